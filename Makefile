@@ -1,0 +1,123 @@
+# One Makefile for the whole tree.  `make demo` and `make check` need nothing
+# installed: both begin with `deps`, which installs what packages.txt names.
+
+B	:= build
+CC	:= gcc
+CLANG	:= clang-19
+WARN	:= -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow -Werror
+CFLAGS	:= -std=gnu17 -O2 -g $(WARN)
+CPPFLAGS := -I. -I$(B) -D_GNU_SOURCE
+LDLIBS	:= -luring -lZydis -lbpf -lelf -ldw -ljansson -lpthread
+
+OUTSIDE	:= $(wildcard engine/outside/*.c engine/core/*.c)
+MVE	:= $(wildcard engine/mve/*.c)
+INSIDE	:= $(wildcard engine/inside/*.c engine/inside/*.S)
+BPF	:= $(wildcard bpf/*.bpf.c)
+
+obj	= $(patsubst %,$(B)/%.o,$(basename $(1)))
+lib_objs := $(call obj,$(OUTSIDE)) $(B)/inside.blob.o
+mve_objs := $(call obj,$(MVE))
+skels	:= $(patsubst bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(BPF))
+
+all: $(B)/mve
+
+deps:
+	@./tools/install-packages packages.txt
+
+# The monitor and the command line: ordinary programs.
+$(B)/engine/outside/%.o: engine/outside/%.c | $(skels)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+
+$(B)/engine/core/%.o: engine/core/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+
+$(B)/engine/mve/%.o: engine/mve/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+
+$(B)/mve: $(mve_objs) $(lib_objs)
+	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+
+# The inside: freestanding, position independent, without vector registers,
+# linked into one image that the monitor copies into a program.
+INSIDE_CFLAGS := -std=gnu17 -O2 -g $(WARN) -ffreestanding -nostdlib -fPIC \
+	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
+	-fcf-protection=none -fno-tree-loop-distribute-patterns \
+	-fasynchronous-unwind-tables -mno-red-zone
+inside_objs := $(call obj,$(INSIDE))
+
+$(B)/engine/inside/%.o: engine/inside/%.c
+	@mkdir -p $(@D)
+	$(CC) -I. $(INSIDE_CFLAGS) -MMD -c $< -o $@
+
+$(B)/engine/inside/%.o: engine/inside/%.S
+	@mkdir -p $(@D)
+	$(CC) -I. -g -MMD -c $< -o $@
+
+$(B)/inside.elf: $(inside_objs) engine/inside/inside.ld engine/inside/inside.map
+	$(CC) -nostdlib -shared -Wl,-Bsymbolic -Wl,-z,max-page-size=4096 \
+		-Wl,-z,noexecstack -Wl,--hash-style=both -Wl,--eh-frame-hdr \
+		-Wl,-soname=linux-vdso.so.1 -Wl,--build-id=sha1 \
+		-Wl,--no-undefined -Wl,--version-script=engine/inside/inside.map \
+		-Wl,-T,engine/inside/inside.ld $(inside_objs) -o $@
+	@tools/check-inside $@
+
+$(B)/inside.blob.o: $(B)/inside.elf
+	cd $(B) && ld -r -b binary -z noexecstack inside.elf -o inside.blob.o
+
+# eBPF: CO-RE objects with a skeleton each.
+$(B)/vmlinux.h:
+	@mkdir -p $(@D)
+	bpftool btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp && mv $@.tmp $@
+
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/vmlinux.h
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -target bpf -D__TARGET_ARCH_x86 -I$(B) -I. -Wall -Werror -c $< -o $@
+
+$(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
+	bpftool gen skeleton $< > $@.tmp && mv $@.tmp $@
+
+# Tests.
+programs := $(patsubst tests/programs/%.c,$(B)/tests/%,$(wildcard tests/programs/*.c))
+$(B)/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O1 -g -Wall -D_GNU_SOURCE -I. $< $(or $(shell sed -n 's,^/\* ld: \(.*\) \*/$$,\1,p' $<),-pthread) -o $@
+
+units	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
+$(B)/unit/%: tests/unit/%.c $(lib_objs)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $< $(lib_objs) $(LDLIBS) -lcriterion -o $@
+
+tests: $(B)/mve $(programs) $(units)
+
+demo: deps
+	@$(MAKE) --no-print-directory -j2 $(B)/mve
+	@servers/demo
+
+check: deps
+	@$(MAKE) --no-print-directory -j2 tests
+	@tests/run
+
+check-long: deps
+	@$(MAKE) --no-print-directory -j2 tests
+	@tests/run --long
+
+bench: deps
+	@$(MAKE) --no-print-directory -j2 $(B)/mve bench-programs
+	@perf/bench
+
+bench_programs := $(patsubst perf/%.c,$(B)/perf/%,$(wildcard perf/*.c))
+bench-programs: $(bench_programs)
+$(B)/perf/%: perf/%.c | $(skels)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -pthread -o $@
+
+clean:
+	rm -rf $(B)
+
+.PHONY: all deps demo check check-long bench bench-programs tests clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

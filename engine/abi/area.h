@@ -1,0 +1,101 @@
+/*
+ * The session area: one memfd that the monitor and every process of a version
+ * map shared.  It holds what the two worlds tell each other: counts, requests
+ * to the monitor, trapped sites, the monitor's sign of life.
+ *
+ * Who writes: a thread writes its own slot and the site rows; the monitor
+ * writes images and replies.  Everything read from here is read once, checked,
+ * then used: a broken program can write anything into it.
+ *
+ * Raise AREA_VERSION when a layout here changes: monitor and inside come from
+ * one build, but a tool of another build may look at a running session.
+ */
+#ifndef MVE_ABI_AREA_H
+#define MVE_ABI_AREA_H
+
+#include <stdint.h>
+
+#define AREA_MAGIC	0x6d766541u	/* "Aevm" */
+#define AREA_VERSION	1
+
+#define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
+#define AREA_THREADS	4096	/* threads of a session at one time */
+#define AREA_IMAGES	256	/* programs started by execve, in a ring */
+#define AREA_SITES	1024	/* trapped sites remembered */
+
+enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
+enum role { ROLE_SOLO, ROLE_TRACE };
+
+/* What a thread can ask of the monitor.  args and reply are given per kind. */
+enum request_kind {
+	REQ_NONE,
+	REQ_EXEC,		/* path, dirfd, flags -> 0 go, 1 go unheld, -errno */
+	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
+	REQ_MAPPED,		/* start, length, board cursor -> new cursor */
+	REQ_FORKED,		/* parent pid; nothing is answered */
+	REQ_SITE_HOT,		/* site row; nothing is answered */
+	REQ_TRACE_ENTER,	/* frame is in call[]; -> 0 */
+	REQ_TRACE_EXIT,		/* result in call[]; -> 0 */
+	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
+};
+
+enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
+
+enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
+
+struct request {
+	uint32_t state;		/* enum request_state; futex of the asking thread */
+	uint32_t kind;
+	int32_t pid;
+	int32_t tid;
+	uint64_t args[6];
+	int64_t reply;
+	uint64_t call[8];	/* number, six arguments, result */
+};
+
+struct slot {
+	uint32_t owner;		/* 0 free, else the tid that owns it */
+	int32_t pid;
+	struct request request;
+	uint64_t pad[494];
+	uint64_t counts[TIER_COUNT][SLOT_CALLS];
+};
+
+struct image {
+	int32_t pid;		/* of the process at its execve */
+	uint32_t sites_patched;
+	uint32_t sites_trapped;	/* found, but left to the net */
+	uint32_t sealed;
+	uint64_t inside;	/* where the inside image is mapped */
+	uint64_t inside_len;
+	char exe[232];
+};
+
+struct site_row {
+	uint64_t address;	/* of the `syscall` instruction; 0 free */
+	uint32_t image;
+	uint32_t count;
+};
+
+struct area {
+	uint32_t magic, version;
+	uint32_t alive;		/* robust futex word held by the monitor */
+	int32_t monitor_pid;
+	uint32_t doorbell;	/* futex: rung with every request */
+	uint32_t role;
+	uint32_t tier;		/* TIER_NET: no site is patched */
+	uint32_t slots_high;	/* slots in use are below this */
+	uint32_t images;	/* images ever started */
+	uint32_t sites_lost;	/* rows that did not fit */
+	uint64_t refused[8];	/* by enum refusal */
+	uint64_t signals_held;	/* signals deferred to a boundary */
+	uint64_t pad[498];
+	struct image image[AREA_IMAGES];
+	struct site_row site[AREA_SITES];
+	struct slot slot[AREA_THREADS];
+};
+
+_Static_assert(sizeof(struct slot) == 3 * 4096, "a slot is three pages");
+_Static_assert(sizeof(struct image) % 8 == 0, "images stay aligned");
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * Offsets into a thread's private block, which GS points at while a program
+ * runs under mve.  The gate (assembly), the boards that the planner writes
+ * (machine code) and the inside (C, struct thread) must agree on them:
+ * engine/inside/thread.h asserts that the C structure has these offsets.
+ *
+ * Raise THREAD_LAYOUT when an offset changes: boards written for one layout
+ * must never meet a gate of another.
+ */
+#ifndef MVE_ABI_THREAD_H
+#define MVE_ABI_THREAD_H
+
+#define THREAD_LAYOUT	1
+
+#define T_SELF		0x00	/* address of the block itself */
+#define T_GATE		0x08	/* where a board jumps: gate_patch */
+#define T_HANDLERS	0x10	/* the role: one code address per slot */
+#define T_COUNTS	0x18	/* this thread's counts in the session area */
+#define T_STACK_TOP	0x20	/* top of the inside's own stack */
+#define T_BUSY		0x28	/* 1 while C code of the inside runs */
+#define T_PENDING	0x29	/* 1 when a signal waits for the boundary */
+#define T_FRAME		0x40	/* struct frame: the registers of the call */
+
+/* Offsets inside struct frame. */
+#define F_RAX		0x00
+#define F_RDI		0x08
+#define F_RSI		0x10
+#define F_RDX		0x18
+#define F_R10		0x20
+#define F_R8		0x28
+#define F_R9		0x30
+#define F_RBX		0x38
+#define F_RBP		0x40
+#define F_R12		0x48
+#define F_R13		0x50
+#define F_R14		0x58
+#define F_R15		0x60
+#define F_RSP		0x68	/* the program's stack pointer at its call */
+#define F_FLAGS		0x70
+#define F_RESUME	0x78	/* where the gate goes when the call is done */
+#define F_SITE_END	0x80	/* the address after the program's `syscall` */
+#define F_SLOT		0x88	/* slot of the table: call number + 1, 0 unknown */
+#define F_TIER		0x90	/* TIER_PATCH or TIER_NET */
+
+/*
+ * A board is the piece of code that a patched site jumps to.  It ends with
+ *	lea resume(%rip),%rcx ; jmp *%gs:T_GATE ; .quad site_end ; resume: ...
+ * so the gate finds the site's own return address 8 bytes before the address
+ * that it resumes at.
+ */
+#define BOARD_SITE_END	(-8)
+
+#endif
