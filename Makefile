@@ -2,6 +2,8 @@
 # installed: both begin with `deps`, which installs what packages.txt names.
 
 B	:= build
+# make V=1 shows whole commands.
+say	= $(if $(V),,@echo '  $(1)' &&)
 CC	:= gcc
 CLANG	:= clang-19
 WARN	:= -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow -Werror
@@ -27,18 +29,18 @@ deps:
 # The monitor and the command line: ordinary programs.
 $(B)/engine/outside/%.o: engine/outside/%.c | $(skels)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
 
 $(B)/engine/core/%.o: engine/core/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
 
 $(B)/engine/mve/%.o: engine/mve/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
 
 $(B)/mve: $(mve_objs) $(lib_objs)
-	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+	$(call say,ld $@) $(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
 # The inside: freestanding, position independent, without vector registers,
 # linked into one image that the monitor copies into a program.
@@ -50,14 +52,14 @@ inside_objs := $(call obj,$(INSIDE))
 
 $(B)/engine/inside/%.o: engine/inside/%.c
 	@mkdir -p $(@D)
-	$(CC) -I. $(INSIDE_CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) -I. $(INSIDE_CFLAGS) -MMD -c $< -o $@
 
 $(B)/engine/inside/%.o: engine/inside/%.S
 	@mkdir -p $(@D)
-	$(CC) -I. -g -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) -I. -g -MMD -c $< -o $@
 
 $(B)/inside.elf: $(inside_objs) engine/inside/inside.ld engine/inside/inside.map
-	$(CC) -nostdlib -shared -Wl,-Bsymbolic -Wl,-z,max-page-size=4096 \
+	$(call say,ld $@) $(CC) -nostdlib -shared -Wl,-Bsymbolic -Wl,-z,max-page-size=4096 \
 		-Wl,-z,noexecstack -Wl,--hash-style=both -Wl,--eh-frame-hdr \
 		-Wl,-soname=linux-vdso.so.1 -Wl,--build-id=sha1 \
 		-Wl,--no-undefined -Wl,--version-script=engine/inside/inside.map \
@@ -65,30 +67,30 @@ $(B)/inside.elf: $(inside_objs) engine/inside/inside.ld engine/inside/inside.map
 	@tools/check-inside $@
 
 $(B)/inside.blob.o: $(B)/inside.elf
-	cd $(B) && ld -r -b binary -z noexecstack inside.elf -o inside.blob.o
+	@cd $(B) && ld -r -b binary -z noexecstack inside.elf -o inside.blob.o
 
 # eBPF: CO-RE objects with a skeleton each.
 $(B)/vmlinux.h:
 	@mkdir -p $(@D)
-	bpftool btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp && mv $@.tmp $@
+	@bpftool btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp && mv $@.tmp $@
 
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/vmlinux.h
 	@mkdir -p $(@D)
-	$(CLANG) -O2 -g -target bpf -D__TARGET_ARCH_x86 -I$(B) -I. -Wall -Werror -c $< -o $@
+	$(call say,bpf $<) $(CLANG) -O2 -g -target bpf -D__TARGET_ARCH_x86 -I$(B) -I. -Wall -Werror -c $< -o $@
 
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
-	bpftool gen skeleton $< > $@.tmp && mv $@.tmp $@
+	@bpftool gen skeleton $< > $@.tmp && mv $@.tmp $@
 
 # Tests.
 programs := $(patsubst tests/programs/%.c,$(B)/tests/%,$(wildcard tests/programs/*.c))
 $(B)/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -O1 -g -Wall -D_GNU_SOURCE -I. $< $(or $(shell sed -n 's,^/\* ld: \(.*\) \*/$$,\1,p' $<),-pthread) -o $@
+	$(call say,cc $<) $(CC) -std=gnu17 -O1 -g -Wall -D_GNU_SOURCE -I. $< $(or $(shell sed -n 's,^/\* ld: \(.*\) \*/$$,\1,p' $<),-pthread) -o $@
 
 units	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
 $(B)/unit/%: tests/unit/%.c $(lib_objs)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $< $(lib_objs) $(LDLIBS) -lcriterion -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) $< $(lib_objs) $(LDLIBS) -lcriterion -o $@
 
 tests: $(B)/mve $(programs) $(units)
 
@@ -112,7 +114,7 @@ bench_programs := $(patsubst perf/%.c,$(B)/perf/%,$(wildcard perf/*.c))
 bench-programs: $(bench_programs)
 $(B)/perf/%: perf/%.c | $(skels)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -pthread -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -pthread -o $@
 
 clean:
 	rm -rf $(B)

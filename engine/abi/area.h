@@ -19,11 +19,17 @@
 #define AREA_VERSION	1
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
-#define AREA_THREADS	4096	/* threads of a session at one time */
+#define AREA_THREADS	2048	/* threads of a session at one time */
 #define AREA_IMAGES	256	/* programs started by execve, in a ring */
 #define AREA_SITES	1024	/* trapped sites remembered */
 
 enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
+
+/*
+ * The rows of a slot's counts: calls that came by each tier, and how many of
+ * all of them the inside answered itself, without a call from the gate.
+ */
+enum { COUNT_ANSWERED = TIER_COUNT, COUNT_ROWS };
 enum role { ROLE_SOLO, ROLE_TRACE };
 
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
@@ -32,10 +38,9 @@ enum request_kind {
 	REQ_EXEC,		/* path, dirfd, flags -> 0 go, 1 go unheld, -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
 	REQ_MAPPED,		/* start, length, board cursor -> new cursor */
-	REQ_FORKED,		/* parent pid; nothing is answered */
-	REQ_SITE_HOT,		/* site row; nothing is answered */
-	REQ_TRACE_ENTER,	/* frame is in call[]; -> 0 */
-	REQ_TRACE_EXIT,		/* result in call[]; -> 0 */
+	REQ_TRACE_ENTER,	/* the call is in call[]; -> 0 */
+	REQ_TRACE_EXIT,		/* and its result; -> 0 */
+	REQ_TRACE_SIGNAL,	/* the head of its siginfo in call[]; -> 0 */
 	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
 };
 
@@ -56,9 +61,11 @@ struct request {
 struct slot {
 	uint32_t owner;		/* 0 free, else the tid that owns it */
 	int32_t pid;
+	uint32_t image;		/* the program it runs */
+	uint32_t pad0;
 	struct request request;
-	uint64_t pad[494];
-	uint64_t counts[TIER_COUNT][SLOT_CALLS];
+	uint64_t pad[493];
+	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 
 struct image {
@@ -79,7 +86,6 @@ struct site_row {
 
 struct area {
 	uint32_t magic, version;
-	uint32_t alive;		/* robust futex word held by the monitor */
 	int32_t monitor_pid;
 	uint32_t doorbell;	/* futex: rung with every request */
 	uint32_t role;
@@ -89,13 +95,18 @@ struct area {
 	uint32_t sites_lost;	/* rows that did not fit */
 	uint64_t refused[8];	/* by enum refusal */
 	uint64_t signals_held;	/* signals deferred to a boundary */
-	uint64_t pad[498];
+	union {			/* robust: held by the monitor while it lives */
+		uint32_t word;
+		uint64_t mutex[5];
+	} alive;
+	uint64_t pad[493];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];
 };
 
-_Static_assert(sizeof(struct slot) == 3 * 4096, "a slot is three pages");
+_Static_assert(sizeof(struct slot) == 4 * 4096, "a slot is four pages");
+_Static_assert(__builtin_offsetof(struct area, image) == 4096, "first page");
 _Static_assert(sizeof(struct image) % 8 == 0, "images stay aligned");
 
 #endif

@@ -1,0 +1,89 @@
+/*
+ * The table of system calls: the rows of engine/abi/syscalls.def laid out as
+ * constant data, and the three ways to look one up.
+ *
+ * Nothing here is ever written, and nothing is a pointer: the object needs no
+ * relocation, so it may be linked anywhere, the inside included.  This file
+ * must not include a header that defines constants (<fcntl.h> and the like):
+ * the names of variants are taken from the rows as they stand.
+ */
+#include "engine/abi/table.h"
+
+#define ROW(nr, name, class, res, ...) \
+	{ #name, nr, CLASS_##class, CALL_NARGS(__VA_ARGS__), CALL_RES_##res, { 0 }, \
+	  { CALL_ARG_LIST(__VA_ARGS__) } }
+
+static const struct call_desc calls[CALL_MAX] = {
+#define SYSCALL(nr, name, class, ...) [nr] = ROW(nr, name, class, __VA_ARGS__),
+#include "engine/abi/syscalls.def"
+};
+
+/* Variants are found by key first: the keys of all rows fit a few cache lines. */
+static const struct variant_key {
+	uint16_t nr;
+	uint16_t arg;
+	uint32_t mask;
+	uint32_t value;
+} variant_keys[] = {
+#define VARIANT(nr, arg, mask, value, name, class, ...) { nr, arg, mask, value },
+#include "engine/abi/syscalls.def"
+};
+
+static const struct call_desc variants[] = {
+#define VARIANT(nr, arg, mask, value, name, class, ...) ROW(nr, name, class, __VA_ARGS__),
+#include "engine/abi/syscalls.def"
+};
+
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+static const uint16_t layout_sizes[] = {
+#define LAYOUT(name, size) [LAYOUT_##name] = size,
+#include "engine/abi/syscalls.def"
+};
+
+static const char class_names[CLASS_COUNT][8] = {
+	"local", "effect", "input", "query", "soft", "both", "life",
+};
+
+const struct call_desc *call_find(long nr)
+{
+	if (nr < 0 || nr >= CALL_MAX || !calls[nr].name[0])
+		return 0;
+	return &calls[nr];
+}
+
+const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS])
+{
+	for (unsigned i = 0; i < VARIANTS; i++) {
+		const struct variant_key *k = &variant_keys[i];
+
+		if (k->nr == nr && ((uint32_t)args[k->arg] & k->mask) == k->value)
+			return &variants[i];
+	}
+	return call_find(nr);
+}
+
+static int same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+long call_number(const char *name)
+{
+	for (long nr = 0; nr < CALL_MAX; nr++)
+		if (calls[nr].name[0] && same(calls[nr].name, name))
+			return nr;
+	return -1;
+}
+
+const char *class_name(enum call_class class)
+{
+	return class < CLASS_COUNT ? class_names[class] : "?";
+}
+
+unsigned layout_size(enum layout_id layout)
+{
+	return layout < LAYOUT_COUNT ? layout_sizes[layout] : 0;
+}

@@ -1,0 +1,172 @@
+/*
+ * Threads' blocks and their slots in the session area.
+ *
+ * A block is taken by the parent before a clone and given back by the thread's
+ * own last instruction before exit (thread_exit in gate.S), so nothing may free
+ * it later.  Blocks are mapped once and used again.  A slot outlives its thread
+ * only as counts: the next owner counts on.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+
+#include "engine/inside/thread.h"
+
+#define BLOCKS	AREA_THREADS
+
+static struct thread *blocks[BLOCKS];
+static uint64_t used[BLOCKS / 64];
+static uint32_t lock;
+static struct slot no_slot;	/* for threads beyond AREA_THREADS */
+
+void block_lock(void)
+{
+	/* Acquire: pairs with the release in block_unlock. */
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+void block_unlock(void)
+{
+	/* Release: publishes `blocks` and `used` to the next holder. */
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Sets the fields that never change while the block lives. */
+void block_prepare(struct thread *t, uint32_t index)
+{
+	extern char gate_patch[];
+
+	t->self = t;
+	t->index = index;
+	t->gate = (uint64_t)gate_patch;
+	t->handlers = &role_handlers[0][0];
+	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
+	blocks[index] = t;
+	used[index / 64] |= 1ull << index % 64;
+}
+
+static struct thread *block_map(uint32_t index)
+{
+	long at = OWN6(__NR_mmap, 0, BLOCK_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at < 0)
+		return NULL;
+	block_prepare((struct thread *)at, index);
+	return blocks[index];
+}
+
+static struct thread *block_at(uint32_t index)
+{
+	if (!blocks[index])
+		return block_map(index);
+	/* Atomic: a thread that ends clears its bit without the lock. */
+	__atomic_fetch_or(&used[index / 64], 1ull << index % 64, __ATOMIC_ACQUIRE);
+	return blocks[index];
+}
+
+/* A block for a new thread, or NULL when there is none. */
+struct thread *block_take(void)
+{
+	struct thread *t = NULL;
+
+	block_lock();
+	for (uint32_t w = 0; w < BLOCKS / 64 && !t; w++) {
+		uint64_t bits = __atomic_load_n(&used[w], __ATOMIC_ACQUIRE);
+
+		if (~bits)
+			t = block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
+	}
+	block_unlock();
+	return t;
+}
+
+/* After a fork the child has one thread. */
+void block_keep_only(struct thread *t)
+{
+	bytes_zero(used, sizeof(used));
+	used[t->index / 64] = 1ull << t->index % 64;
+}
+
+/* For a block whose thread is known to be gone, or never began. */
+void block_free(struct thread *t)
+{
+	slot_release(t);
+	__atomic_fetch_and(&used[t->index / 64], ~(1ull << t->index % 64),
+			   __ATOMIC_RELEASE);
+}
+
+uint64_t *block_bitmap(uint32_t index);
+uint64_t *block_bitmap(uint32_t index)
+{
+	return &used[index / 64];
+}
+
+/* Whether the slot's owner is this thread (before an exec) or dead. */
+static bool slot_abandoned(const struct thread *t, const struct slot *s,
+			   uint32_t owner)
+{
+	if ((int32_t)owner == t->tid && s->pid == t->pid)
+		return true;
+	return OWN3(__NR_tgkill, s->pid, owner, 0) == -ESRCH;
+}
+
+static bool slot_try(struct thread *t, struct slot *s, uint32_t owner)
+{
+	if (!__atomic_compare_exchange_n(&s->owner, &owner, (uint32_t)t->tid,
+					 false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	s->pid = t->pid;
+	s->image = boot.image;
+	s->request.pid = t->pid;
+	s->request.tid = t->tid;
+	s->request.state = RS_IDLE;
+	t->slot = s;
+	return true;
+}
+
+#define SLOT_PROBES	8	/* dead owners looked for at a claim */
+
+static bool slot_reuse(struct thread *t, struct area *a, uint32_t high)
+{
+	for (uint32_t i = 0; i < high; i++)
+		if (!a->slot[i].owner && slot_try(t, &a->slot[i], 0))
+			return true;
+	for (uint32_t n = 0; n < SLOT_PROBES && high; n++) {
+		struct slot *s = &a->slot[((uint32_t)t->tid + n) % high];
+		uint32_t owner = s->owner;
+
+		if (owner && slot_abandoned(t, s, owner) && slot_try(t, s, owner))
+			return true;
+	}
+	return false;
+}
+
+/* Gives the thread a slot of the area to count and to ask in. */
+void slot_claim(struct thread *t)
+{
+	struct area *a = (struct area *)boot.area;
+	uint32_t high = __atomic_load_n(&a->slots_high, __ATOMIC_RELAXED);
+
+	t->slot = &no_slot;
+	if (high > AREA_THREADS)
+		high = AREA_THREADS;
+	while (!slot_reuse(t, a, high) && high < AREA_THREADS) {
+		if (__atomic_compare_exchange_n(&a->slots_high, &high, high + 1, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+		    slot_try(t, &a->slot[high], 0))
+			break;
+	}
+	t->counts = &t->slot->counts[0][0];
+}
+
+/* The counts stay: the session's sums are over all slots. */
+void slot_release(struct thread *t)
+{
+	if (t->slot && t->slot != &no_slot &&
+	    t->slot->owner == (uint32_t)t->tid)
+		__atomic_store_n(&t->slot->owner, 0, __ATOMIC_RELEASE);
+	t->slot = &no_slot;
+	t->counts = &no_slot.counts[0][0];
+}

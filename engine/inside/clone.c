@@ -1,0 +1,161 @@
+/*
+ * New threads and processes.
+ *
+ * The kernel's child starts where its parent stood, in clone_kernel, with every
+ * signal blocked; it takes its block (its own when it shares the parent's
+ * memory, else its copy of the parent's), arms itself and returns to the
+ * program as the parent does.  vfork's child runs on the parent's program
+ * stack: nothing of the parent may be kept there, and nothing is, since the
+ * long way keeps the registers in the block.
+ *
+ * Locks of the inside are taken before the memory is copied, so that a child
+ * never inherits one that a thread it does not have was holding.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+
+#include "engine/inside/thread.h"
+
+#define CLONE3_SIZE_MIN	64
+
+struct clone_want {
+	uint64_t flags, stack;	/* stack: the child's rsp, 0 the parent's */
+};
+
+/* Reads what the call asks for; false when the kernel will refuse it anyway. */
+static bool clone_read(const struct frame *f, long nr, struct clone_want *w)
+{
+	struct clone_args args;
+
+	*w = (struct clone_want){ SIGCHLD, 0 };
+	if (nr == __NR_vfork)
+		w->flags |= CLONE_VM | CLONE_VFORK;
+	if (nr == __NR_clone)
+		*w = (struct clone_want){ f->rdi, f->rsi };
+	if (nr != __NR_clone3)
+		return true;
+	if (f->rsi < CLONE3_SIZE_MIN || copy_in(&args, f->rdi, CLONE3_SIZE_MIN))
+		return false;
+	w->flags = args.flags;
+	w->stack = args.stack ? args.stack + args.stack_size : 0;
+	return true;
+}
+
+/* The block of a child that shares our memory. */
+static struct thread *child_block(struct thread *t, const struct clone_want *w)
+{
+	struct thread *c = block_take();
+
+	if (!c)
+		return NULL;
+	c->frame = t->frame;
+	c->sig = t->sig;
+	c->slot = NULL;
+	c->pid = t->pid;
+	c->held_mask = 0;
+	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
+	c->sigsys_blocked = t->sigsys_blocked;
+	c->clone_mask = t->clone_mask;
+	c->alt = (struct altstack){ 0 };
+	if (w->flags & CLONE_VFORK)
+		c->alt = t->alt;
+	if (!(w->flags & CLONE_SIGHAND)) {
+		sighand_lock(t->sig);
+		bytes_copy(c->own_sig.action, t->sig->action, sizeof(t->sig->action));
+		sighand_unlock(t->sig);
+		c->own_sig.lock = 0;
+		c->sig = &c->own_sig;
+	}
+	return c;
+}
+
+static void child_describe(struct thread *c, const struct clone_want *w)
+{
+	c->clone_flags = w->flags;
+	c->busy = 1;
+	if (w->stack)
+		c->frame.rsp = w->stack;
+}
+
+static long clone_sharing(struct thread *t, const struct clone_want *w)
+{
+	struct thread *c = child_block(t, w);
+	long result;
+
+	if (!c) {
+		t->answered = 1;
+		return -EAGAIN;
+	}
+	child_describe(c, w);
+	result = clone_kernel(&t->frame, c);
+	/* vfork's child has left our memory by now, however it did. */
+	if (result < 0 || w->flags & CLONE_VFORK)
+		block_free(c);
+	return result;
+}
+
+static long clone_copying(struct thread *t, const struct clone_want *w)
+{
+	uint64_t rsp = t->frame.rsp;
+	long result;
+
+	block_lock();
+	sighand_lock(t->sig);
+	child_describe(t, w);
+	result = clone_kernel(&t->frame, t);
+	t->frame.rsp = rsp;
+	sighand_unlock(t->sig);
+	block_unlock();
+	return result;
+}
+
+/* clone, clone3, fork, vfork; in the parent. */
+long serve_clone(struct thread *t, long nr)
+{
+	uint64_t all = ALL_SIGNALS & ~SIG_BIT(SIGSYS);
+	struct clone_want want;
+	long result;
+
+	if (!clone_read(&t->frame, nr, &want))
+		return call_kernel(t);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->clone_mask, 8);
+	if (t->pending)
+		return CALL_RESTART;
+	result = want.flags & CLONE_VM ? clone_sharing(t, &want)
+				       : clone_copying(t, &want);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
+	return result;
+}
+
+/* Arms the calling thread: every call outside the gate raises SIGSYS now. */
+void thread_arm(struct thread *t)
+{
+	signals_start(t);
+	own_call(__NR_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
+		 (long)boot.text, (long)boot.text_len, 0, 0);
+}
+
+extern uint32_t map_lock;
+
+/* First C code of a child; clone_child in gate.S brought us here. */
+void child_begin(struct thread *t)
+{
+	t->frame.rax = 0;
+	t->tid = (int32_t)OWN0(__NR_gettid);
+	if (!(t->clone_flags & CLONE_THREAD))
+		t->pid = (int32_t)OWN0(__NR_getpid);
+	if (!(t->clone_flags & CLONE_VM)) {
+		sighand_unlock(t->sig);
+		block_unlock();
+		map_lock = 0;
+		block_keep_only(t);
+	}
+	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
+		sighand_clear(t->sig);
+	slot_claim(t);
+	thread_arm(t);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
+}

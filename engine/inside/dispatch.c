@@ -1,0 +1,106 @@
+/*
+ * The long way of a call.  A role is a table: for every call and tier the
+ * address that the gate jumps to, either the short way (the call is made in
+ * place) or the long way, which comes to dispatch().  In the solo role only the
+ * calls that the inside must take part in go the long way; a tracing session
+ * sends all of them here.
+ */
+#include <asm/unistd.h>
+
+#include "engine/abi/table.h"
+#include "engine/inside/thread.h"
+
+/* Index: the low 16 bits of a call's number; 0 is "unknown". */
+uint16_t slot_map[65536];
+void *role_handlers[TIER_COUNT][SLOT_CALLS];
+struct boot boot;
+
+/* Calls with code of their own; the rest pass. */
+static const uint16_t special_calls[] = {
+	__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, __NR_execve,
+	__NR_execveat, __NR_exit, __NR_exit_group, __NR_rt_sigaction,
+	__NR_rt_sigprocmask, __NR_rt_sigreturn, __NR_sigaltstack,
+	__NR_rt_sigsuspend, __NR_ppoll, __NR_pselect6, __NR_epoll_pwait,
+	__NR_epoll_pwait2, __NR_mmap, __NR_prctl, __NR_arch_prctl,
+	__NR_seccomp, __NR_io_uring_setup,
+};
+
+static const uint16_t known_calls[] = {
+#define SYSCALL(nr, ...) nr,
+#include "engine/abi/syscalls.def"
+#undef SYSCALL
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void slots_fill(void)
+{
+	for (unsigned i = 0; i < COUNT(known_calls); i++)
+		if (known_calls[i] + 1 < SLOT_CALLS)
+			slot_map[known_calls[i]] = (uint16_t)(known_calls[i] + 1);
+}
+
+static void handler_set(unsigned slot, bool slow)
+{
+	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
+
+	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
+	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
+}
+
+/* Fills the tables of the role that the session began with. */
+void roles_fill(void)
+{
+	slots_fill();
+	for (unsigned s = 0; s < SLOT_CALLS; s++)
+		handler_set(s, boot.role == ROLE_TRACE);
+	for (unsigned i = 0; i < COUNT(special_calls); i++)
+		handler_set(special_calls[i] + 1u, true);
+}
+
+static void trace_note(struct thread *t, uint32_t kind, long result)
+{
+	uint64_t *call = t->slot->request.call;
+	const struct frame *f = &t->frame;
+
+	call[0] = f->rax;
+	call[1] = f->rdi;
+	call[2] = f->rsi;
+	call[3] = f->rdx;
+	call[4] = f->r10;
+	call[5] = f->r8;
+	call[6] = f->r9;
+	call[7] = (uint64_t)result;
+	request_tell(t, kind, 0, 0);
+}
+
+long serve_call(struct thread *t)
+{
+	bool trace = boot.role == ROLE_TRACE && monitor_alive();
+	long result;
+
+	if (trace)
+		trace_note(t, REQ_TRACE_ENTER, 0);
+	result = serve_special(t, (int32_t)t->frame.rax);
+	if (trace)
+		trace_note(t, REQ_TRACE_EXIT, result);
+	return result;
+}
+
+/* Serves the call in the frame.  On CALL_RESTART the exit sees to it. */
+void dispatch(struct thread *t)
+{
+	uint64_t *count = &t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
+	long result;
+
+	++*count;
+	t->has_temp_mask = t->answered = 0;
+	result = serve_call(t);
+	t->restart = result == CALL_RESTART;
+	if (t->restart)
+		--*count;	/* it will come again */
+	else
+		t->frame.rax = (uint64_t)result;
+	if (t->answered)
+		t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot]++;
+}

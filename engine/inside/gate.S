@@ -1,0 +1,354 @@
+/*
+ * The gate: where every system call of a program passes.
+ *
+ * A patched site arrives at gate_patch through its board, an unpatched one at
+ * gate_net, sent there by the SIGSYS handler; from then on the two are alike.
+ * rcx holds the address to resume at; every other register but r11 is the
+ * program's, and so are the flags and the 128 bytes below rsp.
+ *
+ * The short way (`pass`) makes the call in place and counts it.  It keeps all
+ * that it needs on the program's stack, below the red zone, so a signal may
+ * run a handler at any of its instructions; only the counting is started over
+ * (signals.c knows its range).  No instruction of it touches the flags.
+ *
+ * The long way (`slow`) saves the registers in the thread's block and runs C
+ * on a stack of our own.  While T_BUSY is set, a signal is held to the end of
+ * the call: signals.c notes it and the exit hands it over.
+ *
+ * Calls of a version leave from three places that the kernel's witness can
+ * tell apart: .gate.patch, .gate.net and, for the inside's own calls, the rest.
+ */
+#include "engine/abi/thread.h"
+
+	.hidden slot_map, dispatch, signal_exit, signal_handle
+	.hidden child_begin, inside_begin
+
+#define FRAME(f)	%gs:(T_FRAME + f)
+#define GATE_FRAME	160	/* red zone, site_end, resume, slot, r11 */
+#define NR_RT_SIGRETURN	15
+#define NR_EXIT		60
+
+/* Through GATE_FRAME an unwinder finds its way back to the program. */
+.macro gate_cfi
+	.cfi_def_cfa_offset GATE_FRAME
+	.cfi_offset rip, -GATE_FRAME
+.endm
+
+.macro gate name, pass_to, slow_name, handlers_offset
+	.globl \pass_to
+	.globl \slow_name
+	.balign 16
+\pass_to:
+	syscall
+	mov	%r11, 24(%rsp)
+\name\()_count:
+	mov	16(%rsp), %r11
+	mov	%gs:T_COUNTS, %rcx
+	lea	\handlers_offset(%rcx,%r11,8), %rcx
+	mov	(%rcx), %r11
+	lea	1(%r11), %r11
+	mov	%r11, (%rcx)
+\name\()_count_end:
+	mov	24(%rsp), %r11
+	mov	8(%rsp), %rcx
+	lea	GATE_FRAME(%rsp), %rsp
+	.cfi_remember_state
+	.cfi_def_cfa_offset 0
+	.cfi_register rip, rcx
+	jmp	*%rcx
+	.cfi_restore_state
+\slow_name:
+	movb	$1, %gs:T_BUSY
+	movq	$(\handlers_offset / 4096), FRAME(F_TIER)
+	jmp	slow
+	.globl \name\()_count
+	.globl \name\()_count_end
+.endm
+
+.macro call_kernel name
+	.globl \name
+	.globl \name\()_window
+	.globl \name\()_window_end
+\name:
+	.cfi_startproc
+	mov	F_RAX(%rdi), %rax
+	mov	F_RSI(%rdi), %rsi
+	mov	F_RDX(%rdi), %rdx
+	mov	F_R10(%rdi), %r10
+	mov	F_R8(%rdi), %r8
+	mov	F_R9(%rdi), %r9
+	mov	F_RDI(%rdi), %rdi
+\name\()_window:
+	cmpb	$0, %gs:T_PENDING
+	jne	call_interrupted
+	syscall
+\name\()_window_end:
+	ret
+	.cfi_endproc
+.endm
+
+	.section .gate.patch, "ax"
+	.globl gate_patch
+gate_patch:
+	.cfi_startproc
+	.cfi_def_cfa rsp, 0
+	/* The return address is in memory, at BOARD_SITE_END(%rcx). */
+	.cfi_escape 0x10, 16, 2, 0x72, 0x78
+	lea	-GATE_FRAME(%rsp), %rsp
+	.cfi_def_cfa_offset GATE_FRAME
+	mov	BOARD_SITE_END(%rcx), %r11
+	mov	%r11, (%rsp)
+	mov	%rcx, 8(%rsp)
+	gate_cfi
+	movzwl	%ax, %r11d
+	lea	slot_map(%rip), %rcx
+	movzwl	(%rcx,%r11,2), %r11d
+	mov	%r11, 16(%rsp)
+	mov	%gs:T_HANDLERS, %rcx
+	jmp	*(%rcx,%r11,8)
+	gate	gate_patch, pass_patch, slow_patch, 0
+	.cfi_endproc
+	call_kernel call_kernel_patch
+
+	.section .gate.net, "ax"
+	.globl gate_net
+gate_net:
+	.cfi_startproc
+	.cfi_def_cfa rsp, 0
+	.cfi_register rip, rcx
+	lea	-GATE_FRAME(%rsp), %rsp
+	.cfi_def_cfa_offset GATE_FRAME
+	mov	%rcx, (%rsp)
+	mov	%rcx, 8(%rsp)
+	gate_cfi
+	movzwl	%ax, %r11d
+	lea	slot_map(%rip), %rcx
+	movzwl	(%rcx,%r11,2), %r11d
+	mov	%r11, 16(%rsp)
+	mov	%gs:T_HANDLERS, %rcx
+	jmp	*4096(%rcx,%r11,8)
+	gate	gate_net, pass_net, slow_net, 4096
+	.cfi_endproc
+	call_kernel call_kernel_net
+
+	.text
+	.globl call_interrupted
+call_interrupted:
+	mov	$-512, %rax
+	ret
+
+/* The long way in: registers to the block, C on our own stack. */
+slow:
+	.cfi_startproc
+	.cfi_def_cfa rsp, GATE_FRAME
+	.cfi_offset rip, -GATE_FRAME
+	mov	%rax, FRAME(F_RAX)
+	mov	%rdi, FRAME(F_RDI)
+	mov	%rsi, FRAME(F_RSI)
+	mov	%rdx, FRAME(F_RDX)
+	mov	%r10, FRAME(F_R10)
+	mov	%r8, FRAME(F_R8)
+	mov	%r9, FRAME(F_R9)
+	mov	%rbx, FRAME(F_RBX)
+	mov	%rbp, FRAME(F_RBP)
+	mov	%r12, FRAME(F_R12)
+	mov	%r13, FRAME(F_R13)
+	mov	%r14, FRAME(F_R14)
+	mov	%r15, FRAME(F_R15)
+	mov	%r11, FRAME(F_SLOT)
+	mov	8(%rsp), %rcx
+	mov	%rcx, FRAME(F_RESUME)
+	mov	(%rsp), %rcx
+	mov	%rcx, FRAME(F_SITE_END)
+	lea	GATE_FRAME(%rsp), %r11
+	mov	%r11, FRAME(F_RSP)
+	mov	%gs:T_STACK_TOP, %rsp
+	/* For unwinders: the program's rsp and return address, on our stack. */
+	push	%r11
+	push	%rcx
+	.cfi_escape 0x0f, 3, 0x77, 8, 0x06
+	.cfi_escape 0x10, 16, 2, 0x77, 0
+	pushfq
+	pop	%rcx
+	mov	%rcx, FRAME(F_FLAGS)
+	cld
+	mov	%gs:T_SELF, %rdi
+	call	dispatch
+	.cfi_endproc
+
+/* The long way out, also a new thread's and a new program's way in. */
+	.globl return_to_program
+	.globl exit_window
+	.globl exit_window_end
+	.globl held_exit
+return_to_program:
+	.cfi_startproc
+	.cfi_undefined rip
+	cmpb	$0, %gs:T_PENDING
+	jne	held_exit
+exit_window:
+	mov	FRAME(F_FLAGS), %rcx
+	push	%rcx
+	popfq
+	mov	FRAME(F_RAX), %rax
+	mov	FRAME(F_RDI), %rdi
+	mov	FRAME(F_RSI), %rsi
+	mov	FRAME(F_RDX), %rdx
+	mov	FRAME(F_R10), %r10
+	mov	FRAME(F_R8), %r8
+	mov	FRAME(F_R9), %r9
+	mov	FRAME(F_RBX), %rbx
+	mov	FRAME(F_RBP), %rbp
+	mov	FRAME(F_R12), %r12
+	mov	FRAME(F_R13), %r13
+	mov	FRAME(F_R14), %r14
+	mov	FRAME(F_R15), %r15
+	mov	FRAME(F_RSP), %rsp
+	mov	FRAME(F_RESUME), %rcx
+	mov	FRAME(F_FLAGS), %r11
+	movb	$0, %gs:T_BUSY
+exit_window_end:
+	jmp	*%rcx
+
+/* A signal waits: signal_exit lets it in with the frame as its context. */
+held_exit:
+	mov	%gs:T_STACK_TOP, %rsp
+	mov	%gs:T_SELF, %rdi
+	call	signal_exit
+	jmp	return_to_program
+	.cfi_endproc
+
+/* rt_sigreturn: the kernel takes the frame at the program's own rsp. */
+	.globl sigreturn_exit
+	.globl sigreturn_window
+	.globl sigreturn_window_end
+sigreturn_exit:
+	cmpb	$0, %gs:T_PENDING
+	jne	held_exit
+sigreturn_window:
+	mov	FRAME(F_RSP), %rsp
+	mov	$NR_RT_SIGRETURN, %eax
+	cmpq	$0, FRAME(F_TIER)
+	movb	$0, %gs:T_BUSY
+sigreturn_window_end:
+	je	sigreturn_patch
+	jmp	sigreturn_net
+	.section .gate.patch
+sigreturn_patch:
+	syscall
+	hlt
+	.section .gate.net
+sigreturn_net:
+	syscall
+	hlt
+	.text
+
+/*
+ * long clone_kernel(struct frame *f, struct thread *child): the parent comes
+ * back with the result; the child goes on in child_begin on its own block.
+ */
+.macro clone_call name
+\name:
+	mov	F_RAX(%rdi), %rax
+	mov	F_RDX(%rdi), %rdx
+	mov	F_R10(%rdi), %r10
+	mov	F_R8(%rdi), %r8
+	mov	F_R9(%rdi), %r9
+	mov	%rsi, %r12
+	mov	F_RSI(%rdi), %rsi
+	mov	F_RDI(%rdi), %rdi
+	syscall
+	jmp	clone_after
+.endm
+	.globl clone_kernel
+clone_kernel:
+	.cfi_startproc
+	push	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset r12, 0
+	cmpq	$0, F_TIER(%rdi)
+	jne	clone_net
+	jmp	clone_patch
+clone_after:
+	test	%rax, %rax
+	jz	clone_child
+	pop	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore r12
+	ret
+	.cfi_endproc
+clone_child:
+	.cfi_startproc
+	.cfi_undefined rip
+	wrgsbase %r12
+	mov	T_STACK_TOP(%r12), %rsp
+	mov	%r12, %rdi
+	call	child_begin
+	jmp	return_to_program
+	.cfi_endproc
+	.section .gate.patch
+	clone_call clone_patch
+	.section .gate.net
+	clone_call clone_net
+	.text
+
+/* void thread_exit(bitmap, bit, status): give the block back, then end. */
+	.globl thread_exit
+thread_exit:
+	mov	FRAME(F_TIER), %rcx	/* the block is not ours after btr */
+	lock btrq %rsi, (%rdi)
+	mov	%edx, %edi
+	mov	$NR_EXIT, %eax
+	test	%rcx, %rcx
+	jne	thread_exit_net
+	jmp	thread_exit_patch
+	.section .gate.patch
+thread_exit_patch:
+	syscall
+	hlt
+	.section .gate.net
+thread_exit_net:
+	syscall
+	hlt
+	.text
+
+/* long own_call(nr, a, b, c, d, e, f): a call of the inside itself. */
+	.globl own_call
+	.type own_call, @function
+own_call:
+	.cfi_startproc
+	mov	%rdi, %rax
+	mov	%rsi, %rdi
+	mov	%rdx, %rsi
+	mov	%rcx, %rdx
+	mov	%r8, %r10
+	mov	%r9, %r8
+	mov	8(%rsp), %r9
+	syscall
+	ret
+	.cfi_endproc
+
+/* The kernel enters here with every signal; C decides what becomes of it. */
+	.globl signal_entry
+	.globl signal_restorer
+signal_entry:
+	cld
+	call	signal_handle
+signal_restore:
+	add	$8, %rsp		/* the return address: the restorer */
+signal_restorer:
+	mov	$NR_RT_SIGRETURN, %eax
+	syscall
+	hlt
+
+/* The monitor starts a fresh image here: rdi and rsp are the first block's. */
+	.globl inside_start
+inside_start:
+	.cfi_startproc
+	.cfi_undefined rip
+	wrgsbase %rdi
+	call	inside_begin
+	jmp	return_to_program
+	.cfi_endproc
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,193 @@
+/*
+ * Calls that the inside takes part in, besides clone, signals and seccomp:
+ * a new program (the monitor makes it ready), new code (the planner patches
+ * it), the end of a thread, and the few that would undo what mve stands on.
+ */
+#include <asm/prctl.h>
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <linux/signal.h>
+
+#include "engine/inside/thread.h"
+
+uint64_t *block_bitmap(uint32_t index);
+
+uint32_t map_lock;	/* the boards' cursor; see serve_mmap */
+
+static void refused(struct thread *t, uint32_t reason)
+{
+	struct area *a = (struct area *)boot.area;
+
+	t->answered = 1;
+	if (!__atomic_fetch_add(&a->refused[reason], 1, __ATOMIC_RELAXED))
+		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
+}
+
+/* execve and execveat: the monitor looks at the program first. */
+static long serve_exec(struct thread *t, long nr)
+{
+	const struct frame *f = &t->frame;
+	bool at = nr == __NR_execveat;
+	long go = request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
+			      at ? f->rdi : (uint64_t)AT_FDCWD, at ? f->r8 : 0);
+	long result;
+
+	if (go < 0 && go != -ENOSYS) {
+		t->answered = 1;
+		return go;
+	}
+	result = call_kernel(t);
+	if (go == 0)
+		request_tell(t, REQ_EXEC_FAILED, 0, 0);
+	return result;
+}
+
+/* A thread's end.  The slot goes first, the block with the last instruction. */
+static long serve_exit(struct thread *t)
+{
+	uint64_t all = ALL_SIGNALS & ~SIG_BIT(SIGSYS), was;
+
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &was, 8);
+	if (t->pending)
+		return CALL_RESTART;
+	slot_release(t);
+	if (t->clone_flags & CLONE_VFORK)	/* the parent frees the block */
+		return call_kernel(t);
+	thread_exit(block_bitmap(t->index), t->index % 64, (long)t->frame.rdi);
+}
+
+static long serve_exit_group(struct thread *t)
+{
+	if (t->pending)
+		return CALL_RESTART;
+	slot_release(t);
+	return call_kernel(t);
+}
+
+/*
+ * File code that is mapped is planned and patched before the program can run
+ * it.  The monitor writes its boards behind a cursor that is the process's
+ * own, so one thread at a time asks.
+ */
+static long serve_mmap(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+	long at = call_kernel(t), cursor;
+
+	if (at < 0 || !(f->rdx & PROT_EXEC) || f->r10 & MAP_ANONYMOUS ||
+	    boot.tier == TIER_NET)
+		return at;
+	/* Acquire: pairs with the release below. */
+	while (__atomic_exchange_n(&map_lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+	cursor = request_ask(t, REQ_MAPPED, (uint64_t)at, f->rsi, boot.boards_used);
+	if (cursor > 0 && (uint64_t)cursor <= boot.boards_len)
+		boot.boards_used = (uint64_t)cursor;
+	__atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
+	return at;
+}
+
+static long serve_prctl(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+
+	if (f->rdi == PR_SET_SECCOMP && f->rsi == SECCOMP_MODE_STRICT)
+		return serve_seccomp_strict(t);
+	if (f->rdi == PR_SET_SECCOMP && f->rsi == SECCOMP_MODE_FILTER)
+		return serve_seccomp_filter(t, f->rdx);
+	if (f->rdi == PR_SET_SYSCALL_USER_DISPATCH) {
+		refused(t, REFUSED_DISPATCH);
+		return -EINVAL;
+	}
+	return call_kernel(t);
+}
+
+static long serve_seccomp(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+
+	if (f->rdi == SECCOMP_SET_MODE_STRICT && !f->rsi && !f->rdx)
+		return serve_seccomp_strict(t);
+	if (f->rdi == SECCOMP_SET_MODE_FILTER)
+		return serve_seccomp_filter(t, f->rdx);
+	return call_kernel(t);
+}
+
+/* GS is ours: the program sees the 0 that it would have, and cannot set it. */
+static long serve_arch_prctl(struct thread *t)
+{
+	uint64_t zero = 0;
+
+	t->answered = t->frame.rdi == ARCH_GET_GS || t->frame.rdi == ARCH_SET_GS;
+	if (t->frame.rdi == ARCH_GET_GS)
+		return copy_out(t->frame.rsi, &zero, sizeof(zero));
+	if (t->frame.rdi == ARCH_SET_GS && t->frame.rsi) {
+		refused(t, REFUSED_GS);
+		return -EPERM;
+	}
+	if (t->frame.rdi == ARCH_SET_GS)
+		return 0;
+	return call_kernel(t);
+}
+
+/* pselect6's last argument points at the mask's address and size. */
+static uint64_t pselect_mask(struct thread *t)
+{
+	uint64_t at = 0;
+
+	if (!t->frame.r9 || copy_in(&at, t->frame.r9, sizeof(at)))
+		return 0;
+	return at;
+}
+
+long serve_special(struct thread *t, long nr)
+{
+	switch (nr) {
+	case __NR_clone:
+	case __NR_clone3:
+	case __NR_fork:
+	case __NR_vfork:
+		return serve_clone(t, nr);
+	case __NR_execve:
+	case __NR_execveat:
+		return serve_exec(t, nr);
+	case __NR_exit:
+		return serve_exit(t);
+	case __NR_exit_group:
+		return serve_exit_group(t);
+	case __NR_rt_sigaction:
+		return serve_sigaction(t);
+	case __NR_rt_sigprocmask:
+		return serve_sigprocmask(t);
+	case __NR_rt_sigreturn:
+		return serve_sigreturn(t);
+	case __NR_sigaltstack:
+		return serve_sigaltstack(t);
+	case __NR_rt_sigsuspend:
+		return serve_masked(t, t->frame.rdi);
+	case __NR_ppoll:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		return serve_masked(t, nr == __NR_ppoll ? t->frame.r10 : t->frame.r8);
+	case __NR_pselect6:
+		return serve_masked(t, pselect_mask(t));
+	case __NR_mmap:
+		return serve_mmap(t);
+	case __NR_prctl:
+		return serve_prctl(t);
+	case __NR_arch_prctl:
+		return serve_arch_prctl(t);
+	case __NR_seccomp:
+		return serve_seccomp(t);
+	case __NR_io_uring_setup:
+		refused(t, REFUSED_IO_URING);
+		return -ENOSYS;
+	default:
+		return call_kernel(t);
+	}
+}

@@ -1,0 +1,188 @@
+/*
+ * What the inside keeps of a thread and of a program.  All of it is private to
+ * the address space; what the monitor sees is the thread's slot in the area.
+ *
+ * A thread's block is one mapping: this structure, the stack that C code of
+ * the inside runs on, and the alternate stack that every signal arrives on.
+ * GS points at it.  A child of clone(CLONE_VM), vfork's included, gets a block
+ * of its own, since it shares the parent's memory.
+ */
+#ifndef MVE_INSIDE_THREAD_H
+#define MVE_INSIDE_THREAD_H
+
+/* One image: no symbol of it is found through a table that needs relocating. */
+#pragma GCC visibility push(hidden)
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/abi/area.h"
+#include "engine/abi/boot.h"
+#include "engine/abi/thread.h"
+
+#define SIGNALS		64
+#define SIG_BIT(s)	(1ull << ((s) - 1))
+#define ALL_SIGNALS	(~0ull)
+
+/* The registers of the call that the gate holds. */
+struct frame {
+	uint64_t rax, rdi, rsi, rdx, r10, r8, r9;
+	uint64_t rbx, rbp, r12, r13, r14, r15;
+	uint64_t rsp, flags;
+	uint64_t resume, site_end, slot, tier;
+};
+
+/* The kernel's struct sigaction. */
+struct action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+struct sighand {
+	uint32_t lock;
+	struct action action[SIGNALS + 1];
+};
+
+struct altstack {
+	uint64_t sp;
+	int32_t flags;
+	int32_t pad;
+	uint64_t size;
+};
+
+struct thread {
+	struct thread *self;
+	uint64_t gate;
+	void **handlers;
+	uint64_t *counts;
+	uint64_t stack_top;
+	uint8_t busy, pending;
+	uint8_t pad0[22];
+	struct frame frame;
+
+	struct slot *slot;
+	struct sighand *sig;	/* own_sig for a child that shares memory only */
+	int32_t pid, tid;
+	uint32_t index;		/* in the table of blocks */
+	uint8_t at_boundary;	/* the next signal is delivered from the frame */
+	uint8_t restart;	/* the held call is to be made again */
+	uint8_t sigsys_blocked;	/* the program believes so; it never is */
+	uint8_t has_temp_mask;
+	uint8_t answered;	/* without a call from the gate */
+	uint64_t temp_mask;	/* of ppoll and its like, while they run */
+	uint64_t held_mask;	/* the program's mask when a signal was held */
+	uint64_t clone_flags;
+	uint64_t clone_mask;	/* the program's mask around a clone */
+	uint8_t held_info[128];	/* siginfo of the held signal */
+	struct altstack alt;	/* the program's own alternate stack */
+	struct sighand own_sig;
+};
+
+#define ASSERT_OFFSET(field, off) \
+	_Static_assert(offsetof(struct thread, field) == (off), #field)
+ASSERT_OFFSET(self, T_SELF);
+ASSERT_OFFSET(gate, T_GATE);
+ASSERT_OFFSET(handlers, T_HANDLERS);
+ASSERT_OFFSET(counts, T_COUNTS);
+ASSERT_OFFSET(stack_top, T_STACK_TOP);
+ASSERT_OFFSET(busy, T_BUSY);
+ASSERT_OFFSET(pending, T_PENDING);
+ASSERT_OFFSET(frame, T_FRAME);
+_Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
+_Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
+_Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");
+_Static_assert(offsetof(struct frame, tier) == F_TIER, "frame");
+_Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
+
+/* The block: one page of structure, then the stack, then the signal stack. */
+#define BLOCK_SIZE	0x10000
+#define BLOCK_STACK_TOP	0x7000
+#define BLOCK_SIGSTACK	0x7000
+#define BLOCK_SIGSTACK_SIZE (BLOCK_SIZE - BLOCK_SIGSTACK)
+
+/* Internal results of a served call; never seen by the program. */
+#define CALL_RESTART	(-512L)	/* a signal came first: make the call again */
+
+/* What one image of the inside knows; boot.c fills it. */
+extern struct boot boot;
+extern struct sighand process_sig;
+extern void *role_handlers[TIER_COUNT][SLOT_CALLS];
+
+/* block.c */
+struct thread *block_take(void);
+void block_prepare(struct thread *t, uint32_t index);
+void block_keep_only(struct thread *t);
+void block_lock(void);
+void block_unlock(void);
+void block_free(struct thread *t);
+void slot_claim(struct thread *t);
+void slot_release(struct thread *t);
+
+/* dispatch.c */
+void dispatch(struct thread *t);
+long serve_call(struct thread *t);
+void roles_fill(void);
+
+/* clone.c */
+long serve_clone(struct thread *t, long nr);
+void child_begin(struct thread *t);
+void thread_arm(struct thread *t);
+
+/* signals.c */
+struct siginfo_raw;
+struct ucontext_raw;
+void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc);
+void signal_exit(struct thread *t);
+long serve_sigaction(struct thread *t);
+long serve_sigprocmask(struct thread *t);
+long serve_sigaltstack(struct thread *t);
+long serve_sigreturn(struct thread *t);
+long serve_masked(struct thread *t, uint64_t mask_at);
+void signals_start(struct thread *t);
+void sighand_lock(struct sighand *s);
+void sighand_unlock(struct sighand *s);
+void sighand_clear(struct sighand *s);
+
+/* special.c */
+long serve_special(struct thread *t, long nr);
+
+/* seccomp.c */
+long serve_seccomp_filter(struct thread *t, uint64_t prog_at);
+long serve_seccomp_strict(struct thread *t);
+
+/* request.c */
+long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+		 uint64_t c);
+void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
+bool monitor_alive(void);
+
+/* memory.c: the program's memory, whose pointers may be bad */
+long copy_in(void *to, uint64_t from, size_t len);
+long copy_out(uint64_t to, const void *from, size_t len);
+void bytes_copy(void *to, const void *from, size_t len);
+void bytes_zero(void *to, size_t len);
+
+/* gate.S */
+long own_call(long nr, long a, long b, long c, long d, long e, long f);
+long call_kernel_patch(struct frame *f);
+long call_kernel_net(struct frame *f);
+long clone_kernel(struct frame *f, struct thread *child);
+_Noreturn void sigreturn_exit(void);
+_Noreturn void thread_exit(uint64_t *bitmap, uint64_t bit, long status);
+
+#define OWN0(nr)		own_call(nr, 0, 0, 0, 0, 0, 0)
+#define OWN1(nr, a)		own_call(nr, (long)(a), 0, 0, 0, 0, 0)
+#define OWN2(nr, a, b)		own_call(nr, (long)(a), (long)(b), 0, 0, 0, 0)
+#define OWN3(nr, a, b, c)	own_call(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define OWN4(nr, a, b, c, d) \
+	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define OWN6(nr, a, b, c, d, e, f) \
+	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline long call_kernel(struct thread *t)
+{
+	return t->frame.tier == TIER_PATCH ? call_kernel_patch(&t->frame)
+					   : call_kernel_net(&t->frame);
+}
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * The sub-commands, a file each; main.c has the table.
+ */
+#ifndef MVE_COMMANDS_H
+#define MVE_COMMANDS_H
+
+int cmd_run(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_audit(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+
+#endif

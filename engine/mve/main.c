@@ -1,0 +1,55 @@
+/*
+ * mve: a multi-version execution engine.  This file is the table of commands.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "engine/mve/commands.h"
+#include "engine/outside/say.h"
+
+struct command {
+	const char *name, *use, *what;
+	int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+	{ "run", "[-n NAME] [--tier=patch|trap] -- CMD...", "run a program with every call held",
+	  cmd_run },
+	{ "trace", "[-o FILE] [--tier=...] -- CMD...", "print each call as it is made", cmd_trace },
+	{ "ps", "[--json]", "list the sessions", cmd_ps },
+	{ "status", "NAME [--json]", "what a session's calls were and how held", cmd_status },
+	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },
+	{ "stop", "NAME [--kill]", "end a session's server", cmd_stop },
+	{ "doctor", "[--json]", "what mve needs of this machine", cmd_doctor },
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *to)
+{
+	fputs("usage: mve COMMAND ...\n\n", to);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "  mve %-7s %s\n              %s\n", commands[i].name, commands[i].use,
+			commands[i].what);
+	fputs("\nmve COMMAND --help says more.\n", to);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("mve 0.1");
+		return EXIT_OK;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	say_error("mve --help lists the commands", "unknown command: %s", argv[1]);
+	return EXIT_USE;
+}

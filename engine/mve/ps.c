@@ -1,0 +1,67 @@
+/*
+ * mve ps: the user's sessions.  A folder whose monitor and server are both gone
+ * is a leftover of a crash, and is cleared away.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "engine/mve/commands.h"
+#include "engine/mve/show.h"
+#include "engine/outside/say.h"
+
+static const char help[] = "usage: mve ps [--json]\n\nLists the sessions of this user.\n";
+
+struct listing {
+	bool json;
+	json_t *rows;
+	int n;
+};
+
+static void row_show(struct session *s, void *arg)
+{
+	struct listing *l = arg;
+	enum session_state state = session_state(s);
+	const char *word = state == SESSION_RUNNING ? "running" : "unwatched";
+
+	/* A session that is just being made has no monitor yet: leave it. */
+	if (state == SESSION_GONE) {
+		if (s->monitor)
+			session_remove(s);
+		return;
+	}
+	if (l->json) {
+		json_array_append_new(l->rows,
+				      json_pack("{s:s, s:s, s:i, s:i, s:s, s:I, s:s%}", "name",
+						s->name, "state", word, "server", (int)s->server,
+						"monitor", (int)s->monitor, "tier", s->tier,
+						"started", (json_int_t)s->started, "command",
+						s->command, strlen(s->command)));
+		return;
+	}
+	if (!l->n++)
+		printf("%-20s %-10s %7s %6s %8s  %s\n", "NAME", "STATE", "SERVER", "TIER", "SECONDS",
+		       "COMMAND");
+	printf("%-20s %-10s %7d %6s %8ld  %.24s\n", s->name, word, s->server, s->tier,
+	       (long)(time(NULL) - s->started), s->command);
+}
+
+int cmd_ps(int argc, char **argv)
+{
+	struct look l = look_take(argc, argv, "j", help);
+	struct listing list = { .json = l.json, .rows = json_array() };
+	int result;
+
+	if (l.code)
+		return l.code;
+	result = session_each(row_show, &list);
+	if (result) {
+		say_error("XDG_RUNTIME_DIR names the folder that sessions live in",
+			  "cannot look at the sessions: %s", strerror(-result));
+		return EXIT_SYSTEM;
+	}
+	if (l.json)
+		return show_json(list.rows);
+	if (!list.n)
+		puts("no sessions");
+	return EXIT_OK;
+}

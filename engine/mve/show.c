@@ -1,0 +1,100 @@
+/*
+ * Options and sessions, for the commands that look at one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/mve/show.h"
+#include "engine/outside/say.h"
+
+static bool flag_take(struct look *l, const char *arg, const char *allowed, const char *next,
+		      int *used)
+{
+	if (!strcmp(arg, "--json") && strchr(allowed, 'j'))
+		return l->json = true;
+	if (!strcmp(arg, "--kill") && strchr(allowed, 'k'))
+		return l->kill = true;
+	if (!strncmp(arg, "--seconds=", 10) && strchr(allowed, 's')) {
+		next = arg + 10;
+		*used = 1;
+	} else if (!strcmp(arg, "--seconds") && strchr(allowed, 's') && next) {
+		*used = 2;
+	} else {
+		return false;
+	}
+	l->seconds = strtol(next, NULL, 10);
+	return l->seconds >= 0 && l->seconds <= 3600;
+}
+
+static bool arg_take(struct look *l, const char *arg, const char *allowed, const char *next,
+		     int *used)
+{
+	*used = 1;
+	if (arg[0] == '-')
+		return flag_take(l, arg, allowed, next, used);
+	if (!strchr(allowed, 'n') || l->name)
+		return false;
+	l->name = arg;
+	return true;
+}
+
+struct look look_take(int argc, char **argv, const char *allowed, const char *help)
+{
+	struct look l = { .seconds = -1 };
+	int used;
+
+	for (int i = 1; i < argc; i += used) {
+		if (!strcmp(argv[i], "--help")) {
+			fputs(help, stdout);
+			exit(EXIT_OK);
+		}
+		if (arg_take(&l, argv[i], allowed, i + 1 < argc ? argv[i + 1] : NULL, &used))
+			continue;
+		say_error("its --help says what it takes", "mve %s: not understood: %s", argv[0],
+			  argv[i]);
+		l.code = EXIT_USE;
+		return l;
+	}
+	if (strchr(allowed, 'n') && !l.name) {
+		say_error("mve ps lists the sessions", "mve %s: which session? give its name",
+			  argv[0]);
+		l.code = EXIT_USE;
+	}
+	return l;
+}
+
+int look_session(const struct look *l, struct session *s)
+{
+	int result = session_load(s, l->name);
+	enum session_state state = result ? SESSION_GONE : session_state(s);
+
+	if (state == SESSION_RUNNING)
+		return 0;
+	if (state == SESSION_UNWATCHED)
+		say_error("its server goes on as it would without mve",
+			  "session is unwatched: %s: its monitor (pid %d) is gone", l->name,
+			  s->monitor);
+	else
+		say_error("mve ps lists the sessions", "no such session: %s", l->name);
+	return EXIT_NO;
+}
+
+int show_json(json_t *j)
+{
+	json_dumpf(j, stdout, JSON_INDENT(1));
+	putchar('\n');
+	json_decref(j);
+	return EXIT_OK;
+}
+
+json_int_t show_number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+const char *show_text(const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text ? text : "";
+}

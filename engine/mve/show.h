@@ -1,0 +1,34 @@
+/*
+ * What the commands that look at a session share.
+ */
+#ifndef MVE_SHOW_H
+#define MVE_SHOW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "engine/outside/session.h"
+
+struct look {
+	const char *name;	/* NULL: none was given */
+	bool json, kill;
+	long seconds;		/* -1: not given */
+	int code;		/* not 0: a message was given, exit with it */
+};
+
+/*
+ * Reads NAME and options; `allowed` lists the letters of those that the command
+ * takes: j(son), k(ill), s(econds), n(ame).  With --help prints `help`.
+ */
+struct look look_take(int argc, char **argv, const char *allowed, const char *help);
+
+/* Finds the session and checks that it is watched; 0 or an exit code. */
+int look_session(const struct look *l, struct session *s);
+
+/* Prints an answer of the monitor as JSON. */
+int show_json(json_t *j);
+
+json_int_t show_number(const json_t *j, const char *key);
+const char *show_text(const json_t *j, const char *key);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * mve status: what a session's calls were, and how each was held.
+ */
+#include <string.h>
+
+#include "engine/mve/commands.h"
+#include "engine/mve/show.h"
+#include "engine/outside/control.h"
+#include "engine/outside/say.h"
+
+static const char help[] =
+	"usage: mve status NAME [--json]\n"
+	"\n"
+	"Calls by name, class and tier; sites patched, trapped, and hot but not\n"
+	"patched; calls that mve does not know; what was refused.\n";
+
+static void calls_show(const json_t *calls)
+{
+	const json_t *row, *by_name = json_object_get(calls, "by_name");
+	size_t i;
+
+	printf("%lld calls: %lld patched, %lld trapped (%.4f %%), %lld unknown\n",
+	       show_number(calls, "total"), show_number(calls, "patch"), show_number(calls, "trap"),
+	       100 * json_real_value(json_object_get(calls, "trap_share")),
+	       show_number(calls, "unknown"));
+	printf("\n  %-24s %-8s %16s %12s\n", "call", "class", "patched", "trapped");
+	json_array_foreach(by_name, i, row)
+		printf("  %-24s %-8s %16lld %12lld\n", show_text(row, "name"),
+		       show_text(row, "class"), show_number(row, "patch"),
+		       show_number(row, "trap"));
+}
+
+static void places_show(const json_t *list, const char *title)
+{
+	const json_t *row;
+	size_t i;
+
+	if (json_array_size(list))
+		printf("  %s:\n", title);
+	json_array_foreach(list, i, row)
+		printf("    %12lld  %s\n", show_number(row, "calls"), show_text(row, "place"));
+}
+
+static void sites_show(const json_t *sites)
+{
+	printf("\nsites: %lld patched, %lld left to the net, %lld seen trapping\n",
+	       show_number(sites, "patched"), show_number(sites, "left_to_the_net"),
+	       show_number(sites, "trapped"));
+	places_show(json_object_get(sites, "hot_unpatched"), "hot but not patched");
+	places_show(json_object_get(sites, "seen_trapped"), "trapped now and then");
+}
+
+static void refused_show(const json_t *refused)
+{
+	const char *key;
+	const json_t *n;
+
+	json_object_foreach((json_t *)refused, key, n)
+		if (json_integer_value(n))
+			printf("refused: %s: %lld\n", key, json_integer_value(n));
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct look l = look_take(argc, argv, "nj", help);
+	struct session s;
+	json_t *j;
+	int code = l.code ? l.code : look_session(&l, &s);
+
+	if (code)
+		return code;
+	j = control_ask(&s, "status");
+	if (!j) {
+		say_error("try again; mve ps shows whether it is there",
+			  "the monitor does not answer: %s", l.name);
+		return EXIT_SYSTEM;
+	}
+	if (l.json)
+		return show_json(j);
+	printf("%s: %s, server %lld, monitor %lld, tier %s, %lld s, %lld threads\n",
+	       show_text(j, "name"), show_text(j, "state"), show_number(j, "server"),
+	       show_number(j, "monitor"), show_text(j, "tier"), show_number(j, "seconds"),
+	       show_number(j, "threads"));
+	printf("programs started: %lld held, %lld unheld\n\n", show_number(j, "programs"),
+	       show_number(j, "unheld"));
+	calls_show(json_object_get(j, "calls"));
+	sites_show(json_object_get(j, "sites"));
+	refused_show(json_object_get(j, "refused"));
+	json_decref(j);
+	return EXIT_OK;
+}

@@ -1,0 +1,25 @@
+/*
+ * The inside image as this program carries it, and where its symbols are.
+ */
+#ifndef MVE_OUTSIDE_IMAGE_H
+#define MVE_OUTSIDE_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Offsets are from the image's first byte, in memory and in the file alike. */
+struct inside_image {
+	const uint8_t *bytes;
+	size_t file_len;	/* bytes to copy */
+	size_t memory_len;	/* bytes to map, a multiple of the page size */
+	size_t data;		/* from here on it is writable */
+	size_t start, boot;	/* inside_start, struct boot */
+	size_t patch_from, patch_to;
+	size_t net_from, net_to;
+	size_t own_from, own_to;
+};
+
+/* The image; it is read once and is right, or mve was not built right. */
+const struct inside_image *inside_image(void);
+
+#endif

@@ -1,0 +1,383 @@
+/*
+ * A fresh program is given, by calls made in its name: one private mapping high
+ * up near the libraries with the inside image, room for boards and the first
+ * thread's block; the session area, sent over a socket pair since nothing else
+ * is sure to reach a process that may live in another root; boards near the
+ * program itself; and our vDSO in its auxiliary vector.  Then its first thread
+ * is sent to inside_start.  Nothing of ours stays open in it.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine/abi/boot.h"
+#include "engine/outside/image.h"
+#include "engine/outside/inject.h"
+#include "engine/outside/maps.h"
+#include "engine/outside/patch.h"
+#include "engine/outside/remote.h"
+#include "engine/outside/say.h"
+#include "engine/outside/vdso.h"
+
+#define BLOCK_BYTES	0x10000ull	/* BLOCK_SIZE of the inside */
+#define BLOCK_STACK	0x7000ull	/* BLOCK_STACK_TOP */
+#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
+
+struct injection {
+	struct remote r;
+	const struct inject_want *want;
+	struct maps maps;
+	uint64_t base, boards, block, area;
+	struct boot boot;
+	struct patch_sum sum;
+};
+
+static bool failed(long result)
+{
+	return result < 0 && result > -4096;
+}
+
+/* --- the session area, by descriptor -------------------------------------- */
+
+static int fd_send(int socket, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Sends our fd to the tracee's socket `theirs` by way of a copy of it. */
+static int fd_send_to(pid_t pid, int theirs, int fd)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int ours = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, theirs, 0);
+	int result = ours < 0 ? -errno : fd_send(ours, fd);
+
+	if (pidfd >= 0)
+		close(pidfd);
+	if (ours >= 0)
+		close(ours);
+	return result;
+}
+
+/* What recvmsg needs in the tracee, at a scratch address. */
+struct receive {
+	struct msghdr m;
+	struct iovec iov;
+	char control[CMSG_SPACE(sizeof(int))];
+	char byte[8];
+};
+
+static long fd_receive(struct injection *in, int socket)
+{
+	uint64_t at = in->block;
+	struct receive rc = { 0 };
+	long result;
+	int fd;
+
+	rc.iov.iov_base = (void *)(at + offsetof(struct receive, byte));
+	rc.iov.iov_len = 1;
+	rc.m.msg_iov = (void *)(at + offsetof(struct receive, iov));
+	rc.m.msg_iovlen = 1;
+	rc.m.msg_control = (void *)(at + offsetof(struct receive, control));
+	rc.m.msg_controllen = sizeof(rc.control);
+	result = memory_write(in->r.memory, at, &rc, sizeof(rc));
+	if (!result)
+		result = REMOTE(&in->r, SYS_recvmsg, (uint64_t)socket, at, 0);
+	if (failed(result))
+		return result;
+	memory_read(in->r.memory, at, &rc, sizeof(rc));
+	if (rc.m.msg_controllen < CMSG_LEN(sizeof(int)))
+		return -EMFILE;
+	memcpy(&fd, CMSG_DATA((struct cmsghdr *)rc.control), sizeof(fd));
+	return fd;
+}
+
+static int area_map_by(struct injection *in, const int pair[2])
+{
+	long fd, at;
+	int result = fd_send_to(in->r.pid, pair[1], in->want->area_fd);
+
+	if (result)
+		return result;
+	fd = fd_receive(in, pair[0]);
+	if (failed(fd))
+		return (int)fd;
+	at = REMOTE(&in->r, SYS_mmap, 0, sizeof(struct area), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, (uint64_t)fd, 0);
+	REMOTE(&in->r, SYS_close, (uint64_t)fd);
+	in->area = (uint64_t)at;
+	return failed(at) ? (int)at : 0;
+}
+
+/* A server may live under a low limit of descriptors: lift it meanwhile. */
+static void files_lift(pid_t pid, struct rlimit *was)
+{
+	struct rlimit more;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, was) < 0)
+		return;
+	more = *was;
+	more.rlim_cur = more.rlim_max;
+	prlimit(pid, RLIMIT_NOFILE, &more, NULL);
+}
+
+static int area_map(struct injection *in)
+{
+	struct rlimit was = { 0, 0 };
+	int pair[2], result;
+
+	files_lift(in->r.pid, &was);
+	result = (int)REMOTE(&in->r, SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, in->block);
+	if (!result) {
+		memory_read(in->r.memory, in->block, pair, sizeof(pair));
+		result = area_map_by(in, pair);
+		REMOTE(&in->r, SYS_close, (uint64_t)pair[0]);
+		REMOTE(&in->r, SYS_close, (uint64_t)pair[1]);
+	}
+	prlimit(in->r.pid, RLIMIT_NOFILE, &was, NULL);
+	return result;
+}
+
+/* --- the image ------------------------------------------------------------- */
+
+static int image_map(struct injection *in)
+{
+	const struct inside_image *im = inside_image();
+	uint64_t len = im->memory_len + LIBRARY_BOARDS + BLOCK_BYTES;
+	long at = REMOTE(&in->r, SYS_mmap, 0, len, PROT_READ | PROT_WRITE, ANON, (uint64_t)-1, 0);
+	long result;
+
+	if (failed(at))
+		return (int)at;
+	in->base = (uint64_t)at;
+	in->boards = in->base + im->memory_len;
+	in->block = in->boards + LIBRARY_BOARDS;
+	result = memory_write(in->r.memory, in->base, im->bytes, im->file_len);
+	if (!result)
+		result = REMOTE(&in->r, SYS_mprotect, in->base, im->data,
+				PROT_READ | PROT_EXEC);
+	if (!result)
+		result = REMOTE(&in->r, SYS_mprotect, in->boards, LIBRARY_BOARDS,
+				PROT_READ | PROT_EXEC);
+	return (int)result;
+}
+
+static int boot_write(struct injection *in)
+{
+	const struct inside_image *im = inside_image();
+	struct boot *b = &in->boot;
+
+	b->magic = BOOT_MAGIC;
+	b->image = in->want->image;
+	b->tier = in->want->area->tier;
+	b->role = in->want->area->role;
+	b->area = in->area;
+	b->text = in->base + im->patch_from;
+	b->text_len = im->own_to - im->patch_from;
+	b->boards = in->boards;
+	b->boards_len = LIBRARY_BOARDS;
+	b->block = in->block;
+	b->entry = in->r.regs.rip;
+	b->stack = in->r.regs.rsp;
+	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));
+}
+
+/* --- the vDSO --------------------------------------------------------------- */
+
+/* The address of the auxiliary vector on a fresh stack. */
+static uint64_t auxv_at(struct injection *in)
+{
+	uint64_t at = in->r.regs.rsp, word = 0;
+
+	if (memory_read(in->r.memory, at, &word, 8))
+		return 0;
+	at += 8 * (word + 2);		/* argc, argv and its NULL */
+	do {
+		if (memory_read(in->r.memory, at, &word, 8))
+			return 0;
+		at += 8;
+	} while (word);
+	return at;
+}
+
+static void vdso_replace(struct injection *in)
+{
+	uint64_t at = auxv_at(in), pair[2];
+
+	for (; at && !memory_read(in->r.memory, at, pair, 16) && pair[0] != AT_NULL; at += 16) {
+		if (pair[0] != AT_SYSINFO_EHDR)
+			continue;
+		vdso_functions(in->r.memory, pair[1], in->boot.vdso);
+		if (in->boot.vdso[VDSO_CLOCK_GETTIME])
+			memory_write(in->r.memory, at + 8, &in->base, 8);
+	}
+}
+
+/* --- the code that is there already ------------------------------------------ */
+
+static int boards_near(struct injection *in, const struct map *m, struct board_room *room)
+{
+	uint64_t need = patch_room_needed(in->r.pid, in->r.memory, m);
+	uint64_t hole = need ? maps_hole_near(&in->maps, m->start, m->end, need) : 0;
+	long at;
+
+	if (!hole)
+		return -ENOMEM;
+	at = REMOTE(&in->r, SYS_mmap, hole, need, PROT_READ | PROT_EXEC,
+		    ANON | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	if (failed(at))
+		return (int)at;
+	*room = (struct board_room){ (uint64_t)at, need, 0 };
+	return 0;
+}
+
+static bool in_reach(uint64_t boards, const struct map *m)
+{
+	uint64_t low = m->start < boards ? m->start : boards;
+	uint64_t high = m->end > boards + LIBRARY_BOARDS ? m->end : boards + LIBRARY_BOARDS;
+
+	return high - low < 0x7ff00000;
+}
+
+static void code_patch(struct injection *in)
+{
+	struct board_room near_libraries = { in->boards, LIBRARY_BOARDS, 0 };
+
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		struct board_room own, *room = &near_libraries;
+
+		if (!m->exec || m->path[0] == 0 || !strcmp(m->path, "[vsyscall]"))
+			continue;
+		if (!in_reach(in->boards, m)) {
+			if (boards_near(in, m, &own))
+				continue;
+			room = &own;
+		}
+		patch_map(in->r.pid, in->r.memory, m, room, &in->sum);
+		maps_free(&in->maps);
+		if (maps_read(in->r.pid, &in->maps))
+			return;
+	}
+	in->boot.boards_used = near_libraries.used;
+}
+
+/* --- the vsyscall page -------------------------------------------------------- */
+
+/*
+ * Only a seccomp filter can catch calls through the vsyscall page, and a filter
+ * costs every call: it is installed where a file holds an address of that page.
+ */
+static void vsyscall_catch(struct injection *in)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettimeofday, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_time, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	uint64_t at = in->block, prog[2] = { sizeof(code) / sizeof(code[0]), at + 16 };
+
+	if (memory_write(in->r.memory, at, prog, sizeof(prog)) ||
+	    memory_write(in->r.memory, at + 16, code, sizeof(code)))
+		return;
+	if (REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at) == 0)
+		return;
+	REMOTE(&in->r, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at);
+}
+
+/* --- all of it ---------------------------------------------------------------- */
+
+static void row_fill(const struct injection *in)
+{
+	const struct inside_image *im = inside_image();
+	struct image *row = &in->want->area->image[in->want->image % AREA_IMAGES];
+	char name[64];
+	ssize_t n;
+
+	*row = (struct image){ .pid = in->r.pid, .sites_patched = in->sum.patched,
+			       .sites_trapped = in->sum.trapped, .inside = in->base,
+			       .inside_len = im->memory_len };
+	snprintf(name, sizeof(name), "/proc/%d/exe", in->r.pid);
+	n = readlink(name, row->exe, sizeof(row->exe) - 1);
+	row->exe[n < 0 ? 0 : n] = 0;
+}
+
+static int prepare(struct injection *in)
+{
+	int result = image_map(in);
+
+	if (!result)
+		result = area_map(in);
+	if (!result)
+		result = maps_read(in->r.pid, &in->maps);
+	if (result)
+		return result;
+	vdso_replace(in);
+	if (in->want->area->tier == TIER_PATCH)
+		code_patch(in);
+	if (in->sum.vsyscall)
+		vsyscall_catch(in);
+	row_fill(in);
+	return boot_write(in);
+}
+
+static void block_clean(struct injection *in)
+{
+	static const uint8_t zero[4096];
+
+	memory_write(in->r.memory, in->block, zero, sizeof(zero));
+}
+
+int inject(pid_t pid, const struct inject_want *want)
+{
+	const struct inside_image *im = inside_image();
+	struct injection in = { .want = want };
+	struct user_regs_struct regs;
+	int result = remote_begin(&in.r, pid);
+
+	if (result)
+		return result;
+	result = prepare(&in);
+	regs = in.r.regs;
+	regs.orig_rax = (uint64_t)-1;
+	if (!result) {
+		block_clean(&in);
+		regs.rip = in.base + im->start;
+		regs.rsp = in.block + BLOCK_STACK;
+		regs.rdi = in.block;
+	}
+	remote_end(&in.r, &regs);
+	maps_free(&in.maps);
+	return result;
+}

@@ -1,0 +1,28 @@
+/*
+ * Putting the inside into a program that has just been started by execve.
+ */
+#ifndef MVE_OUTSIDE_INJECT_H
+#define MVE_OUTSIDE_INJECT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/abi/area.h"
+
+struct inject_want {
+	struct area *area;
+	int area_fd;
+	uint32_t image;		/* the row of area->image to fill */
+};
+
+/*
+ * The tracee stands at its exec stop (PTRACE_EVENT_EXEC).  After 0 it is ready
+ * to be detached and will run with every call held; after a negative errno it
+ * is as it was, and may be detached to run unheld.
+ */
+int inject(pid_t pid, const struct inject_want *want);
+
+/* Board room that later mappings of a process use: near its libraries. */
+#define LIBRARY_BOARDS	0x40000ull
+
+#endif

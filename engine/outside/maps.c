@@ -1,0 +1,108 @@
+/*
+ * /proc/PID/maps, and where there is room between.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "engine/outside/maps.h"
+
+#define REACH		0x7ff00000ull	/* a bit less than 2 GiB */
+#define LOWEST		0x10000ull	/* vm.mmap_min_addr as Debian has it */
+#define GUARD		0x10000ull	/* keep off the neighbours, stacks above all */
+
+static int map_parse(const char *line, struct map *m)
+{
+	unsigned maj, min;
+	char prot[8];
+	int at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %lu %n", &m->start,
+		   &m->end, prot, &m->offset, &maj, &min, &m->inode, &at) < 7)
+		return -EINVAL;
+	m->dev = makedev(maj, min);
+	m->write = prot[1] == 'w';
+	m->exec = prot[2] == 'x';
+	m->shared = prot[3] == 's';
+	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(line + at, "\n"), line + at);
+	return 0;
+}
+
+static int map_append(struct maps *m, const struct map *one)
+{
+	if (m->n % 64 == 0) {
+		struct map *more = realloc(m->map, (m->n + 64) * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		m->map = more;
+	}
+	m->map[m->n++] = *one;
+	return 0;
+}
+
+int maps_read(pid_t pid, struct maps *m)
+{
+	char name[64], *line = NULL;
+	size_t cap = 0;
+	struct map one;
+	int result = 0;
+	FILE *f;
+
+	*m = (struct maps){ 0 };
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	while (!result && getline(&line, &cap, f) > 0)
+		if (!map_parse(line, &one))
+			result = map_append(m, &one);
+	free(line);
+	fclose(f);
+	return result ? result : m->n ? 0 : -ESRCH;
+}
+
+void maps_free(struct maps *m)
+{
+	free(m->map);
+	*m = (struct maps){ 0 };
+}
+
+const struct map *maps_find(const struct maps *m, const char *path)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!strcmp(m->map[i].path, path))
+			return &m->map[i];
+	return NULL;
+}
+
+uint64_t maps_hole_near(const struct maps *m, uint64_t start, uint64_t end, uint64_t len)
+{
+	uint64_t low = end > REACH ? end - REACH : LOWEST, best = 0;
+	uint64_t hole = LOWEST;
+
+	/* Holes below first: what is above a program is its heap's. */
+	for (size_t i = 0; i < m->n && m->map[i].start <= start; i++) {
+		uint64_t top = m->map[i].start;
+		uint64_t from = hole > low ? hole : low;
+
+		if (top > GUARD && top - GUARD >= from + len)
+			best = (top - GUARD - len) & ~0xfffull;
+		else if (top >= from + len + 0x1000)
+			best = (top - len) & ~0xfffull;
+		hole = m->map[i].end;
+	}
+	if (best >= low)
+		return best;
+	for (size_t i = 0; i + 1 < m->n; i++) {
+		uint64_t from = m->map[i].end + GUARD;
+
+		if (m->map[i].start < start || from + len > m->map[i + 1].start)
+			continue;
+		return from + len - start < REACH ? from : 0;
+	}
+	return 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * The memory map of a process, read from /proc.
+ */
+#ifndef MVE_OUTSIDE_MAPS_H
+#define MVE_OUTSIDE_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct map {
+	uint64_t start, end, offset;
+	dev_t dev;
+	ino_t inode;
+	bool exec, write, shared;
+	char path[256];		/* cut short if longer; [vdso], [stack], … */
+};
+
+struct maps {
+	struct map *map;
+	size_t n;
+};
+
+/* Reads the map of pid; 0 or a negative errno.  maps_free() in both cases. */
+int maps_read(pid_t pid, struct maps *m);
+void maps_free(struct maps *m);
+
+const struct map *maps_find(const struct maps *m, const char *path);
+
+/*
+ * A hole of len bytes that a 32-bit displacement reaches from all of
+ * [start, end): its address, or 0 when there is none.
+ */
+uint64_t maps_hole_near(const struct maps *m, uint64_t start, uint64_t end,
+			uint64_t len);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * From a plan to patched code.  Boards are written before the jumps that lead
+ * to them, and each site's bytes are compared with what the plan was made from
+ * (board_emit does it) before they are changed: a mapping that is not what its
+ * file says stays as it is, for the net.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/outside/board.h"
+#include "engine/outside/patch.h"
+#include "engine/outside/plan.h"
+#include "engine/outside/remote.h"
+#include "engine/outside/say.h"
+
+#define VDSO_MAX	0x10000
+
+static bool is_vdso(const struct map *m)
+{
+	return !strcmp(m->path, "[vdso]");
+}
+
+static bool same_file(int fd, const struct map *m)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_ino == m->inode && S_ISREG(st.st_mode);
+}
+
+/* Opens what is mapped: by its path as the process sees it, else by the map. */
+static int mapped_open(pid_t pid, const struct map *m)
+{
+	char name[512];
+	int fd;
+
+	if (m->path[0] == '/') {
+		snprintf(name, sizeof(name), "/proc/%d/root%s", pid, m->path);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0 && same_file(fd, m))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int plan_vdso(int memory, const struct map *m, struct plan **out)
+{
+	size_t len = m->end - m->start;
+	uint8_t *bytes = len > VDSO_MAX ? NULL : malloc(len);
+	int result = -EFBIG;
+
+	if (!bytes)
+		return result;
+	result = memory_read(memory, m->start, bytes, len);
+	if (!result)
+		result = plan_image(bytes, len, out);
+	free(bytes);
+	return result;
+}
+
+static int plan_of(pid_t pid, int memory, const struct map *m, struct plan **out)
+{
+	int fd, result;
+
+	if (is_vdso(m))
+		return plan_vdso(memory, m, out);
+	if (!m->inode || m->shared)
+		return -ENOENT;
+	fd = mapped_open(pid, m);
+	if (fd < 0)
+		return fd;
+	result = plan_cached(fd, out);
+	close(fd);
+	return result;
+}
+
+/* Where the site is in memory, if its whole window lies in this mapping. */
+static bool site_in_map(const struct plan_site *s, const struct map *m, uint64_t *at)
+{
+	uint64_t from = s->offset - s->before, to = s->offset + SITE_BYTES + s->after;
+
+	if (from < m->offset || to > m->offset + (m->end - m->start))
+		return false;
+	*at = m->start + (s->offset - m->offset);
+	return true;
+}
+
+uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m)
+{
+	uint64_t need = 0, at;
+	struct plan *p;
+
+	if (plan_of(pid, memory, m, &p))
+		return 0;
+	for (unsigned i = 0; i < p->n; i++)
+		if (site_is_patched(&p->sites[i]) && site_in_map(&p->sites[i], m, &at))
+			need += BOARD_MAX;
+	plan_free(p);
+	return (need + 0xfff) & ~0xfffull;
+}
+
+/* What is to be written for one mapping, gathered before anything is. */
+struct batch {
+	uint8_t *code;		/* a copy of the mapping */
+	uint8_t *boards;	/* the new boards, from room->used on */
+	uint8_t *touched;	/* per page of the mapping */
+	uint64_t len;
+	uint64_t boards_len;
+};
+
+static int batch_begin(struct batch *b, int memory, const struct map *m, uint64_t room)
+{
+	b->len = m->end - m->start;
+	b->code = malloc(b->len);
+	b->boards = malloc(room + 1);
+	b->touched = calloc(1, b->len / 4096 + 1);
+	b->boards_len = 0;
+	if (!b->code || !b->boards || !b->touched)
+		return -ENOMEM;
+	return memory_read(memory, m->start, b->code, b->len);
+}
+
+static void batch_end(struct batch *b)
+{
+	free(b->code);
+	free(b->boards);
+	free(b->touched);
+}
+
+/* Adds one site to the batch; false when it stays as it is. */
+static bool batch_site(struct batch *b, const struct plan_site *s, const struct map *m,
+		       uint64_t at, const struct board_room *room)
+{
+	uint64_t used = room->used + b->boards_len;
+	uint8_t *window = b->code + (at - m->start) - s->before;
+	uint8_t jump[SITE_JUMP];
+	long size = board_emit(s, window, at, room->at + used, b->boards + b->boards_len,
+			       room->len - used);
+
+	if (size < 0 || board_jump(s, at, room->at + used, jump))
+		return false;
+	memcpy(window, jump, SITE_JUMP);
+	b->touched[(window - b->code) / 4096] = 1;
+	b->touched[(window - b->code + SITE_JUMP - 1) / 4096] = 1;
+	b->boards_len += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	return true;
+}
+
+static int batch_write(const struct batch *b, int memory, const struct map *m,
+		       struct board_room *room)
+{
+	int result = memory_write(memory, room->at + room->used, b->boards, b->boards_len);
+
+	for (uint64_t i = 0; !result && i * 4096 < b->len; i++)
+		if (b->touched[i])
+			result = memory_write(memory, m->start + i * 4096,
+					      b->code + i * 4096, 4096);
+	if (!result)
+		room->used += b->boards_len;
+	return result;
+}
+
+int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
+	      struct patch_sum *sum)
+{
+	unsigned patched = 0, trapped = 0;
+	struct batch b = { 0 };
+	struct plan *p;
+	uint64_t at;
+	int result = plan_of(pid, memory, m, &p);
+
+	if (result)
+		return result;
+	sum->vsyscall |= p->vsyscall;
+	result = batch_begin(&b, memory, m, room->len - room->used);
+	for (unsigned i = 0; !result && i < p->n; i++) {
+		const struct plan_site *s = &p->sites[i];
+
+		if (!site_in_map(s, m, &at))
+			continue;
+		if (site_is_patched(s) && batch_site(&b, s, m, at, room))
+			patched++;
+		else
+			trapped++;
+	}
+	if (!result && patched)
+		result = batch_write(&b, memory, m, room);
+	if (!result) {
+		sum->patched += patched;
+		sum->trapped += trapped;
+	}
+	say_log("patch", "%d: %s: %u patched, %u left to the net: %s", pid, m->path, patched,
+		trapped, strerror(-result));
+	batch_end(&b);
+	plan_free(p);
+	return result;
+}

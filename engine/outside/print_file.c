@@ -1,0 +1,295 @@
+/*
+ * Printing what files and descriptors are described by: stat, statfs, statx,
+ * directory entries, locks, offsets, epoll events, terminals.
+ */
+#include <asm/termbits.h>
+#include <linux/io_uring.h>
+#include <linux/stat.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "engine/outside/print_parts.h"
+
+void pr_stat(struct call_print *p, const void *data)
+{
+	const struct stat *st = data;
+
+	pr(p, "{st_mode=");
+	pr_file_mode(p, st->st_mode);
+	if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode)) {
+		pr(p, ", st_rdev=");
+		pr_dev(p, st->st_rdev);
+	} else {
+		pr(p, ", st_size=%lld", (long long)st->st_size);
+	}
+	pr(p, ", ...}");
+}
+
+void pr_statx(struct call_print *p, const void *data)
+{
+	const struct statx *st = data;
+
+	pr(p, "{stx_mask=");
+	pr_flags(p, &xlat_statx_mask, st->stx_mask);
+	pr(p, ", stx_attributes=");
+	pr_flags(p, &xlat_statx_attrs, st->stx_attributes);
+	pr(p, ", stx_mode=");
+	pr_file_mode(p, st->stx_mode);
+	pr(p, ", stx_size=%llu, ...}", (unsigned long long)st->stx_size);
+}
+
+void pr_statfs(struct call_print *p, const void *data)
+{
+	const struct statfs *s = data;
+	int fsid[2];
+
+	memcpy(fsid, &s->f_fsid, sizeof(fsid));
+	pr(p, "{f_type=");
+	if (xlat_name(&xlat_fs_types, s->f_type))
+		pr(p, "%s", xlat_name(&xlat_fs_types, s->f_type));
+	else
+		pr(p, "%#lx", (unsigned long)s->f_type);
+	pr(p, ", f_bsize=%lu, f_blocks=%llu, f_bfree=%llu, f_bavail=%llu, f_files=%llu, "
+	   "f_ffree=%llu, f_fsid={val=[%#x, %#x]}, f_namelen=%lu, f_frsize=%lu, f_flags=",
+	   (unsigned long)s->f_bsize, (unsigned long long)s->f_blocks,
+	   (unsigned long long)s->f_bfree, (unsigned long long)s->f_bavail,
+	   (unsigned long long)s->f_files, (unsigned long long)s->f_ffree, fsid[0], fsid[1],
+	   (unsigned long)s->f_namelen, (unsigned long)s->f_frsize);
+	pr_flags(p, &xlat_statfs_flags, s->f_flags);
+	pr(p, "}");
+}
+
+struct kernel_flock {
+	int16_t type;
+	int16_t whence;
+	int64_t start;
+	int64_t len;
+	int32_t pid;
+};
+
+void pr_flock(struct call_print *p, const void *data)
+{
+	const struct kernel_flock *l = data;
+
+	pr(p, "{l_type=");
+	pr_enum(p, &xlat_lock_types, (uint16_t)l->type);
+	pr(p, ", l_whence=");
+	pr_enum(p, &xlat_whence, (uint16_t)l->whence);
+	pr(p, ", l_start=%lld, l_len=%lld", (long long)l->start, (long long)l->len);
+	if (p->row->args[2].dir == DIR_IO)
+		pr(p, ", l_pid=%d", l->pid);
+	pr(p, "}");
+}
+
+void pr_owner(struct call_print *p, const void *data)
+{
+	const int32_t *o = data;
+
+	pr(p, "{type=");
+	pr_enum(p, &xlat_owner_types, (uint32_t)o[0]);
+	pr(p, ", pid=%d}", o[1]);
+}
+
+void pr_ustat(struct call_print *p, const void *data)
+{
+	const struct { int32_t tfree; uint64_t tinode; } *u = data;
+
+	pr(p, "{f_tfree=%d, f_tinode=%llu}", u->tfree, (unsigned long long)u->tinode);
+}
+
+void pr_mq_attr(struct call_print *p, const void *data)
+{
+	const int64_t *a = data;
+
+	pr(p, "{mq_flags=");
+	pr_flags(p, &xlat_mq_flags, a[0]);
+	pr(p, ", mq_maxmsg=%lld, mq_msgsize=%lld, mq_curmsgs=%lld}", (long long)a[1],
+	   (long long)a[2], (long long)a[3]);
+}
+
+void pr_cstatrange(struct call_print *p, const void *data)
+{
+	const uint64_t *r = data;
+
+	pr(p, "{off=%#llx, len=%llu}", (unsigned long long)r[0], (unsigned long long)r[1]);
+}
+
+void pr_cstat(struct call_print *p, const void *data)
+{
+	const uint64_t *c = data;
+
+	pr(p, "{nr_cache=%llu, nr_dirty=%llu, nr_writeback=%llu, nr_evicted=%llu, "
+	   "nr_recently_evicted=%llu}", (unsigned long long)c[0], (unsigned long long)c[1],
+	   (unsigned long long)c[2], (unsigned long long)c[3], (unsigned long long)c[4]);
+}
+
+/* Directories are only counted: both kinds of entry begin inode, offset, length. */
+static void count_entries(struct call_print *p, uint64_t addr)
+{
+	unsigned entries = 0;
+	int64_t at = 0;
+
+	if (call_failed(p)) {
+		pr_addr(p, addr);
+		return;
+	}
+	for (; at < p->ret; entries++) {
+		uint16_t len;
+
+		if (!mem_get(p, addr + at + 16, &len, sizeof(len)) || !len)
+			break;
+		at += len;
+	}
+	pr_addr(p, addr);
+	pr(p, " /* %u entries */", entries);
+}
+
+void pr_dirents(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	(void)count, (void)arg;
+	count_entries(p, addr);
+}
+
+void pr_dirents64(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	(void)count, (void)arg;
+	count_entries(p, addr);
+}
+
+void pr_open_how(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	uint64_t how[3];
+
+	(void)arg;
+	if (count < sizeof(how) || !mem_get(p, addr, how, sizeof(how))) {
+		pr_addr(p, addr);
+		return;
+	}
+	pr(p, "{flags=");
+	pr_open_flags(p, how[0]);
+	if (how[1] || how[0] & 0x400040) {
+		pr(p, ", mode=");
+		pr_mode(p, how[1]);
+	}
+	pr(p, ", resolve=");
+	pr_flags(p, &xlat_resolve_flags, how[2]);
+	pr(p, count > sizeof(how) ? ", ...}" : "}");
+}
+
+/* An offset before and after: [0] => [4096]. */
+void pr_offset(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	int64_t off;
+
+	(void)count;
+	if (!mem_get(p, addr, &off, sizeof(off))) {
+		pr_addr(p, addr);
+		return;
+	}
+	pr(p, "[%lld]", (long long)p->saved[arg]);
+	if (p->nr == CALL_sendfile && p->ret > 0)
+		pr(p, " => [%lld]", (long long)off);
+}
+
+void pr_file_handle(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	uint8_t bytes[128];
+	uint32_t head[2], was = p->saved[arg];
+
+	(void)count;
+	if (!pr_fetch(p, addr, head, sizeof(head)))
+		return;
+	pr(p, "{handle_bytes=%u", p->row->args[arg].dir == DIR_IO ? was : head[0]);
+	if (p->row->args[arg].dir == DIR_IO && was != head[0])
+		pr(p, " => %u", head[0]);
+	if (!call_failed(p)) {
+		pr(p, ", handle_type=%#x, f_handle=", head[1]);
+		if (head[0] <= sizeof(bytes) && mem_get(p, addr + 8, bytes, head[0])) {
+			pr(p, "0x");
+			for (unsigned i = 0; i < head[0]; i++)
+				pr(p, "%02x", bytes[i]);
+		} else {
+			pr(p, "???");
+		}
+	}
+	pr(p, "}");
+}
+
+void pr_epoll_event(struct call_print *p, const void *data)
+{
+	const struct epoll_event *e = data;
+
+	pr(p, "{events=");
+	pr_flags(p, &xlat_epoll_events, e->events);
+	pr(p, ", data={u32=%u, u64=%llu}}", e->data.u32, (unsigned long long)e->data.u64);
+}
+
+/* epoll_ctl(EPOLL_CTL_DEL) ignores its event. */
+void pr_epoll_at(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	struct epoll_event e;
+
+	if (p->nr == CALL_epoll_ctl) {
+		if ((uint32_t)p->args[1] == EPOLL_CTL_DEL)
+			pr_addr(p, addr);
+		else if (pr_fetch(p, addr, &e, sizeof(e)))
+			pr_epoll_event(p, &e);
+		return;
+	}
+	if (call_failed(p)) {
+		pr_addr(p, addr);
+		return;
+	}
+	(void)arg;
+	pr(p, "[");
+	for (uint64_t i = 0; i < count; i++) {
+		if (i)
+			pr(p, ", ");
+		if (i == ARRAY_LIMIT) {
+			pr(p, "...");
+			break;
+		}
+		if (!mem_get(p, addr + i * sizeof(e), &e, sizeof(e)))
+			break;
+		pr_epoll_event(p, &e);
+	}
+	pr(p, "]");
+}
+
+void pr_winsize(struct call_print *p, const void *data)
+{
+	const uint16_t *w = data;
+
+	pr(p, "{ws_row=%u, ws_col=%u, ws_xpixel=%u, ws_ypixel=%u}", w[0], w[1], w[2], w[3]);
+}
+
+void pr_termios(struct call_print *p, const void *data)
+{
+	const struct termios *t = data;
+
+	pr(p, "{c_iflag=%#x, c_oflag=%#x, c_cflag=%#x, c_lflag=%#x, ...}", t->c_iflag,
+	   t->c_oflag, t->c_cflag, t->c_lflag);
+}
+
+void pr_uring_params(struct call_print *p, const void *data)
+{
+	const struct io_uring_params *u = data;
+
+	pr(p, "{flags=");
+	pr_flags(p, &xlat_uring_setup, u->flags);
+	pr(p, ", sq_thread_cpu=%u, sq_thread_idle=%u", u->sq_thread_cpu, u->sq_thread_idle);
+	if (call_failed(p)) {
+		pr(p, "}");
+		return;
+	}
+	pr(p, ", sq_entries=%u, cq_entries=%u, features=", u->sq_entries, u->cq_entries);
+	pr_flags(p, &xlat_uring_features, u->features);
+	pr(p, ", sq_off={head=%u, tail=%u, ring_mask=%u, ring_entries=%u, flags=%u, dropped=%u, "
+	   "array=%u}", u->sq_off.head, u->sq_off.tail, u->sq_off.ring_mask,
+	   u->sq_off.ring_entries, u->sq_off.flags, u->sq_off.dropped, u->sq_off.array);
+	pr(p, ", cq_off={head=%u, tail=%u, ring_mask=%u, ring_entries=%u, overflow=%u, cqes=%u, "
+	   "flags=%u}}", u->cq_off.head, u->cq_off.tail, u->cq_off.ring_mask,
+	   u->cq_off.ring_entries, u->cq_off.overflow, u->cq_off.cqes, u->cq_off.flags);
+}

@@ -1,0 +1,131 @@
+/*
+ * Remote calls.  The tracee stands at the first instruction of a new program,
+ * before any of its code has run; `syscall; int3` is put there for a while.
+ * All its signals wait meanwhile, except the SIGTRAP that ends a call.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/outside/remote.h"
+
+static const uint8_t call_code[8] = { 0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc };
+
+int memory_open(pid_t pid)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int memory_read(int memory, uint64_t at, void *to, size_t len)
+{
+	ssize_t n = pread(memory, to, len, (off_t)at);
+
+	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+int memory_write(int memory, uint64_t at, const void *from, size_t len)
+{
+	ssize_t n = pwrite(memory, from, len, (off_t)at);
+
+	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+/* Lets the tracee run until it stops again; the stop's status. */
+static int run_until_stop(pid_t pid, int request, int *status)
+{
+	if (ptrace(request, pid, 0, 0) < 0)
+		return -errno;
+	while (waitpid(pid, status, __WALL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFSTOPPED(*status) ? 0 : -ESRCH;
+}
+
+static int signals_hold(struct remote *r)
+{
+	uint64_t held = ~(1ull << (SIGTRAP - 1));
+
+	if (ptrace(PTRACE_GETSIGMASK, r->pid, 8, &r->mask) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, r->pid, 8, &held) < 0)
+		return -errno;
+	return 0;
+}
+
+static int begin_at_stop(struct remote *r)
+{
+	int status, result;
+
+	/* The execve writes its result into rax on the way out: let it. */
+	result = run_until_stop(r->pid, PTRACE_SYSCALL, &status);
+	if (result)
+		return result;
+	if (ptrace(PTRACE_GETREGS, r->pid, 0, &r->regs) < 0)
+		return -errno;
+	result = signals_hold(r);
+	if (!result)
+		result = memory_read(r->memory, r->regs.rip, r->saved, sizeof(r->saved));
+	if (!result)
+		result = memory_write(r->memory, r->regs.rip, call_code, sizeof(call_code));
+	return result;
+}
+
+int remote_begin(struct remote *r, pid_t pid)
+{
+	int result;
+
+	memset(r, 0, sizeof(*r));
+	r->pid = pid;
+	r->memory = memory_open(pid);
+	if (r->memory < 0)
+		return r->memory;
+	result = begin_at_stop(r);
+	if (result)
+		close(r->memory);
+	return result;
+}
+
+int remote_end(struct remote *r, const struct user_regs_struct *regs)
+{
+	int result = memory_write(r->memory, r->regs.rip, r->saved, sizeof(r->saved));
+
+	if (ptrace(PTRACE_SETREGS, r->pid, 0, regs) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, r->pid, 8, &r->mask) < 0)
+		result = -errno;
+	close(r->memory);
+	return result;
+}
+
+long remote_call(struct remote *r, long nr, const uint64_t args[6])
+{
+	struct user_regs_struct regs = r->regs;
+	int status, result;
+
+	regs.rax = (uint64_t)nr;
+	regs.orig_rax = (uint64_t)-1;
+	regs.rdi = args[0];
+	regs.rsi = args[1];
+	regs.rdx = args[2];
+	regs.r10 = args[3];
+	regs.r8 = args[4];
+	regs.r9 = args[5];
+	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
+		return -errno;
+	result = run_until_stop(r->pid, PTRACE_CONT, &status);
+	if (result)
+		return result;
+	if (WSTOPSIG(status) != SIGTRAP)
+		return -EIO;
+	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
+		return -errno;
+	return (long)regs.rax;
+}

@@ -1,0 +1,60 @@
+/*
+ * A session's place on disk: $XDG_RUNTIME_DIR/mve/NAME, or /tmp/mve-UID/NAME.
+ * The folder is the user's alone; in it stand session.json (who and what) and
+ * `control`, the socket by which the other commands speak with the monitor.
+ */
+#ifndef MVE_OUTSIDE_SESSION_H
+#define MVE_OUTSIDE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SESSION_NAME_MAX 64
+
+struct session {
+	char name[SESSION_NAME_MAX + 1];
+	char folder[256];
+	pid_t monitor, server;
+	uint64_t monitor_began, server_began;	/* clock ticks since boot */
+	int64_t started;			/* seconds since 1970 */
+	char tier[8];
+	char command[256];
+};
+
+enum session_state { SESSION_GONE, SESSION_RUNNING, SESSION_UNWATCHED };
+
+/* A name that may be a folder's: letters, digits, and . _ - inside. */
+bool session_name_ok(const char *name);
+
+/* The folder of all sessions; made, checked to be the user's.  0 or -errno. */
+int session_root(char *path, size_t size);
+
+/*
+ * Makes the folder of a new session.  -EEXIST: the name is in use; -EINVAL: not
+ * a name; else what the system said.  A name left by a dead session is taken.
+ */
+int session_create(struct session *s, const char *name);
+
+/* A name that is free, made from a command. */
+void session_name_make(char *name, size_t size, const char *command);
+
+/* Writes session.json, whole or not at all.  0 or -errno. */
+int session_save(struct session *s);
+
+/* Reads a session by name.  0, -ENOENT or what the system said. */
+int session_load(struct session *s, const char *name);
+
+/* Whether its monitor and its server are alive. */
+enum session_state session_state(const struct session *s);
+
+/* Removes the folder and what mve puts in it. */
+void session_remove(const struct session *s);
+
+/* Calls each() for every session folder of the user, by name. */
+int session_each(void (*each)(struct session *s, void *arg), void *arg);
+
+/* When a process began; 0 if there is none. */
+uint64_t process_began(pid_t pid);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * What a session has done, as JSON: the one source of what `mve status` and
+ * `mve audit` show.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/abi/table.h"
+#include "engine/outside/maps.h"
+#include "engine/outside/monitor.h"
+#include "engine/outside/witness.h"
+
+#define HOT_SITE	1000	/* trapped calls that make a site worth a word */
+
+void status_sum(const struct monitor *m, uint64_t sum[COUNT_ROWS][SLOT_CALLS])
+{
+	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
+
+	memset(sum, 0, sizeof(uint64_t) * COUNT_ROWS * SLOT_CALLS);
+	for (uint32_t i = 0; i < high; i++)
+		for (int tier = 0; tier < COUNT_ROWS; tier++)
+			for (int c = 0; c < SLOT_CALLS; c++)
+				sum[tier][c] += m->area->slot[i].counts[tier][c];
+}
+
+static json_t *call_row(int slot, uint64_t patch, uint64_t trap)
+{
+	const struct call_desc *d = slot ? call_find(slot - 1) : NULL;
+
+	return json_pack("{s:s, s:i, s:s, s:I, s:I}", "name", d ? d->name : "unknown", "number",
+			 slot - 1, "class", d ? class_name(d->class) : "unknown", "patch",
+			 (json_int_t)patch, "trap", (json_int_t)trap);
+}
+
+static json_t *calls_json(const struct monitor *m)
+{
+	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
+	uint64_t patch = 0, trap = 0;
+	json_t *by_name = json_array();
+
+	status_sum(m, sum);
+	for (int c = 0; c < SLOT_CALLS; c++) {
+		patch += sum[TIER_PATCH][c];
+		trap += sum[TIER_NET][c];
+		if (sum[TIER_PATCH][c] + sum[TIER_NET][c])
+			json_array_append_new(by_name, call_row(c, sum[TIER_PATCH][c],
+								sum[TIER_NET][c]));
+	}
+	return json_pack("{s:I, s:I, s:I, s:f, s:I, s:o}", "total", (json_int_t)(patch + trap),
+			 "patch", (json_int_t)patch, "trap", (json_int_t)trap, "trap_share",
+			 patch + trap ? (double)trap / (double)(patch + trap) : 0.0, "unknown",
+			 (json_int_t)(sum[TIER_PATCH][0] + sum[TIER_NET][0]), "by_name", by_name);
+}
+
+static int site_heat(const void *a, const void *b)
+{
+	uint32_t x = ((const struct site_row *)a)->count, y = ((const struct site_row *)b)->count;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Names the file and offset of an address while its process lives. */
+static void place_name(const struct monitor *m, const struct site_row *s, char *out, size_t size)
+{
+	struct maps maps;
+
+	snprintf(out, size, "0x%lx", s->address);
+	if (maps_read(m->area->image[s->image % AREA_IMAGES].pid, &maps))
+		return;
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct map *at = &maps.map[i];
+
+		if (s->address >= at->start && s->address < at->end)
+			snprintf(out, size, "%s+0x%lx", at->path[0] ? at->path : "[anonymous]",
+				 at->offset + s->address - at->start);
+	}
+	maps_free(&maps);
+}
+
+static json_t *sites_json(const struct monitor *m)
+{
+	static struct site_row row[AREA_SITES];
+	uint32_t images = m->area->images, first = images > AREA_IMAGES ? images - AREA_IMAGES : 0;
+	json_int_t patched = 0, left = 0, trapped = 0;
+	json_t *hot = json_array(), *seen = json_array();
+
+	for (uint32_t i = first; i < images; i++) {
+		patched += m->area->image[i % AREA_IMAGES].sites_patched;
+		left += m->area->image[i % AREA_IMAGES].sites_trapped;
+	}
+	memcpy(row, m->area->site, sizeof(row));
+	qsort(row, AREA_SITES, sizeof(row[0]), site_heat);
+	for (int i = 0; i < AREA_SITES && row[i].count; i++, trapped++) {
+		char place[400];
+
+		if (i >= 20)
+			continue;
+		place_name(m, &row[i], place, sizeof(place));
+		json_array_append_new(row[i].count >= HOT_SITE ? hot : seen,
+				      json_pack("{s:s, s:I}", "place", place, "calls",
+						(json_int_t)row[i].count));
+	}
+	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "patched", patched, "left_to_the_net", left,
+			 "trapped", trapped, "hot_unpatched", hot, "seen_trapped", seen);
+}
+
+static json_t *images_json(const struct monitor *m)
+{
+	uint32_t images = m->area->images, first = images > 16 ? images - 16 : 0;
+	json_t *list = json_array();
+
+	for (uint32_t i = first; i < images; i++) {
+		const struct image *im = &m->area->image[i % AREA_IMAGES];
+		char exe[sizeof(im->exe) + 1];
+
+		memcpy(exe, im->exe, sizeof(im->exe));
+		exe[sizeof(im->exe)] = 0;
+		json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i}", "pid", im->pid, "exe",
+						      exe, "patched", im->sites_patched, "left",
+						      im->sites_trapped));
+	}
+	return list;
+}
+
+static json_t *refused_json(const struct monitor *m)
+{
+	const uint64_t *n = m->area->refused;
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "int80", (json_int_t)n[REFUSED_INT80], "gs_base",
+			 (json_int_t)n[REFUSED_GS], "io_uring", (json_int_t)n[REFUSED_IO_URING],
+			 "dispatch", (json_int_t)n[REFUSED_DISPATCH]);
+}
+
+int status_threads(const struct monitor *m)
+{
+	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
+	int n = 0;
+
+	for (uint32_t i = 0; i < high; i++) {
+		const struct slot *s = &m->area->slot[i];
+		char name[64];
+
+		if (!s->owner)
+			continue;
+		snprintf(name, sizeof(name), "/proc/%d/task/%u", s->pid, s->owner);
+		n += access(name, F_OK) == 0;
+	}
+	return n;
+}
+
+json_t *status_json(struct monitor *m)
+{
+	const struct session *s = &m->session;
+	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:s%, s:I, s:i, s:i, s:i}", "name",
+			      s->name, "state", "running", "monitor", getpid(), "server",
+			      (int)s->server, "tier", s->tier, "command", s->command,
+			      strlen(s->command), "seconds", (json_int_t)(time(NULL) - s->started),
+			      "threads", status_threads(m), "programs", (int)m->area->images, "unheld",
+			      (int)m->unheld);
+
+	if (!j)
+		return json_pack("{s:s}", "error", "the command is not UTF-8");
+	json_object_set_new(j, "calls", calls_json(m));
+	json_object_set_new(j, "sites", sites_json(m));
+	json_object_set_new(j, "refused", refused_json(m));
+	json_object_set_new(j, "signals_held", json_integer((json_int_t)m->area->signals_held));
+	json_object_set_new(j, "images", images_json(m));
+	if (m->audit)
+		json_object_set_new(j, "audit", witness_json(m));
+	return j;
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Wrong use of the command line: 2, one line, one hint.
+. "$ROOT/tests/lib.sh"
+
+# Alone it tells how it is used.
+"$MVE" >out 2>err
+[ $? = 2 ] || fail "no arguments: status is not 2"
+[ ! -s out ] || fail "no arguments: prints on standard output"
+grep -q "^\(usage: mve\|mve: \)" err || fail "no arguments: $(cat err)"
+
+refused 2 "frobnicate" "$MVE" frobnicate
+refused 2 "" "$MVE" run
+refused 2 "" "$MVE" run --
+refused 2 "" "$MVE" run -n
+refused 2 "no-such-option" "$MVE" run --no-such-option -- /bin/true
+refused 2 "tier" "$MVE" run --tier=none -- /bin/true
+refused 2 "tier" "$MVE" run --tier= -- /bin/true
+refused 2 "" "$MVE" run -Z -- /bin/true
+refused 2 "" "$MVE" status
+refused 2 "" "$MVE" stop
+refused 2 "" "$MVE" trace
+for command in status stop audit; do
+	"$MVE" $command no-such-session >out 2>err
+	status=$?
+	[ $status != 0 ] || fail "$command of no session: status 0"
+	grep -q "^mve: .*no-such-session" err || fail "$command: $(cat err)"
+	grep -q "^hint: ." err || fail "$command: no hint"
+done
+clean
