@@ -46,7 +46,7 @@ $(B)/mve: $(mve_objs) $(lib_objs)
 # linked into one image that the monitor copies into a program.
 INSIDE_CFLAGS := -std=gnu17 -O2 -g $(WARN) -ffreestanding -nostdlib -fPIC \
 	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
-	-fcf-protection=none -fno-tree-loop-distribute-patterns \
+	-fcf-protection=none -fno-delete-null-pointer-checks -fno-tree-loop-distribute-patterns \
 	-fasynchronous-unwind-tables -mno-red-zone
 inside_objs := $(call obj,$(INSIDE))
 

@@ -35,7 +35,7 @@ enum role { ROLE_SOLO, ROLE_TRACE };
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
 enum request_kind {
 	REQ_NONE,
-	REQ_EXEC,		/* path, dirfd, flags -> 0 go, 1 go unheld, -errno */
+	REQ_EXEC,		/* path, dirfd, sigsys_bits -> 0 go, 1 unheld, -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
 	REQ_MAPPED,		/* start, length, board cursor -> new cursor */
 	REQ_TRACE_ENTER,	/* the call is in call[]; -> 0 */

@@ -6,7 +6,7 @@
 #ifndef MVE_ABI_BOOT_H
 #define MVE_ABI_BOOT_H
 
-#define BOOT_VDSO	88	/* offset of `vdso`, for assembly */
+#define BOOT_VDSO	96	/* offset of `vdso`, for assembly */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -20,6 +20,9 @@ enum vdso_function {
 	VDSO_GETCPU, VDSO_FUNCTIONS,
 };
 
+/* What the program believes of SIGSYS, which the kernel must not know. */
+enum sigsys_bits { SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2 };
+
 struct boot {
 	uint32_t magic;
 	uint32_t image;			/* row in the area's table of images */
@@ -31,6 +34,8 @@ struct boot {
 	uint64_t boards_used;		/* bytes of it taken */
 	uint64_t block;			/* the first thread's block */
 	uint64_t entry, stack;		/* where the program begins */
+	uint32_t sigsys;		/* enum sigsys_bits: kept over execve */
+	uint32_t pad;
 	uint64_t vdso[VDSO_FUNCTIONS];
 };
 

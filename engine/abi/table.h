@@ -42,6 +42,7 @@ enum len_rule {
 	LEN_RULE_AT,		/* bytes: the u32 that the argument points to */
 	LEN_RULE_AT64,		/* bytes: the u64 that the argument points to */
 	LEN_RULE_BITS,		/* bits: the argument, rounded up to longs */
+	LEN_RULE_PAGES,		/* one per page of as many bytes as the argument says */
 	LEN_RULE_SELF,		/* the object's head says */
 	LEN_RULE_ZERO,		/* up to a zero element */
 };
@@ -78,7 +79,7 @@ struct arg_desc {
 };
 
 struct call_desc {
-	char name[24];
+	char name[32];
 	int16_t nr;
 	uint8_t class;		/* enum call_class */
 	uint8_t nargs;
@@ -115,6 +116,7 @@ unsigned layout_size(enum layout_id layout);
 #define LEN_AT(a)	LEN_RULE_AT, a
 #define LEN_AT64(a)	LEN_RULE_AT64, a
 #define LEN_BITS(a)	LEN_RULE_BITS, a
+#define LEN_PAGES(a)	LEN_RULE_PAGES, a
 #define LEN_SELF	LEN_RULE_SELF, 0
 #define LEN_ZERO	LEN_RULE_ZERO, 0
 

@@ -10,7 +10,7 @@
 #ifndef MVE_ABI_THREAD_H
 #define MVE_ABI_THREAD_H
 
-#define THREAD_LAYOUT	1
+#define THREAD_LAYOUT	2
 
 #define T_SELF		0x00	/* address of the block itself */
 #define T_GATE		0x08	/* where a board jumps: gate_patch */
@@ -19,7 +19,11 @@
 #define T_STACK_TOP	0x20	/* top of the inside's own stack */
 #define T_BUSY		0x28	/* 1 while C code of the inside runs */
 #define T_PENDING	0x29	/* 1 when a signal waits for the boundary */
+#define T_RESUME	0x30	/* the short way: where it resumes */
+#define T_SLOT		0x38	/* the short way: the call's slot */
 #define T_FRAME		0x40	/* struct frame: the registers of the call */
+#define T_R15		0xd8	/* the short way: the program's r15 */
+#define T_FLAGS		0xe0	/* the short way: r11 as the kernel left it */
 
 /* Offsets inside struct frame. */
 #define F_RAX		0x00

@@ -6,10 +6,13 @@
  * rcx holds the address to resume at; every other register but r11 is the
  * program's, and so are the flags and the 128 bytes below rsp.
  *
- * The short way (`pass`) makes the call in place and counts it.  It keeps all
- * that it needs on the program's stack, below the red zone, so a signal may
- * run a handler at any of its instructions; only the counting is started over
- * (signals.c knows its range).  No instruction of it touches the flags.
+ * The short way (`pass`) makes the call in place and counts it.  The program's
+ * stack is never touched: it may be a few bytes long, or gone.  What must be
+ * kept is in the thread's block, and a signal that comes meanwhile first takes
+ * the thread out of here, to before the call or behind it (gate_leave in
+ * signals.c knows the labels).  No instruction of it touches the flags.  While
+ * the call lasts r15 holds the program's return address, for unwinders: no
+ * other register survives a call, and they cannot look behind GS.
  *
  * The long way (`slow`) saves the registers in the thread's block and runs C
  * on a stack of our own.  While T_BUSY is set, a signal is held to the end of
@@ -24,45 +27,59 @@
 	.hidden child_begin, inside_begin
 
 #define FRAME(f)	%gs:(T_FRAME + f)
-#define GATE_FRAME	160	/* red zone, site_end, resume, slot, r11 */
 #define NR_RT_SIGRETURN	15
 #define NR_EXIT		60
 
-/* Through GATE_FRAME an unwinder finds its way back to the program. */
-.macro gate_cfi
-	.cfi_def_cfa_offset GATE_FRAME
-	.cfi_offset rip, -GATE_FRAME
-.endm
-
-.macro gate name, pass_to, slow_name, handlers_offset
-	.globl \pass_to
-	.globl \slow_name
+/* The labels in order of addresses are those of struct gate_labels. */
+.macro gate name, pass_to, slow_name, offset, site_end
+	.globl \name, \pass_to, \slow_name
+	.globl \name\()_busy, \name\()_saved, \name\()_call, \name\()_after
+	.globl \name\()_restored, \name\()_counted, \name\()_end
+	.balign 16
+\name:
+	.cfi_startproc
+	.cfi_def_cfa rsp, 0
+	\site_end
+	mov	%rcx, %gs:T_RESUME
+	movzwl	%ax, %r11d
+	lea	slot_map(%rip), %rcx
+	movzwl	(%rcx,%r11,2), %r11d
+	mov	%r11, %gs:T_SLOT
+	mov	%gs:T_HANDLERS, %rcx
+	jmp	*\offset(%rcx,%r11,8)
+\slow_name:
+	movb	$1, %gs:T_BUSY
+\name\()_busy:
+	movq	$(\offset / 4096), FRAME(F_TIER)
+	jmp	slow
 	.balign 16
 \pass_to:
+	mov	%r15, %gs:T_R15
+\name\()_saved:
+	mov	%gs:T_RESUME, %r15
+	.if \offset == 0
+	mov	BOARD_SITE_END(%r15), %r15
+	.endif
+	.cfi_register rip, r15
+	.cfi_undefined r15
+\name\()_call:
 	syscall
-	mov	%r11, 24(%rsp)
-\name\()_count:
-	mov	16(%rsp), %r11
+\name\()_after:
+	mov	%gs:T_R15, %r15
+\name\()_restored:
+	mov	%r11, %gs:T_FLAGS
+	mov	%gs:T_SLOT, %r11
 	mov	%gs:T_COUNTS, %rcx
-	lea	\handlers_offset(%rcx,%r11,8), %rcx
+	lea	\offset(%rcx,%r11,8), %rcx
 	mov	(%rcx), %r11
 	lea	1(%r11), %r11
 	mov	%r11, (%rcx)
-\name\()_count_end:
-	mov	24(%rsp), %r11
-	mov	8(%rsp), %rcx
-	lea	GATE_FRAME(%rsp), %rsp
-	.cfi_remember_state
-	.cfi_def_cfa_offset 0
-	.cfi_register rip, rcx
+\name\()_counted:
+	mov	%gs:T_FLAGS, %r11
+	mov	%gs:T_RESUME, %rcx
 	jmp	*%rcx
-	.cfi_restore_state
-\slow_name:
-	movb	$1, %gs:T_BUSY
-	movq	$(\handlers_offset / 4096), FRAME(F_TIER)
-	jmp	slow
-	.globl \name\()_count
-	.globl \name\()_count_end
+\name\()_end:
+	.cfi_endproc
 .endm
 
 .macro call_kernel name
@@ -88,47 +105,13 @@
 .endm
 
 	.section .gate.patch, "ax"
-	.globl gate_patch
-gate_patch:
-	.cfi_startproc
-	.cfi_def_cfa rsp, 0
-	/* The return address is in memory, at BOARD_SITE_END(%rcx). */
-	.cfi_escape 0x10, 16, 2, 0x72, 0x78
-	lea	-GATE_FRAME(%rsp), %rsp
-	.cfi_def_cfa_offset GATE_FRAME
-	mov	BOARD_SITE_END(%rcx), %r11
-	mov	%r11, (%rsp)
-	mov	%rcx, 8(%rsp)
-	gate_cfi
-	movzwl	%ax, %r11d
-	lea	slot_map(%rip), %rcx
-	movzwl	(%rcx,%r11,2), %r11d
-	mov	%r11, 16(%rsp)
-	mov	%gs:T_HANDLERS, %rcx
-	jmp	*(%rcx,%r11,8)
-	gate	gate_patch, pass_patch, slow_patch, 0
-	.cfi_endproc
+	/* Before the call: the return address is at BOARD_SITE_END(%rcx). */
+	gate gate_patch, pass_patch, slow_patch, 0, \
+		".cfi_escape 0x10, 16, 2, 0x72, 0x78"
 	call_kernel call_kernel_patch
 
 	.section .gate.net, "ax"
-	.globl gate_net
-gate_net:
-	.cfi_startproc
-	.cfi_def_cfa rsp, 0
-	.cfi_register rip, rcx
-	lea	-GATE_FRAME(%rsp), %rsp
-	.cfi_def_cfa_offset GATE_FRAME
-	mov	%rcx, (%rsp)
-	mov	%rcx, 8(%rsp)
-	gate_cfi
-	movzwl	%ax, %r11d
-	lea	slot_map(%rip), %rcx
-	movzwl	(%rcx,%r11,2), %r11d
-	mov	%r11, 16(%rsp)
-	mov	%gs:T_HANDLERS, %rcx
-	jmp	*4096(%rcx,%r11,8)
-	gate	gate_net, pass_net, slow_net, 4096
-	.cfi_endproc
+	gate gate_net, pass_net, slow_net, 4096, ".cfi_register rip, rcx"
 	call_kernel call_kernel_net
 
 	.text
@@ -140,8 +123,7 @@ call_interrupted:
 /* The long way in: registers to the block, C on our own stack. */
 slow:
 	.cfi_startproc
-	.cfi_def_cfa rsp, GATE_FRAME
-	.cfi_offset rip, -GATE_FRAME
+	.cfi_undefined rip
 	mov	%rax, FRAME(F_RAX)
 	mov	%rdi, FRAME(F_RDI)
 	mov	%rsi, FRAME(F_RSI)
@@ -156,22 +138,24 @@ slow:
 	mov	%r14, FRAME(F_R14)
 	mov	%r15, FRAME(F_R15)
 	mov	%r11, FRAME(F_SLOT)
-	mov	8(%rsp), %rcx
-	mov	%rcx, FRAME(F_RESUME)
-	mov	(%rsp), %rcx
-	mov	%rcx, FRAME(F_SITE_END)
-	lea	GATE_FRAME(%rsp), %r11
-	mov	%r11, FRAME(F_RSP)
+	mov	%rsp, FRAME(F_RSP)
+	mov	%rsp, %r11
 	mov	%gs:T_STACK_TOP, %rsp
+	pushfq
+	pop	%rcx
+	mov	%rcx, FRAME(F_FLAGS)
+	cld
+	mov	%gs:T_RESUME, %rcx
+	mov	%rcx, FRAME(F_RESUME)
+	cmpq	$0, FRAME(F_TIER)
+	jne	1f
+	mov	BOARD_SITE_END(%rcx), %rcx
+1:	mov	%rcx, FRAME(F_SITE_END)
 	/* For unwinders: the program's rsp and return address, on our stack. */
 	push	%r11
 	push	%rcx
 	.cfi_escape 0x0f, 3, 0x77, 8, 0x06
 	.cfi_escape 0x10, 16, 2, 0x77, 0
-	pushfq
-	pop	%rcx
-	mov	%rcx, FRAME(F_FLAGS)
-	cld
 	mov	%gs:T_SELF, %rdi
 	call	dispatch
 	.cfi_endproc

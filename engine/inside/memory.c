@@ -16,8 +16,7 @@ struct io_span {
 static long vm_copy(long nr, uint64_t here, uint64_t there, size_t len)
 {
 	struct io_span local = { here, len }, remote = { there, len };
-	struct thread *t = *(struct thread * __seg_gs *)T_SELF;
-	long n = OWN6(nr, t->pid, &local, 1, &remote, 1, 0);
+	long n = OWN6(nr, thread_self()->pid, &local, 1, &remote, 1, 0);
 
 	return n == (long)len ? 0 : -EFAULT;
 }

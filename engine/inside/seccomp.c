@@ -12,6 +12,7 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <linux/signal.h>
 
 #include "engine/inside/thread.h"
 
@@ -20,6 +21,7 @@
 #define IP_HIGH		12
 #define NR		0
 #define FILTER_MAX	(BPF_MAXINSNS - FRONT)
+#define STRICT_TRAP	0x4d56	/* tells our trap from a program's filter */
 #define MAP_BYTES	((BPF_MAXINSNS + 1) * sizeof(struct sock_filter))
 
 struct program {
@@ -82,6 +84,13 @@ long serve_seccomp_filter(struct thread *t, uint64_t prog_at)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), \
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
+/* A call that strict mode forbids ends the thread, as the kernel would. */
+void seccomp_strict_act(struct thread *t, int data)
+{
+	if (data == STRICT_TRAP)
+		OWN3(__NR_tgkill, t->pid, t->tid, SIGKILL);
+}
+
 /* Strict mode as a filter, since the kernel's own would kill our calls. */
 long serve_seccomp_strict(struct thread *t)
 {
@@ -92,7 +101,7 @@ long serve_seccomp_strict(struct thread *t)
 		ALLOW_CALL(__NR_write),
 		ALLOW_CALL(__NR_exit),
 		ALLOW_CALL(__NR_rt_sigreturn),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP | STRICT_TRAP),
 	};
 	struct program p = { FRONT + 10, { 0 }, (uint64_t)filter };
 

@@ -3,9 +3,11 @@
  * the program handles to signal_handle, on a stack of ours with everything
  * blocked, and what happens then depends on where the thread was.
  *
- * - In the program, or on the gate's short way: the program's handler is given
- *   the same frame that the kernel would have built, on the stack it asked for,
- *   and the kernel's own sigreturn starts it with the right mask (deliver).
+ * - In the program: its handler is given the same frame that the kernel would
+ *   have built, on the stack it asked for, and the kernel's own sigreturn starts
+ *   it with the right mask (deliver).
+ * - On the gate's short way: the same, after the thread has been taken out of
+ *   the gate, to just before its call or just behind it (gate_leave).
  * - In C code of the inside (busy): the signal is held.  Its siginfo is noted,
  *   everything stays blocked, and at the end of the call signal_exit queues it
  *   again, to be delivered with the program's registers (at_boundary).  A call
@@ -32,6 +34,8 @@
 #define ALT_FLAGS	(SS_ONSTACK | SS_DISABLE | AUTODISARM)
 
 struct sighand process_sig;
+
+#define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
 
 extern char signal_entry[], signal_restorer[], gate_net[], held_exit[];
 extern char call_interrupted[];
@@ -186,6 +190,7 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 		t->alt.sp = t->alt.size = 0;
 		t->alt.flags = SS_DISABLE;
 	}
+	t->sigsys_blocked |= !!(a->mask & SIG_BIT(SIGSYS));
 	uc->mask = handler_mask(t, sig, a, uc->mask);
 	uc->regs.rip = a->handler;
 	uc->regs.rsp = at;
@@ -235,10 +240,7 @@ struct code_range {
 	const char *from, *to, *go;
 };
 
-/*
- * Places where an interrupted thread cannot just go on.  In the first group a
- * counting is started over; in the second a busy thread leaves by another way.
- */
+/* Sends a thread that stands in a range elsewhere. */
 static bool range_redirect(uint64_t *rip, const struct code_range *r)
 {
 	if (*rip < (uint64_t)r->from || *rip >= (uint64_t)r->to)
@@ -248,15 +250,6 @@ static bool range_redirect(uint64_t *rip, const struct code_range *r)
 }
 
 #define RANGE(n, goes) (&(struct code_range){ n, n##_end, goes })
-
-static void counting_restart(uint64_t *rip)
-{
-	extern char gate_patch_count[], gate_patch_count_end[];
-	extern char gate_net_count[], gate_net_count_end[];
-
-	if (!range_redirect(rip, RANGE(gate_patch_count, gate_patch_count)))
-		range_redirect(rip, RANGE(gate_net_count, gate_net_count));
-}
 
 static void window_leave(uint64_t *rip)
 {
@@ -269,6 +262,71 @@ static void window_leave(uint64_t *rip)
 	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(call_kernel_patch_window, call_interrupted)))
 		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));
+}
+
+/* The program's own instruction is whole where a site was patched before it. */
+static bool site_whole(uint64_t site_end)
+{
+	return *(const uint16_t *)(site_end - 2) == SYSCALL_BYTES;
+}
+
+/*
+ * Makes the context one that the program could be in: behind its call, or at
+ * it.  Where the jump lies over the call itself there is no such address, and
+ * the gate's or the board's must do.
+ */
+static void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done)
+{
+	extern char gate_patch[];
+	uint64_t end = tier == TIER_PATCH ? *(uint64_t *)(resume + BOARD_SITE_END) : resume;
+	bool whole = site_whole(end);
+
+	r->rcx = whole ? end : resume;
+	if (done)
+		r->rip = r->rcx;
+	else if (whole)
+		r->rip = end - 2;
+	else
+		r->rip = tier == TIER_PATCH ? (uint64_t)gate_patch : (uint64_t)gate_net;
+}
+
+/* The gate's labels, in the order of their addresses. */
+struct gate_labels {
+	const char *entry, *busy, *saved, *call, *after, *restored, *counted, *end;
+	enum tier tier;
+};
+
+#define GATE_LABELS(n, t) \
+	{ n, n##_busy, n##_saved, n##_call, n##_after, n##_restored, n##_counted, n##_end, t }
+#define GATE_EXTERN(n) \
+	extern char n[], n##_busy[], n##_saved[], n##_call[], n##_after[], \
+		n##_restored[], n##_counted[], n##_end[]
+
+static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_labels *g)
+{
+	const char *at = (const char *)r->rip;
+	uint64_t resume = at == g->entry ? r->rcx : t->resume;
+
+	if (at < g->entry || at >= g->end)
+		return false;
+	if (at >= g->saved && at < g->restored)
+		r->r15 = t->r15;
+	if (at >= g->after && at < g->counted)
+		t->counts[g->tier * SLOT_CALLS + t->slot_now]++;
+	if (at > g->restored)
+		r->r11 = t->flags;
+	call_context(r, resume, g->tier, at >= g->after);
+	return true;
+}
+
+/* Takes a thread that a signal found on the short way out of the gate. */
+static void gate_leave(struct thread *t, struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+
+	if (!gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_patch, TIER_PATCH)))
+		gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET));
 }
 
 /* Notes a signal that came while C code of the inside ran. */
@@ -310,19 +368,13 @@ static void registers_from_frame(struct gregs *r, const struct frame *f)
 	r->rsp = f->rsp;
 	r->flags = f->flags;
 	r->r11 = f->flags;
-	r->rcx = f->resume;
-	r->rip = f->resume;
 }
 
 /* The held signal arrived again at the end of its call. */
 static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 {
-	extern char gate_patch[];
-
 	registers_from_frame(&uc->regs, &t->frame);
-	if (t->restart)
-		uc->regs.rip = t->frame.tier == TIER_PATCH ? (uint64_t)gate_patch
-							   : (uint64_t)gate_net;
+	call_context(&uc->regs, t->frame.resume, t->frame.tier, !t->restart);
 	uc->mask = t->held_mask;
 	t->at_boundary = 0;
 	t->restart = 0;
@@ -375,6 +427,8 @@ static bool dispatch_caught(struct thread *t, const uint8_t *info,
 		go_to_gate(uc);
 		return true;
 	}
+	if (code == SECCOMP_CODE)
+		seccomp_strict_act(t, info_int(info, INFO_ERRNO));
 	if (code != DISPATCH_CODE)
 		return false;
 	if (info_int(info, INFO_ARCH) != ARCH_X86_64) {
@@ -388,15 +442,13 @@ static bool dispatch_caught(struct thread *t, const uint8_t *info,
 }
 
 /* A trap of the program's own seccomp filter: name its site, not the gate. */
-static void call_address_mend(struct thread *t, uint8_t *info,
-			      const struct ucontext_raw *uc, bool boundary)
+static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
 {
 	extern char gate_patch_start[], gate_net_end[];
 	uint64_t *addr = (uint64_t *)(info + INFO_CALL_ADDR);
 
-	if (*addr < (uint64_t)gate_patch_start || *addr >= (uint64_t)gate_net_end)
-		return;
-	*addr = boundary ? t->frame.site_end : *(uint64_t *)uc->regs.rsp;
+	if (*addr >= (uint64_t)gate_patch_start && *addr < (uint64_t)gate_net_end)
+		*addr = uc->regs.rip;
 }
 
 /* Every signal enters here, from signal_entry. */
@@ -417,9 +469,9 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	if (boundary)
 		boundary_context(t, uc);
 	else
-		counting_restart(&uc->regs.rip);
+		gate_leave(t, &uc->regs);
 	if (sig == SIGSYS)
-		call_address_mend(t, info, uc, boundary);
+		call_address_mend(info, uc);
 	deliver(t, sig, info, uc);
 }
 

@@ -28,13 +28,20 @@ static void refused(struct thread *t, uint32_t reason)
 		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
 }
 
+static uint32_t sigsys_state(const struct thread *t)
+{
+	bool ignored = t->sig->action[SIGSYS].handler == (uint64_t)SIG_IGN;
+
+	return (t->sigsys_blocked ? SIGSYS_BLOCKED : 0) | (ignored ? SIGSYS_IGNORED : 0);
+}
+
 /* execve and execveat: the monitor looks at the program first. */
 static long serve_exec(struct thread *t, long nr)
 {
 	const struct frame *f = &t->frame;
 	bool at = nr == __NR_execveat;
 	long go = request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
-			      at ? f->rdi : (uint64_t)AT_FDCWD, at ? f->r8 : 0);
+			      at ? f->rdi : (uint64_t)AT_FDCWD, sigsys_state(t));
 	long result;
 
 	if (go < 0 && go != -ENOSYS) {

@@ -5,6 +5,7 @@
  * nothing had been.
  */
 #include <asm/unistd.h>
+#include <linux/signal.h>
 
 #include "engine/inside/thread.h"
 
@@ -27,6 +28,10 @@ void inside_begin(struct thread *t)
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
 			s->action[sig] = now;
+	s->action[SIGSYS] = (struct action){ 0 };
+	if (boot.sigsys & SIGSYS_IGNORED)
+		s->action[SIGSYS].handler = (uint64_t)SIG_IGN;
+	t->sigsys_blocked = !!(boot.sigsys & SIGSYS_BLOCKED);
 	roles_fill();
 	slot_claim(t);
 	thread_arm(t);

@@ -57,8 +57,10 @@ struct thread {
 	uint64_t *counts;
 	uint64_t stack_top;
 	uint8_t busy, pending;
-	uint8_t pad0[22];
+	uint8_t pad0[6];
+	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
+	uint64_t r15, flags;
 
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
@@ -87,7 +89,11 @@ ASSERT_OFFSET(counts, T_COUNTS);
 ASSERT_OFFSET(stack_top, T_STACK_TOP);
 ASSERT_OFFSET(busy, T_BUSY);
 ASSERT_OFFSET(pending, T_PENDING);
+ASSERT_OFFSET(resume, T_RESUME);
+ASSERT_OFFSET(slot_now, T_SLOT);
 ASSERT_OFFSET(frame, T_FRAME);
+ASSERT_OFFSET(r15, T_R15);
+ASSERT_OFFSET(flags, T_FLAGS);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
 _Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
 _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");
@@ -99,6 +105,15 @@ _Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
 #define BLOCK_STACK_TOP	0x7000
 #define BLOCK_SIGSTACK	0x7000
 #define BLOCK_SIGSTACK_SIZE (BLOCK_SIZE - BLOCK_SIGSTACK)
+
+/* By assembly: GCC takes what lies at address 0 of GS for unreachable. */
+static inline struct thread *thread_self(void)
+{
+	struct thread *t;
+
+	__asm__ volatile("mov %%gs:%c1, %0" : "=r"(t) : "i"(T_SELF));
+	return t;
+}
 
 /* Internal results of a served call; never seen by the program. */
 #define CALL_RESTART	(-512L)	/* a signal came first: make the call again */
@@ -149,6 +164,7 @@ long serve_special(struct thread *t, long nr);
 /* seccomp.c */
 long serve_seccomp_filter(struct thread *t, uint64_t prog_at);
 long serve_seccomp_strict(struct thread *t);
+void seccomp_strict_act(struct thread *t, int data);
 
 /* request.c */
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,

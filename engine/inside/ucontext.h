@@ -43,6 +43,7 @@ _Static_assert(sizeof(struct ucontext_raw) == 304, "ucontext");
 
 /* Offsets inside siginfo. */
 #define INFO_SIGNO	0
+#define INFO_ERRNO	4	/* of a seccomp trap: the filter's own word */
 #define INFO_CODE	8
 #define INFO_CALL_ADDR	16
 #define INFO_CALL	24
@@ -56,11 +57,6 @@ static inline int32_t info_int(const uint8_t *info, unsigned at)
 static inline uint64_t info_long(const uint8_t *info, unsigned at)
 {
 	return *(const uint64_t *)(info + at);
-}
-
-static inline struct thread *thread_self(void)
-{
-	return *(struct thread * __seg_gs *)T_SELF;
 }
 
 #endif

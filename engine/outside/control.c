@@ -16,7 +16,8 @@
 #include "engine/outside/monitor.h"
 #include "engine/outside/witness.h"
 
-#define ASK_MAX		4096
+#define MESSAGE_STEP	4096
+#define MESSAGE_MAX	(4 << 20)
 #define PEER_WAIT_S	2	/* a peer that is slower than this is dropped */
 
 static int address_of(const struct session *s, struct sockaddr_un *a)
@@ -47,6 +48,48 @@ int control_open(const struct session *s)
 	if (result)
 		close(fd);
 	return result ? result : fd;
+}
+
+/* Sends a whole value and ends our half; a peer that has gone is no matter. */
+static void message_send(int fd, const json_t *j)
+{
+	char *text = json_dumps(j, JSON_COMPACT);
+	size_t len = text ? strlen(text) : 0;
+
+	for (size_t at = 0; at < len;) {
+		ssize_t n = send(fd, text + at, len - at, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	free(text);
+	shutdown(fd, SHUT_WR);
+}
+
+/* Receives a value, up to the end of the peer's half; NULL for anything else. */
+static json_t *message_receive(int fd)
+{
+	size_t len = 0, cap = 0;
+	char *text = NULL;
+	json_t *j;
+	ssize_t n;
+
+	do {
+		if (len == cap) {
+			char *more = cap < MESSAGE_MAX ? realloc(text, cap + MESSAGE_STEP) : NULL;
+
+			if (!more)
+				break;
+			text = more;
+			cap += MESSAGE_STEP;
+		}
+		n = recv(fd, text + len, cap - len, 0);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	j = text ? json_loadb(text, len, 0, NULL) : NULL;
+	free(text);
+	return j;
 }
 
 static void patience(int fd)
@@ -80,18 +123,11 @@ static json_t *reply_to(struct monitor *m, const char *what)
 
 static void converse(struct monitor *m, int fd)
 {
-	char line[ASK_MAX];
-	ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
-	json_t *ask, *reply;
-	const char *what;
+	json_t *ask = message_receive(fd), *reply;
+	const char *what = json_string_value(json_object_get(ask, "do"));
 
-	if (n <= 0)
-		return;
-	line[n] = 0;
-	ask = json_loads(line, 0, NULL);
-	what = json_string_value(json_object_get(ask, "do"));
 	reply = reply_to(m, what ? what : "");
-	json_dumpfd(reply, fd, JSON_COMPACT);
+	message_send(fd, reply);
 	json_decref(ask);
 	json_decref(reply);
 }
@@ -118,9 +154,10 @@ json_t *control_ask(const struct session *s, const char *what)
 
 	if (fd >= 0 && !address_of(s, &a)) {
 		patience(fd);
-		if (!connect(fd, (struct sockaddr *)&a, sizeof(a)) &&
-		    json_dumpfd(ask, fd, JSON_COMPACT) == 0)
-			reply = json_loadfd(fd, 0, NULL);
+		if (!connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+			message_send(fd, ask);
+			reply = message_receive(fd);
+		}
 	}
 	if (fd >= 0)
 		close(fd);

@@ -200,6 +200,7 @@ static int boot_write(struct injection *in)
 	b->boards = in->boards;
 	b->boards_len = LIBRARY_BOARDS;
 	b->block = in->block;
+	b->sigsys = in->want->sigsys;
 	b->entry = in->r.regs.rip;
 	b->stack = in->r.regs.rsp;
 	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));

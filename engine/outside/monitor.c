@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/abi/boot.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/program.h"
 #include "engine/outside/say.h"
@@ -35,6 +36,7 @@
 enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER };
 
 static sigset_t mask_at_start;
+static struct sigaction pipe_at_start;
 
 /* --- the area ----------------------------------------------------------------- */
 
@@ -127,6 +129,16 @@ static int loop_open(struct monitor *m)
 
 /* --- the server ------------------------------------------------------------------- */
 
+/* mve's caller may have blocked or ignored SIGSYS: the server is to see it. */
+static uint32_t sigsys_at_start(void)
+{
+	struct sigaction now;
+	bool ignored = !sigaction(SIGSYS, NULL, &now) && now.sa_handler == SIG_IGN;
+
+	return (sigismember(&mask_at_start, SIGSYS) == 1 ? SIGSYS_BLOCKED : 0) |
+	       (ignored ? SIGSYS_IGNORED : 0);
+}
+
 /* In the child: waits until it is seized, then becomes the server. */
 static _Noreturn void become_server(struct monitor *m, const char *path, const int go[2],
 				    int tell)
@@ -138,6 +150,7 @@ static _Noreturn void become_server(struct monitor *m, const char *path, const i
 	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	pthread_sigmask(SIG_SETMASK, &mask_at_start, NULL);
+	sigaction(SIGPIPE, &pipe_at_start, NULL);
 	execv(path, m->options->argv);
 	error = errno;
 	if (write(tell, &error, sizeof(error)) < 0)
@@ -173,7 +186,7 @@ static int server_start(struct monitor *m, const char *path)
 		return -errno;
 	if (m->server == 0)
 		become_server(m, path, go, tell[1]);
-	result = serve_seize(m, m->server);
+	result = serve_seize(m, m->server, sigsys_at_start());
 	if (!result && m->audit)
 		result = audit_add(m->audit, m->server, NULL);
 	if (result)
@@ -202,7 +215,7 @@ static int signals_open(struct monitor *m)
 	for (size_t i = 0; i < PASSED_ON; i++)
 		sigaddset(&set, passed_on[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &mask_at_start);
-	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, &pipe_at_start);
 	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return m->signal_fd < 0 ? -errno : 0;
 }

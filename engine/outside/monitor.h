@@ -31,6 +31,12 @@ struct run_options {
 
 #define TRACEES_MAX	256	/* execs under way at one time */
 
+/* A thread that is seized because its execve has begun. */
+struct tracee {
+	pid_t tid;		/* 0: the row is free */
+	uint32_t sigsys;	/* enum sigsys_bits, for the new program */
+};
+
 struct monitor {
 	const struct run_options *options;
 	struct session session;
@@ -45,7 +51,7 @@ struct monitor {
 	int signal_fd, control_fd, bell_fd;
 	pthread_t bell_thread;
 
-	pid_t tracees[TRACEES_MAX];	/* seized, their execve not done; 0 free */
+	struct tracee tracees[TRACEES_MAX];
 	unsigned unheld;	/* programs that run without us */
 	struct audit *audit;
 	struct trace *trace;
@@ -57,7 +63,7 @@ int monitor_run(const struct run_options *o);
 /* serve.c: the requests of the inside. */
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
-int serve_seize(struct monitor *m, pid_t tid);
+int serve_seize(struct monitor *m, pid_t tid, uint32_t sigsys);
 
 /* control.c: the other commands. */
 int control_open(const struct session *s);

@@ -122,7 +122,7 @@ int plan_image(const void *bytes, size_t size, struct plan **out)
 int plan_file(int fd, struct plan **out)
 {
 	struct elf_view v;
-	int err = elf_open_file(&v, fd);
+	int err = elf_open_file(&v, fd, ELF_WHOLE);
 
 	if (err)
 		return err;

@@ -54,10 +54,11 @@ const struct elf_load *elf_exec(const struct elf_view *v, uint64_t vaddr)
 /* Makes [off, off+len) of the file present in the reserved range. */
 static int fill(const struct elf_view *v, uint64_t off, uint64_t len)
 {
-	uint8_t *to = (uint8_t *)v->bytes + off;
+	uint8_t *to;
 
 	if (!inside(v, off, len))
 		return -ENOEXEC;
+	to = (uint8_t *)v->bytes + off;
 	while (v->fd >= 0 && len) {
 		ssize_t got = pread(v->fd, to, len, (off_t)off);
 
@@ -121,7 +122,7 @@ static int add_load(struct elf_view *v, const Elf64_Phdr *ph)
 		return -ENOEXEC;
 	*l = (struct elf_load){ ph->p_vaddr, ph->p_offset, len, ph->p_flags & PF_X };
 	v->nload++;
-	return fill(v, l->off, l->len);
+	return v->headers_only ? 0 : fill(v, l->off, l->len);
 }
 
 static int take_segment(struct elf_view *v, const Elf64_Phdr *ph)
@@ -181,7 +182,7 @@ int elf_open_image(struct elf_view *v, const void *bytes, size_t size)
 	return size < sizeof(Elf64_Ehdr) ? -ENOEXEC : take_headers(v);
 }
 
-int elf_open_file(struct elf_view *v, int fd)
+int elf_open_file(struct elf_view *v, int fd, enum elf_how how)
 {
 	struct stat st;
 	void *at;
@@ -197,11 +198,13 @@ int elf_open_file(struct elf_view *v, int fd)
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	madvise(at, (size_t)st.st_size, MADV_HUGEPAGE);
+	if (how == ELF_WHOLE)
+		madvise(at, (size_t)st.st_size, MADV_HUGEPAGE);
 	memset(v, 0, sizeof(*v));
 	v->bytes = at;
 	v->size = (uint64_t)st.st_size;
 	v->fd = fd;
+	v->headers_only = how == ELF_HEADERS;
 	err = take_headers(v);
 	if (err)
 		elf_close(v);

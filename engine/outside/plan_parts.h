@@ -28,6 +28,7 @@ struct elf_view {
 	const uint8_t *bytes;
 	uint64_t size;
 	int fd;			/* -1: everything is in memory already */
+	bool headers_only;
 	uint64_t entry, loaded;
 	unsigned nload;
 	struct elf_load load[ELF_LOADS_MAX];
@@ -36,9 +37,13 @@ struct elf_view {
 	uint8_t build_id[PLAN_BUILD_ID_MAX];
 };
 
-/* Opens memory or a file; elf_close() is due after success only. */
+/*
+ * Opens memory or a file; elf_close() is due after success only.  With
+ * ELF_HEADERS only headers and notes are read: enough for the build id.
+ */
+enum elf_how { ELF_WHOLE, ELF_HEADERS };
 int elf_open_image(struct elf_view *v, const void *bytes, size_t size);
-int elf_open_file(struct elf_view *v, int fd);
+int elf_open_file(struct elf_view *v, int fd, enum elf_how how);
 void elf_close(struct elf_view *v);
 
 /* Bytes [off, off+len) of the file, or NULL. */
@@ -202,6 +207,10 @@ bool insn_decode(const uint8_t *p, size_t len, uint64_t at, struct insn *out);
 
 /* plan_window.c: the choice of a window. */
 void window_choose(const struct cand *c, struct plan_site *s);
+
+/* plan_store.c: plans on disk; failing only means to plan anew. */
+struct plan *store_load(int fd, uint64_t file_size, const struct elf_view *v);
+void store_save(int fd, uint64_t file_size, const struct plan *p);
 
 /* plan.c: an empty plan with room for n sites and one reference. */
 struct plan *plan_new(unsigned n);

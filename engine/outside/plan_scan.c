@@ -298,7 +298,10 @@ void scan_short(const struct elf_view *v, struct cand *c, uint64_t start, uint64
 	rel = c->vaddr - l->vaddr;
 	from = rel < NEAR_BEFORE + 130 ? 0 : rel - NEAR_BEFORE - 130;
 	to = l->len - rel < NEAR_AFTER + 130 ? l->len : rel + NEAR_AFTER + 130;
-	for (uint64_t i = from; i + 2 <= to; i++)
-		if ((l->vaddr + i < start || l->vaddr + i >= end) && is_short_branch(p[i]))
-			c->maybe |= near_bit(c, l->vaddr + i + 2 + (uint64_t)(int64_t)(int8_t)p[i + 1]);
+	for (uint64_t i = from; i + 2 <= to; i++) {
+		uint64_t at = l->vaddr + i;
+
+		if ((at < start || at >= end) && is_short_branch(p[i]))
+			c->maybe |= near_bit(c, at + 2 + (uint64_t)(int64_t)(int8_t)p[i + 1]);
+	}
 }

@@ -87,6 +87,13 @@ static void pr_result_flags(struct call_print *p)
 		pr(p, ")");
 		return;
 	}
+	if (p->row->result_xlat == XLAT_personality || p->row->result_xlat == XLAT_membarrier_cmds) {
+		pr(p, "%#llx (", (unsigned long long)p->ret);
+		if (!print_value(p, p->row->result_xlat, p->ret))
+			pr_flags(p, set, p->ret);
+		pr(p, ")");
+		return;
+	}
 	name = xlat_name(set, p->ret);
 	if (p->row->result_xlat == XLAT_signals && !p->ret)
 		name = NULL;
@@ -129,8 +136,8 @@ static void pr_result(struct call_print *p)
 		pr_error(p, -p->ret);
 	else
 		pr_result_value(p);
-	if (p->note.len)
-		pr(p, " (%s)", p->note.text);
+	if (p->noted)
+		pr(p, " (%s)", p->note.len ? p->note.text : "");
 }
 
 static void pr_value(struct call_print *p, const struct arg_desc *a, uint64_t v)
@@ -183,8 +190,8 @@ static bool wide_set(unsigned xlat)
 {
 	static const uint8_t wide[] = {
 		XLAT_mmap_prot, XLAT_mmap_flags, XLAT_mremap_flags, XLAT_clone_flags,
-		XLAT_mount_flags, XLAT_fanotify_mask, XLAT_unshare_flags, XLAT_move_flags,
-		XLAT_pkey_rights, XLAT_securebits,
+		XLAT_mount_flags, XLAT_fanotify_mask, XLAT_unshare_flags, XLAT_pkey_rights,
+		XLAT_securebits, XLAT_dumpable, XLAT_pr_vma,
 	};
 
 	return memchr(wide, xlat, sizeof(wide));
@@ -206,15 +213,18 @@ static void pr_named(struct call_print *p, const struct arg_desc *a, uint64_t v)
 static uint64_t mem_count(struct call_print *p, const struct arg_desc *a, unsigned arg)
 {
 	uint64_t bound = p->args[a->len_arg];
+	unsigned kind = p->row->args[a->len_arg].kind;
 
+	if (kind == KIND_INT || kind == KIND_UINT)
+		bound = (uint32_t)bound;
 	switch (a->len_rule) {
 	case LEN_RULE_RESULT:
-		if (a->what != LAYOUT_bytes)
-			bound = (uint32_t)bound;
 		return p->ret >= 0 && (uint64_t)p->ret < bound ? (uint64_t)p->ret : bound;
 	case LEN_RULE_COUNT:
 	case LEN_RULE_BITS:
 		return bound;
+	case LEN_RULE_PAGES:
+		return bound / 4096 + !!(bound % 4096);
 	case LEN_RULE_AT:
 	case LEN_RULE_AT64:
 		return p->saved[arg];
@@ -302,6 +312,10 @@ static bool arg_absent(const struct call_print *p, unsigned arg)
 
 	if (a->kind == KIND_SKIP)
 		return true;
+	if (p->nr == CALL_mremap && arg == 4)
+		return !(p->args[3] & 6);	/* MREMAP_FIXED, MREMAP_DONTUNMAP */
+	if (p->nr == CALL_membarrier && arg == 2)
+		return !(p->args[1] & 1);	/* MEMBARRIER_CMD_FLAG_CPU */
 	return a->kind == KIND_MODE && arg && p->row->args[arg - 1].what == XLAT_open_flags &&
 	       p->row->args[arg - 1].kind == KIND_FLAGS && !(p->args[arg - 1] & 0x400040);
 }
@@ -332,13 +346,15 @@ static void save_before(struct call_print *p)
 		if (a->len_rule == LEN_RULE_AT &&
 		    mem_get(p, p->args[a->len_arg], &value, sizeof(value)))
 			p->saved[i] = value;
+		if (a->what == LAYOUT_msghdr && mem_get(p, p->args[i] + 8, &value, sizeof(value)))
+			p->saved[i] = value;
 		if (a->dir != DIR_IO)
 			continue;
 		size = layout_size(a->what);
 		if (size <= sizeof(p->saved[i]))
 			mem_get(p, p->args[i], &p->saved[i], size);
-		else if (size <= sizeof(p->before))
-			mem_get(p, p->args[i], p->before, size);
+		else if (size <= sizeof(p->before) && !mem_get(p, p->args[i], p->before, size))
+			memset(p->before, 0xff, sizeof(p->before));
 	}
 }
 
@@ -359,6 +375,7 @@ void print_enter(struct call_print *p, const struct print_mem *m, long nr,
 	p->nr = nr;
 	p->next = 0;
 	p->exiting = false;
+	p->noted = false;
 	p->ret = 0;
 	memcpy(p->args, args, sizeof(p->args));
 	memset(p->saved, 0, sizeof(p->saved));
@@ -394,6 +411,7 @@ void print_exit(struct call_print *p, const struct print_mem *m, int64_t ret)
 		pr(p, "%*s", RESULT_COLUMN - column, "");
 	pr(p, "= ");
 	pr_result(p);
+	p->restart = ret == -516 && p->nr != CALL_restart_syscall ? p->nr : p->restart;
 }
 
 /* Rows do not say which calls return late or never, or fill in pointed-to lists. */

@@ -51,6 +51,8 @@ struct call_print {
 	int64_t ret;
 	uint8_t next;		/* the argument to print next */
 	bool exiting;
+	bool noted;
+	long restart;		/* the call that restart_syscall() goes on with */
 	uint64_t saved[CALL_ARGS];	/* values that the call overwrites */
 	uint8_t before[64];	/* a small object as it was before the call */
 };

@@ -3,6 +3,7 @@
  * directory entries, locks, offsets, epoll events, terminals.
  */
 #include <asm/termbits.h>
+#include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <linux/stat.h>
 #include <string.h>
@@ -188,9 +189,9 @@ void pr_offset(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg
 		pr_addr(p, addr);
 		return;
 	}
-	pr(p, "[%lld]", (long long)p->saved[arg]);
+	pr(p, "[%llu]", (unsigned long long)p->saved[arg]);
 	if (p->nr == CALL_sendfile && p->ret > 0)
-		pr(p, " => [%lld]", (long long)off);
+		pr(p, " => [%llu]", (unsigned long long)off);
 }
 
 void pr_file_handle(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
@@ -199,8 +200,10 @@ void pr_file_handle(struct call_print *p, uint64_t addr, uint64_t count, unsigne
 	uint32_t head[2], was = p->saved[arg];
 
 	(void)count;
-	if (!pr_fetch(p, addr, head, sizeof(head)))
+	if (!mem_get(p, addr, head, sizeof(head))) {
+		pr_addr(p, addr);
 		return;
+	}
 	pr(p, "{handle_bytes=%u", p->row->args[arg].dir == DIR_IO ? was : head[0]);
 	if (p->row->args[arg].dir == DIR_IO && was != head[0])
 		pr(p, " => %u", head[0]);
@@ -265,12 +268,120 @@ void pr_winsize(struct call_print *p, const void *data)
 	pr(p, "{ws_row=%u, ws_col=%u, ws_xpixel=%u, ws_ypixel=%u}", w[0], w[1], w[2], w[3]);
 }
 
+/* Delays after control characters: fields of c_oflag, always printed. */
+static void pr_oflag(struct call_print *p, unsigned v)
+{
+	static const struct { const char *name; unsigned shift, mask; } delays[] = {
+		{ "NL", 8, 1 }, { "CR", 9, 3 }, { "TAB", 11, 3 },
+		{ "BS", 13, 1 }, { "VT", 14, 1 }, { "FF", 15, 1 },
+	};
+	const unsigned all = 0xff00;
+
+	for (unsigned i = 0; i < 6; i++)
+		pr(p, "%s%s%u", i ? "|" : "", delays[i].name,
+		   v >> delays[i].shift & delays[i].mask);
+	pr_more_flags(p, &xlat_tc_oflag, v & ~all);
+}
+
+static void pr_cflag(struct call_print *p, unsigned v)
+{
+	const unsigned fields = CBAUD | CSIZE | CIBAUD;
+
+	pr_enum(p, &xlat_tc_baud, v & CBAUD);
+	if (v & CIBAUD) {
+		pr(p, "|");
+		pr_enum(p, &xlat_tc_baud, v >> 16 & CBAUD);
+		pr(p, "<<IBSHIFT");
+	}
+	pr(p, "|CS%u", 5 + ((v & CSIZE) >> 4));
+	pr_more_flags(p, &xlat_tc_cflag, v & ~fields);
+}
+
 void pr_termios(struct call_print *p, const void *data)
 {
 	const struct termios *t = data;
 
-	pr(p, "{c_iflag=%#x, c_oflag=%#x, c_cflag=%#x, c_lflag=%#x, ...}", t->c_iflag,
-	   t->c_oflag, t->c_cflag, t->c_lflag);
+	pr(p, "{c_iflag=");
+	pr_flags(p, &xlat_tc_iflag, t->c_iflag);
+	pr(p, ", c_oflag=");
+	pr_oflag(p, t->c_oflag);
+	pr(p, ", c_cflag=");
+	pr_cflag(p, t->c_cflag);
+	pr(p, ", c_lflag=");
+	pr_flags(p, &xlat_tc_lflag, t->c_lflag);
+	pr(p, ", ...}");
+}
+
+void pr_io_event(struct call_print *p, const void *data)
+{
+	const uint64_t *e = data;
+
+	pr(p, "{data=%#llx, obj=", (unsigned long long)e[0]);
+	pr_addr(p, e[1]);
+	pr(p, ", res=%lld, res2=%lld}", (long long)e[2], (long long)e[3]);
+}
+
+/* Reads and writes of one buffer, or of a vector; others have less to say. */
+void pr_iocb(struct call_print *p, const void *data)
+{
+	const struct iocb *cb = data;
+	unsigned op = cb->aio_lio_opcode;
+
+	pr(p, "{");
+	if (cb->aio_data)
+		pr(p, "aio_data=%#llx, ", (unsigned long long)cb->aio_data);
+	if (cb->aio_key)
+		pr(p, "aio_key=%u, ", cb->aio_key);
+	if (cb->aio_rw_flags) {
+		pr(p, "aio_rw_flags=");
+		pr_flags(p, &xlat_rwf_flags, (uint32_t)cb->aio_rw_flags);
+		pr(p, ", ");
+	}
+	pr(p, "aio_lio_opcode=");
+	pr_enum(p, &xlat_aio_cmds, op);
+	if (cb->aio_reqprio)
+		pr(p, ", aio_reqprio=%d", cb->aio_reqprio);
+	pr(p, ", aio_fildes=%d", (int)cb->aio_fildes);
+	if (op == IOCB_CMD_PREAD || op == IOCB_CMD_PWRITE || op >= IOCB_CMD_PREADV) {
+		pr(p, ", aio_buf=");
+		if (op == IOCB_CMD_PWRITE)
+			pr_buffer(p, cb->aio_buf, cb->aio_nbytes);
+		else if (op == IOCB_CMD_PREADV || op == IOCB_CMD_PWRITEV)
+			pr_vectors(p, cb->aio_buf, cb->aio_nbytes, -1, op == IOCB_CMD_PWRITEV);
+		else
+			pr_addr(p, cb->aio_buf);
+		pr(p, ", aio_nbytes=%llu, aio_offset=%lld", (unsigned long long)cb->aio_nbytes,
+		   (long long)cb->aio_offset);
+	}
+	if (cb->aio_flags & IOCB_FLAG_RESFD)
+		pr(p, ", aio_resfd=%d", (int)cb->aio_resfd);
+	pr(p, "}");
+}
+
+void pr_iocb_list(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	struct iocb cb;
+	uint64_t at;
+
+	(void)arg;
+	if ((int64_t)count <= 0 || !mem_get(p, addr, &at, sizeof(at))) {
+		pr_addr(p, addr);
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		if (!mem_get(p, addr + i * sizeof(at), &at, sizeof(at))) {
+			pr(p, ", ... /* 0x%llx */", (unsigned long long)(addr + i * sizeof(at)));
+			break;
+		}
+		pr(p, i ? ", " : "[");
+		if (i == ARRAY_LIMIT) {
+			pr(p, "...");
+			break;
+		}
+		if (pr_fetch(p, at, &cb, sizeof(cb)))
+			pr_iocb(p, &cb);
+	}
+	pr(p, "]");
 }
 
 void pr_uring_params(struct call_print *p, const void *data)

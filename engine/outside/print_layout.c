@@ -42,8 +42,7 @@ static void pr_number(struct call_print *p, uint64_t addr, uint64_t count, unsig
 	if (array)
 		count = (uint32_t)count;
 	if (array && !count) {
-		pr(p, p->args[a->len_arg] || a->dir == DIR_IN ? "[]" : "0x%llx",
-		   (unsigned long long)addr);
+		pr(p, "[]");
 		return;
 	}
 	for (uint64_t i = 0; i < count; i++) {
@@ -142,6 +141,63 @@ static void at_hexbytes(struct call_print *p, uint64_t addr, uint64_t count, uns
 		pr(p, "...");
 }
 
+/* mincore(): one byte for each page. */
+static void one_byte(struct call_print *p, const void *data)
+{
+	pr(p, "%u", *(const uint8_t *)data & 1);
+}
+
+static void at_pagevec(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	pr_number(p, addr, count, arg, one_byte, 1);
+}
+
+static void one_mpol(struct call_print *p, const void *data)
+{
+	print_value(p, XLAT_mpol_modes, *(const uint32_t *)data);
+}
+
+static void at_mpol(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	pr_number(p, addr, count, arg, one_mpol, 4);
+}
+
+/* Sets of memory nodes: all words of the set, the first ones only if it is long. */
+static void at_nodemask(struct call_print *p, uint64_t addr, uint64_t bits, unsigned arg)
+{
+	uint64_t words = (bits + 62) / 64, word;
+
+	(void)arg;
+	if (!bits || bits > 1 << 20 || call_failed(p) || !mem_get(p, addr, &word, 8)) {
+		pr_addr(p, addr);
+		return;
+	}
+	for (uint64_t i = 0; i < words; i++) {
+		if (!mem_get(p, addr + i * 8, &word, 8))
+			break;
+		pr(p, "%s%#0*llx", i ? ", " : "[", 16, (unsigned long long)word);
+	}
+	pr(p, "]");
+}
+
+/* Values of attributes end in a NUL more often than not; it is not shown. */
+static void at_xattr(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	char last = 1;
+
+	if (p->row->args[arg].dir == DIR_OUT && p->exiting && !p->args[p->row->args[arg].len_arg]) {
+		pr_addr(p, addr);
+		return;
+	}
+	if (count > 65536) {
+		pr_addr(p, addr);
+		return;
+	}
+	if (count && mem_get(p, addr + count - 1, &last, 1) && !last)
+		count--;
+	pr_buffer(p, addr, count);
+}
+
 static void at_text(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {
 	(void)count, (void)arg;
@@ -190,6 +246,16 @@ const struct layout_print print_layouts[LAYOUT_COUNT] = {
 	[LAYOUT_signum] = { .one = pr_signum },
 	[LAYOUT_stack] = { .one = pr_stack },
 	[LAYOUT_epoll_event] = { .one = pr_epoll_event, .at = pr_epoll_at },
+	[LAYOUT_pagevec] = { .at = at_pagevec },
+	[LAYOUT_mpolmode] = { .at = at_mpol },
+	[LAYOUT_nodemask] = { .at = at_nodemask },
+	[LAYOUT_xattr] = { .at = at_xattr },
+	[LAYOUT_iovaddr] = { .at = pr_iovaddr },
+	[LAYOUT_sock_fprog] = { .one = pr_fprog },
+	[LAYOUT_io_event] = { .one = pr_io_event },
+	[LAYOUT_iocb] = { .one = pr_iocb },
+	[LAYOUT_iocbp] = { .at = pr_iocb_list },
+	[LAYOUT_landlock] = { .at = pr_landlock },
 	[LAYOUT_iovec] = { .at = pr_iovec },
 	[LAYOUT_msghdr] = { .at = pr_msghdr },
 	[LAYOUT_mmsghdr] = { .at = pr_mmsghdr },
@@ -212,7 +278,6 @@ const struct layout_print print_layouts[LAYOUT_COUNT] = {
 	[LAYOUT_uring_params] = { .one = pr_uring_params },
 	[LAYOUT_termios] = { .one = pr_termios },
 	[LAYOUT_winsize] = { .one = pr_winsize },
-	[LAYOUT_user_desc] = { .one = pr_user_desc },
 	[LAYOUT_shmid] = { .one = pr_shmid },
 	[LAYOUT_sembuf] = { .one = pr_sembuf },
 	[LAYOUT_msgbuf] = { .at = pr_msgbuf },

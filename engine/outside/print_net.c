@@ -22,6 +22,8 @@ static void pr_unix(struct call_print *p, const struct sockaddr_un *un, size_t l
 
 	if (len <= offsetof(struct sockaddr_un, sun_path))
 		return;
+	if (path > sizeof(un->sun_path))
+		path = sizeof(un->sun_path);
 	pr(p, ", sun_path=");
 	if (un->sun_path[0]) {
 		pr_quoted(p, un->sun_path, strnlen(un->sun_path, path));
@@ -43,7 +45,8 @@ static void pr_in6(struct call_print *p, const struct sockaddr_in6 *in6, size_t 
 		return;
 	char name[IF_NAMESIZE];
 
-	if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) && in6->sin6_scope_id &&
+	if ((IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) ||
+	     IN6_IS_ADDR_MC_LINKLOCAL(&in6->sin6_addr)) && in6->sin6_scope_id &&
 	    if_indextoname(in6->sin6_scope_id, name))
 		pr(p, ", sin6_scope_id=if_nametoindex(\"%s\")", name);
 	else
@@ -115,9 +118,9 @@ void pr_socklen(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 	int now, was = (int)p->saved[arg];
 
 	(void)count;
-	if (!pr_fetch(p, addr, &now, sizeof(now)))
-		return;
-	if (call_failed(p) || now == was)
+	if (!mem_get(p, addr, &now, sizeof(now)))
+		pr_addr(p, addr);
+	else if (call_failed(p) || now == was)
 		pr(p, "[%d]", was);
 	else
 		pr(p, "[%d => %d]", was, now);
@@ -129,8 +132,8 @@ struct vec {
 };
 
 /* `left` bytes of content are shown over the vectors; all of each when < 0. */
-static void pr_vectors(struct call_print *p, uint64_t addr, uint64_t count, int64_t left,
-		       bool contents)
+void pr_vectors(struct call_print *p, uint64_t addr, uint64_t count, int64_t left,
+		bool contents)
 {
 	struct vec v;
 
@@ -172,6 +175,13 @@ void pr_iovec(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 	bool out = p->row->args[arg].dir == DIR_OUT;
 
 	pr_vectors(p, addr, count, out ? p->ret : -1, !(out && call_failed(p)));
+}
+
+/* Another process's memory: addresses only. */
+void pr_iovaddr(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	(void)arg;
+	pr_vectors(p, addr, count, -1, false);
 }
 
 static void pr_cmsg_data(struct call_print *p, const struct cmsghdr *c, const uint8_t *data,
@@ -351,6 +361,8 @@ void pr_sockopt(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 	int32_t v[4];
 
 	(void)arg;
+	if (p->nr == CALL_setsockopt)
+		count = (uint32_t)count > INT32_MAX ? UINT64_MAX : (uint32_t)count;
 	if (call_failed(p) && p->nr == CALL_getsockopt) {
 		pr_addr(p, addr);
 	} else if (option_is(p, SOL_SOCKET, SO_LINGER) && count >= 8 && mem_get(p, addr, v, 8)) {
@@ -358,6 +370,11 @@ void pr_sockopt(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 	} else if (option_is(p, SOL_SOCKET, SO_PEERCRED) && count >= 12 &&
 		   mem_get(p, addr, v, 12)) {
 		pr(p, "{pid=%d, uid=%u, gid=%u}", v[0], v[1], v[2]);
+	} else if (option_is(p, SOL_SOCKET, SO_ERROR) && count >= 4 && mem_get(p, addr, v, 4)) {
+		if (v[0] && strerrorname_np(v[0]))
+			pr(p, "[%s]", strerrorname_np(v[0]));
+		else
+			pr(p, "[%d]", v[0]);
 	} else if (count == sizeof(int) && mem_get(p, addr, v, 4)) {
 		pr(p, "[%d]", v[0]);
 	} else {

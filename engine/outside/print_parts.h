@@ -18,6 +18,7 @@ void pr_addr(struct call_print *p, uint64_t addr);
 void pr_quoted(struct call_print *p, const void *bytes, size_t len);
 void pr_hexed(struct call_print *p, const void *bytes, size_t len);
 void pr_flags(struct call_print *p, const struct xlat *set, uint64_t value);
+void pr_more_flags(struct call_print *p, const struct xlat *set, uint64_t value);
 void pr_enum(struct call_print *p, const struct xlat *set, uint64_t value);
 void pr_signal(struct call_print *p, int sig);
 void pr_mode(struct call_print *p, unsigned mode);
@@ -95,8 +96,12 @@ PR_AT(pr_open_how);
 PR_AT(pr_offset);
 PR_AT(pr_file_handle);
 PR_AT(pr_epoll_at);
+PR_ONE(pr_io_event);
+PR_ONE(pr_iocb);
+PR_AT(pr_iocb_list);
 
 /* print_time.c */
+void pr_date(struct call_print *p, int64_t seconds, long fraction, int digits);
 PR_ONE(pr_timespec);
 PR_ONE(pr_timeval);
 PR_ONE(pr_timezone);
@@ -130,9 +135,12 @@ PR_AT(pr_sockaddr_at);
 PR_AT(pr_socklen);
 PR_AT(pr_sockopt);
 PR_AT(pr_iovec);
+PR_AT(pr_iovaddr);
 PR_AT(pr_msghdr);
 PR_AT(pr_mmsghdr);
 PR_AT(pr_ifreq_at);
+void pr_vectors(struct call_print *p, uint64_t addr, uint64_t count, int64_t left,
+		bool contents);
 void pr_sockaddr(struct call_print *p, const void *data, size_t len);
 void special_sockopt(struct call_print *p);
 
@@ -141,7 +149,8 @@ PR_ONE(pr_utsname);
 PR_ONE(pr_caphdr);
 PR_ONE(pr_capdata);
 PR_ONE(pr_sched_param);
-PR_ONE(pr_user_desc);
+PR_ONE(pr_fprog);
+PR_AT(pr_landlock);
 PR_ONE(pr_sembuf);
 PR_ONE(pr_futex_waitv);
 PR_ONE(pr_shmid);

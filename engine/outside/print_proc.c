@@ -158,7 +158,7 @@ void pr_cpumask(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 		pr_addr(p, addr);
 		return;
 	}
-	count = (uint32_t)count & ~7u;
+	count = ((uint32_t)count + 7ull) & ~7ull;
 	if (count > sizeof(mask))
 		count = sizeof(mask);
 	if (!mem_get(p, addr, mask, count)) {
@@ -179,17 +179,41 @@ void pr_cpumask(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 void pr_taskname(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {
 	(void)count;
-	if (p->row->args[arg].dir == DIR_OUT && call_failed(p))
+	char name[15];
+	size_t len;
+
+	(void)arg;
+	if (call_failed(p) || !(len = mem_get_some(p, addr, name, sizeof(name)))) {
 		pr_addr(p, addr);
-	else
-		pr_path(p, addr, 15);
+		return;
+	}
+	len = strnlen(name, len);
+	pr_quoted(p, name, len);
+	if (len == sizeof(name))
+		pr(p, "...");
 }
 
-void pr_user_desc(struct call_print *p, const void *data)
+void pr_fprog(struct call_print *p, const void *data)
 {
-	const uint32_t *d = data;
+	const struct { uint16_t len; uint64_t filter; } *f = data;
 
-	pr(p, "{entry_number=%d, base_addr=%#x, limit=%#x, ...}", (int)d[0], d[1], d[2]);
+	pr(p, "{len=%u, filter=", f->len);
+	pr_addr(p, f->filter);
+	pr(p, "}");
+}
+
+void pr_landlock(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	uint64_t fs;
+
+	(void)arg;
+	if (count < sizeof(fs) || !mem_get(p, addr, &fs, sizeof(fs))) {
+		pr_addr(p, addr);
+		return;
+	}
+	pr(p, "{handled_access_fs=");
+	pr_flags(p, &xlat_landlock_access, fs);
+	pr(p, count > sizeof(fs) ? ", ...}" : "}");
 }
 
 void pr_sembuf(struct call_print *p, const void *data)
@@ -207,7 +231,11 @@ void pr_futex_waitv(struct call_print *p, const void *data)
 
 	pr(p, "{val=%#llx, uaddr=", (unsigned long long)w->val);
 	pr_addr(p, w->uaddr);
-	pr(p, ", flags=%#x}", w->flags);
+	pr(p, ", flags=");
+	pr_flags(p, &xlat_futex_waitv_flags, w->flags);
+	if (w->pad)
+		pr(p, ", __reserved=%#x", w->pad);
+	pr(p, "}");
 }
 
 void pr_shmid(struct call_print *p, const void *data)
@@ -280,6 +308,8 @@ void pr_clone_args(struct call_print *p, uint64_t addr, uint64_t count, unsigned
 
 	(void)arg;
 	memset(&c, 0, sizeof(c));
+	if (call_failed(p))
+		return;
 	if (count < 64 || !mem_get(p, addr, &c, count < sizeof(c) ? count : sizeof(c))) {
 		pr_addr(p, addr);
 		return;

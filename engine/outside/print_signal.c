@@ -2,6 +2,7 @@
  * Printing signals: sets, actions, what siginfo says, and wait status.
  */
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "engine/outside/print_parts.h"
@@ -21,7 +22,7 @@ void pr_sigset_at(struct call_print *p, uint64_t addr, uint64_t count, unsigned 
 		pr_addr(p, addr);
 		return;
 	}
-	if (count > sizeof(set) || !mem_get(p, addr, set, count)) {
+	if (count != 8 || call_failed(p) || !mem_get(p, addr, set, count)) {
 		pr_addr(p, addr);
 		return;
 	}
@@ -95,7 +96,8 @@ void pr_sigevent(struct call_print *p, const void *data)
 		pr(p, "sigev_value={sival_int=%d, sival_ptr=%p}, ", e->sigev_value.sival_int,
 		   e->sigev_value.sival_ptr);
 	pr(p, "sigev_signo=");
-	if (e->sigev_notify == SIGEV_SIGNAL || e->sigev_notify == SIGEV_THREAD_ID)
+	if (e->sigev_notify == SIGEV_SIGNAL || e->sigev_notify == SIGEV_THREAD_ID ||
+	    e->sigev_notify == SIGEV_THREAD)
 		pr_signal(p, e->sigev_signo);
 	else
 		pr(p, "%u", e->sigev_signo);
@@ -164,9 +166,8 @@ static void pr_si_child(struct call_print *p, const siginfo_t *si)
 
 static void pr_si_value(struct call_print *p, const siginfo_t *si)
 {
-	if (!si->si_ptr)
-		return;
-	pr(p, ", si_value={sival_int=%d, sival_ptr=%p}", si->si_int, si->si_ptr);
+	pr(p, ", si_int=%d, si_ptr=", si->si_int);
+	pr_addr(p, (uintptr_t)si->si_ptr);
 }
 
 /* The fields that the kernel fills in for a signal of its own. */
@@ -201,7 +202,8 @@ static void pr_si_kernel(struct call_print *p, const siginfo_t *si)
 	default:
 		if (si->si_pid || si->si_uid)
 			pr(p, ", si_pid=%d, si_uid=%u", si->si_pid, si->si_uid);
-		pr_si_value(p, si);
+		if (si->si_ptr)
+			pr_si_value(p, si);
 	}
 }
 
@@ -218,7 +220,7 @@ void pr_siginfo(struct call_print *p, const void *data)
 	pr(p, ", si_code=");
 	pr_si_code(p, si->si_signo, si->si_code);
 	if (si->si_errno)
-		pr(p, ", si_errno=%d", si->si_errno);
+		pr(p, ", si_errno=%s", strerrorname_np(si->si_errno) ?: "???");
 	switch (si->si_code) {
 	case SI_USER:
 	case SI_TKILL:
@@ -235,7 +237,8 @@ void pr_siginfo(struct call_print *p, const void *data)
 		}
 		if (si->si_code != SI_KERNEL || si->si_pid || si->si_uid)
 			pr(p, ", si_pid=%d, si_uid=%u", si->si_pid, si->si_uid);
-		pr_si_value(p, si);
+		if (si->si_ptr)
+			pr_si_value(p, si);
 	}
 	pr(p, "}");
 }

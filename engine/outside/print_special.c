@@ -88,6 +88,20 @@ static void clone3_exit(struct call_print *p)
 	pr(p, ", %llu", (unsigned long long)p->args[1]);
 }
 
+static void cap_data(struct call_print *p, uint32_t version)
+{
+	uint32_t d[6] = { 0 };
+	size_t size = version == 0x19980330 ? 12 : 24;
+
+	if (size == 12 || version == 0x20071026 || version == 0x20080522) {
+		if (pr_fetch(p, p->args[1], d, size)) {
+			pr_capdata(p, d);
+		}
+	} else {
+		pr_addr(p, p->args[1]);
+	}
+}
+
 /* poll(): descriptors and wishes at entry, what came in the note. */
 static void poll_enter(struct call_print *p)
 {
@@ -101,7 +115,11 @@ static void poll_enter(struct call_print *p)
 			pr_addr(p, addr);
 		n = 0;
 	}
-	for (uint64_t i = 0; i < n && mem_get(p, addr + i * sizeof(f), &f, sizeof(f)); i++) {
+	for (uint64_t i = 0; i < n; i++) {
+		if (!mem_get(p, addr + i * sizeof(f), &f, sizeof(f))) {
+			pr(p, ", ... /* 0x%llx */", (unsigned long long)(addr + i * sizeof(f)));
+			break;
+		}
 		pr(p, i ? ", " : "[");
 		if (i == ARRAY_LIMIT) {
 			pr(p, "...");
@@ -210,7 +228,7 @@ static void select_enter(struct call_print *p)
 		unsigned n = fdset_read(p, arg, &set);
 
 		pr(p, ", ");
-		if (!p->args[arg] || (!n && (int)p->args[0] > 0))
+		if (!p->args[arg] || (!n && (int)p->args[0] != 0))
 			pr_addr(p, p->args[arg]);
 		else
 			pr_fdset(p, &set, n);
@@ -257,6 +275,91 @@ static void select_exit(struct call_print *p)
 	note_end(p);
 }
 
+/* time(): the date beside the seconds. */
+static void time_exit(struct call_print *p)
+{
+	print_args(p, 1);
+	if (call_failed(p))
+		return;
+	note_begin(p);
+	pr_date(p, p->ret, 0, 0);
+	note_end(p);
+}
+
+/* mknod(): the mode has a type, and only devices have a number. */
+static void mknod_enter(struct call_print *p)
+{
+	unsigned at = p->nr == CALL_mknodat ? 2 : 1, type = p->args[at] & 0170000;
+
+	print_args(p, at);
+	pr(p, ", ");
+	pr_file_mode(p, p->args[at] & 0xffff);
+	if (type == 0020000 || type == 0060000) {
+		pr(p, ", ");
+		pr_dev(p, (uint32_t)p->args[at + 1]);
+	}
+	p->next = CALL_ARGS;
+}
+
+/* capget() and capset(): the header is known at entry. */
+static void cap_enter(struct call_print *p)
+{
+	uint32_t h[2];
+
+	if (pr_fetch(p, p->args[0], h, sizeof(h)))
+		pr_caphdr(p, h);
+	else
+		h[0] = 0;
+	p->next = 1;
+	if (p->nr != CALL_capset)
+		return;
+	pr(p, ", ");
+	cap_data(p, h[0]);
+	p->next = 2;
+}
+
+static void cap_exit(struct call_print *p)
+{
+	uint32_t version = 0;
+
+	if (p->next == 2)
+		return;
+	pr(p, ", ");
+	mem_get(p, p->args[0], &version, sizeof(version));
+	cap_data(p, version);
+}
+
+static void restart_enter(struct call_print *p)
+{
+	const struct call_desc *row = p->restart ? call_find(p->restart) : NULL;
+
+	if (row)
+		pr(p, "<... resuming interrupted %s ...>", row->name);
+}
+
+/* recvmmsg(): how much of its time was left. */
+static void recvmmsg_exit(struct call_print *p)
+{
+	uint64_t left[2];
+
+	print_args(p, 4);
+	pr(p, ", ");
+	if (p->args[4] && p->before[0] != 0xff)
+		pr_timespec(p, p->before);
+	else
+		pr_addr(p, p->args[4]);
+	if (p->ret < 0 || !p->args[4] || !mem_get(p, p->args[4], left, sizeof(left)))
+		return;
+	note_begin(p);
+	if (!p->ret) {
+		pr(p, "Timeout");
+	} else {
+		pr(p, "left ");
+		pr_timespec(p, left);
+	}
+	note_end(p);
+}
+
 /* mq_open(): mode and attributes only when it creates. */
 static void mq_open_enter(struct call_print *p)
 {
@@ -290,6 +393,13 @@ static const struct print_special specials[] = {
 	{ CALL_ppoll, poll_enter, poll_exit },
 	{ CALL_select, select_enter, select_exit },
 	{ CALL_pselect6, select_enter, select_exit },
+	{ CALL_time, NULL, time_exit },
+	{ CALL_mknod, mknod_enter, NULL },
+	{ CALL_mknodat, mknod_enter, NULL },
+	{ CALL_capget, cap_enter, cap_exit },
+	{ CALL_capset, cap_enter, cap_exit },
+	{ CALL_restart_syscall, restart_enter, NULL },
+	{ CALL_recvmmsg, NULL, recvmmsg_exit },
 	{ CALL_mq_open, mq_open_enter, NULL },
 	{ CALL_getsockopt, special_sockopt, special_sockopt },
 	{ CALL_setsockopt, special_sockopt, special_sockopt },

@@ -79,6 +79,7 @@ static void note_swap(struct call_print *p)
 
 void note_begin(struct call_print *p)
 {
+	p->noted = true;
 	note_swap(p);
 }
 
@@ -111,7 +112,7 @@ static size_t escape(char *out, unsigned char c, int next)
 		out[0] = c;
 		return 1;
 	}
-	return sprintf(out, next >= '0' && next <= '9' ? "\\%03o" : "\\%o", c);
+	return sprintf(out, next >= '0' && next <= '7' ? "\\%03o" : "\\%o", c);
 }
 
 void pr_quoted(struct call_print *p, const void *bytes, size_t len)
@@ -164,6 +165,24 @@ void pr_flags(struct call_print *p, const struct xlat *set, uint64_t value)
 		pr_unnamed(p, set, left);
 	else if (!value)
 		pr(p, "0");
+}
+
+/* Flags behind something else: no comment on those without a name. */
+void pr_more_flags(struct call_print *p, const struct xlat *set, uint64_t value)
+{
+	bool named = false;
+
+	if (!value)
+		return;
+	for (unsigned i = 0; i < set->count; i++)
+		named |= set->values[i].value &&
+			 (value & set->values[i].value) == set->values[i].value;
+	if (named) {
+		pr(p, "|");
+		pr_flags(p, set, value);
+	} else {
+		pr(p, "|0x%llx", (unsigned long long)value);
+	}
 }
 
 void pr_enum(struct call_print *p, const struct xlat *set, uint64_t value)
@@ -236,21 +255,7 @@ void pr_open_flags(struct call_print *p, uint64_t flags)
 	static const char *const modes[] = { "O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE" };
 
 	pr(p, "%s", modes[flags & 3]);
-	flags &= ~3u;
-	if (!flags)
-		return;
-	pr(p, "|");
-	if (flags & ~0x7f7fc0ull) {	/* no name among what is left: a bare number */
-		uint64_t known = 0;
-
-		for (unsigned i = 0; i < xlat_open_flags.count; i++)
-			known |= xlat_open_flags.values[i].value;
-		if (!(flags & known)) {
-			pr(p, "0x%llx", (unsigned long long)flags);
-			return;
-		}
-	}
-	pr_flags(p, &xlat_open_flags, flags);
+	pr_more_flags(p, &xlat_open_flags, flags & ~3ull);
 }
 
 static const char *short_signal(int sig, char *buf)
@@ -301,9 +306,10 @@ bool mem_get(struct call_print *p, uint64_t addr, void *buf, size_t len)
 	return mem_get_some(p, addr, buf, len) == len;
 }
 
+/* strace looks behind no pointer once the call has failed; what was printed at entry stays. */
 bool pr_fetch(struct call_print *p, uint64_t addr, void *buf, size_t len)
 {
-	if (mem_get(p, addr, buf, len))
+	if (!call_failed(p) && mem_get(p, addr, buf, len))
 		return true;
 	pr_addr(p, addr);
 	return false;
@@ -348,7 +354,7 @@ void pr_path(struct call_print *p, uint64_t addr, size_t limit)
 
 	if (limit > PATH_LIMIT)
 		limit = PATH_LIMIT;
-	len = read_string(p, addr, buf, limit + 1);
+	len = call_failed(p) ? SIZE_MAX : read_string(p, addr, buf, limit + 1);
 	if (len == SIZE_MAX) {
 		pr_addr(p, addr);
 		return;
@@ -363,7 +369,7 @@ void pr_buffer(struct call_print *p, uint64_t addr, uint64_t len)
 	char buf[STRING_LIMIT] = "";
 	size_t want = len > STRING_LIMIT ? STRING_LIMIT : len;
 
-	if (!addr || !mem_get(p, addr, buf, want)) {
+	if (!addr || (int64_t)len < 0 || call_failed(p) || !mem_get(p, addr, buf, want)) {
 		pr_addr(p, addr);
 		return;
 	}

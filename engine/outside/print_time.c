@@ -54,22 +54,29 @@ void pr_itimerspec(struct call_print *p, const void *data)
 	pr(p, "}");
 }
 
-/* A date beside a number of seconds, in the local time zone. */
-static void pr_date(struct call_print *p, int64_t seconds, long ns, int digits)
+/* A date in the local time zone. */
+void pr_date(struct call_print *p, int64_t seconds, long ns, int digits)
 {
 	char text[64], zone[16];
 	time_t t = seconds;
 	struct tm tm;
 
-	if (!seconds && !ns)
-		return;
 	if (!localtime_r(&t, &tm) || !strftime(text, sizeof(text), "%FT%T", &tm))
 		return;
 	strftime(zone, sizeof(zone), "%z", &tm);
-	pr(p, " /* %s", text);
+	pr(p, "%s", text);
 	if (ns)
 		pr(p, ".%0*ld", digits, ns);
-	pr(p, "%s */", zone);
+	pr(p, "%s", zone);
+}
+
+static void pr_date_comment(struct call_print *p, int64_t seconds, long ns, int digits)
+{
+	if (!seconds && !ns)
+		return;
+	pr(p, " /* ");
+	pr_date(p, seconds, ns, digits);
+	pr(p, " */");
 }
 
 void pr_utimbuf(struct call_print *p, const void *data)
@@ -77,9 +84,9 @@ void pr_utimbuf(struct call_print *p, const void *data)
 	const struct utimbuf *t = data;
 
 	pr(p, "{actime=%lld", (long long)t->actime);
-	pr_date(p, t->actime, 0, 0);
+	pr_date_comment(p, t->actime, 0, 0);
 	pr(p, ", modtime=%lld", (long long)t->modtime);
-	pr_date(p, t->modtime, 0, 0);
+	pr_date_comment(p, t->modtime, 0, 0);
 	pr(p, "}");
 }
 
@@ -94,7 +101,7 @@ void pr_utimes(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg
 		pr(p, i ? ", " : "[");
 		pr_timeval(p, &t[i]);
 		if (t[i].tv_usec >= 0 && t[i].tv_usec < 1000000)
-			pr_date(p, t[i].tv_sec, t[i].tv_usec, 6);
+			pr_date_comment(p, t[i].tv_sec, t[i].tv_usec, 6);
 	}
 	pr(p, "]");
 }
@@ -115,7 +122,7 @@ void pr_utimes_ns(struct call_print *p, uint64_t addr, uint64_t count, unsigned 
 		} else {
 			pr_timespec(p, &t[i]);
 			if (t[i].tv_nsec >= 0 && t[i].tv_nsec < 1000000000)
-				pr_date(p, t[i].tv_sec, t[i].tv_nsec, 9);
+				pr_date_comment(p, t[i].tv_sec, t[i].tv_nsec, 9);
 		}
 	}
 	pr(p, "]");
@@ -134,7 +141,7 @@ void pr_time(struct call_print *p, const void *data)
 	const int64_t *t = data;
 
 	pr(p, "[%lld", (long long)*t);
-	pr_date(p, *t, 0, 0);
+	pr_date_comment(p, *t, 0, 0);
 	pr(p, "]");
 }
 

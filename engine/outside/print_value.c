@@ -11,10 +11,7 @@ static void pr_type_flags(struct call_print *p, const struct xlat *types, uint64
 			  const struct xlat *flags, uint64_t v)
 {
 	pr_enum(p, types, v & mask);
-	if (!(v & ~mask))
-		return;
-	pr(p, "|");
-	pr_flags(p, flags, v & ~mask);
+	pr_more_flags(p, flags, v & ~mask);
 }
 
 static void pr_sock_type(struct call_print *p, uint64_t v)
@@ -25,13 +22,7 @@ static void pr_sock_type(struct call_print *p, uint64_t v)
 		pr(p, "%s", name);
 	else
 		pr(p, "%#llx /* SOCK_??? */", (unsigned long long)(v & 0xf));
-	if (!(v & ~0xfull))
-		return;
-	pr(p, "|");
-	if (v & ~0xfull & (02000000 | 04000))
-		pr_flags(p, &xlat_sock_flags, v & ~0xfull);
-	else
-		pr(p, "%#llx", (unsigned long long)(v & ~0xfull));
+	pr_more_flags(p, &xlat_sock_flags, v & ~0xfull);
 }
 
 static void pr_mmap_flags(struct call_print *p, uint64_t v)
@@ -45,10 +36,7 @@ static void pr_mmap_flags(struct call_print *p, uint64_t v)
 	uint64_t flags = v & ~0xfull & ~huge;
 
 	pr_enum(p, &set, v & 0xf);
-	if (flags) {
-		pr(p, "|");
-		pr_flags(p, &xlat_mmap_flags, flags);
-	}
+	pr_more_flags(p, &xlat_mmap_flags, flags);
 	if (v & huge)
 		pr(p, "|%llu<<MAP_HUGE_SHIFT", (unsigned long long)(v & huge) >> 26);
 }
@@ -57,7 +45,7 @@ static void pr_futex_op(struct call_print *p, uint64_t v)
 {
 	const char *name = xlat_name(&xlat_futex_ops, v & 0x7f);
 
-	if (!name || v & ~0x1ffull) {
+	if (!name || v & ~0x1ffull || (v & 0x100 && !(0x2a01 >> (v & 0x7f) & 1))) {
 		pr(p, "%#llx /* FUTEX_??? */", (unsigned long long)v);
 		return;
 	}
@@ -119,6 +107,11 @@ static void pr_ioctl(struct call_print *p, uint64_t v)
 
 static void pr_statx_flags(struct call_print *p, uint64_t v)
 {
+	if ((v & 0x6000) == 0x6000) {
+		pr(p, "AT_STATX_FORCE_SYNC|AT_STATX_DONT_SYNC");
+		pr_more_flags(p, &xlat_statx_flags, v & ~0x6000ull);
+		return;
+	}
 	pr_type_flags(p, &xlat_statx_sync, 0x6000, &xlat_statx_flags, v);
 }
 
@@ -132,6 +125,10 @@ static void pr_personality(struct call_print *p, uint64_t v)
 
 static void pr_sched_policy(struct call_print *p, uint64_t v)
 {
+	if (!xlat_name(&xlat_sched_policy, v & ~0x40000000ull)) {
+		pr_enum(p, &xlat_sched_policy, v);
+		return;
+	}
 	pr_enum(p, &xlat_sched_policy, v & ~0x40000000ull);
 	if (v & 0x40000000)
 		pr(p, "|SCHED_RESET_ON_FORK");
@@ -185,6 +182,43 @@ static void pr_mpol_mode(struct call_print *p, uint64_t v)
 		pr(p, "|MPOL_F_NUMA_BALANCING");
 }
 
+/* 3 << MFD_HUGE_SHIFT: the logarithm of a page size in the top bits. */
+static void pr_memfd_flags(struct call_print *p, uint64_t v)
+{
+	uint64_t flags = v & 0x03ffffff, size = v >> 26;
+
+	if (flags || !size)
+		pr_flags(p, &xlat_memfd_flags, flags);
+	if (size)
+		pr(p, "%s%llu<<MFD_HUGE_SHIFT", flags ? "|" : "", (unsigned long long)size);
+}
+
+static void pr_syslog(struct call_print *p, uint64_t v)
+{
+	const char *name = xlat_name(&xlat_syslog_cmds, v);
+
+	pr(p, "%d /* %s */", (int)v, name ? name : "SYSLOG_ACTION_???");
+}
+
+/* Special keyrings have negative numbers. */
+static void pr_key(struct call_print *p, uint64_t v)
+{
+	const char *name = xlat_name(&xlat_key_specs, (uint32_t)v);
+
+	if (name)
+		pr(p, "%s", name);
+	else
+		pr(p, "%d", (int)v);
+}
+
+static void pr_fan_dirfd(struct call_print *p, uint64_t v)
+{
+	if ((int)v == -1)
+		pr(p, "FAN_NOFD");
+	else
+		pr_dirfd(p, (int)v);
+}
+
 static void (*const printers[XLAT_COUNT])(struct call_print *, uint64_t) = {
 	[XLAT_open_flags] = pr_open_flags,
 	[XLAT_sock_types] = pr_sock_type,
@@ -201,6 +235,10 @@ static void (*const printers[XLAT_COUNT])(struct call_print *, uint64_t) = {
 	[XLAT_shm_flags] = pr_shm_flags,
 	[XLAT_mount_flags] = pr_mount_flags,
 	[XLAT_mpol_modes] = pr_mpol_mode,
+	[XLAT_memfd_flags] = pr_memfd_flags,
+	[XLAT_syslog_cmds] = pr_syslog,
+	[XLAT_key_specs] = pr_key,
+	[XLAT_fan_dirfd] = pr_fan_dirfd,
 };
 
 bool print_value(struct call_print *p, unsigned xlat, uint64_t value)

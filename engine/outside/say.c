@@ -19,6 +19,10 @@ static void line_write(const char *prefix, const char *fmt, va_list ap, const ch
 	n = len < 0 ? n : n + (size_t)len;
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
+	/* Names come from outside: a line stays a line. */
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
 	line[n++] = '\n';
 	if (hint)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "hint: %s\n", hint);

@@ -23,24 +23,24 @@
 #include "engine/outside/say.h"
 #include "engine/outside/witness.h"
 
-static pid_t *tracee_find(struct monitor *m, pid_t pid)
+static struct tracee *tracee_find(struct monitor *m, pid_t tid)
 {
 	for (int i = 0; i < TRACEES_MAX; i++)
-		if (m->tracees[i] == pid)
+		if (m->tracees[i].tid == tid)
 			return &m->tracees[i];
 	return NULL;
 }
 
 /* Seizes a thread that is about to call execve; 0 or a negative errno. */
-int serve_seize(struct monitor *m, pid_t tid)
+int serve_seize(struct monitor *m, pid_t tid, uint32_t sigsys)
 {
-	pid_t *free_row = tracee_find(m, 0);
+	struct tracee *free_row = tracee_find(m, 0);
 
 	if (!free_row)
 		return -EAGAIN;
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
 		return -errno;
-	*free_row = tid;
+	*free_row = (struct tracee){ tid, sigsys };
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static int64_t exec_serve(struct monitor *m, const struct request *r)
 	}
 	if (v == PROGRAM_UNKNOWN && access(path, F_OK) < 0 && errno == ENOENT)
 		return 1;
-	if (v != PROGRAM_PRIVILEGED && serve_seize(m, r->tid) == 0)
+	if (v != PROGRAM_PRIVILEGED && serve_seize(m, r->tid, (uint32_t)r->args[2]) == 0)
 		return 0;
 	m->unheld++;
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(v));
@@ -125,9 +125,9 @@ static void audit_image(struct monitor *m, pid_t pid, uint64_t base)
 	audit_set_image(m->audit, pid, &r);
 }
 
-static void program_begin(struct monitor *m, pid_t pid)
+static void program_begin(struct monitor *m, pid_t pid, uint32_t sigsys)
 {
-	struct inject_want want = { m->area, m->area_fd, m->area->images };
+	struct inject_want want = { m->area, m->area_fd, m->area->images, sigsys };
 	int result = inject(pid, &want);
 
 	if (!result) {
@@ -142,17 +142,21 @@ static void program_begin(struct monitor *m, pid_t pid)
 }
 
 /* A thread other than the first may have called execve: its row is its old id. */
-static void tracee_drop(struct monitor *m, pid_t pid)
+static uint32_t tracee_drop(struct monitor *m, pid_t pid)
 {
 	unsigned long before = (unsigned long)pid;
-	pid_t *row;
+	struct tracee *row;
+	uint32_t sigsys;
 
 	ptrace(PTRACE_GETEVENTMSG, pid, 0, &before);
 	row = tracee_find(m, (pid_t)before);
 	if (!row)
 		row = tracee_find(m, pid);
-	if (row)
-		*row = 0;
+	if (!row)
+		return 0;
+	sigsys = row->sigsys;
+	*row = (struct tracee){ 0 };
+	return sigsys;
 }
 
 static void tracee_stopped(struct monitor *m, pid_t pid, int status)
@@ -160,8 +164,7 @@ static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 	int event = status >> 16, sig = WSTOPSIG(status);
 
 	if (event == PTRACE_EVENT_EXEC) {
-		tracee_drop(m, pid);
-		program_begin(m, pid);
+		program_begin(m, pid, tracee_drop(m, pid));
 	} else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP) {
 		tracee_drop(m, pid);
 		ptrace(PTRACE_DETACH, pid, 0, 0);
@@ -190,7 +193,7 @@ void serve_child_events(struct monitor *m)
 			continue;
 		}
 		if (tracee_find(m, pid))
-			*tracee_find(m, pid) = 0;
+			*tracee_find(m, pid) = (struct tracee){ 0 };
 		if (pid == m->server)
 			server_ended(m, status);
 	}

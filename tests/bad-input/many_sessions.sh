@@ -11,6 +11,8 @@ while [ $i -lt $count ]; do
 	pids="$pids $!"
 	i=$((i + 1))
 done
+all_run() { [ "$(cat out.* | wc -l)" = $count ]; }
+within 20 all_run || fail "not every program came up"
 all_seen() { [ "$("$MVE" ps | grep -c "$MVE_SESSION-")" = $count ]; }
 within 20 all_seen || fail "ps sees: $("$MVE" ps)"
 for pid in $pids; do

@@ -129,8 +129,11 @@ static void not_when_disabled(void)
 	CHECK_EQ(ret, 5);
 }
 
-/* A byte that a cancelled reader took would be lost. */
-static void *reader(void *arg)
+/*
+ * A byte that a cancelled reader took would be lost.  musl promises that none
+ * is; glibc before 2.41 loses one now and then (its bug 12683).
+ */
+UNUSED static void *reader(void *arg)
 {
 	char c;
 	long *got = arg;
@@ -142,7 +145,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-static void nothing_lost(void)
+UNUSED static void nothing_lost(void)
 {
 	for (int round = 0; round < 200; round++) {
 		pthread_t thread;
@@ -171,6 +174,8 @@ int main(void)
 		cancel_one(in_calls, false);
 	}
 	not_when_disabled();
+#ifndef __GLIBC__
 	nothing_lost();
+#endif
 	return passed("cancel");
 }

@@ -1,0 +1,259 @@
+/*
+ * Plans on disk, by build id: ${XDG_CACHE_HOME:-~/.cache}/mve/plans/<id>.plan.
+ *
+ * A wrong plan crashes a server, so a stored one is believed only when
+ *  - the file is the user's own and nobody else may write it,
+ *  - it is of this version, for this build id and this size of ELF file, whole,
+ *    and every site lies within its bounds,
+ *  - the ELF file's bytes around every site are what they were when the plan
+ *    was made: a build id survives a binary's being edited by hand.
+ * Anything else is no error: the plan is made anew.
+ *
+ * Raise STORE_VERSION when struct plan_site changes, or when the planner itself
+ * changes its mind about what is safe.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "engine/outside/plan_parts.h"
+
+#define STORE_MAGIC	"mveplan"
+#define STORE_VERSION	1
+#define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
+
+struct store_head {
+	char magic[8];
+	uint32_t version, n;
+	uint64_t file_size;
+	uint64_t near_hash;	/* of the ELF file's bytes around the sites */
+	uint64_t sites_hash;	/* of the sites that follow */
+	uint32_t unknown_pairs;
+	uint8_t vsyscall, id_len, pad[2];
+	uint8_t id[PLAN_BUILD_ID_MAX];
+};
+
+_Static_assert(sizeof(struct store_head) == 80, "a file format");
+_Static_assert(sizeof(struct plan_site) == 24, "a file format");
+
+/* FNV-1a: against damage, not against malice, which the owner check is for. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 0x100000001b3;
+	return h;
+}
+
+#define HASH_START	0xcbf29ce484222325
+
+static const uint8_t pair_bytes[][2] = {
+	[SITE_TRAP] = { 0x0f, 0x05 },
+	[SITE_BEFORE] = { 0x0f, 0x05 },
+	[SITE_AROUND] = { 0x0f, 0x05 },
+	[SITE_INT80] = { 0xcd, 0x80 },
+	[SITE_SYSENTER] = { 0x0f, 0x34 },
+};
+
+static bool site_fits(const struct plan_site *s, uint64_t file_size)
+{
+	if (s->kind > SITE_SYSENTER || s->offset < s->before || s->offset >= file_size ||
+	    file_size - s->offset < (uint64_t)SITE_BYTES + s->after ||
+	    s->flags & ~(SITE_SLOW | SITE_END_LOST))
+		return false;
+	if (!site_is_patched(s))
+		return !s->before && !s->after;
+	return s->before <= NEAR_BEFORE && s->after <= NEAR_AFTER - SITE_BYTES &&
+	       site_window(s) >= SITE_JUMP && site_window(s) <= SITE_WINDOW_MAX &&
+	       (s->kind != SITE_BEFORE || s->before >= SITE_JUMP);
+}
+
+/* Hashes what the ELF file has around the sites; false: it has no such sites. */
+static bool hash_near(int fd, const struct plan *p, uint64_t *out)
+{
+	*out = HASH_START;
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_site *s = &p->sites[i];
+		uint64_t from = s->offset < NEAR_BEFORE ? 0 : s->offset - NEAR_BEFORE;
+		uint8_t near[NEAR_BYTES];
+		ssize_t got = pread(fd, near, sizeof(near), (off_t)from);
+		size_t at = s->offset - from;
+
+		if (got < (ssize_t)(at + SITE_BYTES) ||
+		    memcmp(near + at, pair_bytes[s->kind], SITE_BYTES))
+			return false;
+		*out = hash(*out, near, (size_t)got);
+	}
+	return true;
+}
+
+static bool make_dir(const char *path)
+{
+	return !mkdir(path, 0700) || errno == EEXIST;
+}
+
+/* The folder's path, made when need be; false: there is none to be had. */
+static bool store_dir(char *path, size_t size, bool make)
+{
+	static const char *const tails[] = { "", "/mve", "/mve/plans" };
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char root[PATH_MAX - 256];
+	int n;
+
+	if (cache && cache[0] == '/')
+		n = snprintf(root, sizeof(root), "%s", cache);
+	else if (home && home[0] == '/')
+		n = snprintf(root, sizeof(root), "%s/.cache", home);
+	else
+		return false;
+	if (n < 0 || (size_t)n >= sizeof(root))
+		return false;
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		n = snprintf(path, size, "%s%s", root, tails[i]);
+		if (n < 0 || (size_t)n >= size || (make && !make_dir(path)))
+			return false;
+	}
+	return true;
+}
+
+static bool store_path(char *path, size_t size, const uint8_t *id, unsigned id_len, bool make)
+{
+	size_t n;
+
+	if (!store_dir(path, size, make))
+		return false;
+	n = strlen(path);
+	if (size - n < 2 * PLAN_BUILD_ID_MAX + 16)
+		return false;
+	path[n++] = '/';
+	for (unsigned i = 0; i < id_len; i++, n += 2)
+		sprintf(path + n, "%02x", id[i]);
+	strcpy(path + n, ".plan");
+	return true;
+}
+
+/* Opens a stored plan that may be believed, or -1. */
+static int open_own(const char *path, uint64_t *size)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_mode & (S_IWGRP | S_IWOTH)) {
+		close(fd);
+		return -1;
+	}
+	*size = (uint64_t)st.st_size;
+	return fd;
+}
+
+static bool head_fits(const struct store_head *h, uint64_t size, uint64_t file_size,
+		      const struct elf_view *v)
+{
+	return !memcmp(h->magic, STORE_MAGIC, sizeof(h->magic)) && h->version == STORE_VERSION &&
+	       h->n <= PLAN_SITES_MAX && h->file_size == file_size &&
+	       size == sizeof(*h) + (uint64_t)h->n * sizeof(struct plan_site) &&
+	       h->id_len == v->build_id_len && !memcmp(h->id, v->build_id, sizeof(h->id));
+}
+
+static bool sites_fit(const struct plan *p, uint64_t file_size)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (!site_fits(&p->sites[i], file_size) ||
+		    (i && p->sites[i].vaddr <= p->sites[i - 1].vaddr))
+			return false;
+	return true;
+}
+
+static struct plan *read_plan(int from, uint64_t size, int fd, uint64_t file_size,
+			      const struct elf_view *v)
+{
+	struct store_head h;
+	struct plan *p;
+	uint64_t near;
+	size_t bytes;
+
+	if (pread(from, &h, sizeof(h), 0) != sizeof(h) || !head_fits(&h, size, file_size, v))
+		return NULL;
+	p = plan_new(h.n);
+	if (!p)
+		return NULL;
+	bytes = h.n * sizeof(p->sites[0]);
+	p->n = h.n;
+	p->unknown_pairs = h.unknown_pairs;
+	p->vsyscall = h.vsyscall != 0;
+	p->build_id_len = h.id_len;
+	memcpy(p->build_id, h.id, sizeof(p->build_id));
+	if (pread(from, p->sites, bytes, sizeof(h)) == (ssize_t)bytes &&
+	    hash(HASH_START, p->sites, bytes) == h.sites_hash && sites_fit(p, file_size) &&
+	    hash_near(fd, p, &near) && near == h.near_hash)
+		return p;
+	plan_free(p);
+	return NULL;
+}
+
+struct plan *store_load(int fd, uint64_t file_size, const struct elf_view *v)
+{
+	char path[PATH_MAX];
+	struct plan *p;
+	uint64_t size;
+	int from;
+
+	if (!store_path(path, sizeof(path), v->build_id, v->build_id_len, false))
+		return NULL;
+	from = open_own(path, &size);
+	if (from < 0)
+		return NULL;
+	p = read_plan(from, size, fd, file_size, v);
+	close(from);
+	return p;
+}
+
+static bool write_all(int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n) {
+		ssize_t put = write(fd, p, n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return false;
+		p += put;
+		n -= (size_t)put;
+	}
+	return true;
+}
+
+void store_save(int fd, uint64_t file_size, const struct plan *p)
+{
+	struct store_head h = { .magic = STORE_MAGIC, .version = STORE_VERSION, .n = p->n,
+				.file_size = file_size, .unknown_pairs = p->unknown_pairs,
+				.vsyscall = p->vsyscall, .id_len = p->build_id_len };
+	size_t bytes = p->n * sizeof(p->sites[0]);
+	char path[PATH_MAX], temp[PATH_MAX + 16];
+	bool done;
+	int to;
+
+	if (!hash_near(fd, p, &h.near_hash) ||
+	    !store_path(path, sizeof(path), p->build_id, p->build_id_len, true))
+		return;
+	memcpy(h.id, p->build_id, sizeof(h.id));
+	h.sites_hash = hash(HASH_START, p->sites, bytes);
+	snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+	to = mkostemp(temp, O_CLOEXEC);
+	if (to < 0)
+		return;
+	done = write_all(to, &h, sizeof(h)) && write_all(to, p->sites, bytes);
+	close(to);
+	if (!done || rename(temp, path))
+		unlink(temp);
+}

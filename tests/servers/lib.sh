@@ -1,0 +1,163 @@
+# What the scripts of tests/servers share; sourced.  A script says what it
+# needs, defines a function that starts a server, uses it and ends it, and hands
+# the function to in_each_mode: it runs natively, in tier patch and in tier trap,
+# each in a folder of its own, and must print the same each time.
+#
+# The function runs in a subshell with $mode, $name (the session's), $port (a
+# free one) and $folder (its own, current) set.  What it prints is compared:
+# ports, pids and times do not belong there.  Whatever it starts by `start` or
+# `left` is ended for it, and nothing but that.
+
+. "$ROOT/tests/lib.sh"
+
+here=$ROOT/tests/servers
+PATH=$PATH:/usr/sbin:/sbin
+TRAP_SHARE_MAX=0.001	# of the calls of a server that does its work
+export LC_ALL=C
+
+need()
+{
+	for program in "$@"; do
+		command -v "$program" >/dev/null || skip "needs $program"
+	done
+}
+
+free_port()
+{
+	python3 "$here/free_port.py"
+}
+
+# under COMMAND...: the words that run it in this mode, the session's name in.
+# exec: the shell's process becomes it, so that $! is the server or its mve.
+under()
+{
+	if [ "$mode" = native ]; then
+		exec "$@"
+	fi
+	exec "$MVE" run --tier="$mode" -n "$name" -- "$@"
+}
+
+# start COMMAND...: in the background; $server is the process to signal, and
+# to wait for.  Its streams go to server.log.
+start()
+{
+	# $folder/started names every process that cleaning must end.
+	( under "$@" ) >>server.log 2>&1 </dev/null &
+	server=$!
+	echo $server >>"$folder/started"
+}
+
+# left PID...: ends it in the end; for daemons, helpers and backends.
+left()
+{
+	for pid in "$@"; do
+		echo "$pid" >>"$folder/started"
+	done
+}
+
+# finish [SIGNAL]: ends the server and prints how it ended.
+finish()
+{
+	kill -"${1:-TERM}" "$server"
+	finished
+}
+
+finished()
+{
+	within 15 gone "$server" || fail "$mode: the server does not end"
+	wait "$server"
+	echo "server ended: $?"
+}
+
+# gone PID: it has ended, reaped or not.
+gone()
+{
+	! kill -0 "$1" || grep -q '^State:.Z' "/proc/$1/status"
+}
+
+# listens PORT: someone does, on any address.
+listens()
+{
+	grep -qi ":$(printf %04X "$1") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6
+}
+
+up()
+{
+	within 15 listens "${1:-$port}" || fail "$mode: no listener on ${1:-$port}"
+}
+
+# The session's server as the kernel knows it: mve's child, or the process.
+server_pid()
+{
+	if [ "$mode" = native ]; then
+		echo "$server"
+	else
+		"$MVE" status "$name" --json | python3 "$here/status.py" server
+	fi
+}
+
+# held_all: the session is there, and in tier patch the net caught next to
+# nothing of what was done since `held_from` (or since the start).
+held_from()
+{
+	[ "$mode" != patch ] || "$MVE" status "$name" --json >"$folder/from.json"
+}
+
+held_all()
+{
+	[ "$mode" != native ] || return 0
+	"$MVE" ps | grep "^$name " | grep -q running ||
+		fail "$mode: mve ps does not show $name: $("$MVE" ps)"
+	"$MVE" status "$name" --json >"$folder/status.json" || fail "$mode: no status"
+	python3 "$here/status.py" check "$mode" "$TRAP_SHARE_MAX" "$folder" ||
+		fail "$mode: see $folder/status.json"
+}
+
+# ended: the session has gone, its folder too.
+session_ended()
+{
+	[ "$mode" != native ] || return 0
+	within 5 sh -c "! [ -e '$XDG_RUNTIME_DIR/mve/$name' ]" ||
+		fail "$mode: the session stays: $("$MVE" ps)"
+}
+
+end_rest()
+{
+	[ -f "$folder/started" ] || return 0
+	[ "$mode" = native ] || "$MVE" stop "$name" --kill >/dev/null 2>&1
+	while read -r pid; do
+		kill -KILL "$pid" 2>/dev/null
+	done <"$folder/started"
+}
+
+in_mode()
+{
+	mode=$1 name=$MVE_SESSION-$1 folder=$top/$1
+	mkdir "$folder" && chmod 755 "$folder" && cd "$folder" || exit 1
+	port=$(free_port)
+	trap end_rest EXIT
+	trap 'exit 1' HUP INT TERM
+	shift
+	"$@" || fail "$mode: status $?"
+	session_ended
+}
+
+in_each_mode()
+{
+	top=$PWD
+	for mode in native ${MVE_TIER:-patch trap}; do
+		( in_mode "$mode" "$@" ) >"out.$mode" 2>"err.$mode"
+		status=$?
+		if [ $status = 77 ]; then
+			skip "$(tail -1 "out.$mode")"
+		elif [ $status != 0 ]; then
+			cat "err.$mode" >&2
+			tail -5 "$mode/server.log" >&2
+			fail "$mode: failed with $status, after: $(tail -5 "out.$mode")"
+		elif ! cmp -s out.native "out.$mode"; then
+			diff out.native "out.$mode" >&2
+			fail "$mode: differs from native"
+		fi
+	done
+	echo "$(basename "$0" .sh): ok"
+}
