@@ -35,14 +35,19 @@ enum role { ROLE_SOLO, ROLE_TRACE };
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
 enum request_kind {
 	REQ_NONE,
-	REQ_EXEC,		/* path, dirfd, sigsys_bits -> 0 go, 1 unheld, -errno */
+	REQ_EXEC,		/* path, dirfd, hidden_bits -> 0 go, 1 unheld, -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
-	REQ_MAPPED,		/* start, length, board cursor -> new cursor */
+	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
+				   MAPPED_UNCLEAN with it */
+	REQ_SITE_HOT,		/* site, room near the program -> bytes of it used */
 	REQ_TRACE_ENTER,	/* the call is in call[]; -> 0 */
 	REQ_TRACE_EXIT,		/* and its result; -> 0 */
 	REQ_TRACE_SIGNAL,	/* the head of its siginfo in call[]; -> 0 */
 	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
 };
+
+/* A mapping in which calls may stand that nobody found. */
+#define MAPPED_UNCLEAN	(1ull << 40)
 
 enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
 
@@ -93,13 +98,15 @@ struct area {
 	uint32_t slots_high;	/* slots in use are below this */
 	uint32_t images;	/* images ever started */
 	uint32_t sites_lost;	/* rows that did not fit */
+	uint32_t births;	/* forked, and not yet in a slot */
+	uint32_t pad0;
 	uint64_t refused[8];	/* by enum refusal */
 	uint64_t signals_held;	/* signals deferred to a boundary */
 	union {			/* robust: held by the monitor while it lives */
 		uint32_t word;
 		uint64_t mutex[5];
 	} alive;
-	uint64_t pad[493];
+	uint64_t pad[492];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];

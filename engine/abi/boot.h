@@ -6,7 +6,7 @@
 #ifndef MVE_ABI_BOOT_H
 #define MVE_ABI_BOOT_H
 
-#define BOOT_VDSO	96	/* offset of `vdso`, for assembly */
+#define BOOT_VDSO	120	/* offset of `vdso`, for assembly */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -20,8 +20,20 @@ enum vdso_function {
 	VDSO_GETCPU, VDSO_FUNCTIONS,
 };
 
-/* What the program believes of SIGSYS, which the kernel must not know. */
-enum sigsys_bits { SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2 };
+/*
+ * What takes the place of a call that is not patched: an undefined instruction
+ * as long as the call, so that SIGILL finds it.  No compiler makes these two.
+ */
+#define MARK_SYSCALL	0xff0f	/* ud0, as its bytes are read */
+#define MARK_COMPAT	0xb90f	/* ud1: for int 0x80 and sysenter */
+
+/*
+ * What the program believes of SIGSYS and SIGILL, which are never blocked nor
+ * ignored while mve stands on them: two bits each, kept over execve.
+ */
+enum hidden_bits {
+	SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2, SIGILL_BLOCKED = 4, SIGILL_IGNORED = 8,
+};
 
 struct boot {
 	uint32_t magic;
@@ -34,8 +46,11 @@ struct boot {
 	uint64_t boards_used;		/* bytes of it taken */
 	uint64_t block;			/* the first thread's block */
 	uint64_t entry, stack;		/* where the program begins */
-	uint32_t sigsys;		/* enum sigsys_bits: kept over execve */
-	uint32_t pad;
+	uint32_t sealed;		/* no unpatched call is left: see GLOSSARY */
+	uint32_t hidden;		/* HIDDEN_BLOCKED, HIDDEN_IGNORED */
+	struct board_room {		/* room for boards near the program itself */
+		uint64_t at, len, used;
+	} near_program;
 	uint64_t vdso[VDSO_FUNCTIONS];
 };
 

@@ -89,6 +89,14 @@ void block_keep_only(struct thread *t)
 	used[t->index / 64] = 1ull << t->index % 64;
 }
 
+/* The block of a thread that lives, or may; NULL when the row is free. */
+struct thread *block_live(uint32_t index)
+{
+	uint64_t bits = __atomic_load_n(&used[index / 64], __ATOMIC_SEQ_CST);
+
+	return bits >> index % 64 & 1 ? blocks[index] : NULL;
+}
+
 /* For a block whose thread is known to be gone, or never began. */
 void block_free(struct thread *t)
 {

@@ -13,7 +13,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
-#include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 
@@ -57,7 +56,10 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->pid = t->pid;
 	c->held_mask = 0;
 	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
-	c->sigsys_blocked = t->sigsys_blocked;
+	c->hidden_blocked = t->hidden_blocked;
+	c->hidden_waits = 0;
+	c->arm_wanted = 0;
+	c->tid = 0;
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
 	if (w->flags & CLONE_VFORK)
@@ -99,13 +101,18 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 
 static long clone_copying(struct thread *t, const struct clone_want *w)
 {
+	struct area *a = (struct area *)boot.area;
 	uint64_t rsp = t->frame.rsp;
 	long result;
 
 	block_lock();
 	sighand_lock(t->sig);
 	child_describe(t, w);
+	/* The parent may end before the child has run at all. */
+	__atomic_fetch_add(&a->births, 1, __ATOMIC_RELAXED);
 	result = clone_kernel(&t->frame, t);
+	if (result < 0)
+		__atomic_fetch_sub(&a->births, 1, __ATOMIC_RELAXED);
 	t->frame.rsp = rsp;
 	sighand_unlock(t->sig);
 	block_unlock();
@@ -115,7 +122,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 /* clone, clone3, fork, vfork; in the parent. */
 long serve_clone(struct thread *t, long nr)
 {
-	uint64_t all = ALL_SIGNALS & ~SIG_BIT(SIGSYS);
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 	struct clone_want want;
 	long result;
 
@@ -130,23 +137,14 @@ long serve_clone(struct thread *t, long nr)
 	return result;
 }
 
-/* Arms the calling thread: every call outside the gate raises SIGSYS now. */
-void thread_arm(struct thread *t)
-{
-	signals_start(t);
-	own_call(__NR_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
-		 (long)boot.text, (long)boot.text_len, 0, 0);
-}
-
-extern uint32_t map_lock;
-
 /* First C code of a child; clone_child in gate.S brought us here. */
 void child_begin(struct thread *t)
 {
 	t->frame.rax = 0;
-	t->tid = (int32_t)OWN0(__NR_gettid);
 	if (!(t->clone_flags & CLONE_THREAD))
 		t->pid = (int32_t)OWN0(__NR_getpid);
+	/* Sequentially consistent: seal_break looks for it after it broke the seal. */
+	__atomic_store_n(&t->tid, (int32_t)OWN0(__NR_gettid), __ATOMIC_SEQ_CST);
 	if (!(t->clone_flags & CLONE_VM)) {
 		sighand_unlock(t->sig);
 		block_unlock();
@@ -156,6 +154,10 @@ void child_begin(struct thread *t)
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);
 	slot_claim(t);
-	thread_arm(t);
+	if (!(t->clone_flags & CLONE_VM))
+		__atomic_fetch_sub(&((struct area *)boot.area)->births, 1,
+				   __ATOMIC_RELAXED);
+	signals_start(t);
+	seal_arm(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
 }

@@ -12,11 +12,12 @@
  *   everything stays blocked, and at the end of the call signal_exit queues it
  *   again, to be delivered with the program's registers (at_boundary).  A call
  *   that had not begun when the signal came is made again afterwards.
- * - SIGSYS of the dispatch is no signal of the program's: the thread is sent
- *   to the gate.
+ * - SIGSYS of the dispatch and SIGILL of a mark are no signals of the program's:
+ *   the thread is sent to the gate.
  *
- * The program's alternate stack and its idea of a blocked SIGSYS are only
- * noted here; the kernel knows our alternate stack, and SIGSYS is never blocked.
+ * The program's alternate stack and its idea of blocked SIGSYS and SIGILL (the
+ * hidden signals) are only noted here; the kernel knows our alternate stack, and
+ * never blocks those two.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -36,6 +37,8 @@
 struct sighand process_sig;
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
+#define JUMP		0xe9	/* the first byte of a patched site */
+#define HOT_CALLS	1000	/* trapped calls after which a site is patched */
 
 extern char signal_entry[], signal_restorer[], gate_net[], held_exit[];
 extern char call_interrupted[];
@@ -68,7 +71,7 @@ static struct action action_for_kernel(int sig, const struct action *a)
 {
 	struct action k = *a;
 
-	if (sig != SIGSYS && !is_handler(a->handler))
+	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) && !is_handler(a->handler))
 		return k;
 	k.handler = (uint64_t)signal_entry;
 	k.restorer = (uint64_t)signal_restorer;
@@ -105,17 +108,18 @@ void sighand_clear(struct sighand *s)
 			s->action[sig] = dfl;
 }
 
-/* Arms this thread for signals: our alternate stack, our SIGSYS handler. */
+/* Readies this thread for signals: our alternate stack, the hidden signals. */
 void signals_start(struct thread *t)
 {
 	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
 				 BLOCK_SIGSTACK_SIZE };
 	struct action none = { 0 }, sys = action_for_kernel(SIGSYS, &none);
-	uint64_t bit = SIG_BIT(SIGSYS);
+	uint64_t hidden = HIDDEN_SIGNALS;
 
 	OWN2(__NR_sigaltstack, &ours, 0);
 	kernel_action(SIGSYS, &sys);
-	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, 8);
+	kernel_action(SIGILL, &sys);
+	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
 }
 
 /* --- delivery to the program ------------------------------------------- */
@@ -164,8 +168,7 @@ static uint64_t frame_build(struct thread *t, const struct action *a,
 	f->uc.stack = t->alt;
 	if (!t->alt.size)
 		f->uc.stack.flags = SS_DISABLE;
-	if (t->sigsys_blocked)
-		f->uc.mask |= SIG_BIT(SIGSYS);
+	f->uc.mask |= t->hidden_blocked;
 	return at;
 }
 
@@ -176,7 +179,7 @@ static uint64_t handler_mask(struct thread *t, int sig, const struct action *a,
 
 	if (!(a->flags & SA_NODEFER))
 		mask |= SIG_BIT(sig);
-	return mask & ~SIG_BIT(SIGSYS);
+	return mask & ~HIDDEN_SIGNALS;
 }
 
 /* Turns our own frame into one that starts the program's handler. */
@@ -190,7 +193,9 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 		t->alt.sp = t->alt.size = 0;
 		t->alt.flags = SS_DISABLE;
 	}
-	t->sigsys_blocked |= !!(a->mask & SIG_BIT(SIGSYS));
+	if (t->has_temp_mask)
+		t->hidden_blocked = t->temp_mask & HIDDEN_SIGNALS;
+	t->hidden_blocked |= a->mask & HIDDEN_SIGNALS;
 	uc->mask = handler_mask(t, sig, a, uc->mask);
 	uc->regs.rip = a->handler;
 	uc->regs.rsp = at;
@@ -202,11 +207,24 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 	t->has_temp_mask = 0;
 }
 
-/* The default action of a signal that reached us all the same: let it act. */
-static void default_act(struct thread *t, int sig, struct ucontext_raw *uc)
+static bool is_fault(int sig, const uint8_t *info)
+{
+	bool kind = sig == SIGSEGV || sig == SIGBUS || sig == SIGILL ||
+		    sig == SIGFPE || sig == SIGTRAP;
+
+	return kind && info_int(info, INFO_CODE) > 0;
+}
+
+/*
+ * The default action of a signal that reached us all the same: let it act.  A
+ * fault comes again by itself, where it was.
+ */
+static void default_act(struct thread *t, int sig, const uint8_t *info,
+			struct ucontext_raw *uc)
 {
 	default_restore(sig);
-	OWN3(__NR_tgkill, t->pid, t->tid, sig);
+	if (!is_fault(sig, info))
+		OWN3(__NR_tgkill, t->pid, t->tid, sig);
 	uc->mask &= ~SIG_BIT(sig);
 }
 
@@ -231,7 +249,7 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (is_handler(a.handler))
 		handler_start(t, sig, &a, info, uc);
 	else if (a.handler == (uint64_t)SIG_DFL)
-		default_act(t, sig, uc);
+		default_act(t, sig, info, uc);
 }
 
 /* --- where the thread was ------------------------------------------------ */
@@ -267,7 +285,9 @@ static void window_leave(uint64_t *rip)
 /* The program's own instruction is whole where a site was patched before it. */
 static bool site_whole(uint64_t site_end)
 {
-	return *(const uint16_t *)(site_end - 2) == SYSCALL_BYTES;
+	uint16_t call = *(const uint16_t *)(site_end - 2);
+
+	return call == SYSCALL_BYTES || call == MARK_SYSCALL;
 }
 
 /*
@@ -329,6 +349,25 @@ static void gate_leave(struct thread *t, struct gregs *r)
 		gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET));
 }
 
+/*
+ * A signal of ours cut a call short that the program must not see cut: it is
+ * made again.  Calls that the kernel restarts by itself stand at the call.
+ */
+static void call_again(struct thread *t, struct gregs *r)
+{
+	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
+	bool busy = r->rip == (uint64_t)call_kernel_patch_window_end ||
+		    r->rip == (uint64_t)call_kernel_net_window_end;
+
+	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->slot_now))
+		return;
+	r->rax = gate ? t->slot_now - 1 : t->frame.rax;
+	r->rip -= 2;
+}
+
 /* Notes a signal that came while C code of the inside ran. */
 static void hold(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
@@ -337,17 +376,9 @@ static void hold(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
 	t->held_mask = uc->mask;
 	t->pending = 1;
-	uc->mask = ALL_SIGNALS & ~SIG_BIT(SIGSYS);
+	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 	window_leave(&uc->regs.rip);
 	__atomic_fetch_add(&a->signals_held, 1, __ATOMIC_RELAXED);
-}
-
-static bool is_fault(int sig, const uint8_t *info)
-{
-	bool kind = sig == SIGSEGV || sig == SIGBUS || sig == SIGILL ||
-		    sig == SIGFPE || sig == SIGTRAP;
-
-	return kind && info_int(info, INFO_CODE) > 0;
 }
 
 static void registers_from_frame(struct gregs *r, const struct frame *f)
@@ -381,7 +412,8 @@ static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 	t->busy = 0;
 }
 
-static void site_note(uint64_t address)
+/* Counts a trapped call by its site; how many there were. */
+static uint32_t site_note(uint64_t address)
 {
 	struct area *a = (struct area *)boot.area;
 	uint64_t hash = (address >> 1) * 0x9e3779b97f4a7c15ull >> 32;
@@ -394,13 +426,14 @@ static void site_note(uint64_t address)
 						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			row->image = boot.image;
 		if (row->address == address && row->image == boot.image) {
-			__atomic_fetch_add(&row->count, 1, __ATOMIC_RELAXED);
-			return;
+			return __atomic_add_fetch(&row->count, 1, __ATOMIC_RELAXED);
 		}
 	}
 	__atomic_fetch_add(&a->sites_lost, 1, __ATOMIC_RELAXED);
+	return 0;
 }
 
+/* rip stands behind the call. */
 static void go_to_gate(struct ucontext_raw *uc)
 {
 	uc->regs.rcx = uc->regs.rip;
@@ -441,6 +474,101 @@ static bool dispatch_caught(struct thread *t, const uint8_t *info,
 	return true;
 }
 
+/* Code that others may be running is not changed under them. */
+static bool alone(const struct thread *t)
+{
+	for (uint32_t i = 0; i < AREA_THREADS; i++)
+		if (i != t->index && block_live(i))
+			return false;
+	return true;
+}
+
+/*
+ * A marked site of the program's own code that proves hot is patched, if the
+ * jump leaves the address behind the call whole or begins at the call.
+ */
+static void hot_patch(struct thread *t, uint64_t site)
+{
+	struct board_room *room = &boot.near_program;
+	long used;
+
+	if (t->busy || !room->len || !alone(t))
+		return;
+	used = request_ask(t, REQ_SITE_HOT, site, room->at, room->len << 32 | room->used);
+	if (used > 0 && (uint64_t)used <= room->len)
+		room->used = (uint64_t)used;
+}
+
+/* A mark was met where a call stood; true when that is what it was. */
+static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
+{
+	uint64_t site = uc->regs.rip;
+	uint16_t mark;
+
+	if (info_int(info, INFO_CODE) <= 0)
+		return false;
+	mark = *(const uint16_t *)site;
+	if (mark != MARK_SYSCALL && mark != MARK_COMPAT)
+		return false;
+	uc->regs.rip += 2;
+	if (mark == MARK_COMPAT) {
+		uc->regs.rax = (uint64_t)-ENOSYS;
+		refuse(t, REFUSED_INT80, site);
+		return true;
+	}
+	if (site_note(site) == HOT_CALLS)
+		hot_patch(t, site);
+	if (*(const uint8_t *)site == JUMP)
+		uc->regs.rip = site;	/* patched just now: through its board */
+	else
+		go_to_gate(uc);
+	return true;
+}
+
+static uint8_t *hidden_info(struct thread *t, int sig)
+{
+	return t->hidden_info[sig == SIGILL];
+}
+
+/* A hidden signal that was sent to a thread which believes to block it waits. */
+static bool hidden_kept(struct thread *t, int sig, const uint8_t *info)
+{
+	if (!(t->hidden_blocked & SIG_BIT(sig)) || info_int(info, INFO_CODE) > 0)
+		return false;
+	bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
+	t->hidden_waits |= SIG_BIT(sig);
+	return true;
+}
+
+/* The program's belief changes; what waited comes now. */
+static void hidden_block(struct thread *t, uint64_t blocked)
+{
+	uint64_t come = t->hidden_waits & ~blocked;
+
+	t->hidden_blocked = blocked & HIDDEN_SIGNALS;
+	t->hidden_waits &= blocked;
+	for (int sig = SIGILL; sig <= SIGSYS; sig++)
+		if (come & SIG_BIT(sig))
+			OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig,
+			     hidden_info(t, sig));
+}
+
+/* Signals that are mve's own, not the program's. */
+static bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
+			 struct ucontext_raw *uc)
+{
+	if (sig == SIGSYS && t->arm_wanted && info_int(info, INFO_CODE) == SI_TKILL) {
+		seal_arm_wanted(t);
+		call_again(t, &uc->regs);
+		return true;
+	}
+	if (sig == SIGSYS && dispatch_caught(t, info, uc))
+		return true;
+	if (sig == SIGILL && mark_caught(t, info, uc))
+		return true;
+	return HIDDEN_SIGNALS & SIG_BIT(sig) && hidden_kept(t, sig, info);
+}
+
 /* A trap of the program's own seccomp filter: name its site, not the gate. */
 static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
 {
@@ -457,7 +585,7 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	struct thread *t = thread_self();
 	bool boundary = t->at_boundary;
 
-	if (sig == SIGSYS && dispatch_caught(t, info, uc))
+	if (hidden_serve(t, sig, info, uc))
 		return;
 	if (t->busy && !boundary) {
 		if (is_fault(sig, info))
@@ -525,31 +653,29 @@ long serve_sigaction(struct thread *t)
 }
 
 /*
- * The kernel does the program's call as it is; if SIGSYS is blocked now, no
- * code of the program has run since, and it is taken out again.
+ * The kernel does the program's call as it is; if a hidden signal is blocked
+ * now, no code of the program has run since, and it is taken out again.
  */
 long serve_sigprocmask(struct thread *t)
 {
-	uint64_t bit = SIG_BIT(SIGSYS), now = 0, old_at = t->frame.rdx, old;
-	bool was = t->sigsys_blocked;
+	uint64_t hidden = HIDDEN_SIGNALS, now = 0, set = 0, old, was = t->hidden_blocked;
+	uint64_t how = t->frame.rdi, old_at = t->frame.rdx;
 	long result = call_kernel(t);
 
 	if (result == CALL_RESTART || result < 0)
 		return result;
 	if (t->frame.rsi) {
-		OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, &now, 8);
+		OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, &now, 8);
 		if (t->pending)
 			now = t->held_mask;
-		t->held_mask &= ~bit;
-		if (t->frame.rdi == SIG_SETMASK)
-			t->sigsys_blocked = !!(now & bit);
-		else if (t->frame.rdi == SIG_BLOCK)
-			t->sigsys_blocked |= !!(now & bit);
-		else if (was && !copy_in(&old, t->frame.rsi, 8) && old & bit)
-			t->sigsys_blocked = 0;
+		t->held_mask &= ~hidden;
+		if (how == SIG_UNBLOCK && was && copy_in(&set, t->frame.rsi, 8))
+			set = 0;
+		hidden_block(t, how == SIG_SETMASK ? now & hidden
+			      : how == SIG_BLOCK ? was | (now & hidden) : was & ~set);
 	}
 	if (was && old_at && !copy_in(&old, old_at, 8)) {
-		old |= bit;
+		old |= was;
 		copy_out(old_at, &old, 8);
 	}
 	return result;
@@ -561,6 +687,27 @@ long serve_masked(struct thread *t, uint64_t mask_at)
 	if (mask_at && !copy_in(&t->temp_mask, mask_at, 8))
 		t->has_temp_mask = 1;
 	return call_kernel(t);
+}
+
+/* rt_sigtimedwait: a hidden signal that waits is with us, not with the kernel. */
+long serve_sigtimedwait(struct thread *t)
+{
+	uint64_t set = 0, at = t->frame.rsi;
+	long result = -EINTR;
+	int sig;
+
+	if (!t->hidden_blocked || copy_in(&set, t->frame.rdi, 8))
+		return call_kernel(t);
+	if (!(set & t->hidden_waits))
+		result = call_kernel(t);
+	if (result != -EINTR || !(set & t->hidden_waits))
+		return result;
+	sig = set & t->hidden_waits & SIG_BIT(SIGILL) ? SIGILL : SIGSYS;
+	t->answered = 1;
+	t->hidden_waits &= ~SIG_BIT(sig);
+	if (at && copy_out(at, hidden_info(t, sig), SIGINFO_SIZE))
+		return -EFAULT;
+	return sig;
 }
 
 long serve_sigaltstack(struct thread *t)
@@ -606,8 +753,8 @@ long serve_sigreturn(struct thread *t)
 	if (!copy_in(&uc, at, sizeof(uc))) {
 		if (uc.stack.sp != ours.sp)
 			t->alt = uc.stack;
-		t->sigsys_blocked = !!(uc.mask & SIG_BIT(SIGSYS));
-		uc.mask &= ~SIG_BIT(SIGSYS);
+		hidden_block(t, uc.mask & HIDDEN_SIGNALS);
+		uc.mask &= ~HIDDEN_SIGNALS;
 		copy_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
 		copy_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
 	}

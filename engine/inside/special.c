@@ -8,9 +8,11 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/personality.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/shm.h>
 #include <linux/signal.h>
 
 #include "engine/inside/thread.h"
@@ -28,11 +30,17 @@ static void refused(struct thread *t, uint32_t reason)
 		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
 }
 
-static uint32_t sigsys_state(const struct thread *t)
+static bool ignored(const struct thread *t, int sig)
 {
-	bool ignored = t->sig->action[SIGSYS].handler == (uint64_t)SIG_IGN;
+	return t->sig->action[sig].handler == (uint64_t)SIG_IGN;
+}
 
-	return (t->sigsys_blocked ? SIGSYS_BLOCKED : 0) | (ignored ? SIGSYS_IGNORED : 0);
+static uint32_t hidden_state(const struct thread *t)
+{
+	return (t->hidden_blocked & SIG_BIT(SIGSYS) ? SIGSYS_BLOCKED : 0) |
+	       (t->hidden_blocked & SIG_BIT(SIGILL) ? SIGILL_BLOCKED : 0) |
+	       (ignored(t, SIGSYS) ? SIGSYS_IGNORED : 0) |
+	       (ignored(t, SIGILL) ? SIGILL_IGNORED : 0);
 }
 
 /* execve and execveat: the monitor looks at the program first. */
@@ -41,7 +49,7 @@ static long serve_exec(struct thread *t, long nr)
 	const struct frame *f = &t->frame;
 	bool at = nr == __NR_execveat;
 	long go = request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
-			      at ? f->rdi : (uint64_t)AT_FDCWD, sigsys_state(t));
+			      at ? f->rdi : (uint64_t)AT_FDCWD, hidden_state(t));
 	long result;
 
 	if (go < 0 && go != -ENOSYS) {
@@ -57,7 +65,7 @@ static long serve_exec(struct thread *t, long nr)
 /* A thread's end.  The slot goes first, the block with the last instruction. */
 static long serve_exit(struct thread *t)
 {
-	uint64_t all = ALL_SIGNALS & ~SIG_BIT(SIGSYS), was;
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS, was;
 
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &was, 8);
 	if (t->pending)
@@ -81,22 +89,59 @@ static long serve_exit_group(struct thread *t)
  * it.  The monitor writes its boards behind a cursor that is the process's
  * own, so one thread at a time asks.
  */
-static long serve_mmap(struct thread *t)
+static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 {
-	const struct frame *f = &t->frame;
-	long at = call_kernel(t), cursor;
+	long reply;
 
-	if (at < 0 || !(f->rdx & PROT_EXEC) || f->r10 & MAP_ANONYMOUS ||
-	    boot.tier == TIER_NET)
-		return at;
 	/* Acquire: pairs with the release below. */
 	while (__atomic_exchange_n(&map_lock, 1, __ATOMIC_ACQUIRE))
 		OWN0(__NR_sched_yield);
-	cursor = request_ask(t, REQ_MAPPED, (uint64_t)at, f->rsi, boot.boards_used);
-	if (cursor > 0 && (uint64_t)cursor <= boot.boards_len)
-		boot.boards_used = (uint64_t)cursor;
+	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
+	if (reply < 0 || reply & MAPPED_UNCLEAN)
+		seal_break(t);
+	reply &= ~MAPPED_UNCLEAN;
+	if (reply > 0 && (uint64_t)reply <= boot.boards_len)
+		boot.boards_used = (uint64_t)reply;
 	__atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Code from elsewhere than a file's private mapping: the net must catch it. */
+static long serve_mmap(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+	bool code = f->rdx & PROT_EXEC;
+	bool of_file = !(f->r10 & MAP_ANONYMOUS) && (f->r10 & MAP_TYPE) == MAP_PRIVATE &&
+		       !(f->rdx & PROT_WRITE);
+	long at;
+
+	if (code && !of_file)
+		seal_break(t);
+	at = call_kernel(t);
+	if (at > 0 && code && of_file && boot.tier == TIER_PATCH)
+		code_mapped(t, (uint64_t)at, f->rsi);
 	return at;
+}
+
+/* Memory becomes code, or code may be written: nobody knows what it holds. */
+static long serve_mprotect(struct thread *t)
+{
+	if (t->frame.rdx & PROT_EXEC)
+		seal_break(t);
+	return call_kernel(t);
+}
+
+static long serve_shmat(struct thread *t)
+{
+	if (t->frame.rdx & SHM_EXEC)
+		seal_break(t);
+	return call_kernel(t);
+}
+
+static long serve_personality(struct thread *t)
+{
+	if (t->frame.rdi != 0xffffffff && t->frame.rdi & READ_IMPLIES_EXEC)
+		seal_break(t);
+	return call_kernel(t);
 }
 
 static long serve_prctl(struct thread *t)
@@ -173,6 +218,8 @@ long serve_special(struct thread *t, long nr)
 		return serve_sigprocmask(t);
 	case __NR_rt_sigreturn:
 		return serve_sigreturn(t);
+	case __NR_rt_sigtimedwait:
+		return serve_sigtimedwait(t);
 	case __NR_sigaltstack:
 		return serve_sigaltstack(t);
 	case __NR_rt_sigsuspend:
@@ -185,6 +232,13 @@ long serve_special(struct thread *t, long nr)
 		return serve_masked(t, pselect_mask(t));
 	case __NR_mmap:
 		return serve_mmap(t);
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+		return serve_mprotect(t);
+	case __NR_shmat:
+		return serve_shmat(t);
+	case __NR_personality:
+		return serve_personality(t);
 	case __NR_prctl:
 		return serve_prctl(t);
 	case __NR_arch_prctl:

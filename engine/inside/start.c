@@ -11,6 +11,20 @@
 
 void inside_begin(struct thread *t);
 
+/* What the last program of this process believed of the hidden signals. */
+static void hidden_begin(struct thread *t)
+{
+	struct action *sys = &t->sig->action[SIGSYS], *ill = &t->sig->action[SIGILL];
+	const struct action dfl = { 0 }, ign = { .handler = (uint64_t)SIG_IGN };
+
+	*sys = boot.hidden & SIGSYS_IGNORED ? ign : dfl;
+	*ill = boot.hidden & SIGILL_IGNORED ? ign : dfl;
+	if (boot.hidden & SIGSYS_BLOCKED)
+		t->hidden_blocked |= SIG_BIT(SIGSYS);
+	if (boot.hidden & SIGILL_BLOCKED)
+		t->hidden_blocked |= SIG_BIT(SIGILL);
+}
+
 void inside_begin(struct thread *t)
 {
 	struct sighand *s = &process_sig;
@@ -28,11 +42,9 @@ void inside_begin(struct thread *t)
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
 			s->action[sig] = now;
-	s->action[SIGSYS] = (struct action){ 0 };
-	if (boot.sigsys & SIGSYS_IGNORED)
-		s->action[SIGSYS].handler = (uint64_t)SIG_IGN;
-	t->sigsys_blocked = !!(boot.sigsys & SIGSYS_BLOCKED);
+	hidden_begin(t);
 	roles_fill();
 	slot_claim(t);
-	thread_arm(t);
+	signals_start(t);
+	seal_arm(t);
 }

@@ -25,6 +25,9 @@
 #define SIG_BIT(s)	(1ull << ((s) - 1))
 #define ALL_SIGNALS	(~0ull)
 
+/* The signals that mve stands on: SIGILL and SIGSYS.  Never blocked. */
+#define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(31))
+
 /* The registers of the call that the gate holds. */
 struct frame {
 	uint64_t rax, rdi, rsi, rdx, r10, r8, r9;
@@ -68,14 +71,18 @@ struct thread {
 	uint32_t index;		/* in the table of blocks */
 	uint8_t at_boundary;	/* the next signal is delivered from the frame */
 	uint8_t restart;	/* the held call is to be made again */
-	uint8_t sigsys_blocked;	/* the program believes so; it never is */
 	uint8_t has_temp_mask;
 	uint8_t answered;	/* without a call from the gate */
+	uint8_t arm_wanted;	/* another thread has broken the seal */
+	uint8_t armed;		/* calls outside the gate raise SIGSYS */
 	uint64_t temp_mask;	/* of ppoll and its like, while they run */
 	uint64_t held_mask;	/* the program's mask when a signal was held */
 	uint64_t clone_flags;
 	uint64_t clone_mask;	/* the program's mask around a clone */
 	uint8_t held_info[128];	/* siginfo of the held signal */
+	uint64_t hidden_blocked;	/* hidden signals that the program blocks */
+	uint64_t hidden_waits;	/* of those, which were sent meanwhile */
+	uint8_t hidden_info[2][128];	/* and how: SIGSYS, SIGILL */
 	struct altstack alt;	/* the program's own alternate stack */
 	struct sighand own_sig;
 };
@@ -121,6 +128,7 @@ static inline struct thread *thread_self(void)
 /* What one image of the inside knows; boot.c fills it. */
 extern struct boot boot;
 extern struct sighand process_sig;
+extern uint32_t map_lock;
 extern void *role_handlers[TIER_COUNT][SLOT_CALLS];
 
 /* block.c */
@@ -141,7 +149,6 @@ void roles_fill(void);
 /* clone.c */
 long serve_clone(struct thread *t, long nr);
 void child_begin(struct thread *t);
-void thread_arm(struct thread *t);
 
 /* signals.c */
 struct siginfo_raw;
@@ -152,6 +159,7 @@ long serve_sigaction(struct thread *t);
 long serve_sigprocmask(struct thread *t);
 long serve_sigaltstack(struct thread *t);
 long serve_sigreturn(struct thread *t);
+long serve_sigtimedwait(struct thread *t);
 long serve_masked(struct thread *t, uint64_t mask_at);
 void signals_start(struct thread *t);
 void sighand_lock(struct sighand *s);
@@ -160,6 +168,12 @@ void sighand_clear(struct sighand *s);
 
 /* special.c */
 long serve_special(struct thread *t, long nr);
+
+/* seal.c */
+void seal_arm(struct thread *t);
+void seal_break(struct thread *t);
+void seal_arm_wanted(struct thread *t);
+struct thread *block_live(uint32_t index);
 
 /* seccomp.c */
 long serve_seccomp_filter(struct thread *t, uint64_t prog_at);

@@ -20,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ struct injection {
 	const struct inject_want *want;
 	struct maps maps;
 	uint64_t base, boards, block, area;
+	struct board_room libraries;
 	struct boot boot;
 	struct patch_sum sum;
 };
@@ -200,7 +202,7 @@ static int boot_write(struct injection *in)
 	b->boards = in->boards;
 	b->boards_len = LIBRARY_BOARDS;
 	b->block = in->block;
-	b->sigsys = in->want->sigsys;
+	b->hidden = in->want->hidden;
 	b->entry = in->r.regs.rip;
 	b->stack = in->r.regs.rsp;
 	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));
@@ -263,27 +265,71 @@ static bool in_reach(uint64_t boards, const struct map *m)
 	return high - low < 0x7ff00000;
 }
 
+/* Has the program an interpreter?  Then its own code is the user's, not libc's. */
+static bool is_dynamic(struct injection *in)
+{
+	char exe[64];
+	Elf64_Ehdr e;
+	Elf64_Phdr p = { 0 };
+	bool found = false;
+	int fd;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
+	fd = open(exe, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &e, sizeof(e), 0) == sizeof(e))
+		for (int i = 0; i < e.e_phnum && !found; i++)
+			found = pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) ==
+					sizeof(p) &&
+				p.p_type == PT_INTERP;
+	close(fd);
+	return found;
+}
+
+static bool is_program(struct injection *in, const struct map *m)
+{
+	char exe[64];
+	struct stat st;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
+	return m->inode && !stat(exe, &st) && st.st_ino == m->inode;
+}
+
+/*
+ * A dynamic program's own calls are marked, not patched, until they prove hot:
+ * only its own code is what it might copy.
+ */
+static void map_patch(struct injection *in, const struct map *m, bool dynamic)
+{
+	struct board_room *near_libraries = &in->libraries;
+	struct board_room own = { 0 };
+
+	if (!in_reach(in->boards, m))
+		boards_near(in, m, &own);	/* without room: marks only */
+	if (dynamic && is_program(in, m)) {
+		in->boot.near_program = own.len ? own : *near_libraries;
+		patch_mark(in->r.pid, in->r.memory, m, &in->sum);
+		return;
+	}
+	patch_map(in->r.pid, in->r.memory, m, own.len ? &own : near_libraries, &in->sum);
+}
+
 static void code_patch(struct injection *in)
 {
-	struct board_room near_libraries = { in->boards, LIBRARY_BOARDS, 0 };
+	bool dynamic = is_dynamic(in);
 
+	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
-		struct board_room own, *room = &near_libraries;
+		bool ours = m->start >= in->base && m->start < in->block + BLOCK_BYTES;
 
-		if (!m->exec || m->path[0] == 0 || !strcmp(m->path, "[vsyscall]"))
+		if (!m->exec || ours || !strcmp(m->path, "[vsyscall]"))
 			continue;
-		if (!in_reach(in->boards, m)) {
-			if (boards_near(in, m, &own))
-				continue;
-			room = &own;
-		}
-		patch_map(in->r.pid, in->r.memory, m, room, &in->sum);
-		maps_free(&in->maps);
-		if (maps_read(in->r.pid, &in->maps))
-			return;
+		map_patch(in, m, dynamic);
 	}
-	in->boot.boards_used = near_libraries.used;
+	in->boot.boards_used = in->libraries.used;
+	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall;
 }
 
 /* --- the vsyscall page -------------------------------------------------------- */
@@ -327,7 +373,8 @@ static void row_fill(const struct injection *in)
 	ssize_t n;
 
 	*row = (struct image){ .pid = in->r.pid, .sites_patched = in->sum.patched,
-			       .sites_trapped = in->sum.trapped, .inside = in->base,
+			       .sites_trapped = in->sum.trapped,
+			       .sealed = in->boot.sealed, .inside = in->base,
 			       .inside_len = im->memory_len };
 	snprintf(name, sizeof(name), "/proc/%d/exe", in->r.pid);
 	n = readlink(name, row->exe, sizeof(row->exe) - 1);

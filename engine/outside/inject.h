@@ -13,7 +13,7 @@ struct inject_want {
 	struct area *area;
 	int area_fd;
 	uint32_t image;		/* the row of area->image to fill */
-	uint32_t sigsys;	/* enum sigsys_bits */
+	uint32_t hidden;	/* enum hidden_bits */
 };
 
 /*

@@ -32,6 +32,7 @@
 
 #define RING_ENTRIES	64
 #define LOOK_MS		250	/* how often daemons are looked after */
+#define BIRTH_MS	500	/* how long a forked process may take to begin */
 
 enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER };
 
@@ -129,14 +130,24 @@ static int loop_open(struct monitor *m)
 
 /* --- the server ------------------------------------------------------------------- */
 
-/* mve's caller may have blocked or ignored SIGSYS: the server is to see it. */
-static uint32_t sigsys_at_start(void)
+/* mve's caller may have blocked or ignored these: the server is to see it. */
+static uint32_t hidden_at_start(void)
 {
-	struct sigaction now;
-	bool ignored = !sigaction(SIGSYS, NULL, &now) && now.sa_handler == SIG_IGN;
+	static const struct { int sig; uint32_t blocked, ignored; } row[] = {
+		{ SIGSYS, SIGSYS_BLOCKED, SIGSYS_IGNORED },
+		{ SIGILL, SIGILL_BLOCKED, SIGILL_IGNORED },
+	};
+	uint32_t bits = 0;
 
-	return (sigismember(&mask_at_start, SIGSYS) == 1 ? SIGSYS_BLOCKED : 0) |
-	       (ignored ? SIGSYS_IGNORED : 0);
+	for (int i = 0; i < 2; i++) {
+		struct sigaction now;
+
+		if (sigismember(&mask_at_start, row[i].sig) == 1)
+			bits |= row[i].blocked;
+		if (!sigaction(row[i].sig, NULL, &now) && now.sa_handler == SIG_IGN)
+			bits |= row[i].ignored;
+	}
+	return bits;
 }
 
 /* In the child: waits until it is seized, then becomes the server. */
@@ -186,7 +197,7 @@ static int server_start(struct monitor *m, const char *path)
 		return -errno;
 	if (m->server == 0)
 		become_server(m, path, go, tell[1]);
-	result = serve_seize(m, m->server, sigsys_at_start());
+	result = serve_seize(m, m->server, hidden_at_start());
 	if (!result && m->audit)
 		result = audit_add(m->audit, m->server, NULL);
 	if (result)
@@ -240,8 +251,7 @@ static void serve_signals(struct monitor *m)
 
 /* --- the end -------------------------------------------------------------------------- */
 
-/* A process of the session that still lives, other than the server; or 0. */
-static pid_t left_over(const struct monitor *m)
+static pid_t left_over_now(const struct monitor *m)
 {
 	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
 
@@ -253,6 +263,22 @@ static pid_t left_over(const struct monitor *m)
 			return pid;
 	}
 	return 0;
+}
+
+/*
+ * A process of the session that still lives, other than the server; or 0.  One
+ * that has been forked but has not run yet is waited for, for a while: it may
+ * have been killed before it could say that it is there.
+ */
+static pid_t left_over(const struct monitor *m)
+{
+	pid_t pid = left_over_now(m);
+
+	for (int ms = 0; !pid && m->area->births && ms < BIRTH_MS; ms++) {
+		usleep(1000);
+		pid = left_over_now(m);
+	}
+	return pid;
 }
 
 /*

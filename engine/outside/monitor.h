@@ -34,7 +34,7 @@ struct run_options {
 /* A thread that is seized because its execve has begun. */
 struct tracee {
 	pid_t tid;		/* 0: the row is free */
-	uint32_t sigsys;	/* enum sigsys_bits, for the new program */
+	uint32_t hidden;	/* enum hidden_bits, for the new program */
 };
 
 struct monitor {
@@ -63,7 +63,7 @@ int monitor_run(const struct run_options *o);
 /* serve.c: the requests of the inside. */
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
-int serve_seize(struct monitor *m, pid_t tid, uint32_t sigsys);
+int serve_seize(struct monitor *m, pid_t tid, uint32_t hidden);
 
 /* control.c: the other commands. */
 int control_open(const struct session *s);

@@ -136,12 +136,35 @@ static void batch_end(struct batch *b)
 	free(b->touched);
 }
 
-/* Adds one site to the batch; false when it stays as it is. */
+static void batch_touch(struct batch *b, const uint8_t *at, unsigned len)
+{
+	b->touched[(at - b->code) / 4096] = 1;
+	b->touched[(at - b->code + len - 1) / 4096] = 1;
+}
+
+/* Puts the mark where the call stands; the plan's word is checked. */
+static void batch_mark(struct batch *b, uint8_t *call, uint8_t kind)
+{
+	static const uint8_t bytes[][2] = {
+		[SITE_TRAP] = { 0x0f, 0x05 },  [SITE_BEFORE] = { 0x0f, 0x05 },
+		[SITE_AROUND] = { 0x0f, 0x05 }, [SITE_INT80] = { 0xcd, 0x80 },
+		[SITE_SYSENTER] = { 0x0f, 0x34 },
+	};
+	bool compat = kind == SITE_INT80 || kind == SITE_SYSENTER;
+	uint16_t mark = compat ? MARK_COMPAT : MARK_SYSCALL;
+
+	if (memcmp(call, bytes[kind], 2))
+		return;
+	memcpy(call, &mark, 2);
+	batch_touch(b, call, 2);
+}
+
+/* Adds one site to the batch; false when it is only marked. */
 static bool batch_site(struct batch *b, const struct plan_site *s, const struct map *m,
 		       uint64_t at, const struct board_room *room)
 {
 	uint64_t used = room->used + b->boards_len;
-	uint8_t *window = b->code + (at - m->start) - s->before;
+	uint8_t *call = b->code + (at - m->start), *window = call - s->before;
 	uint8_t jump[SITE_JUMP];
 	long size = board_emit(s, window, at, room->at + used, b->boards + b->boards_len,
 			       room->len - used);
@@ -149,8 +172,7 @@ static bool batch_site(struct batch *b, const struct plan_site *s, const struct 
 	if (size < 0 || board_jump(s, at, room->at + used, jump))
 		return false;
 	memcpy(window, jump, SITE_JUMP);
-	b->touched[(window - b->code) / 4096] = 1;
-	b->touched[(window - b->code + SITE_JUMP - 1) / 4096] = 1;
+	batch_touch(b, window, SITE_JUMP);
 	b->boards_len += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
 	return true;
 }
@@ -158,8 +180,10 @@ static bool batch_site(struct batch *b, const struct plan_site *s, const struct 
 static int batch_write(const struct batch *b, int memory, const struct map *m,
 		       struct board_room *room)
 {
-	int result = memory_write(memory, room->at + room->used, b->boards, b->boards_len);
+	int result = 0;
 
+	if (b->boards_len)
+		result = memory_write(memory, room->at + room->used, b->boards, b->boards_len);
 	for (uint64_t i = 0; !result && i * 4096 < b->len; i++)
 		if (b->touched[i])
 			result = memory_write(memory, m->start + i * 4096,
@@ -169,38 +193,112 @@ static int batch_write(const struct batch *b, int memory, const struct map *m,
 	return result;
 }
 
+/* Fills the batch from a plan: all sites, or only the one at `only`. */
+static void batch_fill(struct batch *b, const struct plan *p, const struct map *m,
+		       const struct board_room *room, uint64_t only, struct patch_sum *sum)
+{
+	uint64_t at;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_site *s = &p->sites[i];
+
+		if (!site_in_map(s, m, &at) || (only && at != only))
+			continue;
+		if (room->len && site_is_patched(s) && batch_site(b, s, m, at, room))
+			sum->patched++;
+		else
+			sum->trapped++;
+		batch_mark(b, b->code + (at - m->start), s->kind);
+	}
+}
+
+static void sum_add(struct patch_sum *to, const struct patch_sum *one)
+{
+	to->patched += one->patched;
+	to->trapped += one->trapped;
+}
+
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
 	      struct patch_sum *sum)
 {
-	unsigned patched = 0, trapped = 0;
+	struct patch_sum one = { 0 };
 	struct batch b = { 0 };
 	struct plan *p;
-	uint64_t at;
+	int result = plan_of(pid, memory, m, &p);
+
+	if (result) {
+		sum->unclean = true;
+		return result;
+	}
+	sum->vsyscall |= p->vsyscall;
+	sum->unclean |= p->unknown_pairs > 0;
+	result = p->n ? batch_begin(&b, memory, m, room->len - room->used) : 0;
+	if (!result && p->n) {
+		batch_fill(&b, p, m, room, 0, &one);
+		result = batch_write(&b, memory, m, room);
+	}
+	if (result)
+		sum->unclean = true;
+	else
+		sum_add(sum, &one);
+	say_log("patch", "%d: %s: %u patched, %u left to the net, %u unknown: %s", pid, m->path,
+		one.patched, one.trapped, p->unknown_pairs, strerror(-result));
+	batch_end(&b);
+	plan_free(p);
+	return result;
+}
+
+int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum)
+{
+	struct board_room none = { 0 };
+
+	return patch_map(pid, memory, m, &none, sum);
+}
+
+/* The mapping with the site's call as the file has it. */
+static int batch_unmark(struct batch *b, const struct map *m, uint64_t site)
+{
+	uint16_t mark = MARK_SYSCALL;
+	uint8_t *call = b->code + (site - m->start);
+
+	if (site + 2 > m->end || memcmp(call, &mark, 2))
+		return -EINVAL;
+	memcpy(call, (const uint8_t[]){ 0x0f, 0x05 }, 2);
+	return 0;
+}
+
+static int site_patch_in(pid_t pid, int memory, const struct map *m, uint64_t site,
+			 struct board_room *room)
+{
+	struct patch_sum one = { 0 };
+	struct batch b = { 0 };
+	struct plan *p;
 	int result = plan_of(pid, memory, m, &p);
 
 	if (result)
 		return result;
-	sum->vsyscall |= p->vsyscall;
 	result = batch_begin(&b, memory, m, room->len - room->used);
-	for (unsigned i = 0; !result && i < p->n; i++) {
-		const struct plan_site *s = &p->sites[i];
-
-		if (!site_in_map(s, m, &at))
-			continue;
-		if (site_is_patched(s) && batch_site(&b, s, m, at, room))
-			patched++;
-		else
-			trapped++;
-	}
-	if (!result && patched)
+	if (!result)
+		result = batch_unmark(&b, m, site);
+	if (!result)
+		batch_fill(&b, p, m, room, site, &one);
+	if (!result && one.patched)
 		result = batch_write(&b, memory, m, room);
-	if (!result) {
-		sum->patched += patched;
-		sum->trapped += trapped;
-	}
-	say_log("patch", "%d: %s: %u patched, %u left to the net: %s", pid, m->path, patched,
-		trapped, strerror(-result));
 	batch_end(&b);
 	plan_free(p);
+	return result ? result : one.patched ? 0 : -ENOENT;
+}
+
+int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room)
+{
+	struct maps maps;
+	int result = maps_read(pid, &maps);
+
+	for (size_t i = 0; !result && i < maps.n; i++)
+		if (maps.map[i].exec && maps.map[i].start <= site && site < maps.map[i].end) {
+			result = site_patch_in(pid, memory, &maps.map[i], site, room);
+			break;
+		}
+	maps_free(&maps);
 	return result;
 }

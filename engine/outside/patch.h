@@ -9,17 +9,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/abi/boot.h"
 #include "engine/outside/maps.h"
-
-/* Room for boards in the process: mapped, executable, filled from `used` on. */
-struct board_room {
-	uint64_t at, len, used;
-};
 
 struct patch_sum {
 	unsigned patched;	/* sites that jump to a board now */
 	unsigned trapped;	/* sites left to the net */
 	bool vsyscall;		/* the file may call the vsyscall page */
+	bool unclean;		/* calls may stand there that were not found */
 };
 
 /*
@@ -29,6 +26,15 @@ struct patch_sum {
  */
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
 	      struct patch_sum *sum);
+
+/*
+ * The same, but every call only gets its mark: what a program may copy, its own
+ * code above all, must not hold jumps that lead from one place only.
+ */
+int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum);
+
+/* Patches one site that was only marked; the process has one thread. */
+int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
 
 /* Bytes of board room that the mapping may need; 0 when it has no sites. */
 uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m);

@@ -171,12 +171,13 @@ void pr_open_how(struct call_print *p, uint64_t addr, uint64_t count, unsigned a
 	pr(p, "{flags=");
 	pr_open_flags(p, how[0]);
 	if (how[1] || how[0] & 0x400040) {
-		pr(p, ", mode=");
-		pr_mode(p, how[1]);
+		pr(p, ", mode=%#03llo", (unsigned long long)how[1]);
 	}
 	pr(p, ", resolve=");
 	pr_flags(p, &xlat_resolve_flags, how[2]);
-	pr(p, count > sizeof(how) ? ", ...}" : "}");
+	if (count > sizeof(how))
+		pr_tail(p, addr, sizeof(how), count);
+	pr(p, "}");
 }
 
 /* An offset before and after: [0] => [4096]. */
@@ -189,7 +190,7 @@ void pr_offset(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg
 		pr_addr(p, addr);
 		return;
 	}
-	pr(p, "[%llu]", (unsigned long long)p->saved[arg]);
+	pr(p, p->nr == CALL_sendfile ? "[%llu]" : "[%lld]", (unsigned long long)p->saved[arg]);
 	if (p->nr == CALL_sendfile && p->ret > 0)
 		pr(p, " => [%llu]", (unsigned long long)off);
 }
@@ -327,9 +328,7 @@ void pr_iocb(struct call_print *p, const void *data)
 	const struct iocb *cb = data;
 	unsigned op = cb->aio_lio_opcode;
 
-	pr(p, "{");
-	if (cb->aio_data)
-		pr(p, "aio_data=%#llx, ", (unsigned long long)cb->aio_data);
+	pr(p, "{aio_data=%#llx, ", (unsigned long long)cb->aio_data);
 	if (cb->aio_key)
 		pr(p, "aio_key=%u, ", cb->aio_key);
 	if (cb->aio_rw_flags) {
@@ -338,20 +337,27 @@ void pr_iocb(struct call_print *p, const void *data)
 		pr(p, ", ");
 	}
 	pr(p, "aio_lio_opcode=");
-	pr_enum(p, &xlat_aio_cmds, op);
+	if (xlat_name(&xlat_aio_cmds, op))
+		pr_enum(p, &xlat_aio_cmds, op);
+	else
+		pr(p, "%u /* IOCB_CMD_??? */", op);
 	if (cb->aio_reqprio)
 		pr(p, ", aio_reqprio=%d", cb->aio_reqprio);
 	pr(p, ", aio_fildes=%d", (int)cb->aio_fildes);
-	if (op == IOCB_CMD_PREAD || op == IOCB_CMD_PWRITE || op >= IOCB_CMD_PREADV) {
+	bool vector = op == IOCB_CMD_PREADV || op == IOCB_CMD_PWRITEV;
+
+	if ((op == IOCB_CMD_PREAD || op == IOCB_CMD_PWRITE || vector) &&
+	    (cb->aio_buf || cb->aio_nbytes || cb->aio_offset)) {
 		pr(p, ", aio_buf=");
 		if (op == IOCB_CMD_PWRITE)
 			pr_buffer(p, cb->aio_buf, cb->aio_nbytes);
-		else if (op == IOCB_CMD_PREADV || op == IOCB_CMD_PWRITEV)
+		else if (vector)
 			pr_vectors(p, cb->aio_buf, cb->aio_nbytes, -1, op == IOCB_CMD_PWRITEV);
 		else
 			pr_addr(p, cb->aio_buf);
-		pr(p, ", aio_nbytes=%llu, aio_offset=%lld", (unsigned long long)cb->aio_nbytes,
-		   (long long)cb->aio_offset);
+		if (!vector)
+			pr(p, ", aio_nbytes=%llu", (unsigned long long)cb->aio_nbytes);
+		pr(p, ", aio_offset=%lld", (long long)cb->aio_offset);
 	}
 	if (cb->aio_flags & IOCB_FLAG_RESFD)
 		pr(p, ", aio_resfd=%d", (int)cb->aio_resfd);
@@ -384,13 +390,20 @@ void pr_iocb_list(struct call_print *p, uint64_t addr, uint64_t count, unsigned 
 	pr(p, "]");
 }
 
-void pr_uring_params(struct call_print *p, const void *data)
+void pr_uring_params(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {
-	const struct io_uring_params *u = data;
+	struct io_uring_params params, *u = &params;
 
+	(void)count, (void)arg;
+	if (!mem_get(p, addr, &params, sizeof(params))) {
+		pr_addr(p, addr);
+		return;
+	}
 	pr(p, "{flags=");
 	pr_flags(p, &xlat_uring_setup, u->flags);
 	pr(p, ", sq_thread_cpu=%u, sq_thread_idle=%u", u->sq_thread_cpu, u->sq_thread_idle);
+	if (u->flags & IORING_SETUP_ATTACH_WQ)
+		pr(p, ", wq_fd=%d", (int)u->wq_fd);
 	if (call_failed(p)) {
 		pr(p, "}");
 		return;

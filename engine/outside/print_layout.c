@@ -152,6 +152,22 @@ static void at_pagevec(struct call_print *p, uint64_t addr, uint64_t count, unsi
 	pr_number(p, addr, count, arg, one_byte, 1);
 }
 
+/* move_pages(): a node, or the error that kept the page where it was. */
+static void one_status(struct call_print *p, const void *data)
+{
+	int v = *(const int *)data;
+
+	if (v < 0 && strerrorname_np(-v))
+		pr(p, "-%s", strerrorname_np(-v));
+	else
+		pr(p, "%d", v);
+}
+
+static void at_status(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
+{
+	pr_number(p, addr, count, arg, one_status, 4);
+}
+
 static void one_mpol(struct call_print *p, const void *data)
 {
 	print_value(p, XLAT_mpol_modes, *(const uint32_t *)data);
@@ -175,6 +191,10 @@ static void at_nodemask(struct call_print *p, uint64_t addr, uint64_t bits, unsi
 	for (uint64_t i = 0; i < words; i++) {
 		if (!mem_get(p, addr + i * 8, &word, 8))
 			break;
+		if (i == ARRAY_LIMIT) {
+			pr(p, ", ...");
+			break;
+		}
 		pr(p, "%s%#0*llx", i ? ", " : "[", 16, (unsigned long long)word);
 	}
 	pr(p, "]");
@@ -242,10 +262,11 @@ const struct layout_print print_layouts[LAYOUT_COUNT] = {
 	[LAYOUT_sigset_arg] = { .at = pr_sigset_arg },
 	[LAYOUT_sigaction] = { .one = pr_sigaction },
 	[LAYOUT_siginfo] = { .one = pr_siginfo, .at = pr_siginfo_at },
-	[LAYOUT_sigevent] = { .one = pr_sigevent },
+	[LAYOUT_sigevent] = { .at = pr_sigevent },
 	[LAYOUT_signum] = { .one = pr_signum },
 	[LAYOUT_stack] = { .one = pr_stack },
 	[LAYOUT_epoll_event] = { .one = pr_epoll_event, .at = pr_epoll_at },
+	[LAYOUT_status] = { .at = at_status },
 	[LAYOUT_pagevec] = { .at = at_pagevec },
 	[LAYOUT_mpolmode] = { .at = at_mpol },
 	[LAYOUT_nodemask] = { .at = at_nodemask },
@@ -275,8 +296,9 @@ const struct layout_print print_layouts[LAYOUT_COUNT] = {
 	[LAYOUT_capdata] = { .one = pr_capdata },
 	[LAYOUT_clone_args] = { .at = pr_clone_args },
 	[LAYOUT_open_how] = { .at = pr_open_how },
-	[LAYOUT_uring_params] = { .one = pr_uring_params },
+	[LAYOUT_uring_params] = { .at = pr_uring_params },
 	[LAYOUT_termios] = { .one = pr_termios },
+	[LAYOUT_termios2] = { .one = pr_termios },
 	[LAYOUT_winsize] = { .one = pr_winsize },
 	[LAYOUT_shmid] = { .one = pr_shmid },
 	[LAYOUT_sembuf] = { .one = pr_sembuf },

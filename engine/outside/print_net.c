@@ -6,6 +6,7 @@
  * into a buffer of fixed size first and only what was copied is looked at.
  */
 #include <arpa/inet.h>
+#include <asm/socket.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -184,17 +185,39 @@ void pr_iovaddr(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 	pr_vectors(p, addr, count, -1, false);
 }
 
+static void pr_pktinfo(struct call_print *p, const uint8_t *data)
+{
+	const struct in_pktinfo *info = (const void *)data;
+	char name[IF_NAMESIZE], spec[INET_ADDRSTRLEN], addr[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &info->ipi_spec_dst, spec, sizeof(spec));
+	inet_ntop(AF_INET, &info->ipi_addr, addr, sizeof(addr));
+	if (if_indextoname(info->ipi_ifindex, name))
+		pr(p, "{ipi_ifindex=if_nametoindex(\"%s\")", name);
+	else
+		pr(p, "{ipi_ifindex=%u", info->ipi_ifindex);
+	pr(p, ", ipi_spec_dst=inet_addr(\"%s\"), ipi_addr=inet_addr(\"%s\")}", spec, addr);
+}
+
 static void pr_cmsg_data(struct call_print *p, const struct cmsghdr *c, const uint8_t *data,
 			 size_t len)
 {
 	const int32_t *words = (const int32_t *)data;
 
 	if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		for (size_t i = 0; i < len / 4; i++)
+		for (size_t i = 0; i < len / 4 && i < ARRAY_LIMIT; i++)
 			pr(p, "%s%d", i ? ", " : "[", words[i]);
-		pr(p, "]");
+		pr(p, len / 4 > ARRAY_LIMIT ? ", ...]" : "]");
 	} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS && len >= 12) {
 		pr(p, "{pid=%d, uid=%d, gid=%d}", words[0], words[1], words[2]);
+	} else if (c->cmsg_level == SOL_IP && c->cmsg_type == IP_PKTINFO && len >= 12) {
+		pr_pktinfo(p, data);
+	} else if (c->cmsg_level == SOL_SOCKET && len >= 16 &&
+		   (c->cmsg_type == SO_TIMESTAMP_OLD || c->cmsg_type == SO_TIMESTAMP_NEW)) {
+		pr_timeval(p, data);
+	} else if (c->cmsg_level == SOL_SOCKET && len >= 16 &&
+		   (c->cmsg_type == SO_TIMESTAMPNS_OLD || c->cmsg_type == SO_TIMESTAMPNS_NEW)) {
+		pr_timespec(p, data);
 	} else if (c->cmsg_level == SOL_IP && (c->cmsg_type == IP_TTL || c->cmsg_type == IP_TOS) &&
 		   len) {
 		pr(p, c->cmsg_type == IP_TOS ? "[%#x]" : "[%u]",
@@ -356,15 +379,57 @@ static bool option_is(struct call_print *p, unsigned level, unsigned opt)
 	return (uint32_t)p->args[1] == level && (uint32_t)p->args[2] == opt;
 }
 
+/* Options of SOL_SOCKET are ints, but for these. */
+static bool option_is_int(struct call_print *p)
+{
+	switch ((uint32_t)p->args[2]) {
+	case SO_LINGER:
+	case SO_PEERCRED:
+	case SO_RCVTIMEO_OLD:
+	case SO_SNDTIMEO_OLD:
+	case SO_RCVTIMEO_NEW:
+	case SO_SNDTIMEO_NEW:
+	case SO_BINDTODEVICE:
+	case SO_ATTACH_FILTER:
+	case SO_ATTACH_REUSEPORT_CBPF:
+	case SO_PEERNAME:
+	case SO_PEERSEC:
+	case SO_MEMINFO:
+	case SO_COOKIE:
+	case SO_PEERGROUPS:
+	case SO_TXTIME:
+	case SO_NETNS_COOKIE:
+	case SO_MAX_PACING_RATE:
+		return false;
+	}
+	return (uint32_t)p->args[1] == SOL_SOCKET && (uint32_t)p->args[2] <= SO_TXREHASH;
+}
+
+/* A part of an int: only getsockopt() makes sense of that. */
+static void pr_short_option(struct call_print *p, uint64_t addr, uint64_t count)
+{
+	uint8_t bytes[4];
+
+	if (p->nr == CALL_setsockopt || !mem_get(p, addr, bytes, count))
+		pr_addr(p, addr);
+	else
+		pr_hexed(p, bytes, count);
+}
+
 void pr_sockopt(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {
 	int32_t v[4];
 
 	(void)arg;
 	if (p->nr == CALL_setsockopt)
-		count = (uint32_t)count > INT32_MAX ? UINT64_MAX : (uint32_t)count;
-	if (call_failed(p) && p->nr == CALL_getsockopt) {
+		count = (uint32_t)count > INT32_MAX ? 0 : (uint32_t)count;
+	if ((call_failed(p) && p->nr == CALL_getsockopt) || !count) {
 		pr_addr(p, addr);
+	} else if (option_is_int(p) && count < 4) {
+		pr_short_option(p, addr, count);
+	} else if (option_is_int(p) && !option_is(p, SOL_SOCKET, SO_ERROR) &&
+		   mem_get(p, addr, v, 4)) {
+		pr(p, "[%d]", v[0]);
 	} else if (option_is(p, SOL_SOCKET, SO_LINGER) && count >= 8 && mem_get(p, addr, v, 8)) {
 		pr(p, "{l_onoff=%d, l_linger=%d}", v[0], v[1]);
 	} else if (option_is(p, SOL_SOCKET, SO_PEERCRED) && count >= 12 &&

@@ -40,6 +40,8 @@ size_t mem_get_some(struct call_print *p, uint64_t addr, void *buf, size_t len);
 bool pr_fetch(struct call_print *p, uint64_t addr, void *buf, size_t len);
 void pr_string(struct call_print *p, uint64_t addr);	/* up to a NUL, cut at 32 */
 void pr_path(struct call_print *p, uint64_t addr, size_t limit);
+/* What a newer program has behind the part of a struct that is known. */
+void pr_tail(struct call_print *p, uint64_t addr, uint64_t known, uint64_t size);
 void pr_buffer(struct call_print *p, uint64_t addr, uint64_t len);
 
 static inline bool call_failed(const struct call_print *p)
@@ -87,7 +89,7 @@ PR_ONE(pr_ustat);
 PR_ONE(pr_mq_attr);
 PR_ONE(pr_winsize);
 PR_ONE(pr_termios);
-PR_ONE(pr_uring_params);
+PR_AT(pr_uring_params);
 PR_ONE(pr_cstat);
 PR_ONE(pr_cstatrange);
 PR_AT(pr_dirents);
@@ -122,7 +124,7 @@ PR_AT(pr_rusage_at);
 /* print_signal.c */
 PR_ONE(pr_sigaction);
 PR_ONE(pr_siginfo);
-PR_ONE(pr_sigevent);
+PR_AT(pr_sigevent);
 PR_ONE(pr_stack);
 PR_ONE(pr_signum);
 PR_AT(pr_siginfo_at);

@@ -130,14 +130,17 @@ void pr_sched_attr(struct call_print *p, uint64_t addr, uint64_t count, unsigned
 		int32_t nice;
 		uint32_t prio;
 		uint64_t runtime, deadline, period;
+		uint32_t util_min, util_max;
 	} a;
 
 	(void)count;
-	if ((p->row->args[arg].dir == DIR_OUT && call_failed(p)) ||
-	    !mem_get(p, addr, &a, sizeof(a))) {
+	memset(&a, 0, sizeof(a));
+	if ((p->row->args[arg].dir == DIR_OUT && call_failed(p)) || !mem_get(p, addr, &a, 48)) {
 		pr_addr(p, addr);
 		return;
 	}
+	if (a.size >= sizeof(a) && !mem_get(p, addr, &a, sizeof(a)))
+		a.size = 48;
 	pr(p, "{size=%u, sched_policy=", a.size);
 	pr_enum(p, &xlat_sched_policy, a.policy);
 	pr(p, ", sched_flags=");
@@ -145,6 +148,8 @@ void pr_sched_attr(struct call_print *p, uint64_t addr, uint64_t count, unsigned
 	pr(p, ", sched_nice=%d, sched_priority=%u, sched_runtime=%llu, sched_deadline=%llu, "
 	   "sched_period=%llu", a.nice, a.prio, (unsigned long long)a.runtime,
 	   (unsigned long long)a.deadline, (unsigned long long)a.period);
+	if (a.size >= sizeof(a))
+		pr(p, ", sched_util_min=%u, sched_util_max=%u", a.util_min, a.util_max);
 	pr(p, a.size > sizeof(a) ? ", ...}" : "}");
 }
 
@@ -183,11 +188,13 @@ void pr_taskname(struct call_print *p, uint64_t addr, uint64_t count, unsigned a
 	size_t len;
 
 	(void)arg;
-	if (call_failed(p) || !(len = mem_get_some(p, addr, name, sizeof(name)))) {
+	size_t got = call_failed(p) ? 0 : mem_get_some(p, addr, name, sizeof(name));
+
+	len = strnlen(name, got);
+	if (!got || (len == got && got < sizeof(name))) {
 		pr_addr(p, addr);
 		return;
 	}
-	len = strnlen(name, len);
 	pr_quoted(p, name, len);
 	if (len == sizeof(name))
 		pr(p, "...");
@@ -270,7 +277,8 @@ static void pr_clone_flags(struct call_print *p, uint64_t flags)
 {
 	uint64_t newer = flags & 0x300000000ull, rest = flags & ~newer;
 
-	pr_flags(p, &xlat_clone_flags, rest);
+	if (rest || !newer)
+		pr_flags(p, &xlat_clone_flags, rest);
 	if (newer) {
 		pr(p, rest ? "|" : "");
 		pr_flags(p, &xlat_clone3_flags, newer);
@@ -300,6 +308,23 @@ static void pr_clone_results(struct call_print *p, const struct clone3 *c)
 	}
 	if (sep[0] == ',')
 		pr(p, "}");
+}
+
+static void pr_set_tid(struct call_print *p, const struct clone3 *c)
+{
+	int tid;
+
+	pr(p, ", set_tid=");
+	if (!c->set_tid || !c->set_tid_size || c->set_tid_size > 32 ||
+	    !mem_get(p, c->set_tid, &tid, sizeof(tid))) {
+		pr_addr(p, c->set_tid);
+	} else {
+		for (uint64_t i = 0; i < c->set_tid_size; i++)
+			if (mem_get(p, c->set_tid + i * 4, &tid, sizeof(tid)))
+				pr(p, "%s%d", i ? ", " : "[", tid);
+		pr(p, "]");
+	}
+	pr(p, ", set_tid_size=%llu", (unsigned long long)c->set_tid_size);
 }
 
 void pr_clone_args(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
@@ -333,10 +358,11 @@ void pr_clone_args(struct call_print *p, uint64_t addr, uint64_t count, unsigned
 	pr(p, ", stack_size=%#llx", (unsigned long long)c.stack_size);
 	if (c.flags & CLONE_SETTLS)
 		pr(p, ", tls=%#llx", (unsigned long long)c.tls);
-	if (c.set_tid_size)
-		pr(p, ", set_tid=%#llx, set_tid_size=%llu", (unsigned long long)c.set_tid,
-		   (unsigned long long)c.set_tid_size);
-	if (c.flags & 0x200000000ull)
+	if (c.set_tid_size || c.set_tid)
+		pr_set_tid(p, &c);
+	if (c.flags & 0x200000000ull || c.cgroup)
 		pr(p, ", cgroup=%llu", (unsigned long long)c.cgroup);
+	if (count > sizeof(c))
+		pr_tail(p, addr, sizeof(c), count);
 	pr(p, "}");
 }

@@ -22,7 +22,8 @@ void pr_sigset_at(struct call_print *p, uint64_t addr, uint64_t count, unsigned 
 		pr_addr(p, addr);
 		return;
 	}
-	if (count != 8 || call_failed(p) || !mem_get(p, addr, set, count)) {
+	if ((count != 8 && (p->nr != CALL_rt_sigpending || !count || count > 8)) ||
+	    call_failed(p) || !mem_get(p, addr, set, count)) {
 		pr_addr(p, addr);
 		return;
 	}
@@ -87,10 +88,16 @@ void pr_signum(struct call_print *p, const void *data)
 	pr(p, "]");
 }
 
-void pr_sigevent(struct call_print *p, const void *data)
+/* Only the first half of a sigevent is looked at, by the kernel too. */
+void pr_sigevent(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {
-	const struct sigevent *e = data;
+	struct sigevent event, *e = &event;
 
+	(void)count, (void)arg;
+	if (call_failed(p) || !mem_get(p, addr, &event, 32)) {
+		pr_addr(p, addr);
+		return;
+	}
 	pr(p, "{");
 	if (e->sigev_value.sival_ptr)
 		pr(p, "sigev_value={sival_int=%d, sival_ptr=%p}, ", e->sigev_value.sival_int,

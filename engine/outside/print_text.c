@@ -364,6 +364,30 @@ void pr_path(struct call_print *p, uint64_t addr, size_t limit)
 		pr(p, "...");
 }
 
+void pr_tail(struct call_print *p, uint64_t addr, uint64_t known, uint64_t size)
+{
+	uint8_t bytes[256];
+	uint64_t len = size - known, i;
+
+	if (size > 4096 || len > sizeof(bytes)) {
+		pr(p, ", ...");
+		return;
+	}
+	if (!mem_get(p, addr + known, bytes, len)) {
+		pr(p, ", ???");
+		return;
+	}
+	for (i = 0; i < len && !bytes[i]; i++)
+		;
+	if (i == len)
+		return;
+	pr(p, ", /* bytes %llu..%llu */ ", (unsigned long long)known,
+	   (unsigned long long)size - 1);
+	pr_hexed(p, bytes, len > STRING_LIMIT ? STRING_LIMIT : len);
+	if (len > STRING_LIMIT)
+		pr(p, "...");
+}
+
 void pr_buffer(struct call_print *p, uint64_t addr, uint64_t len)
 {
 	char buf[STRING_LIMIT] = "";

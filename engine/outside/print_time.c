@@ -55,6 +55,14 @@ void pr_itimerspec(struct call_print *p, const void *data)
 }
 
 /* A date in the local time zone. */
+static bool date_exists(int64_t seconds)
+{
+	time_t t = seconds;
+	struct tm tm;
+
+	return localtime_r(&t, &tm);
+}
+
 void pr_date(struct call_print *p, int64_t seconds, long ns, int digits)
 {
 	char text[64], zone[16];
@@ -72,7 +80,7 @@ void pr_date(struct call_print *p, int64_t seconds, long ns, int digits)
 
 static void pr_date_comment(struct call_print *p, int64_t seconds, long ns, int digits)
 {
-	if (!seconds && !ns)
+	if ((!seconds && !ns) || !date_exists(seconds))
 		return;
 	pr(p, " /* ");
 	pr_date(p, seconds, ns, digits);
@@ -232,6 +240,10 @@ void pr_timespec_at(struct call_print *p, uint64_t addr, uint64_t count, unsigne
 		cut = false;
 	if (rem ? !cut : call_failed(p) && p->row->args[arg].dir == DIR_OUT)
 		pr_addr(p, addr);
-	else if (pr_fetch(p, addr, &t, sizeof(t)))
+	else if (p->nr == CALL_epoll_pwait2 && call_failed(p))
+		pr_addr(p, addr);
+	else if (mem_get(p, addr, &t, sizeof(t)))
 		pr_timespec(p, &t);
+	else
+		pr_addr(p, addr);
 }

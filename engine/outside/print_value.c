@@ -219,6 +219,13 @@ static void pr_fan_dirfd(struct call_print *p, uint64_t v)
 		pr_dirfd(p, (int)v);
 }
 
+static void pr_ioprio(struct call_print *p, uint64_t v)
+{
+	pr(p, "IOPRIO_PRIO_VALUE(");
+	pr_enum(p, &xlat_ioprio_class, v >> 13);
+	pr(p, ", %u)", (unsigned)(v & 0x1fff));
+}
+
 static void (*const printers[XLAT_COUNT])(struct call_print *, uint64_t) = {
 	[XLAT_open_flags] = pr_open_flags,
 	[XLAT_sock_types] = pr_sock_type,
@@ -234,6 +241,7 @@ static void (*const printers[XLAT_COUNT])(struct call_print *, uint64_t) = {
 	[XLAT_ipc_flags] = pr_ipc_flags,
 	[XLAT_shm_flags] = pr_shm_flags,
 	[XLAT_mount_flags] = pr_mount_flags,
+	[XLAT_ioprio] = pr_ioprio,
 	[XLAT_mpol_modes] = pr_mpol_mode,
 	[XLAT_memfd_flags] = pr_memfd_flags,
 	[XLAT_syslog_cmds] = pr_syslog,

@@ -32,7 +32,7 @@ static struct tracee *tracee_find(struct monitor *m, pid_t tid)
 }
 
 /* Seizes a thread that is about to call execve; 0 or a negative errno. */
-int serve_seize(struct monitor *m, pid_t tid, uint32_t sigsys)
+int serve_seize(struct monitor *m, pid_t tid, uint32_t hidden)
 {
 	struct tracee *free_row = tracee_find(m, 0);
 
@@ -40,7 +40,7 @@ int serve_seize(struct monitor *m, pid_t tid, uint32_t sigsys)
 		return -EAGAIN;
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
 		return -errno;
-	*free_row = (struct tracee){ tid, sigsys };
+	*free_row = (struct tracee){ tid, hidden };
 	return 0;
 }
 
@@ -125,9 +125,9 @@ static void audit_image(struct monitor *m, pid_t pid, uint64_t base)
 	audit_set_image(m->audit, pid, &r);
 }
 
-static void program_begin(struct monitor *m, pid_t pid, uint32_t sigsys)
+static void program_begin(struct monitor *m, pid_t pid, uint32_t hidden)
 {
-	struct inject_want want = { m->area, m->area_fd, m->area->images, sigsys };
+	struct inject_want want = { m->area, m->area_fd, m->area->images, hidden };
 	int result = inject(pid, &want);
 
 	if (!result) {
@@ -146,7 +146,7 @@ static uint32_t tracee_drop(struct monitor *m, pid_t pid)
 {
 	unsigned long before = (unsigned long)pid;
 	struct tracee *row;
-	uint32_t sigsys;
+	uint32_t hidden;
 
 	ptrace(PTRACE_GETEVENTMSG, pid, 0, &before);
 	row = tracee_find(m, (pid_t)before);
@@ -154,9 +154,9 @@ static uint32_t tracee_drop(struct monitor *m, pid_t pid)
 		row = tracee_find(m, pid);
 	if (!row)
 		return 0;
-	sigsys = row->sigsys;
+	hidden = row->hidden;
 	*row = (struct tracee){ 0 };
-	return sigsys;
+	return hidden;
 }
 
 static void tracee_stopped(struct monitor *m, pid_t pid, int status)
@@ -228,6 +228,25 @@ static int64_t mapped_serve(struct monitor *m, const struct request *r)
 	}
 	close(memory);
 	sum_add(m, r->args[4], &sum);
+	return (int64_t)(room.used | (sum.unclean || sum.vsyscall ? MAPPED_UNCLEAN : 0));
+}
+
+/* A site that proved hot is patched; the room that its board took. */
+static int64_t hot_serve(struct monitor *m, const struct request *r)
+{
+	struct board_room room = { r->args[1], r->args[2] >> 32, (uint32_t)r->args[2] };
+	struct patch_sum sum = { .patched = 1 };
+	int memory = memory_open(r->pid), result;
+
+	if (memory < 0)
+		return memory;
+	result = room.used <= room.len ? patch_site(r->pid, memory, r->args[0], &room) : -EINVAL;
+	close(memory);
+	if (result)
+		return result;
+	sum_add(m, r->args[4], &sum);
+	__atomic_fetch_sub(&m->area->image[r->args[4] % AREA_IMAGES].sites_trapped, 1,
+			   __ATOMIC_RELAXED);
 	return (int64_t)room.used;
 }
 
@@ -261,6 +280,8 @@ static int64_t request_serve(struct monitor *m, struct slot *s, const struct req
 		return 0;
 	case REQ_MAPPED:
 		return mapped_serve(m, r);
+	case REQ_SITE_HOT:
+		return hot_serve(m, r);
 	case REQ_TRACE_ENTER:
 	case REQ_TRACE_EXIT:
 	case REQ_TRACE_SIGNAL:

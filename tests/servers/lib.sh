@@ -50,8 +50,8 @@ start()
 # left PID...: ends it in the end; for daemons, helpers and backends.
 left()
 {
-	for pid in "$@"; do
-		echo "$pid" >>"$folder/started"
+	for one in "$@"; do
+		echo "$one" >>"$folder/started"
 	done
 }
 
@@ -125,8 +125,8 @@ end_rest()
 {
 	[ -f "$folder/started" ] || return 0
 	[ "$mode" = native ] || "$MVE" stop "$name" --kill >/dev/null 2>&1
-	while read -r pid; do
-		kill -KILL "$pid" 2>/dev/null
+	while read -r one; do
+		kill -KILL "$one" 2>/dev/null
 	done <"$folder/started"
 }
 

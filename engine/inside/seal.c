@@ -1,0 +1,73 @@
+/*
+ * The seal.  As long as all code of a program is known, every call in it jumps
+ * to the gate or is marked, so the net has nothing to catch, and the kernel is
+ * not asked to look: that is what makes a patched call cost as little as it
+ * does.  The program is sealed.
+ *
+ * Before code may exist that nobody has seen (memory that becomes executable, a
+ * file that the planner does not fully understand) the seal is broken for good:
+ * every thread of the process is armed, that is, told to the kernel's dispatch,
+ * before the call that brings the new code returns.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/prctl.h>
+#include <linux/signal.h>
+
+#include "engine/inside/thread.h"
+
+static void arm(struct thread *t)
+{
+	t->armed = 1;
+	own_call(__NR_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
+		 (long)boot.text, (long)boot.text_len, 0, 0);
+}
+
+static bool sealed(void)
+{
+	/* Sequentially consistent: pairs with seal_break, against new threads. */
+	return __atomic_load_n(&boot.sealed, __ATOMIC_SEQ_CST);
+}
+
+/* For a thread that begins: armed unless the program is sealed. */
+void seal_arm(struct thread *t)
+{
+	t->armed = 0;
+	if (!sealed())
+		arm(t);
+}
+
+/* In the handler of a thread that another asked to arm itself. */
+void seal_arm_wanted(struct thread *t)
+{
+	arm(t);
+	/* Release: the thread that broke the seal goes on after it. */
+	__atomic_store_n(&t->arm_wanted, 0, __ATOMIC_RELEASE);
+}
+
+/* Waits until the other thread is armed, or is no more. */
+static void arm_other(struct thread *o)
+{
+	__atomic_store_n(&o->arm_wanted, 1, __ATOMIC_RELEASE);
+	if (OWN3(__NR_tgkill, o->pid, o->tid, SIGSYS) < 0)
+		return;
+	while (__atomic_load_n(&o->arm_wanted, __ATOMIC_ACQUIRE) &&
+	       OWN3(__NR_tgkill, o->pid, o->tid, 0) == 0)
+		OWN0(__NR_sched_yield);
+}
+
+void seal_break(struct thread *t)
+{
+	bool first = __atomic_exchange_n(&boot.sealed, 0, __ATOMIC_SEQ_CST);
+
+	if (!t->armed)
+		arm(t);
+	if (!first)
+		return;
+	for (uint32_t i = 0; i < AREA_THREADS; i++) {
+		struct thread *o = block_live(i);
+
+		if (o && o != t && __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
+			arm_other(o);
+	}
+}
