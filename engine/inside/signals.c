@@ -37,6 +37,7 @@
 struct sighand process_sig;
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
+#define PREFIXES_MAX	4
 #define JUMP		0xe9	/* the first byte of a patched site */
 #define HOT_CALLS	1000	/* trapped calls after which a site is patched */
 
@@ -499,10 +500,22 @@ static void hot_patch(struct thread *t, uint64_t site)
 		room->used = (uint64_t)used;
 }
 
+/* The instruction at rip behind prefixes that mean nothing to a call. */
+static uint64_t behind_prefixes(uint64_t rip)
+{
+	for (int i = 0; i < PREFIXES_MAX; i++, rip++) {
+		uint8_t b = *(const uint8_t *)rip;
+
+		if ((b & 0xf0) != 0x40 && b != 0x66 && b != 0xf2 && b != 0xf3)
+			break;
+	}
+	return rip;
+}
+
 /* A mark was met where a call stood; true when that is what it was. */
 static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
-	uint64_t site = uc->regs.rip;
+	uint64_t site = behind_prefixes(uc->regs.rip);
 	uint16_t mark;
 
 	if (info_int(info, INFO_CODE) <= 0)
@@ -510,7 +523,7 @@ static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_r
 	mark = *(const uint16_t *)site;
 	if (mark != MARK_SYSCALL && mark != MARK_COMPAT)
 		return false;
-	uc->regs.rip += 2;
+	uc->regs.rip = site + 2;
 	if (mark == MARK_COMPAT) {
 		uc->regs.rax = (uint64_t)-ENOSYS;
 		refuse(t, REFUSED_INT80, site);
@@ -612,9 +625,9 @@ void signal_exit(struct thread *t)
 	uint64_t mask = t->held_mask & ~SIG_BIT(sig);
 
 	t->pending = 0;
+	t->at_boundary = 1;	/* a hidden signal is not blocked even here */
 	if (OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig, t->held_info) < 0)
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
-	t->at_boundary = 1;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 	t->at_boundary = 0;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);

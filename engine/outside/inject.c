@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
+#include "engine/outside/auxv.h"
 #include "engine/outside/image.h"
 #include "engine/outside/inject.h"
 #include "engine/outside/maps.h"
@@ -396,6 +397,7 @@ static int prepare(struct injection *in)
 		code_patch(in);
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
+	auxv_publish(&in->r, auxv_at(in));
 	row_fill(in);
 	return boot_write(in);
 }

@@ -14,7 +14,8 @@
 
 #include "engine/outside/print_parts.h"
 
-#define RESULT_COLUMN 40
+#define RESULT_COLUMN	40
+#define OBJECT_MAX	512	/* bytes of the largest layout printed as one object */
 
 struct errno_text {
 	int number;
@@ -237,7 +238,7 @@ static void pr_array(struct call_print *p, uint64_t addr, uint64_t count, unsign
 {
 	const struct layout_print *how = &print_layouts[layout];
 	unsigned size = layout_size(layout);
-	uint8_t data[512];
+	uint64_t data[OBJECT_MAX / 8];
 
 	if (!count) {
 		pr(p, "[]");
@@ -266,7 +267,7 @@ static void pr_mem(struct call_print *p, const struct arg_desc *a, unsigned arg)
 {
 	const struct layout_print *how = &print_layouts[a->what];
 	uint64_t addr = p->args[arg], count = mem_count(p, a, arg);
-	uint8_t data[512];
+	uint64_t data[OBJECT_MAX / 8];
 
 	if (how->at && addr) {
 		how->at(p, addr, count, arg);

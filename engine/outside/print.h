@@ -54,7 +54,7 @@ struct call_print {
 	bool noted;
 	long restart;		/* the call that restart_syscall() goes on with */
 	uint64_t saved[CALL_ARGS];	/* values that the call overwrites */
-	uint8_t before[64];	/* a small object as it was before the call */
+	uint64_t before[8];	/* a small object as it was before the call */
 };
 
 void print_enter(struct call_print *p, const struct print_mem *m, long nr,

@@ -126,6 +126,8 @@ void pr_cstat(struct call_print *p, const void *data)
 	   (unsigned long long)c[2], (unsigned long long)c[3], (unsigned long long)c[4]);
 }
 
+#define ENTRY_LIMIT	(1 << 20)
+
 /* Directories are only counted: both kinds of entry begin inode, offset, length. */
 static void count_entries(struct call_print *p, uint64_t addr)
 {
@@ -136,7 +138,7 @@ static void count_entries(struct call_print *p, uint64_t addr)
 		pr_addr(p, addr);
 		return;
 	}
-	for (; at < p->ret; entries++) {
+	for (; at < p->ret && entries < ENTRY_LIMIT; entries++) {
 		uint16_t len;
 
 		if (!mem_get(p, addr + at + 16, &len, sizeof(len)) || !len)

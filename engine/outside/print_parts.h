@@ -74,7 +74,7 @@ const struct print_special *print_special_find(long nr);	/* print_special.c */
 /* Print arguments from p->next to `last`, with commas. */
 void print_args(struct call_print *p, unsigned last);
 
-/* A failed or unread object: its address. */
+/* The two shapes of a layout's printer. */
 #define PR_ONE(fn) void fn(struct call_print *p, const void *data)
 #define PR_AT(fn) void fn(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 

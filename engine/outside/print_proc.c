@@ -12,6 +12,8 @@
 
 #include "engine/outside/print_parts.h"
 
+#define ENV_LIMIT	65536	/* a longer environment is not counted to its end */
+
 /* argv in full (32 strings), envp as a count. */
 static void pr_argv(struct call_print *p, uint64_t addr)
 {
@@ -44,7 +46,7 @@ static void pr_envp(struct call_print *p, uint64_t addr)
 	uint64_t s;
 
 	pr_addr(p, addr);
-	for (;; count++) {
+	for (; count < ENV_LIMIT; count++) {
 		if (!mem_get(p, addr + count * 8ull, &s, sizeof(s))) {
 			pr(p, count ? " /* %u vars, unterminated */" : "", count);
 			return;
@@ -183,20 +185,17 @@ void pr_cpumask(struct call_print *p, uint64_t addr, uint64_t count, unsigned ar
 /* A task's name has room for 15 bytes; strace reads no more either. */
 void pr_taskname(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {
-	(void)count;
 	char name[15];
-	size_t len;
-
-	(void)arg;
 	size_t got = call_failed(p) ? 0 : mem_get_some(p, addr, name, sizeof(name));
+	size_t len = strnlen(name, got);
 
-	len = strnlen(name, got);
+	(void)count;
 	if (!got || (len == got && got < sizeof(name))) {
 		pr_addr(p, addr);
 		return;
 	}
 	pr_quoted(p, name, len);
-	if (len == sizeof(name))
+	if (len == sizeof(name) && p->row->args[arg].dir == DIR_IN)
 		pr(p, "...");
 }
 

@@ -344,7 +344,7 @@ static void recvmmsg_exit(struct call_print *p)
 
 	print_args(p, 4);
 	pr(p, ", ");
-	if (p->args[4] && p->before[0] != 0xff)
+	if (p->args[4] && p->before[0] != UINT64_MAX)
 		pr_timespec(p, p->before);
 	else
 		pr_addr(p, p->args[4]);

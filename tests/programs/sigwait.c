@@ -41,14 +41,14 @@ static void by_descriptor(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGSYS);
+	sigaddset(&set, SIGUSR1);
 	CHECK_EQ(sigprocmask(SIG_BLOCK, &set, NULL), 0);
 	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	CHECK(fd >= 0);
 	struct pollfd readable = { fd, POLLIN };
 	CHECK_FAILS(read(fd, &info, sizeof(info)), EAGAIN);
 	for (int i = 0; i < 50; i++) {
-		int sig = i & 1 ? SIGUSR2 : SIGSYS;
+		int sig = i & 1 ? SIGUSR2 : SIGUSR1;
 		CHECK_EQ(kill(getpid(), sig), 0);
 		CHECK_EQ(poll(&readable, 1, 1000), 1);
 		CHECK_EQ(read(fd, &info, sizeof(info)), sizeof(info));

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 LIMIT_S = 20
 MVE = os.environ["MVE"]
 SESSION = os.environ.get("MVE_SESSION", "strace")
+SCRATCH = tempfile.mkdtemp(prefix="strace-")
 TIERS = [os.environ["MVE_TIER"]] if "MVE_TIER" in os.environ else ["patch", "trap"]
 
 
@@ -35,11 +36,13 @@ def plain(output):
 
 
 def run(path, mode):
-    folder = tempfile.mkdtemp(prefix="strace-")
     base = os.path.basename(path)
-    argv = [path]
+    folder = os.path.join(SCRATCH, base)  # the same in each mode: names are printed
+    os.mkdir(folder)
+    # The shell between leads the session, as mve does else: some programs ask.
+    argv = ["sh", "-c", '"$0"; exit $?', path]
     if mode != "native":
-        argv = [MVE, "run", f"--tier={mode}", "-n", f"{SESSION}-{mode}-{base}"[:60], "--", path]
+        argv = ["sh", "-c", '"$0" "$@"; exit $?', MVE, "run", f"--tier={mode}", "-n", f"{SESSION}-{mode}-{base}"[:60], "--", path]
     with open(folder + "/out", "wb+") as out, open(folder + "/err", "wb+") as err:
         child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                  cwd=folder, start_new_session=True)
@@ -93,6 +96,7 @@ def main():
                 for line in more.strip().splitlines()[-4:]:
                     print("    " + line)
             sys.stdout.flush()
+    shutil.rmtree(SCRATCH, ignore_errors=True)
     print(f"{len(paths)} programs, {zero} end with 0 natively, {bad} differ under mve")
     return 1 if bad else 0
 
