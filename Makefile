@@ -122,4 +122,4 @@ clean:
 .PHONY: all deps demo check check-long bench bench-programs tests clean
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/engine -name '*.d' 2>/dev/null)

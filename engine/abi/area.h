@@ -21,6 +21,7 @@
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
 #define AREA_IMAGES	256	/* programs started by execve, in a ring */
+#define SLOT_GUARDS	32	/* pages of one mapping that can be watched */
 #define AREA_SITES	1024	/* trapped sites remembered */
 
 enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
@@ -69,7 +70,10 @@ struct slot {
 	uint32_t image;		/* the program it runs */
 	uint32_t pad0;
 	struct request request;
-	uint64_t pad[493];
+	uint32_t guards;	/* answer to REQ_MAPPED: pages to be watched */
+	uint32_t pad1;
+	uint64_t guard[SLOT_GUARDS];
+	uint64_t pad[460];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

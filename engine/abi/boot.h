@@ -28,11 +28,12 @@ enum vdso_function {
 #define MARK_COMPAT	0xb90f	/* ud1: for int 0x80 and sysenter */
 
 /*
- * What the program believes of SIGSYS and SIGILL, which are never blocked nor
- * ignored while mve stands on them: two bits each, kept over execve.
+ * What the program believes of SIGSYS, SIGILL and SIGSEGV, which are never
+ * blocked nor ignored while mve stands on them: two bits each, kept over execve.
  */
 enum hidden_bits {
 	SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2, SIGILL_BLOCKED = 4, SIGILL_IGNORED = 8,
+	SIGSEGV_BLOCKED = 16, SIGSEGV_IGNORED = 32,
 };
 
 struct boot {

@@ -8,13 +8,24 @@
  * file that the planner does not fully understand) the seal is broken for good:
  * every thread of the process is armed, that is, told to the kernel's dispatch,
  * before the call that brings the new code returns.
+ *
+ * Bytes of a call in the midst of a library's tables are most likely data that
+ * nobody will ever run.  Their pages are watched: not executable until somebody
+ * does, and then the seal is broken first.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
 
 #include "engine/inside/thread.h"
+
+#define PAGE		4096ull
+#define WATCHED_MAX	256
+
+static uint64_t watched[WATCHED_MAX];
+static uint32_t watched_n;
 
 static void arm(struct thread *t)
 {
@@ -64,10 +75,39 @@ void seal_break(struct thread *t)
 		arm(t);
 	if (!first)
 		return;
+	((struct area *)boot.area)->image[boot.image % AREA_IMAGES].sealed = 0;
 	for (uint32_t i = 0; i < AREA_THREADS; i++) {
 		struct thread *o = block_live(i);
 
 		if (o && o != t && __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
 			arm_other(o);
 	}
+}
+
+/* Watches a page of new code; the caller holds map_lock. */
+void guard_add(struct thread *t, uint64_t page)
+{
+	if (watched_n == WATCHED_MAX ||
+	    OWN3(__NR_mprotect, page, PAGE, PROT_READ) < 0) {
+		seal_break(t);
+		return;
+	}
+	watched[watched_n] = page;
+	/* Release: a thread that faults there finds it. */
+	__atomic_store_n(&watched_n, watched_n + 1, __ATOMIC_RELEASE);
+}
+
+/* Somebody runs code on a watched page: true, and it may go on. */
+bool guard_met(struct thread *t, uint64_t address)
+{
+	uint32_t n = __atomic_load_n(&watched_n, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (watched[i] != (address & ~(PAGE - 1)))
+			continue;
+		seal_break(t);
+		OWN3(__NR_mprotect, watched[i], PAGE, PROT_READ | PROT_EXEC);
+		return true;
+	}
+	return false;
 }

@@ -13,11 +13,11 @@
  *   again, to be delivered with the program's registers (at_boundary).  A call
  *   that had not begun when the signal came is made again afterwards.
  * - SIGSYS of the dispatch and SIGILL of a mark are no signals of the program's:
- *   the thread is sent to the gate.
+ *   the thread is sent to the gate.  SIGSEGV on a watched page breaks the seal.
  *
- * The program's alternate stack and its idea of blocked SIGSYS and SIGILL (the
+ * The program's alternate stack and its idea of those three being blocked (the
  * hidden signals) are only noted here; the kernel knows our alternate stack, and
- * never blocks those two.
+ * never blocks them.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -120,6 +120,7 @@ void signals_start(struct thread *t)
 	OWN2(__NR_sigaltstack, &ours, 0);
 	kernel_action(SIGSYS, &sys);
 	kernel_action(SIGILL, &sys);
+	kernel_action(SIGSEGV, &sys);
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
 }
 
@@ -245,6 +246,10 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (a.flags & SA_RESETHAND && is_handler(a.handler))
 		action_reset(t, sig);
 	sighand_unlock(t->sig);
+	/* A fault that is blocked or ignored is deadly, as in the kernel. */
+	if (is_fault(sig, info) &&
+	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
+		a.handler = (uint64_t)SIG_DFL;
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);
 	if (is_handler(a.handler))
@@ -540,7 +545,7 @@ static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_r
 
 static uint8_t *hidden_info(struct thread *t, int sig)
 {
-	return t->hidden_info[sig == SIGILL];
+	return t->hidden_info[sig == SIGILL ? 1 : sig == SIGSEGV ? 2 : 0];
 }
 
 /* A hidden signal that was sent to a thread which believes to block it waits. */
@@ -578,6 +583,9 @@ static bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 	if (sig == SIGSYS && dispatch_caught(t, info, uc))
 		return true;
 	if (sig == SIGILL && mark_caught(t, info, uc))
+		return true;
+	if (sig == SIGSEGV && info_int(info, INFO_CODE) == SEGV_ACCERR &&
+	    guard_met(t, info_long(info, INFO_ADDR)))
 		return true;
 	return HIDDEN_SIGNALS & SIG_BIT(sig) && hidden_kept(t, sig, info);
 }

@@ -39,8 +39,10 @@ static uint32_t hidden_state(const struct thread *t)
 {
 	return (t->hidden_blocked & SIG_BIT(SIGSYS) ? SIGSYS_BLOCKED : 0) |
 	       (t->hidden_blocked & SIG_BIT(SIGILL) ? SIGILL_BLOCKED : 0) |
+	       (t->hidden_blocked & SIG_BIT(SIGSEGV) ? SIGSEGV_BLOCKED : 0) |
 	       (ignored(t, SIGSYS) ? SIGSYS_IGNORED : 0) |
-	       (ignored(t, SIGILL) ? SIGILL_IGNORED : 0);
+	       (ignored(t, SIGILL) ? SIGILL_IGNORED : 0) |
+	       (ignored(t, SIGSEGV) ? SIGSEGV_IGNORED : 0);
 }
 
 /* execve and execveat: the monitor looks at the program first. */
@@ -84,6 +86,20 @@ static long serve_exit_group(struct thread *t)
 	return call_kernel(t);
 }
 
+/* Pages of the new mapping that hold bytes which nobody could explain. */
+static void pages_watch(struct thread *t, uint64_t at, uint64_t len)
+{
+	struct slot *s = t->slot;
+
+	for (uint32_t i = 0; boot.sealed && i < s->guards && i < SLOT_GUARDS; i++) {
+		uint64_t page = s->guard[i];
+
+		if (page >= at && page < at + len)
+			guard_add(t, page);
+	}
+	s->guards = 0;
+}
+
 /*
  * File code that is mapped is planned and patched before the program can run
  * it.  The monitor writes its boards behind a cursor that is the process's
@@ -99,6 +115,7 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
 	if (reply < 0 || reply & MAPPED_UNCLEAN)
 		seal_break(t);
+	pages_watch(t, at, len);
 	reply &= ~MAPPED_UNCLEAN;
 	if (reply > 0 && (uint64_t)reply <= boot.boards_len)
 		boot.boards_used = (uint64_t)reply;

@@ -15,10 +15,14 @@ void inside_begin(struct thread *t);
 static void hidden_begin(struct thread *t)
 {
 	struct action *sys = &t->sig->action[SIGSYS], *ill = &t->sig->action[SIGILL];
+	struct action *segv = &t->sig->action[SIGSEGV];
 	const struct action dfl = { 0 }, ign = { .handler = (uint64_t)SIG_IGN };
 
 	*sys = boot.hidden & SIGSYS_IGNORED ? ign : dfl;
 	*ill = boot.hidden & SIGILL_IGNORED ? ign : dfl;
+	*segv = boot.hidden & SIGSEGV_IGNORED ? ign : dfl;
+	if (boot.hidden & SIGSEGV_BLOCKED)
+		t->hidden_blocked |= SIG_BIT(SIGSEGV);
 	if (boot.hidden & SIGSYS_BLOCKED)
 		t->hidden_blocked |= SIG_BIT(SIGSYS);
 	if (boot.hidden & SIGILL_BLOCKED)

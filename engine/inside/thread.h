@@ -25,8 +25,8 @@
 #define SIG_BIT(s)	(1ull << ((s) - 1))
 #define ALL_SIGNALS	(~0ull)
 
-/* The signals that mve stands on: SIGILL and SIGSYS.  Never blocked. */
-#define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(31))
+/* The signals that mve stands on: SIGILL, SIGSEGV, SIGSYS.  Never blocked. */
+#define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(11) | SIG_BIT(31))
 
 /* The registers of the call that the gate holds. */
 struct frame {
@@ -82,7 +82,7 @@ struct thread {
 	uint8_t held_info[128];	/* siginfo of the held signal */
 	uint64_t hidden_blocked;	/* hidden signals that the program blocks */
 	uint64_t hidden_waits;	/* of those, which were sent meanwhile */
-	uint8_t hidden_info[2][128];	/* and how: SIGSYS, SIGILL */
+	uint8_t hidden_info[3][128];	/* and how: SIGSYS, SIGILL, SIGSEGV */
 	struct altstack alt;	/* the program's own alternate stack */
 	struct sighand own_sig;
 };
@@ -173,6 +173,8 @@ long serve_special(struct thread *t, long nr);
 void seal_arm(struct thread *t);
 void seal_break(struct thread *t);
 void seal_arm_wanted(struct thread *t);
+void guard_add(struct thread *t, uint64_t page);
+bool guard_met(struct thread *t, uint64_t address);
 struct thread *block_live(uint32_t index);
 
 /* seccomp.c */

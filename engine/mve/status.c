@@ -14,6 +14,18 @@ static const char help[] =
 	"Calls by name, class and tier; sites patched, trapped, and hot but not\n"
 	"patched; calls that mve does not know; what was refused.\n";
 
+/* The last programs: a sealed one needs no net, see ARCHITECTURE.md. */
+static void images_show(const json_t *list)
+{
+	const json_t *im;
+	size_t i;
+
+	json_array_foreach(list, i, im)
+		printf("  %-40s pid %lld, %s\n", show_text(im, "exe"), show_number(im, "pid"),
+		       json_is_true(json_object_get(im, "sealed")) ? "sealed" : "under the net");
+	putchar('\n');
+}
+
 static void calls_show(const json_t *calls)
 {
 	const json_t *row, *by_name = json_object_get(calls, "by_name");
@@ -81,8 +93,9 @@ int cmd_status(int argc, char **argv)
 	       show_text(j, "name"), show_text(j, "state"), show_number(j, "server"),
 	       show_number(j, "monitor"), show_text(j, "tier"), show_number(j, "seconds"),
 	       show_number(j, "threads"));
-	printf("programs started: %lld held, %lld unheld\n\n", show_number(j, "programs"),
+	printf("programs started: %lld held, %lld unheld\n", show_number(j, "programs"),
 	       show_number(j, "unheld"));
+	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));
 	sites_show(json_object_get(j, "sites"));
 	refused_show(json_object_get(j, "refused"));

@@ -330,7 +330,7 @@ static void code_patch(struct injection *in)
 		map_patch(in, m, dynamic);
 	}
 	in->boot.boards_used = in->libraries.used;
-	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall;
+	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall && !in->sum.guards;
 }
 
 /* --- the vsyscall page -------------------------------------------------------- */

@@ -136,10 +136,11 @@ static uint32_t hidden_at_start(void)
 	static const struct { int sig; uint32_t blocked, ignored; } row[] = {
 		{ SIGSYS, SIGSYS_BLOCKED, SIGSYS_IGNORED },
 		{ SIGILL, SIGILL_BLOCKED, SIGILL_IGNORED },
+		{ SIGSEGV, SIGSEGV_BLOCKED, SIGSEGV_IGNORED },
 	};
 	uint32_t bits = 0;
 
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct sigaction now;
 
 		if (sigismember(&mask_at_start, row[i].sig) == 1)

@@ -193,6 +193,19 @@ static int batch_write(const struct batch *b, int memory, const struct map *m,
 	return result;
 }
 
+/* The bytes at `at` may be a call, or the end of one page and the next's start. */
+static void guard_note(struct patch_sum *sum, uint64_t at)
+{
+	for (uint64_t page = at & ~0xfffull; page <= at + 1; page += 4096) {
+		if (sum->guards && sum->guard[sum->guards - 1] == page)
+			continue;
+		if (sum->guards == SLOT_GUARDS)
+			sum->unclean = true;
+		else
+			sum->guard[sum->guards++] = page;
+	}
+}
+
 /* Fills the batch from a plan: all sites, or only the one at `only`. */
 static void batch_fill(struct batch *b, const struct plan *p, const struct map *m,
 		       const struct board_room *room, uint64_t only, struct patch_sum *sum)
@@ -204,6 +217,10 @@ static void batch_fill(struct batch *b, const struct plan *p, const struct map *
 
 		if (!site_in_map(s, m, &at) || (only && at != only))
 			continue;
+		if (s->flags & SITE_UNKNOWN) {
+			guard_note(sum, at);
+			continue;
+		}
 		if (room->len && site_is_patched(s) && batch_site(b, s, m, at, room))
 			sum->patched++;
 		else
@@ -216,6 +233,9 @@ static void sum_add(struct patch_sum *to, const struct patch_sum *one)
 {
 	to->patched += one->patched;
 	to->trapped += one->trapped;
+	to->unclean |= one->unclean;
+	for (unsigned i = 0; i < one->guards; i++)
+		guard_note(to, one->guard[i]);
 }
 
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
@@ -231,7 +251,6 @@ int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *roo
 		return result;
 	}
 	sum->vsyscall |= p->vsyscall;
-	sum->unclean |= p->unknown_pairs > 0;
 	result = p->n ? batch_begin(&b, memory, m, room->len - room->used) : 0;
 	if (!result && p->n) {
 		batch_fill(&b, p, m, room, 0, &one);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/abi/area.h"
 #include "engine/abi/boot.h"
 #include "engine/outside/maps.h"
 
@@ -17,6 +18,8 @@ struct patch_sum {
 	unsigned trapped;	/* sites left to the net */
 	bool vsyscall;		/* the file may call the vsyscall page */
 	bool unclean;		/* calls may stand there that were not found */
+	unsigned guards;	/* pages with bytes that nothing explains */
+	uint64_t guard[SLOT_GUARDS];
 };
 
 /*

@@ -75,6 +75,14 @@ static int explain(const struct elf_view *v, struct cands *cs)
 	return err;
 }
 
+/* Kept by address, so that its page can be watched. */
+static void unknown_note(struct plan *p, const struct cand *c)
+{
+	p->unknown_pairs++;
+	p->sites[p->n++] = (struct plan_site){ .offset = c->off, .vaddr = c->vaddr, .nr = -1,
+					       .kind = c->pair, .flags = SITE_UNKNOWN };
+}
+
 static int build(const struct elf_view *v, const struct cands *cs, struct plan **out)
 {
 	struct plan *p = plan_new(cs->n);
@@ -88,7 +96,7 @@ static int build(const struct elf_view *v, const struct cands *cs, struct plan *
 		const struct cand *c = &cs->at[i];
 
 		if (c->state == CAND_UNKNOWN)
-			p->unknown_pairs++;
+			unknown_note(p, c);
 		else if (c->state != CAND_INSIDE)
 			window_choose(c, &p->sites[p->n++]);
 	}

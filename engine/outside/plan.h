@@ -32,9 +32,12 @@ enum site_kind {
  * that goes back there by address (a signal frame, a new thread) must be sent
  * to the board's resume instead; and no thread may stand there when the site
  * is patched.  Without this flag the bytes from the end on are the program's.
+ * SITE_UNKNOWN: the bytes of a call, but nobody knows whether it is one: data
+ * among code, most likely.  Not to be touched.
  */
 #define SITE_SLOW	0x01
 #define SITE_END_LOST	0x02
+#define SITE_UNKNOWN	0x04
 
 struct plan_site {
 	uint64_t offset;	/* of the syscall instruction in the file */

@@ -23,7 +23,7 @@
 #include "engine/outside/plan_parts.h"
 
 #define STORE_MAGIC	"mveplan"
-#define STORE_VERSION	1
+#define STORE_VERSION	2
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
 struct store_head {
@@ -64,7 +64,7 @@ static bool site_fits(const struct plan_site *s, uint64_t file_size)
 {
 	if (s->kind > SITE_SYSENTER || s->offset < s->before || s->offset >= file_size ||
 	    file_size - s->offset < (uint64_t)SITE_BYTES + s->after ||
-	    s->flags & ~(SITE_SLOW | SITE_END_LOST))
+	    s->flags & ~(SITE_SLOW | SITE_END_LOST | SITE_UNKNOWN))
 		return false;
 	if (!site_is_patched(s))
 		return !s->before && !s->after;

@@ -210,7 +210,7 @@ static void sum_add(struct monitor *m, uint64_t image, const struct patch_sum *s
 }
 
 /* Patches what a process has just mapped; the boards' new cursor or -errno. */
-static int64_t mapped_serve(struct monitor *m, const struct request *r)
+static int64_t mapped_serve(struct monitor *m, struct slot *s, const struct request *r)
 {
 	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->args[2] };
 	uint64_t start = r->args[0], end = start + r->args[1];
@@ -228,6 +228,8 @@ static int64_t mapped_serve(struct monitor *m, const struct request *r)
 	}
 	close(memory);
 	sum_add(m, r->args[4], &sum);
+	s->guards = sum.guards;
+	memcpy(s->guard, sum.guard, sizeof(s->guard));
 	return (int64_t)(room.used | (sum.unclean || sum.vsyscall ? MAPPED_UNCLEAN : 0));
 }
 
@@ -279,7 +281,7 @@ static int64_t request_serve(struct monitor *m, struct slot *s, const struct req
 		exec_failed(m, r->tid);
 		return 0;
 	case REQ_MAPPED:
-		return mapped_serve(m, r);
+		return mapped_serve(m, s, r);
 	case REQ_SITE_HOT:
 		return hot_serve(m, r);
 	case REQ_TRACE_ENTER:

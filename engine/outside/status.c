@@ -117,9 +117,10 @@ static json_t *images_json(const struct monitor *m)
 
 		memcpy(exe, im->exe, sizeof(im->exe));
 		exe[sizeof(im->exe)] = 0;
-		json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i}", "pid", im->pid, "exe",
-						      exe, "patched", im->sites_patched, "left",
-						      im->sites_trapped));
+		json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i, s:b}", "pid", im->pid,
+						      "exe", exe, "patched", im->sites_patched,
+						      "left", im->sites_trapped, "sealed",
+						      im->sealed != 0));
 	}
 	return list;
 }

@@ -161,3 +161,52 @@ in_each_mode()
 	done
 	echo "$(basename "$0" .sh): ok"
 }
+
+# --- for the long ones ------------------------------------------------------------
+
+sources=$ROOT/build/sources
+
+apt()	# apt-get with lists of its own: the system's stay as they are
+{
+	apt-get -q -o Dir::Etc::sourcelist="$sources/list" -o Dir::Etc::sourceparts=- \
+		-o Dir::State::Lists="$sources/lists" -o Dir::Cache="$sources/cache" \
+		-o APT::Sandbox::User=root "$@" >>"$sources/log" 2>&1
+}
+
+apt_ready()
+{
+	[ -e "$sources/list" ] && return
+	mkdir -p "$sources/lists/partial" "$sources/cache/archives/partial"
+	for suite in bookworm bookworm-updates; do
+		echo "deb-src http://deb.debian.org/debian $suite main"
+		echo "deb http://deb.debian.org/debian $suite main"
+	done >"$sources/list.new"
+	for kind in deb deb-src; do
+		echo "$kind http://deb.debian.org/debian-security bookworm-security main"
+	done >>"$sources/list.new"
+	mv "$sources/list.new" "$sources/list"
+	apt update
+}
+
+# debian_source PACKAGE[=VERSION] FOLDER: unpacks it in $sources/FOLDER, once.
+debian_source()
+{
+	[ -d "$sources/$2" ] && return
+	need apt-get dpkg-source
+	apt_ready
+	( cd "$sources" && apt --only-source source "$1" ) && [ -d "$sources/$2" ] ||
+		skip "cannot have Debian's source of $1"
+}
+
+# debian_library PACKAGE...: unpacks what is in them below $sources/root.
+debian_library()
+{
+	need apt-get dpkg
+	apt_ready
+	mkdir -p "$sources/debs"
+	for package in "$@"; do
+		ls "$sources/debs/${package}"_* >/dev/null 2>&1 ||
+			( cd "$sources/debs" && apt download "$package" ) || skip "cannot have $package"
+		dpkg -x "$sources/debs/${package}"_*.deb "$sources/root"
+	done
+}

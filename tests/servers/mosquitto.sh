@@ -5,7 +5,7 @@ need mosquitto python3
 
 work()
 {
-	printf 'listener %s 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location %s/\nuser root\n' \
+	printf 'listener %s 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\npersistence true\npersistence_location %s/\nuser root\n' \
 		"$port" "$folder" >mosquitto.conf
 	start mosquitto -c "$folder/mosquitto.conf"
 	up

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Redis' own suite (Tcl) against a server held by mve, in both tiers: the tests
+# that fail are those that fail against a native one, at most.
+. "$ROOT/tests/servers/lib.sh"
+need redis-server tclsh
+
+debian_source redis redis-7.0.15
+# The suite wants its tools beside it.
+for tool in redis-server redis-cli redis-benchmark redis-check-aof redis-check-rdb; do
+	ln -sf "$(command -v $tool)" "$sources/redis-7.0.15/src/$tool"
+done
+
+suite()
+{
+	start redis-server --port "$port" --bind 127.0.0.1 --dir "$folder" \
+		--enable-debug-command yes --enable-protected-configs yes
+	up
+	( cd "$sources/redis-7.0.15" && timeout 600 ./runtest --host 127.0.0.1 \
+		--port "$port" --tags '-slow -needs:debug' --timeout 300 ) >suite.log 2>&1
+	echo "suite: $?"
+	sed 's/\x1b\[[0-9;]*m//g' suite.log | grep -aE '^\[(err|exception)\]' |
+		sed 's/ in tests.*//' | sort -u
+	held_all
+	finish
+}
+
+in_each_mode suite
