@@ -198,6 +198,8 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 	if (t->has_temp_mask)
 		t->hidden_blocked = t->temp_mask & HIDDEN_SIGNALS;
 	t->hidden_blocked |= a->mask & HIDDEN_SIGNALS;
+	if (!(a->flags & SA_NODEFER))
+		t->hidden_blocked |= SIG_BIT(sig) & HIDDEN_SIGNALS;
 	uc->mask = handler_mask(t, sig, a, uc->mask);
 	uc->regs.rip = a->handler;
 	uc->regs.rsp = at;

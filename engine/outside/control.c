@@ -4,6 +4,7 @@
  * others, and the peer's user is checked all the same.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,32 +21,35 @@
 #define MESSAGE_MAX	(4 << 20)
 #define PEER_WAIT_S	2	/* a peer that is slower than this is dropped */
 
+/*
+ * The socket's address by way of its open folder: a socket's path must be short,
+ * and a session's need not be.  The folder's descriptor, or a negative errno.
+ */
 static int address_of(const struct session *s, struct sockaddr_un *a)
 {
-	int n;
+	int folder = open(s->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
-	n = snprintf(a->sun_path, sizeof(a->sun_path), "%s/control", s->folder);
-	return (size_t)n < sizeof(a->sun_path) ? 0 : -ENAMETOOLONG;
+	snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d/control", folder);
+	return folder < 0 ? -errno : folder;
 }
 
 int control_open(const struct session *s)
 {
 	struct sockaddr_un a;
-	int fd, result = address_of(s, &a);
+	int fd, result = 0, folder = address_of(s, &a);
 	mode_t mask;
 
-	if (result)
-		return result;
+	if (folder < 0)
+		return folder;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
 	mask = umask(0177);
 	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 8) < 0)
 		result = -errno;
 	umask(mask);
-	if (result)
+	close(folder);
+	if (result && fd >= 0)
 		close(fd);
 	return result ? result : fd;
 }
@@ -150,15 +154,17 @@ json_t *control_ask(const struct session *s, const char *what)
 {
 	struct sockaddr_un a;
 	json_t *reply = NULL, *ask = json_pack("{s:s}", "do", what);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), folder = address_of(s, &a);
 
-	if (fd >= 0 && !address_of(s, &a)) {
+	if (fd >= 0 && folder >= 0) {
 		patience(fd);
 		if (!connect(fd, (struct sockaddr *)&a, sizeof(a))) {
 			message_send(fd, ask);
 			reply = message_receive(fd);
 		}
 	}
+	if (folder >= 0)
+		close(folder);
 	if (fd >= 0)
 		close(fd);
 	json_decref(ask);

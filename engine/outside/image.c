@@ -1,7 +1,10 @@
 /*
- * Reads the inside image that is linked into this program.
+ * Reads the inside image that is linked into this program, and makes the copy of
+ * it that programs are given.
  */
 #include <elf.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/outside/image.h"
@@ -55,12 +58,65 @@ static void loads_read(struct inside_image *im, uint64_t *base)
 	im->memory_len = (im->memory_len + PAGE - 1) & ~(PAGE - 1);
 }
 
+/* What debuggers look for in an image that they find in memory. */
+static const char *const shown[] = { ".dynsym", ".dynstr", ".eh_frame_hdr", ".eh_frame", ".text" };
+#define SHOWN	(sizeof(shown) / sizeof(shown[0]))
+
+struct sections_room {
+	Elf64_Shdr row[SHOWN + 2];	/* none, the shown, and their names */
+	char names[128];
+};
+
+static uint32_t name_add(struct sections_room *room, size_t *at, const char *name)
+{
+	uint32_t where = (uint32_t)*at;
+
+	MUST(*at + strlen(name) < sizeof(room->names));
+	strcpy(room->names + *at, name);
+	*at += strlen(name) + 1;
+	return where;
+}
+
+/*
+ * Gives the copy section headers of its own, within what is mapped: debuggers
+ * take no others, and without them know nothing of the gate's frames.
+ */
+static void sections_show(uint8_t *copy, size_t at)
+{
+	Elf64_Ehdr *e = (Elf64_Ehdr *)copy;
+	const Elf64_Shdr *all = (const Elf64_Shdr *)(_binary_inside_elf_start + e->e_shoff);
+	const char *names = (const char *)_binary_inside_elf_start + all[e->e_shstrndx].sh_offset;
+	struct sections_room *room = (struct sections_room *)(copy + at);
+	size_t end = 1;
+
+	for (size_t i = 0; i < SHOWN; i++)
+		for (int k = 0; k < e->e_shnum; k++)
+			if (!strcmp(names + all[k].sh_name, shown[i])) {
+				room->row[i + 1] = all[k];
+				room->row[i + 1].sh_name = name_add(room, &end, shown[i]);
+			}
+	room->row[1].sh_link = 2;	/* .dynsym's names are .dynstr */
+	room->row[SHOWN + 1] = (Elf64_Shdr){
+		.sh_name = name_add(room, &end, ".shstrtab"), .sh_type = SHT_STRTAB,
+		.sh_offset = at + offsetof(struct sections_room, names), .sh_addralign = 1,
+		.sh_size = sizeof(room->names),
+	};
+	e->e_shoff = at;
+	e->e_shnum = SHOWN + 2;
+	e->e_shstrndx = SHOWN + 1;
+}
+
 static void image_read(struct inside_image *im)
 {
+	uint8_t *copy;
+
 	uint64_t base = 0;
 
 	im->bytes = _binary_inside_elf_start;
 	loads_read(im, &base);
+	copy = malloc(im->file_len);
+	MUST(copy);
+	memcpy(copy, _binary_inside_elf_start, im->file_len);
 	im->start = symbol(im->bytes, base, "inside_start");
 	im->boot = symbol(im->bytes, base, "boot");
 	im->patch_from = symbol(im->bytes, base, "gate_patch_start");
@@ -69,6 +125,8 @@ static void image_read(struct inside_image *im)
 	im->net_to = symbol(im->bytes, base, "gate_net_end");
 	im->own_from = symbol(im->bytes, base, "own_start");
 	im->own_to = symbol(im->bytes, base, "own_end");
+	sections_show(copy, symbol(im->bytes, base, "sections_room"));
+	im->bytes = copy;
 }
 
 const struct inside_image *inside_image(void)

@@ -26,8 +26,9 @@ def main():
         open_ones = [visit(port, f"{port}-{n}") for n in range(3)]
         for ftp in open_ones:
             print(ftp.quit())
-    except ftplib.all_errors as e:
-        print("refused:", type(e).__name__, e)
+    except ftplib.all_errors:
+        # Which of its two processes speaks last is a race, natively too.
+        print("refused")
 
 
 main()

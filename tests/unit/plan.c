@@ -231,7 +231,9 @@ Test(plan, pairs_that_are_no_calls)
 	plan_free(p);
 	/* A pair outside every section of code. */
 	p = plan_code((const uint8_t *)"\x0f\x05\x06\x06\x0f\x34", 6, WITH_SECTIONS);
-	cr_expect_eq(p->n, 0);
+	cr_expect_eq(p->n, 2);
+	cr_expect_eq(p->sites[0].flags, SITE_UNKNOWN);
+	cr_expect_eq(p->sites[1].flags, SITE_UNKNOWN);
 	cr_expect_eq(p->unknown_pairs, 2);
 	plan_free(p);
 }
