@@ -1,0 +1,182 @@
+/*
+ * Leaving the gate.  A signal may find a thread at any instruction of ours, and
+ * what the program is then shown, and comes back to, must be a place of its own.
+ * The labels of gate.S say what has been done up to each instruction: a thread
+ * on the short way, or in a board, is taken to just before its call or to just
+ * behind it; one in C code is sent where it learns that a signal waits.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+
+#include "engine/inside/signals.h"
+
+#define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
+
+extern char gate_net[], held_exit[], call_interrupted[];
+
+struct code_range {
+	const char *from, *to, *go;
+};
+
+/* Sends a thread that stands in a range elsewhere. */
+static bool range_redirect(uint64_t *rip, const struct code_range *r)
+{
+	if (*rip < (uint64_t)r->from || *rip >= (uint64_t)r->to)
+		return false;
+	*rip = (uint64_t)r->go;
+	return true;
+}
+
+#define RANGE(n, goes) (&(struct code_range){ n, n##_end, goes })
+
+void window_leave(uint64_t *rip)
+{
+	extern char exit_window[], exit_window_end[];
+	extern char sigreturn_window[], sigreturn_window_end[];
+	extern char call_kernel_patch_window[], call_kernel_patch_window_end[];
+	extern char call_kernel_net_window[], call_kernel_net_window_end[];
+
+	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
+	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
+	    !range_redirect(rip, RANGE(call_kernel_patch_window, call_interrupted)))
+		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));
+}
+
+/* The program's own instruction is whole where a site was patched before it. */
+static bool site_whole(uint64_t site_end)
+{
+	uint16_t call = *(const uint16_t *)(site_end - 2);
+
+	return call == SYSCALL_BYTES || call == MARK_SYSCALL;
+}
+
+/*
+ * Makes the context one that the program could be in: behind its call, or at
+ * it.  Where the jump lies over the call itself there is no such address, and
+ * the gate's or the board's must do.
+ */
+void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done)
+{
+	extern char gate_patch[];
+	uint64_t end = tier == TIER_PATCH ? *(uint64_t *)(resume + BOARD_SITE_END) : resume;
+	bool whole = site_whole(end);
+
+	r->rcx = whole ? end : resume;
+	if (done)
+		r->rip = r->rcx;
+	else if (whole)
+		r->rip = end - 2;
+	else
+		r->rip = tier == TIER_PATCH ? (uint64_t)gate_patch : (uint64_t)gate_net;
+}
+
+/* The gate's labels, in the order of their addresses. */
+struct gate_labels {
+	const char *entry, *busy, *saved, *call, *after, *restored, *counted, *end;
+	enum tier tier;
+};
+
+#define GATE_LABELS(n, t) \
+	{ n, n##_busy, n##_saved, n##_call, n##_after, n##_restored, n##_counted, n##_end, t }
+#define GATE_EXTERN(n) \
+	extern char n[], n##_busy[], n##_saved[], n##_call[], n##_after[], \
+		n##_restored[], n##_counted[], n##_end[]
+
+static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_labels *g)
+{
+	const char *at = (const char *)r->rip;
+	uint64_t resume = at == g->entry ? r->rcx : t->resume;
+
+	if (at < g->entry || at >= g->end)
+		return false;
+	if (at >= g->saved && at < g->restored)
+		r->r15 = t->r15;
+	if (at >= g->after && at < g->counted)
+		t->counts[g->tier * SLOT_CALLS + t->slot_now]++;
+	if (at > g->restored)
+		r->r11 = t->flags;
+	call_context(r, resume, g->tier, at >= g->after);
+	return true;
+}
+
+/*
+ * Boards lie anywhere; they are known by their bytes, which end with the jump
+ * through GS that nothing else contains (board.c of the planner writes it):
+ *	[mov $nr,%eax] lea resume(%rip),%rcx; jmp *%gs:T_GATE; .quad end;
+ *	resume: lea end(%rip),%rcx; ... jmp window_end
+ */
+#define LEA_BYTES	7
+#define JUMP_BYTES	8
+#define MOV_BYTES	5
+#define BOARD_LOOK	64	/* never past the page that the thread stands in */
+
+static bool is_lea_rcx(uint64_t at)
+{
+	return (*(const uint32_t *)at & 0xffffff) == 0x0d8d48;
+}
+
+static bool is_gate_jump(uint64_t at)
+{
+	return *(const uint64_t *)at == ((uint64_t)T_GATE << 32 | 0x2524ff65);
+}
+
+static uint64_t lea_target(uint64_t at)
+{
+	return at + LEA_BYTES + (uint64_t)(int64_t)*(const int32_t *)(at + 3);
+}
+
+/* A thread in a board: at its call, or behind it. */
+static void board_leave(struct gregs *r)
+{
+	uint64_t at = r->rip;
+
+	if ((at & 4095) < 24 || (at & 4095) > 4096 - BOARD_LOOK)
+		return;
+	if (is_lea_rcx(at) && is_gate_jump(at - 2 * JUMP_BYTES)) {
+		call_context(r, at, TIER_PATCH, true);
+		return;
+	}
+	if (*(const uint8_t *)at == 0xb8 && is_lea_rcx(at + MOV_BYTES) &&
+	    is_gate_jump(at + MOV_BYTES + LEA_BYTES)) {
+		r->rax = *(const uint32_t *)(at + 1);
+		at += MOV_BYTES;
+	}
+	if (is_lea_rcx(at) && is_gate_jump(at + LEA_BYTES))
+		call_context(r, lea_target(at), TIER_PATCH, false);
+	else if (is_gate_jump(at))
+		call_context(r, at + 2 * JUMP_BYTES, TIER_PATCH, false);
+	else if (*(const uint8_t *)at == 0xe9 && is_lea_rcx(at - LEA_BYTES) &&
+		 is_gate_jump(at - LEA_BYTES - 2 * JUMP_BYTES))
+		r->rip = at + 5 + (uint64_t)(int64_t)*(const int32_t *)(at + 1);
+}
+
+/* Takes a thread that a signal found on the short way out of the gate. */
+void gate_leave(struct thread *t, struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+
+	if (!gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_patch, TIER_PATCH)) &&
+	    !gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET)))
+		board_leave(r);
+}
+
+/*
+ * A signal of ours cut a call short that the program must not see cut: it is
+ * made again.  Calls that the kernel restarts by itself stand at the call.
+ */
+void call_again(struct thread *t, struct gregs *r)
+{
+	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
+	bool busy = r->rip == (uint64_t)call_kernel_patch_window_end ||
+		    r->rip == (uint64_t)call_kernel_net_window_end;
+
+	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->slot_now))
+		return;
+	r->rax = gate ? t->slot_now - 1 : t->frame.rax;
+	r->rip -= 2;
+}

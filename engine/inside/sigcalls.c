@@ -1,0 +1,148 @@
+/*
+ * The calls that are about signals.  What the program asks for and what the
+ * kernel is told differ in two things: handlers are ours, and the alternate
+ * stack is ours; the program's own are kept here and given back when it asks.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+
+#include "engine/inside/signals.h"
+
+long serve_sigaction(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+	int sig = (int)f->rdi;
+	struct action new = { 0 }, old, kernel;
+	long result = 0;
+
+	t->answered = 1;
+	if (f->r10 != 8 || sig < 1 || sig > SIGNALS ||
+	    (f->rsi && (sig == SIGKILL || sig == SIGSTOP)))
+		return -EINVAL;
+	if (f->rsi && copy_in(&new, f->rsi, sizeof(new)))
+		return -EFAULT;
+	new.mask &= ~(SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP));
+	sighand_lock(t->sig);
+	old = t->sig->action[sig];
+	if (f->rsi) {
+		/* A handler must be known before it can be called. */
+		t->sig->action[sig] = new;
+		kernel = action_for_kernel(sig, &new);
+		result = kernel_action(sig, &kernel);
+	}
+	sighand_unlock(t->sig);
+	if (!result && f->rdx && copy_out(f->rdx, &old, sizeof(old)))
+		return -EFAULT;
+	return result;
+}
+
+/*
+ * The kernel does the program's call as it is; if a hidden signal is blocked
+ * now, no code of the program has run since, and it is taken out again.
+ */
+long serve_sigprocmask(struct thread *t)
+{
+	uint64_t hidden = HIDDEN_SIGNALS, now = 0, set = 0, old, was = t->hidden_blocked;
+	uint64_t how = t->frame.rdi, old_at = t->frame.rdx;
+	long result = call_kernel(t);
+
+	if (result == CALL_RESTART || result < 0)
+		return result;
+	if (t->frame.rsi) {
+		OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, &now, 8);
+		if (t->pending)
+			now = t->held_mask;
+		t->held_mask &= ~hidden;
+		if (how == SIG_UNBLOCK && was && copy_in(&set, t->frame.rsi, 8))
+			set = 0;
+		hidden_block(t, how == SIG_SETMASK ? now & hidden
+			      : how == SIG_BLOCK ? was | (now & hidden) : was & ~set);
+	}
+	if (was && old_at && !copy_in(&old, old_at, 8)) {
+		old |= was;
+		copy_out(old_at, &old, 8);
+	}
+	return result;
+}
+
+/* A call that blocks under a mask of its own, whose address is `mask_at`. */
+long serve_masked(struct thread *t, uint64_t mask_at)
+{
+	if (mask_at && !copy_in(&t->temp_mask, mask_at, 8))
+		t->has_temp_mask = 1;
+	return call_kernel(t);
+}
+
+/* rt_sigtimedwait: a hidden signal that waits is with us, not with the kernel. */
+long serve_sigtimedwait(struct thread *t)
+{
+	uint64_t set = 0, at = t->frame.rsi;
+	long result = -EINTR;
+	int sig;
+
+	if (!t->hidden_blocked || copy_in(&set, t->frame.rdi, 8))
+		return call_kernel(t);
+	if (!(set & t->hidden_waits))
+		result = call_kernel(t);
+	if (result != -EINTR || !(set & t->hidden_waits))
+		return result;
+	sig = set & t->hidden_waits & SIG_BIT(SIGILL) ? SIGILL : SIGSYS;
+	t->answered = 1;
+	t->hidden_waits &= ~SIG_BIT(sig);
+	if (at && copy_out(at, hidden_info(t, sig), SIGINFO_SIZE))
+		return -EFAULT;
+	return sig;
+}
+
+long serve_sigaltstack(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+	bool on = on_stack(&t->alt, f->rsp) && !(t->alt.flags & AUTODISARM);
+	struct altstack new, old = t->alt;
+
+	t->answered = 1;
+	old.pad = 0;
+	old.flags = (t->alt.flags & AUTODISARM) |
+		    (on ? SS_ONSTACK : t->alt.size ? 0 : SS_DISABLE);
+	if (f->rdi) {
+		if (copy_in(&new, f->rdi, sizeof(new)))
+			return -EFAULT;
+		if (on)
+			return -EPERM;
+		int32_t mode = new.flags & ~AUTODISARM;
+		if (mode != SS_ONSTACK && mode != SS_DISABLE && mode != 0)
+			return -EINVAL;
+		if (mode == SS_DISABLE)
+			new.sp = new.size = 0;
+		else if (new.size < 2048)
+			return -ENOMEM;
+		t->alt = new;
+	}
+	return f->rsi && copy_out(f->rsi, &old, sizeof(old)) ? -EFAULT : 0;
+}
+
+/*
+ * The frame lies at the program's rsp.  What it says of the alternate stack is
+ * taken over, ours is put in its place, and the kernel does the rest.
+ */
+long serve_sigreturn(struct thread *t)
+{
+	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
+				 BLOCK_SIGSTACK_SIZE };
+	struct ucontext_raw uc;
+	uint64_t at = t->frame.rsp;
+
+	if (t->pending)
+		return CALL_RESTART;
+	if (!copy_in(&uc, at, sizeof(uc))) {
+		if (uc.stack.sp != ours.sp)
+			t->alt = uc.stack;
+		hidden_block(t, uc.mask & HIDDEN_SIGNALS);
+		uc.mask &= ~HIDDEN_SIGNALS;
+		copy_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
+		copy_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
+	}
+	t->restart = 1;		/* if a signal comes before the kernel has it */
+	sigreturn_exit();
+}

@@ -1,0 +1,31 @@
+/*
+ * What the files about signals share: signals.c (arrival and delivery), leave.c
+ * (the way out of the gate), caught.c (mve's own signals), sigcalls.c (the
+ * program's calls).
+ */
+#ifndef MVE_INSIDE_SIGNALS_H
+#define MVE_INSIDE_SIGNALS_H
+
+#include "engine/inside/ucontext.h"
+
+#define AUTODISARM	((int32_t)(1u << 31))	/* SS_AUTODISARM */
+
+/* signals.c */
+bool is_handler(uint64_t handler);
+long kernel_action(int sig, const struct action *a);
+struct action action_for_kernel(int sig, const struct action *a);
+bool on_stack(const struct altstack *a, uint64_t sp);
+
+/* leave.c: what the program may see of an interrupted call. */
+void window_leave(uint64_t *rip);
+void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done);
+void gate_leave(struct thread *t, struct gregs *r);
+void call_again(struct thread *t, struct gregs *r);
+
+/* caught.c: true when the signal was not the program's. */
+bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
+		  struct ucontext_raw *uc);
+void hidden_block(struct thread *t, uint64_t blocked);
+uint8_t *hidden_info(struct thread *t, int sig);
+
+#endif
