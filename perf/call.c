@@ -324,7 +324,22 @@ static double time_batch(const struct op *op, long n)
 	return took;
 }
 
-/* The batch that takes at least ms; finding it is the warm-up, too. */
+/*
+ * What is measured is the steady state: mve patches a program's own call only
+ * after it has been made a thousand times.  Slow ways need no more than a taste.
+ */
+#define WARM_CALLS	4096
+#define WARM_NS		50e6
+
+static void warm_up(const struct op *op)
+{
+	const double start = now_ns();
+
+	for (long n = 0; n < WARM_CALLS && now_ns() - start < WARM_NS; n += 32)
+		time_batch(op, 32);
+}
+
+/* The batch that takes at least ms. */
 static long batch_size(const struct op *op, double ms)
 {
 	long n = 32;
@@ -344,8 +359,11 @@ static long batch_size(const struct op *op, double ms)
 static void run(int rounds, double ms)
 {
 	for (size_t i = 0; i < OPS; i++) {
-		const long n = batch_size(&ops[i], ms);
 		double ns[ROUNDS_MAX];
+		long n;
+
+		warm_up(&ops[i]);
+		n = batch_size(&ops[i], ms);
 
 		for (int r = 0; r < rounds; r++)
 			ns[r] = time_batch(&ops[i], n) / (double)n;
