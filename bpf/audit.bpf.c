@@ -33,6 +33,8 @@
 #define PAGE_MASK	(~0xfffull)
 #define RESTART_FIRST	512	/* ERESTARTSYS */
 #define RESTART_LAST	516	/* ERESTART_RESTARTBLOCK */
+#define NR_EXIT		60
+#define NR_EXIT_GROUP	231
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -140,21 +142,16 @@ int BPF_PROG(vsyscall, int which)
 	return 0;
 }
 
-/* Before the kernel decides between EINTR and making the call again. */
-SEC("tp_btf/signal_deliver")
-int BPF_PROG(interrupted)
+/* A result that only the kernel sees: it may make the call again. */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(interrupted, struct pt_regs *regs, long result)
 {
 	__u32 tgid = current_tgid();
-	struct pt_regs *regs;
-	long result, nr;
 
-	if (!bpf_map_lookup_elem(&rows, &tgid))
+	if (result > -RESTART_FIRST || result < -RESTART_LAST)
 		return 0;
-	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	nr = regs->orig_ax;
-	result = regs->ax;
-	if (nr >= 0 && result <= -RESTART_FIRST && result >= -RESTART_LAST)
-		count(AUDIT_AGAIN, nr);
+	if (bpf_map_lookup_elem(&rows, &tgid))
+		count(AUDIT_AGAIN, regs->orig_ax);
 	return 0;
 }
 
@@ -188,7 +185,16 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ended, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
+	struct pt_regs *regs;
+	long nr;
 
+	if (!bpf_map_lookup_elem(&rows, &tgid))
+		return 0;
+	/* A thread that is killed in a call never tells the inside of it. */
+	regs = (void *)bpf_task_pt_regs(task);
+	nr = regs->orig_ax;
+	if (nr >= 0 && nr != NR_EXIT && nr != NR_EXIT_GROUP)
+		count(AUDIT_AGAIN, nr);
 	if (task->signal->live.counter == 0)
 		bpf_map_delete_elem(&rows, &tgid);
 	return 0;

@@ -18,6 +18,7 @@
 #define ARCH_X86_64	((int32_t)0xc000003e)
 #define VSYSCALL_PAGE	0xffffffffff600000ull
 #define PREFIXES_MAX	4
+#define FAULT_FETCH	16	/* of the page fault's error code */
 #define JUMP		0xe9	/* the first byte of a patched site */
 #define HOT_CALLS	1000	/* trapped calls after which a site is patched */
 
@@ -189,7 +190,7 @@ bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 		return true;
 	if (sig == SIGILL && mark_caught(t, info, uc))
 		return true;
-	if (sig == SIGSEGV && info_int(info, INFO_CODE) == SEGV_ACCERR &&
+	if (sig == SIGSEGV && uc->regs.err & FAULT_FETCH &&
 	    guard_met(t, info_long(info, INFO_ADDR)))
 		return true;
 	return HIDDEN_SIGNALS & SIG_BIT(sig) && hidden_kept(t, sig, info);

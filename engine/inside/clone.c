@@ -58,7 +58,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
-	c->arm_wanted = 0;
+	c->arm_wanted = c->in_vfork = 0;
 	c->tid = 0;
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
@@ -92,7 +92,11 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 		return -EAGAIN;
 	}
 	child_describe(c, w);
+	t->in_vfork = !!(w->flags & CLONE_VFORK);
 	result = clone_kernel(&t->frame, c);
+	t->in_vfork = 0;
+	if (w->flags & CLONE_VFORK && !t->armed)
+		seal_arm(t);	/* the child may have broken the seal */
 	/* vfork's child has left our memory by now, however it did. */
 	if (result < 0 || w->flags & CLONE_VFORK)
 		block_free(c);

@@ -20,7 +20,7 @@ static const uint16_t special_calls[] = {
 	__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, __NR_execve,
 	__NR_execveat, __NR_exit, __NR_exit_group, __NR_rt_sigaction,
 	__NR_rt_sigprocmask, __NR_rt_sigreturn, __NR_sigaltstack,
-	__NR_rt_sigtimedwait,
+	__NR_rt_sigtimedwait, __NR_signalfd, __NR_signalfd4,
 	__NR_rt_sigsuspend, __NR_ppoll, __NR_pselect6, __NR_epoll_pwait,
 	__NR_epoll_pwait2, __NR_mmap, __NR_mprotect,
 	__NR_pkey_mprotect, __NR_shmat, __NR_personality, __NR_prctl, __NR_arch_prctl,
@@ -96,7 +96,7 @@ void dispatch(struct thread *t)
 	long result;
 
 	++*count;
-	t->has_temp_mask = t->answered = 0;
+	t->has_temp_mask = t->answered = t->returning = 0;
 	result = serve_call(t);
 	t->restart = result == CALL_RESTART;
 	if (t->restart)

@@ -79,7 +79,8 @@ void seal_break(struct thread *t)
 	for (uint32_t i = 0; i < AREA_THREADS; i++) {
 		struct thread *o = block_live(i);
 
-		if (o && o != t && __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
+		/* vfork's parent runs nothing meanwhile, and looks when it does. */
+		if (o && o != t && !o->in_vfork && __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
 			arm_other(o);
 	}
 }

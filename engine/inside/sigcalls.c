@@ -66,12 +66,58 @@ long serve_sigprocmask(struct thread *t)
 	return result;
 }
 
-/* A call that blocks under a mask of its own, whose address is `mask_at`. */
-long serve_masked(struct thread *t, uint64_t mask_at)
+/*
+ * A call that takes a set of signals at *set_at: the kernel gets it without the
+ * hidden ones, which it must neither block nor hand out.
+ */
+static long call_with_set(struct thread *t, uint64_t *set_at, uint64_t set)
 {
-	if (mask_at && !copy_in(&t->temp_mask, mask_at, 8))
-		t->has_temp_mask = 1;
-	return call_kernel(t);
+	uint64_t was = *set_at;
+	long result;
+
+	t->kernel_mask = set & ~HIDDEN_SIGNALS;
+	*set_at = (uint64_t)&t->kernel_mask;
+	result = call_kernel(t);
+	*set_at = was;
+	return result;
+}
+
+/* A call that blocks under a mask of its own, whose address is at `mask_at`. */
+long serve_masked(struct thread *t, uint64_t *mask_at)
+{
+	long result;
+
+	if (!*mask_at || copy_in(&t->temp_mask, *mask_at, 8))
+		return call_kernel(t);
+	t->has_temp_mask = 1;
+	result = call_with_set(t, mask_at, t->temp_mask);
+	if (!t->pending)
+		t->has_temp_mask = 0;
+	return result;
+}
+
+/* pselect6's last argument points at the mask's address and size. */
+long serve_pselect(struct thread *t)
+{
+	uint64_t was = t->frame.r9, pair[2];
+	long result;
+
+	if (!was || copy_in(pair, was, sizeof(pair)))
+		return call_kernel(t);
+	t->frame.r9 = (uint64_t)pair;
+	result = serve_masked(t, &pair[0]);
+	t->frame.r9 = was;
+	return result;
+}
+
+/* signalfd, signalfd4: a hidden signal is never taken from there. */
+long serve_signalfd(struct thread *t)
+{
+	uint64_t set;
+
+	if (copy_in(&set, t->frame.rsi, 8))
+		return call_kernel(t);
+	return call_with_set(t, &t->frame.rsi, set);
 }
 
 /* rt_sigtimedwait: a hidden signal that waits is with us, not with the kernel. */
@@ -81,10 +127,10 @@ long serve_sigtimedwait(struct thread *t)
 	long result = -EINTR;
 	int sig;
 
-	if (!t->hidden_blocked || copy_in(&set, t->frame.rdi, 8))
+	if (copy_in(&set, t->frame.rdi, 8))
 		return call_kernel(t);
 	if (!(set & t->hidden_waits))
-		result = call_kernel(t);
+		result = call_with_set(t, &t->frame.rdi, set);
 	if (result != -EINTR || !(set & t->hidden_waits))
 		return result;
 	sig = set & t->hidden_waits & SIG_BIT(SIGILL) ? SIGILL : SIGSYS;
@@ -143,6 +189,7 @@ long serve_sigreturn(struct thread *t)
 		copy_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
 		copy_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
 	}
+	t->returning = 1;
 	t->restart = 1;		/* if a signal comes before the kernel has it */
 	sigreturn_exit();
 }

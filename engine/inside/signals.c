@@ -180,6 +180,7 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 	uint64_t at = frame_build(t, a, info, uc);
 	struct rt_frame *f = (struct rt_frame *)at;
 
+	uc->fpstate = 0;	/* a handler begins with a fresh one */
 	if (t->alt.flags & AUTODISARM) {
 		t->alt.sp = t->alt.size = 0;
 		t->alt.flags = SS_DISABLE;
@@ -338,6 +339,9 @@ void signal_exit(struct thread *t)
 	uint64_t mask = t->held_mask & ~SIG_BIT(sig);
 
 	t->pending = 0;
+	if (t->returning)	/* rt_sigreturn counted, and will come again */
+		--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
+	t->returning = 0;
 	t->at_boundary = 1;	/* a hidden signal is not blocked even here */
 	if (OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig, t->held_info) < 0)
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
@@ -345,5 +349,5 @@ void signal_exit(struct thread *t)
 	t->at_boundary = 0;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
 	if (t->restart)
-		dispatch(t);
+		dispatch(t);	/* nothing came after all */
 }

@@ -204,16 +204,6 @@ static long serve_arch_prctl(struct thread *t)
 	return call_kernel(t);
 }
 
-/* pselect6's last argument points at the mask's address and size. */
-static uint64_t pselect_mask(struct thread *t)
-{
-	uint64_t at = 0;
-
-	if (!t->frame.r9 || copy_in(&at, t->frame.r9, sizeof(at)))
-		return 0;
-	return at;
-}
-
 long serve_special(struct thread *t, long nr)
 {
 	switch (nr) {
@@ -240,13 +230,16 @@ long serve_special(struct thread *t, long nr)
 	case __NR_sigaltstack:
 		return serve_sigaltstack(t);
 	case __NR_rt_sigsuspend:
-		return serve_masked(t, t->frame.rdi);
+		return serve_masked(t, &t->frame.rdi);
 	case __NR_ppoll:
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
-		return serve_masked(t, nr == __NR_ppoll ? t->frame.r10 : t->frame.r8);
+		return serve_masked(t, nr == __NR_ppoll ? &t->frame.r10 : &t->frame.r8);
 	case __NR_pselect6:
-		return serve_masked(t, pselect_mask(t));
+		return serve_pselect(t);
+	case __NR_signalfd:
+	case __NR_signalfd4:
+		return serve_signalfd(t);
 	case __NR_mmap:
 		return serve_mmap(t);
 	case __NR_mprotect:

@@ -71,11 +71,14 @@ struct thread {
 	uint32_t index;		/* in the table of blocks */
 	uint8_t at_boundary;	/* the next signal is delivered from the frame */
 	uint8_t restart;	/* the held call is to be made again */
+	uint8_t returning;	/* it is an rt_sigreturn on its way out */
 	uint8_t has_temp_mask;
 	uint8_t answered;	/* without a call from the gate */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
+	uint8_t in_vfork;	/* stopped until its child is done */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
 	uint64_t temp_mask;	/* of ppoll and its like, while they run */
+	uint64_t kernel_mask;	/* the same without the hidden signals */
 	uint64_t held_mask;	/* the program's mask when a signal was held */
 	uint64_t clone_flags;
 	uint64_t clone_mask;	/* the program's mask around a clone */
@@ -160,7 +163,9 @@ long serve_sigprocmask(struct thread *t);
 long serve_sigaltstack(struct thread *t);
 long serve_sigreturn(struct thread *t);
 long serve_sigtimedwait(struct thread *t);
-long serve_masked(struct thread *t, uint64_t mask_at);
+long serve_masked(struct thread *t, uint64_t *mask_at);
+long serve_pselect(struct thread *t);
+long serve_signalfd(struct thread *t);
 void signals_start(struct thread *t);
 void sighand_lock(struct sighand *s);
 void sighand_unlock(struct sighand *s);

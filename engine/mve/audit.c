@@ -38,6 +38,9 @@ static void table_show(const json_t *j)
 	printf("%-20s %10lld %10lld %9lld %8s %6s %10lld\n", "all", show_number(j, "gate"),
 	       show_number(j, "net"), show_number(j, "elsewhere"), "", "",
 	       show_number(j, "inside"));
+	json_array_foreach(json_object_get(j, "strays"), i, row)
+		printf("from elsewhere: %s at %s in pid %lld\n", show_text(row, "name"),
+		       show_text(row, "address"), show_number(row, "pid"));
 	printf("mve's own calls: %lld; before a program was held: %lld; 32-bit: %lld\n",
 	       show_number(j, "own"), show_number(j, "before"), show_number(j, "compat"));
 	puts(json_is_true(json_object_get(j, "agree")) ? "nothing was missed"

@@ -22,10 +22,10 @@ struct audit_ranges {
 struct audit_counts {
 	/*
 	 * [where][number + 1].  The rows before AUDIT_AGAIN are calls.
-	 * AUDIT_AGAIN counts, under the call's number, the signals that cut
-	 * one short so that the kernel may have made it again, unseen by the
-	 * inside: kernel minus inside lies between 0 and that.  A call cut
-	 * short without a signal (ptrace) is not in it.
+	 * AUDIT_AGAIN counts, under the call's number, the calls that ended
+	 * with a result that only the kernel sees (it may have made them again)
+	 * and those that their thread's death cut off: the inside has counted
+	 * neither, or not as often.
 	 */
 	uint64_t n[AUDIT_WHERES][AUDIT_SLOTS];
 	uint64_t total[AUDIT_WHERES];

@@ -309,7 +309,7 @@ static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 	if (!in_reach(in->boards, m))
 		boards_near(in, m, &own);	/* without room: marks only */
 	if (dynamic && is_program(in, m)) {
-		in->boot.near_program = own.len ? own : *near_libraries;
+		in->boot.near_program = own;
 		patch_mark(in->r.pid, in->r.memory, m, &in->sum);
 		return;
 	}
@@ -331,6 +331,15 @@ static void code_patch(struct injection *in)
 	}
 	in->boot.boards_used = in->libraries.used;
 	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall && !in->sum.guards;
+}
+
+/* In the trap tier nothing is changed; only the old page needs to be known of. */
+static void code_look(struct injection *in)
+{
+	for (size_t i = 0; i < in->maps.n; i++)
+		if (in->maps.map[i].exec && in->maps.map[i].inode)
+			in->sum.vsyscall |= patch_calls_vsyscall(in->r.pid, in->r.memory,
+								 &in->maps.map[i]);
 }
 
 /* --- the vsyscall page -------------------------------------------------------- */
@@ -395,6 +404,8 @@ static int prepare(struct injection *in)
 	vdso_replace(in);
 	if (in->want->area->tier == TIER_PATCH)
 		code_patch(in);
+	else
+		code_look(in);
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
 	auxv_publish(&in->r, auxv_at(in));

@@ -37,7 +37,11 @@
 enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER };
 
 static sigset_t mask_at_start;
-static struct sigaction pipe_at_start;
+/* Ours are other than the server's; it gets these back. */
+static const int changed[] = { SIGPIPE, SIGCHLD, SIGXFSZ };
+#define CHANGED (sizeof(changed) / sizeof(changed[0]))
+static struct sigaction action_at_start[CHANGED];
+static struct rlimit file_at_start;
 
 /* --- the area ----------------------------------------------------------------- */
 
@@ -162,7 +166,9 @@ static _Noreturn void become_server(struct monitor *m, const char *path, const i
 	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	pthread_sigmask(SIG_SETMASK, &mask_at_start, NULL);
-	sigaction(SIGPIPE, &pipe_at_start, NULL);
+	for (size_t i = 0; i < CHANGED; i++)
+		sigaction(changed[i], &action_at_start[i], NULL);
+	setrlimit(RLIMIT_FSIZE, &file_at_start);
 	execv(path, m->options->argv);
 	error = errno;
 	if (write(tell, &error, sizeof(error)) < 0)
@@ -227,7 +233,14 @@ static int signals_open(struct monitor *m)
 	for (size_t i = 0; i < PASSED_ON; i++)
 		sigaddset(&set, passed_on[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &mask_at_start);
-	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, &pipe_at_start);
+	for (size_t i = 0; i < CHANGED; i++) {
+		struct sigaction ours = { .sa_handler = changed[i] == SIGCHLD ? SIG_DFL : SIG_IGN };
+
+		sigaction(changed[i], &ours, &action_at_start[i]);
+	}
+	/* The area is a file of a kind: the server's limit is not for us. */
+	getrlimit(RLIMIT_FSIZE, &file_at_start);
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ file_at_start.rlim_max, file_at_start.rlim_max });
 	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return m->signal_fd < 0 ? -errno : 0;
 }
@@ -282,6 +295,18 @@ static pid_t left_over(const struct monitor *m)
 	return pid;
 }
 
+/* Whoever reads what the server wrote must not wait for us. */
+static void streams_close(const struct monitor *m)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		if (fd != 2 || !m->trace)
+			dup2(null, fd);
+	if (null >= 0)
+		close(null);
+}
+
 /*
  * A copy of the monitor stays with the processes that go on.  It takes the
  * robust futex over before the original ends, so nobody sees a gap.
@@ -302,6 +327,7 @@ static bool stay_behind(struct monitor *m)
 		return false;
 	}
 	setsid();
+	streams_close(m);
 	m->background = true;
 	alive_hold(m);
 	m->session.monitor = getpid();

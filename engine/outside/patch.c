@@ -206,6 +206,15 @@ static void guard_note(struct patch_sum *sum, uint64_t at)
 	}
 }
 
+/*
+ * A site is patched later only where the call that brought us can go on: behind
+ * a call that stays whole, or by the jump when it begins at the call.
+ */
+static bool patch_fits(const struct plan_site *s, uint64_t only)
+{
+	return site_is_patched(s) && (!only || s->kind == SITE_BEFORE || !s->before);
+}
+
 /* Fills the batch from a plan: all sites, or only the one at `only`. */
 static void batch_fill(struct batch *b, const struct plan *p, const struct map *m,
 		       const struct board_room *room, uint64_t only, struct patch_sum *sum)
@@ -221,7 +230,7 @@ static void batch_fill(struct batch *b, const struct plan *p, const struct map *
 			guard_note(sum, at);
 			continue;
 		}
-		if (room->len && site_is_patched(s) && batch_site(b, s, m, at, room))
+		if (room->len && patch_fits(s, only) && batch_site(b, s, m, at, room))
 			sum->patched++;
 		else
 			sum->trapped++;
@@ -265,6 +274,18 @@ int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *roo
 	batch_end(&b);
 	plan_free(p);
 	return result;
+}
+
+bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m)
+{
+	struct plan *p;
+	bool calls;
+
+	if (plan_of(pid, memory, m, &p))
+		return false;
+	calls = p->vsyscall;
+	plan_free(p);
+	return calls;
 }
 
 int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum)

@@ -30,6 +30,9 @@ struct patch_sum {
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
 	      struct patch_sum *sum);
 
+/* Whether the file that is mapped may call the vsyscall page. */
+bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m);
+
 /*
  * The same, but every call only gets its mark: what a program may copy, its own
  * code above all, must not hold jumps that lead from one place only.

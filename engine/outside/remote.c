@@ -43,12 +43,17 @@ int memory_write(int memory, uint64_t at, const void *from, size_t len)
 /* Lets the tracee run until it stops again; the stop's status. */
 static int run_until_stop(pid_t pid, int request, int *status)
 {
+	siginfo_t end;
+
 	if (ptrace(request, pid, 0, 0) < 0)
 		return -errno;
-	while (waitpid(pid, status, __WALL) < 0)
+	/* An end is only looked at: the monitor collects it. */
+	while (waitid(P_PID, (id_t)pid, &end, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return WIFSTOPPED(*status) ? 0 : -ESRCH;
+	if (end.si_code == CLD_EXITED || end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
+		return -ESRCH;
+	return waitpid(pid, status, __WALL) == pid && WIFSTOPPED(*status) ? 0 : -ESRCH;
 }
 
 static int signals_hold(struct remote *r)

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -86,12 +88,65 @@ static int path_seen(pid_t pid, pid_t tid, const struct request *r, char *out, s
 	return (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
+/*
+ * Whether the process is one of ours, by the area that it has mapped: the pid
+ * comes from memory that the program can write, or from another pid namespace.
+ */
+static bool of_session(struct monitor *m, pid_t pid, pid_t tid)
+{
+	struct maps maps;
+	struct stat st;
+	char task[64];
+	bool ours = false;
+
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", pid, tid);
+	if (access(task, F_OK) < 0 || fstat(m->area_fd, &st) < 0 || maps_read(pid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.n && !ours; i++)
+		ours = maps.map[i].shared && maps.map[i].inode == st.st_ino &&
+		       strstr(maps.map[i].path, "memfd:mve-area");
+	maps_free(&maps);
+	return ours;
+}
+
+/* In another root a path may be there though we do not find it. */
+static bool same_root(pid_t pid)
+{
+	char root[64];
+	struct stat ours, theirs;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	return !stat("/", &ours) && !stat(root, &theirs) && ours.st_ino == theirs.st_ino &&
+	       ours.st_dev == theirs.st_dev;
+}
+
+/*
+ * A seccomp filter of the program's own outlives execve, and would meet the
+ * calls by which a new program is readied: such a program runs unheld.
+ */
+static bool is_filtered(struct monitor *m, pid_t pid)
+{
+	char name[64], line[256];
+	bool filtered = false;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", pid);
+	f = m->area->filters ? fopen(name, "re") : NULL;
+	while (f && fgets(line, sizeof(line), f))
+		filtered |= !strncmp(line, "Seccomp:\t", 9) && line[9] != '0';
+	if (f)
+		fclose(f);
+	return filtered;
+}
+
 /* 0: go on, seized; 1: go on, unheld; negative: the execve fails so. */
 static int64_t exec_serve(struct monitor *m, const struct request *r)
 {
 	enum program_verdict v = PROGRAM_UNKNOWN;
 	char path[4096];
 
+	if (!of_session(m, r->pid, r->tid))
+		return 1;
 	if (!path_seen(r->pid, r->tid, r, path, sizeof(path)))
 		v = program_look(path, geteuid() == 0);
 	if (v == PROGRAM_32BIT) {
@@ -99,9 +154,9 @@ static int64_t exec_serve(struct monitor *m, const struct request *r)
 			  path + strcspn(path + 1, "/") + 1, program_reason(v));
 		return -ENOEXEC;
 	}
-	if (v == PROGRAM_UNKNOWN && access(path, F_OK) < 0 && errno == ENOENT)
+	if (v == PROGRAM_UNKNOWN && same_root(r->pid) && access(path, F_OK) < 0 && errno == ENOENT)
 		return 1;
-	if (v != PROGRAM_PRIVILEGED && serve_seize(m, r->tid, (uint32_t)r->args[2]) == 0)
+	if (v != PROGRAM_PRIVILEGED && !is_filtered(m, r->pid) && serve_seize(m, r->tid, (uint32_t)r->args[2]) == 0)
 		return 0;
 	m->unheld++;
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(v));
@@ -144,12 +199,12 @@ static void program_begin(struct monitor *m, pid_t pid, uint32_t hidden)
 /* A thread other than the first may have called execve: its row is its old id. */
 static uint32_t tracee_drop(struct monitor *m, pid_t pid)
 {
-	unsigned long before = (unsigned long)pid;
+	unsigned long before = 0;
 	struct tracee *row;
 	uint32_t hidden;
 
 	ptrace(PTRACE_GETEVENTMSG, pid, 0, &before);
-	row = tracee_find(m, (pid_t)before);
+	row = before ? tracee_find(m, (pid_t)before) : NULL;
 	if (!row)
 		row = tracee_find(m, pid);
 	if (!row)
@@ -216,7 +271,7 @@ static int64_t mapped_serve(struct monitor *m, struct slot *s, const struct requ
 	uint64_t start = r->args[0], end = start + r->args[1];
 	struct patch_sum sum = { 0 };
 	struct maps maps;
-	int memory = memory_open(r->pid);
+	int memory = of_session(m, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH;
 
 	if (memory < 0)
 		return memory;
@@ -238,7 +293,7 @@ static int64_t hot_serve(struct monitor *m, const struct request *r)
 {
 	struct board_room room = { r->args[1], r->args[2] >> 32, (uint32_t)r->args[2] };
 	struct patch_sum sum = { .patched = 1 };
-	int memory = memory_open(r->pid), result;
+	int memory = of_session(m, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH, result;
 
 	if (memory < 0)
 		return memory;

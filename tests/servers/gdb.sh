@@ -9,12 +9,13 @@ names()
 	sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\?\([A-Za-z_][A-Za-z0-9_@.]*\) (.*/\2/p' "$1"
 }
 
+# Where in its loop Redis stands is chance, and the gate may show a frame of its own.
 inspect()	# PID
 {
 	timeout 30 gdb -p "$1" -batch -nx -iex 'set debuginfod enabled off' \
 		-ex bt -ex 'info threads' >gdb.out 2>gdb.err
 	echo "gdb: $?"
-	names gdb.out | grep -vxE 'epoll_wait|aeProcessEvents|serverCron'
+	names gdb.out | grep -vxE 'epoll_wait|aeProcessEvents|serverCron|(gate|pass|slow|call)_.*'
 }
 
 trace()	# PID
