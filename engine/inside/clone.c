@@ -95,8 +95,8 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	t->in_vfork = !!(w->flags & CLONE_VFORK);
 	result = clone_kernel(&t->frame, c);
 	t->in_vfork = 0;
-	if (w->flags & CLONE_VFORK && !t->armed)
-		seal_arm(t);	/* the child may have broken the seal */
+	if (w->flags & CLONE_VFORK)
+		seal_look(t);
 	/* vfork's child has left our memory by now, however it did. */
 	if (result < 0 || w->flags & CLONE_VFORK)
 		block_free(c);
@@ -106,7 +106,7 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 static long clone_copying(struct thread *t, const struct clone_want *w)
 {
 	struct area *a = (struct area *)boot.area;
-	uint64_t rsp = t->frame.rsp;
+	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
 	long result;
 
 	block_lock();
@@ -118,6 +118,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	if (result < 0)
 		__atomic_fetch_sub(&a->births, 1, __ATOMIC_RELAXED);
 	t->frame.rsp = rsp;
+	t->clone_flags = flags;
 	sighand_unlock(t->sig);
 	block_unlock();
 	return result;
@@ -153,6 +154,7 @@ void child_begin(struct thread *t)
 		sighand_unlock(t->sig);
 		block_unlock();
 		map_lock = 0;
+		t->hidden_waits = 0;	/* pending signals are the parent's */
 		block_keep_only(t);
 	}
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)

@@ -196,6 +196,7 @@ exit_window_end:
 
 /* A signal waits: signal_exit lets it in with the frame as its context. */
 held_exit:
+	cld
 	mov	%gs:T_STACK_TOP, %rsp
 	mov	%gs:T_SELF, %rdi
 	call	signal_exit

@@ -26,6 +26,7 @@
 
 static uint64_t watched[WATCHED_MAX];
 static uint32_t watched_n;
+static uint32_t breaking;	/* a thread is arming the others */
 
 static void arm(struct thread *t)
 {
@@ -67,22 +68,46 @@ static void arm_other(struct thread *o)
 		OWN0(__NR_sched_yield);
 }
 
+/* Arms every other thread of this process. */
+static void arm_others(struct thread *t)
+{
+	for (uint32_t i = 0; i < AREA_THREADS; i++) {
+		struct thread *o = block_live(i);
+
+		/* vfork's parent runs nothing meanwhile, and looks when it does. */
+		if (o && o != t && o->pid == t->pid && !o->in_vfork &&
+		    __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
+			arm_other(o);
+	}
+}
+
 void seal_break(struct thread *t)
 {
 	bool first = __atomic_exchange_n(&boot.sealed, 0, __ATOMIC_SEQ_CST);
 
 	if (!t->armed)
 		arm(t);
-	if (!first)
-		return;
-	((struct area *)boot.area)->image[boot.image % AREA_IMAGES].sealed = 0;
-	for (uint32_t i = 0; i < AREA_THREADS; i++) {
-		struct thread *o = block_live(i);
-
-		/* vfork's parent runs nothing meanwhile, and looks when it does. */
-		if (o && o != t && !o->in_vfork && __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
-			arm_other(o);
+	if (first) {
+		((struct area *)boot.area)->image[boot.image % AREA_IMAGES].sealed = 0;
+		__atomic_store_n(&breaking, 1, __ATOMIC_SEQ_CST);
+		arm_others(t);
+		__atomic_store_n(&breaking, 0, __ATOMIC_RELEASE);
 	}
+	/* Another thread is at it: new code waits until it is done. */
+	while (__atomic_load_n(&breaking, __ATOMIC_ACQUIRE)) {
+		if (t->arm_wanted)
+			seal_arm_wanted(t);
+		OWN0(__NR_sched_yield);
+	}
+}
+
+/* vfork's parent goes on: its child may have broken the seal meanwhile. */
+void seal_look(struct thread *t)
+{
+	if (sealed() || t->armed)
+		return;
+	arm(t);
+	arm_others(t);
 }
 
 /* Watches a page of new code; the caller holds map_lock. */

@@ -91,7 +91,8 @@ long serve_masked(struct thread *t, uint64_t *mask_at)
 		return call_kernel(t);
 	t->has_temp_mask = 1;
 	result = call_with_set(t, mask_at, t->temp_mask);
-	if (!t->pending)
+	/* The handler of a signal that cut the call short runs under it. */
+	if (!t->pending || result != -EINTR)
 		t->has_temp_mask = 0;
 	return result;
 }

@@ -256,7 +256,13 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 static void hold(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
 	struct area *a = (struct area *)boot.area;
+	int sig = info_int(info, INFO_SIGNO);
 
+	if (t->pending) {	/* only a hidden signal can come now: it waits */
+		bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
+		t->hidden_waits |= SIG_BIT(sig) & HIDDEN_SIGNALS;
+		return;
+	}
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
 	t->held_mask = uc->mask;
 	t->pending = 1;

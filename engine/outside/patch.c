@@ -230,11 +230,13 @@ static void batch_fill(struct batch *b, const struct plan *p, const struct map *
 			guard_note(sum, at);
 			continue;
 		}
-		if (room->len && patch_fits(s, only) && batch_site(b, s, m, at, room))
-			sum->patched++;
-		else
-			sum->trapped++;
-		batch_mark(b, b->code + (at - m->start), s->kind);
+		bool jump = room->len && patch_fits(s, only) && batch_site(b, s, m, at, room);
+
+		sum->patched += jump;
+		sum->trapped += !jump;
+		/* Behind a jump that ends before it the call still stands. */
+		if (!jump || s->kind == SITE_BEFORE)
+			batch_mark(b, b->code + (at - m->start), s->kind);
 	}
 }
 

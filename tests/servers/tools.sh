@@ -64,7 +64,7 @@ work()
 		ln -s numbers "tree/d$i/e/link"
 	done
 	run sh -c 'tar cf - tree | gzip -9 | gzip -d | tar xf - -C . --transform s,tree,copy, && diff -r tree copy'
-	run sh -c 'find tree -type f | sort | xargs -P 2 -n 2 cat | sort -n --parallel=2 -S 200k | uniq -c | sort -k1,1nr -k2n | head -5'
+	run sh -c 'find tree -type f | sort | xargs -n 2 cat | sort -n --parallel=2 -S 200k | uniq -c | sort -k1,1nr -k2n | head -5'
 	run sh -c 'find copy -type l -printf "%P %l\n" -delete | sort; find copy | wc -l'
 	run tar czf all.tgz tree
 	run tar tzf all.tgz
