@@ -80,6 +80,11 @@ static void attach(void)
 	CHECK_EQ(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
 	CHECK_EQ(ptrace(PTRACE_INTERRUPT, pid, 0, 0), 0);
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	/* Under mve a call that is not patched yet shows as a signal first. */
+	while (WIFSTOPPED(status) && status >> 16 != PTRACE_EVENT_STOP) {
+		CHECK_EQ(ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status)), 0);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+	}
 	CHECK_EQ(status >> 16, PTRACE_EVENT_STOP);
 	CHECK_EQ(ptrace(PTRACE_GETREGS, pid, 0, &regs), 0);
 	CHECK_EQ(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
