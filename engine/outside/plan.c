@@ -75,6 +75,46 @@ static int explain(const struct elf_view *v, struct cands *cs)
 	return err;
 }
 
+static void reference_note(struct cands *cs, uint64_t target)
+{
+	unsigned i = cands_from(cs, target);
+
+	if (i < cs->n && cs->at[i].vaddr == target && cs->at[i].state == CAND_INSIDE)
+		cs->at[i].state = CAND_UNKNOWN;
+}
+
+/* lea disp32(%rip), call rel32 or jmp rel32, whose displacement is at p. */
+static bool forms_address(const uint8_t *p)
+{
+	return (p[-2] == 0x8d && (p[-1] & 0xc7) == 0x05) || (p[-1] & 0xfe) == 0xe8;
+}
+
+/*
+ * A call may be hidden inside another instruction by somebody who means to jump
+ * there; then its address is formed somewhere, relative to the code: nothing
+ * else points at such bytes.
+ */
+static void find_references(const struct elf_view *v, struct cands *cs)
+{
+	for (unsigned k = 0; k < v->nload && cs->n; k++) {
+		const struct elf_load *l = &v->load[k];
+		const uint8_t *p = v->bytes + l->off;
+		uint64_t low = cs->at[0].vaddr, high = cs->at[cs->n - 1].vaddr;
+		int32_t rel;
+
+		for (uint64_t i = 2; l->exec && i + sizeof(rel) <= l->len; i++) {
+			uint64_t target;
+
+			if (!forms_address(p + i))
+				continue;
+			memcpy(&rel, p + i, sizeof(rel));
+			target = l->vaddr + i + sizeof(rel) + (uint64_t)(int64_t)rel;
+			if (target - low <= high - low)
+				reference_note(cs, target);
+		}
+	}
+}
+
 /* Kept by address, so that its page can be watched. */
 static void unknown_note(struct plan *p, const struct cand *c)
 {
@@ -113,6 +153,8 @@ static int plan_view(const struct elf_view *v, struct plan **out)
 		err = explain(v, &cs);
 	if (!err)
 		err = scan_far(v, &cs);
+	if (!err)
+		find_references(v, &cs);
 	if (!err)
 		err = build(v, &cs, out);
 	free(cs.at);

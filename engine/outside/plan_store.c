@@ -23,7 +23,7 @@
 #include "engine/outside/plan_parts.h"
 
 #define STORE_MAGIC	"mveplan"
-#define STORE_VERSION	2
+#define STORE_VERSION	4
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
 struct store_head {
