@@ -1,0 +1,62 @@
+/*
+ * The event: what the leader tells of one call, so that a follower can be
+ * answered and compared.  A header of one 64-byte cell, then the payload, then
+ * the rest of the last cell.  The ring in shared memory, a log on disk and the
+ * bytes on a network are the same bytes.
+ *
+ * The payload is written and read by one walk over the call's row in the table
+ * (engine/core/walk.h): sections in the order of the arguments, each a u32 with
+ * its length and then its bytes.  What does not fit into the rest of a chunk
+ * goes on in EVENT_MORE events: the payload is one stream of bytes across them.
+ *
+ * Raise EVENT_VERSION when the header changes, when a kind changes its meaning
+ * or when a walk writes other sections for a call: a log of another version is
+ * refused, never guessed at.
+ */
+#ifndef MVE_ABI_EVENT_H
+#define MVE_ABI_EVENT_H
+
+#include <stdint.h>
+
+#define EVENT_VERSION	1
+
+#define CELL_SIZE	64
+#define EVENT_ARGS	5	/* values in the header; a sixth is a section */
+
+enum event_kind {
+	EVENT_NONE,
+	EVENT_CALL,	/* a call and its result */
+	EVENT_MORE,	/* the payload of the one before goes on */
+	EVENT_TURN,	/* the lane goes on in chunk arg[0] */
+	EVENT_SIGNAL,	/* the program's handler runs here; payload: siginfo */
+	EVENT_EXEC,	/* how an execve ended: enum exec_outcome or -errno */
+	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
+	EVENT_EPOLL,	/* a new leader's own data of a registration */
+	EVENT_KINDS
+};
+
+enum exec_outcome { EXEC_HELD, EXEC_UNHELD };
+
+enum event_flags {
+	EVENT_SIGNAL_NEXT = 1,	/* an EVENT_SIGNAL follows before the program goes on */
+	EVENT_CUT = 2,		/* memory could not be read: nothing to compare */
+};
+
+struct event {
+	uint32_t size;		/* bytes of payload in this event */
+	uint16_t call;		/* number in the table */
+	uint8_t kind;
+	uint8_t flags;
+	uint64_t seq;		/* order across the lanes of one process */
+	int64_t result;
+	uint64_t arg[EVENT_ARGS];	/* the values among the arguments, in order */
+};
+
+_Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
+
+static inline uint32_t event_cells(uint32_t payload)
+{
+	return 1 + (payload + CELL_SIZE - 1) / CELL_SIZE;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * The streams of a session: one memfd that every process of it maps.
+ *
+ * The first page is the monitor's (`struct conduct`): who leads, who follows,
+ * which streams have ended.  Behind it each version has a section: its lanes
+ * (written while it leads), its cursors (written while it follows) and the
+ * chunks that its lanes are made of.  A process maps its own section read-write
+ * and everything else read-only, through a descriptor that is open for reading
+ * only: a broken or hostile version can spoil nothing that others write.
+ *
+ * A lane is one thread's stream: a chain of chunks.  Only its thread writes it.
+ * `head` counts the cells published; a reader's position counts the cells it has
+ * taken; position / CHUNK_CELLS is the chunk's place in the chain.  The last cell
+ * of a full chunk is an EVENT_TURN that names the next.  A chunk whose cells all
+ * followers have taken is used again by its own lane first, so a session whose
+ * followers keep up lives in two chunks a lane.
+ *
+ * Lanes have the same numbers in all versions: the twin of a thread has its lane.
+ *
+ * Raise RING_VERSION when a layout here changes.
+ */
+#ifndef MVE_ABI_RING_H
+#define MVE_ABI_RING_H
+
+#include <stdint.h>
+
+#include "engine/abi/event.h"
+
+#define RING_MAGIC	0x6d766552u	/* "Revm" */
+#define RING_VERSION	1
+
+#define VERSIONS	8	/* of a session at one time */
+#define LANES		2048
+#define CHUNK_SIZE	32768
+#define CHUNK_CELLS	(CHUNK_SIZE / CELL_SIZE)
+#define CHUNKS_MAX	65536	/* 2 GiB */
+#define CHUNK_NONE	0xffffffffu
+#define RING_DEFAULT	(64u << 20)
+
+enum lane_state { LANE_FREE, LANE_OPEN, LANE_CLOSED };
+
+/* Written by the lane's thread of the version that leads. */
+struct lane {
+	uint64_t head;		/* cells published */
+	uint32_t state;		/* enum lane_state */
+	uint32_t life;		/* how often the lane has been opened */
+	uint32_t first;		/* chunk that holds cell 0 */
+	uint32_t now;		/* chunk that is written */
+	uint32_t oldest;	/* first chunk that is not yet used again */
+	uint32_t oldest_serial;	/* its place in the chain */
+	int32_t owner;		/* the thread; 0: not begun */
+	int32_t pid;
+	uint64_t pad[3];
+};
+
+/* Written by the thread that reads the lane; a page of none but its version. */
+struct cursor {
+	uint64_t at;		/* cells taken */
+	uint32_t chunk;		/* that holds cell `at` */
+	uint32_t life;		/* of the lane that is read */
+	uint32_t done;		/* life that has been read to its end */
+	int32_t owner;
+	int32_t pid;
+	uint32_t source;	/* the version whose stream is read */
+	uint64_t pad[4];
+};
+
+/* A version's part.  Chunks follow at SECTION_CHUNKS. */
+struct section {
+	uint32_t magic, version;
+	uint32_t lanes_high;	/* lanes ever opened are below this */
+	uint32_t chunk_hint;	/* where the search for a free chunk begins */
+	uint32_t dropped;	/* followers that its leader has given up, as bits */
+	uint32_t pad0;
+	uint64_t waits;		/* times that a lane waited for room */
+	uint64_t pad[508];
+	struct lane lane[LANES];
+	struct cursor cursor[LANES];
+	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free */
+	uint32_t chunk_next[CHUNKS_MAX];	/* in the lane's chain */
+};
+
+enum when_full { WHEN_FULL_DROP, WHEN_FULL_BLOCK };
+
+/* Written by the monitor only. */
+struct conduct {
+	uint32_t magic, version;
+	uint32_t chunks;	/* of each section */
+	uint32_t when_full;
+	uint32_t full_ms;	/* how long a full ring is waited for before a drop */
+	uint32_t leader;
+	uint32_t following;	/* versions that the leader must not overtake, as bits */
+	uint32_t ended;		/* versions whose stream gets no more events, as bits */
+	uint32_t park;		/* versions whose threads must stop, as bits */
+	uint32_t crashed;	/* ended, and its last events may be last words */
+	uint32_t change;	/* futex: counts every change of this page */
+	uint32_t pad0;
+	uint32_t next[VERSIONS];	/* whose stream goes on where this one ended */
+	uint64_t pad[492];
+};
+
+_Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");
+_Static_assert(sizeof(struct conduct) <= 4096, "the monitor's page");
+_Static_assert(sizeof(struct section) % 4096 == 0, "sections begin on pages");
+
+#define CONDUCT_SIZE	4096u
+
+static inline uint64_t section_size(uint32_t chunks)
+{
+	return sizeof(struct section) + (uint64_t)chunks * CHUNK_SIZE;
+}
+
+static inline uint64_t section_offset(uint32_t chunks, uint32_t version)
+{
+	return CONDUCT_SIZE + version * section_size(chunks);
+}
+
+static inline uint64_t streams_size(uint32_t chunks)
+{
+	return section_offset(chunks, VERSIONS);
+}
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * Writing and reading lanes: engine/abi/ring.h has the layout and the rules.
+ * A writer and a reader are a thread's own, in private memory; what they share
+ * stands in the sections.
+ */
+#ifndef MVE_CORE_RING_H
+#define MVE_CORE_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/abi/ring.h"
+
+/* The streams as one process has mapped them. */
+struct streams {
+	const struct conduct *conduct;
+	uint32_t self;		/* our version */
+};
+
+struct writer {
+	struct streams *streams;
+	struct section *section;
+	struct lane *lane;
+	uint32_t index;
+	uint32_t cell;		/* in the chunk: where the open event begins */
+	struct event *open;
+	uint8_t *at;		/* where its payload goes on */
+};
+
+struct reader {
+	struct streams *streams;
+	struct cursor *cursor;
+	const struct section *from;
+	uint32_t index;
+	uint32_t chunk;
+	uint64_t pos;		/* of the event that is looked at */
+	uint64_t head;		/* as last seen */
+	const uint8_t *piece;	/* payload not yet read */
+	uint32_t left;
+	bool broken;		/* the stream makes no sense */
+};
+
+struct section *streams_section(const struct streams *s, uint32_t version);
+
+/* Opens a lane nobody uses; its number, or -1 when there is none. */
+int lane_open(struct streams *s);
+/* No event will come after those that are there. */
+void lane_close(struct streams *s, uint32_t index);
+
+/* Binds a writer to an open lane, wherever an earlier one has left it. */
+void writer_attach(struct writer *w, struct streams *s, uint32_t index);
+/* Room for an event's header; NULL when the ring is full. */
+struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call);
+/* Bytes of payload that the open event can still take. */
+size_t writer_room(const struct writer *w);
+/* Publishes the open event. */
+void writer_commit(struct writer *w);
+/* Followers that hold the lane's oldest chunk, as bits. */
+uint32_t writer_held_by(const struct writer *w);
+
+/* Readies our cursor for a lane's new life, read from the start. */
+void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t source);
+/* The lane is read to its end: it may be used again. */
+void cursor_done(struct streams *s, uint32_t index);
+/* Binds a reader to a lane, wherever the cursor says that an earlier one was. */
+void reader_attach(struct reader *r, struct streams *s, uint32_t index);
+/* The next event, or NULL when there is none (yet). */
+const struct event *reader_peek(struct reader *r);
+/*
+ * The next piece of the looked-at event's payload, at most `want` bytes; 0: none
+ * left in what is published (EVENT_MORE may still come), or the stream is broken.
+ */
+size_t reader_piece(struct reader *r, size_t want, const uint8_t **piece);
+/* Goes behind the looked-at event; its flags, as they were at its end. */
+uint8_t reader_take(struct reader *r);
+/* All that the lane will ever hold has been taken. */
+bool reader_at_end(const struct reader *r);
+/* From the start of the same lane in the stream that goes on after this one. */
+void reader_switch(struct reader *r, uint32_t version);
+
+#endif
