@@ -15,8 +15,10 @@
 
 #include <stdint.h>
 
+#include "engine/abi/event.h"
+
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	1
+#define AREA_VERSION	2
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -31,7 +33,7 @@ enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
  * all of them the inside answered itself, without a call from the gate.
  */
 enum { COUNT_ANSWERED = TIER_COUNT, COUNT_ROWS };
-enum role { ROLE_SOLO, ROLE_TRACE };
+enum role { ROLE_SOLO, ROLE_TRACE, ROLE_LEADER, ROLE_FOLLOWER };
 
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
 enum request_kind {
@@ -45,12 +47,47 @@ enum request_kind {
 	REQ_TRACE_EXIT,		/* and its result; -> 0 */
 	REQ_TRACE_SIGNAL,	/* the head of its siginfo in call[]; -> 0 */
 	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
+	REQ_VERDICT,		/* enum verdict, what, where: slot.last tells the rest; the
+				   follower is ended, or -> enum verdict_answer */
+	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now */
+	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
+	REQ_TAKE,		/* socket: -> descriptors that come through it, or -errno */
+	REQ_NOTE,		/* enum note, value: a word for the log; -> 0 */
 };
 
 /* A mapping in which calls may stand that nobody found. */
 #define MAPPED_UNCLEAN	(1ull << 40)
 
 enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
+
+enum verdict {
+	VERDICT_MATCH, VERDICT_RULE, VERDICT_TOLERATED, VERDICT_DIVERGED, VERDICT_CRASHED,
+	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN
+};
+
+/* What differs; `what` of REQ_VERDICT.  `where` is the argument and offset. */
+enum difference {
+	DIFFERS_CALL,		/* the leader made another call */
+	DIFFERS_VALUE,		/* an argument's value */
+	DIFFERS_LENGTH,		/* how much an argument's memory holds */
+	DIFFERS_BYTES,		/* its content */
+	DIFFERS_END,		/* the leader's thread has ended here */
+	DIFFERS_EXTRA,		/* the follower's has, and the leader went on */
+};
+
+enum verdict_answer { ANSWER_STOP, ANSWER_IGNORE, ANSWER_RETRY };
+
+/* One call of a follower and the event that it met, for reports. */
+struct window_row {
+	struct event event;	/* kind EVENT_NONE: it met none */
+	uint8_t payload[56];	/* the beginning of it */
+	uint64_t args[6];
+	int64_t result;
+	uint32_t call;
+	uint32_t version;	/* whose event it is */
+};
+
+#define WINDOW	16	/* calls kept of each thread */
 
 enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
 
@@ -73,7 +110,15 @@ struct slot {
 	uint32_t guards;	/* answer to REQ_MAPPED: pages to be watched */
 	uint32_t pad1;
 	uint64_t guard[SLOT_GUARDS];
-	uint64_t pad[460];
+	int32_t vpid, vtid;	/* the ids that the program believes to have */
+	uint32_t lane;		/* + 1; 0: none */
+	uint32_t parked;	/* it stands still because conduct.park says so */
+	uint64_t calls;		/* rows of the window ever written */
+	uint64_t place;		/* return address of the call that is served */
+	uint64_t stack;		/* and the program's stack pointer there */
+	uint64_t pad2[3];
+	struct window_row window[WINDOW];
+	uint64_t pad[84];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -36,6 +36,8 @@ enum hidden_bits {
 	SIGSEGV_BLOCKED = 16, SIGSEGV_IGNORED = 32,
 };
 
+#define BOOT_LOCALS	8
+
 struct boot {
 	uint32_t magic;
 	uint32_t image;			/* row in the area's table of images */
@@ -53,6 +55,14 @@ struct boot {
 		uint64_t at, len, used;
 	} near_program;
 	uint64_t vdso[VDSO_FUNCTIONS];
+	uint64_t streams;		/* where they are mapped; 0: no followers */
+	uint32_t version;		/* our row of them */
+	uint32_t lane;			/* of the first thread */
+	int32_t vpid;			/* of a follower: the leader's pid; else 0 */
+	uint32_t locals;		/* rows used of `local` */
+	struct code_range_at {		/* code whose calls are never compared: ld.so, */
+		uint64_t from, to;	/* a sanitizer's runtime */
+	} local[BOOT_LOCALS];
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");
