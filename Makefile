@@ -17,7 +17,8 @@ INSIDE	:= $(wildcard engine/inside/*.c engine/inside/*.S)
 BPF	:= $(wildcard bpf/*.bpf.c)
 
 obj	= $(patsubst %,$(B)/%.o,$(basename $(1)))
-lib_objs := $(call obj,$(OUTSIDE)) $(B)/inside.blob.o
+# An archive: what of core/ only the inside can host stays out of programs.
+lib_objs := $(B)/libmve.a
 mve_objs := $(call obj,$(MVE))
 skels	:= $(patsubst bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(BPF))
 
@@ -39,6 +40,9 @@ $(B)/engine/mve/%.o: engine/mve/%.c
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
 
+$(B)/libmve.a: $(call obj,$(OUTSIDE)) $(B)/inside.blob.o
+	$(call say,ar $@) rm -f $@ && ar rcs $@ $^
+
 $(B)/mve: $(mve_objs) $(lib_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
@@ -48,7 +52,12 @@ INSIDE_CFLAGS := -std=gnu17 -O2 -g $(WARN) -ffreestanding -nostdlib -fPIC \
 	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
 	-fcf-protection=none -fno-delete-null-pointer-checks -fno-tree-loop-distribute-patterns \
 	-fasynchronous-unwind-tables -mno-red-zone
-inside_objs := $(call obj,$(INSIDE))
+CORE_INSIDE := table ring walk record match
+inside_objs := $(call obj,$(INSIDE)) $(patsubst %,$(B)/engine/inside/core/%.o,$(CORE_INSIDE))
+
+$(B)/engine/inside/core/%.o: engine/core/%.c
+	@mkdir -p $(@D)
+	$(call say,cc $< for the inside) $(CC) -I. $(INSIDE_CFLAGS) -MMD -c $< -o $@
 
 $(B)/engine/inside/%.o: engine/inside/%.c
 	@mkdir -p $(@D)

@@ -38,7 +38,7 @@ enum role { ROLE_SOLO, ROLE_TRACE, ROLE_LEADER, ROLE_FOLLOWER };
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
 enum request_kind {
 	REQ_NONE,
-	REQ_EXEC,		/* path, dirfd, hidden_bits -> 0 go, 1 unheld, -errno */
+	REQ_EXEC,		/* path, dirfd, hidden_bits -> enum exec_go, or -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
 	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
 				   MAPPED_UNCLEAN with it */
@@ -57,12 +57,16 @@ enum request_kind {
 
 /* A mapping in which calls may stand that nobody found. */
 #define MAPPED_UNCLEAN	(1ull << 40)
+/* A sanitizer's runtime: its calls are never compared. */
+#define MAPPED_LOCAL	(1ull << 41)
+
+enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS };
 
 enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
 
 enum verdict {
 	VERDICT_MATCH, VERDICT_RULE, VERDICT_TOLERATED, VERDICT_DIVERGED, VERDICT_CRASHED,
-	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN
+	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN, VERDICTS
 };
 
 /* What differs; `what` of REQ_VERDICT.  `where` is the argument and offset. */
@@ -138,6 +142,13 @@ struct site_row {
 	uint32_t count;
 };
 
+#define PATH_MAPS	4
+
+/* The leader's paths that begin with `from` begin with `to` in this version. */
+struct path_map {
+	char from[256], to[256];
+};
+
 struct area {
 	uint32_t magic, version;
 	int32_t monitor_pid;
@@ -155,7 +166,10 @@ struct area {
 		uint32_t word;
 		uint64_t mutex[5];
 	} alive;
-	uint64_t pad[492];
+	uint32_t strict;	/* of a follower: no query is skipped or answered otherwise */
+	uint32_t maps;		/* rows used of `map` */
+	struct path_map map[PATH_MAPS];
+	uint64_t pad[235];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];

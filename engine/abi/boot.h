@@ -6,7 +6,8 @@
 #ifndef MVE_ABI_BOOT_H
 #define MVE_ABI_BOOT_H
 
-#define BOOT_VDSO	120	/* offset of `vdso`, for assembly */
+#define BOOT_VDSO	120	/* offsets, for assembly */
+#define BOOT_STREAMS	160
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -28,12 +29,12 @@ enum vdso_function {
 #define MARK_COMPAT	0xb90f	/* ud1: for int 0x80 and sysenter */
 
 /*
- * What the program believes of SIGSYS, SIGILL and SIGSEGV, which are never
+ * What the program believes of SIGSYS, SIGILL, SIGSEGV and SIGBUS, which are never
  * blocked nor ignored while mve stands on them: two bits each, kept over execve.
  */
 enum hidden_bits {
 	SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2, SIGILL_BLOCKED = 4, SIGILL_IGNORED = 8,
-	SIGSEGV_BLOCKED = 16, SIGSEGV_IGNORED = 32,
+	SIGSEGV_BLOCKED = 16, SIGSEGV_IGNORED = 32, SIGBUS_BLOCKED = 64, SIGBUS_IGNORED = 128,
 };
 
 #define BOOT_LOCALS	8
@@ -66,6 +67,7 @@ struct boot {
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");
+_Static_assert(offsetof(struct boot, streams) == BOOT_STREAMS, "BOOT_STREAMS");
 
 #endif
 #endif

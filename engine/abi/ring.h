@@ -46,11 +46,12 @@ struct lane {
 	uint32_t life;		/* how often the lane has been opened */
 	uint32_t first;		/* chunk that holds cell 0 */
 	uint32_t now;		/* chunk that is written */
-	uint32_t oldest;	/* first chunk that is not yet used again */
-	uint32_t oldest_serial;	/* its place in the chain */
+	uint64_t oldest;	/* serial << 32 | first chunk not yet used again */
 	int32_t owner;		/* the thread; 0: not begun */
 	int32_t pid;
-	uint64_t pad[3];
+	uint32_t base;		/* serial of chunk `first` */
+	uint32_t pad0;
+	uint64_t pad[2];
 };
 
 /* Written by the thread that reads the lane; a page of none but its version. */

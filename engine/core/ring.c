@@ -31,48 +31,117 @@ static uint32_t followers(const struct streams *s, const struct section *own)
 	return bits & ~__atomic_load_n(&own->dropped, __ATOMIC_RELAXED) & ~(1u << s->self);
 }
 
-/* The chunk of the lane's chain that a follower reads; 0 before it has begun. */
-static uint64_t reader_serial(const struct streams *s, uint32_t version,
-			      const struct lane *l, uint32_t index)
+/* Whether a follower still reads the lane's chunk `serial` or one before it. */
+static bool holds(const struct streams *s, uint32_t version, const struct lane *l,
+		  uint32_t index, uint32_t serial)
 {
 	const struct cursor *c = &streams_section(s, version)->cursor[index];
+	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_RELAXED);
+	uint32_t place = serial - __atomic_load_n(&l->base, __ATOMIC_RELAXED);
 
-	if (__atomic_load_n(&c->done, __ATOMIC_ACQUIRE) == l->life)
-		return ~0ull;
-	/* Acquire: what the reader took before it moved on has been read. */
-	if (__atomic_load_n(&c->life, __ATOMIC_ACQUIRE) != l->life || c->source != s->self)
-		return 0;
-	return __atomic_load_n(&c->at, __ATOMIC_ACQUIRE) / CHUNK_CELLS;
+	/* Acquire, both: cursor_begin has made `at` and `done` this stream's, this life's. */
+	if (__atomic_load_n(&c->source, __ATOMIC_ACQUIRE) != s->self ||
+	    __atomic_load_n(&c->life, __ATOMIC_ACQUIRE) != life)
+		return true;
+	/* Acquire: pairs with cursor_done; the reader looks at nothing any more. */
+	if (__atomic_load_n(&c->done, __ATOMIC_ACQUIRE) == life)
+		return false;
+	/* Acquire: pairs with cursor_move; what is before has been read.  Serials wrap. */
+	return (int32_t)(place -
+			 (uint32_t)(__atomic_load_n(&c->at, __ATOMIC_ACQUIRE) / CHUNK_CELLS)) >= 0;
 }
 
-/* Followers that still need the chain's chunk number `serial`, as bits. */
+/* Followers that still need the lane's chunk `serial`, as bits. */
 static uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
 			uint32_t serial)
 {
 	uint32_t bits = followers(s, own), held = 0;
 
-	for (uint32_t v = 0; bits >> v; v++)
-		if (bits >> v & 1 && reader_serial(s, v, &own->lane[index], index) <= serial)
+	for (uint32_t v = 0; v < VERSIONS; v++)
+		if (bits >> v & 1 && holds(s, v, &own->lane[index], index, serial))
 			held |= 1u << v;
 	return held;
 }
 
-uint32_t writer_held_by(const struct writer *w)
+/*
+ * A lane's oldest chunk and its serial, in one word: the lane's own thread and any
+ * other that needs a chunk may take it, and only one gets it.
+ */
+static uint64_t oldest_word(uint32_t serial, uint32_t chunk)
 {
-	return held_by(w->streams, w->section, w->index, w->lane->oldest_serial);
+	return (uint64_t)serial << 32 | chunk;
 }
 
-static uint32_t chunk_claim(struct streams *s, struct section *own, uint32_t index)
+/* False when the lane has no chunk but the one that it writes. */
+static bool oldest_look(const struct lane *l, uint64_t *old)
 {
-	uint32_t n = s->conduct->chunks, from = own->chunk_hint;
+	/* Acquire: pairs with oldest_pop and lane_begin; `now` and `base` are as new. */
+	*old = __atomic_load_n(&l->oldest, __ATOMIC_ACQUIRE);
+	/* Acquire: pairs with turn(); what is not `now` is full, and has a next. */
+	return (uint32_t)*old != __atomic_load_n(&l->now, __ATOMIC_ACQUIRE);
+}
+
+/* Takes the chunk that was seen out of the lane, unless another thread has. */
+static bool oldest_pop(struct section *own, struct lane *l, uint64_t old)
+{
+	uint32_t next = __atomic_load_n(&own->chunk_next[(uint32_t)old], __ATOMIC_RELAXED);
+
+	/* Release: pairs with oldest_look. */
+	return __atomic_compare_exchange_n(&l->oldest, &old,
+					   oldest_word((uint32_t)(old >> 32) + 1, next), false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* The lane's oldest chunk, if it is full and nobody needs it. */
+static uint32_t oldest_take(const struct streams *s, struct section *own, uint32_t index)
+{
+	struct lane *l = &own->lane[index];
+	uint64_t old;
+
+	while (oldest_look(l, &old) && !held_by(s, own, index, (uint32_t)(old >> 32)))
+		if (oldest_pop(own, l, old))
+			return (uint32_t)old;
+	return CHUNK_NONE;
+}
+
+static uint32_t oldest_held_by(const struct streams *s, const struct section *own,
+			       uint32_t index)
+{
+	uint64_t old;
+
+	return oldest_look(&own->lane[index], &old) ?
+	       held_by(s, own, index, (uint32_t)(old >> 32)) : 0;
+}
+
+uint32_t writer_held_by(const struct writer *w)
+{
+	uint32_t high = __atomic_load_n(&w->section->lanes_high, __ATOMIC_RELAXED);
+	uint32_t held = oldest_held_by(w->streams, w->section, w->index);
+
+	for (uint32_t i = 0; !held && i < high; i++)
+		held = oldest_held_by(w->streams, w->section, i);
+	return held;
+}
+
+static void chunk_free(struct section *own, uint32_t chunk)
+{
+	/* Release: pairs with chunk_claim; nobody looks at it any more. */
+	__atomic_store_n(&own->chunk_owner[chunk], 0, __ATOMIC_RELEASE);
+}
+
+static uint32_t chunk_claim(const struct streams *s, struct section *own, uint32_t index)
+{
+	uint32_t n = s->conduct->chunks;
+	uint32_t from = __atomic_load_n(&own->chunk_hint, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t c = (from + i) % n, none = 0;
 
-		if (own->chunk_owner[c])
+		if (__atomic_load_n(&own->chunk_owner[c], __ATOMIC_RELAXED))
 			continue;
+		/* Acquire: pairs with chunk_free. */
 		if (__atomic_compare_exchange_n(&own->chunk_owner[c], &none, index + 1, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 			__atomic_store_n(&own->chunk_hint, c + 1, __ATOMIC_RELAXED);
 			return c;
 		}
@@ -80,81 +149,118 @@ static uint32_t chunk_claim(struct streams *s, struct section *own, uint32_t ind
 	return CHUNK_NONE;
 }
 
-/* A chunk for the lane: its own oldest if nobody needs it, else a free one. */
-static uint32_t chunk_take(struct writer *w)
+/* A free chunk, or one that any lane no longer needs: an idle one keeps none. */
+static uint32_t chunk_find(const struct streams *s, struct section *own, uint32_t index)
 {
-	struct lane *l = w->lane;
-	uint32_t c = l->oldest;
+	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED);
+	uint32_t c = chunk_claim(s, own, index);
 
-	if (c != l->now && !writer_held_by(w)) {
-		l->oldest = w->section->chunk_next[c];
-		l->oldest_serial++;
-		return c;
+	for (uint32_t i = 0; c == CHUNK_NONE && i < high; i++) {
+		c = oldest_take(s, own, i);
+		if (c != CHUNK_NONE)
+			__atomic_store_n(&own->chunk_owner[c], index + 1, __ATOMIC_RELAXED);
 	}
-	return chunk_claim(w->streams, w->section, w->index);
+	return c;
 }
 
-static void chain_free(struct section *own, struct lane *l)
+/* A chunk for the lane: its own oldest if nobody needs it, else any. */
+static uint32_t chunk_take(struct writer *w)
 {
-	uint32_t c = l->oldest;
+	uint32_t more, c = oldest_take(w->streams, w->section, w->index);
 
-	while (c != CHUNK_NONE && c != l->now) {
-		uint32_t next = own->chunk_next[c];
-
-		__atomic_store_n(&own->chunk_owner[c], 0, __ATOMIC_RELEASE);
-		c = next;
-	}
-	if (c != CHUNK_NONE)
-		__atomic_store_n(&own->chunk_owner[c], 0, __ATOMIC_RELEASE);
+	if (c == CHUNK_NONE)
+		return chunk_find(w->streams, w->section, w->index);
+	/* What a slow follower has made it hoard. */
+	while ((more = oldest_take(w->streams, w->section, w->index)) != CHUNK_NONE)
+		chunk_free(w->section, more);
+	return c;
 }
 
 /* --- lanes --------------------------------------------------------------------- */
 
-/* A closed lane that all followers have read to its end, or a free one. */
-static bool lane_claim(struct streams *s, struct section *own, uint32_t index)
+/* The lane is closed, and a follower has not read it to its end. */
+static bool lane_unread(const struct streams *s, const struct section *own, uint32_t index)
 {
-	struct lane *l = &own->lane[index];
-	uint32_t state = __atomic_load_n(&l->state, __ATOMIC_ACQUIRE);
+	const struct lane *l = &own->lane[index];
 
-	if (state == LANE_OPEN || (state == LANE_CLOSED && held_by(s, own, index, ~0u)))
-		return false;
-	return __atomic_compare_exchange_n(&l->state, &state, LANE_OPEN, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
+	return held_by(s, own, index, __atomic_load_n(&l->base, __ATOMIC_RELAXED) +
+		       (uint32_t)(__atomic_load_n(&l->head, __ATOMIC_RELAXED) / CHUNK_CELLS));
 }
 
-static void lane_begin(struct section *own, struct lane *l, uint32_t chunk, bool used)
+/* Makes a free lane ours, or a closed one that all followers have read to its end. */
+static bool lane_claim(const struct streams *s, struct section *own, uint32_t index,
+		       uint32_t *was)
 {
-	if (used)
-		chain_free(own, l);
-	l->first = l->now = l->oldest = chunk;
-	l->oldest_serial = 0;
+	uint32_t *state = &own->lane[index].state;
+
+	/* Acquire: pairs with lane_close. */
+	*was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+	if (*was == LANE_OPEN || (*was == LANE_CLOSED && lane_unread(s, own, index)))
+		return false;
+	/* Acquire: pairs with lane_close. */
+	if (!__atomic_compare_exchange_n(state, was, LANE_OPEN, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	/* Another thread may have had it for a whole life since it was looked at. */
+	if (*was == LANE_FREE || !lane_unread(s, own, index))
+		return true;
+	/* Release: as lane_close, for the thread that closed it. */
+	__atomic_store_n(state, LANE_CLOSED, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* All chunks of the life before, but the one that it was writing. */
+static uint32_t lane_empty(struct section *own, struct lane *l)
+{
+	uint64_t old;
+
+	while (oldest_look(l, &old))
+		if (oldest_pop(own, l, old))
+			chunk_free(own, (uint32_t)old);
+	return (uint32_t)old;
+}
+
+static void lane_begin(struct lane *l, uint32_t chunk)
+{
+	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
+
+	__atomic_store_n(&l->first, chunk, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->now, chunk, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->base, base, __ATOMIC_RELAXED);
+	/* Release: pairs with oldest_look.  Serials go on, so that none comes twice. */
+	__atomic_store_n(&l->oldest, oldest_word(base, chunk), __ATOMIC_RELEASE);
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
 	/* Release: whoever sees the new life sees an empty lane. */
 	__atomic_store_n(&l->life, l->life + 1, __ATOMIC_RELEASE);
 }
 
+static void lanes_raise(struct section *own, uint32_t to)
+{
+	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED);
+
+	while (high < to && !__atomic_compare_exchange_n(&own->lanes_high, &high, to, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 int lane_open(struct streams *s)
 {
 	struct section *own = streams_section(s, s->self);
-	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED);
 
-	for (uint32_t i = 0; i < LANES; i++) {
-		bool used = own->lane[i].state == LANE_CLOSED;
-		uint32_t chunk;
+	/* Lanes stay fewer than chunks: one more than they write in can go round. */
+	for (uint32_t i = 0; i < LANES && i + 1 < s->conduct->chunks; i++) {
+		struct lane *l = &own->lane[i];
+		uint32_t was, chunk;
 
-		if (!lane_claim(s, own, i))
+		if (!lane_claim(s, own, i, &was))
 			continue;
-		chunk = chunk_claim(s, own, i);
+		chunk = was == LANE_FREE ? chunk_find(s, own, i) : lane_empty(own, l);
 		if (chunk == CHUNK_NONE) {
-			__atomic_store_n(&own->lane[i].state, used ? LANE_CLOSED : LANE_FREE,
-					 __ATOMIC_RELEASE);
+			__atomic_store_n(&l->state, LANE_FREE, __ATOMIC_RELEASE);
 			return -1;
 		}
-		lane_begin(own, &own->lane[i], chunk, used);
-		while (high <= i && !__atomic_compare_exchange_n(&own->lanes_high, &high, i + 1,
-								 false, __ATOMIC_RELAXED,
-								 __ATOMIC_RELAXED))
-			;
+		lane_begin(l, chunk);
+		lanes_raise(own, i + 1);
 		return (int)i;
 	}
 	return -1;
@@ -194,8 +300,9 @@ static bool turn(struct writer *w)
 	if (chunk == CHUNK_NONE)
 		return false;
 	*e = (struct event){ .kind = EVENT_TURN, .arg = { chunk } };
-	w->section->chunk_next[l->now] = chunk;
-	l->now = chunk;
+	__atomic_store_n(&w->section->chunk_next[l->now], chunk, __ATOMIC_RELAXED);
+	/* Release: pairs with oldest_look; the chunk before is full, and has its next. */
+	__atomic_store_n(&l->now, chunk, __ATOMIC_RELEASE);
 	/* Release: the turn is read after the head. */
 	__atomic_store_n(&l->head, l->head + CHUNK_CELLS - w->cell, __ATOMIC_RELEASE);
 	w->cell = 0;
@@ -236,11 +343,14 @@ void writer_commit(struct writer *w)
 void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t source)
 {
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
+	const struct lane *l = &streams_section(s, source)->lane[index];
 
-	c->chunk = streams_section(s, source)->lane[index].first;
-	c->source = source;
-	c->at = 0;
-	/* Release: a writer that sees the life sees the place. */
+	c->chunk = __atomic_load_n(&l->first, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
+	/* Another stream's lives have the same numbers. */
+	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
+	/* Release, both: pair with holds(), which sees the place with either. */
+	__atomic_store_n(&c->source, source, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->life, life, __ATOMIC_RELEASE);
 }
 
@@ -267,23 +377,40 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 
 void reader_switch(struct reader *r, uint32_t version)
 {
-	struct cursor *c = r->cursor;
+	const struct lane *l = &streams_section(r->streams, version)->lane[r->index];
+	/* Acquire: pairs with lane_begin; `first` is this life's. */
+	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
 
-	c->source = version;
-	r->from = streams_section(r->streams, version);
-	r->pos = r->head = 0;
-	r->chunk = r->from->lane[r->index].first;
-	c->chunk = r->chunk;
-	__atomic_store_n(&c->at, 0, __ATOMIC_RELEASE);
+	cursor_begin(r->streams, r->index, life, version);
+	reader_attach(r, r->streams, r->index);
+}
+
+static void cursor_move(struct reader *r)
+{
+	r->cursor->chunk = r->chunk;
+	/* Release: the writer may use the cells again after it sees this. */
+	__atomic_store_n(&r->cursor->at, r->pos, __ATOMIC_RELEASE);
+}
+
+static const struct event *stream_broken(struct reader *r)
+{
+	r->broken = true;
+	return NULL;
 }
 
 static bool published(struct reader *r, uint64_t pos)
 {
+	if (r->broken)
+		return false;
 	if (pos < r->head)
 		return true;
 	/* Acquire: pairs with the writer's release of the head. */
 	r->head = __atomic_load_n(&r->from->lane[r->index].head, __ATOMIC_ACQUIRE);
-	return pos < r->head;
+	/* What we have not taken fits into the chunks that there are. */
+	if (r->head < pos ||
+	    r->head / CHUNK_CELLS - r->cursor->at / CHUNK_CELLS >= r->streams->conduct->chunks)
+		stream_broken(r);
+	return !r->broken && pos < r->head;
 }
 
 static const struct event *event_at(const struct reader *r, uint32_t chunk, uint64_t pos)
@@ -292,33 +419,54 @@ static const struct event *event_at(const struct reader *r, uint32_t chunk, uint
 				      pos % CHUNK_CELLS * CELL_SIZE);
 }
 
+static uint8_t kind_of(const struct event *e)
+{
+	return __atomic_load_n(&e->kind, __ATOMIC_RELAXED);
+}
+
+/* A turn is in the last cell, and only there. */
+static bool kind_possible(uint8_t kind, uint64_t pos)
+{
+	return kind > EVENT_NONE && kind < EVENT_KINDS &&
+	       (kind == EVENT_TURN) == (pos % CHUNK_CELLS == CHUNK_CELLS - 1);
+}
+
 /* Follows turns; the event at (*chunk, *pos), or NULL. */
 static const struct event *event_find(struct reader *r, uint32_t *chunk, uint64_t *pos)
 {
+	uint32_t chunks = r->streams->conduct->chunks;
+
 	while (published(r, *pos)) {
 		const struct event *e;
+		uint64_t next;
+		uint8_t kind;
 
-		if (*chunk >= r->streams->conduct->chunks) {
-			r->broken = true;
-			return NULL;
-		}
+		if (*chunk >= chunks)
+			return stream_broken(r);
 		e = event_at(r, *chunk, *pos);
-		if (e->kind != EVENT_TURN)
+		kind = kind_of(e);
+		if (!kind_possible(kind, *pos))
+			return stream_broken(r);
+		if (kind != EVENT_TURN)
 			return e;
-		*chunk = (uint32_t)e->arg[0];
-		*pos += CHUNK_CELLS - *pos % CHUNK_CELLS;
+		next = __atomic_load_n(&e->arg[0], __ATOMIC_RELAXED);
+		if (next >= chunks)
+			return stream_broken(r);
+		*chunk = (uint32_t)next;
+		*pos += 1;
 	}
 	return NULL;
 }
 
-/* The event's payload as far as it can be true. */
+/* The event's payload as far as it can be true: before the turn and the head. */
 static uint32_t size_checked(struct reader *r, const struct event *e, uint64_t pos)
 {
-	uint32_t size = e->size, room = (uint32_t)(CHUNK_CELLS - pos % CHUNK_CELLS) * CELL_SIZE;
+	uint32_t size = __atomic_load_n(&e->size, __ATOMIC_RELAXED);
+	uint32_t cells = CHUNK_CELLS - 2 - (uint32_t)(pos % CHUNK_CELLS);
 
-	if (size <= room - CELL_SIZE)
+	if (size <= cells * CELL_SIZE && pos + event_cells(size) <= r->head)
 		return size;
-	r->broken = true;
+	stream_broken(r);
 	return 0;
 }
 
@@ -326,9 +474,16 @@ const struct event *reader_peek(struct reader *r)
 {
 	const struct event *e;
 
+	r->chunk = r->cursor->chunk;
+	r->pos = r->cursor->at;
 	/* What is left of the one before. */
-	while ((e = event_find(r, &r->chunk, &r->pos)) && e->kind == EVENT_MORE)
+	while ((e = event_find(r, &r->chunk, &r->pos)) && kind_of(e) == EVENT_MORE)
 		r->pos += event_cells(size_checked(r, e, r->pos));
+	if (r->broken)
+		return NULL;
+	/* Given back at once: the writer may wait for room for the very next event. */
+	if (r->pos != r->cursor->at)
+		cursor_move(r);
 	if (!e)
 		return NULL;
 	r->piece = (const uint8_t *)(e + 1);
@@ -344,7 +499,7 @@ static bool payload_more(struct reader *r)
 	uint64_t pos = r->pos + event_cells(size_checked(r, now, r->pos));
 
 	e = event_find(r, &chunk, &pos);
-	if (!e || e->kind != EVENT_MORE)
+	if (!e || kind_of(e) != EVENT_MORE)
 		return false;
 	r->chunk = chunk;
 	r->pos = pos;
@@ -357,8 +512,10 @@ size_t reader_piece(struct reader *r, size_t want, const uint8_t **piece)
 {
 	size_t n;
 
-	if (!r->left && !payload_more(r))
-		return 0;
+	/* An EVENT_MORE in a chunk's last free cell is empty. */
+	while (!r->left)
+		if (!payload_more(r))
+			return 0;
 	n = want < r->left ? want : r->left;
 	*piece = r->piece;
 	r->piece += n;
@@ -373,13 +530,19 @@ uint8_t reader_take(struct reader *r)
 
 	r->pos += event_cells(size_checked(r, e, r->pos));
 	r->left = 0;
-	r->cursor->chunk = r->chunk;
-	/* Release: the writer may use the cells again after it sees this. */
-	__atomic_store_n(&r->cursor->at, r->pos, __ATOMIC_RELEASE);
+	cursor_move(r);
 	return flags;
 }
 
 bool reader_at_end(const struct reader *r)
 {
-	return r->pos >= __atomic_load_n(&r->from->lane[r->index].head, __ATOMIC_ACQUIRE);
+	const struct lane *l = &r->from->lane[r->index];
+	/* Acquire: pairs with the monitor's; all that was written is there. */
+	uint32_t ended = __atomic_load_n(&r->streams->conduct->ended, __ATOMIC_ACQUIRE);
+
+	/* Acquire: pairs with lane_close; the head is the last one. */
+	if (!(ended >> r->cursor->source & 1) &&
+	    __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) != LANE_CLOSED)
+		return false;
+	return r->pos >= __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 }

@@ -36,6 +36,15 @@ static const struct call_desc variants[] = {
 
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
+/* A row of its own for most numbers: only these are searched for. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const uint8_t has_variants[CALL_MAX] = {
+#define VARIANT(nr, ...) [nr] = 1,
+#include "engine/abi/syscalls.def"
+};
+#pragma GCC diagnostic pop
+
 static const uint16_t layout_sizes[] = {
 #define LAYOUT(name, size) [LAYOUT_##name] = size,
 #include "engine/abi/syscalls.def"
@@ -54,13 +63,23 @@ const struct call_desc *call_find(long nr)
 
 const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS])
 {
-	for (unsigned i = 0; i < VARIANTS; i++) {
+	for (unsigned i = 0; nr >= 0 && nr < CALL_MAX && has_variants[nr] && i < VARIANTS; i++) {
 		const struct variant_key *k = &variant_keys[i];
 
 		if (k->nr == nr && ((uint32_t)args[k->arg] & k->mask) == k->value)
 			return &variants[i];
 	}
 	return call_find(nr);
+}
+
+int call_is_local(long nr)
+{
+	if (nr < 0 || nr >= CALL_MAX || calls[nr].class != CLASS_LOCAL)
+		return 0;
+	for (unsigned i = 0; has_variants[nr] && i < VARIANTS; i++)
+		if (variant_keys[i].nr == nr && variants[i].class != CLASS_LOCAL)
+			return 0;
+	return 1;
 }
 
 static int same(const char *a, const char *b)

@@ -151,7 +151,7 @@ static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_r
 
 uint8_t *hidden_info(struct thread *t, int sig)
 {
-	return t->hidden_info[sig == SIGILL ? 1 : sig == SIGSEGV ? 2 : 0];
+	return t->hidden_info[sig == SIGILL ? 1 : sig == SIGSEGV ? 2 : sig == SIGBUS ? 3 : 0];
 }
 
 /* A hidden signal that was sent to a thread which believes to block it waits. */

@@ -16,7 +16,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
-#include "engine/inside/thread.h"
+#include "engine/inside/stream.h"
 
 #define CLONE3_SIZE_MIN	64
 
@@ -58,7 +58,14 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
-	c->arm_wanted = c->in_vfork = 0;
+	c->arm_wanted = c->in_vfork = c->deferred = c->told = 0;
+	c->following = t->following;
+	c->has_lane = 0;
+	c->vpid = t->vpid;
+	c->child_lane = t->child_lane;
+	c->child_vtid = t->child_vtid;
+	c->child_ptid = t->child_ptid;
+	c->child_ctid = t->child_ctid;
 	c->tid = 0;
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
@@ -160,6 +167,15 @@ void child_begin(struct thread *t)
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);
 	slot_claim(t);
+	if (streams.conduct) {
+		if (t->following) {
+			t->vtid = t->child_vtid;
+			if (!(t->clone_flags & CLONE_THREAD))
+				t->vpid = t->vtid;
+			child_ids(t);
+		}
+		stream_child(t, t->child_lane);
+	}
 	if (!(t->clone_flags & CLONE_VM))
 		__atomic_fetch_sub(&((struct area *)boot.area)->births, 1,
 				   __ATOMIC_RELAXED);

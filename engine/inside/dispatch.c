@@ -3,12 +3,12 @@
  * address that the gate jumps to, either the short way (the call is made in
  * place) or the long way, which comes to dispatch().  In the solo role only the
  * calls that the inside must take part in go the long way; a tracing session
- * sends all of them here.
+ * sends all of them here, a leader and a follower those that are not local.
  */
 #include <asm/unistd.h>
 
 #include "engine/abi/table.h"
-#include "engine/inside/thread.h"
+#include "engine/inside/stream.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
@@ -25,6 +25,7 @@ static const uint16_t special_calls[] = {
 	__NR_epoll_pwait2, __NR_mmap, __NR_mprotect,
 	__NR_pkey_mprotect, __NR_shmat, __NR_personality, __NR_prctl, __NR_arch_prctl,
 	__NR_seccomp, __NR_io_uring_setup,
+	__NR_set_tid_address,
 };
 
 static const uint16_t known_calls[] = {
@@ -55,7 +56,8 @@ void roles_fill(void)
 {
 	slots_fill();
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
-		handler_set(s, boot.role == ROLE_TRACE);
+		handler_set(s, boot.role == ROLE_TRACE ||
+			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
 	for (unsigned i = 0; i < COUNT(special_calls); i++)
 		handler_set(special_calls[i] + 1u, true);
 }
@@ -79,11 +81,15 @@ static void trace_note(struct thread *t, uint32_t kind, long result)
 long serve_call(struct thread *t)
 {
 	bool trace = boot.role == ROLE_TRACE && monitor_alive();
-	long result;
+	long nr = (int32_t)t->frame.rax, result;
 
+	if (t->following)
+		return follow_call(t, nr);
+	if (t->has_lane)
+		return lead_call(t, nr);
 	if (trace)
 		trace_note(t, REQ_TRACE_ENTER, 0);
-	result = serve_special(t, (int32_t)t->frame.rax);
+	result = serve_special(t, nr);
 	if (trace)
 		trace_note(t, REQ_TRACE_EXIT, result);
 	return result;
@@ -96,8 +102,15 @@ void dispatch(struct thread *t)
 	long result;
 
 	++*count;
-	t->has_temp_mask = t->answered = t->returning = 0;
-	result = serve_call(t);
+	t->has_temp_mask = t->answered = t->returning = t->told = 0;
+	t->child_lane = CHUNK_NONE;
+	if (t->deferred) {	/* here is the boundary that it waits for */
+		t->deferred = 0;
+		t->pending = 1;
+		result = CALL_RESTART;
+	} else {
+		result = serve_call(t);
+	}
 	t->restart = result == CALL_RESTART;
 	if (t->restart)
 		--*count;	/* it will come again */

@@ -60,7 +60,7 @@ void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done)
 {
 	extern char gate_patch[];
 	uint64_t end = tier == TIER_PATCH ? *(uint64_t *)(resume + BOARD_SITE_END) : resume;
-	bool whole = site_whole(end);
+	bool whole = end && site_whole(end);	/* our vDSO's calls have no site */
 
 	r->rcx = whole ? end : resume;
 	if (done)
@@ -160,6 +160,24 @@ void gate_leave(struct thread *t, struct gregs *r)
 	if (!gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_patch, TIER_PATCH)) &&
 	    !gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET)))
 		board_leave(r);
+}
+
+/* A call that is made in place, or is about to be. */
+bool in_short_call(uint64_t rip)
+{
+	extern char gate_patch_saved[], gate_patch_after[], gate_net_saved[], gate_net_after[];
+
+	return (rip >= (uint64_t)gate_patch_saved && rip <= (uint64_t)gate_patch_after) ||
+	       (rip >= (uint64_t)gate_net_saved && rip <= (uint64_t)gate_net_after);
+}
+
+/* Memory of the program was bad: the copy ends with -EFAULT. */
+bool copy_failed_at(struct gregs *r)
+{
+	extern char copy_try[], copy_try_end[], copy_failed[];
+
+	return range_redirect(&r->rip, &(struct code_range){ copy_try, copy_try_end,
+							     copy_failed });
 }
 
 /*

@@ -134,7 +134,7 @@ long serve_sigtimedwait(struct thread *t)
 		result = call_with_set(t, &t->frame.rdi, set);
 	if (result != -EINTR || !(set & t->hidden_waits))
 		return result;
-	sig = set & t->hidden_waits & SIG_BIT(SIGILL) ? SIGILL : SIGSYS;
+	sig = __builtin_ctzll(set & t->hidden_waits) + 1;
 	t->answered = 1;
 	t->hidden_waits &= ~SIG_BIT(sig);
 	if (at && copy_out(at, hidden_info(t, sig), SIGINFO_SIZE))

@@ -24,12 +24,13 @@
 #include <linux/signal.h>
 
 #include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
 
 #define RED_ZONE	128
 #define FLAGS_CLEARED	0x10500ull	/* TF, DF, RF at a handler's entry */
 
 struct sighand process_sig;
-
+static bool deaf;
 
 extern char signal_entry[], signal_restorer[];
 
@@ -61,7 +62,8 @@ struct action action_for_kernel(int sig, const struct action *a)
 {
 	struct action k = *a;
 
-	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) && !is_handler(a->handler))
+	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) && !is_handler(a->handler) &&
+	    !(deaf && a->handler == (uint64_t)SIG_DFL))
 		return k;
 	k.handler = (uint64_t)signal_entry;
 	k.restorer = (uint64_t)signal_restorer;
@@ -69,6 +71,21 @@ struct action action_for_kernel(int sig, const struct action *a)
 	k.flags &= SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
 	k.flags |= SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
 	return k;
+}
+
+/*
+ * A follower is deaf to the world: every signal that would end or stop it comes
+ * to us, and is dropped.
+ */
+void signals_deaf(struct thread *t)
+{
+	deaf = t->following;
+	for (int sig = 1; deaf && sig <= SIGNALS; sig++) {
+		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
+
+		if (sig != SIGKILL && sig != SIGSTOP)
+			kernel_action(sig, &k);
+	}
 }
 
 /* What SA_RESETHAND does. */
@@ -109,6 +126,7 @@ void signals_start(struct thread *t)
 	OWN2(__NR_sigaltstack, &ours, 0);
 	kernel_action(SIGSYS, &sys);
 	kernel_action(SIGILL, &sys);
+	kernel_action(SIGBUS, &sys);
 	kernel_action(SIGSEGV, &sys);
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
 }
@@ -228,6 +246,12 @@ static void signal_trace(struct thread *t, const uint8_t *info)
 	request_tell(t, REQ_TRACE_SIGNAL, 0, 0);
 }
 
+/* Tells its signals to followers. */
+static bool leads(const struct thread *t)
+{
+	return t->has_lane && !t->following && stream_followed();
+}
+
 static void deliver(struct thread *t, int sig, const uint8_t *info,
 		    struct ucontext_raw *uc)
 {
@@ -244,6 +268,9 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 		a.handler = (uint64_t)SIG_DFL;
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);
+	/* A fault is the version's own: a twin has it, too. */
+	if (is_handler(a.handler) && leads(t) && !is_fault(sig, info))
+		lead_signal(t, info);
 	if (is_handler(a.handler))
 		handler_start(t, sig, &a, info, uc);
 	else if (a.handler == (uint64_t)SIG_DFL)
@@ -312,13 +339,30 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
 		*addr = uc->regs.rip;
 }
 
+/*
+ * In the program, a leader's signal waits for the next boundary, which followers
+ * can tell.  Only a call that is no event is cut short, as natively.
+ */
+static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
+{
+	if (!leads(t) || in_short_call(uc->regs.rip))
+		return false;
+	bytes_copy(t->held_info, info, SIGINFO_SIZE);
+	t->held_mask = uc->mask;
+	t->deferred = 1;
+	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	return true;
+}
+
 /* Every signal enters here, from signal_entry. */
 void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 {
 	struct thread *t = thread_self();
 	bool boundary = t->at_boundary;
 
-	if (hidden_serve(t, sig, info, uc))
+	if ((is_fault(sig, info) && copy_failed_at(&uc->regs)) || hidden_serve(t, sig, info, uc))
+		return;
+	if (t->following && !boundary && !is_fault(sig, info))
 		return;
 	if (t->busy && !boundary) {
 		if (is_fault(sig, info))
@@ -327,10 +371,14 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 			hold(t, info, uc);
 		return;
 	}
+	if (!boundary && !is_fault(sig, info) && defer(t, info, uc))
+		return;
 	if (boundary)
 		boundary_context(t, uc);
 	else
 		gate_leave(t, &uc->regs);
+	if (boundary && t->following)
+		info = t->held_info;
 	if (sig == SIGSYS)
 		call_address_mend(info, uc);
 	deliver(t, sig, info, uc);
@@ -345,6 +393,11 @@ void signal_exit(struct thread *t)
 	uint64_t mask = t->held_mask & ~SIG_BIT(sig);
 
 	t->pending = 0;
+	/* Followers know nothing of this call: the next that they know must do. */
+	if (leads(t) && !t->restart && !t->told) {
+		t->deferred = 1;
+		return;
+	}
 	if (t->returning)	/* rt_sigreturn counted, and will come again */
 		--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
 	t->returning = 0;

@@ -15,7 +15,7 @@
 #include <linux/shm.h>
 #include <linux/signal.h>
 
-#include "engine/inside/thread.h"
+#include "engine/inside/stream.h"
 
 uint64_t *block_bitmap(uint32_t index);
 
@@ -28,21 +28,6 @@ static void refused(struct thread *t, uint32_t reason)
 	t->answered = 1;
 	if (!__atomic_fetch_add(&a->refused[reason], 1, __ATOMIC_RELAXED))
 		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
-}
-
-static bool ignored(const struct thread *t, int sig)
-{
-	return t->sig->action[sig].handler == (uint64_t)SIG_IGN;
-}
-
-static uint32_t hidden_state(const struct thread *t)
-{
-	return (t->hidden_blocked & SIG_BIT(SIGSYS) ? SIGSYS_BLOCKED : 0) |
-	       (t->hidden_blocked & SIG_BIT(SIGILL) ? SIGILL_BLOCKED : 0) |
-	       (t->hidden_blocked & SIG_BIT(SIGSEGV) ? SIGSEGV_BLOCKED : 0) |
-	       (ignored(t, SIGSYS) ? SIGSYS_IGNORED : 0) |
-	       (ignored(t, SIGILL) ? SIGILL_IGNORED : 0) |
-	       (ignored(t, SIGSEGV) ? SIGSEGV_IGNORED : 0);
 }
 
 /* execve and execveat: the monitor looks at the program first. */
@@ -58,8 +43,10 @@ static long serve_exec(struct thread *t, long nr)
 		t->answered = 1;
 		return go;
 	}
+	if (go == EXEC_GO_UNHELD && t->has_lane && !t->following)
+		lead_exec_done(t, EXEC_UNHELD);
 	result = call_kernel(t);
-	if (go == 0)
+	if (go == EXEC_GO)
 		request_tell(t, REQ_EXEC_FAILED, 0, 0);
 	return result;
 }
@@ -113,10 +100,12 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	while (__atomic_exchange_n(&map_lock, 1, __ATOMIC_ACQUIRE))
 		OWN0(__NR_sched_yield);
 	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
+	if (reply > 0 && reply & MAPPED_LOCAL)
+		local_add(at, len);
 	if (reply < 0 || reply & MAPPED_UNCLEAN)
 		seal_break(t);
 	pages_watch(t, at, len);
-	reply &= ~MAPPED_UNCLEAN;
+	reply &= ~(MAPPED_UNCLEAN | MAPPED_LOCAL);
 	if (reply > 0 && (uint64_t)reply <= boot.boards_len)
 		boot.boards_used = (uint64_t)reply;
 	__atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);

@@ -7,26 +7,46 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
-#include "engine/inside/thread.h"
+#include "engine/inside/stream.h"
 
 void inside_begin(struct thread *t);
+
+static const struct { int sig; uint32_t blocked, ignored; } hidden_rows[] = {
+	{ SIGSYS, SIGSYS_BLOCKED, SIGSYS_IGNORED },
+	{ SIGILL, SIGILL_BLOCKED, SIGILL_IGNORED },
+	{ SIGSEGV, SIGSEGV_BLOCKED, SIGSEGV_IGNORED },
+	{ SIGBUS, SIGBUS_BLOCKED, SIGBUS_IGNORED },
+};
+#define HIDDEN_ROWS (sizeof(hidden_rows) / sizeof(hidden_rows[0]))
 
 /* What the last program of this process believed of the hidden signals. */
 static void hidden_begin(struct thread *t)
 {
-	struct action *sys = &t->sig->action[SIGSYS], *ill = &t->sig->action[SIGILL];
-	struct action *segv = &t->sig->action[SIGSEGV];
-	const struct action dfl = { 0 }, ign = { .handler = (uint64_t)SIG_IGN };
+	for (unsigned i = 0; i < HIDDEN_ROWS; i++) {
+		struct action *a = &t->sig->action[hidden_rows[i].sig];
 
-	*sys = boot.hidden & SIGSYS_IGNORED ? ign : dfl;
-	*ill = boot.hidden & SIGILL_IGNORED ? ign : dfl;
-	*segv = boot.hidden & SIGSEGV_IGNORED ? ign : dfl;
-	if (boot.hidden & SIGSEGV_BLOCKED)
-		t->hidden_blocked |= SIG_BIT(SIGSEGV);
-	if (boot.hidden & SIGSYS_BLOCKED)
-		t->hidden_blocked |= SIG_BIT(SIGSYS);
-	if (boot.hidden & SIGILL_BLOCKED)
-		t->hidden_blocked |= SIG_BIT(SIGILL);
+		*a = (struct action){ 0 };
+		if (boot.hidden & hidden_rows[i].ignored)
+			a->handler = (uint64_t)SIG_IGN;
+		if (boot.hidden & hidden_rows[i].blocked)
+			t->hidden_blocked |= SIG_BIT(hidden_rows[i].sig);
+	}
+}
+
+/* The same for the program that an execve brings. */
+uint32_t hidden_state(const struct thread *t)
+{
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; i < HIDDEN_ROWS; i++) {
+		int sig = hidden_rows[i].sig;
+
+		if (t->hidden_blocked & SIG_BIT(sig))
+			bits |= hidden_rows[i].blocked;
+		if (t->sig->action[sig].handler == (uint64_t)SIG_IGN)
+			bits |= hidden_rows[i].ignored;
+	}
+	return bits;
 }
 
 void inside_begin(struct thread *t)
@@ -51,4 +71,6 @@ void inside_begin(struct thread *t)
 	slot_claim(t);
 	signals_start(t);
 	seal_arm(t);
+	stream_begin(t);
+	signals_deaf(t);
 }

@@ -20,13 +20,17 @@
 #include "engine/abi/area.h"
 #include "engine/abi/boot.h"
 #include "engine/abi/thread.h"
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
 
 #define SIGNALS		64
 #define SIG_BIT(s)	(1ull << ((s) - 1))
 #define ALL_SIGNALS	(~0ull)
 
-/* The signals that mve stands on: SIGILL, SIGSEGV, SIGSYS.  Never blocked. */
-#define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(11) | SIG_BIT(31))
+/*
+ * The signals that mve stands on: SIGILL, SIGBUS, SIGSEGV, SIGSYS.  Never blocked.
+ */
+#define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(7) | SIG_BIT(11) | SIG_BIT(31))
 
 /* The registers of the call that the gate holds. */
 struct frame {
@@ -85,8 +89,21 @@ struct thread {
 	uint8_t held_info[128];	/* siginfo of the held signal */
 	uint64_t hidden_blocked;	/* hidden signals that the program blocks */
 	uint64_t hidden_waits;	/* of those, which were sent meanwhile */
-	uint8_t hidden_info[3][128];	/* and how: SIGSYS, SIGILL, SIGSEGV */
+	uint8_t hidden_info[4][128];	/* and how: SIGSYS, SIGILL, SIGSEGV, SIGBUS */
 	struct altstack alt;	/* the program's own alternate stack */
+
+	/* In company: see stream.h. */
+	uint32_t lane;
+	uint8_t has_lane, following;
+	uint8_t told;		/* the stream knows that a signal comes here */
+	uint8_t deferred;	/* a signal waits for the next boundary */
+	int32_t vpid, vtid;	/* the ids that the program believes to have */
+	uint32_t child_lane;	/* of the clone under way */
+	int32_t child_vtid;
+	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
+	struct mismatch mismatch;
+	struct writer writer;
+	struct reader reader;
 	struct sighand own_sig;
 };
 
@@ -144,6 +161,9 @@ void block_free(struct thread *t);
 void slot_claim(struct thread *t);
 void slot_release(struct thread *t);
 
+/* start.c */
+uint32_t hidden_state(const struct thread *t);
+
 /* dispatch.c */
 void dispatch(struct thread *t);
 long serve_call(struct thread *t);
@@ -167,6 +187,7 @@ long serve_masked(struct thread *t, uint64_t *mask_at);
 long serve_pselect(struct thread *t);
 long serve_signalfd(struct thread *t);
 void signals_start(struct thread *t);
+void signals_deaf(struct thread *t);
 void sighand_lock(struct sighand *s);
 void sighand_unlock(struct sighand *s);
 void sighand_clear(struct sighand *s);

@@ -155,7 +155,7 @@ static int64_t exec_serve(struct monitor *m, const struct request *r)
 		return -ENOEXEC;
 	}
 	if (v == PROGRAM_UNKNOWN && same_root(r->pid) && access(path, F_OK) < 0 && errno == ENOENT)
-		return 1;
+		return EXEC_GO_FAILS;
 	if (v != PROGRAM_PRIVILEGED && !is_filtered(m, r->pid) && serve_seize(m, r->tid, (uint32_t)r->args[2]) == 0)
 		return 0;
 	m->unheld++;

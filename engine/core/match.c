@@ -1,0 +1,394 @@
+/*
+ * The follower's walk: values and sent bytes are compared with the event's,
+ * received bytes are written to where the follower wants them.  Nothing is
+ * written beyond what the follower's own call has room for: the event's lengths
+ * come from the leader, and another version may have passed smaller buffers.
+ */
+#include "engine/abi/area.h"
+#include "engine/core/walk.h"
+
+#define SIGACTION_FLAGS	8	/* offsets in the kernel's struct sigaction */
+#define SIGACTION_RESTORER 16
+#define SA_RESTORER_BIT	0x04000000u
+#define POLLFD_ASKED	6	/* fd and events; the rest is answered */
+#define EPOLL_EVENTS	4	/* the data behind them is the version's own */
+
+struct matching {
+	struct reader *r;
+	const struct walk *call;
+	struct mismatch *m;
+	bool answer;
+};
+
+bool match_values(const struct walk *call, const struct event *e, struct mismatch *m)
+{
+	unsigned values = 0;
+
+	for (unsigned i = 0; i < call->desc->nargs; i++) {
+		if (step_kind(call, i) != STEP_VALUE || values == EVENT_ARGS)
+			continue;
+		if (!step_same_value(&call->desc->args[i], call->args[i], e->arg[values++])) {
+			*m = (struct mismatch){ DIFFERS_VALUE, i, 0 };
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- the event's payload ----------------------------------------------------- */
+
+/* The next piece, waiting for it; 0: the stream has no more. */
+static size_t next_piece(struct reader *r, size_t want, const uint8_t **at)
+{
+	size_t n;
+
+	while (!(n = reader_piece(r, want, at)))
+		if (!host_more(r))
+			return 0;
+	return n;
+}
+
+static bool get(struct reader *r, void *to, size_t len)
+{
+	uint8_t *out = to;
+
+	while (len) {
+		const uint8_t *at;
+		size_t n = next_piece(r, len, &at);
+
+		if (!n)
+			return false;
+		for (size_t i = 0; i < n; i++)
+			*out++ = at[i];
+		len -= n;
+	}
+	return true;
+}
+
+static bool skip(struct reader *r, uint64_t len)
+{
+	while (len) {
+		const uint8_t *at;
+		size_t n = next_piece(r, len, &at);
+
+		if (!n)
+			return false;
+		len -= n;
+	}
+	return true;
+}
+
+static uint32_t get_length(struct reader *r)
+{
+	uint32_t len = 0;
+
+	return get(r, &len, sizeof(len)) ? len : 0;
+}
+
+/* --- what the follower receives ------------------------------------------------ */
+
+/* Writes the section's next `len` bytes, `room` of them at most. */
+static bool write_out(struct matching *k, uint64_t to, uint64_t len, uint64_t room)
+{
+	uint64_t n = k->answer && to ? (len < room ? len : room) : 0, done = 0;
+
+	while (done < n) {
+		const uint8_t *at;
+		size_t got = next_piece(k->r, n - done, &at);
+
+		if (!got)
+			return false;
+		target_out(to + done, at, got);	/* a bad pointer is the program's */
+		done += got;
+	}
+	return skip(k->r, len - n);
+}
+
+static bool scatter(struct matching *k, uint64_t spans, uint64_t n, uint64_t len)
+{
+	for (; n && len; n--, spans += sizeof(struct span)) {
+		struct span s;
+		uint64_t part;
+
+		if (target_in(&s, spans, sizeof(s)))
+			break;
+		part = s.len < len ? s.len : len;
+		if (!write_out(k, s.at, part, part))
+			return false;
+		len -= part;
+	}
+	return skip(k->r, len);
+}
+
+/* --- what the follower sends ----------------------------------------------------- */
+
+/* Which bytes of a section are compared: the rest is the version's own. */
+static bool compared(unsigned layout, uint64_t offset)
+{
+	switch (layout) {
+	case LAYOUT_epoll_event:
+		return offset < EPOLL_EVENTS;
+	case LAYOUT_sigaction:
+		return offset >= SIGACTION_FLAGS &&
+		       (offset < SIGACTION_RESTORER || offset >= SIGACTION_RESTORER + 8) &&
+		       offset != SIGACTION_FLAGS + 3;	/* SA_RESTORER and its like */
+	case LAYOUT_sigevent:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool differs(struct matching *k, unsigned arg, uint32_t what, uint64_t offset)
+{
+	*k->m = (struct mismatch){ what, arg, offset };
+	return false;
+}
+
+/* Compares a piece with the follower's memory; the first difference is noted. */
+static bool same_piece(struct matching *k, unsigned arg, uint64_t at, const uint8_t *piece,
+		       size_t n, uint64_t offset)
+{
+	unsigned layout = k->call->desc->args[arg].what;
+
+	while (n) {
+		uint64_t mine[8], theirs[8];
+		size_t part = n < sizeof(mine) ? n : sizeof(mine);
+		const uint8_t *bytes = (const uint8_t *)mine;
+
+		if (target_in(mine, at + offset, part) || target_in(theirs, (uint64_t)piece, part))
+			return differs(k, arg, DIFFERS_LENGTH, offset);
+		for (size_t i = 0; i < part; i++)
+			if (bytes[i] != ((const uint8_t *)theirs)[i] && compared(layout, offset + i))
+				return differs(k, arg, DIFFERS_BYTES, offset + i);
+		piece += part;
+		offset += part;
+		n -= part;
+	}
+	return true;
+}
+
+static bool same_bytes(struct matching *k, unsigned arg, uint64_t at, uint64_t len, uint64_t done)
+{
+	uint64_t end = done + len;
+
+	while (done < end) {
+		const uint8_t *piece;
+		size_t n = next_piece(k->r, end - done, &piece);
+
+		if (!n)
+			return differs(k, arg, DIFFERS_LENGTH, done);
+		if (!same_piece(k, arg, at, piece, n, done))
+			return false;
+		done += n;
+	}
+	return true;
+}
+
+static bool same_spans(struct matching *k, unsigned arg, uint64_t spans, uint64_t n, uint64_t len)
+{
+	uint64_t done = 0;
+
+	for (; n && done < len; n--, spans += sizeof(struct span)) {
+		struct span s;
+		uint64_t part;
+
+		if (target_in(&s, spans, sizeof(s)))
+			break;
+		part = s.len < len - done ? s.len : len - done;
+		/* Offsets count from the first span's first byte. */
+		if (!same_bytes(k, arg, s.at - done, part, done))
+			return false;
+		done += part;
+	}
+	return done == len || differs(k, arg, DIFFERS_LENGTH, done);
+}
+
+static bool same_section(struct matching *k, unsigned arg, uint64_t at, uint64_t len)
+{
+	uint32_t theirs = get_length(k->r);
+
+	if (theirs != len)
+		return differs(k, arg, DIFFERS_LENGTH, theirs < len ? theirs : len);
+	return same_bytes(k, arg, at, len, 0);
+}
+
+/* Text: compared with its end, so that a longer one is not the same. */
+static bool same_text(struct matching *k, unsigned arg, uint64_t at)
+{
+	uint32_t len = get_length(k->r);
+	char end = 0;
+
+	if (!at)
+		return !len || differs(k, arg, DIFFERS_LENGTH, 0);
+	if (!same_bytes(k, arg, at, len, 0))
+		return false;
+	if (len < STRING_MAX && !target_in(&end, at + len, 1) && end)
+		return differs(k, arg, DIFFERS_BYTES, len);
+	return true;
+}
+
+static bool same_strings(struct matching *k, unsigned arg, uint64_t at)
+{
+	for (uint32_t i = 0; i <= STRINGS_MAX; i++, at += 8) {
+		uint32_t len = get_length(k->r);
+		uint64_t string = 0;
+
+		target_in(&string, at, 8);
+		if (len == STRINGS_END)
+			return !string || i == STRINGS_MAX || differs(k, arg, DIFFERS_LENGTH, i);
+		if (!string)
+			return differs(k, arg, DIFFERS_LENGTH, i);
+		if (!same_bytes(k, arg, string, len, 0))
+			return false;
+	}
+	return true;
+}
+
+/* --- messages ----------------------------------------------------------------------- */
+
+static bool message_sent(struct matching *k, unsigned arg, const struct message *m)
+{
+	uint32_t bytes;
+
+	get_length(k->r);	/* the flags: of receiving only */
+	if (!same_section(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
+		return false;
+	if (!same_section(k, arg, m->control, m->control ? m->control_len & 0xfffff : 0))
+		return false;
+	bytes = get_length(k->r);
+	return same_spans(k, arg, m->iov, m->iov_n, bytes);
+}
+
+static bool message_received(struct matching *k, uint64_t at, struct message *m)
+{
+	uint32_t flags = get_length(k->r), name = get_length(k->r), control, bytes;
+
+	if (!write_out(k, m->name, name, m->name_len))
+		return false;
+	control = get_length(k->r);
+	if (!write_out(k, m->control, control, m->control_len))
+		return false;
+	bytes = get_length(k->r);
+	if (!scatter(k, m->iov, m->iov_n, bytes))
+		return false;
+	m->name_len = m->name ? name : m->name_len;
+	m->control_len = control;
+	m->flags = flags;
+	if (k->answer)
+		target_out(at, m, sizeof(*m));
+	return true;
+}
+
+static bool message(struct matching *k, unsigned arg, uint64_t at)
+{
+	struct message m = { 0 };
+
+	if (target_in(&m, at, sizeof(m)))
+		return differs(k, arg, DIFFERS_LENGTH, 0);
+	if (k->call->desc->args[arg].dir == DIR_IN)
+		return message_sent(k, arg, &m);
+	return message_received(k, at, &m) || differs(k, arg, DIFFERS_LENGTH, 0);
+}
+
+static bool messages(struct matching *k, unsigned arg, uint64_t at)
+{
+	bool in = k->call->desc->args[arg].dir == DIR_IN;
+
+	for (int64_t i = 0; i < k->call->result; i++, at += MESSAGES_STRIDE) {
+		struct message m = { 0 };
+		uint32_t bytes = 0;
+
+		if (target_in(&m, at, sizeof(m)))
+			return differs(k, arg, DIFFERS_LENGTH, (uint64_t)i);
+		if (in ? !message_sent(k, arg, &m) : !message_received(k, at, &m))
+			return false;
+		for (uint64_t n = 0; in && n < m.iov_n; n++) {
+			struct span s = { 0, 0 };
+
+			target_in(&s, m.iov + n * sizeof(s), sizeof(s));
+			bytes += (uint32_t)s.len;
+		}
+		if (in && k->answer)
+			target_out(at + MESSAGE_SENT, &bytes, sizeof(bytes));
+	}
+	return true;
+}
+
+/* --- the walk ------------------------------------------------------------------------- */
+
+static bool vector(struct matching *k, unsigned arg, uint64_t at)
+{
+	const struct walk *c = k->call;
+	uint64_t n = c->args[c->desc->args[arg].len_arg];
+	uint32_t bytes = get_length(k->r);
+
+	if (c->desc->args[arg].dir == DIR_IN)
+		return same_spans(k, arg, at, n, bytes);
+	return scatter(k, at, n, bytes) || differs(k, arg, DIFFERS_LENGTH, 0);
+}
+
+/* pollfd: what is asked is compared, what is answered is written. */
+static bool polled(struct matching *k, unsigned arg, uint64_t at, uint64_t room)
+{
+	uint32_t len = get_length(k->r);
+
+	if (len != room)
+		return differs(k, arg, DIFFERS_LENGTH, len < room ? len : room);
+	for (uint64_t i = 0; i < len; i += 8) {
+		uint8_t mine[8], theirs[8];
+
+		if (!get(k->r, theirs, 8) || target_in(mine, at + i, 8))
+			return differs(k, arg, DIFFERS_LENGTH, i);
+		for (unsigned b = 0; b < POLLFD_ASKED; b++)
+			if (mine[b] != theirs[b])
+				return differs(k, arg, DIFFERS_BYTES, i + b);
+		if (k->answer)
+			target_out(at + i + POLLFD_ASKED, theirs + POLLFD_ASKED, 2);
+	}
+	return true;
+}
+
+static bool bytes(struct matching *k, unsigned arg, uint64_t at)
+{
+	const struct arg_desc *a = &k->call->desc->args[arg];
+	uint64_t room = step_length(k->call, arg);
+
+	if (a->dir == DIR_IN)
+		return same_section(k, arg, at, room);
+	if (a->what == LAYOUT_pollfd)
+		return polled(k, arg, at, room);
+	return write_out(k, at, get_length(k->r), room) || differs(k, arg, DIFFERS_LENGTH, 0);
+}
+
+static bool argument(struct matching *k, unsigned i)
+{
+	uint64_t at = k->call->args[i];
+
+	switch (step_kind(k->call, i)) {
+	case STEP_TEXT:
+		return same_text(k, i, at);
+	case STEP_BYTES:
+		return bytes(k, i, at);
+	case STEP_VECTOR:
+		return vector(k, i, at);
+	case STEP_MESSAGE:
+		return message(k, i, at);
+	case STEP_MESSAGES:
+		return messages(k, i, at);
+	case STEP_STRINGS:
+		return same_strings(k, i, at);
+	default:
+		return true;
+	}
+}
+
+bool match_memory(struct reader *r, const struct walk *call, bool answer, struct mismatch *m)
+{
+	struct matching k = { r, call, m, answer };
+
+	for (unsigned i = 0; i < call->desc->nargs; i++)
+		if (!argument(&k, i))
+			return false;
+	return true;
+}

@@ -1,0 +1,206 @@
+/*
+ * The leader's walk: a call's values go into the header of its event, what it
+ * sent and received into the payload.  Memory that cannot be read (a racing
+ * munmap) becomes zeros and a flag, never a crash: the call itself was made.
+ */
+#include "engine/core/walk.h"
+
+struct recording {
+	struct writer *w;
+	const struct walk *call;
+	unsigned values;
+};
+
+/* The event is full: its payload goes on in the next. */
+static void go_on(struct writer *w)
+{
+	uint16_t call = w->open->call;
+	uint64_t seq = w->open->seq;
+
+	writer_commit(w);
+	host_begin(w, EVENT_MORE, call)->seq = seq;
+}
+
+static size_t piece(struct writer *w, size_t want)
+{
+	size_t room = writer_room(w);
+
+	if (!room) {
+		go_on(w);
+		room = writer_room(w);
+	}
+	return want < room ? want : room;
+}
+
+static void zeros(uint8_t *at, size_t len)
+{
+	while (len--)
+		*at++ = 0;
+}
+
+static void put_target(struct writer *w, uint64_t from, uint64_t len)
+{
+	while (len) {
+		size_t n = piece(w, len);
+
+		if (target_in(w->at, from, n)) {
+			zeros(w->at, n);
+			w->open->flags |= EVENT_CUT;
+		}
+		w->at += n;
+		from += n;
+		len -= n;
+	}
+}
+
+static void put_u32(struct writer *w, uint32_t value)
+{
+	const uint8_t *b = (const uint8_t *)&value;
+
+	if (writer_room(w) >= sizeof(value)) {
+		*(uint32_t *)w->at = value;
+		w->at += sizeof(value);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(value); i++) {
+		piece(w, 1);
+		*w->at++ = b[i];
+	}
+}
+
+static void put_section(struct writer *w, uint64_t from, uint64_t len)
+{
+	put_u32(w, (uint32_t)len);
+	put_target(w, from, len);
+}
+
+/* Bytes up to the zero, as far as they can be read. */
+static uint32_t text_length(uint64_t at)
+{
+	uint32_t n = 0;
+
+	while (n < STRING_MAX) {
+		char part[64];
+		/* Never over the end of a page: the next may not be there. */
+		size_t len = 64 - (at + n) % 64;
+
+		if (target_in(part, at + n, len))
+			return n;
+		for (size_t i = 0; i < len; i++, n++)
+			if (!part[i])
+				return n;
+	}
+	return STRING_MAX;
+}
+
+static void put_strings(struct writer *w, uint64_t at)
+{
+	uint64_t string;
+
+	for (int i = 0; i < STRINGS_MAX; i++, at += 8) {
+		if (target_in(&string, at, 8) || !string)
+			break;
+		put_section(w, string, text_length(string));
+	}
+	put_u32(w, STRINGS_END);
+}
+
+/* The first `len` bytes behind an array of spans. */
+static void put_spans(struct writer *w, uint64_t spans, uint64_t n, uint64_t len)
+{
+	put_u32(w, (uint32_t)len);
+	for (; n && len; n--, spans += sizeof(struct span)) {
+		struct span s;
+		uint64_t part;
+
+		if (target_in(&s, spans, sizeof(s)))
+			break;
+		part = s.len < len ? s.len : len;
+		put_target(w, s.at, part);
+		len -= part;
+	}
+	for (; len; len--) {	/* the array changed meanwhile: keep the promise */
+		piece(w, 1);
+		*w->at++ = 0;
+	}
+}
+
+static void put_message(struct writer *w, uint64_t at, uint64_t bytes)
+{
+	struct message m = { 0 };
+
+	if (target_in(&m, at, sizeof(m)))
+		w->open->flags |= EVENT_CUT;
+	put_u32(w, m.flags);
+	put_section(w, m.name, m.name ? m.name_len & 0xffff : 0);
+	put_section(w, m.control, m.control ? m.control_len & 0xfffff : 0);
+	put_spans(w, m.iov, m.iov_n, bytes);
+}
+
+static void put_messages(struct recording *r, uint64_t at)
+{
+	for (int64_t i = 0; i < r->call->result; i++, at += MESSAGES_STRIDE) {
+		uint32_t sent = 0;
+
+		target_in(&sent, at + MESSAGE_SENT, sizeof(sent));
+		put_message(r->w, at, sent);
+	}
+}
+
+static void put_value(struct recording *r, uint64_t value)
+{
+	if (r->values < EVENT_ARGS)
+		r->w->open->arg[r->values++] = value;
+}
+
+/* An AT section: as much as the kernel says that it wrote, and had room for. */
+static uint64_t bytes_length(const struct walk *c, unsigned i)
+{
+	const struct arg_desc *a = &c->desc->args[i];
+	uint64_t len = step_length(c, i);
+	uint32_t now = 0;
+
+	if (a->len_rule == LEN_RULE_AT && !target_in(&now, c->args[a->len_arg], sizeof(now)))
+		return now < len ? now : len;
+	return len;
+}
+
+static void put_argument(struct recording *r, unsigned i)
+{
+	const struct walk *c = r->call;
+	uint64_t at = c->args[i], moved = c->result < 0 ? 0 : (uint64_t)c->result;
+
+	switch (step_kind(c, i)) {
+	case STEP_NONE:
+		break;
+	case STEP_VALUE:
+		put_value(r, at);
+		break;
+	case STEP_TEXT:
+		put_section(r->w, at, at ? text_length(at) : 0);
+		break;
+	case STEP_BYTES:
+		put_section(r->w, at, bytes_length(c, i));
+		break;
+	case STEP_VECTOR:
+		put_spans(r->w, at, c->args[c->desc->args[i].len_arg], moved);
+		break;
+	case STEP_MESSAGE:
+		put_message(r->w, at, moved);
+		break;
+	case STEP_MESSAGES:
+		put_messages(r, at);
+		break;
+	case STEP_STRINGS:
+		put_strings(r->w, at);
+		break;
+	}
+}
+
+void record_call(struct writer *w, const struct walk *call)
+{
+	struct recording r = { w, call, 0 };
+
+	for (unsigned i = 0; i < call->desc->nargs; i++)
+		put_argument(&r, i);
+}

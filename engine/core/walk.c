@@ -1,0 +1,114 @@
+/*
+ * What each argument of a row means to a walk, and how many bytes it has.
+ *
+ * Lengths are those after the call: a read has as many bytes as it returned.  A
+ * call that failed has moved nothing.
+ */
+#include "engine/core/walk.h"
+
+#define LENGTH_MAX	(1ull << 31)
+#define PAGE		4096
+
+static enum step memory_step(const struct walk *w, const struct arg_desc *a)
+{
+	bool both = w->desc->class == CLASS_BOTH;
+
+	/* What only one version can mean, or what it answers itself. */
+	if (both && a->dir != DIR_IN)
+		return STEP_NONE;
+	switch (a->what) {
+	case LAYOUT_iovec:
+		return STEP_VECTOR;
+	case LAYOUT_msghdr:
+		return STEP_MESSAGE;
+	case LAYOUT_mmsghdr:
+		return STEP_MESSAGES;
+	case LAYOUT_strv:
+		return a->name[0] == 'a' ? STEP_STRINGS : STEP_NONE;
+	case LAYOUT_clone_args: case LAYOUT_sock_fprog: case LAYOUT_bpf_attr:
+	case LAYOUT_iovaddr: case LAYOUT_ptr: case LAYOUT_ptrv: case LAYOUT_ifconf:
+	case LAYOUT_iocb: case LAYOUT_iocbp: case LAYOUT_futex_waitv: case LAYOUT_stack:
+		return STEP_NONE;
+	default:
+		return STEP_BYTES;
+	}
+}
+
+enum step step_kind(const struct walk *w, unsigned arg)
+{
+	const struct arg_desc *a = &w->desc->args[arg];
+
+	switch (a->kind) {
+	case KIND_NONE: case KIND_PTR: case KIND_SKIP: case KIND_HEX:
+		return STEP_NONE;
+	case KIND_PATH: case KIND_STR:
+		return STEP_TEXT;
+	case KIND_MEM:
+		if (!w->args[arg] || (w->result < 0 && a->dir != DIR_IN))
+			return STEP_NONE;
+		return memory_step(w, a);
+	default:
+		return STEP_VALUE;
+	}
+}
+
+static uint64_t capped(uint64_t n, uint64_t size)
+{
+	return n > LENGTH_MAX / (size ? size : 1) ? LENGTH_MAX : n * size;
+}
+
+static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t size)
+{
+	uint64_t n = w->args[a->len_arg];
+	enum arg_kind kind = w->desc->args[a->len_arg].kind;
+
+	if (kind != KIND_SIZE)
+		n = (int32_t)n < 0 ? 0 : (uint32_t)n;
+	/* What a write did not take will come again. */
+	if (a->dir == DIR_IN && w->desc->result == KIND_SIZE && a->what == LAYOUT_bytes)
+		n = w->result < 0 ? 0 : (uint64_t)w->result < n ? (uint64_t)w->result : n;
+	return capped(n, size);
+}
+
+uint64_t step_length(const struct walk *w, unsigned arg)
+{
+	const struct arg_desc *a = &w->desc->args[arg];
+	uint64_t size = layout_size(a->what), limit = w->args[a->len_arg], n;
+
+	switch (a->len_rule) {
+	case LEN_RULE_ONE:
+		return size;
+	case LEN_RULE_COUNT:
+		return counted(w, a, size);
+	case LEN_RULE_RESULT:
+		n = w->result < 0 ? 0 : (uint64_t)w->result;
+		return capped(n < limit ? n : limit, size);
+	case LEN_RULE_AT:
+	case LEN_RULE_AT64:
+		return w->room > PAGE * 16 ? PAGE * 16 : w->room;
+	case LEN_RULE_BITS:
+		return (int32_t)limit < 0 ? 0 : ((uint32_t)limit + 63) / 64 * 8;
+	case LEN_RULE_PAGES:
+		return capped((limit + PAGE - 1) / PAGE, size);
+	default:
+		return 0;
+	}
+}
+
+int step_room_arg(const struct call_desc *d)
+{
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_MEM && d->args[i].len_rule == LEN_RULE_AT)
+			return d->args[i].len_arg;
+	return -1;
+}
+
+bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y)
+{
+	switch (a->kind) {
+	case KIND_LONG: case KIND_SIZE: case KIND_OFF: case KIND_DEV:
+		return x == y;
+	default:
+		return (uint32_t)x == (uint32_t)y;
+	}
+}

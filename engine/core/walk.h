@@ -1,0 +1,86 @@
+/*
+ * The walk over a call's row: which memory belongs to a call, and what of it
+ * goes into an event.  Writing (record.c) and reading (match.c) take the same
+ * steps in the same order; the steps are here, in one place.
+ *
+ * The functions named target_* and host_* are the host's: inside a program they
+ * are copies that survive bad pointers, and waits; in a unit test, arrays.
+ */
+#ifndef MVE_CORE_WALK_H
+#define MVE_CORE_WALK_H
+
+#include "engine/abi/table.h"
+#include "engine/core/ring.h"
+
+/* A call as its walk sees it, on either side. */
+struct walk {
+	const struct call_desc *desc;
+	const uint64_t *args;
+	int64_t result;
+	uint64_t room;		/* what an AT argument said before the call */
+};
+
+/* How a row's argument is laid into the event. */
+enum step {
+	STEP_NONE,		/* nothing of it */
+	STEP_VALUE,		/* into the header */
+	STEP_TEXT,		/* up to its zero byte */
+	STEP_BYTES,		/* step_length() bytes at the address */
+	STEP_VECTOR,		/* the bytes behind an array of iovec */
+	STEP_MESSAGE,		/* a msghdr: name, bytes, control */
+	STEP_MESSAGES,		/* an array of mmsghdr */
+	STEP_STRINGS,		/* argv */
+};
+
+enum step step_kind(const struct walk *w, unsigned arg);
+uint64_t step_length(const struct walk *w, unsigned arg);
+/* The argument that holds an AT rule's room; -1: the call has none. */
+int step_room_arg(const struct call_desc *d);
+/* Values are compared in as many bits as the kernel looks at. */
+bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y);
+
+struct span {
+	uint64_t at, len;
+};
+
+struct message {
+	uint64_t name;
+	uint32_t name_len, pad0;
+	uint64_t iov, iov_n;
+	uint64_t control, control_len;
+	uint32_t flags, pad1;
+};
+
+#define MESSAGES_STRIDE	64	/* struct mmsghdr */
+#define MESSAGE_SENT	56	/* its msg_len */
+#define STRING_MAX	4096
+#define STRINGS_MAX	512
+#define STRINGS_END	0xffffffffu
+
+/* record.c: fills the open event's values and payload. */
+void record_call(struct writer *w, const struct walk *call);
+
+/* match.c */
+struct mismatch {
+	uint32_t what;		/* enum difference */
+	uint32_t arg;
+	uint64_t offset;	/* of the first byte that differs */
+};
+
+/* Compares the values; false: *m says which differs. */
+bool match_values(const struct walk *call, const struct event *e, struct mismatch *m);
+/*
+ * Compares what the follower's call would send and writes what it receives.
+ * With `answer` false only the comparing is done.
+ */
+bool match_memory(struct reader *r, const struct walk *call, bool answer, struct mismatch *m);
+
+/* The host's.  0 or -EFAULT. */
+long target_in(void *to, uint64_t from, size_t len);
+long target_out(uint64_t to, const void *from, size_t len);
+/* The next event; waits for room, for as long as it takes. */
+struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call);
+/* Waits for more of the looked-at event's payload; false: there will be none. */
+bool host_more(struct reader *r);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * long copy_try(void *to, const void *from, size_t len): 0, or -EFAULT when
+ * either side is bad.  The fault handler knows the range of addresses and sends
+ * the thread to copy_failed (caught.c).  No vector register, no flag beyond DF.
+ */
+	.text
+	.globl copy_try, copy_try_end, copy_failed
+	.type copy_try, @function
+copy_try:
+	.cfi_startproc
+	mov	%rdx, %rcx
+	cmp	$256, %rdx
+	jae	3f
+	sub	$8, %rcx
+	jb	2f
+1:	mov	(%rsi), %rax
+	mov	%rax, (%rdi)
+	lea	8(%rsi), %rsi
+	lea	8(%rdi), %rdi
+	sub	$8, %rcx
+	jae	1b
+2:	add	$8, %rcx
+3:	rep movsb
+copy_try_end:
+	xor	%eax, %eax
+	ret
+copy_failed:
+	mov	$-14, %rax
+	ret
+	.cfi_endproc
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,412 @@
+/*
+ * The follower: each call is matched with the next event of the thread's lane
+ * and answered from it.  Nothing of what the follower does reaches the world.
+ *
+ * The match is elastic by class: queries and clocks of the leader that this
+ * version does not make are passed over, those that only this version makes are
+ * served here.  Everything else must be the same call with the same arguments
+ * and the same content, or it is a divergence: the thread says so and waits for
+ * the verdict.
+ *
+ * Real signals from outside are dropped (signals.c): the stream brings those that
+ * the leader's handlers saw, at the same place between two calls.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+
+#include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
+
+#define LOOKS		100	/* before the first sleep */
+#define SLEEP_FIRST_NS	30000
+#define SLEEP_LAST_NS	20000000
+
+bool follow_promoted(struct thread *t);
+
+/* --- waiting ----------------------------------------------------------------------- */
+
+/* What is to be done where a stream has no more events. */
+enum at_end { END_WAIT, END_SWITCHED, END_LEADS };
+
+static enum at_end stream_ended(struct thread *t)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t source = t->reader.cursor->source;
+
+	/* Acquire: pairs with the monitor's release when a stream ends. */
+	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> source & 1) ||
+	    !reader_at_end(&t->reader))
+		return END_WAIT;
+	if (c->next[source] == streams.self)
+		return follow_promoted(t) ? END_LEADS : END_WAIT;
+	reader_switch(&t->reader, c->next[source]);
+	return END_SWITCHED;
+}
+
+static void broken(struct thread *t)
+{
+	request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
+	for (;;)
+		change_wait(change_now(), SLEEP_LAST_NS);
+}
+
+/* The next event; NULL when there is none left and this thread leads now. */
+const struct event *follow_event(struct thread *t)
+{
+	uint64_t sleep = SLEEP_FIRST_NS;
+
+	for (uint32_t looks = 0;; looks++) {
+		const struct event *e = reader_peek(&t->reader);
+		uint32_t seen;
+
+		if (e)
+			return e;
+		if (t->reader.broken)
+			broken(t);
+		if (looks < LOOKS) {
+			__builtin_ia32_pause();
+			continue;
+		}
+		seen = change_now();
+		if (stream_ended(t) == END_LEADS)
+			return NULL;
+		if (reader_peek(&t->reader))
+			continue;
+		change_wait(seen, sleep);
+		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
+	}
+}
+
+/* The core waits for the rest of an event: the leader is still at it. */
+bool host_more(struct reader *r)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t seen = change_now();
+
+	if (r->broken || c->ended >> r->cursor->source & 1)
+		return false;
+	change_wait(seen, SLEEP_FIRST_NS);
+	return true;
+}
+
+/* --- the window, for reports ---------------------------------------------------------- */
+
+static struct window_row *window_note(struct thread *t, const uint64_t *args, long nr)
+{
+	struct window_row *w = &t->slot->window[t->slot->calls % WINDOW];
+
+	w->call = (uint32_t)nr;
+	w->result = 0;
+	w->event.kind = EVENT_NONE;
+	for (int i = 0; i < CALL_ARGS; i++)
+		w->args[i] = args[i];
+	t->slot->calls++;
+	t->slot->place = t->frame.site_end;
+	t->slot->stack = t->frame.rsp;
+	return w;
+}
+
+static void window_event(struct thread *t, struct window_row *w, const struct event *e)
+{
+	uint32_t n = t->reader.left < sizeof(w->payload) ? t->reader.left : sizeof(w->payload);
+
+	w->event = *e;
+	w->version = t->reader.cursor->source;
+	for (uint32_t i = 0; i < n; i++)
+		w->payload[i] = t->reader.piece[i];
+}
+
+/* --- signals of the stream ---------------------------------------------------------------- */
+
+/* Readies the program's handler to run at the end of this call. */
+static void signal_take(struct thread *t, const struct event *e)
+{
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	const uint8_t *at;
+	size_t done = 0, n;
+
+	(void)e;
+	while (done < SIGINFO_SIZE) {
+		n = reader_piece(&t->reader, SIGINFO_SIZE - done, &at);
+		if (!n && !host_more(&t->reader))
+			break;
+		bytes_copy(t->held_info + done, at, n);
+		done += n;
+	}
+	reader_take(&t->reader);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
+	t->pending = 1;
+	t->told = 1;
+}
+
+/* The mask that a handler runs under when it cut such a call short. */
+static void masked_note(struct thread *t, long nr)
+{
+	const struct frame *f = &t->frame;
+	uint64_t at = nr == __NR_rt_sigsuspend ? f->rdi : nr == __NR_ppoll ? f->r10
+		    : nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2 ? f->r8 : 0;
+
+	if (nr == __NR_pselect6 && f->r9)
+		target_in(&at, f->r9, sizeof(at));
+	t->has_temp_mask = at && !target_in(&t->temp_mask, at, 8);
+}
+
+/* The leader's handler ran before it went on: so does ours. */
+static void signal_next(struct thread *t, long nr, long result)
+{
+	const struct event *e = follow_event(t);
+
+	if (!e || e->kind != EVENT_SIGNAL)
+		return;
+	signal_take(t, e);
+	if (result == -EINTR)
+		masked_note(t, nr);
+}
+
+/* --- answering ------------------------------------------------------------------------------ */
+
+static long diverged(struct thread *t, uint32_t what, const struct mismatch *m)
+{
+	return request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, what,
+			   m ? (uint64_t)m->arg << 56 | m->offset : 0);
+}
+
+static void epoll_note(struct thread *t, struct walk *w)
+{
+	struct reader r = t->reader;
+	uint8_t bytes[16];
+	const uint8_t *at;
+
+	for (size_t done = 0; done < sizeof(bytes);) {
+		size_t n = reader_piece(&r, sizeof(bytes) - done, &at);
+
+		if (!n)
+			return;
+		bytes_copy(bytes + done, at, n);
+		done += n;
+	}
+	epoll_changed(w, bytes + 4);
+}
+
+/* What the follower must remember of a call that it did not make. */
+static void answer_note(struct thread *t, const struct walk *w, long nr)
+{
+	int32_t status = 0;
+
+	if (w->result < 0)
+		return;
+	if (w->desc->result == KIND_FD)
+		files_opened(t, w->desc, w->args, w->result);
+	switch (nr) {
+	case __NR_close:
+		files_closed((long)w->args[0]);
+		epoll_closed((long)w->args[0]);
+		break;
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		epoll_answered(w);
+		break;
+	case __NR_wait4:
+		if (w->args[1])
+			target_in(&status, w->args[1], sizeof(status));
+		if (w->result > 0)
+			follow_reaped(t, (int32_t)w->result, status);
+		break;
+	}
+}
+
+/* Both versions make the call; what the leader got counts. */
+static long both(struct thread *t, const struct call_desc *d, long nr, int64_t leaders)
+{
+	long own = call_serve(t, nr);
+
+	if (own == CALL_RESTART)
+		own = 0;
+	if (leaders < 0 || own < 0 || d->result == KIND_PID)
+		return leaders;
+	return own;
+}
+
+static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
+{
+	bool is_both = w->desc->class == CLASS_BOTH;
+	int64_t result = e->result;
+	struct reader ahead = t->reader;
+	struct mismatch m;
+	uint8_t flags;
+
+	if (nr == __NR_epoll_ctl && result >= 0)
+		epoll_note(t, w);
+	if (!match_memory(&t->reader, w, true, &m)) {
+		t->reader = ahead;
+		t->mismatch = m;
+		return -ENOTUNIQ;
+	}
+	flags = reader_take(&t->reader);
+	if (is_both && result >= 0)
+		result = both(t, w->desc, nr, result);
+	else
+		t->answered = 1;
+	answer_note(t, w, nr);
+	t->slot->window[(t->slot->calls - 1) % WINDOW].result = result;
+	if (flags & EVENT_SIGNAL_NEXT)
+		signal_next(t, nr, result);
+	return result;
+}
+
+/* --- matching --------------------------------------------------------------------------------- */
+
+static bool is_elastic(const struct call_desc *d)
+{
+	return d && (d->class == CLASS_QUERY || d->class == CLASS_SOFT);
+}
+
+/* A query that the leader did not make. */
+static long own_query(struct thread *t, long nr)
+{
+	t->answered = 1;
+	switch (nr) {
+	case __NR_getpid:
+		return t->vpid;
+	case __NR_gettid:
+		return t->vtid;
+	default:
+		t->answered = 0;
+		return call_serve(t, nr);
+	}
+}
+
+/* The row of the call that an event tells of. */
+static const struct call_desc *event_row(const struct event *e, const struct call_desc *own,
+					 const uint64_t *args)
+{
+	const struct call_desc *base = call_find(e->call);
+
+	/* A variant's event has the same number: its values choose the row. */
+	return own && base && own->nr == base->nr ? call_find_variant(e->call, args) : base;
+}
+
+static bool row_elastic(const struct event *e)
+{
+	const struct call_desc *d = call_find(e->call);
+
+	/* ioctl, fcntl and their like: whether it was a query is in the variant. */
+	return is_elastic(d);
+}
+
+enum step_result { STEP_DONE, STEP_AGAIN };
+
+/* Meets one event; STEP_AGAIN: the next one is to be looked at. */
+static enum step_result meet(struct thread *t, const struct event *e, struct walk *w, long nr,
+			     long *result)
+{
+	struct mismatch m = { DIFFERS_CALL, 0, 0 };
+	long reply;
+
+	w->result = e->result;
+	if (e->kind == EVENT_SIGNAL) {
+		signal_take(t, e);
+		*result = CALL_RESTART;
+		return STEP_DONE;
+	}
+	if (e->kind != EVENT_CALL) {
+		reader_take(&t->reader);
+		return STEP_AGAIN;
+	}
+	if (e->call == nr && event_row(e, w->desc, w->args) && match_values(w, e, &m)) {
+		*result = answer(t, w, e, nr);
+		if (*result != -ENOTUNIQ)
+			return STEP_DONE;
+		m = t->mismatch;
+	}
+	if (row_elastic(e)) {
+		reader_take(&t->reader);
+		return STEP_AGAIN;
+	}
+	if (is_elastic(w->desc)) {
+		*result = own_query(t, nr);
+		return STEP_DONE;
+	}
+	reply = diverged(t, m.what, &m);
+	if (reply == ANSWER_IGNORE && e->call != nr)
+		reader_take(&t->reader);
+	else if (reply == ANSWER_STOP || reply < 0)
+		OWN1(__NR_exit_group, 1);
+	return STEP_AGAIN;
+}
+
+static long follow_stream(struct thread *t, struct walk *w, long nr)
+{
+	struct window_row *row = window_note(t, w->args, nr);
+	long result = 0;
+
+	for (;;) {
+		const struct event *e = follow_event(t);
+
+		if (!e)
+			return lead_call(t, nr);
+		window_event(t, row, e);
+		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
+		    e->call == nr)
+			return follow_life(t, nr, e);
+		if (meet(t, e, w, nr, &result) == STEP_DONE)
+			return result;
+	}
+}
+
+static uint64_t room_of(const struct call_desc *d, const uint64_t *args)
+{
+	int arg = d ? step_room_arg(d) : -1;
+	uint32_t room = 0;
+
+	if (arg >= 0 && args[arg])
+		target_in(&room, args[arg], sizeof(room));
+	return room;
+}
+
+long follow_call(struct thread *t, long nr)
+{
+	uint64_t args[CALL_ARGS];
+	struct walk w = { .args = args };
+
+	call_args(&t->frame, args);
+	w.desc = call_find_variant(nr, args);
+	w.room = room_of(w.desc, args);
+	if (local_site(t))
+		return call_serve(t, nr);
+	if (nr == __NR_mmap)
+		return follow_mmap(t);
+	if (nr == __NR_set_tid_address) {
+		call_serve(t, nr);
+		return t->vtid;
+	}
+	if (w.desc && w.desc->class == CLASS_LOCAL)
+		return call_serve(t, nr);
+	return follow_stream(t, &w, nr);
+}
+
+/* The stream's word on how the execve ended that brought us here. */
+void follow_begin(struct thread *t)
+{
+	const struct event *e;
+
+	reader_attach(&t->reader, &streams, t->lane);
+	t->reader.cursor->owner = t->tid;
+	t->reader.cursor->pid = t->pid;
+	if (boot.vpid)
+		t->vpid = t->vtid = boot.vpid;
+	if (!t->reader.pos)
+		return;
+	e = follow_event(t);
+	if (e && e->kind == EVENT_EXEC)
+		reader_take(&t->reader);
+}
+
+/* The stream has ended and names this version: it leads from here on. */
+bool follow_promoted(struct thread *t)
+{
+	(void)t;
+	return false;
+}

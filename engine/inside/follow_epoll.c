@@ -1,0 +1,151 @@
+/*
+ * epoll: the data of a registration is often a pointer, which differs between
+ * versions.  A follower sees both at epoll_ctl, its own in its memory and the
+ * leader's in the event, and puts its own in the place of the leader's in what
+ * epoll_wait answers.
+ *
+ * Rows are found by the leader's data (an open hash), or by descriptor.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+
+#include "engine/inside/stream.h"
+
+#define ROWS		16384
+#define EVENT_SIZE	12
+#define DATA_AT		4
+#define CTL_DEL		2
+
+struct registration {
+	uint64_t leaders, own;	/* the data */
+	int32_t fd;
+	int32_t epfd;		/* + 1; 0: free, -1: was used */
+	uint32_t events;
+	uint32_t pad;
+};
+
+static struct registration *rows;
+static uint16_t *row_of;	/* of a descriptor, + 1 */
+static uint32_t lock;
+
+static void rows_lock(void)
+{
+	/* Acquire: pairs with the release in rows_unlock. */
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+static void rows_unlock(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+static bool rows_ready(void)
+{
+	long at;
+
+	if (rows)
+		return true;
+	at = OWN6(__NR_mmap, 0, ROWS * (sizeof(*rows) + sizeof(*row_of)), PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at < 0)
+		return false;
+	rows = (struct registration *)at;
+	row_of = (uint16_t *)(rows + ROWS);
+	return true;
+}
+
+static uint32_t place(uint64_t leaders, int32_t epfd)
+{
+	return (uint32_t)((leaders ^ (uint64_t)(uint32_t)epfd << 40) * 0x9e3779b97f4a7c15ull >> 50) %
+	       ROWS;
+}
+
+static struct registration *by_data(uint64_t leaders, int32_t epfd)
+{
+	for (uint32_t i = 0, at = place(leaders, epfd); i < ROWS; i++, at = (at + 1) % ROWS) {
+		if (!rows[at].epfd)
+			return NULL;
+		if (rows[at].epfd == epfd + 1 && rows[at].leaders == leaders)
+			return &rows[at];
+	}
+	return NULL;
+}
+
+static void forget(int32_t epfd, int32_t fd)
+{
+	struct registration *r;
+
+	if (!rows || fd < 0 || fd >= ROWS || !row_of[fd])
+		return;
+	r = &rows[row_of[fd] - 1];
+	if (r->fd == fd && r->epfd > 0 && (epfd < 0 || r->epfd == epfd + 1)) {
+		r->epfd = -1;
+		row_of[fd] = 0;
+	}
+}
+
+static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32_t events)
+{
+	uint32_t at = place(leaders, epfd);
+
+	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
+		if (rows[at].epfd > 0)
+			continue;
+		rows[at] = (struct registration){ leaders, own, fd, epfd + 1, events, 0 };
+		row_of[fd] = (uint16_t)(at + 1);
+		return;
+	}
+}
+
+/* epoll_ctl was answered: `leaders` is its event as the leader gave it. */
+void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
+{
+	int32_t epfd = (int32_t)call->args[0], op = (int32_t)call->args[1];
+	int32_t fd = (int32_t)call->args[2];
+	uint8_t own[EVENT_SIZE];
+
+	if (op == CTL_DEL) {
+		rows_lock();
+		forget(epfd, fd);
+		rows_unlock();
+		return;
+	}
+	if (target_in(own, call->args[3], sizeof(own)))
+		return;
+	rows_lock();
+	forget(epfd, fd);
+	/* The same in both versions (a descriptor, say) needs no row. */
+	if (*(const uint64_t *)(leaders + DATA_AT) != *(const uint64_t *)(own + DATA_AT) &&
+	    fd >= 0 && fd < ROWS && rows_ready()) {
+		add(epfd, fd, *(const uint64_t *)(leaders + DATA_AT),
+		    *(const uint64_t *)(own + DATA_AT), *(const uint32_t *)own);
+	}
+	rows_unlock();
+}
+
+void epoll_closed(long fd)
+{
+	rows_lock();
+	forget(-1, (int32_t)fd);
+	rows_unlock();
+}
+
+/* Our own data into the events that the program was given. */
+void epoll_answered(const struct walk *call)
+{
+	uint64_t at = call->args[1] + DATA_AT, data;
+
+	rows_lock();
+	for (int64_t i = 0; rows && i < call->result; i++, at += EVENT_SIZE) {
+		const struct registration *r;
+
+		if (target_in(&data, at, sizeof(data)))
+			break;
+		r = by_data(data, (int32_t)call->args[0]);
+		if (r && r->own != data)
+			target_out(at, &r->own, sizeof(data));
+	}
+	rows_unlock();
+}

@@ -1,0 +1,126 @@
+/*
+ * Files of a follower.  It has none open: descriptors are numbers that the
+ * leader's stream tells.  Only a mapping needs a real file, so the paths of open
+ * files are remembered and opened again for as long as the mmap takes.  What the
+ * program would share with the world it gets a private copy of.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "engine/inside/stream.h"
+
+#define FILES		4096
+#define PATH_SIZE	240
+
+struct file {
+	uint32_t known;
+	int32_t dir;		/* what the path is relative to */
+	char path[PATH_SIZE];
+};
+
+static struct file *files;	/* FILES rows, mapped when first needed */
+
+static struct file *file_row(long fd)
+{
+	if (fd < 0 || fd >= FILES)
+		return NULL;
+	if (!files) {
+		long at = OWN6(__NR_mmap, 0, FILES * sizeof(struct file), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (at < 0)
+			return NULL;
+		files = (struct file *)at;
+	}
+	return &files[fd];
+}
+
+static bool path_copy(char *to, uint64_t from)
+{
+	for (int i = 0; i < PATH_SIZE; i++) {
+		if (target_in(&to[i], from + (uint64_t)i, 1))
+			return false;
+		if (!to[i])
+			return true;
+	}
+	return false;
+}
+
+/* A call has given the program a descriptor. */
+void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
+{
+	struct file *f;
+
+	(void)t;
+	if (d->nr == __NR_dup || d->nr == __NR_dup2 || d->nr == __NR_dup3 || d->nr == __NR_fcntl) {
+		files_copied((long)(int32_t)args[0], fd);
+		return;
+	}
+	if (d->nr != __NR_open && d->nr != __NR_openat && d->nr != __NR_creat &&
+	    d->nr != __NR_openat2) {
+		files_closed(fd);
+		return;
+	}
+	f = file_row(fd);
+	if (!f)
+		return;
+	f->dir = d->args[0].kind == KIND_DIRFD ? (int32_t)args[0] : AT_FDCWD;
+	f->known = path_copy(f->path, d->args[0].kind == KIND_DIRFD ? args[1] : args[0]);
+}
+
+void files_closed(long fd)
+{
+	if (files && fd >= 0 && fd < FILES)
+		files[fd].known = 0;
+}
+
+void files_copied(long from, long to)
+{
+	struct file *f = file_row(from), *c = file_row(to);
+
+	if (f && c && f != c)
+		bytes_copy(c, f, sizeof(*c));
+}
+
+static long file_open(const struct file *f)
+{
+	const struct file *dir = f->path[0] == '/' || f->dir == AT_FDCWD ? NULL : file_row(f->dir);
+	long at = AT_FDCWD, fd;
+
+	if (dir && dir->known)
+		at = OWN4(__NR_openat, AT_FDCWD, dir->path, O_PATH | O_CLOEXEC, 0);
+	fd = OWN4(__NR_openat, at, f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	if (at >= 0)
+		OWN1(__NR_close, at);
+	return fd;
+}
+
+/* A mapping of a descriptor that only the leader has. */
+static long mmap_again(struct thread *t, const struct file *f)
+{
+	struct frame was = t->frame;
+	long fd = f && f->known ? file_open(f) : -EBADF, result;
+
+	if ((t->frame.r10 & MAP_TYPE) != MAP_PRIVATE && t->frame.rdx & PROT_WRITE)
+		t->frame.r10 = (t->frame.r10 & ~(uint64_t)MAP_TYPE) | MAP_PRIVATE;
+	t->frame.r8 = (uint64_t)fd;
+	if (fd < 0) {	/* a socket's memory, a memfd: at least it is there */
+		t->frame.r10 |= MAP_ANONYMOUS;
+		t->frame.r9 = 0;
+	}
+	result = serve_special(t, __NR_mmap);
+	was.rax = t->frame.rax;
+	t->frame = was;
+	if (fd >= 0)
+		OWN1(__NR_close, fd);
+	return result;
+}
+
+long follow_mmap(struct thread *t)
+{
+	if (t->frame.r10 & MAP_ANONYMOUS || (int32_t)t->frame.r8 < 0)
+		return serve_special(t, __NR_mmap);
+	return mmap_again(t, file_row((int32_t)t->frame.r8));
+}

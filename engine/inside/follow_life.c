@@ -1,0 +1,215 @@
+/*
+ * Threads, processes and programs of a follower: twins of the leader's.  A child
+ * is made for real and goes on in the lane of the leader's child, but every id
+ * that the program sees is the leader's.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+
+#include "engine/inside/stream.h"
+
+#define CHILDREN	1024
+
+/* Children that the program will wait for by the leader's ids. */
+static struct child {
+	int32_t vpid, pid;
+} children[CHILDREN];
+static int32_t unreaped[CHILDREN];
+
+static void child_note(int32_t vpid, int32_t pid)
+{
+	for (int i = 0; i < CHILDREN; i++) {
+		int32_t none = 0;
+
+		if (__atomic_compare_exchange_n(&children[i].pid, &none, pid, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			children[i].vpid = vpid;
+			return;
+		}
+	}
+}
+
+static int32_t child_forget(int32_t vpid)
+{
+	for (int i = 0; i < CHILDREN; i++) {
+		int32_t pid = children[i].pid;
+
+		if (children[i].vpid != vpid || !pid)
+			continue;
+		children[i].vpid = 0;
+		__atomic_store_n(&children[i].pid, 0, __ATOMIC_RELEASE);
+		return pid;
+	}
+	return 0;
+}
+
+static bool reap(int32_t pid)
+{
+	return OWN4(__NR_wait4, pid, 0, WNOHANG, 0) != 0;
+}
+
+/* The twins that had not ended when the leader's had. */
+static void reap_late(int32_t add)
+{
+	for (int i = 0; i < CHILDREN; i++) {
+		if (unreaped[i] && reap(unreaped[i]))
+			unreaped[i] = 0;
+		if (!unreaped[i] && add) {
+			unreaped[i] = add;
+			add = 0;
+		}
+		if (!unreaped[i] && !add)
+			break;
+	}
+}
+
+/* The program has been told of a child's end: the twin goes, too. */
+void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
+{
+	bool by_signal = (status & 0x7f) != 0, stopped = (status & 0xff) == 0x7f;
+	int32_t pid = stopped || status == 0xffff ? 0 : child_forget(vpid);
+
+	(void)t;
+	if (!pid)
+		return;
+	if (by_signal)
+		OWN2(__NR_kill, pid, 9);
+	reap_late(reap(pid) ? 0 : pid);
+}
+
+/* --- clone --------------------------------------------------------------------------- */
+
+/* The kernel wrote its own id where the program looks for the leader's. */
+static void id_write(uint64_t at, int32_t id)
+{
+	if (at)
+		target_out(at, &id, sizeof(id));
+}
+
+void child_ids(struct thread *c)
+{
+	id_write(c->child_ptid, c->vtid);
+	id_write(c->child_ctid, c->vtid);
+}
+
+static void ids_find(struct thread *t, long nr)
+{
+	const struct frame *f = &t->frame;
+	struct clone_args args = { 0 };
+	uint64_t flags = f->rdi;
+
+	t->child_ptid = t->child_ctid = 0;
+	if (nr == __NR_fork || nr == __NR_vfork)
+		return;
+	if (nr == __NR_clone) {
+		args.parent_tid = f->rdx;
+		args.child_tid = f->r10;
+	} else {
+		target_in(&args, f->rdi, 64);
+		flags = args.flags;
+	}
+	if (flags & CLONE_PARENT_SETTID)
+		t->child_ptid = args.parent_tid;
+	if (flags & CLONE_CHILD_SETTID)
+		t->child_ctid = args.child_tid;
+}
+
+static long follow_clone(struct thread *t, long nr, const struct event *e)
+{
+	int32_t vtid = (int32_t)e->result;
+	uint32_t lane = (uint32_t)e->arg[0], life = (uint32_t)e->arg[1];
+	uint32_t source = t->reader.cursor->source;
+	long result;
+
+	if (vtid < 0 || lane >= LANES) {
+		reader_take(&t->reader);
+		if (vtid >= 0)
+			request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
+		return vtid;
+	}
+	cursor_begin(&streams, lane, life, source);
+	reader_take(&t->reader);
+	ids_find(t, nr);
+	t->child_lane = lane;
+	t->child_vtid = vtid;
+	do
+		result = serve_special(t, nr);
+	while (result == CALL_RESTART);
+	if (result < 0) {
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, (uint64_t)-result);
+		return result;
+	}
+	id_write(t->child_ptid, vtid);
+	child_note(vtid, (int32_t)result);
+	return vtid;
+}
+
+/* --- exec and exit ---------------------------------------------------------------------- */
+
+static _Noreturn void lane_leave(struct thread *t, long nr, long status)
+{
+	cursor_done(&streams, t->lane);
+	t->has_lane = 0;
+	t->following = 0;
+	for (;;) {
+		t->frame.rdi = (uint64_t)status;
+		serve_special(t, nr);
+	}
+}
+
+/* What the leader's execve came to decides before ours is made. */
+static long follow_exec(struct thread *t, long nr, const struct event *call)
+{
+	uint64_t args[CALL_ARGS];
+	struct walk w = { .args = args };
+	struct mismatch m = { 0 };
+	const struct event *e;
+	int64_t outcome;
+
+	call_args(&t->frame, args);
+	w.desc = call_find(nr);
+	w.result = call->result;
+	if (!match_memory(&t->reader, &w, false, &m) &&
+	    request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, m.what,
+			(uint64_t)m.arg << 56 | m.offset) != ANSWER_IGNORE)
+		OWN1(__NR_exit_group, 1);
+	reader_take(&t->reader);
+	e = follow_event(t);
+	if (!e)
+		return lead_call(t, nr);
+	outcome = e->kind == EVENT_EXEC ? e->result : -ENOEXEC;
+	if (outcome < 0)
+		reader_take(&t->reader);
+	t->answered = outcome < 0;
+	if (outcome < 0)
+		return outcome;
+	if (outcome == EXEC_UNHELD)
+		lane_leave(t, __NR_exit_group, 0);
+	return serve_special(t, nr);	/* the new program takes the event */
+}
+
+static long follow_exit(struct thread *t, long nr, const struct event *e)
+{
+	if ((int32_t)e->arg[0] != (int32_t)t->frame.rdi &&
+	    request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, DIFFERS_VALUE, 0) != ANSWER_IGNORE)
+		OWN1(__NR_exit_group, 1);
+	reader_take(&t->reader);
+	lane_leave(t, nr, (long)t->frame.rdi);
+}
+
+/* The event is of the same call. */
+long follow_life(struct thread *t, long nr, const struct event *e)
+{
+	switch (nr) {
+	case __NR_execve:
+	case __NR_execveat:
+		return follow_exec(t, nr, e);
+	case __NR_exit:
+	case __NR_exit_group:
+		return follow_exit(t, nr, e);
+	default:
+		return follow_clone(t, nr, e);
+	}
+}

@@ -1,0 +1,163 @@
+/*
+ * The inside as a host of the core: its memory, and its waiting.
+ *
+ * A leader waits when its ring is full, for as long as the user has said, and
+ * then gives the follower up by itself: the monitor need not live for that.  A
+ * follower waits for events: it looks a few times, then sleeps, longer each time;
+ * the leader never wakes it.  Only a change of who leads does.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/stream.h"
+
+#define FULL_LOOK_NS	100000
+#define SECOND_NS	1000000000ull
+
+struct streams streams;
+
+long copy_try(void *to, const void *from, size_t len);
+
+long target_in(void *to, uint64_t from, size_t len)
+{
+	return copy_try(to, (const void *)from, len);
+}
+
+long target_out(uint64_t to, const void *from, size_t len)
+{
+	return copy_try((void *)to, from, len);
+}
+
+uint32_t change_now(void)
+{
+	/* Acquire: what the monitor changed is read after the count. */
+	return __atomic_load_n(&streams.conduct->change, __ATOMIC_ACQUIRE);
+}
+
+void change_wait(uint32_t seen, uint64_t ns)
+{
+	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
+
+	OWN4(__NR_futex, &streams.conduct->change, FUTEX_WAIT, seen, &t);
+}
+
+/* Does anybody listen? */
+bool stream_followed(void)
+{
+	const struct section *own = streams_section(&streams, streams.self);
+	uint32_t bits = __atomic_load_n(&streams.conduct->following, __ATOMIC_RELAXED);
+
+	return (bits & ~own->dropped & ~(1u << streams.self)) != 0;
+}
+
+void call_args(const struct frame *f, uint64_t args[CALL_ARGS])
+{
+	args[0] = f->rdi;
+	args[1] = f->rsi;
+	args[2] = f->rdx;
+	args[3] = f->r10;
+	args[4] = f->r8;
+	args[5] = f->r9;
+}
+
+/* Code of the loader or of a sanitizer: each version's own affair. */
+bool local_site(const struct thread *t)
+{
+	uint64_t at = t->frame.site_end;
+
+	for (uint32_t i = 0; i < boot.locals; i++)
+		if (at > boot.local[i].from && at <= boot.local[i].to)
+			return true;
+	return false;
+}
+
+void local_add(uint64_t from, uint64_t len)
+{
+	if (boot.locals == BOOT_LOCALS)
+		return;
+	boot.local[boot.locals] = (struct code_range_at){ from, from + len };
+	/* Release: another thread reads the row after the count. */
+	__atomic_store_n(&boot.locals, boot.locals + 1, __ATOMIC_RELEASE);
+}
+
+/* --- a full ring ----------------------------------------------------------------- */
+
+static void followers_drop(struct writer *w)
+{
+	__atomic_fetch_or(&w->section->dropped, writer_held_by(w), __ATOMIC_SEQ_CST);
+}
+
+struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
+{
+	struct event *e = writer_begin(w, kind, call);
+	uint64_t waited = 0;
+
+	if (e)
+		return e;
+	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
+	while (!(e = writer_begin(w, kind, call))) {
+		const struct conduct *c = w->streams->conduct;
+
+		change_wait(change_now(), FULL_LOOK_NS);
+		waited += FULL_LOOK_NS;
+		if (waited / 1000000 < c->full_ms)
+			continue;
+		if (c->when_full == WHEN_FULL_DROP || !monitor_alive())
+			followers_drop(w);
+	}
+	return e;
+}
+
+/* --- lanes of threads ----------------------------------------------------------------- */
+
+static void slot_describe(struct thread *t)
+{
+	t->slot->vpid = t->vpid;
+	t->slot->vtid = t->vtid;
+	t->slot->lane = t->has_lane ? t->lane + 1 : 0;
+}
+
+/* The first thread of a program, in the lane that its execve left. */
+void stream_begin(struct thread *t)
+{
+	t->vpid = t->pid;
+	t->vtid = t->tid;
+	if (!boot.streams)
+		return;
+	streams.conduct = (const struct conduct *)boot.streams;
+	streams.self = boot.version;
+	t->lane = boot.lane;
+	t->has_lane = 1;
+	t->following = boot.role == ROLE_FOLLOWER;
+	if (t->following)
+		follow_begin(t);
+	else
+		lead_begin(t);
+	slot_describe(t);
+}
+
+/* A child's first steps; its parent has opened the lane. */
+void stream_child(struct thread *c, uint32_t lane)
+{
+	c->has_lane = lane != CHUNK_NONE;
+	c->lane = lane;
+	if (c->following) {
+		struct cursor *cur;
+
+		reader_attach(&c->reader, &streams, lane);
+		cur = c->reader.cursor;
+		cur->owner = c->tid;
+		cur->pid = c->pid;
+	} else {
+		c->vtid = c->tid;
+		c->vpid = c->pid;
+		if (c->has_lane) {
+			writer_attach(&c->writer, &streams, lane);
+			c->writer.lane->owner = c->tid;
+			c->writer.lane->pid = c->pid;
+		}
+	}
+	slot_describe(c);
+}

@@ -1,0 +1,205 @@
+/*
+ * The leader: each call that is not a version's own affair becomes an event in
+ * the thread's lane, after it was made, with what a follower needs to answer and
+ * to compare.  Nothing here waits for a follower unless the ring is full.
+ *
+ * Signals are held to a boundary that the stream knows: before a call whose event
+ * is still to come, or behind one whose event says EVENT_SIGNAL_NEXT (t->told).
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
+
+/* Order across the threads of this process. */
+static uint64_t seq_now;
+
+static uint64_t seq_next(void)
+{
+	return __atomic_add_fetch(&seq_now, 1, __ATOMIC_RELAXED);
+}
+
+static struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result)
+{
+	struct event *e = host_begin(&t->writer, kind, (uint16_t)nr);
+
+	e->seq = seq_next();
+	e->result = result;
+	return e;
+}
+
+static void event_end(struct thread *t)
+{
+	if (t->pending) {
+		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
+		t->told = 1;
+	}
+	writer_commit(&t->writer);
+}
+
+static void call_tell(struct thread *t, const struct walk *w, long nr)
+{
+	event_begin(t, EVENT_CALL, nr, w->result);
+	if (w->desc)
+		record_call(&t->writer, w);
+	event_end(t);
+}
+
+/* The program's handler is about to run, at a boundary. */
+void lead_signal(struct thread *t, const uint8_t *info)
+{
+	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
+
+	if (writer_room(&t->writer) < SIGINFO_SIZE) {
+		writer_commit(&t->writer);
+		e = host_begin(&t->writer, EVENT_MORE, 0);
+	}
+	(void)e;
+	bytes_copy(t->writer.at, info, SIGINFO_SIZE);
+	t->writer.at += SIGINFO_SIZE;
+	writer_commit(&t->writer);
+}
+
+/* --- threads, programs, ends --------------------------------------------------------- */
+
+/* The lane of a child to be; CHUNK_NONE: it will not be followed. */
+static uint32_t child_lane(struct thread *t)
+{
+	int lane = lane_open(&streams);
+
+	t->child_lane = lane < 0 ? CHUNK_NONE : (uint32_t)lane;
+	return t->child_lane;
+}
+
+static long lead_clone(struct thread *t, long nr)
+{
+	uint32_t lane = child_lane(t), life = 0;
+	struct event *e;
+	long result;
+
+	if (lane != CHUNK_NONE)
+		life = streams_section(&streams, streams.self)->lane[lane].life;
+	result = serve_special(t, nr);
+	if (result < 0 && lane != CHUNK_NONE)
+		lane_close(&streams, lane);
+	if (result == CALL_RESTART)
+		return result;
+	e = event_begin(t, EVENT_CALL, nr, result);
+	e->arg[0] = lane;
+	e->arg[1] = life;
+	event_end(t);
+	return result;
+}
+
+/* An execve is told before it is made; how it ended, afterwards. */
+static long lead_exec(struct thread *t, long nr, const struct walk *w)
+{
+	long result;
+
+	call_tell(t, w, nr);
+	result = serve_special(t, nr);
+	lead_exec_done(t, result);
+	return result;
+}
+
+void lead_exec_done(struct thread *t, int64_t outcome)
+{
+	event_begin(t, EVENT_EXEC, __NR_execve, outcome);
+	event_end(t);
+}
+
+static long lead_exit(struct thread *t, long nr, const struct walk *w)
+{
+	if (t->pending)
+		return CALL_RESTART;
+	call_tell(t, w, nr);
+	lane_close(&streams, t->lane);
+	t->has_lane = 0;
+	return serve_special(t, nr);
+}
+
+static long lead_life(struct thread *t, long nr, const struct walk *w)
+{
+	switch (nr) {
+	case __NR_execve:
+	case __NR_execveat:
+		return lead_exec(t, nr, w);
+	case __NR_exit:
+	case __NR_exit_group:
+		return lead_exit(t, nr, w);
+	default:
+		return lead_clone(t, nr);
+	}
+}
+
+/* --- every other call ------------------------------------------------------------------ */
+
+typedef long vdso_fn(uint64_t, uint64_t, uint64_t);
+
+/* A call of our vDSO: the kernel's answers it without a call. */
+static bool from_vdso(const struct thread *t)
+{
+	return !t->frame.site_end;
+}
+
+static long clock_call(struct thread *t, long nr)
+{
+	static const int16_t of[VDSO_FUNCTIONS] = {
+		[VDSO_CLOCK_GETTIME] = __NR_clock_gettime, [VDSO_GETTIMEOFDAY] = __NR_gettimeofday,
+		[VDSO_TIME] = __NR_time, [VDSO_CLOCK_GETRES] = __NR_clock_getres,
+		[VDSO_GETCPU] = __NR_getcpu,
+	};
+	const struct frame *f = &t->frame;
+
+	for (int i = 0; i < VDSO_FUNCTIONS; i++) {
+		if (of[i] != nr || !boot.vdso[i])
+			continue;
+		t->answered = 1;
+		return ((vdso_fn *)boot.vdso[i])(f->rdi, f->rsi, f->rdx);
+	}
+	return serve_special(t, nr);
+}
+
+long call_serve(struct thread *t, long nr)
+{
+	return from_vdso(t) ? clock_call(t, nr) : serve_special(t, nr);
+}
+
+static uint64_t room_before(const struct call_desc *d, const uint64_t *args)
+{
+	int arg = d ? step_room_arg(d) : -1;
+	uint32_t room = 0;
+
+	if (arg >= 0 && args[arg])
+		target_in(&room, args[arg], sizeof(room));
+	return room;
+}
+
+long lead_call(struct thread *t, long nr)
+{
+	uint64_t args[CALL_ARGS];
+	struct walk w = { .args = args };
+
+	call_args(&t->frame, args);
+	w.desc = call_find_variant(nr, args);
+	if (!stream_followed() || local_site(t) || (w.desc && w.desc->class == CLASS_LOCAL))
+		return call_serve(t, nr);
+	if (w.desc && w.desc->class == CLASS_LIFE)
+		return lead_life(t, nr, &w);
+	w.room = room_before(w.desc, args);
+	w.result = call_serve(t, nr);
+	if (w.result != CALL_RESTART)
+		call_tell(t, &w, nr);
+	return w.result;
+}
+
+/* A program begins: after an execve the stream waits to hear how that ended. */
+void lead_begin(struct thread *t)
+{
+	writer_attach(&t->writer, &streams, t->lane);
+	t->writer.lane->owner = t->tid;
+	t->writer.lane->pid = t->pid;
+	if (t->writer.lane->head)
+		lead_exec_done(t, EXEC_HELD);
+}

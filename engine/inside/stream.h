@@ -1,0 +1,53 @@
+/*
+ * What the files of a version with company share: host.c (waiting, memory),
+ * lead.c (telling), follow.c (being told), follow_life.c (threads and programs
+ * of a follower), follow_files.c (mappings), follow_epoll.c (whose data is whose).
+ */
+#ifndef MVE_INSIDE_STREAM_H
+#define MVE_INSIDE_STREAM_H
+
+#include "engine/core/walk.h"
+#include "engine/inside/thread.h"
+
+extern struct streams streams;
+
+/* host.c */
+void stream_begin(struct thread *t);
+void stream_child(struct thread *c, uint32_t lane);
+bool stream_followed(void);
+bool local_site(const struct thread *t);
+void local_add(uint64_t from, uint64_t len);
+void call_args(const struct frame *f, uint64_t args[CALL_ARGS]);
+/* Sleeps until conduct.change is not `seen`, or for ns at most. */
+void change_wait(uint32_t seen, uint64_t ns);
+uint32_t change_now(void);
+
+/* lead.c */
+long call_serve(struct thread *t, long nr);
+long lead_call(struct thread *t, long nr);
+void lead_signal(struct thread *t, const uint8_t *info);
+void lead_exec_done(struct thread *t, int64_t outcome);
+void lead_begin(struct thread *t);
+
+/* follow.c */
+long follow_call(struct thread *t, long nr);
+const struct event *follow_event(struct thread *t);
+void follow_begin(struct thread *t);
+
+/* follow_life.c */
+long follow_life(struct thread *t, long nr, const struct event *e);
+void follow_reaped(struct thread *t, int32_t vpid, int32_t status);
+void child_ids(struct thread *c);
+
+/* follow_files.c */
+void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
+void files_closed(long fd);
+void files_copied(long from, long to);
+long follow_mmap(struct thread *t);
+
+/* follow_epoll.c */
+void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
+void epoll_closed(long fd);
+void epoll_answered(const struct walk *call);
+
+#endif
