@@ -88,10 +88,21 @@ struct window_row {
 	uint64_t args[6];
 	int64_t result;
 	uint32_t call;
-	uint32_t version;	/* whose event it is */
+	uint16_t version;	/* whose event it is */
+	uint16_t end;		/* enum row_end */
+};
+
+/* How a call of the window ended. */
+enum row_end {
+	ROW_OPEN,		/* it has not: it waits, or is what the verdict is about */
+	ROW_ANSWERED,		/* from the event */
+	ROW_OWN,		/* by this version itself: the event is still to be met */
 };
 
 #define WINDOW	16	/* calls kept of each thread */
+
+/* Registers that calls keep, as slot.kept has them. */
+enum kept { KEPT_RBX, KEPT_RBP, KEPT_R12, KEPT_R13, KEPT_R14, KEPT_R15, KEPT };
 
 enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
 
@@ -118,11 +129,11 @@ struct slot {
 	uint32_t lane;		/* + 1; 0: none */
 	uint32_t parked;	/* it stands still because conduct.park says so */
 	uint64_t calls;		/* rows of the window ever written */
-	uint64_t place;		/* return address of the call that is served */
+	uint64_t place;		/* return address of the call that is served, or of a crash */
 	uint64_t stack;		/* and the program's stack pointer there */
-	uint64_t pad2[3];
+	uint64_t kept[KEPT];	/* and the registers that a debugger goes on from */
 	struct window_row window[WINDOW];
-	uint64_t pad[84];
+	uint64_t pad[81];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

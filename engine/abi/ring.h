@@ -12,8 +12,10 @@
  * `head` counts the cells published; a reader's position counts the cells it has
  * taken; position / CHUNK_CELLS is the chunk's place in the chain.  The last cell
  * of a full chunk is an EVENT_TURN that names the next.  A chunk whose cells all
- * followers have taken is used again by its own lane first, so a session whose
- * followers keep up lives in two chunks a lane.
+ * followers have taken is used again: by its own lane first, so a session whose
+ * followers keep up lives in two chunks a lane, and by any lane that finds none
+ * free, so that nobody waits for an idle one.  The chunk that a lane writes stays
+ * its own; there are fewer lanes than chunks.
  *
  * Lanes have the same numbers in all versions: the twin of a thread has its lane.
  *

@@ -72,13 +72,14 @@ static uint64_t oldest_word(uint32_t serial, uint32_t chunk)
 	return (uint64_t)serial << 32 | chunk;
 }
 
-/* False when the lane has no chunk but the one that it writes. */
+/* False when the lane has no chunk but the one that it writes, or none yet. */
 static bool oldest_look(const struct lane *l, uint64_t *old)
 {
 	/* Acquire: pairs with oldest_pop and lane_begin; `now` and `base` are as new. */
 	*old = __atomic_load_n(&l->oldest, __ATOMIC_ACQUIRE);
 	/* Acquire: pairs with turn(); what is not `now` is full, and has a next. */
-	return (uint32_t)*old != __atomic_load_n(&l->now, __ATOMIC_ACQUIRE);
+	return (uint32_t)*old != __atomic_load_n(&l->now, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&l->life, __ATOMIC_RELAXED);
 }
 
 /* Takes the chunk that was seen out of the lane, unless another thread has. */
@@ -188,23 +189,22 @@ static bool lane_unread(const struct streams *s, const struct section *own, uint
 }
 
 /* Makes a free lane ours, or a closed one that all followers have read to its end. */
-static bool lane_claim(const struct streams *s, struct section *own, uint32_t index,
-		       uint32_t *was)
+static bool lane_claim(const struct streams *s, struct section *own, uint32_t index)
 {
 	uint32_t *state = &own->lane[index].state;
+	/* Acquire: pairs with lane_leave. */
+	uint32_t was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
 
-	/* Acquire: pairs with lane_close. */
-	*was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
-	if (*was == LANE_OPEN || (*was == LANE_CLOSED && lane_unread(s, own, index)))
+	if (was == LANE_OPEN || (was == LANE_CLOSED && lane_unread(s, own, index)))
 		return false;
-	/* Acquire: pairs with lane_close. */
-	if (!__atomic_compare_exchange_n(state, was, LANE_OPEN, false, __ATOMIC_ACQUIRE,
+	/* Acquire: pairs with lane_leave. */
+	if (!__atomic_compare_exchange_n(state, &was, LANE_OPEN, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
 	/* Another thread may have had it for a whole life since it was looked at. */
-	if (*was == LANE_FREE || !lane_unread(s, own, index))
+	if (was == LANE_FREE || !lane_unread(s, own, index))
 		return true;
-	/* Release: as lane_close, for the thread that closed it. */
+	/* Release: as lane_leave, for the thread that closed it. */
 	__atomic_store_n(state, LANE_CLOSED, __ATOMIC_RELEASE);
 	return false;
 }
@@ -223,6 +223,7 @@ static uint32_t lane_empty(struct section *own, struct lane *l)
 static void lane_begin(struct lane *l, uint32_t chunk)
 {
 	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
+	uint32_t life = l->life + 1;
 
 	__atomic_store_n(&l->first, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELAXED);
@@ -230,8 +231,8 @@ static void lane_begin(struct lane *l, uint32_t chunk)
 	/* Release: pairs with oldest_look.  Serials go on, so that none comes twice. */
 	__atomic_store_n(&l->oldest, oldest_word(base, chunk), __ATOMIC_RELEASE);
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
-	/* Release: whoever sees the new life sees an empty lane. */
-	__atomic_store_n(&l->life, l->life + 1, __ATOMIC_RELEASE);
+	/* Release: whoever sees the new life sees an empty lane.  0 is none. */
+	__atomic_store_n(&l->life, life ? life : 1, __ATOMIC_RELEASE);
 }
 
 static void lanes_raise(struct section *own, uint32_t to)
@@ -243,6 +244,34 @@ static void lanes_raise(struct section *own, uint32_t to)
 		;
 }
 
+static void lane_leave(struct streams *s, uint32_t index, enum lane_state state)
+{
+	/* Release: the last events are published before. */
+	__atomic_store_n(&streams_section(s, s->self)->lane[index].state, state,
+			 __ATOMIC_RELEASE);
+}
+
+bool lane_reopen(struct streams *s, uint32_t index)
+{
+	struct section *own = streams_section(s, s->self);
+	uint32_t chunk = chunk_find(s, own, index);
+
+	if (chunk == CHUNK_NONE)
+		return false;
+	lane_begin(&own->lane[index], chunk);
+	return true;
+}
+
+void lane_close(struct streams *s, uint32_t index)
+{
+	lane_leave(s, index, LANE_CLOSED);
+}
+
+void lane_cancel(struct streams *s, uint32_t index)
+{
+	lane_leave(s, index, LANE_FREE);
+}
+
 int lane_open(struct streams *s)
 {
 	struct section *own = streams_section(s, s->self);
@@ -250,13 +279,13 @@ int lane_open(struct streams *s)
 	/* Lanes stay fewer than chunks: one more than they write in can go round. */
 	for (uint32_t i = 0; i < LANES && i + 1 < s->conduct->chunks; i++) {
 		struct lane *l = &own->lane[i];
-		uint32_t was, chunk;
+		uint32_t chunk;
 
-		if (!lane_claim(s, own, i, &was))
+		if (!lane_claim(s, own, i))
 			continue;
-		chunk = was == LANE_FREE ? chunk_find(s, own, i) : lane_empty(own, l);
+		chunk = l->life ? lane_empty(own, l) : chunk_find(s, own, i);
 		if (chunk == CHUNK_NONE) {
-			__atomic_store_n(&l->state, LANE_FREE, __ATOMIC_RELEASE);
+			lane_cancel(s, i);
 			return -1;
 		}
 		lane_begin(l, chunk);
@@ -264,13 +293,6 @@ int lane_open(struct streams *s)
 		return (int)i;
 	}
 	return -1;
-}
-
-void lane_close(struct streams *s, uint32_t index)
-{
-	/* Release: the last events are published before. */
-	__atomic_store_n(&streams_section(s, s->self)->lane[index].state, LANE_CLOSED,
-			 __ATOMIC_RELEASE);
 }
 
 /* --- the writer ------------------------------------------------------------------ */
@@ -540,7 +562,7 @@ bool reader_at_end(const struct reader *r)
 	/* Acquire: pairs with the monitor's; all that was written is there. */
 	uint32_t ended = __atomic_load_n(&r->streams->conduct->ended, __ATOMIC_ACQUIRE);
 
-	/* Acquire: pairs with lane_close; the head is the last one. */
+	/* Acquire: pairs with lane_leave; the head is the last one. */
 	if (!(ended >> r->cursor->source & 1) &&
 	    __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) != LANE_CLOSED)
 		return false;

@@ -42,8 +42,12 @@ struct reader {
 
 struct section *streams_section(const struct streams *s, uint32_t version);
 
-/* Opens a lane nobody uses; its number, or -1 when there is none. */
+/* Opens a lane nobody uses; its number, or -1 when there is none or no chunk for it. */
 int lane_open(struct streams *s);
+/* The opened lane is not needed: it is empty, and no follower was told of it. */
+void lane_cancel(struct streams *s, uint32_t index);
+/* Begins an open lane of a version that followed until now; false: no room. */
+bool lane_reopen(struct streams *s, uint32_t index);
 /* No event will come after those that are there. */
 void lane_close(struct streams *s, uint32_t index);
 
@@ -55,7 +59,7 @@ struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call);
 size_t writer_room(const struct writer *w);
 /* Publishes the open event. */
 void writer_commit(struct writer *w);
-/* Followers that hold the lane's oldest chunk, as bits. */
+/* Followers that must read on, or be dropped, before a full ring has room, as bits. */
 uint32_t writer_held_by(const struct writer *w);
 
 /* Readies our cursor for a lane's new life, read from the start. */
@@ -64,7 +68,7 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 void cursor_done(struct streams *s, uint32_t index);
 /* Binds a reader to a lane, wherever the cursor says that an earlier one was. */
 void reader_attach(struct reader *r, struct streams *s, uint32_t index);
-/* The next event, or NULL when there is none (yet). */
+/* The next event, or NULL when there is none (yet); the same until it is taken. */
 const struct event *reader_peek(struct reader *r);
 /*
  * The next piece of the looked-at event's payload, at most `want` bytes; 0: none
@@ -75,7 +79,7 @@ size_t reader_piece(struct reader *r, size_t want, const uint8_t **piece);
 uint8_t reader_take(struct reader *r);
 /* All that the lane will ever hold has been taken. */
 bool reader_at_end(const struct reader *r);
-/* From the start of the same lane in the stream that goes on after this one. */
+/* From the start of the same lane in the stream that goes on after this one: open there. */
 void reader_switch(struct reader *r, uint32_t version);
 
 #endif

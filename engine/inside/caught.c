@@ -12,6 +12,7 @@
 #include <linux/signal.h>
 
 #include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
 
 #define DISPATCH_CODE	2	/* si_code SYS_USER_DISPATCH */
 #define SECCOMP_CODE	1	/* si_code SYS_SECCOMP */
@@ -184,6 +185,10 @@ bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 	if (sig == SIGSYS && t->arm_wanted && info_int(info, INFO_CODE) == SI_TKILL) {
 		seal_arm_wanted(t);
 		call_again(t, &uc->regs);
+		return true;
+	}
+	if (sig == SIGSYS && info_int(info, INFO_CODE) == SI_TKILL && park_wanted()) {
+		park_come(t, uc);
 		return true;
 	}
 	if (sig == SIGSYS && dispatch_caught(t, info, uc))

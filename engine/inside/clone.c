@@ -58,7 +58,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
-	c->arm_wanted = c->in_vfork = c->deferred = c->told = 0;
+	c->arm_wanted = c->in_vfork = c->deferred = c->told = c->park = 0;
 	c->following = t->following;
 	c->has_lane = 0;
 	c->vpid = t->vpid;
@@ -99,9 +99,10 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 		return -EAGAIN;
 	}
 	child_describe(c, w);
-	t->in_vfork = !!(w->flags & CLONE_VFORK);
+	/* Until its child is done it stands still by itself. */
+	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
 	result = clone_kernel(&t->frame, c);
-	t->in_vfork = 0;
+	t->in_vfork = t->slot->parked = 0;
 	if (w->flags & CLONE_VFORK)
 		seal_look(t);
 	/* vfork's child has left our memory by now, however it did. */

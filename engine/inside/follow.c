@@ -22,8 +22,6 @@
 #define SLEEP_FIRST_NS	30000
 #define SLEEP_LAST_NS	20000000
 
-bool follow_promoted(struct thread *t);
-
 /* --- waiting ----------------------------------------------------------------------- */
 
 /* What is to be done where a stream has no more events. */
@@ -40,6 +38,10 @@ static enum at_end stream_ended(struct thread *t)
 		return END_WAIT;
 	if (c->next[source] == streams.self)
 		return follow_promoted(t) ? END_LEADS : END_WAIT;
+	/* Acquire: pairs with lead_resume; the twin has begun its lane. */
+	if (!__atomic_load_n(&streams_section(&streams, c->next[source])->lane[t->lane].owner,
+			     __ATOMIC_ACQUIRE))
+		return END_WAIT;
 	reader_switch(&t->reader, c->next[source]);
 	return END_SWITCHED;
 }
@@ -92,18 +94,29 @@ bool host_more(struct reader *r)
 
 /* --- the window, for reports ---------------------------------------------------------- */
 
+/* Where the program is, for its stack to be read from. */
+void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT])
+{
+	t->slot->place = place;
+	t->slot->stack = stack;
+	for (int i = 0; i < KEPT; i++)
+		t->slot->kept[i] = kept[i];
+}
+
 static struct window_row *window_note(struct thread *t, const uint64_t *args, long nr)
 {
 	struct window_row *w = &t->slot->window[t->slot->calls % WINDOW];
+	const struct frame *f = &t->frame;
 
 	w->call = (uint32_t)nr;
 	w->result = 0;
+	w->end = ROW_OPEN;
 	w->event.kind = EVENT_NONE;
 	for (int i = 0; i < CALL_ARGS; i++)
 		w->args[i] = args[i];
 	t->slot->calls++;
-	t->slot->place = t->frame.site_end;
-	t->slot->stack = t->frame.rsp;
+	place_note(t, f->site_end, f->rsp,
+		   (uint64_t[KEPT]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
 	return w;
 }
 
@@ -112,9 +125,15 @@ static void window_event(struct thread *t, struct window_row *w, const struct ev
 	uint32_t n = t->reader.left < sizeof(w->payload) ? t->reader.left : sizeof(w->payload);
 
 	w->event = *e;
-	w->version = t->reader.cursor->source;
+	w->version = (uint16_t)t->reader.cursor->source;
 	for (uint32_t i = 0; i < n; i++)
 		w->payload[i] = t->reader.piece[i];
+}
+
+static void window_end(struct window_row *w, int64_t result, enum row_end end)
+{
+	w->result = result;
+	w->end = (uint16_t)end;
 }
 
 /* --- signals of the stream ---------------------------------------------------------------- */
@@ -166,8 +185,23 @@ static void signal_next(struct thread *t, long nr, long result)
 
 /* --- answering ------------------------------------------------------------------------------ */
 
+/* What a version that crashed did last need not be done again. */
+static bool last_words(struct thread *t)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t source = t->reader.cursor->source;
+
+	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed & 1u << source))
+		return false;
+	while (reader_peek(&t->reader))
+		reader_take(&t->reader);
+	return true;
+}
+
 static long diverged(struct thread *t, uint32_t what, const struct mismatch *m)
 {
+	if (last_words(t))
+		return ANSWER_RETRY;
 	return request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, what,
 			   m ? (uint64_t)m->arg << 56 | m->offset : 0);
 }
@@ -207,6 +241,10 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
 		epoll_answered(w);
+		break;
+	case __NR_alarm:
+	case __NR_setitimer:
+		timers_note(nr, w->args);
 		break;
 	case __NR_wait4:
 		if (w->args[1])
@@ -250,7 +288,6 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 	else
 		t->answered = 1;
 	answer_note(t, w, nr);
-	t->slot->window[(t->slot->calls - 1) % WINDOW].result = result;
 	if (flags & EVENT_SIGNAL_NEXT)
 		signal_next(t, nr, result);
 	return result;
@@ -296,7 +333,7 @@ static bool row_elastic(const struct event *e)
 	return is_elastic(d);
 }
 
-enum step_result { STEP_DONE, STEP_AGAIN };
+enum step_result { STEP_AGAIN, STEP_DONE, STEP_OWN };
 
 /* Meets one event; STEP_AGAIN: the next one is to be looked at. */
 static enum step_result meet(struct thread *t, const struct event *e, struct walk *w, long nr,
@@ -327,7 +364,7 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 	}
 	if (is_elastic(w->desc)) {
 		*result = own_query(t, nr);
-		return STEP_DONE;
+		return STEP_OWN;
 	}
 	reply = diverged(t, m.what, &m);
 	if (reply == ANSWER_IGNORE && e->call != nr)
@@ -340,6 +377,7 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 static long follow_stream(struct thread *t, struct walk *w, long nr)
 {
 	struct window_row *row = window_note(t, w->args, nr);
+	enum step_result step;
 	long result = 0;
 
 	for (;;) {
@@ -349,10 +387,15 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 			return lead_call(t, nr);
 		window_event(t, row, e);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
-		    e->call == nr)
+		    e->call == nr) {
+			window_end(row, e->result, ROW_ANSWERED);
 			return follow_life(t, nr, e);
-		if (meet(t, e, w, nr, &result) == STEP_DONE)
-			return result;
+		}
+		step = meet(t, e, w, nr, &result);
+		if (step == STEP_AGAIN)
+			continue;
+		window_end(row, result, step == STEP_OWN ? ROW_OWN : ROW_ANSWERED);
+		return result;
 	}
 }
 
@@ -402,11 +445,4 @@ void follow_begin(struct thread *t)
 	e = follow_event(t);
 	if (e && e->kind == EVENT_EXEC)
 		reader_take(&t->reader);
-}
-
-/* The stream has ended and names this version: it leads from here on. */
-bool follow_promoted(struct thread *t)
-{
-	(void)t;
-	return false;
 }

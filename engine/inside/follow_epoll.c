@@ -4,6 +4,9 @@
  * leader's in the event, and puts its own in the place of the leader's in what
  * epoll_wait answers.
  *
+ * The data that events carry are always those that the kernel has: after a
+ * take-over, of whoever made the registration.
+ *
  * Rows are found by the leader's data (an open hash), or by descriptor.
  */
 #include <asm/unistd.h>
@@ -148,4 +151,23 @@ void epoll_answered(const struct walk *call)
 			target_out(at, &r->own, sizeof(data));
 	}
 	rows_unlock();
+}
+
+/*
+ * A leader that followed before: the kernel still has the data of whoever made
+ * the registration, and so have the events that were just told.
+ */
+void epoll_led(const struct walk *call, long nr)
+{
+	if (!rows || call->result < 0)
+		return;
+	if (nr == __NR_epoll_wait || nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2) {
+		epoll_answered(call);
+	} else if (nr == __NR_epoll_ctl) {
+		rows_lock();
+		forget((int32_t)call->args[0], (int32_t)call->args[2]);
+		rows_unlock();
+	} else if (nr == __NR_close) {
+		epoll_closed((long)call->args[0]);
+	}
 }

@@ -45,6 +45,28 @@ static int32_t child_forget(int32_t vpid)
 	return 0;
 }
 
+/* For a version that took over: see ids.c. */
+int32_t child_real(int32_t vpid)
+{
+	for (int i = 0; vpid > 0 && i < CHILDREN; i++)
+		if (children[i].vpid == vpid && children[i].pid)
+			return children[i].pid;
+	return 0;
+}
+
+int32_t child_seen(int32_t pid)
+{
+	for (int i = 0; pid > 0 && i < CHILDREN; i++)
+		if (children[i].pid == pid)
+			return children[i].vpid;
+	return 0;
+}
+
+void child_gone(int32_t vpid)
+{
+	child_forget(vpid);
+}
+
 static bool reap(int32_t pid)
 {
 	return OWN4(__NR_wait4, pid, 0, WNOHANG, 0) != 0;

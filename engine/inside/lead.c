@@ -111,8 +111,15 @@ void lead_exec_done(struct thread *t, int64_t outcome)
 
 static long lead_exit(struct thread *t, long nr, const struct walk *w)
 {
+	int32_t status = (int32_t)t->frame.rdi;
+
 	if (t->pending)
 		return CALL_RESTART;
+	/* Another version may lead from here: then nobody is told of this end. */
+	if (nr == __NR_exit_group && status && request_ask(t, REQ_EXIT, (uint64_t)status, 0, 0) > 0)
+		t->has_lane = 0;
+	if (!t->has_lane)
+		return serve_special(t, nr);
 	call_tell(t, w, nr);
 	lane_close(&streams, t->lane);
 	t->has_lane = 0;
@@ -176,6 +183,16 @@ static uint64_t room_before(const struct call_desc *d, const uint64_t *args)
 	return room;
 }
 
+/* Nobody follows: only ids and data of a former leader are still to be put right. */
+static long lead_alone(struct thread *t, struct walk *w, long nr)
+{
+	if (t->vtid == t->tid || !w->desc)
+		return call_serve(t, nr);
+	w->result = ids_call(t, w->desc, nr);
+	epoll_led(w, nr);
+	return w->result;
+}
+
 long lead_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
@@ -183,15 +200,33 @@ long lead_call(struct thread *t, long nr)
 
 	call_args(&t->frame, args);
 	w.desc = call_find_variant(nr, args);
-	if (!stream_followed() || local_site(t) || (w.desc && w.desc->class == CLASS_LOCAL))
+	if (local_site(t) || (w.desc && w.desc->class == CLASS_LOCAL))
 		return call_serve(t, nr);
+	if (!stream_followed())
+		return lead_alone(t, &w, nr);
 	if (w.desc && w.desc->class == CLASS_LIFE)
 		return lead_life(t, nr, &w);
 	w.room = room_before(w.desc, args);
-	w.result = call_serve(t, nr);
-	if (w.result != CALL_RESTART)
+	w.result = t->vtid == t->tid || !w.desc ? call_serve(t, nr) : ids_call(t, w.desc, nr);
+	if (w.result != CALL_RESTART) {
 		call_tell(t, &w, nr);
+		epoll_led(&w, nr);
+	}
 	return w.result;
+}
+
+/* The thread has followed until now. */
+void lead_resume(struct thread *t)
+{
+	t->following = 0;
+	if (!lane_reopen(&streams, t->lane)) {
+		t->has_lane = 0;
+		return;
+	}
+	writer_attach(&t->writer, &streams, t->lane);
+	t->writer.lane->pid = t->pid;
+	/* Release: other followers of the old leader begin the lane when it has one. */
+	__atomic_store_n(&t->writer.lane->owner, t->tid, __ATOMIC_RELEASE);
 }
 
 /* A program begins: after an execve the stream waits to hear how that ended. */

@@ -162,6 +162,20 @@ void gate_leave(struct thread *t, struct gregs *r)
 		board_leave(r);
 }
 
+/* The same for a thread in C code: the call will be made again from the start. */
+void call_interrupt(struct thread *t, struct gregs *r)
+{
+	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
+	bool cut = r->rip == (uint64_t)call_kernel_patch_window_end ||
+		   r->rip == (uint64_t)call_kernel_net_window_end;
+
+	(void)t;
+	if (cut && r->rax == (uint64_t)-EINTR)
+		r->rip = (uint64_t)call_interrupted;
+	else
+		window_leave(&r->rip);
+}
+
 /* A call that is made in place, or is about to be. */
 bool in_short_call(uint64_t rip)
 {

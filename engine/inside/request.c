@@ -31,7 +31,7 @@ static void doorbell_ring(void)
 	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 1);
 }
 
-static void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 			 uint64_t c)
 {
 	struct request *r = &t->slot->request;
@@ -62,20 +62,26 @@ static bool request_wait(struct request *r)
 	return true;
 }
 
-/* Asks and waits for the answer; -ENOSYS when there is no monitor. */
-long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
-		 uint64_t c)
+/* After request_post: waits for the answer. */
+long request_end(struct thread *t)
 {
 	struct request *r = &t->slot->request;
 	long reply = -ENOSYS;
 
-	if (!monitor_alive() || r->tid != t->tid)
-		return -ENOSYS;
-	request_post(t, kind, a, b, c);
 	if (request_wait(r))
 		reply = r->reply;
 	__atomic_store_n(&r->state, RS_IDLE, __ATOMIC_RELAXED);
 	return reply;
+}
+
+/* Asks and waits for the answer; -ENOSYS when there is no monitor. */
+long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+		 uint64_t c)
+{
+	if (!monitor_alive() || t->slot->request.tid != t->tid)
+		return -ENOSYS;
+	request_post(t, kind, a, b, c);
+	return request_end(t);
 }
 
 /* Tells, and goes on as soon as the monitor has heard. */

@@ -57,13 +57,20 @@ long kernel_action(int sig, const struct action *a)
 	return OWN4(__NR_rt_sigaction, sig, a, 0, 8);
 }
 
+/* With followers, a death of these is told to the monitor first. */
+static bool crash_signal(int sig)
+{
+	return streams.conduct && (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
+				   SIG_BIT(sig) & HIDDEN_SIGNALS);
+}
+
 /* The action that the kernel gets for one of the program's. */
 struct action action_for_kernel(int sig, const struct action *a)
 {
 	struct action k = *a;
 
 	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) && !is_handler(a->handler) &&
-	    !(deaf && a->handler == (uint64_t)SIG_DFL))
+	    !(a->handler == (uint64_t)SIG_DFL && (deaf || crash_signal(sig))))
 		return k;
 	k.handler = (uint64_t)signal_entry;
 	k.restorer = (uint64_t)signal_restorer;
@@ -81,6 +88,18 @@ void signals_deaf(struct thread *t)
 {
 	deaf = t->following;
 	for (int sig = 1; deaf && sig <= SIGNALS; sig++) {
+		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
+
+		if (sig != SIGKILL && sig != SIGSTOP)
+			kernel_action(sig, &k);
+	}
+}
+
+/* It leads now: what the program wants of each signal is the kernel's again. */
+void signals_hear(struct thread *t)
+{
+	deaf = false;
+	for (int sig = 1; sig <= SIGNALS; sig++) {
 		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
 
 		if (sig != SIGKILL && sig != SIGSTOP)
@@ -227,6 +246,18 @@ static bool is_fault(int sig, const uint8_t *info)
 	return kind && info_int(info, INFO_CODE) > 0;
 }
 
+/* Tells its signals to followers. */
+static bool leads(const struct thread *t)
+{
+	return t->has_lane && !t->following && stream_followed();
+}
+
+static void crash_place(struct thread *t, const struct gregs *r)
+{
+	place_note(t, r->rip, r->rsp,
+		   (uint64_t[KEPT]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
+}
+
 /*
  * The default action of a signal that reached us all the same: let it act.  A
  * fault comes again by itself, where it was.
@@ -234,6 +265,14 @@ static bool is_fault(int sig, const uint8_t *info)
 static void default_act(struct thread *t, int sig, const uint8_t *info,
 			struct ucontext_raw *uc)
 {
+	if (crash_signal(sig) && leads(t))
+		request_ask(t, REQ_CRASHED, (uint64_t)sig,
+			    is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0, uc->regs.rip);
+	if (crash_signal(sig) && t->following) {
+		crash_place(t, &uc->regs);
+		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig,
+			    is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0);
+	}
 	default_restore(sig);
 	if (!is_fault(sig, info))
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
@@ -244,12 +283,6 @@ static void signal_trace(struct thread *t, const uint8_t *info)
 {
 	bytes_copy(t->slot->request.call, info, sizeof(t->slot->request.call));
 	request_tell(t, REQ_TRACE_SIGNAL, 0, 0);
-}
-
-/* Tells its signals to followers. */
-static bool leads(const struct thread *t)
-{
-	return t->has_lane && !t->following && stream_followed();
 }
 
 static void deliver(struct thread *t, int sig, const uint8_t *info,
@@ -392,6 +425,11 @@ void signal_exit(struct thread *t)
 	int sig = info_int(t->held_info, INFO_SIGNO);
 	uint64_t mask = t->held_mask & ~SIG_BIT(sig);
 
+	if (park_at_exit(t)) {
+		if (t->restart)
+			dispatch(t);
+		return;
+	}
 	t->pending = 0;
 	/* Followers know nothing of this call: the next that they know must do. */
 	if (leads(t) && !t->restart && !t->told) {

@@ -22,6 +22,7 @@ void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done);
 void gate_leave(struct thread *t, struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
 bool in_short_call(uint64_t rip);
+void call_interrupt(struct thread *t, struct gregs *r);
 bool copy_failed_at(struct gregs *r);
 
 /* caught.c: true when the signal was not the program's. */

@@ -28,10 +28,12 @@ long lead_call(struct thread *t, long nr);
 void lead_signal(struct thread *t, const uint8_t *info);
 void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
+void lead_resume(struct thread *t);
 
 /* follow.c */
 long follow_call(struct thread *t, long nr);
 const struct event *follow_event(struct thread *t);
+void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);
 
 /* follow_life.c */
@@ -49,5 +51,28 @@ long follow_mmap(struct thread *t);
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
 void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
+void epoll_led(const struct walk *call, long nr);
+
+/* park.c */
+struct ucontext_raw;
+bool park_wanted(void);
+void park(struct thread *t);
+void park_come(struct thread *t, struct ucontext_raw *uc);
+bool park_at_exit(struct thread *t);
+void park_reset(void);
+
+/* take.c */
+bool follow_promoted(struct thread *t);
+void take_reset(void);
+void timers_note(long nr, const uint64_t *args);
+void timers_stop(void);
+
+/* ids.c, and what it needs of follow_life.c */
+long ids_call(struct thread *t, const struct call_desc *d, long nr);
+int32_t id_seen(int32_t id);
+void ids_info(uint8_t *info);
+int32_t child_real(int32_t vpid);
+int32_t child_seen(int32_t pid);
+void child_gone(int32_t vpid);
 
 #endif

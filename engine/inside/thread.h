@@ -97,6 +97,7 @@ struct thread {
 	uint8_t has_lane, following;
 	uint8_t told;		/* the stream knows that a signal comes here */
 	uint8_t deferred;	/* a signal waits for the next boundary */
+	uint8_t park;		/* stand still at the boundary */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
 	int32_t child_vtid;
@@ -188,6 +189,7 @@ long serve_pselect(struct thread *t);
 long serve_signalfd(struct thread *t);
 void signals_start(struct thread *t);
 void signals_deaf(struct thread *t);
+void signals_hear(struct thread *t);
 void sighand_lock(struct sighand *s);
 void sighand_unlock(struct sighand *s);
 void sighand_clear(struct sighand *s);
@@ -212,6 +214,9 @@ void seccomp_strict_act(struct thread *t, int data);
 /* request.c */
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		 uint64_t c);
+void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+		  uint64_t c);
+long request_end(struct thread *t);
 void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
 bool monitor_alive(void);
 

@@ -9,6 +9,8 @@ int cmd_trace(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
+int cmd_drop(int argc, char **argv);
+int cmd_promote(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 

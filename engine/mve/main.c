@@ -13,12 +13,14 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{ "run", "[-n NAME] [--tier=patch|trap] -- CMD...", "run a program with every call held",
-	  cmd_run },
+	{ "run", "[-n NAME] [-f 'CMD...']... -- CMD...",
+	  "run a program with every call held, and followers beside it", cmd_run },
 	{ "trace", "[-o FILE] [--tier=...] -- CMD...", "print each call as it is made", cmd_trace },
 	{ "ps", "[--json]", "list the sessions", cmd_ps },
 	{ "status", "NAME [--json]", "what a session's calls were and how held", cmd_status },
 	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },
+	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
+	{ "promote", "NAME FOLLOWER [--keep]", "a follower takes the leader's place", cmd_promote },
 	{ "stop", "NAME [--kill]", "end a session's server", cmd_stop },
 	{ "doctor", "[--json]", "what mve needs of this machine", cmd_doctor },
 };

@@ -4,23 +4,43 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/mve/commands.h"
+#include "engine/mve/run_followers.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
 static const char run_help[] =
-	"usage: mve run [options] -- CMD...\n"
+	"usage: mve run [options] [-f 'CMD...' [its options]]... -- CMD...\n"
 	"\n"
-	"Runs CMD with every system call held.  The exit status is CMD's own.\n"
+	"Runs CMD with every system call held.  The exit status is CMD's own.  Each -f\n"
+	"is a follower: a version that gets the same input and is compared.\n"
 	"\n"
 	"  -n, --name NAME     the session's name (default: made from CMD)\n"
 	"  --tier=patch|trap   patch call sites (default), or trap every call:\n"
 	"                      slower, for machines that forbid changing code\n"
 	"  --audit             count in the kernel too, from the first call on\n"
 	"                      (needs CAP_BPF); see mve audit\n"
-	"  --status FILE       write the final status there, as JSON\n";
+	"  --status FILE       write the final status there, as JSON\n"
+	"\n"
+	"  -f, --follow 'CMD'  a follower's command, split as a shell does; `same` is\n"
+	"                      the leader's own.  What stands behind it, up to the\n"
+	"                      next -f, is about it:\n"
+	"    --name NAME         (default: f1, f2, ...)\n"
+	"    --strict            no query of its own, none left out\n"
+	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
+	"    --rules FILE        expected differences\n"
+	"    --map FROM=TO       the leader's paths under FROM are TO here\n"
+	"\n"
+	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
+	"  --when-full drop|block  a follower that is a ring behind is dropped, or the\n"
+	"                      leader waits for it\n"
+	"  --full-ms N         how long it is waited for before it is dropped (1000)\n"
+	"  --failover crash|error|off  a follower takes over when the leader dies of\n"
+	"                      a signal (default), or exits with an error, too\n"
+	"  --hang MS           ... or runs so long without a call\n";
 
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
@@ -31,19 +51,32 @@ static const char trace_help[] =
 	"  -n, --name NAME     the session's name\n"
 	"  --tier=patch|trap   as in mve run\n";
 
-enum { OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP };
+enum {
+	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES,
+	OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
+};
 
 static const struct option run_options[] = {
-	{ "name", required_argument, NULL, 'n' },
+	{ "name", required_argument, NULL, OPT_NAME },
 	{ "tier", required_argument, NULL, OPT_TIER },
 	{ "audit", no_argument, NULL, OPT_AUDIT },
 	{ "status", required_argument, NULL, OPT_STATUS },
 	{ "help", no_argument, NULL, OPT_HELP },
+	{ "follow", required_argument, NULL, 'f' },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "on-divergence", required_argument, NULL, OPT_POLICY },
+	{ "rules", required_argument, NULL, OPT_RULES },
+	{ "map", required_argument, NULL, OPT_MAP },
+	{ "ring", required_argument, NULL, OPT_RING },
+	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
+	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
+	{ "failover", required_argument, NULL, OPT_FAILOVER },
+	{ "hang", required_argument, NULL, OPT_HANG },
 	{ 0 },
 };
 
 static const struct option trace_options[] = {
-	{ "name", required_argument, NULL, 'n' },
+	{ "name", required_argument, NULL, OPT_NAME },
 	{ "output", required_argument, NULL, 'o' },
 	{ "tier", required_argument, NULL, OPT_TIER },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -73,7 +106,84 @@ static int output_take(struct run_options *o, const char *path)
 	return EXIT_SYSTEM;
 }
 
-static int option_take(struct run_options *o, int opt, const char *command, char **argv)
+/* One of some words; its place among them, or -1 after a message. */
+static int word_take(const char *option, const char *text, const char *const words[], int n)
+{
+	char list[100] = "";
+
+	for (int i = 0; i < n; i++) {
+		if (!strcmp(text, words[i]))
+			return i;
+		strcat(list, i ? " or " : "");
+		strcat(list, words[i]);
+	}
+	say_error(list, "not a value of --%s: %s", option, text);
+	return -1;
+}
+
+/* A number with K, M or G behind it, or -1 after a message. */
+static int64_t size_take(const char *option, const char *text, int64_t least, int64_t most)
+{
+	static const char units[] = "KMG";
+	char *end;
+	int64_t n = strtoll(text, &end, 10);
+	const char *unit = *end && end[1] == 0 ? strchr(units, *end) : NULL;
+
+	if (unit && n >= 0 && n < INT64_C(1) << 31)
+		n <<= 10 * (unit - units + 1);
+	if (end != text && (!*end || unit) && n >= least && n <= most)
+		return n;
+	say_error("a number, with K, M or G behind it for large ones",
+		  "not a value of --%s: %s (%lld to %lld)", option, text, (long long)least,
+		  (long long)most);
+	return -1;
+}
+
+static int when_full_take(struct run_options *o, const char *text)
+{
+	static const char *const words[] = { [WHEN_FULL_DROP] = "drop",
+					     [WHEN_FULL_BLOCK] = "block" };
+	int n = word_take("when-full", text, words, 2);
+
+	o->when_full = n < 0 ? WHEN_FULL_DROP : (enum when_full)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
+static int failover_take(struct run_options *o, const char *text)
+{
+	static const char *const words[] = { [FAILOVER_CRASH] = "crash",
+					     [FAILOVER_ERROR] = "error", [FAILOVER_OFF] = "off" };
+	int n = word_take("failover", text, words, 3);
+
+	o->failover = n < 0 ? FAILOVER_OFF : (enum failover)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
+static int ring_take(struct run_options *o, const char *text)
+{
+	int64_t n = size_take("ring", text, RING_LEAST, (int64_t)CHUNKS_MAX * CHUNK_SIZE);
+
+	o->ring_bytes = n < 0 ? RING_DEFAULT : (uint64_t)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
+static int ms_take(const char *option, const char *text, uint32_t *to)
+{
+	int64_t n = size_take(option, text, 1, 3600000);
+
+	*to = n < 0 ? 0 : (uint32_t)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
+static int option_wrong(const char *command, int opt, const char *text)
+{
+	say_error(command[0] == 't' ? "mve trace --help lists the options"
+				    : "mve run --help lists the options",
+		  opt == ':' ? "option needs a value: %s" : "unknown option: %s", text);
+	return EXIT_USE;
+}
+
+static int session_option(struct run_options *o, int opt, const char *command, char **argv)
 {
 	switch (opt) {
 	case 'n':
@@ -89,12 +199,38 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 	case OPT_STATUS:
 		o->status_file = optarg;
 		return 0;
+	case OPT_RING:
+		return ring_take(o, optarg);
+	case OPT_WHEN_FULL:
+		return when_full_take(o, optarg);
+	case OPT_FULL_MS:
+		return ms_take("full-ms", optarg, &o->full_ms);
+	case OPT_FAILOVER:
+		return failover_take(o, optarg);
+	case OPT_HANG:
+		return ms_take("hang", optarg, &o->hang_ms);
 	default:
-		say_error(command[0] == 't' ? "mve trace --help lists the options"
-					    : "mve run --help lists the options",
-			  opt == ':' ? "option needs a value: %s" : "unknown option: %s",
-			  argv[optind - 1]);
-		return EXIT_USE;
+		return option_wrong(command, opt, argv[optind - 1]);
+	}
+}
+
+static int option_take(struct run_options *o, int opt, const char *command, char **argv)
+{
+	switch (opt) {
+	case 'f':
+		return follower_add(o, optarg);
+	case OPT_NAME:
+		return o->followers ? follower_name(o, optarg) : session_option(o, 'n', command, argv);
+	case OPT_STRICT:
+		return follower_strict(o);
+	case OPT_POLICY:
+		return follower_policy(o, optarg);
+	case OPT_RULES:
+		return follower_rules(o, optarg);
+	case OPT_MAP:
+		return follower_map(o, optarg);
+	default:
+		return session_option(o, opt, command, argv);
 	}
 }
 
@@ -118,19 +254,21 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 		return EXIT_USE;
 	}
 	o->argv = argv + optind;
-	return monitor_run(o);
+	result = followers_complete(o);
+	return result ? result : monitor_run(o);
 }
 
 int cmd_run(int argc, char **argv)
 {
-	struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO };
+	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
+					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS };
 
-	return run_with(&o, argc, argv, "+:n:", run_options, run_help);
+	return run_with(&o, argc, argv, "+:n:f:", run_options, run_help);
 }
 
 int cmd_trace(int argc, char **argv)
 {
-	struct run_options o = { .tier = TIER_PATCH, .role = ROLE_TRACE };
+	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_TRACE };
 
 	return run_with(&o, argc, argv, "+:n:o:", trace_options, trace_help);
 }

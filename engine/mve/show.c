@@ -14,6 +14,8 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 		return l->json = true;
 	if (!strcmp(arg, "--kill") && strchr(allowed, 'k'))
 		return l->kill = true;
+	if (!strcmp(arg, "--keep") && strchr(allowed, 'K'))
+		return l->keep = true;
 	if (!strncmp(arg, "--seconds=", 10) && strchr(allowed, 's')) {
 		next = arg + 10;
 		*used = 1;
@@ -32,9 +34,12 @@ static bool arg_take(struct look *l, const char *arg, const char *allowed, const
 	*used = 1;
 	if (arg[0] == '-')
 		return flag_take(l, arg, allowed, next, used);
-	if (!strchr(allowed, 'n') || l->name)
+	if (strchr(allowed, 'n') && !l->name)
+		l->name = arg;
+	else if (strchr(allowed, 'f') && !l->follower)
+		l->follower = arg;
+	else
 		return false;
-	l->name = arg;
 	return true;
 }
 
@@ -57,6 +62,10 @@ struct look look_take(int argc, char **argv, const char *allowed, const char *he
 	}
 	if (strchr(allowed, 'n') && !l.name) {
 		say_error("mve ps lists the sessions", "mve %s: which session? give its name",
+			  argv[0]);
+		l.code = EXIT_USE;
+	} else if (strchr(allowed, 'f') && !l.follower) {
+		say_error("mve status NAME shows them", "mve %s: which follower? give its name",
 			  argv[0]);
 		l.code = EXIT_USE;
 	}
@@ -85,6 +94,24 @@ int show_json(json_t *j)
 	putchar('\n');
 	json_decref(j);
 	return EXIT_OK;
+}
+
+int show_done(json_t *reply, const char *what, const char *whom)
+{
+	const char *error = json_string_value(json_object_get(reply, "error"));
+	int code = EXIT_OK;
+
+	if (!reply) {
+		say_error("try again; mve ps shows whether it is there",
+			  "cannot %s: %s: the monitor does not answer", what, whom);
+		code = EXIT_SYSTEM;
+	} else if (error) {
+		say_error("mve status NAME shows the followers", "cannot %s: %s: %s", what, whom,
+			  error);
+		code = EXIT_NO;
+	}
+	json_decref(reply);
+	return code;
 }
 
 json_int_t show_number(const json_t *j, const char *key)

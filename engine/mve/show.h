@@ -11,14 +11,15 @@
 
 struct look {
 	const char *name;	/* NULL: none was given */
-	bool json, kill;
+	const char *follower;
+	bool json, kill, keep;
 	long seconds;		/* -1: not given */
 	int code;		/* not 0: a message was given, exit with it */
 };
 
 /*
  * Reads NAME and options; `allowed` lists the letters of those that the command
- * takes: j(son), k(ill), s(econds), n(ame).  With --help prints `help`.
+ * takes: j(son), k(ill), K(eep), s(econds), n(ame), f(ollower).  With --help prints `help`.
  */
 struct look look_take(int argc, char **argv, const char *allowed, const char *help);
 
@@ -27,6 +28,9 @@ int look_session(const struct look *l, struct session *s);
 
 /* Prints an answer of the monitor as JSON. */
 int show_json(json_t *j);
+
+/* Whether the monitor did as it was asked, in words; an exit code. */
+int show_done(json_t *reply, const char *what, const char *whom);
 
 json_int_t show_number(const json_t *j, const char *key);
 const char *show_text(const json_t *j, const char *key);

@@ -46,7 +46,8 @@ int cmd_stop(int argc, char **argv)
 	if (process_began(s.server) == s.server_began)
 		kill(s.server, l.kill ? SIGKILL : SIGTERM);
 	if (ended(&s)) {
-		if (session_state(&s) == SESSION_GONE)
+		/* One that has reports stays to be read. */
+		if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE && !s.ended)
 			session_remove(&s);
 		return EXIT_OK;
 	}

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #define MESSAGE_STEP	4096
 #define MESSAGE_MAX	(4 << 20)
 #define PEER_WAIT_S	2	/* a peer that is slower than this is dropped */
+#define ANSWER_WAIT_S	5	/* a monitor may be busy */
 
 /*
  * The socket's address by way of its open folder: a socket's path must be short,
@@ -96,9 +98,9 @@ static json_t *message_receive(int fd)
 	return j;
 }
 
-static void patience(int fd)
+static void patience(int fd, time_t seconds)
 {
-	struct timeval t = { PEER_WAIT_S, 0 };
+	struct timeval t = { seconds, 0 };
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
@@ -114,8 +116,63 @@ static bool peer_is_user(int fd)
 	return c.uid == geteuid() || c.uid == 0;
 }
 
-static json_t *reply_to(struct monitor *m, const char *what)
+static json_t *error_json(const char *fmt, ...)
 {
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return json_pack("{s:s}", "error", text);
+}
+
+/* A follower that lives, by its name; or NULL and *error. */
+static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
+{
+	const char *name = json_string_value(json_object_get(ask, "follower"));
+	struct version *v = name ? version_named(m, name) : NULL;
+
+	if (!v)
+		*error = error_json("no such follower: %s", name ? name : "");
+	else if (v->index == m->leader)
+		*error = error_json("it leads: %s", name);
+	else if (!version_lives(v))
+		*error = error_json("it has ended: %s: %s", name, v->why);
+	return *error ? NULL : v;
+}
+
+static json_t *drop(struct monitor *m, const json_t *ask)
+{
+	json_t *error = NULL;
+	struct version *v = follower_of(m, ask, &error);
+
+	if (!v)
+		return error;
+	follower_drop(v, VERDICT_MATCH, "by mve drop");
+	return json_pack("{s:b}", "done", 1);
+}
+
+static json_t *promote(struct monitor *m, const json_t *ask)
+{
+	bool keep = json_is_true(json_object_get(ask, "keep"));
+	char why[WHY_MAX];
+	json_t *error = NULL;
+	struct version *v = follower_of(m, ask, &error);
+
+	if (!v)
+		return error;
+	if (takeover_promote(m, v, keep, why, sizeof(why)))
+		return error_json("%s", why);
+	return json_pack("{s:b}", "done", 1);
+}
+
+static json_t *reply_to(struct monitor *m, const json_t *ask, const char *what)
+{
+	if (!strcmp(what, "drop"))
+		return drop(m, ask);
+	if (!strcmp(what, "promote"))
+		return promote(m, ask);
 	if (!strcmp(what, "status"))
 		return status_json(m);
 	if (!strcmp(what, "audit on") && !m->audit)
@@ -130,7 +187,7 @@ static void converse(struct monitor *m, int fd)
 	json_t *ask = message_receive(fd), *reply;
 	const char *what = json_string_value(json_object_get(ask, "do"));
 
-	reply = reply_to(m, what ? what : "");
+	reply = reply_to(m, ask, what ? what : "");
 	message_send(fd, reply);
 	json_decref(ask);
 	json_decref(reply);
@@ -142,7 +199,7 @@ void control_accept(struct monitor *m, int listening)
 
 	if (fd < 0)
 		return;
-	patience(fd);
+	patience(fd, PEER_WAIT_S);
 	if (peer_is_user(fd))
 		converse(m, fd);
 	close(fd);
@@ -152,12 +209,17 @@ void control_accept(struct monitor *m, int listening)
 
 json_t *control_ask(const struct session *s, const char *what)
 {
+	return control_ask_json(s, json_pack("{s:s}", "do", what));
+}
+
+json_t *control_ask_json(const struct session *s, json_t *ask)
+{
 	struct sockaddr_un a;
-	json_t *reply = NULL, *ask = json_pack("{s:s}", "do", what);
+	json_t *reply = NULL;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), folder = address_of(s, &a);
 
 	if (fd >= 0 && folder >= 0) {
-		patience(fd);
+		patience(fd, ANSWER_WAIT_S);
 		if (!connect(fd, (struct sockaddr *)&a, sizeof(a))) {
 			message_send(fd, ask);
 			reply = message_receive(fd);

@@ -2,8 +2,9 @@
  * A fresh program is given, by calls made in its name: one private mapping high
  * up near the libraries with the inside image, room for boards and the first
  * thread's block; the session area, sent over a socket pair since nothing else
- * is sure to reach a process that may live in another root; boards near the
- * program itself; and our vDSO in its auxiliary vector.  Then its first thread
+ * is sure to reach a process that may live in another root; the streams, if there
+ * are followers; boards near the program itself; and our vDSO in its auxiliary
+ * vector.  Then its first thread
  * is sent to inside_start.  Nothing of ours stays open in it.
  */
 #include <elf.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
+#include "engine/abi/ring.h"
 #include "engine/outside/auxv.h"
 #include "engine/outside/image.h"
 #include "engine/outside/inject.h"
@@ -43,7 +45,7 @@ struct injection {
 	struct remote r;
 	const struct inject_want *want;
 	struct maps maps;
-	uint64_t base, boards, block, area;
+	uint64_t base, boards, block, area, streams;
 	struct board_room libraries;
 	struct boot boot;
 	struct patch_sum sum;
@@ -54,29 +56,31 @@ static bool failed(long result)
 	return result < 0 && result > -4096;
 }
 
-/* --- the session area, by descriptor -------------------------------------- */
+/* --- area and streams, by descriptor ---------------------------------------- */
 
-static int fd_send(int socket, int fd)
+#define FDS	3	/* the area; the streams for reading, and for writing */
+
+static int fds_send(int socket, const int *fd, unsigned n)
 {
-	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
+	char control[CMSG_SPACE(FDS * sizeof(int))] = { 0 }, byte = 0;
 	struct iovec iov = { &byte, 1 };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), fd, n * sizeof(int));
 	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Sends our fd to the tracee's socket `theirs` by way of a copy of it. */
-static int fd_send_to(pid_t pid, int theirs, int fd)
+/* Sends our fds to the tracee's socket `theirs` by way of a copy of it. */
+static int fds_send_to(pid_t pid, int theirs, const int *fd, unsigned n)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int ours = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, theirs, 0);
-	int result = ours < 0 ? -errno : fd_send(ours, fd);
+	int result = ours < 0 ? -errno : fds_send(ours, fd, n);
 
 	if (pidfd >= 0)
 		close(pidfd);
@@ -89,50 +93,79 @@ static int fd_send_to(pid_t pid, int theirs, int fd)
 struct receive {
 	struct msghdr m;
 	struct iovec iov;
-	char control[CMSG_SPACE(sizeof(int))];
+	char control[CMSG_SPACE(FDS * sizeof(int))];
 	char byte[8];
 };
 
-static long fd_receive(struct injection *in, int socket)
+static int fds_receive(struct injection *in, int socket, int *fd, unsigned n)
 {
 	uint64_t at = in->block;
 	struct receive rc = { 0 };
 	long result;
-	int fd;
 
 	rc.iov.iov_base = (void *)(at + offsetof(struct receive, byte));
 	rc.iov.iov_len = 1;
 	rc.m.msg_iov = (void *)(at + offsetof(struct receive, iov));
 	rc.m.msg_iovlen = 1;
 	rc.m.msg_control = (void *)(at + offsetof(struct receive, control));
-	rc.m.msg_controllen = sizeof(rc.control);
+	rc.m.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	result = memory_write(in->r.memory, at, &rc, sizeof(rc));
 	if (!result)
 		result = REMOTE(&in->r, SYS_recvmsg, (uint64_t)socket, at, 0);
 	if (failed(result))
-		return result;
+		return (int)result;
 	memory_read(in->r.memory, at, &rc, sizeof(rc));
-	if (rc.m.msg_controllen < CMSG_LEN(sizeof(int)))
+	if (rc.m.msg_controllen < CMSG_LEN(n * sizeof(int)))
 		return -EMFILE;
-	memcpy(&fd, CMSG_DATA((struct cmsghdr *)rc.control), sizeof(fd));
-	return fd;
+	memcpy(fd, CMSG_DATA((struct cmsghdr *)rc.control), n * sizeof(int));
+	return 0;
 }
 
-static int area_map_by(struct injection *in, const int pair[2])
+static int fd_map(struct injection *in, int fd, uint64_t at, uint64_t len, uint64_t offset,
+		  int prot, uint64_t *out)
 {
-	long fd, at;
-	int result = fd_send_to(in->r.pid, pair[1], in->want->area_fd);
+	uint64_t flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
+	long result = REMOTE(&in->r, SYS_mmap, at, len, (uint64_t)prot, flags, (uint64_t)fd,
+			     offset);
+
+	*out = (uint64_t)result;
+	return failed(result) ? (int)result : 0;
+}
+
+/* All of the streams for reading, and over it our own section for writing. */
+static int streams_map(struct injection *in, int read_fd, int write_fd)
+{
+	uint32_t chunks = in->want->chunks;
+	uint64_t len = section_offset(chunks, in->want->versions), own;
+	int result = fd_map(in, read_fd, 0, len, 0, PROT_READ, &in->streams);
 
 	if (result)
 		return result;
-	fd = fd_receive(in, pair[0]);
-	if (failed(fd))
-		return (int)fd;
-	at = REMOTE(&in->r, SYS_mmap, 0, sizeof(struct area), PROT_READ | PROT_WRITE,
-		    MAP_SHARED, (uint64_t)fd, 0);
-	REMOTE(&in->r, SYS_close, (uint64_t)fd);
-	in->area = (uint64_t)at;
-	return failed(at) ? (int)at : 0;
+	own = section_offset(chunks, in->want->version);
+	result = fd_map(in, write_fd, in->streams + own, section_size(chunks), own,
+			PROT_READ | PROT_WRITE, &own);
+	/* A core file is about the program. */
+	REMOTE(&in->r, SYS_madvise, in->streams, len, MADV_DONTDUMP);
+	return result;
+}
+
+static int shared_map_by(struct injection *in, const int pair[2])
+{
+	const struct inject_want *w = in->want;
+	const int ours[FDS] = { w->area_fd, w->streams_read_fd, w->streams_fd };
+	unsigned n = w->chunks ? FDS : 1;
+	int fd[FDS], result = fds_send_to(in->r.pid, pair[1], ours, n);
+
+	if (!result)
+		result = fds_receive(in, pair[0], fd, n);
+	if (result)
+		return result;
+	result = fd_map(in, fd[0], 0, sizeof(struct area), 0, PROT_READ | PROT_WRITE, &in->area);
+	if (!result && w->chunks)
+		result = streams_map(in, fd[1], fd[2]);
+	for (unsigned i = 0; i < n; i++)
+		REMOTE(&in->r, SYS_close, (uint64_t)fd[i]);
+	return result;
 }
 
 /* A server may live under a low limit of descriptors: lift it meanwhile. */
@@ -147,7 +180,7 @@ static void files_lift(pid_t pid, struct rlimit *was)
 	prlimit(pid, RLIMIT_NOFILE, &more, NULL);
 }
 
-static int area_map(struct injection *in)
+static int shared_map(struct injection *in)
 {
 	struct rlimit was = { 0, 0 };
 	int pair[2], result;
@@ -156,7 +189,7 @@ static int area_map(struct injection *in)
 	result = (int)REMOTE(&in->r, SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, in->block);
 	if (!result) {
 		memory_read(in->r.memory, in->block, pair, sizeof(pair));
-		result = area_map_by(in, pair);
+		result = shared_map_by(in, pair);
 		REMOTE(&in->r, SYS_close, (uint64_t)pair[0]);
 		REMOTE(&in->r, SYS_close, (uint64_t)pair[1]);
 	}
@@ -196,7 +229,7 @@ static int boot_write(struct injection *in)
 	b->magic = BOOT_MAGIC;
 	b->image = in->want->image;
 	b->tier = in->want->area->tier;
-	b->role = in->want->area->role;
+	b->role = in->want->role;
 	b->area = in->area;
 	b->text = in->base + im->patch_from;
 	b->text_len = im->own_to - im->patch_from;
@@ -206,10 +239,14 @@ static int boot_write(struct injection *in)
 	b->hidden = in->want->hidden;
 	b->entry = in->r.regs.rip;
 	b->stack = in->r.regs.rsp;
+	b->streams = in->streams;
+	b->version = in->want->version;
+	b->lane = in->want->lane;
+	b->vpid = in->want->vpid;
 	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));
 }
 
-/* --- the vDSO --------------------------------------------------------------- */
+/* --- the auxiliary vector ----------------------------------------------------- */
 
 /* The address of the auxiliary vector on a fresh stack. */
 static uint64_t auxv_at(struct injection *in)
@@ -227,16 +264,24 @@ static uint64_t auxv_at(struct injection *in)
 	return at;
 }
 
-static void vdso_replace(struct injection *in)
+static void vdso_replace(struct injection *in, uint64_t at, uint64_t vdso)
+{
+	vdso_functions(in->r.memory, vdso, in->boot.vdso);
+	if (in->boot.vdso[VDSO_CLOCK_GETTIME])
+		memory_write(in->r.memory, at, &in->base, 8);
+}
+
+/* Our vDSO; and with followers, random bytes that twins have in common. */
+static void auxv_change(struct injection *in)
 {
 	uint64_t at = auxv_at(in), pair[2];
 
 	for (; at && !memory_read(in->r.memory, at, pair, 16) && pair[0] != AT_NULL; at += 16) {
-		if (pair[0] != AT_SYSINFO_EHDR)
-			continue;
-		vdso_functions(in->r.memory, pair[1], in->boot.vdso);
-		if (in->boot.vdso[VDSO_CLOCK_GETTIME])
-			memory_write(in->r.memory, at + 8, &in->base, 8);
+		if (pair[0] == AT_SYSINFO_EHDR)
+			vdso_replace(in, at + 8, pair[1]);
+		else if (pair[0] == AT_RANDOM && in->want->chunks)
+			memory_write(in->r.memory, pair[1], in->want->random,
+				     sizeof(in->want->random));
 	}
 }
 
@@ -266,8 +311,8 @@ static bool in_reach(uint64_t boards, const struct map *m)
 	return high - low < 0x7ff00000;
 }
 
-/* Has the program an interpreter?  Then its own code is the user's, not libc's. */
-static bool is_dynamic(struct injection *in)
+/* The interpreter that the program names; false when it has none. */
+static bool interpreter_of(struct injection *in, char *name, size_t size)
 {
 	char exe[64];
 	Elf64_Ehdr e;
@@ -284,6 +329,10 @@ static bool is_dynamic(struct injection *in)
 			found = pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) ==
 					sizeof(p) &&
 				p.p_type == PT_INTERP;
+	memset(name, 0, size);
+	if (found && pread(fd, name, p.p_filesz < size ? p.p_filesz : size - 1,
+			   (off_t)p.p_offset) < 0)
+		name[0] = 0;
 	close(fd);
 	return found;
 }
@@ -314,6 +363,38 @@ static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 		return;
 	}
 	patch_map(in->r.pid, in->r.memory, m, own.len ? &own : near_libraries, &in->sum);
+}
+
+/* Then its own code is the user's, not libc's. */
+static bool is_dynamic(struct injection *in)
+{
+	char name[256];
+
+	return interpreter_of(in, name, sizeof(name));
+}
+
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+/*
+ * The dynamic loader finds another version's libraries in other places: its
+ * calls are nobody's twin.  musl's is its libc, whose calls are the program's.
+ */
+static void loader_note(struct injection *in)
+{
+	char name[256];
+	bool loader = interpreter_of(in, name, sizeof(name)) &&
+		      !strncmp(base_name(name), "ld-linux", 8);
+
+	for (size_t i = 0; loader && i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+
+		if (m->exec && m->inode && !is_program(in, m) && in->boot.locals < BOOT_LOCALS)
+			in->boot.local[in->boot.locals++] =
+				(struct code_range_at){ m->start, m->end };
+	}
 }
 
 static void code_patch(struct injection *in)
@@ -396,12 +477,13 @@ static int prepare(struct injection *in)
 	int result = image_map(in);
 
 	if (!result)
-		result = area_map(in);
+		result = shared_map(in);
 	if (!result)
 		result = maps_read(in->r.pid, &in->maps);
 	if (result)
 		return result;
-	vdso_replace(in);
+	auxv_change(in);
+	loader_note(in);
 	if (in->want->area->tier == TIER_PATCH)
 		code_patch(in);
 	else

@@ -14,6 +14,13 @@ struct inject_want {
 	int area_fd;
 	uint32_t image;		/* the row of area->image to fill */
 	uint32_t hidden;	/* enum hidden_bits */
+	enum role role;
+	uint32_t chunks;	/* of each stream; 0: a session without followers */
+	uint32_t versions;	/* whose sections are mapped */
+	uint32_t version, lane;	/* our own, and the first thread's */
+	int32_t vpid;
+	int streams_fd, streams_read_fd;
+	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
 };
 
 /*

@@ -1,98 +1,37 @@
 /*
- * The life of a session: make its folder and its area, start the server under
- * ptrace until its first instruction, then sit in one io_uring loop until the
- * last process is gone.
+ * The life of a session: make its folder, areas and streams, start the server
+ * under ptrace until its first instruction, start its followers, then sit in one
+ * io_uring loop until the last process is gone.
  *
- * The server is our child, so its exit status is ours.  Terminal signals reach
+ * The server is our child, so its exit status is ours; after a takeover the new
+ * leader's first process is the server.  Terminal signals reach
  * it by themselves; others that are sent to mve are passed on.  When the server
  * has ended but processes of it go on (a daemon), mve returns to its caller as
  * the server did, and a copy of the monitor stays with them.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/abi/boot.h"
 #include "engine/outside/monitor.h"
-#include "engine/outside/program.h"
 #include "engine/outside/say.h"
+#include "engine/outside/start.h"
 
 #define RING_ENTRIES	64
 #define LOOK_MS		250	/* how often daemons are looked after */
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
 
-enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER };
+enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER, WAKE_ONCE };
 
-static sigset_t mask_at_start;
-/* Ours are other than the server's; it gets these back. */
-static const int changed[] = { SIGPIPE, SIGCHLD, SIGXFSZ };
-#define CHANGED (sizeof(changed) / sizeof(changed[0]))
-static struct sigaction action_at_start[CHANGED];
-static struct rlimit file_at_start;
-
-/* --- the area ----------------------------------------------------------------- */
-
-/* Holds the robust futex that tells the inside that we live. */
-static int alive_hold(struct monitor *m)
-{
-	pthread_mutexattr_t attr;
-	pthread_mutex_t *mutex = (pthread_mutex_t *)&m->area->alive;
-
-	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(m->area->alive), "a mutex fits");
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(mutex, &attr);
-	m->area->monitor_pid = getpid();
-	return -pthread_mutex_lock(mutex);
-}
-
-static int area_make(struct monitor *m)
-{
-	m->area_fd = memfd_create("mve-area", MFD_CLOEXEC);
-	if (m->area_fd < 0 || ftruncate(m->area_fd, sizeof(struct area)) < 0)
-		return -errno;
-	m->area = mmap(NULL, sizeof(struct area), PROT_READ | PROT_WRITE, MAP_SHARED, m->area_fd,
-		       0);
-	if (m->area == MAP_FAILED)
-		return -errno;
-	m->area->magic = AREA_MAGIC;
-	m->area->version = AREA_VERSION;
-	m->area->tier = m->options->tier;
-	m->area->role = m->options->role;
-	return alive_hold(m);
-}
-
-/* --- the doorbell ---------------------------------------------------------------- */
-
-static void *bell_wait(void *arg)
-{
-	struct monitor *m = arg;
-	uint32_t heard = 0;
-
-	for (;;) {
-		uint32_t now = __atomic_load_n(&m->area->doorbell, __ATOMIC_ACQUIRE);
-		uint64_t one = 1;
-
-		if (now != heard && write(m->bell_fd, &one, sizeof(one)) < 0)
-			return NULL;
-		heard = now;
-		syscall(SYS_futex, &m->area->doorbell, FUTEX_WAIT, now, NULL, NULL, 0);
-	}
-}
+/* --- the loop's sources ------------------------------------------------------------ */
 
 static void wake_on(struct monitor *m, int fd, enum wake what)
 {
@@ -103,120 +42,66 @@ static void wake_on(struct monitor *m, int fd, enum wake what)
 	io_uring_sqe_set_data64(sqe, what);
 }
 
-static void wake_later(struct monitor *m)
+uint64_t now_ms(void)
 {
-	static struct __kernel_timespec look = { 0, LOOK_MS * 1000000L };
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void timer_set(struct monitor *m, struct __kernel_timespec *t, enum wake what)
+{
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&m->ring);
 
 	MUST(sqe);
-	io_uring_prep_timeout(sqe, &look, 0, 0);
-	io_uring_sqe_set_data64(sqe, WAKE_TIMER);
+	io_uring_prep_timeout(sqe, t, 0, 0);
+	io_uring_sqe_set_data64(sqe, what);
 }
 
-/* The parts that a copy of the monitor needs anew: ring and bell thread. */
+static void wake_later(struct monitor *m)
+{
+	static struct __kernel_timespec look = { 0, LOOK_MS * 1000000L };
+
+	timer_set(m, &look, WAKE_TIMER);
+}
+
+/* One wake-up is enough: whoever wants a later one asks again then. */
+void monitor_wake_after(struct monitor *m, unsigned ms)
+{
+	static struct __kernel_timespec when[8];
+	static unsigned turn;
+	struct __kernel_timespec *t = &when[turn++ % 8];
+
+	if (m->woken_ms && m->woken_ms <= now_ms() + ms)
+		return;
+	m->woken_ms = now_ms() + ms;
+	*t = (struct __kernel_timespec){ ms / 1000, (long long)(ms % 1000) * 1000000 };
+	timer_set(m, t, WAKE_ONCE);
+	/* The time is read from here: let the kernel have it at once. */
+	io_uring_submit(&m->ring);
+}
+
+/* The parts that a copy of the monitor needs anew: ring and bell threads. */
 static int loop_open(struct monitor *m)
 {
 	int result = io_uring_queue_init(RING_ENTRIES, &m->ring, 0);
 
 	if (result < 0)
 		return result;
+	m->woken_ms = 0;
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->bell_fd < 0)
 		return -errno;
-	result = pthread_create(&m->bell_thread, NULL, bell_wait, m);
-	if (result)
-		return -result;
+	for (unsigned i = 0; i < m->versions; i++) {
+		result = version_bell_start(&m->version[i]);
+		if (result)
+			return result;
+	}
 	wake_on(m, m->signal_fd, WAKE_SIGNAL);
 	wake_on(m, m->bell_fd, WAKE_BELL);
 	wake_on(m, m->control_fd, WAKE_CONTROL);
 	return 0;
-}
-
-/* --- the server ------------------------------------------------------------------- */
-
-/* mve's caller may have blocked or ignored these: the server is to see it. */
-static uint32_t hidden_at_start(void)
-{
-	static const struct { int sig; uint32_t blocked, ignored; } row[] = {
-		{ SIGSYS, SIGSYS_BLOCKED, SIGSYS_IGNORED },
-		{ SIGILL, SIGILL_BLOCKED, SIGILL_IGNORED },
-		{ SIGSEGV, SIGSEGV_BLOCKED, SIGSEGV_IGNORED },
-		{ SIGBUS, SIGBUS_BLOCKED, SIGBUS_IGNORED },
-	};
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct sigaction now;
-
-		if (sigismember(&mask_at_start, row[i].sig) == 1)
-			bits |= row[i].blocked;
-		if (!sigaction(row[i].sig, NULL, &now) && now.sa_handler == SIG_IGN)
-			bits |= row[i].ignored;
-	}
-	return bits;
-}
-
-/* In the child: waits until it is seized, then becomes the server. */
-static _Noreturn void become_server(struct monitor *m, const char *path, const int go[2],
-				    int tell)
-{
-	char byte;
-	int error;
-
-	close(go[1]);
-	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
-		;
-	pthread_sigmask(SIG_SETMASK, &mask_at_start, NULL);
-	for (size_t i = 0; i < CHANGED; i++)
-		sigaction(changed[i], &action_at_start[i], NULL);
-	setrlimit(RLIMIT_FSIZE, &file_at_start);
-	execv(path, m->options->argv);
-	error = errno;
-	if (write(tell, &error, sizeof(error)) < 0)
-		_exit(EXIT_SYSTEM);
-	_exit(EXIT_CANNOT_RUN);
-}
-
-/* Waits for the exec stop of the first program; 0 or why it did not come. */
-static int first_exec(struct monitor *m, int tell)
-{
-	int error = 0;
-
-	while (!m->server_ended && !m->area->images && !m->unheld) {
-		siginfo_t info;
-
-		if (waitid(P_PID, (id_t)m->server, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
-			return -errno;
-		serve_child_events(m);
-	}
-	if (m->server_ended && read(tell, &error, sizeof(error)) == sizeof(error))
-		return -error;
-	return 0;
-}
-
-static int server_start(struct monitor *m, const char *path)
-{
-	int go[2], tell[2], result;
-
-	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
-		return -errno;
-	m->server = fork();
-	if (m->server < 0)
-		return -errno;
-	if (m->server == 0)
-		become_server(m, path, go, tell[1]);
-	result = serve_seize(m, m->server, hidden_at_start());
-	if (!result && m->audit)
-		result = audit_add(m->audit, m->server, NULL);
-	if (result)
-		kill(m->server, SIGKILL);
-	close(go[0]);
-	close(go[1]);
-	close(tell[1]);
-	if (!result)
-		result = first_exec(m, tell[0]);
-	close(tell[0]);
-	return result;
 }
 
 /* --- signals ------------------------------------------------------------------------ */
@@ -225,33 +110,54 @@ static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 				 SIGWINCH, SIGCONT };
 #define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
 
+/* Ours are other than the server's; it gets these back. */
+static void actions_keep(struct start_keep *keep)
+{
+	static const int changed[] = { SIGPIPE, SIGCHLD, SIGXFSZ };
+
+	_Static_assert(sizeof(changed) / sizeof(changed[0]) <= KEEP_ACTIONS, "they fit");
+	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
+		struct sigaction ours = { .sa_handler = changed[i] == SIGCHLD ? SIG_DFL : SIG_IGN };
+
+		keep->sig[i] = changed[i];
+		sigaction(changed[i], &ours, &keep->action[i]);
+		keep->actions++;
+	}
+}
+
 static int signals_open(struct monitor *m)
 {
+	struct start_keep keep = { 0 };
+	rlim_t most;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON; i++)
 		sigaddset(&set, passed_on[i]);
-	pthread_sigmask(SIG_BLOCK, &set, &mask_at_start);
-	for (size_t i = 0; i < CHANGED; i++) {
-		struct sigaction ours = { .sa_handler = changed[i] == SIGCHLD ? SIG_DFL : SIG_IGN };
-
-		sigaction(changed[i], &ours, &action_at_start[i]);
-	}
+	pthread_sigmask(SIG_BLOCK, &set, &keep.mask);
+	actions_keep(&keep);
 	/* The area is a file of a kind: the server's limit is not for us. */
-	getrlimit(RLIMIT_FSIZE, &file_at_start);
-	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ file_at_start.rlim_max, file_at_start.rlim_max });
+	getrlimit(RLIMIT_FSIZE, &keep.file_size);
+	most = keep.file_size.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ most, most });
+	start_keep_set(&keep);
 	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return m->signal_fd < 0 ? -errno : 0;
 }
 
-/* The terminal sends to all of the job: what it sent, the server has got. */
+/*
+ * The terminal sends to all of the job: what it sent, the server has got, unless
+ * it was a follower once.
+ */
 static void signal_pass(struct monitor *m, const struct signalfd_siginfo *s)
 {
-	if (s->ssi_code == SI_KERNEL || m->server_ended || (pid_t)s->ssi_pid == m->server)
+	const struct version *v = leading(m);
+
+	if (v->gone || (pid_t)s->ssi_pid == v->server)
 		return;
-	kill(m->server, (int)s->ssi_signo);
+	if (s->ssi_code != SI_KERNEL || v->options)
+		kill(v->server, (int)s->ssi_signo);
 }
 
 static void serve_signals(struct monitor *m)
@@ -266,32 +172,19 @@ static void serve_signals(struct monitor *m)
 
 /* --- the end -------------------------------------------------------------------------- */
 
-static pid_t left_over_now(const struct monitor *m)
-{
-	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
-
-	for (uint32_t i = 0; i < high; i++) {
-		const struct slot *s = &m->area->slot[i];
-		pid_t pid = s->pid;
-
-		if (s->owner && pid > 0 && pid != m->server && process_began(pid))
-			return pid;
-	}
-	return 0;
-}
-
 /*
- * A process of the session that still lives, other than the server; or 0.  One
- * that has been forked but has not run yet is waited for, for a while: it may
- * have been killed before it could say that it is there.
+ * A process of the leading version that still lives, other than the server; or
+ * 0.  One that has been forked but has not run yet is waited for, for a while: it
+ * may have been killed before it could say that it is there.
  */
-static pid_t left_over(const struct monitor *m)
+static pid_t left_over(struct monitor *m)
 {
-	pid_t pid = left_over_now(m);
+	const struct version *v = leading(m);
+	pid_t pid = version_left_over(v);
 
-	for (int ms = 0; !pid && m->area->births && ms < BIRTH_MS; ms++) {
+	for (int ms = 0; !pid && v->area->births && ms < BIRTH_MS; ms++) {
 		usleep(1000);
-		pid = left_over_now(m);
+		pid = version_left_over(v);
 	}
 	return pid;
 }
@@ -330,7 +223,7 @@ static bool stay_behind(struct monitor *m)
 	setsid();
 	streams_close(m);
 	m->background = true;
-	alive_hold(m);
+	versions_alive_hold(m);
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
 	m->session.server = left_over(m);
@@ -345,9 +238,13 @@ static bool stay_behind(struct monitor *m)
 
 static bool session_over(struct monitor *m)
 {
-	if (!m->server_ended)
-		return false;
-	return !left_over(m);
+	return leading(m)->gone && !m->move.wanted && !left_over(m) && followers_finish(m);
+}
+
+/* The server has ended, and others go on without it. */
+static bool server_over(struct monitor *m)
+{
+	return leading(m)->gone && !m->move.wanted && !m->finishing;
 }
 
 /* --- the loop --------------------------------------------------------------------------- */
@@ -367,15 +264,30 @@ static void wake_serve(struct monitor *m, enum wake what)
 		control_accept(m, m->control_fd);
 		wake_on(m, m->control_fd, WAKE_CONTROL);
 	} else if (what == WAKE_TIMER) {
-		wake_later(m);
+		if (m->conduct)
+			followers_look(m);
+		if (m->background || followers_any(m))
+			wake_later(m);
+	} else if (what == WAKE_ONCE) {
+		m->woken_ms = 0;
 	}
+}
+
+/* What is due now, whatever woke us. */
+static void due_serve(struct monitor *m)
+{
+	if (!m->conduct)
+		return;
+	takeover_look(m);
+	held_look(m);
+	followers_judge(m);
 }
 
 static void loop(struct monitor *m)
 {
 	struct io_uring_cqe *cqe;
 
-	while (!session_over(m) && (!m->server_ended || m->background)) {
+	while (!session_over(m) && (m->background || !server_over(m))) {
 		int result = io_uring_submit_and_wait(&m->ring, 1);
 
 		if (result < 0 && result != -EINTR)
@@ -386,6 +298,7 @@ static void loop(struct monitor *m)
 			io_uring_cqe_seen(&m->ring, cqe);
 			wake_serve(m, what);
 		}
+		due_serve(m);
 	}
 }
 
@@ -407,7 +320,10 @@ static void session_close(struct monitor *m)
 	status_write(m);
 	audit_close(m->audit);
 	trace_close(m->trace);
-	session_remove(&m->session);
+	if (m->reports)
+		session_retire(&m->session);
+	else
+		session_remove(&m->session);
 }
 
 /* Ends as the server ended. */
@@ -490,14 +406,14 @@ static int system_fail(struct monitor *m, const char *what, int result)
 
 static int start_fail(struct monitor *m, const char *path, int result)
 {
-	bool system = result == -EPERM && m->server_ended == false;
+	bool system = result == -EPERM && !leading(m)->gone;
 
 	say_error(system ? "mve doctor shows what this machine lacks"
 			 : "check the file, its rights and its interpreter",
 		  "cannot start a program: %s: %s", path, strerror(-result));
 	session_remove(&m->session);
-	if (m->server > 0)
-		waitpid(m->server, NULL, 0);
+	if (leading(m)->server > 0)
+		waitpid(leading(m)->server, NULL, 0);
 	return system ? EXIT_SYSTEM : result == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
@@ -507,7 +423,9 @@ static int parts_open(struct monitor *m)
 
 	if (result)
 		return system_fail(m, "signals", result);
-	result = area_make(m);
+	result = versions_make(m);
+	if (!result)
+		result = streams_make(m);
 	if (result)
 		return system_fail(m, "shared memory", result);
 	result = loop_open(m);
@@ -522,80 +440,63 @@ static int parts_open(struct monitor *m)
 	return 0;
 }
 
-/* Finds the program as a shell does; NULL after a message. */
-static char *program_find(const char *name, int *code);
+/* All programs are looked at before any of them runs. */
+static int programs_find(struct monitor *m)
+{
+	const struct run_options *o = m->options;
+	int code = 0;
+
+	for (unsigned i = 0; !code && i <= o->followers; i++) {
+		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
+		code = program_find(m->version[i].argv[0], &m->version[i].path);
+	}
+	return code;
+}
+
+static int versions_start(struct monitor *m)
+{
+	struct version *v = &m->version[0];
+	int result = version_start(v);
+
+	if (!result)
+		result = version_first_exec(v);
+	if (result)
+		return start_fail(m, v->path, result);
+	v->state = VERSION_LEADS;
+	m->session.server = v->server;
+	m->session.server_began = process_began(v->server);
+	session_save(&m->session);
+	if (m->conduct) {
+		followers_start(m);
+		wake_later(m);
+	}
+	return 0;
+}
 
 int monitor_run(const struct run_options *o)
 {
 	static struct monitor m;
-	int code = 0, result;
-	char *path = program_find(o->argv[0], &code);
+	int code;
 
-	if (!path)
-		return code;
 	m.options = o;
-	code = session_begin(&m);
+	code = programs_find(&m);
+	if (!code)
+		code = session_begin(&m);
 	if (!code)
 		code = parts_open(&m);
 	if (code)
 		return code;
 	if (o->role == ROLE_TRACE)
 		m.trace = trace_open(o->trace);
-	result = server_start(&m, path);
-	if (result)
-		return start_fail(&m, path, result);
-	m.session.server = m.server;
-	m.session.server_began = process_began(m.server);
-	session_save(&m.session);
+	code = versions_start(&m);
+	if (code)
+		return code;
 	loop(&m);
 	if (!session_over(&m)) {
 		if (!stay_behind(&m))
-			return status_pass(m.server_status);
+			return status_pass(leading(&m)->status);
 		loop(&m);
 	}
 	session_close(&m);
-	return m.background ? 0 : status_pass(m.server_status);
-}
-
-static int look_fail(const char *path, enum program_verdict v)
-{
-	say_error(program_hint(v), "cannot run: %s: %s", path, program_reason(v));
-	return EXIT_CANNOT_RUN;
-}
-
-static char *path_search(const char *name)
-{
-	const char *dirs = getenv("PATH");
-	static char path[4096];
-
-	if (strchr(name, '/'))
-		return snprintf(path, sizeof(path), "%s", name) < (int)sizeof(path) ? path : NULL;
-	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
-		size_t n = strcspn(dirs, ":");
-		struct stat st;
-
-		snprintf(path, sizeof(path), "%.*s%s%s", (int)n, dirs, n ? "/" : "./", name);
-		if (!stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK))
-			return path;
-		dirs += n + (dirs[n] == ':');
-	}
-	return NULL;
-}
-
-static char *program_find(const char *name, int *code)
-{
-	char *path = path_search(name);
-	enum program_verdict v;
-
-	if (!path || access(path, F_OK) < 0) {
-		say_error("give its path, or check PATH", "cannot run: %s: %s", name,
-			  path && errno != ENOENT ? strerror(errno) : "not found");
-		*code = path && errno == EACCES ? EXIT_CANNOT_RUN : EXIT_NOT_FOUND;
-		return NULL;
-	}
-	v = program_look(path, geteuid() == 0);
-	if (v == PROGRAM_OK || v == PROGRAM_UNKNOWN)
-		return path;
-	*code = look_fail(path, v);
-	return NULL;
+	return m.background ? 0 : status_pass(leading(&m)->status);
 }

@@ -1,9 +1,15 @@
 /*
- * The monitor: one process per session, the parent of the server.
+ * The monitor: one process per session, the parent of the server and of the
+ * followers.
  *
  * All of it runs in one thread, in the order in which io_uring hands events
- * out; a second thread only waits on the session's doorbell, which is a futex,
- * and turns it into an event.
+ * out; for each version a second thread only waits on its doorbell, which is a
+ * futex, and turns it into an event.
+ *
+ * A session has up to VERSIONS versions.  Row 0 is the command that was given;
+ * the others follow it, until one of them takes over (m->leader says who
+ * leads).  Each has an area of its own, so none can write what another's
+ * processes read; what they share are the streams (engine/abi/ring.h).
  */
 #ifndef MVE_OUTSIDE_MONITOR_H
 #define MVE_OUTSIDE_MONITOR_H
@@ -16,54 +22,185 @@
 #include <sys/types.h>
 
 #include "engine/abi/area.h"
+#include "engine/abi/ring.h"
 #include "engine/outside/audit.h"
+#include "engine/outside/options.h"
 #include "engine/outside/session.h"
 
-struct run_options {
-	const char *name;	/* NULL: made from the command */
-	enum tier tier;
-	enum role role;
-	bool audit;
-	const char *status_file;	/* final status is written here; or NULL */
-	FILE *trace;		/* where a trace goes */
-	char **argv;
-};
-
 #define TRACEES_MAX	256	/* execs under way at one time */
+#define HELD_MAX	64	/* requests whose answer waits */
+#define WHY_MAX		160
 
 /* A thread that is seized because its execve has begun. */
 struct tracee {
 	pid_t tid;		/* 0: the row is free */
 	uint32_t hidden;	/* enum hidden_bits, for the new program */
+	struct version *version;
+	uint32_t lane;
+	int32_t vpid;		/* the pid that the program believes to have */
+};
+
+enum version_state { VERSION_STARTING, VERSION_LEADS, VERSION_FOLLOWS, VERSION_ENDED };
+
+struct version {
+	struct monitor *monitor;
+	uint32_t index;
+	const struct follower_options *options;	/* NULL: the session's own command */
+	char name[FOLLOWER_NAME_MAX + 1];
+	char **argv;
+	char *path;		/* of its program */
+	struct area *area;
+	int area_fd;
+	pthread_t bell_thread;
+
+	pid_t server;		/* its first process */
+	uint64_t began;
+	int status;		/* valid when reaped */
+	bool reaped;		/* the first process is gone, and status known */
+	bool gone;		/* the first process is gone */
+	bool parked;		/* stands still for a takeover: nobody may judge it */
+	int tell;		/* says why the first execve failed; or -1 */
+	enum version_state state;
+	char why[WHY_MAX];	/* it ended */
+	char crash[64];		/* it crashed of; "" */
+	uint64_t judge_ms;	/* when the end of its first process is judged; or 0 */
+	uint64_t verdicts[VERDICTS];	/* by enum verdict */
+	unsigned unheld;	/* programs that run without us */
+	uint32_t execs[LANES];	/* programs begun in each lane */
+};
+
+/* A request that is answered later. */
+struct held {
+	struct version *version;	/* NULL: the row is free */
+	uint32_t slot;
+	uint32_t kind;
+	uint64_t until_ms;
+	int32_t tid;
+};
+
+/* One version takes the place of another; see takeover.c. */
+struct move {
+	bool wanted, active;	/* asked for; the streams have been switched */
+	bool forced;		/* the old leader cannot go on */
+	bool keep;		/* it goes on as a follower */
+	struct version *from, *to;
+	char cause[64];
+	uint64_t began_us, stopped_us, taken_us, ready_us;
+	unsigned processes, taken, descriptors;
+	uint64_t until_ms;	/* then what is left of the old leader is killed */
 };
 
 struct monitor {
 	const struct run_options *options;
 	struct session session;
-	struct area *area;
-	int area_fd;
-	pid_t server;
-	int server_status;
-	bool server_ended;
+	struct version version[VERSIONS];
+	unsigned versions;	/* rows ever used */
+	uint32_t leader;
 	bool background;	/* the server has ended, others go on */
+	bool finishing;		/* the leading version has ended; followers may read on */
+	uint64_t finish_ms;	/* until then */
+
+	struct conduct *conduct;	/* the streams; NULL: no followers were asked for */
+	int streams_fd, streams_read_fd;
+	uint64_t secret[2];	/* random bytes of programs are made of it */
 
 	struct io_uring ring;
 	int signal_fd, control_fd, bell_fd;
-	pthread_t bell_thread;
-
 	struct tracee tracees[TRACEES_MAX];
-	unsigned unheld;	/* programs that run without us */
+	struct held held[HELD_MAX];
+	uint64_t woken_ms;	/* the next single wake-up that has been asked for */
+	struct move move;	/* the takeover that is wanted, or under way */
+	unsigned reports;
 	struct audit *audit;
 	struct trace *trace;
 };
 
+static inline struct version *leading(struct monitor *m)
+{
+	return &m->version[m->leader];
+}
+
 /* Runs a session from its first program to its end; mve's exit status. */
 int monitor_run(const struct run_options *o);
+/* The loop comes round after so long. */
+void monitor_wake_after(struct monitor *m, unsigned ms);
+uint64_t now_ms(void);
+
+/* versions.c: areas, doorbells, and where a version's processes are. */
+int versions_make(struct monitor *m);
+int versions_alive_hold(struct monitor *m);
+int version_bell_start(struct version *v);
+struct version *version_named(struct monitor *m, const char *name);
+struct version *version_of_child(struct monitor *m, pid_t pid);
+uint32_t version_slots(const struct version *v);
+bool version_lives(const struct version *v);
+/* A process of it that lives, other than the first; or 0. */
+pid_t version_left_over(const struct version *v);
+bool version_owns(const struct version *v, pid_t pid, pid_t tid);
+/* Kills every process of it; how many were there. */
+unsigned version_kill(struct version *v);
+
+/* start.c: from a command to a process that stands at its first execve. */
+int program_find(const char *name, char **path);
+int version_start(struct version *v);
+/* The leader's start is waited for. */
+int version_first_exec(struct version *v);
+/* Why its first execve failed: a negative errno, or 0. */
+int version_start_error(struct version *v);
+
+/* streams.c */
+int streams_make(struct monitor *m);
+struct section *streams_part(const struct monitor *m, uint32_t version);
+void streams_follow(struct monitor *m, uint32_t version, bool follows);
+/* Tells every process that waits that the monitor's page has changed. */
+void streams_changed(struct monitor *m);
+bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
+void streams_sweep(struct monitor *m);
+uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half);
+
+/* followers.c */
+bool followers_any(const struct monitor *m);
+int followers_start(struct monitor *m);
+void follower_drop(struct version *v, enum verdict verdict, const char *why, ...)
+	__attribute__((format(printf, 3, 4)));
+void follower_ended(struct version *v);
+void followers_look(struct monitor *m);
+void followers_judge(struct monitor *m);
+/* The leading version has ended: true when nothing is left to wait for. */
+bool followers_finish(struct monitor *m);
+
+/* verdicts.c */
+#define REPLY_LATER	INT64_MIN	/* no answer yet */
+int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r);
+int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r);
+int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r);
+bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
+/* Answers what is held of this kind (REQ_NONE: of any) in a version. */
+void held_answer(struct monitor *m, struct version *v, uint32_t kind, int64_t reply);
+bool held_any(const struct monitor *m, const struct version *v, uint32_t kind);
+bool held_in_pid(const struct monitor *m, const struct version *v, pid_t pid);
+void held_answer_pid(struct monitor *m, struct version *v, pid_t pid, int64_t reply);
+void held_forget(struct monitor *m, const struct version *v);
+void held_look(struct monitor *m);
+
+/* report.c */
+const char *verdict_name(uint64_t verdict);
+const char *signal_word(uint64_t sig);
+/* Writes what is known of a divergence; its path, "" if it cannot. */
+void report_write(struct version *v, uint32_t slot, enum verdict verdict,
+		  const struct request *r, char *path, size_t size);
+
+/* takeover.c */
+int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size);
+bool takeover_want(struct version *from, const char *cause, bool forced);
+void takeover_look(struct monitor *m);
+int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
 
 /* serve.c: the requests of the inside. */
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
-int serve_seize(struct monitor *m, pid_t tid, uint32_t hidden);
+void serve_answer(struct request *r, int64_t reply);
+int serve_seize(struct version *v, pid_t tid, const struct tracee *want);
 
 /* control.c: the other commands. */
 int control_open(const struct session *s);
@@ -71,8 +208,8 @@ void control_accept(struct monitor *m, int fd);
 
 /* status.c */
 json_t *status_json(struct monitor *m);
-void status_sum(const struct monitor *m, uint64_t sum[COUNT_ROWS][SLOT_CALLS]);
-int status_threads(const struct monitor *m);
+void status_sum(const struct version *v, uint64_t sum[COUNT_ROWS][SLOT_CALLS]);
+int status_threads(const struct version *v);
 
 /* trace.c */
 struct trace *trace_open(FILE *out);

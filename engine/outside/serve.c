@@ -34,15 +34,16 @@ static struct tracee *tracee_find(struct monitor *m, pid_t tid)
 }
 
 /* Seizes a thread that is about to call execve; 0 or a negative errno. */
-int serve_seize(struct monitor *m, pid_t tid, uint32_t hidden)
+int serve_seize(struct version *v, pid_t tid, const struct tracee *want)
 {
-	struct tracee *free_row = tracee_find(m, 0);
+	struct tracee *free_row = tracee_find(v->monitor, 0);
 
 	if (!free_row)
 		return -EAGAIN;
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
 		return -errno;
-	*free_row = (struct tracee){ tid, hidden };
+	*free_row = *want;
+	free_row->tid = tid;
 	return 0;
 }
 
@@ -88,27 +89,6 @@ static int path_seen(pid_t pid, pid_t tid, const struct request *r, char *out, s
 	return (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-/*
- * Whether the process is one of ours, by the area that it has mapped: the pid
- * comes from memory that the program can write, or from another pid namespace.
- */
-static bool of_session(struct monitor *m, pid_t pid, pid_t tid)
-{
-	struct maps maps;
-	struct stat st;
-	char task[64];
-	bool ours = false;
-
-	snprintf(task, sizeof(task), "/proc/%d/task/%d", pid, tid);
-	if (access(task, F_OK) < 0 || fstat(m->area_fd, &st) < 0 || maps_read(pid, &maps))
-		return false;
-	for (size_t i = 0; i < maps.n && !ours; i++)
-		ours = maps.map[i].shared && maps.map[i].inode == st.st_ino &&
-		       strstr(maps.map[i].path, "memfd:mve-area");
-	maps_free(&maps);
-	return ours;
-}
-
 /* In another root a path may be there though we do not find it. */
 static bool same_root(pid_t pid)
 {
@@ -124,14 +104,14 @@ static bool same_root(pid_t pid)
  * A seccomp filter of the program's own outlives execve, and would meet the
  * calls by which a new program is readied: such a program runs unheld.
  */
-static bool is_filtered(struct monitor *m, pid_t pid)
+static bool is_filtered(const struct version *v, pid_t pid)
 {
 	char name[64], line[256];
 	bool filtered = false;
 	FILE *f;
 
 	snprintf(name, sizeof(name), "/proc/%d/status", pid);
-	f = m->area->filters ? fopen(name, "re") : NULL;
+	f = v->area->filters ? fopen(name, "re") : NULL;
 	while (f && fgets(line, sizeof(line), f))
 		filtered |= !strncmp(line, "Seccomp:\t", 9) && line[9] != '0';
 	if (f)
@@ -139,27 +119,43 @@ static bool is_filtered(struct monitor *m, pid_t pid)
 	return filtered;
 }
 
-/* 0: go on, seized; 1: go on, unheld; negative: the execve fails so. */
-static int64_t exec_serve(struct monitor *m, const struct request *r)
+/* Seizes the thread; what it is now goes on in the new program. */
+static bool exec_seize(struct version *v, uint32_t slot, const struct request *r)
 {
-	enum program_verdict v = PROGRAM_UNKNOWN;
+	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
+			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : 0),
+			       .vpid = v->area->slot[slot].vpid };
+
+	return !is_filtered(v, r->pid) && serve_seize(v, r->tid, &want) == 0;
+}
+
+static int64_t exec_32bit(const struct version *v, const char *path)
+{
+	if (v->index == v->monitor->leader)
+		say_error(program_hint(PROGRAM_32BIT), "cannot hold a program: %s: %s",
+			  path + strcspn(path + 1, "/") + 1, program_reason(PROGRAM_32BIT));
+	return -ENOEXEC;
+}
+
+/* 0: go on, seized; 1: go on, unheld; negative: the execve fails so. */
+static int64_t exec_serve(struct version *v, uint32_t slot, const struct request *r)
+{
+	enum program_verdict verdict = PROGRAM_UNKNOWN;
 	char path[4096];
 
-	if (!of_session(m, r->pid, r->tid))
+	if (!version_owns(v, r->pid, r->tid))
 		return 1;
 	if (!path_seen(r->pid, r->tid, r, path, sizeof(path)))
-		v = program_look(path, geteuid() == 0);
-	if (v == PROGRAM_32BIT) {
-		say_error(program_hint(v), "cannot hold a program: %s: %s",
-			  path + strcspn(path + 1, "/") + 1, program_reason(v));
-		return -ENOEXEC;
-	}
-	if (v == PROGRAM_UNKNOWN && same_root(r->pid) && access(path, F_OK) < 0 && errno == ENOENT)
-		return EXEC_GO_FAILS;
-	if (v != PROGRAM_PRIVILEGED && !is_filtered(m, r->pid) && serve_seize(m, r->tid, (uint32_t)r->args[2]) == 0)
+		verdict = program_look(path, geteuid() == 0);
+	if (verdict == PROGRAM_32BIT)
+		return exec_32bit(v, path);
+	if (verdict == PROGRAM_UNKNOWN && same_root(r->pid) && access(path, F_OK) < 0 &&
+	    errno == ENOENT)
+		return 1;
+	if (verdict != PROGRAM_PRIVILEGED && exec_seize(v, slot, r))
 		return 0;
-	m->unheld++;
-	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(v));
+	v->unheld++;
+	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));
 	return 1;
 }
 
@@ -170,56 +166,102 @@ static void exec_failed(struct monitor *m, pid_t tid)
 		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 }
 
-static void audit_image(struct monitor *m, pid_t pid, uint64_t base)
+static void audit_image(const struct version *v, pid_t pid, uint64_t base)
 {
 	struct audit_ranges r;
 
-	if (!m->audit)
+	if (!v->monitor->audit || v->options)
 		return;
 	witness_ranges(base, &r);
-	audit_set_image(m->audit, pid, &r);
+	audit_set_image(v->monitor->audit, pid, &r);
 }
 
-static void program_begin(struct monitor *m, pid_t pid, uint32_t hidden)
+static enum role role_now(const struct version *v)
 {
-	struct inject_want want = { m->area, m->area_fd, m->area->images, hidden };
-	int result = inject(pid, &want);
+	const struct monitor *m = v->monitor;
 
-	if (!result) {
-		audit_image(m, pid, m->area->image[want.image % AREA_IMAGES].inside);
-		__atomic_fetch_add(&m->area->images, 1, __ATOMIC_RELEASE);
-	} else {
-		m->unheld++;
-		say_error("mve doctor shows what this machine lacks",
-			  "cannot hold a program: pid %d: %s", pid, strerror(-result));
+	if (!m->conduct)
+		return m->options->role;
+	return v->index == m->leader ? ROLE_LEADER : ROLE_FOLLOWER;
+}
+
+static struct inject_want want_of(struct version *v, const struct tracee *t)
+{
+	const struct monitor *m = v->monitor;
+	struct inject_want w = { .area = v->area, .area_fd = v->area_fd, .image = v->area->images,
+				 .hidden = t->hidden, .role = role_now(v), .version = v->index,
+				 .lane = t->lane, .vpid = t->vpid };
+
+	if (!m->conduct)
+		return w;
+	w.chunks = m->conduct->chunks;
+	w.versions = m->versions;
+	w.streams_fd = m->streams_fd;
+	w.streams_read_fd = m->streams_read_fd;
+	w.random[0] = streams_seed(v, t->lane, 0);
+	w.random[1] = streams_seed(v, t->lane, 1);
+	v->execs[t->lane % LANES]++;
+	return w;
+}
+
+/* What is not held goes on without us; a follower must not: it would act. */
+static void program_lost(struct version *v, pid_t pid, int result)
+{
+	v->unheld++;
+	if (role_now(v) == ROLE_FOLLOWER) {
+		kill(pid, SIGKILL);
+		ptrace(PTRACE_DETACH, pid, 0, SIGKILL);
+		follower_drop(v, VERDICT_UNSUPPORTED, "cannot hold a program: %s",
+			      strerror(-result));
+		return;
 	}
+	say_error("mve doctor shows what this machine lacks", "cannot hold a program: pid %d: %s",
+		  pid, strerror(-result));
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
+{
+	struct inject_want want = want_of(v, t);
+	int result = v->state == VERSION_ENDED ? -ECANCELED : inject(pid, &want);
+
+	if (result) {
+		program_lost(v, pid, result);
+		return;
+	}
+	audit_image(v, pid, v->area->image[want.image % AREA_IMAGES].inside);
+	__atomic_fetch_add(&v->area->images, 1, __ATOMIC_RELEASE);
+	if (v->state == VERSION_STARTING && v->index != v->monitor->leader)
+		v->state = VERSION_FOLLOWS;
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
 /* A thread other than the first may have called execve: its row is its old id. */
-static uint32_t tracee_drop(struct monitor *m, pid_t pid)
+static struct tracee tracee_drop(struct monitor *m, pid_t pid)
 {
 	unsigned long before = 0;
-	struct tracee *row;
-	uint32_t hidden;
+	struct tracee *row, was;
 
 	ptrace(PTRACE_GETEVENTMSG, pid, 0, &before);
 	row = before ? tracee_find(m, (pid_t)before) : NULL;
 	if (!row)
 		row = tracee_find(m, pid);
 	if (!row)
-		return 0;
-	hidden = row->hidden;
+		return (struct tracee){ 0 };
+	was = *row;
 	*row = (struct tracee){ 0 };
-	return hidden;
+	return was;
 }
 
 static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 {
 	int event = status >> 16, sig = WSTOPSIG(status);
+	struct tracee t;
 
 	if (event == PTRACE_EVENT_EXEC) {
-		program_begin(m, pid, tracee_drop(m, pid));
+		t = tracee_drop(m, pid);
+		MUST(t.version);
+		program_begin(t.version, pid, &t);
 	} else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP) {
 		tracee_drop(m, pid);
 		ptrace(PTRACE_DETACH, pid, 0, 0);
@@ -230,10 +272,16 @@ static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 	}
 }
 
-static void server_ended(struct monitor *m, int status)
+static void first_ended(struct monitor *m, pid_t pid, int status)
 {
-	m->server_ended = true;
-	m->server_status = status;
+	struct version *v = version_of_child(m, pid);
+
+	if (!v)
+		return;
+	v->status = status;
+	v->reaped = v->gone = true;
+	if (v->index != m->leader)
+		follower_ended(v);
 }
 
 /* Collects what SIGCHLD announced. */
@@ -249,51 +297,69 @@ void serve_child_events(struct monitor *m)
 		}
 		if (tracee_find(m, pid))
 			*tracee_find(m, pid) = (struct tracee){ 0 };
-		if (pid == m->server)
-			server_ended(m, status);
+		first_ended(m, pid, status);
 	}
 }
 
 /* --- new code ------------------------------------------------------------------ */
 
-static void sum_add(struct monitor *m, uint64_t image, const struct patch_sum *sum)
+static void sum_add(struct version *v, uint64_t image, const struct patch_sum *sum)
 {
-	struct image *row = &m->area->image[image % AREA_IMAGES];
+	struct image *row = &v->area->image[image % AREA_IMAGES];
 
 	__atomic_fetch_add(&row->sites_patched, sum->patched, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&row->sites_trapped, sum->trapped, __ATOMIC_RELAXED);
 }
 
+/* A sanitizer's runtime makes calls of its own, which no twin has. */
+static bool is_sanitizer(const char *path)
+{
+	static const char *const names[] = { "libasan", "libubsan", "liblsan", "libtsan",
+					     "libclang_rt." };
+	const char *base = strrchr(path, '/');
+
+	for (size_t i = 0; base && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(base + 1, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 /* Patches what a process has just mapped; the boards' new cursor or -errno. */
-static int64_t mapped_serve(struct monitor *m, struct slot *s, const struct request *r)
+static int64_t mapped_serve(struct version *v, struct slot *s, const struct request *r)
 {
 	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->args[2] };
-	uint64_t start = r->args[0], end = start + r->args[1];
+	uint64_t start = r->args[0], end = start + r->args[1], bits = 0;
 	struct patch_sum sum = { 0 };
 	struct maps maps;
-	int memory = of_session(m, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH;
+	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH;
 
 	if (memory < 0)
 		return memory;
 	if (room.used <= room.len && !maps_read(r->pid, &maps)) {
-		for (size_t i = 0; i < maps.n; i++)
-			if (maps.map[i].exec && maps.map[i].start < end && maps.map[i].end > start)
-				patch_map(r->pid, memory, &maps.map[i], &room, &sum);
+		for (size_t i = 0; i < maps.n; i++) {
+			const struct map *m = &maps.map[i];
+
+			if (!m->exec || m->start >= end || m->end <= start)
+				continue;
+			patch_map(r->pid, memory, m, &room, &sum);
+			bits |= is_sanitizer(m->path) ? MAPPED_LOCAL : 0;
+		}
 		maps_free(&maps);
 	}
 	close(memory);
-	sum_add(m, r->args[4], &sum);
+	sum_add(v, r->args[4], &sum);
 	s->guards = sum.guards;
 	memcpy(s->guard, sum.guard, sizeof(s->guard));
-	return (int64_t)(room.used | (sum.unclean || sum.vsyscall ? MAPPED_UNCLEAN : 0));
+	bits |= sum.unclean || sum.vsyscall ? MAPPED_UNCLEAN : 0;
+	return (int64_t)(room.used | bits);
 }
 
 /* A site that proved hot is patched; the room that its board took. */
-static int64_t hot_serve(struct monitor *m, const struct request *r)
+static int64_t hot_serve(struct version *v, const struct request *r)
 {
 	struct board_room room = { r->args[1], r->args[2] >> 32, (uint32_t)r->args[2] };
 	struct patch_sum sum = { .patched = 1 };
-	int memory = of_session(m, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH, result;
+	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH, result;
 
 	if (memory < 0)
 		return memory;
@@ -301,8 +367,8 @@ static int64_t hot_serve(struct monitor *m, const struct request *r)
 	close(memory);
 	if (result)
 		return result;
-	sum_add(m, r->args[4], &sum);
-	__atomic_fetch_sub(&m->area->image[r->args[4] % AREA_IMAGES].sites_trapped, 1,
+	sum_add(v, r->args[4], &sum);
+	__atomic_fetch_sub(&v->area->image[r->args[4] % AREA_IMAGES].sites_trapped, 1,
 			   __ATOMIC_RELAXED);
 	return (int64_t)room.used;
 }
@@ -327,32 +393,52 @@ static void refused_say(const struct request *r)
 
 /* --- the slots --------------------------------------------------------------------- */
 
-static int64_t request_serve(struct monitor *m, struct slot *s, const struct request *r)
+static int64_t request_serve(struct version *v, uint32_t slot, const struct request *r)
 {
 	switch (r->kind) {
 	case REQ_EXEC:
-		return exec_serve(m, r);
+		return exec_serve(v, slot, r);
 	case REQ_EXEC_FAILED:
-		exec_failed(m, r->tid);
+		exec_failed(v->monitor, r->tid);
 		return 0;
 	case REQ_MAPPED:
-		return mapped_serve(m, s, r);
+		return mapped_serve(v, &v->area->slot[slot], r);
 	case REQ_SITE_HOT:
-		return hot_serve(m, r);
+		return hot_serve(v, r);
 	case REQ_TRACE_ENTER:
 	case REQ_TRACE_EXIT:
 	case REQ_TRACE_SIGNAL:
-		trace_request(m, s);
+		trace_request(v->monitor, &v->area->slot[slot]);
 		return 0;
 	case REQ_REFUSED:
 		refused_say(r);
+		return 0;
+	case REQ_NOTE:
+		say_log("note", "%s: %d: %lu %lu", v->name, r->tid, r->args[0], r->args[1]);
 		return 0;
 	default:
 		return -ENOSYS;
 	}
 }
 
-static void answer(struct request *r, int64_t reply)
+/* Those that only sessions with followers know. */
+static int64_t versions_serve(struct version *v, uint32_t slot, const struct request *r)
+{
+	switch (r->kind) {
+	case REQ_VERDICT:
+		return verdict_serve(v, slot, r);
+	case REQ_CRASHED:
+		return crashed_serve(v, slot, r);
+	case REQ_EXIT:
+		return exit_serve(v, slot, r);
+	case REQ_TAKE:
+		return take_serve(v, slot, r);
+	default:
+		return request_serve(v, slot, r);
+	}
+}
+
+void serve_answer(struct request *r, int64_t reply)
 {
 	r->reply = reply;
 	/* Release: the asking thread reads the reply after it sees the state. */
@@ -360,21 +446,29 @@ static void answer(struct request *r, int64_t reply)
 	syscall(SYS_futex, &r->state, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Answers every request that stands in the area. */
+static void slot_serve(struct version *v, uint32_t slot)
+{
+	struct request *at = &v->area->slot[slot].request, r;
+	int64_t reply;
+
+	/* Acquire: pairs with the release of request_post. */
+	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != RS_ASKED ||
+	    held_is(v->monitor, v, slot))
+		return;
+	r = *at;		/* read once: the program can write here */
+	reply = v->monitor->conduct ? versions_serve(v, slot, &r) : request_serve(v, slot, &r);
+	if (reply != REPLY_LATER)
+		serve_answer(at, reply);
+}
+
+/* Answers every request that stands in the areas. */
 void serve_requests(struct monitor *m)
 {
-	uint32_t high = __atomic_load_n(&m->area->slots_high, __ATOMIC_ACQUIRE);
+	for (unsigned n = 0; n < m->versions; n++) {
+		struct version *v = &m->version[n];
+		uint32_t high = version_slots(v);
 
-	if (high > AREA_THREADS)
-		high = AREA_THREADS;
-	for (uint32_t i = 0; i < high; i++) {
-		struct slot *s = &m->area->slot[i];
-		struct request r;
-
-		/* Acquire: pairs with the release of request_post. */
-		if (__atomic_load_n(&s->request.state, __ATOMIC_ACQUIRE) != RS_ASKED)
-			continue;
-		r = s->request;		/* read once: the program can write here */
-		answer(&s->request, request_serve(m, s, &r));
+		for (uint32_t i = 0; i < high; i++)
+			slot_serve(v, i);
 	}
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 
 #include "engine/outside/session.h"
 
-static const char *const session_files[] = { "session.json", "session.tmp", "control" };
+static const char *const session_files[] = {
+	"session.json", "session.tmp", "control", "*.log", "report-*.json", "report-*.txt",
+};
 #define FILES (sizeof(session_files) / sizeof(session_files[0]))
 
 bool session_name_ok(const char *name)
@@ -140,11 +143,11 @@ void session_name_make(char *name, size_t size, const char *command)
 int session_save(struct session *s)
 {
 	char path[300], temp[300];
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:I, s:s, s:s%}", "name", s->name,
 			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
 			      "server", s->server, "server_began", (json_int_t)s->server_began,
-			      "started", (json_int_t)s->started, "tier", s->tier, "command",
-			      s->command, strlen(s->command));
+			      "started", (json_int_t)s->started, "ended", (json_int_t)s->ended,
+			      "tier", s->tier, "command", s->command, strlen(s->command));
 	int result = 0;
 
 	if (!j)
@@ -189,21 +192,42 @@ int session_load(struct session *s, const char *name)
 	s->server = (pid_t)number_take(j, "server");
 	s->server_began = (uint64_t)number_take(j, "server_began");
 	s->started = number_take(j, "started");
+	s->ended = number_take(j, "ended");
 	text_take(s->tier, sizeof(s->tier), j, "tier");
 	text_take(s->command, sizeof(s->command), j, "command");
 	json_decref(j);
 	return 0;
 }
 
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < FILES; i++)
+		if (!fnmatch(session_files[i], name, 0))
+			return true;
+	return false;
+}
+
 void session_remove(const struct session *s)
+{
+	DIR *folder = opendir(s->folder);
+	const struct dirent *d;
+
+	while (folder && (d = readdir(folder)))
+		if (is_ours(d->d_name))
+			unlinkat(dirfd(folder), d->d_name, 0);
+	if (folder)
+		closedir(folder);
+	rmdir(s->folder);
+}
+
+void session_retire(struct session *s)
 {
 	char path[300];
 
-	for (size_t i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "%s/%s", s->folder, session_files[i]);
-		unlink(path);
-	}
-	rmdir(s->folder);
+	s->ended = time(NULL);
+	session_save(s);
+	snprintf(path, sizeof(path), "%s/control", s->folder);
+	unlink(path);
 }
 
 int session_each(void (*each)(struct session *s, void *arg), void *arg)

@@ -14,15 +14,15 @@
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
 
-void status_sum(const struct monitor *m, uint64_t sum[COUNT_ROWS][SLOT_CALLS])
+void status_sum(const struct version *v, uint64_t sum[COUNT_ROWS][SLOT_CALLS])
 {
-	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
+	uint32_t high = v->area->slots_high < AREA_THREADS ? v->area->slots_high : AREA_THREADS;
 
 	memset(sum, 0, sizeof(uint64_t) * COUNT_ROWS * SLOT_CALLS);
 	for (uint32_t i = 0; i < high; i++)
 		for (int tier = 0; tier < COUNT_ROWS; tier++)
 			for (int c = 0; c < SLOT_CALLS; c++)
-				sum[tier][c] += m->area->slot[i].counts[tier][c];
+				sum[tier][c] += v->area->slot[i].counts[tier][c];
 }
 
 static json_t *call_row(int slot, uint64_t patch, uint64_t trap)
@@ -34,13 +34,13 @@ static json_t *call_row(int slot, uint64_t patch, uint64_t trap)
 			 (json_int_t)patch, "trap", (json_int_t)trap);
 }
 
-static json_t *calls_json(const struct monitor *m)
+static json_t *calls_json(const struct version *v)
 {
 	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
 	uint64_t patch = 0, trap = 0;
 	json_t *by_name = json_array();
 
-	status_sum(m, sum);
+	status_sum(v, sum);
 	for (int c = 0; c < SLOT_CALLS; c++) {
 		patch += sum[TIER_PATCH][c];
 		trap += sum[TIER_NET][c];
@@ -62,12 +62,12 @@ static int site_heat(const void *a, const void *b)
 }
 
 /* Names the file and offset of an address while its process lives. */
-static void place_name(const struct monitor *m, const struct site_row *s, char *out, size_t size)
+static void place_name(const struct version *v, const struct site_row *s, char *out, size_t size)
 {
 	struct maps maps;
 
 	snprintf(out, size, "0x%lx", s->address);
-	if (maps_read(m->area->image[s->image % AREA_IMAGES].pid, &maps))
+	if (maps_read(v->area->image[s->image % AREA_IMAGES].pid, &maps))
 		return;
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct map *at = &maps.map[i];
@@ -79,25 +79,25 @@ static void place_name(const struct monitor *m, const struct site_row *s, char *
 	maps_free(&maps);
 }
 
-static json_t *sites_json(const struct monitor *m)
+static json_t *sites_json(const struct version *v)
 {
 	static struct site_row row[AREA_SITES];
-	uint32_t images = m->area->images, first = images > AREA_IMAGES ? images - AREA_IMAGES : 0;
+	uint32_t images = v->area->images, first = images > AREA_IMAGES ? images - AREA_IMAGES : 0;
 	json_int_t patched = 0, left = 0, trapped = 0;
 	json_t *hot = json_array(), *seen = json_array();
 
 	for (uint32_t i = first; i < images; i++) {
-		patched += m->area->image[i % AREA_IMAGES].sites_patched;
-		left += m->area->image[i % AREA_IMAGES].sites_trapped;
+		patched += v->area->image[i % AREA_IMAGES].sites_patched;
+		left += v->area->image[i % AREA_IMAGES].sites_trapped;
 	}
-	memcpy(row, m->area->site, sizeof(row));
+	memcpy(row, v->area->site, sizeof(row));
 	qsort(row, AREA_SITES, sizeof(row[0]), site_heat);
 	for (int i = 0; i < AREA_SITES && row[i].count; i++, trapped++) {
 		char place[400];
 
 		if (i >= 20)
 			continue;
-		place_name(m, &row[i], place, sizeof(place));
+		place_name(v, &row[i], place, sizeof(place));
 		json_array_append_new(row[i].count >= HOT_SITE ? hot : seen,
 				      json_pack("{s:s, s:I}", "place", place, "calls",
 						(json_int_t)row[i].count));
@@ -106,13 +106,13 @@ static json_t *sites_json(const struct monitor *m)
 			 "trapped", trapped, "hot_unpatched", hot, "seen_trapped", seen);
 }
 
-static json_t *images_json(const struct monitor *m)
+static json_t *images_json(const struct version *v)
 {
-	uint32_t images = m->area->images, first = images > 16 ? images - 16 : 0;
+	uint32_t images = v->area->images, first = images > 16 ? images - 16 : 0;
 	json_t *list = json_array();
 
 	for (uint32_t i = first; i < images; i++) {
-		const struct image *im = &m->area->image[i % AREA_IMAGES];
+		const struct image *im = &v->area->image[i % AREA_IMAGES];
 		char exe[sizeof(im->exe) + 1];
 
 		memcpy(exe, im->exe, sizeof(im->exe));
@@ -125,22 +125,22 @@ static json_t *images_json(const struct monitor *m)
 	return list;
 }
 
-static json_t *refused_json(const struct monitor *m)
+static json_t *refused_json(const struct version *v)
 {
-	const uint64_t *n = m->area->refused;
+	const uint64_t *n = v->area->refused;
 
 	return json_pack("{s:I, s:I, s:I, s:I}", "int80", (json_int_t)n[REFUSED_INT80], "gs_base",
 			 (json_int_t)n[REFUSED_GS], "io_uring", (json_int_t)n[REFUSED_IO_URING],
 			 "dispatch", (json_int_t)n[REFUSED_DISPATCH]);
 }
 
-int status_threads(const struct monitor *m)
+int status_threads(const struct version *v)
 {
-	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
+	uint32_t high = v->area->slots_high < AREA_THREADS ? v->area->slots_high : AREA_THREADS;
 	int n = 0;
 
 	for (uint32_t i = 0; i < high; i++) {
-		const struct slot *s = &m->area->slot[i];
+		const struct slot *s = &v->area->slot[i];
 		char name[64];
 
 		if (!s->owner)
@@ -151,23 +151,85 @@ int status_threads(const struct monitor *m)
 	return n;
 }
 
+static const char *role_name(const struct version *v)
+{
+	if (v->state == VERSION_ENDED)
+		return "ended";
+	if (!v->monitor->conduct)
+		return "solo";
+	if (v->index == v->monitor->leader)
+		return "leader";
+	return v->state == VERSION_STARTING ? "starting" : "follower";
+}
+
+static json_t *verdicts_json(const struct version *v)
+{
+	json_t *j = json_object();
+
+	for (unsigned i = 0; i < VERDICTS; i++)
+		if (v->verdicts[i])
+			json_object_set_new(j, verdict_name(i),
+					    json_integer((json_int_t)v->verdicts[i]));
+	return j;
+}
+
+static json_t *version_json(const struct version *v)
+{
+	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
+	uint64_t cells = 0, calls = 0;
+
+	status_sum(v, sum);
+	for (int c = 0; c < SLOT_CALLS; c++)
+		calls += sum[TIER_PATCH][c] + sum[TIER_NET][c];
+	if (version_lives(v))
+		streams_lag(v->monitor, v->index, &cells);
+	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:o, s:s}", "name", v->name,
+			 "role", role_name(v), "pid", (int)v->server, "alive", !v->gone, "threads",
+			 status_threads(v), "calls", (json_int_t)calls, "lag_cells",
+			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
+			 "verdicts", verdicts_json(v), "why", v->why);
+}
+
+static json_t *versions_json(struct monitor *m)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < m->versions; i++)
+		json_array_append_new(list, version_json(&m->version[i]));
+	return list;
+}
+
+static json_t *ring_json(struct monitor *m)
+{
+	const struct section *s = streams_part(m, m->leader);
+
+	return json_pack("{s:I, s:s, s:I, s:i}", "bytes",
+			 (json_int_t)m->conduct->chunks * CHUNK_SIZE, "when_full",
+			 m->conduct->when_full == WHEN_FULL_BLOCK ? "block" : "drop", "waits",
+			 (json_int_t)s->waits, "lanes", (int)s->lanes_high);
+}
+
 json_t *status_json(struct monitor *m)
 {
 	const struct session *s = &m->session;
+	const struct version *v = leading(m);
 	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:s%, s:I, s:i, s:i, s:i}", "name",
 			      s->name, "state", "running", "monitor", getpid(), "server",
-			      (int)s->server, "tier", s->tier, "command", s->command,
+			      (int)v->server, "tier", s->tier, "command", s->command,
 			      strlen(s->command), "seconds", (json_int_t)(time(NULL) - s->started),
-			      "threads", status_threads(m), "programs", (int)m->area->images, "unheld",
-			      (int)m->unheld);
+			      "threads", status_threads(v), "programs", (int)v->area->images, "unheld",
+			      (int)v->unheld);
 
 	if (!j)
 		return json_pack("{s:s}", "error", "the command is not UTF-8");
-	json_object_set_new(j, "calls", calls_json(m));
-	json_object_set_new(j, "sites", sites_json(m));
-	json_object_set_new(j, "refused", refused_json(m));
-	json_object_set_new(j, "signals_held", json_integer((json_int_t)m->area->signals_held));
-	json_object_set_new(j, "images", images_json(m));
+	json_object_set_new(j, "calls", calls_json(v));
+	json_object_set_new(j, "sites", sites_json(v));
+	json_object_set_new(j, "refused", refused_json(v));
+	json_object_set_new(j, "signals_held", json_integer((json_int_t)v->area->signals_held));
+	json_object_set_new(j, "images", images_json(v));
+	json_object_set_new(j, "versions", versions_json(m));
+	if (m->conduct)
+		json_object_set_new(j, "ring", ring_json(m));
 	if (m->audit)
 		json_object_set_new(j, "audit", witness_json(m));
 	return j;

@@ -121,7 +121,7 @@ static void signal_show(struct trace *t, struct trace_row *row, const uint64_t *
 void trace_request(struct monitor *m, struct slot *s)
 {
 	struct trace *t = m->trace;
-	struct trace_row *row = &t->row[s - m->area->slot];
+	struct trace_row *row = &t->row[s - m->version[0].area->slot];
 	struct request r = s->request;
 	struct print_mem mem = { memory_of, &r.pid };
 

@@ -2,7 +2,8 @@
  * Comparing two counts of a running thing.  The inside counts a call when it is
  * done, the kernel when it begins; so the inside is summed before and after the
  * kernel is, and each thread may have one call under way.  Within these bounds
- * the counts must agree, call by call.
+ * the counts must agree, call by call.  The session's own command is counted, not
+ * its followers.
  */
 #include "engine/abi/table.h"
 #include "engine/outside/image.h"
@@ -27,21 +28,22 @@ void witness_ranges(uint64_t base, struct audit_ranges *r)
 
 json_t *witness_begin(struct monitor *m)
 {
-	uint32_t high = m->area->slots_high < AREA_THREADS ? m->area->slots_high : AREA_THREADS;
+	const struct version *v = &m->version[0];
+	uint32_t high = version_slots(v);
 
 	m->audit = audit_open();
 	if (!m->audit)
 		return json_pack("{s:s}", "error", audit_why());
 	from_now = true;
 	for (uint32_t i = 0; i < high; i++) {
-		const struct slot *s = &m->area->slot[i];
+		const struct slot *s = &v->area->slot[i];
 		struct audit_ranges r;
 
-		witness_ranges(m->area->image[s->image % AREA_IMAGES].inside, &r);
+		witness_ranges(v->area->image[s->image % AREA_IMAGES].inside, &r);
 		if (s->owner && s->pid > 0)
 			audit_add(m->audit, s->pid, &r);
 	}
-	status_sum(m, at_begin);
+	status_sum(v, at_begin);
 	return json_pack("{s:b}", "from_now", 1);
 }
 
@@ -106,18 +108,19 @@ json_t *witness_json(struct monitor *m)
 {
 	static struct comparison c;
 	const uint64_t *total = c.kernel.total;
+	const struct version *v = &m->version[0];
 	json_t *rows = json_array();
 	bool agree = true;
 	json_int_t inside = 0;
 
-	c.under_way = status_threads(m);
-	c.filters = m->area->filters != 0;
-	status_sum(m, c.low);
+	c.under_way = status_threads(v);
+	c.filters = v->area->filters != 0;
+	status_sum(v, c.low);
 	if (!m->audit || audit_read(m->audit, &c.kernel)) {
 		json_decref(rows);
 		return json_pack("{s:s}", "error", "the witness cannot be read");
 	}
-	status_sum(m, c.high);
+	status_sum(v, c.high);
 	for (int slot = 0; slot < SLOT_CALLS; slot++) {
 		json_t *row = row_json(&c, slot);
 

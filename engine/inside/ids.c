@@ -1,0 +1,97 @@
+/*
+ * Ids of processes and threads.  A version that took over goes on with the ids
+ * of the leader before it: what the program holds, prints and sends are those,
+ * while the kernel knows others.  Arguments and results of the table's kind PID
+ * are translated at each call; a version that led from the start pays nothing.
+ *
+ * The slots of the version's area have both ids of every live thread; children
+ * that have ended are with follow_life.c until they are waited for.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
+
+static const struct area *area(void)
+{
+	return (const struct area *)boot.area;
+}
+
+static uint32_t slots(void)
+{
+	uint32_t high = area()->slots_high;
+
+	return high < AREA_THREADS ? high : AREA_THREADS;
+}
+
+/* The kernel's id for one that the program knows. */
+static int32_t id_real(int32_t id)
+{
+	int32_t child = child_real(id);
+
+	for (uint32_t i = 0; id > 0 && i < slots(); i++) {
+		const struct slot *s = &area()->slot[i];
+
+		if (s->owner && s->vtid == id)
+			return (int32_t)s->owner;
+	}
+	return child ? child : id;
+}
+
+/* The id that the program knows for the kernel's. */
+int32_t id_seen(int32_t id)
+{
+	int32_t child = child_seen(id);
+
+	for (uint32_t i = 0; id > 0 && i < slots(); i++) {
+		const struct slot *s = &area()->slot[i];
+
+		if (s->owner == (uint32_t)id)
+			return s->vtid;
+	}
+	return child ? child : id;
+}
+
+static uint64_t *arg_at(struct frame *f, unsigned i)
+{
+	uint64_t *at[CALL_ARGS] = { &f->rdi, &f->rsi, &f->rdx, &f->r10, &f->r8, &f->r9 };
+
+	return at[i];
+}
+
+/* Makes the call with the kernel's ids and gives back the program's. */
+long ids_call(struct thread *t, const struct call_desc *d, long nr)
+{
+	uint64_t args[CALL_ARGS];
+	long result;
+
+	call_args(&t->frame, args);
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_PID)
+			*arg_at(&t->frame, i) = (uint64_t)(int64_t)id_real((int32_t)args[i]);
+	result = call_serve(t, nr);
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_PID)
+			*arg_at(&t->frame, i) = args[i];
+	if (result <= 0 || d->result != KIND_PID || d->class == CLASS_LIFE)
+		return result;
+	if (nr == __NR_getpid)
+		return t->vpid;
+	if (nr == __NR_wait4) {
+		int32_t seen = id_seen((int32_t)result);
+
+		child_gone(seen);
+		return seen;
+	}
+	return id_seen((int32_t)result);
+}
+
+/* A signal's sender. */
+void ids_info(uint8_t *info)
+{
+	int32_t *pid = (int32_t *)(info + INFO_PID);
+
+	if (info_int(info, INFO_SIGNO) == 17 || info_int(info, INFO_CODE) <= 0)
+		*pid = id_seen(*pid);
+}

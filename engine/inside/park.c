@@ -1,0 +1,100 @@
+/*
+ * Standing still.  Before another version takes over, every thread of the leader
+ * stops where no call is half told: in the program's own code, or at a call that
+ * has not been made.  The monitor asks by a bit in conduct and a SIGSYS to each
+ * thread.
+ *
+ * What comes then is the monitor's to say: the process is killed, or goes on as
+ * the follower of its successor, or (the other was not ready) goes on leading.
+ * Without a monitor a thread that was not replaced goes on: the server comes
+ * first.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+
+#include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
+
+#define PARK_LOOK_NS	50000000
+
+static uint32_t demoted;	/* this process has given its descriptors up */
+
+static bool in_bits(const uint32_t *bits)
+{
+	/* Acquire: what the monitor did before it set the bit is seen. */
+	return __atomic_load_n(bits, __ATOMIC_ACQUIRE) >> streams.self & 1;
+}
+
+bool park_wanted(void)
+{
+	return streams.conduct && in_bits(&streams.conduct->park);
+}
+
+/* From leader to follower: the successor has our descriptors. */
+static void demote(struct thread *t)
+{
+	uint32_t was = __atomic_exchange_n(&demoted, 1, __ATOMIC_ACQ_REL);
+
+	t->following = 1;
+	if (t->has_lane) {
+		reader_attach(&t->reader, &streams, t->lane);
+		t->reader.cursor->owner = t->tid;
+		t->reader.cursor->pid = t->pid;
+	}
+	if (was)
+		return;
+	take_reset();
+	timers_stop();
+	signals_deaf(t);
+	OWN3(__NR_close_range, 0, ~0u, 0);
+}
+
+/* The process leads (again): the next demotion gives up what it has then. */
+void park_reset(void)
+{
+	__atomic_store_n(&demoted, 0, __ATOMIC_RELEASE);
+}
+
+void park(struct thread *t)
+{
+	/* Release: all that this thread has told is published. */
+	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
+	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
+		change_wait(change_now(), PARK_LOOK_NS);
+	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
+	if (in_bits(&streams.conduct->ended) && !t->following)
+		demote(t);
+}
+
+/* The monitor's signal has come. */
+void park_come(struct thread *t, struct ucontext_raw *uc)
+{
+	if (!t->busy) {
+		park(t);
+		call_again(t, &uc->regs);
+		return;
+	}
+	t->park = 1;
+	if (!t->pending) {	/* no signal of the program's waits: none may come now */
+		bytes_zero(t->held_info, SIGINFO_SIZE);
+		t->held_mask = uc->mask;
+		t->pending = 1;
+		uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+		call_interrupt(t, &uc->regs);
+	}
+}
+
+/* At the boundary; true: there was nothing but this. */
+bool park_at_exit(struct thread *t)
+{
+	if (t->park) {
+		t->park = 0;
+		park(t);
+	}
+	if (info_int(t->held_info, INFO_SIGNO))
+		return false;
+	t->pending = 0;
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
+	return true;
+}

@@ -1,0 +1,236 @@
+/*
+ * Taking over.  A follower whose stream has ended and whose turn it is gets the
+ * old leader's descriptors from the monitor, under the same numbers, and the true
+ * signal actions and timers; from then on its calls are made for real, the one
+ * that it was waiting to be answered first.
+ *
+ * One thread of a process does it.  The others wait, and so does it, until every
+ * lane of the process has been followed to its end: what the leader's threads did
+ * to shared memory must be done before anything new is.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/poll.h>
+#include <linux/signal.h>
+#include <linux/socket.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
+
+#define BATCH		200
+#define LANES_WAIT_NS	50000
+#define LANES_WAITS	20000	/* a second */
+#define SOCKETS_AT	4000	/* where ours do not meet the program's */
+#define AF_UNIX_	1
+#define SEQPACKET	5
+#define MSG_DONTWAIT_	0x40
+#define MSG_CLOEXEC	0x40000000
+#define RIGHTS		1
+
+enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
+
+static uint32_t taking;		/* enum taking; of this process */
+
+struct taken {
+	int32_t fd;		/* the leader's number; -1: the last */
+	uint32_t flags;		/* 1: close-on-exec */
+};
+
+struct taken_message {
+	struct taken row[BATCH];
+	struct {
+		uint64_t len;
+		int32_t level, type;
+		int32_t fd[BATCH];
+	} control;
+};
+
+static struct taken_message message;	/* one thread at a time */
+
+/* --- descriptors ----------------------------------------------------------------- */
+
+/* Whoever else was received under this number goes elsewhere first. */
+static void number_free(int32_t *fds, uint32_t from, uint32_t n, int32_t number)
+{
+	for (uint32_t i = from; i < n; i++)
+		if (fds[i] == number)
+			fds[i] = (int32_t)OWN3(__NR_fcntl, number, F_DUPFD, 0);
+}
+
+static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken *to)
+{
+	int32_t got = fds[i];
+
+	if (got != to->fd) {
+		number_free(fds, i + 1, n, to->fd);
+		OWN3(__NR_dup3, got, to->fd, to->flags & 1 ? O_CLOEXEC : 0);
+		OWN1(__NR_close, got);
+	} else {
+		OWN3(__NR_fcntl, got, F_SETFD, to->flags & 1 ? FD_CLOEXEC : 0);
+	}
+}
+
+/* One message; how many descriptors it had, 0 after the last, or -errno. */
+static long batch_receive(int socket)
+{
+	struct span iov = { (uint64_t)message.row, sizeof(message.row) };
+	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1,
+			     .control = (uint64_t)&message.control,
+			     .control_len = sizeof(message.control) };
+	long got = OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC);
+	uint32_t n = got < 0 ? 0 : (uint32_t)(got / (long)sizeof(struct taken));
+
+	if (got < 0)
+		return got;
+	if (!n || message.row[0].fd < 0)
+		return 0;
+	if (m.control_len < 16 || (message.control.len - 16) / 4 < n)
+		return -EBADF;
+	for (uint32_t i = 0; i < n; i++)
+		fd_place(message.control.fd, i, n, &message.row[i]);
+	return n;
+}
+
+static bool answered(struct thread *t)
+{
+	return __atomic_load_n(&t->slot->request.state, __ATOMIC_ACQUIRE) != RS_ASKED;
+}
+
+static void all_receive(struct thread *t, int socket)
+{
+	struct __kernel_timespec look = { 0, 5000000 };
+
+	for (;;) {
+		struct pollfd p = { socket, POLLIN, 0 };
+		bool over = answered(t) || !monitor_alive();
+		long n = batch_receive(socket);
+
+		if (n == -EAGAIN && !over)
+			OWN4(__NR_ppoll, &p, 1, &look, 0);
+		else if (n <= 0)
+			return;
+	}
+}
+
+static int32_t moved_up(int32_t fd)
+{
+	uint64_t limit[2] = { SOCKETS_AT + 8, 0 };
+	long at;
+
+	OWN4(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, limit);
+	at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+		  limit[0] > SOCKETS_AT + 8 ? SOCKETS_AT : limit[0] - 8);
+	if (at < 0)
+		return fd;
+	OWN1(__NR_close, fd);
+	return (int32_t)at;
+}
+
+static void descriptors_take(struct thread *t)
+{
+	int32_t pair[2];
+
+	if (OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
+		return;
+	pair[0] = moved_up(pair[0]);
+	pair[1] = moved_up(pair[1]);
+	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
+	all_receive(t, pair[0]);
+	request_end(t);
+	OWN1(__NR_close, pair[0]);
+	OWN1(__NR_close, pair[1]);
+}
+
+/* --- timers -------------------------------------------------------------------------- */
+
+static struct {
+	struct __kernel_old_itimerval value[3];
+	bool set[3];
+} timers;
+
+/* The leader's timers, which this version does not run. */
+void timers_note(long nr, const uint64_t *args)
+{
+	uint32_t which = nr == __NR_alarm ? 0 : (uint32_t)args[0];
+	struct __kernel_old_itimerval v = { { 0, 0 }, { 0, 0 } };
+
+	if (nr == __NR_alarm)
+		v.it_value.tv_sec = (uint32_t)args[0];
+	else if (which > 2 || !args[1] || target_in(&v, args[1], sizeof(v)))
+		return;
+	timers.value[which] = v;
+	timers.set[which] = v.it_value.tv_sec || v.it_value.tv_usec;
+}
+
+static void timers_start(void)
+{
+	for (int i = 0; i < 3; i++)
+		if (timers.set[i])
+			OWN3(__NR_setitimer, i, &timers.value[i], 0);
+}
+
+void timers_stop(void)
+{
+	const struct __kernel_old_itimerval none = { { 0, 0 }, { 0, 0 } };
+	struct __kernel_old_itimerval was;
+
+	for (int i = 0; i < 3; i++) {
+		if (OWN3(__NR_setitimer, i, &none, &was) < 0)
+			continue;
+		timers.value[i] = was;
+		timers.set[i] = was.it_value.tv_sec || was.it_value.tv_usec;
+	}
+}
+
+/* --- all of it ---------------------------------------------------------------------------- */
+
+static bool lane_behind(const struct thread *t, const struct thread *o)
+{
+	return o && o != t && o->pid == t->pid && o->following && o->has_lane &&
+	       !reader_at_end(&o->reader);
+}
+
+/* The process' other threads have still something to follow. */
+static bool others_behind(const struct thread *t)
+{
+	for (uint32_t i = 0; i < AREA_THREADS; i++)
+		if (lane_behind(t, block_live(i)))
+			return true;
+	return false;
+}
+
+static void process_take(struct thread *t)
+{
+	for (int i = 0; i < LANES_WAITS && others_behind(t); i++)
+		change_wait(change_now(), LANES_WAIT_NS);
+	descriptors_take(t);
+	signals_hear(t);
+	timers_start();
+	park_reset();
+}
+
+/* Before this process follows again. */
+void take_reset(void)
+{
+	__atomic_store_n(&taking, TAKE_NOT, __ATOMIC_RELEASE);
+}
+
+/* The stream has ended and names this version: the thread leads from here on. */
+bool follow_promoted(struct thread *t)
+{
+	uint32_t now = TAKE_NOT;
+
+	if (__atomic_compare_exchange_n(&taking, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		process_take(t);
+		/* Release: the others' calls find the descriptors. */
+		__atomic_store_n(&taking, TAKE_DONE, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&taking, __ATOMIC_ACQUIRE) != TAKE_DONE)
+		change_wait(change_now(), LANES_WAIT_NS);
+	lead_resume(t);
+	return true;
+}

@@ -1,0 +1,153 @@
+/*
+ * Followers on the command line of mve run.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/mve/run_followers.h"
+#include "engine/mve/words.h"
+#include "engine/outside/say.h"
+#include "engine/outside/session.h"
+
+int follower_add(struct run_options *o, const char *command)
+{
+	struct follower_options *f = &o->follower[o->followers];
+
+	if (o->followers == FOLLOWERS_MAX) {
+		say_error("start a second session for more", "too many followers: at most %d",
+			  FOLLOWERS_MAX);
+		return EXIT_USE;
+	}
+	f->command = command;
+	f->argv = words_split(command);
+	if (!f->argv) {
+		say_error("for example: -f './server --port 80' or -f same",
+			  "not a command (empty, or a quote without its end): %s", command);
+		return EXIT_USE;
+	}
+	o->followers++;
+	return 0;
+}
+
+/* The follower that an option is about; NULL after a message. */
+static struct follower_options *last(struct run_options *o, const char *option)
+{
+	if (o->followers)
+		return &o->follower[o->followers - 1];
+	say_error("for example: -f same --strict", "option without a follower before it: --%s",
+		  option);
+	return NULL;
+}
+
+int follower_name(struct run_options *o, const char *name)
+{
+	if (!session_name_ok(name) || strlen(name) > FOLLOWER_NAME_MAX) {
+		say_error("up to 32 letters, digits and . _ - , not . or - first",
+			  "not a follower's name: '%s'", name);
+		return EXIT_USE;
+	}
+	last(o, "name")->name = name;
+	return 0;
+}
+
+int follower_strict(struct run_options *o)
+{
+	struct follower_options *f = last(o, "strict");
+
+	if (f)
+		f->strict = true;
+	return f ? 0 : EXIT_USE;
+}
+
+int follower_policy(struct run_options *o, const char *text)
+{
+	static const char *const words[] = { [POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore",
+					     [POLICY_ALARM] = "alarm:",
+					     [POLICY_PROMOTE] = "promote" };
+	struct follower_options *f = last(o, "on-divergence");
+
+	if (!f)
+		return EXIT_USE;
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		bool alarm = i == POLICY_ALARM && !strncmp(text, words[i], 6) && text[6];
+
+		if (!alarm && (i == POLICY_ALARM || strcmp(text, words[i])))
+			continue;
+		f->policy = (enum policy)i;
+		f->alarm = alarm ? text + 6 : NULL;
+		return 0;
+	}
+	say_error("stop, ignore, alarm:CMD or promote", "not a value of --on-divergence: %s", text);
+	return EXIT_USE;
+}
+
+int follower_rules(struct run_options *o, const char *path)
+{
+	struct follower_options *f = last(o, "rules");
+
+	if (!f)
+		return EXIT_USE;
+	if (access(path, R_OK) < 0) {
+		say_error("check its path and its rights", "cannot read the rules: %s", path);
+		return EXIT_USE;
+	}
+	f->rules = path;
+	return 0;
+}
+
+int follower_map(struct run_options *o, char *text)
+{
+	struct follower_options *f = last(o, "map");
+	char *to = strchr(text, '=');
+	size_t most = sizeof(((struct path_map *)0)->from) - 1;
+
+	if (!f)
+		return EXIT_USE;
+	if (!to || to == text || !to[1] || (size_t)(to - text) > most || strlen(to + 1) > most) {
+		say_error("for example: --map /opt/old=/opt/new", "not a pair of paths: %s", text);
+		return EXIT_USE;
+	}
+	if (f->maps == PATH_MAPS) {
+		say_error("give a common beginning", "too many --map for one follower: at most %d",
+			  PATH_MAPS);
+		return EXIT_USE;
+	}
+	*to = 0;
+	f->map_from[f->maps] = text;
+	f->map_to[f->maps++] = to + 1;
+	return 0;
+}
+
+static bool name_taken(const struct run_options *o, const char *name, unsigned before)
+{
+	if (!strcmp(name, "v0"))
+		return true;
+	for (unsigned i = 0; i < before; i++)
+		if (o->follower[i].name && !strcmp(o->follower[i].name, name))
+			return true;
+	return false;
+}
+
+int followers_complete(struct run_options *o)
+{
+	static char made[FOLLOWERS_MAX][8];
+
+	for (unsigned i = 0; i < o->followers; i++) {
+		struct follower_options *f = &o->follower[i];
+
+		if (!strcmp(f->command, "same"))
+			f->argv = o->argv;
+		if (!f->name) {
+			snprintf(made[i], sizeof(made[i]), "f%u", i + 1);
+			f->name = made[i];
+		}
+		if (name_taken(o, f->name, i)) {
+			say_error("each has its own; v0 is the leader's",
+				  "the name is used twice: %s", f->name);
+			return EXIT_USE;
+		}
+	}
+	return 0;
+}

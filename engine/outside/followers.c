@@ -1,0 +1,199 @@
+/*
+ * The life of followers: their start, their end, and the look after them.
+ *
+ * Nobody waits for a follower, and whatever becomes of one is a line for the
+ * user and no more.  A follower may end as its leader ends, be dropped (by the
+ * user, by a verdict, because it is a ring behind), or die; its processes are
+ * killed and its place in the streams is given up in every case.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define JUDGE_MS	200	/* the leader may be about to end in the same way */
+#define FINISH_MS	1000	/* what is left of the stream may be read so long */
+#define FINISH_LOOK_MS	5
+
+static bool follows(const struct monitor *m, const struct version *v)
+{
+	return v->index != m->leader && version_lives(v);
+}
+
+bool followers_any(const struct monitor *m)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (follows(m, &m->version[i]))
+			return true;
+	return false;
+}
+
+int followers_start(struct monitor *m)
+{
+	for (unsigned i = 1; i < m->versions; i++) {
+		int result = version_start(&m->version[i]);
+
+		if (result)
+			follower_drop(&m->version[i], VERDICT_UNSUPPORTED, "cannot start: %s",
+				      strerror(-result));
+	}
+	return 0;
+}
+
+/* --- the end of one ---------------------------------------------------------------- */
+
+/* No reader any more; its processes end. */
+static void follower_close(struct version *v)
+{
+	struct monitor *m = v->monitor;
+
+	v->state = VERSION_ENDED;
+	v->judge_ms = 0;
+	streams_follow(m, v->index, false);
+	held_forget(m, v);
+	version_kill(v);
+}
+
+void follower_drop(struct version *v, enum verdict verdict, const char *why, ...)
+{
+	va_list ap;
+
+	if (!version_lives(v) || v->index == v->monitor->leader)
+		return;
+	va_start(ap, why);
+	vsnprintf(v->why, sizeof(v->why), why, ap);
+	va_end(ap);
+	if (verdict != VERDICT_MATCH)
+		v->verdicts[verdict]++;
+	follower_close(v);
+	say_error(NULL, "%s/%s: dropped: %s", v->monitor->session.name, v->name, v->why);
+}
+
+/* Its first process is gone; whether that was right shows in a moment. */
+void follower_ended(struct version *v)
+{
+	int error;
+
+	v->gone = true;
+	if (!version_lives(v) || v->parked)
+		return;
+	error = v->state == VERSION_STARTING ? version_start_error(v) : 0;
+	if (error) {
+		follower_drop(v, VERDICT_UNSUPPORTED, "cannot start: %s: %s", v->path,
+			      strerror(-error));
+		return;
+	}
+	v->judge_ms = now_ms() + JUDGE_MS;
+	monitor_wake_after(v->monitor, JUDGE_MS);
+}
+
+/* It ended as the leader did, or does. */
+static bool end_is_twin(struct monitor *m)
+{
+	return leading(m)->gone || streams_part(m, m->leader)->lane[0].state != LANE_OPEN;
+}
+
+static void judge(struct monitor *m, struct version *v)
+{
+	v->judge_ms = 0;
+	if (v->crash[0])
+		follower_drop(v, VERDICT_CRASHED, "%s", v->crash);
+	else if (end_is_twin(m))
+		followers_look(m);
+	else if (v->reaped && WIFSIGNALED(v->status))
+		follower_drop(v, VERDICT_CRASHED, "crashed: %s",
+			      signal_word((uint64_t)WTERMSIG(v->status)));
+	else if (v->reaped)
+		follower_drop(v, VERDICT_CRASHED, "exited with status %d while the leader goes on",
+			      WEXITSTATUS(v->status));
+	else
+		follower_drop(v, VERDICT_CRASHED, "ended while the leader goes on");
+}
+
+void followers_judge(struct monitor *m)
+{
+	uint64_t now = now_ms();
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (v->judge_ms && v->judge_ms <= now && follows(m, v))
+			judge(m, v);
+		else if (v->judge_ms)
+			monitor_wake_after(m, JUDGE_MS);
+	}
+}
+
+/* --- the look after them -------------------------------------------------------------- */
+
+static void follower_look(struct monitor *m, struct version *v)
+{
+	/* A copy of the monitor is not their parent: it hears of no end. */
+	if (m->background && !v->gone && process_began(v->server) != v->began)
+		follower_ended(v);
+	if (streams_part(m, m->leader)->dropped >> v->index & 1)
+		follower_drop(v, VERDICT_LAGGING, "a whole ring behind");
+	else if (v->gone && !v->judge_ms && !v->area->births && !version_left_over(v)) {
+		strcpy(v->why, "ended as the leader did");
+		follower_close(v);
+	}
+}
+
+/* Four times a second: cheap, for it is all that a quiet session costs. */
+void followers_look(struct monitor *m)
+{
+	streams_sweep(m);
+	for (unsigned i = 0; i < m->versions; i++)
+		if (follows(m, &m->version[i]))
+			follower_look(m, &m->version[i]);
+}
+
+/* --- the end of all ---------------------------------------------------------------------- */
+
+static bool still_reads(const struct monitor *m, const struct version *v)
+{
+	return follows(m, v) && (!v->gone || v->area->births || version_left_over(v));
+}
+
+static void finish_begin(struct monitor *m)
+{
+	m->finishing = true;
+	m->finish_ms = now_ms() + FINISH_MS;
+	/* Release: what it published before is there to be read. */
+	__atomic_fetch_or(&m->conduct->ended, 1u << m->leader, __ATOMIC_SEQ_CST);
+	streams_changed(m);
+}
+
+/*
+ * The leading version has ended.  Its followers may read what is left and end
+ * by themselves; those that do not are killed.
+ */
+bool followers_finish(struct monitor *m)
+{
+	bool any = false;
+
+	if (!m->conduct)
+		return true;
+	if (!m->finishing)
+		finish_begin(m);
+	for (unsigned i = 0; i < m->versions; i++)
+		any |= still_reads(m, &m->version[i]);
+	if (any && now_ms() < m->finish_ms) {
+		monitor_wake_after(m, FINISH_LOOK_MS);
+		return false;
+	}
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (i != m->leader && v->area)
+			version_kill(v);
+		if (follows(m, v))
+			snprintf(v->why, sizeof(v->why), "%s",
+				 still_reads(m, v) ? "ended with the session" : "ended as the leader did");
+	}
+	return true;
+}

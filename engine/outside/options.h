@@ -1,0 +1,54 @@
+/*
+ * What `mve run` was asked for, as the command line has read it.
+ */
+#ifndef MVE_OUTSIDE_OPTIONS_H
+#define MVE_OUTSIDE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "engine/abi/area.h"
+#include "engine/abi/ring.h"
+
+#define FOLLOWERS_MAX		(VERSIONS - 1)
+#define FOLLOWER_NAME_MAX	32
+#define RING_LEAST		(1u << 20)
+#define FULL_MS			1000	/* how long a full ring is waited for */
+
+/* What is done when a follower differs. */
+enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE };
+
+/* When a follower takes over by itself. */
+enum failover { FAILOVER_CRASH, FAILOVER_ERROR, FAILOVER_OFF };
+
+struct follower_options {
+	const char *command;	/* as it was given; "same": the leader's */
+	char **argv;
+	const char *name;	/* NULL: f1, f2, ... */
+	bool strict;
+	enum policy policy;
+	const char *alarm;	/* what POLICY_ALARM runs */
+	const char *rules;
+	const char *map_from[PATH_MAPS], *map_to[PATH_MAPS];
+	unsigned maps;
+};
+
+struct run_options {
+	const char *name;	/* NULL: made from the command */
+	enum tier tier;
+	enum role role;
+	bool audit;
+	const char *status_file;	/* final status is written here; or NULL */
+	FILE *trace;		/* where a trace goes */
+	char **argv;
+	struct follower_options follower[FOLLOWERS_MAX];
+	unsigned followers;
+	enum when_full when_full;
+	uint32_t full_ms;
+	uint64_t ring_bytes;
+	enum failover failover;
+	uint32_t hang_ms;	/* 0: a hang is not looked for */
+};
+
+#endif

@@ -1,0 +1,259 @@
+/*
+ * The streams of a session with followers: the memfd, the monitor's page in it,
+ * and what the monitor does to the sections of versions.
+ *
+ * The page (struct conduct) is ours alone.  The sections are their versions';
+ * we write there only before a version begins, while it stands still for a
+ * takeover, and in the place of threads that have died.  What stands in a
+ * section is believed as little as anything that a program could write.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define ZOMBIES_LOOKED	16	/* process table entries read in one sweep */
+
+struct section *streams_part(const struct monitor *m, uint32_t version)
+{
+	struct streams s = { m->conduct, version };
+
+	return streams_section(&s, version);
+}
+
+/* --- making them ----------------------------------------------------------------- */
+
+static int streams_map(struct monitor *m, uint64_t size)
+{
+	char path[64];
+	void *at;
+
+	m->streams_fd = memfd_create("mve-streams", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (m->streams_fd < 0 || ftruncate(m->streams_fd, (off_t)size) < 0)
+		return -errno;
+	/* Nobody can take pages away from under others. */
+	if (fcntl(m->streams_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	/* What is opened for reading cannot be made writable by mprotect. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->streams_fd);
+	m->streams_read_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (m->streams_read_fd < 0)
+		return -errno;
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->streams_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	m->conduct = at;
+	return 0;
+}
+
+static void conduct_fill(struct monitor *m, uint32_t chunks)
+{
+	struct conduct *c = m->conduct;
+
+	c->magic = RING_MAGIC;
+	c->version = RING_VERSION;
+	c->chunks = chunks;
+	c->when_full = m->options->when_full;
+	c->full_ms = m->options->full_ms;
+	for (uint32_t v = 0; v < VERSIONS; v++) {
+		struct section *s = streams_part(m, v);
+
+		c->next[v] = v;
+		if (v >= m->versions)
+			continue;
+		s->magic = RING_MAGIC;
+		s->version = RING_VERSION;
+	}
+}
+
+/* The first thread's lane, and everybody's place at its beginning. */
+static void lanes_begin(struct monitor *m)
+{
+	struct streams own = { m->conduct, 0 };
+	uint32_t life;
+
+	MUST(lane_open(&own) == 0);
+	life = streams_part(m, 0)->lane[0].life;
+	for (uint32_t v = 1; v < m->versions; v++) {
+		struct streams s = { m->conduct, v };
+
+		cursor_begin(&s, 0, life, 0);
+		m->conduct->following |= 1u << v;
+	}
+}
+
+int streams_make(struct monitor *m)
+{
+	uint32_t chunks = (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
+	int result;
+
+	if (!m->options->followers)
+		return 0;
+	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
+		return -EIO;
+	result = streams_map(m, streams_size(chunks));
+	if (result)
+		return result;
+	conduct_fill(m, chunks);
+	lanes_begin(m);
+	return 0;
+}
+
+/* --- the monitor's page -------------------------------------------------------------- */
+
+void streams_changed(struct monitor *m)
+{
+	/* Release: what was changed is seen by who sees the count. */
+	__atomic_fetch_add(&m->conduct->change, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &m->conduct->change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Whether the leader must not overtake this version. */
+void streams_follow(struct monitor *m, uint32_t version, bool follows)
+{
+	if (follows)
+		__atomic_fetch_or(&m->conduct->following, 1u << version, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(&m->conduct->following, ~(1u << version), __ATOMIC_SEQ_CST);
+	streams_changed(m);
+}
+
+/* --- how far behind -------------------------------------------------------------------- */
+
+static uint64_t lane_lag(const struct monitor *m, const struct cursor *c, uint32_t index)
+{
+	const struct lane *l = &streams_part(m, m->leader)->lane[index];
+	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE), before = 0;
+
+	if (c->done == l->life || l->state == LANE_FREE)
+		return 0;
+	if (c->life != l->life)
+		return head;
+	if (c->source != m->leader && c->source < VERSIONS) {
+		/* Still in the stream of the leader before this one. */
+		before = streams_part(m, c->source)->lane[index].head;
+		return head + (before > at ? before - at : 0);
+	}
+	return head > at ? head - at : 0;
+}
+
+/* Cells that the leader has published and the version has not taken. */
+bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells)
+{
+	uint32_t high;
+
+	*cells = 0;
+	if (!m->conduct || version == m->leader)
+		return false;
+	high = streams_part(m, m->leader)->lanes_high;
+	for (uint32_t i = 0; i < high && i < LANES; i++)
+		*cells += lane_lag(m, &streams_part(m, version)->cursor[i], i);
+	return true;
+}
+
+/* --- in the place of the dead ------------------------------------------------------------ */
+
+/* A process that has ended but was not yet collected is dead, too. */
+static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
+{
+	if (pid <= 0 || tid <= 0)
+		return false;
+	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
+		return errno == ESRCH;
+	if (pid != tid || *looks >= ZOMBIES_LOOKED)
+		return false;
+	++*looks;
+	return !process_began(pid);
+}
+
+static void lanes_sweep(struct section *s, unsigned *looks)
+{
+	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++) {
+		struct lane *l = &s->lane[i];
+		uint32_t open = LANE_OPEN;
+
+		/* Acquire: the owner of this life, not of the one before. */
+		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_OPEN &&
+		    thread_dead(l->pid, l->owner, looks))
+			__atomic_compare_exchange_n(&l->state, &open, LANE_CLOSED, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
+static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
+{
+	struct section *s = streams_part(m, version);
+	const struct section *from = streams_part(m, m->leader);
+
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+		struct cursor *c = &s->cursor[i];
+		const struct lane *l = &from->lane[i];
+
+		if (l->state == LANE_CLOSED && c->life == l->life && c->done != l->life &&
+		    thread_dead(c->pid, c->owner, looks))
+			__atomic_store_n(&c->done, c->life, __ATOMIC_RELEASE);
+	}
+}
+
+/* Lanes whose thread died without a word are closed, cursors likewise. */
+void streams_sweep(struct monitor *m)
+{
+	unsigned looks = 0;
+
+	lanes_sweep(streams_part(m, m->leader), &looks);
+	for (uint32_t v = 0; v < m->versions; v++)
+		if (m->conduct->following >> v & 1)
+			cursors_sweep(m, v, &looks);
+}
+
+/* --- the same random bytes for twins --------------------------------------------------------- */
+
+#define ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = ROTATE(v[1], 13) ^ v[0];
+	v[0] = ROTATE(v[0], 32);
+	v[2] += v[3];
+	v[3] = ROTATE(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = ROTATE(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = ROTATE(v[1], 17) ^ v[2];
+	v[2] = ROTATE(v[2], 32);
+}
+
+/*
+ * What AT_RANDOM holds must be the same in twins, and must not be known from
+ * another program's: SipHash-2-4 of the program's place, under a secret.
+ */
+uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half)
+{
+	const uint64_t *key = v->monitor->secret;
+	uint64_t word[2] = { (uint64_t)v->execs[lane % LANES] << 32 | lane << 1 | half, 8ull << 56 };
+	uint64_t s[4] = { key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+			  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573 };
+
+	for (int i = 0; i < 2; i++) {
+		s[3] ^= word[i];
+		sip_round(s);
+		sip_round(s);
+		s[0] ^= word[i];
+	}
+	s[2] ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		sip_round(s);
+	return s[0] ^ s[1] ^ s[2] ^ s[3];
+}

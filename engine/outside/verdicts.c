@@ -1,0 +1,240 @@
+/*
+ * What followers report, and crashes: requests that are answered only after it
+ * is clear what they mean.
+ *
+ * A leader that is about to crash may have done nonsense before, which its
+ * followers see first.  So a verdict waits a moment; if the leader is found
+ * crashing meanwhile, it is void, and the follower goes on.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define VERDICT_MS	200	/* a crash of the leader within this makes it void */
+#define CRASH_MS	6000	/* the longest that a crashing thread is kept */
+
+/* --- requests that wait ------------------------------------------------------------- */
+
+static bool hold(struct version *v, uint32_t slot, const struct request *r, unsigned ms)
+{
+	struct monitor *m = v->monitor;
+
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		if (m->held[i].version)
+			continue;
+		m->held[i] = (struct held){ v, slot, r->kind, now_ms() + ms, r->tid };
+		monitor_wake_after(m, ms);
+		return true;
+	}
+	return false;
+}
+
+bool held_is(const struct monitor *m, const struct version *v, uint32_t slot)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version == v && m->held[i].slot == slot)
+			return true;
+	return false;
+}
+
+static void held_reply(struct held *h, int64_t reply)
+{
+	struct request *r = &h->version->area->slot[h->slot].request;
+	struct held was = *h;
+
+	*h = (struct held){ 0 };
+	/* The thread may be gone, and its slot another's. */
+	if (r->state == RS_ASKED && r->tid == was.tid && r->kind == was.kind)
+		serve_answer(r, reply);
+}
+
+void held_answer(struct monitor *m, struct version *v, uint32_t kind, int64_t reply)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version && (!v || m->held[i].version == v) &&
+		    m->held[i].kind == kind)
+			held_reply(&m->held[i], reply);
+}
+
+/* Of one process: a crash that is let happen. */
+void held_answer_pid(struct monitor *m, struct version *v, pid_t pid, int64_t reply)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version == v &&
+		    v->area->slot[m->held[i].slot].pid == pid)
+			held_reply(&m->held[i], reply);
+}
+
+bool held_in_pid(const struct monitor *m, const struct version *v, pid_t pid)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version == v && v->area->slot[m->held[i].slot].pid == pid)
+			return true;
+	return false;
+}
+
+bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version == v && m->held[i].kind == kind)
+			return true;
+	return false;
+}
+
+void held_forget(struct monitor *m, const struct version *v)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version == v)
+			m->held[i] = (struct held){ 0 };
+}
+
+/* --- verdicts ------------------------------------------------------------------------- */
+
+static _Noreturn void alarm_child(const struct version *v, const char *report)
+{
+	sigset_t none;
+
+	setenv("MVE_SESSION", v->monitor->session.name, 1);
+	setenv("MVE_FOLLOWER", v->name, 1);
+	setenv("MVE_REPORT", report, 1);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	execl("/bin/sh", "sh", "-c", v->options->alarm, (char *)NULL);
+	_exit(EXIT_NOT_FOUND);
+}
+
+/* It is collected with the other children; nobody waits for it. */
+static void alarm_run(const struct version *v, const char *report)
+{
+	if (fork() == 0)
+		alarm_child(v, report);
+}
+
+static enum policy policy_of(const struct version *v, enum verdict verdict)
+{
+	/* What can be ignored is only that the two differ. */
+	if (!v->options || (verdict != VERDICT_DIVERGED && v->options->policy != POLICY_ALARM))
+		return POLICY_STOP;
+	return v->options->policy;
+}
+
+static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
+			 const struct request *r)
+{
+	enum policy policy = policy_of(v, verdict);
+	char path[400], why[WHY_MAX];
+
+	report_write(v, slot, verdict, r, path, sizeof(path));
+	if (policy == POLICY_ALARM)
+		alarm_run(v, path);
+	if (policy == POLICY_PROMOTE &&
+	    !takeover_promote(v->monitor, v, false, why, sizeof(why))) {
+		v->verdicts[verdict]++;
+		serve_answer(&v->area->slot[slot].request, ANSWER_RETRY);
+		return;
+	}
+	follower_drop(v, verdict, "%s", verdict_name(verdict));
+}
+
+/* The time is over, and the leader has not crashed. */
+static void verdict_act(struct version *v, uint32_t slot)
+{
+	struct request r = v->area->slot[slot].request;
+	enum verdict verdict = r.args[0] < VERDICTS ? (enum verdict)r.args[0] : VERDICT_BROKEN;
+
+	if (r.state == RS_ASKED && r.kind == REQ_VERDICT && version_lives(v))
+		verdict_stop(v, slot, verdict, &r);
+}
+
+int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r)
+{
+	enum verdict verdict = r->args[0] < VERDICTS ? (enum verdict)r->args[0] : VERDICT_BROKEN;
+
+	if (v->index == v->monitor->leader)
+		return ANSWER_RETRY;
+	if (!version_lives(v))
+		return ANSWER_STOP;
+	if (policy_of(v, verdict) == POLICY_IGNORE) {
+		v->verdicts[verdict]++;
+		return ANSWER_IGNORE;
+	}
+	if (hold(v, slot, r, VERDICT_MS))
+		return REPLY_LATER;
+	verdict_act(v, slot);
+	return REPLY_LATER;
+}
+
+/* --- a leader's end ---------------------------------------------------------------------- */
+
+/* A follower's crash: it dies of it, and is dropped in a moment. */
+static int64_t follower_crashed(struct version *v, uint32_t slot, const struct request *r)
+{
+	char path[400];
+
+	if (!v->crash[0] && version_lives(v)) {
+		snprintf(v->crash, sizeof(v->crash), "crashed: %s at 0x%lx",
+			 signal_word(r->args[0]), r->args[1]);
+		report_write(v, slot, VERDICT_CRASHED, r, path, sizeof(path));
+		v->judge_ms = now_ms() + VERDICT_MS;
+		monitor_wake_after(v->monitor, VERDICT_MS);
+	}
+	return 0;
+}
+
+int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	char cause[64];
+
+	if (v->index != m->leader)
+		return v->parked ? 0 : follower_crashed(v, slot, r);
+	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
+		 signal_word(r->args[0]), r->args[1]);
+	if (m->options->failover == FAILOVER_OFF || !takeover_want(v, cause, true))
+		return 0;
+	return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+}
+
+int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	char cause[64];
+
+	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0])
+		return 0;
+	snprintf(cause, sizeof(cause), "exited with status %d", (int)r->args[0] & 0xff);
+	if (!takeover_want(v, cause, true))
+		return 0;
+	return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+}
+
+/* Answers what has waited long enough. */
+void held_look(struct monitor *m)
+{
+	uint64_t now = now_ms(), next = 0;
+
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		struct held h = m->held[i];
+
+		if (!h.version)
+			continue;
+		if (h.until_ms > now) {
+			next = !next || h.until_ms < next ? h.until_ms : next;
+			continue;
+		}
+		if (h.kind != REQ_VERDICT) {
+			held_reply(&m->held[i], 0);
+			continue;
+		}
+		m->held[i] = (struct held){ 0 };
+		verdict_act(h.version, h.slot);
+	}
+	if (next)
+		monitor_wake_after(m, (unsigned)(next - now));
+}

@@ -1,0 +1,272 @@
+/*
+ * The versions of a session: their areas, their doorbells, and which processes
+ * are theirs.
+ *
+ * What a version's processes write into its area is believed as little as can
+ * be: a process is a version's when it has that version's area mapped, and only
+ * such a one is ever sent a signal because of what a slot says.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/outside/maps.h"
+#include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define KILL_ROUNDS	8	/* a process may fork while we look */
+
+/* --- areas -------------------------------------------------------------------- */
+
+static int area_make(struct version *v)
+{
+	struct area *a;
+
+	v->area_fd = memfd_create("mve-area", MFD_CLOEXEC);
+	if (v->area_fd < 0 || ftruncate(v->area_fd, sizeof(struct area)) < 0)
+		return -errno;
+	a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED, v->area_fd, 0);
+	if (a == MAP_FAILED)
+		return -errno;
+	a->magic = AREA_MAGIC;
+	a->version = AREA_VERSION;
+	a->tier = v->monitor->options->tier;
+	v->area = a;
+	return 0;
+}
+
+/* Holds the robust futex that tells the inside that we live. */
+static int alive_hold(struct area *a)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutex_t *mutex = (pthread_mutex_t *)&a->alive;
+
+	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(a->alive), "a mutex fits");
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(mutex, &attr);
+	a->monitor_pid = getpid();
+	return -pthread_mutex_lock(mutex);
+}
+
+/*
+ * The kernel walks these from the one that was locked last, and stops where a
+ * program has spoilt one: the server's own is locked last.
+ */
+int versions_alive_hold(struct monitor *m)
+{
+	int result = 0;
+
+	for (unsigned i = m->versions; i-- && !result;)
+		result = alive_hold(m->version[i].area);
+	return result;
+}
+
+static void maps_take(struct area *a, const struct follower_options *o)
+{
+	a->strict = o->strict;
+	for (a->maps = 0; a->maps < o->maps; a->maps++) {
+		struct path_map *row = &a->map[a->maps];
+
+		snprintf(row->from, sizeof(row->from), "%s", o->map_from[a->maps]);
+		snprintf(row->to, sizeof(row->to), "%s", o->map_to[a->maps]);
+	}
+}
+
+static int version_make(struct monitor *m, const struct follower_options *o)
+{
+	struct version *v = &m->version[m->versions];
+	int result;
+
+	v->monitor = m;
+	v->index = m->versions;
+	v->options = o;
+	v->tell = -1;
+	result = area_make(v);
+	if (result)
+		return result;
+	m->versions++;
+	v->area->role = m->options->followers ? o ? ROLE_FOLLOWER : ROLE_LEADER : m->options->role;
+	if (o) {
+		snprintf(v->name, sizeof(v->name), "%s", o->name);
+		maps_take(v->area, o);
+	} else {
+		strcpy(v->name, "v0");
+	}
+	return 0;
+}
+
+/* A row and an area for each; argv and path are there already. */
+int versions_make(struct monitor *m)
+{
+	int result = version_make(m, NULL);
+
+	for (unsigned i = 0; !result && i < m->options->followers; i++)
+		result = version_make(m, &m->options->follower[i]);
+	return result ? result : versions_alive_hold(m);
+}
+
+/* --- doorbells ------------------------------------------------------------------ */
+
+static void *bell_wait(void *arg)
+{
+	struct version *v = arg;
+	uint32_t *bell = &v->area->doorbell, heard = 0;
+
+	for (;;) {
+		uint32_t now = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
+		uint64_t one = 1;
+
+		if (now != heard && write(v->monitor->bell_fd, &one, sizeof(one)) < 0)
+			return NULL;
+		heard = now;
+		syscall(SYS_futex, bell, FUTEX_WAIT, now, NULL, NULL, 0);
+	}
+}
+
+int version_bell_start(struct version *v)
+{
+	return -pthread_create(&v->bell_thread, NULL, bell_wait, v);
+}
+
+/* --- whose ------------------------------------------------------------------------ */
+
+struct version *version_named(struct monitor *m, const char *name)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (!strcmp(m->version[i].name, name))
+			return &m->version[i];
+	return NULL;
+}
+
+struct version *version_of_child(struct monitor *m, pid_t pid)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->version[i].server == pid)
+			return &m->version[i];
+	return NULL;
+}
+
+uint32_t version_slots(const struct version *v)
+{
+	/* Acquire: the slots below have been claimed. */
+	uint32_t high = __atomic_load_n(&v->area->slots_high, __ATOMIC_ACQUIRE);
+
+	return high < AREA_THREADS ? high : AREA_THREADS;
+}
+
+pid_t version_left_over(const struct version *v)
+{
+	uint32_t high = version_slots(v);
+
+	for (uint32_t i = 0; i < high; i++) {
+		const struct slot *s = &v->area->slot[i];
+		pid_t pid = s->pid;
+
+		if (s->owner && pid > 0 && pid != v->server && process_began(pid))
+			return pid;
+	}
+	return 0;
+}
+
+bool version_lives(const struct version *v)
+{
+	return v->state == VERSION_STARTING || v->state == VERSION_LEADS ||
+	       v->state == VERSION_FOLLOWS;
+}
+
+static bool area_mapped(const struct version *v, pid_t pid)
+{
+	struct maps maps;
+	struct stat st;
+	bool ours = false;
+
+	if (fstat(v->area_fd, &st) < 0 || maps_read(pid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.n && !ours; i++)
+		ours = maps.map[i].shared && maps.map[i].inode == st.st_ino &&
+		       strstr(maps.map[i].path, "memfd:mve-area");
+	maps_free(&maps);
+	return ours;
+}
+
+/*
+ * Whether the process is the version's, by the area that it has mapped: the pid
+ * comes from memory that the program can write, or from another pid namespace.
+ */
+bool version_owns(const struct version *v, pid_t pid, pid_t tid)
+{
+	char task[64];
+
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", pid, tid);
+	return access(task, F_OK) == 0 && area_mapped(v, pid);
+}
+
+/* --- its end ------------------------------------------------------------------------ */
+
+/* Kills by a handle that stays the process's, so that no other is hit. */
+static bool kill_if_owned(const struct version *v, pid_t pid)
+{
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool ours = handle >= 0 && process_began(pid) >= v->began && area_mapped(v, pid);
+
+	if (ours)
+		syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+	if (handle >= 0)
+		close(handle);
+	return ours;
+}
+
+/* All processes of the machine that began since it did. */
+static unsigned kill_found(const struct version *v)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *d;
+	unsigned n = 0;
+
+	while (proc && (d = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		if (pid > 0 && pid != getpid() && process_began(pid) >= v->began)
+			n += kill_if_owned(v, pid);
+	}
+	if (proc)
+		closedir(proc);
+	return n;
+}
+
+/*
+ * First what its slots name, which is quick, then what has its area mapped: a
+ * broken version may have written anything into its slots.
+ */
+unsigned version_kill(struct version *v)
+{
+	unsigned n = 0, more;
+
+	if (!v->began)
+		return 0;
+	if (!v->gone && process_began(v->server) == v->began)
+		n += kill(v->server, SIGKILL) == 0;
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid > 0 && s->pid != v->server)
+			n += kill_if_owned(v, s->pid);
+	}
+	for (int round = 0; round < KILL_ROUNDS; round++, n += more) {
+		more = kill_found(v);
+		if (!more)
+			break;
+		usleep(1000);
+	}
+	return n;
+}
