@@ -22,7 +22,7 @@ lib_objs := $(B)/libmve.a
 mve_objs := $(call obj,$(MVE))
 skels	:= $(patsubst bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(BPF))
 
-all: $(B)/mve
+all: $(B)/mve $(B)/rulec
 
 deps:
 	@./tools/install-packages packages.txt
@@ -78,6 +78,34 @@ $(B)/inside.elf: $(inside_objs) engine/inside/inside.ld engine/inside/inside.map
 $(B)/inside.blob.o: $(B)/inside.elf
 	@cd $(B) && ld -r -b binary -z noexecstack inside.elf -o inside.blob.o
 
+# The rule compiler: scanner and parser are made, the contract is pasted in.
+rulec_objs := $(patsubst rulec/%.c,$(B)/rulec-obj/%.o,$(wildcard rulec/*.c)) \
+	$(B)/rulec-obj/header.o $(call obj,grammar/rules.tab.c grammar/rules.lex.c \
+	engine/core/table.c engine/core/rules.c)
+RULEC_CPPFLAGS := $(CPPFLAGS) -I$(B)/grammar
+
+$(B)/grammar/rules.tab.c $(B)/grammar/rules.tab.h &: grammar/rules.y
+	@mkdir -p $(@D)
+	$(call say,bison $<) bison -Wall -Werror -o $(B)/grammar/rules.tab.c --header=$(B)/grammar/rules.tab.h $<
+
+$(B)/grammar/rules.lex.c: grammar/rules.l
+	@mkdir -p $(@D)
+	$(call say,flex $<) flex -o $@ $<
+
+$(B)/grammar/%.o: $(B)/grammar/%.c $(B)/grammar/rules.tab.h
+	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) -std=gnu17 -O2 -g -Wall -Wextra -Werror -MMD -c $< -o $@
+
+$(B)/rulec-obj/%.o: rulec/%.c | $(B)/grammar/rules.tab.h
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+
+$(B)/rulec-obj/header.o: rulec/header.S engine/abi/rules.h
+	@mkdir -p $(@D)
+	@$(CC) -c $< -o $@
+
+$(B)/rulec: $(rulec_objs)
+	$(call say,ld $@) $(CC) $(CFLAGS) $^ -o $@
+
 # eBPF: CO-RE objects with a skeleton each.
 $(B)/vmlinux.h:
 	@mkdir -p $(@D)
@@ -101,7 +129,7 @@ $(B)/unit/%: tests/unit/%.c $(lib_objs)
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) $< $(lib_objs) $(LDLIBS) -lcriterion -o $@
 
-tests: $(B)/mve $(programs) $(units)
+tests: $(B)/mve $(B)/rulec $(programs) $(units)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 $(B)/mve
@@ -131,4 +159,4 @@ clean:
 .PHONY: all deps demo check check-long bench bench-programs tests clean
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B)/engine -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/engine $(B)/rulec-obj $(B)/grammar -name '*.d' 2>/dev/null)

@@ -10,7 +10,7 @@
 #ifndef MVE_ABI_THREAD_H
 #define MVE_ABI_THREAD_H
 
-#define THREAD_LAYOUT	2
+#define THREAD_LAYOUT	3
 
 #define T_SELF		0x00	/* address of the block itself */
 #define T_GATE		0x08	/* where a board jumps: gate_patch */
@@ -19,11 +19,15 @@
 #define T_STACK_TOP	0x20	/* top of the inside's own stack */
 #define T_BUSY		0x28	/* 1 while C code of the inside runs */
 #define T_PENDING	0x29	/* 1 when a signal waits for the boundary */
+#define T_HAS_LANE	0x2a	/* 1 when it tells a stream, or is told by one */
+#define T_FOLLOWING	0x2b	/* 1 when it is told */
 #define T_RESUME	0x30	/* the short way: where it resumes */
 #define T_SLOT		0x38	/* the short way: the call's slot */
 #define T_FRAME		0x40	/* struct frame: the registers of the call */
 #define T_R15		0xd8	/* the short way: the program's r15 */
 #define T_FLAGS		0xe0	/* the short way: r11 as the kernel left it */
+#define T_LOCK_GATE	0xe8	/* where the board of a hooked function jumps */
+#define T_ONCE		0xf0	/* what pthread_once is to run: see locks.S */
 
 /* Offsets inside struct frame. */
 #define F_RAX		0x00

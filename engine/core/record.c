@@ -5,12 +5,6 @@
  */
 #include "engine/core/walk.h"
 
-struct recording {
-	struct writer *w;
-	const struct walk *call;
-	unsigned values;
-};
-
 /* The event is full: its payload goes on in the next. */
 static void go_on(struct writer *w)
 {
@@ -137,20 +131,14 @@ static void put_message(struct writer *w, uint64_t at, uint64_t bytes)
 	put_spans(w, m.iov, m.iov_n, bytes);
 }
 
-static void put_messages(struct recording *r, uint64_t at)
+static void put_messages(struct writer *w, uint64_t at, int64_t n)
 {
-	for (int64_t i = 0; i < r->call->result; i++, at += MESSAGES_STRIDE) {
+	for (int64_t i = 0; i < n; i++, at += MESSAGES_STRIDE) {
 		uint32_t sent = 0;
 
 		target_in(&sent, at + MESSAGE_SENT, sizeof(sent));
-		put_message(r->w, at, sent);
+		put_message(w, at, sent);
 	}
-}
-
-static void put_value(struct recording *r, uint64_t value)
-{
-	if (r->values < EVENT_ARGS)
-		r->w->open->arg[r->values++] = value;
 }
 
 /* An AT section: as much as the kernel says that it wrote, and had room for. */
@@ -165,42 +153,43 @@ static uint64_t bytes_length(const struct walk *c, unsigned i)
 	return len;
 }
 
-static void put_argument(struct recording *r, unsigned i)
+static void put_memory(struct writer *w, const struct walk *c, unsigned i)
 {
-	const struct walk *c = r->call;
 	uint64_t at = c->args[i], moved = c->result < 0 ? 0 : (uint64_t)c->result;
 
 	switch (step_kind(c, i)) {
 	case STEP_NONE:
-		break;
 	case STEP_VALUE:
-		put_value(r, at);
 		break;
 	case STEP_TEXT:
-		put_section(r->w, at, at ? text_length(at) : 0);
+		put_section(w, at, at ? text_length(at) : 0);
 		break;
 	case STEP_BYTES:
-		put_section(r->w, at, bytes_length(c, i));
+		put_section(w, at, bytes_length(c, i));
 		break;
 	case STEP_VECTOR:
-		put_spans(r->w, at, c->args[c->desc->args[i].len_arg], moved);
+		put_spans(w, at, c->args[c->desc->args[i].len_arg], moved);
 		break;
 	case STEP_MESSAGE:
-		put_message(r->w, at, moved);
+		put_message(w, at, moved);
 		break;
 	case STEP_MESSAGES:
-		put_messages(r, at);
+		put_messages(w, at, c->result);
 		break;
 	case STEP_STRINGS:
-		put_strings(r->w, at);
+		put_strings(w, at);
 		break;
 	}
 }
 
+/* The values first: memory may fill the event, and publish it. */
 void record_call(struct writer *w, const struct walk *call)
 {
-	struct recording r = { w, call, 0 };
+	unsigned values = 0;
 
+	for (unsigned i = 0; i < call->desc->nargs && values < EVENT_ARGS; i++)
+		if (step_kind(call, i) == STEP_VALUE)
+			w->open->arg[values++] = call->args[i];
 	for (unsigned i = 0; i < call->desc->nargs; i++)
-		put_argument(&r, i);
+		put_memory(w, call, i);
 }

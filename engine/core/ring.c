@@ -492,25 +492,40 @@ static uint32_t size_checked(struct reader *r, const struct event *e, uint64_t p
 	return 0;
 }
 
+/* Looks at the event at or behind the reader's place that begins a payload. */
+static const struct event *look(struct reader *r)
+{
+	const struct event *e;
+
+	/* What is left of the one before. */
+	while ((e = event_find(r, &r->chunk, &r->pos)) && kind_of(e) == EVENT_MORE)
+		r->pos += event_cells(size_checked(r, e, r->pos));
+	if (!e || r->broken)
+		return NULL;
+	r->piece = (const uint8_t *)(e + 1);
+	r->left = size_checked(r, e, r->pos);
+	return r->broken ? NULL : e;
+}
+
 const struct event *reader_peek(struct reader *r)
 {
 	const struct event *e;
 
 	r->chunk = r->cursor->chunk;
 	r->pos = r->cursor->at;
-	/* What is left of the one before. */
-	while ((e = event_find(r, &r->chunk, &r->pos)) && kind_of(e) == EVENT_MORE)
-		r->pos += event_cells(size_checked(r, e, r->pos));
-	if (r->broken)
-		return NULL;
+	e = look(r);
 	/* Given back at once: the writer may wait for room for the very next event. */
-	if (r->pos != r->cursor->at)
+	if (!r->broken && r->pos != r->cursor->at)
 		cursor_move(r);
-	if (!e)
-		return NULL;
-	r->piece = (const uint8_t *)(e + 1);
-	r->left = size_checked(r, e, r->pos);
-	return r->broken ? NULL : e;
+	return e;
+}
+
+const struct event *reader_next(struct reader *r)
+{
+	const struct event *e = event_at(r, r->chunk, r->pos);
+
+	r->pos += event_cells(size_checked(r, e, r->pos));
+	return r->broken ? NULL : look(r);
 }
 
 /* The looked-at event has an EVENT_MORE: its payload goes on there. */

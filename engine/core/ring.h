@@ -70,6 +70,8 @@ void cursor_done(struct streams *s, uint32_t index);
 void reader_attach(struct reader *r, struct streams *s, uint32_t index);
 /* The next event, or NULL when there is none (yet); the same until it is taken. */
 const struct event *reader_peek(struct reader *r);
+/* The event behind the looked-at one: for a copy of a reader; nothing is taken. */
+const struct event *reader_next(struct reader *r);
 /*
  * The next piece of the looked-at event's payload, at most `want` bytes; 0: none
  * left in what is published (EVENT_MORE may still come), or the stream is broken.

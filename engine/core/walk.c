@@ -8,6 +8,7 @@
 
 #define LENGTH_MAX	(1ull << 31)
 #define PAGE		4096
+#define OPEN_CREATES	020000100	/* O_CREAT and the bit of O_TMPFILE */
 
 static enum step memory_step(const struct walk *w, const struct arg_desc *a)
 {
@@ -34,6 +35,16 @@ static enum step memory_step(const struct walk *w, const struct arg_desc *a)
 	}
 }
 
+/* The mode of an open that creates nothing is whatever the register held. */
+static bool mode_matters(const struct walk *w)
+{
+	for (unsigned i = 0; i < w->desc->nargs; i++)
+		if (w->desc->args[i].kind == KIND_FLAGS &&
+		    w->desc->args[i].what == XLAT_open_flags)
+			return w->args[i] & OPEN_CREATES;
+	return true;
+}
+
 enum step step_kind(const struct walk *w, unsigned arg)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
@@ -41,6 +52,8 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	switch (a->kind) {
 	case KIND_NONE: case KIND_PTR: case KIND_SKIP: case KIND_HEX:
 		return STEP_NONE;
+	case KIND_MODE:
+		return mode_matters(w) ? STEP_VALUE : STEP_NONE;
 	case KIND_PATH: case KIND_STR:
 		return STEP_TEXT;
 	case KIND_MEM:

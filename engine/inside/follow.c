@@ -18,6 +18,7 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
+#define AHEAD_MAX	64	/* events that a query of ours may look past */
 #define LOOKS		100	/* before the first sleep */
 #define SLEEP_FIRST_NS	30000
 #define SLEEP_LAST_NS	20000000
@@ -75,6 +76,25 @@ const struct event *follow_event(struct thread *t)
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
+		change_wait(seen, sleep);
+		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
+	}
+}
+
+/* Waits until more than `n` events are there; false: there will be no more. */
+bool follow_behind(struct thread *t, unsigned n)
+{
+	for (uint64_t sleep = SLEEP_FIRST_NS;;) {
+		struct reader ahead = t->reader;
+		const struct event *e = reader_peek(&ahead);
+		uint32_t seen = change_now();
+
+		for (unsigned i = 0; e && i < n; i++)
+			e = reader_next(&ahead);
+		if (e)
+			return true;
+		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1)
+			return false;
 		change_wait(seen, sleep);
 		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
 	}
@@ -154,6 +174,7 @@ static void signal_take(struct thread *t, const struct event *e)
 		done += n;
 	}
 	reader_take(&t->reader);
+	t->ahead >>= 1;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
 	t->told = 1;
@@ -215,12 +236,47 @@ static void epoll_note(struct thread *t, struct walk *w)
 	for (size_t done = 0; done < sizeof(bytes);) {
 		size_t n = reader_piece(&r, sizeof(bytes) - done, &at);
 
-		if (!n)
+		if (!n && !host_more(&r))
 			return;
 		bytes_copy(bytes + done, at, n);
 		done += n;
 	}
 	epoll_changed(w, bytes + 4);
+}
+
+/*
+ * Clocks that this version reads more often than the leader did: they go on from
+ * what the stream told last, a little each time.
+ */
+#define CLOCKS		12
+#define SOFT_STEP_NS	1000
+
+static struct soft {
+	int64_t sec, ns;
+	bool known;
+} soft[CLOCKS];
+
+static void soft_note(const struct walk *w)
+{
+	uint64_t clock = (uint32_t)w->args[0];
+
+	if (clock < CLOCKS && w->args[1] && !target_in(&soft[clock], w->args[1], 16))
+		soft[clock].known = true;
+}
+
+static bool soft_clock(struct thread *t)
+{
+	uint64_t clock = (uint32_t)t->frame.rdi;
+	struct soft *s = &soft[clock % CLOCKS];
+
+	if (clock >= CLOCKS || !s->known)
+		return false;
+	s->ns += SOFT_STEP_NS;
+	if (s->ns >= 1000000000) {
+		s->ns -= 1000000000;
+		s->sec++;
+	}
+	return !target_out(t->frame.rsi, s, 16);
 }
 
 /* What the follower must remember of a call that it did not make. */
@@ -241,6 +297,9 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
 		epoll_answered(w);
+		break;
+	case __NR_clock_gettime:
+		soft_note(w);
 		break;
 	case __NR_alarm:
 	case __NR_setitimer:
@@ -267,9 +326,16 @@ static long both(struct thread *t, const struct call_desc *d, long nr, int64_t l
 	return own;
 }
 
+/* The call has its answer. */
+static long answered(struct thread *t, const struct walk *w, long nr)
+{
+	t->answered = 1;
+	answer_note(t, w, nr);
+	return w->result;
+}
+
 static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
 {
-	bool is_both = w->desc->class == CLASS_BOTH;
 	int64_t result = e->result;
 	struct reader ahead = t->reader;
 	struct mismatch m;
@@ -283,11 +349,12 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 		return -ENOTUNIQ;
 	}
 	flags = reader_take(&t->reader);
-	if (is_both && result >= 0)
+	t->ahead >>= 1;
+	answered(t, w, nr);
+	if (w->desc->class == CLASS_BOTH && result >= 0) {
+		t->answered = 0;
 		result = both(t, w->desc, nr, result);
-	else
-		t->answered = 1;
-	answer_note(t, w, nr);
+	}
 	if (flags & EVENT_SIGNAL_NEXT)
 		signal_next(t, nr, result);
 	return result;
@@ -309,69 +376,125 @@ static long own_query(struct thread *t, long nr)
 		return t->vpid;
 	case __NR_gettid:
 		return t->vtid;
-	default:
-		t->answered = 0;
-		return call_serve(t, nr);
+	case __NR_clock_gettime:
+		if (soft_clock(t))
+			return 0;
+		break;
 	}
+	t->answered = 0;
+	return call_serve(t, nr);
 }
 
-/* The row of the call that an event tells of. */
-static const struct call_desc *event_row(const struct event *e, const struct call_desc *own,
-					 const uint64_t *args)
+/* Does the event tell of this very call, as far as its values say? */
+static bool event_is(const struct event *e, struct walk *w, long nr, struct mismatch *m)
 {
-	const struct call_desc *base = call_find(e->call);
-
-	/* A variant's event has the same number: its values choose the row. */
-	return own && base && own->nr == base->nr ? call_find_variant(e->call, args) : base;
+	w->result = e->result;
+	return e->kind == EVENT_CALL && e->call == nr && w->desc && match_values(w, e, m);
 }
 
-static bool row_elastic(const struct event *e)
+static const struct call_desc *event_row(const struct event *e)
 {
-	const struct call_desc *d = call_find(e->call);
-
-	/* ioctl, fcntl and their like: whether it was a query is in the variant. */
-	return is_elastic(d);
+	return e->kind == EVENT_CALL ? call_find(e->call) : NULL;
 }
 
-enum step_result { STEP_AGAIN, STEP_DONE, STEP_OWN };
+/* Takes the next event, and those behind it that were answered out of order. */
+static void event_take(struct thread *t)
+{
+	reader_take(&t->reader);
+	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
+		if (reader_peek(&t->reader))
+			reader_take(&t->reader);
+}
+
+/*
+ * Answers a query or a clock from the events up to the next one that is neither:
+ * in what order such calls are made means nothing, and either version may make
+ * some that the other does not.  The answered event stays in its place with a bit
+ * in t->ahead.  False: the leader made no such call here.
+ */
+static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *result)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+	struct mismatch m;
+
+	for (unsigned i = 0; i < AHEAD_MAX; i++) {
+		struct reader copy;
+
+		while (!e) {
+			ahead = t->reader;
+			if (!follow_behind(t, i))
+				return false;
+			e = reader_peek(&ahead);
+			for (unsigned n = 0; e && n < i; n++)
+				e = reader_next(&ahead);
+		}
+		copy = ahead;
+		if (!(t->ahead >> i & 1) && event_is(e, w, nr, &m) &&
+		    match_memory(&copy, w, true, &m)) {
+			t->ahead |= 1ull << i;
+			*result = answered(t, w, nr);
+			return true;
+		}
+		if (!is_elastic(event_row(e)) || e->flags)
+			return false;
+		e = reader_next(&ahead);
+	}
+	return false;
+}
+
+/* Answered, served here, or the next event is to be looked at. */
+enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN };
+
+/* The event is another call's, or has another content. */
+static enum step_result differs(struct thread *t, const struct event *e, long nr,
+				const struct mismatch *m)
+{
+	long reply;
+
+	if (is_elastic(event_row(e))) {
+		event_take(t);
+		return STEP_AGAIN;
+	}
+	reply = diverged(t, m->what, m);
+	if (reply == ANSWER_IGNORE && e->call != nr)
+		event_take(t);
+	else if (reply == ANSWER_STOP || reply < 0)
+		OWN1(__NR_exit_group, 1);
+	return STEP_AGAIN;
+}
 
 /* Meets one event; STEP_AGAIN: the next one is to be looked at. */
 static enum step_result meet(struct thread *t, const struct event *e, struct walk *w, long nr,
 			     long *result)
 {
 	struct mismatch m = { DIFFERS_CALL, 0, 0 };
-	long reply;
 
-	w->result = e->result;
 	if (e->kind == EVENT_SIGNAL) {
 		signal_take(t, e);
 		*result = CALL_RESTART;
 		return STEP_DONE;
 	}
 	if (e->kind != EVENT_CALL) {
-		reader_take(&t->reader);
+		event_take(t);
 		return STEP_AGAIN;
 	}
-	if (e->call == nr && event_row(e, w->desc, w->args) && match_values(w, e, &m)) {
+	if (is_elastic(w->desc)) {
+		bool told = answer_elastic(t, w, nr, result);
+
+		if (t->ahead & 1)
+			event_take(t);
+		if (!told)
+			*result = own_query(t, nr);
+		return told ? STEP_DONE : STEP_OWN;
+	}
+	if (event_is(e, w, nr, &m)) {
 		*result = answer(t, w, e, nr);
 		if (*result != -ENOTUNIQ)
 			return STEP_DONE;
 		m = t->mismatch;
 	}
-	if (row_elastic(e)) {
-		reader_take(&t->reader);
-		return STEP_AGAIN;
-	}
-	if (is_elastic(w->desc)) {
-		*result = own_query(t, nr);
-		return STEP_OWN;
-	}
-	reply = diverged(t, m.what, &m);
-	if (reply == ANSWER_IGNORE && e->call != nr)
-		reader_take(&t->reader);
-	else if (reply == ANSWER_STOP || reply < 0)
-		OWN1(__NR_exit_group, 1);
-	return STEP_AGAIN;
+	return differs(t, e, nr, &m);
 }
 
 static long follow_stream(struct thread *t, struct walk *w, long nr)

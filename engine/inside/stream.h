@@ -33,6 +33,7 @@ void lead_resume(struct thread *t);
 /* follow.c */
 long follow_call(struct thread *t, long nr);
 const struct event *follow_event(struct thread *t);
+bool follow_behind(struct thread *t, unsigned n);
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);
 

@@ -64,10 +64,12 @@ struct thread {
 	uint64_t *counts;
 	uint64_t stack_top;
 	uint8_t busy, pending;
-	uint8_t pad0[6];
+	uint8_t has_lane, following;	/* in company: see stream.h */
+	uint8_t pad0[4];
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	uint64_t r15, flags;
+	uint64_t lock_gate, once;	/* see locks.S */
 
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
@@ -94,7 +96,6 @@ struct thread {
 
 	/* In company: see stream.h. */
 	uint32_t lane;
-	uint8_t has_lane, following;
 	uint8_t told;		/* the stream knows that a signal comes here */
 	uint8_t deferred;	/* a signal waits for the next boundary */
 	uint8_t park;		/* stand still at the boundary */
@@ -103,6 +104,7 @@ struct thread {
 	int32_t child_vtid;
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	struct mismatch mismatch;
+	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;
 	struct reader reader;
 	struct sighand own_sig;
@@ -122,6 +124,10 @@ ASSERT_OFFSET(slot_now, T_SLOT);
 ASSERT_OFFSET(frame, T_FRAME);
 ASSERT_OFFSET(r15, T_R15);
 ASSERT_OFFSET(flags, T_FLAGS);
+ASSERT_OFFSET(has_lane, T_HAS_LANE);
+ASSERT_OFFSET(following, T_FOLLOWING);
+ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
+ASSERT_OFFSET(once, T_ONCE);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
 _Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
 _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");

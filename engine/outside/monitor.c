@@ -278,6 +278,7 @@ static void due_serve(struct monitor *m)
 {
 	if (!m->conduct)
 		return;
+	hang_look(m);
 	takeover_look(m);
 	held_look(m);
 	followers_judge(m);

@@ -40,7 +40,11 @@ struct tracee {
 	int32_t vpid;		/* the pid that the program believes to have */
 };
 
-enum version_state { VERSION_STARTING, VERSION_LEADS, VERSION_FOLLOWS, VERSION_ENDED };
+enum version_state {
+	VERSION_STARTING, VERSION_LEADS, VERSION_FOLLOWS,
+	VERSION_LEAVES,		/* another leads now and takes what it had */
+	VERSION_ENDED,
+};
 
 struct version {
 	struct monitor *monitor;
@@ -59,6 +63,7 @@ struct version {
 	bool reaped;		/* the first process is gone, and status known */
 	bool gone;		/* the first process is gone */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
+	bool dying;		/* of what it crashed of: let it */
 	int tell;		/* says why the first execve failed; or -1 */
 	enum version_state state;
 	char why[WHY_MAX];	/* it ended */
@@ -78,16 +83,24 @@ struct held {
 	int32_t tid;
 };
 
+#define MOVE_PROCESSES	512
+
 /* One version takes the place of another; see takeover.c. */
 struct move {
-	bool wanted, active;	/* asked for; the streams have been switched */
+	bool wanted, wanted_forced;	/* the loop is to begin one */
+	char next_cause[64];
+	uint64_t next_us;	/* since then */
+
+	bool active;		/* the streams have been switched */
 	bool forced;		/* the old leader cannot go on */
 	bool keep;		/* it goes on as a follower */
 	struct version *from, *to;
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
 	unsigned processes, taken, descriptors;
+	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */
+	pid_t process[MOVE_PROCESSES];	/* of the old leader */
 };
 
 struct monitor {
@@ -156,6 +169,8 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows);
 void streams_changed(struct monitor *m);
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
+/* Cells of one version's stream that another has not taken. */
+uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source);
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half);
 
 /* followers.c */
@@ -175,11 +190,11 @@ int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r)
 int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r);
 int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
-/* Answers what is held of this kind (REQ_NONE: of any) in a version. */
-void held_answer(struct monitor *m, struct version *v, uint32_t kind, int64_t reply);
+/* Answers all that is held of this kind. */
+void held_void(struct monitor *m, uint32_t kind, int64_t reply);
+/* Lets threads that crashed or exit go to their end; pid 0: of all processes. */
+bool held_leave(struct monitor *m, struct version *v, pid_t pid);
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind);
-bool held_in_pid(const struct monitor *m, const struct version *v, pid_t pid);
-void held_answer_pid(struct monitor *m, struct version *v, pid_t pid, int64_t reply);
 void held_forget(struct monitor *m, const struct version *v);
 void held_look(struct monitor *m);
 
@@ -194,7 +209,13 @@ void report_write(struct version *v, uint32_t slot, enum verdict verdict,
 int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size);
 bool takeover_want(struct version *from, const char *cause, bool forced);
 void takeover_look(struct monitor *m);
+uint64_t now_us(void);
+
+/* take.c */
 int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
+
+/* hang.c */
+void hang_look(struct monitor *m);
 
 /* serve.c: the requests of the inside. */
 void serve_requests(struct monitor *m);

@@ -246,12 +246,12 @@ static void pr_array(struct call_print *p, uint64_t addr, uint64_t count, unsign
 	}
 	for (uint64_t i = 0; i < count; i++) {
 		if (!mem_get(p, addr + i * size, data, size)) {
-			if (!i)
+			if (!i) {
 				pr_addr(p, addr);
-			else
-				pr(p, ", ... /* 0x%llx */]",
-				   (unsigned long long)(addr + i * size));
-			return;
+				return;
+			}
+			pr_rest(p, addr + i * size);
+			break;
 		}
 		pr(p, i ? ", " : "[");
 		if (i == ARRAY_LIMIT) {
@@ -288,6 +288,10 @@ static void pr_arg(struct call_print *p, unsigned arg)
 	const struct arg_desc *a = &p->row->args[arg];
 	uint64_t v = p->args[arg];
 
+	if (p->unknown >> arg & 1) {
+		pr(p, "?");
+		return;
+	}
 	switch (a->kind) {
 	case KIND_ENUM:
 	case KIND_FLAGS:
@@ -367,6 +371,12 @@ static void pr_unknown(struct call_print *p)
 		pr(p, "%s%#llx", i ? ", " : "", (unsigned long long)p->args[i]);
 }
 
+/* Code of its own for a call; it knows nothing of unknown arguments. */
+static const struct print_special *special_of(const struct call_print *p)
+{
+	return p->unknown ? NULL : print_special_find(p->nr);
+}
+
 void print_enter(struct call_print *p, const struct print_mem *m, long nr,
 		 const uint64_t args[CALL_ARGS])
 {
@@ -388,17 +398,16 @@ void print_enter(struct call_print *p, const struct print_mem *m, long nr,
 	}
 	pr(p, "%s(", call_find(nr)->name);
 	save_before(p);
-	special = print_special_find(nr);
+	special = special_of(p);
 	if (special && special->enter)
 		special->enter(p);
 	else
 		print_args(p, p->row->nargs);
 }
 
-void print_exit(struct call_print *p, const struct print_mem *m, int64_t ret)
+static void pr_exit_args(struct call_print *p, const struct print_mem *m, int64_t ret)
 {
-	const struct print_special *special = print_special_find(p->nr);
-	unsigned column;
+	const struct print_special *special = special_of(p);
 
 	p->mem = m;
 	p->ret = ret;
@@ -407,7 +416,22 @@ void print_exit(struct call_print *p, const struct print_mem *m, int64_t ret)
 		special->exit(p);
 	else if (p->row)
 		print_args(p, p->row->nargs);
-	pr(p, ") ");
+	pr(p, ")");
+}
+
+void print_attempt(struct call_print *p, const struct print_mem *m, long nr,
+		   const uint64_t args[CALL_ARGS])
+{
+	print_enter(p, m, nr, args);
+	pr_exit_args(p, m, -EINPROGRESS);
+}
+
+void print_exit(struct call_print *p, const struct print_mem *m, int64_t ret)
+{
+	unsigned column;
+
+	pr_exit_args(p, m, ret);
+	pr(p, " ");
 	column = p->column + p->len;
 	if (column < RESULT_COLUMN)
 		pr(p, "%*s", RESULT_COLUMN - column, "");
@@ -449,6 +473,12 @@ bool print_needs_enter(long nr)
 		if (row->args[i].dir == DIR_IO || row->args[i].len_rule == LEN_RULE_AT)
 			return true;
 	return false;
+}
+
+void print_bytes(struct call_print *p, const void *bytes, size_t len)
+{
+	p->len = 0;
+	pr_quoted(p, bytes, len);
 }
 
 void print_free(struct call_print *p)

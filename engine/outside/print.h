@@ -41,6 +41,8 @@ struct call_print {
 	size_t cap;
 	unsigned column;	/* set by the caller: columns before the text */
 	uint64_t sp;		/* set by the caller for rt_sigreturn(), or 0 */
+	bool partial;		/* set by the caller: memory ends early; show what there is */
+	uint8_t unknown;	/* set by the caller: arguments that print as "?", as bits */
 
 	/* The rest is the printer's own. */
 	struct print_text note;	/* what comes in brackets after the result */
@@ -61,11 +63,18 @@ void print_enter(struct call_print *p, const struct print_mem *m, long nr,
 		 const uint64_t args[CALL_ARGS]);
 void print_exit(struct call_print *p, const struct print_mem *m, int64_t ret);
 
+/* The whole of a call that has not run: what it would receive is an address. */
+void print_attempt(struct call_print *p, const struct print_mem *m, long nr,
+		   const uint64_t args[CALL_ARGS]);
+
 /* True when print_enter() must be called before the call runs. */
 bool print_needs_enter(long nr);
 
 /* "--- SIGCHLD {si_signo=SIGCHLD, ...} ---"; info is 128 bytes, or NULL. */
 void print_signal(struct call_print *p, int sig, const void *info);
+
+/* Bytes in quotes, as they stand in a call. */
+void print_bytes(struct call_print *p, const void *bytes, size_t len);
 
 void print_free(struct call_print *p);
 

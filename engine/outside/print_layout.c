@@ -47,12 +47,12 @@ static void pr_number(struct call_print *p, uint64_t addr, uint64_t count, unsig
 	}
 	for (uint64_t i = 0; i < count; i++) {
 		if (!mem_get(p, addr + i * size, &data, size)) {
-			if (i)
-				pr(p, ", ... /* 0x%llx */]",
-				   (unsigned long long)(addr + i * size));
-			else
+			if (!i) {
 				pr_addr(p, addr);
-			return;
+				return;
+			}
+			pr_rest(p, addr + i * size);
+			break;
 		}
 		pr(p, i ? ", " : "[");
 		if (i == ARRAY_LIMIT) {

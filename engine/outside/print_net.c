@@ -146,12 +146,12 @@ void pr_vectors(struct call_print *p, uint64_t addr, uint64_t count, int64_t lef
 		uint64_t show;
 
 		if (!mem_get(p, addr + i * sizeof(v), &v, sizeof(v))) {
-			if (!i)
+			if (!i) {
 				pr_addr(p, addr);
-			else
-				pr(p, ", ... /* 0x%llx */]",
-				   (unsigned long long)(addr + i * sizeof(v)));
-			return;
+				return;
+			}
+			pr_rest(p, addr + i * sizeof(v));
+			break;
 		}
 		pr(p, i ? ", " : "[");
 		if (i == ARRAY_LIMIT) {

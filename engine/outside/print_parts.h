@@ -43,6 +43,7 @@ void pr_path(struct call_print *p, uint64_t addr, size_t limit);
 /* What a newer program has behind the part of a struct that is known. */
 void pr_tail(struct call_print *p, uint64_t addr, uint64_t known, uint64_t size);
 void pr_buffer(struct call_print *p, uint64_t addr, uint64_t len);
+void pr_rest(struct call_print *p, uint64_t addr);	/* of an array, from addr on: not there */
 
 static inline bool call_failed(const struct call_print *p)
 {

@@ -117,7 +117,7 @@ static void poll_enter(struct call_print *p)
 	}
 	for (uint64_t i = 0; i < n; i++) {
 		if (!mem_get(p, addr + i * sizeof(f), &f, sizeof(f))) {
-			pr(p, ", ... /* 0x%llx */", (unsigned long long)(addr + i * sizeof(f)));
+			pr_rest(p, addr + i * sizeof(f));
 			break;
 		}
 		pr(p, i ? ", " : "[");

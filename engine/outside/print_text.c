@@ -392,12 +392,22 @@ void pr_buffer(struct call_print *p, uint64_t addr, uint64_t len)
 {
 	char buf[STRING_LIMIT] = "";
 	size_t want = len > STRING_LIMIT ? STRING_LIMIT : len;
+	bool readable = addr && (int64_t)len >= 0 && !call_failed(p);
+	size_t got = readable ? mem_get_some(p, addr, buf, want) : 0;
 
-	if (!addr || (int64_t)len < 0 || call_failed(p) || !mem_get(p, addr, buf, want)) {
+	if (!readable || (got < want && !(p->partial && got))) {
 		pr_addr(p, addr);
 		return;
 	}
-	pr_quoted(p, buf, want);
-	if (len > STRING_LIMIT)
+	pr_quoted(p, buf, got);
+	if (len > got)
 		pr(p, "...");
+}
+
+void pr_rest(struct call_print *p, uint64_t addr)
+{
+	if (p->partial)
+		pr(p, ", ...");
+	else
+		pr(p, ", ... /* 0x%llx */", (unsigned long long)addr);
 }

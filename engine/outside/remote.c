@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,23 @@ int memory_write(int memory, uint64_t at, const void *from, size_t len)
 	ssize_t n = pwrite(memory, from, len, (off_t)at);
 
 	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+long memory_peek(pid_t pid, uint64_t at, void *to, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		uint64_t from = at + got;
+		size_t want = 4096 - from % 4096 < len - got ? 4096 - from % 4096 : len - got;
+		struct iovec here = { (char *)to + got, want }, there = { (void *)from, want };
+		ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (n <= 0)
+			return got ? (long)got : -errno;
+		got += (size_t)n;
+	}
+	return (long)got;
 }
 
 /* Lets the tracee run until it stops again; the stop's status. */

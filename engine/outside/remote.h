@@ -34,4 +34,10 @@ int memory_open(pid_t pid);
 int memory_read(int memory, uint64_t at, void *to, size_t len);
 int memory_write(int memory, uint64_t at, const void *from, size_t len);
 
+/*
+ * The same without a descriptor, of a process that may run: what there is up to
+ * the first hole; bytes read, or a negative errno.
+ */
+long memory_peek(pid_t pid, uint64_t at, void *to, size_t len);
+
 #endif

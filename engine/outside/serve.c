@@ -282,6 +282,8 @@ static void first_ended(struct monitor *m, pid_t pid, int status)
 	v->reaped = v->gone = true;
 	if (v->index != m->leader)
 		follower_ended(v);
+	else if (m->move.active)	/* before it had taken everything */
+		takeover_want(v, "ended while it took over", true);
 }
 
 /* Collects what SIGCHLD announced. */

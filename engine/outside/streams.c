@@ -130,35 +130,51 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows)
 
 /* --- how far behind -------------------------------------------------------------------- */
 
-static uint64_t lane_lag(const struct monitor *m, const struct cursor *c, uint32_t index)
+/* What is in the lane of one version's stream and was not taken by a reader. */
+static uint64_t lane_unread(const struct monitor *m, const struct cursor *c, uint32_t source,
+			    uint32_t index)
 {
-	const struct lane *l = &streams_part(m, m->leader)->lane[index];
+	const struct lane *l = &streams_part(m, source)->lane[index];
 	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
-	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE), before = 0;
+	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
 
 	if (c->done == l->life || l->state == LANE_FREE)
 		return 0;
-	if (c->life != l->life)
+	if (c->life != l->life || c->source != source)
 		return head;
-	if (c->source != m->leader && c->source < VERSIONS) {
-		/* Still in the stream of the leader before this one. */
-		before = streams_part(m, c->source)->lane[index].head;
-		return head + (before > at ? before - at : 0);
-	}
 	return head > at ? head - at : 0;
+}
+
+uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source)
+{
+	const struct section *from = streams_part(m, source), *s = streams_part(m, version);
+	uint64_t cells = 0;
+
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+		cells += lane_unread(m, &s->cursor[i], source, i);
+	return cells;
+}
+
+/* The version whose stream is still read before the leader's; or the leader. */
+static uint32_t source_of(const struct monitor *m, uint32_t version)
+{
+	uint32_t source = streams_part(m, version)->cursor[0].source;
+
+	return source < m->versions && source != version ? source : m->leader;
 }
 
 /* Cells that the leader has published and the version has not taken. */
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells)
 {
-	uint32_t high;
+	uint32_t source;
 
 	*cells = 0;
 	if (!m->conduct || version == m->leader)
 		return false;
-	high = streams_part(m, m->leader)->lanes_high;
-	for (uint32_t i = 0; i < high && i < LANES; i++)
-		*cells += lane_lag(m, &streams_part(m, version)->cursor[i], i);
+	source = source_of(m, version);
+	*cells = streams_unread(m, version, m->leader);
+	if (source != m->leader)
+		*cells += streams_unread(m, version, source);
 	return true;
 }
 
@@ -200,6 +216,9 @@ static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
 		struct cursor *c = &s->cursor[i];
 		const struct lane *l = &from->lane[i];
 
+		/* Read to its end in the stream of the leader before this one. */
+		if (l->state == LANE_CLOSED && !l->head && c->done == l->life)
+			c->source = m->leader;
 		if (l->state == LANE_CLOSED && c->life == l->life && c->done != l->life &&
 		    thread_dead(c->pid, c->owner, looks))
 			__atomic_store_n(&c->done, c->life, __ATOMIC_RELEASE);

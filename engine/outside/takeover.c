@@ -1,20 +1,442 @@
+/*
+ * Taking over: one version becomes the leader in the place of another.
+ *
+ * The old leader's threads stop where no call is half told (its `park` bit, and
+ * a SIGSYS to each).  Then the streams are switched: its stream has ended, the
+ * successor's is empty and goes on from there, and nobody waits for anybody.
+ * What is still unread of the old stream the successor reads as a follower;
+ * where a process of it comes to the end it asks for its twin's descriptors
+ * (take.c) and makes its calls for real.  Only then the twin is killed, or let
+ * die of what it crashed of; with --keep the old leader goes on as a follower.
+ *
+ * A successor may fail in its turn, even before it has taken anything: then the
+ * next one takes from whoever still holds the descriptors, see take.c.
+ */
 #include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define PARK_US		1000000	/* how long threads may take to stop */
+#define PARK_AGAIN_US	5000	/* a signal may come while none can be taken */
+#define SPIN_US		150	/* then sleeps that grow */
+#define SLEEP_LAST_US	500
+#define BIRTH_US	100000	/* a forked process that was killed is never counted */
+#define TAKE_MS		5000	/* without any progress of the successor */
+#define LOOK_MS		50
+
+uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void bit_set(uint32_t *word, uint32_t version, bool on)
+{
+	if (on)
+		__atomic_fetch_or(word, 1u << version, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(word, ~(1u << version), __ATOMIC_SEQ_CST);
+}
+
+/* --- who --------------------------------------------------------------------------- */
+
+static bool may_lead(const struct monitor *m, const struct version *v)
+{
+	return v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
+	       m->conduct->following >> v->index & 1 && !held_any(m, v, REQ_VERDICT);
+}
+
+/* The one that is least behind; NULL when there is none. */
+static struct version *successor(struct monitor *m)
+{
+	struct version *best = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+		uint64_t lag;
+
+		if (!may_lead(m, v))
+			continue;
+		streams_lag(m, i, &lag);
+		if (lag >= least)
+			continue;
+		least = lag;
+		best = v;
+	}
+	return best;
+}
+
+/* --- standing still ------------------------------------------------------------------ */
+
+static bool process_known(const struct move *mv, pid_t pid)
+{
+	for (unsigned i = 0; i < mv->processes; i++)
+		if (mv->process[i] == pid)
+			return true;
+	return false;
+}
+
+/* Looked at once: what a slot says may be anything. */
+static bool process_note(struct move *mv, pid_t pid)
+{
+	if (process_known(mv, pid))
+		return true;
+	if (mv->processes == MOVE_PROCESSES ||
+	    (pid != mv->from->server && !version_owns(mv->from, pid, pid)))
+		return false;
+	mv->process[mv->processes++] = pid;
+	return true;
+}
+
+/* Dead, or a process that nobody has collected. */
+static bool thread_over(pid_t pid, pid_t tid)
+{
+	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
+		return errno == ESRCH;
+	return pid == tid && !process_began(pid);
+}
+
+/* Whether the thread stands; else it is asked to, if `ask`. */
+static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask)
+{
+	const struct slot *s = &mv->from->area->slot[i];
+	pid_t pid = s->pid, tid = (pid_t)s->owner;
+
+	/* Acquire: pairs with park(); what it has told is published. */
+	if (!tid || __atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
+		return true;
+	if (ask && process_note(mv, pid) && s->request.state != RS_ASKED)
+		syscall(SYS_tgkill, pid, tid, SIGSYS);
+	return ask ? thread_over(pid, tid) : false;
+}
+
+static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for_us)
+{
+	uint32_t high = version_slots(mv->from);
+	bool all = true;
+
+	for (uint32_t i = 0; i < high; i++)
+		all &= slot_stands(m, mv, i, ask);
+	return all && (!mv->from->area->births || for_us > BIRTH_US);
+}
+
+/* Short at first: most threads stop within microseconds. */
+static void pause_for(uint64_t waited_us)
+{
+	uint64_t us = waited_us / 8 + 20;
+
+	if (waited_us < SPIN_US)
+		return;
+	usleep((useconds_t)(us < SLEEP_LAST_US ? us : SLEEP_LAST_US));
+}
+
+/* Stops every thread of the old leader; false when one did not in time. */
+static bool park(struct monitor *m, struct move *mv)
+{
+	uint64_t begin = now_us(), asked = 0, now;
+
+	bit_set(&m->conduct->park, mv->from->index, true);
+	streams_changed(m);
+	for (bool ask = true;; ask = now - asked > PARK_AGAIN_US) {
+		now = now_us();
+		if (ask)
+			asked = now;
+		if (all_stand(m, mv, ask, now - begin))
+			return true;
+		if (now - begin > PARK_US)
+			return false;
+		/* A thread may stand in a question that has nothing to do with this. */
+		serve_requests(m);
+		pause_for(now - begin);
+	}
+}
+
+static void unpark(struct monitor *m, uint32_t version)
+{
+	bit_set(&m->conduct->park, version, false);
+	streams_changed(m);
+}
+
+/* --- the streams ------------------------------------------------------------------------ */
+
+/* Whether a follower still reads what this version told when it led before. */
+static bool reads_old(struct monitor *m, const struct version *v, uint32_t source)
+{
+	const struct section *s = streams_part(m, v->index), *from = streams_part(m, source);
+
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+		if (s->cursor[i].source == source && s->cursor[i].life &&
+		    s->cursor[i].done != s->cursor[i].life)
+			return true;
+	return false;
+}
+
+static bool old_stream_read(struct monitor *m, const struct version *to, bool drop)
+{
+	bool read = true;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (i == to->index || !(m->conduct->following >> i & 1) ||
+		    !reads_old(m, v, to->index))
+			continue;
+		read = false;
+		if (drop)
+			follower_drop(v, VERDICT_LAGGING, "a whole leader behind");
+	}
+	return read || drop;
+}
+
+static bool done_by_all(struct monitor *m, const struct move *mv, uint32_t lane)
+{
+	uint32_t life = streams_part(m, mv->from->index)->lane[lane].life;
+
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->conduct->following >> i & 1 &&
+		    streams_part(m, i)->cursor[lane].done != life)
+			return false;
+	return true;
+}
+
+/* The successor's section as the beginning of a stream: no chunk, the same lanes. */
+static void section_begin(struct monitor *m, const struct move *mv)
+{
+	const struct section *from = streams_part(m, mv->from->index);
+	struct section *to = streams_part(m, mv->to->index);
+
+	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
+	to->chunk_hint = to->dropped = 0;
+	to->lanes_high = from->lanes_high;
+	for (uint32_t i = 0; i < LANES; i++) {
+		const struct lane *was = &from->lane[i];
+		struct lane *l = &to->lane[i];
+		bool used = i < from->lanes_high && was->state != LANE_FREE &&
+			    !(was->state == LANE_CLOSED && done_by_all(m, mv, i));
+
+		*l = (struct lane){ .first = CHUNK_NONE, .now = CHUNK_NONE, .oldest = CHUNK_NONE };
+		l->state = used ? was->state : LANE_FREE;
+		l->life = used ? was->life : 0;
+	}
+}
+
+/* The old leader reads its successor's stream from the beginning. */
+static void cursors_begin(struct monitor *m, const struct move *mv)
+{
+	const struct section *to = streams_part(m, mv->to->index);
+	struct streams s = { m->conduct, mv->from->index };
+
+	for (uint32_t i = 0; i < to->lanes_high && i < LANES; i++)
+		if (to->lane[i].state == LANE_OPEN)
+			cursor_begin(&s, i, to->lane[i].life, mv->to->index);
+}
+
+static void streams_switch(struct monitor *m, const struct move *mv)
+{
+	struct conduct *c = m->conduct;
+	uint32_t from = mv->from->index, to = mv->to->index;
+
+	section_begin(m, mv);
+	if (mv->keep)
+		cursors_begin(m, mv);
+	bit_set(&c->following, to, false);
+	bit_set(&c->following, from, mv->keep);
+	c->next[from] = to;
+	c->next[to] = to;
+	c->leader = to;
+	bit_set(&c->crashed, from, mv->forced);
+	bit_set(&c->crashed, to, false);
+	bit_set(&c->ended, to, false);
+	bit_set(&c->park, to, false);
+	/* Release: who sees that the stream has ended sees what comes next. */
+	bit_set(&c->ended, from, true);
+	streams_changed(m);
+}
+
+/* --- the versions ------------------------------------------------------------------------ */
+
+static void versions_switch(struct monitor *m, const struct move *mv)
+{
+	struct version *from = mv->from, *to = mv->to;
+
+	from->parked = true;
+	from->state = VERSION_LEAVES;
+	from->area->role = ROLE_FOLLOWER;
+	to->area->role = ROLE_LEADER;
+	to->state = VERSION_LEADS;
+	m->leader = to->index;
+	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
+	m->session.server = to->server;
+	m->session.server_began = to->began;
+	session_save(&m->session);
+}
+
+static bool move_start(struct monitor *m, struct move *mv)
+{
+	if (!park(m, mv) && !mv->forced) {
+		unpark(m, mv->from->index);
+		return false;
+	}
+	mv->stopped_us = now_us() - mv->began_us;
+	streams_switch(m, mv);
+	versions_switch(m, mv);
+	mv->active = true;
+	mv->until_ms = now_ms() + TAKE_MS;
+	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
+	held_void(m, REQ_VERDICT, ANSWER_RETRY);
+	monitor_wake_after(m, LOOK_MS);
+	return true;
+}
+
+static void move_say(const struct monitor *m, const struct move *mv)
+{
+	say_error(NULL, "%s: %s leads (%s %s): stopped after %lu us, %u descriptors in %lu us, "
+		  "running after %lu us", m->session.name, mv->to->name, mv->from->name, mv->cause,
+		  mv->stopped_us, mv->descriptors, mv->taken_us, mv->ready_us);
+}
+
+/* A version that stood still follows now, or ends. */
+static void version_leave(struct monitor *m, struct version *v, bool keep)
+{
+	if (v->state != VERSION_LEAVES)
+		return;
+	if (keep) {
+		cursors_begin(m, &m->move);
+		v->state = VERSION_FOLLOWS;
+		v->parked = false;
+		unpark(m, v->index);
+		return;
+	}
+	held_leave(m, v, 0);
+	v->state = VERSION_ENDED;
+	if (!v->dying)
+		version_kill(v);
+}
+
+/* All is taken, or will never be. */
+static void move_end(struct monitor *m)
+{
+	struct move *mv = &m->move;
+
+	move_say(m, mv);
+	mv->active = false;
+	for (unsigned i = 0; i < m->versions; i++)
+		version_leave(m, &m->version[i], mv->keep && mv->from->index == i);
+}
+
+/* --- what begins one ----------------------------------------------------------------------- */
+
+/* The leader cannot go on: a follower is to take over.  False: there is none. */
+bool takeover_want(struct version *from, const char *cause, bool forced)
+{
+	struct monitor *m = from->monitor;
+	struct move *mv = &m->move;
+
+	if (mv->wanted)
+		return true;
+	if (!successor(m))
+		return false;
+	mv->next_us = now_us();
+	mv->wanted = true;
+	mv->wanted_forced = forced;
+	snprintf(mv->next_cause, sizeof(mv->next_cause), "%s", cause);
+	return true;
+}
+
+static void move_clear(struct monitor *m, struct version *to, const char *cause)
+{
+	struct move *mv = &m->move;
+
+	mv->from = leading(m);
+	mv->to = to;
+	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
+	mv->wanted = mv->keep = false;
+	mv->descriptors = mv->taken = 0;
+	mv->taken_us = mv->ready_us = 0;
+	mv->processes = 0;
+}
+
+/* Nobody can take over: what waits for it goes on to its end. */
+static void takeover_none(struct monitor *m)
+{
+	m->move.wanted = false;
+	held_leave(m, leading(m), 0);
+}
+
+static void takeover_begin(struct monitor *m)
+{
+	struct move *mv = &m->move;
+	struct version *to = successor(m);
+
+	if (!to) {
+		takeover_none(m);
+		return;
+	}
+	move_clear(m, to, mv->next_cause);
+	mv->began_us = mv->next_us;
+	mv->forced = mv->wanted_forced;
+	old_stream_read(m, to, true);
+	if (!move_start(m, mv))
+		takeover_none(m);
+}
 
 int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size)
 {
-	(void)m, (void)to, (void)keep;
-	snprintf(why, size, "not yet");
-	return -ENOSYS;
+	struct move *mv = &m->move;
+
+	why[0] = 0;
+	if (mv->active || mv->wanted)
+		snprintf(why, size, "another takeover is under way");
+	else if (to->state != VERSION_FOLLOWS || to->gone)
+		snprintf(why, size, "it has not begun, or has ended");
+	else if (!old_stream_read(m, to, false))
+		snprintf(why, size, "another follower still reads what it told when it led");
+	if (why[0])
+		return -EBUSY;
+	move_clear(m, to, keep ? "follows it" : "ends");
+	mv->forced = false;
+	mv->keep = keep;
+	mv->began_us = now_us();
+	if (move_start(m, mv))
+		return 0;
+	snprintf(why, size, "the leader's threads do not come to a stop");
+	return -ETIMEDOUT;
 }
-bool takeover_want(struct version *from, const char *cause, bool forced)
+
+/* --- while it lasts -------------------------------------------------------------------------- */
+
+/* Time goes on while the successor reads on. */
+static bool move_late(struct monitor *m, struct move *mv)
 {
-	(void)from, (void)cause, (void)forced;
-	return false;
+	uint64_t lag = streams_unread(m, mv->to->index, mv->from->index);
+
+	if (lag < mv->lag)
+		mv->until_ms = now_ms() + TAKE_MS;
+	mv->lag = lag;
+	return now_ms() >= mv->until_ms;
 }
-void takeover_look(struct monitor *m) { (void)m; }
-int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
+
+void takeover_look(struct monitor *m)
 {
-	(void)v, (void)slot, (void)r;
-	return -ENOSYS;
+	struct move *mv = &m->move;
+
+	if (mv->wanted)
+		takeover_begin(m);
+	if (!mv->active)
+		return;
+	if (mv->taken >= mv->processes || move_late(m, mv))
+		move_end(m);
+	else
+		monitor_wake_after(m, LOOK_MS);
 }

@@ -3,13 +3,12 @@
  * before and after it.  A line that another thread breaks into is ended with
  * "<unfinished ...>" and taken up again later, as strace does.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "engine/outside/monitor.h"
 #include "engine/outside/print.h"
+#include "engine/outside/remote.h"
 #include "engine/outside/say.h"
 
 struct trace_row {
@@ -39,21 +38,7 @@ struct trace *trace_open(FILE *out)
 
 static long memory_of(void *ctx, uint64_t addr, void *buf, size_t len)
 {
-	pid_t pid = *(pid_t *)ctx;
-	size_t got = 0;
-
-	/* Page by page: what there is up to the first hole. */
-	while (got < len) {
-		uint64_t at = addr + got;
-		size_t want = 4096 - at % 4096 < len - got ? 4096 - at % 4096 : len - got;
-		struct iovec here = { (char *)buf + got, want }, there = { (void *)at, want };
-		ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-		if (n <= 0)
-			return got ? (long)got : -errno;
-		got += (size_t)n;
-	}
-	return (long)got;
+	return memory_peek(*(pid_t *)ctx, addr, buf, len);
 }
 
 static void line_begin(struct trace *t, struct trace_row *row)

@@ -52,29 +52,28 @@ static void held_reply(struct held *h, int64_t reply)
 		serve_answer(r, reply);
 }
 
-void held_answer(struct monitor *m, struct version *v, uint32_t kind, int64_t reply)
+void held_void(struct monitor *m, uint32_t kind, int64_t reply)
 {
 	for (unsigned i = 0; i < HELD_MAX; i++)
-		if (m->held[i].version && (!v || m->held[i].version == v) &&
-		    m->held[i].kind == kind)
+		if (m->held[i].version && m->held[i].kind == kind)
 			held_reply(&m->held[i], reply);
 }
 
-/* Of one process: a crash that is let happen. */
-void held_answer_pid(struct monitor *m, struct version *v, pid_t pid, int64_t reply)
+bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 {
-	for (unsigned i = 0; i < HELD_MAX; i++)
-		if (m->held[i].version == v &&
-		    v->area->slot[m->held[i].slot].pid == pid)
-			held_reply(&m->held[i], reply);
-}
+	bool any = false;
 
-bool held_in_pid(const struct monitor *m, const struct version *v, pid_t pid)
-{
-	for (unsigned i = 0; i < HELD_MAX; i++)
-		if (m->held[i].version == v && v->area->slot[m->held[i].slot].pid == pid)
-			return true;
-	return false;
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		struct held *h = &m->held[i];
+
+		if (h->version != v || h->kind == REQ_VERDICT ||
+		    (pid && v->area->slot[h->slot].pid != pid))
+			continue;
+		/* An exit is not told to followers when another leads. */
+		held_reply(h, h->kind == REQ_EXIT && v->index != m->leader);
+		any = true;
+	}
+	return any;
 }
 
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
@@ -139,7 +138,11 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 		serve_answer(&v->area->slot[slot].request, ANSWER_RETRY);
 		return;
 	}
-	follower_drop(v, verdict, "%s", verdict_name(verdict));
+	if (verdict == VERDICT_CRASHED)
+		follower_drop(v, verdict, "crashed: %s at 0x%lx", signal_word(r->args[1]),
+			      r->args[2]);
+	else
+		follower_drop(v, verdict, "%s", verdict_name(verdict));
 }
 
 /* The time is over, and the leader has not crashed. */

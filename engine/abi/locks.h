@@ -1,0 +1,66 @@
+/*
+ * Lock order: what the hooks in a program's libc (outside/hook*.c write them), the
+ * lock gate (inside/locks.S, locks.c) and a stream's EVENT_LOCK have in common.
+ *
+ * A hooked function begins with a jump to its entry board:
+ *
+ *	mov	$kind,%eax
+ *	lea	original(%rip),%r11
+ *	jmp	*%gs:T_LOCK_GATE
+ *	.quad	relock			HOOK_* from `original`
+ *	.quad	undo
+ *	.quad	error
+ * original:
+ *	<the instructions that the jump took the place of>
+ *	jmp	<behind them>
+ *
+ * relock: pthread_mutex_lock without its hook, for the kinds that wait; undo: see
+ * locks.def; error: __errno_location, for the kinds that set errno; 0 else.
+ *
+ * Raise EVENT_VERSION when the number of a kind changes, THREAD_LAYOUT when the
+ * board does.
+ */
+#ifndef MVE_ABI_LOCKS_H
+#define MVE_ABI_LOCKS_H
+
+#define HOOK_RELOCK	(-24)
+#define HOOK_UNDO	(-16)
+#define HOOK_ERROR	(-8)
+
+/* The last kinds of the first groups, for assembly. */
+#define LOCK_ONCE_LAST	2
+#define LOCK_COND_LAST	5
+
+#ifndef __ASSEMBLER__
+#include <stdint.h>
+
+enum lock_kind {
+	LOCK_NONE,
+#define LOCK(kind, ...) LOCK_##kind,
+#include "engine/abi/locks.def"
+	LOCK_KINDS
+};
+
+_Static_assert(LOCK_GUARD == LOCK_ONCE_LAST && LOCK_COND_CLOCKWAIT == LOCK_COND_LAST, "groups");
+
+enum lock_how {
+	LOCK_BY_PLAIN,	/* waits until it has it; an error number otherwise */
+	LOCK_BY_TRY,	/* the same, but never waits */
+	LOCK_BY_SEM,	/* waits; -1 and errno otherwise */
+	LOCK_BY_SEM_TRY,
+	LOCK_BY_COND,	/* gives its second argument up, and has it again */
+	LOCK_BY_ONCE,	/* runs its second argument in one thread */
+	LOCK_BY_GUARD,	/* 1 in the thread that is to initialise */
+	LOCK_BY_RESULT,	/* takes nothing: only what it returned is told */
+};
+
+/*
+ * In an EVENT_LOCK: call is the kind, result the function's; arg[0] the bucket or
+ * LOCK_NO_TURN, arg[1] the turn, arg[2] the lock's address, arg[3] errno.
+ */
+#define LOCK_BUCKETS	1024u
+#define LOCK_ONCE_BUCKET LOCK_BUCKETS	/* one more, for all that runs once */
+#define LOCK_NO_TURN	(~0ull)
+
+#endif
+#endif

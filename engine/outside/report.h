@@ -1,0 +1,78 @@
+/*
+ * Reports: what is written down when a follower's story ends, so that somebody
+ * can say why.  A report is made (report_make.c) as JSON, told as text
+ * (report_text.c) and kept (report_store.c) where it outlives its session:
+ * $XDG_STATE_HOME/mve/NAME/report-N.json and .txt, or under ~/.local/state.
+ */
+#ifndef MVE_OUTSIDE_REPORT_H
+#define MVE_OUTSIDE_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "engine/abi/area.h"
+#include "engine/abi/ring.h"
+#include "engine/outside/print.h"
+#include "engine/outside/stack.h"
+
+#define REPORT_FORMAT	1	/* raised when a field changes its meaning */
+
+struct report_side {
+	const char *name;
+	char command[256];
+	pid_t pid;
+};
+
+struct report_want {
+	const char *session;
+	struct report_side leader, follower;
+	pid_t tid;
+	const struct slot *slot;	/* a copy of the follower's thread's */
+	const struct conduct *streams;	/* NULL: its place in them is lost */
+	uint32_t version;		/* the follower's */
+	enum verdict verdict;
+	uint64_t what, where;		/* as in REQ_VERDICT; of a crash: signal, address */
+	const char *why;		/* more words, or NULL */
+	bool strict;
+	const char *policy;
+	const struct print_mem *mem;	/* the follower's memory; NULL: not to be read */
+	const struct stack_start *stack;	/* NULL: it has none any more */
+};
+
+/* The report as JSON; see report_make.c for its fields. */
+json_t *report_make(const struct report_want *w);
+
+/* What diverged and where, in one line without the names of session and follower. */
+const char *report_summary(const json_t *report);
+
+/* The report for people, 80 columns wide. */
+void report_text(FILE *to, const json_t *report);
+
+const char *verdict_name(uint64_t verdict);
+const char *signal_word(uint64_t sig);
+
+/* report_stream.c: the leader's events from where a follower stands. */
+struct report_event {
+	struct event event;
+	uint8_t *payload;	/* free() it */
+	size_t len;
+};
+
+/* Up to `max` events that the follower has not taken; how many. */
+unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t lane,
+		      struct report_event *e, unsigned max);
+
+/* report_store.c */
+
+/* The folder of a session's reports; made if `make`.  0 or -errno. */
+int report_folder(const char *session, bool make, char *path, size_t size);
+/* Writes both files and gives the report its number; the JSON's path.  0 or -errno. */
+int report_keep(json_t *report, char *path, size_t size);
+/* The numbers of a session's reports, ascending; how many, or -errno.  free() them. */
+int report_list(const char *session, unsigned **numbers);
+/* A report by number; NULL when there is none. */
+json_t *report_load(const char *session, unsigned number);
+
+#endif

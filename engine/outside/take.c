@@ -1,0 +1,230 @@
+/*
+ * A process of the successor takes its twin's descriptors: we fetch them from
+ * the twin, which stands still, and send them on by the successor's own socket.
+ * It is we who fetch, because a server that has given up its rights may not look
+ * into another process.
+ *
+ * The twin is the process that the lane belonged to in the version that led
+ * before, or, when that one failed before it had taken anything, in the one
+ * before it: a lane gets its pid only after its process has taken.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define BATCH		200	/* descriptors in one message */
+#define SEND_WAIT_MS	1000
+
+struct taken_row {
+	int32_t fd;
+	uint32_t flags;		/* 1: close-on-exec */
+};
+
+struct batch {
+	int socket;
+	unsigned n;
+	struct taken_row row[BATCH];
+	int fd[BATCH];
+};
+
+/* --- the twin ----------------------------------------------------------------------- */
+
+static struct version *before(struct monitor *m, const struct version *v)
+{
+	/* A version's next is set when it is replaced: look for who points here. */
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->version[i].state == VERSION_LEAVES && m->conduct->next[i] == v->index)
+			return &m->version[i];
+	return NULL;
+}
+
+/* The version and process that still hold the lane's descriptors. */
+static struct version *holder(struct monitor *m, uint32_t lane, pid_t *pid)
+{
+	struct version *v = m->move.from;
+
+	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
+		*pid = streams_part(m, v->index)->lane[lane].pid;
+		if (*pid > 0 && version_owns(v, *pid, *pid))
+			return v;
+	}
+	return NULL;
+}
+
+/* The twin is needed no more; what it crashed of may have its way. */
+static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
+{
+	if (m->move.keep && twin == m->move.from)
+		return;
+	if (held_leave(m, twin, pid)) {
+		twin->dying = true;
+		return;
+	}
+	kill(pid, SIGKILL);
+}
+
+/* --- sending ---------------------------------------------------------------------------- */
+
+static int rows_send(int socket, const struct taken_row *row, unsigned n, const int *fd,
+		     unsigned fds)
+{
+	char control[CMSG_SPACE(BATCH * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)row, n * sizeof(*row) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (fds) {
+		m.msg_control = control;
+		m.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fd, fds * sizeof(int));
+	}
+	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int batch_flush(struct batch *b)
+{
+	int result = b->n ? rows_send(b->socket, b->row, b->n, b->fd, b->n) : 0;
+
+	for (unsigned i = 0; i < b->n; i++)
+		close(b->fd[i]);
+	b->n = 0;
+	return result;
+}
+
+static int batch_end(struct batch *b)
+{
+	const struct taken_row last = { -1, 0 };
+	int result = batch_flush(b);
+
+	return result ? result : rows_send(b->socket, &last, 1, NULL, 0);
+}
+
+/* --- fetching ------------------------------------------------------------------------------ */
+
+/* The third field of fdinfo: flags, in octal, with O_CLOEXEC. */
+static uint32_t flags_of(int info, const char *name)
+{
+	int fd = openat(info, name, O_RDONLY | O_CLOEXEC);
+	char text[256];
+	const char *at;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	at = strstr(text, "flags:\t");
+	return at && strtoul(at + 7, NULL, 8) & O_CLOEXEC ? 1 : 0;
+}
+
+static int fetch_one(struct batch *b, int pidfd, int info, const char *name)
+{
+	int number = (int)strtol(name, NULL, 10);
+	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+
+	if (fd < 0)
+		return errno == EBADF ? 0 : -errno;
+	b->row[b->n] = (struct taken_row){ number, flags_of(info, name) };
+	b->fd[b->n++] = fd;
+	return b->n == BATCH ? batch_flush(b) : 0;
+}
+
+static int folder_open(pid_t pid, const char *what)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* All of the twin's; how many, or -errno. */
+static int64_t fetch_all(struct batch *b, pid_t twin, int pidfd)
+{
+	int fds = folder_open(twin, "fd"), info = folder_open(twin, "fdinfo"), result = 0;
+	DIR *list = fds < 0 ? NULL : fdopendir(fds);
+	const struct dirent *d;
+	int64_t n = 0;
+
+	if (!list || info < 0)
+		result = -errno;
+	while (!result && (d = readdir(list)))
+		if (d->d_name[0] != '.') {
+			result = fetch_one(b, pidfd, info, d->d_name);
+			n++;
+		}
+	if (list)
+		closedir(list);
+	if (info >= 0)
+		close(info);
+	if (!result)
+		result = batch_end(b);
+	return result ? result : n;
+}
+
+static int64_t take(pid_t asker, int theirs, pid_t twin)
+{
+	struct timeval wait = { SEND_WAIT_MS / 1000, 0 };
+	int to = (int)syscall(SYS_pidfd_open, asker, 0), from = (int)syscall(SYS_pidfd_open, twin, 0);
+	static struct batch b;
+	int64_t n = -ESRCH;
+
+	b.n = 0;
+	b.socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
+	if (b.socket >= 0 && from >= 0) {
+		setsockopt(b.socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+		n = fetch_all(&b, twin, from);
+		batch_flush(&b);	/* closes what an error has left */
+	}
+	if (b.socket >= 0)
+		close(b.socket);
+	if (to >= 0)
+		close(to);
+	if (from >= 0)
+		close(from);
+	return n;
+}
+
+/* REQ_TAKE: how many descriptors came through the socket, or -errno. */
+int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	struct move *mv = &m->move;
+	uint32_t lane = v->area->slot[slot].lane - 1;
+	uint64_t begin = now_us();
+	struct version *twin;
+	pid_t pid;
+	int64_t n;
+
+	if (v->index != m->leader || !mv->active || lane >= LANES)
+		return -EINVAL;
+	twin = version_owns(v, r->pid, r->tid) ? holder(m, lane, &pid) : NULL;
+	n = twin ? take(r->pid, (int)r->args[0], pid) : -ESRCH;
+	mv->taken++;
+	mv->descriptors += n > 0 ? (unsigned)n : 0;
+	mv->taken_us += now_us() - begin;
+	mv->ready_us = now_us() - mv->began_us;
+	mv->until_ms = now_ms() + TAKE_MS;
+	if (n < 0)
+		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
+			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
+	/* Answered here: the twin's end is not to be waited for. */
+	serve_answer(&v->area->slot[slot].request, n);
+	if (n >= 0)
+		twin_end(m, twin, pid);
+	return REPLY_LATER;
+}

@@ -1,0 +1,251 @@
+/*
+ * The whole of the generated C: the contract (engine/abi/rules.h, pasted), the
+ * four functions a compiler may call by itself, what the rules include, tables,
+ * every rule's functions, the automaton, and the entry.
+ *
+ * The entry fills in pointers when it runs, and tables hold offsets into one
+ * text, so nothing in the object needs a relocation.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rulec/emit.h"
+
+extern const char rules_header[];
+extern const unsigned rules_header_len;
+
+void emit_line(struct buffer *to, unsigned line, const char *path)
+{
+	buffer_print(to, "#line %u ", line);
+	emit_bytes(to, (struct text){ path, strlen(path) });
+	buffer_print(to, "\n");
+}
+
+static const char helpers[] =
+	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+	"#define HIDDEN __attribute__((visibility(\"hidden\"), used))\n"
+	"HIDDEN void *memcpy(void *to, const void *from, size_t n);\n"
+	"HIDDEN void *memmove(void *to, const void *from, size_t n);\n"
+	"HIDDEN void *memset(void *to, int c, size_t n);\n"
+	"HIDDEN int memcmp(const void *a, const void *b, size_t n);\n"
+	"void *memcpy(void *to, const void *from, size_t n)\n"
+	"{\n"
+	"\tfor (size_t i = 0; i < n; i++)\n"
+	"\t\t((uint8_t *)to)[i] = ((const uint8_t *)from)[i];\n"
+	"\treturn to;\n"
+	"}\n"
+	"void *memmove(void *to, const void *from, size_t n)\n"
+	"{\n"
+	"\tif ((uintptr_t)to <= (uintptr_t)from)\n"
+	"\t\treturn memcpy(to, from, n);\n"
+	"\twhile (n--)\n"
+	"\t\t((uint8_t *)to)[n] = ((const uint8_t *)from)[n];\n"
+	"\treturn to;\n"
+	"}\n"
+	"void *memset(void *to, int c, size_t n)\n"
+	"{\n"
+	"\tfor (size_t i = 0; i < n; i++)\n"
+	"\t\t((uint8_t *)to)[i] = (uint8_t)c;\n"
+	"\treturn to;\n"
+	"}\n"
+	"int memcmp(const void *a, const void *b, size_t n)\n"
+	"{\n"
+	"\tconst uint8_t *x = a, *y = b;\n"
+	"\tsize_t i = 0;\n"
+	"\n"
+	"\twhile (i < n && x[i] == y[i])\n"
+	"\t\ti++;\n"
+	"\treturn i < n ? x[i] - y[i] : 0;\n"
+	"}\n\n";
+
+/* --- texts ------------------------------------------------------------------------- */
+
+/* The object's text: "" at 0, then paths of files, then names of rules. */
+struct texts {
+	struct buffer *to;
+	unsigned at;
+};
+
+unsigned text_file(const struct unit *u, unsigned file)
+{
+	unsigned at = 1;
+
+	for (unsigned f = 0; f < file; f++)
+		at += (unsigned)strlen(u->sources[f].path) + 1;
+	return at;
+}
+
+static unsigned text_add(struct texts *t, const char *text)
+{
+	unsigned at = t->at;
+
+	if (!text)
+		return 0;
+	buffer_print(t->to, "\t");
+	emit_bytes(t->to, (struct text){ text, strlen(text) });
+	buffer_print(t->to, " \"\\0\"\n");
+	t->at += (unsigned)strlen(text) + 1;
+	return at;
+}
+
+static const char *rule_title(struct unit *u, const struct rule *rule)
+{
+	return rule->name ? rule->name :
+		arena_format(u->arena, "line %u", diag_line(u, rule->left_loc));
+}
+
+/* --- tables --------------------------------------------------------------------------- */
+
+static void row_emit(struct unit *u, const struct rule *r, struct texts *t, struct buffer *to)
+{
+	unsigned name = text_add(t, rule_title(u, r));
+	unsigned leader = text_add(t, r->leader), follower = text_add(t, r->follower);
+
+	buffer_print(to, "\t{ %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, 0x%x, %u },\n", name,
+		text_file(u, r->loc.file), leader, follower, diag_line(u, r->left_loc),
+		r->outs ? r->outs->number : 0, r->nouts, r->nsteps, r->within_ms,
+		r->within_events, r->flags, r->then ? r->then->index + 1 : 0);
+}
+
+static void outs_emit(struct unit *u, struct buffer *to)
+{
+	buffer_print(to, "static const struct rules_out outs[] = {\n");
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
+			buffer_print(to, "\t{ %u, %d, %u, %u, %u, 0, %u },\n",
+				o->match || o->ncalls > 1 ? RULES_ANY_CALL : o->calls->row->nr,
+				o->kind, o->flags, o->match ? o->match->index : 0, o->compare,
+				diag_line(u, o->loc));
+	buffer_print(to, "\t{ 0, 0, 0, 0, 0, 0, 0 },\n};\n\n");
+}
+
+static void calls_want(uint8_t *wants, const struct call *c, unsigned bit)
+{
+	for (; c; c = c->next)
+		wants[c->row->nr] |= (uint8_t)bit;
+}
+
+static void wants_emit(struct unit *u, unsigned process, struct buffer *to)
+{
+	uint8_t wants[CALL_MAX] = { 0 };
+
+	for (unsigned i = 0; i < u->nrules; i++) {
+		const struct rule *r = u->rules[i];
+		bool first = r->left != LEFT_STEPS;
+
+		if (process != !!(r->flags & RULES_ROW_PROCESS))
+			continue;
+		for (const struct step *s = r->steps; s; s = s->next)
+			calls_want(wants, s->calls, s->index ? RULES_WANTS_LATER :
+				RULES_WANTS_EVENT);
+		for (const struct out *o = r->outs; o; o = o->next) {
+			calls_want(wants, o->calls, RULES_WANTS_CALL |
+				(first ? RULES_WANTS_FIRST : 0));
+			first &= o->star;
+		}
+	}
+	buffer_print(to, "static const uint8_t wants_%u[%d] = {\n", process, CALL_MAX);
+	for (unsigned nr = 0; nr < CALL_MAX; nr++)
+		if (wants[nr])
+			buffer_print(to, "\t[%u] = %u,\n", nr, wants[nr]);
+	buffer_print(to, "\t[%d] = 0,\n};\n\n", CALL_MAX - 1);
+}
+
+static void tables_emit(struct unit *u, struct buffer *to)
+{
+	struct buffer text = { 0 }, rows = { 0 };
+	struct texts t = { &text, 1 };
+
+	for (unsigned f = 0; f < u->nsources; f++)
+		text_add(&t, u->sources[f].path);
+	for (unsigned i = 0; i < u->nrules; i++)
+		row_emit(u, u->rules[i], &t, &rows);
+	buffer_print(to, "static const char text[] = \"\\0\"\n%s;\n\n", text.at ? text.at : "");
+	buffer_print(to, "static const struct rules_row rows[] = {\n%s"
+		"\t{ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },\n};\n\n", rows.at ? rows.at : "");
+	outs_emit(u, to);
+	wants_emit(u, 0, to);
+	wants_emit(u, 1, to);
+	free(text.at);
+	free(rows.at);
+}
+
+/* --- functions ---------------------------------------------------------------------------- */
+
+static void dispatch_left(struct unit *u, struct buffer *to)
+{
+	buffer_print(to, "static bool left(struct rules_run *run, unsigned rule, unsigned n)\n"
+		"{\n\t(void)run, (void)n;\n\tswitch (rule) {\n");
+	for (unsigned i = 0; i < u->nrules; i++)
+		if (u->rules[i]->steps)
+			buffer_print(to, "\tcase %u: return left_%u(run, n);\n", i, i);
+	buffer_print(to, "\tdefault: return false;\n\t}\n}\n\n");
+}
+
+static void dispatch_outs(struct unit *u, struct buffer *to)
+{
+	buffer_print(to, "static bool fits(struct rules_run *run, unsigned out)\n"
+		"{\n\t(void)run;\n\tswitch (out) {\n");
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
+			buffer_print(to, "\tcase %u: return fits_%u(run);\n", o->number, o->number);
+	buffer_print(to, "\tdefault: return false;\n\t}\n}\n\n"
+		"static void act(struct rules_run *run, unsigned out)\n"
+		"{\n\t(void)run;\n\tswitch (out) {\n");
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
+			if (o->flags & RULES_OUT_ACTION)
+				buffer_print(to, "\tcase %u: act_%u(run); break;\n", o->number,
+					o->number);
+	buffer_print(to, "\tdefault: break;\n\t}\n}\n\n");
+}
+
+static void entry_emit(struct unit *u, struct buffer *to)
+{
+	unsigned steps = 0;
+
+	for (unsigned i = 0; i < u->nrules; i++)
+		steps = u->rules[i]->nsteps > steps ? u->rules[i]->nsteps : steps;
+	buffer_print(to, "__attribute__((visibility(\"default\")))\n"
+		"int mve_rules(struct rules_object *object, uint32_t version);\n"
+		"int mve_rules(struct rules_object *object, uint32_t version)\n{\n"
+		"\tif (version != RULES_VERSION)\n\t\treturn -22;\n"
+		"\tobject->magic = RULES_MAGIC;\n\tobject->version = RULES_VERSION;\n"
+		"\tobject->flags = %u;\n\tobject->rules = %u;\n\tobject->steps_max = %u;\n"
+		"\tobject->rows = rows;\n\tobject->outs = outs;\n\tobject->text = text;\n"
+		"\tobject->wants[RULES_THREAD] = wants_0;\n"
+		"\tobject->wants[RULES_PROCESS] = wants_1;\n"
+		"\tobject->wants_size = %d;\n"
+		"\tobject->pick = pick;\n\tobject->left = left;\n"
+		"\tobject->fits = fits;\n\tobject->act = act;\n\treturn 0;\n}\n",
+		u->flags, u->nrules, steps, CALL_MAX);
+}
+
+/* Helpers of the rules, once each; what they do not use is no fault. */
+static void includes_emit(struct unit *u, struct buffer *to)
+{
+	for (unsigned f = 0; f < u->nsources; f++)
+		for (const struct item *i = u->sources[f].items; i; i = i->next) {
+			if (i->kind != ITEM_INCLUDE)
+				continue;
+			emit_line(to, diag_line(u, i->loc), u->sources[f].path);
+			buffer_print(to, "#include \"%.*s\"\n", (int)i->path.len, i->path.at);
+		}
+	emit_line(to, 1, "rules");
+}
+
+void pass_emit(struct unit *u, struct buffer *to)
+{
+	buffer_print(to, "/* Made by rulec: do not edit. */\n");
+	buffer_add(to, rules_header, rules_header_len);
+	buffer_print(to, "%s", helpers);
+	includes_emit(u, to);
+	tables_emit(u, to);
+	regex_emit(u, to);
+	for (unsigned i = 0; i < u->nrules; i++)
+		emit_rule(u, u->rules[i], to);
+	emit_picks(u, to);
+	dispatch_left(u, to);
+	dispatch_outs(u, to);
+	entry_emit(u, to);
+}

@@ -1,0 +1,411 @@
+/*
+ * One rule's functions: left_N() for its left side, fits_N() for each call of
+ * its right side, act_N() for what happens when such a call is served, and one
+ * function around each block of C.
+ *
+ * A function of C binds the names that the block uses to locals called $name,
+ * runs it, and in an action writes back what it changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rulec/emit.h"
+
+/* --- names of a block -------------------------------------------------------------- */
+
+static void mangled(struct buffer *to, const char *name)
+{
+	buffer_print(to, "$");
+	for (; *name; name++)
+		buffer_add(to, *name == '.' ? "$" : name, 1);
+}
+
+static bool used_before(const struct c_use *first, const struct c_use *use)
+{
+	while (first != use && strcmp(first->name, use->name))
+		first = first->next;
+	return first != use;
+}
+
+static bool is_assigned(const struct c_use *use, const char *name)
+{
+	for (; use; use = use->next)
+		if (use->assigned && !strcmp(use->name, name))
+			return true;
+	return false;
+}
+
+/* Views that C fills live in the state: their names are macros for the place. */
+static void views_define(struct unit *u, const struct place *at, const struct c_use *uses,
+	struct buffer *to, bool define)
+{
+	for (const struct c_use *use = uses; use; use = use->next) {
+		const struct binding *b = bind_use(u, at, use->name);
+
+		if (b->kind != BIND_VIEW || used_before(uses, use))
+			continue;
+		buffer_print(to, define ? "#define " : "#undef ");
+		mangled(to, use->name);
+		if (define)
+			buffer_print(to, " (run->state->view[%u])", b->slot);
+		buffer_print(to, "\n");
+	}
+}
+
+static void locals(struct unit *u, const struct place *at, const struct c_use *uses,
+	struct buffer *to)
+{
+	for (const struct c_use *use = uses; use; use = use->next) {
+		const struct binding *b = bind_use(u, at, use->name);
+
+		if (used_before(uses, use))
+			continue;
+		if (b->kind == BIND_VIEW) {
+			if (use->fills)
+				buffer_print(to, "\trun->state->view[%u] = view_none();\n",
+					b->slot);
+			continue;
+		}
+		buffer_print(to, "\t%s%s ", is_assigned(uses, use->name) ? "" : "const ",
+			b->view ? "struct view" : "int64_t");
+		mangled(to, use->name);
+		buffer_print(to, " = ");
+		emit_value(to, at, b);
+		buffer_print(to, ";\n");
+	}
+}
+
+static void place_emit(struct unit *u, const struct code *code, struct buffer *to)
+{
+	buffer_print(to, "\trules_at(run, %u, %u);\n", text_file(u, code->loc.file),
+		diag_line(u, code->loc));
+}
+
+/* --- guards ------------------------------------------------------------------------------ */
+
+static void guard_emit(struct unit *u, const struct place *at, const struct code *code,
+	const char *name, struct buffer *to)
+{
+	struct c_use *uses = cblock_uses(u, code);
+
+	views_define(u, at, uses, to, true);
+	buffer_print(to, "static bool %s(struct rules_run *run)\n{\n", name);
+	locals(u, at, uses, to);
+	place_emit(u, code, to);
+	cblock_emit(u, at, code, to);
+	buffer_print(to, "}\n");
+	views_define(u, at, uses, to, false);
+	buffer_print(to, "\n");
+}
+
+/* --- the left side ------------------------------------------------------------------------- */
+
+/* One alternative: each argument on its own, so that a report can name it. */
+static void single_test(struct unit *u, const struct place *at, struct buffer *to)
+{
+	const struct step *s = at->step;
+	const struct call *c = s->calls;
+	struct origin from = { false, s->index };
+	unsigned i = 0;
+
+	buffer_print(to, "\tif (!(");
+	emit_row_test(to, c, from);
+	buffer_print(to, "))\n\t\treturn rules_no(run, RULES_WHY_CALL, %u, 0);\n", s->index);
+	for (const struct arg *a = c->args; a; a = a->next, i++) {
+		struct buffer test = { 0 };
+
+		if (emit_arg_test(&test, u, at, c, a, i))
+			buffer_print(to, "\tif (!(%s))\n\t\treturn rules_no(run, RULES_WHY_ARG, "
+				"%u, %u);\n", test.at, s->index, i);
+		free(test.at);
+	}
+}
+
+static void call_test(struct unit *u, const struct place *at, const struct call *c,
+	struct origin from, struct buffer *to)
+{
+	unsigned i = 0;
+
+	buffer_print(to, "(");
+	emit_row_test(to, c, from);
+	for (const struct arg *a = c->args; a; a = a->next, i++) {
+		struct buffer test = { 0 };
+
+		if (emit_arg_test(&test, u, at, c, a, i))
+			buffer_print(to, " && %s", test.at);
+		free(test.at);
+	}
+	buffer_print(to, ")");
+}
+
+static void any_test(struct unit *u, const struct place *at, const struct call *calls,
+	struct origin from, struct buffer *to)
+{
+	for (const struct call *c = calls; c; c = c->next) {
+		call_test(u, at, c, from, to);
+		if (c->next)
+			buffer_print(to, " ||\n\t      ");
+	}
+}
+
+static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct buffer *to)
+{
+	struct place at = { rule, s, NULL, false };
+
+	if (s->ncalls == 1) {
+		single_test(u, &at, to);
+	} else {
+		buffer_print(to, "\tif (!(");
+		any_test(u, &at, s->calls, (struct origin){ false, s->index }, to);
+		buffer_print(to, "))\n\t\treturn rules_no(run, RULES_WHY_ARG, %u, 0);\n",
+			s->index);
+	}
+	if (s->guard)
+		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn rules_no(run, "
+			"RULES_WHY_GUARD, %u, 0);\n", rule->index, s->index, s->index);
+	buffer_print(to, "\tif (n == %u)\n\t\treturn true;\n", s->index + 1);
+}
+
+static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
+{
+	for (struct step *s = rule->steps; s; s = s->next) {
+		char name[40];
+
+		snprintf(name, sizeof(name), "guard_%u_%u", rule->index, s->index);
+		if (s->guard)
+			guard_emit(u, &(struct place){ rule, s, NULL, false }, s->guard, name, to);
+	}
+	if (!rule->steps)
+		return;
+	buffer_print(to, "static bool left_%u(struct rules_run *run, unsigned n)\n{\n"
+		"\trun->rule = %u;\n", rule->index, rule->index);
+	for (struct step *s = rule->steps; s; s = s->next)
+		step_emit(u, rule, s, to);
+	buffer_print(to, "\treturn false;\n}\n\n");
+}
+
+/* --- the right side: is it this call --------------------------------------------------------- */
+
+static void fits_emit(struct unit *u, struct rule *rule, struct out *o, struct buffer *to)
+{
+	struct place at = { rule, NULL, o, false };
+	char name[40];
+
+	snprintf(name, sizeof(name), "guard_out_%u", o->number);
+	if (o->guard)
+		guard_emit(u, &at, o->guard, name, to);
+	buffer_print(to, "static bool fits_%u(struct rules_run *run)\n{\n"
+		"\trun->rule = %u;\n", o->number, rule->index);
+	if (o->match)
+		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn false;\n",
+			o->match->index);
+	buffer_print(to, "\tif (!(");
+	any_test(u, &at, o->calls, (struct origin){ true, 0 }, to);
+	buffer_print(to, "))\n\t\treturn false;\n");
+	buffer_print(to, o->guard ? "\treturn guard_out_%u(run);\n}\n\n" :
+		"\treturn true;\n}\n\n", o->number);
+}
+
+/* --- the right side: what happens then --------------------------------------------------------- */
+
+static void size_text(struct buffer *to, const struct arg_desc *arg, const char *len)
+{
+	unsigned size = layout_size(arg->what);
+
+	buffer_print(to, size > 1 ? "%s / %u" : "%s", len, size);
+}
+
+static void ret_set(struct buffer *to, const char *value)
+{
+	buffer_print(to, "\trun->edit.ret = %s;\n\trun->edit.ret_set = 1;\n", value);
+}
+
+/* A string on the right for memory that the call fills. */
+static void given_emit(const struct out *o, struct buffer *to)
+{
+	const struct call *c = o->calls;
+	unsigned i = 0;
+
+	for (const struct arg *a = c->args; a; a = a->next, i++) {
+		if (!out_gives(o, c, a, i))
+			continue;
+		buffer_print(to, "\trun->edit.buf[%u] = view_of(", i);
+		emit_bytes(to, a->pattern->bytes);
+		buffer_print(to, ", %zu);\n\trun->edit.edited |= %u;\n", a->pattern->bytes.len,
+			1u << i);
+		if (c->row->desc.args[i].len_rule == LEN_RULE_RESULT)
+			buffer_print(to, "\trun->edit.ret = %zu;\n\trun->edit.ret_set = 1;\n",
+				a->pattern->bytes.len);
+	}
+}
+
+/* Success: as many bytes as were to be written, else 0. */
+static void success_emit(const struct call *c, struct buffer *to)
+{
+	for (unsigned i = 0; i < c->row->desc.nargs; i++) {
+		const struct arg_desc *arg = &c->row->desc.args[i];
+
+		if (c->row->desc.result == KIND_SIZE && arg->dir == DIR_IN &&
+		    arg->len_rule == LEN_RULE_COUNT && arg->what == LAYOUT_bytes) {
+			buffer_print(to, "\trun->edit.ret = (int64_t)run->call->args[%u];\n",
+				arg->len_arg);
+			return;
+		}
+	}
+	buffer_print(to, "\trun->edit.ret = 0;\n");
+}
+
+struct edit {
+	struct unit *u;
+	const struct place *at;
+	const struct c_use *uses;
+	struct buffer *to;
+	bool ret_assigned;
+};
+
+static bool count_assigned(const struct edit *e, unsigned arg)
+{
+	for (const struct binding *b = e->at->rule->bindings; b; b = b->next)
+		if (bind_is_matched(b, e->at->out, arg) && is_assigned(e->uses, b->name))
+			return true;
+	return false;
+}
+
+/* A new length where the leader's call had done all it was asked to. */
+static void ret_follows(const struct edit *e, unsigned count, const char *value)
+{
+	unsigned step = e->at->out->match->index;
+
+	if (e->ret_assigned || e->at->out->calls->row->desc.result != KIND_SIZE)
+		return;
+	buffer_print(e->to, "\tif (run->ev[%u]->ret == (int64_t)run->ev[%u]->args[%u]) {\n"
+		"\t\trun->edit.ret = (int64_t)%s;\n\t\trun->edit.ret_set = 1;\n\t}\n",
+		step, step, count, value);
+}
+
+static void view_back(const struct edit *e, const struct binding *b, const char *name)
+{
+	const struct arg_desc *arg = &e->at->out->calls->row->desc.args[b->arg[0]];
+	struct buffer len = { 0 }, count = { 0 };
+
+	buffer_print(e->to, "\trun->edit.buf[");
+	emit_arg_index(e->to, e->at, b);
+	buffer_print(e->to, "] = %s;\n\trun->edit.edited |= (uint8_t)(1u << ", name);
+	emit_arg_index(e->to, e->at, b);
+	buffer_print(e->to, ");\n");
+	buffer_print(&len, "view_len(%s)", name);
+	size_text(&count, arg, len.at);
+	if (arg->len_rule == LEN_RULE_RESULT && !e->ret_assigned) {
+		buffer_print(e->to, "\trun->edit.ret = (int64_t)(%s);\n"
+			"\trun->edit.ret_set = 1;\n", count.at);
+	} else if (arg->len_rule == LEN_RULE_COUNT && e->at->out->match &&
+		   !count_assigned(e, arg->len_arg)) {
+		buffer_print(e->to, "\trun->edit.args[%u] = %s;\n\trun->edit.edited |= %u;\n",
+			arg->len_arg, count.at, 1u << arg->len_arg);
+		ret_follows(e, arg->len_arg, count.at);
+	}
+	free(len.at);
+	free(count.at);
+}
+
+static void number_back(const struct edit *e, const struct binding *b, const char *name)
+{
+	const struct call_name *row = e->at->out->calls->row;
+
+	if (arg_counts_result_of(row, b->arg[0]) >= 0) {
+		/* How much the follower asks for is its own: the result says the rest. */
+		buffer_print(e->to, "\t(void)%s;\n", name);
+		return;
+	}
+	buffer_print(e->to, "\trun->edit.args[");
+	emit_arg_index(e->to, e->at, b);
+	buffer_print(e->to, "] = (uint64_t)%s;\n\trun->edit.edited |= (uint8_t)(1u << ", name);
+	emit_arg_index(e->to, e->at, b);
+	buffer_print(e->to, ");\n");
+	for (unsigned i = 0; i < row->desc.nargs; i++)
+		if (row->desc.args[i].len_rule == LEN_RULE_COUNT &&
+		    row->desc.args[i].len_arg == b->arg[0] && row->desc.args[i].dir == DIR_IN) {
+			ret_follows(e, b->arg[0], name);
+			return;
+		}
+}
+
+static void write_back(const struct edit *e)
+{
+	for (const struct c_use *use = e->uses; use; use = use->next) {
+		const struct binding *b = bind_use(e->u, e->at, use->name);
+		struct buffer name = { 0 };
+
+		if (!use->assigned || b->kind == BIND_VIEW)
+			continue;
+		mangled(&name, use->name);
+		if (b->kind == BIND_OWN_RET)
+			ret_set(e->to, name.at);
+		else if (b->view)
+			view_back(e, b, name.at);
+		else
+			number_back(e, b, name.at);
+		free(name.at);
+	}
+}
+
+static bool assigns_ret(struct unit *u, const struct place *at, const struct c_use *uses)
+{
+	for (; uses; uses = uses->next)
+		if (uses->assigned && bind_use(u, at, uses->name)->kind == BIND_OWN_RET)
+			return true;
+	return false;
+}
+
+static void kept_emit(const struct place *at, struct buffer *to)
+{
+	for (const struct binding *b = at->out->kept; b; b = b->next_kept) {
+		buffer_print(to, "\trun->state->num[%u] = ", b->slot);
+		if (b->kind == BIND_OWN_RET && at->out->match)
+			buffer_print(to, "run->edit.ret_set ? run->edit.ret : rules_ret(run, %u)",
+				at->out->match->index);
+		else
+			emit_value(to, at, b);
+		buffer_print(to, ";\n");
+	}
+}
+
+static void act_emit(struct unit *u, struct rule *rule, struct out *o, struct buffer *to)
+{
+	struct place at = { rule, NULL, o, true };
+	struct c_use *uses = o->action ? cblock_uses(u, o->action) : NULL;
+	struct edit edit = { u, &at, uses, to, assigns_ret(u, &at, uses) };
+
+	if (!(o->flags & RULES_OUT_ACTION))
+		return;
+	views_define(u, &at, uses, to, true);
+	buffer_print(to, "static void act_%u(struct rules_run *run)\n{\n", o->number);
+	if (o->kind == RULES_OUT_ANSWER)
+		success_emit(o->calls, to);
+	given_emit(o, to);
+	if (o->action) {
+		buffer_print(to, "\t{\n");
+		locals(u, &at, uses, to);
+		place_emit(u, o->action, to);
+		cblock_emit(u, &at, o->action, to);
+		if (cblock_returns(u, o->action))
+			buffer_print(to, "_:\t;\n");
+		write_back(&edit);
+		buffer_print(to, "\t}\n");
+	}
+	kept_emit(&at, to);
+	buffer_print(to, "\t(void)run;\n}\n");
+	views_define(u, &at, uses, to, false);
+	buffer_print(to, "\n");
+}
+
+void emit_rule(struct unit *u, struct rule *rule, struct buffer *to)
+{
+	buffer_print(to, "/* line %u%s%s */\n", diag_line(u, rule->left_loc),
+		rule->name ? ": " : "", rule->name ? rule->name : "");
+	left_emit(u, rule, to);
+	for (struct out *o = rule->outs; o; o = o->next) {
+		fits_emit(u, rule, o, to);
+		act_emit(u, rule, o, to);
+	}
+}
