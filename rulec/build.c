@@ -175,7 +175,7 @@ static unsigned cc_args(struct unit *u, char **argv, const char *out)
 		"-fvisibility=hidden", "-fno-tree-loop-distribute-patterns",
 		"-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections",
 		"-fno-merge-constants", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror",
-		"-shared", "-Wl,-Bsymbolic",
+		"-fdiagnostics-column-unit=byte", "-shared", "-Wl,-Bsymbolic",
 		"-Wl,-e,mve_rules", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
 		"-Wl,-z,norelro", "-Wl,-z,noseparate-code", "-Wl,--build-id=none", "-Wl,-s",
 		"-Wl,--hash-style=gnu", "-Wl,--gc-sections", "-Wl,--no-undefined",

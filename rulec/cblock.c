@@ -82,6 +82,19 @@ static const char *comment_end(const char *at, const char *end)
 	return end;
 }
 
+/* After text of another length: on a line of its own, in the column it had. */
+static void realign(struct scan *s)
+{
+	uint32_t begin = s->code->loc.begin + (uint32_t)(s->at - s->code->text.at);
+	struct loc loc = { s->code->loc.file, begin, begin };
+
+	if (!s->to)
+		return;
+	buffer_print(s->to, "\n");
+	emit_line(s->to, diag_line(s->u, loc), s->u->sources[loc.file].path);
+	buffer_print(s->to, "%*s", (int)diag_column(s->u, loc) - 1, "");
+}
+
 /* --- uses ------------------------------------------------------------------------- */
 
 static struct c_use *use_new(struct scan *s, const char *name, const char *end)
@@ -155,12 +168,14 @@ static void piece_name(struct scan *s, const char *from, const char *to)
 	buffer_print(s->to, "), ");
 }
 
-/* One `$name`, `${name}` or `$$` of a string; behind it. */
+/* One `$name`, `${name}`, `${label.name}` or `$$` of a string; behind it. */
 static const char *interpolate(struct scan *s, const char *at, const char *end)
 {
 	bool brace = at + 1 < end && at[1] == '{';
 	const char *name = at + 1 + brace, *e = name_end(name, end);
 
+	if (brace && e > name && e < end && *e == '.')
+		e = name_end(e + 1, end);
 	if (at + 1 < end && at[1] == '$') {
 		piece_text(s, at, at + 1);
 		return at + 2;
@@ -270,6 +285,7 @@ static void dollar(struct scan *s, const char *name_stop)
 		after = content_compare(s, use->name, op);
 		if (after) {
 			s->at = after;
+			realign(s);
 			return;
 		}
 	}
@@ -279,6 +295,7 @@ static void dollar(struct scan *s, const char *name_stop)
 		if (after < s->end && *after == '"') {
 			copy(s, s->at, after);
 			s->at = build(s, after);
+			realign(s);
 		}
 	}
 }
@@ -374,6 +391,7 @@ static void fill_emit(struct scan *s, const struct fill *f)
 	}
 	copy(s, f->close, f->close + 1);
 	s->at = f->close + 1;
+	realign(s);
 }
 
 /* --- the scan ----------------------------------------------------------------------------------- */
@@ -446,6 +464,49 @@ bool cblock_returns(struct unit *u, const struct code *code)
 	return s.returns;
 }
 
+/* --- brackets --------------------------------------------------------------------------------- */
+
+#define BRACKETS_MAX	64
+
+static void bracket_error(struct unit *u, const struct code *code, const char *at)
+{
+	uint32_t begin = code->loc.begin + (uint32_t)(at - code->text.at);
+
+	diag_error(u, (struct loc){ code->loc.file, begin, begin + 1 },
+		strchr("([{", *at) ? "this `%c` has no end" : "this `%c` closes nothing", *at);
+}
+
+bool cblock_brackets(struct unit *u, const struct code *code)
+{
+	const char *at = code->text.at, *end = at + code->text.len, *open[BRACKETS_MAX];
+	unsigned depth = 0;
+
+	while (at < end) {
+		const char *stop = *at == '"' || *at == '\'' ? quoted_end(at, end) :
+			comment_end(at, end);
+
+		if (stop != at) {
+			at = stop;
+			continue;
+		}
+		if (strchr("([{", *at) && depth == BRACKETS_MAX) {
+			bracket_error(u, code, at);
+			return false;
+		} else if (strchr("([{", *at)) {
+			open[depth++] = at;
+		} else if (strchr(")]}", *at)) {
+			if (!depth ||
+			    *at != (*open[depth - 1] == '(' ? ')' : *open[depth - 1] + 2)) {
+				bracket_error(u, code, depth && *at == '}' ? open[depth - 1] : at);
+				return false;
+			}
+			depth--;
+		}
+		at++;
+	}
+	return true;
+}
+
 void cblock_emit(struct unit *u, const struct place *at, const struct code *code,
 	struct buffer *to)
 {
@@ -465,5 +526,4 @@ void cblock_emit(struct unit *u, const struct place *at, const struct code *code
 	} else {
 		scan_to(&s, s.end);
 	}
-	buffer_print(to, "\n#line 1 \"rules\"\n");
 }

@@ -186,7 +186,9 @@ static void guard_check(struct unit *u, struct rule *rule, const struct code *gu
 {
 	const char *end;
 
-	if (!guard || cblock_returns(u, guard))
+	if (guard && !cblock_brackets(u, guard))
+		rule->broken = true;
+	if (!guard || rule->broken || cblock_returns(u, guard))
 		return;
 	end = guard->text.at + guard->text.len;
 	for (const char *at = guard->text.at; at < end; at++)
@@ -211,6 +213,8 @@ static void out_check(struct unit *u, struct rule *rule, struct out *o)
 	if (o->action || o->kind == RULES_OUT_ANSWER)
 		o->flags |= RULES_OUT_ACTION;
 	guard_check(u, rule, o->guard);
+	if (o->action && !cblock_brackets(u, o->action))
+		rule->broken = true;
 	count_edits(u, rule, o);
 }
 

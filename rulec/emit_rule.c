@@ -93,7 +93,9 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 	locals(u, at, uses, to);
 	place_emit(u, code, to);
 	cblock_emit(u, at, code, to);
-	buffer_print(to, "}\n");
+	/* On the block's last line: a missing return is its fault. */
+	buffer_print(to, " }\n");
+	emit_line(to, 1, "rules");
 	views_define(u, at, uses, to, false);
 	buffer_print(to, "\n");
 }
@@ -388,6 +390,8 @@ static void act_emit(struct unit *u, struct rule *rule, struct out *o, struct bu
 		locals(u, &at, uses, to);
 		place_emit(u, o->action, to);
 		cblock_emit(u, &at, o->action, to);
+		buffer_print(to, "\n");
+		emit_line(to, 1, "rules");
 		if (cblock_returns(u, o->action))
 			buffer_print(to, "_:\t;\n");
 		write_back(&edit);

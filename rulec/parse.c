@@ -142,10 +142,18 @@ void parse_source(struct unit *u, unsigned file)
 {
 	struct source *source = &u->sources[file];
 	struct parse p = { .unit = u, .source = source, .file = file };
+	const char *zero = memchr(source->text, 0, source->len);
 	void *scanner;
 
 	if (source->len > FILE_MAX) {
 		diag_error(u, (struct loc){ file, 0, 0 }, "more than %d MiB", FILE_MAX >> 20);
+		source->bad = true;
+		return;
+	}
+	if (zero) {
+		uint32_t at = (uint32_t)(zero - source->text);
+
+		diag_error(u, (struct loc){ file, at, at + 1 }, "a zero byte: this is no text");
 		source->bad = true;
 		return;
 	}

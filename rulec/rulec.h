@@ -140,6 +140,8 @@ struct c_use *cblock_uses(struct unit *u, const struct code *code);
 /* Appends the block as C, in the same columns as far as possible. */
 void cblock_emit(struct unit *u, const struct place *at, const struct code *code,
 	struct buffer *to);
+/* Brackets are paired; else an error has been reported. */
+bool cblock_brackets(struct unit *u, const struct code *code);
 /* `return` stands in it; without one, a guard is an expression. */
 bool cblock_returns(struct unit *u, const struct code *code);
 

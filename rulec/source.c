@@ -16,6 +16,8 @@
 
 #include "rulec/rulec.h"
 
+#define READ_MAX	(64 << 20)	/* more is no source, and no object */
+
 char *file_read(struct arena *arena, const char *path, size_t *len)
 {
 	FILE *file = fopen(path, "re");
@@ -26,7 +28,7 @@ char *file_read(struct arena *arena, const char *path, size_t *len)
 	if (!file)
 		return NULL;
 	buffer_add(&b, "", 0);
-	while ((n = fread(part, 1, sizeof(part), file)) > 0)
+	while (b.len <= READ_MAX && (n = fread(part, 1, sizeof(part), file)) > 0)
 		buffer_add(&b, part, n);
 	if (!ferror(file)) {
 		text = arena_copy(arena, b.at, b.len);
@@ -116,6 +118,18 @@ static bool loaded(const struct unit *u, const char *path)
 	return false;
 }
 
+/* A device or a pipe would be read for ever. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return false;
+	}
+	return true;
+}
+
 static void use(struct unit *u, const struct source *from, const struct item *item)
 {
 	const char *name = arena_copy(u->arena, item->path.at, item->path.len);
@@ -129,7 +143,7 @@ static void use(struct unit *u, const struct source *from, const struct item *it
 		return;
 	if (u->nsources == SOURCES_MAX) {
 		diag_error(u, item->loc, "more than %d files", SOURCES_MAX);
-	} else if (!source_load(u, path)) {
+	} else if (!is_file(path) || !source_load(u, path)) {
 		d = diag_error(u, item->loc, "cannot read `%s`: %s", name, strerror(errno));
 		diag_hint(u, d, "it is looked for beside this file and in %s",
 			path_library(u->arena));

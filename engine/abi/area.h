@@ -180,7 +180,8 @@ struct area {
 	uint32_t strict;	/* of a follower: no query is skipped or answered otherwise */
 	uint32_t maps;		/* rows used of `map` */
 	struct path_map map[PATH_MAPS];
-	uint64_t pad[235];
+	uint64_t locks_unordered;	/* of a follower: taken where the leader took none */
+	uint64_t pad[234];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];

@@ -98,6 +98,9 @@ const struct call_desc *call_find(long nr);
 /* The same, but a variant's row when the arguments choose one. */
 const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS]);
 
+/* Whether a call's arguments choose its row. */
+int call_has_variants(long nr);
+
 /* Whether a call is local whatever its arguments are. */
 int call_is_local(long nr);
 

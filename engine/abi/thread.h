@@ -27,7 +27,7 @@
 #define T_R15		0xd8	/* the short way: the program's r15 */
 #define T_FLAGS		0xe0	/* the short way: r11 as the kernel left it */
 #define T_LOCK_GATE	0xe8	/* where the board of a hooked function jumps */
-#define T_ONCE		0xf0	/* what pthread_once is to run: see locks.S */
+#define T_ONCE		0xf0	/* what pthread_once is to run: see lock_gate.S */
 
 /* Offsets inside struct frame. */
 #define F_RAX		0x00

@@ -13,6 +13,11 @@
 #define POLLFD_ASKED	6	/* fd and events; the rest is answered */
 #define EPOLL_EVENTS	4	/* the data behind them is the version's own */
 
+#define ADDRESS_MAX	128
+#define FAMILY_UNIX	1
+#define FAMILY_INET	2
+#define INET_LENGTH	8	/* family, port, address */
+
 struct matching {
 	struct reader *r;
 	const struct walk *call;
@@ -132,6 +137,8 @@ static bool compared(unsigned layout, uint64_t offset)
 		return offset >= SIGACTION_FLAGS &&
 		       (offset < SIGACTION_RESTORER || offset >= SIGACTION_RESTORER + 8) &&
 		       offset != SIGACTION_FLAGS + 3;	/* SA_RESTORER and its like */
+	case LAYOUT_flock:	/* a hole, and what only an answer fills */
+		return offset < 4 || (offset >= 8 && offset < 24);
 	case LAYOUT_sigevent:
 		return false;
 	default:
@@ -213,6 +220,44 @@ static bool same_section(struct matching *k, unsigned arg, uint64_t at, uint64_t
 	return same_bytes(k, arg, at, len, 0);
 }
 
+/* How many bytes of an address mean something: what is behind them may be anything. */
+static uint32_t address_length(const uint8_t *a, uint32_t len)
+{
+	uint32_t n = 3;
+
+	if (len < 3)
+		return len;
+	switch (a[0] | a[1] << 8) {
+	case FAMILY_UNIX:
+		if (!a[2])	/* an abstract name has all its bytes */
+			return len;
+		while (n < len && a[n - 1])
+			n++;
+		return n;
+	case FAMILY_INET:
+		return len < INET_LENGTH ? len : INET_LENGTH;
+	default:
+		return len;
+	}
+}
+
+static bool same_address(struct matching *k, unsigned arg, uint64_t at, uint64_t len)
+{
+	uint8_t mine[ADDRESS_MAX] = { 0 }, theirs[ADDRESS_MAX] = { 0 };
+	uint32_t n = get_length(k->r), means;
+
+	if (n != len || n > ADDRESS_MAX)
+		return n == len ? same_bytes(k, arg, at, len, 0)
+				: differs(k, arg, DIFFERS_LENGTH, n < len ? n : len);
+	if (!get(k->r, theirs, n) || target_in(mine, at, n))
+		return differs(k, arg, DIFFERS_LENGTH, 0);
+	means = address_length(theirs, n);
+	for (uint32_t i = 0; i < means; i++)
+		if (mine[i] != theirs[i])
+			return differs(k, arg, DIFFERS_BYTES, i);
+	return true;
+}
+
 /* Text: compared with its end, so that a longer one is not the same. */
 static bool same_text(struct matching *k, unsigned arg, uint64_t at)
 {
@@ -252,7 +297,7 @@ static bool message_sent(struct matching *k, unsigned arg, const struct message 
 	uint32_t bytes;
 
 	get_length(k->r);	/* the flags: of receiving only */
-	if (!same_section(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
+	if (!same_address(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
 		return false;
 	if (!same_section(k, arg, m->control, m->control ? m->control_len & 0xfffff : 0))
 		return false;
@@ -354,6 +399,8 @@ static bool bytes(struct matching *k, unsigned arg, uint64_t at)
 	const struct arg_desc *a = &k->call->desc->args[arg];
 	uint64_t room = step_length(k->call, arg);
 
+	if (a->dir == DIR_IN && a->what == LAYOUT_sockaddr)
+		return same_address(k, arg, at, room);
 	if (a->dir == DIR_IN)
 		return same_section(k, arg, at, room);
 	if (a->what == LAYOUT_pollfd)

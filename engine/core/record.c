@@ -182,11 +182,25 @@ static void put_memory(struct writer *w, const struct walk *c, unsigned i)
 	}
 }
 
+static void record_known(struct writer *w, const struct walk *call)
+{
+	unsigned values = 0;
+
+	for (unsigned bits = call->recipe->values; bits && values < EVENT_ARGS; bits &= bits - 1)
+		w->open->arg[values++] = call->args[__builtin_ctz(bits)];
+	for (unsigned bits = call->recipe->memory; bits; bits &= bits - 1)
+		put_memory(w, call, (unsigned)__builtin_ctz(bits));
+}
+
 /* The values first: memory may fill the event, and publish it. */
 void record_call(struct writer *w, const struct walk *call)
 {
 	unsigned values = 0;
 
+	if (call->recipe && call->recipe->known) {
+		record_known(w, call);
+		return;
+	}
 	for (unsigned i = 0; i < call->desc->nargs && values < EVENT_ARGS; i++)
 		if (step_kind(call, i) == STEP_VALUE)
 			w->open->arg[values++] = call->args[i];

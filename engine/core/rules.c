@@ -12,6 +12,7 @@
  * nothing, and reads the target's memory only through the host's functions.
  */
 #include "engine/core/rules.h"
+#include "engine/abi/table.h"
 
 #define EINVAL_ANSWER	(-22)
 
@@ -188,7 +189,16 @@ static bool events_take(struct rules_run *run, unsigned n)
 	return true;
 }
 
-/* RULES_DEFAULT: the rule is over without this call. */
+/* Calls that no event is made of go on as ever while a rule is followed. */
+static bool is_invisible(const struct rules *rules, const struct rules_call *call)
+{
+	const struct call_desc *row = call_find(call->nr);
+
+	return row && (row->class == CLASS_LOCAL ||
+		(row->class == CLASS_SOFT && !(rules->object.flags & RULES_CLOCKS)));
+}
+
+/* RULES_DEFAULT: the call is none of the rule's; if that is over, ask the others. */
 static enum rules_verdict right_next(const struct rules *rules, struct rules_run *run,
 	struct rules_answer *answer)
 {
@@ -202,7 +212,7 @@ static enum rules_verdict right_next(const struct rules *rules, struct rules_run
 		return failed(answer, RULES_WRONG_EVENT);
 	pos = right_find(rules, run, row, state->out);
 	if (pos < 0)
-		return RULES_DIVERGE;
+		return is_invisible(rules, run->call) ? RULES_DEFAULT : RULES_DIVERGE;
 	if (pos < row->outs)
 		return right_serve(rules, run, answer, row, (unsigned)pos);
 	state->active = 0;
@@ -251,8 +261,12 @@ static enum rules_verdict by_events(const struct rules *rules, struct rules_run 
 	if (!(rules_want(rules, run->scope, run->ev[0]->nr) & RULES_WANTS_EVENT))
 		return RULES_DEFAULT;
 	rule = rules->object.pick(run, RULES_LEFT);
-	if (rule == RULES_WAIT)
+	if (rule == RULES_WAIT && run->events < rules->object.rows[run->waits].within_events)
 		return hold(rules, run, answer);
+	if (rule == RULES_WAIT) {
+		run->expired = 1;
+		rule = rules->object.pick(run, RULES_LEFT);
+	}
 	return rule >= 0 ? rule_start(rules, run, answer, rule) : RULES_DEFAULT;
 }
 
@@ -266,7 +280,7 @@ enum rules_verdict rules_next(const struct rules *rules, struct rules_run *run,
 	run->on = rules->on;
 	if (state->active) {
 		verdict = right_next(rules, run, answer);
-		if (verdict != RULES_DEFAULT)
+		if (verdict != RULES_DEFAULT || state->active)
 			return verdict;
 	}
 	if (!state->begun) {

@@ -72,6 +72,11 @@ const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS
 	return call_find(nr);
 }
 
+int call_has_variants(long nr)
+{
+	return nr >= 0 && nr < CALL_MAX && has_variants[nr];
+}
+
 int call_is_local(long nr)
 {
 	if (nr < 0 || nr >= CALL_MAX || calls[nr].class != CLASS_LOCAL)

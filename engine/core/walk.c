@@ -125,3 +125,21 @@ bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y)
 		return (uint32_t)x == (uint32_t)y;
 	}
 }
+
+struct recipe step_recipe(const struct call_desc *d)
+{
+	struct recipe r = { .room = (int8_t)step_room_arg(d), .known = 1 };
+
+	for (unsigned i = 0; i < d->nargs; i++) {
+		enum arg_kind kind = d->args[i].kind;
+
+		if (kind == KIND_MODE)
+			r.known = 0;
+		else if (kind >= KIND_VALUES)
+			r.memory |= (uint8_t)(1u << i);
+		else if (kind != KIND_NONE && kind != KIND_PTR && kind != KIND_SKIP &&
+			 kind != KIND_HEX)
+			r.values |= (uint8_t)(1u << i);
+	}
+	return r;
+}

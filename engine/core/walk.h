@@ -12,12 +12,15 @@
 #include "engine/abi/table.h"
 #include "engine/core/ring.h"
 
+struct recipe;
+
 /* A call as its walk sees it, on either side. */
 struct walk {
 	const struct call_desc *desc;
 	const uint64_t *args;
 	int64_t result;
 	uint64_t room;		/* what an AT argument said before the call */
+	const struct recipe *recipe;	/* or NULL */
 };
 
 /* How a row's argument is laid into the event. */
@@ -31,6 +34,19 @@ enum step {
 	STEP_MESSAGES,		/* an array of mmsghdr */
 	STEP_STRINGS,		/* argv */
 };
+
+/*
+ * What of a row is the same at each call, found once: most calls need no walk
+ * over their arguments.
+ */
+struct recipe {
+	uint8_t values;		/* arguments that go into the header, as bits */
+	uint8_t memory;		/* arguments that may need a section */
+	int8_t room;		/* step_room_arg() */
+	uint8_t known;		/* 0: it depends on the arguments */
+};
+
+struct recipe step_recipe(const struct call_desc *d);
 
 enum step step_kind(const struct walk *w, unsigned arg);
 uint64_t step_length(const struct walk *w, unsigned arg);

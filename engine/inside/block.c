@@ -35,11 +35,12 @@ void block_unlock(void)
 /* Sets the fields that never change while the block lives. */
 void block_prepare(struct thread *t, uint32_t index)
 {
-	extern char gate_patch[];
+	extern char gate_patch[], lock_gate[];
 
 	t->self = t;
 	t->index = index;
 	t->gate = (uint64_t)gate_patch;
+	t->lock_gate = (uint64_t)lock_gate;
 	t->handlers = &role_handlers[0][0];
 	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
 	blocks[index] = t;

@@ -2,11 +2,11 @@
  * New threads and processes.
  *
  * The kernel's child starts where its parent stood, in clone_kernel, with every
- * signal blocked; it takes its block (its own when it shares the parent's
- * memory, else its copy of the parent's), arms itself and returns to the
- * program as the parent does.  vfork's child runs on the parent's program
- * stack: nothing of the parent may be kept there, and nothing is, since the
- * long way keeps the registers in the block.
+ * signal blocked, the hidden ones included, for it has no block yet; it takes
+ * its block (its own when it shares the parent's memory, else its copy of the
+ * parent's), arms itself and returns to the program as the parent does.  vfork's
+ * child runs on the parent's program stack: nothing of the parent may be kept
+ * there, and nothing is, since the long way keeps the registers in the block.
  *
  * Locks of the inside are taken before the memory is copied, so that a child
  * never inherits one that a thread it does not have was holding.
@@ -16,7 +16,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
-#include "engine/inside/stream.h"
+#include "engine/inside/locks.h"
 
 #define CLONE3_SIZE_MIN	64
 
@@ -103,6 +103,8 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
 	result = clone_kernel(&t->frame, c);
 	t->in_vfork = t->slot->parked = 0;
+	if (result > 0 && w->flags & CLONE_THREAD && t->child_lane != CHUNK_NONE)
+		locks_begin();
 	if (w->flags & CLONE_VFORK)
 		seal_look(t);
 	/* vfork's child has left our memory by now, however it did. */
@@ -135,7 +137,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 /* clone, clone3, fork, vfork; in the parent. */
 long serve_clone(struct thread *t, long nr)
 {
-	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	uint64_t all = ALL_SIGNALS;
 	struct clone_want want;
 	long result;
 
@@ -162,6 +164,7 @@ void child_begin(struct thread *t)
 		sighand_unlock(t->sig);
 		block_unlock();
 		map_lock = 0;
+		locks_child();
 		t->hidden_waits = 0;	/* pending signals are the parent's */
 		block_keep_only(t);
 	}
@@ -176,6 +179,8 @@ void child_begin(struct thread *t)
 			child_ids(t);
 		}
 		stream_child(t, t->child_lane);
+		if (t->clone_flags & CLONE_THREAD && t->has_lane)
+			locks_begin();
 	}
 	if (!(t->clone_flags & CLONE_VM))
 		__atomic_fetch_sub(&((struct area *)boot.area)->births, 1,

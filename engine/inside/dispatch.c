@@ -8,7 +8,7 @@
 #include <asm/unistd.h>
 
 #include "engine/abi/table.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/locks.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
@@ -83,6 +83,8 @@ long serve_call(struct thread *t)
 	bool trace = boot.role == ROLE_TRACE && monitor_alive();
 	long nr = (int32_t)t->frame.rax, result;
 
+	if (lock_asked(t))
+		return lock_serve(t);
 	if (t->following)
 		return follow_call(t, nr);
 	if (t->has_lane)
@@ -98,7 +100,8 @@ long serve_call(struct thread *t)
 /* Serves the call in the frame.  On CALL_RESTART the exit sees to it. */
 void dispatch(struct thread *t)
 {
-	uint64_t *count = &t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
+	uint64_t *count = lock_asked(t) ? &t->lock_calls :
+			  &t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
 	long result;
 
 	++*count;

@@ -16,11 +16,11 @@
 #include <linux/signal.h>
 
 #include "engine/inside/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/locks.h"
 
 #define AHEAD_MAX	64	/* events that a query of ours may look past */
-#define LOOKS		100	/* before the first sleep */
-#define SLEEP_FIRST_NS	30000
+#define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
+#define SLEEP_FIRST_NS	50000
 #define SLEEP_LAST_NS	20000000
 
 /* --- waiting ----------------------------------------------------------------------- */
@@ -54,8 +54,7 @@ static void broken(struct thread *t)
 		change_wait(change_now(), SLEEP_LAST_NS);
 }
 
-/* The next event; NULL when there is none left and this thread leads now. */
-const struct event *follow_event(struct thread *t)
+const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what)
 {
 	uint64_t sleep = SLEEP_FIRST_NS;
 
@@ -72,13 +71,18 @@ const struct event *follow_event(struct thread *t)
 			continue;
 		}
 		seen = change_now();
-		if (stream_ended(t) == END_LEADS)
+		if (stream_ended(t) == END_LEADS || (over && over(what)))
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
 		change_wait(seen, sleep);
 		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
 	}
+}
+
+const struct event *follow_event(struct thread *t)
+{
+	return follow_event_or(t, NULL, NULL);
 }
 
 /* Waits until more than `n` events are there; false: there will be no more. */
@@ -159,7 +163,7 @@ static void window_end(struct window_row *w, int64_t result, enum row_end end)
 /* --- signals of the stream ---------------------------------------------------------------- */
 
 /* Readies the program's handler to run at the end of this call. */
-static void signal_take(struct thread *t, const struct event *e)
+void follow_signal(struct thread *t, const struct event *e)
 {
 	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 	const uint8_t *at;
@@ -199,7 +203,7 @@ static void signal_next(struct thread *t, long nr, long result)
 
 	if (!e || e->kind != EVENT_SIGNAL)
 		return;
-	signal_take(t, e);
+	follow_signal(t, e);
 	if (result == -EINTR)
 		masked_note(t, nr);
 }
@@ -230,10 +234,11 @@ static long diverged(struct thread *t, uint32_t what, const struct mismatch *m)
 static void epoll_note(struct thread *t, struct walk *w)
 {
 	struct reader r = t->reader;
-	uint8_t bytes[16];
+	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
 	const uint8_t *at;
 
-	for (size_t done = 0; done < sizeof(bytes);) {
+	/* A removal has none. */
+	for (size_t done = 0; step_kind(w, 3) == STEP_BYTES && done < sizeof(bytes);) {
 		size_t n = reader_piece(&r, sizeof(bytes) - done, &at);
 
 		if (!n && !host_more(&r))
@@ -398,7 +403,7 @@ static const struct call_desc *event_row(const struct event *e)
 }
 
 /* Takes the next event, and those behind it that were answered out of order. */
-static void event_take(struct thread *t)
+void follow_take(struct thread *t)
 {
 	reader_take(&t->reader);
 	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
@@ -453,12 +458,12 @@ static enum step_result differs(struct thread *t, const struct event *e, long nr
 	long reply;
 
 	if (is_elastic(event_row(e))) {
-		event_take(t);
+		follow_take(t);
 		return STEP_AGAIN;
 	}
 	reply = diverged(t, m->what, m);
 	if (reply == ANSWER_IGNORE && e->call != nr)
-		event_take(t);
+		follow_take(t);
 	else if (reply == ANSWER_STOP || reply < 0)
 		OWN1(__NR_exit_group, 1);
 	return STEP_AGAIN;
@@ -471,19 +476,20 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 	struct mismatch m = { DIFFERS_CALL, 0, 0 };
 
 	if (e->kind == EVENT_SIGNAL) {
-		signal_take(t, e);
+		follow_signal(t, e);
 		*result = CALL_RESTART;
 		return STEP_DONE;
 	}
-	if (e->kind != EVENT_CALL) {
-		event_take(t);
+	if (e->kind != EVENT_CALL && !(e->kind == EVENT_LOCK && is_elastic(w->desc))) {
+		lock_passed(t, e);
+		follow_take(t);
 		return STEP_AGAIN;
 	}
 	if (is_elastic(w->desc)) {
 		bool told = answer_elastic(t, w, nr, result);
 
 		if (t->ahead & 1)
-			event_take(t);
+			follow_take(t);
 		if (!told)
 			*result = own_query(t, nr);
 		return told ? STEP_DONE : STEP_OWN;
@@ -522,24 +528,13 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	}
 }
 
-static uint64_t room_of(const struct call_desc *d, const uint64_t *args)
-{
-	int arg = d ? step_room_arg(d) : -1;
-	uint32_t room = 0;
-
-	if (arg >= 0 && args[arg])
-		target_in(&room, args[arg], sizeof(room));
-	return room;
-}
-
 long follow_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
-	struct walk w = { .args = args };
+	struct walk w;
 
-	call_args(&t->frame, args);
-	w.desc = call_find_variant(nr, args);
-	w.room = room_of(w.desc, args);
+	call_walk(t, &w, args, nr);
+	w.room = room_before(&w);
 	if (local_site(t))
 		return call_serve(t, nr);
 	if (nr == __NR_mmap)

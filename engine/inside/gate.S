@@ -171,10 +171,17 @@ return_to_program:
 	cmpb	$0, %gs:T_PENDING
 	jne	held_exit
 exit_window:
+	/* popfq is slow: only for what add and sahf cannot set (TF, DF, NT, AC, ID). */
 	mov	FRAME(F_FLAGS), %rcx
-	push	%rcx
-	popfq
-	mov	FRAME(F_RAX), %rax
+	test	$0x244500, %ecx
+	jnz	1f
+	mov	%ecx, %eax
+	shr	$11, %eax
+	and	$1, %eax
+	mov	%cl, %ah
+	add	$0x7f, %al		/* OF, if the bit was set */
+	sahf				/* the others */
+2:	mov	FRAME(F_RAX), %rax
 	mov	FRAME(F_RDI), %rdi
 	mov	FRAME(F_RSI), %rsi
 	mov	FRAME(F_RDX), %rdx
@@ -193,6 +200,9 @@ exit_window:
 	movb	$0, %gs:T_BUSY
 exit_window_end:
 	jmp	*%rcx
+1:	push	%rcx
+	popfq
+	jmp	2b
 
 /* A signal waits: signal_exit lets it in with the frame as its context. */
 held_exit:

@@ -130,6 +130,7 @@ void stream_begin(struct thread *t)
 	streams.self = boot.version;
 	t->lane = boot.lane;
 	t->has_lane = 1;
+	lead_prepare();
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following)
 		follow_begin(t);

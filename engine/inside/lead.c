@@ -15,9 +15,19 @@
 /* Order across the threads of this process. */
 static uint64_t seq_now;
 
+static struct recipe recipes[SLOT_CALLS];	/* of rows without variants */
+
 static uint64_t seq_next(void)
 {
 	return __atomic_add_fetch(&seq_now, 1, __ATOMIC_RELAXED);
+}
+
+/* Once, before the program's first call. */
+void lead_prepare(void)
+{
+	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
+		if (call_find(nr) && !call_has_variants(nr))
+			recipes[nr + 1] = step_recipe(call_find(nr));
 }
 
 static struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result)
@@ -173,14 +183,24 @@ long call_serve(struct thread *t, long nr)
 	return from_vdso(t) ? clock_call(t, nr) : serve_special(t, nr);
 }
 
-static uint64_t room_before(const struct call_desc *d, const uint64_t *args)
+/* What an argument says before the call of how much room there is. */
+uint64_t room_before(struct walk *w)
 {
-	int arg = d ? step_room_arg(d) : -1;
+	int arg = w->recipe->known ? w->recipe->room : w->desc ? step_room_arg(w->desc) : -1;
 	uint32_t room = 0;
 
-	if (arg >= 0 && args[arg])
-		target_in(&room, args[arg], sizeof(room));
+	if (arg >= 0 && w->args[arg])
+		target_in(&room, w->args[arg], sizeof(room));
 	return room;
+}
+
+/* The call in the frame; variants are looked for only where there are some. */
+void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr)
+{
+	call_args(&t->frame, args);
+	w->args = args;
+	w->recipe = &recipes[t->frame.slot % SLOT_CALLS];
+	w->desc = w->recipe->known ? call_find(nr) : call_find_variant(nr, args);
 }
 
 /* Nobody follows: only ids and data of a former leader are still to be put right. */
@@ -196,17 +216,16 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 long lead_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
-	struct walk w = { .args = args };
+	struct walk w;
 
-	call_args(&t->frame, args);
-	w.desc = call_find_variant(nr, args);
+	call_walk(t, &w, args, nr);
 	if (local_site(t) || (w.desc && w.desc->class == CLASS_LOCAL))
 		return call_serve(t, nr);
 	if (!stream_followed())
 		return lead_alone(t, &w, nr);
 	if (w.desc && w.desc->class == CLASS_LIFE)
 		return lead_life(t, nr, &w);
-	w.room = room_before(w.desc, args);
+	w.room = room_before(&w);
 	w.result = t->vtid == t->tid || !w.desc ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (w.result != CALL_RESTART) {
 		call_tell(t, &w, nr);

@@ -123,7 +123,7 @@ static long serve_mmap(struct thread *t)
 	if (code && !of_file)
 		seal_break(t);
 	at = call_kernel(t);
-	if (at > 0 && code && of_file && boot.tier == TIER_PATCH)
+	if (at > 0 && code && of_file && (boot.tier == TIER_PATCH || boot.streams))
 		code_mapped(t, (uint64_t)at, f->rsi);
 	return at;
 }

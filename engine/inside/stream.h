@@ -24,6 +24,9 @@ uint32_t change_now(void);
 
 /* lead.c */
 long call_serve(struct thread *t, long nr);
+void lead_prepare(void);
+void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
+uint64_t room_before(struct walk *w);
 long lead_call(struct thread *t, long nr);
 void lead_signal(struct thread *t, const uint8_t *info);
 void lead_exec_done(struct thread *t, int64_t outcome);
@@ -32,7 +35,13 @@ void lead_resume(struct thread *t);
 
 /* follow.c */
 long follow_call(struct thread *t, long nr);
+/* The next event; NULL when there is none left and this thread leads now. */
 const struct event *follow_event(struct thread *t);
+/* The same; NULL also, after a look or two, where over(what) says so. */
+const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what);
+void follow_take(struct thread *t);
+/* Takes an EVENT_SIGNAL: the program's handler runs at the end of this call. */
+void follow_signal(struct thread *t, const struct event *e);
 bool follow_behind(struct thread *t, unsigned n);
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);

@@ -69,7 +69,7 @@ struct thread {
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	uint64_t r15, flags;
-	uint64_t lock_gate, once;	/* see locks.S */
+	uint64_t lock_gate, once;	/* see lock_gate.S */
 
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
@@ -103,6 +103,7 @@ struct thread {
 	uint32_t child_lane;	/* of the clone under way */
 	int32_t child_vtid;
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
+	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	struct mismatch mismatch;
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;

@@ -16,6 +16,8 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 		return l->kill = true;
 	if (!strcmp(arg, "--keep") && strchr(allowed, 'K'))
 		return l->keep = true;
+	if (!strcmp(arg, "--list") && strchr(allowed, 'l'))
+		return l->list = true;
 	if (!strncmp(arg, "--seconds=", 10) && strchr(allowed, 's')) {
 		next = arg + 10;
 		*used = 1;
@@ -26,6 +28,15 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 	}
 	l->seconds = strtol(next, NULL, 10);
 	return l->seconds >= 0 && l->seconds <= 3600;
+}
+
+static bool number_take(struct look *l, const char *arg)
+{
+	char *end;
+	unsigned long n = strtoul(arg, &end, 10);
+
+	l->number = (unsigned)n;
+	return *arg >= '1' && *arg <= '9' && !*end && n == l->number;
 }
 
 static bool arg_take(struct look *l, const char *arg, const char *allowed, const char *next,
@@ -39,7 +50,7 @@ static bool arg_take(struct look *l, const char *arg, const char *allowed, const
 	else if (strchr(allowed, 'f') && !l->follower)
 		l->follower = arg;
 	else
-		return false;
+		return strchr(allowed, '#') && !l->number && number_take(l, arg);
 	return true;
 }
 

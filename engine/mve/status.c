@@ -11,7 +11,7 @@
 static const char help[] =
 	"usage: mve status NAME [--json]\n"
 	"\n"
-	"Calls by name, class and tier; sites patched, trapped, and hot but not\n"
+	"The versions and how far behind they are; calls by name, class and tier; sites patched, trapped, and hot but not\n"
 	"patched; calls that mve does not know; what was refused.\n";
 
 /* The last programs: a sealed one needs no net, see ARCHITECTURE.md. */
@@ -24,6 +24,36 @@ static void images_show(const json_t *list)
 		printf("  %-40s pid %lld, %s\n", show_text(im, "exe"), show_number(im, "pid"),
 		       json_is_true(json_object_get(im, "sealed")) ? "sealed" : "under the net");
 	putchar('\n');
+}
+
+static void verdicts_show(const json_t *verdicts)
+{
+	const char *name;
+	const json_t *n;
+
+	json_object_foreach((json_t *)verdicts, name, n)
+		printf(", %lld %s", json_integer_value(n), name);
+}
+
+/* Leader and followers, when there are any. */
+static void versions_show(const json_t *list, const json_t *ring)
+{
+	const json_t *v;
+	size_t i;
+
+	if (!ring)
+		return;
+	json_array_foreach(list, i, v) {
+		printf("  %-16s %-9s pid %lld, %lld calls", show_text(v, "name"),
+		       show_text(v, "role"), show_number(v, "pid"), show_number(v, "calls"));
+		if (!strcmp(show_text(v, "role"), "follower"))
+			printf(", %lld bytes behind", show_number(v, "lag_bytes"));
+		verdicts_show(json_object_get(v, "verdicts"));
+		printf("%s%s\n", *show_text(v, "why") ? ": " : "", show_text(v, "why"));
+	}
+	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",
+	       show_number(ring, "bytes") >> 20, show_text(ring, "when_full"),
+	       show_number(ring, "waits"));
 }
 
 static void calls_show(const json_t *calls)
@@ -95,6 +125,7 @@ int cmd_status(int argc, char **argv)
 	       show_number(j, "threads"));
 	printf("programs started: %lld held, %lld unheld\n", show_number(j, "programs"),
 	       show_number(j, "unheld"));
+	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));
 	sites_show(json_object_get(j, "sites"));

@@ -20,6 +20,7 @@
 #include <string.h>
 #include "engine/abi/thread.h"
 #include "engine/outside/board.h"
+#include "engine/outside/hook.h"
 #include "engine/outside/plan_parts.h"
 
 /* Code in the making; the first error stays. */
@@ -63,15 +64,19 @@ static void put_jmp(struct code *c, uint64_t target)
 	put_rel32(c, target);
 }
 
+/* jmp *%gs:gate */
+static void put_gate(struct code *c, uint32_t gate)
+{
+	put(c, "\x65\xff\x24\x25", 4);
+	put(c, &gate, sizeof(gate));
+}
+
 /* The call proper: BOARD_CALL_BYTES long. */
 static void put_call(struct code *c, uint64_t site_end)
 {
-	uint32_t gate = T_GATE;
-
 	_Static_assert(BOARD_CALL_BYTES == 7 + 8 - BOARD_SITE_END, "lea, jmp, and the quad");
 	put_lea_rcx(c, c->at + c->len + BOARD_CALL_BYTES);
-	put(c, "\x65\xff\x24\x25", 4);
-	put(c, &gate, sizeof(gate));
+	put_gate(c, T_GATE);
 	put(c, &site_end, sizeof(site_end));
 }
 
@@ -145,4 +150,91 @@ int board_jump(const struct plan_site *s, uint64_t site, uint64_t board, uint8_t
 
 	put_jmp(&c, board);
 	return c.err;
+}
+
+/* --- entry boards: engine/abi/locks.h has their layout ------------------------------ */
+
+/* A call from the function's own place: the return address is that of the original. */
+static void put_call_from(struct code *c, uint64_t target, uint64_t back)
+{
+	uint32_t low = (uint32_t)back, high = (uint32_t)(back >> 32);
+
+	put(c, "\x68", 1);			/* push, sign-extended */
+	put(c, &low, sizeof(low));
+	put(c, "\xc7\x44\x24\x04", 4);	/* mov to 4(%rsp) */
+	put(c, &high, sizeof(high));
+	put_jmp(c, target);
+}
+
+static void put_branch(struct code *c, const struct insn *i, const uint8_t *bytes)
+{
+	bool is_short = (bytes[0] & 0xf0) == 0x70;
+	bool is_near = bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x80;
+	uint8_t jcc[2] = { 0x0f, (uint8_t)(0x80 | (bytes[is_near] & 0x0f)) };
+
+	if (i->flags & INSN_JUMP) {
+		put_jmp(c, i->imm);
+	} else if (i->flags & INSN_CALL) {
+		put_call_from(c, i->imm, i->at + i->len);
+	} else if (is_short || is_near) {
+		put(c, jcc, sizeof(jcc));
+		put_rel32(c, i->imm);
+	} else {
+		c->err = -EINVAL;
+	}
+}
+
+static void put_displaced(struct code *c, const struct hook *h, uint64_t at)
+{
+	struct insn i;
+
+	for (size_t k = 0; !c->err && k < h->len; k += i.len) {
+		if (!insn_decode(h->bytes + k, h->len - k, at + k, &i))
+			c->err = -EINVAL;
+		else if (i.flags & INSN_BRANCH)
+			put_branch(c, &i, h->bytes + k);
+		else if (i.flags & INSN_MOVES)
+			put_moved(c, &i, h->bytes + k);
+		else
+			c->err = -EINVAL;
+		if (c->err)
+			return;
+	}
+	put_jmp(c, at + h->len);
+}
+
+long hook_emit(const struct hook *h, uint64_t at, uint64_t board, const uint64_t helper[3],
+	       uint8_t *out, size_t cap)
+{
+	struct code c = { .out = out, .cap = cap, .at = board };
+	uint32_t kind = h->kind;
+
+	put(&c, "\xb8", 1);
+	put(&c, &kind, sizeof(kind));
+	put(&c, "\x4c\x8d\x1d", 3);		/* lea original(%rip),%r11 */
+	put_rel32(&c, board + HOOK_ORIGINAL);
+	put_gate(&c, T_LOCK_GATE);
+	put(&c, helper, 3 * sizeof(helper[0]));
+	_Static_assert(HOOK_ORIGINAL == 5 + 7 + 8 - HOOK_RELOCK, "mov, lea, jmp, and the quads");
+	if (h->whole)
+		put(&c, h->bytes, h->len);
+	else
+		put_displaced(&c, h, at);
+	return c.err ? c.err : (long)c.len;
+}
+
+int hook_jump(const struct hook *h, uint64_t to, uint64_t board, uint8_t jump[HOOK_WRITE_MAX])
+{
+	struct code c = { .out = jump, .cap = HOOK_WRITE_MAX, .at = to };
+	size_t skip = h->at - h->vaddr;		/* an endbr64 */
+	uint8_t back;
+
+	put_jmp(&c, board);
+	if (h->padded) {
+		put(&c, "\xf3\x0f\x1e\xfa", skip);
+		back = (uint8_t)(0x100 - HOOK_SHORT - c.len);
+		put(&c, "\xeb", 1);
+		put(&c, &back, 1);
+	}
+	return c.err ? c.err : (int)c.len;
 }

@@ -18,6 +18,7 @@
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define FINISH_MS	1000	/* what is left of the stream may be read so long */
 #define FINISH_LOOK_MS	5
+#define IDLE_MS		100	/* one that has read everything ends by itself, or never */
 
 static bool follows(const struct monitor *m, const struct version *v)
 {
@@ -73,6 +74,19 @@ void follower_drop(struct version *v, enum verdict verdict, const char *why, ...
 	say_error(NULL, "%s/%s: dropped: %s", v->monitor->session.name, v->name, v->why);
 }
 
+/* It said nothing of its end, so a report is written for it. */
+static void follower_lose(struct version *v, enum verdict verdict, const char *fmt, ...)
+{
+	char why[WHY_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	report_lost(v, verdict, why);
+	follower_drop(v, verdict, "%s", why);
+}
+
 /* Its first process is gone; whether that was right shows in a moment. */
 void follower_ended(struct version *v)
 {
@@ -105,13 +119,13 @@ static void judge(struct monitor *m, struct version *v)
 	else if (end_is_twin(m))
 		followers_look(m);
 	else if (v->reaped && WIFSIGNALED(v->status))
-		follower_drop(v, VERDICT_CRASHED, "crashed: %s",
+		follower_lose(v, VERDICT_CRASHED, "killed by %s",
 			      signal_word((uint64_t)WTERMSIG(v->status)));
 	else if (v->reaped)
-		follower_drop(v, VERDICT_CRASHED, "exited with status %d while the leader goes on",
+		follower_lose(v, VERDICT_CRASHED, "exited with status %d while the leader goes on",
 			      WEXITSTATUS(v->status));
 	else
-		follower_drop(v, VERDICT_CRASHED, "ended while the leader goes on");
+		follower_lose(v, VERDICT_CRASHED, "ended while the leader goes on");
 }
 
 void followers_judge(struct monitor *m)
@@ -136,7 +150,7 @@ static void follower_look(struct monitor *m, struct version *v)
 	if (m->background && !v->gone && process_began(v->server) != v->began)
 		follower_ended(v);
 	if (streams_part(m, m->leader)->dropped >> v->index & 1)
-		follower_drop(v, VERDICT_LAGGING, "a whole ring behind");
+		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
 	else if (v->gone && !v->judge_ms && !v->area->births && !version_left_over(v)) {
 		strcpy(v->why, "ended as the leader did");
 		follower_close(v);
@@ -159,13 +173,13 @@ static bool still_reads(const struct monitor *m, const struct version *v)
 	return follows(m, v) && (!v->gone || v->area->births || version_left_over(v));
 }
 
-static void finish_begin(struct monitor *m)
+/* It has read all that there is: what keeps it is that there is no end to read. */
+static bool has_read_all(const struct monitor *m, const struct version *v)
 {
-	m->finishing = true;
-	m->finish_ms = now_ms() + FINISH_MS;
-	/* Release: what it published before is there to be read. */
-	__atomic_fetch_or(&m->conduct->ended, 1u << m->leader, __ATOMIC_SEQ_CST);
-	streams_changed(m);
+	uint64_t cells;
+
+	streams_lag(m, v->index, &cells);
+	return !cells && now_ms() + FINISH_MS > m->finish_ms + IDLE_MS;
 }
 
 /*
@@ -179,9 +193,10 @@ bool followers_finish(struct monitor *m)
 	if (!m->conduct)
 		return true;
 	if (!m->finishing)
-		finish_begin(m);
+		m->finish_ms = now_ms() + FINISH_MS;
+	m->finishing = true;
 	for (unsigned i = 0; i < m->versions; i++)
-		any |= still_reads(m, &m->version[i]);
+		any |= still_reads(m, &m->version[i]) && !has_read_all(m, &m->version[i]);
 	if (any && now_ms() < m->finish_ms) {
 		monitor_wake_after(m, FINISH_LOOK_MS);
 		return false;

@@ -29,6 +29,7 @@
 #include "engine/abi/boot.h"
 #include "engine/abi/ring.h"
 #include "engine/outside/auxv.h"
+#include "engine/outside/hook.h"
 #include "engine/outside/image.h"
 #include "engine/outside/inject.h"
 #include "engine/outside/maps.h"
@@ -287,9 +288,9 @@ static void auxv_change(struct injection *in)
 
 /* --- the code that is there already ------------------------------------------ */
 
-static int boards_near(struct injection *in, const struct map *m, struct board_room *room)
+static int boards_near(struct injection *in, const struct map *m, uint64_t need,
+		       struct board_room *room)
 {
-	uint64_t need = patch_room_needed(in->r.pid, in->r.memory, m);
 	uint64_t hole = need ? maps_hole_near(&in->maps, m->start, m->end, need) : 0;
 	long at;
 
@@ -356,7 +357,8 @@ static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 	struct board_room own = { 0 };
 
 	if (!in_reach(in->boards, m))
-		boards_near(in, m, &own);	/* without room: marks only */
+		boards_near(in, m, patch_room_needed(in->r.pid, in->r.memory, m),
+			    &own);	/* without room: marks only */
 	if (dynamic && is_program(in, m)) {
 		in->boot.near_program = own;
 		patch_mark(in->r.pid, in->r.memory, m, &in->sum);
@@ -401,7 +403,6 @@ static void code_patch(struct injection *in)
 {
 	bool dynamic = is_dynamic(in);
 
-	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
 		bool ours = m->start >= in->base && m->start < in->block + BLOCK_BYTES;
@@ -410,8 +411,24 @@ static void code_patch(struct injection *in)
 			continue;
 		map_patch(in, m, dynamic);
 	}
-	in->boot.boards_used = in->libraries.used;
 	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall && !in->sum.guards;
+}
+
+/* The locks of a static program; those of libraries come with them. */
+static void code_hook(struct injection *in)
+{
+	struct board_room own = { 0 };
+
+	for (size_t i = 0; i < in->maps.n && !is_dynamic(in); i++) {
+		const struct map *m = &in->maps.map[i];
+
+		if (!m->exec || !is_program(in, m))
+			continue;
+		if (in_reach(in->boards, m))
+			hook_map(in->r.pid, in->r.memory, m, true, &in->libraries);
+		else if (!boards_near(in, m, HOOKS_ROOM, &own))
+			hook_map(in->r.pid, in->r.memory, m, true, &own);
+	}
 }
 
 /* In the trap tier nothing is changed; only the old page needs to be known of. */
@@ -484,10 +501,14 @@ static int prepare(struct injection *in)
 		return result;
 	auxv_change(in);
 	loader_note(in);
+	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
 	if (in->want->area->tier == TIER_PATCH)
 		code_patch(in);
 	else
 		code_look(in);
+	if (in->want->chunks)
+		code_hook(in);
+	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
 	auxv_publish(&in->r, auxv_at(in));

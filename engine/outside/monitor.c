@@ -27,6 +27,7 @@
 
 #define RING_ENTRIES	64
 #define LOOK_MS		250	/* how often daemons are looked after */
+#define START_MS	2000	/* how long an execve may take */
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
 
 enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER, WAKE_ONCE };
@@ -223,6 +224,7 @@ static bool stay_behind(struct monitor *m)
 	setsid();
 	streams_close(m);
 	m->background = true;
+	memset(m->tracees, 0, sizeof(m->tracees));	/* the original's */
 	versions_alive_hold(m);
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
@@ -241,10 +243,20 @@ static bool session_over(struct monitor *m)
 	return leading(m)->gone && !m->move.wanted && !left_over(m) && followers_finish(m);
 }
 
-/* The server has ended, and others go on without it. */
+/*
+ * The server has ended, and others go on without it.  Programs that are just
+ * being started are waited for: a copy of the monitor could not see them through.
+ */
 static bool server_over(struct monitor *m)
 {
-	return leading(m)->gone && !m->move.wanted && !m->finishing;
+	if (!leading(m)->gone || m->move.wanted || m->finishing)
+		return false;
+	if (!m->over_ms)
+		m->over_ms = now_ms();
+	if (!serve_execs(m) || now_ms() > m->over_ms + START_MS)
+		return true;
+	monitor_wake_after(m, LOOK_MS);
+	return false;
 }
 
 /* --- the loop --------------------------------------------------------------------------- */

@@ -84,6 +84,7 @@ struct held {
 };
 
 #define MOVE_PROCESSES	512
+#define TAKE_MS		5000	/* without any progress of the successor */
 
 /* One version takes the place of another; see takeover.c. */
 struct move {
@@ -110,6 +111,7 @@ struct monitor {
 	unsigned versions;	/* rows ever used */
 	uint32_t leader;
 	bool background;	/* the server has ended, others go on */
+	uint64_t over_ms;	/* since then; or 0 */
 	bool finishing;		/* the leading version has ended; followers may read on */
 	uint64_t finish_ms;	/* until then */
 
@@ -201,14 +203,17 @@ void held_look(struct monitor *m);
 /* report.c */
 const char *verdict_name(uint64_t verdict);
 const char *signal_word(uint64_t sig);
-/* Writes what is known of a divergence; its path, "" if it cannot. */
+/* Writes down a verdict that its thread waits for, and says it; the path, "" if it cannot. */
 void report_write(struct version *v, uint32_t slot, enum verdict verdict,
 		  const struct request *r, char *path, size_t size);
+/* The same of a follower that asks for nothing: it lags, or is gone. */
+void report_lost(struct version *v, enum verdict verdict, const char *why);
 
 /* takeover.c */
 int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size);
 bool takeover_want(struct version *from, const char *cause, bool forced);
 void takeover_look(struct monitor *m);
+bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
 uint64_t now_us(void);
 
 /* take.c */
@@ -221,6 +226,7 @@ void hang_look(struct monitor *m);
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
 void serve_answer(struct request *r, int64_t reply);
+bool serve_execs(const struct monitor *m);
 int serve_seize(struct version *v, pid_t tid, const struct tracee *want);
 
 /* control.c: the other commands. */

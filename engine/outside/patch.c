@@ -34,7 +34,7 @@ static bool same_file(int fd, const struct map *m)
 }
 
 /* Opens what is mapped: by its path as the process sees it, else by the map. */
-static int mapped_open(pid_t pid, const struct map *m)
+int patch_open(pid_t pid, const struct map *m)
 {
 	char name[512];
 	int fd;
@@ -75,7 +75,7 @@ static int plan_of(pid_t pid, int memory, const struct map *m, struct plan **out
 		return plan_vdso(memory, m, out);
 	if (!m->inode || m->shared)
 		return -ENOENT;
-	fd = mapped_open(pid, m);
+	fd = patch_open(pid, m);
 	if (fd < 0)
 		return fd;
 	result = plan_cached(fd, out);

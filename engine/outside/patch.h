@@ -42,6 +42,9 @@ int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum
 /* Patches one site that was only marked; the process has one thread. */
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
 
+/* Opens the file that is mapped; a descriptor or a negative errno. */
+int patch_open(pid_t pid, const struct map *m);
+
 /* Bytes of board room that the mapping may need; 0 when it has no sites. */
 uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m);
 

@@ -138,12 +138,14 @@ static uint64_t messages_at(struct scene *s, const struct view *v, unsigned arg,
 
 static uint64_t strings_at(struct scene *s, const struct view *v, unsigned arg)
 {
-	uint64_t list[VIEW_PARTS + 1] = { 0 };
+	uint64_t list[VIEW_PARTS + 2] = { 0 };
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < v->parts; i++)
 		if (v->part[i].arg == arg)
 			list[n++] = text_at(s, &v->part[i]);
+	if (v->cut && v->part[v->parts - 1].arg == arg)
+		list[n++] = place_make(s, "...", 3, 1)->at;
 	return place_make(s, list, (n + 1) * sizeof(list[0]), 0)->at;
 }
 

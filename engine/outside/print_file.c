@@ -257,8 +257,10 @@ void pr_epoll_at(struct call_print *p, uint64_t addr, uint64_t count, unsigned a
 			pr(p, "...");
 			break;
 		}
-		if (!mem_get(p, addr + i * sizeof(e), &e, sizeof(e)))
+		if (!mem_get(p, addr + i * sizeof(e), &e, sizeof(e))) {
+			pr(p, p->partial ? "..." : "");
 			break;
+		}
 		pr_epoll_event(p, &e);
 	}
 	pr(p, "]");

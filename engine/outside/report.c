@@ -1,12 +1,14 @@
 /*
- * Divergence reports: SESSIONFOLDER/report-N.json.  What stands here so far is
- * the least that a report must say; windows, bytes and stacks are to come.
+ * Reports from the monitor's side: what it knows of a verdict is gathered here,
+ * and a line is said.  The verdict's thread stands still in its request while its
+ * report is written, so its memory can be read.
  */
 #include <signal.h>
 #include <string.h>
 
-#include "engine/abi/table.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/remote.h"
+#include "engine/outside/report.h"
 #include "engine/outside/say.h"
 
 static const char *const verdict_names[VERDICTS] = {
@@ -34,62 +36,143 @@ const char *signal_word(uint64_t sig)
 	return word;
 }
 
-static const char *const difference_names[] = {
-	[DIFFERS_CALL] = "call", [DIFFERS_VALUE] = "value", [DIFFERS_LENGTH] = "length",
-	[DIFFERS_BYTES] = "bytes", [DIFFERS_END] = "end", [DIFFERS_EXTRA] = "extra",
+static const char *const policy_names[] = {
+	[POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore", [POLICY_ALARM] = "alarm",
+	[POLICY_PROMOTE] = "promote",
 };
-#define DIFFERENCES (sizeof(difference_names) / sizeof(difference_names[0]))
 
-static const char *call_name(uint32_t nr)
+static void side_fill(struct report_side *side, const struct version *v)
 {
-	const struct call_desc *d = call_find((long)nr);
+	size_t n = 0;
 
-	return d ? d->name : "unknown";
+	side->name = v->name;
+	side->pid = v->server;
+	side->command[0] = 0;
+	for (char **arg = v->argv; arg && *arg && n < sizeof(side->command); arg++)
+		n += (size_t)snprintf(side->command + n, sizeof(side->command) - n, "%s%s",
+				      n ? " " : "", *arg);
 }
 
-/* The last row of a thread's window; it is the program's, and may be anything. */
-static struct window_row last_row(const struct slot *s)
+static long memory_of(void *ctx, uint64_t addr, void *buf, size_t len)
 {
-	uint64_t calls = s->calls;
-
-	return calls ? s->window[(calls - 1) % WINDOW] : (struct window_row){ 0 };
+	return memory_peek(*(pid_t *)ctx, addr, buf, len);
 }
 
-static json_t *report_json(struct version *v, const struct slot *s, enum verdict verdict,
-			   const struct request *r)
+static void start_fill(struct stack_start *start, const struct slot *s, bool exact)
 {
-	struct window_row row = last_row(s);
-	uint64_t what = r->args[1];
-
-	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:s, s:s, s:I, s:I}", "session",
-			 v->monitor->session.name, "follower", v->name, "verdict",
-			 verdict_name(verdict), "pid", r->pid, "thread", r->tid, "differs",
-			 what < DIFFERENCES ? difference_names[what] : "unknown", "where",
-			 (json_int_t)r->args[2], "call", call_name(row.call), "leader_call",
-			 row.event.kind ? call_name(row.event.call) : "none", "place",
-			 (json_int_t)s->place, "calls", (json_int_t)s->calls);
+	*start = (struct stack_start){ .place = s->place, .stack = s->stack, .exact = exact };
+	memcpy(start->kept, s->kept, sizeof(start->kept));
 }
 
-static void report_say(const struct version *v, const struct slot *s, enum verdict verdict,
-		       const struct request *r)
+static void want_fill(struct report_want *w, struct version *v, const struct slot *s,
+		      enum verdict verdict)
 {
-	struct window_row row = last_row(s);
+	struct monitor *m = v->monitor;
 
-	say_error(NULL, "%s/%s: %s: %s, leader %s, thread %d", v->monitor->session.name, v->name,
-		  verdict_name(verdict), call_name(row.call),
-		  row.event.kind ? call_name(row.event.call) : "none", r->tid);
+	*w = (struct report_want){
+		.session = m->session.name, .tid = (pid_t)s->owner, .slot = s,
+		.streams = m->conduct, .version = v->index, .verdict = verdict,
+		.strict = v->area->strict,
+		.policy = policy_names[v->options ? v->options->policy : POLICY_STOP],
+	};
+	side_fill(&w->leader, leading(m));
+	side_fill(&w->follower, v);
+	w->follower.pid = s->pid;
+}
+
+/* --- a verdict that the follower asks for ------------------------------------------- */
+
+/* Writes it down, and says in a line what it is; path is "" if it could not be written. */
+static void report_finish(const struct report_want *w, char *path, size_t size)
+{
+	json_t *report = report_make(w);
+	int result = report_keep(report, path, size);
+	char hint[128];
+
+	if (result)
+		path[0] = 0;
+	if (result)
+		snprintf(hint, sizeof(hint), "no report could be written: %s", strerror(-result));
+	else
+		snprintf(hint, sizeof(hint), "mve report %s shows both sides", w->session);
+	say_error(hint, "%s/%s: %s: %s", w->session, w->follower.name, verdict_name(w->verdict),
+		  report_summary(report));
+	json_decref(report);
 }
 
 void report_write(struct version *v, uint32_t slot, enum verdict verdict,
 		  const struct request *r, char *path, size_t size)
 {
-	const struct slot *s = &v->area->slot[slot];
-	struct monitor *m = v->monitor;
-	json_t *j = report_json(v, s, verdict, r);
+	struct slot copy = v->area->slot[slot];
+	pid_t pid = copy.pid;
+	struct print_mem mem = { memory_of, &pid };
+	struct stack_start start;
+	struct report_want w;
 
-	snprintf(path, size, "%s/report-%u.json", m->session.folder, ++m->reports);
-	if (!j || json_dump_file(j, path, JSON_INDENT(1)) < 0)
-		path[0] = 0;
-	json_decref(j);
-	report_say(v, s, verdict, r);
+	want_fill(&w, v, &copy, verdict);
+	w.what = r->args[1];
+	w.where = r->args[2];
+	start_fill(&start, &copy, verdict == VERDICT_CRASHED);
+	if (version_owns(v, pid, r->tid)) {
+		w.mem = &mem;
+		w.stack = &start;
+	}
+	report_finish(&w, path, size);
+}
+
+/* --- one that it knows nothing of ------------------------------------------------------- */
+
+/* How far behind a thread is, in cells. */
+static uint64_t behind(const struct version *v, const struct slot *s)
+{
+	const struct monitor *m = v->monitor;
+	uint32_t lane = s->lane - 1;
+	const struct cursor *c;
+	uint64_t head;
+
+	if (!m->conduct || !s->lane || lane >= LANES)
+		return 0;
+	c = &streams_part(m, v->index)->cursor[lane];
+	head = __atomic_load_n(&streams_part(m, m->leader)->lane[lane].head, __ATOMIC_RELAXED);
+	return c->source == m->leader && head > c->at ? head - c->at : 0;
+}
+
+/* The thread to tell of: the one that is behind most, or that made most calls. */
+static uint32_t thread_choose(const struct version *v)
+{
+	uint32_t high = version_slots(v), best = 0;
+
+	for (uint32_t i = 1; i < high; i++) {
+		const struct slot *s = &v->area->slot[i], *b = &v->area->slot[best];
+		uint64_t x = behind(v, s), y = behind(v, b);
+
+		if (x > y || (x == y && s->calls > b->calls))
+			best = i;
+	}
+	return best;
+}
+
+/* Where a thread that may run is; false when it is gone. */
+static bool start_catch(struct version *v, const struct slot *s, struct stack_start *start)
+{
+	const struct image *im = &v->area->image[s->image % AREA_IMAGES];
+
+	start_fill(start, s, false);
+	return version_owns(v, s->pid, (pid_t)s->owner) &&
+	       stack_catch((pid_t)s->owner, im->inside, im->inside_len, start);
+}
+
+void report_lost(struct version *v, enum verdict verdict, const char *why)
+{
+	struct slot copy = v->area->slot[thread_choose(v)];
+	struct stack_start start;
+	struct report_want w;
+	char path[400];
+
+	want_fill(&w, v, &copy, verdict);
+	w.why = why;
+	w.streams = NULL;	/* the leader does not keep its place any more */
+	if (start_catch(v, &copy, &start))
+		w.stack = &start;
+	report_finish(&w, path, sizeof(path));
 }

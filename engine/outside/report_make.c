@@ -414,7 +414,7 @@ static json_t *verdict_words(const struct making *k, const char *call, const cha
 	}
 }
 
-/* " in kv_reply at v1.c:88" */
+/* ": kv_reply at v1.c:88" */
 static json_t *place_words(const json_t *stack)
 {
 	const json_t *f = stack_frame_own(stack);
@@ -424,9 +424,9 @@ static json_t *place_words(const json_t *stack)
 	if (!f || (!*text_of(f, "function") && !*file))
 		return json_string("");
 	if (!*file)
-		return json_sprintf(": in %s of %s", text_of(f, "function"),
+		return json_sprintf(": %s of %s", text_of(f, "function"),
 				    name ? name + 1 : module);
-	return json_sprintf(": in %s at %s:%lld",
+	return json_sprintf(": %s at %s:%lld",
 			    *text_of(f, "function") ? text_of(f, "function") : "?",
 			    base ? base + 1 : file, number_of(f, "line"));
 }

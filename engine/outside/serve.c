@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/outside/hook.h"
 #include "engine/outside/inject.h"
 #include "engine/outside/maps.h"
 #include "engine/outside/monitor.h"
@@ -33,14 +34,29 @@ static struct tracee *tracee_find(struct monitor *m, pid_t tid)
 	return NULL;
 }
 
-/* Seizes a thread that is about to call execve; 0 or a negative errno. */
+/* Programs are on their way through execve: they are ours to see through. */
+bool serve_execs(const struct monitor *m)
+{
+	for (int i = 0; i < TRACEES_MAX; i++)
+		if (m->tracees[i].tid)
+			return true;
+	return false;
+}
+
+/*
+ * Seizes a thread that is about to call execve; 0 or a negative errno.  Without
+ * us the server goes on unheld; a follower must not, since it would act.
+ */
 int serve_seize(struct version *v, pid_t tid, const struct tracee *want)
 {
 	struct tracee *free_row = tracee_find(v->monitor, 0);
+	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
 	if (!free_row)
 		return -EAGAIN;
-	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) < 0)
+	if (v->index != v->monitor->leader)
+		options |= PTRACE_O_EXITKILL;
+	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0)
 		return -errno;
 	*free_row = *want;
 	free_row->tid = tid;
@@ -343,7 +359,10 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 
 			if (!m->exec || m->start >= end || m->end <= start)
 				continue;
-			patch_map(r->pid, memory, m, &room, &sum);
+			if (v->area->tier == TIER_PATCH)
+				patch_map(r->pid, memory, m, &room, &sum);
+			if (v->monitor->conduct)
+				hook_map(r->pid, memory, m, false, &room);
 			bits |= is_sanitizer(m->path) ? MAPPED_LOCAL : 0;
 		}
 		maps_free(&maps);

@@ -27,8 +27,11 @@
 
 struct taken_row {
 	int32_t fd;
-	uint32_t flags;		/* 1: close-on-exec */
+	uint32_t flags;		/* enum taken_flags */
 };
+
+/* The successor must put a signalfd into its epoll instances anew. */
+enum taken_flags { TAKEN_CLOEXEC = 1, TAKEN_SIGNALFD = 2, TAKEN_EPOLL = 4 };
 
 struct batch {
 	int socket;
@@ -55,7 +58,7 @@ static struct version *holder(struct monitor *m, uint32_t lane, pid_t *pid)
 
 	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
 		*pid = streams_part(m, v->index)->lane[lane].pid;
-		if (*pid > 0 && version_owns(v, *pid, *pid))
+		if (*pid > 0 && (takeover_stands(m, v, *pid) || version_owns(v, *pid, *pid)))
 			return v;
 	}
 	return NULL;
@@ -115,10 +118,11 @@ static int batch_end(struct batch *b)
 
 /* --- fetching ------------------------------------------------------------------------------ */
 
-/* The third field of fdinfo: flags, in octal, with O_CLOEXEC. */
+/* By what fdinfo says: flags in octal, and lines that only some kinds have. */
 static uint32_t flags_of(int info, const char *name)
 {
 	int fd = openat(info, name, O_RDONLY | O_CLOEXEC);
+	uint32_t flags = 0;
 	char text[256];
 	const char *at;
 	ssize_t n;
@@ -129,7 +133,13 @@ static uint32_t flags_of(int info, const char *name)
 	close(fd);
 	text[n < 0 ? 0 : n] = 0;
 	at = strstr(text, "flags:\t");
-	return at && strtoul(at + 7, NULL, 8) & O_CLOEXEC ? 1 : 0;
+	if (at && strtoul(at + 7, NULL, 8) & O_CLOEXEC)
+		flags |= TAKEN_CLOEXEC;
+	if (strstr(text, "\nsigmask:"))
+		flags |= TAKEN_SIGNALFD;
+	if (strstr(text, "\ntfd:"))
+		flags |= TAKEN_EPOLL;
+	return flags;
 }
 
 static int fetch_one(struct batch *b, int pidfd, int info, const char *name)
@@ -213,7 +223,9 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 	if (v->index != m->leader || !mv->active || lane >= LANES)
 		return -EINVAL;
 	twin = version_owns(v, r->pid, r->tid) ? holder(m, lane, &pid) : NULL;
+	say_log("take", "twin found after %lu us", now_us() - begin);
 	n = twin ? take(r->pid, (int)r->args[0], pid) : -ESRCH;
+	say_log("take", "all sent after %lu us", now_us() - begin);
 	mv->taken++;
 	mv->descriptors += n > 0 ? (unsigned)n : 0;
 	mv->taken_us += now_us() - begin;

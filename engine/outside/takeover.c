@@ -29,7 +29,6 @@
 #define SPIN_US		150	/* then sleeps that grow */
 #define SLEEP_LAST_US	500
 #define BIRTH_US	100000	/* a forked process that was killed is never counted */
-#define TAKE_MS		5000	/* without any progress of the successor */
 #define LOOK_MS		50
 
 uint64_t now_us(void)
@@ -93,10 +92,16 @@ static bool process_note(struct move *mv, pid_t pid)
 	if (process_known(mv, pid))
 		return true;
 	if (mv->processes == MOVE_PROCESSES ||
-	    (pid != mv->from->server && !version_owns(mv->from, pid, pid)))
+	    ((pid != mv->from->server || mv->from->gone) && !version_owns(mv->from, pid, pid)))
 		return false;
 	mv->process[mv->processes++] = pid;
 	return true;
+}
+
+/* Whether the process is one that was found to be the old leader's, and stands. */
+bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid)
+{
+	return v == m->move.from && process_known(&m->move, pid);
 }
 
 /* Dead, or a process that nobody has collected. */
@@ -112,13 +117,17 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 {
 	const struct slot *s = &mv->from->area->slot[i];
 	pid_t pid = s->pid, tid = (pid_t)s->owner;
+	bool known;
 
-	/* Acquire: pairs with park(); what it has told is published. */
-	if (!tid || __atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
+	if (!tid)
 		return true;
-	if (ask && process_note(mv, pid) && s->request.state != RS_ASKED)
+	known = ask && process_note(mv, pid);
+	/* Acquire: pairs with park(); what it has told is published. */
+	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
+		return true;
+	if (known && s->request.state != RS_ASKED)
 		syscall(SYS_tgkill, pid, tid, SIGSYS);
-	return ask ? thread_over(pid, tid) : false;
+	return ask && thread_over(pid, tid);
 }
 
 static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for_us)
@@ -279,7 +288,6 @@ static void versions_switch(struct monitor *m, const struct move *mv)
 	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
 	m->session.server = to->server;
 	m->session.server_began = to->began;
-	session_save(&m->session);
 }
 
 static bool move_start(struct monitor *m, struct move *mv)
@@ -330,6 +338,7 @@ static void move_end(struct monitor *m)
 	struct move *mv = &m->move;
 
 	move_say(m, mv);
+	session_save(&m->session);
 	mv->active = false;
 	for (unsigned i = 0; i < m->versions; i++)
 		version_leave(m, &m->version[i], mv->keep && mv->from->index == i);
@@ -416,6 +425,23 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 
 /* --- while it lasts -------------------------------------------------------------------------- */
 
+/* Its threads have begun to tell: their lanes can be read from the start. */
+static bool lanes_begun(const struct monitor *m, const struct move *mv)
+{
+	const struct section *to = streams_part(m, mv->to->index);
+
+	for (uint32_t i = 0; i < to->lanes_high && i < LANES; i++)
+		if (to->lane[i].state == LANE_OPEN &&
+		    __atomic_load_n(&to->lane[i].first, __ATOMIC_ACQUIRE) == CHUNK_NONE)
+			return false;
+	return true;
+}
+
+static bool move_done(const struct monitor *m, const struct move *mv)
+{
+	return mv->taken >= mv->processes && (!mv->keep || lanes_begun(m, mv));
+}
+
 /* Time goes on while the successor reads on. */
 static bool move_late(struct monitor *m, struct move *mv)
 {
@@ -435,8 +461,8 @@ void takeover_look(struct monitor *m)
 		takeover_begin(m);
 	if (!mv->active)
 		return;
-	if (mv->taken >= mv->processes || move_late(m, mv))
+	if (move_done(m, mv) || move_late(m, mv))
 		move_end(m);
 	else
-		monitor_wake_after(m, LOOK_MS);
+		monitor_wake_after(m, mv->taken >= mv->processes ? 1 : LOOK_MS);
 }

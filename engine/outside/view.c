@@ -175,6 +175,7 @@ static bool payload_take(struct view *v, const struct event *e, const void *payl
 	v->parts = 0;
 	for (unsigned i = 0; i < v->row->nargs && !p.cut && !p.wrong; i++)
 		memory_take(v, &w, &p, i);
+	v->cut = p.cut;
 	return !p.wrong && (p.cut || p.used == p.total);
 }
 

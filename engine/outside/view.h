@@ -35,6 +35,7 @@ struct view {
 	uint64_t args[CALL_ARGS];	/* of memory, only whether it is NULL means anything */
 	uint8_t unknown;		/* arguments that nothing is known of, as bits */
 	int64_t result;
+	bool cut;			/* parts are missing behind the last */
 	unsigned parts;
 	struct part part[VIEW_PARTS];
 };

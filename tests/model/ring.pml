@@ -40,6 +40,8 @@
 /* What a function leaves in its variables is not a different state. */
 #define CLEAR(stores) atomic { stores }
 
+#define EVENTS(l) ((l) -> EVENTS_1 : EVENTS_0)
+
 #define FREE	0
 #define OPEN	1
 #define CLOSED	2
@@ -63,10 +65,15 @@ Follower f[FOLLOWERS];
 byte cell[CHUNKS * CELLS];
 byte owner[CHUNKS];
 byte next[CHUNKS];
-byte writing = THREADS;		/* threads that have not ended */
+byte writing;			/* threads that have not ended */
 
 /* What a waiting thread looks for; all of it at once, which only wakes it. */
-#define HOLDS(k, l, s) (!f[k].dropped && (f[k].on[l].life != lane[l].life || \
+#if FAULT == FAULT_DROP
+#define GONE(k)		false
+#else
+#define GONE(k)		f[k].dropped
+#endif
+#define HOLDS(k, l, s) (!GONE(k) && (f[k].on[l].life != lane[l].life || \
 	(f[k].on[l].done != lane[l].life && (s) - lane[l].base >= f[k].on[l].at / CELLS)))
 #if FOLLOWERS > 1
 #define HELD(l, s)	(HOLDS(0, l, s) || HOLDS(1, l, s))
@@ -110,9 +117,7 @@ inline held_by(l, s)
 #if FAULT == FAULT_HELD
 		:: k == FOLLOWERS - 1 && f[k].on[l].life == seen
 #endif
-#if FAULT != FAULT_DROP
-		:: f[k].dropped
-#endif
+		:: GONE(k)
 		:: else ->
 			held = (f[k].on[l].life != seen);
 			if
@@ -386,14 +391,14 @@ inline write(l, n)
 	lane[l].head = lane[l].head + 1
 }
 
-proctype thread()
+proctype thread(byte lives)
 {
-	byte lives, n, i, k, mine, was, chunk, old, serial, after, seen, taken;
+	byte n, i, k, mine, was, chunk, old, serial, after, seen, taken;
 	short place;
 	bool held, popped, more, claimed;
 
 	do
-	:: lives < LIVES ->
+	:: lives ->
 		lane_open();
 		do
 		:: mine == NONE ->
@@ -402,13 +407,13 @@ proctype thread()
 		:: else -> break
 		od;
 		do
-		:: n < EVENTS ->
+		:: n < EVENTS(mine) ->
 			write(mine, n);
 			n++
 		:: else -> break
 		od;
 		lane[mine].state = CLOSED;
-		CLEAR(n = 0; mine = 0; lives++)
+		CLEAR(n = 0; mine = 0; lives--)
 	:: else -> break
 	od;
 	writing--
@@ -443,7 +448,7 @@ inline look()
 {
 	STEP(what = cell[chunk * CELLS + pos % CELLS]);
 #if FAULT == FAULT_EARLY
-	STEP(C.at = pos + 1);
+	STEP(C.at = lane[l].head);
 #endif
 	/* It has not changed under our eyes, and is what must come next. */
 	STEP(assert(what == cell[chunk * CELLS + pos % CELLS]);
@@ -485,7 +490,7 @@ proctype reader(byte me, l)
 			fi
 		:: f[me].dropped -> goto end
 		od;
-		STEP(assert(taken == EVENTS));
+		STEP(assert(taken == EVENTS(l)));
 		STEP(C.done = C.life; pos = 0; taken = 0; chunk = 0)
 	od;
 end:	skip;
@@ -517,14 +522,22 @@ init
 	byte n, m;
 
 	atomic {
-		for (n : 0 .. THREADS - 1) {
-			run thread()
-		};
+		run thread(LIVES_0);
+		writing = 1;
+		if
+		:: LIVES_1 ->
+			run thread(LIVES_1);
+			writing = 2
+		:: else
+		fi;
 		for (n : 0 .. FOLLOWERS - 1) {
 			for (m : 0 .. LANES - 1) {
 				run reader(n, m)
 			}
 		};
-		run monitor()
+		if
+		:: DROP -> run monitor()
+		:: else
+		fi
 	}
 }

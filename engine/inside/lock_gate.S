@@ -1,0 +1,255 @@
+/*
+ * The lock gate: where the hooked functions of engine/abi/locks.def begin.
+ *
+ * It runs as a function of the program, on the program's stack: rax holds the
+ * kind, r11 the function without its hook, all else is as its caller left it.
+ * While the process has one thread, and in a thread that has no lane, it is two
+ * jumps.
+ *
+ * A leader calls the function, then tells of it (LOCK_TOOK).  A follower asks
+ * first (LOCK_ASK), which waits for the leader's event and for the turn that it
+ * names.  Both are calls to the gate, as if by a site: so signals, parking and a
+ * change of who leads come there, between two instructions of the program, and
+ * nothing is half done.  A fault or an unwinding goes through here as through
+ * any other function.
+ *
+ * No vector register is touched: the functions take and return none, but what
+ * runs them may keep something there.
+ */
+#include "engine/abi/thread.h"
+#include "engine/inside/locks.h"
+
+	.hidden locks_on
+
+#define ARG(i)	(L_ARG + 8 * (i))(%rsp)
+
+/* Changes rax, rcx and r11 only. */
+.macro inside_call nr
+	mov	$\nr, %eax
+	lea	9f(%rip), %rcx
+	jmp	*%gs:T_GATE
+	.quad	0
+9:
+.endm
+
+.macro frame_open
+	sub	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset L_SIZE
+	mov	%rdi, ARG(0)
+	mov	%rsi, ARG(1)
+	mov	%rdx, ARG(2)
+	mov	%rcx, ARG(3)
+	mov	%r11, L_BOARD(%rsp)
+	mov	%rax, L_KIND(%rsp)	/* no state yet */
+.endm
+
+.macro args_load
+	mov	ARG(0), %rdi
+	mov	ARG(1), %rsi
+	mov	ARG(2), %rdx
+	mov	ARG(3), %rcx
+	mov	L_BOARD(%rsp), %r11
+.endm
+
+	.text
+	.globl lock_gate
+	.balign 16
+lock_gate:
+	.cfi_startproc
+	cmpb	$0, locks_on(%rip)
+	je	alone
+	cmpb	$0, %gs:T_HAS_LANE
+	je	alone
+	cmp	$LOCK_ONCE_LAST, %eax
+	jbe	once_gate
+	frame_open
+	.cfi_remember_state
+	cmpb	$0, %gs:T_FOLLOWING
+	jne	follow
+
+lead:	call	*%r11
+	mov	%rax, L_RESULT(%rsp)
+	cmp	$-1, %eax
+	je	error_note
+told:	inside_call LOCK_TOOK
+	cmp	$TOOK_REDO, %eax
+	jae	redo
+	mov	L_RESULT(%rsp), %rax
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+alone:	jmp	*%r11
+
+	/* Of the kinds that set errno. */
+	.cfi_restore_state
+	.cfi_remember_state
+error_note:
+	mov	L_BOARD(%rsp), %r11
+	mov	HOOK_ERROR(%r11), %rax
+	test	%rax, %rax
+	je	told
+	call	*%rax
+	mov	(%rax), %eax
+	mov	%rax, L_ERROR(%rsp)
+	jmp	told
+
+	/* It was taken while this thread still led: in order now. */
+redo:	ja	follow
+	cmpl	$LOCK_COND_LAST, L_KIND(%rsp)
+	jbe	follow
+	mov	L_BOARD(%rsp), %r11
+	mov	HOOK_UNDO(%r11), %rax
+	test	%rax, %rax
+	je	follow
+	mov	ARG(0), %rdi
+	call	*%rax
+
+follow:	cmpl	$LOCK_COND_LAST, L_KIND(%rsp)
+	jbe	follow_wait
+	inside_call LOCK_ASK
+	cmp	$ASK_LEAD, %eax
+	jb	ordered
+	je	lead_now
+	cmp	$ASK_GIVEN, %eax
+	je	given
+unordered:
+	args_load
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	jmp	*%r11
+
+	.cfi_restore_state
+	.cfi_remember_state
+lead_now:
+	args_load
+	jmp	lead
+
+ordered:
+	args_load
+	call	*%r11
+	mov	%rax, L_RESULT(%rsp)
+	inside_call LOCK_TOOK
+	cmp	$TOOK_AGAIN, %eax
+	je	ordered
+	mov	L_RESULT(%rsp), %rax
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+
+	.cfi_restore_state
+	.cfi_remember_state
+given:	cmpl	$-1, L_RESULT(%rsp)
+	jne	2f
+	mov	L_BOARD(%rsp), %r11
+	mov	HOOK_ERROR(%r11), %rax
+	test	%rax, %rax
+	je	2f
+	call	*%rax
+	mov	L_ERROR(%rsp), %ecx
+	mov	%ecx, (%rax)
+2:	mov	L_RESULT(%rsp), %rax
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+
+	/*
+	 * A wait of a follower: its mutex is given up until the leader's is over.
+	 * Nobody waits for the condition itself, so nobody need be woken.
+	 */
+	.cfi_restore_state
+follow_wait:
+	mov	L_BOARD(%rsp), %r11
+	mov	ARG(1), %rdi
+	call	*HOOK_UNDO(%r11)
+	test	%eax, %eax
+	je	3f
+	orl	$STATE_KEPT, L_STATE(%rsp)
+3:	inside_call LOCK_ASK
+	mov	%rax, L_ERROR(%rsp)
+	testl	$STATE_KEPT, L_STATE(%rsp)
+	jne	4f
+	mov	L_BOARD(%rsp), %r11
+	mov	ARG(1), %rdi
+	call	*HOOK_RELOCK(%r11)
+4:	cmpl	$ASK_UNORDERED, L_ERROR(%rsp)
+	je	unordered
+	movq	$0, L_ERROR(%rsp)
+	inside_call LOCK_TOOK
+	mov	L_RESULT(%rsp), %rax
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+	.cfi_endproc
+
+/*
+ * What runs once.  A leader's pthread_once is given once_init to run: it tells
+ * that this thread runs the program's function now, and goes on there.
+ */
+	.balign 16
+once_gate:
+	.cfi_startproc
+	cmp	$LOCK_ONCE_LAST, %eax
+	je	guard_gate
+	cmpl	$2, (%rdi)		/* it has been run: in glibc and musl */
+	je	straight
+	cmpb	$0, %gs:T_FOLLOWING
+	jne	once_follow
+once_lead:
+	push	%gs:T_ONCE
+	.cfi_adjust_cfa_offset 8
+	mov	%rsi, %gs:T_ONCE
+	lea	once_init(%rip), %rsi
+	call	*%r11
+	pop	%gs:T_ONCE
+	.cfi_adjust_cfa_offset -8
+	ret
+straight:
+	jmp	*%r11
+
+guard_gate:
+	cmpb	$0, (%rdi)
+	jne	straight
+	cmpb	$0, %gs:T_FOLLOWING
+	jne	once_follow
+guard_lead:
+	frame_open
+	.cfi_remember_state
+	call	*%r11
+	mov	%rax, L_RESULT(%rsp)
+	test	%eax, %eax
+	je	5f
+	inside_call LOCK_TOOK
+5:	mov	L_RESULT(%rsp), %rax
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+
+	.cfi_restore_state
+	.cfi_adjust_cfa_offset -L_SIZE
+once_follow:
+	frame_open
+	inside_call LOCK_ASK
+	args_load
+	mov	L_KIND(%rsp), %ecx
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	cmp	$ASK_LEAD, %eax
+	jne	straight
+	cmp	$LOCK_ONCE_LAST, %ecx
+	je	guard_lead
+	jmp	once_lead
+	.cfi_endproc
+
+	.balign 16
+once_init:
+	.cfi_startproc
+	xor	%r11d, %r11d
+	mov	$(LOCK_ONCE_LAST - 1), %eax
+	frame_open
+	inside_call LOCK_TOOK
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	jmp	*%gs:T_ONCE
+	.cfi_endproc
+
+	.section .note.GNU-stack, "", @progbits

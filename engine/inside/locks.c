@@ -1,0 +1,513 @@
+/*
+ * Lock order.  A leader's threads take locks in some order; its followers' take
+ * them in the same, lock by lock, so that what they do under a lock is the same.
+ *
+ * Locks are told apart by a hash of their address, their bucket.  Each bucket has
+ * a counter, in memory of this process alone.  A leader's thread that has taken a
+ * lock draws the bucket's next turn while it still holds the lock, and tells it
+ * in its lane (EVENT_LOCK).  A follower's thread reads there which turn is its
+ * own, waits until the counter stands just before it, calls the function, and
+ * moves the counter on.  A follower that takes over counts on from there.
+ *
+ * Turns are drawn after whatever made the lock free, so a follower that keeps to
+ * them never waits for ever.  Another release may lock where the leader does not,
+ * or not lock where it does.  The first goes on unordered when the stream says
+ * something else; the second's events are passed over at the next call.  Where
+ * that leaves threads waiting for each other, so that the process does nothing at
+ * all, the one that waits for its turn goes on after a while.
+ *
+ * What runs once (pthread_once, C++ statics) has one counter of its own.  The
+ * leader tells who runs it, when it begins; the others only wait until it is done.
+ *
+ * While the process has one thread there is nothing to order and nothing is told.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/abi/table.h"
+#include "engine/inside/locks.h"
+
+#define SPINS		200	/* looks at a turn before the processor is given away */
+#define YIELDS		20
+#define SLEEP_FIRST_NS	50000
+#define SLEEP_LAST_NS	10000000
+#define IDLE_NS		2000000000ull	/* of a process whose threads wait for each other */
+#define IDLE_ENDED_NS	50000000ull	/* the same where the leader is gone */
+#define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
+#define TRIES_MAX	2000	/* of a function that should have succeeded */
+#define SECOND_NS	1000000000ull
+
+enum note { NOTE_LOCK_ORDER = 1 };
+
+uint8_t locks_on;
+
+static struct bucket {
+	uint64_t turn;		/* the last that was drawn, or is done */
+	uint32_t waiters;
+	uint32_t pad;
+	uint64_t line[6];
+} buckets[LOCK_BUCKETS + 1];
+
+static uint32_t held_up;	/* threads that have their event, and wait */
+static uint32_t progress;	/* turns that came */
+static uint32_t noted;
+
+static const uint8_t how_of[LOCK_KINDS] = {
+#define LOCK(kind, function, undo, deadline, how) [LOCK_##kind] = LOCK_BY_##how,
+#include "engine/abi/locks.def"
+};
+
+static const uint8_t deadline_of[LOCK_KINDS] = {
+#define LOCK(kind, function, undo, deadline, how) [LOCK_##kind] = deadline,
+#include "engine/abi/locks.def"
+};
+
+static const struct __kernel_timespec never = { 1ll << 40, 0 };
+
+void locks_begin(void)
+{
+	locks_on = 1;
+}
+
+void locks_child(void)
+{
+	locks_on = 0;
+	held_up = 0;
+	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++)
+		if (buckets[i].waiters)
+			buckets[i].waiters = 0;
+}
+
+static bool is_wait(const struct lock_call *c)
+{
+	return how_of[c->kind] == LOCK_BY_COND;
+}
+
+static bool is_once(const struct lock_call *c)
+{
+	return c->kind <= LOCK_ONCE_LAST;
+}
+
+static uint64_t lock_address(const struct lock_call *c)
+{
+	return c->arg[is_wait(c)];
+}
+
+static uint64_t bucket_of(const struct lock_call *c)
+{
+	uint64_t hash = (lock_address(c) >> 2) * 0x9e3779b97f4a7c15ull;
+
+	return is_once(c) ? LOCK_ONCE_BUCKET : hash >> 32 & (LOCK_BUCKETS - 1);
+}
+
+/* Does a call with this result hold the lock? */
+static bool took(const struct lock_call *c, int64_t result)
+{
+	int32_t r = (int32_t)result;
+
+	switch (how_of[c->kind]) {
+	case LOCK_BY_ONCE:
+	case LOCK_BY_GUARD:
+		return true;
+	case LOCK_BY_RESULT:
+		return false;
+	case LOCK_BY_COND:
+		return r == 0 || r == ETIMEDOUT || r == EOWNERDEAD;
+	default:
+		return r == 0 || r == EOWNERDEAD;
+	}
+}
+
+/* --- the leader ------------------------------------------------------------------ */
+
+static void lock_tell(struct thread *t, const struct lock_call *c)
+{
+	struct event *e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
+	uint64_t bucket = bucket_of(c);
+
+	e->seq = 0;
+	e->result = (int32_t)c->result;
+	e->arg[0] = LOCK_NO_TURN;
+	e->arg[1] = 0;
+	if (took(c, c->result)) {
+		e->arg[0] = bucket;
+		e->arg[1] = __atomic_add_fetch(&buckets[bucket].turn, 1, __ATOMIC_RELAXED);
+	}
+	e->arg[2] = lock_address(c);
+	e->arg[3] = (uint64_t)c->error;
+	e->arg[4] = 0;
+	if (t->pending) {
+		e->flags |= EVENT_SIGNAL_NEXT;
+		t->told = 1;
+	}
+	writer_commit(&t->writer);
+}
+
+/* --- patience ---------------------------------------------------------------------- */
+
+struct patience {
+	uint64_t since, cpu;
+	uint32_t progress;
+	uint32_t looks;
+	uint64_t sleep;
+};
+
+static uint64_t clock_ns(int clock)
+{
+	struct __kernel_timespec t = { 0, 0 };
+
+	OWN2(__NR_clock_gettime, clock, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void patience_begin(struct patience *p)
+{
+	p->since = clock_ns(CLOCK_MONOTONIC);
+	p->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	p->progress = __atomic_load_n(&progress, __ATOMIC_RELAXED);
+}
+
+/* For so long no turn has come, and no thread of the process did anything. */
+static bool patience_over(struct patience *p, uint64_t limit)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu;
+
+	if (!p->since || p->progress != __atomic_load_n(&progress, __ATOMIC_RELAXED)) {
+		patience_begin(p);
+		return false;
+	}
+	if (now - p->since < limit)
+		return false;
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - p->cpu;
+	if (cpu < (now - p->since) / IDLE_SHARE)
+		return true;
+	patience_begin(p);
+	return false;
+}
+
+static bool leader_gone(const struct thread *t)
+{
+	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_RELAXED);
+
+	return ended >> t->reader.cursor->source & 1;
+}
+
+static void given_up(struct thread *t, uint64_t address)
+{
+	if (!__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
+		request_ask(t, REQ_NOTE, NOTE_LOCK_ORDER, address, 0);
+}
+
+/* --- turns -------------------------------------------------------------------------- */
+
+static bool turn_is(const struct bucket *b, uint64_t turn)
+{
+	/* Acquire: pairs with turn_done; what was done before it is seen. */
+	return (int64_t)(__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST) - (turn - 1)) >= 0;
+}
+
+/* One step of waiting for *word to change, longer each time. */
+static void wait_step(uint32_t *word, uint32_t seen, struct patience *p)
+{
+	struct __kernel_timespec ts = { 0, 0 };
+
+	if (p->looks++ < SPINS) {
+		__builtin_ia32_pause();
+	} else if (p->looks < SPINS + YIELDS) {
+		OWN0(__NR_sched_yield);
+	} else {
+		p->sleep = p->sleep ? p->sleep * 2 : SLEEP_FIRST_NS;
+		if (p->sleep > SLEEP_LAST_NS)
+			p->sleep = SLEEP_LAST_NS;
+		ts.tv_nsec = (long long)p->sleep;
+		OWN4(__NR_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts);
+	}
+}
+
+static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
+{
+	uint32_t seen;
+
+	/* Sequentially consistent, with turn_done: one of us sees the other. */
+	__atomic_fetch_add(&b->waiters, 1, __ATOMIC_SEQ_CST);
+	seen = (uint32_t)__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST);
+	if (!turn_is(b, turn))
+		wait_step((uint32_t *)&b->turn, seen, p);
+	__atomic_fetch_sub(&b->waiters, 1, __ATOMIC_RELAXED);
+}
+
+static void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address)
+{
+	struct bucket *b = &buckets[bucket];
+	struct patience p = { 0 };
+
+	if (turn_is(b, turn))
+		return;
+	__atomic_fetch_add(&held_up, 1, __ATOMIC_RELAXED);
+	while (!turn_is(b, turn)) {
+		turn_look(b, turn, &p);
+		if (p.sleep && patience_over(&p, leader_gone(t) ? IDLE_ENDED_NS : IDLE_NS)) {
+			given_up(t, address);
+			break;
+		}
+	}
+	__atomic_fetch_sub(&held_up, 1, __ATOMIC_RELAXED);
+}
+
+/* Never back: a thread that did not wait for its turn may come late. */
+static void turn_done(uint64_t bucket, uint64_t turn)
+{
+	struct bucket *b = &buckets[bucket];
+	uint64_t now = __atomic_load_n(&b->turn, __ATOMIC_RELAXED);
+
+	/* Sequentially consistent, with turn_is and turn_sleep. */
+	while ((int64_t)(turn - now) > 0 &&
+	       !__atomic_compare_exchange_n(&b->turn, &now, turn, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
+		;
+	__atomic_fetch_add(&progress, 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&b->waiters, __ATOMIC_SEQ_CST))
+		OWN3(__NR_futex, &b->turn, FUTEX_WAKE_PRIVATE, 0x7fffffff);
+}
+
+/* The stream is another's memory: a bucket that is none has no turn. */
+static uint64_t event_bucket(const struct event *e)
+{
+	uint64_t bucket = __atomic_load_n(&e->arg[0], __ATOMIC_RELAXED);
+
+	return bucket <= LOCK_ONCE_BUCKET ? bucket : LOCK_NO_TURN;
+}
+
+void lock_passed(struct thread *t, const struct event *e)
+{
+	uint64_t bucket = event_bucket(e), turn = e->arg[1];
+
+	if (e->kind != EVENT_LOCK || bucket == LOCK_NO_TURN)
+		return;
+	turn_wait(t, bucket, turn, e->arg[2]);
+	turn_done(bucket, turn);
+}
+
+/* --- the follower: which event --------------------------------------------------------- */
+
+static bool is_query(const struct event *e)
+{
+	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+
+	return d && (d->class == CLASS_QUERY || d->class == CLASS_SOFT);
+}
+
+/*
+ * Takes the queries that this version did not make, or made before, if a lock of
+ * the kind follows them.  What is not published yet is not waited for.
+ */
+static void queries_pass(struct thread *t, uint32_t kind)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+	unsigned n = 0;
+
+	for (; e && is_query(e); n++)
+		e = reader_next(&ahead);
+	if (!e || e->kind != EVENT_LOCK || e->call != kind)
+		return;
+	while (n && reader_peek(&t->reader) && is_query(reader_peek(&t->reader))) {
+		follow_take(t);
+		n--;
+	}
+}
+
+struct wanted {
+	struct thread *t;
+	const struct lock_call *call;
+	struct patience patience;
+};
+
+/* What runs once: 0 nobody has begun, else it is done, or on its way. */
+static bool once_begun(const struct lock_call *c)
+{
+	return __atomic_load_n((const uint32_t *)c->arg[0], __ATOMIC_ACQUIRE) != 0;
+}
+
+/* No event is to be waited for any more. */
+static bool wait_over(void *what)
+{
+	struct wanted *w = what;
+
+	if (is_once(w->call))
+		return once_begun(w->call);
+	if (how_of[w->call->kind] != LOCK_BY_PLAIN && how_of[w->call->kind] != LOCK_BY_TRY)
+		return false;
+	/* Does another thread wait for a lock that this one may hold? */
+	if (!__atomic_load_n(&held_up, __ATOMIC_RELAXED)) {
+		w->patience.since = 0;
+		return false;
+	}
+	return patience_over(&w->patience, IDLE_NS);
+}
+
+/* --- the follower: what runs once --------------------------------------------------------- */
+
+/*
+ * This thread is to run it only if the leader's did: then all that the leader ran
+ * before has begun here, and this has not.
+ */
+static bool once_is_ours(const struct lock_call *c, const struct event *e)
+{
+	return e->kind == EVENT_LOCK && e->call == c->kind &&
+	       turn_is(&buckets[LOCK_ONCE_BUCKET], e->arg[1]) && !once_begun(c);
+}
+
+static long once_ask(struct thread *t, struct lock_call *c)
+{
+	struct wanted w = { t, c, { 0 } };
+	struct patience p = { 0 };
+
+	while (!once_begun(c)) {
+		const struct event *e = follow_event_or(t, wait_over, &w);
+
+		if (!e)
+			return t->following ? ASK_UNORDERED : ASK_LEAD;
+		if (once_is_ours(c, e)) {
+			uint64_t turn = e->arg[1];
+
+			follow_take(t);
+			turn_done(LOCK_ONCE_BUCKET, turn);
+			return ASK_ORDERED;
+		}
+		wait_step((uint32_t *)c->arg[0], 0, &p);
+		if (p.sleep && patience_over(&p, IDLE_NS)) {
+			given_up(t, c->arg[0]);
+			break;
+		}
+	}
+	return ASK_UNORDERED;
+}
+
+/* --- the follower: locks ---------------------------------------------------------------- */
+
+static const struct event *lock_event(struct thread *t, struct lock_call *c)
+{
+	struct wanted w = { t, c, { 0 } };
+	const struct event *e = follow_event_or(t, wait_over, &w);
+
+	if (!e || !is_query(e))
+		return e;
+	queries_pass(t, c->kind);
+	return reader_peek(&t->reader);
+}
+
+static void event_take(struct thread *t, struct lock_call *c, const struct event *e)
+{
+	c->bucket = event_bucket(e);
+	c->turn = e->arg[1];
+	c->leaders = e->result;
+	c->error = (int64_t)e->arg[3];
+	c->state |= STATE_ASKED;
+	if (e->flags & EVENT_SIGNAL_NEXT)
+		c->state |= STATE_SIGNAL;
+	follow_take(t);
+	if (!took(c, c->leaders))
+		c->bucket = LOCK_NO_TURN;
+}
+
+/* The leader's handler ran behind the call: so does ours. */
+static void signal_next(struct thread *t, const struct lock_call *c)
+{
+	const struct event *e = c->state & STATE_SIGNAL ? follow_event(t) : NULL;
+
+	if (e && e->kind == EVENT_SIGNAL)
+		follow_signal(t, e);
+}
+
+static long lock_ask(struct thread *t, struct lock_call *c)
+{
+	const struct event *e = lock_event(t, c);
+
+	if (!e && !t->following) {
+		c->result = 0;
+		return ASK_LEAD;
+	}
+	if (e && e->kind == EVENT_SIGNAL) {
+		follow_signal(t, e);
+		return CALL_RESTART;
+	}
+	if (!e || e->kind != EVENT_LOCK || e->call != c->kind) {
+		__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1,
+				   __ATOMIC_RELAXED);
+		return ASK_UNORDERED;
+	}
+	event_take(t, c, e);
+	c->result = c->leaders;
+	if (c->bucket != LOCK_NO_TURN) {
+		turn_wait(t, c->bucket, c->turn, lock_address(c));
+		__atomic_fetch_add(&held_up, 1, __ATOMIC_RELAXED);
+	} else if (how_of[c->kind] != LOCK_BY_RESULT) {
+		if (!is_wait(c))
+			signal_next(t, c);
+		return ASK_GIVEN;
+	}
+	if (deadline_of[c->kind])
+		c->arg[deadline_of[c->kind]] = (uint64_t)&never;
+	return ASK_ORDERED;
+}
+
+/* The leader's call got it at once, ours did not yet. */
+static bool try_again(struct lock_call *c)
+{
+	struct __kernel_timespec pause = { 0, 1000000 };
+
+	if (took(c, c->result) || how_of[c->kind] == LOCK_BY_PLAIN)
+		return false;
+	if (c->error++ < SPINS)
+		OWN0(__NR_sched_yield);
+	else
+		OWN2(__NR_nanosleep, &pause, 0);
+	return c->error < TRIES_MAX;
+}
+
+static long lock_ordered(struct thread *t, struct lock_call *c)
+{
+	bool turn = c->bucket != LOCK_NO_TURN;
+
+	if (turn && !is_wait(c) && try_again(c))
+		return TOOK_AGAIN;
+	if (turn) {
+		__atomic_fetch_sub(&held_up, 1, __ATOMIC_RELAXED);
+		turn_done(c->bucket, c->turn);
+	}
+	if (!turn || took(c, c->result))
+		c->result = c->leaders;
+	signal_next(t, c);
+	return TOOK_DONE;
+}
+
+static long lock_took(struct thread *t, struct lock_call *c)
+{
+	bool asked = c->state & STATE_ASKED;
+
+	if (asked)
+		return lock_ordered(t, c);
+	if (t->following && !is_once(c) && how_of[c->kind] != LOCK_BY_RESULT)
+		return took(c, c->result) ? TOOK_REDO : TOOK_ASK;
+	if (t->following)
+		return TOOK_DONE;
+	if (t->has_lane && stream_followed())
+		lock_tell(t, c);
+	return TOOK_DONE;
+}
+
+/* A call of the lock gate; what it is about stands on the program's stack. */
+long lock_serve(struct thread *t)
+{
+	struct lock_call *c = (struct lock_call *)t->frame.rsp;
+
+	if (t->frame.rax == LOCK_TOOK)
+		return lock_took(t, c);
+	if (!t->following)
+		return ASK_LEAD;
+	return is_once(c) ? once_ask(t, c) : lock_ask(t, c);
+}

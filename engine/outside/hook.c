@@ -1,0 +1,178 @@
+/*
+ * From a plan of hooks to hooked code: the entry boards first, then the jumps to
+ * them.  A function whose first bytes are not what its file says is left alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/outside/board.h"
+#include "engine/outside/hook.h"
+#include "engine/outside/patch.h"
+#include "engine/outside/remote.h"
+#include "engine/outside/say.h"
+
+#define CACHE_MAX	8
+
+bool hook_is_library(const char *path)
+{
+	static const char *const names[] = { "libc.so.6", "libc-2.", "libpthread.so.0",
+					     "libpthread-2.", "libstdc++.so.6" };
+	const char *base = strrchr(path, '/');
+
+	for (size_t i = 0; base && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(base + 1, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* --- plans, kept by the identity of the file -------------------------------------- */
+
+static struct {
+	struct stat st;
+	struct hook_plan plan;
+} cache[CACHE_MAX];
+static unsigned cached;
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void left_log(const char *path, const struct hook_plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->hook[i].why)
+			say_log("hook", "%s: %s is left alone: %s", path, p->hook[i].name,
+				p->hook[i].why);
+}
+
+static const struct hook_plan *plan_of(int fd, const char *path, bool is_static)
+{
+	unsigned n = cached < CACHE_MAX ? cached : CACHE_MAX, i;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return NULL;
+	for (i = 0; i < n; i++)
+		if (same_file(&cache[i].st, &st))
+			return &cache[i].plan;
+	i = cached++ % CACHE_MAX;
+	cache[i].st = st;
+	if (hook_plan_file(fd, is_static ? HOOKS_STATIC : HOOKS_DYNAMIC, &cache[i].plan))
+		cache[i].plan.n = 0;
+	left_log(path, &cache[i].plan);
+	return &cache[i].plan;
+}
+
+/* --- one mapping ------------------------------------------------------------------- */
+
+struct hooking {
+	const struct hook_plan *plan;
+	const struct map *map;
+	struct board_room *room;
+	int memory;
+	uint64_t bias;		/* from the file's addresses to the process' */
+	uint64_t relock;	/* pthread_mutex_lock without its hook */
+	unsigned done;
+};
+
+static bool in_map(const struct hook *h, const struct map *m)
+{
+	return h->offset >= m->offset + HOOK_WRITE_MAX &&
+	       h->offset + HOOK_BYTES_MAX <= m->offset + (m->end - m->start);
+}
+
+static bool is_as_planned(const struct hooking *k, const struct hook *h, uint64_t at)
+{
+	uint8_t bytes[HOOK_BYTES_MAX];
+
+	return !memory_read(k->memory, at, bytes, h->len) && !memcmp(bytes, h->bytes, h->len);
+}
+
+static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
+{
+	uint64_t board = k->room->at + k->room->used, undo = k->plan->undo[h->kind];
+	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0,
+			       h->sets_errno ? k->plan->error + k->bias : 0 };
+	uint64_t left = k->room->len - k->room->used, to = h->padded ? h->vaddr + k->bias - HOOK_JUMP : at;
+	uint8_t code[HOOK_BOARD_MAX], jump[HOOK_WRITE_MAX];
+	int result, jumps;
+	long size;
+
+	if (!is_as_planned(k, h, at))
+		return -EBADMSG;
+	size = hook_emit(h, at, board, helper, code, left < sizeof(code) ? left : sizeof(code));
+	jumps = hook_jump(h, to, board, jump);
+	result = size < 0 ? (int)size : jumps < 0 ? jumps : 0;
+	if (!result)
+		result = memory_write(k->memory, board, code, (size_t)size);
+	if (!result)
+		result = memory_write(k->memory, to, jump, (size_t)jumps);
+	if (result)
+		return result;
+	if (h->kind == LOCK_MUTEX_LOCK && !k->done)
+		k->relock = board + HOOK_ORIGINAL;
+	k->room->used += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	k->done++;
+	return 0;
+}
+
+static uint64_t address_of(const struct hooking *k, const struct hook *h)
+{
+	return k->map->start + (h->offset - k->map->offset);
+}
+
+static void hook_one(struct hooking *k, const struct hook *h)
+{
+	uint64_t at = address_of(k, h);
+	int result;
+
+	if (h->why || !in_map(h, k->map))
+		return;
+	k->bias = at - h->at;
+	result = hook_write(k, h, at);
+	if (result)
+		say_log("hook", "%s: %s is left alone: %s", k->map->path, h->name,
+			strerror(-result));
+}
+
+/* pthread_mutex_lock first: the waits need what it is without its hook. */
+static void hook_all(struct hooking *k)
+{
+	const struct hook_plan *p = k->plan;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct hook *h = &p->hook[i];
+
+		if (h->kind == LOCK_MUTEX_LOCK && !k->relock)
+			k->relock = address_of(k, h);
+		if (h->kind == LOCK_MUTEX_LOCK)
+			hook_one(k, h);
+	}
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->hook[i].kind != LOCK_MUTEX_LOCK)
+			hook_one(k, &p->hook[i]);
+}
+
+void hook_map(pid_t pid, int memory, const struct map *m, bool is_static,
+	      struct board_room *room)
+{
+	struct hooking k = { .map = m, .room = room, .memory = memory };
+	int fd;
+
+	if (!m->inode || m->shared || room->used > room->len ||
+	    (!is_static && !hook_is_library(m->path)))
+		return;
+	fd = patch_open(pid, m);
+	if (fd < 0)
+		return;
+	k.plan = plan_of(fd, m->path, is_static);
+	if (k.plan && k.plan->n)
+		hook_all(&k);
+	close(fd);
+	say_log("hook", "%d: %s: %u functions hooked", pid, m->path, k.done);
+}

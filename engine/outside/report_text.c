@@ -1,0 +1,216 @@
+/*
+ * A report for people: 80 columns, the most important first.
+ *
+ * The window has one line for a call that both made alike, and two for one that
+ * they did not; a line that would be longer is cut.  The calls in question stand
+ * above it in full.
+ */
+#include <string.h>
+
+#include "engine/outside/report.h"
+
+#define COLUMNS	80
+
+static const char *text_of(const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text ? text : "";
+}
+
+static json_int_t number_of(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+/* One line, cut at the last column. */
+static void line(FILE *to, const char *head, const char *text)
+{
+	size_t room = COLUMNS - strlen(head);
+
+	if (strlen(text) <= room)
+		fprintf(to, "%s%s\n", head, text);
+	else
+		fprintf(to, "%s%.*s...\n", head, (int)room - 3, text);
+}
+
+/* A long text in lines of their own, broken where there is a blank. */
+static void wrapped(FILE *to, const char *head, const char *text)
+{
+	size_t indent = strlen(head), room = COLUMNS - indent;
+
+	fputs(head, to);
+	while (strlen(text) > room) {
+		size_t n = room;
+
+		while (n > room / 2 && text[n] != ' ')
+			n--;
+		n = text[n] == ' ' ? n : room;
+		fprintf(to, "%.*s\n%*s", (int)n, text, (int)indent, "");
+		text += n + (text[n] == ' ');
+	}
+	fprintf(to, "%s\n", text);
+}
+
+static void head(FILE *to, const json_t *r)
+{
+	const json_t *leader = json_object_get(r, "leader"), *f = json_object_get(r, "follower");
+	char label[64];
+
+	fprintf(to, "report %lld of session %s: %s %s\n", number_of(r, "number"),
+		text_of(r, "session"), text_of(f, "name"), text_of(r, "verdict"));
+	fprintf(to, "%s, policy %s%s\n\n", text_of(r, "time"), text_of(r, "policy"),
+		json_is_true(json_object_get(r, "strict")) ? ", strict" : "");
+	snprintf(label, sizeof(label), "  leader    %-8s pid %-8lld ", text_of(leader, "name"),
+		 number_of(leader, "pid"));
+	line(to, label, text_of(leader, "command"));
+	snprintf(label, sizeof(label), "  follower  %-8s pid %-8lld ", text_of(f, "name"),
+		 number_of(f, "pid"));
+	line(to, label, text_of(f, "command"));
+	fprintf(to, "  thread %lld, lane %lld\n\n", number_of(f, "thread"), number_of(f, "lane"));
+}
+
+/* The columns up to the byte that differs: the same on both sides. */
+static int caret_column(const json_t *a, const json_t *b)
+{
+	const char *x = text_of(a, "text"), *y = text_of(b, "text");
+	int n = 0;
+
+	while (x[n] && x[n] == y[n])
+		n++;
+	/* Not into the middle of an escape. */
+	for (int i = 1; i < 4 && i <= n; i++)
+		if (x[n - i] == '\\' && (n - i == 0 || x[n - i - 1] != '\\'))
+			return n - i;
+	return n;
+}
+
+static void byte_name(char *to, size_t size, const json_t *side)
+{
+	const json_t *byte = json_object_get(side, "byte");
+	int c = (int)json_integer_value(byte);
+
+	if (!json_is_integer(byte))
+		snprintf(to, size, "(end)");
+	else if (c > ' ' && c < 0x7f)
+		snprintf(to, size, "0x%02x '%c'", c, c);
+	else
+		snprintf(to, size, "0x%02x", c);
+}
+
+static void content(FILE *to, const char *who, const json_t *side)
+{
+	char byte[16];
+
+	byte_name(byte, sizeof(byte), side);
+	fprintf(to, "  %-9.9s %-9s %s%s%s\n", who, byte,
+		json_is_true(json_object_get(side, "cut_before")) ? "..." : "   ",
+		text_of(side, "text"),
+		json_is_true(json_object_get(side, "cut_after")) ? "..." : "");
+}
+
+static void argument(FILE *to, const json_t *r)
+{
+	const json_t *a = json_object_get(r, "argument");
+	const json_t *leader = json_object_get(a, "leader"), *own = json_object_get(a, "follower");
+
+	if (!json_is_object(a))
+		return;
+	fprintf(to, "\nargument %s%s%s", text_of(a, "name"), *text_of(a, "part") ? ", " : "",
+		text_of(a, "part"));
+	if (json_object_get(own, "value")) {
+		fprintf(to, ": leader %lld, follower %lld\n", number_of(leader, "value"),
+			number_of(own, "value"));
+		return;
+	}
+	fprintf(to, " differs at byte %lld", number_of(a, "offset"));
+	if (!leader || !own) {
+		fputs(": the content is not there any more\n", to);
+		return;
+	}
+	fprintf(to, " (leader %lld bytes, follower %lld):\n", number_of(leader, "length"),
+		number_of(own, "length"));
+	content(to, "leader", leader);
+	content(to, "follower", own);
+	fprintf(to, "%*s^\n", 25 + caret_column(leader, own), "");
+}
+
+static void calls(FILE *to, const json_t *r)
+{
+	const json_t *leader = json_object_get(r, "leader"), *f = json_object_get(r, "follower");
+
+	wrapped(to, "", text_of(r, "summary"));
+	if (*text_of(f, "call")) {
+		fputc('\n', to);
+		wrapped(to, "  leader    ", *text_of(leader, "call") ? text_of(leader, "call")
+								     : "(no call)");
+		wrapped(to, "  follower  ", text_of(f, "call"));
+	}
+	argument(to, r);
+}
+
+static void frame(FILE *to, size_t i, const json_t *f)
+{
+	const char *module = text_of(f, "module"), *base = strrchr(module, '/');
+	char where[300], label[128];
+
+	if (*text_of(f, "file"))
+		snprintf(where, sizeof(where), "%s:%lld", text_of(f, "file"), number_of(f, "line"));
+	else
+		snprintf(where, sizeof(where), "%s", base ? base + 1 : module);
+	snprintf(label, sizeof(label), "  #%-2zu %-24s ", i,
+		 *text_of(f, "function") ? text_of(f, "function") : text_of(f, "pc"));
+	/* The end of a path says more than its beginning. */
+	if (strlen(where) + strlen(label) > COLUMNS && strlen(label) < COLUMNS / 2)
+		fprintf(to, "%s...%s\n", label,
+			where + strlen(where) - (COLUMNS - strlen(label) - 3));
+	else
+		line(to, label, where);
+}
+
+static void stack(FILE *to, const json_t *r)
+{
+	const json_t *f, *frames = json_object_get(json_object_get(r, "follower"), "stack");
+	size_t i;
+
+	fputs("\nthe follower's stack", to);
+	if (!json_array_size(frames)) {
+		fputs(": not known\n", to);
+		return;
+	}
+	fputs(" (the leader has moved on):\n", to);
+	json_array_foreach(frames, i, f)
+		frame(to, i, f);
+}
+
+static void window(FILE *to, const json_t *r)
+{
+	const json_t *row, *rows = json_object_get(r, "window"), *next = json_object_get(r, "next");
+	size_t i;
+
+	fprintf(to, "\nthe last %zu calls of this thread (= both, L leader, F follower, ? not kept):\n",
+		json_array_size(rows));
+	json_array_foreach(rows, i, row) {
+		if (json_is_true(json_object_get(row, "same"))) {
+			line(to, "  =  ", text_of(row, "leader"));
+			continue;
+		}
+		if (*text_of(row, "leader"))
+			line(to, "  L  ", text_of(row, "leader"));
+		if (*text_of(row, "follower"))
+			line(to, "  F  ", text_of(row, "follower"));
+	}
+	if (json_array_size(next))
+		fputs("the leader went on with:\n", to);
+	json_array_foreach(next, i, row)
+		line(to, "  L  ", json_string_value(row) ? json_string_value(row) : "?");
+}
+
+void report_text(FILE *to, const json_t *r)
+{
+	head(to, r);
+	calls(to, r);
+	stack(to, r);
+	window(to, r);
+	fputs("\nrule: none applies; no rule is suggested\n", to);
+}
