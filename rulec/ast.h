@@ -148,6 +148,7 @@ struct out {
 	unsigned ncalls;
 	unsigned index;		/* in its rule */
 	unsigned number;	/* in the object */
+	unsigned fits;		/* the out whose test is the same */
 	enum rules_out_kind kind;
 	unsigned flags;		/* enum rules_out_flags */
 	unsigned compare;
@@ -226,6 +227,7 @@ struct unit {
 	struct let *lets;
 	struct regex *regexes;
 	unsigned flags;		/* enum rules_object_flags */
+	struct seen **seen;	/* emit.c's: functions by their text */
 	const char *debug;	/* -d PASS */
 };
 

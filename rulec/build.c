@@ -167,23 +167,24 @@ char *build_c(struct unit *u, size_t *len)
 
 /* --- the object ----------------------------------------------------------------------- */
 
-static unsigned cc_args(struct unit *u, char **argv, const char *out)
+static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 {
 	static char *const fixed[] = {
-		"-x", "c", "-", "-std=gnu17", "-O2", "-g", "-fPIC", "-ffreestanding", "-nostdlib",
+		"-x", "c", "-", "-std=gnu17", "-O2", "-fPIC", "-ffreestanding", "-nostdlib",
 		"-mgeneral-regs-only", "-fno-stack-protector", "-fcf-protection=none",
 		"-fvisibility=hidden", "-fno-tree-loop-distribute-patterns",
-		"-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections",
+		"-fno-asynchronous-unwind-tables",
 		"-fno-merge-constants", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror",
 		"-fdiagnostics-column-unit=byte", "-shared", "-Wl,-Bsymbolic",
 		"-Wl,-e,mve_rules", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
 		"-Wl,-z,norelro", "-Wl,-z,noseparate-code", "-Wl,--build-id=none", "-Wl,-s",
-		"-Wl,--hash-style=gnu", "-Wl,--gc-sections", "-Wl,--no-undefined",
+		"-Wl,--hash-style=gnu", "-Wl,--no-undefined",
 	};
 	const char *cc = getenv("CC");
 	unsigned n = 0;
 
 	argv[n++] = (char *)(cc && *cc ? cc : "gcc");
+	argv[n++] = lines ? "-g1" : "-g0";
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		argv[n++] = fixed[i];
 	for (unsigned f = 0; f < u->nsources; f++) {
@@ -195,7 +196,6 @@ static unsigned cc_args(struct unit *u, char **argv, const char *out)
 	argv[n++] = "-o";
 	argv[n++] = (char *)out;
 	argv[n] = NULL;
-	return n;
 }
 
 /* Nothing for a dynamic linker to do: the inside has none. */
@@ -251,8 +251,13 @@ static bool object_make(struct unit *u, const char *folder, const char *c, size_
 		system_error("cannot write", in);
 		return false;
 	}
-	cc_args(u, argv, out);
+	cc_args(u, argv, out, false);
 	status = run(u, folder, argv, CC_SECONDS);
+	if (status == 1) {
+		/* Slow, but then the linker, too, can say where. */
+		cc_args(u, argv, out, true);
+		status = run(u, folder, argv, CC_SECONDS);
+	}
 	pass_on(u, folder);
 	if (status == 0)
 		return object_place(u, out, path);

@@ -21,8 +21,24 @@ void emit_line(struct buffer *to, unsigned line, const char *path)
 	buffer_print(to, "\n");
 }
 
+static const char tests[] =
+	"/* Out of line: a thousand rules have a thousand of these. */\n"
+	"SMALL static bool no(struct rules_run *run, uint8_t why, unsigned step, unsigned arg)\n"
+	"{\n\treturn rules_no(run, why, step, arg);\n}\n\n"
+	"SMALL static struct view event_bytes(struct rules_run *run, unsigned step, unsigned i)\n"
+	"{\n\treturn rules_bytes(run, step, i);\n}\n\n"
+	"SMALL static uint64_t event_arg(struct rules_run *run, unsigned step, unsigned i)\n"
+	"{\n\treturn rules_arg(run, step, i);\n}\n\n"
+	"SMALL static struct view own_bytes(struct rules_run *run, unsigned i)\n"
+	"{\n\treturn rules_own_bytes(run, i);\n}\n\n"
+	"SMALL static bool is_text(struct view v, const char *text, size_t len)\n"
+	"{\n\treturn view_same(v, view_of(text, len));\n}\n\n"
+	"SMALL static bool has_text(struct view v, const char *text, size_t len)\n"
+	"{\n\treturn view_begins_with(v, view_of(text, len));\n}\n\n";
+
 static const char helpers[] =
 	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+	"#define SMALL __attribute__((noinline))\n"
 	"#define HIDDEN __attribute__((visibility(\"hidden\"), used))\n"
 	"HIDDEN void *memcpy(void *to, const void *from, size_t n);\n"
 	"HIDDEN void *memmove(void *to, const void *from, size_t n);\n"
@@ -92,6 +108,36 @@ static const char *rule_title(struct unit *u, const struct rule *rule)
 {
 	return rule->name ? rule->name :
 		arena_format(u->arena, "line %u", diag_line(u, rule->left_loc));
+}
+
+/* --- functions that are the same ------------------------------------------------------ */
+
+#define BUCKETS	1024
+
+struct seen {
+	struct seen *next;
+	const char *text;
+	unsigned number;
+};
+
+/* The number under which this text came first. */
+unsigned text_first(struct unit *u, const char *text, unsigned number)
+{
+	unsigned hash = 5381;
+	struct seen **bucket;
+
+	if (!u->seen)
+		u->seen = arena_alloc(u->arena, BUCKETS * sizeof(*u->seen));
+	for (const char *c = text; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	bucket = &u->seen[hash % BUCKETS];
+	for (struct seen *s = *bucket; s; s = s->next)
+		if (!strcmp(s->text, text))
+			return s->number;
+	*bucket = memcpy(arena_alloc(u->arena, sizeof(**bucket)),
+		&(struct seen){ *bucket, arena_copy(u->arena, text, strlen(text)), number },
+		sizeof(**bucket));
+	return number;
 }
 
 /* --- tables --------------------------------------------------------------------------- */
@@ -182,15 +228,27 @@ static void dispatch_left(struct unit *u, struct buffer *to)
 	buffer_print(to, "\tdefault: return false;\n\t}\n}\n\n");
 }
 
-static void dispatch_outs(struct unit *u, struct buffer *to)
+static void dispatch_fits(struct unit *u, struct buffer *to)
 {
-	buffer_print(to, "static bool fits(struct rules_run *run, unsigned out)\n"
-		"{\n\t(void)run;\n\tswitch (out) {\n");
+	unsigned n = 0;
+
+	buffer_print(to, "static const uint32_t fits_same[] = {");
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (const struct out *o = u->rules[i]->outs; o; o = o->next, n++)
+			buffer_print(to, "%s%u,", n % 12 ? " " : "\n\t", o->fits);
+	buffer_print(to, "\n\t%u\n};\n\nstatic bool fits(struct rules_run *run, unsigned out)\n"
+		"{\n\t(void)run;\n\tswitch (out <= %u ? fits_same[out] : %u) {\n", n, n, n);
 	for (unsigned i = 0; i < u->nrules; i++)
 		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
-			buffer_print(to, "\tcase %u: return fits_%u(run);\n", o->number, o->number);
-	buffer_print(to, "\tdefault: return false;\n\t}\n}\n\n"
-		"static void act(struct rules_run *run, unsigned out)\n"
+			if (o->fits == o->number)
+				buffer_print(to, "\tcase %u: return fits_%u(run);\n", o->number,
+					o->number);
+	buffer_print(to, "\tdefault: return false;\n\t}\n}\n\n");
+}
+
+static void dispatch_act(struct unit *u, struct buffer *to)
+{
+	buffer_print(to, "static void act(struct rules_run *run, unsigned out)\n"
 		"{\n\t(void)run;\n\tswitch (out) {\n");
 	for (unsigned i = 0; i < u->nrules; i++)
 		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
@@ -239,13 +297,15 @@ void pass_emit(struct unit *u, struct buffer *to)
 	buffer_print(to, "/* Made by rulec: do not edit. */\n");
 	buffer_add(to, rules_header, rules_header_len);
 	buffer_print(to, "%s", helpers);
+	buffer_print(to, "%s", tests);
 	includes_emit(u, to);
 	tables_emit(u, to);
 	regex_emit(u, to);
 	for (unsigned i = 0; i < u->nrules; i++)
 		emit_rule(u, u->rules[i], to);
-	emit_picks(u, to);
 	dispatch_left(u, to);
-	dispatch_outs(u, to);
+	dispatch_fits(u, to);
+	dispatch_act(u, to);
+	emit_picks(u, to);
 	entry_emit(u, to);
 }

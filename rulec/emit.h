@@ -34,6 +34,8 @@ void emit_row_test(struct buffer *to, const struct call *c, struct origin from);
 void emit_rule(struct unit *u, struct rule *rule, struct buffer *to);
 void emit_picks(struct unit *u, struct buffer *to);
 bool rule_may_be_off(const struct rule *rule);
+/* The number that was given with this text the first time. */
+unsigned text_first(struct unit *u, const char *text, unsigned number);
 /* Where a source's path lies in the object's text. */
 unsigned text_file(const struct unit *u, unsigned file);
 

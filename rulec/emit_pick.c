@@ -29,9 +29,9 @@ static void first_test(const struct rule *rule, struct buffer *to)
 		return;
 	}
 	for (; o && o->star; o = o->next)
-		buffer_print(to, "fits_%u(run) || ", o->number);
+		buffer_print(to, "fits_%u(run) || ", o->fits);
 	if (o)
-		buffer_print(to, "fits_%u(run)", o->number);
+		buffer_print(to, "fits_%u(run)", o->fits);
 	else
 		buffer_print(to, "true");
 }
@@ -42,9 +42,78 @@ static void on_test(const struct rule *rule, struct buffer *to)
 		buffer_print(to, "rules_on(run, %u) && ", rule->index);
 }
 
+/* --- lists of rules ------------------------------------------------------------------- */
+
+/* From so many on a list is an array and a loop: compilers are slow with long
+ * functions, and so many comparisons are slow anyway. */
+#define LIST_LONG	8
+
+static unsigned list_len(const struct rule_list *list)
+{
+	unsigned n = 0;
+
+	for (; list; list = list->next)
+		n++;
+	return n;
+}
+
+static void array_emit(const char *name, unsigned process, const struct state *s,
+	const struct rule_list *list, struct buffer *to)
+{
+	unsigned n = 0;
+
+	if (list_len(list) < LIST_LONG)
+		return;
+	buffer_print(to, "static const uint16_t %s_%u_%u[] = {", name, process, s->number);
+	for (; list; list = list->next, n++)
+		buffer_print(to, "%s%u,", n % 12 ? " " : "\n\t", list->rule->index);
+	buffer_print(to, "\n};\n\n");
+}
+
+static const char loops[] =
+	"static bool begins(struct rules_run *run, unsigned rule)\n"
+	"{\n"
+	"\tconst struct rules_row *row = &rows[rule];\n"
+	"\n"
+	"\tfor (unsigned out = row->first_out; out < row->first_out + row->outs; out++) {\n"
+	"\t\tif (fits(run, out))\n"
+	"\t\t\treturn true;\n"
+	"\t\tif (!(outs[out].flags & RULES_OUT_STAR))\n"
+	"\t\t\treturn false;\n"
+	"\t}\n"
+	"\treturn true;\n"
+	"}\n\n"
+	"static int first_of(struct rules_run *run, const uint16_t *list, unsigned n, unsigned depth)\n"
+	"{\n"
+	"\tfor (unsigned i = 0; i < n; i++)\n"
+	"\t\tif (rules_on(run, list[i]) && left(run, list[i], depth) && begins(run, list[i]))\n"
+	"\t\t\treturn list[i];\n"
+	"\treturn RULES_NONE;\n"
+	"}\n\n";
+
+/* Tries the rules of a list; `then` is what is done with the one that holds. */
+static void list_emit(const char *name, unsigned process, const struct state *s,
+	const struct rule_list *list, const char *then, struct buffer *to)
+{
+	if (list_len(list) >= LIST_LONG) {
+		buffer_print(to, "\tfound = first_of(run, %s_%u_%u, %u, %u);\n"
+			"\tif (found >= 0)\n\t\t%s\n", name, process, s->number, list_len(list),
+			s->depth, then);
+		return;
+	}
+	for (; list; list = list->next) {
+		buffer_print(to, "\tif (");
+		on_test(list->rule, to);
+		buffer_print(to, "left_%u(run, %u) && (", list->rule->index, s->depth);
+		first_test(list->rule, to);
+		buffer_print(to, ")) {\n\t\tfound = %u;\n\t\t%s\n\t}\n", list->rule->index,
+			then);
+	}
+}
+
 /* --- the walk -------------------------------------------------------------------------- */
 
-static void down_emit(const struct state *s, struct buffer *to)
+static void down_emit(const struct state *s, unsigned process, struct buffer *to)
 {
 	buffer_print(to, "\tif (rules_more(run, %u)) {\n\t\tswitch (run->ev[%u]->nr) {\n",
 		s->depth, s->depth);
@@ -56,14 +125,7 @@ static void down_emit(const struct state *s, struct buffer *to)
 		return;
 	}
 	buffer_print(to, " else if (!run->expired) {\n");
-	for (const struct rule_list *r = s->through; r; r = r->next) {
-		buffer_print(to, "\t\tif (");
-		on_test(r->rule, to);
-		buffer_print(to, "left_%u(run, %u) && (", r->rule->index, s->depth);
-		first_test(r->rule, to);
-		buffer_print(to, ")) {\n\t\t\trun->waits = %u;\n\t\t\treturn RULES_WAIT;\n\t\t}\n",
-			r->rule->index);
-	}
+	list_emit("through", process, s, s->through, "goto wait;", to);
 	buffer_print(to, "\t}\n");
 }
 
@@ -72,39 +134,47 @@ static bool falls_here(const struct state *s)
 	return s->edges && s->depth;
 }
 
-static void state_emit(const struct state *s, struct buffer *to)
+static void state_emit(const struct state *s, unsigned process, struct buffer *to)
 {
 	if (s->depth)
 		buffer_print(to, "s%u:\n", s->number);
 	if (s->edges)
-		down_emit(s, to);
+		down_emit(s, process, to);
 	if (!s->depth)
 		return;
 	if (falls_here(s))
 		buffer_print(to, "a%u:\n", s->number);
-	for (const struct rule_list *r = s->ends; r; r = r->next) {
-		buffer_print(to, "\tif (");
-		on_test(r->rule, to);
-		buffer_print(to, "left_%u(run, %u) && (", r->rule->index, s->depth);
-		first_test(r->rule, to);
-		buffer_print(to, "))\n\t\treturn %u;\n", r->rule->index);
-	}
+	list_emit("ends", process, s, s->ends, "return found;", to);
 	if (s->parent->depth)
 		buffer_print(to, "\tgoto a%u;\n", s->parent->number);
 	else
 		buffer_print(to, "\treturn RULES_NONE;\n");
 }
 
+static bool some_wait(const struct state *s)
+{
+	while (s && !falls_here(s))
+		s = s->next;
+	return s != NULL;
+}
+
 static void left_pick(struct unit *u, unsigned process, struct buffer *to)
 {
 	unsigned count;
-	const struct state *s = trie_build(u, process, &count);
+	const struct state *first = trie_build(u, process, &count);
 
+	for (const struct state *s = first; s; s = s->next) {
+		array_emit("through", process, s, s->through, to);
+		array_emit("ends", process, s, s->ends, to);
+	}
 	buffer_print(to, "static int pick_left_%u(struct rules_run *run)\n{\n", process);
-	if (count == 1)
-		buffer_print(to, "\t(void)run;\n\treturn RULES_NONE;\n");
-	for (; s && count > 1; s = s->next)
-		state_emit(s, to);
+	buffer_print(to, count == 1 ? "\t(void)run;\n\treturn RULES_NONE;\n" :
+		"\tint found;\n\n");
+	for (const struct state *s = first; s && count > 1; s = s->next)
+		state_emit(s, process, to);
+	if (count > 1 && some_wait(first))
+		buffer_print(to, "wait:\n\trun->waits = (uint16_t)found;\n"
+			"\treturn RULES_WAIT;\n");
 	buffer_print(to, "}\n\n");
 }
 
@@ -172,6 +242,7 @@ static const char dispatch[] =
 
 void emit_picks(struct unit *u, struct buffer *to)
 {
+	buffer_print(to, "%s", loops);
 	for (unsigned process = 0; process < RULES_SCOPES; process++) {
 		left_pick(u, process, to);
 		first_pick(u, "nothing", LEFT_NOTHING, process, to);

@@ -75,10 +75,11 @@ static void locals(struct unit *u, const struct place *at, const struct c_use *u
 	}
 }
 
-static void place_emit(struct unit *u, const struct code *code, struct buffer *to)
+static void place_emit(struct unit *u, const struct rule *rule, const struct code *code,
+	struct buffer *to)
 {
-	buffer_print(to, "\trules_at(run, %u, %u);\n", text_file(u, code->loc.file),
-		diag_line(u, code->loc));
+	buffer_print(to, "\trun->rule = %u;\n\trules_at(run, %u, %u);\n", rule->index,
+		text_file(u, code->loc.file), diag_line(u, code->loc));
 }
 
 /* --- guards ------------------------------------------------------------------------------ */
@@ -91,7 +92,7 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 	views_define(u, at, uses, to, true);
 	buffer_print(to, "static bool %s(struct rules_run *run)\n{\n", name);
 	locals(u, at, uses, to);
-	place_emit(u, code, to);
+	place_emit(u, at->rule, code, to);
 	cblock_emit(u, at, code, to);
 	/* On the block's last line: a missing return is its fault. */
 	buffer_print(to, " }\n");
@@ -112,12 +113,12 @@ static void single_test(struct unit *u, const struct place *at, struct buffer *t
 
 	buffer_print(to, "\tif (!(");
 	emit_row_test(to, c, from);
-	buffer_print(to, "))\n\t\treturn rules_no(run, RULES_WHY_CALL, %u, 0);\n", s->index);
+	buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_CALL, %u, 0);\n", s->index);
 	for (const struct arg *a = c->args; a; a = a->next, i++) {
 		struct buffer test = { 0 };
 
 		if (emit_arg_test(&test, u, at, c, a, i))
-			buffer_print(to, "\tif (!(%s))\n\t\treturn rules_no(run, RULES_WHY_ARG, "
+			buffer_print(to, "\tif (!(%s))\n\t\treturn no(run, RULES_WHY_ARG, "
 				"%u, %u);\n", test.at, s->index, i);
 		free(test.at);
 	}
@@ -159,11 +160,11 @@ static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct 
 	} else {
 		buffer_print(to, "\tif (!(");
 		any_test(u, &at, s->calls, (struct origin){ false, s->index }, to);
-		buffer_print(to, "))\n\t\treturn rules_no(run, RULES_WHY_ARG, %u, 0);\n",
+		buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_ARG, %u, 0);\n",
 			s->index);
 	}
 	if (s->guard)
-		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn rules_no(run, "
+		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn no(run, "
 			"RULES_WHY_GUARD, %u, 0);\n", rule->index, s->index, s->index);
 	buffer_print(to, "\tif (n == %u)\n\t\treturn true;\n", s->index + 1);
 }
@@ -179,8 +180,8 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 	}
 	if (!rule->steps)
 		return;
-	buffer_print(to, "static bool left_%u(struct rules_run *run, unsigned n)\n{\n"
-		"\trun->rule = %u;\n", rule->index, rule->index);
+	buffer_print(to, "SMALL static bool left_%u(struct rules_run *run, unsigned n)\n{\n",
+		rule->index);
 	for (struct step *s = rule->steps; s; s = s->next)
 		step_emit(u, rule, s, to);
 	buffer_print(to, "\treturn false;\n}\n\n");
@@ -188,24 +189,38 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 
 /* --- the right side: is it this call --------------------------------------------------------- */
 
+static void fits_body(struct unit *u, const struct place *at, struct buffer *to)
+{
+	const struct out *o = at->out;
+
+	if (o->match)
+		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn false;\n",
+			o->match->index);
+	buffer_print(to, "\tif (!(");
+	any_test(u, at, o->calls, (struct origin){ true, 0 }, to);
+	buffer_print(to, "))\n\t\treturn false;\n");
+	if (o->guard)
+		buffer_print(to, "\treturn guard_out_%u(run);\n", o->number);
+	else
+		buffer_print(to, "\treturn true;\n");
+}
+
+/* Most calls of most right sides ask the same: one function does for all. */
 static void fits_emit(struct unit *u, struct rule *rule, struct out *o, struct buffer *to)
 {
 	struct place at = { rule, NULL, o, false };
+	struct buffer body = { 0 };
 	char name[40];
 
 	snprintf(name, sizeof(name), "guard_out_%u", o->number);
 	if (o->guard)
 		guard_emit(u, &at, o->guard, name, to);
-	buffer_print(to, "static bool fits_%u(struct rules_run *run)\n{\n"
-		"\trun->rule = %u;\n", o->number, rule->index);
-	if (o->match)
-		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn false;\n",
-			o->match->index);
-	buffer_print(to, "\tif (!(");
-	any_test(u, &at, o->calls, (struct origin){ true, 0 }, to);
-	buffer_print(to, "))\n\t\treturn false;\n");
-	buffer_print(to, o->guard ? "\treturn guard_out_%u(run);\n}\n\n" :
-		"\treturn true;\n}\n\n", o->number);
+	fits_body(u, &at, &body);
+	o->fits = text_first(u, body.at, o->number);
+	if (o->fits == o->number)
+		buffer_print(to, "SMALL static bool fits_%u(struct rules_run *run)\n{\n%s}\n\n",
+			o->number, body.at);
+	free(body.at);
 }
 
 /* --- the right side: what happens then --------------------------------------------------------- */
@@ -381,14 +396,14 @@ static void act_emit(struct unit *u, struct rule *rule, struct out *o, struct bu
 	if (!(o->flags & RULES_OUT_ACTION))
 		return;
 	views_define(u, &at, uses, to, true);
-	buffer_print(to, "static void act_%u(struct rules_run *run)\n{\n", o->number);
+	buffer_print(to, "SMALL static void act_%u(struct rules_run *run)\n{\n", o->number);
 	if (o->kind == RULES_OUT_ANSWER)
 		success_emit(o->calls, to);
 	given_emit(o, to);
 	if (o->action) {
 		buffer_print(to, "\t{\n");
 		locals(u, &at, uses, to);
-		place_emit(u, o->action, to);
+		place_emit(u, rule, o->action, to);
 		cblock_emit(u, &at, o->action, to);
 		buffer_print(to, "\n");
 		emit_line(to, 1, "rules");

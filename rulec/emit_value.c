@@ -55,7 +55,7 @@ static void raw(struct buffer *to, unsigned i, struct origin from)
 	if (from.own)
 		buffer_print(to, "run->call->args[%u]", i);
 	else
-		buffer_print(to, "rules_arg(run, %u, %u)", from.step, i);
+		buffer_print(to, "event_arg(run, %u, %u)", from.step, i);
 }
 
 void emit_arg_value(struct buffer *to, const struct call_name *row, unsigned i,
@@ -71,9 +71,9 @@ void emit_arg_value(struct buffer *to, const struct call_name *row, unsigned i,
 void emit_arg_bytes(struct buffer *to, unsigned i, struct origin from)
 {
 	if (from.own)
-		buffer_print(to, "rules_own_bytes(run, %u)", i);
+		buffer_print(to, "own_bytes(run, %u)", i);
 	else
-		buffer_print(to, "rules_bytes(run, %u, %u)", from.step, i);
+		buffer_print(to, "event_bytes(run, %u, %u)", from.step, i);
 }
 
 /* A literal as the argument's width has it, so that -1 and 0xffffffff are one. */
@@ -230,10 +230,9 @@ static void pattern_emit(struct buffer *to, const struct place *at, const struct
 			groups_emit(to, at, p->regex);
 			buffer_print(to, ")");
 		} else {
-			buffer_print(to, "%s(%s, view_of(", p->prefix ? "view_begins_with" :
-				"view_same", bytes);
+			buffer_print(to, "%s(%s, ", p->prefix ? "has_text" : "is_text", bytes);
 			emit_bytes(to, p->bytes);
-			buffer_print(to, ", %zu))", p->bytes.len);
+			buffer_print(to, ", %zu)", p->bytes.len);
 		}
 	}
 	buffer_print(to, ")");

@@ -1,7 +1,7 @@
 # What the scripts of tests/bad-input (and others that want it) share; sourced.
 # tests/run starts each in a scratch directory, with MVE (the binary),
 # MVE_SESSION (a session name of its own), XDG_RUNTIME_DIR (a folder of its
-# own), TESTS (build/tests) and ROOT set.
+# own), XDG_STATE_HOME likewise, TESTS (build/tests) and ROOT set.
 
 : "${ROOT:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${MVE:=$ROOT/build/mve}" "${TESTS:=$ROOT/build/tests}"
@@ -9,7 +9,8 @@
 if [ -z "$XDG_RUNTIME_DIR" ]; then
 	XDG_RUNTIME_DIR=$(mktemp -d /tmp/mve-script-XXXXXX)
 fi
-export ROOT MVE TESTS MVE_SESSION XDG_RUNTIME_DIR
+: "${XDG_STATE_HOME:=$XDG_RUNTIME_DIR/state}"
+export ROOT MVE TESTS MVE_SESSION XDG_RUNTIME_DIR XDG_STATE_HOME
 
 fail()
 {

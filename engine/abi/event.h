@@ -21,6 +21,8 @@
 #define EVENT_VERSION	1
 
 #define CELL_SIZE	64
+#define ORDER_BITS	48
+#define ORDER_MASK	((1ull << ORDER_BITS) - 1)
 #define EVENT_ARGS	5	/* values in the header; a sixth is a section */
 
 enum event_kind {
@@ -47,7 +49,8 @@ struct event {
 	uint16_t call;		/* number in the table */
 	uint8_t kind;
 	uint8_t flags;
-	uint64_t seq;		/* order across the lanes of one process */
+	uint64_t seq;		/* order across the lanes of one process: ORDER_BITS
+				   of it; above them how often it has forked */
 	int64_t result;
 	uint64_t arg[EVENT_ARGS];	/* the values among the arguments, in order */
 };

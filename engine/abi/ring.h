@@ -39,7 +39,8 @@
 #define CHUNK_NONE	0xffffffffu
 #define RING_DEFAULT	(64u << 20)
 
-enum lane_state { LANE_FREE, LANE_OPEN, LANE_CLOSED };
+/* LANE_CLAIMED: between two lives; `owner` may still be the one of the life before. */
+enum lane_state { LANE_FREE, LANE_OPEN, LANE_CLOSED, LANE_CLAIMED };
 
 /* Written by the lane's thread of the version that leads. */
 struct lane {
@@ -59,7 +60,7 @@ struct lane {
 /* Written by the thread that reads the lane; a page of none but its version. */
 struct cursor {
 	uint64_t at;		/* cells taken */
-	uint32_t chunk;		/* that holds cell `at` */
+	uint32_t chunk;		/* that holds cell `at`; the lane's `first` if that is 0 */
 	uint32_t life;		/* of the lane that is read */
 	uint32_t done;		/* life that has been read to its end */
 	int32_t owner;

@@ -9,6 +9,9 @@
  */
 #include "engine/core/ring.h"
 
+#define CELLS_AHEAD	8	/* how far the writer asks for cells */
+#define CELLS_FETCHED	2
+
 struct section *streams_section(const struct streams *s, uint32_t version)
 {
 	uint64_t base = (uint64_t)s->conduct;
@@ -79,7 +82,7 @@ static bool oldest_look(const struct lane *l, uint64_t *old)
 	*old = __atomic_load_n(&l->oldest, __ATOMIC_ACQUIRE);
 	/* Acquire: pairs with turn(); what is not `now` is full, and has a next. */
 	return (uint32_t)*old != __atomic_load_n(&l->now, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&l->life, __ATOMIC_RELAXED);
+	       (uint32_t)*old != CHUNK_NONE && __atomic_load_n(&l->life, __ATOMIC_RELAXED);
 }
 
 /* Takes the chunk that was seen out of the lane, unless another thread has. */
@@ -192,19 +195,19 @@ static bool lane_unread(const struct streams *s, const struct section *own, uint
 static bool lane_claim(const struct streams *s, struct section *own, uint32_t index)
 {
 	uint32_t *state = &own->lane[index].state;
-	/* Acquire: pairs with lane_leave. */
+	/* Acquire: pairs with lane_set. */
 	uint32_t was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
 
-	if (was == LANE_OPEN || (was == LANE_CLOSED && lane_unread(s, own, index)))
+	if (was != LANE_FREE && (was != LANE_CLOSED || lane_unread(s, own, index)))
 		return false;
-	/* Acquire: pairs with lane_leave. */
-	if (!__atomic_compare_exchange_n(state, &was, LANE_OPEN, false, __ATOMIC_ACQUIRE,
+	/* Acquire: pairs with lane_set. */
+	if (!__atomic_compare_exchange_n(state, &was, LANE_CLAIMED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
 	/* Another thread may have had it for a whole life since it was looked at. */
 	if (was == LANE_FREE || !lane_unread(s, own, index))
 		return true;
-	/* Release: as lane_leave, for the thread that closed it. */
+	/* Release: as lane_set, for the thread that closed it. */
 	__atomic_store_n(state, LANE_CLOSED, __ATOMIC_RELEASE);
 	return false;
 }
@@ -220,10 +223,18 @@ static uint32_t lane_empty(struct section *own, struct lane *l)
 	return (uint32_t)old;
 }
 
-static void lane_begin(struct lane *l, uint32_t chunk)
+/* For the next life: the chunk that the lane has been writing, or any. */
+static uint32_t lane_chunk(const struct streams *s, struct section *own, uint32_t index)
+{
+	struct lane *l = &own->lane[index];
+	uint32_t chunk = l->life ? lane_empty(own, l) : CHUNK_NONE;
+
+	return chunk == CHUNK_NONE ? chunk_find(s, own, index) : chunk;
+}
+
+static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
 {
 	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
-	uint32_t life = l->life + 1;
 
 	__atomic_store_n(&l->first, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELAXED);
@@ -231,6 +242,8 @@ static void lane_begin(struct lane *l, uint32_t chunk)
 	/* Release: pairs with oldest_look.  Serials go on, so that none comes twice. */
 	__atomic_store_n(&l->oldest, oldest_word(base, chunk), __ATOMIC_RELEASE);
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->owner, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->pid, 0, __ATOMIC_RELAXED);
 	/* Release: whoever sees the new life sees an empty lane.  0 is none. */
 	__atomic_store_n(&l->life, life ? life : 1, __ATOMIC_RELEASE);
 }
@@ -244,9 +257,9 @@ static void lanes_raise(struct section *own, uint32_t to)
 		;
 }
 
-static void lane_leave(struct streams *s, uint32_t index, enum lane_state state)
+static void lane_set(struct streams *s, uint32_t index, enum lane_state state)
 {
-	/* Release: the last events are published before. */
+	/* Release: all that was done to the lane before is seen by who sees the state. */
 	__atomic_store_n(&streams_section(s, s->self)->lane[index].state, state,
 			 __ATOMIC_RELEASE);
 }
@@ -254,22 +267,22 @@ static void lane_leave(struct streams *s, uint32_t index, enum lane_state state)
 bool lane_reopen(struct streams *s, uint32_t index)
 {
 	struct section *own = streams_section(s, s->self);
-	uint32_t chunk = chunk_find(s, own, index);
+	uint32_t chunk = lane_chunk(s, own, index);
 
 	if (chunk == CHUNK_NONE)
 		return false;
-	lane_begin(&own->lane[index], chunk);
+	lane_begin(&own->lane[index], chunk, own->lane[index].life);
 	return true;
 }
 
 void lane_close(struct streams *s, uint32_t index)
 {
-	lane_leave(s, index, LANE_CLOSED);
+	lane_set(s, index, LANE_CLOSED);
 }
 
 void lane_cancel(struct streams *s, uint32_t index)
 {
-	lane_leave(s, index, LANE_FREE);
+	lane_set(s, index, LANE_FREE);
 }
 
 int lane_open(struct streams *s)
@@ -283,13 +296,14 @@ int lane_open(struct streams *s)
 
 		if (!lane_claim(s, own, i))
 			continue;
-		chunk = l->life ? lane_empty(own, l) : chunk_find(s, own, i);
+		chunk = lane_chunk(s, own, i);
 		if (chunk == CHUNK_NONE) {
 			lane_cancel(s, i);
 			return -1;
 		}
-		lane_begin(l, chunk);
+		lane_begin(l, chunk, l->life + 1);
 		lanes_raise(own, i + 1);
+		lane_set(s, i, LANE_OPEN);
 		return (int)i;
 	}
 	return -1;
@@ -331,6 +345,16 @@ static bool turn(struct writer *w)
 	return true;
 }
 
+/*
+ * A follower has read what the next cells hold, so they are not ours to write:
+ * asked for early, they are there when their time comes.
+ */
+static void cells_fetch(const struct event *e)
+{
+	for (int i = 0; i < CELLS_FETCHED; i++)
+		__builtin_prefetch(e + CELLS_AHEAD + i, 1, 3);
+}
+
 struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 {
 	/* The last cell of a chunk is kept for the turn. */
@@ -341,6 +365,7 @@ struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 	w->open->call = call;
 	w->open->flags = 0;
 	w->at = (uint8_t *)(w->open + 1);
+	cells_fetch(w->open);
 	return w->open;
 }
 
@@ -365,9 +390,8 @@ void writer_commit(struct writer *w)
 void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t source)
 {
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
-	const struct lane *l = &streams_section(s, source)->lane[index];
 
-	c->chunk = __atomic_load_n(&l->first, __ATOMIC_RELAXED);
+	c->chunk = CHUNK_NONE;
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	/* Another stream's lives have the same numbers. */
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
@@ -400,7 +424,7 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 void reader_switch(struct reader *r, uint32_t version)
 {
 	const struct lane *l = &streams_section(r->streams, version)->lane[r->index];
-	/* Acquire: pairs with lane_begin; `first` is this life's. */
+	/* Acquire: pairs with lane_begin; the head is this life's. */
 	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
 
 	cursor_begin(r->streams, r->index, life, version);
@@ -463,6 +487,9 @@ static const struct event *event_find(struct reader *r, uint32_t *chunk, uint64_
 		uint64_t next;
 		uint8_t kind;
 
+		/* A lane may get its first chunk after its readers. */
+		if (!*pos)
+			*chunk = __atomic_load_n(&r->from->lane[r->index].first, __ATOMIC_RELAXED);
 		if (*chunk >= chunks)
 			return stream_broken(r);
 		e = event_at(r, *chunk, *pos);
@@ -518,6 +545,11 @@ const struct event *reader_peek(struct reader *r)
 	if (!r->broken && r->pos != r->cursor->at)
 		cursor_move(r);
 	return e;
+}
+
+const struct event *reader_look(struct reader *r)
+{
+	return look(r);
 }
 
 const struct event *reader_next(struct reader *r)
@@ -577,7 +609,7 @@ bool reader_at_end(const struct reader *r)
 	/* Acquire: pairs with the monitor's; all that was written is there. */
 	uint32_t ended = __atomic_load_n(&r->streams->conduct->ended, __ATOMIC_ACQUIRE);
 
-	/* Acquire: pairs with lane_leave; the head is the last one. */
+	/* Acquire: pairs with lane_set; the head is the last one. */
 	if (!(ended >> r->cursor->source & 1) &&
 	    __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) != LANE_CLOSED)
 		return false;

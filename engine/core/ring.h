@@ -46,7 +46,10 @@ struct section *streams_section(const struct streams *s, uint32_t version);
 int lane_open(struct streams *s);
 /* The opened lane is not needed: it is empty, and no follower was told of it. */
 void lane_cancel(struct streams *s, uint32_t index);
-/* Begins an open lane of a version that followed until now; false: no room. */
+/*
+ * Begins an open lane of a version that followed until now, in the life that it has:
+ * the monitor has emptied it and may have told readers of it.  false: no room.
+ */
 bool lane_reopen(struct streams *s, uint32_t index);
 /* No event will come after those that are there. */
 void lane_close(struct streams *s, uint32_t index);
@@ -70,6 +73,8 @@ void cursor_done(struct streams *s, uint32_t index);
 void reader_attach(struct reader *r, struct streams *s, uint32_t index);
 /* The next event, or NULL when there is none (yet); the same until it is taken. */
 const struct event *reader_peek(struct reader *r);
+/* As reader_peek, but nothing is given back: for the reader of another's lane. */
+const struct event *reader_look(struct reader *r);
 /* The event behind the looked-at one: for a copy of a reader; nothing is taken. */
 const struct event *reader_next(struct reader *r);
 /*

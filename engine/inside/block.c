@@ -98,6 +98,20 @@ struct thread *block_live(uint32_t index)
 	return bits >> index % 64 & 1 ? blocks[index] : NULL;
 }
 
+/* The block at or behind row *index whose thread lives; NULL: there is none. */
+struct thread *block_next(uint32_t *index)
+{
+	for (uint32_t i = *index; i < BLOCKS; i = (i / 64 + 1) * 64) {
+		uint64_t bits = __atomic_load_n(&used[i / 64], __ATOMIC_RELAXED) >> i % 64;
+
+		if (!bits)
+			continue;
+		*index = i + (uint32_t)__builtin_ctzll(bits);
+		return blocks[*index];
+	}
+	return NULL;
+}
+
 /* For a block whose thread is known to be gone, or never began. */
 void block_free(struct thread *t)
 {

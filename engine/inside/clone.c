@@ -58,7 +58,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
-	c->arm_wanted = c->in_vfork = c->deferred = c->told = c->park = 0;
+	c->arm_wanted = c->in_vfork = c->taking = c->deferred = c->told = c->park = 0;
 	c->following = t->following;
 	c->has_lane = 0;
 	c->vpid = t->vpid;
@@ -146,6 +146,7 @@ long serve_clone(struct thread *t, long nr)
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->clone_mask, 8);
 	if (t->pending)
 		return CALL_RESTART;
+	t->copies = !(want.flags & CLONE_VM);
 	result = want.flags & CLONE_VM ? clone_sharing(t, &want)
 				       : clone_copying(t, &want);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);

@@ -18,7 +18,6 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/locks.h"
 
-#define AHEAD_MAX	64	/* events that a query of ours may look past */
 #define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_LAST_NS	20000000
@@ -44,6 +43,7 @@ static enum at_end stream_ended(struct thread *t)
 			     __ATOMIC_ACQUIRE))
 		return END_WAIT;
 	reader_switch(&t->reader, c->next[source]);
+	t->ordered = t->ahead = 0;
 	return END_SWITCHED;
 }
 
@@ -62,8 +62,11 @@ const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void
 		const struct event *e = reader_peek(&t->reader);
 		uint32_t seen;
 
-		if (e)
+		if (e) {
+			order_wait_fork(t, e->seq);
+			order_wait(t, e->seq);
 			return e;
+		}
 		if (t->reader.broken)
 			broken(t);
 		if (looks < LOOKS) {
@@ -114,6 +117,20 @@ bool host_more(struct reader *r)
 		return false;
 	change_wait(seen, SLEEP_FIRST_NS);
 	return true;
+}
+
+/*
+ * Takes the looked-at event, and those behind it that were answered out of order;
+ * the flags of the first.
+ */
+uint8_t follow_take(struct thread *t)
+{
+	uint8_t flags = reader_take(&t->reader);
+
+	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
+		if (reader_peek(&t->reader))
+			reader_take(&t->reader);
+	return flags;
 }
 
 /* --- the window, for reports ---------------------------------------------------------- */
@@ -177,8 +194,7 @@ void follow_signal(struct thread *t, const struct event *e)
 		bytes_copy(t->held_info + done, at, n);
 		done += n;
 	}
-	reader_take(&t->reader);
-	t->ahead >>= 1;
+	follow_take(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
 	t->told = 1;
@@ -219,7 +235,7 @@ static bool last_words(struct thread *t)
 	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed & 1u << source))
 		return false;
 	while (reader_peek(&t->reader))
-		reader_take(&t->reader);
+		follow_take(t);
 	return true;
 }
 
@@ -353,8 +369,7 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 		t->mismatch = m;
 		return -ENOTUNIQ;
 	}
-	flags = reader_take(&t->reader);
-	t->ahead >>= 1;
+	flags = follow_take(t);
 	answered(t, w, nr);
 	if (w->desc->class == CLASS_BOTH && result >= 0) {
 		t->answered = 0;
@@ -402,13 +417,10 @@ static const struct call_desc *event_row(const struct event *e)
 	return e->kind == EVENT_CALL ? call_find(e->call) : NULL;
 }
 
-/* Takes the next event, and those behind it that were answered out of order. */
-void follow_take(struct thread *t)
+/* Locks have an order of their own: see locks.c. */
+static bool is_passable(const struct event *e)
 {
-	reader_take(&t->reader);
-	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
-		if (reader_peek(&t->reader))
-			reader_take(&t->reader);
+	return !e->flags && (e->kind == EVENT_LOCK || is_elastic(event_row(e)));
 }
 
 /*
@@ -423,7 +435,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 	const struct event *e = reader_peek(&ahead);
 	struct mismatch m;
 
-	for (unsigned i = 0; i < AHEAD_MAX; i++) {
+	for (unsigned i = 0; i < AHEAD_EVENTS; i++) {
 		struct reader copy;
 
 		while (!e) {
@@ -441,7 +453,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 			*result = answered(t, w, nr);
 			return true;
 		}
-		if (!is_elastic(event_row(e)) || e->flags)
+		if (!is_passable(e))
 			return false;
 		e = reader_next(&ahead);
 	}
@@ -562,5 +574,5 @@ void follow_begin(struct thread *t)
 		return;
 	e = follow_event(t);
 	if (e && e->kind == EVENT_EXEC)
-		reader_take(&t->reader);
+		follow_take(t);
 }

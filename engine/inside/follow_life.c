@@ -143,19 +143,21 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	int32_t vtid = (int32_t)e->result;
 	uint32_t lane = (uint32_t)e->arg[0], life = (uint32_t)e->arg[1];
 	uint32_t source = t->reader.cursor->source;
+	uint64_t seq = e->seq;
 	long result;
 
 	if (vtid < 0 || lane >= LANES) {
-		reader_take(&t->reader);
+		follow_take(t);
 		if (vtid >= 0)
 			request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
 		return vtid;
 	}
 	cursor_begin(&streams, lane, life, source);
-	reader_take(&t->reader);
+	follow_take(t);
 	ids_find(t, nr);
 	t->child_lane = lane;
 	t->child_vtid = vtid;
+	order_wait_all(t, seq);
 	do
 		result = serve_special(t, nr);
 	while (result == CALL_RESTART);
@@ -163,6 +165,8 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, (uint64_t)-result);
 		return result;
 	}
+	if (t->copies)
+		order_forked();
 	id_write(t->child_ptid, vtid);
 	child_note(vtid, (int32_t)result);
 	return vtid;
@@ -197,13 +201,13 @@ static long follow_exec(struct thread *t, long nr, const struct event *call)
 	    request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, m.what,
 			(uint64_t)m.arg << 56 | m.offset) != ANSWER_IGNORE)
 		OWN1(__NR_exit_group, 1);
-	reader_take(&t->reader);
+	follow_take(t);
 	e = follow_event(t);
 	if (!e)
 		return lead_call(t, nr);
 	outcome = e->kind == EVENT_EXEC ? e->result : -ENOEXEC;
 	if (outcome < 0)
-		reader_take(&t->reader);
+		follow_take(t);
 	t->answered = outcome < 0;
 	if (outcome < 0)
 		return outcome;
@@ -217,7 +221,7 @@ static long follow_exit(struct thread *t, long nr, const struct event *e)
 	if ((int32_t)e->arg[0] != (int32_t)t->frame.rdi &&
 	    request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, DIFFERS_VALUE, 0) != ANSWER_IGNORE)
 		OWN1(__NR_exit_group, 1);
-	reader_take(&t->reader);
+	follow_take(t);
 	lane_leave(t, nr, (long)t->frame.rdi);
 }
 

@@ -17,9 +17,15 @@ static uint64_t seq_now;
 
 static struct recipe recipes[SLOT_CALLS];	/* of rows without variants */
 
-static uint64_t seq_next(void)
+uint64_t lead_seq(void)
 {
-	return __atomic_add_fetch(&seq_now, 1, __ATOMIC_RELAXED);
+	return order_now(__atomic_add_fetch(&seq_now, 1, __ATOMIC_RELAXED));
+}
+
+/* Behind all that has been told so far, but with no number of its own. */
+uint64_t lead_seq_last(void)
+{
+	return order_now(__atomic_load_n(&seq_now, __ATOMIC_RELAXED));
 }
 
 /* Once, before the program's first call. */
@@ -34,7 +40,7 @@ static struct event *event_begin(struct thread *t, enum event_kind kind, long nr
 {
 	struct event *e = host_begin(&t->writer, kind, (uint16_t)nr);
 
-	e->seq = seq_next();
+	e->seq = lead_seq();
 	e->result = result;
 	return e;
 }
@@ -99,6 +105,8 @@ static long lead_clone(struct thread *t, long nr)
 	e->arg[0] = lane;
 	e->arg[1] = life;
 	event_end(t);
+	if (result > 0 && t->copies)
+		order_forked();
 	return result;
 }
 

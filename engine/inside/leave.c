@@ -34,10 +34,12 @@ void window_leave(uint64_t *rip)
 {
 	extern char exit_window[], exit_window_end[];
 	extern char sigreturn_window[], sigreturn_window_end[];
+	extern char lock_window[], lock_window_end[], lock_held[];
 	extern char call_kernel_patch_window[], call_kernel_patch_window_end[];
 	extern char call_kernel_net_window[], call_kernel_net_window_end[];
 
 	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
+	    !range_redirect(rip, RANGE(lock_window, lock_held)) &&
 	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(call_kernel_patch_window, call_interrupted)))
 		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));

@@ -10,7 +10,8 @@
  * first (LOCK_ASK), which waits for the leader's event and for the turn that it
  * names.  Both are calls to the gate, as if by a site: so signals, parking and a
  * change of who leads come there, between two instructions of the program, and
- * nothing is half done.  A fault or an unwinding goes through here as through
+ * nothing is half done.  Where there is nothing to wait for, the same C code is
+ * reached on a shorter way (`quick`).  A fault or an unwinding goes through here as through
  * any other function.
  *
  * No vector register is touched: the functions take and return none, but what
@@ -19,7 +20,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/locks.h"
 
-	.hidden locks_on
+	.hidden locks_on, lock_took, lock_ask_now
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
 
@@ -32,6 +33,12 @@
 9:
 .endm
 
+/* The same for lock_took and lock_ask_now: C without the long way. */
+.macro inside_quick fn
+	lea	\fn(%rip), %rax
+	call	quick
+.endm
+
 .macro frame_open
 	sub	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset L_SIZE
@@ -41,6 +48,7 @@
 	mov	%rcx, ARG(3)
 	mov	%r11, L_BOARD(%rsp)
 	mov	%rax, L_KIND(%rsp)	/* no state yet */
+	movq	$0, L_ERROR(%rsp)
 .endm
 
 .macro args_load
@@ -71,7 +79,10 @@ lead:	call	*%r11
 	mov	%rax, L_RESULT(%rsp)
 	cmp	$-1, %eax
 	je	error_note
-told:	inside_call LOCK_TOOK
+told:	cmpb	$0, %gs:T_DEFERRED
+	jne	told_slow
+	inside_quick lock_took
+told_how:
 	cmp	$TOOK_REDO, %eax
 	jae	redo
 	mov	L_RESULT(%rsp), %rax
@@ -79,6 +90,12 @@ told:	inside_call LOCK_TOOK
 	.cfi_adjust_cfa_offset -L_SIZE
 	ret
 alone:	jmp	*%r11
+
+	.cfi_restore_state
+	.cfi_remember_state
+told_slow:
+	inside_call LOCK_TOOK
+	jmp	told_how
 
 	/* Of the kinds that set errno. */
 	.cfi_restore_state
@@ -106,8 +123,11 @@ redo:	ja	follow
 
 follow:	cmpl	$LOCK_COND_LAST, L_KIND(%rsp)
 	jbe	follow_wait
+	inside_quick lock_ask_now
+	cmp	$ASK_SLOW, %eax
+	jne	asked
 	inside_call LOCK_ASK
-	cmp	$ASK_LEAD, %eax
+asked:	cmp	$ASK_LEAD, %eax
 	jb	ordered
 	je	lead_now
 	cmp	$ASK_GIVEN, %eax
@@ -128,7 +148,7 @@ ordered:
 	args_load
 	call	*%r11
 	mov	%rax, L_RESULT(%rsp)
-	inside_call LOCK_TOOK
+	inside_quick lock_took
 	cmp	$TOOK_AGAIN, %eax
 	je	ordered
 	mov	L_RESULT(%rsp), %rax
@@ -178,6 +198,45 @@ follow_wait:
 	mov	L_RESULT(%rsp), %rax
 	add	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+	.cfi_endproc
+
+/*
+ * The short way to C: rax is the function, the call stands above our return
+ * address.  A signal that comes meanwhile is held, as on the long way; then the
+ * thread makes a call of the gate, and it comes there.
+ */
+	.globl lock_window, lock_window_end, lock_held
+	.balign 16
+quick:
+	.cfi_startproc
+	movb	$1, %gs:T_BUSY
+	mov	%gs:T_SELF, %rdi
+	lea	8(%rsp), %rsi
+	mov	%rsp, %rcx
+	mov	%gs:T_STACK_TOP, %rsp
+	push	%rcx
+	push	%rcx
+	.cfi_remember_state
+	.cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8	/* the CFA: 8 behind (%rsp) */
+	call	*%rax
+	pop	%rsp
+	.cfi_restore_state
+lock_window:
+	cmpb	$0, %gs:T_PENDING
+	jne	lock_held
+	movb	$0, %gs:T_BUSY
+lock_window_end:
+	ret
+lock_held:
+	push	%rax
+	.cfi_adjust_cfa_offset 8
+	movb	$0, %gs:T_PENDING
+	movb	$1, %gs:T_DEFERRED
+	movb	$0, %gs:T_BUSY
+	inside_call LOCK_BOUNDARY
+	pop	%rax
+	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
 

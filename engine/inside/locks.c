@@ -38,6 +38,7 @@
 #define IDLE_ENDED_NS	50000000ull	/* the same where the leader is gone */
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
 #define TRIES_MAX	2000	/* of a function that should have succeeded */
+#define CELLS_AHEAD	4
 #define SECOND_NS	1000000000ull
 
 enum note { NOTE_LOCK_ORDER = 1 };
@@ -51,7 +52,6 @@ static struct bucket {
 	uint64_t line[6];
 } buckets[LOCK_BUCKETS + 1];
 
-static uint32_t held_up;	/* threads that have their event, and wait */
 static uint32_t progress;	/* turns that came */
 static uint32_t noted;
 
@@ -75,7 +75,6 @@ void locks_begin(void)
 void locks_child(void)
 {
 	locks_on = 0;
-	held_up = 0;
 	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++)
 		if (buckets[i].waiters)
 			buckets[i].waiters = 0;
@@ -123,12 +122,21 @@ static bool took(const struct lock_call *c, int64_t result)
 
 /* --- the leader ------------------------------------------------------------------ */
 
+/*
+ * A follower has read what the next cells hold, so they are not ours to write:
+ * asked for early, they are there when their time comes.
+ */
+static void cells_fetch(const uint8_t *e)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(*(e + CELLS_AHEAD * CELL_SIZE)));
+}
+
 static void lock_tell(struct thread *t, const struct lock_call *c)
 {
 	struct event *e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
 	uint64_t bucket = bucket_of(c);
 
-	e->seq = 0;
+	e->seq = lead_seq_last();
 	e->result = (int32_t)c->result;
 	e->arg[0] = LOCK_NO_TURN;
 	e->arg[1] = 0;
@@ -144,6 +152,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		t->told = 1;
 	}
 	writer_commit(&t->writer);
+	cells_fetch((const uint8_t *)e);
 }
 
 /* --- patience ---------------------------------------------------------------------- */
@@ -246,7 +255,7 @@ static void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t
 
 	if (turn_is(b, turn))
 		return;
-	__atomic_fetch_add(&held_up, 1, __ATOMIC_RELAXED);
+	t->taking = 1;
 	while (!turn_is(b, turn)) {
 		turn_look(b, turn, &p);
 		if (p.sleep && patience_over(&p, leader_gone(t) ? IDLE_ENDED_NS : IDLE_NS)) {
@@ -254,7 +263,7 @@ static void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t
 			break;
 		}
 	}
-	__atomic_fetch_sub(&held_up, 1, __ATOMIC_RELAXED);
+	t->taking = 0;
 }
 
 /* Never back: a thread that did not wait for its turn may come late. */
@@ -268,7 +277,8 @@ static void turn_done(uint64_t bucket, uint64_t turn)
 	       !__atomic_compare_exchange_n(&b->turn, &now, turn, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED))
 		;
-	__atomic_fetch_add(&progress, 1, __ATOMIC_RELAXED);
+	/* Some may get lost: it only has to change. */
+	__atomic_store_n(&progress, progress + 1, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&b->waiters, __ATOMIC_SEQ_CST))
 		OWN3(__NR_futex, &b->turn, FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
@@ -301,23 +311,28 @@ static bool is_query(const struct event *e)
 }
 
 /*
- * Takes the queries that this version did not make, or made before, if a lock of
- * the kind follows them.  What is not published yet is not waited for.
+ * The event of a lock of the kind, behind queries that this version has yet to
+ * make, or never will: they stay (see answer_elastic).  What is not published yet
+ * is not waited for.
  */
-static void queries_pass(struct thread *t, uint32_t kind)
+static const struct event *behind_queries(struct thread *t, uint32_t kind)
 {
 	struct reader ahead = t->reader;
 	const struct event *e = reader_peek(&ahead);
-	unsigned n = 0;
 
-	for (; e && is_query(e); n++)
+	t->lock_at = 0;
+	for (uint32_t n = 0; e && n < AHEAD_EVENTS; n++) {
+		bool open = !(t->ahead >> n & 1);
+
+		if (open && e->kind == EVENT_LOCK && e->call == kind) {
+			t->lock_at = n;
+			return e;
+		}
+		if (open && !is_query(e))
+			break;
 		e = reader_next(&ahead);
-	if (!e || e->kind != EVENT_LOCK || e->call != kind)
-		return;
-	while (n && reader_peek(&t->reader) && is_query(reader_peek(&t->reader))) {
-		follow_take(t);
-		n--;
 	}
+	return reader_peek(&t->reader);
 }
 
 struct wanted {
@@ -332,6 +347,18 @@ static bool once_begun(const struct lock_call *c)
 	return __atomic_load_n((const uint32_t *)c->arg[0], __ATOMIC_ACQUIRE) != 0;
 }
 
+/* Does another thread wait for a lock that this one may hold? */
+static bool others_take(const struct thread *t)
+{
+	for (uint32_t i = 0; i < AREA_THREADS; i++) {
+		const struct thread *o = block_live(i);
+
+		if (o && o != t && o->pid == t->pid && o->taking)
+			return true;
+	}
+	return false;
+}
+
 /* No event is to be waited for any more. */
 static bool wait_over(void *what)
 {
@@ -341,8 +368,7 @@ static bool wait_over(void *what)
 		return once_begun(w->call);
 	if (how_of[w->call->kind] != LOCK_BY_PLAIN && how_of[w->call->kind] != LOCK_BY_TRY)
 		return false;
-	/* Does another thread wait for a lock that this one may hold? */
-	if (!__atomic_load_n(&held_up, __ATOMIC_RELAXED)) {
+	if (!others_take(w->t)) {
 		w->patience.since = 0;
 		return false;
 	}
@@ -394,10 +420,8 @@ static const struct event *lock_event(struct thread *t, struct lock_call *c)
 	struct wanted w = { t, c, { 0 } };
 	const struct event *e = follow_event_or(t, wait_over, &w);
 
-	if (!e || !is_query(e))
-		return e;
-	queries_pass(t, c->kind);
-	return reader_peek(&t->reader);
+	t->lock_at = 0;
+	return e && is_query(e) ? behind_queries(t, c->kind) : e;
 }
 
 static void event_take(struct thread *t, struct lock_call *c, const struct event *e)
@@ -409,7 +433,11 @@ static void event_take(struct thread *t, struct lock_call *c, const struct event
 	c->state |= STATE_ASKED;
 	if (e->flags & EVENT_SIGNAL_NEXT)
 		c->state |= STATE_SIGNAL;
-	follow_take(t);
+	if (t->lock_at)
+		t->ahead |= 1ull << t->lock_at;
+	else
+		follow_take(t);
+	t->lock_at = 0;
 	if (!took(c, c->leaders))
 		c->bucket = LOCK_NO_TURN;
 }
@@ -421,6 +449,23 @@ static void signal_next(struct thread *t, const struct lock_call *c)
 
 	if (e && e->kind == EVENT_SIGNAL)
 		follow_signal(t, e);
+}
+
+static long lock_answer(struct thread *t, struct lock_call *c, const struct event *e)
+{
+	event_take(t, c, e);
+	c->result = c->leaders;
+	if (c->bucket != LOCK_NO_TURN) {
+		turn_wait(t, c->bucket, c->turn, lock_address(c));
+		t->taking = 1;
+	} else if (how_of[c->kind] != LOCK_BY_RESULT) {
+		if (!is_wait(c))
+			signal_next(t, c);
+		return ASK_GIVEN;
+	}
+	if (deadline_of[c->kind])
+		c->arg[deadline_of[c->kind]] = (uint64_t)&never;
+	return ASK_ORDERED;
 }
 
 static long lock_ask(struct thread *t, struct lock_call *c)
@@ -440,19 +485,19 @@ static long lock_ask(struct thread *t, struct lock_call *c)
 				   __ATOMIC_RELAXED);
 		return ASK_UNORDERED;
 	}
-	event_take(t, c, e);
-	c->result = c->leaders;
-	if (c->bucket != LOCK_NO_TURN) {
-		turn_wait(t, c->bucket, c->turn, lock_address(c));
-		__atomic_fetch_add(&held_up, 1, __ATOMIC_RELAXED);
-	} else if (how_of[c->kind] != LOCK_BY_RESULT) {
-		if (!is_wait(c))
-			signal_next(t, c);
-		return ASK_GIVEN;
-	}
-	if (deadline_of[c->kind])
-		c->arg[deadline_of[c->kind]] = (uint64_t)&never;
-	return ASK_ORDERED;
+	return lock_answer(t, c, e);
+}
+
+long lock_ask_now(struct thread *t, struct lock_call *c)
+{
+	const struct event *e = t->following ? reader_peek(&t->reader) : NULL;
+	uint64_t bucket = e && e->kind == EVENT_LOCK && e->call == c->kind ? event_bucket(e)
+									   : LOCK_NO_TURN;
+
+	if (bucket == LOCK_NO_TURN || !turn_is(&buckets[bucket], e->arg[1]) ||
+	    !order_is_clear(t, e->seq))
+		return ASK_SLOW;
+	return lock_answer(t, c, e);
 }
 
 /* The leader's call got it at once, ours did not yet. */
@@ -476,7 +521,7 @@ static long lock_ordered(struct thread *t, struct lock_call *c)
 	if (turn && !is_wait(c) && try_again(c))
 		return TOOK_AGAIN;
 	if (turn) {
-		__atomic_fetch_sub(&held_up, 1, __ATOMIC_RELAXED);
+		t->taking = 0;
 		turn_done(c->bucket, c->turn);
 	}
 	if (!turn || took(c, c->result))
@@ -485,7 +530,7 @@ static long lock_ordered(struct thread *t, struct lock_call *c)
 	return TOOK_DONE;
 }
 
-static long lock_took(struct thread *t, struct lock_call *c)
+long lock_took(struct thread *t, struct lock_call *c)
 {
 	bool asked = c->state & STATE_ASKED;
 
@@ -507,6 +552,8 @@ long lock_serve(struct thread *t)
 
 	if (t->frame.rax == LOCK_TOOK)
 		return lock_took(t, c);
+	if (t->frame.rax == LOCK_BOUNDARY)
+		return 0;
 	if (!t->following)
 		return ASK_LEAD;
 	return is_once(c) ? once_ask(t, c) : lock_ask(t, c);

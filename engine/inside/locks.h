@@ -11,12 +11,14 @@
 #define LOCK_CALLS	500
 #define LOCK_ASK	500	/* a follower, before it calls the function */
 #define LOCK_TOOK	501	/* the function has returned */
+#define LOCK_BOUNDARY	502	/* a signal waits */
 
 /* Answers to LOCK_ASK. */
 #define ASK_ORDERED	0	/* call it, and say LOCK_TOOK */
 #define ASK_LEAD	1	/* this thread leads now */
 #define ASK_UNORDERED	2	/* call it; the stream knows nothing of it */
 #define ASK_GIVEN	3	/* return the leader's result */
+#define ASK_SLOW	4	/* it must be waited for */
 
 /* Answers to LOCK_TOOK. */
 #define TOOK_DONE	0
@@ -64,6 +66,9 @@ static inline bool lock_asked(const struct thread *t)
 }
 
 long lock_serve(struct thread *t);
+/* The same on the lock gate's short way, which waits for nothing. */
+long lock_took(struct thread *t, struct lock_call *c);
+long lock_ask_now(struct thread *t, struct lock_call *c);
 /* An EVENT_LOCK that this version does not ask for is about to be taken. */
 void lock_passed(struct thread *t, const struct event *e);
 /* The process has a second thread: from here on the order counts. */

@@ -37,6 +37,7 @@ static void demote(struct thread *t)
 	uint32_t was = __atomic_exchange_n(&demoted, 1, __ATOMIC_ACQ_REL);
 
 	t->following = 1;
+	t->ordered = t->ahead = 0;
 	if (t->has_lane) {
 		reader_attach(&t->reader, &streams, t->lane);
 		t->reader.cursor->owner = t->tid;

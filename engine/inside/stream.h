@@ -24,6 +24,8 @@ uint32_t change_now(void);
 
 /* lead.c */
 long call_serve(struct thread *t, long nr);
+uint64_t lead_seq(void);
+uint64_t lead_seq_last(void);
 void lead_prepare(void);
 void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
 uint64_t room_before(struct walk *w);
@@ -33,15 +35,17 @@ void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
 
+#define AHEAD_EVENTS	64	/* that may be answered before their turn */
+
 /* follow.c */
 long follow_call(struct thread *t, long nr);
 /* The next event; NULL when there is none left and this thread leads now. */
 const struct event *follow_event(struct thread *t);
 /* The same; NULL also, after a look or two, where over(what) says so. */
 const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what);
-void follow_take(struct thread *t);
 /* Takes an EVENT_SIGNAL: the program's handler runs at the end of this call. */
 void follow_signal(struct thread *t, const struct event *e);
+uint8_t follow_take(struct thread *t);
 bool follow_behind(struct thread *t, unsigned n);
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);
@@ -76,6 +80,15 @@ bool follow_promoted(struct thread *t);
 void take_reset(void);
 void timers_note(long nr, const uint64_t *args);
 void timers_stop(void);
+
+/* order.c */
+uint64_t order_now(uint64_t seq);
+void order_forked(void);
+void order_wait(struct thread *t, uint64_t seq);
+void order_wait_fork(struct thread *t, uint64_t seq);
+/* Neither would wait. */
+bool order_is_clear(const struct thread *t, uint64_t seq);
+void order_wait_all(struct thread *t, uint64_t seq);
 
 /* ids.c, and what it needs of follow_life.c */
 long ids_call(struct thread *t, const struct call_desc *d, long nr);

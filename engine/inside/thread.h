@@ -65,7 +65,8 @@ struct thread {
 	uint64_t stack_top;
 	uint8_t busy, pending;
 	uint8_t has_lane, following;	/* in company: see stream.h */
-	uint8_t pad0[4];
+	uint8_t deferred;	/* a signal waits for the next boundary */
+	uint8_t pad0[3];
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	uint64_t r15, flags;
@@ -97,7 +98,7 @@ struct thread {
 	/* In company: see stream.h. */
 	uint32_t lane;
 	uint8_t told;		/* the stream knows that a signal comes here */
-	uint8_t deferred;	/* a signal waits for the next boundary */
+	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
 	uint8_t park;		/* stand still at the boundary */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
@@ -105,6 +106,9 @@ struct thread {
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	struct mismatch mismatch;
+	uint64_t ordered;	/* up to this event no other thread was far behind */
+	uint8_t copies;		/* the clone under way copies the memory */
+	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;
 	struct reader reader;
@@ -127,6 +131,7 @@ ASSERT_OFFSET(r15, T_R15);
 ASSERT_OFFSET(flags, T_FLAGS);
 ASSERT_OFFSET(has_lane, T_HAS_LANE);
 ASSERT_OFFSET(following, T_FOLLOWING);
+ASSERT_OFFSET(deferred, T_DEFERRED);
 ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
 ASSERT_OFFSET(once, T_ONCE);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
@@ -212,6 +217,7 @@ void seal_arm_wanted(struct thread *t);
 void guard_add(struct thread *t, uint64_t page);
 bool guard_met(struct thread *t, uint64_t address);
 struct thread *block_live(uint32_t index);
+struct thread *block_next(uint32_t *index);
 
 /* seccomp.c */
 long serve_seccomp_filter(struct thread *t, uint64_t prog_at);

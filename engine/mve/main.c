@@ -18,6 +18,7 @@ static const struct command commands[] = {
 	{ "trace", "[-o FILE] [--tier=...] -- CMD...", "print each call as it is made", cmd_trace },
 	{ "ps", "[--json]", "list the sessions", cmd_ps },
 	{ "status", "NAME [--json]", "what a session's calls were and how held", cmd_status },
+	{ "top", "NAME [--interval S] [--once]", "a session on the terminal, as it runs", cmd_top },
 	{ "report", "NAME [N] [--list] [--json]", "why a follower was dropped: both sides",
 	  cmd_report },
 	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },

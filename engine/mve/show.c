@@ -7,9 +7,34 @@
 #include "engine/mve/show.h"
 #include "engine/outside/say.h"
 
+/* A seconds' value in ms; false: not one from 100 to 3600000. */
+static bool interval_take(struct look *l, const char *text)
+{
+	char *end;
+	double s = strtod(text, &end);
+
+	l->interval_ms = s >= 0.1 && s <= 3600 ? (long)(s * 1000) : 0;
+	return l->interval_ms && !*end;
+}
+
+/* The value of --NAME=VALUE or --NAME VALUE; NULL: it is another option. */
+static const char *value_of(const char *arg, const char *name, const char *next, int *used)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(arg, name, n))
+		return NULL;
+	if (arg[n] == '=')
+		return arg + n + 1;
+	*used = 2;
+	return arg[n] ? NULL : next;
+}
+
 static bool flag_take(struct look *l, const char *arg, const char *allowed, const char *next,
 		      int *used)
 {
+	const char *value;
+
 	if (!strcmp(arg, "--json") && strchr(allowed, 'j'))
 		return l->json = true;
 	if (!strcmp(arg, "--kill") && strchr(allowed, 'k'))
@@ -18,15 +43,13 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 		return l->keep = true;
 	if (!strcmp(arg, "--list") && strchr(allowed, 'l'))
 		return l->list = true;
-	if (!strncmp(arg, "--seconds=", 10) && strchr(allowed, 's')) {
-		next = arg + 10;
-		*used = 1;
-	} else if (!strcmp(arg, "--seconds") && strchr(allowed, 's') && next) {
-		*used = 2;
-	} else {
+	if (!strcmp(arg, "--once") && strchr(allowed, 'o'))
+		return l->once = true;
+	if (strchr(allowed, 'i') && (value = value_of(arg, "--interval", next, used)))
+		return interval_take(l, value);
+	if (!strchr(allowed, 's') || !(value = value_of(arg, "--seconds", next, used)))
 		return false;
-	}
-	l->seconds = strtol(next, NULL, 10);
+	l->seconds = strtol(value, NULL, 10);
 	return l->seconds >= 0 && l->seconds <= 3600;
 }
 

@@ -12,15 +12,17 @@
 struct look {
 	const char *name;	/* NULL: none was given */
 	const char *follower;
-	bool json, kill, keep, list;
+	bool json, kill, keep, list, once;
 	unsigned number;	/* 0: not given */
 	long seconds;		/* -1: not given */
+	long interval_ms;	/* 0: not given */
 	int code;		/* not 0: a message was given, exit with it */
 };
 
 /*
  * Reads NAME and options; `allowed` lists the letters of those that the command
- * takes: j(son), k(ill), K(eep), s(econds), l(ist), n(ame), f(ollower), # (a number).
+ * takes: j(son), k(ill), K(eep), s(econds), l(ist), o(nce), i(nterval), n(ame),
+ * f(ollower), # (a number).
  * With --help prints `help`.
  */
 struct look look_take(int argc, char **argv, const char *allowed, const char *help);

@@ -154,12 +154,16 @@ int board_jump(const struct plan_site *s, uint64_t site, uint64_t board, uint8_t
 
 /* --- entry boards: engine/abi/locks.h has their layout ------------------------------ */
 
-/* A call from the function's own place: the return address is that of the original. */
+/*
+ * A call from the function's own place: unwinders must find the return address
+ * of the original.  It begins as a call, for the processor to expect a return.
+ */
 static void put_call_from(struct code *c, uint64_t target, uint64_t back)
 {
 	uint32_t low = (uint32_t)back, high = (uint32_t)(back >> 32);
 
-	put(c, "\x68", 1);			/* push, sign-extended */
+	put(c, "\xe8\x02\x00\x00\x00\x0f\x0b", 7);	/* call over an ud2 */
+	put(c, "\xc7\x04\x24", 3);		/* mov to (%rsp) */
 	put(c, &low, sizeof(low));
 	put(c, "\xc7\x44\x24\x04", 4);	/* mov to 4(%rsp) */
 	put(c, &high, sizeof(high));

@@ -127,6 +127,7 @@ struct look {
 	bool entry;		/* or to it */
 	bool fixed;		/* something in it must stay where it is */
 	bool goes_on;		/* to another function that is hooked */
+	bool calls;		/* from its start: slow from a board, for it must come back */
 };
 
 static bool is_hooked(const struct hook_plan *p, uint64_t vaddr)
@@ -151,6 +152,8 @@ static void look_branch(const struct hook_plan *p, const struct hook *h, const s
 		l->goes_on = true;
 	if (outside || i->flags & INSN_CALL)
 		l->fixed = true;
+	if (i->flags & INSN_CALL && i->at < h->at + h->len)
+		l->calls = true;
 }
 
 static const char *look_through(const struct elf_view *v, const struct hook_plan *p,
@@ -227,11 +230,11 @@ static const char *judge(const struct elf_view *v, const struct hook_plan *p, st
 		return why;
 	if (l.goes_on)
 		return "it goes on to another of them";
-	if (!l.into && !l.entry)
+	if (!l.into && !l.entry && !l.calls)
 		return NULL;
 	if (copied(v, h, &l) || padded(v, p, h))
 		return NULL;
-	return "it comes back to its start";
+	return l.into || l.entry ? "it comes back to its start" : displace(v, h, HOOK_JUMP);
 }
 
 /* --- a file --------------------------------------------------------------------------- */

@@ -2,15 +2,15 @@
  * Printing a call from its event.  The printer reads memory; an event has none,
  * so some is made: each part of the call gets a place in a small address space of
  * its own, with the arrays of pointers that lead to it, and the printer reads
- * there.  The addresses never show, since whatever has no place is unknown.
+ * there.  The addresses never show: they print as "?".
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/core/walk.h"
+#include "engine/outside/print_parts.h"
 #include "engine/outside/view.h"
 
-#define FIRST_PLACE	0x100000000ull
 #define PLACE_GAP	0x1000ull	/* what is cut short ends at a hole */
 #define PLACES		(VIEW_PARTS * 2 + CALL_ARGS)
 
@@ -202,7 +202,7 @@ static void scene_make(struct scene *s, const struct view *v, struct call_print 
 
 void print_view(struct call_print *p, const struct view *v)
 {
-	struct scene s = { .next = FIRST_PLACE };
+	struct scene s = { .next = MADE_UP };
 	struct print_mem mem = { scene_read, &s };
 	uint64_t args[CALL_ARGS];
 

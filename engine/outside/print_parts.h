@@ -11,6 +11,7 @@
 #define STRING_LIMIT	32	/* bytes of a string before "..." */
 #define ARRAY_LIMIT	32	/* elements of an array before "..." */
 #define PATH_LIMIT	4096
+#define MADE_UP		0xffffff0000000000ull	/* no program's addresses: print_event.c */
 
 /* print_text.c: words */
 void pr(struct call_print *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

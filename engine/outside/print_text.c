@@ -90,7 +90,9 @@ void note_end(struct call_print *p)
 
 void pr_addr(struct call_print *p, uint64_t addr)
 {
-	if (addr)
+	if (addr >= MADE_UP && p->partial)
+		pr(p, "?");
+	else if (addr)
 		pr(p, "0x%llx", (unsigned long long)addr);
 	else
 		pr(p, "NULL");

@@ -171,7 +171,8 @@ void report_lost(struct version *v, enum verdict verdict, const char *why)
 
 	want_fill(&w, v, &copy, verdict);
 	w.why = why;
-	w.streams = NULL;	/* the leader does not keep its place any more */
+	if (verdict == VERDICT_LAGGING)
+		w.streams = NULL;	/* the leader has not kept its place */
 	if (start_catch(v, &copy, &start))
 		w.stack = &start;
 	report_finish(&w, path, sizeof(path));

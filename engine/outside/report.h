@@ -60,7 +60,7 @@ struct report_event {
 	size_t len;
 };
 
-/* Up to `max` events that the follower has not taken; how many. */
+/* Up to `max` calls and signals that the follower has not taken; how many. */
 unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t lane,
 		      struct report_event *e, unsigned max);
 

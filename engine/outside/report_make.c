@@ -6,7 +6,8 @@
  *	leader		name, command, pid, call (the one that was met; or null)
  *	follower	name, command, pid, thread, lane, call, stack
  *	argument	null, or the one that differs: index, name, part, offset, and
- *			for leader and follower: value; or length, byte and text
+ *			for leader and follower: value; or length, byte and text.
+ *			`content`, where a length differs: where what it is of does
  *	signal		null, or of a crash: name, number, address
  *	window		the last calls of the thread, oldest first: leader, follower
  *			(each may be null), same, seq
@@ -160,7 +161,7 @@ static void row_add(struct making *k, json_t *rows, const struct window_row *row
 	same = row->end == ROW_ANSWERED && json_equal(leader, follower);
 	json_array_append_new(rows, json_pack("{s:o, s:o, s:b, s:I}", "leader", leader, "follower",
 					      follower, "same", same, "seq",
-					      (json_int_t)row->event.seq));
+					      (json_int_t)(row->event.seq & ORDER_MASK)));
 }
 
 static json_t *window_make(struct making *k)
@@ -266,6 +267,21 @@ static unsigned part_find(const struct view *leader, const struct view *follower
 	return 0;
 }
 
+static json_t *sides_make(struct making *k, const struct part *a, const struct part *b,
+			  uint64_t offset)
+{
+	const struct report_want *w = k->w;
+
+	return json_pack("{s:s, s:I, s:o, s:o}", "part", part_name(a), "offset",
+			 (json_int_t)offset, "leader", side_make(k, a, w->mem, offset), "follower",
+			 side_make(k, b, w->mem, offset));
+}
+
+static void own_view(const struct making *k, struct view *v)
+{
+	view_memory(v, k->w->mem, (long)k->last.call, k->last.args, k->last.event.result);
+}
+
 static json_t *content_make(struct making *k, const struct view *leader, unsigned arg,
 			    uint64_t offset)
 {
@@ -276,7 +292,7 @@ static json_t *content_make(struct making *k, const struct view *leader, unsigne
 
 	if (!w->mem)
 		return json_null();
-	view_memory(&follower, w->mem, (long)k->last.call, k->last.args, k->last.event.result);
+	own_view(k, &follower);
 	n = part_find(leader, &follower, arg, w, offset);
 	a = part_of(leader, arg, n);
 	b = part_of(&follower, arg, n);
@@ -284,20 +300,62 @@ static json_t *content_make(struct making *k, const struct view *leader, unsigne
 		return json_null();
 	if (w->what == DIFFERS_LENGTH)
 		offset = a->len < b->len ? a->len : b->len;
-	return json_pack("{s:s, s:I, s:o, s:o}", "part", part_name(a), "offset",
-			 (json_int_t)offset, "leader", side_make(k, a, w->mem, offset), "follower",
-			 side_make(k, b, w->mem, offset));
+	return sides_make(k, a, b, offset);
 }
 
-static json_t *values_make(const struct making *k, const struct view *leader, unsigned arg)
+/* The first byte that differs; the end of the shorter, if that is all. */
+static uint64_t first_difference(const struct part *a, const struct part *b,
+				 const struct print_mem *m)
+{
+	uint64_t at = 0;
+
+	for (;;) {
+		uint8_t x[256], y[256];
+		size_t n = part_read(a, m, at, x, sizeof(x)), have = part_read(b, m, at, y, sizeof(y));
+
+		n = have < n ? have : n;
+		for (size_t i = 0; i < n; i++)
+			if (x[i] != y[i])
+				return at + i;
+		at += n;
+		if (n < sizeof(x))
+			return at;
+	}
+}
+
+/* The sent bytes that an argument is the length of; null if there are none. */
+static json_t *counted_make(struct making *k, const struct view *leader, unsigned arg)
+{
+	struct view follower;
+
+	if (!k->w->mem)
+		return json_null();
+	own_view(k, &follower);
+	for (unsigned i = 0; i < leader->row->nargs; i++) {
+		const struct arg_desc *d = &leader->row->args[i];
+		const struct part *a = part_of(leader, i, 0), *b = part_of(&follower, i, 0);
+		json_t *j;
+
+		if (d->kind != KIND_MEM || d->dir != DIR_IN || d->len_rule != LEN_RULE_COUNT ||
+		    d->len_arg != arg || !a || !b)
+			continue;
+		j = sides_make(k, a, b, first_difference(a, b, k->w->mem));
+		json_object_set_new(j, "name", json_string(d->name));
+		return j;
+	}
+	return json_null();
+}
+
+static json_t *values_make(struct making *k, const struct view *leader, unsigned arg)
 {
 	const struct arg_desc *d = &leader->row->args[arg];
 	bool wide = d->kind == KIND_LONG || d->kind == KIND_SIZE || d->kind == KIND_OFF;
 	uint64_t a = leader->args[arg], b = k->last.args[arg];
 
-	return json_pack("{s:{s:I}, s:{s:I}}", "leader", "value",
+	return json_pack("{s:{s:I}, s:{s:I}, s:o}", "leader", "value",
 			 wide ? (json_int_t)a : (json_int_t)(int32_t)a, "follower", "value",
-			 wide ? (json_int_t)b : (json_int_t)(int32_t)b);
+			 wide ? (json_int_t)b : (json_int_t)(int32_t)b, "content",
+			 counted_make(k, leader, arg));
 }
 
 /* Its own view of the leader's call, with all that is known of the payload. */
@@ -366,8 +424,14 @@ static json_t *argument_words(const json_t *report, const char *call)
 {
 	const json_t *a = json_object_get(report, "argument");
 	const json_t *leader = json_object_get(a, "leader"), *own = json_object_get(a, "follower");
+	const json_t *content = json_object_get(a, "content");
 	const char *name = text_of(a, "name"), *what = text_of(report, "difference");
 
+	if (!strcmp(what, "value") && json_is_object(content))
+		return json_sprintf("%s argument %s is %lld, the leader's %lld; %s differs at byte "
+				    "%lld", call, name, number_of(own, "value"),
+				    number_of(leader, "value"), text_of(content, "name"),
+				    number_of(content, "offset"));
 	if (!strcmp(what, "value"))
 		return json_sprintf("%s argument %s is %lld, the leader's %lld", call, name,
 				    number_of(own, "value"), number_of(leader, "value"));
@@ -420,15 +484,15 @@ static json_t *place_words(const json_t *stack)
 	const json_t *f = stack_frame_own(stack);
 	const char *file = text_of(f, "file"), *base = strrchr(file, '/');
 	const char *module = text_of(f, "module"), *name = strrchr(module, '/');
+	const char *function = text_of(f, "function");
 
-	if (!f || (!*text_of(f, "function") && !*file))
+	if (!f)
 		return json_string("");
+	function = *function ? function : text_of(f, "address");
 	if (!*file)
-		return json_sprintf(": %s of %s", text_of(f, "function"),
-				    name ? name + 1 : module);
-	return json_sprintf(": %s at %s:%lld",
-			    *text_of(f, "function") ? text_of(f, "function") : "?",
-			    base ? base + 1 : file, number_of(f, "line"));
+		return json_sprintf(": %s of %s", function, name ? name + 1 : module);
+	return json_sprintf(": %s at %s:%lld", function, base ? base + 1 : file,
+			    number_of(f, "line"));
 }
 
 static void summary_add(struct making *k)

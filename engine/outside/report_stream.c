@@ -56,10 +56,9 @@ unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t 
 		return 0;
 	while (n < max && (event = reader_peek(&r))) {
 		e[n].event = *event;
-		payload_take(&r, &e[n]);
-		/* A whole event says how long it is; EVENT_MORE follows a full one. */
+		if (event->kind == EVENT_CALL || event->kind == EVENT_SIGNAL)
+			payload_take(&r, &e[n++]);
 		reader_take(&r);
-		n++;
 	}
 	return n;
 }

@@ -109,20 +109,12 @@ static void content(FILE *to, const char *who, const json_t *side)
 		json_is_true(json_object_get(side, "cut_after")) ? "..." : "");
 }
 
-static void argument(FILE *to, const json_t *r)
+static void contents(FILE *to, const json_t *a)
 {
-	const json_t *a = json_object_get(r, "argument");
 	const json_t *leader = json_object_get(a, "leader"), *own = json_object_get(a, "follower");
 
-	if (!json_is_object(a))
-		return;
 	fprintf(to, "\nargument %s%s%s", text_of(a, "name"), *text_of(a, "part") ? ", " : "",
 		text_of(a, "part"));
-	if (json_object_get(own, "value")) {
-		fprintf(to, ": leader %lld, follower %lld\n", number_of(leader, "value"),
-			number_of(own, "value"));
-		return;
-	}
 	fprintf(to, " differs at byte %lld", number_of(a, "offset"));
 	if (!leader || !own) {
 		fputs(": the content is not there any more\n", to);
@@ -135,6 +127,20 @@ static void argument(FILE *to, const json_t *r)
 	fprintf(to, "%*s^\n", 25 + caret_column(leader, own), "");
 }
 
+static void argument(FILE *to, const json_t *r)
+{
+	const json_t *a = json_object_get(r, "argument");
+	const json_t *leader = json_object_get(a, "leader"), *own = json_object_get(a, "follower");
+
+	if (json_is_object(a) && !json_object_get(own, "value"))
+		contents(to, a);
+	else if (json_is_object(a))
+		fprintf(to, "\nargument %s: leader %lld, follower %lld\n", text_of(a, "name"),
+			number_of(leader, "value"), number_of(own, "value"));
+	if (json_is_object(json_object_get(a, "content")))
+		contents(to, json_object_get(a, "content"));
+}
+
 static void calls(FILE *to, const json_t *r)
 {
 	const json_t *leader = json_object_get(r, "leader"), *f = json_object_get(r, "follower");
@@ -143,7 +149,7 @@ static void calls(FILE *to, const json_t *r)
 	if (*text_of(f, "call")) {
 		fputc('\n', to);
 		wrapped(to, "  leader    ", *text_of(leader, "call") ? text_of(leader, "call")
-								     : "(no call)");
+								     : "(nothing was met)");
 		wrapped(to, "  follower  ", text_of(f, "call"));
 	}
 	argument(to, r);
@@ -156,10 +162,13 @@ static void frame(FILE *to, size_t i, const json_t *f)
 
 	if (*text_of(f, "file"))
 		snprintf(where, sizeof(where), "%s:%lld", text_of(f, "file"), number_of(f, "line"));
-	else
+	else if (*text_of(f, "function"))
 		snprintf(where, sizeof(where), "%s", base ? base + 1 : module);
+	else
+		snprintf(where, sizeof(where), "%s %s", base ? base + 1 : module,
+			 text_of(f, "address"));
 	snprintf(label, sizeof(label), "  #%-2zu %-24s ", i,
-		 *text_of(f, "function") ? text_of(f, "function") : text_of(f, "pc"));
+		 *text_of(f, "function") ? text_of(f, "function") : "?");
 	/* The end of a path says more than its beginning. */
 	if (strlen(where) + strlen(label) > COLUMNS && strlen(label) < COLUMNS / 2)
 		fprintf(to, "%s...%s\n", label,

@@ -173,7 +173,7 @@ static bool library_is_common(const char *path)
 
 const json_t *stack_frame_own(const json_t *stack)
 {
-	const json_t *frame, *own = NULL;
+	const json_t *frame, *named = NULL, *own = NULL;
 	size_t i;
 
 	json_array_foreach(stack, i, frame) {
@@ -183,7 +183,9 @@ const json_t *stack_frame_own(const json_t *stack)
 			continue;
 		if (json_object_get(frame, "line"))
 			return frame;
+		if (!named && json_object_get(frame, "function"))
+			named = frame;
 		own = own ? own : frame;
 	}
-	return own ? own : json_array_get(stack, 0);
+	return named ? named : own ? own : json_array_get(stack, 0);
 }

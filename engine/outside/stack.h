@@ -19,9 +19,10 @@ struct stack_start {
 };
 
 /*
- * An array of frames, innermost first; never NULL.  Each has "pc" and "module",
- * and where that is known "function", "file" and "line"; "inlined" is true for one
- * that its caller holds.  Takes a few seconds at most.
+ * An array of frames, innermost first; never NULL.  Each has "pc", "module" and
+ * "address" (the place in the module's file, as addr2line wants it), and where that
+ * is known "function", "file" and "line"; "inlined" is true for one that its caller
+ * holds.  Takes a few seconds at most.
  */
 json_t *stack_read(pid_t pid, const struct stack_start *s);
 
@@ -31,7 +32,10 @@ json_t *stack_read(pid_t pid, const struct stack_start *s);
  */
 bool stack_catch(pid_t tid, uint64_t inside, uint64_t inside_len, struct stack_start *s);
 
-/* The innermost frame that is not of libc and its like; NULL when there is none. */
+/*
+ * The innermost frame that is not of libc and its like, better one with a line or
+ * at least a name; NULL when there is none.
+ */
 const json_t *stack_frame_own(const json_t *stack);
 
 #endif

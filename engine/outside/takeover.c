@@ -320,7 +320,6 @@ static void version_leave(struct monitor *m, struct version *v, bool keep)
 	if (v->state != VERSION_LEAVES)
 		return;
 	if (keep) {
-		cursors_begin(m, &m->move);
 		v->state = VERSION_FOLLOWS;
 		v->parked = false;
 		unpark(m, v->index);
@@ -425,21 +424,9 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 
 /* --- while it lasts -------------------------------------------------------------------------- */
 
-/* Its threads have begun to tell: their lanes can be read from the start. */
-static bool lanes_begun(const struct monitor *m, const struct move *mv)
+static bool move_done(const struct move *mv)
 {
-	const struct section *to = streams_part(m, mv->to->index);
-
-	for (uint32_t i = 0; i < to->lanes_high && i < LANES; i++)
-		if (to->lane[i].state == LANE_OPEN &&
-		    __atomic_load_n(&to->lane[i].first, __ATOMIC_ACQUIRE) == CHUNK_NONE)
-			return false;
-	return true;
-}
-
-static bool move_done(const struct monitor *m, const struct move *mv)
-{
-	return mv->taken >= mv->processes && (!mv->keep || lanes_begun(m, mv));
+	return mv->taken >= mv->processes;
 }
 
 /* Time goes on while the successor reads on. */
@@ -461,8 +448,8 @@ void takeover_look(struct monitor *m)
 		takeover_begin(m);
 	if (!mv->active)
 		return;
-	if (move_done(m, mv) || move_late(m, mv))
+	if (move_done(mv) || move_late(m, mv))
 		move_end(m);
 	else
-		monitor_wake_after(m, mv->taken >= mv->processes ? 1 : LOOK_MS);
+		monitor_wake_after(m, LOOK_MS);
 }

@@ -267,12 +267,16 @@ static bool by_frame_pointer(struct walk_state *s)
 
 /* --- names ------------------------------------------------------------------------------ */
 
-static json_t *frame_new(const struct walk_state *s, const char *module)
+static json_t *frame_new(const struct walk_state *s, Dwfl_Module *mod, const char *module)
 {
-	char pc[24];
+	GElf_Addr bias = 0;
+	char pc[24], address[24];
 
 	snprintf(pc, sizeof(pc), "0x%llx", (unsigned long long)s->reg[DW_RA]);
-	return json_pack("{s:s, s:s*}", "pc", pc, "module", module);
+	if (mod)
+		dwfl_module_getelf(mod, &bias);
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)(place_of(s) - bias));
+	return json_pack("{s:s, s:s*, s:s}", "pc", pc, "module", module, "address", address);
 }
 
 static void place_add(json_t *frame, const char *file, int line)
@@ -337,7 +341,7 @@ static bool frames_by_dwarf(struct walk_state *s, Dwfl_Module *mod, const char *
 
 		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 			continue;
-		frame = frame_new(s, module);
+		frame = frame_new(s, mod, module);
 		function_add(frame, dwarf_diename(&scopes[i]));
 		place_add(frame, file, line);
 		json_array_append_new(s->frames, frame);
@@ -363,7 +367,7 @@ static void frames_add(struct walk_state *s, Dwfl_Module *mod)
 	module = path ? path : module;
 	if (mod && frames_by_dwarf(s, mod, module))
 		return;
-	frame = frame_new(s, module);
+	frame = frame_new(s, mod, module);
 	if (mod)
 		function_add(frame, dwfl_module_addrinfo(mod, place_of(s), &offset, &sym, NULL,
 							 NULL, NULL));

@@ -11,6 +11,8 @@
 #include "engine/core/walk.h"
 #include "engine/outside/view.h"
 
+#define SPANS_MAX	1024	/* IOV_MAX */
+
 /* --- the payload --------------------------------------------------------------- */
 
 struct payload {
@@ -254,6 +256,12 @@ static uint64_t text_length(const struct print_mem *m, uint64_t at)
 	return end ? (uint64_t)(end - page) : n > 0 ? (uint64_t)n : 0;
 }
 
+/* A program may say any number; the kernel takes no more. */
+static uint64_t spans_bound(uint64_t n)
+{
+	return n < SPANS_MAX ? n : SPANS_MAX;
+}
+
 static uint64_t spans_length(const struct print_mem *m, uint64_t at, uint64_t n)
 {
 	uint64_t len = 0;
@@ -280,9 +288,9 @@ static void place_add(struct view *v, unsigned arg, enum part_kind kind, uint32_
 static void spans_add(struct view *v, const struct print_mem *m, unsigned arg,
 		      enum part_kind kind, uint32_t item, uint64_t at, uint64_t n)
 {
-	place_add(v, arg, kind, item, at, spans_length(m, at, n));
+	place_add(v, arg, kind, item, at, spans_length(m, at, spans_bound(n)));
 	if (v->parts)
-		v->part[v->parts - 1].spans = n;
+		v->part[v->parts - 1].spans = spans_bound(n);
 }
 
 static void message_add(struct view *v, const struct print_mem *m, unsigned arg, uint32_t item,

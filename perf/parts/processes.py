@@ -113,7 +113,7 @@ def executable(pid):
 class Running:
     """A command, and every process that comes of it."""
 
-    def __init__(self, argv, folder, holders=()):
+    def __init__(self, argv, folder, holders=(), talk=False):
         global _serial
         _serial += 1
         self.tag = f"{TAG}={os.getpid()}.{_serial}"
@@ -123,9 +123,23 @@ class Running:
         env[TAG] = self.tag.partition("=")[2]
         with open(self.log, "wb") as log:
             self.popen = subprocess.Popen(
-                argv, cwd=folder, env=env, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True)
+                argv, cwd=folder, env=env, text=True,
+                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if talk else log, stderr=log,
+                start_new_session=True)
         _alive.append(self)
+
+    def ask(self, line):
+        """A line to a program that talks, and its answer."""
+        try:
+            self.popen.stdin.write(line + "\n")
+            self.popen.stdin.flush()
+            answer = self.popen.stdout.readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            raise Failed(f"{self.said()} (no answer to {line!r})")
+        return answer
 
     def said(self):
         """The first line of what it printed: the reason of a failure."""
@@ -189,6 +203,9 @@ class Running:
             _signal([p for p in everyone if _running(p)], signal.SIGKILL)
             self._wait_gone(everyone, 5)
         self.popen.wait(5)
+        for pipe in (self.popen.stdin, self.popen.stdout):
+            if pipe:
+                pipe.close()
         if self in _alive:
             _alive.remove(self)
 

@@ -45,6 +45,7 @@
 #define FREE	0
 #define OPEN	1
 #define CLOSED	2
+#define CLAIMED	3
 
 typedef Lane {
 	byte head, state, life, first, now, base;
@@ -250,11 +251,11 @@ inline lane_claim(l)
 	:: else
 	fi;
 	if
-	:: was != OPEN && !held ->
+	:: (was == FREE || was == CLOSED) && !held ->
 		d_step {
 			claimed = (lane[l].state == was);
 			if
-			:: claimed -> lane[l].state = OPEN
+			:: claimed -> lane[l].state = CLAIMED
 			:: else
 			fi
 		}
@@ -352,7 +353,9 @@ inline lane_open()
 		:: chunk == NONE ->
 			lane[mine].state = FREE;
 			mine = NONE
-		:: else -> lane_begin(mine)
+		:: else ->
+			lane_begin(mine);
+			lane[mine].state = OPEN
 		fi
 	fi;
 	chunk = 0

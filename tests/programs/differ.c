@@ -93,8 +93,8 @@ static void hang(void)
 {
 	volatile long n = 0;
 
-	for (;;)
-		n++;	/* fault: hang */
+	for (;; n++)	/* fault: hang */
+		;
 }
 
 static void serve(int who)
@@ -110,6 +110,8 @@ static void serve(int who)
 		crash();
 	if (faulty("hang"))
 		hang();
+	if (faulty("abort"))
+		abort();	/* fault: abort */
 	if (faulty("missing"))
 		return;
 	if (faulty("order"))

@@ -27,7 +27,8 @@ static struct call_print printer;
 
 static void bytes_put(const void *bytes, size_t len)
 {
-	memcpy(payload + used, bytes, len);
+	if (len)
+		memcpy(payload + used, bytes, len);
 	used += len;
 }
 

@@ -194,6 +194,28 @@ Test(report, values)
 	json_decref(r);
 }
 
+/* A count differs: then what is counted matters more. */
+Test(report, values_of_lengths)
+{
+	struct window_row *w;
+	json_t *r, *content;
+
+	begin();
+	strcpy((char *)memory, "$1\r\n8\r\n");
+	w = row(CALL_write, 5, BASE, 7);
+	met(w, CALL_write, 8, 5, 8, "$2\r\n16\r\n", 8);
+	want.what = DIFFERS_VALUE;
+	want.where = 2ull << 56;
+	r = report_make(&want);
+	cr_expect_str_eq(report_summary(r), "write(5, \"$1\\r\\n8\\r\\n\", 7) argument n is 7, "
+			 "the leader's 8; buf differs at byte 1");
+	content = json_object_get(json_object_get(r, "argument"), "content");
+	cr_expect_str_eq(text_at(content, "name"), "buf");
+	cr_expect_eq(number_at(json_object_get(content, "leader"), "byte"), '2');
+	cr_expect_eq(number_at(json_object_get(content, "follower"), "byte"), '1');
+	json_decref(r);
+}
+
 Test(report, another_call)
 {
 	struct window_row *w;
@@ -446,4 +468,56 @@ Test(report, stack_of_nonsense)
 	stack = stack_read(getpid(), &(struct stack_start){ 0 });
 	cr_expect_eq(json_array_size(stack), 0);
 	json_decref(stack);
+}
+
+/* --- hostile windows -------------------------------------------------------------- */
+
+static long nonsense_read(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	uint8_t *out = buf;
+	(void)ctx;
+
+	if (addr & 0x100000)
+		return -EFAULT;
+	for (size_t i = 0; i < len; i++)
+		out[i] = (uint8_t)((addr + i) * 2654435761u >> 13);
+	return (long)len;
+}
+
+/* A program can write anything into its slot: the report is of no use, but is made. */
+Test(report, nonsense)
+{
+	const struct print_mem wild = { nonsense_read, NULL };
+	uint64_t seed = 1;
+	char *text;
+	size_t size;
+
+	for (int round = 0; round < 3000; round++) {
+		uint64_t *words = (uint64_t *)&slot;
+		json_t *r;
+		FILE *f;
+
+		begin();
+		for (size_t i = 0; i < sizeof(slot) / 8; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			words[i] = round & 1 ? seed : seed >> 57;
+		}
+		for (int i = 0; i < WINDOW; i++) {
+			slot.window[i].event.kind = EVENT_CALL;
+			slot.window[i].call = (uint32_t)(seed >> 20) % CALL_MAX;
+			slot.window[i].event.call = (uint16_t)slot.window[i].call;
+		}
+		slot.window[(slot.calls - 1) % WINDOW].end = ROW_OPEN;
+		want.mem = &wild;
+		want.verdict = (uint32_t)round % VERDICTS;
+		want.what = (uint64_t)round % 7;
+		want.where = seed;
+		r = report_make(&want);
+		cr_assert_not_null(r);
+		f = open_memstream(&text, &size);
+		report_text(f, r);
+		fclose(f);
+		free(text);
+		json_decref(r);
+	}
 }

@@ -1,0 +1,153 @@
+/*
+ * Order across the threads of a follower.  Locks are taken in the leader's order
+ * (locks.c); what threads tell each other without them, through a pipe or a plain
+ * variable, is kept in order by the events' sequence numbers: no thread goes on
+ * with an event while another has yet to take one that is far older.  How far is
+ * the window: wide enough that threads need not take turns at each event.
+ *
+ * A fork is a point that no thread may be on the wrong side of, since the child
+ * has a copy of all memory: the sequence number's top bits count the forks of the
+ * process, and the fork itself waits until everything before it has been taken.
+ *
+ * All of it is a wait with a limit.  A program that is not ordered by its calls
+ * at all must not be slowed down for nothing: after some waits that came to
+ * nothing the order is given up.
+ */
+#include <asm/unistd.h>
+#include <linux/futex.h>
+
+#include "engine/inside/stream.h"
+
+#define WINDOW_EVENTS	64
+#define LOOK_PAST	8	/* queries at the head of another's lane */
+#define SPINS		50
+#define SLEEP_NS	50000
+#define WAIT_LIMIT_NS	100000000
+#define GIVE_UP		10	/* waits that reached the limit */
+
+static uint32_t forks;		/* of this process, modulo 2^16 */
+static uint32_t limits_met;
+
+uint64_t order_now(uint64_t seq)
+{
+	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
+}
+
+/* The process has made a copy of itself: what comes is after it. */
+void order_forked(void)
+{
+	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
+}
+
+static bool passable(const struct event *e)
+{
+	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+
+	return d && (d->class == CLASS_QUERY || d->class == CLASS_SOFT);
+}
+
+/* The sequence number of the next event that the thread must take; 0: none. */
+static uint64_t next_of(const struct thread *o)
+{
+	struct reader r;
+	const struct event *e;
+
+	reader_attach(&r, &streams, o->lane);
+	e = reader_look(&r);
+	for (int i = 0; e && passable(e) && i < LOOK_PAST; i++)
+		e = reader_next(&r);
+	return e && !passable(e) ? e->seq : 0;
+}
+
+static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)
+{
+	return seq && (seq & ORDER_MASK) + window < (than & ORDER_MASK);
+}
+
+static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    o->reader.cursor->source == t->reader.cursor->source &&
+		    is_behind(next_of(o), seq, window))
+			return true;
+	return false;
+}
+
+/* One who sleeps may be the one that is waited for. */
+static void sleepers_wake(void)
+{
+	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 0x7fffffff);
+}
+
+typedef bool waits_for(const struct thread *t, uint64_t seq);
+
+static bool wait_while(struct thread *t, uint64_t seq, waits_for *what)
+{
+	uint64_t waited = 0;
+
+	for (int i = 0; i < SPINS && what(t, seq); i++)
+		__builtin_ia32_pause();
+	for (; what(t, seq); waited += SLEEP_NS) {
+		if (waited >= WAIT_LIMIT_NS) {
+			__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
+			return false;
+		}
+		sleepers_wake();
+		change_wait(change_now(), SLEEP_NS);
+	}
+	return true;
+}
+
+static bool before_fork(const struct thread *t, uint64_t seq)
+{
+	(void)t;
+	/* Acquire: pairs with order_forked. */
+	return (uint16_t)(seq >> ORDER_BITS) !=
+	       (uint16_t)__atomic_load_n(&forks, __ATOMIC_ACQUIRE);
+}
+
+static bool far_ahead(const struct thread *t, uint64_t seq)
+{
+	return others_behind(t, seq, WINDOW_EVENTS);
+}
+
+static bool ahead(const struct thread *t, uint64_t seq)
+{
+	return others_behind(t, seq, 0);
+}
+
+/* Before the thread takes an event. */
+void order_wait(struct thread *t, uint64_t seq)
+{
+	uint32_t i = 0;
+
+	if (!seq || limits_met >= GIVE_UP || (seq & ORDER_MASK) < t->ordered)
+		return;
+	/* Looked at once for as many events as the window has. */
+	t->ordered = (seq & ORDER_MASK) + WINDOW_EVENTS;
+	if (block_next(&i) == t && (i++, !block_next(&i)))
+		return;		/* it is alone */
+	wait_while(t, seq, far_ahead);
+}
+
+/* An event of another epoch than ours: a fork is to come first. */
+void order_wait_fork(struct thread *t, uint64_t seq)
+{
+	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
+		wait_while(t, seq, before_fork);
+}
+
+bool order_is_clear(const struct thread *t, uint64_t seq)
+{
+	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
+}
+
+/* Before the thread forks. */
+void order_wait_all(struct thread *t, uint64_t seq)
+{
+	if (seq && limits_met < GIVE_UP)
+		wait_while(t, seq, ahead);
+}

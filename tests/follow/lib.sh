@@ -1,0 +1,77 @@
+# What the scripts of tests/follow share; sourced.  A script takes SECONDS (how
+# long the load lasts) and FOLLOWERS (1), starts a server as a leader with so many
+# followers of the same version (`lead`), loads it with clients that check each
+# reply, and looks that nobody was dropped (`steady`) and all is gone in the end
+# (`leave`).  Ports are free ones, on loopback; nothing is ended but by its pid.
+
+. "$ROOT/tests/servers/lib.sh"
+
+load=$ROOT/tests/follow
+mode=patch name=$MVE_SESSION folder=$PWD
+seconds=${1:-7} followers=${2:-1}
+chmod 755 .
+port=$(free_port)
+trap end_rest EXIT
+trap 'exit 1' HUP INT TERM
+
+# lead COMMAND...: $server is its mve.
+lead()
+{
+	same=
+	for i in $(seq "$followers"); do
+		same="$same -f same"
+	done
+	# shellcheck disable=SC2086 # words
+	"$MVE" run $MVE_FOLLOW_ARGS -n "$name" $same -- "$@" >>server.log 2>&1 </dev/null &
+	server=$!
+	echo $server >>"$folder/started"
+}
+
+trouble()
+{
+	echo "$*" >&2
+	tail -5 "$folder/server.log" >&2
+	"$MVE" status "$name" | sed -n 3,6p >&2
+	"$MVE" report "$name" >&2
+	exit 1
+}
+
+# client NAME ARGUMENTS...: checked load in the background, told by its status.
+client()
+{
+	which=$1
+	shift
+	python3 "$load/$which.py" "$@" >"$which.out" 2>"$which.err" &
+	echo "$! $which" >>clients
+	echo $! >>"$folder/started"
+}
+
+clients_end()
+{
+	while read -r pid which; do
+		wait "$pid" || trouble "$which: $(tail -3 "$which.err")"
+	done <clients
+	: >clients
+}
+
+# Every follower is one still, and has come to where the leader is.
+steady()
+{
+	"$MVE" status "$name" --json >now.json || trouble "no status"
+	python3 "$load/steady.py" now.json "$followers" $1
+}
+
+# leave REQUESTS: the last look, then the end.
+leave()
+{
+	within 2 steady || trouble "$(steady 2>&1)"
+	told=$(steady)
+	"$MVE" stop "$name" >/dev/null || trouble "mve stop fails"
+	within 10 gone "$server" || trouble "the server does not end"
+	session_ended
+	for pid in $(python3 "$load/steady.py" now.json pids); do
+		gone "$pid" 2>/dev/null || fail "pid $pid of a version is left"
+	done
+	echo "$1 requests; $told"
+	echo "$(basename "$0" .sh): ok"
+}

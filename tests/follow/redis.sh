@@ -1,0 +1,24 @@
+#!/bin/sh
+# Redis with its two kinds of persistence: clients that check, beside Redis' own
+# benchmark with pipelines and up to 1,000 connections.
+. "$ROOT/tests/follow/lib.sh"
+need redis-server redis-benchmark python3
+
+bench()
+{
+	redis-benchmark -p "$port" --csv "$@" >>bench.csv 2>bench.err ||
+		trouble "redis-benchmark: $(cat bench.err)"
+}
+
+lead redis-server --port "$port" --bind 127.0.0.1 --dir "$folder" \
+	--appendonly yes --save '1 1000' --maxclients 4000 --jemalloc-bg-thread no
+up
+end=$(($(date +%s) + seconds))
+client redis_load "$port" "$seconds"
+while [ "$(date +%s)" -lt $((end - 2)) ]; do
+	bench -n 10000 -c 50 -P 16 -t set,get,incr,lpush,rpop,sadd,hset,spop,zadd,zpopmin,mset
+	bench -n 2000 -c 1000 -t set,get
+	bench -n 2000 -c 200 -P 4 -t lpush,lrange_100 -r 1000
+done
+clients_end
+leave "$(cat redis_load.out) checked and $(grep -c rps -v bench.csv) rounds of redis-benchmark"

@@ -1,0 +1,31 @@
+"""steady.py FILE FOLLOWERS [DISTANCE]: is the session of this status one leader
+and so many followers that keep up?  steady.py FILE pids: its versions' pids."""
+import json
+import sys
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        versions = json.load(file)["versions"]
+    if sys.argv[2] == "pids":
+        print(*(v["pid"] for v in versions))
+        return None
+    leader, *rest = versions
+    distance = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+    if len(rest) != int(sys.argv[2]):
+        return f"{len(rest)} followers"
+    for v in rest:
+        name = v["name"]
+        if v["role"] != "follower" or not v["alive"] or v["why"]:
+            return f"{name} is {v['role']}: {v['why']}"
+        if v["verdicts"]:
+            return f"{name}: {v['verdicts']}"
+        if v["lag_cells"]:
+            return f"{name} is {v['lag_cells']} cells behind"
+        if abs(leader["calls"] - v["calls"]) > max(distance, leader["calls"] // 100):
+            return f"{name} made {v['calls']} calls, the leader {leader['calls']}"
+    print(leader["calls"], "calls led,", ", ".join(str(v["calls"]) for v in rest), "followed")
+    return None
+
+
+sys.exit(main())

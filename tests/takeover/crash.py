@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""crash.py SERVER ROUNDS [FOLLOWERS]: the leader dies of SIGSEGV under load,
+ROUNDS times, a new session whenever no follower is left; no connection, no
+reply is lost, none comes twice."""
+import os
+import re
+import signal
+import sys
+import time
+
+from load import Wrong
+from session import Session
+
+REPLIES = 40    # of the load between two crashes
+
+
+def crash(session, load):
+    leader = session.leader()
+    left = len(session.following())
+    load.more(REPLIES)
+    os.kill(leader["pid"], signal.SIGSEGV)
+    load.more(REPLIES)
+    session.wait_for(lambda: session.leader()["pid"] != leader["pid"], "another leads")
+    session.wait_for(lambda: not os.path.exists(f"/proc/{leader['pid']}") or
+                     "\nState:\tZ" in open(f"/proc/{leader['pid']}/status").read(),
+                     "the old leader ends")
+    session.wait_for(lambda: len(session.following()) == left - 1,
+                     f"{left - 1} followers follow it")
+
+
+def main():
+    kind, rounds = sys.argv[1], int(sys.argv[2])
+    followers = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+    done, replies, micros, slowest = 0, 0, [], 0.0
+    while done < rounds:
+        session = Session(kind, min(followers, rounds - done))
+        try:
+            load = session.load()
+            while done < rounds and session.following():
+                crash(session, load)
+                done += 1
+            replies += load.stop()
+            slowest = max(slowest, load.slowest)
+            session.stop()
+            log = session.log()
+            micros += [int(n) for n in re.findall(r"running after (\d+) us", log)]
+            if "dropped" in log:
+                raise Wrong(f"a follower was dropped\n{log}")
+        except Wrong as e:
+            raise SystemExit(f"crash {done + 1}: {e}\n{session.log()}")
+        finally:
+            session.clean()
+    micros.sort()
+    print(f"{done} crashes, {replies} replies; running again after {micros[0]} to {micros[-1]} us,"
+          f" half of them {micros[len(micros) // 2]} us; slowest reply {slowest * 1000:.0f} ms")
+    print("crash: ok")
+
+
+if __name__ == "__main__":
+    main()

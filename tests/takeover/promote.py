@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""promote.py SERVER ROUNDS: the follower is promoted under load, the old leader
+stays as its follower, and back again: no connection, no reply is lost, none
+comes twice, no descriptor and no memory leaks."""
+import re
+import sys
+
+from load import Wrong
+from session import Session, fds, rss_kib
+
+REPLIES = 40
+GROWTH_KIB = 4096   # of a version, by what allocators and stacks may take
+
+
+def sizes(session):
+    pids = {v["name"]: v["pid"] for v in session.versions()}
+    pids["mve"] = session.mve.pid
+    leader = session.leader()["name"]
+    return ({name: rss_kib(pid) for name, pid in pids.items()},
+            {name: fds(pid) for name, pid in pids.items() if name in (leader, "mve")})
+
+
+def there_and_back(session, load):
+    for name in ("f1", "v0"):
+        load.more(REPLIES)
+        session.promote(name, keep=True)
+        load.more(REPLIES)
+        session.wait_for(lambda: session.leader()["name"] == name and
+                         len(session.following()) == 1, f"{name} leads")
+
+
+def main():
+    kind, rounds = sys.argv[1], int(sys.argv[2])
+    session = Session(kind)
+    try:
+        load = session.load(churn=0)
+        there_and_back(session, load)
+        memory, files = sizes(session)
+        for _ in range(rounds):
+            there_and_back(session, load)
+        memory_end, files_end = sizes(session)
+        replies = load.stop()
+        session.stop()
+        log = session.log()
+        if "dropped" in log:
+            raise Wrong("a follower was dropped")
+        if files != files_end:
+            raise Wrong(f"descriptors leak: {files}, then {files_end}")
+        if any(memory_end[v] > memory[v] + GROWTH_KIB for v in memory):
+            raise Wrong(f"memory leaks: {memory} KiB, then {memory_end} KiB")
+    except Wrong as e:
+        raise SystemExit(f"{e}\n{session.log()[-3000:]}")
+    finally:
+        session.clean()
+    micros = sorted(int(n) for n in re.findall(r"running after (\d+) us", log))
+    print(f"{len(micros)} promotions, {replies} replies; running again after {micros[0]} to "
+          f"{micros[-1]} us, half of them {micros[len(micros) // 2]} us; slowest reply "
+          f"{load.slowest * 1000:.0f} ms; KiB {memory} -> {memory_end}")
+    print("promote: ok")
+
+
+if __name__ == "__main__":
+    main()

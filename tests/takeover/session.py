@@ -1,0 +1,165 @@
+"""A session of mve with a server, for the tests of taking over.
+
+Environment, as tests/run sets it: MVE, MVE_SESSION, XDG_RUNTIME_DIR.
+"""
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from load import Wrong, Load
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
+BIN = os.environ.get("TESTS", os.path.join(ROOT, "build/tests"))
+BEGIN_S = 20
+
+NGINX = """worker_processes 2; daemon off; pid {dir}/pid; error_log {dir}/error.log;
+events {{ worker_connections 256; }}
+http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {dir}/b;
+ proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u;
+ scgi_temp_path {dir}/s; server {{ listen 127.0.0.1:{port}; root {dir};
+ location /echo {{ return 200 $arg_n; }} }} }}
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def program(name):
+    path = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin")
+    if not path:
+        print(f"needs {name}")
+        raise SystemExit(77)
+    return path
+
+
+def server_command(kind, port, folder):
+    if kind == "kv":
+        return [kv_build(folder), str(port)]
+    if kind == "redis":
+        return [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                "--dir", folder, "--logfile", folder + "/redis.log"]
+    if kind == "memcached":
+        return [program("memcached"), "-p", str(port), "-l", "127.0.0.1", "-U", "0", "-t", "4",
+                "-u", "root"]
+    with open(folder + "/nginx.conf", "w") as conf:
+        conf.write(NGINX.format(dir=folder, port=port))
+    with open(folder + "/file", "wb") as file:
+        from load import Http
+        file.write(Http.FILE)
+    os.chmod(folder, 0o777)
+    return [program("nginx"), "-c", folder + "/nginx.conf", "-e", folder + "/error.log"]
+
+
+def kv_build(folder, *defines):
+    out = f"{folder}/kv{''.join(defines)}"
+    subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", *defines, "-o", out,
+                    ROOT + "/servers/kv/v1.c"], check=True)
+    return out
+
+
+class Session:
+    count = 0
+
+    def __init__(self, kind, followers=1, options=(), command=None, follower=None):
+        Session.count += 1
+        self.kind, self.port = kind, free_port()
+        self.name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), Session.count)
+        self.folder = tempfile.mkdtemp(prefix="mve-takeover-", dir="/tmp")
+        self.log_path = self.folder + "/mve.log"
+        command = command or server_command(kind, self.port, self.folder)
+        follow = [w for i in range(followers) for w in ("-f", follower or "same")]
+        with open(self.log_path, "ab") as log:
+            self.mve = subprocess.Popen([MVE, "run", "-n", self.name, *follow, *options, "--",
+                                         *command], stdin=subprocess.DEVNULL, stdout=log,
+                                        stderr=log)
+        self.wait_for(lambda: self.listens() and all(
+            v["role"] in ("leader", "follower") for v in self.versions()), "the session begins")
+
+    def log(self):
+        with open(self.log_path, errors="replace") as log:
+            return log.read()
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    def status(self):
+        done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True,
+                              timeout=20)
+        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+    def versions(self):
+        return self.status().get("versions", [])
+
+    def wait_for(self, what, words, seconds=BEGIN_S):
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                if what():
+                    return
+            except Exception:   # a status that is not there yet
+                pass
+            if time.monotonic() > end or self.mve.poll() is not None:
+                raise Wrong(f"not in {seconds} s: {words}\n{self.log()}\n{self.status_text()}")
+            time.sleep(0.02)
+
+    def status_text(self):
+        return subprocess.run([MVE, "status", self.name], capture_output=True,
+                              text=True).stdout
+
+    def leader(self):
+        return next(v for v in self.versions() if v["role"] == "leader")
+
+    def following(self):
+        return [v["name"] for v in self.versions() if v["role"] == "follower"]
+
+    def promote(self, name, keep=False):
+        done = subprocess.run([MVE, "promote", self.name, name] + (["--keep"] if keep else []),
+                              capture_output=True, text=True, timeout=30)
+        if done.returncode:
+            raise Wrong(f"promote {name}: {done.stderr}\n{self.log()}")
+
+    def load(self, **more):
+        return Load(self.port, self.kind, **more)
+
+    def stop(self, sig=signal.SIGTERM):
+        self.mve.send_signal(sig)
+        try:
+            self.mve.wait(15)
+        except subprocess.TimeoutExpired:
+            raise Wrong(f"the session does not end\n{self.log()}")
+        return self.mve.returncode
+
+    def clean(self):
+        """Ends what is left after a failure."""
+        if self.mve.poll() is None:
+            subprocess.run([MVE, "stop", self.name, "--kill"], capture_output=True)
+            try:
+                self.mve.wait(5)
+            except subprocess.TimeoutExpired:
+                self.mve.kill()
+                self.mve.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def fds(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def rss_kib(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        resident, shared = f.read().split()[1:3]
+    return (int(resident) - int(shared)) * 4

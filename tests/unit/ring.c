@@ -1,0 +1,815 @@
+/*
+ * The ring's two sides, one step at a time.
+ *
+ * The streams are mapped as sessions map them: a view for each version, with its
+ * own section writable and the others read-only.  Here sections that nobody uses
+ * cannot be touched at all, and stand on both sides of the leader's: a reader that
+ * believes a broken stream dies of it.  The monitor's view, which may write
+ * everything, is where streams get broken.
+ *
+ * Payloads are made of their event's number, so that any event can be checked.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
+
+#define CHUNKS	4
+#define LEADER	3
+#define FAST	1	/* follower */
+#define SLOW	6	/* follower; leads after LEADER */
+#define BIT(version) (1u << (version))
+#define EVENTS	(CHUNK_CELLS - 1)	/* of a cell each, in a chunk */
+#define ROOM	((CHUNK_CELLS - 2) * CELL_SIZE)	/* for payload in a fresh chunk */
+
+static struct conduct *conduct;	/* the monitor's view */
+static struct streams view[VERSIONS];
+static struct section *lead, *after;	/* the leader's section, and the next's */
+static uint64_t told;		/* events written, of all lanes */
+
+/* --- the streams ---------------------------------------------------------------- */
+
+static void *map(int fd)
+{
+	void *at = mmap(NULL, streams_size(CHUNKS), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	cr_assert_neq(at, MAP_FAILED);
+	return at;
+}
+
+static void view_make(int fd, uint32_t self)
+{
+	char *at = map(fd);
+
+	view[self] = (struct streams){ (struct conduct *)at, self };
+	cr_assert_eq(mprotect(at, CONDUCT_SIZE, PROT_READ), 0);
+	for (uint32_t v = 0; v < VERSIONS; v++) {
+		int used = v == LEADER || v == FAST || v == SLOW;
+
+		if (v == self)
+			continue;
+		cr_assert_eq(mprotect(at + section_offset(CHUNKS, v), section_size(CHUNKS),
+				      used ? PROT_READ : PROT_NONE), 0);
+	}
+}
+
+static void set_up(void)
+{
+	int fd = memfd_create("streams", 0);
+
+	cr_assert_eq(ftruncate(fd, streams_size(CHUNKS)), 0);
+	conduct = map(fd);
+	*conduct = (struct conduct){ .magic = RING_MAGIC, .version = RING_VERSION,
+				     .chunks = CHUNKS, .leader = LEADER,
+				     .following = BIT(FAST) | BIT(SLOW) };
+	lead = streams_section(&(struct streams){ conduct, LEADER }, LEADER);
+	after = streams_section(&(struct streams){ conduct, SLOW }, SLOW);
+	view_make(fd, LEADER);
+	view_make(fd, FAST);
+	view_make(fd, SLOW);
+	close(fd);
+	told = 0;
+}
+
+TestSuite(ring, .init = set_up, .timeout = 30);
+
+static struct event *cell(struct section *s, uint32_t chunk, uint32_t n)
+{
+	return (struct event *)((char *)(s + 1) + (uint64_t)chunk * CHUNK_SIZE + n * CELL_SIZE);
+}
+
+static unsigned chunks_owned(void)
+{
+	unsigned n = 0;
+
+	for (int c = 0; c < CHUNKS; c++)
+		n += lead->chunk_owner[c] != 0;
+	return n;
+}
+
+/* --- writing ---------------------------------------------------------------------- */
+
+static uint8_t byte(uint64_t seq, size_t i)
+{
+	return (uint8_t)(seq * 167 + i * 13 + (i >> 8));
+}
+
+/* An event of any size; false when the ring is full. */
+static bool tell(struct writer *w, size_t size)
+{
+	struct event *e = writer_begin(w, EVENT_CALL, 7);
+
+	if (!e)
+		return false;
+	e->seq = told;
+	e->result = (int64_t)size;
+	for (size_t i = 0; i < size; i++) {
+		if (!writer_room(w)) {
+			writer_commit(w);
+			if (!writer_begin(w, EVENT_MORE, 7))
+				return false;
+		}
+		*w->at++ = byte(told, i);
+	}
+	writer_commit(w);
+	told++;
+	return true;
+}
+
+static void tell_many(struct writer *w, int n)
+{
+	while (n--)
+		cr_assert(tell(w, 0));
+}
+
+static struct writer open_lane(int expected)
+{
+	struct writer w;
+
+	cr_assert_eq(lane_open(&view[LEADER]), expected);
+	writer_attach(&w, &view[LEADER], (uint32_t)expected);
+	return w;
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+static struct reader follow(uint32_t version, uint32_t lane)
+{
+	struct reader r;
+
+	cursor_begin(&view[version], lane, lead->lane[lane].life, LEADER);
+	reader_attach(&r, &view[version], lane);
+	return r;
+}
+
+/* The payload is the event's, up to `size` bytes, in pieces of `step` at most. */
+static void same_payload(struct reader *r, uint64_t seq, size_t size, size_t step)
+{
+	for (size_t i = 0, n; i < size; i += n) {
+		const uint8_t *piece;
+
+		n = reader_piece(r, step < size - i ? step : size - i, &piece);
+		cr_assert_gt(n, 0, "event %lu ends at %zu of %zu", seq, i, size);
+		for (size_t k = 0; k < n; k++)
+			cr_assert_eq(piece[k], byte(seq, i + k), "event %lu, byte %zu", seq, i + k);
+	}
+}
+
+/* The next event is number `seq`, with the payload that it must have. */
+static void take(struct reader *r, uint64_t seq)
+{
+	const struct event *e = reader_peek(r);
+	const uint8_t *piece;
+
+	cr_assert_not_null(e, "no event %lu", seq);
+	cr_assert_eq(e->kind, EVENT_CALL);
+	cr_assert_eq(e->seq, seq, "event %lu instead of %lu", e->seq, seq);
+	same_payload(r, seq, (size_t)e->result, 1000);
+	cr_assert_eq(reader_piece(r, 1, &piece), 0, "event %lu has more", seq);
+	reader_take(r);
+}
+
+static void take_from_to(struct reader *r, uint64_t from, uint64_t to)
+{
+	while (from < to)
+		take(r, from++);
+}
+
+/* No event, and nothing wrong. */
+static void nothing(struct reader *r)
+{
+	cr_assert_null(reader_peek(r));
+	cr_assert_not(r->broken);
+}
+
+/* --- events ---------------------------------------------------------------------------- */
+
+Test(ring, small_sizes)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+
+	for (size_t size = 0; size < 700; size++) {
+		cr_assert(tell(&w, size));
+		take(&r, size);
+		take(&s, size);
+		nothing(&r);
+	}
+}
+
+Test(ring, large_sizes)
+{
+	static const size_t sizes[] = {
+		ROOM - 1, ROOM, ROOM + 1, ROOM + CELL_SIZE, CHUNK_SIZE - 1, CHUNK_SIZE,
+		CHUNK_SIZE + 1, 2 * ROOM, 2 * ROOM + 1, 2 * CHUNK_SIZE,
+	};
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+
+	for (int round = 0; round < 20; round++)
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			cr_assert(tell(&w, sizes[i]));
+			cr_assert(tell(&w, (size_t)round));
+			take_from_to(&r, told - 2, told);
+			take_from_to(&s, told - 2, told);
+		}
+}
+
+/* Every place of a chunk as the beginning, with sizes around what is left of it. */
+Test(ring, exact_fits)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+
+	for (uint32_t skip = 0; skip < EVENTS; skip += 3)
+		for (int off = -1; off <= 1; off++) {
+			size_t room;
+
+			tell_many(&w, (int)skip);
+			cr_assert(tell(&w, 0));
+			room = (CHUNK_CELLS - 1 - w.cell) * CELL_SIZE;
+			room = room ? room - CELL_SIZE : ROOM;
+			cr_assert(tell(&w, room + (size_t)(room || off > 0 ? off : 0)));
+			take_from_to(&r, told - skip - 2, told);
+			take_from_to(&s, told - skip - 2, told);
+		}
+}
+
+/* The last free cell of a chunk has room for a header only. */
+Test(ring, empty_more)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	tell_many(&w, EVENTS - 2);
+	cr_assert(tell(&w, 0));
+	cr_assert_eq(w.cell, CHUNK_CELLS - 2);
+	cr_assert(tell(&w, 200));
+	take_from_to(&r, 0, told);
+	tell_many(&w, 2);
+	/* Fills all but the last free cell; its EVENT_MORE there is empty. */
+	cr_assert(tell(&w, (CHUNK_CELLS - 3 - w.cell) * CELL_SIZE));
+	cr_assert_eq(w.cell, CHUNK_CELLS - 2);
+	cr_assert_not_null(writer_begin(&w, EVENT_MORE, 7));
+	cr_assert_eq(writer_room(&w), 0);
+	writer_commit(&w);
+	cr_assert_not_null(writer_begin(&w, EVENT_MORE, 7));
+	*w.at++ = 42;
+	writer_commit(&w);
+	take_from_to(&r, told - 3, told - 1);
+
+	const struct event *e = reader_peek(&r);
+	const uint8_t *piece;
+
+	cr_assert_not_null(e);
+	same_payload(&r, told - 1, (size_t)e->result, CHUNK_SIZE);
+	cr_assert_eq(reader_piece(&r, 8, &piece), 1, "an empty piece is not the end");
+	cr_assert_eq(*piece, 42);
+	reader_take(&r);
+	nothing(&r);
+}
+
+Test(ring, unread_payload_is_skipped)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+
+	for (int i = 0; i < 60; i++) {
+		cr_assert(tell(&w, CHUNK_SIZE + (size_t)i * 100));
+		cr_assert(tell(&w, 10));
+		cr_assert_eq(reader_peek(&r)->seq, told - 2);
+		reader_take(&r);
+		take(&r, told - 1);
+		/* Half of it, too. */
+		cr_assert_eq(reader_peek(&s)->seq, told - 2);
+		same_payload(&s, told - 2, (size_t)i * CHUNK_SIZE / 60, 333);
+		reader_take(&s);
+		take(&s, told - 1);
+	}
+}
+
+/* What is skipped has room at once: the writer may still be at the same event. */
+Test(ring, skipped_payload_larger_than_the_ring)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	conduct->following = BIT(FAST);
+	cr_assert_not_null(writer_begin(&w, EVENT_CALL, 7));
+	writer_commit(&w);
+	cr_assert_not_null(reader_peek(&r));
+	reader_take(&r);
+	for (int i = 0; i < 10 * CHUNKS; i++) {
+		cr_assert_not_null(writer_begin(&w, EVENT_MORE, 7), "piece %d", i);
+		w.at += writer_room(&w);
+		writer_commit(&w);
+		nothing(&r);
+	}
+	cr_assert(tell(&w, 5));
+	take(&r, 0);
+}
+
+Test(ring, looked_at_again_until_taken)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	cr_assert(tell(&w, 2 * CHUNK_SIZE));
+	cr_assert(tell(&w, 3));
+	for (size_t part = 0; part < 2 * CHUNK_SIZE; part += 5000) {
+		cr_assert_eq(reader_peek(&r)->seq, 0);
+		same_payload(&r, 0, part, 700);
+	}
+	take_from_to(&r, 0, 2);
+}
+
+Test(ring, payload_comes_later)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+	const uint8_t *piece;
+
+	cr_assert_not_null(writer_begin(&w, EVENT_CALL, 7));
+	nothing(&r);
+	memcpy(w.at, "one", 3);
+	w.at += 3;
+	writer_commit(&w);
+	cr_assert_not_null(reader_peek(&r));
+	cr_assert_eq(reader_piece(&r, 64, &piece), 3);
+	cr_assert_eq(reader_piece(&r, 64, &piece), 0);
+	writer_begin(&w, EVENT_MORE, 7)->flags = EVENT_SIGNAL_NEXT;
+	memcpy(w.at, "two", 3);
+	w.at += 3;
+	cr_assert_eq(reader_piece(&r, 64, &piece), 0);
+	writer_commit(&w);
+	cr_assert_eq(reader_piece(&r, 64, &piece), 3);
+	cr_assert_eq(memcmp(piece, "two", 3), 0);
+	cr_assert_eq(reader_take(&r), EVENT_SIGNAL_NEXT);
+	nothing(&r);
+}
+
+/* A thread that goes on where another program of it was. */
+Test(ring, attached_again)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	conduct->following = BIT(FAST);
+	for (int i = 0; i < 5000; i++) {
+		cr_assert(tell(&w, (size_t)i % 300));
+		writer_attach(&w, &view[LEADER], 0);
+		take(&r, (uint64_t)i);
+		reader_attach(&r, &view[FAST], 0);
+	}
+}
+
+/* --- room ---------------------------------------------------------------------------------- */
+
+Test(ring, full_and_free_again)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+
+	for (int i = 0; i < CHUNKS * EVENTS; i++)
+		cr_assert(tell(&w, 0), "event %d", i);
+	cr_assert_not(tell(&w, 0));
+	cr_assert_eq(writer_held_by(&w), BIT(FAST) | BIT(SLOW));
+	take_from_to(&r, 0, EVENTS + 1);
+	cr_assert_eq(writer_held_by(&w), BIT(SLOW));
+	cr_assert_not(tell(&w, 0));
+	take_from_to(&s, 0, EVENTS);
+	cr_assert_not(tell(&w, 0), "the turn is not read");
+	take_from_to(&s, EVENTS, EVENTS + 1);
+	tell_many(&w, EVENTS);
+	cr_assert_not(tell(&w, 0));
+	take_from_to(&r, EVENTS + 1, told);
+	take_from_to(&s, EVENTS + 1, told);
+	nothing(&r);
+}
+
+Test(ring, dropped_follower_is_not_waited_for)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	for (uint64_t i = 0; tell(&w, 0); i++)
+		take(&r, i);
+	cr_assert_eq(writer_held_by(&w), BIT(SLOW), "it has not even begun");
+	lead->dropped = BIT(SLOW);
+	for (int i = 0; i < 10 * EVENTS; i++) {
+		cr_assert(tell(&w, 0));
+		take(&r, told - 1);
+	}
+	lead->dropped |= BIT(FAST);
+	tell_many(&w, 10 * EVENTS);
+}
+
+Test(ring, two_chunks_for_who_keeps_up)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	conduct->following = BIT(FAST);
+	tell_many(&w, CHUNKS * EVENTS);
+	cr_assert_eq(chunks_owned(), CHUNKS);
+	take_from_to(&r, 0, told);
+	for (int i = 0; i < 3 * EVENTS; i++) {
+		tell_many(&w, 1);
+		take(&r, told - 1);
+	}
+	cr_assert_eq(chunks_owned(), 2);
+}
+
+/* Whose chunks the ring is full of, and who makes it so, need not be the same lane. */
+Test(ring, idle_lane_gives_its_chunks)
+{
+	struct writer idle = open_lane(0), w = open_lane(1);
+	struct reader ri = follow(FAST, 0), si = follow(SLOW, 0);
+	struct reader r = follow(FAST, 1), s = follow(SLOW, 1);
+	uint64_t first;
+
+	tell_many(&idle, 3 * EVENTS);
+	take_from_to(&ri, 0, told);
+	first = told;
+	tell_many(&w, EVENTS);
+	take_from_to(&r, first, told);
+	take_from_to(&s, first, told);
+	cr_assert_not(tell(&w, 0));
+	cr_assert_eq(writer_held_by(&w), BIT(SLOW), "FAST has read all that there is");
+	take_from_to(&si, 0, first);
+	for (int i = 0; i < 3 * EVENTS; i++) {
+		tell_many(&w, 1);
+		take(&r, told - 1);
+		take(&s, told - 1);
+	}
+	/* And goes on with what is left. */
+	first = told;
+	tell_many(&idle, 2 * EVENTS);
+	take_from_to(&ri, first, told);
+	take_from_to(&si, first, told);
+}
+
+Test(ring, closed_lane_gives_its_chunks)
+{
+	struct writer gone = open_lane(0), w = open_lane(1);
+	struct reader rg = follow(FAST, 0), r = follow(FAST, 1);
+	uint64_t first;
+
+	conduct->following = BIT(FAST);
+	tell_many(&gone, 3 * EVENTS);
+	lane_close(&view[LEADER], 0);
+	first = told;
+	tell_many(&w, EVENTS);
+	cr_assert_not(tell(&w, 0));
+	take_from_to(&rg, 0, first);
+	cursor_done(&view[FAST], 0);
+	tell_many(&w, EVENTS);
+	take_from_to(&r, first, told);
+}
+
+/* After 2^32 chunks the serials begin again. */
+Test(ring, serials_wrap)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+	struct lane *l = &lead->lane[0];
+
+	l->base = UINT32_MAX - 5;
+	l->oldest = (uint64_t)l->base << 32 | l->now;
+	for (int chunk = 0; chunk < 20; chunk++) {
+		uint64_t first = told;
+
+		tell_many(&w, CHUNKS / 2 * EVENTS);
+		take_from_to(&r, first, told);
+		while (tell(&w, 0))
+			take(&r, told - 1);
+		cr_assert_eq(writer_held_by(&w), BIT(SLOW), "chunk %d", chunk);
+		take_from_to(&s, first, told);
+	}
+}
+
+/* --- lanes --------------------------------------------------------------------------------- */
+
+Test(ring, lanes_are_fewer_than_chunks)
+{
+	for (int i = 0; i < CHUNKS - 1; i++)
+		open_lane(i);
+	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	cr_assert_eq(lead->lanes_high, CHUNKS - 1);
+	cr_assert_eq(chunks_owned(), CHUNKS - 1);
+}
+
+Test(ring, no_chunk_for_a_lane)
+{
+	struct writer w = open_lane(0);
+
+	tell_many(&w, CHUNKS * EVENTS);
+	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	lead->dropped = BIT(FAST) | BIT(SLOW);
+	open_lane(1);
+}
+
+Test(ring, reused_when_all_are_done)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), s = follow(SLOW, 0);
+
+	for (uint32_t life = 1; life < 20; life++) {
+		uint64_t first = told;
+
+		cr_assert_eq(lead->lane[0].life, life);
+		tell_many(&w, 50 + (int)life * EVENTS / 10);
+		take_from_to(&r, first, told);
+		cr_assert_not(reader_at_end(&r), "it is open");
+		lane_close(&view[LEADER], 0);
+		cr_assert(reader_at_end(&r));
+		cr_assert_not(reader_at_end(&s));
+		cursor_done(&view[FAST], 0);
+		w = open_lane(1);
+		lane_cancel(&view[LEADER], 1);
+		take_from_to(&s, first, told);
+		cursor_done(&view[SLOW], 0);
+		w = open_lane(0);
+		r = follow(FAST, 0);
+		s = follow(SLOW, 0);
+		nothing(&r);
+	}
+}
+
+Test(ring, not_reused_before_a_follower_has_begun)
+{
+	open_lane(0);
+	lane_close(&view[LEADER], 0);
+	open_lane(1);
+	for (int v = FAST; v <= SLOW; v += SLOW - FAST) {
+		lane_close(&view[LEADER], 1);
+		lane_cancel(&view[LEADER], 1);
+		open_lane(1);
+		follow((uint32_t)v, 0);
+		cursor_done(&view[v], 0);
+	}
+	open_lane(0);
+}
+
+/* A child was not born: nobody will ever read its lane. */
+Test(ring, cancelled_lane_is_free)
+{
+	for (int i = 0; i < 100; i++) {
+		open_lane(0);
+		lane_cancel(&view[LEADER], 0);
+	}
+	cr_assert_eq(chunks_owned(), 1);
+}
+
+/* --- streams that go on in another ------------------------------------------------------------ */
+
+/* What FAST's cursor says of the old leader's lane means nothing in the new one's. */
+Test(ring, switched)
+{
+	struct writer w = open_lane(0), next;
+	struct reader r = follow(FAST, 0);
+
+	conduct->following = BIT(FAST);
+	tell_many(&w, 3 * EVENTS);
+	take_from_to(&r, 0, told);
+	cursor_done(&view[FAST], 0);	/* of a life with the same number */
+	conduct->ended = BIT(LEADER);
+	cr_assert(reader_at_end(&r));
+	cr_assert_eq(lane_open(&view[SLOW]), 0);
+	cr_assert_eq(after->lane[0].life, lead->lane[0].life);
+	writer_attach(&next, &view[SLOW], 0);
+	for (told = 0; tell(&next, 0);)
+		;
+	cr_assert_eq(told, CHUNKS * EVENTS);
+	cr_assert_eq(writer_held_by(&next), BIT(FAST));
+	reader_switch(&r, SLOW);
+	cr_assert_not(reader_at_end(&r));
+	cr_assert_eq(writer_held_by(&next), BIT(FAST));
+	take_from_to(&r, 0, CHUNKS * EVENTS);
+	cr_assert(tell(&next, 0));
+	take(&r, CHUNKS * EVENTS);
+}
+
+/* SLOW takes over, and the old leader follows it: the readers come before the chunk. */
+Test(ring, reopened)
+{
+	struct writer w = open_lane(0), next;
+	struct lane *l = &after->lane[0];
+	struct reader r, f = follow(FAST, 0);
+	uint32_t life = lead->lane[0].life;
+
+	tell_many(&w, 5);
+	take_from_to(&f, 0, 5);
+	conduct->following = BIT(FAST) | BIT(LEADER);
+	after->lanes_high = 2;
+	*l = (struct lane){ .first = CHUNK_NONE, .now = CHUNK_NONE, .oldest = CHUNK_NONE,
+			    .state = LANE_OPEN, .life = life };
+	after->lane[1] = *l;	/* its thread does not come */
+	cursor_begin(&view[LEADER], 0, life, SLOW);
+	reader_attach(&r, &view[LEADER], 0);
+	nothing(&r);
+	cr_assert(lane_reopen(&view[SLOW], 0));
+	writer_attach(&next, &view[SLOW], 0);
+	for (told = 0; tell(&next, 0);)
+		;
+	cr_assert_eq(writer_held_by(&next), BIT(FAST) | BIT(LEADER));
+	take_from_to(&r, 0, told);
+	cr_assert_eq(writer_held_by(&next), BIT(FAST));
+	reader_switch(&f, SLOW);
+	take_from_to(&f, 0, told);
+	tell_many(&next, EVENTS);
+	take_from_to(&r, told - EVENTS, told);
+	/* A lane that had ended, and has no chunk either. */
+	after->dropped = BIT(FAST) | BIT(LEADER);
+	lane_close(&view[SLOW], 1);
+	cr_assert_eq(lane_open(&view[SLOW]), 1);
+	writer_attach(&next, &view[SLOW], 1);
+	tell_many(&next, 3 * EVENTS);
+}
+
+/* --- broken streams ------------------------------------------------------------------------------ */
+
+/* The stream that is broken: small events, a chunk's turn, and a payload over the next. */
+#define LARGE	(EVENTS + 5)	/* the event whose payload goes on */
+
+static struct reader stream(void)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	tell_many(&w, LARGE);
+	cr_assert(tell(&w, CHUNK_SIZE));
+	cr_assert(tell(&w, 100));
+	return r;
+}
+
+/* The reader comes as far as event `last`, and finds the stream broken there. */
+static void breaks_behind(struct reader *r, uint64_t last)
+{
+	take_from_to(r, 0, last);
+	cr_assert_null(reader_peek(r), "event %lu is believed", last);
+	cr_assert(r->broken);
+	cr_assert_null(reader_peek(r), "it stays broken");
+}
+
+#define BREAKS(name, last, ...) \
+	Test(ring, broken_##name) \
+	{ \
+		struct reader r = stream(); \
+		struct lane *l = &lead->lane[0]; \
+		struct event *e = cell(lead, l->first, (last) % EVENTS), \
+			*turn = cell(lead, l->first, EVENTS); \
+		(void)e, (void)turn; \
+		__VA_ARGS__; \
+		breaks_behind(&r, last); \
+	}
+
+BREAKS(kind_none, 4, e->kind = EVENT_NONE)
+BREAKS(kind_unknown, 4, e->kind = EVENT_KINDS)
+BREAKS(kind_far, 4, e->kind = 255)
+BREAKS(turn_too_early, 4, e->kind = EVENT_TURN)
+BREAKS(turn_missing, EVENTS, turn->kind = EVENT_CALL)
+BREAKS(size_over_turn, 4, e->size = (EVENTS - 4) * CELL_SIZE)
+BREAKS(size_over_chunk, 4, e->size = CHUNK_SIZE)
+BREAKS(size_huge, 4, e->size = 0x7fffffff)
+BREAKS(size_wraps, 4, e->size = UINT32_MAX)
+BREAKS(size_over_head, 3, l->head = 5; e->size = 2 * CELL_SIZE)
+BREAKS(chunk_next_past_end, EVENTS, turn->arg[0] = CHUNKS)
+BREAKS(chunk_far, EVENTS, turn->arg[0] = 1000)
+BREAKS(chunk_none, EVENTS, turn->arg[0] = CHUNK_NONE)
+BREAKS(chunk_wraps, EVENTS, turn->arg[0] = 1ull << 32)
+BREAKS(head_far, 0, l->head = CHUNKS * CHUNK_CELLS)
+BREAKS(head_huge, 0, l->head = UINT64_MAX)
+
+Test(ring, broken_first_chunk)
+{
+	struct writer w = open_lane(0);
+	struct reader r;
+
+	tell_many(&w, 5);
+	lead->lane[0].first = CHUNKS;
+	r = follow(FAST, 0);
+	breaks_behind(&r, 0);
+}
+
+Test(ring, broken_head_goes_back)
+{
+	struct reader r = stream();
+
+	lead->lane[0].head = 7;
+	take_from_to(&r, 0, 7);
+	lead->lane[0].head = 3;
+	breaks_behind(&r, 0);
+}
+
+/* The payload goes on in an event that makes no sense. */
+static void breaks_in_payload(void (*spoil)(struct event *more))
+{
+	struct reader r = stream();
+	struct event *more = cell(lead, lead->lane[0].now, 0);
+	const uint8_t *piece;
+	size_t n, all = 0;
+
+	cr_assert_eq(more->kind, EVENT_MORE);
+	spoil(more);
+	take_from_to(&r, 0, LARGE);
+	cr_assert_not_null(reader_peek(&r));
+	while ((n = reader_piece(&r, 4096, &piece)))
+		all += n;
+	cr_assert(r.broken);
+	cr_assert_lt(all, CHUNK_SIZE);
+	reader_take(&r);
+	cr_assert_null(reader_peek(&r));
+}
+
+static void spoil_size(struct event *more)
+{
+	more->size = CHUNK_SIZE;
+}
+
+static void spoil_kind(struct event *more)
+{
+	more->kind = 77;
+}
+
+Test(ring, broken_more)
+{
+	breaks_in_payload(spoil_size);
+}
+
+Test(ring, broken_more_kind)
+{
+	breaks_in_payload(spoil_kind);
+}
+
+/* Chunks that go round: a stream without an end, and without an event. */
+Test(ring, broken_ends_though_turns_do_not)
+{
+	struct reader r = stream();
+	struct lane *l = &lead->lane[0];
+
+	for (uint32_t i = 0; i < EVENTS; i++)
+		*cell(lead, l->first, i) = (struct event){ .kind = EVENT_MORE };
+	cell(lead, l->first, EVENTS)->arg[0] = l->first;
+	l->head = CHUNKS * CHUNK_CELLS - 1;
+	nothing(&r);
+	for (int i = 0; i < 100; i++) {
+		l->head += CHUNK_CELLS / 2;
+		cr_assert_null(reader_peek(&r));
+	}
+}
+
+static void spoil_somewhere(void)
+{
+	struct lane *l = &lead->lane[0];
+	uint32_t chunk = (uint32_t)rand() % CHUNKS;
+	uint8_t *at = (uint8_t *)cell(lead, chunk, (uint32_t)rand() % CHUNK_CELLS);
+
+	switch (rand() % 8) {
+	case 0:
+		l->head += (uint64_t)rand() % 2000;
+		break;
+	case 1:
+		cell(lead, chunk, EVENTS)->arg[0] = (uint64_t)rand() % (2 * CHUNKS);
+		break;
+	default:
+		at[rand() % 24] = (uint8_t)(rand() >> 7);
+	}
+}
+
+/* As far as it can be read, without touching what is not the stream's. */
+static void read_all(struct reader *r)
+{
+	const uint8_t *piece;
+	volatile uint8_t sum = 0;
+	size_t n;
+
+	for (int events = 0; events < CHUNKS * CHUNK_CELLS && reader_peek(r); events++) {
+		for (int i = 0; i < 2000 && (n = reader_piece(r, CHUNK_SIZE, &piece)); i++)
+			sum = (uint8_t)(sum + piece[0] + piece[n - 1]);
+		reader_take(r);
+	}
+	cr_assert_leq(r->pos, CHUNKS * CHUNK_CELLS * 4);
+}
+
+Test(ring, broken_anywhere)
+{
+	struct reader r = stream();
+	struct lane good = lead->lane[0];
+	char *copy = malloc(CHUNKS * CHUNK_SIZE);
+
+	memcpy(copy, cell(lead, 0, 0), CHUNKS * CHUNK_SIZE);
+	srand(1);
+	for (int round = 0; round < 3000; round++) {
+		lead->lane[0] = good;
+		memcpy(cell(lead, 0, 0), copy, CHUNKS * CHUNK_SIZE);
+		for (int i = 1 + rand() % 20; i; i--)
+			spoil_somewhere();
+		r = follow(FAST, 0);
+		read_all(&r);
+	}
+	free(copy);
+}
