@@ -65,7 +65,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* --- a host ---------------------------------------------------------------------- */
+/* --- a host ---------------------------------------------------------------- */
 
 struct stream {
 	struct rules_call event[3];

@@ -29,7 +29,7 @@ struct text {
 	size_t len;
 };
 
-/* --- patterns ---------------------------------------------------------------- */
+/* --- patterns -------------------------------------------------------------- */
 
 enum pattern_kind { PATTERN_STRING, PATTERN_REGEX, PATTERN_NAME };
 
@@ -68,7 +68,7 @@ struct arg {
 	struct pattern *pattern;	/* ARG_STRING, ARG_PATTERN */
 };
 
-/* --- calls ------------------------------------------------------------------------ */
+/* --- calls ----------------------------------------------------------------- */
 
 struct call {
 	struct call *next;	/* the next alternative */
@@ -93,7 +93,7 @@ struct code {
 	struct text text;	/* with its braces */
 };
 
-/* --- rules ------------------------------------------------------------------------ */
+/* --- rules ----------------------------------------------------------------- */
 
 /* Where a name's value comes from. */
 enum bind_kind {
@@ -183,7 +183,7 @@ struct rule {
 	bool broken;		/* has an error: later passes leave it */
 };
 
-/* --- files ------------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------- */
 
 enum item_kind { ITEM_INCLUDE, ITEM_USE, ITEM_GROUP, ITEM_LET, ITEM_RULE };
 

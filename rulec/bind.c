@@ -44,7 +44,7 @@ bool bind_is_matched(const struct binding *b, const struct out *out, unsigned ar
 		bind_has_arg(b, 0, arg);
 }
 
-/* --- arguments that are names ------------------------------------------------------ */
+/* --- arguments that are names ---------------------------------------------- */
 
 /* Where a name stands in each alternative; false: not in all of them. */
 static bool alts_fill(struct unit *u, struct binding *b, const struct call *calls)
@@ -127,7 +127,7 @@ static void call_bind(struct unit *u, struct rule *rule, const struct call *call
 		}
 }
 
-/* --- names that C uses ---------------------------------------------------------------- */
+/* --- names that C uses ----------------------------------------------------- */
 
 static struct step *step_of(const struct rule *rule, const char *label, size_t len)
 {
@@ -313,14 +313,15 @@ static void code_bind(struct unit *u, const struct place *at, const struct code 
 	}
 }
 
-/* --- a rule --------------------------------------------------------------------------------- */
+/* --- a rule ---------------------------------------------------------------- */
 
 /* Names on the right that compare with earlier ones must still be there. */
 static void args_check(struct unit *u, const struct place *at)
 {
 	for (const struct call *c = at->out->calls; c; c = c->next)
 		for (const struct arg *a = c->args; a; a = a->next) {
-			struct binding *b = a->form == ARG_NAME ? bind_find(at->rule, a->name) : NULL;
+			struct binding *b = a->form == ARG_NAME ?
+				bind_find(at->rule, a->name) : NULL;
 
 			if (b && b->at != at->out->index)
 				use_check(u, at, b, a->loc, a->name);

@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-/* --- a folder for one run --------------------------------------------------------- */
+/* --- a folder for one run -------------------------------------------------- */
 
 static const char *scratch_new(struct unit *u)
 {
@@ -56,7 +56,7 @@ static void system_error(const char *what, const char *object)
 	fprintf(stderr, "rulec: %s: %s: %s\n", what, object, strerror(errno));
 }
 
-/* --- running a program --------------------------------------------------------------- */
+/* --- running a program ----------------------------------------------------- */
 
 static void child(struct unit *u, const char *folder, char *const *argv, unsigned seconds)
 {
@@ -109,7 +109,7 @@ static void pass_on(struct unit *u, const char *folder)
 	}
 }
 
-/* --- C --------------------------------------------------------------------------------- */
+/* --- C --------------------------------------------------------------------- */
 
 static void regex_failed(struct unit *u)
 {
@@ -165,7 +165,7 @@ char *build_c(struct unit *u, size_t *len)
 	return c;
 }
 
-/* --- the object ----------------------------------------------------------------------- */
+/* --- the object ------------------------------------------------------------ */
 
 static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 {

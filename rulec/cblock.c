@@ -95,7 +95,7 @@ static void realign(struct scan *s)
 	buffer_print(s->to, "%*s", (int)diag_column(s->u, loc) - 1, "");
 }
 
-/* --- uses ------------------------------------------------------------------------- */
+/* --- uses ------------------------------------------------------------------ */
 
 static struct c_use *use_new(struct scan *s, const char *name, const char *end)
 {
@@ -147,7 +147,7 @@ static const char *dollar_end(const char *at, const char *end)
 	return e > at + 2 && e < end && *e == ')' ? e : NULL;
 }
 
-/* --- buffers from pieces --------------------------------------------------------------- */
+/* --- buffers from pieces --------------------------------------------------- */
 
 static void piece_text(struct scan *s, const char *from, const char *to)
 {
@@ -216,7 +216,7 @@ static const char *build(struct scan *s, const char *at)
 	return at;
 }
 
-/* --- $(x) and what follows ----------------------------------------------------------------- */
+/* --- $(x) and what follows ------------------------------------------------- */
 
 static bool assigns(const char *at, const char *end)
 {
@@ -300,7 +300,7 @@ static void dollar(struct scan *s, const char *name_stop)
 	}
 }
 
-/* --- (a, b) = f(...) ------------------------------------------------------------------------- */
+/* --- (a, b) = f(...) ------------------------------------------------------- */
 
 static void scan_to(struct scan *s, const char *end);
 
@@ -394,7 +394,7 @@ static void fill_emit(struct scan *s, const struct fill *f)
 	realign(s);
 }
 
-/* --- the scan ----------------------------------------------------------------------------------- */
+/* --- the scan -------------------------------------------------------------- */
 
 /* Copies a word; in an action `return` becomes a jump of the same length. */
 static void word(struct scan *s)
@@ -464,7 +464,7 @@ bool cblock_returns(struct unit *u, const struct code *code)
 	return s.returns;
 }
 
-/* --- brackets --------------------------------------------------------------------------------- */
+/* --- brackets -------------------------------------------------------------- */
 
 #define BRACKETS_MAX	64
 

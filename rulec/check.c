@@ -8,7 +8,7 @@
 
 #include "rulec/rulec.h"
 
-/* --- arguments against patterns ------------------------------------------------- */
+/* --- arguments against patterns -------------------------------------------- */
 
 static void arg_error(struct unit *u, struct rule *rule, const struct call *c,
 	const struct arg *a, unsigned i, const char *text, const char *hint)
@@ -65,7 +65,7 @@ static void left_call_check(struct unit *u, struct rule *rule, const struct call
 		form_check(u, rule, c, a, i++);
 }
 
-/* --- the right side ----------------------------------------------------------------- */
+/* --- the right side -------------------------------------------------------- */
 
 /* `read(_, "text", 4)`: what the follower gets, and how long it is. */
 static void given_check(struct unit *u, struct rule *rule, const struct out *o,
@@ -218,7 +218,7 @@ static void out_check(struct unit *u, struct rule *rule, struct out *o)
 	count_edits(u, rule, o);
 }
 
-/* --- whole rules ------------------------------------------------------------------------ */
+/* --- whole rules ----------------------------------------------------------- */
 
 static void names_compare(struct unit *u, struct rule *rule, const struct call *c)
 {

@@ -89,7 +89,7 @@ void diag_hint(struct unit *u, struct diag *d, const char *format, ...)
 	va_end(list);
 }
 
-/* --- places -------------------------------------------------------------------- */
+/* --- places ---------------------------------------------------------------- */
 
 static uint32_t line_begin(const struct source *s, uint32_t at)
 {
@@ -115,7 +115,7 @@ unsigned diag_column(const struct unit *u, struct loc loc)
 	return loc.begin - line_begin(&u->sources[loc.file], loc.begin) + 1;
 }
 
-/* --- printing ------------------------------------------------------------------- */
+/* --- printing -------------------------------------------------------------- */
 
 static bool continues(char c)
 {

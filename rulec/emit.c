@@ -74,7 +74,7 @@ static const char helpers[] =
 	"\treturn i < n ? x[i] - y[i] : 0;\n"
 	"}\n\n";
 
-/* --- texts ------------------------------------------------------------------------- */
+/* --- texts ----------------------------------------------------------------- */
 
 /* The object's text: "" at 0, then paths of files, then names of rules. */
 struct texts {
@@ -110,7 +110,7 @@ static const char *rule_title(struct unit *u, const struct rule *rule)
 		arena_format(u->arena, "line %u", diag_line(u, rule->left_loc));
 }
 
-/* --- functions that are the same ------------------------------------------------------ */
+/* --- functions that are the same ------------------------------------------- */
 
 #define BUCKETS	1024
 
@@ -140,7 +140,7 @@ unsigned text_first(struct unit *u, const char *text, unsigned number)
 	return number;
 }
 
-/* --- tables --------------------------------------------------------------------------- */
+/* --- tables ---------------------------------------------------------------- */
 
 static void row_emit(struct unit *u, const struct rule *r, struct texts *t, struct buffer *to)
 {
@@ -216,7 +216,7 @@ static void tables_emit(struct unit *u, struct buffer *to)
 	free(rows.at);
 }
 
-/* --- functions ---------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------- */
 
 static void dispatch_left(struct unit *u, struct buffer *to)
 {

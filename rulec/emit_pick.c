@@ -42,7 +42,7 @@ static void on_test(const struct rule *rule, struct buffer *to)
 		buffer_print(to, "rules_on(run, %u) && ", rule->index);
 }
 
-/* --- lists of rules ------------------------------------------------------------------- */
+/* --- lists of rules -------------------------------------------------------- */
 
 /* From so many on a list is an array and a loop: compilers are slow with long
  * functions, and so many comparisons are slow anyway. */
@@ -83,7 +83,8 @@ static const char loops[] =
 	"\t}\n"
 	"\treturn true;\n"
 	"}\n\n"
-	"static int first_of(struct rules_run *run, const uint16_t *list, unsigned n, unsigned depth)\n"
+	"static int first_of(struct rules_run *run, const uint16_t *list, unsigned n,\n"
+	"\tunsigned depth)\n"
 	"{\n"
 	"\tfor (unsigned i = 0; i < n; i++)\n"
 	"\t\tif (rules_on(run, list[i]) && left(run, list[i], depth) && begins(run, list[i]))\n"
@@ -111,7 +112,7 @@ static void list_emit(const char *name, unsigned process, const struct state *s,
 	}
 }
 
-/* --- the walk -------------------------------------------------------------------------- */
+/* --- the walk -------------------------------------------------------------- */
 
 static void down_emit(const struct state *s, unsigned process, struct buffer *to)
 {
@@ -178,7 +179,7 @@ static void left_pick(struct unit *u, unsigned process, struct buffer *to)
 	buffer_print(to, "}\n\n");
 }
 
-/* --- by the follower's call ------------------------------------------------------------------ */
+/* --- by the follower's call ------------------------------------------------ */
 
 static bool may_begin_with(const struct rule *rule, unsigned nr)
 {

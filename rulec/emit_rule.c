@@ -11,7 +11,7 @@
 
 #include "rulec/emit.h"
 
-/* --- names of a block -------------------------------------------------------------- */
+/* --- names of a block ------------------------------------------------------ */
 
 static void mangled(struct buffer *to, const char *name)
 {
@@ -82,7 +82,7 @@ static void place_emit(struct unit *u, const struct rule *rule, const struct cod
 		text_file(u, code->loc.file), diag_line(u, code->loc));
 }
 
-/* --- guards ------------------------------------------------------------------------------ */
+/* --- guards ---------------------------------------------------------------- */
 
 static void guard_emit(struct unit *u, const struct place *at, const struct code *code,
 	const char *name, struct buffer *to)
@@ -101,7 +101,7 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 	buffer_print(to, "\n");
 }
 
-/* --- the left side ------------------------------------------------------------------------- */
+/* --- the left side --------------------------------------------------------- */
 
 /* One alternative: each argument on its own, so that a report can name it. */
 static void single_test(struct unit *u, const struct place *at, struct buffer *to)
@@ -187,7 +187,7 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 	buffer_print(to, "\treturn false;\n}\n\n");
 }
 
-/* --- the right side: is it this call --------------------------------------------------------- */
+/* --- the right side: is it this call --------------------------------------- */
 
 static void fits_body(struct unit *u, const struct place *at, struct buffer *to)
 {
@@ -223,7 +223,7 @@ static void fits_emit(struct unit *u, struct rule *rule, struct out *o, struct b
 	free(body.at);
 }
 
-/* --- the right side: what happens then --------------------------------------------------------- */
+/* --- the right side: what happens then ------------------------------------- */
 
 static void size_text(struct buffer *to, const struct arg_desc *arg, const char *len)
 {

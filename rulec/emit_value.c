@@ -32,7 +32,7 @@ void emit_number(struct buffer *to, int64_t n)
 		buffer_print(to, "INT64_C(%lld)", (long long)n);
 }
 
-/* --- arguments ---------------------------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------- */
 
 enum width { SIGNED_32, UNSIGNED_32, WHOLE };
 
@@ -86,7 +86,7 @@ static int64_t narrow(const struct call_name *row, unsigned i, int64_t n)
 	}
 }
 
-/* --- names --------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------- */
 
 static const struct call *binding_calls(const struct place *at, const struct binding *b)
 {
@@ -194,7 +194,7 @@ void emit_value(struct buffer *to, const struct place *at, const struct binding 
 		argument_value(to, at, b);
 }
 
-/* --- tests ------------------------------------------------------------------------------- */
+/* --- tests ----------------------------------------------------------------- */
 
 static void groups_emit(struct buffer *to, const struct place *at, const struct regex *x)
 {

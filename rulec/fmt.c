@@ -19,7 +19,7 @@ struct printer {
 	struct buffer *to;
 };
 
-/* --- pieces ---------------------------------------------------------------------- */
+/* --- pieces ---------------------------------------------------------------- */
 
 static void quoted(struct buffer *b, struct text text)
 {
@@ -111,7 +111,7 @@ static void out_print(struct buffer *b, const struct out *o)
 	code_print(b, o->action);
 }
 
-/* --- rules -------------------------------------------------------------------------- */
+/* --- rules ----------------------------------------------------------------- */
 
 static bool is_plain(const char *text)
 {
@@ -231,7 +231,7 @@ static void item_print(struct buffer *to, const struct item *i)
 	}
 }
 
-/* --- comments and the spaces between -------------------------------------------------- */
+/* --- comments and the spaces between --------------------------------------- */
 
 static unsigned newlines(const struct source *s, uint32_t from, uint32_t to)
 {

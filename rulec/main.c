@@ -55,7 +55,7 @@ static bool passes_run(struct unit *u)
 	return !u->errors;
 }
 
-/* --- commands ------------------------------------------------------------------ */
+/* --- commands -------------------------------------------------------------- */
 
 static int command_check(struct unit *u, struct options *o, int argc, char **argv)
 {

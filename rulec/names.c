@@ -46,7 +46,7 @@ const struct call_name *name_find(const char *name, bool *many)
 	return found;
 }
 
-/* --- did you mean --------------------------------------------------------------- */
+/* --- did you mean ---------------------------------------------------------- */
 
 #define NAME_LEN_MAX	40
 
@@ -115,7 +115,7 @@ const char *name_nearest(const struct unit *u, const char *name)
 	return nearest_of(name, names, n);
 }
 
-/* --- what a follower may do by itself ------------------------------------------------ */
+/* --- what a follower may do by itself -------------------------------------- */
 
 #define GUARDED NAME_GUARDED | RULES_OUT_PRIVATE
 #define OPENS (RULES_OUT_OPENS | RULES_OUT_READS)
@@ -160,7 +160,7 @@ int name_effect(const struct call_name *row)
 	}
 }
 
-/* --- arguments -------------------------------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------- */
 
 bool arg_is_memory(const struct arg_desc *arg)
 {

@@ -10,7 +10,7 @@
 
 #include "rulec/rulec.h"
 
-/* --- one argument ------------------------------------------------------------------ */
+/* --- one argument ---------------------------------------------------------- */
 
 static bool bytes_begin(struct text text, struct text head)
 {
@@ -72,7 +72,7 @@ static bool arg_meets(const struct arg *a, const struct arg *b)
 	return true;
 }
 
-/* --- calls and sides ------------------------------------------------------------------ */
+/* --- calls and sides ------------------------------------------------------- */
 
 /* The row of a call is the other's, or the call of which that is a variant. */
 static bool row_covers(const struct call_name *a, const struct call_name *b)
@@ -126,7 +126,7 @@ static bool calls_meet(const struct call *a, const struct call *b)
 	return false;
 }
 
-/* --- rules -------------------------------------------------------------------------------- */
+/* --- rules ----------------------------------------------------------------- */
 
 static bool side_covers(const struct rule *a, const struct rule *b)
 {
@@ -190,6 +190,15 @@ static bool same_time(const struct rule *a, const struct rule *b)
 		same_string(a->follower, b->follower);
 }
 
+/* Whenever `b` is on, `a` is. */
+static bool covers_time(const struct rule *a, const struct rule *b)
+{
+	bool always = !(a->flags & (RULES_ROW_OLD | RULES_ROW_NEW)) && !a->leader && !a->follower;
+
+	return same_time(a, b) ||
+		(always && !((a->flags ^ b->flags) & RULES_ROW_PROCESS));
+}
+
 /* Whoever joins two rules by @then has thought of both. */
 static bool joined(const struct rule *a, const struct rule *b)
 {
@@ -200,8 +209,9 @@ static void compare(struct unit *u, const struct rule *first, struct rule *rule)
 {
 	struct diag *d;
 
+	/* A file's own rules may well stand in for those of a file that it uses. */
 	if (first->left != rule->left || first->nsteps != rule->nsteps ||
-	    !same_time(first, rule))
+	    !covers_time(first, rule) || first->loc.file != rule->loc.file)
 		return;
 	if (side_covers(first, rule) && first_covers(first, rule)) {
 		d = diag_error(u, rule->left_loc, "this rule can never match: an earlier one "
@@ -210,7 +220,7 @@ static void compare(struct unit *u, const struct rule *first, struct rule *rule)
 		diag_hint(u, d, "put it before that one, or give that one a guard");
 		rule->broken = true;
 	} else if (!first->guarded && !rule->guarded && !joined(first, rule) &&
-		   side_meets(first, rule) &&
+		   same_time(first, rule) && side_meets(first, rule) &&
 		   first_meets(first, rule) && !same_text(u, first->right_loc, rule->right_loc)) {
 		d = diag_warning(u, rule->left_loc, "this rule and an earlier one take some of "
 			"the same input, with different results");

@@ -57,7 +57,7 @@ static void fail(struct reader *r, const char *text)
 	r->at = r->end;
 }
 
-/* --- one byte, or a set of bytes -------------------------------------------------- */
+/* --- one byte, or a set of bytes ------------------------------------------- */
 
 /* Letters that stand for a set; false: c is none. */
 static bool set_class(struct set *s, int c)
@@ -189,7 +189,7 @@ static void set_emit(struct reader *r, struct set *s)
 		fail(r, "this set holds no byte");
 }
 
-/* --- the expression ------------------------------------------------------------------ */
+/* --- the expression -------------------------------------------------------- */
 
 static unsigned alternatives(struct reader *r);
 
@@ -377,7 +377,7 @@ struct regex *regex_new(struct unit *u, const struct pattern *pattern)
 	return r.failed ? NULL : x;
 }
 
-/* --- what re2c reads -------------------------------------------------------------------- */
+/* --- what re2c reads ------------------------------------------------------- */
 
 static void tags_emit(const struct regex *x, struct buffer *to)
 {
@@ -389,8 +389,8 @@ static void groups_emit(const struct regex *x, struct buffer *to)
 {
 	for (unsigned i = 0; i < x->ngroups; i++)
 		if (x->group[i])
-			buffer_print(to, "\t\tif (group && group[%u])\n\t\t\t*group[%u] = b%u && e%u"
-				" ? view_of(b%u, (size_t)(e%u - b%u)) : view_none();\n",
+			buffer_print(to, "\t\tif (group && group[%u])\n"
+				"\t\t\t*group[%u] = b%u && e%u ? view_of(b%u, (size_t)(e%u - b%u)) : view_none();\n",
 				i, i, i, i, i, i, i);
 	for (unsigned i = 0; i < x->ngroups; i++)
 		if (!x->group[i])
@@ -430,8 +430,8 @@ static void regex_emit_one(const struct regex *x, struct buffer *to)
 	buffer_print(to, "\t(void)mark, (void)group;\n%s", settings);
 	buffer_print(to, "\t%s(%s) {\n", any_first(x) ? "[\\x00-\\xff]* " : "", x->text);
 	groups_emit(x, to);
-	buffer_print(to, "\t\treturn %s;\n\t}\n\t* { return false; }\n\t$ { return false; }\n*/\n}\n\n",
-		x->to_end ? "at == end" : "true");
+	buffer_print(to, "\t\treturn %s;\n\t}\n\t* { return false; }\n"
+		"\t$ { return false; }\n*/\n}\n\n", x->to_end ? "at == end" : "true");
 	buffer_print(to, "static bool re_%u(struct view v, struct view *const *group)\n{\n",
 		x->number);
 	if (x->from_start || any_first(x))

@@ -14,7 +14,7 @@
 #define ALTS_MAX	RULES_OUTS
 #define PATTERNS_MAX	256
 
-/* --- groups and patterns -------------------------------------------------------- */
+/* --- groups and patterns --------------------------------------------------- */
 
 static struct group *group_find(const struct unit *u, const char *name)
 {
@@ -109,7 +109,7 @@ static void let_resolve(struct unit *u, struct let *let)
 	}
 }
 
-/* --- calls -------------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------------- */
 
 static unsigned arg_count(const struct arg *arg)
 {
@@ -246,7 +246,7 @@ static void group_resolve(struct unit *u, struct group *g)
 	}
 }
 
-/* --- one rule ---------------------------------------------------------------------------- */
+/* --- one rule -------------------------------------------------------------- */
 
 static void steps_resolve(struct unit *u, struct rule *rule)
 {
@@ -288,8 +288,8 @@ static void label_missing(struct unit *u, const struct rule *rule, const struct 
 {
 	const char *labels[RULES_STEPS], *near;
 	unsigned n = 0;
-	struct diag *d = diag_error(u, out->call->name_loc, "no call on the left has the label `%s`",
-		out->call->name);
+	struct diag *d = diag_error(u, out->call->name_loc,
+		"no call on the left has the label `%s`", out->call->name);
 	bool many;
 
 	for (const struct step *s = rule->steps; s && n < RULES_STEPS; s = s->next)
@@ -386,7 +386,7 @@ static void outs_resolve(struct unit *u, struct rule *rule)
 	}
 }
 
-/* --- attributes ---------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------ */
 
 static const struct rule *rule_find(const struct unit *u, const char *name)
 {

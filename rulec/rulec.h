@@ -13,7 +13,7 @@
 /* Exit status, as everywhere in mve. */
 enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_SYSTEM, EXIT_BUG = 70 };
 
-/* --- arena.c: memory that is freed at once, and growing text ------------- */
+/* --- arena.c: memory that is freed at once, and growing text --------------- */
 
 struct arena *arena_new(void);
 void arena_free(struct arena *arena);
@@ -32,7 +32,7 @@ void buffer_add(struct buffer *b, const char *text, size_t len);
 void buffer_print(struct buffer *b, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* --- diag.c: messages are queued, sorted and printed with their place ---- */
+/* --- diag.c: messages are queued, sorted and printed with their place ------ */
 
 enum diag_level { DIAG_ERROR, DIAG_WARNING };
 
@@ -48,7 +48,7 @@ void diag_print(struct unit *u, FILE *to);
 unsigned diag_line(const struct unit *u, struct loc loc);
 unsigned diag_column(const struct unit *u, struct loc loc);	/* in bytes, from 1 */
 
-/* --- source.c: files -------------------------------------------------------- */
+/* --- source.c: files ------------------------------------------------------- */
 
 /* Reads and parses a file and all that it uses; false: it cannot be read. */
 bool source_load(struct unit *u, const char *path);
@@ -62,11 +62,11 @@ const char *path_folder(struct arena *arena, const char *path);
 /* rules/lib, wherever this program stands. */
 const char *path_library(struct arena *arena);
 
-/* --- parse.c, grammar/ -------------------------------------------------------- */
+/* --- parse.c, grammar/ ----------------------------------------------------- */
 
 void parse_source(struct unit *u, unsigned file);
 
-/* --- names.c: the system-call table by name ----------------------------------- */
+/* --- names.c: the system-call table by name -------------------------------- */
 
 struct call_name {
 	const char *name;
@@ -96,14 +96,14 @@ bool arg_is_recorded(const struct call_name *row, unsigned arg);
 /* The buffer that counts its result in argument `arg`, -1: none does. */
 int arg_counts_result_of(const struct call_name *row, unsigned arg);
 
-/* --- resolve.c, check.c, overlap.c ---------------------------------------------- */
+/* --- resolve.c, check.c, overlap.c ----------------------------------------- */
 
 void pass_resolve(struct unit *u);
 void pass_bind(struct unit *u);
 void pass_check(struct unit *u);
 void pass_overlap(struct unit *u);
 
-/* --- bind.c: names in rules ------------------------------------------------- */
+/* --- bind.c: names in rules ------------------------------------------------ */
 
 /* Where a piece of C, or a pattern, stands: a step of the left, or an out. */
 struct place {
@@ -125,7 +125,7 @@ bool out_gives(const struct out *o, const struct call *c, const struct arg *a, u
 /* Argument i counts such a string. */
 bool out_counts_given(const struct out *o, const struct call *c, unsigned i);
 
-/* --- cblock.c: C in guards and actions -------------------------------------------- */
+/* --- cblock.c: C in guards and actions ------------------------------------- */
 
 /* One look at each use of a name in C: `$(x)`, whether it is assigned. */
 struct c_use {
@@ -145,7 +145,7 @@ bool cblock_brackets(struct unit *u, const struct code *code);
 /* `return` stands in it; without one, a guard is an expression. */
 bool cblock_returns(struct unit *u, const struct code *code);
 
-/* --- regex.c -------------------------------------------------------------------------- */
+/* --- regex.c --------------------------------------------------------------- */
 
 #define REGEX_GROUPS	16
 
@@ -165,7 +165,7 @@ struct regex *regex_new(struct unit *u, const struct pattern *pattern);
 /* All expressions as functions, in the language of re2c. */
 void regex_emit(const struct unit *u, struct buffer *to);
 
-/* --- trie.c, emit.c --------------------------------------------------------------------- */
+/* --- trie.c, emit.c -------------------------------------------------------- */
 
 /* A state of the automaton: which rules begin with the calls that lead here. */
 struct state {
@@ -196,14 +196,14 @@ void pass_emit(struct unit *u, struct buffer *to);
 /* `#line N "path"` */
 void emit_line(struct buffer *to, unsigned line, const char *path);
 
-/* --- build.c: re2c and the C compiler ------------------------------------------------------ */
+/* --- build.c: re2c and the C compiler -------------------------------------- */
 
 /* The C of a unit, complete; NULL after an error. */
 char *build_c(struct unit *u, size_t *len);
 /* The object at `path`; false after an error. */
 bool build_object(struct unit *u, const char *path);
 
-/* --- commands ---------------------------------------------------------------------------------- */
+/* --- commands -------------------------------------------------------------- */
 
 void fmt_print(struct unit *u, const struct source *source, struct buffer *to);
 int command_test(struct unit *u, int argc, char **argv);

@@ -68,7 +68,7 @@ void sim_begin(struct sim *sim, const struct sim_calls *events, enum rules_stage
 	rules_choose(&sim->rules, stage, NULL, NULL);
 }
 
-/* --- comparing ------------------------------------------------------------------------ */
+/* --- comparing ------------------------------------------------------------- */
 
 static struct view edited_bytes(const struct sim *sim, const struct sim_call *event, unsigned i)
 {
@@ -101,7 +101,7 @@ static bool same_call(const struct sim *sim, const struct sim_call *event,
 	return true;
 }
 
-/* --- serving ----------------------------------------------------------------------------- */
+/* --- serving --------------------------------------------------------------- */
 
 static void served(struct sim_result *r, enum sim_how how, int64_t ret)
 {

@@ -82,7 +82,7 @@ static bool number(struct reader *r, int64_t *n)
 	return true;
 }
 
-/* --- arguments --------------------------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------- */
 
 static bool string(struct reader *r, struct sim_call *c, unsigned i)
 {
@@ -162,7 +162,7 @@ static bool arguments(struct reader *r, struct sim_call *c)
 	return i == nargs || count_wrong(r, c, from);
 }
 
-/* --- what is not said ------------------------------------------------------------------ */
+/* --- what is not said ------------------------------------------------------ */
 
 static void count_guess(struct sim_call *c, unsigned i)
 {
@@ -197,7 +197,7 @@ static void guess(struct sim_call *c)
 	c->call.nr = c->row->nr;
 }
 
-/* --- calls -------------------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------------- */
 
 static bool how(struct reader *r, struct sim_call *c)
 {

@@ -84,7 +84,7 @@ static bool test_read(struct runner *r)
 	return sim_parse(r->u, r->file, &r->at, r->end, &t->calls);
 }
 
-/* --- what came of it -------------------------------------------------------------- */
+/* --- what came of it ------------------------------------------------------- */
 
 static bool wrong(struct runner *r, const struct sim_call *c, const char *text)
 {
@@ -168,7 +168,7 @@ static bool test_run(struct runner *r)
 	return wrong(r, &t->events.at[r->sim->cursor], "the follower did not come to this");
 }
 
-/* --- files -------------------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------- */
 
 static bool file_run(struct runner *r, const char *path)
 {

@@ -107,7 +107,7 @@ struct state *trie_build(struct unit *u, bool process, unsigned *count)
 	return b.first;
 }
 
-/* --- as a picture ----------------------------------------------------------------- */
+/* --- as a picture ---------------------------------------------------------- */
 
 static void label_print(struct buffer *to, const struct unit *u, const struct rule *rule)
 {

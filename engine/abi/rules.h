@@ -229,7 +229,7 @@ _Static_assert(sizeof(struct rules_call) == 72, "layout of a call");
 _Static_assert(sizeof(struct rules_out) == 12, "layout of an out");
 _Static_assert(sizeof(struct rules_row) == 36, "layout of a row");
 
-/* --- what C in rules may call: bounded looks at memory ------------------- */
+/* --- what C in rules may call: bounded looks at memory --------------------- */
 
 static inline struct view view_of(const void *at, size_t len)
 {
@@ -352,7 +352,7 @@ static inline int64_t view_number(struct view v)
 	return minus ? -n : n;
 }
 
-/* --- building buffers: what `$(s) = "..."` is turned into ----------------- */
+/* --- building buffers: what `$(s) = "..."` is turned into ------------------ */
 
 static inline void rules_build(struct rules_run *run)
 {

@@ -418,7 +418,7 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 	r->chunk = r->cursor->chunk;
 	r->piece = NULL;
 	r->left = 0;
-	r->broken = false;
+	r->ahead = r->broken = false;
 }
 
 void reader_switch(struct reader *r, uint32_t version)
@@ -540,6 +540,7 @@ const struct event *reader_peek(struct reader *r)
 
 	r->chunk = r->cursor->chunk;
 	r->pos = r->cursor->at;
+	r->ahead = false;
 	e = look(r);
 	/* Given back at once: the writer may wait for room for the very next event. */
 	if (!r->broken && r->pos != r->cursor->at)
@@ -549,6 +550,7 @@ const struct event *reader_peek(struct reader *r)
 
 const struct event *reader_look(struct reader *r)
 {
+	r->ahead = true;
 	return look(r);
 }
 
@@ -557,6 +559,7 @@ const struct event *reader_next(struct reader *r)
 	const struct event *e = event_at(r, r->chunk, r->pos);
 
 	r->pos += event_cells(size_checked(r, e, r->pos));
+	r->ahead = true;
 	return r->broken ? NULL : look(r);
 }
 
@@ -590,6 +593,12 @@ size_t reader_piece(struct reader *r, size_t want, const uint8_t **piece)
 	r->piece += n;
 	r->left -= (uint32_t)n;
 	return n;
+}
+
+void reader_release(struct reader *r)
+{
+	if (!r->ahead && !r->broken)
+		cursor_move(r);
 }
 
 uint8_t reader_take(struct reader *r)

@@ -37,6 +37,7 @@ struct reader {
 	uint64_t head;		/* as last seen */
 	const uint8_t *piece;	/* payload not yet read */
 	uint32_t left;
+	bool ahead;		/* what is looked at is not the cursor's next */
 	bool broken;		/* the stream makes no sense */
 };
 
@@ -82,6 +83,12 @@ const struct event *reader_next(struct reader *r);
  * left in what is published (EVENT_MORE may still come), or the stream is broken.
  */
 size_t reader_piece(struct reader *r, size_t want, const uint8_t **piece);
+/*
+ * Gives back what was read of a payload whose rest has not come: all lanes may be
+ * waiting for that room, so whoever waits for payload must do it.  An event of more
+ * than a chunk cannot be looked at again; its header may be overwritten.
+ */
+void reader_release(struct reader *r);
 /* Goes behind the looked-at event; its flags, as they were at its end. */
 uint8_t reader_take(struct reader *r);
 /* All that the lane will ever hold has been taken. */

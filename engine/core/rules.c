@@ -95,7 +95,7 @@ void rules_choose(struct rules *rules, enum rules_stage stage, const char *leade
 	}
 }
 
-/* --- following a right side --------------------------------------------------- */
+/* --- following a right side ------------------------------------------------ */
 
 static const struct rules_out *out_row(const struct rules *rules, const struct rules_row *row,
 	unsigned pos)
@@ -228,7 +228,7 @@ static enum rules_verdict rule_start(const struct rules *rules, struct rules_run
 	return right_next(rules, run, answer);
 }
 
-/* --- choosing a rule -------------------------------------------------------------- */
+/* --- choosing a rule ------------------------------------------------------- */
 
 /* A rule for the follower's call alone; RULES_DEFAULT if there is none. */
 static enum rules_verdict first_call(const struct rules *rules, struct rules_run *run,
@@ -320,7 +320,7 @@ int64_t rules_ran(const struct rules *rules, struct rules_run *run,
 	return run->edit.ret;
 }
 
-/* --- reports ------------------------------------------------------------------------- */
+/* --- reports --------------------------------------------------------------- */
 
 /* How much of a rule holds: events of its left side, and one more for the call. */
 static unsigned rule_score(const struct rules *rules, struct rules_run *run, unsigned rule)

@@ -6,10 +6,12 @@
  *
  * For each of the follower's calls that is compared, or that rules_want() names:
  *
- *	run = { host, arg, state, call, room, room_size, scope };
+ *	run = { host, arg, state, call, room, room_size, scope, expired };
  *	verdict = rules_next(rules, &run, &answer);
  *
- * and then, by verdict, what enum rules_verdict says.
+ * and then, by verdict, what enum rules_verdict says.  Other fields of run need
+ * no value.  The call and all that its views lead to must stay until the answer
+ * has been acted on, and after RULES_RUN until rules_ran() is back.
  */
 #ifndef MVE_CORE_RULES_H
 #define MVE_CORE_RULES_H

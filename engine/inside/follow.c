@@ -54,7 +54,7 @@ static void broken(struct thread *t)
 		change_wait(change_now(), SLEEP_LAST_NS);
 }
 
-const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what)
+static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
 	uint64_t sleep = SLEEP_FIRST_NS;
 
@@ -81,6 +81,17 @@ const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void
 		change_wait(seen, sleep);
 		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
 	}
+}
+
+const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what)
+{
+	const struct event *e;
+
+	/* Release: a thread that forks sees all that was done before (order.c). */
+	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	e = event_wait(t, over, what);
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	return e;
 }
 
 const struct event *follow_event(struct thread *t)

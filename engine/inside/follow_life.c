@@ -144,6 +144,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	uint32_t lane = (uint32_t)e->arg[0], life = (uint32_t)e->arg[1];
 	uint32_t source = t->reader.cursor->source;
 	uint64_t seq = e->seq;
+	bool copies = e->arg[2];
 	long result;
 
 	if (vtid < 0 || lane >= LANES) {
@@ -157,7 +158,8 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	ids_find(t, nr);
 	t->child_lane = lane;
 	t->child_vtid = vtid;
-	order_wait_all(t, seq);
+	if (copies)	/* a thread may be what another waits for */
+		order_wait_all(t, seq);
 	do
 		result = serve_special(t, nr);
 	while (result == CALL_RESTART);

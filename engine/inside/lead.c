@@ -104,6 +104,7 @@ static long lead_clone(struct thread *t, long nr)
 	e = event_begin(t, EVENT_CALL, nr, result);
 	e->arg[0] = lane;
 	e->arg[1] = life;
+	e->arg[2] = t->copies;
 	event_end(t);
 	if (result > 0 && t->copies)
 		order_forked();

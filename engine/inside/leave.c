@@ -196,6 +196,16 @@ bool copy_failed_at(struct gregs *r)
 							     copy_failed });
 }
 
+/* The thread stands behind such a call, cut short; its number, or -1. */
+long call_cut(const struct thread *t, const struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
+
+	return gate && r->rax == (uint64_t)-EINTR ? (long)t->slot_now - 1 : -1;
+}
+
 /*
  * A signal of ours cut a call short that the program must not see cut: it is
  * made again.  Calls that the kernel restarts by itself stand at the call.

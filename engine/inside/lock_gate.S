@@ -76,6 +76,8 @@ lock_gate:
 	jne	follow
 
 lead:	call	*%r11
+	.globl lock_led
+lock_led:			/* see lock_wait_within */
 	mov	%rax, L_RESULT(%rsp)
 	cmp	$-1, %eax
 	je	error_note

@@ -40,6 +40,7 @@
 #define TRIES_MAX	2000	/* of a function that should have succeeded */
 #define CELLS_AHEAD	4
 #define SECOND_NS	1000000000ull
+#define WAIT_STACK	1024	/* what a wait's own functions take of the stack */
 
 enum note { NOTE_LOCK_ORDER = 1 };
 
@@ -543,6 +544,28 @@ long lock_took(struct thread *t, struct lock_call *c)
 	if (t->has_lane && stream_followed())
 		lock_tell(t, c);
 	return TOOK_DONE;
+}
+
+/*
+ * The lock gate's return address, and above it what was called: a word of the stack
+ * may be anything, but hardly all of this.
+ */
+uint64_t lock_wait_within(uint64_t rsp)
+{
+	extern char lock_led[];
+
+	for (uint64_t at = rsp & ~7ull; at < rsp + WAIT_STACK; at += 8) {
+		struct lock_call c;
+		uint64_t word;
+
+		if (target_in(&word, at, sizeof(word)))
+			break;
+		if (word != (uint64_t)lock_led || target_in(&c, at + 8, sizeof(c)))
+			continue;
+		if (c.kind < LOCK_KINDS && is_wait(&c) && !c.state)
+			return c.arg[0];
+	}
+	return 0;
 }
 
 /* A call of the lock gate; what it is about stands on the program's stack. */

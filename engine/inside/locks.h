@@ -66,6 +66,11 @@ static inline bool lock_asked(const struct thread *t)
 }
 
 long lock_serve(struct thread *t);
+/*
+ * Whether a leader's thread with this stack is within a wait for a condition: its
+ * address, or 0.
+ */
+uint64_t lock_wait_within(uint64_t rsp);
 /* The same on the lock gate's short way, which waits for nothing. */
 long lock_took(struct thread *t, struct lock_call *c);
 long lock_ask_now(struct thread *t, struct lock_call *c);

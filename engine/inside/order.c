@@ -23,6 +23,7 @@
 #define SPINS		50
 #define SLEEP_NS	50000
 #define WAIT_LIMIT_NS	100000000
+#define FORK_LIMIT_NS	20000000
 #define GIVE_UP		10	/* waits that reached the limit */
 
 static uint32_t forks;		/* of this process, modulo 2^16 */
@@ -84,14 +85,14 @@ static void sleepers_wake(void)
 
 typedef bool waits_for(const struct thread *t, uint64_t seq);
 
-static bool wait_while(struct thread *t, uint64_t seq, waits_for *what)
+static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t limit)
 {
 	uint64_t waited = 0;
 
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
 	for (; what(t, seq); waited += SLEEP_NS) {
-		if (waited >= WAIT_LIMIT_NS) {
+		if (waited >= limit) {
 			__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
 			return false;
 		}
@@ -114,9 +115,20 @@ static bool far_ahead(const struct thread *t, uint64_t seq)
 	return others_behind(t, seq, WINDOW_EVENTS);
 }
 
-static bool ahead(const struct thread *t, uint64_t seq)
+/* Threads that still work on what they took: the copy would hold half of it. */
+static bool others_busy(const struct thread *t, uint64_t seq)
 {
-	return others_behind(t, seq, 0);
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane)
+			continue;
+		/* Acquire: pairs with follow_event_or; what it did before is done. */
+		if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) ||
+		    is_behind(next_of(o), seq, 0))
+			return true;
+	}
+	return false;
 }
 
 /* Before the thread takes an event. */
@@ -130,14 +142,14 @@ void order_wait(struct thread *t, uint64_t seq)
 	t->ordered = (seq & ORDER_MASK) + WINDOW_EVENTS;
 	if (block_next(&i) == t && (i++, !block_next(&i)))
 		return;		/* it is alone */
-	wait_while(t, seq, far_ahead);
+	wait_while(t, seq, far_ahead, WAIT_LIMIT_NS);
 }
 
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
 	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
-		wait_while(t, seq, before_fork);
+		wait_while(t, seq, before_fork, WAIT_LIMIT_NS);
 }
 
 bool order_is_clear(const struct thread *t, uint64_t seq)
@@ -145,9 +157,12 @@ bool order_is_clear(const struct thread *t, uint64_t seq)
 	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
 }
 
-/* Before the thread forks. */
+/*
+ * Before the thread forks.  One that works for long did so in the leader, too: it
+ * is not waited for, and where it stands differs anyhow.
+ */
 void order_wait_all(struct thread *t, uint64_t seq)
 {
-	if (seq && limits_met < GIVE_UP)
-		wait_while(t, seq, ahead);
+	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
 }

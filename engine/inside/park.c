@@ -14,8 +14,10 @@
 #include <linux/signal.h>
 
 #include "engine/inside/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/locks.h"
 
+#define CONDITION_SIZE	48	/* of a pthread_cond_t */
+#define PUT_OFF_MAX	3	/* the monitor asks again */
 #define PARK_LOOK_NS	50000000
 
 static uint32_t demoted;	/* this process has given its descriptors up */
@@ -68,12 +70,34 @@ void park(struct thread *t)
 		demote(t);
 }
 
+/*
+ * A thread that waits for a condition may follow when it goes on: then nobody will
+ * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
+ * the futex call that it sleeps in, or soon will be; that call then times out.
+ */
+static void park_in_program(struct thread *t, struct ucontext_raw *uc)
+{
+	uint64_t wait = lock_wait_within(uc->regs.rsp), at = uc->regs.rdi;
+	bool sleeps = wait && call_cut(t, &uc->regs) == __NR_futex && at >= wait &&
+		      at < wait + CONDITION_SIZE;
+
+	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
+		t->put_off++;
+		return;
+	}
+	t->put_off = 0;
+	park(t);
+	if (sleeps && t->following)
+		uc->regs.rax = (uint64_t)-ETIMEDOUT;
+	else
+		call_again(t, &uc->regs);
+}
+
 /* The monitor's signal has come. */
 void park_come(struct thread *t, struct ucontext_raw *uc)
 {
 	if (!t->busy) {
-		park(t);
-		call_again(t, &uc->regs);
+		park_in_program(t, uc);
 		return;
 	}
 	t->park = 1;

@@ -21,6 +21,7 @@ void window_leave(uint64_t *rip);
 void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done);
 void gate_leave(struct thread *t, struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
+long call_cut(const struct thread *t, const struct gregs *r);
 bool in_short_call(uint64_t rip);
 void call_interrupt(struct thread *t, struct gregs *r);
 bool copy_failed_at(struct gregs *r);

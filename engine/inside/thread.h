@@ -100,6 +100,7 @@ struct thread {
 	uint8_t told;		/* the stream knows that a signal comes here */
 	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
 	uint8_t park;		/* stand still at the boundary */
+	uint8_t put_off;	/* how often it was not done, within a wait */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
 	int32_t child_vtid;
@@ -107,6 +108,7 @@ struct thread {
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	struct mismatch mismatch;
 	uint64_t ordered;	/* up to this event no other thread was far behind */
+	uint8_t waits;		/* for an event, or its turn */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */

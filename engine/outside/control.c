@@ -56,6 +56,12 @@ int control_open(const struct session *s)
 	return result ? result : fd;
 }
 
+/*
+ * A call with a time-out ends with EINTR when io_uring has work for its thread,
+ * which no SA_RESTART prevents.
+ */
+#define AGAIN(n, call) do (n) = (call); while ((n) < 0 && errno == EINTR)
+
 /* Sends a whole value and ends our half; a peer that has gone is no matter. */
 static void message_send(int fd, const json_t *j)
 {
@@ -63,8 +69,9 @@ static void message_send(int fd, const json_t *j)
 	size_t len = text ? strlen(text) : 0;
 
 	for (size_t at = 0; at < len;) {
-		ssize_t n = send(fd, text + at, len - at, MSG_NOSIGNAL);
+		ssize_t n;
 
+		AGAIN(n, send(fd, text + at, len - at, MSG_NOSIGNAL));
 		if (n <= 0)
 			break;
 		at += (size_t)n;
@@ -90,7 +97,7 @@ static json_t *message_receive(int fd)
 			text = more;
 			cap += MESSAGE_STEP;
 		}
-		n = recv(fd, text + len, cap - len, 0);
+		AGAIN(n, recv(fd, text + len, cap - len, 0));
 		len += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
 	j = text ? json_loadb(text, len, 0, NULL) : NULL;

@@ -419,7 +419,12 @@ static void code_hook(struct injection *in)
 {
 	struct board_room own = { 0 };
 
-	for (size_t i = 0; i < in->maps.n && !is_dynamic(in); i++) {
+	if (is_dynamic(in))
+		return;
+	maps_free(&in->maps);	/* there are boards by now */
+	if (maps_read(in->r.pid, &in->maps))
+		return;
+	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
 
 		if (!m->exec || !is_program(in, m))

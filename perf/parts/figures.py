@@ -7,6 +7,13 @@ import textwrap
 CALL_OVER_NS = 20
 SERVER_CPU_RATIO = 1.02
 STARTUP_OVER_MS = 50
+RECORD_OVER_NS = 30
+LEADER_CPU_RATIO = {"redis": 1.10, "memcached": 1.05, "nginx": 1.10,
+                    "lighttpd": 1.05}
+FURTHER_FOLLOWER = 1.02
+QUIET_SHARE = 0.005
+PROCESS_KIB = 1024
+THREAD_KIB = 64
 
 WIDTH = 80
 

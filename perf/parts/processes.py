@@ -141,6 +141,15 @@ class Running:
             raise Failed(f"{self.said()} (no answer to {line!r})")
         return answer
 
+    def hush(self):
+        """Ends the talk: what reads its input until the end, ends."""
+        for pipe in (self.popen.stdin, self.popen.stdout):
+            try:
+                if pipe:
+                    pipe.close()
+            except OSError:
+                pass
+
     def said(self):
         """The first line of what it printed: the reason of a failure."""
         with open(self.log, errors="replace") as log:
@@ -203,9 +212,7 @@ class Running:
             _signal([p for p in everyone if _running(p)], signal.SIGKILL)
             self._wait_gone(everyone, 5)
         self.popen.wait(5)
-        for pipe in (self.popen.stdin, self.popen.stdout):
-            if pipe:
-                pipe.close()
+        self.hush()
         if self in _alive:
             _alive.remove(self)
 

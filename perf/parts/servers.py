@@ -23,6 +23,8 @@ from .processes import pinned
 
 CONNECTIONS = 50
 FILE_BYTES = 1024
+COUNTS = ("server_ns", "holder_ns", "user_ticks", "system_ticks", "requests",
+          "seconds", "holder_us")  # of a slice: not to be shown as they are
 STRACE_SHARE = 8  # strace is slow: it gets an eighth of the requests
 SETTLE_S = 0.02	  # closing 50 connections belongs to the slice
 
@@ -128,7 +130,7 @@ SERVERS = (
 )
 
 
-def _seconds(text, requests):
+def seconds_of(text, requests):
     """What a load printed: seconds, and its own latencies if it has them."""
     own = re.search(r"seconds ([\d.]+) p50_us ([\d.]+) p99_us ([\d.]+)", text)
     if own:
@@ -160,7 +162,7 @@ class Server:
 
     def load(self, ask, requests):
         argv = pinned(self.load_cpu, ask(self.ways, self.port, requests))
-        return _seconds(processes.output(argv, self.ways.folder), requests)
+        return seconds_of(processes.output(argv, self.ways.folder), requests)
 
     def _times(self):
         servers, holders = self.members
@@ -203,13 +205,13 @@ def _modes(ways, options):
     return modes
 
 
-def _start_all(ways, spec, modes, trouble):
+def _start_all(ways, spec, modes, trouble, make):
     live = {}
     for mode, (words, _) in modes.items():
         if trouble[mode]:
             continue
         try:
-            live[mode] = Server(ways, spec, mode, words())
+            live[mode] = make(ways, spec, mode, words())
         except processes.Failed as e:
             trouble[mode] = f"failed: {e}"
     return live
@@ -233,10 +235,10 @@ def _turn(live, load, ask, order, trouble, options, full):
     return turn
 
 
-def _round(ways, spec, modes, trouble, options, turns):
+def _round(ways, spec, modes, trouble, options, turns, make):
     """{load: [{mode: slice}, ...]} of one round."""
     loads, full = spec[4], spec[5]
-    live = _start_all(ways, spec, modes, trouble)
+    live = _start_all(ways, spec, modes, trouble, make)
     got = {load: [] for load in loads}
     for load, ask in loads.items():  # warm-up, thrown away
         _turn(live, load, ask, list(live), trouble, options, full)
@@ -263,7 +265,7 @@ def _figures(turns, mode):
     mine = [m for m, _ in pairs]
     total = {k: sum(m[k] for m in mine) for k in mine[0]}
     out = {key: figures.median([m[key] for m in mine])
-           for key in ("per_second", "cpu_us", "p50_us", "p99_us")}
+           for key in mine[0] if key not in COUNTS}
     for key in ("cpu_us", "per_second"):
         out[key + "_ratio"] = figures.median([m[key] / n[key]
                                               for m, n in pairs])
@@ -289,8 +291,9 @@ def _result(load, mode, rounds, trouble):
     return row
 
 
-def _measure_server(ways, spec, options, rounds, turns, progress):
-    modes = _modes(ways, options)
+def measure_server(ways, spec, options, rounds, turns, progress, modes,
+                   make=Server):
+    """A row for each load and mode; modes: {name: (words(), missing)}."""
     trouble = {name: missing for name, (_, missing) in modes.items()}
     if not processes.which(spec[1]):
         trouble = {m: f"skipped: {spec[1]} is not installed" for m in modes}
@@ -298,11 +301,11 @@ def _measure_server(ways, spec, options, rounds, turns, progress):
     for r in range(rounds):
         if trouble["native"]:
             break
-        progress(f"servers: {spec[0]}: round {r + 1} of {rounds}")
+        progress(f"{spec[0]}: round {r + 1} of {rounds}")
         names = list(modes)
         names = names[r % len(names):] + names[:r % len(names)]
         got = _round(ways, spec, {n: modes[n] for n in names}, trouble,
-                     options, turns)
+                     options, turns, make)
         for load, by_mode in got.items():
             history[load].append(by_mode)
     return [_result(load, m, history[load], trouble[m])
@@ -314,7 +317,8 @@ def measure(ways, options, progress):
     turns = 4 if options.quick else 6
     rows = []
     for spec in SERVERS:
-        rows += _measure_server(ways, spec, options, rounds, turns, progress)
+        rows += measure_server(ways, spec, options, rounds, turns, progress,
+                               _modes(ways, options))
     return {"rounds": rounds, "turns": turns, "connections": CONNECTIONS,
             "strace_requests_share": 1 / STRACE_SHARE, "rows": rows}
 

@@ -30,6 +30,12 @@ class Ways:
         tier = [f"--tier={tier}"] if tier else []
         return [self.mve, "run", *tier, "-n", self._session(), "--"]
 
+    def mve_led(self, followers, *options, same="same"):
+        """A leader with so many followers; "-n NAME" is among the words."""
+        follow = ["-f", same] * followers
+        return [self.mve, "run", "-n", self._session(), *options, *follow,
+                "--"]
+
     def mve_trace(self):
         return [self.mve, "trace", "-o", "/dev/null", "--"]
 
@@ -49,7 +55,8 @@ class Ways:
         """Why mve cannot be measured, or None."""
         if not os.access(self.mve, os.X_OK):
             return "skipped: build/mve missing"
-        words = self.mve_trace() if what == "trace" else self.mve_run(tier)
+        words = {"trace": self.mve_trace, "led": lambda: self.mve_led(1)}.get(
+            what, lambda: self.mve_run(tier))()
         reason = self._try((what, tier), words)
         return reason and f"skipped: mve {what}: {reason}"
 

@@ -3,8 +3,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import namedtuple
 
 MVE, ROOT, TESTS = os.environ["MVE"], os.environ["ROOT"], os.environ["TESTS"]
@@ -27,6 +29,7 @@ ROWS = [
     Row("missing", "diverged", "call", "read", "write"),
     Row("extra", "diverged", "call", "write", "writev"),
     Row("order", "diverged", "call", "pwrite64", "write"),
+    Row("abort", "diverged", "call", "rt_sigprocmask", "write"),
     Row("crash", "crashed"),
     Row("hang", "lagging"),
 ]
@@ -94,6 +97,27 @@ def check(row, tier, *rest):
         check_argument(row, report["argument"])
 
 
+def check_killed():
+    """A follower that says nothing of its end."""
+    command = [DIFFER, "none", "10000000"]
+    run_it = subprocess.Popen([MVE, "run", "-n", NAME, "-f", "same", "--", *command],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    pid = None
+    while not pid:
+        time.sleep(0.05)
+        status = subprocess.run([MVE, "status", NAME, "--json"], capture_output=True, text=True)
+        versions = json.loads(status.stdout or "{}").get("versions", [])
+        pid = [v["pid"] for v in versions if v["role"] == "follower" and v["calls"] > 100]
+    os.kill(pid[0], signal.SIGKILL)
+    said = run_it.stderr.readline()
+    assert f"mve: {NAME}/f1: crashed: killed by SIGKILL" in said, said
+    assert run_it.poll() is None
+    subprocess.run([MVE, "stop", NAME, "--kill"], check=True)
+    run_it.communicate(timeout=20)
+    text = subprocess.run([MVE, "report", NAME], capture_output=True, text=True, check=True).stdout
+    assert "stack: not known" in text and "  =  " in text, text
+
+
 def check_commands():
     """--list, numbers, and names without reports."""
     two = subprocess.run([MVE, "report", NAME, "--list"], capture_output=True, text=True)
@@ -113,6 +137,7 @@ def main():
             if row.fault in ("byte", "missing", "crash"):
                 check(row, "patch", where)
     check_commands()
+    check_killed()
 
 
 main()

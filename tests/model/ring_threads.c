@@ -168,6 +168,7 @@ static bool get(struct lane_reader *l, size_t want, const uint8_t **piece, size_
 		if (dropped(l))
 			return false;
 		check(!l->r.broken, "broken in a payload", l->lane, l->n);
+		reader_release(&l->r);
 		pause_ns(20000);
 	}
 	return true;

@@ -312,6 +312,38 @@ Test(ring, skipped_payload_larger_than_the_ring)
 	take(&r, 0);
 }
 
+/* And what is read, if the reader says so; one that looks ahead has no say. */
+Test(ring, read_payload_larger_than_the_ring)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), ahead;
+	const uint8_t *piece;
+	size_t all = 0, n;
+
+	conduct->following = BIT(FAST);
+	cr_assert(tell(&w, 0));
+	cr_assert_not_null(writer_begin(&w, EVENT_CALL, 7));
+	writer_commit(&w);
+	cr_assert_not_null(reader_peek(&r));
+	ahead = r;
+	cr_assert_not_null(reader_next(&ahead));
+	reader_release(&ahead);
+	take(&r, 0);
+	cr_assert_not_null(reader_peek(&r));
+	for (int i = 0; i < 10 * CHUNKS; i++) {
+		cr_assert_not_null(writer_begin(&w, EVENT_MORE, 7), "piece %d", i);
+		w.at += writer_room(&w);
+		writer_commit(&w);
+		while ((n = reader_piece(&r, CHUNK_SIZE, &piece)))
+			all += n;
+		reader_release(&r);
+	}
+	cr_assert_eq(all, (10 * CHUNKS - 1) * ROOM + ROOM - 2 * CELL_SIZE);
+	reader_take(&r);
+	cr_assert(tell(&w, 0));
+	take(&r, 1);
+}
+
 Test(ring, looked_at_again_until_taken)
 {
 	struct writer w = open_lane(0);

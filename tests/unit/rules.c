@@ -15,7 +15,7 @@
 #include "engine/abi/table.h"
 #include "engine/core/rules.h"
 
-/* --- an object ----------------------------------------------------------------- */
+/* --- an object ------------------------------------------------------------- */
 
 static const struct rules_out outs[] = {
 	{ CALL_close, RULES_OUT_MATCH, 0, 1, 1, 0, 1 },
@@ -110,7 +110,7 @@ static int wrong_entry(struct rules_object *o, uint32_t version)
 	return 0;
 }
 
-/* --- a host ------------------------------------------------------------------------ */
+/* --- a host ---------------------------------------------------------------- */
 
 struct stream {
 	struct rules_call events[8];
@@ -170,7 +170,7 @@ static enum rules_verdict next(struct stream *s, uint32_t nr)
 	return verdict;
 }
 
-/* --- taking objects ------------------------------------------------------------------ */
+/* --- taking objects -------------------------------------------------------- */
 
 Test(rules, refuses_another_version)
 {
@@ -191,7 +191,7 @@ Test(rules, stages_turn_rules_on)
 	cr_assert_eq(s.answer.rule, 4);
 }
 
-/* --- matching -------------------------------------------------------------------------- */
+/* --- matching -------------------------------------------------------------- */
 
 Test(rules, an_event_that_begins_no_rule_costs_a_look)
 {
@@ -307,7 +307,7 @@ Test(rules, names_the_nearest)
 	cr_assert_str_eq(rules_name(&s.rules, 1), "rule");
 }
 
-/* --- views -------------------------------------------------------------------------------- */
+/* --- views ----------------------------------------------------------------- */
 
 Test(views, stay_inside)
 {

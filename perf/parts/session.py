@@ -1,0 +1,78 @@
+"""A session of mve that is looked at while it runs: leader, followers, lag."""
+
+import json
+import os
+import subprocess
+import time
+
+from . import processes
+
+CATCH_UP_S = 20
+
+
+class Session:
+    def __init__(self, mve, words):
+        self.mve = mve
+        self.name = words[words.index("-n") + 1]
+
+    def status(self):
+        run = subprocess.run([self.mve, "status", self.name, "--json"],
+                             capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise processes.Failed(" ".join(run.stderr.split()) or
+                                   "mve status fails")
+        status = json.loads(run.stdout)
+        if "versions" not in status:
+            raise processes.Failed(f"mve status: {status}")
+        return status
+
+    def versions(self, followers):
+        """The rows of leader and followers; Failed when one is missing."""
+        rows = self.status()["versions"]
+        for row in rows:
+            if row["role"] == "ended":
+                raise processes.Failed(
+                    f"{row['name']} has ended: {row['why']}")
+        if len(rows) != followers + 1:
+            raise processes.Failed(f"{len(rows) - 1} followers")
+        return rows
+
+    def wait(self, followers, seconds=CATCH_UP_S):
+        """Until every follower runs and has read everything."""
+        end = time.monotonic() + seconds
+        while True:
+            rows = self.versions(followers)
+            behind = sum(row["lag_cells"] for row in rows)
+            if not behind and rows[0]["role"] in ("leader", "solo") and \
+                    all(row["role"] == "follower" for row in rows[1:]):
+                return rows
+            if time.monotonic() > end:
+                raise processes.Failed(
+                    f"followers {behind} cells behind after {seconds} s")
+            time.sleep(0.001)
+
+
+def tree(pid):
+    """A process and what it started."""
+    return [pid, *processes.descendants(pid)]
+
+
+def threads(pid):
+    try:
+        return [int(t) for t in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def move(pids, cpu):
+    """All threads of these processes to one CPU."""
+    for pid in pids:
+        for tid in threads(pid):
+            try:
+                os.sched_setaffinity(tid, {cpu})
+            except OSError:
+                pass
+
+
+def cpu_ns(pids):
+    return sum(map(processes.cpu_ns, pids))
