@@ -8,6 +8,7 @@
 
 #define BOOT_VDSO	120	/* offsets, for assembly */
 #define BOOT_STREAMS	160
+#define BOOT_LOCAL	184
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -62,12 +63,13 @@ struct boot {
 	int32_t vpid;			/* of a follower: the leader's pid; else 0 */
 	uint32_t locals;		/* rows used of `local` */
 	struct code_range_at {		/* code whose calls are never compared: ld.so, */
-		uint64_t from, to;	/* a sanitizer's runtime */
+		uint64_t from, to;	/* a sanitizer's runtime, an allocator */
 	} local[BOOT_LOCALS];
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");
 _Static_assert(offsetof(struct boot, streams) == BOOT_STREAMS, "BOOT_STREAMS");
+_Static_assert(offsetof(struct boot, local) == BOOT_LOCAL, "BOOT_LOCAL");
 
 #endif
 #endif

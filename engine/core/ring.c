@@ -31,7 +31,8 @@ static uint32_t followers(const struct streams *s, const struct section *own)
 	/* Acquire: a follower that is added has its cursors ready. */
 	uint32_t bits = __atomic_load_n(&s->conduct->following, __ATOMIC_ACQUIRE);
 
-	return bits & ~__atomic_load_n(&own->dropped, __ATOMIC_RELAXED) & ~(1u << s->self);
+	/* Acquire: pairs with who drops it; what it has read by then has been read. */
+	return bits & ~__atomic_load_n(&own->dropped, __ATOMIC_ACQUIRE) & ~(1u << s->self);
 }
 
 /* Whether a follower still reads the lane's chunk `serial` or one before it. */

@@ -285,7 +285,7 @@ enum rules_verdict rules_next(const struct rules *rules, struct rules_run *run,
 	}
 	if (!state->begun) {
 		verdict = first_call(rules, run, answer, RULES_BEGIN);
-		state->begun = 1;
+		state->begun |= verdict != RULES_DEFAULT || !is_invisible(rules, run->call);
 		if (verdict != RULES_DEFAULT)
 			return verdict;
 	}

@@ -17,10 +17,11 @@
  * No vector register is touched: the functions take and return none, but what
  * runs them may keep something there.
  */
+#include "engine/abi/boot.h"
 #include "engine/abi/thread.h"
 #include "engine/inside/locks.h"
 
-	.hidden locks_on, lock_took, lock_ask_now
+	.hidden boot, locks_on, lock_took, lock_ask_now
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
 
@@ -51,6 +52,18 @@
 	movq	$0, L_ERROR(%rsp)
 .endm
 
+/* What a sanitizer or an allocator locks is its own affair, as its calls are. */
+.macro local_pass
+	mov	(%rsp), %r10
+	.irp	i, 0, 1, 2, 3, 4, 5, 6, 7
+	cmp	boot + BOOT_LOCAL + 16 * \i(%rip), %r10
+	jb	8f
+	cmp	boot + BOOT_LOCAL + 16 * \i + 8(%rip), %r10
+	jb	alone
+8:
+	.endr
+.endm
+
 .macro args_load
 	mov	ARG(0), %rdi
 	mov	ARG(1), %rsi
@@ -68,6 +81,7 @@ lock_gate:
 	je	alone
 	cmpb	$0, %gs:T_HAS_LANE
 	je	alone
+	local_pass
 	cmp	$LOCK_ONCE_LAST, %eax
 	jbe	once_gate
 	frame_open

@@ -46,10 +46,12 @@ enum note { NOTE_LOCK_ORDER = 1 };
 
 uint8_t locks_on;
 
+#define GIVE_UP		3	/* after so many a lock is not ordered any more */
+
 static struct bucket {
 	uint64_t turn;		/* the last that was drawn, or is done */
 	uint32_t waiters;
-	uint32_t pad;
+	uint32_t given_up;	/* turns that never came */
 	uint64_t line[6];
 } buckets[LOCK_BUCKETS + 1];
 
@@ -254,13 +256,14 @@ static void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t
 	struct bucket *b = &buckets[bucket];
 	struct patience p = { 0 };
 
-	if (turn_is(b, turn))
+	if (turn_is(b, turn) || b->given_up >= GIVE_UP)
 		return;
 	t->taking = 1;
 	while (!turn_is(b, turn)) {
 		turn_look(b, turn, &p);
 		if (p.sleep && patience_over(&p, leader_gone(t) ? IDLE_ENDED_NS : IDLE_NS)) {
 			given_up(t, address);
+			b->given_up++;
 			break;
 		}
 	}

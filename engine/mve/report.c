@@ -91,7 +91,8 @@ int cmd_report(int argc, char **argv)
 		return EXIT_SYSTEM;
 	}
 	if (n <= 0) {
-		say_error("a report is written when a follower is dropped", "no report: %s", l.name);
+		say_error("a report is written when a follower is dropped", "no report: %s",
+			  l.name);
 		return EXIT_NO;
 	}
 	code = l.list ? list_show(&l, numbers, n)

@@ -7,21 +7,9 @@
  */
 #include <string.h>
 
-#include "engine/outside/report.h"
+#include "engine/outside/report_parts.h"
 
 #define COLUMNS	80
-
-static const char *text_of(const json_t *j, const char *key)
-{
-	const char *text = json_string_value(json_object_get(j, key));
-
-	return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *j, const char *key)
-{
-	return json_integer_value(json_object_get(j, key));
-}
 
 /* One line, cut at the last column. */
 static void line(FILE *to, const char *head, const char *text)
@@ -197,8 +185,8 @@ static void window(FILE *to, const json_t *r)
 	const json_t *row, *rows = json_object_get(r, "window"), *next = json_object_get(r, "next");
 	size_t i;
 
-	fprintf(to, "\nthe last %zu calls of this thread (= both, L leader, F follower, ? not kept):\n",
-		json_array_size(rows));
+	fprintf(to, "\nthe last %zu calls of this thread "
+		"(= both, L leader, F follower, ? not kept):\n", json_array_size(rows));
 	json_array_foreach(rows, i, row) {
 		if (json_is_true(json_object_get(row, "same"))) {
 			line(to, "  =  ", text_of(row, "leader"));

@@ -329,11 +329,15 @@ static void sum_add(struct version *v, uint64_t image, const struct patch_sum *s
 	__atomic_fetch_add(&row->sites_trapped, sum->trapped, __ATOMIC_RELAXED);
 }
 
-/* A sanitizer's runtime makes calls of its own, which no twin has. */
-static bool is_sanitizer(const char *path)
+/*
+ * A sanitizer's runtime makes calls of its own, which no twin has; an allocator's
+ * locks and clocks are about addresses, which twins do not share either.
+ */
+static bool is_local(const char *path)
 {
 	static const char *const names[] = { "libasan", "libubsan", "liblsan", "libtsan",
-					     "libclang_rt." };
+					     "libclang_rt.", "libjemalloc", "libtcmalloc",
+					     "libmimalloc" };
 	const char *base = strrchr(path, '/');
 
 	for (size_t i = 0; base && i < sizeof(names) / sizeof(names[0]); i++)
@@ -363,7 +367,7 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 				patch_map(r->pid, memory, m, &room, &sum);
 			if (v->monitor->conduct)
 				hook_map(r->pid, memory, m, false, &room);
-			bits |= is_sanitizer(m->path) ? MAPPED_LOCAL : 0;
+			bits |= is_local(m->path) ? MAPPED_LOCAL : 0;
 		}
 		maps_free(&maps);
 	}

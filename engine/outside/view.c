@@ -169,9 +169,10 @@ static bool has_part(const struct view *v, unsigned arg)
 /* Takes the payload apart; whether that explains all of it. */
 static bool payload_take(struct view *v, const struct event *e, const void *payload, size_t have)
 {
-	struct walk w = { .desc = v->row, .args = v->args, .result = e->result, .room = UINT64_MAX };
+	struct walk w = { .desc = v->row, .args = v->args, .result = e->result };
 	struct payload p = { .at = payload, .have = have, .total = e->size };
 
+	w.room = UINT64_MAX;	/* as much as it says */
 	if (have > e->size)
 		p.total = have;		/* EVENT_MORE is here, too */
 	v->parts = 0;

@@ -58,11 +58,11 @@ def _vsftpd(binary, folder, port):
 
 
 def _ask_ftp(name, size, share):
+    """share: a large file is asked for so many times less often."""
     def argv(ways, port, requests):
         return [ways.program("ftp"), f"--port={port}", f"--path={name}",
                 f"--bytes={size}", f"--connections={FTP_CONNECTIONS}",
-                f"--requests={max(FTP_CONNECTIONS, requests // share)}",
-                "--stay"]
+                f"--requests={requests}", "--stay"]
     argv.share = share
     return argv
 
@@ -128,22 +128,18 @@ class LedServer(servers.Server):
         return servers.seconds_of(text, requests), clocks
 
     def slice(self, ask, requests):
-        requests = max(1, requests // getattr(ask, "share", 1)) \
-            * getattr(ask, "share", 1)
-        before = self._clocks()
-        began = time.monotonic()
-        (seconds, p50, p99), clocks = self._load(ask, requests)
         requests //= getattr(ask, "share", 1)
+        before = self._clocks()
+        (seconds, p50, p99), clocks = self._load(ask, requests)
         time.sleep(servers.SETTLE_S)
         clocks = clocks or self._clocks()
         late = time.monotonic()
         self.settle()
         late = time.monotonic() - late if self.followers else 0
-        replay = self._clocks()[1]
-        del began
-        server, _, holder = (_spent(b, a) for b, a in zip(before, clocks))
+        server, _, holder = map(_spent, before, clocks)
+        # Processes that are gone by now had read everything: count both ways.
         followed = max(_spent(before[1], clocks[1]),
-                       _spent(before[1], replay))
+                       _spent(before[1], self._clocks()[1]))
         return {"server_ns": server, "holder_ns": holder,
                 "user_ticks": 0, "system_ticks": 0,
                 "requests": requests, "seconds": seconds,

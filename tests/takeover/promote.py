@@ -2,6 +2,7 @@
 """promote.py SERVER ROUNDS: the follower is promoted under load, the old leader
 stays as its follower, and back again: no connection, no reply is lost, none
 comes twice, no descriptor and no memory leaks."""
+import os
 import re
 import sys
 
@@ -52,6 +53,8 @@ def main():
         raise SystemExit(f"{e}\n{session.log()[-3000:]}")
     finally:
         session.clean()
+    if os.environ.get("SHOW_LOG"):
+        print(log)
     micros = sorted(int(n) for n in re.findall(r"running after (\d+) us", log))
     print(f"{len(micros)} promotions, {replies} replies; running again after {micros[0]} to "
           f"{micros[-1]} us, half of them {micros[len(micros) // 2]} us; slowest reply "

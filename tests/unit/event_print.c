@@ -164,8 +164,8 @@ Test(event_print, structs)
 	section(ev, sizeof(ev));
 	IS(e, "epoll_wait(4, [{events=EPOLLIN, data={u32=5, u64=5}}, "
 	      "{events=EPOLLOUT, data={u32=6, u64=6}}], 16, -1) = 2");
-	cr_expect_str_eq(print(e, 20, NULL), "epoll_wait(4, [{events=EPOLLIN, data={u32=5, u64=5}}, "
-			 "...], 16, -1) = 2");
+	cr_expect_str_eq(print(e, 20, NULL), "epoll_wait(4, [{events=EPOLLIN, "
+			 "data={u32=5, u64=5}}, ...], 16, -1) = 2");
 	e = event(CALL_fstat, 0, 3, 0, 0, 0);
 	section(&st, sizeof(st));
 	CUT(e, "fstat(3, ?) = 0");
@@ -196,8 +196,8 @@ Test(event_print, messages)
 	section(NULL, 0);
 	section(NULL, 0);
 	text("hello");
-	IS(e, "sendmsg(3, {msg_name=NULL, msg_namelen=0, msg_iov=[{iov_base=\"hello\", iov_len=5}], "
-	      "msg_iovlen=1, msg_controllen=0, msg_flags=0}, MSG_NOSIGNAL) = 5");
+	IS(e, "sendmsg(3, {msg_name=NULL, msg_namelen=0, "
+	      "msg_iov=[{iov_base=\"hello\", iov_len=5}], msg_iovlen=1, msg_controllen=0, msg_flags=0}, MSG_NOSIGNAL) = 5");
 }
 
 Test(event_print, lists_of_strings)
@@ -247,8 +247,8 @@ Test(event_print, nonsense)
 	uint32_t seed = 1;
 
 	for (int round = 0; round < 20000; round++) {
-		struct event e = event((uint16_t)(round % (CALL_MAX + 2)), round % 7 - 3, seed, seed >> 3,
-				       seed >> 5, 2);
+		struct event e = event((uint16_t)(round % (CALL_MAX + 2)), round % 7 - 3, seed,
+				       seed >> 3, seed >> 5, 2);
 		uint64_t own[6] = { seed, seed, 16, seed, 8, seed };
 
 		for (used = 0; used < seed % 100; used++) {

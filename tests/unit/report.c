@@ -103,8 +103,8 @@ Test(report, bytes)
 {
 	json_t *r = written("$5\r\nhello\r\n", "$5\r\nhellO\r\n", 8), *a, *side;
 
-	cr_expect_str_eq(report_summary(r), "write(5, \"$5\\r\\nhellO\\r\\n\", 11) argument buf differs "
-			 "at byte 8");
+	cr_expect_str_eq(report_summary(r), "write(5, \"$5\\r\\nhellO\\r\\n\", 11) argument buf "
+			 "differs at byte 8");
 	a = json_object_get(r, "argument");
 	cr_expect_str_eq(text_at(a, "name"), "buf");
 	cr_expect_eq(number_at(a, "index"), 1);
@@ -175,8 +175,8 @@ Test(report, lengths)
 	want.what = DIFFERS_LENGTH;
 	want.where = 1ull << 56 | 4;
 	r = report_make(&want);
-	cr_expect_str_eq(report_summary(r), "writev(3, [{iov_base=\"said\", iov_len=4}], 1) argument "
-			 "iov has 4 bytes, the leader's 5");
+	cr_expect_str_eq(report_summary(r), "writev(3, [{iov_base=\"said\", iov_len=4}], 1) "
+			 "argument iov has 4 bytes, the leader's 5");
 	json_decref(r);
 }
 
@@ -342,7 +342,8 @@ Test(report, text_fits_the_screen)
 		next = strchr(line, '\n');
 		cr_expect_leq(next - line, 80, "%.*s", (int)(next - line), line);
 	}
-	cr_expect(strstr(text, "argument buf differs at byte 30 (leader 1000 bytes, follower 1000)"));
+	cr_expect(strstr(text, "argument buf differs at byte 30 (leader 1000 bytes, "
+			       "follower 1000)"));
 	cr_expect(strstr(text, "0x79 'y'"));
 	free(text);
 	json_decref(r);
