@@ -129,7 +129,13 @@ $(B)/unit/%: tests/unit/%.c $(lib_objs)
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) $< $(lib_objs) $(LDLIBS) -lcriterion -o $@
 
-tests: $(B)/mve $(B)/rulec $(programs) $(units)
+# The ring's two sides at once: watched by ThreadSanitizer, and left alone.
+rings	:= $(B)/tests/ring_threads $(B)/tests/ring_threads_tsan
+$(rings): tests/model/ring_threads.c $(wildcard engine/core/ring.[ch] engine/abi/*.h)
+	@mkdir -p $(@D)
+	$(call say,cc $@) $(CC) $(CPPFLAGS) $(CFLAGS) $(if $(findstring tsan,$@),-fsanitize=thread) $< -pthread -o $@
+
+tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 $(B)/mve

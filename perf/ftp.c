@@ -90,7 +90,7 @@ static void expect(struct user *u, const char *code, char line[200])
 	len = (size_t)(end + 1 - u->in);
 	snprintf(line, 200, "%.199s", u->in);
 	memmove(u->in, end + 1, u->have -= len);
-	if (strncmp(line, code, 3)) {
+	if (strncmp(line, code, strlen(code))) {
 		fprintf(stderr, "ftp: wrong reply: %.80s\n", line);
 		exit(1);
 	}

@@ -13,6 +13,7 @@
 #define POLLFD_ASKED	6	/* fd and events; the rest is answered */
 #define EPOLL_EVENTS	4	/* the data behind them is the version's own */
 
+#define PATH_LOOKED	1024	/* longer paths are never mapped */
 #define ADDRESS_MAX	128
 #define FAMILY_UNIX	1
 #define FAMILY_INET	2
@@ -273,6 +274,54 @@ static bool same_text(struct matching *k, unsigned arg, uint64_t at)
 	return true;
 }
 
+static size_t prefix_length(const char *prefix, const char *of)
+{
+	size_t n = 0;
+
+	while (prefix[n] && prefix[n] == of[n])
+		n++;
+	/* Whole names only: /opt/a is no prefix of /opt/ab. */
+	return prefix[n] || (of[n] && of[n] != '/' && n && prefix[n - 1] != '/') ? 0 : n;
+}
+
+/* The leader's path, its prefix exchanged, is the text at `at`. */
+static bool same_mapped(const struct path_map *m, const char *leaders, uint64_t at)
+{
+	size_t skip = prefix_length(m->from, leaders);
+	const char *parts[2] = { m->to, leaders + skip };
+	char c = 1;
+
+	for (int i = 0; skip && i < 2; i++)
+		for (const char *p = parts[i]; *p; p++, at++)
+			if (target_in(&c, at, 1) || c != *p)
+				return false;
+	return skip && !target_in(&c, at, 1) && !c;
+}
+
+/* A path may be another under a map; any other text must be the same. */
+static bool same_path(struct matching *k, unsigned arg, uint64_t at)
+{
+	struct reader before = *k->r;
+	char leaders[PATH_LOOKED];
+	const struct path_map *m;
+	uint32_t maps, len;
+
+	if (same_text(k, arg, at))
+		return true;
+	m = host_path_maps(&maps);
+	if (!maps || !at)
+		return false;
+	*k->r = before;
+	len = get_length(k->r);
+	if (len >= sizeof(leaders) || !get(k->r, leaders, len))
+		return false;
+	leaders[len] = 0;
+	for (uint32_t i = 0; i < maps; i++)
+		if (same_mapped(&m[i], leaders, at))
+			return true;
+	return false;
+}
+
 static bool same_strings(struct matching *k, unsigned arg, uint64_t at)
 {
 	for (uint32_t i = 0; i <= STRINGS_MAX; i++, at += 8) {
@@ -414,7 +463,8 @@ static bool argument(struct matching *k, unsigned i)
 
 	switch (step_kind(k->call, i)) {
 	case STEP_TEXT:
-		return same_text(k, i, at);
+		return k->call->desc->args[i].kind == KIND_PATH ? same_path(k, i, at)
+								: same_text(k, i, at);
 	case STEP_BYTES:
 		return bytes(k, i, at);
 	case STEP_VECTOR:

@@ -96,6 +96,9 @@ long target_in(void *to, uint64_t from, size_t len);
 long target_out(uint64_t to, const void *from, size_t len);
 /* The next event; waits for room, for as long as it takes. */
 struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call);
+/* Where two versions are installed in two places: rows of leader's and our prefix. */
+struct path_map;
+const struct path_map *host_path_maps(uint32_t *n);
 /* Waits for more of the looked-at event's payload; false: there will be none. */
 bool host_more(struct reader *r);
 

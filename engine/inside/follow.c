@@ -395,7 +395,9 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 
 static bool is_elastic(const struct call_desc *d)
 {
-	return d && (d->class == CLASS_QUERY || d->class == CLASS_SOFT);
+	const struct area *a = (const struct area *)boot.area;
+
+	return d && (d->class == CLASS_SOFT || (d->class == CLASS_QUERY && !a->strict));
 }
 
 /* A query that the leader did not make. */
@@ -474,9 +476,26 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 /* Answered, served here, or the next event is to be looked at. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN };
 
+/* The user wants no word of it: the leader's event counts, as far as it can. */
+static enum step_result ignore(struct thread *t, const struct event *e, struct walk *w, long nr,
+			       long *result)
+{
+	struct mismatch m;
+
+	if (e->kind != EVENT_CALL || e->call != nr || !w->desc) {
+		follow_take(t);
+		return STEP_AGAIN;
+	}
+	w->result = e->result;
+	match_memory(&t->reader, w, true, &m);
+	follow_take(t);
+	*result = answered(t, w, nr);
+	return STEP_DONE;
+}
+
 /* The event is another call's, or has another content. */
-static enum step_result differs(struct thread *t, const struct event *e, long nr,
-				const struct mismatch *m)
+static enum step_result differs(struct thread *t, const struct event *e, struct walk *w, long nr,
+				const struct mismatch *m, long *result)
 {
 	long reply;
 
@@ -485,9 +504,9 @@ static enum step_result differs(struct thread *t, const struct event *e, long nr
 		return STEP_AGAIN;
 	}
 	reply = diverged(t, m->what, m);
-	if (reply == ANSWER_IGNORE && e->call != nr)
-		follow_take(t);
-	else if (reply == ANSWER_STOP || reply < 0)
+	if (reply == ANSWER_IGNORE)
+		return ignore(t, e, w, nr, result);
+	if (reply != ANSWER_RETRY)
 		OWN1(__NR_exit_group, 1);
 	return STEP_AGAIN;
 }
@@ -523,7 +542,7 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 			return STEP_DONE;
 		m = t->mismatch;
 	}
-	return differs(t, e, nr, &m);
+	return differs(t, e, w, nr, &m, result);
 }
 
 static long follow_stream(struct thread *t, struct walk *w, long nr)

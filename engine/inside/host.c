@@ -30,6 +30,16 @@ long target_out(uint64_t to, const void *from, size_t len)
 	return copy_try((void *)to, from, len);
 }
 
+/* Rows that the monitor wrote: a prefix ends somewhere in its field. */
+const struct path_map *host_path_maps(uint32_t *n)
+{
+	const struct area *a = (const struct area *)boot.area;
+	uint32_t rows = a->maps;
+
+	*n = rows < PATH_MAPS ? rows : PATH_MAPS;
+	return a->map;
+}
+
 uint32_t change_now(void)
 {
 	/* Acquire: what the monitor changed is read after the count. */

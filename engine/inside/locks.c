@@ -93,6 +93,14 @@ static bool is_once(const struct lock_call *c)
 	return c->kind <= LOCK_ONCE_LAST;
 }
 
+/* Whether a follower's call is the one that an event tells of; waits are all alike. */
+static bool kind_fits(const struct event *e, uint32_t kind)
+{
+	return e->kind == EVENT_LOCK &&
+	       (e->call == kind || (e->call < LOCK_KINDS && how_of[e->call] == LOCK_BY_COND &&
+				    how_of[kind] == LOCK_BY_COND));
+}
+
 static uint64_t lock_address(const struct lock_call *c)
 {
 	return c->arg[is_wait(c)];
@@ -328,7 +336,7 @@ static const struct event *behind_queries(struct thread *t, uint32_t kind)
 	for (uint32_t n = 0; e && n < AHEAD_EVENTS; n++) {
 		bool open = !(t->ahead >> n & 1);
 
-		if (open && e->kind == EVENT_LOCK && e->call == kind) {
+		if (open && kind_fits(e, kind)) {
 			t->lock_at = n;
 			return e;
 		}
@@ -432,7 +440,8 @@ static void event_take(struct thread *t, struct lock_call *c, const struct event
 {
 	c->bucket = event_bucket(e);
 	c->turn = e->arg[1];
-	c->leaders = e->result;
+	/* A wait that has no limit cannot reach it. */
+	c->leaders = c->kind == LOCK_COND_WAIT && e->result == ETIMEDOUT ? 0 : e->result;
 	c->error = (int64_t)e->arg[3];
 	c->state |= STATE_ASKED;
 	if (e->flags & EVENT_SIGNAL_NEXT)
@@ -484,7 +493,7 @@ static long lock_ask(struct thread *t, struct lock_call *c)
 		follow_signal(t, e);
 		return CALL_RESTART;
 	}
-	if (!e || e->kind != EVENT_LOCK || e->call != c->kind) {
+	if (!e || !kind_fits(e, c->kind)) {
 		__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1,
 				   __ATOMIC_RELAXED);
 		return ASK_UNORDERED;

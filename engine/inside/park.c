@@ -33,7 +33,10 @@ bool park_wanted(void)
 	return streams.conduct && in_bits(&streams.conduct->park);
 }
 
-/* From leader to follower: the successor has our descriptors. */
+/*
+ * From leader to follower: the successor has our descriptors.  A thread that still
+ * followed what was led before is told what all the others are told.
+ */
 static void demote(struct thread *t)
 {
 	uint32_t was = __atomic_exchange_n(&demoted, 1, __ATOMIC_ACQ_REL);
@@ -66,7 +69,7 @@ void park(struct thread *t)
 	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
 		change_wait(change_now(), PARK_LOOK_NS);
 	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
-	if (in_bits(&streams.conduct->ended) && !t->following)
+	if (in_bits(&streams.conduct->ended))
 		demote(t);
 }
 

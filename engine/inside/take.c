@@ -10,6 +10,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/eventpoll.h>
 #include <linux/fcntl.h>
 #include <linux/poll.h>
 #include <linux/signal.h>
@@ -21,8 +22,9 @@
 #include "engine/inside/stream.h"
 
 #define BATCH		200
+#define WATCHES		64
 #define LANES_WAIT_NS	50000
-#define LANES_WAITS	20000	/* a second */
+#define LANES_STILL	2000	/* looks without any progress, and then it is enough */
 #define SOCKETS_AT	4000	/* where ours do not meet the program's */
 #define AF_UNIX_	1
 #define SEQPACKET	5
@@ -39,8 +41,21 @@ struct taken {
 	uint32_t flags;		/* 1: close-on-exec */
 };
 
+/* What stands in the last message, behind its row, whose flags say how many. */
+struct taken_watch {
+	int32_t epfd, fd;
+	uint32_t events, pad;
+	uint64_t data;
+};
+
 struct taken_message {
-	struct taken row[BATCH];
+	union {
+		struct taken row[BATCH];
+		struct {
+			struct taken last;
+			struct taken_watch watch[WATCHES];
+		};
+	};
 	struct {
 		uint64_t len;
 		int32_t level, type;
@@ -73,6 +88,23 @@ static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken *t
 	}
 }
 
+/*
+ * Whose signals wake an epoll instance is decided when a signalfd is added to it: the
+ * old leader's, until it is added anew, with the data that it had.
+ */
+static void signalfds_watch(uint64_t got)
+{
+	uint64_t n = (got - sizeof(struct taken)) / sizeof(struct taken_watch);
+
+	for (uint32_t i = 0; i < message.last.flags && i < n && i < WATCHES; i++) {
+		const struct taken_watch *w = &message.watch[i];
+		struct epoll_event e = { w->events, w->data };
+
+		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_DEL, w->fd, 0);
+		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_ADD, w->fd, &e);
+	}
+}
+
 /* One message; how many descriptors it had, 0 after the last, or -errno. */
 static long batch_receive(int socket)
 {
@@ -85,6 +117,8 @@ static long batch_receive(int socket)
 
 	if (got < 0)
 		return got;
+	if (n && message.row[0].fd < 0)
+		signalfds_watch((uint64_t)got);
 	if (!n || message.row[0].fd < 0)
 		return 0;
 	if (m.control_len < 16 || (message.control.len - 16) / 4 < n)
@@ -187,25 +221,47 @@ void timers_stop(void)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
-static bool lane_behind(const struct thread *t, const struct thread *o)
+static uint64_t lane_behind(const struct thread *t, const struct thread *o)
 {
-	return o && o != t && o->pid == t->pid && o->following && o->has_lane &&
-	       !reader_at_end(&o->reader);
+	const struct cursor *c = o->reader.cursor;
+
+	if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
+	    reader_at_end(&o->reader) || c->source != t->reader.cursor->source)
+		return 0;
+	return o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_RELAXED);
 }
 
-/* The process' other threads have still something to follow. */
-static bool others_behind(const struct thread *t)
+/* What the process' other threads have still to follow. */
+static uint64_t others_behind(const struct thread *t)
 {
-	for (uint32_t i = 0; i < AREA_THREADS; i++)
-		if (lane_behind(t, block_live(i)))
-			return true;
-	return false;
+	const struct thread *o;
+	uint64_t cells = 0;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		cells += lane_behind(t, o);
+	return cells;
+}
+
+/* One that stands in a wait of its own will not go on, whatever the stream says. */
+static void others_wait(const struct thread *t)
+{
+	uint64_t least = ~0ull;
+
+	for (int still = 0; still < LANES_STILL; still++) {
+		uint64_t behind = others_behind(t);
+
+		if (!behind)
+			return;
+		if (behind < least)
+			still = 0;
+		least = behind;
+		change_wait(change_now(), LANES_WAIT_NS);
+	}
 }
 
 static void process_take(struct thread *t)
 {
-	for (int i = 0; i < LANES_WAITS && others_behind(t); i++)
-		change_wait(change_now(), LANES_WAIT_NS);
+	others_wait(t);
 	descriptors_take(t);
 	signals_hear(t);
 	timers_start();

@@ -227,18 +227,10 @@ long hook_emit(const struct hook *h, uint64_t at, uint64_t board, const uint64_t
 	return c.err ? c.err : (long)c.len;
 }
 
-int hook_jump(const struct hook *h, uint64_t to, uint64_t board, uint8_t jump[HOOK_WRITE_MAX])
+int hook_jump(uint64_t at, uint64_t board, uint8_t jump[HOOK_JUMP])
 {
-	struct code c = { .out = jump, .cap = HOOK_WRITE_MAX, .at = to };
-	size_t skip = h->at - h->vaddr;		/* an endbr64 */
-	uint8_t back;
+	struct code c = { .out = jump, .cap = HOOK_JUMP, .at = at };
 
 	put_jmp(&c, board);
-	if (h->padded) {
-		put(&c, "\xf3\x0f\x1e\xfa", skip);
-		back = (uint8_t)(0x100 - HOOK_SHORT - c.len);
-		put(&c, "\xeb", 1);
-		put(&c, &back, 1);
-	}
-	return c.err ? c.err : (int)c.len;
+	return c.err;
 }

@@ -15,6 +15,7 @@
 #include "engine/outside/say.h"
 
 #define CACHE_MAX	8
+#define HOOK_REACH	160	/* bytes around a function's start that may change */
 
 bool hook_is_library(const char *path)
 {
@@ -82,15 +83,34 @@ struct hooking {
 
 static bool in_map(const struct hook *h, const struct map *m)
 {
-	return h->offset >= m->offset + HOOK_WRITE_MAX &&
-	       h->offset + HOOK_BYTES_MAX <= m->offset + (m->end - m->start);
+	/* With a little around it, for the padding. */
+	return h->offset >= m->offset + HOOK_REACH &&
+	       h->offset + HOOK_REACH <= m->offset + (m->end - m->start);
 }
 
 static bool is_as_planned(const struct hooking *k, const struct hook *h, uint64_t at)
 {
 	uint8_t bytes[HOOK_BYTES_MAX];
 
-	return !memory_read(k->memory, at, bytes, h->len) && !memcmp(bytes, h->bytes, h->len);
+	if (memory_read(k->memory, at, bytes, h->len) || memcmp(bytes, h->bytes, h->len))
+		return false;
+	return !h->pad || (!memory_read(k->memory, h->pad + k->bias, bytes, HOOK_JUMP) &&
+			   !memcmp(bytes, h->pad_bytes, HOOK_JUMP));
+}
+
+/* The jump, and where it stands in padding, then a short one to it. */
+static int jump_write(const struct hooking *k, const struct hook *h, uint64_t at,
+		      uint64_t board)
+{
+	uint64_t to = h->pad ? h->pad + k->bias : at;
+	uint8_t jump[HOOK_JUMP], to_pad[HOOK_SHORT] = { 0xeb, (uint8_t)(to - at - HOOK_SHORT) };
+	int result = hook_jump(to, board, jump);
+
+	if (!result)
+		result = memory_write(k->memory, to, jump, sizeof(jump));
+	if (!result && h->pad)
+		result = memory_write(k->memory, at, to_pad, sizeof(to_pad));
+	return result;
 }
 
 static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
@@ -98,20 +118,17 @@ static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
 	uint64_t board = k->room->at + k->room->used, undo = k->plan->undo[h->kind];
 	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0,
 			       h->sets_errno ? k->plan->error + k->bias : 0 };
-	uint64_t left = k->room->len - k->room->used, to = h->padded ? h->vaddr + k->bias - HOOK_JUMP : at;
-	uint8_t code[HOOK_BOARD_MAX], jump[HOOK_WRITE_MAX];
-	int result, jumps;
+	uint64_t left = k->room->len - k->room->used;
+	uint8_t code[HOOK_BOARD_MAX];
+	int result;
 	long size;
 
 	if (!is_as_planned(k, h, at))
 		return -EBADMSG;
 	size = hook_emit(h, at, board, helper, code, left < sizeof(code) ? left : sizeof(code));
-	jumps = hook_jump(h, to, board, jump);
-	result = size < 0 ? (int)size : jumps < 0 ? jumps : 0;
+	result = size < 0 ? (int)size : memory_write(k->memory, board, code, (size_t)size);
 	if (!result)
-		result = memory_write(k->memory, board, code, (size_t)size);
-	if (!result)
-		result = memory_write(k->memory, to, jump, (size_t)jumps);
+		result = jump_write(k, h, at, board);
 	if (result)
 		return result;
 	if (h->kind == LOCK_MUTEX_LOCK && !k->done)

@@ -17,7 +17,6 @@
 #define HOOKS_MAX	64
 #define HOOK_JUMP	5
 #define HOOK_SHORT	2	/* the length of a short one */
-#define HOOK_WRITE_MAX	16
 #define HOOK_BYTES_MAX	64	/* of a function that is copied whole */
 #define HOOK_BOARD_MAX	192	/* no entry board is longer */
 #define HOOKS_ROOM	((HOOKS_MAX * HOOK_BOARD_MAX + 0xfff) & ~0xfffull)
@@ -28,12 +27,13 @@ struct hook {
 	const char *why;	/* it cannot be hooked; NULL: it can */
 	uint64_t vaddr, size;	/* of the function */
 	uint64_t at, offset;	/* what goes to the board: there and in the file */
+	uint64_t pad;		/* padding with the jump, where a short one leads; or 0 */
 	uint8_t kind;		/* enum lock_kind */
 	uint8_t len;		/* bytes that go to the board */
 	bool whole;		/* all of the function: it comes back to its entry */
-	bool padded;		/* the jump stands in the padding before the function */
 	bool sets_errno;
 	uint8_t bytes[HOOK_BYTES_MAX];
+	uint8_t pad_bytes[HOOK_JUMP];
 };
 
 struct hook_plan {
@@ -69,12 +69,7 @@ void hook_map(pid_t pid, int memory, const struct map *m, bool is_static,
  */
 long hook_emit(const struct hook *h, uint64_t at, uint64_t board, const uint64_t helper[3],
 	       uint8_t *out, size_t cap);
-
-/*
- * What is written at run-time address `to`, in one piece: the jump, and where it
- * stands in the padding a short one to it.  Its length, or -ERANGE.
- */
-int hook_jump(const struct hook *h, uint64_t to, uint64_t board, uint8_t jump[HOOK_WRITE_MAX]);
+int hook_jump(uint64_t at, uint64_t board, uint8_t jump[HOOK_JUMP]);
 
 /* From the start of the board to the function without its hook. */
 #define HOOK_ORIGINAL	44

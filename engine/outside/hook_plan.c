@@ -5,7 +5,8 @@
  * board; so nothing may come back to them but from outside, by the entry.  The
  * whole function is decoded for that, and all code of the file is searched for
  * branches.  A short function that loops back to its entry (pthread_spin_lock) is
- * copied whole.
+ * copied whole; in one that loops back to just behind it, a short jump leads to
+ * padding near by, which has room for the long one.
  *
  * A library may have several functions of one name, for programs that were linked
  * long ago.  Such an older one that goes on to the newer is left alone: one lock
@@ -186,37 +187,74 @@ static bool copied(const struct elf_view *v, struct hook *h, const struct look *
 	return true;
 }
 
-/* Bytes that nobody runs, behind the function before. */
-static bool has_padding(const struct elf_view *v, uint64_t vaddr)
+/* --- padding, for a long jump where only a short one has room ------------------------ */
+
+/* Whether something in the function branches to [from, from + HOOK_JUMP). */
+static bool is_target(const struct elf_view *v, const struct hook *h, uint64_t from)
 {
-	uint64_t from = vaddr - HOOK_JUMP, low = 0, high = UINT64_MAX;
-	struct fde_table fdes;
-	struct span span;
+	const uint8_t *bytes = elf_at(v, h->vaddr, h->size);
 	struct insn i;
 
-	fde_open(&fdes, v);
-	if (!fdes.n || fde_find(&fdes, vaddr - 1, &span, &low, &high) || low > from ||
-	    vaddr - low > 16)
-		return false;
-	for (uint64_t at = low; at < vaddr; at += i.len) {
-		const uint8_t *p = elf_at(v, at, vaddr - at);
-
-		if (!p || !insn_decode(p, vaddr - at, at, &i) || !(i.flags & INSN_PAD))
-			return false;
+	for (uint64_t n = 0; n < h->size; n += i.len) {
+		if (!insn_decode(bytes + n, h->size - n, h->vaddr + n, &i))
+			return true;
+		if (i.flags & INSN_BRANCH && i.imm - from < HOOK_JUMP)
+			return true;
 	}
-	return true;
+	return false;
 }
 
-/* Two bytes are displaced, for a short jump to a long one before the function. */
+static bool in_short_reach(const struct hook *h, uint64_t target)
+{
+	int64_t rel = (int64_t)(target - (h->at + HOOK_SHORT));
+
+	return rel == (int8_t)rel;
+}
+
+/* The first run of padding in [from, to), which nobody runs into, that can be used. */
+static bool pad_in(const struct elf_view *v, struct hook *h, uint64_t from, uint64_t to,
+		   bool ended)
+{
+	const uint8_t *p = elf_at(v, from, to - from);
+	uint64_t run = from;
+	struct insn i;
+
+	for (uint64_t at = from; p && at < to; at += i.len) {
+		if (!insn_decode(p + (at - from), to - at, at, &i))
+			return false;
+		if (!ended || !(i.flags & INSN_PAD)) {
+			ended = i.flags & INSN_ENDS;
+			run = at + i.len;
+		} else if (at + i.len - run >= HOOK_JUMP && in_short_reach(h, run) &&
+			   !is_target(v, h, run)) {
+			h->pad = run;
+			memcpy(h->pad_bytes, p + (run - from), HOOK_JUMP);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The same between the function before and this one. */
+static bool pad_before(const struct elf_view *v, struct hook *h)
+{
+	uint64_t low = 0, high = UINT64_MAX;
+	struct fde_table fdes;
+	struct span span;
+
+	fde_open(&fdes, v);
+	return fdes.n && !fde_find(&fdes, h->vaddr - 1, &span, &low, &high) &&
+	       h->vaddr - low <= 16 && pad_in(v, h, low, h->vaddr, true);
+}
+
+/* Two bytes are displaced, for a short jump to a long one. */
 static bool padded(const struct elf_view *v, const struct hook_plan *p, struct hook *h)
 {
 	struct look l = { 0 };
 
-	if (displace(v, h, HOOK_SHORT) || look_through(v, p, h, &l) || l.into || l.entry ||
-	    !has_padding(v, h->vaddr))
-		return false;
-	h->padded = true;
-	return true;
+	return !displace(v, h, HOOK_SHORT) && !look_through(v, p, h, &l) && !l.into &&
+	       !l.entry && !l.calls &&
+	       (pad_before(v, h) || pad_in(v, h, h->vaddr, h->vaddr + h->size, false));
 }
 
 static const char *judge(const struct elf_view *v, const struct hook_plan *p, struct hook *h)

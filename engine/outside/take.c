@@ -30,12 +30,22 @@ struct taken_row {
 	uint32_t flags;		/* enum taken_flags */
 };
 
-/* The successor must put a signalfd into its epoll instances anew. */
 enum taken_flags { TAKEN_CLOEXEC = 1, TAKEN_SIGNALFD = 2, TAKEN_EPOLL = 4 };
+
+/* A signalfd in an epoll instance: the successor must put it in anew. */
+struct taken_watch {
+	int32_t epfd, fd;
+	uint32_t events, pad;
+	uint64_t data;
+};
+
+#define WATCHES	64
 
 struct batch {
 	int socket;
 	unsigned n;
+	unsigned epolls, signals;	/* of these kinds, in all */
+	int epoll[WATCHES], signal[WATCHES];
 	struct taken_row row[BATCH];
 	int fd[BATCH];
 };
@@ -108,12 +118,50 @@ static int batch_flush(struct batch *b)
 	return result;
 }
 
-static int batch_end(struct batch *b)
-{
-	const struct taken_row last = { -1, 0 };
-	int result = batch_flush(b);
+/* --- signalfds in epoll instances ---------------------------------------------------------- */
 
-	return result ? result : rows_send(b->socket, &last, 1, NULL, 0);
+static bool number_in(const int *list, unsigned n, int number)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (list[i] == number)
+			return true;
+	return false;
+}
+
+/* What an epoll instance watches, by its fdinfo. */
+static unsigned watches_read(const struct batch *b, pid_t twin, int epfd, struct taken_watch *w,
+			     unsigned n)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", twin, epfd);
+	f = fopen(path, "re");
+	while (f && n < WATCHES && fgets(line, sizeof(line), f)) {
+		w[n] = (struct taken_watch){ .epfd = epfd };
+		if (sscanf(line, "tfd: %d events: %x data: %lx", &w[n].fd, &w[n].events,
+			   &w[n].data) == 3)
+			n += number_in(b->signal, b->signals, w[n].fd);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static int batch_end(struct batch *b, pid_t twin)
+{
+	struct { struct taken_row row; struct taken_watch watch[WATCHES]; } last;
+	int result = batch_flush(b);
+	unsigned n = 0;
+
+	if (result)
+		return result;
+	for (unsigned i = 0; b->signals && i < b->epolls; i++)
+		n = watches_read(b, twin, b->epoll[i], last.watch, n);
+	last.row = (struct taken_row){ -1, n };
+	if (send(b->socket, &last, sizeof(last.row) + n * sizeof(last.watch[0]), MSG_NOSIGNAL) < 0)
+		return -errno;
+	return 0;
 }
 
 /* --- fetching ------------------------------------------------------------------------------ */
@@ -150,6 +198,10 @@ static int fetch_one(struct batch *b, int pidfd, int info, const char *name)
 	if (fd < 0)
 		return errno == EBADF ? 0 : -errno;
 	b->row[b->n] = (struct taken_row){ number, flags_of(info, name) };
+	if (b->row[b->n].flags & TAKEN_SIGNALFD && b->signals < WATCHES)
+		b->signal[b->signals++] = number;
+	if (b->row[b->n].flags & TAKEN_EPOLL && b->epolls < WATCHES)
+		b->epoll[b->epolls++] = number;
 	b->fd[b->n++] = fd;
 	return b->n == BATCH ? batch_flush(b) : 0;
 }
@@ -182,7 +234,7 @@ static int64_t fetch_all(struct batch *b, pid_t twin, int pidfd)
 	if (info >= 0)
 		close(info);
 	if (!result)
-		result = batch_end(b);
+		result = batch_end(b, twin);
 	return result ? result : n;
 }
 
@@ -193,7 +245,7 @@ static int64_t take(pid_t asker, int theirs, pid_t twin)
 	static struct batch b;
 	int64_t n = -ESRCH;
 
-	b.n = 0;
+	b.n = b.epolls = b.signals = 0;
 	b.socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
 	if (b.socket >= 0 && from >= 0) {
 		setsockopt(b.socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));

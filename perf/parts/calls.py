@@ -6,7 +6,7 @@ tracer (it need not wake another one), but for the rows that say otherwise.
 
 import os
 
-from . import figures, processes
+from . import figures, plots, processes
 from .processes import pinned
 
 WIDTHS = (-30, 9, 17, 8, 9, 7)
@@ -199,3 +199,13 @@ def targets(result):
     return [(what, f"{figures.signed(over[op])} ({', '.join(op)})",
              figures.verdict(over[op], figures.CALL_OVER_NS))
             for op in dict.fromkeys((PATCHED[0], worst))]
+
+
+def drawings(result):
+    modes = [m for m in result["modes"] if m["ops"] and
+             m["mode"] in ("native", "filter", "dispatch", "mve-patch")]
+    ops = [" ".join(op) for op in PATCHED]
+    if modes:
+        yield "calls", plots.bars(
+            "One intercepted call", "ns per call", [m["label"] for m in modes],
+            [(op, [m["ops"].get(op) for m in modes]) for op in ops])

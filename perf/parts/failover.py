@@ -9,7 +9,7 @@ fresh session.  Connections beside it, all idle, must be taken over as well.
 import socket
 import time
 
-from . import figures, processes, session
+from . import figures, plots, processes, session
 
 NORMAL = 50
 IDLE = (0, 50)
@@ -107,3 +107,15 @@ def targets(result):
         yield ("requests lost at failover: none",
                f"{lost} of {result['runs']} ({row['idle']} idle)",
                "met" if not lost and "crash" in row else "not met")
+
+
+def drawings(result):
+    series = [(label + (f", {row['idle']} other connections"
+                        if key == "crash" else ""), row[key]["samples"])
+              for row in result["rows"] if "crash" in row
+              for key, label in (("before", "normal"),
+                                 ("crash", "kills the leader"))
+              if key == "crash" or not row["idle"]]
+    if series:
+        yield "failover", plots.shares(
+            "Latency of the request that kills the leader", "us", series)

@@ -14,12 +14,13 @@ could go on with for ever.
 import os
 import time
 
-from . import figures, processes, servers, session
+from . import figures, plots, processes, servers, session
 from .processes import pinned
 
 WIDTHS = (-13, -11, 8, 8, 7, 7, 8, 9, 8)
 FTP_CONNECTIONS = 4
 SMALL, LARGE = 1024, 4 << 20
+RING = "--ring=32M"  # vsftpd limits its address space to 200 MB
 MODES = ("native", "0 followers", "1 follower", "2 followers", "3 followers")
 
 VSFTPD = """\
@@ -164,7 +165,7 @@ def _spent(before, after):
 def _words(ways, followers):
     if not followers:
         return ways.mve_run
-    return lambda: ways.mve_led(followers, "--when-full=block")
+    return lambda: ways.mve_led(followers, "--when-full=block", RING)
 
 
 def _modes(ways):
@@ -249,3 +250,22 @@ def targets(result):
             yield ("each further follower, CPU <= x 1.02",
                    f"{each:.3f} ({load})",
                    figures.verdict(each, figures.FURTHER_FOLLOWER))
+
+
+def drawings(result):
+    loads = {}
+    for row in result["rows"]:
+        loads.setdefault(row["load"], {})[row["mode"]] = row
+    for name, key, modes, title, unit in (
+            ("leader-cpu", "cpu_us_ratio", MODES[1:],
+             "The leader's CPU time per request", "ratio to native"),
+            ("follower-cpu", "follower_us_ratio", MODES[2:],
+             "A follower's CPU time per request", "ratio to native's server"),
+            ("throughput", "per_second_ratio", MODES[1:],
+             "Throughput, closed loop on two CPUs", "ratio to native"),
+            ("latency", "p50_us_ratio", MODES[1:],
+             "Median latency, closed loop on two CPUs", "ratio to native")):
+        yield "followers-" + name, plots.bars(
+            title, unit, modes,
+            [(load, [by_mode.get(m, {}).get(key) for m in modes])
+             for load, by_mode in loads.items()], (1, "native"))

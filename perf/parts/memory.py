@@ -9,7 +9,7 @@ blocks of threads.  Pages of the session's shared files are counted apart.
 import os
 import signal
 
-from . import figures, processes, session
+from . import figures, plots, processes, session
 
 FEW, MANY = 1, 65
 RINGS_MIB = (4, 64)
@@ -148,3 +148,13 @@ def targets(result):
                figures.verdict(size, ring["mib"] * 1.05 + 1))
     if result["trouble"]:
         yield "memory", "not measured", ""
+
+
+def drawings(result):
+    if result["modes"]:
+        yield "memory", plots.bars(
+            "Memory that mve adds", "KiB", list(result["modes"]),
+            [("each process", [row["process_kib"]
+                               for row in result["modes"].values()]),
+             ("each thread", [row["thread_kib"] + row["thread_area_kib"]
+                              for row in result["modes"].values()])])

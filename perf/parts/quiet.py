@@ -8,7 +8,7 @@ the wall time, and the leader's own beside that of a native server.
 import os
 import time
 
-from . import figures, processes, servers, session
+from . import figures, plots, processes, servers, session
 
 QUIET_S, QUICK_S = 20, 5
 SETTLE_S = 1.5
@@ -54,7 +54,7 @@ def _watch(ways, spec, many, seconds, progress):
         began = time.monotonic_ns()
         time.sleep(seconds)
         wall = time.monotonic_ns() - began
-        return [{"server": spec[0], "mode": mode, "trouble": None,
+        return [{"name": spec[0], "mode": mode, "trouble": None,
                  **{who: (session.cpu_ns(p) - before[mode][who]) / wall
                     for who, p in of.items()}} for mode, of in pids.items()]
     finally:
@@ -74,7 +74,7 @@ def measure(ways, options, progress):
         except processes.Failed as e:
             trouble = f"failed: {e}"
         if trouble:
-            rows.append({"server": spec[0], "mode": "", "trouble": trouble})
+            rows.append({"name": spec[0], "mode": "", "trouble": trouble})
     return {"seconds": seconds, "unit": "share of one CPU", "rows": rows}
 
 
@@ -91,14 +91,14 @@ def show(result, options):
     yield figures.rule()
     for row in result["rows"]:
         if row["trouble"]:
-            yield figures.shorten(f"{row['server']:<12}{row['trouble']}",
+            yield figures.shorten(f"{row['name']:<12}{row['trouble']}",
                                   figures.WIDTH)
             continue
         native = row["mode"] == "native"
         cells = [f"{row[who] * 100:.3f}" for who in ("server", "followers",
                                                      "monitor")]
         yield figures.columns(WIDTHS, (
-            row["server"] if native else "", row["mode"], cells[0],
+            row["name"] if native else "", row["mode"], cells[0],
             *(("", "", "", "") if native else
               (*cells[1:], f"{_cost(row) * 100:.3f}",
                figures.verdict(_cost(row), figures.QUIET_SHARE)))))
@@ -106,9 +106,22 @@ def show(result, options):
 
 def targets(result):
     for row in result["rows"]:
-        what = "quiet: monitor + followers < 0.5 % of a CPU"
+        what = "quiet: monitor + followers < 0.5 %"
         if row["trouble"]:
-            yield what, f"not measured ({row['server']})", ""
+            yield what, f"not measured ({row['name']})", ""
         elif row["mode"] == "1 follower":
-            yield (what, f"{_cost(row) * 100:.3f} ({row['server']})",
+            yield (what, f"{_cost(row) * 100:.3f} % ({row['name']})",
                    figures.verdict(_cost(row), figures.QUIET_SHARE))
+
+
+def drawings(result):
+    loads = {}
+    for row in result["rows"]:
+        if not row["trouble"] and row["mode"] != "native":
+            loads.setdefault(row["name"], []).append(100 * _cost(row))
+    if loads:
+        yield "quiet", plots.bars(
+            "A quiet session: monitor and followers together",
+            "% of one CPU", [f"{n} follower{'s' * (n > 1)}"
+                             for n in FOLLOWERS], list(loads.items()),
+            (100 * figures.QUIET_SHARE, "0.5 %"))

@@ -14,7 +14,7 @@ import os
 import signal
 import time
 
-from . import figures, processes, session
+from . import figures, plots, processes, session
 from .processes import pinned
 
 OPS = ("close", "write", "read", "open+close", "clock_gettime", "getppid")
@@ -83,7 +83,6 @@ def _start(ways):
 
 
 def _turn(live, op, order, batches, into):
-    """A turn's least batches lie side by side: a disturbance only adds."""
     for mode in order:
         if mode == "leader, follower stopped":
             took, replay = live[mode].backlog(op)
@@ -92,7 +91,6 @@ def _turn(live, op, order, batches, into):
             took = live[mode].batches(op, batches)
             live[mode].caught_up()
         into[mode] += took
-        into["least"].setdefault(mode, []).append(min(took))
 
 
 def _measure(ways, options, progress, samples):
@@ -115,8 +113,7 @@ def _measure(ways, options, progress, samples):
 
 
 def measure(ways, options, progress):
-    samples = {op: {"least": {}, **{m: [] for m in (*MODES, "replay")}}
-               for op in OPS}
+    samples = {op: {m: [] for m in (*MODES, "replay")} for op in OPS}
     result = {"unit": "ns per call", "batch_calls": BATCH_CALLS,
               "backlog": BACKLOG,
               "trouble": ways.mve_missing("run") or ways.mve_missing("led")}
@@ -126,20 +123,9 @@ def measure(ways, options, progress):
     except processes.Failed as e:
         result["trouble"] = f"failed: {e}"
     result["ops"] = {op: {mode: _summary(ns, CALLS.get(op, 1))
-                          for mode, ns in by_mode.items()
-                          if ns and mode != "least"}
+                          for mode, ns in by_mode.items() if ns}
                      for op, by_mode in samples.items()}
-    result["over"] = {op: _over(by_mode["least"], CALLS.get(op, 1))
-                      for op, by_mode in samples.items()}
     return result
-
-
-def _over(least, calls):
-    """{mode: summary of ns over the intercepted call, turn by turn}"""
-    solo = least.get("solo", [])
-    return {mode: figures.summary([(a - b) / calls
-                                   for a, b in zip(least[mode], solo)])
-            for mode in MODES[2:] if least.get(mode) and solo}
 
 
 def _summary(samples, calls):
@@ -147,9 +133,16 @@ def _summary(samples, calls):
     return {**figures.summary(samples), "p10": samples[len(samples) // 10]}
 
 
-def _line(label, row, over, key):
+def _over(row, key):
+    """What recording adds to an intercepted call; None: not measured."""
+    if "leader" not in row or "solo" not in row:
+        return None
+    return row["leader"][key] - row["solo"][key]
+
+
+def _line(label, row, key):
     cells = [figures.number(row[mode][key], 1) for mode in (*MODES, "replay")]
-    cells.insert(4, "" if key == "p10" else figures.signed(over["median"]))
+    cells.insert(4, figures.signed(_over(row, key)))
     return figures.columns(WIDTHS, (label, *cells))
 
 
@@ -162,23 +155,31 @@ def show(result, options):
                                    ""))
     yield figures.rule()
     for op, row in result["ops"].items():
-        over = result["over"][op].get("leader")
-        if over:
-            yield _line(f"{op}, median", row, over, "median")
-            yield _line("   p10", row, over, "p10")
-    yield ""
-    yield "record: leader over mve alone, least batch of each turn, median"
+        if len(row) == len(MODES) + 1:
+            yield _line(f"{op}, p10", row, "p10")
+            yield _line("   median", row, "median")
     if result["trouble"]:
-        yield from figures.troubles([{"trouble": f"{result['trouble']:<41}"}])
+        yield ""
+        yield result["trouble"]
 
 
 def targets(result):
     what = f"recording, over intercepted <= +{figures.RECORD_OVER_NS} ns"
     for op in OPS:
-        over = result["over"][op].get("leader")
-        if not over:
+        over = _over(result["ops"].get(op, {}), "p10")
+        if over is None:
             yield what, f"not measured ({op})", ""
-            continue
-        yield (what, f"{figures.signed(over['median'])} ({op})",
-               figures.verdict(over["median"], figures.RECORD_OVER_NS,
-                               over["q1"], over["q3"]))
+        else:
+            yield (what, f"{figures.signed(over)} ({op}, p10)",
+                   figures.verdict(over, figures.RECORD_OVER_NS))
+
+
+def drawings(result):
+    rows = result["ops"].items()
+    modes = (*MODES, "replay")
+    yield "record", plots.bars(
+        "A recorded call: the leader's CPU, and the follower's replay (p10)",
+        "ns per call", ("native", "mve alone", "leader", "leader, follower "
+                        "stopped", "replay"),
+        [(op, [row[mode]["p10"] if mode in row else None for mode in modes])
+         for op, row in rows])

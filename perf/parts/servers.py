@@ -18,7 +18,7 @@ import os
 import re
 import time
 
-from . import figures, processes
+from . import figures, plots, processes
 from .processes import pinned
 
 CONNECTIONS = 50
@@ -266,9 +266,12 @@ def _figures(turns, mode):
     total = {k: sum(m[k] for m in mine) for k in mine[0]}
     out = {key: figures.median([m[key] for m in mine])
            for key in mine[0] if key not in COUNTS}
-    for key in ("cpu_us", "per_second"):
+    for key in ("cpu_us", "per_second", "p50_us"):
         out[key + "_ratio"] = figures.median([m[key] / n[key]
                                               for m, n in pairs])
+    if "follower_us" in mine[0]:
+        out["follower_us_ratio"] = figures.median(
+            [m["follower_us"] / n["cpu_us"] for m, n in pairs])
     # The monitor may work in bursts: no median here.
     out["holder_us"] = total["holder_ns"] / total["requests"] / 1e3
     out["cpu_us_mean"] = total["server_ns"] / total["requests"] / 1e3
@@ -393,3 +396,14 @@ def targets(result):
         yield (what, f"{r['median']:.3f} ({row['load']})",
                figures.verdict(r["median"], figures.SERVER_CPU_RATIO,
                                r["q1"], r["q3"]))
+
+
+def drawings(result):
+    loads = {}
+    for row in result["rows"]:
+        if row["mode"] == "mve":
+            loads[row["load"]] = [row.get("cpu_us_ratio")]
+    if any(v[0] for v in loads.values()):
+        yield "servers", plots.bars(
+            "Server CPU time per request, no follower", "ratio to native",
+            ["mve"], list(loads.items()), (figures.SERVER_CPU_RATIO, "target"))

@@ -3,7 +3,7 @@
 import os
 import time
 
-from . import figures, processes
+from . import figures, plots, processes
 
 WIDTHS = (-24, -11, 10, 16, 9, 10)
 
@@ -104,3 +104,12 @@ def targets(result):
         over = by_mode["mve run"]["median"] - by_mode["native"]["median"]
         yield (what, f"{figures.signed(over)} ({command})",
                figures.verdict(over, figures.STARTUP_OVER_MS))
+
+
+def drawings(result):
+    commands = result["commands"]
+    modes = [row["mode"] for row in next(iter(commands.values()))]
+    yield "startup", plots.bars(
+        "Start-up, spawn to exit", "ms", modes,
+        [(command, [row if "median" in row else None for row in rows])
+         for command, rows in commands.items()])

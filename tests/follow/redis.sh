@@ -11,7 +11,7 @@ bench()
 }
 
 lead redis-server --port "$port" --bind 127.0.0.1 --dir "$folder" \
-	--appendonly yes --save '1 1000' --maxclients 4000 --jemalloc-bg-thread no
+	--appendonly yes --auto-aof-rewrite-percentage 0 --save '3600 1' --maxclients 4000 $MVE_FOLLOW_REDIS
 up
 end=$(($(date +%s) + seconds))
 client redis_load "$port" "$seconds"

@@ -1,20 +1,20 @@
 /*
  * A model of the ring's protocol: what engine/core/ring.c does with lanes, chunks
- * and cursors, one step for each access to shared memory.  Names are those of the
- * code.  tests/model/ring.sh has the sizes that it is checked with.
+ * and cursors, in steps as small as others can come between and tell.  Names are
+ * those of the code.  tests/model/ring.sh has the sizes that it is checked with.
  *
- * Threads of the leader open a lane, write EVENTS events, close it, and do so
- * again for LIVES lives.  Each follower has a reader for each lane; follower 0 is
+ * Two threads of the leader open a lane, write a life's events, close it, and do so
+ * again.  Each follower has a reader for each lane; follower 0 is
  * dropped at some moment.  Checked in every order of steps:
  *
  *	a reader takes every event of a life once, in order, and none of another
- *	  life; while it looks at a cell nobody writes there (assert in look)
- *	a lane gets no new life before all have read the one before (in life_begin)
+ *	  life; while it looks at a cell nobody writes there (look)
+ *	a lane gets no new life before all have read the one before (lives_apart)
  *	nobody waits for ever: not for a dropped follower, nor for room that an idle
  *	  lane has (an end that is not the end of all is an error to spin)
  *
- * Left out: payloads (they only move the head by more), streams of more than one
- * version, and memory weaker than sequential: ring_threads.c is for that.
+ * Left out: payloads, streams of more than one version (tests/unit/ring.c has
+ * them), and memory weaker than sequential (ring_threads.c).
  *
  * -DFAULT=N breaks the protocol in one place; spin must then find an error.
  */
@@ -440,7 +440,7 @@ inline cursor_begin()
 #if FAULT == FAULT_ORDER
 	STEP(C.life = C.life + 1);
 #endif
-	STEP(chunk = lane[l].first; C.at = 0; C.done = 0);
+	STEP(C.at = 0; C.done = 0);
 #if FAULT != FAULT_ORDER
 	STEP(C.life = C.life + 1)
 #endif
@@ -449,7 +449,8 @@ inline cursor_begin()
 /* Reads the cell at pos, which is published. */
 inline look()
 {
-	STEP(what = cell[chunk * CELLS + pos % CELLS]);
+	STEP(chunk = (pos -> chunk : lane[l].first);
+	     what = cell[chunk * CELLS + pos % CELLS]);
 #if FAULT == FAULT_EARLY
 	STEP(C.at = lane[l].head);
 #endif

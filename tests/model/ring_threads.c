@@ -163,11 +163,25 @@ static bool is(const struct lane_reader *l, bool right, const char *what, uint64
 	return right;
 }
 
+/* The second follower has come as far as it goes, or as fast. */
+static bool lags(const struct lane_reader *l)
+{
+	if (l->s.self != DROPPED || __atomic_load_n(&written, __ATOMIC_RELAXED) < HALF)
+		return false;
+#ifdef __SANITIZE_THREAD__
+	return true;
+#else
+	__atomic_store_n(&slow, true, __ATOMIC_RELEASE);
+	sched_yield();
+	return dropped(l);
+#endif
+}
+
 /* The next bytes of the payload, waiting for them; false: we have been dropped. */
 static bool get(struct lane_reader *l, size_t want, const uint8_t **piece, size_t *n)
 {
 	while (!(*n = reader_piece(&l->r, want, piece))) {
-		if (dropped(l))
+		if (dropped(l) || lags(l))
 			return false;
 		check(!l->r.broken, "broken in a payload", l->lane, l->n);
 		reader_release(&l->r);
@@ -213,20 +227,6 @@ static bool take(struct lane_reader *l, const struct event *e)
 	__atomic_fetch_add(&events[l->s.self], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&sums[l->s.self], sum, __ATOMIC_RELAXED);
 	return true;
-}
-
-/* The second follower has come as far as it goes, or as fast. */
-static bool lags(const struct lane_reader *l)
-{
-	if (l->s.self != DROPPED || __atomic_load_n(&written, __ATOMIC_RELAXED) < HALF)
-		return false;
-#ifdef __SANITIZE_THREAD__
-	return true;
-#else
-	__atomic_store_n(&slow, true, __ATOMIC_RELEASE);
-	sched_yield();
-	return dropped(l);
-#endif
 }
 
 static void stop(const struct lane_reader *l)
