@@ -132,6 +132,9 @@ static void chunk_free(struct section *own, uint32_t chunk)
 {
 	/* Release: pairs with chunk_claim; nobody looks at it any more. */
 	__atomic_store_n(&own->chunk_owner[chunk], 0, __ATOMIC_RELEASE);
+	/* The lowest first, so that no more of the ring is touched than is needed. */
+	if (chunk < __atomic_load_n(&own->chunk_hint, __ATOMIC_RELAXED))
+		__atomic_store_n(&own->chunk_hint, chunk, __ATOMIC_RELAXED);
 }
 
 static uint32_t chunk_claim(const struct streams *s, struct section *own, uint32_t index)
@@ -353,7 +356,7 @@ static bool turn(struct writer *w)
 static void cells_fetch(const struct event *e)
 {
 	for (int i = 0; i < CELLS_FETCHED; i++)
-		__builtin_prefetch(e + CELLS_AHEAD + i, 1, 3);
+		__asm__ volatile("prefetchw %0" : : "m"(e[CELLS_AHEAD + i]));
 }
 
 struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)

@@ -9,10 +9,24 @@
 copy_try:
 	.cfi_startproc
 	mov	%rdx, %rcx
-	cmp	$256, %rdx
+	cmp	$2048, %rdx
 	jae	3f
-	sub	$8, %rcx
-	jb	2f
+	sub	$32, %rcx
+	jb	5f
+4:	mov	(%rsi), %rax
+	mov	8(%rsi), %r8
+	mov	16(%rsi), %r9
+	mov	24(%rsi), %r10
+	mov	%rax, (%rdi)
+	mov	%r8, 8(%rdi)
+	mov	%r9, 16(%rdi)
+	mov	%r10, 24(%rdi)
+	add	$32, %rsi
+	add	$32, %rdi
+	sub	$32, %rcx
+	jae	4b
+5:	add	$24, %rcx
+	jl	2f
 1:	mov	(%rsi), %rax
 	mov	%rax, (%rdi)
 	lea	8(%rsi), %rsi

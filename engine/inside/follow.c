@@ -288,27 +288,34 @@ static struct soft {
 	bool known;
 } soft[CLOCKS];
 
-static void soft_note(const struct walk *w)
+static void soft_note(const struct walk *w, long nr)
 {
-	uint64_t clock = (uint32_t)w->args[0];
+	bool day = nr == __NR_gettimeofday;
+	uint64_t clock = day ? 0 : (uint32_t)w->args[0], at = w->args[!day];
 
-	if (clock < CLOCKS && w->args[1] && !target_in(&soft[clock], w->args[1], 16))
-		soft[clock].known = true;
+	if (clock >= CLOCKS || !at || target_in(&soft[clock], at, 16))
+		return;
+	soft[clock].ns *= day ? 1000 : 1;
+	soft[clock].known = true;
 }
 
-static bool soft_clock(struct thread *t)
+static bool soft_clock(struct thread *t, long nr)
 {
-	uint64_t clock = (uint32_t)t->frame.rdi;
+	bool day = nr == __NR_gettimeofday;
+	uint64_t clock = day ? 0 : (uint32_t)t->frame.rdi;
 	struct soft *s = &soft[clock % CLOCKS];
+	int64_t value[2];
 
-	if (clock >= CLOCKS || !s->known)
+	if (clock >= CLOCKS || !s->known || (day && t->frame.rsi))
 		return false;
 	s->ns += SOFT_STEP_NS;
 	if (s->ns >= 1000000000) {
 		s->ns -= 1000000000;
 		s->sec++;
 	}
-	return !target_out(t->frame.rsi, s, 16);
+	value[0] = s->sec;
+	value[1] = day ? s->ns / 1000 : s->ns;
+	return !target_out(day ? t->frame.rdi : t->frame.rsi, value, sizeof(value));
 }
 
 /* What the follower must remember of a call that it did not make. */
@@ -331,7 +338,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		epoll_answered(w);
 		break;
 	case __NR_clock_gettime:
-		soft_note(w);
+	case __NR_gettimeofday:
+		soft_note(w, nr);
 		break;
 	case __NR_alarm:
 	case __NR_setitimer:
@@ -410,7 +418,8 @@ static long own_query(struct thread *t, long nr)
 	case __NR_gettid:
 		return t->vtid;
 	case __NR_clock_gettime:
-		if (soft_clock(t))
+	case __NR_gettimeofday:
+		if (soft_clock(t, nr))
 			return 0;
 		break;
 	}
@@ -473,6 +482,12 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 	return false;
 }
 
+/* So many were answered behind this one that nobody will ask for it any more. */
+static bool ahead_full(const struct thread *t, const struct event *e)
+{
+	return t->ahead >> (AHEAD_EVENTS - 1) && is_elastic(event_row(e));
+}
+
 /* Answered, served here, or the next event is to be looked at. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN };
 
@@ -532,6 +547,10 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 
 		if (t->ahead & 1)
 			follow_take(t);
+		if (!told && ahead_full(t, e)) {
+			follow_take(t);
+			return STEP_AGAIN;
+		}
 		if (!told)
 			*result = own_query(t, nr);
 		return told ? STEP_DONE : STEP_OWN;

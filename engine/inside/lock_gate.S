@@ -309,7 +309,7 @@ once_follow:
 	add	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset -L_SIZE
 	cmp	$ASK_LEAD, %eax
-	jne	straight
+	ja	straight
 	cmp	$LOCK_ONCE_LAST, %ecx
 	je	guard_lead
 	jmp	once_lead

@@ -389,40 +389,68 @@ static bool wait_over(void *what)
 
 /* --- the follower: what runs once --------------------------------------------------------- */
 
+/* Its control: 0 while nobody has begun, or after who had has thrown. */
+static uint32_t *once_word(const struct lock_call *c)
+{
+	return (uint32_t *)c->arg[0];
+}
+
+static bool once_is_done(const struct lock_call *c, uint32_t value)
+{
+	return c->kind == LOCK_ONCE ? value == 2 : (value & 0xff) != 0;
+}
+
+static bool no_wait(void *what)
+{
+	(void)what;
+	return true;
+}
+
 /*
  * This thread is to run it only if the leader's did: then all that the leader ran
  * before has begun here, and this has not.
  */
 static bool once_is_ours(const struct lock_call *c, const struct event *e)
 {
-	return e->kind == EVENT_LOCK && e->call == c->kind &&
-	       turn_is(&buckets[LOCK_ONCE_BUCKET], e->arg[1]) && !once_begun(c);
+	return e && e->kind == EVENT_LOCK && e->call == c->kind &&
+	       turn_is(&buckets[LOCK_ONCE_BUCKET], e->arg[1]) && !*once_word(c);
+}
+
+/* The turn is over when the control shows that it has begun, not before. */
+static bool once_turn_end(struct thread *t)
+{
+	if (!t->once_turn)
+		return false;
+	turn_done(LOCK_ONCE_BUCKET, t->once_turn);
+	t->once_turn = 0;
+	return true;
 }
 
 static long once_ask(struct thread *t, struct lock_call *c)
 {
-	struct wanted w = { t, c, { 0 } };
 	struct patience p = { 0 };
 
-	while (!once_begun(c)) {
-		const struct event *e = follow_event_or(t, wait_over, &w);
+	once_turn_end(t);
+	for (;;) {
+		uint32_t seen = __atomic_load_n(once_word(c), __ATOMIC_ACQUIRE);
+		const struct event *e;
 
-		if (!e)
-			return t->following ? ASK_UNORDERED : ASK_LEAD;
+		if (once_is_done(c, seen))
+			return ASK_UNORDERED;
+		e = follow_event_or(t, no_wait, NULL);
+		if (!t->following)
+			return ASK_LEAD;
 		if (once_is_ours(c, e)) {
-			uint64_t turn = e->arg[1];
-
+			t->once_turn = e->arg[1];
 			follow_take(t);
-			turn_done(LOCK_ONCE_BUCKET, turn);
 			return ASK_ORDERED;
 		}
-		wait_step((uint32_t *)c->arg[0], 0, &p);
+		wait_step(once_word(c), seen, &p);
 		if (p.sleep && patience_over(&p, IDLE_NS)) {
 			given_up(t, c->arg[0]);
-			break;
+			return ASK_UNORDERED;
 		}
 	}
-	return ASK_UNORDERED;
 }
 
 /* --- the follower: locks ---------------------------------------------------------------- */
@@ -551,7 +579,7 @@ long lock_took(struct thread *t, struct lock_call *c)
 		return lock_ordered(t, c);
 	if (t->following && !is_once(c) && how_of[c->kind] != LOCK_BY_RESULT)
 		return took(c, c->result) ? TOOK_REDO : TOOK_ASK;
-	if (t->following)
+	if ((is_once(c) && once_turn_end(t)) || t->following)
 		return TOOK_DONE;
 	if (t->has_lane && stream_followed())
 		lock_tell(t, c);

@@ -77,6 +77,7 @@ long lock_ask_now(struct thread *t, struct lock_call *c);
 /* An EVENT_LOCK that this version does not ask for is about to be taken. */
 void lock_passed(struct thread *t, const struct event *e);
 /* The process has a second thread: from here on the order counts. */
+extern uint8_t locks_on;
 void locks_begin(void);
 /* A forked child has one thread again. */
 void locks_child(void);

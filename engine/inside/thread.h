@@ -106,6 +106,7 @@ struct thread {
 	int32_t child_vtid;
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
+	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint8_t waits;		/* for an event, or its turn */

@@ -6,12 +6,17 @@ followers and the load share the other, so what a client sees here is what two
 CPUs allow: a follower's work is taken from the load.  The leader's CPU time per
 request is the figure that does not depend on it.
 
+Still the load is slower beside followers, and a server that waits more often
+spends more on a request.  So there is a mode whose follower is stopped while the
+load runs: what the leader's CPU costs there is recording alone.
+
 After its slice a mode's followers read what is left in the ring before the next
 mode has its turn: `kept up` is the rate with that time added, which the session
 could go on with for ever.
 """
 
 import os
+import signal
 import time
 
 from . import figures, plots, processes, servers, session
@@ -19,9 +24,11 @@ from .processes import pinned
 
 WIDTHS = (-13, -11, 8, 8, 7, 7, 8, 9, 8)
 FTP_CONNECTIONS = 4
+NEAR_CELLS = 64	 # read up to here: one request or two
 SMALL, LARGE = 1024, 4 << 20
 RING = "--ring=32M"  # vsftpd limits its address space to 200 MB
 MODES = ("native", "0 followers", "1 follower", "2 followers", "3 followers")
+PAUSED = "1, paused"  # its follower stands still while the load runs
 
 VSFTPD = """\
 listen=YES
@@ -81,6 +88,7 @@ class LedServer(servers.Server):
 
     def __init__(self, ways, spec, mode, words):
         self.followers = words.count("-f")
+        self.paused = mode == PAUSED
         self.session = session.Session(ways.mve, words) if words else None
         self.name = spec[0]
         self.rows = None
@@ -91,7 +99,7 @@ class LedServer(servers.Server):
         """Everything is read, and everyone on the right CPU."""
         if not self.followers:
             return
-        self.rows = self.session.wait(self.followers)
+        self.rows = self.session.wait(self.followers, NEAR_CELLS)
         for row in self.rows[1:]:
             session.move(session.tree(row["pid"]), self.load_cpu)
 
@@ -128,10 +136,18 @@ class LedServer(servers.Server):
             running.stop()
         return servers.seconds_of(text, requests), clocks
 
+    def _pause(self, sig):
+        for pid in self._split()[1] if self.paused else ():
+            os.kill(pid, sig)
+
     def slice(self, ask, requests):
         requests //= getattr(ask, "share", 1)
+        self._pause(signal.SIGSTOP)
         before = self._clocks()
-        (seconds, p50, p99), clocks = self._load(ask, requests)
+        try:
+            (seconds, p50, p99), clocks = self._load(ask, requests)
+        finally:
+            self._pause(signal.SIGCONT)
         time.sleep(servers.SETTLE_S)
         clocks = clocks or self._clocks()
         late = time.monotonic()
@@ -173,6 +189,7 @@ def _modes(ways):
     modes = {"native": (lambda: [], None)}
     for n, mode in enumerate(MODES[1:]):
         modes[mode] = (_words(ways, n), missing)
+    modes[PAUSED] = (_words(ways, 1), missing)
     return modes
 
 
@@ -190,7 +207,7 @@ def measure(ways, options, progress):
 
 def _verdict(row):
     limit = figures.LEADER_CPU_RATIO.get(row["load"].split()[0])
-    if not limit or row["mode"] != "1 follower":
+    if not limit or row["mode"] not in ("1 follower", PAUSED):
         return ""
     return figures.verdict(row["cpu_us_ratio"]["median"], limit)
 
@@ -234,14 +251,15 @@ def targets(result):
         by_load.setdefault(row["load"], {})[row["mode"]] = row
     for load, modes in by_load.items():
         limit = figures.LEADER_CPU_RATIO.get(load.split()[0])
-        ratio = modes["1 follower"].get("cpu_us_ratio")
-        what = "leader's CPU/request, 1 follower"
-        if ratio and limit:
+        for mode in (MODES[2], PAUSED) if limit else ():
+            ratio = modes[mode].get("cpu_us_ratio")
+            what = f"leader's CPU/request, {mode}"
+            if not ratio:
+                yield what, f"not measured ({load})", ""
+                continue
             yield (what, f"{ratio['median']:.3f} <= {limit:.2f} ({load})",
                    figures.verdict(ratio["median"], limit, ratio["q1"],
                                    ratio["q3"]))
-        elif limit:
-            yield what, f"not measured ({load})", ""
     for load, modes in by_load.items():
         ratios = [modes[m]["cpu_us_ratio"]["median"] for m in MODES[2:]
                   if "cpu_us_ratio" in modes.get(m, {})]
@@ -257,7 +275,7 @@ def drawings(result):
     for row in result["rows"]:
         loads.setdefault(row["load"], {})[row["mode"]] = row
     for name, key, modes, title, unit in (
-            ("leader-cpu", "cpu_us_ratio", MODES[1:],
+            ("leader-cpu", "cpu_us_ratio", (*MODES[1:], PAUSED),
              "The leader's CPU time per request", "ratio to native"),
             ("follower-cpu", "follower_us_ratio", MODES[2:],
              "A follower's CPU time per request", "ratio to native's server"),

@@ -32,7 +32,8 @@ def _pids(ways, running, words):
     found, holders = running.split()
     followers = []
     if "-f" in words:
-        rows = session.Session(ways.mve, words).wait(words.count("-f"))
+        rows = session.Session(ways.mve, words).wait(words.count("-f"),
+                                                       near=64)
         followers = [p for row in rows[1:] for p in session.tree(row["pid"])]
     return {"server": [p for p in found if p not in followers],
             "followers": followers, "monitor": holders}

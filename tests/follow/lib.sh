@@ -61,7 +61,7 @@ steady()
 	python3 "$load/steady.py" now.json "$followers" $1
 }
 
-# leave REQUESTS: the last look, then the end.
+# leave WORDS: the last look, then the end.
 leave()
 {
 	within 2 steady || trouble "$(steady 2>&1)"
@@ -72,6 +72,6 @@ leave()
 	for pid in $(python3 "$load/steady.py" now.json pids); do
 		gone "$pid" 2>/dev/null || fail "pid $pid of a version is left"
 	done
-	echo "$1 requests; $told"
+	echo "$1; $told"
 	echo "$(basename "$0" .sh): ok"
 }

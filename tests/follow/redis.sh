@@ -21,4 +21,4 @@ while [ "$(date +%s)" -lt $((end - 2)) ]; do
 	bench -n 2000 -c 200 -P 4 -t lpush,lrange_100 -r 1000
 done
 clients_end
-leave "$(cat redis_load.out) checked and $(grep -c rps -v bench.csv) rounds of redis-benchmark"
+leave "$(cat redis_load.out) requests and $(grep -vc rps bench.csv) rounds of redis-benchmark"

@@ -455,6 +455,22 @@ Test(ring, two_chunks_for_who_keeps_up)
 	cr_assert_eq(chunks_owned(), 2);
 }
 
+/* Bursts come and go: they touch the same memory, not the whole ring in turn. */
+Test(ring, lowest_chunks_first)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	conduct->following = BIT(FAST);
+	for (int burst = 0; burst < 10; burst++) {
+		uint64_t first = told;
+
+		tell_many(&w, 2 * EVENTS);
+		take_from_to(&r, first, told);
+		cr_assert_eq(cell(lead, CHUNKS - 1, 0)->kind, EVENT_NONE, "burst %d", burst);
+	}
+}
+
 /* Whose chunks the ring is full of, and who makes it so, need not be the same lane. */
 Test(ring, idle_lane_gives_its_chunks)
 {
