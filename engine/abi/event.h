@@ -33,7 +33,6 @@ enum event_kind {
 	EVENT_SIGNAL,	/* the program's handler runs here; payload: siginfo */
 	EVENT_EXEC,	/* how an execve ended: enum exec_outcome or -errno */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
-	EVENT_EPOLL,	/* a new leader's own data of a registration */
 	EVENT_KINDS
 };
 

@@ -383,6 +383,8 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 
 	if (nr == __NR_epoll_ctl && result >= 0)
 		epoll_note(t, w);
+	if (w->desc->result == KIND_FD && result >= 0)
+		order_wait_all_told(t, e->seq);
 	if (!match_memory(&t->reader, w, true, &m)) {
 		t->reader = ahead;
 		t->mismatch = m;

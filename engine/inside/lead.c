@@ -206,6 +206,38 @@ uint64_t room_before(struct walk *w)
 	return room;
 }
 
+/*
+ * A descriptor's number is used again as soon as the kernel has closed it, before
+ * the thread that closed it has told so.  Who is given the number waits for that:
+ * its event stands behind the other's, and a follower's thread waits likewise
+ * (order_wait_all_told).
+ */
+#define CLOSING_FDS	16384
+#define CLOSING_YIELDS	1000
+
+static uint8_t closing[CLOSING_FDS];
+
+static void closing_set(const struct walk *w, long nr, uint8_t value)
+{
+	/* Release: pairs with closing_wait; the event is published. */
+	if (nr == __NR_close && locks_on && w->args[0] < CLOSING_FDS)
+		__atomic_store_n(&closing[w->args[0]], value, __ATOMIC_RELEASE);
+}
+
+static void closing_wait(const struct walk *w)
+{
+	uint64_t fd = (uint64_t)w->result;
+
+	if (!locks_on || !w->desc || w->desc->result != KIND_FD || fd >= CLOSING_FDS)
+		return;
+	/* Acquire: pairs with closing_set. */
+	for (int i = 0; __atomic_load_n(&closing[fd], __ATOMIC_ACQUIRE); i++) {
+		if (i == CLOSING_YIELDS)	/* its thread stayed behind at a fork */
+			closing[fd] = 0;
+		OWN0(__NR_sched_yield);
+	}
+}
+
 /* The call in the frame; variants are looked for only where there are some. */
 void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr)
 {
@@ -238,11 +270,14 @@ long lead_call(struct thread *t, long nr)
 	if (w.desc && w.desc->class == CLASS_LIFE)
 		return lead_life(t, nr, &w);
 	w.room = room_before(&w);
+	closing_set(&w, nr, 1);
 	w.result = t->vtid == t->tid || !w.desc ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (w.result != CALL_RESTART) {
+		closing_wait(&w);
 		call_tell(t, &w, nr);
 		epoll_led(&w, nr);
 	}
+	closing_set(&w, nr, 0);
 	return w.result;
 }
 

@@ -353,12 +353,6 @@ struct wanted {
 	struct patience patience;
 };
 
-/* What runs once: 0 nobody has begun, else it is done, or on its way. */
-static bool once_begun(const struct lock_call *c)
-{
-	return __atomic_load_n((const uint32_t *)c->arg[0], __ATOMIC_ACQUIRE) != 0;
-}
-
 /* Does another thread wait for a lock that this one may hold? */
 static bool others_take(const struct thread *t)
 {
@@ -376,8 +370,6 @@ static bool wait_over(void *what)
 {
 	struct wanted *w = what;
 
-	if (is_once(w->call))
-		return once_begun(w->call);
 	if (how_of[w->call->kind] != LOCK_BY_PLAIN && how_of[w->call->kind] != LOCK_BY_TRY)
 		return false;
 	if (!others_take(w->t)) {
@@ -440,6 +432,10 @@ static long once_ask(struct thread *t, struct lock_call *c)
 		e = follow_event_or(t, no_wait, NULL);
 		if (!t->following)
 			return ASK_LEAD;
+		if (e && e->kind == EVENT_SIGNAL) {
+			follow_signal(t, e);
+			return CALL_RESTART;
+		}
 		if (once_is_ours(c, e)) {
 			t->once_turn = e->arg[1];
 			follow_take(t);

@@ -166,3 +166,15 @@ void order_wait_all(struct thread *t, uint64_t seq)
 	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
 		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
 }
+
+static bool behind(const struct thread *t, uint64_t seq)
+{
+	return others_behind(t, seq, 0);
+}
+
+/* Before a descriptor is given out whose number another thread has closed. */
+void order_wait_all_told(struct thread *t, uint64_t seq)
+{
+	if (seq && limits_met < GIVE_UP)
+		wait_while(t, seq, behind, WAIT_LIMIT_NS);
+}

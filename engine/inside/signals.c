@@ -259,20 +259,38 @@ static void crash_place(struct thread *t, const struct gregs *r)
 }
 
 /*
+ * A crash is told to the monitor before anything is done about it.  When the answer
+ * comes, another version may lead: what this thread does now is no part of the stream.
+ */
+static void crash_tell(struct thread *t, int sig, const uint8_t *info, const struct gregs *r)
+{
+	uint64_t at = is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0;
+
+	if (leads(t)) {
+		request_ask(t, REQ_CRASHED, (uint64_t)sig, at, r->rip);
+		if (streams.conduct->ended >> streams.self & 1)
+			t->has_lane = 0;
+	} else if (t->following) {
+		crash_place(t, r);
+		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at);
+	}
+}
+
+/* A handler for one time is there to say last words. */
+static bool is_last(int sig, const struct action *a)
+{
+	return crash_signal(sig) && is_handler(a->handler) && a->flags & SA_RESETHAND;
+}
+
+/*
  * The default action of a signal that reached us all the same: let it act.  A
  * fault comes again by itself, where it was.
  */
 static void default_act(struct thread *t, int sig, const uint8_t *info,
 			struct ucontext_raw *uc)
 {
-	if (crash_signal(sig) && leads(t))
-		request_ask(t, REQ_CRASHED, (uint64_t)sig,
-			    is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0, uc->regs.rip);
-	if (crash_signal(sig) && t->following) {
-		crash_place(t, &uc->regs);
-		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig,
-			    is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0);
-	}
+	if (crash_signal(sig))
+		crash_tell(t, sig, info, &uc->regs);
 	default_restore(sig);
 	if (!is_fault(sig, info))
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
@@ -299,6 +317,8 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (is_fault(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;
+	if (is_last(sig, &a))
+		crash_tell(t, sig, info, &uc->regs);
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);
 	/* A fault is the version's own: a twin has it, too. */

@@ -89,6 +89,8 @@ void order_wait_fork(struct thread *t, uint64_t seq);
 /* Neither would wait. */
 bool order_is_clear(const struct thread *t, uint64_t seq);
 void order_wait_all(struct thread *t, uint64_t seq);
+/* All that the leader told before has been taken, by whichever thread. */
+void order_wait_all_told(struct thread *t, uint64_t seq);
 
 /* ids.c, and what it needs of follow_life.c */
 long ids_call(struct thread *t, const struct call_desc *d, long nr);

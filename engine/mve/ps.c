@@ -23,9 +23,9 @@ static void row_show(struct session *s, void *arg)
 	enum session_state state = session_state(s);
 	const char *word = state == SESSION_RUNNING ? "running" : "unwatched";
 
-	/* One that is just being made has no monitor yet; one that ended has reports. */
+	/* One that is just being made has no monitor yet. */
 	if (state == SESSION_GONE) {
-		if (s->monitor && !s->ended)
+		if (s->monitor)
 			session_remove(s);
 		return;
 	}

@@ -37,7 +37,7 @@ static const char run_help[] =
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
 	"  --when-full drop|block  a follower that is a ring behind is dropped, or the\n"
 	"                      leader waits for it\n"
-	"  --full-ms N         how long it is waited for before it is dropped (1000)\n"
+	"  --full-ms N         how long it is waited for before it is dropped (100)\n"
 	"  --failover crash|error|off  a follower takes over when the leader dies of\n"
 	"                      a signal (default), or exits with an error, too\n"
 	"  --hang MS           ... or runs so long without a call\n";

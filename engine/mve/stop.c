@@ -46,8 +46,7 @@ int cmd_stop(int argc, char **argv)
 	if (process_began(s.server) == s.server_began)
 		kill(s.server, l.kill ? SIGKILL : SIGTERM);
 	if (ended(&s)) {
-		/* One that has reports stays to be read. */
-		if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE && !s.ended)
+		if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE)
 			session_remove(&s);
 		return EXIT_OK;
 	}

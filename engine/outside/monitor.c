@@ -333,10 +333,7 @@ static void session_close(struct monitor *m)
 	status_write(m);
 	audit_close(m->audit);
 	trace_close(m->trace);
-	if (m->reports)
-		session_retire(&m->session);
-	else
-		session_remove(&m->session);
+	session_remove(&m->session);
 }
 
 /* Ends as the server ended. */

@@ -63,7 +63,7 @@ struct version {
 	bool reaped;		/* the first process is gone, and status known */
 	bool gone;		/* the first process is gone */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
-	bool dying;		/* of what it crashed of: let it */
+	uint64_t dying_ms;	/* until then it may die of what it crashed of; or 0 */
 	int tell;		/* says why the first execve failed; or -1 */
 	enum version_state state;
 	char why[WHY_MAX];	/* it ended */
@@ -125,7 +125,6 @@ struct monitor {
 	struct held held[HELD_MAX];
 	uint64_t woken_ms;	/* the next single wake-up that has been asked for */
 	struct move move;	/* the takeover that is wanted, or under way */
-	unsigned reports;
 	struct audit *audit;
 	struct trace *trace;
 };

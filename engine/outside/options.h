@@ -14,7 +14,7 @@
 #define FOLLOWERS_MAX		(VERSIONS - 1)
 #define FOLLOWER_NAME_MAX	32
 #define RING_LEAST		(1u << 20)
-#define FULL_MS			1000	/* how long a full ring is waited for */
+#define FULL_MS			100	/* how long a full ring is waited for */
 
 /* What is done when a follower differs. */
 enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE };

@@ -11,13 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/outside/session.h"
 
 static const char *const session_files[] = {
-	"session.json", "session.tmp", "control", "*.log", "report-*.json", "report-*.txt",
+	"session.json", "session.tmp", "control", "*.log",
 };
 #define FILES (sizeof(session_files) / sizeof(session_files[0]))
 
@@ -143,11 +142,11 @@ void session_name_make(char *name, size_t size, const char *command)
 int session_save(struct session *s)
 {
 	char path[300], temp[300];
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:I, s:s, s:s%}", "name", s->name,
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
 			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
 			      "server", s->server, "server_began", (json_int_t)s->server_began,
-			      "started", (json_int_t)s->started, "ended", (json_int_t)s->ended,
-			      "tier", s->tier, "command", s->command, strlen(s->command));
+			      "started", (json_int_t)s->started, "tier", s->tier, "command",
+			      s->command, strlen(s->command));
 	int result = 0;
 
 	if (!j)
@@ -192,7 +191,6 @@ int session_load(struct session *s, const char *name)
 	s->server = (pid_t)number_take(j, "server");
 	s->server_began = (uint64_t)number_take(j, "server_began");
 	s->started = number_take(j, "started");
-	s->ended = number_take(j, "ended");
 	text_take(s->tier, sizeof(s->tier), j, "tier");
 	text_take(s->command, sizeof(s->command), j, "command");
 	json_decref(j);
@@ -218,16 +216,6 @@ void session_remove(const struct session *s)
 	if (folder)
 		closedir(folder);
 	rmdir(s->folder);
-}
-
-void session_retire(struct session *s)
-{
-	char path[300];
-
-	s->ended = time(NULL);
-	session_save(s);
-	snprintf(path, sizeof(path), "%s/control", s->folder);
-	unlink(path);
 }
 
 int session_each(void (*each)(struct session *s, void *arg), void *arg)

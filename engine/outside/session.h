@@ -18,7 +18,6 @@ struct session {
 	pid_t monitor, server;
 	uint64_t monitor_began, server_began;	/* clock ticks since boot */
 	int64_t started;			/* seconds since 1970 */
-	int64_t ended;				/* the same; 0: it runs, or was killed */
 	char tier[8];
 	char command[256];
 };
@@ -48,9 +47,6 @@ int session_load(struct session *s, const char *name);
 
 /* Whether its monitor and its server are alive. */
 enum session_state session_state(const struct session *s);
-
-/* Leaves only what may be read later: session.json, logs and reports. */
-void session_retire(struct session *s);
 
 /* Removes the folder and what mve puts in it. */
 void session_remove(const struct session *s);

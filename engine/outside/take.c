@@ -39,6 +39,7 @@ struct taken_watch {
 	uint64_t data;
 };
 
+#define DYING_MS	3000	/* for last words, and a core file */
 #define WATCHES	64
 
 struct batch {
@@ -80,7 +81,8 @@ static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
 	if (m->move.keep && twin == m->move.from)
 		return;
 	if (held_leave(m, twin, pid)) {
-		twin->dying = true;
+		twin->dying_ms = now_ms() + DYING_MS;
+		monitor_wake_after(m, DYING_MS);
 		return;
 	}
 	kill(pid, SIGKILL);

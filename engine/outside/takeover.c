@@ -327,7 +327,7 @@ static void version_leave(struct monitor *m, struct version *v, bool keep)
 	}
 	held_leave(m, v, 0);
 	v->state = VERSION_ENDED;
-	if (!v->dying)
+	if (!v->dying_ms)
 		version_kill(v);
 }
 
@@ -440,9 +440,30 @@ static bool move_late(struct monitor *m, struct move *mv)
 	return now_ms() >= mv->until_ms;
 }
 
+/* Those that crashed and were to die by themselves. */
+static void dying_look(struct monitor *m)
+{
+	uint64_t now = now_ms();
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (!v->dying_ms)
+			continue;
+		if (v->dying_ms > now) {
+			monitor_wake_after(m, (unsigned)(v->dying_ms - now));
+			continue;
+		}
+		v->dying_ms = 0;
+		version_kill(v);
+	}
+}
+
 void takeover_look(struct monitor *m)
 {
 	struct move *mv = &m->move;
+
+	dying_look(m);
 
 	if (mv->wanted)
 		takeover_begin(m);

@@ -137,8 +137,8 @@ class LedServer(servers.Server):
         return servers.seconds_of(text, requests), clocks
 
     def _pause(self, sig):
-        for pid in self._split()[1] if self.paused else ():
-            os.kill(pid, sig)
+        if self.paused:
+            processes.signal_all(self._split()[1], sig)
 
     def slice(self, ask, requests):
         requests //= getattr(ask, "share", 1)

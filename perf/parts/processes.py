@@ -206,10 +206,10 @@ class Running:
         """The server is asked first; its holder then ends by itself."""
         servers, _ = self.split()
         everyone = self.members()
-        _signal(servers, signal.SIGTERM)
+        signal_all(servers, signal.SIGTERM)
         if not self._wait_gone(everyone, 5):
             everyone = sorted(set(everyone + self.members()))
-            _signal([p for p in everyone if _running(p)], signal.SIGKILL)
+            signal_all([p for p in everyone if _running(p)], signal.SIGKILL)
             self._wait_gone(everyone, 5)
         self.popen.wait(5)
         self.hush()
@@ -224,7 +224,7 @@ def _running(pid):
         return False
 
 
-def _signal(pids, sig):
+def signal_all(pids, sig):
     for pid in pids:
         try:
             os.kill(pid, sig)
@@ -246,7 +246,7 @@ def _stop_all():
     for running in list(_alive):
         running.stop()
     rest = descendants(os.getpid())
-    _signal(rest, signal.SIGKILL)
+    signal_all(rest, signal.SIGKILL)
     for pid in rest:
         try:
             os.waitpid(pid, 0)

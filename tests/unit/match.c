@@ -1,0 +1,315 @@
+/*
+ * The core's two walks: what record_call() writes of a leader's call must answer
+ * the follower's same call, and tell where another one differs.
+ *
+ * This file is the core's host: memory is our own, and neither side ever waits.
+ * A buffer of the leader's and one of the follower's stand for the two programs.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "engine/abi/area.h"
+#include "engine/core/walk.h"
+
+#define CHUNKS	8
+#define BAD	16ul	/* an address that nobody has */
+
+static struct streams leader, follower;
+static struct writer out;
+static struct reader in;
+static struct path_map maps[1];
+static uint32_t maps_used;
+
+long target_in(void *to, uint64_t from, size_t len)
+{
+	if (len && from < 4096)
+		return -EFAULT;
+	memcpy(to, (const void *)from, len);
+	return 0;
+}
+
+long target_out(uint64_t to, const void *from, size_t len)
+{
+	if (len && to < 4096)
+		return -EFAULT;
+	memcpy((void *)to, from, len);
+	return 0;
+}
+
+struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
+{
+	struct event *e = writer_begin(w, kind, call);
+
+	cr_assert_not_null(e, "the ring is full");
+	return e;
+}
+
+bool host_more(struct reader *r)
+{
+	(void)r;
+	return false;
+}
+
+const struct path_map *host_path_maps(uint32_t *n)
+{
+	*n = maps_used;
+	return maps;
+}
+
+static void set_up(void)
+{
+	struct conduct *c = mmap(NULL, streams_size(CHUNKS), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int lane;
+
+	cr_assert_neq(c, MAP_FAILED);
+	c->chunks = CHUNKS;
+	c->following = 1 << 1;
+	leader = (struct streams){ c, 0 };
+	follower = (struct streams){ c, 1 };
+	lane = lane_open(&leader);
+	cr_assert_eq(lane, 0);
+	writer_attach(&out, &leader, 0);
+	cursor_begin(&follower, 0, streams_section(&leader, 0)->lane[0].life, 0);
+	reader_attach(&in, &follower, 0);
+	maps_used = 0;
+}
+
+TestSuite(match, .init = set_up);
+
+/* The leader makes the call, and has this result. */
+static void led(long nr, int64_t result, uint64_t room, const uint64_t args[CALL_ARGS])
+{
+	struct walk w = { call_find_variant(nr, args), args, result, room, NULL };
+	struct event *e = host_begin(&out, EVENT_CALL, (uint16_t)nr);
+
+	e->result = result;
+	record_call(&out, &w);
+	writer_commit(&out);
+}
+
+/* The follower makes it; whether it is the same. */
+static bool same(long nr, uint64_t room, const uint64_t args[CALL_ARGS], struct mismatch *m)
+{
+	const struct event *e = reader_peek(&in);
+	struct walk w = { call_find_variant(nr, args), args, 0, room, NULL };
+	bool ok;
+
+	cr_assert_not_null(e);
+	cr_assert_eq(e->call, nr);
+	w.result = e->result;
+	ok = match_values(&w, e, m) && match_memory(&in, &w, true, m);
+	reader_take(&in);
+	return ok;
+}
+
+#define ARGS(...) ((const uint64_t[CALL_ARGS]){ __VA_ARGS__ })
+#define AT(x) ((uint64_t)(x))
+
+Test(match, write_same_content)
+{
+	struct mismatch m;
+
+	led(CALL_write, 5, 0, ARGS(3, AT("hello"), 5));
+	cr_expect(same(CALL_write, 0, ARGS(3, AT("hello"), 5), &m));
+}
+
+Test(match, write_first_differing_byte)
+{
+	char theirs[70000], mine[70000];
+	struct mismatch m;
+
+	/* Over several cells, chunks and events; where pieces meet, too. */
+	memset(theirs, 'a', sizeof(theirs));
+	for (size_t at = 0; at < sizeof(theirs); at += 611) {
+		memcpy(mine, theirs, sizeof(mine));
+		mine[at] = 'b';
+		led(CALL_write, sizeof(theirs), 0, ARGS(3, AT(theirs), sizeof(theirs)));
+		cr_expect_not(same(CALL_write, 0, ARGS(3, AT(mine), sizeof(mine)), &m));
+		cr_expect_eq(m.what, DIFFERS_BYTES);
+		cr_expect_eq(m.arg, 1);
+		cr_expect_eq(m.offset, at);
+	}
+}
+
+Test(match, write_values)
+{
+	struct mismatch m;
+
+	led(CALL_write, 5, 0, ARGS(3, AT("hello"), 5));
+	cr_expect_not(same(CALL_write, 0, ARGS(4, AT("hello"), 5), &m));
+	cr_expect_eq(m.what, DIFFERS_VALUE);
+	cr_expect_eq(m.arg, 0);
+	led(CALL_write, 5, 0, ARGS(3, AT("hello"), 5));
+	cr_expect_not(same(CALL_write, 0, ARGS(3, AT("hello!"), 6), &m));
+	cr_expect_eq(m.arg, 2);
+}
+
+Test(match, write_cut_short_compares_what_went)
+{
+	struct mismatch m;
+
+	led(CALL_write, 3, 0, ARGS(3, AT("helXX"), 5));
+	cr_expect(same(CALL_write, 0, ARGS(3, AT("helYY"), 5), &m));
+	led(CALL_write, -EAGAIN, 0, ARGS(3, AT("XXXXX"), 5));
+	cr_expect(same(CALL_write, 0, ARGS(3, AT("YYYYY"), 5), &m));
+}
+
+Test(match, read_is_answered)
+{
+	char theirs[] = "request", mine[16] = "";
+	struct mismatch m;
+
+	led(CALL_read, 7, 0, ARGS(3, AT(theirs), 16));
+	cr_expect(same(CALL_read, 0, ARGS(3, AT(mine), 16), &m));
+	cr_expect_str_eq(mine, "request");
+}
+
+Test(match, read_never_writes_beyond_the_room)
+{
+	char theirs[64], mine[64];
+	struct iovec a = { theirs, 64 }, b = { mine, 10 };
+	struct mismatch m;
+
+	memset(theirs, 'x', 64);
+	memset(mine, '.', 64);
+	led(CALL_readv, 64, 0, ARGS(3, AT(&a), 1));
+	cr_expect(same(CALL_readv, 0, ARGS(3, AT(&b), 1), &m));
+	cr_expect_eq(memcmp(mine, "xxxxxxxxxx......", 16), 0);
+}
+
+Test(match, vectors_cut_elsewhere)
+{
+	struct iovec a[2] = { { "hel", 3 }, { "lo world", 8 } };
+	struct iovec b[3] = { { "hello", 5 }, { "", 0 }, { " world", 6 } };
+	struct mismatch m;
+
+	led(CALL_writev, 11, 0, ARGS(3, AT(a), 2));
+	cr_expect_not(same(CALL_writev, 0, ARGS(3, AT(b), 3), &m), "the count is a value");
+	cr_expect_eq(m.what, DIFFERS_VALUE);
+	b[0].iov_len = 11;
+	b[0].iov_base = "hello_world";
+	led(CALL_writev, 11, 0, ARGS(3, AT(a), 2));
+	cr_expect_not(same(CALL_writev, 0, ARGS(3, AT(b), 2), &m));
+	cr_expect_eq(m.what, DIFFERS_BYTES);
+	cr_expect_eq(m.offset, 5);
+}
+
+Test(match, paths)
+{
+	struct mismatch m;
+
+	led(CALL_open, 3, 0, ARGS(AT("/usr/share/a"), O_RDONLY, 0777));
+	cr_expect(same(CALL_open, 0, ARGS(AT("/usr/share/a"), O_RDONLY, 0123), &m),
+		  "a mode that creates nothing means nothing");
+	led(CALL_open, 3, 0, ARGS(AT("/usr/share/a"), O_CREAT, 0777));
+	cr_expect_not(same(CALL_open, 0, ARGS(AT("/usr/share/a"), O_CREAT, 0123), &m));
+	led(CALL_open, 3, 0, ARGS(AT("/usr/share/a"), O_RDONLY, 0));
+	cr_expect_not(same(CALL_open, 0, ARGS(AT("/usr/share/ab"), O_RDONLY, 0), &m));
+	cr_expect_eq(m.offset, 12);
+}
+
+Test(match, paths_under_a_map)
+{
+	struct mismatch m;
+
+	maps_used = 1;
+	strcpy(maps[0].from, "/usr");
+	strcpy(maps[0].to, "/opt/new");
+	led(CALL_unlink, 0, 0, ARGS(AT("/usr/lib/x")));
+	cr_expect(same(CALL_unlink, 0, ARGS(AT("/opt/new/lib/x")), &m));
+	led(CALL_unlink, 0, 0, ARGS(AT("/usr/lib/x")));
+	cr_expect(same(CALL_unlink, 0, ARGS(AT("/usr/lib/x")), &m));
+	led(CALL_unlink, 0, 0, ARGS(AT("/usrlib/x")));
+	cr_expect_not(same(CALL_unlink, 0, ARGS(AT("/opt/newlib/x")), &m), "whole names only");
+}
+
+Test(match, addresses_by_what_means_something)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = 7, .sin_addr = { 1 } }, b = a;
+	struct mismatch m;
+
+	memset(b.sin_zero, 9, sizeof(b.sin_zero));
+	led(CALL_connect, 0, 0, ARGS(3, AT(&a), sizeof(a)));
+	cr_expect(same(CALL_connect, 0, ARGS(3, AT(&b), sizeof(b)), &m));
+	b.sin_port = 8;
+	led(CALL_connect, 0, 0, ARGS(3, AT(&a), sizeof(a)));
+	cr_expect_not(same(CALL_connect, 0, ARGS(3, AT(&b), sizeof(b)), &m));
+	cr_expect_eq(m.offset, 2);
+}
+
+Test(match, accept_gives_the_peer)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = 7 }, b = { 0 };
+	socklen_t alen = sizeof(a), blen = sizeof(b);
+	struct mismatch m;
+
+	led(CALL_accept, 9, sizeof(a), ARGS(3, AT(&a), AT(&alen)));
+	cr_expect(same(CALL_accept, sizeof(b), ARGS(3, AT(&b), AT(&blen)), &m));
+	cr_expect_eq(b.sin_port, 7);
+	cr_expect_eq(blen, sizeof(a));
+	led(CALL_accept, 9, 0, ARGS(3, 0, 0));
+	cr_expect(same(CALL_accept, 0, ARGS(3, 0, 0), &m));
+}
+
+Test(match, messages)
+{
+	char theirs[8] = "abcdefg", mine[8] = "";
+	struct iovec a = { theirs, 7 }, b[2] = { { mine, 3 }, { mine + 3, 4 } };
+	struct msghdr from = { .msg_iov = &a, .msg_iovlen = 1 };
+	struct msghdr to = { .msg_iov = b, .msg_iovlen = 2 };
+	struct mismatch m;
+
+	led(CALL_recvmsg, 7, 0, ARGS(3, AT(&from), 0));
+	cr_expect(same(CALL_recvmsg, 0, ARGS(3, AT(&to), 0), &m));
+	cr_expect_str_eq(mine, "abcdefg");
+	led(CALL_sendmsg, 7, 0, ARGS(3, AT(&from), 0));
+	cr_expect(same(CALL_sendmsg, 0, ARGS(3, AT(&to), 0), &m));
+	mine[6] = 'X';
+	led(CALL_sendmsg, 7, 0, ARGS(3, AT(&from), 0));
+	cr_expect_not(same(CALL_sendmsg, 0, ARGS(3, AT(&to), 0), &m));
+	cr_expect_eq(m.offset, 6);
+}
+
+Test(match, bad_memory_is_a_result)
+{
+	char mine[8];
+	struct mismatch m;
+
+	led(CALL_write, 5, 0, ARGS(3, BAD, 5));		/* gone since the call */
+	memset(mine, 0, sizeof(mine));
+	cr_expect(same(CALL_write, 0, ARGS(3, AT(mine), 5), &m));
+	led(CALL_write, 5, 0, ARGS(3, AT("hello"), 5));
+	cr_expect_not(same(CALL_write, 0, ARGS(3, BAD, 5), &m));
+	led(CALL_read, 5, 0, ARGS(3, AT("hello"), 5));
+	cr_expect(same(CALL_read, 0, ARGS(3, BAD, 5), &m), "its own fault, as natively");
+}
+
+/* Every row of the table goes there and back, whatever its kinds are. */
+Test(match, every_row)
+{
+	static uint64_t memory[1024];
+	int rows = 0;
+
+	for (long nr = 0; nr < CALL_MAX; nr++) {
+		const struct call_desc *d = call_find(nr);
+		uint64_t args[CALL_ARGS];
+		struct mismatch m = { 0 };
+
+		if (!d || call_has_variants(nr))
+			continue;
+		for (int i = 0; i < CALL_ARGS; i++)
+			args[i] = d->args[i].kind >= KIND_VALUES ? AT(memory) : 1;
+		led(nr, 0, 16, args);
+		cr_expect(same(nr, 16, args, &m), "%s: argument %u", d->name, m.arg);
+		rows++;
+	}
+	cr_expect_gt(rows, 350);
+}
