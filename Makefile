@@ -125,7 +125,7 @@ $(B)/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
 	$(call say,cc $<) $(CC) -std=gnu17 -O1 -g -Wall -D_GNU_SOURCE -I. $< $(or $(shell sed -n 's,^/\* ld: \(.*\) \*/$$,\1,p' $<),-pthread) -o $@
 
 units	:= $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/*.c))
-$(B)/unit/%: tests/unit/%.c $(lib_objs)
+$(B)/unit/%: tests/unit/%.c $(lib_objs) $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) $< $(lib_objs) $(LDLIBS) -lcriterion -o $@
 

@@ -60,7 +60,7 @@ enum request_kind {
 /* A sanitizer's runtime: its calls are never compared. */
 #define MAPPED_LOCAL	(1ull << 41)
 
-enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS };
+enum exec_go { EXEC_GO, EXEC_GO_UNHELD };
 
 enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
 

@@ -422,7 +422,7 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 	r->chunk = r->cursor->chunk;
 	r->piece = NULL;
 	r->left = 0;
-	r->ahead = r->broken = false;
+	r->ahead = r->broken = r->waited_out = false;
 }
 
 void reader_switch(struct reader *r, uint32_t version)

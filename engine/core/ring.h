@@ -39,6 +39,7 @@ struct reader {
 	uint32_t left;
 	bool ahead;		/* what is looked at is not the cursor's next */
 	bool broken;		/* the stream makes no sense */
+	bool waited_out;	/* the host's: looked once more after the stream's end */
 };
 
 struct section *streams_section(const struct streams *s, uint32_t version);

@@ -123,10 +123,16 @@ bool host_more(struct reader *r)
 {
 	const struct conduct *c = streams.conduct;
 	uint32_t seen = change_now();
+	/* Acquire: what was published before the end is seen by the next look. */
+	bool ended = __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> r->cursor->source & 1;
 
-	if (r->broken || c->ended >> r->cursor->source & 1)
+	if (r->broken || (ended && r->waited_out))
 		return false;
-	change_wait(seen, SLEEP_FIRST_NS);
+	r->waited_out = ended;
+	/* The leader may wait for the room that the read part takes. */
+	reader_release(r);
+	if (!ended)
+		change_wait(seen, SLEEP_FIRST_NS);
 	return true;
 }
 
@@ -260,10 +266,11 @@ static long diverged(struct thread *t, uint32_t what, const struct mismatch *m)
 
 static void epoll_note(struct thread *t, struct walk *w)
 {
-	struct reader r = t->reader;
+	struct reader r = t->reader;	/* only looks: the walk follows */
 	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
 	const uint8_t *at;
 
+	r.ahead = true;
 	/* A removal has none. */
 	for (size_t done = 0; step_kind(w, 3) == STEP_BYTES && done < sizeof(bytes);) {
 		size_t n = reader_piece(&r, sizeof(bytes) - done, &at);
@@ -471,6 +478,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 				e = reader_next(&ahead);
 		}
 		copy = ahead;
+		copy.ahead = true;	/* others before it are still to be taken */
 		if (!(t->ahead >> i & 1) && event_is(e, w, nr, &m) &&
 		    match_memory(&copy, w, true, &m)) {
 			t->ahead |= 1ull << i;

@@ -37,6 +37,12 @@ static struct file *file_row(long fd)
 	return &files[fd];
 }
 
+static void file_forget(long fd)
+{
+	if (files && fd >= 0 && fd < FILES)
+		files[fd].known = 0;
+}
+
 static bool path_copy(char *to, uint64_t from)
 {
 	for (int i = 0; i < PATH_SIZE; i++) {
@@ -48,19 +54,66 @@ static bool path_copy(char *to, uint64_t from)
 	return false;
 }
 
+/* --- numbers that are used again ----------------------------------------------------- */
+
+/*
+ * A number that the leader was given was free: if it is not so here, another thread
+ * has yet to close it, and before that there may be much that it does for the old
+ * one.  What is closed in a way that is not seen here costs a wait or two.
+ */
+#define NUMBERS		65536
+#define CLOSE_WAIT_NS	50000
+#define CLOSE_WAITS	1000
+#define GIVE_UP		8
+
+static uint64_t is_open[NUMBERS / 64];
+static uint32_t never_closed;
+
+static bool number_open(long fd)
+{
+	/* Acquire: pairs with number_free; what was done before the close is seen. */
+	return __atomic_load_n(&is_open[fd / 64], __ATOMIC_ACQUIRE) >> fd % 64 & 1;
+}
+
+static void number_free(long fd)
+{
+	if (fd >= 0 && fd < NUMBERS && number_open(fd))
+		__atomic_fetch_and(&is_open[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELEASE);
+}
+
+static bool is_alone(const struct thread *t)
+{
+	uint32_t i = 0;
+
+	return block_next(&i) == t && (i++, !block_next(&i));
+}
+
+static void number_take(const struct thread *t, const struct call_desc *d, long fd)
+{
+	int waits = 0;
+
+	if (fd >= NUMBERS)
+		return;
+	if (d->nr != __NR_dup2 && d->nr != __NR_dup3 && !is_alone(t))
+		for (; number_open(fd) && waits < CLOSE_WAITS && never_closed < GIVE_UP; waits++)
+			change_wait(change_now(), CLOSE_WAIT_NS);
+	never_closed += waits == CLOSE_WAITS;
+	__atomic_fetch_or(&is_open[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+}
+
 /* A call has given the program a descriptor. */
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
 {
 	struct file *f;
 
-	(void)t;
+	number_take(t, d, fd);
 	if (d->nr == __NR_dup || d->nr == __NR_dup2 || d->nr == __NR_dup3 || d->nr == __NR_fcntl) {
 		files_copied((long)(int32_t)args[0], fd);
 		return;
 	}
 	if (d->nr != __NR_open && d->nr != __NR_openat && d->nr != __NR_creat &&
 	    d->nr != __NR_openat2) {
-		files_closed(fd);
+		file_forget(fd);
 		return;
 	}
 	f = file_row(fd);
@@ -72,8 +125,8 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 
 void files_closed(long fd)
 {
-	if (files && fd >= 0 && fd < FILES)
-		files[fd].known = 0;
+	file_forget(fd);
+	number_free(fd);
 }
 
 void files_copied(long from, long to)

@@ -101,7 +101,7 @@ static long lead_clone(struct thread *t, long nr)
 		life = streams_section(&streams, streams.self)->lane[lane].life;
 	result = serve_special(t, nr);
 	if (result < 0 && lane != CHUNK_NONE)
-		lane_close(&streams, lane);
+		lane_cancel(&streams, lane);
 	if (result == CALL_RESTART)
 		return result;
 	e = event_begin(t, EVENT_CALL, nr, result);

@@ -38,6 +38,9 @@
 #define IDLE_ENDED_NS	50000000ull	/* the same where the leader is gone */
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
 #define TRIES_MAX	2000	/* of a function that should have succeeded */
+#define MUTEX_TYPE	16	/* in glibc's pthread_mutex_t, whose first word is the futex */
+#define MUTEX_ROBUST	0x10
+#define MUTEX_PRIO_INHERIT 0x20
 #define CELLS_AHEAD	4
 #define SECOND_NS	1000000000ull
 #define WAIT_STACK	1024	/* what a wait's own functions take of the stack */
@@ -488,12 +491,65 @@ static void signal_next(struct thread *t, const struct lock_call *c)
 		follow_signal(t, e);
 }
 
+/* --- mutexes that know their owner -------------------------------------------------------- */
+
+/*
+ * A follower's threads believe to have the leader's ids, and so do glibc's mutexes.
+ * The kernel does not: it neither gives up for a thread that dies what it holds,
+ * nor does it know whom to wait for.  So a thread does not ask it.
+ */
+static bool is_mutex(const struct lock_call *c)
+{
+	return c->kind > LOCK_ONCE_LAST && c->kind <= LOCK_MUTEX_CLOCKLOCK;
+}
+
+static bool thread_lives(const struct thread *t, int32_t id)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->vtid == id)
+			return true;
+	return false;
+}
+
+/* Waits until nobody holds it, or whoever does has died, as the leader's had. */
+static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
+{
+	uint32_t *word = (uint32_t *)lock_address(c), now;
+	struct patience p = { 0 };
+
+	while ((now = __atomic_load_n(word, __ATOMIC_ACQUIRE)) & FUTEX_TID_MASK) {
+		int32_t owner = (int32_t)(now & FUTEX_TID_MASK);
+
+		if (owner == t->vtid || (dead && !thread_lives(t, owner)))
+			break;
+		wait_step(word, now, &p);
+		if (p.sleep && patience_over(&p, IDLE_NS))
+			break;
+	}
+	if (dead && !(now & FUTEX_OWNER_DIED))
+		__atomic_compare_exchange_n(word, &now, (now & FUTEX_WAITERS) | FUTEX_OWNER_DIED,
+					    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void mutex_ready(struct thread *t, const struct lock_call *c)
+{
+	uint32_t type = is_mutex(c) ? *(uint32_t *)(lock_address(c) + MUTEX_TYPE) : 0;
+
+	if (type & MUTEX_ROBUST && (int32_t)c->leaders == EOWNERDEAD)
+		owner_wait(t, c, true);
+	else if (type & MUTEX_PRIO_INHERIT)
+		owner_wait(t, c, false);
+}
+
 static long lock_answer(struct thread *t, struct lock_call *c, const struct event *e)
 {
 	event_take(t, c, e);
 	c->result = c->leaders;
 	if (c->bucket != LOCK_NO_TURN) {
 		turn_wait(t, c->bucket, c->turn, lock_address(c));
+		mutex_ready(t, c);
 		t->taking = 1;
 	} else if (how_of[c->kind] != LOCK_BY_RESULT) {
 		if (!is_wait(c))

@@ -54,6 +54,10 @@ static uint64_t next_of(const struct thread *o)
 	const struct event *e;
 
 	reader_attach(&r, &streams, o->lane);
+	/* The two halves of its place are not read at once. */
+	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+		return 0;
+	r.ahead = true;
 	e = reader_look(&r);
 	for (int i = 0; e && passable(e) && i < LOOK_PAST; i++)
 		e = reader_next(&r);

@@ -255,22 +255,6 @@ int audit_stray(struct audit *a, struct audit_stray_row *out, int max)
 	return got;
 }
 
-const char *audit_where_name(int where)
-{
-	static const char *const name[AUDIT_WHERES] = {
-		[AUDIT_GATE] = "gate",
-		[AUDIT_NET] = "net",
-		[AUDIT_OWN] = "own",
-		[AUDIT_BEFORE] = "before",
-		[AUDIT_VSYSCALL] = "vsyscall",
-		[AUDIT_ELSEWHERE] = "elsewhere",
-		[AUDIT_COMPAT] = "32-bit",
-		[AUDIT_AGAIN] = "again",
-	};
-
-	return where >= 0 && where < AUDIT_WHERES ? name[where] : "?";
-}
-
 void audit_close(struct audit *a)
 {
 	if (!a)

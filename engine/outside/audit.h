@@ -68,9 +68,6 @@ int audit_read(struct audit *a, struct audit_counts *out);
 /* The last stray calls, oldest first; how many were written to out. */
 int audit_stray(struct audit *a, struct audit_stray_row *out, int max);
 
-/* "gate", "net", "own", ...; never NULL. */
-const char *audit_where_name(int where);
-
 void audit_close(struct audit *a);
 
 #endif

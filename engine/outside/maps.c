@@ -71,14 +71,6 @@ void maps_free(struct maps *m)
 	*m = (struct maps){ 0 };
 }
 
-const struct map *maps_find(const struct maps *m, const char *path)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (!strcmp(m->map[i].path, path))
-			return &m->map[i];
-	return NULL;
-}
-
 uint64_t maps_hole_near(const struct maps *m, uint64_t start, uint64_t end, uint64_t len)
 {
 	uint64_t low = end > REACH ? end - REACH : LOWEST, best = 0;

@@ -25,8 +25,6 @@ struct maps {
 int maps_read(pid_t pid, struct maps *m);
 void maps_free(struct maps *m);
 
-const struct map *maps_find(const struct maps *m, const char *path);
-
 /*
  * A hole of len bytes that a 32-bit displacement reaches from all of
  * [start, end): its address, or 0 when there is none.

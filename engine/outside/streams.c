@@ -197,11 +197,11 @@ static void lanes_sweep(struct section *s, unsigned *looks)
 {
 	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++) {
 		struct lane *l = &s->lane[i];
-		uint32_t open = LANE_OPEN;
+		uint32_t open = LANE_OPEN, life = l->life;
 
 		/* Acquire: the owner of this life, not of the one before. */
 		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_OPEN &&
-		    thread_dead(l->pid, l->owner, looks))
+		    thread_dead(l->pid, l->owner, looks) && l->life == life)
 			__atomic_compare_exchange_n(&l->state, &open, LANE_CLOSED, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}

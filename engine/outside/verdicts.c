@@ -145,11 +145,23 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 		follower_drop(v, verdict, "%s", verdict_name(verdict));
 }
 
+/* A follower that was given up meanwhile reads cells that are written anew. */
+static enum verdict verdict_of(const struct version *v, const struct request *r)
+{
+	const struct section *s = streams_part(v->monitor, (uint32_t)v->monitor->leader);
+
+	if (r->args[0] >= VERDICTS)
+		return VERDICT_BROKEN;
+	if (r->args[0] == VERDICT_BROKEN && s->dropped >> v->index & 1)
+		return VERDICT_LAGGING;
+	return (enum verdict)r->args[0];
+}
+
 /* The time is over, and the leader has not crashed. */
 static void verdict_act(struct version *v, uint32_t slot)
 {
 	struct request r = v->area->slot[slot].request;
-	enum verdict verdict = r.args[0] < VERDICTS ? (enum verdict)r.args[0] : VERDICT_BROKEN;
+	enum verdict verdict = verdict_of(v, &r);
 
 	if (r.state == RS_ASKED && r.kind == REQ_VERDICT && version_lives(v))
 		verdict_stop(v, slot, verdict, &r);
@@ -157,7 +169,7 @@ static void verdict_act(struct version *v, uint32_t slot)
 
 int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r)
 {
-	enum verdict verdict = r->args[0] < VERDICTS ? (enum verdict)r->args[0] : VERDICT_BROKEN;
+	enum verdict verdict = verdict_of(v, r);
 
 	if (v->index == v->monitor->leader)
 		return ANSWER_RETRY;
