@@ -135,7 +135,9 @@ $(rings): tests/model/ring_threads.c $(wildcard engine/core/ring.[ch] engine/abi
 	@mkdir -p $(@D)
 	$(call say,cc $@) $(CC) $(CPPFLAGS) $(CFLAGS) $(if $(findstring tsan,$@),-fsanitize=thread) $< -pthread -o $@
 
-tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings)
+# What tests/programs/footprint.py measures with.
+footprint := $(B)/perf/idle $(B)/perf/record
+tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings) $(footprint)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 $(B)/mve

@@ -18,31 +18,53 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/locks.h"
 
+#define WORDS_MAX	2000
 #define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
 #define SLEEP_FIRST_NS	50000
-#define SLEEP_LAST_NS	20000000
+#define SLEEP_GROWS	4
+#define SLEEP_LAST_NS	100000000	/* a full ring wakes us before */
 
 /* --- waiting ----------------------------------------------------------------------- */
 
 /* What is to be done where a stream has no more events. */
 enum at_end { END_WAIT, END_SWITCHED, END_LEADS };
 
+static bool lane_begun(const struct thread *t, uint32_t version)
+{
+	/* Acquire: pairs with lead_resume; the twin has begun its lane. */
+	return __atomic_load_n(&streams_section(&streams, version)->lane[t->lane].owner,
+			       __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Whose stream goes on here: one that failed before it told anything is passed over. */
+static uint32_t next_of(const struct thread *t, uint32_t source)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t next = c->next[source];
+
+	for (int hops = 0; hops < VERSIONS && next != streams.self; hops++) {
+		if (!(c->ended >> next & 1) || lane_begun(t, next))
+			break;
+		next = c->next[next];
+	}
+	return next < VERSIONS ? next : source;
+}
+
 static enum at_end stream_ended(struct thread *t)
 {
 	const struct conduct *c = streams.conduct;
-	uint32_t source = t->reader.cursor->source;
+	uint32_t source = t->reader.cursor->source, next;
 
 	/* Acquire: pairs with the monitor's release when a stream ends. */
 	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> source & 1) ||
 	    !reader_at_end(&t->reader))
 		return END_WAIT;
-	if (c->next[source] == streams.self)
+	next = next_of(t, source);
+	if (next == streams.self)
 		return follow_promoted(t) ? END_LEADS : END_WAIT;
-	/* Acquire: pairs with lead_resume; the twin has begun its lane. */
-	if (!__atomic_load_n(&streams_section(&streams, c->next[source])->lane[t->lane].owner,
-			     __ATOMIC_ACQUIRE))
+	if (!lane_begun(t, next))
 		return END_WAIT;
-	reader_switch(&t->reader, c->next[source]);
+	reader_switch(&t->reader, next);
 	t->ordered = t->ahead = 0;
 	return END_SWITCHED;
 }
@@ -79,7 +101,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		if (reader_peek(&t->reader))
 			continue;
 		change_wait(seen, sleep);
-		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
+		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
 	}
 }
 
@@ -114,7 +136,7 @@ bool follow_behind(struct thread *t, unsigned n)
 		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1)
 			return false;
 		change_wait(seen, sleep);
-		sleep = sleep * 2 < SLEEP_LAST_NS ? sleep * 2 : SLEEP_LAST_NS;
+		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
 	}
 }
 
@@ -243,16 +265,77 @@ static void signal_next(struct thread *t, long nr, long result)
 
 /* --- answering ------------------------------------------------------------------------------ */
 
+static bool is_elastic(const struct call_desc *d)
+{
+	const struct area *a = (const struct area *)boot.area;
+
+	return d && (d->class == CLASS_SOFT || (d->class == CLASS_QUERY && !a->strict));
+}
+
+static const struct call_desc *event_row(const struct event *e)
+{
+	return e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+}
+
+static void lane_skip(struct thread *t)
+{
+	while (reader_peek(&t->reader))
+		follow_take(t);
+}
+
+/* Words for people, in files; nothing that a client has seen or sent. */
+static bool is_words(const struct event *e)
+{
+	const struct call_desc *d = event_row(e);
+	int64_t fd = (int64_t)e->arg[0];
+
+	if (e->kind != EVENT_CALL)
+		return e->kind == EVENT_LOCK;
+	if (is_elastic(d))
+		return true;
+	switch (e->call) {
+	case __NR_write:
+	case __NR_writev:
+	case __NR_read:
+	case __NR_close:
+		return (fd >= 0 && fd <= 2) || file_known(fd);
+	case __NR_open:
+	case __NR_openat:
+	case __NR_lseek:
+	case __NR_fsync:
+	case __NR_unlink:
+	case __NR_rt_sigaction:
+	case __NR_rt_sigprocmask:
+	case __NR_kill:
+	case __NR_tgkill:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool only_words_left(struct thread *t)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+
+	ahead.ahead = true;
+	for (int n = 0; e; n++, e = reader_next(&ahead))
+		if (!is_words(e) || n == WORDS_MAX)
+			return false;
+	return true;
+}
+
 /* What a version that crashed did last need not be done again. */
 static bool last_words(struct thread *t)
 {
 	const struct conduct *c = streams.conduct;
 	uint32_t source = t->reader.cursor->source;
 
-	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed & 1u << source))
+	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed & 1u << source) ||
+	    !only_words_left(t))
 		return false;
-	while (reader_peek(&t->reader))
-		follow_take(t);
+	lane_skip(t);
 	return true;
 }
 
@@ -410,13 +493,6 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 
 /* --- matching --------------------------------------------------------------------------------- */
 
-static bool is_elastic(const struct call_desc *d)
-{
-	const struct area *a = (const struct area *)boot.area;
-
-	return d && (d->class == CLASS_SOFT || (d->class == CLASS_QUERY && !a->strict));
-}
-
 /* A query that the leader did not make. */
 static long own_query(struct thread *t, long nr)
 {
@@ -441,11 +517,6 @@ static bool event_is(const struct event *e, struct walk *w, long nr, struct mism
 {
 	w->result = e->result;
 	return e->kind == EVENT_CALL && e->call == nr && w->desc && match_values(w, e, m);
-}
-
-static const struct call_desc *event_row(const struct event *e)
-{
-	return e->kind == EVENT_CALL ? call_find(e->call) : NULL;
 }
 
 /* Locks have an order of their own: see locks.c. */

@@ -123,6 +123,11 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 	f->known = path_copy(f->path, d->args[0].kind == KIND_DIRFD ? args[1] : args[0]);
 }
 
+bool file_known(long fd)
+{
+	return files && fd >= 0 && fd < FILES && files[fd].known;
+}
+
 void files_closed(long fd)
 {
 	file_forget(fd);

@@ -4,7 +4,7 @@
  * A leader waits when its ring is full, for as long as the user has said, and
  * then gives the follower up by itself: the monitor need not live for that.  A
  * follower waits for events: it looks a few times, then sleeps, longer each time;
- * the leader never wakes it.  Only a change of who leads does.
+ * the leader wakes it only when the ring is full.  A change of who leads does, too.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -51,6 +51,12 @@ void change_wait(uint32_t seen, uint64_t ns)
 	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
 
 	OWN4(__NR_futex, &streams.conduct->change, FUTEX_WAIT, seen, &t);
+}
+
+/* Wakes followers that sleep longer than the ring lasts; the page need not be ours. */
+static void change_wake(void)
+{
+	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 1 << 30);
 }
 
 /* Does anybody listen? */
@@ -107,6 +113,7 @@ struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
 	if (e)
 		return e;
 	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
+	change_wake();
 	while (!(e = writer_begin(w, kind, call))) {
 		const struct conduct *c = w->streams->conduct;
 

@@ -8,6 +8,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/time.h>
 
 #include "engine/inside/locks.h"
 #include "engine/inside/signals.h"
@@ -172,6 +173,21 @@ static bool from_vdso(const struct thread *t)
 	return !t->frame.site_end;
 }
 
+/*
+ * Clocks that the kernel's vDSO reads.  For any other it makes a call, which is
+ * held as every call is: not from in here.
+ */
+#define VDSO_CLOCKS	(1u << CLOCK_REALTIME | 1u << CLOCK_MONOTONIC |			\
+			 1u << CLOCK_MONOTONIC_RAW | 1u << CLOCK_REALTIME_COARSE |	\
+			 1u << CLOCK_MONOTONIC_COARSE | 1u << CLOCK_BOOTTIME | 1u << CLOCK_TAI)
+
+static bool vdso_reads(const struct frame *f, long nr)
+{
+	bool has_clock = nr == __NR_clock_gettime || nr == __NR_clock_getres;
+
+	return !has_clock || ((uint32_t)f->rdi < 32 && VDSO_CLOCKS >> (uint32_t)f->rdi & 1);
+}
+
 static long clock_call(struct thread *t, long nr)
 {
 	static const int16_t of[VDSO_FUNCTIONS] = {
@@ -182,7 +198,7 @@ static long clock_call(struct thread *t, long nr)
 	const struct frame *f = &t->frame;
 
 	for (int i = 0; i < VDSO_FUNCTIONS; i++) {
-		if (of[i] != nr || !boot.vdso[i])
+		if (of[i] != nr || !boot.vdso[i] || !vdso_reads(f, nr))
 			continue;
 		t->answered = 1;
 		return ((vdso_fn *)boot.vdso[i])(f->rdi, f->rsi, f->rdx);

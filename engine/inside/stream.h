@@ -58,6 +58,8 @@ void child_ids(struct thread *c);
 /* follow_files.c */
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
 void files_closed(long fd);
+/* It was opened by a path. */
+bool file_known(long fd);
 void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
 

@@ -95,6 +95,7 @@ struct move {
 	bool active;		/* the streams have been switched */
 	bool forced;		/* the old leader cannot go on */
 	bool keep;		/* it goes on as a follower */
+	bool differs;		/* because its successor differs, which is thought right */
 	struct version *from, *to;
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
@@ -196,6 +197,7 @@ void held_void(struct monitor *m, uint32_t kind, int64_t reply);
 /* Lets threads that crashed or exit go to their end; pid 0: of all processes. */
 bool held_leave(struct monitor *m, struct version *v, pid_t pid);
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind);
+bool held_crash(const struct monitor *m, const struct version *v);
 void held_forget(struct monitor *m, const struct version *v);
 void held_look(struct monitor *m);
 

@@ -30,6 +30,7 @@
 #define SLEEP_LAST_US	500
 #define BIRTH_US	100000	/* a forked process that was killed is never counted */
 #define LOOK_MS		50
+#define DIFFERS_LAG	(1ull << 62)
 
 uint64_t now_us(void)
 {
@@ -52,10 +53,13 @@ static void bit_set(uint32_t *word, uint32_t version, bool on)
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
 	return v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
-	       m->conduct->following >> v->index & 1 && !held_any(m, v, REQ_VERDICT);
+	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
 }
 
-/* The one that is least behind; NULL when there is none. */
+/*
+ * The one that is least behind; NULL when there is none.  One that differs may do so
+ * from a leader's last words: it is the last to be asked.
+ */
 static struct version *successor(struct monitor *m)
 {
 	struct version *best = NULL;
@@ -68,6 +72,8 @@ static struct version *successor(struct monitor *m)
 		if (!may_lead(m, v))
 			continue;
 		streams_lag(m, i, &lag);
+		if (held_any(m, v, REQ_VERDICT))
+			lag += DIFFERS_LAG;
 		if (lag >= least)
 			continue;
 		least = lag;
@@ -369,7 +375,7 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 	mv->from = leading(m);
 	mv->to = to;
 	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
-	mv->wanted = mv->keep = false;
+	mv->wanted = mv->keep = mv->differs = false;
 	mv->descriptors = mv->taken = 0;
 	mv->taken_us = mv->ready_us = 0;
 	mv->processes = 0;

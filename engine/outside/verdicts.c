@@ -84,6 +84,16 @@ bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 	return false;
 }
 
+/* A thread of it has crashed, and waits to hear what that means. */
+bool held_crash(const struct monitor *m, const struct version *v)
+{
+	for (unsigned i = 0; i < HELD_MAX; i++)
+		if (m->held[i].version == v && m->held[i].kind == REQ_VERDICT &&
+		    v->area->slot[m->held[i].slot].request.args[0] == VERDICT_CRASHED)
+			return true;
+	return false;
+}
+
 void held_forget(struct monitor *m, const struct version *v)
 {
 	for (unsigned i = 0; i < HELD_MAX; i++)
@@ -134,8 +144,9 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 		alarm_run(v, path);
 	if (policy == POLICY_PROMOTE &&
 	    !takeover_promote(v->monitor, v, false, why, sizeof(why))) {
+		v->monitor->move.differs = true;
 		v->verdicts[verdict]++;
-		serve_answer(&v->area->slot[slot].request, ANSWER_RETRY);
+		serve_answer(&v->area->slot[slot].request, ANSWER_IGNORE);
 		return;
 	}
 	if (verdict == VERDICT_CRASHED)
@@ -167,12 +178,31 @@ static void verdict_act(struct version *v, uint32_t slot)
 		verdict_stop(v, slot, verdict, &r);
 }
 
+/*
+ * One that leads by now differs from what it has still to read.  It must not go on:
+ * what clients were told is not what it knows.
+ */
+static int64_t successor_differs(struct version *v, uint32_t slot, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	char path[400];
+
+	if (m->move.differs)
+		return ANSWER_IGNORE;
+	v->verdicts[verdict_of(v, r)]++;
+	report_write(v, slot, verdict_of(v, r), r, path, sizeof(path));
+	if (takeover_want(v, "differs from the leader before it", true))
+		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
+	say_error(NULL, "%s: no version is left that can go on", m->session.name);
+	return ANSWER_STOP;
+}
+
 int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r)
 {
 	enum verdict verdict = verdict_of(v, r);
 
 	if (v->index == v->monitor->leader)
-		return ANSWER_RETRY;
+		return successor_differs(v, slot, r);
 	if (!version_lives(v))
 		return ANSWER_STOP;
 	if (policy_of(v, verdict) == POLICY_IGNORE) {

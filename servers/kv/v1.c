@@ -91,12 +91,43 @@ static int get(const char *key, const char *value, char *out)
 	return sprintf(out, "VALUE %s\n", p->value);
 }
 
+/* What tests build into one version, and not into another. */
+#ifdef KV_OTHER
+#define OTHER	"OTHER"
+#else
+#define OTHER	"\n"	/* never a word */
+#endif
+
+static void plant(const char *verb)
+{
+#ifdef KV_CRASH
+	if (!strcmp(verb, "CRASH"))
+		*(volatile int *)16 = 0;
+#endif
+#ifdef KV_ABORT
+	if (!strcmp(verb, "ABORT"))
+		abort();
+#endif
+#ifdef KV_EXIT
+	if (!strcmp(verb, "EXIT"))
+		exit(3);
+#endif
+#ifdef KV_HANG
+	while (!strcmp(verb, "HANG"))
+		;
+#endif
+	(void)verb;
+}
+
 /* Writes the reply to one line, at most REPLY_SIZE; its length. */
 static int answer(char *line, char *out)
 {
 	char *verb = strtok(line, " \r"), *key = strtok(NULL, " \r");
 	char *value = key ? strtok(NULL, "\r") : NULL;
 
+	plant(verb ? verb : "");
+	if (verb && !strcmp(verb, OTHER))
+		return sprintf(out, "OTHER\n");
 	if (verb && key && !strcmp(verb, "PUT"))
 		return put(key, value, out);
 	if (verb && key && !strcmp(verb, "GET"))

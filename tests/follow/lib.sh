@@ -2,7 +2,8 @@
 # long the load lasts) and FOLLOWERS (1), starts a server as a leader with so many
 # followers of the same version (`lead`), loads it with clients that check each
 # reply, and looks that nobody was dropped (`steady`) and all is gone in the end
-# (`leave`).  Ports are free ones, on loopback; nothing is ended but by its pid.
+# (`leave`).  A full ring holds the leader up: clients, leader and followers share
+# few processors here, and lag is another test's matter.  Ports are free ones, on loopback; nothing is ended but by its pid.
 
 . "$ROOT/tests/servers/lib.sh"
 
@@ -22,7 +23,7 @@ lead()
 		same="$same -f same"
 	done
 	# shellcheck disable=SC2086 # words
-	"$MVE" run $MVE_FOLLOW_ARGS -n "$name" $same -- "$@" >>server.log 2>&1 </dev/null &
+	"$MVE" run --when-full block $MVE_FOLLOW_ARGS -n "$name" $same -- "$@" >>server.log 2>&1 </dev/null &
 	server=$!
 	echo $server >>"$folder/started"
 }
@@ -74,4 +75,15 @@ leave()
 	done
 	echo "$1; $told"
 	echo "$(basename "$0" .sh): ok"
+}
+
+# pages FOLDER: files for http_load.py.
+pages()
+{
+	mkdir -p "$1"
+	echo "hello" >"$1/index.html"
+	seq 1 3000 >"$1/numbers.txt"
+	seq 1 60000 | head -c 300000 >"$1/big.bin"
+	seq 1 500000 | head -c 3000000 >"$1/huge.bin"
+	chmod -R a+rX "$1"
 }

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sys
-import time
 
 from load import Wrong
 from session import Session
@@ -21,9 +20,8 @@ def crash(session, load):
     os.kill(leader["pid"], signal.SIGSEGV)
     load.more(REPLIES)
     session.wait_for(lambda: session.leader()["pid"] != leader["pid"], "another leads")
-    session.wait_for(lambda: not os.path.exists(f"/proc/{leader['pid']}") or
-                     "\nState:\tZ" in open(f"/proc/{leader['pid']}/status").read(),
-                     "the old leader ends")
+    if not session.ended(leader["pid"], 6):
+        raise Wrong("the old leader does not end")
     session.wait_for(lambda: len(session.following()) == left - 1,
                      f"{left - 1} followers follow it")
 

@@ -62,6 +62,8 @@ def server_command(kind, port, folder):
 
 def kv_build(folder, *defines):
     out = f"{folder}/kv{''.join(defines)}"
+    if os.path.exists(out):
+        return out
     subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", *defines, "-o", out,
                     ROOT + "/servers/kv/v1.c"], check=True)
     return out
@@ -70,9 +72,9 @@ def kv_build(folder, *defines):
 class Session:
     count = 0
 
-    def __init__(self, kind, followers=1, options=(), command=None, follower=None):
+    def __init__(self, kind, followers=1, options=(), command=None, follower=None, port=None):
         Session.count += 1
-        self.kind, self.port = kind, free_port()
+        self.kind, self.port = kind, port or free_port()
         self.name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), Session.count)
         self.folder = tempfile.mkdtemp(prefix="mve-takeover-", dir="/tmp")
         self.log_path = self.folder + "/mve.log"
@@ -125,6 +127,18 @@ class Session:
 
     def following(self):
         return [v["name"] for v in self.versions() if v["role"] == "follower"]
+
+    def ended(self, pid, seconds=3):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                with open(f"/proc/{pid}/status") as file:
+                    if "\nState:\tZ" in file.read():
+                        return True
+            except OSError:
+                return True
+            time.sleep(0.01)
+        return False
 
     def promote(self, name, keep=False):
         done = subprocess.run([MVE, "promote", self.name, name] + (["--keep"] if keep else []),

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""ways.py [WAY...]: how a leader can fail, and what becomes of its clients.
+
+The server is kv, built with requests that make it crash, exit or hang; what only
+the leader does is planted in its build alone.
+"""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from load import Load, Wrong
+from session import Session, kv_build, free_port, program
+
+COMMON = "-DKV_PLANT"
+
+
+def kv_session(folder, planted, followers=1, options=(), also=False):
+    """A leader with the planted requests; followers have them if `also`."""
+    port = free_port()
+    leader = f"{kv_build(folder, COMMON, *planted)} {port}"
+    other = leader if also else f"{kv_build(folder, COMMON)} {port}"
+    return Session("kv", followers, options, leader.split(), other, port)
+
+
+def ask(port, line):
+    with socket.create_connection(("127.0.0.1", port), 10) as s:
+        s.settimeout(10)
+        s.sendall(line)
+        reply = b""
+        while not reply.endswith(b"\n"):
+            more = s.recv(1000)
+            if not more:
+                return reply + b"(closed)"
+            reply += more
+        return reply
+
+
+def failed(folder, request, planted, options=()):
+    """The planted request is answered by the follower, and nobody else notices."""
+    session = kv_session(folder, planted, options=options)
+    try:
+        load = session.load()
+        load.more(100)
+        reply = ask(session.port, request + b"\n")
+        load.more(100)
+        session.wait_for(lambda: session.leader()["name"] == "f1", "f1 leads")
+        if reply != b"ERROR unknown request\n":
+            raise Wrong(f"the planted request: {reply!r}")
+        load.stop()
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def crash(folder):
+    return failed(folder, b"CRASH now", ["-DKV_CRASH"])
+
+
+def abort(folder):
+    return failed(folder, b"ABORT now", ["-DKV_ABORT"])
+
+
+def error(folder):
+    return failed(folder, b"EXIT now", ["-DKV_EXIT"], ["--failover", "error"])
+
+
+def hang(folder):
+    return failed(folder, b"HANG now", ["-DKV_HANG"], ["--hang", "300"])
+
+
+def chain(folder):
+    """The same request kills the first follower; the second takes over."""
+    port = free_port()
+    bad = f"{kv_build(folder, COMMON, '-DKV_CRASH')} {port}"
+    good = f"{kv_build(folder, COMMON)} {port}"
+    session = Session("kv", 0, ["-f", bad, "-f", good], bad.split(), None, port)
+    try:
+        load = session.load()
+        load.more(100)
+        reply = ask(port, b"CRASH now\n")
+        load.more(100)
+        session.wait_for(lambda: session.leader()["name"] == "f2", "f2 leads")
+        if reply != b"ERROR unknown request\n":
+            raise Wrong(f"the planted request: {reply!r}")
+        load.stop()
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def all_die(folder):
+    """It kills every version: the session ends as the server would have."""
+    session = kv_session(folder, ["-DKV_CRASH"], 2, also=True)
+    try:
+        with socket.create_connection(("127.0.0.1", session.port)) as s:
+            s.sendall(b"CRASH now\n")
+            session.mve.wait(15)
+        if session.mve.returncode != -signal.SIGSEGV:
+            raise Wrong(f"mve ended with {session.mve.returncode}")
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def killed(folder):
+    """SIGKILL leaves nothing to take: the session ends as the server did."""
+    session = kv_session(folder, [])
+    try:
+        os.kill(session.leader()["pid"], signal.SIGKILL)
+        session.mve.wait(15)
+        if session.mve.returncode != -signal.SIGKILL:
+            raise Wrong(f"mve ended with {session.mve.returncode}")
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def taker(folder):
+    """The successor is killed while it takes over: the next one does."""
+    for wait_ms in (0.0, 0.2, 0.5, 1.0):
+        session = kv_session(folder, [], 2)
+        try:
+            load = session.load()
+            load.more(100)
+            pids = {v["name"]: v["pid"] for v in session.versions()}
+            os.kill(pids["f1"], signal.SIGSTOP)     # f2 has least to read
+            load.more(100)
+            os.kill(pids["v0"], signal.SIGSEGV)
+            time.sleep(wait_ms / 1000)
+            os.kill(pids["f2"], signal.SIGKILL)
+            os.kill(pids["f1"], signal.SIGCONT)
+            try:
+                load.more(100)
+            except Wrong:
+                # It had taken all, and its end took the connections with it.
+                if session.mve.poll() is None:
+                    raise
+                print(f"after {wait_ms} ms: all was taken already")
+                continue
+            session.wait_for(lambda: session.leader()["name"] == "f1", "f1 leads")
+            load.stop()
+            session.stop()
+            print(f"after {wait_ms} ms: {session.log().splitlines()[-2]}")
+        finally:
+            session.clean()
+    return ""
+
+
+def differs(folder):
+    """--on-divergence promote: the follower's way is taken to be the right one."""
+    port = free_port()
+    session = Session("kv", 0, ["-f", f"{kv_build(folder, COMMON)} {port}",
+                                "--on-divergence", "promote"],
+                      [kv_build(folder, COMMON, "-DKV_OTHER"), str(port)], None, port)
+    try:
+        load = session.load()
+        load.more(100)
+        reply = ask(port, b"OTHER now\n")
+        session.wait_for(lambda: session.leader()["name"] == "f1", "f1 leads")
+        load.more(100)
+        if reply != b"OTHER\n" or ask(port, b"OTHER now\n") != b"ERROR unknown request\n":
+            raise Wrong(f"the planted request: {reply!r}")
+        load.stop()
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def worker(_):
+    """A worker of nginx dies, then another, then the master: one takeover each."""
+    session = Session("nginx", 3)
+    try:
+        load = session.load()
+        for n in range(3):
+            load.more(100)
+            was = session.leader()
+            children = open(f"/proc/{was['pid']}/task/{was['pid']}/children").read().split()
+            os.kill(int(children[0]) if n < 2 else was["pid"], signal.SIGSEGV)
+            session.wait_for(lambda: session.leader()["name"] != was["name"], "another leads")
+            load.more(100)
+        load.stop()
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+WAYS = {f.__name__: f for f in (crash, abort, error, hang, chain, all_die, killed, taker, differs,
+                                worker)}
+
+
+def main():
+    folder = os.getcwd()
+    for name in sys.argv[1:] or WAYS:
+        try:
+            log = WAYS[name](folder)
+        except (Wrong, subprocess.TimeoutExpired) as e:
+            raise SystemExit(f"{name}: {e}")
+        print(f"--- {name}")
+        print("\n".join(l for l in log.splitlines() if l.startswith("mve: ")))
+    print("ways: ok")
+
+
+if __name__ == "__main__":
+    main()
