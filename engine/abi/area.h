@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	2
+#define AREA_VERSION	3
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -66,7 +66,9 @@ enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH
 
 enum verdict {
 	VERDICT_MATCH, VERDICT_RULE, VERDICT_TOLERATED, VERDICT_DIVERGED, VERDICT_CRASHED,
-	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN, VERDICTS
+	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN,
+	VERDICT_FAULTY,		/* a rule itself failed: slot.rule says which */
+	VERDICTS
 };
 
 /* What differs; `what` of REQ_VERDICT.  `where` is the argument and offset. */
@@ -104,6 +106,23 @@ enum row_end {
 /* Registers that calls keep, as slot.kept has them. */
 enum kept { KEPT_RBX, KEPT_RBP, KEPT_R12, KEPT_R13, KEPT_R14, KEPT_R15, KEPT };
 
+/* What a rule has to do with a verdict; text for people. */
+enum note_kind {
+	NOTE_NONE,
+	NOTE_NEAREST,		/* the rule that came nearest, and why it was not taken */
+	NOTE_FOLLOWED,		/* it was being followed, and this is not its call */
+	NOTE_FAILED,		/* it failed itself; `text` says how */
+};
+
+struct rule_note {
+	uint32_t kind;		/* enum note_kind */
+	uint32_t line;		/* of the rule, or of its guard or action */
+	uint32_t why;		/* enum rules_why, */
+	uint8_t step, arg;	/* and where: rules_run.why_step, why_arg */
+	uint8_t pad[2];
+	char name[64], file[160], text[96];
+};
+
 enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
 
 struct request {
@@ -133,7 +152,10 @@ struct slot {
 	uint64_t stack;		/* and the program's stack pointer there */
 	uint64_t kept[KEPT];	/* and the registers that a debugger goes on from */
 	struct window_row window[WINDOW];
-	uint64_t pad[81];
+	struct rule_note rule;
+	uint32_t matching;	/* counts; not 0: the thread is in the code of a rule */
+	uint32_t match_over;	/* written by the monitor: that took too long */
+	uint64_t pad[38];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 
@@ -160,6 +182,16 @@ struct path_map {
 	char from[256], to[256];
 };
 
+#define RULES_BANK	(8u << 20)
+
+/* A rules object as it lies in memory; two take turns, so none changes under a reader. */
+struct rules_bank {
+	uint32_t size, text;	/* bytes; of them, code and constants */
+	uint32_t entry;
+	uint32_t pad;
+	uint8_t bytes[RULES_BANK - 16];
+};
+
 struct area {
 	uint32_t magic, version;
 	int32_t monitor_pid;
@@ -181,10 +213,13 @@ struct area {
 	uint32_t maps;		/* rows used of `map` */
 	struct path_map map[PATH_MAPS];
 	uint64_t locks_unordered;	/* of a follower: taken where the leader took none */
-	uint64_t pad[234];
+	uint32_t rules;		/* counts objects; bank[rules % 2] is in use; 0: none */
+	uint32_t rules_stage;	/* enum rules_stage */
+	uint64_t pad[233];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];
+	struct rules_bank bank[2];
 };
 
 _Static_assert(sizeof(struct slot) == 4 * 4096, "a slot is four pages");

@@ -91,6 +91,10 @@ bool match_values(const struct walk *call, const struct event *e, struct mismatc
  */
 bool match_memory(struct reader *r, const struct walk *call, bool answer, struct mismatch *m);
 
+/* The same; only arguments in `compare` are compared, those in `leave` left alone. */
+bool match_memory_but(struct reader *r, const struct walk *call, bool answer, uint8_t compare,
+		      uint8_t leave, struct mismatch *m);
+
 /* The host's.  0 or -EFAULT. */
 long target_in(void *to, uint64_t from, size_t len);
 long target_out(uint64_t to, const void *from, size_t len);

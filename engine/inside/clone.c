@@ -173,6 +173,7 @@ void child_begin(struct thread *t)
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);
 	slot_claim(t);
+	rules_child(t);
 	if (streams.conduct) {
 		if (t->following) {
 			t->vtid = t->child_vtid;

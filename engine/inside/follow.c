@@ -339,15 +339,17 @@ static bool last_words(struct thread *t)
 	return true;
 }
 
-static long diverged(struct thread *t, uint32_t what, const struct mismatch *m)
+long follow_diverged(struct thread *t, uint32_t what, const struct mismatch *m)
 {
 	if (last_words(t))
 		return ANSWER_RETRY;
+	if (rules_given())
+		rules_note_nearest(t);
 	return request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, what,
 			   m ? (uint64_t)m->arg << 56 | m->offset : 0);
 }
 
-static void epoll_note(struct thread *t, struct walk *w)
+void follow_epoll_note(struct thread *t, struct walk *w)
 {
 	struct reader r = t->reader;	/* only looks: the walk follows */
 	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
@@ -464,23 +466,11 @@ static long answered(struct thread *t, const struct walk *w, long nr)
 	return w->result;
 }
 
-static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
+/* The event has been taken: what is left to do, and the program's result. */
+long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
 {
-	int64_t result = e->result;
-	struct reader ahead = t->reader;
-	struct mismatch m;
-	uint8_t flags;
+	int64_t result = w->result;
 
-	if (nr == __NR_epoll_ctl && result >= 0)
-		epoll_note(t, w);
-	if (w->desc->result == KIND_FD && result >= 0)
-		order_wait_all_told(t, e->seq);
-	if (!match_memory(&t->reader, w, true, &m)) {
-		t->reader = ahead;
-		t->mismatch = m;
-		return -ENOTUNIQ;
-	}
-	flags = follow_take(t);
 	answered(t, w, nr);
 	if (w->desc->class == CLASS_BOTH && result >= 0) {
 		t->answered = 0;
@@ -491,10 +481,30 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 	return result;
 }
 
+static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
+{
+	int64_t result = e->result;
+	struct reader ahead = t->reader;
+	struct mismatch m;
+	uint8_t flags;
+
+	if (nr == __NR_epoll_ctl && result >= 0)
+		follow_epoll_note(t, w);
+	if (w->desc->result == KIND_FD && result >= 0)
+		order_wait_all_told(t, e->seq);
+	if (!match_memory(&t->reader, w, true, &m)) {
+		t->reader = ahead;
+		t->mismatch = m;
+		return -ENOTUNIQ;
+	}
+	flags = follow_take(t);
+	return follow_told(t, w, nr, flags);
+}
+
 /* --- matching --------------------------------------------------------------------------------- */
 
 /* A query that the leader did not make. */
-static long own_query(struct thread *t, long nr)
+long own_query(struct thread *t, long nr)
 {
 	t->answered = 1;
 	switch (nr) {
@@ -569,9 +579,6 @@ static bool ahead_full(const struct thread *t, const struct event *e)
 	return t->ahead >> (AHEAD_EVENTS - 1) && is_elastic(event_row(e));
 }
 
-/* Answered, served here, or the next event is to be looked at. */
-enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN };
-
 /* The user wants no word of it: the leader's event counts, as far as it can. */
 static enum step_result ignore(struct thread *t, const struct event *e, struct walk *w, long nr,
 			       long *result)
@@ -599,7 +606,13 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 		follow_take(t);
 		return STEP_AGAIN;
 	}
-	reply = diverged(t, m->what, m);
+	if (rules_given()) {
+		enum step_result step = rules_meet_unexpected(t, w, nr, result);
+
+		if (step != STEP_NO_RULE)
+			return step;
+	}
+	reply = follow_diverged(t, m->what, m);
 	if (reply == ANSWER_IGNORE)
 		return ignore(t, e, w, nr, result);
 	if (reply != ANSWER_RETRY)
@@ -632,6 +645,12 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 			follow_take(t);
 			return STEP_AGAIN;
 		}
+		if (!told && rules_given()) {
+			enum step_result step = rules_meet_unexpected(t, w, nr, result);
+
+			if (step != STEP_NO_RULE)
+				return step;
+		}
 		if (!told)
 			*result = own_query(t, nr);
 		return told ? STEP_DONE : STEP_OWN;
@@ -654,15 +673,20 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	for (;;) {
 		const struct event *e = follow_event(t);
 
-		if (!e)
+		if (!e) {
+			rules_forget(t);
 			return lead_call(t, nr);
+		}
 		window_event(t, row, e);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
 		    e->call == nr) {
 			window_end(row, e->result, ROW_ANSWERED);
 			return follow_life(t, nr, e);
 		}
-		step = meet(t, e, w, nr, &result);
+		step = rules_given() && e->kind == EVENT_CALL ? rules_meet(t, w, nr, &result)
+							      : STEP_NO_RULE;
+		if (step == STEP_NO_RULE)
+			step = meet(t, e, w, nr, &result);
 		if (step == STEP_AGAIN)
 			continue;
 		window_end(row, result, step == STEP_OWN ? ROW_OWN : ROW_ANSWERED);
@@ -677,14 +701,14 @@ long follow_call(struct thread *t, long nr)
 
 	call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
+	if (nr == __NR_set_tid_address) {	/* ld.so's, too: libc keeps the id */
+		call_serve(t, nr);
+		return t->vtid;
+	}
 	if (local_site(t))
 		return call_serve(t, nr);
 	if (nr == __NR_mmap)
 		return follow_mmap(t);
-	if (nr == __NR_set_tid_address) {
-		call_serve(t, nr);
-		return t->vtid;
-	}
 	if (w.desc && w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
 	return follow_stream(t, &w, nr);

@@ -413,7 +413,11 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	struct thread *t = thread_self();
 	bool boundary = t->at_boundary;
 
-	if ((is_fault(sig, info) && copy_failed_at(&uc->regs)) || hidden_serve(t, sig, info, uc))
+	if (is_fault(sig, info) && copy_failed_at(&uc->regs))
+		return;
+	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig != SIGSYS))
+		return;
+	if (hidden_serve(t, sig, info, uc))
 		return;
 	if (t->following && !boundary && !is_fault(sig, info))
 		return;

@@ -69,6 +69,28 @@ void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
 void epoll_led(const struct walk *call, long nr);
 
+/* For follow_rules.c: what follow.c does with a call. */
+enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };
+long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
+long own_query(struct thread *t, long nr);
+long follow_diverged(struct thread *t, uint32_t what, const struct mismatch *m);
+void follow_epoll_note(struct thread *t, struct walk *w);
+void lock_passed(struct thread *t, const struct event *e);
+
+/* follow_rules.c: nothing of it is called unless rules_given(). */
+enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result);
+/* The call is not the next event's. */
+enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result);
+enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);
+/* For a report: the nearest rule goes into the slot. */
+void rules_note_nearest(struct thread *t);
+void rules_forget(struct thread *t);
+
+static inline bool rules_given(void)
+{
+	return __builtin_expect(((const struct area *)boot.area)->rules != 0, 0);
+}
+
 /* park.c */
 struct ucontext_raw;
 bool park_wanted(void);

@@ -115,6 +115,7 @@ struct thread {
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;
 	struct reader reader;
+	struct rules_thread *rules;	/* see follow_rules.c */
 	struct sighand own_sig;
 };
 
@@ -211,6 +212,11 @@ void sighand_clear(struct sighand *s);
 
 /* special.c */
 long serve_special(struct thread *t, long nr);
+
+/* follow_rules.c */
+void rules_child(struct thread *t);
+struct gregs;
+bool rules_left(struct thread *t, struct gregs *r, bool fault);
 
 /* seal.c */
 void seal_arm(struct thread *t);

@@ -31,7 +31,8 @@ static const char run_help[] =
 	"    --name NAME         (default: f1, f2, ...)\n"
 	"    --strict            no query of its own, none left out\n"
 	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
-	"    --rules FILE        expected differences\n"
+	"    --rules FILE        expected differences, compiled if need be (rulec)\n"
+	"    --older             it is the older version: rules marked @new hold\n"
 	"    --map FROM=TO       the leader's paths under FROM are TO here\n"
 	"\n"
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
@@ -52,7 +53,7 @@ static const char trace_help[] =
 	"  --tier=patch|trap   as in mve run\n";
 
 enum {
-	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES,
+	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES, OPT_OLDER,
 	OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
 };
 
@@ -66,6 +67,7 @@ static const struct option run_options[] = {
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "on-divergence", required_argument, NULL, OPT_POLICY },
 	{ "rules", required_argument, NULL, OPT_RULES },
+	{ "older", no_argument, NULL, OPT_OLDER },
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "ring", required_argument, NULL, OPT_RING },
 	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
@@ -227,6 +229,8 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 		return follower_policy(o, optarg);
 	case OPT_RULES:
 		return follower_rules(o, optarg);
+	case OPT_OLDER:
+		return follower_older(o);
 	case OPT_MAP:
 		return follower_map(o, optarg);
 	default:

@@ -8,6 +8,7 @@
 
 #include "engine/mve/run_followers.h"
 #include "engine/mve/words.h"
+#include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 #include "engine/outside/session.h"
 
@@ -97,6 +98,31 @@ int follower_rules(struct run_options *o, const char *path)
 	return 0;
 }
 
+int follower_older(struct run_options *o)
+{
+	struct follower_options *f = last(o, "older");
+
+	if (f)
+		f->older = true;
+	return f ? 0 : EXIT_USE;
+}
+
+/* Before anything starts; 0 or an exit code. */
+static int rules_make(struct follower_options *f)
+{
+	char object[4096];
+	const char *why;
+	int code = f->rules ? rules_compile(f->rules, object, sizeof(object)) : 0;
+
+	if (code || !f->rules)
+		return code;
+	f->rules_bank = rules_read(object, &why);
+	if (!f->rules_bank)
+		say_error("compile it anew with rulec build", "the rules cannot be used: %s: %s",
+			  f->rules, why);
+	return f->rules_bank ? 0 : EXIT_NO;
+}
+
 int follower_map(struct run_options *o, char *text)
 {
 	struct follower_options *f = last(o, "map");
@@ -148,6 +174,12 @@ int followers_complete(struct run_options *o)
 				  "the name is used twice: %s", f->name);
 			return EXIT_USE;
 		}
+	}
+	for (unsigned i = 0; i < o->followers; i++) {
+		int code = rules_make(&o->follower[i]);
+
+		if (code)
+			return code;
 	}
 	return 0;
 }

@@ -72,6 +72,8 @@ static bool arg_take(struct look *l, const char *arg, const char *allowed, const
 		l->name = arg;
 	else if (strchr(allowed, 'f') && !l->follower)
 		l->follower = arg;
+	else if (strchr(allowed, 'F') && !l->file)
+		l->file = arg;
 	else
 		return strchr(allowed, '#') && !l->number && number_take(l, arg);
 	return true;

@@ -12,6 +12,7 @@
 struct look {
 	const char *name;	/* NULL: none was given */
 	const char *follower;
+	const char *file;
 	bool json, kill, keep, list, once;
 	unsigned number;	/* 0: not given */
 	long seconds;		/* -1: not given */

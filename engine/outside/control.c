@@ -16,6 +16,7 @@
 
 #include "engine/outside/control.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/rules_load.h"
 #include "engine/outside/witness.h"
 
 #define MESSAGE_STEP	4096
@@ -174,10 +175,26 @@ static json_t *promote(struct monitor *m, const json_t *ask)
 	return json_pack("{s:b}", "done", 1);
 }
 
+static json_t *rules(struct monitor *m, const json_t *ask)
+{
+	const char *object = json_string_value(json_object_get(ask, "object")), *why = "no object";
+	json_t *error = NULL;
+	struct version *v = follower_of(m, ask, &error);
+	struct rules_bank *bank = v && object ? rules_read(object, &why) : NULL;
+
+	if (!bank)
+		return error ? error : error_json("%s: %s", object ? object : "", why);
+	rules_put(v->area, bank);
+	free(bank);
+	return json_pack("{s:b}", "done", 1);
+}
+
 static json_t *reply_to(struct monitor *m, const json_t *ask, const char *what)
 {
 	if (!strcmp(what, "drop"))
 		return drop(m, ask);
+	if (!strcmp(what, "rules"))
+		return rules(m, ask);
 	if (!strcmp(what, "promote"))
 		return promote(m, ask);
 	if (!strcmp(what, "status"))

@@ -164,6 +164,7 @@ void followers_look(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++)
 		if (follows(m, &m->version[i]))
 			follower_look(m, &m->version[i]);
+	rules_look(m);
 }
 
 /* --- the end of all ---------------------------------------------------------------------- */

@@ -217,6 +217,17 @@ void takeover_look(struct monitor *m);
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
 uint64_t now_us(void);
 
+/* rules_at_work.c: what the monitor does about followers' rules. */
+/* Who leads has changed, or is known: which of @old and @new hold. */
+void rules_stage(struct monitor *m);
+/* A leader that stays as a follower goes by the rules of the one that leads now. */
+void rules_pass(const struct version *from, struct version *to);
+/* A thread that is in the code of a rule for too long is told to leave it. */
+void rules_look(struct monitor *m);
+/* What a faulty rule is and did, from its slot. */
+void rules_word(const struct slot *s, char *text, size_t size);
+json_t *rules_json(const struct rule_note *n);
+
 /* take.c */
 int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
 

@@ -29,7 +29,9 @@ struct follower_options {
 	bool strict;
 	enum policy policy;
 	const char *alarm;	/* what POLICY_ALARM runs */
-	const char *rules;
+	const char *rules;	/* the file; and what was made of it */
+	struct rules_bank *rules_bank;
+	bool older;		/* than the leader: @new rules hold while that leads */
 	const char *map_from[PATH_MAPS], *map_to[PATH_MAPS];
 	unsigned maps;
 };

@@ -16,6 +16,7 @@ static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_TOLERATED] = "tolerated", [VERDICT_DIVERGED] = "diverged",
 	[VERDICT_CRASHED] = "crashed", [VERDICT_LAGGING] = "lagging",
 	[VERDICT_UNSUPPORTED] = "unsupported", [VERDICT_BROKEN] = "broken",
+	[VERDICT_FAULTY] = "a rule failed",
 };
 
 const char *verdict_name(uint64_t verdict)

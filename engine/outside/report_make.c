@@ -12,13 +12,16 @@
  *	window		the last calls of the thread, oldest first: leader, follower
  *			(each may be null), same, seq
  *	next		what the leader went on with, as far as it is known
- *	rule, suggested_rule	null: there are no rules yet
+ *	rule		null, or the rule that has to do with it: name, file, line, how
+ *			(nearest, followed, failed), why
+ *	suggested_rule	null: none is made yet
  *
  * Everything in the slot was written by the program, and is only ever printed.
  */
 #include <string.h>
 #include <time.h>
 
+#include "engine/outside/monitor.h"
 #include "engine/outside/report_parts.h"
 
 /* --- printing calls ------------------------------------------------------------- */
@@ -271,7 +274,7 @@ json_t *report_make(const struct report_want *w)
 	sides_add(&k);
 	json_object_set_new(k.report, "argument", report_argument(&k));
 	json_object_set_new(k.report, "signal", signal_make(w));
-	json_object_set_new(k.report, "rule", json_null());
+	json_object_set_new(k.report, "rule", rules_json(&w->slot->rule));
 	json_object_set_new(k.report, "suggested_rule", json_null());
 	json_object_set_new(k.report, "summary", report_words(&k));
 	for (unsigned i = 0; i < k.mets; i++)

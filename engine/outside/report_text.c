@@ -203,11 +203,22 @@ static void window(FILE *to, const json_t *r)
 		line(to, "  L  ", json_string_value(row) ? json_string_value(row) : "?");
 }
 
+/* The rule that came nearest, or that failed. */
+static void rule(FILE *to, const json_t *r)
+{
+	if (!json_is_object(r)) {
+		fputs("\nrule: none applies; no rule is suggested\n", to);
+		return;
+	}
+	fprintf(to, "\nrule: %s %s (%s:%lld): %s\n", text_of(r, "how"), text_of(r, "name"),
+		text_of(r, "file"), number_of(r, "line"), text_of(r, "why"));
+}
+
 void report_text(FILE *to, const json_t *r)
 {
 	head(to, r);
 	calls(to, r);
 	stack(to, r);
 	window(to, r);
-	fputs("\nrule: none applies; no rule is suggested\n", to);
+	rule(to, json_object_get(r, "rule"));
 }

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "engine/outside/monitor.h"
 #include "engine/outside/report_parts.h"
 
 #define CALL_COLUMNS	64	/* of a call in the line */
@@ -57,6 +58,7 @@ static json_t *diverged_words(const struct making *k, const char *call, const ch
 static json_t *verdict_words(const struct making *k, const char *call, const char *leaders)
 {
 	const struct report_want *w = k->w;
+	char fault[WHY_MAX];
 
 	switch (w->verdict) {
 	case VERDICT_DIVERGED:
@@ -67,6 +69,9 @@ static json_t *verdict_words(const struct making *k, const char *call, const cha
 		return json_string(w->why ? w->why : "it ended");
 	case VERDICT_UNSUPPORTED:
 		return json_string(call);
+	case VERDICT_FAULTY:
+		rules_word(w->slot, fault, sizeof(fault));
+		return json_string(fault);
 	case VERDICT_BROKEN:
 		return json_string("the stream makes no sense");
 	default:

@@ -291,6 +291,9 @@ static void versions_switch(struct monitor *m, const struct move *mv)
 	to->area->role = ROLE_LEADER;
 	to->state = VERSION_LEADS;
 	m->leader = to->index;
+	rules_stage(m);
+	if (mv->keep)
+		rules_pass(to, from);
 	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
 	m->session.server = to->server;
 	m->session.server_began = to->began;

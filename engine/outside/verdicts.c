@@ -137,8 +137,9 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 			 const struct request *r)
 {
 	enum policy policy = policy_of(v, verdict);
-	char path[400], why[WHY_MAX];
+	char path[400], why[WHY_MAX], fault[WHY_MAX];
 
+	rules_word(&v->area->slot[slot], fault, sizeof(fault));
 	report_write(v, slot, verdict, r, path, sizeof(path));
 	if (policy == POLICY_ALARM)
 		alarm_run(v, path);
@@ -152,6 +153,8 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 	if (verdict == VERDICT_CRASHED)
 		follower_drop(v, verdict, "crashed: %s at 0x%lx", signal_word(r->args[1]),
 			      r->args[2]);
+	else if (verdict == VERDICT_FAULTY)
+		follower_drop(v, verdict, "%s", fault);
 	else
 		follower_drop(v, verdict, "%s", verdict_name(verdict));
 }

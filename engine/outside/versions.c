@@ -20,6 +20,7 @@
 
 #include "engine/outside/maps.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 
 #define KILL_ROUNDS	8	/* a process may fork while we look */
@@ -99,6 +100,8 @@ static int version_make(struct monitor *m, const struct follower_options *o)
 	if (o) {
 		snprintf(v->name, sizeof(v->name), "%s", o->name);
 		maps_take(v->area, o);
+		if (o->rules_bank)
+			rules_put(v->area, o->rules_bank);
 	} else {
 		strcpy(v->name, "v0");
 	}
@@ -112,6 +115,7 @@ int versions_make(struct monitor *m)
 
 	for (unsigned i = 0; !result && i < m->options->followers; i++)
 		result = version_make(m, &m->options->follower[i]);
+	rules_stage(m);
 	return result ? result : versions_alive_hold(m);
 }
 

@@ -1,0 +1,790 @@
+/*
+ * Rules at work: the inside as the host of engine/core/rules.c.  A compiled object
+ * lies in the area (abi/area.h); a process copies it into memory of its own when a
+ * thread first meets a call with it, and again when the area has a newer one: each
+ * thread changes over when it has nothing half matched.  What an older object's
+ * mapping costs is kept, since other threads may still stand in it.
+ *
+ * The object's code is not ours: it runs under rules_try, so that a fault in it,
+ * or the monitor's word that it has run for a second, ends the question with a
+ * verdict on the rule and not with a crash.  It sees the leader's events through
+ * peek() and bytes(): views into the ring where an argument lies in one piece,
+ * else copies in the thread's workspace, HELD_ROOM bytes at most; a longer one is
+ * empty.  Serving what a rule says is follow_serve.c's.
+ *
+ * Events that rules do not see: locks, clocks (unless a rule names one), and what
+ * was answered before its turn.  A signal, or a program's end, ends what can be
+ * seen: no rule reaches over it.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/follow_rules.h"
+#include "engine/inside/locks.h"
+#include "engine/inside/ucontext.h"
+
+#define PAGE		4096ull
+#define LOOK_FIRST_NS	50000
+#define LOOK_LAST_NS	2000000
+#define SOME_ADDRESS	1	/* what an event knows of a pointer: it was not null */
+
+static struct loaded *newest;
+static uint32_t load_lock;
+
+long rules_try(long (*call)(void *), void *arg, uint64_t *back);
+
+static struct area *area(void)
+{
+	return (struct area *)boot.area;
+}
+
+/* --- the object ---------------------------------------------------------------------- */
+
+static uint64_t pages(uint64_t n)
+{
+	return (n + PAGE - 1) & ~(PAGE - 1);
+}
+
+static bool bank_sane(uint32_t size, uint32_t text, uint32_t entry)
+{
+	return size && size <= sizeof(((struct rules_bank *)0)->bytes) && text <= size &&
+	       entry < text && !(text % PAGE);
+}
+
+/* The bank's object in memory of our own, behind its page; NULL: it cannot be. */
+static struct loaded *object_map(uint32_t generation)
+{
+	const struct rules_bank *b = &area()->bank[generation % 2];
+	uint32_t size = b->size, text = b->text, entry = b->entry;
+	uint64_t len = PAGE + pages(size);
+	struct loaded *l;
+	long at;
+
+	if (!bank_sane(size, text, entry))
+		return NULL;
+	at = OWN6(__NR_mmap, 0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at < 0)
+		return NULL;
+	l = (struct loaded *)at;
+	bytes_copy((void *)((uint64_t)at + PAGE), b->bytes, size);
+	OWN3(__NR_mprotect, (uint64_t)at + PAGE, text, PROT_READ | PROT_EXEC);
+	l->len = len;
+	l->generation = generation;
+	l->stage = ~0u;
+	l->rules.object.rows = (const struct rules_row *)((uint64_t)at + PAGE + entry);
+	return l;
+}
+
+_Static_assert(sizeof(struct loaded) <= PAGE, "the mapping's first page");
+
+static long object_attach(void *arg)
+{
+	struct loaded *l = arg;
+
+	return rules_attach(&l->rules, (rules_entry *)(uintptr_t)l->rules.object.rows);
+}
+
+/* All that an object points to lies in it. */
+static bool object_whole(const struct loaded *l)
+{
+	const struct rules_object *o = &l->rules.object;
+	const void *const at[] = { o->rows, o->outs, o->text, o->wants[0], o->wants[1],
+				   (const void *)(uintptr_t)o->pick, (const void *)(uintptr_t)o->left,
+				   (const void *)(uintptr_t)o->fits, (const void *)(uintptr_t)o->act };
+
+	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		if ((uint64_t)at[i] - (uint64_t)l - PAGE >= l->len - PAGE)
+			return false;
+	return !(o->flags & RULES_HAS_PROCESS);
+}
+
+static struct loaded *object_load(struct thread *t, uint32_t generation)
+{
+	struct rules_thread *rt = t->rules;
+	struct loaded *l = object_map(generation);
+	long result;
+
+	if (!l)
+		return NULL;
+	rt->in_rule = 1;
+	result = rules_try(object_attach, l, &rt->back);
+	rt->in_rule = 0;
+	if (!result && object_whole(l))
+		return l;
+	OWN2(__NR_munmap, l, l->len);
+	return NULL;
+}
+
+static void lock(void)
+{
+	/* Acquire: pairs with unlock. */
+	while (__atomic_exchange_n(&load_lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+static void unlock(void)
+{
+	/* Release: the next holder sees `newest`. */
+	__atomic_store_n(&load_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The area's object, or the one before it while it is being written. */
+static struct loaded *object_get(struct thread *t)
+{
+	/* Acquire: pairs with the monitor's release; the bank is written. */
+	uint32_t generation = __atomic_load_n(&area()->rules, __ATOMIC_ACQUIRE);
+	uint32_t stage = __atomic_load_n(&area()->rules_stage, __ATOMIC_ACQUIRE);
+	struct loaded *l;
+
+	lock();
+	if (!newest || newest->generation != generation)
+		newest = object_load(t, generation);
+	l = newest;
+	if (l && l->stage != stage) {
+		rules_choose(&l->rules, (enum rules_stage)stage, NULL, NULL);
+		l->stage = stage;
+	}
+	unlock();
+	return l;
+}
+
+/* --- a thread's place ------------------------------------------------------------------ */
+
+static bool place_map(struct thread *t)
+{
+	long at = OWN6(__NR_mmap, 0, pages(sizeof(struct rules_thread)), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	t->rules = at < 0 ? NULL : (struct rules_thread *)at;
+	return t->rules != NULL;
+}
+
+static void place_clear(struct rules_thread *rt)
+{
+	bytes_zero(&rt->state, sizeof(rt->state));
+	rt->helds = 0;
+	rt->in_rule = 0;
+}
+
+/* A new thread, or a copy of one: nothing is matched. */
+void rules_child(struct thread *t)
+{
+	if (!(t->clone_flags & CLONE_VM))
+		load_lock = 0;
+	if (t->rules)
+		place_clear(t->rules);
+}
+
+/* It leads from here. */
+void rules_forget(struct thread *t)
+{
+	if (t->rules)
+		place_clear(t->rules);
+}
+
+/* Events are kept while the cursor stands still and a rule holds them. */
+static void helds_ready(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+	const struct cursor *c = t->reader.cursor;
+
+	if (rt->state.active && rt->front == c->at && rt->front_source == c->source)
+		return;
+	rt->helds = 0;
+	rt->held_used = 0;
+	rt->front = c->at;
+	rt->front_source = c->source;
+}
+
+/* The thread's place is ready for a call; false: there are no rules to ask. */
+static bool place_ready(struct thread *t, struct walk *w, long nr)
+{
+	struct rules_thread *rt = t->rules;
+	uint32_t generation = area()->rules;
+
+	if (!rt && !place_map(t))
+		return false;
+	rt = t->rules;
+	if (!rt->now || (rules_idle(&rt->state) && (rt->now->generation != generation ||
+						    rt->now->stage != area()->rules_stage)))
+		rt->now = object_get(t);
+	if (!rt->now) {
+		rules_failed(t, "the object cannot be used: it is damaged, or has @process rules");
+		return false;
+	}
+	rt->call = (struct rules_call){ .nr = (uint32_t)nr };
+	for (int i = 0; i < RULES_ARGS; i++)
+		rt->call.args[i] = w->args[i];
+	rt->walk = w;
+	rt->own_known = 0;
+	rt->own_used = 0;
+	rt->before.active = rt->state.active;
+	rt->before.out = rt->state.out;
+	rt->before.ran = rt->state.ran;
+	helds_ready(t);
+	return true;
+}
+
+/* --- the leader's events ------------------------------------------------------------------ */
+
+/* The next piece, waiting for it: the deadline is not for that. */
+static size_t piece(struct thread *t, struct reader *r, size_t want, const uint8_t **at)
+{
+	size_t n;
+
+	while (!(n = reader_piece(r, want, at))) {
+		__atomic_add_fetch(&t->slot->matching, 2, __ATOMIC_RELAXED);
+		if (!host_more(r))
+			return 0;
+	}
+	return n;
+}
+
+static bool take(struct thread *t, struct reader *r, void *to, size_t len)
+{
+	uint8_t *out = to;
+
+	while (len) {
+		const uint8_t *at;
+		size_t n = piece(t, r, len, &at);
+
+		if (!n)
+			return false;
+		if (out) {
+			bytes_copy(out, at, n);
+			out += n;
+		}
+		len -= n;
+	}
+	return true;
+}
+
+static bool take_length(struct thread *t, struct reader *r, uint32_t *len)
+{
+	return take(t, r, len, sizeof(*len));
+}
+
+static bool has_room(const struct rules_thread *rt, const struct reader *r, uint32_t len)
+{
+	return r->left >= len || len <= sizeof(rt->held_room) - rt->held_used;
+}
+
+/* A section's bytes, in one piece; empty when there is no room for them. */
+static struct view gather(struct thread *t, struct reader *r, uint32_t len)
+{
+	struct rules_thread *rt = t->rules;
+	uint8_t *to = rt->held_room + rt->held_used;
+
+	if (r->left >= len) {
+		struct view v = view_of(r->piece, len);
+
+		r->piece += len;
+		r->left -= len;
+		return v;
+	}
+	if (len > sizeof(rt->held_room) - rt->held_used) {
+		take(t, r, NULL, len);
+		return view_none();
+	}
+	rt->held_used += len;
+	return take(t, r, to, len) ? view_of(to, len) : view_none();
+}
+
+/* Notes where an argument's bytes are; false: nothing behind it can be found. */
+static bool section_note(struct thread *t, struct held *h, struct reader *r, unsigned i,
+			 enum step step)
+{
+	uint32_t len = 0, other;
+
+	if (step == STEP_MESSAGE) {
+		if (!take_length(t, r, &other))			/* the flags */
+			return false;
+		for (int n = 0; n < 2; n++)			/* name, control */
+			if (!take_length(t, r, &other) || !take(t, r, NULL, other))
+				return false;
+	}
+	if (!take_length(t, r, &len))
+		return false;
+	h->len[i] = len;
+	h->part[i] = *r;
+	h->open |= (uint8_t)(1u << i);
+	return r->left >= len;
+}
+
+/* One behind another that is in pieces: that is gathered first. */
+static bool section_pass(struct thread *t, struct held *h, struct reader *r, unsigned i)
+{
+	*r = h->part[i];
+	h->buf[i] = gather(t, r, h->len[i]);
+	h->open &= (uint8_t)~(1u << i);
+	return !r->broken;
+}
+
+static void sections_note(struct thread *t, struct held *h, struct walk *w)
+{
+	struct reader r = h->at;
+	int before = -1;
+
+	for (unsigned i = 0; i < w->desc->nargs; i++) {
+		enum step step = step_kind(w, i);
+
+		if (step == STEP_NONE || step == STEP_VALUE)
+			continue;
+		if (before >= 0 && !section_pass(t, h, &r, (unsigned)before))
+			return;
+		if (!r.left && h->event->size == 0) {
+			h->call.args[i] = 0;	/* nothing was told of it */
+			continue;
+		}
+		if (step == STEP_MESSAGES || step == STEP_STRINGS)
+			return;
+		section_note(t, h, &r, i, step);
+		before = (int)i;
+	}
+}
+
+static void values_take(struct held *h, struct walk *w, const struct thread *t)
+{
+	const struct rules_call *own = &t->rules->call;
+	bool same = own->nr == h->call.nr;
+	unsigned values = 0;
+
+	for (unsigned i = 0; i < CALL_ARGS; i++)
+		h->call.args[i] = 0;
+	for (unsigned i = 0; i < w->desc->nargs; i++) {
+		enum arg_kind kind = w->desc->args[i].kind;
+
+		/* As the match does: where it is the same call, its pointers are null as ours. */
+		if (kind >= KIND_VALUES || kind == KIND_PTR)
+			h->call.args[i] = same && !own->args[i] ? 0 : SOME_ADDRESS;
+		else if (step_kind(w, i) == STEP_VALUE && values < EVENT_ARGS)
+			h->call.args[i] = h->event->arg[values++];
+	}
+}
+
+static void held_fill(struct thread *t, struct held *h, const struct event *e, struct reader *at)
+{
+	struct walk w = { .desc = call_find(e->call), .args = h->call.args, .result = e->result };
+
+	h->event = e;
+	h->at = *at;
+	h->at.ahead = true;	/* it only looks: nothing is given back */
+	h->open = 0;
+	h->call = (struct rules_call){ .nr = e->call, .ret = e->result, .host = h };
+	for (unsigned i = 0; i < RULES_ARGS; i++)
+		h->buf[i] = view_none();
+	if (!w.desc)
+		return;
+	values_take(h, &w, t);
+	if (call_has_variants(e->call)) {
+		w.desc = call_find_variant(e->call, h->call.args);
+		values_take(h, &w, t);
+	}
+	if (w.desc->class != CLASS_LIFE)
+		sections_note(t, h, &w);
+}
+
+enum sight { SEEN, UNSEEN, BARRIER };
+
+static enum sight sight_of(struct thread *t, const struct event *e, unsigned ahead)
+{
+	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+
+	if (ahead < AHEAD_EVENTS && t->ahead >> ahead & 1)
+		return UNSEEN;
+	if (e->kind == EVENT_LOCK)
+		return UNSEEN;
+	if (e->kind != EVENT_CALL)
+		return BARRIER;
+	return d && d->class == CLASS_SOFT && !e->flags &&
+	       !(t->rules->now->rules.object.flags & RULES_CLOCKS) ? UNSEEN : SEEN;
+}
+
+/* One more event; false: it is not there (yet). */
+static bool held_add(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+	const struct held *last = rt->helds ? &rt->held[rt->helds - 1] : NULL;
+	struct reader r = last ? last->at : t->reader;
+	unsigned ahead = last ? last->ahead + 1u : 0;
+	const struct event *e;
+
+	if (last && last->event->flags & EVENT_SIGNAL_NEXT)
+		return false;
+	for (e = last ? reader_next(&r) : reader_peek(&r); e; e = reader_next(&r), ahead++) {
+		enum sight s = sight_of(t, e, ahead);
+
+		if (s == UNSEEN && ahead < 255)
+			continue;
+		if (s != SEEN)
+			return false;
+		rt->held[rt->helds].ahead = (uint8_t)ahead;
+		held_fill(t, &rt->held[rt->helds++], e, &r);
+		return true;
+	}
+	return false;
+}
+
+static const struct rules_call *peek(void *arg, unsigned i)
+{
+	struct thread *t = arg;
+
+	while (i < RULES_STEPS && t->rules->helds <= i)
+		if (!held_add(t))
+			return NULL;
+	return i < RULES_STEPS ? &t->rules->held[i].call : NULL;
+}
+
+uint8_t rules_drop(struct thread *t, unsigned n)
+{
+	struct rules_thread *rt = t->rules;
+	uint64_t last = n ? rt->held[n - 1].at.pos : 0;
+	uint8_t flags = 0;
+	const struct event *e;
+
+	if (!n || n > rt->helds)
+		return 0;
+	while ((e = reader_peek(&t->reader)) && t->reader.pos <= last) {
+		bool target = t->reader.pos == last;
+
+		if (e->kind == EVENT_LOCK)
+			lock_passed(t, e);
+		if (target)
+			flags = follow_take(t);
+		else
+			follow_take(t);
+		if (target)
+			break;
+	}
+	rt->helds = 0;
+	return flags;
+}
+
+/* --- the follower's own call ----------------------------------------------------------------- */
+
+static struct view own_room(struct rules_thread *rt, uint64_t at, uint64_t len, struct view so_far)
+{
+	uint8_t *to = rt->own_room + rt->own_used;
+
+	if (len > sizeof(rt->own_room) - rt->own_used || target_in(to, at, len))
+		return view_none();
+	rt->own_used += (uint32_t)len;
+	return so_far.len_ ? view_of(so_far.at_, so_far.len_ + len) : view_of(to, len);
+}
+
+static struct view own_text(struct rules_thread *rt, uint64_t at)
+{
+	uint8_t *to = rt->own_room + rt->own_used;
+	uint32_t n = 0;
+
+	while (n < STRING_MAX && rt->own_used + n < sizeof(rt->own_room) &&
+	       !target_in(to + n, at + n, 1) && to[n])
+		n++;
+	rt->own_used += n;
+	return view_of(to, n);
+}
+
+static struct view own_spans(struct rules_thread *rt, uint64_t spans, uint64_t n)
+{
+	struct view v = view_none();
+
+	for (uint64_t i = 0; i < n && i < 1024; i++, spans += sizeof(struct span)) {
+		struct span s;
+
+		if (target_in(&s, spans, sizeof(s)))
+			break;
+		if (s.len)
+			v = own_room(rt, s.at, s.len, v);
+	}
+	return v;
+}
+
+static struct view own_bytes(struct rules_thread *rt, unsigned i)
+{
+	struct walk w = *rt->walk;
+	struct message m;
+
+	w.result = INT64_MAX;	/* all that it offers */
+	if (!w.desc || i >= w.desc->nargs || !w.args[i] || w.desc->args[i].dir == DIR_OUT)
+		return view_none();
+	switch (step_kind(&w, i)) {
+	case STEP_TEXT:
+		return own_text(rt, w.args[i]);
+	case STEP_BYTES:
+		return own_room(rt, w.args[i], step_length(&w, i), view_none());
+	case STEP_VECTOR:
+		return own_spans(rt, w.args[i], w.args[w.desc->args[i].len_arg]);
+	case STEP_MESSAGE:
+		return target_in(&m, w.args[i], sizeof(m)) ? view_none()
+							   : own_spans(rt, m.iov, m.iov_n);
+	default:
+		return view_none();
+	}
+}
+
+static struct view bytes(void *arg, const struct rules_call *call, unsigned i)
+{
+	struct thread *t = arg;
+	struct rules_thread *rt = t->rules;
+	struct held *h = call->host;
+
+	if (i >= RULES_ARGS)
+		return view_none();
+	if (h) {
+		struct reader r = h->part[i];
+
+		if (h->open >> i & 1 && has_room(rt, &r, h->len[i]))
+			h->buf[i] = gather(t, &r, h->len[i]);
+		h->open &= (uint8_t)~(1u << i);
+		return h->buf[i];
+	}
+	if (!(rt->own_known >> i & 1))
+		rt->own[i] = own_bytes(rt, i);
+	rt->own_known |= (uint8_t)(1u << i);
+	return rt->own[i];
+}
+
+struct view follow_own_bytes(struct thread *t, unsigned i)
+{
+	return bytes(t, &t->rules->call, i);
+}
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+/* The signal handler's: the code of a rule is left. */
+bool rules_left(struct thread *t, struct gregs *r, bool fault)
+{
+	extern char rules_left_here[];
+	struct rules_thread *rt = t->rules;
+	uint32_t now;
+
+	if (!rt || !rt->in_rule)
+		return false;
+	now = __atomic_load_n(&t->slot->matching, __ATOMIC_RELAXED);
+	if (!fault && (!now || t->slot->match_over != now))
+		return false;
+	rt->looped = !fault;
+	rt->in_rule = 0;
+	r->rip = (uint64_t)rules_left_here;
+	r->rsp = rt->back;
+	return true;
+}
+
+struct asking {
+	struct thread *t;
+	enum rules_verdict (*what)(struct thread *);
+};
+
+static long asked(void *arg)
+{
+	const struct asking *a = arg;
+
+	return a->what(a->t);
+}
+
+enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct thread *))
+{
+	struct rules_thread *rt = t->rules;
+	struct asking a = { t, what };
+	static uint32_t counts;
+	long verdict;
+
+	/* Odd, and another each time: the monitor sees whether it is still the same. */
+	__atomic_store_n(&t->slot->matching,
+			 __atomic_add_fetch(&counts, 2, __ATOMIC_RELAXED) | 1, __ATOMIC_RELAXED);
+	rt->in_rule = 1;
+	verdict = rules_try(asked, &a, &rt->back);
+	rt->in_rule = 0;
+	__atomic_store_n(&t->slot->matching, 0, __ATOMIC_RELAXED);
+	if (verdict >= 0)
+		return (enum rules_verdict)verdict;
+	rt->answer.fault = RULES_OK;
+	rt->answer.rule = rt->run.rule;
+	return RULES_ERROR;
+}
+
+static void run_ready(struct thread *t, const struct rules_host *host, bool expired)
+{
+	struct rules_thread *rt = t->rules;
+
+	rt->run.host = host;
+	rt->run.arg = t;
+	rt->run.state = &rt->state;
+	rt->run.call = &rt->call;
+	rt->run.room = rt->build_room;
+	rt->run.room_size = sizeof(rt->build_room);
+	rt->run.scope = RULES_THREAD;
+	rt->run.expired = expired;
+	rt->run.composed = 0;
+	rt->run.rule = 0;
+	rt->run.line = rt->run.file = 0;
+	rt->looped = 0;
+}
+
+static enum rules_verdict ask_next(struct thread *t)
+{
+	return rules_next(&t->rules->now->rules, &t->rules->run, &t->rules->answer);
+}
+
+static enum rules_verdict ask_unexpected(struct thread *t)
+{
+	return rules_unexpected(&t->rules->now->rules, &t->rules->run, &t->rules->answer);
+}
+
+static uint64_t now_ms(void)
+{
+	struct __kernel_timespec now = { 0, 0 };
+
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Waits for one more event than `n`; false: not within the limit. */
+static bool more_wait(struct thread *t, unsigned n, unsigned limit_ms)
+{
+	uint64_t until = now_ms() + limit_ms, sleep = LOOK_FIRST_NS;
+
+	for (;;) {
+		uint32_t seen = change_now();
+
+		if (peek(t, n))
+			return true;
+		if (now_ms() >= until || t->reader.broken ||
+		    streams.conduct->ended >> t->reader.cursor->source & 1)
+			return false;
+		change_wait(seen, sleep);
+		sleep = sleep * 2 < LOOK_LAST_NS ? sleep * 2 : LOOK_LAST_NS;
+	}
+}
+
+static enum rules_verdict next_decided(struct thread *t)
+{
+	struct rules_host host = { peek, bytes };
+	struct rules_thread *rt = t->rules;
+	enum rules_verdict verdict;
+	bool expired = false;
+
+	for (;;) {
+		run_ready(t, &host, expired);
+		verdict = rules_ask(t, ask_next);
+		if (verdict != RULES_HOLD)
+			return verdict;
+		if (!rt->answer.limit_ms || expired)
+			return RULES_DEFAULT;
+		expired = !more_wait(t, rt->answer.events, rt->answer.limit_ms);
+	}
+}
+
+enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result)
+{
+	if (!place_ready(t, w, nr))
+		return STEP_NO_RULE;
+	return rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
+}
+
+enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result)
+{
+	struct rules_host host = { peek, bytes };
+
+	if (!place_ready(t, w, nr))
+		return STEP_NO_RULE;
+	run_ready(t, &host, false);
+	return rules_serve(t, w, nr, rules_ask(t, ask_unexpected), &t->rules->before,
+			   result);
+}
+
+/* Only where a rule names the call: it never waits for the leader otherwise. */
+enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result)
+{
+	enum step_result step;
+
+	if (!place_ready(t, w, nr) ||
+	    !(rules_want(&t->rules->now->rules, RULES_THREAD, (uint32_t)nr) &
+	      (RULES_WANTS_CALL | RULES_WANTS_FIRST)))
+		return STEP_NO_RULE;
+	do
+		step = rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
+	while (step == STEP_AGAIN && place_ready(t, w, nr));
+	if (step != STEP_NO_RULE)
+		return step;
+	return rules_meet_unexpected(t, w, nr, result);
+}
+
+/* --- what reports say of rules ------------------------------------------------------------------ */
+
+static void text_copy(char *to, size_t size, const char *from)
+{
+	size_t n = 0;
+
+	/* Names lie in the object, which may be damaged. */
+	while (n + 1 < size && !target_in(&to[n], (uint64_t)from + n, 1) && to[n])
+		n++;
+	to[n] = 0;
+}
+
+static void note(struct thread *t, enum note_kind kind, unsigned rule, const char *text)
+{
+	struct rules_thread *rt = t->rules;
+	struct rule_note *to = &t->slot->rule;
+	const struct rules_object *o = rt->now ? &rt->now->rules.object : NULL;
+	bool inner = kind == NOTE_FAILED && rt->run.line;
+
+	*to = (struct rule_note){ .kind = kind, .why = rt->run.why, .step = rt->run.why_step,
+				  .arg = rt->run.why_arg };
+	if (text)
+		text_copy(to->text, sizeof(to->text), text);
+	if (!o || rule >= o->rules)
+		return;
+	to->line = inner ? rt->run.line : o->rows[rule].line;
+	text_copy(to->name, sizeof(to->name), o->text + o->rows[rule].name);
+	text_copy(to->file, sizeof(to->file),
+		  o->text + (inner ? rt->run.file : o->rows[rule].file));
+}
+
+static enum rules_verdict ask_nearest(struct thread *t)
+{
+	int rule = rules_nearest(&t->rules->now->rules, &t->rules->run);
+
+	t->rules->answer.rule = (uint16_t)rule;
+	return rule < 0 ? RULES_DEFAULT : RULES_MATCH;
+}
+
+void rules_note_nearest(struct thread *t)
+{
+	struct rules_host host = { peek, bytes };
+	struct rules_thread *rt = t->rules;
+
+	t->slot->rule.kind = NOTE_NONE;
+	if (!rt || !rt->now)
+		return;
+	if (rt->state.active) {
+		note(t, NOTE_FOLLOWED, rt->state.active - 1u, NULL);
+		return;
+	}
+	run_ready(t, &host, true);
+	if (rules_ask(t, ask_nearest) == RULES_MATCH)
+		note(t, NOTE_NEAREST, rt->answer.rule, NULL);
+}
+
+const char *rules_fault_word(const struct rules_thread *rt)
+{
+	if (rt->answer.fault)
+		return rules_fault_text(rt->answer.fault);
+	return rt->looped ? "it ran for more than a second" : "it touched memory that is not there";
+}
+
+enum step_result rules_failed(struct thread *t, const char *text)
+{
+	long reply;
+
+	note(t, NOTE_FAILED, t->rules->answer.rule, text);
+	place_clear(t->rules);
+	reply = request_ask(t, REQ_VERDICT, VERDICT_FAULTY, 0, 0);
+	if (reply != ANSWER_RETRY)
+		OWN1(__NR_exit_group, 1);
+	return STEP_AGAIN;
+}

@@ -1,0 +1,72 @@
+/*
+ * What follow_rules.c and follow_serve.c share: a thread's place in the rules, and
+ * its workspace.  Private to the thread; mapped when it first meets a rule, kept
+ * with its block.
+ */
+#ifndef MVE_INSIDE_FOLLOW_RULES_H
+#define MVE_INSIDE_FOLLOW_RULES_H
+
+#include "engine/core/rules.h"
+#include "engine/inside/stream.h"
+
+#define HELD_ROOM	65536	/* bytes of events that do not lie in one piece; */
+#define OWN_ROOM	65536	/* of the follower's own call; */
+#define BUILD_ROOM	65536	/* and of what an action builds */
+
+/* An event at or behind the cursor, as rules see it. */
+struct held {
+	struct rules_call call;
+	const struct event *event;
+	struct reader at;		/* looks at it */
+	uint32_t len[RULES_ARGS];	/* of sections not yet gathered: where they are */
+	struct reader part[RULES_ARGS];
+	struct view buf[RULES_ARGS];
+	uint8_t open;			/* sections still to be gathered, as bits */
+	uint8_t ahead;			/* raw events before it, from the cursor */
+};
+
+/* An object in this process; its mapping begins with this. */
+struct loaded {
+	struct rules rules;
+	uint32_t generation;
+	uint32_t stage;
+	uint64_t len;
+};
+
+struct rules_thread {
+	struct loaded *now;
+	struct rules_state state;
+	struct rules_state before;	/* the call's question */
+	struct rules_run run;
+	struct rules_answer answer;
+	struct rules_call call;		/* the follower's own */
+	struct walk *walk;
+	uint64_t back;			/* stack of the rules_try under way */
+	uint8_t in_rule;
+	uint8_t looped;
+	uint8_t own_known;
+	struct view own[RULES_ARGS];
+	uint64_t front;			/* held[0] stands at this cursor, */
+	uint32_t front_source;		/* of this version's stream */
+	uint32_t helds;
+	uint32_t held_used, own_used;
+	struct held held[RULES_STEPS];
+	uint8_t held_room[HELD_ROOM], own_room[OWN_ROOM], build_room[BUILD_ROOM];
+};
+
+/* follow_rules.c */
+enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct thread *));
+/* The rule failed: the follower is stopped. */
+enum step_result rules_failed(struct thread *t, const char *text);
+/* How it failed. */
+const char *rules_fault_word(const struct rules_thread *rt);
+/* The memory behind an argument of the follower's call. */
+struct view follow_own_bytes(struct thread *t, unsigned i);
+/* Drops the first n events that rules see; the last one's flags. */
+uint8_t rules_drop(struct thread *t, unsigned n);
+
+/* follow_serve.c */
+enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,
+			     const struct rules_state *before, long *result);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * mve rules: a follower goes by other rules, as it runs.
+ */
+#include <stdlib.h>
+
+#include "engine/mve/commands.h"
+#include "engine/mve/show.h"
+#include "engine/outside/control.h"
+#include "engine/outside/rules_load.h"
+#include "engine/outside/say.h"
+
+static const char help[] =
+	"usage: mve rules NAME FOLLOWER FILE\n"
+	"\n"
+	"FILE takes the place of the follower's rules, or is its first.  Each thread\n"
+	"changes over when it is not in the middle of a rule.  Rules that rulec does not\n"
+	"take change nothing.\n";
+
+int cmd_rules(int argc, char **argv)
+{
+	struct look l = look_take(argc, argv, "nfF", help);
+	char object[4096], *path;
+	struct session s;
+	int code = l.code ? l.code : look_session(&l, &s);
+
+	if (code)
+		return code;
+	if (!l.file) {
+		say_error("a .rules file, or what rulec build made of it",
+			  "mve rules: which file? give its path");
+		return EXIT_USE;
+	}
+	code = rules_compile(l.file, object, sizeof(object));
+	if (code)
+		return code;
+	path = realpath(object, NULL);
+	code = show_done(control_ask_json(&s, json_pack("{s:s, s:s, s:s}", "do", "rules",
+							"follower", l.follower, "object",
+							path ? path : object)),
+			 "give rules to", l.follower);
+	free(path);
+	return code;
+}

@@ -1,0 +1,138 @@
+/*
+ * Rules, as the monitor sees them: which stage of an update it is, a thread that
+ * does not come back from the code of a rule, and what a report says of a rule.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/rules.h"
+#include "engine/outside/monitor.h"
+#include "engine/outside/rules_load.h"
+
+#define RULE_MS		1000	/* the code of a rule may run so long */
+#define GIVE_UP_MS	3000	/* and if it does not even hear that it is over */
+
+/* --- the stage ----------------------------------------------------------------------- */
+
+/* The session's command is the old version unless its follower is said to be older. */
+static int age_of(const struct version *v)
+{
+	return !v->options ? 0 : v->options->older ? -1 : 1;
+}
+
+void rules_stage(struct monitor *m)
+{
+	int leads = age_of(leading(m));
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		int age = age_of(&m->version[i]);
+		enum rules_stage stage = leads < age ? RULES_STAGE_OLD
+				       : leads > age ? RULES_STAGE_NEW : RULES_STAGE_ANY;
+
+		__atomic_store_n(&m->version[i].area->rules_stage, stage, __ATOMIC_RELEASE);
+	}
+}
+
+void rules_pass(const struct version *from, struct version *to)
+{
+	if (from->area->rules && !to->area->rules)
+		rules_put(to->area, &from->area->bank[from->area->rules % 2]);
+}
+
+/* --- a rule that does not end ------------------------------------------------------------ */
+
+static struct seen {
+	uint32_t matching;
+	uint64_t since_ms;
+} seen[VERSIONS][AREA_THREADS];
+
+static void slot_look(struct version *v, uint32_t i, uint64_t now)
+{
+	struct slot *s = &v->area->slot[i];
+	struct seen *was = &seen[v->index][i];
+	uint32_t matching = __atomic_load_n(&s->matching, __ATOMIC_RELAXED);
+	pid_t pid = s->pid, tid = (pid_t)s->owner;
+
+	if (!matching || matching != was->matching) {
+		*was = (struct seen){ matching, now };
+		return;
+	}
+	if (now - was->since_ms < RULE_MS || !version_owns(v, pid, tid))
+		return;
+	s->match_over = matching;
+	if (now - was->since_ms > GIVE_UP_MS)
+		follower_drop(v, VERDICT_FAULTY, "a rule does not end");
+	else
+		syscall(SYS_tgkill, pid, tid, SIGSYS);
+}
+
+void rules_look(struct monitor *m)
+{
+	uint64_t now = now_ms();
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		for (uint32_t n = 0; v->area->rules && version_lives(v) && n < version_slots(v); n++)
+			if (v->index != m->leader)
+				slot_look(v, n, now);
+	}
+}
+
+/* --- reports ------------------------------------------------------------------------------ */
+
+/* A copy with an end: the follower may have written anything. */
+#define TEXT(to, from) snprintf(to, sizeof(to), "%.*s", (int)sizeof(from) - 1, from)
+
+static void why_word(const struct rule_note *n, char *text, size_t size)
+{
+	unsigned step = n->step & 0x7f;
+
+	if (n->kind == NOTE_FAILED)
+		snprintf(text, size, "%.*s", (int)sizeof(n->text) - 1, n->text);
+	else if (n->kind == NOTE_FOLLOWED)
+		snprintf(text, size, "it was followed, and this is not the call it says");
+	else if (n->why == RULES_WHY_ARG)
+		snprintf(text, size, "argument %u of call %u is not what it says", n->arg + 1u, step + 1);
+	else if (n->why == RULES_WHY_GUARD)
+		snprintf(text, size, "the guard of call %u says no", step + 1);
+	else if (n->why == RULES_WHY_CALL && n->step & 0x80)
+		snprintf(text, size, "its right side begins with another call");
+	else if (n->why == RULES_WHY_CALL)
+		snprintf(text, size, "call %u is another", step + 1);
+	else
+		snprintf(text, size, "it holds, but does not make the two the same");
+}
+
+void rules_word(const struct slot *s, char *text, size_t size)
+{
+	const struct rule_note n = s->rule;
+	char why[128], name[sizeof(n.name)], file[sizeof(n.file)];
+	const char *slash;
+
+	why_word(&n, why, sizeof(why));
+	TEXT(name, n.name);
+	TEXT(file, n.file);
+	slash = strrchr(file, '/');
+	snprintf(text, size, "rule %.40s (%.48s:%u): %.60s", name, slash ? slash + 1 : file, n.line,
+		 why);
+}
+
+json_t *rules_json(const struct rule_note *note)
+{
+	static const char *const how[] = { [NOTE_NEAREST] = "nearest", [NOTE_FOLLOWED] = "followed",
+					   [NOTE_FAILED] = "failed" };
+	const struct rule_note n = *note;
+	char why[128], name[sizeof(n.name)], file[sizeof(n.file)];
+
+	if (n.kind == NOTE_NONE || n.kind > NOTE_FAILED)
+		return json_null();
+	why_word(&n, why, sizeof(why));
+	TEXT(name, n.name);
+	TEXT(file, n.file);
+	return json_pack("{s:s%, s:s%, s:I, s:s, s:s%}", "name", name, strlen(name), "file", file,
+			 strlen(file), "line", (json_int_t)n.line, "how", how[n.kind], "why", why,
+			 strlen(why));
+}

@@ -1,0 +1,333 @@
+/*
+ * From a rules file to an object in a follower's area.
+ *
+ * The cache is the user's (XDG_CACHE_HOME or ~/.cache, folder mve): an object's name
+ * is a hash of the file, of everything that it names by `use` and `#include`, and
+ * of the rulec that compiled it.  rulec writes an object whole or not at all, so
+ * two that compile the same at one time do no harm.
+ *
+ * An object is laid out here, once: its two segments as they will lie in memory,
+ * code and constants first.  It has no relocation, so its place does not matter.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/abi/rules.h"
+#include "engine/outside/rules_load.h"
+#include "engine/outside/say.h"
+
+#define PAGE		4096u
+#define USES_MAX	16	/* deep; rulec has its own limit */
+#define FILE_MAX	(16u << 20)
+#define OBJECT_SUFFIX	".so"
+
+/* --- rulec ----------------------------------------------------------------------- */
+
+/* Beside our own binary, else as the shell finds it. */
+static const char *rulec_path(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 8);
+	char *slash;
+
+	path[n < 0 ? 0 : n] = 0;
+	slash = strrchr(path, '/');
+	if (slash) {
+		strcpy(slash + 1, "rulec");
+		if (!access(path, X_OK))
+			return path;
+	}
+	return "rulec";
+}
+
+static int rulec_run(const char *file, const char *object)
+{
+	const char *rulec = rulec_path();
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execlp(rulec, "rulec", "build", file, "-o", object, (char *)NULL);
+		say_error("make rulec, or put it into PATH", "cannot run rulec: %s",
+			  strerror(errno));
+		_exit(EXIT_SYSTEM);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return EXIT_SYSTEM;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SYSTEM;
+}
+
+/* --- the cache's key ----------------------------------------------------------------- */
+
+struct hash {
+	uint64_t a, b;
+};
+
+static void hash_add(struct hash *h, const void *data, size_t n)
+{
+	const uint8_t *at = data;
+
+	for (size_t i = 0; i < n; i++) {
+		h->a = (h->a ^ at[i]) * 0x100000001b3ull;
+		h->b = (h->b + at[i] + 1) * 0x9e3779b97f4a7c15ull;
+		h->b ^= h->b >> 29;
+	}
+}
+
+static char *file_text(const char *path, size_t *len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	char *text = NULL;
+	ssize_t n = -1;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
+		text = malloc((size_t)st.st_size + 1);
+	if (text)
+		n = read(fd, text, (size_t)st.st_size);
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = 0;
+	*len = (size_t)n;
+	return text;
+}
+
+static bool hash_file(struct hash *h, const char *path, unsigned depth);
+
+/* Where rulec looks: beside the file, then in rules/lib. */
+static void hash_named(struct hash *h, const char *by, const char *name, size_t n, unsigned depth)
+{
+	const char *slash = strrchr(by, '/'), *lib = getenv("MVE_RULES_LIB");
+	char path[PATH_MAX * 2], self[PATH_MAX - 64];
+	ssize_t at;
+
+	snprintf(path, sizeof(path), "%.*s%.*s", slash ? (int)(slash + 1 - by) : 0, by, (int)n, name);
+	if (hash_file(h, path, depth + 1))
+		return;
+	at = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[at < 0 ? 0 : at] = 0;
+	if (strrchr(self, '/'))
+		strrchr(self, '/')[1] = 0;
+	snprintf(path, sizeof(path), "%s%s/%.*s", lib ? "" : self, lib ? lib : "../rules/lib", (int)n,
+		 name);
+	hash_file(h, path, depth + 1);
+}
+
+/* The file, and what its lines name by `use "x"` and `#include "x"`. */
+static bool hash_file(struct hash *h, const char *path, unsigned depth)
+{
+	size_t len;
+	char *text = depth < USES_MAX ? file_text(path, &len) : NULL;
+
+	if (!text)
+		return false;
+	hash_add(h, text, len + 1);
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		char *quote, *end;
+
+		line += strspn(line, " \t\n");
+		if (strncmp(line, "use", 3) && *line != '#')
+			continue;
+		quote = line + strcspn(line, "\"\n");
+		end = *quote == '"' ? quote + 1 + strcspn(quote + 1, "\"\n") : NULL;
+		if (end && *end == '"')
+			hash_named(h, path, quote + 1, (size_t)(end - quote - 1), depth);
+	}
+	free(text);
+	return true;
+}
+
+static void hash_rulec(struct hash *h)
+{
+	const uint32_t version = RULES_VERSION;
+	struct stat st;
+
+	hash_add(h, &version, sizeof(version));
+	if (stat(rulec_path(), &st) < 0)
+		return;
+	hash_add(h, &st.st_size, sizeof(st.st_size));
+	hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
+}
+
+/* --- the cache ------------------------------------------------------------------------- */
+
+static bool folder_make(char *path)
+{
+	return !mkdir(path, 0700) || errno == EEXIST;
+}
+
+static bool cache_folder(char *path, size_t size)
+{
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct stat st;
+
+	if (base && *base == '/')
+		snprintf(path, size, "%s", base);
+	else if (home && *home == '/')
+		snprintf(path, size, "%s/.cache", home);
+	else
+		snprintf(path, size, "/tmp/mve-cache-%u", (unsigned)geteuid());
+	if (!folder_make(path) || strlen(path) + 5 > size)
+		return false;
+	strcat(path, "/mve");
+	return folder_make(path) && !lstat(path, &st) && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
+static bool is_object(const char *file)
+{
+	size_t n = strlen(file);
+
+	return n > strlen(OBJECT_SUFFIX) && !strcmp(file + n - strlen(OBJECT_SUFFIX), OBJECT_SUFFIX);
+}
+
+int rules_compile(const char *file, char *object, size_t size)
+{
+	struct hash h = { 0xcbf29ce484222325ull, 1 };
+	char folder[PATH_MAX - 64];
+	int code;
+
+	if (is_object(file)) {
+		snprintf(object, size, "%s", file);
+		return 0;
+	}
+	if (!hash_file(&h, file, 0)) {
+		say_error("check its path and its rights", "cannot read the rules: %s", file);
+		return EXIT_USE;
+	}
+	hash_rulec(&h);
+	if (!cache_folder(folder, sizeof(folder))) {
+		say_error("set XDG_CACHE_HOME to a folder of yours",
+			  "no place for compiled rules: %s: %s", folder, strerror(errno));
+		return EXIT_SYSTEM;
+	}
+	snprintf(object, size, "%s/%016lx%016lx.so", folder, h.a, h.b);
+	if (!access(object, R_OK))
+		return 0;
+	code = rulec_run(file, object);
+	if (code)
+		say_error("rulec check shows the same", "the rules are not taken: %s", file);
+	return code;
+}
+
+/* --- an object ---------------------------------------------------------------------------- */
+
+struct object {
+	const uint8_t *bytes;
+	size_t len;
+	const Elf64_Ehdr *head;
+};
+
+static const Elf64_Phdr *segment(const struct object *o, unsigned i)
+{
+	return (const Elf64_Phdr *)(o->bytes + o->head->e_phoff) + i;
+}
+
+static bool head_sane(const struct object *o)
+{
+	const Elf64_Ehdr *e = o->head;
+
+	return o->len >= sizeof(*e) && !memcmp(e->e_ident, ELFMAG, SELFMAG) &&
+	       e->e_ident[EI_CLASS] == ELFCLASS64 && e->e_machine == EM_X86_64 &&
+	       e->e_type == ET_DYN && e->e_phentsize == sizeof(Elf64_Phdr) && e->e_phnum < 64 &&
+	       e->e_phoff <= o->len - e->e_phnum * sizeof(Elf64_Phdr) &&
+	       e->e_phoff % 8 == 0 && o->len > e->e_phnum * sizeof(Elf64_Phdr);
+}
+
+static bool relocates(const struct object *o, const Elf64_Phdr *p)
+{
+	const Elf64_Dyn *d = (const Elf64_Dyn *)(o->bytes + p->p_offset);
+
+	for (size_t i = 0; i < p->p_filesz / sizeof(*d) && d[i].d_tag != DT_NULL; i++)
+		if (d[i].d_tag == DT_RELA || d[i].d_tag == DT_REL || d[i].d_tag == DT_JMPREL)
+			return true;
+	return false;
+}
+
+/* Puts a segment where it belongs; why not, or NULL. */
+static const char *segment_put(struct rules_bank *b, const struct object *o, const Elf64_Phdr *p)
+{
+	uint64_t end = p->p_vaddr + p->p_memsz;
+
+	if (p->p_offset > o->len || p->p_filesz > o->len - p->p_offset || p->p_filesz > p->p_memsz)
+		return "it is damaged";
+	if (p->p_type == PT_DYNAMIC)
+		return p->p_offset % 8 || relocates(o, p) ? "it has relocations" : NULL;
+	if (p->p_type != PT_LOAD)
+		return NULL;
+	if (p->p_vaddr > sizeof(b->bytes) || end > sizeof(b->bytes) - PAGE)
+		return "it is too large";
+	if (!(p->p_flags & PF_W))
+		b->text = (uint32_t)(end + PAGE - 1) & ~(PAGE - 1);
+	else if (p->p_vaddr < b->text)
+		return "its data lies in its code";
+	memcpy(b->bytes + p->p_vaddr, o->bytes + p->p_offset, p->p_filesz);
+	if (end > b->size)
+		b->size = (uint32_t)end;
+	return NULL;
+}
+
+static const char *object_lay_out(struct rules_bank *b, const struct object *o)
+{
+	if (!head_sane(o))
+		return "it is no object of rulec";
+	for (unsigned i = 0; i < o->head->e_phnum; i++) {
+		const char *why = segment_put(b, o, segment(o, i));
+
+		if (why)
+			return why;
+	}
+	if (b->size < b->text)
+		b->size = b->text;
+	if (o->head->e_entry >= b->text)
+		return "it has no entry";
+	b->entry = (uint32_t)o->head->e_entry;
+	return NULL;
+}
+
+struct rules_bank *rules_read(const char *object, const char **why)
+{
+	struct object o = { 0 };
+	char *bytes = file_text(object, &o.len);
+	struct rules_bank *b = bytes ? calloc(1, sizeof(*b)) : NULL;
+
+	if (!b) {
+		*why = strerror(errno);
+		free(bytes);
+		return NULL;
+	}
+	o.bytes = (const uint8_t *)bytes;
+	o.head = (const Elf64_Ehdr *)bytes;
+	*why = object_lay_out(b, &o);
+	free(bytes);
+	if (!*why)
+		return b;
+	free(b);
+	return NULL;
+}
+
+void rules_put(struct area *a, const struct rules_bank *rules)
+{
+	uint32_t next = a->rules + 1 ? a->rules + 1 : 2;
+	struct rules_bank *to = &a->bank[next % 2];
+
+	to->size = rules->size;
+	to->text = rules->text;
+	to->entry = rules->entry;
+	memcpy(to->bytes, rules->bytes, rules->size);
+	/* Release: who sees the number sees the object. */
+	__atomic_store_n(&a->rules, next, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,24 @@
+/*
+ * Rules files, compiled and ready for a follower's area.
+ */
+#ifndef MVE_OUTSIDE_RULES_LOAD_H
+#define MVE_OUTSIDE_RULES_LOAD_H
+
+#include <stddef.h>
+
+#include "engine/abi/area.h"
+
+/*
+ * The object of a rules file, compiled by rulec unless the cache has it; an object
+ * is taken as it is.  0, or an exit code after a message (rulec's own, if the
+ * rules are at fault).
+ */
+int rules_compile(const char *file, char *object, size_t size);
+
+/* Checks an object and lays it out as it will lie in memory; NULL and *why. */
+struct rules_bank *rules_read(const char *object, const char **why);
+
+/* Gives it to all processes of the version, now or when they begin. */
+void rules_put(struct area *a, const struct rules_bank *rules);
+
+#endif
