@@ -11,6 +11,7 @@
 
 #define CELLS_AHEAD	8	/* how far the writer asks for cells */
 #define CELLS_FETCHED	2
+#define CELLS_LONG	12	/* of an event as long as the one before, at most */
 
 struct section *streams_section(const struct streams *s, uint32_t version)
 {
@@ -353,10 +354,10 @@ static bool turn(struct writer *w)
  * A follower has read what the next cells hold, so they are not ours to write:
  * asked for early, they are there when their time comes.
  */
-static void cells_fetch(const struct event *e)
+static void cells_fetch(const struct event *e, uint32_t from, uint32_t to)
 {
-	for (int i = 0; i < CELLS_FETCHED; i++)
-		__asm__ volatile("prefetchw %0" : : "m"(e[CELLS_AHEAD + i]));
+	for (uint32_t i = from; i < to; i++)
+		__asm__ volatile("prefetchw %0" : : "m"(e[i]));
 }
 
 struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
@@ -369,7 +370,7 @@ struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 	w->open->call = call;
 	w->open->flags = 0;
 	w->at = (uint8_t *)(w->open + 1);
-	cells_fetch(w->open);
+	cells_fetch(w->open, CELLS_AHEAD, CELLS_AHEAD + CELLS_FETCHED);
 	return w->open;
 }
 
@@ -382,6 +383,8 @@ void writer_commit(struct writer *w)
 {
 	uint32_t size = (uint32_t)(w->at - (uint8_t *)(w->open + 1)), cells = event_cells(size);
 
+	/* The next may have as much to carry. */
+	cells_fetch(w->open + cells, CELLS_FETCHED, cells < CELLS_LONG ? cells : CELLS_LONG);
 	w->open->size = size;
 	w->open = NULL;
 	w->cell += cells;

@@ -187,6 +187,10 @@ bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 		call_again(t, &uc->regs);
 		return true;
 	}
+	if (sig == SIGSYS && info_int(info, INFO_CODE) == SI_TIMER && t->timer) {
+		signal_overdue(t, uc);
+		return true;
+	}
 	if (sig == SIGSYS && info_int(info, INFO_CODE) == SI_TKILL && park_wanted()) {
 		park_come(t, uc);
 		return true;

@@ -59,7 +59,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
 	c->once_turn = 0;
-	c->arm_wanted = c->in_vfork = c->taking = c->deferred = c->told = c->park = c->put_off = 0;
+	c->arm_wanted = c->in_vfork = c->taking = c->timer = c->deferred = c->told = c->park = c->put_off = 0;
 	c->following = t->following;
 	c->has_lane = 0;
 	c->vpid = t->vpid;
@@ -169,6 +169,7 @@ void child_begin(struct thread *t)
 		locks_child();
 		t->hidden_waits = 0;	/* pending signals are the parent's */
 		block_keep_only(t);
+		t->timer = 0;	/* the parent's */
 	}
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);

@@ -109,6 +109,7 @@ void dispatch(struct thread *t)
 	t->child_lane = CHUNK_NONE;
 	if (t->deferred) {	/* here is the boundary that it waits for */
 		t->deferred = 0;
+		overdue_end(t);
 		t->pending = 1;
 		result = CALL_RESTART;
 	} else {

@@ -69,15 +69,20 @@ static void call_tell(struct thread *t, const struct walk *w, long nr)
 /* The program's handler is about to run, at a boundary. */
 void lead_signal(struct thread *t, const uint8_t *info)
 {
-	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
+	uint64_t seq = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO))->seq;
+	size_t done = 0, n;
 
-	if (writer_room(&t->writer) < SIGINFO_SIZE) {
-		writer_commit(&t->writer);
-		e = host_begin(&t->writer, EVENT_MORE, 0);
+	for (; done < SIGINFO_SIZE; done += n) {
+		n = writer_room(&t->writer);
+		if (!n) {
+			writer_commit(&t->writer);
+			host_begin(&t->writer, EVENT_MORE, 0)->seq = seq;
+			continue;
+		}
+		n = n < SIGINFO_SIZE - done ? n : SIGINFO_SIZE - done;
+		bytes_copy(t->writer.at, info + done, n);
+		t->writer.at += n;
 	}
-	(void)e;
-	bytes_copy(t->writer.at, info, SIGINFO_SIZE);
-	t->writer.at += SIGINFO_SIZE;
 	writer_commit(&t->writer);
 }
 

@@ -82,15 +82,15 @@ struct action action_for_kernel(int sig, const struct action *a)
 
 /*
  * A follower is deaf to the world: every signal that would end or stop it comes
- * to us, and is dropped.
+ * to us, and is dropped.  A leader only hears of its crash before it dies.
  */
 void signals_deaf(struct thread *t)
 {
 	deaf = t->following;
-	for (int sig = 1; deaf && sig <= SIGNALS; sig++) {
+	for (int sig = 1; sig <= SIGNALS; sig++) {
 		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
 
-		if (sig != SIGKILL && sig != SIGSTOP)
+		if (sig != SIGKILL && sig != SIGSTOP && (deaf || crash_signal(sig)))
 			kernel_action(sig, &k);
 	}
 }
@@ -398,13 +398,26 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
  */
 static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
-	if (!leads(t) || in_short_call(uc->regs.rip))
+	if (!leads(t) || in_short_call(uc->regs.rip) || !overdue_begin(t))
 		return false;
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
 	t->held_mask = uc->mask;
 	t->deferred = 1;
 	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 	return true;
+}
+
+/* The signal has waited long enough: it comes where the thread is now. */
+void signal_overdue(struct thread *t, struct ucontext_raw *uc)
+{
+	if (!t->deferred || t->busy) {
+		call_again(t, &uc->regs);	/* too late: it is on its way */
+		return;
+	}
+	t->deferred = 0;
+	uc->mask = t->held_mask;
+	gate_leave(t, &uc->regs);
+	deliver(t, info_int(t->held_info, INFO_SIGNO), t->held_info, uc);
 }
 
 /* Every signal enters here, from signal_entry. */
@@ -456,7 +469,7 @@ void signal_exit(struct thread *t)
 	}
 	t->pending = 0;
 	/* Followers know nothing of this call: the next that they know must do. */
-	if (leads(t) && !t->restart && !t->told) {
+	if (leads(t) && !t->restart && !t->told && overdue_begin(t)) {
 		t->deferred = 1;
 		return;
 	}

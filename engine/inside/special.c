@@ -59,6 +59,7 @@ static long serve_exit(struct thread *t)
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &was, 8);
 	if (t->pending)
 		return CALL_RESTART;
+	overdue_forget(t);
 	slot_release(t);
 	if (t->clone_flags & CLONE_VFORK)	/* the parent frees the block */
 		return call_kernel(t);

@@ -91,6 +91,11 @@ static inline bool rules_given(void)
 	return __builtin_expect(((const struct area *)boot.area)->rules != 0, 0);
 }
 
+/* overdue.c */
+bool overdue_begin(struct thread *t);
+void overdue_end(struct thread *t);
+void overdue_forget(struct thread *t);
+
 /* park.c */
 struct ucontext_raw;
 bool park_wanted(void);

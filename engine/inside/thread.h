@@ -108,6 +108,7 @@ struct thread {
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
+	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint8_t waits;		/* for an event, or its turn */
 	uint8_t copies;		/* the clone under way copies the memory */

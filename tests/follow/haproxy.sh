@@ -1,5 +1,7 @@
 #!/bin/sh
-# HAProxy with two threads before a python server, with checks of its health.
+# HAProxy before a python server, with checks of its health.
+# One thread: two hand tasks to each other without a lock or a call, and who has
+# which is another's luck in a follower.
 . "$ROOT/tests/follow/lib.sh"
 need haproxy python3
 
@@ -8,7 +10,7 @@ pages files
 rm files/*.bin		# python's own pace is slow enough
 cat >haproxy.cfg <<-END
 global
-	nbthread 2
+	nbthread 1
 defaults
 	mode http
 	timeout connect 30s

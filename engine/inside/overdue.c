@@ -1,0 +1,64 @@
+/*
+ * A leader's signal that waits for the next boundary waits for so long and no
+ * longer: a program may compute for hours, or loop until its handler has run.  Each
+ * thread that has such a signal has a timer of ours, which comes as a SIGSYS.
+ *
+ * The timer is made when a thread first needs it.  A child of fork has none, nor
+ * has a new program.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/stream.h"
+
+#define DEFER_NS	5000000
+#define THREAD_ID	4	/* SIGEV_THREAD_ID */
+#define MONOTONIC	1
+
+struct timer_event {
+	uint64_t value;
+	int32_t signo, notify, tid;
+	int32_t pad[11];
+};
+
+static bool timer_set(struct thread *t, long long ns)
+{
+	struct __kernel_itimerspec when = { { 0, 0 }, { 0, ns } };
+
+	return OWN4(__NR_timer_settime, t->timer - 1, 0, &when, 0) == 0;
+}
+
+static bool timer_make(struct thread *t)
+{
+	struct timer_event e = { .signo = SIGSYS, .notify = THREAD_ID, .tid = t->tid };
+	int32_t id;
+
+	if (t->timer)
+		return true;
+	if (OWN3(__NR_timer_create, MONOTONIC, &e, &id) < 0)
+		return false;
+	t->timer = id + 1;
+	return true;
+}
+
+/* False: nobody would look after the signal, so it must not wait. */
+bool overdue_begin(struct thread *t)
+{
+	return timer_make(t) && timer_set(t, DEFER_NS);
+}
+
+void overdue_end(struct thread *t)
+{
+	if (t->timer)
+		timer_set(t, 0);
+}
+
+/* The thread ends: so does what it has in the kernel. */
+void overdue_forget(struct thread *t)
+{
+	if (t->timer)
+		OWN1(__NR_timer_delete, t->timer - 1);
+	t->timer = 0;
+}
