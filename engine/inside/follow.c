@@ -698,6 +698,7 @@ long follow_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
+	long result = 0;
 
 	call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
@@ -707,6 +708,9 @@ long follow_call(struct thread *t, long nr)
 	}
 	if (local_site(t))
 		return call_serve(t, nr);
+	if (rules_given() && w.desc && w.desc->class == CLASS_LOCAL &&
+	    rules_meet_local(t, &w, nr, &result) != STEP_NO_RULE)
+		return result;
 	if (nr == __NR_mmap)
 		return follow_mmap(t);
 	if (w.desc && w.desc->class == CLASS_LOCAL)

@@ -300,6 +300,9 @@ static void first_ended(struct monitor *m, pid_t pid, int status)
 		follower_ended(v);
 	else if (m->move.active)	/* before it had taken everything */
 		takeover_want(v, "ended while it took over", true);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && followers_any(m))
+		say_error(NULL, "%s: %s was killed, and its connections with it: nothing is left "
+			  "to take over", m->session.name, v->name);
 }
 
 /* Collects what SIGCHLD announced. */

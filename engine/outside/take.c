@@ -292,5 +292,7 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 	serve_answer(&v->area->slot[slot].request, n);
 	if (n >= 0)
 		twin_end(m, twin, pid);
+	else if (!twin && version_owns(v, r->pid, r->tid))
+		kill(r->pid, SIGKILL);	/* nothing is left of what it would serve with */
 	return REPLY_LATER;
 }

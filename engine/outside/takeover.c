@@ -306,6 +306,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 		return false;
 	}
 	mv->stopped_us = now_us() - mv->began_us;
+	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
 	streams_switch(m, mv);
 	versions_switch(m, mv);
 	mv->active = true;
@@ -375,6 +376,8 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 {
 	struct move *mv = &m->move;
 
+	/* What one that failed had yet to take is to be taken all the same. */
+	mv->due = mv->active ? mv->due : 1;
 	mv->from = leading(m);
 	mv->to = to;
 	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
@@ -387,6 +390,9 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 /* Nobody can take over: what waits for it goes on to its end. */
 static void takeover_none(struct monitor *m)
 {
+	if (m->move.wanted_forced)
+		say_error(NULL, "%s: %s %s, and no follower can go on in its place",
+			  m->session.name, leading(m)->name, m->move.next_cause);
 	m->move.wanted = false;
 	held_leave(m, leading(m), 0);
 }
@@ -435,7 +441,7 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 
 static bool move_done(const struct move *mv)
 {
-	return mv->taken >= mv->processes;
+	return mv->taken >= mv->due;
 }
 
 /* Time goes on while the successor reads on. */

@@ -55,18 +55,19 @@ static void held_reply(struct held *h, int64_t reply)
 void held_void(struct monitor *m, uint32_t kind, int64_t reply)
 {
 	for (unsigned i = 0; i < HELD_MAX; i++)
-		if (m->held[i].version && m->held[i].kind == kind)
+		if (m->held[i].version && m->held[i].kind == kind &&
+		    version_lives(m->held[i].version))
 			held_reply(&m->held[i], reply);
 }
 
 bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 {
-	bool any = false;
+	bool any = false, follows = v->index != m->leader && version_lives(v);
 
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		struct held *h = &m->held[i];
 
-		if (h->version != v || h->kind == REQ_VERDICT ||
+		if (h->version != v || (follows && h->kind == REQ_VERDICT) ||
 		    (pid && v->area->slot[h->slot].pid != pid))
 			continue;
 		/* An exit is not told to followers when another leads. */
@@ -194,7 +195,8 @@ static int64_t successor_differs(struct version *v, uint32_t slot, const struct 
 		return ANSWER_IGNORE;
 	v->verdicts[verdict_of(v, r)]++;
 	report_write(v, slot, verdict_of(v, r), r, path, sizeof(path));
-	if (takeover_want(v, "differs from the leader before it", true))
+	if (takeover_want(v, r->args[0] == VERDICT_CRASHED ? "crashed at the same place" :
+			  "differs from the leader before it", true))
 		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
 	say_error(NULL, "%s: no version is left that can go on", m->session.name);
 	return ANSWER_STOP;

@@ -62,11 +62,16 @@ steady()
 	python3 "$load/steady.py" now.json "$followers" $1
 }
 
+steady_told()
+{
+	steady >steady.out
+}
+
 # leave WORDS: the last look, then the end.
 leave()
 {
-	within 2 steady || trouble "$(steady 2>&1)"
-	told=$(steady)
+	within 2 steady_told || trouble "$(steady 2>&1)"
+	told=$(cat steady.out)
 	"$MVE" stop "$name" >/dev/null || trouble "mve stop fails"
 	within 10 gone "$server" || trouble "the server does not end"
 	session_ended
