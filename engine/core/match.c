@@ -10,6 +10,7 @@
 #define SIGACTION_FLAGS	8	/* offsets in the kernel's struct sigaction */
 #define SIGACTION_RESTORER 16
 #define SA_RESTORER_BIT	0x04000000u
+#define SIGSET_BYTES	8	/* no other size is one */
 #define POLLFD_ASKED	6	/* fd and events; the rest is answered */
 #define EPOLL_EVENTS	4	/* the data behind them is the version's own */
 
@@ -144,6 +145,8 @@ static bool compared(const struct call_desc *d, unsigned layout, uint64_t offset
 		       offset != SIGACTION_FLAGS + 3;	/* SA_RESTORER and its like */
 	case LAYOUT_flock:	/* a hole, and what only an answer fills */
 		return offset < 4 || (offset >= 8 && offset < 24);
+	case LAYOUT_sigset:
+		return offset < SIGSET_BYTES;
 	case LAYOUT_sigevent:
 		return false;
 	default:
@@ -157,6 +160,12 @@ static bool differs(struct matching *k, unsigned arg, uint32_t what, uint64_t of
 	return false;
 }
 
+/* A bad address; of a call that failed in the leader, too, it is no difference. */
+static bool unreadable(struct matching *k, unsigned arg, uint64_t offset)
+{
+	return k->call->result < 0 || differs(k, arg, DIFFERS_LENGTH, offset);
+}
+
 /* Compares a piece with the follower's memory; the first difference is noted. */
 static bool same_piece(struct matching *k, unsigned arg, uint64_t at, const uint8_t *piece,
 		       size_t n, uint64_t offset)
@@ -168,7 +177,9 @@ static bool same_piece(struct matching *k, unsigned arg, uint64_t at, const uint
 		size_t part = n < sizeof(mine) ? n : sizeof(mine);
 		const uint8_t *bytes = (const uint8_t *)mine;
 
-		if (target_in(mine, at + offset, part) || target_in(theirs, (uint64_t)piece, part))
+		if (target_in(mine, at + offset, part))
+			return unreadable(k, arg, offset);
+		if (target_in(theirs, (uint64_t)piece, part))
 			return differs(k, arg, DIFFERS_LENGTH, offset);
 		for (size_t i = 0; i < part; i++)
 			if (bytes[i] != ((const uint8_t *)theirs)[i] &&
@@ -255,8 +266,10 @@ static bool same_address(struct matching *k, unsigned arg, uint64_t at, uint64_t
 	if (n != len || n > ADDRESS_MAX)
 		return n == len ? same_bytes(k, arg, at, len, 0)
 				: differs(k, arg, DIFFERS_LENGTH, n < len ? n : len);
-	if (!get(k->r, theirs, n) || target_in(mine, at, n))
+	if (!get(k->r, theirs, n))
 		return differs(k, arg, DIFFERS_LENGTH, 0);
+	if (target_in(mine, at, n))
+		return unreadable(k, arg, 0);
 	means = address_length(theirs, n);
 	for (uint32_t i = 0; i < means; i++)
 		if (mine[i] != theirs[i])

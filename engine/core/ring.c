@@ -9,9 +9,7 @@
  */
 #include "engine/core/ring.h"
 
-#define CELLS_AHEAD	8	/* how far the writer asks for cells */
-#define CELLS_FETCHED	2
-#define CELLS_LONG	12	/* of an event as long as the one before, at most */
+#define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell */
 
 struct section *streams_section(const struct streams *s, uint32_t version)
 {
@@ -331,6 +329,17 @@ static struct event *cell_at(const struct writer *w, uint32_t chunk, uint32_t ce
 	return (struct event *)(chunk_at(w->section, chunk) + cell * CELL_SIZE);
 }
 
+/*
+ * A follower has read what the next cells hold, so they are not ours to write:
+ * asked for early, they are there when their time comes.  Behind the chunk's end
+ * they are another lane's.
+ */
+static void cells_fetch(const struct event *e, uint32_t from, uint32_t to, uint32_t end)
+{
+	for (uint32_t i = from; i < to && i < end; i++)
+		__asm__ volatile("prefetchw %0" : : "m"(e[i]));
+}
+
 /* The lane goes on in another chunk; the turn fills the rest of this one. */
 static bool turn(struct writer *w)
 {
@@ -347,17 +356,8 @@ static bool turn(struct writer *w)
 	/* Release: the turn is read after the head. */
 	__atomic_store_n(&l->head, l->head + CHUNK_CELLS - w->cell, __ATOMIC_RELEASE);
 	w->cell = 0;
+	cells_fetch(cell_at(w, chunk, 0), 0, CELLS_AHEAD, CHUNK_CELLS);
 	return true;
-}
-
-/*
- * A follower has read what the next cells hold, so they are not ours to write:
- * asked for early, they are there when their time comes.
- */
-static void cells_fetch(const struct event *e, uint32_t from, uint32_t to)
-{
-	for (uint32_t i = from; i < to; i++)
-		__asm__ volatile("prefetchw %0" : : "m"(e[i]));
 }
 
 struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
@@ -370,7 +370,6 @@ struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 	w->open->call = call;
 	w->open->flags = 0;
 	w->at = (uint8_t *)(w->open + 1);
-	cells_fetch(w->open, CELLS_AHEAD, CELLS_AHEAD + CELLS_FETCHED);
 	return w->open;
 }
 
@@ -383,8 +382,8 @@ void writer_commit(struct writer *w)
 {
 	uint32_t size = (uint32_t)(w->at - (uint8_t *)(w->open + 1)), cells = event_cells(size);
 
-	/* The next may have as much to carry. */
-	cells_fetch(w->open + cells, CELLS_FETCHED, cells < CELLS_LONG ? cells : CELLS_LONG);
+	cells_fetch(w->open, cells > CELLS_AHEAD ? cells : CELLS_AHEAD, cells + CELLS_AHEAD,
+		    CHUNK_CELLS - w->cell);
 	w->open->size = size;
 	w->open = NULL;
 	w->cell += cells;

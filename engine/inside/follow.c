@@ -713,7 +713,7 @@ long follow_call(struct thread *t, long nr)
 		return result;
 	if (nr == __NR_mmap)
 		return follow_mmap(t);
-	if (w.desc && w.desc->class == CLASS_LOCAL)
+	if (!w.desc || w.desc->class == CLASS_LOCAL)	/* none: the kernel has none either */
 		return call_serve(t, nr);
 	return follow_stream(t, &w, nr);
 }

@@ -231,12 +231,24 @@ static bool place_ready(struct thread *t, struct walk *w, long nr)
 
 /* --- the leader's events ------------------------------------------------------------------ */
 
+/* What is read fills its chunk, and nothing is known to come behind it but more. */
+static bool may_go_on(const struct reader *r)
+{
+	const uint8_t *chunk = (const uint8_t *)(r->from + 1) + (uint64_t)r->chunk * CHUNK_SIZE;
+	struct reader next = *r;
+
+	next.ahead = true;
+	return r->piece - chunk == (CHUNK_CELLS - 1) * CELL_SIZE && !reader_next(&next);
+}
+
 /* The next piece, waiting for it: the deadline is not for that. */
 static size_t piece(struct thread *t, struct reader *r, size_t want, const uint8_t **at)
 {
 	size_t n;
 
 	while (!(n = reader_piece(r, want, at))) {
+		if (!may_go_on(r))
+			return reader_piece(r, want, at);
 		__atomic_add_fetch(&t->slot->matching, 2, __ATOMIC_RELAXED);
 		if (!host_more(r))
 			return 0;
@@ -294,7 +306,7 @@ static struct view gather(struct thread *t, struct reader *r, uint32_t len)
 	return take(t, r, to, len) ? view_of(to, len) : view_none();
 }
 
-/* Notes where an argument's bytes are; false: nothing behind it can be found. */
+/* Notes where an argument's bytes are; false: the event has none for it. */
 static bool section_note(struct thread *t, struct held *h, struct reader *r, unsigned i,
 			 enum step step)
 {
@@ -312,7 +324,7 @@ static bool section_note(struct thread *t, struct held *h, struct reader *r, uns
 	h->len[i] = len;
 	h->part[i] = *r;
 	h->open |= (uint8_t)(1u << i);
-	return r->left >= len;
+	return true;
 }
 
 /* One behind another that is in pieces: that is gathered first. */
@@ -336,13 +348,12 @@ static void sections_note(struct thread *t, struct held *h, struct walk *w)
 			continue;
 		if (before >= 0 && !section_pass(t, h, &r, (unsigned)before))
 			return;
-		if (!r.left && h->event->size == 0) {
-			h->call.args[i] = 0;	/* nothing was told of it */
-			continue;
-		}
 		if (step == STEP_MESSAGES || step == STEP_STRINGS)
 			return;
-		section_note(t, h, &r, i, step);
+		if (!section_note(t, h, &r, i, step)) {
+			h->call.args[i] = 0;	/* nothing was told of it */
+			return;
+		}
 		before = (int)i;
 	}
 }

@@ -284,8 +284,10 @@ long lead_call(struct thread *t, long nr)
 	struct walk w;
 
 	call_walk(t, &w, args, nr);
-	if (local_site(t) || (w.desc && w.desc->class == CLASS_LOCAL))
+	if (local_site(t) || !w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
+	if (nr == __NR_close)
+		take_closing((int32_t)args[0]);
 	if (!stream_followed())
 		return lead_alone(t, &w, nr);
 	if (w.desc && w.desc->class == CLASS_LIFE)

@@ -268,8 +268,11 @@ static void crash_tell(struct thread *t, int sig, const uint8_t *info, const str
 
 	if (leads(t)) {
 		request_ask(t, REQ_CRASHED, (uint64_t)sig, at, r->rip);
-		if (streams.conduct->ended >> streams.self & 1)
+		if (streams.conduct->ended >> streams.self & 1) {
 			t->has_lane = 0;
+			/* The connections are another's: they must not stay open for us. */
+			OWN3(__NR_close_range, 3, ~0u, 0);
+		}
 	} else if (t->following) {
 		crash_place(t, r);
 		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at);

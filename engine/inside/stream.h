@@ -107,6 +107,8 @@ void park_reset(void);
 /* take.c */
 bool follow_promoted(struct thread *t);
 void take_reset(void);
+/* A leader's program is about to close a descriptor. */
+void take_closing(int32_t fd);
 void timers_note(long nr, const uint64_t *args);
 void timers_stop(void);
 

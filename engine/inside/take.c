@@ -23,6 +23,9 @@
 
 #define BATCH		200
 #define WATCHES		64
+#define EPOLLS		64
+#define OLD_STAYS_S	10	/* the old leader has gone by then */
+#define FLAG_EPOLL	4
 #define LANES_WAIT_NS	50000
 #define LANES_STILL	2000	/* looks without any progress, and then it is enough */
 #define SOCKETS_AT	4000	/* where ours do not meet the program's */
@@ -38,7 +41,7 @@ static uint32_t taking;		/* enum taking; of this process */
 
 struct taken {
 	int32_t fd;		/* the leader's number; -1: the last */
-	uint32_t flags;		/* 1: close-on-exec */
+	uint32_t flags;		/* 1: close-on-exec; FLAG_EPOLL */
 };
 
 /* What stands in the last message, behind its row, whose flags say how many. */
@@ -62,6 +65,11 @@ struct taken_message {
 		int32_t fd[BATCH];
 	} control;
 };
+
+/* The epoll instances among what was taken, for a while. */
+static int32_t epoll[EPOLLS];
+static uint32_t epolls;
+static int64_t taken_at;
 
 static struct taken_message message;	/* one thread at a time */
 
@@ -123,8 +131,11 @@ static long batch_receive(int socket)
 		return 0;
 	if (m.control_len < 16 || (message.control.len - 16) / 4 < n)
 		return -EBADF;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		fd_place(message.control.fd, i, n, &message.row[i]);
+		if (message.row[i].flags & FLAG_EPOLL && epolls < EPOLLS)
+			epoll[epolls++] = message.row[i].fd;
+	}
 	return n;
 }
 
@@ -163,6 +174,33 @@ static int32_t moved_up(int32_t fd)
 	return (int32_t)at;
 }
 
+/*
+ * What is closed leaves the epoll instances that it is in when nobody has it open.  As
+ * long as the old leader is not all gone, it does: so it is taken out by hand.
+ */
+void take_closing(int32_t fd)
+{
+	uint32_t n = __atomic_load_n(&epolls, __ATOMIC_ACQUIRE);
+	struct __kernel_timespec now;
+
+	if (!n)
+		return;
+	for (uint32_t i = 0; i < n && i < EPOLLS; i++)
+		if (epoll[i] != fd)
+			OWN4(__NR_epoll_ctl, epoll[i], EPOLL_CTL_DEL, fd, 0);
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec > taken_at + OLD_STAYS_S)
+		__atomic_store_n(&epolls, 0, __ATOMIC_RELEASE);
+}
+
+static void taken_note(void)
+{
+	struct __kernel_timespec now;
+
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	taken_at = now.tv_sec;
+}
+
 static void descriptors_take(struct thread *t)
 {
 	int32_t pair[2];
@@ -171,6 +209,8 @@ static void descriptors_take(struct thread *t)
 		return;
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
+	epolls = 0;
+	taken_note();
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
 	all_receive(t, pair[0]);
 	request_end(t);

@@ -62,13 +62,30 @@ static struct version *before(struct monitor *m, const struct version *v)
 	return NULL;
 }
 
-/* The version and process that still hold the lane's descriptors. */
-static struct version *holder(struct monitor *m, uint32_t lane, pid_t *pid)
+/* A thread that sleeps while it should lead has not begun its lane: any lane will do. */
+static pid_t lane_process(struct monitor *m, const struct version *v, const struct version *asker,
+			  pid_t pid, uint32_t lane)
+{
+	const struct section *from = streams_part(m, v->index);
+	const struct cursor *cursor = streams_part(m, asker->index)->cursor;
+
+	if (from->lane[lane].pid > 0)
+		return from->lane[lane].pid;
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+		if (cursor[i].pid == pid && from->lane[i].state == LANE_OPEN &&
+		    from->lane[i].pid > 0)
+			return from->lane[i].pid;
+	return 0;
+}
+
+/* The version and process that still hold the descriptors of the asker's twin. */
+static struct version *holder(struct monitor *m, const struct version *asker, pid_t asks,
+			      uint32_t lane, pid_t *pid)
 {
 	struct version *v = m->move.from;
 
 	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
-		*pid = streams_part(m, v->index)->lane[lane].pid;
+		*pid = lane_process(m, v, asker, asks, lane);
 		if (*pid > 0 && (takeover_stands(m, v, *pid) || version_owns(v, *pid, *pid)))
 			return v;
 	}
@@ -276,7 +293,7 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 
 	if (v->index != m->leader || !mv->active || lane >= LANES)
 		return -EINVAL;
-	twin = version_owns(v, r->pid, r->tid) ? holder(m, lane, &pid) : NULL;
+	twin = version_owns(v, r->pid, r->tid) ? holder(m, v, r->pid, lane, &pid) : NULL;
 	say_log("take", "twin found after %lu us", now_us() - begin);
 	n = twin ? take(r->pid, (int)r->args[0], pid) : -ESRCH;
 	say_log("take", "all sent after %lu us", now_us() - begin);

@@ -50,7 +50,7 @@ def main():
         if any(memory_end[v] > memory[v] + GROWTH_KIB for v in memory):
             raise Wrong(f"memory leaks: {memory} KiB, then {memory_end} KiB")
     except Wrong as e:
-        raise SystemExit(f"{e}\n{session.log()[-3000:]}")
+        raise SystemExit(f"{e}\nmve: {session.mve.poll()}\n{session.log()[-3000:]}")
     finally:
         session.clean()
     if os.environ.get("SHOW_LOG"):
