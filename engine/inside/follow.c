@@ -76,6 +76,14 @@ static void broken(struct thread *t)
 		change_wait(change_now(), SLEEP_LAST_NS);
 }
 
+/* Without a monitor nobody will say that the leader is gone for good. */
+static bool nobody_left(const struct thread *t)
+{
+	int32_t pid = t->reader.from->lane[t->lane].pid;
+
+	return !monitor_alive() && pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH;
+}
+
 static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
 	uint64_t sleep = SLEEP_FIRST_NS;
@@ -100,6 +108,8 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
+		if (sleep == SLEEP_LAST_NS && nobody_left(t))
+			OWN1(__NR_exit_group, 1);
 		change_wait(seen, sleep);
 		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
 	}
@@ -433,6 +443,9 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_gettimeofday:
 		soft_note(w, nr);
 		break;
+	case __NR_shmget:
+		shm_made(w->args, w->result);
+		break;
 	case __NR_alarm:
 	case __NR_setitimer:
 		timers_note(nr, w->args);
@@ -713,6 +726,8 @@ long follow_call(struct thread *t, long nr)
 		return result;
 	if (nr == __NR_mmap)
 		return follow_mmap(t);
+	if (nr == __NR_shmat || nr == __NR_shmdt)
+		return follow_shm(t, nr);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)	/* none: the kernel has none either */
 		return call_serve(t, nr);
 	return follow_stream(t, &w, nr);

@@ -138,6 +138,15 @@ static void ids_find(struct thread *t, long nr)
 		t->child_ctid = args.child_tid;
 }
 
+/* The thread that had the lane is dead: the monitor would end the new one's, too. */
+static void cursor_disown(uint32_t lane)
+{
+	struct cursor *c = &streams_section(&streams, streams.self)->cursor[lane];
+
+	__atomic_store_n(&c->owner, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->pid, 0, __ATOMIC_RELAXED);
+}
+
 static long follow_clone(struct thread *t, long nr, const struct event *e)
 {
 	int32_t vtid = (int32_t)e->result;
@@ -153,6 +162,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 			request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
 		return vtid;
 	}
+	cursor_disown(lane);
 	cursor_begin(&streams, lane, life, source);
 	follow_take(t);
 	ids_find(t, nr);

@@ -105,6 +105,23 @@ static void followers_drop(struct writer *w)
 	__atomic_fetch_or(&w->section->dropped, writer_held_by(w), __ATOMIC_SEQ_CST);
 }
 
+/* A lane for a child; they may all wait for a follower to read them to the end. */
+int host_lane(struct writer *w)
+{
+	const struct conduct *c = w->streams->conduct;
+	uint64_t waited = 0;
+	int lane;
+
+	while ((lane = lane_open(w->streams)) < 0 && stream_followed()) {
+		if (waited / 1000000 >= c->full_ms &&
+		    (c->when_full == WHEN_FULL_DROP || !monitor_alive()))
+			__atomic_fetch_or(&w->section->dropped, c->following, __ATOMIC_SEQ_CST);
+		change_wait(change_now(), FULL_LOOK_NS);
+		waited += FULL_LOOK_NS;
+	}
+	return lane;
+}
+
 struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
 {
 	struct event *e = writer_begin(w, kind, call);

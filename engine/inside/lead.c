@@ -91,7 +91,7 @@ void lead_signal(struct thread *t, const uint8_t *info)
 /* The lane of a child to be; CHUNK_NONE: it will not be followed. */
 static uint32_t child_lane(struct thread *t)
 {
-	int lane = lane_open(&streams);
+	int lane = host_lane(&t->writer);
 
 	t->child_lane = lane < 0 ? CHUNK_NONE : (uint32_t)lane;
 	return t->child_lane;

@@ -309,8 +309,14 @@ static void signal_trace(struct thread *t, const uint8_t *info)
 static void deliver(struct thread *t, int sig, const uint8_t *info,
 		    struct ucontext_raw *uc)
 {
+	uint8_t seen[SIGINFO_SIZE];
 	struct action a;
 
+	if (t->has_lane && !t->following && t->vtid != t->tid) {
+		bytes_copy(seen, info, sizeof(seen));
+		ids_info(seen);
+		info = seen;
+	}
 	sighand_lock(t->sig);
 	a = t->sig->action[sig];
 	if (a.flags & SA_RESETHAND && is_handler(a.handler))

@@ -15,6 +15,7 @@ extern struct streams streams;
 void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
 bool stream_followed(void);
+int host_lane(struct writer *w);
 bool local_site(const struct thread *t);
 void local_add(uint64_t from, uint64_t len);
 void call_args(const struct frame *f, uint64_t args[CALL_ARGS]);
@@ -62,6 +63,8 @@ void files_closed(long fd);
 bool file_known(long fd);
 void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
+void shm_made(const uint64_t *args, long id);
+long follow_shm(struct thread *t, long nr);
 
 /* follow_epoll.c */
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);

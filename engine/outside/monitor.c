@@ -276,6 +276,9 @@ static void wake_serve(struct monitor *m, enum wake what)
 		control_accept(m, m->control_fd);
 		wake_on(m, m->control_fd, WAKE_CONTROL);
 	} else if (what == WAKE_TIMER) {
+		/* One that followed when the original ended is no child of the copy. */
+		if (m->background && process_began(leading(m)->server) != leading(m)->began)
+			leading(m)->gone = true;
 		if (m->conduct)
 			followers_look(m);
 		if (m->background || followers_any(m))

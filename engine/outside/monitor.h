@@ -100,6 +100,7 @@ struct move {
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
 	unsigned processes, taken, descriptors;
+	unsigned retries;	/* divergences that may have been seen before the switch */
 	unsigned due;		/* processes that must take before it is over */
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */

@@ -382,7 +382,7 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 	mv->to = to;
 	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
 	mv->wanted = mv->keep = mv->differs = false;
-	mv->descriptors = mv->taken = 0;
+	mv->descriptors = mv->taken = mv->retries = 0;
 	mv->taken_us = mv->ready_us = 0;
 	mv->processes = 0;
 }

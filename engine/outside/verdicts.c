@@ -15,6 +15,7 @@
 #include "engine/outside/say.h"
 
 #define VERDICT_MS	200	/* a crash of the leader within this makes it void */
+#define RETRIES		64
 #define CRASH_MS	6000	/* the longest that a crashing thread is kept */
 
 /* --- requests that wait ------------------------------------------------------------- */
@@ -193,6 +194,9 @@ static int64_t successor_differs(struct version *v, uint32_t slot, const struct 
 
 	if (m->move.differs)
 		return ANSWER_IGNORE;
+	/* Asked before it could know that the rest are last words: it looks again. */
+	if (m->move.retries++ < RETRIES)
+		return ANSWER_RETRY;
 	v->verdicts[verdict_of(v, r)]++;
 	report_write(v, slot, verdict_of(v, r), r, path, sizeof(path));
 	if (takeover_want(v, r->args[0] == VERDICT_CRASHED ? "crashed at the same place" :

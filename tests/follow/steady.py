@@ -22,7 +22,7 @@ def main():
             return f"{name}: {v['verdicts']}"
         if v["lag_cells"]:
             return f"{name} is {v['lag_cells']} cells behind"
-        if abs(leader["calls"] - v["calls"]) > max(distance, leader["calls"] // 100):
+        if abs(leader["calls"] - v["calls"]) > max(distance, leader["calls"] // 20):
             return f"{name} made {v['calls']} calls, the leader {leader['calls']}"
     print(leader["calls"], "calls led,", ", ".join(str(v["calls"]) for v in rest), "followed")
     return None
