@@ -20,7 +20,9 @@
 #define PUT_OFF_MAX	3	/* the monitor asks again */
 #define PARK_LOOK_NS	50000000
 
-static uint32_t demoted;	/* this process has given its descriptors up */
+enum demoted { DEMOTED_NOT, DEMOTED_BUSY, DEMOTED_DONE };
+
+static uint32_t demoted;	/* enum demoted: this process has given its descriptors up */
 
 static bool in_bits(const uint32_t *bits)
 {
@@ -39,7 +41,9 @@ bool park_wanted(void)
  */
 static void demote(struct thread *t)
 {
-	uint32_t was = __atomic_exchange_n(&demoted, 1, __ATOMIC_ACQ_REL);
+	uint32_t was = DEMOTED_NOT;
+	bool first = __atomic_compare_exchange_n(&demoted, &was, DEMOTED_BUSY, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 
 	t->following = 1;
 	t->ordered = t->ahead = 0;
@@ -48,18 +52,22 @@ static void demote(struct thread *t)
 		t->reader.cursor->owner = t->tid;
 		t->reader.cursor->pid = t->pid;
 	}
-	if (was)
-		return;
-	take_reset();
-	timers_stop();
-	signals_deaf(t);
-	OWN3(__NR_close_range, 0, ~0u, 0);
+	if (first) {
+		take_reset();
+		timers_stop();
+		signals_deaf(t);
+		OWN3(__NR_close_range, 0, ~0u, 0);
+		/* Release: nobody goes on, and perhaps leads, before all that is done. */
+		__atomic_store_n(&demoted, DEMOTED_DONE, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&demoted, __ATOMIC_ACQUIRE) == DEMOTED_BUSY)
+		OWN0(__NR_sched_yield);
 }
 
 /* The process leads (again): the next demotion gives up what it has then. */
 void park_reset(void)
 {
-	__atomic_store_n(&demoted, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&demoted, DEMOTED_NOT, __ATOMIC_RELEASE);
 }
 
 void park(struct thread *t)
@@ -68,9 +76,10 @@ void park(struct thread *t)
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
 	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
 		change_wait(change_now(), PARK_LOOK_NS);
-	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
 	if (in_bits(&streams.conduct->ended))
 		demote(t);
+	/* Release: it follows now, if it does. */
+	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
 }
 
 /*

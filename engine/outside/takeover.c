@@ -397,6 +397,28 @@ static void takeover_none(struct monitor *m)
 	held_leave(m, leading(m), 0);
 }
 
+/*
+ * One that led before must follow in all its threads before it leads again: none of
+ * them may find, when it looks at last, that nothing has happened.
+ */
+static bool settled(const struct version *v)
+{
+	for (uint64_t begin = now_us(); now_us() - begin < PARK_US; usleep(SLEEP_LAST_US)) {
+		bool all = true;
+
+		for (uint32_t i = 0; i < version_slots(v) && all; i++) {
+			const struct slot *s = &v->area->slot[i];
+
+			/* Acquire: pairs with park(). */
+			all = !s->owner || !__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) ||
+			      thread_over(s->pid, (pid_t)s->owner);
+		}
+		if (all)
+			return true;
+	}
+	return false;
+}
+
 static void takeover_begin(struct monitor *m)
 {
 	struct move *mv = &m->move;
@@ -410,6 +432,7 @@ static void takeover_begin(struct monitor *m)
 	mv->began_us = mv->next_us;
 	mv->forced = mv->wanted_forced;
 	old_stream_read(m, to, true);
+	settled(to);
 	if (!move_start(m, mv))
 		takeover_none(m);
 }
@@ -425,6 +448,8 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 		snprintf(why, size, "it has not begun, or has ended");
 	else if (!old_stream_read(m, to, false))
 		snprintf(why, size, "another follower still reads what it told when it led");
+	else if (!settled(to))
+		snprintf(why, size, "some of its threads do not follow yet");
 	if (why[0])
 		return -EBUSY;
 	move_clear(m, to, keep ? "follows it" : "ends");

@@ -1,7 +1,8 @@
 # What the scripts of tests/servers share; sourced.  A script says what it
 # needs, defines a function that starts a server, uses it and ends it, and hands
 # the function to in_each_mode: it runs natively, in tier patch and in tier trap,
-# each in a folder of its own, and must print the same each time.
+# each in a folder of its own, and must print the same each time.  With
+# more_modes=follow it runs once more as the leader of one follower.
 #
 # The function runs in a subshell with $mode, $name (the session's), $port (a
 # free one) and $folder (its own, current) set.  What it prints is compared:
@@ -33,6 +34,9 @@ under()
 {
 	if [ "$mode" = native ]; then
 		exec "$@"
+	fi
+	if [ "$mode" = follow ]; then
+		exec "$MVE" run -f same --when-full block -n "$name" -- "$@"
 	fi
 	exec "$MVE" run --tier="$mode" -n "$name" -- "$@"
 }
@@ -106,11 +110,22 @@ held_from()
 held_all()
 {
 	[ "$mode" != native ] || return 0
+	if [ "$mode" = follow ]; then
+		within 10 followed || fail "follow: $(followed)"
+		return 0
+	fi
 	"$MVE" ps | grep "^$name " | grep -q running ||
 		fail "$mode: mve ps does not show $name: $("$MVE" ps)"
 	"$MVE" status "$name" --json >"$folder/status.json" || fail "$mode: no status"
 	python3 "$here/status.py" check "$mode" "$TRAP_SHARE_MAX" "$folder" ||
 		fail "$mode: see $folder/status.json"
+}
+
+# followed: the session's follower is alive, and has come to where the leader is.
+followed()
+{
+	"$MVE" status "$name" --json >"$folder/status.json" &&
+		python3 "$ROOT/tests/follow/steady.py" "$folder/status.json" 1
 }
 
 # ended: the session has gone, its folder too.
@@ -145,7 +160,7 @@ in_mode()
 in_each_mode()
 {
 	top=$PWD
-	for mode in native ${MVE_TIER:-patch trap}; do
+	for mode in native ${MVE_TIER:-patch trap} $more_modes; do
 		( in_mode "$mode" "$@" ) >"out.$mode" 2>"err.$mode"
 		status=$?
 		if [ $status = 77 ]; then

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Redis' own suite (Tcl) against a server held by mve, in both tiers: the tests
+# Redis' own suite (Tcl) against a server held by mve, in both tiers, and against
+# a leader whose follower must be alive at the end: the tests
 # that fail are those that fail against a native one, at most.
 . "$ROOT/tests/servers/lib.sh"
 need redis-server tclsh
@@ -24,4 +25,5 @@ suite()
 	finish
 }
 
+more_modes=follow
 in_each_mode suite
