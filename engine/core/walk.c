@@ -8,6 +8,7 @@
 
 #define LENGTH_MAX	(1ull << 31)
 #define PAGE		4096
+#define RESULT_INTERRUPTED (-4)	/* -EINTR */
 #define OPEN_CREATES	020000100	/* O_CREAT and the bit of O_TMPFILE */
 
 static enum step memory_step(const struct walk *w, const struct arg_desc *a)
@@ -45,6 +46,13 @@ static bool mode_matters(const struct walk *w)
 	return true;
 }
 
+/* A wait that was cut short says how long it would still have been. */
+static bool time_left(const struct walk *w, const struct arg_desc *a)
+{
+	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT &&
+	       (a->what == LAYOUT_timespec || a->what == LAYOUT_timeval);
+}
+
 enum step step_kind(const struct walk *w, unsigned arg)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
@@ -57,7 +65,7 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	case KIND_PATH: case KIND_STR:
 		return STEP_TEXT;
 	case KIND_MEM:
-		if (!w->args[arg] || (w->result < 0 && a->dir != DIR_IN))
+		if (!w->args[arg] || (w->result < 0 && a->dir != DIR_IN && !time_left(w, a)))
 			return STEP_NONE;
 		return memory_step(w, a);
 	default:

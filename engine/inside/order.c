@@ -24,6 +24,7 @@
 #define SLEEP_NS	50000
 #define WAIT_LIMIT_NS	100000000
 #define FORK_LIMIT_NS	20000000
+#define TOLD_LIMIT_NS	1000000000
 #define GIVE_UP		10	/* waits that reached the limit */
 
 static uint32_t forks;		/* of this process, modulo 2^16 */
@@ -176,9 +177,16 @@ static bool behind(const struct thread *t, uint64_t seq)
 	return others_behind(t, seq, 0);
 }
 
-/* Before a descriptor is given out whose number another thread has closed. */
+/*
+ * Before a descriptor is given out whose number another thread has closed.  To go on
+ * too early is to work on what the other is about to clear: patience is worth it.
+ */
 void order_wait_all_told(struct thread *t, uint64_t seq)
 {
-	if (seq && limits_met < GIVE_UP)
-		wait_while(t, seq, behind, WAIT_LIMIT_NS);
+	static uint32_t missed;
+
+	if (!seq || missed >= GIVE_UP || wait_while(t, seq, behind, TOLD_LIMIT_NS))
+		return;
+	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
 }

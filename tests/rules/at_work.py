@@ -49,11 +49,15 @@ class Session:
         self.log = open("session.log", "w+")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         end = time.monotonic() + BEGIN_S
-        while self.follower().get("role") != "follower":
+        while not self.listens() or self.follower().get("role") != "follower":
             if time.monotonic() > end or self.process.poll() is not None:
                 self.process.kill()
                 check(False, "does not begin")
             time.sleep(0.05)
+
+    def listens(self):
+        with open("session.log") as log:
+            return "ready on port" in log.read()
 
     def __enter__(self):
         return self
