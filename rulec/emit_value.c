@@ -5,6 +5,7 @@
  * Numbers are int64_t in C, sign or zero extended as the argument's kind says:
  * the upper half of a register is not part of an int.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -315,8 +316,9 @@ void emit_row_test(struct buffer *to, const struct call *c, struct origin from)
 	nr_of(to, from);
 	buffer_print(to, " == %u", c->row->nr);
 	if (c->row->variant) {
-		buffer_print(to, " && ((uint32_t)");
+		buffer_print(to, " && (");
 		raw(to, c->row->arg, from);
-		buffer_print(to, " & 0x%xu) == 0x%xu", c->row->mask, c->row->value);
+		buffer_print(to, " & 0x%" PRIx64 "u) == 0x%" PRIx64 "u", c->row->mask,
+			c->row->value);
 	}
 }

@@ -74,7 +74,7 @@ struct call_name {
 	uint16_t nr;
 	uint8_t variant;	/* chosen by an argument ... */
 	uint8_t arg;
-	uint32_t mask, value;	/* ... (args[arg] & mask) == value */
+	uint64_t mask, value;	/* ... (args[arg] & mask) == value */
 };
 
 /* NULL: no such call. `many` says that several variants are called so. */

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	1
+#define EVENT_VERSION	2
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -41,6 +41,7 @@ enum exec_outcome { EXEC_HELD, EXEC_UNHELD };
 enum event_flags {
 	EVENT_SIGNAL_NEXT = 1,	/* an EVENT_SIGNAL follows before the program goes on */
 	EVENT_CUT = 2,		/* memory could not be read: nothing to compare */
+	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 };
 
 struct event {
@@ -55,6 +56,12 @@ struct event {
 };
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
+
+/* Only looked at the world: a version may leave it out. */
+static inline int event_looks(const struct event *e)
+{
+	return e->kind == EVENT_CALL && e->flags & EVENT_LOOK;
+}
 
 static inline uint32_t event_cells(uint32_t payload)
 {

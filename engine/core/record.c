@@ -197,6 +197,8 @@ void record_call(struct writer *w, const struct walk *call)
 {
 	unsigned values = 0;
 
+	if (call->desc->class == CLASS_QUERY || call->desc->class == CLASS_SOFT)
+		w->open->flags |= EVENT_LOOK;
 	if (call->recipe && call->recipe->known) {
 		record_known(w, call);
 		return;

@@ -22,8 +22,8 @@ static const struct call_desc calls[CALL_MAX] = {
 static const struct variant_key {
 	uint16_t nr;
 	uint16_t arg;
-	uint32_t mask;
-	uint32_t value;
+	uint64_t mask;
+	uint64_t value;
 } variant_keys[] = {
 #define VARIANT(nr, arg, mask, value, name, class, ...) { nr, arg, mask, value },
 #include "engine/abi/syscalls.def"
@@ -66,7 +66,7 @@ const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS
 	for (unsigned i = 0; nr >= 0 && nr < CALL_MAX && has_variants[nr] && i < VARIANTS; i++) {
 		const struct variant_key *k = &variant_keys[i];
 
-		if (k->nr == nr && ((uint32_t)args[k->arg] & k->mask) == k->value)
+		if (k->nr == nr && (args[k->arg] & k->mask) == k->value)
 			return &variants[i];
 	}
 	return call_find(nr);

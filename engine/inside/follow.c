@@ -275,16 +275,20 @@ static void signal_next(struct thread *t, long nr, long result)
 
 /* --- answering ------------------------------------------------------------------------------ */
 
-static bool is_elastic(const struct call_desc *d)
+static bool is_strict(void)
 {
-	const struct area *a = (const struct area *)boot.area;
-
-	return d && (d->class == CLASS_SOFT || (d->class == CLASS_QUERY && !a->strict));
+	return ((const struct area *)boot.area)->strict;
 }
 
-static const struct call_desc *event_row(const struct event *e)
+static bool is_elastic(const struct call_desc *d)
 {
-	return e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+	return d && (d->class == CLASS_SOFT || (d->class == CLASS_QUERY && !is_strict()));
+}
+
+/* Clocks have no variants: their row is that of the number. */
+static bool event_elastic(const struct event *e)
+{
+	return event_looks(e) && (!is_strict() || is_elastic(call_find(e->call)));
 }
 
 static void lane_skip(struct thread *t)
@@ -296,12 +300,11 @@ static void lane_skip(struct thread *t)
 /* Words for people, in files; nothing that a client has seen or sent. */
 static bool is_words(const struct event *e)
 {
-	const struct call_desc *d = event_row(e);
 	int64_t fd = (int64_t)e->arg[0];
 
 	if (e->kind != EVENT_CALL)
 		return e->kind == EVENT_LOCK;
-	if (is_elastic(d))
+	if (event_elastic(e))
 		return true;
 	switch (e->call) {
 	case __NR_write:
@@ -545,7 +548,7 @@ static bool event_is(const struct event *e, struct walk *w, long nr, struct mism
 /* Locks have an order of their own: see locks.c. */
 static bool is_passable(const struct event *e)
 {
-	return !e->flags && (e->kind == EVENT_LOCK || is_elastic(event_row(e)));
+	return !(e->flags & ~EVENT_LOOK) && (e->kind == EVENT_LOCK || event_elastic(e));
 }
 
 /*
@@ -589,7 +592,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 /* So many were answered behind this one that nobody will ask for it any more. */
 static bool ahead_full(const struct thread *t, const struct event *e)
 {
-	return t->ahead >> (AHEAD_EVENTS - 1) && is_elastic(event_row(e));
+	return t->ahead >> (AHEAD_EVENTS - 1) && event_elastic(e);
 }
 
 /* The user wants no word of it: the leader's event counts, as far as it can. */
@@ -615,7 +618,7 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 {
 	long reply;
 
-	if (is_elastic(event_row(e))) {
+	if (event_elastic(e)) {
 		follow_take(t);
 		return STEP_AGAIN;
 	}

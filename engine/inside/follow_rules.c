@@ -411,7 +411,7 @@ static enum sight sight_of(struct thread *t, const struct event *e, unsigned ahe
 		return UNSEEN;
 	if (e->kind != EVENT_CALL)
 		return BARRIER;
-	return d && d->class == CLASS_SOFT && !e->flags &&
+	return d && d->class == CLASS_SOFT && !(e->flags & ~EVENT_LOOK) &&
 	       !(t->rules->now->rules.object.flags & RULES_CLOCKS) ? UNSEEN : SEEN;
 }
 

@@ -318,13 +318,6 @@ void lock_passed(struct thread *t, const struct event *e)
 
 /* --- the follower: which event --------------------------------------------------------- */
 
-static bool is_query(const struct event *e)
-{
-	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
-
-	return d && (d->class == CLASS_QUERY || d->class == CLASS_SOFT);
-}
-
 /*
  * The event of a lock of the kind, behind queries that this version has yet to
  * make, or never will: they stay (see answer_elastic).  What is not published yet
@@ -343,7 +336,7 @@ static const struct event *behind_queries(struct thread *t, uint32_t kind)
 			t->lock_at = n;
 			return e;
 		}
-		if (open && !is_query(e))
+		if (open && !event_looks(e))
 			break;
 		e = reader_next(&ahead);
 	}
@@ -460,7 +453,7 @@ static const struct event *lock_event(struct thread *t, struct lock_call *c)
 	const struct event *e = follow_event_or(t, wait_over, &w);
 
 	t->lock_at = 0;
-	return e && is_query(e) ? behind_queries(t, c->kind) : e;
+	return e && event_looks(e) ? behind_queries(t, c->kind) : e;
 }
 
 static void event_take(struct thread *t, struct lock_call *c, const struct event *e)

@@ -41,13 +41,6 @@ void order_forked(void)
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
 }
 
-static bool passable(const struct event *e)
-{
-	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
-
-	return d && (d->class == CLASS_QUERY || d->class == CLASS_SOFT);
-}
-
 /* The sequence number of the next event that the thread must take; 0: none. */
 static uint64_t next_of(const struct thread *o)
 {
@@ -60,9 +53,9 @@ static uint64_t next_of(const struct thread *o)
 		return 0;
 	r.ahead = true;
 	e = reader_look(&r);
-	for (int i = 0; e && passable(e) && i < LOOK_PAST; i++)
+	for (int i = 0; e && event_looks(e) && i < LOOK_PAST; i++)
 		e = reader_next(&r);
-	return e && !passable(e) ? e->seq : 0;
+	return e && !event_looks(e) ? e->seq : 0;
 }
 
 static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)

@@ -137,7 +137,7 @@ Test(table, rows_are_sound)
 
 Test(table, variants_are_sound)
 {
-	static const struct { long nr; unsigned arg; uint32_t mask, value; const char *name; } v[] = {
+	static const struct { long nr; unsigned arg; uint64_t mask, value; const char *name; } v[] = {
 #define VARIANT(nr, arg, mask, value, name, ...) { nr, arg, mask, value, #name },
 #include "engine/abi/syscalls.def"
 	};
