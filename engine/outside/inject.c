@@ -380,20 +380,26 @@ static const char *base_name(const char *path)
 	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
+static bool is_loader(const char *path)
+{
+	return !strncmp(base_name(path), "ld-linux", 8);
+}
+
 /*
  * The dynamic loader finds another version's libraries in other places: its
  * calls are nobody's twin.  musl's is its libc, whose calls are the program's.
+ * It may be the program itself, told to load another one.
  */
 static void loader_note(struct injection *in)
 {
 	char name[256];
-	bool loader = interpreter_of(in, name, sizeof(name)) &&
-		      !strncmp(base_name(name), "ld-linux", 8);
+	bool dynamic = interpreter_of(in, name, sizeof(name));
 
-	for (size_t i = 0; loader && i < in->maps.n; i++) {
+	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
+		bool loader = dynamic ? is_loader(name) && !is_program(in, m) : is_loader(m->path);
 
-		if (m->exec && m->inode && !is_program(in, m) && in->boot.locals < BOOT_LOCALS)
+		if (m->exec && m->inode && loader && in->boot.locals < BOOT_LOCALS)
 			in->boot.local[in->boot.locals++] =
 				(struct code_range_at){ m->start, m->end };
 	}
