@@ -137,7 +137,15 @@ $(rings): tests/model/ring_threads.c $(wildcard engine/core/ring.[ch] engine/abi
 
 # What tests/programs/footprint.py measures with.
 footprint := $(B)/perf/idle $(B)/perf/record
-tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings) $(footprint)
+
+# A web server with a planted bug, and what is to find it.
+httpds	:= $(B)/servers/httpd $(B)/servers/httpd-asan
+httpds: $(httpds)
+$(httpds): $(wildcard servers/httpd/*.[ch])
+	@mkdir -p $(@D)
+	$(call say,cc $@) $(CC) -std=gnu17 -g $(WARN) -D_GNU_SOURCE $(if $(findstring asan,$@),-O1 -fno-omit-frame-pointer -fsanitize=address,-O2) $(filter %.c,$^) -lbz2 -o $@
+
+tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings) $(footprint) $(httpds)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 $(B)/mve
@@ -164,7 +172,7 @@ $(B)/perf/%: perf/%.c | $(skels)
 clean:
 	rm -rf $(B)
 
-.PHONY: all deps demo check check-long bench bench-programs tests clean
+.PHONY: all deps demo check check-long bench bench-programs httpds tests clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/engine $(B)/rulec-obj $(B)/grammar -name '*.d' 2>/dev/null)
