@@ -99,7 +99,7 @@ $(B)/rulec-obj/%.o: rulec/%.c | $(B)/grammar/rules.tab.h
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
 
-$(B)/rulec-obj/header.o: rulec/header.S engine/abi/rules.h
+$(B)/rulec-obj/header.o: rulec/header.S engine/abi/rules.h rulec/find.h
 	@mkdir -p $(@D)
 	@$(CC) -c $< -o $@
 
@@ -167,7 +167,7 @@ bench_programs := $(patsubst perf/%.c,$(B)/perf/%,$(wildcard perf/*.c))
 bench-programs: $(bench_programs)
 $(B)/perf/%: perf/%.c | $(skels)
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -pthread -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD $< -lbpf -pthread -o $@
 
 clean:
 	rm -rf $(B)
@@ -175,4 +175,4 @@ clean:
 .PHONY: all deps demo check check-long bench bench-programs httpds tests clean
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B)/engine $(B)/rulec-obj $(B)/grammar -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/engine $(B)/rulec-obj $(B)/grammar $(B)/perf -name '*.d' 2>/dev/null)

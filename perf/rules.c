@@ -7,6 +7,8 @@
  * unnamed	the leader's call is one that no rule begins with
  * matched	one rule takes it; the others begin with other calls
  * shared	all rules begin with the call and differ in content: none takes it
+ * last	the same, and the last of them takes it
+ * guarded	all rules begin with the call and have one guard, which says no
  * longer	all rules begin with the same two calls and end with another third
  *
  * Each figure is the least of several rounds: what disturbs only adds. The
@@ -25,19 +27,24 @@
 #define ROUNDS	7
 #define CALLS	20000
 
-enum kind { UNNAMED, MATCHED, SHARED, LONGER, KINDS };
+enum kind { UNNAMED, MATCHED, SHARED, LAST, GUARDED, LONGER, KINDS };
 
-static const char *const kinds[] = { "unnamed", "matched", "shared", "longer" };
+static const char *const kinds[] = { "unnamed", "matched", "shared", "last", "guarded",
+	"longer" };
 
 /* Calls to hang the other rules on: recorded, with nothing in common with ours. */
 static const char *const others[] = { "getuid", "getgid", "geteuid", "getegid", "getppid",
 	"getpgrp", "gettid", "getpid" };
 
-static void rule_write(FILE *to, enum kind kind, unsigned i)
+static void rule_write(FILE *to, enum kind kind, unsigned i, bool last)
 {
 	const char *other = others[i % 8];
 
-	if (kind == SHARED)
+	if (kind == LAST && last)
+		fprintf(to, "write(_, \"a reply…\", _) => write(_, _, _)\n");
+	else if (kind == GUARDED)
+		fprintf(to, "write(_, s, _) { view_begins($(s), \"key\") } => write(_, _, %u)\n", i);
+	else if (kind == SHARED || kind == LAST)
 		fprintf(to, "write(_, \"key %u \", _) => write(_, _, _)\n", i);
 	else if (kind == LONGER)
 		fprintf(to, "write(_), dup(_), dup2(%u, _) => write(_), dup(_), dup2(_)\n", i);
@@ -52,7 +59,7 @@ static void rules_write(const char *path, enum kind kind, unsigned n)
 	FILE *to = fopen(path, "we");
 
 	for (unsigned i = 0; to && i < n; i++)
-		rule_write(to, kind, i);
+		rule_write(to, kind, i, i + 1 == n);
 	if (!to || fclose(to))
 		exit(3);
 }

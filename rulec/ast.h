@@ -128,6 +128,8 @@ struct step {
 	struct call *calls;	/* groups unfolded: each has a row */
 	unsigned ncalls;
 	unsigned index;
+	unsigned guard_same;	/* emit.c's: the number of equal guards, */
+	bool guard_shared;	/* if there are others */
 };
 
 struct out {
@@ -228,6 +230,8 @@ struct unit {
 	struct regex *regexes;
 	unsigned flags;		/* enum rules_object_flags */
 	struct seen **seen;	/* emit.c's: functions by their text */
+	unsigned guards;	/* emit_rule.c's: different ones, so far; */
+	bool *guard_emitted;	/* those that have a function */
 	const char *debug;	/* -d PASS */
 };
 

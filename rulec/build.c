@@ -142,24 +142,37 @@ static char *regex_run(struct unit *u, const char *folder, const struct buffer *
 	return NULL;
 }
 
+/* re2c gets nothing else to read: it would lose the places of C in rules. */
+static bool regexes_make(struct unit *u, struct buffer *to)
+{
+	struct buffer text = { 0 };
+	const char *folder = scratch_new(u);
+	char *c;
+	size_t len;
+
+	if (!folder) {
+		system_error("cannot make a folder in", "/tmp");
+		return false;
+	}
+	regex_emit(u, &text);
+	c = regex_run(u, folder, &text, &len);
+	scratch_free(u, folder);
+	free(text.at);
+	if (c)
+		buffer_add(to, c, len);
+	return c;
+}
+
 char *build_c(struct unit *u, size_t *len)
 {
 	struct buffer text = { 0 };
-	const char *folder;
 	char *c = NULL;
 
-	pass_emit(u, &text);
-	if (!u->regexes) {
+	pass_emit_head(&text);
+	if (!u->regexes || regexes_make(u, &text)) {
+		pass_emit(u, &text);
 		c = arena_copy(u->arena, text.at, text.len);
 		*len = text.len;
-	} else {
-		folder = scratch_new(u);
-		if (folder) {
-			c = regex_run(u, folder, &text, len);
-			scratch_free(u, folder);
-		} else {
-			system_error("cannot make a folder in", "/tmp");
-		}
 	}
 	free(text.at);
 	return c;

@@ -13,6 +13,8 @@
 
 extern const char rules_header[];
 extern const unsigned rules_header_len;
+extern const char find_header[];
+extern const unsigned find_header_len;
 
 void emit_line(struct buffer *to, unsigned line, const char *path)
 {
@@ -292,15 +294,20 @@ static void includes_emit(struct unit *u, struct buffer *to)
 	emit_line(to, 1, "rules");
 }
 
-void pass_emit(struct unit *u, struct buffer *to)
+void pass_emit_head(struct buffer *to)
 {
 	buffer_print(to, "/* Made by rulec: do not edit. */\n");
 	buffer_add(to, rules_header, rules_header_len);
 	buffer_print(to, "%s", helpers);
+}
+
+void pass_emit(struct unit *u, struct buffer *to)
+{
 	buffer_print(to, "%s", tests);
+	buffer_add(to, find_header, find_header_len);
 	includes_emit(u, to);
 	tables_emit(u, to);
-	regex_emit(u, to);
+	emit_guards(u);
 	for (unsigned i = 0; i < u->nrules; i++)
 		emit_rule(u, u->rules[i], to);
 	dispatch_left(u, to);

@@ -22,6 +22,9 @@ void emit_number(struct buffer *to, int64_t n);
 void emit_arg_value(struct buffer *to, const struct call_name *row, unsigned i,
 	struct origin from);
 void emit_arg_bytes(struct buffer *to, unsigned i, struct origin from);
+/* How wide an argument is (enum find_width), and a literal as it has it. */
+unsigned emit_width(const struct call_name *row, unsigned i);
+int64_t emit_narrow(const struct call_name *row, unsigned i, int64_t n);
 /* The value that a name has at a place; which argument it is. */
 void emit_value(struct buffer *to, const struct place *at, const struct binding *b);
 void emit_arg_index(struct buffer *to, const struct place *at, const struct binding *b);
@@ -31,8 +34,27 @@ bool emit_arg_test(struct buffer *to, struct unit *u, const struct place *at,
 /* True when the call's number, and variant, is the row's. */
 void emit_row_test(struct buffer *to, const struct call *c, struct origin from);
 
+/* Finds the guards that are equal; before emit_rule(). */
+void emit_guards(struct unit *u);
 void emit_rule(struct unit *u, struct rule *rule, struct buffer *to);
 void emit_picks(struct unit *u, struct buffer *to);
+/* Tables for long lists (find.h), as they grow; find_print() ends them. */
+struct find_out {
+	struct buffer groups, keys, slots, rules, nodes, kids, texts, lists;
+	unsigned ngroups, nkeys, nslots, nrules, nnodes, nkids, ntexts, nlists;
+};
+
+/* A list of rules whose first `depth` calls have these numbers. */
+struct find_want {
+	const struct rule_list *list;
+	unsigned depth;
+	unsigned nrs[RULES_STEPS];
+};
+
+/* The number of its tables. */
+unsigned find_add(struct unit *u, struct find_out *to, const struct find_want *want);
+void find_print(struct find_out *f, struct buffer *to);
+
 bool rule_may_be_off(const struct rule *rule);
 /* The number that was given with this text the first time. */
 unsigned text_first(struct unit *u, const char *text, unsigned number);

@@ -44,9 +44,16 @@ static void on_test(const struct rule *rule, struct buffer *to)
 
 /* --- lists of rules -------------------------------------------------------- */
 
-/* From so many on a list is an array and a loop: compilers are slow with long
- * functions, and so many comparisons are slow anyway. */
+/* From so many on, a list is tables and a search in them (find.h). */
 #define LIST_LONG	8
+
+/* One automaton, or the rules for first calls, as they are written. */
+struct picks {
+	struct unit *u;
+	unsigned process;	/* enum rules_scope */
+	struct find_out *finds;
+	struct buffer *to;
+};
 
 static unsigned list_len(const struct rule_list *list)
 {
@@ -55,19 +62,6 @@ static unsigned list_len(const struct rule_list *list)
 	for (; list; list = list->next)
 		n++;
 	return n;
-}
-
-static void array_emit(const char *name, unsigned process, const struct state *s,
-	const struct rule_list *list, struct buffer *to)
-{
-	unsigned n = 0;
-
-	if (list_len(list) < LIST_LONG)
-		return;
-	buffer_print(to, "static const uint16_t %s_%u_%u[] = {", name, process, s->number);
-	for (; list; list = list->next, n++)
-		buffer_print(to, "%s%u,", n % 12 ? " " : "\n\t", list->rule->index);
-	buffer_print(to, "\n};\n\n");
 }
 
 static const char loops[] =
@@ -83,51 +77,59 @@ static const char loops[] =
 	"\t}\n"
 	"\treturn true;\n"
 	"}\n\n"
-	"static int first_of(struct rules_run *run, const uint16_t *list, unsigned n,\n"
-	"\tunsigned depth)\n"
+	"static bool holds(struct rules_run *run, unsigned rule, unsigned depth)\n"
 	"{\n"
-	"\tfor (unsigned i = 0; i < n; i++)\n"
-	"\t\tif (rules_on(run, list[i]) && left(run, list[i], depth) && begins(run, list[i]))\n"
-	"\t\t\treturn list[i];\n"
-	"\treturn RULES_NONE;\n"
+	"\treturn rules_on(run, rule) && (!depth || left(run, rule, depth)) && begins(run, rule);\n"
+	"}\n\n"
+	"static int first_of(struct rules_run *run, unsigned list)\n"
+	"{\n"
+	"\tconst struct find_tables t = { find_lists, find_groups, find_keys, find_slots,\n"
+	"\t\tfind_rules, find_nodes, find_kids, find_texts, holds };\n"
+	"\n"
+	"\treturn find_first(run, &t, list);\n"
 	"}\n\n";
 
 /* Tries the rules of a list; `then` is what is done with the one that holds. */
-static void list_emit(const char *name, unsigned process, const struct state *s,
-	const struct rule_list *list, const char *then, struct buffer *to)
+static void list_emit(const struct picks *p, const struct state *s, const struct rule_list *list,
+	const char *then)
 {
+	struct find_want want = { list, s->depth, { 0 } };
+
 	if (list_len(list) >= LIST_LONG) {
-		buffer_print(to, "\tfound = first_of(run, %s_%u_%u, %u, %u);\n"
-			"\tif (found >= 0)\n\t\t%s\n", name, process, s->number, list_len(list),
-			s->depth, then);
+		for (; s->depth; s = s->parent)
+			want.nrs[s->depth - 1] = s->nr;
+		buffer_print(p->to, "\tfound = first_of(run, %u);\n\tif (found >= 0)\n\t\t%s\n",
+			find_add(p->u, p->finds, &want), then);
 		return;
 	}
 	for (; list; list = list->next) {
-		buffer_print(to, "\tif (");
-		on_test(list->rule, to);
-		buffer_print(to, "left_%u(run, %u) && (", list->rule->index, s->depth);
-		first_test(list->rule, to);
-		buffer_print(to, ")) {\n\t\tfound = %u;\n\t\t%s\n\t}\n", list->rule->index,
+		buffer_print(p->to, "\tif (");
+		on_test(list->rule, p->to);
+		if (s->depth)
+			buffer_print(p->to, "left_%u(run, %u) && ", list->rule->index, s->depth);
+		buffer_print(p->to, "(");
+		first_test(list->rule, p->to);
+		buffer_print(p->to, ")) {\n\t\tfound = %u;\n\t\t%s\n\t}\n", list->rule->index,
 			then);
 	}
 }
 
 /* --- the walk -------------------------------------------------------------- */
 
-static void down_emit(const struct state *s, unsigned process, struct buffer *to)
+static void down_emit(const struct picks *p, const struct state *s)
 {
-	buffer_print(to, "\tif (rules_more(run, %u)) {\n\t\tswitch (run->ev[%u]->nr) {\n",
+	buffer_print(p->to, "\tif (rules_more(run, %u)) {\n\t\tswitch (run->ev[%u]->nr) {\n",
 		s->depth, s->depth);
 	for (const struct edge *e = s->edges; e; e = e->next)
-		buffer_print(to, "\t\tcase %u: goto s%u;\n", e->nr, e->to->number);
-	buffer_print(to, "\t\tdefault: break;\n\t\t}\n\t}");
+		buffer_print(p->to, "\t\tcase %u: goto s%u;\n", e->nr, e->to->number);
+	buffer_print(p->to, "\t\tdefault: break;\n\t\t}\n\t}");
 	if (!s->depth) {
-		buffer_print(to, "\n\treturn RULES_NONE;\n");
+		buffer_print(p->to, "\n\treturn RULES_NONE;\n");
 		return;
 	}
-	buffer_print(to, " else if (!run->expired) {\n");
-	list_emit("through", process, s, s->through, "goto wait;", to);
-	buffer_print(to, "\t}\n");
+	buffer_print(p->to, " else if (!run->expired) {\n");
+	list_emit(p, s, s->through, "goto wait;");
+	buffer_print(p->to, "\t}\n");
 }
 
 static bool falls_here(const struct state *s)
@@ -135,21 +137,21 @@ static bool falls_here(const struct state *s)
 	return s->edges && s->depth;
 }
 
-static void state_emit(const struct state *s, unsigned process, struct buffer *to)
+static void state_emit(const struct picks *p, const struct state *s)
 {
 	if (s->depth)
-		buffer_print(to, "s%u:\n", s->number);
+		buffer_print(p->to, "s%u:\n", s->number);
 	if (s->edges)
-		down_emit(s, process, to);
+		down_emit(p, s);
 	if (!s->depth)
 		return;
 	if (falls_here(s))
-		buffer_print(to, "a%u:\n", s->number);
-	list_emit("ends", process, s, s->ends, "return found;", to);
+		buffer_print(p->to, "a%u:\n", s->number);
+	list_emit(p, s, s->ends, "return found;");
 	if (s->parent->depth)
-		buffer_print(to, "\tgoto a%u;\n", s->parent->number);
+		buffer_print(p->to, "\tgoto a%u;\n", s->parent->number);
 	else
-		buffer_print(to, "\treturn RULES_NONE;\n");
+		buffer_print(p->to, "\treturn RULES_NONE;\n");
 }
 
 static bool some_wait(const struct state *s)
@@ -159,24 +161,20 @@ static bool some_wait(const struct state *s)
 	return s != NULL;
 }
 
-static void left_pick(struct unit *u, unsigned process, struct buffer *to)
+static void left_pick(const struct picks *p)
 {
 	unsigned count;
-	const struct state *first = trie_build(u, process, &count);
+	const struct state *first = trie_build(p->u, p->process, &count);
 
-	for (const struct state *s = first; s; s = s->next) {
-		array_emit("through", process, s, s->through, to);
-		array_emit("ends", process, s, s->ends, to);
-	}
-	buffer_print(to, "static int pick_left_%u(struct rules_run *run)\n{\n", process);
-	buffer_print(to, count == 1 ? "\t(void)run;\n\treturn RULES_NONE;\n" :
+	buffer_print(p->to, "static int pick_left_%u(struct rules_run *run)\n{\n", p->process);
+	buffer_print(p->to, count == 1 ? "\t(void)run;\n\treturn RULES_NONE;\n" :
 		"\tint found;\n\n");
 	for (const struct state *s = first; s && count > 1; s = s->next)
-		state_emit(s, process, to);
+		state_emit(p, s);
 	if (count > 1 && some_wait(first))
-		buffer_print(to, "wait:\n\trun->waits = (uint16_t)found;\n"
+		buffer_print(p->to, "wait:\n\trun->waits = (uint16_t)found;\n"
 			"\treturn RULES_WAIT;\n");
-	buffer_print(to, "}\n\n");
+	buffer_print(p->to, "}\n\n");
 }
 
 /* --- by the follower's call ------------------------------------------------ */
@@ -198,37 +196,41 @@ static bool is_first(const struct rule *rule, enum left_kind left, unsigned proc
 	return rule->left == left && process == !!(rule->flags & RULES_ROW_PROCESS);
 }
 
-static void first_case(struct unit *u, enum left_kind left, unsigned process, unsigned nr,
-	struct buffer *to)
+static struct rule_list *first_list(const struct picks *p, enum left_kind left, unsigned nr)
 {
-	bool any = false;
+	struct rule_list *list = NULL, **last = &list;
 
-	for (unsigned i = 0; i < u->nrules; i++) {
-		const struct rule *rule = u->rules[i];
+	for (unsigned i = 0; i < p->u->nrules; i++) {
+		struct rule *rule = p->u->rules[i];
 
-		if (!is_first(rule, left, process) || !may_begin_with(rule, nr))
+		if (!is_first(rule, left, p->process) || !may_begin_with(rule, nr))
 			continue;
-		if (!any)
-			buffer_print(to, "\tcase %u:\n", nr);
-		any = true;
-		buffer_print(to, "\t\tif (");
-		on_test(rule, to);
-		buffer_print(to, "(");
-		first_test(rule, to);
-		buffer_print(to, "))\n\t\t\treturn %u;\n", rule->index);
+		*last = arena_alloc(p->u->arena, sizeof(**last));
+		(*last)->rule = rule;
+		last = &(*last)->next;
 	}
-	if (any)
-		buffer_print(to, "\t\tbreak;\n");
+	return list;
 }
 
-static void first_pick(struct unit *u, const char *name, enum left_kind left,
-	unsigned process, struct buffer *to)
+static void first_pick(const struct picks *p, const char *name, enum left_kind left)
 {
-	buffer_print(to, "static int pick_%s_%u(struct rules_run *run)\n{\n"
-		"\tswitch (run->call->nr) {\n", name, process);
-	for (unsigned nr = 0; nr < CALL_MAX; nr++)
-		first_case(u, left, process, nr, to);
-	buffer_print(to, "\tdefault:\n\t\tbreak;\n\t}\n\treturn RULES_NONE;\n}\n\n");
+	static const struct state start;
+	bool any = false;
+
+	buffer_print(p->to, "static int pick_%s_%u(struct rules_run *run)\n{\n\tint found;\n\n"
+		"\tswitch (run->call->nr) {\n", name, p->process);
+	for (unsigned nr = 0; nr < CALL_MAX; nr++) {
+		const struct rule_list *list = first_list(p, left, nr);
+
+		if (!list)
+			continue;
+		any = true;
+		buffer_print(p->to, "\tcase %u:\n", nr);
+		list_emit(p, &start, list, "return found;");
+		buffer_print(p->to, "\t\tbreak;\n");
+	}
+	buffer_print(p->to, "\tdefault:\n\t\tbreak;\n\t}\n\t%sreturn RULES_NONE;\n}\n\n",
+		any ? "" : "(void)found;\n\t");
 }
 
 static const char dispatch[] =
@@ -243,11 +245,19 @@ static const char dispatch[] =
 
 void emit_picks(struct unit *u, struct buffer *to)
 {
-	buffer_print(to, "%s", loops);
+	struct find_out finds = { 0 };
+	struct buffer text = { 0 };
+
 	for (unsigned process = 0; process < RULES_SCOPES; process++) {
-		left_pick(u, process, to);
-		first_pick(u, "nothing", LEFT_NOTHING, process, to);
-		first_pick(u, "begin", LEFT_BEGIN, process, to);
+		const struct picks p = { u, process, &finds, &text };
+
+		left_pick(&p);
+		first_pick(&p, "nothing", LEFT_NOTHING);
+		first_pick(&p, "begin", LEFT_BEGIN);
 	}
+	find_print(&finds, to);
+	buffer_print(to, "%s", loops);
+	buffer_add(to, text.at, text.len);
 	buffer_print(to, "%s", dispatch);
+	free(text.at);
 }

@@ -92,13 +92,70 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 	views_define(u, at, uses, to, true);
 	buffer_print(to, "static bool %s(struct rules_run *run)\n{\n", name);
 	locals(u, at, uses, to);
-	place_emit(u, at->rule, code, to);
+	if (at->step && at->step->guard_shared)
+		buffer_print(to, "\t(void)run;\n");	/* who calls it says where it stands */
+	else
+		place_emit(u, at->rule, code, to);
 	cblock_emit(u, at, code, to);
 	/* On the block's last line: a missing return is its fault. */
 	buffer_print(to, " }\n");
 	emit_line(to, 1, "rules");
 	views_define(u, at, uses, to, false);
 	buffer_print(to, "\n");
+}
+
+/* --- guards that are equal ------------------------------------------------- */
+
+#define GUARDS_MAX	65535	/* numbers of guards in rules_run.said_no */
+
+/* What a guard says depends on the calls alone, not on what C has bound before. */
+static bool stands_alone(struct unit *u, const struct place *at, const struct c_use *uses)
+{
+	for (const struct c_use *use = uses; use; use = use->next) {
+		const struct c_use *fills = uses;
+
+		if (bind_use(u, at, use->name)->kind != BIND_VIEW)
+			continue;
+		while (fills && !(fills->fills && !strcmp(fills->name, use->name)))
+			fills = fills->next;
+		if (!fills)
+			return false;
+	}
+	return true;
+}
+
+/* Guards with the same text that means the same get the same number; 0: none. */
+static unsigned guard_number(struct unit *u, struct rule *rule, struct step *s)
+{
+	struct place at = { rule, s, NULL, false };
+	struct c_use *uses = cblock_uses(u, s->guard);
+	struct buffer key = { 0 };
+	unsigned number;
+
+	if (!stands_alone(u, &at, uses) || u->guards == GUARDS_MAX)
+		return 0;
+	buffer_print(&key, "guard\n");
+	views_define(u, &at, uses, &key, true);
+	locals(u, &at, uses, &key);
+	buffer_add(&key, s->guard->text.at, s->guard->text.len);
+	number = text_first(u, key.at, u->guards + 1);
+	u->guards += number > u->guards;
+	free(key.at);
+	return number;
+}
+
+void emit_guards(struct unit *u)
+{
+	unsigned *uses = arena_alloc(u->arena, (GUARDS_MAX + 1) * sizeof(*uses));
+
+	u->guard_emitted = arena_alloc(u->arena, GUARDS_MAX + 1);
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (struct step *s = u->rules[i]->steps; s; s = s->next)
+			if (s->guard)
+				uses[s->guard_same = guard_number(u, u->rules[i], s)]++;
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (struct step *s = u->rules[i]->steps; s; s = s->next)
+			s->guard_shared = s->guard && s->guard_same && uses[s->guard_same] > 1;
 }
 
 /* --- the left side --------------------------------------------------------- */
@@ -163,10 +220,25 @@ static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct 
 		buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_ARG, %u, 0);\n",
 			s->index);
 	}
-	if (s->guard)
+	if (s->guard_shared) {
+		place_emit(u, rule, s->guard, to);
+		buffer_print(to, "\tif (rules_said_no(run, %u) || (!guard_same_%u(run) && "
+			"rules_say_no(run, %u)))\n\t\treturn no(run, RULES_WHY_GUARD, %u, 0);\n",
+			s->guard_same, s->guard_same, s->guard_same, s->index);
+	} else if (s->guard) {
 		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn no(run, "
 			"RULES_WHY_GUARD, %u, 0);\n", rule->index, s->index, s->index);
+	}
 	buffer_print(to, "\tif (n == %u)\n\t\treturn true;\n", s->index + 1);
+}
+
+/* One function does for all guards that are equal. */
+static bool is_emitted(struct unit *u, const struct step *s)
+{
+	bool was = u->guard_emitted[s->guard_same];
+
+	u->guard_emitted[s->guard_same] = true;
+	return was;
 }
 
 static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
@@ -175,7 +247,9 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 		char name[40];
 
 		snprintf(name, sizeof(name), "guard_%u_%u", rule->index, s->index);
-		if (s->guard)
+		if (s->guard_shared)
+			snprintf(name, sizeof(name), "guard_same_%u", s->guard_same);
+		if (s->guard && !(s->guard_shared && is_emitted(u, s)))
 			guard_emit(u, &(struct place){ rule, s, NULL, false }, s->guard, name, to);
 	}
 	if (!rule->steps)

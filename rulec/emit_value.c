@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rulec/emit.h"
+#include "rulec/find.h"
 
 void emit_bytes(struct buffer *to, struct text bytes)
 {
@@ -35,20 +36,23 @@ void emit_number(struct buffer *to, int64_t n)
 
 /* --- arguments ------------------------------------------------------------- */
 
-enum width { SIGNED_32, UNSIGNED_32, WHOLE };
-
-static enum width width_of(enum arg_kind kind)
+static enum find_width width_of(enum arg_kind kind)
 {
 	switch (kind) {
 	case KIND_INT: case KIND_FD: case KIND_DIRFD: case KIND_PID: case KIND_SIG:
 	case KIND_UID: case KIND_GID:
-		return SIGNED_32;
+		return FIND_SIGNED_32;
 	case KIND_UINT: case KIND_XINT: case KIND_OCT: case KIND_MODE: case KIND_ENUM:
 	case KIND_FLAGS: case KIND_DEV:
-		return UNSIGNED_32;
+		return FIND_UNSIGNED_32;
 	default:
-		return WHOLE;
+		return FIND_WHOLE;
 	}
+}
+
+unsigned emit_width(const struct call_name *row, unsigned i)
+{
+	return width_of(row->desc.args[i].kind);
 }
 
 static void raw(struct buffer *to, unsigned i, struct origin from)
@@ -78,11 +82,11 @@ void emit_arg_bytes(struct buffer *to, unsigned i, struct origin from)
 }
 
 /* A literal as the argument's width has it, so that -1 and 0xffffffff are one. */
-static int64_t narrow(const struct call_name *row, unsigned i, int64_t n)
+int64_t emit_narrow(const struct call_name *row, unsigned i, int64_t n)
 {
 	switch (width_of(row->desc.args[i].kind)) {
-	case SIGNED_32: return (int32_t)n;
-	case UNSIGNED_32: return (uint32_t)n;
+	case FIND_SIGNED_32: return (int32_t)n;
+	case FIND_UNSIGNED_32: return (uint32_t)n;
 	default: return n;
 	}
 }
@@ -304,7 +308,7 @@ bool emit_arg_test(struct buffer *to, struct unit *u, const struct place *at,
 	} else if (a->form == ARG_NUMBER) {
 		emit_arg_value(to, c->row, i, from);
 		buffer_print(to, " == ");
-		emit_number(to, narrow(c->row, i, a->number));
+		emit_number(to, emit_narrow(c->row, i, a->number));
 	} else {
 		content_test(to, at, a, i, from);
 	}

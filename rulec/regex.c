@@ -355,13 +355,30 @@ static unsigned alternatives(struct reader *r)
 	return size;
 }
 
+/* The same expression again: one automaton does. */
+static struct regex *regex_again(const struct unit *u, const struct pattern *pattern)
+{
+	struct regex *x = u->regexes;
+
+	while (x && !(x->fold == pattern->fold && x->raw.len == pattern->raw.len &&
+		      !memcmp(x->raw.at, pattern->raw.at, x->raw.len)))
+		x = x->next;
+	return x;
+}
+
 struct regex *regex_new(struct unit *u, const struct pattern *pattern)
 {
-	struct regex *x = arena_alloc(u->arena, sizeof(*x));
-	struct reader r = { .u = u, .pattern = pattern, .regex = x, .at = pattern->raw.at,
-		.end = pattern->raw.at + pattern->raw.len };
+	struct regex *x = regex_again(u, pattern);
+	struct reader r;
 
+	if (x)
+		return x;
+	x = arena_alloc(u->arena, sizeof(*x));
+	r = (struct reader){ .u = u, .pattern = pattern, .regex = x, .at = pattern->raw.at,
+		.end = pattern->raw.at + pattern->raw.len };
 	x->loc = pattern->loc;
+	x->raw = pattern->raw;
+	x->fold = pattern->fold;
 	x->from_start = r.at < r.end && *r.at == '^';
 	r.at += x->from_start;
 	alternatives(&r);
@@ -375,6 +392,50 @@ struct regex *regex_new(struct unit *u, const struct pattern *pattern)
 	x->text = arena_copy(u->arena, x->re2c.at ? x->re2c.at : "", x->re2c.len);
 	free(x->re2c.at);
 	return r.failed ? NULL : x;
+}
+
+/* --- what it begins with ---------------------------------------------------- */
+
+/* Behind `[`: the place of its `]`. */
+static const char *set_end(const char *at, const char *end)
+{
+	at += at < end && *at == '^';
+	at += at < end && *at == ']';
+	while (at < end && *at != ']')
+		at += *at == '\\' ? 2 : 1;
+	return at;
+}
+
+/* Where the first of several alternatives ends; the end if there is one only. */
+static const char *first_bar(const char *at, const char *end)
+{
+	unsigned depth = 0;
+
+	for (; at < end; at++) {
+		if (*at == '\\')
+			at++;
+		else if (*at == '[')
+			at = set_end(at + 1, end);
+		else if (*at == '|' && !depth)
+			return at;
+		else
+			depth += (*at == '(') - (*at == ')');
+	}
+	return end;
+}
+
+struct text regex_head(const struct pattern *pattern)
+{
+	const char *at = pattern->raw.at, *end = at + pattern->raw.len, *from = at + 1;
+
+	if (at == end || *at != '^' || pattern->fold || first_bar(at, end) < end)
+		return (struct text){ at, 0 };
+	for (at = from; at < end && !strchr("\\[](){}.*+?|^$", *at); at++)
+		;
+	/* What is repeated may be missing. */
+	if (at < end && at > from && strchr("*?{", *at))
+		at--;
+	return (struct text){ from, (size_t)(at - from) };
 }
 
 /* --- what re2c reads ------------------------------------------------------- */

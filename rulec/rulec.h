@@ -153,6 +153,8 @@ struct regex {
 	struct regex *next;
 	struct loc loc;
 	unsigned number;
+	struct text raw;	/* as it was written first, and its flag i */
+	bool fold;
 	struct buffer re2c;	/* while it is read */
 	const char *text;	/* the expression in re2c's words */
 	bool from_start, to_end;
@@ -162,10 +164,12 @@ struct regex {
 
 /* Parses and keeps a regular expression; NULL after an error. */
 struct regex *regex_new(struct unit *u, const struct pattern *pattern);
+/* A text that everything begins with that it matches; often there is none. */
+struct text regex_head(const struct pattern *pattern);
 /* All expressions as functions, in the language of re2c. */
 void regex_emit(const struct unit *u, struct buffer *to);
 
-/* --- trie.c, emit.c -------------------------------------------------------- */
+/* --- trie.c, emit.c; find.h has the search in long lists -------------------------------------------------------- */
 
 /* A state of the automaton: which rules begin with the calls that lead here. */
 struct state {
@@ -175,6 +179,7 @@ struct state {
 	struct rule_list *ends;		/* left sides that end here */
 	struct rule_list *through;	/* ... that go on from here */
 	unsigned number, depth;
+	unsigned nr;			/* of the call that leads here */
 };
 
 struct edge {
@@ -192,6 +197,8 @@ struct rule_list {
 
 struct state *trie_build(struct unit *u, bool process, unsigned *count);
 void pass_graph(struct unit *u, struct buffer *to);
+/* The C of rules: what comes before regular expressions, and behind them. */
+void pass_emit_head(struct buffer *to);
 void pass_emit(struct unit *u, struct buffer *to);
 /* `#line N "path"` */
 void emit_line(struct buffer *to, unsigned line, const char *path);

@@ -43,6 +43,7 @@ static struct state *state_follow(struct builder *b, struct state *from, unsigne
 	e->next = *at;
 	*at = e;
 	e->to = state_new(b, from);
+	e->to->nr = nr;
 	return e->to;
 }
 

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RULES_MAGIC	0x3165766d	/* "mve1" */
-#define RULES_VERSION	1
+#define RULES_VERSION	2
 
 #define RULES_MAX	4096	/* rules of one object */
 #define RULES_STEPS	64	/* calls on the left of a rule, so events held */
@@ -34,6 +34,7 @@
 #define RULES_VIEWS	32	/* views that C binds in one rule */
 #define RULES_NUMS	16	/* numbers kept from one call to a later one */
 #define RULES_ARGS	6
+#define RULES_SAID_NO	64	/* guards that are remembered to have said no */
 #define RULES_WITHIN_MS	100	/* how long a left side may stay undecided */
 
 /* Memory that may be looked at; through the view_* functions only. */
@@ -124,6 +125,7 @@ struct rules_run {
 	uint32_t line;			/* ... and the guard's or action's line */
 	uint32_t file;			/* its file, in the object's text */
 	uint32_t events;		/* how many of ev are valid */
+	uint16_t *said_no;		/* while a long list is tried: guards, + 1 */
 	const struct rules_call *ev[RULES_STEPS];
 	struct rules_edit edit;
 };
@@ -414,6 +416,19 @@ static inline int64_t rules_ret(struct rules_run *run, unsigned step)
 static inline struct view rules_own_bytes(struct rules_run *run, unsigned i)
 {
 	return run->host->bytes(run->arg, run->call, i);
+}
+
+/* Equal guards of many rules are run once, until one says yes. */
+static inline bool rules_said_no(const struct rules_run *run, unsigned guard)
+{
+	return run->said_no && run->said_no[guard % RULES_SAID_NO] == guard + 1;
+}
+
+static inline bool rules_say_no(struct rules_run *run, unsigned guard)
+{
+	if (run->said_no)
+		run->said_no[guard % RULES_SAID_NO] = (uint16_t)(guard + 1);
+	return true;
 }
 
 /* Event i, if it is there. */

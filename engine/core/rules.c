@@ -29,6 +29,7 @@ static void answer_clear(struct rules_run *run, struct rules_answer *answer)
 	run->edit.edited = run->edit.ret_set = 0;
 	run->edit.ret = 0;
 	run->events = 0;
+	run->said_no = 0;
 	run->room_used = 0;
 	run->composed = 0;
 	run->fault = RULES_OK;
@@ -347,6 +348,7 @@ int rules_nearest(const struct rules *rules, struct rules_run *run)
 
 	run->on = rules->on;
 	run->events = 0;
+	run->said_no = 0;
 	run->composed = 0;
 	for (unsigned i = 0; i < rules->object.rules; i++) {
 		unsigned score = rules_on(run, i) ? rule_score(rules, run, i) : 0;

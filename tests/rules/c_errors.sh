@@ -33,6 +33,11 @@ END
 cat >undefined.h <<'END'
 int elsewhere(void);
 END
+# A regular expression in the file does not move it.
+says "c.rules:2:19: error: 'nobody' undeclared" <<'END'
+write(_, ~ /^a+(b|c)/, _) => nothing
+write(fd, _, _) { nobody } => nothing
+END
 says "undefined reference to \`elsewhere'" <<'END'
 #include "undefined.h"
 getpid() { elsewhere() } => nothing
