@@ -64,8 +64,20 @@ static void put_u32(struct writer *w, uint32_t value)
 
 static void put_section(struct writer *w, uint64_t from, uint64_t len)
 {
-	put_u32(w, (uint32_t)len);
-	put_target(w, from, len);
+	uint8_t *at = w->at;
+
+	if (writer_room(w) < sizeof(uint32_t) + len) {
+		put_u32(w, (uint32_t)len);
+		put_target(w, from, len);
+		return;
+	}
+	*(uint32_t *)at = (uint32_t)len;
+	at += sizeof(uint32_t);
+	w->at = at + len;
+	if (!target_in(at, from, len))
+		return;
+	zeros(at, len);
+	w->open->flags |= EVENT_CUT;
 }
 
 /* Bytes up to the zero, as far as they can be read. */
@@ -182,27 +194,24 @@ static void put_memory(struct writer *w, const struct walk *c, unsigned i)
 	}
 }
 
-static void record_known(struct writer *w, const struct walk *call)
+void record_memory(struct writer *w, const struct walk *call)
 {
-	unsigned values = 0;
+	for (unsigned bits = call->recipe->memory; bits; bits &= bits - 1) {
+		unsigned i = (unsigned)__builtin_ctz(bits);
+		uint64_t len;
 
-	for (unsigned bits = call->recipe->values; bits && values < EVENT_ARGS; bits &= bits - 1)
-		w->open->arg[values++] = call->args[__builtin_ctz(bits)];
-	for (unsigned bits = call->recipe->memory; bits; bits &= bits - 1)
-		put_memory(w, call, (unsigned)__builtin_ctz(bits));
+		if (!((call->recipe->moved | call->recipe->fixed) >> i & 1))
+			put_memory(w, call, i);
+		else if (step_simple(call, i, &len))
+			put_section(w, call->args[i], len);
+	}
 }
 
-/* The values first: memory may fill the event, and publish it. */
-void record_call(struct writer *w, const struct walk *call)
+/* The row depends on the arguments: step by step. */
+void record_unknown(struct writer *w, const struct walk *call)
 {
 	unsigned values = 0;
 
-	if (call->desc->class == CLASS_QUERY || call->desc->class == CLASS_SOFT)
-		w->open->flags |= EVENT_LOOK;
-	if (call->recipe && call->recipe->known) {
-		record_known(w, call);
-		return;
-	}
 	for (unsigned i = 0; i < call->desc->nargs && values < EVENT_ARGS; i++)
 		if (step_kind(call, i) == STEP_VALUE)
 			w->open->arg[values++] = call->args[i];

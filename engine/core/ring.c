@@ -9,8 +9,6 @@
  */
 #include "engine/core/ring.h"
 
-#define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell */
-
 struct section *streams_section(const struct streams *s, uint32_t version)
 {
 	uint64_t base = (uint64_t)s->conduct;
@@ -24,15 +22,6 @@ static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
 }
 
 /* --- chunks ------------------------------------------------------------------ */
-
-static uint32_t followers(const struct streams *s, const struct section *own)
-{
-	/* Acquire: a follower that is added has its cursors ready. */
-	uint32_t bits = __atomic_load_n(&s->conduct->following, __ATOMIC_ACQUIRE);
-
-	/* Acquire: pairs with who drops it; what it has read by then has been read. */
-	return bits & ~__atomic_load_n(&own->dropped, __ATOMIC_ACQUIRE) & ~(1u << s->self);
-}
 
 /* Whether a follower still reads the lane's chunk `serial` or one before it. */
 static bool holds(const struct streams *s, uint32_t version, const struct lane *l,
@@ -58,7 +47,7 @@ static bool holds(const struct streams *s, uint32_t version, const struct lane *
 static uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
 			uint32_t serial)
 {
-	uint32_t bits = followers(s, own), held = 0;
+	uint32_t bits = streams_followers(s, own), held = 0;
 
 	for (uint32_t v = 0; v < VERSIONS; v++)
 		if (bits >> v & 1 && holds(s, v, &own->lane[index], index, serial))
@@ -320,75 +309,32 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->section = streams_section(s, s->self);
 	w->index = index;
 	w->lane = &w->section->lane[index];
-	w->cell = (uint32_t)(w->lane->head % CHUNK_CELLS);
+	w->chunk = chunk_at(w->section, w->lane->now);
+	w->head = w->lane->head;
+	w->cell = (uint32_t)(w->head % CHUNK_CELLS);
 	w->open = NULL;
 }
 
-static struct event *cell_at(const struct writer *w, uint32_t chunk, uint32_t cell)
-{
-	return (struct event *)(chunk_at(w->section, chunk) + cell * CELL_SIZE);
-}
-
-/*
- * A follower has read what the next cells hold, so they are not ours to write:
- * asked for early, they are there when their time comes.  Behind the chunk's end
- * they are another lane's.
- */
-static void cells_fetch(const struct event *e, uint32_t from, uint32_t to, uint32_t end)
-{
-	for (uint32_t i = from; i < to && i < end; i++)
-		__asm__ volatile("prefetchw %0" : : "m"(e[i]));
-}
-
-/* The lane goes on in another chunk; the turn fills the rest of this one. */
-static bool turn(struct writer *w)
+/* The turn fills the rest of the chunk. */
+bool writer_turn(struct writer *w)
 {
 	struct lane *l = w->lane;
 	uint32_t chunk = chunk_take(w);
-	struct event *e = cell_at(w, l->now, w->cell);
 
 	if (chunk == CHUNK_NONE)
 		return false;
-	*e = (struct event){ .kind = EVENT_TURN, .arg = { chunk } };
+	((struct event *)w->chunk)[w->cell] =
+		(struct event){ .kind = EVENT_TURN, .arg = { chunk } };
 	__atomic_store_n(&w->section->chunk_next[l->now], chunk, __ATOMIC_RELAXED);
 	/* Release: pairs with oldest_look; the chunk before is full, and has its next. */
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELEASE);
+	w->head += CHUNK_CELLS - w->cell;
 	/* Release: the turn is read after the head. */
-	__atomic_store_n(&l->head, l->head + CHUNK_CELLS - w->cell, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->head, w->head, __ATOMIC_RELEASE);
+	w->chunk = chunk_at(w->section, chunk);
 	w->cell = 0;
-	cells_fetch(cell_at(w, chunk, 0), 0, CELLS_AHEAD, CHUNK_CELLS);
+	cells_fetch((struct event *)w->chunk, 0, CELLS_AHEAD, CHUNK_CELLS);
 	return true;
-}
-
-struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
-{
-	/* The last cell of a chunk is kept for the turn. */
-	if (w->cell >= CHUNK_CELLS - 1 && !turn(w))
-		return NULL;
-	w->open = cell_at(w, w->lane->now, w->cell);
-	w->open->kind = kind;
-	w->open->call = call;
-	w->open->flags = 0;
-	w->at = (uint8_t *)(w->open + 1);
-	return w->open;
-}
-
-size_t writer_room(const struct writer *w)
-{
-	return (size_t)((uint8_t *)cell_at(w, w->lane->now, CHUNK_CELLS - 1) - w->at);
-}
-
-void writer_commit(struct writer *w)
-{
-	uint32_t size = (uint32_t)(w->at - (uint8_t *)(w->open + 1)), cells = event_cells(size);
-
-	cells_fetch(w->open, cells > CELLS_AHEAD ? cells : CELLS_AHEAD, cells + CELLS_AHEAD,
-		    CHUNK_CELLS - w->cell);
-	w->open->size = size;
-	w->open = NULL;
-	w->cell += cells;
-	/* Release: a reader that sees the head sees the event. */
-	__atomic_store_n(&w->lane->head, w->lane->head + cells, __ATOMIC_RELEASE);
 }
 
 /* --- the reader -------------------------------------------------------------------- */

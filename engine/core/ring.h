@@ -21,6 +21,8 @@ struct writer {
 	struct streams *streams;
 	struct section *section;
 	struct lane *lane;
+	uint8_t *chunk;		/* that is written */
+	uint64_t head;		/* as published: nobody else writes it */
 	uint32_t index;
 	uint32_t cell;		/* in the chunk: where the open event begins */
 	struct event *open;
@@ -44,6 +46,9 @@ struct reader {
 
 struct section *streams_section(const struct streams *s, uint32_t version);
 
+/* Versions that a leader's section must not overtake, as bits. */
+static inline uint32_t streams_followers(const struct streams *s, const struct section *own);
+
 /* Opens a lane nobody uses; its number, or -1 when there is none or no chunk for it. */
 int lane_open(struct streams *s);
 /* The opened lane is not needed: it is empty, and no follower was told of it. */
@@ -59,11 +64,13 @@ void lane_close(struct streams *s, uint32_t index);
 /* Binds a writer to an open lane, wherever an earlier one has left it. */
 void writer_attach(struct writer *w, struct streams *s, uint32_t index);
 /* Room for an event's header; NULL when the ring is full. */
-struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call);
+static inline struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call);
 /* Bytes of payload that the open event can still take. */
-size_t writer_room(const struct writer *w);
+static inline size_t writer_room(const struct writer *w);
 /* Publishes the open event. */
-void writer_commit(struct writer *w);
+static inline void writer_commit(struct writer *w);
+/* The chunk is full: the lane goes on in another; false when there is none. */
+bool writer_turn(struct writer *w);
 /* Followers that must read on, or be dropped, before a full ring has room, as bits. */
 uint32_t writer_held_by(const struct writer *w);
 
@@ -96,5 +103,65 @@ uint8_t reader_take(struct reader *r);
 bool reader_at_end(const struct reader *r);
 /* From the start of the same lane in the stream that goes on after this one: open there. */
 void reader_switch(struct reader *r, uint32_t version);
+
+/* --- what is done for each event: here, so that a leader's call makes none ------- */
+
+static inline uint32_t streams_followers(const struct streams *s, const struct section *own)
+{
+	/* Acquire: a follower that is added has its cursors ready. */
+	uint32_t bits = __atomic_load_n(&s->conduct->following, __ATOMIC_ACQUIRE);
+
+	/* Acquire: pairs with who drops it; what it has read by then has been read. */
+	return bits & ~__atomic_load_n(&own->dropped, __ATOMIC_ACQUIRE) & ~(1u << s->self);
+}
+
+#define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell */
+
+/*
+ * A follower has read what the next cells hold, so they are not ours to write:
+ * asked for early, they are there when their time comes.  Behind the chunk's end
+ * they are another lane's.
+ */
+static inline void cells_fetch(const struct event *e, uint32_t from, uint32_t to, uint32_t end)
+{
+	to = to < end ? to : end;
+	for (uint32_t i = from; i < to; i++)
+		__asm__ volatile("prefetchw %0" : : "m"(e[i]));
+}
+
+static inline struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
+{
+	struct event *e;
+
+	/* The last cell of a chunk is kept for the turn. */
+	if (__builtin_expect(w->cell >= CHUNK_CELLS - 1, 0) && !writer_turn(w))
+		return NULL;
+	e = (struct event *)w->chunk + w->cell;
+	e->kind = kind;
+	e->call = call;
+	e->flags = 0;
+	w->open = e;
+	w->at = (uint8_t *)(e + 1);
+	return e;
+}
+
+static inline size_t writer_room(const struct writer *w)
+{
+	return (size_t)(w->chunk + (CHUNK_CELLS - 1) * CELL_SIZE - w->at);
+}
+
+static inline void writer_commit(struct writer *w)
+{
+	struct event *e = w->open;
+	uint32_t size = (uint32_t)(w->at - (uint8_t *)(e + 1)), cells = event_cells(size);
+
+	e->size = size;
+	cells_fetch(e, cells > CELLS_AHEAD ? cells : CELLS_AHEAD, cells + CELLS_AHEAD,
+		    CHUNK_CELLS - w->cell);
+	w->cell += cells;
+	w->head += cells;
+	/* Release: a reader that sees the head sees the event. */
+	__atomic_store_n(&w->lane->head, w->head, __ATOMIC_RELEASE);
+}
 
 #endif

@@ -6,10 +6,8 @@
  */
 #include "engine/core/walk.h"
 
-#define LENGTH_MAX	(1ull << 31)
 #define PAGE		4096
 #define RESULT_INTERRUPTED (-4)	/* -EINTR */
-#define OPEN_CREATES	020000100	/* O_CREAT and the bit of O_TMPFILE */
 
 static enum step memory_step(const struct walk *w, const struct arg_desc *a)
 {
@@ -36,21 +34,34 @@ static enum step memory_step(const struct walk *w, const struct arg_desc *a)
 	}
 }
 
-/* The mode of an open that creates nothing is whatever the register held. */
+/*
+ * The mode of an open that creates nothing is whatever the register held.  The
+ * argument that says so, or -1.
+ */
+static int mode_flags_arg(const struct call_desc *d)
+{
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_FLAGS && d->args[i].what == XLAT_open_flags)
+			return (int)i;
+	return -1;
+}
+
 static bool mode_matters(const struct walk *w)
 {
-	for (unsigned i = 0; i < w->desc->nargs; i++)
-		if (w->desc->args[i].kind == KIND_FLAGS &&
-		    w->desc->args[i].what == XLAT_open_flags)
-			return w->args[i] & OPEN_CREATES;
-	return true;
+	int arg = mode_flags_arg(w->desc);
+
+	return arg < 0 || w->args[arg] & OPEN_CREATES;
+}
+
+static bool is_time(const struct arg_desc *a)
+{
+	return a->what == LAYOUT_timespec || a->what == LAYOUT_timeval;
 }
 
 /* A wait that was cut short says how long it would still have been. */
 static bool time_left(const struct walk *w, const struct arg_desc *a)
 {
-	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT &&
-	       (a->what == LAYOUT_timespec || a->what == LAYOUT_timeval);
+	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT && is_time(a);
 }
 
 enum step step_kind(const struct walk *w, unsigned arg)
@@ -73,11 +84,6 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	}
 }
 
-static uint64_t capped(uint64_t n, uint64_t size)
-{
-	return n > LENGTH_MAX / (size ? size : 1) ? LENGTH_MAX : n * size;
-}
-
 static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t size)
 {
 	uint64_t n = w->args[a->len_arg];
@@ -88,7 +94,7 @@ static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t
 	/* What a write did not take will come again. */
 	if (a->dir == DIR_IN && w->desc->result == KIND_SIZE && a->what == LAYOUT_bytes)
 		n = w->result < 0 ? 0 : (uint64_t)w->result < n ? (uint64_t)w->result : n;
-	return capped(n, size);
+	return step_capped(n, size);
 }
 
 uint64_t step_length(const struct walk *w, unsigned arg)
@@ -103,14 +109,14 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 		return counted(w, a, size);
 	case LEN_RULE_RESULT:
 		n = w->result < 0 ? 0 : (uint64_t)w->result;
-		return capped(n < limit ? n : limit, size);
+		return step_capped(n < limit ? n : limit, size);
 	case LEN_RULE_AT:
 	case LEN_RULE_AT64:
 		return w->room > PAGE * 16 ? PAGE * 16 : w->room;
 	case LEN_RULE_BITS:
 		return (int32_t)limit < 0 ? 0 : ((uint32_t)limit + 63) / 64 * 8;
 	case LEN_RULE_PAGES:
-		return capped((limit + PAGE - 1) / PAGE, size);
+		return step_capped((limit + PAGE - 1) / PAGE, size);
 	default:
 		return 0;
 	}
@@ -134,20 +140,40 @@ bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y)
 	}
 }
 
+/* What step_kind() and step_length() would say of an argument at each call. */
+static void recipe_memory(struct recipe *r, const struct call_desc *d, unsigned i)
+{
+	const struct arg_desc *a = &d->args[i];
+	struct walk w = { .desc = d };
+
+	r->memory |= (uint8_t)(1u << i);
+	if (a->kind != KIND_MEM || memory_step(&w, a) != STEP_BYTES ||
+	    (is_time(a) && d->class == CLASS_INPUT))
+		return;
+	if (a->len_rule == LEN_RULE_ONE)
+		r->fixed |= (uint8_t)(1u << i);
+	if (a->len_rule == LEN_RULE_RESULT ||
+	    (a->len_rule == LEN_RULE_COUNT && a->dir == DIR_IN && d->result == KIND_SIZE &&
+	     a->what == LAYOUT_bytes && d->args[a->len_arg].kind == KIND_SIZE))
+		r->moved |= (uint8_t)(1u << i);
+}
+
 struct recipe step_recipe(const struct call_desc *d)
 {
-	struct recipe r = { .room = (int8_t)step_room_arg(d), .known = 1 };
+	int flags_arg = mode_flags_arg(d);
+	struct recipe r = { .room = (int8_t)step_room_arg(d), .known = 1,
+			    .flags_arg = (uint8_t)(flags_arg < 0 ? 0 : flags_arg) };
 
 	for (unsigned i = 0; i < d->nargs; i++) {
 		enum arg_kind kind = d->args[i].kind;
 
-		if (kind == KIND_MODE)
-			r.known = 0;
-		else if (kind >= KIND_VALUES)
-			r.memory |= (uint8_t)(1u << i);
+		if (kind >= KIND_VALUES)
+			recipe_memory(&r, d, i);
 		else if (kind != KIND_NONE && kind != KIND_PTR && kind != KIND_SKIP &&
 			 kind != KIND_HEX)
 			r.values |= (uint8_t)(1u << i);
+		if (kind == KIND_MODE && flags_arg >= 0)
+			r.mode |= (uint8_t)(1u << i);
 	}
 	return r;
 }

@@ -42,14 +42,22 @@ enum step {
 struct recipe {
 	uint8_t values;		/* arguments that go into the header, as bits */
 	uint8_t memory;		/* arguments that may need a section */
+	uint8_t moved;		/* of those, bytes whose number the result says */
+	uint8_t fixed;		/* and those of one element */
+	uint8_t mode;		/* of values: only if a file may be created */
+	uint8_t flags_arg;	/* which says that */
 	int8_t room;		/* step_room_arg() */
-	uint8_t known;		/* 0: it depends on the arguments */
+	uint8_t known;		/* 0: there is no recipe */
 };
+
+_Static_assert(sizeof(struct recipe) == 8, "one word");
 
 struct recipe step_recipe(const struct call_desc *d);
 
 enum step step_kind(const struct walk *w, unsigned arg);
 uint64_t step_length(const struct walk *w, unsigned arg);
+/* Of an argument among the recipe's `moved` or `fixed`; false: it has no section. */
+static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len);
 /* The argument that holds an AT rule's room; -1: the call has none. */
 int step_room_arg(const struct call_desc *d);
 /* Values are compared in as many bits as the kernel looks at. */
@@ -74,7 +82,9 @@ struct message {
 #define STRINGS_END	0xffffffffu
 
 /* record.c: fills the open event's values and payload. */
-void record_call(struct writer *w, const struct walk *call);
+static inline void record_call(struct writer *w, const struct walk *call);
+void record_memory(struct writer *w, const struct walk *call);
+void record_unknown(struct writer *w, const struct walk *call);
 
 /* match.c */
 struct mismatch {
@@ -105,5 +115,55 @@ struct path_map;
 const struct path_map *host_path_maps(uint32_t *n);
 /* Waits for more of the looked-at event's payload; false: there will be none. */
 bool host_more(struct reader *r);
+
+/* --- what is done for each call --------------------------------------------- */
+
+#define LENGTH_MAX	(1ull << 31)
+#define OPEN_CREATES	020000100	/* O_CREAT and the bit of O_TMPFILE */
+
+static inline uint64_t step_capped(uint64_t n, uint64_t size)
+{
+	return n > LENGTH_MAX / (size ? size : 1) ? LENGTH_MAX : n * size;
+}
+
+static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len)
+{
+	const struct arg_desc *a = &w->desc->args[arg];
+	uint64_t size = layout_size(a->what), limit = w->args[a->len_arg], n;
+
+	if (!w->args[arg] || (w->result < 0 && a->dir != DIR_IN))
+		return false;
+	n = w->result < 0 ? 0 : (uint64_t)w->result < limit ? (uint64_t)w->result : limit;
+	*len = w->recipe->fixed >> arg & 1 ? size : size == 1 && n < LENGTH_MAX ? n :
+	       step_capped(n, size);
+	return true;
+}
+
+/* The values that go into the header, as bits. */
+static inline unsigned step_values(const struct walk *w)
+{
+	const struct recipe *r = w->recipe;
+
+	return r->mode && !(w->args[r->flags_arg] & OPEN_CREATES) ? r->values & ~r->mode
+								  : r->values;
+}
+
+/* The values first: memory may fill the event, and publish it. */
+static inline void record_call(struct writer *w, const struct walk *call)
+{
+	uint64_t *to = w->open->arg;
+
+	if (call->desc->class == CLASS_QUERY || call->desc->class == CLASS_SOFT)
+		w->open->flags |= EVENT_LOOK;
+	if (!call->recipe || !call->recipe->known) {
+		record_unknown(w, call);
+		return;
+	}
+	for (unsigned bits = step_values(call); bits && to < w->open->arg + EVENT_ARGS;
+	     bits &= bits - 1)
+		*to++ = call->args[__builtin_ctz(bits)];
+	if (call->recipe->memory)
+		record_memory(w, call);
+}
 
 #endif

@@ -36,6 +36,14 @@ static const uint16_t known_calls[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+bool call_is_special(long nr)
+{
+	for (unsigned i = 0; i < COUNT(special_calls); i++)
+		if (special_calls[i] == nr)
+			return true;
+	return false;
+}
+
 static void slots_fill(void)
 {
 	for (unsigned i = 0; i < COUNT(known_calls); i++)
@@ -105,7 +113,7 @@ void dispatch(struct thread *t)
 	long result;
 
 	++*count;
-	t->has_temp_mask = t->answered = t->returning = t->told = 0;
+	t->call_state = 0;
 	t->child_lane = CHUNK_NONE;
 	if (t->deferred) {	/* here is the boundary that it waits for */
 		t->deferred = 0;

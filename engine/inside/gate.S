@@ -158,9 +158,13 @@ slow:
 	.cfi_escape 0x10, 16, 2, 0x77, 0
 	mov	%gs:T_SELF, %rdi
 	call	dispatch
+	jmp	dispatched
 	.cfi_endproc
 
-/* The long way out, also a new thread's and a new program's way in. */
+/*
+ * The long way out, also a new thread's and a new program's way in.  C keeps rbx, rbp
+ * and r12 to r15, so a call has them already.
+ */
 	.globl return_to_program
 	.globl exit_window
 	.globl exit_window_end
@@ -168,6 +172,13 @@ slow:
 return_to_program:
 	.cfi_startproc
 	.cfi_undefined rip
+	mov	FRAME(F_RBX), %rbx
+	mov	FRAME(F_RBP), %rbp
+	mov	FRAME(F_R12), %r12
+	mov	FRAME(F_R13), %r13
+	mov	FRAME(F_R14), %r14
+	mov	FRAME(F_R15), %r15
+dispatched:
 	cmpb	$0, %gs:T_PENDING
 	jne	held_exit
 exit_window:
@@ -188,12 +199,6 @@ exit_window:
 	mov	FRAME(F_R10), %r10
 	mov	FRAME(F_R8), %r8
 	mov	FRAME(F_R9), %r9
-	mov	FRAME(F_RBX), %rbx
-	mov	FRAME(F_RBP), %rbp
-	mov	FRAME(F_R12), %r12
-	mov	FRAME(F_R13), %r13
-	mov	FRAME(F_R14), %r14
-	mov	FRAME(F_R15), %r15
 	mov	FRAME(F_RSP), %rsp
 	mov	FRAME(F_RESUME), %rcx
 	mov	FRAME(F_FLAGS), %r11

@@ -59,36 +59,6 @@ static void change_wake(void)
 	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 1 << 30);
 }
 
-/* Does anybody listen? */
-bool stream_followed(void)
-{
-	const struct section *own = streams_section(&streams, streams.self);
-	uint32_t bits = __atomic_load_n(&streams.conduct->following, __ATOMIC_RELAXED);
-
-	return (bits & ~own->dropped & ~(1u << streams.self)) != 0;
-}
-
-void call_args(const struct frame *f, uint64_t args[CALL_ARGS])
-{
-	args[0] = f->rdi;
-	args[1] = f->rsi;
-	args[2] = f->rdx;
-	args[3] = f->r10;
-	args[4] = f->r8;
-	args[5] = f->r9;
-}
-
-/* Code of the loader or of a sanitizer: each version's own affair. */
-bool local_site(const struct thread *t)
-{
-	uint64_t at = t->frame.site_end;
-
-	for (uint32_t i = 0; i < boot.locals; i++)
-		if (at > boot.local[i].from && at <= boot.local[i].to)
-			return true;
-	return false;
-}
-
 void local_add(uint64_t from, uint64_t len)
 {
 	if (boot.locals == BOOT_LOCALS)
@@ -112,7 +82,7 @@ int host_lane(struct writer *w)
 	uint64_t waited = 0;
 	int lane;
 
-	while ((lane = lane_open(w->streams)) < 0 && stream_followed()) {
+	while ((lane = lane_open(w->streams)) < 0 && streams_followers(w->streams, w->section)) {
 		if (waited / 1000000 >= c->full_ms &&
 		    (c->when_full == WHEN_FULL_DROP || !monitor_alive()))
 			__atomic_fetch_or(&w->section->dropped, c->following, __ATOMIC_SEQ_CST);

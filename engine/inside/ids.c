@@ -53,13 +53,6 @@ int32_t id_seen(int32_t id)
 	return child ? child : id;
 }
 
-static uint64_t *arg_at(struct frame *f, unsigned i)
-{
-	uint64_t *at[CALL_ARGS] = { &f->rdi, &f->rsi, &f->rdx, &f->r10, &f->r8, &f->r9 };
-
-	return at[i];
-}
-
 /* Makes the call with the kernel's ids and gives back the program's. */
 long ids_call(struct thread *t, const struct call_desc *d, long nr)
 {
@@ -69,11 +62,11 @@ long ids_call(struct thread *t, const struct call_desc *d, long nr)
 	call_args(&t->frame, args);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
-			*arg_at(&t->frame, i) = (uint64_t)(int64_t)id_real((int32_t)args[i]);
+			t->frame.arg[i] = (uint64_t)(int64_t)id_real((int32_t)args[i]);
 	result = call_serve(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
-			*arg_at(&t->frame, i) = args[i];
+			t->frame.arg[i] = args[i];
 	if (result <= 0 || d->result != KIND_PID || d->class == CLASS_LIFE)
 		return result;
 	if (nr == __NR_getpid)

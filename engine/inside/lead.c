@@ -17,7 +17,14 @@
 /* Order across the threads of this process. */
 static uint64_t seq_now;
 
-static struct recipe recipes[SLOT_CALLS];	/* of rows without variants */
+/* What is the same at each call of a number; rows with variants are looked for. */
+static struct plan {
+	const struct call_desc *desc;	/* NULL: it has variants, or is unknown */
+	struct recipe recipe;
+	uint8_t bare;			/* see lead_bare */
+	uint8_t closes;
+	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
+} __attribute__((aligned(32))) plans[SLOT_CALLS];
 
 uint64_t lead_seq(void)
 {
@@ -32,18 +39,35 @@ uint64_t lead_seq_last(void)
 	return order_now(__atomic_load_n(&seq_now, __ATOMIC_RELAXED));
 }
 
+static bool is_bare(const struct call_desc *d, const struct recipe *r)
+{
+	return r->known && r->room < 0 && d->class != CLASS_LIFE && d->class != CLASS_LOCAL &&
+	       !call_is_special(d->nr);
+}
+
 /* Once, before the program's first call. */
 void lead_prepare(void)
 {
-	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
-		if (call_find(nr) && !call_has_variants(nr))
-			recipes[nr + 1] = step_recipe(call_find(nr));
+	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
+		struct plan *p = &plans[nr + 1];
+
+		if (!call_find(nr) || call_has_variants(nr))
+			continue;
+		p->desc = call_find(nr);
+		p->recipe = step_recipe(p->desc);
+		p->bare = is_bare(p->desc, &p->recipe);
+		p->closes = nr == __NR_close;
+		p->polls = p->closes || nr == __NR_epoll_wait || nr == __NR_epoll_pwait ||
+			   nr == __NR_epoll_pwait2 || nr == __NR_epoll_ctl;
+	}
 }
 
 static struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result)
 {
-	struct event *e = host_begin(&t->writer, kind, (uint16_t)nr);
+	struct event *e = writer_begin(&t->writer, kind, (uint16_t)nr);
 
+	if (!e)
+		e = host_begin(&t->writer, kind, (uint16_t)nr);
 	e->seq = lead_seq();
 	e->result = result;
 	return e;
@@ -61,8 +85,7 @@ static void event_end(struct thread *t)
 static void call_tell(struct thread *t, const struct walk *w, long nr)
 {
 	event_begin(t, EVENT_CALL, nr, w->result);
-	if (w->desc)
-		record_call(&t->writer, w);
+	record_call(&t->writer, w);
 	event_end(t);
 }
 
@@ -238,20 +261,28 @@ uint64_t room_before(struct walk *w)
 
 static uint8_t closing[CLOSING_FDS];
 
-static void closing_set(const struct walk *w, long nr, uint8_t value)
+static void closing_begin(const struct walk *w)
+{
+	take_closing((int32_t)w->args[0]);
+	/* Release: pairs with closing_wait. */
+	if (locks_on && w->args[0] < CLOSING_FDS)
+		__atomic_store_n(&closing[w->args[0]], 1, __ATOMIC_RELEASE);
+}
+
+static void closing_end(const struct walk *w)
 {
 	/* Release: pairs with closing_wait; the event is published. */
-	if (nr == __NR_close && locks_on && w->args[0] < CLOSING_FDS)
-		__atomic_store_n(&closing[w->args[0]], value, __ATOMIC_RELEASE);
+	if (locks_on && w->args[0] < CLOSING_FDS)
+		__atomic_store_n(&closing[w->args[0]], 0, __ATOMIC_RELEASE);
 }
 
 static void closing_wait(const struct walk *w)
 {
 	uint64_t fd = (uint64_t)w->result;
 
-	if (!locks_on || !w->desc || w->desc->result != KIND_FD || fd >= CLOSING_FDS)
+	if (w->desc->result != KIND_FD || fd >= CLOSING_FDS)
 		return;
-	/* Acquire: pairs with closing_set. */
+	/* Acquire: pairs with closing_begin. */
 	for (int i = 0; __atomic_load_n(&closing[fd], __ATOMIC_ACQUIRE); i++) {
 		if (i == CLOSING_YIELDS)	/* its thread stayed behind at a fork */
 			closing[fd] = 0;
@@ -262,10 +293,12 @@ static void closing_wait(const struct walk *w)
 /* The call in the frame; variants are looked for only where there are some. */
 void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr)
 {
+	const struct plan *p = &plans[t->frame.slot % SLOT_CALLS];
+
 	call_args(&t->frame, args);
 	w->args = args;
-	w->recipe = &recipes[t->frame.slot % SLOT_CALLS];
-	w->desc = w->recipe->known ? call_find(nr) : call_find_variant(nr, args);
+	w->recipe = &p->recipe;
+	w->desc = p->desc ? p->desc : call_find_variant(nr, args);
 }
 
 /* Nobody follows: only ids and data of a former leader are still to be put right. */
@@ -278,7 +311,37 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 	return w->result;
 }
 
-long lead_call(struct thread *t, long nr)
+/* The call has been made, unless a signal came first. */
+static inline void call_told(struct thread *t, struct walk *w, long nr, const struct plan *p)
+{
+	if (w->result != CALL_RESTART) {
+		if (locks_on)
+			closing_wait(w);
+		call_tell(t, w, nr);
+		if (p->polls)
+			epoll_led(w, nr);
+	}
+	if (p->closes)
+		closing_end(w);
+}
+
+/*
+ * Most calls: the kernel serves them, the row says what is told, and nobody else has
+ * to know.
+ */
+static long lead_bare(struct thread *t, long nr, const struct plan *p)
+{
+	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
+
+	if (p->closes)
+		closing_begin(&w);
+	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
+	call_told(t, &w, nr, p);
+	return w.result;
+}
+
+/* With ids, memory, signals, descriptors or threads that are looked after. */
+static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
@@ -286,22 +349,29 @@ long lead_call(struct thread *t, long nr)
 	call_walk(t, &w, args, nr);
 	if (local_site(t) || !w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
-	if (nr == __NR_close)
-		take_closing((int32_t)args[0]);
-	if (!stream_followed())
-		return lead_alone(t, &w, nr);
-	if (w.desc && w.desc->class == CLASS_LIFE)
+	if (p->closes)
+		closing_begin(&w);
+	if (!stream_followed(t)) {
+		w.result = lead_alone(t, &w, nr);
+		if (p->closes)
+			closing_end(&w);
+		return w.result;
+	}
+	if (w.desc->class == CLASS_LIFE)
 		return lead_life(t, nr, &w);
 	w.room = room_before(&w);
-	closing_set(&w, nr, 1);
-	w.result = t->vtid == t->tid || !w.desc ? call_serve(t, nr) : ids_call(t, w.desc, nr);
-	if (w.result != CALL_RESTART) {
-		closing_wait(&w);
-		call_tell(t, &w, nr);
-		epoll_led(&w, nr);
-	}
-	closing_set(&w, nr, 0);
+	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
+	call_told(t, &w, nr, p);
 	return w.result;
+}
+
+long lead_call(struct thread *t, long nr)
+{
+	const struct plan *p = &plans[t->frame.slot % SLOT_CALLS];
+
+	if (p->bare && t->vtid == t->tid && !local_site(t) && stream_followed(t))
+		return lead_bare(t, nr, p);
+	return lead_full(t, nr, p);
 }
 
 /* The thread has followed until now. */

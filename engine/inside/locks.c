@@ -41,7 +41,6 @@
 #define MUTEX_TYPE	16	/* in glibc's pthread_mutex_t, whose first word is the futex */
 #define MUTEX_ROBUST	0x10
 #define MUTEX_PRIO_INHERIT 0x20
-#define CELLS_AHEAD	4
 #define SECOND_NS	1000000000ull
 #define WAIT_STACK	1024	/* what a wait's own functions take of the stack */
 
@@ -136,15 +135,6 @@ static bool took(const struct lock_call *c, int64_t result)
 
 /* --- the leader ------------------------------------------------------------------ */
 
-/*
- * A follower has read what the next cells hold, so they are not ours to write:
- * asked for early, they are there when their time comes.
- */
-static void cells_fetch(const uint8_t *e)
-{
-	__asm__ volatile("prefetchw %0" : : "m"(*(e + CELLS_AHEAD * CELL_SIZE)));
-}
-
 static void lock_tell(struct thread *t, const struct lock_call *c)
 {
 	struct event *e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
@@ -166,7 +156,6 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		t->told = 1;
 	}
 	writer_commit(&t->writer);
-	cells_fetch((const uint8_t *)e);
 }
 
 /* --- patience ---------------------------------------------------------------------- */
@@ -626,7 +615,7 @@ long lock_took(struct thread *t, struct lock_call *c)
 		return took(c, c->result) ? TOOK_REDO : TOOK_ASK;
 	if ((is_once(c) && once_turn_end(t)) || t->following)
 		return TOOK_DONE;
-	if (t->has_lane && stream_followed())
+	if (t->has_lane && stream_followed(t))
 		lock_tell(t, c);
 	return TOOK_DONE;
 }

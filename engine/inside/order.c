@@ -27,13 +27,8 @@
 #define TOLD_LIMIT_NS	1000000000
 #define GIVE_UP		10	/* waits that reached the limit */
 
-static uint32_t forks;		/* of this process, modulo 2^16 */
+uint32_t forks;
 static uint32_t limits_met;
-
-uint64_t order_now(uint64_t seq)
-{
-	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
-}
 
 /* The process has made a copy of itself: what comes is after it. */
 void order_forked(void)

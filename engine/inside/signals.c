@@ -249,7 +249,7 @@ static bool is_fault(int sig, const uint8_t *info)
 /* Tells its signals to followers. */
 static bool leads(const struct thread *t)
 {
-	return t->has_lane && !t->following && stream_followed();
+	return t->has_lane && !t->following && stream_followed(t);
 }
 
 static void crash_place(struct thread *t, const struct gregs *r)

@@ -14,14 +14,34 @@ extern struct streams streams;
 /* host.c */
 void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
-bool stream_followed(void);
 int host_lane(struct writer *w);
-bool local_site(const struct thread *t);
 void local_add(uint64_t from, uint64_t len);
-void call_args(const struct frame *f, uint64_t args[CALL_ARGS]);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */
 void change_wait(uint32_t seen, uint64_t ns);
 uint32_t change_now(void);
+
+/* Does anybody listen to this thread? */
+static inline bool stream_followed(const struct thread *t)
+{
+	return streams_followers(&streams, t->writer.section) != 0;
+}
+
+/* Code of the loader or of a sanitizer: each version's own affair. */
+static inline bool local_site(const struct thread *t)
+{
+	uint64_t at = t->frame.site_end;
+
+	for (uint32_t i = 0; i < boot.locals; i++)
+		if (at > boot.local[i].from && at <= boot.local[i].to)
+			return true;
+	return false;
+}
+
+static inline void call_args(const struct frame *f, uint64_t args[CALL_ARGS])
+{
+	for (unsigned i = 0; i < CALL_ARGS; i++)
+		args[i] = f->arg[i];
+}
 
 /* lead.c */
 long call_serve(struct thread *t, long nr);
@@ -116,7 +136,14 @@ void timers_note(long nr, const uint64_t *args);
 void timers_stop(void);
 
 /* order.c */
-uint64_t order_now(uint64_t seq);
+extern uint32_t forks;		/* of this process, modulo 2^16 */
+
+/* A number of the stream: how often the process has forked is above it. */
+static inline uint64_t order_now(uint64_t seq)
+{
+	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
+}
+
 void order_forked(void);
 void order_wait(struct thread *t, uint64_t seq);
 void order_wait_fork(struct thread *t, uint64_t seq);

@@ -34,7 +34,13 @@
 
 /* The registers of the call that the gate holds. */
 struct frame {
-	uint64_t rax, rdi, rsi, rdx, r10, r8, r9;
+	uint64_t rax;
+	union {
+		struct {
+			uint64_t rdi, rsi, rdx, r10, r8, r9;
+		};
+		uint64_t arg[6];
+	};
 	uint64_t rbx, rbp, r12, r13, r14, r15;
 	uint64_t rsp, flags;
 	uint64_t resume, site_end, slot, tier;
@@ -75,12 +81,18 @@ struct thread {
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
 	int32_t pid, tid;
+	union {
+		uint32_t call_state;	/* 0 when a call begins */
+		struct {
+			uint8_t returning;	/* it is an rt_sigreturn on its way out */
+			uint8_t has_temp_mask;
+			uint8_t answered;	/* without a call from the gate */
+			uint8_t told;	/* the stream knows that a signal comes here */
+		};
+	};
 	uint32_t index;		/* in the table of blocks */
 	uint8_t at_boundary;	/* the next signal is delivered from the frame */
 	uint8_t restart;	/* the held call is to be made again */
-	uint8_t returning;	/* it is an rt_sigreturn on its way out */
-	uint8_t has_temp_mask;
-	uint8_t answered;	/* without a call from the gate */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
@@ -97,7 +109,6 @@ struct thread {
 
 	/* In company: see stream.h. */
 	uint32_t lane;
-	uint8_t told;		/* the stream knows that a signal comes here */
 	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
 	uint8_t park;		/* stand still at the boundary */
 	uint8_t put_off;	/* how often it was not done, within a wait */
@@ -185,6 +196,8 @@ uint32_t hidden_state(const struct thread *t);
 /* dispatch.c */
 void dispatch(struct thread *t);
 long serve_call(struct thread *t);
+/* The inside has code of its own for it. */
+bool call_is_special(long nr);
 void roles_fill(void);
 
 /* clone.c */

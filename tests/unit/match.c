@@ -313,3 +313,69 @@ Test(match, every_row)
 	}
 	cr_expect_gt(rows, 350);
 }
+
+/* --- recipes ---------------------------------------------------------------------- */
+
+/* One event of the call, at a chunk's beginning; a copy of it, of `room` bytes at most. */
+static size_t recorded(const struct walk *w, uint8_t *cells, size_t room)
+{
+	struct event *e = host_begin(&out, EVENT_CALL, 0);
+	size_t size;
+
+	out.at += writer_room(&out);
+	writer_commit(&out);
+	e = host_begin(&out, EVENT_CALL, (uint16_t)w->desc->nr);
+	memset(e->arg, 0, sizeof(e->arg));
+	e->seq = 0;
+	e->result = w->result;
+	record_call(&out, w);
+	writer_commit(&out);
+	/* What does not fit goes on behind it, on both ways from the same place. */
+	size = sizeof(*e) + e->size;
+	cr_assert_leq(size, room);
+	memcpy(cells, e, size);
+	while (reader_peek(&in))
+		reader_take(&in);
+	return size;
+}
+
+/* With its recipe a row is recorded as step by step. */
+static void same_recorded(const struct call_desc *d, int64_t result, const uint64_t *args)
+{
+	static uint8_t steps[CHUNK_SIZE], recipes[CHUNK_SIZE];
+	struct recipe recipe = step_recipe(d);
+	struct walk w = { d, args, result, 40, NULL };
+	size_t size = recorded(&w, steps, sizeof(steps));
+
+	w.recipe = &recipe;
+	cr_assert_eq(recorded(&w, recipes, sizeof(recipes)), size, "%s: %ld", d->name, result);
+	cr_assert_arr_eq(recipes, steps, size, "%s: %ld", d->name, result);
+}
+
+Test(match, recipes_record_what_steps_do)
+{
+	static const int64_t results[] = { -EFAULT, -EINTR, 0, 1, 7, 300 };
+	/* Zeros and small numbers only: it is an array of anything. */
+	static uint64_t memory[1 << 16];
+	int rows = 0;
+
+	for (size_t i = 0; i < sizeof(memory) / 8; i += 64)
+		memory[i] = i / 64 % 3;
+	for (long nr = 0; nr < CALL_MAX; nr++) {
+		const struct call_desc *d = call_find(nr);
+
+		if (!d || call_has_variants(nr))
+			continue;
+		rows++;
+		for (int n = 0; n < 100; n++) {
+			uint64_t args[CALL_ARGS];
+
+			for (unsigned i = 0; i < CALL_ARGS; i++)
+				args[i] = d->args[i].kind < KIND_VALUES ?
+					  (uint64_t)rand() % 300 :
+					  rand() % 8 ? AT(memory) + (uint64_t)(rand() % 64) * 8 : 0;
+			same_recorded(d, results[rand() % 6], args);
+		}
+	}
+	cr_assert_gt(rows, 200);
+}
