@@ -20,6 +20,9 @@
 #define FAMILY_INET	2
 #define INET_LENGTH	8	/* family, port, address */
 
+/* Eight bytes of anything, anywhere. */
+typedef uint64_t __attribute__((may_alias, aligned(1))) word;
+
 struct matching {
 	struct reader *r;
 	const struct walk *call;
@@ -166,24 +169,34 @@ static bool unreadable(struct matching *k, unsigned arg, uint64_t offset)
 	return k->call->result < 0 || differs(k, arg, DIFFERS_LENGTH, offset);
 }
 
+#define PART	256	/* bytes that are compared at a time */
+
+/* Where the two begin to differ; n: nowhere. */
+static size_t first_difference(const uint8_t *mine, const uint8_t *theirs, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 8 <= n && *(const word *)(mine + i) == *(const word *)(theirs + i))
+		i += 8;
+	while (i < n && mine[i] == theirs[i])
+		i++;
+	return i;
+}
+
 /* Compares a piece with the follower's memory; the first difference is noted. */
 static bool same_piece(struct matching *k, unsigned arg, uint64_t at, const uint8_t *piece,
 		       size_t n, uint64_t offset)
 {
 	unsigned layout = k->call->desc->args[arg].what;
+	uint8_t mine[PART];
 
 	while (n) {
-		uint64_t mine[8], theirs[8];
-		size_t part = n < sizeof(mine) ? n : sizeof(mine);
-		const uint8_t *bytes = (const uint8_t *)mine;
+		size_t part = n < PART ? n : PART, i = 0;
 
 		if (target_in(mine, at + offset, part))
 			return unreadable(k, arg, offset);
-		if (target_in(theirs, (uint64_t)piece, part))
-			return differs(k, arg, DIFFERS_LENGTH, offset);
-		for (size_t i = 0; i < part; i++)
-			if (bytes[i] != ((const uint8_t *)theirs)[i] &&
-			    compared(k->call->desc, layout, offset + i))
+		for (; (i += first_difference(mine + i, piece + i, part - i)) < part; i++)
+			if (compared(k->call->desc, layout, offset + i))
 				return differs(k, arg, DIFFERS_BYTES, offset + i);
 		piece += part;
 		offset += part;
