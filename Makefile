@@ -81,7 +81,7 @@ $(B)/inside.blob.o: $(B)/inside.elf
 # The rule compiler: scanner and parser are made, the contract is pasted in.
 rulec_objs := $(patsubst rulec/%.c,$(B)/rulec-obj/%.o,$(wildcard rulec/*.c)) \
 	$(B)/rulec-obj/header.o $(call obj,grammar/rules.tab.c grammar/rules.lex.c \
-	engine/core/table.c engine/core/rules.c)
+	engine/core/table.c engine/core/rules.c engine/outside/xlat.c)
 RULEC_CPPFLAGS := $(CPPFLAGS) -I$(B)/grammar
 
 $(B)/grammar/rules.tab.c $(B)/grammar/rules.tab.h &: grammar/rules.y

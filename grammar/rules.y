@@ -59,7 +59,7 @@ static void rules_yyerror(struct loc *loc, void *scanner, struct parse *p, const
 %type <attr> attrs attr
 %type <step> steps step guarded
 %type <call> alt call calls
-%type <arg> args arg
+%type <arg> args arg names
 %type <code> guard
 %type <out> outs out out_call right
 %type <pattern> pattern one_pattern
@@ -161,10 +161,15 @@ args:
 arg:
 	T_ANY			{ $$ = ast_arg(@$, p, ARG_ANY); }
 	| '-'			{ $$ = ast_arg(@$, p, ARG_NULL); }
-	| T_ID			{ $$ = ast_arg_name(@$, p, $1); }
+	| names
 	| T_NUMBER		{ $$ = ast_arg_number(@$, p, $1); }
 	| T_STRING		{ $$ = ast_arg_pattern(@$, p, ARG_STRING, ast_string(@1, p, $1)); }
 	| '~' pattern		{ $$ = ast_arg_pattern(@$, p, ARG_PATTERN, $2); }
+	;
+
+names:
+	T_ID			{ $$ = ast_arg_name(@$, p, $1); }
+	| names '|' T_ID	{ $$ = ast_arg_or(@$, p, $1, $3); }
 	;
 
 pattern:

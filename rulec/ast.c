@@ -127,6 +127,19 @@ struct arg *ast_arg_name(struct loc loc, struct parse *p, const char *name)
 	return arg;
 }
 
+struct arg *ast_arg_or(struct loc loc, struct parse *p, struct arg *arg, const char *name)
+{
+	size_t n = strlen(arg->name), m = strlen(name);
+	char *both = arena_alloc(p->unit->arena, n + m + 2);
+
+	memcpy(both, arg->name, n);
+	both[n] = '|';
+	memcpy(both + n + 1, name, m);
+	arg->name = both;
+	arg->loc = loc;
+	return arg;
+}
+
 struct arg *ast_arg_number(struct loc loc, struct parse *p, struct text raw)
 {
 	struct arg *arg = ast_arg(loc, p, ARG_NUMBER);

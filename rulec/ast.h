@@ -230,6 +230,7 @@ struct unit {
 	struct regex *regexes;
 	unsigned flags;		/* enum rules_object_flags */
 	struct seen **seen;	/* emit.c's: functions by their text */
+	unsigned constants;	/* constant.c's: names of C looked at */
 	unsigned guards;	/* emit_rule.c's: different ones, so far; */
 	bool *guard_emitted;	/* those that have a function */
 	const char *debug;	/* -d PASS */
@@ -243,6 +244,8 @@ struct pattern *ast_regex(struct loc loc, struct parse *p, struct text raw);
 struct pattern *ast_pattern_name(struct loc loc, struct parse *p, const char *name);
 struct arg *ast_arg(struct loc loc, struct parse *p, enum arg_form form);
 struct arg *ast_arg_name(struct loc loc, struct parse *p, const char *name);
+/* `A|B`: one more name of a constant. */
+struct arg *ast_arg_or(struct loc loc, struct parse *p, struct arg *arg, const char *name);
 struct arg *ast_arg_number(struct loc loc, struct parse *p, struct text raw);
 struct arg *ast_arg_pattern(struct loc loc, struct parse *p, enum arg_form form,
 	struct pattern *pattern);

@@ -294,6 +294,18 @@ static void includes_emit(struct unit *u, struct buffer *to)
 	emit_line(to, 1, "rules");
 }
 
+static void constants_emit(struct unit *u, struct buffer *to)
+{
+	for (unsigned i = 0; i < u->nrules; i++) {
+		for (const struct step *s = u->rules[i]->steps; s; s = s->next)
+			constants_define(u, s->guard, to);
+		for (const struct out *o = u->rules[i]->outs; o; o = o->next) {
+			constants_define(u, o->guard, to);
+			constants_define(u, o->action, to);
+		}
+	}
+}
+
 void pass_emit_head(struct buffer *to)
 {
 	buffer_print(to, "/* Made by rulec: do not edit. */\n");
@@ -306,6 +318,7 @@ void pass_emit(struct unit *u, struct buffer *to)
 	buffer_print(to, "%s", tests);
 	buffer_add(to, find_header, find_header_len);
 	includes_emit(u, to);
+	constants_emit(u, to);
 	tables_emit(u, to);
 	emit_guards(u);
 	for (unsigned i = 0; i < u->nrules; i++)

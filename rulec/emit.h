@@ -56,8 +56,6 @@ unsigned find_add(struct unit *u, struct find_out *to, const struct find_want *w
 void find_print(struct find_out *f, struct buffer *to);
 
 bool rule_may_be_off(const struct rule *rule);
-/* The number that was given with this text the first time. */
-unsigned text_first(struct unit *u, const char *text, unsigned number);
 /* Where a source's path lies in the object's text. */
 unsigned text_file(const struct unit *u, unsigned file);
 

@@ -171,6 +171,7 @@ static struct call *unfold(struct unit *u, const struct call *call, const struct
 	const struct arg *a = call->bare ? NULL : call->args;
 	const struct arg *b = !use || use->bare ? NULL : use->args;
 	struct call *full = NEW(u, struct call);
+	const struct arg_desc *args;
 
 	*full = *call;
 	full->loc = use ? use->loc : call->loc;
@@ -190,8 +191,12 @@ static struct call *unfold(struct unit *u, const struct call *call, const struct
 		a = a ? a->next : NULL;
 		b = b ? b->next : NULL;
 	}
-	for (struct arg *arg = full->args; arg; arg = arg->next)
+	args = row->desc.args;
+	for (struct arg *arg = full->args; arg; arg = arg->next, args++) {
 		pattern_resolve(u, arg->pattern);
+		if (arg->form == ARG_NAME && constant_meant(args, arg->name))
+			constant_resolve(u, arg, args);
+	}
 	return full;
 }
 
@@ -230,6 +235,15 @@ static bool call_resolve(struct unit *u, struct call *call, struct call **to, un
 	return true;
 }
 
+static bool names_constant(const struct call *c, const struct arg *a)
+{
+	unsigned i = 0;
+
+	for (const struct arg *x = c->args; x != a; x = x->next)
+		i++;
+	return c->row && constant_meant(&c->row->desc.args[i], a->name);
+}
+
 static void group_resolve(struct unit *u, struct group *g)
 {
 	for (struct call *c = g->calls; c; c = c->next) {
@@ -241,7 +255,7 @@ static void group_resolve(struct unit *u, struct group *g)
 		if (c->row && !count_right(u, c, c->row))
 			c->row = NULL;
 		for (const struct arg *a = c->args; a; a = a->next)
-			if (a->form == ARG_NAME)
+			if (a->form == ARG_NAME && !names_constant(c, a))
 				diag_error(u, a->loc, "a group binds no names");
 	}
 }

@@ -96,6 +96,17 @@ bool arg_is_recorded(const struct call_name *row, unsigned arg);
 /* The buffer that counts its result in argument `arg`, -1: none does. */
 int arg_counts_result_of(const struct call_name *row, unsigned arg);
 
+/* --- constant.c ------------------------------------------------------------ */
+
+/* A name in capitals, of an argument whose values have names. */
+bool constant_meant(const struct arg_desc *arg, const char *name);
+/* Puts its value in its place. */
+void constant_resolve(struct unit *u, struct arg *a, const struct arg_desc *arg);
+/* #define for the constants that C uses, once each. */
+void constants_define(struct unit *u, const struct code *code, struct buffer *to);
+/* emit.c: the number that was given with this text the first time. */
+unsigned text_first(struct unit *u, const char *text, unsigned number);
+
 /* --- resolve.c, check.c, overlap.c ----------------------------------------- */
 
 void pass_resolve(struct unit *u);

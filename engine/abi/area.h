@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	3
+#define AREA_VERSION	4
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -182,6 +182,15 @@ struct path_map {
 	char from[256], to[256];
 };
 
+/* What rules know of a version: never changed while the session lives. */
+#define RELEASE_MAX	27
+#define RELEASES	8	/* VERSIONS of abi/ring.h */
+
+struct release {
+	int32_t age;		/* the greater, the newer */
+	char name[RELEASE_MAX + 1];	/* for @leader and @follower; may be empty */
+};
+
 #define RULES_BANK	(8u << 20)
 
 /* A rules object as it lies in memory; two take turns, so none changes under a reader. */
@@ -214,8 +223,9 @@ struct area {
 	struct path_map map[PATH_MAPS];
 	uint64_t locks_unordered;	/* of a follower: taken where the leader took none */
 	uint32_t rules;		/* counts objects; bank[rules % 2] is in use; 0: none */
-	uint32_t rules_stage;	/* enum rules_stage */
-	uint64_t pad[233];
+	uint32_t self;		/* which row of `release` this version is */
+	struct release release[RELEASES];
+	uint64_t pad[201];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];

@@ -2,8 +2,9 @@
  * Rules at work: the inside as the host of engine/core/rules.c.  A compiled object
  * lies in the area (abi/area.h); a process copies it into memory of its own when a
  * thread first meets a call with it, and again when the area has a newer one: each
- * thread changes over when it has nothing half matched.  What an older object's
- * mapping costs is kept, since other threads may still stand in it.
+ * thread changes over when it has nothing half matched, and the last one of an older
+ * object unmaps it.  Which rules are on is each thread's own affair: that depends on
+ * whose stream it reads, and after a takeover some still read the old leader's.
  *
  * The object's code is not ours: it runs under rules_try, so that a fault in it,
  * or the monitor's word that it has run for a second, ends the question with a
@@ -16,6 +17,7 @@
  * was answered before its turn.  A signal, or a program's end, ends what can be
  * seen: no rule reaches over it.
  */
+#include <asm/signal.h>
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/mman.h>
@@ -71,10 +73,14 @@ static struct loaded *object_map(uint32_t generation)
 		return NULL;
 	l = (struct loaded *)at;
 	bytes_copy((void *)((uint64_t)at + PAGE), b->bytes, size);
+	/* Acquire: the bank was whole when it was copied if its turn is not over. */
+	if (__atomic_load_n(&area()->rules, __ATOMIC_ACQUIRE) != generation) {
+		OWN2(__NR_munmap, at, len);
+		return NULL;
+	}
 	OWN3(__NR_mprotect, (uint64_t)at + PAGE, text, PROT_READ | PROT_EXEC);
 	l->len = len;
 	l->generation = generation;
-	l->stage = ~0u;
 	l->rules.object.rows = (const struct rules_row *)((uint64_t)at + PAGE + entry);
 	return l;
 }
@@ -132,24 +138,74 @@ static void unlock(void)
 	__atomic_store_n(&load_lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The area's object, or the one before it while it is being written. */
-static struct loaded *object_get(struct thread *t)
+static void object_release(struct loaded *l)
 {
-	/* Acquire: pairs with the monitor's release; the bank is written. */
-	uint32_t generation = __atomic_load_n(&area()->rules, __ATOMIC_ACQUIRE);
-	uint32_t stage = __atomic_load_n(&area()->rules_stage, __ATOMIC_ACQUIRE);
-	struct loaded *l;
+	if (l && !--l->users && l != newest)
+		OWN2(__NR_munmap, l, l->len);
+}
+
+/* The area's object; it may be replaced while it is copied. */
+static struct loaded *object_newest(struct thread *t)
+{
+	uint32_t generation;
+
+	do {
+		/* Acquire: pairs with the monitor's release; the bank is written. */
+		generation = __atomic_load_n(&area()->rules, __ATOMIC_ACQUIRE);
+		if (!newest || newest->generation != generation) {
+			struct loaded *was = newest;
+
+			newest = object_load(t, generation);
+			if (was && !was->users)
+				OWN2(__NR_munmap, was, was->len);
+		}
+	} while (!newest && generation != area()->rules);
+	return newest;
+}
+
+/* Changes the thread over to it. */
+static void object_get(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
 
 	lock();
-	if (!newest || newest->generation != generation)
-		newest = object_load(t, generation);
-	l = newest;
-	if (l && l->stage != stage) {
-		rules_choose(&l->rules, (enum rules_stage)stage, NULL, NULL);
-		l->stage = stage;
-	}
+	object_release(rt->now);
+	rt->now = object_newest(t);
+	if (rt->now)
+		rt->now->users++;
 	unlock();
-	return l;
+}
+
+struct choice {
+	struct rules *rules;
+	const struct release *leader, *follower;
+};
+
+static long object_choose(void *arg)
+{
+	const struct choice *c = arg;
+	int32_t leader = c->leader->age, follower = c->follower->age;
+
+	rules_choose(c->rules, leader < follower ? RULES_STAGE_OLD : leader > follower ?
+		     RULES_STAGE_NEW : RULES_STAGE_ANY, c->leader->name, c->follower->name);
+	return 0;
+}
+
+/* Which rules are on, for the leader whose stream it reads. */
+static bool choose(struct thread *t, uint32_t source)
+{
+	struct rules_thread *rt = t->rules;
+	const struct area *a = area();
+	struct choice c = { &rt->rules, &a->release[source % RELEASES],
+			    &a->release[a->self % RELEASES] };
+	long result;
+
+	rt->rules.object = rt->now->rules.object;
+	rt->source = source;
+	rt->in_rule = 1;	/* names lie in the object */
+	result = rules_try(object_choose, &c, &rt->back);
+	rt->in_rule = 0;
+	return !result;
 }
 
 /* --- a thread's place ------------------------------------------------------------------ */
@@ -204,14 +260,19 @@ static void helds_ready(struct thread *t)
 static bool place_ready(struct thread *t, struct walk *w, long nr)
 {
 	struct rules_thread *rt = t->rules;
-	uint32_t generation = area()->rules;
+	uint32_t generation = area()->rules, source = t->reader.cursor->source;
 
 	if (!rt && !place_map(t))
 		return false;
 	rt = t->rules;
-	if (!rt->now || (rules_idle(&rt->state) && (rt->now->generation != generation ||
-						    rt->now->stage != area()->rules_stage)))
-		rt->now = object_get(t);
+	if (!rt->now || rules_idle(&rt->state)) {
+		bool newer = !rt->now || rt->now->generation != generation;
+
+		if (newer)
+			object_get(t);
+		if (rt->now && (newer || rt->source != source) && !choose(t, source))
+			rt->now = NULL;
+	}
 	if (!rt->now) {
 		rules_failed(t, "the object cannot be used: it is damaged, or has @process rules");
 		return false;
@@ -412,7 +473,7 @@ static enum sight sight_of(struct thread *t, const struct event *e, unsigned ahe
 	if (e->kind != EVENT_CALL)
 		return BARRIER;
 	return d && d->class == CLASS_SOFT && !(e->flags & ~EVENT_LOOK) &&
-	       !(t->rules->now->rules.object.flags & RULES_CLOCKS) ? UNSEEN : SEEN;
+	       !(t->rules->rules.object.flags & RULES_CLOCKS) ? UNSEEN : SEEN;
 }
 
 /* One more event; false: it is not there (yet). */
@@ -567,7 +628,7 @@ struct view follow_own_bytes(struct thread *t, unsigned i)
 /* --- asking ---------------------------------------------------------------------------------- */
 
 /* The signal handler's: the code of a rule is left. */
-bool rules_left(struct thread *t, struct gregs *r, bool fault)
+bool rules_left(struct thread *t, struct gregs *r, int sig)
 {
 	extern char rules_left_here[];
 	struct rules_thread *rt = t->rules;
@@ -576,9 +637,9 @@ bool rules_left(struct thread *t, struct gregs *r, bool fault)
 	if (!rt || !rt->in_rule)
 		return false;
 	now = __atomic_load_n(&t->slot->matching, __ATOMIC_RELAXED);
-	if (!fault && (!now || t->slot->match_over != now))
+	if (sig == SIGSYS && (!now || t->slot->match_over != now))
 		return false;
-	rt->looped = !fault;
+	rt->left_by = (uint8_t)sig;
 	rt->in_rule = 0;
 	r->rip = (uint64_t)rules_left_here;
 	r->rsp = rt->back;
@@ -633,17 +694,17 @@ static void run_ready(struct thread *t, const struct rules_host *host, bool expi
 	rt->run.composed = 0;
 	rt->run.rule = 0;
 	rt->run.line = rt->run.file = 0;
-	rt->looped = 0;
+	rt->left_by = 0;
 }
 
 static enum rules_verdict ask_next(struct thread *t)
 {
-	return rules_next(&t->rules->now->rules, &t->rules->run, &t->rules->answer);
+	return rules_next(&t->rules->rules, &t->rules->run, &t->rules->answer);
 }
 
 static enum rules_verdict ask_unexpected(struct thread *t)
 {
-	return rules_unexpected(&t->rules->now->rules, &t->rules->run, &t->rules->answer);
+	return rules_unexpected(&t->rules->rules, &t->rules->run, &t->rules->answer);
 }
 
 static uint64_t now_ms(void)
@@ -714,7 +775,7 @@ enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, lon
 	enum step_result step;
 
 	if (!place_ready(t, w, nr) ||
-	    !(rules_want(&t->rules->now->rules, RULES_THREAD, (uint32_t)nr) &
+	    !(rules_want(&t->rules->rules, RULES_THREAD, (uint32_t)nr) &
 	      (RULES_WANTS_CALL | RULES_WANTS_FIRST)))
 		return STEP_NO_RULE;
 	do
@@ -741,7 +802,7 @@ static void note(struct thread *t, enum note_kind kind, unsigned rule, const cha
 {
 	struct rules_thread *rt = t->rules;
 	struct rule_note *to = &t->slot->rule;
-	const struct rules_object *o = rt->now ? &rt->now->rules.object : NULL;
+	const struct rules_object *o = rt->now ? &rt->rules.object : NULL;
 	bool inner = kind == NOTE_FAILED && rt->run.line;
 
 	*to = (struct rule_note){ .kind = kind, .why = rt->run.why, .step = rt->run.why_step,
@@ -758,7 +819,7 @@ static void note(struct thread *t, enum note_kind kind, unsigned rule, const cha
 
 static enum rules_verdict ask_nearest(struct thread *t)
 {
-	int rule = rules_nearest(&t->rules->now->rules, &t->rules->run);
+	int rule = rules_nearest(&t->rules->rules, &t->rules->run);
 
 	t->rules->answer.rule = (uint16_t)rule;
 	return rule < 0 ? RULES_DEFAULT : RULES_MATCH;
@@ -785,7 +846,12 @@ const char *rules_fault_word(const struct rules_thread *rt)
 {
 	if (rt->answer.fault)
 		return rules_fault_text(rt->answer.fault);
-	return rt->looped ? "it ran for more than a second" : "it touched memory that is not there";
+	switch (rt->left_by) {
+	case SIGSYS: return "it ran for more than a second";
+	case SIGFPE: return "it divided by zero";
+	case SIGILL: case SIGTRAP: return "it ran what is no instruction";
+	default: return "it touched memory that is not there";
+	}
 }
 
 enum step_result rules_failed(struct thread *t, const char *text)

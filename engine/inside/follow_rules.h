@@ -29,12 +29,14 @@ struct held {
 struct loaded {
 	struct rules rules;
 	uint32_t generation;
-	uint32_t stage;
+	uint32_t users;		/* threads that have it */
 	uint64_t len;
 };
 
 struct rules_thread {
 	struct loaded *now;
+	struct rules rules;	/* its, and which of them are on */
+	uint32_t source;	/* ... while this version's stream is read */
 	struct rules_state state;
 	struct rules_state before;	/* the call's question */
 	struct rules_run run;
@@ -43,7 +45,7 @@ struct rules_thread {
 	struct walk *walk;
 	uint64_t back;			/* stack of the rules_try under way */
 	uint8_t in_rule;
-	uint8_t looped;
+	uint8_t left_by;	/* the signal that ended it */
 	uint8_t own_known;
 	struct view own[RULES_ARGS];
 	uint64_t front;			/* held[0] stands at this cursor, */

@@ -256,7 +256,7 @@ static enum rules_verdict ask_ran(struct thread *t)
 {
 	struct rules_thread *rt = t->rules;
 
-	rt->answer.edit.ret = rules_ran(&rt->now->rules, &rt->run, &rt->answer, rt->call.ret);
+	rt->answer.edit.ret = rules_ran(&rt->rules, &rt->run, &rt->answer, rt->call.ret);
 	return rt->answer.fault ? RULES_ERROR : RULES_RUN;
 }
 

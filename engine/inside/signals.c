@@ -437,7 +437,7 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 
 	if (is_fault(sig, info) && copy_failed_at(&uc->regs))
 		return;
-	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig != SIGSYS))
+	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig))
 		return;
 	if (hidden_serve(t, sig, info, uc))
 		return;

@@ -230,7 +230,7 @@ long serve_special(struct thread *t, long nr);
 /* follow_rules.c */
 void rules_child(struct thread *t);
 struct gregs;
-bool rules_left(struct thread *t, struct gregs *r, bool fault);
+bool rules_left(struct thread *t, struct gregs *r, int sig);
 
 /* seal.c */
 void seal_arm(struct thread *t);

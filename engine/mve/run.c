@@ -33,6 +33,8 @@ static const char run_help[] =
 	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
 	"    --rules FILE        expected differences, compiled if need be (rulec)\n"
 	"    --older             it is the older version: rules marked @new hold\n"
+	"    --release V         what @leader and @follower of rules call it; before\n"
+	"                        the first -f: the leader\n"
 	"    --map FROM=TO       the leader's paths under FROM are TO here\n"
 	"\n"
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
@@ -54,7 +56,7 @@ static const char trace_help[] =
 
 enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES, OPT_OLDER,
-	OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
+	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
 };
 
 static const struct option run_options[] = {
@@ -68,6 +70,7 @@ static const struct option run_options[] = {
 	{ "on-divergence", required_argument, NULL, OPT_POLICY },
 	{ "rules", required_argument, NULL, OPT_RULES },
 	{ "older", no_argument, NULL, OPT_OLDER },
+	{ "release", required_argument, NULL, OPT_RELEASE },
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "ring", required_argument, NULL, OPT_RING },
 	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
@@ -231,6 +234,8 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 		return follower_rules(o, optarg);
 	case OPT_OLDER:
 		return follower_older(o);
+	case OPT_RELEASE:
+		return follower_release(o, optarg);
 	case OPT_MAP:
 		return follower_map(o, optarg);
 	default:

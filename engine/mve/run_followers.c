@@ -107,6 +107,20 @@ int follower_older(struct run_options *o)
 	return f ? 0 : EXIT_USE;
 }
 
+int follower_release(struct run_options *o, const char *name)
+{
+	if (!*name || strlen(name) > RELEASE_MAX) {
+		say_error("as rules write it behind @leader and @follower",
+			  "not a release (1 to %d letters): '%s'", RELEASE_MAX, name);
+		return EXIT_USE;
+	}
+	if (o->followers)
+		last(o, "release")->release = name;
+	else
+		o->release = name;
+	return 0;
+}
+
 /* Before anything starts; 0 or an exit code. */
 static int rules_make(struct follower_options *f)
 {

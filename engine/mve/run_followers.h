@@ -13,6 +13,8 @@ int follower_strict(struct run_options *o);
 int follower_policy(struct run_options *o, const char *text);
 int follower_rules(struct run_options *o, const char *path);
 int follower_older(struct run_options *o);
+/* Before the first -f it is about the leader. */
+int follower_release(struct run_options *o, const char *name);
 int follower_map(struct run_options *o, char *text);
 /* Gives names and commands to all, and checks them against each other. */
 int followers_complete(struct run_options *o);

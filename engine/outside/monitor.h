@@ -220,8 +220,8 @@ bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid
 uint64_t now_us(void);
 
 /* rules_at_work.c: what the monitor does about followers' rules. */
-/* Who leads has changed, or is known: which of @old and @new hold. */
-void rules_stage(struct monitor *m);
+/* Tells all areas of all versions: which of @old, @new, @leader and @follower hold. */
+void rules_releases(struct monitor *m);
 /* A leader that stays as a follower goes by the rules of the one that leads now. */
 void rules_pass(const struct version *from, struct version *to);
 /* A thread that is in the code of a rule for too long is told to leave it. */

@@ -32,12 +32,14 @@ struct follower_options {
 	const char *rules;	/* the file; and what was made of it */
 	struct rules_bank *rules_bank;
 	bool older;		/* than the leader: @new rules hold while that leads */
+	const char *release;	/* what @leader and @follower call it; or NULL */
 	const char *map_from[PATH_MAPS], *map_to[PATH_MAPS];
 	unsigned maps;
 };
 
 struct run_options {
 	const char *name;	/* NULL: made from the command */
+	const char *release;	/* the leader's */
 	enum tier tier;
 	enum role role;
 	bool audit;

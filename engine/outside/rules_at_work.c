@@ -1,6 +1,6 @@
 /*
- * Rules, as the monitor sees them: which stage of an update it is, a thread that
- * does not come back from the code of a rule, and what a report says of a rule.
+ * Rules, as the monitor sees them: which versions there are, a thread that does not
+ * come back from the code of a rule, and what a report says of a rule.
  */
 #include <signal.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define RULE_MS		1000	/* the code of a rule may run so long */
 #define GIVE_UP_MS	3000	/* and if it does not even hear that it is over */
 
-/* --- the stage ----------------------------------------------------------------------- */
+/* --- the versions ----------------------------------------------------------------------- */
 
 /* The session's command is the old version unless its follower is said to be older. */
 static int age_of(const struct version *v)
@@ -22,16 +22,23 @@ static int age_of(const struct version *v)
 	return !v->options ? 0 : v->options->older ? -1 : 1;
 }
 
-void rules_stage(struct monitor *m)
+_Static_assert(RELEASES == VERSIONS, "a row for each version");
+
+/* Said once: which stage it is follows from whose stream a thread reads. */
+void rules_releases(struct monitor *m)
 {
-	int leads = age_of(leading(m));
-
 	for (unsigned i = 0; i < m->versions; i++) {
-		int age = age_of(&m->version[i]);
-		enum rules_stage stage = leads < age ? RULES_STAGE_OLD
-				       : leads > age ? RULES_STAGE_NEW : RULES_STAGE_ANY;
+		struct area *a = m->version[i].area;
 
-		__atomic_store_n(&m->version[i].area->rules_stage, stage, __ATOMIC_RELEASE);
+		a->self = i;
+		for (unsigned k = 0; k < m->versions; k++) {
+			const struct follower_options *f = m->version[k].options;
+			const char *name = f ? f->release : m->options->release;
+
+			a->release[k].age = age_of(&m->version[k]);
+			snprintf(a->release[k].name, sizeof(a->release[k].name), "%s",
+				 name ? name : "");
+		}
 	}
 }
 

@@ -291,7 +291,6 @@ static void versions_switch(struct monitor *m, const struct move *mv)
 	to->area->role = ROLE_LEADER;
 	to->state = VERSION_LEADS;
 	m->leader = to->index;
-	rules_stage(m);
 	if (mv->keep)
 		rules_pass(to, from);
 	snprintf(from->why, sizeof(from->why), "%s", mv->cause);

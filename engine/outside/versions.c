@@ -115,7 +115,8 @@ int versions_make(struct monitor *m)
 
 	for (unsigned i = 0; !result && i < m->options->followers; i++)
 		result = version_make(m, &m->options->follower[i]);
-	rules_stage(m);
+	if (!result)
+		rules_releases(m);
 	return result ? result : versions_alive_hold(m);
 }
 

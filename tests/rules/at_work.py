@@ -41,9 +41,9 @@ def free_port():
 
 
 class Session:
-    def __init__(self, leader, follower, *args):
+    def __init__(self, leader, follower, *args, before=()):
         self.port = free_port()
-        command = [MVE, "run", "--when-full", "block", "-n", NAME,
+        command = [MVE, "run", "--when-full", "block", "-n", NAME, *before,
                    "-f", f"{build(follower)} {self.port}", *args, "--", build(leader),
                    str(self.port)]
         self.log = open("session.log", "w+")
@@ -66,20 +66,20 @@ class Session:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(20)
 
-    def follower(self):
+    def follower(self, name="f1"):
         p = subprocess.run([MVE, "status", NAME, "--json"], capture_output=True, text=True)
         if p.returncode:
             return {}
-        return next((v for v in json.loads(p.stdout)["versions"] if v["name"] == "f1"), {})
+        return next((v for v in json.loads(p.stdout)["versions"] if v["name"] == name), {})
 
     def client(self):
         return socket.create_connection(("127.0.0.1", self.port), 10)
 
-    def holds(self):
+    def holds(self, name="f1"):
         """The follower is there, and has read all."""
         end = time.monotonic() + 10
         while time.monotonic() < end:
-            f = self.follower()
+            f = self.follower(name)
             check(f.get("role") == "follower", f"dropped: {f}\n{open('session.log').read()}")
             if not f.get("lag_bytes", f.get("behind_bytes", 0)):
                 return
@@ -159,6 +159,50 @@ def in_pieces():
     print(f"pipelined and cut: {n} requests")
 
 
+def load_over(session, promote, seconds=LOAD_S):
+    """One request at a time on two connections; a promotion in the middle."""
+    end, n, promoted = time.monotonic() + seconds, 0, False
+    clients = [session.client(), session.client()]
+    while time.monotonic() < end:
+        s = clients[n % 2]
+        if not promoted:
+            check(ask(s, b"PUT k%d v %d\n" % (n % 50, n)) == ["OK"], "PUT")
+        else:
+            check(ask(s, b"PUT-string k%d v %d\n" % (n % 50, n)) == ["OK"], "PUT-string")
+        check(ask(s, b"GET k%d\n" % (n % 50)) == [f"VALUE v {n}"], "GET")
+        n += 1
+        if not promoted and time.monotonic() > end - seconds / 2:
+            promoted = True
+            check(not subprocess.run([MVE, "promote", NAME, *promote]).returncode, "promote")
+    return n
+
+
+def turned(*args, before=()):
+    """After a promotion the rules of the other direction are in force."""
+    with Session("v1", "v2", *args, before=before) as s:
+        n = load_over(s, ["f1", "--keep"])
+        s.holds("v0")
+    return n
+
+
+def promoted():
+    n = turned("--rules", f"{RULES}/kv.rules")
+    print(f"v1 leads, then v2, and v1 follows: {n} pairs of requests")
+
+
+def releases():
+    with open(f"{RULES}/kv.rules") as f, open("releases.rules", "w") as to:
+        text = f.read().replace("@old", "@leader 1 @follower 2.0").replace("@new", "@leader 2.0")
+        to.write(text)
+    with open(f"{RULES}/kv.h") as f, open("kv.h", "w") as to:
+        to.write(f.read())
+    turned("--release", "2.0", "--rules", "releases.rules", before=("--release", "1"))
+    with Session("v1", "v2", "--release", "2.1", "--rules", "releases.rules",
+                 before=("--release", "1")) as s:
+        single(s, b"PUT", .5)
+        s.drops("diverged")
+
+
 def without():
     with Session("v1", "v2") as s:
         single(s, b"PUT", .5)
@@ -184,6 +228,10 @@ def faults():
            "rule bad (fault.rules:2): it touched memory")
     faulty("loop.rules", "for (volatile int i = 0; view_len($(s)) > 5; i++) ; return 0;",
            "rule bad (loop.rules:2): it ran for more than a second")
+    faulty("divide.rules", "volatile int z = view_len($(s)) < 6; return 7 / z == 3;",
+           "rule bad (divide.rules:2): it divided by zero")
+    faulty("trap.rules", "if (view_len($(s)) > 5) __builtin_trap(); return 0;",
+           "rule bad (trap.rules:2): it ran what is no instruction")
 
 
 def replaced():

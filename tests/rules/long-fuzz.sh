@@ -12,7 +12,7 @@ sources=$(ls rulec/*.c | grep -v rulec/main.c)
 clang-19 -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -D_GNU_SOURCE -I. -Ibuild -Ibuild/grammar \
 	-Wno-everything tests/fuzz/rules.c $sources build/grammar/rules.tab.c \
-	build/grammar/rules.lex.c rulec/header.S engine/core/table.c engine/core/rules.c \
+	build/grammar/rules.lex.c rulec/header.S engine/core/table.c engine/core/rules.c engine/outside/xlat.c \
 	-o "$OLDPWD/fuzz" || fail "cannot build the fuzzer"
 cd "$OLDPWD" || exit 1
 
