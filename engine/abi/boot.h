@@ -28,6 +28,7 @@ enum vdso_function {
  */
 #define MARK_SYSCALL	0xff0f	/* ud0, as its bytes are read */
 #define MARK_COMPAT	0xb90f	/* ud1: for int 0x80 and sysenter */
+#define MARK_INSN	0x27	/* no instruction any more: for the first byte of rdtsc, rdrand */
 
 /*
  * What the program believes of SIGSYS, SIGILL, SIGSEGV and SIGBUS, which are never

@@ -8,7 +8,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
-#include <linux/mman.h>
 
 #include "engine/inside/thread.h"
 
@@ -49,8 +48,7 @@ void block_prepare(struct thread *t, uint32_t index)
 
 static struct thread *block_map(uint32_t index)
 {
-	long at = OWN6(__NR_mmap, 0, BLOCK_SIZE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = own_map(BLOCK_SIZE);
 
 	if (at < 0)
 		return NULL;

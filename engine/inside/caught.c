@@ -199,6 +199,8 @@ bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 		return true;
 	if (sig == SIGILL && mark_caught(t, info, uc))
 		return true;
+	if (sig == SIGILL && info_int(info, INFO_CODE) > 0 && insn_caught(t, uc))
+		return true;
 	if (sig == SIGSEGV && uc->regs.err & FAULT_FETCH &&
 	    guard_met(t, info_long(info, INFO_ADDR)))
 		return true;

@@ -589,6 +589,24 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 	return false;
 }
 
+bool follow_told_value(struct thread *t, long nr, int64_t *value)
+{
+	uint64_t args[CALL_ARGS];
+	struct walk w;
+	long result = 0;
+	bool told;
+
+	call_walk(t, &w, args, nr);
+	/* Release: as in follow_event_or. */
+	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	told = answer_elastic(t, &w, nr, &result);
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	if (t->ahead & 1 && reader_peek(&t->reader))
+		follow_take(t);
+	*value = result;
+	return told;
+}
+
 /* So many were answered behind this one that nobody will ask for it any more. */
 static bool ahead_full(const struct thread *t, const struct event *e)
 {

@@ -11,7 +11,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
-#include <linux/mman.h>
 
 #include "engine/inside/stream.h"
 
@@ -50,8 +49,7 @@ static bool rows_ready(void)
 
 	if (rows)
 		return true;
-	at = OWN6(__NR_mmap, 0, ROWS * (sizeof(*rows) + sizeof(*row_of)), PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = own_map(ROWS * (sizeof(*rows) + sizeof(*row_of)));
 	if (at < 0)
 		return false;
 	rows = (struct registration *)at;

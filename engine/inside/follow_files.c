@@ -27,8 +27,7 @@ static struct file *file_row(long fd)
 	if (fd < 0 || fd >= FILES)
 		return NULL;
 	if (!files) {
-		long at = OWN6(__NR_mmap, 0, FILES * sizeof(struct file), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		long at = own_map(FILES * sizeof(struct file));
 
 		if (at < 0)
 			return NULL;

@@ -68,7 +68,7 @@ static struct loaded *object_map(uint32_t generation)
 
 	if (!bank_sane(size, text, entry))
 		return NULL;
-	at = OWN6(__NR_mmap, 0, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = own_map(len);
 	if (at < 0)
 		return NULL;
 	l = (struct loaded *)at;
@@ -212,8 +212,7 @@ static bool choose(struct thread *t, uint32_t source)
 
 static bool place_map(struct thread *t)
 {
-	long at = OWN6(__NR_mmap, 0, pages(sizeof(struct rules_thread)), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long at = own_map(sizeof(struct rules_thread));
 
 	t->rules = at < 0 ? NULL : (struct rules_thread *)at;
 	return t->rules != NULL;

@@ -89,6 +89,18 @@ static void call_tell(struct thread *t, const struct walk *w, long nr)
 	event_end(t);
 }
 
+void lead_told(struct thread *t, long nr, int64_t result)
+{
+	uint64_t args[CALL_ARGS];
+	struct walk w;
+
+	if (!stream_followed(t))
+		return;
+	call_walk(t, &w, args, nr);
+	w.result = result;
+	call_tell(t, &w, nr);
+}
+
 /* The program's handler is about to run, at a boundary. */
 void lead_signal(struct thread *t, const uint8_t *info)
 {

@@ -6,6 +6,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/mman.h>
 
 #include "engine/inside/thread.h"
 
@@ -41,6 +42,23 @@ void bytes_copy(void *to, const void *from, size_t len)
 void bytes_zero(void *to, size_t len)
 {
 	__asm__ volatile("rep stosb" : "+D"(to), "+c"(len) : "a"(0) : "memory");
+}
+
+/*
+ * Memory of our own, out of the way: what the program maps must come to lie where it
+ * does in its twins, which may need other memory of ours, at other times.
+ */
+#define OWN_BELOW	(64ull << 30)	/* the image: servers with more mapped are rare */
+
+long own_map(uint64_t len)
+{
+	static uint64_t taken;
+	uint64_t at = boot.text - OWN_BELOW;
+
+	len = (len + 0xfff) & ~0xfffull;
+	at = (at & ~0xfffull) - __atomic_add_fetch(&taken, len, __ATOMIC_RELAXED);
+	return OWN6(__NR_mmap, at, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 /* The compiler may call these two for structures. */

@@ -73,8 +73,7 @@ long serve_seccomp_filter(struct thread *t, uint64_t prog_at)
 
 	if (copy_in(&p, prog_at, sizeof(p)) || !p.len || p.len > FILTER_MAX)
 		return call_kernel(t);
-	room = OWN6(__NR_mmap, 0, MAP_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	room = own_map(MAP_BYTES);
 	if (room < 0)
 		return room;
 	front_fill((struct sock_filter *)room);

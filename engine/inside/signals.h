@@ -33,4 +33,7 @@ bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 void hidden_block(struct thread *t, uint64_t blocked);
 uint8_t *hidden_info(struct thread *t, int sig);
 
+/* insn.c */
+bool insn_caught(struct thread *t, struct ucontext_raw *uc);
+
 #endif

@@ -52,6 +52,8 @@ void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long 
 uint64_t room_before(struct walk *w);
 long lead_call(struct thread *t, long nr);
 void lead_signal(struct thread *t, const uint8_t *info);
+/* Tells of something that has no arguments and was done already. */
+void lead_told(struct thread *t, long nr, int64_t result);
 void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
@@ -60,6 +62,8 @@ void lead_resume(struct thread *t);
 
 /* follow.c */
 long follow_call(struct thread *t, long nr);
+/* What the leader got from the same soft call, if it made one here. */
+bool follow_told_value(struct thread *t, long nr, int64_t *value);
 /* The next event; NULL when there is none left and this thread leads now. */
 const struct event *follow_event(struct thread *t);
 /* The same; NULL also, after a look or two, where over(what) says so. */

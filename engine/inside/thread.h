@@ -257,6 +257,8 @@ void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
 bool monitor_alive(void);
 
 /* memory.c: the program's memory, whose pointers may be bad */
+/* Zeroed memory of our own; an address or a negative errno. */
+long own_map(uint64_t len);
 long copy_in(void *to, uint64_t from, size_t len);
 long copy_out(uint64_t to, const void *from, size_t len);
 void bytes_copy(void *to, const void *from, size_t len);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "engine/outside/auxv.h"
+#include "engine/outside/layout.h"
 
 #define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
 #define STAT_FIELDS	52
@@ -35,19 +36,34 @@ static int stat_read(pid_t pid, uint64_t field[STAT_FIELDS])
 	return 0;
 }
 
-static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS])
+uint64_t process_brk(pid_t pid)
 {
-	m->start_code = field[26];
-	m->end_code = field[27];
-	m->start_stack = field[28];
-	m->start_data = field[45];
-	m->end_data = field[46];
-	m->start_brk = field[47];
-	m->brk = field[47];
-	m->arg_start = field[48];
-	m->arg_end = field[49];
-	m->env_start = field[50];
-	m->env_end = field[51];
+	uint64_t field[STAT_FIELDS] = { 0 };
+
+	return stat_read(pid, field) ? 0 : field[47];
+}
+
+uint64_t process_arguments(pid_t pid)
+{
+	uint64_t field[STAT_FIELDS] = { 0 };
+
+	return stat_read(pid, field) ? 0 : field[48];
+}
+
+static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS],
+		     const struct layout_moves *moved)
+{
+	m->start_code = field[26] + moved->program;
+	m->end_code = field[27] + moved->program;
+	m->start_stack = field[28] + moved->stack + moved->block;
+	m->start_data = field[45] + moved->program;
+	m->end_data = field[46] + moved->program;
+	m->start_brk = moved->brk ? moved->brk : field[47];
+	m->brk = m->start_brk;
+	m->arg_start = field[48] + moved->stack;
+	m->arg_end = field[49] + moved->stack;
+	m->env_start = field[50] + moved->stack;
+	m->env_end = field[51] + moved->stack;
 	m->exe_fd = (uint32_t)-1;
 }
 
@@ -64,7 +80,7 @@ static uint32_t auxv_size(struct remote *r, uint64_t at)
 	return 0;
 }
 
-void auxv_publish(struct remote *r, uint64_t at)
+void auxv_publish(struct remote *r, uint64_t at, const struct layout_moves *moved)
 {
 	uint64_t field[STAT_FIELDS] = { 0 }, scratch = (r->regs.rsp - SCRATCH_BELOW) & ~63ull;
 	struct prctl_mm_map m = { 0 };
@@ -72,7 +88,7 @@ void auxv_publish(struct remote *r, uint64_t at)
 	m.auxv_size = auxv_size(r, at);
 	if (!m.auxv_size || stat_read(r->pid, field))
 		return;
-	map_fill(&m, field);
+	map_fill(&m, field, moved);
 	m.auxv = (void *)at;
 	if (memory_write(r->memory, scratch, &m, sizeof(m)))
 		return;

@@ -50,6 +50,7 @@ struct injection {
 	struct board_room libraries;
 	struct boot boot;
 	struct patch_sum sum;
+	struct layout_moves moved;
 };
 
 static bool failed(long result)
@@ -409,6 +410,7 @@ static void code_patch(struct injection *in)
 {
 	bool dynamic = is_dynamic(in);
 
+	in->sum.twins = in->want->chunks;
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
 		bool ours = m->start >= in->base && m->start < in->block + BLOCK_BYTES;
@@ -500,9 +502,26 @@ static void row_fill(const struct injection *in)
 	row->exe[n < 0 ? 0 : n] = 0;
 }
 
+/* The leader's is noted, a follower's is made like it. */
+static int layout_take(struct injection *in)
+{
+	struct layout *l = in->want->layout;
+	int result = l ? maps_read(in->r.pid, &in->maps) : 0;
+
+	if (l && !result && in->want->role == ROLE_FOLLOWER)
+		layout_settle(&in->r, &in->maps, l, &in->moved);
+	else if (l && !result)
+		layout_read(&in->r, &in->maps, l);
+	maps_free(&in->maps);
+	return result;
+}
+
 static int prepare(struct injection *in)
 {
-	int result = image_map(in);
+	int result = layout_take(in);
+
+	if (!result)
+		result = image_map(in);
 
 	if (!result)
 		result = shared_map(in);
@@ -522,7 +541,7 @@ static int prepare(struct injection *in)
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
-	auxv_publish(&in->r, auxv_at(in));
+	auxv_publish(&in->r, auxv_at(in), &in->moved);
 	row_fill(in);
 	return boot_write(in);
 }

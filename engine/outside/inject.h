@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "engine/abi/area.h"
+#include "engine/outside/layout.h"
 
 struct inject_want {
 	struct area *area;
@@ -21,6 +22,7 @@ struct inject_want {
 	int32_t vpid;
 	int streams_fd, streams_read_fd;
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
+	struct layout *layout;	/* the leader's: to be filled, or to be like; or NULL */
 };
 
 /*

@@ -24,6 +24,7 @@
 #include "engine/abi/area.h"
 #include "engine/abi/ring.h"
 #include "engine/outside/audit.h"
+#include "engine/outside/layout.h"
 #include "engine/outside/options.h"
 #include "engine/outside/session.h"
 
@@ -121,6 +122,7 @@ struct monitor {
 	struct conduct *conduct;	/* the streams; NULL: no followers were asked for */
 	int streams_fd, streams_read_fd;
 	uint64_t secret[2];	/* random bytes of programs are made of it */
+	struct layout layout;	/* of the session's first program, as the leader has it */
 
 	struct io_uring ring;
 	int signal_fd, control_fd, bell_fd;

@@ -159,6 +159,15 @@ static void batch_mark(struct batch *b, uint8_t *call, uint8_t kind)
 	batch_touch(b, call, 2);
 }
 
+/* An instruction that twins must have in common; the bytes behind tell which. */
+static void batch_mark_insn(struct batch *b, uint8_t *insn)
+{
+	if (insn[0] != 0x0f)
+		return;
+	insn[0] = MARK_INSN;
+	batch_touch(b, insn, 1);
+}
+
 /* Adds one site to the batch; false when it is only marked. */
 static bool batch_site(struct batch *b, const struct plan_site *s, const struct map *m,
 		       uint64_t at, const struct board_room *room)
@@ -230,6 +239,12 @@ static void batch_fill(struct batch *b, const struct plan *p, const struct map *
 			guard_note(sum, at);
 			continue;
 		}
+		if (s->kind == SITE_INSN) {
+			/* The vDSO is asked by us, for what the stream tells anyhow. */
+			if (sum->twins && !is_vdso(m))
+				batch_mark_insn(b, b->code + (at - m->start));
+			continue;
+		}
 		bool jump = room->len && patch_fits(s, only) && batch_site(b, s, m, at, room);
 
 		sum->patched += jump;
@@ -252,7 +267,7 @@ static void sum_add(struct patch_sum *to, const struct patch_sum *one)
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
 	      struct patch_sum *sum)
 {
-	struct patch_sum one = { 0 };
+	struct patch_sum one = { .twins = sum->twins };
 	struct batch b = { 0 };
 	struct plan *p;
 	int result = plan_of(pid, memory, m, &p);

@@ -14,6 +14,7 @@
 #include "engine/outside/maps.h"
 
 struct patch_sum {
+	bool twins;		/* given: instructions that ask the machine are marked, too */
 	unsigned patched;	/* sites that jump to a board now */
 	unsigned trapped;	/* sites left to the net */
 	bool vsyscall;		/* the file may call the vsyscall page */

@@ -135,9 +135,11 @@ static int build(const struct elf_view *v, const struct cands *cs, struct plan *
 	for (unsigned i = 0; i < cs->n; i++) {
 		const struct cand *c = &cs->at[i];
 
+		if (c->pair == SITE_INSN ? c->state != CAND_SITE : c->state == CAND_INSIDE)
+			continue;
 		if (c->state == CAND_UNKNOWN)
 			unknown_note(p, c);
-		else if (c->state != CAND_INSIDE)
+		else
 			window_choose(c, &p->sites[p->n++]);
 	}
 	*out = p;

@@ -23,6 +23,7 @@ enum site_kind {
 	SITE_AROUND,	/* the jump overwrites the syscall, perhaps what follows */
 	SITE_INT80,	/* noted only: never patched */
 	SITE_SYSENTER,	/* noted only: never patched */
+	SITE_INSN,	/* no call: rdtsc, rdtscp, rdrand or rdseed; marked for twins */
 };
 
 /*

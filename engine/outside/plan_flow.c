@@ -123,6 +123,8 @@ static uint32_t pair_flag(const struct cand *c)
 		return INSN_INT80;
 	case SITE_SYSENTER:
 		return INSN_SYSENTER;
+	case SITE_INSN:
+		return INSN_MACHINE;
 	default:
 		return INSN_SYSCALL;
 	}
@@ -138,6 +140,8 @@ static void meet(struct flow *f, const struct insn *i)
 			continue;	/* in bytes that do not decode */
 		if (!(i->flags & pair_flag(c))) {
 			c->state = CAND_INSIDE;
+		} else if (c->pair == SITE_INSN) {
+			c->state = CAND_SITE;	/* with any prefix: its own bytes are marked */
 		} else if (c->vaddr != i->at || i->len != SITE_BYTES) {
 			c->state = CAND_DOUBT;	/* with a prefix: leave it alone */
 		} else {

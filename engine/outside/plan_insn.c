@@ -136,6 +136,11 @@ static uint32_t kind_flags(const uint8_t *p, const ZydisDecodedInstruction *z)
 		return INSN_SYSENTER;
 	case ZYDIS_MNEMONIC_INT:
 		return p[1] == 0x80 ? INSN_INT80 : 0;
+	case ZYDIS_MNEMONIC_RDTSC:
+	case ZYDIS_MNEMONIC_RDTSCP:
+	case ZYDIS_MNEMONIC_RDRAND:
+	case ZYDIS_MNEMONIC_RDSEED:
+		return INSN_MACHINE;
 	case ZYDIS_MNEMONIC_NOP:
 		return INSN_PAD;
 	case ZYDIS_MNEMONIC_INT3:

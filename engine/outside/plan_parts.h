@@ -106,6 +106,7 @@ enum insn_flags {
 	INSN_WRITES_RAX	= 0x8000,	/* may change eax (guessed wide) */
 	INSN_LEA	= 0x10000,	/* takes the address in `imm` */
 	INSN_CALL	= 0x20000,	/* direct call */
+	INSN_MACHINE	= 0x40000,	/* its result is the machine's: rdtsc, rdrand */
 };
 
 struct insn {
@@ -127,7 +128,7 @@ struct cand {
 	uint64_t vaddr, off;
 	uint64_t exact, maybe;
 	uint8_t state;
-	uint8_t pair;		/* enum site_kind: SITE_TRAP, SITE_INT80, SITE_SYSENTER */
+	uint8_t pair;		/* enum site_kind: SITE_TRAP, _INT80, _SYSENTER, _INSN */
 	bool closed;		/* every branch into the function's windows was seen */
 	uint8_t nbefore, nafter;
 	struct insn before[NEAR_INSNS];	/* nearest first */

@@ -21,6 +21,9 @@ static const struct pair {
 	{ 0x0f, 0x05, SITE_TRAP },
 	{ 0x0f, 0x34, SITE_SYSENTER },
 	{ 0xcd, 0x80, SITE_INT80 },
+	{ 0x0f, 0x31, SITE_INSN },
+	{ 0x0f, 0x01, SITE_INSN },	/* rdtscp, among others */
+	{ 0x0f, 0xc7, SITE_INSN },	/* rdrand and rdseed of a register */
 };
 
 static unsigned match16(const uint8_t *p, uint8_t first, uint8_t second)
@@ -56,10 +59,19 @@ static int add_cand(struct cands *cs, uint64_t vaddr, uint64_t off, uint8_t kind
 	return 0;
 }
 
+/* Two of the pairs begin other instructions, too: the third byte tells. */
+static bool third_fits(const uint8_t *p, uint64_t left)
+{
+	if (p[0] != 0x0f || (p[1] != 0x01 && p[1] != 0xc7))
+		return true;
+	return left > 2 && (p[1] == 0x01 ? p[2] == 0xf9 : p[2] >= 0xf0);
+}
+
 static int check_pair(const struct elf_load *l, const uint8_t *p, uint64_t i, struct cands *cs)
 {
 	for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
-		if (p[i] == pairs[k].first && p[i + 1] == pairs[k].second)
+		if (p[i] == pairs[k].first && p[i + 1] == pairs[k].second &&
+		    third_fits(p + i, l->len - i))
 			return add_cand(cs, l->vaddr + i, l->off + i, pairs[k].kind);
 	return 0;
 }
@@ -72,7 +84,8 @@ static int scan_load(const struct elf_view *v, const struct elf_load *l, struct 
 
 	for (; !err && i + 17 <= l->len; i += 16) {
 		unsigned m = match16(p + i, 0x0f, 0x05) | match16(p + i, 0x0f, 0x34) |
-			     match16(p + i, 0xcd, 0x80);
+			     match16(p + i, 0xcd, 0x80) | match16(p + i, 0x0f, 0x31) |
+			     match16(p + i, 0x0f, 0x01) | match16(p + i, 0x0f, 0xc7);
 
 		for (; m && !err; m &= m - 1)
 			err = check_pair(l, p, i + (unsigned)__builtin_ctz(m), cs);

@@ -23,7 +23,7 @@
 #include "engine/outside/plan_parts.h"
 
 #define STORE_MAGIC	"mveplan"
-#define STORE_VERSION	4
+#define STORE_VERSION	5
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
 struct store_head {
@@ -58,11 +58,17 @@ static const uint8_t pair_bytes[][2] = {
 	[SITE_AROUND] = { 0x0f, 0x05 },
 	[SITE_INT80] = { 0xcd, 0x80 },
 	[SITE_SYSENTER] = { 0x0f, 0x34 },
+	[SITE_INSN] = { 0x0f },	/* and one of several */
 };
+
+static bool pair_stands(const uint8_t *p, enum site_kind kind)
+{
+	return !memcmp(p, pair_bytes[kind], kind == SITE_INSN ? 1 : SITE_BYTES);
+}
 
 static bool site_fits(const struct plan_site *s, uint64_t file_size)
 {
-	if (s->kind > SITE_SYSENTER || s->offset < s->before || s->offset >= file_size ||
+	if (s->kind > SITE_INSN || s->offset < s->before || s->offset >= file_size ||
 	    file_size - s->offset < (uint64_t)SITE_BYTES + s->after ||
 	    s->flags & ~(SITE_SLOW | SITE_END_LOST | SITE_UNKNOWN))
 		return false;
@@ -85,7 +91,7 @@ static bool hash_near(int fd, const struct plan *p, uint64_t *out)
 		size_t at = s->offset - from;
 
 		if (got < (ssize_t)(at + SITE_BYTES) ||
-		    memcmp(near + at, pair_bytes[s->kind], SITE_BYTES))
+		    !pair_stands(near + at, s->kind))
 			return false;
 		*out = hash(*out, near, (size_t)got);
 	}

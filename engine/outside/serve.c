@@ -203,7 +203,7 @@ static enum role role_now(const struct version *v)
 
 static struct inject_want want_of(struct version *v, const struct tracee *t)
 {
-	const struct monitor *m = v->monitor;
+	struct monitor *m = v->monitor;
 	struct inject_want w = { .area = v->area, .area_fd = v->area_fd, .image = v->area->images,
 				 .hidden = t->hidden, .role = role_now(v), .version = v->index,
 				 .lane = t->lane, .vpid = t->vpid };
@@ -216,6 +216,8 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	w.streams_read_fd = m->streams_read_fd;
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);
+	if (!t->lane && !v->execs[0])
+		w.layout = &m->layout;
 	v->execs[t->lane % LANES]++;
 	return w;
 }
@@ -354,7 +356,7 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 {
 	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->args[2] };
 	uint64_t start = r->args[0], end = start + r->args[1], bits = 0;
-	struct patch_sum sum = { 0 };
+	struct patch_sum sum = { .twins = v->monitor->conduct };
 	struct maps maps;
 	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH;
 

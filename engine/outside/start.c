@@ -125,6 +125,8 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 	for (size_t i = 0; i < keep.actions; i++)
 		sigaction(keep.sig[i], &keep.action[i], NULL);
 	setrlimit(RLIMIT_FSIZE, &keep.file_size);
+	if (v->options)
+		layout_ask(&v->monitor->layout);
 	execv(v->path, v->argv);
 	error = errno;
 	if (write(tell, &error, sizeof(error)) < 0)
