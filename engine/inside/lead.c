@@ -302,10 +302,16 @@ static void closing_wait(const struct walk *w)
 	}
 }
 
+/* The slot knows only the low 16 bits of a number: those behind are nobody's. */
+static const struct plan *plan_of(const struct thread *t, long nr)
+{
+	return &plans[(long)t->frame.slot == nr + 1 ? t->frame.slot % SLOT_CALLS : 0];
+}
+
 /* The call in the frame; variants are looked for only where there are some. */
 void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr)
 {
-	const struct plan *p = &plans[t->frame.slot % SLOT_CALLS];
+	const struct plan *p = plan_of(t, nr);
 
 	call_args(&t->frame, args);
 	w->args = args;
@@ -379,7 +385,7 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 
 long lead_call(struct thread *t, long nr)
 {
-	const struct plan *p = &plans[t->frame.slot % SLOT_CALLS];
+	const struct plan *p = plan_of(t, nr);
 
 	if (p->bare && t->vtid == t->tid && !local_site(t) && stream_followed(t))
 		return lead_bare(t, nr, p);
