@@ -15,7 +15,8 @@
  *	jmp	<behind them>
  *
  * relock: pthread_mutex_lock without its hook, for the kinds that wait; undo: see
- * locks.def; error: __errno_location, for the kinds that set errno; 0 else.
+ * locks.def; error: __errno_location, for the kinds that set errno; for those that
+ * wait 1 if the functions that wake are hooked, too; 0 else.
  *
  * Raise EVENT_VERSION when the number of a kind changes, THREAD_LAYOUT when the
  * board does.
@@ -27,9 +28,10 @@
 #define HOOK_UNDO	(-16)
 #define HOOK_ERROR	(-8)
 
-/* The last kinds of the first groups, for assembly. */
+/* Where groups of kinds end and begin, for assembly. */
 #define LOCK_ONCE_LAST	2
 #define LOCK_COND_LAST	5
+#define LOCK_WAKE_FIRST	25
 
 #ifndef __ASSEMBLER__
 #include <stdint.h>
@@ -41,7 +43,8 @@ enum lock_kind {
 	LOCK_KINDS
 };
 
-_Static_assert(LOCK_GUARD == LOCK_ONCE_LAST && LOCK_COND_CLOCKWAIT == LOCK_COND_LAST, "groups");
+_Static_assert(LOCK_GUARD == LOCK_ONCE_LAST && LOCK_COND_CLOCKWAIT == LOCK_COND_LAST &&
+	       LOCK_COND_SIGNAL == LOCK_WAKE_FIRST, "groups");
 
 enum lock_how {
 	LOCK_BY_PLAIN,	/* waits until it has it; an error number otherwise */
@@ -52,6 +55,7 @@ enum lock_how {
 	LOCK_BY_ONCE,	/* runs its second argument in one thread */
 	LOCK_BY_GUARD,	/* 1 in the thread that is to initialise */
 	LOCK_BY_RESULT,	/* takes nothing: only what it returned is told */
+	LOCK_BY_WAKE,	/* no lock, and not told: wakes who waits for a condition */
 };
 
 /*

@@ -64,6 +64,7 @@ static enum at_end stream_ended(struct thread *t)
 		return follow_promoted(t) ? END_LEADS : END_WAIT;
 	if (!lane_begun(t, next))
 		return END_WAIT;
+	order_wait_ended(t);
 	reader_switch(&t->reader, next);
 	t->ordered = t->ahead = 0;
 	return END_SWITCHED;
@@ -293,8 +294,12 @@ static bool event_elastic(const struct event *e)
 
 static void lane_skip(struct thread *t)
 {
-	while (reader_peek(&t->reader))
+	const struct event *e;
+
+	while ((e = reader_peek(&t->reader))) {
+		lock_passed(t, e);
 		follow_take(t);
+	}
 }
 
 /* Words for people, in files; nothing that a client has seen or sent. */

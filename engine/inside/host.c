@@ -146,7 +146,6 @@ void stream_begin(struct thread *t)
 /* A child's first steps; its parent has opened the lane. */
 void stream_child(struct thread *c, uint32_t lane)
 {
-	c->has_lane = lane != CHUNK_NONE;
 	c->lane = lane;
 	if (c->following) {
 		struct cursor *cur;
@@ -158,11 +157,13 @@ void stream_child(struct thread *c, uint32_t lane)
 	} else {
 		c->vtid = c->tid;
 		c->vpid = c->pid;
-		if (c->has_lane) {
+		if (lane != CHUNK_NONE) {
 			writer_attach(&c->writer, &streams, lane);
 			c->writer.lane->owner = c->tid;
 			c->writer.lane->pid = c->pid;
 		}
 	}
+	/* Release: other threads of a follower look at what it reads (order.c). */
+	__atomic_store_n(&c->has_lane, lane != CHUNK_NONE, __ATOMIC_RELEASE);
 	slot_describe(c);
 }

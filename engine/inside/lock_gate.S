@@ -22,6 +22,7 @@
 #include "engine/inside/locks.h"
 
 	.hidden boot, locks_on, lock_took, lock_ask_now
+	.hidden lock_wait_begin, lock_wait_end, lock_wake
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
 
@@ -84,6 +85,8 @@ lock_gate:
 	local_pass
 	cmp	$LOCK_ONCE_LAST, %eax
 	jbe	once_gate
+	cmp	$LOCK_WAKE_FIRST, %eax
+	jae	wake_gate
 	frame_open
 	.cfi_remember_state
 	cmpb	$0, %gs:T_FOLLOWING
@@ -190,10 +193,13 @@ given:	cmpl	$-1, L_RESULT(%rsp)
 
 	/*
 	 * A wait of a follower: its mutex is given up until the leader's is over.
-	 * Nobody waits for the condition itself, so nobody need be woken.
+	 * Nobody waits for the condition itself; who would be woken is noted, for
+	 * the day that this version leads: then the others wait for it in earnest.
 	 */
 	.cfi_restore_state
+	.cfi_remember_state
 follow_wait:
+	inside_quick lock_wait_begin
 	mov	L_BOARD(%rsp), %r11
 	mov	ARG(1), %rdi
 	call	*HOOK_UNDO(%r11)
@@ -207,7 +213,10 @@ follow_wait:
 	mov	L_BOARD(%rsp), %r11
 	mov	ARG(1), %rdi
 	call	*HOOK_RELOCK(%r11)
-4:	cmpl	$ASK_UNORDERED, L_ERROR(%rsp)
+4:	inside_quick lock_wait_end
+	test	%eax, %eax
+	jne	lead_now
+	cmpl	$ASK_UNORDERED, L_ERROR(%rsp)
 	je	unordered
 	movq	$0, L_ERROR(%rsp)
 	inside_call LOCK_TOOK
@@ -215,6 +224,16 @@ follow_wait:
 	add	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset -L_SIZE
 	ret
+
+	/* What wakes: noted, then called. */
+	.cfi_restore_state
+	.cfi_adjust_cfa_offset -L_SIZE
+wake_gate:
+	cmpb	$0, %gs:T_FOLLOWING
+	je	alone
+	frame_open
+	inside_quick lock_wake
+	jmp	unordered
 	.cfi_endproc
 
 /*

@@ -11,10 +11,11 @@
  *
  * Turns are drawn after whatever made the lock free, so a follower that keeps to
  * them never waits for ever.  Another release may lock where the leader does not,
- * or not lock where it does.  The first goes on unordered when the stream says
- * something else; the second's events are passed over at the next call.  Where
- * that leaves threads waiting for each other, so that the process does nothing at
- * all, the one that waits for its turn goes on after a while.
+ * or not lock where it does; so does one whose threads look at each other's memory
+ * without a lock.  The first goes on unordered when the stream says something else,
+ * of another kind or of another lock (pairs); the second's events are passed over at
+ * the next lock or call.  Where that leaves threads waiting for each other, so that
+ * nothing can go on, the one that waits for its turn goes on without it.
  *
  * What runs once (pthread_once, C++ statics) has one counter of its own.  The
  * leader tells who runs it, when it begins; the others only wait until it is done.
@@ -35,16 +36,17 @@
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_LAST_NS	10000000
 #define IDLE_NS		2000000000ull	/* of a process whose threads wait for each other */
-#define IDLE_ENDED_NS	50000000ull	/* the same where the leader is gone */
+#define STOOD_NS	100000000ull	/* of a process where each thread waits for another */
+#define STOOD_ENDED_NS	4000000ull	/* the same where there will be no more events */
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
 #define TRIES_MAX	2000	/* of a function that should have succeeded */
-#define MUTEX_TYPE	16	/* in glibc's pthread_mutex_t, whose first word is the futex */
+#define PAUSE_NS	1000000	/* between them */
+#define MUTEX_OWNER	8	/* in glibc's pthread_mutex_t, whose first word is the futex */
+#define MUTEX_TYPE	16
 #define MUTEX_ROBUST	0x10
 #define MUTEX_PRIO_INHERIT 0x20
 #define SECOND_NS	1000000000ull
 #define WAIT_STACK	1024	/* what a wait's own functions take of the stack */
-
-enum note { NOTE_LOCK_ORDER = 1 };
 
 uint8_t locks_on;
 
@@ -108,11 +110,19 @@ static uint64_t lock_address(const struct lock_call *c)
 	return c->arg[is_wait(c)];
 }
 
+static uint64_t bucket_at(uint64_t address)
+{
+	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
+}
+
 static uint64_t bucket_of(const struct lock_call *c)
 {
-	uint64_t hash = (lock_address(c) >> 2) * 0x9e3779b97f4a7c15ull;
+	return is_once(c) ? LOCK_ONCE_BUCKET : bucket_at(lock_address(c));
+}
 
-	return is_once(c) ? LOCK_ONCE_BUCKET : hash >> 32 & (LOCK_BUCKETS - 1);
+uint64_t lock_turn_last(uint64_t address)
+{
+	return __atomic_load_n(&buckets[bucket_at(address)].turn, __ATOMIC_RELAXED);
 }
 
 /* Does a call with this result hold the lock? */
@@ -161,7 +171,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 /* --- patience ---------------------------------------------------------------------- */
 
 struct patience {
-	uint64_t since, cpu;
+	uint64_t since, cpu, stood;
 	uint32_t progress;
 	uint32_t looks;
 	uint64_t sleep;
@@ -200,11 +210,49 @@ static bool patience_over(struct patience *p, uint64_t limit)
 	return false;
 }
 
-static bool leader_gone(const struct thread *t)
+static bool source_ended(const struct thread *t)
 {
 	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_RELAXED);
 
 	return ended >> t->reader.cursor->source & 1;
+}
+
+/* Another thread wants a mutex that this one holds. */
+static bool is_wanted(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+		int32_t owner = 0;
+
+		if (o != t && o->pid == t->pid && mutex &&
+		    !target_in(&owner, mutex + MUTEX_OWNER, sizeof(owner)) && owner == t->vtid)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether to go on without the turn.  Its event is told before those that are drawn
+ * behind it, but for the moment between the two: where every thread waits for
+ * another, and one for us, it will not come.  One that waits in a place that we do
+ * not know may go on, until it is found that it does not.
+ */
+static bool hopeless(const struct thread *t, struct patience *p)
+{
+	uint64_t now;
+
+	if (!p->sleep)
+		return false;
+	if (!is_wanted(t) || !order_all_stand(t)) {
+		p->stood = 0;
+		return patience_over(p, IDLE_NS);
+	}
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (!p->stood)
+		p->stood = now;
+	return now - p->stood > (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS);
 }
 
 static void given_up(struct thread *t, uint64_t address)
@@ -258,16 +306,32 @@ static void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t
 
 	if (turn_is(b, turn) || b->given_up >= GIVE_UP)
 		return;
-	t->taking = 1;
+	t->want_bucket = (uint32_t)bucket;
+	t->want_turn = turn;
+	/* Release: who sees that it waits sees for what (lock_stands). */
+	__atomic_store_n(&t->taking, 1, __ATOMIC_RELEASE);
 	while (!turn_is(b, turn)) {
 		turn_look(b, turn, &p);
-		if (p.sleep && patience_over(&p, leader_gone(t) ? IDLE_ENDED_NS : IDLE_NS)) {
+		if (hopeless(t, &p)) {
 			given_up(t, address);
 			b->given_up++;
 			break;
 		}
 	}
 	t->taking = 0;
+	__atomic_store_n(&t->want_turn, 0, __ATOMIC_RELEASE);
+}
+
+/* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
+bool lock_stands(const struct thread *o)
+{
+	uint64_t turn = __atomic_load_n(&o->want_turn, __ATOMIC_ACQUIRE);
+	uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+	uint32_t word = 0;
+
+	if (turn)
+		return !turn_is(&buckets[o->want_bucket], turn);
+	return mutex && !target_in(&word, mutex, sizeof(word)) && word;
 }
 
 /* Never back: a thread that did not wait for its turn may come late. */
@@ -434,6 +498,79 @@ static long once_ask(struct thread *t, struct lock_call *c)
 	}
 }
 
+/* --- the follower: which lock --------------------------------------------------------------- */
+
+/*
+ * Which lock of the leader's is which of ours is learnt from what is matched.  Memory
+ * is used again, so a pair that comes up now and then only does not count.
+ */
+#define PAIRS		4096
+#define PAIR_SURE	4
+#define PAIR_MOST	64
+
+static struct pair {
+	uint64_t own, leaders;
+	uint32_t source;	/* the version whose lock it is */
+	uint32_t count;
+} pairs[PAIRS];
+
+/* What is known of the lock; NULL: nothing yet. */
+static struct pair *pair_of(const struct thread *t, const struct lock_call *c)
+{
+	struct pair *p = &pairs[lock_address(c) * 0x9e3779b97f4a7c15ull >> 32 & (PAIRS - 1)];
+
+	return p->own == lock_address(c) && p->source == t->reader.cursor->source ? p : NULL;
+}
+
+static bool is_pair(const struct thread *t, const struct lock_call *c, const struct event *e)
+{
+	const struct pair *p = pair_of(t, c);
+
+	return p && p->leaders == e->arg[2];
+}
+
+static void pair_learn(const struct thread *t, const struct lock_call *c, const struct event *e)
+{
+	pairs[lock_address(c) * 0x9e3779b97f4a7c15ull >> 32 & (PAIRS - 1)] =
+		(struct pair){ lock_address(c), e->arg[2], t->reader.cursor->source, 1 };
+}
+
+static bool is_same_lock(const struct thread *t, const struct lock_call *c,
+			 const struct event *e)
+{
+	struct pair *p = pair_of(t, c);
+
+	if (p && p->leaders == e->arg[2]) {
+		p->count += p->count < PAIR_MOST;
+		return true;
+	}
+	if (p && p->count >= PAIR_SURE) {
+		p->count -= PAIR_SURE;
+		return false;
+	}
+	pair_learn(t, c, e);
+	return true;
+}
+
+/* The event behind locks that this version does not take, which are passed over; or NULL. */
+static const struct event *behind_locks(struct thread *t, const struct lock_call *c)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+	uint32_t n = 0;
+
+	do {
+		if (!e || e->kind != EVENT_LOCK || e->flags || n++ == AHEAD_EVENTS)
+			return NULL;
+		e = reader_next(&ahead);
+	} while (!e || !kind_fits(e, c->kind) || !is_pair(t, c, e));
+	for (; n; n--) {
+		lock_passed(t, reader_peek(&t->reader));
+		follow_take(t);
+	}
+	return reader_peek(&t->reader);
+}
+
 /* --- the follower: locks ---------------------------------------------------------------- */
 
 static const struct event *lock_event(struct thread *t, struct lock_call *c)
@@ -447,21 +584,22 @@ static const struct event *lock_event(struct thread *t, struct lock_call *c)
 
 static void event_take(struct thread *t, struct lock_call *c, const struct event *e)
 {
-	c->bucket = event_bucket(e);
 	c->turn = e->arg[1];
+	c->tries = c->stood = 0;
 	/* A wait that has no limit cannot reach it. */
 	c->leaders = c->kind == LOCK_COND_WAIT && e->result == ETIMEDOUT ? 0 : e->result;
 	c->error = (int64_t)e->arg[3];
 	c->state |= STATE_ASKED;
 	if (e->flags & EVENT_SIGNAL_NEXT)
 		c->state |= STATE_SIGNAL;
+	c->bucket = took(c, c->leaders) ? event_bucket(e) : LOCK_NO_TURN;
+	/* Release: who sees the event taken sees that its turn is not done (order.c). */
+	__atomic_store_n(&t->turning, c->bucket != LOCK_NO_TURN, __ATOMIC_RELEASE);
 	if (t->lock_at)
 		t->ahead |= 1ull << t->lock_at;
 	else
 		follow_take(t);
 	t->lock_at = 0;
-	if (!took(c, c->leaders))
-		c->bucket = LOCK_NO_TURN;
 }
 
 /* The leader's handler ran behind the call: so does ours. */
@@ -507,7 +645,7 @@ static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 		if (owner == t->vtid || (dead && !thread_lives(t, owner)))
 			break;
 		wait_step(word, now, &p);
-		if (p.sleep && patience_over(&p, IDLE_NS))
+		if (hopeless(t, &p))
 			break;
 	}
 	if (dead && !(now & FUTEX_OWNER_DIED))
@@ -533,6 +671,8 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
 		turn_wait(t, c->bucket, c->turn, lock_address(c));
 		mutex_ready(t, c);
 		t->taking = 1;
+		if (is_mutex(c))
+			__atomic_store_n(&t->want_mutex, lock_address(c), __ATOMIC_RELEASE);
 	} else if (how_of[c->kind] != LOCK_BY_RESULT) {
 		if (!is_wait(c))
 			signal_next(t, c);
@@ -540,6 +680,18 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
 	}
 	if (deadline_of[c->kind])
 		c->arg[deadline_of[c->kind]] = (uint64_t)&never;
+	return ASK_ORDERED;
+}
+
+static long lock_unordered(struct thread *t, struct lock_call *c)
+{
+	__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1, __ATOMIC_RELAXED);
+	if (!is_mutex(c))
+		return ASK_UNORDERED;
+	c->state |= STATE_ASKED | STATE_OWN;
+	c->bucket = LOCK_NO_TURN;
+	/* Release: pairs with lock_stands. */
+	__atomic_store_n(&t->want_mutex, lock_address(c), __ATOMIC_RELEASE);
 	return ASK_ORDERED;
 }
 
@@ -555,12 +707,9 @@ static long lock_ask(struct thread *t, struct lock_call *c)
 		follow_signal(t, e);
 		return CALL_RESTART;
 	}
-	if (!e || !kind_fits(e, c->kind)) {
-		__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1,
-				   __ATOMIC_RELAXED);
-		return ASK_UNORDERED;
-	}
-	return lock_answer(t, c, e);
+	if (e && !(kind_fits(e, c->kind) && is_same_lock(t, c, e)))
+		e = t->lock_at || t->ahead ? NULL : behind_locks(t, c);
+	return e ? lock_answer(t, c, e) : lock_unordered(t, c);
 }
 
 long lock_ask_now(struct thread *t, struct lock_call *c)
@@ -570,34 +719,41 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 									   : LOCK_NO_TURN;
 
 	if (bucket == LOCK_NO_TURN || !turn_is(&buckets[bucket], e->arg[1]) ||
-	    !order_is_clear(t, e->seq))
+	    !order_is_clear(t, e->seq) || !is_same_lock(t, c, e))
 		return ASK_SLOW;
 	return lock_answer(t, c, e);
 }
 
-/* The leader's call got it at once, ours did not yet. */
-static bool try_again(struct lock_call *c)
+/* The leader's call got it at once, ours did not yet; see hopeless(). */
+static bool try_again(struct thread *t, struct lock_call *c)
 {
-	struct __kernel_timespec pause = { 0, 1000000 };
+	struct __kernel_timespec pause = { 0, PAUSE_NS };
 
 	if (took(c, c->result) || how_of[c->kind] == LOCK_BY_PLAIN)
 		return false;
-	if (c->error++ < SPINS)
+	if (c->tries++ < SPINS) {
 		OWN0(__NR_sched_yield);
-	else
-		OWN2(__NR_nanosleep, &pause, 0);
-	return c->error < TRIES_MAX;
+		return true;
+	}
+	OWN2(__NR_nanosleep, &pause, 0);
+	c->stood = order_all_stand(t) ? c->stood + 1 : 0;
+	return c->tries < TRIES_MAX &&
+	       c->stood * PAUSE_NS <= (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS) / 2;
 }
 
 static long lock_ordered(struct thread *t, struct lock_call *c)
 {
 	bool turn = c->bucket != LOCK_NO_TURN;
 
-	if (turn && !is_wait(c) && try_again(c))
+	if (turn && !is_wait(c) && try_again(t, c))
 		return TOOK_AGAIN;
+	__atomic_store_n(&t->want_mutex, 0, __ATOMIC_RELEASE);
+	if (c->state & STATE_OWN)
+		return TOOK_DONE;
 	if (turn) {
 		t->taking = 0;
 		turn_done(c->bucket, c->turn);
+		__atomic_store_n(&t->turning, 0, __ATOMIC_RELEASE);
 	}
 	if (!turn || took(c, c->result))
 		c->result = c->leaders;

@@ -33,11 +33,12 @@
 #define L_STATE		44
 #define L_RESULT	48
 #define L_ERROR		56
-#define L_SIZE		88	/* with the return address, a multiple of 16 */
+#define L_SIZE		104	/* with the return address, a multiple of 16 */
 
 #define STATE_ASKED	1
 #define STATE_KEPT	2	/* a wait that could not give the mutex up */
 #define STATE_SIGNAL	4	/* the leader's handler ran behind it */
+#define STATE_OWN	8	/* the stream knows nothing of it: its own result counts */
 
 #ifndef __ASSEMBLER__
 #include "engine/inside/stream.h"
@@ -50,6 +51,8 @@ struct lock_call {
 	int64_t error;		/* errno, if it sets one */
 	uint64_t bucket, turn;	/* for a follower */
 	int64_t leaders;	/* the leader's result */
+	uint32_t tries, stood;	/* see try_again */
+	uint64_t pad;
 };
 
 _Static_assert(offsetof(struct lock_call, board) == L_BOARD, "L_BOARD");
@@ -74,6 +77,18 @@ uint64_t lock_wait_within(uint64_t rsp);
 /* The same on the lock gate's short way, which waits for nothing. */
 long lock_took(struct thread *t, struct lock_call *c);
 long lock_ask_now(struct thread *t, struct lock_call *c);
+/* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
+bool lock_stands(const struct thread *o);
+/* The last turn of the lock at this address. */
+uint64_t lock_turn_last(uint64_t address);
+
+/* conditions.c, on the short way, too; 1: the wait is to be made in earnest. */
+long lock_wait_begin(struct thread *t, struct lock_call *c);
+long lock_wait_end(struct thread *t, struct lock_call *c);
+long lock_wake(struct thread *t, struct lock_call *c);
+/* The process is about to lead. */
+void conditions_lead(const struct thread *t);
+
 /* An EVENT_LOCK that this version does not ask for is about to be taken. */
 void lock_passed(struct thread *t, const struct event *e);
 /* The process has a second thread: from here on the order counts. */

@@ -9,13 +9,20 @@
  * has a copy of all memory: the sequence number's top bits count the forks of the
  * process, and the fork itself waits until everything before it has been taken.
  *
+ * The end of a stream is one, too: what the leader's threads did to shared memory
+ * must be done before anything of the next leader's is, in the next leader itself
+ * as in all that follow it.
+ *
  * All of it is a wait with a limit.  A program that is not ordered by its calls
  * at all must not be slowed down for nothing: after some waits that came to
  * nothing the order is given up.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
 
+#include "engine/inside/locks.h"
 #include "engine/inside/stream.h"
 
 #define WINDOW_EVENTS	64
@@ -24,11 +31,13 @@
 #define SLEEP_NS	50000
 #define WAIT_LIMIT_NS	100000000
 #define FORK_LIMIT_NS	20000000
-#define TOLD_LIMIT_NS	1000000000
-#define GIVE_UP		10	/* waits that reached the limit */
+#define TOLD_LIMIT_NS	4000000000ull
+#define GIVE_UP		10	/* waits that reached the limit for nothing */
+#define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
+#define SECOND_NS	1000000000ull
 
 uint32_t forks;
-static uint32_t limits_met;
+static int32_t limits_met;	/* that many more than waits that were of use */
 
 /* The process has made a copy of itself: what comes is after it. */
 void order_forked(void)
@@ -81,18 +90,21 @@ typedef bool waits_for(const struct thread *t, uint64_t seq);
 static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t limit)
 {
 	uint64_t waited = 0;
+	bool still = true;
 
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
-	for (; what(t, seq); waited += SLEEP_NS) {
-		if (waited >= limit) {
-			__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
-			return false;
-		}
+	__atomic_store_n(&t->stands, 1, __ATOMIC_RELEASE);
+	for (; (still = what(t, seq)) && waited < limit; waited += SLEEP_NS) {
 		sleepers_wake();
 		change_wait(change_now(), SLEEP_NS);
 	}
-	return true;
+	__atomic_store_n(&t->stands, 0, __ATOMIC_RELEASE);
+	if (still)
+		__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
+	else if (waited && __atomic_load_n(&limits_met, __ATOMIC_RELAXED) > 0)
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	return !still;
 }
 
 static bool before_fork(const struct thread *t, uint64_t seq)
@@ -122,6 +134,31 @@ static bool others_busy(const struct thread *t, uint64_t seq)
 			return true;
 	}
 	return false;
+}
+
+/* It waits for what another has to do: for a turn, a lock, or an event that is not there. */
+static bool stands(const struct thread *o)
+{
+	struct reader r;
+
+	if (__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE) || lock_stands(o))
+		return true;
+	/* Acquire: pairs with follow_event_or; its cursor is where it stays. */
+	if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE))
+		return false;
+	reader_attach(&r, &streams, o->lane);
+	return r.pos == __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE) && !reader_look(&r);
+}
+
+/* No other thread of the process will go on by itself. */
+bool order_all_stand(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && !stands(o))
+			return false;
+	return true;
 }
 
 /* Before the thread takes an event. */
@@ -177,4 +214,78 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 		return;
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+}
+
+/* --- the end of a stream --------------------------------------------------------- */
+
+/* Whether a stream goes on, sooner or later, in another. */
+static bool leads_to(uint32_t source, uint32_t to)
+{
+	for (int hops = 0; hops < VERSIONS && source != to; hops++)
+		source = streams.conduct->next[source % VERSIONS];
+	return source == to;
+}
+
+/*
+ * What the other thread has still to read of the stream, or of one before it; a turn
+ * that it has not done counts like an event, for the next is drawn behind it.
+ */
+static uint64_t left_of(const struct thread *t, const struct thread *o)
+{
+	const struct cursor *c = o->reader.cursor;
+	uint64_t left;
+
+	if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
+	    !leads_to(c->source, t->reader.cursor->source))
+		return 0;
+	/* Acquire: pairs with cursor_move; turns that were taken before are seen. */
+	left = o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
+	return left + __atomic_load_n(&o->turning, __ATOMIC_RELAXED) + !!o->once_turn;
+}
+
+static uint64_t others_left(const struct thread *t, const struct thread **who)
+{
+	const struct thread *o;
+	uint64_t left = 0;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint64_t more = left_of(t, o);
+
+		if (more)
+			*who = o;
+		left += more;
+	}
+	return left;
+}
+
+static uint64_t clock_now(void)
+{
+	struct __kernel_timespec t = { 0, 0 };
+
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Before the thread leaves its stream.  One that stands in a wait of its own will not
+ * go on, whatever the stream says.
+ */
+void order_wait_ended(struct thread *t)
+{
+	const struct thread *who = NULL;
+	uint64_t left, least = ~0ull, since = 0;
+
+	while ((left = others_left(t, &who))) {
+		uint64_t now = clock_now();
+
+		if (left < least)
+			since = now;
+		least = left;
+		if (now - since > ENDED_LIMIT_NS) {
+			request_ask(t, REQ_NOTE, NOTE_NOT_ENDED, (uint64_t)who->tid, left);
+			return;
+		}
+		sleepers_wake();
+		change_wait(change_now(), SLEEP_NS);
+	}
 }

@@ -139,6 +139,12 @@ void take_closing(int32_t fd);
 void timers_note(long nr, const uint64_t *args);
 void timers_stop(void);
 
+/* What REQ_NOTE says to the log. */
+enum note {
+	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
+	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
+};
+
 /* order.c */
 extern uint32_t forks;		/* of this process, modulo 2^16 */
 
@@ -156,6 +162,10 @@ bool order_is_clear(const struct thread *t, uint64_t seq);
 void order_wait_all(struct thread *t, uint64_t seq);
 /* All that the leader told before has been taken, by whichever thread. */
 void order_wait_all_told(struct thread *t, uint64_t seq);
+/* No other thread of the process will go on by itself. */
+bool order_all_stand(const struct thread *t);
+/* All threads of the process have read the thread's stream to its end. */
+void order_wait_ended(struct thread *t);
 
 /* ids.c, and what it needs of follow_life.c */
 long ids_call(struct thread *t, const struct call_desc *d, long nr);

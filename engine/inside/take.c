@@ -4,9 +4,8 @@
  * signal actions and timers; from then on its calls are made for real, the one
  * that it was waiting to be answered first.
  *
- * One thread of a process does it.  The others wait, and so does it, until every
- * lane of the process has been followed to its end: what the leader's threads did
- * to shared memory must be done before anything new is.
+ * One thread of a process does it, when every lane of the process has been followed
+ * to its end (order_wait_ended); the others wait for it.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -18,6 +17,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/inside/locks.h"
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
@@ -27,7 +27,6 @@
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
 #define LANES_WAIT_NS	50000
-#define LANES_STILL	2000	/* looks without any progress, and then it is enough */
 #define SOCKETS_AT	4000	/* where ours do not meet the program's */
 #define AF_UNIX_	1
 #define SEQPACKET	5
@@ -261,47 +260,10 @@ void timers_stop(void)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
-static uint64_t lane_behind(const struct thread *t, const struct thread *o)
-{
-	const struct cursor *c = o->reader.cursor;
-
-	if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
-	    reader_at_end(&o->reader) || c->source != t->reader.cursor->source)
-		return 0;
-	return o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_RELAXED);
-}
-
-/* What the process' other threads have still to follow. */
-static uint64_t others_behind(const struct thread *t)
-{
-	const struct thread *o;
-	uint64_t cells = 0;
-
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		cells += lane_behind(t, o);
-	return cells;
-}
-
-/* One that stands in a wait of its own will not go on, whatever the stream says. */
-static void others_wait(const struct thread *t)
-{
-	uint64_t least = ~0ull;
-
-	for (int still = 0; still < LANES_STILL; still++) {
-		uint64_t behind = others_behind(t);
-
-		if (!behind)
-			return;
-		if (behind < least)
-			still = 0;
-		least = behind;
-		change_wait(change_now(), LANES_WAIT_NS);
-	}
-}
-
 static void process_take(struct thread *t)
 {
-	others_wait(t);
+	order_wait_ended(t);
+	conditions_lead(t);
 	descriptors_take(t);
 	signals_hear(t);
 	timers_start();

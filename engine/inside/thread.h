@@ -110,6 +110,10 @@ struct thread {
 	/* In company: see stream.h. */
 	uint32_t lane;
 	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
+	uint8_t turning;	/* a follower's: it has its event, and the turn is not done */
+	uint32_t want_bucket;
+	uint64_t want_turn;	/* that it waits for; or 0 */
+	uint64_t want_mutex;	/* that it is about to take, whoever holds it; or 0 */
 	uint8_t park;		/* stand still at the boundary */
 	uint8_t put_off;	/* how often it was not done, within a wait */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
@@ -117,11 +121,15 @@ struct thread {
 	int32_t child_vtid;
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
+	uint64_t condition;	/* a follower's: that it waits for, or 0; see conditions.c */
+	uint64_t mutex, mutex_turn;	/* its mutex, whose last turn it was when we came to lead */
+	uint8_t woken;		/* as far as this version knows */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
 	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint8_t waits;		/* for an event, or its turn */
+	uint8_t stands;		/* until others have caught up */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */

@@ -78,6 +78,7 @@ struct hooking {
 	int memory;
 	uint64_t bias;		/* from the file's addresses to the process' */
 	uint64_t relock;	/* pthread_mutex_lock without its hook */
+	bool wakes;		/* see wakes_hooked */
 	unsigned done;
 };
 
@@ -113,11 +114,28 @@ static int jump_write(const struct hooking *k, const struct hook *h, uint64_t at
 	return result;
 }
 
+/* Waits are told by `error` whether all that ends them is hooked. */
+static bool wakes_hooked(const struct hook_plan *p)
+{
+	bool one = false, all = false;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		one |= p->hook[i].kind == LOCK_COND_SIGNAL && !p->hook[i].why;
+		all |= p->hook[i].kind == LOCK_COND_BROADCAST && !p->hook[i].why;
+	}
+	return one && all;
+}
+
+static bool is_wait(const struct hook *h)
+{
+	return h->kind > LOCK_ONCE_LAST && h->kind <= LOCK_COND_LAST;
+}
+
 static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
 {
 	uint64_t board = k->room->at + k->room->used, undo = k->plan->undo[h->kind];
-	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0,
-			       h->sets_errno ? k->plan->error + k->bias : 0 };
+	uint64_t error = h->sets_errno ? k->plan->error + k->bias : is_wait(h) && k->wakes;
+	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0, error };
 	uint64_t left = k->room->len - k->room->used;
 	uint8_t code[HOOK_BOARD_MAX];
 	int result;
@@ -162,6 +180,7 @@ static void hook_all(struct hooking *k)
 {
 	const struct hook_plan *p = k->plan;
 
+	k->wakes = wakes_hooked(p);
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct hook *h = &p->hook[i];
 

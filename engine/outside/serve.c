@@ -444,7 +444,8 @@ static int64_t request_serve(struct version *v, uint32_t slot, const struct requ
 		refused_say(r);
 		return 0;
 	case REQ_NOTE:
-		say_log("note", "%s: %d: %lu %lu", v->name, r->tid, r->args[0], r->args[1]);
+		say_log("note", "%s: %d: %lu %lu %lu", v->name, r->tid, r->args[0], r->args[1],
+			r->args[2]);
 		return 0;
 	default:
 		return -ENOSYS;
