@@ -176,12 +176,10 @@ void child_begin(struct thread *t)
 	slot_claim(t);
 	rules_child(t);
 	if (streams.conduct) {
-		if (t->following) {
+		if (t->following)
 			t->vtid = t->child_vtid;
-			if (!(t->clone_flags & CLONE_THREAD))
-				t->vpid = t->vtid;
-			child_ids(t);
-		}
+		if (t->following && !(t->clone_flags & CLONE_THREAD))
+			t->vpid = t->vtid;
 		stream_child(t, t->child_lane);
 		if (t->clone_flags & CLONE_THREAD && t->has_lane)
 			locks_begin();
@@ -190,6 +188,8 @@ void child_begin(struct thread *t)
 		__atomic_fetch_sub(&((struct area *)boot.area)->births, 1,
 				   __ATOMIC_RELAXED);
 	signals_start(t);
+	if (t->following)	/* a bad pointer is a signal: not before */
+		child_ids(t);
 	seal_arm(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
 }

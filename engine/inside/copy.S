@@ -1,7 +1,10 @@
 /*
  * long copy_try(void *to, const void *from, size_t len): 0, or -EFAULT when
- * either side is bad.  The fault handler knows the range of addresses and sends
- * the thread to copy_failed (caught.c).  No vector register, no flag beyond DF.
+ * either side is bad.
+ * long swap_try(uint64_t at, int32_t was, int32_t now): the same; puts `now` where
+ * `was` stands, and changes nothing else.
+ * The fault handler knows the range of addresses and sends the thread to copy_failed
+ * (caught.c).  No vector register, no flag beyond DF.
  */
 	.text
 	.globl copy_try, copy_try_end, copy_failed
@@ -35,9 +38,19 @@ copy_try:
 	jae	1b
 2:	add	$8, %rcx
 3:	rep movsb
-copy_try_end:
 	xor	%eax, %eax
 	ret
+	.cfi_endproc
+
+	.globl swap_try
+	.type swap_try, @function
+swap_try:
+	.cfi_startproc
+	mov	%esi, %eax
+	lock cmpxchg %edx, (%rdi)
+	xor	%eax, %eax
+	ret
+copy_try_end:
 copy_failed:
 	mov	$-14, %rax
 	ret

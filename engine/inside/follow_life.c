@@ -103,17 +103,22 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 
 /* --- clone --------------------------------------------------------------------------- */
 
-/* The kernel wrote its own id where the program looks for the leader's. */
-static void id_write(uint64_t at, int32_t id)
+/*
+ * The kernel wrote its own id where the program looks for the leader's.  Parent and
+ * child both mend it, and whoever comes late changes nothing: the other may have
+ * ended, and the kernel have cleared the word, or the program may have used it anew.
+ */
+static void id_mend(uint64_t at, int32_t real, int32_t id)
 {
 	if (at)
-		target_out(at, &id, sizeof(id));
+		target_swap(at, real, id);
 }
 
 void child_ids(struct thread *c)
 {
-	id_write(c->child_ptid, c->vtid);
-	id_write(c->child_ctid, c->vtid);
+	if (c->clone_flags & CLONE_VM)
+		id_mend(c->child_ptid, c->tid, c->vtid);
+	id_mend(c->child_ctid, c->tid, c->vtid);
 }
 
 static void ids_find(struct thread *t, long nr)
@@ -179,7 +184,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	}
 	if (t->copies)
 		order_forked();
-	id_write(t->child_ptid, vtid);
+	id_mend(t->child_ptid, (int32_t)result, vtid);
 	child_note(vtid, (int32_t)result);
 	return vtid;
 }

@@ -15,6 +15,7 @@ extern struct streams streams;
 void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
 int host_lane(struct writer *w);
+long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */
 void change_wait(uint32_t seen, uint64_t ns);
