@@ -40,7 +40,7 @@ static enum find_width width_of(enum arg_kind kind)
 {
 	switch (kind) {
 	case KIND_INT: case KIND_FD: case KIND_DIRFD: case KIND_PID: case KIND_SIG:
-	case KIND_UID: case KIND_GID:
+	case KIND_UID: case KIND_GID: case KIND_WAIT:
 		return FIND_SIGNED_32;
 	case KIND_UINT: case KIND_XINT: case KIND_OCT: case KIND_MODE: case KIND_ENUM:
 	case KIND_FLAGS: case KIND_DEV:

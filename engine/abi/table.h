@@ -27,6 +27,7 @@ enum arg_kind {
 	KIND_NONE, KIND_INT, KIND_UINT, KIND_LONG, KIND_SIZE, KIND_OFF, KIND_HEX,
 	KIND_XINT, KIND_OCT, KIND_FD, KIND_DIRFD, KIND_PID, KIND_UID, KIND_GID,
 	KIND_SIG, KIND_MODE, KIND_DEV, KIND_PTR, KIND_SKIP, KIND_ENUM, KIND_FLAGS,
+	KIND_WAIT,		/* milliseconds to wait at most: told, and never compared */
 	KIND_VALUES,
 	KIND_PATH = KIND_VALUES, KIND_STR, KIND_MEM
 };
@@ -143,6 +144,7 @@ unsigned layout_size(enum layout_id layout);
 #define CALL_ARG_MODE(n)	CALL_VALUE(n, KIND_MODE)
 #define CALL_ARG_DEV(n)		CALL_VALUE(n, KIND_DEV)
 #define CALL_ARG_PTR(n)		CALL_VALUE(n, KIND_PTR)
+#define CALL_ARG_WAIT(n)	CALL_VALUE(n, KIND_WAIT)
 #define CALL_ARG_SKIP(n)	CALL_VALUE(n, KIND_SKIP)
 #define CALL_ARG_ENUM(n, x)	{ #n, KIND_ENUM, DIR_VALUE, LEN_NONE, 0, XLAT_##x }
 #define CALL_ARG_FLAGS(n, x)	{ #n, KIND_FLAGS, DIR_VALUE, LEN_NONE, 0, XLAT_##x }

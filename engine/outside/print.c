@@ -146,6 +146,7 @@ static void pr_value(struct call_print *p, const struct arg_desc *a, uint64_t v)
 {
 	switch (a->kind) {
 	case KIND_INT:
+	case KIND_WAIT:
 	case KIND_FD:
 	case KIND_PID:
 		pr(p, "%d", (int)v);
