@@ -386,48 +386,6 @@ void follow_epoll_note(struct thread *t, struct walk *w)
 	epoll_changed(w, bytes + 4);
 }
 
-/*
- * Clocks that this version reads more often than the leader did: they go on from
- * what the stream told last, a little each time.
- */
-#define CLOCKS		12
-#define SOFT_STEP_NS	1000
-
-static struct soft {
-	int64_t sec, ns;
-	bool known;
-} soft[CLOCKS];
-
-static void soft_note(const struct walk *w, long nr)
-{
-	bool day = nr == __NR_gettimeofday;
-	uint64_t clock = day ? 0 : (uint32_t)w->args[0], at = w->args[!day];
-
-	if (clock >= CLOCKS || !at || target_in(&soft[clock], at, 16))
-		return;
-	soft[clock].ns *= day ? 1000 : 1;
-	soft[clock].known = true;
-}
-
-static bool soft_clock(struct thread *t, long nr)
-{
-	bool day = nr == __NR_gettimeofday;
-	uint64_t clock = day ? 0 : (uint32_t)t->frame.rdi;
-	struct soft *s = &soft[clock % CLOCKS];
-	int64_t value[2];
-
-	if (clock >= CLOCKS || !s->known || (day && t->frame.rsi))
-		return false;
-	s->ns += SOFT_STEP_NS;
-	if (s->ns >= 1000000000) {
-		s->ns -= 1000000000;
-		s->sec++;
-	}
-	value[0] = s->sec;
-	value[1] = day ? s->ns / 1000 : s->ns;
-	return !target_out(day ? t->frame.rdi : t->frame.rsi, value, sizeof(value));
-}
-
 /* What the follower must remember of a call that it did not make. */
 static void answer_note(struct thread *t, const struct walk *w, long nr)
 {
@@ -527,6 +485,8 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 /* A query that the leader did not make. */
 long own_query(struct thread *t, long nr)
 {
+	long result;
+
 	t->answered = 1;
 	switch (nr) {
 	case __NR_getpid:
@@ -535,8 +495,9 @@ long own_query(struct thread *t, long nr)
 		return t->vtid;
 	case __NR_clock_gettime:
 	case __NR_gettimeofday:
-		if (soft_clock(t, nr))
-			return 0;
+	case __NR_time:
+		if (soft_clock(t, nr, &result))
+			return result;
 		break;
 	}
 	t->answered = 0;

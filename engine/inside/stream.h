@@ -95,7 +95,12 @@ long follow_shm(struct thread *t, long nr);
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
 void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
+
 void epoll_led(const struct walk *call, long nr);
+
+/* follow_clock.c: what the stream told of a clock; a reading that it did not tell. */
+void soft_note(const struct walk *w, long nr);
+bool soft_clock(struct thread *t, long nr, long *result);
 
 /* For follow_rules.c: what follow.c does with a call. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };
