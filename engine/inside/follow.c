@@ -407,7 +407,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		break;
 	case __NR_clock_gettime:
 	case __NR_gettimeofday:
-		soft_note(w, nr);
+	case __NR_time:
+		clock_note(w, nr);
 		break;
 	case __NR_shmget:
 		shm_made(w->args, w->result);
@@ -488,18 +489,12 @@ long own_query(struct thread *t, long nr)
 	long result;
 
 	t->answered = 1;
-	switch (nr) {
-	case __NR_getpid:
+	if (nr == __NR_getpid)
 		return t->vpid;
-	case __NR_gettid:
+	if (nr == __NR_gettid)
 		return t->vtid;
-	case __NR_clock_gettime:
-	case __NR_gettimeofday:
-	case __NR_time:
-		if (soft_clock(t, nr, &result))
-			return result;
-		break;
-	}
+	if (clock_own(t, nr, &result))
+		return result;
 	t->answered = 0;
 	return call_serve(t, nr);
 }
@@ -512,7 +507,7 @@ static bool event_is(const struct event *e, struct walk *w, long nr, struct mism
 }
 
 /* Locks have an order of their own: see locks.c. */
-static bool is_passable(const struct event *e)
+bool event_passable(const struct event *e)
 {
 	return !(e->flags & ~EVENT_LOOK) && (e->kind == EVENT_LOCK || event_elastic(e));
 }
@@ -548,7 +543,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 			*result = answered(t, w, nr);
 			return true;
 		}
-		if (!is_passable(e))
+		if (!event_passable(e))
 			return false;
 		e = reader_next(&ahead);
 	}

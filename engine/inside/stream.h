@@ -95,16 +95,17 @@ long follow_shm(struct thread *t, long nr);
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
 void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
-
 void epoll_led(const struct walk *call, long nr);
 
-/* follow_clock.c: what the stream told of a clock; a reading that it did not tell. */
-void soft_note(const struct walk *w, long nr);
-bool soft_clock(struct thread *t, long nr, long *result);
+/* follow_clock.c */
+void clock_note(const struct walk *call, long nr);
+/* A reading that the leader did not make by this call; false: of no such clock. */
+bool clock_own(struct thread *t, long nr, long *result);
 
-/* For follow_rules.c: what follow.c does with a call. */
+/* For its neighbours: what follow.c does with a call. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };
 long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
+bool event_passable(const struct event *e);
 long own_query(struct thread *t, long nr);
 long follow_diverged(struct thread *t, uint32_t what, const struct mismatch *m);
 void follow_epoll_note(struct thread *t, struct walk *w);
