@@ -15,3 +15,13 @@ leader_missing: openat(-100, "/lib/glibc-hwcaps/libz.so.1", 0, 0) = -2, getpid()
 leader_other_file: openat(-100, "/etc/passwd", 0, 0) = 3, getpid() ; diverge ; getpid()
 both: openat(-100, "/etc/ld.so.cache", 0, 0) = 3, getpid()
 	; ok ; openat(-100, "/etc/ld.so.cache", 0, 0) = 3 [default], getpid()
+
+# The same look by another call.
+fstat: fstat(3, "st") = 0, close(3) ; ok ; newfstatat(3, "", "st", 0x1000) = 0 [answer libc_fstat], close(3)
+fstat_fails: fstat(3, _) = -9, close(3) ; ok ; newfstatat(3, "", _, 0x1000) = -9, close(3)
+fstat_other: fstat(3, "st") = 0, close(4) ; diverge ; newfstatat(4, "", "st", 0x1000) = 0 [answer], close(4)
+fstatat: newfstatat(3, "", "st", 0x1000) = 0 ; ok ; fstat(3, "st") = 0 [answer libc_fstatat]
+stat: stat("f", "st") = 0 ; ok ; newfstatat(-100, "f", "st", 0) = 0 [answer libc_stat]
+statat: newfstatat(-100, "f", "st", 0) = 0 ; ok ; stat("f", "st") = 0 [answer libc_statat]
+lstat: lstat("f", "st") = 0 ; ok ; newfstatat(-100, "f", "st", 0x100) = 0 [answer libc_lstat]
+lstatat: newfstatat(-100, "f", "st", 0x100) = 0 ; ok ; lstat("f", "st") = 0 [answer libc_lstatat]

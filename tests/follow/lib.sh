@@ -1,8 +1,8 @@
 # What the scripts of tests/follow share; sourced.  A script takes SECONDS (how
 # long the load lasts) and FOLLOWERS (1), starts a server as a leader with so many
-# followers of the same version (`lead`), loads it with clients that check each
-# reply, and looks that nobody was dropped (`steady`) and all is gone in the end
-# (`leave`).  A small ring holds the leader up when it is full: clients, leader and
+# followers of the same version (`lead`), or of another one (tests/pairs), loads it with
+# clients that check each reply, and looks that nobody was dropped (`steady`) and all is
+# gone in the end (`leave`).  A small ring holds the leader up when it is full: clients, leader and
 # followers share few processors here, and lag is another test's matter.  Ports are free ones, on loopback; nothing is ended but by its pid.
 
 . "$ROOT/tests/servers/lib.sh"
@@ -15,15 +15,22 @@ port=$(free_port)
 trap end_rest EXIT
 trap 'exit 1' HUP INT TERM
 
-# lead COMMAND...: $server is its mve.
+# lead COMMAND ARGUMENT...: $server is its mve.  A pair of versions sets $leader and
+# $follower, the words that start each in COMMAND's place, and $rules, options; no argument
+# has a space then.
 lead()
 {
-	same=
-	for i in $(seq "$followers"); do
-		same="$same -f same"
-	done
-	# shellcheck disable=SC2086 # words
-	"$MVE" run --ring 8M --when-full block -n "$name" $same -- "$@" >>server.log 2>&1 </dev/null &
+	if [ -n "$follower" ]; then
+		shift
+		# shellcheck disable=SC2086 # words
+		set -- -f "$follower $*" $rules -- $leader "$@"
+	else
+		set -- -- "$@"
+		for i in $(seq "$followers"); do
+			set -- -f same "$@"
+		done
+	fi
+	"$MVE" run --ring 8M --when-full block -n "$name" "$@" >>server.log 2>&1 </dev/null &
 	server=$!
 	echo $server >>"$folder/started"
 }

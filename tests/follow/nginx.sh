@@ -20,11 +20,14 @@ configure()
 		fastcgi_temp_path $folder/t3;
 		uwsgi_temp_path $folder/t4;
 		scgi_temp_path $folder/t5;
+		# Defaults that have changed: versions are to agree.
+		keepalive_requests 1000;
+		sendfile_max_chunk 0;
 		sendfile on;
 		gzip on;
 		gzip_types text/plain;
 		types { text/plain txt; text/html html; }
-		upstream behind { server 127.0.0.1:$behind; keepalive 4; }
+		upstream behind { server 127.0.0.1:$behind; keepalive 4; keepalive_requests 1000; }
 		server {
 			listen 127.0.0.1:$port;
 			root $folder/files;
@@ -46,7 +49,11 @@ configure
 python3 "$load/backend.py" "$behind" files 2>backend.log &
 left $!
 up "$behind"
-lead nginx -e "$folder/logs/first.log" -p "$folder" -c "$folder/nginx.conf"
+# Versions before 1.19.5 know no -e.
+early="-e $folder/logs/first.log"
+[ -z "$follower" ] || early=
+# shellcheck disable=SC2086 # words
+lead nginx $early -p "$folder" -c "$folder/nginx.conf"
 up
 client http_load "$port" "$seconds" files gzip proxy
 clients_end

@@ -1,0 +1,42 @@
+#!/bin/sh
+# pair.sh SCRIPT PACKAGE LEADER FOLLOWER SECONDS [COMMAND]: SCRIPT of tests/follow, with
+# two versions of PACKAGE (servers/fetch has what may be asked for) and the rules for
+# the pair: rules/SCRIPT/OLDER-NEWER.rules if there is such a file.
+script=$1 package=$2 first=$3 second=$4 seconds=$5 command=$6
+
+. "$ROOT/tests/lib.sh"
+
+# fetch OPTION...: as servers/fetch does.
+fetch()
+{
+	"$ROOT/servers/fetch" "$@" 2>fetch.err || skip "$(cat fetch.err)"
+}
+
+# start_of VERSION: the words that start it.
+start_of()
+{
+	# shellcheck disable=SC2086 # none is no word
+	words=$(fetch "$package" "$1" $command) || skip "$words"
+	if [ "$script" = lighttpd ]; then
+		words="$words -m $(fetch --root "$package" "$1")/usr/lib/lighttpd"
+	fi
+	echo "$words"
+}
+
+leader=$(start_of "$first") || skip "$leader"
+follower=$(start_of "$second") || skip "$follower"
+older=$(printf '%s\n%s\n' "$first" "$second" | sort -V | head -1)
+rules=
+if [ "$older" = "$first" ]; then
+	file=$first-$second.rules
+else
+	file=$second-$first.rules
+	rules=--older
+fi
+if [ -f "$ROOT/rules/$script/$file" ]; then
+	rules="--rules $ROOT/rules/$script/$file $rules"
+else
+	rules=
+fi
+set -- "$seconds"
+. "$ROOT/tests/follow/$script.sh"
