@@ -574,23 +574,6 @@ static bool ahead_full(const struct thread *t, const struct event *e)
 	return t->ahead >> (AHEAD_EVENTS - 1) && event_elastic(e);
 }
 
-/* The user wants no word of it: the leader's event counts, as far as it can. */
-static enum step_result ignore(struct thread *t, const struct event *e, struct walk *w, long nr,
-			       long *result)
-{
-	struct mismatch m;
-
-	if (e->kind != EVENT_CALL || e->call != nr || !w->desc) {
-		follow_take(t);
-		return STEP_AGAIN;
-	}
-	w->result = e->result;
-	match_memory(&t->reader, w, true, &m);
-	follow_take(t);
-	*result = answered(t, w, nr);
-	return STEP_DONE;
-}
-
 /* The event is another call's, or has another content. */
 static enum step_result differs(struct thread *t, const struct event *e, struct walk *w, long nr,
 				const struct mismatch *m, long *result)
@@ -609,7 +592,7 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 	}
 	reply = follow_diverged(t, m->what, m);
 	if (reply == ANSWER_IGNORE)
-		return ignore(t, e, w, nr, result);
+		return ignore_difference(t, e, w, nr, result);
 	if (reply != ANSWER_RETRY)
 		OWN1(__NR_exit_group, 1);
 	return STEP_AGAIN;

@@ -111,6 +111,10 @@ long follow_diverged(struct thread *t, uint32_t what, const struct mismatch *m);
 void follow_epoll_note(struct thread *t, struct walk *w);
 void lock_passed(struct thread *t, const struct event *e);
 
+/* ignore.c: the call differs from the event, and nobody is to mind. */
+enum step_result ignore_difference(struct thread *t, const struct event *e, struct walk *w,
+				   long nr, long *result);
+
 /* follow_rules.c: nothing of it is called unless rules_given(). */
 enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result);
 /* The call is not the next event's. */

@@ -116,6 +116,10 @@ static void plant(const char *verb)
 	while (!strcmp(verb, "HANG"))
 		;
 #endif
+#ifdef KV_EXTRA
+	if (!strcmp(verb, "EXTRA"))
+		fputs("kv: extra\n", stderr);
+#endif
 	(void)verb;
 }
 

@@ -181,6 +181,39 @@ def differs(folder):
         session.clean()
 
 
+def unlike(folder, leader, follower, request):
+    """--on-divergence ignore: under load the two differ; then the follower leads, and
+    what it kept of its clients is right."""
+    port = free_port()
+    session = Session("kv", 0, ["-f", f"{kv_build(folder, COMMON, *follower)} {port}",
+                                "--on-divergence", "ignore"],
+                      [kv_build(folder, COMMON, *leader), str(port)], None, port)
+    try:
+        load = session.load()
+        for _ in range(5):
+            load.more(100)
+            ask(port, request + b"\n")
+        session.wait_for(lambda: next(v for v in session.versions() if v["name"] == "f1")
+                         ["verdicts"]["diverged"] == 5, "five differences")
+        load.more(100)
+        session.promote("f1")
+        load.more(100)
+        load.stop()
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def ignored(folder):
+    return "".join(unlike(folder, *way) for way in (
+        (["-DKV_OTHER"], [], b"OTHER now"),     # another content
+        (["-DKV_EXTRA"], [], b"EXTRA now"),     # a call that only the leader makes
+        ([], ["-DKV_EXTRA"], b"EXTRA now")))    # and only the follower
+
+
 def worker(_):
     """A worker of nginx dies, then another, then the master: one takeover each."""
     session = Session("nginx", 3)
@@ -203,7 +236,7 @@ def worker(_):
 
 
 WAYS = {f.__name__: f for f in (crash, abort, error, hang, chain, all_die, killed, taker, differs,
-                                worker)}
+                                ignored, worker)}
 
 
 def main():
