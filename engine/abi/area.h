@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	4
+#define AREA_VERSION	5
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -155,7 +155,8 @@ struct slot {
 	struct rule_note rule;
 	uint32_t matching;	/* counts; not 0: the thread is in the code of a rule */
 	uint32_t match_over;	/* written by the monitor: that took too long */
-	uint64_t pad[38];
+	uint64_t seams;		/* requests begun */
+	uint64_t pad[37];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	2
+#define EVENT_VERSION	3
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -33,6 +33,7 @@ enum event_kind {
 	EVENT_SIGNAL,	/* the program's handler runs here; payload: siginfo */
 	EVENT_EXEC,	/* how an execve ended: enum exec_outcome or -errno */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
+	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
 	EVENT_KINDS
 };
 
@@ -61,6 +62,12 @@ _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell")
 static inline int event_looks(const struct event *e)
 {
 	return e->kind == EVENT_CALL && e->flags & EVENT_LOOK;
+}
+
+/* No call of the program's answers it: it is in nobody's way. */
+static inline int event_aside(const struct event *e)
+{
+	return e->kind == EVENT_LOCK || e->kind == EVENT_SEAM;
 }
 
 static inline uint32_t event_cells(uint32_t payload)

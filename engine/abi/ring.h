@@ -29,7 +29,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	1
+#define RING_VERSION	2
 
 #define VERSIONS	8	/* of a session at one time */
 #define LANES		2048
@@ -84,6 +84,16 @@ struct section {
 	uint32_t chunk_next[CHUNKS_MAX];	/* in the lane's chain */
 };
 
+#define SEAM_CALLS	8
+
+/* Where a request begins; written before the first process begins. */
+struct seams {
+	uint16_t call[SEAM_CALLS];	/* numbers; before such a call */
+	uint32_t calls;
+	uint32_t pad0;
+	char path[256];		/* where this is opened, and not found; "": none */
+};
+
 enum when_full { WHEN_FULL_DROP, WHEN_FULL_BLOCK };
 
 /* Written by the monitor only. */
@@ -100,7 +110,8 @@ struct conduct {
 	uint32_t change;	/* futex: counts every change of this page */
 	uint32_t pad0;
 	uint32_t next[VERSIONS];	/* whose stream goes on where this one ended */
-	uint64_t pad[492];
+	struct seams seams;
+	uint64_t pad[457];
 };
 
 _Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");

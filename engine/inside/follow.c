@@ -93,10 +93,15 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		const struct event *e = reader_peek(&t->reader);
 		uint32_t seen;
 
-		if (e) {
+		if (e && e->kind != EVENT_SEAM) {
 			order_wait_fork(t, e->seq);
 			order_wait(t, e->seq);
 			return e;
+		}
+		if (e) {
+			t->slot->seams++;
+			follow_take(t);
+			continue;
 		}
 		if (t->reader.broken)
 			broken(t);
@@ -308,7 +313,7 @@ static bool is_words(const struct event *e)
 	int64_t fd = (int64_t)e->arg[0];
 
 	if (e->kind != EVENT_CALL)
-		return e->kind == EVENT_LOCK;
+		return event_aside(e);
 	if (event_elastic(e))
 		return true;
 	switch (e->call) {
@@ -509,7 +514,7 @@ static bool event_is(const struct event *e, struct walk *w, long nr, struct mism
 /* Locks have an order of their own: see locks.c. */
 bool event_passable(const struct event *e)
 {
-	return !(e->flags & ~EVENT_LOOK) && (e->kind == EVENT_LOCK || event_elastic(e));
+	return !(e->flags & ~EVENT_LOOK) && (event_aside(e) || event_elastic(e));
 }
 
 /*
@@ -680,6 +685,8 @@ long follow_call(struct thread *t, long nr)
 
 	call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
+	if (seam_opened(t, &w))
+		return -ENOENT;
 	if (nr == __NR_set_tid_address) {	/* ld.so's, too: libc keeps the id */
 		call_serve(t, nr);
 		return t->vtid;

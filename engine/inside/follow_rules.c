@@ -467,7 +467,7 @@ static enum sight sight_of(struct thread *t, const struct event *e, unsigned ahe
 
 	if (ahead < AHEAD_EVENTS && t->ahead >> ahead & 1)
 		return UNSEEN;
-	if (e->kind == EVENT_LOCK)
+	if (event_aside(e))
 		return UNSEEN;
 	if (e->kind != EVENT_CALL)
 		return BARRIER;

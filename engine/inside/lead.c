@@ -24,6 +24,7 @@ static struct plan {
 	uint8_t bare;			/* see lead_bare */
 	uint8_t closes;
 	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
+	uint8_t seam;			/* a request begins with it */
 } __attribute__((aligned(32))) plans[SLOT_CALLS];
 
 uint64_t lead_seq(void)
@@ -55,7 +56,8 @@ void lead_prepare(void)
 			continue;
 		p->desc = call_find(nr);
 		p->recipe = step_recipe(p->desc);
-		p->bare = is_bare(p->desc, &p->recipe);
+		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
+		p->seam = seam_is_call(nr);
 		p->closes = nr == __NR_close;
 		p->polls = p->closes || nr == __NR_epoll_wait || nr == __NR_epoll_pwait ||
 			   nr == __NR_epoll_pwait2 || nr == __NR_epoll_ctl;
@@ -79,6 +81,12 @@ static void event_end(struct thread *t)
 		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
 		t->told = 1;
 	}
+	writer_commit(&t->writer);
+}
+
+void lead_note(struct thread *t, enum event_kind kind, uint64_t value)
+{
+	event_begin(t, kind, 0, 0)->arg[0] = value;
 	writer_commit(&t->writer);
 }
 
@@ -367,6 +375,10 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	call_walk(t, &w, args, nr);
 	if (local_site(t) || !w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
+	if (seam_opened(t, &w)) {
+		seam_pass(t);
+		return -ENOENT;
+	}
 	if (p->closes)
 		closing_begin(&w);
 	if (!stream_followed(t)) {
@@ -387,6 +399,8 @@ long lead_call(struct thread *t, long nr)
 {
 	const struct plan *p = plan_of(t, nr);
 
+	if (p->seam)
+		seam_pass(t);
 	if (p->bare && t->vtid == t->tid && !local_site(t) && stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_full(t, nr, p);

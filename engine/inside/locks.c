@@ -389,7 +389,7 @@ static const struct event *behind_queries(struct thread *t, uint32_t kind)
 			t->lock_at = n;
 			return e;
 		}
-		if (open && !event_looks(e))
+		if (open && !event_looks(e) && e->kind != EVENT_SEAM)
 			break;
 		e = reader_next(&ahead);
 	}
@@ -560,7 +560,7 @@ static const struct event *behind_locks(struct thread *t, const struct lock_call
 	uint32_t n = 0;
 
 	do {
-		if (!e || e->kind != EVENT_LOCK || e->flags || n++ == AHEAD_EVENTS)
+		if (!e || !event_aside(e) || e->flags || n++ == AHEAD_EVENTS)
 			return NULL;
 		e = reader_next(&ahead);
 	} while (!e || !kind_fits(e, c->kind) || !is_pair(t, c, e));

@@ -53,11 +53,22 @@ void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long 
 uint64_t room_before(struct walk *w);
 long lead_call(struct thread *t, long nr);
 void lead_signal(struct thread *t, const uint8_t *info);
+/* An event of no call. */
+void lead_note(struct thread *t, enum event_kind kind, uint64_t value);
 /* Tells of something that has no arguments and was done already. */
 void lead_told(struct thread *t, long nr, int64_t result);
 void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
+
+/* seam.c */
+bool seam_is_call(long nr);
+/* A call of this row may open the path of a seam. */
+bool seam_may_open(const struct call_desc *d);
+/* A request begins here: told, and counted. */
+void seam_pass(struct thread *t);
+/* The call is the opening of a path that only says so. */
+bool seam_opened(struct thread *t, const struct walk *w);
 
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */
 

@@ -9,6 +9,7 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/run_followers.h"
+#include "engine/mve/run_sample.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
@@ -37,6 +38,9 @@ static const char run_help[] =
 	"                        the first -f: the leader\n"
 	"    --map FROM=TO       the leader's paths under FROM are TO here\n"
 	"\n"
+	"  --mark CALL|/PATH   a request begins before such a call (accept, epoll_wait,\n"
+	"                      ...), or where the program opens this path, which then\n"
+	"                      is not found; may be given several times\n"
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
 	"  --when-full drop|block  a follower that is a ring behind is dropped, or the\n"
 	"                      leader waits for it\n"
@@ -57,6 +61,7 @@ static const char trace_help[] =
 enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
+	OPT_MARK,
 };
 
 static const struct option run_options[] = {
@@ -77,6 +82,7 @@ static const struct option run_options[] = {
 	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
 	{ "hang", required_argument, NULL, OPT_HANG },
+	{ "mark", required_argument, NULL, OPT_MARK },
 	{ 0 },
 };
 
@@ -214,6 +220,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return failover_take(o, optarg);
 	case OPT_HANG:
 		return ms_take("hang", optarg, &o->hang_ms);
+	case OPT_MARK:
+		return mark_take(o, optarg);
 	default:
 		return option_wrong(command, opt, argv[optind - 1]);
 	}
@@ -264,6 +272,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 	}
 	o->argv = argv + optind;
 	result = followers_complete(o);
+	if (!result)
+		result = marks_complete(o);
 	return result ? result : monitor_run(o);
 }
 

@@ -46,6 +46,8 @@ static void versions_show(const json_t *list, const json_t *ring)
 	json_array_foreach(list, i, v) {
 		printf("  %-16s %-9s pid %lld, %lld calls", show_text(v, "name"),
 		       show_text(v, "role"), show_number(v, "pid"), show_number(v, "calls"));
+		if (show_number(v, "requests"))
+			printf(", %lld requests", show_number(v, "requests"));
 		if (!strcmp(show_text(v, "role"), "follower"))
 			printf(", %lld bytes behind", show_number(v, "lag_bytes"));
 		verdicts_show(json_object_get(v, "verdicts"));

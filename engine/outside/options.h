@@ -53,6 +53,7 @@ struct run_options {
 	uint64_t ring_bytes;
 	enum failover failover;
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
+	struct seams seams;	/* where a request begins */
 };
 
 #endif

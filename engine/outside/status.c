@@ -176,16 +176,18 @@ static json_t *verdicts_json(const struct version *v)
 static json_t *version_json(const struct version *v)
 {
 	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
-	uint64_t cells = 0, calls = 0;
+	uint64_t cells = 0, calls = 0, seams = 0;
 
 	status_sum(v, sum);
 	for (int c = 0; c < SLOT_CALLS; c++)
 		calls += sum[TIER_PATCH][c] + sum[TIER_NET][c];
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		seams += v->area->slot[i].seams;
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
-	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:o, s:s}", "name", v->name,
+	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:s}", "name", v->name,
 			 "role", role_name(v), "pid", (int)v->server, "alive", !v->gone, "threads",
-			 status_threads(v), "calls", (json_int_t)calls, "lag_cells",
+			 status_threads(v), "calls", (json_int_t)calls, "requests", (json_int_t)seams, "lag_cells",
 			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
 			 "verdicts", verdicts_json(v), "why", v->why);
 }

@@ -65,6 +65,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->chunks = chunks;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
+	c->seams = m->options->seams;
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		struct section *s = streams_part(m, v);
 

@@ -1,0 +1,14 @@
+/*
+ * What of the traffic followers see: where requests begin.  0, or an exit code
+ * after a message.
+ */
+#ifndef MVE_RUN_SAMPLE_H
+#define MVE_RUN_SAMPLE_H
+
+#include "engine/outside/options.h"
+
+int mark_take(struct run_options *o, const char *text);
+/* When all options have been read. */
+int marks_complete(const struct run_options *o);
+
+#endif

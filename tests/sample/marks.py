@@ -1,0 +1,38 @@
+"""Requests are counted where --mark says that they begin, in leader and follower."""
+import json
+import os
+import subprocess
+
+from session import MVE, NAME, Session, must
+
+WANT = 7
+
+
+def path():
+    run = subprocess.run([MVE, "run", "-n", NAME, "-f", "same", "--status", "s.json", "--mark",
+                          "/no/such/path/mve-request", "--", f"{os.environ['TESTS']}/requests"],
+                         capture_output=True, timeout=30)
+    must(run.returncode == 0 and b"requests: ok" in run.stdout, run.stdout, run.stderr)
+    with open("s.json", encoding="utf-8") as file:
+        status = json.load(file)
+    for v in status["versions"]:
+        must(v["requests"] == WANT and not v["verdicts"], "by path:", v)
+    opens = next(c for c in status["calls"]["by_name"] if c["name"] == "openat")
+    must(opens["patch"] + opens["trap"] >= 2 * WANT, opens)
+
+
+def call():
+    session = Session("-f", "same", "--mark", "accept")
+    before = session.version("v0")["requests"]
+    for _ in range(WANT):
+        session.get()
+    session.steady("f1")
+    for name in "v0", "f1":
+        got = session.version(name)["requests"] - before
+        must(got == WANT, "by call:", name, got)
+    session.stop()
+
+
+path()
+call()
+print("marks: ok")

@@ -1,0 +1,125 @@
+"""What the scripts of tests/sample share: a web server under mve, and clients
+that check each reply.  Run by tests/run: MVE, MVE_SESSION and ROOT are set."""
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+MVE, NAME, ROOT = (os.environ[k] for k in ("MVE", "MVE_SESSION", "ROOT"))
+PAGE = b"hello\n" * 20
+
+
+def fail(*words):
+    print(*words, file=sys.stderr)
+    if os.path.exists("server.log"):
+        with open("server.log", encoding="utf-8", errors="replace") as log:
+            print(log.read()[-2000:], file=sys.stderr)
+    sys.exit(1)
+
+
+def must(condition, *words):
+    if not condition:
+        fail(*words)
+
+
+def within(seconds, what):
+    """What `what` answers as soon as that is true, or the last it answered."""
+    end = time.monotonic() + seconds
+    while not (value := what()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return value
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Session:
+    """servers/httpd with these arguments of mve run."""
+
+    def __init__(self, *options):
+        self.port = free_port()
+        os.makedirs("files", exist_ok=True)
+        with open("files/page.txt", "wb") as page:
+            page.write(PAGE)
+        server = [f"{ROOT}/build/servers/httpd", str(self.port), os.path.abspath("files")]
+        with open("server.log", "ab") as log:
+            self.mve = subprocess.Popen([MVE, "run", "-n", NAME, *options, "--", *server],
+                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        atexit.register(self.end)
+        self.server = server
+        must(within(10, self.listens), "the server does not listen")
+
+    def end(self):
+        if self.mve.poll() is None:
+            self.mve.terminate()
+            try:
+                self.mve.wait(10)
+            except subprocess.TimeoutExpired:
+                self.mve.kill()
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    def connect(self):
+        return Client(self.port)
+
+    def get(self):
+        client = self.connect()
+        client.get()
+        client.close()
+
+    def status(self):
+        out = subprocess.run([MVE, "status", NAME, "--json"], capture_output=True, timeout=20)
+        must(out.returncode == 0, "no status:", out.stderr)
+        return json.loads(out.stdout)
+
+    def version(self, name):
+        return next((v for v in self.status()["versions"] if v["name"] == name), None)
+
+    def steady(self, name):
+        """It follows, has read all, and nothing was said of it."""
+        def look():
+            v = self.version(name)
+            return v["role"] == "follower" and not v["verdicts"] and not v["lag_cells"]
+        if not within(10, look):
+            report = subprocess.run([MVE, "report", NAME], capture_output=True, timeout=20)
+            fail(name, "is not steady:", self.version(name), report.stdout.decode())
+
+    def stop(self):
+        done = subprocess.run([MVE, "stop", NAME], capture_output=True, timeout=30)
+        must(done.returncode == 0, "mve stop:", done.stderr)
+        self.mve.wait(10)
+
+
+class Client:
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), 10)
+
+    def get(self, path="/page.txt", want=PAGE):
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        got = b""
+        while b"\r\n\r\n" not in got:
+            more = self.socket.recv(65536)
+            must(more, "the server ended the connection")
+            got += more
+        head, body = got.split(b"\r\n\r\n", 1)
+        length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n")
+                      if line.lower().startswith(b"content-length:"))
+        while len(body) < length:
+            more = self.socket.recv(65536)
+            must(more, "the server ended the connection")
+            body += more
+        must(body == want, "another reply:", body[:100])
+
+    def close(self):
+        self.socket.close()
