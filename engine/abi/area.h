@@ -38,7 +38,8 @@ enum role { ROLE_SOLO, ROLE_TRACE, ROLE_LEADER, ROLE_FOLLOWER };
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
 enum request_kind {
 	REQ_NONE,
-	REQ_EXEC,		/* path, dirfd, hidden_bits -> enum exec_go, or -errno */
+	REQ_EXEC,		/* path, dirfd, hidden_bits; of a follower, in call[] the
+				   leader's struct layout -> enum exec_go, or -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
 	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
 				   MAPPED_UNCLEAN with it */
@@ -132,7 +133,7 @@ struct request {
 	int32_t tid;
 	uint64_t args[6];
 	int64_t reply;
-	uint64_t call[8];	/* number, six arguments, result */
+	uint64_t call[8];	/* number, six arguments, result; or as the kind says */
 };
 
 struct slot {

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/abi/layout.h"
+
 #define BOOT_MAGIC	0x746f6f62u	/* "boot" */
 
 /* The kernel's own vDSO functions, in this order; 0 where it has none. */
@@ -66,6 +68,7 @@ struct boot {
 	struct code_range_at {		/* code whose calls are never compared: ld.so, */
 		uint64_t from, to;	/* a sanitizer's runtime, an allocator */
 	} local[BOOT_LOCALS];
+	struct layout layout;		/* of a leader with followers: this program's */
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");

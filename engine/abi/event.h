@@ -31,7 +31,8 @@ enum event_kind {
 	EVENT_MORE,	/* the payload of the one before goes on */
 	EVENT_TURN,	/* the lane goes on in chunk arg[0] */
 	EVENT_SIGNAL,	/* the program's handler runs here; payload: siginfo */
-	EVENT_EXEC,	/* how an execve ended: enum exec_outcome or -errno */
+	EVENT_EXEC,	/* how an execve ended: enum exec_outcome or -errno; payload of
+			   EXEC_HELD: struct layout */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
 	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
 	EVENT_KINDS

@@ -232,23 +232,30 @@ static void window_end(struct window_row *w, int64_t result, enum row_end end)
 	w->end = (uint16_t)end;
 }
 
+/* So much of the looked-at event's payload; false: it has not so much. */
+bool follow_payload(struct reader *r, void *to, size_t size)
+{
+	const uint8_t *at;
+	size_t done = 0, n;
+
+	for (; done < size; done += n) {
+		n = reader_piece(r, size - done, &at);
+		if (!n && !host_more(r))
+			return false;
+		bytes_copy((uint8_t *)to + done, at, n);
+	}
+	return true;
+}
+
 /* --- signals of the stream ---------------------------------------------------------------- */
 
 /* Readies the program's handler to run at the end of this call. */
 void follow_signal(struct thread *t, const struct event *e)
 {
 	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
-	const uint8_t *at;
-	size_t done = 0, n;
 
 	(void)e;
-	while (done < SIGINFO_SIZE) {
-		n = reader_piece(&t->reader, SIGINFO_SIZE - done, &at);
-		if (!n && !host_more(&t->reader))
-			break;
-		bytes_copy(t->held_info + done, at, n);
-		done += n;
-	}
+	follow_payload(&t->reader, t->held_info, SIGINFO_SIZE);
 	follow_take(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
@@ -376,18 +383,11 @@ void follow_epoll_note(struct thread *t, struct walk *w)
 {
 	struct reader r = t->reader;	/* only looks: the walk follows */
 	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
-	const uint8_t *at;
 
 	r.ahead = true;
 	/* A removal has none. */
-	for (size_t done = 0; step_kind(w, 3) == STEP_BYTES && done < sizeof(bytes);) {
-		size_t n = reader_piece(&r, sizeof(bytes) - done, &at);
-
-		if (!n && !host_more(&r))
-			return;
-		bytes_copy(bytes + done, at, n);
-		done += n;
-	}
+	if (step_kind(w, 3) == STEP_BYTES && !follow_payload(&r, bytes, sizeof(bytes)))
+		return;
 	epoll_changed(w, bytes + 4);
 }
 

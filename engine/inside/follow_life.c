@@ -202,6 +202,17 @@ static _Noreturn void lane_leave(struct thread *t, long nr, long status)
 	}
 }
 
+/* For the monitor: what our program is to be laid out like. */
+static void layout_note(struct thread *t)
+{
+	struct layout *like = (struct layout *)t->slot->request.call;
+	struct reader r = t->reader;	/* only looks: the new program takes the event */
+
+	r.ahead = true;
+	if (!follow_payload(&r, like, sizeof(*like)))
+		like->top = 0;
+}
+
 /* What the leader's execve came to decides before ours is made. */
 static long follow_exec(struct thread *t, long nr, const struct event *call)
 {
@@ -230,6 +241,7 @@ static long follow_exec(struct thread *t, long nr, const struct event *call)
 		return outcome;
 	if (outcome == EXEC_UNHELD)
 		lane_leave(t, __NR_exit_group, 0);
+	layout_note(t);
 	return serve_special(t, nr);	/* the new program takes the event */
 }
 

@@ -109,23 +109,30 @@ void lead_told(struct thread *t, long nr, int64_t result)
 	call_tell(t, &w, nr);
 }
 
-/* The program's handler is about to run, at a boundary. */
-void lead_signal(struct thread *t, const uint8_t *info)
+/* The payload of an event that has been begun, and is no call's. */
+static void payload_tell(struct thread *t, const void *bytes, size_t size)
 {
-	uint64_t seq = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO))->seq;
+	uint64_t seq = t->writer.open->seq;
 	size_t done = 0, n;
 
-	for (; done < SIGINFO_SIZE; done += n) {
+	for (; done < size; done += n) {
 		n = writer_room(&t->writer);
 		if (!n) {
 			writer_commit(&t->writer);
 			host_begin(&t->writer, EVENT_MORE, 0)->seq = seq;
 			continue;
 		}
-		n = n < SIGINFO_SIZE - done ? n : SIGINFO_SIZE - done;
-		bytes_copy(t->writer.at, info + done, n);
+		n = n < size - done ? n : size - done;
+		bytes_copy(t->writer.at, (const uint8_t *)bytes + done, n);
 		t->writer.at += n;
 	}
+}
+
+/* The program's handler is about to run, at a boundary. */
+void lead_signal(struct thread *t, const uint8_t *info)
+{
+	event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
+	payload_tell(t, info, SIGINFO_SIZE);
 	writer_commit(&t->writer);
 }
 
@@ -177,6 +184,8 @@ static long lead_exec(struct thread *t, long nr, const struct walk *w)
 void lead_exec_done(struct thread *t, int64_t outcome)
 {
 	event_begin(t, EVENT_EXEC, __NR_execve, outcome);
+	if (outcome == EXEC_HELD)
+		payload_tell(t, &boot.layout, sizeof(boot.layout));
 	event_end(t);
 }
 

@@ -10,6 +10,7 @@
 #include <linux/mman.h>
 #include <linux/personality.h>
 #include <linux/prctl.h>
+#include <linux/resource.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <linux/shm.h>
@@ -30,6 +31,33 @@ static void refused(struct thread *t, uint32_t reason)
 		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
 }
 
+struct limit { uint64_t now, max; };
+
+/*
+ * The kernel shall begin the new program's mappings where the leader's twin has them:
+ * see layout_stack_limit().  The monitor puts right what is changed here, unless the
+ * execve fails.
+ */
+static long exec_like(struct thread *t, const struct layout *like)
+{
+	long persona = OWN1(__NR_personality, 0xffffffff), result;
+	struct limit was, want;
+	bool asked;
+
+	OWN4(__NR_prlimit64, 0, RLIMIT_STACK, 0, &was);
+	want.now = layout_stack_limit(like, was.now);
+	want.max = want.now > was.max ? want.now : was.max;
+	asked = want.now && !OWN4(__NR_prlimit64, 0, RLIMIT_STACK, &want, 0);
+	if (asked)
+		OWN1(__NR_personality, persona | ADDR_NO_RANDOMIZE);
+	result = call_kernel(t);
+	if (asked) {
+		OWN4(__NR_prlimit64, 0, RLIMIT_STACK, &was, 0);
+		OWN1(__NR_personality, persona);
+	}
+	return result;
+}
+
 /* execve and execveat: the monitor looks at the program first. */
 static long serve_exec(struct thread *t, long nr)
 {
@@ -45,7 +73,10 @@ static long serve_exec(struct thread *t, long nr)
 	}
 	if (go == EXEC_GO_UNHELD && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
-	result = call_kernel(t);
+	if (go == EXEC_GO && t->following)
+		result = exec_like(t, (const struct layout *)t->slot->request.call);
+	else
+		result = call_kernel(t);
 	if (go == EXEC_GO)
 		request_tell(t, REQ_EXEC_FAILED, 0, 0);
 	return result;

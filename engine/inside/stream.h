@@ -83,6 +83,7 @@ const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void
 /* Takes an EVENT_SIGNAL: the program's handler runs at the end of this call. */
 void follow_signal(struct thread *t, const struct event *e);
 uint8_t follow_take(struct thread *t);
+bool follow_payload(struct reader *r, void *to, size_t size);
 bool follow_behind(struct thread *t, unsigned n);
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);

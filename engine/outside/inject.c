@@ -502,18 +502,19 @@ static void row_fill(const struct injection *in)
 	row->exe[n < 0 ? 0 : n] = 0;
 }
 
-/* The leader's is noted, a follower's is made like it. */
+/* The leader's is told, a follower's is made like it. */
 static int layout_take(struct injection *in)
 {
-	struct layout *l = in->want->layout;
-	int result = l ? maps_read(in->r.pid, &in->maps) : 0;
+	int result = in->want->chunks ? maps_read(in->r.pid, &in->maps) : 0;
 
-	if (l && !result && in->want->role == ROLE_FOLLOWER)
-		layout_settle(&in->r, &in->maps, l, &in->moved);
-	else if (l && !result)
-		layout_read(&in->r, &in->maps, l);
+	if (result || !in->want->chunks)
+		return result;
+	if (in->want->role == ROLE_FOLLOWER)
+		layout_settle(&in->r, &in->maps, in->want->wish, &in->moved);
+	else
+		layout_read(&in->r, &in->maps, &in->boot.layout);
 	maps_free(&in->maps);
-	return result;
+	return 0;
 }
 
 static int prepare(struct injection *in)
@@ -553,7 +554,7 @@ static void block_clean(struct injection *in)
 	memory_write(in->r.memory, in->block, zero, sizeof(zero));
 }
 
-int inject(pid_t pid, const struct inject_want *want)
+int inject(pid_t pid, const struct inject_want *want, struct layout *layout)
 {
 	const struct inside_image *im = inside_image();
 	struct injection in = { .want = want };
@@ -573,5 +574,6 @@ int inject(pid_t pid, const struct inject_want *want)
 	}
 	remote_end(&in.r, &regs);
 	maps_free(&in.maps);
+	*layout = in.boot.layout;
 	return result;
 }

@@ -22,15 +22,16 @@ struct inject_want {
 	int32_t vpid;
 	int streams_fd, streams_read_fd;
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
-	struct layout *layout;	/* the leader's: to be filled, or to be like; or NULL */
+	const struct layout_wish *wish;	/* of a follower */
 };
 
 /*
  * The tracee stands at its exec stop (PTRACE_EVENT_EXEC).  After 0 it is ready
  * to be detached and will run with every call held; after a negative errno it
- * is as it was, and may be detached to run unheld.
+ * is as it was, and may be detached to run unheld.  `layout`, of a leader that has
+ * followers, is filled.
  */
-int inject(pid_t pid, const struct inject_want *want);
+int inject(pid_t pid, const struct inject_want *want, struct layout *layout);
 
 /* Board room that later mappings of a process use: near its libraries. */
 #define LIBRARY_BOARDS	0x40000ull

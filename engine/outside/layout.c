@@ -19,9 +19,6 @@
 #include "engine/outside/layout.h"
 #include "engine/outside/say.h"
 
-#define STACK_TOP	0x7ffffffff000ull	/* of an address space of 47 bits */
-#define STACK_GUARD	0x100000ull	/* the kernel adds it to the stack's limit */
-#define GAP_MIN		0x8000000ull	/* it leaves so much for a stack at least */
 #define SHIFT_MAX	0x4000ull	/* by which it moves a stack's beginning about */
 #define WORDS_MAX	0x20000		/* of arguments and environment */
 
@@ -59,30 +56,50 @@ void layout_read(const struct remote *r, const struct maps *m, struct layout *ou
 		else if (!out->stack_end && one->end > out->program + out->len)
 			out->top = one->end;
 	}
-	out->known = out->len && out->stack_end && out->top && r->regs.rsp < out->stack_end;
+	if (!out->len || !out->stack_end || r->regs.rsp >= out->stack_end)
+		out->top = 0;
+}
+
+static unsigned long persona_of(pid_t pid)
+{
+	unsigned long persona = 0;
+	char name[64];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/personality", pid);
+	f = fopen(name, "re");
+	if (f && fscanf(f, "%lx", &persona) != 1)
+		persona = 0;
+	if (f)
+		fclose(f);
+	return persona;
+}
+
+struct layout_wish layout_wish(pid_t pid, const struct layout *like)
+{
+	struct layout_wish wish = { .like = *like, .persona = persona_of(pid) };
+
+	if (prlimit(pid, RLIMIT_STACK, NULL, &wish.stack))
+		wish.like.top = 0;
+	return wish;
 }
 
 void layout_ask(const struct layout *like)
 {
 	struct rlimit limit;
-	uint64_t gap = STACK_TOP - like->top;
 
-	if (!like->known || like->top > STACK_TOP - GAP_MIN - STACK_GUARD ||
-	    getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+	if (getrlimit(RLIMIT_STACK, &limit))
 		return;
-	limit.rlim_cur = gap - STACK_GUARD;
-	if (limit.rlim_cur <= limit.rlim_max && !setrlimit(RLIMIT_STACK, &limit))
+	limit.rlim_cur = layout_stack_limit(like, limit.rlim_cur);
+	limit.rlim_max = limit.rlim_cur > limit.rlim_max ? limit.rlim_cur : limit.rlim_max;
+	if (limit.rlim_cur && !setrlimit(RLIMIT_STACK, &limit))
 		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
 }
 
-/* What layout_ask() changed is again as it is in this process. */
-static void asking_undo(struct remote *r)
+static void asking_undo(struct remote *r, const struct layout_wish *wish)
 {
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_STACK, &limit))
-		prlimit(r->pid, RLIMIT_STACK, &limit, NULL);
-	REMOTE(r, SYS_personality, (uint64_t)personality(0xffffffff));
+	prlimit(r->pid, RLIMIT_STACK, &wish->stack, NULL);
+	REMOTE(r, SYS_personality, wish->persona);
 }
 
 static bool is_free(const struct maps *m, uint64_t from, uint64_t to)
@@ -193,16 +210,19 @@ static void block_move(struct remote *r, const struct layout *like, struct layou
 	r->regs.rsp = like->sp;
 }
 
-void layout_settle(struct remote *r, const struct maps *m, const struct layout *like,
+void layout_settle(struct remote *r, const struct maps *m, const struct layout_wish *wish,
 		   struct layout_moves *moved)
 {
+	const struct layout *like = &wish->like;
 	struct layout own;
 	uint64_t rip = r->regs.rip;
 
 	*moved = (struct layout_moves){ 0 };
-	asking_undo(r);
+	if (!like->top)
+		return;
+	asking_undo(r, wish);
 	layout_read(r, m, &own);
-	if (!like->known || !own.known)
+	if (!own.top)
 		return;
 	/* One that has no loader stands in its own code. */
 	if (rip - own.program >= own.len)

@@ -8,19 +8,17 @@
 #define MVE_OUTSIDE_LAYOUT_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 
+#include "engine/abi/layout.h"
 #include "engine/outside/maps.h"
 #include "engine/outside/remote.h"
 
-/* Of a fresh program, before anything of ours is in it. */
-struct layout {
-	bool known;
-	dev_t dev;		/* of the program's file */
-	ino_t inode;
-	uint64_t program, len;	/* its own mappings */
-	uint64_t brk;
-	uint64_t top;		/* under it the kernel places what has no address */
-	uint64_t stack_end, sp;
+/* What a follower's program is to be like, and what is changed for it to become so. */
+struct layout_wish {
+	struct layout like;
+	struct rlimit stack;	/* as it is without the wish */
+	unsigned long persona;
 };
 
 /* How far the parts of a program were moved. */
@@ -29,12 +27,15 @@ struct layout_moves {
 	uint64_t brk;		/* where it is to begin; 0: where it does */
 };
 
-/* What the tracee has, as it stands at remote_begin(). */
+/* What the tracee has, a fresh program, before anything of ours is in it. */
 void layout_read(const struct remote *r, const struct maps *m, struct layout *out);
 
+/* A wish of a process that is about to execute a program. */
+struct layout_wish layout_wish(pid_t pid, const struct layout *like);
+
 /*
- * In a process that is about to execute a program: the kernel shall begin its
- * mappings where those of `like` begin.  layout_settle() undoes it.
+ * In that process: the kernel shall begin the program's mappings where those of
+ * `like` begin.  layout_settle() undoes it.
  */
 void layout_ask(const struct layout *like);
 
@@ -42,7 +43,7 @@ void layout_ask(const struct layout *like);
  * Moves what is still elsewhere, and changes r->regs accordingly.  What cannot be
  * moved stays: nothing depends on it but programs that tell addresses.
  */
-void layout_settle(struct remote *r, const struct maps *m, const struct layout *like,
+void layout_settle(struct remote *r, const struct maps *m, const struct layout_wish *wish,
 		   struct layout_moves *moved);
 
 #endif

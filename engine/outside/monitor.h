@@ -39,6 +39,7 @@ struct tracee {
 	struct version *version;
 	uint32_t lane;
 	int32_t vpid;		/* the pid that the program believes to have */
+	struct layout_wish wish;	/* of a follower */
 };
 
 enum version_state {

@@ -135,12 +135,27 @@ static bool is_filtered(const struct version *v, pid_t pid)
 	return filtered;
 }
 
+static enum role role_now(const struct version *v)
+{
+	const struct monitor *m = v->monitor;
+
+	if (!m->conduct)
+		return m->options->role;
+	return v->index == m->leader ? ROLE_LEADER : ROLE_FOLLOWER;
+}
+
 /* Seizes the thread; what it is now goes on in the new program. */
 static bool exec_seize(struct version *v, uint32_t slot, const struct request *r)
 {
 	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
 			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : 0),
 			       .vpid = v->area->slot[slot].vpid };
+	struct layout like;
+
+	if (role_now(v) == ROLE_FOLLOWER) {
+		memcpy(&like, r->call, sizeof(like));
+		want.wish = layout_wish(r->pid, &like);
+	}
 
 	return !is_filtered(v, r->pid) && serve_seize(v, r->tid, &want) == 0;
 }
@@ -192,21 +207,12 @@ static void audit_image(const struct version *v, pid_t pid, uint64_t base)
 	audit_set_image(v->monitor->audit, pid, &r);
 }
 
-static enum role role_now(const struct version *v)
-{
-	const struct monitor *m = v->monitor;
-
-	if (!m->conduct)
-		return m->options->role;
-	return v->index == m->leader ? ROLE_LEADER : ROLE_FOLLOWER;
-}
-
 static struct inject_want want_of(struct version *v, const struct tracee *t)
 {
 	struct monitor *m = v->monitor;
 	struct inject_want w = { .area = v->area, .area_fd = v->area_fd, .image = v->area->images,
 				 .hidden = t->hidden, .role = role_now(v), .version = v->index,
-				 .lane = t->lane, .vpid = t->vpid };
+				 .lane = t->lane, .vpid = t->vpid, .wish = &t->wish };
 
 	if (!m->conduct)
 		return w;
@@ -216,8 +222,6 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	w.streams_read_fd = m->streams_read_fd;
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);
-	if (!t->lane && !v->execs[0])
-		w.layout = &m->layout;
 	v->execs[t->lane % LANES]++;
 	return w;
 }
@@ -241,12 +245,15 @@ static void program_lost(struct version *v, pid_t pid, int result)
 static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
 {
 	struct inject_want want = want_of(v, t);
-	int result = v->state == VERSION_ENDED ? -ECANCELED : inject(pid, &want);
+	struct layout layout;
+	int result = v->state == VERSION_ENDED ? -ECANCELED : inject(pid, &want, &layout);
 
 	if (result) {
 		program_lost(v, pid, result);
 		return;
 	}
+	if (!v->area->images && want.role == ROLE_LEADER)
+		v->monitor->layout = layout;
 	audit_image(v, pid, v->area->image[want.image % AREA_IMAGES].inside);
 	__atomic_fetch_add(&v->area->images, 1, __ATOMIC_RELEASE);
 	if (v->state == VERSION_STARTING && v->index != v->monitor->leader)

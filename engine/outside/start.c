@@ -154,6 +154,8 @@ static int seize(struct version *v)
 
 	if (v->options)
 		want.vpid = m->version[0].server;
+	if (v->options)
+		want.wish = layout_wish(v->server, &m->layout);
 	v->began = process_began(v->server);
 	return serve_seize(v, v->server, &want);
 }
