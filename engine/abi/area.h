@@ -157,7 +157,9 @@ struct slot {
 	uint32_t matching;	/* counts; not 0: the thread is in the code of a rule */
 	uint32_t match_over;	/* written by the monitor: that took too long */
 	uint64_t seams;		/* requests begun */
-	uint64_t pad[37];
+	uint64_t calls_told, calls_kept;	/* kept: followers did not hear of them */
+	uint64_t conns_told, conns_kept;	/* accepted */
+	uint64_t pad[33];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -44,6 +44,7 @@ enum event_flags {
 	EVENT_SIGNAL_NEXT = 1,	/* an EVENT_SIGNAL follows before the program goes on */
 	EVENT_CUT = 2,		/* memory could not be read: nothing to compare */
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
+	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
 };
 
 struct event {

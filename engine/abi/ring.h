@@ -53,8 +53,10 @@ struct lane {
 	int32_t owner;		/* the thread; 0: not begun */
 	int32_t pid;
 	uint32_t base;		/* serial of chunk `first` */
+	uint32_t told;		/* followers that it is told to, as bits; ~0: whoever follows */
+	uint64_t seam;		/* a cell where somebody was added to `told` */
+	uint32_t seam_chunk;	/* that holds it */
 	uint32_t pad0;
-	uint64_t pad[2];
 };
 
 /* Written by the thread that reads the lane; a page of none but its version. */
@@ -94,6 +96,19 @@ struct seams {
 	char path[256];		/* where this is opened, and not found; "": none */
 };
 
+/* Which connections followers hear of. */
+enum sample { SAMPLE_ALL, SAMPLE_SHARE, SAMPLE_PEER, SAMPLE_WINDOW, SAMPLE_AUTO };
+
+#define SHARE_ALL	10000	/* of `share` */
+
+/* Written before the first process begins. */
+struct sampling {
+	uint32_t stateless;	/* no connection changes what another gets */
+	uint32_t how;		/* enum sample */
+	uint32_t share;
+	uint32_t window;	/* calls */
+};
+
 enum when_full { WHEN_FULL_DROP, WHEN_FULL_BLOCK };
 
 /* Written by the monitor only. */
@@ -111,7 +126,8 @@ struct conduct {
 	uint32_t pad0;
 	uint32_t next[VERSIONS];	/* whose stream goes on where this one ended */
 	struct seams seams;
-	uint64_t pad[457];
+	struct sampling sampling;
+	uint64_t pad[455];
 };
 
 _Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");

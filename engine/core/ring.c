@@ -236,6 +236,7 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->owner, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->pid, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->told, ~0u, __ATOMIC_RELAXED);
 	/* Release: whoever sees the new life sees an empty lane.  0 is none. */
 	__atomic_store_n(&l->life, life ? life : 1, __ATOMIC_RELEASE);
 }

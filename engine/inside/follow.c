@@ -415,6 +415,10 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_time:
 		clock_note(w, nr);
 		break;
+	case __NR_accept:
+	case __NR_accept4:
+		file_accepted((long)w->args[0]);
+		break;
 	case __NR_shmget:
 		shm_made(w->args, w->result);
 		break;
@@ -466,6 +470,69 @@ long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
 	return result;
 }
 
+/* --- connections that this version does not know: see scope.c -------------------------- */
+
+#define PASSED	(-513L)		/* the event was not for us; no result of a call */
+
+/*
+ * What the leader's wait brought is about other connections alone.  So is the end of
+ * a time that this version would not have waited for.
+ */
+static bool wait_is_others(struct walk *w, const struct event *e)
+{
+	bool none = !e->result;
+
+	if (e->result > 0)
+		w->result = epoll_known(w);
+	return !w->result && !(e->flags & EVENT_SIGNAL_NEXT) &&
+	       (!none || (w->desc->nr != __NR_epoll_pwait2 && (int32_t)w->args[3] < 0));
+}
+
+/*
+ * How a server watches a listening socket may go by how many it has accepted: nginx
+ * registers it anew after every sixteenth.
+ */
+static bool is_rearming(long nr, uint64_t fd)
+{
+	return is_stateless() && nr == __NR_epoll_ctl && file_listens((int32_t)fd);
+}
+
+static long wait_passed(struct thread *t)
+{
+	follow_take(t);
+	return PASSED;
+}
+
+/* The event behind this one that a call answers; NULL: there will be none. */
+static const struct event *call_behind(struct thread *t)
+{
+	for (unsigned n = 1; n < AHEAD_EVENTS && follow_behind(t, n); n++) {
+		struct reader ahead = t->reader;
+		const struct event *e = reader_peek(&ahead);
+
+		for (unsigned i = 0; e && i < n; i++)
+			e = reader_next(&ahead);
+		if (e && !event_aside(e))
+			return e;
+	}
+	return NULL;
+}
+
+/*
+ * The leader has accepted a connection that we do not hear of.  If it goes on to
+ * accept, so do we; else there was none.
+ */
+static bool accept_is_over(struct thread *t, const struct event *e)
+{
+	const struct event *next;
+
+	if (e->flags & EVENT_SIGNAL_NEXT)
+		return true;
+	next = call_behind(t);
+	return !next || next->kind != EVENT_CALL || next->call != e->call ||
+	       next->arg[0] != e->arg[0];
+}
+
 static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
 {
 	int64_t result = e->result;
@@ -482,6 +549,8 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 		t->mismatch = m;
 		return -ENOTUNIQ;
 	}
+	if (is_stateless() && epoll_is_wait(nr) && wait_is_others(w, e))
+		return wait_passed(t);
 	flags = follow_take(t);
 	return follow_told(t, w, nr, flags);
 }
@@ -585,7 +654,12 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 {
 	long reply;
 
-	if (event_elastic(e)) {
+	if (is_rearming(nr, w->args[2])) {
+		t->answered = 1;
+		*result = 0;
+		return STEP_OWN;
+	}
+	if (event_elastic(e) || (e->kind == EVENT_CALL && is_rearming(e->call, e->arg[2]))) {
 		follow_take(t);
 		return STEP_AGAIN;
 	}
@@ -638,8 +712,14 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 			*result = own_query(t, nr);
 		return told ? STEP_DONE : STEP_OWN;
 	}
+	if (e->flags & EVENT_PASSED && !(event_is(e, w, nr, &m) && accept_is_over(t, e))) {
+		follow_take(t);
+		return STEP_AGAIN;
+	}
 	if (event_is(e, w, nr, &m)) {
 		*result = answer(t, w, e, nr);
+		if (*result == PASSED)
+			return STEP_AGAIN;
 		if (*result != -ENOTUNIQ)
 			return STEP_DONE;
 		m = t->mismatch;

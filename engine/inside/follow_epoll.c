@@ -117,8 +117,9 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 		return;
 	rows_lock();
 	forget(epfd, fd);
-	/* The same in both versions (a descriptor, say) needs no row. */
-	if (*(const uint64_t *)(leaders + DATA_AT) != *(const uint64_t *)(own + DATA_AT) &&
+	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
+	if ((is_stateless() ||
+	     *(const uint64_t *)(leaders + DATA_AT) != *(const uint64_t *)(own + DATA_AT)) &&
 	    fd >= 0 && fd < ROWS && rows_ready()) {
 		add(epfd, fd, *(const uint64_t *)(leaders + DATA_AT),
 		    *(const uint64_t *)(own + DATA_AT), *(const uint32_t *)own);
@@ -131,6 +132,32 @@ void epoll_closed(long fd)
 	rows_lock();
 	forget(-1, (int32_t)fd);
 	rows_unlock();
+}
+
+bool epoll_is_wait(long nr)
+{
+	return nr == __NR_epoll_wait || nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2;
+}
+
+int64_t epoll_known(const struct walk *call)
+{
+	uint64_t to = call->args[1], from = to;
+	uint8_t event[EVENT_SIZE];
+	int64_t n = 0;
+
+	rows_lock();
+	for (int64_t i = 0; rows && i < call->result; i++, from += EVENT_SIZE) {
+		if (target_in(event, from, sizeof(event)))
+			break;
+		if (!by_data(*(const uint64_t *)(event + DATA_AT), (int32_t)call->args[0]))
+			continue;
+		if (to != from)
+			target_out(to, event, sizeof(event));
+		to += EVENT_SIZE;
+		n++;
+	}
+	rows_unlock();
+	return n;
 }
 
 /* Our own data into the events that the program was given. */
@@ -159,7 +186,7 @@ void epoll_led(const struct walk *call, long nr)
 {
 	if (!rows || call->result < 0)
 		return;
-	if (nr == __NR_epoll_wait || nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2) {
+	if (epoll_is_wait(nr)) {
 		epoll_answered(call);
 	} else if (nr == __NR_epoll_ctl) {
 		rows_lock();

@@ -66,6 +66,7 @@ static bool path_copy(char *to, uint64_t from)
 #define GIVE_UP		8
 
 static uint64_t is_open[NUMBERS / 64];
+static uint64_t listens[NUMBERS / 64];	/* connections have come from it */
 static uint32_t never_closed;
 
 static bool number_open(long fd)
@@ -100,6 +101,17 @@ static void number_take(const struct thread *t, const struct call_desc *d, long 
 	__atomic_fetch_or(&is_open[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
 }
 
+void file_accepted(long fd)
+{
+	if (fd >= 0 && fd < NUMBERS)
+		__atomic_fetch_or(&listens[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+}
+
+bool file_listens(long fd)
+{
+	return fd >= 0 && fd < NUMBERS && listens[fd / 64] >> fd % 64 & 1;
+}
+
 /* A call has given the program a descriptor. */
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
 {
@@ -130,6 +142,8 @@ bool file_known(long fd)
 void files_closed(long fd)
 {
 	file_forget(fd);
+	if (file_listens(fd))
+		__atomic_fetch_and(&listens[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
 	number_free(fd);
 }
 

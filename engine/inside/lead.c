@@ -17,6 +17,8 @@
 /* Order across the threads of this process. */
 static uint64_t seq_now;
 
+static bool stateless;
+
 /* What is the same at each call of a number; rows with variants are looked for. */
 static struct plan {
 	const struct call_desc *desc;	/* NULL: it has variants, or is unknown */
@@ -49,6 +51,9 @@ static bool is_bare(const struct call_desc *d, const struct recipe *r)
 /* Once, before the program's first call. */
 void lead_prepare(void)
 {
+	stateless = is_stateless();
+	if (stateless)
+		scope_prepare();
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		struct plan *p = &plans[nr + 1];
 
@@ -59,8 +64,7 @@ void lead_prepare(void)
 		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
 		p->seam = seam_is_call(nr);
 		p->closes = nr == __NR_close;
-		p->polls = p->closes || nr == __NR_epoll_wait || nr == __NR_epoll_pwait ||
-			   nr == __NR_epoll_pwait2 || nr == __NR_epoll_ctl;
+		p->polls = p->closes || epoll_is_wait(nr) || nr == __NR_epoll_ctl;
 	}
 }
 
@@ -102,7 +106,7 @@ void lead_told(struct thread *t, long nr, int64_t result)
 	uint64_t args[CALL_ARGS];
 	struct walk w;
 
-	if (!stream_followed(t))
+	if (!stream_followed(t) || t->kept)
 		return;
 	call_walk(t, &w, args, nr);
 	w.result = result;
@@ -144,6 +148,8 @@ static uint32_t child_lane(struct thread *t)
 	int lane = host_lane(&t->writer);
 
 	t->child_lane = lane < 0 ? CHUNK_NONE : (uint32_t)lane;
+	if (lane >= 0)
+		t->writer.section->lane[lane].told = t->writer.lane->told;
 	return t->child_lane;
 }
 
@@ -360,6 +366,20 @@ static inline void call_told(struct thread *t, struct walk *w, long nr, const st
 		closing_end(w);
 }
 
+/* To followers it is as if another had been given the connection. */
+static void accept_kept(struct thread *t, struct walk *w, long nr)
+{
+	int64_t fd = w->result;
+
+	w->result = -EAGAIN;
+	if (locks_on)
+		closing_wait(w);
+	event_begin(t, EVENT_CALL, nr, w->result)->flags |= EVENT_PASSED;
+	record_call(&t->writer, w);
+	event_end(t);
+	w->result = fd;
+}
+
 /*
  * Most calls: the kernel serves them, the row says what is told, and nobody else has
  * to know.
@@ -380,6 +400,7 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
+	bool told;
 
 	call_walk(t, &w, args, nr);
 	if (local_site(t) || !w.desc || w.desc->class == CLASS_LOCAL)
@@ -390,8 +411,13 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	}
 	if (p->closes)
 		closing_begin(&w);
-	if (!stream_followed(t)) {
+	told = stream_followed(t);
+	if (stateless && told)
+		told = scope_enter(t, &w);
+	if (!told) {
 		w.result = lead_alone(t, &w, nr);
+		if (stateless)
+			scope_leave(t, &w, false);
 		if (p->closes)
 			closing_end(&w);
 		return w.result;
@@ -400,7 +426,10 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		return lead_life(t, nr, &w);
 	w.room = room_before(&w);
 	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
-	call_told(t, &w, nr, p);
+	if (stateless && !scope_leave(t, &w, true))
+		accept_kept(t, &w, nr);
+	else
+		call_told(t, &w, nr, p);
 	return w.result;
 }
 
@@ -410,7 +439,7 @@ long lead_call(struct thread *t, long nr)
 
 	if (p->seam)
 		seam_pass(t);
-	if (p->bare && t->vtid == t->tid && !local_site(t) && stream_followed(t))
+	if (p->bare && !stateless && t->vtid == t->tid && !local_site(t) && stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
 }

@@ -771,7 +771,7 @@ long lock_took(struct thread *t, struct lock_call *c)
 		return took(c, c->result) ? TOOK_REDO : TOOK_ASK;
 	if ((is_once(c) && once_turn_end(t)) || t->following)
 		return TOOK_DONE;
-	if (t->has_lane && stream_followed(t))
+	if (t->has_lane && stream_followed(t) && !t->kept)
 		lock_tell(t, c);
 	return TOOK_DONE;
 }

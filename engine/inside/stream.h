@@ -24,7 +24,7 @@ uint32_t change_now(void);
 /* Does anybody listen to this thread? */
 static inline bool stream_followed(const struct thread *t)
 {
-	return streams_followers(&streams, t->writer.section) != 0;
+	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) != 0;
 }
 
 /* Code of the loader or of a sanitizer: each version's own affair. */
@@ -70,6 +70,19 @@ void seam_pass(struct thread *t);
 /* The call is the opening of a path that only says so. */
 bool seam_opened(struct thread *t, const struct walk *w);
 
+/* scope.c: a stateless server, whose followers hear of some connections only */
+void scope_prepare(void);
+static inline bool is_stateless(void)
+{
+	return streams.conduct->sampling.stateless;
+}
+/* The call is about to be made: do followers hear of it? */
+bool scope_enter(struct thread *t, const struct walk *w);
+/* It was made; false: of an accept, whose connection they do not hear of. */
+bool scope_leave(struct thread *t, const struct walk *w, bool told);
+/* A follower was added: it knows what there was at the start, and what comes. */
+void scope_renew(void);
+
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */
 
 /* follow.c */
@@ -98,6 +111,9 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 void files_closed(long fd);
 /* It was opened by a path. */
 bool file_known(long fd);
+/* A socket that connections come from. */
+void file_accepted(long fd);
+bool file_listens(long fd);
 void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
 void shm_made(const uint64_t *args, long id);
@@ -107,6 +123,9 @@ long follow_shm(struct thread *t, long nr);
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
 void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
+/* Takes what this version never registered out of an answer; what is left. */
+int64_t epoll_known(const struct walk *call);
+bool epoll_is_wait(long nr);
 void epoll_led(const struct walk *call, long nr);
 
 /* follow_clock.c */

@@ -131,6 +131,7 @@ struct thread {
 	uint8_t waits;		/* for an event, or its turn */
 	uint8_t stands;		/* until others have caught up */
 	uint8_t copies;		/* the clone under way copies the memory */
+	uint8_t kept;		/* what it does is about a connection that is not told */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;

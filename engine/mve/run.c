@@ -41,6 +41,12 @@ static const char run_help[] =
 	"  --mark CALL|/PATH   a request begins before such a call (accept, epoll_wait,\n"
 	"                      ...), or where the program opens this path, which then\n"
 	"                      is not found; may be given several times\n"
+	"  --stateless         no connection changes what another gets: a follower may\n"
+	"                      miss some\n"
+	"  --sample WHICH      connections that followers are told of: 10% (one in ten),\n"
+	"                      conn:10% (always the same peers), window:10%/32768 (those\n"
+	"                      accepted in the first tenth of so many calls), or auto (as\n"
+	"                      many as they can take); needs --stateless\n"
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
 	"  --when-full drop|block  a follower that is a ring behind is dropped, or the\n"
 	"                      leader waits for it\n"
@@ -61,7 +67,7 @@ static const char trace_help[] =
 enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
-	OPT_MARK,
+	OPT_MARK, OPT_STATELESS, OPT_SAMPLE,
 };
 
 static const struct option run_options[] = {
@@ -83,6 +89,8 @@ static const struct option run_options[] = {
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
 	{ "hang", required_argument, NULL, OPT_HANG },
 	{ "mark", required_argument, NULL, OPT_MARK },
+	{ "stateless", no_argument, NULL, OPT_STATELESS },
+	{ "sample", required_argument, NULL, OPT_SAMPLE },
 	{ 0 },
 };
 
@@ -222,6 +230,11 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return ms_take("hang", optarg, &o->hang_ms);
 	case OPT_MARK:
 		return mark_take(o, optarg);
+	case OPT_STATELESS:
+		o->sampling.stateless = 1;
+		return 0;
+	case OPT_SAMPLE:
+		return sample_take(o, optarg);
 	default:
 		return option_wrong(command, opt, argv[optind - 1]);
 	}

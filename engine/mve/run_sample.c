@@ -1,7 +1,8 @@
 /*
- * --mark on the command line of mve run.
+ * --mark, --sample and --stateless on the command line of mve run.
  */
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/abi/table.h"
@@ -69,10 +70,88 @@ int mark_take(struct run_options *o, const char *text)
 	return code ? code : call_add(o, text);
 }
 
-int marks_complete(const struct run_options *o)
+/* --- sampling ------------------------------------------------------------------ */
+
+#define WINDOW_MAX	(1u << 30)
+
+/* `N%`, and nothing behind it but `end`; where that is, or NULL. */
+static const char *share_read(const char *text, uint32_t *share)
 {
-	if ((!o->seams.calls && !o->seams.path[0]) || o->followers)
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (end == text || *end != '%' || !(percent > 0 && percent <= 100))
+		return NULL;
+	*share = (uint32_t)(percent * SHARE_ALL / 100 + 0.5);
+	return *share ? end + 1 : NULL;
+}
+
+static bool window_read(const char *text, struct sampling *s)
+{
+	const char *at = share_read(text, &s->share);
+	char *end;
+	unsigned long n = at && *at == '/' ? strtoul(at + 1, &end, 10) : 0;
+
+	s->window = (uint32_t)n;
+	return n && n <= WINDOW_MAX && end != at + 1 && !*end;
+}
+
+static bool sample_read(const char *text, struct sampling *s)
+{
+	const char *end = NULL;
+
+	if (!strcmp(text, "auto")) {
+		s->how = SAMPLE_AUTO;
+		return true;
+	}
+	if (!strncmp(text, "window:", 7)) {
+		s->how = SAMPLE_WINDOW;
+		return window_read(text + 7, s);
+	}
+	s->how = strncmp(text, "conn:", 5) ? SAMPLE_SHARE : SAMPLE_PEER;
+	end = share_read(s->how == SAMPLE_PEER ? text + 5 : text, &s->share);
+	return end && !*end;
+}
+
+int sample_take(struct run_options *o, const char *text)
+{
+	if (sample_read(text, &o->sampling))
 		return 0;
+	say_error("10%, conn:10%, window:10%/32768 or auto", "not a value of --sample: %s", text);
+	return EXIT_USE;
+}
+
+static int sample_complete(struct run_options *o)
+{
+	const struct sampling *s = &o->sampling;
+
+	if (s->how != SAMPLE_ALL && !s->stateless) {
+		say_error("--stateless says that no connection changes what another gets; "
+			  "else all must be followed",
+			  "--sample without --stateless: a follower that misses a part would drift");
+		return EXIT_USE;
+	}
+	if (s->how == SAMPLE_AUTO && o->when_full == WHEN_FULL_BLOCK) {
+		say_error("leave one of them out",
+			  "--sample auto with --when-full block: the leader never waits with auto");
+		return EXIT_USE;
+	}
+	if (s->how == SAMPLE_AUTO)
+		o->full_ms = 0;
+	if (s->stateless && o->followers > FOLLOWERS_MAX - 1) {
+		say_error("one place is kept for what the leader's start was",
+			  "too many followers: at most %d with --stateless", FOLLOWERS_MAX - 1);
+		return EXIT_USE;
+	}
+	return 0;
+}
+
+int marks_complete(struct run_options *o)
+{
+	int code = sample_complete(o);
+
+	if (code || (!o->seams.calls && !o->seams.path[0]) || o->followers || o->sampling.stateless)
+		return code;
 	say_error("for example: mve run --mark accept -f same -- ./server",
 		  "--mark without a follower: nobody is told of requests");
 	return EXIT_USE;

@@ -1,5 +1,5 @@
 /*
- * What of the traffic followers see: where requests begin.  0, or an exit code
+ * What of the traffic followers see: where requests begin, and which.  0, or an exit code
  * after a message.
  */
 #ifndef MVE_RUN_SAMPLE_H
@@ -7,8 +7,9 @@
 
 #include "engine/outside/options.h"
 
+int sample_take(struct run_options *o, const char *text);
 int mark_take(struct run_options *o, const char *text);
 /* When all options have been read. */
-int marks_complete(const struct run_options *o);
+int marks_complete(struct run_options *o);
 
 #endif

@@ -58,6 +58,17 @@ static void versions_show(const json_t *list, const json_t *ring)
 	       show_number(ring, "waits"));
 }
 
+/* What share of the traffic the followers have seen. */
+static void sample_show(const json_t *s)
+{
+	long long all = show_number(s, "connections"), seen = show_number(s, "connections_followed");
+
+	if (s)
+		printf("  sample %s: %lld of %lld connections followed (%.2f %%), %lld of %lld calls\n\n",
+		       show_text(s, "how"), seen, all, all ? 100.0 * (double)seen / (double)all : 0.0,
+		       show_number(s, "calls_followed"), show_number(s, "calls"));
+}
+
 static void calls_show(const json_t *calls)
 {
 	const json_t *row, *by_name = json_object_get(calls, "by_name");
@@ -128,6 +139,7 @@ int cmd_status(int argc, char **argv)
 	printf("programs started: %lld held, %lld unheld\n", show_number(j, "programs"),
 	       show_number(j, "unheld"));
 	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));
+	sample_show(json_object_get(j, "sample"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));
 	sites_show(json_object_get(j, "sites"));

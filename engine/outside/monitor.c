@@ -281,7 +281,7 @@ static void wake_serve(struct monitor *m, enum wake what)
 			leading(m)->gone = true;
 		if (m->conduct)
 			followers_look(m);
-		if (m->background || followers_any(m))
+		if (m->background || m->options->sampling.stateless || followers_any(m))
 			wake_later(m);
 	} else if (what == WAKE_ONCE) {
 		m->woken_ms = 0;

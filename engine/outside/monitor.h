@@ -64,6 +64,7 @@ struct version {
 	int status;		/* valid when reaped */
 	bool reaped;		/* the first process is gone, and status known */
 	bool gone;		/* the first process is gone */
+	bool partly;		/* it does not know all connections: it cannot lead */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
 	uint64_t dying_ms;	/* until then it may die of what it crashed of; or 0 */
 	int tell;		/* says why the first execve failed; or -1 */

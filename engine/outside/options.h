@@ -54,6 +54,13 @@ struct run_options {
 	enum failover failover;
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
 	struct seams seams;	/* where a request begins */
+	struct sampling sampling;
 };
+
+/* Others run beside the leader, or may come to. */
+static inline bool options_company(const struct run_options *o)
+{
+	return o->followers || o->sampling.stateless;
+}
 
 #endif

@@ -211,6 +211,26 @@ static json_t *ring_json(struct monitor *m)
 			 (json_int_t)s->waits, "lanes", (int)s->lanes_high);
 }
 
+/* What followers were told of, as the leader's threads have counted it. */
+static json_t *sample_json(struct monitor *m)
+{
+	static const char *const names[] = { [SAMPLE_ALL] = "all", [SAMPLE_SHARE] = "share",
+					     [SAMPLE_PEER] = "conn", [SAMPLE_WINDOW] = "window",
+					     [SAMPLE_AUTO] = "auto" };
+	json_int_t conns = 0, kept = 0, calls = 0, calls_kept = 0;
+	const struct version *v = leading(m);
+
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		conns += (json_int_t)v->area->slot[i].conns_told;
+		kept += (json_int_t)v->area->slot[i].conns_kept;
+		calls += (json_int_t)v->area->slot[i].calls_told;
+		calls_kept += (json_int_t)v->area->slot[i].calls_kept;
+	}
+	return json_pack("{s:s, s:I, s:I, s:I, s:I}", "how", names[m->options->sampling.how],
+			 "connections", conns + kept, "connections_followed", conns, "calls",
+			 calls + calls_kept, "calls_followed", calls);
+}
+
 json_t *status_json(struct monitor *m)
 {
 	const struct session *s = &m->session;
@@ -232,6 +252,8 @@ json_t *status_json(struct monitor *m)
 	json_object_set_new(j, "versions", versions_json(m));
 	if (m->conduct)
 		json_object_set_new(j, "ring", ring_json(m));
+	if (m->options->sampling.stateless)
+		json_object_set_new(j, "sample", sample_json(m));
 	if (m->audit)
 		json_object_set_new(j, "audit", witness_json(m));
 	return j;

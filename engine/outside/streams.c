@@ -66,6 +66,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
+	c->sampling = m->options->sampling;
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		struct section *s = streams_part(m, v);
 
@@ -91,6 +92,8 @@ static void lanes_begin(struct monitor *m)
 		cursor_begin(&s, 0, life, 0);
 		m->conduct->following |= 1u << v;
 	}
+	if (m->options->sampling.stateless)
+		streams_part(m, 0)->lane[0].told = m->conduct->following;
 }
 
 int streams_make(struct monitor *m)
@@ -98,7 +101,7 @@ int streams_make(struct monitor *m)
 	uint32_t chunks = (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
 	int result;
 
-	if (!m->options->followers)
+	if (!options_company(m->options))
 		return 0;
 	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
 		return -EIO;
@@ -132,14 +135,15 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows)
 /* --- how far behind -------------------------------------------------------------------- */
 
 /* What is in the lane of one version's stream and was not taken by a reader. */
-static uint64_t lane_unread(const struct monitor *m, const struct cursor *c, uint32_t source,
+static uint64_t lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
 			    uint32_t index)
 {
+	const struct cursor *c = &streams_part(m, version)->cursor[index];
 	const struct lane *l = &streams_part(m, source)->lane[index];
 	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
 
-	if (c->done == l->life || l->state == LANE_FREE)
+	if (c->done == l->life || l->state == LANE_FREE || !(l->told >> version & 1))
 		return 0;
 	if (c->life != l->life || c->source != source)
 		return head;
@@ -148,11 +152,11 @@ static uint64_t lane_unread(const struct monitor *m, const struct cursor *c, uin
 
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source)
 {
-	const struct section *from = streams_part(m, source), *s = streams_part(m, version);
+	const struct section *from = streams_part(m, source);
 	uint64_t cells = 0;
 
 	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
-		cells += lane_unread(m, &s->cursor[i], source, i);
+		cells += lane_unread(m, version, source, i);
 	return cells;
 }
 

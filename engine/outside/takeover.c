@@ -52,7 +52,7 @@ static void bit_set(uint32_t *word, uint32_t version, bool on)
 
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
-	return v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
+	return !v->partly && v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
 	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
 }
 
@@ -445,6 +445,8 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 		snprintf(why, size, "another takeover is under way");
 	else if (to->state != VERSION_FOLLOWS || to->gone)
 		snprintf(why, size, "it has not begun, or has ended");
+	else if (to->partly)
+		snprintf(why, size, "it does not know all connections");
 	else if (!old_stream_read(m, to, false))
 		snprintf(why, size, "another follower still reads what it told when it led");
 	else if (!settled(to))

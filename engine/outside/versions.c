@@ -91,12 +91,13 @@ static int version_make(struct monitor *m, const struct follower_options *o)
 	v->monitor = m;
 	v->index = m->versions;
 	v->options = o;
+	v->partly = m->options->sampling.how != SAMPLE_ALL;
 	v->tell = -1;
 	result = area_make(v);
 	if (result)
 		return result;
 	m->versions++;
-	v->area->role = m->options->followers ? o ? ROLE_FOLLOWER : ROLE_LEADER : m->options->role;
+	v->area->role = options_company(m->options) ? o ? ROLE_FOLLOWER : ROLE_LEADER : m->options->role;
 	if (o) {
 		snprintf(v->name, sizeof(v->name), "%s", o->name);
 		maps_take(v->area, o);

@@ -39,15 +39,36 @@ def free_port():
         return s.getsockname()[1]
 
 
-class Session:
-    """servers/httpd with these arguments of mve run."""
+def httpd(port):
+    return [f"{ROOT}/build/servers/httpd", str(port), os.path.abspath("files")]
 
-    def __init__(self, *options):
+
+NGINX = """daemon off; worker_processes 2; pid {here}/nginx.pid; error_log {here}/error.log;
+events {{ worker_connections 512; }}
+http {{ access_log {here}/access.log; client_body_temp_path {here}/t1; proxy_temp_path {here}/t2;
+fastcgi_temp_path {here}/t3; uwsgi_temp_path {here}/t4; scgi_temp_path {here}/t5; sendfile on;
+server {{ listen 127.0.0.1:{port}; root {here}/files; }} }}
+"""
+
+
+def nginx(port):
+    """A master and two workers."""
+    os.chmod(".", 0o755)
+    with open("nginx.conf", "w", encoding="utf-8") as conf:
+        conf.write(NGINX.format(here=os.getcwd(), port=port))
+    return ["/usr/sbin/nginx", "-e", os.path.abspath("first.log"), "-p", os.getcwd(),
+            "-c", os.path.abspath("nginx.conf")]
+
+
+class Session:
+    """A server with these arguments of mve run."""
+
+    def __init__(self, *options, command=httpd):
         self.port = free_port()
         os.makedirs("files", exist_ok=True)
         with open("files/page.txt", "wb") as page:
             page.write(PAGE)
-        server = [f"{ROOT}/build/servers/httpd", str(self.port), os.path.abspath("files")]
+        server = command(self.port)
         with open("server.log", "ab") as log:
             self.mve = subprocess.Popen([MVE, "run", "-n", NAME, *options, "--", *server],
                                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -1,0 +1,223 @@
+/*
+ * What followers of a stateless server hear of: whole connections, or nothing of
+ * them.  A connection is told if a follower can know it (it was accepted after
+ * the follower came) and if the sample has it; the choice is made at its accept
+ * and holds to its end.
+ *
+ * Which call belongs to which connection: a call on a connection begins that
+ * connection's scope in its thread, and what the thread does next belongs to it,
+ * up to a call on another source of events (a connection, or what was added to an
+ * epoll set), one that waits for any (accept, epoll_wait, poll, select), or a seam.
+ * What is opened in the scope of a connection that is kept from followers is kept,
+ * too.  How a server goes on to watch a listening socket is a matter of what it has
+ * just accepted.
+ *
+ * Written by the leader's threads, each for its own descriptors; a child has a
+ * copy.  That a request of one connection changes nothing for another is the
+ * user's word (--stateless): a follower's calls would differ if it were not so,
+ * and nothing worse.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/inside/stream.h"
+
+#define FDS		65536
+#define SOURCE		0x8000u	/* of events; the rest is the generation it was born in */
+#define LISTENS		0x4000u	/* connections come from it */
+#define KEPT_BACK	0x3fffu	/* no generation: nobody hears of it */
+#define GENERATIONS	0x3ffeu
+#define PEER_SIZE	32
+#define CTL_ADD		1
+#define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
+
+static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
+static uint16_t generation;	/* of those who follow now */
+
+void scope_prepare(void)
+{
+	long at = own_map(FDS * sizeof(*born));
+
+	born = at < 0 ? NULL : (uint16_t *)at;
+}
+
+void scope_renew(void)
+{
+	generation = (uint16_t)(generation % GENERATIONS + 1);
+}
+
+static uint16_t born_of(uint64_t arg)
+{
+	return !born || (uint32_t)arg >= FDS ? KEPT_BACK : born[(uint32_t)arg];
+}
+
+static void born_set(int64_t fd, uint32_t what)
+{
+	if (born && (uint64_t)fd < FDS)
+		born[fd] = (uint16_t)what;
+}
+
+static bool is_known(uint16_t b)
+{
+	b &= KEPT_BACK;
+	return !b || b == generation;
+}
+
+static bool is_accept(long nr)
+{
+	return nr == __NR_accept || nr == __NR_accept4;
+}
+
+/* It waits for any connection. */
+static bool is_wait(long nr)
+{
+	return is_accept(nr) || epoll_is_wait(nr) || nr == __NR_poll || nr == __NR_ppoll ||
+	       nr == __NR_select || nr == __NR_pselect6;
+}
+
+/* Programs and ends of threads are told whatever is going on. */
+static bool is_everybodys(long nr)
+{
+	return nr == __NR_exit || nr == __NR_exit_group || nr == __NR_execve ||
+	       nr == __NR_execveat;
+}
+
+bool scope_enter(struct thread *t, const struct walk *w)
+{
+	const struct call_desc *d = w->desc;
+	bool source = false, kept = false;
+
+	for (unsigned i = 0; i < d->nargs; i++) {
+		bool is_fd = d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD;
+		uint16_t b = is_fd && (int32_t)w->args[i] >= 0 ? born_of(w->args[i]) : 0;
+
+		kept |= !is_known(b);
+		source |= b & SOURCE && !(b & LISTENS && d->nr == __NR_epoll_ctl);
+	}
+	if (is_accept(d->nr) && !kept)
+		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
+	if (kept)
+		t->kept = 1;
+	else if (source || is_wait(d->nr))
+		t->kept = 0;
+	return !t->kept || is_everybodys(d->nr);
+}
+
+/* --- which connections ------------------------------------------------------------ */
+
+/* FNV-1a, and a turn of the bits at its end. */
+static uint32_t hash(const uint8_t *at, uint32_t len)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (uint32_t i = 0; i < len; i++)
+		h = (h ^ at[i]) * 0x100000001b3ull;
+	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(h >> 40);
+}
+
+/* So many of all, evenly. */
+static bool by_share(uint32_t share)
+{
+	static uint32_t sum;
+	uint32_t was = __atomic_fetch_add(&sum, share, __ATOMIC_RELAXED) % SHARE_ALL;
+
+	return was + share >= SHARE_ALL;
+}
+
+/* The same peers each time; one without an address counts as the share says. */
+static bool by_peer(int64_t fd, uint32_t share)
+{
+	uint8_t peer[PEER_SIZE] = { 0 };
+	uint32_t len = sizeof(peer);
+
+	if (OWN3(__NR_getpeername, fd, peer, &len) || len <= sizeof(uint16_t))
+		return by_share(share);
+	return hash(peer, len < sizeof(peer) ? len : sizeof(peer)) % SHARE_ALL < share;
+}
+
+static bool by_window(const struct thread *t, const struct sampling *s)
+{
+	uint64_t at = (t->slot->calls_told + t->slot->calls_kept) % s->window;
+
+	return at * SHARE_ALL < (uint64_t)s->window * s->share;
+}
+
+/* What the slowest follower has not read of this thread's lane is little. */
+static bool by_lag(const struct thread *t)
+{
+	uint32_t bits = streams_followers(&streams, t->writer.section) & t->writer.lane->told;
+	uint64_t most = (uint64_t)streams.conduct->chunks * CHUNK_CELLS / AUTO_PART;
+
+	for (uint32_t v = 0; v < VERSIONS; v++) {
+		const struct cursor *c = &streams_section(&streams, v)->cursor[t->lane];
+
+		if (bits >> v & 1 && t->writer.head - __atomic_load_n(&c->at, __ATOMIC_RELAXED) > most)
+			return false;
+	}
+	return true;
+}
+
+static bool is_sampled(struct thread *t, int64_t fd)
+{
+	const struct sampling *s = &streams.conduct->sampling;
+
+	switch (s->how) {
+	case SAMPLE_SHARE:
+		return by_share(s->share);
+	case SAMPLE_PEER:
+		return by_peer(fd, s->share);
+	case SAMPLE_WINDOW:
+		return by_window(t, s);
+	case SAMPLE_AUTO:
+		return by_lag(t);
+	default:
+		return true;
+	}
+}
+
+/* --- what a call has left behind ---------------------------------------------------- */
+
+static bool accepted(struct thread *t, int64_t fd, bool told)
+{
+	bool hears = told && (uint64_t)fd < FDS && is_sampled(t, fd);
+
+	if (hears)
+		t->slot->conns_told++;
+	else
+		t->slot->conns_kept++;
+	t->kept = !hears;
+	born_set(fd, SOURCE | (hears ? generation : KEPT_BACK));
+	return hears || !told;
+}
+
+/* A copy of a connection's descriptor is that connection. */
+static uint32_t born_as(const struct walk *w, bool told)
+{
+	uint16_t b = w->desc->nargs && w->desc->args[0].kind == KIND_FD ? born_of(w->args[0]) : 0;
+
+	if (b & SOURCE)
+		return b;
+	return told ? generation : KEPT_BACK;
+}
+
+bool scope_leave(struct thread *t, const struct walk *w, bool told)
+{
+	long nr = w->desc->nr;
+
+	if (told)
+		t->slot->calls_told++;
+	else
+		t->slot->calls_kept++;
+	if (w->result < 0)
+		return true;
+	if (is_accept(nr))
+		return accepted(t, w->result, told);
+	if (w->desc->result == KIND_FD)
+		born_set(w->result, born_as(w, told));
+	else if (nr == __NR_close)
+		born_set((int64_t)w->args[0], 0);
+	else if (nr == __NR_epoll_ctl && (int32_t)w->args[1] == CTL_ADD)
+		born_set((int32_t)w->args[2], born_of(w->args[2]) | SOURCE);
+	return true;
+}
