@@ -137,8 +137,8 @@ const struct event *follow_event(struct thread *t)
 	return follow_event_or(t, NULL, NULL);
 }
 
-/* Waits until more than `n` events are there; false: there will be no more. */
-bool follow_behind(struct thread *t, unsigned n)
+/* Waits until more than `n` events are there; false: there will be no more, or it is over. */
+bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what)
 {
 	for (uint64_t sleep = SLEEP_FIRST_NS;;) {
 		struct reader ahead = t->reader;
@@ -149,7 +149,8 @@ bool follow_behind(struct thread *t, unsigned n)
 			e = reader_next(&ahead);
 		if (e)
 			return true;
-		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1)
+		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1 ||
+		    (over && over(what)))
 			return false;
 		change_wait(seen, sleep);
 		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
@@ -603,7 +604,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 
 		while (!e) {
 			ahead = t->reader;
-			if (!follow_behind(t, i))
+			if (!follow_behind(t, i, NULL, NULL))
 				return false;
 			e = reader_peek(&ahead);
 			for (unsigned n = 0; e && n < i; n++)

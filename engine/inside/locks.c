@@ -369,32 +369,7 @@ void lock_passed(struct thread *t, const struct event *e)
 	turn_done(bucket, turn);
 }
 
-/* --- the follower: which event --------------------------------------------------------- */
-
-/*
- * The event of a lock of the kind, behind queries that this version has yet to
- * make, or never will: they stay (see answer_elastic).  What is not published yet
- * is not waited for.
- */
-static const struct event *behind_queries(struct thread *t, uint32_t kind)
-{
-	struct reader ahead = t->reader;
-	const struct event *e = reader_peek(&ahead);
-
-	t->lock_at = 0;
-	for (uint32_t n = 0; e && n < AHEAD_EVENTS; n++) {
-		bool open = !(t->ahead >> n & 1);
-
-		if (open && kind_fits(e, kind)) {
-			t->lock_at = n;
-			return e;
-		}
-		if (open && !event_looks(e) && e->kind != EVENT_SEAM)
-			break;
-		e = reader_next(&ahead);
-	}
-	return reader_peek(&t->reader);
-}
+/* --- the follower: whether to wait for an event ----------------------------------------- */
 
 struct wanted {
 	struct thread *t;
@@ -573,13 +548,48 @@ static const struct event *behind_locks(struct thread *t, const struct lock_call
 
 /* --- the follower: locks ---------------------------------------------------------------- */
 
+/*
+ * The event of a lock of the kind, behind queries that this version has yet to
+ * make, or never will: they stay (see answer_elastic).
+ */
+static const struct event *behind_queries(struct wanted *w)
+{
+	struct thread *t = w->t;
+	uint32_t n = 0;
+
+	while (n < AHEAD_EVENTS && follow_behind(t, n, wait_over, w)) {
+		struct reader ahead = t->reader;
+		const struct event *e = reader_peek(&ahead);
+
+		for (uint32_t i = 0; e && i < n; i++)
+			e = reader_next(&ahead);
+		for (; e && n < AHEAD_EVENTS; n++, e = reader_next(&ahead)) {
+			if (t->ahead >> n & 1)
+				continue;
+			if (kind_fits(e, w->call->kind)) {
+				t->lock_at = n;
+				return e;
+			}
+			if (!event_looks(e))
+				return reader_peek(&t->reader);
+		}
+	}
+	return reader_peek(&t->reader);
+}
+
 static const struct event *lock_event(struct thread *t, struct lock_call *c)
 {
 	struct wanted w = { t, c, { 0 } };
 	const struct event *e = follow_event_or(t, wait_over, &w);
 
 	t->lock_at = 0;
-	return e && event_looks(e) ? behind_queries(t, c->kind) : e;
+	if (!e || !event_looks(e))
+		return e;
+	/* Release: as in follow_event_or. */
+	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	e = behind_queries(&w);
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	return e;
 }
 
 static void event_take(struct thread *t, struct lock_call *c, const struct event *e)

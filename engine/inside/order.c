@@ -26,7 +26,6 @@
 #include "engine/inside/stream.h"
 
 #define WINDOW_EVENTS	64
-#define LOOK_PAST	8	/* queries at the head of another's lane */
 #define SPINS		50
 #define SLEEP_NS	50000
 #define WAIT_LIMIT_NS	100000000
@@ -45,21 +44,29 @@ void order_forked(void)
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
 }
 
-/* The sequence number of the next event that the thread must take; 0: none. */
+/*
+ * The sequence number of the next event that the thread must take; 0: none.  Queries
+ * it may never make, and what it has answered behind them (`ahead`) it has done.
+ */
 static uint64_t next_of(const struct thread *o)
 {
 	struct reader r;
 	const struct event *e;
+	uint64_t done;
 
 	reader_attach(&r, &streams, o->lane);
-	/* The two halves of its place are not read at once. */
+	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
+	/* The parts of its place are not read at once. */
 	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
 		return 0;
 	r.ahead = true;
 	e = reader_look(&r);
-	for (int i = 0; e && event_looks(e) && i < LOOK_PAST; i++)
+	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
+		if (!event_looks(e) && !(done >> i & 1))
+			return e->seq;
 		e = reader_next(&r);
-	return e && !event_looks(e) ? e->seq : 0;
+	}
+	return 0;
 }
 
 static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)
@@ -139,15 +146,10 @@ static bool others_busy(const struct thread *t, uint64_t seq)
 /* It waits for what another has to do: for a turn, a lock, or an event that is not there. */
 static bool stands(const struct thread *o)
 {
-	struct reader r;
-
 	if (__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE) || lock_stands(o))
 		return true;
 	/* Acquire: pairs with follow_event_or; its cursor is where it stays. */
-	if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE))
-		return false;
-	reader_attach(&r, &streams, o->lane);
-	return r.pos == __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE) && !reader_look(&r);
+	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) && !next_of(o);
 }
 
 /* No other thread of the process will go on by itself. */

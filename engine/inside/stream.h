@@ -97,7 +97,7 @@ const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void
 void follow_signal(struct thread *t, const struct event *e);
 uint8_t follow_take(struct thread *t);
 bool follow_payload(struct reader *r, void *to, size_t size);
-bool follow_behind(struct thread *t, unsigned n);
+bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what);
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);
 
