@@ -132,12 +132,12 @@ static bool others_busy(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
+	(void)seq;
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
 		if (o == t || o->pid != t->pid || !o->following || !o->has_lane)
 			continue;
 		/* Acquire: pairs with follow_event_or; what it did before is done. */
-		if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) ||
-		    is_behind(next_of(o), seq, 0))
+		if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE))
 			return true;
 	}
 	return false;
@@ -189,24 +189,15 @@ bool order_is_clear(const struct thread *t, uint64_t seq)
 	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
 }
 
-/*
- * Before the thread forks.  One that works for long did so in the leader, too: it
- * is not waited for, and where it stands differs anyhow.
- */
-void order_wait_all(struct thread *t, uint64_t seq)
-{
-	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
-		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
-}
-
 static bool behind(const struct thread *t, uint64_t seq)
 {
 	return others_behind(t, seq, 0);
 }
 
 /*
- * Before a descriptor is given out whose number another thread has closed.  To go on
- * too early is to work on what the other is about to clear: patience is worth it.
+ * Before a descriptor is given out whose number another thread has closed, and before
+ * a fork.  To go on too early is to work on, or to copy, what the other is about to
+ * change: patience is worth it.
  */
 void order_wait_all_told(struct thread *t, uint64_t seq)
 {
@@ -216,6 +207,17 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 		return;
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Before the thread forks.  One that works for long after its last event did so in
+ * the leader, too: it is not waited for, and where it stands differs anyhow.
+ */
+void order_wait_all(struct thread *t, uint64_t seq)
+{
+	order_wait_all_told(t, seq);
+	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
 }
 
 /* --- the end of a stream --------------------------------------------------------- */

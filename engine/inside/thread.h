@@ -128,7 +128,7 @@ struct thread {
 	struct mismatch mismatch;
 	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
-	uint8_t waits;		/* for an event, or its turn */
+	uint8_t waits;		/* for an event, its turn, or in a futex of its own */
 	uint8_t stands;		/* until others have caught up */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint8_t kept;		/* what it does is about a connection that is not told */
