@@ -507,7 +507,7 @@ static long wait_passed(struct thread *t)
 /* The event behind this one that a call answers; NULL: there will be none. */
 static const struct event *call_behind(struct thread *t)
 {
-	for (unsigned n = 1; n < AHEAD_EVENTS && follow_behind(t, n); n++) {
+	for (unsigned n = 1; n < AHEAD_EVENTS && follow_behind(t, n, NULL, NULL); n++) {
 		struct reader ahead = t->reader;
 		const struct event *e = reader_peek(&ahead);
 
