@@ -54,12 +54,18 @@ enum request_kind {
 	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
 	REQ_TAKE,		/* socket: -> descriptors that come through it, or -errno */
 	REQ_NOTE,		/* enum note, value: a word for the log; -> 0 */
+	REQ_CALLER,		/* return addresses in libc, in a sanitizer's runtime below and
+				   on top: -> 1 the runtime calls for itself, 0 the program */
 };
 
 /* A mapping in which calls may stand that nobody found. */
 #define MAPPED_UNCLEAN	(1ull << 40)
-/* A sanitizer's runtime: its calls are never compared. */
+/* An allocator: its calls are never compared. */
 #define MAPPED_LOCAL	(1ull << 41)
+/* Code that stacks are walked through: slot.unwind says by what. */
+#define MAPPED_LIBC	(1ull << 42)
+#define MAPPED_RUNTIME	(1ull << 43)
+#define MAPPED_BITS	(MAPPED_UNCLEAN | MAPPED_LOCAL | MAPPED_LIBC | MAPPED_RUNTIME)
 
 enum exec_go { EXEC_GO, EXEC_GO_UNHELD };
 
@@ -159,7 +165,8 @@ struct slot {
 	uint64_t seams;		/* requests begun */
 	uint64_t calls_told, calls_kept;	/* kept: followers did not hear of them */
 	uint64_t conns_told, conns_kept;	/* accepted */
-	uint64_t pad[33];
+	uint64_t unwind;	/* answer to REQ_MAPPED: the file's eh_frame_hdr */
+	uint64_t pad[32];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -42,6 +42,17 @@ enum hidden_bits {
 };
 
 #define BOOT_LOCALS	8
+#define BOOT_PARTS	8
+
+/* Code by whose unwind tables callers are found: see inside/callers.c. */
+enum code_kind { PART_LIBC, PART_RUNTIME };
+
+struct code_part {
+	uint64_t from, to;
+	uint64_t unwind;	/* its file's eh_frame_hdr; or 0 */
+	uint32_t kind;		/* enum code_kind */
+	uint32_t pad;
+};
 
 struct boot {
 	uint32_t magic;
@@ -66,9 +77,12 @@ struct boot {
 	int32_t vpid;			/* of a follower: the leader's pid; else 0 */
 	uint32_t locals;		/* rows used of `local` */
 	struct code_range_at {		/* code whose calls are never compared: ld.so, */
-		uint64_t from, to;	/* a sanitizer's runtime, an allocator */
+		uint64_t from, to;	/* an allocator */
 	} local[BOOT_LOCALS];
 	struct layout layout;		/* of a leader with followers: this program's */
+	uint32_t parts;			/* rows used of `part` */
+	uint32_t runtimes;		/* of those, sanitizers' */
+	struct code_part part[BOOT_PARTS];
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");

@@ -176,9 +176,10 @@ void child_begin(struct thread *t)
 	slot_claim(t);
 	rules_child(t);
 	if (streams.conduct) {
-		if (t->following)
+		if (t->following && t->child_lane != CHUNK_NONE)
 			t->vtid = t->child_vtid;
-		if (t->following && !(t->clone_flags & CLONE_THREAD))
+		if (t->following && t->child_lane != CHUNK_NONE &&
+		    !(t->clone_flags & CLONE_THREAD))
 			t->vpid = t->vtid;
 		stream_child(t, t->child_lane);
 		if (t->clone_flags & CLONE_THREAD && t->has_lane)

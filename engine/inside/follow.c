@@ -534,6 +534,17 @@ static bool accept_is_over(struct thread *t, const struct event *e)
 	       next->arg[0] != e->arg[0];
 }
 
+/*
+ * A runtime's interceptor puts a handler of its own before the program's.  A leader with
+ * a runtime restores masks that its runtime has changed.
+ */
+static uint8_t compared_of(const struct thread *t, long nr)
+{
+	if (nr == __NR_rt_sigaction && t->intercepted)
+		return 0;
+	return nr == __NR_rt_sigprocmask && boot.runtimes ? 0 : 0xff;
+}
+
 static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
 {
 	int64_t result = e->result;
@@ -545,7 +556,7 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 		follow_epoll_note(t, w);
 	if (w->desc->result == KIND_FD && result >= 0)
 		order_wait_all_told(t, e->seq);
-	if (!match_memory(&t->reader, w, true, &m)) {
+	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {
 		t->reader = ahead;
 		t->mismatch = m;
 		return -ENOTUNIQ;
@@ -571,7 +582,7 @@ long own_query(struct thread *t, long nr)
 	if (clock_own(t, nr, &result))
 		return result;
 	t->answered = 0;
-	return call_serve(t, nr);
+	return ids_call(t, call_find(nr), nr);
 }
 
 /* Does the event tell of this very call, as far as its values say? */
@@ -739,7 +750,7 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 
 		if (!e) {
 			rules_forget(t);
-			return lead_call(t, nr);
+			return lead_call(t, (int32_t)t->frame.rax);
 		}
 		window_event(t, row, e);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
@@ -772,13 +783,26 @@ static long local_call(struct thread *t, long nr)
 	return result;
 }
 
+/*
+ * A call that no twin has.  Masks stay the program's: a runtime that blocks signals
+ * for a while would be seen by the program's own calls, and there are none to block.
+ */
+static long untold_call(struct thread *t, long nr)
+{
+	const struct call_desc *d = call_find(nr);
+
+	if (nr == __NR_rt_sigprocmask && boot.runtimes)
+		t->frame.rsi = 0;
+	return d ? ids_call(t, d, nr) : call_serve(t, nr);
+}
+
 long follow_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
 	long result = 0;
 
-	call_walk(t, &w, args, nr);
+	nr = call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
 	if (seam_opened(t, &w))
 		return -ENOENT;
@@ -786,8 +810,9 @@ long follow_call(struct thread *t, long nr)
 		call_serve(t, nr);
 		return t->vtid;
 	}
-	if (local_site(t))
-		return call_serve(t, nr);
+	if (w.desc && (w.desc->class != CLASS_LOCAL || nr == __NR_mmap) ? caller_is_local(t, nr) :
+									  local_site(t))
+		return untold_call(t, nr);
 	if (rules_given() && w.desc && w.desc->class == CLASS_LOCAL &&
 	    rules_meet_local(t, &w, nr, &result) != STEP_NO_RULE)
 		return result;

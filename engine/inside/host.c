@@ -154,6 +154,8 @@ void stream_begin(struct thread *t)
 void stream_child(struct thread *c, uint32_t lane)
 {
 	c->lane = lane;
+	if (lane == CHUNK_NONE)	/* a sanitizer's own: nobody's twin */
+		c->following = 0;
 	if (c->following) {
 		struct cursor *cur;
 

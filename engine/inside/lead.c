@@ -8,6 +8,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/time.h>
 
 #include "engine/inside/locks.h"
@@ -42,10 +43,16 @@ uint64_t lead_seq_last(void)
 	return order_now(__atomic_load_n(&seq_now, __ATOMIC_RELAXED));
 }
 
+/* Told in another form: see stat_form. */
+static bool is_old_stat(long nr)
+{
+	return nr >= __NR_stat && nr <= __NR_lstat;
+}
+
 static bool is_bare(const struct call_desc *d, const struct recipe *r)
 {
 	return r->known && r->room < 0 && d->class != CLASS_LIFE && d->class != CLASS_LOCAL &&
-	       !call_is_special(d->nr);
+	       !call_is_special(d->nr) && !is_old_stat(d->nr);
 }
 
 /* Once, before the program's first call. */
@@ -325,21 +332,43 @@ static void closing_wait(const struct walk *w)
 	}
 }
 
-/* The slot knows only the low 16 bits of a number: those behind are nobody's. */
-static const struct plan *plan_of(const struct thread *t, long nr)
+static const struct plan *plan_of(long nr)
 {
-	return &plans[(long)t->frame.slot == nr + 1 ? t->frame.slot % SLOT_CALLS : 0];
+	return &plans[(unsigned long)nr + 1 < SLOT_CALLS ? nr + 1 : 0];
 }
 
-/* The call in the frame; variants are looked for only where there are some. */
-void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr)
+/*
+ * One function of libc is stat, fstat, lstat or newfstatat, as its version and a
+ * sanitizer's interceptor have it: all of them are told as newfstatat.
+ */
+static long stat_form(uint64_t args[CALL_ARGS], long nr)
 {
-	const struct plan *p = plan_of(t, nr);
+	static const char none[] = "";
+	bool by_fd = nr == __NR_fstat;
+
+	args[2] = args[1];
+	args[1] = by_fd ? (uint64_t)none : args[0];
+	args[0] = by_fd ? args[0] : (uint64_t)AT_FDCWD;
+	args[3] = by_fd ? AT_EMPTY_PATH : nr == __NR_lstat ? AT_SYMLINK_NOFOLLOW : 0;
+	return __NR_newfstatat;
+}
+
+/*
+ * The call in the frame, as it is told; its number there.  Variants are looked for only
+ * where there are some.
+ */
+long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr)
+{
+	const struct plan *p;
 
 	call_args(&t->frame, args);
+	if (is_old_stat(nr))
+		nr = stat_form(args, nr);
+	p = plan_of(nr);
 	w->args = args;
 	w->recipe = &p->recipe;
 	w->desc = p->desc ? p->desc : call_find_variant(nr, args);
+	return nr;
 }
 
 /* Nobody follows: only ids and data of a former leader are still to be put right. */
@@ -401,10 +430,13 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	uint64_t args[CALL_ARGS];
 	struct walk w;
 	bool told;
+	long form;
 
-	call_walk(t, &w, args, nr);
-	if (local_site(t) || !w.desc || w.desc->class == CLASS_LOCAL)
+	form = call_walk(t, &w, args, nr);
+	if (!w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
+	if (caller_is_local(t, nr))
+		return ids_call(t, w.desc, nr);
 	if (seam_opened(t, &w)) {
 		seam_pass(t);
 		return -ENOENT;
@@ -429,17 +461,18 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	if (stateless && !scope_leave(t, &w, true))
 		accept_kept(t, &w, nr);
 	else
-		call_told(t, &w, nr, p);
+		call_told(t, &w, form, p);
 	return w.result;
 }
 
 long lead_call(struct thread *t, long nr)
 {
-	const struct plan *p = plan_of(t, nr);
+	const struct plan *p = plan_of(nr);
 
 	if (p->seam)
 		seam_pass(t);
-	if (p->bare && !stateless && t->vtid == t->tid && !local_site(t) && stream_followed(t))
+	if (p->bare && !stateless && t->vtid == t->tid && !boot.runtimes && !local_site(t) &&
+	    stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
 }

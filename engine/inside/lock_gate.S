@@ -53,7 +53,7 @@
 	movq	$0, L_ERROR(%rsp)
 .endm
 
-/* What a sanitizer or an allocator locks is its own affair, as its calls are. */
+/* What an allocator locks is its own affair, as its calls are. */
 .macro local_pass
 	mov	(%rsp), %r10
 	.irp	i, 0, 1, 2, 3, 4, 5, 6, 7

@@ -42,7 +42,7 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 	r->args[2] = c;
 	r->args[3] = boot.boards;
 	r->args[4] = boot.image;
-	r->args[5] = t->lane;
+	r->args[5] = t->has_lane ? t->lane : LANES;
 	/* Release: the monitor reads the fields after it sees RS_ASKED. */
 	__atomic_store_n(&r->state, RS_ASKED, __ATOMIC_RELEASE);
 	doorbell_ring();

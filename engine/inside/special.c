@@ -134,10 +134,12 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
 	if (reply > 0 && reply & MAPPED_LOCAL)
 		local_add(at, len);
+	if (reply > 0 && reply & (MAPPED_LIBC | MAPPED_RUNTIME))
+		part_add(at, len, reply & MAPPED_LIBC ? PART_LIBC : PART_RUNTIME, t->slot->unwind);
 	if (reply < 0 || reply & MAPPED_UNCLEAN)
 		seal_break(t);
 	pages_watch(t, at, len);
-	reply &= ~(MAPPED_UNCLEAN | MAPPED_LOCAL);
+	reply &= ~(long)MAPPED_BITS;
 	if (reply > 0 && (uint64_t)reply <= boot.boards_len)
 		boot.boards_used = (uint64_t)reply;
 	__atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);

@@ -27,7 +27,7 @@ static inline bool stream_followed(const struct thread *t)
 	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) != 0;
 }
 
-/* Code of the loader or of a sanitizer: each version's own affair. */
+/* Code of the loader or of an allocator: each version's own affair. */
 static inline bool local_site(const struct thread *t)
 {
 	uint64_t at = t->frame.site_end;
@@ -44,12 +44,19 @@ static inline void call_args(const struct frame *f, uint64_t args[CALL_ARGS])
 		args[i] = f->arg[i];
 }
 
+/*
+ * callers.c: the call has no twin, for the loader, an allocator or a sanitizer's runtime
+ * makes it for itself.
+ */
+bool caller_is_local(struct thread *t, long nr);
+void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind);
+
 /* lead.c */
 long call_serve(struct thread *t, long nr);
 uint64_t lead_seq(void);
 uint64_t lead_seq_last(void);
 void lead_prepare(void);
-void call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
+long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
 uint64_t room_before(struct walk *w);
 long lead_call(struct thread *t, long nr);
 void lead_signal(struct thread *t, const uint8_t *info);

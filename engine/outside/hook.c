@@ -12,6 +12,7 @@
 #include "engine/outside/hook.h"
 #include "engine/outside/patch.h"
 #include "engine/outside/remote.h"
+#include "engine/outside/runtime.h"
 #include "engine/outside/say.h"
 
 #define CACHE_MAX	8
@@ -26,7 +27,7 @@ bool hook_is_library(const char *path)
 	for (size_t i = 0; base && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(base + 1, names[i], strlen(names[i])))
 			return true;
-	return false;
+	return runtime_is_library(path);
 }
 
 /* --- plans, kept by the identity of the file -------------------------------------- */
@@ -80,6 +81,7 @@ struct hooking {
 	uint64_t relock;	/* pthread_mutex_lock without its hook */
 	bool wakes;		/* see wakes_hooked */
 	unsigned done;
+	bool runtime;		/* of a sanitizer */
 };
 
 static bool in_map(const struct hook *h, const struct map *m)
@@ -161,12 +163,21 @@ static uint64_t address_of(const struct hooking *k, const struct hook *h)
 	return k->map->start + (h->offset - k->map->offset);
 }
 
+/*
+ * What the program locks by a sanitizer's interceptors comes to libc's functions in
+ * the end; but for the guards of statics TSan has code of its own.
+ */
+static bool is_wanted(const struct hooking *k, const struct hook *h)
+{
+	return !h->why && in_map(h, k->map) && (!k->runtime || h->kind == LOCK_GUARD);
+}
+
 static void hook_one(struct hooking *k, const struct hook *h)
 {
 	uint64_t at = address_of(k, h);
 	int result;
 
-	if (h->why || !in_map(h, k->map))
+	if (!is_wanted(k, h))
 		return;
 	k->bias = at - h->at;
 	result = hook_write(k, h, at);
@@ -194,10 +205,12 @@ static void hook_all(struct hooking *k)
 			hook_one(k, &p->hook[i]);
 }
 
-void hook_map(pid_t pid, int memory, const struct map *m, bool is_static,
+void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 	      struct board_room *room)
 {
-	struct hooking k = { .map = m, .room = room, .memory = memory };
+	struct hooking k = { .map = m, .room = room, .memory = memory,
+			     .runtime = file == HOOK_RUNTIME || runtime_is_library(m->path) };
+	bool is_static = file != HOOK_LIBRARY;
 	int fd;
 
 	if (!m->inode || m->shared || room->used > room->len ||

@@ -59,7 +59,12 @@ bool hook_is_library(const char *path);
  * locks, or of a static program.  Nobody may be running it.  What cannot be hooked
  * is left alone, with a word in the log.
  */
-void hook_map(pid_t pid, int memory, const struct map *m, bool is_static,
+enum hook_file {
+	HOOK_LIBRARY,
+	HOOK_STATIC,		/* a static program */
+	HOOK_RUNTIME,		/* a program with a sanitizer's runtime in it */
+};
+void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 	      struct board_room *room);
 
 /*

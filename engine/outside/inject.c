@@ -35,6 +35,7 @@
 #include "engine/outside/maps.h"
 #include "engine/outside/patch.h"
 #include "engine/outside/remote.h"
+#include "engine/outside/runtime.h"
 #include "engine/outside/say.h"
 #include "engine/outside/vdso.h"
 
@@ -422,12 +423,16 @@ static void code_patch(struct injection *in)
 	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall && !in->sum.guards;
 }
 
-/* The locks of a static program; those of libraries come with them. */
+/*
+ * The locks of a static program, and what a runtime within a program has in their place;
+ * those of libraries come with them.
+ */
 static void code_hook(struct injection *in)
 {
+	enum hook_file file = is_dynamic(in) ? HOOK_RUNTIME : HOOK_STATIC;
 	struct board_room own = { 0 };
 
-	if (is_dynamic(in))
+	if (file == HOOK_RUNTIME && !in->boot.runtimes)
 		return;
 	maps_free(&in->maps);	/* there are boards by now */
 	if (maps_read(in->r.pid, &in->maps))
@@ -438,9 +443,29 @@ static void code_hook(struct injection *in)
 		if (!m->exec || !is_program(in, m))
 			continue;
 		if (in_reach(in->boards, m))
-			hook_map(in->r.pid, in->r.memory, m, true, &in->libraries);
+			hook_map(in->r.pid, in->r.memory, m, file, &in->libraries);
 		else if (!boards_near(in, m, HOOKS_ROOM, &own))
-			hook_map(in->r.pid, in->r.memory, m, true, &own);
+			hook_map(in->r.pid, in->r.memory, m, file, &own);
+	}
+}
+
+/* A sanitizer's runtime that the program was linked with. */
+static void runtime_note(struct injection *in)
+{
+	struct code_range_at range[RUNTIME_RANGES];
+	struct boot *b = &in->boot;
+
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		unsigned n = m->exec && is_program(in, m) ?
+			     runtime_in_program(in->r.pid, m, range) : 0;
+		uint64_t unwind = n ? runtime_unwind(in->r.pid, m) : 0;
+
+		for (unsigned k = 0; k < n && b->parts < BOOT_PARTS; k++) {
+			b->part[b->parts++] = (struct code_part){ range[k].from, range[k].to, unwind,
+								  PART_RUNTIME, 0 };
+			b->runtimes++;
+		}
 	}
 }
 
@@ -537,8 +562,10 @@ static int prepare(struct injection *in)
 		code_patch(in);
 	else
 		code_look(in);
-	if (in->want->chunks)
+	if (in->want->chunks) {
+		runtime_note(in);
 		code_hook(in);
+	}
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);

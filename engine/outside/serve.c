@@ -23,6 +23,7 @@
 #include "engine/outside/patch.h"
 #include "engine/outside/program.h"
 #include "engine/outside/remote.h"
+#include "engine/outside/runtime.h"
 #include "engine/outside/say.h"
 #include "engine/outside/witness.h"
 
@@ -148,7 +149,7 @@ static enum role role_now(const struct version *v)
 static bool exec_seize(struct version *v, uint32_t slot, const struct request *r)
 {
 	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
-			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : 0),
+			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : LANES),
 			       .vpid = v->area->slot[slot].vpid };
 	struct layout like;
 
@@ -214,7 +215,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 				 .hidden = t->hidden, .role = role_now(v), .version = v->index,
 				 .lane = t->lane, .vpid = t->vpid, .wish = &t->wish };
 
-	if (!m->conduct)
+	if (!m->conduct || t->lane >= LANES)	/* a sanitizer's own program: on its own */
 		return w;
 	w.chunks = m->conduct->chunks;
 	w.versions = m->versions;
@@ -341,21 +342,30 @@ static void sum_add(struct version *v, uint64_t image, const struct patch_sum *s
 	__atomic_fetch_add(&row->sites_trapped, sum->trapped, __ATOMIC_RELAXED);
 }
 
-/*
- * A sanitizer's runtime makes calls of its own, which no twin has; an allocator's
- * locks and clocks are about addresses, which twins do not share either.
- */
-static bool is_local(const char *path)
+/* An allocator's locks and clocks are about addresses, which twins do not share. */
+static bool is_allocator(const char *path)
 {
-	static const char *const names[] = { "libasan", "libubsan", "liblsan", "libtsan",
-					     "libclang_rt.", "libjemalloc", "libtcmalloc",
-					     "libmimalloc" };
+	static const char *const names[] = { "libjemalloc", "libtcmalloc", "libmimalloc" };
 	const char *base = strrchr(path, '/');
 
 	for (size_t i = 0; base && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(base + 1, names[i], strlen(names[i])))
 			return true;
 	return false;
+}
+
+/* What its calls mean, and how stacks are walked through it. */
+static uint64_t library_look(struct slot *s, pid_t pid, const struct map *m)
+{
+	uint64_t bits = is_allocator(m->path) ? MAPPED_LOCAL : 0;
+
+	if (runtime_is_library(m->path))
+		bits = MAPPED_RUNTIME;
+	else if (runtime_is_libc(m->path))
+		bits = MAPPED_LIBC;
+	if (bits & (MAPPED_RUNTIME | MAPPED_LIBC))
+		s->unwind = runtime_unwind(pid, m);
+	return bits;
 }
 
 /* Patches what a process has just mapped; the boards' new cursor or -errno. */
@@ -377,9 +387,10 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 				continue;
 			if (v->area->tier == TIER_PATCH)
 				patch_map(r->pid, memory, m, &room, &sum);
-			if (v->monitor->conduct)
-				hook_map(r->pid, memory, m, false, &room);
-			bits |= is_local(m->path) ? MAPPED_LOCAL : 0;
+			if (!v->monitor->conduct)
+				continue;
+			hook_map(r->pid, memory, m, HOOK_LIBRARY, &room);
+			bits |= library_look(s, r->pid, m);
 		}
 		maps_free(&maps);
 	}
@@ -471,6 +482,9 @@ static int64_t versions_serve(struct version *v, uint32_t slot, const struct req
 		return exit_serve(v, slot, r);
 	case REQ_TAKE:
 		return take_serve(v, slot, r);
+	case REQ_CALLER:
+		return version_owns(v, r->pid, r->tid) ?
+		       runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]) : -ESRCH;
 	default:
 		return request_serve(v, slot, r);
 	}

@@ -15,9 +15,8 @@ port=$(free_port)
 trap end_rest EXIT
 trap 'exit 1' HUP INT TERM
 
-# lead COMMAND ARGUMENT...: $server is its mve.  A pair of versions sets $leader and
-# $follower, the words that start each in COMMAND's place, and $rules, options; no argument
-# has a space then.
+# lead COMMAND ARGUMENT...: a pair of versions sets $leader and $follower, the words that
+# start each in COMMAND's place, and $rules, options; no argument has a space then.
 lead()
 {
 	if [ -n "$follower" ]; then
@@ -30,6 +29,12 @@ lead()
 			set -- -f same "$@"
 		done
 	fi
+	launch "$@"
+}
+
+# launch WORDS...: of mve run; $server is its mve.
+launch()
+{
 	"$MVE" run --ring 8M --when-full block -n "$name" "$@" >>server.log 2>&1 </dev/null &
 	server=$!
 	echo $server >>"$folder/started"
