@@ -222,6 +222,7 @@ struct area {
 	uint32_t images;	/* images ever started */
 	uint32_t sites_lost;	/* rows that did not fit */
 	uint32_t births;	/* forked, and not yet in a slot */
+	uint32_t newborn;	/* threads that are made, and not yet in a slot */
 	uint32_t filters;	/* seccomp filters of the program's own */
 	uint64_t refused[8];	/* by enum refusal */
 	uint64_t signals_held;	/* signals deferred to a boundary */

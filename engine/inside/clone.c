@@ -92,6 +92,7 @@ static void child_describe(struct thread *c, const struct clone_want *w)
 
 static long clone_sharing(struct thread *t, const struct clone_want *w)
 {
+	uint32_t *newborn = &((struct area *)boot.area)->newborn;
 	struct thread *c = child_block(t, w);
 	long result;
 
@@ -102,7 +103,11 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	child_describe(c, w);
 	/* Until its child is done it stands still by itself. */
 	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
+	/* The monitor must not take all threads to stand while one has not begun. */
+	__atomic_fetch_add(newborn, 1, __ATOMIC_RELAXED);
 	result = clone_kernel(&t->frame, c);
+	if (result < 0)
+		__atomic_fetch_sub(newborn, 1, __ATOMIC_RELAXED);
 	t->in_vfork = t->slot->parked = 0;
 	if (result > 0 && w->flags & CLONE_THREAD && t->child_lane != CHUNK_NONE)
 		locks_begin();
@@ -174,6 +179,9 @@ void child_begin(struct thread *t)
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);
 	slot_claim(t);
+	/* Release: who sees the count sees the slot. */
+	if (t->clone_flags & CLONE_VM)
+		__atomic_fetch_sub(&((struct area *)boot.area)->newborn, 1, __ATOMIC_RELEASE);
 	rules_child(t);
 	if (streams.conduct) {
 		if (t->following && t->child_lane != CHUNK_NONE)
@@ -187,7 +195,7 @@ void child_begin(struct thread *t)
 	}
 	if (!(t->clone_flags & CLONE_VM))
 		__atomic_fetch_sub(&((struct area *)boot.area)->births, 1,
-				   __ATOMIC_RELAXED);
+				   __ATOMIC_RELEASE);
 	signals_start(t);
 	if (t->following)	/* a bad pointer is a signal: not before */
 		child_ids(t);

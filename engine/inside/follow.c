@@ -85,6 +85,22 @@ static bool nobody_left(const struct thread *t)
 	return !monitor_alive() && pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH;
 }
 
+static void lane_skip(struct thread *t)
+{
+	const struct event *e;
+
+	while ((e = reader_peek(&t->reader))) {
+		lock_passed(t, e);
+		follow_take(t);
+	}
+}
+
+/* The others lead already, and what is left here would be yesterday's answers. */
+static bool is_left_behind(const struct thread *t)
+{
+	return take_is_done() && order_only_looks(t);
+}
+
 static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
 	uint64_t sleep = SLEEP_FIRST_NS;
@@ -93,6 +109,10 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		const struct event *e = reader_peek(&t->reader);
 		uint32_t seen;
 
+		if (e && is_left_behind(t)) {
+			lane_skip(t);
+			continue;
+		}
 		if (e && e->kind != EVENT_SEAM) {
 			order_wait_fork(t, e->seq);
 			order_wait(t, e->seq);
@@ -303,16 +323,6 @@ static bool is_elastic(const struct call_desc *d)
 static bool event_elastic(const struct event *e)
 {
 	return event_looks(e) && (!is_strict() || is_elastic(call_find(e->call)));
-}
-
-static void lane_skip(struct thread *t)
-{
-	const struct event *e;
-
-	while ((e = reader_peek(&t->reader))) {
-		lock_passed(t, e);
-		follow_take(t);
-	}
 }
 
 /* Words for people, in files; nothing that a client has seen or sent. */

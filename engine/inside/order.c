@@ -26,6 +26,7 @@
 #include "engine/inside/stream.h"
 
 #define WINDOW_EVENTS	64
+#define LOOKS_MAX	512	/* of them in a lane that has ended */
 #define SPINS		50
 #define SLEEP_NS	50000
 #define WAIT_LIMIT_NS	100000000
@@ -231,6 +232,27 @@ static bool leads_to(uint32_t source, uint32_t to)
 }
 
 /*
+ * Whether the thread has nothing left in its lane but queries and clocks.  One that
+ * sleeps in a call of its own, as an allocator's does between two rounds, comes to
+ * them when it will: nobody's order hangs on it.
+ */
+bool order_only_looks(const struct thread *o)
+{
+	struct reader r;
+	const struct event *e;
+
+	reader_attach(&r, &streams, o->lane);
+	/* The two halves of its place are not read at once. */
+	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+		return false;
+	r.ahead = true;
+	e = reader_look(&r);
+	for (int i = 0; e && event_looks(e) && i < LOOKS_MAX; i++)
+		e = reader_next(&r);
+	return !e && !r.broken;
+}
+
+/*
  * What the other thread has still to read of the stream, or of one before it; a turn
  * that it has not done counts like an event, for the next is drawn behind it.
  */
@@ -244,6 +266,8 @@ static uint64_t left_of(const struct thread *t, const struct thread *o)
 		return 0;
 	/* Acquire: pairs with cursor_move; turns that were taken before are seen. */
 	left = o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
+	if (left && order_only_looks(o))
+		left = 0;
 	return left + __atomic_load_n(&o->turning, __ATOMIC_RELAXED) + !!o->once_turn;
 }
 

@@ -183,6 +183,8 @@ void park_reset(void);
 /* take.c */
 bool follow_promoted(struct thread *t);
 void take_reset(void);
+/* This process leads, whatever this thread has still to read. */
+bool take_is_done(void);
 /* A leader's program is about to close a descriptor. */
 void take_closing(int32_t fd);
 void timers_note(long nr, const uint64_t *args);
@@ -213,6 +215,8 @@ void order_wait_all(struct thread *t, uint64_t seq);
 void order_wait_all_told(struct thread *t, uint64_t seq);
 /* No other thread of the process will go on by itself. */
 bool order_all_stand(const struct thread *t);
+/* Nothing but queries and clocks is left in the thread's lane. */
+bool order_only_looks(const struct thread *o);
 /* All threads of the process have read the thread's stream to its end. */
 void order_wait_ended(struct thread *t);
 

@@ -276,6 +276,11 @@ void take_reset(void)
 	__atomic_store_n(&taking, TAKE_NOT, __ATOMIC_RELEASE);
 }
 
+bool take_is_done(void)
+{
+	return __atomic_load_n(&taking, __ATOMIC_RELAXED) == TAKE_DONE;
+}
+
 /* The stream has ended and names this version: the thread leads from here on. */
 bool follow_promoted(struct thread *t)
 {

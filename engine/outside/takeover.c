@@ -136,14 +136,29 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 	return ask && thread_over(pid, tid);
 }
 
-static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for_us)
+static bool slots_stand(struct monitor *m, struct move *mv, bool ask)
 {
 	uint32_t high = version_slots(mv->from);
 	bool all = true;
 
 	for (uint32_t i = 0; i < high; i++)
 		all &= slot_stands(m, mv, i, ask);
-	return all && (!mv->from->area->births || for_us > BIRTH_US);
+	return all;
+}
+
+/* Threads and processes that are made, and have no slot yet. */
+static bool all_born(const struct area *a, uint64_t for_us)
+{
+	/* Acquire: pairs with child_begin; who is counted no more has a slot. */
+	return for_us > BIRTH_US || (!__atomic_load_n(&a->newborn, __ATOMIC_ACQUIRE) &&
+				     !__atomic_load_n(&a->births, __ATOMIC_ACQUIRE));
+}
+
+/* When all that can make one stand, and none is being born, none can come any more. */
+static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for_us)
+{
+	return slots_stand(m, mv, ask) && all_born(mv->from->area, for_us) &&
+	       slots_stand(m, mv, ask);
 }
 
 /* Short at first: most threads stop within microseconds. */

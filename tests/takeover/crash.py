@@ -27,6 +27,7 @@ def crash(session, load):
 
 
 def main():
+    os.environ["MVE_LOG"] = "note"      # waits that were given up after seconds
     kind, rounds = sys.argv[1], int(sys.argv[2])
     followers = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     done, replies, micros, slowest = 0, 0, [], 0.0
@@ -44,6 +45,8 @@ def main():
             micros += [int(n) for n in re.findall(r"running after (\d+) us", log)]
             if "dropped" in log:
                 raise Wrong(f"a follower was dropped\n{log}")
+            if "mve[note]" in log:
+                raise Wrong(f"a wait for order was given up\n{log}")
         except Wrong as e:
             raise SystemExit(f"crash {done + 1}: {e}\n{session.log()}")
         finally:
