@@ -233,6 +233,8 @@ struct unit {
 	unsigned constants;	/* constant.c's: names of C looked at */
 	unsigned guards;	/* emit_rule.c's: different ones, so far; */
 	bool *guard_emitted;	/* those that have a function */
+	struct want *wants, **wants_end;	/* emit.c's: texts for reports, */
+	unsigned wanted;	/* and their bytes so far */
 	const char *debug;	/* -d PASS */
 };
 

@@ -25,8 +25,9 @@ void emit_line(struct buffer *to, unsigned line, const char *path)
 
 static const char tests[] =
 	"/* Out of line: a thousand rules have a thousand of these. */\n"
-	"SMALL static bool no(struct rules_run *run, uint8_t why, unsigned step, unsigned arg)\n"
-	"{\n\treturn rules_no(run, why, step, arg);\n}\n\n"
+	"SMALL static bool no(struct rules_run *run, uint8_t why, unsigned step, unsigned arg, "
+	"unsigned want)\n"
+	"{\n\treturn rules_no(run, why, step, arg, want);\n}\n\n"
 	"SMALL static struct view event_bytes(struct rules_run *run, unsigned step, unsigned i)\n"
 	"{\n\treturn rules_bytes(run, step, i);\n}\n\n"
 	"SMALL static uint64_t event_arg(struct rules_run *run, unsigned step, unsigned i)\n"
@@ -140,6 +141,52 @@ unsigned text_first(struct unit *u, const char *text, unsigned number)
 		&(struct seen){ *bucket, arena_copy(u->arena, text, strlen(text)), number },
 		sizeof(**bucket));
 	return number;
+}
+
+/* --- what a rule has at a place, for reports --------------------------------- */
+
+#define WANT_MAX	90	/* bytes of it */
+
+struct want {
+	struct want *next;
+	const char *text;
+};
+
+/* Where it lies in the object's `wanted`; each text is there once. */
+unsigned want_add(struct unit *u, struct buffer *text)
+{
+	size_t len = text->len;
+	struct want *want;
+	unsigned at;
+
+	if (len > WANT_MAX) {
+		/* Not into the middle of a character. */
+		for (len = WANT_MAX; (text->at[len] & 0xc0) == 0x80;)
+			len--;
+		text->len = len;
+		buffer_print(text, "...");
+	}
+	at = text_first(u, arena_format(u->arena, "want\n%s", text->at), u->wanted + 1);
+	if (at == u->wanted + 1) {
+		want = arena_alloc(u->arena, sizeof(*want));
+		want->text = arena_copy(u->arena, text->at, text->len);
+		*u->wants_end = want;
+		u->wants_end = &want->next;
+		u->wanted += (unsigned)text->len + 1;
+	}
+	free(text->at);
+	return at;
+}
+
+static void wanted_emit(struct unit *u, struct buffer *to)
+{
+	buffer_print(to, "static const char wanted[] = \"\\0\"\n");
+	for (const struct want *want = u->wants; want; want = want->next) {
+		buffer_print(to, "\t");
+		emit_bytes(to, (struct text){ want->text, strlen(want->text) });
+		buffer_print(to, " \"\\0\"\n");
+	}
+	buffer_print(to, "\t;\n\n");
 }
 
 /* --- tables ---------------------------------------------------------------- */
@@ -273,6 +320,7 @@ static void entry_emit(struct unit *u, struct buffer *to)
 		"\tobject->magic = RULES_MAGIC;\n\tobject->version = RULES_VERSION;\n"
 		"\tobject->flags = %u;\n\tobject->rules = %u;\n\tobject->steps_max = %u;\n"
 		"\tobject->rows = rows;\n\tobject->outs = outs;\n\tobject->text = text;\n"
+		"\tobject->wanted = wanted;\n"
 		"\tobject->wants[RULES_THREAD] = wants_0;\n"
 		"\tobject->wants[RULES_PROCESS] = wants_1;\n"
 		"\tobject->wants_size = %d;\n"
@@ -321,8 +369,10 @@ void pass_emit(struct unit *u, struct buffer *to)
 	constants_emit(u, to);
 	tables_emit(u, to);
 	emit_guards(u);
+	u->wants_end = &u->wants;
 	for (unsigned i = 0; i < u->nrules; i++)
 		emit_rule(u, u->rules[i], to);
+	wanted_emit(u, to);
 	dispatch_left(u, to);
 	dispatch_fits(u, to);
 	dispatch_act(u, to);

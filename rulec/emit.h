@@ -56,6 +56,8 @@ unsigned find_add(struct unit *u, struct find_out *to, const struct find_want *w
 void find_print(struct find_out *f, struct buffer *to);
 
 bool rule_may_be_off(const struct rule *rule);
+/* The number of a text of what a rule has at a place; frees it. */
+unsigned want_add(struct unit *u, struct buffer *text);
 /* Where a source's path lies in the object's text. */
 unsigned text_file(const struct unit *u, unsigned file);
 

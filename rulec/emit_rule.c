@@ -160,23 +160,42 @@ void emit_guards(struct unit *u)
 
 /* --- the left side --------------------------------------------------------- */
 
-/* One alternative: each argument on its own, so that a report can name it. */
-static void single_test(struct unit *u, const struct place *at, struct buffer *to)
+/* Calls, or one argument, as the rule has them: for reports. */
+static unsigned calls_want(struct unit *u, const struct call *c, bool has_args)
 {
-	const struct step *s = at->step;
-	const struct call *c = s->calls;
-	struct origin from = { false, s->index };
+	struct buffer text = { 0 };
+
+	for (; c; c = c->next) {
+		fmt_call(&text, c, has_args);
+		buffer_print(&text, c->next ? " | " : "");
+	}
+	return want_add(u, &text);
+}
+
+static unsigned arg_want(struct unit *u, const struct arg *a)
+{
+	struct buffer text = { 0 };
+
+	fmt_arg(&text, a);
+	return want_add(u, &text);
+}
+
+/* One alternative: each argument on its own, so that a report can name it. */
+static void single_test(struct unit *u, const struct place *at, const struct call *c,
+	struct origin from, unsigned want, struct buffer *to)
+{
 	unsigned i = 0;
 
 	buffer_print(to, "\tif (!(");
 	emit_row_test(to, c, from);
-	buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_CALL, %u, 0);\n", s->index);
+	buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_CALL, %u, 0, %u);\n", from.step,
+		want);
 	for (const struct arg *a = c->args; a; a = a->next, i++) {
 		struct buffer test = { 0 };
 
 		if (emit_arg_test(&test, u, at, c, a, i))
 			buffer_print(to, "\tif (!(%s))\n\t\treturn no(run, RULES_WHY_ARG, "
-				"%u, %u);\n", test.at, s->index, i);
+				"%u, %u, %u);\n", test.at, from.step, i, arg_want(u, a));
 		free(test.at);
 	}
 }
@@ -208,26 +227,34 @@ static void any_test(struct unit *u, const struct place *at, const struct call *
 	}
 }
 
+/* One of the alternatives. */
+static void calls_test(struct unit *u, const struct place *at, const struct call *calls,
+	struct origin from, unsigned want, struct buffer *to)
+{
+	if (!calls->next) {
+		single_test(u, at, calls, from, want, to);
+		return;
+	}
+	buffer_print(to, "\tif (!(");
+	any_test(u, at, calls, from, to);
+	buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_CALL, %u, 0, %u);\n", from.step,
+		want);
+}
+
 static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct buffer *to)
 {
 	struct place at = { rule, s, NULL, false };
+	unsigned want = calls_want(u, s->alts, true);
 
-	if (s->ncalls == 1) {
-		single_test(u, &at, to);
-	} else {
-		buffer_print(to, "\tif (!(");
-		any_test(u, &at, s->calls, (struct origin){ false, s->index }, to);
-		buffer_print(to, "))\n\t\treturn no(run, RULES_WHY_ARG, %u, 0);\n",
-			s->index);
-	}
+	calls_test(u, &at, s->calls, (struct origin){ false, s->index }, want, to);
 	if (s->guard_shared) {
 		place_emit(u, rule, s->guard, to);
 		buffer_print(to, "\tif (rules_said_no(run, %u) || (!guard_same_%u(run) && "
-			"rules_say_no(run, %u)))\n\t\treturn no(run, RULES_WHY_GUARD, %u, 0);\n",
-			s->guard_same, s->guard_same, s->guard_same, s->index);
+			"rules_say_no(run, %u)))\n\t\treturn no(run, RULES_WHY_GUARD, %u, 0, %u);\n",
+			s->guard_same, s->guard_same, s->guard_same, s->index, want);
 	} else if (s->guard) {
 		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn no(run, "
-			"RULES_WHY_GUARD, %u, 0);\n", rule->index, s->index, s->index);
+			"RULES_WHY_GUARD, %u, 0, %u);\n", rule->index, s->index, s->index, want);
 	}
 	buffer_print(to, "\tif (n == %u)\n\t\treturn true;\n", s->index + 1);
 }
@@ -266,17 +293,17 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 static void fits_body(struct unit *u, const struct place *at, struct buffer *to)
 {
 	const struct out *o = at->out;
+	unsigned want = o->label ? calls_want(u, o->label->alts, true) :
+		calls_want(u, o->call, o->has_args);
 
 	if (o->match)
-		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn false;\n",
-			o->match->index);
-	buffer_print(to, "\tif (!(");
-	any_test(u, at, o->calls, (struct origin){ true, 0 }, to);
-	buffer_print(to, "))\n\t\treturn false;\n");
+		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn no(run, "
+			"RULES_WHY_CALL, 0, 0, %u);\n", o->match->index, want);
+	calls_test(u, at, o->calls, (struct origin){ true, 0 }, want, to);
 	if (o->guard)
-		buffer_print(to, "\treturn guard_out_%u(run);\n", o->number);
-	else
-		buffer_print(to, "\treturn true;\n");
+		buffer_print(to, "\tif (!guard_out_%u(run))\n\t\treturn no(run, "
+			"RULES_WHY_GUARD, 0, 0, %u);\n", o->number, want);
+	buffer_print(to, "\treturn true;\n");
 }
 
 /* Most calls of most right sides ask the same: one function does for all. */
@@ -337,6 +364,12 @@ static void success_emit(const struct call *c, struct buffer *to)
 		const struct arg_desc *arg = &c->row->desc.args[i];
 
 		if (c->row->desc.result == KIND_SIZE && arg->dir == DIR_IN &&
+		    (arg->what == LAYOUT_iovec || arg->what == LAYOUT_msghdr)) {
+			buffer_print(to, "\trun->edit.ret = (int64_t)view_len(own_bytes(run, "
+				"%u));\n", i);
+			return;
+		}
+		if (c->row->desc.result == KIND_SIZE && arg->dir == DIR_IN &&
 		    arg->len_rule == LEN_RULE_COUNT && arg->what == LAYOUT_bytes) {
 			buffer_print(to, "\trun->edit.ret = (int64_t)run->call->args[%u];\n",
 				arg->len_arg);
@@ -374,6 +407,20 @@ static void ret_follows(const struct edit *e, unsigned count, const char *value)
 		step, step, count, value);
 }
 
+/* Content in pieces: how many there are is not how long it is. */
+static void pieces_follow(const struct edit *e, const struct binding *b, const char *len)
+{
+	const struct step *s = e->at->out->match;
+
+	if (!s || e->ret_assigned || e->at->out->calls->row->desc.result != KIND_SIZE)
+		return;
+	buffer_print(e->to, "\tif (run->ev[%u]->ret == (int64_t)view_len(event_bytes(run, %u, ",
+		s->index, s->index);
+	emit_arg_index(e->to, e->at, b);
+	buffer_print(e->to, "))) {\n\t\trun->edit.ret = (int64_t)%s;\n"
+		"\t\trun->edit.ret_set = 1;\n\t}\n", len);
+}
+
 static void view_back(const struct edit *e, const struct binding *b, const char *name)
 {
 	const struct arg_desc *arg = &e->at->out->calls->row->desc.args[b->arg[0]];
@@ -389,6 +436,8 @@ static void view_back(const struct edit *e, const struct binding *b, const char 
 	if (arg->len_rule == LEN_RULE_RESULT && !e->ret_assigned) {
 		buffer_print(e->to, "\trun->edit.ret = (int64_t)(%s);\n"
 			"\trun->edit.ret_set = 1;\n", count.at);
+	} else if (arg->what == LAYOUT_iovec || arg->what == LAYOUT_msghdr) {
+		pieces_follow(e, b, len.at);
 	} else if (arg->len_rule == LEN_RULE_COUNT && e->at->out->match &&
 		   !count_assigned(e, arg->len_arg)) {
 		buffer_print(e->to, "\trun->edit.args[%u] = %s;\n\trun->edit.edited |= %u;\n",

@@ -40,7 +40,7 @@ static void pattern_print(struct buffer *b, const struct pattern *p)
 	}
 }
 
-static void arg_print(struct buffer *b, const struct arg *a)
+void fmt_arg(struct buffer *b, const struct arg *a)
 {
 	switch (a->form) {
 	case ARG_ANY: buffer_print(b, "_"); break;
@@ -55,14 +55,14 @@ static void arg_print(struct buffer *b, const struct arg *a)
 	}
 }
 
-static void call_print(struct buffer *b, const struct call *c, bool has_args)
+void fmt_call(struct buffer *b, const struct call *c, bool has_args)
 {
 	buffer_print(b, "%s", c->name);
 	if (!has_args)
 		return;
 	buffer_print(b, "(");
 	for (const struct arg *a = c->args; a; a = a->next) {
-		arg_print(b, a);
+		fmt_arg(b, a);
 		buffer_print(b, a->next ? ", " : "");
 	}
 	buffer_print(b, ")");
@@ -87,7 +87,7 @@ static void code_print(struct buffer *b, const struct code *code)
 static void step_print(struct buffer *b, const struct step *s)
 {
 	for (const struct call *c = s->alts; c; c = c->next) {
-		call_print(b, c, true);
+		fmt_call(b, c, true);
 		buffer_print(b, c->next ? " | " : "");
 	}
 	if (s->guard)
@@ -98,7 +98,7 @@ static void step_print(struct buffer *b, const struct step *s)
 
 static void out_print(struct buffer *b, const struct out *o)
 {
-	call_print(b, o->call, o->has_args);
+	fmt_call(b, o->call, o->has_args);
 	if (o->guard)
 		code_print(b, o->guard);
 	if (o->star)
@@ -189,7 +189,7 @@ static void group_print(struct buffer *to, const struct group *g, const char *be
 {
 	buffer_print(to, "group %s = {%s", g->name, between[0] == ',' ? between + 1 : between);
 	for (const struct call *c = g->calls; c; c = c->next) {
-		call_print(to, c, true);
+		fmt_call(to, c, true);
 		buffer_print(to, c->next ? "%s" : "%s", c->next ? between : end);
 	}
 }

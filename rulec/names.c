@@ -3,7 +3,7 @@
  * are memory, what the leader records, and what a follower may do by itself.
  *
  * Numbers, names and kinds come from engine/abi/syscalls.def and its variants.
- * The two lists below are what that table does not say: calls of class effect
+ * engine/abi/own_calls.def is what that table does not say: calls of class effect
  * that touch nothing but the caller's own descriptors, and calls that are
  * harmless on descriptors that only the follower has.
  */
@@ -118,33 +118,17 @@ const char *name_nearest(const struct unit *u, const char *name)
 /* --- what a follower may do by itself -------------------------------------- */
 
 #define GUARDED NAME_GUARDED | RULES_OUT_PRIVATE
-#define OPENS (RULES_OUT_OPENS | RULES_OUT_READS)
 
 static const struct {
 	char name[20];
 	int flags;
 } own_calls[] = {
-	/* descriptors of one's own, and nothing behind them */
-	{ "dup", RULES_OUT_OPENS }, { "dup2", RULES_OUT_PRIVATE }, { "dup3", RULES_OUT_PRIVATE },
-	{ "F_DUPFD", RULES_OUT_OPENS }, { "F_DUPFD_CLOEXEC", RULES_OUT_OPENS },
-	{ "F_SETFD", 0 }, { "FIOCLEX", 0 }, { "FIONCLEX", 0 },
-	{ "close", RULES_OUT_PRIVATE }, { "lseek", 0 }, { "fadvise64", 0 }, { "readahead", 0 },
-	{ "eventfd", RULES_OUT_OPENS }, { "eventfd2", RULES_OUT_OPENS },
-	{ "epoll_create", RULES_OUT_OPENS }, { "epoll_create1", RULES_OUT_OPENS },
-	{ "timerfd_create", RULES_OUT_OPENS }, { "inotify_init", RULES_OUT_OPENS },
-	{ "inotify_init1", RULES_OUT_OPENS }, { "memfd_create", RULES_OUT_OPENS },
-	/* an open that only reads; the host contains one that does not */
-	{ "open", OPENS }, { "openat", OPENS },
-	/* input from what a rule opened, or from nobody */
-	{ "read", RULES_OUT_PRIVATE }, { "pread64", RULES_OUT_PRIVATE },
-	{ "readv", RULES_OUT_PRIVATE }, { "preadv", RULES_OUT_PRIVATE },
-	{ "getdents", RULES_OUT_PRIVATE }, { "getdents64", RULES_OUT_PRIVATE },
-	{ "nanosleep", 0 }, { "clock_nanosleep", 0 }, { "getrandom", 0 },
-	/* output: only where a guard says which descriptor (check.c) */
-	{ "write", GUARDED }, { "pwrite64", GUARDED },
-	{ "writev", GUARDED }, { "pwritev", GUARDED },
-	{ "fsync", GUARDED }, { "fdatasync", GUARDED },
-	{ "ftruncate", GUARDED },
+#define FREE 0
+#define OPENS RULES_OUT_OPENS
+#define READS (RULES_OUT_OPENS | RULES_OUT_READS)
+#define PRIVATE RULES_OUT_PRIVATE
+#define OWN_CALL(name, flags) { #name, flags },
+#include "engine/abi/own_calls.def"
 };
 
 int name_effect(const struct call_name *row)

@@ -224,6 +224,8 @@ bool build_object(struct unit *u, const char *path);
 /* --- commands -------------------------------------------------------------- */
 
 void fmt_print(struct unit *u, const struct source *source, struct buffer *to);
+void fmt_arg(struct buffer *b, const struct arg *a);
+void fmt_call(struct buffer *b, const struct call *c, bool has_args);
 int command_test(struct unit *u, int argc, char **argv);
 int command_explain(struct unit *u, const char *events, const char *calls,
 	const char *stage);

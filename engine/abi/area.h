@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	5
+#define AREA_VERSION	6
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -126,8 +126,19 @@ struct rule_note {
 	uint32_t line;		/* of the rule, or of its guard or action */
 	uint32_t why;		/* enum rules_why, */
 	uint8_t step, arg;	/* and where: rules_run.why_step, why_arg */
-	uint8_t pad[2];
-	char name[64], file[160], text[96];
+	uint8_t want_made;	/* `made` is what was wanted, not `text` */
+	uint8_t pad;
+	uint32_t had_call;	/* the call that it was tried on, + 1 */
+	char name[64], file[160];
+	char text[96];		/* how it failed; else what the rule has there, as written */
+	struct note_value {
+		uint64_t number;
+		uint32_t len;		/* of all of it, */
+		uint8_t known;		/* 0: there is none */
+		uint8_t memory;		/* it is bytes: some of them */
+		uint8_t pad[2];
+		uint8_t bytes[64];
+	} had, made;
 };
 
 enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
@@ -166,7 +177,7 @@ struct slot {
 	uint64_t calls_told, calls_kept;	/* kept: followers did not hear of them */
 	uint64_t conns_told, conns_kept;	/* accepted */
 	uint64_t unwind;	/* answer to REQ_MAPPED: the file's eh_frame_hdr */
-	uint64_t pad[32];
+	uint64_t pad[11];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

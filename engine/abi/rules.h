@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RULES_MAGIC	0x3165766d	/* "mve1" */
-#define RULES_VERSION	2
+#define RULES_VERSION	3
 
 #define RULES_MAX	4096	/* rules of one object */
 #define RULES_STEPS	64	/* calls on the left of a rule, so events held */
@@ -99,7 +99,10 @@ enum rules_why {
 	RULES_WHY_NONE,
 	RULES_WHY_ARG,		/* an argument's pattern */
 	RULES_WHY_GUARD,	/* a guard said no */
-	RULES_WHY_CALL,		/* the follower's call is not the one expected */
+	RULES_WHY_CALL,		/* it is not the call that the rule has there */
+	RULES_WHY_MORE,		/* the leader has not made that call yet */
+	RULES_WHY_FOREIGN,	/* its descriptor is none that a rule's call opened */
+	RULES_WHY_DIFFERS,	/* the call, as the rule makes it, is not the follower's */
 };
 
 /* One question to the object, and what it needs to answer it. */
@@ -124,6 +127,7 @@ struct rules_run {
 	uint16_t fault;			/* enum rules_fault */
 	uint32_t line;			/* ... and the guard's or action's line */
 	uint32_t file;			/* its file, in the object's text */
+	uint32_t why_want;		/* what the rule has there: in object.wanted */
 	uint32_t events;		/* how many of ev are valid */
 	uint16_t *said_no;		/* while a long list is tried: guards, + 1 */
 	const struct rules_call *ev[RULES_STEPS];
@@ -215,6 +219,7 @@ struct rules_object {
 	const struct rules_row *rows;
 	const struct rules_out *outs;
 	const char *text;
+	const char *wanted;	/* calls and patterns as written, for why_want */
 	const uint8_t *wants[RULES_SCOPES];
 	uint32_t wants_size;	/* calls that wants[] knows */
 	uint32_t pad2;
@@ -450,9 +455,11 @@ static inline bool rules_on(const struct rules_run *run, unsigned rule)
 	return run->on[rule / 32] >> rule % 32 & 1;
 }
 
-static inline bool rules_no(struct rules_run *run, uint8_t why, unsigned step, unsigned arg)
+static inline bool rules_no(struct rules_run *run, uint8_t why, unsigned step, unsigned arg,
+	unsigned want)
 {
 	run->why = why;
+	run->why_want = want;
 	run->why_step = (uint8_t)step;
 	run->why_arg = (uint8_t)arg;
 	return false;

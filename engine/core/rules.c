@@ -32,6 +32,8 @@ static void answer_clear(struct rules_run *run, struct rules_answer *answer)
 	run->said_no = 0;
 	run->room_used = 0;
 	run->composed = 0;
+	run->why = RULES_WHY_NONE;
+	run->why_want = 0;
 	run->fault = RULES_OK;
 }
 
@@ -48,7 +50,7 @@ static bool object_sane(const struct rules_object *o)
 	return o->magic == RULES_MAGIC && o->version == RULES_VERSION &&
 		o->rules <= RULES_MAX && o->steps_max <= RULES_STEPS &&
 		o->pick && o->left && o->fits && o->act && o->rows && o->outs &&
-		o->text && o->wants[RULES_THREAD] && o->wants[RULES_PROCESS];
+		o->text && o->wanted && o->wants[RULES_THREAD] && o->wants[RULES_PROCESS];
 }
 
 int rules_attach(struct rules *rules, rules_entry *entry)
@@ -112,6 +114,7 @@ static int right_find(const struct rules *rules, struct rules_run *run,
 	for (; pos < row->outs; pos++) {
 		if (rules->object.fits(run, row->first_out + pos))
 			return (int)pos;
+		run->why_step = (uint8_t)(0x80 | pos);
 		if (!(out_row(rules, row, pos)->flags & RULES_OUT_STAR))
 			return -1;
 	}
@@ -323,22 +326,37 @@ int64_t rules_ran(const struct rules *rules, struct rules_run *run,
 
 /* --- reports --------------------------------------------------------------- */
 
-/* How much of a rule holds: events of its left side, and one more for the call. */
+#define SCORE_CALL	16	/* more than what one call can come to */
+
+/* How near the call that does not fit comes: another one is not near at all. */
+static unsigned call_score(const struct rules_run *run)
+{
+	switch (run->why) {
+	case RULES_WHY_ARG: return 1u + run->why_arg % RULES_ARGS;
+	case RULES_WHY_GUARD: return 2 + RULES_ARGS;
+	default: return 0;
+	}
+}
+
+/* How much of a rule holds: the calls of its left side, and the follower's. */
 static unsigned rule_score(const struct rules *rules, struct rules_run *run, unsigned rule)
 {
 	const struct rules_row *row = &rules->object.rows[rule];
 	unsigned n = 0;
 
+	if (row->flags & RULES_ROW_BEGIN && run->state->begun)
+		return 0;
+	rules_no(run, RULES_WHY_NONE, 0, 0, 0);
 	while (n < row->steps && rules_more(run, n) && rules->object.left(run, rule, n + 1))
 		n++;
+	if (n < row->steps && n == run->events)
+		rules_no(run, RULES_WHY_MORE, n, 0, 0);
 	if (n < row->steps)
-		return n * 2 + (run->why == RULES_WHY_GUARD);
-	run->why_step = 0x80;
-	run->why = RULES_WHY_CALL;
+		return n * SCORE_CALL + call_score(run);
 	if (row->outs && right_find(rules, run, row, 0) < 0)
-		return n * 2 + 1;
+		return n * SCORE_CALL + call_score(run);
 	run->why = RULES_WHY_NONE;
-	return n * 2 + 2;
+	return n * SCORE_CALL + SCORE_CALL - 1;
 }
 
 int rules_nearest(const struct rules *rules, struct rules_run *run)

@@ -98,7 +98,7 @@ static long object_attach(void *arg)
 static bool object_whole(const struct loaded *l)
 {
 	const struct rules_object *o = &l->rules.object;
-	const void *const at[] = { o->rows, o->outs, o->text, o->wants[0], o->wants[1],
+	const void *const at[] = { o->rows, o->outs, o->text, o->wanted, o->wants[0], o->wants[1],
 				   (const void *)(uintptr_t)o->pick, (const void *)(uintptr_t)o->left,
 				   (const void *)(uintptr_t)o->fits, (const void *)(uintptr_t)o->act };
 
@@ -797,12 +797,82 @@ static void text_copy(char *to, size_t size, const char *from)
 	to[n] = 0;
 }
 
+static bool is_memory(const struct rules_call *call, unsigned arg)
+{
+	const struct call_desc *d = call_find_variant(call->nr, call->args);
+
+	return d && arg < d->nargs && d->args[arg].kind >= KIND_VALUES;
+}
+
+static void value_bytes(struct note_value *v, struct view bytes)
+{
+	v->memory = 1;
+	v->len = bytes.len_;
+	target_in(v->bytes, (uint64_t)bytes.at_,
+		  bytes.len_ < sizeof(v->bytes) ? bytes.len_ : sizeof(v->bytes));
+}
+
+static void value_take(struct thread *t, struct note_value *v, const struct rules_call *call,
+		       unsigned arg)
+{
+	*v = (struct note_value){ .known = 1, .number = call->args[arg % RULES_ARGS] };
+	if (is_memory(call, arg))
+		value_bytes(v, bytes(t, call, arg));
+}
+
+/* Of a whole call: the first content that there is, else its first argument. */
+static unsigned telling_arg(struct thread *t, const struct rules_call *call)
+{
+	for (unsigned i = 0; i < RULES_ARGS; i++)
+		if (is_memory(call, i) && bytes(t, call, i).len_)
+			return i;
+	return 0;
+}
+
+/* What the rule was tried on, and what that had there. */
+static void note_had(struct thread *t, struct rule_note *to)
+{
+	struct rules_thread *rt = t->rules;
+	const struct rules_call *call = to->step & 0x80 ? &rt->call : peek(t, to->step);
+
+	if (!call)
+		return;
+	if (to->why != RULES_WHY_ARG && to->why != RULES_WHY_FOREIGN)
+		to->arg = (uint8_t)telling_arg(t, call);
+	to->had_call = call->nr + 1;
+	value_take(t, &to->had, call, to->arg);
+}
+
+/* A match whose content or number, as the rule left it, is another. */
+static void note_made(struct thread *t, struct rule_note *to)
+{
+	struct rules_thread *rt = t->rules;
+	const struct rules_edit *edit = &rt->answer.edit;
+	unsigned arg = rt->mismatch.arg % RULES_ARGS;
+	const struct rules_call *call = peek(t, rt->answer.event);
+
+	to->why = RULES_WHY_DIFFERS;
+	to->step = 0x80;
+	to->arg = (uint8_t)arg;
+	to->had_call = rt->call.nr + 1;
+	value_take(t, &to->had, &rt->call, arg);
+	if (!call)
+		return;
+	to->want_made = 1;
+	value_take(t, &to->made, call, arg);
+	if (!(edit->edited >> arg & 1))
+		return;
+	to->made.number = edit->args[arg];
+	if (to->made.memory)
+		value_bytes(&to->made, edit->buf[arg]);
+}
+
 static void note(struct thread *t, enum note_kind kind, unsigned rule, const char *text)
 {
 	struct rules_thread *rt = t->rules;
 	struct rule_note *to = &t->slot->rule;
 	const struct rules_object *o = rt->now ? &rt->rules.object : NULL;
-	bool inner = kind == NOTE_FAILED && rt->run.line;
+	bool inner;
 
 	*to = (struct rule_note){ .kind = kind, .why = rt->run.why, .step = rt->run.why_step,
 				  .arg = rt->run.why_arg };
@@ -810,6 +880,13 @@ static void note(struct thread *t, enum note_kind kind, unsigned rule, const cha
 		text_copy(to->text, sizeof(to->text), text);
 	if (!o || rule >= o->rules)
 		return;
+	if (kind != NOTE_FAILED && rt->differs)
+		note_made(t, to);
+	else if (kind != NOTE_FAILED)
+		note_had(t, to);
+	inner = rt->run.line && (kind == NOTE_FAILED || to->why == RULES_WHY_GUARD);
+	if (!text)
+		text_copy(to->text, sizeof(to->text), o->wanted + rt->run.why_want);
 	to->line = inner ? rt->run.line : o->rows[rule].line;
 	text_copy(to->name, sizeof(to->name), o->text + o->rows[rule].name);
 	text_copy(to->file, sizeof(to->file),

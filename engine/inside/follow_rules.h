@@ -46,6 +46,8 @@ struct rules_thread {
 	uint64_t back;			/* stack of the rules_try under way */
 	uint8_t in_rule;
 	uint8_t left_by;	/* the signal that ended it */
+	uint8_t differs;	/* a match that is under way failed: its `mismatch` */
+	struct mismatch mismatch;
 	uint8_t own_known;
 	struct view own[RULES_ARGS];
 	uint64_t front;			/* held[0] stands at this cursor, */

@@ -28,7 +28,10 @@ static enum step_result differs(struct thread *t, const struct mismatch *m)
 	long reply;
 
 	rt->state.active = (uint16_t)(rule + 1);	/* for the note */
+	rt->differs = m->what != DIFFERS_CALL;
+	rt->mismatch = *m;
 	reply = follow_diverged(t, m->what, m);
+	rt->differs = 0;
 	rules_forget(t);
 	if (reply == ANSWER_IGNORE && reader_peek(&t->reader))
 		follow_take(t);
@@ -267,8 +270,10 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 	const struct rules_answer *a = &rt->answer;
 	uint8_t how = a->how;
 
-	if (how & RULES_OUT_PRIVATE && !is_private(w->args[0]))
+	if (how & RULES_OUT_PRIVATE && !is_private(w->args[0])) {
+		rules_no(&rt->run, RULES_WHY_FOREIGN, 0x80u | a->out, 0, 0);
 		return other_call(t);
+	}
 	*result = call_run(t, w, nr);
 	if (*result == CALL_RESTART) {
 		rt->state.active = before->active;

@@ -482,6 +482,19 @@ void print_bytes(struct call_print *p, const void *bytes, size_t len)
 	pr_quoted(p, bytes, len);
 }
 
+int64_t arg_number(const struct arg_desc *a, uint64_t value)
+{
+	switch (a->kind) {
+	case KIND_LONG: case KIND_SIZE: case KIND_OFF: case KIND_HEX: case KIND_PTR:
+		return (int64_t)value;
+	case KIND_UINT: case KIND_XINT: case KIND_OCT: case KIND_MODE: case KIND_ENUM:
+	case KIND_FLAGS: case KIND_DEV:
+		return (uint32_t)value;
+	default:
+		return (int32_t)value;
+	}
+}
+
 void print_free(struct call_print *p)
 {
 	free(p->text);

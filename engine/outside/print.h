@@ -78,4 +78,7 @@ void print_bytes(struct call_print *p, const void *bytes, size_t len);
 
 void print_free(struct call_print *p);
 
+/* An argument's value in as many bits as it has. */
+int64_t arg_number(const struct arg_desc *a, uint64_t value);
+
 #endif

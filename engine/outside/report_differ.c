@@ -173,12 +173,11 @@ static json_t *counted_make(struct making *k, const struct view *leader, unsigne
 static json_t *values_make(struct making *k, const struct view *leader, unsigned arg)
 {
 	const struct arg_desc *d = &leader->row->args[arg];
-	bool wide = d->kind == KIND_LONG || d->kind == KIND_SIZE || d->kind == KIND_OFF;
 	uint64_t a = leader->args[arg], b = k->last.args[arg];
 
 	return json_pack("{s:{s:I}, s:{s:I}, s:o}", "leader", "value",
-			 wide ? (json_int_t)a : (json_int_t)(int32_t)a, "follower", "value",
-			 wide ? (json_int_t)b : (json_int_t)(int32_t)b, "content",
+			 (json_int_t)arg_number(d, a), "follower", "value",
+			 (json_int_t)arg_number(d, b), "content",
 			 counted_make(k, leader, arg));
 }
 

@@ -13,8 +13,10 @@
  *			(each may be null), same, seq
  *	next		what the leader went on with, as far as it is known
  *	rule		null, or the rule that has to do with it: name, file, line, how
- *			(nearest, followed, failed), why
- *	suggested_rule	null: none is made yet
+ *			(nearest, followed, failed), why; and what the rule wanted and
+ *			what it had instead (each may be null)
+ *	suggested_rule	a rule that would make this divergence none; or null, and
+ *	suggested_why	why there is none
  *
  * Everything in the slot was written by the program, and is only ever printed.
  */
@@ -261,6 +263,7 @@ static void sides_add(struct making *k)
 json_t *report_make(const struct report_want *w)
 {
 	struct making k = { .w = w };
+	const char *why;
 
 	if (w->slot->calls)
 		k.last = w->slot->window[(w->slot->calls - 1) % WINDOW];
@@ -275,7 +278,8 @@ json_t *report_make(const struct report_want *w)
 	json_object_set_new(k.report, "argument", report_argument(&k));
 	json_object_set_new(k.report, "signal", signal_make(w));
 	json_object_set_new(k.report, "rule", rules_json(&w->slot->rule));
-	json_object_set_new(k.report, "suggested_rule", json_null());
+	json_object_set_new(k.report, "suggested_rule", report_suggest(&k, &why));
+	json_object_set_new(k.report, "suggested_why", why ? json_string(why) : json_null());
 	json_object_set_new(k.report, "summary", report_words(&k));
 	for (unsigned i = 0; i < k.mets; i++)
 		free(k.met[i].payload);

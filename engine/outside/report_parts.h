@@ -51,6 +51,10 @@ json_t *report_printed(struct making *k);
 /* report_differ.c: the argument that differs, or null. */
 json_t *report_argument(struct making *k);
 
+/* report_suggest.c: a rule for what differs, when all but the summary is there; or
+ * null, and why there is none. */
+json_t *report_suggest(struct making *k, const char **why);
+
 /* report_words.c: the summary, when all other fields are there. */
 json_t *report_words(const struct making *k);
 

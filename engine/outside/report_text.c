@@ -3,7 +3,7 @@
  *
  * The window has one line for a call that both made alike, and two for one that
  * they did not; a line that would be longer is cut.  The calls in question stand
- * above it in full.
+ * above it in full, and a suggested rule, which is to be copied, below.
  */
 #include <string.h>
 
@@ -203,15 +203,38 @@ static void window(FILE *to, const json_t *r)
 		line(to, "  L  ", json_string_value(row) ? json_string_value(row) : "?");
 }
 
+/* Line by line, as it is to be copied: not cut. */
+static void suggested(FILE *to, const json_t *r)
+{
+	const char *text = text_of(r, "suggested_rule");
+
+	if (!*text) {
+		fprintf(to, "\nno rule is suggested: %s\n", text_of(r, "suggested_why"));
+		return;
+	}
+	fputs("\na rule for just this (if it is meant; --rules FILE, docs/rules.md):\n", to);
+	while (*text) {
+		int n = (int)strcspn(text, "\n");
+
+		fprintf(to, "  %.*s\n", n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
 /* The rule that came nearest, or that failed. */
 static void rule(FILE *to, const json_t *r)
 {
 	if (!json_is_object(r)) {
-		fputs("\nrule: none applies; no rule is suggested\n", to);
+		fputs("\nrule: none applies\n", to);
 		return;
 	}
-	fprintf(to, "\nrule: %s %s (%s:%lld): %s\n", text_of(r, "how"), text_of(r, "name"),
-		text_of(r, "file"), number_of(r, "line"), text_of(r, "why"));
+	fprintf(to, "\nrule: %s %s (%s:%lld):\n", text_of(r, "how"), text_of(r, "name"),
+		text_of(r, "file"), number_of(r, "line"));
+	wrapped(to, "  ", text_of(r, "why"));
+	if (*text_of(r, "wanted"))
+		wrapped(to, "  wanted  ", text_of(r, "wanted"));
+	if (*text_of(r, "had"))
+		wrapped(to, "  had     ", text_of(r, "had"));
 }
 
 void report_text(FILE *to, const json_t *r)
@@ -221,4 +244,5 @@ void report_text(FILE *to, const json_t *r)
 	stack(to, r);
 	window(to, r);
 	rule(to, json_object_get(r, "rule"));
+	suggested(to, r);
 }

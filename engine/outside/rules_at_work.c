@@ -10,6 +10,7 @@
 #include "engine/core/rules.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/rules_load.h"
+#include "engine/outside/print.h"
 
 #define RULE_MS		1000	/* the code of a rule may run so long */
 #define GIVE_UP_MS	3000	/* and if it does not even hear that it is over */
@@ -93,24 +94,130 @@ void rules_look(struct monitor *m)
 /* A copy with an end: the follower may have written anything. */
 #define TEXT(to, from) snprintf(to, sizeof(to), "%.*s", (int)sizeof(from) - 1, from)
 
+/* The call that the rule was tried on, and its argument's name; "" when not known. */
+static const char *arg_name(const struct rule_note *n)
+{
+	const struct call_desc *d = n->had_call ? call_find((long)n->had_call - 1) : NULL;
+
+	return d && n->arg < d->nargs ? d->args[n->arg].name : "";
+}
+
+static const char *call_name(const struct rule_note *n)
+{
+	const struct call_desc *d = n->had_call ? call_find((long)n->had_call - 1) : NULL;
+
+	return d ? d->name : "";
+}
+
+static void reason_word(const struct rule_note *n, char *text, size_t size)
+{
+	unsigned call = (n->step & 0x7fu) + 1;
+	const char *side = n->step & 0x80 ? "right" : "left";
+
+	switch (n->why) {
+	case RULES_WHY_ARG:
+		snprintf(text, size, "%s of %s, call %u on its %s, is another", arg_name(n),
+			 call_name(n), call, side);
+		break;
+	case RULES_WHY_GUARD:
+		snprintf(text, size, "the guard of call %u on its %s says no", call, side);
+		break;
+	case RULES_WHY_CALL:
+		snprintf(text, size, "call %u on its %s is another", call, side);
+		break;
+	case RULES_WHY_MORE:
+		snprintf(text, size, "call %u on its left has not come", call);
+		break;
+	case RULES_WHY_FOREIGN:
+		snprintf(text, size, "%s of %s is none that a rule opened", arg_name(n), call_name(n));
+		break;
+	case RULES_WHY_DIFFERS:
+		snprintf(text, size, "%s of %s is not what it makes of it", arg_name(n), call_name(n));
+		break;
+	default:
+		snprintf(text, size, "it holds, but does not make the two the same");
+	}
+}
+
 static void why_word(const struct rule_note *n, char *text, size_t size)
 {
-	unsigned step = n->step & 0x7f;
+	char reason[96];
 
+	reason_word(n, reason, sizeof(reason));
 	if (n->kind == NOTE_FAILED)
 		snprintf(text, size, "%.*s", (int)sizeof(n->text) - 1, n->text);
 	else if (n->kind == NOTE_FOLLOWED)
-		snprintf(text, size, "it was followed, and this is not the call it says");
-	else if (n->why == RULES_WHY_ARG)
-		snprintf(text, size, "argument %u of call %u is not what it says", n->arg + 1u, step + 1);
-	else if (n->why == RULES_WHY_GUARD)
-		snprintf(text, size, "the guard of call %u says no", step + 1);
-	else if (n->why == RULES_WHY_CALL && n->step & 0x80)
-		snprintf(text, size, "its right side begins with another call");
-	else if (n->why == RULES_WHY_CALL)
-		snprintf(text, size, "call %u is another", step + 1);
+		snprintf(text, size, "it was followed: %s", reason);
 	else
-		snprintf(text, size, "it holds, but does not make the two the same");
+		snprintf(text, size, "%s", reason);
+}
+
+/* A copy may hold any bytes; JSON may not. */
+static json_t *text_json(const char *text)
+{
+	json_t *j = json_string(text);
+	struct call_print print = { 0 };
+
+	if (j)
+		return j;
+	print_bytes(&print, text, strlen(text));
+	j = json_stringn_nocheck(print.text, print.len);
+	print_free(&print);
+	return j;
+}
+
+static json_t *number_json(const struct rule_note *n, const struct note_value *v)
+{
+	const struct call_desc *d = call_find((long)n->had_call - 1);
+
+	return d && n->arg < d->nargs
+		? json_sprintf("%lld", (long long)arg_number(&d->args[n->arg], v->number))
+		: json_null();
+}
+
+static json_t *value_json(const struct rule_note *n, const struct note_value *v)
+{
+	size_t have = v->len < sizeof(v->bytes) ? v->len : sizeof(v->bytes);
+	struct call_print print = { 0 };
+	json_t *j;
+
+	if (!v->known)
+		return json_null();
+	if (!v->memory)
+		return number_json(n, v);
+	print_bytes(&print, v->bytes, have);
+	j = json_sprintf("%.*s%s", (int)print.len, print.text, have < v->len ? "..." : "");
+	print_free(&print);
+	return j;
+}
+
+/* What was there: the argument alone, or of another call its name and what it is about. */
+static json_t *had_json(const struct rule_note *n)
+{
+	json_t *value, *j;
+
+	if (!n->had_call)
+		return json_null();
+	value = value_json(n, &n->had);
+	if (n->why == RULES_WHY_ARG || n->why >= RULES_WHY_FOREIGN)
+		return value;
+	j = *arg_name(n) && json_is_string(value)
+		? json_sprintf("%s, %s %s", call_name(n), arg_name(n), json_string_value(value))
+		: json_string(call_name(n));
+	json_decref(value);
+	return j;
+}
+
+static json_t *wanted_json(const struct rule_note *n)
+{
+	char want[sizeof(n->text)];
+
+	TEXT(want, n->text);
+	if (n->kind == NOTE_FAILED)
+		return json_null();
+	if (n->want_made)
+		return value_json(n, &n->made);
+	return *want ? text_json(want) : json_null();
 }
 
 void rules_word(const struct slot *s, char *text, size_t size)
@@ -132,14 +239,14 @@ json_t *rules_json(const struct rule_note *note)
 	static const char *const how[] = { [NOTE_NEAREST] = "nearest", [NOTE_FOLLOWED] = "followed",
 					   [NOTE_FAILED] = "failed" };
 	const struct rule_note n = *note;
-	char why[128], name[sizeof(n.name)], file[sizeof(n.file)];
+	char why[160], name[sizeof(n.name)], file[sizeof(n.file)];
 
 	if (n.kind == NOTE_NONE || n.kind > NOTE_FAILED)
 		return json_null();
 	why_word(&n, why, sizeof(why));
 	TEXT(name, n.name);
 	TEXT(file, n.file);
-	return json_pack("{s:s%, s:s%, s:I, s:s, s:s%}", "name", name, strlen(name), "file", file,
-			 strlen(file), "line", (json_int_t)n.line, "how", how[n.kind], "why", why,
-			 strlen(why));
+	return json_pack("{s:o, s:o, s:I, s:s, s:o, s:o, s:o}", "name", text_json(name), "file",
+			 text_json(file), "line", (json_int_t)n.line, "how", how[n.kind], "why",
+			 text_json(why), "wanted", wanted_json(&n), "had", had_json(&n));
 }

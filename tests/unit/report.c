@@ -307,7 +307,7 @@ Test(report, shape)
 	static const char *const keys[] = {
 		"format", "time", "session", "verdict", "difference", "summary", "why", "strict",
 		"policy", "leader", "follower", "argument", "signal", "window", "next", "rule",
-		"suggested_rule",
+		"suggested_rule", "suggested_why",
 	};
 	json_t *r = written("a", "b", 0);
 
@@ -318,7 +318,10 @@ Test(report, shape)
 	cr_expect_eq(number_at(json_object_get(r, "follower"), "thread"), 21);
 	cr_expect_eq(number_at(json_object_get(r, "follower"), "lane"), 2);
 	cr_expect_str_eq(text_at(json_object_get(r, "leader"), "command"), "./kv-1 --port 7");
-	cr_expect(json_is_null(json_object_get(r, "suggested_rule")));
+	cr_expect_str_eq(text_at(r, "suggested_rule"),
+			 "write(fd, buf, n) { $(buf) == \"a\" }\n"
+			 "\t=> write(fd, buf, n) -> { $(buf) = \"b\"; }\n");
+	cr_expect(json_is_null(json_object_get(r, "suggested_why")));
 	json_decref(r);
 }
 

@@ -70,9 +70,9 @@ static int pick(struct rules_run *run, enum rules_pick which)
 static bool left(struct rules_run *run, unsigned rule, unsigned n)
 {
 	if (rule > 1 || run->ev[0]->nr != CALL_dup)
-		return rules_no(run, RULES_WHY_CALL, 0, 0);
+		return rules_no(run, RULES_WHY_CALL, 0, 0, 0);
 	return n == 1 || (rule == 0 && run->ev[1]->nr == CALL_close) ||
-		rules_no(run, RULES_WHY_CALL, 1, 0);
+		rules_no(run, RULES_WHY_CALL, 1, 0, 0);
 }
 
 static bool fits(struct rules_run *run, unsigned out)
@@ -97,7 +97,7 @@ static int entry(struct rules_object *o, uint32_t version)
 {
 	cr_assert_eq(version, RULES_VERSION);
 	*o = (struct rules_object){ .magic = RULES_MAGIC, .version = RULES_VERSION, .rules = 5,
-		.steps_max = 2, .rows = rows, .outs = outs, .text = "\0rule", .wants = { wants,
+		.steps_max = 2, .rows = rows, .outs = outs, .text = "\0rule", .wanted = "", .wants = { wants,
 		wants }, .wants_size = CALL_MAX, .pick = pick, .left = left, .fits = fits,
 		.act = act };
 	return 0;
