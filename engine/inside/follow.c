@@ -670,10 +670,28 @@ static bool ahead_full(const struct thread *t, const struct event *e)
 	return t->ahead >> (AHEAD_EVENTS - 1) && event_elastic(e);
 }
 
+/* Is the call the leader's next one, behind queries that this version may not make? */
+static bool comes_next(struct thread *t, struct walk *w, long nr)
+{
+	struct mismatch m;
+
+	for (unsigned i = 0; i < AHEAD_EVENTS && follow_behind(t, i, NULL, NULL); i++) {
+		struct reader ahead = t->reader;
+		const struct event *e = reader_peek(&ahead);
+
+		for (unsigned n = 0; e && n < i; n++)
+			e = reader_next(&ahead);
+		if (!e || !event_passable(e))
+			return !e || e->kind == EVENT_SIGNAL || event_is(e, w, nr, &m);
+	}
+	return true;
+}
+
 /* The event is another call's, or has another content. */
 static enum step_result differs(struct thread *t, const struct event *e, struct walk *w, long nr,
 				const struct mismatch *m, long *result)
 {
+	bool elastic = event_elastic(e) || (e->kind == EVENT_CALL && is_rearming(e->call, e->arg[2]));
 	long reply;
 
 	if (is_rearming(nr, w->args[2])) {
@@ -681,15 +699,16 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 		*result = 0;
 		return STEP_OWN;
 	}
-	if (event_elastic(e) || (e->kind == EVENT_CALL && is_rearming(e->call, e->arg[2]))) {
-		follow_take(t);
-		return STEP_AGAIN;
-	}
-	if (rules_given()) {
+	/* A query may be for what comes behind a call that a rule adds. */
+	if (rules_given() && !(elastic && comes_next(t, w, nr))) {
 		enum step_result step = rules_meet_unexpected(t, w, nr, result);
 
 		if (step != STEP_NO_RULE)
 			return step;
+	}
+	if (elastic) {
+		follow_take(t);
+		return STEP_AGAIN;
 	}
 	reply = follow_diverged(t, m->what, m);
 	if (reply == ANSWER_IGNORE)

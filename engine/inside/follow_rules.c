@@ -785,6 +785,30 @@ enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, lon
 	return rules_meet_unexpected(t, w, nr, result);
 }
 
+/* No call: a rule that waits for one is not begun. */
+#define NO_CALL		(-1)
+
+bool rules_drop_front(struct thread *t)
+{
+	static const uint64_t none[CALL_ARGS];
+	struct walk w = { .args = none };
+	enum rules_verdict verdict;
+	struct rules_thread *rt;
+	uint8_t begun;
+
+	if (!place_ready(t, &w, NO_CALL) || t->rules->state.active)
+		return false;
+	rt = t->rules;
+	begun = rt->state.begun;
+	verdict = next_decided(t);
+	rt->state.begun = begun;
+	rt->state.active = 0;
+	if (verdict != RULES_SKIP || rt->rules.object.rows[rt->answer.rule].outs)
+		return false;
+	rules_drop(t, rt->answer.skip);
+	return true;
+}
+
 /* --- what reports say of rules ------------------------------------------------------------------ */
 
 static void text_copy(char *to, size_t size, const char *from)

@@ -580,8 +580,11 @@ static const struct event *behind_queries(struct wanted *w)
 static const struct event *lock_event(struct thread *t, struct lock_call *c)
 {
 	struct wanted w = { t, c, { 0 } };
-	const struct event *e = follow_event_or(t, wait_over, &w);
+	const struct event *e;
 
+	do
+		e = follow_event_or(t, wait_over, &w);
+	while (e && e->kind == EVENT_CALL && rules_given() && rules_drop_front(t));
 	t->lock_at = 0;
 	if (!e || !event_looks(e))
 		return e;

@@ -158,6 +158,8 @@ enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *res
 /* The call is not the next event's. */
 enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result);
 enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);
+/* A lock is no call: what rules drop from the stream's front, whatever is called next. */
+bool rules_drop_front(struct thread *t);
 /* For a report: the nearest rule goes into the slot. */
 void rules_note_nearest(struct thread *t);
 void rules_forget(struct thread *t);
