@@ -206,6 +206,8 @@ static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 		argv[n++] = "-iquote";
 		argv[n++] = *folder ? (char *)folder : ".";
 	}
+	argv[n++] = "-iquote";
+	argv[n++] = (char *)path_library(u->arena);
 	argv[n++] = "-o";
 	argv[n++] = (char *)out;
 	argv[n] = NULL;

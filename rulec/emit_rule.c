@@ -290,12 +290,60 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 
 /* --- the right side: is it this call --------------------------------------- */
 
+/* How many of the leader's calls must be there for what a name stands for. */
+static unsigned name_needs(const struct rule *rule, const struct binding *b)
+{
+	switch (b ? b->kind : BIND_OWN) {
+	case BIND_EVENT: case BIND_EVENT_RET:
+		return b->at + 1;
+	case BIND_VIEW:		/* whichever of them filled it */
+		return rule->nsteps;
+	default:
+		return 0;
+	}
+}
+
+static unsigned most(unsigned a, unsigned b)
+{
+	return a > b ? a : b;
+}
+
+static unsigned fits_needs(struct unit *u, const struct place *at)
+{
+	const struct out *o = at->out;
+	unsigned n = o->match ? o->match->index + 1 : 0;
+
+	for (const struct call *c = o->calls; c; c = c->next)
+		for (const struct arg *a = c->args; a; a = a->next)
+			if (a->form == ARG_NAME)
+				n = most(n, name_needs(at->rule, bind_find(at->rule, a->name)));
+	if (o->guard)
+		for (const struct c_use *use = cblock_uses(u, o->guard); use; use = use->next)
+			n = most(n, name_needs(at->rule, bind_use(u, at, use->name)));
+	return n;
+}
+
+/* While the left side is undecided, some of its calls are not there: it may fit. */
+static void undecided_body(struct unit *u, const struct place *at, struct buffer *to)
+{
+	unsigned needs = fits_needs(u, at);
+
+	if (needs < 2)
+		return;
+	buffer_print(to, "\tif (run->events < %u)\n\t\treturn ", needs);
+	for (const struct call *c = at->out->calls; c; c = c->next) {
+		emit_row_test(to, c, (struct origin){ true, 0 });
+		buffer_print(to, c->next ? " || " : ";\n");
+	}
+}
+
 static void fits_body(struct unit *u, const struct place *at, struct buffer *to)
 {
 	const struct out *o = at->out;
 	unsigned want = o->label ? calls_want(u, o->label->alts, true) :
 		calls_want(u, o->call, o->has_args);
 
+	undecided_body(u, at, to);
 	if (o->match)
 		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn no(run, "
 			"RULES_WHY_CALL, 0, 0, %u);\n", o->match->index, want);

@@ -1,5 +1,5 @@
 /* What the rules for nginx need. */
-#include "../lib/words.h"
+#include "words.h"
 
 static int64_t early_log = -1;	/* the leader's descriptor */
 

@@ -12,7 +12,7 @@ cat >split.awk <<'END'
 file { print > file }
 END
 echo 'static int64_t log_fd = -1;' >log.h
-cp "$ROOT/rules/kv/kv.h" "$ROOT/rules/lib/words.h" .
+cp "$ROOT/rules/kv/kv.h" .
 
 run_examples()
 {
