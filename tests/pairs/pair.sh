@@ -1,7 +1,8 @@
 #!/bin/sh
 # pair.sh SCRIPT PACKAGE LEADER FOLLOWER SECONDS [COMMAND]: SCRIPT of tests/follow, with
 # two versions of PACKAGE (servers/fetch has what may be asked for) and the rules for
-# the pair: rules/SCRIPT/OLDER-NEWER.rules if there is such a file.
+# the pair, if there is such a file: rules/SCRIPT/OLDER-NEWER.rules, or for two updates of
+# one release rules/SCRIPT/updates.rules.
 script=$1 package=$2 first=$3 second=$4 seconds=$5 command=$6
 
 . "$ROOT/tests/lib.sh"
@@ -25,6 +26,12 @@ start_of()
 
 leader=$(start_of "$first") || skip "$leader"
 follower=$(start_of "$second") || skip "$follower"
+# release_of VERSION: without what Debian has put around it.
+release_of()
+{
+	echo "$1" | sed 's/^[0-9]*://; s/-.*//'
+}
+
 older=$(printf '%s\n%s\n' "$first" "$second" | sort -V | head -1)
 rules=
 if [ "$older" = "$first" ]; then
@@ -33,6 +40,7 @@ else
 	file=$second-$first.rules
 	rules=--older
 fi
+[ "$(release_of "$first")" != "$(release_of "$second")" ] || file=updates.rules
 if [ -f "$ROOT/rules/$script/$file" ]; then
 	rules="--rules $ROOT/rules/$script/$file $rules"
 else
