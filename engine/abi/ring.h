@@ -32,6 +32,7 @@
 #define RING_VERSION	2
 
 #define VERSIONS	8	/* of a session at one time */
+#define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
 #define LANES		2048
 #define CHUNK_SIZE	32768
 #define CHUNK_CELLS	(CHUNK_SIZE / CELL_SIZE)
@@ -123,7 +124,7 @@ struct conduct {
 	uint32_t park;		/* versions whose threads must stop, as bits */
 	uint32_t crashed;	/* ended, and its last events may be last words */
 	uint32_t change;	/* futex: counts every change of this page */
-	uint32_t pad0;
+	uint32_t joins;		/* followers that came late */
 	uint32_t next[VERSIONS];	/* whose stream goes on where this one ended */
 	struct seams seams;
 	struct sampling sampling;

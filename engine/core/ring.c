@@ -237,6 +237,8 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
 	__atomic_store_n(&l->owner, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->pid, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->told, ~0u, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->seam, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->seam_chunk, CHUNK_NONE, __ATOMIC_RELAXED);
 	/* Release: whoever sees the new life sees an empty lane.  0 is none. */
 	__atomic_store_n(&l->life, life ? life : 1, __ATOMIC_RELEASE);
 }
@@ -351,6 +353,18 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 	/* Release, both: pair with holds(), which sees the place with either. */
 	__atomic_store_n(&c->source, source, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->life, life, __ATOMIC_RELEASE);
+}
+
+void cursor_join(struct streams *s, uint32_t index, uint32_t source)
+{
+	struct cursor *c = &streams_section(s, s->self)->cursor[index];
+	const struct lane *l = &streams_section(s, source)->lane[index];
+
+	c->chunk = __atomic_load_n(&l->seam_chunk, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->at, __atomic_load_n(&l->seam, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
+	/* Release: pairs with holds(), which sees the place with it. */
+	__atomic_store_n(&c->source, source, __ATOMIC_RELEASE);
 }
 
 void cursor_done(struct streams *s, uint32_t index)

@@ -76,6 +76,8 @@ uint32_t writer_held_by(const struct writer *w);
 
 /* Readies our cursor for a lane's new life, read from the start. */
 void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t source);
+/* Goes on in the same life of the lane in another stream, at the seam where we were added. */
+void cursor_join(struct streams *s, uint32_t index, uint32_t source);
 /* The lane is read to its end: it may be used again. */
 void cursor_done(struct streams *s, uint32_t index);
 /* Binds a reader to a lane, wherever the cursor says that an earlier one was. */

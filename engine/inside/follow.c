@@ -59,6 +59,12 @@ static enum at_end stream_ended(struct thread *t)
 	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> source & 1) ||
 	    !reader_at_end(&t->reader))
 		return END_WAIT;
+	if (is_stateless() && source == ROW_START) {
+		if (!seam_join(t))
+			return END_WAIT;
+		t->ordered = t->ahead = 0;
+		return END_SWITCHED;
+	}
 	next = next_of(t, source);
 	if (next == streams.self)
 		return follow_promoted(t) ? END_LEADS : END_WAIT;

@@ -25,8 +25,9 @@
 #define FDS		65536
 #define SOURCE		0x8000u	/* of events; the rest is the generation it was born in */
 #define LISTENS		0x4000u	/* connections come from it */
-#define KEPT_BACK	0x3fffu	/* no generation: nobody hears of it */
-#define GENERATIONS	0x3ffeu
+#define ACCEPTED	0x2000u
+#define KEPT_BACK	0x1fffu	/* no generation: nobody hears of it */
+#define GENERATIONS	0x1ffeu
 #define PEER_SIZE	32
 #define CTL_ADD		1
 #define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
@@ -41,9 +42,10 @@ void scope_prepare(void)
 	born = at < 0 ? NULL : (uint16_t *)at;
 }
 
+/* The same for all threads: each comes to a seam of its own. */
 void scope_renew(void)
 {
-	generation = (uint16_t)(generation % GENERATIONS + 1);
+	generation = (uint16_t)(streams.conduct->joins % GENERATIONS + 1);
 }
 
 static uint16_t born_of(uint64_t arg)
@@ -85,15 +87,18 @@ static bool is_everybodys(long nr)
 bool scope_enter(struct thread *t, const struct walk *w)
 {
 	const struct call_desc *d = w->desc;
-	bool source = false, kept = false;
+	bool source = false, kept = false, client = is_accept(d->nr);
 
 	for (unsigned i = 0; i < d->nargs; i++) {
 		bool is_fd = d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD;
 		uint16_t b = is_fd && (int32_t)w->args[i] >= 0 ? born_of(w->args[i]) : 0;
 
 		kept |= !is_known(b);
+		client |= (b & ACCEPTED) != 0;
 		source |= b & SOURCE && !(b & LISTENS && d->nr == __NR_epoll_ctl);
 	}
+	if (client)
+		seam_start_over(t);
 	if (is_accept(d->nr) && !kept)
 		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
 	if (kept)
@@ -187,7 +192,7 @@ static bool accepted(struct thread *t, int64_t fd, bool told)
 	else
 		t->slot->conns_kept++;
 	t->kept = !hears;
-	born_set(fd, SOURCE | (hears ? generation : KEPT_BACK));
+	born_set(fd, SOURCE | ACCEPTED | (hears ? generation : KEPT_BACK));
 	return hears || !told;
 }
 

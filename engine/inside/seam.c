@@ -5,6 +5,10 @@
  *
  * A seam is an event of its own, in nobody's way: followers pass over it and
  * count it.
+ *
+ * In a stateless session it is also where a follower may be added to a lane, since
+ * it knows all that matters there: the state of the start.  The lane's thread adds
+ * it (`told`), so there is no event that it is told half of.
  */
 #include <asm/unistd.h>
 
@@ -48,9 +52,78 @@ bool seam_opened(struct thread *t, const struct walk *w)
 	return true;
 }
 
+#define START	(1u << ROW_START)
+
+/* A lane of the start that was cut at a seam; whoever comes late has no twin for another. */
+static bool lane_of_start(const struct thread *t)
+{
+	const struct lane *start = &streams_section(&streams, ROW_START)->lane[t->lane];
+
+	return start->life && start->life == t->writer.lane->life &&
+	       start->seam_chunk != CHUNK_NONE;
+}
+
+static void seam_place(struct thread *t)
+{
+	struct lane *l = t->writer.lane;
+
+	__atomic_store_n(&l->seam, t->writer.head, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELAXED);
+}
+
+static void lane_told(struct thread *t)
+{
+	struct lane *l = t->writer.lane;
+	uint32_t told = l->told, now = streams_followers(&streams, t->writer.section);
+	bool added;
+
+	now &= told | ~START;
+	if (now & ~told && !lane_of_start(t))
+		now &= told;
+	added = now & ~told;
+	if (added || now & START)
+		seam_place(t);
+	if (added)
+		scope_renew();
+	/* Release: pairs with seam_join, and with who records the start. */
+	if (now != told)
+		__atomic_store_n(&l->told, now, __ATOMIC_RELEASE);
+}
+
+/* The thread has to do with a connection: its start was over at the last seam. */
+void seam_start_over(struct thread *t)
+{
+	struct lane *l = t->writer.lane;
+
+	if (!(l->told & START) || l->seam_chunk == CHUNK_NONE)
+		return;
+	scope_renew();
+	/* Release: as in lane_told. */
+	__atomic_store_n(&l->told, l->told & ~START, __ATOMIC_RELEASE);
+}
+
+bool seam_join(struct thread *t)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t leader = c->next[ROW_START] % VERSIONS, us = 1u << streams.self;
+	const struct lane *l = &streams_section(&streams, leader)->lane[t->lane];
+
+	/* Acquire, both: the monitor adds us first, then the lane's thread. */
+	if (!(__atomic_load_n(&c->following, __ATOMIC_ACQUIRE) & us) ||
+	    !(__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) & us) ||
+	    l->life != t->reader.cursor->life)
+		return false;
+	cursor_join(&streams, t->lane, leader);
+	reader_attach(&t->reader, &streams, t->lane);
+	return true;
+}
+
 void seam_pass(struct thread *t)
 {
 	t->slot->seams++;
+	t->kept = 0;
+	if (is_stateless())
+		lane_told(t);
 	if (stream_followed(t))
 		lead_note(t, EVENT_SEAM, t->slot->seams);
 }

@@ -74,6 +74,10 @@ bool seam_is_call(long nr);
 bool seam_may_open(const struct call_desc *d);
 /* A request begins here: told, and counted. */
 void seam_pass(struct thread *t);
+/* The lane's start is over, if it has had a seam. */
+void seam_start_over(struct thread *t);
+/* A follower has read what the start told: goes on in the leader's stream; false: not yet. */
+bool seam_join(struct thread *t);
 /* The call is the opening of a path that only says so. */
 bool seam_opened(struct thread *t, const struct walk *w);
 
@@ -87,7 +91,7 @@ static inline bool is_stateless(void)
 bool scope_enter(struct thread *t, const struct walk *w);
 /* It was made; false: of an accept, whose connection they do not hear of. */
 bool scope_leave(struct thread *t, const struct walk *w, bool told);
-/* A follower was added: it knows what there was at the start, and what comes. */
+/* A follower is told from here on: it knows what there was at the start, and what comes. */
 void scope_renew(void);
 
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */

@@ -17,6 +17,7 @@
 #include "engine/outside/control.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/rules_load.h"
+#include "engine/outside/say.h"
 #include "engine/outside/witness.h"
 
 #define MESSAGE_STEP	4096
@@ -189,6 +190,30 @@ static json_t *rules(struct monitor *m, const json_t *ask)
 	return json_pack("{s:b}", "done", 1);
 }
 
+/* A follower that comes late. */
+static json_t *follow(struct monitor *m, const json_t *ask)
+{
+	const json_t *words = json_object_get(ask, "argv"), *word;
+	const char *path = json_string_value(json_object_get(ask, "path"));
+	char **argv = calloc(json_array_size(words) + 1, sizeof(*argv)), why[WHY_MAX];
+	const struct version *v;
+	size_t i;
+
+	MUST(argv);
+	json_array_foreach(words, i, word) {
+		argv[i] = strdup(json_is_string(word) ? json_string_value(word) : "");
+		MUST(argv[i]);
+	}
+	v = join_begin(m, path, argv, json_string_value(json_object_get(ask, "name")), why,
+		       sizeof(why));
+	if (v)
+		return json_pack("{s:b, s:s}", "done", 1, "follower", v->name);
+	for (i = 0; argv[i]; i++)
+		free(argv[i]);
+	free(argv);
+	return error_json("%s", why);
+}
+
 static json_t *reply_to(struct monitor *m, const json_t *ask, const char *what)
 {
 	if (!strcmp(what, "drop"))
@@ -197,6 +222,8 @@ static json_t *reply_to(struct monitor *m, const json_t *ask, const char *what)
 		return rules(m, ask);
 	if (!strcmp(what, "promote"))
 		return promote(m, ask);
+	if (!strcmp(what, "follow"))
+		return follow(m, ask);
 	if (!strcmp(what, "status"))
 		return status_json(m);
 	if (!strcmp(what, "audit on") && !m->audit)

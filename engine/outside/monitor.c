@@ -293,6 +293,8 @@ static void due_serve(struct monitor *m)
 {
 	if (!m->conduct)
 		return;
+	start_record_look(m);
+	join_look(m);
 	hang_look(m);
 	takeover_look(m);
 	held_look(m);

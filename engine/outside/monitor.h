@@ -48,6 +48,9 @@ enum version_state {
 	VERSION_ENDED,
 };
 
+/* Of a follower that came late. */
+enum join { JOIN_NONE, JOIN_READS, JOIN_WAITS, JOIN_DONE };
+
 struct version {
 	struct monitor *monitor;
 	uint32_t index;
@@ -64,6 +67,8 @@ struct version {
 	int status;		/* valid when reaped */
 	bool reaped;		/* the first process is gone, and status known */
 	bool gone;		/* the first process is gone */
+	enum join join;
+	uint64_t join_ms;	/* until then it may read the start */
 	bool partly;		/* it does not know all connections: it cannot lead */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
 	uint64_t dying_ms;	/* until then it may die of what it crashed of; or 0 */
@@ -110,6 +115,17 @@ struct move {
 	pid_t process[MOVE_PROCESSES];	/* of the old leader */
 };
 
+/* What the leader's start told, kept for followers that come late. */
+struct start_record {
+	enum { START_NONE, START_READS, START_KEPT, START_LOST } state;
+	uint32_t chunks;	/* of it that are used */
+	bool seam;		/* a lane has come to its first request */
+	bool threads;		/* a process has several */
+	bool followed;		/* somebody was, after it */
+	uint64_t moved_ms;	/* when something came last */
+	char why[WHY_MAX];	/* it was lost */
+};
+
 struct monitor {
 	const struct run_options *options;
 	struct session session;
@@ -132,6 +148,7 @@ struct monitor {
 	struct held held[HELD_MAX];
 	uint64_t woken_ms;	/* the next single wake-up that has been asked for */
 	struct move move;	/* the takeover that is wanted, or under way */
+	struct start_record start;
 	struct audit *audit;
 	struct trace *trace;
 };
@@ -149,6 +166,8 @@ uint64_t now_ms(void);
 
 /* versions.c: areas, doorbells, and where a version's processes are. */
 int versions_make(struct monitor *m);
+/* A row and an area; NULL options: of the session's own command. */
+int version_make(struct monitor *m, const struct follower_options *o);
 int versions_alive_hold(struct monitor *m);
 int version_bell_start(struct version *v);
 struct version *version_named(struct monitor *m, const char *name);
@@ -180,6 +199,19 @@ void streams_sweep(struct monitor *m);
 /* Cells of one version's stream that another has not taken. */
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source);
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half);
+
+/* start_record.c */
+void start_record_begin(struct monitor *m);
+void start_record_look(struct monitor *m);
+
+/* join.c */
+/* Spare rows for followers that come late. */
+int join_rows_make(struct monitor *m);
+/* Begins a follower; its row, or NULL and why not. */
+struct version *join_begin(struct monitor *m, const char *path, char **argv, const char *name,
+			   char *why, size_t size);
+void join_look(struct monitor *m);
+bool version_spare(const struct version *v);
 
 /* followers.c */
 bool followers_any(const struct monitor *m);

@@ -57,6 +57,12 @@ struct run_options {
 	struct sampling sampling;
 };
 
+/* Others may come to the leader as it runs. */
+static inline bool options_joinable(const struct run_options *o)
+{
+	return o->sampling.stateless && (o->seams.calls || o->seams.path[0]);
+}
+
 /* Others run beside the leader, or may come to. */
 static inline bool options_company(const struct run_options *o)
 {

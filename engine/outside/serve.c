@@ -218,7 +218,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	if (!m->conduct || t->lane >= LANES)	/* a sanitizer's own program: on its own */
 		return w;
 	w.chunks = m->conduct->chunks;
-	w.versions = m->versions;
+	w.versions = options_joinable(m->options) ? VERSIONS : m->versions;
 	w.streams_fd = m->streams_fd;
 	w.streams_read_fd = m->streams_read_fd;
 	w.random[0] = streams_seed(v, t->lane, 0);

@@ -159,6 +159,8 @@ static const char *role_name(const struct version *v)
 		return "solo";
 	if (v->index == v->monitor->leader)
 		return "leader";
+	if (v->join == JOIN_READS || v->join == JOIN_WAITS)
+		return v->join == JOIN_READS ? "starting" : "joining";
 	return v->state == VERSION_STARTING ? "starting" : "follower";
 }
 
@@ -197,7 +199,8 @@ static json_t *versions_json(struct monitor *m)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < m->versions; i++)
-		json_array_append_new(list, version_json(&m->version[i]));
+		if (!version_spare(&m->version[i]))
+			json_array_append_new(list, version_json(&m->version[i]));
 	return list;
 }
 

@@ -71,7 +71,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 		struct section *s = streams_part(m, v);
 
 		c->next[v] = v;
-		if (v >= m->versions)
+		if (v >= m->versions && !(v == ROW_START && options_joinable(m->options)))
 			continue;
 		s->magic = RING_MAGIC;
 		s->version = RING_VERSION;
@@ -89,9 +89,13 @@ static void lanes_begin(struct monitor *m)
 	for (uint32_t v = 1; v < m->versions; v++) {
 		struct streams s = { m->conduct, v };
 
+		if (version_spare(&m->version[v]))
+			continue;
+
 		cursor_begin(&s, 0, life, 0);
 		m->conduct->following |= 1u << v;
 	}
+	start_record_begin(m);
 	if (m->options->sampling.stateless)
 		streams_part(m, 0)->lane[0].told = m->conduct->following;
 }

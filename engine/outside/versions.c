@@ -83,7 +83,7 @@ static void maps_take(struct area *a, const struct follower_options *o)
 	}
 }
 
-static int version_make(struct monitor *m, const struct follower_options *o)
+int version_make(struct monitor *m, const struct follower_options *o)
 {
 	struct version *v = &m->version[m->versions];
 	int result;
@@ -116,6 +116,8 @@ int versions_make(struct monitor *m)
 
 	for (unsigned i = 0; !result && i < m->options->followers; i++)
 		result = version_make(m, &m->options->follower[i]);
+	if (!result && options_joinable(m->options))
+		result = join_rows_make(m);
 	if (!result)
 		rules_releases(m);
 	return result ? result : versions_alive_hold(m);

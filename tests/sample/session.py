@@ -107,11 +107,11 @@ class Session:
     def version(self, name):
         return next((v for v in self.status()["versions"] if v["name"] == name), None)
 
-    def steady(self, name):
+    def steady(self, name, lag=0):
         """It follows, has read all, and nothing was said of it."""
         def look():
             v = self.version(name)
-            return v["role"] == "follower" and not v["verdicts"] and not v["lag_cells"]
+            return v["role"] == "follower" and not v["verdicts"] and v["lag_cells"] <= lag
         if not within(10, look):
             report = subprocess.run([MVE, "report", NAME], capture_output=True, timeout=20)
             fail(name, "is not steady:", self.version(name), report.stdout.decode())

@@ -1,0 +1,135 @@
+/*
+ * mve follow: a follower is added to a session as it runs.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/mve/commands.h"
+#include "engine/mve/show.h"
+#include "engine/outside/control.h"
+#include "engine/outside/monitor.h"
+#include "engine/outside/say.h"
+
+#define LOOK_MS		50
+#define WAIT_MS		90000	/* the monitor gives up before */
+#define IDLE_MS		5000	/* without a request nothing more happens */
+
+static const char help[] =
+	"usage: mve follow NAME [--name FOLLOWER] -- CMD...\n"
+	"\n"
+	"Adds a follower to the session NAME, which must have been started with --stateless\n"
+	"and --mark.  CMD is led through the leader's start and joins where the next request\n"
+	"begins; connections that are open then stay the leader's alone.  Comes back when it\n"
+	"follows, when it is ready and no request comes, or when it is clear why it cannot.\n";
+
+static json_t *version_row(const json_t *status, const char *name)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, "name"), name))
+			return v;
+	return NULL;
+}
+
+/* 1: it follows, or is ready and nobody asks; 0: not yet; -1: it has ended, in *why. */
+static int progress(const json_t *v, unsigned ready_ms, char *why, size_t size)
+{
+	const char *role = v ? show_text(v, "role") : "ended";
+
+	snprintf(why, size, "%s", v ? show_text(v, "why") : "it is not there");
+	if (!strcmp(role, "ended"))
+		return -1;
+	return !strcmp(role, "follower") || (!strcmp(role, "joining") && ready_ms >= IDLE_MS);
+}
+
+static int wait_for(const struct session *s, const char *name)
+{
+	struct timespec look = { 0, LOOK_MS * 1000000L };
+	unsigned ready_ms = 0;
+	char why[WHY_MAX];
+
+	for (unsigned ms = 0; ms < WAIT_MS; ms += LOOK_MS) {
+		json_t *status = control_ask(s, "status"), *v = version_row(status, name);
+		int way = status ? progress(v, ready_ms, why, sizeof(why)) : -1;
+		bool ready = v && !strcmp(show_text(v, "role"), "joining");
+
+		if (way > 0)
+			printf("%s: %s\n", name, ready ? "ready: joins at the next request" : "follows");
+		json_decref(status);
+		if (way > 0)
+			return EXIT_OK;
+		if (way < 0) {
+			say_error("mve report shows where it differs, if it does",
+				  "cannot follow: %s: %s", name, status ? why : "the session is gone");
+			return EXIT_NO;
+		}
+		ready_ms = ready ? ready_ms + LOOK_MS : 0;
+		nanosleep(&look, NULL);
+	}
+	say_error("mve status shows it", "no word of the follower: %s", name);
+	return EXIT_NO;
+}
+
+static int follow(const struct session *s, const char *name, char *const argv[])
+{
+	json_t *words = json_array(), *reply;
+	char *found, *path;
+	int code = program_find(argv[0], &found);
+
+	if (code)
+		return code;
+	path = realpath(found, NULL);
+	for (size_t i = 0; argv[i]; i++)
+		json_array_append_new(words, json_string(argv[i]));
+	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:s*}", "do", "follow", "path",
+					      path ? path : found, "argv", words, "name", name));
+	name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
+	if (!name)
+		return show_done(reply, "follow", s->name);
+	code = wait_for(s, name);
+	json_decref(reply);
+	return code;
+}
+
+/* Behind the name; where the command begins, or an exit code as a negative number. */
+static int options_take(int argc, char **argv, const char **name)
+{
+	static const struct option options[] = {
+		{ "name", required_argument, NULL, 'n' }, { 0 },
+	};
+	int opt;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (opt != 'n') {
+			say_error("mve follow --help lists the options", "unknown option: %s",
+				  argv[optind - 1]);
+			return -EXIT_USE;
+		}
+		*name = optarg;
+	}
+	if (optind < argc)
+		return optind;
+	say_error("for example: mve follow NAME -- ./server", "no program is given");
+	return -EXIT_USE;
+}
+
+int cmd_follow(int argc, char **argv)
+{
+	struct look l = look_take(argc < 2 ? argc : 2, argv, "n", help);
+	const char *name = NULL;
+	struct session s;
+	int at;
+
+	if (l.code || !l.name)
+		return l.code;
+	at = options_take(argc - 1, argv + 1, &name);
+	if (at < 0)
+		return -at;
+	l.code = look_session(&l, &s);
+	return l.code ? l.code : follow(&s, name, argv + 1 + at);
+}

@@ -1,0 +1,63 @@
+"""mve follow where it cannot be: a clear word, and the session goes on as it was."""
+import subprocess
+import time
+
+from session import MVE, NAME, Session, must, within
+
+
+def refused(session, code, text, *words):
+    asked = subprocess.run([MVE, "follow", NAME, *words], capture_output=True, timeout=100,
+                           text=True)
+    lines = asked.stderr.splitlines()
+    must(asked.returncode == code and len(lines) == 2 and text in lines[0] and
+         lines[0].startswith("mve: ") and lines[1].startswith("hint: "),
+         words, asked.returncode, asked.stdout, asked.stderr, "expected:", code, text)
+    session.get()
+    now = session.status()["versions"]
+    must(now[0]["role"] in ("leader", "solo") and
+         within(10, lambda: all(v["role"] == "ended" for v in session.status()["versions"][1:])),
+         words, "has left", now)
+
+
+def session_of(*options):
+    session = Session(*options)
+    session.get()
+    return session
+
+
+def main():
+    session = session_of("--status", "s.json")
+    refused(session, 1, "--stateless", "--", *session.server)
+    session.stop()
+    session = session_of("--stateless")
+    refused(session, 1, "--mark", "--", *session.server)
+    session.stop()
+    session = session_of("--stateless", "--mark", "recvmsg")  # none that it makes
+    refused(session, 1, "start is not over", "--", *session.server)
+    session.stop()
+    session = session_of("--stateless", "--mark", "epoll_wait", "--ring", "1M")
+    time.sleep(1.5)
+    refused(session, 2, "no program", "--")
+    refused(session, 2, "--wrong", "--wrong", "--", *session.server)
+    refused(session, 127, "/no/such", "--", "/no/such")
+    refused(session, 1, "the name is in use", "--name", "v0", "--", *session.server)
+    # Another program, and the same on another port: both differ in the start.
+    refused(session, 1, "diverged", "--", "/bin/cat", "/etc/hostname")
+    refused(session, 1, "diverged", "--", session.server[0], "1", session.server[2])
+    refused(session, 1, "", "--", "/bin/false")
+    asked = subprocess.run([MVE, "follow", NAME, "--name", "one", "--", *session.server],
+                           capture_output=True, timeout=100, text=True)
+    must(asked.returncode == 0, asked.stdout, asked.stderr)
+    again = subprocess.run([MVE, "follow", NAME, "--", *session.server], capture_output=True,
+                           timeout=100, text=True)
+    must(again.returncode == 1 and "has a follower" in again.stderr, again.stderr)
+    promoted = subprocess.run([MVE, "promote", NAME, "one"], capture_output=True, timeout=100,
+                              text=True)
+    must(promoted.returncode == 1 and "all connections" in promoted.stderr, promoted.stderr)
+    session.get()
+    session.steady("one")
+    session.stop()
+    print("refused: ok")
+
+
+main()
