@@ -105,8 +105,18 @@ static bool event_value(const struct event *e, struct reader r, int64_t value[2]
 	return section.len == sizeof(section.value);
 }
 
-/* Looks at what the leader read before it did more than look; true: of this clock, too. */
-static bool clock_ahead(struct thread *t, uint64_t clock)
+static bool is_coarse(long nr, uint64_t first)
+{
+	return nr == __NR_clock_gettime && ((uint32_t)first == CLOCK_MONOTONIC_COARSE ||
+					    (uint32_t)first == CLOCK_REALTIME_COARSE);
+}
+
+/*
+ * Looks at what the leader read before it did more than look; true: of this clock, too.
+ * Its reading is then taken for this call's, unless it is the sister's: an allocator's
+ * look at a coarse clock must not take away what the program is about to ask for.
+ */
+static bool clock_ahead(struct thread *t, long nr, uint64_t clock)
 {
 	struct reader r = t->reader;
 	const struct event *e = reader_peek(&r);
@@ -120,10 +130,11 @@ static bool clock_ahead(struct thread *t, uint64_t clock)
 		    !event_value(e, r, value))
 			continue;
 		clock_told(other, e->call, value);
-		if (other == clock) {
+		if (other != clock)
+			continue;
+		if (is_coarse(nr, t->frame.rdi) == is_coarse(e->call, e->arg[0]))
 			t->ahead |= 1ull << i;
-			return true;
-		}
+		return true;
 	}
 	return false;
 }
@@ -165,7 +176,7 @@ bool clock_own(struct thread *t, long nr, long *result)
 	int64_t value[2];
 
 	if (clock == CLOCKS || (nr == __NR_gettimeofday && f->rsi) ||
-	    (!clock_ahead(t, clock) && !clock_go_on(clock)))
+	    (!clock_ahead(t, nr, clock) && !clock_go_on(clock)))
 		return false;
 	value[0] = last[clock].ns / SECOND_NS;
 	value[1] = last[clock].ns % SECOND_NS / (nr == __NR_gettimeofday ? 1000 : 1);
