@@ -248,7 +248,11 @@ struct area {
 	uint32_t rules;		/* counts objects; bank[rules % 2] is in use; 0: none */
 	uint32_t self;		/* which row of `release` this version is */
 	struct release release[RELEASES];
-	uint64_t pad[201];
+	uint64_t crash_ns;	/* CLOCK_MONOTONIC: what a thread is about to die of has come */
+	uint64_t lead_ns;	/* and a process has taken over */
+	uint32_t leads;		/* so many have, ever */
+	uint32_t pad1;
+	uint64_t pad[198];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];

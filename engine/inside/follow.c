@@ -415,8 +415,10 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 
 	if (w->result < 0)
 		return;
-	if (w->desc->result == KIND_FD)
+	if (w->desc->result == KIND_FD) {
+		take_opened(w->result);
 		files_opened(t, w->desc, w->args, w->result);
+	}
 	switch (nr) {
 	case __NR_close:
 		files_closed((long)w->args[0]);

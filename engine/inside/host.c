@@ -9,6 +9,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <linux/time_types.h>
 
 #include "engine/inside/stream.h"
@@ -60,10 +61,17 @@ void change_wait(uint32_t seen, uint64_t ns)
 	OWN4(__NR_futex, &streams.conduct->change, FUTEX_WAIT, seen, &t);
 }
 
-/* Wakes followers that sleep longer than the ring lasts; the page need not be ours. */
-static void change_wake(void)
+void change_wake(void)
 {
 	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 1 << 30);
+}
+
+uint64_t clock_ns(int clock)
+{
+	struct __kernel_timespec t = { 0, 0 };
+
+	OWN2(__NR_clock_gettime, clock, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
 void local_add(uint64_t from, uint64_t len)
@@ -107,6 +115,7 @@ struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
 	if (e)
 		return e;
 	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
+	/* Followers may sleep longer than the ring lasts. */
 	change_wake();
 	while (!(e = writer_begin(w, kind, call))) {
 		const struct conduct *c = w->streams->conduct;
@@ -143,10 +152,12 @@ void stream_begin(struct thread *t)
 	t->has_lane = 1;
 	lead_prepare();
 	t->following = boot.role == ROLE_FOLLOWER;
-	if (t->following)
+	if (t->following) {
+		take_begin();
 		follow_begin(t);
-	else
+	} else {
 		lead_begin(t);
+	}
 	slot_describe(t);
 }
 
@@ -163,6 +174,8 @@ void stream_child(struct thread *c, uint32_t lane)
 		cur = c->reader.cursor;
 		cur->owner = c->tid;
 		cur->pid = c->pid;
+		if (!(c->clone_flags & CLONE_VM))
+			take_begin();
 	} else {
 		c->vtid = c->tid;
 		c->vpid = c->pid;

@@ -177,14 +177,6 @@ struct patience {
 	uint64_t sleep;
 };
 
-static uint64_t clock_ns(int clock)
-{
-	struct __kernel_timespec t = { 0, 0 };
-
-	OWN2(__NR_clock_gettime, clock, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 static void patience_begin(struct patience *p)
 {
 	p->since = clock_ns(CLOCK_MONOTONIC);

@@ -87,12 +87,6 @@ static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
 	return false;
 }
 
-/* One who sleeps may be the one that is waited for. */
-static void sleepers_wake(void)
-{
-	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 0x7fffffff);
-}
-
 typedef bool waits_for(const struct thread *t, uint64_t seq);
 
 static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t limit)
@@ -104,7 +98,7 @@ static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t
 		__builtin_ia32_pause();
 	__atomic_store_n(&t->stands, 1, __ATOMIC_RELEASE);
 	for (; (still = what(t, seq)) && waited < limit; waited += SLEEP_NS) {
-		sleepers_wake();
+		change_wake();	/* one who sleeps may be the one that is waited for */
 		change_wait(change_now(), SLEEP_NS);
 	}
 	__atomic_store_n(&t->stands, 0, __ATOMIC_RELEASE);
@@ -286,14 +280,6 @@ static uint64_t others_left(const struct thread *t, const struct thread **who)
 	return left;
 }
 
-static uint64_t clock_now(void)
-{
-	struct __kernel_timespec t = { 0, 0 };
-
-	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /*
  * Before the thread leaves its stream.  One that stands in a wait of its own will not
  * go on, whatever the stream says.
@@ -304,7 +290,7 @@ void order_wait_ended(struct thread *t)
 	uint64_t left, least = ~0ull, since = 0;
 
 	while ((left = others_left(t, &who))) {
-		uint64_t now = clock_now();
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 		if (left < least)
 			since = now;
@@ -313,7 +299,7 @@ void order_wait_ended(struct thread *t)
 			request_ask(t, REQ_NOTE, NOTE_NOT_ENDED, (uint64_t)who->tid, left);
 			return;
 		}
-		sleepers_wake();
+		change_wake();	/* one who sleeps may be the one that is waited for */
 		change_wait(change_now(), SLEEP_NS);
 	}
 }

@@ -25,7 +25,7 @@ bool monitor_alive(void)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
-static void doorbell_ring(void)
+void request_ring(void)
 {
 	__atomic_fetch_add(&area()->doorbell, 1, __ATOMIC_RELEASE);
 	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 1);
@@ -45,7 +45,7 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 	r->args[5] = t->has_lane ? t->lane : LANES;
 	/* Release: the monitor reads the fields after it sees RS_ASKED. */
 	__atomic_store_n(&r->state, RS_ASKED, __ATOMIC_RELEASE);
-	doorbell_ring();
+	request_ring();
 }
 
 /* Waits until the request has left RS_ASKED; false when the monitor is dead. */

@@ -22,6 +22,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/signal.h>
+#include <linux/time.h>
 
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
@@ -267,6 +268,7 @@ static void crash_tell(struct thread *t, int sig, const uint8_t *info, const str
 	uint64_t at = is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0;
 
 	if (leads(t)) {
+		((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
 		request_ask(t, REQ_CRASHED, (uint64_t)sig, at, r->rip);
 		if (streams.conduct->ended >> streams.self & 1) {
 			t->has_lane = 0;

@@ -20,6 +20,9 @@ void local_add(uint64_t from, uint64_t len);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */
 void change_wait(uint32_t seen, uint64_t ns);
 uint32_t change_now(void);
+/* Wakes all that sleep there, of every version; the page need not be ours. */
+void change_wake(void);
+uint64_t clock_ns(int clock);
 
 /* Does anybody listen to this thread? */
 static inline bool stream_followed(const struct thread *t)
@@ -189,6 +192,9 @@ void park_reset(void);
 /* take.c */
 bool follow_promoted(struct thread *t);
 void take_reset(void);
+/* A follower's process begins; a descriptor has been given to its leader's. */
+void take_begin(void);
+void take_opened(int64_t fd);
 /* This process leads, whatever this thread has still to read. */
 bool take_is_done(void);
 /* A leader's program is about to close a descriptor. */

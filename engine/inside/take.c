@@ -27,7 +27,11 @@
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
 #define LANES_WAIT_NS	50000
-#define SOCKETS_AT	4000	/* where ours do not meet the program's */
+#define LIMIT_NOFILE	7
+#define TABLE_FIRST	1024	/* descriptors */
+#define TABLE_LAST	(1u << 20)
+#define TABLE_OURS	8	/* at its end: for our sockets, out of the program's way */
+#define ANSWER_SPINS	2000	/* the monitor's answer comes right behind the last message */
 #define AF_UNIX_	1
 #define SEQPACKET	5
 #define MSG_DONTWAIT_	0x40
@@ -159,14 +163,57 @@ static void all_receive(struct thread *t, int socket)
 	}
 }
 
+/*
+ * Where a process has threads the kernel waits until every CPU has passed before its
+ * table of descriptors grows: some ten milliseconds.  So a follower, which has none,
+ * has a table that the leader's descriptors fit into, long before it is to lead.
+ */
+static uint32_t table_room;
+
+static uint32_t numbers_allowed(void)
+{
+	uint64_t limit[2] = { TABLE_FIRST, 0 };
+
+	OWN4(__NR_prlimit64, 0, LIMIT_NOFILE, 0, limit);
+	return limit[0] > TABLE_LAST ? TABLE_LAST : (uint32_t)limit[0];
+}
+
+static void table_grow(uint32_t room)
+{
+	uint32_t allowed = numbers_allowed();
+	long fd = OWN2(__NR_eventfd2, 0, O_CLOEXEC), last;
+
+	if (fd < 0)
+		return;
+	last = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, (room < allowed ? room : allowed) - 1);
+	if (last >= 0)
+		OWN1(__NR_close, last);
+	OWN1(__NR_close, fd);
+	__atomic_store_n(&table_room, room, __ATOMIC_RELAXED);
+}
+
+void take_begin(void)
+{
+	table_grow(table_room > TABLE_FIRST ? table_room : TABLE_FIRST);
+}
+
+/* The leader has been given this descriptor. */
+void take_opened(int64_t fd)
+{
+	uint32_t room = __atomic_load_n(&table_room, __ATOMIC_RELAXED);
+
+	if (fd + TABLE_OURS < room || fd >= TABLE_LAST)
+		return;
+	while (fd + TABLE_OURS >= room)
+		room = room ? room * 2 : TABLE_FIRST;
+	table_grow(room);
+}
+
 static int32_t moved_up(int32_t fd)
 {
-	uint64_t limit[2] = { SOCKETS_AT + 8, 0 };
-	long at;
+	uint32_t allowed = numbers_allowed(), room = table_room < allowed ? table_room : allowed;
+	long at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, room - TABLE_OURS);
 
-	OWN4(__NR_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, limit);
-	at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
-		  limit[0] > SOCKETS_AT + 8 ? SOCKETS_AT : limit[0] - 8);
 	if (at < 0)
 		return fd;
 	OWN1(__NR_close, fd);
@@ -212,6 +259,8 @@ static void descriptors_take(struct thread *t)
 	taken_note();
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
 	all_receive(t, pair[0]);
+	for (int i = 0; i < ANSWER_SPINS && !answered(t); i++)
+		__builtin_ia32_pause();
 	request_end(t);
 	OWN1(__NR_close, pair[0]);
 	OWN1(__NR_close, pair[1]);
@@ -260,6 +309,17 @@ void timers_stop(void)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
+/* For the one line that says how long it took. */
+static void took_note(void)
+{
+	struct area *a = (struct area *)boot.area;
+
+	__atomic_store_n(&a->lead_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+	/* Release: pairs with the monitor's, which reads the time. */
+	__atomic_fetch_add(&a->leads, 1, __ATOMIC_RELEASE);
+	request_ring();
+}
+
 static void process_take(struct thread *t)
 {
 	order_wait_ended(t);
@@ -268,6 +328,7 @@ static void process_take(struct thread *t)
 	signals_hear(t);
 	timers_start();
 	park_reset();
+	took_note();
 }
 
 /* Before this process follows again. */
@@ -291,6 +352,9 @@ bool follow_promoted(struct thread *t)
 		process_take(t);
 		/* Release: the others' calls find the descriptors. */
 		__atomic_store_n(&taking, TAKE_DONE, __ATOMIC_RELEASE);
+		change_wake();
+	} else if (now == TAKE_BUSY) {
+		change_wake();	/* the one that takes may wait for this lane's end */
 	}
 	while (__atomic_load_n(&taking, __ATOMIC_ACQUIRE) != TAKE_DONE)
 		change_wait(change_now(), LANES_WAIT_NS);

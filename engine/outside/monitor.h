@@ -108,6 +108,8 @@ struct move {
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
 	unsigned processes, taken, descriptors;
+	uint32_t leads;		/* of the successor's area, before */
+	uint64_t taken_ms;	/* when one has taken last */
 	unsigned retries;	/* divergences that may have been seen before the switch */
 	unsigned due;		/* processes that must take before it is over */
 	uint64_t lag;		/* what the successor had still to read */

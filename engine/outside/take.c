@@ -280,6 +280,12 @@ static int64_t take(pid_t asker, int theirs, pid_t twin)
 	return n;
 }
 
+/* Our own child is known: its number is nobody else's while it has not been collected. */
+static bool is_of(const struct version *v, const struct request *r)
+{
+	return (r->pid == v->server && !v->gone) || version_owns(v, r->pid, r->tid);
+}
+
 /* REQ_TAKE: how many descriptors came through the socket, or -errno. */
 int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 {
@@ -293,15 +299,17 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 
 	if (v->index != m->leader || !mv->active || lane >= LANES)
 		return -EINVAL;
-	twin = version_owns(v, r->pid, r->tid) ? holder(m, v, r->pid, lane, &pid) : NULL;
-	say_log("take", "twin found after %lu us", now_us() - begin);
+	twin = is_of(v, r) ? holder(m, v, r->pid, lane, &pid) : NULL;
+	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
+		begin - mv->began_us, now_us() - begin);
 	n = twin ? take(r->pid, (int)r->args[0], pid) : -ESRCH;
-	say_log("take", "all sent after %lu us", now_us() - begin);
+	say_log("take", "%ld descriptors sent after %lu us", n, now_us() - begin);
 	mv->taken++;
 	mv->descriptors += n > 0 ? (unsigned)n : 0;
 	mv->taken_us += now_us() - begin;
 	mv->ready_us = now_us() - mv->began_us;
-	mv->until_ms = now_ms() + TAKE_MS;
+	mv->taken_ms = now_ms();
+	mv->until_ms = mv->taken_ms + TAKE_MS;
 	if (n < 0)
 		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
 			  m->session.name, v->name, lane, r->pid, strerror((int)-n));

@@ -30,6 +30,8 @@
 #define SLEEP_LAST_US	500
 #define BIRTH_US	100000	/* a forked process that was killed is never counted */
 #define LOOK_MS		50
+#define CRASH_US	1000000	/* what is older was another crash */
+#define LED_MS		100	/* from its descriptors to the first call of its own */
 #define DIFFERS_LAG	(1ull << 62)
 
 uint64_t now_us(void)
@@ -322,6 +324,8 @@ static bool move_start(struct monitor *m, struct move *mv)
 	mv->stopped_us = now_us() - mv->began_us;
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
 	streams_switch(m, mv);
+	say_log("take", "%lu us after the beginning: streams switched; %lu cells are to be read",
+		now_us() - mv->began_us, streams_unread(m, mv->to->index, mv->from->index));
 	versions_switch(m, mv);
 	mv->active = true;
 	mv->until_ms = now_ms() + TAKE_MS;
@@ -369,6 +373,15 @@ static void move_end(struct monitor *m)
 
 /* --- what begins one ----------------------------------------------------------------------- */
 
+/* When it began: the thread that crashed has said so, or now. */
+static uint64_t crash_us(const struct version *v)
+{
+	uint64_t now = now_us(), said = v->area->crash_ns / 1000;
+
+	v->area->crash_ns = 0;
+	return said <= now && now - said < CRASH_US ? said : now;
+}
+
 /* The leader cannot go on: a follower is to take over.  False: there is none. */
 bool takeover_want(struct version *from, const char *cause, bool forced)
 {
@@ -379,7 +392,7 @@ bool takeover_want(struct version *from, const char *cause, bool forced)
 		return true;
 	if (!successor(m))
 		return false;
-	mv->next_us = now_us();
+	mv->next_us = crash_us(from);
 	mv->wanted = true;
 	mv->wanted_forced = forced;
 	snprintf(mv->next_cause, sizeof(mv->next_cause), "%s", cause);
@@ -399,6 +412,7 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 	mv->descriptors = mv->taken = mv->retries = 0;
 	mv->taken_us = mv->ready_us = 0;
 	mv->processes = 0;
+	mv->leads = to->area->leads;
 }
 
 /* Nobody can take over: what waits for it goes on to its end. */
@@ -445,6 +459,8 @@ static void takeover_begin(struct monitor *m)
 	move_clear(m, to, mv->next_cause);
 	mv->began_us = mv->next_us;
 	mv->forced = mv->wanted_forced;
+	say_log("take", "%s is to lead, %lu us after the beginning", to->name,
+		now_us() - mv->began_us);
 	old_stream_read(m, to, true);
 	settled(to);
 	if (!move_start(m, mv))
@@ -480,9 +496,18 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 
 /* --- while it lasts -------------------------------------------------------------------------- */
 
-static bool move_done(const struct move *mv)
+/* All have their descriptors; those that live say when they led. */
+static bool move_done(struct move *mv)
 {
-	return mv->taken >= mv->due;
+	const struct area *a = mv->to->area;
+	/* Acquire: pairs with took_note; the time is the last one's. */
+	uint32_t lead = __atomic_load_n(&a->leads, __ATOMIC_ACQUIRE) - mv->leads;
+
+	if (mv->taken < mv->due)
+		return false;
+	if (lead >= mv->taken && a->lead_ns / 1000 > mv->began_us)
+		mv->ready_us = a->lead_ns / 1000 - mv->began_us;
+	return lead >= mv->taken || now_ms() >= mv->taken_ms + LED_MS;
 }
 
 /* Time goes on while the successor reads on. */
