@@ -115,7 +115,8 @@ void dispatch(struct thread *t)
 	++*count;
 	t->call_state = 0;
 	t->child_lane = CHUNK_NONE;
-	if (t->deferred) {	/* here is the boundary that it waits for */
+	/* A follower does not stop at a seam: a signal waits for the next call. */
+	if (t->deferred && !(lock_asked(t) && t->frame.rax == SEAM_HERE)) {	/* here is the boundary that it waits for */
 		t->deferred = 0;
 		overdue_end(t);
 		t->pending = 1;

@@ -812,6 +812,11 @@ long lock_serve(struct thread *t)
 		return lock_took(t, c);
 	if (t->frame.rax == LOCK_BOUNDARY)
 		return 0;
+	if (t->frame.rax == SEAM_HERE) {
+		if (t->has_lane && !t->following)
+			seam_pass(t);
+		return 0;
+	}
 	if (!t->following)
 		return ASK_LEAD;
 	return is_once(c) ? once_ask(t, c) : lock_ask(t, c);

@@ -44,6 +44,18 @@ static int path_take(struct run_options *o, const char *path)
 	return EXIT_USE;
 }
 
+/* Whether the program has it is seen when the program is known: programs_find. */
+static int function_take(struct run_options *o, const char *name)
+{
+	if (*name && !o->seam_function) {
+		o->seam_function = name;
+		return 0;
+	}
+	say_error("--mark gives one function, and calls",
+		  "a second function, or none, for --mark: '%s'", name);
+	return EXIT_USE;
+}
+
 /* One that is never told is no place in a stream. */
 static bool is_told(const char *name)
 {
@@ -58,8 +70,10 @@ int mark_take(struct run_options *o, const char *text)
 
 	if (text[0] == '/')
 		return path_take(o, text);
-	if (call_number(text) < 0 || !is_told(text)) {
-		say_error("a call that is told, accept or epoll_wait say, or a path",
+	if (call_number(text) < 0)
+		return function_take(o, text);
+	if (!is_told(text)) {
+		say_error("a call that is told: accept or epoll_wait, say",
 			  "nothing to begin a request with: %s", text);
 		return EXIT_USE;
 	}
@@ -150,7 +164,7 @@ int marks_complete(struct run_options *o)
 {
 	int code = sample_complete(o);
 
-	if (code || (!o->seams.calls && !o->seams.path[0]) || o->followers || o->sampling.stateless)
+	if (code || !options_seams(o) || o->followers || o->sampling.stateless)
 		return code;
 	say_error("for example: mve run --mark accept -f same -- ./server",
 		  "--mark without a follower: nobody is told of requests");

@@ -207,12 +207,35 @@ static void put_displaced(struct code *c, const struct hook *h, uint64_t at)
 	put_jmp(c, at + h->len);
 }
 
+/*
+ * A request begins here.  What the function was given is as it was when it begins:
+ * the gate changes rax, rcx and r11 only.
+ */
+static long seam_emit(struct code *c, const struct hook *h, uint64_t at)
+{
+	static const uint64_t no_site;
+	uint32_t call = SEAM_HERE;
+
+	put(c, "\x50\x51\x41\x53", 4);		/* push rax, rcx, r11 */
+	put(c, "\xb8", 1);
+	put(c, &call, sizeof(call));
+	put(c, "\x48\x8d\x0d", 3);		/* lea back(%rip),%rcx */
+	put_rel32(c, c->at + c->len + 4 + 8 + sizeof(no_site));	/* behind jmp and quad */
+	put_gate(c, T_GATE);
+	put(c, &no_site, sizeof(no_site));
+	put(c, "\x41\x5b\x59\x58", 4);		/* back: pop them */
+	put_displaced(c, h, at);
+	return c->err ? c->err : (long)c->len;
+}
+
 long hook_emit(const struct hook *h, uint64_t at, uint64_t board, const uint64_t helper[3],
 	       uint8_t *out, size_t cap)
 {
 	struct code c = { .out = out, .cap = cap, .at = board };
 	uint32_t kind = h->kind;
 
+	if (kind == LOCK_NONE)
+		return seam_emit(&c, h, at);
 	put(&c, "\xb8", 1);
 	put(&c, &kind, sizeof(kind));
 	put(&c, "\x4c\x8d\x1d", 3);		/* lea original(%rip),%r11 */

@@ -205,6 +205,22 @@ static void hook_all(struct hooking *k)
 			hook_one(k, &p->hook[i]);
 }
 
+/* One function of the program; it is planned anew each time, which is once for each program. */
+void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
+		   struct board_room *room)
+{
+	static struct hook_plan p;
+	struct hooking k = { .plan = &p, .map = m, .room = room, .memory = memory };
+	int fd = m->inode && !m->shared && room->used <= room->len ? patch_open(pid, m) : -1;
+
+	if (fd < 0)
+		return;
+	if (!hook_plan_function(fd, name, &p.hook[0]))
+		hook_one(&k, &p.hook[0]);
+	close(fd);
+	say_log("hook", "%d: %s: %s: %s", pid, m->path, name, k.done ? "hooked" : "not hooked");
+}
+
 void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 	      struct board_room *room)
 {

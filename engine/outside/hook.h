@@ -28,7 +28,7 @@ struct hook {
 	uint64_t vaddr, size;	/* of the function */
 	uint64_t at, offset;	/* what goes to the board: there and in the file */
 	uint64_t pad;		/* padding with the jump, where a short one leads; or 0 */
-	uint8_t kind;		/* enum lock_kind */
+	uint8_t kind;		/* enum lock_kind; LOCK_NONE: a request begins here */
 	uint8_t len;		/* bytes that go to the board */
 	bool whole;		/* all of the function: it comes back to its entry */
 	bool sets_errno;
@@ -51,6 +51,9 @@ enum hook_source {
 /* What of a file can be hooked.  0, or a negative errno. */
 int hook_plan_file(int fd, enum hook_source source, struct hook_plan *p);
 
+/* Where a function of the program's own can be hooked; -ENOENT: there is none. */
+int hook_plan_function(int fd, const char *name, struct hook *h);
+
 /* Does a library of this name hold such functions? */
 bool hook_is_library(const char *path);
 
@@ -66,6 +69,10 @@ enum hook_file {
 };
 void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 	      struct board_room *room);
+
+/* The same with one function, if the mapping holds it. */
+void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
+		   struct board_room *room);
 
 /*
  * The board of a hook, for run-time addresses: `at` where the jump goes, helper[]

@@ -342,6 +342,14 @@ static bool helpers_there(const struct hook_plan *p, const struct hook *h)
 	return (!h->sets_errno || p->error) && (!rows[h->kind].undo[0] || p->undo[h->kind]);
 }
 
+static void hook_judge(const struct elf_view *v, const struct hook_plan *p, struct hook *h)
+{
+	const struct elf_load *l = elf_exec(v, h->vaddr);
+
+	h->why = l ? judge(v, p, h) : "it is no code";
+	h->offset = l ? l->off + (h->at - l->vaddr) : 0;
+}
+
 static int plan_symbols(const struct symbols *y, struct hook_plan *p)
 {
 	bool locks = symbol_find(y, "pthread_create");
@@ -351,10 +359,8 @@ static int plan_symbols(const struct symbols *y, struct hook_plan *p)
 	functions_find(y, p);
 	for (unsigned i = 0; i < p->n; i++) {
 		struct hook *h = &p->hook[i];
-		const struct elf_load *l = elf_exec(y->v, h->vaddr);
 
-		h->why = l ? judge(y->v, p, h) : "it is no code";
-		h->offset = l ? l->off + (h->at - l->vaddr) : 0;
+		hook_judge(y->v, p, h);
 		if (!h->why && !helpers_there(p, h))
 			h->why = "what it belongs to is missing";
 	}
@@ -371,6 +377,46 @@ static bool is_glibc(const struct elf_view *v)
 		return false;
 	at = elf_section_bytes(v, &names);
 	return at && memmem(at, names.len, "_IO_stdin_used", sizeof("_IO_stdin_used"));
+}
+
+/* A symbol by its name, in the table of this type. */
+static bool function_find(const struct elf_view *v, uint32_t type, const char *name,
+			  struct hook_plan *p)
+{
+	struct symbols y;
+	bool is_default;
+	Elf64_Sym s;
+
+	if (symbols_open(&y, v, type))
+		return false;
+	for (uint64_t i = 0; i < y.n && !p->n; i++) {
+		const char *found = symbol(&y, i, &s, &is_default);
+
+		if (found && is_default && s.st_size && !strcmp(found, name))
+			p->hook[p->n++] = (struct hook){ .name = name, .kind = LOCK_NONE,
+							 .vaddr = s.st_value, .size = s.st_size };
+	}
+	return p->n;
+}
+
+int hook_plan_function(int fd, const char *name, struct hook *h)
+{
+	static struct hook_plan p;
+	struct elf_view v;
+	int err = elf_open_file(&v, fd, ELF_WHOLE);
+
+	if (err)
+		return err;
+	p.n = 0;
+	if (function_find(&v, SHT_SYMTAB, name, &p) || function_find(&v, SHT_DYNSYM, name, &p)) {
+		hook_judge(&v, &p, &p.hook[0]);
+		err = look_around(&v, &p);
+		*h = p.hook[0];
+	} else {
+		err = -ENOENT;
+	}
+	elf_close(&v);
+	return err;
 }
 
 int hook_plan_file(int fd, enum hook_source source, struct hook_plan *p)

@@ -449,6 +449,26 @@ static void code_hook(struct injection *in)
 	}
 }
 
+/* The function of the program with which a request begins. */
+static void seam_hook(struct injection *in)
+{
+	struct board_room own = { 0 };
+
+	maps_free(&in->maps);
+	if (maps_read(in->r.pid, &in->maps))
+		return;
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+
+		if (!m->exec || !is_program(in, m))
+			continue;
+		if (in_reach(in->boards, m))
+			hook_function(in->r.pid, in->r.memory, m, in->want->seam, &in->libraries);
+		else if (!boards_near(in, m, HOOK_BOARD_MAX, &own))
+			hook_function(in->r.pid, in->r.memory, m, in->want->seam, &own);
+	}
+}
+
 /* A sanitizer's runtime that the program was linked with. */
 static void runtime_note(struct injection *in)
 {
@@ -565,6 +585,8 @@ static int prepare(struct injection *in)
 	if (in->want->chunks) {
 		runtime_note(in);
 		code_hook(in);
+		if (in->want->seam)
+			seam_hook(in);
 	}
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/outside/hook.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 #include "engine/outside/start.h"
@@ -455,6 +456,25 @@ static int parts_open(struct monitor *m)
 	return 0;
 }
 
+/* The function with which a request begins must be there. */
+static int seam_find(const char *path, const char *name)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
+	struct hook h = { 0 };
+
+	result = fd < 0 ? -errno : hook_plan_function(fd, name, &h);
+	if (fd >= 0)
+		close(fd);
+	if (result)
+		say_error("nm shows a program's functions, if it is not stripped; a call "
+			  "(accept, epoll_wait) or a path is a mark, too",
+			  "no function for --mark: %s in %s", name, path);
+	else if (h.why)
+		say_error("take another one near it", "cannot mark a function: %s in %s: %s", name,
+			  path, h.why);
+	return result || h.why ? EXIT_USE : 0;
+}
+
 /* All programs are looked at before any of them runs. */
 static int programs_find(struct monitor *m)
 {
@@ -465,6 +485,8 @@ static int programs_find(struct monitor *m)
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
 		code = program_find(m->version[i].argv[0], &m->version[i].path);
 	}
+	if (!code && o->seam_function)
+		code = seam_find(m->version[0].path, o->seam_function);
 	return code;
 }
 

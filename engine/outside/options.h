@@ -54,13 +54,19 @@ struct run_options {
 	enum failover failover;
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
 	struct seams seams;	/* where a request begins */
+	const char *seam_function;	/* or where it is entered; or NULL */
 	struct sampling sampling;
 };
+
+static inline bool options_seams(const struct run_options *o)
+{
+	return o->seams.calls || o->seams.path[0] || o->seam_function;
+}
 
 /* Others may come to the leader as it runs. */
 static inline bool options_joinable(const struct run_options *o)
 {
-	return o->sampling.stateless && (o->seams.calls || o->seams.path[0]);
+	return o->sampling.stateless && options_seams(o);
 }
 
 /* Others run beside the leader, or may come to. */

@@ -220,6 +220,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	w.chunks = m->conduct->chunks;
 	w.versions = options_joinable(m->options) ? VERSIONS : m->versions;
 	w.streams_fd = m->streams_fd;
+	w.seam = m->options->seam_function;
 	w.streams_read_fd = m->streams_read_fd;
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);

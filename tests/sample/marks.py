@@ -8,15 +8,15 @@ from session import MVE, NAME, Session, must
 WANT = 7
 
 
-def path():
+def program(mark, *options):
     run = subprocess.run([MVE, "run", "-n", NAME, "-f", "same", "--status", "s.json", "--mark",
-                          "/no/such/path/mve-request", "--", f"{os.environ['TESTS']}/requests"],
+                          mark, *options, "--", f"{os.environ['TESTS']}/requests"],
                          capture_output=True, timeout=30)
     must(run.returncode == 0 and b"requests: ok" in run.stdout, run.stdout, run.stderr)
     with open("s.json", encoding="utf-8") as file:
         status = json.load(file)
     for v in status["versions"]:
-        must(v["requests"] == WANT and not v["verdicts"], "by path:", v)
+        must(v["requests"] == WANT and not v["verdicts"], mark, v)
     opens = next(c for c in status["calls"]["by_name"] if c["name"] == "openat")
     must(opens["patch"] + opens["trap"] >= 2 * WANT, opens)
 
@@ -33,6 +33,23 @@ def call():
     session.stop()
 
 
-path()
+def server():
+    """A function of the server's, several times in a connection."""
+    session = Session("-f", "same", "--mark", "request_parse")
+    client = session.connect()
+    for _ in range(WANT):
+        client.get()
+    client.close()
+    session.steady("f1")
+    for name in "v0", "f1":
+        got = session.version(name)["requests"]
+        must(got == WANT, "by a function:", name, got)
+    session.stop()
+
+
+for how in "/no/such/path/mve-request", "request_plain", "request_any":
+    program(how)
+    program(how, "--tier=trap")
 call()
+server()
 print("marks: ok")
