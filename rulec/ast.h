@@ -236,6 +236,7 @@ struct unit {
 	struct want *wants, **wants_end;	/* emit.c's: texts for reports, */
 	unsigned wanted;	/* and their bytes so far */
 	const char *debug;	/* -d PASS */
+	bool strict;		/* -W: warnings are errors */
 };
 
 /* Constructors for the grammar's actions: the place comes first. */

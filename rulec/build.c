@@ -14,10 +14,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/abi/rules_seal.h"
 #include "rulec/rulec.h"
 
 #define RE2C_SECONDS	20
@@ -27,14 +29,37 @@
 
 extern char **environ;
 
+static void system_error(const char *what, const char *object)
+{
+	fprintf(stderr, "rulec: %s: %s: %s\n", what, object, strerror(errno));
+}
+
 /* --- a folder for one run -------------------------------------------------- */
+
+/* Signals that end us wait until the folder is gone.  What comes from a terminal the
+ * programs that we run get, too, so that is not long. */
+static void ends_block(int how)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(how, &ends, NULL);
+}
 
 static const char *scratch_new(struct unit *u)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *path = arena_format(u->arena, "%s/rulec-XXXXXX", tmp ? tmp : "/tmp");
 
-	return mkdtemp(path);
+	ends_block(SIG_BLOCK);
+	if (mkdtemp(path))
+		return path;
+	system_error("cannot make a folder", path);
+	ends_block(SIG_UNBLOCK);
+	return NULL;
 }
 
 static const char *scratch_file(struct unit *u, const char *folder, const char *name)
@@ -49,11 +74,7 @@ static void scratch_free(struct unit *u, const char *folder)
 	for (unsigned i = 0; i < 3; i++)
 		unlink(scratch_file(u, folder, names[i]));
 	rmdir(folder);
-}
-
-static void system_error(const char *what, const char *object)
-{
-	fprintf(stderr, "rulec: %s: %s: %s\n", what, object, strerror(errno));
+	ends_block(SIG_UNBLOCK);
 }
 
 /* --- running a program ----------------------------------------------------- */
@@ -64,6 +85,8 @@ static void child(struct unit *u, const char *folder, char *const *argv, unsigne
 	int in = open(scratch_file(u, folder, "in"), O_RDONLY);
 	int err = open(scratch_file(u, folder, "err"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
+	ends_block(SIG_UNBLOCK);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	setrlimit(RLIMIT_CPU, &cpu);
 	setrlimit(RLIMIT_AS, &memory);
 	setenv("LC_ALL", "C", 1);
@@ -111,6 +134,19 @@ static void pass_on(struct unit *u, const char *folder)
 
 /* --- C --------------------------------------------------------------------- */
 
+/* A program that fails where there is no room says nothing of the rules. */
+static bool has_room(struct unit *u, const char *folder)
+{
+	static const char some[65536];
+	const char *in = scratch_file(u, folder, "in");
+	int err = file_write(in, some, sizeof(some));
+
+	errno = -err;
+	if (err)
+		system_error("cannot write", in);
+	return !err;
+}
+
 static void regex_failed(struct unit *u)
 {
 	struct diag *d = diag_error(u, u->regexes->loc, "re2c cannot make an automaton of the "
@@ -137,7 +173,7 @@ static char *regex_run(struct unit *u, const char *folder, const struct buffer *
 		return file_read(u->arena, out, len);
 	if (u->debug)
 		pass_on(u, folder);
-	if (status != 127)
+	if (status != 127 && has_room(u, folder))
 		regex_failed(u);
 	return NULL;
 }
@@ -150,10 +186,8 @@ static bool regexes_make(struct unit *u, struct buffer *to)
 	char *c;
 	size_t len;
 
-	if (!folder) {
-		system_error("cannot make a folder in", "/tmp");
+	if (!folder)
 		return false;
-	}
 	regex_emit(u, &text);
 	c = regex_run(u, folder, &text, &len);
 	scratch_free(u, folder);
@@ -186,7 +220,7 @@ static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 		"-x", "c", "-", "-std=gnu17", "-O2", "-fPIC", "-ffreestanding", "-nostdlib",
 		"-mgeneral-regs-only", "-fno-stack-protector", "-fcf-protection=none",
 		"-fvisibility=hidden", "-fno-tree-loop-distribute-patterns",
-		"-fno-asynchronous-unwind-tables",
+		"-fno-asynchronous-unwind-tables", "-fstack-clash-protection",
 		"-fno-merge-constants", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror",
 		"-fdiagnostics-column-unit=byte", "-shared", "-Wl,-Bsymbolic",
 		"-Wl,-e,mve_rules", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
@@ -230,6 +264,22 @@ static bool has_relocations(const char *image, size_t len)
 	return false;
 }
 
+/* By its end mve knows that an object is whole. */
+static char *seal(struct unit *u, const char *image, size_t *len)
+{
+	struct rules_seal seal = { RULES_SEAL, RULES_VERSION, u->flags, *len, { 0, 0 } };
+	char *to = arena_alloc(u->arena, *len + sizeof(seal));
+	struct rules_hash h = RULES_HASH_BEGIN;
+
+	rules_hash_add(&h, image, *len);
+	seal.hash[0] = h.a;
+	seal.hash[1] = h.b;
+	memcpy(to, image, *len);
+	memcpy(to + *len, &seal, sizeof(seal));
+	*len += sizeof(seal);
+	return to;
+}
+
 static bool object_place(struct unit *u, const char *made, const char *path)
 {
 	size_t len;
@@ -247,6 +297,7 @@ static bool object_place(struct unit *u, const char *made, const char *path)
 		u->errors++;
 		return false;
 	}
+	image = seal(u, image, &len);
 	err = file_write(path, image, len);
 	errno = -err;
 	if (err)
@@ -276,7 +327,10 @@ static bool object_make(struct unit *u, const char *folder, const char *c, size_
 	pass_on(u, folder);
 	if (status == 0)
 		return object_place(u, out, path);
-	u->errors += status != 127;
+	if (status == 1)
+		u->errors += has_room(u, folder);
+	else if (status != 127)
+		fprintf(stderr, "rulec: the compiler was ended, or failed: %s\n", argv[0]);
 	return false;
 }
 
@@ -289,10 +343,8 @@ bool build_object(struct unit *u, const char *path)
 	if (!c)
 		return false;
 	folder = scratch_new(u);
-	if (!folder) {
-		system_error("cannot make a folder in", "/tmp");
+	if (!folder)
 		return false;
-	}
 	made = object_make(u, folder, c, len, path);
 	scratch_free(u, folder);
 	return made;

@@ -31,7 +31,7 @@ struct options {
 static int result(struct unit *u)
 {
 	diag_print(u, stderr);
-	return u->errors ? EXIT_NO : EXIT_OK;
+	return u->errors || (u->strict && u->warnings) ? EXIT_NO : EXIT_OK;
 }
 
 static bool load(struct unit *u, const char *path)
@@ -52,7 +52,7 @@ static bool passes_run(struct unit *u)
 			fprintf(stderr, "rulec: pass %s\n", passes[i].name);
 		passes[i].run(u);
 	}
-	return !u->errors;
+	return !u->errors && !(u->strict && u->warnings);
 }
 
 /* --- commands -------------------------------------------------------------- */
@@ -68,9 +68,12 @@ static int text_out(const struct options *o, const char *text, size_t len)
 {
 	int err;
 
-	if (!o->output)
-		return fwrite(text, 1, len, stdout) == len && !fflush(stdout) ? EXIT_OK :
-			EXIT_SYSTEM;
+	if (!o->output) {
+		if (fwrite(text, 1, len, stdout) == len && !fflush(stdout))
+			return EXIT_OK;
+		fprintf(stderr, "rulec: cannot write: standard output: %s\n", strerror(errno));
+		return EXIT_SYSTEM;
+	}
 	err = file_write(o->output, text, len);
 	if (err)
 		fprintf(stderr, "rulec: cannot write: %s: %s\n", o->output, strerror(-err));
@@ -198,11 +201,9 @@ static int run_file(const struct command *c, struct options *o, const char *debu
 		return EXIT_SYSTEM;
 	u->arena = arena_new();
 	u->debug = debug;
-	if (load(u, argv[0])) {
+	u->strict = o->strict;
+	if (load(u, argv[0]))
 		status = c->run(u, o, argc - 1, argv + 1);
-		if (status == EXIT_OK && o->strict && u->warnings)
-			status = EXIT_NO;
-	}
 	arena_free(u->arena);
 	free(u);
 	return status;

@@ -52,11 +52,33 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
+/* A pipe, a terminal, /dev/null: written to; a file of ours in its place is not it. */
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int special_write(const char *path, const char *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, text, len);
+	if (close(fd) < 0 && !err)
+		err = -errno;
+	return err;
+}
+
 int file_write(const char *path, const char *text, size_t len)
 {
 	char temporary[PATH_MAX];
 	int fd, err;
 
+	if (is_special(path))
+		return special_write(path, text, len);
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
 		return -ENAMETOOLONG;
 	fd = mkostemp(temporary, O_CLOEXEC);

@@ -30,6 +30,8 @@
 #include "engine/inside/ucontext.h"
 
 #define PAGE		4096ull
+#define RULES_STACK	(16 * PAGE)
+#define RULES_GUARD	(16 * PAGE)
 #define LOOK_FIRST_NS	50000
 #define LOOK_LAST_NS	2000000
 #define SOME_ADDRESS	1	/* what an event knows of a pointer: it was not null */
@@ -37,7 +39,7 @@
 static struct loaded *newest;
 static uint32_t load_lock;
 
-long rules_try(long (*call)(void *), void *arg, uint64_t *back);
+long rules_try(long (*call)(void *), void *arg, uint64_t *back, uint64_t stack);
 
 static struct area *area(void)
 {
@@ -117,7 +119,7 @@ static struct loaded *object_load(struct thread *t, uint32_t generation)
 	if (!l)
 		return NULL;
 	rt->in_rule = 1;
-	result = rules_try(object_attach, l, &rt->back);
+	result = rules_try(object_attach, l, &rt->back, rt->stack);
 	rt->in_rule = 0;
 	if (!result && object_whole(l))
 		return l;
@@ -203,19 +205,28 @@ static bool choose(struct thread *t, uint32_t source)
 	rt->rules.object = rt->now->rules.object;
 	rt->source = source;
 	rt->in_rule = 1;	/* names lie in the object */
-	result = rules_try(object_choose, &c, &rt->back);
+	result = rules_try(object_choose, &c, &rt->back, rt->stack);
 	rt->in_rule = 0;
 	return !result;
 }
 
 /* --- a thread's place ------------------------------------------------------------------ */
 
+/* Below the stack is a range that faults, wider than a frame is without probing. */
 static bool place_map(struct thread *t)
 {
 	long at = own_map(sizeof(struct rules_thread));
+	long stack = at < 0 ? at : own_map(RULES_GUARD + RULES_STACK);
 
-	t->rules = at < 0 ? NULL : (struct rules_thread *)at;
-	return t->rules != NULL;
+	if (stack < 0) {
+		if (at >= 0)
+			OWN2(__NR_munmap, at, sizeof(struct rules_thread));
+		return false;
+	}
+	OWN3(__NR_mprotect, stack, RULES_GUARD, PROT_NONE);
+	t->rules = (struct rules_thread *)at;
+	t->rules->stack = (uint64_t)stack + RULES_GUARD + RULES_STACK;
+	return true;
 }
 
 static void place_clear(struct rules_thread *rt)
@@ -668,7 +679,7 @@ enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct
 	__atomic_store_n(&t->slot->matching,
 			 __atomic_add_fetch(&counts, 2, __ATOMIC_RELAXED) | 1, __ATOMIC_RELAXED);
 	rt->in_rule = 1;
-	verdict = rules_try(asked, &a, &rt->back);
+	verdict = rules_try(asked, &a, &rt->back, rt->stack);
 	rt->in_rule = 0;
 	__atomic_store_n(&t->slot->matching, 0, __ATOMIC_RELAXED);
 	if (verdict >= 0)

@@ -44,6 +44,7 @@ struct rules_thread {
 	struct rules_call call;		/* the follower's own */
 	struct walk *walk;
 	uint64_t back;			/* stack of the rules_try under way */
+	uint64_t stack;			/* and the end of the one that it runs on */
 	uint8_t in_rule;
 	uint8_t left_by;	/* the signal that ended it */
 	uint8_t differs;	/* a match that is under way failed: its `mismatch` */

@@ -1,6 +1,7 @@
 /*
- * long rules_try(long (*call)(void *), void *arg, uint64_t *back): what call
- * says, or -EFAULT.  Meanwhile *back is where the thread's stack goes when the
+ * long rules_try(long (*call)(void *), void *arg, uint64_t *back, uint64_t stack):
+ * what call says, or -EFAULT.  It runs on a stack of its own, that ends at `stack`:
+ * C in rules may need more than we have, and must not find ours.  Meanwhile *back is where the thread's stack goes when the
  * signal handler sends it to rules_left_here: a rule has faulted, or its time is
  * over (follow_rules.c).  The registers that calls keep lie on the stack there.
  */
@@ -21,15 +22,16 @@ rules_try:
 	.cfi_adjust_cfa_offset 8
 	push	%r15
 	.cfi_adjust_cfa_offset 8
-	sub	$8, %rsp
-	.cfi_adjust_cfa_offset 8
 	mov	%rsp, (%rdx)
+	mov	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
 	mov	%rdi, %rax
 	mov	%rsi, %rdi
+	mov	%rcx, %rsp
 	call	*%rax
-1:	add	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	pop	%r15
+	mov	%rbp, %rsp
+	.cfi_def_cfa_register %rsp
+1:	pop	%r15
 	.cfi_adjust_cfa_offset -8
 	pop	%r14
 	.cfi_adjust_cfa_offset -8

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "engine/abi/rules.h"
+#include "engine/abi/rules_seal.h"
 #include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 
@@ -68,21 +69,6 @@ static int rulec_run(const char *file, const char *object)
 
 /* --- the cache's key ----------------------------------------------------------------- */
 
-struct hash {
-	uint64_t a, b;
-};
-
-static void hash_add(struct hash *h, const void *data, size_t n)
-{
-	const uint8_t *at = data;
-
-	for (size_t i = 0; i < n; i++) {
-		h->a = (h->a ^ at[i]) * 0x100000001b3ull;
-		h->b = (h->b + at[i] + 1) * 0x9e3779b97f4a7c15ull;
-		h->b ^= h->b >> 29;
-	}
-}
-
 static char *file_text(const char *path, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -105,10 +91,10 @@ static char *file_text(const char *path, size_t *len)
 	return text;
 }
 
-static bool hash_file(struct hash *h, const char *path, unsigned depth);
+static bool hash_file(struct rules_hash *h, const char *path, unsigned depth);
 
 /* Where rulec looks: beside the file, then in rules/lib. */
-static void hash_named(struct hash *h, const char *by, const char *name, size_t n, unsigned depth)
+static void hash_named(struct rules_hash *h, const char *by, const char *name, size_t n, unsigned depth)
 {
 	const char *slash = strrchr(by, '/'), *lib = getenv("MVE_RULES_LIB");
 	char path[PATH_MAX * 2], self[PATH_MAX - 64];
@@ -127,14 +113,14 @@ static void hash_named(struct hash *h, const char *by, const char *name, size_t 
 }
 
 /* The file, and what its lines name by `use "x"` and `#include "x"`. */
-static bool hash_file(struct hash *h, const char *path, unsigned depth)
+static bool hash_file(struct rules_hash *h, const char *path, unsigned depth)
 {
 	size_t len;
 	char *text = depth < USES_MAX ? file_text(path, &len) : NULL;
 
 	if (!text)
 		return false;
-	hash_add(h, text, len + 1);
+	rules_hash_add(h, text, len + 1);
 	for (char *line = text; line; line = strchr(line, '\n')) {
 		char *quote, *end;
 
@@ -150,16 +136,16 @@ static bool hash_file(struct hash *h, const char *path, unsigned depth)
 	return true;
 }
 
-static void hash_rulec(struct hash *h)
+static void hash_rulec(struct rules_hash *h)
 {
 	const uint32_t version = RULES_VERSION;
 	struct stat st;
 
-	hash_add(h, &version, sizeof(version));
+	rules_hash_add(h, &version, sizeof(version));
 	if (stat(rulec_path(), &st) < 0)
 		return;
-	hash_add(h, &st.st_size, sizeof(st.st_size));
-	hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
+	rules_hash_add(h, &st.st_size, sizeof(st.st_size));
+	rules_hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
 }
 
 /* --- the cache ------------------------------------------------------------------------- */
@@ -194,9 +180,19 @@ static bool is_object(const char *file)
 	return n > strlen(OBJECT_SUFFIX) && !strcmp(file + n - strlen(OBJECT_SUFFIX), OBJECT_SUFFIX);
 }
 
+/* What a full disk or a crash has left of a file is made anew. */
+static bool is_whole(const char *object)
+{
+	const char *why;
+	struct rules_bank *b = rules_read(object, &why);
+
+	free(b);
+	return b;
+}
+
 int rules_compile(const char *file, char *object, size_t size)
 {
-	struct hash h = { 0xcbf29ce484222325ull, 1 };
+	struct rules_hash h = RULES_HASH_BEGIN;
 	char folder[PATH_MAX - 64];
 	int code;
 
@@ -215,7 +211,7 @@ int rules_compile(const char *file, char *object, size_t size)
 		return EXIT_SYSTEM;
 	}
 	snprintf(object, size, "%s/%016lx%016lx.so", folder, h.a, h.b);
-	if (!access(object, R_OK))
+	if (is_whole(object))
 		return 0;
 	code = rulec_run(file, object);
 	if (code)
@@ -298,6 +294,32 @@ static const char *object_lay_out(struct rules_bank *b, const struct object *o)
 	return NULL;
 }
 
+/* Whole, and made for this mve; what the object is without its seal. */
+static const char *seal_check(struct object *o)
+{
+	struct rules_hash h = RULES_HASH_BEGIN;
+	static char text[96];
+	struct rules_seal seal;
+
+	if (o->len < sizeof(seal))
+		return "it is no object of rulec";
+	memcpy(&seal, o->bytes + o->len - sizeof(seal), sizeof(seal));
+	if (memcmp(seal.magic, RULES_SEAL, sizeof(seal.magic)))
+		return !memcmp(o->bytes, ELFMAG, SELFMAG)
+			? "its end is missing: it is damaged, or not made by this rulec"
+			: "it is no object of rulec";
+	o->len -= sizeof(seal);
+	if (seal.version != RULES_VERSION) {
+		snprintf(text, sizeof(text), "it was made by another rulec: for version %u of rules, "
+			 "this is %u", seal.version, RULES_VERSION);
+		return text;
+	}
+	rules_hash_add(&h, o->bytes, o->len);
+	if (seal.len != o->len || seal.hash[0] != h.a || seal.hash[1] != h.b)
+		return "it is damaged";
+	return seal.flags & RULES_HAS_PROCESS ? "followers do not know @process rules" : NULL;
+}
+
 struct rules_bank *rules_read(const char *object, const char **why)
 {
 	struct object o = { 0 };
@@ -311,7 +333,9 @@ struct rules_bank *rules_read(const char *object, const char **why)
 	}
 	o.bytes = (const uint8_t *)bytes;
 	o.head = (const Elf64_Ehdr *)bytes;
-	*why = object_lay_out(b, &o);
+	*why = seal_check(&o);
+	if (!*why)
+		*why = object_lay_out(b, &o);
 	free(bytes);
 	if (!*why)
 		return b;

@@ -212,10 +212,11 @@ def without():
         s.drops("diverged")
 
 
-def faulty(name, guard, text):
+def faulty(name, guard, text, head="", action=""):
+    right = f"recvfrom(fd, s, _, _, _, _) {action}" if action else "r"
     with open(name, "w") as f:
-        f.write("// a comment\nrule bad recvfrom(fd, s, _, _, _, _) {\n"
-                f"\t{guard}\n}} as r => r\n")
+        f.write(f"{head}// a comment\nrule bad recvfrom(fd, s, _, _, _, _) {{\n"
+                f"\t{guard}\n}} as r => {right}\n")
     with Session("v1", "v1", "--rules", name) as s:
         n = single(s, b"PUT", 3)
         s.drops(text)
@@ -232,14 +233,29 @@ def faults():
            "rule bad (divide.rules:2): it divided by zero")
     faulty("trap.rules", "if (view_len($(s)) > 5) __builtin_trap(); return 0;",
            "rule bad (trap.rules:2): it ran what is no instruction")
+    faulty("frame.rules", "volatile char a[1 << 20]; a[0] = 1; return a[view_len($(s))] == 9;",
+           "rule bad (frame.rules:2): it touched memory")
+    with open("deep.h", "w") as f:
+        f.write("static int deep(int n)\n{\n\tvolatile char a[64];\n\ta[0] = (char)n;\n"
+                "\treturn n ? deep(n - 1) + a[0] : 0;\n}\n")
+    faulty("deep.rules", "return deep(view_len($(s)) * 1000000) == 9;",
+           "rule bad (deep.rules:3): it touched memory", '#include "deep.h"\n')
+    faulty("long.rules", "return 1;", "rule bad (long.rules:4): the edited buffer is longer",
+           action='-> { $(s) = "%s"; }' % ("x" * 5000))
+    faulty("built.rules", "return 1;", "rule bad (built.rules:4): the buffer that the rule builds",
+           action='-> { $(s) = "%s"; }' % ("x" * 70000))
 
 
-def replaced():
+def copy_rules():
     with open("other.rules", "w") as f:
         f.write('use "kv.rules"\nrule never getppid() => nothing\n')
     for name in ("kv.rules", "kv.h"):
         with open(f"{RULES}/{name}") as f, open(name, "w") as to:
             to.write(f.read())
+
+
+def replaced():
+    copy_rules()
     with open("wrong.rules", "w") as f:
         f.write("recv(_ => nothing\n")
     with Session("v1", "v2", "--rules", f"{RULES}/kv.rules") as s:
@@ -259,6 +275,67 @@ def replaced():
         check(not subprocess.run([MVE, "rules", NAME, "f1", "empty.rules"]).returncode, "empty")
         single(s, b"PUT", .5)
         s.drops("diverged")
+
+
+def hundred():
+    """Replaced all the time, by files and by objects, and one in ten is no object."""
+    copy_rules()
+    rulec = os.path.join(os.path.dirname(MVE), "rulec")
+    subprocess.run([rulec, "build", "other.rules", "-o", "other.so"], check=True)
+    with open("other.so", "rb") as f:
+        whole = f.read()
+    wrong = {"half.so": whole[:len(whole) // 2], "empty.so": b"", "text.so": b"no object\n" * 99,
+             "flipped.so": whole[:3000] + bytes([whole[3000] ^ 4]) + whole[3001:],
+             "version.so": whole[:-32] + bytes([77, 0, 0, 0]) + whole[-28:]}
+    said = {"version.so": "made by another rulec", "flipped.so": "damaged"}
+    for name, data in wrong.items():
+        with open(name, "wb") as f:
+            f.write(data)
+    with Session("v1", "v2", "--rules", f"{RULES}/kv.rules") as s:
+        load = threading.Thread(target=single, args=(s, b"PUT", 12))
+        load.start()
+        refused_n = 0
+        for i in range(100):
+            name = ("other.rules", "kv.rules", "other.so")[i % 3]
+            if i % 10 == 9:
+                name = list(wrong)[refused_n % len(wrong)]
+                refused_n += 1
+            p = subprocess.run([MVE, "rules", NAME, "f1", name], capture_output=True, text=True)
+            check((p.returncode == 0) == (name not in wrong), f"{name}: {p.stderr}")
+            if name in wrong:
+                check(said.get(name, "no object of rulec" if name != "half.so" else "damaged")
+                      in p.stderr, f"{name}: {p.stderr}")
+        load.join()
+        s.holds()
+        # No place for what is compiled: said, and the rules of before are in force.
+        with open("more.rules", "w") as f:
+            f.write('use "kv.rules"\nrule never getpgrp() => nothing\n')
+        with open("file", "w") as f:
+            f.write("no folder")
+        for home in ("/proc/nowhere", os.path.abspath("file")):
+            p = subprocess.run([MVE, "rules", NAME, "f1", "more.rules"], capture_output=True,
+                               text=True, env=dict(os.environ, XDG_CACHE_HOME=home))
+            check(p.returncode == 3 and "no place for compiled rules" in p.stderr, p.stderr)
+        single(s, b"PUT", .3)
+        s.holds()
+    print("replaced a hundred times")
+
+
+def spoiled_cache():
+    """What is left of a file in the cache is not taken for the whole."""
+    with open("cached.rules", "w") as f:
+        f.write("rule never getppid() => nothing\n")
+    for spoil in (lambda data: data[:100], lambda data: b"", lambda data: b"\x7f" * 4096):
+        run = [MVE, "run", "-n", NAME, "-f", "same", "--rules", "cached.rules", "--", "true"]
+        for _ in range(2):
+            p = subprocess.run(run, capture_output=True, text=True)
+            check(p.returncode == 0 and "mve:" not in p.stderr, p.stderr)
+            for name in os.listdir("mve"):
+                if name.endswith(".so"):
+                    with open(f"mve/{name}", "rb") as f:
+                        data = f.read()
+                    with open(f"mve/{name}", "wb") as f:
+                        f.write(spoil(data))
 
 
 def refused():

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Rules on running followers that are replaced, damaged, made for another mve, or
+# refused; a cache that cannot be written or holds half a file.
+. "$ROOT/tests/rules/lib.sh"
+for what in replaced hundred spoiled_cache refused; do
+	timeout 100 python3 "$ROOT/tests/rules/at_work.py" $what || fail "$what"
+done
