@@ -45,6 +45,7 @@ enum event_flags {
 	EVENT_CUT = 2,		/* memory could not be read: nothing to compare */
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
+	EVENT_AFTER = 16,	/* other threads' doing: all that they were told before comes first */
 };
 
 struct event {

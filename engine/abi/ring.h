@@ -29,7 +29,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	2
+#define RING_VERSION	3
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -57,7 +57,8 @@ struct lane {
 	uint32_t told;		/* followers that it is told to, as bits; ~0: whoever follows */
 	uint64_t seam;		/* a cell where somebody was added to `told` */
 	uint32_t seam_chunk;	/* that holds it */
-	uint32_t pad0;
+	uint32_t giving;	/* what its thread gives to others now and has not told: the
+				   low half of its sequence number; 0: nothing */
 };
 
 /* Written by the thread that reads the lane; a page of none but its version. */

@@ -228,6 +228,7 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
 {
 	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
 
+	l->giving = 0;
 	__atomic_store_n(&l->first, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->base, base, __ATOMIC_RELAXED);

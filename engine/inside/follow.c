@@ -415,6 +415,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 
 	if (w->result < 0)
 		return;
+	if (inner_makes(nr))
+		inner_made(w);
 	if (w->desc->result == KIND_FD) {
 		take_opened(w->result);
 		files_opened(t, w->desc, w->args, w->result);
@@ -422,6 +424,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	switch (nr) {
 	case __NR_close:
 		files_closed((long)w->args[0]);
+		inner_closed((long)w->args[0]);
 		epoll_closed((long)w->args[0]);
 		break;
 	case __NR_epoll_wait:
@@ -563,6 +566,12 @@ static uint8_t compared_of(const struct thread *t, long nr)
 	return nr == __NR_rt_sigprocmask && boot.runtimes ? 0 : 0xff;
 }
 
+/* What is got here another thread has given: it must have come so far. */
+static bool comes_after(const struct walk *w, const struct event *e)
+{
+	return e->flags & EVENT_AFTER || (w->desc->result == KIND_FD && e->result >= 0);
+}
+
 static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
 {
 	int64_t result = e->result;
@@ -572,7 +581,7 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 
 	if (nr == __NR_epoll_ctl && result >= 0)
 		follow_epoll_note(t, w);
-	if (w->desc->result == KIND_FD && result >= 0)
+	if (comes_after(w, e))
 		order_wait_all_told(t, e->seq);
 	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {
 		t->reader = ahead;
@@ -695,11 +704,28 @@ static bool comes_next(struct thread *t, struct walk *w, long nr)
 	return true;
 }
 
+/*
+ * Whether a thread rings an eventfd again depends on whether the one that it wakes
+ * has been there: it is asked by bare atomics.  What is said of it is not compared.
+ */
+static bool is_ring(const struct event *e)
+{
+	return !is_strict() && e->kind == EVENT_CALL && e->call == __NR_write &&
+	       inner_is_bell((long)e->arg[0]) && !(e->flags & EVENT_SIGNAL_NEXT);
+}
+
+static bool own_ring(const struct walk *w, long nr)
+{
+	return !is_strict() && nr == __NR_write && inner_is_bell((long)w->args[0]) &&
+	       w->args[2] == sizeof(uint64_t);
+}
+
 /* The event is another call's, or has another content. */
 static enum step_result differs(struct thread *t, const struct event *e, struct walk *w, long nr,
 				const struct mismatch *m, long *result)
 {
-	bool elastic = event_elastic(e) || (e->kind == EVENT_CALL && is_rearming(e->call, e->arg[2]));
+	bool elastic = event_elastic(e) || is_ring(e) ||
+		       (e->kind == EVENT_CALL && is_rearming(e->call, e->arg[2]));
 	long reply;
 
 	if (is_rearming(nr, w->args[2])) {
@@ -717,6 +743,11 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 	if (elastic) {
 		follow_take(t);
 		return STEP_AGAIN;
+	}
+	if (own_ring(w, nr)) {
+		t->answered = 1;
+		*result = sizeof(uint64_t);
+		return STEP_OWN;
 	}
 	reply = follow_diverged(t, m->what, m);
 	if (reply == ANSWER_IGNORE)
@@ -850,6 +881,8 @@ long follow_call(struct thread *t, long nr)
 	if (w.desc && (w.desc->class != CLASS_LOCAL || nr == __NR_mmap) ? caller_is_local(t, nr) :
 									  local_site(t))
 		return untold_call(t, nr);
+	if ((private_count || private_may_open(nr)) && private_call(t, nr, &result))
+		return result;
 	if (rules_given() && w.desc && w.desc->class == CLASS_LOCAL &&
 	    rules_meet_local(t, &w, nr, &result) != STEP_NO_RULE)
 		return result;

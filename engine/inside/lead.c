@@ -26,15 +26,38 @@ static struct plan {
 	struct recipe recipe;
 	uint8_t bare;			/* see lead_bare */
 	uint8_t closes;
+	uint8_t gives;			/* see seq_before */
+	uint8_t opens;			/* a private file, perhaps */
+	uint8_t writes, reads;		/* what may be an inner descriptor */
+	uint8_t makes;			/* such descriptors */
 	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
 	uint8_t seam;			/* a request begins with it */
 } __attribute__((aligned(32))) plans[SLOT_CALLS];
 
-uint64_t lead_seq(void)
+static uint64_t seq_draw(void)
 {
 	/* Alone, nobody else draws one. */
-	return order_now(locks_on ? __atomic_add_fetch(&seq_now, 1, __ATOMIC_RELAXED)
-				  : ++seq_now);
+	return locks_on ? __atomic_add_fetch(&seq_now, 1, __ATOMIC_RELAXED) : ++seq_now;
+}
+
+uint64_t lead_seq(void)
+{
+	return order_now(seq_draw());
+}
+
+/*
+ * What a call gives to other threads (bytes for a pipe, a registration) is numbered
+ * before it is made, what it takes from them after: so whoever got something has
+ * the greater number.  A descriptor that is given out was closed by somebody.
+ */
+static bool gives(const struct call_desc *d)
+{
+	return d->class == CLASS_EFFECT && d->result != KIND_FD;
+}
+
+static uint64_t seq_before(bool gives)
+{
+	return gives && locks_on ? seq_draw() : 0;
 }
 
 /* Behind all that has been told so far, but with no number of its own. */
@@ -71,19 +94,33 @@ void lead_prepare(void)
 		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
 		p->seam = seam_is_call(nr);
 		p->closes = nr == __NR_close;
+		p->gives = gives(p->desc);
+		p->opens = private_may_open(nr);
+		p->writes = nr == __NR_write || nr == __NR_writev || nr == __NR_sendto ||
+			    nr == __NR_sendmsg;
+		p->reads = nr == __NR_read || nr == __NR_readv || nr == __NR_recvfrom ||
+			   nr == __NR_recvmsg;
+		p->makes = inner_makes(nr);
 		p->polls = p->closes || epoll_is_wait(nr) || nr == __NR_epoll_ctl;
 	}
 }
 
-static struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result)
+/* With the number that was drawn for it, or a new one. */
+static struct event *event_begin_at(struct thread *t, enum event_kind kind, long nr,
+				    int64_t result, uint64_t seq)
 {
 	struct event *e = writer_begin(&t->writer, kind, (uint16_t)nr);
 
 	if (!e)
 		e = host_begin(&t->writer, kind, (uint16_t)nr);
-	e->seq = lead_seq();
+	e->seq = order_now(seq ? seq : seq_draw());
 	e->result = result;
 	return e;
+}
+
+static struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result)
+{
+	return event_begin_at(t, kind, nr, result, 0);
 }
 
 static void event_end(struct thread *t)
@@ -101,11 +138,17 @@ void lead_note(struct thread *t, enum event_kind kind, uint64_t value)
 	writer_commit(&t->writer);
 }
 
-static void call_tell(struct thread *t, const struct walk *w, long nr)
+static void call_tell_at(struct thread *t, const struct walk *w, long nr, uint64_t seq,
+			 uint8_t flags)
 {
-	event_begin(t, EVENT_CALL, nr, w->result);
+	event_begin_at(t, EVENT_CALL, nr, w->result, seq)->flags = flags;
 	record_call(&t->writer, w);
 	event_end(t);
+}
+
+static void call_tell(struct thread *t, const struct walk *w, long nr)
+{
+	call_tell_at(t, w, nr, 0, 0);
 }
 
 void lead_told(struct thread *t, long nr, int64_t result)
@@ -306,6 +349,7 @@ static uint8_t closing[CLOSING_FDS];
 static void closing_begin(const struct walk *w)
 {
 	take_closing((int32_t)w->args[0]);
+	inner_closed((int32_t)w->args[0]);
 	/* Release: pairs with closing_wait. */
 	if (locks_on && w->args[0] < CLOSING_FDS)
 		__atomic_store_n(&closing[w->args[0]], 1, __ATOMIC_RELEASE);
@@ -332,6 +376,62 @@ static void closing_wait(const struct walk *w)
 	}
 }
 
+/*
+ * Threads that register for one another: what one does before its epoll_ctl, the one
+ * that waits finds done.  Who waits alone, for what it has registered itself or was
+ * given at its beginning, need not look at others.
+ */
+#define POLLED_FDS	4096
+#define STRANGERS	64	/* waits that one registration by another is good for */
+
+static struct polled {
+	int32_t waiter;		/* the thread that waited last */
+	uint32_t strangers;
+} pollers[POLLED_FDS];
+
+static void polled_by(const struct thread *t, long nr)
+{
+	uint64_t fd = t->frame.rdi;
+
+	if (nr == __NR_epoll_ctl && locks_on && fd < POLLED_FDS && pollers[fd].waiter &&
+	    pollers[fd].waiter != t->tid)
+		/* Release: pairs with polled; the call is still to be made. */
+		__atomic_store_n(&pollers[fd].strangers, STRANGERS, __ATOMIC_RELEASE);
+}
+
+/* What the event of a wait says. */
+static uint8_t polled(const struct walk *w, long nr)
+{
+	uint64_t fd = w->args[0];
+
+	if (nr == __NR_epoll_ctl || nr == __NR_close || fd >= POLLED_FDS || w->result <= 0)
+		return 0;
+	pollers[fd].waiter = thread_self()->tid;
+	/* Acquire: pairs with polled_by. */
+	if (!__atomic_load_n(&pollers[fd].strangers, __ATOMIC_ACQUIRE))
+		return 0;
+	pollers[fd].strangers--;
+	return EVENT_AFTER;
+}
+
+/* Bytes or registrations of another thread: what it was told before comes first. */
+static uint8_t after_others(const struct walk *w, long nr, const struct plan *p)
+{
+	if (p->polls)
+		return polled(w, nr);
+	return p->reads && inner_is((long)w->args[0]) ? EVENT_AFTER : 0;
+}
+
+/* Others may meet what the call gives before it is told. */
+static void giving_begin(struct thread *t, long nr, const struct plan *p, uint64_t seq)
+{
+	if (seq && (nr == __NR_epoll_ctl || (p->writes && inner_is((long)t->frame.rdi))))
+		/* Release: pairs with gives_before; the call is still to be made. */
+		__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
+				 __ATOMIC_RELEASE);
+}
+
+/* The slot knows only the low 16 bits of a number: those behind are nobody's. */
 static const struct plan *plan_of(long nr)
 {
 	return &plans[(unsigned long)nr + 1 < SLOT_CALLS ? nr + 1 : 0];
@@ -382,15 +482,21 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 }
 
 /* The call has been made, unless a signal came first. */
-static inline void call_told(struct thread *t, struct walk *w, long nr, const struct plan *p)
+static inline void call_told(struct thread *t, struct walk *w, long nr, const struct plan *p,
+			     uint64_t seq)
 {
 	if (w->result != CALL_RESTART) {
 		if (locks_on)
 			closing_wait(w);
-		call_tell(t, w, nr);
+		if (p->makes || nr == __NR_fcntl)
+			inner_made(w);
+		call_tell_at(t, w, nr, seq, locks_on ? after_others(w, nr, p) : 0);
 		if (p->polls)
 			epoll_led(w, nr);
 	}
+	if (t->writer.lane->giving)
+		/* Release: pairs with gives_before; the event is published. */
+		__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
 	if (p->closes)
 		closing_end(w);
 }
@@ -416,18 +522,22 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 static long lead_bare(struct thread *t, long nr, const struct plan *p)
 {
 	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
+	uint64_t seq = seq_before(p->gives);
 
 	if (p->closes)
 		closing_begin(&w);
+	if (p->polls)
+		polled_by(t, nr);
+	giving_begin(t, nr, p, seq);
 	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
-	call_told(t, &w, nr, p);
+	call_told(t, &w, nr, p, seq);
 	return w.result;
 }
 
 /* With ids, memory, signals, descriptors or threads that are looked after. */
 static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
-	uint64_t args[CALL_ARGS];
+	uint64_t args[CALL_ARGS], seq;
 	struct walk w;
 	bool told;
 	long form;
@@ -443,6 +553,8 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	}
 	if (p->closes)
 		closing_begin(&w);
+	if (p->polls)
+		polled_by(t, nr);
 	told = stream_followed(t);
 	if (stateless && told)
 		told = scope_enter(t, &w);
@@ -457,18 +569,23 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	if (w.desc->class == CLASS_LIFE)
 		return lead_life(t, nr, &w);
 	w.room = room_before(&w);
+	seq = seq_before(gives(w.desc));
+	giving_begin(t, nr, p, seq);
 	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (stateless && !scope_leave(t, &w, true))
 		accept_kept(t, &w, nr);
 	else
-		call_told(t, &w, form, p);
+		call_told(t, &w, form, p, seq);
 	return w.result;
 }
 
 long lead_call(struct thread *t, long nr)
 {
 	const struct plan *p = plan_of(nr);
+	long result;
 
+	if (__builtin_expect(p->opens || private_count, 0) && private_call(t, nr, &result))
+		return result;
 	if (p->seam)
 		seam_pass(t);
 	if (p->bare && !stateless && t->vtid == t->tid && !boot.runtimes && !local_site(t) &&

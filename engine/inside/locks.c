@@ -150,14 +150,15 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 	struct event *e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
 	uint64_t bucket = bucket_of(c);
 
-	e->seq = lead_seq_last();
 	e->result = (int32_t)c->result;
 	e->arg[0] = LOCK_NO_TURN;
 	e->arg[1] = 0;
 	if (took(c, c->result)) {
 		e->arg[0] = bucket;
-		e->arg[1] = __atomic_add_fetch(&buckets[bucket].turn, 1, __ATOMIC_RELAXED);
+		e->arg[1] = __atomic_add_fetch(&buckets[bucket].turn, 1, __ATOMIC_ACQ_REL);
 	}
+	/* After the turn: what was told before the turn before it has no greater number. */
+	e->seq = lead_seq_last();
 	e->arg[2] = lock_address(c);
 	e->arg[3] = (uint64_t)c->error;
 	e->arg[4] = 0;

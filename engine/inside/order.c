@@ -27,6 +27,7 @@
 
 #define WINDOW_EVENTS	64
 #define LOOKS_MAX	512	/* of them in a lane that has ended */
+#define SEQ_FIRST	1	/* behind whatever is told */
 #define SPINS		50
 #define SLEEP_NS	50000
 #define WAIT_LIMIT_NS	100000000
@@ -57,9 +58,9 @@ static uint64_t next_of(const struct thread *o)
 
 	reader_attach(&r, &streams, o->lane);
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	/* The parts of its place are not read at once. */
+	/* The parts of its place are not read at once: it moves, so look again. */
 	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
-		return 0;
+		return SEQ_FIRST;
 	r.ahead = true;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
@@ -75,14 +76,40 @@ static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)
 	return seq && (seq & ORDER_MASK) + window < (than & ORDER_MASK);
 }
 
+/* The leader's thread gives something now, or did when the event was told. */
+static bool gives_before(const struct thread *o, uint64_t seq)
+{
+	/* Acquire: pairs with giving_begin and call_told; if not, it is told. */
+	uint32_t giving = __atomic_load_n(&o->reader.from->lane[o->lane].giving,
+					  __ATOMIC_ACQUIRE);
+
+	return giving && (int32_t)((uint32_t)seq - giving) > 0;
+}
+
+static bool is_newborn(const struct thread *o)
+{
+	/* Acquire: pairs with stream_child. */
+	return !__atomic_load_n(&o->has_lane, __ATOMIC_ACQUIRE) && o->child_lane != CHUNK_NONE;
+}
+
+/* Without a window it is to be known for sure. */
+static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq,
+			 uint64_t window)
+{
+	if (o == t || o->pid != t->pid || !o->following)
+		return false;
+	if (is_newborn(o))
+		return !window;
+	return o->has_lane && o->reader.cursor->source == t->reader.cursor->source &&
+	       ((!window && gives_before(o, seq)) || is_behind(next_of(o), seq, window));
+}
+
 static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
-		    o->reader.cursor->source == t->reader.cursor->source &&
-		    is_behind(next_of(o), seq, window))
+		if (is_behind_of(o, t, seq, window))
 			return true;
 	return false;
 }
@@ -190,15 +217,23 @@ static bool behind(const struct thread *t, uint64_t seq)
 }
 
 /*
- * Before a descriptor is given out whose number another thread has closed, and before
- * a fork.  To go on too early is to work on, or to copy, what the other is about to
- * change: patience is worth it.
+ * Before a descriptor is given out whose number another thread has closed, before bytes
+ * are read or registrations met that another has made, and before a fork.  To go on too
+ * early is to work on, or to copy, what the other is about to change: patience is worth
+ * it.
  */
 void order_wait_all_told(struct thread *t, uint64_t seq)
 {
 	static uint32_t missed;
+	bool met;
 
-	if (!seq || missed >= GIVE_UP || wait_while(t, seq, behind, TOLD_LIMIT_NS))
+	if (!seq || missed >= GIVE_UP || !behind(t, seq))
+		return;
+	/* Release: as in follow_event_or; the event is not taken yet. */
+	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	met = wait_while(t, seq, behind, TOLD_LIMIT_NS);
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	if (met)
 		return;
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);

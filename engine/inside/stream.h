@@ -71,6 +71,20 @@ void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
 
+/* inner.c */
+bool inner_is(long fd);
+bool inner_is_bell(long fd);
+/* A call of this number may make inner descriptors; one did. */
+bool inner_makes(long nr);
+void inner_made(const struct walk *w);
+void inner_closed(long fd);
+
+/* private.c */
+extern uint32_t private_count;	/* open ones: nothing to ask where it is 0 */
+bool private_may_open(long nr);
+/* Opens a private file, or works on one: the stream is not told. */
+bool private_call(struct thread *t, long nr, long *result);
+
 /* seam.c */
 bool seam_is_call(long nr);
 /* A call of this row may open the path of a seam. */

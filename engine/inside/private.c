@@ -1,0 +1,120 @@
+/*
+ * Private files: what libc reads of the machine for itself, at moments that depend on
+ * which thread came first to a lock of its own: how many processors there are before
+ * malloc makes another arena, whether memory may be overcommitted before it gives some
+ * back.  Each version opens, reads and closes them for real, and nothing is told.
+ *
+ * A leader's descriptor of one has whatever number the kernel gives, and the stream
+ * tells no other use of it.  A follower's must not be a number of the stream: it is
+ * among the highest that the process may have.
+ */
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/resource.h>
+
+#include "engine/inside/stream.h"
+
+#define NUMBERS		65536
+#define HIGHEST		64	/* numbers that a follower keeps for them */
+
+static uint64_t is_private[NUMBERS / 64];
+uint32_t private_count;
+
+static const char paths[][40] = {
+	"/sys/devices/system/cpu/online",
+	"/sys/devices/system/cpu",
+	"/proc/sys/vm/overcommit_memory",
+};
+
+bool private_may_open(long nr)
+{
+	return nr == __NR_open || nr == __NR_openat;
+}
+
+static bool path_is(uint64_t at, const char *path)
+{
+	for (uint32_t i = 0;; i++) {
+		char c;
+
+		if (target_in(&c, at + i, 1) || c != path[i])
+			return false;
+		if (!c)
+			return true;
+	}
+}
+
+static bool is_path(uint64_t at)
+{
+	for (uint32_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (path_is(at, paths[i]))
+			return true;
+	return false;
+}
+
+static bool is_open(long fd)
+{
+	return fd >= 0 && fd < NUMBERS &&
+	       __atomic_load_n(&is_private[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1;
+}
+
+/* The thread that was given the number is the only one that knows it. */
+static void note(long fd, bool open)
+{
+	uint64_t bit = 1ull << fd % 64;
+
+	if (open)
+		__atomic_fetch_or(&is_private[fd / 64], bit, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&is_private[fd / 64], ~bit, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&private_count, open ? 1u : ~0u, __ATOMIC_RELAXED);
+}
+
+/* Where no number of the stream will be. */
+static long out_of_the_way(long fd)
+{
+	struct { uint64_t now, max; } limit = { 0, 0 };
+	long high;
+
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
+	if (limit.now > NUMBERS)
+		limit.now = NUMBERS;
+	high = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+		    limit.now > 2 * HIGHEST ? limit.now - HIGHEST : limit.now / 2);
+	OWN1(__NR_close, fd);
+	return high;
+}
+
+static long given(struct thread *t, long fd)
+{
+	if (t->following && fd >= 0)
+		fd = out_of_the_way(fd);
+	if (fd >= 0 && fd < NUMBERS)
+		note(fd, true);
+	return fd;
+}
+
+static bool takes_number(const struct call_desc *d)
+{
+	return d && (d->args[0].kind == KIND_FD || d->args[0].kind == KIND_DIRFD);
+}
+
+bool private_call(struct thread *t, long nr, long *result)
+{
+	const struct call_desc *d = call_find(nr);
+	long fd = (int32_t)t->frame.rdi;
+
+	if (private_may_open(nr)) {
+		if (!is_path(nr == __NR_open ? t->frame.rdi : t->frame.rsi))
+			return false;
+		*result = given(t, call_serve(t, nr));
+		return true;
+	}
+	if (!takes_number(d) || !is_open(fd))
+		return false;
+	if (nr == __NR_close)
+		note(fd, false);
+	*result = call_serve(t, nr);
+	if (d->result == KIND_FD)
+		*result = given(t, *result);
+	return true;
+}
