@@ -70,7 +70,9 @@ struct cursor {
 	int32_t owner;
 	int32_t pid;
 	uint32_t source;	/* the version whose stream is read */
-	uint64_t pad[4];
+	uint32_t asleep;	/* for long; the lane's thread wakes it when it goes on */
+	uint32_t pad0;
+	uint64_t pad[3];
 };
 
 /* A version's part.  Chunks follow at SECTION_CHUNKS. */

@@ -23,6 +23,7 @@
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_GROWS	4
 #define SLEEP_LAST_NS	100000000	/* a full ring wakes us before */
+#define SLEEP_LONG_NS	3000000		/* so does the leader when it begins to work again */
 
 /* --- waiting ----------------------------------------------------------------------- */
 
@@ -107,6 +108,17 @@ static bool is_left_behind(const struct thread *t)
 	return take_is_done() && order_only_looks(t);
 }
 
+/* An event that comes soon needs no wake-up; who misses one only sleeps to the end. */
+static void sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
+{
+	uint32_t *asleep = &t->reader.cursor->asleep;
+
+	__atomic_store_n(asleep, ns >= SLEEP_LONG_NS, __ATOMIC_RELAXED);
+	if (!reader_peek(&t->reader))
+		change_wait(seen, ns);
+	__atomic_store_n(asleep, 0, __ATOMIC_RELAXED);
+}
+
 static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
 	uint64_t sleep = SLEEP_FIRST_NS;
@@ -142,7 +154,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		if (sleep == SLEEP_LAST_NS && nobody_left(t))
 			OWN1(__NR_exit_group, 1);
-		change_wait(seen, sleep);
+		sleep_wait(t, seen, sleep);
 		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
 	}
 }

@@ -74,6 +74,21 @@ uint64_t clock_ns(int clock)
 	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
+/* The thread's twins, if one of them sleeps long; one that is just about to may be missed. */
+void sleepers_wake(const struct thread *t)
+{
+	uint32_t bits = streams_followers(&streams, t->writer.section);
+
+	for (uint32_t v = 0; bits; v++, bits >>= 1) {
+		if (!(bits & 1) ||
+		    !__atomic_load_n(&streams_section(&streams, v)->cursor[t->lane].asleep,
+				     __ATOMIC_RELAXED))
+			continue;
+		change_wake();
+		return;
+	}
+}
+
 void local_add(uint64_t from, uint64_t len)
 {
 	if (boot.locals == BOOT_LOCALS)

@@ -32,6 +32,7 @@ static struct plan {
 	uint8_t makes;			/* such descriptors */
 	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
 	uint8_t seam;			/* a request begins with it */
+	uint8_t waits;			/* behind it there may be work after a long rest */
 } __attribute__((aligned(32))) plans[SLOT_CALLS];
 
 static uint64_t seq_draw(void)
@@ -78,6 +79,12 @@ static bool is_bare(const struct call_desc *d, const struct recipe *r)
 	       !call_is_special(d->nr) && !is_old_stat(d->nr);
 }
 
+static bool is_waiting(long nr)
+{
+	return epoll_is_wait(nr) || nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
+	       nr == __NR_pselect6 || nr == __NR_accept || nr == __NR_accept4;
+}
+
 /* Once, before the program's first call. */
 void lead_prepare(void)
 {
@@ -101,6 +108,7 @@ void lead_prepare(void)
 		p->reads = nr == __NR_read || nr == __NR_readv || nr == __NR_recvfrom ||
 			   nr == __NR_recvmsg;
 		p->makes = inner_makes(nr);
+		p->waits = is_waiting(nr);
 		p->polls = p->closes || epoll_is_wait(nr) || nr == __NR_epoll_ctl;
 	}
 }
@@ -493,6 +501,8 @@ static inline void call_told(struct thread *t, struct walk *w, long nr, const st
 		call_tell_at(t, w, nr, seq, locks_on ? after_others(w, nr, p) : 0);
 		if (p->polls)
 			epoll_led(w, nr);
+		if (p->waits)
+			sleepers_wake(t);
 	}
 	if (t->writer.lane->giving)
 		/* Release: pairs with gives_before; the event is published. */

@@ -22,6 +22,7 @@ void change_wait(uint32_t seen, uint64_t ns);
 uint32_t change_now(void);
 /* Wakes all that sleep there, of every version; the page need not be ours. */
 void change_wake(void);
+void sleepers_wake(const struct thread *t);
 uint64_t clock_ns(int clock);
 
 /* Does anybody listen to this thread? */
