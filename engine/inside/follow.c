@@ -296,6 +296,7 @@ void follow_signal(struct thread *t, const struct event *e)
 	(void)e;
 	follow_payload(&t->reader, t->held_info, SIGINFO_SIZE);
 	follow_take(t);
+	order_wait_sent(t, t->held_info);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
 	t->told = 1;
@@ -453,6 +454,12 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_accept4:
 		file_accepted((long)w->args[0]);
 		break;
+	case __NR_tkill:
+		order_sent(t, (int32_t)w->args[0]);
+		break;
+	case __NR_tgkill:
+		order_sent(t, (int32_t)w->args[1]);
+		break;
 	case __NR_shmget:
 		shm_made(w->args, w->result);
 		break;
@@ -472,7 +479,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 /* Both versions make the call; what the leader got counts. */
 static long both(struct thread *t, const struct call_desc *d, long nr, int64_t leaders)
 {
-	long own = call_serve(t, nr);
+	long own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : call_serve(t, nr);
 
 	if (own == CALL_RESTART)
 		own = 0;

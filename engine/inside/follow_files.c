@@ -168,6 +168,18 @@ static long file_open(const struct file *f)
 	return fd;
 }
 
+long files_chdir(long fd)
+{
+	struct file *f = file_row(fd);
+	long dir = f && f->known ? file_open(f) : -EBADF, result = dir;
+
+	if (dir < 0)
+		return dir;
+	result = OWN1(__NR_fchdir, dir);
+	OWN1(__NR_close, dir);
+	return result;
+}
+
 /* A mapping of a descriptor that only the leader has. */
 static long mmap_again(struct thread *t, const struct file *f)
 {

@@ -19,10 +19,12 @@
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
+#include <linux/signal.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
 
 #include "engine/inside/locks.h"
+#include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
 #define WINDOW_EVENTS	64
@@ -248,6 +250,40 @@ void order_wait_all(struct thread *t, uint64_t seq)
 	order_wait_all_told(t, seq);
 	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
 		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+}
+
+/* --- signals between threads ----------------------------------------------------- */
+
+/*
+ * What a thread does before it sends another a signal, the other's handler relies on:
+ * it is not run before the sender has come so far.  (glibc tells all threads of a new
+ * user id in this way.)  Signals that have become one leave `sent` too large: then
+ * the next is not waited for.
+ */
+void order_sent(const struct thread *t, int32_t vtid)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->vtid == vtid)
+			/* Release: pairs with is_unsent. */
+			__atomic_fetch_add(&o->sent, 1, __ATOMIC_RELEASE);
+}
+
+static bool is_unsent(const struct thread *t, uint64_t seq)
+{
+	(void)seq;
+	/* Acquire: pairs with order_sent; what the sender did before is seen. */
+	return (int32_t)(__atomic_load_n(&t->sent, __ATOMIC_ACQUIRE) - t->got) <= 0;
+}
+
+void order_wait_sent(struct thread *t, const uint8_t *info)
+{
+	if (info_int(info, INFO_CODE) != SI_TKILL || info_int(info, INFO_PID) != t->vpid)
+		return;
+	if (is_unsent(t, 0) && !wait_while(t, 0, is_unsent, WAIT_LIMIT_NS))
+		return;
+	t->got++;
 }
 
 /* --- the end of a stream --------------------------------------------------------- */

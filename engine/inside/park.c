@@ -57,6 +57,7 @@ static void demote(struct thread *t)
 		timers_stop();
 		signals_deaf(t);
 		OWN3(__NR_close_range, 0, ~0u, 0);
+		take_begin();
 		/* Release: nobody goes on, and perhaps leads, before all that is done. */
 		__atomic_store_n(&demoted, DEMOTED_DONE, __ATOMIC_RELEASE);
 	}

@@ -143,6 +143,8 @@ bool file_known(long fd);
 /* A socket that connections come from. */
 void file_accepted(long fd);
 bool file_listens(long fd);
+/* To the folder that the leader has opened under this number. */
+long files_chdir(long fd);
 void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
 void shm_made(const uint64_t *args, long id);
@@ -244,6 +246,9 @@ void order_wait_all_told(struct thread *t, uint64_t seq);
 bool order_all_stand(const struct thread *t);
 /* Nothing but queries and clocks is left in the thread's lane. */
 bool order_only_looks(const struct thread *o);
+/* A thread has sent one of the process a signal; and it comes: what was before is done. */
+void order_sent(const struct thread *t, int32_t vtid);
+void order_wait_sent(struct thread *t, const uint8_t *info);
 /* All threads of the process have read the thread's stream to its end. */
 void order_wait_ended(struct thread *t);
 

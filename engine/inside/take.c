@@ -211,7 +211,8 @@ void take_opened(int64_t fd)
 
 static int32_t moved_up(int32_t fd)
 {
-	uint32_t allowed = numbers_allowed(), room = table_room < allowed ? table_room : allowed;
+	uint32_t allowed = numbers_allowed();
+	uint32_t room = table_room && table_room < allowed ? table_room : allowed;
 	long at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, room - TABLE_OURS);
 
 	if (at < 0)

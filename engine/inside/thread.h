@@ -131,6 +131,7 @@ struct thread {
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint8_t waits;		/* for an event, its turn, or in a futex of its own */
 	uint8_t stands;		/* until others have caught up */
+	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint8_t kept;		/* what it does is about a connection that is not told */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */

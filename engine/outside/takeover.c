@@ -311,6 +311,7 @@ static void versions_switch(struct monitor *m, const struct move *mv)
 	if (mv->keep)
 		rules_pass(to, from);
 	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
+	to->why[0] = 0;
 	m->session.server = to->server;
 	m->session.server_began = to->began;
 }
