@@ -248,10 +248,10 @@ static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct 
 
 	calls_test(u, &at, s->calls, (struct origin){ false, s->index }, want, to);
 	if (s->guard_shared) {
-		place_emit(u, rule, s->guard, to);
-		buffer_print(to, "\tif (rules_said_no(run, %u) || (!guard_same_%u(run) && "
-			"rules_say_no(run, %u)))\n\t\treturn no(run, RULES_WHY_GUARD, %u, 0, %u);\n",
-			s->guard_same, s->guard_same, s->guard_same, s->index, want);
+		buffer_print(to, "\tif (!guard_said_%u(run, %u, %u, %u, %u, %u))\n"
+			"\t\treturn false;\n", s->guard_same, rule->index,
+			text_file(u, s->guard->loc.file), diag_line(u, s->guard->loc), s->index,
+			want);
 	} else if (s->guard) {
 		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn no(run, "
 			"RULES_WHY_GUARD, %u, 0, %u);\n", rule->index, s->index, s->index, want);
@@ -268,6 +268,17 @@ static bool is_emitted(struct unit *u, const struct step *s)
 	return was;
 }
 
+/* What all rules with this guard do with it. */
+static void guard_said_emit(unsigned n, struct buffer *to)
+{
+	buffer_print(to, "SMALL static bool guard_said_%u(struct rules_run *run, unsigned rule, "
+		"unsigned file,\n\tunsigned line, unsigned step, unsigned want)\n{\n"
+		"\trun->rule = (uint16_t)rule;\n\trules_at(run, file, line);\n"
+		"\tif (rules_said_no(run, %u) || (!guard_same_%u(run) && rules_say_no(run, %u)))\n"
+		"\t\treturn no(run, RULES_WHY_GUARD, step, 0, want);\n"
+		"\treturn true;\n}\n\n", n, n, n, n);
+}
+
 static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 {
 	for (struct step *s = rule->steps; s; s = s->next) {
@@ -278,6 +289,10 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 			snprintf(name, sizeof(name), "guard_same_%u", s->guard_same);
 		if (s->guard && !(s->guard_shared && is_emitted(u, s)))
 			guard_emit(u, &(struct place){ rule, s, NULL, false }, s->guard, name, to);
+		else
+			continue;
+		if (s->guard_shared)
+			guard_said_emit(s->guard_same, to);
 	}
 	if (!rule->steps)
 		return;
