@@ -264,6 +264,15 @@ static void comments_before(struct printer *p, uint32_t end, uint32_t *last)
 	}
 }
 
+/* They go before the item, without the blank lines that stood between its parts. */
+static void comments_inside(struct printer *p, uint32_t end)
+{
+	while (p->comment && p->comment->loc.begin < end) {
+		comment_print(p);
+		buffer_print(p->to, "\n");
+	}
+}
+
 /* One that stands behind the item, on its last line. */
 static void comment_behind(struct printer *p, uint32_t *last)
 {
@@ -290,9 +299,7 @@ void fmt_print(struct unit *u, const struct source *source, struct buffer *to)
 		apart = newlines(source, last, begin) > 1;
 		if (apart && to->len)
 			buffer_print(to, "\n");
-		/* What stands inside goes before it. */
-		last = begin;
-		comments_before(&p, i->loc.end, &last);
+		comments_inside(&p, i->loc.end);
 		item_print(to, i);
 		last = i->loc.end;
 		comment_behind(&p, &last);

@@ -187,7 +187,8 @@ static int usage(FILE *to, int status)
 	fprintf(to, "usage: rulec [-W] [-d PASS] COMMAND\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		fprintf(to, "       rulec %s\n", commands[i].usage);
-	fprintf(to, "       -W: warnings are errors\n");
+	fprintf(to, "       -W: warnings are errors; -d PASS: resolve, bind, check, overlap\n"
+		"       -h, --help: this\n");
 	return status;
 }
 
@@ -236,9 +237,10 @@ int main(int argc, char **argv)
 	struct options o = { 0 };
 	const struct command *c;
 	const char *debug = NULL;
+	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	int option;
 
-	while ((option = getopt(argc, argv, "Wd:o:e:c:s:h")) != -1)
+	while ((option = getopt_long(argc, argv, "Wd:o:e:c:s:h", longs, NULL)) != -1)
 		switch (option) {
 		case 'W': o.strict = true; break;
 		case 'd': debug = optarg; break;

@@ -34,6 +34,13 @@ for file in "$RULES"/*.rules "$ROOT"/rules/*/*.rules; do
 	rm -f "$name.rules"
 done
 [ $n -ge 3 ] || fail "only $n files have tests"
+# What the fuzzer has found: fmt of fmt was another.
+for file in "$ROOT"/tests/fuzz/corpus/*; do
+	expect 0 "$RULEC" fmt "$file"
+	mv out one.rules
+	expect 0 "$RULEC" fmt one.rules
+	cmp out one.rules || fail "$file: fmt of fmt differs"
+done
 # What is shipped is written as fmt writes it.
 for file in "$ROOT"/rules/*/*.rules; do
 	"$RULEC" fmt "$file" | cmp - "$file" || fail "$file is not formatted"

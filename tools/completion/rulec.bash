@@ -15,7 +15,7 @@ _rulec()
 	-o) COMPREPLY=($(compgen -f -- "$current")); return ;;
 	esac
 	if [ -z "$command" ]; then
-		COMPREPLY=($(compgen -W "$commands -W -d -h" -- "$current"))
+		COMPREPLY=($(compgen -W "$commands -W -d -h --help" -- "$current"))
 	elif [ "${current#-}" != "$current" ]; then
 		case $command in
 		build | fmt | graph) COMPREPLY=($(compgen -W "-o" -- "$current")) ;;
