@@ -438,6 +438,22 @@ static bool is_thread_setup(const struct thread *t, long nr)
 	       !target_in(&set, t->frame.rsi, sizeof(set)) && set == LIBC_SIGNALS;
 }
 
+/* An allocator's thread for its own work: libc has made it for code that is local. */
+static bool is_allocators(struct thread *t)
+{
+	struct place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
+
+	for (int i = 0; i < FRAMES_MAX; i++) {
+		const struct code_part *m = part_of(p.pc - 1);
+
+		if (!m || m->kind != PART_LIBC)
+			return local_code(p.pc);
+		if (!step_up(m, &p, !i))
+			break;
+	}
+	return false;
+}
+
 bool caller_is_local(struct thread *t, long nr)
 {
 	const struct code_part *m = boot.runtimes ? part_of(t->frame.site_end - 1) : NULL;
@@ -446,6 +462,8 @@ bool caller_is_local(struct thread *t, long nr)
 
 	t->intercepted = 0;
 	if (is_thread_setup(t, nr))
+		return true;
+	if ((nr == __NR_clone || nr == __NR_clone3) && is_allocators(t))
 		return true;
 	/* A runtime's interceptor of sigaction makes the program's call by itself. */
 	if (local && nr != __NR_rt_sigaction)

@@ -45,7 +45,7 @@ static void demote(struct thread *t)
 	bool first = __atomic_compare_exchange_n(&demoted, &was, DEMOTED_BUSY, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 
-	t->following = 1;
+	t->following = t->has_lane;	/* one that an allocator has made has no twin */
 	t->ordered = t->ahead = 0;
 	if (t->has_lane) {
 		reader_attach(&t->reader, &streams, t->lane);

@@ -32,14 +32,17 @@ static inline bool stream_followed(const struct thread *t)
 }
 
 /* Code of the loader or of an allocator: each version's own affair. */
-static inline bool local_site(const struct thread *t)
+static inline bool local_code(uint64_t at)
 {
-	uint64_t at = t->frame.site_end;
-
 	for (uint32_t i = 0; i < boot.locals; i++)
 		if (at > boot.local[i].from && at <= boot.local[i].to)
 			return true;
 	return false;
+}
+
+static inline bool local_site(const struct thread *t)
+{
+	return local_code(t->frame.site_end);
 }
 
 static inline void call_args(const struct frame *f, uint64_t args[CALL_ARGS])

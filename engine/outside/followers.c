@@ -17,6 +17,7 @@
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define FINISH_MS	1000	/* what is left of the stream may be read so long */
+#define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
 #define FINISH_LOOK_MS	5
 #define IDLE_MS		100	/* one that has read everything ends by itself, or never */
 
@@ -183,6 +184,18 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
 	return !cells && now_ms() + FINISH_MS > m->finish_ms + IDLE_MS;
 }
 
+/* Killed: whoever waits for the session's end finds no process of it. */
+static void await_end(const struct version *v)
+{
+	siginfo_t info = { 0 };
+
+	for (int i = 0; i < END_LOOKS && !info.si_pid; i++) {
+		if (waitid(P_PID, (id_t)v->server, &info, WEXITED | WNOHANG | WNOWAIT | __WALL))
+			return;
+		usleep(1000);
+	}
+}
+
 /*
  * The leading version has ended.  Its followers may read what is left and end
  * by themselves; those that do not are killed.
@@ -205,8 +218,10 @@ bool followers_finish(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
-		if (i != m->leader && v->area)
+		if (i != m->leader && v->area) {
 			version_kill(v);
+			await_end(v);
+		}
 		if (follows(m, v))
 			snprintf(v->why, sizeof(v->why), "%s",
 				 still_reads(m, v) ? "ended with the session" : "ended as the leader did");
