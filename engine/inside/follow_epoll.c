@@ -87,6 +87,8 @@ static void forget(int32_t epfd, int32_t fd)
 	}
 }
 
+static bool lost;	/* a registration found no room: not all are known */
+
 static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32_t events)
 {
 	uint32_t at = place(leaders, epfd);
@@ -98,6 +100,7 @@ static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32
 		row_of[fd] = (uint16_t)(at + 1);
 		return;
 	}
+	lost = true;
 }
 
 /* epoll_ctl was answered: `leaders` is its event as the leader gave it. */
@@ -160,6 +163,50 @@ int64_t epoll_known(const struct walk *call)
 	return n;
 }
 
+void epoll_noted(const struct walk *call)
+{
+	int32_t epfd = (int32_t)call->args[0], fd = (int32_t)call->args[2];
+	uint8_t event[EVENT_SIZE] = { 0 };
+	uint64_t data;
+
+	if (call->result < 0)
+		return;
+	rows_lock();
+	forget(epfd, fd);
+	if ((int32_t)call->args[1] != CTL_DEL) {
+		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
+		       *(const uint64_t *)(event + DATA_AT);
+		if (fd >= 0 && fd < ROWS && rows_ready())
+			add(epfd, fd, data, data, *(const uint32_t *)event);
+		else
+			lost = true;
+	}
+	rows_unlock();
+}
+
+enum brings epoll_brings(const struct walk *call)
+{
+	uint64_t at = call->args[1] + DATA_AT, data;
+	enum brings brings = BRINGS_NOTHING;
+
+	if (lost)
+		return BRINGS_KNOWN;
+	rows_lock();
+	for (int64_t i = 0; i < call->result && brings != BRINGS_KNOWN; i++, at += EVENT_SIZE) {
+		const struct registration *r = NULL;
+		bool listens = false;
+
+		if (target_in(&data, at, sizeof(data)))
+			break;
+		if (rows)
+			r = by_data(data, (int32_t)call->args[0]);
+		if (r && scope_knows(r->fd, &listens))
+			brings = listens ? BRINGS_CLIENTS : BRINGS_KNOWN;
+	}
+	rows_unlock();
+	return brings;
+}
+
 /* Our own data into the events that the program was given. */
 void epoll_answered(const struct walk *call)
 {
@@ -188,7 +235,7 @@ void epoll_led(const struct walk *call, long nr)
 		return;
 	if (epoll_is_wait(nr)) {
 		epoll_answered(call);
-	} else if (nr == __NR_epoll_ctl) {
+	} else if (nr == __NR_epoll_ctl && !is_stateless()) {	/* else: epoll_noted */
 		rows_lock();
 		forget((int32_t)call->args[0], (int32_t)call->args[2]);
 		rows_unlock();

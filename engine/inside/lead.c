@@ -159,6 +159,8 @@ static void call_tell(struct thread *t, const struct walk *w, long nr)
 	call_tell_at(t, w, nr, 0, 0);
 }
 
+static void due_tell(struct thread *t);
+
 void lead_told(struct thread *t, long nr, int64_t result)
 {
 	uint64_t args[CALL_ARGS];
@@ -166,6 +168,7 @@ void lead_told(struct thread *t, long nr, int64_t result)
 
 	if (!stream_followed(t) || t->kept)
 		return;
+	due_tell(t);
 	call_walk(t, &w, args, nr);
 	w.result = result;
 	call_tell(t, &w, nr);
@@ -525,6 +528,67 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 	w->result = fd;
 }
 
+/* What was put off until something is told: a seam, and a wait. */
+static void due_tell(struct thread *t)
+{
+	if (t->seam_due)
+		lead_note(t, EVENT_SEAM, t->slot->seams);
+	t->seam_due = 0;
+	if (t->wait_due) {
+		struct walk w = { .desc = call_find(t->due_nr), .args = t->due_args,
+				  .result = t->due_result };
+
+		t->wait_due = 0;
+		w.recipe = &plans[t->due_nr + 1].recipe;
+		call_tell(t, &w, t->due_nr);
+	}
+}
+
+/*
+ * A wait is told if it brought something that followers know.  If that is only that
+ * there are connections to accept, it is told when one of them is to be told.
+ */
+static bool wait_told(struct thread *t, const struct walk *w, long nr)
+{
+	enum brings brings = w->result > 0 && !t->pending ? epoll_brings(w) : BRINGS_KNOWN;
+
+	t->kept = brings != BRINGS_KNOWN;
+	t->wait_due = brings == BRINGS_CLIENTS;
+	t->due_nr = nr;
+	t->due_result = w->result;
+	for (int i = 0; t->wait_due && i < CALL_ARGS; i++)
+		t->due_args[i] = w->args[i];
+	return brings == BRINGS_KNOWN;
+}
+
+/* In a stateless session: what was made is told, or not, or otherwise. */
+static void sample_told(struct thread *t, struct walk *w, long form, const struct plan *p,
+			uint64_t seq)
+{
+	long nr = w->desc->nr;
+	bool hears;
+
+	if (w->result == CALL_RESTART) {
+		call_told(t, w, form, p, seq);
+		return;
+	}
+	hears = scope_leave(t, w, true);
+	if (nr == __NR_epoll_ctl)
+		epoll_noted(w);
+	if (epoll_is_wait(nr) && !wait_told(t, w, nr))
+		return;
+	if ((nr == __NR_accept || nr == __NR_accept4) && t->wait_due &&
+	    (!hears || w->result < 0)) {
+		t->kept = 1;
+		return;
+	}
+	due_tell(t);
+	if (hears)
+		call_told(t, w, form, p, seq);
+	else
+		accept_kept(t, w, nr);
+}
+
 /*
  * Most calls: the kernel serves them, the row says what is told, and nobody else has
  * to know.
@@ -570,20 +634,24 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		told = scope_enter(t, &w);
 	if (!told) {
 		w.result = lead_alone(t, &w, nr);
+		if (stateless && nr == __NR_epoll_ctl)
+			epoll_noted(&w);
 		if (stateless)
 			scope_leave(t, &w, false);
 		if (p->closes)
 			closing_end(&w);
 		return w.result;
 	}
-	if (w.desc->class == CLASS_LIFE)
+	if (w.desc->class == CLASS_LIFE) {
+		due_tell(t);
 		return lead_life(t, nr, &w);
+	}
 	w.room = room_before(&w);
 	seq = seq_before(gives(w.desc));
 	giving_begin(t, nr, p, seq);
 	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
-	if (stateless && !scope_leave(t, &w, true))
-		accept_kept(t, &w, nr);
+	if (stateless)
+		sample_told(t, &w, form, p, seq);
 	else
 		call_told(t, &w, form, p, seq);
 	return w.result;

@@ -31,9 +31,11 @@
 #define PEER_SIZE	32
 #define CTL_ADD		1
 #define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
+#define AUTO_GROWS	8	/* accepts after which it may have one more at a time */
 
 static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
 static uint16_t generation;	/* of those who follow now */
+static int32_t told_now;	/* connections that are told and open */
 
 void scope_prepare(void)
 {
@@ -45,7 +47,11 @@ void scope_prepare(void)
 /* The same for all threads: each comes to a seam of its own. */
 void scope_renew(void)
 {
+	uint16_t was = generation;
+
 	generation = (uint16_t)(streams.conduct->joins % GENERATIONS + 1);
+	if (generation != was)
+		__atomic_store_n(&told_now, 0, __ATOMIC_RELAXED);
 }
 
 static uint16_t born_of(uint64_t arg)
@@ -82,6 +88,14 @@ static bool is_everybodys(long nr)
 {
 	return nr == __NR_exit || nr == __NR_exit_group || nr == __NR_execve ||
 	       nr == __NR_execveat;
+}
+
+bool scope_knows(int32_t fd, bool *listens)
+{
+	uint16_t b = born_of((uint32_t)fd);
+
+	*listens = b & LISTENS;
+	return is_known(b);
 }
 
 bool scope_enter(struct thread *t, const struct walk *w)
@@ -163,6 +177,25 @@ static bool by_lag(const struct thread *t)
 	return true;
 }
 
+/*
+ * How many connections at a time followers can take is tried out: one more after some
+ * that they kept up with, half as many as soon as they do not.  A connection that is
+ * kept for long costs later what it does not cost now, so it begins with few.
+ */
+static bool by_load(const struct thread *t)
+{
+	static uint32_t most = 1, good;
+	uint32_t now = __atomic_load_n(&most, __ATOMIC_RELAXED);
+
+	if (!by_lag(t)) {
+		__atomic_store_n(&most, now > 1 ? now / 2 : 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	if (__atomic_add_fetch(&good, 1, __ATOMIC_RELAXED) % AUTO_GROWS == 0)
+		__atomic_store_n(&most, now + 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&told_now, __ATOMIC_RELAXED) < (int32_t)now;
+}
+
 static bool is_sampled(struct thread *t, int64_t fd)
 {
 	const struct sampling *s = &streams.conduct->sampling;
@@ -175,7 +208,7 @@ static bool is_sampled(struct thread *t, int64_t fd)
 	case SAMPLE_WINDOW:
 		return by_window(t, s);
 	case SAMPLE_AUTO:
-		return by_lag(t);
+		return by_load(t);
 	default:
 		return true;
 	}
@@ -187,10 +220,12 @@ static bool accepted(struct thread *t, int64_t fd, bool told)
 {
 	bool hears = told && (uint64_t)fd < FDS && is_sampled(t, fd);
 
-	if (hears)
+	if (hears) {
 		t->slot->conns_told++;
-	else
+		__atomic_fetch_add(&told_now, 1, __ATOMIC_RELAXED);
+	} else {
 		t->slot->conns_kept++;
+	}
 	t->kept = !hears;
 	born_set(fd, SOURCE | ACCEPTED | (hears ? generation : KEPT_BACK));
 	return hears || !told;
@@ -204,6 +239,15 @@ static uint32_t born_as(const struct walk *w, bool told)
 	if (b & SOURCE)
 		return b;
 	return told ? generation : KEPT_BACK;
+}
+
+static void closed(uint64_t fd)
+{
+	uint16_t b = born_of(fd);
+
+	if (b & ACCEPTED && is_known(b))
+		__atomic_fetch_sub(&told_now, 1, __ATOMIC_RELAXED);
+	born_set((int64_t)fd, 0);
 }
 
 bool scope_leave(struct thread *t, const struct walk *w, bool told)
@@ -221,7 +265,7 @@ bool scope_leave(struct thread *t, const struct walk *w, bool told)
 	if (w->desc->result == KIND_FD)
 		born_set(w->result, born_as(w, told));
 	else if (nr == __NR_close)
-		born_set((int64_t)w->args[0], 0);
+		closed(w->args[0]);
 	else if (nr == __NR_epoll_ctl && (int32_t)w->args[1] == CTL_ADD)
 		born_set((int32_t)w->args[2], born_of(w->args[2]) | SOURCE);
 	return true;

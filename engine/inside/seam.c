@@ -121,9 +121,12 @@ bool seam_join(struct thread *t)
 void seam_pass(struct thread *t)
 {
 	t->slot->seams++;
-	t->kept = 0;
-	if (is_stateless())
+	if (is_stateless()) {
 		lane_told(t);
+		t->kept = t->wait_due = 0;
+		t->seam_due = 1;
+		return;
+	}
 	if (stream_followed(t))
 		lead_note(t, EVENT_SEAM, t->slot->seams);
 }

@@ -108,6 +108,10 @@ static inline bool is_stateless(void)
 {
 	return streams.conduct->sampling.stateless;
 }
+/* What a wait has brought of which followers know: nothing, connections to accept, or more. */
+enum brings { BRINGS_NOTHING, BRINGS_CLIENTS, BRINGS_KNOWN };
+/* Followers know this descriptor, and whether connections come from it. */
+bool scope_knows(int32_t fd, bool *listens);
 /* The call is about to be made: do followers hear of it? */
 bool scope_enter(struct thread *t, const struct walk *w);
 /* It was made; false: of an accept, whose connection they do not hear of. */
@@ -157,6 +161,9 @@ long follow_shm(struct thread *t, long nr);
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
 void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
+/* A stateless leader's: who is registered with which data. */
+void epoll_noted(const struct walk *call);
+enum brings epoll_brings(const struct walk *call);
 /* Takes what this version never registered out of an answer; what is left. */
 int64_t epoll_known(const struct walk *call);
 bool epoll_is_wait(long nr);

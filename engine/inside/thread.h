@@ -134,6 +134,10 @@ struct thread {
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint8_t kept;		/* what it does is about a connection that is not told */
+	uint8_t seam_due;	/* a seam is told before the next call that is */
+	uint8_t wait_due;	/* so is a wait that brought news of connections to be accepted */
+	long due_nr, due_result;
+	uint64_t due_args[CALL_ARGS];
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;

@@ -17,12 +17,15 @@
 #define IDLE_MS		5000	/* without a request nothing more happens */
 
 static const char help[] =
-	"usage: mve follow NAME [--name FOLLOWER] -- CMD...\n"
+	"usage: mve follow NAME [--name FOLLOWER] [--again] -- CMD...\n"
 	"\n"
 	"Adds a follower to the session NAME, which must have been started with --stateless\n"
 	"and --mark.  CMD is led through the leader's start and joins where the next request\n"
 	"begins; connections that are open then stay the leader's alone.  Comes back when it\n"
-	"follows, when it is ready and no request comes, or when it is clear why it cannot.\n";
+	"follows, when it is ready and no request comes, or when it is clear why it cannot.\n"
+	"\n"
+	"  --again             when it is dropped (it found something, or was too slow) it\n"
+	"                      is started again: soon, and later each time\n";
 
 static json_t *version_row(const json_t *status, const char *name)
 {
@@ -74,7 +77,7 @@ static int wait_for(const struct session *s, const char *name)
 	return EXIT_NO;
 }
 
-static int follow(const struct session *s, const char *name, char *const argv[])
+static int follow(const struct session *s, const char *name, bool again, char *const argv[])
 {
 	json_t *words = json_array(), *reply;
 	char *found, *path;
@@ -85,8 +88,9 @@ static int follow(const struct session *s, const char *name, char *const argv[])
 	path = realpath(found, NULL);
 	for (size_t i = 0; argv[i]; i++)
 		json_array_append_new(words, json_string(argv[i]));
-	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:s*}", "do", "follow", "path",
-					      path ? path : found, "argv", words, "name", name));
+	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:b, s:s*}", "do", "follow",
+					      "path", path ? path : found, "argv", words, "again",
+					      again, "name", name));
 	name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
 	if (!name)
 		return show_done(reply, "follow", s->name);
@@ -96,15 +100,19 @@ static int follow(const struct session *s, const char *name, char *const argv[])
 }
 
 /* Behind the name; where the command begins, or an exit code as a negative number. */
-static int options_take(int argc, char **argv, const char **name)
+static int options_take(int argc, char **argv, const char **name, bool *again)
 {
 	static const struct option options[] = {
-		{ "name", required_argument, NULL, 'n' }, { 0 },
+		{ "name", required_argument, NULL, 'n' }, { "again", no_argument, NULL, 'a' }, { 0 },
 	};
 	int opt;
 
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (opt == 'a') {
+			*again = true;
+			continue;
+		}
 		if (opt != 'n') {
 			say_error("mve follow --help lists the options", "unknown option: %s",
 				  argv[optind - 1]);
@@ -122,14 +130,15 @@ int cmd_follow(int argc, char **argv)
 {
 	struct look l = look_take(argc < 2 ? argc : 2, argv, "n", help);
 	const char *name = NULL;
+	bool again = false;
 	struct session s;
 	int at;
 
 	if (l.code || !l.name)
 		return l.code;
-	at = options_take(argc - 1, argv + 1, &name);
+	at = options_take(argc - 1, argv + 1, &name, &again);
 	if (at < 0)
 		return -at;
 	l.code = look_session(&l, &s);
-	return l.code ? l.code : follow(&s, name, argv + 1 + at);
+	return l.code ? l.code : follow(&s, name, again, argv + 1 + at);
 }

@@ -22,7 +22,7 @@ static const struct command commands[] = {
 	{ "report", "NAME [N] [--list] [--json]", "why a follower was dropped: both sides",
 	  cmd_report },
 	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },
-	{ "follow", "NAME [--name FOLLOWER] -- CMD...", "add a follower as it runs", cmd_follow },
+	{ "follow", "NAME [--name FOLLOWER] [--again] -- CMD...", "add a follower as it runs", cmd_follow },
 	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
 	{ "promote", "NAME FOLLOWER [--keep]", "a follower takes the leader's place", cmd_promote },
 	{ "rules", "NAME FOLLOWER FILE", "other rules for a follower, as it runs", cmd_rules },

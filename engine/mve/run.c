@@ -32,6 +32,8 @@ static const char run_help[] =
 	"    --name NAME         (default: f1, f2, ...)\n"
 	"    --strict            no query of its own, none left out\n"
 	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
+	"    --again             when it is dropped it is started again (needs --stateless\n"
+	"                        and --mark)\n"
 	"    --rules FILE        expected differences, compiled if need be (rulec)\n"
 	"    --older             it is the older version: rules marked @new hold\n"
 	"    --release V         what @leader and @follower of rules call it; before\n"
@@ -68,7 +70,7 @@ static const char trace_help[] =
 enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
-	OPT_MARK, OPT_STATELESS, OPT_SAMPLE,
+	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
 
 static const struct option run_options[] = {
@@ -92,6 +94,7 @@ static const struct option run_options[] = {
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
+	{ "again", no_argument, NULL, OPT_AGAIN },
 	{ 0 },
 };
 
@@ -250,6 +253,8 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 		return o->followers ? follower_name(o, optarg) : session_option(o, 'n', command, argv);
 	case OPT_STRICT:
 		return follower_strict(o);
+	case OPT_AGAIN:
+		return follower_again(o);
 	case OPT_POLICY:
 		return follower_policy(o, optarg);
 	case OPT_RULES:

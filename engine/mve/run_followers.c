@@ -62,6 +62,15 @@ int follower_strict(struct run_options *o)
 	return f ? 0 : EXIT_USE;
 }
 
+int follower_again(struct run_options *o)
+{
+	struct follower_options *f = last(o, "again");
+
+	if (f)
+		f->again = true;
+	return f ? 0 : EXIT_USE;
+}
+
 int follower_policy(struct run_options *o, const char *text)
 {
 	static const char *const words[] = { [POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore",

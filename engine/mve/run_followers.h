@@ -10,6 +10,7 @@
 int follower_add(struct run_options *o, const char *command);
 int follower_name(struct run_options *o, const char *name);
 int follower_strict(struct run_options *o);
+int follower_again(struct run_options *o);
 int follower_policy(struct run_options *o, const char *text);
 int follower_rules(struct run_options *o, const char *path);
 int follower_older(struct run_options *o);

@@ -145,6 +145,12 @@ static int sample_complete(struct run_options *o)
 			  "--sample without --stateless: a follower that misses a part would drift");
 		return EXIT_USE;
 	}
+	for (unsigned i = 0; i < o->followers; i++)
+		if (o->follower[i].again && !options_joinable(o)) {
+			say_error("for example: mve run --stateless --mark epoll_wait -f same --again",
+				  "--again without --stateless and --mark: a follower cannot come late");
+			return EXIT_USE;
+		}
 	if (s->how == SAMPLE_AUTO && o->when_full == WHEN_FULL_BLOCK) {
 		say_error("leave one of them out",
 			  "--sample auto with --when-full block: the leader never waits with auto");

@@ -136,11 +136,18 @@ static json_t *error_json(const char *fmt, ...)
 	return json_pack("{s:s}", "error", text);
 }
 
+static struct version *version_asked(struct monitor *m, const json_t *ask)
+{
+	const char *name = json_string_value(json_object_get(ask, "follower"));
+
+	return name ? version_named(m, name) : NULL;
+}
+
 /* A follower that lives, by its name; or NULL and *error. */
 static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
 {
 	const char *name = json_string_value(json_object_get(ask, "follower"));
-	struct version *v = name ? version_named(m, name) : NULL;
+	struct version *v = version_asked(m, ask);
 
 	if (!v)
 		*error = error_json("no such follower: %s", name ? name : "");
@@ -154,8 +161,13 @@ static struct version *follower_of(struct monitor *m, const json_t *ask, json_t 
 static json_t *drop(struct monitor *m, const json_t *ask)
 {
 	json_t *error = NULL;
-	struct version *v = follower_of(m, ask, &error);
+	struct version *v = follower_of(m, ask, &error), *ended = version_asked(m, ask);
 
+	if (!v && ended && ended->again_ms) {
+		ended->again_ms = 0;	/* it does not come again */
+		json_decref(error);
+		return json_pack("{s:b}", "done", 1);
+	}
 	if (!v)
 		return error;
 	follower_drop(v, VERDICT_MATCH, "by mve drop");
@@ -195,6 +207,10 @@ static json_t *follow(struct monitor *m, const json_t *ask)
 {
 	const json_t *words = json_object_get(ask, "argv"), *word;
 	const char *path = json_string_value(json_object_get(ask, "path"));
+	struct follower_options like = {
+		.name = json_string_value(json_object_get(ask, "name")),
+		.again = json_is_true(json_object_get(ask, "again")),
+	};
 	char **argv = calloc(json_array_size(words) + 1, sizeof(*argv)), why[WHY_MAX];
 	const struct version *v;
 	size_t i;
@@ -204,8 +220,7 @@ static json_t *follow(struct monitor *m, const json_t *ask)
 		argv[i] = strdup(json_is_string(word) ? json_string_value(word) : "");
 		MUST(argv[i]);
 	}
-	v = join_begin(m, path, argv, json_string_value(json_object_get(ask, "name")), why,
-		       sizeof(why));
+	v = join_begin(m, path, argv, &like, why, sizeof(why));
 	if (v)
 		return json_pack("{s:b, s:s}", "done", 1, "follower", v->name);
 	for (i = 0; argv[i]; i++)

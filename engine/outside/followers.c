@@ -73,6 +73,8 @@ void follower_drop(struct version *v, enum verdict verdict, const char *why, ...
 		v->verdicts[verdict]++;
 	follower_close(v);
 	say_error(NULL, "%s/%s: dropped: %s", v->monitor->session.name, v->name, v->why);
+	if (verdict != VERDICT_MATCH)
+		join_ended(v);
 }
 
 /* It said nothing of its end, so a report is written for it. */

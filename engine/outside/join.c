@@ -21,6 +21,10 @@
 
 #define READ_MS		60000	/* the start may take so long, under a sanitizer */
 #define LOOK_MS		10
+#define AGAIN_MS	500	/* before one comes again; twice as long each time */
+#define AGAIN_MOST	7	/* times that it is twice as long */
+#define STEADY_MS	60000	/* one that followed so long has no past */
+#define AGAIN_VAIN	5	/* times that one comes again and never follows */
 
 static const struct follower_options spare = { .name = "" };
 
@@ -122,16 +126,19 @@ static const char *refused(struct monitor *m)
 	return NULL;
 }
 
-static struct follower_options *options_new(const struct version *v, const char *name)
+static struct follower_options *options_new(const struct version *v,
+					    const struct follower_options *like)
 {
 	static unsigned made;
 	struct follower_options *o = calloc(1, sizeof(*o));
 	char text[FOLLOWER_NAME_MAX + 1];
 
 	MUST(o);
-	snprintf(text, sizeof(text), "late%u", ++made);
+	*o = *like;
+	if (!like->name)
+		snprintf(text, sizeof(text), "late%u", ++made);
 	o->argv = v->argv;
-	o->name = strdup(name ? name : text);
+	o->name = strdup(like->name ? like->name : text);
 	MUST(o->name);
 	return o;
 }
@@ -149,7 +156,8 @@ static void row_free(const struct version *was)
 	free((struct follower_options *)was->options);
 }
 
-static void row_take(struct version *v, const char *path, char **argv, const char *name)
+static void row_take(struct version *v, const char *path, char **argv,
+		     const struct follower_options *like)
 {
 	struct version was = *v;
 	struct follower_options *o;
@@ -157,11 +165,12 @@ static void row_take(struct version *v, const char *path, char **argv, const cha
 	*v = (struct version){ .monitor = was.monitor, .index = was.index, .area = was.area,
 			       .area_fd = was.area_fd, .bell_thread = was.bell_thread,
 			       .argv = argv, .tell = -1, .partly = true, .join = JOIN_READS,
-			       .join_ms = now_ms() + READ_MS };
+			       .join_ms = now_ms() + READ_MS, .ends = was.ends };
 	v->path = strdup(path);
 	MUST(v->path);
-	o = options_new(v, name);
+	o = options_new(v, like);
 	v->options = o;
+	version_ask(v, o);
 	snprintf(v->name, sizeof(v->name), "%s", o->name);
 	if (was.tell >= 0)
 		close(was.tell);
@@ -176,10 +185,10 @@ static bool name_ok(struct monitor *m, const char *name)
 			 (!v || is_free(m, v)));
 }
 
-struct version *join_begin(struct monitor *m, const char *path, char **argv, const char *name,
-			   char *why, size_t size)
+struct version *join_begin(struct monitor *m, const char *path, char **argv,
+			   const struct follower_options *like, char *why, size_t size)
 {
-	const char *no = refused(m);
+	const char *no = refused(m), *name = like->name;
 	struct version *v = no ? NULL : name && version_named(m, name) ? version_named(m, name)
 								       : row_find(m);
 	int result;
@@ -197,7 +206,7 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv, con
 	result = area_renew(v);
 	if (!result) {
 		section_renew(m, v->index);
-		row_take(v, path, argv, name);
+		row_take(v, path, argv, like);
 		m->start.followed = true;
 		result = version_start(v);
 	}
@@ -246,10 +255,68 @@ static void version_look(struct monitor *m, struct version *v)
 		follower_drop(v, VERDICT_UNSUPPORTED, "does not come through the leader's start");
 	} else if (v->join == JOIN_WAITS && has_joined(m, v)) {
 		v->join = JOIN_DONE;
+		v->join_ms = now_ms();
 		say_log("join", "%s/%s: follows", m->session.name, v->name);
 	}
 	if (version_lives(v) && v->join != JOIN_DONE)
 		monitor_wake_after(m, LOOK_MS);
+}
+
+/* --- coming again ------------------------------------------------------------------------ */
+
+void join_ended(struct version *v)
+{
+	bool followed = v->join == JOIN_DONE || !v->join;
+	bool long_ago = followed && now_ms() > v->join_ms + STEADY_MS;
+	unsigned ends = long_ago ? 0 : v->ends;
+
+	if (!v->options->again)
+		return;
+	v->ends = ends + 1;
+	v->again_ms = now_ms() + ((uint64_t)AGAIN_MS << (ends < AGAIN_MOST ? ends : AGAIN_MOST));
+	if (!followed && ends >= AGAIN_VAIN) {
+		v->again_ms = 0;
+		say_error("mve report shows where it differs, if it does",
+			  "%s/%s: does not come again: it came %u times and never followed",
+			  v->monitor->session.name, v->name, ends + 1);
+	}
+}
+
+static char **words_copy(char *const *words)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (words[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	MUST(copy);
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = strdup(words[i]);
+		MUST(copy[i]);
+	}
+	return copy;
+}
+
+/* What cannot be now may be later. */
+static void version_again(struct monitor *m, struct version *v)
+{
+	struct follower_options like = *v->options;
+	char **argv = words_copy(v->argv), *path = strdup(v->path), why[WHY_MAX];
+	char name[FOLLOWER_NAME_MAX + 1];
+
+	MUST(path);
+	strcpy(name, v->name);
+	like.name = name;
+	v->again_ms = 0;
+	if (!join_begin(m, path, argv, &like, why, sizeof(why))) {
+		v->again_ms = now_ms() + ((uint64_t)AGAIN_MS << AGAIN_MOST);
+		say_log("join", "%s/%s: not again: %s", m->session.name, name, why);
+		for (size_t i = 0; argv[i]; i++)
+			free(argv[i]);
+		free(argv);
+	}
+	free(path);
 }
 
 void join_look(struct monitor *m)
@@ -257,6 +324,8 @@ void join_look(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
+		if (v->again_ms && v->again_ms <= now_ms() && is_free(m, v) && !m->finishing)
+			version_again(m, v);
 		if (v->join && v->join != JOIN_DONE && version_lives(v))
 			version_look(m, v);
 	}

@@ -69,6 +69,8 @@ struct version {
 	bool gone;		/* the first process is gone */
 	enum join join;
 	uint64_t join_ms;	/* until then it may read the start */
+	uint64_t again_ms;	/* when it is started again; or 0 */
+	unsigned ends;		/* since it has followed for long */
 	bool partly;		/* it does not know all connections: it cannot lead */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
 	uint64_t dying_ms;	/* until then it may die of what it crashed of; or 0 */
@@ -170,6 +172,8 @@ uint64_t now_ms(void);
 int versions_make(struct monitor *m);
 /* A row and an area; NULL options: of the session's own command. */
 int version_make(struct monitor *m, const struct follower_options *o);
+/* What its options say to the area of a follower. */
+void version_ask(struct version *v, const struct follower_options *o);
 int versions_alive_hold(struct monitor *m);
 int version_bell_start(struct version *v);
 struct version *version_named(struct monitor *m, const char *name);
@@ -209,10 +213,15 @@ void start_record_look(struct monitor *m);
 /* join.c */
 /* Spare rows for followers that come late. */
 int join_rows_make(struct monitor *m);
-/* Begins a follower; its row, or NULL and why not. */
-struct version *join_begin(struct monitor *m, const char *path, char **argv, const char *name,
-			   char *why, size_t size);
+/*
+ * Begins a follower: `like` says what is asked of it, and its name, or NULL.  Its row,
+ * which has taken argv; or NULL, and why not.
+ */
+struct version *join_begin(struct monitor *m, const char *path, char **argv,
+			   const struct follower_options *like, char *why, size_t size);
 void join_look(struct monitor *m);
+/* One that was dropped, not by the user: it may come again. */
+void join_ended(struct version *v);
 bool version_spare(const struct version *v);
 
 /* followers.c */

@@ -35,6 +35,7 @@ struct follower_options {
 	const char *release;	/* what @leader and @follower call it; or NULL */
 	const char *map_from[PATH_MAPS], *map_to[PATH_MAPS];
 	unsigned maps;
+	bool again;		/* when it has ended it is started again */
 };
 
 struct run_options {

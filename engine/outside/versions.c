@@ -83,6 +83,13 @@ static void maps_take(struct area *a, const struct follower_options *o)
 	}
 }
 
+void version_ask(struct version *v, const struct follower_options *o)
+{
+	maps_take(v->area, o);
+	if (o->rules_bank)
+		rules_put(v->area, o->rules_bank);
+}
+
 int version_make(struct monitor *m, const struct follower_options *o)
 {
 	struct version *v = &m->version[m->versions];
@@ -100,9 +107,7 @@ int version_make(struct monitor *m, const struct follower_options *o)
 	v->area->role = options_company(m->options) ? o ? ROLE_FOLLOWER : ROLE_LEADER : m->options->role;
 	if (o) {
 		snprintf(v->name, sizeof(v->name), "%s", o->name);
-		maps_take(v->area, o);
-		if (o->rules_bank)
-			rules_put(v->area, o->rules_bank);
+		version_ask(v, o);
 	} else {
 		strcpy(v->name, "v0");
 	}

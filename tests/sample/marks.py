@@ -12,7 +12,7 @@ def program(mark, *options):
     run = subprocess.run([MVE, "run", "-n", NAME, "-f", "same", "--status", "s.json", "--mark",
                           mark, *options, "--", f"{os.environ['TESTS']}/requests"],
                          capture_output=True, timeout=30)
-    must(run.returncode == 0 and b"requests: ok" in run.stdout, run.stdout, run.stderr)
+    must(run.returncode == 0 and b"requests: ok" in run.stdout, run)
     with open("s.json", encoding="utf-8") as file:
         status = json.load(file)
     for v in status["versions"]:
