@@ -193,13 +193,20 @@ static bool events_take(struct rules_run *run, unsigned n)
 	return true;
 }
 
+/* A clock is none of the rules' affairs, unless one of them names one. */
+static bool is_soft(const struct rules *rules, const struct rules_call *call)
+{
+	const struct call_desc *row = call_find(call->nr);
+
+	return row && row->class == CLASS_SOFT && !(rules->object.flags & RULES_CLOCKS);
+}
+
 /* Calls that no event is made of go on as ever while a rule is followed. */
 static bool is_invisible(const struct rules *rules, const struct rules_call *call)
 {
 	const struct call_desc *row = call_find(call->nr);
 
-	return row && (row->class == CLASS_LOCAL ||
-		(row->class == CLASS_SOFT && !(rules->object.flags & RULES_CLOCKS)));
+	return is_soft(rules, call) || (row && row->class == CLASS_LOCAL);
 }
 
 /* RULES_DEFAULT: the call is none of the rule's; if that is over, ask the others. */
@@ -260,6 +267,8 @@ static enum rules_verdict by_events(const struct rules *rules, struct rules_run 
 {
 	int rule;
 
+	if (is_soft(rules, run->call))
+		return RULES_DEFAULT;
 	if (!rules_more(run, 0))
 		return RULES_HOLD;
 	if (!(rules_want(rules, run->scope, run->ev[0]->nr) & RULES_WANTS_EVENT))

@@ -68,8 +68,10 @@ static void clock_told(uint64_t clock, long nr, const int64_t value[2])
 		r->ns = value[0] * SECOND_NS + value[1];
 	else if (nr == __NR_gettimeofday)
 		r->ns = value[0] * SECOND_NS + value[1] * 1000;
-	else if (r->ns / SECOND_NS != value[0])
+	else if (r->ns / SECOND_NS < value[0])	/* time() is behind the others */
 		r->ns = value[0] * SECOND_NS;
+	else
+		return;
 	if (clock_ticks(clock))
 		stream_tick(r);
 }

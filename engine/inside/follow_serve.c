@@ -263,6 +263,18 @@ static enum rules_verdict ask_ran(struct thread *t)
 	return rt->answer.fault ? RULES_ERROR : RULES_RUN;
 }
 
+/* It is the first call that a rule adds: then it need not be this rule's. */
+static bool adds_first(const struct rules_thread *rt)
+{
+	return !rt->rules.object.rows[rt->answer.rule].steps && !rt->answer.out;
+}
+
+static enum step_result not_taken(struct rules_thread *rt)
+{
+	rt->state.active = rt->state.out = rt->state.ran = 0;
+	return STEP_NO_RULE;
+}
+
 static enum step_result run(struct thread *t, struct walk *w, long nr, long *result,
 			    const struct rules_state *before)
 {
@@ -271,6 +283,8 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 	uint8_t how = a->how;
 
 	if (how & RULES_OUT_PRIVATE && !is_private(w->args[0])) {
+		if (adds_first(rt))
+			return not_taken(rt);
 		rules_no(&rt->run, RULES_WHY_FOREIGN, 0x80u | a->out, 0, 0);
 		return other_call(t);
 	}

@@ -71,7 +71,8 @@ clients_end()
 steady()
 {
 	"$MVE" status "$name" --json >now.json || trouble "no status"
-	python3 "$load/steady.py" now.json "$followers" $1
+	# shellcheck disable=SC2086 # words
+	python3 "$load/steady.py" now.json "$followers" ${oldest:+100 100}
 }
 
 steady_told()

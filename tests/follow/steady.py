@@ -1,5 +1,7 @@
-"""steady.py FILE FOLLOWERS [DISTANCE]: is the session of this status one leader
-and so many followers that keep up?  steady.py FILE pids: its versions' pids."""
+"""steady.py FILE FOLLOWERS [DISTANCE [BEHIND]]: is the session of this status one leader
+and so many followers that keep up?  A follower of another release may wait for what
+its leader does next: it is up to BEHIND cells behind.  steady.py FILE pids: its
+versions' pids."""
 import json
 import sys
 
@@ -12,6 +14,7 @@ def main():
         return None
     leader, *rest = versions
     distance = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+    behind = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     if len(rest) != int(sys.argv[2]):
         return f"{len(rest)} followers"
     for v in rest:
@@ -20,7 +23,7 @@ def main():
             return f"{name} is {v['role']}: {v['why']}"
         if v["verdicts"]:
             return f"{name}: {v['verdicts']}"
-        if v["lag_cells"]:
+        if v["lag_cells"] > behind:
             return f"{name} is {v['lag_cells']} cells behind"
         if abs(leader["calls"] - v["calls"]) > max(distance, leader["calls"] // 20):
             return f"{name} made {v['calls']} calls, the leader {leader['calls']}"

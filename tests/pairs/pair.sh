@@ -33,6 +33,7 @@ release_of()
 }
 
 older=$(printf '%s\n%s\n' "$first" "$second" | sort -V | head -1)
+oldest=$(release_of "$older")
 rules=
 if [ "$older" = "$first" ]; then
 	file=$first-$second.rules
@@ -40,11 +41,15 @@ else
 	file=$second-$first.rules
 	rules=--older
 fi
-[ "$(release_of "$first")" != "$(release_of "$second")" ] || file=updates.rules
+if [ "$(release_of "$first")" = "$(release_of "$second")" ]; then
+	file=updates.rules
+	oldest=
+fi
 if [ -f "$ROOT/rules/$script/$file" ]; then
 	rules="--rules $ROOT/rules/$script/$file $rules"
 else
 	rules=
 fi
+# $oldest: what releases that differ have in common.
 set -- "$seconds"
 . "$ROOT/tests/follow/$script.sh"
