@@ -197,6 +197,14 @@ struct site_row {
 	uint32_t count;
 };
 
+/* What REQ_NOTE says to the log, its last two to the user. */
+enum note {
+	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
+	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
+	NOTE_TIMER,		/* could not be made: its id */
+	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
+};
+
 #define PATH_MAPS	4
 
 /* The leader's paths that begin with `from` begin with `to` in this version. */

@@ -297,6 +297,7 @@ void follow_signal(struct thread *t, const struct event *e)
 	follow_payload(&t->reader, t->held_info, SIGINFO_SIZE);
 	follow_take(t);
 	order_wait_sent(t, t->held_info);
+	kept_signal(t->held_info);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
 	t->told = 1;
@@ -436,6 +437,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	}
 	switch (nr) {
 	case __NR_close:
+		kept_note(t, nr, w->args, w->result);
 		files_closed((long)w->args[0]);
 		inner_closed((long)w->args[0]);
 		epoll_closed((long)w->args[0]);
@@ -465,7 +467,11 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		break;
 	case __NR_alarm:
 	case __NR_setitimer:
-		timers_note(nr, w->args);
+	case __NR_timer_create:
+	case __NR_timer_settime:
+	case __NR_timer_delete:
+	case __NR_fcntl:
+		kept_note(t, nr, w->args, w->result);
 		break;
 	case __NR_wait4:
 		if (w->args[1])

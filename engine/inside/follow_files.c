@@ -168,6 +168,17 @@ static long file_open(const struct file *f)
 	return fd;
 }
 
+bool files_same(long fd, long other)
+{
+	const char *a = file_known(fd) ? files[fd].path : "";
+	const char *b = file_known(other) ? files[other].path : "";
+	int i = 0;
+
+	while (a[i] && a[i] == b[i])
+		i++;
+	return i && a[i] == b[i];
+}
+
 long files_chdir(long fd)
 {
 	struct file *f = file_row(fd);

@@ -180,6 +180,8 @@ void stream_begin(struct thread *t)
 void stream_child(struct thread *c, uint32_t lane)
 {
 	c->lane = lane;
+	if (!(c->clone_flags & CLONE_VM))
+		kept_child();
 	if (lane == CHUNK_NONE)	/* a sanitizer's own: nobody's twin */
 		c->following = 0;
 	if (c->following) {

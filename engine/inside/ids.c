@@ -63,7 +63,7 @@ long ids_call(struct thread *t, const struct call_desc *d, long nr)
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = (uint64_t)(int64_t)id_real((int32_t)args[i]);
-	result = call_serve(t, nr);
+	result = nr == __NR_timer_create ? kept_timer_create(t) : call_serve(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = args[i];

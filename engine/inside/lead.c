@@ -31,6 +31,7 @@ static struct plan {
 	uint8_t writes, reads;		/* what may be an inner descriptor */
 	uint8_t makes;			/* such descriptors */
 	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
+	uint8_t kept;			/* it changes what kept.c notes */
 	uint8_t seam;			/* a request begins with it */
 	uint8_t waits;			/* behind it there may be work after a long rest */
 } __attribute__((aligned(32))) plans[SLOT_CALLS];
@@ -94,6 +95,7 @@ void lead_prepare(void)
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		struct plan *p = &plans[nr + 1];
 
+		p->kept = kept_is_noted(nr);
 		if (!call_find(nr) || call_has_variants(nr))
 			continue;
 		p->desc = call_find(nr);
@@ -504,6 +506,8 @@ static inline void call_told(struct thread *t, struct walk *w, long nr, const st
 		call_tell_at(t, w, nr, seq, locks_on ? after_others(w, nr, p) : 0);
 		if (p->polls)
 			epoll_led(w, nr);
+		if (p->kept && (!p->closes || kept_locks))
+			kept_note(t, nr, w->args, w->result);
 		if (p->waits)
 			sleepers_wake(t);
 	}

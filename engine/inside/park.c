@@ -54,7 +54,7 @@ static void demote(struct thread *t)
 	}
 	if (first) {
 		take_reset();
-		timers_stop();
+		kept_stop();
 		signals_deaf(t);
 		OWN3(__NR_close_range, 0, ~0u, 0);
 		take_begin();

@@ -152,6 +152,8 @@ void file_accepted(long fd);
 bool file_listens(long fd);
 /* To the folder that the leader has opened under this number. */
 long files_chdir(long fd);
+/* Both were opened by the same path. */
+bool files_same(long fd, long other);
 void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
 void shm_made(const uint64_t *args, long id);
@@ -226,14 +228,18 @@ void take_opened(int64_t fd);
 bool take_is_done(void);
 /* A leader's program is about to close a descriptor. */
 void take_closing(int32_t fd);
-void timers_note(long nr, const uint64_t *args);
-void timers_stop(void);
 
-/* What REQ_NOTE says to the log. */
-enum note {
-	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
-	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
-};
+/* kept.c: timers and record locks.  A call of either kind has been made. */
+extern uint32_t kept_locks;
+void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result);
+bool kept_is_noted(long nr);
+/* The stream tells a signal. */
+void kept_signal(const uint8_t *info);
+void kept_start(struct thread *t);
+void kept_stop(void);
+void kept_locks_make(struct thread *t);
+void kept_child(void);
+long kept_timer_create(struct thread *t);
 
 /* order.c */
 extern uint32_t forks;		/* of this process, modulo 2^16 */

@@ -1,7 +1,7 @@
 /*
  * Taking over.  A follower whose stream has ended and whose turn it is gets the
  * old leader's descriptors from the monitor, under the same numbers, and the true
- * signal actions and timers; from then on its calls are made for real, the one
+ * signal actions, timers and locks (kept.c); from then on its calls are made for real, the one
  * that it was waiting to be answered first.
  *
  * One thread of a process does it, when every lane of the process has been followed
@@ -267,47 +267,6 @@ static void descriptors_take(struct thread *t)
 	OWN1(__NR_close, pair[1]);
 }
 
-/* --- timers -------------------------------------------------------------------------- */
-
-static struct {
-	struct __kernel_old_itimerval value[3];
-	bool set[3];
-} timers;
-
-/* The leader's timers, which this version does not run. */
-void timers_note(long nr, const uint64_t *args)
-{
-	uint32_t which = nr == __NR_alarm ? 0 : (uint32_t)args[0];
-	struct __kernel_old_itimerval v = { { 0, 0 }, { 0, 0 } };
-
-	if (nr == __NR_alarm)
-		v.it_value.tv_sec = (uint32_t)args[0];
-	else if (which > 2 || !args[1] || target_in(&v, args[1], sizeof(v)))
-		return;
-	timers.value[which] = v;
-	timers.set[which] = v.it_value.tv_sec || v.it_value.tv_usec;
-}
-
-static void timers_start(void)
-{
-	for (int i = 0; i < 3; i++)
-		if (timers.set[i])
-			OWN3(__NR_setitimer, i, &timers.value[i], 0);
-}
-
-void timers_stop(void)
-{
-	const struct __kernel_old_itimerval none = { { 0, 0 }, { 0, 0 } };
-	struct __kernel_old_itimerval was;
-
-	for (int i = 0; i < 3; i++) {
-		if (OWN3(__NR_setitimer, i, &none, &was) < 0)
-			continue;
-		timers.value[i] = was;
-		timers.set[i] = was.it_value.tv_sec || was.it_value.tv_usec;
-	}
-}
-
 /* --- all of it ---------------------------------------------------------------------------- */
 
 /* For the one line that says how long it took. */
@@ -327,9 +286,10 @@ static void process_take(struct thread *t)
 	conditions_lead(t);
 	descriptors_take(t);
 	signals_hear(t);
-	timers_start();
+	kept_start(t);
 	park_reset();
 	took_note();
+	kept_locks_make(t);
 }
 
 /* Before this process follows again. */

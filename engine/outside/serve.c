@@ -440,6 +440,19 @@ static void refused_say(const struct request *r)
 		say_error(what[n][1], "%s: pid %d at 0x%lx", what[n][0], r->pid, r->args[1]);
 }
 
+/* What a version could not do as its leader. */
+static void note_say(const struct version *v, const struct request *r)
+{
+	if (r->args[0] == NOTE_TIMER)
+		say_error(NULL, "%s/%s: timer %lu could not be made again: its signals will not come",
+			  v->monitor->session.name, v->name, r->args[1]);
+	if (r->args[0] == NOTE_LOCK)
+		say_error(NULL, r->args[2] ? "%s/%s: another process has got the record lock of "
+			  "descriptor %lu" : "%s/%s: a record lock of descriptor %lu that does not "
+			  "count from the file's beginning will be lost when another leads",
+			  v->monitor->session.name, v->name, r->args[1]);
+}
+
 /* --- the slots --------------------------------------------------------------------- */
 
 static int64_t request_serve(struct version *v, uint32_t slot, const struct request *r)
@@ -465,6 +478,7 @@ static int64_t request_serve(struct version *v, uint32_t slot, const struct requ
 	case REQ_NOTE:
 		say_log("note", "%s: %d: %lu %lu %lu", v->name, r->tid, r->args[0], r->args[1],
 			r->args[2]);
+		note_say(v, r);
 		return 0;
 	default:
 		return -ENOSYS;
