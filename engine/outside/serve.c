@@ -260,6 +260,8 @@ static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
 	__atomic_fetch_add(&v->area->images, 1, __ATOMIC_RELEASE);
 	if (v->state == VERSION_STARTING && v->index != v->monitor->leader)
 		v->state = VERSION_FOLLOWS;
+	if (v->monitor->conduct)	/* now is the time: a takeover is in a hurry */
+		version_owns(v, pid, pid);
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 

@@ -8,7 +8,7 @@ import signal
 import sys
 
 from load import Wrong
-from session import Session
+from session import Session, fds
 
 REPLIES = 40    # of the load between two crashes
 
@@ -35,10 +35,13 @@ def main():
         session = Session(kind, min(followers, rounds - done))
         try:
             load = session.load()
+            files = fds(session.mve.pid)
             while done < rounds and session.following():
                 crash(session, load)
                 done += 1
             replies += load.stop()
+            if fds(session.mve.pid) > files:
+                raise Wrong(f"descriptors of mve leak: {files}, then {fds(session.mve.pid)}")
             slowest = max(slowest, load.slowest)
             session.stop()
             log = session.log()
