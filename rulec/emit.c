@@ -332,6 +332,8 @@ static void entry_emit(struct unit *u, struct buffer *to)
 /* Helpers of the rules, once each; what they do not use is no fault. */
 static void includes_emit(struct unit *u, struct buffer *to)
 {
+	buffer_print(to, "#pragma GCC diagnostic push\n"
+		"#pragma GCC diagnostic ignored \"-Wunused-variable\"\n");
 	for (unsigned f = 0; f < u->nsources; f++)
 		for (const struct item *i = u->sources[f].items; i; i = i->next) {
 			if (i->kind != ITEM_INCLUDE)
@@ -340,6 +342,7 @@ static void includes_emit(struct unit *u, struct buffer *to)
 			buffer_print(to, "#include \"%.*s\"\n", (int)i->path.len, i->path.at);
 		}
 	emit_line(to, 1, "rules");
+	buffer_print(to, "#pragma GCC diagnostic pop\n");
 }
 
 static void constants_emit(struct unit *u, struct buffer *to)

@@ -345,6 +345,12 @@ def refused():
                         "touch", "started"], capture_output=True, text=True)
     check(p.returncode == 1 and "wrong.rules:1" in p.stderr, f"{p.returncode}: {p.stderr}")
     check(not os.path.exists("started"), "it was started")
+    with open("process.rules", "w") as f:
+        f.write("rule whole @process getppid() => nothing\n")
+    p = subprocess.run([MVE, "run", "-n", NAME, "-f", "same", "--rules", "process.rules", "--",
+                        "touch", "started"], capture_output=True, text=True)
+    check(p.returncode == 1 and "@process" in p.stderr, f"{p.returncode}: {p.stderr}")
+    check(not os.path.exists("started"), "it was started")
 
 
 os.environ.setdefault("XDG_CACHE_HOME", os.getcwd())
