@@ -100,12 +100,17 @@ static long object_attach(void *arg)
 static bool object_whole(const struct loaded *l)
 {
 	const struct rules_object *o = &l->rules.object;
+	uint64_t end = (uint64_t)l + l->len;
 	const void *const at[] = { o->rows, o->outs, o->text, o->wanted, o->wants[0], o->wants[1],
 				   (const void *)(uintptr_t)o->pick, (const void *)(uintptr_t)o->left,
 				   (const void *)(uintptr_t)o->fits, (const void *)(uintptr_t)o->act };
 
 	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if ((uint64_t)at[i] - (uint64_t)l - PAGE >= l->len - PAGE)
+			return false;
+	/* Looked at without rules_try. */
+	for (unsigned i = 0; i < RULES_SCOPES; i++)
+		if (o->wants_size > end - (uint64_t)o->wants[i])
 			return false;
 	return !(o->flags & RULES_HAS_PROCESS);
 }
@@ -672,12 +677,11 @@ enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct
 {
 	struct rules_thread *rt = t->rules;
 	struct asking a = { t, what };
-	static uint32_t counts;
 	long verdict;
 
 	/* Odd, and another each time: the monitor sees whether it is still the same. */
-	__atomic_store_n(&t->slot->matching,
-			 __atomic_add_fetch(&counts, 2, __ATOMIC_RELAXED) | 1, __ATOMIC_RELAXED);
+	rt->asked += 2;
+	__atomic_store_n(&t->slot->matching, rt->asked | 1, __ATOMIC_RELAXED);
 	rt->in_rule = 1;
 	verdict = rules_try(asked, &a, &rt->back, rt->stack);
 	rt->in_rule = 0;
@@ -761,9 +765,38 @@ static enum rules_verdict next_decided(struct thread *t)
 	}
 }
 
+/* The thread's rules, if place_ready() would leave them, and its place in them, as they are. */
+static const struct rules *settled(const struct thread *t)
+{
+	const struct rules_thread *rt = t->rules;
+
+	if (!rt || !rt->now || rt->now->generation != area()->rules ||
+	    rt->source != t->reader.cursor->source || !rules_idle(&rt->state))
+		return NULL;
+	return &rt->rules;
+}
+
+/* No rule begins with the leader's next call: most calls come no farther than here. */
+static bool front_unwanted(struct thread *t)
+{
+	const struct rules *rules = settled(t);
+	const struct event *e = rules && t->rules->state.begun ? reader_peek(&t->reader) : NULL;
+
+	return e && sight_of(t, e, 0) == SEEN &&
+	       !(rules_want(rules, RULES_THREAD, e->call) & RULES_WANTS_EVENT);
+}
+
+/* No rule names the follower's call so. */
+static bool call_unwanted(const struct thread *t, long nr, uint8_t so)
+{
+	const struct rules *rules = settled(t);
+
+	return rules && !(rules_want(rules, RULES_THREAD, (uint32_t)nr) & so);
+}
+
 enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result)
 {
-	if (!place_ready(t, w, nr))
+	if (front_unwanted(t) || !place_ready(t, w, nr))
 		return STEP_NO_RULE;
 	return rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
 }
@@ -772,7 +805,7 @@ enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr
 {
 	struct rules_host host = { peek, bytes };
 
-	if (!place_ready(t, w, nr))
+	if (call_unwanted(t, nr, RULES_WANTS_FIRST) || !place_ready(t, w, nr))
 		return STEP_NO_RULE;
 	run_ready(t, &host, false);
 	return rules_serve(t, w, nr, rules_ask(t, ask_unexpected), &t->rules->before,
@@ -784,7 +817,7 @@ enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, lon
 {
 	enum step_result step;
 
-	if (!place_ready(t, w, nr) ||
+	if (call_unwanted(t, nr, RULES_WANTS_CALL | RULES_WANTS_FIRST) || !place_ready(t, w, nr) ||
 	    !(rules_want(&t->rules->rules, RULES_THREAD, (uint32_t)nr) &
 	      (RULES_WANTS_CALL | RULES_WANTS_FIRST)))
 		return STEP_NO_RULE;
@@ -807,7 +840,7 @@ bool rules_drop_front(struct thread *t)
 	struct rules_thread *rt;
 	uint8_t begun;
 
-	if (!place_ready(t, &w, NO_CALL) || t->rules->state.active)
+	if (front_unwanted(t) || !place_ready(t, &w, NO_CALL) || t->rules->state.active)
 		return false;
 	rt = t->rules;
 	begun = rt->state.begun;

@@ -45,6 +45,7 @@ struct rules_thread {
 	struct walk *walk;
 	uint64_t back;			/* stack of the rules_try under way */
 	uint64_t stack;			/* and the end of the one that it runs on */
+	uint32_t asked;			/* counts questions, by twos */
 	uint8_t in_rule;
 	uint8_t left_by;	/* the signal that ended it */
 	uint8_t differs;	/* a match that is under way failed: its `mismatch` */
