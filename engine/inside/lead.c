@@ -15,6 +15,9 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
+/* What each told call goes through is one stretch of code: half of it would be frames. */
+#define INLINE inline __attribute__((always_inline))
+
 /* Order across the threads of this process. */
 static uint64_t seq_now;
 
@@ -25,6 +28,7 @@ static struct plan {
 	const struct call_desc *desc;	/* NULL: it has variants, or is unknown */
 	struct recipe recipe;
 	uint8_t bare;			/* see lead_bare */
+	uint8_t plain;			/* nothing but that */
 	uint8_t closes;
 	uint8_t gives;			/* see seq_before */
 	uint8_t opens;			/* a private file, perhaps */
@@ -105,6 +109,7 @@ void lead_prepare(void)
 		p->closes = nr == __NR_close;
 		p->gives = gives(p->desc);
 		p->opens = private_may_open(nr);
+		p->plain = p->bare && !p->seam && !p->opens && !stateless;
 		p->writes = nr == __NR_write || nr == __NR_writev || nr == __NR_sendto ||
 			    nr == __NR_sendmsg;
 		p->reads = nr == __NR_read || nr == __NR_readv || nr == __NR_recvfrom ||
@@ -116,7 +121,7 @@ void lead_prepare(void)
 }
 
 /* With the number that was drawn for it, or a new one. */
-static struct event *event_begin_at(struct thread *t, enum event_kind kind, long nr,
+static INLINE struct event *event_begin_at(struct thread *t, enum event_kind kind, long nr,
 				    int64_t result, uint64_t seq)
 {
 	struct event *e = writer_begin(&t->writer, kind, (uint16_t)nr);
@@ -133,7 +138,7 @@ static struct event *event_begin(struct thread *t, enum event_kind kind, long nr
 	return event_begin_at(t, kind, nr, result, 0);
 }
 
-static void event_end(struct thread *t)
+static INLINE void event_end(struct thread *t)
 {
 	if (t->pending) {
 		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
@@ -148,7 +153,7 @@ void lead_note(struct thread *t, enum event_kind kind, uint64_t value)
 	writer_commit(&t->writer);
 }
 
-static void call_tell_at(struct thread *t, const struct walk *w, long nr, uint64_t seq,
+static INLINE void call_tell_at(struct thread *t, const struct walk *w, long nr, uint64_t seq,
 			 uint8_t flags)
 {
 	event_begin_at(t, EVENT_CALL, nr, w->result, seq)->flags = flags;
@@ -495,7 +500,7 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 }
 
 /* The call has been made, unless a signal came first. */
-static inline void call_told(struct thread *t, struct walk *w, long nr, const struct plan *p,
+static INLINE void call_told(struct thread *t, struct walk *w, long nr, const struct plan *p,
 			     uint64_t seq)
 {
 	if (w->result != CALL_RESTART) {
@@ -661,12 +666,11 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	return w.result;
 }
 
-long lead_call(struct thread *t, long nr)
+static __attribute__((noinline)) long lead_other(struct thread *t, long nr, const struct plan *p)
 {
-	const struct plan *p = plan_of(nr);
 	long result;
 
-	if (__builtin_expect(p->opens || private_count, 0) && private_call(t, nr, &result))
+	if ((p->opens || private_count) && private_call(t, nr, &result))
 		return result;
 	if (p->seam)
 		seam_pass(t);
@@ -674,6 +678,16 @@ long lead_call(struct thread *t, long nr)
 	    stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
+}
+
+long lead_call(struct thread *t, long nr)
+{
+	const struct plan *p = plan_of(nr);
+
+	if (p->plain && !private_count && !boot.runtimes && t->vtid == t->tid &&
+	    !local_site(t) && stream_followed(t))
+		return lead_bare(t, nr, p);
+	return lead_other(t, nr, p);
 }
 
 /* The thread has followed until now. */
