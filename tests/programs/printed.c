@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "check.h"
 
@@ -189,6 +190,47 @@ static void threads(void)
 		CHECK_EQ(pthread_join(t[i], NULL), 0);
 }
 
+/* A rule that names a clock sees it, though the leader's reading is no event otherwise. */
+static void a_clock(void)
+{
+	struct timespec ts;
+	long n = made(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&ts, 0, 0);
+
+	CHECK(new ? n < 0 && errno == EPERM : n == 0);
+}
+
+static void then(void)
+{
+	const char *text = new ? "anything" : "hello";
+
+	CHECK_EQ(made(SYS_write, pair[0], (long)text, (long)strlen(text), 0), new ? 77 : 5);
+}
+
+static void regex(void)
+{
+	char text[64] = "";
+	const char *set = new ? "SET a STRING 1\n" : "SET a 1\n";
+
+	CHECK_EQ(made(SYS_write, pair[0], (long)"SET a 1\n", 8, 0), 8);
+	CHECK_EQ(made(SYS_read, pair[1], (long)text, sizeof(text), 0), (long)strlen(set));
+	CHECK(!strcmp(text, set));
+}
+
+/* Content in pieces, in and out. */
+static void message(void)
+{
+	char a[4] = "", b[16] = "";
+	struct iovec in[2] = { { a, 3 }, { b, sizeof(b) - 1 } };
+	struct iovec out[2] = { { new ? "ne" : "o", new ? 2 : 1 }, { new ? "wer" : "ld", new ? 3 : 2 } };
+	struct msghdr m = { .msg_iov = out, .msg_iovlen = 2 };
+
+	CHECK_EQ(sendmsg(pair[0], &m, 0), new ? 5 : 3);
+	CHECK_EQ(writev(pair[0], out, 2), new ? 5 : 3);
+	m.msg_iov = in;
+	CHECK_EQ(recvmsg(pair[1], &m, 0), new ? 7 : 6);
+	CHECK(!strcmp(a, new ? "NEW" : "old") && !strcmp(b, new ? "TEXT" : "old"));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -196,7 +238,8 @@ static const struct {
 	{ "ftp", ftp }, { "dup", dup_seek }, { "reorder", reorder }, { "group", group },
 	{ "skip", skipped }, { "log", log_file }, { "count", count }, { "begin", begin },
 	{ "discard", discard }, { "pread", positioned }, { "result", result },
-	{ "order", order }, { "within", within }, { "threads", threads },
+	{ "order", order }, { "within", within }, { "threads", threads }, { "clock", a_clock },
+	{ "then", then }, { "regex", regex }, { "message", message },
 };
 
 int main(int argc, char **argv)

@@ -72,4 +72,20 @@ END
 holds threads <<'END'
 rule turned write(_, "first…", _) as a, write(_, "second…", _) as b => b, a
 END
+holds clock <<'END'
+rule denied clock_gettime(CLOCK_MONOTONIC, _) as c => c -> { $(ret) = -EPERM; }
+END
+holds then <<'END'
+rule polite @then loud write(fd, "hello", n) as w => write(fd, _, _) -> { $(w.buf) = "hello, please"; }
+rule loud write(_, "hello, …", _) as w => write(_, _, _) -> { $(ret) = 77; }
+END
+holds regex <<'END'
+let set = /^SET (?<key>\w+) (?<value>.*)\n$/
+rule set read(_, ~ set, _) as r => r -> { $(r.buf) = "SET $key STRING $value\n"; }
+END
+holds message <<'END'
+rule sent sendmsg(fd, m, f) { $(m) == "old" } => sendmsg(fd, m, f) -> { $(m) = "newer"; }
+rule written writev(fd, v, n) { $(v) == "old" } => writev(fd, v, n) -> { $(v) = "newer"; }
+rule got recvmsg(fd, m, f) { $(m) == "oldold" } => recvmsg(fd, m, f) -> { $(m) = "NEWTEXT"; }
+END
 echo "$n kinds of rules"
