@@ -4,6 +4,7 @@
  * has the rules.  A version that is not served as its rule says fails a check, so
  * its end differs from the leader's.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -231,6 +232,23 @@ static void message(void)
 	CHECK(!strcmp(a, new ? "NEW" : "old") && !strcmp(b, new ? "TEXT" : "old"));
 }
 
+#define SLEEPS	0x1234	/* known by it in /proc/PID/syscall */
+
+/* In the middle of a rule for so long that the rules can be replaced. */
+static void halfway(void)
+{
+	struct timespec seconds = { 4, 0 };
+	uint32_t word = SLEEPS;
+	const char *text = new ? "new end\n" : "old end\n";
+	long fd = new ? made(SYS_dup, pair[0], 0, 0, 0)
+		      : made(SYS_open, (long)"/dev/zero", O_RDONLY, 0, 0);
+
+	made(SYS_futex, (long)&word, FUTEX_WAIT, SLEEPS, (long)&seconds);
+	if (new)
+		made(SYS_lseek, fd, 0, SEEK_SET, 0);
+	made(SYS_write, 1, (long)text, 8, 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -240,6 +258,7 @@ static const struct {
 	{ "discard", discard }, { "pread", positioned }, { "result", result },
 	{ "order", order }, { "within", within }, { "threads", threads }, { "clock", a_clock },
 	{ "then", then }, { "regex", regex }, { "message", message },
+	{ "halfway", halfway },
 };
 
 int main(int argc, char **argv)

@@ -88,4 +88,19 @@ rule sent sendmsg(fd, m, f) { $(m) == "old" } => sendmsg(fd, m, f) -> { $(m) = "
 rule written writev(fd, v, n) { $(v) == "old" } => writev(fd, v, n) -> { $(v) = "newer"; }
 rule got recvmsg(fd, m, f) { $(m) == "oldold" } => recvmsg(fd, m, f) -> { $(m) = "NEWTEXT"; }
 END
+# Replaced in the middle of a rule: that is followed to its end, then the others hold.
+echo 'open(_, _, _) => dup(_), lseek(_, _, _)' >first.rules
+echo 'rule other write(1, "old end…", _) => write(1, "new end…", _)' >second.rules
+"$MVE" run -n "$MVE_SESSION" --status now.json -f "$TESTS/printed halfway new" \
+	--rules first.rules -- "$TESTS/printed" halfway >run.out 2>run.err </dev/null &
+pid=$!
+for i in $(seq 100); do
+	follower=$("$MVE" status "$MVE_SESSION" --json 2>/dev/null |
+		sed -n '/"role": "follower"/,$s/.*"pid": \([0-9]*\).*/\1/p' | head -1)
+	grep -q "^202 .* 0x1234 " "/proc/${follower:-none}/syscall" 2>/dev/null && break
+	sleep 0.1
+done
+expect 0 "$MVE" rules "$MVE_SESSION" f1 second.rules
+wait $pid || fail "halfway: the leader: $(cat run.err)"
+grep -q "ended as the leader did" now.json || fail "halfway: $(cat run.err)"
 echo "$n kinds of rules"
