@@ -278,6 +278,12 @@ void rules_word(const struct slot *s, char *text, size_t size);
 json_t *rules_json(const struct rule_note *n);
 
 /* take.c */
+/*
+ * The old leader's process stands: what it has open may be fetched; how long it took,
+ * in us.  And: no more.
+ */
+uint64_t take_prepare(pid_t twin);
+void take_over(void);
 int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
 
 /* hang.c */

@@ -127,13 +127,18 @@ static int rows_send(int socket, const struct taken_row *row, unsigned n, const 
 	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+static void batch_drop(struct batch *b)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		close(b->fd[i]);
+	b->n = 0;
+}
+
 static int batch_flush(struct batch *b)
 {
 	int result = b->n ? rows_send(b->socket, b->row, b->n, b->fd, b->n) : 0;
 
-	for (unsigned i = 0; i < b->n; i++)
-		close(b->fd[i]);
-	b->n = 0;
+	batch_drop(b);
 	return result;
 }
 
@@ -222,7 +227,7 @@ static int fetch_one(struct batch *b, int pidfd, int info, const char *name)
 	if (b->row[b->n].flags & TAKEN_EPOLL && b->epolls < WATCHES)
 		b->epoll[b->epolls++] = number;
 	b->fd[b->n++] = fd;
-	return b->n == BATCH ? batch_flush(b) : 0;
+	return 0;
 }
 
 static int folder_open(pid_t pid, const char *what)
@@ -233,50 +238,111 @@ static int folder_open(pid_t pid, const char *what)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* All of the twin's; how many, or -errno. */
-static int64_t fetch_all(struct batch *b, pid_t twin, int pidfd)
-{
-	int fds = folder_open(twin, "fd"), info = folder_open(twin, "fdinfo"), result = 0;
-	DIR *list = fds < 0 ? NULL : fdopendir(fds);
-	const struct dirent *d;
-	int64_t n = 0;
+/*
+ * One twin at a time.  The first batch is fetched before anybody asks for it: while the
+ * successor wakes up and reads on, we have nothing else to do.
+ */
+static struct fetch {
+	pid_t twin;		/* 0: none */
+	int pidfd, info;
+	DIR *list;
+	int64_t n;		/* so far, or -errno */
+	bool all;
+	struct batch b;
+} fetch;
 
-	if (!list || info < 0)
-		result = -errno;
-	while (!result && (d = readdir(list)))
-		if (d->d_name[0] != '.') {
-			result = fetch_one(b, pidfd, info, d->d_name);
-			n++;
-		}
-	if (list)
-		closedir(list);
-	if (info >= 0)
-		close(info);
-	if (!result)
-		result = batch_end(b, twin);
-	return result ? result : n;
+static void fetch_end(struct fetch *f)
+{
+	if (!f->twin)
+		return;
+	batch_drop(&f->b);
+	if (f->list)
+		closedir(f->list);
+	if (f->info >= 0)
+		close(f->info);
+	if (f->pidfd >= 0)
+		close(f->pidfd);
+	f->twin = 0;
+}
+
+/* As many as go into a message. */
+static void fetch_more(struct fetch *f)
+{
+	const struct dirent *d;
+	int result = 0;
+
+	while (f->n >= 0 && f->b.n < BATCH && !result) {
+		d = readdir(f->list);
+		f->all = !d;
+		if (!d)
+			return;
+		if (d->d_name[0] == '.')
+			continue;
+		result = fetch_one(&f->b, f->pidfd, f->info, d->d_name);
+		f->n = result ? result : f->n + 1;
+	}
+}
+
+static void fetch_begin(struct fetch *f, pid_t twin)
+{
+	int fds = folder_open(twin, "fd");
+
+	fetch_end(f);
+	f->twin = twin;
+	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
+	f->info = folder_open(twin, "fdinfo");
+	f->list = fds < 0 ? NULL : fdopendir(fds);
+	f->n = f->pidfd < 0 || f->info < 0 || !f->list ? -ESRCH : 0;
+	f->all = false;
+	f->b.n = f->b.epolls = f->b.signals = 0;
+	fetch_more(f);
+}
+
+/* All of the twin's; how many, or -errno. */
+static int64_t fetch_send(struct fetch *f, int socket)
+{
+	int result = 0;
+
+	f->b.socket = socket;
+	while (f->n >= 0 && !result && !f->all) {
+		result = batch_flush(&f->b);
+		fetch_more(f);
+	}
+	if (f->n >= 0 && !result)
+		result = batch_end(&f->b, f->twin);
+	return result ? result : f->n;
+}
+
+uint64_t take_prepare(pid_t twin)
+{
+	uint64_t begin = now_us();
+
+	fetch_begin(&fetch, twin);
+	return now_us() - begin;
+}
+
+void take_over(void)
+{
+	fetch_end(&fetch);
 }
 
 static int64_t take(pid_t asker, int theirs, pid_t twin)
 {
 	struct timeval wait = { SEND_WAIT_MS / 1000, 0 };
-	int to = (int)syscall(SYS_pidfd_open, asker, 0), from = (int)syscall(SYS_pidfd_open, twin, 0);
-	static struct batch b;
+	int to = (int)syscall(SYS_pidfd_open, asker, 0);
+	int socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
 	int64_t n = -ESRCH;
 
-	b.n = b.epolls = b.signals = 0;
-	b.socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
-	if (b.socket >= 0 && from >= 0) {
-		setsockopt(b.socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-		n = fetch_all(&b, twin, from);
-		batch_flush(&b);	/* closes what an error has left */
+	if (fetch.twin != twin)
+		fetch_begin(&fetch, twin);
+	if (socket >= 0) {
+		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+		n = fetch_send(&fetch, socket);
+		close(socket);
 	}
-	if (b.socket >= 0)
-		close(b.socket);
+	fetch_end(&fetch);
 	if (to >= 0)
 		close(to);
-	if (from >= 0)
-		close(from);
 	return n;
 }
 

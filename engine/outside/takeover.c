@@ -332,6 +332,8 @@ static bool move_start(struct monitor *m, struct move *mv)
 	mv->until_ms = now_ms() + TAKE_MS;
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
+	if (mv->processes)
+		mv->taken_us += take_prepare(mv->process[0]);
 	monitor_wake_after(m, LOOK_MS);
 	return true;
 }
@@ -365,6 +367,7 @@ static void move_end(struct monitor *m)
 {
 	struct move *mv = &m->move;
 
+	take_over();
 	move_say(m, mv);
 	session_save(&m->session);
 	mv->active = false;
