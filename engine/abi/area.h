@@ -176,8 +176,9 @@ struct slot {
 	uint64_t seams;		/* requests begun */
 	uint64_t calls_told, calls_kept;	/* kept: followers did not hear of them */
 	uint64_t conns_told, conns_kept;	/* accepted */
+	int64_t conns_open;	/* told and open; another thread may close */
 	uint64_t unwind;	/* answer to REQ_MAPPED: the file's eh_frame_hdr */
-	uint64_t pad[11];
+	uint64_t pad[10];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -454,7 +454,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		break;
 	case __NR_accept:
 	case __NR_accept4:
-		file_accepted((long)w->args[0]);
+		file_accepted((long)w->args[0], w->result);
 		break;
 	case __NR_tkill:
 		order_sent(t, (int32_t)w->args[0]);
@@ -899,6 +899,10 @@ long follow_call(struct thread *t, long nr)
 	w.room = room_before(&w);
 	if (seam_opened(t, &w))
 		return -ENOENT;
+	if (file_left(w.desc, args, &result)) {
+		t->answered = 1;
+		return result;
+	}
 	if (nr == __NR_set_tid_address) {	/* ld.so's, too: libc keeps the id */
 		call_serve(t, nr);
 		return t->vtid;

@@ -92,6 +92,11 @@ static bool lost;	/* a registration found no room: not all are known */
 static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32_t events)
 {
 	uint32_t at = place(leaders, epfd);
+	const struct registration *old = is_stateless() ? by_data(leaders, epfd) : NULL;
+
+	/* Of a connection whose end was not told. */
+	if (old)
+		forget(epfd, old->fd);
 
 	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
 		if (rows[at].epfd > 0)

@@ -67,6 +67,9 @@ static bool path_copy(char *to, uint64_t from)
 
 static uint64_t is_open[NUMBERS / 64];
 static uint64_t listens[NUMBERS / 64];	/* connections have come from it */
+static uint64_t clients[NUMBERS / 64];	/* that came */
+static uint64_t left[NUMBERS / 64];	/* and are over, without a word */
+static bool some_left;
 static uint32_t never_closed;
 
 static bool number_open(long fd)
@@ -101,10 +104,65 @@ static void number_take(const struct thread *t, const struct call_desc *d, long 
 	__atomic_fetch_or(&is_open[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
 }
 
-void file_accepted(long fd)
+static void bit_change(uint64_t *bits, long n, bool on)
 {
-	if (fd >= 0 && fd < NUMBERS)
-		__atomic_fetch_or(&listens[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+	if (n < 0 || n >= NUMBERS)
+		return;
+	if (on)
+		__atomic_fetch_or(&bits[n / 64], 1ull << n % 64, __ATOMIC_RELAXED);
+	else if (bits[n / 64] >> n % 64 & 1)
+		__atomic_fetch_and(&bits[n / 64], ~(1ull << n % 64), __ATOMIC_RELAXED);
+}
+
+void file_accepted(long listening, long fd)
+{
+	bit_change(listens, listening, true);
+	bit_change(clients, fd, true);
+	bit_change(left, fd, false);
+}
+
+/*
+ * A follower that came late was told of the first connections, and of their ends no
+ * more: they never bring anything again, and what it does about them is nobody's
+ * affair.  Once: what comes after the first join is another's.
+ */
+void files_join(void)
+{
+	static uint32_t joined;
+
+	if (__atomic_exchange_n(&joined, 1, __ATOMIC_RELAXED))
+		return;
+	for (long fd = 0; fd < NUMBERS; fd++)
+		if (clients[fd / 64] >> fd % 64 & 1) {
+			epoll_closed(fd);
+			bit_change(left, fd, true);
+			some_left = true;
+		}
+}
+
+static bool is_left(const struct call_desc *d, const uint64_t *args)
+{
+	for (unsigned i = 0; i < d->nargs; i++) {
+		int32_t fd = (int32_t)args[i];
+
+		if (d->args[i].kind == KIND_FD && fd >= 0 && fd < NUMBERS &&
+		    left[fd / 64] >> fd % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
+{
+	if (!some_left || !d || d->class == CLASS_LOCAL || d->class == CLASS_LIFE ||
+	    !is_left(d, args))
+		return false;
+	*result = 0;	/* it is done; there is nothing to read */
+	if (d->nr == __NR_close)
+		files_closed((int32_t)args[0]);
+	else if (d->class == CLASS_EFFECT && d->result == KIND_SIZE)
+		*result = -ECONNRESET;
+	return true;
 }
 
 bool file_listens(long fd)
@@ -142,8 +200,9 @@ bool file_known(long fd)
 void files_closed(long fd)
 {
 	file_forget(fd);
-	if (file_listens(fd))
-		__atomic_fetch_and(&listens[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
+	bit_change(listens, fd, false);
+	bit_change(clients, fd, false);
+	bit_change(left, fd, false);
 	number_free(fd);
 }
 

@@ -537,6 +537,43 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 	w->result = fd;
 }
 
+enum due { DUE_NONE, DUE_CLIENTS, DUE_NOTHING };
+
+/* A clock that was read behind a wait that is put off. */
+static void clock_keep(struct thread *t, const struct walk *w)
+{
+	long nr = w->desc->nr;
+	bool has_clock = nr == __NR_clock_gettime;
+	struct clock_due *c = &t->clock_due[t->clocks_due];
+
+	if (t->clocks_due == CLOCKS_DUE || w->result < 0 ||
+	    (!has_clock && nr != __NR_gettimeofday && nr != __NR_time))
+		return;
+	*c = (struct clock_due){ nr, w->result, w->args[0], { 0 } };
+	if (nr == __NR_time || !target_in(c->value, w->args[has_clock], sizeof(c->value)))
+		t->clocks_due++;
+}
+
+/* With the readings of then, which followers' timers go by. */
+static void clocks_tell(struct thread *t)
+{
+	for (unsigned i = 0; i < t->clocks_due; i++) {
+		struct clock_due *c = &t->clock_due[i];
+		uint64_t at = (uint64_t)c->value, args[CALL_ARGS] = { 0 };
+		struct walk w = { .desc = call_find(c->nr), .args = args, .result = c->result,
+				  .recipe = &plans[c->nr + 1].recipe };
+
+		if (c->nr == __NR_clock_gettime) {
+			args[0] = c->arg;
+			args[1] = at;
+		} else if (c->nr == __NR_gettimeofday) {
+			args[0] = at;
+		}
+		call_tell(t, &w, c->nr);
+	}
+	t->clocks_due = 0;
+}
+
 /* What was put off until something is told: a seam, and a wait. */
 static void due_tell(struct thread *t)
 {
@@ -547,24 +584,29 @@ static void due_tell(struct thread *t)
 		struct walk w = { .desc = call_find(t->due_nr), .args = t->due_args,
 				  .result = t->due_result };
 
-		t->wait_due = 0;
+		t->wait_due = DUE_NONE;
 		w.recipe = &plans[t->due_nr + 1].recipe;
 		call_tell(t, &w, t->due_nr);
+		clocks_tell(t);
 	}
 }
 
 /*
  * A wait is told if it brought something that followers know.  If that is only that
- * there are connections to accept, it is told when one of them is to be told.
+ * there are connections to accept, it is told when one of them is to be told.  If it
+ * is nothing, it may still be that the thread does what a timer says: then it is told
+ * as one that brought nothing.
  */
 static bool wait_told(struct thread *t, const struct walk *w, long nr)
 {
 	enum brings brings = w->result > 0 && !t->pending ? epoll_brings(w) : BRINGS_KNOWN;
 
 	t->kept = brings != BRINGS_KNOWN;
-	t->wait_due = brings == BRINGS_CLIENTS;
+	t->wait_due = brings == BRINGS_KNOWN ? DUE_NONE :
+		      brings == BRINGS_CLIENTS ? DUE_CLIENTS : DUE_NOTHING;
+	t->clocks_due = 0;
 	t->due_nr = nr;
-	t->due_result = w->result;
+	t->due_result = brings == BRINGS_CLIENTS ? w->result : 0;
 	for (int i = 0; t->wait_due && i < CALL_ARGS; i++)
 		t->due_args[i] = w->args[i];
 	return brings == BRINGS_KNOWN;
@@ -586,7 +628,7 @@ static void sample_told(struct thread *t, struct walk *w, long form, const struc
 		epoll_noted(w);
 	if (epoll_is_wait(nr) && !wait_told(t, w, nr))
 		return;
-	if ((nr == __NR_accept || nr == __NR_accept4) && t->wait_due &&
+	if ((nr == __NR_accept || nr == __NR_accept4) && t->wait_due == DUE_CLIENTS &&
 	    (!hears || w->result < 0)) {
 		t->kept = 1;
 		return;
@@ -643,6 +685,8 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		told = scope_enter(t, &w);
 	if (!told) {
 		w.result = lead_alone(t, &w, nr);
+		if (stateless && t->wait_due)
+			clock_keep(t, &w);
 		if (stateless && nr == __NR_epoll_ctl)
 			epoll_noted(&w);
 		if (stateless)

@@ -35,7 +35,10 @@
 
 static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
 static uint16_t generation;	/* of those who follow now */
+static bool polls;		/* it does not wait in accept alone */
 static int32_t told_now;	/* connections that are told and open */
+static struct thread *first;	/* that accepted a connection, */
+static uint64_t first_place;	/* and behind which of its seams, or waits */
 
 void scope_prepare(void)
 {
@@ -67,8 +70,8 @@ static void born_set(int64_t fd, uint32_t what)
 
 static bool is_known(uint16_t b)
 {
-	b &= KEPT_BACK;
-	return !b || b == generation;
+	/* What was accepted in the start has gone on since. */
+	return (b & KEPT_BACK) == generation || !(b & (KEPT_BACK | ACCEPTED));
 }
 
 static bool is_accept(long nr)
@@ -98,10 +101,27 @@ bool scope_knows(int32_t fd, bool *listens)
 	return is_known(b);
 }
 
+/*
+ * What a server learns once, from whoever comes first, all that follow it must have
+ * learnt: connections that are accepted at once, up to the next seam (or wait, where
+ * there are no seams), are told in any case and belong to the start.  Others are kept
+ * until these have ended, if only the start is told.
+ */
+static bool is_first(struct thread *t)
+{
+	uint64_t place = t->slot->seams ? t->slot->seams : t->waits_made;
+	struct thread *none = NULL;
+
+	if (__atomic_compare_exchange_n(&first, &none, t, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		first_place = place;
+	return first == t && first_place == place;
+}
+
 bool scope_enter(struct thread *t, const struct walk *w)
 {
 	const struct call_desc *d = w->desc;
-	bool source = false, kept = false, client = is_accept(d->nr);
+	bool source = false, kept = false, client = false;
 
 	for (unsigned i = 0; i < d->nargs; i++) {
 		bool is_fd = d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD;
@@ -111,8 +131,11 @@ bool scope_enter(struct thread *t, const struct walk *w)
 		client |= (b & ACCEPTED) != 0;
 		source |= b & SOURCE && !(b & LISTENS && d->nr == __NR_epoll_ctl);
 	}
-	if (client)
+	if (client && !is_first(t) && !seam_start_alone(t))
 		seam_start_over(t);
+	if (is_wait(d->nr) && (!is_accept(d->nr) || !polls))
+		t->waits_made++;
+	polls |= is_wait(d->nr) && !is_accept(d->nr);
 	if (is_accept(d->nr) && !kept)
 		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
 	if (kept)
@@ -218,10 +241,15 @@ static bool is_sampled(struct thread *t, int64_t fd)
 
 static bool accepted(struct thread *t, int64_t fd, bool told)
 {
-	bool hears = told && (uint64_t)fd < FDS && is_sampled(t, fd);
+	bool at_first = is_first(t), waits = !at_first && seam_start_alone(t);
+	bool hears = told && (uint64_t)fd < FDS && !waits && (at_first || is_sampled(t, fd));
+
+	if (!at_first && !waits)
+		seam_start_over(t);
 
 	if (hears) {
 		t->slot->conns_told++;
+		t->slot->conns_open++;
 		__atomic_fetch_add(&told_now, 1, __ATOMIC_RELAXED);
 	} else {
 		t->slot->conns_kept++;
@@ -241,12 +269,19 @@ static uint32_t born_as(const struct walk *w, bool told)
 	return told ? generation : KEPT_BACK;
 }
 
-static void closed(uint64_t fd)
+bool scope_start_over(void)
+{
+	return first && __atomic_load_n(&told_now, __ATOMIC_RELAXED) <= 0;
+}
+
+static void closed(struct thread *t, uint64_t fd)
 {
 	uint16_t b = born_of(fd);
 
-	if (b & ACCEPTED && is_known(b))
+	if (b & ACCEPTED && (b & KEPT_BACK) == generation) {
 		__atomic_fetch_sub(&told_now, 1, __ATOMIC_RELAXED);
+		t->slot->conns_open--;
+	}
 	born_set((int64_t)fd, 0);
 }
 
@@ -265,7 +300,7 @@ bool scope_leave(struct thread *t, const struct walk *w, bool told)
 	if (w->desc->result == KIND_FD)
 		born_set(w->result, born_as(w, told));
 	else if (nr == __NR_close)
-		closed(w->args[0]);
+		closed(t, w->args[0]);
 	else if (nr == __NR_epoll_ctl && (int32_t)w->args[1] == CTL_ADD)
 		born_set((int32_t)w->args[2], born_of(w->args[2]) | SOURCE);
 	return true;

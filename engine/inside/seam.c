@@ -71,19 +71,27 @@ static void seam_place(struct thread *t)
 	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELAXED);
 }
 
+bool seam_start_alone(const struct thread *t)
+{
+	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) == START;
+}
+
 static void lane_told(struct thread *t)
 {
 	struct lane *l = t->writer.lane;
 	uint32_t told = l->told, now = streams_followers(&streams, t->writer.section);
-	bool added;
+	bool added, start;
 
 	now &= told | ~START;
+	start = now & START;
+	if (seam_start_alone(t) && scope_start_over())
+		now &= ~START;
 	if (now & ~told && !lane_of_start(t))
 		now &= told;
 	added = now & ~told;
-	if (added || now & START)
+	if (added || start)
 		seam_place(t);
-	if (added)
+	if (added || start != (bool)(now & START))
 		scope_renew();
 	/* Release: pairs with seam_join, and with who records the start. */
 	if (now != told)
@@ -114,6 +122,7 @@ bool seam_join(struct thread *t)
 	    l->life != t->reader.cursor->life)
 		return false;
 	cursor_join(&streams, t->lane, leader);
+	files_join();
 	reader_attach(&t->reader, &streams, t->lane);
 	return true;
 }

@@ -97,6 +97,10 @@ bool seam_may_open(const struct call_desc *d);
 void seam_pass(struct thread *t);
 /* The lane's start is over, if it has had a seam. */
 void seam_start_over(struct thread *t);
+/* The start is told, and to nobody but who keeps it. */
+bool seam_start_alone(const struct thread *t);
+/* The first connections have come and gone. */
+bool scope_start_over(void);
 /* A follower has read what the start told: goes on in the leader's stream; false: not yet. */
 bool seam_join(struct thread *t);
 /* The call is the opening of a path that only says so. */
@@ -147,8 +151,11 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 void files_closed(long fd);
 /* It was opened by a path. */
 bool file_known(long fd);
-/* A socket that connections come from. */
-void file_accepted(long fd);
+/* A connection has come. */
+void file_accepted(long listening, long fd);
+void files_join(void);
+/* A call on a connection of the start, after it: answered here. */
+bool file_left(const struct call_desc *d, const uint64_t *args, long *result);
 bool file_listens(long fd);
 /* To the folder that the leader has opened under this number. */
 long files_chdir(long fd);

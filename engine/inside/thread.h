@@ -63,6 +63,8 @@ struct altstack {
 	uint64_t size;
 };
 
+#define CLOCKS_DUE	4
+
 struct thread {
 	struct thread *self;
 	uint64_t gate;
@@ -135,9 +137,16 @@ struct thread {
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint8_t kept;		/* what it does is about a connection that is not told */
 	uint8_t seam_due;	/* a seam is told before the next call that is */
-	uint8_t wait_due;	/* so is a wait that brought news of connections to be accepted */
+	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
+	uint8_t clocks_due;
+	uint32_t waits_made;	/* for connections, or for what they bring */
 	long due_nr, due_result;
 	uint64_t due_args[CALL_ARGS];
+	struct clock_due {
+		int64_t nr, result;
+		uint64_t arg;
+		uint8_t value[16];
+	} clock_due[CLOCKS_DUE];
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;

@@ -109,7 +109,7 @@ static const char *refused(struct monitor *m)
 	if (m->start.state == START_NONE)
 		return "it was started without --mark: nothing says where a request begins";
 	if (m->start.state == START_READS)
-		return "its start is not over: no request has begun, or not long ago";
+		return "its start is not over: no connection has come, or not long ago";
 	if (m->start.state == START_LOST) {
 		snprintf(text, sizeof(text), "its start was not kept: %s", m->start.why);
 		return text;

@@ -5,8 +5,8 @@
  * The record is a section of the streams that no version has, ROW_START.  While the
  * start lasts we read the leader's lanes as a follower does, and copy them cell by
  * cell into lanes of the same number.  A lane's start ends at its last seam before it
- * has to do with a connection, or before it is silent for a while; a lane without a seam
- * is kept as far as it came, and its twin goes no further.  What
+ * has to do with connections behind the first, or before it is silent for a while; a
+ * lane without a seam is kept as far as it came, and its twin goes no further.  What
  * does not fit, or what the leader would have to wait for, is lost, and with it the
  * possibility to come late: never the leader's time.
  */
@@ -19,6 +19,7 @@
 
 #define RECORD_BYTES	(16u << 20)	/* no start is longer */
 #define QUIET_MS	500		/* so long nothing comes: the start is over */
+#define ALONE_MS	10000		/* the same before a first connection has ended */
 #define LOOK_MS		10
 #define US		(1u << ROW_START)
 
@@ -205,6 +206,21 @@ static bool lanes_look(struct monitor *m, const struct section *from)
 	return true;
 }
 
+/* What a server learns from its first connection belongs to the start, and its end. */
+static bool had_client(struct monitor *m)
+{
+	const struct version *v = leading(m);
+
+	bool any = false;
+	int64_t open = 0;
+
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		any |= v->area->slot[i].conns_told != 0;
+		open += v->area->slot[i].conns_open;
+	}
+	return any && open <= 0;
+}
+
 void start_record_look(struct monitor *m)
 {
 	const struct section *from;
@@ -225,7 +241,7 @@ void start_record_look(struct monitor *m)
 		return;
 	}
 	/* A thread that is about to tell has done so at the next look. */
-	if (m->start.seam && now_ms() > m->start.moved_ms + QUIET_MS)
+	if (m->start.seam && now_ms() > m->start.moved_ms + (had_client(m) ? QUIET_MS : ALONE_MS))
 		leave(m);
 	monitor_wake_after(m, LOOK_MS);
 }

@@ -47,6 +47,7 @@ NGINX = """daemon off; worker_processes 2; pid {here}/nginx.pid; error_log {here
 events {{ worker_connections 512; }}
 http {{ access_log {here}/access.log; client_body_temp_path {here}/t1; proxy_temp_path {here}/t2;
 fastcgi_temp_path {here}/t3; uwsgi_temp_path {here}/t4; scgi_temp_path {here}/t5; sendfile on;
+keepalive_timeout 2s; client_header_timeout 2s;
 server {{ listen 127.0.0.1:{port}; root {here}/files; }} }}
 """
 
