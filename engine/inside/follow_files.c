@@ -273,7 +273,8 @@ static long mmap_again(struct thread *t, const struct file *f)
 
 long follow_mmap(struct thread *t)
 {
-	if (t->frame.r10 & MAP_ANONYMOUS || (int32_t)t->frame.r8 < 0)
+	if (t->frame.r10 & MAP_ANONYMOUS || (int32_t)t->frame.r8 < 0 ||
+	    rules_opened((uint32_t)t->frame.r8))
 		return serve_special(t, __NR_mmap);
 	return mmap_again(t, file_row((int32_t)t->frame.r8));
 }

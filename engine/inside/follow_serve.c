@@ -207,7 +207,7 @@ static bool private_choose(void)
 	return private_base;
 }
 
-static bool is_private(uint64_t fd)
+bool rules_opened(uint64_t fd)
 {
 	uint32_t i = (uint32_t)fd - private_base;
 
@@ -282,7 +282,7 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 	const struct rules_answer *a = &rt->answer;
 	uint8_t how = a->how;
 
-	if (how & RULES_OUT_PRIVATE && !is_private(w->args[0])) {
+	if (how & RULES_OUT_PRIVATE && !rules_opened(w->args[0])) {
 		if (adds_first(rt))
 			return not_taken(rt);
 		rules_no(&rt->run, RULES_WHY_FOREIGN, 0x80u | a->out, 0, 0);

@@ -203,6 +203,8 @@ enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr
 enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);
 /* A lock is no call: what rules drop from the stream's front, whatever is called next. */
 bool rules_drop_front(struct thread *t);
+/* A call of a rule opened it: it is really there. */
+bool rules_opened(uint64_t fd);
 /* For a report: the nearest rule goes into the slot. */
 void rules_note_nearest(struct thread *t);
 void rules_forget(struct thread *t);
