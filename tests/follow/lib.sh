@@ -77,13 +77,13 @@ steady()
 
 steady_told()
 {
-	steady >steady.out
+	steady >steady.out 2>&1
 }
 
 # leave WORDS: the last look, then the end.
 leave()
 {
-	within 5 steady_told || trouble "$(steady 2>&1)"
+	within 20 steady_told || trouble "$(cat steady.out)"
 	told=$(cat steady.out)
 	"$MVE" stop "$name" >/dev/null || trouble "mve stop fails"
 	within 10 gone "$server" || trouble "the server does not end"

@@ -74,5 +74,5 @@ lead()
 # The runtimes' own calls are counted, too: only lag and verdicts tell.
 steady_told()
 {
-	steady 100000000 >steady.out
+	steady 100000000 >steady.out 2>&1
 }
