@@ -161,12 +161,10 @@ static INLINE void call_tell_at(struct thread *t, const struct walk *w, long nr,
 	event_end(t);
 }
 
-static void call_tell(struct thread *t, const struct walk *w, long nr)
+void call_tell(struct thread *t, const struct walk *w, long nr)
 {
 	call_tell_at(t, w, nr, 0, 0);
 }
-
-static void due_tell(struct thread *t);
 
 void lead_told(struct thread *t, long nr, int64_t result)
 {
@@ -175,7 +173,7 @@ void lead_told(struct thread *t, long nr, int64_t result)
 
 	if (!stream_followed(t) || t->kept)
 		return;
-	due_tell(t);
+	sample_due(t);
 	call_walk(t, &w, args, nr);
 	w.result = result;
 	call_tell(t, &w, nr);
@@ -471,6 +469,11 @@ static long stat_form(uint64_t args[CALL_ARGS], long nr)
 	return __NR_newfstatat;
 }
 
+const struct recipe *lead_recipe(long nr)
+{
+	return &plan_of(nr)->recipe;
+}
+
 /*
  * The call in the frame, as it is told; its number there.  Variants are looked for only
  * where there are some.
@@ -537,107 +540,16 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 	w->result = fd;
 }
 
-enum due { DUE_NONE, DUE_CLIENTS, DUE_NOTHING };
-
-/* A clock that was read behind a wait that is put off. */
-static void clock_keep(struct thread *t, const struct walk *w)
-{
-	long nr = w->desc->nr;
-	bool has_clock = nr == __NR_clock_gettime;
-	struct clock_due *c = &t->clock_due[t->clocks_due];
-
-	if (t->clocks_due == CLOCKS_DUE || w->result < 0 ||
-	    (!has_clock && nr != __NR_gettimeofday && nr != __NR_time))
-		return;
-	*c = (struct clock_due){ nr, w->result, w->args[0], { 0 } };
-	if (nr == __NR_time || !target_in(c->value, w->args[has_clock], sizeof(c->value)))
-		t->clocks_due++;
-}
-
-/* With the readings of then, which followers' timers go by. */
-static void clocks_tell(struct thread *t)
-{
-	for (unsigned i = 0; i < t->clocks_due; i++) {
-		struct clock_due *c = &t->clock_due[i];
-		uint64_t at = (uint64_t)c->value, args[CALL_ARGS] = { 0 };
-		struct walk w = { .desc = call_find(c->nr), .args = args, .result = c->result,
-				  .recipe = &plans[c->nr + 1].recipe };
-
-		if (c->nr == __NR_clock_gettime) {
-			args[0] = c->arg;
-			args[1] = at;
-		} else if (c->nr == __NR_gettimeofday) {
-			args[0] = at;
-		}
-		call_tell(t, &w, c->nr);
-	}
-	t->clocks_due = 0;
-}
-
-/* What was put off until something is told: a seam, and a wait. */
-static void due_tell(struct thread *t)
-{
-	if (t->seam_due)
-		lead_note(t, EVENT_SEAM, t->slot->seams);
-	t->seam_due = 0;
-	if (t->wait_due) {
-		struct walk w = { .desc = call_find(t->due_nr), .args = t->due_args,
-				  .result = t->due_result };
-
-		t->wait_due = DUE_NONE;
-		w.recipe = &plans[t->due_nr + 1].recipe;
-		call_tell(t, &w, t->due_nr);
-		clocks_tell(t);
-	}
-}
-
-/*
- * A wait is told if it brought something that followers know.  If that is only that
- * there are connections to accept, it is told when one of them is to be told.  If it
- * is nothing, it may still be that the thread does what a timer says: then it is told
- * as one that brought nothing.
- */
-static bool wait_told(struct thread *t, const struct walk *w, long nr)
-{
-	enum brings brings = w->result > 0 && !t->pending ? epoll_brings(w) : BRINGS_KNOWN;
-
-	t->kept = brings != BRINGS_KNOWN;
-	t->wait_due = brings == BRINGS_KNOWN ? DUE_NONE :
-		      brings == BRINGS_CLIENTS ? DUE_CLIENTS : DUE_NOTHING;
-	t->clocks_due = 0;
-	t->due_nr = nr;
-	t->due_result = brings == BRINGS_CLIENTS ? w->result : 0;
-	for (int i = 0; t->wait_due && i < CALL_ARGS; i++)
-		t->due_args[i] = w->args[i];
-	return brings == BRINGS_KNOWN;
-}
-
 /* In a stateless session: what was made is told, or not, or otherwise. */
 static void sample_told(struct thread *t, struct walk *w, long form, const struct plan *p,
 			uint64_t seq)
 {
-	long nr = w->desc->nr;
-	bool hears;
+	enum sample_way way = w->result == CALL_RESTART ? SAMPLE_TOLD : sample_made(t, w);
 
-	if (w->result == CALL_RESTART) {
+	if (way == SAMPLE_TOLD)
 		call_told(t, w, form, p, seq);
-		return;
-	}
-	hears = scope_leave(t, w, true);
-	if (nr == __NR_epoll_ctl)
-		epoll_noted(w);
-	if (epoll_is_wait(nr) && !wait_told(t, w, nr))
-		return;
-	if ((nr == __NR_accept || nr == __NR_accept4) && t->wait_due == DUE_CLIENTS &&
-	    (!hears || w->result < 0)) {
-		t->kept = 1;
-		return;
-	}
-	due_tell(t);
-	if (hears)
-		call_told(t, w, form, p, seq);
-	else
-		accept_kept(t, w, nr);
+	else if (way == SAMPLE_PASSED)
+		accept_kept(t, w, form);
 }
 
 /*
@@ -685,18 +597,14 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		told = scope_enter(t, &w);
 	if (!told) {
 		w.result = lead_alone(t, &w, nr);
-		if (stateless && t->wait_due)
-			clock_keep(t, &w);
-		if (stateless && nr == __NR_epoll_ctl)
-			epoll_noted(&w);
 		if (stateless)
-			scope_leave(t, &w, false);
+			sample_kept(t, &w);
 		if (p->closes)
 			closing_end(&w);
 		return w.result;
 	}
 	if (w.desc->class == CLASS_LIFE) {
-		due_tell(t);
+		sample_due(t);
 		return lead_life(t, nr, &w);
 	}
 	w.room = room_before(&w);

@@ -67,6 +67,9 @@ long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long 
 uint64_t room_before(struct walk *w);
 long lead_call(struct thread *t, long nr);
 void lead_signal(struct thread *t, const uint8_t *info);
+/* An event of a call that was made. */
+void call_tell(struct thread *t, const struct walk *w, long nr);
+const struct recipe *lead_recipe(long nr);
 /* An event of no call. */
 void lead_note(struct thread *t, enum event_kind kind, uint64_t value);
 /* Tells of something that has no arguments and was done already. */
@@ -116,6 +119,18 @@ static inline bool is_stateless(void)
 enum brings { BRINGS_NOTHING, BRINGS_CLIENTS, BRINGS_KNOWN };
 /* Followers know this descriptor, and whether connections come from it. */
 bool scope_knows(int32_t fd, bool *listens);
+/* sample.c: what a stateless leader tells of a call. */
+enum sample_way {
+	SAMPLE_KEPT,
+	SAMPLE_TOLD,
+	SAMPLE_PASSED,		/* as an accept whose connection followers do not hear of */
+};
+/* It was made in a scope that is told. */
+enum sample_way sample_made(struct thread *t, const struct walk *w);
+/* It was made, and is kept. */
+void sample_kept(struct thread *t, const struct walk *w);
+/* What was put off is told now, before something else is. */
+void sample_due(struct thread *t);
 /* The call is about to be made: do followers hear of it? */
 bool scope_enter(struct thread *t, const struct walk *w);
 /* It was made; false: of an accept, whose connection they do not hear of. */

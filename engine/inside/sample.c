@@ -1,0 +1,111 @@
+/*
+ * What a stateless leader tells of a call that it has made, or does not: scope.c says
+ * which connections are told, this file what that means for waits, accepts and clocks,
+ * so that a connection that is kept leaves nothing in the stream.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/inside/stream.h"
+
+enum due { DUE_NONE, DUE_CLIENTS, DUE_NOTHING };
+
+/* A clock that was read behind a wait that is put off. */
+static void clock_keep(struct thread *t, const struct walk *w)
+{
+	long nr = w->desc->nr;
+	bool has_clock = nr == __NR_clock_gettime;
+	struct clock_due *c = &t->clock_due[t->clocks_due];
+
+	if (t->clocks_due == CLOCKS_DUE || w->result < 0 ||
+	    (!has_clock && nr != __NR_gettimeofday && nr != __NR_time))
+		return;
+	*c = (struct clock_due){ nr, w->result, w->args[0], { 0 } };
+	if (nr == __NR_time || !target_in(c->value, w->args[has_clock], sizeof(c->value)))
+		t->clocks_due++;
+}
+
+/* With the readings of then, which followers' timers go by. */
+static void clocks_tell(struct thread *t)
+{
+	for (unsigned i = 0; i < t->clocks_due; i++) {
+		struct clock_due *c = &t->clock_due[i];
+		uint64_t at = (uint64_t)c->value, args[CALL_ARGS] = { 0 };
+		struct walk w = { .desc = call_find(c->nr), .args = args, .result = c->result,
+				  .recipe = lead_recipe(c->nr) };
+
+		if (c->nr == __NR_clock_gettime) {
+			args[0] = c->arg;
+			args[1] = at;
+		} else if (c->nr == __NR_gettimeofday) {
+			args[0] = at;
+		}
+		call_tell(t, &w, c->nr);
+	}
+	t->clocks_due = 0;
+}
+
+/* What was put off until something is told: a seam, and a wait. */
+void sample_due(struct thread *t)
+{
+	if (t->seam_due)
+		lead_note(t, EVENT_SEAM, t->slot->seams);
+	t->seam_due = 0;
+	if (t->wait_due) {
+		struct walk w = { .desc = call_find(t->due_nr), .args = t->due_args,
+				  .result = t->due_result };
+
+		t->wait_due = DUE_NONE;
+		w.recipe = lead_recipe(t->due_nr);
+		call_tell(t, &w, t->due_nr);
+		clocks_tell(t);
+	}
+}
+
+/*
+ * A wait is told if it brought something that followers know.  If that is only that
+ * there are connections to accept, it is told when one of them is to be told.  If it
+ * is nothing, it may still be that the thread does what a timer says: then it is told
+ * as one that brought nothing.
+ */
+static bool wait_told(struct thread *t, const struct walk *w, long nr)
+{
+	enum brings brings = w->result > 0 && !t->pending ? epoll_brings(w) : BRINGS_KNOWN;
+
+	t->kept = brings != BRINGS_KNOWN;
+	t->wait_due = brings == BRINGS_KNOWN ? DUE_NONE :
+		      brings == BRINGS_CLIENTS ? DUE_CLIENTS : DUE_NOTHING;
+	t->clocks_due = 0;
+	t->due_nr = nr;
+	t->due_result = brings == BRINGS_CLIENTS ? w->result : 0;
+	for (int i = 0; t->wait_due && i < CALL_ARGS; i++)
+		t->due_args[i] = w->args[i];
+	return brings == BRINGS_KNOWN;
+}
+
+void sample_kept(struct thread *t, const struct walk *w)
+{
+	if (t->wait_due)
+		clock_keep(t, w);
+	if (w->desc->nr == __NR_epoll_ctl)
+		epoll_noted(w);
+	scope_leave(t, w, false);
+}
+
+enum sample_way sample_made(struct thread *t, const struct walk *w)
+{
+	long nr = w->desc->nr;
+	bool hears = scope_leave(t, w, true);
+
+	if (nr == __NR_epoll_ctl)
+		epoll_noted(w);
+	if (epoll_is_wait(nr) && !wait_told(t, w, nr))
+		return SAMPLE_KEPT;
+	if ((nr == __NR_accept || nr == __NR_accept4) && t->wait_due == DUE_CLIENTS &&
+	    (!hears || w->result < 0)) {
+		t->kept = 1;
+		return SAMPLE_KEPT;
+	}
+	sample_due(t);
+	return hears ? SAMPLE_TOLD : SAMPLE_PASSED;
+}
