@@ -67,17 +67,17 @@ clients_end()
 	: >clients
 }
 
-# Every follower is one still, and has come to where the leader is.
+# steady [DISTANCE [BEHIND]]: every follower is one still, and has come to where the leader is.
 steady()
 {
 	"$MVE" status "$name" --json >now.json || trouble "no status"
-	# shellcheck disable=SC2086 # words
-	python3 "$load/steady.py" now.json "$followers" ${oldest:+100 100}
+	python3 "$load/steady.py" now.json "$followers" "$@"
 }
 
 steady_told()
 {
-	steady >steady.out 2>&1
+	# shellcheck disable=SC2086 # words
+	steady ${oldest:+100 100} >steady.out 2>&1
 }
 
 # leave WORDS: the last look, then the end.
