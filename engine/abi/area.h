@@ -67,7 +67,7 @@ enum request_kind {
 #define MAPPED_RUNTIME	(1ull << 43)
 #define MAPPED_BITS	(MAPPED_UNCLEAN | MAPPED_LOCAL | MAPPED_LIBC | MAPPED_RUNTIME)
 
-enum exec_go { EXEC_GO, EXEC_GO_UNHELD };
+enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */ };
 
 enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
 

@@ -293,7 +293,8 @@ void follow_signal(struct thread *t, const struct event *e)
 {
 	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 
-	(void)e;
+	if (e->flags & EVENT_AFTER)
+		order_wait_all_told(t, e->seq);
 	follow_payload(&t->reader, t->held_info, SIGINFO_SIZE);
 	follow_take(t);
 	order_wait_sent(t, t->held_info);
@@ -870,7 +871,7 @@ static long local_call(struct thread *t, long nr)
 	if (nr != __NR_futex)
 		return call_serve(t, nr);
 	/* Release: as in follow_event_or. */
-	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->waits, WAITS_ASLEEP, __ATOMIC_RELEASE);
 	result = call_serve(t, nr);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	return result;

@@ -197,6 +197,7 @@ static _Noreturn void lane_leave(struct thread *t, long nr, long status)
 	t->has_lane = 0;
 	t->following = 0;
 	for (;;) {
+		t->frame.rax = (uint64_t)nr;	/* it may have been an execve */
 		t->frame.rdi = (uint64_t)status;
 		serve_special(t, nr);
 	}

@@ -34,6 +34,8 @@ static struct plan {
 	uint8_t opens;			/* a private file, perhaps */
 	uint8_t writes, reads;		/* what may be an inner descriptor */
 	uint8_t makes;			/* such descriptors */
+	uint8_t sends;			/* a signal */
+	uint8_t sleeps;			/* for what others do, perhaps, and looks then */
 	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
 	uint8_t kept;			/* it changes what kept.c notes */
 	uint8_t seam;			/* a request begins with it */
@@ -116,6 +118,11 @@ void lead_prepare(void)
 			   nr == __NR_recvmsg;
 		p->makes = inner_makes(nr);
 		p->waits = is_waiting(nr);
+		p->sleeps = nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
+			    nr == __NR_pselect6 || nr == __NR_nanosleep ||
+			    nr == __NR_clock_nanosleep;
+		p->sends = nr == __NR_kill || nr == __NR_tkill || nr == __NR_tgkill ||
+			   nr == __NR_rt_sigqueueinfo || nr == __NR_rt_tgsigqueueinfo;
 		p->polls = p->closes || epoll_is_wait(nr) || nr == __NR_epoll_ctl;
 	}
 }
@@ -198,10 +205,21 @@ static void payload_tell(struct thread *t, const void *bytes, size_t size)
 	}
 }
 
+/* Another thread of the process may have sent it, and have something ready for it. */
+static bool sent_by_us(const struct thread *t, const uint8_t *info)
+{
+	int32_t pid = info_int(info, INFO_PID);
+
+	return info_int(info, INFO_CODE) <= 0 && (pid == t->pid || pid == t->vpid);
+}
+
 /* The program's handler is about to run, at a boundary. */
 void lead_signal(struct thread *t, const uint8_t *info)
 {
-	event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
+	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
+
+	if (locks_on && sent_by_us(t, info))
+		e->flags = EVENT_AFTER;
 	payload_tell(t, info, SIGINFO_SIZE);
 	writer_commit(&t->writer);
 }
@@ -420,8 +438,10 @@ static uint8_t polled(const struct walk *w, long nr)
 {
 	uint64_t fd = w->args[0];
 
-	if (nr == __NR_epoll_ctl || nr == __NR_close || fd >= POLLED_FDS || w->result <= 0)
+	if (nr == __NR_epoll_ctl || nr == __NR_close || fd >= POLLED_FDS || w->result < 0)
 		return 0;
+	if (!w->result)
+		return EVENT_AFTER;
 	pollers[fd].waiter = thread_self()->tid;
 	/* Acquire: pairs with polled_by. */
 	if (!__atomic_load_n(&pollers[fd].strangers, __ATOMIC_ACQUIRE))
@@ -430,18 +450,22 @@ static uint8_t polled(const struct walk *w, long nr)
 	return EVENT_AFTER;
 }
 
-/* Bytes or registrations of another thread: what it was told before comes first. */
+/*
+ * Bytes or registrations of another thread: what it was told before comes first.  The
+ * same where a thread has slept, to look then at what others may have done.
+ */
 static uint8_t after_others(const struct walk *w, long nr, const struct plan *p)
 {
 	if (p->polls)
 		return polled(w, nr);
-	return p->reads && inner_is((long)w->args[0]) ? EVENT_AFTER : 0;
+	return p->sleeps || (p->reads && inner_is((long)w->args[0])) ? EVENT_AFTER : 0;
 }
 
 /* Others may meet what the call gives before it is told. */
 static void giving_begin(struct thread *t, long nr, const struct plan *p, uint64_t seq)
 {
-	if (seq && (nr == __NR_epoll_ctl || (p->writes && inner_is((long)t->frame.rdi))))
+	if (seq && (nr == __NR_epoll_ctl || p->sends ||
+		    (p->writes && inner_is((long)t->frame.rdi))))
 		/* Release: pairs with gives_before; the call is still to be made. */
 		__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
 				 __ATOMIC_RELEASE);

@@ -35,6 +35,7 @@
 #define WAIT_LIMIT_NS	100000000
 #define FORK_LIMIT_NS	20000000
 #define TOLD_LIMIT_NS	4000000000ull
+#define ASLEEP_LIMIT_NS	20000000
 #define GIVE_UP		10	/* waits that reached the limit for nothing */
 #define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
 #define SECOND_NS	1000000000ull
@@ -218,6 +219,28 @@ static bool behind(const struct thread *t, uint64_t seq)
 	return others_behind(t, seq, 0);
 }
 
+/* One that sleeps until another wakes it may never ask for what it was told. */
+static bool awake_behind(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_behind_of(o, t, seq, 0) &&
+		    (__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) != WAITS_ASLEEP ||
+		     __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE)))
+			return true;
+	return false;
+}
+
+/* A sleeper may have been woken, and has yet to run. */
+static bool behind_met(struct thread *t, uint64_t seq)
+{
+	if (wait_while(t, seq, behind, ASLEEP_LIMIT_NS))
+		return true;
+	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	return wait_while(t, seq, awake_behind, TOLD_LIMIT_NS);
+}
+
 /*
  * Before a descriptor is given out whose number another thread has closed, before bytes
  * are read or registrations met that another has made, and before a fork.  To go on too
@@ -233,7 +256,7 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 		return;
 	/* Release: as in follow_event_or; the event is not taken yet. */
 	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
-	met = wait_while(t, seq, behind, TOLD_LIMIT_NS);
+	met = behind_met(t, seq);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
 		return;

@@ -131,7 +131,7 @@ struct thread {
 	struct mismatch mismatch;
 	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
-	uint8_t waits;		/* for an event, its turn, or in a futex of its own */
+	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t stands;		/* until others have caught up */
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
 	uint8_t copies;		/* the clone under way copies the memory */
@@ -154,6 +154,8 @@ struct thread {
 	struct rules_thread *rules;	/* see follow_rules.c */
 	struct sighand own_sig;
 };
+
+#define WAITS_ASLEEP	2	/* in a futex of its own */
 
 #define ASSERT_OFFSET(field, off) \
 	_Static_assert(offsetof(struct thread, field) == (off), #field)

@@ -169,26 +169,26 @@ static int64_t exec_32bit(const struct version *v, const char *path)
 	return -ENOEXEC;
 }
 
-/* 0: go on, seized; 1: go on, unheld; negative: the execve fails so. */
+/* enum exec_go; negative: the execve fails so. */
 static int64_t exec_serve(struct version *v, uint32_t slot, const struct request *r)
 {
 	enum program_verdict verdict = PROGRAM_UNKNOWN;
 	char path[4096];
 
 	if (!version_owns(v, r->pid, r->tid))
-		return 1;
+		return EXEC_GO_UNHELD;
 	if (!path_seen(r->pid, r->tid, r, path, sizeof(path)))
 		verdict = program_look(path, geteuid() == 0);
 	if (verdict == PROGRAM_32BIT)
 		return exec_32bit(v, path);
 	if (verdict == PROGRAM_UNKNOWN && same_root(r->pid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
-		return 1;
+		return EXEC_GO_FAILS;
 	if (verdict != PROGRAM_PRIVILEGED && exec_seize(v, slot, r))
-		return 0;
+		return EXEC_GO;
 	v->unheld++;
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));
-	return 1;
+	return EXEC_GO_UNHELD;
 }
 
 /* The execve failed: the thread must stop to be let go. */
