@@ -41,6 +41,12 @@ static inline const char *stream_new_adds(const struct stream *s)
 	return stream_word_is(s, "PUT") ? "-bad" : "";
 }
 
+/* Then what comes behind "PUT" is held back until the word is over. */
+static inline bool stream_holds(const struct stream *s)
+{
+	return !s->past && s->n > 3 && view_begins(view_of(s->word, s->n), "PUT-");
+}
+
 static inline size_t stream_put(size_t at, const char *text)
 {
 	while (*text && at < STREAM_ROOM)
@@ -67,6 +73,34 @@ static inline const char *stream_take(struct stream *s, uint8_t c, bool old)
 	if (c == '\n')
 		s->past = s->n = 0;
 	return adds;
+}
+
+/* What was held back and is not the other's. */
+static inline size_t stream_release(struct stream *s, size_t at)
+{
+	for (size_t i = 3; !stream_word_is(s, "PUT-string") && i < s->n && at < STREAM_ROOM; i++)
+		stream_out[at++] = s->word[i];
+	return at;
+}
+
+/* Version 2 leads. */
+static inline struct view stream_edit_back(int64_t fd, struct view in)
+{
+	struct stream *s = fd >= 0 && fd < STREAM_FDS ? &stream_of[fd] : 0;
+	size_t n = 0;
+
+	for (size_t i = 0; s && i < view_len(in); i++) {
+		uint8_t c = (uint8_t)view_at(in, i);
+		bool held = stream_holds(s), full = s->n == STREAM_WORD;
+
+		if (held && (full || stream_ends_word(c, false)))
+			n = stream_release(s, n);
+		s->past |= full;
+		n = stream_put(n, stream_take(s, c, false));
+		if (!stream_holds(s) && n < STREAM_ROOM)
+			stream_out[n++] = c;
+	}
+	return s ? view_of(stream_out, n) : in;
 }
 
 static inline struct view stream_edit(int64_t fd, struct view in, bool old)

@@ -115,16 +115,20 @@ def single(session, put, seconds=LOAD_S):
     return n
 
 
-def pieces(session, seconds=LOAD_S):
+BAD = "ERROR unknown request"
+OLD_REQUESTS = [("PUT a%d b c", "OK"), ("PUT-string a%d b", BAD), ("TYPE a%d", BAD), ("PUTX a%d", BAD)]
+NEW_REQUESTS = [("PUT-string a%d b c", "OK"), ("PUT a%d b", BAD), ("PUTX a%d", BAD),
+                ("PUT-stringent a%d", BAD)]
+
+
+def pieces(session, requests, seconds=LOAD_S):
     """Several requests in one piece, and some of them cut anywhere."""
     end, n, r = time.monotonic() + seconds, 0, random.Random(1)
     while time.monotonic() < end:
         with session.client() as s:
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for _ in range(30):
-                kinds = [r.choice([("PUT a%d b c", "OK"), ("PUT-string a%d b", "ERROR unknown request"),
-                                   ("TYPE a%d", "ERROR unknown request"),
-                                   ("PUTX a%d", "ERROR unknown request")]) for _ in range(5)]
+                kinds = [r.choice(requests) for _ in range(5)]
                 text = "".join(k[0] % r.randrange(9) + "\n" for k in kinds).encode()
                 cut = r.randrange(1, len(text))
                 if r.random() < .5:
@@ -154,9 +158,16 @@ def new_leads():
 
 def in_pieces():
     with Session("v1", "v2", "--rules", f"{RULES}/stream.rules") as s:
-        n = pieces(s)
+        n = pieces(s, OLD_REQUESTS)
         s.holds()
     print(f"pipelined and cut: {n} requests")
+
+
+def new_in_pieces():
+    with Session("v2", "v1", "--rules", f"{RULES}/stream.rules", "--older") as s:
+        n = pieces(s, NEW_REQUESTS)
+        s.holds()
+    print(f"pipelined and cut, v2 leads: {n} requests")
 
 
 def load_over(session, promote, seconds=LOAD_S):
