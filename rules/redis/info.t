@@ -1,0 +1,5 @@
+info: write(7, "$40\r\n# Memory\r\nused_memory:1000\r\nrole:master\r\n\r\n", 48) = 48
+	; ok ; write(7, "$39\r\n# Memory\r\nused_memory:999\r\nrole:master\r\n\r\n", 47) = 47 [match info]
+role: write(7, "$40\r\n# Memory\r\nused_memory:1000\r\nrole:master\r\n\r\n", 48) = 48
+	; diverge ; write(7, "$40\r\n# Memory\r\nused_memory:1001\r\nrole:slaves\r\n\r\n", 48) = 48
+other: write(7, "$4\r\nabcd\r\n", 10) = 10 ; diverge ; write(7, "$4\r\nabce\r\n", 10) = 10
