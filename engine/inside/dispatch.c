@@ -120,7 +120,8 @@ void dispatch(struct thread *t)
 		t->deferred = 0;
 		overdue_end(t);
 		t->pending = 1;
-		result = CALL_RESTART;
+		/* What was passed stands in the stream first: others relied on that. */
+		result = lock_asked(t) && t->frame.rax == LOCK_TOOK ? serve_call(t) : CALL_RESTART;
 	} else {
 		result = serve_call(t);
 	}

@@ -786,22 +786,34 @@ long lock_took(struct thread *t, struct lock_call *c)
  * The lock gate's return address, and above it what was called: a word of the stack
  * may be anything, but hardly all of this.
  */
-uint64_t lock_wait_within(uint64_t rsp)
+static bool call_within(uint64_t rsp, struct lock_call *c, bool wait)
 {
 	extern char lock_led[];
 
 	for (uint64_t at = rsp & ~7ull; at < rsp + WAIT_STACK; at += 8) {
-		struct lock_call c;
 		uint64_t word;
 
 		if (target_in(&word, at, sizeof(word)))
 			break;
-		if (word != (uint64_t)lock_led || target_in(&c, at + 8, sizeof(c)))
-			continue;
-		if (c.kind < LOCK_KINDS && is_wait(&c) && !c.state)
-			return c.arg[0];
+		if (word == (uint64_t)lock_led && !target_in(c, at + 8, sizeof(*c)) &&
+		    c->kind < LOCK_KINDS && !c->state && (!wait || is_wait(c)))
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+uint64_t lock_wait_within(uint64_t rsp)
+{
+	struct lock_call c;
+
+	return call_within(rsp, &c, true) ? c.arg[0] : 0;
+}
+
+bool lock_is_led(uint64_t rsp)
+{
+	struct lock_call c;
+
+	return locks_on && call_within(rsp, &c, false);
 }
 
 /* A call of the lock gate; what it is about stands on the program's stack. */

@@ -74,6 +74,8 @@ long lock_serve(struct thread *t);
  * address, or 0.
  */
 uint64_t lock_wait_within(uint64_t rsp);
+/* A leader's thread is in a hooked function, whose event is still to be told. */
+bool lock_is_led(uint64_t rsp);
 /* The same on the lock gate's short way, which waits for nothing. */
 long lock_took(struct thread *t, struct lock_call *c);
 long lock_ask_now(struct thread *t, struct lock_call *c);

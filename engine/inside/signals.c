@@ -24,6 +24,7 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
+#include "engine/inside/locks.h"
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
@@ -405,11 +406,13 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
 
 /*
  * In the program, a leader's signal waits for the next boundary, which followers
- * can tell.  Only a call that is no event is cut short, as natively.
+ * can tell.  Only a call that is no event is cut short, as natively; but within a
+ * lock's function, whose event comes soon: others may rely on that it was passed.
  */
 static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
-	if (!leads(t) || in_short_call(uc->regs.rip) || !overdue_begin(t))
+	if (!leads(t) ||
+	    (in_short_call(uc->regs.rip) && !lock_is_led(uc->regs.rsp)) || !overdue_begin(t))
 		return false;
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
 	t->held_mask = uc->mask;

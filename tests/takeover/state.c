@@ -38,6 +38,7 @@
 static volatile int alarms, ticks, threads_ticks;
 static char handled[200];
 static pid_t thread_tid;
+static pthread_barrier_t ready;	/* the other is hardly out of it when glibc tells it of new ids */
 static int ask[2], reply[2];	/* between the threads: what a pipe brings has an order */
 
 static void mask_print(char *to, size_t size, const char *what)
@@ -95,6 +96,7 @@ static void *second(void *arg)
 	block(SIGRTMIN + 5);
 	prctl(PR_SET_NAME, "second");
 	MUST(write(reply[1], "r", 1) == 1);
+	pthread_barrier_wait(&ready);
 	for (;;) {
 		char what, says[200];
 
@@ -344,10 +346,12 @@ int main(int argc, char **argv)
 	limits_set();
 	place_set(argv[2]);
 	signals_set();
+	pthread_barrier_init(&ready, NULL, 2);
 	MUST(pipe(ask) == 0 && pipe(reply) == 0);
 	pthread_create(&thread, NULL, second, NULL);
 	MUST(read(reply[0], line, 1) == 1);
 	lock_take();
+	pthread_barrier_wait(&ready);
 	rights_set(!strcmp(argv[3], "SETUID"));
 	watch = timers_set();
 	fd = listen_on((uint16_t)atoi(argv[1]));
