@@ -133,6 +133,9 @@ class State:
     def run(self):
         self.before = self.look("at first")
         for name in ("f1", "v0", "f1"):
+            # One that led is not promoted while another still reads what it told then.
+            self.session.wait_for(lambda: not any(v["lag_cells"] for v in
+                                                  self.session.versions()), "all have read on")
             self.session.promote(name, keep=True)
             self.leads(name)
             self.compare(f"{name} was promoted")
