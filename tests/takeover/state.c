@@ -91,6 +91,7 @@ static void *second(void *arg)
 	(void)arg;
 	thread_tid = gettid();
 	block(SIGIO);
+	block(SIGUSR1);		/* what the main thread sends itself is its own */
 	block(SIGALRM);
 	block(SIGRTMIN);
 	block(SIGRTMIN + 5);
