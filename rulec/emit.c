@@ -359,7 +359,8 @@ static void constants_emit(struct unit *u, struct buffer *to)
 
 void pass_emit_head(struct buffer *to)
 {
-	buffer_print(to, "/* Made by rulec: do not edit. */\n");
+	buffer_print(to, "/* Made by rulec: do not edit. */\n"
+		"#define RULES_FAR __attribute__((noinline, unused)) static\n");
 	buffer_add(to, rules_header, rules_header_len);
 	buffer_print(to, "%s", helpers);
 }

@@ -238,6 +238,11 @@ _Static_assert(sizeof(struct rules_row) == 36, "layout of a row");
 
 /* --- what C in rules may call: bounded looks at memory --------------------- */
 
+/* What has a loop: rulec makes one function of it, not one for each use. */
+#ifndef RULES_FAR
+#define RULES_FAR	static inline
+#endif
+
 static inline struct view view_of(const void *at, size_t len)
 {
 	return (struct view){ (const uint8_t *)at, (uint32_t)len, 0 };
@@ -274,7 +279,7 @@ static inline struct view view_from(struct view v, size_t from)
 	return view_sub(v, from, v.len_);
 }
 
-static inline bool view_same(struct view a, struct view b)
+RULES_FAR bool view_same(struct view a, struct view b)
 {
 	if (a.len_ != b.len_)
 		return false;
@@ -293,6 +298,8 @@ static inline size_t view_text_len(const char *text)
 {
 	size_t n = 0;
 
+	if (__builtin_constant_p(__builtin_strlen(text)))
+		return __builtin_strlen(text);
 	while (text[n])
 		n++;
 	return n;
@@ -314,7 +321,7 @@ static inline bool view_begins(struct view v, const char *text)
 }
 
 /* Where a byte is first found; the length if it is not there. */
-static inline size_t view_find(struct view v, uint8_t byte)
+RULES_FAR size_t view_find(struct view v, uint8_t byte)
 {
 	size_t i = 0;
 
@@ -334,7 +341,7 @@ static inline struct view view_cut(struct view *v, uint8_t stop)
 }
 
 /* Without white space (and zero bytes) at both ends. */
-static inline struct view view_trim(struct view v)
+RULES_FAR struct view view_trim(struct view v)
 {
 	size_t from = 0, to = v.len_;
 
@@ -346,7 +353,7 @@ static inline struct view view_trim(struct view v)
 }
 
 /* The decimal number at the front; 0 if there is none, no overflow. */
-static inline int64_t view_number(struct view v)
+RULES_FAR int64_t view_number(struct view v)
 {
 	bool minus = view_at(v, 0) == '-';
 	int64_t n = 0;
@@ -366,7 +373,7 @@ static inline void rules_build(struct rules_run *run)
 	run->build_start = run->room_used;
 }
 
-static inline void rules_add(struct rules_run *run, struct view v)
+RULES_FAR void rules_add(struct rules_run *run, struct view v)
 {
 	if (v.len_ > run->room_size - run->room_used) {
 		run->fault = RULES_NO_ROOM;
@@ -377,7 +384,7 @@ static inline void rules_add(struct rules_run *run, struct view v)
 	run->room_used += v.len_;
 }
 
-static inline void rules_add_number(struct rules_run *run, int64_t n)
+RULES_FAR void rules_add_number(struct rules_run *run, int64_t n)
 {
 	uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
 	uint8_t digits[24];
