@@ -100,6 +100,11 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	}
 	t->put_off = 0;
 	park(t);
+	/* A follower hears of signals from the stream: this one was never told. */
+	if (t->following && t->deferred) {
+		t->deferred = 0;
+		uc->mask = t->held_mask;
+	}
 	if (sleeps && t->following)
 		uc->regs.rax = (uint64_t)-ETIMEDOUT;
 	else
@@ -126,9 +131,13 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 /* At the boundary; true: there was nothing but this. */
 bool park_at_exit(struct thread *t)
 {
+	bool led = !t->following;
+
 	if (t->park) {
 		t->park = 0;
 		park(t);
+		if (led && t->following && !t->told)
+			bytes_zero(t->held_info, SIGINFO_SIZE);
 	}
 	if (info_int(t->held_info, INFO_SIGNO))
 		return false;
