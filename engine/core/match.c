@@ -272,7 +272,18 @@ static uint32_t address_length(const uint8_t *a, uint32_t len)
 	}
 }
 
-static bool same_address(struct matching *k, unsigned arg, uint64_t at, uint64_t len)
+/* Nor does what is behind a name's end. */
+static uint32_t name_length(const uint8_t *a, uint32_t len)
+{
+	uint32_t n = 0;
+
+	while (n < len && a[n])
+		n++;
+	return n < len ? n + 1 : len;
+}
+
+/* Of an address, or a thread's name. */
+static bool same_meaning(struct matching *k, unsigned arg, uint64_t at, uint64_t len)
 {
 	uint8_t mine[ADDRESS_MAX] = { 0 }, theirs[ADDRESS_MAX] = { 0 };
 	uint32_t n = get_length(k->r), means;
@@ -284,7 +295,8 @@ static bool same_address(struct matching *k, unsigned arg, uint64_t at, uint64_t
 		return differs(k, arg, DIFFERS_LENGTH, 0);
 	if (target_in(mine, at, n))
 		return unreadable(k, arg, 0);
-	means = address_length(theirs, n);
+	means = k->call->desc->args[arg].what == LAYOUT_taskname ? name_length(theirs, n)
+								 : address_length(theirs, n);
 	for (uint32_t i = 0; i < means; i++)
 		if (mine[i] != theirs[i])
 			return differs(k, arg, DIFFERS_BYTES, i);
@@ -378,7 +390,7 @@ static bool message_sent(struct matching *k, unsigned arg, const struct message 
 	uint32_t bytes;
 
 	get_length(k->r);	/* the flags: of receiving only */
-	if (!same_address(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
+	if (!same_meaning(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
 		return false;
 	if (!same_section(k, arg, m->control, m->control ? m->control_len & 0xfffff : 0))
 		return false;
@@ -480,8 +492,8 @@ static bool bytes(struct matching *k, unsigned arg, uint64_t at)
 	const struct arg_desc *a = &k->call->desc->args[arg];
 	uint64_t room = step_length(k->call, arg);
 
-	if (a->dir == DIR_IN && a->what == LAYOUT_sockaddr)
-		return same_address(k, arg, at, room);
+	if (a->dir == DIR_IN && (a->what == LAYOUT_sockaddr || a->what == LAYOUT_taskname))
+		return same_meaning(k, arg, at, room);
 	if (a->dir == DIR_IN)
 		return same_section(k, arg, at, room);
 	if (a->what == LAYOUT_pollfd)

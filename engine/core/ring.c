@@ -539,7 +539,8 @@ static bool payload_more(struct reader *r)
 	uint64_t pos = r->pos + event_cells(size_checked(r, now, r->pos));
 
 	e = event_find(r, &chunk, &pos);
-	if (!e || kind_of(e) != EVENT_MORE)
+	r->complete = e && kind_of(e) != EVENT_MORE;
+	if (!e || r->complete)
 		return false;
 	r->chunk = chunk;
 	r->pos = pos;

@@ -41,6 +41,7 @@ struct reader {
 	uint32_t left;
 	bool ahead;		/* what is looked at is not the cursor's next */
 	bool broken;		/* the stream makes no sense */
+	bool complete;		/* behind its payload another event was seen: it has no more */
 	bool waited_out;	/* the host's: looked once more after the stream's end */
 };
 

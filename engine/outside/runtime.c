@@ -3,8 +3,8 @@
  *
  * gcc's are libraries; clang's, and gcc's by request, are linked into the program.
  * There the runtime is one stretch of code or a few, since its objects come from one
- * archive: all functions with its names, or from its source files, and the little
- * that lies between them (aliases, labels of assembly).
+ * archive: all functions with its names, or from its source files, and what lies
+ * between them and is nobody else's.
  *
  * A runtime stands between the program and libc: its interceptor `read` is what the
  * program calls, and passes the call on.  What an interceptor calls in libc is the
@@ -25,7 +25,7 @@
 #include "engine/outside/runtime.h"
 #include "engine/outside/say.h"
 
-#define BRIDGE		4096		/* between functions of a runtime */
+#define BRIDGE		(128u << 10)	/* between functions of a runtime */
 #define BRIDGE_STRIPPED	(1u << 20)	/* where only what it exports is named */
 #define NAME_SIZE	64
 
@@ -116,7 +116,7 @@ static bool name_is_runtime(const char *name)
 	return false;
 }
 
-/* asan_rtl.cpp, sanitizer_posix.cpp, ... */
+/* asan_rtl.cpp, sanitizer_posix.cpp, ...; Debian names the archive's members, .o */
 static bool file_is_runtime(const char *name)
 {
 	static const char *const parts[] = { "asan_", "lsan_", "msan_", "tsan_", "ubsan_",
@@ -125,7 +125,8 @@ static bool file_is_runtime(const char *name)
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (!strncmp(name, parts[i], strlen(parts[i])) && end &&
-		    (!strcmp(end, ".cpp") || !strcmp(end, ".cc") || !strcmp(end, ".S")))
+		    (!strcmp(end, ".cpp") || !strcmp(end, ".cc") || !strcmp(end, ".S") ||
+		     !strcmp(end, ".o")))
 			return true;
 	return false;
 }
@@ -171,14 +172,51 @@ static size_t stretches_collect(const struct functions *f, struct stretch **stre
 	return n;
 }
 
+/* Libbacktrace, which gcc's runtimes have in them: its own functions are all local. */
+static bool file_is_backtrace(const char *name)
+{
+	static const char *const names[] = { "elf.", "dwarf.", "fileline.", "posix.", "mmap.",
+					     "mmapio.", "sort.", "state.", "cp-demangle." };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static bool only_backtrace(const struct functions *f, uint64_t from, uint64_t to)
+{
+	bool of_backtrace = false;
+
+	for (uint64_t i = 0; i < f->n; i++) {
+		Elf64_Sym s;
+		const char *name = symbol_at(f, i, &s);
+
+		if (name && ELF64_ST_TYPE(s.st_info) == STT_FILE)
+			of_backtrace = file_is_backtrace(name) || file_is_runtime(name);
+		else if (name && is_function(&s) && s.st_value >= from && s.st_value < to &&
+			 !(of_backtrace && ELF64_ST_BIND(s.st_info) == STB_LOCAL))
+			return false;
+	}
+	return true;
+}
+
+/* Where only what a library exports is named, nothing can be said of what is between. */
+static bool is_together(const struct functions *f, uint64_t end, uint64_t next, bool whole)
+{
+	return whole ? next <= end + BRIDGE && only_backtrace(f, end, next)
+		     : next <= end + BRIDGE_STRIPPED;
+}
+
 /* Makes one of those that lie together. */
-static size_t stretches_join(struct stretch *s, size_t n, uint64_t bridge)
+static size_t stretches_join(const struct functions *f, struct stretch *s, size_t n,
+			     bool whole)
 {
 	size_t kept = 0;
 
 	qsort(s, n, sizeof(*s), by_start);
 	for (size_t i = 0; i < n; i++) {
-		if (kept && s[i].from <= s[kept - 1].to + bridge) {
+		if (kept && is_together(f, s[kept - 1].to, s[i].from, whole)) {
 			if (s[i].to > s[kept - 1].to)
 				s[kept - 1].to = s[i].to;
 		} else {
@@ -221,7 +259,7 @@ unsigned runtime_in_program(pid_t pid, const struct map *m,
 
 		if (whole || table_open(&f, SHT_DYNSYM)) {
 			n = stretches_collect(&f, &stretches);
-			n = stretches_join(stretches, n, whole ? BRIDGE : BRIDGE_STRIPPED);
+			n = stretches_join(&f, stretches, n, whole);
 			out = ranges_fill(&f, stretches, n, m, range);
 			free(stretches);
 		}
@@ -367,15 +405,28 @@ static bool outer_passes_on(pid_t pid, const struct maps *maps, uint64_t nr, uin
 	       (strcmp(q.interceptor, "pthread_create") && caller_answers(pid, maps, libc, &same));
 }
 
+/*
+ * The runtime calls interceptors, too: libbacktrace does, and so does a report that was
+ * begun by an interceptor.  But scanf's goes on to vscanf's.
+ */
+static bool is_same_work(const char *outer, const char *inner)
+{
+	const char *last = strrchr(outer, '_');
+
+	return strstr(inner, last ? last + 1 : outer) != NULL;
+}
+
 bool runtime_calls(pid_t pid, uint64_t nr, uint64_t libc, uint64_t inner, uint64_t outer)
 {
-	struct question q = { 0 };
+	struct question q = { 0 }, on_top = { 0 };
 	bool passed_on;
 	struct maps maps;
 
 	if (maps_read(pid, &maps))
 		return true;
-	passed_on = caller_answers(pid, &maps, inner, &q) ||
+	passed_on = (caller_answers(pid, &maps, inner, &q) &&
+		     (inner == outer || (caller_answers(pid, &maps, outer, &on_top) &&
+					 is_same_work(on_top.interceptor, q.interceptor)))) ||
 		    outer_passes_on(pid, &maps, nr, libc, outer);
 	maps_free(&maps);
 	say_log("caller", "%d: call %lu by 0x%lx, 0x%lx, 0x%lx is %s", pid, nr, libc, inner, outer,
