@@ -56,6 +56,8 @@ enum request_kind {
 	REQ_NOTE,		/* enum note, value: a word for the log; -> 0 */
 	REQ_CALLER,		/* return addresses in libc, in a sanitizer's runtime below and
 				   on top: -> 1 the runtime calls for itself, 0 the program */
+	REQ_REPORTED,		/* bytes, length: what a sanitizer's runtime writes; bytes 0:
+				   it ends the process; -> 0 */
 };
 
 /* A mapping in which calls may stand that nobody found. */
@@ -75,6 +77,7 @@ enum verdict {
 	VERDICT_MATCH, VERDICT_RULE, VERDICT_TOLERATED, VERDICT_DIVERGED, VERDICT_CRASHED,
 	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN,
 	VERDICT_FAULTY,		/* a rule itself failed: slot.rule says which */
+	VERDICT_FOUND,		/* a sanitizer has reported */
 	VERDICTS
 };
 
@@ -232,6 +235,25 @@ struct rules_bank {
 	uint8_t bytes[RULES_BANK - 16];
 };
 
+#define INPUT_CELLS	8192
+#define INPUT_BYTES	232
+
+enum input_kind { INPUT_ACCEPTED, INPUT_TAKEN };
+
+/*
+ * What clients sent, as a follower with a sanitizer took it: a ring that all its threads
+ * fill.  A cell is whole when `at` is its place: the count of cells before it, + 1.
+ */
+struct input_cell {
+	uint64_t at;
+	int32_t pid, tid;
+	int32_t fd;
+	uint16_t len;
+	uint8_t kind;		/* enum input_kind */
+	uint8_t cut;		/* the input went on, too long to be kept */
+	uint8_t bytes[INPUT_BYTES];
+};
+
 struct area {
 	uint32_t magic, version;
 	int32_t monitor_pid;
@@ -261,15 +283,18 @@ struct area {
 	uint64_t lead_ns;	/* and a process has taken over */
 	uint32_t leads;		/* so many have, ever */
 	uint32_t pad1;
-	uint64_t pad[198];
+	uint64_t inputs;	/* cells of `input` ever taken */
+	uint64_t pad[197];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];
 	struct rules_bank bank[2];
+	struct input_cell input[INPUT_CELLS];
 };
 
 _Static_assert(sizeof(struct slot) == 4 * 4096, "a slot is four pages");
 _Static_assert(__builtin_offsetof(struct area, image) == 4096, "first page");
+_Static_assert(sizeof(struct input_cell) == 256, "cells stay aligned");
 _Static_assert(sizeof(struct image) % 8 == 0, "images stay aligned");
 
 #endif

@@ -404,6 +404,9 @@ static enum caller caller_of(struct thread *t)
 	struct place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
 	uint64_t libc = 0, inner = 0, outer = 0;
 
+	/* A clock of our vDSO: its function has nothing on the stack. */
+	if (!p.pc && boot.runtimes && !target_in(&p.pc, p.rsp, 8))
+		p.rsp += 8;
 	for (int i = 0; boot.runtimes && i < FRAMES_MAX; i++) {
 		const struct code_part *m = part_of(p.pc - 1);
 
@@ -454,10 +457,23 @@ static bool is_allocators(struct thread *t)
 	return false;
 }
 
-bool caller_is_local(struct thread *t, long nr)
+bool caller_reports(const struct thread *t, uint64_t return_address)
+{
+	const struct code_part *m = t->reporting ? part_of(return_address - 1) : NULL;
+
+	return m && m->kind == PART_LIBC;
+}
+
+bool caller_is_runtime(const struct thread *t)
 {
 	const struct code_part *m = boot.runtimes ? part_of(t->frame.site_end - 1) : NULL;
-	bool local = local_site(t) || (m && m->kind == PART_RUNTIME);
+
+	return m && m->kind == PART_RUNTIME;
+}
+
+bool caller_is_local(struct thread *t, long nr)
+{
+	bool local = local_site(t) || caller_is_runtime(t);
 	enum caller caller;
 
 	t->intercepted = 0;

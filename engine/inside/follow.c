@@ -203,7 +203,7 @@ bool host_more(struct reader *r)
 	/* Acquire: what was published before the end is seen by the next look. */
 	bool ended = __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> r->cursor->source & 1;
 
-	if (r->broken || (ended && r->waited_out))
+	if (r->broken || r->complete || (ended && r->waited_out))
 		return false;
 	r->waited_out = ended;
 	/* The leader may wait for the room that the read part takes. */
@@ -221,6 +221,7 @@ uint8_t follow_take(struct thread *t)
 {
 	uint8_t flags = reader_take(&t->reader);
 
+	t->reporting = 0;
 	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
 		if (reader_peek(&t->reader))
 			reader_take(&t->reader);
@@ -509,6 +510,8 @@ long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
 	int64_t result = w->result;
 
 	answered(t, w, nr);
+	if (boot.runtimes)
+		inputs_note(t, w, nr);
 	if (w->desc->class == CLASS_BOTH && result >= 0) {
 		t->answered = 0;
 		result = both(t, w->desc, nr, result);
@@ -638,11 +641,29 @@ long own_query(struct thread *t, long nr)
 	return ids_call(t, call_find(nr), nr);
 }
 
+/*
+ * How much a program has room for may go by malloc_usable_size, which a sanitizer
+ * answers otherwise: it has room for what came.
+ */
+static bool room_is_enough(const struct event *e, const struct walk *w, long nr)
+{
+	return boot.runtimes && (nr == __NR_read || nr == __NR_recvfrom) && e->call == nr &&
+	       e->result <= (int64_t)w->args[2];
+}
+
 /* Does the event tell of this very call, as far as its values say? */
 static bool event_is(const struct event *e, struct walk *w, long nr, struct mismatch *m)
 {
-	w->result = e->result;
-	return e->kind == EVENT_CALL && e->call == nr && w->desc && match_values(w, e, m);
+	uint64_t args[CALL_ARGS];
+	struct walk as = *w;
+
+	w->result = as.result = e->result;
+	if (e->kind == EVENT_CALL && w->desc && room_is_enough(e, w, nr)) {
+		bytes_copy(args, w->args, sizeof(args));
+		args[2] = e->arg[1];
+		as.args = args;
+	}
+	return e->kind == EVENT_CALL && e->call == nr && w->desc && match_values(&as, e, m);
 }
 
 /* Locks have an order of their own: see locks.c. */
@@ -887,6 +908,12 @@ static long untold_call(struct thread *t, long nr)
 
 	if (nr == __NR_rt_sigprocmask && boot.runtimes)
 		t->frame.rsi = 0;
+	if (nr == __NR_write && caller_is_runtime(t)) {
+		t->reporting = 1;
+		request_tell(t, REQ_REPORTED, t->frame.arg[1], t->frame.arg[2]);
+	}
+	if (nr == __NR_exit_group && caller_is_runtime(t))
+		request_tell(t, REQ_REPORTED, 0, 0);
 	return d ? ids_call(t, d, nr) : call_serve(t, nr);
 }
 

@@ -721,9 +721,12 @@ static long lock_ask(struct thread *t, struct lock_call *c)
 long lock_ask_now(struct thread *t, struct lock_call *c)
 {
 	const struct event *e = t->following ? reader_peek(&t->reader) : NULL;
+	uint64_t return_address = ((const uint64_t *)c)[L_SIZE / 8];
 	uint64_t bucket = e && e->kind == EVENT_LOCK && e->call == c->kind ? event_bucket(e)
 									   : LOCK_NO_TURN;
 
+	if (caller_reports(t, return_address))
+		return ASK_UNORDERED;
 	if (bucket == LOCK_NO_TURN || !turn_is(&buckets[bucket], e->arg[1]) ||
 	    !order_is_clear(t, e->seq) || !is_same_lock(t, c, e))
 		return ASK_SLOW;

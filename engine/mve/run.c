@@ -32,6 +32,7 @@ static const char run_help[] =
 	"    --name NAME         (default: f1, f2, ...)\n"
 	"    --strict            no query of its own, none left out\n"
 	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
+	"    --on-finding CMD    what is run for each new finding of its sanitizer\n"
 	"    --again             when it is dropped it is started again (needs --stateless\n"
 	"                        and --mark)\n"
 	"    --rules FILE        expected differences, compiled if need be (rulec)\n"
@@ -68,7 +69,7 @@ static const char trace_help[] =
 	"  --tier=patch|trap   as in mve run\n";
 
 enum {
-	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_RULES, OPT_OLDER,
+	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
@@ -82,6 +83,7 @@ static const struct option run_options[] = {
 	{ "follow", required_argument, NULL, 'f' },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "on-divergence", required_argument, NULL, OPT_POLICY },
+	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
 	{ "rules", required_argument, NULL, OPT_RULES },
 	{ "older", no_argument, NULL, OPT_OLDER },
 	{ "release", required_argument, NULL, OPT_RELEASE },
@@ -257,6 +259,8 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 		return follower_again(o);
 	case OPT_POLICY:
 		return follower_policy(o, optarg);
+	case OPT_ON_FINDING:
+		return follower_on_finding(o, optarg);
 	case OPT_RULES:
 		return follower_rules(o, optarg);
 	case OPT_OLDER:

@@ -93,6 +93,15 @@ int follower_policy(struct run_options *o, const char *text)
 	return EXIT_USE;
 }
 
+int follower_on_finding(struct run_options *o, const char *command)
+{
+	struct follower_options *f = last(o, "on-finding");
+
+	if (f)
+		f->on_finding = command;
+	return f ? 0 : EXIT_USE;
+}
+
 int follower_rules(struct run_options *o, const char *path)
 {
 	struct follower_options *f = last(o, "rules");

@@ -12,6 +12,7 @@ int follower_name(struct run_options *o, const char *name);
 int follower_strict(struct run_options *o);
 int follower_again(struct run_options *o);
 int follower_policy(struct run_options *o, const char *text);
+int follower_on_finding(struct run_options *o, const char *command);
 int follower_rules(struct run_options *o, const char *path);
 int follower_older(struct run_options *o);
 /* Before the first -f it is about the leader. */

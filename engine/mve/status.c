@@ -51,6 +51,9 @@ static void versions_show(const json_t *list, const json_t *ring)
 		if (!strcmp(show_text(v, "role"), "follower"))
 			printf(", %lld bytes behind", show_number(v, "lag_bytes"));
 		verdicts_show(json_object_get(v, "verdicts"));
+		if (show_number(v, "findings"))
+			printf(", findings: %lld, seen %lld times", show_number(v, "findings"),
+			       show_number(v, "findings_all"));
 		printf("%s%s\n", *show_text(v, "why") ? ": " : "", show_text(v, "why"));
 	}
 	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",

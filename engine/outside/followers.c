@@ -18,6 +18,7 @@
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define FINISH_MS	1000	/* what is left of the stream may be read so long */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
+#define FINDING_MS	10000	/* and what a sanitizer says at the end may take so long */
 #define FINISH_LOOK_MS	5
 #define IDLE_MS		100	/* one that has read everything ends by itself, or never */
 
@@ -109,7 +110,7 @@ void follower_ended(struct version *v)
 }
 
 /* It ended as the leader did, or does. */
-static bool end_is_twin(struct monitor *m)
+bool followers_end_is_twin(struct monitor *m)
 {
 	return leading(m)->gone || streams_part(m, m->leader)->lane[0].state != LANE_OPEN;
 }
@@ -119,7 +120,7 @@ static void judge(struct monitor *m, struct version *v)
 	v->judge_ms = 0;
 	if (v->crash[0])
 		follower_drop(v, VERDICT_CRASHED, "%s", v->crash);
-	else if (end_is_twin(m))
+	else if (followers_end_is_twin(m))
 		followers_look(m);
 	else if (v->reaped && WIFSIGNALED(v->status))
 		follower_lose(v, VERDICT_CRASHED, "killed by %s",
@@ -213,7 +214,8 @@ bool followers_finish(struct monitor *m)
 	m->finishing = true;
 	for (unsigned i = 0; i < m->versions; i++)
 		any |= still_reads(m, &m->version[i]) && !has_read_all(m, &m->version[i]);
-	if (any && now_ms() < m->finish_ms) {
+	if ((any && now_ms() < m->finish_ms) ||
+	    (findings_look(m) && now_ms() < m->finish_ms + FINDING_MS)) {
 		monitor_wake_after(m, FINISH_LOOK_MS);
 		return false;
 	}

@@ -299,6 +299,7 @@ static void due_serve(struct monitor *m)
 	hang_look(m);
 	takeover_look(m);
 	held_look(m);
+	findings_look(m);
 	followers_judge(m);
 }
 
@@ -336,6 +337,7 @@ static void status_write(struct monitor *m)
 
 static void session_close(struct monitor *m)
 {
+	findings_close(m);
 	status_write(m);
 	audit_close(m->audit);
 	trace_close(m->trace);

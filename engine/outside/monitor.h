@@ -80,6 +80,7 @@ struct version {
 	char crash[64];		/* it crashed of; "" */
 	uint64_t judge_ms;	/* when the end of its first process is judged; or 0 */
 	uint64_t verdicts[VERDICTS];	/* by enum verdict */
+	uint64_t findings, findings_all;	/* different ones, and with equal ones */
 	unsigned unheld;	/* programs that run without us */
 	uint32_t execs[LANES];	/* programs begun in each lane */
 };
@@ -155,6 +156,7 @@ struct monitor {
 	struct start_record start;
 	struct audit *audit;
 	struct trace *trace;
+	struct findings *findings;	/* NULL: none yet */
 };
 
 static inline struct version *leading(struct monitor *m)
@@ -234,6 +236,8 @@ void followers_look(struct monitor *m);
 void followers_judge(struct monitor *m);
 /* The leading version has ended: true when nothing is left to wait for. */
 bool followers_finish(struct monitor *m);
+/* The leader has ended, or its first thread has: a follower may. */
+bool followers_end_is_twin(struct monitor *m);
 
 /* verdicts.c */
 #define REPLY_LATER	INT64_MIN	/* no answer yet */
@@ -249,6 +253,18 @@ bool held_any(const struct monitor *m, const struct version *v, uint32_t kind);
 bool held_crash(const struct monitor *m, const struct version *v);
 void held_forget(struct monitor *m, const struct version *v);
 void held_look(struct monitor *m);
+/* Runs a command of the user's that a follower's report is for; nobody waits for it. */
+void hook_run(const struct version *v, const char *command, const char *report);
+
+/* findings.c */
+int64_t reported_serve(struct version *v, uint32_t slot, const struct request *r);
+/* The thread's process ends: was that because of a finding? */
+bool findings_end(struct version *v, pid_t tid);
+/* A thread of the version is at a report: what others differ in may be its delay. */
+bool findings_busy(const struct version *v);
+/* Keeps what is complete; is more to come? */
+bool findings_look(struct monitor *m);
+void findings_close(struct monitor *m);
 
 /* report.c */
 const char *verdict_name(uint64_t verdict);
@@ -258,6 +274,10 @@ void report_write(struct version *v, uint32_t slot, enum verdict verdict,
 		  const struct request *r, char *path, size_t size);
 /* The same of a follower that asks for nothing: it lags, or is gone. */
 void report_lost(struct version *v, enum verdict verdict, const char *why);
+/* A finding; the report's number, or 0. */
+struct finding_request;
+unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
+		      const struct finding_request *request, char *path, size_t size);
 
 /* takeover.c */
 int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size);

@@ -29,6 +29,7 @@ struct follower_options {
 	bool strict;
 	enum policy policy;
 	const char *alarm;	/* what POLICY_ALARM runs */
+	const char *on_finding;	/* what is run for each new finding; or NULL */
 	const char *rules;	/* the file; and what was made of it */
 	struct rules_bank *rules_bank;
 	bool older;		/* than the leader: @new rules hold while that leads */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "engine/outside/finding.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/remote.h"
 #include "engine/outside/report.h"
@@ -16,7 +17,7 @@ static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_TOLERATED] = "tolerated", [VERDICT_DIVERGED] = "diverged",
 	[VERDICT_CRASHED] = "crashed", [VERDICT_LAGGING] = "lagging",
 	[VERDICT_UNSUPPORTED] = "unsupported", [VERDICT_BROKEN] = "broken",
-	[VERDICT_FAULTY] = "a rule failed",
+	[VERDICT_FAULTY] = "a rule failed", [VERDICT_FOUND] = "found",
 };
 
 const char *verdict_name(uint64_t verdict)
@@ -84,10 +85,12 @@ static void want_fill(struct report_want *w, struct version *v, const struct slo
 /* --- a verdict that the follower asks for ------------------------------------------- */
 
 /* Writes it down, and says in a line what it is; path is "" if it could not be written. */
-static void report_finish(const struct report_want *w, char *path, size_t size)
+static unsigned report_finish(const struct report_want *w, char *path, size_t size)
 {
+	const struct finding_request *q = w->request;
 	json_t *report = report_make(w);
-	int result = report_keep(report, path, size);
+	int result = report_keep(report, q ? q->bytes : NULL, q ? q->len : 0, path, size);
+	unsigned number = (unsigned)json_integer_value(json_object_get(report, "number"));
 	char hint[128];
 
 	if (result)
@@ -95,10 +98,12 @@ static void report_finish(const struct report_want *w, char *path, size_t size)
 	if (result)
 		snprintf(hint, sizeof(hint), "no report could be written: %s", strerror(-result));
 	else
-		snprintf(hint, sizeof(hint), "mve report %s shows both sides", w->session);
+		snprintf(hint, sizeof(hint), "mve report %s shows %s", w->session,
+			 w->finding ? "it, and the request" : "both sides");
 	say_error(hint, "%s/%s: %s: %s", w->session, w->follower.name, verdict_name(w->verdict),
 		  report_summary(report));
 	json_decref(report);
+	return result ? 0 : number;
 }
 
 void report_write(struct version *v, uint32_t slot, enum verdict verdict,
@@ -119,6 +124,20 @@ void report_write(struct version *v, uint32_t slot, enum verdict verdict,
 		w.stack = &start;
 	}
 	report_finish(&w, path, size);
+}
+
+/* --- a finding ---------------------------------------------------------------------------- */
+
+unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
+		      const struct finding_request *request, char *path, size_t size)
+{
+	struct slot copy = v->area->slot[slot];
+	struct report_want w;
+
+	want_fill(&w, v, &copy, VERDICT_FOUND);
+	w.finding = finding;
+	w.request = request;
+	return report_finish(&w, path, size);
 }
 
 /* --- one that it knows nothing of ------------------------------------------------------- */

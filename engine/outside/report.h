@@ -39,6 +39,8 @@ struct report_want {
 	const char *policy;
 	const struct print_mem *mem;	/* the follower's memory; NULL: not to be read */
 	const struct stack_start *stack;	/* NULL: it has none any more */
+	json_t *finding;		/* of VERDICT_FOUND; else NULL */
+	const struct finding_request *request;	/* and its bytes; or NULL */
 };
 
 /* The report as JSON; see report_make.c for its fields. */
@@ -68,8 +70,13 @@ unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t 
 
 /* The folder of a session's reports; made if `make`.  0 or -errno. */
 int report_folder(const char *session, bool make, char *path, size_t size);
-/* Writes both files and gives the report its number; the JSON's path.  0 or -errno. */
-int report_keep(json_t *report, char *path, size_t size);
+/*
+ * Writes its files and gives the report its number; the JSON's path.  The bytes are a
+ * finding's request, or NULL.  0 or -errno.
+ */
+int report_keep(json_t *report, const void *bytes, size_t len, char *path, size_t size);
+/* How often its finding was made. */
+void report_count(const char *session, unsigned number, uint64_t count);
 /* The numbers of a session's reports, ascending; how many, or -errno.  free() them. */
 int report_list(const char *session, unsigned **numbers);
 /* A report by number; NULL when there is none. */

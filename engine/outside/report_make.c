@@ -17,6 +17,10 @@
  *			what it had instead (each may be null)
  *	suggested_rule	a rule that would make this divergence none; or null, and
  *	suggested_why	why there is none
+ *	finding		null, or what a sanitizer said (finding_read.c), with count, how
+ *			often it did, and request: null, or connection, bytes, whole (from
+ *			its first byte on), other_thread (has read it), cut (the text is),
+ *			text, file (the bytes)
  *
  * Everything in the slot was written by the program, and is only ever printed.
  */
@@ -280,6 +284,7 @@ json_t *report_make(const struct report_want *w)
 	json_object_set_new(k.report, "rule", rules_json(&w->slot->rule));
 	json_object_set_new(k.report, "suggested_rule", report_suggest(&k, &why));
 	json_object_set_new(k.report, "suggested_why", why ? json_string(why) : json_null());
+	json_object_set_new(k.report, "finding", w->finding ? json_incref(w->finding) : json_null());
 	json_object_set_new(k.report, "summary", report_words(&k));
 	for (unsigned i = 0; i < k.mets; i++)
 		free(k.met[i].payload);

@@ -143,6 +143,8 @@ static void report_remove(const char *folder, unsigned number)
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/report-%u.txt", folder, number);
 	unlink(path);
+	snprintf(path, sizeof(path), "%s/report-%u.request", folder, number);
+	unlink(path);
 }
 
 static void folder_remove(const char *folder)
@@ -206,7 +208,20 @@ static void text_write(const json_t *report, const char *path)
 	fclose(f);
 }
 
-int report_keep(json_t *report, char *path, size_t size)
+/* The bytes of a finding's request, and their path in the report. */
+static void request_write(json_t *report, const char *path, const void *bytes, size_t len)
+{
+	json_t *request = json_object_get(json_object_get(report, "finding"), "request");
+	FILE *f = json_is_object(request) ? fopen(path, "we") : NULL;
+
+	if (!f)
+		return;
+	if (fwrite(bytes, 1, len, f) == len)
+		json_object_set_new(request, "file", json_string(path));
+	fclose(f);
+}
+
+int report_keep(json_t *report, const void *bytes, size_t len, char *path, size_t size)
 {
 	const char *session = json_string_value(json_object_get(report, "session"));
 	char folder[PATH_MAX], text[PATH_MAX + ROOM];
@@ -223,6 +238,8 @@ int report_keep(json_t *report, char *path, size_t size)
 	free(numbers);
 	json_object_set_new(report, "number", json_integer(number));
 	snprintf(path, size, "%s/report-%u.json", folder, number);
+	snprintf(text, sizeof(text), "%s/report-%u.request", folder, number);
+	request_write(report, text, bytes, len);
 	snprintf(text, sizeof(text), "%s/report-%u.txt", folder, number);
 	result = json_write(report, path);
 	if (!result)
@@ -239,4 +256,22 @@ json_t *report_load(const char *session, unsigned number)
 		return NULL;
 	snprintf(path + strlen(path), ROOM, "/report-%u.json", number);
 	return json_load_file(path, 0, NULL);
+}
+
+void report_count(const char *session, unsigned number, uint64_t count)
+{
+	json_t *report = report_load(session, number);
+	json_t *finding = json_object_get(report, "finding");
+	char path[PATH_MAX];
+
+	if (json_is_object(finding) && !report_folder(session, false, path, sizeof(path) - ROOM)) {
+		size_t n = strlen(path);
+
+		json_object_set_new(finding, "count", json_integer((json_int_t)count));
+		snprintf(path + n, ROOM, "/report-%u.json", number);
+		json_write(report, path);
+		snprintf(path + n, ROOM, "/report-%u.txt", number);
+		text_write(report, path);
+	}
+	json_decref(report);
 }

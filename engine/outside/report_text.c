@@ -237,10 +237,51 @@ static void rule(FILE *to, const json_t *r)
 		wrapped(to, "  had     ", text_of(r, "had"));
 }
 
+static void request(FILE *to, const json_t *q)
+{
+	const char *text = text_of(q, "text");
+
+	if (!json_is_object(q)) {
+		fputs("\nthe request: not known; no connection was read\n", to);
+		return;
+	}
+	fprintf(to, "\nthe request: %lld bytes of connection %lld%s%s%s\n  file      %s\n",
+		number_of(q, "bytes"), number_of(q, "connection"),
+		json_is_true(json_object_get(q, "whole")) ? "" : ", its first ones not kept",
+		json_is_true(json_object_get(q, "other_thread")) ?
+		", which another thread or the parent read" : "",
+		json_is_true(json_object_get(q, "cut")) ? "; the last" : "", text_of(q, "file"));
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		fprintf(to, "  %.*s\n", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* What a sanitizer said is told as it said it. */
+static void finding(FILE *to, const json_t *f)
+{
+	const char *text = text_of(f, "text");
+
+	if (number_of(f, "count") > 1)
+		fprintf(to, "found %lld times\n", number_of(f, "count"));
+	request(to, json_object_get(f, "request"));
+	fprintf(to, "\n%s says:\n%s%s", text_of(f, "tool"), text,
+		*text && text[strlen(text) - 1] == '\n' ? "" : "\n");
+}
+
 void report_text(FILE *to, const json_t *r)
 {
+	const json_t *f = json_object_get(r, "finding");
+
 	head(to, r);
 	calls(to, r);
+	if (json_is_object(f)) {
+		finding(to, f);
+		window(to, r);
+		return;
+	}
 	stack(to, r);
 	window(to, r);
 	rule(to, json_object_get(r, "rule"));

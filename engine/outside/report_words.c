@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "engine/outside/finding.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/report_parts.h"
 
@@ -71,6 +72,9 @@ static json_t *verdict_words(const struct making *k, const char *call, const cha
 		return json_string(call);
 	case VERDICT_FAULTY:
 		rules_word(w->slot, fault, sizeof(fault));
+		return json_string(fault);
+	case VERDICT_FOUND:
+		finding_summary(w->finding, fault, sizeof(fault));
 		return json_string(fault);
 	case VERDICT_BROKEN:
 		return json_string("the stream makes no sense");

@@ -26,6 +26,7 @@
 #include "engine/outside/say.h"
 
 #define BRIDGE		(128u << 10)	/* between functions of a runtime */
+#define BRIDGE_SMALL	512		/* aliases, `operator new`, labels of assembly */
 #define BRIDGE_STRIPPED	(1u << 20)	/* where only what it exports is named */
 #define NAME_SIZE	64
 
@@ -204,8 +205,9 @@ static bool only_backtrace(const struct functions *f, uint64_t from, uint64_t to
 /* Where only what a library exports is named, nothing can be said of what is between. */
 static bool is_together(const struct functions *f, uint64_t end, uint64_t next, bool whole)
 {
-	return whole ? next <= end + BRIDGE && only_backtrace(f, end, next)
-		     : next <= end + BRIDGE_STRIPPED;
+	return next <= end + BRIDGE_SMALL ||
+	       (whole ? next <= end + BRIDGE && only_backtrace(f, end, next)
+		      : next <= end + BRIDGE_STRIPPED);
 }
 
 /* Makes one of those that lie together. */

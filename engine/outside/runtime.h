@@ -12,7 +12,7 @@
 #include "engine/abi/boot.h"
 #include "engine/outside/maps.h"
 
-#define RUNTIME_RANGES	3	/* of one program */
+#define RUNTIME_RANGES	5	/* of one program */
 
 /* A library that is one; and libc, through which they call. */
 bool runtime_is_library(const char *path);

@@ -187,11 +187,12 @@ static json_t *version_json(const struct version *v)
 		seams += v->area->slot[i].seams;
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
-	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:s}", "name", v->name,
+	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}", "name", v->name,
 			 "role", role_name(v), "pid", (int)v->server, "alive", !v->gone, "threads",
 			 status_threads(v), "calls", (json_int_t)calls, "requests", (json_int_t)seams, "lag_cells",
 			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
-			 "verdicts", verdicts_json(v), "why", v->why);
+			 "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
+			 "findings_all", (json_int_t)v->findings_all, "why", v->why);
 }
 
 static json_t *versions_json(struct monitor *m)

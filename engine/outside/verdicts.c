@@ -6,6 +6,8 @@
  * followers see first.  So a verdict waits a moment; if the leader is found
  * crashing meanwhile, it is void, and the follower goes on.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 
 #define VERDICT_MS	200	/* a crash of the leader within this makes it void */
 #define RETRIES		64
+#define HOOK_MS		1000	/* until a command of the user's begins */
 #define CRASH_MS	6000	/* the longest that a crashing thread is kept */
 
 /* --- requests that wait ------------------------------------------------------------- */
@@ -105,7 +108,7 @@ void held_forget(struct monitor *m, const struct version *v)
 
 /* --- verdicts ------------------------------------------------------------------------- */
 
-static _Noreturn void alarm_child(const struct version *v, const char *report)
+static _Noreturn void hook_child(const struct version *v, const char *command, const char *report)
 {
 	sigset_t none;
 
@@ -116,15 +119,27 @@ static _Noreturn void alarm_child(const struct version *v, const char *report)
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	execl("/bin/sh", "sh", "-c", v->options->alarm, (char *)NULL);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	_exit(EXIT_NOT_FOUND);
 }
 
-/* It is collected with the other children; nobody waits for it. */
-static void alarm_run(const struct version *v, const char *report)
+/*
+ * It is collected with the other children.  Only its execve is waited for: until then it
+ * has our mappings, and whoever has a follower's area is killed with the follower.
+ */
+void hook_run(const struct version *v, const char *command, const char *report)
 {
+	struct pollfd begun;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
 	if (fork() == 0)
-		alarm_child(v, report);
+		hook_child(v, command, report);
+	close(ends[1]);
+	begun = (struct pollfd){ .fd = ends[0] };
+	poll(&begun, 1, HOOK_MS);
+	close(ends[0]);
 }
 
 static enum policy policy_of(const struct version *v, enum verdict verdict)
@@ -144,7 +159,7 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 	rules_word(&v->area->slot[slot], fault, sizeof(fault));
 	report_write(v, slot, verdict, r, path, sizeof(path));
 	if (policy == POLICY_ALARM)
-		alarm_run(v, path);
+		hook_run(v, v->options->alarm, path);
 	if (policy == POLICY_PROMOTE &&
 	    !takeover_promote(v->monitor, v, false, why, sizeof(why))) {
 		v->monitor->move.differs = true;
@@ -231,6 +246,8 @@ static int64_t follower_crashed(struct version *v, uint32_t slot, const struct r
 {
 	char path[400];
 
+	if (findings_end(v, r->tid))
+		return 0;
 	if (!v->crash[0] && version_lives(v)) {
 		snprintf(v->crash, sizeof(v->crash), "crashed: %s at 0x%lx",
 			 signal_word(r->args[0]), r->args[1]);
@@ -286,6 +303,8 @@ void held_look(struct monitor *m)
 			held_reply(&m->held[i], 0);
 			continue;
 		}
+		if (findings_busy(h.version))
+			continue;
 		m->held[i] = (struct held){ 0 };
 		verdict_act(h.version, h.slot);
 	}

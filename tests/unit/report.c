@@ -379,7 +379,7 @@ Test(report, numbers_go_up_and_old_ones_go)
 
 	keep_in_folder();
 	for (int i = 0; i < 103; i++)
-		cr_assert_eq(report_keep(r, path, sizeof(path)), 0);
+		cr_assert_eq(report_keep(r, NULL, 0, path, sizeof(path)), 0);
 	snprintf(last, sizeof(last), "%s/mve/kv/report-103.json", getenv("XDG_STATE_HOME"));
 	cr_expect_str_eq(path, last);
 	cr_expect_eq(report_list("kv", &numbers), 100);
@@ -408,10 +408,10 @@ Test(report, strangers_folders_are_not_used)
 	keep_in_folder();
 	cr_expect_eq(report_list("kv", &numbers), -ENOENT);
 	cr_expect_eq(report_list("../kv", &numbers), -EINVAL);
-	cr_assert_eq(report_keep(r, path, sizeof(path)), 0);
+	cr_assert_eq(report_keep(r, NULL, 0, path, sizeof(path)), 0);
 	snprintf(folder, sizeof(folder), "%s/mve/kv", getenv("XDG_STATE_HOME"));
 	chmod(folder, 0777);
-	cr_expect_eq(report_keep(r, path, sizeof(path)), -EPERM);
+	cr_expect_eq(report_keep(r, NULL, 0, path, sizeof(path)), -EPERM);
 	json_decref(r);
 	folder_clear();
 }

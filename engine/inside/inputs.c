@@ -1,0 +1,115 @@
+/*
+ * What clients sent last, kept by a follower with a sanitizer for the day that it
+ * reports something: the finding is to have the request that led to it.  It is put
+ * into the area (struct input_cell), so it is still there when the process is not.
+ *
+ * An input is what a call took from a connection that was accepted.  Each thread
+ * takes cells by one addition and fills them alone; the monitor reads what is whole.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/inside/stream.h"
+
+#define FDS		65536
+#define SPANS_MAX	64	/* of a vector */
+#define CELLS_MAX	(INPUT_CELLS / 4)	/* of one input; the rest is not kept */
+#define MSG_PEEK	2
+
+static uint8_t accepted[FDS / 8];	/* descriptors that are connections */
+
+static bool is_accepted(uint64_t fd)
+{
+	return fd < FDS && accepted[fd / 8] >> fd % 8 & 1;
+}
+
+static void accepted_set(uint64_t fd, bool on)
+{
+	uint8_t bit = (uint8_t)(1u << fd % 8);
+
+	if (fd >= FDS)
+		return;
+	if (on)
+		__atomic_fetch_or(&accepted[fd / 8], bit, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&accepted[fd / 8], (uint8_t)~bit, __ATOMIC_RELAXED);
+}
+
+static void cell_fill(const struct thread *t, uint64_t place, enum input_kind kind, uint64_t fd,
+		      uint64_t from, uint64_t len, bool cut)
+{
+	struct area *a = (struct area *)boot.area;
+	struct input_cell *c = &a->input[place % INPUT_CELLS];
+
+	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
+	c->pid = t->pid;
+	c->tid = t->tid;
+	c->fd = (int32_t)fd;
+	c->kind = (uint8_t)kind;
+	c->cut = cut;
+	c->len = (uint16_t)(len < INPUT_BYTES ? len : INPUT_BYTES);
+	if (c->len && target_in(c->bytes, from, c->len))
+		c->len = 0;
+	/* Release: the monitor reads the cell after it sees its place. */
+	__atomic_store_n(&c->at, place + 1, __ATOMIC_RELEASE);
+}
+
+static void input_keep(const struct thread *t, enum input_kind kind, uint64_t fd, uint64_t from,
+		       uint64_t len)
+{
+	struct area *a = (struct area *)boot.area;
+	uint64_t cells = len ? (len + INPUT_BYTES - 1) / INPUT_BYTES : 1, place;
+
+	if (cells > CELLS_MAX)
+		cells = CELLS_MAX;
+	place = __atomic_fetch_add(&a->inputs, cells, __ATOMIC_RELAXED);
+	for (uint64_t i = 0; i < cells; i++, from += INPUT_BYTES, len -= INPUT_BYTES)
+		cell_fill(t, place + i, kind, fd, from, len, i + 1 == CELLS_MAX && len > INPUT_BYTES);
+}
+
+static void vector_keep(const struct thread *t, uint64_t fd, uint64_t at, uint64_t n, uint64_t left)
+{
+	uint64_t span[2];
+
+	for (uint64_t i = 0; i < n && i < SPANS_MAX && left; i++) {
+		if (target_in(span, at + i * sizeof(span), sizeof(span)))
+			return;
+		if (span[1] > left)
+			span[1] = left;
+		if (span[1])
+			input_keep(t, INPUT_TAKEN, fd, span[0], span[1]);
+		left -= span[1];
+	}
+}
+
+static void message_keep(const struct thread *t, uint64_t fd, uint64_t at, uint64_t len)
+{
+	uint64_t head[4];	/* of struct msghdr: name, its length, vector, its length */
+
+	if (!target_in(head, at, sizeof(head)))
+		vector_keep(t, fd, head[2], head[3], len);
+}
+
+/* The call has been answered, and what it took lies in the program's memory. */
+void inputs_note(const struct thread *t, const struct walk *w, long nr)
+{
+	const uint64_t *arg = w->args;
+	uint64_t n = (uint64_t)w->result;
+
+	if (nr == __NR_close)
+		accepted_set(arg[0], false);
+	if (w->result < 0)
+		return;
+	if (nr == __NR_accept || nr == __NR_accept4) {
+		accepted_set(n, true);
+		input_keep(t, INPUT_ACCEPTED, n, 0, 0);
+	}
+	if (!n || !is_accepted(arg[0]))
+		return;
+	if (nr == __NR_read || (nr == __NR_recvfrom && !(arg[3] & MSG_PEEK)))
+		input_keep(t, INPUT_TAKEN, arg[0], arg[1], n);
+	else if (nr == __NR_readv)
+		vector_keep(t, arg[0], arg[1], arg[2], n);
+	else if (nr == __NR_recvmsg && !(arg[2] & MSG_PEEK))
+		message_keep(t, arg[0], arg[1], n);
+}
