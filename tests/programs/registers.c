@@ -7,6 +7,7 @@
  * site, for mov keeps the flags.
  */
 #include <cpuid.h>
+#include <fcntl.h>
 #include "check.h"
 
 enum { RAX, RBX, RCX, RDX, RSI, RDI, RBP, R8, R9, R10, R11, R12, R13, R14, R15,
@@ -294,7 +295,7 @@ static void chained_calls(void)
 
 static void six_arguments(void)
 {
-	int fd = memfd_create("six", 0);
+	int fd = open("six", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	char page[4096];
 
 	for (int i = 0; i < 3; i++) {
