@@ -9,8 +9,15 @@ if [ -z "$ROBUST_DISK" ] && [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; t
 fi
 
 cp "$ROOT"/rules/kv/kv.rules "$ROOT"/rules/kv/kv.h .
-expect 0 "$RULEC" build kv.rules -o new.so
-expect 0 "$RULEC" build kv.rules -o new.c
+# took FILE: milliseconds that a build of it takes.
+took()
+{
+	began=$(date +%s%N)
+	expect 0 "$RULEC" build kv.rules -o "$1"
+	echo $((($(date +%s%N) - began) / 1000000))
+}
+
+so_ms=$(took new.so) c_ms=$(took new.c)
 echo "the old output" >old
 
 # whole FILE: it is the old one or the new one of its kind.
@@ -19,14 +26,15 @@ whole()
 	cmp -s "$1" old || cmp -s "$1" "new.${1##*.}" || fail "half of $1 is there"
 }
 
-# Killed at a random moment; a build takes some tenths of a second.
+# Killed at a random moment of the build.
 killed=0
 for i in $(seq 1 60); do
 	kind=$([ $((i % 3)) = 0 ] && echo c || echo so)
+	most=$([ $kind = c ] && echo "$c_ms" || echo "$so_ms")
 	cp old "out.$kind"
 	"$RULEC" build kv.rules -o "out.$kind" >/dev/null 2>&1 &
 	pid=$!
-	sleep "0.$(od -An -N1 -tu1 /dev/urandom | awk '{ printf "%03d", $1 * 1.6 }')"
+	sleep "$(od -An -N1 -tu1 /dev/urandom | awk "{ print \$1 * $most / 256000 }")"
 	kill -9 $pid 2>/dev/null && killed=$((killed + 1))
 	wait $pid 2>/dev/null
 	whole "out.$kind"
