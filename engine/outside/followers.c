@@ -16,7 +16,8 @@
 #include "engine/outside/say.h"
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
-#define FINISH_MS	1000	/* what is left of the stream may be read so long */
+#define FINISH_MS	1000	/* what is left of the stream may be read so long without progress */
+#define FINISH_MOST_MS	5000	/* and so long in all */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
 #define FINDING_MS	10000	/* and what a sanitizer says at the end may take so long */
 #define FINISH_LOOK_MS	5
@@ -187,6 +188,21 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
 	return !cells && now_ms() + FINISH_MS > m->finish_ms + IDLE_MS;
 }
 
+/* Fewer cells are left than at the last look. */
+static bool finish_goes_on(struct monitor *m)
+{
+	uint64_t was = m->finish_cells, cells;
+
+	m->finish_cells = 0;
+	for (unsigned i = 0; i < m->versions; i++) {
+		if (!still_reads(m, &m->version[i]))
+			continue;
+		streams_lag(m, m->version[i].index, &cells);
+		m->finish_cells += cells;
+	}
+	return m->finish_cells < was;
+}
+
 /* Killed: whoever waits for the session's end finds no process of it. */
 static void await_end(const struct version *v)
 {
@@ -210,11 +226,13 @@ bool followers_finish(struct monitor *m)
 	if (!m->conduct)
 		return true;
 	if (!m->finishing)
+		m->finish_last_ms = now_ms() + FINISH_MOST_MS;
+	if (!m->finishing || finish_goes_on(m))
 		m->finish_ms = now_ms() + FINISH_MS;
 	m->finishing = true;
 	for (unsigned i = 0; i < m->versions; i++)
 		any |= still_reads(m, &m->version[i]) && !has_read_all(m, &m->version[i]);
-	if ((any && now_ms() < m->finish_ms) ||
+	if ((any && now_ms() < m->finish_ms && now_ms() < m->finish_last_ms) ||
 	    (findings_look(m) && now_ms() < m->finish_ms + FINDING_MS)) {
 		monitor_wake_after(m, FINISH_LOOK_MS);
 		return false;

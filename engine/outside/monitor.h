@@ -140,7 +140,9 @@ struct monitor {
 	bool background;	/* the server has ended, others go on */
 	uint64_t over_ms;	/* since then; or 0 */
 	bool finishing;		/* the leading version has ended; followers may read on */
-	uint64_t finish_ms;	/* until then */
+	uint64_t finish_ms;	/* until then, if nothing comes of it, or in any case: */
+	uint64_t finish_last_ms;
+	uint64_t finish_cells;	/* left of the stream at the last look */
 
 	struct conduct *conduct;	/* the streams; NULL: no followers were asked for */
 	int streams_fd, streams_read_fd;

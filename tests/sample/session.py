@@ -108,8 +108,9 @@ class Session:
     def version(self, name):
         return next((v for v in self.status()["versions"] if v["name"] == name), None)
 
-    def steady(self, name, lag=0):
-        """It follows, has read all, and nothing was said of it."""
+    def steady(self, name, lag=4):
+        """It follows, has read all but an accept that gave nothing, behind which it looks
+        for what the leader does next, and nothing was said of it."""
         def look():
             v = self.version(name)
             return v["role"] == "follower" and not v["verdicts"] and v["lag_cells"] <= lag

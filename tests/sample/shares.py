@@ -21,11 +21,15 @@ def load(session, rounds=ROUNDS):
     return rounds * OPEN
 
 
+def first_accepted(session):
+    """The connection that found it listening may not have been accepted yet."""
+    within(5, lambda: session.status()["sample"]["connections"])
+
+
 def sampled(how, least, most, command=httpd):
     """Sends load; followed connections must be within these shares."""
     session = Session("-f", "same", "--stateless", "--sample", how, command=command)
-    # The connection that found it listening may not have been accepted yet.
-    within(5, lambda: session.status()["sample"]["connections"])
+    first_accepted(session)
     before = session.status()["sample"]
     made = load(session)
     session.steady("f1")
@@ -60,6 +64,7 @@ def from_port(session, port):
 
 def same_peers():
     session = Session("-f", "same", "--stateless", "--sample", "conn:50%")
+    first_accepted(session)
     ports = []
     while len(ports) < 12:
         with socket.socket() as free:
