@@ -201,12 +201,13 @@ struct site_row {
 	uint32_t count;
 };
 
-/* What REQ_NOTE says to the log, its last two to the user. */
+/* What REQ_NOTE says to the log, its last three to the user. */
 enum note {
 	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
 	NOTE_TIMER,		/* could not be made: its id */
 	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
+	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
 };
 
 #define PATH_MAPS	4

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	3
+#define EVENT_VERSION	4
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -35,8 +35,25 @@ enum event_kind {
 			   EXEC_HELD: struct layout */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
 	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
+	EVENT_FILE,	/* a descriptor was mapped: arg[0]; see enum file_kind */
 	EVENT_KINDS
 };
+
+/*
+ * What stands behind a mapped descriptor: arg[4] of an EVENT_FILE, whose result is 0 or
+ * what mmap answered.  arg[1], arg[2] say which file it is.  Of FILE_TOLD arg[3] is the
+ * size; payload: a struct file_extent and its bytes for each stretch that is not zeros,
+ * and one of no bytes.
+ */
+enum file_kind {
+	FILE_PATH,	/* each version maps it by its path */
+	FILE_TOLD,	/* the program itself writes it, or it has no path */
+	FILE_LARGE,	/* the same, but too large to be told */
+	FILE_ZERO,	/* /dev/zero: memory without a file */
+	FILE_OTHER,	/* memory that the kernel writes, or a device */
+};
+
+struct file_extent { uint64_t at, len; };
 
 enum exec_outcome { EXEC_HELD, EXEC_UNHELD };
 
@@ -70,7 +87,7 @@ static inline int event_looks(const struct event *e)
 /* No call of the program's answers it: it is in nobody's way. */
 static inline int event_aside(const struct event *e)
 {
-	return e->kind == EVENT_LOCK || e->kind == EVENT_SEAM;
+	return e->kind == EVENT_LOCK || e->kind == EVENT_SEAM || e->kind == EVENT_FILE;
 }
 
 static inline uint32_t event_cells(uint32_t payload)

@@ -433,6 +433,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		return;
 	if (inner_makes(nr))
 		inner_made(w);
+	mirror_note(t, w);
+	files_moved(w->desc, w->args);
 	if (w->desc->result == KIND_FD) {
 		take_opened(w->result);
 		files_opened(t, w->desc, w->args, w->result);
@@ -815,7 +817,7 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 		*result = CALL_RESTART;
 		return STEP_DONE;
 	}
-	if (e->kind != EVENT_CALL && !(e->kind == EVENT_LOCK && is_elastic(w->desc))) {
+	if (e->kind != EVENT_CALL && !(event_aside(e) && is_elastic(w->desc))) {
 		lock_passed(t, e);
 		follow_take(t);
 		return STEP_AGAIN;

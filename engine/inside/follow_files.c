@@ -1,28 +1,22 @@
 /*
  * Files of a follower.  It has none open: descriptors are numbers that the
  * leader's stream tells.  Only a mapping needs a real file, so the paths of open
- * files are remembered and opened again for as long as the mmap takes.  What the
- * program would share with the world it gets a private copy of.
+ * files are remembered and opened again for as long as the mmap takes; of files that
+ * the program writes there are mirrors (mirror.c).  What it would share with the world
+ * otherwise it gets a private copy of.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
-#include "engine/inside/stream.h"
+#include "engine/inside/files.h"
 
 #define FILES		4096
-#define PATH_SIZE	240
-
-struct file {
-	uint32_t known;
-	int32_t dir;		/* what the path is relative to */
-	char path[PATH_SIZE];
-};
 
 static struct file *files;	/* FILES rows, mapped when first needed */
 
-static struct file *file_row(long fd)
+struct file *file_row(long fd)
 {
 	if (fd < 0 || fd >= FILES)
 		return NULL;
@@ -38,8 +32,17 @@ static struct file *file_row(long fd)
 
 static void file_forget(long fd)
 {
-	if (files && fd >= 0 && fd < FILES)
-		files[fd].known = 0;
+	if (!files || fd < 0 || fd >= FILES)
+		return;
+	files[fd].known = 0;
+	files[fd].mirror = 0;
+	files[fd].pos = 0;
+}
+
+void files_each(void (*on)(struct file *row, void *what), void *what)
+{
+	for (long fd = 0; files && fd < FILES; fd++)
+		on(&files[fd], what);
 }
 
 static bool path_copy(char *to, uint64_t from)
@@ -170,10 +173,18 @@ bool file_listens(long fd)
 	return fd >= 0 && fd < NUMBERS && listens[fd / 64] >> fd % 64 & 1;
 }
 
+static void path_note(struct file *f, int32_t dir, uint64_t path)
+{
+	f->dir = dir;
+	f->known = path_copy(f->path, path);
+}
+
 /* A call has given the program a descriptor. */
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
 {
+	uint64_t flags;
 	struct file *f;
+	bool at_dir;
 
 	number_take(t, d, fd);
 	if (d->nr == __NR_dup || d->nr == __NR_dup2 || d->nr == __NR_dup3 || d->nr == __NR_fcntl) {
@@ -188,8 +199,47 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 	f = file_row(fd);
 	if (!f)
 		return;
-	f->dir = d->args[0].kind == KIND_DIRFD ? (int32_t)args[0] : AT_FDCWD;
-	f->known = path_copy(f->path, d->args[0].kind == KIND_DIRFD ? args[1] : args[0]);
+	at_dir = d->args[0].kind == KIND_DIRFD;
+	path_note(f, at_dir ? (int32_t)args[0] : AT_FDCWD, args[at_dir]);
+	flags = d->nr == __NR_creat ? O_WRONLY | O_TRUNC : args[1 + at_dir];
+	if (d->nr == __NR_openat2)
+		target_in(&flags, args[2], sizeof(flags));
+	f->appends = flags & O_APPEND ? 1 : 0;
+	f->mirror = 0;
+	f->pos = 0;
+	mirror_opened(f, flags & O_TRUNC);
+}
+
+/* Another file may come to have this path. */
+static void path_gone(int32_t dir, uint64_t path)
+{
+	struct file f;
+
+	path_note(&f, dir, path);
+	mirror_unlinked(&f);
+}
+
+void files_moved(const struct call_desc *d, const uint64_t *args)
+{
+	if (!mirrors_made)
+		return;
+	switch (d->nr) {
+	case __NR_unlink:
+		path_gone(AT_FDCWD, args[0]);
+		break;
+	case __NR_unlinkat:
+		path_gone((int32_t)args[0], args[1]);
+		break;
+	case __NR_rename:
+		path_gone(AT_FDCWD, args[0]);
+		path_gone(AT_FDCWD, args[1]);
+		break;
+	case __NR_renameat:
+	case __NR_renameat2:
+		path_gone((int32_t)args[0], args[1]);
+		path_gone((int32_t)args[2], args[3]);
+		break;
+	}
 }
 
 bool file_known(long fd)
@@ -227,15 +277,20 @@ static long file_open(const struct file *f)
 	return fd;
 }
 
-bool files_same(long fd, long other)
+bool file_same_path(const struct file *a, const struct file *b)
 {
-	const char *a = file_known(fd) ? files[fd].path : "";
-	const char *b = file_known(other) ? files[other].path : "";
 	int i = 0;
 
-	while (a[i] && a[i] == b[i])
+	if (!a->known || !b->known || (a->dir != b->dir && a->path[0] != '/'))
+		return false;
+	while (a->path[i] && a->path[i] == b->path[i])
 		i++;
-	return i && a[i] == b[i];
+	return i && a->path[i] == b->path[i];
+}
+
+bool files_same(long fd, long other)
+{
+	return file_known(fd) && file_known(other) && file_same_path(&files[fd], &files[other]);
 }
 
 long files_chdir(long fd)
@@ -250,25 +305,63 @@ long files_chdir(long fd)
 	return result;
 }
 
-/* A mapping of a descriptor that only the leader has. */
-static long mmap_again(struct thread *t, const struct file *f)
+/* The mapping, of a descriptor of ours and with these flags. */
+static long mmap_as(struct thread *t, long fd, uint64_t flags)
 {
 	struct frame was = t->frame;
-	long fd = f && f->known ? file_open(f) : -EBADF, result;
+	long result;
 
-	if ((t->frame.r10 & MAP_TYPE) != MAP_PRIVATE && t->frame.rdx & PROT_WRITE)
-		t->frame.r10 = (t->frame.r10 & ~(uint64_t)MAP_TYPE) | MAP_PRIVATE;
 	t->frame.r8 = (uint64_t)fd;
-	if (fd < 0) {	/* a socket's memory, a memfd: at least it is there */
-		t->frame.r10 |= MAP_ANONYMOUS;
+	t->frame.r10 = flags;
+	if (flags & MAP_ANONYMOUS)
 		t->frame.r9 = 0;
-	}
 	result = serve_special(t, __NR_mmap);
 	was.rax = t->frame.rax;
 	t->frame = was;
+	return result;
+}
+
+/* By the path that the leader opened; what is shared and written becomes a copy. */
+static long mmap_path(struct thread *t, const struct file *f)
+{
+	uint64_t flags = t->frame.r10;
+	long fd = f && f->known ? file_open(f) : -EBADF, result;
+
+	if ((flags & MAP_TYPE) != MAP_PRIVATE && t->frame.rdx & PROT_WRITE)
+		flags = (flags & ~(uint64_t)MAP_TYPE) | MAP_PRIVATE;
+	if (fd < 0)	/* at least it is there */
+		flags |= MAP_ANONYMOUS;
+	result = mmap_as(t, fd, flags);
 	if (fd >= 0)
 		OWN1(__NR_close, fd);
 	return result;
+}
+
+/* A mapping of a descriptor that only the leader has. */
+static long mmap_again(struct thread *t, int32_t fd)
+{
+	int64_t leaders = 0;
+	int32_t mirror;
+
+	switch (mirror_asked(t, fd, &leaders, &mirror)) {
+	case MIRROR_LEADS:
+		return lead_call(t, __NR_mmap);
+	case FILE_ZERO:
+		return mmap_as(t, -1, t->frame.r10 | MAP_ANONYMOUS);
+	case FILE_TOLD:
+		return mmap_as(t, mirror, t->frame.r10);
+	case FILE_OTHER:
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
+		break;
+	case FILE_LARGE:
+		mirror_lost(t, fd);
+		break;
+	}
+	if (leaders < 0) {
+		t->answered = 1;
+		return leaders;
+	}
+	return mmap_path(t, file_row(fd));
 }
 
 long follow_mmap(struct thread *t)
@@ -276,7 +369,7 @@ long follow_mmap(struct thread *t)
 	if (t->frame.r10 & MAP_ANONYMOUS || (int32_t)t->frame.r8 < 0 ||
 	    rules_opened((uint32_t)t->frame.r8))
 		return serve_special(t, __NR_mmap);
-	return mmap_again(t, file_row((int32_t)t->frame.r8));
+	return mmap_again(t, (int32_t)t->frame.r8);
 }
 
 /*

@@ -11,6 +11,9 @@
 #include "engine/inside/stream.h"
 
 #define CHILDREN	1024
+#define END_FIRST_NS	20000		/* looks for a child's end */
+#define END_LAST_NS	1000000
+#define END_WAIT_NS	2000000000
 
 /* Children that the program will wait for by the leader's ids. */
 static struct child {
@@ -87,6 +90,25 @@ static void reap_late(int32_t add)
 	}
 }
 
+/*
+ * What a child has done to memory that it shares is done when its end is told: so its
+ * twin comes to its end first, unless something keeps it.
+ */
+static bool reap_in_time(int32_t pid)
+{
+	uint64_t sleep = END_FIRST_NS, waited = 0;
+
+	while (!reap(pid)) {
+		if (waited > END_WAIT_NS)
+			return false;
+		change_wait(change_now(), sleep);
+		waited += sleep;
+		if (sleep < END_LAST_NS)
+			sleep *= 2;
+	}
+	return true;
+}
+
 /* The program has been told of a child's end: the twin goes, too. */
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 {
@@ -98,7 +120,7 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 		return;
 	if (by_signal)
 		OWN2(__NR_kill, pid, 9);
-	reap_late(reap(pid) ? 0 : pid);
+	reap_late((by_signal ? reap(pid) : reap_in_time(pid)) ? 0 : pid);
 }
 
 /* --- clone --------------------------------------------------------------------------- */

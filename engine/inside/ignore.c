@@ -104,7 +104,7 @@ static bool is_needed(const struct event *e, const struct walk *w)
 	const struct call_desc *d = call_find(e->call);
 
 	if (e->kind != EVENT_CALL)
-		return e->kind != EVENT_LOCK;
+		return !event_aside(e);
 	return !d || d->class == CLASS_LIFE ||
 	       (d->class == CLASS_INPUT && w->desc->class != CLASS_INPUT);
 }

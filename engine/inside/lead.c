@@ -9,6 +9,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
+#include <linux/mman.h>
 #include <linux/time.h>
 
 #include "engine/inside/locks.h"
@@ -154,6 +155,16 @@ static INLINE void event_end(struct thread *t)
 	writer_commit(&t->writer);
 }
 
+struct event *lead_event(struct thread *t, enum event_kind kind, long nr, int64_t result)
+{
+	return event_begin(t, kind, nr, result);
+}
+
+void lead_event_end(struct thread *t)
+{
+	writer_commit(&t->writer);
+}
+
 void lead_note(struct thread *t, enum event_kind kind, uint64_t value)
 {
 	event_begin(t, kind, 0, 0)->arg[0] = value;
@@ -187,7 +198,7 @@ void lead_told(struct thread *t, long nr, int64_t result)
 }
 
 /* The payload of an event that has been begun, and is no call's. */
-static void payload_tell(struct thread *t, const void *bytes, size_t size)
+void payload_tell(struct thread *t, const void *bytes, size_t size)
 {
 	uint64_t seq = t->writer.open->seq;
 	size_t done = 0, n;
@@ -595,6 +606,19 @@ static long lead_bare(struct thread *t, long nr, const struct plan *p)
 	return w.result;
 }
 
+/* Each version maps for itself, but what stands behind a descriptor is the leader's. */
+static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
+{
+	bool told = !caller_is_local(t, __NR_mmap);
+	long result = call_serve(t, __NR_mmap);
+
+	if (!told || !stream_followed(t) || t->kept)
+		return result;
+	sample_due(t);
+	mirror_tell(t, (int32_t)args[4], result);
+	return result;
+}
+
 /* With ids, memory, signals, descriptors or threads that are looked after. */
 static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
@@ -604,6 +628,8 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	long form;
 
 	form = call_walk(t, &w, args, nr);
+	if (nr == __NR_mmap && !(args[3] & MAP_ANONYMOUS) && (int32_t)args[4] >= 0)
+		return lead_mmap(t, args);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
 	if (caller_is_local(t, nr))

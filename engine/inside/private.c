@@ -70,7 +70,7 @@ static void note(long fd, bool open)
 }
 
 /* Where no number of the stream will be. */
-static long out_of_the_way(long fd)
+long number_high(long fd)
 {
 	struct { uint64_t now, max; } limit = { 0, 0 };
 	long high;
@@ -87,7 +87,7 @@ static long out_of_the_way(long fd)
 static long given(struct thread *t, long fd)
 {
 	if (t->following && fd >= 0)
-		fd = out_of_the_way(fd);
+		fd = number_high(fd);
 	if (fd >= 0 && fd < NUMBERS)
 		note(fd, true);
 	return fd;

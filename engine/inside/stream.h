@@ -79,6 +79,10 @@ void call_tell(struct thread *t, const struct walk *w, long nr);
 const struct recipe *lead_recipe(long nr);
 /* An event of no call. */
 void lead_note(struct thread *t, enum event_kind kind, uint64_t value);
+/* An event of no call with a payload, piece by piece. */
+struct event *lead_event(struct thread *t, enum event_kind kind, long nr, int64_t result);
+void payload_tell(struct thread *t, const void *bytes, size_t size);
+void lead_event_end(struct thread *t);
 /* Tells of something that has no arguments and was done already. */
 void lead_told(struct thread *t, long nr, int64_t result);
 void lead_exec_done(struct thread *t, int64_t outcome);
@@ -98,6 +102,8 @@ extern uint32_t private_count;	/* open ones: nothing to ask where it is 0 */
 bool private_may_open(long nr);
 /* Opens a private file, or works on one: the stream is not told. */
 bool private_call(struct thread *t, long nr, long *result);
+/* A follower's own descriptor goes where no number of the stream will be. */
+long number_high(long fd);
 
 /* seam.c */
 bool seam_is_call(long nr);
@@ -187,6 +193,13 @@ void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
 void shm_made(const uint64_t *args, long id);
 long follow_shm(struct thread *t, long nr);
+
+/* A call that gives a path to another file, or takes it away. */
+void files_moved(const struct call_desc *d, const uint64_t *args);
+
+/* mirror.c: a leader's mapping of a descriptor; and what a call does to a mapped file. */
+void mirror_tell(struct thread *t, int32_t fd, int64_t result);
+void mirror_note(struct thread *t, const struct walk *w);
 
 /* follow_epoll.c */
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);

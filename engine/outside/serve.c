@@ -448,6 +448,10 @@ static void note_say(const struct version *v, const struct request *r)
 	if (r->args[0] == NOTE_TIMER)
 		say_error(NULL, "%s/%s: timer %lu could not be made again: its signals will not come",
 			  v->monitor->session.name, v->name, r->args[1]);
+	if (r->args[0] == NOTE_SHARED)
+		say_error("a shared mapping of more than 16 MiB, or of a quarter of the ring, is a "
+			  "private copy", "%s/%s: what is mapped of descriptor %lu may differ from "
+			  "the leader's", v->monitor->session.name, v->name, r->args[1]);
 	if (r->args[0] == NOTE_LOCK)
 		say_error(NULL, r->args[2] ? "%s/%s: another process has got the record lock of "
 			  "descriptor %lu" : "%s/%s: a record lock of descriptor %lu that does not "

@@ -1,0 +1,43 @@
+/*
+ * What a follower knows of the descriptors that its leader has open: follow_files.c keeps
+ * the rows, mirror.c what belongs to files that a process writes by memory.
+ */
+#ifndef MVE_INSIDE_FILES_H
+#define MVE_INSIDE_FILES_H
+
+#include "engine/inside/stream.h"
+
+#define PATH_SIZE	240
+
+struct file {
+	uint8_t known;		/* it was opened by `path` */
+	uint8_t appends;
+	uint16_t mirror;	/* + 1; 0: none */
+	int32_t dir;		/* what the path is relative to */
+	int64_t pos;		/* where the next read or write is, as far as is known */
+	char path[PATH_SIZE];
+};
+
+/* NULL: no row for such a number. */
+struct file *file_row(long fd);
+bool file_same_path(const struct file *a, const struct file *b);
+/* Calls on each row that there is. */
+void files_each(void (*on)(struct file *row, void *what), void *what);
+
+/* mirror.c: a descriptor was opened by a path; `truncates`: the file is empty now. */
+void mirror_opened(struct file *f, bool truncates);
+/* Another file may be made under its path. */
+void mirror_unlinked(const struct file *f);
+/* The mirror has not what the file has: a word for the user, once. */
+void mirror_lost(struct thread *t, long fd);
+extern uint64_t mirrors_made;
+
+#define MIRROR_LEADS	(-1)
+
+/*
+ * What stands behind a descriptor that is to be mapped, as the leader says: an enum
+ * file_kind, with what mmap answered, or MIRROR_LEADS.  Of FILE_TOLD, our descriptor.
+ */
+int mirror_asked(struct thread *t, int32_t fd, int64_t *result, int32_t *mirror);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * What stands behind memory that is mapped of a descriptor: what was written to it
+ * before and after, by calls and by memory, by this process and by its child, of a
+ * memfd, of a file that is gone, of one that is there, of /dev/zero, and of what cannot
+ * be mapped at all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "tests/programs/check.h"
+
+#define SIZE	65536
+
+static char *map(int fd, int flags, off_t at)
+{
+	char *m = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, flags, fd, at);
+
+	CHECK(m != MAP_FAILED);
+	return m;
+}
+
+/* So that followers are compared. */
+static void show(const char *what, const char *bytes)
+{
+	printf("%s: %.24s\n", what, bytes);
+	fflush(stdout);
+}
+
+/* A child writes by memory: its parent sees it. */
+static void child_writes(char *m)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		strcpy(m + 40000, "the child was here");
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	show("child", m + 40000);
+}
+
+/* All the ways in which the content of an open file changes. */
+static void changes(const char *name, int fd)
+{
+	struct iovec iov[2] = { { (void *)"one ", 4 }, { (void *)"two", 4 } };
+	char *m, *again, bytes[32] = "";
+	int copy;
+
+	CHECK(write(fd, "before the mapping", 19) == 19);
+	CHECK(pwrite(fd, "far", 4, SIZE - 4096) == 4);
+	CHECK(!ftruncate(fd, SIZE));
+	m = map(fd, MAP_SHARED, 0);
+	show(name, m);
+	show("far", m + SIZE - 4096);
+	CHECK(write(fd, "behind", 7) == 7);
+	show("write", m + 19);
+	CHECK(lseek(fd, 1000, SEEK_SET) == 1000 && writev(fd, iov, 2) == 8);
+	show("writev", m + 1000);
+	CHECK(pwrite(fd, "placed", 7, 2000) == 7);
+	show("pwrite", m + 2000);
+	copy = dup(fd);
+	CHECK(copy >= 0 && pwritev(copy, iov, 2, 3000) == 8);
+	show("dup", m + 3000);
+	strcpy(m + 5000, "by memory");
+	again = map(copy, MAP_SHARED, 4096);
+	show("again", again + 5000 - 4096);
+	strcpy(again + 100, "by the other");
+	show("other", m + 4196);
+	CHECK(pread(fd, bytes, 10, 5000) == 10);
+	show("read", bytes);
+	child_writes(m);
+	CHECK(!ftruncate(fd, 4096) && !ftruncate(fd, SIZE));
+	show("cut", m + 5000);
+	CHECK(!close(copy) && !munmap(again, SIZE));
+	again = map(fd, MAP_PRIVATE, 0);
+	show("private", again + 2000);
+	strcpy(again, "nobody sees it");
+	show("shared", m);
+	CHECK(!munmap(m, SIZE) && !munmap(again, SIZE));
+}
+
+static void file(void)
+{
+	char name[64];
+	char *m, *n;
+	int fd, other;
+
+	snprintf(name, sizeof(name), "mirrors.%d", getpid());
+	fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(fd >= 0);
+	other = open(name, O_RDWR | O_APPEND);
+	CHECK(other >= 0);
+	changes("file", fd);
+	m = map(fd, MAP_SHARED, 0);
+	CHECK(write(other, "at the end", 11) == 11);
+	n = map(other, MAP_SHARED, SIZE);
+	show("append", n);
+	CHECK(!unlink(name));
+	CHECK(!close(other));
+	other = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(other >= 0 && write(other, "another file", 13) == 13 && !ftruncate(other, SIZE));
+	CHECK(!close(fd));
+	show("first", m + 2000);
+	show("second", map(other, MAP_SHARED, 0));
+	CHECK(!unlink(name) && !close(other));
+}
+
+static void rest(void)
+{
+	int zero = open("/dev/zero", O_RDWR), ends[2];
+	char *m;
+
+	CHECK(zero >= 0 && !pipe(ends));
+	m = map(zero, MAP_SHARED, 0);
+	child_writes(m);
+	m = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, ends[0], 0);
+	CHECK(m == MAP_FAILED && errno == ENODEV);
+	printf("pipe: %s\n", strerror(errno));
+}
+
+int main(void)
+{
+	int fd = memfd_create("mirrors", MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0);
+	changes("memfd", fd);
+	CHECK(!fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE));
+	CHECK(mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	show("sealed", mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, fd, 0));
+	file();
+	rest();
+	return passed("mirrors");
+}
