@@ -189,6 +189,8 @@ guard:
 
 right:
 	T_NOTHING		{ $$ = NULL; }
+	| T_NOTHING T_ARROW guard	{ $$ = ast_out_action(@$, ast_out(@$, p, NULL, false, NULL),
+		@2, NULL, $3); }
 	| outs
 	;
 

@@ -255,7 +255,10 @@ struct rule *ast_rule(struct loc loc, struct parse *p, struct rule *left, struct
 	left->loc = loc;
 	left->name_loc = left->left_loc;
 	left->right_loc = right_loc;
-	left->outs = outs;
+	if (outs && !outs->call)
+		left->drop = outs;
+	else
+		left->outs = outs;
 	return left;
 }
 

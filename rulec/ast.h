@@ -173,6 +173,7 @@ struct rule {
 	enum left_kind left;
 	struct step *steps;
 	struct out *outs;	/* NULL: nothing */
+	struct out *drop;	/* behind `nothing`: an action, and no call */
 	/* resolved */
 	struct binding *bindings;
 	unsigned nsteps, nouts, nviews, nnums;
@@ -184,6 +185,12 @@ struct rule {
 	bool guarded;		/* some guard on the left */
 	bool broken;		/* has an error: later passes leave it */
 };
+
+/* What an object has rows for: its right side, or the action behind `nothing`. */
+static inline struct out *rule_outs(const struct rule *rule)
+{
+	return rule->outs ? rule->outs : rule->drop;
+}
 
 /* --- files ----------------------------------------------------------------- */
 

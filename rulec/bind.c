@@ -194,7 +194,7 @@ struct binding *bind_use(struct unit *u, const struct place *at, const char *nam
 		return b;
 	if (strchr(name, '.'))
 		return dotted(u, at->rule, name);
-	if (!strcmp(name, "ret") && (at->step || at->action || at->out->match))
+	if (!strcmp(name, "ret") && (at->step || (at->action && at->out->calls) || at->out->match))
 		return result_of(u, at);
 	return NULL;
 }
@@ -210,6 +210,8 @@ static void unbound(struct unit *u, const struct place *at, const struct c_use *
 	near = nearest_of(use->name, names, n);
 	if (near)
 		diag_hint(u, d, "did you mean `%s`?", near);
+	else if (!strcmp(use->name, "ret") && at->action)
+		diag_hint(u, d, "which call's? `as x` behind one makes `$(x.ret)` its result");
 	else if (!strcmp(use->name, "ret"))
 		diag_hint(u, d, "a call that is yet to be made has no result: use `-> (ret)`");
 	at->rule->broken = true;
@@ -265,6 +267,8 @@ static bool may_assign(const struct place *at, const struct binding *b)
 	if (b->kind == BIND_VIEW)
 		return true;
 	if (!at->action)
+		return false;
+	if (!at->out->calls)
 		return false;
 	if (b->kind == BIND_OWN_RET)
 		return b->at == at->out->index;
@@ -361,6 +365,8 @@ static void rule_bind(struct unit *u, struct rule *rule)
 		result_bind(u, rule, o);
 		code_bind(u, &action, o->action);
 	}
+	if (rule->drop)
+		code_bind(u, &(struct place){ rule, NULL, rule->drop, true }, rule->drop->action);
 }
 
 void pass_bind(struct unit *u)

@@ -218,6 +218,15 @@ static void out_check(struct unit *u, struct rule *rule, struct out *o)
 	count_edits(u, rule, o);
 }
 
+/* `=> nothing -> { ... }`: what is to be done when the calls are dropped. */
+static void drop_check(struct unit *u, struct rule *rule, struct out *drop)
+{
+	drop->flags |= RULES_OUT_ACTION;
+	rule->flags |= RULES_ROW_TELLS;
+	if (!cblock_brackets(u, drop->action))
+		rule->broken = true;
+}
+
 /* --- whole rules ----------------------------------------------------------- */
 
 static void names_compare(struct unit *u, struct rule *rule, const struct call *c)
@@ -268,6 +277,11 @@ static void rule_check(struct unit *u, struct rule *rule)
 		diag_error(u, rule->loc, "this rule does nothing");
 		rule->broken = true;
 	}
+	if (rule->left != LEFT_NOTHING && rule->flags & RULES_ROW_FIRST) {
+		diag_error(u, rule->left_loc, "`@first` is for calls that a rule adds: "
+			"`nothing => ...`");
+		rule->broken = true;
+	}
 	for (struct step *s = rule->steps; s; s = s->next) {
 		for (const struct call *c = s->calls; c; c = c->next) {
 			left_call_check(u, rule, c);
@@ -277,6 +291,8 @@ static void rule_check(struct unit *u, struct rule *rule)
 	}
 	for (struct out *o = rule->outs; o; o = o->next)
 		out_check(u, rule, o);
+	if (rule->drop)
+		drop_check(u, rule, rule->drop);
 	then_check(u, rule);
 	if (rule->flags & RULES_ROW_PROCESS)
 		u->flags |= RULES_HAS_PROCESS;
@@ -289,7 +305,7 @@ void pass_check(struct unit *u)
 
 		if (!rule->broken)
 			rule_check(u, rule);
-		for (struct out *o = rule->outs; o; o = o->next)
+		for (struct out *o = rule_outs(rule); o; o = o->next)
 			o->number = u->nouts++;
 	}
 }

@@ -198,7 +198,7 @@ static void row_emit(struct unit *u, const struct rule *r, struct texts *t, stru
 
 	buffer_print(to, "\t{ %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, 0x%x, %u },\n", name,
 		text_file(u, r->loc.file), leader, follower, diag_line(u, r->left_loc),
-		r->outs ? r->outs->number : 0, r->nouts, r->nsteps, r->within_ms,
+		rule_outs(r) ? rule_outs(r)->number : 0, r->nouts, r->nsteps, r->within_ms,
 		r->within_events, r->flags, r->then ? r->then->index + 1 : 0);
 }
 
@@ -206,9 +206,9 @@ static void outs_emit(struct unit *u, struct buffer *to)
 {
 	buffer_print(to, "static const struct rules_out outs[] = {\n");
 	for (unsigned i = 0; i < u->nrules; i++)
-		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
+		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next)
 			buffer_print(to, "\t{ %u, %d, %u, %u, %u, 0, %u },\n",
-				o->match || o->ncalls > 1 ? RULES_ANY_CALL : o->calls->row->nr,
+				o->match || o->ncalls != 1 ? RULES_ANY_CALL : o->calls->row->nr,
 				o->kind, o->flags, o->match ? o->match->index : 0, o->compare,
 				diag_line(u, o->loc));
 	buffer_print(to, "\t{ 0, 0, 0, 0, 0, 0, 0 },\n};\n\n");
@@ -234,8 +234,9 @@ static void wants_emit(struct unit *u, unsigned process, struct buffer *to)
 			calls_want(wants, s->calls, s->index ? RULES_WANTS_LATER :
 				RULES_WANTS_EVENT);
 		for (const struct out *o = r->outs; o; o = o->next) {
-			calls_want(wants, o->calls, RULES_WANTS_CALL |
-				(first ? RULES_WANTS_FIRST : 0));
+			calls_want(wants, o->calls, RULES_WANTS_CALL | (!first ? 0 :
+				r->flags & RULES_ROW_FIRST ? RULES_WANTS_NOW :
+				RULES_WANTS_FIRST));
 			first &= o->star;
 		}
 	}
@@ -283,7 +284,7 @@ static void dispatch_fits(struct unit *u, struct buffer *to)
 
 	buffer_print(to, "static const uint32_t fits_same[] = {");
 	for (unsigned i = 0; i < u->nrules; i++)
-		for (const struct out *o = u->rules[i]->outs; o; o = o->next, n++)
+		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next, n++)
 			buffer_print(to, "%s%u,", n % 12 ? " " : "\n\t", o->fits);
 	buffer_print(to, "\n\t%u\n};\n\nstatic bool fits(struct rules_run *run, unsigned out)\n"
 		"{\n\t(void)run;\n\tswitch (out <= %u ? fits_same[out] : %u) {\n", n, n, n);
@@ -300,7 +301,7 @@ static void dispatch_act(struct unit *u, struct buffer *to)
 	buffer_print(to, "static void act(struct rules_run *run, unsigned out)\n"
 		"{\n\t(void)run;\n\tswitch (out) {\n");
 	for (unsigned i = 0; i < u->nrules; i++)
-		for (const struct out *o = u->rules[i]->outs; o; o = o->next)
+		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next)
 			if (o->flags & RULES_OUT_ACTION)
 				buffer_print(to, "\tcase %u: act_%u(run); break;\n", o->number,
 					o->number);
@@ -329,6 +330,20 @@ static void entry_emit(struct unit *u, struct buffer *to)
 		u->flags, u->nrules, steps, CALL_MAX);
 }
 
+/* An earlier item of all files includes the same: one text is one file, wherever it stands. */
+static bool included_before(const struct unit *u, const struct item *item)
+{
+	for (unsigned f = 0; f < u->nsources; f++)
+		for (const struct item *i = u->sources[f].items; i; i = i->next) {
+			if (i == item)
+				return false;
+			if (i->kind == ITEM_INCLUDE && i->path.len == item->path.len &&
+			    !memcmp(i->path.at, item->path.at, i->path.len))
+				return true;
+		}
+	return false;
+}
+
 /* Helpers of the rules, once each; what they do not use is no fault. */
 static void includes_emit(struct unit *u, struct buffer *to)
 {
@@ -336,7 +351,7 @@ static void includes_emit(struct unit *u, struct buffer *to)
 		"#pragma GCC diagnostic ignored \"-Wunused-variable\"\n");
 	for (unsigned f = 0; f < u->nsources; f++)
 		for (const struct item *i = u->sources[f].items; i; i = i->next) {
-			if (i->kind != ITEM_INCLUDE)
+			if (i->kind != ITEM_INCLUDE || included_before(u, i))
 				continue;
 			emit_line(to, diag_line(u, i->loc), u->sources[f].path);
 			buffer_print(to, "#include \"%.*s\"\n", (int)i->path.len, i->path.at);
@@ -350,7 +365,7 @@ static void constants_emit(struct unit *u, struct buffer *to)
 	for (unsigned i = 0; i < u->nrules; i++) {
 		for (const struct step *s = u->rules[i]->steps; s; s = s->next)
 			constants_define(u, s->guard, to);
-		for (const struct out *o = u->rules[i]->outs; o; o = o->next) {
+		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next) {
 			constants_define(u, o->guard, to);
 			constants_define(u, o->action, to);
 		}

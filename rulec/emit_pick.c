@@ -191,19 +191,24 @@ static bool may_begin_with(const struct rule *rule, unsigned nr)
 	return false;
 }
 
-static bool is_first(const struct rule *rule, enum left_kind left, unsigned process)
+static bool is_first(const struct rule *rule, enum rules_pick which, unsigned process)
 {
-	return rule->left == left && process == !!(rule->flags & RULES_ROW_PROCESS);
+	enum rules_pick is = rule->left == LEFT_BEGIN ? RULES_BEGIN :
+		rule->flags & RULES_ROW_FIRST ? RULES_FIRST : RULES_NOTHING;
+
+	return rule->left != LEFT_STEPS && is == which &&
+		process == !!(rule->flags & RULES_ROW_PROCESS);
 }
 
-static struct rule_list *first_list(const struct picks *p, enum left_kind left, unsigned nr)
+static struct rule_list *first_list(const struct picks *p, enum rules_pick which,
+	unsigned nr)
 {
 	struct rule_list *list = NULL, **last = &list;
 
 	for (unsigned i = 0; i < p->u->nrules; i++) {
 		struct rule *rule = p->u->rules[i];
 
-		if (!is_first(rule, left, p->process) || !may_begin_with(rule, nr))
+		if (!is_first(rule, which, p->process) || !may_begin_with(rule, nr))
 			continue;
 		*last = arena_alloc(p->u->arena, sizeof(**last));
 		(*last)->rule = rule;
@@ -212,7 +217,7 @@ static struct rule_list *first_list(const struct picks *p, enum left_kind left, 
 	return list;
 }
 
-static void first_pick(const struct picks *p, const char *name, enum left_kind left)
+static void first_pick(const struct picks *p, const char *name, enum rules_pick which)
 {
 	static const struct state start;
 	bool any = false;
@@ -220,7 +225,7 @@ static void first_pick(const struct picks *p, const char *name, enum left_kind l
 	buffer_print(p->to, "static int pick_%s_%u(struct rules_run *run)\n{\n\tint found;\n\n"
 		"\tswitch (run->call->nr) {\n", name, p->process);
 	for (unsigned nr = 0; nr < CALL_MAX; nr++) {
-		const struct rule_list *list = first_list(p, left, nr);
+		const struct rule_list *list = first_list(p, which, nr);
 
 		if (!list)
 			continue;
@@ -236,11 +241,15 @@ static void first_pick(const struct picks *p, const char *name, enum left_kind l
 static const char dispatch[] =
 	"static int pick(struct rules_run *run, enum rules_pick which)\n"
 	"{\n"
-	"\tif (run->scope == RULES_PROCESS)\n"
-	"\t\treturn which == RULES_LEFT ? pick_left_1(run) :\n"
-	"\t\t\twhich == RULES_NOTHING ? pick_nothing_1(run) : pick_begin_1(run);\n"
-	"\treturn which == RULES_LEFT ? pick_left_0(run) :\n"
-	"\t\twhich == RULES_NOTHING ? pick_nothing_0(run) : pick_begin_0(run);\n"
+	"\tbool process = run->scope == RULES_PROCESS;\n"
+	"\n"
+	"\tswitch (which) {\n"
+	"\tcase RULES_LEFT: return process ? pick_left_1(run) : pick_left_0(run);\n"
+	"\tcase RULES_NOTHING: return process ? pick_nothing_1(run) : pick_nothing_0(run);\n"
+	"\tcase RULES_BEGIN: return process ? pick_begin_1(run) : pick_begin_0(run);\n"
+	"\tcase RULES_FIRST: return process ? pick_first_1(run) : pick_first_0(run);\n"
+	"\t}\n"
+	"\treturn RULES_NONE;\n"
 	"}\n\n";
 
 void emit_picks(struct unit *u, struct buffer *to)
@@ -252,8 +261,9 @@ void emit_picks(struct unit *u, struct buffer *to)
 		const struct picks p = { u, process, &finds, &text };
 
 		left_pick(&p);
-		first_pick(&p, "nothing", LEFT_NOTHING);
-		first_pick(&p, "begin", LEFT_BEGIN);
+		first_pick(&p, "nothing", RULES_NOTHING);
+		first_pick(&p, "begin", RULES_BEGIN);
+		first_pick(&p, "first", RULES_FIRST);
 	}
 	find_print(&finds, to);
 	buffer_print(to, "%s", loops);

@@ -585,7 +585,8 @@ static void act_emit(struct unit *u, struct rule *rule, struct out *o, struct bu
 	buffer_print(to, "SMALL static void act_%u(struct rules_run *run)\n{\n", o->number);
 	if (o->kind == RULES_OUT_ANSWER)
 		success_emit(o->calls, to);
-	given_emit(o, to);
+	if (o->calls)
+		given_emit(o, to);
 	if (o->action) {
 		buffer_print(to, "\t{\n");
 		locals(u, &at, uses, to);
@@ -613,4 +614,6 @@ void emit_rule(struct unit *u, struct rule *rule, struct buffer *to)
 		fits_emit(u, rule, o, to);
 		act_emit(u, rule, o, to);
 	}
+	if (rule->drop)
+		act_emit(u, rule, rule->drop, to);
 }

@@ -87,7 +87,8 @@ static void rule_explain(struct explain *e, const struct rule *rule)
 	else if (rule->left == LEFT_BEGIN)
 		printf("is for the follower's start\n");
 	else if (rule->left == LEFT_NOTHING)
-		printf("is tried when the follower's call is not the leader's\n");
+		printf(rule->flags & RULES_ROW_FIRST ? "is tried before the leader's calls\n" :
+			"is tried when the follower's call is not the leader's\n");
 	else if (!left_explain(e, rule))
 		return;
 	else if (e->calls.n && !right_fits(e, rule))

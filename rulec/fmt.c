@@ -151,7 +151,9 @@ static void left_print(struct buffer *b, const struct rule *r, const char *betwe
 static void right_print(struct buffer *b, const struct rule *r, const char *between)
 {
 	if (!r->outs)
-		buffer_print(b, "nothing");
+		buffer_print(b, r->drop ? "nothing ->" : "nothing");
+	if (r->drop)
+		code_print(b, r->drop->action);
 	for (const struct out *o = r->outs; o; o = o->next) {
 		out_print(b, o);
 		buffer_print(b, o->next ? "%s" : "", between);

@@ -184,7 +184,7 @@ static bool same_string(const char *a, const char *b)
 /* Both are on at the same time for sure: neither says when it holds, or the same. */
 static bool same_time(const struct rule *a, const struct rule *b)
 {
-	unsigned when = RULES_ROW_OLD | RULES_ROW_NEW | RULES_ROW_PROCESS;
+	unsigned when = RULES_ROW_OLD | RULES_ROW_NEW | RULES_ROW_PROCESS | RULES_ROW_FIRST;
 
 	return (a->flags & when) == (b->flags & when) && same_string(a->leader, b->leader) &&
 		same_string(a->follower, b->follower);

@@ -447,9 +447,10 @@ static void attrs_resolve(struct unit *u, struct rule *rule)
 	static const struct { const char *name; unsigned flag; } flags[] = {
 		{ "process", RULES_ROW_PROCESS }, { "old", RULES_ROW_OLD },
 		{ "new", RULES_ROW_NEW }, { "discard", RULES_ROW_DISCARD },
+		{ "first", RULES_ROW_FIRST },
 	};
 	static const char *const names[] = { "process", "old", "new", "discard", "leader",
-		"follower", "within", "then" };
+		"follower", "within", "then", "first" };
 
 	rule->within_ms = RULES_WITHIN_MS;
 	rule->within_events = RULES_STEPS;
@@ -463,12 +464,14 @@ static void attrs_resolve(struct unit *u, struct rule *rule)
 		if (a->value) {
 			value_resolve(u, rule, a);
 		} else if (!known) {
-			const char *near = nearest_of(a->name, names, 8);
+			const char *near = nearest_of(a->name, names,
+				sizeof(names) / sizeof(names[0]));
 			struct diag *d = diag_error(u, a->loc, "no such attribute: `@%s`",
 				a->name);
 
 			diag_hint(u, d, near ? "did you mean `@%s`?" : "there are @leader, "
-				"@follower, @old, @new, @process, @discard, @within, @then", near);
+				"@follower, @old, @new, @process, @discard, @first, @within, "
+				"@then", near);
 		}
 	}
 }

@@ -228,20 +228,25 @@ static bool by_default(struct sim *sim, struct sim_call *call, struct sim_result
 		"it is not the leader's next call" : "the leader made no more calls");
 }
 
+static enum rules_verdict ask_scope(struct sim *sim, enum rules_scope scope)
+{
+	enum rules_verdict verdict;
+
+	sim->run.scope = (uint8_t)scope;
+	sim->run.state = &sim->state[scope];
+	verdict = rules_first(&sim->rules, &sim->run, &sim->answer);
+	return verdict != RULES_DEFAULT ? verdict :
+		rules_next(&sim->rules, &sim->run, &sim->answer);
+}
+
 static enum rules_verdict ask(struct sim *sim)
 {
 	enum rules_verdict verdict = RULES_DEFAULT;
 
-	if (sim->rules.object.flags & RULES_HAS_PROCESS) {
-		sim->run.scope = RULES_PROCESS;
-		sim->run.state = &sim->state[RULES_PROCESS];
-		verdict = rules_next(&sim->rules, &sim->run, &sim->answer);
-	}
-	if (verdict == RULES_DEFAULT || (verdict == RULES_HOLD && sim->run.events == 0)) {
-		sim->run.scope = RULES_THREAD;
-		sim->run.state = &sim->state[RULES_THREAD];
-		verdict = rules_next(&sim->rules, &sim->run, &sim->answer);
-	}
+	if (sim->rules.object.flags & RULES_HAS_PROCESS)
+		verdict = ask_scope(sim, RULES_PROCESS);
+	if (verdict == RULES_DEFAULT || (verdict == RULES_HOLD && sim->run.events == 0))
+		verdict = ask_scope(sim, RULES_THREAD);
 	return verdict;
 }
 

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RULES_MAGIC	0x3165766d	/* "mve1" */
-#define RULES_VERSION	3
+#define RULES_VERSION	4
 
 #define RULES_MAX	4096	/* rules of one object */
 #define RULES_STEPS	64	/* calls on the left of a rule, so events held */
@@ -142,12 +142,14 @@ enum rules_wants {
 	RULES_WANTS_CALL = 2,	/* a right side names it */
 	RULES_WANTS_FIRST = 4,	/* a `begin` or `nothing` rule begins with it */
 	RULES_WANTS_LATER = 8,	/* a left side has it, not first */
+	RULES_WANTS_NOW = 16,	/* a `@first nothing` rule begins with it */
 };
 
 enum rules_pick {
 	RULES_LEFT,		/* by the events at the cursor */
 	RULES_NOTHING,		/* by the follower's unexpected call */
 	RULES_BEGIN,		/* by the follower's first calls */
+	RULES_FIRST,		/* by the follower's call, whatever the leader's next is */
 };
 #define RULES_NONE	(-1)
 #define RULES_WAIT	(-2)
@@ -181,6 +183,8 @@ struct rules_out {
 enum rules_row_flags {
 	RULES_ROW_BEGIN = 1, RULES_ROW_NOTHING = 2, RULES_ROW_PROCESS = 4,
 	RULES_ROW_OLD = 8, RULES_ROW_NEW = 16, RULES_ROW_DISCARD = 32,
+	RULES_ROW_FIRST = 64,
+	RULES_ROW_TELLS = 128,	/* outs is 0, but act(first_out) is told of dropped calls */
 };
 
 struct rules_row {

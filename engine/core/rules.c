@@ -228,6 +228,10 @@ static enum rules_verdict right_next(const struct rules *rules, struct rules_run
 		return right_serve(rules, run, answer, row, (unsigned)pos);
 	state->active = 0;
 	answer->skip = (uint8_t)row->steps;
+	if (row->flags & RULES_ROW_TELLS)
+		rules->object.act(run, row->first_out);
+	if (run->fault)
+		return failed(answer, run->fault);
 	return row->steps ? RULES_SKIP : RULES_DEFAULT;
 }
 
@@ -245,9 +249,10 @@ static enum rules_verdict rule_start(const struct rules *rules, struct rules_run
 static enum rules_verdict first_call(const struct rules *rules, struct rules_run *run,
 	struct rules_answer *answer, enum rules_pick which)
 {
+	uint8_t so = which == RULES_FIRST ? RULES_WANTS_NOW : RULES_WANTS_FIRST;
 	int rule;
 
-	if (!(rules_want(rules, run->scope, run->call->nr) & RULES_WANTS_FIRST))
+	if (!(rules_want(rules, run->scope, run->call->nr) & so))
 		return RULES_DEFAULT;
 	rule = rules->object.pick(run, which);
 	return rule >= 0 ? rule_start(rules, run, answer, rule) : RULES_DEFAULT;
@@ -295,6 +300,10 @@ enum rules_verdict rules_next(const struct rules *rules, struct rules_run *run,
 		verdict = right_next(rules, run, answer);
 		if (verdict != RULES_DEFAULT || state->active)
 			return verdict;
+		/* rules_first() could not say, for this one was not over. */
+		verdict = first_call(rules, run, answer, RULES_FIRST);
+		if (verdict != RULES_DEFAULT)
+			return verdict;
 	}
 	if (!state->begun) {
 		verdict = first_call(rules, run, answer, RULES_BEGIN);
@@ -303,6 +312,16 @@ enum rules_verdict rules_next(const struct rules *rules, struct rules_run *run,
 			return verdict;
 	}
 	return by_events(rules, run, answer);
+}
+
+enum rules_verdict rules_first(const struct rules *rules, struct rules_run *run,
+	struct rules_answer *answer)
+{
+	answer_clear(run, answer);
+	run->on = rules->on;
+	if (run->state->active)
+		return RULES_DEFAULT;
+	return first_call(rules, run, answer, RULES_FIRST);
 }
 
 enum rules_verdict rules_unexpected(const struct rules *rules, struct rules_run *run,

@@ -7,6 +7,10 @@
  * For each of the follower's calls that is compared, or that rules_want() names:
  *
  *	run = { host, arg, state, call, room, room_size, scope, expired };
+ *	verdict = rules_first(rules, &run, &answer);
+ *
+ * before it waits for the leader, and if that is RULES_DEFAULT
+ *
  *	verdict = rules_next(rules, &run, &answer);
  *
  * and then, by verdict, what enum rules_verdict says.  Other fields of run need
@@ -76,6 +80,10 @@ int rules_attach(struct rules *rules, rules_entry *entry);
 /* Turns on the rules for a stage and a pair of versions ("" or NULL: unknown). */
 void rules_choose(struct rules *rules, enum rules_stage stage, const char *leader,
 	const char *follower);
+
+/* Is there a rule that adds the call before anything of the leader's is looked at? */
+enum rules_verdict rules_first(const struct rules *rules, struct rules_run *run,
+	struct rules_answer *answer);
 
 enum rules_verdict rules_next(const struct rules *rules, struct rules_run *run,
 	struct rules_answer *answer);

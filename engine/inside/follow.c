@@ -863,8 +863,14 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	long result = 0;
 
 	for (;;) {
-		const struct event *e = follow_event(t);
+		const struct event *e;
 
+		step = rules_given() ? rules_meet_first(t, w, nr, &result) : STEP_NO_RULE;
+		if (step == STEP_DONE || step == STEP_OWN) {
+			window_end(row, result, ROW_OWN);
+			return result;
+		}
+		e = follow_event(t);
 		if (!e) {
 			rules_forget(t);
 			return lead_call(t, (int32_t)t->frame.rax);

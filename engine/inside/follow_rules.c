@@ -716,6 +716,11 @@ static enum rules_verdict ask_next(struct thread *t)
 	return rules_next(&t->rules->rules, &t->rules->run, &t->rules->answer);
 }
 
+static enum rules_verdict ask_first(struct thread *t)
+{
+	return rules_first(&t->rules->rules, &t->rules->run, &t->rules->answer);
+}
+
 static enum rules_verdict ask_unexpected(struct thread *t)
 {
 	return rules_unexpected(&t->rules->rules, &t->rules->run, &t->rules->answer);
@@ -801,15 +806,26 @@ enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *res
 	return rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
 }
 
-enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result)
+/* A rule that adds calls is asked for, one that names this call `so`. */
+static enum step_result meet_added(struct thread *t, struct walk *w, long nr, long *result,
+				   uint8_t so, enum rules_verdict (*what)(struct thread *))
 {
 	struct rules_host host = { peek, bytes };
 
-	if (call_unwanted(t, nr, RULES_WANTS_FIRST) || !place_ready(t, w, nr))
+	if (call_unwanted(t, nr, so) || !place_ready(t, w, nr))
 		return STEP_NO_RULE;
 	run_ready(t, &host, false);
-	return rules_serve(t, w, nr, rules_ask(t, ask_unexpected), &t->rules->before,
-			   result);
+	return rules_serve(t, w, nr, rules_ask(t, what), &t->rules->before, result);
+}
+
+enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result)
+{
+	return meet_added(t, w, nr, result, RULES_WANTS_NOW, ask_first);
+}
+
+enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result)
+{
+	return meet_added(t, w, nr, result, RULES_WANTS_FIRST, ask_unexpected);
 }
 
 /* Only where a rule names the call: it never waits for the leader otherwise. */
@@ -821,6 +837,9 @@ enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, lon
 	    !(rules_want(&t->rules->rules, RULES_THREAD, (uint32_t)nr) &
 	      (RULES_WANTS_CALL | RULES_WANTS_FIRST)))
 		return STEP_NO_RULE;
+	step = rules_meet_first(t, w, nr, result);
+	if (step != STEP_NO_RULE)
+		return step;
 	do
 		step = rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
 	while (step == STEP_AGAIN && place_ready(t, w, nr));

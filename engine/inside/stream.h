@@ -233,6 +233,8 @@ enum step_result ignore_difference(struct thread *t, const struct event *e, stru
 
 /* follow_rules.c: nothing of it is called unless rules_given(). */
 enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result);
+/* Whatever the next event is, and before there is one. */
+enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result);
 /* The call is not the next event's. */
 enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result);
 enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);

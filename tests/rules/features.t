@@ -41,3 +41,5 @@ two: creat("x", 0600) = 3 ; ok ; getuid() = 0 [run two]
 two_b: open("b", 1, 0600) = 3 ; ok ; getuid() = 0 [run two]
 two_c: open("c", 1, 0600) = 3 ; diverge ; getuid() = 0
 used: getgid() = 3 ; ok ; getegid() = 3 [run used]
+told: getpgrp() = 3, getppid() ; ok ; getppid() [default]
+ahead: getsid(9) = 3 ; ok ; getsid(0) = 0 [answer ahead], getpgid(0) = 0 [answer ahead], getsid(0) = 0 [answer ahead], getpgid(0) = 0, getsid(9) = 3 [default]

@@ -12,6 +12,7 @@ cat >split.awk <<'END'
 file { print > file }
 END
 echo 'static int64_t log_fd = -1;' >log.h
+echo 'static int64_t waits;' >waits.h
 cp "$ROOT/rules/kv/kv.h" .
 
 run_examples()
