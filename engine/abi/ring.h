@@ -29,7 +29,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	3
+#define RING_VERSION	4
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -70,9 +70,7 @@ struct cursor {
 	int32_t owner;
 	int32_t pid;
 	uint32_t source;	/* the version whose stream is read */
-	uint32_t asleep;	/* for long; the lane's thread wakes it when it goes on */
-	uint32_t pad0;
-	uint64_t pad[3];
+	uint64_t pad[4];
 };
 
 /* A version's part.  Chunks follow at SECTION_CHUNKS. */
@@ -83,7 +81,13 @@ struct section {
 	uint32_t dropped;	/* followers that its leader has given up, as bits */
 	uint32_t pad0;
 	uint64_t waits;		/* times that a lane waited for room */
-	uint64_t pad[508];
+	uint64_t pad[4];
+	/*
+	 * Lanes whose reader sleeps for long: the lane's thread wakes it when it goes on.
+	 * Not in the cursors, which change with each event: the leader looks here often.
+	 */
+	uint8_t asleep[LANES];
+	uint64_t pad1[248];
 	struct lane lane[LANES];
 	struct cursor cursor[LANES];
 	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free */

@@ -14,6 +14,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/signal.h>
+#include <linux/time.h>
 
 #include "engine/inside/signals.h"
 #include "engine/inside/locks.h"
@@ -24,6 +25,7 @@
 #define SLEEP_GROWS	4
 #define SLEEP_LAST_NS	100000000	/* a full ring wakes us before */
 #define SLEEP_LONG_NS	3000000		/* so does the leader when it begins to work again */
+#define SLEEP_REST_NS	500000000	/* where nothing else can be waited for */
 
 /* --- waiting ----------------------------------------------------------------------- */
 
@@ -108,20 +110,61 @@ static bool is_left_behind(const struct thread *t)
 	return take_is_done() && order_only_looks(t);
 }
 
-/* An event that comes soon needs no wake-up; who misses one only sleeps to the end. */
-static void sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
+/*
+ * An event that comes soon needs no wake-up; who misses one only sleeps to the end.
+ * True: it was a long time.
+ */
+static bool sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
 {
-	uint32_t *asleep = &t->reader.cursor->asleep;
+	uint8_t *asleep = &streams_section(&streams, streams.self)->asleep[t->lane];
+	uint64_t since;
 
-	__atomic_store_n(asleep, ns >= SLEEP_LONG_NS, __ATOMIC_RELAXED);
-	if (!reader_peek(&t->reader))
+	if (ns < SLEEP_LONG_NS) {
 		change_wait(seen, ns);
+		return false;
+	}
+	since = clock_ns(CLOCK_MONOTONIC);
+	__atomic_store_n(asleep, 1, __ATOMIC_RELAXED);
+	if (!reader_peek(&t->reader))
+		lane_wait(t->lane, seen, since + ns);
 	__atomic_store_n(asleep, 0, __ATOMIC_RELAXED);
+	return clock_ns(CLOCK_MONOTONIC) - since >= SLEEP_LONG_NS;
+}
+
+static uint64_t sleep_longer(uint64_t ns)
+{
+	return ns * SLEEP_GROWS < SLEEP_LAST_NS ? ns * SLEEP_GROWS : SLEEP_LAST_NS;
+}
+
+/* The leader wakes when this call is over, or this lock is had: a rest. */
+static bool may_rest(const struct thread *t)
+{
+	return lock_asked(t) || lead_wakes((long)t->frame.rax);
+}
+
+/* One who rested in this call the last time is likely to do it again. */
+static uint64_t sleep_first(const struct thread *t)
+{
+	return t->rest == t->frame.rax + 1 && may_rest(t) ? SLEEP_REST_NS : SLEEP_FIRST_NS;
+}
+
+static uint64_t sleep_next(const struct thread *t, uint64_t ns)
+{
+	ns = sleep_longer(ns);
+	return ns >= SLEEP_LONG_NS && may_rest(t) ? SLEEP_REST_NS : ns;
+}
+
+static void rest_note(struct thread *t, bool rested)
+{
+	if (rested)
+		t->rest = t->frame.rax + 1;
+	else if (t->rest == t->frame.rax + 1)
+		t->rest = 0;
 }
 
 static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
-	uint64_t sleep = SLEEP_FIRST_NS;
+	uint64_t sleep = over ? SLEEP_FIRST_NS : sleep_first(t);
 
 	for (uint32_t looks = 0;; looks++) {
 		const struct event *e = reader_peek(&t->reader);
@@ -152,10 +195,10 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
-		if (sleep == SLEEP_LAST_NS && nobody_left(t))
+		if (sleep >= SLEEP_LAST_NS && nobody_left(t))
 			OWN1(__NR_exit_group, 1);
-		sleep_wait(t, seen, sleep);
-		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
+		rest_note(t, sleep_wait(t, seen, sleep));
+		sleep = over ? sleep_longer(sleep) : sleep_next(t, sleep);
 	}
 }
 
@@ -191,7 +234,7 @@ bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *wha
 		    (over && over(what)))
 			return false;
 		change_wait(seen, sleep);
-		sleep = sleep * SLEEP_GROWS < SLEEP_LAST_NS ? sleep * SLEEP_GROWS : SLEEP_LAST_NS;
+		sleep = sleep_longer(sleep);
 	}
 }
 

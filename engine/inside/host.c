@@ -61,6 +61,19 @@ void change_wait(uint32_t seen, uint64_t ns)
 	OWN4(__NR_futex, &streams.conduct->change, FUTEX_WAIT, seen, &t);
 }
 
+/* Who sleeps for another lane sleeps on. */
+static uint32_t lane_bit(uint32_t lane)
+{
+	return 1u << lane % 32;
+}
+
+void lane_wait(uint32_t lane, uint32_t seen, uint64_t end)
+{
+	struct __kernel_timespec t = { (long long)(end / SECOND_NS), (long long)(end % SECOND_NS) };
+
+	OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAIT_BITSET, seen, &t, 0, lane_bit(lane));
+}
+
 void change_wake(void)
 {
 	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 1 << 30);
@@ -81,10 +94,11 @@ void sleepers_wake(const struct thread *t)
 
 	for (uint32_t v = 0; bits; v++, bits >>= 1) {
 		if (!(bits & 1) ||
-		    !__atomic_load_n(&streams_section(&streams, v)->cursor[t->lane].asleep,
+		    !__atomic_load_n(&streams_section(&streams, v)->asleep[t->lane],
 				     __ATOMIC_RELAXED))
 			continue;
-		change_wake();
+		OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAKE_BITSET, 1 << 30, 0, 0,
+		     lane_bit(t->lane));
 		return;
 	}
 }

@@ -87,10 +87,20 @@ static bool is_bare(const struct call_desc *d, const struct recipe *r)
 	       !call_is_special(d->nr) && !is_old_stat(d->nr);
 }
 
+/* It may take for ever. */
 static bool is_waiting(long nr)
 {
-	return epoll_is_wait(nr) || nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
-	       nr == __NR_pselect6 || nr == __NR_accept || nr == __NR_accept4;
+	static const uint16_t calls[] = {
+		__NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_accept, __NR_accept4,
+		__NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_nanosleep,
+		__NR_clock_nanosleep, __NR_pause, __NR_wait4, __NR_waitid, __NR_rt_sigsuspend,
+		__NR_rt_sigtimedwait, __NR_flock, __NR_connect,
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i] == nr)
+			return true;
+	return epoll_is_wait(nr);
 }
 
 /* Once, before the program's first call. */
@@ -103,6 +113,7 @@ void lead_prepare(void)
 		struct plan *p = &plans[nr + 1];
 
 		p->kept = kept_is_noted(nr);
+		p->waits = is_waiting(nr);
 		if (!call_find(nr) || call_has_variants(nr))
 			continue;
 		p->desc = call_find(nr);
@@ -118,7 +129,6 @@ void lead_prepare(void)
 		p->reads = nr == __NR_read || nr == __NR_readv || nr == __NR_recvfrom ||
 			   nr == __NR_recvmsg;
 		p->makes = inner_makes(nr);
-		p->waits = is_waiting(nr);
 		p->sleeps = nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
 			    nr == __NR_pselect6 || nr == __NR_nanosleep ||
 			    nr == __NR_clock_nanosleep;
@@ -507,6 +517,11 @@ static long stat_form(uint64_t args[CALL_ARGS], long nr)
 const struct recipe *lead_recipe(long nr)
 {
 	return &plan_of(nr)->recipe;
+}
+
+bool lead_wakes(long nr)
+{
+	return plan_of(nr)->waits;
 }
 
 /*

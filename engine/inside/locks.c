@@ -167,6 +167,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		t->told = 1;
 	}
 	writer_commit(&t->writer);
+	sleepers_wake(t);
 }
 
 /* --- patience ---------------------------------------------------------------------- */
@@ -382,13 +383,17 @@ static bool others_take(const struct thread *t)
 	return false;
 }
 
+/* It may be that the leader takes no such lock, and tells of none. */
+static bool may_be_over(const struct lock_call *c)
+{
+	return how_of[c->kind] == LOCK_BY_PLAIN || how_of[c->kind] == LOCK_BY_TRY;
+}
+
 /* No event is to be waited for any more. */
 static bool wait_over(void *what)
 {
 	struct wanted *w = what;
 
-	if (how_of[w->call->kind] != LOCK_BY_PLAIN && how_of[w->call->kind] != LOCK_BY_TRY)
-		return false;
 	if (!others_take(w->t)) {
 		w->patience.since = 0;
 		return false;
@@ -550,7 +555,7 @@ static const struct event *behind_queries(struct wanted *w)
 	struct thread *t = w->t;
 	uint32_t n = 0;
 
-	while (n < AHEAD_EVENTS && follow_behind(t, n, wait_over, w)) {
+	while (n < AHEAD_EVENTS && follow_behind(t, n, may_be_over(w->call) ? wait_over : NULL, w)) {
 		struct reader ahead = t->reader;
 		const struct event *e = reader_peek(&ahead);
 
@@ -576,7 +581,7 @@ static const struct event *lock_event(struct thread *t, struct lock_call *c)
 	const struct event *e;
 
 	do
-		e = follow_event_or(t, wait_over, &w);
+		e = follow_event_or(t, may_be_over(c) ? wait_over : NULL, &w);
 	while (e && e->kind == EVENT_CALL && rules_given() && rules_drop_front(t));
 	t->lock_at = 0;
 	if (!e || !event_looks(e))

@@ -20,6 +20,8 @@ void local_add(uint64_t from, uint64_t len);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */
 void change_wait(uint32_t seen, uint64_t ns);
 uint32_t change_now(void);
+/* The same, until a time of CLOCK_MONOTONIC, in a lane where sleepers_wake() wakes, too. */
+void lane_wait(uint32_t lane, uint32_t seen, uint64_t end);
 /* Wakes all that sleep there, of every version; the page need not be ours. */
 void change_wake(void);
 void sleepers_wake(const struct thread *t);
@@ -77,6 +79,8 @@ void lead_signal(struct thread *t, const uint8_t *info);
 /* An event of a call that was made. */
 void call_tell(struct thread *t, const struct walk *w, long nr);
 const struct recipe *lead_recipe(long nr);
+/* Behind such a call a leader's thread wakes its twins. */
+bool lead_wakes(long nr);
 /* An event of no call. */
 void lead_note(struct thread *t, enum event_kind kind, uint64_t value);
 /* An event of no call with a payload, piece by piece. */

@@ -132,6 +132,7 @@ struct thread {
 	struct mismatch mismatch;
 	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
+	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t stands;		/* until others have caught up */
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */

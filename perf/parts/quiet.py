@@ -110,8 +110,9 @@ def targets(result):
         what = "quiet: monitor + followers < 0.5 %"
         if row["trouble"]:
             yield what, f"not measured ({row['name']})", ""
-        elif row["mode"] == "1 follower":
-            yield (what, f"{_cost(row) * 100:.3f} % ({row['name']})",
+        elif row["mode"] != "native":
+            yield (what, f"{_cost(row) * 100:.3f} % ({row['name']}, "
+                   f"{row['mode'].split()[0]})",
                    figures.verdict(_cost(row), figures.QUIET_SHARE))
 
 
