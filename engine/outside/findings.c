@@ -148,20 +148,20 @@ static bool draft_end(struct findings *f, struct draft *d, char *why, size_t siz
 	return any;
 }
 
-/* The runtime ends the process, so the follower is no twin any more. */
+/* The runtime ends the process. */
 bool findings_end(struct version *v, pid_t tid)
 {
 	struct findings *f = v->monitor->findings;
 	struct draft *d = f ? draft_find(f, v, tid) : NULL;
 	char why[WHY_MAX - 32];
+	uint32_t lane;
 	bool any;
 
 	if (!d)
 		return false;
+	lane = v->area->slot[d->slot].lane - 1;
 	any = draft_end(f, d, why, sizeof(why));
-	if (!followers_end_is_twin(v->monitor))
-		follower_drop(v, any ? VERDICT_FOUND : VERDICT_CRASHED, "ended by its sanitizer: %s",
-			      why);
+	follower_reported(v, lane < LANES ? lane : 0, any ? VERDICT_FOUND : VERDICT_CRASHED, why);
 	return true;
 }
 

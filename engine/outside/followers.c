@@ -16,6 +16,7 @@
 #include "engine/outside/say.h"
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
+#define REPORTED_MS	3000	/* and may still be writing its own report */
 #define FINISH_MS	1000	/* what is left of the stream may be read so long without progress */
 #define FINISH_MOST_MS	5000	/* and so long in all */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
@@ -106,22 +107,45 @@ void follower_ended(struct version *v)
 			      strerror(-error));
 		return;
 	}
-	v->judge_ms = now_ms() + JUDGE_MS;
+	if (!v->judge_ms)
+		v->judge_ms = now_ms() + JUDGE_MS;
+	monitor_wake_after(v->monitor, JUDGE_MS);
+}
+
+void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, const char *why)
+{
+	if (v->crash[0] || !version_lives(v))
+		return;
+	snprintf(v->crash, sizeof(v->crash), "ended by its sanitizer: %s", why);
+	v->crash_verdict = verdict;
+	v->reported = true;
+	v->end_lane = lane;
+	v->judge_ms = now_ms() + REPORTED_MS;
 	monitor_wake_after(v->monitor, JUDGE_MS);
 }
 
 /* It ended as the leader did, or does. */
-bool followers_end_is_twin(struct monitor *m)
+static bool end_is_twin(struct monitor *m, const struct version *v)
 {
-	return leading(m)->gone || streams_part(m, m->leader)->lane[0].state != LANE_OPEN;
+	return leading(m)->gone ||
+	       streams_part(m, m->leader)->lane[v->end_lane].state != LANE_OPEN;
+}
+
+/* A leader whose sanitizer writes, too, tells nothing meanwhile; one that goes on does. */
+static bool judge_is_due(const struct monitor *m, const struct version *v)
+{
+	uint64_t now = now_ms();
+	bool soon = v->reported && streams_lane_unread(m, v->index, m->leader, v->end_lane);
+
+	return v->judge_ms <= now + (soon ? REPORTED_MS - JUDGE_MS : 0);
 }
 
 static void judge(struct monitor *m, struct version *v)
 {
 	v->judge_ms = 0;
-	if (v->crash[0])
-		follower_drop(v, VERDICT_CRASHED, "%s", v->crash);
-	else if (followers_end_is_twin(m))
+	if (v->crash[0] && !(v->reported && end_is_twin(m, v)))
+		follower_drop(v, v->crash_verdict, "%s", v->crash);
+	else if (end_is_twin(m, v))
 		followers_look(m);
 	else if (v->reaped && WIFSIGNALED(v->status))
 		follower_lose(v, VERDICT_CRASHED, "killed by %s",
@@ -135,12 +159,10 @@ static void judge(struct monitor *m, struct version *v)
 
 void followers_judge(struct monitor *m)
 {
-	uint64_t now = now_ms();
-
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
-		if (v->judge_ms && v->judge_ms <= now && follows(m, v))
+		if (v->judge_ms && follows(m, v) && judge_is_due(m, v))
 			judge(m, v);
 		else if (v->judge_ms)
 			monitor_wake_after(m, JUDGE_MS);

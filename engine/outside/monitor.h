@@ -77,7 +77,10 @@ struct version {
 	int tell;		/* says why the first execve failed; or -1 */
 	enum version_state state;
 	char why[WHY_MAX];	/* it ended */
-	char crash[64];		/* it crashed of; "" */
+	char crash[WHY_MAX];	/* it crashed of; "" */
+	enum verdict crash_verdict;
+	bool reported;		/* it ended by its sanitizer, and the leader may be about to */
+	uint32_t end_lane;	/* of the thread that did */
 	uint64_t judge_ms;	/* when the end of its first process is judged; or 0 */
 	uint64_t verdicts[VERDICTS];	/* by enum verdict */
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
@@ -206,7 +209,9 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows);
 void streams_changed(struct monitor *m);
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
-/* Cells of one version's stream that another has not taken. */
+/* Cells of one version's stream that another has not taken; those of one lane. */
+uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
+			     uint32_t index);
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source);
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half);
 
@@ -238,8 +243,8 @@ void followers_look(struct monitor *m);
 void followers_judge(struct monitor *m);
 /* The leading version has ended: true when nothing is left to wait for. */
 bool followers_finish(struct monitor *m);
-/* The leader has ended, or its first thread has: a follower may. */
-bool followers_end_is_twin(struct monitor *m);
+/* The thread of that lane ends its process, by its sanitizer, and says why. */
+void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, const char *why);
 
 /* verdicts.c */
 #define REPLY_LATER	INT64_MIN	/* no answer yet */

@@ -138,9 +138,8 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows)
 
 /* --- how far behind -------------------------------------------------------------------- */
 
-/* What is in the lane of one version's stream and was not taken by a reader. */
-static uint64_t lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
-			    uint32_t index)
+uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
+			     uint32_t index)
 {
 	const struct cursor *c = &streams_part(m, version)->cursor[index];
 	const struct lane *l = &streams_part(m, source)->lane[index];
@@ -160,7 +159,7 @@ uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t sour
 	uint64_t cells = 0;
 
 	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
-		cells += lane_unread(m, version, source, i);
+		cells += streams_lane_unread(m, version, source, i);
 	return cells;
 }
 

@@ -251,6 +251,7 @@ static int64_t follower_crashed(struct version *v, uint32_t slot, const struct r
 	if (!v->crash[0] && version_lives(v)) {
 		snprintf(v->crash, sizeof(v->crash), "crashed: %s at 0x%lx",
 			 signal_word(r->args[0]), r->args[1]);
+		v->crash_verdict = VERDICT_CRASHED;
 		report_write(v, slot, VERDICT_CRASHED, r, path, sizeof(path));
 		v->judge_ms = now_ms() + VERDICT_MS;
 		monitor_wake_after(v->monitor, VERDICT_MS);

@@ -26,12 +26,17 @@ kept()
 	grep -qxF "  $3\\n" kept.out || fail "$with: not $3: $(cat kept.out)"
 }
 
+ended()
+{
+	"$MVE" status "$name" | grep -q '1 found,.*ended by its sanitizer'
+}
+
 # ends WORDS REQUEST: the last request was the follower's end, the leader goes on.
 ends()
 {
 	within 20 findings 1 1 || trouble "$with: nothing is found"
 	kept 1 "$1" "$2"
-	"$MVE" status "$name" | grep -q '1 found,.*ended by its sanitizer' || trouble "$with: its end"
+	within 20 ended || trouble "$with: its end"
 	ask n
 }
 
