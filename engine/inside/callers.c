@@ -399,14 +399,10 @@ static enum caller caller_asked(struct thread *t, uint64_t libc, uint64_t inner,
 	return (enum caller)value;
 }
 
-static enum caller caller_of(struct thread *t)
+static enum caller caller_from(struct thread *t, struct place p)
 {
-	struct place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
 	uint64_t libc = 0, inner = 0, outer = 0;
 
-	/* A clock of our vDSO: its function has nothing on the stack. */
-	if (!p.pc && boot.runtimes && !target_in(&p.pc, p.rsp, 8))
-		p.rsp += 8;
 	for (int i = 0; boot.runtimes && i < FRAMES_MAX; i++) {
 		const struct code_part *m = part_of(p.pc - 1);
 
@@ -422,6 +418,16 @@ static enum caller caller_of(struct thread *t)
 			break;
 	}
 	return inner ? caller_asked(t, libc, inner, outer) : CALLER_PROGRAM;
+}
+
+static enum caller caller_of(struct thread *t)
+{
+	struct place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
+
+	/* A clock of our vDSO: its function has nothing on the stack. */
+	if (!p.pc && boot.runtimes && !target_in(&p.pc, p.rsp, 8))
+		p.rsp += 8;
+	return caller_from(t, p);
 }
 
 /*
@@ -457,11 +463,18 @@ static bool is_allocators(struct thread *t)
 	return false;
 }
 
-bool caller_reports(const struct thread *t, uint64_t return_address)
+bool caller_in_libc(uint64_t return_address)
 {
-	const struct code_part *m = t->reporting ? part_of(return_address - 1) : NULL;
+	const struct code_part *m = boot.runtimes ? part_of(return_address - 1) : NULL;
 
 	return m && m->kind == PART_LIBC;
+}
+
+bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp)
+{
+	struct place p = { return_address, rsp, t->frame.rbp };
+
+	return caller_from(t, p) == CALLER_RUNTIME;
 }
 
 bool caller_is_runtime(const struct thread *t)

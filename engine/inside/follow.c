@@ -264,7 +264,6 @@ uint8_t follow_take(struct thread *t)
 {
 	uint8_t flags = reader_take(&t->reader);
 
-	t->reporting = 0;
 	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
 		if (reader_peek(&t->reader))
 			reader_take(&t->reader);
@@ -959,10 +958,8 @@ static long untold_call(struct thread *t, long nr)
 
 	if (nr == __NR_rt_sigprocmask && boot.runtimes)
 		t->frame.rsi = 0;
-	if (nr == __NR_write && caller_is_runtime(t)) {
-		t->reporting = 1;
+	if (nr == __NR_write && caller_is_runtime(t))
 		request_tell(t, REQ_REPORTED, t->frame.arg[1], t->frame.arg[2]);
-	}
 	if (nr == __NR_exit_group && caller_is_runtime(t))
 		request_tell(t, REQ_REPORTED, 0, 0);
 	return d ? ids_call(t, d, nr) : call_serve(t, nr);

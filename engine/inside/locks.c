@@ -110,6 +110,11 @@ static uint64_t lock_address(const struct lock_call *c)
 	return c->arg[is_wait(c)];
 }
 
+static uint64_t return_address(const struct lock_call *c)
+{
+	return *(const uint64_t *)(c + 1);
+}
+
 static uint64_t bucket_at(uint64_t address)
 {
 	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
@@ -409,9 +414,13 @@ static uint32_t *once_word(const struct lock_call *c)
 	return (uint32_t *)c->arg[0];
 }
 
+/*
+ * Done is 2 in libc, and 1 in TSan.  A 1 of libc says that it runs: there the function
+ * itself waits.
+ */
 static bool once_is_done(const struct lock_call *c, uint32_t value)
 {
-	return c->kind == LOCK_ONCE ? value == 2 : (value & 0xff) != 0;
+	return c->kind == LOCK_ONCE ? (value & 3) != 0 : (value & 0xff) != 0;
 }
 
 static bool no_wait(void *what)
@@ -706,10 +715,20 @@ static long lock_unordered(struct thread *t, struct lock_call *c)
 	return ASK_ORDERED;
 }
 
+/* A runtime's, which walks through libc's tables: the leader has none. */
+static bool is_runtimes(struct thread *t, const struct lock_call *c)
+{
+	return caller_in_libc(return_address(c)) &&
+	       caller_locks(t, return_address(c), (uint64_t)(c + 1) + sizeof(uint64_t));
+}
+
 static long lock_ask(struct thread *t, struct lock_call *c)
 {
-	const struct event *e = lock_event(t, c);
+	const struct event *e;
 
+	if (is_runtimes(t, c))
+		return ASK_UNORDERED;
+	e = lock_event(t, c);
 	if (!e && !t->following) {
 		c->result = 0;
 		return ASK_LEAD;
@@ -726,13 +745,10 @@ static long lock_ask(struct thread *t, struct lock_call *c)
 long lock_ask_now(struct thread *t, struct lock_call *c)
 {
 	const struct event *e = t->following ? reader_peek(&t->reader) : NULL;
-	uint64_t return_address = ((const uint64_t *)c)[L_SIZE / 8];
 	uint64_t bucket = e && e->kind == EVENT_LOCK && e->call == c->kind ? event_bucket(e)
 									   : LOCK_NO_TURN;
 
-	if (caller_reports(t, return_address))
-		return ASK_UNORDERED;
-	if (bucket == LOCK_NO_TURN || !turn_is(&buckets[bucket], e->arg[1]) ||
+	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN || !turn_is(&buckets[bucket], e->arg[1]) ||
 	    !order_is_clear(t, e->seq) || !is_same_lock(t, c, e))
 		return ASK_SLOW;
 	return lock_answer(t, c, e);

@@ -58,8 +58,9 @@ static inline void call_args(const struct frame *f, uint64_t args[CALL_ARGS])
  * makes it for itself.
  */
 bool caller_is_local(struct thread *t, long nr);
-/* In a thread whose sanitizer reports: libc takes a lock, to look at what is loaded. */
-bool caller_reports(const struct thread *t, uint64_t return_address);
+/* A lock that libc takes: whether a runtime made it do so, to look at what is loaded. */
+bool caller_in_libc(uint64_t return_address);
+bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp);
 /* The call stands in a sanitizer's runtime itself. */
 bool caller_is_runtime(const struct thread *t);
 void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind);

@@ -98,7 +98,6 @@ struct thread {
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
 	uint8_t intercepted;	/* a sanitizer's interceptor makes the program's call */
-	uint8_t reporting;	/* its sanitizer has written since the last event */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
 	uint64_t temp_mask;	/* of ppoll and its like, while they run */
 	uint64_t kernel_mask;	/* the same without the hidden signals */

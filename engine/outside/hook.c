@@ -165,11 +165,11 @@ static uint64_t address_of(const struct hooking *k, const struct hook *h)
 
 /*
  * What the program locks by a sanitizer's interceptors comes to libc's functions in
- * the end; but for the guards of statics TSan has code of its own.
+ * the end; but for what runs once TSan has code of its own.
  */
 static bool is_wanted(const struct hooking *k, const struct hook *h)
 {
-	return !h->why && in_map(h, k->map) && (!k->runtime || h->kind == LOCK_GUARD);
+	return !h->why && in_map(h, k->map) && (!k->runtime || h->kind <= LOCK_ONCE_LAST);
 }
 
 static void hook_one(struct hooking *k, const struct hook *h)
