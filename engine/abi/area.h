@@ -71,7 +71,7 @@ enum request_kind {
 
 enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */ };
 
-enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH };
+enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH, REFUSED_AIO };
 
 enum verdict {
 	VERDICT_MATCH, VERDICT_RULE, VERDICT_TOLERATED, VERDICT_DIVERGED, VERDICT_CRASHED,
@@ -201,13 +201,14 @@ struct site_row {
 	uint32_t count;
 };
 
-/* What REQ_NOTE says to the log, its last three to the user. */
+/* What REQ_NOTE says to the log, its last four to the user. */
 enum note {
 	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
 	NOTE_TIMER,		/* could not be made: its id */
 	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
 	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
+	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
 };
 
 #define PATH_MAPS	4

@@ -46,6 +46,7 @@ enum len_rule {
 	LEN_RULE_PAGES,		/* one per page of as many bytes as the argument says */
 	LEN_RULE_SELF,		/* the object's head says */
 	LEN_RULE_ZERO,		/* up to a zero element */
+	LEN_RULE_IOC,		/* bytes: as the argument, an ioctl's number, says */
 };
 
 enum layout_id {
@@ -126,6 +127,7 @@ unsigned layout_size(enum layout_id layout);
 #define LEN_PAGES(a)	LEN_RULE_PAGES, a
 #define LEN_SELF	LEN_RULE_SELF, 0
 #define LEN_ZERO	LEN_RULE_ZERO, 0
+#define LEN_IOC(a)	LEN_RULE_IOC, a
 
 #define CALL_VALUE(n, kind)	{ #n, kind, DIR_VALUE, LEN_NONE, 0, 0 }
 #define CALL_ARG_INT(n)		CALL_VALUE(n, KIND_INT)

@@ -167,7 +167,9 @@ static bool differs(struct matching *k, unsigned arg, uint32_t what, uint64_t of
 /* A bad address; of a call that failed in the leader, too, it is no difference. */
 static bool unreadable(struct matching *k, unsigned arg, uint64_t offset)
 {
-	return k->call->result < 0 || differs(k, arg, DIFFERS_LENGTH, offset);
+	/* Some ioctls take a number where theirs says that there is an address. */
+	return k->call->result < 0 || k->call->desc->args[arg].len_rule == LEN_RULE_IOC ||
+	       differs(k, arg, DIFFERS_LENGTH, offset);
 }
 
 #define PART	256	/* bytes that are compared at a time */
@@ -466,6 +468,23 @@ static bool vector(struct matching *k, unsigned arg, uint64_t at)
 	return scatter(k, at, n, bytes) || differs(k, arg, DIFFERS_LENGTH, 0);
 }
 
+static bool conf(struct matching *k, unsigned arg, uint64_t at)
+{
+	struct conf mine = { 0 }, theirs = { 0 };
+	uint32_t n = get_length(k->r), room;
+
+	if (n != sizeof(theirs) || !get(k->r, &theirs, n) || target_in(&mine, at, sizeof(mine)))
+		return differs(k, arg, DIFFERS_LENGTH, 0);
+	room = (int32_t)mine.len > 0 ? mine.len : 0;
+	n = get_length(k->r);
+	if (!write_out(k, mine.at, n, room))
+		return differs(k, arg, DIFFERS_LENGTH, 0);
+	mine.len = mine.at && theirs.len > room ? room : theirs.len;
+	if (k->answer)
+		target_out(at, &mine.len, sizeof(mine.len));
+	return true;
+}
+
 /* pollfd: what is asked is compared, what is answered is written. */
 static bool polled(struct matching *k, unsigned arg, uint64_t at, uint64_t room)
 {
@@ -518,6 +537,8 @@ static bool argument_skip(struct matching *k, unsigned i)
 		return skip(k->r, get_length(k->r));
 	case STEP_MESSAGE:
 		return message_skip(k);
+	case STEP_CONF:
+		return skip(k->r, get_length(k->r)) && skip(k->r, get_length(k->r));
 	case STEP_MESSAGES:
 		for (int64_t n = 0; n < k->call->result; n++)
 			if (!message_skip(k))
@@ -559,6 +580,8 @@ static bool argument(struct matching *k, unsigned i)
 		return messages(k, i, at);
 	case STEP_STRINGS:
 		return same_strings(k, i, at);
+	case STEP_CONF:
+		return conf(k, i, at);
 	default:
 		return true;
 	}

@@ -153,6 +153,17 @@ static void put_messages(struct writer *w, uint64_t at, int64_t n)
 	}
 }
 
+/* With no buffer the kernel says how long one must be. */
+static void put_conf(struct writer *w, uint64_t at)
+{
+	struct conf c = { 0 };
+
+	if (target_in(&c, at, sizeof(c)))
+		w->open->flags |= EVENT_CUT;
+	put_section(w, at, sizeof(c));
+	put_section(w, c.at, c.at && (int32_t)c.len > 0 ? c.len : 0);
+}
+
 /* An AT section: as much as the kernel says that it wrote, and had room for. */
 static uint64_t bytes_length(const struct walk *c, unsigned i)
 {
@@ -190,6 +201,9 @@ static void put_memory(struct writer *w, const struct walk *c, unsigned i)
 		break;
 	case STEP_STRINGS:
 		put_strings(w, at);
+		break;
+	case STEP_CONF:
+		put_conf(w, at);
 		break;
 	}
 }

@@ -7,6 +7,12 @@
 #include "engine/core/walk.h"
 
 #define PAGE		4096
+#define IOC_SIZE	16	/* of an ioctl's number: where its size is */
+#define IOC_SIZE_MASK	0x3fff
+#define SIOCETHTOOL	0x8946
+#define SIOC_PRIVATE	0x89f0
+#define SIOC_LAST	0x8bff	/* those of wireless devices */
+#define ADDRESSES	65536	/* below, an argument is a number */
 #define RESULT_INTERRUPTED (-4)	/* -EINTR */
 
 static enum step memory_step(const struct walk *w, const struct arg_desc *a)
@@ -23,10 +29,12 @@ static enum step memory_step(const struct walk *w, const struct arg_desc *a)
 		return STEP_MESSAGE;
 	case LAYOUT_mmsghdr:
 		return STEP_MESSAGES;
+	case LAYOUT_ifconf:
+		return STEP_CONF;
 	case LAYOUT_strv:
 		return a->name[0] == 'a' ? STEP_STRINGS : STEP_NONE;
 	case LAYOUT_clone_args: case LAYOUT_sock_fprog: case LAYOUT_bpf_attr:
-	case LAYOUT_iovaddr: case LAYOUT_ptr: case LAYOUT_ptrv: case LAYOUT_ifconf:
+	case LAYOUT_iovaddr: case LAYOUT_ptr: case LAYOUT_ptrv:
 	case LAYOUT_iocb: case LAYOUT_iocbp: case LAYOUT_futex_waitv: case LAYOUT_stack:
 		return STEP_NONE;
 	default:
@@ -84,6 +92,38 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	}
 }
 
+static bool ioctl_untold(const struct walk *w)
+{
+	uint32_t cmd = (uint32_t)w->args[1];
+
+	return w->desc == call_find(CALL_ioctl) || cmd == SIOCETHTOOL ||
+	       (cmd >= SIOC_PRIVATE && cmd <= SIOC_LAST);
+}
+
+bool step_untold(const struct walk *w)
+{
+	if (w->result < 0)
+		return false;
+	switch (w->desc->nr) {
+	case CALL_ioctl:
+		return w->args[2] >= ADDRESSES && ioctl_untold(w);
+	case CALL_fcntl:
+		return w->args[2] >= ADDRESSES && w->desc == call_find(CALL_fcntl);
+	case CALL_semctl:
+		return w->args[3] >= ADDRESSES && w->desc == call_find(CALL_semctl);
+	case CALL_shmctl:
+	case CALL_msgctl:
+		return w->args[2] >= ADDRESSES && w->desc == call_find(w->desc->nr);
+	case CALL_bpf:
+	case CALL_quotactl:
+	case CALL_quotactl_fd:
+	case CALL_process_vm_writev:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t size)
 {
 	uint64_t n = w->args[a->len_arg];
@@ -115,6 +155,8 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 		return w->room > PAGE * 16 ? PAGE * 16 : w->room;
 	case LEN_RULE_BITS:
 		return (int32_t)limit < 0 ? 0 : ((uint32_t)limit + 63) / 64 * 8;
+	case LEN_RULE_IOC:
+		return limit >> IOC_SIZE & IOC_SIZE_MASK;
 	case LEN_RULE_PAGES:
 		return step_capped((limit + PAGE - 1) / PAGE, size);
 	default:

@@ -33,6 +33,7 @@ enum step {
 	STEP_MESSAGE,		/* a msghdr: name, bytes, control */
 	STEP_MESSAGES,		/* an array of mmsghdr */
 	STEP_STRINGS,		/* argv */
+	STEP_CONF,		/* an ifconf, and the bytes that it leads to */
 };
 
 /*
@@ -55,6 +56,8 @@ _Static_assert(sizeof(struct recipe) == 8, "one word");
 struct recipe step_recipe(const struct call_desc *d);
 
 enum step step_kind(const struct walk *w, unsigned arg);
+/* The call was made, and may have written memory that the row knows nothing of. */
+bool step_untold(const struct walk *w);
 uint64_t step_length(const struct walk *w, unsigned arg);
 /* Of an argument among the recipe's `moved` or `fixed`; false: it has no section. */
 static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len);
@@ -73,6 +76,11 @@ struct message {
 	uint64_t iov, iov_n;
 	uint64_t control, control_len;
 	uint32_t flags, pad1;
+};
+
+struct conf {
+	uint32_t len, pad;
+	uint64_t at;		/* 0: only the length is asked for */
 };
 
 #define MESSAGES_STRIDE	64	/* struct mmsghdr */

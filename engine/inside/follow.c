@@ -540,11 +540,21 @@ static long both(struct thread *t, const struct call_desc *d, long nr, int64_t l
 	return own;
 }
 
+/* What the leader's call wrote is not in the event: the user should know, once. */
+static void untold_note(struct thread *t, const struct walk *w)
+{
+	static uint32_t said;
+
+	if (step_untold(w) && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		request_ask(t, REQ_NOTE, NOTE_UNTOLD, (uint64_t)w->desc->nr, w->args[1]);
+}
+
 /* The call has its answer. */
 static long answered(struct thread *t, const struct walk *w, long nr)
 {
 	t->answered = 1;
 	answer_note(t, w, nr);
+	untold_note(t, w);
 	return w->result;
 }
 

@@ -278,6 +278,11 @@ long serve_special(struct thread *t, long nr)
 		return serve_arch_prctl(t);
 	case __NR_seccomp:
 		return serve_seccomp(t);
+	case __NR_io_setup:	/* its answers stand in memory that the kernel shares */
+		if (!boot.streams)
+			return call_kernel(t);
+		refused(t, REFUSED_AIO);
+		return -ENOSYS;
 	case __NR_io_uring_setup:
 		refused(t, REFUSED_IO_URING);
 		return -ENOSYS;

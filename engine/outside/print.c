@@ -226,6 +226,8 @@ static uint64_t mem_count(struct call_print *p, const struct arg_desc *a, unsign
 	case LEN_RULE_COUNT:
 	case LEN_RULE_BITS:
 		return bound;
+	case LEN_RULE_IOC:
+		return bound >> 16 & 0x3fff;
 	case LEN_RULE_PAGES:
 		return bound / 4096 + !!(bound % 4096);
 	case LEN_RULE_AT:

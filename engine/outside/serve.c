@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/abi/table.h"
 #include "engine/outside/hook.h"
 #include "engine/outside/inject.h"
 #include "engine/outside/maps.h"
@@ -434,12 +435,23 @@ static void refused_say(const struct request *r)
 		[REFUSED_GS] = { "setting the GS base was refused", "mve keeps its state there" },
 		[REFUSED_IO_URING] = { "io_uring was refused",
 				       "the program sees ENOSYS, as on older kernels" },
+		[REFUSED_AIO] = { "io_setup was refused in a session with followers",
+				  "the program sees ENOSYS, and does without" },
 		[REFUSED_DISPATCH] = { "syscall user dispatch was refused", "mve stands on it" },
 	};
 	uint64_t n = r->args[0];
 
-	if (n >= REFUSED_INT80 && n <= REFUSED_DISPATCH)
+	if (n >= REFUSED_INT80 && n <= REFUSED_AIO)
 		say_error(what[n][1], "%s: pid %d at 0x%lx", what[n][0], r->pid, r->args[1]);
+}
+
+static void untold_say(const struct version *v, const struct request *r)
+{
+	const struct call_desc *d = call_find((long)r->args[1]);
+
+	say_error(NULL, "%s/%s: %s with request 0x%lx is not known: what the leader got by it may "
+		  "be missing here", v->monitor->session.name, v->name, d ? d->name : "a call",
+		  r->args[2]);
 }
 
 /* What a version could not do as its leader. */
@@ -448,6 +460,8 @@ static void note_say(const struct version *v, const struct request *r)
 	if (r->args[0] == NOTE_TIMER)
 		say_error(NULL, "%s/%s: timer %lu could not be made again: its signals will not come",
 			  v->monitor->session.name, v->name, r->args[1]);
+	if (r->args[0] == NOTE_UNTOLD)
+		untold_say(v, r);
 	if (r->args[0] == NOTE_SHARED)
 		say_error("a shared mapping of more than 16 MiB, or of a quarter of the ring, is a "
 			  "private copy", "%s/%s: what is mapped of descriptor %lu may differ from "

@@ -126,6 +126,10 @@ static void memory_take(struct view *v, const struct walk *w, struct payload *p,
 	case STEP_STRINGS:
 		strings_take(v, p, arg);
 		break;
+	case STEP_CONF:
+		if (section_take(v, p, arg, PART_WHOLE, 0))
+			section_take(v, p, arg, PART_BYTES, 0);
+		break;
 	default:
 		return;
 	}
