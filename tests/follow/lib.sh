@@ -16,14 +16,14 @@ trap end_rest EXIT
 trap 'exit 1' HUP INT TERM
 
 # lead COMMAND ARGUMENT...: a pair of versions sets $leader and $follower, the words that
-# start each in COMMAND's place, what either is told more ($leader_more, $follower_more),
-# and $rules, options; no argument has a space then.
+# start each in COMMAND's place, $follower_more, what that is told besides, and $rules,
+# options; no argument has a space then.
 lead()
 {
 	if [ -n "$follower" ]; then
 		shift
 		# shellcheck disable=SC2086 # words
-		set -- -f "$follower $* $follower_more" $rules -- $leader "$@" $leader_more
+		set -- -f "$follower $* $follower_more" $rules -- $leader "$@"
 	else
 		set -- -- "$@"
 		for i in $(seq "$followers"); do

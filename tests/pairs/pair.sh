@@ -24,7 +24,7 @@ start_of()
 	echo "$words"
 }
 
-# more_of VERSION: what is said to it alone: a default that has changed.
+# more_of VERSION: what is said to a follower alone: a default that has changed.
 more_of()
 {
 	case $script-$1 in
@@ -32,7 +32,7 @@ more_of()
 	esac
 }
 
-leader_more=$(more_of "$first") follower_more=$(more_of "$second")
+follower_more=$(more_of "$second")
 leader=$(start_of "$first") || skip "$leader"
 follower=$(start_of "$second") || skip "$follower"
 # release_of VERSION: without what Debian has put around it.
