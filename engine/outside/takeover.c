@@ -247,11 +247,13 @@ static void section_begin(struct monitor *m, const struct move *mv)
 {
 	const struct section *from = streams_part(m, mv->from->index);
 	struct section *to = streams_part(m, mv->to->index);
+	/* Lanes behind these were never opened: they are as they should be. */
+	uint32_t high = from->lanes_high > to->lanes_high ? from->lanes_high : to->lanes_high;
 
 	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
 	to->chunk_hint = to->dropped = 0;
 	to->lanes_high = from->lanes_high;
-	for (uint32_t i = 0; i < LANES; i++) {
+	for (uint32_t i = 0; i < high && i < LANES; i++) {
 		const struct lane *was = &from->lane[i];
 		struct lane *l = &to->lane[i];
 		bool used = i < from->lanes_high && was->state != LANE_FREE &&
