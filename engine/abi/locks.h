@@ -16,7 +16,8 @@
  *
  * relock: pthread_mutex_lock without its hook, for the kinds that wait; undo: see
  * locks.def; error: __errno_location, for the kinds that set errno; for those that
- * wait 1 if the functions that wake are hooked, too; 0 else.
+ * wait 1 if the functions that wake are hooked, too; for what runs once 1 if it is a
+ * sanitizer's; 0 else.
  *
  * Raise EVENT_VERSION when the number of a kind changes, THREAD_LAYOUT when the
  * board does.

@@ -414,13 +414,12 @@ static uint32_t *once_word(const struct lock_call *c)
 	return (uint32_t *)c->arg[0];
 }
 
-/*
- * Done is 2 in libc, and 1 in TSan.  A 1 of libc says that it runs: there the function
- * itself waits.
- */
+/* What is 1 in libc while it runs is 1 in TSan, as in guards, when it is done. */
 static bool once_is_done(const struct lock_call *c, uint32_t value)
 {
-	return c->kind == LOCK_ONCE ? (value & 3) != 0 : (value & 0xff) != 0;
+	bool libcs = c->kind == LOCK_ONCE && !*(const uint64_t *)(c->board + HOOK_ERROR);
+
+	return libcs ? value == 2 : (value & 0xff) != 0;
 }
 
 static bool no_wait(void *what)

@@ -133,11 +133,18 @@ static bool is_wait(const struct hook *h)
 	return h->kind > LOCK_ONCE_LAST && h->kind <= LOCK_COND_LAST;
 }
 
+/* What the board's `error` says, see abi/locks.h. */
+static uint64_t helper_error(const struct hooking *k, const struct hook *h)
+{
+	if (h->sets_errno)
+		return k->plan->error + k->bias;
+	return h->kind <= LOCK_ONCE_LAST ? k->runtime : is_wait(h) && k->wakes;
+}
+
 static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
 {
 	uint64_t board = k->room->at + k->room->used, undo = k->plan->undo[h->kind];
-	uint64_t error = h->sets_errno ? k->plan->error + k->bias : is_wait(h) && k->wakes;
-	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0, error };
+	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0, helper_error(k, h) };
 	uint64_t left = k->room->len - k->room->used;
 	uint8_t code[HOOK_BOARD_MAX];
 	int result;
