@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -20,6 +21,7 @@
 #include "engine/outside/say.h"
 
 #define SHIFT_MAX	0x4000ull	/* by which it moves a stack's beginning about */
+#define BELOW_STACK	512		/* bytes: nobody has anything there yet */
 #define WORDS_MAX	0x20000		/* of arguments and environment */
 
 static bool is_stack(const struct map *m)
@@ -75,11 +77,33 @@ static unsigned long persona_of(pid_t pid)
 	return persona;
 }
 
+/* prlimit asks for a right that we may lack where the process has changed its user. */
+static bool stack_limit_of(pid_t pid, struct rlimit *limit)
+{
+	static const char name[] = "Max stack size";
+	char path[64], line[256], now[32], most[32];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, name, sizeof(name) - 1) &&
+			sscanf(line + sizeof(name) - 1, "%31s %31s", now, most) == 2;
+	if (f)
+		fclose(f);
+	if (!found)
+		return false;
+	limit->rlim_cur = now[0] == 'u' ? RLIM_INFINITY : strtoull(now, NULL, 10);
+	limit->rlim_max = most[0] == 'u' ? RLIM_INFINITY : strtoull(most, NULL, 10);
+	return true;
+}
+
 struct layout_wish layout_wish(pid_t pid, const struct layout *like)
 {
 	struct layout_wish wish = { .like = *like, .persona = persona_of(pid) };
 
-	if (prlimit(pid, RLIMIT_STACK, NULL, &wish.stack))
+	if (!stack_limit_of(pid, &wish.stack))
 		wish.like.top = 0;
 	return wish;
 }
@@ -98,7 +122,10 @@ void layout_ask(const struct layout *like)
 
 static void asking_undo(struct remote *r, const struct layout_wish *wish)
 {
-	prlimit(r->pid, RLIMIT_STACK, &wish->stack, NULL);
+	uint64_t at = r->regs.rsp - BELOW_STACK;
+
+	if (!memory_write(r->memory, at, &wish->stack, sizeof(wish->stack)))
+		REMOTE(r, SYS_prlimit64, 0, RLIMIT_STACK, at, 0);
 	REMOTE(r, SYS_personality, wish->persona);
 }
 
