@@ -9,13 +9,6 @@
  */
 #include "engine/core/ring.h"
 
-struct section *streams_section(const struct streams *s, uint32_t version)
-{
-	uint64_t base = (uint64_t)s->conduct;
-
-	return (struct section *)(base + section_offset(s->conduct->chunks, version));
-}
-
 static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
 {
 	return (uint8_t *)sec + sizeof(*sec) + (uint64_t)chunk * CHUNK_SIZE;
@@ -337,7 +330,8 @@ bool writer_turn(struct writer *w)
 	__atomic_store_n(&l->head, w->head, __ATOMIC_RELEASE);
 	w->chunk = chunk_at(w->section, chunk);
 	w->cell = 0;
-	cells_fetch((struct event *)w->chunk, 0, CELLS_AHEAD, CHUNK_CELLS);
+	cells_fetch((struct event *)w->chunk, (struct event *)w->chunk + CELLS_AHEAD,
+		    (struct event *)w->chunk + CHUNK_CELLS);
 	return true;
 }
 

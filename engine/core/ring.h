@@ -45,7 +45,12 @@ struct reader {
 	bool waited_out;	/* the host's: looked once more after the stream's end */
 };
 
-struct section *streams_section(const struct streams *s, uint32_t version);
+static inline struct section *streams_section(const struct streams *s, uint32_t version)
+{
+	uint64_t base = (uint64_t)s->conduct;
+
+	return (struct section *)(base + section_offset(s->conduct->chunks, version));
+}
 
 /* Versions that a leader's section must not overtake, as bits. */
 static inline uint32_t streams_followers(const struct streams *s, const struct section *own);
@@ -125,11 +130,11 @@ static inline uint32_t streams_followers(const struct streams *s, const struct s
  * asked for early, they are there when their time comes.  Behind the chunk's end
  * they are another lane's.
  */
-static inline void cells_fetch(const struct event *e, uint32_t from, uint32_t to, uint32_t end)
+static inline void cells_fetch(const struct event *e, const struct event *to,
+			       const struct event *end)
 {
-	to = to < end ? to : end;
-	for (uint32_t i = from; i < to; i++)
-		__asm__ volatile("prefetchw %0" : : "m"(e[i]));
+	for (to = to < end ? to : end; e < to; e++)
+		__asm__ volatile("prefetchw %0" : : "m"(*e));
 }
 
 static inline struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
@@ -159,8 +164,8 @@ static inline void writer_commit(struct writer *w)
 	uint32_t size = (uint32_t)(w->at - (uint8_t *)(e + 1)), cells = event_cells(size);
 
 	e->size = size;
-	cells_fetch(e, cells > CELLS_AHEAD ? cells : CELLS_AHEAD, cells + CELLS_AHEAD,
-		    CHUNK_CELLS - w->cell);
+	cells_fetch(e + CELLS_AHEAD, e + CELLS_AHEAD + cells,
+		    (const struct event *)w->chunk + CHUNK_CELLS);
 	w->cell += cells;
 	w->head += cells;
 	/* Release: a reader that sees the head sees the event. */

@@ -86,17 +86,12 @@ static void trace_note(struct thread *t, uint32_t kind, long result)
 	request_tell(t, kind, 0, 0);
 }
 
-long serve_call(struct thread *t)
+/* In no company. */
+static __attribute__((noinline)) long serve_alone(struct thread *t, long nr)
 {
 	bool trace = boot.role == ROLE_TRACE && monitor_alive();
-	long nr = (int32_t)t->frame.rax, result;
+	long result;
 
-	if (lock_asked(t))
-		return lock_serve(t);
-	if (t->following)
-		return follow_call(t, nr);
-	if (t->has_lane)
-		return lead_call(t, nr);
 	if (trace)
 		trace_note(t, REQ_TRACE_ENTER, 0);
 	result = serve_special(t, nr);
@@ -105,26 +100,47 @@ long serve_call(struct thread *t)
 	return result;
 }
 
+static inline long serve(struct thread *t, bool lock)
+{
+	long nr = (int32_t)t->frame.rax;
+
+	if (lock)
+		return lock_serve(t);
+	if (t->following)
+		return follow_call(t, nr);
+	return t->has_lane ? lead_call(t, nr) : serve_alone(t, nr);
+}
+
+long serve_call(struct thread *t)
+{
+	return serve(t, lock_asked(t));
+}
+
+/* A signal was put off until now. */
+static __attribute__((noinline)) long serve_deferred(struct thread *t, bool lock)
+{
+	/* A follower does not stop at a seam: it waits for the next call. */
+	if (lock && t->frame.rax == SEAM_HERE)
+		return serve(t, lock);
+	t->deferred = 0;
+	overdue_end(t);
+	t->pending = 1;
+	/* What was passed stands in the stream first: others relied on that. */
+	return lock && t->frame.rax == LOCK_TOOK ? serve(t, lock) : CALL_RESTART;
+}
+
 /* Serves the call in the frame.  On CALL_RESTART the exit sees to it. */
 void dispatch(struct thread *t)
 {
-	uint64_t *count = lock_asked(t) ? &t->lock_calls :
+	bool lock = lock_asked(t);
+	uint64_t *count = lock ? &t->lock_calls :
 			  &t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
 	long result;
 
 	++*count;
 	t->call_state = 0;
 	t->child_lane = CHUNK_NONE;
-	/* A follower does not stop at a seam: a signal waits for the next call. */
-	if (t->deferred && !(lock_asked(t) && t->frame.rax == SEAM_HERE)) {	/* here is the boundary that it waits for */
-		t->deferred = 0;
-		overdue_end(t);
-		t->pending = 1;
-		/* What was passed stands in the stream first: others relied on that. */
-		result = lock_asked(t) && t->frame.rax == LOCK_TOOK ? serve_call(t) : CALL_RESTART;
-	} else {
-		result = serve_call(t);
-	}
+	result = t->deferred ? serve_deferred(t, lock) : serve(t, lock);
 	t->restart = result == CALL_RESTART;
 	if (t->restart)
 		--*count;	/* it will come again */

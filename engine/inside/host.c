@@ -87,20 +87,10 @@ uint64_t clock_ns(int clock)
 	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
-/* The thread's twins, if one of them sleeps long; one that is just about to may be missed. */
 void sleepers_wake(const struct thread *t)
 {
-	uint32_t bits = streams_followers(&streams, t->writer.section);
-
-	for (uint32_t v = 0; bits; v++, bits >>= 1) {
-		if (!(bits & 1) ||
-		    !__atomic_load_n(&streams_section(&streams, v)->asleep[t->lane],
-				     __ATOMIC_RELAXED))
-			continue;
-		OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAKE_BITSET, 1 << 30, 0, 0,
-		     lane_bit(t->lane));
-		return;
-	}
+	OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAKE_BITSET, 1 << 30, 0, 0,
+	     lane_bit(t->lane));
 }
 
 void local_add(uint64_t from, uint64_t len)

@@ -24,23 +24,36 @@ static uint64_t seq_now;
 
 static bool stateless;
 
+/* What else is to be done around a call than to tell of it. */
+enum care {
+	CARE_CLOSES	= 1 << 0,
+	CARE_POLLS	= 1 << 1,	/* what epoll knows is looked after: epoll_led */
+	CARE_MAKES	= 1 << 2,	/* inner descriptors */
+	CARE_KEPT	= 1 << 3,	/* it changes what kept.c notes */
+	CARE_WAITS	= 1 << 4,	/* behind it there may be work after a long rest */
+	/* These where the process has more than one thread. */
+	CARE_GIVES	= 1 << 5,	/* see seq_before */
+	CARE_WRITES	= 1 << 6,	/* to what may be an inner descriptor */
+	CARE_READS	= 1 << 7,
+	CARE_SENDS	= 1 << 8,	/* a signal */
+	CARE_SLEEPS	= 1 << 9,	/* for what others do, perhaps, and looks then */
+	CARE_NUMBER	= 1 << 10,	/* it is given a descriptor */
+};
+
+#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS)
+#define CARE_BEFORE	(CARE_CLOSES | CARE_POLLS | CARE_GIVES)
+#define CARE_MADE	(CARE_NUMBER | CARE_MAKES)
+#define CARE_ORDER	(CARE_POLLS | CARE_SLEEPS | CARE_READS)
+
 /* What is the same at each call of a number; rows with variants are looked for. */
 static struct plan {
 	const struct call_desc *desc;	/* NULL: it has variants, or is unknown */
 	struct recipe recipe;
+	uint16_t care;			/* enum care */
 	uint8_t bare;			/* see lead_bare */
 	uint8_t plain;			/* nothing but that */
-	uint8_t closes;
-	uint8_t gives;			/* see seq_before */
 	uint8_t opens;			/* a private file, perhaps */
-	uint8_t writes, reads;		/* what may be an inner descriptor */
-	uint8_t makes;			/* such descriptors */
-	uint8_t sends;			/* a signal */
-	uint8_t sleeps;			/* for what others do, perhaps, and looks then */
-	uint8_t polls;			/* what epoll knows is looked after: epoll_led */
-	uint8_t kept;			/* it changes what kept.c notes */
 	uint8_t seam;			/* a request begins with it */
-	uint8_t waits;			/* behind it there may be work after a long rest */
 } __attribute__((aligned(32))) plans[SLOT_CALLS];
 
 static uint64_t seq_draw(void)
@@ -69,6 +82,18 @@ static uint64_t seq_before(bool gives)
 	return gives && locks_on ? seq_draw() : 0;
 }
 
+static bool is_one_of(const uint16_t *calls, unsigned n, long nr)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (calls[i] == nr)
+			return true;
+	return false;
+}
+
+#define ONE_OF(nr, ...)									\
+	is_one_of((const uint16_t[]){ __VA_ARGS__ },					\
+		  sizeof((uint16_t[]){ __VA_ARGS__ }) / sizeof(uint16_t), nr)
+
 /* Behind all that has been told so far, but with no number of its own. */
 uint64_t lead_seq_last(void)
 {
@@ -90,17 +115,46 @@ static bool is_bare(const struct call_desc *d, const struct recipe *r)
 /* It may take for ever. */
 static bool is_waiting(long nr)
 {
-	static const uint16_t calls[] = {
-		__NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_accept, __NR_accept4,
-		__NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_nanosleep,
-		__NR_clock_nanosleep, __NR_pause, __NR_wait4, __NR_waitid, __NR_rt_sigsuspend,
-		__NR_rt_sigtimedwait, __NR_flock, __NR_connect,
-	};
+	return epoll_is_wait(nr) ||
+	       ONE_OF(nr, __NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_accept,
+		      __NR_accept4, __NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg,
+		      __NR_recvmmsg, __NR_nanosleep, __NR_clock_nanosleep, __NR_pause, __NR_wait4,
+		      __NR_waitid, __NR_rt_sigsuspend, __NR_rt_sigtimedwait, __NR_flock,
+		      __NR_connect);
+}
 
-	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i] == nr)
-			return true;
-	return epoll_is_wait(nr);
+/* Of a number: whatever its variants are. */
+static unsigned care_of(long nr)
+{
+	unsigned care = 0;
+
+	care |= kept_is_noted(nr) ? CARE_KEPT : 0;
+	care |= is_waiting(nr) ? CARE_WAITS : 0;
+	care |= inner_makes(nr) ? CARE_MAKES : 0;
+	care |= call_has_variants(nr) ? CARE_NUMBER : 0;
+	return care;
+}
+
+static unsigned care_of_row(const struct call_desc *d)
+{
+	long nr = d->nr;
+	unsigned care = 0;
+
+	care |= nr == __NR_close ? CARE_CLOSES : 0;
+	care |= nr == __NR_close || epoll_is_wait(nr) || nr == __NR_epoll_ctl ? CARE_POLLS : 0;
+	care |= gives(d) ? CARE_GIVES : 0;
+	care |= d->result == KIND_FD ? CARE_NUMBER : 0;
+	if (ONE_OF(nr, __NR_write, __NR_writev, __NR_sendto, __NR_sendmsg))
+		care |= CARE_WRITES;
+	if (ONE_OF(nr, __NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg))
+		care |= CARE_READS;
+	if (ONE_OF(nr, __NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo,
+		   __NR_rt_tgsigqueueinfo))
+		care |= CARE_SENDS;
+	if (ONE_OF(nr, __NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_nanosleep,
+		   __NR_clock_nanosleep))
+		care |= CARE_SLEEPS;
+	return care;
 }
 
 /* Once, before the program's first call. */
@@ -112,29 +166,16 @@ void lead_prepare(void)
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		struct plan *p = &plans[nr + 1];
 
-		p->kept = kept_is_noted(nr);
-		p->waits = is_waiting(nr);
+		p->care = (uint16_t)care_of(nr);
 		if (!call_find(nr) || call_has_variants(nr))
 			continue;
 		p->desc = call_find(nr);
 		p->recipe = step_recipe(p->desc);
 		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
+		p->care |= (uint16_t)care_of_row(p->desc);
 		p->seam = seam_is_call(nr);
-		p->closes = nr == __NR_close;
-		p->gives = gives(p->desc);
 		p->opens = private_may_open(nr);
 		p->plain = p->bare && !p->seam && !p->opens && !stateless;
-		p->writes = nr == __NR_write || nr == __NR_writev || nr == __NR_sendto ||
-			    nr == __NR_sendmsg;
-		p->reads = nr == __NR_read || nr == __NR_readv || nr == __NR_recvfrom ||
-			   nr == __NR_recvmsg;
-		p->makes = inner_makes(nr);
-		p->sleeps = nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
-			    nr == __NR_pselect6 || nr == __NR_nanosleep ||
-			    nr == __NR_clock_nanosleep;
-		p->sends = nr == __NR_kill || nr == __NR_tkill || nr == __NR_tgkill ||
-			   nr == __NR_rt_sigqueueinfo || nr == __NR_rt_tgsigqueueinfo;
-		p->polls = p->closes || epoll_is_wait(nr) || nr == __NR_epoll_ctl;
 	}
 }
 
@@ -475,18 +516,19 @@ static uint8_t polled(const struct walk *w, long nr)
  * Bytes or registrations of another thread: what it was told before comes first.  The
  * same where a thread has slept, to look then at what others may have done.
  */
-static uint8_t after_others(const struct walk *w, long nr, const struct plan *p)
+static uint8_t after_others(const struct walk *w, long nr, unsigned care)
 {
-	if (p->polls)
+	if (care & CARE_POLLS)
 		return polled(w, nr);
-	return p->sleeps || (p->reads && inner_is((long)w->args[0])) ? EVENT_AFTER : 0;
+	return care & CARE_SLEEPS || (care & CARE_READS && inner_is((long)w->args[0])) ?
+	       EVENT_AFTER : 0;
 }
 
 /* Others may meet what the call gives before it is told. */
-static void giving_begin(struct thread *t, long nr, const struct plan *p, uint64_t seq)
+static void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq)
 {
-	if (seq && (nr == __NR_epoll_ctl || p->sends ||
-		    (p->writes && inner_is((long)t->frame.rdi))))
+	if (seq && (nr == __NR_epoll_ctl || care & CARE_SENDS ||
+		    (care & CARE_WRITES && inner_is((long)t->frame.rdi))))
 		/* Release: pairs with gives_before; the call is still to be made. */
 		__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
 				 __ATOMIC_RELEASE);
@@ -521,7 +563,7 @@ const struct recipe *lead_recipe(long nr)
 
 bool lead_wakes(long nr)
 {
-	return plan_of(nr)->waits;
+	return plan_of(nr)->care & CARE_WAITS;
 }
 
 /*
@@ -552,27 +594,61 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 	return w->result;
 }
 
+static unsigned care_now(const struct plan *p)
+{
+	return locks_on ? p->care : p->care & CARE_ALONE;
+}
+
+/* The call is about to be made; the number that it has then, or 0. */
+static __attribute__((noinline)) uint64_t care_before(struct thread *t, const struct walk *w,
+						      long nr, unsigned care)
+{
+	uint64_t seq = seq_before(care & CARE_GIVES);
+
+	if (care & CARE_CLOSES)
+		closing_begin(w);
+	if (care & CARE_POLLS)
+		polled_by(t, nr);
+	giving_begin(t, nr, care, seq);
+	return seq;
+}
+
+/* It was made, and is about to be told. */
+static __attribute__((noinline)) void care_made(const struct walk *w, unsigned care)
+{
+	if (locks_on)
+		closing_wait(w);
+	if (care & CARE_MAKES)
+		inner_made(w);
+}
+
+static __attribute__((noinline)) void care_told(struct thread *t, const struct walk *w, long nr,
+						unsigned care)
+{
+	if (care & CARE_POLLS)
+		epoll_led(w, nr);
+	if (care & CARE_KEPT && (!(care & CARE_CLOSES) || kept_locks))
+		kept_note(t, nr, w->args, w->result);
+}
+
 /* The call has been made, unless a signal came first. */
-static INLINE void call_told(struct thread *t, struct walk *w, long nr, const struct plan *p,
+static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned care,
 			     uint64_t seq)
 {
 	if (w->result != CALL_RESTART) {
-		if (locks_on)
-			closing_wait(w);
-		if (p->makes || nr == __NR_fcntl)
-			inner_made(w);
-		call_tell_at(t, w, nr, seq, locks_on ? after_others(w, nr, p) : 0);
-		if (p->polls)
-			epoll_led(w, nr);
-		if (p->kept && (!p->closes || kept_locks))
-			kept_note(t, nr, w->args, w->result);
-		if (p->waits)
-			sleepers_wake(t);
+		if (care & CARE_MADE)
+			care_made(w, care);
+		call_tell_at(t, w, nr, seq,
+			     care & CARE_ORDER && locks_on ? after_others(w, nr, care) : 0);
+		if (care & (CARE_POLLS | CARE_KEPT))
+			care_told(t, w, nr, care);
+		if (care & CARE_WAITS)
+			sleepers_look(t);
 	}
-	if (t->writer.lane->giving)
+	if (seq && t->writer.lane->giving)
 		/* Release: pairs with gives_before; the event is published. */
 		__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
-	if (p->closes)
+	if (care & CARE_CLOSES)
 		closing_end(w);
 }
 
@@ -591,13 +667,13 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 }
 
 /* In a stateless session: what was made is told, or not, or otherwise. */
-static void sample_told(struct thread *t, struct walk *w, long form, const struct plan *p,
+static void sample_told(struct thread *t, struct walk *w, long form, unsigned care,
 			uint64_t seq)
 {
 	enum sample_way way = w->result == CALL_RESTART ? SAMPLE_TOLD : sample_made(t, w);
 
 	if (way == SAMPLE_TOLD)
-		call_told(t, w, form, p, seq);
+		call_told(t, w, form, care, seq);
 	else if (way == SAMPLE_PASSED)
 		accept_kept(t, w, form);
 }
@@ -609,15 +685,11 @@ static void sample_told(struct thread *t, struct walk *w, long form, const struc
 static long lead_bare(struct thread *t, long nr, const struct plan *p)
 {
 	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
-	uint64_t seq = seq_before(p->gives);
+	unsigned care = care_now(p);
+	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
-	if (p->closes)
-		closing_begin(&w);
-	if (p->polls)
-		polled_by(t, nr);
-	giving_begin(t, nr, p, seq);
 	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
-	call_told(t, &w, nr, p, seq);
+	call_told(t, &w, nr, care, seq);
 	return w.result;
 }
 
@@ -638,6 +710,7 @@ static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
 static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
 	uint64_t args[CALL_ARGS], seq;
+	unsigned care = care_now(p);
 	struct walk w;
 	bool told;
 	long form;
@@ -653,10 +726,7 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		seam_pass(t);
 		return -ENOENT;
 	}
-	if (p->closes)
-		closing_begin(&w);
-	if (p->polls)
-		polled_by(t, nr);
+	care_before(t, &w, nr, care & (CARE_CLOSES | CARE_POLLS));
 	told = stream_followed(t);
 	if (stateless && told)
 		told = scope_enter(t, &w);
@@ -664,7 +734,7 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		w.result = lead_alone(t, &w, nr);
 		if (stateless)
 			sample_kept(t, &w);
-		if (p->closes)
+		if (care & CARE_CLOSES)
 			closing_end(&w);
 		return w.result;
 	}
@@ -674,12 +744,12 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	}
 	w.room = room_before(&w);
 	seq = seq_before(gives(w.desc));
-	giving_begin(t, nr, p, seq);
+	giving_begin(t, nr, care, seq);
 	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (stateless)
-		sample_told(t, &w, form, p, seq);
+		sample_told(t, &w, form, care, seq);
 	else
-		call_told(t, &w, form, p, seq);
+		call_told(t, &w, form, care, seq);
 	return w.result;
 }
 

@@ -172,7 +172,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		t->told = 1;
 	}
 	writer_commit(&t->writer);
-	sleepers_wake(t);
+	sleepers_look(t);
 }
 
 /* --- patience ---------------------------------------------------------------------- */

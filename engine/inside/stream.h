@@ -33,6 +33,17 @@ static inline bool stream_followed(const struct thread *t)
 	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) != 0;
 }
 
+/* The thread's twins, if one of them sleeps long; one that is just about to may be missed. */
+static inline void sleepers_look(const struct thread *t)
+{
+	uint32_t bits = streams_followers(&streams, t->writer.section);
+
+	for (; bits; bits &= bits - 1)
+		if (__atomic_load_n(&streams_section(&streams, (uint32_t)__builtin_ctz(bits))->
+				    asleep[t->lane], __ATOMIC_RELAXED))
+			sleepers_wake(t);
+}
+
 /* Code of the loader or of an allocator: each version's own affair. */
 static inline bool local_code(uint64_t at)
 {
