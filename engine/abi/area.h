@@ -205,6 +205,7 @@ struct site_row {
 enum note {
 	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
+	NOTE_TOLD_BEFORE,	/* what others were told before is not done: the event's number */
 	NOTE_TIMER,		/* could not be made: its id */
 	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
 	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */

@@ -17,6 +17,11 @@
  * free, so that nobody waits for an idle one.  The chunk that a lane writes stays
  * its own; there are fewer lanes than chunks.
  *
+ * Some chunks are spare: they are lent to a lane whose thread has begun to tell when no
+ * other is free, one to a lane.  What has a number or is half told has to be told, since
+ * followers may wait for it before they take what fills the ring; the thread waits
+ * behind it, with nothing begun, until it can give another chunk in its place.
+ *
  * Lanes have the same numbers in all versions: the twin of a thread has its lane.
  *
  * Raise RING_VERSION when a layout here changes.
@@ -29,7 +34,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	4
+#define RING_VERSION	5
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -38,6 +43,8 @@
 #define CHUNK_CELLS	(CHUNK_SIZE / CELL_SIZE)
 #define CHUNKS_MAX	65536	/* 2 GiB */
 #define CHUNK_NONE	0xffffffffu
+#define CHUNK_SPARE	0xffffffffu	/* its owner */
+#define CHUNKS_SPARE(n)	((n) / 8)	/* of n */
 #define RING_DEFAULT	(64u << 20)
 
 /* LANE_CLAIMED: between two lives; `owner` may still be the one of the life before. */
@@ -90,7 +97,7 @@ struct section {
 	uint64_t pad1[248];
 	struct lane lane[LANES];
 	struct cursor cursor[LANES];
-	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free */
+	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free; CHUNK_SPARE */
 	uint32_t chunk_next[CHUNKS_MAX];	/* in the lane's chain */
 };
 

@@ -118,19 +118,41 @@ static void chunk_free(struct section *own, uint32_t chunk)
 		__atomic_store_n(&own->chunk_hint, chunk, __ATOMIC_RELAXED);
 }
 
+/* From its end, which an ordinary search comes to last. */
+void section_spare(struct section *own, uint32_t chunks)
+{
+	for (uint32_t i = chunks - CHUNKS_SPARE(chunks); i < chunks; i++)
+		own->chunk_owner[i] = CHUNK_SPARE;
+}
+
+static bool chunk_get(struct section *own, uint32_t chunk, uint32_t from, uint32_t to)
+{
+	uint32_t *owner = &own->chunk_owner[chunk];
+
+	/* Acquire: pairs with chunk_free and writer_settle. */
+	return __atomic_load_n(owner, __ATOMIC_RELAXED) == from &&
+	       __atomic_compare_exchange_n(owner, &from, to, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* Any chunk may have become a spare one; most are still at the end. */
+static uint32_t chunk_borrow(const struct streams *s, struct section *own, uint32_t index)
+{
+	for (uint32_t c = s->conduct->chunks; c--;)
+		if (chunk_get(own, c, CHUNK_SPARE, index + 1))
+			return c;
+	return CHUNK_NONE;
+}
+
 static uint32_t chunk_claim(const struct streams *s, struct section *own, uint32_t index)
 {
 	uint32_t n = s->conduct->chunks;
 	uint32_t from = __atomic_load_n(&own->chunk_hint, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t c = (from + i) % n, none = 0;
+		uint32_t c = (from + i) % n;
 
-		if (__atomic_load_n(&own->chunk_owner[c], __ATOMIC_RELAXED))
-			continue;
-		/* Acquire: pairs with chunk_free. */
-		if (__atomic_compare_exchange_n(&own->chunk_owner[c], &none, index + 1, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if (chunk_get(own, c, 0, index + 1)) {
 			__atomic_store_n(&own->chunk_hint, c + 1, __ATOMIC_RELAXED);
 			return c;
 		}
@@ -214,7 +236,9 @@ static uint32_t lane_chunk(const struct streams *s, struct section *own, uint32_
 	struct lane *l = &own->lane[index];
 	uint32_t chunk = l->life ? lane_empty(own, l) : CHUNK_NONE;
 
-	return chunk == CHUNK_NONE ? chunk_find(s, own, index) : chunk;
+	if (chunk == CHUNK_NONE)
+		chunk = chunk_find(s, own, index);
+	return chunk == CHUNK_NONE ? chunk_borrow(s, own, index) : chunk;
 }
 
 static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
@@ -310,13 +334,38 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->head = w->lane->head;
 	w->cell = (uint32_t)(w->head % CHUNK_CELLS);
 	w->open = NULL;
+	w->owes = false;
+}
+
+bool writer_settle(struct writer *w)
+{
+	uint32_t c = chunk_take(w);
+
+	if (c == CHUNK_NONE)
+		return false;
+	/* Release: pairs with chunk_get; nobody looks at it any more. */
+	__atomic_store_n(&w->section->chunk_owner[c], CHUNK_SPARE, __ATOMIC_RELEASE);
+	w->owes = false;
+	return true;
+}
+
+/* A free chunk, or the one that may be borrowed. */
+static uint32_t chunk_need(struct writer *w)
+{
+	uint32_t chunk = chunk_take(w);
+
+	if (chunk == CHUNK_NONE && !w->owes) {
+		chunk = chunk_borrow(w->streams, w->section, w->index);
+		w->owes = chunk != CHUNK_NONE;
+	}
+	return chunk;
 }
 
 /* The turn fills the rest of the chunk. */
 bool writer_turn(struct writer *w)
 {
 	struct lane *l = w->lane;
-	uint32_t chunk = chunk_take(w);
+	uint32_t chunk = chunk_need(w);
 
 	if (chunk == CHUNK_NONE)
 		return false;

@@ -27,6 +27,7 @@ struct writer {
 	uint32_t cell;		/* in the chunk: where the open event begins */
 	struct event *open;
 	uint8_t *at;		/* where its payload goes on */
+	bool owes;		/* a spare chunk, see writer_settle */
 };
 
 struct reader {
@@ -51,6 +52,9 @@ static inline struct section *streams_section(const struct streams *s, uint32_t 
 
 	return (struct section *)(base + section_offset(s->conduct->chunks, version));
 }
+
+/* A section without chunks in use gets its spare ones. */
+void section_spare(struct section *own, uint32_t chunks);
 
 /* Versions that a leader's section must not overtake, as bits. */
 static inline uint32_t streams_followers(const struct streams *s, const struct section *own);
@@ -77,6 +81,8 @@ static inline size_t writer_room(const struct writer *w);
 static inline void writer_commit(struct writer *w);
 /* The chunk is full: the lane goes on in another; false when there is none. */
 bool writer_turn(struct writer *w);
+/* Gives a chunk for the spare one that it owes; false: there is none yet. */
+bool writer_settle(struct writer *w);
 /* Followers that must read on, or be dropped, before a full ring has room, as bits. */
 uint32_t writer_held_by(const struct writer *w);
 

@@ -126,6 +126,24 @@ int host_lane(struct writer *w)
 	return lane;
 }
 
+static void full_begin(struct writer *w)
+{
+	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
+	/* Followers may sleep longer than the ring lasts. */
+	change_wake();
+}
+
+static void full_wait(struct writer *w, uint64_t *waited)
+{
+	const struct conduct *c = w->streams->conduct;
+
+	change_wait(change_now(), FULL_LOOK_NS);
+	*waited += FULL_LOOK_NS;
+	if (*waited / 1000000 >= c->full_ms &&
+	    (c->when_full == WHEN_FULL_DROP || !monitor_alive()))
+		followers_drop(w);
+}
+
 struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
 {
 	struct event *e = writer_begin(w, kind, call);
@@ -133,20 +151,19 @@ struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
 
 	if (e)
 		return e;
-	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
-	/* Followers may sleep longer than the ring lasts. */
-	change_wake();
-	while (!(e = writer_begin(w, kind, call))) {
-		const struct conduct *c = w->streams->conduct;
-
-		change_wait(change_now(), FULL_LOOK_NS);
-		waited += FULL_LOOK_NS;
-		if (waited / 1000000 < c->full_ms)
-			continue;
-		if (c->when_full == WHEN_FULL_DROP || !monitor_alive())
-			followers_drop(w);
-	}
+	for (full_begin(w); !(e = writer_begin(w, kind, call));)
+		full_wait(w, &waited);
 	return e;
+}
+
+void host_settle(struct writer *w)
+{
+	uint64_t waited = 0;
+
+	if (writer_settle(w))
+		return;
+	for (full_begin(w); !writer_settle(w);)
+		full_wait(w, &waited);
 }
 
 /* --- lanes of threads ----------------------------------------------------------------- */

@@ -353,6 +353,8 @@ static long lead_exit(struct thread *t, long nr, const struct walk *w)
 	if (!t->has_lane)
 		return serve_special(t, nr);
 	call_tell(t, w, nr);
+	if (t->writer.owes)
+		host_settle(&t->writer);
 	lane_close(&streams, t->lane);
 	t->has_lane = 0;
 	return serve_special(t, nr);
@@ -650,6 +652,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
 	if (care & CARE_CLOSES)
 		closing_end(w);
+	if (t->writer.owes)
+		host_settle(&t->writer);
 }
 
 /* To followers it is as if another had been given the connection. */

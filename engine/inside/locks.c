@@ -173,6 +173,8 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 	}
 	writer_commit(&t->writer);
 	sleepers_look(t);
+	if (t->writer.owes)
+		host_settle(&t->writer);
 }
 
 /* --- patience ---------------------------------------------------------------------- */

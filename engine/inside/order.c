@@ -260,6 +260,7 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
 		return;
+	request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
 }

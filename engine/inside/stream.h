@@ -15,6 +15,8 @@ extern struct streams streams;
 void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
 int host_lane(struct writer *w);
+/* Behind what was told in a spare chunk: waits for another to give for it. */
+void host_settle(struct writer *w);
 long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */

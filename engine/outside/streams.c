@@ -75,6 +75,8 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 			continue;
 		s->magic = RING_MAGIC;
 		s->version = RING_VERSION;
+		if (v < m->versions)
+			section_spare(s, chunks);
 	}
 }
 
