@@ -1,7 +1,9 @@
 /*
  * A leader's signal that waits for the next boundary waits for so long and no
  * longer: a program may compute for hours, or loop until its handler has run.  Each
- * thread that has such a signal has a timer of ours, which comes as a SIGSYS.
+ * thread that has such a signal has a timer of ours, which comes as a SIGSYS.  What
+ * counts is how long the thread has run: one that waits for a processor would have come
+ * to its next call long ago, and there followers can be told.
  *
  * The timer is made when a thread first needs it.  A child of fork has none, nor
  * has a new program.
@@ -16,6 +18,7 @@
 #define DEFER_NS	5000000
 #define THREAD_ID	4	/* SIGEV_THREAD_ID */
 #define MONOTONIC	1
+#define THREAD_CPU	3
 
 struct timer_event {
 	uint64_t value;
@@ -46,7 +49,16 @@ static bool timer_make(struct thread *t)
 /* False: nobody would look after the signal, so it must not wait. */
 bool overdue_begin(struct thread *t)
 {
+	t->deferred_cpu = clock_ns(THREAD_CPU);
 	return timer_make(t) && timer_set(t, DEFER_NS);
+}
+
+/* The time is over, but the thread was given too little of it. */
+bool overdue_again(struct thread *t)
+{
+	uint64_t ran = clock_ns(THREAD_CPU) - t->deferred_cpu;
+
+	return ran < DEFER_NS && timer_set(t, (long long)(DEFER_NS - ran));
 }
 
 void overdue_end(struct thread *t)

@@ -428,6 +428,10 @@ void signal_overdue(struct thread *t, struct ucontext_raw *uc)
 		call_again(t, &uc->regs);	/* too late: it is on its way */
 		return;
 	}
+	if (!in_short_call(uc->regs.rip) && overdue_again(t)) {
+		call_again(t, &uc->regs);
+		return;
+	}
 	t->deferred = 0;
 	uc->mask = t->held_mask;
 	gate_leave(t, &uc->regs);

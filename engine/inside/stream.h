@@ -271,6 +271,7 @@ static inline bool rules_given(void)
 
 /* overdue.c */
 bool overdue_begin(struct thread *t);
+bool overdue_again(struct thread *t);
 void overdue_end(struct thread *t);
 void overdue_forget(struct thread *t);
 

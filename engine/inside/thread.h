@@ -130,6 +130,7 @@ struct thread {
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
 	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
+	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
