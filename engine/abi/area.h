@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	6
+#define AREA_VERSION	7
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -58,6 +58,8 @@ enum request_kind {
 				   on top: -> 1 the runtime calls for itself, 0 the program */
 	REQ_REPORTED,		/* bytes, length: what a sanitizer's runtime writes; bytes 0:
 				   it ends the process; -> 0 */
+	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
+				   or a page, is wanting for it to go on */
 };
 
 /* A mapping in which calls may stand that nobody found. */

@@ -193,8 +193,8 @@ static void patience_begin(struct patience *p)
 	p->progress = __atomic_load_n(&progress, __ATOMIC_RELAXED);
 }
 
-/* For so long no turn has come, and no thread of the process did anything. */
-static bool patience_over(struct patience *p, uint64_t limit)
+/* For so long no turn has come, and no thread of the process did anything, or could. */
+static bool patience_over(struct thread *t, struct patience *p, uint64_t limit)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu;
 
@@ -205,7 +205,7 @@ static bool patience_over(struct patience *p, uint64_t limit)
 	if (now - p->since < limit)
 		return false;
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - p->cpu;
-	if (cpu < (now - p->since) / IDLE_SHARE)
+	if (cpu < (now - p->since) / IDLE_SHARE && !order_others_able(t))
 		return true;
 	patience_begin(p);
 	return false;
@@ -240,7 +240,7 @@ static bool is_wanted(const struct thread *t)
  * another, and one for us, it will not come.  One that waits in a place that we do
  * not know may go on, until it is found that it does not.
  */
-static bool hopeless(const struct thread *t, struct patience *p)
+static bool hopeless(struct thread *t, struct patience *p)
 {
 	uint64_t now;
 
@@ -248,7 +248,7 @@ static bool hopeless(const struct thread *t, struct patience *p)
 		return false;
 	if (!is_wanted(t) || !order_all_stand(t)) {
 		p->stood = 0;
-		return patience_over(p, IDLE_NS);
+		return patience_over(t, p, IDLE_NS);
 	}
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (!p->stood)
@@ -405,7 +405,7 @@ static bool wait_over(void *what)
 		w->patience.since = 0;
 		return false;
 	}
-	return patience_over(&w->patience, IDLE_NS);
+	return patience_over(w->t, &w->patience, IDLE_NS);
 }
 
 /* --- the follower: what runs once --------------------------------------------------------- */
@@ -474,7 +474,7 @@ static long once_ask(struct thread *t, struct lock_call *c)
 			return ASK_ORDERED;
 		}
 		wait_step(once_word(c), seen, &p);
-		if (p.sleep && patience_over(&p, IDLE_NS)) {
+		if (p.sleep && patience_over(t, &p, IDLE_NS)) {
 			given_up(t, c->arg[0]);
 			return ASK_UNORDERED;
 		}

@@ -32,6 +32,8 @@
 #define SEQ_FIRST	1	/* behind whatever is told */
 #define SPINS		50
 #define SLEEP_NS	50000
+#define SLEEP_SHARE	16	/* of the time waited: who waits for long must not use it up */
+#define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
 #define WAIT_LIMIT_NS	100000000
 #define FORK_LIMIT_NS	20000000
 #define TOLD_LIMIT_NS	4000000000ull
@@ -119,22 +121,43 @@ static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
 
 typedef bool waits_for(const struct thread *t, uint64_t seq);
 
+/*
+ * So long have we waited, and it is not for want of a processor: on a busy machine a
+ * thread may stand in the queue for one for seconds.  What the process used of one was
+ * then used by others.
+ */
+static bool limit_is_met(struct thread *t, uint64_t cpu, uint64_t limit)
+{
+	return cpu / CPU_SHARE >= limit || !order_others_able(t);
+}
+
 static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t limit)
 {
-	uint64_t waited = 0;
+	uint64_t since = 0, cpu = 0, look = 0;
 	bool still = true;
 
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
 	__atomic_store_n(&t->stands, 1, __ATOMIC_RELEASE);
-	for (; (still = what(t, seq)) && waited < limit; waited += SLEEP_NS) {
+	while ((still = what(t, seq))) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC), used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+		if (!since) {
+			since = now;
+			look = now + limit;
+			cpu = used;
+		}
+		if (now >= look && limit_is_met(t, used - cpu, limit))
+			break;
+		if (now >= look)
+			look = now + limit;
 		change_wake();	/* one who sleeps may be the one that is waited for */
-		change_wait(change_now(), SLEEP_NS);
+		change_wait(change_now(), SLEEP_NS + (now - since) / SLEEP_SHARE);
 	}
 	__atomic_store_n(&t->stands, 0, __ATOMIC_RELEASE);
 	if (still)
 		__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
-	else if (waited && __atomic_load_n(&limits_met, __ATOMIC_RELAXED) > 0)
+	else if (since && __atomic_load_n(&limits_met, __ATOMIC_RELAXED) > 0)
 		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
 	return !still;
 }
@@ -186,6 +209,24 @@ bool order_all_stand(const struct thread *t)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane && !stands(o))
 			return false;
 	return true;
+}
+
+/* Another thread of the process would go on by itself, if it had a processor. */
+bool order_others_able(struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint32_t waits = __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE);
+
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane || stands(o))
+			continue;
+		/* Its event is there, and it is woken; or what it does is not ours to see. */
+		if ((waits && waits != WAITS_ASLEEP) ||
+		    request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0) > 0)
+			return true;
+	}
+	return false;
 }
 
 /* Before the thread takes an event. */

@@ -473,6 +473,27 @@ static void note_say(const struct version *v, const struct request *r)
 			  v->monitor->session.name, v->name, r->args[1]);
 }
 
+/* Whether the kernel would let the thread run, if there were a processor. */
+static bool thread_runs(pid_t pid, pid_t tid)
+{
+	char path[64], text[256];
+	const char *state = NULL;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n > 0) {
+		text[n] = 0;
+		state = strrchr(text, ')');
+	}
+	return state && (state[2] == 'R' || state[2] == 'D');
+}
+
 /* --- the slots --------------------------------------------------------------------- */
 
 static int64_t request_serve(struct version *v, uint32_t slot, const struct request *r)
@@ -519,6 +540,8 @@ static int64_t versions_serve(struct version *v, uint32_t slot, const struct req
 		return take_serve(v, slot, r);
 	case REQ_REPORTED:
 		return reported_serve(v, slot, r);
+	case REQ_RUNS:
+		return thread_runs(r->pid, (pid_t)r->args[0]);
 	case REQ_CALLER:
 		return version_owns(v, r->pid, r->tid) ?
 		       runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]) : -ESRCH;
