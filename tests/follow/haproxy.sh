@@ -16,6 +16,7 @@ defaults
 	timeout connect 30s
 	timeout client 30s
 	timeout server 30s
+	timeout check 10s
 frontend in
 	bind 127.0.0.1:$port
 	default_backend out
