@@ -47,12 +47,21 @@ static int path_take(struct run_options *o, const char *path)
 /* Whether the program has it is seen when the program is known: programs_find. */
 static int function_take(struct run_options *o, const char *name)
 {
-	if (*name && !o->seam_function) {
-		o->seam_function = name;
+	const char **place = o->seam_function;
+
+	if (!*name || *name == '-') {
+		say_error("for example: --mark accept, or --mark processCommand",
+			  "--mark without a call, a function or a path: '%s'", name);
+		return EXIT_USE;
+	}
+	for (unsigned i = 0; i < SEAM_FUNCTIONS; i++, place++) {
+		if (*place && strcmp(*place, name))
+			continue;
+		*place = name;
 		return 0;
 	}
-	say_error("--mark gives one function, and calls",
-		  "a second function, or none, for --mark: '%s'", name);
+	say_error("a request has one beginning", "too many functions for --mark: at most %d",
+		  SEAM_FUNCTIONS);
 	return EXIT_USE;
 }
 

@@ -449,23 +449,32 @@ static void code_hook(struct injection *in)
 	}
 }
 
-/* The function of the program with which a request begins. */
-static void seam_hook(struct injection *in)
+/* The functions of the program with which a request begins. */
+static void seams_hook(struct injection *in)
 {
-	struct board_room own = { 0 };
+	const char *const *name = in->want->seam;
+	uint64_t need = 0;
 
+	while (name && *name++)
+		need += HOOK_BOARD_MAX;
+	if (!need)
+		return;
 	maps_free(&in->maps);
 	if (maps_read(in->r.pid, &in->maps))
 		return;
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
+		struct board_room own = { 0 }, *room = &in->libraries;
 
 		if (!m->exec || !is_program(in, m))
 			continue;
-		if (in_reach(in->boards, m))
-			hook_function(in->r.pid, in->r.memory, m, in->want->seam, &in->libraries);
-		else if (!boards_near(in, m, HOOK_BOARD_MAX, &own))
-			hook_function(in->r.pid, in->r.memory, m, in->want->seam, &own);
+		if (!in_reach(in->boards, m)) {
+			room = &own;
+			if (boards_near(in, m, need, room))
+				continue;
+		}
+		for (name = in->want->seam; *name; name++)
+			hook_function(in->r.pid, in->r.memory, m, *name, room);
 	}
 }
 
@@ -585,8 +594,7 @@ static int prepare(struct injection *in)
 	if (in->want->chunks) {
 		runtime_note(in);
 		code_hook(in);
-		if (in->want->seam)
-			seam_hook(in);
+		seams_hook(in);
 	}
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)

@@ -23,7 +23,7 @@ struct inject_want {
 	int streams_fd, streams_read_fd;
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
 	const struct layout_wish *wish;	/* of a follower */
-	const char *seam;	/* a function with which a request begins; or NULL */
+	const char *const *seam;	/* functions with which a request begins; NULL ends */
 };
 
 /*

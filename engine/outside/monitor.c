@@ -458,7 +458,7 @@ static int parts_open(struct monitor *m)
 	return 0;
 }
 
-/* The function with which a request begins must be there. */
+/* A function with which a request begins must be there. */
 static int seam_find(const char *path, const char *name)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
@@ -487,8 +487,8 @@ static int programs_find(struct monitor *m)
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
 		code = program_find(m->version[i].argv[0], &m->version[i].path);
 	}
-	if (!code && o->seam_function)
-		code = seam_find(m->version[0].path, o->seam_function);
+	for (const char *const *name = o->seam_function; !code && *name; name++)
+		code = seam_find(m->version[0].path, *name);
 	return code;
 }
 

@@ -39,6 +39,8 @@ struct follower_options {
 	bool again;		/* when it has ended it is started again */
 };
 
+#define SEAM_FUNCTIONS	8	/* of --mark */
+
 struct run_options {
 	const char *name;	/* NULL: made from the command */
 	const char *release;	/* the leader's */
@@ -56,13 +58,13 @@ struct run_options {
 	enum failover failover;
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
 	struct seams seams;	/* where a request begins */
-	const char *seam_function;	/* or where it is entered; or NULL */
+	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */
 	struct sampling sampling;
 };
 
 static inline bool options_seams(const struct run_options *o)
 {
-	return o->seams.calls || o->seams.path[0] || o->seam_function;
+	return o->seams.calls || o->seams.path[0] || o->seam_function[0];
 }
 
 /* Others may come to the leader as it runs. */

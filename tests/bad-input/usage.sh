@@ -17,7 +17,10 @@ refused 2 "tier" "$MVE" run --tier=none -- /bin/true
 refused 2 "tier" "$MVE" run --tier= -- /bin/true
 refused 2 "" "$MVE" run -Z -- /bin/true
 refused 2 "no_such" "$MVE" run --mark no_such -f same -- /bin/true
-refused 2 "second" "$MVE" run --mark no_such --mark other -f same -- /bin/true
+refused 2 "no function for --mark: other" "$MVE" run --mark request_plain --mark other -f same \
+	-- "$TESTS/requests"
+refused 2 "without a call, a function or a path: '--'" "$MVE" run --mark -- /bin/true
+refused 2 "without a call, a function or a path" "$MVE" run --mark "" -f same -- /bin/true
 refused 2 "no function for --mark: no_such" "$MVE" run --mark no_such -f same -- "$TESTS/requests"
 refused 2 "mmap" "$MVE" run --mark mmap -f same -- /bin/true
 refused 2 "path" "$MVE" run --mark /a --mark /b -f same -- /bin/true

@@ -18,6 +18,7 @@ trap 'exit 1' HUP INT TERM
 # lead COMMAND ARGUMENT...: a pair of versions sets $leader and $follower, the words that
 # start each in COMMAND's place, $follower_more, what that is told besides, and $rules,
 # options; no argument has a space then.
+# $distance: how many calls the two may be apart.
 lead()
 {
 	if [ -n "$follower" ]; then
@@ -77,8 +78,7 @@ steady()
 
 steady_told()
 {
-	# shellcheck disable=SC2086 # words
-	steady ${oldest:+100 100} >steady.out 2>&1
+	steady "${distance:-100}" "${oldest:+100}" >steady.out 2>&1
 }
 
 # leave WORDS: the last look, then the end.
@@ -86,6 +86,8 @@ leave()
 {
 	within 20 steady_told || trouble "$(cat steady.out)"
 	told=$(cat steady.out)
+	found=$(python3 "$load/steady.py" now.json findings)
+	[ -z "$found" ] || trouble "$found: something is found"
 	"$MVE" stop "$name" >/dev/null || trouble "mve stop fails"
 	within 10 gone "$server" || trouble "the server does not end"
 	session_ended

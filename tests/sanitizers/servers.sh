@@ -1,0 +1,21 @@
+#!/bin/sh
+# servers.sh SCRIPT EDITION SECONDS: SCRIPT of tests/follow (redis, memcached, lighttpd,
+# nginx) with a plain build of Debian's source as the leader and EDITION of the same
+# source (servers/build: asan, ubsan, ...) as its follower.  Nobody may differ, and
+# nothing may be found that the edition does not find alone.
+script=$1 edition=$2 seconds=$3
+
+. "$ROOT/tests/lib.sh"
+
+edition_of()
+{
+	"$ROOT/servers/build" "$script" "$1" 2>build.err || skip "$(cat build.err)"
+}
+
+leader=$(edition_of plain) || skip "$leader"
+follower=$(edition_of "$edition") || skip "$follower"
+export ASAN_OPTIONS=detect_leaks=0
+# The runtime's own calls are counted, too: only lag, verdicts and findings tell.
+oldest='' rules='' distance=100000000
+set -- "$seconds"
+. "$ROOT/tests/follow/$script.sh"
