@@ -716,7 +716,7 @@ static long lock_unordered(struct thread *t, struct lock_call *c)
 	return ASK_ORDERED;
 }
 
-/* A runtime's, which walks through libc's tables: the leader has none. */
+/* A runtime's, by way of libc or of libgcc's unwinder: the leader has none. */
 static bool is_runtimes(struct thread *t, const struct lock_call *c)
 {
 	return caller_in_libc(return_address(c)) &&
@@ -725,11 +725,8 @@ static bool is_runtimes(struct thread *t, const struct lock_call *c)
 
 static long lock_ask(struct thread *t, struct lock_call *c)
 {
-	const struct event *e;
+	const struct event *e = lock_event(t, c);
 
-	if (is_runtimes(t, c))
-		return ASK_UNORDERED;
-	e = lock_event(t, c);
 	if (!e && !t->following) {
 		c->result = 0;
 		return ASK_LEAD;
@@ -857,5 +854,7 @@ long lock_serve(struct thread *t)
 	}
 	if (!t->following)
 		return ASK_LEAD;
+	if (is_runtimes(t, c))
+		return ASK_UNORDERED;
 	return is_once(c) ? once_ask(t, c) : lock_ask(t, c);
 }

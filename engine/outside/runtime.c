@@ -48,10 +48,11 @@ bool runtime_is_library(const char *path)
 	return base_begins(path, names, sizeof(names) / sizeof(names[0]));
 }
 
+/* And libgcc, by which runtimes walk the stack: it, too, is called and calls on. */
 bool runtime_is_libc(const char *path)
 {
 	static const char *const names[] = { "libc.so.6", "libc-2.", "libpthread.so.0",
-					     "libpthread-2." };
+					     "libpthread-2.", "libgcc_s.so" };
 
 	return base_begins(path, names, sizeof(names) / sizeof(names[0]));
 }
