@@ -35,6 +35,7 @@
 
 static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
 static uint16_t generation;	/* of those who follow now */
+static bool whole;		/* they know the start's connections, too */
 static bool polls;		/* it does not wait in accept alone */
 static int32_t told_now;	/* connections that are told and open */
 static struct thread *first;	/* that accepted a connection, */
@@ -47,13 +48,17 @@ void scope_prepare(void)
 	born = at < 0 ? NULL : (uint16_t *)at;
 }
 
-/* The same for all threads: each comes to a seam of its own. */
-void scope_renew(void)
+/*
+ * The same for all threads: each comes to a seam of its own.  Who was there from the
+ * start goes on with the connections that it has.
+ */
+void scope_renew(bool from_start)
 {
 	uint16_t was = generation;
 
+	whole = from_start;
 	generation = (uint16_t)(streams.conduct->joins % GENERATIONS + 1);
-	if (generation != was)
+	if (generation != was && !whole)
 		__atomic_store_n(&told_now, 0, __ATOMIC_RELAXED);
 }
 
@@ -68,10 +73,16 @@ static void born_set(int64_t fd, uint32_t what)
 		born[fd] = (uint16_t)what;
 }
 
+/* A connection that somebody who follows now was told of. */
+static bool is_followed(uint16_t b)
+{
+	return (b & KEPT_BACK) == generation || (whole && !(b & KEPT_BACK));
+}
+
 static bool is_known(uint16_t b)
 {
 	/* What was accepted in the start has gone on since. */
-	return (b & KEPT_BACK) == generation || !(b & (KEPT_BACK | ACCEPTED));
+	return is_followed(b) || !(b & (KEPT_BACK | ACCEPTED));
 }
 
 static bool is_accept(long nr)
@@ -278,7 +289,7 @@ static void closed(struct thread *t, uint64_t fd)
 {
 	uint16_t b = born_of(fd);
 
-	if (b & ACCEPTED && (b & KEPT_BACK) == generation) {
+	if (b & ACCEPTED && is_followed(b)) {
 		__atomic_fetch_sub(&told_now, 1, __ATOMIC_RELAXED);
 		t->slot->conns_open--;
 	}

@@ -92,7 +92,7 @@ static void lane_told(struct thread *t)
 	if (added || start)
 		seam_place(t);
 	if (added || start != (bool)(now & START))
-		scope_renew();
+		scope_renew(!added && now & ~START);
 	/* Release: pairs with seam_join, and with who records the start. */
 	if (now != told)
 		__atomic_store_n(&l->told, now, __ATOMIC_RELEASE);
@@ -105,7 +105,7 @@ void seam_start_over(struct thread *t)
 
 	if (!(l->told & START) || l->seam_chunk == CHUNK_NONE)
 		return;
-	scope_renew();
+	scope_renew(l->told & ~START);
 	/* Release: as in lane_told. */
 	__atomic_store_n(&l->told, l->told & ~START, __ATOMIC_RELEASE);
 }

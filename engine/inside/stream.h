@@ -167,7 +167,7 @@ bool scope_enter(struct thread *t, const struct walk *w);
 /* It was made; false: of an accept, whose connection they do not hear of. */
 bool scope_leave(struct thread *t, const struct walk *w, bool told);
 /* A follower is told from here on: it knows what there was at the start, and what comes. */
-void scope_renew(void);
+void scope_renew(bool from_start);
 
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */
 

@@ -65,6 +65,25 @@ def auto():
     session.stop()
 
 
+def from_start():
+    """A follower that is there from the start knows the connections of the start, which is
+    recorded for those who may come late."""
+    session = Session("-f", "same", "--stateless", "--mark", "epoll_wait")
+    first = session.connect()
+    first.get()
+    second = session.connect()
+    for _ in range(3):
+        first.get()
+        second.get()
+    time.sleep(1)
+    first.get()
+    first.close()
+    second.close()
+    session.steady("f1")
+    must(within(5, lambda: len(set(counts(session))) == 1), "not all are followed:", counts(session))
+    session.stop()
+
+
 def again():
     session = Session("--stateless", "--mark", "epoll_wait", "--sample", "auto", "--ring", "1M")
     session.get()
@@ -98,5 +117,6 @@ def follow(session):
 
 
 auto()
+from_start()
 again()
 print("auto: ok")
