@@ -3,10 +3,16 @@
  * connections on loopback, each connection asking again as soon as it is
  * answered (a closed loop).  A row of protos[] is a protocol.
  *
- *	load PROTOCOL --port=N [--requests=N] [--connections=N]
- *	     [--path=/x] [--bytes=N] [--keys=N] [--gets=PERCENT]
+ *	load PROTOCOL --port=N [--requests=N] [--connections=N] [--each=N]
+ *	     [--rate=N] [--path=/x] [--files=N] [--bytes=N] [--keys=N]
+ *	     [--gets=PERCENT]
  *
- * http		GET of --path by keep-alive; the body must be --bytes long
+ * --each	a connection ends after so many requests, another begins
+ * --rate	so many requests a second, whether those before are answered or
+ *		not (an open loop); a request's time counts from when it was due
+ * http		GET of --path by keep-alive; the body must be --bytes long, or
+ *		with --bytes=0 as long as the reply says.  With --files the paths
+ *		are --path with 0, 1, ... behind it, one after the other
  * memcached	--gets per cent get, the rest set, of --keys keys and values
  *		of --bytes; with --gets=0 the keys in order, to fill the server
  *
@@ -31,13 +37,16 @@
 #define REQUESTS_MAX	100000000L
 #define BYTES_MAX	8192
 #define BUFFER_BYTES	(BYTES_MAX + 4096)
+#define BODY_BYTES	(256 << 10)	/* are read at once */
 #define QUIET_MS	15000	/* no reply for so long: the server hangs */
 
 struct conn {
 	int fd;
 	int is_get;
 	uint64_t asked_ns;
+	long answers;
 	size_t have;
+	long left;		/* of a body, behind what is in `in` */
 	char in[BUFFER_BYTES];
 };
 
@@ -45,14 +54,15 @@ struct proto {
 	const char *name;
 	/* Writes the next request, at most BUFFER_BYTES; its length. */
 	size_t (*ask)(struct conn *c, char *out);
-	/* Length of the whole reply; 0 more is to come; -1 it is wrong. */
+	/* Length of the whole reply, also if more of it is to come than `in` can
+	 * hold; 0 it is not known yet; -1 it is wrong. */
 	long (*reply)(const struct conn *c);
 };
 
 static struct {
 	const struct proto *proto;
 	int port, connections, gets;
-	long requests, keys, bytes;
+	long requests, keys, bytes, each, rate, files;
 	const char *path;
 } opt = {
 	.connections = 50, .gets = 90, .requests = 10000, .keys = 1000,
@@ -79,26 +89,30 @@ static uint64_t now_ns(void)
 
 static size_t http_ask(struct conn *c, char *out)
 {
+	static long serial;
+	char number[24] = "";
+
 	(void)c;
+	if (opt.files)
+		snprintf(number, sizeof(number), "%ld", serial++ % opt.files);
 	return (size_t)snprintf(out, BUFFER_BYTES,
-				"GET %.2000s HTTP/1.1\r\nHost: localhost\r\n\r\n",
-				opt.path);
+				"GET %.2000s%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+				opt.path, number);
 }
 
 static long http_reply(const struct conn *c)
 {
 	const char *end = memmem(c->in, c->have, "\r\n\r\n", 4);
 	const char *length;
-	long head;
+	long bytes;
 
 	if (!end)
 		return 0;
-	head = end + 4 - c->in;
 	length = strcasestr(c->in, "\r\nContent-Length:");
-	if (strncmp(c->in, "HTTP/1.1 200", 12) || !length || length > end ||
-	    atol(length + 17) != opt.bytes)
+	if (strncmp(c->in, "HTTP/1.1 200", 12) || !length || length > end)
 		return -1;
-	return (long)c->have < head + opt.bytes ? 0 : head + opt.bytes;
+	bytes = atol(length + 17);
+	return opt.bytes && bytes != opt.bytes ? -1 : end + 4 - c->in + bytes;
 }
 
 /* memcached */
@@ -169,66 +183,114 @@ static void conn_open(struct conn *c, int epoll)
 		fail("epoll_ctl");
 }
 
-static void conn_ask(struct conn *c)
+static void conn_ask(struct conn *c, uint64_t due_ns)
 {
 	char out[BUFFER_BYTES];
 	const size_t len = opt.proto->ask(c, out);
 
-	c->asked_ns = now_ns();
+	c->asked_ns = due_ns ? due_ns : now_ns();
 	if (send(c->fd, out, len, MSG_NOSIGNAL) != (ssize_t)len)
 		fail("send");
 }
 
-/* 1 when a whole reply has come. */
-static int conn_hear(struct conn *c)
+static long conn_read(struct conn *c, char *to, size_t room)
 {
-	const ssize_t got = recv(c->fd, c->in + c->have,
-				 BUFFER_BYTES - 1 - c->have, 0);
-	long len;
+	const ssize_t got = recv(c->fd, to, room, 0);
 
 	if (got <= 0) {
 		errno = got ? errno : ECONNRESET;
 		fail("recv");
 	}
-	c->have += (size_t)got;
+	return got;
+}
+
+/* 1 when a whole reply has come. */
+static int conn_hear(struct conn *c)
+{
+	static char rest[BODY_BYTES];
+	long len;
+
+	if (c->left) {
+		c->left -= conn_read(c, rest, c->left < BODY_BYTES ? (size_t)c->left : BODY_BYTES);
+		return !c->left;
+	}
+	c->have += (size_t)conn_read(c, c->in + c->have, BUFFER_BYTES - 1 - c->have);
 	c->in[c->have] = 0;
 	len = opt.proto->reply(c);
-	if (len < 0 || (len && (size_t)len != c->have) ||
+	if (len < 0 || (len && (size_t)len < c->have) ||
 	    (!len && c->have == BUFFER_BYTES - 1)) {
 		fprintf(stderr, "load: wrong reply: %.80s\n", c->in);
 		exit(1);
 	}
-	if (len)
-		c->have = 0;
-	return len > 0;
+	if (!len)
+		return 0;
+	c->left = len - (long)c->have;
+	c->have = 0;
+	return !c->left;
+}
+
+struct drive {
+	struct conn *idle[CONNECTIONS_MAX];
+	int idles;
+	long asked;
+	uint64_t start_ns;
+};
+
+static uint64_t due_ns(const struct drive *d)
+{
+	return opt.rate ? d->start_ns + (uint64_t)d->asked * 1000000000u / (uint64_t)opt.rate : 0;
+}
+
+/* Those that are due, as long as a connection has nothing to do. */
+static void ask_due(struct drive *d)
+{
+	while (d->idles && d->asked < opt.requests && due_ns(d) <= now_ns()) {
+		conn_ask(d->idle[--d->idles], due_ns(d));
+		d->asked++;
+	}
+}
+
+static int wait_for(const struct drive *d, int epoll, struct epoll_event *ev, int most)
+{
+	struct timespec ts = { QUIET_MS / 1000, 0 };
+	uint64_t now = now_ns(), due = d->idles && d->asked < opt.requests ? due_ns(d) : 0;
+	int n;
+
+	if (due)
+		ts = (struct timespec){ 0, due > now ? (long)(due - now) % 1000000000 : 0 };
+	n = epoll_pwait2(epoll, ev, most, &ts, NULL);
+	if (n < 0 || (!n && !due)) {
+		errno = n ? errno : ETIMEDOUT;
+		fail("waiting for replies");
+	}
+	return n;
 }
 
 static void drive(struct conn *conns, int epoll, uint32_t *took_ns)
 {
-	long asked = 0, heard = 0;
+	static struct drive d;
+	long heard = 0;
 
-	for (int i = 0; i < opt.connections && asked < opt.requests; i++) {
-		conn_ask(&conns[i]);
-		asked++;
-	}
+	for (int i = opt.connections; i--;)
+		d.idle[d.idles++] = &conns[i];
+	d.start_ns = now_ns();
 	while (heard < opt.requests) {
 		struct epoll_event ev[64];
-		const int n = epoll_wait(epoll, ev, 64, QUIET_MS);
+		int n;
 
-		if (n <= 0) {
-			errno = n ? errno : ETIMEDOUT;
-			fail("waiting for replies");
-		}
+		ask_due(&d);
+		n = wait_for(&d, epoll, ev, 64);
 		for (int i = 0; i < n; i++) {
 			struct conn *c = ev[i].data.ptr;
 
 			if (!conn_hear(c))
 				continue;
 			took_ns[heard++] = (uint32_t)(now_ns() - c->asked_ns);
-			if (asked < opt.requests) {
-				conn_ask(c);
-				asked++;
+			if (opt.each && ++c->answers % opt.each == 0) {
+				close(c->fd);
+				conn_open(c, epoll);
 			}
+			d.idle[d.idles++] = c;
 		}
 	}
 }
@@ -243,8 +305,8 @@ static int by_size(const void *a, const void *b)
 static int usage(void)
 {
 	fprintf(stderr, "usage: load http|memcached --port=N [--requests=N]"
-		" [--connections=N]\n\t[--path=/x] [--bytes=N] [--keys=N]"
-		" [--gets=PERCENT]\n");
+		" [--connections=N]\n\t[--each=N] [--rate=N] [--path=/x] [--files=N]"
+		" [--bytes=N] [--keys=N]\n\t[--gets=PERCENT]\n");
 	return 2;
 }
 
@@ -266,6 +328,12 @@ static int parse_option(const char *arg)
 		opt.bytes = atol(is + 1);
 	else if (NAMED("keys"))
 		opt.keys = atol(is + 1);
+	else if (NAMED("each"))
+		opt.each = atol(is + 1);
+	else if (NAMED("rate"))
+		opt.rate = atol(is + 1);
+	else if (NAMED("files"))
+		opt.files = atol(is + 1);
 	else if (NAMED("gets"))
 		opt.gets = atoi(is + 1);
 	else
@@ -285,6 +353,7 @@ static int parse(int argc, char **argv)
 	return opt.proto && opt.port > 0 && opt.port < 65536 &&
 	       opt.requests > 0 && opt.requests <= REQUESTS_MAX &&
 	       opt.connections > 0 && opt.connections <= CONNECTIONS_MAX &&
+	       opt.each >= 0 && opt.rate >= 0 && opt.rate <= 10000000 && opt.files >= 0 &&
 	       opt.bytes >= 0 && opt.bytes <= BYTES_MAX && opt.keys > 0 &&
 	       opt.keys <= 100000000L;
 }

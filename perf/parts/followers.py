@@ -101,7 +101,7 @@ class LedServer(servers.Server):
             return
         self.rows = self.session.wait(self.followers, NEAR_CELLS)
         for row in self.rows[1:]:
-            session.move(session.tree(row["pid"]), self.load_cpu)
+            session.move(session.tree(row["pid"]), self.follower_cpu)
 
     def _split(self):
         """(the leader's pids, the followers', the monitor's)"""

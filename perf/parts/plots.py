@@ -1,4 +1,4 @@
-"""Plots of what was measured, as SVG: grouped bars, and shares below a value.
+"""Plots of what was measured, as SVG: grouped bars, curves, and shares below a value.
 
 Colours are the Okabe-Ito ones, which colour-blind readers can tell apart.
 """
@@ -102,6 +102,30 @@ def _bar(f, x, width, value, i):
     f.parts.append(_text(middle, f.y(max(value["median"],
                                          value.get("q3", 0))) - 4,
                          f"{value['median']:.3g}", size=9))
+
+
+def curves(title, across, unit, series, limit=None):
+    """series: [(label, [(x, summary)])]; x from 0 to 100; spreads are lines upright."""
+    tops = [v.get("q3", v["median"]) for _, points in series for _, v in points]
+    f = Frame(title, unit, [label for label, _ in series],
+              max([*tops, limit[0] if limit else 0]))
+
+    def at(x):
+        return LEFT + x / 100 * (WIDTH - LEFT - RIGHT)
+
+    for x in range(0, 101, 10):
+        f.parts.append(_text(at(x), HEIGHT - BOTTOM + 18, x))
+    f.parts.append(_text(WIDTH / 2, HEIGHT - BOTTOM + 38, across))
+    for i, (_, points) in enumerate(series):
+        colour = COLOURS[i % len(COLOURS)]
+        path = " ".join(f"{at(x):.1f},{f.y(v['median']):.1f}" for x, v in points)
+        f.parts.append(f'<polyline points="{path}" fill="none" stroke-width="2" '
+                       f'stroke="{colour}"/>')
+        f.parts += [_line(at(x), f.y(v["q1"]), at(x), f.y(v["q3"]), colour)
+                    for x, v in points if "q1" in v]
+    if limit:
+        f.limit(*limit)
+    return f.svg()
 
 
 def shares(title, unit, series):

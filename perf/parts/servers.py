@@ -146,19 +146,28 @@ def seconds_of(text, requests):
 class Server:
     """One server under one mode, in one round."""
 
+    FILL = 2000  # requests, before anything counts
+
     def __init__(self, ways, spec, mode, words):
-        name, program, start, fill, _, _ = spec
+        name, _, _, fill, _, _ = spec
         self.ways = ways
         self.port = processes.free_port()
         folder = os.path.join(ways.folder, f"{name}.{self.port}")
         os.makedirs(folder)
-        on, self.load_cpu = processes.cpus()
-        argv = start(processes.which(program), folder, self.port)
+        on, self.load_cpu, self.follower_cpu = self.place(*processes.cpus())
         self.running = processes.Running(
-            pinned(on, [*words, *argv]), folder, (ways.mve, ways.strace))
+            pinned(on, self.command(spec, mode, words, folder)), folder,
+            (ways.mve, ways.strace))
         processes.wait_for_port(self.running, self.port)
-        self.load(fill, 2000)
+        self.load(fill, self.FILL)
         self.members = self.running.split()
+
+    def place(self, one, other):
+        """CPUs of the server, of the load, of followers."""
+        return one, other, other
+
+    def command(self, spec, mode, words, folder):
+        return [*words, *spec[2](processes.which(spec[1]), folder, self.port)]
 
     def load(self, ask, requests):
         argv = pinned(self.load_cpu, ask(self.ways, self.port, requests))
