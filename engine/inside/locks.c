@@ -328,11 +328,13 @@ bool lock_stands(const struct thread *o)
 {
 	uint64_t turn = __atomic_load_n(&o->want_turn, __ATOMIC_ACQUIRE);
 	uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
-	uint32_t word = 0;
+	int32_t owner = 0;
 
 	if (turn)
 		return !turn_is(&buckets[o->want_bucket], turn);
-	return mutex && !target_in(&word, mutex, sizeof(word)) && word;
+	/* Its own: it has just got it.  Without an owner it is about to be free, or taken. */
+	return mutex && !target_in(&owner, mutex + MUTEX_OWNER, sizeof(owner)) && owner &&
+	       owner != o->vtid;
 }
 
 /* Never back: a thread that did not wait for its turn may come late. */

@@ -119,8 +119,6 @@ static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
 	return false;
 }
 
-typedef bool waits_for(const struct thread *t, uint64_t seq);
-
 /*
  * So long have we waited, and it is not for want of a processor: on a busy machine a
  * thread may stand in the queue for one for seconds.  What the process used of one was
@@ -131,14 +129,16 @@ static bool limit_is_met(struct thread *t, uint64_t cpu, uint64_t limit)
 	return cpu / CPU_SHARE >= limit || !order_others_able(t);
 }
 
-static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t limit)
+static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit)
 {
 	uint64_t since = 0, cpu = 0, look = 0;
 	bool still = true;
 
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
-	__atomic_store_n(&t->stands, 1, __ATOMIC_RELEASE);
+	t->stands_seq = seq;
+	/* Release: pairs with stands(). */
+	__atomic_store_n(&t->stands, what, __ATOMIC_RELEASE);
 	while ((still = what(t, seq))) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC), used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
@@ -154,7 +154,7 @@ static bool wait_while(struct thread *t, uint64_t seq, waits_for *what, uint64_t
 		change_wake();	/* one who sleeps may be the one that is waited for */
 		change_wait(change_now(), SLEEP_NS + (now - since) / SLEEP_SHARE);
 	}
-	__atomic_store_n(&t->stands, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->stands, NULL, __ATOMIC_RELEASE);
 	if (still)
 		__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
 	else if (since && __atomic_load_n(&limits_met, __ATOMIC_RELAXED) > 0)
@@ -191,10 +191,18 @@ static bool others_busy(const struct thread *t, uint64_t seq)
 	return false;
 }
 
-/* It waits for what another has to do: for a turn, a lock, or an event that is not there. */
+/*
+ * It waits for what another has to do: for a turn, a lock, or an event that is not there.
+ * One that need not wait any more, and has yet to run, does not.
+ */
 static bool stands(const struct thread *o)
 {
-	if (__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE) || lock_stands(o))
+	/* Acquire: pairs with wait_while. */
+	order_test *what = __atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
+
+	if (what)
+		return what(o, o->stands_seq);
+	if (lock_stands(o))
 		return true;
 	/* Acquire: pairs with follow_event_or; its cursor is where it stays. */
 	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) && !next_of(o);

@@ -65,6 +65,10 @@ struct altstack {
 
 #define CLOCKS_DUE	4
 
+struct thread;
+/* Whether the thread must still wait, with its event of this number, for others (order.c). */
+typedef bool order_test(const struct thread *t, uint64_t seq);
+
 struct thread {
 	struct thread *self;
 	uint64_t gate;
@@ -134,7 +138,8 @@ struct thread {
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
-	uint8_t stands;		/* until others have caught up */
+	order_test *stands;	/* until others have caught up; NULL */
+	uint64_t stands_seq;
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint8_t kept;		/* what it does is about a connection that is not told */
