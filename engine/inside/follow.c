@@ -14,6 +14,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/signal.h>
+#include <linux/wait.h>
 #include <linux/time.h>
 
 #include "engine/inside/signals.h"
@@ -466,6 +467,26 @@ void follow_epoll_note(struct thread *t, struct walk *w)
 	epoll_changed(w, bytes + 4);
 }
 
+/* A child's end, as waitid tells it; with WNOWAIT it will be told again. */
+static void waited(struct thread *t, const struct walk *w)
+{
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+	int32_t status;
+
+	if (!w->args[2] || w->args[3] & WNOWAIT || target_in(info, w->args[2], sizeof(info)))
+		return;
+	status = info_int(info, INFO_STATUS);
+	switch (info_int(info, INFO_CODE)) {
+	case CLD_EXITED:
+		follow_reaped(t, info_int(info, INFO_PID), (status & 0xff) << 8);
+		break;
+	case CLD_KILLED:
+	case CLD_DUMPED:
+		follow_reaped(t, info_int(info, INFO_PID), status & 0x7f);
+		break;
+	}
+}
+
 /* What the follower must remember of a call that it did not make. */
 static void answer_note(struct thread *t, const struct walk *w, long nr)
 {
@@ -518,6 +539,9 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_timer_delete:
 	case __NR_fcntl:
 		kept_note(t, nr, w->args, w->result);
+		break;
+	case __NR_waitid:
+		waited(t, w);
 		break;
 	case __NR_wait4:
 		if (w->args[1])

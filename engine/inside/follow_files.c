@@ -305,6 +305,25 @@ long files_chdir(long fd)
 	return result;
 }
 
+/*
+ * A program is executed by a descriptor, or by a path from one: so there is one of that
+ * number.  A script's interpreter opens it by its number, so it stays.
+ */
+void files_lend(long fd)
+{
+	struct file *f = file_row(fd);
+	long own = f && f->known ? file_open(f) : -EBADF;
+
+	if (own < 0)
+		return;
+	if (own == fd) {
+		OWN3(__NR_fcntl, fd, F_SETFD, 0);
+		return;
+	}
+	OWN3(__NR_dup3, own, fd, 0);
+	OWN1(__NR_close, own);
+}
+
 /* The mapping, of a descriptor of ours and with these flags. */
 static long mmap_as(struct thread *t, long fd, uint64_t flags)
 {

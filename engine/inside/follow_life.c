@@ -11,6 +11,8 @@
 #include "engine/inside/stream.h"
 
 #define CHILDREN	1024
+#define PATH_LOOKED	4096
+#define NO_NUMBER	(-2L)
 #define END_FIRST_NS	20000		/* looks for a child's end */
 #define END_LAST_NS	1000000
 #define END_WAIT_NS	2000000000
@@ -18,23 +20,25 @@
 /* Children that the program will wait for by the leader's ids. */
 static struct child {
 	int32_t vpid, pid;
+	uint32_t lane;		/* of its first thread */
 } children[CHILDREN];
 static int32_t unreaped[CHILDREN];
 
-static void child_note(int32_t vpid, int32_t pid)
+static void child_note(int32_t vpid, int32_t pid, uint32_t lane)
 {
 	for (int i = 0; i < CHILDREN; i++) {
 		int32_t none = 0;
 
 		if (__atomic_compare_exchange_n(&children[i].pid, &none, pid, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			children[i].lane = lane;
 			children[i].vpid = vpid;
 			return;
 		}
 	}
 }
 
-static int32_t child_forget(int32_t vpid)
+static int32_t child_forget(int32_t vpid, uint32_t *lane)
 {
 	for (int i = 0; i < CHILDREN; i++) {
 		int32_t pid = children[i].pid;
@@ -42,6 +46,7 @@ static int32_t child_forget(int32_t vpid)
 		if (children[i].vpid != vpid || !pid)
 			continue;
 		children[i].vpid = 0;
+		*lane = children[i].lane;
 		__atomic_store_n(&children[i].pid, 0, __ATOMIC_RELEASE);
 		return pid;
 	}
@@ -67,7 +72,9 @@ int32_t child_seen(int32_t pid)
 
 void child_gone(int32_t vpid)
 {
-	child_forget(vpid);
+	uint32_t lane;
+
+	child_forget(vpid, &lane);
 }
 
 static bool reap(int32_t pid)
@@ -90,16 +97,26 @@ static void reap_late(int32_t add)
 	}
 }
 
+static bool lane_is_read(uint32_t lane)
+{
+	const struct section *own = streams_section(&streams, streams.self);
+	const struct cursor *c = &own->cursor[lane];
+	const struct lane *l = &streams_section(&streams, c->source % VERSIONS)->lane[lane];
+
+	return c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
+}
+
 /*
  * What a child has done to memory that it shares is done when its end is told: so its
- * twin comes to its end first, unless something keeps it.
+ * twin comes to its end first, unless something keeps it.  One that a signal has ended
+ * in the leader will not come to an end by itself, but to where it was ended.
  */
-static bool reap_in_time(int32_t pid)
+static bool reap_in_time(int32_t pid, uint32_t lane, bool by_signal)
 {
 	uint64_t sleep = END_FIRST_NS, waited = 0;
 
 	while (!reap(pid)) {
-		if (waited > END_WAIT_NS)
+		if (waited > END_WAIT_NS || (by_signal && lane_is_read(lane)))
 			return false;
 		change_wait(change_now(), sleep);
 		waited += sleep;
@@ -113,14 +130,15 @@ static bool reap_in_time(int32_t pid)
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 {
 	bool by_signal = (status & 0x7f) != 0, stopped = (status & 0xff) == 0x7f;
-	int32_t pid = stopped || status == 0xffff ? 0 : child_forget(vpid);
+	uint32_t lane = 0;
+	int32_t pid = stopped || status == 0xffff ? 0 : child_forget(vpid, &lane);
 
 	(void)t;
-	if (!pid)
+	if (!pid || reap_in_time(pid, lane, by_signal))
 		return;
 	if (by_signal)
 		OWN2(__NR_kill, pid, 9);
-	reap_late((by_signal ? reap(pid) : reap_in_time(pid)) ? 0 : pid);
+	reap_late(reap(pid) ? 0 : pid);
 }
 
 /* --- clone --------------------------------------------------------------------------- */
@@ -143,26 +161,70 @@ void child_ids(struct thread *c)
 	id_mend(c->child_ctid, c->tid, c->vtid);
 }
 
-static void ids_find(struct thread *t, long nr)
+/* What a clone of any form asks for; its descriptor's place among it. */
+static struct clone_args clone_asked(const struct thread *t, long nr)
 {
 	const struct frame *f = &t->frame;
 	struct clone_args args = { 0 };
-	uint64_t flags = f->rdi;
+	uint64_t size = f->rsi < sizeof(args) ? f->rsi : sizeof(args);
 
-	t->child_ptid = t->child_ctid = 0;
-	if (nr == __NR_fork || nr == __NR_vfork)
-		return;
 	if (nr == __NR_clone) {
-		args.parent_tid = f->rdx;
+		args.flags = f->rdi;
+		args.pidfd = args.parent_tid = f->rdx;
 		args.child_tid = f->r10;
-	} else {
-		target_in(&args, f->rdi, 64);
-		flags = args.flags;
+	} else if (nr == __NR_clone3) {
+		target_in(&args, f->rdi, size);
 	}
-	if (flags & CLONE_PARENT_SETTID)
-		t->child_ptid = args.parent_tid;
-	if (flags & CLONE_CHILD_SETTID)
-		t->child_ctid = args.child_tid;
+	return args;
+}
+
+static void ids_find(struct thread *t, const struct clone_args *args)
+{
+	t->child_ptid = args->flags & CLONE_PARENT_SETTID ? args->parent_tid : 0;
+	t->child_ctid = args->flags & CLONE_CHILD_SETTID ? args->child_tid : 0;
+}
+
+int64_t clone_pidfd(const struct thread *t, long nr)
+{
+	struct clone_args args = clone_asked(t, nr);
+	int32_t fd = -1;
+
+	if (args.flags & CLONE_PIDFD)
+		target_in(&fd, args.pidfd, sizeof(fd));
+	return fd;
+}
+
+/*
+ * An id that is the leader's, and a descriptor that only it has, are not asked for: with
+ * `less`, before the call.
+ */
+static void clone_asks(struct thread *t, long nr, const struct clone_args *asked, bool less)
+{
+	struct clone_args args = *asked;
+
+	if (!(asked->flags & CLONE_PIDFD) && !asked->set_tid_size)
+		return;
+	if (less) {
+		args.flags &= ~(uint64_t)CLONE_PIDFD;
+		args.set_tid = args.set_tid_size = 0;
+	}
+	if (nr == __NR_clone)
+		t->frame.rdi = args.flags;
+	else
+		target_out(t->frame.rdi, &args,
+			   t->frame.rsi < sizeof(args) ? t->frame.rsi : sizeof(args));
+}
+
+static void pidfd_give(struct thread *t, long nr, const struct clone_args *asked, int64_t fd)
+{
+	uint64_t args[CALL_ARGS] = { 0 };
+	int32_t number = (int32_t)fd;
+
+	if (!(asked->flags & CLONE_PIDFD) || fd < 0)
+		return;
+	target_out(asked->pidfd, &number, sizeof(number));
+	take_opened(fd);
+	files_opened(t, call_find(nr), args, fd);
 }
 
 /* The thread that had the lane is dead: the monitor would end the new one's, too. */
@@ -179,6 +241,8 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	int32_t vtid = (int32_t)e->result;
 	uint32_t lane = (uint32_t)e->arg[0], life = (uint32_t)e->arg[1];
 	uint32_t source = t->reader.cursor->source;
+	struct clone_args asked = clone_asked(t, nr);
+	int64_t pidfd = (int64_t)e->arg[3];
 	uint64_t seq = e->seq;
 	bool copies = e->arg[2];
 	long result;
@@ -192,22 +256,25 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	cursor_disown(lane);
 	cursor_begin(&streams, lane, life, source);
 	follow_take(t);
-	ids_find(t, nr);
+	ids_find(t, &asked);
 	t->child_lane = lane;
 	t->child_vtid = vtid;
 	if (copies)	/* a thread may be what another waits for */
 		order_wait_all(t, seq);
+	clone_asks(t, nr, &asked, true);
 	do
 		result = serve_special(t, nr);
 	while (result == CALL_RESTART);
+	clone_asks(t, nr, &asked, false);
 	if (result < 0) {
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, (uint64_t)-result);
 		return result;
 	}
 	if (t->copies)
 		order_forked();
+	pidfd_give(t, nr, &asked, pidfd);
 	id_mend(t->child_ptid, (int32_t)result, vtid);
-	child_note(vtid, (int32_t)result);
+	child_note(vtid, (int32_t)result, lane);
 	return vtid;
 }
 
@@ -234,6 +301,37 @@ static void layout_note(struct thread *t)
 	r.ahead = true;
 	if (!follow_payload(&r, like, sizeof(*like)))
 		like->top = 0;
+}
+
+/* The number that is the path's last name, as in /proc/self/fd/7; -1: it is none. */
+static long number_named(uint64_t path)
+{
+	long n = -1;
+	char c;
+
+	for (int i = 0; i < PATH_LOOKED && !target_in(&c, path + (uint64_t)i, 1) && c; i++) {
+		bool digit = c >= '0' && c <= '9';
+
+		if (c == '/')
+			n = -1;
+		else
+			n = !digit || n == NO_NUMBER ? NO_NUMBER : (n < 0 ? 0 : n * 10) + c - '0';
+		if (n > INT32_MAX)
+			n = NO_NUMBER;
+	}
+	return n;
+}
+
+/* Descriptors by which a program is executed. */
+static void exec_lend(struct thread *t, long nr)
+{
+	bool at = nr == __NR_execveat;
+	long named = number_named(at ? t->frame.rsi : t->frame.rdi);
+
+	if (named >= 0)
+		files_lend(named);
+	if (at && (int32_t)t->frame.rdi >= 0)
+		files_lend((int32_t)t->frame.rdi);
 }
 
 /* What the leader's execve came to decides before ours is made. */
@@ -265,6 +363,7 @@ static long follow_exec(struct thread *t, long nr, const struct event *call)
 	if (outcome == EXEC_UNHELD)
 		lane_leave(t, __NR_exit_group, 0);
 	layout_note(t);
+	exec_lend(t, nr);
 	return serve_special(t, nr);	/* the new program takes the event */
 }
 

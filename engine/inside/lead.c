@@ -302,6 +302,7 @@ static uint32_t child_lane(struct thread *t)
 static long lead_clone(struct thread *t, long nr)
 {
 	uint32_t lane = child_lane(t), life = 0;
+	int64_t pidfd = -1;
 	struct event *e;
 	long result;
 
@@ -312,10 +313,13 @@ static long lead_clone(struct thread *t, long nr)
 		lane_cancel(&streams, lane);
 	if (result == CALL_RESTART)
 		return result;
+	if (result > 0)
+		pidfd = clone_pidfd(t, nr);
 	e = event_begin(t, EVENT_CALL, nr, result);
 	e->arg[0] = lane;
 	e->arg[1] = life;
 	e->arg[2] = t->copies;
+	e->arg[3] = (uint64_t)pidfd;
 	event_end(t);
 	if (result > 0 && t->copies)
 		order_forked();

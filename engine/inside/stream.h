@@ -191,6 +191,8 @@ void follow_begin(struct thread *t);
 long follow_life(struct thread *t, long nr, const struct event *e);
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status);
 void child_ids(struct thread *c);
+/* The descriptor that a clone has given for the child; -1: it was asked for none. */
+int64_t clone_pidfd(const struct thread *t, long nr);
 
 /* follow_files.c */
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
@@ -212,6 +214,8 @@ long follow_mmap(struct thread *t);
 void shm_made(const uint64_t *args, long id);
 long follow_shm(struct thread *t, long nr);
 
+/* Our own descriptor of the file under this number, for an execve by it. */
+void files_lend(long fd);
 /* A call that gives a path to another file, or takes it away. */
 void files_moved(const struct call_desc *d, const uint64_t *args);
 

@@ -47,6 +47,7 @@ _Static_assert(sizeof(struct ucontext_raw) == 304, "ucontext");
 #define INFO_CODE	8
 #define INFO_ADDR	16	/* of a fault */
 #define INFO_PID	16	/* of a sender, or of SIGCHLD's child */
+#define INFO_STATUS	24	/* of SIGCHLD's child: status or signal */
 #define INFO_CALL_ADDR	16
 #define INFO_CALL	24
 #define INFO_ARCH	28
