@@ -13,6 +13,7 @@
  * next one takes from whoever still holds the descriptors, see take.c.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 #define PARK_AGAIN_US	5000	/* a signal may come while none can be taken */
 #define SPIN_US		150	/* then sleeps that grow */
 #define SLEEP_LAST_US	500
+#define HASTEN_US	1000
 #define BIRTH_US	100000	/* a forked process that was killed is never counted */
 #define LOOK_MS		50
 #define CRASH_US	1000000	/* what is older was another crash */
@@ -319,6 +321,29 @@ static void versions_switch(struct monitor *m, const struct move *mv)
 	m->session.server_began = to->began;
 }
 
+/* All have their descriptors; those that live say when they led. */
+static bool move_done(struct move *mv)
+{
+	const struct area *a = mv->to->area;
+	/* Acquire: pairs with took_note; the time is the last one's. */
+	uint32_t lead = __atomic_load_n(&a->leads, __ATOMIC_ACQUIRE) - mv->leads;
+
+	if (mv->taken < mv->due)
+		return false;
+	if (lead >= mv->taken && a->lead_ns / 1000 > mv->began_us)
+		mv->ready_us = a->lead_ns / 1000 - mv->began_us;
+	return lead >= mv->taken || now_ms() >= mv->taken_ms + LED_MS;
+}
+
+/* Clients wait: what the successor asks for is looked for, not waited for. */
+static void move_hasten(struct monitor *m, struct move *mv)
+{
+	for (uint64_t begin = now_us(); now_us() - begin < HASTEN_US && !move_done(mv);) {
+		serve_requests(m);
+		sched_yield();
+	}
+}
+
 static bool move_start(struct monitor *m, struct move *mv)
 {
 	if (!park(m, mv) && !mv->forced) {
@@ -337,6 +362,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
 	if (mv->processes)
 		mv->taken_us += take_prepare(mv->process[0]);
+	move_hasten(m, mv);
 	monitor_wake_after(m, LOOK_MS);
 	return true;
 }
@@ -502,20 +528,6 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 }
 
 /* --- while it lasts -------------------------------------------------------------------------- */
-
-/* All have their descriptors; those that live say when they led. */
-static bool move_done(struct move *mv)
-{
-	const struct area *a = mv->to->area;
-	/* Acquire: pairs with took_note; the time is the last one's. */
-	uint32_t lead = __atomic_load_n(&a->leads, __ATOMIC_ACQUIRE) - mv->leads;
-
-	if (mv->taken < mv->due)
-		return false;
-	if (lead >= mv->taken && a->lead_ns / 1000 > mv->began_us)
-		mv->ready_us = a->lead_ns / 1000 - mv->began_us;
-	return lead >= mv->taken || now_ms() >= mv->taken_ms + LED_MS;
-}
 
 /* Time goes on while the successor reads on. */
 static bool move_late(struct monitor *m, struct move *mv)
