@@ -44,6 +44,8 @@ secure_chroot_dir={folder}/empty
 seccomp_sandbox=NO
 ftp_username=www-data
 connect_from_port_20=NO
+pasv_min_port=12000
+pasv_max_port=32000
 xferlog_enable=NO
 """
 

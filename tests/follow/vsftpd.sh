@@ -10,6 +10,7 @@ chmod 777 ftp/in
 chown www-data ftp/in
 echo "hello from ftp" >ftp/hello
 seq 1 100000 | head -c 500000 >ftp/big
+# It gives up after ten ports that are taken: not among those of clients that have ended.
 cat >vsftpd.conf <<-END
 listen=YES
 listen_ipv6=NO
@@ -28,6 +29,8 @@ secure_chroot_dir=$folder/empty
 seccomp_sandbox=NO
 ftp_username=www-data
 connect_from_port_20=NO
+pasv_min_port=12000
+pasv_max_port=32000
 xferlog_enable=NO
 END
 lead vsftpd "$folder/vsftpd.conf"

@@ -26,6 +26,8 @@ session()	# sandbox YES|NO
 	seccomp_sandbox=@SANDBOX@
 	ftp_username=www-data
 	connect_from_port_20=NO
+	pasv_min_port=12000
+	pasv_max_port=32000
 	xferlog_enable=NO
 	END
 	start vsftpd "$folder/$1.conf"
