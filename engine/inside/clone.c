@@ -62,6 +62,8 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
 	c->arm_wanted = c->in_vfork = c->taking = c->turning = c->timer = c->deferred = c->told = c->park = c->put_off = c->kept = 0;
 	c->stands = NULL;
+	c->nexts = c->joined = 0;
+	c->entered = 0;
 	c->following = t->following;
 	c->has_lane = 0;
 	c->vpid = t->vpid;

@@ -116,11 +116,16 @@ long serve_call(struct thread *t)
 	return serve(t, lock_asked(t));
 }
 
+/* Followers look here for what comes before it; at a seam, and at local calls, they do not. */
+static bool is_boundary(const struct thread *t, bool lock)
+{
+	return lock ? t->frame.rax != SEAM_HERE : !call_is_local((int32_t)t->frame.rax);
+}
+
 /* A signal was put off until now. */
 static __attribute__((noinline)) long serve_deferred(struct thread *t, bool lock)
 {
-	/* A follower does not stop at a seam: it waits for the next call. */
-	if (lock && t->frame.rax == SEAM_HERE)
+	if (!is_boundary(t, lock))
 		return serve(t, lock);
 	t->deferred = 0;
 	overdue_end(t);

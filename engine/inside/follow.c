@@ -333,16 +333,34 @@ bool follow_payload(struct reader *r, void *to, size_t size)
 /* --- signals of the stream ---------------------------------------------------------------- */
 
 /* Readies the program's handler to run at the end of this call. */
-void follow_signal(struct thread *t, const struct event *e)
+/* Its siginfo; true: another came with it. */
+static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 {
-	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	bool more = e->flags & EVENT_SIGNAL_NEXT;
 
 	if (e->flags & EVENT_AFTER)
 		order_wait_all_told(t, e->seq);
-	follow_payload(&t->reader, t->held_info, SIGINFO_SIZE);
+	follow_payload(&t->reader, info, SIGINFO_SIZE);
 	follow_take(t);
-	order_wait_sent(t, t->held_info);
-	kept_signal(t->held_info);
+	order_wait_sent(t, info);
+	kept_signal(info);
+	return more;
+}
+
+void follow_signal(struct thread *t, const struct event *e)
+{
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	bool more = signal_take(t, e, t->held_info);
+
+	for (t->nexts = 0; more && t->nexts < SIGNALS_NEXT; t->nexts++) {
+		uint8_t info[SIGINFO_SIZE] = { 0 };
+
+		e = follow_event(t);
+		if (!e || e->kind != EVENT_SIGNAL)
+			break;
+		more = signal_take(t, e, info);
+		bytes_copy(t->next_info[t->nexts], info, SIGINFO_USED);
+	}
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
 	t->told = 1;

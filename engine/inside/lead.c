@@ -276,14 +276,15 @@ static bool sent_by_us(const struct thread *t, const uint8_t *info)
 }
 
 /* The program's handler is about to run, at a boundary. */
-void lead_signal(struct thread *t, const uint8_t *info)
+void lead_signal(struct thread *t, const uint8_t *info, bool more)
 {
 	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
 
-	if (locks_on && sent_by_us(t, info))
-		e->flags = EVENT_AFTER;
+	e->flags = (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0) |
+		   (more ? EVENT_SIGNAL_NEXT : 0);
 	payload_tell(t, info, SIGINFO_SIZE);
 	writer_commit(&t->writer);
+	sleepers_wake(t);	/* its twin may be in a call that goes on behind this */
 }
 
 /* --- threads, programs, ends --------------------------------------------------------- */

@@ -119,7 +119,11 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 		return;
 	}
 	t->park = 1;
-	if (!t->pending) {	/* no signal of the program's waits: none may come now */
+	if (t->deferred) {
+		t->deferred = 0;
+		overdue_end(t);
+		t->pending = 1;
+	} else if (!t->pending) {	/* no signal of the program's waits: none may come now */
 		bytes_zero(t->held_info, SIGINFO_SIZE);
 		t->held_mask = uc->mask;
 		t->pending = 1;

@@ -8,6 +8,7 @@
 #include <linux/signal.h>
 
 #include "engine/inside/signals.h"
+#include "engine/inside/stream.h"
 
 long serve_sigaction(struct thread *t)
 {
@@ -170,6 +171,28 @@ long serve_sigaltstack(struct thread *t)
 }
 
 /*
+ * A leader's signal that came in a handler waits for the next call that followers look
+ * at, which this is not; but where it would be blocked it comes now.  False: it does.
+ */
+static bool signal_waits(struct thread *t, uint64_t mask)
+{
+	int sig = info_int(t->held_info, INFO_SIGNO);
+
+	if (!t->pending && !t->deferred)
+		return true;
+	if (signal_leads(t) && !t->park && !(mask & SIG_BIT(sig)) && (t->deferred || overdue_begin(t))) {
+		t->deferred = 1;
+		t->pending = 0;
+		return true;
+	}
+	if (t->deferred)
+		overdue_end(t);
+	t->deferred = 0;
+	t->pending = 1;
+	return false;
+}
+
+/*
  * The frame lies at the program's rsp.  What it says of the alternate stack is
  * taken over, ours is put in its place, and the kernel does the rest.
  */
@@ -177,16 +200,21 @@ long serve_sigreturn(struct thread *t)
 {
 	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
 				 BLOCK_SIGSTACK_SIZE };
-	struct ucontext_raw uc;
+	struct ucontext_raw uc = { 0 };
 	uint64_t at = t->frame.rsp;
+	bool read = !copy_in(&uc, at, sizeof(uc));
 
-	if (t->pending)
+	if (!signal_waits(t, uc.mask))
 		return CALL_RESTART;
-	if (!copy_in(&uc, at, sizeof(uc))) {
+	if (read) {
 		if (uc.stack.sp != ours.sp)
 			t->alt = uc.stack;
 		hidden_block(t, uc.mask & HIDDEN_SIGNALS);
 		uc.mask &= ~HIDDEN_SIGNALS;
+		if (t->deferred) {
+			t->held_mask = uc.mask;
+			uc.mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+		}
 		copy_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
 		copy_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
 	}

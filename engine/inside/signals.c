@@ -248,8 +248,7 @@ static bool is_fault(int sig, const uint8_t *info)
 	return kind && info_int(info, INFO_CODE) > 0;
 }
 
-/* Tells its signals to followers. */
-static bool leads(const struct thread *t)
+bool signal_leads(const struct thread *t)
 {
 	return t->has_lane && !t->following && stream_followed(t);
 }
@@ -268,7 +267,7 @@ static void crash_tell(struct thread *t, int sig, const uint8_t *info, const str
 {
 	uint64_t at = is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0;
 
-	if (leads(t)) {
+	if (signal_leads(t)) {
 		((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
 		request_ask(t, REQ_CRASHED, (uint64_t)sig, at, r->rip);
 		if (streams.conduct->ended >> streams.self & 1) {
@@ -309,6 +308,33 @@ static void signal_trace(struct thread *t, const uint8_t *info)
 	request_tell(t, REQ_TRACE_SIGNAL, 0, 0);
 }
 
+/*
+ * Others that wait in the kernel, and come when this one's handler begins: to the
+ * program all came together, and so they do in followers.
+ */
+static bool others_come(struct thread *t, uint64_t mask)
+{
+	uint64_t waiting = 0;
+
+	if (t->joined >= SIGNALS_NEXT || OWN2(__NR_rt_sigpending, &waiting, 8) < 0)
+		return false;
+	waiting &= ~mask & ~HIDDEN_SIGNALS;
+	for (; waiting; waiting &= waiting - 1)
+		if (is_handler(t->sig->action[__builtin_ctzll(waiting) + 1].handler))
+			return true;
+	return false;
+}
+
+static void signal_tell(struct thread *t, int sig, const struct action *a, const uint8_t *info,
+			uint64_t mask)
+{
+	bool more = others_come(t, handler_mask(t, sig, a, mask));
+
+	t->entered = more ? a->handler : 0;
+	t->joined = more ? t->joined + 1 : 0;
+	lead_signal(t, info, more);
+}
+
 static void deliver(struct thread *t, int sig, const uint8_t *info,
 		    struct ucontext_raw *uc)
 {
@@ -334,8 +360,8 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);
 	/* A fault is the version's own: a twin has it, too. */
-	if (is_handler(a.handler) && leads(t) && !is_fault(sig, info))
-		lead_signal(t, info);
+	if (is_handler(a.handler) && signal_leads(t) && !is_fault(sig, info))
+		signal_tell(t, sig, &a, info, uc->mask);
 	if (is_handler(a.handler))
 		handler_start(t, sig, &a, info, uc);
 	else if (a.handler == (uint64_t)SIG_DFL)
@@ -350,7 +376,7 @@ static void hold(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 	struct area *a = (struct area *)boot.area;
 	int sig = info_int(info, INFO_SIGNO);
 
-	if (t->pending) {	/* only a hidden signal can come now: it waits */
+	if (t->pending || t->deferred) {	/* only a hidden signal can come now: it waits */
 		bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
 		t->hidden_waits |= SIG_BIT(sig) & HIDDEN_SIGNALS;
 		return;
@@ -411,7 +437,7 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
  */
 static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
-	if (!leads(t) ||
+	if (!signal_leads(t) ||
 	    (in_short_call(uc->regs.rip) && !lock_is_led(uc->regs.rsp)) || !overdue_begin(t))
 		return false;
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
@@ -425,7 +451,9 @@ static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc
 void signal_overdue(struct thread *t, struct ucontext_raw *uc)
 {
 	if (!t->deferred || t->busy) {
-		call_again(t, &uc->regs);	/* too late: it is on its way */
+		if (t->deferred)
+			overdue_begin(t);
+		call_again(t, &uc->regs);	/* it is on its way, or this is a local call */
 		return;
 	}
 	if (!in_short_call(uc->regs.rip) && overdue_again(t)) {
@@ -459,7 +487,7 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 			hold(t, info, uc);
 		return;
 	}
-	if (!boundary && !is_fault(sig, info) && defer(t, info, uc))
+	if (!boundary && !is_fault(sig, info) && uc->regs.rip != t->entered && defer(t, info, uc))
 		return;
 	if (boundary)
 		boundary_context(t, uc);
@@ -470,6 +498,13 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	if (sig == SIGSYS)
 		call_address_mend(info, uc);
 	deliver(t, sig, info, uc);
+	for (uint32_t i = 0; boundary && t->following && i < t->nexts; i++) {
+		uint8_t next[SIGINFO_SIZE] = { 0 };
+
+		bytes_copy(next, t->next_info[i], SIGINFO_USED);
+		deliver(t, info_int(next, INFO_SIGNO), next, uc);
+	}
+	t->nexts = 0;
 }
 
 /* --- the end of a call that a signal waits for ------------------------------ */
@@ -487,7 +522,7 @@ void signal_exit(struct thread *t)
 	}
 	t->pending = 0;
 	/* Followers know nothing of this call: the next that they know must do. */
-	if (leads(t) && !t->restart && !t->told && overdue_begin(t)) {
+	if (signal_leads(t) && !t->restart && !t->told && overdue_begin(t)) {
 		t->deferred = 1;
 		return;
 	}

@@ -23,6 +23,8 @@ void gate_leave(struct thread *t, struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
 long call_cut(const struct thread *t, const struct gregs *r);
 bool in_short_call(uint64_t rip);
+/* Tells its signals to followers. */
+bool signal_leads(const struct thread *t);
 void signal_overdue(struct thread *t, struct ucontext_raw *uc);
 void call_interrupt(struct thread *t, struct gregs *r);
 bool copy_failed_at(struct gregs *r);

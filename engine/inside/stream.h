@@ -89,7 +89,8 @@ void lead_prepare(void);
 long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
 uint64_t room_before(struct walk *w);
 long lead_call(struct thread *t, long nr);
-void lead_signal(struct thread *t, const uint8_t *info);
+/* more: another comes at once, before the handler's first instruction. */
+void lead_signal(struct thread *t, const uint8_t *info, bool more);
 /* An event of a call that was made. */
 void call_tell(struct thread *t, const struct walk *w, long nr);
 const struct recipe *lead_recipe(long nr);

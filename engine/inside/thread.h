@@ -64,6 +64,8 @@ struct altstack {
 };
 
 #define CLOCKS_DUE	4
+#define SIGNALS_NEXT	7	/* signals that come with another, told as one */
+#define SIGINFO_USED	48	/* bytes that say something, of a signal that is no fault */
 
 struct thread;
 /* Whether the thread must still wait, with its event of this number, for others (order.c). */
@@ -109,6 +111,10 @@ struct thread {
 	uint64_t clone_flags;
 	uint64_t clone_mask;	/* the program's mask around a clone */
 	uint8_t held_info[128];	/* siginfo of the held signal */
+	uint8_t next_info[SIGNALS_NEXT][SIGINFO_USED];	/* of those that come with it, in a follower */
+	uint32_t nexts;
+	uint32_t joined;	/* a leader's: so many have come with one */
+	uint64_t entered;	/* the handler at whose entry another will come; or 0 */
 	uint64_t hidden_blocked;	/* hidden signals that the program blocks */
 	uint64_t hidden_waits;	/* of those, which were sent meanwhile */
 	uint8_t hidden_info[4][128];	/* and how: SIGSYS, SIGILL, SIGSEGV, SIGBUS */
