@@ -10,6 +10,7 @@
 #include "engine/mve/show.h"
 #include "engine/outside/control.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 
 #define LOOK_MS		50
@@ -17,7 +18,7 @@
 #define IDLE_MS		5000	/* without a request nothing more happens */
 
 static const char help[] =
-	"usage: mve follow NAME [--name FOLLOWER] [--again] -- CMD...\n"
+	"usage: mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] -- CMD...\n"
 	"\n"
 	"Adds a follower to the session NAME, which must have been started with --stateless\n"
 	"and --mark.  CMD is led through the leader's start and joins where the next request\n"
@@ -25,7 +26,13 @@ static const char help[] =
 	"follows, when it is ready and no request comes, or when it is clear why it cannot.\n"
 	"\n"
 	"  --again             when it is dropped (it found something, or was too slow) it\n"
-	"                      is started again: soon, and later each time\n";
+	"                      is started again: soon, and later each time\n"
+	"  --rules FILE        expected differences, compiled if need be (rulec)\n";
+
+struct wanted {
+	const char *name, *rules;
+	bool again;
+};
 
 static json_t *version_row(const json_t *status, const char *name)
 {
@@ -77,20 +84,26 @@ static int wait_for(const struct session *s, const char *name)
 	return EXIT_NO;
 }
 
-static int follow(const struct session *s, const char *name, bool again, char *const argv[])
+static int follow(const struct session *s, const struct wanted *want, char *const argv[])
 {
-	json_t *words = json_array(), *reply;
-	char *found, *path;
+	json_t *words, *reply;
+	char *found, *path, object[4096];
+	const char *name;
 	int code = program_find(argv[0], &found);
 
+	code = code ? code : program_follows(found);
+	if (!code && want->rules)
+		code = rules_compile(want->rules, object, sizeof(object));
 	if (code)
 		return code;
 	path = realpath(found, NULL);
+	words = json_array();
 	for (size_t i = 0; argv[i]; i++)
 		json_array_append_new(words, json_string(argv[i]));
-	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:b, s:s*}", "do", "follow",
-					      "path", path ? path : found, "argv", words, "again",
-					      again, "name", name));
+	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:b, s:s*, s:s*}", "do",
+					      "follow", "path", path ? path : found, "argv", words,
+					      "again", want->again, "name", want->name, "rules",
+					      want->rules ? object : NULL));
 	name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
 	if (!name)
 		return show_done(reply, "follow", s->name);
@@ -100,17 +113,22 @@ static int follow(const struct session *s, const char *name, bool again, char *c
 }
 
 /* Behind the name; where the command begins, or an exit code as a negative number. */
-static int options_take(int argc, char **argv, const char **name, bool *again)
+static int options_take(int argc, char **argv, struct wanted *want)
 {
 	static const struct option options[] = {
-		{ "name", required_argument, NULL, 'n' }, { "again", no_argument, NULL, 'a' }, { 0 },
+		{ "name", required_argument, NULL, 'n' }, { "again", no_argument, NULL, 'a' },
+		{ "rules", required_argument, NULL, 'r' }, { 0 },
 	};
 	int opt;
 
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (opt == 'a') {
-			*again = true;
+			want->again = true;
+			continue;
+		}
+		if (opt == 'r') {
+			want->rules = optarg;
 			continue;
 		}
 		if (opt != 'n') {
@@ -118,7 +136,7 @@ static int options_take(int argc, char **argv, const char **name, bool *again)
 				  argv[optind - 1]);
 			return -EXIT_USE;
 		}
-		*name = optarg;
+		want->name = optarg;
 	}
 	if (optind < argc)
 		return optind;
@@ -129,16 +147,15 @@ static int options_take(int argc, char **argv, const char **name, bool *again)
 int cmd_follow(int argc, char **argv)
 {
 	struct look l = look_take(argc < 2 ? argc : 2, argv, "n", help);
-	const char *name = NULL;
-	bool again = false;
+	struct wanted want = { 0 };
 	struct session s;
 	int at;
 
 	if (l.code || !l.name)
 		return l.code;
-	at = options_take(argc - 1, argv + 1, &name, &again);
+	at = options_take(argc - 1, argv + 1, &want);
 	if (at < 0)
 		return -at;
 	l.code = look_session(&l, &s);
-	return l.code ? l.code : follow(&s, name, again, argv + 1 + at);
+	return l.code ? l.code : follow(&s, &want, argv + 1 + at);
 }

@@ -210,6 +210,7 @@ static json_t *follow(struct monitor *m, const json_t *ask)
 	struct follower_options like = {
 		.name = json_string_value(json_object_get(ask, "name")),
 		.again = json_is_true(json_object_get(ask, "again")),
+		.rules_object = json_string_value(json_object_get(ask, "rules")),
 	};
 	char **argv = calloc(json_array_size(words) + 1, sizeof(*argv)), why[WHY_MAX];
 	const struct version *v;

@@ -26,6 +26,7 @@
 #define TEXT_MAX	(256u << 10)
 #define DRAFT_LOOK_MS	50
 #define QUIET_MS	5000	/* a symbolizer may have to be started */
+#define RUNTIME_MS	2000	/* so long after its first program it has one */
 #define COUNT_MS	1000	/* counts are written down so often */
 
 struct draft {
@@ -228,6 +229,18 @@ static void counts_write(struct monitor *m)
 		s->written = s->count;
 	}
 	f->write_ms = now_ms() + COUNT_MS;
+}
+
+/* Whoever asks for findings has given a sanitizer's build, or thinks so. */
+void findings_runtime_look(struct version *v)
+{
+	if (!v->options->on_finding || v->state != VERSION_FOLLOWS || v->runtime || v->runtime_missed ||
+	    now_ms() < v->follows_ms + RUNTIME_MS)
+		return;
+	v->runtime_missed = true;
+	say_error("build it with -fsanitize=address, say, and do not strip it",
+		  "%s/%s: no sanitizer is in it, so nothing will be found: %s",
+		  v->monitor->session.name, v->name, v->path);
 }
 
 bool findings_look(struct monitor *m)

@@ -173,6 +173,7 @@ void followers_judge(struct monitor *m)
 
 static void follower_look(struct monitor *m, struct version *v)
 {
+	findings_runtime_look(v);
 	/* A copy of the monitor is not their parent: it hears of no end. */
 	if (m->background && !v->gone && process_began(v->server) != v->began)
 		follower_ended(v);

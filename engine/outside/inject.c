@@ -490,6 +490,7 @@ static void runtime_note(struct injection *in)
 			     runtime_in_program(in->r.pid, m, range) : 0;
 		uint64_t unwind = n ? runtime_unwind(in->r.pid, m) : 0;
 
+		*in->want->runtime |= n != 0;
 		for (unsigned k = 0; k < n && b->parts < BOOT_PARTS; k++) {
 			b->part[b->parts++] = (struct code_part){ range[k].from, range[k].to, unwind,
 								  PART_RUNTIME, 0 };

@@ -4,6 +4,7 @@
 #ifndef MVE_OUTSIDE_INJECT_H
 #define MVE_OUTSIDE_INJECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,6 +24,7 @@ struct inject_want {
 	int streams_fd, streams_read_fd;
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
 	const struct layout_wish *wish;	/* of a follower */
+	bool *runtime;		/* set if a sanitizer's is linked into the program */
 	const char *const *seam;	/* functions with which a request begins; NULL ends */
 };
 

@@ -17,6 +17,7 @@
 
 #include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 
 #define READ_MS		60000	/* the start may take so long, under a sanitizer */
@@ -138,6 +139,10 @@ static struct follower_options *options_new(const struct version *v,
 	if (!like->name)
 		snprintf(text, sizeof(text), "late%u", ++made);
 	o->argv = v->argv;
+	if (like->rules_object) {
+		o->rules_object = strdup(like->rules_object);
+		MUST(o->rules_object);
+	}
 	o->name = strdup(like->name ? like->name : text);
 	MUST(o->name);
 	return o;
@@ -153,6 +158,7 @@ static void row_free(const struct version *was)
 	free(was->argv);
 	free(was->path);
 	free((char *)was->options->name);
+	free((char *)was->options->rules_object);
 	free((struct follower_options *)was->options);
 }
 
@@ -175,6 +181,18 @@ static void row_take(struct version *v, const char *path, char **argv,
 	if (was.tell >= 0)
 		close(was.tell);
 	row_free(&was);
+}
+
+/* Why they cannot be used; NULL: they are in its area, or none are wanted. */
+static const char *rules_take(struct version *v, const char *object)
+{
+	const char *why = NULL;
+	struct rules_bank *bank = object ? rules_read(object, &why) : NULL;
+
+	if (bank)
+		rules_put(v->area, bank);
+	free(bank);
+	return why;
 }
 
 static bool name_ok(struct monitor *m, const char *name)
@@ -204,6 +222,11 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 		return NULL;
 	}
 	result = area_renew(v);
+	no = result ? NULL : rules_take(v, like->rules_object);
+	if (no) {
+		snprintf(why, size, "the rules cannot be used: %s", no);
+		return NULL;
+	}
 	if (!result) {
 		section_renew(m, v->index);
 		row_take(v, path, argv, like);

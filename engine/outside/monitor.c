@@ -486,6 +486,7 @@ static int programs_find(struct monitor *m)
 	for (unsigned i = 0; !code && i <= o->followers; i++) {
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
 		code = program_find(m->version[i].argv[0], &m->version[i].path);
+		code = code || !i ? code : program_follows(m->version[i].path);
 	}
 	for (const char *const *name = o->seam_function; !code && *name; name++)
 		code = seam_find(m->version[0].path, *name);

@@ -84,6 +84,9 @@ struct version {
 	uint64_t judge_ms;	/* when the end of its first process is judged; or 0 */
 	uint64_t verdicts[VERDICTS];	/* by enum verdict */
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
+	bool runtime;		/* a sanitizer's is in one of its programs */
+	uint64_t follows_ms;	/* since then */
+	bool runtime_missed;	/* it was said that it has no runtime */
 	unsigned unheld;	/* programs that run without us */
 	uint32_t execs[LANES];	/* programs begun in each lane */
 };
@@ -195,6 +198,8 @@ unsigned version_kill(struct version *v);
 
 /* start.c: from a command to a process that stands at its first execve. */
 int program_find(const char *name, char **path);
+/* Can it be a follower?  0, or an exit code behind a message. */
+int program_follows(const char *path);
 int version_start(struct version *v);
 /* The leader's start is waited for. */
 int version_first_exec(struct version *v);
@@ -269,6 +274,8 @@ int64_t reported_serve(struct version *v, uint32_t slot, const struct request *r
 bool findings_end(struct version *v, pid_t tid);
 /* A thread of the version is at a report: what others differ in may be its delay. */
 bool findings_busy(const struct version *v);
+/* Says so if findings are asked of a program that has no sanitizer. */
+void findings_runtime_look(struct version *v);
 /* Keeps what is complete; is more to come? */
 bool findings_look(struct monitor *m);
 void findings_close(struct monitor *m);

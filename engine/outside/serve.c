@@ -222,6 +222,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	w.versions = options_joinable(m->options) ? VERSIONS : m->versions;
 	w.streams_fd = m->streams_fd;
 	w.seam = m->options->seam_function;
+	w.runtime = &v->runtime;
 	w.streams_read_fd = m->streams_read_fd;
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);
@@ -259,8 +260,10 @@ static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
 		v->monitor->layout = layout;
 	audit_image(v, pid, v->area->image[want.image % AREA_IMAGES].inside);
 	__atomic_fetch_add(&v->area->images, 1, __ATOMIC_RELEASE);
-	if (v->state == VERSION_STARTING && v->index != v->monitor->leader)
+	if (v->state == VERSION_STARTING && v->index != v->monitor->leader) {
 		v->state = VERSION_FOLLOWS;
+		v->follows_ms = now_ms();
+	}
 	if (v->monitor->conduct)	/* now is the time: a takeover is in a hurry */
 		version_owns(v, pid, pid);
 	ptrace(PTRACE_DETACH, pid, 0, 0);
@@ -395,6 +398,7 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 				continue;
 			hook_map(r->pid, memory, m, HOOK_LIBRARY, &room);
 			bits |= library_look(s, r->pid, m);
+			v->runtime |= (bits & MAPPED_RUNTIME) != 0;
 		}
 		maps_free(&maps);
 	}

@@ -73,6 +73,19 @@ int program_find(const char *name, char **path)
 	return 0;
 }
 
+/* Its tool is started by calls that no leader makes: docs/sanitizers.md. */
+int program_follows(const char *path)
+{
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	if (strncmp(base, "valgrind", 8))
+		return 0;
+	say_error("a build with -fsanitize=address or memory follows: docs/sanitizers.md",
+		  "cannot follow: %s: Valgrind's tool makes calls of its own beside the program's",
+		  path);
+	return EXIT_USE;
+}
+
 /* --- becoming it ------------------------------------------------------------------- */
 
 /* mve's caller may have blocked or ignored these: the server is to see it. */

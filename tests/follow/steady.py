@@ -1,7 +1,7 @@
 """steady.py FILE FOLLOWERS [DISTANCE [BEHIND]]: is the session of this status one leader
 and so many followers that keep up?  A follower of another release may wait for what
 its leader does next: it is up to BEHIND cells behind.  steady.py FILE pids: its
-versions' pids.  steady.py FILE findings: names those that have found something."""
+versions' pids."""
 import json
 import sys
 
@@ -11,9 +11,6 @@ def main():
         versions = json.load(file)["versions"]
     if sys.argv[2] == "pids":
         print(*(v["pid"] for v in versions))
-        return None
-    if sys.argv[2] == "findings":
-        print(*(v["name"] for v in versions if v["findings"]))
         return None
     leader, *rest = versions
     distance = int(sys.argv[3]) if len(sys.argv) > 3 else 100

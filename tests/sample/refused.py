@@ -1,8 +1,10 @@
 """mve follow where it cannot be: a clear word, and the session goes on as it was."""
+import os
+import shutil
 import subprocess
 import time
 
-from session import MVE, NAME, Session, must, within
+from session import MVE, NAME, ROOT, Session, must, within
 
 
 def refused(session, code, text, *words):
@@ -40,12 +42,25 @@ def main():
     refused(session, 2, "no program", "--")
     refused(session, 2, "--wrong", "--wrong", "--", *session.server)
     refused(session, 127, "/no/such", "--", "/no/such")
+    with open("unreadable", "w", encoding="utf-8") as text:
+        text.write("no program")
+    os.chmod("unreadable", 0o755)
+    refused(session, 126, "neither a program", "--", os.path.abspath("unreadable"))
+    shutil.copy("/bin/true", "valgrind")
+    refused(session, 2, "Valgrind", "--", os.path.abspath("valgrind"), *session.server)
+    refused(session, 2, "no/such.rules", "--rules", "no/such.rules", "--", *session.server)
+    with open("wrong.rules", "w", encoding="utf-8") as text:
+        text.write("this is no rule\n")
+    asked = subprocess.run([MVE, "follow", NAME, "--rules", "wrong.rules", "--", *session.server],
+                           capture_output=True, timeout=100, text=True)
+    must(asked.returncode == 1 and "wrong.rules:1:6: error" in asked.stderr, asked.stderr)
     refused(session, 1, "the name is in use", "--name", "v0", "--", *session.server)
     # Another program, and the same on another port: both differ in the start.
     refused(session, 1, "diverged", "--", "/bin/cat", "/etc/hostname")
     refused(session, 1, "diverged", "--", session.server[0], "1", session.server[2])
     refused(session, 1, "", "--", "/bin/false")
-    asked = subprocess.run([MVE, "follow", NAME, "--name", "one", "--", *session.server],
+    asked = subprocess.run([MVE, "follow", NAME, "--name", "one", "--rules",
+                            f"{ROOT}/rules/redis/info.rules", "--", *session.server],
                            capture_output=True, timeout=100, text=True)
     must(asked.returncode == 0, asked.stdout, asked.stderr)
     again = subprocess.run([MVE, "follow", NAME, "--", *session.server], capture_output=True,

@@ -17,6 +17,10 @@ edition_of()
 
 leader=$(edition_of plain leads) || skip "$leader"
 follower=$(edition_of "$edition" heeds) || skip "$follower"
+# Found by the edition alone as well, under the same load: they are there.
+case $script-$edition in
+memcached-ubsan*) known='load of misaligned address\|store to misaligned address' ;;
+esac
 export ASAN_OPTIONS=detect_leaks=0
 # The runtime's own calls are counted, too: only lag, verdicts and findings tell.
 oldest='' rules='' distance=100000000
