@@ -22,7 +22,7 @@ struct file {
 struct file *file_row(long fd);
 bool file_same_path(const struct file *a, const struct file *b);
 /* Calls on each row that there is. */
-void files_each(void (*on)(struct file *row, void *what), void *what);
+void files_each(void (*on)(long fd, struct file *row, void *what), void *what);
 
 /* mirror.c: a descriptor was opened by a path; `truncates`: the file is empty now. */
 void mirror_opened(struct file *f, bool truncates);

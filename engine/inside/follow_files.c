@@ -39,10 +39,10 @@ static void file_forget(long fd)
 	files[fd].pos = 0;
 }
 
-void files_each(void (*on)(struct file *row, void *what), void *what)
+void files_each(void (*on)(long fd, struct file *row, void *what), void *what)
 {
 	for (long fd = 0; files && fd < FILES; fd++)
-		on(&files[fd], what);
+		on(fd, &files[fd], what);
 }
 
 static bool path_copy(char *to, uint64_t from)

@@ -173,10 +173,11 @@ static void unlock(void)
 
 struct use { uint32_t mirror; bool used; };
 
-static void use_look(struct file *row, void *what)
+static void use_look(long fd, struct file *row, void *what)
 {
 	struct use *u = what;
 
+	(void)fd;
 	u->used |= row->mirror == u->mirror + 1;
 }
 
@@ -270,10 +271,11 @@ static void content_read(struct reader *r, const struct mirror *m, uint64_t size
 		}
 }
 
-static void link_same(struct file *row, void *what)
+static void link_same(long fd, struct file *row, void *what)
 {
 	const struct mirror *m = what;
 
+	(void)fd;
 	if (file_same_path(row, &m->file))
 		row->mirror = (uint16_t)(m - mirrors + 1);
 }
@@ -469,4 +471,31 @@ void mirror_note(struct thread *t, const struct walk *w)
 	f = file_row((int32_t)w->args[0]);
 	if (f)
 		row_note(t, w, f);
+}
+
+/* --- taking over ------------------------------------------------------------------------------ */
+
+/* What is mapped is the mirror: so it is what the descriptor of a memfd leads to. */
+static void row_take(long fd, struct file *row, void *what)
+{
+	const struct mirror *m = mirror_of(row);
+	long flags = m && !row->known ? OWN3(__NR_fcntl, fd, F_GETFD, 0) : -EBADF;
+
+	(void)what;
+	row->mirror = 0;
+	if (flags < 0)
+		return;
+	OWN3(__NR_dup3, m->fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	OWN3(__NR_lseek, fd, row->pos, SEEK_SET_);
+}
+
+void mirrors_take(void)
+{
+	if (!mirrors_made)
+		return;
+	files_each(row_take, NULL);
+	for (uint32_t i = 0; i < MIRRORS; i++)
+		if (mirrors[i].made)
+			mirror_drop(&mirrors[i]);
+	mirrors_made = 0;
 }

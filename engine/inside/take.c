@@ -285,6 +285,7 @@ static void process_take(struct thread *t)
 	order_wait_ended(t);
 	conditions_lead(t);
 	descriptors_take(t);
+	mirrors_take();
 	signals_hear(t);
 	kept_start(t);
 	park_reset();
