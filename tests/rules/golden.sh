@@ -23,7 +23,7 @@ for file in "$RULES"/*.rules "$ROOT"/rules/*/*.rules; do
 	expect 0 "$RULEC" fmt "$name.rules"
 	cmp out "$name.rules" || fail "$name: fmt of fmt differs"
 	cp "$(dirname "$file")"/*.h . 2>/dev/null
-	[ "$(dirname "$file")" = "$RULES" ] && cp "$RULES"/features_used.rules .
+	cp -n "$(dirname "$file")"/*.rules .	# what it uses
 	if [ -f "${file%.rules}.t" ]; then
 		expect 0 "$RULEC" test "$file"
 		cp "${file%.rules}.t" "$name.t"
@@ -31,7 +31,7 @@ for file in "$RULES"/*.rules "$ROOT"/rules/*/*.rules; do
 		grep -q "^[1-9][0-9]* passed, 0 failed" out || fail "$name: $(cat out)"
 		n=$((n + 1))
 	fi
-	rm -f "$name.rules"
+	rm -f ./*.rules
 done
 [ $n -ge 3 ] || fail "only $n files have tests"
 # What the fuzzer has found: fmt of fmt was another.

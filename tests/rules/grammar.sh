@@ -13,6 +13,15 @@ file { print > file }
 END
 echo 'static int64_t log_fd = -1;' >log.h
 echo 'static int64_t waits;' >waits.h
+cat >twice.h <<'END'
+static inline struct view twice(struct rules_run *run, struct view v)
+{
+	rules_build(run);
+	rules_add(run, v);
+	rules_add(run, v);
+	return rules_built(run);
+}
+END
 cp "$ROOT/rules/kv/kv.h" .
 
 run_examples()
