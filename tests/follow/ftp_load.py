@@ -1,4 +1,5 @@
-"""ftp_load.py PORT SECONDS FOLDER: visitors who come, look, fetch, bring, and go."""
+"""ftp_load.py PORT SECONDS FOLDER [UNKNOWN]: visitors who come, look, fetch, bring, and go;
+UNKNOWN is a command that the server is to refuse as none that it knows."""
 import ftplib
 import io
 import sys
@@ -14,6 +15,7 @@ def file(name):
         return f.read()
 
 
+UNKNOWN = sys.argv[4:]
 FILES = {name: file(name) for name in ("hello", "big")}
 
 
@@ -31,6 +33,9 @@ def visit(_, number):
             ftp.retrbinary("RETR " + name, got.extend)
             must(zlib.crc32(got), zlib.crc32(expected), name)
         ftp.cwd("in")
+        for command in UNKNOWN:
+            ftp.putcmd(command)
+            must(ftp.getline(), "500 Unknown command.", command)
         name, text = f"{number}-{turn[0]}", b"line %d\n" % turn[0] * 5000
         ftp.storbinary("STOR " + name, io.BytesIO(text))
         must(ftp.size(name), len(text), "the size")

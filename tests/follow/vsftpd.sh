@@ -35,6 +35,7 @@ xferlog_enable=NO
 END
 lead vsftpd "$folder/vsftpd.conf"
 up
-client ftp_load "$port" "$seconds" ftp
+# $unknown: a command that this version refuses.
+client ftp_load "$port" "$seconds" ftp $unknown
 clients_end
 leave "$(cat ftp_load.out) requests"
