@@ -371,6 +371,7 @@ static unsigned rule_score(const struct rules *rules, struct rules_run *run, uns
 {
 	const struct rules_row *row = &rules->object.rows[rule];
 	unsigned n = 0;
+	int pos;
 
 	if (row->flags & RULES_ROW_BEGIN && run->state->begun)
 		return 0;
@@ -381,9 +382,10 @@ static unsigned rule_score(const struct rules *rules, struct rules_run *run, uns
 		rules_no(run, RULES_WHY_MORE, n, 0, 0);
 	if (n < row->steps)
 		return n * SCORE_CALL + call_score(run);
-	if (row->outs && right_find(rules, run, row, 0) < 0)
+	pos = right_find(rules, run, row, 0);
+	if (pos < 0)
 		return n * SCORE_CALL + call_score(run);
-	run->why = RULES_WHY_NONE;
+	rules_no(run, RULES_WHY_NONE, pos < row->outs ? 0x80u | (unsigned)pos : 0, 0, 0);
 	return n * SCORE_CALL + SCORE_CALL - 1;
 }
 

@@ -98,7 +98,8 @@ int64_t rules_ran(const struct rules *rules, struct rules_run *run,
 
 /*
  * The rule that came nearest, for a report: tries all of them on the events at
- * the cursor and the call.  RULES_NONE, or a rule with run->why filled.
+ * the cursor and the call.  RULES_NONE, or a rule with run->why filled; if it holds,
+ * run->why_step is 0x80 + the call of its right side that the follower's is, or 0.
  */
 int rules_nearest(const struct rules *rules, struct rules_run *run);
 

@@ -463,12 +463,13 @@ static bool last_words(struct thread *t)
 	return true;
 }
 
-long follow_diverged(struct thread *t, uint32_t what, const struct mismatch *m)
+long follow_diverged(struct thread *t, struct walk *w, long nr, uint32_t what,
+		     const struct mismatch *m)
 {
 	if (last_words(t))
 		return ANSWER_RETRY;
 	if (rules_given())
-		rules_note_nearest(t);
+		rules_note_nearest(t, w, nr);
 	return request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, what,
 			   m ? (uint64_t)m->arg << 56 | m->offset : 0);
 }
@@ -892,7 +893,7 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 		*result = sizeof(uint64_t);
 		return STEP_OWN;
 	}
-	reply = follow_diverged(t, m->what, m);
+	reply = follow_diverged(t, w, nr, m->what, m);
 	if (reply == ANSWER_IGNORE)
 		return ignore_difference(t, e, w, nr, result);
 	if (reply != ANSWER_RETRY)

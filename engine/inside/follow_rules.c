@@ -988,7 +988,19 @@ static enum rules_verdict ask_nearest(struct thread *t)
 	return rule < 0 ? RULES_DEFAULT : RULES_MATCH;
 }
 
-void rules_note_nearest(struct thread *t)
+/* It holds, but is one for what a rule's call opened, and this is not: then that is why. */
+static void foreign_note(struct rules_thread *rt)
+{
+	const struct rules_object *o = &rt->rules.object;
+	unsigned pos = rt->run.why_step & 0x7f;
+
+	if (rt->run.why == RULES_WHY_NONE && rt->run.why_step & 0x80 &&
+	    o->outs[o->rows[rt->answer.rule].first_out + pos].flags & RULES_OUT_PRIVATE &&
+	    !rules_opened(rt->call.args[0]))
+		rules_no(&rt->run, RULES_WHY_FOREIGN, 0x80u | pos, 0, 0);
+}
+
+void rules_note_nearest(struct thread *t, struct walk *w, long nr)
 {
 	struct rules_host host = { peek, bytes };
 	struct rules_thread *rt = t->rules;
@@ -1000,9 +1012,14 @@ void rules_note_nearest(struct thread *t)
 		note(t, NOTE_FOLLOWED, rt->state.active - 1u, NULL);
 		return;
 	}
+	/* It may be one that no rule names, and so none that they were asked about. */
+	if (!place_ready(t, w, nr))
+		return;
 	run_ready(t, &host, true);
-	if (rules_ask(t, ask_nearest) == RULES_MATCH)
-		note(t, NOTE_NEAREST, rt->answer.rule, NULL);
+	if (rules_ask(t, ask_nearest) != RULES_MATCH)
+		return;
+	foreign_note(rt);
+	note(t, NOTE_NEAREST, rt->answer.rule, NULL);
 }
 
 const char *rules_fault_word(const struct rules_thread *rt)

@@ -30,7 +30,7 @@ static enum step_result differs(struct thread *t, const struct mismatch *m)
 	rt->state.active = (uint16_t)(rule + 1);	/* for the note */
 	rt->differs = m->what != DIFFERS_CALL;
 	rt->mismatch = *m;
-	reply = follow_diverged(t, m->what, m);
+	reply = follow_diverged(t, rt->walk, rt->call.nr, m->what, m);
 	rt->differs = 0;
 	rules_forget(t);
 	if (reply == ANSWER_IGNORE && reader_peek(&t->reader))

@@ -248,7 +248,8 @@ enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };
 long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
 bool event_passable(const struct event *e);
 long own_query(struct thread *t, long nr);
-long follow_diverged(struct thread *t, uint32_t what, const struct mismatch *m);
+long follow_diverged(struct thread *t, struct walk *w, long nr, uint32_t what,
+		     const struct mismatch *m);
 void follow_epoll_note(struct thread *t, struct walk *w);
 void lock_passed(struct thread *t, const struct event *e);
 
@@ -268,7 +269,7 @@ bool rules_drop_front(struct thread *t);
 /* A call of a rule opened it: it is really there. */
 bool rules_opened(uint64_t fd);
 /* For a report: the nearest rule goes into the slot. */
-void rules_note_nearest(struct thread *t);
+void rules_note_nearest(struct thread *t, struct walk *w, long nr);
 void rules_forget(struct thread *t);
 
 static inline bool rules_given(void)
