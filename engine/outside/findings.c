@@ -234,8 +234,9 @@ static void counts_write(struct monitor *m)
 /* Whoever asks for findings has given a sanitizer's build, or thinks so. */
 void findings_runtime_look(struct version *v)
 {
-	if (!v->options->on_finding || v->state != VERSION_FOLLOWS || v->runtime || v->runtime_missed ||
-	    now_ms() < v->follows_ms + RUNTIME_MS)
+	/* One that led, and follows now, has no options. */
+	if (!v->options || !v->options->on_finding || v->state != VERSION_FOLLOWS ||
+	    v->runtime || v->runtime_missed || now_ms() < v->follows_ms + RUNTIME_MS)
 		return;
 	v->runtime_missed = true;
 	say_error("build it with -fsanitize=address, say, and do not strip it",
