@@ -90,8 +90,9 @@ struct section {
 	uint64_t waits;		/* times that a lane waited for room */
 	uint64_t pad[4];
 	/*
-	 * Lanes whose reader sleeps for long: the lane's thread wakes it when it goes on.
-	 * Not in the cursors, which change with each event: the leader looks here often.
+	 * How often a lane's reader has gone to sleep for long, and come back from it: odd
+	 * while it sleeps.  The lane's thread wakes it when it goes on.  Not in the cursors,
+	 * which change with each event: the leader looks here often.
 	 */
 	uint8_t asleep[LANES];
 	uint64_t pad1[248];

@@ -117,7 +117,7 @@ static bool is_left_behind(const struct thread *t)
  */
 static bool sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
 {
-	uint8_t *asleep = &streams_section(&streams, streams.self)->asleep[t->lane];
+	uint8_t *asleep = &streams_section(&streams, streams.self)->asleep[t->lane], sleep;
 	uint64_t since;
 
 	if (ns < SLEEP_LONG_NS) {
@@ -125,10 +125,11 @@ static bool sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
 		return false;
 	}
 	since = clock_ns(CLOCK_MONOTONIC);
-	__atomic_store_n(asleep, 1, __ATOMIC_RELAXED);
+	sleep = (uint8_t)((*asleep + 1) | 1);
+	__atomic_store_n(asleep, sleep, __ATOMIC_RELAXED);
 	if (!reader_peek(&t->reader))
 		lane_wait(t->lane, seen, since + ns);
-	__atomic_store_n(asleep, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(asleep, sleep + 1, __ATOMIC_RELAXED);
 	return clock_ns(CLOCK_MONOTONIC) - since >= SLEEP_LONG_NS;
 }
 

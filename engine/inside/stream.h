@@ -35,15 +35,24 @@ static inline bool stream_followed(const struct thread *t)
 	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) != 0;
 }
 
-/* The thread's twins, if one of them sleeps long; one that is just about to may be missed. */
-static inline void sleepers_look(const struct thread *t)
+/*
+ * The thread's twins, if one of them sleeps long; one that is just about to may be missed.
+ * Once for each sleep: who has been woken may have to wait for a processor.
+ */
+static inline void sleepers_look(struct thread *t)
 {
 	uint32_t bits = streams_followers(&streams, t->writer.section);
 
-	for (; bits; bits &= bits - 1)
-		if (__atomic_load_n(&streams_section(&streams, (uint32_t)__builtin_ctz(bits))->
-				    asleep[t->lane], __ATOMIC_RELAXED))
-			sleepers_wake(t);
+	for (; bits; bits &= bits - 1) {
+		uint32_t v = (uint32_t)__builtin_ctz(bits);
+		uint8_t sleep = __atomic_load_n(&streams_section(&streams, v)->asleep[t->lane],
+						__ATOMIC_RELAXED);
+
+		if (!(sleep & 1) || sleep == t->roused[v])
+			continue;
+		t->roused[v] = sleep;
+		sleepers_wake(t);
+	}
 }
 
 /* Code of the loader or of an allocator: each version's own affair. */

@@ -143,6 +143,7 @@ struct thread {
 	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
+	uint8_t roused[VERSIONS];	/* a leader's: the last sleep that it woke from: `asleep` */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;

@@ -6,9 +6,10 @@ followers and the load share the other, so what a client sees here is what two
 CPUs allow: a follower's work is taken from the load.  The leader's CPU time per
 request is the figure that does not depend on it.
 
-Still the load is slower beside followers, and a server that waits more often
-spends more on a request.  So there is a mode whose follower is stopped while the
-load runs: what the leader's CPU costs there is recording alone.
+A load that is slower beside followers makes a server wait more often, which
+spends more on a request.  So followers have a small share of their CPU (nice
+10), and there is a mode whose follower is stopped while the load runs: what the
+leader's CPU costs there is recording alone.
 
 After its slice a mode's followers read what is left in the ring before the next
 mode has its turn: `kept up` is the rate with that time added, which the session
@@ -104,6 +105,7 @@ class LedServer(servers.Server):
         self.rows = self.session.wait(self.followers, NEAR_CELLS)
         for row in self.rows[1:]:
             session.move(session.tree(row["pid"]), self.follower_cpu)
+            session.stand_back(session.tree(row["pid"]))
 
     def _split(self):
         """(the leader's pids, the followers', the monitor's)"""

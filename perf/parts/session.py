@@ -78,5 +78,15 @@ def move(pids, cpu):
                 pass
 
 
+def stand_back(pids):
+    """A small share of their CPU for all threads of these processes."""
+    for pid in pids:
+        for tid in threads(pid):
+            try:
+                os.setpriority(os.PRIO_PROCESS, tid, 10)
+            except OSError:
+                pass
+
+
 def cpu_ns(pids):
     return sum(map(processes.cpu_ns, pids))
