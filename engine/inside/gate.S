@@ -222,6 +222,7 @@ held_exit:
 	.globl sigreturn_exit
 	.globl sigreturn_window
 	.globl sigreturn_window_end
+	.globl sigreturn_end, sigreturn_patch, sigreturn_patch_end, sigreturn_net, sigreturn_net_end
 sigreturn_exit:
 	cmpb	$0, %gs:T_PENDING
 	jne	held_exit
@@ -233,13 +234,16 @@ sigreturn_window:
 sigreturn_window_end:
 	je	sigreturn_patch
 	jmp	sigreturn_net
+sigreturn_end:
 	.section .gate.patch
 sigreturn_patch:
 	syscall
+sigreturn_patch_end:
 	hlt
 	.section .gate.net
 sigreturn_net:
 	syscall
+sigreturn_net_end:
 	hlt
 	.text
 

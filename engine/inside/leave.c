@@ -153,6 +153,25 @@ static void board_leave(struct gregs *r)
 		r->rip = at + 5 + (uint64_t)(int64_t)*(const int32_t *)(at + 1);
 }
 
+/*
+ * One that is about to give its frame to the kernel is taken back to its rt_sigreturn:
+ * its stack is the program's already, but nothing has been done.
+ */
+void sigreturn_leave(struct thread *t, struct gregs *r)
+{
+	extern char sigreturn_window_end[], sigreturn_end[];
+	extern char sigreturn_patch[], sigreturn_patch_end[];
+	extern char sigreturn_net[], sigreturn_net_end[];
+
+	if ((r->rip < (uint64_t)sigreturn_window_end || r->rip >= (uint64_t)sigreturn_end) &&
+	    (r->rip < (uint64_t)sigreturn_patch || r->rip >= (uint64_t)sigreturn_patch_end) &&
+	    (r->rip < (uint64_t)sigreturn_net || r->rip >= (uint64_t)sigreturn_net_end))
+		return;
+	call_context(r, t->frame.resume, t->frame.tier, false);
+	--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];	/* it comes again */
+	t->returning = t->restart = 0;
+}
+
 /* Takes a thread that a signal found on the short way out of the gate. */
 void gate_leave(struct thread *t, struct gregs *r)
 {

@@ -487,6 +487,8 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 			hold(t, info, uc);
 		return;
 	}
+	if (!boundary)
+		sigreturn_leave(t, &uc->regs);
 	if (!boundary && !is_fault(sig, info) && uc->regs.rip != t->entered && defer(t, info, uc))
 		return;
 	if (boundary)

@@ -19,6 +19,7 @@ bool on_stack(const struct altstack *a, uint64_t sp);
 /* leave.c: what the program may see of an interrupted call. */
 void window_leave(uint64_t *rip);
 void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done);
+void sigreturn_leave(struct thread *t, struct gregs *r);
 void gate_leave(struct thread *t, struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
 long call_cut(const struct thread *t, const struct gregs *r);

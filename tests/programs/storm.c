@@ -1,5 +1,5 @@
 /*
- * A storm of signals, ten thousand in a second to each thread, while system
+ * A storm of signals, five thousand in a second to each thread, while system
  * calls run: each call returns what it must, callee-saved registers keep
  * their values, and pipes lose no byte.  Handlers make calls themselves.
  */
@@ -85,7 +85,7 @@ static timer_t thread_timer(void)
 	struct sigevent event = {
 		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 1,
 	};
-	struct itimerspec every = { { 0, 100000 }, { 0, 100000 } };
+	struct itimerspec every = { { 0, 200000 }, { 0, 200000 } };
 	timer_t timer;
 
 	event._sigev_un._tid = gettid();
@@ -121,7 +121,7 @@ static void *work(void *arg)
 /* storm [SECONDS] */
 int main(int argc, char **argv)
 {
-	struct itimerval every = { { 0, 100 }, { 0, 100 } }, off = { 0 };
+	struct itimerval every = { { 0, 200 }, { 0, 200 } }, off = { 0 };
 	pthread_t threads[THREADS];
 	struct timespec end = { argc > 1 ? atoi(argv[1]) : 1, 0 };
 
