@@ -362,7 +362,6 @@ static bool move_start(struct monitor *m, struct move *mv)
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
 	if (mv->processes)
 		mv->taken_us += take_prepare(mv->process[0]);
-	move_hasten(m, mv);
 	monitor_wake_after(m, LOOK_MS);
 	return true;
 }
@@ -496,7 +495,9 @@ static void takeover_begin(struct monitor *m)
 		now_us() - mv->began_us);
 	old_stream_read(m, to, true);
 	settled(to);
-	if (!move_start(m, mv))
+	if (move_start(m, mv))
+		move_hasten(m, mv);
+	else
 		takeover_none(m);
 }
 
