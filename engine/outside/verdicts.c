@@ -188,12 +188,29 @@ static enum verdict verdict_of(const struct version *v, const struct request *r)
 	return (enum verdict)r->args[0];
 }
 
+/* The leader's thread has died at this place, too: a child that was to die, say. */
+static bool twin_died(const struct version *v, uint32_t slot)
+{
+	struct monitor *m = v->monitor;
+	uint32_t lane = v->area->slot[slot].lane - 1;
+
+	if (lane >= LANES)
+		return false;
+	streams_sweep(m);
+	return streams_part(m, m->leader)->lane[lane].state == LANE_CLOSED &&
+	       !streams_lane_unread(m, v->index, m->leader, lane);
+}
+
 /* The time is over, and the leader has not crashed. */
 static void verdict_act(struct version *v, uint32_t slot)
 {
 	struct request r = v->area->slot[slot].request;
 	enum verdict verdict = verdict_of(v, &r);
 
+	if (r.state == RS_ASKED && verdict == VERDICT_CRASHED && twin_died(v, slot)) {
+		serve_answer(&v->area->slot[slot].request, ANSWER_IGNORE);
+		return;
+	}
 	if (r.state == RS_ASKED && r.kind == REQ_VERDICT && version_lives(v))
 		verdict_stop(v, slot, verdict, &r);
 }
