@@ -333,7 +333,6 @@ bool follow_payload(struct reader *r, void *to, size_t size)
 
 /* --- signals of the stream ---------------------------------------------------------------- */
 
-/* Readies the program's handler to run at the end of this call. */
 /* Its siginfo; true: another came with it. */
 static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 {
@@ -348,6 +347,7 @@ static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 	return more;
 }
 
+/* Readies the program's handler, and those of what came with it, to run at the call's end. */
 void follow_signal(struct thread *t, const struct event *e)
 {
 	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;

@@ -748,8 +748,9 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 	uint64_t bucket = e && e->kind == EVENT_LOCK && e->call == c->kind ? event_bucket(e)
 									   : LOCK_NO_TURN;
 
-	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN || !turn_is(&buckets[bucket], e->arg[1]) ||
-	    !order_is_clear(t, e->seq) || !is_same_lock(t, c, e))
+	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN ||
+	    !turn_is(&buckets[bucket], e->arg[1]) || !order_is_clear(t, e->seq) ||
+	    !is_same_lock(t, c, e))
 		return ASK_SLOW;
 	return lock_answer(t, c, e);
 }

@@ -180,7 +180,8 @@ static bool signal_waits(struct thread *t, uint64_t mask)
 
 	if (!t->pending && !t->deferred)
 		return true;
-	if (signal_leads(t) && !t->park && !(mask & SIG_BIT(sig)) && (t->deferred || overdue_begin(t))) {
+	if (signal_leads(t) && !t->park && !(mask & SIG_BIT(sig)) &&
+	    (t->deferred || overdue_begin(t))) {
 		t->deferred = 1;
 		t->pending = 0;
 		return true;
