@@ -159,8 +159,13 @@ struct request {
 };
 
 struct slot {
-	uint32_t owner;		/* 0 free, else the tid that owns it */
-	int32_t pid;
+	union {
+		struct {
+			uint32_t owner;	/* 0 free, else the tid that owns it */
+			int32_t pid;
+		};
+		uint64_t holder;	/* both: they change hands at once */
+	};
 	uint32_t image;		/* the program it runs */
 	uint32_t pad0;
 	struct request request;

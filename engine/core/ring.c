@@ -613,6 +613,11 @@ void reader_release(struct reader *r)
 		cursor_move(r);
 }
 
+uint8_t reader_flags(const struct reader *r)
+{
+	return event_at(r, r->chunk, r->pos)->flags;
+}
+
 uint8_t reader_take(struct reader *r)
 {
 	const struct event *e = event_at(r, r->chunk, r->pos);

@@ -111,6 +111,8 @@ size_t reader_piece(struct reader *r, size_t want, const uint8_t **piece);
  * than a chunk cannot be looked at again; its header may be overwritten.
  */
 void reader_release(struct reader *r);
+/* Flags of the piece that was read last: what is told at an event's end stands in its last. */
+uint8_t reader_flags(const struct reader *r);
 /* Goes behind the looked-at event; its flags, as they were at its end. */
 uint8_t reader_take(struct reader *r);
 /* All that the lane will ever hold has been taken. */

@@ -113,7 +113,8 @@ struct thread *block_next(uint32_t *index)
 /* For a block whose thread is known to be gone, or never began. */
 void block_free(struct thread *t)
 {
-	slot_release(t);
+	if (!t->in_exec)
+		slot_release(t);
 	__atomic_fetch_and(&used[t->index / 64], ~(1ull << t->index % 64),
 			   __ATOMIC_RELEASE);
 }
@@ -124,21 +125,20 @@ uint64_t *block_bitmap(uint32_t index)
 	return &used[index / 64];
 }
 
-/* Whether the slot's owner is this thread (before an exec) or dead. */
-static bool slot_abandoned(const struct thread *t, const struct slot *s,
-			   uint32_t owner)
+static uint64_t holder_of(const struct thread *t)
 {
-	if ((int32_t)owner == t->tid && s->pid == t->pid)
-		return true;
-	return OWN3(__NR_tgkill, s->pid, owner, 0) == -ESRCH;
+	return (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid;
 }
 
-static bool slot_try(struct thread *t, struct slot *s, uint32_t owner)
+/*
+ * By both ids at once: with the owner of one thread and the process of another a slot
+ * would look like that of a dead one, and two threads would have it.
+ */
+static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
 {
-	if (!__atomic_compare_exchange_n(&s->owner, &owner, (uint32_t)t->tid,
-					 false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&s->holder, &holder, holder_of(t), false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
-	s->pid = t->pid;
 	s->image = boot.image;
 	s->request.pid = t->pid;
 	s->request.tid = t->tid;
@@ -149,16 +149,40 @@ static bool slot_try(struct thread *t, struct slot *s, uint32_t owner)
 
 #define SLOT_PROBES	8	/* dead owners looked for at a claim */
 
+static bool slot_is_free(uint64_t holder)
+{
+	return !(uint32_t)holder;
+}
+
+static bool slot_abandoned(uint64_t holder)
+{
+	return !slot_is_free(holder) &&
+	       OWN3(__NR_tgkill, (int32_t)(holder >> 32), (uint32_t)holder, 0) == -ESRCH;
+}
+
+static uint64_t holder_now(const struct slot *s)
+{
+	return __atomic_load_n(&s->holder, __ATOMIC_ACQUIRE);
+}
+
 static bool slot_reuse(struct thread *t, struct area *a, uint32_t high)
 {
+	/* Its own from before an execve: it would be a thread that nobody hears of any more. */
 	for (uint32_t i = 0; i < high; i++)
-		if (!a->slot[i].owner && slot_try(t, &a->slot[i], 0))
+		if (holder_now(&a->slot[i]) == holder_of(t) &&
+		    slot_try(t, &a->slot[i], holder_of(t)))
 			return true;
+	for (uint32_t i = 0; i < high; i++) {
+		uint64_t holder = holder_now(&a->slot[i]);
+
+		if (slot_is_free(holder) && slot_try(t, &a->slot[i], holder))
+			return true;
+	}
 	for (uint32_t n = 0; n < SLOT_PROBES && high; n++) {
 		struct slot *s = &a->slot[((uint32_t)t->tid + n) % high];
-		uint32_t owner = s->owner;
+		uint64_t holder = holder_now(s);
 
-		if (owner && slot_abandoned(t, s, owner) && slot_try(t, s, owner))
+		if (slot_abandoned(holder) && slot_try(t, s, holder))
 			return true;
 	}
 	return false;

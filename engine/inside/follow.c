@@ -774,9 +774,10 @@ bool event_passable(const struct event *e)
  * Answers a query or a clock from the events up to the next one that is neither:
  * in what order such calls are made means nothing, and either version may make
  * some that the other does not.  The answered event stays in its place with a bit
- * in t->ahead.  False: the leader made no such call here.
+ * in t->ahead.  False: the leader made no such call here.  *signal: its handler ran
+ * behind it.
  */
-static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *result)
+static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *result, bool *signal)
 {
 	struct reader ahead = t->reader;
 	const struct event *e = reader_peek(&ahead);
@@ -798,6 +799,7 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 		if (!(t->ahead >> i & 1) && event_is(e, w, nr, &m) &&
 		    match_memory(&copy, w, true, &m)) {
 			t->ahead |= 1ull << i;
+			*signal = reader_flags(&copy) & EVENT_SIGNAL_NEXT;
 			*result = answered(t, w, nr);
 			return true;
 		}
@@ -812,13 +814,13 @@ bool follow_told_value(struct thread *t, long nr, int64_t *value)
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
+	bool told, signal = false;
 	long result = 0;
-	bool told;
 
 	call_walk(t, &w, args, nr);
 	/* Release: as in follow_event_or. */
 	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
-	told = answer_elastic(t, &w, nr, &result);
+	told = answer_elastic(t, &w, nr, &result, &signal);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (t->ahead & 1 && reader_peek(&t->reader))
 		follow_take(t);
@@ -902,6 +904,18 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 	return STEP_AGAIN;
 }
 
+/* Takes what was answered out of order, and all before it: nobody will ask for that any more. */
+static void ahead_take(struct thread *t)
+{
+	const struct event *e;
+
+	while (t->ahead && (e = reader_peek(&t->reader))) {
+		if (!(t->ahead & 1))
+			lock_passed(t, e);
+		follow_take(t);
+	}
+}
+
 /* Meets one event; STEP_AGAIN: the next one is to be looked at. */
 static enum step_result meet(struct thread *t, const struct event *e, struct walk *w, long nr,
 			     long *result)
@@ -919,8 +933,12 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 		return STEP_AGAIN;
 	}
 	if (is_elastic(w->desc)) {
-		bool told = answer_elastic(t, w, nr, result);
+		bool signal = false, told = answer_elastic(t, w, nr, result, &signal);
 
+		if (signal) {
+			ahead_take(t);
+			signal_next(t, nr, *result);
+		}
 		if (t->ahead & 1)
 			follow_take(t);
 		if (!told && ahead_full(t, e)) {

@@ -73,10 +73,12 @@ static long serve_exec(struct thread *t, long nr)
 	}
 	if (go == EXEC_GO_UNHELD && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
+	t->in_exec = 1;
 	if (go == EXEC_GO && t->following)
 		result = exec_like(t, (const struct layout *)t->slot->request.call);
 	else
 		result = call_kernel(t);
+	t->in_exec = 0;
 	if (go == EXEC_GO)
 		request_tell(t, REQ_EXEC_FAILED, 0, 0);
 	return result;

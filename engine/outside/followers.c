@@ -189,9 +189,12 @@ static void follower_look(struct monitor *m, struct version *v)
 void followers_look(struct monitor *m)
 {
 	streams_sweep(m);
-	for (unsigned i = 0; i < m->versions; i++)
-		if (follows(m, &m->version[i]))
-			follower_look(m, &m->version[i]);
+	for (unsigned i = 0; i < m->versions; i++) {
+		if (!follows(m, &m->version[i]))
+			continue;
+		streams_end_twins(m, &m->version[i]);
+		follower_look(m, &m->version[i]);
+	}
 	rules_look(m);
 }
 

@@ -195,6 +195,7 @@ pid_t version_left_over(const struct version *v);
 bool version_owns(const struct version *v, pid_t pid, pid_t tid);
 /* Kills every process of it; how many were there. */
 unsigned version_kill(struct version *v);
+bool version_kill_one(const struct version *v, pid_t pid);
 
 /* start.c: from a command to a process that stands at its first execve. */
 int program_find(const char *name, char **path);
@@ -214,6 +215,7 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows);
 void streams_changed(struct monitor *m);
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
+void streams_end_twins(struct monitor *m, const struct version *v);
 /* Cells of one version's stream that another has not taken; those of one lane. */
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
 			     uint32_t index);

@@ -246,6 +246,45 @@ void streams_sweep(struct monitor *m)
 			cursors_sweep(m, v, &looks);
 }
 
+/* The version has come to where the leader's process was, in all its threads. */
+static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
+{
+	const struct section *from = streams_part(m, m->leader);
+
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+		if (from->lane[i].pid == pid && streams_lane_unread(m, version, m->leader, i))
+			return false;
+	return true;
+}
+
+/*
+ * A process of the leader's that a signal killed has told no end.  Who waits for it is
+ * told of it, and ends the twin (follow_reaped); but nobody need wait, and the parent of a
+ * vfork cannot while the twin is there.
+ */
+void streams_end_twins(struct monitor *m, const struct version *v)
+{
+	const struct section *from = streams_part(m, m->leader);
+	const struct version *leader = &m->version[m->leader];
+	unsigned looks = 0;
+
+	if (m->move.active || (leader->gone && !m->finishing))
+		return;
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+		const struct cursor *c = &streams_part(m, v->index)->cursor[i];
+		const struct lane *l = &from->lane[i];
+
+		/* Acquire: the head is the last one. */
+		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_CLOSED &&
+		    c->life == l->life && c->done != l->life && c->source == m->leader &&
+		    c->at >= l->head && l->pid != leader->server && c->pid > 0 &&
+		    c->pid != v->server && thread_dead(l->pid, l->pid, &looks) &&
+		    process_read(m, v->index, l->pid) && version_kill_one(v, c->pid))
+			say_log("twin", "%d of %s: the leader's %d was killed", c->pid, v->name,
+				l->pid);
+	}
+}
+
 /* --- the same random bytes for twins --------------------------------------------------------- */
 
 #define ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))

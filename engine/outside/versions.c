@@ -256,7 +256,7 @@ bool version_owns(const struct version *v, pid_t pid, pid_t tid)
 /* --- its end ------------------------------------------------------------------------ */
 
 /* Kills by a handle that stays the process's, so that no other is hit. */
-static bool kill_if_owned(const struct version *v, pid_t pid)
+bool version_kill_one(const struct version *v, pid_t pid)
 {
 	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
 	bool ours = handle >= 0 && process_began(pid) >= v->began && area_mapped(v, pid);
@@ -279,7 +279,7 @@ static unsigned kill_found(const struct version *v)
 		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
 
 		if (pid > 0 && pid != getpid() && process_began(pid) >= v->began)
-			n += kill_if_owned(v, pid);
+			n += version_kill_one(v, pid);
 	}
 	if (proc)
 		closedir(proc);
@@ -302,7 +302,7 @@ unsigned version_kill(struct version *v)
 		const struct slot *s = &v->area->slot[i];
 
 		if (s->owner && s->pid > 0 && s->pid != v->server)
-			n += kill_if_owned(v, s->pid);
+			n += version_kill_one(v, s->pid);
 	}
 	for (int round = 0; round < KILL_ROUNDS; round++, n += more) {
 		more = kill_found(v);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -32,6 +33,17 @@ static pid_t other(void)
 	return pid;
 }
 
+/* The same where the signal comes while a clock is read. */
+static void between_clocks(int null)
+{
+	struct timespec now;
+
+	for (int seen = 0; seen < SIGNALS / 5; seen += flag, flag = 0) {
+		CHECK(!clock_gettime(CLOCK_MONOTONIC, &now));
+		CHECK(write(null, "no", flag ? 1 : 2) > 0);
+	}
+}
+
 int main(void)
 {
 	struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -50,6 +62,7 @@ int main(void)
 		seen += flag;
 		flag = 0;
 	}
+	between_clocks(null);
 	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
 	for (int i = 0; i < OTHERS; i++)
 		CHECK(!kill(others[i], SIGKILL) && waitpid(others[i], NULL, 0) == others[i]);
