@@ -59,13 +59,20 @@ static void handler_set(unsigned slot, bool slow)
 	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
 }
 
+/* A follower is to know who sleeps for another thread (order.c). */
+static bool is_noted(long nr)
+{
+	return boot.role == ROLE_FOLLOWER && nr == __NR_futex;
+}
+
 /* Fills the tables of the role that the session began with. */
 void roles_fill(void)
 {
 	slots_fill();
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
 		handler_set(s, boot.role == ROLE_TRACE ||
-			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
+			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))) ||
+			       (s && is_noted(s - 1)));
 	for (unsigned i = 0; i < COUNT(special_calls); i++)
 		handler_set(special_calls[i] + 1u, true);
 }

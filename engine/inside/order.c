@@ -251,13 +251,6 @@ void order_wait(struct thread *t, uint64_t seq)
 	wait_while(t, seq, far_ahead, WAIT_LIMIT_NS);
 }
 
-/* An event of another epoch than ours: a fork is to come first. */
-void order_wait_fork(struct thread *t, uint64_t seq)
-{
-	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
-		wait_while(t, seq, before_fork, WAIT_LIMIT_NS);
-}
-
 bool order_is_clear(const struct thread *t, uint64_t seq)
 {
 	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
@@ -281,13 +274,36 @@ static bool awake_behind(const struct thread *t, uint64_t seq)
 	return false;
 }
 
-/* A sleeper may have been woken, and has yet to run. */
-static bool behind_met(struct thread *t, uint64_t seq)
+/*
+ * A sleeper may have been woken, and has yet to run.  Where it never comes in time, time
+ * after time, threads sleep for what this one holds (libc's own lock at a fork).
+ */
+static bool wait_for_awake(struct thread *t, uint64_t seq, order_test *what, order_test *awake,
+			   uint64_t limit)
 {
-	if (wait_while(t, seq, behind, ASLEEP_LIMIT_NS))
-		return true;
-	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
-	return wait_while(t, seq, awake_behind, TOLD_LIMIT_NS);
+	static int32_t futile;
+
+	if (__atomic_load_n(&futile, __ATOMIC_RELAXED) < GIVE_UP) {
+		if (wait_while(t, seq, what, ASLEEP_LIMIT_NS)) {
+			__atomic_store_n(&futile, 0, __ATOMIC_RELAXED);
+			return true;
+		}
+		__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	}
+	return wait_while(t, seq, awake, limit);
+}
+
+static bool before_fork_awake(const struct thread *t, uint64_t seq)
+{
+	return before_fork(t, seq) && awake_behind(t, seq);
+}
+
+/* An event of another epoch than ours: a fork is to come first. */
+void order_wait_fork(struct thread *t, uint64_t seq)
+{
+	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
+		wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_LIMIT_NS);
 }
 
 /*
@@ -305,7 +321,7 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 		return;
 	/* Release: as in follow_event_or; the event is not taken yet. */
 	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
-	met = behind_met(t, seq);
+	met = wait_for_awake(t, seq, behind, awake_behind, TOLD_LIMIT_NS);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
 		return;
