@@ -1006,20 +1006,6 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	}
 }
 
-/* One that sleeps there does nothing that others would wait for. */
-static long local_call(struct thread *t, long nr)
-{
-	long result;
-
-	if (nr != __NR_futex)
-		return call_serve(t, nr);
-	/* Release: as in follow_event_or. */
-	__atomic_store_n(&t->waits, WAITS_ASLEEP, __ATOMIC_RELEASE);
-	result = call_serve(t, nr);
-	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
-	return result;
-}
-
 /*
  * A call that no twin has.  Masks stay the program's: a runtime that blocks signals
  * for a while would be seen by the program's own calls, and there are none to block.
@@ -1068,7 +1054,7 @@ long follow_call(struct thread *t, long nr)
 	if (nr == __NR_shmat || nr == __NR_shmdt)
 		return follow_shm(t, nr);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)	/* none: the kernel has none either */
-		return local_call(t, nr);
+		return nr == __NR_futex ? follow_futex(t) : call_serve(t, nr);
 	return follow_stream(t, &w, nr);
 }
 
