@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	7
+#define AREA_VERSION	8
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -158,6 +158,9 @@ struct request {
 	uint64_t call[8];	/* number, six arguments, result; or as the kind says */
 };
 
+#define BIRTHS		64
+#define BIRTH_BEGUN	(-1)	/* the kernel makes the child: its pid is not known yet */
+
 struct slot {
 	union {
 		struct {
@@ -273,9 +276,9 @@ struct area {
 	uint32_t slots_high;	/* slots in use are below this */
 	uint32_t images;	/* images ever started */
 	uint32_t sites_lost;	/* rows that did not fit */
-	uint32_t births;	/* forked, and not yet in a slot */
 	uint32_t newborn;	/* threads that are made, and not yet in a slot */
 	uint32_t filters;	/* seccomp filters of the program's own */
+	uint32_t pad0;
 	uint64_t refused[8];	/* by enum refusal */
 	uint64_t signals_held;	/* signals deferred to a boundary */
 	union {			/* robust: held by the monitor while it lives */
@@ -294,7 +297,9 @@ struct area {
 	uint32_t leads;		/* so many have, ever */
 	uint32_t pad1;
 	uint64_t inputs;	/* cells of `input` ever taken */
-	uint64_t pad[197];
+	int32_t births[BIRTHS];	/* pids that are forked, and not yet in a slot; 0 none, or
+				   BIRTH_BEGUN */
+	uint64_t pad[165];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];

@@ -124,20 +124,45 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	return result;
 }
 
+/*
+ * The parent may end before the child has run at all, and the child be killed before it
+ * has: so the monitor is told of it by its pid.  Both write the row, whoever comes last.
+ */
+static int32_t *birth_begin(void)
+{
+	int32_t *row = ((struct area *)boot.area)->births;
+
+	for (int i = 0; i < BIRTHS; i++, row++) {
+		int32_t was = __atomic_load_n(row, __ATOMIC_RELAXED);
+
+		if ((!was || (was > 0 && OWN2(__NR_kill, was, 0) == -ESRCH)) &&
+		    __atomic_compare_exchange_n(row, &was, BIRTH_BEGUN, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return row;
+	}
+	return NULL;
+}
+
+static void birth_told(int32_t *row, long result)
+{
+	int32_t begun = BIRTH_BEGUN;
+
+	if (row)
+		__atomic_compare_exchange_n(row, &begun, result > 0 ? (int32_t)result : 0, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static long clone_copying(struct thread *t, const struct clone_want *w)
 {
-	struct area *a = (struct area *)boot.area;
 	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
 	long result;
 
 	block_lock();
 	sighand_lock(t->sig);
 	child_describe(t, w);
-	/* The parent may end before the child has run at all. */
-	__atomic_fetch_add(&a->births, 1, __ATOMIC_RELAXED);
+	t->birth = birth_begin();
 	result = clone_kernel(&t->frame, t);
-	if (result < 0)
-		__atomic_fetch_sub(&a->births, 1, __ATOMIC_RELAXED);
+	birth_told(t->birth, result);
 	t->frame.rsp = rsp;
 	t->clone_flags = flags;
 	sighand_unlock(t->sig);
@@ -198,9 +223,9 @@ void child_begin(struct thread *t)
 		if (t->clone_flags & CLONE_THREAD && t->has_lane)
 			locks_begin();
 	}
-	if (!(t->clone_flags & CLONE_VM))
-		__atomic_fetch_sub(&((struct area *)boot.area)->births, 1,
-				   __ATOMIC_RELEASE);
+	if (!(t->clone_flags & CLONE_VM) && t->birth)
+		/* Release: who sees that it is born sees its slot. */
+		__atomic_store_n(t->birth, 0, __ATOMIC_RELEASE);
 	signals_start(t);
 	if (t->following)	/* a bad pointer is a signal: not before */
 		child_ids(t);

@@ -132,6 +132,7 @@ struct thread {
 	uint8_t put_off;	/* how often it was not done, within a wait */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
+	int32_t *birth;		/* the row of the fork under way */
 	int32_t child_vtid;
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */

@@ -179,7 +179,7 @@ static void follower_look(struct monitor *m, struct version *v)
 		follower_ended(v);
 	if (streams_part(m, m->leader)->dropped >> v->index & 1)
 		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
-	else if (v->gone && !v->judge_ms && !v->area->births && !version_left_over(v)) {
+	else if (v->gone && !v->judge_ms && !version_births(v) && !version_left_over(v)) {
 		strcpy(v->why, "ended as the leader did");
 		follower_close(v);
 	}
@@ -202,7 +202,7 @@ void followers_look(struct monitor *m)
 
 static bool still_reads(const struct monitor *m, const struct version *v)
 {
-	return follows(m, v) && (!v->gone || v->area->births || version_left_over(v));
+	return follows(m, v) && (!v->gone || version_births(v) || version_left_over(v));
 }
 
 /* It has read all that there is: what keeps it is that there is no end to read. */

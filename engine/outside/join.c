@@ -75,7 +75,8 @@ static int area_renew(struct version *v)
 	if (fallocate(v->area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
 		      (off_t)sizeof(*a) - from) < 0)
 		return -errno;
-	a->slots_high = a->images = a->sites_lost = a->births = a->filters = 0;
+	a->slots_high = a->images = a->sites_lost = a->filters = 0;
+	memset(a->births, 0, sizeof(a->births));
 	memset(a->refused, 0, sizeof(a->refused));
 	a->signals_held = a->locks_unordered = 0;
 	a->strict = a->maps = a->rules = 0;

@@ -184,7 +184,7 @@ static pid_t left_over(struct monitor *m)
 	const struct version *v = leading(m);
 	pid_t pid = version_left_over(v);
 
-	for (int ms = 0; !pid && v->area->births && ms < BIRTH_MS; ms++) {
+	for (int ms = 0; !pid && version_births(v) && ms < BIRTH_MS; ms++) {
 		usleep(1000);
 		pid = version_left_over(v);
 	}

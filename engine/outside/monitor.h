@@ -192,6 +192,8 @@ uint32_t version_slots(const struct version *v);
 bool version_lives(const struct version *v);
 /* A process of it that lives, other than the first; or 0. */
 pid_t version_left_over(const struct version *v);
+/* A child has been forked, and has no slot yet. */
+bool version_births(const struct version *v);
 bool version_owns(const struct version *v, pid_t pid, pid_t tid);
 /* Kills every process of it; how many were there. */
 unsigned version_kill(struct version *v);

@@ -151,17 +151,17 @@ static bool slots_stand(struct monitor *m, struct move *mv, bool ask)
 }
 
 /* Threads and processes that are made, and have no slot yet. */
-static bool all_born(const struct area *a, uint64_t for_us)
+static bool all_born(const struct version *v, uint64_t for_us)
 {
 	/* Acquire: pairs with child_begin; who is counted no more has a slot. */
-	return for_us > BIRTH_US || (!__atomic_load_n(&a->newborn, __ATOMIC_ACQUIRE) &&
-				     !__atomic_load_n(&a->births, __ATOMIC_ACQUIRE));
+	return for_us > BIRTH_US || (!__atomic_load_n(&v->area->newborn, __ATOMIC_ACQUIRE) &&
+				     !version_births(v));
 }
 
 /* When all that can make one stand, and none is being born, none can come any more. */
 static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for_us)
 {
-	return slots_stand(m, mv, ask) && all_born(mv->from->area, for_us) &&
+	return slots_stand(m, mv, ask) && all_born(mv->from, for_us) &&
 	       slots_stand(m, mv, ask);
 }
 

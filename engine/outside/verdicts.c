@@ -37,22 +37,29 @@ static bool hold(struct version *v, uint32_t slot, const struct request *r, unsi
 	return false;
 }
 
+/* What it asked; NULL: the thread is gone, and its slot another's. */
+static struct request *held_request(const struct held *h)
+{
+	struct request *r = &h->version->area->slot[h->slot].request;
+
+	return r->tid == h->tid && r->kind == h->kind ? r : NULL;
+}
+
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot)
 {
 	for (unsigned i = 0; i < HELD_MAX; i++)
-		if (m->held[i].version == v && m->held[i].slot == slot)
+		if (m->held[i].version == v && m->held[i].slot == slot &&
+		    held_request(&m->held[i]))
 			return true;
 	return false;
 }
 
 static void held_reply(struct held *h, int64_t reply)
 {
-	struct request *r = &h->version->area->slot[h->slot].request;
-	struct held was = *h;
+	struct request *r = held_request(h);
 
 	*h = (struct held){ 0 };
-	/* The thread may be gone, and its slot another's. */
-	if (r->state == RS_ASKED && r->tid == was.tid && r->kind == was.kind)
+	if (r && r->state == RS_ASKED)
 		serve_answer(r, reply);
 }
 
@@ -94,7 +101,8 @@ bool held_crash(const struct monitor *m, const struct version *v)
 {
 	for (unsigned i = 0; i < HELD_MAX; i++)
 		if (m->held[i].version == v && m->held[i].kind == REQ_VERDICT &&
-		    v->area->slot[m->held[i].slot].request.args[0] == VERDICT_CRASHED)
+		    held_request(&m->held[i]) &&
+		    held_request(&m->held[i])->args[0] == VERDICT_CRASHED)
 			return true;
 	return false;
 }
@@ -324,7 +332,8 @@ void held_look(struct monitor *m)
 		if (findings_busy(h.version))
 			continue;
 		m->held[i] = (struct held){ 0 };
-		verdict_act(h.version, h.slot);
+		if (held_request(&h))
+			verdict_act(h.version, h.slot);
 	}
 	if (next)
 		monitor_wake_after(m, (unsigned)(next - now));

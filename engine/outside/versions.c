@@ -191,6 +191,18 @@ pid_t version_left_over(const struct version *v)
 	return 0;
 }
 
+bool version_births(const struct version *v)
+{
+	for (unsigned i = 0; i < BIRTHS; i++) {
+		/* Acquire: pairs with child_begin; who is born has a slot. */
+		int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
+
+		if (row == BIRTH_BEGUN || (row > 0 && process_began(row)))
+			return true;
+	}
+	return false;
+}
+
 bool version_lives(const struct version *v)
 {
 	return v->state == VERSION_STARTING || v->state == VERSION_LEADS ||
