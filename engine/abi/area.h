@@ -159,7 +159,6 @@ struct request {
 };
 
 #define BIRTHS		64
-#define BIRTH_BEGUN	(-1)	/* the kernel makes the child: its pid is not known yet */
 
 struct slot {
 	union {
@@ -297,8 +296,8 @@ struct area {
 	uint32_t leads;		/* so many have, ever */
 	uint32_t pad1;
 	uint64_t inputs;	/* cells of `input` ever taken */
-	int32_t births[BIRTHS];	/* pids that are forked, and not yet in a slot; 0 none, or
-				   BIRTH_BEGUN */
+	int32_t births[BIRTHS];	/* pids that are forked, and not yet in a slot; 0 none; below
+				   it the thread that forks */
 	uint64_t pad[165];
 	struct image image[AREA_IMAGES];
 	struct site_row site[AREA_SITES];

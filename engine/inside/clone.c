@@ -128,7 +128,7 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
  * The parent may end before the child has run at all, and the child be killed before it
  * has: so the monitor is told of it by its pid.  Both write the row, whoever comes last.
  */
-static int32_t *birth_begin(void)
+static int32_t *birth_begin(const struct thread *t)
 {
 	int32_t *row = ((struct area *)boot.area)->births;
 
@@ -136,19 +136,19 @@ static int32_t *birth_begin(void)
 		int32_t was = __atomic_load_n(row, __ATOMIC_RELAXED);
 
 		if ((!was || (was > 0 && OWN2(__NR_kill, was, 0) == -ESRCH)) &&
-		    __atomic_compare_exchange_n(row, &was, BIRTH_BEGUN, false, __ATOMIC_RELAXED,
+		    __atomic_compare_exchange_n(row, &was, -t->tid, false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED))
 			return row;
 	}
 	return NULL;
 }
 
-static void birth_told(int32_t *row, long result)
+static void birth_told(const struct thread *t, long result)
 {
-	int32_t begun = BIRTH_BEGUN;
+	int32_t begun = -t->tid;
 
-	if (row)
-		__atomic_compare_exchange_n(row, &begun, result > 0 ? (int32_t)result : 0, false,
+	if (t->birth)
+		__atomic_compare_exchange_n(t->birth, &begun, result > 0 ? (int32_t)result : 0, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
@@ -160,9 +160,9 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	block_lock();
 	sighand_lock(t->sig);
 	child_describe(t, w);
-	t->birth = birth_begin();
+	t->birth = birth_begin(t);
 	result = clone_kernel(&t->frame, t);
-	birth_told(t->birth, result);
+	birth_told(t, result);
 	t->frame.rsp = rsp;
 	t->clone_flags = flags;
 	sighand_unlock(t->sig);

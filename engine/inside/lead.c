@@ -488,7 +488,7 @@ static void closing_wait(const struct walk *w)
 #define STRANGERS	64	/* waits that one registration by another is good for */
 
 static struct polled {
-	int32_t waiter;		/* the thread that waited last */
+	int32_t owner;		/* the thread that registered or waited first, or waited last */
 	uint32_t strangers;
 } pollers[POLLED_FDS];
 
@@ -496,8 +496,11 @@ static void polled_by(const struct thread *t, long nr)
 {
 	uint64_t fd = t->frame.rdi;
 
-	if (nr == __NR_epoll_ctl && locks_on && fd < POLLED_FDS && pollers[fd].waiter &&
-	    pollers[fd].waiter != t->tid)
+	if (nr != __NR_epoll_ctl || !locks_on || fd >= POLLED_FDS)
+		return;
+	if (!pollers[fd].owner)
+		pollers[fd].owner = t->tid;
+	if (pollers[fd].owner != t->tid)
 		/* Release: pairs with polled; the call is still to be made. */
 		__atomic_store_n(&pollers[fd].strangers, STRANGERS, __ATOMIC_RELEASE);
 }
@@ -506,12 +509,15 @@ static void polled_by(const struct thread *t, long nr)
 static uint8_t polled(const struct walk *w, long nr)
 {
 	uint64_t fd = w->args[0];
+	int32_t owner;
 
 	if (nr == __NR_epoll_ctl || nr == __NR_close || fd >= POLLED_FDS || w->result < 0)
 		return 0;
 	if (!w->result)
 		return EVENT_AFTER;
-	pollers[fd].waiter = thread_self()->tid;
+	owner = __atomic_exchange_n(&pollers[fd].owner, thread_self()->tid, __ATOMIC_ACQ_REL);
+	if (owner && owner != thread_self()->tid)
+		__atomic_store_n(&pollers[fd].strangers, STRANGERS, __ATOMIC_RELAXED);
 	/* Acquire: pairs with polled_by. */
 	if (!__atomic_load_n(&pollers[fd].strangers, __ATOMIC_ACQUIRE))
 		return 0;

@@ -73,7 +73,7 @@ static long serve_exec(struct thread *t, long nr)
 	}
 	if (go == EXEC_GO_UNHELD && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
-	t->in_exec = 1;
+	t->in_exec = go == EXEC_GO;
 	if (go == EXEC_GO && t->following)
 		result = exec_like(t, (const struct layout *)t->slot->request.call);
 	else

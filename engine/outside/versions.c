@@ -197,7 +197,7 @@ bool version_births(const struct version *v)
 		/* Acquire: pairs with child_begin; who is born has a slot. */
 		int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
 
-		if (row == BIRTH_BEGUN || (row > 0 && process_began(row)))
+		if (row < 0 || (row > 0 && process_began(row)))
 			return true;
 	}
 	return false;

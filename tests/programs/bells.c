@@ -137,11 +137,13 @@ static void registered(void)
 	CHECK_EQ(pthread_join(id, NULL), 0);
 }
 
-int main(void)
+/* With an argument: without the flag, which a twin may find otherwise. */
+int main(int argc, char **argv)
 {
 	bell = eventfd(0, EFD_CLOEXEC);
 	CHECK_EQ(pipe(out), 0);
-	jobs();
+	if (argc < 2)
+		jobs();
 	registered();
 	return passed("bells");
 }
