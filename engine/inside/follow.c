@@ -13,7 +13,9 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/signal.h>
+#include <linux/stat.h>
 #include <linux/wait.h>
 #include <linux/time.h>
 
@@ -1006,6 +1008,18 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	}
 }
 
+/* What a runtime writes to its symbolizer, by a pipe, is no report. */
+static bool is_report(const struct thread *t)
+{
+	struct statx st = { 0 };
+	long fd = (int32_t)t->frame.rdi;
+
+	if (!caller_is_runtime(t))
+		return false;
+	return fd <= 2 || OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st, 0) < 0 ||
+	       ((st.stx_mode & S_IFMT) != S_IFIFO && (st.stx_mode & S_IFMT) != S_IFSOCK);
+}
+
 /*
  * A call that no twin has.  Masks stay the program's: a runtime that blocks signals
  * for a while would be seen by the program's own calls, and there are none to block.
@@ -1016,7 +1030,7 @@ static long untold_call(struct thread *t, long nr)
 
 	if (nr == __NR_rt_sigprocmask && boot.runtimes)
 		t->frame.rsi = 0;
-	if (nr == __NR_write && caller_is_runtime(t))
+	if (nr == __NR_write && is_report(t))
 		request_tell(t, REQ_REPORTED, t->frame.arg[1], t->frame.arg[2]);
 	if (nr == __NR_exit_group && caller_is_runtime(t))
 		request_tell(t, REQ_REPORTED, 0, 0);

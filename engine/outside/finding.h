@@ -34,6 +34,8 @@ json_t *finding_request_json(const struct finding_request *r);
 json_t *finding_read(const char *text);
 /* Equal for equal findings: of the same kind, with the same frames. */
 uint64_t finding_key(const json_t *finding);
+/* Looked for when the process ends: no request led to it then. */
+bool finding_is_leak(const json_t *finding);
 /* "heap-buffer-overflow in hex_byte at request.c:12" */
 void finding_summary(const json_t *finding, char *text, size_t size);
 

@@ -275,6 +275,11 @@ static const char *text_of(const json_t *j, const char *key)
 }
 
 /* The address that a frame without a line has is not worth a word. */
+bool finding_is_leak(const json_t *finding)
+{
+	return strstr(text_of(finding, "kind"), "memory leak");
+}
+
 void finding_summary(const json_t *finding, char *text, size_t size)
 {
 	const char *function = text_of(finding, "function"), *place = text_of(finding, "place");

@@ -66,14 +66,15 @@ static struct seen *seen_find(struct findings *f, const struct version *v, uint6
 
 static unsigned finding_tell(const struct draft *d, json_t *finding)
 {
+	static const struct finding_request none = { .fd = -1 };
+	const struct finding_request *request = finding_is_leak(finding) ? &none : &d->request;
 	const struct follower_options *o = d->v->options;
-	json_t *request = finding_request_json(&d->request);
 	char path[400];
 	unsigned number;
 
-	json_object_set_new(finding, "request", request);
+	json_object_set_new(finding, "request", finding_request_json(request));
 	json_object_set_new(finding, "count", json_integer(1));
-	number = report_found(d->v, d->slot, finding, &d->request, path, sizeof(path));
+	number = report_found(d->v, d->slot, finding, request, path, sizeof(path));
 	if (o && o->on_finding)
 		hook_run(d->v, o->on_finding, path);
 	return number;

@@ -214,6 +214,14 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
 	return !cells && now_ms() + FINISH_MS > m->finish_ms + IDLE_MS;
 }
 
+/* A sanitizer looks for leaks before it lets its process end, and reads nothing meanwhile. */
+static bool may_go_on(const struct monitor *m, const struct version *v)
+{
+	uint64_t until = v->runtime ? m->finish_last_ms : m->finish_ms;
+
+	return still_reads(m, v) && !has_read_all(m, v) && now_ms() < until;
+}
+
 /* Fewer cells are left than at the last look. */
 static bool finish_goes_on(struct monitor *m)
 {
@@ -257,8 +265,8 @@ bool followers_finish(struct monitor *m)
 		m->finish_ms = now_ms() + FINISH_MS;
 	m->finishing = true;
 	for (unsigned i = 0; i < m->versions; i++)
-		any |= still_reads(m, &m->version[i]) && !has_read_all(m, &m->version[i]);
-	if ((any && now_ms() < m->finish_ms && now_ms() < m->finish_last_ms) ||
+		any |= may_go_on(m, &m->version[i]);
+	if ((any && now_ms() < m->finish_last_ms) ||
 	    (findings_look(m) && now_ms() < m->finish_ms + FINDING_MS)) {
 		monitor_wake_after(m, FINISH_LOOK_MS);
 		return false;

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "engine/outside/finding.h"
 #include "engine/outside/report_parts.h"
 
 #define COLUMNS	80
@@ -266,7 +267,10 @@ static void finding(FILE *to, const json_t *f)
 
 	if (number_of(f, "count") > 1)
 		fprintf(to, "found %lld times\n", number_of(f, "count"));
-	request(to, json_object_get(f, "request"));
+	if (finding_is_leak(f))
+		fputs("\nno request: leaks are looked for when the process ends\n", to);
+	else
+		request(to, json_object_get(f, "request"));
 	fprintf(to, "\n%s says:\n%s%s", text_of(f, "tool"), text,
 		*text && text[strlen(text) - 1] == '\n' ? "" : "\n");
 }

@@ -4,6 +4,7 @@
  *
  *	a  reads behind a block		m  goes by an unknown value
  *	u  overflows an int		t  two threads write, unordered
+ *	l  loses a block
  *	f  the rest of the line in a child		q  ends
  */
 #include <arpa/inet.h>
@@ -43,6 +44,13 @@ static __attribute__((noinline)) void fault_overflow(void)
 	sink = most + 1;
 }
 
+static __attribute__((noinline)) void fault_leak(void)
+{
+	volatile char *block = malloc(1234);
+
+	block[0] = 1;
+}
+
 static void *fault_race(void *unused)
 {
 	for (int i = 0; i < 100; i++)
@@ -70,6 +78,7 @@ static void act(const char *line)
 		case 'm': fault_unknown(); break;
 		case 'u': fault_overflow(); break;
 		case 't': race(); break;
+		case 'l': fault_leak(); break;
 		case 'q': exit(0);
 		case 'f':
 			child = fork();
