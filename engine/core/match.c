@@ -387,30 +387,29 @@ static bool same_strings(struct matching *k, unsigned arg, uint64_t at)
 
 /* --- messages ----------------------------------------------------------------------- */
 
-static bool message_sent(struct matching *k, unsigned arg, const struct message *m)
+/* Each tells how many bytes of the message were moved. */
+static bool message_sent(struct matching *k, unsigned arg, const struct message *m, uint32_t *moved)
 {
-	uint32_t bytes;
-
 	get_length(k->r);	/* the flags: of receiving only */
 	if (!same_meaning(k, arg, m->name, m->name ? m->name_len & 0xffff : 0))
 		return false;
 	if (!same_section(k, arg, m->control, m->control ? m->control_len & 0xfffff : 0))
 		return false;
-	bytes = get_length(k->r);
-	return same_spans(k, arg, m->iov, m->iov_n, bytes);
+	*moved = get_length(k->r);
+	return same_spans(k, arg, m->iov, m->iov_n, *moved);
 }
 
-static bool message_received(struct matching *k, uint64_t at, struct message *m)
+static bool message_received(struct matching *k, uint64_t at, struct message *m, uint32_t *moved)
 {
-	uint32_t flags = get_length(k->r), name = get_length(k->r), control, bytes;
+	uint32_t flags = get_length(k->r), name = get_length(k->r), control;
 
 	if (!write_out(k, m->name, name, m->name_len))
 		return false;
 	control = get_length(k->r);
 	if (!write_out(k, m->control, control, m->control_len))
 		return false;
-	bytes = get_length(k->r);
-	if (!scatter(k, m->iov, m->iov_n, bytes))
+	*moved = get_length(k->r);
+	if (!scatter(k, m->iov, m->iov_n, *moved))
 		return false;
 	m->name_len = m->name ? name : m->name_len;
 	m->control_len = control;
@@ -420,37 +419,38 @@ static bool message_received(struct matching *k, uint64_t at, struct message *m)
 	return true;
 }
 
-static bool message(struct matching *k, unsigned arg, uint64_t at)
+static bool message_skip(struct matching *k, uint32_t *moved)
+{
+	get_length(k->r);
+	if (!skip(k->r, get_length(k->r)) || !skip(k->r, get_length(k->r)))
+		return false;
+	*moved = get_length(k->r);
+	return skip(k->r, *moved);
+}
+
+static bool message(struct matching *k, unsigned arg, uint64_t at, uint32_t *moved)
 {
 	struct message m = { 0 };
 
 	if (target_in(&m, at, sizeof(m)))
 		return differs(k, arg, DIFFERS_LENGTH, 0);
-	if (k->call->desc->args[arg].dir == DIR_IN)
-		return message_sent(k, arg, &m);
-	return message_received(k, at, &m) || differs(k, arg, DIFFERS_LENGTH, 0);
+	if (k->call->desc->args[arg].dir == DIR_OUT)
+		return message_received(k, at, &m, moved) || differs(k, arg, DIFFERS_LENGTH, 0);
+	if (!(k->compare >> arg & 1))
+		return message_skip(k, moved);
+	return message_sent(k, arg, &m, moved);
 }
 
+/* Sent or received, each is told how many bytes it was. */
 static bool messages(struct matching *k, unsigned arg, uint64_t at)
 {
-	bool in = k->call->desc->args[arg].dir == DIR_IN;
-
 	for (int64_t i = 0; i < k->call->result; i++, at += MESSAGES_STRIDE) {
-		struct message m = { 0 };
-		uint32_t bytes = 0;
+		uint32_t moved = 0;
 
-		if (target_in(&m, at, sizeof(m)))
-			return differs(k, arg, DIFFERS_LENGTH, (uint64_t)i);
-		if (in ? !message_sent(k, arg, &m) : !message_received(k, at, &m))
+		if (!message(k, arg, at, &moved))
 			return false;
-		for (uint64_t n = 0; in && n < m.iov_n; n++) {
-			struct span s = { 0, 0 };
-
-			target_in(&s, m.iov + n * sizeof(s), sizeof(s));
-			bytes += (uint32_t)s.len;
-		}
-		if (in && k->answer)
-			target_out(at + MESSAGE_SENT, &bytes, sizeof(bytes));
+		if (k->answer)
+			target_out(at + MESSAGE_MOVED, &moved, sizeof(moved));
 	}
 	return true;
 }
@@ -520,14 +520,6 @@ static bool bytes(struct matching *k, unsigned arg, uint64_t at)
 	return write_out(k, at, get_length(k->r), room) || differs(k, arg, DIFFERS_LENGTH, 0);
 }
 
-/* Passes over the sections of one message. */
-static bool message_skip(struct matching *k)
-{
-	get_length(k->r);
-	return skip(k->r, get_length(k->r)) && skip(k->r, get_length(k->r)) &&
-	       skip(k->r, get_length(k->r));
-}
-
 static bool argument_skip(struct matching *k, unsigned i)
 {
 	uint32_t len;
@@ -536,12 +528,12 @@ static bool argument_skip(struct matching *k, unsigned i)
 	case STEP_TEXT: case STEP_BYTES: case STEP_VECTOR:
 		return skip(k->r, get_length(k->r));
 	case STEP_MESSAGE:
-		return message_skip(k);
+		return message_skip(k, &len);
 	case STEP_CONF:
 		return skip(k->r, get_length(k->r)) && skip(k->r, get_length(k->r));
 	case STEP_MESSAGES:
 		for (int64_t n = 0; n < k->call->result; n++)
-			if (!message_skip(k))
+			if (!message_skip(k, &len))
 				return false;
 		return true;
 	case STEP_STRINGS:
@@ -563,6 +555,7 @@ static bool is_left_out(const struct matching *k, unsigned i)
 static bool argument(struct matching *k, unsigned i)
 {
 	uint64_t at = k->call->args[i];
+	uint32_t moved;		/* the call's result says it */
 
 	if (is_left_out(k, i))
 		return argument_skip(k, i);
@@ -575,7 +568,7 @@ static bool argument(struct matching *k, unsigned i)
 	case STEP_VECTOR:
 		return vector(k, i, at);
 	case STEP_MESSAGE:
-		return message(k, i, at);
+		return message(k, i, at, &moved);
 	case STEP_MESSAGES:
 		return messages(k, i, at);
 	case STEP_STRINGS:

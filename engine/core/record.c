@@ -148,7 +148,7 @@ static void put_messages(struct writer *w, uint64_t at, int64_t n)
 	for (int64_t i = 0; i < n; i++, at += MESSAGES_STRIDE) {
 		uint32_t sent = 0;
 
-		target_in(&sent, at + MESSAGE_SENT, sizeof(sent));
+		target_in(&sent, at + MESSAGE_MOVED, sizeof(sent));
 		put_message(w, at, sent);
 	}
 }

@@ -84,7 +84,7 @@ struct conf {
 };
 
 #define MESSAGES_STRIDE	64	/* struct mmsghdr */
-#define MESSAGE_SENT	56	/* its msg_len */
+#define MESSAGE_MOVED	56	/* its msg_len: bytes sent or received */
 #define STRING_MAX	4096
 #define STRINGS_MAX	512
 #define STRINGS_END	0xffffffffu

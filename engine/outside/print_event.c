@@ -131,7 +131,7 @@ static uint64_t messages_at(struct scene *s, const struct view *v, unsigned arg,
 			message_make(s, v, i, (struct message *)at);
 		sent = (uint32_t)p->len;
 		if (several && p->kind == PART_BYTES)
-			memcpy(at + MESSAGE_SENT, &sent, sizeof(sent));
+			memcpy(at + MESSAGE_MOVED, &sent, sizeof(sent));
 	}
 	return all->at;
 }
