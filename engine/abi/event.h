@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	5
+#define EVENT_VERSION	6
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48

@@ -509,7 +509,8 @@ static bool polled(struct matching *k, unsigned arg, uint64_t at, uint64_t room)
 static bool bytes(struct matching *k, unsigned arg, uint64_t at)
 {
 	const struct arg_desc *a = &k->call->desc->args[arg];
-	uint64_t room = step_length(k->call, arg);
+	uint64_t room = a->len_rule == LEN_RULE_SELF ? step_self(k->call, arg)
+						     : step_length(k->call, arg);
 
 	if (a->dir == DIR_IN && (a->what == LAYOUT_sockaddr || a->what == LAYOUT_taskname))
 		return same_meaning(k, arg, at, room);

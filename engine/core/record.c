@@ -168,7 +168,7 @@ static void put_conf(struct writer *w, uint64_t at)
 static uint64_t bytes_length(const struct walk *c, unsigned i)
 {
 	const struct arg_desc *a = &c->desc->args[i];
-	uint64_t len = step_length(c, i);
+	uint64_t len = a->len_rule == LEN_RULE_SELF ? step_self(c, i) : step_length(c, i);
 	uint32_t now = 0;
 
 	if (a->len_rule == LEN_RULE_AT && !target_in(&now, c->args[a->len_arg], sizeof(now)))

@@ -2,7 +2,7 @@
  * What each argument of a row means to a walk, and how many bytes it has.
  *
  * Lengths are those after the call: a read has as many bytes as it returned.  A
- * call that failed has moved nothing.
+ * call that failed has moved nothing, but may say what it would take.
  */
 #include "engine/core/walk.h"
 
@@ -84,7 +84,7 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	case KIND_PATH: case KIND_STR:
 		return STEP_TEXT;
 	case KIND_MEM:
-		if (!w->args[arg] || (w->result < 0 && a->dir != DIR_IN && !time_left(w, a)))
+		if (!w->args[arg] || (!step_is_told(w, a) && !time_left(w, a)))
 			return STEP_NONE;
 		return memory_step(w, a);
 	default:
@@ -137,6 +137,12 @@ static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t
 	return step_capped(n, size);
 }
 
+/* A message of a queue is told behind its type, which no length counts. */
+static uint64_t uncounted(const struct arg_desc *a)
+{
+	return a->what == LAYOUT_msgbuf ? sizeof(long) : 0;
+}
+
 uint64_t step_length(const struct walk *w, unsigned arg)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
@@ -146,10 +152,10 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 	case LEN_RULE_ONE:
 		return size;
 	case LEN_RULE_COUNT:
-		return counted(w, a, size);
+		return counted(w, a, size) + uncounted(a);
 	case LEN_RULE_RESULT:
 		n = w->result < 0 ? 0 : (uint64_t)w->result;
-		return step_capped(n < limit ? n : limit, size);
+		return step_capped(n < limit ? n : limit, size) + uncounted(a);
 	case LEN_RULE_AT:
 	case LEN_RULE_AT64:
 		return w->room > PAGE * 16 ? PAGE * 16 : w->room;
@@ -162,6 +168,19 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 	default:
 		return 0;
 	}
+}
+
+uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t head[2])
+{
+	const struct arg_desc *a = &w->desc->args[arg];
+	uint64_t n = head[0];
+
+	if (a->what == LAYOUT_perf_attr)
+		n = head[1];
+	else if (a->what == LAYOUT_file_handle)	/* refused, it says what it would be */
+		n = w->result < 0 && a->dir != DIR_IN ? layout_size(a->what) :
+		    n + layout_size(a->what);
+	return n < SELF_MAX ? n : SELF_MAX;
 }
 
 int step_room_arg(const struct call_desc *d)
@@ -191,7 +210,7 @@ static void recipe_memory(struct recipe *r, const struct call_desc *d, unsigned 
 	struct walk w = { .desc = d };
 
 	r->memory |= (uint8_t)(1u << i);
-	if (a->kind != KIND_MEM || memory_step(&w, a) != STEP_BYTES ||
+	if (a->kind != KIND_MEM || memory_step(&w, a) != STEP_BYTES || uncounted(a) ||
 	    (is_time(a) && d->class == CLASS_INPUT))
 		return;
 	if (a->len_rule == LEN_RULE_ONE)

@@ -59,6 +59,8 @@ enum step step_kind(const struct walk *w, unsigned arg);
 /* The call was made, and may have written memory that the row knows nothing of. */
 bool step_untold(const struct walk *w);
 uint64_t step_length(const struct walk *w, unsigned arg);
+/* Of a SELF argument, whose object begins with `head`. */
+uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t head[2]);
 /* Of an argument among the recipe's `moved` or `fixed`; false: it has no section. */
 static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len);
 /* The argument that holds an AT rule's room; -1: the call has none. */
@@ -86,6 +88,7 @@ struct conf {
 #define MESSAGES_STRIDE	64	/* struct mmsghdr */
 #define MESSAGE_MOVED	56	/* its msg_len: bytes sent or received */
 #define STRING_MAX	4096
+#define SELF_MAX	4096	/* of an object that tells its own size */
 #define STRINGS_MAX	512
 #define STRINGS_END	0xffffffffu
 
@@ -127,6 +130,10 @@ bool host_more(struct reader *r);
 /* --- what is done for each call --------------------------------------------- */
 
 #define LENGTH_MAX	(1ull << 31)
+#define RESULT_TOO_BIG	(-7)	/* -E2BIG, -EINVAL, -ERANGE, -EOVERFLOW */
+#define RESULT_INVALID	(-22)
+#define RESULT_TOO_SMALL (-34)
+#define RESULT_OVERFLOW	(-75)
 #define OPEN_CREATES	020000100	/* O_CREAT and the bit of O_TMPFILE */
 
 static inline uint64_t step_capped(uint64_t n, uint64_t size)
@@ -134,12 +141,34 @@ static inline uint64_t step_capped(uint64_t n, uint64_t size)
 	return n > LENGTH_MAX / (size ? size : 1) ? LENGTH_MAX : n * size;
 }
 
+/*
+ * The kernel answers in an argument's memory.  A call that fails does not, unless it says
+ * how much room it would take, or which version of a structure it knows.
+ */
+static inline bool step_is_told(const struct walk *w, const struct arg_desc *a)
+{
+	if (w->result >= 0 || a->dir == DIR_IN)
+		return true;
+	if (a->len_rule != LEN_RULE_ONE && a->len_rule != LEN_RULE_SELF)
+		return false;
+	return w->result == RESULT_TOO_SMALL || w->result == RESULT_OVERFLOW ||
+	       w->result == RESULT_TOO_BIG || w->result == RESULT_INVALID;
+}
+
+/* Of an argument that tells its own size, as it is now. */
+static inline uint64_t step_self(const struct walk *w, unsigned arg)
+{
+	uint32_t head[2] = { 0, 0 };
+
+	return target_in(head, w->args[arg], sizeof(head)) ? 0 : step_self_length(w, arg, head);
+}
+
 static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
 	uint64_t size = layout_size(a->what), limit = w->args[a->len_arg], n;
 
-	if (!w->args[arg] || (w->result < 0 && a->dir != DIR_IN))
+	if (!w->args[arg] || !step_is_told(w, a))
 		return false;
 	n = w->result < 0 ? 0 : (uint64_t)w->result < limit ? (uint64_t)w->result : limit;
 	*len = w->recipe->fixed >> arg & 1 ? size : size == 1 && n < LENGTH_MAX ? n :
