@@ -1,16 +1,18 @@
 /*
  * What INFO says of memory is the allocator's, whose background threads go by their own
- * time: used_memory:1005752, allocator_active:8364032, mem_fragmentation_ratio:8.36.  In
- * twins these figures may differ, and then the reply may have another length.
+ * time: used_memory:1005752, allocator_active:8364032, mem_fragmentation_ratio:8.36.  So
+ * does the thread that frees what UNLINK left it: lazyfree_pending_objects:0.  In twins
+ * these figures may differ, and then the reply may have another length.
  */
 #include "words.h"
 
-/* The line is about memory, or the reply's length ($5165). */
+/* The line is about memory or its freeing, or the reply's length ($5165). */
 static inline bool info_varies(struct view v, size_t at)
 {
 	return text_here(v, at, "used_memory") || text_here(v, at, "allocator_") ||
 	       text_here(v, at, "mem_") || text_here(v, at, "rss_overhead") ||
-	       text_here(v, at, "active_defrag") || text_here(v, at, "$");
+	       text_here(v, at, "active_defrag") || text_here(v, at, "lazyfree") ||
+	       text_here(v, at, "$");
 }
 
 /* Behind the line's end. */
