@@ -36,8 +36,9 @@ extern uint64_t mirrors_made;
 
 /*
  * What stands behind a descriptor that is to be mapped, as the leader says: an enum
- * file_kind, with what mmap answered, or MIRROR_LEADS.  Of FILE_TOLD, our descriptor.
+ * file_kind, with what mmap answered and where it is, or MIRROR_LEADS.  Of FILE_TOLD, our
+ * descriptor.
  */
-int mirror_asked(struct thread *t, int32_t fd, int64_t *result, int32_t *mirror);
+int mirror_asked(struct thread *t, int32_t fd, int64_t *result, uint64_t *at, int32_t *mirror);
 
 #endif

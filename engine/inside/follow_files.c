@@ -324,14 +324,19 @@ void files_lend(long fd)
 	OWN1(__NR_close, own);
 }
 
-/* The mapping, of a descriptor of ours and with these flags. */
-static long mmap_as(struct thread *t, long fd, uint64_t flags)
+/*
+ * The mapping, of a descriptor of ours and with these flags; where the program leaves the
+ * place to the kernel, the leader's: that of a file depends on its file system.
+ */
+static long mmap_as(struct thread *t, long fd, uint64_t at, uint64_t flags)
 {
 	struct frame was = t->frame;
 	long result;
 
 	t->frame.r8 = (uint64_t)fd;
 	t->frame.r10 = flags;
+	if (!t->frame.rdi)
+		t->frame.rdi = at;
 	if (flags & MAP_ANONYMOUS)
 		t->frame.r9 = 0;
 	result = serve_special(t, __NR_mmap);
@@ -341,7 +346,7 @@ static long mmap_as(struct thread *t, long fd, uint64_t flags)
 }
 
 /* By the path that the leader opened; what is shared and written becomes a copy. */
-static long mmap_path(struct thread *t, const struct file *f)
+static long mmap_path(struct thread *t, const struct file *f, uint64_t at)
 {
 	uint64_t flags = t->frame.r10;
 	long fd = f && f->known ? file_open(f) : -EBADF, result;
@@ -350,7 +355,7 @@ static long mmap_path(struct thread *t, const struct file *f)
 		flags = (flags & ~(uint64_t)MAP_TYPE) | MAP_PRIVATE;
 	if (fd < 0)	/* at least it is there */
 		flags |= MAP_ANONYMOUS;
-	result = mmap_as(t, fd, flags);
+	result = mmap_as(t, fd, at, flags);
 	if (fd >= 0)
 		OWN1(__NR_close, fd);
 	return result;
@@ -360,15 +365,16 @@ static long mmap_path(struct thread *t, const struct file *f)
 static long mmap_again(struct thread *t, int32_t fd)
 {
 	int64_t leaders = 0;
+	uint64_t at = 0;
 	int32_t mirror;
 
-	switch (mirror_asked(t, fd, &leaders, &mirror)) {
+	switch (mirror_asked(t, fd, &leaders, &at, &mirror)) {
 	case MIRROR_LEADS:
 		return lead_call(t, __NR_mmap);
 	case FILE_ZERO:
-		return mmap_as(t, -1, t->frame.r10 | MAP_ANONYMOUS);
+		return mmap_as(t, -1, at, t->frame.r10 | MAP_ANONYMOUS);
 	case FILE_TOLD:
-		return mmap_as(t, mirror, t->frame.r10);
+		return mmap_as(t, mirror, at, t->frame.r10);
 	case FILE_OTHER:
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
 		break;
@@ -380,7 +386,7 @@ static long mmap_again(struct thread *t, int32_t fd)
 		t->answered = 1;
 		return leaders;
 	}
-	return mmap_path(t, file_row(fd));
+	return mmap_path(t, file_row(fd), at);
 }
 
 long follow_mmap(struct thread *t)

@@ -28,6 +28,7 @@
 #define SEEK_HOLE_	4
 #define KIND_MASK	0xff
 #define APPENDS		0x100
+#define ADDRESS_MASK	(~0xfffull)	/* and where it is mapped */
 #define MEMFD_CLOEXEC	1
 
 /* --- the leader ------------------------------------------------------------------------ */
@@ -134,7 +135,7 @@ void mirror_tell(struct thread *t, int32_t fd, int64_t result)
 	e->arg[1] = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
 	e->arg[2] = st.stx_ino ^ ((uint64_t)st.stx_btime.tv_sec << 32 ^ st.stx_btime.tv_nsec);
 	e->arg[3] = st.stx_size;
-	e->arg[4] = kind;
+	e->arg[4] = kind | (result < 0 ? 0 : (uint64_t)result & ADDRESS_MASK);
 	if (kind == FILE_TOLD && OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_APPEND)
 		e->arg[4] |= APPENDS;
 	if (kind == FILE_TOLD)
@@ -332,7 +333,7 @@ static const struct event *told_find(struct thread *t, int32_t fd, unsigned *n, 
 }
 
 /* What the leader says of the mapping; of a file that is told, its mirror. */
-int mirror_asked(struct thread *t, int32_t fd, int64_t *result, int32_t *mirror)
+int mirror_asked(struct thread *t, int32_t fd, int64_t *result, uint64_t *at, int32_t *mirror)
 {
 	struct reader copy, *r = &t->reader;
 	const struct event *told;
@@ -345,6 +346,7 @@ int mirror_asked(struct thread *t, int32_t fd, int64_t *result, int32_t *mirror)
 	if (!told)
 		return t->following && !take_is_done() ? FILE_PATH : MIRROR_LEADS;
 	e = *told;
+	*at = e.arg[4] & ADDRESS_MASK;
 	if (n) {
 		copy.ahead = true;
 		r = &copy;

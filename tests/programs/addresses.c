@@ -37,6 +37,22 @@ static void file(void)
 	close(fd);
 }
 
+/* Of a large file the kernel chooses places that suit its pages; of a memfd it need not. */
+static void mapped(int flags)
+{
+	int fd = open("mapped", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *at;
+
+	CHECK(fd >= 0 && !unlink("mapped") && !ftruncate(fd, 5 << 20));
+	tell(mmap(NULL, 12345, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	at = mmap(NULL, 5 << 20, PROT_READ | PROT_WRITE, flags, fd, 0);
+	tell(at);
+	CHECK(at != MAP_FAILED);
+	at[12345] = 1;
+	tell(mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	close(fd);
+}
+
 static void everything(char **argv)
 {
 	pthread_t id;
@@ -51,6 +67,8 @@ static void everything(char **argv)
 	tell(malloc(1 << 20));
 	tell(sbrk(0));
 	tell(mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	mapped(MAP_SHARED);
+	mapped(MAP_PRIVATE);
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(pthread_create(&id, NULL, thread, NULL), 0);
 		CHECK_EQ(pthread_join(id, NULL), 0);
