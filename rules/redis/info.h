@@ -2,17 +2,19 @@
  * What INFO says of memory is the allocator's, whose background threads go by their own
  * time: used_memory:1005752, allocator_active:8364032, mem_fragmentation_ratio:8.36.  So
  * does the thread that frees what UNLINK left it: lazyfree_pending_objects:0.  In twins
- * these figures may differ, and then the reply may have another length.
+ * these figures may differ, and then the reply may have another length, and all that they
+ * have ever sent, too: total_net_output_bytes:34823, instantaneous_output_kbps:52.51.
  */
 #include "words.h"
 
-/* The line is about memory or its freeing, or the reply's length ($5165). */
+/* The line is about memory or what was sent, or the reply's length ($5165). */
 static inline bool info_varies(struct view v, size_t at)
 {
 	return text_here(v, at, "used_memory") || text_here(v, at, "allocator_") ||
 	       text_here(v, at, "mem_") || text_here(v, at, "rss_overhead") ||
 	       text_here(v, at, "active_defrag") || text_here(v, at, "lazyfree") ||
-	       text_here(v, at, "$");
+	       text_here(v, at, "total_net_output") ||
+	       text_here(v, at, "instantaneous_output") || text_here(v, at, "$");
 }
 
 /* Behind the line's end. */

@@ -3,3 +3,7 @@ info: write(7, "$40\r\n# Memory\r\nused_memory:1000\r\nrole:master\r\n\r\n", 48)
 role: write(7, "$40\r\n# Memory\r\nused_memory:1000\r\nrole:master\r\n\r\n", 48) = 48
 	; diverge ; write(7, "$40\r\n# Memory\r\nused_memory:1001\r\nrole:slaves\r\n\r\n", 48) = 48
 other: write(7, "$4\r\nabcd\r\n", 10) = 10 ; diverge ; write(7, "$4\r\nabce\r\n", 10) = 10
+sent: write(7, "$40\r\nused_memory:1\r\ntotal_net_output_bytes:100\r\n\r\n", 50) = 50
+	; ok ; write(7, "$39\r\nused_memory:1\r\ntotal_net_output_bytes:99\r\n\r\n", 49) = 49 [match info]
+freed: write(7, "$40\r\nused_memory:1\r\nlazyfree_pending_objects:10\r\n\r\n", 51) = 51
+	; ok ; write(7, "$39\r\nused_memory:1\r\nlazyfree_pending_objects:9\r\n\r\n", 50) = 50 [match info]
