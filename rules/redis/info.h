@@ -7,14 +7,20 @@
  */
 #include "words.h"
 
-/* The line is about memory or what was sent, or the reply's length ($5165). */
+/* A reply's length: $5165, or =5169 of one that says that it is text (RESP3). */
+static inline bool info_length(struct view v, size_t at)
+{
+	return text_here(v, at, "$") || text_here(v, at, "=");
+}
+
+/* The line is about memory or what was sent, or the reply's length. */
 static inline bool info_varies(struct view v, size_t at)
 {
 	return text_here(v, at, "used_memory") || text_here(v, at, "allocator_") ||
 	       text_here(v, at, "mem_") || text_here(v, at, "rss_overhead") ||
 	       text_here(v, at, "active_defrag") || text_here(v, at, "lazyfree") ||
 	       text_here(v, at, "total_net_output") ||
-	       text_here(v, at, "instantaneous_output") || text_here(v, at, "$");
+	       text_here(v, at, "instantaneous_output") || info_length(v, at);
 }
 
 /* Behind the line's end. */
@@ -29,7 +35,7 @@ static inline bool info_is(struct view v)
 {
 	size_t at = 0;
 
-	if (!view_begins(v, "$"))
+	if (!info_length(v, 0))
 		return false;
 	while (at < view_len(v) && !text_here(v, at, "used_memory:"))
 		at = info_next(v, at);
@@ -51,7 +57,7 @@ static inline bool info_same(struct view a, struct view b)
 	while (i < view_len(a) && j < view_len(b)) {
 		size_t to = info_next(a, i), len = info_varies(a, i) ? info_value(a, i) - i : to - i;
 
-		if (view_at(a, i) == '$')	/* $5165, which has no name */
+		if (info_length(a, i))	/* which has no name */
 			len = 1;
 		for (size_t n = 0; n < len; n++)
 			if (view_at(a, i + n) != view_at(b, j + n))

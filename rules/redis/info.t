@@ -7,3 +7,7 @@ sent: write(7, "$40\r\nused_memory:1\r\ntotal_net_output_bytes:100\r\n\r\n", 50)
 	; ok ; write(7, "$39\r\nused_memory:1\r\ntotal_net_output_bytes:99\r\n\r\n", 49) = 49 [match info]
 freed: write(7, "$40\r\nused_memory:1\r\nlazyfree_pending_objects:10\r\n\r\n", 51) = 51
 	; ok ; write(7, "$39\r\nused_memory:1\r\nlazyfree_pending_objects:9\r\n\r\n", 50) = 50 [match info]
+text: write(7, "=25\r\ntxt:used_memory:1000\r\n\r\n", 30) = 30
+	; diverge ; write(7, "=24\r\ntxt:used_memory:999\r\n\r\n", 29) = 29
+text_later: write(7, "=38\r\ntxt:# Memory\r\nused_memory:1000\r\n\r\n", 40) = 40
+	; ok ; write(7, "=37\r\ntxt:# Memory\r\nused_memory:999\r\n\r\n", 39) = 39 [match info]
