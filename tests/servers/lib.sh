@@ -2,7 +2,8 @@
 # needs, defines a function that starts a server, uses it and ends it, and hands
 # the function to in_each_mode: it runs natively, in tier patch and in tier trap,
 # each in a folder of its own, and must print the same each time.  With
-# more_modes=follow it runs once more as the leader of one follower.
+# more_modes=follow it runs once more as the leader of one follower, with
+# $follower_options.
 #
 # The function runs in a subshell with $mode, $name (the session's), $port (a
 # free one) and $folder (its own, current) set.  What it prints is compared:
@@ -36,7 +37,7 @@ under()
 		exec "$@"
 	fi
 	if [ "$mode" = follow ]; then
-		exec "$MVE" run -f same --when-full block -n "$name" -- "$@"
+		exec "$MVE" run -f same $follower_options --when-full block -n "$name" -- "$@"
 	fi
 	exec "$MVE" run --tier="$mode" -n "$name" -- "$@"
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # memcached's own tests (perl): natively, and with every server that they start
-# held by mve, and with every one leading a follower: the same tests pass.
+# held by mve, and with every one leading a follower: the same tests pass, and no
+# follower is lost but of those in `racing`.
 . "$ROOT/tests/servers/lib.sh"
 need gcc make prove perl
 [ "$(id -u)" != 0 ] || need setpriv
@@ -8,7 +9,7 @@ need gcc make prove perl
 debian_source memcached memcached-1.6.18
 debian_library libevent-dev libevent-2.1-7 libevent-core-2.1-7
 built=$sources/memcached-1.6.18
-if ! grep -qs '^follow) exec' "$built/memcached-debug" || grep -q 'coverage' "$built/config.status" ; then
+if ! grep -qs '^test_of' "$built/memcached-debug" || grep -q 'coverage' "$built/config.status" ; then
 	( cd "$built" && ./configure --disable-coverage CPPFLAGS="-I$sources/root/usr/include" \
 		LDFLAGS="-L$sources/root/usr/lib/x86_64-linux-gnu" >conf.log 2>&1 &&
 		make -j2 memcached memcached-debug sizes testapp timedrun >make.log 2>&1 &&
@@ -17,9 +18,16 @@ if ! grep -qs '^follow) exec' "$built/memcached-debug" || grep -q 'coverage' "$b
 	cat >"$built/memcached-debug" <<'END'
 #!/bin/sh
 real=$(dirname "$0")/memcached-debug.real
+# The perl program that started it is a parent's parent.
+test_of()
+{
+	while [ "$1" -gt 1 ] && ! tr '\0' '\n' <"/proc/$1/cmdline" | grep -o '[^/]*\.t$'; do
+		set -- "$(cut -d' ' -f4 "/proc/$1/stat")"
+	done
+}
 case "$MODE" in
-follow) exec "$MVE" run -f same --when-full block --status "$STATUS/$$.json" \
-	-n "$MVE_SESSION-$$" -- "$real" "$@";;
+follow) exec "$MVE" run -f same --when-full block --failover off \
+	--status "$STATUS/$(test_of $PPID).$$.json" -n "$MVE_SESSION-$$" -- "$real" "$@";;
 patch|trap) exec "$MVE" run --tier=$MODE -n "$MVE_SESSION-$$" -- "$real" "$@";;
 esac
 exec "$real" "$@"
@@ -27,17 +35,32 @@ END
 	chmod +x "$built/memcached-debug"
 fi
 
+# Tests whose servers race with themselves, so that a twin may differ (docs/followers.md):
+# memcached's clock is a plain variable, and the buffers of other threads are counted
+# as they work; the restart file is larger than what is told of mapped files.
+racing="binary-extstore chunked-extstore error-extstore extstore extstore-buckets
+	extstore-jbod lru-crawler maxconns restart slabs-reassign2"
+
 # Followers that were given up, of all the servers that the tests started.
 lost()
 {
-	cat "$folder"/status/*.json | python3 -c '
-import json, sys
-text, lost = sys.stdin.read(), 0
-while text := text.lstrip():
-    status, end = json.JSONDecoder().raw_decode(text)
-    text = text[end:]
-    lost += any(v["verdicts"] or v["role"] != "follower" for v in status["versions"][1:])
-print("followers lost:", lost)'
+	python3 - $racing <<'END'
+import glob, json, sys
+count = lost = races = 0
+for path in sorted(glob.glob("status/*.json")):
+    test = path.split("/")[1].split(".")[0]
+    with open(path) as file:
+        twins = json.load(file)["versions"][1:]
+    count += len(twins)
+    for v in twins:
+        if not v["verdicts"] and v["why"] == "ended as the leader did":
+            continue
+        lost += test not in sys.argv[1:]
+        races += test in sys.argv[1:]
+        print(f"{test}: {v['role']}: {v['why']} {v['verdicts'] or ''}", file=sys.stderr)
+print(f"{count} followers, {races} lost where memcached races, {lost} elsewhere", file=sys.stderr)
+sys.exit(lost or not count)
+END
 }
 
 suite()
@@ -45,7 +68,7 @@ suite()
 	mkdir status && chmod 777 status
 	( cd "$built" && STATUS=$folder/status MODE=$mode timeout 900 prove -j2 t/ ) >suite.log 2>&1
 	echo "prove: $?"
-	[ $mode != follow ] || [ "$(lost)" = "followers lost: 0" ] || fail "$(lost)"
+	[ $mode != follow ] || lost 2>lost || fail "$(cat lost)"
 	sed -n '/^Test Summary/,/^Files=/p' suite.log | grep -E '^(t/|  Failed)' | sed 's/Wstat.*//'
 }
 

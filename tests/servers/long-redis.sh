@@ -1,7 +1,8 @@
 #!/bin/sh
 # Redis' own suite (Tcl) against a server held by mve, in both tiers, and against
 # a leader whose follower must be alive at the end: the tests
-# that fail are those that fail against a native one, at most.
+# that fail are those that fail against a native one, at most.  The suite asks for INFO
+# all the time, whose figures of memory are each twin's own.
 . "$ROOT/tests/servers/lib.sh"
 need redis-server tclsh
 
@@ -16,7 +17,7 @@ suite()
 	start redis-server --port "$port" --bind 127.0.0.1 --dir "$folder" \
 		--enable-debug-command yes --enable-protected-configs yes
 	up
-	( cd "$sources/redis-7.0.15" && timeout 600 ./runtest --host 127.0.0.1 \
+	( cd "$sources/redis-7.0.15" && timeout 1200 ./runtest --host 127.0.0.1 \
 		--port "$port" --tags '-slow -needs:debug' --timeout 300 ) >suite.log 2>&1
 	echo "suite: $?"
 	sed 's/\x1b\[[0-9;]*m//g' suite.log | grep -aE '^\[(err|exception)\]' |
@@ -26,4 +27,5 @@ suite()
 }
 
 more_modes=follow
+follower_options="--rules $ROOT/rules/redis/info.rules"
 in_each_mode suite
