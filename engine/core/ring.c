@@ -236,9 +236,7 @@ static uint32_t lane_chunk(const struct streams *s, struct section *own, uint32_
 	struct lane *l = &own->lane[index];
 	uint32_t chunk = l->life ? lane_empty(own, l) : CHUNK_NONE;
 
-	if (chunk == CHUNK_NONE)
-		chunk = chunk_find(s, own, index);
-	return chunk == CHUNK_NONE ? chunk_borrow(s, own, index) : chunk;
+	return chunk == CHUNK_NONE ? chunk_find(s, own, index) : chunk;
 }
 
 static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
@@ -277,11 +275,14 @@ static void lane_set(struct streams *s, uint32_t index, enum lane_state state)
 			 __ATOMIC_RELEASE);
 }
 
-bool lane_reopen(struct streams *s, uint32_t index)
+bool lane_reopen(struct streams *s, uint32_t index, bool *owes)
 {
 	struct section *own = streams_section(s, s->self);
 	uint32_t chunk = lane_chunk(s, own, index);
 
+	*owes = chunk == CHUNK_NONE;
+	if (*owes)
+		chunk = chunk_borrow(s, own, index);
 	if (chunk == CHUNK_NONE)
 		return false;
 	lane_begin(&own->lane[index], chunk, own->lane[index].life);

@@ -66,8 +66,9 @@ void lane_cancel(struct streams *s, uint32_t index);
 /*
  * Begins an open lane of a version that followed until now, in the life that it has:
  * the monitor has emptied it and may have told readers of it.  false: no room.
+ * *owes: it begins with a spare chunk, which its writer owes.
  */
-bool lane_reopen(struct streams *s, uint32_t index);
+bool lane_reopen(struct streams *s, uint32_t index, bool *owes);
 /* No event will come after those that are there. */
 void lane_close(struct streams *s, uint32_t index);
 

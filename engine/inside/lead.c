@@ -795,12 +795,15 @@ long lead_call(struct thread *t, long nr)
 /* The thread has followed until now. */
 void lead_resume(struct thread *t)
 {
+	bool owes;
+
 	t->following = 0;
-	if (!lane_reopen(&streams, t->lane)) {
+	if (!lane_reopen(&streams, t->lane, &owes)) {
 		t->has_lane = 0;
 		return;
 	}
 	writer_attach(&t->writer, &streams, t->lane);
+	t->writer.owes = owes;
 	t->writer.lane->pid = t->pid;
 	/* Release: other followers of the old leader begin the lane when it has one. */
 	__atomic_store_n(&t->writer.lane->owner, t->tid, __ATOMIC_RELEASE);
