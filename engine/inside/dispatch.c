@@ -59,10 +59,10 @@ static void handler_set(unsigned slot, bool slow)
 	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
 }
 
-/* A follower is to know who sleeps for another thread (order.c). */
-static bool is_noted(long nr)
+/* A follower is to know who sleeps for another thread (follow_futex.c). */
+void roles_follow(void)
 {
-	return boot.role == ROLE_FOLLOWER && nr == __NR_futex;
+	handler_set(__NR_futex + 1u, true);
 }
 
 /* Fills the tables of the role that the session began with. */
@@ -71,10 +71,11 @@ void roles_fill(void)
 	slots_fill();
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
 		handler_set(s, boot.role == ROLE_TRACE ||
-			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))) ||
-			       (s && is_noted(s - 1)));
+			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
 	for (unsigned i = 0; i < COUNT(special_calls); i++)
 		handler_set(special_calls[i] + 1u, true);
+	if (boot.role == ROLE_FOLLOWER)
+		roles_follow();
 }
 
 static void trace_note(struct thread *t, uint32_t kind, long result)
@@ -123,20 +124,32 @@ long serve_call(struct thread *t)
 	return serve(t, lock_asked(t));
 }
 
-/* Followers look here for what comes before it; at a seam, and at local calls, they do not. */
+/*
+ * Followers look here for what comes before it; at a seam, and at local calls, they do not,
+ * but for a futex, where a thread may sleep for good.
+ */
 static bool is_boundary(const struct thread *t, bool lock)
 {
-	return lock ? t->frame.rax != SEAM_HERE : !call_is_local((int32_t)t->frame.rax);
+	long nr = (int32_t)t->frame.rax;
+
+	return lock ? t->frame.rax != SEAM_HERE : !call_is_local(nr) || nr == __NR_futex;
+}
+
+/* What was put off comes at the end of this call, which is made again. */
+long deferred_come(struct thread *t)
+{
+	t->deferred = t->early = 0;
+	overdue_end(t);
+	t->pending = 1;
+	return CALL_RESTART;
 }
 
 /* A signal was put off until now. */
 static __attribute__((noinline)) long serve_deferred(struct thread *t, bool lock)
 {
-	if (!is_boundary(t, lock))
+	if (!is_boundary(t, lock) || (t->early && t->following))
 		return serve(t, lock);
-	t->deferred = 0;
-	overdue_end(t);
-	t->pending = 1;
+	deferred_come(t);
 	/* What was passed stands in the stream first: others relied on that. */
 	return lock && t->frame.rax == LOCK_TOOK ? serve(t, lock) : CALL_RESTART;
 }

@@ -82,6 +82,12 @@ static enum at_end stream_ended(struct thread *t)
 	return END_SWITCHED;
 }
 
+/* In a call that is no event: the thread may lead from here on, or follow another. */
+void follow_ended(struct thread *t)
+{
+	stream_ended(t);
+}
+
 static void broken(struct thread *t)
 {
 	request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
@@ -989,7 +995,8 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 		e = follow_event(t);
 		if (!e) {
 			rules_forget(t);
-			return lead_call(t, (int32_t)t->frame.rax);
+			return t->deferred ? deferred_come(t) :
+					     lead_call(t, (int32_t)t->frame.rax);
 		}
 		window_event(t, row, e);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&

@@ -83,12 +83,17 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 	for (uint64_t ns = SLICE_FIRST_NS;; ns = ns < SLICE_LAST_NS / SLICE_GROWS ?
 						 ns * SLICE_GROWS : SLICE_LAST_NS) {
 		uint64_t end = clock_ns(s->clock) + ns;
-		const struct event *e;
+		const struct event *e = NULL;
 		long result = slice(t, s, end < s->until ? end : s->until);
 
-		if (result != -ETIMEDOUT || end >= s->until)
+		if ((result != -ETIMEDOUT || end >= s->until) && !(result == -EINTR && t->deferred))
 			return result;
-		e = t->has_lane ? reader_peek(&t->reader) : NULL;
+		if (t->following)
+			e = reader_peek(&t->reader);
+		if (t->following && !e)
+			follow_ended(t);
+		if (!t->following && t->deferred)
+			return deferred_come(t);
 		if (e && e->kind == EVENT_SIGNAL)
 			return sleep_end(t, s, e);
 	}

@@ -56,6 +56,7 @@ static void demote(struct thread *t)
 		take_reset();
 		kept_stop();
 		signals_deaf(t);
+		roles_follow();
 		OWN3(__NR_close_range, 0, ~0u, 0);
 		take_begin();
 		/* Release: nobody goes on, and perhaps leads, before all that is done. */
@@ -105,10 +106,13 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 		t->deferred = 0;
 		uc->mask = t->held_mask;
 	}
-	if (sleeps && t->following)
+	if (sleeps && t->following) {
 		uc->regs.rax = (uint64_t)-ETIMEDOUT;
-	else
-		call_again(t, &uc->regs);
+		return;
+	}
+	call_again(t, &uc->regs);
+	if (t->following)	/* it sleeps as followers do */
+		gate_leave(t, &uc->regs);
 }
 
 /* The monitor's signal has come. */

@@ -430,6 +430,14 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
 		*addr = uc->regs.rip;
 }
 
+static void put_off(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
+{
+	bytes_copy(t->held_info, info, SIGINFO_SIZE);
+	t->held_mask = uc->mask;
+	t->deferred = 1;
+	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+}
+
 /*
  * In the program, a leader's signal waits for the next boundary, which followers
  * can tell.  Only a call that is no event is cut short, as natively; but within a
@@ -440,10 +448,7 @@ static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc
 	if (!signal_leads(t) ||
 	    (in_short_call(uc->regs.rip) && !lock_is_led(uc->regs.rsp)) || !overdue_begin(t))
 		return false;
-	bytes_copy(t->held_info, info, SIGINFO_SIZE);
-	t->held_mask = uc->mask;
-	t->deferred = 1;
-	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	put_off(t, info, uc);
 	return true;
 }
 
@@ -478,8 +483,14 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 		return;
 	if (hidden_serve(t, sig, info, uc))
 		return;
-	if (t->following && !boundary && !is_fault(sig, info))
+	if (t->following && !boundary && !is_fault(sig, info)) {
+		/* The process leads, and the thread has yet to come so far. */
+		if (!deaf && !t->pending && !t->deferred) {
+			put_off(t, info, uc);
+			t->early = 1;
+		}
 		return;
+	}
 	if (t->busy && !boundary) {
 		if (is_fault(sig, info))
 			default_restore(sig);	/* our bug: die where it is */

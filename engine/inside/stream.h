@@ -191,6 +191,7 @@ const struct event *follow_event(struct thread *t);
 const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what);
 /* Takes an EVENT_SIGNAL: the program's handler runs at the end of this call. */
 long follow_futex(struct thread *t);
+void follow_ended(struct thread *t);
 void follow_signal(struct thread *t, const struct event *e);
 uint8_t follow_take(struct thread *t);
 bool follow_payload(struct reader *r, void *to, size_t size);

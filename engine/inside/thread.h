@@ -103,6 +103,7 @@ struct thread {
 	uint8_t restart;	/* the held call is to be made again */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
+	uint8_t early;		/* what is put off came before the thread led */
 	uint8_t in_exec;	/* or past it, and the slot is a held program's */
 	uint8_t intercepted;	/* a sanitizer's interceptor makes the program's call */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
@@ -241,6 +242,8 @@ long serve_call(struct thread *t);
 /* The inside has code of its own for it. */
 bool call_is_special(long nr);
 void roles_fill(void);
+void roles_follow(void);
+long deferred_come(struct thread *t);
 
 /* clone.c */
 long serve_clone(struct thread *t, long nr);
