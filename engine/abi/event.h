@@ -63,6 +63,8 @@ enum event_flags {
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
 	EVENT_AFTER = 16,	/* other threads' doing: all that they were told before comes first */
+	EVENT_TICK = 32,	/* a clock's second is another, or was when some thread read it
+				   since the last event of this one: see order_tick */
 };
 
 struct event {
@@ -82,6 +84,12 @@ _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell")
 static inline int event_looks(const struct event *e)
 {
 	return e->kind == EVENT_CALL && e->flags & EVENT_LOOK;
+}
+
+/* Nothing has to happen at the event but what its kind says. */
+static inline int event_is_plain(const struct event *e)
+{
+	return !(e->flags & ~(EVENT_LOOK | EVENT_TICK));
 }
 
 /* No call of the program's answers it: it is in nobody's way. */

@@ -180,6 +180,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		const struct event *e = reader_peek(&t->reader);
 		uint32_t seen;
 
+		order_tick_over(t);
 		if (e && is_left_behind(t)) {
 			lane_skip(t);
 			continue;
@@ -187,6 +188,8 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		if (e && e->kind != EVENT_SEAM) {
 			order_wait_fork(t, e->seq);
 			order_wait(t, e->seq);
+			if (e->flags & EVENT_TICK)
+				order_tick(t, e);
 			return e;
 		}
 		if (e) {
@@ -775,7 +778,7 @@ static bool event_is(const struct event *e, struct walk *w, long nr, struct mism
 /* Locks have an order of their own: see locks.c. */
 bool event_passable(const struct event *e)
 {
-	return !(e->flags & ~EVENT_LOOK) && (event_aside(e) || event_elastic(e));
+	return event_is_plain(e) && (event_aside(e) || event_elastic(e));
 }
 
 /*

@@ -487,7 +487,7 @@ static enum sight sight_of(struct thread *t, const struct event *e, unsigned ahe
 		return UNSEEN;
 	if (e->kind != EVENT_CALL)
 		return BARRIER;
-	return d && d->class == CLASS_SOFT && !(e->flags & ~EVENT_LOOK) &&
+	return d && d->class == CLASS_SOFT && event_is_plain(e) &&
 	       !(t->rules->rules.object.flags & RULES_CLOCKS) ? UNSEEN : SEEN;
 }
 

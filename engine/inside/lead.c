@@ -38,6 +38,7 @@ enum care {
 	CARE_SENDS	= 1 << 8,	/* a signal */
 	CARE_SLEEPS	= 1 << 9,	/* for what others do, perhaps, and looks then */
 	CARE_NUMBER	= 1 << 10,	/* it is given a descriptor */
+	CARE_CLOCK	= 1 << 11,
 };
 
 #define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS)
@@ -144,6 +145,8 @@ static unsigned care_of_row(const struct call_desc *d)
 	care |= nr == __NR_close || epoll_is_wait(nr) || nr == __NR_epoll_ctl ? CARE_POLLS : 0;
 	care |= gives(d) ? CARE_GIVES : 0;
 	care |= d->result == KIND_FD ? CARE_NUMBER : 0;
+	if (ONE_OF(nr, __NR_clock_gettime, __NR_gettimeofday, __NR_time))
+		care |= CARE_CLOCK;
 	if (ONE_OF(nr, __NR_write, __NR_writev, __NR_sendto, __NR_sendmsg))
 		care |= CARE_WRITES;
 	if (ONE_OF(nr, __NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg))
@@ -547,6 +550,71 @@ static void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq)
 				 __ATOMIC_RELEASE);
 }
 
+/*
+ * A thread may keep what a clock says in a plain variable, for all others to go by.
+ * Such a variable changes with the clock's seconds: then the others show in their next
+ * events that they were told before or after it (EVENT_TICK), and a follower's threads
+ * wait for each other (order_tick).  The clock may be read more than once before that, by
+ * a library first.  In a process of very many threads, each with a
+ * clock of its own, not all of them do.
+ */
+#define TICKS_MOST	64	/* in a second */
+
+static uint32_t ticks;		/* of this process */
+
+/* Since the last event of this thread a clock has ticked in another. */
+uint8_t lead_ticked(struct thread *t)
+{
+	/* Acquire: pairs with tick_told.  Read before the number is drawn: it is greater. */
+	uint32_t now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
+
+	if (now == t->ticks)
+		return 0;
+	t->ticks = now;
+	return EVENT_TICK;
+}
+
+/* The second that the call has read, of which clock; 0: none that ticks. */
+static uint32_t clock_second(const struct walk *w, long nr, uint32_t *clock)
+{
+	uint32_t which = nr == __NR_clock_gettime ? (uint32_t)w->args[0] : CLOCK_REALTIME;
+	int64_t second = w->result;
+
+	*clock = which == CLOCK_MONOTONIC || which == CLOCK_MONOTONIC_COARSE;
+	if (!*clock && which != CLOCK_REALTIME && which != CLOCK_REALTIME_COARSE)
+		return 0;
+	if (nr != __NR_time &&
+	    (w->result || target_in(&second, w->args[nr == __NR_clock_gettime], sizeof(second))))
+		return 0;
+	return (uint32_t)second;
+}
+
+static __attribute__((noinline)) bool tick_begins(struct thread *t, const struct walk *w, long nr)
+{
+	static uint32_t most_second, most;
+	uint32_t clock, second = clock_second(w, nr, &clock), last = t->tick_second[clock];
+
+	if (!second || second == last)
+		return t->tick_goes_on;
+	t->tick_second[clock] = second;
+	if (clock && __atomic_exchange_n(&most_second, second, __ATOMIC_RELAXED) != second)
+		__atomic_store_n(&most, 0, __ATOMIC_RELAXED);
+	t->tick_goes_on = last && __atomic_add_fetch(&most, 1, __ATOMIC_RELAXED) <= TICKS_MOST;
+	return t->tick_goes_on;
+}
+
+/* The event is told, with its number: whoever finds the program changed comes behind it. */
+static void tick_told(struct thread *t)
+{
+	uint32_t now;
+
+	seq_draw();	/* locks have no number of their own: not the tick's either */
+	/* Release: pairs with lead_ticked. */
+	now = __atomic_add_fetch(&ticks, 1, __ATOMIC_ACQ_REL);
+	if (t->ticks == now - 1)
+		t->ticks = now;
+}
+
 /* The slot knows only the low 16 bits of a number: those behind are nobody's. */
 static const struct plan *plan_of(long nr)
 {
@@ -649,10 +717,17 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			     uint64_t seq)
 {
 	if (w->result != CALL_RESTART) {
+		bool tick = care & CARE_CLOCK && tick_begins(t, w, nr);
+		uint8_t flags = tick ? EVENT_TICK : seq ? 0 : lead_ticked(t);
+
+		t->tick_goes_on = tick;
 		if (care & CARE_MADE)
 			care_made(w, care);
-		call_tell_at(t, w, nr, seq,
-			     care & CARE_ORDER && locks_on ? after_others(w, nr, care) : 0);
+		if (care & CARE_ORDER && locks_on)
+			flags |= after_others(w, nr, care);
+		call_tell_at(t, w, nr, seq, flags);
+		if (tick)
+			tick_told(t);
 		if (care & (CARE_POLLS | CARE_KEPT))
 			care_told(t, w, nr, care);
 		if (care & CARE_WAITS)

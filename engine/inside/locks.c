@@ -162,6 +162,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		e->arg[0] = bucket;
 		e->arg[1] = __atomic_add_fetch(&buckets[bucket].turn, 1, __ATOMIC_ACQ_REL);
 	}
+	e->flags |= lead_ticked(t);
 	/* After the turn: what was told before the turn before it has no greater number. */
 	e->seq = lead_seq_last();
 	e->arg[2] = lock_address(c);
@@ -545,7 +546,7 @@ static const struct event *behind_locks(struct thread *t, const struct lock_call
 	uint32_t n = 0;
 
 	do {
-		if (!e || !event_aside(e) || e->flags || n++ == AHEAD_EVENTS)
+		if (!e || !event_aside(e) || !event_is_plain(e) || n++ == AHEAD_EVENTS)
 			return NULL;
 		e = reader_next(&ahead);
 	} while (!e || !kind_fits(e, c->kind) || !is_pair(t, c, e));
@@ -748,7 +749,8 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 	uint64_t bucket = e && e->kind == EVENT_LOCK && e->call == c->kind ? event_bucket(e)
 									   : LOCK_NO_TURN;
 
-	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN ||
+	order_tick_over(t);
+	if (caller_in_libc(return_address(c)) || bucket == LOCK_NO_TURN || e->flags & EVENT_TICK ||
 	    !turn_is(&buckets[bucket], e->arg[1]) || !order_is_clear(t, e->seq) ||
 	    !is_same_lock(t, c, e))
 		return ASK_SLOW;

@@ -94,6 +94,7 @@ void inputs_note(const struct thread *t, const struct walk *w, long nr);
 long call_serve(struct thread *t, long nr);
 uint64_t lead_seq(void);
 uint64_t lead_seq_last(void);
+uint8_t lead_ticked(struct thread *t);
 void lead_prepare(void);
 long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
 uint64_t room_before(struct walk *w);
@@ -340,6 +341,9 @@ void order_wait_fork(struct thread *t, uint64_t seq);
 /* Neither would wait. */
 bool order_is_clear(const struct thread *t, uint64_t seq);
 void order_wait_all(struct thread *t, uint64_t seq);
+/* An EVENT_TICK is the thread's next; and it has come to what is behind. */
+void order_tick(struct thread *t, const struct event *e);
+void order_tick_over(struct thread *t);
 /* All that the leader told before has been taken, by whichever thread. */
 void order_wait_all_told(struct thread *t, uint64_t seq);
 /* No other thread of the process will go on by itself. */

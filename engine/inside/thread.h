@@ -150,6 +150,11 @@ struct thread {
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;
+	uint32_t ticks;		/* a leader's: ticks of the process that its events show */
+	uint32_t tick_second[2]; /* what clocks said last */
+	uint8_t tick_goes_on;	/* it has only read clocks since the last one */
+	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
+	uint8_t ticking;	/* it works on what the clock said then */
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
 	uint8_t copies;		/* the clone under way copies the memory */
 	uint8_t kept;		/* what it does is about a connection that is not told */
