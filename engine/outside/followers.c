@@ -17,12 +17,12 @@
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define REPORTED_MS	3000	/* and may still be writing its own report */
-#define FINISH_MS	1000	/* what is left of the stream may be read so long without progress */
-#define FINISH_MOST_MS	5000	/* and so long in all */
+#define FINISH_MS	3000	/* what is left of the stream may be read so long without progress */
+#define FINISH_MOST_MS	10000	/* and so long in all */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
 #define FINDING_MS	10000	/* and what a sanitizer says at the end may take so long */
 #define FINISH_LOOK_MS	5
-#define IDLE_MS		100	/* one that has read everything ends by itself, or never */
+#define IDLE_MS		300	/* one that has read everything ends by itself, or never */
 
 static bool follows(const struct monitor *m, const struct version *v)
 {
