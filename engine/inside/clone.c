@@ -60,7 +60,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->hidden_waits = 0;
 	c->sent = c->got = 0;
 	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
-	c->arm_wanted = c->in_vfork = c->in_exec = c->early = c->taking = c->turning = c->timer = 0;
+	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->told = c->park = c->put_off = c->kept = 0;
 	c->stands = NULL;
 	c->nexts = c->joined = 0;

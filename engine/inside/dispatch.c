@@ -138,7 +138,7 @@ static bool is_boundary(const struct thread *t, bool lock)
 /* What was put off comes at the end of this call, which is made again. */
 long deferred_come(struct thread *t)
 {
-	t->deferred = t->early = 0;
+	t->deferred = 0;
 	overdue_end(t);
 	t->pending = 1;
 	return CALL_RESTART;
@@ -147,7 +147,7 @@ long deferred_come(struct thread *t)
 /* A signal was put off until now. */
 static __attribute__((noinline)) long serve_deferred(struct thread *t, bool lock)
 {
-	if (!is_boundary(t, lock) || (t->early && t->following))
+	if (!is_boundary(t, lock))
 		return serve(t, lock);
 	deferred_come(t);
 	/* What was passed stands in the stream first: others relied on that. */

@@ -998,8 +998,7 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 		e = follow_event(t);
 		if (!e) {
 			rules_forget(t);
-			return t->deferred ? deferred_come(t) :
-					     lead_call(t, (int32_t)t->frame.rax);
+			return lead_call(t, (int32_t)t->frame.rax);
 		}
 		window_event(t, row, e);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&

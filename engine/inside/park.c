@@ -141,10 +141,15 @@ bool park_at_exit(struct thread *t)
 {
 	bool led = !t->following;
 
+	/* Followers have been told that a signal comes here: first it does.  We are asked again. */
+	if (t->park && led && t->told && info_int(t->held_info, INFO_SIGNO)) {
+		t->park = 0;
+		return false;
+	}
 	if (t->park) {
 		t->park = 0;
 		park(t);
-		if (led && t->following && !t->told)
+		if (led && t->following)
 			bytes_zero(t->held_info, SIGINFO_SIZE);
 	}
 	if (info_int(t->held_info, INFO_SIGNO))

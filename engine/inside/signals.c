@@ -484,11 +484,9 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	if (hidden_serve(t, sig, info, uc))
 		return;
 	if (t->following && !boundary && !is_fault(sig, info)) {
-		/* The process leads, and the thread has yet to come so far. */
-		if (!deaf && !t->pending && !t->deferred) {
+		/* The process leads, and the thread sleeps as followers do: it looks. */
+		if (!deaf && t->waits == WAITS_ASLEEP && !t->pending && !t->deferred)
 			put_off(t, info, uc);
-			t->early = 1;
-		}
 		return;
 	}
 	if (t->busy && !boundary) {

@@ -103,7 +103,6 @@ struct thread {
 	uint8_t restart;	/* the held call is to be made again */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
-	uint8_t early;		/* what is put off came before the thread led */
 	uint8_t in_exec;	/* or past it, and the slot is a held program's */
 	uint8_t intercepted;	/* a sanitizer's interceptor makes the program's call */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
