@@ -555,8 +555,8 @@ static void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq)
  * Such a variable changes with the clock's seconds: then the others show in their next
  * events that they were told before or after it (EVENT_TICK), and a follower's threads
  * wait for each other (order_tick).  The clock may be read more than once before that, by
- * a library first.  In a process of very many threads, each with a
- * clock of its own, not all of them do.
+ * a library first.  In a process of very many threads, each with a clock of its own, not
+ * all of them do.
  */
 #define TICKS_MOST	64	/* in a second */
 
