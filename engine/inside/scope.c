@@ -19,6 +19,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/time.h>
 
 #include "engine/inside/stream.h"
 
@@ -32,12 +33,15 @@
 #define CTL_ADD		1
 #define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
 #define AUTO_GROWS	8	/* accepts after which it may have one more at a time */
+#define BETWEEN_NS	5000000000ull	/* so long none is told, for the sake of a newcomer */
 
 static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
 static uint16_t generation;	/* of those who follow now */
 static bool whole;		/* they know the start's connections, too */
 static bool polls;		/* it does not wait in accept alone */
 static int32_t told_now;	/* connections that are told and open */
+static int32_t opened_now;	/* and other descriptors that only who follows now knows */
+static bool between;		/* the next connections are not told: scope_between */
 static struct thread *first;	/* that accepted a connection, */
 static uint64_t first_place;	/* and behind which of its seams, or waits */
 
@@ -58,8 +62,27 @@ void scope_renew(bool from_start)
 
 	whole = from_start;
 	generation = (uint16_t)(streams.conduct->joins % GENERATIONS + 1);
-	if (generation != was && !whole)
+	if (generation == was)
+		return;
+	__atomic_store_n(&opened_now, 0, __ATOMIC_RELAXED);
+	if (!whole)
 		__atomic_store_n(&told_now, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * Somebody is to be told beside others, who know connections that the newcomer does not:
+ * these end first.  Until then the next ones are kept, but not for ever, since the others
+ * miss them.
+ */
+bool scope_between(bool wanted)
+{
+	static uint64_t since;
+	uint64_t now = wanted ? clock_ns(CLOCK_MONOTONIC_COARSE) : 0;
+
+	since = !wanted ? 0 : since ? since : now;
+	between = wanted && now - since < BETWEEN_NS;
+	return __atomic_load_n(&told_now, __ATOMIC_RELAXED) <= 0 &&
+	       __atomic_load_n(&opened_now, __ATOMIC_RELAXED) <= 0;
 }
 
 static uint16_t born_of(uint64_t arg)
@@ -67,10 +90,22 @@ static uint16_t born_of(uint64_t arg)
 	return !born || (uint32_t)arg >= FDS ? KEPT_BACK : born[(uint32_t)arg];
 }
 
+/* Opened since the start, for those who follow now, and no connection. */
+static int32_t is_opened(uint32_t b)
+{
+	return generation && (b & KEPT_BACK) == generation && !(b & ACCEPTED);
+}
+
 static void born_set(int64_t fd, uint32_t what)
 {
-	if (born && (uint64_t)fd < FDS)
-		born[fd] = (uint16_t)what;
+	int32_t more;
+
+	if (!born || (uint64_t)fd >= FDS)
+		return;
+	more = is_opened(what) - is_opened(born[fd]);
+	if (more)
+		__atomic_fetch_add(&opened_now, more, __ATOMIC_RELAXED);
+	born[fd] = (uint16_t)what;
 }
 
 /* A connection that somebody who follows now was told of. */
@@ -116,7 +151,7 @@ bool scope_knows(int32_t fd, bool *listens)
  * What a server learns once, from whoever comes first, all that follow it must have
  * learnt: connections that are accepted at once, up to the next seam (or wait, where
  * there are no seams), are told in any case and belong to the start.  Others are kept
- * until these have ended, if only the start is told.
+ * until these have ended: a start in which one is open leads nowhere.
  */
 static bool is_first(struct thread *t)
 {
@@ -132,18 +167,15 @@ static bool is_first(struct thread *t)
 bool scope_enter(struct thread *t, const struct walk *w)
 {
 	const struct call_desc *d = w->desc;
-	bool source = false, kept = false, client = false;
+	bool source = false, kept = false;
 
 	for (unsigned i = 0; i < d->nargs; i++) {
 		bool is_fd = d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD;
 		uint16_t b = is_fd && (int32_t)w->args[i] >= 0 ? born_of(w->args[i]) : 0;
 
 		kept |= !is_known(b);
-		client |= (b & ACCEPTED) != 0;
 		source |= b & SOURCE && !(b & LISTENS && d->nr == __NR_epoll_ctl);
 	}
-	if (client && !is_first(t) && !seam_start_alone(t))
-		seam_start_over(t);
 	if (is_wait(d->nr) && (!is_accept(d->nr) || !polls))
 		t->waits_made++;
 	polls |= is_wait(d->nr) && !is_accept(d->nr);
@@ -250,23 +282,46 @@ static bool is_sampled(struct thread *t, int64_t fd)
 
 /* --- what a call has left behind ---------------------------------------------------- */
 
+static void open_count(struct thread *t, uint16_t b, int32_t more)
+{
+	if (!(b & ACCEPTED) || !is_followed(b))
+		return;
+	__atomic_fetch_add(&told_now, more, __ATOMIC_RELAXED);
+	t->slot->conns_open += more;
+}
+
+static void closed(struct thread *t, uint64_t fd)
+{
+	open_count(t, born_of(fd), -1);
+	born_set((int64_t)fd, 0);
+}
+
+/* What had the number before may have been closed in a way that is not seen here. */
+static void opened(struct thread *t, int64_t fd, uint32_t what)
+{
+	closed(t, (uint64_t)fd);
+	born_set(fd, what);
+	open_count(t, born_of((uint64_t)fd), 1);
+}
+
+static void range_closed(struct thread *t, const struct walk *w)
+{
+	uint32_t last = (uint32_t)w->args[1] < FDS ? (uint32_t)w->args[1] : FDS - 1;
+
+	for (uint32_t fd = (uint32_t)w->args[0]; born && !(uint32_t)w->args[2] && fd <= last; fd++)
+		if (born[fd])
+			closed(t, fd);
+}
+
 static bool accepted(struct thread *t, int64_t fd, bool told)
 {
-	bool at_first = is_first(t), waits = !at_first && seam_start_alone(t);
+	bool at_first = is_first(t), waits = !at_first && (seam_in_start(t) || between);
 	bool hears = told && (uint64_t)fd < FDS && !waits && (at_first || is_sampled(t, fd));
 
-	if (!at_first && !waits)
-		seam_start_over(t);
-
-	if (hears) {
-		t->slot->conns_told++;
-		t->slot->conns_open++;
-		__atomic_fetch_add(&told_now, 1, __ATOMIC_RELAXED);
-	} else {
-		t->slot->conns_kept++;
-	}
+	t->slot->conns_told += hears;
+	t->slot->conns_kept += !hears;
 	t->kept = !hears;
-	born_set(fd, SOURCE | ACCEPTED | (hears ? generation : KEPT_BACK));
+	opened(t, fd, SOURCE | ACCEPTED | (hears ? generation : KEPT_BACK));
 	return hears || !told;
 }
 
@@ -285,17 +340,6 @@ bool scope_start_over(void)
 	return first && __atomic_load_n(&told_now, __ATOMIC_RELAXED) <= 0;
 }
 
-static void closed(struct thread *t, uint64_t fd)
-{
-	uint16_t b = born_of(fd);
-
-	if (b & ACCEPTED && is_followed(b)) {
-		__atomic_fetch_sub(&told_now, 1, __ATOMIC_RELAXED);
-		t->slot->conns_open--;
-	}
-	born_set((int64_t)fd, 0);
-}
-
 bool scope_leave(struct thread *t, const struct walk *w, bool told)
 {
 	long nr = w->desc->nr;
@@ -309,9 +353,11 @@ bool scope_leave(struct thread *t, const struct walk *w, bool told)
 	if (is_accept(nr))
 		return accepted(t, w->result, told);
 	if (w->desc->result == KIND_FD)
-		born_set(w->result, born_as(w, told));
+		opened(t, w->result, born_as(w, told));
 	else if (nr == __NR_close)
 		closed(t, w->args[0]);
+	else if (nr == __NR_close_range)
+		range_closed(t, w);
 	else if (nr == __NR_epoll_ctl && (int32_t)w->args[1] == CTL_ADD)
 		born_set((int32_t)w->args[2], born_of(w->args[2]) | SOURCE);
 	return true;

@@ -71,23 +71,29 @@ static void seam_place(struct thread *t)
 	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELAXED);
 }
 
-bool seam_start_alone(const struct thread *t)
+bool seam_in_start(const struct thread *t)
 {
-	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) == START;
+	return streams_followers(&streams, t->writer.section) & t->writer.lane->told & START;
+}
+
+/* Those who follow now, and who comes late, as soon as this lane may be told to it. */
+static uint32_t lane_heard(const struct thread *t, uint32_t told)
+{
+	uint32_t now = streams_followers(&streams, t->writer.section) & (told | ~START);
+	bool late = now & ~told && lane_of_start(t);
+	bool free = scope_between(late && now & told & ~START);
+
+	return late && (free || !(now & told & ~START)) ? now : now & told;
 }
 
 static void lane_told(struct thread *t)
 {
 	struct lane *l = t->writer.lane;
-	uint32_t told = l->told, now = streams_followers(&streams, t->writer.section);
-	bool added, start;
+	uint32_t told = l->told, now = lane_heard(t, told);
+	bool added, start = now & START;
 
-	now &= told | ~START;
-	start = now & START;
-	if (seam_start_alone(t) && scope_start_over())
+	if (seam_in_start(t) && scope_start_over())
 		now &= ~START;
-	if (now & ~told && !lane_of_start(t))
-		now &= told;
 	added = now & ~told;
 	if (added || start)
 		seam_place(t);
@@ -96,18 +102,6 @@ static void lane_told(struct thread *t)
 	/* Release: pairs with seam_join, and with who records the start. */
 	if (now != told)
 		__atomic_store_n(&l->told, now, __ATOMIC_RELEASE);
-}
-
-/* The thread has to do with a connection: its start was over at the last seam. */
-void seam_start_over(struct thread *t)
-{
-	struct lane *l = t->writer.lane;
-
-	if (!(l->told & START) || l->seam_chunk == CHUNK_NONE)
-		return;
-	scope_renew(l->told & ~START);
-	/* Release: as in lane_told. */
-	__atomic_store_n(&l->told, l->told & ~START, __ATOMIC_RELEASE);
 }
 
 bool seam_join(struct thread *t)

@@ -140,10 +140,8 @@ bool seam_is_call(long nr);
 bool seam_may_open(const struct call_desc *d);
 /* A request begins here: told, and counted. */
 void seam_pass(struct thread *t);
-/* The lane's start is over, if it has had a seam. */
-void seam_start_over(struct thread *t);
-/* The start is told, and to nobody but who keeps it. */
-bool seam_start_alone(const struct thread *t);
+/* The lane is told to who keeps the start. */
+bool seam_in_start(const struct thread *t);
 /* The first connections have come and gone. */
 bool scope_start_over(void);
 /* A follower has read what the start told: goes on in the leader's stream; false: not yet. */
@@ -179,6 +177,8 @@ bool scope_enter(struct thread *t, const struct walk *w);
 bool scope_leave(struct thread *t, const struct walk *w, bool told);
 /* A follower is told from here on: it knows what there was at the start, and what comes. */
 void scope_renew(bool from_start);
+/* No descriptor is open that only those know who follow now; `wanted`: see to it. */
+bool scope_between(bool wanted);
 
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */
 

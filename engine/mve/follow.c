@@ -45,6 +45,26 @@ static json_t *version_row(const json_t *status, const char *name)
 	return NULL;
 }
 
+/* Another follows already: what it knows, the newcomer does not. */
+static bool is_beside(const json_t *status)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, "role"), "follower"))
+			return true;
+	return false;
+}
+
+static const char *way_words(const json_t *status, const json_t *v)
+{
+	if (strcmp(show_text(v, "role"), "joining"))
+		return "follows";
+	return is_beside(status) ? "ready: joins when all that the others follow has been closed" :
+				   "ready: joins at the next request";
+}
+
 /* 1: it follows, or is ready and nobody asks; 0: not yet; -1: it has ended, in *why. */
 static int progress(const json_t *v, unsigned ready_ms, char *why, size_t size)
 {
@@ -68,7 +88,7 @@ static int wait_for(const struct session *s, const char *name)
 		bool ready = v && !strcmp(show_text(v, "role"), "joining");
 
 		if (way > 0)
-			printf("%s: %s\n", name, ready ? "ready: joins at the next request" : "follows");
+			printf("%s: %s\n", name, way_words(status, v));
 		json_decref(status);
 		if (way > 0)
 			return EXIT_OK;

@@ -120,9 +120,7 @@ static const char *refused(struct monitor *m)
 		return "the version that was started first does not lead any more";
 	if (leading(m)->gone)
 		return "its server has ended";
-	if (followers_any(m))
-		return "it has a follower: a second one cannot come late (yet)";
-	if (m->start.threads && m->start.followed)
+	if (m->start.threads && (m->start.followed || m->options->followers))
 		return "it has threads, and was followed before: their locks have an order "
 		       "that began then";
 	return NULL;
@@ -204,6 +202,13 @@ static bool name_ok(struct monitor *m, const char *name)
 			 (!v || is_free(m, v)));
 }
 
+/* For the newcomer's sake they will not be told of some connections. */
+static void others_part(struct monitor *m)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		m->version[i].partly |= i != m->leader;
+}
+
 struct version *join_begin(struct monitor *m, const char *path, char **argv,
 			   const struct follower_options *like, char *why, size_t size)
 {
@@ -230,6 +235,7 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 	}
 	if (!result) {
 		section_renew(m, v->index);
+		others_part(m);
 		row_take(v, path, argv, like);
 		m->start.followed = true;
 		result = version_start(v);

@@ -206,17 +206,24 @@ static bool lanes_look(struct monitor *m, const struct section *from)
 	return true;
 }
 
+/* Others may be told of more connections: these do not count. */
+static bool in_start(struct monitor *m, const struct slot *slot)
+{
+	uint32_t lane = slot->lane - 1;
+
+	return lane < LANES && streams_part(m, 0)->lane[lane].told & US;
+}
+
 /* What a server learns from its first connection belongs to the start, and its end. */
 static bool had_client(struct monitor *m)
 {
 	const struct version *v = leading(m);
-
 	bool any = false;
 	int64_t open = 0;
 
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		any |= v->area->slot[i].conns_told != 0;
-		open += v->area->slot[i].conns_open;
+		open += in_start(m, &v->area->slot[i]) ? v->area->slot[i].conns_open : 0;
 	}
 	return any && open <= 0;
 }

@@ -54,9 +54,20 @@ static void bit_set(uint32_t *word, uint32_t version, bool on)
 
 /* --- who --------------------------------------------------------------------------- */
 
+/* Of a stateless server some connections may have been kept from it. */
+static bool knows_all(const struct monitor *m, const struct version *v)
+{
+	const struct version *leader = &m->version[m->leader];
+	bool all = !v->partly;
+
+	for (uint32_t i = 0; all && m->options->sampling.stateless && i < version_slots(leader); i++)
+		all = !leader->area->slot[i].conns_kept;
+	return all;
+}
+
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
-	return !v->partly && v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
+	return knows_all(m, v) && v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
 	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
 }
 
@@ -510,7 +521,7 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 		snprintf(why, size, "another takeover is under way");
 	else if (to->state != VERSION_FOLLOWS || to->gone)
 		snprintf(why, size, "it has not begun, or has ended");
-	else if (to->partly)
+	else if (!knows_all(m, to))
 		snprintf(why, size, "it does not know all connections");
 	else if (!old_stream_read(m, to, false))
 		snprintf(why, size, "another follower still reads what it told when it led");

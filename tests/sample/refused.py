@@ -63,9 +63,9 @@ def main():
                             f"{ROOT}/rules/redis/info.rules", "--", *session.server],
                            capture_output=True, timeout=100, text=True)
     must(asked.returncode == 0, asked.stdout, asked.stderr)
-    again = subprocess.run([MVE, "follow", NAME, "--", *session.server], capture_output=True,
-                           timeout=100, text=True)
-    must(again.returncode == 1 and "has a follower" in again.stderr, again.stderr)
+    again = subprocess.run([MVE, "follow", NAME, "--name", "one", "--", *session.server],
+                           capture_output=True, timeout=100, text=True)
+    must(again.returncode == 1 and "the name is in use" in again.stderr, again.stderr)
     promoted = subprocess.run([MVE, "promote", NAME, "one"], capture_output=True, timeout=100,
                               text=True)
     must(promoted.returncode == 1 and "all connections" in promoted.stderr, promoted.stderr)
