@@ -121,7 +121,7 @@ enum sample { SAMPLE_ALL, SAMPLE_SHARE, SAMPLE_PEER, SAMPLE_WINDOW, SAMPLE_AUTO 
 struct sampling {
 	uint32_t stateless;	/* no connection changes what another gets */
 	uint32_t how;		/* enum sample */
-	uint32_t share;
+	uint32_t share;		/* SAMPLE_AUTO: of the leader's time, what telling may cost */
 	uint32_t window;	/* calls */
 };
 

@@ -55,6 +55,7 @@ static struct plan {
 	uint8_t plain;			/* nothing but that */
 	uint8_t opens;			/* a private file, perhaps */
 	uint8_t seam;			/* a request begins with it */
+	struct scope_row scope;
 } __attribute__((aligned(32))) plans[SLOT_CALLS];
 
 static uint64_t seq_draw(void)
@@ -109,7 +110,7 @@ static bool is_old_stat(long nr)
 
 static bool is_bare(const struct call_desc *d, const struct recipe *r)
 {
-	return r->known && r->room < 0 && d->class != CLASS_LIFE && d->class != CLASS_LOCAL &&
+	return r->known && d->class != CLASS_LIFE && d->class != CLASS_LOCAL &&
 	       !call_is_special(d->nr) && !is_old_stat(d->nr);
 }
 
@@ -177,6 +178,7 @@ void lead_prepare(void)
 		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
 		p->care |= (uint16_t)care_of_row(p->desc);
 		p->seam = seam_is_call(nr);
+		p->scope = scope_row(p->desc);
 		p->opens = private_may_open(nr);
 		p->plain = p->bare && !p->seam && !p->opens && !stateless;
 	}
@@ -758,14 +760,19 @@ static void accept_kept(struct thread *t, struct walk *w, long nr)
 
 /* In a stateless session: what was made is told, or not, or otherwise. */
 static void sample_told(struct thread *t, struct walk *w, long form, unsigned care,
-			uint64_t seq)
+			uint64_t seq, struct scope_row row)
 {
-	enum sample_way way = w->result == CALL_RESTART ? SAMPLE_TOLD : sample_made(t, w);
+	enum sample_way way = w->result == CALL_RESTART ? SAMPLE_TOLD : sample_made(t, w, row);
 
-	if (way == SAMPLE_TOLD)
+	uint64_t begun;
+
+	if (way == SAMPLE_TOLD) {
+		begun = scope_cost_begin(w);
 		call_told(t, w, form, care, seq);
-	else if (way == SAMPLE_PASSED)
+		scope_cost_end(begun);
+	} else if (way == SAMPLE_PASSED) {
 		accept_kept(t, w, form);
+	}
 }
 
 /*
@@ -778,8 +785,31 @@ static long lead_bare(struct thread *t, long nr, const struct plan *p)
 	unsigned care = care_now(p);
 	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
+	if (p->recipe.room >= 0)
+		w.room = room_before(&w);
 	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
 	call_told(t, &w, nr, care, seq);
+	return w.result;
+}
+
+/* The same in a stateless session, where followers may hear of a part only. */
+static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const struct plan *p)
+{
+	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
+	bool told = scope_enter(t, &w, p->scope);
+	unsigned care = care_now(p) & (told ? ~0u : CARE_CLOSES | CARE_POLLS);
+	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
+
+	if (told && p->recipe.room >= 0)
+		w.room = room_before(&w);
+	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
+	if (told) {
+		sample_told(t, &w, nr, care, seq, p->scope);
+		return w.result;
+	}
+	sample_kept(t, &w, p->scope);
+	if (care & CARE_CLOSES)
+		closing_end(&w);
 	return w.result;
 }
 
@@ -800,6 +830,7 @@ static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
 static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
 	uint64_t args[CALL_ARGS], seq;
+	struct scope_row row = { 0, 0 };
 	unsigned care = care_now(p);
 	struct walk w;
 	bool told;
@@ -818,12 +849,14 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	}
 	care_before(t, &w, nr, care & (CARE_CLOSES | CARE_POLLS));
 	told = stream_followed(t);
+	if (stateless)
+		row = scope_row(w.desc);
 	if (stateless && told)
-		told = scope_enter(t, &w);
+		told = scope_enter(t, &w, row);
 	if (!told) {
 		w.result = lead_alone(t, &w, nr);
 		if (stateless)
-			sample_kept(t, &w);
+			sample_kept(t, &w, row);
 		if (care & CARE_CLOSES)
 			closing_end(&w);
 		return w.result;
@@ -837,7 +870,7 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	giving_begin(t, nr, care, seq);
 	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (stateless)
-		sample_told(t, &w, form, care, seq);
+		sample_told(t, &w, form, care, seq, row);
 	else
 		call_told(t, &w, form, care, seq);
 	return w.result;
@@ -851,9 +884,8 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 		return result;
 	if (p->seam)
 		seam_pass(t);
-	if (p->bare && !stateless && t->vtid == t->tid && !boot.runtimes && !local_site(t) &&
-	    stream_followed(t))
-		return lead_bare(t, nr, p);
+	if (p->bare && t->vtid == t->tid && !boot.runtimes && !local_site(t) && stream_followed(t))
+		return stateless ? lead_part(t, nr, p) : lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
 }
 

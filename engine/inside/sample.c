@@ -83,29 +83,28 @@ static bool wait_told(struct thread *t, const struct walk *w, long nr)
 	return brings == BRINGS_KNOWN;
 }
 
-void sample_kept(struct thread *t, const struct walk *w)
+void sample_kept(struct thread *t, const struct walk *w, struct scope_row row)
 {
 	if (t->wait_due)
 		clock_keep(t, w);
-	if (w->desc->nr == __NR_epoll_ctl)
+	if (row.what & SCOPE_SETS)
 		epoll_noted(w);
-	scope_leave(t, w, false);
+	scope_leave(t, w, false, row);
 }
 
-enum sample_way sample_made(struct thread *t, const struct walk *w)
+enum sample_way sample_made(struct thread *t, const struct walk *w, struct scope_row row)
 {
-	long nr = w->desc->nr;
-	bool hears = scope_leave(t, w, true);
+	bool hears = scope_leave(t, w, true, row);
 
-	if (nr == __NR_epoll_ctl)
+	if (row.what & SCOPE_SETS)
 		epoll_noted(w);
-	if (epoll_is_wait(nr) && !wait_told(t, w, nr))
+	if (row.what & SCOPE_POLLS && !wait_told(t, w, w->desc->nr))
 		return SAMPLE_KEPT;
-	if ((nr == __NR_accept || nr == __NR_accept4) && t->wait_due == DUE_CLIENTS &&
-	    (!hears || w->result < 0)) {
+	if (row.what & SCOPE_ACCEPTS && t->wait_due == DUE_CLIENTS && (!hears || w->result < 0)) {
 		t->kept = 1;
 		return SAMPLE_KEPT;
 	}
-	sample_due(t);
+	if (t->seam_due | t->wait_due)
+		sample_due(t);
 	return hears ? SAMPLE_TOLD : SAMPLE_PASSED;
 }

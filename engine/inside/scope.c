@@ -33,6 +33,10 @@
 #define CTL_ADD		1
 #define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
 #define AUTO_GROWS	8	/* accepts after which it may have one more at a time */
+#define COST_MOST_NS	5000000	/* of what telling may cost, with auto, what may be saved up */
+#define COST_CONNS	64	/* that an average goes over */
+#define EVENT_NS	150	/* an event whose time is not taken, cache lines and all */
+#define TIMED_BYTES	8192	/* calls that moved more are timed: they are copied */
 #define BETWEEN_NS	5000000000ull	/* so long none is told, for the sake of a newcomer */
 
 static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
@@ -120,16 +124,11 @@ static bool is_known(uint16_t b)
 	return is_followed(b) || !(b & (KEPT_BACK | ACCEPTED));
 }
 
-static bool is_accept(long nr)
-{
-	return nr == __NR_accept || nr == __NR_accept4;
-}
-
 /* It waits for any connection. */
 static bool is_wait(long nr)
 {
-	return is_accept(nr) || epoll_is_wait(nr) || nr == __NR_poll || nr == __NR_ppoll ||
-	       nr == __NR_select || nr == __NR_pselect6;
+	return epoll_is_wait(nr) || nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
+	       nr == __NR_pselect6;
 }
 
 /* Programs and ends of threads are told whatever is going on. */
@@ -137,6 +136,24 @@ static bool is_everybodys(long nr)
 {
 	return nr == __NR_exit || nr == __NR_exit_group || nr == __NR_execve ||
 	       nr == __NR_execveat;
+}
+
+struct scope_row scope_row(const struct call_desc *d)
+{
+	bool accepts = d->nr == __NR_accept || d->nr == __NR_accept4, sets = d->nr == __NR_epoll_ctl;
+	struct scope_row row = { 0, 0 };
+
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD)
+			row.fds |= (uint8_t)(1u << i);
+	row.what |= accepts ? SCOPE_ACCEPTS : 0;
+	row.what |= is_wait(d->nr) ? SCOPE_WAITS : 0;
+	row.what |= epoll_is_wait(d->nr) ? SCOPE_POLLS : 0;
+	row.what |= is_everybodys(d->nr) ? SCOPE_EVERYBODYS : 0;
+	row.what |= sets ? SCOPE_SETS : 0;
+	if (sets || d->result == KIND_FD || d->nr == __NR_close || d->nr == __NR_close_range)
+		row.what |= SCOPE_BEARS;
+	return row;
 }
 
 bool scope_knows(int32_t fd, bool *listens)
@@ -164,28 +181,36 @@ static bool is_first(struct thread *t)
 	return first == t && first_place == place;
 }
 
-bool scope_enter(struct thread *t, const struct walk *w)
+/* What waits for connections, or accepts one. */
+static void source_entered(struct thread *t, const struct walk *w, struct scope_row row, bool kept)
 {
-	const struct call_desc *d = w->desc;
+	bool accepts = row.what & SCOPE_ACCEPTS;
+
+	if (!accepts || !polls)
+		t->waits_made++;
+	polls |= !accepts;
+	if (accepts && !kept)
+		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
+}
+
+bool scope_enter(struct thread *t, const struct walk *w, struct scope_row row)
+{
 	bool source = false, kept = false;
 
-	for (unsigned i = 0; i < d->nargs; i++) {
-		bool is_fd = d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD;
-		uint16_t b = is_fd && (int32_t)w->args[i] >= 0 ? born_of(w->args[i]) : 0;
+	for (unsigned bits = row.fds; bits; bits &= bits - 1) {
+		uint64_t fd = w->args[__builtin_ctz(bits)];
+		uint16_t b = (int32_t)fd >= 0 ? born_of(fd) : 0;
 
 		kept |= !is_known(b);
-		source |= b & SOURCE && !(b & LISTENS && d->nr == __NR_epoll_ctl);
+		source |= b & SOURCE && !(b & LISTENS && row.what & SCOPE_SETS);
 	}
-	if (is_wait(d->nr) && (!is_accept(d->nr) || !polls))
-		t->waits_made++;
-	polls |= is_wait(d->nr) && !is_accept(d->nr);
-	if (is_accept(d->nr) && !kept)
-		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
+	if (row.what & (SCOPE_WAITS | SCOPE_ACCEPTS))
+		source_entered(t, w, row, kept);
 	if (kept)
 		t->kept = 1;
-	else if (source || is_wait(d->nr))
+	else if (source || row.what & (SCOPE_WAITS | SCOPE_ACCEPTS))
 		t->kept = 0;
-	return !t->kept || is_everybodys(d->nr);
+	return !t->kept || row.what & SCOPE_EVERYBODYS;
 }
 
 /* --- which connections ------------------------------------------------------------ */
@@ -244,6 +269,59 @@ static bool by_lag(const struct thread *t)
 }
 
 /*
+ * Telling costs the leader time, too: most where replies are large, since they are copied.
+ * It may take the user's share of the process' time: `credit_ns` is what is left of that.
+ * What a connection will cost is what others have cost.
+ */
+static struct {
+	int64_t credit_ns;
+	uint64_t process_ns;	/* when it was last earned */
+	uint64_t told_ns, conns;	/* cost of connections, and how many they were */
+} cost = { .credit_ns = COST_MOST_NS };
+
+uint64_t scope_cost_begin(const struct walk *w)
+{
+	return streams.conduct->sampling.how == SAMPLE_AUTO && w->result > TIMED_BYTES ?
+	       clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
+}
+
+void scope_cost_end(uint64_t begun)
+{
+	uint64_t ns = begun ? clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun : EVENT_NS;
+
+	__atomic_fetch_sub(&cost.credit_ns, (int64_t)ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&cost.told_ns, ns, __ATOMIC_RELAXED);
+}
+
+static void cost_earn(void)
+{
+	uint64_t now = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t was = __atomic_exchange_n(&cost.process_ns, now, __ATOMIC_RELAXED);
+	uint32_t share = streams.conduct->sampling.share;
+	int64_t more = now > was ? (int64_t)((now - was) * share / SHARE_ALL) : 0;
+
+	if (__atomic_add_fetch(&cost.credit_ns, more, __ATOMIC_RELAXED) > COST_MOST_NS)
+		__atomic_store_n(&cost.credit_ns, COST_MOST_NS, __ATOMIC_RELAXED);
+}
+
+/* Another connection can be paid, beside those that are open. */
+static bool by_cost(uint64_t open)
+{
+	uint64_t conns = __atomic_load_n(&cost.conns, __ATOMIC_RELAXED), each;
+
+	cost_earn();
+	each = conns ? __atomic_load_n(&cost.told_ns, __ATOMIC_RELAXED) / conns : 0;
+	if (__atomic_load_n(&cost.credit_ns, __ATOMIC_RELAXED) <= (int64_t)(open * each))
+		return false;
+	if (conns >= COST_CONNS) {
+		__atomic_store_n(&cost.told_ns, each * COST_CONNS / 2, __ATOMIC_RELAXED);
+		__atomic_store_n(&cost.conns, COST_CONNS / 2, __ATOMIC_RELAXED);
+	}
+	__atomic_fetch_add(&cost.conns, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
  * How many connections at a time followers can take is tried out: one more after some
  * that they kept up with, half as many as soon as they do not.  A connection that is
  * kept for long costs later what it does not cost now, so it begins with few.
@@ -252,14 +330,18 @@ static bool by_load(const struct thread *t)
 {
 	static uint32_t most = 1, good;
 	uint32_t now = __atomic_load_n(&most, __ATOMIC_RELAXED);
+	int32_t open = __atomic_load_n(&told_now, __ATOMIC_RELAXED);
 
+	open = open < 0 ? 0 : open;
 	if (!by_lag(t)) {
 		__atomic_store_n(&most, now > 1 ? now / 2 : 1, __ATOMIC_RELAXED);
 		return false;
 	}
+	if (open < (int32_t)now)
+		return by_cost((uint64_t)open);
 	if (__atomic_add_fetch(&good, 1, __ATOMIC_RELAXED) % AUTO_GROWS == 0)
 		__atomic_store_n(&most, now + 1, __ATOMIC_RELAXED);
-	return __atomic_load_n(&told_now, __ATOMIC_RELAXED) < (int32_t)now;
+	return false;
 }
 
 static bool is_sampled(struct thread *t, int64_t fd)
@@ -340,17 +422,12 @@ bool scope_start_over(void)
 	return first && __atomic_load_n(&told_now, __ATOMIC_RELAXED) <= 0;
 }
 
-bool scope_leave(struct thread *t, const struct walk *w, bool told)
+/* Descriptors that the call has made, closed, or put into an epoll set. */
+static bool scope_bears(struct thread *t, const struct walk *w, bool told, struct scope_row row)
 {
 	long nr = w->desc->nr;
 
-	if (told)
-		t->slot->calls_told++;
-	else
-		t->slot->calls_kept++;
-	if (w->result < 0)
-		return true;
-	if (is_accept(nr))
+	if (row.what & SCOPE_ACCEPTS)
 		return accepted(t, w->result, told);
 	if (w->desc->result == KIND_FD)
 		opened(t, w->result, born_as(w, told));
@@ -358,7 +435,14 @@ bool scope_leave(struct thread *t, const struct walk *w, bool told)
 		closed(t, w->args[0]);
 	else if (nr == __NR_close_range)
 		range_closed(t, w);
-	else if (nr == __NR_epoll_ctl && (int32_t)w->args[1] == CTL_ADD)
+	else if ((int32_t)w->args[1] == CTL_ADD)
 		born_set((int32_t)w->args[2], born_of(w->args[2]) | SOURCE);
 	return true;
+}
+
+bool scope_leave(struct thread *t, const struct walk *w, bool told, struct scope_row row)
+{
+	t->slot->calls_told += told;
+	t->slot->calls_kept += !told;
+	return w->result < 0 || !(row.what & SCOPE_BEARS) || scope_bears(t, w, told, row);
 }

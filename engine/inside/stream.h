@@ -159,6 +159,20 @@ static inline bool is_stateless(void)
 enum brings { BRINGS_NOTHING, BRINGS_CLIENTS, BRINGS_KNOWN };
 /* Followers know this descriptor, and whether connections come from it. */
 bool scope_knows(int32_t fd, bool *listens);
+/* What of a call matters here, the same at each call of a row. */
+struct scope_row {
+	uint8_t fds;		/* arguments that are descriptors, as bits */
+	uint8_t what;		/* enum scope_what */
+};
+enum scope_what {
+	SCOPE_ACCEPTS	= 1 << 0,
+	SCOPE_WAITS	= 1 << 1,	/* for any connection */
+	SCOPE_POLLS	= 1 << 2,	/* by epoll */
+	SCOPE_SETS	= 1 << 3,	/* what epoll waits for */
+	SCOPE_BEARS	= 1 << 4,	/* descriptors come, go or change */
+	SCOPE_EVERYBODYS = 1 << 5,	/* told whatever is going on */
+};
+struct scope_row scope_row(const struct call_desc *d);
 /* sample.c: what a stateless leader tells of a call. */
 enum sample_way {
 	SAMPLE_KEPT,
@@ -166,17 +180,20 @@ enum sample_way {
 	SAMPLE_PASSED,		/* as an accept whose connection followers do not hear of */
 };
 /* It was made in a scope that is told. */
-enum sample_way sample_made(struct thread *t, const struct walk *w);
+enum sample_way sample_made(struct thread *t, const struct walk *w, struct scope_row row);
 /* It was made, and is kept. */
-void sample_kept(struct thread *t, const struct walk *w);
+void sample_kept(struct thread *t, const struct walk *w, struct scope_row row);
 /* What was put off is told now, before something else is. */
 void sample_due(struct thread *t);
 /* The call is about to be made: do followers hear of it? */
-bool scope_enter(struct thread *t, const struct walk *w);
+bool scope_enter(struct thread *t, const struct walk *w, struct scope_row row);
 /* It was made; false: of an accept, whose connection they do not hear of. */
-bool scope_leave(struct thread *t, const struct walk *w, bool told);
+bool scope_leave(struct thread *t, const struct walk *w, bool told, struct scope_row row);
 /* A follower is told from here on: it knows what there was at the start, and what comes. */
 void scope_renew(bool from_start);
+/* What telling of a call costs: when that is begun, if it is worth a look; and what it was. */
+uint64_t scope_cost_begin(const struct walk *w);
+void scope_cost_end(uint64_t begun);
 /* No descriptor is open that only those know who follow now; `wanted`: see to it. */
 bool scope_between(bool wanted);
 

@@ -123,9 +123,12 @@ static bool sample_read(const char *text, struct sampling *s)
 {
 	const char *end = NULL;
 
-	if (!strcmp(text, "auto")) {
+	if (!strcmp(text, "auto"))
+		text = "auto:3%";
+	if (!strncmp(text, "auto:", 5)) {
 		s->how = SAMPLE_AUTO;
-		return true;
+		end = share_read(text + 5, &s->share);
+		return end && !*end;
 	}
 	if (!strncmp(text, "window:", 7)) {
 		s->how = SAMPLE_WINDOW;
@@ -140,7 +143,7 @@ int sample_take(struct run_options *o, const char *text)
 {
 	if (sample_read(text, &o->sampling))
 		return 0;
-	say_error("10%, conn:10%, window:10%/32768 or auto", "not a value of --sample: %s", text);
+	say_error("10%, conn:10%, window:10%/32768, auto or auto:10%", "not a value of --sample: %s", text);
 	return EXIT_USE;
 }
 

@@ -26,7 +26,7 @@ refused 2 "mmap" "$MVE" run --mark mmap -f same -- /bin/true
 refused 2 "path" "$MVE" run --mark /a --mark /b -f same -- /bin/true
 refused 2 "follower" "$MVE" run --mark accept -- /bin/true
 refused 2 "stateless" "$MVE" run --sample 10% -f same -- /bin/true
-for wrong in 0% 101% 10 x% conn: conn:10 window:10% window:10%/0 window:10%/x auto1; do
+for wrong in 0% 101% 10 x% conn: conn:10 window:10% window:10%/0 window:10%/x auto1 auto: auto:0% auto:x; do
 	refused 2 "sample: $wrong" "$MVE" run --stateless --sample $wrong -f same -- /bin/true
 done
 refused 2 "never waits" "$MVE" run --stateless --sample auto --when-full block -f same -- /bin/true
