@@ -61,7 +61,7 @@ static const char *way_words(const json_t *status, const json_t *v)
 {
 	if (strcmp(show_text(v, "role"), "joining"))
 		return "follows";
-	return is_beside(status) ? "ready: joins when all that the others follow has been closed" :
+	return is_beside(status) ? "ready: joins at the next request, when what others follow has ended" :
 				   "ready: joins at the next request";
 }
 
@@ -111,7 +111,7 @@ static int follow(const struct session *s, const struct wanted *want, char *cons
 	const char *name;
 	int code = program_find(argv[0], &found);
 
-	code = code ? code : program_follows(found);
+	code = code ? code : program_follows(found, NULL);
 	if (!code && want->rules)
 		code = rules_compile(want->rules, object, sizeof(object));
 	if (code)

@@ -209,6 +209,18 @@ static int option_wrong(const char *command, int opt, const char *text)
 	return EXIT_USE;
 }
 
+/* By --name: whoever has said -n before means a follower. */
+static int session_name(struct run_options *o, const char *name)
+{
+	if (o->name) {
+		say_error("a follower's --name stands behind its -f",
+			  "the session has two names: %s, %s", o->name, name);
+		return EXIT_USE;
+	}
+	o->name = name;
+	return 0;
+}
+
 static int session_option(struct run_options *o, int opt, const char *command, char **argv)
 {
 	switch (opt) {
@@ -253,7 +265,7 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 	case 'f':
 		return follower_add(o, optarg);
 	case OPT_NAME:
-		return o->followers ? follower_name(o, optarg) : session_option(o, 'n', command, argv);
+		return o->followers ? follower_name(o, optarg) : session_name(o, optarg);
 	case OPT_STRICT:
 		return follower_strict(o);
 	case OPT_AGAIN:

@@ -97,9 +97,15 @@ int follower_on_finding(struct run_options *o, const char *command)
 {
 	struct follower_options *f = last(o, "on-finding");
 
-	if (f)
-		f->on_finding = command;
-	return f ? 0 : EXIT_USE;
+	if (!f)
+		return EXIT_USE;
+	if (!*command) {
+		say_error("for example: --on-finding 'mail -s found me <$MVE_REPORT'",
+			  "no command for --on-finding");
+		return EXIT_USE;
+	}
+	f->on_finding = command;
+	return 0;
 }
 
 int follower_rules(struct run_options *o, const char *path)

@@ -101,9 +101,9 @@ int mark_take(struct run_options *o, const char *text)
 static const char *share_read(const char *text, uint32_t *share)
 {
 	char *end;
-	double percent = strtod(text, &end);
+	double percent = strspn(text, "0123456789.") ? strtod(text, &end) : 0;
 
-	if (end == text || *end != '%' || !(percent > 0 && percent <= 100))
+	if (!percent || end != text + strspn(text, "0123456789.") || *end != '%' || !(percent > 0 && percent <= 100))
 		return NULL;
 	*share = (uint32_t)(percent * SHARE_ALL / 100 + 0.5);
 	return *share ? end + 1 : NULL;
@@ -155,6 +155,11 @@ static int sample_complete(struct run_options *o)
 		say_error("--stateless says that no connection changes what another gets; "
 			  "else all must be followed",
 			  "--sample without --stateless: a follower that misses a part would drift");
+		return EXIT_USE;
+	}
+	if (s->how != SAMPLE_ALL && !o->followers && !options_joinable(o)) {
+		say_error("for example: mve run --stateless --sample 10% -f same -- ./server",
+			  "--sample without a follower: nobody is told of connections");
 		return EXIT_USE;
 	}
 	for (unsigned i = 0; i < o->followers; i++)

@@ -402,18 +402,19 @@ static bool function_find(const struct elf_view *v, uint32_t type, const char *n
 int hook_plan_function(int fd, const char *name, struct hook *h)
 {
 	static struct hook_plan p;
+	struct symbols y;
 	struct elf_view v;
 	int err = elf_open_file(&v, fd, ELF_WHOLE);
 
 	if (err)
-		return err;
+		return -ENOEXEC;
 	p.n = 0;
 	if (function_find(&v, SHT_SYMTAB, name, &p) || function_find(&v, SHT_DYNSYM, name, &p)) {
 		hook_judge(&v, &p, &p.hook[0]);
 		err = look_around(&v, &p);
 		*h = p.hook[0];
 	} else {
-		err = -ENOENT;
+		err = symbols_open(&y, &v, SHT_SYMTAB) ? -ENODATA : -ENOENT;
 	}
 	elf_close(&v);
 	return err;

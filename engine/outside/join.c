@@ -194,12 +194,11 @@ static const char *rules_take(struct version *v, const char *object)
 	return why;
 }
 
-static bool name_ok(struct monitor *m, const char *name)
+static bool name_taken(struct monitor *m, const char *name)
 {
 	const struct version *v = name ? version_named(m, name) : NULL;
 
-	return !name || (session_name_ok(name) && strlen(name) <= FOLLOWER_NAME_MAX &&
-			 (!v || is_free(m, v)));
+	return v && !is_free(m, v);
 }
 
 /* For the newcomer's sake they will not be told of some connections. */
@@ -219,8 +218,12 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 
 	if (!no && (!path || path[0] != '/' || !argv[0]))
 		no = "no program was given";
-	if (!no && !name_ok(m, name))
-		no = "the name is in use, or is none";
+	if (!no)
+		no = program_foreign(path, leading(m)->path);
+	if (!no && name && (!session_name_ok(name) || strlen(name) > FOLLOWER_NAME_MAX))
+		no = "not a follower's name: up to 32 letters, digits and . _ -";
+	if (!no && name_taken(m, name))
+		no = "the name is in use: by the leader, or by a follower that has not ended";
 	if (!no && !v)
 		no = "all places are taken by followers that have not ended yet";
 	if (no) {

@@ -467,9 +467,15 @@ static int seam_find(const char *path, const char *name)
 	result = fd < 0 ? -errno : hook_plan_function(fd, name, &h);
 	if (fd >= 0)
 		close(fd);
-	if (result)
-		say_error("nm shows a program's functions, if it is not stripped; a call "
-			  "(accept, epoll_wait) or a path is a mark, too",
+	if (result == -ENOEXEC)
+		say_error("give the program that has it instead of the script",
+			  "no function for --mark: %s: not a program with symbols: %s", name, path);
+	else if (result == -ENODATA)
+		say_error("mark a call (accept, epoll_wait), or take a build with its symbols",
+			  "no function for --mark: %s in %s: it is stripped", name, path);
+	else if (result)
+		say_error("nm shows a program's functions; a call (accept, epoll_wait) or a path "
+			  "is a mark, too",
 			  "no function for --mark: %s in %s", name, path);
 	else if (h.why)
 		say_error("take another one near it", "cannot mark a function: %s in %s: %s", name,
@@ -486,7 +492,7 @@ static int programs_find(struct monitor *m)
 	for (unsigned i = 0; !code && i <= o->followers; i++) {
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
 		code = program_find(m->version[i].argv[0], &m->version[i].path);
-		code = code || !i ? code : program_follows(m->version[i].path);
+		code = code || !i ? code : program_follows(m->version[i].path, m->version[0].path);
 	}
 	for (const char *const *name = o->seam_function; !code && *name; name++)
 		code = seam_find(m->version[0].path, *name);

@@ -202,7 +202,9 @@ bool version_kill_one(const struct version *v, pid_t pid);
 /* start.c: from a command to a process that stands at its first execve. */
 int program_find(const char *name, char **path);
 /* Can it be a follower?  0, or an exit code behind a message. */
-int program_follows(const char *path);
+int program_follows(const char *path, const char *leader);
+/* Why it never does what its leader does; NULL: it may. */
+const char *program_foreign(const char *path, const char *leader);
 int version_start(struct version *v);
 /* The leader's start is waited for. */
 int version_first_exec(struct version *v);

@@ -137,6 +137,26 @@ static enum program_verdict step_look(const char *path, int privileged, char *ne
 	return v != PROGRAM_DIRECTORY && !runs ? PROGRAM_FORBIDDEN : v;
 }
 
+int program_is_shells(const char *path)
+{
+	static const char *const shells[] = { "sh", "dash", "bash", "ksh", "zsh" };
+	char this[512], next[512] = "";
+	const char *base;
+
+	for (int depth = 0; depth < SCRIPT_DEPTH; depth++) {
+		step_look(path, 1, next, sizeof(next));
+		if (!next[0])
+			break;
+		memcpy(this, next, sizeof(this));
+		path = this;
+	}
+	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		if (!strcmp(base, shells[i]))
+			return 1;
+	return 0;
+}
+
 enum program_verdict program_look(const char *path, int privileged)
 {
 	enum program_verdict v = PROGRAM_OK;

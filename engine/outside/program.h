@@ -22,6 +22,9 @@ enum program_verdict {
  */
 enum program_verdict program_look(const char *path, int privileged);
 
+/* A shell, or a script that one runs. */
+int program_is_shells(const char *path);
+
 /* The verdict in words, and what to do about it. */
 const char *program_reason(enum program_verdict v);
 const char *program_hint(enum program_verdict v);

@@ -74,16 +74,28 @@ int program_find(const char *name, char **path)
 }
 
 /* Its tool is started by calls that no leader makes: docs/sanitizers.md. */
-int program_follows(const char *path)
+int program_follows(const char *path, const char *leader)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *why = leader ? program_foreign(path, leader) : NULL;
 
-	if (strncmp(base, "valgrind", 8))
+	if (why)
+		say_error("give what it starts, with its options; what it exports goes into the "
+			  "environment of mve run",
+			  "cannot follow: %s: %s", path, why);
+	else if (!strncmp(base, "valgrind", 8))
+		say_error("a build with -fsanitize=address or memory follows: docs/sanitizers.md",
+			  "cannot follow: %s: Valgrind's tool makes calls of its own beside the "
+			  "program's", path);
+	else
 		return 0;
-	say_error("a build with -fsanitize=address or memory follows: docs/sanitizers.md",
-		  "cannot follow: %s: Valgrind's tool makes calls of its own beside the program's",
-		  path);
 	return EXIT_USE;
+}
+
+const char *program_foreign(const char *path, const char *leader)
+{
+	return program_is_shells(path) && !program_is_shells(leader) ?
+	       "a shell runs it, and none runs the leader" : NULL;
 }
 
 /* --- becoming it ------------------------------------------------------------------- */

@@ -29,6 +29,21 @@ refused 2 "stateless" "$MVE" run --sample 10% -f same -- /bin/true
 for wrong in 0% 101% 10 x% conn: conn:10 window:10% window:10%/0 window:10%/x auto1 auto: auto:0% auto:x; do
 	refused 2 "sample: $wrong" "$MVE" run --stateless --sample $wrong -f same -- /bin/true
 done
+for wrong in 0x10% 1e1% inf% .% 10%% " 10%" +5% 100.1%; do
+	refused 2 "sample: $wrong" "$MVE" run --stateless --sample "$wrong" -f same -- /bin/true
+done
+refused 2 "without a follower" "$MVE" run --stateless --sample 10% -- /bin/true
+refused 2 "two names: a, b" "$MVE" run -n a --name b -f same -- /bin/true
+refused 2 "no command" "$MVE" run -f same --on-finding "" -- /bin/true
+cp "$TESTS/requests" stripped
+strip stripped
+refused 2 "stripped: it is stripped" "$MVE" run --mark request_plain -f same -- ./stripped
+printf '#!/bin/sh\nexec /bin/true\n' >script
+chmod 755 script
+refused 2 "not a program with symbols: ./script" "$MVE" run --mark request_plain -f same \
+	-- ./script
+refused 2 "script: a shell runs it" "$MVE" run -f ./script -- /bin/true
+refused 2 "/bin/sh: a shell runs it" "$MVE" run -f 'sh -c true' -- /bin/true
 refused 2 "never waits" "$MVE" run --stateless --sample auto --when-full block -f same -- /bin/true
 refused 2 "" "$MVE" status
 refused 2 "" "$MVE" stop

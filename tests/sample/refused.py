@@ -55,6 +55,12 @@ def main():
                            capture_output=True, timeout=100, text=True)
     must(asked.returncode == 1 and "wrong.rules:1:6: error" in asked.stderr, asked.stderr)
     refused(session, 1, "the name is in use", "--name", "v0", "--", *session.server)
+    refused(session, 1, "not a follower's name", "--name", "a/b", "--", *session.server)
+    with open("script", "w", encoding="utf-8") as text:
+        text.write("#!/bin/sh\nexec " + " ".join(session.server) + "\n")
+    os.chmod("script", 0o755)
+    refused(session, 1, "a shell runs it", "--", os.path.abspath("script"))
+    refused(session, 126, "directory", "--", "/etc")
     # Another program, and the same on another port: both differ in the start.
     refused(session, 1, "diverged", "--", "/bin/cat", "/etc/hostname")
     refused(session, 1, "diverged", "--", session.server[0], "1", session.server[2])
