@@ -128,11 +128,11 @@ static bool sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
 	uint8_t *asleep = &streams_section(&streams, streams.self)->asleep[t->lane], sleep;
 	uint64_t since;
 
+	since = clock_ns(CLOCK_MONOTONIC);
 	if (ns < SLEEP_LONG_NS) {
-		change_wait(seen, ns);
+		lane_wait(t->lane, seen, since + ns);
 		return false;
 	}
-	since = clock_ns(CLOCK_MONOTONIC);
 	sleep = (uint8_t)((*asleep + 1) | 1);
 	__atomic_store_n(asleep, sleep, __ATOMIC_RELAXED);
 	if (!reader_peek(&t->reader))
@@ -210,6 +210,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		if (sleep >= SLEEP_LAST_NS && nobody_left(t))
 			OWN1(__NR_exit_group, 1);
+		order_rests();
 		rest_note(t, sleep_wait(t, seen, sleep));
 		sleep = over ? sleep_longer(sleep) : sleep_next(t, sleep);
 	}

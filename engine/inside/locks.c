@@ -32,15 +32,16 @@
 #include "engine/inside/locks.h"
 
 #define SPINS		200	/* looks at a turn before the processor is given away */
-#define YIELDS		20
+#define YIELDS		2	/* on a busy machine each is as long as others' slice of it */
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_LAST_NS	10000000
 #define IDLE_NS		2000000000ull	/* of a process whose threads wait for each other */
 #define STOOD_NS	100000000ull	/* of a process where each thread waits for another */
 #define STOOD_ENDED_NS	4000000ull	/* the same where there will be no more events */
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
-#define TRIES_MAX	2000	/* of a function that should have succeeded */
-#define PAUSE_NS	1000000	/* between them */
+#define TRIES_MAX	10000	/* of a function that should have succeeded */
+#define PAUSE_NS	200000	/* between them */
+#define FUTILE_MOST	6
 #define MUTEX_OWNER	8	/* in glibc's pthread_mutex_t, whose first word is the futex */
 #define MUTEX_TYPE	16
 #define MUTEX_ROBUST	0x10
@@ -235,6 +236,22 @@ static bool is_wanted(const struct thread *t)
 	return false;
 }
 
+/* Waits that came to nothing.  Where the order is lost, each further one is shorter. */
+static uint32_t futile;
+
+static uint64_t stood_most(const struct thread *t)
+{
+	uint32_t times = __atomic_load_n(&futile, __ATOMIC_RELAXED) / GIVE_UP;
+
+	return (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS) >>
+	       (times < FUTILE_MOST ? times : FUTILE_MOST);
+}
+
+static void futile_note(void)
+{
+	__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * Whether to go on without the turn.  Its event is told before those that are drawn
  * behind it, but for the moment between the two: where every thread waits for
@@ -254,7 +271,10 @@ static bool hopeless(struct thread *t, struct patience *p)
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (!p->stood)
 		p->stood = now;
-	return now - p->stood > (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS);
+	if (now - p->stood <= stood_most(t))
+		return false;
+	futile_note();
+	return true;
 }
 
 static void given_up(struct thread *t, uint64_t address)
@@ -271,28 +291,38 @@ static bool turn_is(const struct bucket *b, uint64_t turn)
 	return (int64_t)(__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST) - (turn - 1)) >= 0;
 }
 
-/* One step of waiting for *word to change, longer each time. */
+/* A step of waiting that needs nobody to wake us. */
+static bool wait_awake(struct patience *p)
+{
+	if (p->looks >= SPINS + YIELDS)
+		return false;
+	if (p->looks++ < SPINS)
+		__builtin_ia32_pause();
+	else
+		OWN0(__NR_sched_yield);
+	return true;
+}
+
+/* One for *word to change, longer each time. */
 static void wait_step(uint32_t *word, uint32_t seen, struct patience *p)
 {
 	struct __kernel_timespec ts = { 0, 0 };
 
-	if (p->looks++ < SPINS) {
-		__builtin_ia32_pause();
-	} else if (p->looks < SPINS + YIELDS) {
-		OWN0(__NR_sched_yield);
-	} else {
-		p->sleep = p->sleep ? p->sleep * 2 : SLEEP_FIRST_NS;
-		if (p->sleep > SLEEP_LAST_NS)
-			p->sleep = SLEEP_LAST_NS;
-		ts.tv_nsec = (long long)p->sleep;
-		OWN4(__NR_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts);
-	}
+	if (wait_awake(p))
+		return;
+	p->sleep = p->sleep ? p->sleep * 2 : SLEEP_FIRST_NS;
+	if (p->sleep > SLEEP_LAST_NS)
+		p->sleep = SLEEP_LAST_NS;
+	ts.tv_nsec = (long long)p->sleep;
+	OWN4(__NR_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts);
 }
 
 static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
 {
 	uint32_t seen;
 
+	if (wait_awake(p))
+		return;
 	/* Sequentially consistent, with turn_done: one of us sees the other. */
 	__atomic_fetch_add(&b->waiters, 1, __ATOMIC_SEQ_CST);
 	seen = (uint32_t)__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST);
@@ -765,13 +795,15 @@ static bool try_again(struct thread *t, struct lock_call *c)
 	if (took(c, c->result) || how_of[c->kind] == LOCK_BY_PLAIN)
 		return false;
 	if (c->tries++ < SPINS) {
-		OWN0(__NR_sched_yield);
+		__builtin_ia32_pause();
 		return true;
 	}
 	OWN2(__NR_nanosleep, &pause, 0);
 	c->stood = order_all_stand(t) ? c->stood + 1 : 0;
-	return c->tries < TRIES_MAX &&
-	       c->stood * PAUSE_NS <= (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS) / 2;
+	if (c->tries < TRIES_MAX && c->stood * PAUSE_NS <= stood_most(t) / 2)
+		return true;
+	futile_note();
+	return false;
 }
 
 static long lock_ordered(struct thread *t, struct lock_call *c)

@@ -129,9 +129,67 @@ static bool limit_is_met(struct thread *t, uint64_t cpu, uint64_t limit)
 	return cpu / CPU_SHARE >= limit || !order_others_able(t);
 }
 
+/*
+ * What is waited for here is what other threads do.  They say so now and then: who misses
+ * it looks again soon enough.
+ */
+static uint32_t steps;		/* futex */
+static uint32_t step_waiters;
+
+/* False: nobody has said anything in that time. */
+static bool step_wait(uint32_t seen, uint64_t ns)
+{
+	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
+
+	__atomic_fetch_add(&step_waiters, 1, __ATOMIC_SEQ_CST);
+	OWN4(__NR_futex, &steps, FUTEX_WAIT_PRIVATE, seen, &t);
+	__atomic_fetch_sub(&step_waiters, 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&steps, __ATOMIC_RELAXED) != seen;
+}
+
+static void step_tell(void)
+{
+	/* Release: pairs with wait_while. */
+	__atomic_fetch_add(&steps, 1, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &steps, FUTEX_WAKE_PRIVATE, 0x7fffffff);
+}
+
+/* The thread has come to its event of this number: who waits for it is as good as free. */
+static void step_to(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	if (!__atomic_load_n(&step_waiters, __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && __atomic_load_n(&o->stands, __ATOMIC_RELAXED) &&
+		    !is_behind(seq, o->stands_seq, 2 * WINDOW_EVENTS)) {
+			step_tell();
+			return;
+		}
+}
+
+void order_rests(void)
+{
+	if (__atomic_load_n(&step_waiters, __ATOMIC_RELAXED))
+		step_tell();
+}
+
+/* Whom it waits for may sleep for an event that is there: nobody wakes at each. */
+static void sleepers_rouse(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    /* Acquire: pairs with follow_event_or. */
+		    __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) == 1 && next_of(o))
+			sleepers_wake(o);
+}
+
 static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit)
 {
-	uint64_t since = 0, cpu = 0, look = 0;
+	uint64_t since = 0, cpu = 0, look = 0, sleep = SLEEP_NS;
 	bool still = true;
 
 	for (int i = 0; i < SPINS && what(t, seq); i++)
@@ -139,9 +197,16 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_
 	t->stands_seq = seq;
 	/* Release: pairs with stands(). */
 	__atomic_store_n(&t->stands, what, __ATOMIC_RELEASE);
-	while ((still = what(t, seq))) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC), used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	for (;;) {
+		/* Acquire: what was done before is seen. */
+		uint32_t seen = __atomic_load_n(&steps, __ATOMIC_ACQUIRE);
+		uint64_t now, used;
 
+		still = what(t, seq);
+		if (!still)
+			break;
+		now = clock_ns(CLOCK_MONOTONIC);
+		used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		if (!since) {
 			since = now;
 			look = now + limit;
@@ -151,8 +216,11 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_
 			break;
 		if (now >= look)
 			look = now + limit;
-		change_wake();	/* one who sleeps may be the one that is waited for */
-		change_wait(change_now(), SLEEP_NS + (now - since) / SLEEP_SHARE);
+		sleepers_rouse(t);
+		if (step_wait(seen, sleep))
+			sleep = SLEEP_NS;
+		else if (sleep < (now - since) / SLEEP_SHARE)
+			sleep *= 2;
 	}
 	__atomic_store_n(&t->stands, NULL, __ATOMIC_RELEASE);
 	if (still)
@@ -246,6 +314,7 @@ void order_wait(struct thread *t, uint64_t seq)
 		return;
 	/* Looked at once for as many events as the window has. */
 	t->ordered = (seq & ORDER_MASK) + WINDOW_EVENTS;
+	step_to(t, seq);
 	if (block_next(&i) == t && (i++, !block_next(&i)))
 		return;		/* it is alone */
 	wait_while(t, seq, far_ahead, WAIT_LIMIT_NS);
@@ -563,7 +632,7 @@ void order_wait_ended(struct thread *t)
 			request_ask(t, REQ_NOTE, NOTE_NOT_ENDED, (uint64_t)who->tid, left);
 			return;
 		}
-		change_wake();	/* one who sleeps may be the one that is waited for */
-		change_wait(change_now(), SLEEP_NS);
+		sleepers_rouse(t);
+		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), SLEEP_NS);
 	}
 }

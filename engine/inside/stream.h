@@ -353,6 +353,8 @@ static inline uint64_t order_now(uint64_t seq)
 }
 
 void order_forked(void);
+/* The thread has no event: others that wait for what it does may go on. */
+void order_rests(void);
 void order_wait(struct thread *t, uint64_t seq);
 void order_wait_fork(struct thread *t, uint64_t seq);
 /* Neither would wait. */
