@@ -303,7 +303,7 @@ void join_ended(struct version *v)
 	bool long_ago = followed && now_ms() > v->join_ms + STEADY_MS;
 	unsigned ends = long_ago ? 0 : v->ends;
 
-	if (!v->options->again)
+	if (!v->options || !v->options->again)	/* the first leader has none */
 		return;
 	v->ends = ends + 1;
 	v->again_ms = now_ms() + ((uint64_t)AGAIN_MS << (ends < AGAIN_MOST ? ends : AGAIN_MOST));
