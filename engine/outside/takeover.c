@@ -272,10 +272,12 @@ static void section_begin(struct monitor *m, const struct move *mv)
 		struct lane *l = &to->lane[i];
 		bool used = i < from->lanes_high && was->state != LANE_FREE &&
 			    !(was->state == LANE_CLOSED && done_by_all(m, mv, i));
+		uint32_t life = l->life;
 
 		*l = (struct lane){ .first = CHUNK_NONE, .now = CHUNK_NONE, .oldest = CHUNK_NONE };
 		l->state = used ? was->state : LANE_FREE;
-		l->life = used ? was->life : 0;
+		/* Lives go on: who read one of before would seem to be done with a new one. */
+		l->life = used || was->life > life ? was->life : life;
 	}
 }
 
