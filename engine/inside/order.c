@@ -97,6 +97,26 @@ static bool is_newborn(const struct thread *o)
 	return !__atomic_load_n(&o->has_lane, __ATOMIC_ACQUIRE) && o->child_lane != CHUNK_NONE;
 }
 
+/* Whether a stream goes on, sooner or later, in another. */
+static bool leads_to(uint32_t source, uint32_t to)
+{
+	for (int hops = 0; hops < VERSIONS && source != to; hops++)
+		source = streams.conduct->next[source % VERSIONS];
+	return source == to;
+}
+
+/*
+ * It is at the end of a stream before this one, and will find something here when it
+ * comes over: how old, it does not matter.
+ */
+static bool comes_over(const struct thread *o, uint32_t source)
+{
+	uint32_t from = o->reader.cursor->source;
+
+	return from != source && leads_to(from, source) &&
+	       streams_section(&streams, source)->lane[o->lane].head;
+}
+
 /* Without a window it is to be known for sure. */
 static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq,
 			 uint64_t window)
@@ -105,8 +125,11 @@ static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_
 		return false;
 	if (is_newborn(o))
 		return !window;
-	return o->has_lane && o->reader.cursor->source == t->reader.cursor->source &&
-	       ((!window && gives_before(o, seq)) || is_behind(next_of(o), seq, window));
+	if (!o->has_lane)
+		return false;
+	if (o->reader.cursor->source != t->reader.cursor->source)
+		return !window && comes_over(o, t->reader.cursor->source);
+	return (!window && gives_before(o, seq)) || is_behind(next_of(o), seq, window);
 }
 
 static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
@@ -549,14 +572,6 @@ void order_wait_sent(struct thread *t, const uint8_t *info)
 }
 
 /* --- the end of a stream --------------------------------------------------------- */
-
-/* Whether a stream goes on, sooner or later, in another. */
-static bool leads_to(uint32_t source, uint32_t to)
-{
-	for (int hops = 0; hops < VERSIONS && source != to; hops++)
-		source = streams.conduct->next[source % VERSIONS];
-	return source == to;
-}
 
 /*
  * Whether the thread has nothing left in its lane but queries and clocks.  One that

@@ -36,23 +36,41 @@ bool park_wanted(void)
 }
 
 /*
- * From leader to follower: the successor has our descriptors.  A thread that still
- * followed what was led before is told what all the others are told.
+ * A thread that still followed what was led before is told what all the others are told.
+ * One that an allocator has made has no twin.
  */
-static void demote(struct thread *t)
+static void thread_demote(struct thread *t)
 {
-	uint32_t was = DEMOTED_NOT;
-	bool first = __atomic_compare_exchange_n(&demoted, &was, DEMOTED_BUSY, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-
-	t->following = t->has_lane;	/* one that an allocator has made has no twin */
 	t->ordered = t->ahead = 0;
 	if (t->has_lane) {
 		reader_attach(&t->reader, &streams, t->lane);
 		t->reader.cursor->owner = t->tid;
 		t->reader.cursor->pid = t->pid;
 	}
+	t->following = t->has_lane;
+}
+
+/* All stand: whoever goes on first must find that the others have yet to follow. */
+static void threads_demote(int32_t pid)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		/* Acquire: pairs with park; the parent of a vfork stands elsewhere. */
+		if (o->pid == pid && o->slot && !o->in_vfork &&
+		    __atomic_load_n(&o->slot->parked, __ATOMIC_ACQUIRE))
+			thread_demote(o);
+}
+
+/* From leader to follower: the successor has our descriptors. */
+static void demote(struct thread *t)
+{
+	uint32_t was = DEMOTED_NOT;
+	bool first = __atomic_compare_exchange_n(&demoted, &was, DEMOTED_BUSY, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+
 	if (first) {
+		threads_demote(t->pid);
 		take_reset();
 		kept_stop();
 		signals_deaf(t);
@@ -64,6 +82,8 @@ static void demote(struct thread *t)
 	}
 	while (__atomic_load_n(&demoted, __ATOMIC_ACQUIRE) == DEMOTED_BUSY)
 		OWN0(__NR_sched_yield);
+	if (!t->following)
+		thread_demote(t);
 }
 
 /* The process leads (again): the next demotion gives up what it has then. */
