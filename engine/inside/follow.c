@@ -487,7 +487,7 @@ long follow_diverged(struct thread *t, struct walk *w, long nr, uint32_t what,
 			   m ? (uint64_t)m->arg << 56 | m->offset : 0);
 }
 
-void follow_epoll_note(struct thread *t, struct walk *w)
+static void epoll_note(struct thread *t, struct walk *w)
 {
 	struct reader r = t->reader;	/* only looks: the walk follows */
 	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
@@ -497,6 +497,27 @@ void follow_epoll_note(struct thread *t, struct walk *w)
 	if (step_kind(w, 3) == STEP_BYTES && !follow_payload(&r, bytes, sizeof(bytes)))
 		return;
 	epoll_changed(w, bytes + 4);
+}
+
+static void closed_note(struct thread *t, const struct walk *w)
+{
+	long fd = (long)w->args[0];
+
+	kept_note(t, __NR_close, w->args, w->result);
+	files_closed(fd);
+	inner_closed(fd);
+	epoll_closed(fd);
+}
+
+void follow_note_first(struct thread *t, struct walk *w, long nr, int64_t result)
+{
+	if (result < 0)
+		return;
+	w->result = result;
+	if (nr == __NR_epoll_ctl)
+		epoll_note(t, w);
+	else if (nr == __NR_close)
+		closed_note(t, w);
 }
 
 /* A child's end, as waitid tells it; with WNOWAIT it will be told again. */
@@ -535,12 +556,6 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		files_opened(t, w->desc, w->args, w->result);
 	}
 	switch (nr) {
-	case __NR_close:
-		kept_note(t, nr, w->args, w->result);
-		files_closed((long)w->args[0]);
-		inner_closed((long)w->args[0]);
-		epoll_closed((long)w->args[0]);
-		break;
 	case __NR_epoll_wait:
 	case __NR_epoll_pwait:
 	case __NR_epoll_pwait2:
@@ -718,8 +733,7 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 	struct mismatch m;
 	uint8_t flags;
 
-	if (nr == __NR_epoll_ctl && result >= 0)
-		follow_epoll_note(t, w);
+	follow_note_first(t, w, nr, result);
 	if (comes_after(w, e))
 		order_wait_all_told(t, e->seq);
 	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {

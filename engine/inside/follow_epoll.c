@@ -5,7 +5,9 @@
  * epoll_wait answers.
  *
  * The data that events carry are always those that the kernel has: after a
- * take-over, of whoever made the registration.
+ * take-over, of whoever made the registration.  A leader's own may then be what the
+ * kernel already has for another, by a former leader, and whose an answer is could not
+ * be told: so it registers a number of ours in their place (epoll_lead).
  *
  * Rows are found by the leader's data (an open hash), or by descriptor.
  */
@@ -18,6 +20,7 @@
 #define EVENT_SIZE	12
 #define DATA_AT		4
 #define CTL_DEL		2
+#define STAND_IN	0x6d76650000000000ull	/* no address, and hardly anybody's number */
 
 struct registration {
 	uint64_t leaders, own;	/* the data */
@@ -29,6 +32,8 @@ struct registration {
 
 static struct registration *rows;
 static uint16_t *row_of;	/* of a descriptor, + 1 */
+static uint64_t is_set[ROWS / 64];	/* descriptors that were sets in a row, as bits */
+static uint64_t stand_ins;
 static uint32_t lock;
 
 static void rows_lock(void)
@@ -89,23 +94,42 @@ static void forget(int32_t epfd, int32_t fd)
 
 static bool lost;	/* a registration found no room: not all are known */
 
-static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32_t events)
+/* A row that stands behind no descriptor yet; its number, + 1, or 0: there is no room. */
+static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own,
+			 uint32_t events)
 {
 	uint32_t at = place(leaders, epfd);
-	const struct registration *old = is_stateless() ? by_data(leaders, epfd) : NULL;
-
-	/* Of a connection whose end was not told. */
-	if (old)
-		forget(epfd, old->fd);
 
 	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
 		if (rows[at].epfd > 0)
 			continue;
 		rows[at] = (struct registration){ leaders, own, fd, epfd + 1, events, 0 };
-		row_of[fd] = (uint16_t)(at + 1);
-		return;
+		if (epfd >= 0 && epfd < ROWS)
+			is_set[epfd / 64] |= 1ull << epfd % 64;
+		return (uint16_t)(at + 1);
 	}
 	lost = true;
+	return 0;
+}
+
+/*
+ * A row of these data is a connection's whose end was not told, or not yet: nobody
+ * registers what is another's.
+ */
+static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
+{
+	const struct registration *old = rows ? by_data(leaders, epfd) : NULL;
+
+	if (old && (is_stateless() || old->own != own))
+		forget(epfd, old->fd);
+}
+
+static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32_t events)
+{
+	uint16_t row = row_make(epfd, fd, leaders, own, events);
+
+	if (row)
+		row_of[fd] = row;
 }
 
 /* epoll_ctl was answered: `leaders` is its event as the leader gave it. */
@@ -113,6 +137,7 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 {
 	int32_t epfd = (int32_t)call->args[0], op = (int32_t)call->args[1];
 	int32_t fd = (int32_t)call->args[2];
+	uint64_t leaders_data, data;
 	uint8_t own[EVENT_SIZE];
 
 	if (op == CTL_DEL) {
@@ -123,23 +148,42 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	}
 	if (target_in(own, call->args[3], sizeof(own)))
 		return;
+	leaders_data = *(const uint64_t *)(leaders + DATA_AT);
+	data = *(const uint64_t *)(own + DATA_AT);
 	rows_lock();
 	forget(epfd, fd);
+	outdated_forget(epfd, leaders_data, data);
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
-	if ((is_stateless() ||
-	     *(const uint64_t *)(leaders + DATA_AT) != *(const uint64_t *)(own + DATA_AT)) &&
-	    fd >= 0 && fd < ROWS && rows_ready()) {
-		add(epfd, fd, *(const uint64_t *)(leaders + DATA_AT),
-		    *(const uint64_t *)(own + DATA_AT), *(const uint32_t *)own);
+	if (is_stateless() || leaders_data != data) {
+		if (fd >= 0 && fd < ROWS && rows_ready())
+			add(epfd, fd, leaders_data, data, *(const uint32_t *)own);
+		else
+			lost = true;
 	}
 	rows_unlock();
+}
+
+/* All that was registered in a set that is no more. */
+static void set_forget(int32_t epfd)
+{
+	is_set[epfd / 64] &= ~(1ull << epfd % 64);
+	for (uint32_t i = 0; i < ROWS; i++)
+		if (rows[i].epfd == epfd + 1)
+			forget(epfd, rows[i].fd);
 }
 
 void epoll_closed(long fd)
 {
 	rows_lock();
 	forget(-1, (int32_t)fd);
+	if (rows && fd >= 0 && fd < ROWS && is_set[fd / 64] >> fd % 64 & 1)
+		set_forget((int32_t)fd);
 	rows_unlock();
+}
+
+bool epoll_all_known(void)
+{
+	return !lost;
 }
 
 bool epoll_is_wait(long nr)
@@ -181,10 +225,12 @@ void epoll_noted(const struct walk *call)
 	if ((int32_t)call->args[1] != CTL_DEL) {
 		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
 		       *(const uint64_t *)(event + DATA_AT);
-		if (fd >= 0 && fd < ROWS && rows_ready())
+		if (fd >= 0 && fd < ROWS && rows_ready()) {
+			outdated_forget(epfd, data, data);
 			add(epfd, fd, data, data, *(const uint32_t *)event);
-		else
+		} else {
 			lost = true;
+		}
 	}
 	rows_unlock();
 }
@@ -230,17 +276,82 @@ void epoll_answered(const struct walk *call)
 	rows_unlock();
 }
 
+/* A leader that followed before has registrations that were made by another. */
+bool epoll_inherited(void)
+{
+	return rows != NULL;
+}
+
+/* The data of an event that is about to be registered are in the kernel for another. */
+static bool is_taken(int32_t epfd, int32_t fd, uint64_t data)
+{
+	const struct registration *r = by_data(data, epfd);
+
+	return r && r->fd != fd && r->own != data;
+}
+
+/*
+ * A leader's epoll_ctl is about to be made: it may be given an event of ours.  A row of
+ * it is there before the call, since another thread may be told of it at once, beside
+ * that of the data before.
+ */
+void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS])
+{
+	int32_t epfd = (int32_t)args[0], fd = (int32_t)args[2];
+	uint8_t *event = t->epoll_event;
+	uint64_t data, instead = 0;
+
+	if (!rows || is_stateless() || (int32_t)args[1] == CTL_DEL || fd < 0 || fd >= ROWS ||
+	    target_in(event, args[3], EVENT_SIZE))
+		return;
+	data = *(const uint64_t *)(event + DATA_AT);
+	rows_lock();
+	if (is_taken(epfd, fd, data)) {
+		do
+			instead = STAND_IN | (uint64_t)(uint32_t)t->vpid << 16 |
+				  (++stand_ins & 0xffff);
+		while (by_data(instead, epfd));
+		t->epoll_row = row_make(epfd, fd, instead, data, *(const uint32_t *)event);
+	}
+	rows_unlock();
+	if (!t->epoll_row)
+		return;		/* it is not taken, or there is no room */
+	*(uint64_t *)(event + DATA_AT) = instead;
+	t->epoll_at = args[3];
+	args[3] = t->frame.r10 = (uint64_t)event;
+}
+
+/* The call was made, and told, or a signal came first. */
+void epoll_lead_end(struct thread *t, long result)
+{
+	struct registration *r;
+
+	if (is_stateless() || !t->epoll_row)
+		return;
+	rows_lock();
+	r = &rows[t->epoll_row - 1];
+	if (result < 0) {
+		r->epfd = -1;
+	} else {
+		forget(r->epfd - 1, r->fd);
+		row_of[r->fd] = t->epoll_row;
+	}
+	rows_unlock();
+	t->epoll_row = 0;
+	t->frame.r10 = t->epoll_at;
+}
+
 /*
  * A leader that followed before: the kernel still has the data of whoever made
  * the registration, and so have the events that were just told.
  */
-void epoll_led(const struct walk *call, long nr)
+void epoll_led(struct thread *t, const struct walk *call, long nr)
 {
 	if (!rows || call->result < 0)
 		return;
 	if (epoll_is_wait(nr)) {
 		epoll_answered(call);
-	} else if (nr == __NR_epoll_ctl && !is_stateless()) {	/* else: epoll_noted */
+	} else if (nr == __NR_epoll_ctl && !is_stateless() && !t->epoll_row) {
 		rows_lock();
 		forget((int32_t)call->args[0], (int32_t)call->args[2]);
 		rows_unlock();

@@ -175,11 +175,9 @@ static enum step_result match(struct thread *t, struct walk *w, long nr, long *r
 	if (a->event >= rt->helds || h->call.nr != (uint32_t)nr || !w->desc)
 		return other_call(t);
 	w->result = h->call.ret;
-	if (nr == __NR_epoll_ctl && w->result >= 0) {
-		t->reader = h->at;
-		follow_epoll_note(t, w);
-		t->reader = was;
-	}
+	t->reader = h->at;
+	follow_note_first(t, w, nr, w->result);
+	t->reader = was;
 	if (!values_same(t, w, h, &m) || !sent_same(t, w, &m) ||
 	    !match_memory_but(&r, w, true, a->compare, a->edit.edited, &m))
 		return differs(t, &m);
@@ -316,6 +314,8 @@ static enum step_result answer(struct thread *t, struct walk *w, long nr, long *
 	w->result = a->edit.ret;
 	if (w->desc && !edits_write(t, w))
 		return rules_failed(t, rules_fault_text(RULES_TOO_LONG));
+	if (w->desc && nr == __NR_close)
+		follow_note_first(t, w, nr, w->result);
 	*result = w->desc && w->desc->class != CLASS_BOTH
 		? follow_told(t, w, nr, rules_drop(t, a->skip))
 		: ((void)rules_drop(t, a->skip), a->edit.ret);

@@ -86,8 +86,7 @@ static void done(struct thread *t, const struct event *e, struct walk *w, long n
 	uint8_t flags;
 
 	w->result = e->result;
-	if (nr == __NR_epoll_ctl && w->result >= 0)
-		follow_epoll_note(t, w);
+	follow_note_first(t, w, nr, w->result);
 	match_memory(&t->reader, w, true, &m);
 	flags = follow_take(t);
 	sent = sent_length(w);

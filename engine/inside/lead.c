@@ -670,10 +670,13 @@ long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long 
 /* Nobody follows: only ids and data of a former leader are still to be put right. */
 static long lead_alone(struct thread *t, struct walk *w, long nr)
 {
-	if (t->vtid == t->tid || !w->desc)
+	bool ours = t->vtid == t->tid;
+
+	if ((ours && !epoll_inherited()) || !w->desc)
 		return call_serve(t, nr);
-	w->result = ids_call(t, w->desc, nr);
-	epoll_led(w, nr);
+	w->result = ours ? call_serve(t, nr) : ids_call(t, w->desc, nr);
+	epoll_led(t, w, nr);
+	epoll_lead_end(t, w->result);
 	return w->result;
 }
 
@@ -690,8 +693,11 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 
 	if (care & CARE_CLOSES)
 		closing_begin(w);
-	if (care & CARE_POLLS)
+	if (care & CARE_POLLS) {
 		polled_by(t, nr);
+		if (nr == __NR_epoll_ctl)
+			epoll_lead(t, (uint64_t *)w->args);
+	}
 	giving_begin(t, nr, care, seq);
 	return seq;
 }
@@ -709,7 +715,7 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 						unsigned care)
 {
 	if (care & CARE_POLLS)
-		epoll_led(w, nr);
+		epoll_led(t, w, nr);
 	if (care & CARE_KEPT && (!(care & CARE_CLOSES) || kept_locks))
 		kept_note(t, nr, w->args, w->result);
 }
@@ -738,6 +744,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 	if (seq && t->writer.lane->giving)
 		/* Release: pairs with gives_before; the event is published. */
 		__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
+	if (care & CARE_POLLS)
+		epoll_lead_end(t, w->result);
 	if (care & CARE_CLOSES)
 		closing_end(w);
 	if (t->writer.owes)

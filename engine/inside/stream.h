@@ -265,7 +265,13 @@ enum brings epoll_brings(const struct walk *call);
 /* Takes what this version never registered out of an answer; what is left. */
 int64_t epoll_known(const struct walk *call);
 bool epoll_is_wait(long nr);
-void epoll_led(const struct walk *call, long nr);
+void epoll_led(struct thread *t, const struct walk *call, long nr);
+/* Before and behind a leader's epoll_ctl. */
+void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS]);
+void epoll_lead_end(struct thread *t, long result);
+bool epoll_inherited(void);
+/* A follower's: no registration found its table full. */
+bool epoll_all_known(void);
 
 /* follow_clock.c */
 void clock_note(const struct walk *call, long nr);
@@ -279,7 +285,11 @@ bool event_passable(const struct event *e);
 long own_query(struct thread *t, long nr);
 long follow_diverged(struct thread *t, struct walk *w, long nr, uint32_t what,
 		     const struct mismatch *m);
-void follow_epoll_note(struct thread *t, struct walk *w);
+/*
+ * What other threads may go by as soon as the event is taken: the data of a registration,
+ * and that a descriptor is free for the next.
+ */
+void follow_note_first(struct thread *t, struct walk *w, long nr, int64_t result);
 void lock_passed(struct thread *t, const struct event *e);
 
 /* ignore.c: the call differs from the event, and nobody is to mind. */

@@ -162,7 +162,14 @@ struct thread {
 	uint8_t clocks_due;
 	uint32_t waits_made;	/* for connections, or for what they bring */
 	long due_nr, due_result;
-	uint64_t due_args[CALL_ARGS];
+	union {
+		uint64_t due_args[CALL_ARGS];	/* in a stateless session only */
+		struct {
+			uint64_t epoll_at;	/* its own event, where it is given one of ours, */
+			uint16_t epoll_row;	/* and the row of ours, + 1; 0: none */
+			uint8_t epoll_event[12];
+		};
+	};
 	struct clock_due {
 		int64_t nr, result;
 		uint64_t arg;
