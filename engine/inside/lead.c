@@ -800,11 +800,11 @@ static long lead_bare(struct thread *t, long nr, const struct plan *p)
 	return w.result;
 }
 
-/* The same in a stateless session, where followers may hear of a part only. */
+/* The same where followers hear of a part only, or nobody follows. */
 static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const struct plan *p)
 {
 	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
-	bool told = scope_enter(t, &w, p->scope);
+	bool told = stream_followed(t) && scope_enter(t, &w, p->scope);
 	unsigned care = care_now(p) & (told ? ~0u : CARE_CLOSES | CARE_POLLS);
 	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
@@ -815,7 +815,8 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 		sample_told(t, &w, nr, care, seq, p->scope);
 		return w.result;
 	}
-	sample_kept(t, &w, p->scope);
+	if (stateless)
+		sample_kept(t, &w, p->scope);
 	if (care & CARE_CLOSES)
 		closing_end(&w);
 	return w.result;
@@ -892,8 +893,9 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 		return result;
 	if (p->seam)
 		seam_pass(t);
-	if (p->bare && t->vtid == t->tid && !boot.runtimes && !local_site(t) && stream_followed(t))
-		return stateless ? lead_part(t, nr, p) : lead_bare(t, nr, p);
+	if (p->bare && t->vtid == t->tid && !boot.runtimes && !local_site(t))
+		return stateless || !stream_followed(t) ? lead_part(t, nr, p) :
+							  lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
 }
 
