@@ -17,6 +17,7 @@ nobody ever waits.
 """
 
 import os
+import shlex
 import subprocess
 
 from . import figures, followers, plots, processes, servers, session
@@ -77,6 +78,7 @@ def _ask_redis(ways, port, requests):
 def _rate(rate):
     ask = _ask(f"--rate={rate}")
     ask.rate = rate
+    ask.without = [f"{share} %" for share in SHARES]
     return ask
 
 
@@ -87,7 +89,7 @@ SERVERS = (
     ("httpd", "gcc", _httpd(), _ask(),
      {"httpd": _ask(), "httpd, 200/s": _rate(200)}, 600),
     ("httpd bzip2", "gcc", _httpd("bzip2"), _ask(),
-     {"httpd bzip2": _ask(), "httpd bzip2, 4/s": _rate(4)}, 40),
+     {"httpd bzip2": _ask(), "httpd bzip2, 4/s": _rate(4)}, 20),
     ("nginx", "dpkg-source", _nginx, _ask(),
      {"nginx": _ask(), "nginx, 400/s": _rate(400)}, 1500),
     ("redis", "redis-benchmark", servers._redis, _ask_redis, {"redis SET": _ask_redis}, 10000),
@@ -124,14 +126,15 @@ class SanitizedServer(followers.LedServer):
     def command(self, spec, mode, words, folder):
         binary = {e: _edition(self.ways, spec[0], e) for e in ("plain", "asan")}
         own = [spec[2](binary[e], folder, self.port) for e in ("plain", "asan")]
-        follower = " ".join(own[mode != NATIVE])
+        follower = shlex.join(own[mode != NATIVE])
         return [*(follower if word == "FOLLOWER" else word for word in words),
                 *own[mode == ALONE]]
 
     def settle(self):
-        if self.followers and self.mode != AUTO:
-            super().settle()
-        elif self.followers and not self.rows:
+        """As another leader's, but that the follower need not stand back: it has a CPU.
+
+        With auto nobody waits for it, once it is there."""
+        if self.followers and (self.mode != AUTO or not self.rows):
             self.rows = self.session.wait(1, followers.NEAR_CELLS)
             session.move(session.tree(self.rows[1]["pid"]), self.follower_cpu)
 
@@ -148,7 +151,7 @@ class SanitizedServer(followers.LedServer):
 
     def slice(self, ask, requests):
         if hasattr(ask, "rate"):
-            requests = max(40, ask.rate * 2)
+            requests = max(8, ask.rate * 2)
         before = self._sample()
         figure = super().slice(ask, requests)
         if not hasattr(ask, "rate"):
@@ -178,8 +181,8 @@ def _modes(ways, stateless):
 
 
 def measure(ways, options, progress):
-    rounds = options.rounds or (1 if options.quick else 3)
-    turns = 2 if options.quick else 4
+    rounds = options.rounds or (1 if options.quick else 2)
+    turns = 2 if options.quick else 3
     rows = []
     for spec in SERVERS:
         rows += servers.measure_server(ways, spec, options, rounds, turns, progress,

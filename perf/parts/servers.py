@@ -231,11 +231,16 @@ def _requests(mode, full, options):
     return full // (STRACE_SHARE if mode == "strace" else 1)
 
 
+def _wanted(ask, mode):
+    """A load may leave out modes that say nothing about it."""
+    return mode not in getattr(ask, "without", ())
+
+
 def _turn(live, load, ask, order, trouble, options, full):
     """{mode: slice} of one turn: each mode once, one after the other."""
     turn = {}
     for mode in order:
-        if trouble[mode]:
+        if trouble[mode] or not _wanted(ask, mode):
             continue
         try:
             turn[mode] = live[mode].slice(ask, _requests(mode, full, options))
@@ -321,7 +326,7 @@ def measure_server(ways, spec, options, rounds, turns, progress, modes,
         for load, by_mode in got.items():
             history[load].append(by_mode)
     return [_result(load, m, history[load], trouble[m])
-            for load in spec[4] for m in modes]
+            for load, ask in spec[4].items() for m in modes if _wanted(ask, m)]
 
 
 def measure(ways, options, progress):
