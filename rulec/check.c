@@ -154,6 +154,16 @@ static bool looks_at_fd(const struct out *o)
 	return o->guard && o->calls->args && o->calls->args->form == ARG_NAME;
 }
 
+/*
+ * Where a rule only adds it, a call on a descriptor (lseek) is for one that a rule's call
+ * opened: any other is the leader's, and so is the call.
+ */
+static bool is_added_alone(const struct rule *rule, const struct out *o, const struct call *c)
+{
+	return rule->left == LEFT_NOTHING && !o->index && c->row->desc.class == CLASS_EFFECT &&
+	       c->row->desc.nargs && c->row->desc.args[0].kind == KIND_FD;
+}
+
 static void run_check(struct unit *u, struct rule *rule, struct out *o)
 {
 	for (const struct call *c = o->calls; c; c = c->next) {
@@ -163,6 +173,8 @@ static void run_check(struct unit *u, struct rule *rule, struct out *o)
 			effect(u, rule, o, c, flags > 0);
 		else
 			o->flags |= (unsigned)flags & 0xff;
+		if (!flags && is_added_alone(rule, o, c))
+			o->flags |= RULES_OUT_PRIVATE;
 		if (c->row->desc.class == CLASS_SOFT)
 			u->flags |= RULES_CLOCKS;
 	}

@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "check.h"
@@ -232,6 +233,24 @@ static void message(void)
 	CHECK(!strcmp(a, new ? "NEW" : "old") && !strcmp(b, new ? "TEXT" : "old"));
 }
 
+/* One version seeks and reads, the other looks at the file and reads there. */
+static void seek(void)
+{
+	char text[4] = "";
+	struct stat st;
+	int fd = open("seek.txt", O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	CHECK_EQ(made(SYS_write, fd, (long)"0123456", 7, 0), 7);
+	if (new) {
+		CHECK_EQ(made(SYS_lseek, fd, 2, SEEK_SET, 0), 2);
+		CHECK_EQ(made(SYS_read, fd, (long)text, 3, 0), 3);
+	} else {
+		CHECK_EQ(made(SYS_fstat, fd, (long)&st, 0, 0), 0);
+		CHECK_EQ(made(SYS_pread64, fd, (long)text, 3, 2), 3);
+	}
+	CHECK(!strcmp(text, "234"));
+}
+
 #define SLEEPS	0x1234	/* known by it in /proc/PID/syscall */
 
 /* In the middle of a rule for so long that the rules can be replaced. */
@@ -258,7 +277,7 @@ static const struct {
 	{ "discard", discard }, { "pread", positioned }, { "result", result },
 	{ "order", order }, { "within", within }, { "threads", threads }, { "clock", a_clock },
 	{ "then", then }, { "regex", regex }, { "message", message },
-	{ "halfway", halfway },
+	{ "seek", seek }, { "halfway", halfway },
 };
 
 int main(int argc, char **argv)
