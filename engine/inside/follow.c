@@ -720,12 +720,6 @@ static uint8_t compared_of(const struct thread *t, long nr)
 	return nr == __NR_rt_sigprocmask && boot.runtimes ? 0 : 0xff;
 }
 
-/* What is got here another thread has given: it must have come so far. */
-static bool comes_after(const struct walk *w, const struct event *e)
-{
-	return e->flags & EVENT_AFTER || (w->desc->result == KIND_FD && e->result >= 0);
-}
-
 static long answer(struct thread *t, struct walk *w, const struct event *e, long nr)
 {
 	int64_t result = e->result;
@@ -734,7 +728,7 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 	uint8_t flags;
 
 	follow_note_first(t, w, nr, result);
-	if (comes_after(w, e))
+	if (comes_after(w->desc, e))
 		order_wait_all_told(t, e->seq);
 	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {
 		t->reader = ahead;

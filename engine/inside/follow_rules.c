@@ -526,6 +526,17 @@ static const struct rules_call *peek(void *arg, unsigned i)
 	return i < RULES_STEPS ? &t->rules->held[i].call : NULL;
 }
 
+/* What another thread gave must have been given here, too: as where no rule is. */
+static void order_kept(struct thread *t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct event *e = t->rules->held[i].event;
+
+		if (comes_after(call_find(e->call), e))
+			order_wait_all_told(t, e->seq);
+	}
+}
+
 uint8_t rules_drop(struct thread *t, unsigned n)
 {
 	struct rules_thread *rt = t->rules;
@@ -535,6 +546,7 @@ uint8_t rules_drop(struct thread *t, unsigned n)
 
 	if (!n || n > rt->helds)
 		return 0;
+	order_kept(t, n);
 	while ((e = reader_peek(&t->reader)) && t->reader.pos <= last) {
 		bool target = t->reader.pos == last;
 

@@ -278,6 +278,12 @@ void clock_note(const struct walk *call, long nr);
 /* A reading that the leader did not make by this call; false: of no such clock. */
 bool clock_own(struct thread *t, long nr, long *result);
 
+/* What is got here another thread has given: it must have come so far. */
+static inline bool comes_after(const struct call_desc *d, const struct event *e)
+{
+	return e->flags & EVENT_AFTER || (d && d->result == KIND_FD && e->result >= 0);
+}
+
 /* For its neighbours: what follow.c does with a call. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };
 long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
