@@ -31,8 +31,8 @@
 #include "engine/abi/table.h"
 #include "engine/inside/locks.h"
 
-#define SPINS		200	/* looks at a turn before the processor is given away */
-#define YIELDS		2	/* on a busy machine each is as long as others' slice of it */
+#define SPINS		200	/* looks at a turn before the thread sleeps */
+#define WAKE_BITS	32	/* turns that are told apart by who sleeps for them */
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_LAST_NS	10000000
 #define IDLE_NS		2000000000ull	/* of a process whose threads wait for each other */
@@ -291,30 +291,39 @@ static bool turn_is(const struct bucket *b, uint64_t turn)
 	return (int64_t)(__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST) - (turn - 1)) >= 0;
 }
 
-/* A step of waiting that needs nobody to wake us. */
+/*
+ * A step of waiting that needs nobody to wake us.  The processor is not yielded: on a
+ * busy machine that is as long as all others' slices of it, and who is woken comes first.
+ */
 static bool wait_awake(struct patience *p)
 {
-	if (p->looks >= SPINS + YIELDS)
+	if (p->looks >= SPINS)
 		return false;
-	if (p->looks++ < SPINS)
-		__builtin_ia32_pause();
-	else
-		OWN0(__NR_sched_yield);
+	p->looks++;
+	__builtin_ia32_pause();
 	return true;
 }
 
 /* One for *word to change, longer each time. */
-static void wait_step(uint32_t *word, uint32_t seen, struct patience *p)
+static void wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct patience *p)
 {
-	struct __kernel_timespec ts = { 0, 0 };
+	struct __kernel_timespec until;
+	uint64_t end;
 
 	if (wait_awake(p))
 		return;
 	p->sleep = p->sleep ? p->sleep * 2 : SLEEP_FIRST_NS;
 	if (p->sleep > SLEEP_LAST_NS)
 		p->sleep = SLEEP_LAST_NS;
-	ts.tv_nsec = (long long)p->sleep;
-	OWN4(__NR_futex, word, FUTEX_WAIT_PRIVATE, seen, &ts);
+	end = clock_ns(CLOCK_MONOTONIC) + p->sleep;
+	until = (struct __kernel_timespec){ (long long)(end / SECOND_NS),
+					    (long long)(end % SECOND_NS) };
+	OWN6(__NR_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, 0, bits);
+}
+
+static uint32_t wake_bit(uint64_t turn)
+{
+	return 1u << turn % WAKE_BITS;
 }
 
 static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
@@ -327,7 +336,7 @@ static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
 	__atomic_fetch_add(&b->waiters, 1, __ATOMIC_SEQ_CST);
 	seen = (uint32_t)__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST);
 	if (!turn_is(b, turn))
-		wait_step((uint32_t *)&b->turn, seen, p);
+		wait_step((uint32_t *)&b->turn, seen, wake_bit(turn), p);
 	__atomic_fetch_sub(&b->waiters, 1, __ATOMIC_RELAXED);
 }
 
@@ -373,6 +382,7 @@ static void turn_done(uint64_t bucket, uint64_t turn)
 {
 	struct bucket *b = &buckets[bucket];
 	uint64_t now = __atomic_load_n(&b->turn, __ATOMIC_RELAXED);
+	uint32_t next;
 
 	/* Sequentially consistent, with turn_is and turn_sleep. */
 	while ((int64_t)(turn - now) > 0 &&
@@ -381,8 +391,10 @@ static void turn_done(uint64_t bucket, uint64_t turn)
 		;
 	/* Some may get lost: it only has to change. */
 	__atomic_store_n(&progress, progress + 1, __ATOMIC_RELAXED);
+	/* The next one alone, unless some were passed over. */
+	next = now + 1 == turn ? wake_bit(turn + 1) : FUTEX_BITSET_MATCH_ANY;
 	if (__atomic_load_n(&b->waiters, __ATOMIC_SEQ_CST))
-		OWN3(__NR_futex, &b->turn, FUTEX_WAKE_PRIVATE, 0x7fffffff);
+		OWN6(__NR_futex, &b->turn, FUTEX_WAKE_BITSET_PRIVATE, 0x7fffffff, 0, 0, next);
 }
 
 /* The stream is another's memory: a bucket that is none has no turn. */
@@ -506,7 +518,7 @@ static long once_ask(struct thread *t, struct lock_call *c)
 			follow_take(t);
 			return ASK_ORDERED;
 		}
-		wait_step(once_word(c), seen, &p);
+		wait_step(once_word(c), seen, FUTEX_BITSET_MATCH_ANY, &p);
 		if (p.sleep && patience_over(t, &p, IDLE_NS)) {
 			given_up(t, c->arg[0]);
 			return ASK_UNORDERED;
@@ -698,7 +710,7 @@ static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 
 		if (owner == t->vtid || (dead && !thread_lives(t, owner)))
 			break;
-		wait_step(word, now, &p);
+		wait_step(word, now, FUTEX_BITSET_MATCH_ANY, &p);
 		if (hopeless(t, &p))
 			break;
 	}
