@@ -104,6 +104,12 @@ void park(struct thread *t)
 	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
 }
 
+/* One of its words; 0 is no condition. */
+static bool is_of_condition(uint64_t futex, uint64_t condition)
+{
+	return condition && futex >= condition && futex < condition + CONDITION_SIZE;
+}
+
 /*
  * A thread that waits for a condition may follow when it goes on: then nobody will
  * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
@@ -111,9 +117,9 @@ void park(struct thread *t)
  */
 static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 {
-	uint64_t wait = lock_wait_within(uc->regs.rsp), at = uc->regs.rdi;
-	bool sleeps = wait && call_cut(t, &uc->regs) == __NR_futex && at >= wait &&
-		      at < wait + CONDITION_SIZE;
+	uint64_t wait = lock_wait_within(uc->regs.rsp);
+	bool sleeps = call_cut(t, &uc->regs) == __NR_futex &&
+		      is_of_condition(uc->regs.rdi, wait);
 
 	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
 		t->put_off++;
@@ -156,6 +162,18 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 	}
 }
 
+/* The same for a version that has followed before: it sleeps on the long way (roles_follow). */
+static void sleep_end(struct thread *t)
+{
+	struct frame *f = &t->frame;
+
+	if (f->slot != __NR_futex + 1 || (!t->restart && f->rax != (uint64_t)-EINTR) ||
+	    !is_of_condition(f->rdi, lock_wait_within(f->rsp)))
+		return;
+	f->rax = (uint64_t)-ETIMEDOUT;
+	t->restart = 0;
+}
+
 /* At the boundary; true: there was nothing but this. */
 bool park_at_exit(struct thread *t)
 {
@@ -169,8 +187,10 @@ bool park_at_exit(struct thread *t)
 	if (t->park) {
 		t->park = 0;
 		park(t);
-		if (led && t->following)
+		if (led && t->following) {
 			bytes_zero(t->held_info, SIGINFO_SIZE);
+			sleep_end(t);
+		}
 	}
 	if (info_int(t->held_info, INFO_SIGNO))
 		return false;
