@@ -153,6 +153,8 @@ static struct version *follower_of(struct monitor *m, const json_t *ask, json_t 
 		*error = error_json("no such follower: %s", name ? name : "");
 	else if (v->index == m->leader)
 		*error = error_json("it leads: %s", name);
+	else if (v->state == VERSION_LEAVES)
+		*error = error_json("another takeover is under way: %s", name);
 	else if (!version_lives(v))
 		*error = error_json("it has ended: %s: %s", name, v->why);
 	return *error ? NULL : v;
