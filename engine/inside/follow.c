@@ -895,6 +895,8 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 		       (e->kind == EVENT_CALL && is_rearming(e->call, e->arg[2]));
 	long reply;
 
+	if (e->kind == EVENT_CALL && e->call == nr && files_drawn(t, w, nr))
+		return STEP_AGAIN;
 	if (is_rearming(nr, w->args[2])) {
 		t->answered = 1;
 		*result = 0;

@@ -441,3 +441,74 @@ long follow_shm(struct thread *t, long nr)
 			return segment_map(&segments[i]);
 	return -EINVAL;
 }
+
+/* --- names that libc draws -------------------------------------------------------------- */
+
+/*
+ * mkstemp makes six letters of a stack address and a clock, which another build's twin
+ * cannot have in common.  What it tries is a file that nobody has, for its owner alone; the
+ * name stands in the program's memory, and is as good as received: the leader's six letters
+ * are put there.
+ */
+#define DRAWN		6
+#define NAME_MOST	512
+
+static bool draws(const struct walk *w, long nr, unsigned *path)
+{
+	const uint64_t *a = w->args;
+
+	*path = nr == __NR_openat || nr == __NR_mkdirat;
+	switch (nr) {
+	case __NR_open:
+	case __NR_openat:
+		return (a[*path + 1] & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
+		       (a[*path + 2] & 0777) == 0600;
+	case __NR_mkdir:
+	case __NR_mkdirat:
+		return (a[*path + 1] & 0777) == 0700;
+	}
+	return false;
+}
+
+static bool is_drawn(const char *six)
+{
+	for (int i = 0; i < DRAWN; i++)
+		if (!((six[i] >= '0' && six[i] <= '9') || (six[i] >= 'A' && six[i] <= 'Z') ||
+		      (six[i] >= 'a' && six[i] <= 'z')))
+			return false;
+	return true;
+}
+
+/* Where two names of one length differ in six letters only; or -1. */
+static int drawn_at(const char *own, const char *leaders, int length)
+{
+	int first = 0, last = length - 1, at;
+
+	while (first < length && own[first] == leaders[first])
+		first++;
+	while (last > first && own[last] == leaders[last])
+		last--;
+	if (first == length)
+		return -1;
+	for (at = last < DRAWN ? 0 : last - DRAWN + 1; at <= first && at + DRAWN <= length; at++)
+		if (is_drawn(own + at) && is_drawn(leaders + at))
+			return at;
+	return -1;
+}
+
+bool files_drawn(struct thread *t, const struct walk *w, long nr)
+{
+	struct reader r = t->reader;	/* only looks */
+	char own[NAME_MOST + 1] = "", leaders[NAME_MOST];
+	uint32_t length;
+	unsigned path;
+	int at;
+
+	r.ahead = true;
+	if (!draws(w, nr, &path) || !follow_payload(&r, &length, sizeof(length)) ||
+	    length > NAME_MOST || !follow_payload(&r, leaders, length) ||
+	    target_in(own, w->args[path], length + 1) || own[length])
+		return false;
+	at = drawn_at(own, leaders, (int)length);
+	return at >= 0 && !target_out(w->args[path] + (uint64_t)at, leaders + at, DRAWN);
+}

@@ -244,6 +244,8 @@ long follow_mmap(struct thread *t);
 void shm_made(const uint64_t *args, long id);
 long follow_shm(struct thread *t, long nr);
 
+/* A name that libc has drawn is the leader's now: the call is to be compared again. */
+bool files_drawn(struct thread *t, const struct walk *w, long nr);
 /* Our own descriptor of the file under this number, for an execve by it. */
 void files_lend(long fd);
 /* A call that gives a path to another file, or takes it away. */
