@@ -144,6 +144,9 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 /* The monitor's signal has come. */
 void park_come(struct thread *t, struct ucontext_raw *uc)
 {
+	/* The signal that it held is about to come, by what is noted of it: we are asked again. */
+	if (t->at_boundary)
+		return;
 	if (!t->busy) {
 		park_in_program(t, uc);
 		return;

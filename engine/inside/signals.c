@@ -544,8 +544,8 @@ void signal_exit(struct thread *t)
 	if (OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig, t->held_info) < 0)
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
-	t->at_boundary = 0;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
+	t->at_boundary = 0;
 	if (t->restart)
 		dispatch(t);	/* nothing came after all */
 }

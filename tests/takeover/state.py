@@ -45,8 +45,13 @@ class Client:
 
 
 def status_of(task):
-    rows = dict(line.split(":", 1) for line in open(f"{task}/status").read().splitlines())
-    return {key: rows[key].strip() for key in SAME if key in rows}
+    """As it is while the thread sleeps: in a handler it has the handler's mask."""
+    for _ in range(500):
+        rows = dict(line.split(":", 1) for line in open(f"{task}/status").read().splitlines())
+        if rows["State"].strip().startswith("S"):
+            return {key: rows[key].strip() for key in SAME if key in rows}
+        time.sleep(0.01)
+    raise Wrong(f"{task} does not sleep: {rows['State']}")
 
 
 def kernel(pid):
