@@ -185,7 +185,7 @@ static json_t *promote(struct monitor *m, const json_t *ask)
 
 	if (!v)
 		return error;
-	if (takeover_promote(m, v, keep, why, sizeof(why)))
+	if (takeover_promote(m, v, keep ? PROMOTE_KEEP : PROMOTE_END, why, sizeof(why)))
 		return error_json("%s", why);
 	return json_pack("{s:b}", "done", 1);
 }

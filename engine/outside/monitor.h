@@ -113,6 +113,7 @@ struct move {
 	bool forced;		/* the old leader cannot go on */
 	bool keep;		/* it goes on as a follower */
 	bool differs;		/* because its successor differs, which is thought right */
+	bool reads_on;		/* planned: its successor first reads all that it told */
 	struct version *from, *to;
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
@@ -300,7 +301,12 @@ unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 		      const struct finding_request *request, char *path, size_t size);
 
 /* takeover.c */
-int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size);
+/* As in /proc; 0: it is not there. */
+char thread_state(pid_t pid, pid_t tid);
+/* By a user, the old leader ends or follows; or by its policy, for a follower that differs. */
+enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
+int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
+		     size_t size);
 bool takeover_want(struct version *from, const char *cause, bool forced);
 void takeover_look(struct monitor *m);
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);

@@ -62,6 +62,8 @@ struct report_event {
 	size_t len;
 };
 
+/* Of what the follower has not taken in the lane it must take nothing. */
+bool stream_only_looks(const struct conduct *streams, uint32_t version, uint32_t lane);
 /* Up to `max` calls and signals that the follower has not taken; how many. */
 unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t lane,
 		      struct report_event *e, unsigned max);

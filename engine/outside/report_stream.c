@@ -9,6 +9,7 @@
 #include "engine/core/ring.h"
 #include "engine/outside/report.h"
 
+#define LOOKS_MAX	512
 #define PAYLOAD_MAX	(32u << 20)
 
 /* As reader_attach(), but the cursor is ours; false when it makes no sense. */
@@ -41,6 +42,24 @@ static void payload_take(struct reader *r, struct report_event *e)
 		memcpy(e->payload + e->len, at, n);
 		e->len += n;
 	}
+}
+
+bool stream_only_looks(const struct conduct *streams, uint32_t version, uint32_t lane)
+{
+	struct streams s = { streams, version };
+	const struct event *e;
+	struct cursor ours;
+	struct reader r;
+
+	/* One that it has not begun: it has its beginning to take in another. */
+	if (!attach(&r, &s, &ours, lane) || r.from->lane[lane].life != ours.life)
+		return true;
+	e = reader_peek(&r);
+	for (int i = 0; e && i < LOOKS_MAX && (event_looks(e) || event_aside(e)); i++) {
+		reader_take(&r);
+		e = reader_peek(&r);
+	}
+	return !e && !r.broken;
 }
 
 unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t lane,

@@ -477,8 +477,7 @@ static void note_say(const struct version *v, const struct request *r)
 			  v->monitor->session.name, v->name, r->args[1]);
 }
 
-/* Whether the kernel would let the thread run, if there were a processor. */
-static bool thread_runs(pid_t pid, pid_t tid)
+char thread_state(pid_t pid, pid_t tid)
 {
 	char path[64], text[256];
 	const char *state = NULL;
@@ -488,14 +487,22 @@ static bool thread_runs(pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return 0;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n > 0) {
 		text[n] = 0;
 		state = strrchr(text, ')');
 	}
-	return state && (state[2] == 'R' || state[2] == 'D');
+	return state ? state[2] : 0;
+}
+
+/* Whether the kernel would let the thread run, if there were a processor. */
+static bool thread_runs(pid_t pid, pid_t tid)
+{
+	char state = thread_state(pid, tid);
+
+	return state == 'R' || state == 'D';
 }
 
 /* --- the slots --------------------------------------------------------------------- */

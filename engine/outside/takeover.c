@@ -23,9 +23,12 @@
 
 #include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/report.h"
 #include "engine/outside/say.h"
 
 #define PARK_US		1000000	/* how long threads may take to stop */
+#define READ_US		1000000	/* how long a planned one lets clients wait for the rest to be read */
+#define READ_STILL_US	10000	/* without progress, where all its threads wait */
 #define PARK_AGAIN_US	5000	/* a signal may come while none can be taken */
 #define SPIN_US		150	/* then sleeps that grow */
 #define SLEEP_LAST_US	500
@@ -357,9 +360,70 @@ static void move_hasten(struct monitor *m, struct move *mv)
 	}
 }
 
+/* A thread of it says that it differs, or it is not there any more. */
+static bool follows_badly(const struct monitor *m, const struct version *v)
+{
+	return v->state != VERSION_FOLLOWS || v->gone || held_any(m, v, REQ_VERDICT) ||
+	       !(m->conduct->following >> v->index & 1) || thread_over(v->server, v->server);
+}
+
+/* Nothing is left that it must ask for. */
+static bool is_read(const struct monitor *m, const struct move *mv)
+{
+	uint32_t to = mv->to->index, from = mv->from->index;
+	uint32_t high = streams_part(m, from)->lanes_high;
+
+	for (uint32_t i = 0; i < high && i < LANES; i++)
+		if (streams_lane_unread(m, to, from, i) && !stream_only_looks(m->conduct, to, i))
+			return false;
+	return true;
+}
+
+/* Each of its threads sleeps: for others, or for what will not be told. */
+static bool all_wait(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && thread_state(s->pid, (pid_t)s->owner) != 'S')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The old leader stands, and all that it told is there: its successor reads it, and shows
+ * that it is the same, while there is a way back.  Some wait for what the leader's threads
+ * would have told next, until they see that its stream has ended.
+ */
+static bool read_on(struct monitor *m, const struct move *mv)
+{
+	uint64_t begin = now_us(), since = begin, now = begin, least = ~0ull;
+
+	while (now - begin < READ_US) {
+		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
+
+		serve_requests(m);
+		if (follows_badly(m, mv->to))
+			return false;
+		now = now_us();
+		if (is_read(m, mv) || (now - since > READ_STILL_US && all_wait(mv->to)))
+			return true;
+		since = left < least ? now : since;
+		least = left < least ? left : least;
+		pause_for(now - begin);
+	}
+	return false;
+}
+
 static bool move_start(struct monitor *m, struct move *mv)
 {
-	if (!park(m, mv) && !mv->forced) {
+	const char *why = park(m, mv) ? NULL : "the leader's threads do not come to a stop";
+
+	if (!why && mv->reads_on && !read_on(m, mv))
+		why = "it does not come to the end of what the leader has told";
+	if (why && !mv->forced) {
+		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
 		unpark(m, mv->from->index);
 		return false;
 	}
@@ -504,6 +568,7 @@ static void takeover_begin(struct monitor *m)
 	move_clear(m, to, mv->next_cause);
 	mv->began_us = mv->next_us;
 	mv->forced = mv->wanted_forced;
+	mv->reads_on = false;
 	say_log("take", "%s is to lead, %lu us after the beginning", to->name,
 		now_us() - mv->began_us);
 	old_stream_read(m, to, true);
@@ -514,8 +579,10 @@ static void takeover_begin(struct monitor *m)
 		takeover_none(m);
 }
 
-int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why, size_t size)
+int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
+		     size_t size)
 {
+	bool keep = how == PROMOTE_KEEP;
 	struct move *mv = &m->move;
 
 	why[0] = 0;
@@ -534,10 +601,11 @@ int takeover_promote(struct monitor *m, struct version *to, bool keep, char *why
 	move_clear(m, to, keep ? "follows it" : "ends");
 	mv->forced = false;
 	mv->keep = keep;
+	mv->reads_on = how != PROMOTE_DIFFERS;
 	mv->began_us = now_us();
 	if (move_start(m, mv))
 		return 0;
-	snprintf(why, size, "the leader's threads do not come to a stop");
+	snprintf(why, size, "%s", mv->cause);
 	return -ETIMEDOUT;
 }
 

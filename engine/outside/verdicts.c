@@ -169,7 +169,7 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 	if (policy == POLICY_ALARM)
 		hook_run(v, v->options->alarm, path);
 	if (policy == POLICY_PROMOTE &&
-	    !takeover_promote(v->monitor, v, false, why, sizeof(why))) {
+	    !takeover_promote(v->monitor, v, PROMOTE_DIFFERS, why, sizeof(why))) {
 		v->monitor->move.differs = true;
 		v->verdicts[verdict]++;
 		serve_answer(&v->area->slot[slot].request, ANSWER_IGNORE);

@@ -12,7 +12,7 @@ import sys
 import time
 
 from load import Load, Wrong
-from session import Session, kv_build, free_port, program
+from session import MVE, Session, kv_build, free_port, program
 
 COMMON = "-DKV_PLANT"
 
@@ -181,6 +181,42 @@ def differs(folder):
         session.clean()
 
 
+def too_late(folder):
+    """Promoted while it has much to read, a follower that differs there, or does not read
+    on at all, does not lead: the leader goes on, and no client notices."""
+    for goes_on in (True, False):
+        session = kv_session(folder, ["-DKV_OTHER"])
+        try:
+            load = session.load()
+            pid = next(v["pid"] for v in session.versions() if v["name"] == "f1")
+            os.kill(pid, signal.SIGSTOP)
+            load.more(100)
+            if goes_on and ask(session.port, b"OTHER now\n") != b"OTHER\n":
+                raise Wrong("the leader does not answer")
+            load.more(100)
+            promote = subprocess.Popen([MVE, "promote", session.name, "f1"],
+                                       stderr=subprocess.PIPE, text=True)
+            time.sleep(0.2)
+            if goes_on:
+                os.kill(pid, signal.SIGCONT)
+            said = promote.communicate(timeout=10)[1]
+            if not promote.returncode or "does not come to the end" not in said:
+                raise Wrong(f"mve promote: {promote.returncode}: {said}")
+            load.more(100)
+            os.kill(pid, signal.SIGCONT)
+            load.more(100)
+            session.wait_for(lambda: bool(session.following()) != goes_on, "what f1 is then")
+            load.stop()
+            if session.leader()["name"] != "v0":
+                raise Wrong("the leader is another")
+            session.stop()
+        except Wrong as e:
+            raise Wrong(f"{e}\n{session.log()}")
+        finally:
+            session.clean()
+    return ""
+
+
 def unlike(folder, leader, follower, request):
     """--on-divergence ignore: under load the two differ; then the follower leads, and
     what it kept of its clients is right."""
@@ -236,7 +272,7 @@ def worker(_):
 
 
 WAYS = {f.__name__: f for f in (crash, abort, error, hang, chain, all_die, killed, taker, differs,
-                                ignored, worker)}
+                                too_late, ignored, worker)}
 
 
 def main():
