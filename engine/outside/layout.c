@@ -237,12 +237,20 @@ static void block_move(struct remote *r, const struct layout *like, struct layou
 	r->regs.rsp = like->sp;
 }
 
+/* Not one of fixed addresses, nor one without a loader: it stands in its own code. */
+static bool can_move(const struct remote *r, const struct layout *own)
+{
+	Elf64_Ehdr head;
+
+	return r->regs.rip - own->program >= own->len &&
+	       !memory_read(r->memory, own->program, &head, sizeof(head)) && head.e_type == ET_DYN;
+}
+
 void layout_settle(struct remote *r, const struct maps *m, const struct layout_wish *wish,
 		   struct layout_moves *moved)
 {
 	const struct layout *like = &wish->like;
 	struct layout own;
-	uint64_t rip = r->regs.rip;
 
 	*moved = (struct layout_moves){ 0 };
 	if (!like->top)
@@ -251,8 +259,7 @@ void layout_settle(struct remote *r, const struct maps *m, const struct layout_w
 	layout_read(r, m, &own);
 	if (!own.top)
 		return;
-	/* One that has no loader stands in its own code. */
-	if (rip - own.program >= own.len)
+	if (can_move(r, &own))
 		moved->program = range_move(r, m, own.program, own.program + own.len,
 					    like->program - own.program);
 	for (size_t i = 0; i < m->n; i++)
