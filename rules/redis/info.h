@@ -31,12 +31,11 @@ static inline size_t info_next(struct view v, size_t at)
 	return at + 1;
 }
 
+/* With what was asked for in one go before it, perhaps: +PONG. */
 static inline bool info_is(struct view v)
 {
 	size_t at = 0;
 
-	if (!info_length(v, 0))
-		return false;
 	while (at < view_len(v) && !text_here(v, at, "used_memory:"))
 		at = info_next(v, at);
 	return at < view_len(v);
