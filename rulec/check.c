@@ -283,6 +283,17 @@ static void then_check(struct unit *u, struct rule *rule)
 	rule->broken = true;
 }
 
+/* Its left side is one call, and that gives connections. */
+static bool accepts(const struct rule *rule)
+{
+	if (rule->nsteps != 1)
+		return false;
+	for (const struct call *c = rule->steps->calls; c; c = c->next)
+		if (strcmp(c->row->name, "accept") && strcmp(c->row->name, "accept4"))
+			return false;
+	return true;
+}
+
 static void rule_check(struct unit *u, struct rule *rule)
 {
 	if (rule->left != LEFT_STEPS && !rule->outs) {
@@ -292,6 +303,10 @@ static void rule_check(struct unit *u, struct rule *rule)
 	if (rule->left != LEFT_NOTHING && rule->flags & RULES_ROW_FIRST) {
 		diag_error(u, rule->left_loc, "`@first` is for calls that a rule adds: "
 			"`nothing => ...`");
+		rule->broken = true;
+	}
+	if (rule->flags & RULES_ROW_APART && !accepts(rule)) {
+		diag_error(u, rule->left_loc, "`@apart` is for an accept, whose result is a connection");
 		rule->broken = true;
 	}
 	for (struct step *s = rule->steps; s; s = s->next) {

@@ -447,10 +447,10 @@ static void attrs_resolve(struct unit *u, struct rule *rule)
 	static const struct { const char *name; unsigned flag; } flags[] = {
 		{ "process", RULES_ROW_PROCESS }, { "old", RULES_ROW_OLD },
 		{ "new", RULES_ROW_NEW }, { "discard", RULES_ROW_DISCARD },
-		{ "first", RULES_ROW_FIRST },
+		{ "first", RULES_ROW_FIRST }, { "apart", RULES_ROW_APART },
 	};
 	static const char *const names[] = { "process", "old", "new", "discard", "leader",
-		"follower", "within", "then", "first" };
+		"follower", "within", "then", "first", "apart" };
 
 	rule->within_ms = RULES_WITHIN_MS;
 	rule->within_events = RULES_STEPS;
@@ -470,7 +470,7 @@ static void attrs_resolve(struct unit *u, struct rule *rule)
 				a->name);
 
 			diag_hint(u, d, near ? "did you mean `@%s`?" : "there are @leader, "
-				"@follower, @old, @new, @process, @discard, @first, @within, "
+				"@follower, @old, @new, @process, @discard, @first, @apart, @within, "
 				"@then", near);
 		}
 	}

@@ -11,13 +11,59 @@
 
 #include "rulec/sim.h"
 
+/* --- connections apart: each has a sequence of its own ----------------------- */
+
+/* The connection that a call is about, or -1. */
+static int64_t connection_of(const struct sim *sim, const struct sim_call *call)
+{
+	unsigned arg = call->row && !strcmp(call->row->name, "epoll_ctl") ? 2 : 0;
+	uint64_t fd = call->call.args[arg];
+
+	if (!sim->rules.apart || !call->row || arg >= call->row->desc.nargs ||
+	    call->row->desc.args[arg].kind != KIND_FD || fd >= sizeof(sim->connection))
+		return -1;
+	return sim->connection[fd] ? (int64_t)fd : -1;
+}
+
+/* Where the i-th event stands that the follower's call may meet. */
+static unsigned event_at(const struct sim *sim, unsigned i)
+{
+	unsigned at = sim->cursor;
+
+	for (; at < sim->events->n; at++)
+		if (!sim->taken[at] && connection_of(sim, &sim->events->at[at]) == sim->of &&
+		    !i--)
+			break;
+	return at;
+}
+
+static void connection_note(struct sim *sim, const struct sim_call *event)
+{
+	bool accepts = !strncmp(event->row->name, "accept", 6);
+	uint64_t fd = accepts ? (uint64_t)event->call.ret : event->call.args[0];
+
+	if (fd < sizeof(sim->connection) && (accepts || !strcmp(event->row->name, "close")))
+		sim->connection[fd] = accepts;
+}
+
+static void events_take(struct sim *sim, unsigned n)
+{
+	for (; n && event_at(sim, 0) < sim->events->n; n--) {
+		unsigned at = event_at(sim, 0);
+
+		sim->taken[at] = true;
+		connection_note(sim, &sim->events->at[at]);
+	}
+	while (sim->cursor < sim->events->n && sim->taken[sim->cursor])
+		sim->cursor++;
+}
+
 static const struct rules_call *peek(void *arg, unsigned i)
 {
 	struct sim *sim = arg;
+	unsigned at = event_at(sim, i);
 
-	if (sim->cursor + i >= sim->events->n)
-		return NULL;
-	return &sim->events->at[sim->cursor + i].call;
+	return at < sim->events->n ? &sim->events->at[at].call : NULL;
 }
 
 static struct view bytes(void *arg, const struct rules_call *call, unsigned i)
@@ -63,6 +109,9 @@ void sim_begin(struct sim *sim, const struct sim_calls *events, enum rules_stage
 	memset(sim->private_fd, 0, sizeof(sim->private_fd));
 	sim->events = events;
 	sim->cursor = 0;
+	sim->of = -1;
+	memset(sim->taken, 0, sizeof(sim->taken));
+	memset(sim->connection, 0, sizeof(sim->connection));
 	for (unsigned i = 0; i < events->n; i++)
 		((struct sim_calls *)events)->at[i].call.host = (void *)&events->at[i];
 	rules_choose(&sim->rules, stage, NULL, NULL);
@@ -120,7 +169,7 @@ static bool not_served(struct sim_result *r, const char *why)
 static bool by_event(struct sim *sim, struct sim_call *call, struct sim_result *r,
 	unsigned index, unsigned mask, enum sim_how how)
 {
-	const struct sim_call *event = &sim->events->at[sim->cursor + index];
+	const struct sim_call *event = &sim->events->at[event_at(sim, index)];
 	const struct rules_edit *edit = &sim->answer.edit;
 
 	if (!same_call(sim, event, call, mask))
@@ -186,7 +235,7 @@ static bool act(struct sim *sim, struct sim_call *call, struct sim_result *r,
 		by_answer(sim, r);
 		break;
 	case RULES_SKIP:
-		sim->cursor += sim->answer.skip;
+		events_take(sim, sim->answer.skip);
 		return false;
 	case RULES_HOLD:
 		r->held = true;
@@ -197,7 +246,7 @@ static bool act(struct sim *sim, struct sim_call *call, struct sim_result *r,
 	case RULES_ERROR:
 		return not_served(r, rules_fault_text(sim->answer.fault));
 	}
-	sim->cursor += sim->answer.skip;
+	events_take(sim, sim->answer.skip);
 	return true;
 }
 
@@ -209,11 +258,10 @@ static bool by_default(struct sim *sim, struct sim_call *call, struct sim_result
 		served(r, SIM_DEFAULT, call->call.ret);
 		return true;
 	}
-	if (sim->cursor < sim->events->n &&
-	    sim->events->at[sim->cursor].call.nr == call->call.nr) {
+	if (peek(sim, 0) && peek(sim, 0)->nr == call->call.nr) {
 		by_event(sim, call, r, 0, 0x3f, SIM_DEFAULT);
 		if (r->served) {
-			sim->cursor++;
+			events_take(sim, 1);
 			return true;
 		}
 	}
@@ -228,6 +276,15 @@ static bool by_default(struct sim *sim, struct sim_call *call, struct sim_result
 		"it is not the leader's next call" : "the leader made no more calls");
 }
 
+/* It is for what a rule's call opened, and this is not: then it is not taken. */
+static bool is_foreign(struct sim *sim)
+{
+	if (!(sim->answer.how & RULES_OUT_PRIVATE) || is_private(sim, sim->run.call->host))
+		return false;
+	sim->run.state->active = sim->run.state->out = sim->run.state->ran = 0;
+	return true;
+}
+
 static enum rules_verdict ask_scope(struct sim *sim, enum rules_scope scope)
 {
 	enum rules_verdict verdict;
@@ -235,6 +292,8 @@ static enum rules_verdict ask_scope(struct sim *sim, enum rules_scope scope)
 	sim->run.scope = (uint8_t)scope;
 	sim->run.state = &sim->state[scope];
 	verdict = rules_first(&sim->rules, &sim->run, &sim->answer);
+	if (verdict == RULES_RUN && is_foreign(sim))
+		verdict = RULES_DEFAULT;
 	return verdict != RULES_DEFAULT ? verdict :
 		rules_next(&sim->rules, &sim->run, &sim->answer);
 }
@@ -262,6 +321,7 @@ void sim_step(struct sim *sim, struct sim_call *call, struct sim_result *result)
 {
 	*result = (struct sim_result){ .rule = -1 };
 	sim_ready(sim, call);
+	sim->of = connection_of(sim, call);
 	while (!act(sim, call, result, ask(sim)))
 		;
 }
@@ -273,8 +333,12 @@ bool sim_finish(struct sim *sim)
 
 	sim_ready(sim, &none);
 	sim->run.expired = 1;
-	while (sim->cursor < sim->events->n && ask(sim) == RULES_SKIP)
-		sim->cursor += sim->answer.skip;
+	while (sim->cursor < sim->events->n) {
+		sim->of = connection_of(sim, &sim->events->at[sim->cursor]);
+		if (ask(sim) != RULES_SKIP)
+			break;
+		events_take(sim, sim->answer.skip);
+	}
 	return sim->cursor >= sim->events->n || sim->events->open;
 }
 

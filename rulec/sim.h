@@ -49,6 +49,9 @@ struct sim {
 	struct rules_state state[RULES_SCOPES];
 	const struct sim_calls *events;
 	unsigned cursor;
+	int64_t of;			/* whose events the call may meet: a connection, or -1 */
+	bool taken[SIM_CALLS];
+	bool connection[1024];
 	uint8_t private_fd[1024];	/* descriptors that rules opened */
 	uint8_t room[SIM_ROOM];
 	struct rules_run run;

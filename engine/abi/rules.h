@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RULES_MAGIC	0x3165766d	/* "mve1" */
-#define RULES_VERSION	4
+#define RULES_VERSION	5
 
 #define RULES_MAX	4096	/* rules of one object */
 #define RULES_STEPS	64	/* calls on the left of a rule, so events held */
@@ -185,6 +185,7 @@ enum rules_row_flags {
 	RULES_ROW_OLD = 8, RULES_ROW_NEW = 16, RULES_ROW_DISCARD = 32,
 	RULES_ROW_FIRST = 64,
 	RULES_ROW_TELLS = 128,	/* outs is 0, but act(first_out) is told of dropped calls */
+	RULES_ROW_APART = 256,	/* connections have a sequence of calls each */
 };
 
 struct rules_row {

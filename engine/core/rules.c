@@ -89,12 +89,15 @@ void rules_choose(struct rules *rules, enum rules_stage stage, const char *leade
 {
 	for (unsigned i = 0; i < RULES_MAX / 32; i++)
 		rules->on[i] = 0;
+	rules->apart = false;
 	for (unsigned i = 0; i < rules->object.rules; i++) {
 		const struct rules_row *row = &rules->object.rows[i];
 
 		if (for_stage(row->flags, stage) && for_version(rules, row->leader, leader) &&
-		    for_version(rules, row->follower, follower))
+		    for_version(rules, row->follower, follower)) {
 			rules->on[i / 32] |= 1u << i % 32;
+			rules->apart |= (row->flags & RULES_ROW_APART) != 0;
+		}
 	}
 }
 

@@ -68,6 +68,7 @@ enum rules_stage { RULES_STAGE_ANY, RULES_STAGE_OLD, RULES_STAGE_NEW };
 
 struct rules {
 	struct rules_object object;
+	bool apart;		/* a rule that is on has connections apart */
 	uint32_t on[RULES_MAX / 32];
 };
 

@@ -68,7 +68,8 @@ static enum at_end stream_ended(struct thread *t)
 	if (is_stateless() && source == ROW_START) {
 		if (!seam_join(t))
 			return END_WAIT;
-		t->ordered = t->ahead = 0;
+		t->ordered = 0;
+		apart_forget(t);
 		return END_SWITCHED;
 	}
 	next = next_of(t, source);
@@ -78,7 +79,8 @@ static enum at_end stream_ended(struct thread *t)
 		return END_WAIT;
 	order_wait_ended(t);
 	reader_switch(&t->reader, next);
-	t->ordered = t->ahead = 0;
+	t->ordered = 0;
+	apart_forget(t);
 	return END_SWITCHED;
 }
 
@@ -276,9 +278,12 @@ bool host_more(struct reader *r)
  */
 uint8_t follow_take(struct thread *t)
 {
-	uint8_t flags = reader_take(&t->reader);
+	uint8_t flags;
 
-	for (t->ahead >>= 1; t->ahead & 1; t->ahead >>= 1)
+	if (apart_is_behind(t))
+		return apart_take(t);
+	flags = reader_take(&t->reader);
+	for (apart_shift(t); t->ahead & 1; apart_shift(t))
 		if (reader_peek(&t->reader))
 			reader_take(&t->reader);
 	return flags;
@@ -737,6 +742,11 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 	}
 	if (is_stateless() && epoll_is_wait(nr) && wait_is_others(w, e))
 		return wait_passed(t);
+	/* What this version has closed before. */
+	if (epoll_is_wait(nr) && result > 0 && apart_given(t)) {
+		w->result = epoll_known(w);
+		epoll_ends(w);
+	}
 	flags = follow_take(t);
 	return follow_told(t, w, nr, flags);
 }
@@ -790,6 +800,12 @@ bool event_passable(const struct event *e)
 	return event_is_plain(e) && (event_aside(e) || event_elastic(e));
 }
 
+/* A connection's, which is met when its turn comes. */
+static bool apart_passes(const struct thread *t, const struct event *e)
+{
+	return apart_given(t) && apart_of(e) != APART_NONE;
+}
+
 /*
  * Answers a query or a clock from the events up to the next one that is neither:
  * in what order such calls are made means nothing, and either version may make
@@ -802,13 +818,14 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 	struct reader ahead = t->reader;
 	const struct event *e = reader_peek(&ahead);
 	struct mismatch m;
+	bool passed = false;	/* something of a connection: what is missing need not come */
 
 	for (unsigned i = 0; i < AHEAD_EVENTS; i++) {
 		struct reader copy;
 
 		while (!e) {
 			ahead = t->reader;
-			if (!follow_behind(t, i, NULL, NULL))
+			if (passed || !follow_behind(t, i, NULL, NULL))
 				return false;
 			e = reader_peek(&ahead);
 			for (unsigned n = 0; e && n < i; n++)
@@ -823,7 +840,8 @@ static bool answer_elastic(struct thread *t, struct walk *w, long nr, long *resu
 			*result = answered(t, w, nr);
 			return true;
 		}
-		if (!event_passable(e))
+		passed |= apart_passes(t, e);
+		if (!event_passable(e) && !apart_passes(t, e))
 			return false;
 		e = reader_next(&ahead);
 	}
@@ -992,7 +1010,7 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 	return differs(t, e, w, nr, &m, result);
 }
 
-static long follow_stream(struct thread *t, struct walk *w, long nr)
+static long stream_meet(struct thread *t, struct walk *w, long nr)
 {
 	struct window_row *row = window_note(t, w->args, nr);
 	enum step_result step;
@@ -1001,12 +1019,20 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	for (;;) {
 		const struct event *e;
 
+		if (rules_given())
+			apart_restore(t);
 		step = rules_given() ? rules_meet_first(t, w, nr, &result) : STEP_NO_RULE;
 		if (step == STEP_DONE || step == STEP_OWN) {
 			window_end(row, result, ROW_OWN);
 			return result;
 		}
 		e = follow_event(t);
+		if (e && apart_given(t) &&
+		    apart_meet(t, w, nr, &e, &result) == APART_ANSWERED) {
+			t->answered = 1;
+			window_end(row, result, ROW_OWN);
+			return result;
+		}
 		if (!e) {
 			rules_forget(t);
 			return lead_call(t, (int32_t)t->frame.rax);
@@ -1026,6 +1052,15 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 		window_end(row, result, step == STEP_OWN ? ROW_OWN : ROW_ANSWERED);
 		return result;
 	}
+}
+
+static long follow_stream(struct thread *t, struct walk *w, long nr)
+{
+	long result = stream_meet(t, w, nr);
+
+	if (rules_given())
+		apart_restore(t);
+	return result;
 }
 
 /* What a runtime writes to its symbolizer, by a pipe, is no report. */

@@ -13,6 +13,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/eventpoll.h>
 
 #include "engine/inside/stream.h"
 
@@ -21,6 +22,7 @@
 #define DATA_AT		4
 #define CTL_DEL		2
 #define STAND_IN	0x6d76650000000000ull	/* no address, and hardly anybody's number */
+#define CTL_MOD		3
 
 struct registration {
 	uint64_t leaders, own;	/* the data */
@@ -154,7 +156,7 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	forget(epfd, fd);
 	outdated_forget(epfd, leaders_data, data);
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
-	if (is_stateless() || leaders_data != data) {
+	if (is_stateless() || rules_given() || leaders_data != data) {
 		if (fd >= 0 && fd < ROWS && rows_ready())
 			add(epfd, fd, leaders_data, data, *(const uint32_t *)own);
 		else
@@ -210,6 +212,91 @@ int64_t epoll_known(const struct walk *call)
 	}
 	rows_unlock();
 	return n;
+}
+
+static struct registration *by_fd(int32_t epfd, int32_t fd)
+{
+	struct registration *r = rows && fd >= 0 && fd < ROWS && row_of[fd]
+		? &rows[row_of[fd] - 1] : NULL;
+
+	return r && r->fd == fd && r->epfd == epfd + 1 ? r : NULL;
+}
+
+void epoll_ends(const struct walk *call)
+{
+	uint64_t at = call->args[1];
+	uint32_t events;
+
+	for (int64_t i = 0; i < call->result && !target_in(&events, at, sizeof(events));
+	     i++, at += EVENT_SIZE)
+		if (events & EPOLLRDHUP) {
+			events |= EPOLLIN;
+			target_out(at, &events, sizeof(events));
+		}
+}
+
+bool epoll_has(int32_t fd)
+{
+	return rows && fd >= 0 && fd < ROWS && row_of[fd];
+}
+
+bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd)
+{
+	const struct registration *r;
+	bool is;
+
+	rows_lock();
+	r = rows ? by_data(leaders, epfd) : NULL;
+	is = r && r->fd == fd;
+	rows_unlock();
+	return is;
+}
+
+int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events)
+{
+	uint8_t event[EVENT_SIZE];
+	const struct registration *r;
+
+	rows_lock();
+	r = by_fd((int32_t)call->args[0], fd);
+	if (r) {
+		*(uint32_t *)event = events;
+		*(uint64_t *)(event + DATA_AT) = r->own;
+	}
+	rows_unlock();
+	return r && !target_out(call->args[1], event, sizeof(event));
+}
+
+void epoll_own(const struct walk *call)
+{
+	int32_t epfd = (int32_t)call->args[0], fd = (int32_t)call->args[2];
+	uint8_t own[EVENT_SIZE];
+	struct registration *r;
+
+	if ((int32_t)call->args[1] == CTL_DEL || target_in(own, call->args[3], sizeof(own)))
+		return;
+	rows_lock();
+	r = by_fd(epfd, fd);
+	if (r) {
+		r->own = *(const uint64_t *)(own + DATA_AT);
+		r->events = *(const uint32_t *)own;
+	}
+	rows_unlock();
+}
+
+void epoll_rearm(void)
+{
+	uint8_t event[EVENT_SIZE];
+
+	rows_lock();
+	for (uint32_t i = 0; rows && i < ROWS; i++) {
+		if (rows[i].epfd <= 0 || !file_is_client(rows[i].fd))
+			continue;
+		*(uint32_t *)event = rows[i].events;
+		*(uint64_t *)(event + DATA_AT) = rows[i].leaders;
+		OWN4(__NR_epoll_ctl, rows[i].epfd - 1, CTL_MOD, rows[i].fd, event);
+	}
+	rows_unlock();
 }
 
 void epoll_noted(const struct walk *call)

@@ -173,6 +173,11 @@ bool file_listens(long fd)
 	return fd >= 0 && fd < NUMBERS && listens[fd / 64] >> fd % 64 & 1;
 }
 
+bool file_is_client(long fd)
+{
+	return fd >= 0 && fd < NUMBERS && clients[fd / 64] >> fd % 64 & 1;
+}
+
 static void path_note(struct file *f, int32_t dir, uint64_t path)
 {
 	f->dir = dir;

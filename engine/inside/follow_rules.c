@@ -231,6 +231,7 @@ static bool place_map(struct thread *t)
 	OWN3(__NR_mprotect, stack, RULES_GUARD, PROT_NONE);
 	t->rules = (struct rules_thread *)at;
 	t->rules->stack = (uint64_t)stack + RULES_GUARD + RULES_STACK;
+	t->rules->lens = APART_ALL;
 	return true;
 }
 
@@ -481,9 +482,9 @@ static enum sight sight_of(struct thread *t, const struct event *e, unsigned ahe
 {
 	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
 
-	if (ahead < AHEAD_EVENTS && t->ahead >> ahead & 1)
+	if (apart_is_taken(t, ahead) || event_aside(e))
 		return UNSEEN;
-	if (event_aside(e))
+	if (t->rules->lens != APART_ALL && apart_of(e) != t->rules->lens)
 		return UNSEEN;
 	if (e->kind != EVENT_CALL)
 		return BARRIER;
@@ -505,11 +506,11 @@ static bool held_add(struct thread *t)
 	for (e = last ? reader_next(&r) : reader_peek(&r); e; e = reader_next(&r), ahead++) {
 		enum sight s = sight_of(t, e, ahead);
 
-		if (s == UNSEEN && ahead < 255)
+		if (s == UNSEEN && ahead < APART_EVENTS)
 			continue;
 		if (s != SEEN)
 			return false;
-		rt->held[rt->helds].ahead = (uint8_t)ahead;
+		rt->held[rt->helds].ahead = (uint16_t)ahead;
 		held_fill(t, &rt->held[rt->helds++], e, &r);
 		return true;
 	}
@@ -547,6 +548,8 @@ uint8_t rules_drop(struct thread *t, unsigned n)
 	if (!n || n > rt->helds)
 		return 0;
 	order_kept(t, n);
+	if (rt->lens != APART_ALL)
+		return apart_drop(t, n);
 	while ((e = reader_peek(&t->reader)) && t->reader.pos <= last) {
 		bool target = t->reader.pos == last;
 
@@ -797,7 +800,8 @@ static const struct rules *settled(const struct thread *t)
 static bool front_unwanted(struct thread *t)
 {
 	const struct rules *rules = settled(t);
-	const struct event *e = rules && t->rules->state.begun ? reader_peek(&t->reader) : NULL;
+	bool whole = rules && t->rules->state.begun && t->rules->lens == APART_ALL;
+	const struct event *e = whole ? reader_peek(&t->reader) : NULL;
 
 	return e && sight_of(t, e, 0) == SEEN &&
 	       !(rules_want(rules, RULES_THREAD, e->call) & RULES_WANTS_EVENT);

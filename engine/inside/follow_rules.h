@@ -13,6 +13,10 @@
 #define OWN_ROOM	65536	/* of the follower's own call; */
 #define BUILD_ROOM	65536	/* and of what an action builds */
 
+#define APART_EVENTS	8192	/* so far may connections be apart */
+#define FAR_EVENTS	(APART_EVENTS - AHEAD_EVENTS)
+#define FAR_WORDS	(FAR_EVENTS / 64)
+
 /* An event at or behind the cursor, as rules see it. */
 struct held {
 	struct rules_call call;
@@ -22,7 +26,7 @@ struct held {
 	struct reader part[RULES_ARGS];
 	struct view buf[RULES_ARGS];
 	uint8_t open;			/* sections still to be gathered, as bits */
-	uint8_t ahead;			/* raw events before it, from the cursor */
+	uint16_t ahead;			/* raw events before it, from the cursor */
 };
 
 /* An object in this process; its mapping begins with this. */
@@ -54,6 +58,13 @@ struct rules_thread {
 	struct view own[RULES_ARGS];
 	uint64_t front;			/* held[0] stands at this cursor, */
 	uint32_t front_source;		/* of this version's stream */
+	int32_t lens;			/* whose events rules see; APART_ALL */
+	uint32_t apart;			/* t->reader looks so many events behind the front: */
+	struct reader apart_front;	/* and here is that */
+	uint32_t fars;			/* how many of these are set */
+	uint64_t far[FAR_WORDS];	/* goes on where t->ahead ends */
+	uint64_t told_at;		/* waits that were answered at this front */
+	uint32_t tolds;
 	uint32_t helds;
 	uint32_t held_used, own_used;
 	struct held held[RULES_STEPS];
@@ -70,6 +81,11 @@ const char *rules_fault_word(const struct rules_thread *rt);
 struct view follow_own_bytes(struct thread *t, unsigned i);
 /* Drops the first n events that rules see; the last one's flags. */
 uint8_t rules_drop(struct thread *t, unsigned n);
+
+/* apart.c */
+void apart_mark(struct thread *t, unsigned i);
+/* Drops the first n events that rules see through the lens; the last one's flags. */
+uint8_t apart_drop(struct thread *t, unsigned n);
 
 /* follow_serve.c */
 enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,

@@ -316,6 +316,8 @@ static enum step_result answer(struct thread *t, struct walk *w, long nr, long *
 		return rules_failed(t, rules_fault_text(RULES_TOO_LONG));
 	if (w->desc && nr == __NR_close)
 		follow_note_first(t, w, nr, w->result);
+	if (nr == __NR_epoll_ctl && a->edit.ret >= 0)
+		epoll_own(w);
 	*result = w->desc && w->desc->class != CLASS_BOTH
 		? follow_told(t, w, nr, rules_drop(t, a->skip))
 		: ((void)rules_drop(t, a->skip), a->edit.ret);

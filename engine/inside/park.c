@@ -41,7 +41,8 @@ bool park_wanted(void)
  */
 static void thread_demote(struct thread *t)
 {
-	t->ordered = t->ahead = 0;
+	t->ordered = 0;
+	apart_forget(t);
 	if (t->has_lane) {
 		reader_attach(&t->reader, &streams, t->lane);
 		t->reader.cursor->owner = t->tid;

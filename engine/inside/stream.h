@@ -235,6 +235,8 @@ void files_join(void);
 /* A call on a connection of the start, after it: answered here. */
 bool file_left(const struct call_desc *d, const uint64_t *args, long *result);
 bool file_listens(long fd);
+/* It is a connection that came by an accept. */
+bool file_is_client(long fd);
 /* To the folder that the leader has opened under this number. */
 long files_chdir(long fd);
 /* Both were opened by the same path. */
@@ -266,6 +268,18 @@ void epoll_noted(const struct walk *call);
 enum brings epoll_brings(const struct walk *call);
 /* Takes what this version never registered out of an answer; what is left. */
 int64_t epoll_known(const struct walk *call);
+/* Where a peer sends no more there is something to read, also if the leader did not wait for it. */
+void epoll_ends(const struct walk *call);
+/* The descriptor is registered somewhere. */
+bool epoll_has(int32_t fd);
+/* The leader's data are those of a registration of the descriptor. */
+bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd);
+/* One event of a descriptor, for a wait that no event answers; how many. */
+int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events);
+/* Our own registration has changed, and the leader's has not. */
+void epoll_own(const struct walk *call);
+/* The kernel is told what this version waits for. */
+void epoll_rearm(void);
 bool epoll_is_wait(long nr);
 void epoll_led(struct thread *t, const struct walk *call, long nr);
 /* Before and behind a leader's epoll_ctl. */
@@ -285,6 +299,27 @@ static inline bool comes_after(const struct call_desc *d, const struct event *e)
 {
 	return e->flags & EVENT_AFTER || (d && d->result == KIND_FD && e->result >= 0);
 }
+
+/* apart.c: connections have a sequence of calls each. */
+#define APART_NONE	(-1)	/* no connection's */
+#define APART_ALL	(-2)	/* whosever */
+enum apart { APART_GO_ON, APART_ANSWERED };
+bool apart_given(const struct thread *t);
+/* Whose the event is: a connection, or APART_NONE. */
+int32_t apart_of(const struct event *e);
+/* Before a call meets an event: which one it is, if it is not the front. */
+enum apart apart_meet(struct thread *t, const struct walk *w, long nr, const struct event **e,
+		      long *result);
+void apart_restore(struct thread *t);
+/* The event so many behind the front was met before its turn. */
+bool apart_is_taken(const struct thread *t, unsigned i);
+void apart_shift(struct thread *t);
+void apart_forget(struct thread *t);
+/* Takes the looked-at event, which is not the front. */
+uint8_t apart_take(struct thread *t);
+bool apart_is_behind(const struct thread *t);
+/* This version leads: what was put off. */
+void apart_lead(struct thread *t);
 
 /* For its neighbours: what follow.c does with a call. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };

@@ -18,6 +18,7 @@ trap 'exit 1' HUP INT TERM
 # lead COMMAND ARGUMENT...: a pair of versions sets $leader and $follower, the words that
 # start each in COMMAND's place, $follower_more, what that is told besides, and $rules,
 # options; no argument has a space then.
+# $ring: how much the leader may be ahead.
 # $distance: how many calls the two may be apart.
 lead()
 {
@@ -37,7 +38,7 @@ lead()
 # launch WORDS...: of mve run; $server is its mve.
 launch()
 {
-	"$MVE" run --ring 8M --when-full block -n "$name" "$@" >>server.log 2>&1 </dev/null &
+	"$MVE" run --ring "${ring:-8M}" --when-full block -n "$name" "$@" >>server.log 2>&1 </dev/null &
 	server=$!
 	echo $server >>"$folder/started"
 }
