@@ -323,6 +323,8 @@ static void rule_check(struct unit *u, struct rule *rule)
 	then_check(u, rule);
 	if (rule->flags & RULES_ROW_PROCESS)
 		u->flags |= RULES_HAS_PROCESS;
+	if (rule->flags & RULES_ROW_APART)
+		u->flags |= RULES_HAS_APART;
 }
 
 void pass_check(struct unit *u)

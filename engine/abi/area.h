@@ -243,7 +243,7 @@ struct release {
 struct rules_bank {
 	uint32_t size, text;	/* bytes; of them, code and constants */
 	uint32_t entry;
-	uint32_t pad;
+	uint32_t flags;		/* enum rules_object_flags */
 	uint8_t bytes[RULES_BANK - 16];
 };
 

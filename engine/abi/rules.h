@@ -206,6 +206,7 @@ struct rules_row {
 enum rules_object_flags {
 	RULES_CLOCKS = 1,	/* a rule names a clock call: show soft events */
 	RULES_HAS_PROCESS = 2,	/* some rules are @process */
+	RULES_HAS_APART = 4,	/* connections have a sequence of calls each */
 };
 
 /*

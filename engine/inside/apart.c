@@ -24,7 +24,7 @@
 
 #define SAME_TOLD	32	/* waits that brought the same, and nothing came of it */
 #define SOON		4	/* waits that only look, until what comes next is told */
-#define CLOSINGS	64
+#define CLOSINGS	1024
 #define PUT_OFF		1	/* waits that a connection may be put off behind */
 #define WAITS_FAR	4
 #define EPOLL_SIZE	12
@@ -170,6 +170,12 @@ uint8_t apart_drop(struct thread *t, unsigned n)
 	return flags;
 }
 
+/* A connection's event, which is met when its turn comes. */
+bool apart_passes(const struct thread *t, const struct event *e)
+{
+	return apart_given(t) && apart_of(e) != APART_NONE;
+}
+
 /* --- finding a call's event ------------------------------------------------------------------ */
 
 enum found {
@@ -295,15 +301,33 @@ static bool wait_answer(struct thread *t, const struct walk *w, const struct eve
 static int32_t closings[CLOSINGS];
 static uint32_t closings_n;
 
+/* The program would go on with what it was given. */
+static bool gives(const struct call_desc *d)
+{
+	if (d->result == KIND_SIZE || d->result == KIND_FD)
+		return true;
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].dir & DIR_OUT)
+			return true;
+	return false;
+}
+
+static void closing_note(int32_t fd)
+{
+	uint32_t i = __atomic_fetch_add(&closings_n, 1, __ATOMIC_RELAXED);
+
+	if (i < CLOSINGS)
+		closings[i] = fd;
+}
+
 static void put_off(const struct walk *w, long nr, long *result)
 {
-	*result = w->desc->result == KIND_SIZE || is_accept(nr) ? -EAGAIN : 0;
+	*result = gives(w->desc) ? -EAGAIN : 0;
 	if (nr == __NR_epoll_ctl)
 		epoll_own(w);
 	if (nr != __NR_close)
 		return;
-	if (closings_n < CLOSINGS)
-		closings[closings_n++] = (int32_t)w->args[0];
+	closing_note((int32_t)w->args[0]);
 	epoll_closed((long)w->args[0]);
 	files_closed((long)w->args[0]);
 }
@@ -312,7 +336,7 @@ void apart_lead(struct thread *t)
 {
 	if (!t->rules || !t->rules->rules.apart)
 		return;
-	for (uint32_t i = 0; i < closings_n; i++)
+	for (uint32_t i = 0; i < closings_n && i < CLOSINGS; i++)
 		OWN1(__NR_close, closings[i]);
 	closings_n = 0;
 	epoll_rearm();
@@ -320,12 +344,18 @@ void apart_lead(struct thread *t)
 
 /* --- meeting --------------------------------------------------------------------------------------------- */
 
-/* The stream has nothing for this call, and nothing more will come. */
+/* Nothing more will come behind what is there. */
 static bool is_over(const struct thread *t)
 {
 	/* Acquire: pairs with the monitor's release when a stream ends. */
 	return __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >>
 	       t->reader.cursor->source & 1;
+}
+
+/* And this version leads then; another's stream would say itself what is done. */
+static bool leads_next(const struct thread *t)
+{
+	return is_over(t) && streams.conduct->next[t->reader.cursor->source] == streams.self;
 }
 
 /* What is before the leader's wait: met, dropped, or still to be done. */
@@ -374,10 +404,9 @@ static enum apart meet_own(struct thread *t, const struct walk *w, long nr,
 {
 	int32_t of = of_call(w, nr);
 	bool reads = is_read(w, of);
+	const struct event *found;
 	struct reader at;
 	unsigned n;
-
-	const struct event *found;
 
 	for (;;) {
 		enum found is = find(t, of, reads, &at, &n, &found);
@@ -401,6 +430,8 @@ static enum apart meet_own(struct thread *t, const struct walk *w, long nr,
 			continue;
 		if (find(t, of, reads, &at, &n, &found) == FOUND)
 			continue;
+		if (!leads_next(t))
+			return APART_GO_ON;
 		put_off(w, nr, result);
 		return APART_ANSWERED;
 	}

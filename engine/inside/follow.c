@@ -744,7 +744,8 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 		return wait_passed(t);
 	/* What this version has closed before. */
 	if (epoll_is_wait(nr) && result > 0 && apart_given(t)) {
-		w->result = epoll_known(w);
+		if (epoll_all_known())
+			w->result = epoll_known(w);
 		epoll_ends(w);
 	}
 	flags = follow_take(t);
@@ -798,12 +799,6 @@ static bool event_is(const struct event *e, struct walk *w, long nr, struct mism
 bool event_passable(const struct event *e)
 {
 	return event_is_plain(e) && (event_aside(e) || event_elastic(e));
-}
-
-/* A connection's, which is met when its turn comes. */
-static bool apart_passes(const struct thread *t, const struct event *e)
-{
-	return apart_given(t) && apart_of(e) != APART_NONE;
 }
 
 /*

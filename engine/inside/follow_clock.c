@@ -124,7 +124,8 @@ static bool clock_ahead(struct thread *t, long nr, uint64_t clock)
 	const struct event *e = reader_peek(&r);
 
 	r.ahead = true;
-	for (unsigned i = 0; e && i < AHEAD_EVENTS && (event_passable(e) || (apart_given(t) && apart_of(e) >= 0)); i++, e = reader_next(&r)) {
+	for (unsigned i = 0; e && i < AHEAD_EVENTS && (event_passable(e) || apart_passes(t, e));
+	     i++, e = reader_next(&r)) {
 		uint64_t other = event_looks(e) ? clock_of(e->call, e->arg[0]) : CLOCKS;
 		int64_t value[2];
 

@@ -34,6 +34,7 @@
 #define RULES_GUARD	(16 * PAGE)
 #define LOOK_FIRST_NS	50000
 #define LOOK_LAST_NS	2000000
+#define HELD_FAR	256	/* events from the cursor, in one sequence */
 #define SOME_ADDRESS	1	/* what an event knows of a pointer: it was not null */
 
 static struct loaded *newest;
@@ -247,8 +248,10 @@ void rules_child(struct thread *t)
 {
 	if (!(t->clone_flags & CLONE_VM))
 		load_lock = 0;
-	if (t->rules)
-		place_clear(t->rules);
+	if (!t->rules)
+		return;
+	place_clear(t->rules);
+	apart_forget(t);
 }
 
 /* It leads from here. */
@@ -499,6 +502,7 @@ static bool held_add(struct thread *t)
 	const struct held *last = rt->helds ? &rt->held[rt->helds - 1] : NULL;
 	struct reader r = last ? last->at : t->reader;
 	unsigned ahead = last ? last->ahead + 1u : 0;
+	unsigned most = rt->rules.apart ? APART_EVENTS : HELD_FAR;
 	const struct event *e;
 
 	if (last && last->event->flags & EVENT_SIGNAL_NEXT)
@@ -506,7 +510,9 @@ static bool held_add(struct thread *t)
 	for (e = last ? reader_next(&r) : reader_peek(&r); e; e = reader_next(&r), ahead++) {
 		enum sight s = sight_of(t, e, ahead);
 
-		if (s == UNSEEN && ahead < APART_EVENTS)
+		if (ahead >= most)
+			return false;
+		if (s == UNSEEN)
 			continue;
 		if (s != SEEN)
 			return false;

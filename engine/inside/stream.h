@@ -307,6 +307,7 @@ enum apart { APART_GO_ON, APART_ANSWERED };
 bool apart_given(const struct thread *t);
 /* Whose the event is: a connection, or APART_NONE. */
 int32_t apart_of(const struct event *e);
+bool apart_passes(const struct thread *t, const struct event *e);
 /* Before a call meets an event: which one it is, if it is not the front. */
 enum apart apart_meet(struct thread *t, const struct walk *w, long nr, const struct event **e,
 		      long *result);

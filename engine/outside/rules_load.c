@@ -224,6 +224,7 @@ int rules_compile(const char *file, char *object, size_t size)
 struct object {
 	const uint8_t *bytes;
 	size_t len;
+	uint32_t flags;
 	const Elf64_Ehdr *head;
 };
 
@@ -317,6 +318,7 @@ static const char *seal_check(struct object *o)
 	rules_hash_add(&h, o->bytes, o->len);
 	if (seal.len != o->len || seal.hash[0] != h.a || seal.hash[1] != h.b)
 		return "it is damaged";
+	o->flags = seal.flags;
 	return seal.flags & RULES_HAS_PROCESS ? "followers do not know @process rules" : NULL;
 }
 
@@ -337,6 +339,7 @@ struct rules_bank *rules_read(const char *object, const char **why)
 	if (!*why)
 		*why = object_lay_out(b, &o);
 	free(bytes);
+	b->flags = o.flags;
 	if (!*why)
 		return b;
 	free(b);
@@ -351,6 +354,7 @@ void rules_put(struct area *a, const struct rules_bank *rules)
 	to->size = rules->size;
 	to->text = rules->text;
 	to->entry = rules->entry;
+	to->flags = rules->flags;
 	memcpy(to->bytes, rules->bytes, rules->size);
 	/* Release: who sees the number sees the object. */
 	__atomic_store_n(&a->rules, next, __ATOMIC_RELEASE);

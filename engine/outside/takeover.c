@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/abi/rules.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/report.h"
@@ -68,9 +69,16 @@ static bool knows_all(const struct monitor *m, const struct version *v)
 	return all;
 }
 
+/* What it wants to do next on each connection need not be what the leader would have done. */
+static bool is_apart(const struct version *v)
+{
+	return v->area->rules && v->area->bank[v->area->rules % 2].flags & RULES_HAS_APART;
+}
+
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
-	return knows_all(m, v) && v->index != m->leader && v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
+	return knows_all(m, v) && !is_apart(v) && v->index != m->leader &&
+	       v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
 	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
 }
 
@@ -592,6 +600,8 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 		snprintf(why, size, "it has not begun, or has ended");
 	else if (!knows_all(m, to))
 		snprintf(why, size, "it does not know all connections");
+	else if (is_apart(to))
+		snprintf(why, size, "its rules have connections apart (@apart), so it cannot lead");
 	else if (!old_stream_read(m, to, false))
 		snprintf(why, size, "another follower still reads what it told when it led");
 	else if (!settled(to))
