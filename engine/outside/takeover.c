@@ -387,13 +387,14 @@ static bool is_read(const struct monitor *m, const struct move *mv)
 	return true;
 }
 
-/* Each of its threads sleeps: for others, or for what will not be told. */
+/* Each of its threads sleeps, for others or for what will not be told; or is gone. */
 static bool all_wait(const struct version *v)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
+		char state = s->owner ? thread_state(s->pid, (pid_t)s->owner) : 'S';
 
-		if (s->owner && thread_state(s->pid, (pid_t)s->owner) != 'S')
+		if (state == 'R' || state == 'D' || state == 'T' || state == 't')
 			return false;
 	}
 	return true;
