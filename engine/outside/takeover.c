@@ -29,7 +29,9 @@
 
 #define PARK_US		1000000	/* how long threads may take to stop */
 #define READ_US		1000000	/* how long a planned one lets clients wait for the rest to be read */
-#define READ_STILL_US	10000	/* without progress, where all its threads wait */
+#define READ_STILL_US	4000	/* without progress, where all its threads wait */
+#define STOP_TRIES	8	/* then the streams are switched where they stand */
+#define LET_GO_US	2000
 #define PARK_AGAIN_US	5000	/* a signal may come while none can be taken */
 #define SPIN_US		150	/* then sleeps that grow */
 #define SLEEP_LAST_US	500
@@ -400,12 +402,14 @@ static bool all_wait(const struct version *v)
 	return true;
 }
 
+enum reading { READ_ALL, READ_STANDS, READ_FAILS };
+
 /*
  * The old leader stands, and all that it told is there: its successor reads it, and shows
  * that it is the same, while there is a way back.  Some wait for what the leader's threads
- * would have told next, until they see that its stream has ended.
+ * would have told next.
  */
-static bool read_on(struct monitor *m, const struct move *mv)
+static enum reading read_on(struct monitor *m, const struct move *mv)
 {
 	uint64_t begin = now_us(), since = begin, now = begin, least = ~0ull;
 
@@ -414,23 +418,49 @@ static bool read_on(struct monitor *m, const struct move *mv)
 
 		serve_requests(m);
 		if (follows_badly(m, mv->to))
-			return false;
+			return READ_FAILS;
 		now = now_us();
-		if (is_read(m, mv) || (now - since > READ_STILL_US && all_wait(mv->to)))
-			return true;
+		if (is_read(m, mv))
+			return READ_ALL;
+		if (now - since > READ_STILL_US && all_wait(mv->to))
+			return READ_STANDS;
 		since = left < least ? now : since;
 		least = left < least ? left : least;
 		pause_for(now - begin);
 	}
-	return false;
+	return READ_FAILS;
+}
+
+/* The leader's threads go on for a moment, to stop elsewhere. */
+static void let_go(struct monitor *m, const struct move *mv)
+{
+	unpark(m, mv->from->index);
+	serve_requests(m);
+	usleep(LET_GO_US);
+}
+
+/* NULL: the leader stands, and may be replaced; or why not. */
+static const char *stop(struct monitor *m, struct move *mv)
+{
+	for (int tries = 0;; tries++) {
+		enum reading read = READ_ALL;
+
+		if (!park(m, mv))
+			return "the leader's threads do not come to a stop";
+		if (mv->reads_on)
+			read = read_on(m, mv);
+		if (read == READ_FAILS)
+			return "it does not come to the end of what the leader has told";
+		if (read == READ_ALL || tries == STOP_TRIES)
+			return NULL;
+		let_go(m, mv);
+	}
 }
 
 static bool move_start(struct monitor *m, struct move *mv)
 {
-	const char *why = park(m, mv) ? NULL : "the leader's threads do not come to a stop";
+	const char *why = stop(m, mv);
 
-	if (!why && mv->reads_on && !read_on(m, mv))
-		why = "it does not come to the end of what the leader has told";
 	if (why && !mv->forced) {
 		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
 		unpark(m, mv->from->index);
