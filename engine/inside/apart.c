@@ -10,11 +10,10 @@
  * wait that only looks (time 0) brings nothing, and one that would sleep brings what is
  * still to be done.  And what a wait has brought cannot be read before it.
  *
- * When the leader is gone, what it has not done any more is put off: nothing can be read
- * or written, and epoll will say so when this version leads; then the kernel is told
- * what this version waits for, which need not be what the leader waited for.
+ * A version that follows so does not lead (takeover.c): what it is about to do on each
+ * connection is nothing that the leader ever was between.
  *
- * Private to a thread, but for the descriptors that a takeover is to close.
+ * Private to a thread.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -24,7 +23,6 @@
 
 #define SAME_TOLD	32	/* waits that brought the same, and nothing came of it */
 #define SOON		4	/* waits that only look, until what comes next is told */
-#define CLOSINGS	1024
 #define PUT_OFF		1	/* waits that a connection may be put off behind */
 #define WAITS_FAR	4
 #define EPOLL_SIZE	12
@@ -296,52 +294,6 @@ static bool wait_answer(struct thread *t, const struct walk *w, const struct eve
 	return *result > 0;
 }
 
-/* --- what the leader does not do any more ----------------------------------------------------------- */
-
-static int32_t closings[CLOSINGS];
-static uint32_t closings_n;
-
-/* The program would go on with what it was given. */
-static bool gives(const struct call_desc *d)
-{
-	if (d->result == KIND_SIZE || d->result == KIND_FD)
-		return true;
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (d->args[i].dir & DIR_OUT)
-			return true;
-	return false;
-}
-
-static void closing_note(int32_t fd)
-{
-	uint32_t i = __atomic_fetch_add(&closings_n, 1, __ATOMIC_RELAXED);
-
-	if (i < CLOSINGS)
-		closings[i] = fd;
-}
-
-static void put_off(const struct walk *w, long nr, long *result)
-{
-	*result = gives(w->desc) ? -EAGAIN : 0;
-	if (nr == __NR_epoll_ctl)
-		epoll_own(w);
-	if (nr != __NR_close)
-		return;
-	closing_note((int32_t)w->args[0]);
-	epoll_closed((long)w->args[0]);
-	files_closed((long)w->args[0]);
-}
-
-void apart_lead(struct thread *t)
-{
-	if (!t->rules || !t->rules->rules.apart)
-		return;
-	for (uint32_t i = 0; i < closings_n && i < CLOSINGS; i++)
-		OWN1(__NR_close, closings[i]);
-	closings_n = 0;
-	epoll_rearm();
-}
-
 /* --- meeting --------------------------------------------------------------------------------------------- */
 
 /* Nothing more will come behind what is there. */
@@ -350,12 +302,6 @@ static bool is_over(const struct thread *t)
 	/* Acquire: pairs with the monitor's release when a stream ends. */
 	return __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >>
 	       t->reader.cursor->source & 1;
-}
-
-/* And this version leads then; another's stream would say itself what is done. */
-static bool leads_next(const struct thread *t)
-{
-	return is_over(t) && streams.conduct->next[t->reader.cursor->source] == streams.self;
 }
 
 /* What is before the leader's wait: met, dropped, or still to be done. */
@@ -428,12 +374,8 @@ static enum apart meet_own(struct thread *t, const struct walk *w, long nr,
 		}
 		if (!is_over(t) && follow_behind(t, n, NULL, NULL))
 			continue;
-		if (find(t, of, reads, &at, &n, &found) == FOUND)
-			continue;
-		if (!leads_next(t))
+		if (find(t, of, reads, &at, &n, &found) != FOUND)
 			return APART_GO_ON;
-		put_off(w, nr, result);
-		return APART_ANSWERED;
 	}
 }
 

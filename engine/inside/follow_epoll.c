@@ -22,14 +22,11 @@
 #define DATA_AT		4
 #define CTL_DEL		2
 #define STAND_IN	0x6d76650000000000ull	/* no address, and hardly anybody's number */
-#define CTL_MOD		3
 
 struct registration {
 	uint64_t leaders, own;	/* the data */
 	int32_t fd;
 	int32_t epfd;		/* + 1; 0: free, -1: was used */
-	uint32_t events;
-	uint32_t pad;
 };
 
 static struct registration *rows;
@@ -97,15 +94,14 @@ static void forget(int32_t epfd, int32_t fd)
 static bool lost;	/* a registration found no room: not all are known */
 
 /* A row that stands behind no descriptor yet; its number, + 1, or 0: there is no room. */
-static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own,
-			 uint32_t events)
+static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
 {
 	uint32_t at = place(leaders, epfd);
 
 	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
 		if (rows[at].epfd > 0)
 			continue;
-		rows[at] = (struct registration){ leaders, own, fd, epfd + 1, events, 0 };
+		rows[at] = (struct registration){ leaders, own, fd, epfd + 1 };
 		if (epfd >= 0 && epfd < ROWS)
 			is_set[epfd / 64] |= 1ull << epfd % 64;
 		return (uint16_t)(at + 1);
@@ -126,9 +122,9 @@ static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
 		forget(epfd, old->fd);
 }
 
-static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own, uint32_t events)
+static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
 {
-	uint16_t row = row_make(epfd, fd, leaders, own, events);
+	uint16_t row = row_make(epfd, fd, leaders, own);
 
 	if (row)
 		row_of[fd] = row;
@@ -158,7 +154,7 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
 	if (is_stateless() || rules_given() || leaders_data != data) {
 		if (fd >= 0 && fd < ROWS && rows_ready())
-			add(epfd, fd, leaders_data, data, *(const uint32_t *)own);
+			add(epfd, fd, leaders_data, data);
 		else
 			lost = true;
 	}
@@ -277,25 +273,8 @@ void epoll_own(const struct walk *call)
 		return;
 	rows_lock();
 	r = by_fd(epfd, fd);
-	if (r) {
+	if (r)
 		r->own = *(const uint64_t *)(own + DATA_AT);
-		r->events = *(const uint32_t *)own;
-	}
-	rows_unlock();
-}
-
-void epoll_rearm(void)
-{
-	uint8_t event[EVENT_SIZE];
-
-	rows_lock();
-	for (uint32_t i = 0; rows && i < ROWS; i++) {
-		if (rows[i].epfd <= 0 || !file_is_client(rows[i].fd))
-			continue;
-		*(uint32_t *)event = rows[i].events;
-		*(uint64_t *)(event + DATA_AT) = rows[i].leaders;
-		OWN4(__NR_epoll_ctl, rows[i].epfd - 1, CTL_MOD, rows[i].fd, event);
-	}
 	rows_unlock();
 }
 
@@ -314,7 +293,7 @@ void epoll_noted(const struct walk *call)
 		       *(const uint64_t *)(event + DATA_AT);
 		if (fd >= 0 && fd < ROWS && rows_ready()) {
 			outdated_forget(epfd, data, data);
-			add(epfd, fd, data, data, *(const uint32_t *)event);
+			add(epfd, fd, data, data);
 		} else {
 			lost = true;
 		}
@@ -398,7 +377,7 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS])
 			instead = STAND_IN | (uint64_t)(uint32_t)t->vpid << 16 |
 				  (++stand_ins & 0xffff);
 		while (by_data(instead, epfd));
-		t->epoll_row = row_make(epfd, fd, instead, data, *(const uint32_t *)event);
+		t->epoll_row = row_make(epfd, fd, instead, data);
 	}
 	rows_unlock();
 	if (!t->epoll_row)

@@ -278,8 +278,6 @@ bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd);
 int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events);
 /* Our own registration has changed, and the leader's has not. */
 void epoll_own(const struct walk *call);
-/* The kernel is told what this version waits for. */
-void epoll_rearm(void);
 bool epoll_is_wait(long nr);
 void epoll_led(struct thread *t, const struct walk *call, long nr);
 /* Before and behind a leader's epoll_ctl. */
@@ -319,8 +317,6 @@ void apart_forget(struct thread *t);
 /* Takes the looked-at event, which is not the front. */
 uint8_t apart_take(struct thread *t);
 bool apart_is_behind(const struct thread *t);
-/* This version leads: what was put off. */
-void apart_lead(struct thread *t);
 
 /* For its neighbours: what follow.c does with a call. */
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };

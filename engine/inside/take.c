@@ -312,7 +312,6 @@ bool follow_promoted(struct thread *t)
 	if (__atomic_compare_exchange_n(&taking, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		process_take(t);
-		apart_lead(t);
 		/* Release: the others' calls find the descriptors. */
 		__atomic_store_n(&taking, TAKE_DONE, __ATOMIC_RELEASE);
 		change_wake();

@@ -308,6 +308,8 @@ enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
 		     size_t size);
 bool takeover_want(struct version *from, const char *cause, bool forced);
+/* There was none: says of those that follow why they are none. */
+void takeover_missed(const struct version *from, const char *cause);
 void takeover_look(struct monitor *m);
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
 uint64_t now_us(void);

@@ -77,9 +77,19 @@ static bool is_apart(const struct version *v)
 	return v->area->rules && v->area->bank[v->area->rules % 2].flags & RULES_HAS_APART;
 }
 
+/* Why it leads in no case; NULL: nothing is against it. */
+static const char *barred(const struct monitor *m, const struct version *v)
+{
+	if (!knows_all(m, v))
+		return "it does not know all connections";
+	if (is_apart(v))
+		return "its rules have connections apart (@apart), so it cannot lead";
+	return NULL;
+}
+
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
-	return knows_all(m, v) && !is_apart(v) && v->index != m->leader &&
+	return !barred(m, v) && v->index != m->leader &&
 	       v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
 	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
 }
@@ -547,6 +557,19 @@ bool takeover_want(struct version *from, const char *cause, bool forced)
 	return true;
 }
 
+void takeover_missed(const struct version *from, const char *cause)
+{
+	const struct monitor *m = from->monitor;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		const struct version *v = &m->version[i];
+
+		if (m->conduct->following >> i & 1 && barred(m, v))
+			say_error(NULL, "%s: %s %s; %s does not go on in its place: %s",
+				  m->session.name, from->name, cause, v->name, barred(m, v));
+	}
+}
+
 static void move_clear(struct monitor *m, struct version *to, const char *cause)
 {
 	struct move *mv = &m->move;
@@ -629,10 +652,8 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 		snprintf(why, size, "another takeover is under way");
 	else if (to->state != VERSION_FOLLOWS || to->gone)
 		snprintf(why, size, "it has not begun, or has ended");
-	else if (!knows_all(m, to))
-		snprintf(why, size, "it does not know all connections");
-	else if (is_apart(to))
-		snprintf(why, size, "its rules have connections apart (@apart), so it cannot lead");
+	else if (barred(m, to))
+		snprintf(why, size, "%s", barred(m, to));
 	else if (!old_stream_read(m, to, false))
 		snprintf(why, size, "another follower still reads what it told when it led");
 	else if (!settled(to))

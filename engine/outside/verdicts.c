@@ -162,7 +162,7 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 			 const struct request *r)
 {
 	enum policy policy = policy_of(v, verdict);
-	char path[400], why[WHY_MAX], fault[WHY_MAX];
+	char path[400], why[WHY_MAX] = "", fault[WHY_MAX];
 
 	rules_word(&v->area->slot[slot], fault, sizeof(fault));
 	report_write(v, slot, verdict, r, path, sizeof(path));
@@ -181,7 +181,8 @@ static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
 	else if (verdict == VERDICT_FAULTY)
 		follower_drop(v, verdict, "%s", fault);
 	else
-		follower_drop(v, verdict, "%s", verdict_name(verdict));
+		follower_drop(v, verdict, "%s%s%s", verdict_name(verdict),
+			      why[0] ? ", and is not promoted: " : "", why);
 }
 
 /* A follower that was given up meanwhile reads cells that are written anew. */
@@ -284,6 +285,16 @@ static int64_t follower_crashed(struct version *v, uint32_t slot, const struct r
 	return 0;
 }
 
+/* The leader is about to end: it waits for a successor, or goes on to its end. */
+static int64_t leader_ends(struct version *v, uint32_t slot, const struct request *r,
+			   const char *cause)
+{
+	if (takeover_want(v, cause, true))
+		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+	takeover_missed(v, cause);
+	return 0;
+}
+
 int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
 {
 	struct monitor *m = v->monitor;
@@ -293,9 +304,7 @@ int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
 		return v->parked ? 0 : follower_crashed(v, slot, r);
 	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
 		 signal_word(r->args[0]), r->args[1]);
-	if (m->options->failover == FAILOVER_OFF || !takeover_want(v, cause, true))
-		return 0;
-	return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+	return m->options->failover == FAILOVER_OFF ? 0 : leader_ends(v, slot, r, cause);
 }
 
 int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
@@ -306,9 +315,7 @@ int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
 	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0])
 		return 0;
 	snprintf(cause, sizeof(cause), "exited with status %d", (int)r->args[0] & 0xff);
-	if (!takeover_want(v, cause, true))
-		return 0;
-	return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+	return leader_ends(v, slot, r, cause);
 }
 
 /* Answers what has waited long enough. */

@@ -250,6 +250,78 @@ def ignored(folder):
         ([], ["-DKV_EXTRA"], b"EXTRA now")))    # and only the follower
 
 
+def apart_session(folder, *options):
+    """A follower whose rules have connections apart."""
+    port = free_port()
+    with open(f"{folder}/apart.rules", "w") as rules:
+        rules.write("rule connection @apart accept4(_) as a => a\n")
+    return Session("kv", 0, ["-f", f"{kv_build(folder, COMMON)} {port}", "--rules",
+                             f"{folder}/apart.rules", *options],
+                   [kv_build(folder, COMMON, "-DKV_OTHER", "-DKV_CRASH"), str(port)], None, port)
+
+
+def not_promoted(session):
+    """Refused by name; the leader goes on, and so does the follower."""
+    load = session.load()
+    for keep in ([], ["--keep"]):
+        load.more(100)
+        done = subprocess.run([MVE, "promote", session.name, "f1", *keep], capture_output=True,
+                              text=True, timeout=10)
+        if done.returncode == 0 or "(@apart), so it cannot lead" not in done.stderr:
+            raise Wrong(f"mve promote {keep}: {done.returncode}: {done.stderr}")
+        load.more(100)
+    if session.leader()["name"] != "v0" or session.following() != ["f1"]:
+        raise Wrong("who leads, or follows, is another")
+    load.stop()
+
+
+def no_successor(session):
+    """The leader crashes: the session ends as a server would that nobody watched."""
+    pids = [v["pid"] for v in session.versions()]
+    with socket.create_connection(("127.0.0.1", session.port)) as s:
+        began = time.monotonic()
+        s.sendall(b"CRASH now\n")
+        session.mve.wait(15)
+    took = time.monotonic() - began
+    if session.status() or not all(session.ended(pid, 1) for pid in pids):
+        raise Wrong("the session is left behind")
+    if session.mve.returncode != -signal.SIGSEGV or took > 3:
+        raise Wrong(f"mve ended with {session.mve.returncode} after {took:.1f} s")
+    if "(@apart), so it cannot lead" not in session.log():
+        raise Wrong("it does not say why nobody went on")
+
+
+def not_by_policy(session):
+    """--on-divergence promote: it is dropped, and that says why; the leader goes on."""
+    load = session.load()
+    load.more(100)
+    if ask(session.port, b"OTHER now\n") != b"OTHER\n":
+        raise Wrong("the leader does not answer")
+    session.wait_for(lambda: not session.following(), "f1 is dropped")
+    load.more(100)
+    load.stop()
+    if session.leader()["name"] != "v0" or "(@apart), so it cannot lead" not in session.log():
+        raise Wrong("another leads, or it does not say why not")
+    session.stop()
+
+
+def apart(folder):
+    """Such a follower does not lead: not by a user's wish, nor by policy, nor by a crash."""
+    log = ""
+    for options, ways in (((), (not_promoted, no_successor)),
+                          (("--on-divergence", "promote"), (not_by_policy,))):
+        session = apart_session(folder, *options)
+        try:
+            for way in ways:
+                way(session)
+            log += session.log()
+        except Wrong as e:
+            raise Wrong(f"{e}\n{session.log()}")
+        finally:
+            session.clean()
+    return log
+
+
 def worker(_):
     """A worker of nginx dies, then another, then the master: one takeover each."""
     session = Session("nginx", 3)
@@ -272,7 +344,7 @@ def worker(_):
 
 
 WAYS = {f.__name__: f for f in (crash, abort, error, hang, chain, all_die, killed, taker, differs,
-                                too_late, ignored, worker)}
+                                too_late, ignored, apart, worker)}
 
 
 def main():
