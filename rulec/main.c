@@ -167,17 +167,20 @@ static int run_explain(struct unit *u, struct options *o, int argc, char **argv)
 static const struct command {
 	const char *name;
 	int (*run)(struct unit *u, struct options *o, int argc, char **argv);
-	bool many;	/* each argument is a file of its own */
+	enum { ONE, EACH, WITH } files;	/* one, each for itself, one with others */
+	const char *takes;	/* options of its own */
 	const char *usage;
 } commands[] = {
-	{ "check", command_check, true, "check FILE...              is it right" },
-	{ "build", command_build, false, "build FILE -o F.so|F.c      an object, or only the C" },
-	{ "fmt", command_fmt, true, "fmt FILE [-o F]             canonical form" },
-	{ "test", run_tests, false, "test FILE [T.t...]          run it over sequences of calls" },
-	{ "explain", run_explain, false,
+	{ "check", command_check, EACH, "", "check FILE...              is it right" },
+	{ "build", command_build, ONE, "o",
+		"build FILE -o F.so|F.c      an object, or only the C" },
+	{ "fmt", command_fmt, EACH, "o", "fmt FILE [-o F]             canonical form" },
+	{ "test", run_tests, WITH, "",
+		"test FILE [T.t...]          run it over sequences of calls" },
+	{ "explain", run_explain, ONE, "ecs",
 		"explain FILE -e EVENTS [-c CALLS] [-s old|new]\n"
 		"                                    which rule is taken, and why" },
-	{ "graph", command_graph, false, "graph FILE [-o F.dot]       the automaton" },
+	{ "graph", command_graph, ONE, "o", "graph FILE [-o F.dot]       the automaton" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -223,7 +226,7 @@ static int run_files(const struct command *c, struct options *o, const char *deb
 {
 	int status = EXIT_OK, one;
 
-	if (!c->many)
+	if (c->files != EACH)
 		return run_file(c, o, debug, argc, argv);
 	for (int i = 0; i < argc; i++) {
 		one = run_file(c, o, debug, 1, argv + i);
@@ -232,11 +235,33 @@ static int run_files(const struct command *c, struct options *o, const char *deb
 	return status;
 }
 
+/* What was said and would mean nothing: NULL, all of it does. */
+static const char *misused(const struct command *c, const struct options *o, const char *debug,
+	int files)
+{
+	const char *given[] = { o->output, o->events, o->calls, o->stage };
+	bool known = !debug;
+
+	for (unsigned i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i] && !strchr(c->takes, "oecs"[i]))
+			return (const char *[]){ "it takes no -o", "it takes no -e",
+				"it takes no -c", "it takes no -s" }[i];
+	if (files > 1 && c->files == ONE)
+		return "it takes one file";
+	if (files > 1 && o->output)
+		return "with -o it takes one file";
+	if (o->stage && strcmp(o->stage, "old") && strcmp(o->stage, "new"))
+		return "-s is old or new";
+	for (unsigned i = 0; i < sizeof(passes) / sizeof(passes[0]) && !known; i++)
+		known = !strcmp(debug, passes[i].name);
+	return known ? NULL : "no such pass";
+}
+
 int main(int argc, char **argv)
 {
+	const char *debug = NULL, *wrong;
 	struct options o = { 0 };
 	const struct command *c;
-	const char *debug = NULL;
 	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	int option;
 
@@ -256,6 +281,11 @@ int main(int argc, char **argv)
 	c = command_find(argv[optind]);
 	if (!c) {
 		fprintf(stderr, "rulec: no such command: %s\n", argv[optind]);
+		return usage(stderr, EXIT_USAGE);
+	}
+	wrong = misused(c, &o, debug, argc - optind - 1);
+	if (wrong) {
+		fprintf(stderr, "rulec: %s: %s\n", c->name, wrong);
 		return usage(stderr, EXIT_USAGE);
 	}
 	return run_files(c, &o, debug, argc - optind - 1, argv + optind + 1);

@@ -13,6 +13,22 @@ expect 2 "$RULEC" build "$RULES/paper.rules"
 expect 2 "$RULEC" build "$RULES/paper.rules" -o x.o
 expect 3 "$RULEC" build "$RULES/paper.rules" -o /no/such/folder/x.so
 expect 2 "$RULEC" explain "$RULES/paper.rules"
+# What would mean nothing is refused, and not passed over; nothing is written then.
+misused()
+{
+	words=$1
+	shift
+	expect 2 "$RULEC" "$@"
+	head -1 err | grep -qxFe "rulec: $words" || fail "$*: $(head -1 err)"
+	[ ! -e x.so ] || fail "$*: wrote an output"
+}
+misused "build: it takes one file" build "$RULES/paper.rules" "$RULES/paper.rules" -o x.so
+misused "graph: it takes one file" graph "$RULES/paper.rules" "$RULES/paper.rules"
+misused "fmt: with -o it takes one file" fmt "$RULES/paper.rules" "$RULES/paper.rules" -o x.so
+misused "check: it takes no -o" check "$RULES/paper.rules" -o x.so
+misused "build: it takes no -s" build "$RULES/paper.rules" -o x.so -s old
+misused "explain: -s is old or new" explain "$RULES/paper.rules" -e 'getpid()' -s both
+misused "check: no such pass" -d parse check "$RULES/paper.rules"
 expect 0 "$RULEC" check "$RULES/bad/overlap.rules"
 expect 1 "$RULEC" -W check "$RULES/bad/overlap.rules"
 expect 1 "$RULEC" check "$RULES/paper.rules" "$RULES/bad/local.rules"
