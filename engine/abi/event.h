@@ -47,7 +47,7 @@ enum event_kind {
  */
 enum file_kind {
 	FILE_PATH,	/* each version maps it by its path */
-	FILE_TOLD,	/* the program itself writes it, or it has no path */
+	FILE_TOLD,	/* it is written, or it has no path */
 	FILE_LARGE,	/* the same, but too large to be told */
 	FILE_ZERO,	/* /dev/zero: memory without a file */
 	FILE_OTHER,	/* memory that the kernel writes, or a device */

@@ -26,6 +26,8 @@ void files_each(void (*on)(long fd, struct file *row, void *what), void *what);
 
 /* mirror.c: a descriptor was opened by a path; `truncates`: the file is empty now. */
 void mirror_opened(struct file *f, bool truncates);
+/* The file of this path was cut or made longer. */
+void mirror_cut(const struct file *f, int64_t size);
 /* Another file may be made under its path. */
 void mirror_unlinked(const struct file *f);
 /* The mirror has not what the file has: a word for the user, once. */

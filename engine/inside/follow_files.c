@@ -224,11 +224,22 @@ static void path_gone(int32_t dir, uint64_t path)
 	mirror_unlinked(&f);
 }
 
+static void path_cut(uint64_t path, int64_t size)
+{
+	struct file f;
+
+	path_note(&f, AT_FDCWD, path);
+	mirror_cut(&f, size);
+}
+
 void files_moved(const struct call_desc *d, const uint64_t *args)
 {
 	if (!mirrors_made)
 		return;
 	switch (d->nr) {
+	case __NR_truncate:
+		path_cut(args[0], (int64_t)args[1]);
+		break;
 	case __NR_unlink:
 		path_gone(AT_FDCWD, args[0]);
 		break;

@@ -831,7 +831,7 @@ static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
 	if (!told || !stream_followed(t) || t->kept)
 		return result;
 	sample_due(t);
-	mirror_tell(t, (int32_t)args[4], result);
+	mirror_tell(t, args, result);
 	return result;
 }
 

@@ -1,26 +1,34 @@
 /*
- * Files that processes write by memory: memfds, files that a program has open for
- * writing or has unlinked, and maps.  A follower has none of them open, and their path,
- * where there is one, leads to what the leader has made of them by now.  So the leader
- * tells with each mapping of a descriptor (EVENT_FILE) what stands behind it, and of
- * such files the content.  The follower makes a *mirror* of it, a memfd of its own: what
+ * Files that change and are mapped: memfds, files that a program has open for writing or
+ * has unlinked, and those that it reads and may write again.  A follower has none of them
+ * open, and their path, where there is one, leads to what the leader has made of them by
+ * now.  So the leader tells with each mapping of a descriptor (EVENT_FILE) what stands
+ * behind it, and the content: of what is only read, if there is little of it or it was
+ * changed lately.  The follower makes a *mirror* of it, a memfd of its own: what
  * it maps shared it shares with its children as the leader's twins do, and what it
  * writes, truncates or allocates by calls afterwards is done to the mirror as well.
+ * Content that is told again is put into the mirror, unless some process of the follower
+ * may write there by memory: it may be ahead.
  *
  * A mirror is found again by what the leader says of the file (device and number), by
  * descriptors that were opened by the same path, and by those copied from them.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/falloc.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/stat.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
 
 #include "engine/inside/files.h"
 
 #define BUFFER		2048
 #define TOLD_MAX	(16ull << 20)
 #define RING_SHARE	4	/* and of the ring at most this part */
+#define READ_MAX	(64ull << 10)	/* of a file that is only read */
+#define LATELY_S	10		/* or READ_MAX does not count */
 #define SECTOR		512
 #define SEEK_SET_	0
 #define SEEK_CUR_	1
@@ -28,8 +36,10 @@
 #define SEEK_HOLE_	4
 #define KIND_MASK	0xff
 #define APPENDS		0x100
+#define READS		0x200		/* it is open for reading only */
 #define ADDRESS_MASK	(~0xfffull)	/* and where it is mapped */
 #define MEMFD_CLOEXEC	1
+#define MEMFD_MODE	0777		/* as it is made */
 
 /* --- the leader ------------------------------------------------------------------------ */
 
@@ -45,12 +55,24 @@ static uint64_t told_limit(void)
 	return part < TOLD_MAX ? part : TOLD_MAX;
 }
 
-static enum file_kind kind_of(long fd, const struct statx *st)
+/* It may be written again before a follower has opened it; libraries and the like are not. */
+static bool is_steady(const struct statx *st, uint64_t prot)
+{
+	struct __kernel_timespec now = { 0 };
+
+	if (prot & PROT_EXEC)
+		return true;
+	OWN2(__NR_clock_gettime, CLOCK_REALTIME_COARSE, &now);
+	return st->stx_size > (st->stx_ctime.tv_sec + LATELY_S < now.tv_sec ? READ_MAX
+									    : told_limit());
+}
+
+static enum file_kind kind_of(long fd, const struct statx *st, uint64_t prot)
 {
 	switch (st->stx_mode & S_IFMT) {
 	case S_IFREG:
 		if (!is_written(fd, st))
-			return FILE_PATH;
+			return is_steady(st, prot) ? FILE_PATH : FILE_TOLD;
 		return st->stx_blocks * SECTOR > told_limit() ? FILE_LARGE : FILE_TOLD;
 	case S_IFCHR:
 		return st->stx_rdev_major == 1 && st->stx_rdev_minor == 5 ? FILE_ZERO : FILE_OTHER;
@@ -117,9 +139,17 @@ static void content_tell(struct thread *t, long fd, uint64_t size)
 		OWN1(__NR_close, own);
 }
 
-/* A mapping of this descriptor was made; what mmap answered. */
-void mirror_tell(struct thread *t, int32_t fd, int64_t result)
+static uint64_t bits_of(long fd)
 {
+	long flags = OWN3(__NR_fcntl, fd, F_GETFL, 0);
+
+	return (flags & O_APPEND ? APPENDS : 0) | ((flags & O_ACCMODE) == O_RDONLY ? READS : 0);
+}
+
+/* A mapping of a descriptor was made; what mmap answered. */
+void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t result)
+{
+	int32_t fd = (int32_t)args[4];
 	struct statx st = { 0 };
 	enum file_kind kind = FILE_PATH;
 	struct event *e;
@@ -127,7 +157,7 @@ void mirror_tell(struct thread *t, int32_t fd, int64_t result)
 
 	if (result >= 0 && !OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME,
 				 &st, 0))
-		kind = kind_of(fd, &st);
+		kind = kind_of(fd, &st, args[2]);
 	if (kind == FILE_TOLD)
 		pos = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
 	e = lead_event(t, EVENT_FILE, __NR_mmap, result < 0 ? result : pos < 0 ? 0 : pos);
@@ -136,8 +166,8 @@ void mirror_tell(struct thread *t, int32_t fd, int64_t result)
 	e->arg[2] = st.stx_ino ^ ((uint64_t)st.stx_btime.tv_sec << 32 ^ st.stx_btime.tv_nsec);
 	e->arg[3] = st.stx_size;
 	e->arg[4] = kind | (result < 0 ? 0 : (uint64_t)result & ADDRESS_MASK);
-	if (kind == FILE_TOLD && OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_APPEND)
-		e->arg[4] |= APPENDS;
+	if (kind == FILE_TOLD)
+		e->arg[4] |= bits_of(fd);
 	if (kind == FILE_TOLD)
 		content_tell(t, fd, st.stx_size);
 	lead_event_end(t);
@@ -242,7 +272,6 @@ static struct mirror *mirror_make(const struct event *e)
 		fd = number_high(fd);
 	if (fd < 0)
 		return NULL;
-	OWN2(__NR_ftruncate, fd, e->arg[3]);
 	m->dev = e->arg[1];
 	m->ino = e->arg[2];
 	m->size = e->arg[3];
@@ -253,12 +282,40 @@ static struct mirror *mirror_make(const struct event *e)
 	return m;
 }
 
+/* Nothing is written there by memory, that anybody knows: see mirror_shared. */
+static bool is_calm(const struct mirror *m)
+{
+	struct statx st = { 0 };
+
+	OWN6(__NR_statx, m->fd, "", AT_EMPTY_PATH, STATX_MODE, &st, 0);
+	return !(st.stx_mode & S_ISVTX);
+}
+
+/* A mapping that writes is about to be made.  All processes that have it shall know. */
+static void mirror_shared(const struct mirror *m, const struct thread *t)
+{
+	if (t->frame.rdx & PROT_WRITE && (t->frame.r10 & MAP_TYPE) != MAP_PRIVATE)
+		OWN2(__NR_fchmod, m->fd, MEMFD_MODE | S_ISVTX);
+}
+
+static void zeros_between(const struct mirror *m, uint64_t from, uint64_t to)
+{
+	if (m && to > from)
+		OWN4(__NR_fallocate, m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
+		     to - from);
+}
+
 /* The told content; NULL: it is passed over. */
 static void content_read(struct reader *r, const struct mirror *m, uint64_t size)
 {
 	struct file_extent x;
+	uint64_t done = 0;
 
-	while (follow_payload(r, &x, sizeof(x)) && x.len && x.at + x.len <= size && x.at < size)
+	if (m)
+		OWN2(__NR_ftruncate, m->fd, size);
+	while (follow_payload(r, &x, sizeof(x)) && x.len && x.at + x.len <= size && x.at < size) {
+		zeros_between(m, done, x.at);
+		done = x.at + x.len;
 		while (x.len) {
 			const uint8_t *piece;
 			size_t n = reader_piece(r, x.len, &piece);
@@ -270,6 +327,8 @@ static void content_read(struct reader *r, const struct mirror *m, uint64_t size
 			x.at += n;
 			x.len -= n;
 		}
+	}
+	zeros_between(m, done, size);
 }
 
 static void link_same(long fd, struct file *row, void *what)
@@ -288,7 +347,7 @@ static struct mirror *mirror_told(struct reader *r, const struct event *e, int32
 
 	if (!m)
 		m = mirror_make(e);
-	content_read(r, found ? NULL : m, e->arg[3]);
+	content_read(r, found && !is_calm(found) ? NULL : m, e->arg[3]);
 	if (!m)
 		return NULL;
 	if (f) {
@@ -355,10 +414,12 @@ int mirror_asked(struct thread *t, int32_t fd, int64_t *result, uint64_t *at, in
 		lock();
 		m = mirror_told(r, &e, fd);
 		unlock();
-		if (m)
+		if (m) {
+			mirror_shared(m, t);
 			*mirror = m->fd;
-		else
-			e.arg[4] = FILE_LARGE;
+		} else {
+			e.arg[4] = e.arg[4] & READS ? FILE_PATH : FILE_LARGE;
+		}
 	}
 	if (n)
 		t->ahead |= 1ull << n;
@@ -381,6 +442,13 @@ void mirror_opened(struct file *f, bool truncates)
 		if (truncates)
 			OWN2(__NR_ftruncate, m->fd, 0);
 	}
+}
+
+void mirror_cut(const struct file *f, int64_t size)
+{
+	for (uint32_t i = 0; i < MIRRORS; i++)
+		if (mirrors[i].made && !mirrors[i].gone && file_same_path(f, &mirrors[i].file))
+			OWN2(__NR_ftruncate, mirrors[i].fd, size);
 }
 
 void mirror_unlinked(const struct file *f)
@@ -487,6 +555,7 @@ static void row_take(long fd, struct file *row, void *what)
 	row->mirror = 0;
 	if (flags < 0)
 		return;
+	OWN2(__NR_fchmod, m->fd, MEMFD_MODE);
 	OWN3(__NR_dup3, m->fd, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	OWN3(__NR_lseek, fd, row->pos, SEEK_SET_);
 }

@@ -254,7 +254,7 @@ void files_lend(long fd);
 void files_moved(const struct call_desc *d, const uint64_t *args);
 
 /* mirror.c: a leader's mapping of a descriptor; and what a call does to a mapped file. */
-void mirror_tell(struct thread *t, int32_t fd, int64_t result);
+void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t result);
 void mirror_note(struct thread *t, const struct walk *w);
 /* The leader's descriptors are here: memfds among them become their mirrors. */
 void mirrors_take(void);

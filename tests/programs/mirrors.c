@@ -1,12 +1,13 @@
 /*
  * What stands behind memory that is mapped of a descriptor: what was written to it
  * before and after, by calls and by memory, by this process and by its child, of a
- * memfd, of a file that is gone, of one that is there, of /dev/zero, and of what cannot
- * be mapped at all.
+ * memfd, of a file that is gone, of one that is there, of one that is only read and
+ * written again at once, of /dev/zero, and of what cannot be mapped at all.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -110,6 +111,82 @@ static void file(void)
 	CHECK(!unlink(name) && !close(other));
 }
 
+static void put(const char *name, int flags, const char *text)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | flags, 0600);
+
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	CHECK(!close(fd));
+}
+
+/* What is mapped of a file that is opened for reading only. */
+static char *look(const char *name)
+{
+	int fd = open(name, O_RDONLY);
+	char *m = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	CHECK(fd >= 0 && m != MAP_FAILED && !close(fd));
+	return m;
+}
+
+/* A file is written again, in all ways, as soon as it was mapped. */
+static void rewritten(void)
+{
+	char name[64], next[80], text[64];
+
+	snprintf(name, sizeof(name), "mirrors.%d", getpid());
+	snprintf(next, sizeof(next), "%s.next", name);
+	for (int i = 0; i < 100; i++) {
+		char *m;
+
+		snprintf(text, sizeof(text), "written the %d. time", i);
+		switch (i % 4) {
+		case 0:
+			put(name, O_TRUNC, text);
+			break;
+		case 1:
+			put(next, O_TRUNC, text);
+			CHECK(!rename(next, name));
+			break;
+		case 2:
+			put(name, O_APPEND, text);
+			break;
+		case 3:
+			CHECK(!unlink(name));
+			put(name, O_EXCL, text);
+			break;
+		}
+		m = look(name);
+		show("again", m);
+		show("end", m + strlen(m) - 8);
+		CHECK(!munmap(m, SIZE));
+	}
+	CHECK(!unlink(name));
+}
+
+/* A file that is cut by its path, and gets its content from another one. */
+static void by_path(void)
+{
+	char name[64];
+	int fd, to;
+	char *m;
+
+	snprintf(name, sizeof(name), "mirrors.%d", getpid());
+	fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	CHECK(fd >= 0 && !ftruncate(fd, SIZE) && pwrite(fd, "far away", 9, 5000) == 9);
+	m = map(fd, MAP_SHARED, 0);
+	show("there", m + 5000);
+	CHECK(!truncate(name, 100) && !truncate(name, SIZE));
+	show("cut", m + 5000);
+	to = memfd_create("mirrors", 0);
+	CHECK(to >= 0 && write(to, "old", 4) == 4);
+	show("old", mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, to, 0));
+	CHECK(pwrite(fd, "new content", 12, 0) == 12);
+	CHECK(!lseek(to, 0, SEEK_SET) && sendfile(to, fd, NULL, 12) == 12);
+	show("new", mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, to, 0));
+	CHECK(!unlink(name) && !close(fd) && !close(to));
+}
+
 static void rest(void)
 {
 	int zero = open("/dev/zero", O_RDWR), ends[2];
@@ -133,6 +210,8 @@ int main(void)
 	CHECK(mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
 	show("sealed", mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, fd, 0));
 	file();
+	rewritten();
+	by_path();
 	rest();
 	return passed("mirrors");
 }
