@@ -6,6 +6,7 @@
  *	(a, b) = f(args);		f(args, &$a, &$b);
  *	$(v) = "text $a";		a buffer built from pieces
  *	$(v) == "text", $(v) == $(w)	comparison of content
+ *	no `;` behind the last statement
  *
  * Everything else is copied as it stands and in its columns, so that the C
  * compiler's messages point into the rules file.  One scan does both jobs: it
@@ -507,6 +508,16 @@ bool cblock_brackets(struct unit *u, const struct code *code)
 	return true;
 }
 
+/* The last statement's `;` may be left out, as the papers do. */
+static bool is_ended(const struct code *code)
+{
+	const char *last = code->text.at + code->text.len - 2;
+
+	while (isspace((unsigned char)*last))
+		last--;
+	return strchr(";{}", *last);
+}
+
 void cblock_emit(struct unit *u, const struct place *at, const struct code *code,
 	struct buffer *to)
 {
@@ -524,6 +535,7 @@ void cblock_emit(struct unit *u, const struct place *at, const struct code *code
 		scan_to(&s, s.end - 1);
 		buffer_print(to, ");");
 	} else {
-		scan_to(&s, s.end);
+		scan_to(&s, s.end - 1);
+		buffer_print(to, is_ended(code) ? "}" : ";}");
 	}
 }
