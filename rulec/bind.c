@@ -282,14 +282,29 @@ static bool may_assign(const struct place *at, const struct binding *b)
 	return false;
 }
 
+/* The follower's own argument, where the leader's that it is compared with was meant. */
+static bool means_leaders(const struct place *at, const struct binding *b)
+{
+	return at->action && b->kind == BIND_OWN && at->out->match && b->at == at->out->index;
+}
+
 static void assign_check(struct unit *u, const struct place *at, const struct binding *b,
 	const struct c_use *use)
 {
+	struct diag *d;
+
 	if (!use->assigned || may_assign(at, b))
 		return;
-	diag_hint(u, diag_error(u, use->loc, "`%s` cannot be edited here", use->name), "%s",
-		at->action ? "an action edits the call that it answers, and its result" :
-		"a guard only looks; an action behind `->` edits");
+	d = diag_error(u, use->loc, "`%s` cannot be edited here", use->name);
+	if (means_leaders(at, b))
+		diag_hint(u, d, "it is the follower's own; `$(%s.%s)` is the leader's%s",
+			at->out->match->label ? at->out->match->label : "x",
+			at->out->calls->row->desc.args[b->arg[0]].name,
+			at->out->match->label ? "" : ", where `as x` names its call");
+	else
+		diag_hint(u, d, "%s", at->action ?
+			"an action edits the call that it answers, and its result" :
+			"a guard only looks; an action behind `->` edits");
 	at->rule->broken = true;
 }
 
