@@ -227,6 +227,7 @@ struct unit {
 	struct arena *arena;
 	struct diag *diags;
 	unsigned errors, warnings;
+	bool shaky;		/* an error in what rules stand on: lets, groups, names */
 	struct source sources[SOURCES_MAX];
 	unsigned nsources;
 	/* resolved */

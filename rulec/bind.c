@@ -101,10 +101,14 @@ static void groups_bind(struct unit *u, struct rule *rule, const struct pattern 
 			groups_bind(u, rule, p->let->pattern);
 		for (unsigned i = 0; p->regex && i < p->regex->ngroups; i++) {
 			const char *name = p->regex->group[i];
+			struct binding *b = name ? bind_find(rule, name) : NULL;
 
-			if (name && !bind_find(rule, name))
+			if (name && !b)
 				slot_new(u, rule, bind_new(u, rule, name, p->loc, BIND_VIEW),
 					p->loc);
+			else if (b && b->kind != BIND_VIEW)
+				diag_second(u, diag_error(u, p->loc, "`%s` is bound twice", name),
+					b->loc);
 		}
 	}
 }
@@ -386,7 +390,5 @@ static void rule_bind(struct unit *u, struct rule *rule)
 
 void pass_bind(struct unit *u)
 {
-	for (unsigned i = 0; i < u->nrules; i++)
-		if (!u->rules[i]->broken)
-			rule_bind(u, u->rules[i]);
+	rules_each(u, rule_bind);
 }

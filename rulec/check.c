@@ -267,7 +267,7 @@ static void then_check(struct unit *u, struct rule *rule)
 	const struct rule *r = rule->then;
 	const char *why = NULL;
 
-	if (!r)
+	if (!r || r->broken)
 		return;
 	if (!is_single(rule) || !is_single(r) ||
 	    rule->steps->calls->row->nr != r->steps->calls->row->nr)
@@ -329,12 +329,8 @@ static void rule_check(struct unit *u, struct rule *rule)
 
 void pass_check(struct unit *u)
 {
-	for (unsigned i = 0; i < u->nrules; i++) {
-		struct rule *rule = u->rules[i];
-
-		if (!rule->broken)
-			rule_check(u, rule);
-		for (struct out *o = rule_outs(rule); o; o = o->next)
+	rules_each(u, rule_check);
+	for (unsigned i = 0; i < u->nrules; i++)
+		for (struct out *o = rule_outs(u->rules[i]); o; o = o->next)
 			o->number = u->nouts++;
-	}
 }

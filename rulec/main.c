@@ -1,8 +1,8 @@
 /*
  * rulec: the compiler of rewrite rules.
  *
- * A file goes through the passes below, each of which reports what it finds; the
- * first that finds an error is the last that runs.  What a command does after
+ * A file goes through the passes below, each of which reports what it finds and
+ * leaves the rules in which one before it found something.  What a command does after
  * that is a row of `commands`.  Exit status: 0 fine, 1 the rules are wrong (or a
  * test fails), 2 wrong use, 3 a file or a program that failed us.
  */
@@ -47,7 +47,7 @@ static bool passes_run(struct unit *u)
 	for (unsigned f = 0; f < u->nsources; f++)
 		if (u->sources[f].bad)
 			return false;
-	for (unsigned i = 0; i < sizeof(passes) / sizeof(passes[0]) && !u->errors; i++) {
+	for (unsigned i = 0; i < sizeof(passes) / sizeof(passes[0]) && !u->shaky; i++) {
 		if (u->debug && !strcmp(u->debug, passes[i].name))
 			fprintf(stderr, "rulec: pass %s\n", passes[i].name);
 		passes[i].run(u);

@@ -214,6 +214,9 @@ static int group_open(struct reader *r)
 		else
 			name = arena_copy(r->u->arena, from, (size_t)(r->at++ - from));
 	}
+	for (unsigned i = 0; name && i < x->ngroups; i++)
+		if (x->group[i] && !strcmp(x->group[i], name))
+			fail(r, "two groups of this name");
 	if (x->ngroups == REGEX_GROUPS) {
 		fail(r, "too many groups");
 		return -1;

@@ -510,6 +510,17 @@ static void rules_number(struct unit *u)
 		}
 }
 
+void rules_each(struct unit *u, void (*pass)(struct unit *u, struct rule *rule))
+{
+	for (unsigned i = 0; i < u->nrules; i++) {
+		unsigned errors = u->errors;
+
+		if (!u->rules[i]->broken)
+			pass(u, u->rules[i]);
+		u->rules[i]->broken |= u->errors != errors;
+	}
+}
+
 void pass_resolve(struct unit *u)
 {
 	for (unsigned f = 0; f < u->nsources; f++)
@@ -520,6 +531,6 @@ void pass_resolve(struct unit *u)
 	for (struct group *g = u->groups; g; g = g->next)
 		group_resolve(u, g);
 	rules_number(u);
-	for (unsigned i = 0; i < u->nrules; i++)
-		rule_resolve(u, u->rules[i]);
+	u->shaky = u->errors > 0;
+	rules_each(u, rule_resolve);
 }

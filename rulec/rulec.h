@@ -1,7 +1,8 @@
 /*
  * What the passes of rulec offer each other; main.c is the list of passes.
  * Every pass takes the unit, reports through diag_*, and goes on where it can:
- * unit->errors says whether the next pass makes sense.
+ * a rule with an error is `broken`, and left by the next; unit->shaky says that
+ * there is an error in what all rules stand on.
  */
 #ifndef RULEC_RULEC_H
 #define RULEC_RULEC_H
@@ -109,6 +110,8 @@ unsigned text_first(struct unit *u, const char *text, unsigned number);
 
 /* --- resolve.c, check.c, overlap.c ----------------------------------------- */
 
+/* For each rule that no pass has found an error in; one found now breaks it. */
+void rules_each(struct unit *u, void (*pass)(struct unit *u, struct rule *rule));
 void pass_resolve(struct unit *u);
 void pass_bind(struct unit *u);
 void pass_check(struct unit *u);

@@ -64,7 +64,7 @@ static void compile(struct unit *u)
 		pass_overlap };
 	struct buffer b = { 0 };
 
-	for (unsigned i = 0; i < 4 && !u->errors; i++)
+	for (unsigned i = 0; i < 4 && !u->shaky; i++)
 		passes[i](u);
 	if (!u->errors) {
 		pass_graph(u, &b);
