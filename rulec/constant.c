@@ -2,8 +2,8 @@
  * Names of constants: O_CREAT, SIGTERM, AT_FDCWD, EAGAIN.
  *
  * On either side of a rule a name in capital letters is a constant where the
- * argument has named values, and nothing else; several are joined by `|`.  In C
- * every name is known that strace would print, and those of errors.
+ * argument has named values, and nothing else; several are joined by `|`.  For other
+ * numbers, and in C, every name is known that strace would print, and those of errors.
  */
 #include <ctype.h>
 #include <signal.h>
@@ -64,18 +64,46 @@ static bool has_named_values(const struct arg_desc *arg)
 		arg->kind == KIND_SIG;
 }
 
+/* Also those that no row names, since they hang on another argument. */
+static const struct xlat *const sets[] = {
+#define XLAT(name, unknown) &xlat_##name,
+#define V(value, name)
+#define END
+#include "engine/outside/xlat.def"
+#undef XLAT
+#undef V
+#undef END
+};
+
+static bool any_value(const char *name, uint64_t *value)
+{
+	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		if (xlat_value(sets[i], name, value))
+			return true;
+	return other_value(name, value) || signal_value(name, value) || error_value(name, value);
+}
+
 static bool value_of(const struct arg_desc *arg, const char *name, uint64_t *value)
 {
+	if (!has_named_values(arg))
+		return any_value(name, value);
 	if (arg->kind == KIND_SIG)
 		return signal_value(name, value);
 	if (arg->kind != KIND_DIRFD && xlat_value(xlat_find(arg->what), name, value))
 		return true;
+	if (arg->kind == KIND_ENUM && arg->what == XLAT_sock_types)
+		return xlat_value(&xlat_sock_flags, name, value);
 	return other_value(name, value) && (arg->kind == KIND_DIRFD) == (name[0] == 'A');
 }
 
+/*
+ * Where the table names no values (an option of setsockopt, whose names hang on the
+ * level) a name must be known, or look like one: as a binding it would be any value.
+ */
 bool constant_meant(const struct arg_desc *arg, const char *name)
 {
 	bool capital = false;
+	uint64_t value;
 
 	for (const char *c = name; *c; c++) {
 		if (*c == '|')
@@ -84,7 +112,9 @@ bool constant_meant(const struct arg_desc *arg, const char *name)
 			return false;
 		capital |= isupper((unsigned char)*c);
 	}
-	return capital && has_named_values(arg);
+	if (!capital || arg_is_memory(arg))
+		return false;
+	return has_named_values(arg) || strchr(name + 1, '_') || any_value(name, &value);
 }
 
 static const char *nearest(const struct arg_desc *arg, const char *name)
@@ -109,7 +139,7 @@ static void unknown(struct unit *u, struct arg *a, const struct arg_desc *arg,
 	if (near)
 		diag_hint(u, d, "did you mean `%s`?", near);
 	else
-		diag_hint(u, d, "names in capital letters are constants here; write the number");
+		diag_hint(u, d, "no constant of that name is known; write the number");
 	a->form = ARG_ANY;
 }
 
@@ -137,14 +167,6 @@ void constant_resolve(struct unit *u, struct arg *a, const struct arg_desc *arg)
 }
 
 /* --- in C ------------------------------------------------------------------ */
-
-static bool any_value(const char *name, uint64_t *value)
-{
-	for (unsigned id = 0; id < XLAT_COUNT; id++)
-		if (xlat_value(xlat_find((enum xlat_id)id), name, value))
-			return true;
-	return other_value(name, value) || signal_value(name, value) || error_value(name, value);
-}
 
 static void define(struct unit *u, const char *at, size_t n, struct buffer *to)
 {
