@@ -301,10 +301,14 @@ static void dispatch_act(struct unit *u, struct buffer *to)
 	buffer_print(to, "static void act(struct rules_run *run, unsigned out)\n"
 		"{\n\t(void)run;\n\tswitch (out) {\n");
 	for (unsigned i = 0; i < u->nrules; i++)
-		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next)
-			if (o->flags & RULES_OUT_ACTION)
-				buffer_print(to, "\tcase %u: act_%u(run); break;\n", o->number,
-					o->number);
+		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next) {
+			if (!(o->flags & RULES_OUT_ACTION))
+				continue;
+			buffer_print(to, "\tcase %u:\n", o->number);
+			if (o->action)
+				emit_place(u, u->rules[i], o->action, to);
+			buffer_print(to, "\tact_%u(run);\n\tbreak;\n", o->number);
+		}
 	buffer_print(to, "\tdefault: break;\n\t}\n}\n\n");
 }
 
@@ -377,7 +381,8 @@ void pass_emit_head(struct buffer *to)
 	buffer_print(to, "/* Made by rulec: do not edit. */\n"
 		"#define RULES_FAR __attribute__((noinline, unused)) static\n");
 	buffer_add(to, rules_header, rules_header_len);
-	buffer_print(to, "%s", helpers);
+	/* What C in braces and headers may not have: a system call of its own, say. */
+	buffer_print(to, "%s#pragma GCC poison asm __asm __asm__\n", helpers);
 }
 
 void pass_emit(struct unit *u, struct buffer *to)

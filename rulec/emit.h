@@ -34,6 +34,8 @@ bool emit_arg_test(struct buffer *to, struct unit *u, const struct place *at,
 /* True when the call's number, and variant, is the row's. */
 void emit_row_test(struct buffer *to, const struct call *c, struct origin from);
 
+void emit_place(struct unit *u, const struct rule *rule, const struct code *code,
+	struct buffer *to);
 /* Finds the guards that are equal; before emit_rule(). */
 void emit_guards(struct unit *u);
 void emit_rule(struct unit *u, struct rule *rule, struct buffer *to);

@@ -75,7 +75,11 @@ static void locals(struct unit *u, const struct place *at, const struct c_use *u
 	}
 }
 
-static void place_emit(struct unit *u, const struct rule *rule, const struct code *code,
+/*
+ * Where what comes next stands, if it fails.  Said by whoever calls the function with
+ * the C, which may want so much stack that it does not begin.
+ */
+void emit_place(struct unit *u, const struct rule *rule, const struct code *code,
 	struct buffer *to)
 {
 	buffer_print(to, "\trun->rule = %u;\n\trules_at(run, %u, %u);\n", rule->index,
@@ -90,12 +94,9 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 	struct c_use *uses = cblock_uses(u, code);
 
 	views_define(u, at, uses, to, true);
-	buffer_print(to, "static bool %s(struct rules_run *run)\n{\n", name);
+	buffer_print(to, "SMALL static bool %s(struct rules_run *run)\n{\n", name);
 	locals(u, at, uses, to);
-	if (at->step && at->step->guard_shared)
-		buffer_print(to, "\t(void)run;\n");	/* who calls it says where it stands */
-	else
-		place_emit(u, at->rule, code, to);
+	buffer_print(to, "\t(void)run;\n");
 	cblock_emit(u, at, code, to);
 	/* On the block's last line: a missing return is its fault. */
 	buffer_print(to, " }\n");
@@ -253,6 +254,7 @@ static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct 
 			text_file(u, s->guard->loc.file), diag_line(u, s->guard->loc), s->index,
 			want);
 	} else if (s->guard) {
+		emit_place(u, rule, s->guard, to);
 		buffer_print(to, "\tif (!guard_%u_%u(run))\n\t\treturn no(run, "
 			"RULES_WHY_GUARD, %u, 0, %u);\n", rule->index, s->index, s->index, want);
 	}
@@ -363,9 +365,11 @@ static void fits_body(struct unit *u, const struct place *at, struct buffer *to)
 		buffer_print(to, "\tif (run->call->nr != run->ev[%u]->nr)\n\t\treturn no(run, "
 			"RULES_WHY_CALL, 0, 0, %u);\n", o->match->index, want);
 	calls_test(u, at, o->calls, (struct origin){ true, 0 }, want, to);
-	if (o->guard)
+	if (o->guard) {
+		emit_place(u, at->rule, o->guard, to);
 		buffer_print(to, "\tif (!guard_out_%u(run))\n\t\treturn no(run, "
 			"RULES_WHY_GUARD, 0, 0, %u);\n", o->number, want);
+	}
 	buffer_print(to, "\treturn true;\n");
 }
 
@@ -590,7 +594,6 @@ static void act_emit(struct unit *u, struct rule *rule, struct out *o, struct bu
 	if (o->action) {
 		buffer_print(to, "\t{\n");
 		locals(u, &at, uses, to);
-		place_emit(u, rule, o->action, to);
 		cblock_emit(u, &at, o->action, to);
 		buffer_print(to, "\n");
 		emit_line(to, 1, "rules");

@@ -246,6 +246,13 @@ def faults():
            "rule bad (trap.rules:2): it ran what is no instruction")
     faulty("frame.rules", "volatile char a[1 << 20]; a[0] = 1; return a[view_len($(s))] == 9;",
            "rule bad (frame.rules:2): it touched memory")
+    # Another rule's guard ran before, and is not named.
+    faulty("frames.rules", "volatile char a[1 << 20]; a[0] = 1; return a[view_len($(s))] == 9;",
+           "rule bad (frames.rules:4): it touched memory",
+           "rule first recvfrom(_) { 0 }, getpid() => nothing\nrule other recvfrom(_) { 0 } => nothing\n")
+    faulty("acts.rules", "return 1;", "rule bad (acts.rules:5): it touched memory",
+           "rule first recvfrom(_) { 0 }, getpid() => nothing\n",
+           '-> { volatile char a[1 << 20]; a[0] = 1; $(ret) = a[1]; }')
     with open("deep.h", "w") as f:
         f.write("static int deep(int n)\n{\n\tvolatile char a[64];\n\ta[0] = (char)n;\n"
                 "\treturn n ? deep(n - 1) + a[0] : 0;\n}\n")

@@ -30,6 +30,10 @@ END
 says "c.rules:1:47: error: control reaches end" <<'END'
 write(_, buf, n) { if ($(n) == 3) return 1; } => nothing
 END
+# Nothing of its own reaches the kernel.
+says "c.rules:1:25: error: attempt to use poisoned \"__asm__\"" <<'END'
+getuid() { int n = 186; __asm__ volatile ("syscall" : "+a"(n)); return n; } => nothing
+END
 cat >undefined.h <<'END'
 int elsewhere(void);
 END
