@@ -11,6 +11,16 @@ if command -v vim >/dev/null && vim --version | grep -q '+syntax'; then
 	grep -q rulesKeyword names || fail "vim: $(cat names)"
 fi
 
+# It knows every attribute that rulec does.
+echo '@no_such getpid() => nothing' >no_such.rules
+expect 1 "$RULEC" check no_such.rules
+for name in $(grep "^hint: there are" err | tr -d , | grep -o '@[a-z]*'); do
+	grep "^syntax match rulesAttribute" "$ROOT/tools/vim/syntax/mverules.vim" |
+		grep -q "[(|]${name#@}\\\\" || fail "vim does not know $name"
+	n=$((${n:-0} + 1))
+done
+[ "${n:-0}" -ge 10 ] || fail "attributes: $(cat err)"
+
 # What bash would complete: PROGRAM WORDS..., the last one begun.
 complete_words()
 {

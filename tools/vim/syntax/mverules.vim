@@ -11,7 +11,7 @@ unlet! b:current_syntax
 syntax keyword rulesKeyword rule group let use as
 syntax keyword rulesSpecial begin nothing
 syntax match rulesInclude /#include/
-syntax match rulesAttribute /@\(old\|new\|discard\|process\|leader\|follower\|within\|then\|first\)\>/
+syntax match rulesAttribute /@\(old\|new\|discard\|process\|leader\|follower\|within\|then\|first\|apart\)\>/
 syntax match rulesArrow /=>\|->/
 syntax match rulesAny /\<_\>/
 syntax match rulesCall /\<\h\w*\ze(/
