@@ -118,6 +118,11 @@ int follower_rules(struct run_options *o, const char *path)
 		say_error("check its path and its rights", "cannot read the rules: %s", path);
 		return EXIT_USE;
 	}
+	if (f->rules) {
+		say_error("one file names others by `use`", "a follower has one file of rules: %s",
+			  path);
+		return EXIT_USE;
+	}
 	f->rules = path;
 	return 0;
 }

@@ -33,6 +33,7 @@ for wrong in 0x10% 1e1% inf% .% 10%% " 10%" +5% 100.1%; do
 	refused 2 "sample: $wrong" "$MVE" run --stateless --sample "$wrong" -f same -- /bin/true
 done
 refused 2 "without a follower" "$MVE" run --stateless --sample 10% -- /bin/true
+refused 2 "one file of rules: /dev/null" "$MVE" run -f same --rules /dev/null --rules /dev/null -- /bin/true
 refused 2 "two names: a, b" "$MVE" run -n a --name b -f same -- /bin/true
 refused 2 "no command" "$MVE" run -f same --on-finding "" -- /bin/true
 cp "$TESTS/requests" stripped
