@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	8
+#define AREA_VERSION	9
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -169,7 +169,7 @@ struct slot {
 		uint64_t holder;	/* both: they change hands at once */
 	};
 	uint32_t image;		/* the program it runs */
-	uint32_t pad0;
+	uint32_t unheld;	/* which is not held: nobody may ask anything of it */
 	struct request request;
 	uint32_t guards;	/* answer to REQ_MAPPED: pages to be watched */
 	uint32_t pad1;

@@ -39,6 +39,7 @@ enum vdso_function {
 enum hidden_bits {
 	SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2, SIGILL_BLOCKED = 4, SIGILL_IGNORED = 8,
 	SIGSEGV_BLOCKED = 16, SIGSEGV_IGNORED = 32, SIGBUS_BLOCKED = 64, SIGBUS_IGNORED = 128,
+	HIDDEN_FOLLOWS = 256,	/* of REQ_EXEC: the thread follows, and so will the program */
 };
 
 #define BOOT_LOCALS	8

@@ -140,6 +140,7 @@ static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
 	s->image = boot.image;
+	s->unheld = 0;
 	s->request.pid = t->pid;
 	s->request.tid = t->tid;
 	s->request.state = RS_IDLE;

@@ -653,7 +653,6 @@ long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
 
 /* --- connections that this version does not know: see scope.c -------------------------- */
 
-#define PASSED	(-513L)		/* the event was not for us; no result of a call */
 
 /*
  * What the leader's wait brought is about other connections alone.  So is the end of
@@ -1036,7 +1035,10 @@ static long stream_meet(struct thread *t, struct walk *w, long nr)
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
 		    e->call == nr) {
 			window_end(row, e->result, ROW_ANSWERED);
-			return follow_life(t, nr, e);
+			result = follow_life(t, nr, e);
+			if (result == PASSED)
+				continue;
+			return result;
 		}
 		step = rules_given() && e->kind == EVENT_CALL ? rules_meet(t, w, nr, &result)
 							      : STEP_NO_RULE;

@@ -835,6 +835,15 @@ static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
 	return result;
 }
 
+/* What the loader opens it closes again, and must have until then: see park.c. */
+static void own_files_count(struct thread *t, long nr, int64_t result)
+{
+	if ((nr == __NR_open || nr == __NR_openat) && result >= 0 && t->own_files < UINT8_MAX)
+		t->own_files++;
+	else if (nr == __NR_close && !result && t->own_files && !--t->own_files)
+		t->files_waited = 0;
+}
+
 /* With ids, memory, signals, descriptors or threads that are looked after. */
 static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
@@ -850,8 +859,11 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		return lead_mmap(t, args);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
-	if (caller_is_local(t, nr))
-		return ids_call(t, w.desc, nr);
+	if (caller_is_local(t, nr)) {
+		w.result = ids_call(t, w.desc, nr);
+		own_files_count(t, nr, w.result);
+		return w.result;
+	}
 	if (seam_opened(t, &w)) {
 		seam_pass(t);
 		return -ENOENT;

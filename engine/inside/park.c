@@ -19,6 +19,7 @@
 #define CONDITION_SIZE	48	/* of a pthread_cond_t */
 #define PUT_OFF_MAX	3	/* the monitor asks again */
 #define PARK_LOOK_NS	50000000
+#define FILES_WAITED	100	/* who has them open so long keeps them */
 
 enum demoted { DEMOTED_NOT, DEMOTED_BUSY, DEMOTED_DONE };
 
@@ -105,6 +106,21 @@ void park(struct thread *t)
 	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
 }
 
+/*
+ * The loader is reading a file.  A version that gives its descriptors up would take that
+ * away, and the program end; a successor would have one too many.  It is done soon, and we
+ * are asked again.
+ */
+static bool loader_reads(struct thread *t)
+{
+	if (!t->own_files || t->following)
+		return false;
+	if (++t->files_waited <= FILES_WAITED)
+		return true;
+	t->own_files = t->files_waited = 0;
+	return false;
+}
+
 /* One of its words; 0 is no condition. */
 static bool is_of_condition(uint64_t futex, uint64_t condition)
 {
@@ -127,6 +143,8 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 		return;
 	}
 	t->put_off = 0;
+	if (loader_reads(t))
+		return;
 	park(t);
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
@@ -188,6 +206,8 @@ bool park_at_exit(struct thread *t)
 		t->park = 0;
 		return false;
 	}
+	if (t->park && loader_reads(t))
+		t->park = 0;
 	if (t->park) {
 		t->park = 0;
 		park(t);

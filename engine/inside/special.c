@@ -58,13 +58,43 @@ static long exec_like(struct thread *t, const struct layout *like)
 	return result;
 }
 
+/*
+ * The monitor may ask the thread to stand still by SIGSYS, which would kill a program whose
+ * inside has not begun: it waits until that has (signals_start).
+ */
+static long exec_held(struct thread *t)
+{
+	uint64_t sys = SIG_BIT(SIGSYS);
+	long result;
+
+	OWN4(__NR_rt_sigprocmask, SIG_BLOCK, &sys, 0, 8);
+	if (t->following)
+		result = exec_like(t, (const struct layout *)t->slot->request.call);
+	else
+		result = call_kernel(t);
+	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &sys, 0, 8);
+	return result;
+}
+
+/* Nobody shall ask anything of a program without an inside. */
+static long exec_unheld(struct thread *t)
+{
+	long result;
+
+	t->slot->unheld = 1;
+	result = call_kernel(t);
+	t->slot->unheld = 0;
+	return result;
+}
+
 /* execve and execveat: the monitor looks at the program first. */
 static long serve_exec(struct thread *t, long nr)
 {
 	const struct frame *f = &t->frame;
 	bool at = nr == __NR_execveat;
 	long go = request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
-			      at ? f->rdi : (uint64_t)AT_FDCWD, hidden_state(t));
+			      at ? f->rdi : (uint64_t)AT_FDCWD,
+			      hidden_state(t) | (t->following ? HIDDEN_FOLLOWS : 0));
 	long result;
 
 	if (go < 0 && go != -ENOSYS) {
@@ -74,10 +104,7 @@ static long serve_exec(struct thread *t, long nr)
 	if (go == EXEC_GO_UNHELD && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
 	t->in_exec = go == EXEC_GO;
-	if (go == EXEC_GO && t->following)
-		result = exec_like(t, (const struct layout *)t->slot->request.call);
-	else
-		result = call_kernel(t);
+	result = go == EXEC_GO ? exec_held(t) : exec_unheld(t);
 	t->in_exec = 0;
 	if (go == EXEC_GO)
 		request_tell(t, REQ_EXEC_FAILED, 0, 0);

@@ -217,6 +217,8 @@ bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *wha
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT]);
 void follow_begin(struct thread *t);
 
+#define PASSED	(-513L)		/* the event was not for us, another is; no result of a call */
+
 /* follow_life.c */
 long follow_life(struct thread *t, long nr, const struct event *e);
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status);

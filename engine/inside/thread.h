@@ -130,6 +130,8 @@ struct thread {
 	uint64_t want_mutex;	/* that it is about to take, whoever holds it; or 0 */
 	uint8_t park;		/* stand still at the boundary */
 	uint8_t put_off;	/* how often it was not done, within a wait */
+	uint8_t own_files;	/* that the loader has open in it: nobody takes them */
+	uint8_t files_waited;	/* how often it was not parked for them */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
 	int32_t *birth;		/* the row of the fork under way */

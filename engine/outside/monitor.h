@@ -36,6 +36,7 @@
 struct tracee {
 	pid_t tid;		/* 0: the row is free */
 	uint32_t hidden;	/* enum hidden_bits, for the new program */
+	enum role role;		/* that it has: in a takeover a version's processes have two */
 	struct version *version;
 	uint32_t lane;
 	int32_t vpid;		/* the pid that the program believes to have */
@@ -340,8 +341,11 @@ void hang_look(struct monitor *m);
 /* serve.c: the requests of the inside. */
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
+void serve_stops(struct monitor *m);
 void serve_answer(struct request *r, int64_t reply);
 bool serve_execs(const struct monitor *m);
+/* Of a program of this version, whose thread follows, or does not. */
+enum role serve_role(const struct version *v, bool follows);
 int serve_seize(struct version *v, pid_t tid, const struct tracee *want);
 
 /* control.c: the other commands. */

@@ -56,7 +56,7 @@ int serve_seize(struct version *v, pid_t tid, const struct tracee *want)
 
 	if (!free_row)
 		return -EAGAIN;
-	if (v->index != v->monitor->leader)
+	if (want->role == ROLE_FOLLOWER)
 		options |= PTRACE_O_EXITKILL;
 	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0)
 		return -errno;
@@ -137,24 +137,25 @@ static bool is_filtered(const struct version *v, pid_t pid)
 	return filtered;
 }
 
-static enum role role_now(const struct version *v)
+enum role serve_role(const struct version *v, bool follows)
 {
 	const struct monitor *m = v->monitor;
 
 	if (!m->conduct)
 		return m->options->role;
-	return v->index == m->leader ? ROLE_LEADER : ROLE_FOLLOWER;
+	return follows ? ROLE_FOLLOWER : ROLE_LEADER;
 }
 
 /* Seizes the thread; what it is now goes on in the new program. */
 static bool exec_seize(struct version *v, uint32_t slot, const struct request *r)
 {
 	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
+			       .role = serve_role(v, r->args[2] & HIDDEN_FOLLOWS),
 			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : LANES),
 			       .vpid = v->area->slot[slot].vpid };
 	struct layout like;
 
-	if (role_now(v) == ROLE_FOLLOWER) {
+	if (want.role == ROLE_FOLLOWER) {
 		memcpy(&like, r->call, sizeof(like));
 		want.wish = layout_wish(r->pid, &like);
 	}
@@ -213,7 +214,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 {
 	struct monitor *m = v->monitor;
 	struct inject_want w = { .area = v->area, .area_fd = v->area_fd, .image = v->area->images,
-				 .hidden = t->hidden, .role = role_now(v), .version = v->index,
+				 .hidden = t->hidden, .role = t->role, .version = v->index,
 				 .lane = t->lane, .vpid = t->vpid, .wish = &t->wish };
 
 	if (!m->conduct || t->lane >= LANES)	/* a sanitizer's own program: on its own */
@@ -231,10 +232,10 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 }
 
 /* What is not held goes on without us; a follower must not: it would act. */
-static void program_lost(struct version *v, pid_t pid, int result)
+static void program_lost(struct version *v, pid_t pid, enum role role, int result)
 {
 	v->unheld++;
-	if (role_now(v) == ROLE_FOLLOWER) {
+	if (role == ROLE_FOLLOWER) {
 		kill(pid, SIGKILL);
 		ptrace(PTRACE_DETACH, pid, 0, SIGKILL);
 		follower_drop(v, VERDICT_UNSUPPORTED, "cannot hold a program: %s",
@@ -253,7 +254,7 @@ static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
 	int result = v->state == VERSION_ENDED ? -ECANCELED : inject(pid, &want, &layout);
 
 	if (result) {
-		program_lost(v, pid, result);
+		program_lost(v, pid, want.role, result);
 		return;
 	}
 	if (!v->area->images && want.role == ROLE_LEADER)
@@ -336,6 +337,17 @@ void serve_child_events(struct monitor *m)
 		if (tracee_find(m, pid))
 			*tracee_find(m, pid) = (struct tracee){ 0 };
 		first_ended(m, pid, status);
+	}
+}
+
+/* Of it the stops alone: a takeover has begun, and whose end has come is looked at later. */
+void serve_stops(struct monitor *m)
+{
+	siginfo_t info = { 0 };
+
+	while (!waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | __WALL) && info.si_pid) {
+		tracee_stopped(m, info.si_pid, W_STOPCODE(info.si_status));
+		info.si_pid = 0;
 	}
 }
 

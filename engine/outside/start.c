@@ -175,7 +175,8 @@ static int log_open(const struct version *v)
 static int seize(struct version *v)
 {
 	struct monitor *m = v->monitor;
-	struct tracee want = { .hidden = hidden_at_start(), .version = v };
+	struct tracee want = { .hidden = hidden_at_start(), .version = v,
+			       .role = serve_role(v, v->options) };
 
 	if (v->options)
 		want.vpid = m->version[0].server;

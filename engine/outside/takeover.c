@@ -122,11 +122,30 @@ static struct version *successor(struct monitor *m)
 
 /* --- standing still ------------------------------------------------------------------ */
 
+/* Dead, or a process that nobody has collected. */
+static bool thread_over(pid_t pid, pid_t tid)
+{
+	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
+		return errno == ESRCH;
+	return pid == tid && !process_began(pid);
+}
+
 static bool process_known(const struct move *mv, pid_t pid)
 {
 	for (unsigned i = 0; i < mv->processes; i++)
 		if (mv->process[i] == pid)
 			return true;
+	return false;
+}
+
+static bool process_stands(const struct version *v, pid_t pid)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid == pid && !thread_over(pid, (pid_t)s->owner))
+			return true;
+	}
 	return false;
 }
 
@@ -142,18 +161,21 @@ static bool process_note(struct move *mv, pid_t pid)
 	return true;
 }
 
+/* Of those that were found some have ended since: nobody will take from them. */
+static void processes_left(struct move *mv)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < mv->processes; i++)
+		if (process_stands(mv->from, mv->process[i]))
+			mv->process[kept++] = mv->process[i];
+	mv->processes = kept;
+}
+
 /* Whether the process is one that was found to be the old leader's, and stands. */
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid)
 {
 	return v == m->move.from && process_known(&m->move, pid);
-}
-
-/* Dead, or a process that nobody has collected. */
-static bool thread_over(pid_t pid, pid_t tid)
-{
-	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
-		return errno == ESRCH;
-	return pid == tid && !process_began(pid);
 }
 
 /* Whether the thread stands; else it is asked to, if `ask`. */
@@ -163,7 +185,7 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 	pid_t pid = s->pid, tid = (pid_t)s->owner;
 	bool known;
 
-	if (!tid)
+	if (!tid || s->unheld)
 		return true;
 	known = ask && process_note(mv, pid);
 	/* Acquire: pairs with park(); what it has told is published. */
@@ -209,6 +231,27 @@ static void pause_for(uint64_t waited_us)
 	usleep((useconds_t)(us < SLEEP_LAST_US ? us : SLEEP_LAST_US));
 }
 
+static void park_say(struct monitor *m, struct move *mv)
+{
+	for (uint32_t i = 0; i < version_slots(mv->from); i++) {
+		const struct slot *s = &mv->from->area->slot[i];
+
+		if (!slot_stands(m, mv, i, false))
+			say_log("take", "thread %d of process %d does not stand: %c, request %u",
+				(int)s->owner, s->pid, thread_state(s->pid, (pid_t)s->owner),
+				s->request.state);
+	}
+	say_log("take", "being born: %u threads, %d processes", mv->from->area->newborn,
+		(int)version_births(mv->from));
+}
+
+/* What versions ask, and programs on their way through execve, which stand until they are held. */
+static void serve_all(struct monitor *m)
+{
+	serve_requests(m);
+	serve_stops(m);
+}
+
 /* Stops every thread of the old leader; false when one did not in time. */
 static bool park(struct monitor *m, struct move *mv)
 {
@@ -222,10 +265,12 @@ static bool park(struct monitor *m, struct move *mv)
 			asked = now;
 		if (all_stand(m, mv, ask, now - begin))
 			return true;
-		if (now - begin > PARK_US)
+		if (now - begin > PARK_US) {
+			park_say(m, mv);
 			return false;
+		}
 		/* A thread may stand in a question that has nothing to do with this. */
-		serve_requests(m);
+		serve_all(m);
 		pause_for(now - begin);
 	}
 }
@@ -375,7 +420,7 @@ static bool move_done(struct move *mv)
 static void move_hasten(struct monitor *m, struct move *mv)
 {
 	for (uint64_t begin = now_us(); now_us() - begin < HASTEN_US && !move_done(mv);) {
-		serve_requests(m);
+		serve_all(m);
 		sched_yield();
 	}
 }
@@ -414,6 +459,21 @@ static bool all_wait(const struct version *v)
 
 enum reading { READ_ALL, READ_STANDS, READ_FAILS };
 
+static void read_say(struct monitor *m, const struct move *mv, const char *why)
+{
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+
+		if (s->owner)
+			say_log("take", "thread %d of process %d, lane %u: %c, request %u of kind %u",
+				(int)s->owner, s->pid, s->lane - 1,
+				thread_state(s->pid, (pid_t)s->owner), s->request.state,
+				s->request.kind);
+	}
+	say_log("take", "%s: %lu cells are not read", why,
+		streams_unread(m, mv->to->index, mv->from->index));
+}
+
 /*
  * The old leader stands, and all that it told is there: its successor reads it, and shows
  * that it is the same, while there is a way back.  Some wait for what the leader's threads
@@ -426,9 +486,11 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 	while (now - begin < READ_US) {
 		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
 
-		serve_requests(m);
-		if (follows_badly(m, mv->to))
+		serve_all(m);
+		if (follows_badly(m, mv->to)) {
+			read_say(m, mv, "it differs, or has ended");
 			return READ_FAILS;
+		}
 		now = now_us();
 		if (is_read(m, mv))
 			return READ_ALL;
@@ -438,6 +500,7 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 		least = left < least ? left : least;
 		pause_for(now - begin);
 	}
+	read_say(m, mv, "its time is over");
 	return READ_FAILS;
 }
 
@@ -477,6 +540,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 		return false;
 	}
 	mv->stopped_us = now_us() - mv->began_us;
+	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
 	streams_switch(m, mv);
 	say_log("take", "%lu us after the beginning: streams switched; %lu cells are to be read",

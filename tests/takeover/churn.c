@@ -7,9 +7,12 @@
  *	sockets	a thread for each connection
  *	edges	threads on one epoll set, edge-triggered, one shot
  *	queue	one thread waits and queues, others sleep on a condition
+ *	programs	a process for each connection; every other one executes this program
+ *		again, with the connection's number behind WAY
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +21,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define THREADS		4
@@ -33,7 +37,7 @@ struct client {
 
 static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long value[KEYS];
-static int listener, set;
+static int listener, set, keys_fd = -1;
 
 static void must(int ok, const char *what)
 {
@@ -41,6 +45,21 @@ static void must(int ok, const char *what)
 		return;
 	perror(what);
 	exit(1);
+}
+
+/* Processes have the keys in a file. */
+static void value_put(unsigned key, unsigned long n)
+{
+	value[key] = n;
+	must(keys_fd < 0 || pwrite(keys_fd, &n, sizeof(n), key * sizeof(n)) == sizeof(n), "put");
+}
+
+static unsigned long value_get(unsigned key)
+{
+	unsigned long n = value[key];
+
+	must(keys_fd < 0 || pread(keys_fd, &n, sizeof(n), key * sizeof(n)) >= 0, "get");
+	return n;
 }
 
 static int answer(int fd, const char *line)
@@ -52,10 +71,10 @@ static int answer(int fd, const char *line)
 
 	pthread_mutex_lock(&keys_lock);
 	if (sscanf(line, "PUT key-%u %lu", &key, &n) == 2 && key < KEYS) {
-		value[key] = n;
+		value_put(key, n);
 		length = snprintf(out, sizeof(out), "OK\n");
 	} else if (sscanf(line, "GET key-%u", &key) == 1 && key < KEYS) {
-		length = snprintf(out, sizeof(out), "VALUE %lu\n", value[key]);
+		length = snprintf(out, sizeof(out), "VALUE %lu\n", value_get(key));
 	} else {
 		length = snprintf(out, sizeof(out), "ERROR\n");
 	}
@@ -220,21 +239,75 @@ static void queue(void)
 	}
 }
 
+/* --- programs ----------------------------------------------------------------------- */
+
+static void ended(int sig)
+{
+	int was = errno, status;
+
+	(void)sig;
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		if (status) {	/* nobody is to be killed */
+			dprintf(2, "a process ended with %#x\n", (unsigned)status);
+			_exit(3);
+		}
+	errno = was;
+}
+
+static void one_program(struct client *c, char **argv, int again)
+{
+	char fd[16];
+	char *args[] = { argv[0], argv[1], argv[2], fd, NULL };
+
+	snprintf(fd, sizeof(fd), "%d", c->fd);
+	if (again)
+		execv(argv[0], args);
+	while (serve(c, 1))
+		;
+	exit(0);
+}
+
+static void programs(char **argv)
+{
+	struct sigaction act = { .sa_handler = ended, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+
+	must(!sigaction(SIGCHLD, &act, NULL), "sigaction");
+	for (unsigned n = 0;; n++) {
+		struct client *c = client_accept(0);
+		pid_t pid = c ? fork() : 0;
+
+		must(pid >= 0, "fork");
+		if (c && !pid)
+			one_program(c, argv, n % 2);
+		if (c)
+			client_end(c);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int one = 1, blocks;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
-	blocks = !strcmp(argv[2], "sockets");
+	if (!strcmp(argv[2], "programs"))
+		keys_fd = open("churn.keys", O_RDWR | O_CREAT, 0600);
+	if (argc == 4) {
+		struct client c = { .fd = atoi(argv[3]) };
+
+		one_program(&c, argv, 0);
+	}
+	blocks = !strcmp(argv[2], "sockets") || keys_fd >= 0;
 	a.sin_port = htons((uint16_t)atoi(argv[1]));
 	signal(SIGPIPE, SIG_IGN);
 	listener = socket(AF_INET, SOCK_STREAM | (blocks ? 0 : SOCK_NONBLOCK), 0);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	must(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 64), "listen");
 	set = epoll_create1(0);
-	if (blocks)
+	if (keys_fd >= 0)
+		programs(argv);
+	else if (blocks)
 		sockets();
 	else if (!strcmp(argv[2], "edges"))
 		edges();
