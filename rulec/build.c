@@ -23,6 +23,7 @@
 #include "rulec/rulec.h"
 
 #define RE2C_SECONDS	20
+#define CC_WORDS	8	/* of the variable CC */
 #define CC_SECONDS	300
 #define MEMORY_MAX	((rlim_t)2 << 30)
 #define ARGS_MAX	(64 + 2 * SOURCES_MAX)
@@ -214,23 +215,41 @@ char *build_c(struct unit *u, size_t *len)
 
 /* --- the object ------------------------------------------------------------ */
 
+/* `ccache gcc`: a program and what it is given first; how many words. */
+static unsigned cc_words(struct unit *u, char **argv, const char *cc)
+{
+	char *save, *text = arena_copy(u->arena, cc, strlen(cc));
+	unsigned n = 0;
+
+	for (char *word = strtok_r(text, " \t", &save); word && n < CC_WORDS;
+	     word = strtok_r(NULL, " \t", &save))
+		argv[n++] = word;
+	if (!n)
+		argv[n++] = "gcc";
+	return n;
+}
+
 static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 {
 	static char *const fixed[] = {
 		"-x", "c", "-", "-std=gnu17", "-O2", "-fPIC", "-ffreestanding", "-nostdlib",
 		"-mgeneral-regs-only", "-fno-stack-protector", "-fcf-protection=none",
-		"-fvisibility=hidden", "-fno-tree-loop-distribute-patterns",
-		"-fno-asynchronous-unwind-tables", "-fstack-clash-protection",
-		"-fno-merge-constants", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror",
-		"-fdiagnostics-column-unit=byte", "-shared", "-Wl,-Bsymbolic",
+		"-fvisibility=hidden", "-fno-asynchronous-unwind-tables",
+		"-fstack-clash-protection", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror",
+		"-shared", "-Wl,-Bsymbolic",
 		"-Wl,-e,mve_rules", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
 		"-Wl,-z,norelro", "-Wl,-z,noseparate-code", "-Wl,--build-id=none", "-Wl,-s",
 		"-Wl,--hash-style=gnu", "-Wl,--no-undefined",
 	};
+	static char *const gcc[] = {	/* clang does so anyway, and knows none of them */
+		"-fno-tree-loop-distribute-patterns", "-fno-merge-constants",
+		"-fdiagnostics-column-unit=byte",
+	};
 	const char *cc = getenv("CC");
-	unsigned n = 0;
+	unsigned n = cc_words(u, argv, cc && *cc ? cc : "gcc");
 
-	argv[n++] = (char *)(cc && *cc ? cc : "gcc");
+	for (unsigned i = 0; i < sizeof(gcc) / sizeof(gcc[0]) && !strstr(argv[n - 1], "clang"); i++)
+		argv[n++] = gcc[i];
 	argv[n++] = lines ? "-g1" : "-g0";
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		argv[n++] = fixed[i];

@@ -40,7 +40,6 @@ static const char tests[] =
 	"{\n\treturn view_begins_with(v, view_of(text, len));\n}\n\n";
 
 static const char helpers[] =
-	"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
 	"#define SMALL __attribute__((noinline))\n"
 	"#define HIDDEN __attribute__((visibility(\"hidden\"), used))\n"
 	"HIDDEN void *memcpy(void *to, const void *from, size_t n);\n"
@@ -379,6 +378,7 @@ static void constants_emit(struct unit *u, struct buffer *to)
 void pass_emit_head(struct buffer *to)
 {
 	buffer_print(to, "/* Made by rulec: do not edit. */\n"
+		"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
 		"#define RULES_FAR __attribute__((noinline, unused)) static\n");
 	buffer_add(to, rules_header, rules_header_len);
 	/* What C in braces and headers may not have: a system call of its own, say. */

@@ -57,6 +57,18 @@ follower:
 END
 sed 's/\r//' out | diff -u explained - || fail "explain"
 
+# The compiler may be another, and have words before it; its messages are ours as well.
+for cc in "gcc -m64" clang-19; do
+	command -v "${cc%% *}" >/dev/null || continue
+	expect 0 env CC="$cc" "$RULEC" build "$ROOT/rules/kv/kv.rules" -o x.so
+	echo 'getpid() { nobody } => nothing' >wrong.rules
+	expect 1 env CC="$cc" "$RULEC" build wrong.rules -o y.so
+	grep -q "^wrong.rules:1:12: error: .*undeclared" err || fail "$cc: $(cat err)"
+done
+expect 3 env CC=no_such_cc "$RULEC" build "$ROOT/rules/kv/kv.rules" -o y.so
+[ ! -e y.so ] || fail "an output of a compiler that failed"
+rm -f x.so
+
 expect 0 "$RULEC" graph "$RULES/paper.rules"
 grep -q '^digraph' out && grep -q 'label="read"' out && grep -q 'label="vsftpd"' out ||
 	fail "graph: $(cat out)"
