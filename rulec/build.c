@@ -235,7 +235,7 @@ static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 		"-x", "c", "-", "-std=gnu17", "-O2", "-fPIC", "-ffreestanding", "-nostdlib",
 		"-mgeneral-regs-only", "-fno-stack-protector", "-fcf-protection=none",
 		"-fvisibility=hidden", "-fno-asynchronous-unwind-tables",
-		"-fstack-clash-protection", "-Wall", "-Wextra", "-Wno-sign-compare", "-Werror",
+		"-fstack-clash-protection", "-Wall", "-Wextra", "-Werror",
 		"-shared", "-Wl,-Bsymbolic",
 		"-Wl,-e,mve_rules", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
 		"-Wl,-z,norelro", "-Wl,-z,noseparate-code", "-Wl,--build-id=none", "-Wl,-s",

@@ -379,6 +379,7 @@ void pass_emit_head(struct buffer *to)
 {
 	buffer_print(to, "/* Made by rulec: do not edit. */\n"
 		"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+		"#pragma GCC diagnostic ignored \"-Wsign-compare\"\n"
 		"#define RULES_FAR __attribute__((noinline, unused)) static\n");
 	buffer_add(to, rules_header, rules_header_len);
 	/* What C in braces and headers may not have: a system call of its own, say. */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every rules file of the tree: its tests pass, its object is the same twice and
-# needs neither a linker nor a library, and fmt changes nothing the second time.
+# needs neither a linker nor a library, its C is without a warning, and fmt changes
+# nothing the second time.
 . "$ROOT/tests/rules/lib.sh"
 
 n=0
@@ -17,6 +18,8 @@ for file in "$RULES"/*.rules "$ROOT"/rules/*/*.rules; do
 	expect 0 "$RULEC" build "$file" -o one.c
 	expect 0 "$RULEC" build "$file" -o two.c
 	cmp one.c two.c || fail "$name: two runs differ"
+	expect 0 gcc -std=gnu17 -Wall -Wextra -Werror -fsyntax-only one.c \
+		-iquote "$(dirname "$file")" -iquote "$ROOT/rules/lib"
 	# Formatted twice it is the same, and means the same.
 	expect 0 "$RULEC" fmt "$file"
 	mv out "$name.rules"
