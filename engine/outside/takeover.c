@@ -349,15 +349,24 @@ static void section_begin(struct monitor *m, const struct move *mv)
 	}
 }
 
-/* The old leader reads its successor's stream from the beginning. */
+/*
+ * The old leader reads its successor's stream from the beginning, each lane by who wrote it.
+ * Of whoever read it when this version followed before nothing may be left: the lane would
+ * seem to be a dead thread's, and be given to another while its own still stands.
+ */
 static void cursors_begin(struct monitor *m, const struct move *mv)
 {
 	const struct section *to = streams_part(m, mv->to->index);
+	struct section *from = streams_part(m, mv->from->index);
 	struct streams s = { m->conduct, mv->from->index };
 
-	for (uint32_t i = 0; i < to->lanes_high && i < LANES; i++)
-		if (to->lane[i].state == LANE_OPEN)
-			cursor_begin(&s, i, to->lane[i].life, mv->to->index);
+	for (uint32_t i = 0; i < to->lanes_high && i < LANES; i++) {
+		if (to->lane[i].state != LANE_OPEN)
+			continue;
+		from->cursor[i].owner = from->lane[i].owner;
+		from->cursor[i].pid = from->lane[i].pid;
+		cursor_begin(&s, i, to->lane[i].life, mv->to->index);
+	}
 }
 
 static void streams_switch(struct monitor *m, const struct move *mv)
