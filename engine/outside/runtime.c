@@ -389,12 +389,22 @@ static bool is_call_of(const char *function, uint64_t nr)
 }
 
 /*
- * The interceptors of sigaction jump to a function that has their work in common, which
- * no library exports; whatever else the runtime does with signals begins in one that is.
+ * The interceptors of sigaction and signal jump to functions that have their work in
+ * common (TSan's sigaction_impl, signal_impl), which no library exports; whatever else
+ * the runtime does with signals begins in one that is.
  */
 static bool is_sigaction(const struct question *q, uint64_t nr)
 {
-	return nr == SYS_rt_sigaction && (!q->name[0] || strstr(q->name, "sigaction"));
+	return nr == SYS_rt_sigaction && (!q->name[0] || strstr(q->name, "sigaction") ||
+					  strstr(q->name, "signal_impl"));
+}
+
+/* A runtime prints by itself; what it has stdio write, as TSan does at exit, is the program's. */
+static bool flushes(pid_t pid, const struct maps *maps, uint64_t libc)
+{
+	struct question q = { .is = "fflush" };
+
+	return caller_answers(pid, maps, libc, &q);
 }
 
 static bool outer_passes_on(pid_t pid, const struct maps *maps, uint64_t nr, uint64_t libc,
@@ -430,7 +440,7 @@ bool runtime_calls(pid_t pid, uint64_t nr, uint64_t libc, uint64_t inner, uint64
 	passed_on = (caller_answers(pid, &maps, inner, &q) &&
 		     (inner == outer || (caller_answers(pid, &maps, outer, &on_top) &&
 					 is_same_work(on_top.interceptor, q.interceptor)))) ||
-		    outer_passes_on(pid, &maps, nr, libc, outer);
+		    outer_passes_on(pid, &maps, nr, libc, outer) || flushes(pid, &maps, libc);
 	maps_free(&maps);
 	say_log("caller", "%d: call %lu by 0x%lx, 0x%lx, 0x%lx is %s", pid, nr, libc, inner, outer,
 		passed_on ? "the program's" : "the runtime's");
