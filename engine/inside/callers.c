@@ -11,14 +11,15 @@
  *
  * What is found is kept in two tables that all threads share without a lock: a row
  * is two words, of which one is masked with the other, so half of one never fits
- * half of another.
+ * half of another.  Children share them, too: each would have to ask anew, and in a
+ * server that forks for each connection that is most of what a child does.
  */
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
 #include "engine/inside/stream.h"
 
-/* What is said of a way from the program to libc; as caller_rows have it. */
+/* What is said of a way from the program to libc; as the table's rows have it. */
 enum caller { CALLER_PROGRAM, CALLER_RUNTIME, CALLER_INTERCEPTOR };
 
 #define FRAMES_MAX	40
@@ -44,25 +45,54 @@ struct row {
 	uint64_t masked, value;
 };
 
-static struct row rule_rows[ROWS], caller_rows[ROWS];
+struct tables {
+	struct row rules[ROWS], callers[ROWS];
+};
 
-static struct row *row_of(struct row *table, uint64_t key)
+static struct tables *tables(void)
 {
-	return &table[(key * 0x9e3779b97f4a7c15ull) >> 54];
+	static struct tables *made;
+	struct tables *now = __atomic_load_n(&made, __ATOMIC_RELAXED), *none = NULL;
+	long at;
+
+	if (now)
+		return now;
+	at = own_share(sizeof(*now));
+	if (at < 0)
+		return NULL;
+	if (__atomic_compare_exchange_n(&made, &none, (struct tables *)at, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return (struct tables *)at;
+	OWN2(__NR_munmap, at, sizeof(*now));
+	return none;
 }
 
-static bool row_find(struct row *table, uint64_t key, uint64_t *value)
+static struct row *rule_row(uint64_t pc)
 {
-	const struct row *r = row_of(table, key);
+	struct tables *t = tables();
 
+	return t ? &t->rules[(pc * 0x9e3779b97f4a7c15ull) >> 54] : NULL;
+}
+
+static struct row *caller_row(uint64_t key)
+{
+	struct tables *t = tables();
+
+	return t ? &t->callers[(key * 0x9e3779b97f4a7c15ull) >> 54] : NULL;
+}
+
+static bool row_find(const struct row *r, uint64_t key, uint64_t *value)
+{
+	if (!r)
+		return false;
 	*value = __atomic_load_n(&r->value, __ATOMIC_RELAXED);
 	return *value && (__atomic_load_n(&r->masked, __ATOMIC_RELAXED) ^ *value) == key;
 }
 
-static void row_keep(struct row *table, uint64_t key, uint64_t value)
+static void row_keep(struct row *r, uint64_t key, uint64_t value)
 {
-	struct row *r = row_of(table, key);
-
+	if (!r)
+		return;
 	__atomic_store_n(&r->masked, key ^ value, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->value, value, __ATOMIC_RELAXED);
 }
@@ -340,12 +370,12 @@ static struct rule rule_at(const struct code_part *m, uint64_t pc)
 	struct rule r = { 0 };
 	uint64_t value, fde;
 
-	if (row_find(rule_rows, pc, &value))
+	if (row_find(rule_row(pc), pc, &value))
 		return rule_unpack(value);
 	fde = fde_find(m, pc);
 	if (fde)
 		r = fde_run(&record, fde);
-	row_keep(rule_rows, pc, rule_pack(&r));
+	row_keep(rule_row(pc), pc, rule_pack(&r));
 	return r;
 }
 
@@ -386,7 +416,7 @@ static enum caller caller_asked(struct thread *t, uint64_t libc, uint64_t inner,
 {
 	uint64_t key = libc ^ (inner << 20 | inner >> 44) ^ (outer << 40 | outer >> 24), value;
 
-	if (!row_find(caller_rows, key, &value)) {
+	if (!row_find(caller_row(key), key, &value)) {
 		long reply;
 
 		t->slot->request.call[0] = t->frame.rax;
@@ -394,7 +424,7 @@ static enum caller caller_asked(struct thread *t, uint64_t libc, uint64_t inner,
 		if (reply < 0)
 			return CALLER_RUNTIME;
 		value = reply ? CALLER_RUNTIME : CALLER_INTERCEPTOR;
-		row_keep(caller_rows, key, value);
+		row_keep(caller_row(key), key, value);
 	}
 	return (enum caller)value;
 }

@@ -50,7 +50,7 @@ void bytes_zero(void *to, size_t len)
  */
 #define OWN_BELOW	(64ull << 30)	/* the image: servers with more mapped are rare */
 
-long own_map(uint64_t len)
+static long map(uint64_t len, int how)
 {
 	static uint64_t taken;
 	uint64_t at = boot.text - OWN_BELOW;
@@ -58,7 +58,17 @@ long own_map(uint64_t len)
 	len = (len + 0xfff) & ~0xfffull;
 	at = (at & ~0xfffull) - __atomic_add_fetch(&taken, len, __ATOMIC_RELAXED);
 	return OWN6(__NR_mmap, at, len, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		    how | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+long own_map(uint64_t len)
+{
+	return map(len, MAP_PRIVATE);
+}
+
+long own_share(uint64_t len)
+{
+	return map(len, MAP_SHARED);
 }
 
 /* The compiler may call these two for structures. */

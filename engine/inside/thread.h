@@ -89,6 +89,7 @@ struct thread {
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
 	int32_t pid, tid;
+	int32_t creator;	/* the thread that made it */
 	union {
 		uint32_t call_state;	/* 0 when a call begins */
 		struct {
@@ -162,6 +163,7 @@ struct thread {
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
+	uint8_t polls;		/* it does not wait in accept alone */
 	uint32_t waits_made;	/* for connections, or for what they bring */
 	long due_nr, due_result;
 	union {
@@ -319,6 +321,8 @@ bool monitor_alive(void);
 /* memory.c: the program's memory, whose pointers may be bad */
 /* Zeroed memory of our own; an address or a negative errno. */
 long own_map(uint64_t len);
+/* The same, shared with children. */
+long own_share(uint64_t len);
 long copy_in(void *to, uint64_t from, size_t len);
 long copy_out(uint64_t to, const void *from, size_t len);
 void bytes_copy(void *to, const void *from, size_t len);
