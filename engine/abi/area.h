@@ -250,7 +250,7 @@ struct rules_bank {
 #define INPUT_CELLS	8192
 #define INPUT_BYTES	232
 
-enum input_kind { INPUT_ACCEPTED, INPUT_TAKEN };
+enum input_kind { INPUT_ACCEPTED, INPUT_TAKEN, INPUT_BORN };	/* BORN: a thread, by another */
 
 /*
  * What clients sent, as a follower with a sanitizer took it: a ring that all its threads
@@ -259,7 +259,7 @@ enum input_kind { INPUT_ACCEPTED, INPUT_TAKEN };
 struct input_cell {
 	uint64_t at;
 	int32_t pid, tid;
-	int32_t fd;
+	int32_t fd;		/* INPUT_BORN: who made the thread */
 	uint16_t len;
 	uint8_t kind;		/* enum input_kind */
 	uint8_t cut;		/* the input went on, too long to be kept */

@@ -86,7 +86,7 @@ struct section {
 	uint32_t lanes_high;	/* lanes ever opened are below this */
 	uint32_t chunk_hint;	/* where the search for a free chunk begins */
 	uint32_t dropped;	/* followers that its leader has given up, as bits */
-	uint32_t pad0;
+	uint32_t strayed;	/* for what a thread does whose lane they are not told, as bits */
 	uint64_t waits;		/* times that a lane waited for room */
 	uint64_t pad[4];
 	/*

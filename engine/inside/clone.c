@@ -67,6 +67,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->nexts = c->joined = 0;
 	c->entered = 0;
 	c->following = t->following;
+	c->polls = t->polls;
 	c->has_lane = 0;
 	c->vpid = t->vpid;
 	c->child_lane = t->child_lane;
@@ -74,6 +75,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->child_ptid = t->child_ptid;
 	c->child_ctid = t->child_ctid;
 	c->tid = 0;
+	c->creator = t->tid;
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
 	if (w->flags & CLONE_VFORK)
@@ -223,6 +225,8 @@ void child_begin(struct thread *t)
 		stream_child(t, t->child_lane);
 		if (t->clone_flags & CLONE_THREAD && t->has_lane)
 			locks_begin();
+		if (t->clone_flags & CLONE_THREAD && t->following)
+			inputs_born(t);
 	}
 	if (!(t->clone_flags & CLONE_VM) && t->birth)
 		/* Release: who sees that it is born sees its slot. */

@@ -100,6 +100,8 @@ static __attribute__((noinline)) long serve_alone(struct thread *t, long nr)
 	bool trace = boot.role == ROLE_TRACE && monitor_alive();
 	long result;
 
+	if (streams.conduct && is_stateless() && call_find(nr))
+		scope_stray(t, t->frame.arg, scope_row(call_find(nr)).fds);
 	if (trace)
 		trace_note(t, REQ_TRACE_ENTER, 0);
 	result = serve_special(t, nr);

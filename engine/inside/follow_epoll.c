@@ -112,14 +112,17 @@ static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t ow
 
 /*
  * A row of these data is a connection's whose end was not told, or not yet: nobody
- * registers what is another's.
+ * registers what is another's.  Its descriptor may be another's by now, in another set.
  */
 static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
 {
-	const struct registration *old = rows ? by_data(leaders, epfd) : NULL;
+	struct registration *old = rows ? by_data(leaders, epfd) : NULL;
 
-	if (old && (is_stateless() || old->own != own))
-		forget(epfd, old->fd);
+	if (!old || (!is_stateless() && old->own == own))
+		return;
+	if (row_of[old->fd] == old - rows + 1)
+		row_of[old->fd] = 0;
+	old->epfd = -1;
 }
 
 static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
@@ -421,7 +424,7 @@ void epoll_led(struct thread *t, const struct walk *call, long nr)
 		rows_lock();
 		forget((int32_t)call->args[0], (int32_t)call->args[2]);
 		rows_unlock();
-	} else if (nr == __NR_close) {
+	} else if (nr == __NR_close && !is_stateless()) {
 		epoll_closed((long)call->args[0]);
 	}
 }

@@ -127,14 +127,10 @@ void file_accepted(long listening, long fd)
 /*
  * A follower that came late was told of the first connections, and of their ends no
  * more: they never bring anything again, and what it does about them is nobody's
- * affair.  Once: what comes after the first join is another's.
+ * affair.
  */
 void files_join(void)
 {
-	static uint32_t joined;
-
-	if (__atomic_exchange_n(&joined, 1, __ATOMIC_RELAXED))
-		return;
 	for (long fd = 0; fd < NUMBERS; fd++)
 		if (clients[fd / 64] >> fd % 64 & 1) {
 			epoll_closed(fd);

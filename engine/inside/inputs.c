@@ -90,6 +90,13 @@ static void message_keep(const struct thread *t, uint64_t fd, uint64_t at, uint6
 		vector_keep(t, fd, head[2], head[3], len);
 }
 
+/* A thread that reads nothing itself works for what its creator has read. */
+void inputs_born(const struct thread *t)
+{
+	if (boot.runtimes)
+		input_keep(t, INPUT_BORN, (uint64_t)t->creator, 0, 0);
+}
+
 /* The call has been answered, and what it took lies in the program's memory. */
 void inputs_note(const struct thread *t, const struct walk *w, long nr)
 {

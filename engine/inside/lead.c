@@ -808,6 +808,8 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 	unsigned care = care_now(p) & (told ? ~0u : CARE_CLOSES | CARE_POLLS);
 	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
+	if (stateless && care & CARE_CLOSES)
+		scope_closes(t, &w);
 	if (told && p->recipe.room >= 0)
 		w.room = room_before(&w);
 	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
@@ -874,6 +876,8 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		row = scope_row(w.desc);
 	if (stateless && told)
 		told = scope_enter(t, &w, row);
+	if (stateless && care & CARE_CLOSES)
+		scope_closes(t, &w);
 	if (!told) {
 		w.result = lead_alone(t, &w, nr);
 		if (stateless)

@@ -88,6 +88,15 @@ void locks_child(void)
 			buckets[i].waiters = 0;
 }
 
+void locks_renew(void)
+{
+	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++) {
+		/* Sequentially consistent: as in turn_done. */
+		__atomic_store_n(&buckets[i].turn, 0, __ATOMIC_SEQ_CST);
+		buckets[i].given_up = 0;
+	}
+}
+
 static bool is_wait(const struct lock_call *c)
 {
 	return how_of[c->kind] == LOCK_BY_COND;

@@ -98,6 +98,11 @@ extern uint8_t locks_on;
 void locks_begin(void);
 /* A forked child has one thread again. */
 void locks_child(void);
+/*
+ * Turns are counted anew: in a leader that nobody else follows when somebody comes late,
+ * and in whoever comes, as its first thread joins.
+ */
+void locks_renew(void);
 
 #endif
 #endif

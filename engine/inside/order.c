@@ -107,14 +107,20 @@ static bool leads_to(uint32_t source, uint32_t to)
 
 /*
  * It is at the end of a stream before this one, and will find something here when it
- * comes over: how old, it does not matter.
+ * comes over: how old, it does not matter.  Of a follower that came late, a lane that it
+ * is not told yet, or that another thread has by now, has nothing for it.
  */
 static bool comes_over(const struct thread *o, uint32_t source)
 {
+	const struct lane *l = &streams_section(&streams, source)->lane[o->lane];
 	uint32_t from = o->reader.cursor->source;
 
-	return from != source && leads_to(from, source) &&
-	       streams_section(&streams, source)->lane[o->lane].head;
+	if (from == source || !leads_to(from, source) || !l->head)
+		return false;
+	/* Acquire: as in seam_join. */
+	return from != ROW_START ||
+	       (__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) >> streams.self & 1 &&
+		l->life == o->reader.cursor->life);
 }
 
 /* Without a window it is to be known for sure. */

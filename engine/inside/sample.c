@@ -85,6 +85,7 @@ static bool wait_told(struct thread *t, const struct walk *w, long nr)
 
 void sample_kept(struct thread *t, const struct walk *w, struct scope_row row)
 {
+	scope_stray(t, w->args, row.fds);
 	if (t->wait_due)
 		clock_keep(t, w);
 	if (row.what & SCOPE_SETS)
@@ -104,6 +105,9 @@ enum sample_way sample_made(struct thread *t, const struct walk *w, struct scope
 		t->kept = 1;
 		return SAMPLE_KEPT;
 	}
+	/* Who waits in accept itself waits on: it may not know what to do with a failure. */
+	if (!hears && !t->polls)
+		return SAMPLE_KEPT;
 	if (t->seam_due | t->wait_due)
 		sample_due(t);
 	return hears ? SAMPLE_TOLD : SAMPLE_PASSED;

@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/time.h>
 
+#include "engine/inside/locks.h"
 #include "engine/inside/stream.h"
 
 #define FDS		65536
@@ -56,18 +57,25 @@ void scope_prepare(void)
 	born = at < 0 ? NULL : (uint16_t *)at;
 }
 
+static uint16_t generation_now(void)
+{
+	return (uint16_t)(streams.conduct->joins % GENERATIONS + 1);
+}
+
 /*
  * The same for all threads: each comes to a seam of its own.  Who was there from the
  * start goes on with the connections that it has.
  */
-void scope_renew(bool from_start)
+void scope_renew(bool from_start, bool alone)
 {
 	uint16_t was = generation;
 
 	whole = from_start;
-	generation = (uint16_t)(streams.conduct->joins % GENERATIONS + 1);
+	generation = generation_now();
 	if (generation == was)
 		return;
+	if (alone)
+		locks_renew();
 	__atomic_store_n(&opened_now, 0, __ATOMIC_RELAXED);
 	if (!whole)
 		__atomic_store_n(&told_now, 0, __ATOMIC_RELAXED);
@@ -151,7 +159,7 @@ struct scope_row scope_row(const struct call_desc *d)
 	row.what |= epoll_is_wait(d->nr) ? SCOPE_POLLS : 0;
 	row.what |= is_everybodys(d->nr) ? SCOPE_EVERYBODYS : 0;
 	row.what |= sets ? SCOPE_SETS : 0;
-	if (sets || d->result == KIND_FD || d->nr == __NR_close || d->nr == __NR_close_range)
+	if (sets || d->result == KIND_FD || d->nr == __NR_close_range || d->nr == __NR_listen)
 		row.what |= SCOPE_BEARS;
 	return row;
 }
@@ -189,6 +197,7 @@ static void source_entered(struct thread *t, const struct walk *w, struct scope_
 	if (!accepts || !polls)
 		t->waits_made++;
 	polls |= !accepts;
+	t->polls |= !accepts;
 	if (accepts && !kept)
 		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
 }
@@ -211,6 +220,32 @@ bool scope_enter(struct thread *t, const struct walk *w, struct scope_row row)
 	else if (source || row.what & (SCOPE_WAITS | SCOPE_ACCEPTS))
 		t->kept = 0;
 	return !t->kept || row.what & SCOPE_EVERYBODYS;
+}
+
+#define START	(1u << ROW_START)
+
+/*
+ * A connection that is followed, worked on by a thread that is not: who follows would
+ * wait for that thread, and check nothing.
+ */
+void scope_stray(const struct thread *t, const uint64_t *args, uint8_t fds)
+{
+	struct section *own = streams_section(&streams, streams.self);
+	uint32_t told = t->has_lane ? t->writer.lane->told : 0;
+	uint32_t miss = streams_followers(&streams, own) & ~told & ~START;
+	/* What the descriptors' generations say is about who follows now. */
+	bool sure = miss && generation == generation_now();
+
+	for (unsigned bits = sure ? fds : 0; bits; bits &= bits - 1) {
+		uint64_t fd = args[__builtin_ctz(bits)];
+		uint16_t b = (int32_t)fd >= 0 ? born_of(fd) : 0;
+
+		if (!(b & ACCEPTED) || !is_followed(b))
+			continue;
+		__atomic_fetch_or(&own->strayed, miss, __ATOMIC_RELAXED);
+		__atomic_fetch_or(&own->dropped, miss, __ATOMIC_SEQ_CST);
+		return;
+	}
 }
 
 /* --- which connections ------------------------------------------------------------ */
@@ -386,6 +421,16 @@ static void opened(struct thread *t, int64_t fd, uint32_t what)
 	open_count(t, born_of((uint64_t)fd), 1);
 }
 
+/*
+ * A descriptor is about to be closed: another thread may be given its number before the
+ * call has come back.
+ */
+void scope_closes(struct thread *t, const struct walk *w)
+{
+	closed(t, w->args[0]);
+	epoll_closed((int32_t)w->args[0]);
+}
+
 static void range_closed(struct thread *t, const struct walk *w)
 {
 	uint32_t last = (uint32_t)w->args[1] < FDS ? (uint32_t)w->args[1] : FDS - 1;
@@ -431,10 +476,10 @@ static bool scope_bears(struct thread *t, const struct walk *w, bool told, struc
 		return accepted(t, w->result, told);
 	if (w->desc->result == KIND_FD)
 		opened(t, w->result, born_as(w, told));
-	else if (nr == __NR_close)
-		closed(t, w->args[0]);
 	else if (nr == __NR_close_range)
 		range_closed(t, w);
+	else if (nr == __NR_listen)
+		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
 	else if ((int32_t)w->args[1] == CTL_ADD)
 		born_set((int32_t)w->args[2], born_of(w->args[2]) | SOURCE);
 	return true;

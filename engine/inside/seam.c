@@ -12,6 +12,7 @@
  */
 #include <asm/unistd.h>
 
+#include "engine/inside/locks.h"
 #include "engine/inside/stream.h"
 
 static const struct seams *seams(void)
@@ -98,10 +99,31 @@ static void lane_told(struct thread *t)
 	if (added || start)
 		seam_place(t);
 	if (added || start != (bool)(now & START))
-		scope_renew(!added && now & ~START);
+		scope_renew(!added && now & ~START, added && !(now & told & ~START));
 	/* Release: pairs with seam_join, and with who records the start. */
 	if (now != told)
 		__atomic_store_n(&l->told, now, __ATOMIC_RELEASE);
+}
+
+/*
+ * What the start told has been taken by all; nothing that comes behind it has, until its
+ * first thread to join is done with this.
+ */
+static void process_joins(void)
+{
+	enum { NOT_YET, BEGUN, DONE };
+	static uint32_t state;
+	uint32_t was = NOT_YET;
+
+	if (__atomic_compare_exchange_n(&state, &was, BEGUN, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_ACQUIRE)) {
+		locks_renew();
+		files_join();
+		/* Release: the others see what was done. */
+		__atomic_store_n(&state, DONE, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != DONE)
+		OWN0(__NR_sched_yield);
 }
 
 bool seam_join(struct thread *t)
@@ -115,8 +137,8 @@ bool seam_join(struct thread *t)
 	    !(__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) & us) ||
 	    l->life != t->reader.cursor->life)
 		return false;
+	process_joins();
 	cursor_join(&streams, t->lane, leader);
-	files_join();
 	reader_attach(&t->reader, &streams, t->lane);
 	return true;
 }

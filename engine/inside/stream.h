@@ -89,6 +89,7 @@ void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind);
 
 /* inputs.c: for a follower with a sanitizer. */
 void inputs_note(const struct thread *t, const struct walk *w, long nr);
+void inputs_born(const struct thread *t);
 
 /* lead.c */
 long call_serve(struct thread *t, long nr);
@@ -189,8 +190,12 @@ void sample_due(struct thread *t);
 bool scope_enter(struct thread *t, const struct walk *w, struct scope_row row);
 /* It was made; false: of an accept, whose connection they do not hear of. */
 bool scope_leave(struct thread *t, const struct walk *w, bool told, struct scope_row row);
+/* A close is about to be made. */
+void scope_closes(struct thread *t, const struct walk *w);
+/* A call that is not told may be about a connection that is: then who follows is dropped. */
+void scope_stray(const struct thread *t, const uint64_t *args, uint8_t fds);
 /* A follower is told from here on: it knows what there was at the start, and what comes. */
-void scope_renew(bool from_start);
+void scope_renew(bool from_start, bool alone);
 /* What telling of a call costs: when that is begun, if it is worth a look; and what it was. */
 uint64_t scope_cost_begin(const struct walk *w);
 void scope_cost_end(uint64_t begun);

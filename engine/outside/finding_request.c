@@ -47,6 +47,21 @@ static int32_t last_read(const struct area *a, struct span s, pid_t pid, pid_t t
 	return -1;
 }
 
+/* The same by who made the thread, before, or who made that one. */
+static int32_t creator_read(const struct area *a, struct span s, pid_t pid, pid_t tid)
+{
+	struct input_cell c;
+
+	while (s.to-- > s.from) {
+		if (!cell_take(a, s.to, &c) || c.kind != INPUT_BORN || c.pid != pid || c.tid != tid)
+			continue;
+		tid = c.fd;
+		if (last_read(a, s, pid, tid) >= 0)
+			return last_read(a, s, pid, tid);
+	}
+	return -1;
+}
+
 static pid_t parent_of(pid_t pid)
 {
 	char path[40], line[512] = "";
@@ -84,6 +99,8 @@ void finding_request_read(const struct area *a, pid_t pid, pid_t tid, struct fin
 
 	*r = (struct finding_request){ .fd = last_read(a, s, pid, tid) };
 	r->others = r->fd < 0;
+	if (r->fd < 0)
+		r->fd = creator_read(a, s, pid, tid);
 	if (r->fd < 0)
 		r->fd = last_read(a, s, pid, 0);
 	if (r->fd < 0) {

@@ -124,11 +124,10 @@ void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, c
 	monitor_wake_after(v->monitor, JUDGE_MS);
 }
 
-/* It ended as the leader did, or does. */
+/* It ended as the leader did, or does: the process, for a thread's end is another matter. */
 static bool end_is_twin(struct monitor *m, const struct version *v)
 {
-	return leading(m)->gone ||
-	       streams_part(m, m->leader)->lane[v->end_lane].state != LANE_OPEN;
+	return leading(m)->gone || streams_process_over(m, v->end_lane);
 }
 
 /* A leader whose sanitizer writes, too, tells nothing meanwhile; one that goes on does. */
@@ -173,11 +172,16 @@ void followers_judge(struct monitor *m)
 
 static void follower_look(struct monitor *m, struct version *v)
 {
+	const struct section *leader = streams_part(m, m->leader);
+
 	findings_runtime_look(v);
 	/* A copy of the monitor is not their parent: it hears of no end. */
 	if (m->background && !v->gone && process_began(v->server) != v->began)
 		follower_ended(v);
-	if (streams_part(m, m->leader)->dropped >> v->index & 1)
+	if (leader->strayed >> v->index & 1)
+		follower_drop(v, VERDICT_UNSUPPORTED,
+			      "a connection went to a thread that has passed no --mark since");
+	else if (leader->dropped >> v->index & 1)
 		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
 	else if (v->gone && !v->judge_ms && !version_births(v) && !version_left_over(v)) {
 		strcpy(v->why, "ended as the leader did");

@@ -89,6 +89,7 @@ static void section_renew(struct monitor *m, uint32_t version)
 	struct section *s = streams_part(m, version), *leader = streams_part(m, m->leader);
 	struct streams own = { m->conduct, version };
 
+	__atomic_fetch_and(&leader->strayed, ~(1u << version), __ATOMIC_SEQ_CST);
 	__atomic_fetch_and(&leader->dropped, ~(1u << version), __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < LANES; i++) {
 		if (leader->lane[i].life)
@@ -100,6 +101,14 @@ static void section_renew(struct monitor *m, uint32_t version)
 }
 
 /* --- its beginning ------------------------------------------------------------------ */
+
+static bool is_followed(const struct monitor *m)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (i != m->leader && version_lives(&m->version[i]))
+			return true;
+	return false;
+}
 
 /* Why none can come now; NULL: one can. */
 static const char *refused(struct monitor *m)
@@ -120,9 +129,9 @@ static const char *refused(struct monitor *m)
 		return "the version that was started first does not lead any more";
 	if (leading(m)->gone)
 		return "its server has ended";
-	if (m->start.threads && (m->start.followed || m->options->followers))
-		return "it has threads, and was followed before: their locks have an order "
-		       "that began then";
+	if (m->start.threads && is_followed(m))
+		return "it has threads, and is followed: their locks have an order that began then "
+		       "(mve drop ends a follower)";
 	return NULL;
 }
 
@@ -240,7 +249,6 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 		section_renew(m, v->index);
 		others_part(m);
 		row_take(v, path, argv, like);
-		m->start.followed = true;
 		result = version_start(v);
 	}
 	if (result) {

@@ -134,7 +134,6 @@ struct start_record {
 	uint32_t chunks;	/* of it that are used */
 	bool seam;		/* a lane has come to its first request */
 	bool threads;		/* a process has several */
-	bool followed;		/* somebody was, after it */
 	uint64_t moved_ms;	/* when something came last */
 	char why[WHY_MAX];	/* it was lost */
 };
@@ -221,6 +220,8 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows);
 void streams_changed(struct monitor *m);
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
+/* The leader's process whose thread has, or had, this lane has ended. */
+bool streams_process_over(const struct monitor *m, uint32_t lane);
 void streams_end_twins(struct monitor *m, const struct version *v);
 /* Cells of one version's stream that another has not taken; those of one lane. */
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,

@@ -246,6 +246,23 @@ void streams_sweep(struct monitor *m)
 			cursors_sweep(m, v, &looks);
 }
 
+bool streams_process_over(const struct monitor *m, uint32_t lane)
+{
+	const struct section *s = streams_part(m, m->leader);
+	unsigned looks = 0;
+
+	if (s->lane[lane].state == LANE_OPEN)
+		return false;
+	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++) {
+		const struct lane *l = &s->lane[i];
+
+		if (l->state == LANE_OPEN && l->pid == s->lane[lane].pid &&
+		    !thread_dead(l->pid, l->owner, &looks))
+			return false;
+	}
+	return true;
+}
+
 /* The version has come to where the leader's process was, in all its threads. */
 static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
 {

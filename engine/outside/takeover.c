@@ -333,7 +333,7 @@ static void section_begin(struct monitor *m, const struct move *mv)
 
 	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
 	section_spare(to, m->conduct->chunks);
-	to->chunk_hint = to->dropped = 0;
+	to->chunk_hint = to->dropped = to->strayed = 0;
 	to->lanes_high = from->lanes_high;
 	for (uint32_t i = 0; i < high && i < LANES; i++) {
 		const struct lane *was = &from->lane[i];
