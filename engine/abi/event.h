@@ -63,8 +63,9 @@ enum event_flags {
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
 	EVENT_AFTER = 16,	/* other threads' doing: all that they were told before comes first */
-	EVENT_TICK = 32,	/* a clock's second is another, or was when some thread read it
-				   since the last event of this one: see order_tick */
+	EVENT_TICK = 32,	/* since the last event of the thread one has read a clock whose
+				   second is another: see order_tick */
+	EVENT_CLOCK = 64,	/* with EVENT_TICK: this one has */
 };
 
 struct event {
@@ -89,7 +90,7 @@ static inline int event_looks(const struct event *e)
 /* Nothing has to happen at the event but what its kind says. */
 static inline int event_is_plain(const struct event *e)
 {
-	return !(e->flags & ~(EVENT_LOOK | EVENT_TICK));
+	return !(e->flags & ~(EVENT_LOOK | EVENT_TICK | EVENT_CLOCK));
 }
 
 /* No call of the program's answers it: it is in nobody's way. */

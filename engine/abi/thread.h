@@ -22,6 +22,7 @@
 #define T_HAS_LANE	0x2a	/* 1 when it tells a stream, or is told by one */
 #define T_FOLLOWING	0x2b	/* 1 when it is told */
 #define T_DEFERRED	0x2c	/* 1 when a signal waits for a call to begin */
+#define T_AWAY		0x2d	/* 1 where it shows ticks before it goes on: tick.c */
 #define T_RESUME	0x30	/* the short way: where it resumes */
 #define T_SLOT		0x38	/* the short way: the call's slot */
 #define T_FRAME		0x40	/* struct frame: the registers of the call */

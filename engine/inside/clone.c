@@ -64,6 +64,8 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->deferred = c->told = c->park = c->put_off = c->kept = 0;
 	c->own_files = c->files_waited = 0;
 	c->stands = NULL;
+	c->away = c->ticking = 0;
+	c->ticks = (struct ticks){ .shown = t->ticks.shown };
 	c->nexts = c->joined = 0;
 	c->entered = 0;
 	c->following = t->following;

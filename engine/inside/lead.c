@@ -79,9 +79,26 @@ static bool gives(const struct call_desc *d)
 	return d->class == CLASS_EFFECT && d->result != KIND_FD;
 }
 
-static uint64_t seq_before(bool gives)
+/* A number for an event, and whether that shows a tick: none comes between the two. */
+static INLINE uint64_t seq_shown(struct thread *t, uint8_t *flags)
 {
-	return gives && locks_on ? seq_draw() : 0;
+	uint64_t seq;
+	uint32_t now;
+
+	do {
+		/* Acquire: pairs with tick_number. */
+		now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
+		seq = seq_draw();
+	} while (now != __atomic_load_n(&ticks, __ATOMIC_ACQUIRE));
+	*flags = tick_shown(t, now);
+	return seq;
+}
+
+static uint64_t seq_before(struct thread *t, bool gives)
+{
+	if (!gives || !locks_on)
+		return 0;
+	return seq_shown(t, &t->shows);
 }
 
 static bool is_one_of(const uint16_t *calls, unsigned n, long nr)
@@ -100,6 +117,20 @@ static bool is_one_of(const uint16_t *calls, unsigned n, long nr)
 uint64_t lead_seq_last(void)
 {
 	return order_now(__atomic_load_n(&seq_now, __ATOMIC_RELAXED));
+}
+
+/* The same, and whether that shows a tick. */
+uint64_t lead_seq_shown(struct thread *t, uint8_t *flags)
+{
+	uint64_t seq;
+	uint32_t now;
+
+	do {
+		now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
+		seq = lead_seq_last();
+	} while (now != __atomic_load_n(&ticks, __ATOMIC_ACQUIRE));
+	*flags = tick_shown(t, now);
+	return seq;
 }
 
 /* Told in another form: see stat_form. */
@@ -363,8 +394,7 @@ static long lead_exit(struct thread *t, long nr, const struct walk *w)
 	if (!t->has_lane)
 		return serve_special(t, nr);
 	call_tell(t, w, nr);
-	if (t->writer.owes)
-		host_settle(&t->writer);
+	lead_settle(t);
 	lane_close(&streams, t->lane);
 	t->has_lane = 0;
 	return serve_special(t, nr);
@@ -547,74 +577,7 @@ static void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq)
 {
 	if (seq && (nr == __NR_epoll_ctl || care & CARE_SENDS ||
 		    (care & CARE_WRITES && inner_is((long)t->frame.rdi))))
-		/* Release: pairs with gives_before; the call is still to be made. */
-		__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
-				 __ATOMIC_RELEASE);
-}
-
-/*
- * A thread may keep what a clock says in a plain variable, for all others to go by.
- * Such a variable changes with the clock's seconds: then the others show in their next
- * events that they were told before or after it (EVENT_TICK), and a follower's threads
- * wait for each other (order_tick).  The clock may be read more than once before that, by
- * a library first.  In a process of very many threads, each with a clock of its own, not
- * all of them do.
- */
-#define TICKS_MOST	64	/* in a second */
-
-static uint32_t ticks;		/* of this process */
-
-/* Since the last event of this thread a clock has ticked in another. */
-uint8_t lead_ticked(struct thread *t)
-{
-	/* Acquire: pairs with tick_told.  Read before the number is drawn: it is greater. */
-	uint32_t now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
-
-	if (now == t->ticks)
-		return 0;
-	t->ticks = now;
-	return EVENT_TICK;
-}
-
-/* The second that the call has read, of which clock; 0: none that ticks. */
-static uint32_t clock_second(const struct walk *w, long nr, uint32_t *clock)
-{
-	uint32_t which = nr == __NR_clock_gettime ? (uint32_t)w->args[0] : CLOCK_REALTIME;
-	int64_t second = w->result;
-
-	*clock = which == CLOCK_MONOTONIC || which == CLOCK_MONOTONIC_COARSE;
-	if (!*clock && which != CLOCK_REALTIME && which != CLOCK_REALTIME_COARSE)
-		return 0;
-	if (nr != __NR_time &&
-	    (w->result || target_in(&second, w->args[nr == __NR_clock_gettime], sizeof(second))))
-		return 0;
-	return (uint32_t)second;
-}
-
-static __attribute__((noinline)) bool tick_begins(struct thread *t, const struct walk *w, long nr)
-{
-	static uint32_t most_second, most;
-	uint32_t clock, second = clock_second(w, nr, &clock), last = t->tick_second[clock];
-
-	if (!second || second == last)
-		return t->tick_goes_on;
-	t->tick_second[clock] = second;
-	if (clock && __atomic_exchange_n(&most_second, second, __ATOMIC_RELAXED) != second)
-		__atomic_store_n(&most, 0, __ATOMIC_RELAXED);
-	t->tick_goes_on = last && __atomic_add_fetch(&most, 1, __ATOMIC_RELAXED) <= TICKS_MOST;
-	return t->tick_goes_on;
-}
-
-/* The event is told, with its number: whoever finds the program changed comes behind it. */
-static void tick_told(struct thread *t)
-{
-	uint32_t now;
-
-	seq_draw();	/* locks have no number of their own: not the tick's either */
-	/* Release: pairs with lead_ticked. */
-	now = __atomic_add_fetch(&ticks, 1, __ATOMIC_ACQ_REL);
-	if (t->ticks == now - 1)
-		t->ticks = now;
+		giving_set(t, seq);
 }
 
 /* The slot knows only the low 16 bits of a number: those behind are nobody's. */
@@ -689,7 +652,7 @@ static unsigned care_now(const struct plan *p)
 static __attribute__((noinline)) uint64_t care_before(struct thread *t, const struct walk *w,
 						      long nr, unsigned care)
 {
-	uint64_t seq = seq_before(care & CARE_GIVES);
+	uint64_t seq = seq_before(t, care & CARE_GIVES);
 
 	if (care & CARE_CLOSES)
 		closing_begin(w);
@@ -724,32 +687,37 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned care,
 			     uint64_t seq)
 {
+	t->away = 0;
 	if (w->result != CALL_RESTART) {
 		bool tick = care & CARE_CLOCK && tick_begins(t, w, nr);
-		uint8_t flags = tick ? EVENT_TICK : seq ? 0 : lead_ticked(t);
+		bool begins = tick && tick_holder != t;
+		uint8_t flags = tick ? EVENT_TICK | EVENT_CLOCK : t->shows;
 
-		t->tick_goes_on = tick;
+		t->ticks.goes_on = tick;
 		if (care & CARE_MADE)
 			care_made(w, care);
+		if (begins)
+			seq = tick_number(t, locks_on && !stateless);
+		else if (!tick && !seq)
+			seq = seq_shown(t, &flags);
 		if (care & CARE_ORDER && locks_on)
 			flags |= after_others(w, nr, care);
 		call_tell_at(t, w, nr, seq, flags);
-		if (tick)
+		if (begins)
 			tick_told(t);
+		else if (flags & EVENT_TICK)
+			tick_stand(t);
 		if (care & (CARE_POLLS | CARE_KEPT))
 			care_told(t, w, nr, care);
 		if (care & CARE_WAITS)
 			sleepers_look(t);
 	}
 	if (seq && t->writer.lane->giving)
-		/* Release: pairs with gives_before; the event is published. */
-		__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
+		giving_end(t);
 	if (care & CARE_POLLS)
 		epoll_lead_end(t, w->result);
 	if (care & CARE_CLOSES)
 		closing_end(w);
-	if (t->writer.owes)
-		host_settle(&t->writer);
 }
 
 /* To followers it is as if another had been given the connection. */
@@ -783,6 +751,11 @@ static void sample_told(struct thread *t, struct walk *w, long form, unsigned ca
 	}
 }
 
+static uint8_t away_in(unsigned care, uint64_t seq)
+{
+	return care & CARE_CLOCK ? 0 : seq ? AWAY_NUMBERED : AWAY;
+}
+
 /*
  * Most calls: the kernel serves them, the row says what is told, and nobody else has
  * to know.
@@ -795,6 +768,7 @@ static long lead_bare(struct thread *t, long nr, const struct plan *p)
 
 	if (p->recipe.room >= 0)
 		w.room = room_before(&w);
+	t->away = away_in(care, seq);
 	w.result = from_vdso(t) ? clock_call(t, nr) : call_kernel(t);
 	call_told(t, &w, nr, care, seq);
 	return w.result;
@@ -888,11 +862,13 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	}
 	if (w.desc->class == CLASS_LIFE) {
 		sample_due(t);
+		tick_over(t);
 		return lead_life(t, nr, &w);
 	}
 	w.room = room_before(&w);
-	seq = seq_before(gives(w.desc));
+	seq = seq_before(t, gives(w.desc));
 	giving_begin(t, nr, care, seq);
+	t->away = away_in(care, seq);
 	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (stateless)
 		sample_told(t, &w, form, care, seq, row);
@@ -905,6 +881,7 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 {
 	long result;
 
+	lead_settle(t);
 	if ((p->opens || private_count) && private_call(t, nr, &result))
 		return result;
 	if (p->seam)
@@ -919,7 +896,7 @@ long lead_call(struct thread *t, long nr)
 {
 	const struct plan *p = plan_of(nr);
 
-	if (p->plain && !private_count && !boot.runtimes && t->vtid == t->tid &&
+	if (p->plain && !private_count && !t->writer.owes && !boot.runtimes && t->vtid == t->tid &&
 	    !local_site(t) && stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_other(t, nr, p);
@@ -931,6 +908,8 @@ void lead_resume(struct thread *t)
 	bool owes;
 
 	t->following = 0;
+	t->away = 0;
+	t->ticks = (struct ticks){ 0 };
 	if (!lane_reopen(&streams, t->lane, &owes)) {
 		t->has_lane = 0;
 		return;

@@ -92,9 +92,11 @@ lock_gate:
 	cmpb	$0, %gs:T_FOLLOWING
 	jne	follow
 
-lead:	call	*%r11
+lead:	movb	$1, %gs:T_AWAY
+	call	*%r11
 	.globl lock_led
 lock_led:			/* see lock_wait_within */
+	movb	$0, %gs:T_AWAY
 	mov	%rax, L_RESULT(%rsp)
 	cmp	$-1, %eax
 	je	error_note

@@ -77,12 +77,15 @@ static const struct __kernel_timespec never = { 1ll << 40, 0 };
 
 void locks_begin(void)
 {
+	if (!locks_on)
+		ticks_prepare();
 	locks_on = 1;
 }
 
 void locks_child(void)
 {
 	locks_on = 0;
+	ticks_child();
 	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++)
 		if (buckets[i].waiters)
 			buckets[i].waiters = 0;
@@ -162,9 +165,12 @@ static bool took(const struct lock_call *c, int64_t result)
 
 static void lock_tell(struct thread *t, const struct lock_call *c)
 {
-	struct event *e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
 	uint64_t bucket = bucket_of(c);
+	struct event *e;
+	uint8_t ticked;
 
+	lead_settle(t);
+	e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
 	e->result = (int32_t)c->result;
 	e->arg[0] = LOCK_NO_TURN;
 	e->arg[1] = 0;
@@ -172,9 +178,9 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		e->arg[0] = bucket;
 		e->arg[1] = __atomic_add_fetch(&buckets[bucket].turn, 1, __ATOMIC_ACQ_REL);
 	}
-	e->flags |= lead_ticked(t);
 	/* After the turn: what was told before the turn before it has no greater number. */
-	e->seq = lead_seq_last();
+	e->seq = lead_seq_shown(t, &ticked);
+	e->flags |= ticked;
 	e->arg[2] = lock_address(c);
 	e->arg[3] = (uint64_t)c->error;
 	e->arg[4] = 0;
@@ -183,9 +189,9 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		t->told = 1;
 	}
 	writer_commit(&t->writer);
+	if (ticked)
+		tick_stand(t);
 	sleepers_look(t);
-	if (t->writer.owes)
-		host_settle(&t->writer);
 }
 
 /* --- patience ---------------------------------------------------------------------- */

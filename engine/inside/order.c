@@ -441,12 +441,12 @@ void order_wait_all(struct thread *t, uint64_t seq)
 
 /* --- clocks ------------------------------------------------------------------------- */
 
-/* It runs in the program, with what it was told before. */
+/* It runs in the program, with what it was told before, or will when it has its lock. */
 static bool is_at_work(const struct thread *o)
 {
 	/* Acquire: pairs with follow_event_or; what it did before is done. */
 	return !__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE) && !lock_stands(o);
+	       !__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
 }
 
 /* It has yet to read the clock: such events are not in others' way else (next_of). */
@@ -463,7 +463,7 @@ static bool tick_to_come(const struct thread *o, uint64_t seq)
 	r.ahead = true;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS && is_behind(e->seq, seq, 0); i++) {
-		if (e->flags & EVENT_TICK && !(done >> i & 1))
+		if (e->flags & EVENT_CLOCK && !(done >> i & 1))
 			return true;
 		e = reader_next(&r);
 	}
@@ -499,16 +499,9 @@ static bool others_tick(const struct thread *t, uint64_t seq)
 	(void)seq;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		/* Acquire: pairs with order_tick_over. */
-		if (o != t && o->pid == t->pid && __atomic_load_n(&o->ticking, __ATOMIC_ACQUIRE) &&
-		    is_at_work(o))
+		if (o != t && o->pid == t->pid && __atomic_load_n(&o->ticking, __ATOMIC_ACQUIRE))
 			return true;
 	return false;
-}
-
-static bool event_is_clock(const struct event *e)
-{
-	return e->kind == EVENT_CALL && (e->call == __NR_clock_gettime ||
-					 e->call == __NR_gettimeofday || e->call == __NR_time);
 }
 
 /*
@@ -520,11 +513,13 @@ void order_tick(struct thread *t, const struct event *e)
 {
 	static uint32_t missed;		/* in a row */
 	uint64_t seq = e->seq, at = t->reader.pos + 1;
-	bool clock = event_is_clock(e);
+	bool clock = e->flags & EVENT_CLOCK;
 
 	if (t->tick_at == at || __atomic_load_n(&missed, __ATOMIC_RELAXED) >= GIVE_UP)
 		return;
 	t->tick_at = at;
+	if (clock && t->ticking)
+		return;		/* it goes on, and the others stand */
 	if (wait_for_awake(t, seq, behind, awake_behind, WAIT_LIMIT_NS) &&
 	    wait_while(t, seq, others_to_tick, WAIT_LIMIT_NS) &&
 	    wait_while(t, seq, clock ? others_at_work : others_tick, FORK_LIMIT_NS)) {
@@ -538,7 +533,7 @@ void order_tick(struct thread *t, const struct event *e)
 
 void order_tick_over(struct thread *t)
 {
-	if (t->ticking && t->tick_at != t->reader.pos + 1)
+	if (t->ticking)
 		/* Release: pairs with others_tick; what it did is done. */
 		__atomic_store_n(&t->ticking, 0, __ATOMIC_RELEASE);
 }

@@ -15,7 +15,7 @@ extern struct streams streams;
 void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
 int host_lane(struct writer *w);
-/* Behind what was told in a spare chunk: waits for another to give for it. */
+/* What was told in a spare chunk: waits for another to give for it. */
 void host_settle(struct writer *w);
 long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
@@ -91,11 +91,67 @@ void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind);
 void inputs_note(const struct thread *t, const struct walk *w, long nr);
 void inputs_born(const struct thread *t);
 
+/* Others may meet what the call gives before it is told: it has this number. */
+static inline void giving_set(struct thread *t, uint64_t seq)
+{
+	/* Release: pairs with gives_before; the call is still to be made. */
+	__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
+			 __ATOMIC_RELEASE);
+}
+
+static inline void giving_end(struct thread *t)
+{
+	/* Release: pairs with gives_before; the event is published. */
+	__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
+}
+
+/* tick.c */
+extern uint32_t ticks;
+extern struct thread *tick_holder;
+bool tick_begins(struct thread *t, const struct walk *w, long nr);
+uint64_t tick_number(struct thread *t, bool hold);
+void tick_told(struct thread *t);
+void tick_stand(const struct thread *t);
+void tick_end(struct thread *t);
+void ticks_prepare(void);
+void ticks_child(void);
+
+/* What the thread was told by a clock it has written down. */
+static inline void tick_over(struct thread *t)
+{
+	if (__atomic_load_n(&tick_holder, __ATOMIC_RELAXED) == t)
+		tick_end(t);
+}
+
+/* Since the last event of this thread a clock has ticked in another: its next one's flag. */
+static inline uint8_t tick_shown(struct thread *t, uint32_t now)
+{
+	tick_over(t);
+	if (now == t->ticks.shown)
+		return 0;
+	/* Release: pairs with is_between. */
+	__atomic_store_n(&t->ticks.shown, now, __ATOMIC_RELEASE);
+	return EVENT_TICK;
+}
+
+/*
+ * Before the next thing is told: what was told in a spare chunk is paid for.  The thread may
+ * wait for it where it stands, with nothing done that a tick could be on the wrong side of.
+ */
+static inline void lead_settle(struct thread *t)
+{
+	if (!t->writer.owes)
+		return;
+	__atomic_store_n(&t->away, AWAY, __ATOMIC_RELEASE);
+	host_settle(&t->writer);
+	__atomic_store_n(&t->away, 0, __ATOMIC_RELEASE);
+}
+
 /* lead.c */
 long call_serve(struct thread *t, long nr);
 uint64_t lead_seq(void);
 uint64_t lead_seq_last(void);
-uint8_t lead_ticked(struct thread *t);
+uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
 void lead_prepare(void);
 long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
 uint64_t room_before(struct walk *w);

@@ -64,8 +64,16 @@ struct altstack {
 };
 
 #define CLOCKS_DUE	4
+#define TICK_PLACES	16
 #define SIGNALS_NEXT	7	/* signals that come with another, told as one */
 #define SIGINFO_USED	48	/* bytes that say something, of a signal that is no fault */
+
+/*
+ * A leader's thread is in a call, or in a function of the lock gate, and what tells of it is
+ * still to see whether a clock ticked (tick.c); or has seen it, for it has its number.
+ */
+#define AWAY		1
+#define AWAY_NUMBERED	2
 
 struct thread;
 /* Whether the thread must still wait, with its event of this number, for others (order.c). */
@@ -80,7 +88,9 @@ struct thread {
 	uint8_t busy, pending;
 	uint8_t has_lane, following;	/* in company: see stream.h */
 	uint8_t deferred;	/* a signal waits for the next boundary */
-	uint8_t pad0[3];
+	uint8_t away;		/* a leader's: AWAY, AWAY_NUMBERED */
+	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
+	uint8_t pad0;
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	uint64_t r15, flags;
@@ -113,7 +123,19 @@ struct thread {
 	uint64_t clone_flags;
 	uint64_t clone_mask;	/* the program's mask around a clone */
 	uint8_t held_info[128];	/* siginfo of the held signal */
-	uint8_t next_info[SIGNALS_NEXT][SIGINFO_USED];	/* of those that come with it, in a follower */
+	union {
+		/* Of those that come with it, in a follower. */
+		uint8_t next_info[SIGNALS_NEXT][SIGINFO_USED];
+		struct ticks {		/* a leader's: see tick.c */
+			uint32_t shown;		/* ticks of the process that its events show */
+			uint32_t let;		/* it is not waited for while `shown` is one less */
+			uint32_t second[2];	/* what clocks said last, */
+			struct tick_place {	/* and to places that read them */
+				uint32_t key, second;
+			} place[TICK_PLACES];
+			uint8_t goes_on;	/* it has only read clocks since its last one */
+		} ticks;
+	};
 	uint32_t nexts;
 	uint32_t joined;	/* a leader's: so many have come with one */
 	uint64_t entered;	/* the handler at whose entry another will come; or 0 */
@@ -152,9 +174,6 @@ struct thread {
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;
-	uint32_t ticks;		/* a leader's: ticks of the process that its events show */
-	uint32_t tick_second[2]; /* what clocks said last */
-	uint8_t tick_goes_on;	/* it has only read clocks since the last one */
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
 	uint8_t ticking;	/* it works on what the clock said then */
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
@@ -206,6 +225,7 @@ ASSERT_OFFSET(flags, T_FLAGS);
 ASSERT_OFFSET(has_lane, T_HAS_LANE);
 ASSERT_OFFSET(following, T_FOLLOWING);
 ASSERT_OFFSET(deferred, T_DEFERRED);
+ASSERT_OFFSET(away, T_AWAY);
 ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
 ASSERT_OFFSET(once, T_ONCE);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");

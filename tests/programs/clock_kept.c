@@ -1,7 +1,8 @@
 /*
- * One thread reads a clock and keeps its second in a plain variable; others take
- * locks, look at it now and then, and say in the end at which turn they saw it
- * change.  A follower's must have seen it at the same.
+ * One thread keeps a clock's second in a plain variable, behind a library that reads the
+ * clock more often; others take locks, look at it at once, in the middle of what they do,
+ * or at its end, and say at last at which turn they saw it change.  A follower's must have
+ * seen it at the same.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -12,39 +13,44 @@
 #include <unistd.h>
 
 #define SECONDS	2
-#define READERS	2
-#define WORK	60000
+#define READERS	3
+#define WORK	3000
 
 static volatile uint32_t now;
-static pthread_mutex_t mutexes[READERS] = { PTHREAD_MUTEX_INITIALIZER,
-					    PTHREAD_MUTEX_INITIALIZER };
+static pthread_mutex_t mutexes[READERS];
 static char seen[READERS][256];
 
-static uint32_t second(void)
+static uint32_t second(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint32_t)ts.tv_sec;
+}
+
+static void work(int n)
+{
+	for (volatile int i = 0; i < n; i++)
+		;
 }
 
 static void *reader(void *arg)
 {
 	long self = (long)arg;
+	int before = WORK * (int)self / (READERS - 1), used = 0;
 	uint32_t last = now;
-	int used = 0;
 
 	for (unsigned turn = 0, changes = 0; changes < SECONDS; turn++) {
 		pthread_mutex_lock(&mutexes[self]);
-		pthread_mutex_unlock(&mutexes[self]);
+		work(before);
 		if (now != last) {
 			last = now;
 			changes++;
 			used += snprintf(seen[self] + used, sizeof(seen[self]) - (size_t)used,
 					 " %u", turn);
 		}
-		for (volatile int i = 0; i < WORK; i++)
-			;
+		work(WORK - before);
+		pthread_mutex_unlock(&mutexes[self]);
 	}
 	return NULL;
 }
@@ -54,12 +60,16 @@ int main(void)
 	pthread_t threads[READERS];
 	int told = open("/dev/null", O_WRONLY);	/* each run says something else */
 
-	now = second();
-	for (long i = 0; i < READERS; i++)
+	now = second(CLOCK_MONOTONIC);
+	for (long i = 0; i < READERS; i++) {
+		pthread_mutex_init(&mutexes[i], NULL);
 		pthread_create(&threads[i], NULL, reader, (void *)i);
-	for (uint32_t end = now + SECONDS; now <= end;) {
-		poll(NULL, 0, 20);
-		now = second();
+	}
+	for (uint32_t end = now + SECONDS, turn = 0; now <= end; turn++) {
+		poll(NULL, 0, 7);
+		second(CLOCK_MONOTONIC_COARSE);
+		if (turn % 3 == 0)
+			now = second(CLOCK_MONOTONIC);
 	}
 	for (int i = 0; i < READERS; i++) {
 		pthread_join(threads[i], NULL);
