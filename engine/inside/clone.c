@@ -113,6 +113,8 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	child_describe(c, w);
 	/* Until its child is done it stands still by itself. */
 	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
+	if (!locks_on)
+		ticks_prepare();
 	/* The monitor must not take all threads to stand while one has not begun. */
 	__atomic_fetch_add(newborn, 1, __ATOMIC_RELAXED);
 	result = clone_kernel(&t->frame, c);

@@ -19,6 +19,9 @@
 /* What each told call goes through is one stretch of code: half of it would be frames. */
 #define INLINE inline __attribute__((always_inline))
 
+#define BIRTH_LOOK_NS	50000
+#define BIRTH_LOOKS	400
+
 /* Order across the threads of this process. */
 static uint64_t seq_now;
 
@@ -79,8 +82,11 @@ static bool gives(const struct call_desc *d)
 	return d->class == CLASS_EFFECT && d->result != KIND_FD;
 }
 
-/* A number for an event, and whether that shows a tick: none comes between the two. */
-static INLINE uint64_t seq_shown(struct thread *t, uint8_t *flags)
+/*
+ * A number for an event, its own or the last one, and whether that shows a tick: none comes
+ * between the two.
+ */
+static INLINE uint64_t seq_shown(struct thread *t, bool own, uint8_t *flags)
 {
 	uint64_t seq;
 	uint32_t now;
@@ -88,7 +94,7 @@ static INLINE uint64_t seq_shown(struct thread *t, uint8_t *flags)
 	do {
 		/* Acquire: pairs with tick_number. */
 		now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
-		seq = seq_draw();
+		seq = own ? seq_draw() : __atomic_load_n(&seq_now, __ATOMIC_ACQUIRE);
 	} while (now != __atomic_load_n(&ticks, __ATOMIC_ACQUIRE));
 	*flags = tick_shown(t, now);
 	return seq;
@@ -98,7 +104,7 @@ static uint64_t seq_before(struct thread *t, bool gives)
 {
 	if (!gives || !locks_on)
 		return 0;
-	return seq_shown(t, &t->shows);
+	return seq_shown(t, true, &t->shows);
 }
 
 static bool is_one_of(const uint16_t *calls, unsigned n, long nr)
@@ -114,23 +120,9 @@ static bool is_one_of(const uint16_t *calls, unsigned n, long nr)
 		  sizeof((uint16_t[]){ __VA_ARGS__ }) / sizeof(uint16_t), nr)
 
 /* Behind all that has been told so far, but with no number of its own. */
-uint64_t lead_seq_last(void)
-{
-	return order_now(__atomic_load_n(&seq_now, __ATOMIC_RELAXED));
-}
-
-/* The same, and whether that shows a tick. */
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags)
 {
-	uint64_t seq;
-	uint32_t now;
-
-	do {
-		now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
-		seq = lead_seq_last();
-	} while (now != __atomic_load_n(&ticks, __ATOMIC_ACQUIRE));
-	*flags = tick_shown(t, now);
-	return seq;
+	return order_now(seq_shown(t, false, flags));
 }
 
 /* Told in another form: see stat_form. */
@@ -360,6 +352,7 @@ static long lead_clone(struct thread *t, long nr)
 	event_end(t);
 	if (result > 0 && t->copies)
 		order_forked();
+	t->child_lane = CHUNK_NONE;
 	return result;
 }
 
@@ -382,6 +375,26 @@ void lead_exec_done(struct thread *t, int64_t outcome)
 	event_end(t);
 }
 
+/* Another thread has made one, and has yet to tell: followers would wait for that. */
+static bool is_birth_untold(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->has_lane && o->child_lane != CHUNK_NONE &&
+		    __atomic_load_n(&o->busy, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+static void births_wait(const struct thread *t)
+{
+	struct __kernel_timespec slice = { 0, BIRTH_LOOK_NS };
+
+	for (unsigned i = 0; i < BIRTH_LOOKS && is_birth_untold(t); i++)
+		OWN2(__NR_nanosleep, &slice, 0);
+}
+
 static long lead_exit(struct thread *t, long nr, const struct walk *w)
 {
 	int32_t status = (int32_t)t->frame.rdi;
@@ -393,6 +406,8 @@ static long lead_exit(struct thread *t, long nr, const struct walk *w)
 		t->has_lane = 0;
 	if (!t->has_lane)
 		return serve_special(t, nr);
+	if (nr == __NR_exit_group)
+		births_wait(t);
 	call_tell(t, w, nr);
 	lead_settle(t);
 	lane_close(&streams, t->lane);
@@ -699,7 +714,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		if (begins)
 			seq = tick_number(t, locks_on && !stateless);
 		else if (!tick && !seq)
-			seq = seq_shown(t, &flags);
+			seq = seq_shown(t, true, &flags);
 		if (care & CARE_ORDER && locks_on)
 			flags |= after_others(w, nr, care);
 		call_tell_at(t, w, nr, seq, flags);

@@ -77,8 +77,6 @@ static const struct __kernel_timespec never = { 1ll << 40, 0 };
 
 void locks_begin(void)
 {
-	if (!locks_on)
-		ticks_prepare();
 	locks_on = 1;
 }
 

@@ -150,7 +150,6 @@ static inline void lead_settle(struct thread *t)
 /* lead.c */
 long call_serve(struct thread *t, long nr);
 uint64_t lead_seq(void);
-uint64_t lead_seq_last(void);
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
 void lead_prepare(void);
 long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long nr);
