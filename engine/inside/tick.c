@@ -162,7 +162,6 @@ static void others_wait(const struct thread *t, uint32_t now)
 			if (!hold_step(&h, o))
 				o->ticks.let = o->ticks.shown + 1;
 	}
-	holder_waits = false;
 	if (h.over && haste < HASTE_MOST)
 		haste++;
 	else if (!h.over && haste)
@@ -229,6 +228,8 @@ void tick_told(struct thread *t)
 		barrier();
 		others_wait(t, ticks);
 	}
+	/* Whoever has the hold now: nobody stands without a limit. */
+	holder_waits = false;
 }
 
 /* The second that the call has read, of which clock; 0: none that ticks. */
@@ -279,4 +280,5 @@ bool tick_begins(struct thread *t, const struct walk *w, long nr)
 void ticks_child(void)
 {
 	tick_holder = NULL;
+	holder_waits = false;
 }
