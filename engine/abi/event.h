@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	6
+#define EVENT_VERSION	7
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -59,7 +59,7 @@ enum exec_outcome { EXEC_HELD, EXEC_UNHELD };
 
 enum event_flags {
 	EVENT_SIGNAL_NEXT = 1,	/* an EVENT_SIGNAL follows before the program goes on */
-	EVENT_CUT = 2,		/* memory could not be read: nothing to compare */
+	EVENT_CUT = 2,		/* memory could not be read: zeros stand for it */
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
 	EVENT_AFTER = 16,	/* other threads' doing: all that they were told before comes first */

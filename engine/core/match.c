@@ -164,12 +164,15 @@ static bool differs(struct matching *k, unsigned arg, uint32_t what, uint64_t of
 	return false;
 }
 
-/* A bad address; of a call that failed in the leader, too, it is no difference. */
-static bool unreadable(struct matching *k, unsigned arg, uint64_t offset)
+/*
+ * Where a bad address is no difference: in a call that failed in the leader, too, and in
+ * ioctls, some of which take a number where theirs says that there is an address.  Else
+ * it must be as bad in the leader, which told zeros then: the kernel looked at less than
+ * the row says.
+ */
+static bool may_be_bad(const struct matching *k, unsigned arg)
 {
-	/* Some ioctls take a number where theirs says that there is an address. */
-	return k->call->result < 0 || k->call->desc->args[arg].len_rule == LEN_RULE_IOC ||
-	       differs(k, arg, DIFFERS_LENGTH, offset);
+	return k->call->result < 0 || k->call->desc->args[arg].len_rule == LEN_RULE_IOC;
 }
 
 #define PART	256	/* bytes that are compared at a time */
@@ -196,8 +199,8 @@ static bool same_piece(struct matching *k, unsigned arg, uint64_t at, const uint
 	while (n) {
 		size_t part = n < PART ? n : PART, i = 0;
 
-		if (target_in(mine, at + offset, part))
-			return unreadable(k, arg, offset);
+		if (!step_fetch(mine, at + offset, part) && may_be_bad(k, arg))
+			i = part;
 		for (; (i += first_difference(mine + i, piece + i, part - i)) < part; i++)
 			if (compared(k->call->desc, layout, offset + i))
 				return differs(k, arg, DIFFERS_BYTES, offset + i);
@@ -295,8 +298,8 @@ static bool same_meaning(struct matching *k, unsigned arg, uint64_t at, uint64_t
 				: differs(k, arg, DIFFERS_LENGTH, n < len ? n : len);
 	if (!get(k->r, theirs, n))
 		return differs(k, arg, DIFFERS_LENGTH, 0);
-	if (target_in(mine, at, n))
-		return unreadable(k, arg, 0);
+	if (!step_fetch(mine, at, n) && may_be_bad(k, arg))
+		return true;
 	means = k->call->desc->args[arg].what == LAYOUT_taskname ? name_length(theirs, n)
 								 : address_length(theirs, n);
 	for (uint32_t i = 0; i < means; i++)
@@ -432,7 +435,7 @@ static bool message(struct matching *k, unsigned arg, uint64_t at, uint32_t *mov
 {
 	struct message m = { 0 };
 
-	if (target_in(&m, at, sizeof(m)))
+	if (!step_fetch(&m, at, sizeof(m)) && !may_be_bad(k, arg))
 		return differs(k, arg, DIFFERS_LENGTH, 0);
 	if (k->call->desc->args[arg].dir == DIR_OUT)
 		return message_received(k, at, &m, moved) || differs(k, arg, DIFFERS_LENGTH, 0);

@@ -26,21 +26,13 @@ static size_t piece(struct writer *w, size_t want)
 	return want < room ? want : room;
 }
 
-static void zeros(uint8_t *at, size_t len)
-{
-	while (len--)
-		*at++ = 0;
-}
-
 static void put_target(struct writer *w, uint64_t from, uint64_t len)
 {
 	while (len) {
 		size_t n = piece(w, len);
 
-		if (target_in(w->at, from, n)) {
-			zeros(w->at, n);
+		if (!step_fetch(w->at, from, n))
 			w->open->flags |= EVENT_CUT;
-		}
 		w->at += n;
 		from += n;
 		len -= n;
@@ -74,10 +66,8 @@ static void put_section(struct writer *w, uint64_t from, uint64_t len)
 	*(uint32_t *)at = (uint32_t)len;
 	at += sizeof(uint32_t);
 	w->at = at + len;
-	if (!target_in(at, from, len))
-		return;
-	zeros(at, len);
-	w->open->flags |= EVENT_CUT;
+	if (!step_fetch(at, from, len))
+		w->open->flags |= EVENT_CUT;
 }
 
 /* Bytes up to the zero, as far as they can be read. */
@@ -135,7 +125,7 @@ static void put_message(struct writer *w, uint64_t at, uint64_t bytes)
 {
 	struct message m = { 0 };
 
-	if (target_in(&m, at, sizeof(m)))
+	if (!step_fetch(&m, at, sizeof(m)))
 		w->open->flags |= EVENT_CUT;
 	put_u32(w, m.flags);
 	put_section(w, m.name, m.name ? m.name_len & 0xffff : 0);
@@ -158,7 +148,7 @@ static void put_conf(struct writer *w, uint64_t at)
 {
 	struct conf c = { 0 };
 
-	if (target_in(&c, at, sizeof(c)))
+	if (!step_fetch(&c, at, sizeof(c)))
 		w->open->flags |= EVENT_CUT;
 	put_section(w, at, sizeof(c));
 	put_section(w, c.at, c.at && (int32_t)c.len > 0 ? c.len : 0);

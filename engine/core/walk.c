@@ -6,7 +6,6 @@
  */
 #include "engine/core/walk.h"
 
-#define PAGE		4096
 #define IOC_SIZE	16	/* of an ioctl's number: where its size is */
 #define IOC_SIZE_MASK	0x3fff
 #define SIOCETHTOOL	0x8946
@@ -124,6 +123,12 @@ bool step_untold(const struct walk *w)
 	}
 }
 
+/* A call that fails says nothing by what lies where it was given a length of nonsense. */
+static uint64_t meant(const struct walk *w, uint64_t len)
+{
+	return w->result < 0 && len > LENGTH_FAILED ? 0 : len;
+}
+
 static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t size)
 {
 	uint64_t n = w->args[a->len_arg];
@@ -134,7 +139,7 @@ static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t
 	/* What a write did not take will come again. */
 	if (a->dir == DIR_IN && w->desc->result == KIND_SIZE && a->what == LAYOUT_bytes)
 		n = w->result < 0 ? 0 : (uint64_t)w->result < n ? (uint64_t)w->result : n;
-	return step_capped(n, size);
+	return meant(w, step_capped(n, size));
 }
 
 /* A message of a queue is told behind its type, which no length counts. */
@@ -158,13 +163,13 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 		return step_capped(n < limit ? n : limit, size) + uncounted(a);
 	case LEN_RULE_AT:
 	case LEN_RULE_AT64:
-		return w->room > PAGE * 16 ? PAGE * 16 : w->room;
+		return w->room > PAGE_BYTES * 16 ? PAGE_BYTES * 16 : w->room;
 	case LEN_RULE_BITS:
 		return (int32_t)limit < 0 ? 0 : ((uint32_t)limit + 63) / 64 * 8;
 	case LEN_RULE_IOC:
 		return limit >> IOC_SIZE & IOC_SIZE_MASK;
 	case LEN_RULE_PAGES:
-		return step_capped((limit + PAGE - 1) / PAGE, size);
+		return step_capped((limit + PAGE_BYTES - 1) / PAGE_BYTES, size);
 	default:
 		return 0;
 	}

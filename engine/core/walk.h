@@ -130,6 +130,8 @@ bool host_more(struct reader *r);
 /* --- what is done for each call --------------------------------------------- */
 
 #define LENGTH_MAX	(1ull << 31)
+#define PAGE_BYTES	4096
+#define LENGTH_FAILED	65536	/* a call that fails may have been given any length */
 #define RESULT_TOO_BIG	(-7)	/* -E2BIG, -EINVAL, -ERANGE, -EOVERFLOW */
 #define RESULT_INVALID	(-22)
 #define RESULT_TOO_SMALL (-34)
@@ -143,16 +145,39 @@ static inline uint64_t step_capped(uint64_t n, uint64_t size)
 
 /*
  * The kernel answers in an argument's memory.  A call that fails does not, unless it says
- * how much room it would take, or which version of a structure it knows.
+ * how much room it would take, or which version of a structure it knows; that may stand
+ * in what it was sent.
  */
 static inline bool step_is_told(const struct walk *w, const struct arg_desc *a)
 {
-	if (w->result >= 0 || a->dir == DIR_IN)
+	if (a->dir == DIR_IN)
+		return w->result != RESULT_TOO_BIG || a->len_rule != LEN_RULE_SELF;
+	if (w->result >= 0)
 		return true;
 	if (a->len_rule != LEN_RULE_ONE && a->len_rule != LEN_RULE_SELF)
 		return false;
 	return w->result == RESULT_TOO_SMALL || w->result == RESULT_OVERFLOW ||
 	       w->result == RESULT_TOO_BIG || w->result == RESULT_INVALID;
+}
+
+/* What of it can be read, page by page, and zeros for the rest; false: there was a rest. */
+static inline bool step_fetch(void *to, uint64_t from, size_t len)
+{
+	uint8_t *out = to;
+
+	if (!target_in(to, from, len))
+		return true;
+	while (len) {
+		size_t n = PAGE_BYTES - from % PAGE_BYTES < len ? PAGE_BYTES - from % PAGE_BYTES : len;
+
+		if (target_in(out, from, n))
+			for (size_t i = 0; i < n; i++)
+				out[i] = 0;
+		out += n;
+		from += n;
+		len -= n;
+	}
+	return false;
 }
 
 /* Of an argument that tells its own size, as it is now. */

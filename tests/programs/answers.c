@@ -96,6 +96,8 @@ static void sockets(void)
 	CHECK_EQ(poll(&(struct pollfd){ to, POLLIN, 0 }, 1, 5000), 1);
 	ANSWER(ioctl(to, FIONREAD, room));
 	ANSWER(ioctl(to, SIOCATMARK, room));
+	ANSWER(ioctl(to, SIOCSPGRP, &(int){ getpid() }));
+	ANSWER(ioctl(to, SIOCGPGRP, room));
 	CHECK_EQ(ANSWER(recv(to, room, 4, MSG_PEEK | MSG_TRUNC)), 4);
 	*len = 3;
 	CHECK_EQ(ANSWER(recvfrom(to, room, 100, 0, (void *)(room + 200), len)), 10);
@@ -203,6 +205,8 @@ static void terminals(void)
 	ANSWER(ioctl(fd, TIOCGSID, room));
 	ANSWER(ioctl(fd, _IOR('T', 0x2a, char[44]), room));	/* TCGETS2 */
 	ANSWER(ioctl(fd, TIOCGETD, room));
+	ANSWER(ioctl(fd, TCGETA, room));
+	ANSWER(ioctl(fd, TIOCGLCKTRMIOS, room));
 	close(fd);
 }
 
@@ -370,6 +374,40 @@ static void ipc(void)
 	mq_close(mq);
 }
 
+#define KEYRING_PROCESS	(-2)
+
+static long keyctl(int op, long key, void *to, size_t room_n)
+{
+	return syscall(SYS_keyctl, op, key, to, room_n, 0);
+}
+
+static void keys(void)
+{
+	long key = ANSWER(syscall(SYS_add_key, "user", "mve-answers", "content", 7,
+				  KEYRING_PROCESS));
+
+	fill();
+	ANSWER(keyctl(6 /* describe */, key, room, sizeof(room)));
+	ANSWER(keyctl(11 /* read */, key, room, sizeof(room)));
+	ANSWER(keyctl(11, key, room, 3));
+	ANSWER(keyctl(2 /* update */, key, "other", 5));
+	ANSWER(keyctl(11, key, room, sizeof(room)));
+	ANSWER(syscall(SYS_keyctl, 10 /* search */, KEYRING_PROCESS, "user", "mve-answers", 0));
+}
+
+static void namespaces(void)
+{
+	int fd = open("/proc/self/ns/net", O_RDONLY);
+
+	CHECK(fd >= 0);
+	ANSWER(ioctl(fd, 0xb703, 0));	/* NS_GET_NSTYPE */
+	ANSWER(close((int)ANSWER(ioctl(fd, 0xb701, 0))));	/* NS_GET_USERNS */
+	close(fd);
+	fd = open("/proc/self/ns/user", O_RDONLY);
+	ANSWER(ioctl(fd, 0xb704, room));	/* NS_GET_OWNER_UID */
+	close(fd);
+}
+
 static void memory(void)
 {
 	char *pages = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -393,6 +431,8 @@ int main(void)
 	machine();
 	processes();
 	ipc();
+	keys();
+	namespaces();
 	memory();
 	return passed("answers");
 }
