@@ -13,10 +13,10 @@ copy_try:
 	.cfi_startproc
 	mov	%rdx, %rcx
 	cmp	$2048, %rdx
-	jae	3f
+	jae	long
 	sub	$32, %rcx
-	jb	5f
-4:	mov	(%rsi), %rax
+	jb	2f
+1:	mov	(%rsi), %rax
 	mov	8(%rsi), %r8
 	mov	16(%rsi), %r9
 	mov	24(%rsi), %r10
@@ -27,19 +27,42 @@ copy_try:
 	add	$32, %rsi
 	add	$32, %rdi
 	sub	$32, %rcx
-	jae	4b
-5:	add	$24, %rcx
-	jl	2f
-1:	mov	(%rsi), %rax
-	mov	%rax, (%rdi)
-	lea	8(%rsi), %rsi
-	lea	8(%rdi), %rdi
-	sub	$8, %rcx
 	jae	1b
-2:	add	$8, %rcx
-3:	rep movsb
-	xor	%eax, %eax
+2:	add	$32, %rcx		/* what is left */
+	je	done
+	cmp	$8, %rdx
+	jb	short
+	sub	$8, %rcx
+	jbe	4f
+3:	mov	(%rsi), %rax
+	mov	%rax, (%rdi)
+	add	$8, %rsi
+	add	$8, %rdi
+	sub	$8, %rcx
+	ja	3b
+	/* The last eight, of which some may have been copied: `rep movsb` begins slowly. */
+4:	mov	(%rsi,%rcx), %rax
+	mov	%rax, (%rdi,%rcx)
+done:	xor	%eax, %eax
 	ret
+short:	cmp	$4, %ecx
+	jb	5f
+	mov	(%rsi), %eax
+	mov	-4(%rsi,%rcx), %r8d
+	mov	%eax, (%rdi)
+	mov	%r8d, -4(%rdi,%rcx)
+	jmp	done
+5:	movzbl	(%rsi), %eax
+	movzbl	-1(%rsi,%rcx), %r8d
+	mov	%al, (%rdi)
+	mov	%r8b, -1(%rdi,%rcx)
+	cmp	$3, %ecx
+	jne	done
+	movzbl	1(%rsi), %eax
+	mov	%al, 1(%rdi)
+	jmp	done
+long:	rep movsb
+	jmp	done
 	.cfi_endproc
 
 	.globl swap_try
