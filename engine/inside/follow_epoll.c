@@ -395,7 +395,7 @@ void epoll_lead_end(struct thread *t, long result)
 {
 	struct registration *r;
 
-	if (is_stateless() || !t->epoll_row)
+	if (!t->epoll_row || is_stateless())
 		return;
 	rows_lock();
 	r = &rows[t->epoll_row - 1];

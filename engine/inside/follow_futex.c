@@ -36,6 +36,8 @@ static bool sleep_asked(const struct frame *f, struct sleep *s)
 	*s = (struct sleep){ (uint32_t)f->rsi, NEVER, CLOCK_MONOTONIC, f->r10 != 0 };
 	if (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET)
 		return false;
+	if (command == FUTEX_WAIT && s->op & FUTEX_CLOCK_REALTIME)
+		return false;
 	if (s->op & FUTEX_CLOCK_REALTIME)
 		s->clock = CLOCK_REALTIME;
 	if (!s->limited)

@@ -41,6 +41,7 @@
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
 #define TRIES_MAX	10000	/* of a function that should have succeeded */
 #define PAUSE_NS	200000	/* between them */
+#define WAIT_PAUSE_NS	2000000	/* between waits that are not the leader's */
 #define FUTILE_MOST	6
 #define MUTEX_OWNER	8	/* in glibc's pthread_mutex_t, whose first word is the futex */
 #define MUTEX_TYPE	16
@@ -163,16 +164,19 @@ static bool took(const struct lock_call *c, int64_t result)
 
 static void lock_tell(struct thread *t, const struct lock_call *c)
 {
-	uint64_t bucket = bucket_of(c);
 	struct event *e;
 	uint8_t ticked;
 
 	lead_settle(t);
-	e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
+	e = writer_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
+	if (!e)
+		e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
 	e->result = (int32_t)c->result;
 	e->arg[0] = LOCK_NO_TURN;
 	e->arg[1] = 0;
 	if (took(c, c->result)) {
+		uint64_t bucket = bucket_of(c);
+
 		e->arg[0] = bucket;
 		e->arg[1] = __atomic_add_fetch(&buckets[bucket].turn, 1, __ATOMIC_ACQ_REL);
 	}
@@ -459,7 +463,7 @@ static bool wait_over(void *what)
 {
 	struct wanted *w = what;
 
-	if (!others_take(w->t)) {
+	if (!others_take(w->t) && !is_wanted(w->t)) {
 		w->patience.since = 0;
 		return false;
 	}
@@ -762,9 +766,26 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
 	return ASK_ORDERED;
 }
 
+/*
+ * A wait that the leader did not make is over at once: its program looks again, and may
+ * be where the leader is.  If it only waits again it waits for others, who need not see
+ * the process at work to find that nothing goes on (patience_over).
+ */
+static void wait_idle(struct thread *t)
+{
+	struct __kernel_timespec pause = { 0, WAIT_PAUSE_NS };
+	uint32_t at = (uint32_t)t->reader.cursor->at + 1;
+
+	if (t->waited_at == at)
+		OWN2(__NR_nanosleep, &pause, 0);
+	t->waited_at = at;
+}
+
 static long lock_unordered(struct thread *t, struct lock_call *c)
 {
 	__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1, __ATOMIC_RELAXED);
+	if (is_wait(c))
+		wait_idle(t);
 	if (!is_mutex(c))
 		return ASK_UNORDERED;
 	c->state |= STATE_ASKED | STATE_OWN;

@@ -163,7 +163,10 @@ struct thread {
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	uint64_t condition;	/* a follower's: that it waits for, or 0; see conditions.c */
 	uint64_t mutex, mutex_turn;	/* its mutex, whose last turn it was when we came to lead */
+	uint64_t asked;		/* a follower's: TSan's handler, which is about to be asked for */
+	uint32_t asks;		/* the program's, so often; see signals.c */
 	uint8_t woken;		/* as far as this version knows */
+	uint32_t waited_at;	/* a place in the lane, + 1: its last wait of its own was there */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
 	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
