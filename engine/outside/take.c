@@ -370,7 +370,8 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 		begin - mv->began_us, now_us() - begin);
 	n = twin ? take(r->pid, (int)r->args[0], pid) : -ESRCH;
 	say_log("take", "%ld descriptors sent after %lu us", n, now_us() - begin);
-	mv->taken++;
+	/* Of a process whose twin was killed nothing was to be taken. */
+	mv->taken += twin != NULL;
 	mv->descriptors += n > 0 ? (unsigned)n : 0;
 	mv->taken_us += now_us() - begin;
 	mv->ready_us = now_us() - mv->began_us;

@@ -307,12 +307,19 @@ int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
 	return m->options->failover == FAILOVER_OFF ? 0 : leader_ends(v, slot, r, cause);
 }
 
+/* Its end is the version's: how a child ends is for its parent to see. */
+static bool is_first(const struct version *v, uint32_t slot)
+{
+	return v->gone || v->area->slot[slot].pid == v->server;
+}
+
 int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	char cause[64];
 
-	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0])
+	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0] ||
+	    !is_first(v, slot))
 		return 0;
 	snprintf(cause, sizeof(cause), "exited with status %d", (int)r->args[0] & 0xff);
 	return leader_ends(v, slot, r, cause);

@@ -9,6 +9,7 @@
  *	queue	one thread waits and queues, others sleep on a condition
  *	programs	a process for each connection; every other one executes this program
  *		again, with the connection's number behind WAY
+ *	helpers	a process for each connection, with one of its own that it kills
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -254,11 +255,29 @@ static void ended(int sig)
 	errno = was;
 }
 
+/* Its helper does nothing, and is killed in the end; nobody waits for it. */
+static void with_helper(struct client *c)
+{
+	pid_t helper;
+
+	signal(SIGCHLD, SIG_DFL);
+	helper = fork();
+	must(helper >= 0, "fork");
+	while (!helper)
+		pause();
+	while (serve(c, 1))
+		;
+	kill(helper, SIGTERM);
+	exit(0);
+}
+
 static void one_program(struct client *c, char **argv, int again)
 {
 	char fd[16];
 	char *args[] = { argv[0], argv[1], argv[2], fd, NULL };
 
+	if (!strcmp(argv[2], "helpers"))
+		with_helper(c);
 	snprintf(fd, sizeof(fd), "%d", c->fd);
 	if (again)
 		execv(argv[0], args);
@@ -291,7 +310,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	if (!strcmp(argv[2], "programs"))
+	if (!strcmp(argv[2], "programs") || !strcmp(argv[2], "helpers"))
 		keys_fd = open("churn.keys", O_RDWR | O_CREAT, 0600);
 	if (argc == 4) {
 		struct client c = { .fd = atoi(argv[3]) };
