@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	9
+#define AREA_VERSION	10
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -190,7 +190,8 @@ struct slot {
 	uint64_t conns_told, conns_kept;	/* accepted */
 	int64_t conns_open;	/* told and open; another thread may close */
 	uint64_t unwind;	/* answer to REQ_MAPPED: the file's eh_frame_hdr */
-	uint64_t pad[10];
+	uint64_t sigaction;	/* and TSan's function, if it is that */
+	uint64_t pad[9];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -84,6 +84,7 @@ struct boot {
 	uint32_t parts;			/* rows used of `part` */
 	uint32_t runtimes;		/* of those, sanitizers' */
 	struct code_part part[BOOT_PARTS];
+	uint64_t sigaction;		/* TSan's, which knows the program's handlers; or 0 */
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");

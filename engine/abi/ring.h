@@ -34,7 +34,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	5
+#define RING_VERSION	6
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -143,7 +143,9 @@ struct conduct {
 	uint32_t next[VERSIONS];	/* whose stream goes on where this one ended */
 	struct seams seams;
 	struct sampling sampling;
-	uint64_t pad[455];
+	uint32_t puts_off;	/* versions whose runtime puts handlers off (TSan), as bits */
+	uint32_t pad0;
+	uint64_t pad[454];
 };
 
 _Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");

@@ -52,6 +52,8 @@
 #define F_SLOT		0x88	/* slot of the table: call number + 1, 0 unknown */
 #define F_TIER		0x90	/* TIER_PATCH or TIER_NET */
 
+#define HANDLER_ROOM	256	/* for libc's struct sigaction, above a handler's frame */
+
 /*
  * A board is the piece of code that a patched site jumps to.  It ends with
  *	lea resume(%rip),%rcx ; jmp *%gs:T_GATE ; .quad site_end ; resume: ...

@@ -1108,6 +1108,8 @@ long follow_call(struct thread *t, long nr)
 	w.room = room_before(&w);
 	if (seam_opened(t, &w))
 		return -ENOENT;
+	if (signal_asks(t, nr, &result))
+		return result;
 	if (file_left(w.desc, args, &result)) {
 		t->answered = 1;
 		return result;

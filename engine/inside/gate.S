@@ -335,6 +335,7 @@ own_call:
 /* The kernel enters here with every signal; C decides what becomes of it. */
 	.globl signal_entry
 	.globl signal_restorer
+	.globl handler_asked
 signal_entry:
 	cld
 	call	signal_handle
@@ -344,6 +345,15 @@ signal_restorer:
 	mov	$NR_RT_SIGRETURN, %eax
 	syscall
 	hlt
+
+/* What TSan was asked for is on the stack: a handler, or 0 or 1. */
+handler_asked:
+	mov	(%rsp), %rax
+	add	$HANDLER_ROOM, %rsp
+	cmp	$1, %rax
+	jbe	1f
+	jmp	*%rax
+1:	ret
 
 /* The monitor starts a fresh image here: rdi and rsp are the first block's. */
 	.globl inside_start

@@ -8,6 +8,10 @@
  * All of it happens on our signal stack with signals blocked.  It is no boundary:
  * a signal that waits goes on waiting for a call.
  */
+#include <asm/unistd.h>
+#include <linux/prctl.h>
+#include <linux/signal.h>
+
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
@@ -129,6 +133,31 @@ static uint64_t answer(struct thread *t, enum machine what)
 	if (!follow_told_value(t, nr, (int64_t *)&value))
 		value = what <= COUNTER_CPU ? 0 : ask(what);
 	return what <= COUNTER_CPU ? counter_on(value) : value;
+}
+
+/* The program has the counter fault (PR_SET_TSC). */
+static bool counter_faults(void)
+{
+	int how = 0;
+
+	return OWN2(__NR_prctl, PR_GET_TSC, &how) >= 0 && how == PR_TSC_SIGSEGV;
+}
+
+/*
+ * A mark in the place of an instruction that would have been a fault of the program's:
+ * it is made that one.
+ */
+bool insn_faults(struct thread *t, int *sig, uint8_t *info, const struct ucontext_raw *uc)
+{
+	struct { int32_t signo, error, code, pad; uint64_t address; } fault = {
+		SIGSEGV, 0, SI_KERNEL, 0, 0 };
+
+	if (*sig != SIGILL || info_int(info, INFO_CODE) <= 0 || t->busy ||
+	    insn_read(uc->regs.rip).what > COUNTER_CPU || !counter_faults())
+		return false;
+	*sig = SIGSEGV;
+	bytes_copy(info, &fault, sizeof(fault));
+	return true;
 }
 
 /* A marked instruction was met; true when that is what it was. */

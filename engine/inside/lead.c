@@ -454,6 +454,34 @@ static bool vdso_reads(const struct frame *f, long nr)
 	return !has_clock || ((uint32_t)f->rdi < 32 && VDSO_CLOCKS >> (uint32_t)f->rdi & 1);
 }
 
+#define VDSO_POINTERS	2
+
+/* The bytes that each writes behind its arguments. */
+static const uint8_t vdso_writes[VDSO_FUNCTIONS][VDSO_POINTERS] = {
+	[VDSO_CLOCK_GETTIME] = { 0, 16 }, [VDSO_GETTIMEOFDAY] = { 16, 8 }, [VDSO_TIME] = { 8 },
+	[VDSO_CLOCK_GETRES] = { 0, 16 }, [VDSO_GETCPU] = { 4, 4 },
+};
+
+/*
+ * The kernel's function writes to memory of ours, for it is no call: an address of the
+ * program's that is bad would be a fault in here.
+ */
+static long vdso_call(const struct frame *f, int which)
+{
+	uint64_t asked[VDSO_POINTERS] = { f->rdi, f->rsi }, given[VDSO_POINTERS];
+	uint64_t room[VDSO_POINTERS][2];
+	long result;
+
+	for (int i = 0; i < VDSO_POINTERS; i++)
+		given[i] = vdso_writes[which][i] && asked[i] ? (uint64_t)room[i] : asked[i];
+	result = ((vdso_fn *)boot.vdso[which])(given[0], given[1], f->rdx);
+	for (int i = 0; i < VDSO_POINTERS; i++)
+		if (result >= 0 && given[i] != asked[i] &&
+		    target_out(asked[i], room[i], vdso_writes[which][i]))
+			return -EFAULT;
+	return result;
+}
+
 static long clock_call(struct thread *t, long nr)
 {
 	static const int16_t of[VDSO_FUNCTIONS] = {
@@ -467,7 +495,7 @@ static long clock_call(struct thread *t, long nr)
 		if (of[i] != nr || !boot.vdso[i] || !vdso_reads(f, nr))
 			continue;
 		t->answered = 1;
-		return ((vdso_fn *)boot.vdso[i])(f->rdi, f->rsi, f->rdx);
+		return vdso_call(f, i);
 	}
 	return serve_special(t, nr);
 }

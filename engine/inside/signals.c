@@ -34,7 +34,7 @@
 struct sighand process_sig;
 static bool deaf;
 
-extern char signal_entry[], signal_restorer[];
+extern char signal_entry[], signal_restorer[], handler_asked[];
 
 void sighand_lock(struct sighand *s)
 {
@@ -240,6 +240,49 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 	t->has_temp_mask = 0;
 }
 
+/*
+ * TSan's handler puts the program's off to the end of an interceptor, where its leader's
+ * has long run.  So TSan's sigaction is asked for the program's, on the program's stack,
+ * and that is called (handler_asked, gate.S).
+ */
+static void handler_ask(struct thread *t, int sig, const struct action *a, const uint8_t *info,
+			struct ucontext_raw *uc)
+{
+	struct action own = *a, ask = { boot.sigaction, SA_NODEFER, a->restorer, 0 };
+	uint64_t old;
+
+	own.handler = (uint64_t)handler_asked;
+	handler_start(t, sig, &own, info, uc);
+	old = uc->regs.rsp -= HANDLER_ROOM;
+	bytes_zero((void *)old, HANDLER_ROOM);
+	handler_start(t, sig, &ask, info, uc);
+	uc->regs.rsi = 0;
+	uc->regs.rdx = old;
+	t->asked = a->handler;
+	t->asks++;
+}
+
+static bool is_put_off(const struct thread *t)
+{
+	const struct conduct *c = streams.conduct;
+
+	return boot.sigaction && t->following && !(c->puts_off >> c->leader & 1);
+}
+
+/* TSan asks the kernel, too, before it says what its handler stands for. */
+bool signal_asks(struct thread *t, long nr, long *result)
+{
+	const struct frame *f = &t->frame;
+	struct action of_runtime = { .handler = t->asked };
+
+	if (!t->asks || nr != __NR_rt_sigaction || f->rsi)
+		return false;
+	t->asks--;
+	t->answered = 1;
+	*result = copy_out(f->rdx, &of_runtime, sizeof(of_runtime)) ? -EFAULT : 0;
+	return true;
+}
+
 static bool is_fault(int sig, const uint8_t *info)
 {
 	bool kind = sig == SIGSEGV || sig == SIGBUS || sig == SIGILL ||
@@ -289,7 +332,7 @@ static bool is_last(int sig, const struct action *a)
 
 /*
  * The default action of a signal that reached us all the same: let it act.  A
- * fault comes again by itself, where it was.
+ * fault comes again by itself, where it was, but for one that is another's (insn_faults).
  */
 static void default_act(struct thread *t, int sig, const uint8_t *info,
 			struct ucontext_raw *uc)
@@ -297,7 +340,7 @@ static void default_act(struct thread *t, int sig, const uint8_t *info,
 	if (crash_signal(sig))
 		crash_tell(t, sig, info, &uc->regs);
 	default_restore(sig);
-	if (!is_fault(sig, info))
+	if (!is_fault(sig, info) || info_int(info, INFO_CODE) == SI_KERNEL)
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
 	uc->mask &= ~SIG_BIT(sig);
 }
@@ -362,7 +405,9 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	/* A fault is the version's own: a twin has it, too. */
 	if (is_handler(a.handler) && signal_leads(t) && !is_fault(sig, info))
 		signal_tell(t, sig, &a, info, uc->mask);
-	if (is_handler(a.handler))
+	if (is_handler(a.handler) && is_put_off(t) && !is_fault(sig, info))
+		handler_ask(t, sig, &a, info, uc);
+	else if (is_handler(a.handler))
 		handler_start(t, sig, &a, info, uc);
 	else if (a.handler == (uint64_t)SIG_DFL)
 		default_act(t, sig, info, uc);
@@ -471,6 +516,15 @@ void signal_overdue(struct thread *t, struct ucontext_raw *uc)
 	deliver(t, info_int(t->held_info, INFO_SIGNO), t->held_info, uc);
 }
 
+/*
+ * The stream brings what a follower's threads hear.  A task that a runtime made for itself has
+ * none: LSan's waits for the threads that it stops, and must not run a handler that waits, too.
+ */
+static bool is_dropped(const struct thread *t)
+{
+	return t->following || (deaf && !t->has_lane);
+}
+
 /* Every signal enters here, from signal_entry. */
 void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 {
@@ -481,9 +535,9 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 		return;
 	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig))
 		return;
-	if (hidden_serve(t, sig, info, uc))
+	if (!insn_faults(t, &sig, info, uc) && hidden_serve(t, sig, info, uc))
 		return;
-	if (t->following && !boundary && !is_fault(sig, info)) {
+	if (is_dropped(t) && !boundary && !is_fault(sig, info)) {
 		/* The process leads, and the thread sleeps as followers do: it looks. */
 		if (!deaf && t->waits == WAITS_ASLEEP && !t->pending && !t->deferred)
 			put_off(t, info, uc);

@@ -14,6 +14,8 @@
 bool is_handler(uint64_t handler);
 long kernel_action(int sig, const struct action *a);
 struct action action_for_kernel(int sig, const struct action *a);
+/* A query of the runtime's own, when a handler is about to run. */
+bool signal_asks(struct thread *t, long nr, long *result);
 bool on_stack(const struct altstack *a, uint64_t sp);
 
 /* leave.c: what the program may see of an interrupted call. */
@@ -38,5 +40,6 @@ uint8_t *hidden_info(struct thread *t, int sig);
 
 /* insn.c */
 bool insn_caught(struct thread *t, struct ucontext_raw *uc);
+bool insn_faults(struct thread *t, int *sig, uint8_t *info, const struct ucontext_raw *uc);
 
 #endif

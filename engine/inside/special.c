@@ -165,6 +165,8 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 		local_add(at, len);
 	if (reply > 0 && reply & (MAPPED_LIBC | MAPPED_RUNTIME))
 		part_add(at, len, reply & MAPPED_LIBC ? PART_LIBC : PART_RUNTIME, t->slot->unwind);
+	if (reply > 0 && reply & MAPPED_RUNTIME && t->slot->sigaction)
+		boot.sigaction = t->slot->sigaction;
 	if (reply < 0 || reply & MAPPED_UNCLEAN)
 		seal_break(t);
 	pages_watch(t, at, len);

@@ -76,6 +76,16 @@ static int progress(const json_t *v, unsigned ready_ms, char *why, size_t size)
 	return !strcmp(role, "follower") || (!strcmp(role, "joining") && ready_ms >= IDLE_MS);
 }
 
+static int not_followed(const struct session *s, const char *name, const char *why)
+{
+	char hint[400];
+
+	snprintf(hint, sizeof(hint), "mve report shows where it differs, if it does; "
+				     "%s/%s.log has what it wrote", s->folder, name);
+	say_error(hint, "cannot follow: %s: %s", name, why);
+	return EXIT_NO;
+}
+
 static int wait_for(const struct session *s, const char *name)
 {
 	struct timespec look = { 0, LOOK_MS * 1000000L };
@@ -92,11 +102,8 @@ static int wait_for(const struct session *s, const char *name)
 		json_decref(status);
 		if (way > 0)
 			return EXIT_OK;
-		if (way < 0) {
-			say_error("mve report shows where it differs, if it does",
-				  "cannot follow: %s: %s", name, status ? why : "the session is gone");
-			return EXIT_NO;
-		}
+		if (way < 0)
+			return not_followed(s, name, status ? why : "the session is gone");
 		ready_ms = ready ? ready_ms + LOOK_MS : 0;
 		nanosleep(&look, NULL);
 	}

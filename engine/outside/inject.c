@@ -491,6 +491,8 @@ static void runtime_note(struct injection *in)
 		uint64_t unwind = n ? runtime_unwind(in->r.pid, m) : 0;
 
 		*in->want->runtime |= n != 0;
+		if (n && (b->sigaction = runtime_sigaction(in->r.pid, m)))
+			*in->want->puts_off |= 1u << in->want->version;
 		for (unsigned k = 0; k < n && b->parts < BOOT_PARTS; k++) {
 			b->part[b->parts++] = (struct code_part){ range[k].from, range[k].to, unwind,
 								  PART_RUNTIME, 0 };

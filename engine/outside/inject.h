@@ -24,6 +24,7 @@ struct inject_want {
 	int streams_fd, streams_read_fd;
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
 	const struct layout_wish *wish;	/* of a follower */
+	uint32_t *puts_off;	/* of `conduct` */
 	bool *runtime;		/* set if a sanitizer's is linked into the program */
 	const char *const *seam;	/* functions with which a request begins; NULL ends */
 };

@@ -292,6 +292,41 @@ uint64_t runtime_unwind(pid_t pid, const struct map *m)
 	return at;
 }
 
+/* Where the file's function of this name lies in the mapping; or 0. */
+static uint64_t function_at(const struct functions *f, const struct map *m, const char *wanted)
+{
+	for (uint64_t i = 0; i < f->n; i++) {
+		Elf64_Sym s;
+		const char *name = symbol_at(f, i, &s);
+		const struct elf_load *l;
+
+		if (!name || !is_function(&s) || strcmp(name + strspn(name, "_"), wanted))
+			continue;
+		l = elf_exec(&f->v, s.st_value);
+		if (l)
+			return m->start + (s.st_value - l->vaddr + l->off) - m->offset;
+	}
+	return 0;
+}
+
+uint64_t runtime_sigaction(pid_t pid, const struct map *m)
+{
+	struct functions f = { 0 };
+	int fd = patch_open(pid, m);
+	uint64_t at = 0;
+
+	if (fd < 0)
+		return 0;
+	if (!elf_open_file(&f.v, fd, ELF_HEADERS)) {
+		if ((table_open(&f, SHT_DYNSYM) && function_at(&f, m, "tsan_init")) ||
+		    (table_open(&f, SHT_SYMTAB) && function_at(&f, m, "tsan_init")))
+			at = function_at(&f, m, "interceptor_sigaction");
+		elf_close(&f.v);
+	}
+	close(fd);
+	return at;
+}
+
 /* --- whose call it is ------------------------------------------------------------------- */
 
 /* What an interceptor stands for: "___interceptor_read.part.0" for read. */
@@ -418,9 +453,24 @@ static bool outer_passes_on(pid_t pid, const struct maps *maps, uint64_t nr, uin
 	       (strcmp(q.interceptor, "pthread_create") && caller_answers(pid, maps, libc, &same));
 }
 
+/* A function of the runtime that calls what the program gave it. */
+static bool calls_program(const struct question *q)
+{
+	static const char *const parts[] = { "SignalHandler", "SignalAction", "sighandler",
+					     "ThreadStart", "thread_start", "AtExitWrapper",
+					     "exit_callback" };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(q->name, parts[i]))
+			return true;
+	return false;
+}
+
 /*
  * The runtime calls interceptors, too: libbacktrace does, and so does a report that was
- * begun by an interceptor.  But scanf's goes on to vscanf's.
+ * begun by an interceptor.  But scanf's goes on to vscanf's.  And a handler of the program
+ * whose last act is a call jumps to its interceptor: above that stands what of the runtime
+ * has called the handler.
  */
 static bool is_same_work(const char *outer, const char *inner)
 {
@@ -438,8 +488,10 @@ bool runtime_calls(pid_t pid, uint64_t nr, uint64_t libc, uint64_t inner, uint64
 	if (maps_read(pid, &maps))
 		return true;
 	passed_on = (caller_answers(pid, &maps, inner, &q) &&
-		     (inner == outer || (caller_answers(pid, &maps, outer, &on_top) &&
-					 is_same_work(on_top.interceptor, q.interceptor)))) ||
+		     (inner == outer ||
+		      (caller_answers(pid, &maps, outer, &on_top)
+			       ? is_same_work(on_top.interceptor, q.interceptor)
+			       : calls_program(&on_top)))) ||
 		    outer_passes_on(pid, &maps, nr, libc, outer) || flushes(pid, &maps, libc);
 	maps_free(&maps);
 	say_log("caller", "%d: call %lu by 0x%lx, 0x%lx, 0x%lx is %s", pid, nr, libc, inner, outer,

@@ -28,6 +28,9 @@ unsigned runtime_in_program(pid_t pid, const struct map *m,
 /* Where the eh_frame_hdr of the mapped file is in the process; or 0. */
 uint64_t runtime_unwind(pid_t pid, const struct map *m);
 
+/* TSan's interceptor of sigaction, if the mapped file has TSan in it; or 0. */
+uint64_t runtime_sigaction(pid_t pid, const struct map *m);
+
 /*
  * Call number nr came to libc from a runtime; the return addresses are in libc's outermost
  * frame, in the runtime's innermost and its outermost.  Does it call for itself?

@@ -224,6 +224,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	w.streams_fd = m->streams_fd;
 	w.seam = m->options->seam_function;
 	w.runtime = &v->runtime;
+	w.puts_off = &m->conduct->puts_off;
 	w.streams_read_fd = m->streams_read_fd;
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);
@@ -384,6 +385,7 @@ static uint64_t library_look(struct slot *s, pid_t pid, const struct map *m)
 		bits = MAPPED_LIBC;
 	if (bits & (MAPPED_RUNTIME | MAPPED_LIBC))
 		s->unwind = runtime_unwind(pid, m);
+	s->sigaction = bits & MAPPED_RUNTIME ? runtime_sigaction(pid, m) : 0;
 	return bits;
 }
 
@@ -411,6 +413,8 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 			hook_map(r->pid, memory, m, HOOK_LIBRARY, &room);
 			bits |= library_look(s, r->pid, m);
 			v->runtime |= (bits & MAPPED_RUNTIME) != 0;
+			if (s->sigaction)
+				v->monitor->conduct->puts_off |= 1u << v->index;
 		}
 		maps_free(&maps);
 	}

@@ -4,6 +4,8 @@
  * says.  What they gave is written to a pipe, so that twins are compared.
  */
 #include <cpuid.h>
+#include <setjmp.h>
+#include <sys/prctl.h>
 #include "check.h"
 
 static int pipe_fd[2];
@@ -70,6 +72,39 @@ static void seeds(void)
 	tell(seed);
 }
 
+static sigjmp_buf before_fault;
+
+static void faulted(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	CHECK_EQ(sig, SIGSEGV);
+	CHECK_EQ(info->si_code, SI_KERNEL);
+	siglongjmp(before_fault, 1);
+}
+
+/* A program may have the counter fault. */
+static void denied(void)
+{
+	struct sigaction act = { .sa_sigaction = faulted, .sa_flags = SA_SIGINFO };
+	int status, how = 0;
+
+	CHECK_EQ(prctl(PR_SET_TSC, PR_TSC_SIGSEGV), 0);
+	CHECK_EQ(prctl(PR_GET_TSC, &how), 0);
+	CHECK_EQ(how, PR_TSC_SIGSEGV);
+	CHECK_EQ(sigaction(SIGSEGV, &act, NULL), 0);
+	for (volatile int i = 0; i < 2; i++)
+		if (!sigsetjmp(before_fault, 1))
+			check_failed(__FILE__, (int)__builtin_ia32_rdtsc(), "no fault");
+	if (!fork()) {
+		signal(SIGSEGV, SIG_DFL);
+		_exit((int)__builtin_ia32_rdtsc() & 1);
+	}
+	CHECK(wait(&status) > 0 && WIFSIGNALED(status));
+	CHECK_EQ(WTERMSIG(status), SIGSEGV);
+	CHECK_EQ(prctl(PR_SET_TSC, PR_TSC_ENABLE), 0);
+	tell(__builtin_ia32_rdtsc());
+}
+
 int main(void)
 {
 	unsigned a, b, c, d;
@@ -80,5 +115,6 @@ int main(void)
 		randoms();
 	if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_RDSEED)
 		seeds();
+	denied();
 	return passed("machine");
 }

@@ -65,6 +65,10 @@ def main():
     refused(session, 1, "diverged", "--", "/bin/cat", "/etc/hostname")
     refused(session, 1, "diverged", "--", session.server[0], "1", session.server[2])
     refused(session, 1, "", "--", "/bin/false")
+    asked = subprocess.run([MVE, "follow", NAME, "--name", "words", "--", "/bin/ls", "--no-such"],
+                           capture_output=True, timeout=100, text=True)
+    log = asked.stderr.split()[-5]
+    must(asked.returncode == 1 and os.path.exists(log), asked.stderr)
     asked = subprocess.run([MVE, "follow", NAME, "--name", "one", "--rules",
                             f"{ROOT}/rules/redis/info.rules", "--", *session.server],
                            capture_output=True, timeout=100, text=True)

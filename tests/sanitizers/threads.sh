@@ -14,8 +14,8 @@ run_through()
 		fail "$program with $with: $(cat err)"
 }
 
-for program in sanitized locks; do
-	build_all "$ROOT/tests/programs/$program.c"
+for program in programs/sanitized programs/locks sanitizers/handlers; do
+	build_all "$ROOT/tests/$program.c"
 	./native >expected
 	alone_and_together run_through
 done
