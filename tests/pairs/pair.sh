@@ -35,6 +35,7 @@ more_of()
 follower_more=$(more_of "$second")
 leader=$(start_of "$first") || skip "$leader"
 follower=$(start_of "$second") || skip "$follower"
+[ -z "$FETCH_ONLY" ] || exit 0
 # release_of VERSION: without what Debian has put around it.
 release_of()
 {
