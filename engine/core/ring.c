@@ -189,13 +189,24 @@ static uint32_t chunk_take(struct writer *w)
 
 /* --- lanes --------------------------------------------------------------------- */
 
-/* The lane is closed, and a follower has not read it to its end. */
-static bool lane_unread(const struct streams *s, const struct section *own, uint32_t index)
+/* The lane is closed, and these followers have not read it to its end. */
+static uint32_t lane_unread(const struct streams *s, const struct section *own, uint32_t index)
 {
 	const struct lane *l = &own->lane[index];
 
 	return held_by(s, own, index, __atomic_load_n(&l->base, __ATOMIC_RELAXED) +
 		       (uint32_t)(__atomic_load_n(&l->head, __ATOMIC_RELAXED) / CHUNK_CELLS));
+}
+
+uint32_t lanes_held_by(const struct streams *s)
+{
+	const struct section *own = streams_section(s, s->self);
+	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED), held = 0;
+
+	for (uint32_t i = 0; !held && i < high; i++)
+		held = __atomic_load_n(&own->lane[i].state, __ATOMIC_RELAXED) == LANE_CLOSED ?
+		       lane_unread(s, own, i) : oldest_held_by(s, own, i);
+	return held;
 }
 
 /* Makes a free lane ours, or a closed one that all followers have read to its end. */

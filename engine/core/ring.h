@@ -86,6 +86,8 @@ bool writer_turn(struct writer *w);
 bool writer_settle(struct writer *w);
 /* Followers that must read on, or be dropped, before a full ring has room, as bits. */
 uint32_t writer_held_by(const struct writer *w);
+/* The same, before a lane can be opened. */
+uint32_t lanes_held_by(const struct streams *s);
 
 /* Readies our cursor for a lane's new life, read from the start. */
 void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t source);

@@ -104,26 +104,9 @@ void local_add(uint64_t from, uint64_t len)
 
 /* --- a full ring ----------------------------------------------------------------- */
 
-static void followers_drop(struct writer *w)
+static void followers_drop(struct writer *w, uint32_t followers)
 {
-	__atomic_fetch_or(&w->section->dropped, writer_held_by(w), __ATOMIC_SEQ_CST);
-}
-
-/* A lane for a child; they may all wait for a follower to read them to the end. */
-int host_lane(struct writer *w)
-{
-	const struct conduct *c = w->streams->conduct;
-	uint64_t waited = 0;
-	int lane;
-
-	while ((lane = lane_open(w->streams)) < 0 && streams_followers(w->streams, w->section)) {
-		if (waited / 1000000 >= c->full_ms &&
-		    (c->when_full == WHEN_FULL_DROP || !monitor_alive()))
-			__atomic_fetch_or(&w->section->dropped, c->following, __ATOMIC_SEQ_CST);
-		change_wait(change_now(), FULL_LOOK_NS);
-		waited += FULL_LOOK_NS;
-	}
-	return lane;
+	__atomic_fetch_or(&w->section->dropped, followers, __ATOMIC_SEQ_CST);
 }
 
 static void full_begin(struct writer *w)
@@ -133,15 +116,15 @@ static void full_begin(struct writer *w)
 	change_wake();
 }
 
-static void full_wait(struct writer *w, uint64_t *waited)
+/* True: it has been waited for long enough. */
+static bool full_wait(struct writer *w, uint64_t *waited)
 {
 	const struct conduct *c = w->streams->conduct;
 
 	change_wait(change_now(), FULL_LOOK_NS);
 	*waited += FULL_LOOK_NS;
-	if (*waited / 1000000 >= c->full_ms &&
-	    (c->when_full == WHEN_FULL_DROP || !monitor_alive()))
-		followers_drop(w);
+	return *waited / 1000000 >= c->full_ms &&
+	       (c->when_full == WHEN_FULL_DROP || !monitor_alive());
 }
 
 struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
@@ -152,7 +135,8 @@ struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
 	if (e)
 		return e;
 	for (full_begin(w); !(e = writer_begin(w, kind, call));)
-		full_wait(w, &waited);
+		if (full_wait(w, &waited))
+			followers_drop(w, writer_held_by(w));
 	return e;
 }
 
@@ -163,7 +147,32 @@ void host_settle(struct writer *w)
 	if (writer_settle(w))
 		return;
 	for (full_begin(w); !writer_settle(w);)
-		full_wait(w, &waited);
+		if (full_wait(w, &waited))
+			followers_drop(w, writer_held_by(w));
+}
+
+/*
+ * A lane for a child.  All may wait for a follower to read them to the end; where they do
+ * not, there are as many threads as lanes, and this one will not be followed: -1.
+ */
+int host_lane(struct writer *w)
+{
+	uint64_t waited = 0;
+	int lane = lane_open(w->streams);
+
+	if (lane < 0 && streams_followers(w->streams, w->section))
+		full_begin(w);
+	while (lane < 0 && streams_followers(w->streams, w->section)) {
+		bool over = full_wait(w, &waited);
+		uint32_t held = lanes_held_by(w->streams);
+
+		lane = lane_open(w->streams);
+		if (lane < 0 && !held)
+			break;
+		if (lane < 0 && over)
+			followers_drop(w, held);
+	}
+	return lane;
 }
 
 /* --- lanes of threads ----------------------------------------------------------------- */

@@ -371,12 +371,30 @@ Test(ring, lanes_are_fewer_than_chunks)
 	cr_assert_eq(chunks_owned(), CHUNKS - 1);
 }
 
+Test(ring, lanes_are_held_by_who_has_not_read_them)
+{
+	for (int i = 0; i < CHUNKS - 1; i++)
+		open_lane(i);
+	cr_assert_eq(lanes_held_by(&view[LEADER]), 0, "their threads are there");
+	for (uint32_t i = 0; i < CHUNKS - 1; i++) {
+		lane_close(&view[LEADER], i);
+		follow(FAST, i);
+		follow(SLOW, i);
+		cursor_done(&view[FAST], i);
+	}
+	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	cr_assert_eq(lanes_held_by(&view[LEADER]), BIT(SLOW));
+	cursor_done(&view[SLOW], 1);
+	cr_assert_eq(lane_open(&view[LEADER]), 1);
+}
+
 Test(ring, no_chunk_for_a_lane)
 {
 	struct writer w = open_lane(0);
 
 	tell_many(&w, CHUNKS * EVENTS);
 	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	cr_assert_eq(lanes_held_by(&view[LEADER]), BIT(FAST) | BIT(SLOW));
 	lead->dropped = BIT(FAST) | BIT(SLOW);
 	open_lane(1);
 }
