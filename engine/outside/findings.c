@@ -26,6 +26,7 @@
 #define TEXT_MAX	(256u << 10)
 #define DRAFT_LOOK_MS	50
 #define QUIET_MS	5000	/* a symbolizer may have to be started */
+#define STUCK_MS	60000	/* without a word: nobody waits for the rest of it */
 #define RUNTIME_MS	2000	/* so long after its first program it has one */
 #define COUNT_MS	1000	/* counts are written down so often */
 
@@ -122,7 +123,7 @@ static struct draft *draft_begin(struct findings *f, struct version *v, uint32_t
 		return NULL;
 	*d = (struct draft){ .v = v, .slot = slot, .pid = r->pid, .tid = r->tid,
 			     .taken = taken_of(v, slot), .text = malloc(TEXT_MAX),
-			     .calls = v->area->slot[slot].calls };
+			     .calls = v->area->slot[slot].calls, .quiet_ms = now_ms() };
 	finding_request_read(v->area, r->pid, r->tid, &d->request);
 	return d;
 }
@@ -205,6 +206,7 @@ static bool draft_is_done(const struct draft *d)
 	snprintf(task, sizeof(task), "/proc/%d/task/%d", d->pid, d->tid);
 	return (pid_t)s->owner != d->tid || taken_of(d->v, d->slot) != d->taken ||
 	       (s->calls != d->calls && now_ms() > d->quiet_ms + QUIET_MS) ||
+	       now_ms() > d->quiet_ms + STUCK_MS ||
 	       access(task, F_OK) < 0;
 }
 

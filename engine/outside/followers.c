@@ -130,6 +130,15 @@ static bool end_is_twin(struct monitor *m, const struct version *v)
 	return leading(m)->gone || streams_process_over(m, v->end_lane);
 }
 
+/*
+ * Its sanitizer is at a report, or has ended it, which is to be judged: what else is said
+ * of it meanwhile is that delay's.
+ */
+bool follower_reports(const struct version *v)
+{
+	return findings_busy(v) || (v->reported && v->judge_ms);
+}
+
 /* A leader whose sanitizer writes, too, tells nothing meanwhile; one that goes on does. */
 static bool judge_is_due(const struct monitor *m, const struct version *v)
 {
@@ -181,7 +190,7 @@ static void follower_look(struct monitor *m, struct version *v)
 	if (leader->strayed >> v->index & 1)
 		follower_drop(v, VERDICT_UNSUPPORTED,
 			      "a connection went to a thread that has passed no --mark since");
-	else if (leader->dropped >> v->index & 1)
+	else if (leader->dropped >> v->index & 1 && !follower_reports(v))
 		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
 	else if (v->gone && !v->judge_ms && !version_births(v) && !version_left_over(v)) {
 		strcpy(v->why, "ended as the leader did");

@@ -283,6 +283,8 @@ int64_t reported_serve(struct version *v, uint32_t slot, const struct request *r
 bool findings_end(struct version *v, pid_t tid);
 /* A thread of the version is at a report: what others differ in may be its delay. */
 bool findings_busy(const struct version *v);
+/* followers.c: that, or its end by it has yet to be judged. */
+bool follower_reports(const struct version *v);
 /* Says so if findings are asked of a program that has no sanitizer. */
 void findings_runtime_look(struct version *v);
 /* Keeps what is complete; is more to come? */

@@ -343,7 +343,7 @@ void held_look(struct monitor *m)
 			held_reply(&m->held[i], 0);
 			continue;
 		}
-		if (findings_busy(h.version))
+		if (follower_reports(h.version))
 			continue;
 		m->held[i] = (struct held){ 0 };
 		if (held_request(&h))
