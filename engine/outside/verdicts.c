@@ -19,6 +19,7 @@
 #define VERDICT_MS	200	/* a crash of the leader within this makes it void */
 #define RETRIES		64
 #define HOOK_MS		1000	/* until a command of the user's begins */
+#define HOOK_MOST	"60"	/* seconds that it may take, with what it starts */
 #define CRASH_MS	6000	/* the longest that a crashing thread is kept */
 
 /* --- requests that wait ------------------------------------------------------------- */
@@ -127,6 +128,9 @@ static _Noreturn void hook_child(const struct version *v, const char *command, c
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	/* It may outlive the session, so another than we has to end it. */
+	execlp("timeout", "timeout", "-s", "KILL", HOOK_MOST, "/bin/sh", "-c", command,
+	       (char *)NULL);
 	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	_exit(EXIT_NOT_FOUND);
 }
