@@ -20,9 +20,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/outside/cache.h"
 #include "engine/outside/plan_parts.h"
 
 #define STORE_MAGIC	"mveplan"
+#define PLAN_SUFFIX	".plan"
 #define STORE_VERSION	5
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
@@ -139,7 +142,7 @@ static bool store_path(char *path, size_t size, const uint8_t *id, unsigned id_l
 	path[n++] = '/';
 	for (unsigned i = 0; i < id_len; i++, n += 2)
 		sprintf(path + n, "%02x", id[i]);
-	strcpy(path + n, ".plan");
+	strcpy(path + n, PLAN_SUFFIX);
 	return true;
 }
 
@@ -219,6 +222,8 @@ struct plan *store_load(int fd, uint64_t file_size, const struct elf_view *v)
 		return NULL;
 	p = read_plan(from, size, fd, file_size, v);
 	close(from);
+	if (p)
+		cache_use(path);
 	return p;
 }
 
@@ -262,4 +267,6 @@ void store_save(int fd, uint64_t file_size, const struct plan *p)
 	close(to);
 	if (!done || rename(temp, path))
 		unlink(temp);
+	*strrchr(path, '/') = 0;
+	cache_clean(path, PLAN_SUFFIX);
 }

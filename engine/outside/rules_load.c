@@ -23,6 +23,7 @@
 
 #include "engine/abi/rules.h"
 #include "engine/abi/rules_seal.h"
+#include "engine/outside/cache.h"
 #include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 
@@ -211,8 +212,11 @@ int rules_compile(const char *file, char *object, size_t size)
 		return EXIT_SYSTEM;
 	}
 	snprintf(object, size, "%s/%016lx%016lx.so", folder, h.a, h.b);
-	if (is_whole(object))
+	if (is_whole(object)) {
+		cache_use(object);
 		return 0;
+	}
+	cache_clean(folder, OBJECT_SUFFIX);
 	code = rulec_run(file, object);
 	if (code)
 		say_error("rulec check shows the same", "the rules are not taken: %s", file);

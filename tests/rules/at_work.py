@@ -356,6 +356,32 @@ def spoiled_cache():
                         f.write(spoil(data))
 
 
+def old_cache():
+    """What nobody used for a month goes when the next is compiled; use makes new."""
+    def run(rules):
+        p = subprocess.run([MVE, "run", "-n", NAME, "-f", "same", "--rules", rules, "--", "true"],
+                           capture_output=True, text=True)
+        check(p.returncode == 0 and "mve:" not in p.stderr, p.stderr)
+
+    def age(path, days):
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    for name in "first", "second":
+        with open(f"{name}.rules", "w") as f:
+            f.write(f"rule {name} getppid() => nothing\n")
+    before = set(os.listdir("mve"))
+    run("first.rules")
+    first, = (f"mve/{name}" for name in set(os.listdir("mve")) - before if name.endswith(".so"))
+    for name, days in (("mve/old.so", 31), ("mve/young.so", 29), (first, 29)):
+        with open(name, "ab"):
+            age(name, days)
+    run("first.rules")
+    check(os.stat(first).st_mtime > time.time() - 3600, "what is used grows old")
+    check(os.path.exists("mve/old.so"), "nothing was compiled")
+    run("second.rules")
+    check(not os.path.exists("mve/old.so"), "it stays")
+    check(os.path.exists("mve/young.so") and os.path.exists(first), "too much is gone")
+
+
 def refused():
     with open("wrong.rules", "w") as f:
         f.write("recv(_ => nothing\n")

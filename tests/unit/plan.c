@@ -16,7 +16,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
 #include "engine/outside/plan.h"
 
 #define TEXT_OFF	0x1000
@@ -525,6 +527,39 @@ Test(plan, cache_on_disk)
 	cr_expect_eq(cached_site(&t).before, 5);
 	cr_assert_eq(stat(t.plan, &again), 0);
 	cr_expect_eq(again.st_mode & 0777, 0600, "a plan that others may write was kept");
+	cache_close(&t);
+}
+
+static void age(const char *path, time_t days)
+{
+	time_t at = time(NULL) - days * 24 * 3600;
+
+	utimensat(AT_FDCWD, path, (struct timespec[]){ { .tv_sec = at }, { .tv_sec = at } }, 0);
+}
+
+Test(plan, cache_forgets)
+{
+	struct cache_test t;
+	char other[160], kept[160];
+	struct stat st;
+
+	cache_open(&t);
+	cached_site(&t);
+	snprintf(other, sizeof(other), "%s/mve/plans/01.plan", t.dir);
+	snprintf(kept, sizeof(kept), "%s/mve/plans/02.plan", t.dir);
+	close(open(other, O_CREAT | O_WRONLY, 0600));
+	close(open(kept, O_CREAT | O_WRONLY, 0600));
+	age(t.plan, 29);
+	age(other, 31);
+	age(kept, 29);
+	cached_site(&t);
+	cr_assert_eq(stat(t.plan, &st), 0);
+	cr_expect_gt(st.st_mtime, time(NULL) - 3600, "what is used grows old");
+	cr_expect_eq(stat(other, &st), 0, "nothing was written");
+	poke(t.plan, 80 + 22, 4);
+	cached_site(&t);
+	cr_expect_neq(stat(other, &st), 0, "an old plan stays");
+	cr_expect_eq(stat(kept, &st), 0, "one that is not old is gone");
 	cache_close(&t);
 }
 

@@ -1,0 +1,13 @@
+/*
+ * What the user's cache keeps and for how long: what was not used for 30 days is removed
+ * when the next of its kind is written.
+ */
+#ifndef MVE_OUTSIDE_CACHE_H
+#define MVE_OUTSIDE_CACHE_H
+
+/* The file was of use now. */
+void cache_use(const char *path);
+/* Removes what is old of the folder's files whose names have `suffix` in them. */
+void cache_clean(const char *folder, const char *suffix);
+
+#endif
