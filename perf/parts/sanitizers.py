@@ -99,11 +99,12 @@ SERVERS = (
 def _edition(ways, name, edition):
     """The program, built if need be."""
     if name.startswith("httpd"):
-        path = os.path.join(ways.build, "servers",
+        run = subprocess.run(["make", "-s", "-C", ROOT, f"B={ways.build}", "httpds"],
+                             capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise processes.Failed(" ".join(run.stderr.split()))
+        return os.path.join(ways.build, "servers",
                             "httpd" if edition == "plain" else f"httpd-{edition}")
-        if not os.access(path, os.X_OK):
-            raise processes.Failed(f"{path} is not built: make httpds")
-        return path
     run = subprocess.run([os.path.join(ROOT, "servers", "build"), name, edition],
                          capture_output=True, text=True, check=False)
     if run.returncode:
