@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	10
+#define AREA_VERSION	11
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -191,7 +191,9 @@ struct slot {
 	int64_t conns_open;	/* told and open; another thread may close */
 	uint64_t unwind;	/* answer to REQ_MAPPED: the file's eh_frame_hdr */
 	uint64_t sigaction;	/* and TSan's function, if it is that */
-	uint64_t pad[9];
+	uint8_t untold[48];	/* of a thread that stands: the siginfo of a signal that came, and
+				   that followers do not know of */
+	uint64_t pad[3];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

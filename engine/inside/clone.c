@@ -210,6 +210,7 @@ void child_begin(struct thread *t)
 		map_lock = 0;
 		locks_child();
 		t->hidden_waits = 0;	/* pending signals are the parent's */
+		early_forget();
 		block_keep_only(t);
 		t->timer = 0;	/* the parent's */
 	}

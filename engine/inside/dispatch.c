@@ -138,7 +138,7 @@ static bool is_boundary(const struct thread *t, bool lock)
 }
 
 /* What was put off comes at the end of this call, which is made again. */
-long deferred_come(struct thread *t)
+static long deferred_come(struct thread *t)
 {
 	t->deferred = 0;
 	overdue_end(t);

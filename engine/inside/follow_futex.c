@@ -69,21 +69,11 @@ static long slice(struct thread *t, const struct sleep *s, uint64_t end)
 	return result;
 }
 
-/* What the kernel sent is not for a thread that follows on. */
-static void put_off_drop(struct thread *t)
-{
-	if (!t->following || !t->deferred)
-		return;
-	t->deferred = 0;
-	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
-}
-
 /* The kernel makes the call again behind the handler, unless it has a limit. */
 static long sleep_end(struct thread *t, const struct sleep *s, const struct event *e)
 {
 	uint32_t sig;
 
-	put_off_drop(t);
 	follow_signal(t, e);
 	sig = (uint32_t)info_int(t->held_info, INFO_SIGNO);
 	return !s->limited && sig <= SIGNALS && t->sig->action[sig].flags & SA_RESTART ?
@@ -98,14 +88,15 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 		const struct event *e = NULL;
 		long result = slice(t, s, end < s->until ? end : s->until);
 
-		if ((result != -ETIMEDOUT || end >= s->until) && !(result == -EINTR && t->deferred))
+		if ((result != -ETIMEDOUT || end >= s->until) &&
+		    !(result == -EINTR && t->following && early_may_come()))
 			return result;
 		if (t->following)
 			e = reader_peek(&t->reader);
 		if (t->following && !e)
 			follow_ended(t);
-		if (!t->following && t->deferred)
-			return deferred_come(t);
+		if (!t->following && t->pending)	/* it came early */
+			return CALL_RESTART;
 		if (e && e->kind == EVENT_SIGNAL)
 			return sleep_end(t, s, e);
 	}
@@ -120,6 +111,5 @@ long follow_futex(struct thread *t)
 	__atomic_store_n(&t->waits, WAITS_ASLEEP, __ATOMIC_RELEASE);
 	result = sleep_asked(&t->frame, &s) ? sleep_sliced(t, &s) : call_serve(t, __NR_futex);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
-	put_off_drop(t);
 	return result;
 }

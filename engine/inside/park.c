@@ -75,6 +75,7 @@ static void demote(struct thread *t)
 		threads_demote(t->pid);
 		take_reset();
 		kept_stop();
+		early_forget();
 		signals_deaf(t);
 		roles_follow();
 		OWN3(__NR_close_range, 0, ~0u, 0);
@@ -94,14 +95,25 @@ void park_reset(void)
 	__atomic_store_n(&demoted, DEMOTED_NOT, __ATOMIC_RELEASE);
 }
 
+/* The monitor looks for what came to us and was not told. */
+void park_show(struct thread *t)
+{
+	if (!t->following && t->has_lane && (t->pending || t->deferred))
+		bytes_copy(t->slot->untold, t->held_info, sizeof(t->slot->untold));
+	else
+		bytes_zero(t->slot->untold, sizeof(t->slot->untold));
+}
+
 void park(struct thread *t)
 {
+	park_show(t);
 	/* Release: all that this thread has told is published. */
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
 	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
 		change_wait(change_now(), PARK_LOOK_NS);
 	if (in_bits(&streams.conduct->ended))
 		demote(t);
+	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
 	/* Release: it follows now, if it does. */
 	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
 }

@@ -312,6 +312,7 @@ static void crash_tell(struct thread *t, int sig, const uint8_t *info, const str
 
 	if (signal_leads(t)) {
 		((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
+		park_show(t);
 		request_ask(t, REQ_CRASHED, (uint64_t)sig, at, r->rip);
 		if (streams.conduct->ended >> streams.self & 1) {
 			t->has_lane = 0;
@@ -475,14 +476,6 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
 		*addr = uc->regs.rip;
 }
 
-static void put_off(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
-{
-	bytes_copy(t->held_info, info, SIGINFO_SIZE);
-	t->held_mask = uc->mask;
-	t->deferred = 1;
-	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
-}
-
 /*
  * In the program, a leader's signal waits for the next boundary, which followers
  * can tell.  Only a call that is no event is cut short, as natively; but within a
@@ -493,7 +486,10 @@ static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc
 	if (!signal_leads(t) ||
 	    (in_short_call(uc->regs.rip) && !lock_is_led(uc->regs.rsp)) || !overdue_begin(t))
 		return false;
-	put_off(t, info, uc);
+	bytes_copy(t->held_info, info, SIGINFO_SIZE);
+	t->held_mask = uc->mask;
+	t->deferred = 1;
+	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 	return true;
 }
 
@@ -538,9 +534,8 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	if (!insn_faults(t, &sig, info, uc) && hidden_serve(t, sig, info, uc))
 		return;
 	if (is_dropped(t) && !boundary && !is_fault(sig, info)) {
-		/* The process leads, and the thread sleeps as followers do: it looks. */
-		if (!deaf && t->waits == WAITS_ASLEEP && !t->pending && !t->deferred)
-			put_off(t, info, uc);
+		if (early_may_come())
+			early_note(t, info);
 		return;
 	}
 	if (t->busy && !boundary) {

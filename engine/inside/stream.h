@@ -428,6 +428,7 @@ void overdue_forget(struct thread *t);
 struct ucontext_raw;
 bool park_wanted(void);
 void park(struct thread *t);
+void park_show(struct thread *t);
 void park_come(struct thread *t, struct ucontext_raw *uc);
 bool park_at_exit(struct thread *t);
 void park_reset(void);
@@ -442,6 +443,15 @@ void take_opened(int64_t fd);
 bool take_is_done(void);
 /* A leader's program is about to close a descriptor. */
 void take_closing(int32_t fd);
+
+/* early.c: signals for a version that leads, at a thread that does not yet. */
+bool early_may_come(void);
+void early_note(const struct thread *t, const uint8_t *info);
+/* One that had come to the twin; for this thread, or the process (0). */
+void early_take(int32_t tid, const uint8_t *info);
+void early_come(const struct thread *t);
+void early_begin(void);
+void early_forget(void);
 
 /* kept.c: timers and record locks.  A call of either kind has been made. */
 extern uint32_t kept_locks;

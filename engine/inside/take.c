@@ -23,6 +23,7 @@
 
 #define BATCH		200
 #define WATCHES		64
+#define SIGNALS_TAKEN	16
 #define EPOLLS		64
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
@@ -43,9 +44,12 @@ enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
 static uint32_t taking;		/* enum taking; of this process */
 
 struct taken {
-	int32_t fd;		/* the leader's number; -1: the last */
+	int32_t fd;		/* the leader's number; TAKEN_LAST, TAKEN_SIGNALS */
 	uint32_t flags;		/* 1: close-on-exec; FLAG_EPOLL */
 };
+
+#define TAKEN_LAST	(-1)
+#define TAKEN_SIGNALS	(-2)
 
 /* What stands in the last message, behind its row, whose flags say how many. */
 struct taken_watch {
@@ -54,9 +58,20 @@ struct taken_watch {
 	uint64_t data;
 };
 
+/* Signals that came to the twin and were not told, in a message likewise. */
+struct taken_signal {
+	int32_t lane;		/* -1: for the process */
+	uint32_t pad;
+	uint8_t info[SIGINFO_USED];
+};
+
 struct taken_message {
 	union {
 		struct taken row[BATCH];
+		struct {
+			struct taken signals;
+			struct taken_signal signal[SIGNALS_TAKEN];
+		};
 		struct {
 			struct taken last;
 			struct taken_watch watch[WATCHES];
@@ -116,8 +131,31 @@ static void signalfds_watch(uint64_t got)
 	}
 }
 
+/* The thread of this lane; or 0. */
+static int32_t lane_thread(const struct thread *t, int32_t lane)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; lane >= 0 && (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->has_lane && o->lane == (uint32_t)lane)
+			return o->tid;
+	return 0;
+}
+
+static void signals_take(const struct thread *t, uint64_t got)
+{
+	uint64_t n = (got - sizeof(struct taken)) / sizeof(struct taken_signal);
+
+	for (uint32_t i = 0; i < message.signals.flags && i < n && i < SIGNALS_TAKEN; i++) {
+		const struct taken_signal *s = &message.signal[i];
+
+		kept_signal(s->info);
+		early_take(lane_thread(t, s->lane), s->info);
+	}
+}
+
 /* One message; how many descriptors it had, 0 after the last, or -errno. */
-static long batch_receive(int socket)
+static long batch_receive(const struct thread *t, int socket)
 {
 	struct span iov = { (uint64_t)message.row, sizeof(message.row) };
 	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1,
@@ -128,6 +166,10 @@ static long batch_receive(int socket)
 
 	if (got < 0)
 		return got;
+	if (n && message.row[0].fd == TAKEN_SIGNALS) {
+		signals_take(t, (uint64_t)got);
+		return 1;
+	}
 	if (n && message.row[0].fd < 0)
 		signalfds_watch((uint64_t)got);
 	if (!n || message.row[0].fd < 0)
@@ -154,7 +196,7 @@ static void all_receive(struct thread *t, int socket)
 	for (;;) {
 		struct pollfd p = { socket, POLLIN, 0 };
 		bool over = answered(t) || !monitor_alive();
-		long n = batch_receive(socket);
+		long n = batch_receive(t, socket);
 
 		if (n == -EAGAIN && !over)
 			OWN4(__NR_ppoll, &p, 1, &look, 0);
@@ -287,6 +329,7 @@ static void process_take(struct thread *t)
 	descriptors_take(t);
 	mirrors_take();
 	signals_hear(t);
+	early_begin();
 	kept_start(t);
 	park_reset();
 	took_note();
@@ -321,5 +364,6 @@ bool follow_promoted(struct thread *t)
 	while (__atomic_load_n(&taking, __ATOMIC_ACQUIRE) != TAKE_DONE)
 		change_wait(change_now(), LANES_WAIT_NS);
 	lead_resume(t);
+	early_come(t);
 	return true;
 }

@@ -281,7 +281,6 @@ long serve_call(struct thread *t);
 bool call_is_special(long nr);
 void roles_fill(void);
 void roles_follow(void);
-long deferred_come(struct thread *t);
 
 /* clone.c */
 long serve_clone(struct thread *t, long nr);

@@ -101,6 +101,20 @@ struct held {
 	int32_t tid;
 };
 
+#define UNTOLD_MAX	64
+
+/* A signal that came to the old leader, and of which nothing was told. */
+struct taken_signal {
+	int32_t lane;		/* of the thread that it is for; -1: for the process */
+	uint32_t pad;
+	uint8_t info[48];	/* the head of its siginfo */
+};
+
+struct untold {
+	pid_t pid;		/* of the old leader */
+	struct taken_signal row;
+};
+
 #define MOVE_PROCESSES	512
 #define TAKE_MS		5000	/* without any progress of the successor */
 
@@ -126,6 +140,8 @@ struct move {
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */
 	pid_t process[MOVE_PROCESSES];	/* of the old leader */
+	unsigned untolds;
+	struct untold untold[UNTOLD_MAX];
 };
 
 /* What the leader's start told, kept for followers that come late. */
@@ -317,6 +333,10 @@ void takeover_missed(const struct version *from, const char *cause);
 void takeover_look(struct monitor *m);
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
 uint64_t now_us(void);
+
+/* untold.c: the old leader stands; and what the process that takes from this one is to hear. */
+void untold_look(struct monitor *m);
+unsigned untold_take(struct monitor *m, pid_t twin, struct taken_signal *row, unsigned room);
 
 /* rules_at_work.c: what the monitor does about followers' rules. */
 /* Tells all areas of all versions: which of @old, @new, @leader and @follower hold. */

@@ -39,6 +39,10 @@ struct taken_watch {
 	uint64_t data;
 };
 
+#define LAST		(-1)	/* in the place of a descriptor: what such a message has */
+#define SIGNALS		(-2)
+#define SIGNALS_SENT	16	/* in one message */
+
 #define DYING_MS	3000	/* for last words, and a core file */
 #define WATCHES	64
 
@@ -172,17 +176,36 @@ static unsigned watches_read(const struct batch *b, pid_t twin, int epfd, struct
 	return n;
 }
 
-static int batch_end(struct batch *b, pid_t twin)
+/* --- signals that it has not heard of ------------------------------------------------------- */
+
+static int signals_send(struct monitor *m, const struct batch *b, pid_t twin)
+{
+	struct { struct taken_row row; struct taken_signal signal[SIGNALS_SENT]; } s;
+	unsigned n;
+
+	while ((n = untold_take(m, twin, s.signal, SIGNALS_SENT))) {
+		s.row = (struct taken_row){ SIGNALS, n };
+		if (send(b->socket, &s, sizeof(s.row) + n * sizeof(s.signal[0]), MSG_NOSIGNAL) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* --- the end ----------------------------------------------------------------------------------- */
+
+static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 {
 	struct { struct taken_row row; struct taken_watch watch[WATCHES]; } last;
 	int result = batch_flush(b);
 	unsigned n = 0;
 
+	if (!result)
+		result = signals_send(m, b, twin);
 	if (result)
 		return result;
 	for (unsigned i = 0; b->signals && i < b->epolls; i++)
 		n = watches_read(b, twin, b->epoll[i], last.watch, n);
-	last.row = (struct taken_row){ -1, n };
+	last.row = (struct taken_row){ LAST, n };
 	if (send(b->socket, &last, sizeof(last.row) + n * sizeof(last.watch[0]), MSG_NOSIGNAL) < 0)
 		return -errno;
 	return 0;
@@ -299,7 +322,7 @@ static void fetch_begin(struct fetch *f, pid_t twin)
 }
 
 /* All of the twin's; how many, or -errno. */
-static int64_t fetch_send(struct fetch *f, int socket)
+static int64_t fetch_send(struct monitor *m, struct fetch *f, int socket)
 {
 	int result = 0;
 
@@ -309,7 +332,7 @@ static int64_t fetch_send(struct fetch *f, int socket)
 		fetch_more(f);
 	}
 	if (f->n >= 0 && !result)
-		result = batch_end(&f->b, f->twin);
+		result = batch_end(m, &f->b, f->twin);
 	return result ? result : f->n;
 }
 
@@ -326,7 +349,7 @@ void take_over(void)
 	fetch_end(&fetch);
 }
 
-static int64_t take(pid_t asker, int theirs, pid_t twin)
+static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 {
 	struct timeval wait = { SEND_WAIT_MS / 1000, 0 };
 	int to = (int)syscall(SYS_pidfd_open, asker, 0);
@@ -337,7 +360,7 @@ static int64_t take(pid_t asker, int theirs, pid_t twin)
 		fetch_begin(&fetch, twin);
 	if (socket >= 0) {
 		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-		n = fetch_send(&fetch, socket);
+		n = fetch_send(m, &fetch, socket);
 		close(socket);
 	}
 	fetch_end(&fetch);
@@ -368,7 +391,7 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 	twin = is_of(v, r) ? holder(m, v, r->pid, lane, &pid) : NULL;
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
-	n = twin ? take(r->pid, (int)r->args[0], pid) : -ESRCH;
+	n = twin ? take(m, r->pid, (int)r->args[0], pid) : -ESRCH;
 	say_log("take", "%ld descriptors sent after %lu us", n, now_us() - begin);
 	/* Of a process whose twin was killed nothing was to be taken. */
 	mv->taken += twin != NULL;
@@ -377,7 +400,7 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 	mv->ready_us = now_us() - mv->began_us;
 	mv->taken_ms = now_ms();
 	mv->until_ms = mv->taken_ms + TAKE_MS;
-	if (n < 0)
+	if (n < 0 && twin)
 		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
 			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
 	/* Answered here: the twin's end is not to be waited for. */

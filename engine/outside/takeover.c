@@ -551,6 +551,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 	mv->stopped_us = now_us() - mv->began_us;
 	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
+	untold_look(m);
 	streams_switch(m, mv);
 	say_log("take", "%lu us after the beginning: streams switched; %lu cells are to be read",
 		now_us() - mv->began_us, streams_unread(m, mv->to->index, mv->from->index));
@@ -649,6 +650,7 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 
 	/* What one that failed had yet to take is to be taken all the same. */
 	mv->due = mv->active ? mv->due : 1;
+	mv->untolds = mv->active ? mv->untolds : 0;
 	mv->from = leading(m);
 	mv->to = to;
 	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
