@@ -168,6 +168,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	sighand_lock(t->sig);
 	child_describe(t, w);
 	t->birth = birth_begin(t);
+	lead_forks(t);
 	result = clone_kernel(&t->frame, t);
 	birth_told(t, result);
 	t->frame.rsp = rsp;
@@ -189,7 +190,6 @@ long serve_clone(struct thread *t, long nr)
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->clone_mask, 8);
 	if (t->pending)
 		return CALL_RESTART;
-	t->copies = !(want.flags & CLONE_VM);
 	result = want.flags & CLONE_VM ? clone_sharing(t, &want)
 				       : clone_copying(t, &want);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
@@ -209,6 +209,8 @@ void child_begin(struct thread *t)
 		block_unlock();
 		map_lock = 0;
 		locks_child();
+		order_child();
+		t->fork_seq = 0;
 		t->hidden_waits = 0;	/* pending signals are the parent's */
 		early_forget();
 		block_keep_only(t);

@@ -251,6 +251,8 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 		follow_take(t);
 		if (vtid >= 0)
 			request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
+		else if (copies)
+			order_forked();
 		return vtid;
 	}
 	cursor_disown(lane);
@@ -270,7 +272,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, (uint64_t)-result);
 		return result;
 	}
-	if (t->copies)
+	if (copies)
 		order_forked();
 	pidfd_give(t, nr, &asked, pidfd);
 	id_mend(t->child_ptid, (int32_t)result, vtid);

@@ -328,6 +328,21 @@ static uint32_t child_lane(struct thread *t)
 	return t->child_lane;
 }
 
+#define FORK_UNDRAWN	1
+
+/*
+ * A fork has its number from before it is made.  What other threads do meanwhile is told as
+ * behind it: plain variables are among the first of what is copied.
+ */
+void lead_forks(struct thread *t)
+{
+	if (!t->fork_seq)
+		return;
+	t->fork_seq = lead_seq();
+	giving_set(t, t->fork_seq);
+	order_forked();
+}
+
 static long lead_clone(struct thread *t, long nr)
 {
 	uint32_t lane = child_lane(t), life = 0;
@@ -337,21 +352,27 @@ static long lead_clone(struct thread *t, long nr)
 
 	if (lane != CHUNK_NONE)
 		life = streams_section(&streams, streams.self)->lane[lane].life;
+	t->fork_seq = FORK_UNDRAWN;
 	result = serve_special(t, nr);
 	if (result < 0 && lane != CHUNK_NONE)
 		lane_cancel(&streams, lane);
-	if (result == CALL_RESTART)
+	if (result == CALL_RESTART) {
+		t->fork_seq = 0;
+		giving_end(t);
 		return result;
+	}
 	if (result > 0)
 		pidfd = clone_pidfd(t, nr);
 	e = event_begin(t, EVENT_CALL, nr, result);
 	e->arg[0] = lane;
 	e->arg[1] = life;
-	e->arg[2] = t->copies;
+	e->arg[2] = t->fork_seq != FORK_UNDRAWN;
+	if (e->arg[2])
+		e->seq = t->fork_seq;
+	t->fork_seq = 0;
 	e->arg[3] = (uint64_t)pidfd;
 	event_end(t);
-	if (result > 0 && t->copies)
-		order_forked();
+	giving_end(t);
 	t->child_lane = CHUNK_NONE;
 	return result;
 }

@@ -8,6 +8,7 @@
  * A fork is a point that no thread may be on the wrong side of, since the child
  * has a copy of all memory: the sequence number's top bits count the forks of the
  * process, and the fork itself waits until everything before it has been taken.
+ * What came to its end while the leader forked is behind it.
  *
  * The end of a stream is one, too: what the leader's threads did to shared memory
  * must be done before anything of the next leader's is, in the next leader itself
@@ -45,10 +46,16 @@
 uint32_t forks;
 static int32_t limits_met;	/* that many more than waits that were of use */
 
-/* The process has made a copy of itself: what comes is after it. */
+/* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
 void order_forked(void)
 {
 	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
+}
+
+/* In the copy. */
+void order_child(void)
+{
+	forks = 0;
 }
 
 /*
@@ -81,12 +88,22 @@ static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)
 	return seq && (seq & ORDER_MASK) + window < (than & ORDER_MASK);
 }
 
-/* The leader's thread gives something now, or did when the event was told. */
+/* The process has forked between the two events. */
+static bool fork_between(uint64_t seq, uint64_t later)
+{
+	return (int16_t)((later >> ORDER_BITS) - (seq >> ORDER_BITS)) > 0;
+}
+
+/* The leader's thread gives something now, or did when the event was told: its number, or 0. */
+static uint32_t given_by(const struct thread *o)
+{
+	/* Acquire: pairs with giving_set and giving_end; if not, it is told. */
+	return __atomic_load_n(&o->reader.from->lane[o->lane].giving, __ATOMIC_ACQUIRE);
+}
+
 static bool gives_before(const struct thread *o, uint64_t seq)
 {
-	/* Acquire: pairs with giving_begin and call_told; if not, it is told. */
-	uint32_t giving = __atomic_load_n(&o->reader.from->lane[o->lane].giving,
-					  __ATOMIC_ACQUIRE);
+	uint32_t giving = given_by(o);
 
 	return giving && (int32_t)((uint32_t)seq - giving) > 0;
 }
@@ -127,6 +144,8 @@ static bool comes_over(const struct thread *o, uint32_t source)
 static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq,
 			 uint64_t window)
 {
+	uint64_t next;
+
 	if (o == t || o->pid != t->pid || !o->following)
 		return false;
 	if (is_newborn(o))
@@ -135,7 +154,15 @@ static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_
 		return false;
 	if (o->reader.cursor->source != t->reader.cursor->source)
 		return !window && comes_over(o, t->reader.cursor->source);
-	return (!window && gives_before(o, seq)) || is_behind(next_of(o), seq, window);
+	if (!window && gives_before(o, seq))
+		return true;
+	next = next_of(o);
+	/*
+	 * A call that was numbered before it was made may have come to its end behind a fork
+	 * that is to come: its thread stands there until then.
+	 */
+	return is_behind(next, seq, window) && !(fork_between(seq, next) &&
+						 __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE));
 }
 
 static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
@@ -360,14 +387,18 @@ static bool behind(const struct thread *t, uint64_t seq)
 }
 
 /* One that sleeps until another wakes it may never ask for what it was told. */
+static bool is_awake(const struct thread *o)
+{
+	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) != WAITS_ASLEEP ||
+	       __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+}
+
 static bool awake_behind(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq, 0) &&
-		    (__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) != WAITS_ASLEEP ||
-		     __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE)))
+		if (is_behind_of(o, t, seq, 0) && is_awake(o))
 			return true;
 	return false;
 }
@@ -392,16 +423,31 @@ static bool wait_for_awake(struct thread *t, uint64_t seq, order_test *what, ord
 	return wait_while(t, seq, awake, limit);
 }
 
+/* It has the fork, or something that is before it; or its leader is about to tell of it. */
+static bool may_fork(const struct thread *o, uint64_t seq)
+{
+	uint64_t next = next_of(o);
+
+	return is_awake(o) && (next ? fork_between(next, seq) : given_by(o) != 0);
+}
+
 static bool before_fork_awake(const struct thread *t, uint64_t seq)
 {
-	return before_fork(t, seq) && awake_behind(t, seq);
+	const struct thread *o;
+
+	if (!before_fork(t, seq))
+		return false;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && may_fork(o, seq))
+			return true;
+	return false;
 }
 
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
 	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
-		wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_LIMIT_NS);
+		wait_for_awake(t, seq, before_fork, before_fork_awake, TOLD_LIMIT_NS);
 }
 
 /*

@@ -148,6 +148,7 @@ static inline void lead_settle(struct thread *t)
 }
 
 /* lead.c */
+void lead_forks(struct thread *t);
 long call_serve(struct thread *t, long nr);
 uint64_t lead_seq(void);
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
@@ -475,6 +476,7 @@ static inline uint64_t order_now(uint64_t seq)
 }
 
 void order_forked(void);
+void order_child(void);
 /* The thread has no event: others that wait for what it does may go on. */
 void order_rests(void);
 void order_wait(struct thread *t, uint64_t seq);

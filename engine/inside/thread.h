@@ -167,20 +167,20 @@ struct thread {
 	uint32_t asks;		/* the program's, so often; see signals.c */
 	uint8_t woken;		/* as far as this version knows */
 	uint32_t waited_at;	/* a place in the lane, + 1: its last wait of its own was there */
+	int32_t timer;		/* for what is held back, + 1; 0: none yet (overdue.c) */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
-	int32_t timer;		/* for it, + 1; 0: none yet (overdue.c) */
 	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t roused[VERSIONS];	/* a leader's: the last sleep that it woke from: `asleep` */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
+	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
-	uint8_t ticking;	/* it works on what the clock said then */
 	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
-	uint8_t copies;		/* the clone under way copies the memory */
+	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */
 	uint8_t kept;		/* what it does is about a connection that is not told */
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */

@@ -1,0 +1,48 @@
+/*
+ * A process forks while another of its threads is in a long call, whose end it counts in a
+ * plain variable.  The child tells the count in its exit status, by which twins are compared.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+#include "check.h"
+
+#define FORKS	12
+#define SIZE	(48 << 20)
+
+static volatile unsigned counted;
+static volatile int over;
+
+static void *work(void *arg)
+{
+	int fd = *(int *)arg;
+
+	while (!over) {
+		CHECK_EQ(fallocate(fd, 0, 0, SIZE), 0);
+		counted++;
+		CHECK_EQ(ftruncate(fd, 0), 0);
+		counted++;
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	int fd = memfd_create("beside", MFD_CLOEXEC), status;
+	pthread_t thread;
+
+	CHECK(fd >= 0);
+	CHECK_EQ(pthread_create(&thread, NULL, work, &fd), 0);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid;
+
+		usleep(500 + i % 10 * 200);
+		pid = fork();
+		if (!pid)
+			_exit((int)counted & 0x7f);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFEXITED(status));
+	}
+	over = 1;
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	return passed("fork_beside");
+}
