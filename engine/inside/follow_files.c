@@ -13,6 +13,7 @@
 #include "engine/inside/files.h"
 
 #define FILES		4096
+#define SEEK_CUR_	1
 
 static struct file *files;	/* FILES rows, mapped when first needed */
 
@@ -274,6 +275,69 @@ void files_copied(long from, long to)
 
 	if (f && c && f != c)
 		bytes_copy(c, f, sizeof(*c));
+}
+
+/* --- a leader that is to follow ---------------------------------------------------------- */
+
+#define LIST_SIZE	1024
+
+/* The kernel's struct linux_dirent64. */
+struct entry {
+	uint64_t ino;
+	int64_t next;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+/* A name of digits; -1: it is none. */
+static long number_read(const char *name)
+{
+	long n = 0;
+
+	for (; *name >= '0' && *name <= '9' && n < INT32_MAX; name++)
+		n = n * 10 + *name - '0';
+	return *name ? -1 : n;
+}
+
+static void file_learn(int folder, const char *name)
+{
+	long fd = number_read(name), n;
+	struct file *f = file_row(fd);
+
+	if (fd < 0 || fd == folder)
+		return;
+	bit_change(is_open, fd, true);
+	if (!f)
+		return;
+	n = OWN4(__NR_readlinkat, folder, name, f->path, PATH_SIZE);
+	f->known = n > 0 && n < PATH_SIZE && f->path[0] == '/';
+	if (!f->known)
+		return;
+	f->path[n] = 0;
+	f->dir = AT_FDCWD;
+	f->appends = OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_APPEND ? 1 : 0;
+	n = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
+	f->pos = n < 0 ? 0 : n;
+}
+
+/* It was nobody's follower when it opened what it has open. */
+void files_learn(void)
+{
+	uint8_t list[LIST_SIZE] __attribute__((aligned(8)));
+	int folder = (int)OWN4(__NR_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
+	long n;
+
+	for (long fd = 0; fd < NUMBERS; fd++) {
+		if (file_known(fd))	/* the others' pages need not be there */
+			file_forget(fd);
+		number_free(fd);
+	}
+	while (folder >= 0 && (n = OWN3(__NR_getdents64, folder, list, sizeof(list))) > 0)
+		for (long at = 0; at < n; at += ((const struct entry *)(list + at))->size)
+			file_learn(folder, ((const struct entry *)(list + at))->name);
+	if (folder >= 0)
+		OWN1(__NR_close, folder);
 }
 
 static long file_open(const struct file *f)

@@ -78,6 +78,7 @@ static void demote(struct thread *t)
 		early_forget();
 		signals_deaf(t);
 		roles_follow();
+		files_learn();
 		OWN3(__NR_close_range, 0, ~0u, 0);
 		take_begin();
 		/* Release: nobody goes on, and perhaps leads, before all that is done. */

@@ -9,6 +9,7 @@
  *	queue	one thread waits and queues, others sleep on a condition
  *	programs	a process for each connection; every other one executes this program
  *		again, with the connection's number behind WAY
+ *	descriptors	the same by a descriptor of the program, opened at the start
  *	helpers	a process for each connection, with one of its own that it kills
  */
 #include <arpa/inet.h>
@@ -38,7 +39,7 @@ struct client {
 
 static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long value[KEYS];
-static int listener, set, keys_fd = -1;
+static int listener, set, keys_fd = -1, program_fd = -1;
 
 static void must(int ok, const char *what)
 {
@@ -279,8 +280,11 @@ static void one_program(struct client *c, char **argv, int again)
 	if (!strcmp(argv[2], "helpers"))
 		with_helper(c);
 	snprintf(fd, sizeof(fd), "%d", c->fd);
-	if (again)
+	if (again && program_fd >= 0)
+		fexecve(program_fd, args, environ);
+	else if (again)
 		execv(argv[0], args);
+	must(!again, "execve");
 	while (serve(c, 1))
 		;
 	exit(0);
@@ -310,7 +314,9 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	if (!strcmp(argv[2], "programs") || !strcmp(argv[2], "helpers"))
+	if (!strcmp(argv[2], "descriptors"))
+		must((program_fd = open(argv[0], O_RDONLY | O_CLOEXEC)) >= 0, argv[0]);
+	if (!strcmp(argv[2], "programs") || !strcmp(argv[2], "helpers") || program_fd >= 0)
 		keys_fd = open("churn.keys", O_RDWR | O_CREAT, 0600);
 	if (argc == 4) {
 		struct client c = { .fd = atoi(argv[3]) };
