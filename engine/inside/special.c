@@ -309,6 +309,8 @@ long serve_special(struct thread *t, long nr)
 		return serve_arch_prctl(t);
 	case __NR_seccomp:
 		return serve_seccomp(t);
+	case __NR_rseq:		/* libc would look there for the processor's number */
+		return boot.streams ? -ENOSYS : call_kernel(t);
 	case __NR_io_setup:	/* its answers stand in memory that the kernel shares */
 		if (!boot.streams)
 			return call_kernel(t);
