@@ -25,7 +25,7 @@ static const uint16_t special_calls[] = {
 	__NR_epoll_pwait2, __NR_mmap, __NR_mprotect,
 	__NR_pkey_mprotect, __NR_shmat, __NR_personality, __NR_prctl, __NR_arch_prctl,
 	__NR_seccomp, __NR_io_uring_setup, __NR_io_setup,
-	__NR_set_tid_address, __NR_shmdt, __NR_rseq,
+	__NR_set_tid_address, __NR_shmdt, __NR_rseq, __NR_ptrace,
 };
 
 static const uint16_t known_calls[] = {

@@ -301,6 +301,8 @@ long serve_special(struct thread *t, long nr)
 		return serve_mprotect(t);
 	case __NR_shmat:
 		return serve_shmat(t);
+	case __NR_ptrace:
+		return serve_ptrace(t);
 	case __NR_personality:
 		return serve_personality(t);
 	case __NR_prctl:

@@ -327,6 +327,9 @@ struct thread *block_next(uint32_t *index);
 /* seccomp.c */
 long serve_seccomp_filter(struct thread *t, uint64_t prog_at);
 long serve_seccomp_strict(struct thread *t);
+
+/* tracee.c */
+long serve_ptrace(struct thread *t);
 void seccomp_strict_act(struct thread *t, int data);
 
 /* request.c */
