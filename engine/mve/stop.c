@@ -1,5 +1,7 @@
 /*
- * mve stop: ask a session's server to end, and wait until it has.
+ * mve stop: ask a session's server to end, and wait until it has, and then until the
+ * session has: followers may have to read what is left, and a sanitizer looks for leaks
+ * in the end.
  */
 #include <signal.h>
 #include <time.h>
@@ -8,26 +10,36 @@
 #include "engine/mve/show.h"
 #include "engine/outside/say.h"
 
-#define STOP_WAIT_MS	10000
+#define SERVER_MS	10000	/* for the server's end */
+#define SESSION_MS	30000	/* for the session's behind it; the monitor has shorter limits */
 #define LOOK_MS		20
 
 static const char help[] =
 	"usage: mve stop NAME [--kill]\n"
 	"\n"
 	"Sends SIGTERM (with --kill SIGKILL) to the server of the session and waits\n"
-	"up to 10 seconds for its end.\n";
+	"up to 10 seconds for its end, and then for its followers'.\n";
 
-static bool ended(const struct session *s)
+static bool server_ended(const struct session *s)
+{
+	return process_began(s->server) != s->server_began;
+}
+
+static bool session_ended(const struct session *s)
+{
+	return session_state(s) == SESSION_GONE;
+}
+
+static bool within(int ms, bool (*is)(const struct session *), const struct session *s)
 {
 	struct timespec look = { 0, LOOK_MS * 1000000L };
 
-	for (int ms = 0; ms < STOP_WAIT_MS; ms += LOOK_MS) {
-		if (process_began(s->server) != s->server_began &&
-		    session_state(s) == SESSION_GONE)
-			return true;
+	for (; !is(s); ms -= LOOK_MS) {
+		if (ms <= 0)
+			return false;
 		nanosleep(&look, NULL);
 	}
-	return false;
+	return true;
 }
 
 int cmd_stop(int argc, char **argv)
@@ -45,11 +57,17 @@ int cmd_stop(int argc, char **argv)
 	}
 	if (process_began(s.server) == s.server_began)
 		kill(s.server, l.kill ? SIGKILL : SIGTERM);
-	if (ended(&s)) {
-		if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE)
-			session_remove(&s);
-		return EXIT_OK;
+	if (!within(SERVER_MS, server_ended, &s)) {
+		say_error("mve stop --kill does not ask", "still running: %s (pid %d)", l.name,
+			  s.server);
+		return EXIT_NO;
 	}
-	say_error("mve stop --kill does not ask", "still running: %s (pid %d)", l.name, s.server);
-	return EXIT_NO;
+	if (!within(SESSION_MS, session_ended, &s)) {
+		say_error("mve status shows what is left of it",
+			  "the server has ended, the session has not: %s", l.name);
+		return EXIT_NO;
+	}
+	if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE)
+		session_remove(&s);
+	return EXIT_OK;
 }
