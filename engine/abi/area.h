@@ -297,7 +297,8 @@ struct area {
 	uint64_t crash_ns;	/* CLOCK_MONOTONIC: what a thread is about to die of has come */
 	uint64_t lead_ns;	/* and a process has taken over */
 	uint32_t leads;		/* so many have, ever */
-	uint32_t pad1;
+	uint32_t ids;		/* it has followed: programs may hold ids that the kernel does not
+				   know */
 	uint64_t inputs;	/* cells of `input` ever taken */
 	int32_t births[BIRTHS];	/* pids that are forked, and not yet in a slot; 0 none; below
 				   it the thread that forks */

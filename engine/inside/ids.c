@@ -2,7 +2,9 @@
  * Ids of processes and threads.  A version that took over goes on with the ids
  * of the leader before it: what the program holds, prints and sends are those,
  * while the kernel knows others.  Arguments and results of the table's kind PID
- * are translated at each call; a version that led from the start pays nothing.
+ * are translated at each call; a version that led from the start pays nothing.  One that
+ * has followed translates in all its threads: also one that has its own id may know another's
+ * that was made when this version followed.
  *
  * The slots of the version's area have both ids of every live thread; children
  * that have ended are with follow_life.c until they are waited for.
@@ -23,6 +25,12 @@ static uint32_t slots(void)
 	uint32_t high = area()->slots_high;
 
 	return high < AREA_THREADS ? high : AREA_THREADS;
+}
+
+/* The version takes over, or will follow. */
+void ids_begin(void)
+{
+	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
 }
 
 /* The kernel's id for one that the program knows. */

@@ -697,7 +697,7 @@ long call_walk(struct thread *t, struct walk *w, uint64_t args[CALL_ARGS], long 
 /* Nobody follows: only ids and data of a former leader are still to be put right. */
 static long lead_alone(struct thread *t, struct walk *w, long nr)
 {
-	bool ours = t->vtid == t->tid;
+	bool ours = ids_are_ours();
 
 	if ((ours && !epoll_inherited()) || !w->desc)
 		return call_serve(t, nr);
@@ -933,7 +933,7 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	seq = seq_before(t, gives(w.desc));
 	giving_begin(t, nr, care, seq);
 	t->away = away_in(care, seq);
-	w.result = t->vtid == t->tid ? call_serve(t, nr) : ids_call(t, w.desc, nr);
+	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (stateless)
 		sample_told(t, &w, form, care, seq, row);
 	else
@@ -950,7 +950,7 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 		return result;
 	if (p->seam)
 		seam_pass(t);
-	if (p->bare && t->vtid == t->tid && !boot.runtimes && !local_site(t))
+	if (p->bare && ids_are_ours() && !boot.runtimes && !local_site(t))
 		return stateless || !stream_followed(t) ? lead_part(t, nr, p) :
 							  lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
@@ -960,7 +960,7 @@ long lead_call(struct thread *t, long nr)
 {
 	const struct plan *p = plan_of(nr);
 
-	if (p->plain && !private_count && !t->writer.owes && !boot.runtimes && t->vtid == t->tid &&
+	if (p->plain && !private_count && !t->writer.owes && !boot.runtimes && ids_are_ours() &&
 	    !local_site(t) && stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_other(t, nr, p);

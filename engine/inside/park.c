@@ -76,6 +76,7 @@ static void demote(struct thread *t)
 		take_reset();
 		kept_stop();
 		early_forget();
+		ids_begin();
 		signals_deaf(t);
 		roles_follow();
 		files_learn();
@@ -176,8 +177,11 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 /* The monitor's signal has come. */
 void park_come(struct thread *t, struct ucontext_raw *uc)
 {
-	/* The signal that it held is about to come, by what is noted of it: we are asked again. */
-	if (t->at_boundary)
+	/*
+	 * The signal that it held is about to come, by what is noted of it; or one of which
+	 * followers are told that it comes with the last: we are asked again.
+	 */
+	if (t->at_boundary || (t->entered && uc->regs.rip == t->entered))
 		return;
 	if (!t->busy) {
 		park_in_program(t, uc);

@@ -385,7 +385,7 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	uint8_t seen[SIGINFO_SIZE];
 	struct action a;
 
-	if (t->has_lane && !t->following && t->vtid != t->tid) {
+	if (t->has_lane && !t->following && !ids_are_ours()) {
 		bytes_copy(seen, info, sizeof(seen));
 		ids_info(seen);
 		info = seen;

@@ -503,8 +503,14 @@ void order_wait_sent(struct thread *t, const uint8_t *info);
 void order_wait_ended(struct thread *t);
 
 /* ids.c, and what it needs of follow_life.c */
+/* No version but this one has made any that its programs know. */
+static inline bool ids_are_ours(void)
+{
+	return !((const struct area *)boot.area)->ids;
+}
 long ids_call(struct thread *t, const struct call_desc *d, long nr);
 int32_t id_seen(int32_t id);
+void ids_begin(void);
 void ids_info(uint8_t *info);
 int32_t child_real(int32_t vpid);
 int32_t child_seen(int32_t pid);

@@ -326,6 +326,7 @@ static void process_take(struct thread *t)
 {
 	order_wait_ended(t);
 	conditions_lead(t);
+	ids_begin();
 	descriptors_take(t);
 	mirrors_take();
 	signals_hear(t);

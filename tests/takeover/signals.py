@@ -21,28 +21,40 @@ def build(folder):
     return out
 
 
-def came(port):
-    """How many have come, asked in a connection of its own."""
-    with socket.create_connection(("127.0.0.1", port), WAIT_S) as s:
-        s.settimeout(WAIT_S)
-        s.sendall(b"GET\n")
-        word, number = s.recv(64).decode().split(maxsplit=1)
+class Client:
+    """A connection: its helper is made by one leader, and killed by the next."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), WAIT_S)
+        self.socket.settimeout(WAIT_S)
+
+    def came(self):
+        self.socket.sendall(b"GET\n")
+        answer = self.socket.recv(64).decode()
+        word, _, number = answer.partition(" ")
         if word != "CAME":
-            raise Wrong(f"{word} {number}")
+            raise Wrong(f"the server says: {answer!r}")
         return int(number)
 
+    def more(self):
+        end, first = time.monotonic() + WAIT_S, self.came()
+        while self.came() < first + MORE:
+            if time.monotonic() > end:
+                raise Wrong(f"no more signals come: {self.came()} after {first}")
 
-def more(port):
-    end, first = time.monotonic() + WAIT_S, came(port)
-    while came(port) < first + MORE:
-        if time.monotonic() > end:
-            raise Wrong(f"no more signals come: {came(port)} after {first}")
+    def end(self):
+        self.socket.close()
 
 
 def leads(session, name):
+    moves = session.log().count(" leads (")
+    client = Client(session.port)
+    client.more()
     session.promote(name, keep=True)
-    more(session.port)
-    session.wait_for(lambda: session.leader()["name"] == name and
+    client.more()
+    client.end()
+    session.wait_for(lambda: session.log().count(" leads (") > moves and
+                     session.leader()["name"] == name and
                      len(session.following()) == 1, f"{name} leads and is followed")
 
 
@@ -50,7 +62,6 @@ def main():
     port = free_port()
     session = Session("kv", 1, (), [build(os.getcwd()), str(port)], None, port)
     try:
-        more(port)
         for _ in range(int(sys.argv[1])):
             leads(session, "f1")
             leads(session, "v0")
