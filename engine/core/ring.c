@@ -36,11 +36,17 @@ static bool holds(const struct streams *s, uint32_t version, const struct lane *
 			 (uint32_t)(__atomic_load_n(&c->at, __ATOMIC_ACQUIRE) / CHUNK_CELLS)) >= 0;
 }
 
-/* Followers that still need the lane's chunk `serial`, as bits. */
+/*
+ * Followers that still need the lane's chunk `serial`, as bits.  One that came late and is
+ * not told of the lane reads none of it: its cursor would hold the lane for ever.
+ */
 static uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
 			uint32_t serial)
 {
 	uint32_t bits = streams_followers(s, own), held = 0;
+
+	/* Whoever sees the lane's `now` behind a seam sees who was added there. */
+	bits &= __atomic_load_n(&own->lane[index].told, __ATOMIC_RELAXED);
 
 	for (uint32_t v = 0; v < VERSIONS; v++)
 		if (bits >> v & 1 && holds(s, v, &own->lane[index], index, serial))

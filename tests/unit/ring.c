@@ -388,6 +388,19 @@ Test(ring, lanes_are_held_by_who_has_not_read_them)
 	cr_assert_eq(lane_open(&view[LEADER]), 1);
 }
 
+/* SLOW came late, and knows nothing of a lane that was over by then. */
+Test(ring, held_by_those_who_are_told)
+{
+	open_lane(0);
+	follow(FAST, 0);
+	lead->lane[0].told = BIT(FAST);
+	lane_close(&view[LEADER], 0);
+	open_lane(1);
+	cr_assert_eq(lead->lane[0].life, 1, "FAST has not read it");
+	cursor_done(&view[FAST], 0);
+	open_lane(0);
+}
+
 Test(ring, no_chunk_for_a_lane)
 {
 	struct writer w = open_lane(0);
