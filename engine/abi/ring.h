@@ -34,7 +34,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	6
+#define RING_VERSION	7
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -145,7 +145,8 @@ struct conduct {
 	struct sampling sampling;
 	uint32_t puts_off;	/* versions whose runtime puts handlers off (TSan), as bits */
 	uint32_t pad0;
-	uint64_t pad[454];
+	uint64_t apart;		/* at random: where what threads map begins, in all versions */
+	uint64_t pad[453];
 };
 
 _Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");

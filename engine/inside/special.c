@@ -176,6 +176,54 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	__atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
 }
 
+/*
+ * Twins shall have the same addresses: an address may be sent through a pipe, and tables go
+ * by them.  Where the kernel chooses, that hangs on which of several threads asked first; so
+ * what a thread maps besides a process's first lies in a part of the address space that goes
+ * with its lane.  What was unmapped there is used again only when the part has been used up.
+ */
+#define APART_FROM	0x200000000000ull
+#define APART_BITS	43		/* and somewhere behind: no attacker shall know */
+#define APART_ROOM	(1ull << 34)	/* of each lane; 2^45 bytes together */
+#define APART_NOT	(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB)
+#define PAGE		4096ull
+#define PAGE_LARGE	(1ull << 21)
+#define HEAP		(1ull << 26)	/* what glibc makes one of lies at such a place */
+
+static bool maps_apart(const struct thread *t)
+{
+	const struct frame *f = &t->frame;
+
+	return t->has_lane && t->tid != t->pid && !boot.runtimes && !f->rdi &&
+	       f->r10 & MAP_ANONYMOUS && !(f->r10 & APART_NOT) && !(f->rdx & PROT_EXEC) && f->rsi &&
+	       f->rsi <= APART_ROOM - 2 * PAGE_LARGE;
+}
+
+static long map_apart(struct thread *t)
+{
+	static uint64_t used[LANES];
+	struct frame *f = &t->frame;
+	uint64_t len = (f->rsi + PAGE - 1) & ~(PAGE - 1), flags = f->r10;
+	uint64_t unit = len < PAGE_LARGE ? PAGE : PAGE_LARGE;
+	uint64_t at = (used[t->lane] + unit - 1) & ~(unit - 1);
+	uint64_t random = streams.conduct->apart & ((1ull << APART_BITS) - HEAP);
+	long result;
+
+	if (at + len > APART_ROOM)
+		at = 0;
+	/* Else glibc need not cut it, and keeps what is left for whichever thread is the next. */
+	if (len > HEAP && !(at & (HEAP - 1)))
+		at += PAGE_LARGE;
+	f->rdi = APART_FROM + random + t->lane * APART_ROOM + at;
+	f->r10 |= MAP_FIXED_NOREPLACE;
+	result = call_kernel(t);
+	f->rdi = 0;
+	f->r10 = flags;
+	if (result != CALL_RESTART)
+		used[t->lane] = at + len;
+	return result;
+}
+
 /* Code from elsewhere than a file's private mapping: the net must catch it. */
 static long serve_mmap(struct thread *t)
 {
@@ -183,11 +231,14 @@ static long serve_mmap(struct thread *t)
 	bool code = f->rdx & PROT_EXEC;
 	bool of_file = !(f->r10 & MAP_ANONYMOUS) && (f->r10 & MAP_TYPE) == MAP_PRIVATE &&
 		       !(f->rdx & PROT_WRITE);
-	long at;
+	long at = -EEXIST;
 
 	if (code && !of_file)
 		seal_break(t);
-	at = call_kernel(t);
+	if (maps_apart(t))
+		at = map_apart(t);
+	if (at < 0 && at != CALL_RESTART)
+		at = call_kernel(t);
 	if (at > 0 && code && of_file && (boot.tier == TIER_PATCH || boot.streams))
 		code_mapped(t, (uint64_t)at, f->rsi);
 	return at;
