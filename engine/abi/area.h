@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	11
+#define AREA_VERSION	12
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -186,6 +186,7 @@ struct slot {
 	uint32_t matching;	/* counts; not 0: the thread is in the code of a rule */
 	uint32_t match_over;	/* written by the monitor: that took too long */
 	uint64_t seams;		/* requests begun */
+	uint64_t taken;		/* a follower's: events, but those of seams */
 	uint64_t calls_told, calls_kept;	/* kept: followers did not hear of them */
 	uint64_t conns_told, conns_kept;	/* accepted */
 	int64_t conns_open;	/* told and open; another thread may close */
@@ -193,7 +194,7 @@ struct slot {
 	uint64_t sigaction;	/* and TSan's function, if it is that */
 	uint8_t untold[48];	/* of a thread that stands: the siginfo of a signal that came, and
 				   that followers do not know of */
-	uint64_t pad[3];
+	uint64_t pad[2];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

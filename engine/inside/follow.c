@@ -174,6 +174,23 @@ static void rest_note(struct thread *t, bool rested)
 		t->rest = 0;
 }
 
+/*
+ * Takes the looked-at event, and those behind it that were answered out of order;
+ * the flags of the first.
+ */
+static uint8_t event_take(struct thread *t)
+{
+	uint8_t flags;
+
+	if (apart_is_behind(t))
+		return apart_take(t);
+	flags = reader_take(&t->reader);
+	for (apart_shift(t); t->ahead & 1; apart_shift(t))
+		if (reader_peek(&t->reader))
+			reader_take(&t->reader);
+	return flags;
+}
+
 static bool is_clock_call(const struct thread *t)
 {
 	long nr = (int32_t)t->frame.rax;
@@ -205,7 +222,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		}
 		if (e) {
 			t->slot->seams++;
-			follow_take(t);
+			event_take(t);
 			continue;
 		}
 		if (t->reader.broken)
@@ -281,21 +298,10 @@ bool host_more(struct reader *r)
 	return true;
 }
 
-/*
- * Takes the looked-at event, and those behind it that were answered out of order;
- * the flags of the first.
- */
 uint8_t follow_take(struct thread *t)
 {
-	uint8_t flags;
-
-	if (apart_is_behind(t))
-		return apart_take(t);
-	flags = reader_take(&t->reader);
-	for (apart_shift(t); t->ahead & 1; apart_shift(t))
-		if (reader_peek(&t->reader))
-			reader_take(&t->reader);
-	return flags;
+	t->slot->taken++;
+	return event_take(t);
 }
 
 /* --- the window, for reports ---------------------------------------------------------- */
