@@ -145,7 +145,7 @@ struct conduct {
 	struct sampling sampling;
 	uint32_t puts_off;	/* versions whose runtime puts handlers off (TSan), as bits */
 	uint32_t pad0;
-	uint64_t apart;		/* at random: where what threads map begins, in all versions */
+	uint64_t maps;		/* at random: where what threads map begins, in all versions */
 	uint64_t pad[453];
 };
 

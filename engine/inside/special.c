@@ -182,39 +182,39 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
  * what a thread maps besides a process's first lies in a part of the address space that goes
  * with its lane.  What was unmapped there is used again only when the part has been used up.
  */
-#define APART_FROM	0x200000000000ull
-#define APART_BITS	43		/* and somewhere behind: no attacker shall know */
-#define APART_ROOM	(1ull << 34)	/* of each lane; 2^45 bytes together */
-#define APART_NOT	(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB)
+#define MAPS_FROM	0x200000000000ull
+#define MAPS_BITS	43		/* and somewhere behind: no attacker shall know */
+#define MAPS_ROOM	(1ull << 34)	/* of each lane; 2^45 bytes together */
+#define MAPS_NOT	(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_GROWSDOWN | MAP_HUGETLB)
 #define PAGE		4096ull
 #define PAGE_LARGE	(1ull << 21)
 #define HEAP		(1ull << 26)	/* what glibc makes one of lies at such a place */
 
-static bool maps_apart(const struct thread *t)
+static bool maps_by_lane(const struct thread *t)
 {
 	const struct frame *f = &t->frame;
 
 	return t->has_lane && t->tid != t->pid && !boot.runtimes && !f->rdi &&
-	       f->r10 & MAP_ANONYMOUS && !(f->r10 & APART_NOT) && !(f->rdx & PROT_EXEC) && f->rsi &&
-	       f->rsi <= APART_ROOM - 2 * PAGE_LARGE;
+	       f->r10 & MAP_ANONYMOUS && !(f->r10 & MAPS_NOT) && !(f->rdx & PROT_EXEC) && f->rsi &&
+	       f->rsi <= MAPS_ROOM - 2 * PAGE_LARGE;
 }
 
-static long map_apart(struct thread *t)
+static long map_by_lane(struct thread *t)
 {
 	static uint64_t used[LANES];
 	struct frame *f = &t->frame;
 	uint64_t len = (f->rsi + PAGE - 1) & ~(PAGE - 1), flags = f->r10;
 	uint64_t unit = len < PAGE_LARGE ? PAGE : PAGE_LARGE;
 	uint64_t at = (used[t->lane] + unit - 1) & ~(unit - 1);
-	uint64_t random = streams.conduct->apart & ((1ull << APART_BITS) - HEAP);
+	uint64_t random = streams.conduct->maps & ((1ull << MAPS_BITS) - HEAP);
 	long result;
 
-	if (at + len > APART_ROOM)
+	if (at + len > MAPS_ROOM)
 		at = 0;
 	/* Else glibc need not cut it, and keeps what is left for whichever thread is the next. */
 	if (len > HEAP && !(at & (HEAP - 1)))
 		at += PAGE_LARGE;
-	f->rdi = APART_FROM + random + t->lane * APART_ROOM + at;
+	f->rdi = MAPS_FROM + random + t->lane * MAPS_ROOM + at;
 	f->r10 |= MAP_FIXED_NOREPLACE;
 	result = call_kernel(t);
 	f->rdi = 0;
@@ -235,8 +235,8 @@ static long serve_mmap(struct thread *t)
 
 	if (code && !of_file)
 		seal_break(t);
-	if (maps_apart(t))
-		at = map_apart(t);
+	if (maps_by_lane(t))
+		at = map_by_lane(t);
 	if (at < 0 && at != CALL_RESTART)
 		at = call_kernel(t);
 	if (at > 0 && code && of_file && (boot.tier == TIER_PATCH || boot.streams))

@@ -114,7 +114,7 @@ int streams_make(struct monitor *m)
 	result = streams_map(m, streams_size(chunks));
 	if (result)
 		return result;
-	if (getrandom(&m->conduct->apart, sizeof(m->conduct->apart), 0) != sizeof(m->conduct->apart))
+	if (getrandom(&m->conduct->maps, sizeof(m->conduct->maps), 0) != sizeof(m->conduct->maps))
 		return -EIO;
 	conduct_fill(m, chunks);
 	lanes_begin(m);
