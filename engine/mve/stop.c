@@ -20,17 +20,30 @@ static const char help[] =
 	"Sends SIGTERM (with --kill SIGKILL) to the server of the session and waits\n"
 	"up to 10 seconds for its end, and then for its followers'.\n";
 
-static bool server_ended(const struct session *s)
+static bool server_ended(struct session *s)
 {
 	return process_began(s->server) != s->server_began;
 }
 
-static bool session_ended(const struct session *s)
+static bool session_ended(struct session *s)
 {
 	return session_state(s) == SESSION_GONE;
 }
 
-static bool within(int ms, bool (*is)(const struct session *), const struct session *s)
+/* It has ended, or has another server, which is noted. */
+static bool session_moved(struct session *s)
+{
+	struct session now;
+
+	if (session_ended(s) || session_load(&now, s->name))
+		return true;
+	if (now.server == s->server && now.server_began == s->server_began)
+		return false;
+	*s = now;
+	return !server_ended(s);
+}
+
+static bool within(int ms, bool (*is)(struct session *), struct session *s)
 {
 	struct timespec look = { 0, LOOK_MS * 1000000L };
 
@@ -40,6 +53,29 @@ static bool within(int ms, bool (*is)(const struct session *), const struct sess
 		nanosleep(&look, NULL);
 	}
 	return true;
+}
+
+/*
+ * The server ends, and another of its processes may be the server then (a daemon that is
+ * just beginning; a worker that outlives its master): it is asked as well.
+ */
+static int servers_end(struct session *s, int sig)
+{
+	do {
+		if (!server_ended(s))
+			kill(s->server, sig);
+		if (!within(SERVER_MS, server_ended, s)) {
+			say_error("mve stop --kill does not ask", "still running: %s (pid %d)",
+				  s->name, s->server);
+			return EXIT_NO;
+		}
+		if (!within(SESSION_MS, session_moved, s)) {
+			say_error("mve status shows what is left of it",
+				  "the server has ended, the session has not: %s", s->name);
+			return EXIT_NO;
+		}
+	} while (!session_ended(s));
+	return EXIT_OK;
 }
 
 int cmd_stop(int argc, char **argv)
@@ -55,18 +91,9 @@ int cmd_stop(int argc, char **argv)
 		say_error("mve ps lists the sessions", "no such session: %s", l.name);
 		return EXIT_NO;
 	}
-	if (process_began(s.server) == s.server_began)
-		kill(s.server, l.kill ? SIGKILL : SIGTERM);
-	if (!within(SERVER_MS, server_ended, &s)) {
-		say_error("mve stop --kill does not ask", "still running: %s (pid %d)", l.name,
-			  s.server);
-		return EXIT_NO;
-	}
-	if (!within(SESSION_MS, session_ended, &s)) {
-		say_error("mve status shows what is left of it",
-			  "the server has ended, the session has not: %s", l.name);
-		return EXIT_NO;
-	}
+	result = servers_end(&s, l.kill ? SIGKILL : SIGTERM);
+	if (result)
+		return result;
 	if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE)
 		session_remove(&s);
 	return EXIT_OK;

@@ -127,6 +127,8 @@ void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, c
 /* It ended as the leader did, or does: the process, for a thread's end is another matter. */
 static bool end_is_twin(struct monitor *m, const struct version *v)
 {
+	if (v->over)
+		return !version_alive(leading(m));
 	return leading(m)->gone || streams_process_over(m, v->end_lane);
 }
 
@@ -179,6 +181,19 @@ void followers_judge(struct monitor *m)
 
 /* --- the look after them -------------------------------------------------------------- */
 
+/* Nothing is left of it: as of its leader, or it is judged in a moment. */
+static void follower_over(struct version *v)
+{
+	if (v->over || !version_alive(leading(v->monitor))) {
+		strcpy(v->why, "ended as the leader did");
+		follower_close(v);
+		return;
+	}
+	v->over = true;
+	v->judge_ms = now_ms() + JUDGE_MS;
+	monitor_wake_after(v->monitor, JUDGE_MS);
+}
+
 static void follower_look(struct monitor *m, struct version *v)
 {
 	const struct section *leader = streams_part(m, m->leader);
@@ -192,10 +207,8 @@ static void follower_look(struct monitor *m, struct version *v)
 			      "a connection went to a thread that has passed no --mark since");
 	else if (leader->dropped >> v->index & 1 && !follower_reports(v))
 		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
-	else if (v->gone && !v->judge_ms && !version_births(v) && !version_left_over(v)) {
-		strcpy(v->why, "ended as the leader did");
-		follower_close(v);
-	}
+	else if (v->gone && !v->judge_ms && !version_alive(v))
+		follower_over(v);
 }
 
 /* Four times a second: cheap, for it is all that a quiet session costs. */
@@ -215,7 +228,7 @@ void followers_look(struct monitor *m)
 
 static bool still_reads(const struct monitor *m, const struct version *v)
 {
-	return follows(m, v) && (!v->gone || version_births(v) || version_left_over(v));
+	return follows(m, v) && (!v->gone || version_alive(v));
 }
 
 /* It has read all that there is: what keeps it is that there is no end to read. */

@@ -127,7 +127,7 @@ static const char *refused(struct monitor *m)
 	}
 	if (m->leader || m->move.active || m->move.wanted)
 		return "the version that was started first does not lead any more";
-	if (leading(m)->gone)
+	if (!version_alive(leading(m)))
 		return "its server has ended";
 	if (m->start.threads && is_followed(m))
 		return "it has threads, and is followed: their locks have an order that began then "

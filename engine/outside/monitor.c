@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 
 #include "engine/outside/hook.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/report.h"
 #include "engine/outside/say.h"
 #include "engine/outside/start.h"
 
@@ -155,11 +157,12 @@ static int signals_open(struct monitor *m)
 static void signal_pass(struct monitor *m, const struct signalfd_siginfo *s)
 {
 	const struct version *v = leading(m);
+	pid_t head = version_head(v);
 
-	if (v->gone || (pid_t)s->ssi_pid == v->server)
+	if (!head || (pid_t)s->ssi_pid == head)
 		return;
 	if (s->ssi_code != SI_KERNEL || v->options)
-		kill(v->server, (int)s->ssi_signo);
+		kill(head, (int)s->ssi_signo);
 }
 
 static void serve_signals(struct monitor *m)
@@ -175,30 +178,52 @@ static void serve_signals(struct monitor *m)
 /* --- the end -------------------------------------------------------------------------- */
 
 /*
- * A process of the leading version that still lives, other than the server; or
- * 0.  One that has been forked but has not run yet is waited for, for a while: it
- * may have been killed before it could say that it is there.
+ * A process of the leading version still lives.  One that has been forked but has not
+ * run yet is waited for, for a while: it may have been killed before it could say that
+ * it is there.
  */
-static pid_t left_over(struct monitor *m)
+static bool left_over(struct monitor *m)
 {
 	const struct version *v = leading(m);
-	pid_t pid = version_left_over(v);
 
-	for (int ms = 0; !pid && version_births(v) && ms < BIRTH_MS; ms++) {
+	for (int ms = 0; !version_head(v) && version_births(v) && ms < BIRTH_MS; ms++)
 		usleep(1000);
-		pid = version_left_over(v);
-	}
-	return pid;
+	return version_head(v);
+}
+
+bool session_server(struct monitor *m)
+{
+	pid_t pid = version_head(leading(m));
+	uint64_t began = pid ? process_began(pid) : 0;
+
+	if (!began || (pid == m->session.server && began == m->session.server_began))
+		return false;
+	m->session.server = pid;
+	m->session.server_began = began;
+	return true;
+}
+
+/* A server goes on, and nobody listens any more: what is said of it is kept beside its reports. */
+static int words_open(const struct monitor *m)
+{
+	char path[PATH_MAX + 16];
+
+	if (report_folder(m->session.name, true, path, PATH_MAX))
+		return -1;
+	strcat(path, "/session.log");
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 /* Whoever reads what the server wrote must not wait for us. */
 static void streams_close(const struct monitor *m)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), words = m->trace ? -1 : words_open(m);
 
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		if (fd != 2 || !m->trace)
-			dup2(null, fd);
+			dup2(fd == 2 && words >= 0 ? words : null, fd);
+	if (words >= 0)
+		close(words);
 	if (null >= 0)
 		close(null);
 }
@@ -229,8 +254,7 @@ static bool stay_behind(struct monitor *m)
 	versions_alive_hold(m);
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
-	m->session.server = left_over(m);
-	m->session.server_began = process_began(m->session.server);
+	session_server(m);
 	session_save(&m->session);
 	MUST(loop_open(m) == 0);
 	wake_later(m);
@@ -280,6 +304,8 @@ static void wake_serve(struct monitor *m, enum wake what)
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
 			leading(m)->gone = true;
+		if (session_server(m))
+			session_save(&m->session);
 		if (m->conduct)
 			followers_look(m);
 		if (m->background || m->options->sampling.stateless || followers_any(m))

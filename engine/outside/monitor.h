@@ -63,11 +63,12 @@ struct version {
 	int area_fd;
 	pthread_t bell_thread;
 
-	pid_t server;		/* its first process */
+	pid_t server;		/* its first process; who serves is asked of version_head() */
 	uint64_t began;
 	int status;		/* valid when reaped */
 	bool reaped;		/* the first process is gone, and status known */
-	bool gone;		/* the first process is gone */
+	bool gone;		/* the first process is gone; others may go on (a daemon) */
+	bool over;		/* a follower's last process is gone, and whether that was right is judged */
 	enum join join;
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */
@@ -191,6 +192,8 @@ static inline struct version *leading(struct monitor *m)
 
 /* Runs a session from its first program to its end; mve's exit status. */
 int monitor_run(const struct run_options *o);
+/* Who serves now: what `mve ps` shows and `mve stop` speaks to; true: it is another. */
+bool session_server(struct monitor *m);
 /* The loop comes round after so long. */
 void monitor_wake_after(struct monitor *m, unsigned ms);
 uint64_t now_ms(void);
@@ -207,8 +210,13 @@ struct version *version_named(struct monitor *m, const char *name);
 struct version *version_of_child(struct monitor *m, pid_t pid);
 uint32_t version_slots(const struct version *v);
 bool version_lives(const struct version *v);
-/* A process of it that lives, other than the first; or 0. */
-pid_t version_left_over(const struct version *v);
+/*
+ * The process that stands for the version, to be named and to be sent signals: the first,
+ * and where that has ended the oldest that no other one of it has made.  0: none is left.
+ */
+pid_t version_head(const struct version *v);
+/* A process of it lives, or is being born. */
+bool version_alive(const struct version *v);
 /* A child has been forked, and has no slot yet. */
 bool version_births(const struct version *v);
 bool version_owns(const struct version *v, pid_t pid, pid_t tid);

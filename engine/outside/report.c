@@ -48,7 +48,7 @@ static void side_fill(struct report_side *side, const struct version *v)
 	size_t n = 0;
 
 	side->name = v->name;
-	side->pid = v->server;
+	side->pid = version_head(v);
 	side->command[0] = 0;
 	for (char **arg = v->argv; arg && *arg && n < sizeof(side->command); arg++)
 		n += (size_t)snprintf(side->command + n, sizeof(side->command) - n, "%s%s",

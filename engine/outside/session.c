@@ -72,10 +72,11 @@ static int folder_of(struct session *s, const char *name)
 	return 0;
 }
 
-uint64_t process_began(pid_t pid)
+/* A number of /proc/PID/stat, the fields counted from 1; 0: it is dead, or not there. */
+static uint64_t stat_field(pid_t pid, int want)
 {
 	char name[64], text[1024], *at;
-	unsigned long long began = 0;
+	unsigned long long value = 0;
 	ssize_t n;
 	int fd;
 
@@ -87,14 +88,24 @@ uint64_t process_began(pid_t pid)
 	close(fd);
 	text[n < 0 ? 0 : n] = 0;
 	at = strrchr(text, ')');
-	/* The 22nd field; the third stands after the name. */
+	/* The third field stands after the name. */
 	if (!at || at[2] == 'Z' || at[2] == 'X')
 		return 0;
-	for (int field = 2; field < 22 && at; field++)
+	for (int field = 2; field < want && at; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
-		began = strtoull(at, NULL, 10);
-	return began;
+		value = strtoull(at, NULL, 10);
+	return value;
+}
+
+uint64_t process_began(pid_t pid)
+{
+	return stat_field(pid, 22);
+}
+
+pid_t process_parent(pid_t pid)
+{
+	return (pid_t)stat_field(pid, 4);
 }
 
 static bool alive(pid_t pid, uint64_t began)

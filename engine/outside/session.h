@@ -56,5 +56,7 @@ int session_each(void (*each)(struct session *s, void *arg), void *arg);
 
 /* When a process began; 0 if there is none. */
 uint64_t process_began(pid_t pid);
+/* Who made it, or has it now; 0: it is not there. */
+pid_t process_parent(pid_t pid);
 
 #endif

@@ -188,7 +188,7 @@ static json_t *version_json(const struct version *v)
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
 	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}", "name", v->name,
-			 "role", role_name(v), "pid", (int)v->server, "alive", !v->gone, "threads",
+			 "role", role_name(v), "pid", (int)version_head(v), "alive", version_alive(v), "threads",
 			 status_threads(v), "calls", (json_int_t)calls, "requests", (json_int_t)seams, "lag_cells",
 			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
 			 "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
@@ -241,7 +241,7 @@ json_t *status_json(struct monitor *m)
 	const struct version *v = leading(m);
 	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:s%, s:I, s:i, s:i, s:i}", "name",
 			      s->name, "state", "running", "monitor", getpid(), "server",
-			      (int)v->server, "tier", s->tier, "command", s->command,
+			      (int)s->server, "tier", s->tier, "command", s->command,
 			      strlen(s->command), "seconds", (json_int_t)(time(NULL) - s->started),
 			      "threads", status_threads(v), "programs", (int)v->area->images, "unheld",
 			      (int)v->unheld);

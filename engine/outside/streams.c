@@ -287,7 +287,7 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 	const struct version *leader = &m->version[m->leader];
 	unsigned looks = 0;
 
-	if (m->move.active || (leader->gone && !m->finishing))
+	if (m->move.active || (!version_alive(leader) && !m->finishing))
 		return;
 	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
 		const struct cursor *c = &streams_part(m, v->index)->cursor[i];

@@ -223,7 +223,7 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 	why[0] = 0;
 	if (mv->active || mv->wanted)
 		snprintf(why, size, "another takeover is under way");
-	else if (to->state != VERSION_FOLLOWS || to->gone)
+	else if (to->state != VERSION_FOLLOWS || !version_alive(to))
 		snprintf(why, size, "it has not begun, or has ended");
 	else if (successor_barred(m, to))
 		snprintf(why, size, "%s", successor_barred(m, to));

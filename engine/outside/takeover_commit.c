@@ -112,6 +112,5 @@ void versions_switch(struct monitor *m, const struct move *mv)
 		rules_pass(to, from);
 	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
 	to->why[0] = 0;
-	m->session.server = to->server;
-	m->session.server_began = to->began;
+	session_server(m);
 }

@@ -240,8 +240,8 @@ bool successor_settled(const struct version *v)
 /* A thread of it says that it differs, or it is not there any more. */
 static bool follows_badly(const struct monitor *m, const struct version *v)
 {
-	return v->state != VERSION_FOLLOWS || v->gone || held_any(m, v, REQ_VERDICT) ||
-	       !(m->conduct->following >> v->index & 1) || thread_over(v->server, v->server);
+	return v->state != VERSION_FOLLOWS || !version_alive(v) || held_any(m, v, REQ_VERDICT) ||
+	       !(m->conduct->following >> v->index & 1);
 }
 
 /* Nothing is left that it must ask for. */

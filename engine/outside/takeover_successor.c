@@ -39,7 +39,7 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
 	return !successor_barred(m, v) && v->index != m->leader &&
-	       v->state == VERSION_FOLLOWS && !v->gone && !v->crash[0] &&
+	       v->state == VERSION_FOLLOWS && version_alive(v) && !v->crash[0] &&
 	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
 }
 

@@ -312,9 +312,9 @@ int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
 }
 
 /* Its end is the version's: how a child ends is for its parent to see. */
-static bool is_first(const struct version *v, uint32_t slot)
+static bool is_head(const struct version *v, uint32_t slot)
 {
-	return v->gone || v->area->slot[slot].pid == v->server;
+	return v->area->slot[slot].pid == version_head(v);
 }
 
 int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
@@ -323,7 +323,7 @@ int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
 	char cause[64];
 
 	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0] ||
-	    !is_first(v, slot))
+	    !is_head(v, slot))
 		return 0;
 	snprintf(cause, sizeof(cause), "exited with status %d", (int)r->args[0] & 0xff);
 	return leader_ends(v, slot, r, cause);

@@ -177,18 +177,64 @@ uint32_t version_slots(const struct version *v)
 	return high < AREA_THREADS ? high : AREA_THREADS;
 }
 
-pid_t version_left_over(const struct version *v)
+/* Of its processes the slots name one that is this, or has this parent. */
+static bool slots_name(const struct version *v, pid_t pid)
 {
-	uint32_t high = version_slots(v);
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		if (v->area->slot[i].owner && v->area->slot[i].pid == pid)
+			return true;
+	return false;
+}
 
-	for (uint32_t i = 0; i < high; i++) {
-		const struct slot *s = &v->area->slot[i];
-		pid_t pid = s->pid;
+struct head {
+	pid_t pid;		/* 0: none */
+	uint64_t began;
+	bool child;		/* of another process of the version */
+};
 
-		if (s->owner && pid > 0 && pid != v->server && process_began(pid))
-			return pid;
+/* Better as the one that stands for all: not made by another of them; then the older. */
+static bool is_before(const struct version *v, pid_t pid, uint64_t began, const struct head *than)
+{
+	bool child = slots_name(v, process_parent(pid));
+
+	if (!than->pid || child != than->child)
+		return !than->pid || !child;
+	return began < than->began || (began == than->began && pid < than->pid);
+}
+
+/* Of each version, as it was found last. */
+static struct head heads[VERSIONS];
+
+static struct head head_find(const struct version *v)
+{
+	struct head best = { 0 };
+	pid_t last = 0;
+
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		pid_t pid = v->area->slot[i].owner ? v->area->slot[i].pid : 0;
+		uint64_t began = pid > 0 && pid != last ? process_began(pid) : 0;
+
+		last = pid;
+		if (began && is_before(v, pid, began, &best) && version_owns(v, pid, pid))
+			best = (struct head){ pid, began, slots_name(v, process_parent(pid)) };
 	}
-	return 0;
+	return best;
+}
+
+pid_t version_head(const struct version *v)
+{
+	struct head *h = &heads[v->index];
+
+	if (!v->gone && process_began(v->server) == v->began)
+		*h = (struct head){ v->server, v->began, false };
+	else if (!h->pid || process_began(h->pid) != h->began)
+		*h = head_find(v);
+	return h->pid;
+}
+
+bool version_alive(const struct version *v)
+{
+	return version_head(v) || version_births(v);
 }
 
 bool version_births(const struct version *v)

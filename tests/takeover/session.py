@@ -72,9 +72,10 @@ def kv_build(folder, *defines):
 class Session:
     count = 0
 
-    def __init__(self, kind, followers=1, options=(), command=None, follower=None, port=None):
+    def __init__(self, kind, followers=1, options=(), command=None, follower=None, port=None,
+                 daemon=False):
         Session.count += 1
-        self.kind, self.port = kind, port or free_port()
+        self.kind, self.port, self.daemon = kind, port or free_port(), daemon
         self.name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), Session.count)
         self.folder = tempfile.mkdtemp(prefix="mve-takeover-", dir="/tmp")
         self.log_path = self.folder + "/mve.log"
@@ -114,9 +115,12 @@ class Session:
                     return
             except Exception:   # a status that is not there yet
                 pass
-            if time.monotonic() > end or self.mve.poll() is not None:
+            if time.monotonic() > end or self.mve_ended():
                 raise Wrong(f"not in {seconds} s: {words}\n{self.log()}\n{self.status_text()}")
             time.sleep(0.02)
+
+    def mve_ended(self):
+        return self.mve.poll() is not None
 
     def status_text(self):
         return subprocess.run([MVE, "status", self.name], capture_output=True,
@@ -159,7 +163,9 @@ class Session:
 
     def clean(self):
         """Ends what is left after a failure."""
-        if self.mve.poll() is None:
+        if self.daemon:
+            subprocess.run([MVE, "stop", self.name, "--kill"], capture_output=True)
+        elif self.mve.poll() is None:
             subprocess.run([MVE, "stop", self.name, "--kill"], capture_output=True)
             try:
                 self.mve.wait(5)
