@@ -52,7 +52,7 @@ INSIDE_CFLAGS := -std=gnu17 -O2 -g $(WARN) -ffreestanding -nostdlib -fPIC \
 	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
 	-fcf-protection=none -fno-delete-null-pointer-checks -fno-tree-loop-distribute-patterns \
 	-fasynchronous-unwind-tables -mno-red-zone
-CORE_INSIDE := table ring walk record match rules
+CORE_INSIDE := table ring walk sent record match rules
 inside_objs := $(call obj,$(INSIDE)) $(patsubst %,$(B)/engine/inside/core/%.o,$(CORE_INSIDE))
 
 $(B)/engine/inside/core/%.o: engine/core/%.c

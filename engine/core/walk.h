@@ -68,6 +68,23 @@ int step_room_arg(const struct call_desc *d);
 /* Values are compared in as many bits as the kernel looks at. */
 bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y);
 
+/*
+ * sent.c: a call whose answer comes to where it takes from what it sends.  What it sends is
+ * kept from before it is made.
+ */
+#define SENT_MAX	4608	/* a path, and as much again as any structure has */
+
+struct sent {
+	uint64_t args[CALL_ARGS];
+	uint8_t bytes[SENT_MAX];
+};
+
+/* Calls of the row may be such; this call is one, as far as is known before it is made. */
+bool step_may_alias(const struct call_desc *d);
+bool step_aliases(const struct walk *w);
+/* The walk's arguments are those of *s now, as long as that is there. */
+void step_keep(struct walk *w, struct sent *s);
+
 struct span {
 	uint64_t at, len;
 };

@@ -1104,14 +1104,31 @@ static long untold_call(struct thread *t, long nr)
 	return d ? ids_call(t, d, nr) : call_serve(t, nr);
 }
 
+static long follow_walked(struct thread *t, struct walk w, long nr);
+
+static __attribute__((noinline)) long follow_kept(struct thread *t, struct walk w, long nr)
+{
+	struct sent sent;
+
+	step_keep(&w, &sent);
+	return follow_walked(t, w, nr);
+}
+
 long follow_call(struct thread *t, long nr)
 {
 	uint64_t args[CALL_ARGS];
 	struct walk w;
-	long result = 0;
 
 	nr = call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
+	return w.desc && step_aliases(&w) ? follow_kept(t, w, nr) : follow_walked(t, w, nr);
+}
+
+static long follow_walked(struct thread *t, struct walk w, long nr)
+{
+	const uint64_t *args = w.args;
+	long result = 0;
+
 	if (seam_opened(t, &w))
 		return -ENOENT;
 	if (signal_asks(t, nr, &result))

@@ -42,6 +42,7 @@ enum care {
 	CARE_SLEEPS	= 1 << 9,	/* for what others do, perhaps, and looks then */
 	CARE_NUMBER	= 1 << 10,	/* it is given a descriptor */
 	CARE_CLOCK	= 1 << 11,
+	CARE_ALIAS	= 1 << 12,	/* it may be answered where it sends from: sent.c */
 };
 
 #define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS)
@@ -156,7 +157,7 @@ static unsigned care_of(long nr)
 	care |= kept_is_noted(nr) ? CARE_KEPT : 0;
 	care |= is_waiting(nr) ? CARE_WAITS : 0;
 	care |= inner_makes(nr) ? CARE_MAKES : 0;
-	care |= call_has_variants(nr) ? CARE_NUMBER : 0;
+	care |= call_has_variants(nr) ? CARE_NUMBER | CARE_ALIAS : 0;
 	return care;
 }
 
@@ -169,6 +170,7 @@ static unsigned care_of_row(const struct call_desc *d)
 	care |= nr == __NR_close || epoll_is_wait(nr) || nr == __NR_epoll_ctl ? CARE_POLLS : 0;
 	care |= gives(d) ? CARE_GIVES : 0;
 	care |= d->result == KIND_FD ? CARE_NUMBER : 0;
+	care |= step_may_alias(d) ? CARE_ALIAS : 0;
 	if (ONE_OF(nr, __NR_clock_gettime, __NR_gettimeofday, __NR_time))
 		care |= CARE_CLOCK;
 	if (ONE_OF(nr, __NR_write, __NR_writev, __NR_sendto, __NR_sendmsg))
@@ -203,7 +205,8 @@ void lead_prepare(void)
 		p->seam = seam_is_call(nr);
 		p->scope = scope_row(p->desc);
 		p->opens = private_may_open(nr);
-		p->plain = p->bare && !p->seam && !p->opens && !stateless;
+		p->plain = p->bare && !p->seam && !p->opens && !stateless &&
+			   !(p->care & CARE_ALIAS);
 	}
 }
 
@@ -884,17 +887,37 @@ static void own_files_count(struct thread *t, long nr, int64_t result)
 		t->files_waited = 0;
 }
 
+static long lead_walked(struct thread *t, long nr, const struct plan *p, struct walk w, long form);
+
+static __attribute__((noinline)) long lead_kept(struct thread *t, long nr, const struct plan *p,
+						struct walk w, long form)
+{
+	struct sent sent;
+
+	step_keep(&w, &sent);
+	return lead_walked(t, nr, p, w, form);
+}
+
 /* With ids, memory, signals, descriptors or threads that are looked after. */
 static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const struct plan *p)
 {
-	uint64_t args[CALL_ARGS], seq;
-	struct scope_row row = { 0, 0 };
-	unsigned care = care_now(p);
+	uint64_t args[CALL_ARGS];
 	struct walk w;
-	bool told;
 	long form;
 
 	form = call_walk(t, &w, args, nr);
+	w.room = room_before(&w);
+	return p->care & CARE_ALIAS && w.desc && step_aliases(&w) ?
+	       lead_kept(t, nr, p, w, form) : lead_walked(t, nr, p, w, form);
+}
+
+static long lead_walked(struct thread *t, long nr, const struct plan *p, struct walk w, long form)
+{
+	uint64_t *args = (uint64_t *)w.args, seq;
+	struct scope_row row = { 0, 0 };
+	unsigned care = care_now(p);
+	bool told;
+
 	if (nr == __NR_mmap && !(args[3] & MAP_ANONYMOUS) && (int32_t)args[4] >= 0)
 		return lead_mmap(t, args);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)
@@ -929,7 +952,6 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 		tick_over(t);
 		return lead_life(t, nr, &w);
 	}
-	w.room = room_before(&w);
 	seq = seq_before(t, gives(w.desc));
 	giving_begin(t, nr, care, seq);
 	t->away = away_in(care, seq);
@@ -941,6 +963,14 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	return w.result;
 }
 
+/* What it sends is to be kept: that takes more room than most calls have. */
+static bool bare_aliases(const struct thread *t, const struct plan *p)
+{
+	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
+
+	return p->care & CARE_ALIAS && step_aliases(&w);
+}
+
 static __attribute__((noinline)) long lead_other(struct thread *t, long nr, const struct plan *p)
 {
 	long result;
@@ -950,7 +980,7 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 		return result;
 	if (p->seam)
 		seam_pass(t);
-	if (p->bare && ids_are_ours() && !boot.runtimes && !local_site(t))
+	if (p->bare && ids_are_ours() && !boot.runtimes && !local_site(t) && !bare_aliases(t, p))
 		return stateless || !stream_followed(t) ? lead_part(t, nr, p) :
 							  lead_bare(t, nr, p);
 	return lead_full(t, nr, p);
