@@ -32,6 +32,18 @@ struct matching {
 	uint8_t leave;		/* that are neither compared nor written */
 };
 
+/* A mask that is not there has no length: the argument is whatever the register held. */
+static bool is_length_of_none(const struct walk *call, unsigned value)
+{
+	for (unsigned i = 0; i < call->desc->nargs; i++) {
+		const struct arg_desc *a = &call->desc->args[i];
+
+		if (a->kind == KIND_MEM && a->what == LAYOUT_sigset && a->len_arg == value)
+			return a->dir == DIR_IN && !call->args[i];
+	}
+	return false;
+}
+
 bool match_values(const struct walk *call, const struct event *e, struct mismatch *m)
 {
 	unsigned values = 0;
@@ -39,7 +51,8 @@ bool match_values(const struct walk *call, const struct event *e, struct mismatc
 	for (unsigned i = 0; i < call->desc->nargs; i++) {
 		if (step_kind(call, i) != STEP_VALUE || values == EVENT_ARGS)
 			continue;
-		if (!step_same_value(&call->desc->args[i], call->args[i], e->arg[values++])) {
+		if (!step_same_value(&call->desc->args[i], call->args[i], e->arg[values++]) &&
+		    !is_length_of_none(call, i)) {
 			*m = (struct mismatch){ DIFFERS_VALUE, i, 0 };
 			return false;
 		}
@@ -152,6 +165,7 @@ static bool compared(const struct call_desc *d, unsigned layout, uint64_t offset
 	case LAYOUT_sigset:
 		return offset < SIGSET_BYTES;
 	case LAYOUT_sigevent:
+	case LAYOUT_sigset_arg:	/* an address, and the only length that there is */
 		return false;
 	default:
 		return true;
@@ -347,28 +361,55 @@ static bool same_mapped(const struct path_map *m, const char *leaders, uint64_t 
 	return skip && !target_in(&c, at, 1) && !c;
 }
 
+/* The text of this length, which is the next of the payload, is ours under a map. */
+static bool same_under_map(struct matching *k, uint32_t len, uint64_t at)
+{
+	char leaders[PATH_LOOKED];
+	const struct path_map *m;
+	uint32_t maps, from = 0;
+	char c = 0;
+
+	m = host_path_maps(&maps);
+	if (!maps || !at || len >= sizeof(leaders) || !get(k->r, leaders, len))
+		return false;
+	leaders[len] = 0;
+	/* Of a word such as --file=PATH what is before the path is the same. */
+	if (len && leaders[0] == '-')
+		for (from = len; from && leaders[from - 1] != '='; from--)
+			;
+	for (uint32_t i = 0; i < from; i++)
+		if (target_in(&c, at + i, 1) || c != leaders[i])
+			return false;
+	for (uint32_t i = 0; i < maps; i++)
+		if (same_mapped(&m[i], leaders + from, at + from))
+			return true;
+	return false;
+}
+
 /* A path may be another under a map; any other text must be the same. */
 static bool same_path(struct matching *k, unsigned arg, uint64_t at)
 {
 	struct reader before = *k->r;
-	char leaders[PATH_LOOKED];
-	const struct path_map *m;
-	uint32_t maps, len;
 
 	if (same_text(k, arg, at))
 		return true;
-	m = host_path_maps(&maps);
-	if (!maps || !at)
-		return false;
 	*k->r = before;
-	len = get_length(k->r);
-	if (len >= sizeof(leaders) || !get(k->r, leaders, len))
-		return false;
-	leaders[len] = 0;
-	for (uint32_t i = 0; i < maps; i++)
-		if (same_mapped(&m[i], leaders, at))
+	return same_under_map(k, get_length(k->r), at);
+}
+
+/* The same of a word of a command. */
+static bool same_word(struct matching *k, unsigned arg, uint64_t at, uint32_t len)
+{
+	struct reader before = *k->r;
+	char end = 0;
+
+	if (same_bytes(k, arg, at, len, 0)) {
+		if (len == STRING_MAX || target_in(&end, at + len, 1) || !end)
 			return true;
-	return false;
+		differs(k, arg, DIFFERS_BYTES, len);
+	}
+	*k->r = before;
+	return same_under_map(k, len, at);
 }
 
 static bool same_strings(struct matching *k, unsigned arg, uint64_t at)
@@ -382,7 +423,7 @@ static bool same_strings(struct matching *k, unsigned arg, uint64_t at)
 			return !string || i == STRINGS_MAX || differs(k, arg, DIFFERS_LENGTH, i);
 		if (!string)
 			return differs(k, arg, DIFFERS_LENGTH, i);
-		if (!same_bytes(k, arg, string, len, 0))
+		if (!same_word(k, arg, string, len))
 			return false;
 	}
 	return true;

@@ -5,6 +5,7 @@
  * This file is the core's host: memory is our own, and neither side ever waits.
  * A buffer of the leader's and one of the follower's stand for the two programs.
  */
+#include <sys/epoll.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -229,6 +230,67 @@ Test(match, paths_under_a_map)
 	cr_expect(same(CALL_unlink, 0, ARGS(AT("/usr/lib/x")), &m));
 	led(CALL_unlink, 0, 0, ARGS(AT("/usrlib/x")));
 	cr_expect_not(same(CALL_unlink, 0, ARGS(AT("/opt/newlib/x")), &m), "whole names only");
+}
+
+Test(match, words_under_a_map)
+{
+	char *theirs[] = { "/usr/bin/x", "-c", "/usr/etc/c", "--log=/usr/log", "usr", NULL };
+	char *mine[] = { "/opt/new/bin/x", "-c", "/opt/new/etc/c", "--log=/opt/new/log", "usr", NULL };
+	struct mismatch m;
+
+	maps_used = 1;
+	strcpy(maps[0].from, "/usr");
+	strcpy(maps[0].to, "/opt/new");
+	led(CALL_execve, 0, 0, ARGS(AT("/usr/bin/x"), AT(theirs), 0));
+	cr_expect(same(CALL_execve, 0, ARGS(AT("/opt/new/bin/x"), AT(mine), 0), &m));
+	mine[3] = "--lag=/opt/new/log";
+	led(CALL_execve, 0, 0, ARGS(AT("/usr/bin/x"), AT(theirs), 0));
+	cr_expect_not(same(CALL_execve, 0, ARGS(AT("/opt/new/bin/x"), AT(mine), 0), &m));
+	mine[3] = "--log=/opt/new/log";
+	mine[4] = "usr2";
+	led(CALL_execve, 0, 0, ARGS(AT("/usr/bin/x"), AT(theirs), 0));
+	cr_expect_not(same(CALL_execve, 0, ARGS(AT("/opt/new/bin/x"), AT(mine), 0), &m));
+	cr_expect_eq(m.offset, 3);
+}
+
+/* Where there is no mask its length is whatever the register held. */
+Test(match, masks_that_are_not_there)
+{
+	struct epoll_event got[2] = { { 0 } }, events[2] = { { .events = EPOLLIN } };
+	uint64_t mask = 5;
+	struct mismatch m;
+
+	led(CALL_epoll_pwait, 1, 0, ARGS(3, AT(events), 2, 100, 0, 8));
+	cr_expect(same(CALL_epoll_pwait, 0, ARGS(3, AT(got), 2, 100, 0, 0x12345), &m));
+	cr_expect_eq(got[0].events, EPOLLIN);
+	led(CALL_epoll_pwait, -EINVAL, 0, ARGS(3, AT(events), 2, 100, AT(&mask), 7));
+	cr_expect_not(same(CALL_epoll_pwait, 0, ARGS(3, AT(got), 2, 100, AT(&mask), 8), &m));
+}
+
+/* What is sent is what stood there before the answer came. */
+Test(match, answered_where_it_sends_from)
+{
+	uint64_t theirs[16] = { 5, 5 }, args[CALL_ARGS];
+	const uint64_t *told = ARGS(2, AT(theirs), AT(theirs), 8);
+	struct walk w = { call_find(CALL_mq_getsetattr), args, 0, 0, NULL };
+	struct sent sent;
+
+	memcpy(args, told, sizeof(args));
+	cr_expect(step_may_alias(w.desc));
+	cr_expect_not(step_may_alias(call_find(CALL_read)));
+	cr_expect(step_aliases(&w));
+	args[2] = AT(theirs) + 64;	/* beside it */
+	cr_expect_not(step_aliases(&w));
+	args[1] = AT("a text");
+	args[2] = 0;
+	cr_expect_not(step_aliases(&w));
+	w.desc = call_find(CALL_readlink);
+	memcpy(args, ARGS(AT(theirs), AT(theirs), 8), sizeof(args));
+	cr_expect(step_aliases(&w));
+	step_keep(&w, &sent);
+	theirs[0] = 7;
+	cr_expect_eq(*(const uint64_t *)w.args[0], 5);
+	cr_expect_eq(w.args[1], AT(theirs));
 }
 
 Test(match, addresses_by_what_means_something)
