@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	12
+#define AREA_VERSION	13
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -60,6 +60,9 @@ enum request_kind {
 				   it ends the process; -> 0 */
 	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
 				   or a page, is wanting for it to go on */
+	REQ_QUERY,		/* lane; the call is in call[], with what its AT argument says:
+				   a query on a descriptor of the leader's -> its result; what
+				   it wrote is in guard[], how much there is now in guards */
 };
 
 /* A mapping in which calls may stand that nobody found. */

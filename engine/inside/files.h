@@ -20,6 +20,8 @@ struct file {
 
 /* NULL: no row for such a number. */
 struct file *file_row(long fd);
+/* A descriptor of ours for the path, by which nothing can be read. */
+long file_open_path(const struct file *f);
 bool file_same_path(const struct file *a, const struct file *b);
 /* Calls on each row that there is. */
 void files_each(void (*on)(long fd, struct file *row, void *what), void *what);

@@ -768,22 +768,6 @@ static long answer(struct thread *t, struct walk *w, const struct event *e, long
 
 /* --- matching --------------------------------------------------------------------------------- */
 
-/* A query that the leader did not make. */
-long own_query(struct thread *t, long nr)
-{
-	long result;
-
-	t->answered = 1;
-	if (nr == __NR_getpid)
-		return t->vpid;
-	if (nr == __NR_gettid)
-		return t->vtid;
-	if (clock_own(t, nr, &result))
-		return result;
-	t->answered = 0;
-	return ids_call(t, call_find(nr), nr);
-}
-
 /*
  * How much a program has room for may go by malloc_usable_size, which a sanitizer
  * answers otherwise: it has room for what came.

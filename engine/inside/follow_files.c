@@ -340,17 +340,27 @@ void files_learn(void)
 		OWN1(__NR_close, folder);
 }
 
-static long file_open(const struct file *f)
+static long file_open_as(const struct file *f, uint64_t flags)
 {
 	const struct file *dir = f->path[0] == '/' || f->dir == AT_FDCWD ? NULL : file_row(f->dir);
 	long at = AT_FDCWD, fd;
 
 	if (dir && dir->known)
 		at = OWN4(__NR_openat, AT_FDCWD, dir->path, O_PATH | O_CLOEXEC, 0);
-	fd = OWN4(__NR_openat, at, f->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	fd = OWN4(__NR_openat, at, f->path, flags, 0);
 	if (at >= 0)
 		OWN1(__NR_close, at);
 	return fd;
+}
+
+static long file_open(const struct file *f)
+{
+	return file_open_as(f, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+long file_open_path(const struct file *f)
+{
+	return file_open_as(f, O_PATH | O_CLOEXEC);
 }
 
 bool file_same_path(const struct file *a, const struct file *b)

@@ -352,6 +352,9 @@ bool epoll_inherited(void);
 /* A follower's: no registration found its table full. */
 bool epoll_all_known(void);
 
+/* own_query.c: a query or a clock that the leader did not make. */
+long own_query(struct thread *t, long nr);
+
 /* follow_clock.c */
 void clock_note(const struct walk *call, long nr);
 /* A reading that the leader did not make by this call; false: of no such clock. */
@@ -387,7 +390,6 @@ bool apart_is_behind(const struct thread *t);
 enum step_result { STEP_DONE, STEP_OWN, STEP_AGAIN, STEP_NO_RULE };
 long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
 bool event_passable(const struct event *e);
-long own_query(struct thread *t, long nr);
 long follow_diverged(struct thread *t, struct walk *w, long nr, uint32_t what,
 		     const struct mismatch *m);
 /*

@@ -364,6 +364,8 @@ json_t *rules_json(const struct rule_note *n);
  */
 uint64_t take_prepare(pid_t twin);
 void take_over(void);
+/* query.c: of the leader's descriptors, in a follower's place. */
+int64_t query_serve(struct version *v, uint32_t slot, const struct request *r);
 int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
 
 /* hang.c */

@@ -569,6 +569,8 @@ static int64_t versions_serve(struct version *v, uint32_t slot, const struct req
 		return reported_serve(v, slot, r);
 	case REQ_RUNS:
 		return thread_runs(r->pid, (pid_t)r->args[0]);
+	case REQ_QUERY:
+		return query_serve(v, slot, r);
 	case REQ_CALLER:
 		return version_owns(v, r->pid, r->tid) ?
 		       runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]) : -ESRCH;
