@@ -15,7 +15,6 @@
 #include "engine/inside/stream.h"
 
 #define DISPATCH_CODE	2	/* si_code SYS_USER_DISPATCH */
-#define SECCOMP_CODE	1	/* si_code SYS_SECCOMP */
 #define ARCH_X86_64	((int32_t)0xc000003e)
 #define VSYSCALL_PAGE	0xffffffffff600000ull
 #define PREFIXES_MAX	4
@@ -112,28 +111,36 @@ static void hot_patch(struct thread *t, uint64_t site)
 		room->used = (uint64_t)used;
 }
 
-/* The instruction at rip behind prefixes that mean nothing to a call. */
-static uint64_t behind_prefixes(uint64_t rip)
+/*
+ * The mark at rip, behind prefixes that mean nothing to a call; 0: it is none.  What was
+ * met may end with its page, and nothing lie behind it.
+ */
+static uint16_t mark_find(const uint8_t *code, unsigned *prefixes)
 {
-	for (int i = 0; i < PREFIXES_MAX; i++, rip++) {
-		uint8_t b = *(const uint8_t *)rip;
+	uint16_t mark;
+	unsigned i = 0;
 
-		if ((b & 0xf0) != 0x40 && b != 0x66 && b != 0xf2 && b != 0xf3)
-			break;
-	}
-	return rip;
+	while (i < PREFIXES_MAX && ((code[i] & 0xf0) == 0x40 || code[i] == 0x66 ||
+				    code[i] == 0xf2 || code[i] == 0xf3))
+		i++;
+	*prefixes = i;
+	mark = (uint16_t)(code[i] | code[i + 1] << 8);
+	return mark == MARK_SYSCALL || mark == MARK_COMPAT ? mark : 0;
 }
 
 /* A mark was met where a call stood; true when that is what it was. */
 static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
-	uint64_t site = behind_prefixes(uc->regs.rip);
+	uint8_t code[CODE_LOOK];
+	unsigned prefixes;
+	uint64_t site;
 	uint16_t mark;
 
 	if (info_int(info, INFO_CODE) <= 0)
 		return false;
-	mark = *(const uint16_t *)site;
-	if (mark != MARK_SYSCALL && mark != MARK_COMPAT)
+	mark = mark_find(code_at(uc->regs.rip, code), &prefixes);
+	site = uc->regs.rip + prefixes;
+	if (!mark)
 		return false;
 	uc->regs.rip = site + 2;
 	if (mark == MARK_COMPAT) {
@@ -158,24 +165,50 @@ uint8_t *hidden_info(struct thread *t, int sig)
 /* A hidden signal that was sent to a thread which believes to block it waits. */
 static bool hidden_kept(struct thread *t, int sig, const uint8_t *info)
 {
-	if (!(t->hidden_blocked & SIG_BIT(sig)) || info_int(info, INFO_CODE) > 0)
+	uint64_t blocked = t->has_temp_mask ? t->temp_mask : t->hidden_blocked;
+
+	if (!(blocked & SIG_BIT(sig)) || info_int(info, INFO_CODE) > 0)
 		return false;
 	bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
 	t->hidden_waits |= SIG_BIT(sig);
 	return true;
 }
 
-/* The program's belief changes; what waited comes now. */
-void hidden_block(struct thread *t, uint64_t blocked)
+static bool hidden_ignored(const struct thread *t, int sig, const uint8_t *info)
 {
-	uint64_t come = t->hidden_waits & ~blocked;
+	return t->sig->action[sig].handler == (uint64_t)SIG_IGN && info_int(info, INFO_CODE) <= 0;
+}
 
-	t->hidden_blocked = blocked & HIDDEN_SIGNALS;
-	t->hidden_waits &= blocked;
+/* The program ignores it now: what waited is gone, in each thread. */
+void hidden_forget(const struct thread *t, int sig)
+{
+	struct thread *o;
+
+	if (!(SIG_BIT(sig) & HIDDEN_SIGNALS))
+		return;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->sig == t->sig)
+			__atomic_fetch_and(&o->hidden_waits, ~SIG_BIT(sig), __ATOMIC_RELAXED);
+}
+
+/* Of those that wait, these come now; true: there are some. */
+bool hidden_come(struct thread *t, uint64_t unblocked)
+{
+	uint64_t come = t->hidden_waits & unblocked;
+
+	t->hidden_waits &= ~come;
 	for (int sig = SIGILL; sig <= SIGSYS; sig++)
 		if (come & SIG_BIT(sig))
 			OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig,
 			     hidden_info(t, sig));
+	return come;
+}
+
+/* The program's belief changes; what waited comes now. */
+void hidden_block(struct thread *t, uint64_t blocked)
+{
+	t->hidden_blocked = blocked & HIDDEN_SIGNALS;
+	hidden_come(t, ~blocked);
 }
 
 /* Signals that are mve's own, not the program's. */
@@ -204,5 +237,9 @@ bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 	if (sig == SIGSEGV && uc->regs.err & FAULT_FETCH &&
 	    guard_met(t, info_long(info, INFO_ADDR)))
 		return true;
-	return HIDDEN_SIGNALS & SIG_BIT(sig) && hidden_kept(t, sig, info);
+	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) ||
+	    (!hidden_kept(t, sig, info) && !hidden_ignored(t, sig, info)))
+		return false;
+	call_again(t, &uc->regs);	/* the kernel would not have cut it short */
+	return true;
 }

@@ -189,9 +189,10 @@ long serve_clone(struct thread *t, long nr)
 		return call_kernel(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->clone_mask, 8);
 	if (t->pending)
-		return CALL_RESTART;
-	result = want.flags & CLONE_VM ? clone_sharing(t, &want)
-				       : clone_copying(t, &want);
+		result = CALL_RESTART;
+	else
+		result = want.flags & CLONE_VM ? clone_sharing(t, &want)
+					       : clone_copying(t, &want);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
 	return result;
 }

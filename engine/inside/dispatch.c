@@ -19,7 +19,7 @@ struct boot boot;
 static const uint16_t special_calls[] = {
 	__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, __NR_execve,
 	__NR_execveat, __NR_exit, __NR_exit_group, __NR_rt_sigaction,
-	__NR_rt_sigprocmask, __NR_rt_sigreturn, __NR_sigaltstack,
+	__NR_rt_sigprocmask, __NR_rt_sigpending, __NR_rt_sigreturn, __NR_sigaltstack,
 	__NR_rt_sigtimedwait, __NR_signalfd, __NR_signalfd4,
 	__NR_rt_sigsuspend, __NR_ppoll, __NR_pselect6, __NR_epoll_pwait,
 	__NR_epoll_pwait2, __NR_mmap, __NR_mprotect,

@@ -218,6 +218,11 @@ held_exit:
 	jmp	return_to_program
 	.cfi_endproc
 
+/* A fault by which the signal that waits comes now: see signals.c. */
+	.globl held_come_here
+held_come_here:
+	ud2
+
 /* rt_sigreturn: the kernel takes the frame at the program's own rsp. */
 	.globl sigreturn_exit
 	.globl sigreturn_window

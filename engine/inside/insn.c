@@ -34,7 +34,8 @@ struct insn {
 /* Behind its mark the instruction's other bytes are as they were. */
 static struct insn insn_read(uint64_t rip)
 {
-	const uint8_t *p = (const uint8_t *)rip;
+	uint8_t code[CODE_LOOK];
+	const uint8_t *p = code_at(rip, code);
 	struct insn i = { .what = NOTHING };
 	int n = 0;
 

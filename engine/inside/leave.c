@@ -45,12 +45,15 @@ void window_leave(uint64_t *rip)
 		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));
 }
 
-/* The program's own instruction is whole where a site was patched before it. */
+/*
+ * The program's own instruction is whole where a site was patched before it.  Its code may
+ * be gone by now: another thread has unmapped it.
+ */
 static bool site_whole(uint64_t site_end)
 {
-	uint16_t call = *(const uint16_t *)(site_end - 2);
+	uint16_t call;
 
-	return call == SYSCALL_BYTES || call == MARK_SYSCALL;
+	return !copy_in(&call, site_end - 2, 2) && (call == SYSCALL_BYTES || call == MARK_SYSCALL);
 }
 
 /*
@@ -71,6 +74,18 @@ void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done)
 		r->rip = end - 2;
 	else
 		r->rip = tier == TIER_PATCH ? (uint64_t)gate_patch : (uint64_t)gate_net;
+}
+
+const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK])
+{
+	unsigned left = 4096 - (rip & 4095);
+
+	if (left >= CODE_LOOK)
+		return (const uint8_t *)rip;
+	bytes_zero(to, CODE_LOOK);
+	if (copy_in(to, rip, CODE_LOOK))
+		bytes_copy(to, (const void *)rip, left);
+	return to;
 }
 
 /* The gate's labels, in the order of their addresses. */
@@ -111,46 +126,70 @@ static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_l
 #define LEA_BYTES	7
 #define JUMP_BYTES	8
 #define MOV_BYTES	5
-#define BOARD_LOOK	64	/* never past the page that the thread stands in */
+#define BOARD_BACK	24	/* bytes of it that may lie before an instruction, */
+#define BOARD_LOOK	40	/* and from it on */
 
-static bool is_lea_rcx(uint64_t at)
+/* A piece of code around an instruction; what cannot be read is zero. */
+struct code {
+	uint8_t bytes[BOARD_BACK + BOARD_LOOK];
+};
+
+static uint64_t code_word(const struct code *c, int at, unsigned bytes)
 {
-	return (*(const uint32_t *)at & 0xffffff) == 0x0d8d48;
+	uint64_t word = 0;
+
+	bytes_copy(&word, c->bytes + BOARD_BACK + at, bytes);
+	return word;
 }
 
-static bool is_gate_jump(uint64_t at)
+static bool is_lea_rcx(const struct code *c, int at)
 {
-	return *(const uint64_t *)at == ((uint64_t)T_GATE << 32 | 0x2524ff65);
+	return code_word(c, at, 3) == 0x0d8d48;
 }
 
-static uint64_t lea_target(uint64_t at)
+static bool is_gate_jump(const struct code *c, int at)
 {
-	return at + LEA_BYTES + (uint64_t)(int64_t)*(const int32_t *)(at + 3);
+	return code_word(c, at, 8) == ((uint64_t)T_GATE << 32 | 0x2524ff65);
+}
+
+/* Where the displacement at `at` leads, in an instruction that ends at `end`. */
+static uint64_t code_target(const struct code *c, uint64_t rip, int at, int end)
+{
+	return rip + (uint64_t)end + (uint64_t)(int64_t)(int32_t)code_word(c, at, 4);
 }
 
 /* A thread in a board: at its call, or behind it. */
-static void board_leave(struct gregs *r)
+static void board_leave_by(struct gregs *r, const struct code *c)
 {
-	uint64_t at = r->rip;
+	uint64_t rip = r->rip;
+	int at = 0;
 
-	if ((at & 4095) < 24 || (at & 4095) > 4096 - BOARD_LOOK)
-		return;
-	if (is_lea_rcx(at) && is_gate_jump(at - 2 * JUMP_BYTES)) {
-		call_context(r, at, TIER_PATCH, true);
+	if (is_lea_rcx(c, 0) && is_gate_jump(c, -2 * JUMP_BYTES)) {
+		call_context(r, rip, TIER_PATCH, true);
 		return;
 	}
-	if (*(const uint8_t *)at == 0xb8 && is_lea_rcx(at + MOV_BYTES) &&
-	    is_gate_jump(at + MOV_BYTES + LEA_BYTES)) {
-		r->rax = *(const uint32_t *)(at + 1);
+	if (code_word(c, 0, 1) == 0xb8 && is_lea_rcx(c, MOV_BYTES) &&
+	    is_gate_jump(c, MOV_BYTES + LEA_BYTES)) {
+		r->rax = code_word(c, 1, 4);
 		at += MOV_BYTES;
 	}
-	if (is_lea_rcx(at) && is_gate_jump(at + LEA_BYTES))
-		call_context(r, lea_target(at), TIER_PATCH, false);
-	else if (is_gate_jump(at))
-		call_context(r, at + 2 * JUMP_BYTES, TIER_PATCH, false);
-	else if (*(const uint8_t *)at == 0xe9 && is_lea_rcx(at - LEA_BYTES) &&
-		 is_gate_jump(at - LEA_BYTES - 2 * JUMP_BYTES))
-		r->rip = at + 5 + (uint64_t)(int64_t)*(const int32_t *)(at + 1);
+	if (is_lea_rcx(c, at) && is_gate_jump(c, at + LEA_BYTES))
+		call_context(r, code_target(c, rip, at + 3, at + LEA_BYTES), TIER_PATCH, false);
+	else if (is_gate_jump(c, at))
+		call_context(r, rip + (uint64_t)at + 2 * JUMP_BYTES, TIER_PATCH, false);
+	else if (code_word(c, at, 1) == 0xe9 && is_lea_rcx(c, at - LEA_BYTES) &&
+		 is_gate_jump(c, at - LEA_BYTES - 2 * JUMP_BYTES))
+		r->rip = code_target(c, rip, at + 1, at + 5);
+}
+
+/* The thread may have jumped to where no code is. */
+static void board_leave(struct gregs *r)
+{
+	struct code c;
+
+	if ((r->rip & 4095) >= BOARD_BACK && (r->rip & 4095) <= 4096 - BOARD_LOOK &&
+	    !copy_in(&c, r->rip - BOARD_BACK, sizeof(c)))
+		board_leave_by(r, &c);
 }
 
 /*

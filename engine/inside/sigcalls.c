@@ -10,6 +10,10 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
+/* The flags that the kernel keeps: those of include/uapi/asm-generic/signal-defs.h. */
+#define ACTION_FLAGS	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | \
+			 SA_NODEFER | SA_RESETHAND | SA_EXPOSE_TAGBITS | SA_RESTORER)
+
 long serve_sigaction(struct thread *t)
 {
 	const struct frame *f = &t->frame;
@@ -18,11 +22,13 @@ long serve_sigaction(struct thread *t)
 	long result = 0;
 
 	t->answered = 1;
-	if (f->r10 != 8 || sig < 1 || sig > SIGNALS ||
-	    (f->rsi && (sig == SIGKILL || sig == SIGSTOP)))
+	if (f->r10 != 8)
 		return -EINVAL;
 	if (f->rsi && copy_in(&new, f->rsi, sizeof(new)))
 		return -EFAULT;
+	if (sig < 1 || sig > SIGNALS || (f->rsi && (sig == SIGKILL || sig == SIGSTOP)))
+		return -EINVAL;
+	new.flags &= ACTION_FLAGS;
 	new.mask &= ~(SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP));
 	sighand_lock(t->sig);
 	old = t->sig->action[sig];
@@ -33,6 +39,8 @@ long serve_sigaction(struct thread *t)
 		result = kernel_action(sig, &kernel);
 	}
 	sighand_unlock(t->sig);
+	if (f->rsi && new.handler == (uint64_t)SIG_IGN)
+		hidden_forget(t, sig);
 	if (!result && f->rdx && copy_out(f->rdx, &old, sizeof(old)))
 		return -EFAULT;
 	return result;
@@ -83,6 +91,18 @@ static long call_with_set(struct thread *t, uint64_t *set_at, uint64_t set)
 	return result;
 }
 
+/* What waits with us is not with the kernel. */
+long serve_sigpending(struct thread *t)
+{
+	uint64_t at = t->frame.rdi, set = 0;
+	long result = call_kernel(t);
+
+	if (result || !t->hidden_waits || t->frame.rsi != 8 || copy_in(&set, at, 8))
+		return result;
+	set |= t->hidden_waits;
+	return copy_out(at, &set, 8);
+}
+
 /* A call that blocks under a mask of its own, whose address is at `mask_at`. */
 long serve_masked(struct thread *t, uint64_t *mask_at)
 {
@@ -91,6 +111,9 @@ long serve_masked(struct thread *t, uint64_t *mask_at)
 	if (!*mask_at || copy_in(&t->temp_mask, *mask_at, 8))
 		return call_kernel(t);
 	t->has_temp_mask = 1;
+	/* One that waits with us and not with the kernel cuts the call short at once. */
+	if (hidden_come(t, ~t->temp_mask) && t->pending)
+		return -EINTR;
 	result = call_with_set(t, mask_at, t->temp_mask);
 	/* The handler of a signal that cut the call short runs under it. */
 	if (!t->pending || result != -EINTR)
@@ -143,31 +166,38 @@ long serve_sigtimedwait(struct thread *t)
 	return sig;
 }
 
+/* A thread whose stack pointer is `sp` wants this alternate stack. */
+static long altstack_set(struct thread *t, struct altstack new, uint64_t sp)
+{
+	int32_t mode = new.flags & ~AUTODISARM;
+
+	if (!(t->alt.flags & AUTODISARM) && on_stack(&t->alt, sp))
+		return -EPERM;
+	if (mode != SS_ONSTACK && mode != SS_DISABLE && mode != 0)
+		return -EINVAL;
+	if (mode == SS_DISABLE)
+		new.sp = new.size = 0;
+	else if (new.size < MINSIGSTKSZ)
+		return -ENOMEM;
+	t->alt = new;
+	return 0;
+}
+
 long serve_sigaltstack(struct thread *t)
 {
 	const struct frame *f = &t->frame;
 	bool on = on_stack(&t->alt, f->rsp) && !(t->alt.flags & AUTODISARM);
 	struct altstack new, old = t->alt;
+	long result = 0;
 
 	t->answered = 1;
 	old.pad = 0;
 	old.flags = (t->alt.flags & AUTODISARM) |
 		    (on ? SS_ONSTACK : t->alt.size ? 0 : SS_DISABLE);
-	if (f->rdi) {
-		if (copy_in(&new, f->rdi, sizeof(new)))
-			return -EFAULT;
-		if (on)
-			return -EPERM;
-		int32_t mode = new.flags & ~AUTODISARM;
-		if (mode != SS_ONSTACK && mode != SS_DISABLE && mode != 0)
-			return -EINVAL;
-		if (mode == SS_DISABLE)
-			new.sp = new.size = 0;
-		else if (new.size < 2048)
-			return -ENOMEM;
-		t->alt = new;
-	}
-	return f->rsi && copy_out(f->rsi, &old, sizeof(old)) ? -EFAULT : 0;
+	if (f->rdi)
+		result = copy_in(&new, f->rdi, sizeof(new)) ? -EFAULT :
+			 altstack_set(t, new, f->rsp);
+	return !result && f->rsi && copy_out(f->rsi, &old, sizeof(old)) ? -EFAULT : result;
 }
 
 /*
@@ -209,7 +239,7 @@ long serve_sigreturn(struct thread *t)
 		return CALL_RESTART;
 	if (read) {
 		if (uc.stack.sp != ours.sp)
-			t->alt = uc.stack;
+			altstack_set(t, uc.stack, uc.regs.rsp);
 		hidden_block(t, uc.mask & HIDDEN_SIGNALS);
 		uc.mask &= ~HIDDEN_SIGNALS;
 		if (t->deferred) {

@@ -9,9 +9,10 @@
  * - On the gate's short way: the same, after the thread has been taken out of
  *   the gate, to just before its call or just behind it (gate_leave).
  * - In C code of the inside (busy): the signal is held.  Its siginfo is noted,
- *   everything stays blocked, and at the end of the call signal_exit queues it
- *   again, to be delivered with the program's registers (at_boundary).  A call
- *   that had not begun when the signal came is made again afterwards.
+ *   everything stays blocked, and at the end of the call signal_exit has it come
+ *   with the program's registers, by a fault of its own (at_boundary): a signal
+ *   that was queued again would come behind its likes.  A call that had not begun
+ *   when the signal came is made again afterwards.
  * - SIGSYS of the dispatch and SIGILL of a mark are no signals of the program's:
  *   the thread is sent to the gate.  SIGSEGV on a watched page breaks the seal.
  *
@@ -28,13 +29,13 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/stream.h"
 
-#define RED_ZONE	128
 #define FLAGS_CLEARED	0x10500ull	/* TF, DF, RF at a handler's entry */
 
 struct sighand process_sig;
 static bool deaf;
 
 extern char signal_entry[], signal_restorer[], handler_asked[];
+_Noreturn void held_come_here(void);
 
 void sighand_lock(struct sighand *s)
 {
@@ -109,12 +110,13 @@ void signals_hear(struct thread *t)
 	}
 }
 
-/* What SA_RESETHAND does. */
+/* What SA_RESETHAND does: flags and mask stay. */
 static void action_reset(struct thread *t, int sig)
 {
-	struct action dfl = { 0 }, kernel = action_for_kernel(sig, &dfl);
+	struct action kernel;
 
-	t->sig->action[sig] = dfl;
+	t->sig->action[sig].handler = (uint64_t)SIG_DFL;
+	kernel = action_for_kernel(sig, &t->sig->action[sig]);
 	kernel_action(sig, &kernel);
 }
 
@@ -154,54 +156,6 @@ void signals_start(struct thread *t)
 
 /* --- delivery to the program ------------------------------------------- */
 
-bool on_stack(const struct altstack *a, uint64_t sp)
-{
-	return sp > a->sp && sp - a->sp <= a->size;
-}
-
-static uint64_t fp_size(uint64_t fpstate)
-{
-	const uint8_t *fp = (const uint8_t *)fpstate;
-
-	if (!fpstate)
-		return 0;
-	if (*(const uint32_t *)(fp + FP_MAGIC_AT) != FP_MAGIC1)
-		return FP_PLAIN_SIZE;
-	return *(const uint32_t *)(fp + FP_SIZE_AT);
-}
-
-static uint64_t handler_stack(struct thread *t, const struct action *a, uint64_t sp)
-{
-	bool usable = t->alt.size && !(t->alt.flags & SS_DISABLE);
-
-	if (!(a->flags & SA_ONSTACK) || !usable)
-		return sp - RED_ZONE;
-	if (!(t->alt.flags & AUTODISARM) && on_stack(&t->alt, sp))
-		return sp - RED_ZONE;
-	return t->alt.sp + t->alt.size;
-}
-
-/* Builds the frame that the kernel would have built; gives its address. */
-static uint64_t frame_build(struct thread *t, const struct action *a,
-			    const uint8_t *info, const struct ucontext_raw *uc)
-{
-	uint64_t size = fp_size(uc->fpstate);
-	uint64_t fp = (handler_stack(t, a, uc->regs.rsp) - size) & ~63ull;
-	uint64_t at = ((fp - sizeof(struct rt_frame)) & ~15ull) - 8;
-	struct rt_frame *f = (struct rt_frame *)at;
-
-	bytes_copy((void *)fp, (const void *)uc->fpstate, size);
-	f->restorer = a->restorer;
-	bytes_copy(&f->uc, uc, sizeof(*uc));
-	bytes_copy(f->info, info, SIGINFO_SIZE);
-	f->uc.fpstate = size ? fp : 0;
-	f->uc.stack = t->alt;
-	if (!t->alt.size)
-		f->uc.stack.flags = SS_DISABLE;
-	f->uc.mask |= t->hidden_blocked;
-	return at;
-}
-
 static uint64_t handler_mask(struct thread *t, int sig, const struct action *a,
 			     uint64_t interrupted)
 {
@@ -212,13 +166,15 @@ static uint64_t handler_mask(struct thread *t, int sig, const struct action *a,
 	return mask & ~HIDDEN_SIGNALS;
 }
 
-/* Turns our own frame into one that starts the program's handler. */
-static void handler_start(struct thread *t, int sig, const struct action *a,
+/* Turns our own frame into one that starts the program's handler; false: it has no room. */
+static bool handler_start(struct thread *t, int sig, const struct action *a,
 			  const uint8_t *info, struct ucontext_raw *uc)
 {
 	uint64_t at = frame_build(t, a, info, uc);
 	struct rt_frame *f = (struct rt_frame *)at;
 
+	if (!at)
+		return false;
 	uc->fpstate = 0;	/* a handler begins with a fresh one */
 	if (t->alt.flags & AUTODISARM) {
 		t->alt.sp = t->alt.size = 0;
@@ -238,6 +194,7 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
 	uc->regs.rax = 0;
 	uc->regs.flags &= ~FLAGS_CLEARED;
 	t->has_temp_mask = 0;
+	return true;
 }
 
 /*
@@ -245,21 +202,24 @@ static void handler_start(struct thread *t, int sig, const struct action *a,
  * has long run.  So TSan's sigaction is asked for the program's, on the program's stack,
  * and that is called (handler_asked, gate.S).
  */
-static void handler_ask(struct thread *t, int sig, const struct action *a, const uint8_t *info,
+static bool handler_ask(struct thread *t, int sig, const struct action *a, const uint8_t *info,
 			struct ucontext_raw *uc)
 {
 	struct action own = *a, ask = { boot.sigaction, SA_NODEFER, a->restorer, 0 };
 	uint64_t old;
 
 	own.handler = (uint64_t)handler_asked;
-	handler_start(t, sig, &own, info, uc);
+	if (!handler_start(t, sig, &own, info, uc))
+		return false;
 	old = uc->regs.rsp -= HANDLER_ROOM;
 	bytes_zero((void *)old, HANDLER_ROOM);
-	handler_start(t, sig, &ask, info, uc);
+	if (!handler_start(t, sig, &ask, info, uc))
+		return false;
 	uc->regs.rsi = 0;
 	uc->regs.rdx = old;
 	t->asked = a->handler;
 	t->asks++;
+	return true;
 }
 
 static bool is_put_off(const struct thread *t)
@@ -289,6 +249,13 @@ static bool is_fault(int sig, const uint8_t *info)
 		    sig == SIGFPE || sig == SIGTRAP;
 
 	return kind && info_int(info, INFO_CODE) > 0;
+}
+
+/* The kernel forces it on a thread that blocks or ignores it, and it is deadly then. */
+static bool is_forced(int sig, const uint8_t *info)
+{
+	return is_fault(sig, info) ||
+	       (sig == SIGSYS && info_int(info, INFO_CODE) == SECCOMP_CODE);
 }
 
 bool signal_leads(const struct thread *t)
@@ -380,6 +347,32 @@ static void signal_tell(struct thread *t, int sig, const struct action *a, const
 }
 
 static void deliver(struct thread *t, int sig, const uint8_t *info,
+		    struct ucontext_raw *uc);
+
+/* As in the kernel it is a SIGSEGV, and the end where that is the one without a frame. */
+static void frame_failed(struct thread *t, int sig, struct ucontext_raw *uc)
+{
+	struct { int32_t signo, error, code; uint8_t rest[SIGINFO_SIZE - 12]; } fault = {
+		.signo = SIGSEGV, .code = SI_KERNEL };
+
+	if (sig == SIGSEGV) {
+		sighand_lock(t->sig);
+		action_reset(t, sig);
+		sighand_unlock(t->sig);
+	}
+	deliver(t, SIGSEGV, (const uint8_t *)&fault, uc);
+}
+
+static void handler_enter(struct thread *t, int sig, const struct action *a, const uint8_t *info,
+			  struct ucontext_raw *uc)
+{
+	bool ask = is_put_off(t) && !is_fault(sig, info);
+
+	if (!(ask ? handler_ask : handler_start)(t, sig, a, info, uc))
+		frame_failed(t, sig, uc);
+}
+
+static void deliver(struct thread *t, int sig, const uint8_t *info,
 		    struct ucontext_raw *uc)
 {
 	uint8_t seen[SIGINFO_SIZE];
@@ -395,8 +388,7 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (a.flags & SA_RESETHAND && is_handler(a.handler))
 		action_reset(t, sig);
 	sighand_unlock(t->sig);
-	/* A fault that is blocked or ignored is deadly, as in the kernel. */
-	if (is_fault(sig, info) &&
+	if (is_forced(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;
 	if (is_last(sig, &a))
@@ -406,10 +398,8 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	/* A fault is the version's own: a twin has it, too. */
 	if (is_handler(a.handler) && signal_leads(t) && !is_fault(sig, info))
 		signal_tell(t, sig, &a, info, uc->mask);
-	if (is_handler(a.handler) && is_put_off(t) && !is_fault(sig, info))
-		handler_ask(t, sig, &a, info, uc);
-	else if (is_handler(a.handler))
-		handler_start(t, sig, &a, info, uc);
+	if (is_handler(a.handler))
+		handler_enter(t, sig, &a, info, uc);
 	else if (a.handler == (uint64_t)SIG_DFL)
 		default_act(t, sig, info, uc);
 }
@@ -455,13 +445,14 @@ static void registers_from_frame(struct gregs *r, const struct frame *f)
 	r->r11 = f->flags;
 }
 
-/* The held signal arrived again at the end of its call. */
+/* The held signal comes at the end of its call. */
 static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 {
 	registers_from_frame(&uc->regs, &t->frame);
 	call_context(&uc->regs, t->frame.resume, t->frame.tier, !t->restart);
 	uc->mask = t->held_mask;
 	t->at_boundary = 0;
+	t->pending = 0;
 	t->restart = 0;
 	t->busy = 0;
 }
@@ -521,44 +512,15 @@ static bool is_dropped(const struct thread *t)
 	return t->following || (deaf && !t->has_lane);
 }
 
-/* Every signal enters here, from signal_entry. */
-void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
+static void held_come(struct thread *t, struct ucontext_raw *uc)
 {
-	struct thread *t = thread_self();
-	bool boundary = t->at_boundary;
+	int sig = info_int(t->held_info, INFO_SIGNO);
 
-	if (is_fault(sig, info) && copy_failed_at(&uc->regs))
-		return;
-	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig))
-		return;
-	if (!insn_faults(t, &sig, info, uc) && hidden_serve(t, sig, info, uc))
-		return;
-	if (is_dropped(t) && !boundary && !is_fault(sig, info)) {
-		if (early_may_come())
-			early_note(t, info);
-		return;
-	}
-	if (t->busy && !boundary) {
-		if (is_fault(sig, info))
-			default_restore(sig);	/* our bug: die where it is */
-		else
-			hold(t, info, uc);
-		return;
-	}
-	if (!boundary)
-		sigreturn_leave(t, &uc->regs);
-	if (!boundary && !is_fault(sig, info) && uc->regs.rip != t->entered && defer(t, info, uc))
-		return;
-	if (boundary)
-		boundary_context(t, uc);
-	else
-		gate_leave(t, &uc->regs);
-	if (boundary && t->following)
-		info = t->held_info;
+	boundary_context(t, uc);
 	if (sig == SIGSYS)
-		call_address_mend(info, uc);
-	deliver(t, sig, info, uc);
-	for (uint32_t i = 0; boundary && t->following && i < t->nexts; i++) {
+		call_address_mend(t->held_info, uc);
+	deliver(t, sig, t->held_info, uc);
+	for (uint32_t i = 0; t->following && i < t->nexts; i++) {
 		uint8_t next[SIGINFO_SIZE] = { 0 };
 
 		bytes_copy(next, t->next_info[i], SIGINFO_USED);
@@ -567,22 +529,55 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 	t->nexts = 0;
 }
 
+/* Every signal enters here, from signal_entry. */
+void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
+{
+	struct thread *t = thread_self();
+
+	if (uc->regs.rip == (uint64_t)held_come_here && sig == SIGILL && is_fault(sig, info)) {
+		held_come(t, uc);
+		return;
+	}
+	if (is_fault(sig, info) && copy_failed_at(&uc->regs))
+		return;
+	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig))
+		return;
+	if (!insn_faults(t, &sig, info, uc) && hidden_serve(t, sig, info, uc))
+		return;
+	if (is_dropped(t) && !is_fault(sig, info)) {
+		if (early_may_come())
+			early_note(t, info);
+		return;
+	}
+	if (t->busy) {
+		if (is_fault(sig, info))
+			default_restore(sig);	/* our bug: die where it is */
+		else
+			hold(t, info, uc);
+		return;
+	}
+	sigreturn_leave(t, &uc->regs);
+	if (!is_fault(sig, info) && uc->regs.rip != t->entered && defer(t, info, uc))
+		return;
+	gate_leave(t, &uc->regs);
+	if (sig == SIGSYS)
+		call_address_mend(info, uc);
+	deliver(t, sig, info, uc);
+}
+
 /* --- the end of a call that a signal waits for ------------------------------ */
 
-/* Queues the held signal again and lets it in; returns if it did not come. */
+/* Has the held signal come (held_come); returns where none is to. */
 void signal_exit(struct thread *t)
 {
-	int sig = info_int(t->held_info, INFO_SIGNO);
-	uint64_t mask = t->held_mask & ~SIG_BIT(sig);
-
 	if (park_at_exit(t)) {
 		if (t->restart)
 			dispatch(t);
 		return;
 	}
-	t->pending = 0;
 	/* Followers know nothing of this call: the next that they know must do. */
 	if (signal_leads(t) && !t->restart && !t->told && overdue_begin(t)) {
+		t->pending = 0;
 		t->deferred = 1;
 		return;
 	}
@@ -590,11 +585,5 @@ void signal_exit(struct thread *t)
 		--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
 	t->returning = 0;
 	t->at_boundary = 1;	/* a hidden signal is not blocked even here */
-	if (OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig, t->held_info) < 0)
-		OWN3(__NR_tgkill, t->pid, t->tid, sig);
-	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
-	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
-	t->at_boundary = 0;
-	if (t->restart)
-		dispatch(t);	/* nothing came after all */
+	held_come_here();
 }

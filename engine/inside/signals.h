@@ -8,6 +8,7 @@
 
 #include "engine/inside/ucontext.h"
 
+#define SECCOMP_CODE	1			/* si_code SYS_SECCOMP */
 #define AUTODISARM	((int32_t)(1u << 31))	/* SS_AUTODISARM */
 
 /* signals.c */
@@ -16,7 +17,12 @@ long kernel_action(int sig, const struct action *a);
 struct action action_for_kernel(int sig, const struct action *a);
 /* A query of the runtime's own, when a handler is about to run. */
 bool signal_asks(struct thread *t, long nr, long *result);
+
+/* sigframe.c */
 bool on_stack(const struct altstack *a, uint64_t sp);
+/* Builds the frame that the kernel would have built; its address, or 0: it has no room. */
+uint64_t frame_build(struct thread *t, const struct action *a, const uint8_t *info,
+		     const struct ucontext_raw *uc);
 
 /* leave.c: what the program may see of an interrupted call. */
 void window_leave(uint64_t *rip);
@@ -30,12 +36,20 @@ bool in_short_call(uint64_t rip);
 bool signal_leads(const struct thread *t);
 void signal_overdue(struct thread *t, struct ucontext_raw *uc);
 void call_interrupt(struct thread *t, struct gregs *r);
+/*
+ * The bytes at rip, where an instruction was met: in place, or in `to`, with zeroes for
+ * what cannot be read, where its page ends soon.
+ */
+#define CODE_LOOK	8
+const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK]);
 bool copy_failed_at(struct gregs *r);
 
 /* caught.c: true when the signal was not the program's. */
 bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 		  struct ucontext_raw *uc);
 void hidden_block(struct thread *t, uint64_t blocked);
+bool hidden_come(struct thread *t, uint64_t unblocked);
+void hidden_forget(const struct thread *t, int sig);
 uint8_t *hidden_info(struct thread *t, int sig);
 
 /* insn.c */

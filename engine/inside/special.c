@@ -328,6 +328,8 @@ long serve_special(struct thread *t, long nr)
 		return serve_sigaction(t);
 	case __NR_rt_sigprocmask:
 		return serve_sigprocmask(t);
+	case __NR_rt_sigpending:
+		return serve_sigpending(t);
 	case __NR_rt_sigreturn:
 		return serve_sigreturn(t);
 	case __NR_rt_sigtimedwait:

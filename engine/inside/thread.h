@@ -110,7 +110,7 @@ struct thread {
 		};
 	};
 	uint32_t index;		/* in the table of blocks */
-	uint8_t at_boundary;	/* the next signal is delivered from the frame */
+	uint8_t at_boundary;	/* the held signal comes with the next instructions */
 	uint8_t restart;	/* the held call is to be made again */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
@@ -293,6 +293,7 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc);
 void signal_exit(struct thread *t);
 long serve_sigaction(struct thread *t);
 long serve_sigprocmask(struct thread *t);
+long serve_sigpending(struct thread *t);
 long serve_sigaltstack(struct thread *t);
 long serve_sigreturn(struct thread *t);
 long serve_sigtimedwait(struct thread *t);
