@@ -238,8 +238,9 @@ static void sleepers_rouse(const struct thread *t)
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
-		    /* Acquire: pairs with follow_event_or. */
-		    __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) == 1 && next_of(o))
+		    /* Acquire: pairs with follow_event_or; one that stands has seen its event. */
+		    __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) == 1 &&
+		    !__atomic_load_n(&o->stands, __ATOMIC_RELAXED) && next_of(o))
 			sleepers_wake(o);
 }
 

@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
 #include <linux/fcntl.h>
+#include <linux/futex.h>
 #include <linux/poll.h>
 #include <linux/signal.h>
 #include <linux/socket.h>
@@ -27,7 +28,7 @@
 #define EPOLLS		64
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
-#define LANES_WAIT_NS	50000
+#define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 #define LIMIT_NOFILE	7
 #define TABLE_FIRST	1024	/* descriptors */
 #define TABLE_LAST	(1u << 20)
@@ -348,6 +349,23 @@ bool take_is_done(void)
 	return __atomic_load_n(&taking, __ATOMIC_RELAXED) == TAKE_DONE;
 }
 
+/* Another thread of the process takes; there may be hundreds, and it needs the processor. */
+static void taker_wait(void)
+{
+	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
+
+	/* Acquire: pairs with taker_done. */
+	while (__atomic_load_n(&taking, __ATOMIC_ACQUIRE) == TAKE_BUSY)
+		OWN4(__NR_futex, &taking, FUTEX_WAIT, TAKE_BUSY, &look);
+}
+
+static void taker_done(void)
+{
+	/* Release: the others' calls find the descriptors. */
+	__atomic_store_n(&taking, TAKE_DONE, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &taking, FUTEX_WAKE, 1 << 30);
+}
+
 /* The stream has ended and names this version: the thread leads from here on. */
 bool follow_promoted(struct thread *t)
 {
@@ -356,14 +374,11 @@ bool follow_promoted(struct thread *t)
 	if (__atomic_compare_exchange_n(&taking, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		process_take(t);
-		/* Release: the others' calls find the descriptors. */
-		__atomic_store_n(&taking, TAKE_DONE, __ATOMIC_RELEASE);
-		change_wake();
+		taker_done();
 	} else if (now == TAKE_BUSY) {
 		change_wake();	/* the one that takes may wait for this lane's end */
 	}
-	while (__atomic_load_n(&taking, __ATOMIC_ACQUIRE) != TAKE_DONE)
-		change_wait(change_now(), LANES_WAIT_NS);
+	taker_wait();
 	lead_resume(t);
 	early_come(t);
 	return true;
