@@ -29,7 +29,7 @@
 #include "engine/outside/session.h"
 
 #define TRACEES_MAX	256	/* execs under way at one time */
-#define HELD_MAX	64	/* requests whose answer waits */
+#define HELD_MAX	4096	/* requests whose answer waits: all threads may crash together */
 #define WHY_MAX		160
 
 /* A thread that is seized because its execve has begun. */
@@ -125,6 +125,7 @@ struct move {
 	char next_cause[64];
 	uint64_t next_us;	/* since then */
 
+	bool prepares;		/* the old leader is being stopped; the streams are its own */
 	bool active;		/* the streams have been switched */
 	bool forced;		/* the old leader cannot go on */
 	bool keep;		/* it goes on as a follower */
@@ -177,6 +178,7 @@ struct monitor {
 	int signal_fd, control_fd, bell_fd;
 	struct tracee tracees[TRACEES_MAX];
 	struct held held[HELD_MAX];
+	unsigned held_high;	/* rows ever used */
 	uint64_t woken_ms;	/* the next single wake-up that has been asked for */
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;
@@ -338,6 +340,8 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 bool takeover_want(struct version *from, const char *cause, bool forced);
 /* There was none: says of those that follow why they are none. */
 void takeover_missed(const struct version *from, const char *cause);
+/* It is to be replaced, or what it has is still to be taken; that takes as long as it takes. */
+bool takeover_keeps(const struct monitor *m, const struct version *v);
 void takeover_look(struct monitor *m);
 bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
 uint64_t now_us(void);

@@ -61,8 +61,11 @@ static void move_hasten(struct monitor *m, struct move *mv)
 
 static bool move_start(struct monitor *m, struct move *mv)
 {
-	const char *why = leader_stop(m, mv);
+	const char *why;
 
+	mv->prepares = true;
+	why = leader_stop(m, mv);
+	mv->prepares = false;
 	if (why && !mv->forced) {
 		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
 		unpark(m, mv->from->index);
@@ -134,6 +137,19 @@ static uint64_t crash_us(const struct version *v)
 	return said <= now && now - said < CRASH_US ? said : now;
 }
 
+/*
+ * The leader fails while it is being replaced: in another thread, perhaps of the same.  That
+ * is no failure of its successor's; but of one that was planned there is no way back.
+ */
+static void move_force(struct move *mv, const char *cause)
+{
+	if (mv->forced)
+		return;
+	mv->forced = true;
+	mv->keep = mv->reads_on = false;
+	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
+}
+
 /* The leader cannot go on: a follower is to take over.  False: there is none. */
 bool takeover_want(struct version *from, const char *cause, bool forced)
 {
@@ -142,6 +158,10 @@ bool takeover_want(struct version *from, const char *cause, bool forced)
 
 	if (mv->wanted)
 		return true;
+	if (mv->prepares) {
+		move_force(mv, cause);
+		return true;
+	}
 	if (!successor(m))
 		return false;
 	mv->next_us = crash_us(from);
@@ -149,6 +169,12 @@ bool takeover_want(struct version *from, const char *cause, bool forced)
 	mv->wanted_forced = forced;
 	snprintf(mv->next_cause, sizeof(mv->next_cause), "%s", cause);
 	return true;
+}
+
+bool takeover_keeps(const struct monitor *m, const struct version *v)
+{
+	return m->move.wanted ? v->index == m->leader || v->state == VERSION_LEAVES :
+	       m->move.active && v->state == VERSION_LEAVES;
 }
 
 void takeover_missed(const struct version *from, const char *cause)

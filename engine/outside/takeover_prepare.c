@@ -299,6 +299,8 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
 
 		serve_all(m);
+		if (!mv->reads_on)	/* the leader has crashed meanwhile */
+			return READ_ALL;
 		if (follows_badly(m, mv->to)) {
 			read_say(m, mv, "it differs, or has ended");
 			return READ_FAILS;

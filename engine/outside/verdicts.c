@@ -20,7 +20,7 @@
 #define RETRIES		64
 #define HOOK_MS		1000	/* until a command of the user's begins */
 #define HOOK_MOST	"60"	/* seconds that it may take, with what it starts */
-#define CRASH_MS	6000	/* the longest that a crashing thread is kept */
+#define CRASH_MS	6000	/* the longest that a crashing thread is kept for nothing */
 
 /* --- requests that wait ------------------------------------------------------------- */
 
@@ -32,6 +32,7 @@ static bool hold(struct version *v, uint32_t slot, const struct request *r, unsi
 		if (m->held[i].version)
 			continue;
 		m->held[i] = (struct held){ v, slot, r->kind, now_ms() + ms, r->tid };
+		m->held_high = i < m->held_high ? m->held_high : i + 1;
 		monitor_wake_after(m, ms);
 		return true;
 	}
@@ -48,7 +49,7 @@ static struct request *held_request(const struct held *h)
 
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot)
 {
-	for (unsigned i = 0; i < HELD_MAX; i++)
+	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version == v && m->held[i].slot == slot &&
 		    held_request(&m->held[i]))
 			return true;
@@ -66,7 +67,7 @@ static void held_reply(struct held *h, int64_t reply)
 
 void held_void(struct monitor *m, uint32_t kind, int64_t reply)
 {
-	for (unsigned i = 0; i < HELD_MAX; i++)
+	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version && m->held[i].kind == kind &&
 		    version_lives(m->held[i].version))
 			held_reply(&m->held[i], reply);
@@ -76,7 +77,7 @@ bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 {
 	bool any = false, follows = v->index != m->leader && version_lives(v);
 
-	for (unsigned i = 0; i < HELD_MAX; i++) {
+	for (unsigned i = 0; i < m->held_high; i++) {
 		struct held *h = &m->held[i];
 
 		if (h->version != v || (follows && h->kind == REQ_VERDICT) ||
@@ -91,7 +92,7 @@ bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 {
-	for (unsigned i = 0; i < HELD_MAX; i++)
+	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version == v && m->held[i].kind == kind)
 			return true;
 	return false;
@@ -100,7 +101,7 @@ bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 /* A thread of it has crashed, and waits to hear what that means. */
 bool held_crash(const struct monitor *m, const struct version *v)
 {
-	for (unsigned i = 0; i < HELD_MAX; i++)
+	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version == v && m->held[i].kind == REQ_VERDICT &&
 		    held_request(&m->held[i]) &&
 		    held_request(&m->held[i])->args[0] == VERDICT_CRASHED)
@@ -110,7 +111,7 @@ bool held_crash(const struct monitor *m, const struct version *v)
 
 void held_forget(struct monitor *m, const struct version *v)
 {
-	for (unsigned i = 0; i < HELD_MAX; i++)
+	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version == v)
 			m->held[i] = (struct held){ 0 };
 }
@@ -304,6 +305,9 @@ int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
 	struct monitor *m = v->monitor;
 	char cause[64];
 
+	/* Others of it did so before, or it is replaced: it keeps what is yet to be taken. */
+	if (v->state == VERSION_LEAVES)
+		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
 	if (v->index != m->leader)
 		return v->parked ? 0 : follower_crashed(v, slot, r);
 	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
@@ -334,7 +338,7 @@ void held_look(struct monitor *m)
 {
 	uint64_t now = now_ms(), next = 0;
 
-	for (unsigned i = 0; i < HELD_MAX; i++) {
+	for (unsigned i = 0; i < m->held_high; i++) {
 		struct held h = m->held[i];
 
 		if (!h.version)
@@ -344,7 +348,10 @@ void held_look(struct monitor *m)
 			continue;
 		}
 		if (h.kind != REQ_VERDICT) {
-			held_reply(&m->held[i], 0);
+			if (takeover_keeps(m, h.version))
+				m->held[i].until_ms = now + CRASH_MS;
+			else
+				held_reply(&m->held[i], 0);
 			continue;
 		}
 		if (follower_reports(h.version))
