@@ -17,7 +17,8 @@ struct io_span {
 static long vm_copy(long nr, uint64_t here, uint64_t there, size_t len)
 {
 	struct io_span local = { here, len }, remote = { there, len };
-	long n = OWN6(nr, thread_self()->pid, &local, 1, &remote, 1, 0);
+	/* By the thread: the process has no memory by its own id when its first one has ended. */
+	long n = OWN6(nr, thread_self()->tid, &local, 1, &remote, 1, 0);
 
 	return n == (long)len ? 0 : -EFAULT;
 }

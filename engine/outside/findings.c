@@ -186,7 +186,7 @@ int64_t reported_serve(struct version *v, const uint32_t slot, const struct requ
 	d = draft_find(m->findings, v, r->tid);
 	d = d ? d : draft_begin(m->findings, v, slot, r);
 	if (d && d->text && r->args[1] < TEXT_MAX - d->len) {
-		n = memory_peek(r->pid, r->args[0], d->text + d->len, r->args[1]);
+		n = memory_peek(r->tid, r->args[0], d->text + d->len, r->args[1]);
 		d->len += n > 0 ? (size_t)n : 0;
 		d->quiet_ms = now_ms();
 	}

@@ -1,6 +1,7 @@
 /*
  * /proc/PID/maps, and where there is room between.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ static int map_append(struct maps *m, const struct map *one)
 	return 0;
 }
 
-int maps_read(pid_t pid, struct maps *m)
+static int maps_read_of(pid_t thread, struct maps *m)
 {
 	char name[64], *line = NULL;
 	size_t cap = 0;
@@ -53,7 +54,7 @@ int maps_read(pid_t pid, struct maps *m)
 	FILE *f;
 
 	*m = (struct maps){ 0 };
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	snprintf(name, sizeof(name), "/proc/%d/maps", thread);
 	f = fopen(name, "re");
 	if (!f)
 		return -errno;
@@ -63,6 +64,26 @@ int maps_read(pid_t pid, struct maps *m)
 	free(line);
 	fclose(f);
 	return result ? result : m->n ? 0 : -ESRCH;
+}
+
+/* A thread that has ended has no maps, also where it is the process' first: others have. */
+int maps_read(pid_t pid, struct maps *m)
+{
+	int result = maps_read_of(pid, m);
+	const struct dirent *d;
+	char name[64];
+	DIR *tasks;
+
+	if (result != -ESRCH)
+		return result;
+	snprintf(name, sizeof(name), "/proc/%d/task", pid);
+	tasks = opendir(name);
+	while (result == -ESRCH && tasks && (d = readdir(tasks)))
+		if (d->d_name[0] != '.')
+			result = maps_read_of((pid_t)strtol(d->d_name, NULL, 10), m);
+	if (tasks)
+		closedir(tasks);
+	return result;
 }
 
 void maps_free(struct maps *m)

@@ -333,6 +333,7 @@ unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 /* takeover.c */
 /* As in /proc; 0: it is not there. */
 char thread_state(pid_t pid, pid_t tid);
+bool thread_ended(pid_t pid, pid_t tid);
 /* By a user, the old leader ends or follows; or by its policy, for a follower that differs. */
 enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,

@@ -1,7 +1,9 @@
 /*
  * What the inside asks of the monitor, and programs on their way through
- * execve.  A program is seized when its execve begins and let go as soon as it
- * stands ready at its first instruction; no ptrace is in play otherwise.
+ * execve.  What is read of who asks is read of the thread, since a process whose
+ * first thread has ended has no memory, root or folder by its own id.  A program is
+ * seized when its execve begins and let go as soon as it stands ready at its first
+ * instruction; no ptrace is in play otherwise.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,12 +91,12 @@ static int path_read(pid_t pid, uint64_t at, char *path, size_t size)
 }
 
 /* The program's path as we can open it. */
-static int path_seen(pid_t pid, pid_t tid, const struct request *r, char *out, size_t size)
+static int path_seen(pid_t tid, const struct request *r, char *out, size_t size)
 {
 	char path[3000];
 	int dir = (int)r->args[1], n;
 
-	if (path_read(pid, r->args[0], path, sizeof(path)))
+	if (path_read(tid, r->args[0], path, sizeof(path)))
 		return -EFAULT;
 	if (path[0] == '/')
 		n = snprintf(out, size, "/proc/%d/root%s", tid, path);
@@ -160,7 +162,7 @@ static bool exec_seize(struct version *v, uint32_t slot, const struct request *r
 		want.wish = layout_wish(r->pid, &like);
 	}
 
-	return !is_filtered(v, r->pid) && serve_seize(v, r->tid, &want) == 0;
+	return !is_filtered(v, r->tid) && serve_seize(v, r->tid, &want) == 0;
 }
 
 static int64_t exec_32bit(const struct version *v, const char *path)
@@ -179,11 +181,11 @@ static int64_t exec_serve(struct version *v, uint32_t slot, const struct request
 
 	if (!version_owns(v, r->pid, r->tid))
 		return EXEC_GO_UNHELD;
-	if (!path_seen(r->pid, r->tid, r, path, sizeof(path)))
+	if (!path_seen(r->tid, r, path, sizeof(path)))
 		verdict = program_look(path, geteuid() == 0);
 	if (verdict == PROGRAM_32BIT)
 		return exec_32bit(v, path);
-	if (verdict == PROGRAM_UNKNOWN && same_root(r->pid) && access(path, F_OK) < 0 &&
+	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
 		return EXEC_GO_FAILS;
 	if (verdict != PROGRAM_PRIVILEGED && exec_seize(v, slot, r))
@@ -396,22 +398,22 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 	uint64_t start = r->args[0], end = start + r->args[1], bits = 0;
 	struct patch_sum sum = { .twins = v->monitor->conduct };
 	struct maps maps;
-	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH;
+	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->tid) : -ESRCH;
 
 	if (memory < 0)
 		return memory;
-	if (room.used <= room.len && !maps_read(r->pid, &maps)) {
+	if (room.used <= room.len && !maps_read(r->tid, &maps)) {
 		for (size_t i = 0; i < maps.n; i++) {
 			const struct map *m = &maps.map[i];
 
 			if (!m->exec || m->start >= end || m->end <= start)
 				continue;
 			if (v->area->tier == TIER_PATCH)
-				patch_map(r->pid, memory, m, &room, &sum);
+				patch_map(r->tid, memory, m, &room, &sum);
 			if (!v->monitor->conduct)
 				continue;
-			hook_map(r->pid, memory, m, HOOK_LIBRARY, &room);
-			bits |= library_look(s, r->pid, m);
+			hook_map(r->tid, memory, m, HOOK_LIBRARY, &room);
+			bits |= library_look(s, r->tid, m);
 			v->runtime |= (bits & MAPPED_RUNTIME) != 0;
 			if (s->sigaction)
 				v->monitor->conduct->puts_off |= 1u << v->index;
@@ -431,11 +433,11 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 {
 	struct board_room room = { r->args[1], r->args[2] >> 32, (uint32_t)r->args[2] };
 	struct patch_sum sum = { .patched = 1 };
-	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->pid) : -ESRCH, result;
+	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->tid) : -ESRCH, result;
 
 	if (memory < 0)
 		return memory;
-	result = room.used <= room.len ? patch_site(r->pid, memory, r->args[0], &room) : -EINVAL;
+	result = room.used <= room.len ? patch_site(r->tid, memory, r->args[0], &room) : -EINVAL;
 	close(memory);
 	if (result)
 		return result;
@@ -511,6 +513,13 @@ char thread_state(pid_t pid, pid_t tid)
 		state = strrchr(text, ')');
 	}
 	return state ? state[2] : 0;
+}
+
+bool thread_ended(pid_t pid, pid_t tid)
+{
+	char state = thread_state(pid, tid);
+
+	return !state || state == 'Z' || state == 'X';
 }
 
 /* Whether the kernel would let the thread run, if there were a processor. */

@@ -72,11 +72,40 @@ static int folder_of(struct session *s, const char *name)
 	return 0;
 }
 
-/* A number of /proc/PID/stat, the fields counted from 1; 0: it is dead, or not there. */
+#define STATE		3	/* fields of /proc/PID/stat, counted from 1 */
+#define PARENT		4
+#define THREADS		20
+#define BEGAN		22
+
+/* The field in such a text, from the third on, which stands behind the name; NULL: none. */
+static const char *field_in(const char *text, int want)
+{
+	const char *at = strrchr(text, ')');
+
+	for (int field = STATE - 1; field < want && at; field++)
+		at = strchr(at + 1, ' ');
+	return at && at[1] ? at + 1 : NULL;
+}
+
+static uint64_t number_in(const char *text, int want)
+{
+	const char *at = field_in(text, want);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The state is that of its first thread, which may have ended before the others. */
+static bool is_dead(const char *text)
+{
+	const char *state = field_in(text, STATE);
+
+	return !state || *state == 'X' || (*state == 'Z' && number_in(text, THREADS) <= 1);
+}
+
+/* A number of /proc/PID/stat; 0: it is dead, or not there. */
 static uint64_t stat_field(pid_t pid, int want)
 {
-	char name[64], text[1024], *at;
-	unsigned long long value = 0;
+	char name[64], text[1024];
 	ssize_t n;
 	int fd;
 
@@ -87,25 +116,17 @@ static uint64_t stat_field(pid_t pid, int want)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n < 0 ? 0 : n] = 0;
-	at = strrchr(text, ')');
-	/* The third field stands after the name. */
-	if (!at || at[2] == 'Z' || at[2] == 'X')
-		return 0;
-	for (int field = 2; field < want && at; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		value = strtoull(at, NULL, 10);
-	return value;
+	return is_dead(text) ? 0 : number_in(text, want);
 }
 
 uint64_t process_began(pid_t pid)
 {
-	return stat_field(pid, 22);
+	return stat_field(pid, BEGAN);
 }
 
 pid_t process_parent(pid_t pid)
 {
-	return (pid_t)stat_field(pid, 4);
+	return (pid_t)stat_field(pid, PARENT);
 }
 
 static bool alive(pid_t pid, uint64_t began)

@@ -202,7 +202,7 @@ static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
 	if (pid != tid || *looks >= ZOMBIES_LOOKED)
 		return false;
 	++*looks;
-	return !process_began(pid);
+	return thread_ended(pid, tid);
 }
 
 static void lanes_sweep(struct section *s, unsigned *looks)

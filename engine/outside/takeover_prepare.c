@@ -30,7 +30,7 @@ bool thread_over(pid_t pid, pid_t tid)
 {
 	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
 		return errno == ESRCH;
-	return pid == tid && !process_began(pid);
+	return pid == tid && thread_ended(pid, tid);
 }
 
 static bool process_known(const struct move *mv, pid_t pid)

@@ -108,7 +108,7 @@ void trace_request(struct monitor *m, struct slot *s)
 	struct trace *t = m->trace;
 	struct trace_row *row = &t->row[s - m->version[0].area->slot];
 	struct request r = s->request;
-	struct print_mem mem = { memory_of, &r.pid };
+	struct print_mem mem = { memory_of, &r.tid };
 
 	if (!t->first)
 		t->first = r.tid;
