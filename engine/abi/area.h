@@ -18,7 +18,7 @@
 #include "engine/abi/event.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	13
+#define AREA_VERSION	14
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -175,7 +175,7 @@ struct slot {
 	uint32_t unheld;	/* which is not held: nobody may ask anything of it */
 	struct request request;
 	uint32_t guards;	/* answer to REQ_MAPPED: pages to be watched */
-	uint32_t pad1;
+	uint32_t asleep;	/* a follower's: in a futex of its own, whatever it is told */
 	uint64_t guard[SLOT_GUARDS];
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t lane;		/* + 1; 0: none */
@@ -197,7 +197,9 @@ struct slot {
 	uint64_t sigaction;	/* and TSan's function, if it is that */
 	uint8_t untold[48];	/* of a thread that stands: the siginfo of a signal that came, and
 				   that followers do not know of */
-	uint64_t pad[2];
+	uint32_t parked_at;	/* of a thread that stands: its call, as a slot number; 0: none */
+	uint32_t pad1;
+	uint64_t pad[1];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

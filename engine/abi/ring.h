@@ -34,7 +34,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	7
+#define RING_VERSION	8
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -87,8 +87,9 @@ struct section {
 	uint32_t chunk_hint;	/* where the search for a free chunk begins */
 	uint32_t dropped;	/* followers that its leader has given up, as bits */
 	uint32_t strayed;	/* for what a thread does whose lane they are not told, as bits */
-	uint64_t waits;		/* times that a lane waited for room */
-	uint64_t pad[4];
+	uint64_t waits;		/* times that a lane waited for room, */
+	uint64_t waited_ns;	/* and how long, of all threads */
+	uint64_t pad[3];
 	/*
 	 * How often a lane's reader has gone to sleep for long, and come back from it: odd
 	 * while it sleeps.  The lane's thread wakes it when it goes on.  Not in the cursors,

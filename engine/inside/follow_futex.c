@@ -109,7 +109,9 @@ long follow_futex(struct thread *t)
 
 	/* Release: as in follow_event_or. */
 	__atomic_store_n(&t->waits, WAITS_ASLEEP, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->slot->asleep, 1, __ATOMIC_RELAXED);
 	result = sleep_asked(&t->frame, &s) ? sleep_sliced(t, &s) : call_serve(t, __NR_futex);
+	__atomic_store_n(&t->slot->asleep, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	return result;
 }

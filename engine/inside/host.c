@@ -10,6 +10,7 @@
 #include <linux/errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <linux/time.h>
 #include <linux/time_types.h>
 
 #include "engine/inside/stream.h"
@@ -120,9 +121,12 @@ static void full_begin(struct writer *w)
 static bool full_wait(struct writer *w, uint64_t *waited)
 {
 	const struct conduct *c = w->streams->conduct;
+	uint64_t since = clock_ns(CLOCK_MONOTONIC);
 
 	change_wait(change_now(), FULL_LOOK_NS);
 	*waited += FULL_LOOK_NS;
+	__atomic_fetch_add(&w->section->waited_ns, clock_ns(CLOCK_MONOTONIC) - since,
+			   __ATOMIC_RELAXED);
 	return *waited / 1000000 >= c->full_ms &&
 	       (c->when_full == WHEN_FULL_DROP || !monitor_alive());
 }

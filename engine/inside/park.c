@@ -106,9 +106,11 @@ void park_show(struct thread *t)
 		bytes_zero(t->slot->untold, sizeof(t->slot->untold));
 }
 
-void park(struct thread *t)
+/* `call`: what it is to make again, as a slot number; 0: it is in the program's own code. */
+static void park(struct thread *t, uint32_t call)
 {
 	park_show(t);
+	t->slot->parked_at = call;
 	/* Release: all that this thread has told is published. */
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
 	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
@@ -149,8 +151,8 @@ static bool is_of_condition(uint64_t futex, uint64_t condition)
 static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 {
 	uint64_t wait = lock_wait_within(uc->regs.rsp);
-	bool sleeps = call_cut(t, &uc->regs) == __NR_futex &&
-		      is_of_condition(uc->regs.rdi, wait);
+	long cut = call_cut(t, &uc->regs);
+	bool sleeps = cut == __NR_futex && is_of_condition(uc->regs.rdi, wait);
 
 	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
 		t->put_off++;
@@ -159,7 +161,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	t->put_off = 0;
 	if (loader_reads(t))
 		return;
-	park(t);
+	park(t, (uint32_t)(cut + 1));
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
 		t->deferred = 0;
@@ -227,7 +229,7 @@ bool park_at_exit(struct thread *t)
 		t->park = 0;
 	if (t->park) {
 		t->park = 0;
-		park(t);
+		park(t, t->restart ? t->frame.slot : 0);
 		if (led && t->following) {
 			bytes_zero(t->held_info, SIGINFO_SIZE);
 			sleep_end(t);

@@ -432,7 +432,6 @@ void overdue_forget(struct thread *t);
 /* park.c */
 struct ucontext_raw;
 bool park_wanted(void);
-void park(struct thread *t);
 void park_show(struct thread *t);
 void park_come(struct thread *t, struct ucontext_raw *uc);
 bool park_at_exit(struct thread *t);

@@ -58,7 +58,9 @@ static const char run_help[] =
 	"  --full-ms N         how long it is waited for before it is dropped (100)\n"
 	"  --failover crash|error|off  a follower takes over when the leader dies of\n"
 	"                      a signal (default), or exits with an error, too\n"
-	"  --hang MS           ... or runs so long without a call\n";
+	"  --hang MS           ... or runs so long without a call\n"
+	"  --still MS          a follower that sleeps so long in front of what it should\n"
+	"                      read is dropped (10000)\n";
 
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
@@ -71,7 +73,7 @@ static const char trace_help[] =
 
 enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
-	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
+	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG, OPT_STILL,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
 
@@ -94,6 +96,7 @@ static const struct option run_options[] = {
 	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
 	{ "hang", required_argument, NULL, OPT_HANG },
+	{ "still", required_argument, NULL, OPT_STILL },
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
@@ -247,6 +250,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return failover_take(o, optarg);
 	case OPT_HANG:
 		return ms_take("hang", optarg, &o->hang_ms);
+	case OPT_STILL:
+		return ms_take("still", optarg, &o->still_ms);
 	case OPT_MARK:
 		return mark_take(o, optarg);
 	case OPT_STATELESS:
@@ -316,7 +321,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 int cmd_run(int argc, char **argv)
 {
 	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
-					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS };
+					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS,
+					.still_ms = STILL_MS };
 
 	return run_with(&o, argc, argv, "+:n:f:", run_options, run_help);
 }

@@ -194,6 +194,17 @@ static void follower_over(struct version *v)
 	monitor_wake_after(v->monitor, JUDGE_MS);
 }
 
+/* One that a debugger has stopped does not sleep. */
+static void follower_still(struct monitor *m, struct version *v)
+{
+	pid_t tid = 0;
+	uint64_t ms = still_look(m, v, &tid);
+
+	if (m->options->still_ms && ms >= m->options->still_ms)
+		follower_lose(v, VERDICT_LAGGING, "does not move: thread %d has slept for %lu ms "
+			      "in front of what the leader has told", tid, ms);
+}
+
 static void follower_look(struct monitor *m, struct version *v)
 {
 	const struct section *leader = streams_part(m, m->leader);
@@ -209,6 +220,8 @@ static void follower_look(struct monitor *m, struct version *v)
 		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
 	else if (v->gone && !v->judge_ms && !version_alive(v))
 		follower_over(v);
+	else
+		follower_still(m, v);
 }
 
 /* Four times a second: cheap, for it is all that a quiet session costs. */
@@ -221,6 +234,7 @@ void followers_look(struct monitor *m)
 		streams_end_twins(m, &m->version[i]);
 		follower_look(m, &m->version[i]);
 	}
+	still_waits_look(m);
 	rules_look(m);
 }
 

@@ -376,6 +376,11 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
 /* hang.c */
 void hang_look(struct monitor *m);
 
+/* still.c: for how many ms a thread of the follower has not moved, and which. */
+uint64_t still_look(struct monitor *m, struct version *v, pid_t *tid);
+/* Says that the leader waits for a follower. */
+void still_waits_look(struct monitor *m);
+
 /* serve.c: the requests of the inside. */
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);

@@ -15,6 +15,7 @@
 #define FOLLOWER_NAME_MAX	32
 #define RING_LEAST		(1u << 20)
 #define FULL_MS			100	/* how long a full ring is waited for */
+#define STILL_MS		10000	/* how long a follower may stand still */
 
 /* What is done when a follower differs. */
 enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE };
@@ -58,6 +59,7 @@ struct run_options {
 	uint64_t ring_bytes;
 	enum failover failover;
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
+	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */
 	struct sampling sampling;

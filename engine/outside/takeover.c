@@ -61,13 +61,12 @@ static void move_hasten(struct monitor *m, struct move *mv)
 
 static bool move_start(struct monitor *m, struct move *mv)
 {
-	const char *why;
+	bool stands;
 
 	mv->prepares = true;
-	why = leader_stop(m, mv);
+	stands = leader_stop(m, mv);
 	mv->prepares = false;
-	if (why && !mv->forced) {
-		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
+	if (!stands && !mv->forced) {
 		unpark(m, mv->from->index);
 		return false;
 	}

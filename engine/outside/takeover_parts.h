@@ -18,8 +18,8 @@ struct version *successor(struct monitor *m);
 
 /* Dead, or a process that nobody has collected. */
 bool thread_over(pid_t pid, pid_t tid);
-/* NULL: the leader stands, and may be replaced; or why not. */
-const char *leader_stop(struct monitor *m, struct move *mv);
+/* True: the leader stands, and may be replaced; or mv->cause says why not. */
+bool leader_stop(struct monitor *m, struct move *mv);
 /* Lets the threads of a version that was to stand go on. */
 void unpark(struct monitor *m, uint32_t version);
 /* Forgets processes of the old leader that have ended: nobody will take from them. */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,14 +245,53 @@ static bool follows_badly(const struct monitor *m, const struct version *v)
 	       !(m->conduct->following >> v->index & 1);
 }
 
+static bool lane_is_left(const struct monitor *m, const struct move *mv, uint32_t lane)
+{
+	return streams_lane_unread(m, mv->to->index, mv->from->index, lane) &&
+	       !stream_only_looks(m->conduct, mv->to->index, lane);
+}
+
+/* The leader's thread of each lane stands at a call of which followers are told. */
+static void lanes_called(const struct version *from, bool *called)
+{
+	memset(called, 0, LANES * sizeof(*called));
+	for (uint32_t i = 0; i < version_slots(from); i++) {
+		const struct slot *s = &from->area->slot[i];
+		uint32_t call = s->parked_at, lane = s->lane - 1;
+
+		if (s->owner && s->parked && lane < LANES)
+			called[lane] = call && call != SYS_futex + 1;
+	}
+}
+
+/*
+ * A thread that sleeps in a futex of its own, with something to read, or where its twin
+ * waits in a call.  It has gone another way, and nothing that is told wakes it.
+ */
+static pid_t sleeper(const struct monitor *m, const struct move *mv)
+{
+	static bool called[LANES];
+
+	lanes_called(mv->from, called);
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+		uint32_t lane = s->lane - 1;
+
+		if (s->owner && s->asleep && lane < LANES &&
+		    (called[lane] || lane_is_left(m, mv, lane)) &&
+		    !thread_over(s->pid, (pid_t)s->owner))
+			return (pid_t)s->owner;
+	}
+	return 0;
+}
+
 /* Nothing is left that it must ask for. */
 static bool is_read(const struct monitor *m, const struct move *mv)
 {
-	uint32_t to = mv->to->index, from = mv->from->index;
-	uint32_t high = streams_part(m, from)->lanes_high;
+	uint32_t high = streams_part(m, mv->from->index)->lanes_high;
 
 	for (uint32_t i = 0; i < high && i < LANES; i++)
-		if (streams_lane_unread(m, to, from, i) && !stream_only_looks(m->conduct, to, i))
+		if (lane_is_left(m, mv, i))
 			return false;
 	return true;
 }
@@ -306,7 +346,7 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 			return READ_FAILS;
 		}
 		now = now_us();
-		if (is_read(m, mv))
+		if (is_read(m, mv) && !sleeper(m, mv))
 			return READ_ALL;
 		if (now - since > READ_STILL_US && all_wait(mv->to))
 			return READ_STANDS;
@@ -318,7 +358,7 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 	return READ_FAILS;
 }
 
-/* The leader's threads go on for a moment, to leader_stop elsewhere. */
+/* The leader's threads go on for a moment, to stop elsewhere. */
 static void let_go(struct monitor *m, const struct move *mv)
 {
 	unpark(m, mv->from->index);
@@ -326,20 +366,60 @@ static void let_go(struct monitor *m, const struct move *mv)
 	usleep(LET_GO_US);
 }
 
-/* NULL: the leader stands, and may be replaced; or why not. */
-const char *leader_stop(struct monitor *m, struct move *mv)
+/*
+ * At the last try.  Those that wait for each other's order go on when the stream has ended;
+ * one that sleeps for itself does not.
+ */
+static bool stands_for_good(const struct monitor *m, struct move *mv)
 {
+	pid_t tid = sleeper(m, mv);
+
+	if (tid)
+		snprintf(mv->cause, sizeof(mv->cause), "it does not move: its thread %d sleeps", tid);
+	return tid != 0;
+}
+
+/* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
+static pid_t stopped_thread(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+		char state = s->owner && !s->unheld ? thread_state(s->pid, (pid_t)s->owner) : 0;
+
+		if (state == 'T' || state == 't')
+			return (pid_t)s->owner;
+	}
+	return 0;
+}
+
+/* One that is forced has its cause, and goes on. */
+static bool refuse(struct move *mv, const char *why)
+{
+	if (!mv->forced)
+		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
+	return false;
+}
+
+/* True: the leader stands, and may be replaced; or mv->cause says why not. */
+bool leader_stop(struct monitor *m, struct move *mv)
+{
+	pid_t tid = mv->forced ? 0 : stopped_thread(mv->to);
+
+	if (tid) {
+		snprintf(mv->cause, sizeof(mv->cause), "its thread %d is stopped", tid);
+		return false;
+	}
 	for (int tries = 0;; tries++) {
 		enum reading read = READ_ALL;
 
 		if (!park(m, mv))
-			return "the leader's threads do not come to a leader_stop";
+			return refuse(mv, "the leader's threads do not come to a stop");
 		if (mv->reads_on)
 			read = read_on(m, mv);
 		if (read == READ_FAILS)
-			return "it does not come to the end of what the leader has told";
+			return refuse(mv, "it does not come to the end of what the leader has told");
 		if (read == READ_ALL || tries == STOP_TRIES)
-			return NULL;
+			return read == READ_ALL || !stands_for_good(m, mv);
 		let_go(m, mv);
 	}
 }

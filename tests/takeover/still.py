@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""still.py [WAY...]: a follower that does not move does not lead, is said to stand still and is
+given up; and the server serves on, whatever was asked."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from load import Wrong
+from session import MVE, ROOT, Session, free_port
+from ways import ask
+
+STILL_MS = 1500
+
+
+def build(*defines):
+    out = f"{os.getcwd()}/still{''.join(defines)}"
+    if not os.path.exists(out):
+        subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", "-pthread", *defines, "-o", out,
+                        ROOT + "/tests/takeover/still.c"], check=True)
+    return out
+
+
+def session_of(threads, *options, followers=("-DSTILL",)):
+    port = free_port()
+    follow = [w for f in followers
+              for w in ("-f", f"{build(*f.split())} {port} {threads}")]
+    return Session("still", 0, [*follow, *options], [build(), str(port), str(threads)], None, port)
+
+
+def serves(session, n=20):
+    for i in range(n):
+        line = b"line %d\n" % i
+        if ask(session.port, line) != line:
+            raise Wrong("the server does not answer")
+
+
+def promote_refused(session, words):
+    began = time.monotonic()
+    done = subprocess.run([MVE, "promote", session.name, "f1"], capture_output=True, text=True,
+                          timeout=10)
+    if done.returncode != 1 or words not in done.stderr:
+        raise Wrong(f"promote: {done.returncode}: {done.stderr}")
+    serves(session)
+    if session.leader()["name"] != "v0":
+        raise Wrong(f"{session.leader()['name']} leads")
+    return time.monotonic() - began
+
+
+def stands(session, word, threads):
+    """The follower's thread stands from here on: nobody promotes it, and it is dropped."""
+    serves(session)
+    if ask(session.port, word) != word:
+        raise Wrong("the leader does not answer")
+    if word != b"later\n":
+        serves(session)
+    promote_refused(session, "come to the end" if word == b"spin\n" else "does not move")
+    serves(session)
+
+
+def verdict(session):
+    session.wait_for(lambda: not session.following(), "f1 is dropped")
+    if "f1: dropped: does not move" not in session.log():
+        raise Wrong("it does not say why")
+    serves(session)
+    session.stop()
+    return session.log()
+
+
+def one(word, threads, seen=True):
+    session = session_of(threads, "--still", str(STILL_MS))
+    try:
+        stands(session, word, threads)
+        return verdict(session) if seen else session.log()
+    except Wrong as e:
+        raise Wrong(f"{word}, {threads} threads: {e}\n{session.log()}\n{session.status_text()}")
+    finally:
+        session.clean()
+
+
+def stall():
+    return one(b"stall\n", 1) + one(b"stall\n", 3)
+
+
+def later():
+    return one(b"later\n", 1, seen=False)
+
+
+def spin():
+    return one(b"spin\n", 1, seen=False)
+
+
+def stopped_promote():
+    """A stopped follower is not promoted, and goes on to follow when it runs again."""
+    session = session_of(1, followers=("",))
+    try:
+        serves(session)
+        pid = next(v["pid"] for v in session.versions() if v["name"] == "f1")
+        os.kill(pid, signal.SIGSTOP)
+        serves(session)
+        promote_refused(session, "stopped")
+        os.kill(pid, signal.SIGCONT)
+        session.wait_for(lambda: not any(v["lag_cells"] for v in session.versions()), "f1 reads")
+        session.promote("f1")
+        serves(session)
+        if session.leader()["name"] != "f1":
+            raise Wrong("f1 does not lead")
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+WAYS = {f.__name__: f for f in (stall, later, spin, stopped_promote)}
+
+
+def main():
+    for name in sys.argv[1:] or WAYS:
+        try:
+            log = WAYS[name]()
+        except (Wrong, OSError, subprocess.TimeoutExpired) as e:
+            raise SystemExit(f"{name}: {e}")
+        print(f"--- {name}")
+        print("\n".join(l for l in log.splitlines() if l.startswith("mve: ")))
+    print("still: ok")
+
+
+if __name__ == "__main__":
+    main()
