@@ -1,11 +1,14 @@
 /*
  * The session area: one memfd that the monitor and every process of a version
- * map shared.  It holds what the two worlds tell each other: counts, requests
- * to the monitor, trapped sites, the monitor's sign of life.
+ * map shared.  It holds what they count and show: calls, trapped sites, where
+ * each thread is, that one asks something of the monitor.
  *
- * Who writes: a thread writes its own slot and the site rows; the monitor
- * writes images and replies.  Everything read from here is read once, checked,
- * then used: a broken program can write anything into it.
+ * Who writes: a thread writes its own slot and the site rows.  But each process of
+ * the version can write all of it, one that gave up root as well.  So nothing here
+ * says who somebody is or decides what is done in another process: what is read is
+ * read once, checked, then used, and at worst a count or a report is wrong.  What
+ * the monitor tells the version lies in the brief (brief.h); what a thread asks, in
+ * its own memory (request.h).
  *
  * Raise AREA_VERSION when a layout here changes: monitor and inside come from
  * one build, but a tool of another build may look at a running session.
@@ -16,14 +19,14 @@
 #include <stdint.h>
 
 #include "engine/abi/event.h"
+#include "engine/abi/request.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	14
+#define AREA_VERSION	15
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
 #define AREA_IMAGES	256	/* programs started by execve, in a ring */
-#define SLOT_GUARDS	32	/* pages of one mapping that can be watched */
 #define AREA_SITES	1024	/* trapped sites remembered */
 
 enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
@@ -34,47 +37,6 @@ enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
  */
 enum { COUNT_ANSWERED = TIER_COUNT, COUNT_ROWS };
 enum role { ROLE_SOLO, ROLE_TRACE, ROLE_LEADER, ROLE_FOLLOWER };
-
-/* What a thread can ask of the monitor.  args and reply are given per kind. */
-enum request_kind {
-	REQ_NONE,
-	REQ_EXEC,		/* path, dirfd, hidden_bits; of a follower, in call[] the
-				   leader's struct layout -> enum exec_go, or -errno */
-	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
-	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
-				   MAPPED_UNCLEAN with it */
-	REQ_SITE_HOT,		/* site, room near the program -> bytes of it used */
-	REQ_TRACE_ENTER,	/* the call is in call[]; -> 0 */
-	REQ_TRACE_EXIT,		/* and its result; -> 0 */
-	REQ_TRACE_SIGNAL,	/* the head of its siginfo in call[]; -> 0 */
-	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
-	REQ_VERDICT,		/* enum verdict, what, where: slot.last tells the rest; the
-				   follower is ended, or -> enum verdict_answer */
-	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now */
-	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
-	REQ_TAKE,		/* socket: -> descriptors that come through it, or -errno */
-	REQ_NOTE,		/* enum note, value: a word for the log; -> 0 */
-	REQ_CALLER,		/* return addresses in libc, in a sanitizer's runtime below and
-				   on top: -> 1 the runtime calls for itself, 0 the program */
-	REQ_REPORTED,		/* bytes, length: what a sanitizer's runtime writes; bytes 0:
-				   it ends the process; -> 0 */
-	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
-				   or a page, is wanting for it to go on */
-	REQ_QUERY,		/* lane; the call is in call[], with what its AT argument says:
-				   a query on a descriptor of the leader's -> its result; what
-				   it wrote is in guard[], how much there is now in guards */
-};
-
-/* A mapping in which calls may stand that nobody found. */
-#define MAPPED_UNCLEAN	(1ull << 40)
-/* An allocator: its calls are never compared. */
-#define MAPPED_LOCAL	(1ull << 41)
-/* Code that stacks are walked through: slot.unwind says by what. */
-#define MAPPED_LIBC	(1ull << 42)
-#define MAPPED_RUNTIME	(1ull << 43)
-#define MAPPED_BITS	(MAPPED_UNCLEAN | MAPPED_LOCAL | MAPPED_LIBC | MAPPED_RUNTIME)
-
-enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */ };
 
 enum refusal { REFUSED_INT80 = 1, REFUSED_GS, REFUSED_IO_URING, REFUSED_DISPATCH, REFUSED_AIO };
 
@@ -149,18 +111,6 @@ struct rule_note {
 	} had, made;
 };
 
-enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
-
-struct request {
-	uint32_t state;		/* enum request_state; futex of the asking thread */
-	uint32_t kind;
-	int32_t pid;
-	int32_t tid;
-	uint64_t args[6];
-	int64_t reply;
-	uint64_t call[8];	/* number, six arguments, result; or as the kind says */
-};
-
 #define BIRTHS		64
 
 struct slot {
@@ -173,10 +123,8 @@ struct slot {
 	};
 	uint32_t image;		/* the program it runs */
 	uint32_t unheld;	/* which is not held: nobody may ask anything of it */
-	struct request request;
-	uint32_t guards;	/* answer to REQ_MAPPED: pages to be watched */
+	uint32_t asked;		/* enum request_state, as a hint: the request is the thread's */
 	uint32_t asleep;	/* a follower's: in a futex of its own, whatever it is told */
-	uint64_t guard[SLOT_GUARDS];
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t lane;		/* + 1; 0: none */
 	uint32_t parked;	/* it stands still because conduct.park says so */
@@ -193,24 +141,12 @@ struct slot {
 	uint64_t calls_told, calls_kept;	/* kept: followers did not hear of them */
 	uint64_t conns_told, conns_kept;	/* accepted */
 	int64_t conns_open;	/* told and open; another thread may close */
-	uint64_t unwind;	/* answer to REQ_MAPPED: the file's eh_frame_hdr */
-	uint64_t sigaction;	/* and TSan's function, if it is that */
 	uint8_t untold[48];	/* of a thread that stands: the siginfo of a signal that came, and
 				   that followers do not know of */
 	uint32_t parked_at;	/* of a thread that stands: its call, as a slot number; 0: none */
 	uint32_t pad1;
-	uint64_t pad[1];
+	uint64_t pad[52];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
-};
-
-struct image {
-	int32_t pid;		/* of the process at its execve */
-	uint32_t sites_patched;
-	uint32_t sites_trapped;	/* found, but left to the net */
-	uint32_t sealed;
-	uint64_t inside;	/* where the inside image is mapped */
-	uint64_t inside_len;
-	char exe[232];
 };
 
 struct site_row {
@@ -228,32 +164,6 @@ enum note {
 	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
 	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
 	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
-};
-
-#define PATH_MAPS	4
-
-/* The leader's paths that begin with `from` begin with `to` in this version. */
-struct path_map {
-	char from[256], to[256];
-};
-
-/* What rules know of a version: never changed while the session lives. */
-#define RELEASE_MAX	27
-#define RELEASES	8	/* VERSIONS of abi/ring.h */
-
-struct release {
-	int32_t age;		/* the greater, the newer */
-	char name[RELEASE_MAX + 1];	/* for @leader and @follower; may be empty */
-};
-
-#define RULES_BANK	(8u << 20)
-
-/* A rules object as it lies in memory; two take turns, so none changes under a reader. */
-struct rules_bank {
-	uint32_t size, text;	/* bytes; of them, code and constants */
-	uint32_t entry;
-	uint32_t flags;		/* enum rules_object_flags */
-	uint8_t bytes[RULES_BANK - 16];
 };
 
 #define INPUT_CELLS	8192
@@ -277,29 +187,14 @@ struct input_cell {
 
 struct area {
 	uint32_t magic, version;
-	int32_t monitor_pid;
 	uint32_t doorbell;	/* futex: rung with every request */
-	uint32_t role;
-	uint32_t tier;		/* TIER_NET: no site is patched */
 	uint32_t slots_high;	/* slots in use are below this */
-	uint32_t images;	/* images ever started */
 	uint32_t sites_lost;	/* rows that did not fit */
 	uint32_t newborn;	/* threads that are made, and not yet in a slot */
 	uint32_t filters;	/* seccomp filters of the program's own */
-	uint32_t pad0;
 	uint64_t refused[8];	/* by enum refusal */
 	uint64_t signals_held;	/* signals deferred to a boundary */
-	union {			/* robust: held by the monitor while it lives */
-		uint32_t word;
-		uint64_t mutex[5];
-	} alive;
-	uint32_t strict;	/* of a follower: no query is skipped or answered otherwise */
-	uint32_t maps;		/* rows used of `map` */
-	struct path_map map[PATH_MAPS];
 	uint64_t locks_unordered;	/* of a follower: taken where the leader took none */
-	uint32_t rules;		/* counts objects; bank[rules % 2] is in use; 0: none */
-	uint32_t self;		/* which row of `release` this version is */
-	struct release release[RELEASES];
 	uint64_t crash_ns;	/* CLOCK_MONOTONIC: what a thread is about to die of has come */
 	uint64_t lead_ns;	/* and a process has taken over */
 	uint32_t leads;		/* so many have, ever */
@@ -308,17 +203,14 @@ struct area {
 	uint64_t inputs;	/* cells of `input` ever taken */
 	int32_t births[BIRTHS];	/* pids that are forked, and not yet in a slot; 0 none; below
 				   it the thread that forks */
-	uint64_t pad[165];
-	struct image image[AREA_IMAGES];
-	struct site_row site[AREA_SITES];
+	uint8_t unsealed[AREA_IMAGES];	/* the program has broken its seal */
+	_Alignas(4096) struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];
-	struct rules_bank bank[2];
 	struct input_cell input[INPUT_CELLS];
 };
 
 _Static_assert(sizeof(struct slot) == 4 * 4096, "a slot is four pages");
-_Static_assert(__builtin_offsetof(struct area, image) == 4096, "first page");
+_Static_assert(__builtin_offsetof(struct area, site) == 4096, "first page");
 _Static_assert(sizeof(struct input_cell) == 256, "cells stay aligned");
-_Static_assert(sizeof(struct image) % 8 == 0, "images stay aligned");
 
 #endif

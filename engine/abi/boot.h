@@ -85,6 +85,8 @@ struct boot {
 	uint32_t runtimes;		/* of those, sanitizers' */
 	struct code_part part[BOOT_PARTS];
 	uint64_t sigaction;		/* TSan's, which knows the program's handlers; or 0 */
+	uint64_t brief;			/* where it is mapped */
+	uint64_t key;			/* by which the monitor knows the version's requests */
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");

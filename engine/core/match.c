@@ -5,6 +5,7 @@
  * come from the leader, and another version may have passed smaller buffers.
  */
 #include "engine/abi/area.h"
+#include "engine/abi/brief.h"
 #include "engine/core/walk.h"
 
 #define SIGACTION_FLAGS	8	/* offsets in the kernel's struct sigaction */

@@ -141,9 +141,7 @@ static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
 		return false;
 	s->image = boot.image;
 	s->unheld = 0;
-	s->request.pid = t->pid;
-	s->request.tid = t->tid;
-	s->request.state = RS_IDLE;
+	s->asked = RS_IDLE;
 	t->slot = s;
 	return true;
 }

@@ -419,7 +419,7 @@ static enum caller caller_asked(struct thread *t, uint64_t libc, uint64_t inner,
 	if (!row_find(caller_row(key), key, &value)) {
 		long reply;
 
-		t->slot->request.call[0] = t->frame.rax;
+		request_of(t)->call[0] = t->frame.rax;
 		reply = request_ask(t, REQ_CALLER, libc, inner, outer);
 		if (reply < 0)
 			return CALLER_RUNTIME;

@@ -80,7 +80,7 @@ void roles_fill(void)
 
 static void trace_note(struct thread *t, uint32_t kind, long result)
 {
-	uint64_t *call = t->slot->request.call;
+	uint64_t *call = request_of(t)->call;
 	const struct frame *f = &t->frame;
 
 	call[0] = f->rax;

@@ -427,7 +427,7 @@ static void signal_next(struct thread *t, long nr, long result)
 
 static bool is_strict(void)
 {
-	return ((const struct area *)boot.area)->strict;
+	return brief()->strict;
 }
 
 static bool is_elastic(const struct call_desc *d)

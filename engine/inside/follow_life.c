@@ -297,7 +297,7 @@ static _Noreturn void lane_leave(struct thread *t, long nr, long status)
 /* For the monitor: what our program is to be laid out like. */
 static void layout_note(struct thread *t)
 {
-	struct layout *like = (struct layout *)t->slot->request.call;
+	struct layout *like = (struct layout *)request_of(t)->call;
 	struct reader r = t->reader;	/* only looks: the new program takes the event */
 
 	r.ahead = true;

@@ -42,11 +42,6 @@ static uint32_t load_lock;
 
 long rules_try(long (*call)(void *), void *arg, uint64_t *back, uint64_t stack);
 
-static struct area *area(void)
-{
-	return (struct area *)boot.area;
-}
-
 /* --- the object ---------------------------------------------------------------------- */
 
 static uint64_t pages(uint64_t n)
@@ -63,7 +58,7 @@ static bool bank_sane(uint32_t size, uint32_t text, uint32_t entry)
 /* The bank's object in memory of our own, behind its page; NULL: it cannot be. */
 static struct loaded *object_map(uint32_t generation)
 {
-	const struct rules_bank *b = &area()->bank[generation % 2];
+	const struct rules_bank *b = &brief()->bank[generation % 2];
 	uint32_t size = b->size, text = b->text, entry = b->entry;
 	uint64_t len = PAGE + pages(size);
 	struct loaded *l;
@@ -77,7 +72,7 @@ static struct loaded *object_map(uint32_t generation)
 	l = (struct loaded *)at;
 	bytes_copy((void *)((uint64_t)at + PAGE), b->bytes, size);
 	/* Acquire: the bank was whole when it was copied if its turn is not over. */
-	if (__atomic_load_n(&area()->rules, __ATOMIC_ACQUIRE) != generation) {
+	if (__atomic_load_n(&brief()->rules, __ATOMIC_ACQUIRE) != generation) {
 		OWN2(__NR_munmap, at, len);
 		return NULL;
 	}
@@ -159,7 +154,7 @@ static struct loaded *object_newest(struct thread *t)
 
 	do {
 		/* Acquire: pairs with the monitor's release; the bank is written. */
-		generation = __atomic_load_n(&area()->rules, __ATOMIC_ACQUIRE);
+		generation = __atomic_load_n(&brief()->rules, __ATOMIC_ACQUIRE);
 		if (!newest || newest->generation != generation) {
 			struct loaded *was = newest;
 
@@ -167,7 +162,7 @@ static struct loaded *object_newest(struct thread *t)
 			if (was && !was->users)
 				OWN2(__NR_munmap, was, was->len);
 		}
-	} while (!newest && generation != area()->rules);
+	} while (!newest && generation != brief()->rules);
 	return newest;
 }
 
@@ -203,9 +198,9 @@ static long object_choose(void *arg)
 static bool choose(struct thread *t, uint32_t source)
 {
 	struct rules_thread *rt = t->rules;
-	const struct area *a = area();
-	struct choice c = { &rt->rules, &a->release[source % RELEASES],
-			    &a->release[a->self % RELEASES] };
+	const struct brief *b = brief();
+	struct choice c = { &rt->rules, &b->release[source % RELEASES],
+			    &b->release[b->self % RELEASES] };
 	long result;
 
 	rt->rules.object = rt->now->rules.object;
@@ -279,7 +274,7 @@ static void helds_ready(struct thread *t)
 static bool place_ready(struct thread *t, struct walk *w, long nr)
 {
 	struct rules_thread *rt = t->rules;
-	uint32_t generation = area()->rules, source = t->reader.cursor->source;
+	uint32_t generation = brief()->rules, source = t->reader.cursor->source;
 
 	if (!rt && !place_map(t))
 		return false;
@@ -796,7 +791,7 @@ static const struct rules *settled(const struct thread *t)
 {
 	const struct rules_thread *rt = t->rules;
 
-	if (!rt || !rt->now || rt->now->generation != area()->rules ||
+	if (!rt || !rt->now || rt->now->generation != brief()->rules ||
 	    rt->source != t->reader.cursor->source || !rules_idle(&rt->state))
 		return NULL;
 	return &rt->rules;

@@ -42,11 +42,11 @@ long target_swap(uint64_t at, int32_t was, int32_t now)
 /* Rows that the monitor wrote: a prefix ends somewhere in its field. */
 const struct path_map *host_path_maps(uint32_t *n)
 {
-	const struct area *a = (const struct area *)boot.area;
-	uint32_t rows = a->maps;
+	const struct brief *b = brief();
+	uint32_t rows = b->maps;
 
 	*n = rows < PATH_MAPS ? rows : PATH_MAPS;
-	return a->map;
+	return b->map;
 }
 
 uint32_t change_now(void)

@@ -10,42 +10,42 @@
 
 #include "engine/inside/files.h"
 
-_Static_assert(SLOT_GUARDS * 8 >= 256, "a struct statx fits");
 
 /* Memory that the call writes: in elements' bytes at most, and what an AT rule left of them. */
-static void written(struct thread *t, const struct walk *w, uint32_t now)
+static void written(const struct walk *w, const struct query_answer *answer)
 {
 	for (unsigned i = 0; i < w->desc->nargs; i++) {
 		const struct arg_desc *a = &w->desc->args[i];
-		uint64_t n = step_length(w, i);
+		uint64_t n = step_length(w, i), now = answer->room;
 
 		if (a->kind != KIND_MEM || a->dir == DIR_IN || !w->args[i])
 			continue;
 		if (a->dir == DIR_IO) {		/* how much there is: see query_serve */
-			target_out(w->args[i], &now, sizeof(now));
+			target_out(w->args[i], &answer->room, sizeof(answer->room));
 			continue;
 		}
 		n = a->len_rule == LEN_RULE_AT && now < n ? now : n;
-		n = n < sizeof(t->slot->guard) ? n : sizeof(t->slot->guard);
-		target_out(w->args[i], t->slot->guard, n);
+		n = n < sizeof(answer->bytes) ? n : sizeof(answer->bytes);
+		target_out(w->args[i], answer->bytes, n);
 	}
 }
 
 /* Of the leader, by the monitor; false: it cannot say. */
 static bool leader_asked(struct thread *t, struct walk *w, long *result)
 {
-	uint64_t *call = t->slot->request.call;
+	uint64_t *call = request_of(t)->call;
+	struct query_answer answer;
 
 	call[0] = (uint64_t)w->desc->nr;
 	for (unsigned i = 0; i < CALL_ARGS; i++)
 		call[i + 1] = w->args[i];
 	call[7] = w->room;
-	w->result = request_ask(t, REQ_QUERY, t->lane, 0, 0);
+	w->result = request_ask(t, REQ_QUERY, t->lane, (uint64_t)&answer, 0);
 	if (w->result == -ENOSYS)
 		return false;
 	t->answered = 1;
 	if (w->result >= 0)
-		written(t, w, t->slot->guards);
+		written(w, &answer);
 	*result = w->result;
 	return true;
 }

@@ -1,8 +1,10 @@
 /*
- * Asking the monitor.  The thread writes its request into its slot, rings the
- * session's doorbell (a futex that the monitor waits on) and sleeps on its own
- * slot until the answer is there.  A monitor that has died holds nobody: the
- * kernel marks its robust futex, and every question is answered with -ENOSYS.
+ * Asking the monitor.  The thread writes its request into its block, says in its slot
+ * that somebody asks, rings the session's doorbell (a futex that the monitor waits on)
+ * and sleeps until the monitor has written the answer into the request.  It sleeps on
+ * a word of the brief, which nobody but the monitor can change.  A monitor that has
+ * died holds nobody: the kernel marks its robust futex, and every question is answered
+ * with -ENOSYS.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -18,9 +20,14 @@ static struct area *area(void)
 	return (struct area *)boot.area;
 }
 
+const struct brief *brief(void)
+{
+	return (const struct brief *)boot.brief;
+}
+
 bool monitor_alive(void)
 {
-	uint32_t word = __atomic_load_n(&area()->alive.word, __ATOMIC_ACQUIRE);
+	uint32_t word = __atomic_load_n(&brief()->alive.word, __ATOMIC_ACQUIRE);
 
 	return word && !(word & FUTEX_OWNER_DIED);
 }
@@ -31,10 +38,25 @@ void request_ring(void)
 	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 1);
 }
 
+/* Where the slot's answers are counted; NULL: the thread has no slot. */
+static const uint32_t *answers(const struct thread *t)
+{
+	uint64_t n = (uint64_t)(t->slot - area()->slot);
+
+	return n < AREA_THREADS ? &brief()->answer[n] : NULL;
+}
+
+/* Says that somebody asks here; again and again, for others may write there. */
+static void slot_ask(struct thread *t)
+{
+	__atomic_store_n(&t->slot->asked, RS_ASKED, __ATOMIC_RELEASE);
+	request_ring();
+}
+
 void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 			 uint64_t c)
 {
-	struct request *r = &t->slot->request;
+	struct request *r = request_of(t);
 
 	r->kind = kind;
 	r->args[0] = a;
@@ -43,34 +65,58 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 	r->args[3] = boot.boards;
 	r->args[4] = boot.image;
 	r->args[5] = t->has_lane ? t->lane : LANES;
-	/* Release: the monitor reads the fields after it sees RS_ASKED. */
-	__atomic_store_n(&r->state, RS_ASKED, __ATOMIC_RELEASE);
-	request_ring();
+	r->key = boot.key;
+	r->slot = (uint32_t)(t->slot - area()->slot);
+	r->seen = __atomic_load_n(answers(t), __ATOMIC_RELAXED);
+	r->serial++;
+	r->state = RS_ASKED;
+	slot_ask(t);
 }
 
-/* Waits until the request has left RS_ASKED; false when the monitor is dead. */
-static bool request_wait(struct request *r)
+/* The monitor has said that it cannot answer. */
+static bool is_refused(const struct request *r, uint32_t word)
+{
+	return word != r->seen && word & ANSWER_NONE;
+}
+
+bool request_over(struct thread *t)
+{
+	const struct request *r = request_of(t);
+
+	/* Acquire: pairs with the monitor's release when it has answered. */
+	return is_refused(r, __atomic_load_n(answers(t), __ATOMIC_ACQUIRE)) ||
+	       __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != RS_ASKED;
+}
+
+/* Waits until the request has an answer; false when it gets none. */
+static bool request_wait(struct thread *t)
 {
 	struct __kernel_timespec look = { 0, ANSWER_LOOK_NS };
+	const uint32_t *answer = answers(t);
+	struct request *r = request_of(t);
 
-	/* Acquire: pairs with the monitor's release when it answers. */
-	while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == RS_ASKED) {
-		if (!monitor_alive())
+	for (;;) {
+		/* Acquire: pairs with the monitor's release when it has answered. */
+		uint32_t word = __atomic_load_n(answer, __ATOMIC_ACQUIRE);
+
+		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != RS_ASKED)
+			return true;
+		if (is_refused(r, word) || !monitor_alive())
 			return false;
-		OWN4(__NR_futex, &r->state, FUTEX_WAIT, RS_ASKED, &look);
+		if (request_sleep(__NR_futex, (long)answer, FUTEX_WAIT, word, (long)&look, 0, r) ==
+		    -ETIMEDOUT)
+			slot_ask(t);
 	}
-	return true;
 }
 
 /* After request_post: waits for the answer. */
 long request_end(struct thread *t)
 {
-	struct request *r = &t->slot->request;
-	long reply = -ENOSYS;
+	struct request *r = request_of(t);
+	long reply = request_wait(t) ? r->reply : -ENOSYS;
 
-	if (request_wait(r))
-		reply = r->reply;
-	__atomic_store_n(&r->state, RS_IDLE, __ATOMIC_RELAXED);
+	r->state = RS_IDLE;
+	__atomic_store_n(&t->slot->asked, RS_IDLE, __ATOMIC_RELAXED);
 	return reply;
 }
 
@@ -78,7 +124,7 @@ long request_end(struct thread *t)
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		 uint64_t c)
 {
-	if (!monitor_alive() || t->slot->request.tid != t->tid)
+	if (!monitor_alive() || !answers(t))
 		return -ENOSYS;
 	request_post(t, kind, a, b, c);
 	return request_end(t);

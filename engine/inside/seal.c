@@ -88,7 +88,7 @@ void seal_break(struct thread *t)
 	if (!t->armed)
 		arm(t);
 	if (first) {
-		((struct area *)boot.area)->image[boot.image % AREA_IMAGES].sealed = 0;
+		((struct area *)boot.area)->unsealed[boot.image % AREA_IMAGES] = 1;
 		__atomic_store_n(&breaking, 1, __ATOMIC_SEQ_CST);
 		arm_others(t);
 		__atomic_store_n(&breaking, 0, __ATOMIC_RELEASE);

@@ -315,7 +315,7 @@ static void default_act(struct thread *t, int sig, const uint8_t *info,
 
 static void signal_trace(struct thread *t, const uint8_t *info)
 {
-	bytes_copy(t->slot->request.call, info, sizeof(t->slot->request.call));
+	bytes_copy(request_of(t)->call, info, sizeof(request_of(t)->call));
 	request_tell(t, REQ_TRACE_SIGNAL, 0, 0);
 }
 

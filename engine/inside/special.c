@@ -69,7 +69,7 @@ static long exec_held(struct thread *t)
 
 	OWN4(__NR_rt_sigprocmask, SIG_BLOCK, &sys, 0, 8);
 	if (t->following)
-		result = exec_like(t, (const struct layout *)t->slot->request.call);
+		result = exec_like(t, (const struct layout *)request_of(t)->call);
 	else
 		result = call_kernel(t);
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &sys, 0, 8);
@@ -134,18 +134,17 @@ static long serve_exit_group(struct thread *t)
 	return call_kernel(t);
 }
 
+static struct mapped_answer mapped;	/* of the thread that has map_lock */
+
 /* Pages of the new mapping that hold bytes which nobody could explain. */
 static void pages_watch(struct thread *t, uint64_t at, uint64_t len)
 {
-	struct slot *s = t->slot;
-
-	for (uint32_t i = 0; boot.sealed && i < s->guards && i < SLOT_GUARDS; i++) {
-		uint64_t page = s->guard[i];
+	for (uint32_t i = 0; boot.sealed && i < mapped.guards && i < SLOT_GUARDS; i++) {
+		uint64_t page = mapped.guard[i];
 
 		if (page >= at && page < at + len)
 			guard_add(t, page);
 	}
-	s->guards = 0;
 }
 
 /*
@@ -160,13 +159,15 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	/* Acquire: pairs with the release below. */
 	while (__atomic_exchange_n(&map_lock, 1, __ATOMIC_ACQUIRE))
 		OWN0(__NR_sched_yield);
+	bytes_zero(&mapped, sizeof(mapped));
+	request_of(t)->call[0] = (uint64_t)&mapped;
 	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
 	if (reply > 0 && reply & MAPPED_LOCAL)
 		local_add(at, len);
 	if (reply > 0 && reply & (MAPPED_LIBC | MAPPED_RUNTIME))
-		part_add(at, len, reply & MAPPED_LIBC ? PART_LIBC : PART_RUNTIME, t->slot->unwind);
-	if (reply > 0 && reply & MAPPED_RUNTIME && t->slot->sigaction)
-		boot.sigaction = t->slot->sigaction;
+		part_add(at, len, reply & MAPPED_LIBC ? PART_LIBC : PART_RUNTIME, mapped.unwind);
+	if (reply > 0 && reply & MAPPED_RUNTIME && mapped.sigaction)
+		boot.sigaction = mapped.sigaction;
 	if (reply < 0 || reply & MAPPED_UNCLEAN)
 		seal_break(t);
 	pages_watch(t, at, len);

@@ -420,7 +420,7 @@ void rules_forget(struct thread *t);
 
 static inline bool rules_given(void)
 {
-	return __builtin_expect(((const struct area *)boot.area)->rules != 0, 0);
+	return __builtin_expect(brief()->rules != 0, 0);
 }
 
 /* overdue.c */

@@ -185,22 +185,18 @@ static long batch_receive(const struct thread *t, int socket)
 	return n;
 }
 
-static bool answered(struct thread *t)
-{
-	return __atomic_load_n(&t->slot->request.state, __ATOMIC_ACQUIRE) != RS_ASKED;
-}
-
 static void all_receive(struct thread *t, int socket)
 {
 	struct __kernel_timespec look = { 0, 5000000 };
 
 	for (;;) {
 		struct pollfd p = { socket, POLLIN, 0 };
-		bool over = answered(t) || !monitor_alive();
+		bool over = request_over(t) || !monitor_alive();
 		long n = batch_receive(t, socket);
 
 		if (n == -EAGAIN && !over)
-			OWN4(__NR_ppoll, &p, 1, &look, 0);
+			request_sleep(__NR_ppoll, (long)&p, 1, (long)&look, 0, 0,
+				      request_of(t));
 		else if (n <= 0)
 			return;
 	}
@@ -303,7 +299,7 @@ static void descriptors_take(struct thread *t)
 	taken_note();
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
 	all_receive(t, pair[0]);
-	for (int i = 0; i < ANSWER_SPINS && !answered(t); i++)
+	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
 		__builtin_ia32_pause();
 	request_end(t);
 	OWN1(__NR_close, pair[0]);

@@ -19,6 +19,7 @@
 
 #include "engine/abi/area.h"
 #include "engine/abi/boot.h"
+#include "engine/abi/brief.h"
 #include "engine/abi/thread.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -237,11 +238,19 @@ _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");
 _Static_assert(offsetof(struct frame, tier) == F_TIER, "frame");
 _Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
 
-/* The block: one page of structure, then the stack, then the signal stack. */
+/* The block: one page of structure, the stack, the signal stack, the thread's request. */
 #define BLOCK_SIZE	0x10000
 #define BLOCK_STACK_TOP	0x7000
 #define BLOCK_SIGSTACK	0x7000
-#define BLOCK_SIGSTACK_SIZE (BLOCK_SIZE - BLOCK_SIGSTACK)
+#define BLOCK_REQUEST	(BLOCK_SIZE - 256)
+#define BLOCK_SIGSTACK_SIZE (BLOCK_REQUEST - BLOCK_SIGSTACK)
+
+_Static_assert(sizeof(struct request) <= BLOCK_SIZE - BLOCK_REQUEST, "the request fits");
+
+static inline struct request *request_of(const struct thread *t)
+{
+	return (struct request *)((uint64_t)t + BLOCK_REQUEST);
+}
 
 /* By assembly: GCC takes what lies at address 0 of GS for unreachable. */
 static inline struct thread *thread_self(void)
@@ -342,7 +351,10 @@ long request_end(struct thread *t);
 /* Has the monitor look, without a question. */
 void request_ring(void);
 void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
+/* Has the monitor what was posted answered, or said that it cannot?  false: not yet. */
+bool request_over(struct thread *t);
 bool monitor_alive(void);
+const struct brief *brief(void);
 
 /* memory.c: the program's memory, whose pointers may be bad */
 /* Zeroed memory of our own; an address or a negative errno. */
@@ -358,6 +370,8 @@ void bytes_zero(void *to, size_t len);
 long own_call(long nr, long a, long b, long c, long d, long e, long f);
 long call_kernel_patch(struct frame *f);
 long call_kernel_net(struct frame *f);
+/* The same, of a thread that waits for what it asked: its request is the last argument. */
+long request_sleep(long nr, long a, long b, long c, long d, long e, const struct request *r);
 long clone_kernel(struct frame *f, struct thread *child);
 _Noreturn void sigreturn_exit(void);
 _Noreturn void thread_exit(uint64_t *bitmap, uint64_t bit, long status);

@@ -199,7 +199,7 @@ static json_t *rules(struct monitor *m, const json_t *ask)
 
 	if (!bank)
 		return error ? error : error_json("%s: %s", object ? object : "", why);
-	rules_put(v->area, bank);
+	rules_put(v->brief, bank);
 	free(bank);
 	return json_pack("{s:b}", "done", 1);
 }

@@ -113,16 +113,16 @@ static uint64_t taken_of(const struct version *v, uint32_t slot)
 	return v->area->slot[slot].taken;
 }
 
-static struct draft *draft_begin(struct findings *f, struct version *v, uint32_t slot,
+static struct draft *draft_begin(struct findings *f, struct version *v,
 				 const struct request *r)
 {
 	struct draft *d = draft_find(f, NULL, 0);
 
 	if (!d)
 		return NULL;
-	*d = (struct draft){ .v = v, .slot = slot, .pid = r->pid, .tid = r->tid,
-			     .taken = taken_of(v, slot), .text = malloc(TEXT_MAX),
-			     .calls = v->area->slot[slot].calls, .quiet_ms = now_ms() };
+	*d = (struct draft){ .v = v, .slot = r->slot, .pid = r->pid, .tid = r->tid,
+			     .taken = taken_of(v, r->slot), .text = malloc(TEXT_MAX),
+			     .calls = v->area->slot[r->slot].calls, .quiet_ms = now_ms() };
 	finding_request_read(v->area, r->pid, r->tid, &d->request);
 	return d;
 }
@@ -167,13 +167,13 @@ bool findings_end(struct version *v, pid_t tid)
 	return true;
 }
 
-int64_t reported_serve(struct version *v, const uint32_t slot, const struct request *r)
+int64_t reported_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct draft *d;
 	long n;
 
-	if (v->index == m->leader || !version_owns(v, r->pid, r->tid))
+	if (v->index == m->leader)
 		return 0;
 	if (!m->findings)
 		m->findings = calloc(1, sizeof(*m->findings));
@@ -184,7 +184,7 @@ int64_t reported_serve(struct version *v, const uint32_t slot, const struct requ
 		return 0;
 	}
 	d = draft_find(m->findings, v, r->tid);
-	d = d ? d : draft_begin(m->findings, v, slot, r);
+	d = d ? d : draft_begin(m->findings, v, r);
 	if (d && d->text && r->args[1] < TEXT_MAX - d->len) {
 		n = memory_peek(r->tid, r->args[0], d->text + d->len, r->args[1]);
 		d->len += n > 0 ? (size_t)n : 0;

@@ -60,7 +60,7 @@ static uint64_t slot_look(struct monitor *m, const struct slot *s, struct seen *
 	struct seen is = { .tid = (pid_t)s->owner, .since_ms = now };
 	uint32_t lane = s->lane - 1;
 
-	if (!s->owner || s->request.state == RS_ASKED || s->parked || s->unheld)
+	if (!s->owner || s->asked == RS_ASKED || s->parked || s->unheld)
 		return was->tid = 0;
 	is.user = user_time(s->pid, is.tid);
 	is.calls = calls_of(s);

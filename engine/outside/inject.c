@@ -27,12 +27,14 @@
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
+#include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
 #include "engine/outside/auxv.h"
 #include "engine/outside/hook.h"
 #include "engine/outside/image.h"
 #include "engine/outside/inject.h"
 #include "engine/outside/maps.h"
+#include "engine/outside/monitor.h"
 #include "engine/outside/patch.h"
 #include "engine/outside/remote.h"
 #include "engine/outside/runtime.h"
@@ -61,7 +63,7 @@ static bool failed(long result)
 
 /* --- area and streams, by descriptor ---------------------------------------- */
 
-#define FDS	3	/* the area; the streams for reading, and for writing */
+#define FDS	4	/* area and brief; the streams for reading, and for writing */
 
 static int fds_send(int socket, const int *fd, unsigned n)
 {
@@ -155,8 +157,8 @@ static int streams_map(struct injection *in, int read_fd, int write_fd)
 static int shared_map_by(struct injection *in, const int pair[2])
 {
 	const struct inject_want *w = in->want;
-	const int ours[FDS] = { w->area_fd, w->streams_read_fd, w->streams_fd };
-	unsigned n = w->chunks ? FDS : 1;
+	const int ours[FDS] = { w->area_fd, w->brief_fd, w->streams_read_fd, w->streams_fd };
+	unsigned n = w->chunks ? FDS : 2;
 	int fd[FDS], result = fds_send_to(in->r.pid, pair[1], ours, n);
 
 	if (!result)
@@ -164,8 +166,10 @@ static int shared_map_by(struct injection *in, const int pair[2])
 	if (result)
 		return result;
 	result = fd_map(in, fd[0], 0, sizeof(struct area), 0, PROT_READ | PROT_WRITE, &in->area);
+	if (!result)
+		result = fd_map(in, fd[1], 0, sizeof(struct brief), 0, PROT_READ, &in->boot.brief);
 	if (!result && w->chunks)
-		result = streams_map(in, fd[1], fd[2]);
+		result = streams_map(in, fd[2], fd[3]);
 	for (unsigned i = 0; i < n; i++)
 		REMOTE(&in->r, SYS_close, (uint64_t)fd[i]);
 	return result;
@@ -231,7 +235,8 @@ static int boot_write(struct injection *in)
 
 	b->magic = BOOT_MAGIC;
 	b->image = in->want->image;
-	b->tier = in->want->area->tier;
+	b->tier = in->want->tier;
+	b->key = in->want->key;
 	b->role = in->want->role;
 	b->area = in->area;
 	b->text = in->base + im->patch_from;
@@ -546,7 +551,7 @@ static void vsyscall_catch(struct injection *in)
 static void row_fill(const struct injection *in)
 {
 	const struct inside_image *im = inside_image();
-	struct image *row = &in->want->area->image[in->want->image % AREA_IMAGES];
+	struct image *row = in->want->row;
 	char name[64];
 	ssize_t n;
 
@@ -590,7 +595,7 @@ static int prepare(struct injection *in)
 	auxv_change(in);
 	loader_note(in);
 	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
-	if (in->want->area->tier == TIER_PATCH)
+	if (in->want->tier == TIER_PATCH)
 		code_patch(in);
 	else
 		code_look(in);

@@ -12,9 +12,11 @@
 #include "engine/outside/layout.h"
 
 struct inject_want {
-	struct area *area;
-	int area_fd;
-	uint32_t image;		/* the row of area->image to fill */
+	int area_fd, brief_fd;
+	uint64_t key;		/* of the version's requests */
+	enum tier tier;
+	uint32_t image;		/* its number among the version's, */
+	struct image *row;	/* and what is to be filled */
 	uint32_t hidden;	/* enum hidden_bits */
 	enum role role;
 	uint32_t chunks;	/* of each stream; 0: a session without followers */

@@ -69,17 +69,18 @@ static struct version *row_find(struct monitor *m)
 /* As it was before its first process; what the monitor has there stays. */
 static int area_renew(struct version *v)
 {
-	off_t from = offsetof(struct area, image);
+	off_t from = offsetof(struct area, site);
 	struct area *a = v->area;
 
 	if (fallocate(v->area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
 		      (off_t)sizeof(*a) - from) < 0)
 		return -errno;
-	a->slots_high = a->images = a->sites_lost = a->filters = 0;
+	a->slots_high = a->sites_lost = a->filters = v->images = 0;
 	memset(a->births, 0, sizeof(a->births));
 	memset(a->refused, 0, sizeof(a->refused));
 	a->signals_held = a->locks_unordered = 0;
-	a->strict = a->maps = a->rules = 0;
+	memset(a->unsealed, 0, sizeof(a->unsealed));
+	v->brief->strict = v->brief->maps = v->brief->rules = 0;
 	return 0;
 }
 
@@ -177,7 +178,9 @@ static void row_take(struct version *v, const char *path, char **argv,
 	struct follower_options *o;
 
 	*v = (struct version){ .monitor = was.monitor, .index = was.index, .area = was.area,
-			       .area_fd = was.area_fd, .bell_thread = was.bell_thread,
+			       .brief = was.brief, .area_fd = was.area_fd,
+			       .brief_fd = was.brief_fd, .key = was.key, .image = was.image,
+			       .bell_thread = was.bell_thread,
 			       .argv = argv, .tell = -1, .partly = true, .join = JOIN_READS,
 			       .join_ms = now_ms() + READ_MS, .ends = was.ends };
 	v->path = strdup(path);
@@ -198,7 +201,7 @@ static const char *rules_take(struct version *v, const char *object)
 	struct rules_bank *bank = object ? rules_read(object, &why) : NULL;
 
 	if (bank)
-		rules_put(v->area, bank);
+		rules_put(v->brief, bank);
 	free(bank);
 	return why;
 }

@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 #include "engine/abi/area.h"
+#include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
 #include "engine/outside/audit.h"
 #include "engine/outside/layout.h"
@@ -31,6 +32,17 @@
 #define TRACEES_MAX	256	/* execs under way at one time */
 #define HELD_MAX	4096	/* requests whose answer waits: all threads may crash together */
 #define WHY_MAX		160
+
+/* A program that an execve started, as it was then. */
+struct image {
+	int32_t pid;
+	uint32_t sites_patched;
+	uint32_t sites_trapped;	/* found, but left to the net */
+	uint32_t sealed;
+	uint64_t inside;	/* where the inside image is mapped */
+	uint64_t inside_len;
+	char exe[232];
+};
 
 /* A thread that is seized because its execve has begun. */
 struct tracee {
@@ -59,8 +71,12 @@ struct version {
 	char name[FOLLOWER_NAME_MAX + 1];
 	char **argv;
 	char *path;		/* of its program */
-	struct area *area;
-	int area_fd;
+	struct area *area;	/* its processes write there, too: see abi/area.h */
+	struct brief *brief;	/* we alone */
+	int area_fd, brief_fd;
+	uint64_t key;		/* of its requests */
+	uint32_t images;	/* programs ever started */
+	struct image *image;	/* the last AREA_IMAGES of them: a ring */
 	pthread_t bell_thread;
 
 	pid_t server;		/* its first process; who serves is asked of version_head() */
@@ -96,10 +112,8 @@ struct version {
 /* A request that is answered later. */
 struct held {
 	struct version *version;	/* NULL: the row is free */
-	uint32_t slot;
-	uint32_t kind;
 	uint64_t until_ms;
-	int32_t tid;
+	struct request request;
 };
 
 #define UNTOLD_MAX	64
@@ -288,9 +302,9 @@ void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, c
 
 /* verdicts.c */
 #define REPLY_LATER	INT64_MIN	/* no answer yet */
-int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r);
-int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r);
-int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r);
+int64_t verdict_serve(struct version *v, const struct request *r);
+int64_t crashed_serve(struct version *v, const struct request *r);
+int64_t exit_serve(struct version *v, const struct request *r);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
 /* Answers all that is held of this kind. */
 void held_void(struct monitor *m, uint32_t kind, int64_t reply);
@@ -304,7 +318,7 @@ void held_look(struct monitor *m);
 void hook_run(const struct version *v, const char *command, const char *report);
 
 /* findings.c */
-int64_t reported_serve(struct version *v, uint32_t slot, const struct request *r);
+int64_t reported_serve(struct version *v, const struct request *r);
 /* The thread's process ends: was that because of a finding? */
 bool findings_end(struct version *v, pid_t tid);
 /* A thread of the version is at a report: what others differ in may be its delay. */
@@ -321,8 +335,8 @@ void findings_close(struct monitor *m);
 const char *verdict_name(uint64_t verdict);
 const char *signal_word(uint64_t sig);
 /* Writes down a verdict that its thread waits for, and says it; the path, "" if it cannot. */
-void report_write(struct version *v, uint32_t slot, enum verdict verdict,
-		  const struct request *r, char *path, size_t size);
+void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
+		  size_t size);
 /* The same of a follower that asks for nothing: it lags, or is gone. */
 void report_lost(struct version *v, enum verdict verdict, const char *why);
 /* A finding; the report's number, or 0. */
@@ -370,8 +384,8 @@ json_t *rules_json(const struct rule_note *n);
 uint64_t take_prepare(pid_t twin);
 void take_over(void);
 /* query.c: of the leader's descriptors, in a follower's place. */
-int64_t query_serve(struct version *v, uint32_t slot, const struct request *r);
-int64_t take_serve(struct version *v, uint32_t slot, const struct request *r);
+int64_t query_serve(struct version *v, const struct request *r);
+int64_t take_serve(struct version *v, const struct request *r);
 
 /* hang.c */
 void hang_look(struct monitor *m);
@@ -385,7 +399,6 @@ void still_waits_look(struct monitor *m);
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
 void serve_stops(struct monitor *m);
-void serve_answer(struct request *r, int64_t reply);
 bool serve_execs(const struct monitor *m);
 /* Of a program of this version, whose thread follows, or does not. */
 enum role serve_role(const struct version *v, bool follows);
@@ -402,7 +415,7 @@ int status_threads(const struct version *v);
 
 /* trace.c */
 struct trace *trace_open(FILE *out);
-void trace_request(struct monitor *m, struct slot *s);
+void trace_request(struct monitor *m, const struct request *r);
 void trace_close(struct trace *t);
 
 #endif

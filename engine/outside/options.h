@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "engine/abi/area.h"
+#include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
 
 #define FOLLOWERS_MAX		(VERSIONS - 1)

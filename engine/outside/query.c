@@ -16,6 +16,7 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/walk.h"
+#include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
 
 struct query {
@@ -23,10 +24,10 @@ struct query {
 	const uint64_t *args;	/* the follower's: addresses in them are its own */
 	pid_t twin;
 	int fd;			/* the leader's, here */
-	struct slot *slot;	/* where the answer goes */
+	struct query_answer *answer;
 };
 
-#define ANSWER_SIZE sizeof(((struct slot *)0)->guard)
+#define ANSWER_SIZE sizeof(((struct query_answer *)0)->bytes)
 
 /* --- the descriptor ------------------------------------------------------------------------- */
 
@@ -86,9 +87,9 @@ static int64_t stat_answer(const struct query *q, const struct statx *x)
 	struct stat st = stat_of(x);
 
 	if (q->desc->nr == SYS_statx)
-		memcpy(q->slot->guard, x, sizeof(*x));
+		memcpy(q->answer->bytes, x, sizeof(*x));
 	else
-		memcpy(q->slot->guard, &st, sizeof(st));
+		memcpy(q->answer->bytes, &st, sizeof(st));
 	return 0;
 }
 
@@ -132,7 +133,7 @@ static size_t room_of(const struct query *q, unsigned i, uint32_t room)
 /* One argument may be written, and one more say how much there is. */
 static int64_t by_row(const struct query *q, uint32_t room)
 {
-	uint64_t args[CALL_ARGS] = { (uint64_t)q->fd }, answer[SLOT_GUARDS] = { 0 };
+	uint64_t args[CALL_ARGS] = { (uint64_t)q->fd }, answer[ANSWER_SIZE / 8] = { 0 };
 	unsigned outs = 0;
 	long result;
 
@@ -149,8 +150,8 @@ static int64_t by_row(const struct query *q, uint32_t room)
 	result = syscall(q->desc->nr, args[0], args[1], args[2], args[3], args[4], args[5]);
 	if (result < 0)
 		return -errno;
-	memcpy(q->slot->guard, answer, sizeof(answer));
-	q->slot->guards = room;
+	memcpy(q->answer->bytes, answer, sizeof(answer));
+	q->answer->room = room;
 	return result;
 }
 
@@ -184,10 +185,11 @@ static int64_t ask(const struct query *q, uint32_t room)
 }
 
 /* The result of the call in r->call, or -ENOSYS: the follower is to see for itself. */
-int64_t query_serve(struct version *v, uint32_t slot, const struct request *r)
+int64_t query_serve(struct version *v, const struct request *r)
 {
+	struct query_answer answer = { .room = 0 };
 	struct query q = { call_find_variant((long)r->call[0], r->call + 1), r->call + 1,
-			   twin_of(v->monitor, v, r->args[0]), -1, &v->area->slot[slot] };
+			   twin_of(v->monitor, v, r->args[0]), -1, &answer };
 	int64_t result;
 
 	if (!q.desc || !q.twin || !is_ours_to_ask(&q))
@@ -197,5 +199,5 @@ int64_t query_serve(struct version *v, uint32_t slot, const struct request *r)
 		return q.fd == -EBADF ? -EBADF : -ENOSYS;
 	result = ask(&q, (uint32_t)r->call[7]);
 	close(q.fd);
-	return result;
+	return asker_give(r, r->args[1], &answer, sizeof(answer)) ? -ENOSYS : result;
 }

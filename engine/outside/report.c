@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/outside/finding.h"
+#include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/remote.h"
 #include "engine/outside/report.h"
@@ -74,7 +75,7 @@ static void want_fill(struct report_want *w, struct version *v, const struct slo
 	*w = (struct report_want){
 		.session = m->session.name, .tid = (pid_t)s->owner, .slot = s,
 		.streams = m->conduct, .version = v->index, .verdict = verdict,
-		.strict = v->area->strict,
+		.strict = v->brief->strict,
 		.policy = policy_names[v->options ? v->options->policy : POLICY_STOP],
 	};
 	side_fill(&w->leader, leading(m));
@@ -106,11 +107,11 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 	return result ? 0 : number;
 }
 
-void report_write(struct version *v, uint32_t slot, enum verdict verdict,
-		  const struct request *r, char *path, size_t size)
+void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
+		  size_t size)
 {
-	struct slot copy = v->area->slot[slot];
-	pid_t pid = copy.pid;
+	struct slot copy = v->area->slot[r->slot];
+	pid_t pid = r->pid;
 	struct print_mem mem = { memory_of, &pid };
 	struct stack_start start;
 	struct report_want w;
@@ -119,7 +120,9 @@ void report_write(struct version *v, uint32_t slot, enum verdict verdict,
 	w.what = r->args[1];
 	w.where = r->args[2];
 	start_fill(&start, &copy, verdict == VERDICT_CRASHED);
-	if (version_owns(v, pid, r->tid)) {
+	w.follower.pid = r->pid;
+	w.tid = r->tid;
+	if (asker_waits(v, r)) {
 		w.mem = &mem;
 		w.stack = &start;
 	}
@@ -175,7 +178,7 @@ static uint32_t thread_choose(const struct version *v)
 /* Where a thread that may run is; false when it is gone. */
 static bool start_catch(struct version *v, const struct slot *s, struct stack_start *start)
 {
-	const struct image *im = &v->area->image[s->image % AREA_IMAGES];
+	const struct image *im = &v->image[s->image % AREA_IMAGES];
 
 	start_fill(start, s, false);
 	return version_owns(v, s->pid, (pid_t)s->owner) &&

@@ -29,15 +29,15 @@ _Static_assert(RELEASES == VERSIONS, "a row for each version");
 void rules_releases(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++) {
-		struct area *a = m->version[i].area;
+		struct brief *b = m->version[i].brief;
 
-		a->self = i;
+		b->self = i;
 		for (unsigned k = 0; k < m->versions; k++) {
 			const struct follower_options *f = m->version[k].options;
 			const char *name = f ? f->release : m->options->release;
 
-			a->release[k].age = age_of(&m->version[k]);
-			snprintf(a->release[k].name, sizeof(a->release[k].name), "%s",
+			b->release[k].age = age_of(&m->version[k]);
+			snprintf(b->release[k].name, sizeof(b->release[k].name), "%s",
 				 name ? name : "");
 		}
 	}
@@ -45,8 +45,8 @@ void rules_releases(struct monitor *m)
 
 void rules_pass(const struct version *from, struct version *to)
 {
-	if (from->area->rules && !to->area->rules)
-		rules_put(to->area, &from->area->bank[from->area->rules % 2]);
+	if (from->brief->rules && !to->brief->rules)
+		rules_put(to->brief, &from->brief->bank[from->brief->rules % 2]);
 }
 
 /* --- a rule that does not end ------------------------------------------------------------ */
@@ -83,7 +83,7 @@ void rules_look(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
-		for (uint32_t n = 0; v->area->rules && version_lives(v) && n < version_slots(v); n++)
+		for (uint32_t n = 0; v->brief->rules && version_lives(v) && n < version_slots(v); n++)
 			if (v->index != m->leader)
 				slot_look(v, n, now);
 	}

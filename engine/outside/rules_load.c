@@ -350,10 +350,10 @@ struct rules_bank *rules_read(const char *object, const char **why)
 	return NULL;
 }
 
-void rules_put(struct area *a, const struct rules_bank *rules)
+void rules_put(struct brief *b, const struct rules_bank *rules)
 {
-	uint32_t next = a->rules + 1 ? a->rules + 1 : 2;
-	struct rules_bank *to = &a->bank[next % 2];
+	uint32_t next = b->rules + 1 ? b->rules + 1 : 2;
+	struct rules_bank *to = &b->bank[next % 2];
 
 	to->size = rules->size;
 	to->text = rules->text;
@@ -361,5 +361,5 @@ void rules_put(struct area *a, const struct rules_bank *rules)
 	to->flags = rules->flags;
 	memcpy(to->bytes, rules->bytes, rules->size);
 	/* Release: who sees the number sees the object. */
-	__atomic_store_n(&a->rules, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&b->rules, next, __ATOMIC_RELEASE);
 }

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "engine/abi/area.h"
+#include "engine/abi/brief.h"
 
 /*
  * The object of a rules file, compiled by rulec unless the cache has it; an object
@@ -19,6 +19,6 @@ int rules_compile(const char *file, char *object, size_t size);
 struct rules_bank *rules_read(const char *object, const char **why);
 
 /* Gives it to all processes of the version, now or when they begin. */
-void rules_put(struct area *a, const struct rules_bank *rules);
+void rules_put(struct brief *b, const struct rules_bank *rules);
 
 #endif

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/outside/asker.h"
 #include "engine/outside/hook.h"
 #include "engine/outside/inject.h"
 #include "engine/outside/maps.h"
@@ -149,12 +150,12 @@ enum role serve_role(const struct version *v, bool follows)
 }
 
 /* Seizes the thread; what it is now goes on in the new program. */
-static bool exec_seize(struct version *v, uint32_t slot, const struct request *r)
+static bool exec_seize(struct version *v, const struct request *r)
 {
 	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
 			       .role = serve_role(v, r->args[2] & HIDDEN_FOLLOWS),
 			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : LANES),
-			       .vpid = v->area->slot[slot].vpid };
+			       .vpid = v->area->slot[r->slot].vpid };
 	struct layout like;
 
 	if (want.role == ROLE_FOLLOWER) {
@@ -174,13 +175,11 @@ static int64_t exec_32bit(const struct version *v, const char *path)
 }
 
 /* enum exec_go; negative: the execve fails so. */
-static int64_t exec_serve(struct version *v, uint32_t slot, const struct request *r)
+static int64_t exec_serve(struct version *v, const struct request *r)
 {
 	enum program_verdict verdict = PROGRAM_UNKNOWN;
 	char path[4096];
 
-	if (!version_owns(v, r->pid, r->tid))
-		return EXEC_GO_UNHELD;
 	if (!path_seen(r->tid, r, path, sizeof(path)))
 		verdict = program_look(path, geteuid() == 0);
 	if (verdict == PROGRAM_32BIT)
@@ -188,7 +187,7 @@ static int64_t exec_serve(struct version *v, uint32_t slot, const struct request
 	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
 		return EXEC_GO_FAILS;
-	if (verdict != PROGRAM_PRIVILEGED && exec_seize(v, slot, r))
+	if (verdict != PROGRAM_PRIVILEGED && exec_seize(v, r))
 		return EXEC_GO;
 	v->unheld++;
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));
@@ -215,7 +214,9 @@ static void audit_image(const struct version *v, pid_t pid, uint64_t base)
 static struct inject_want want_of(struct version *v, const struct tracee *t)
 {
 	struct monitor *m = v->monitor;
-	struct inject_want w = { .area = v->area, .area_fd = v->area_fd, .image = v->area->images,
+	struct inject_want w = { .area_fd = v->area_fd, .brief_fd = v->brief_fd, .key = v->key,
+				 .tier = (enum tier)m->options->tier, .image = v->images,
+				 .row = &v->image[v->images % AREA_IMAGES],
 				 .hidden = t->hidden, .role = t->role, .version = v->index,
 				 .lane = t->lane, .vpid = t->vpid, .wish = &t->wish };
 
@@ -260,10 +261,10 @@ static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
 		program_lost(v, pid, want.role, result);
 		return;
 	}
-	if (!v->area->images && want.role == ROLE_LEADER)
+	if (!v->images && want.role == ROLE_LEADER)
 		v->monitor->layout = layout;
-	audit_image(v, pid, v->area->image[want.image % AREA_IMAGES].inside);
-	__atomic_fetch_add(&v->area->images, 1, __ATOMIC_RELEASE);
+	audit_image(v, pid, want.row->inside);
+	v->images++;
 	if (v->state == VERSION_STARTING && v->index != v->monitor->leader) {
 		v->state = VERSION_FOLLOWS;
 		v->follows_ms = now_ms();
@@ -358,10 +359,10 @@ void serve_stops(struct monitor *m)
 
 static void sum_add(struct version *v, uint64_t image, const struct patch_sum *sum)
 {
-	struct image *row = &v->area->image[image % AREA_IMAGES];
+	struct image *row = &v->image[image % AREA_IMAGES];
 
-	__atomic_fetch_add(&row->sites_patched, sum->patched, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&row->sites_trapped, sum->trapped, __ATOMIC_RELAXED);
+	row->sites_patched += sum->patched;
+	row->sites_trapped += sum->trapped;
 }
 
 /* An allocator's locks and clocks are about addresses, which twins do not share. */
@@ -377,7 +378,7 @@ static bool is_allocator(const char *path)
 }
 
 /* What its calls mean, and how stacks are walked through it. */
-static uint64_t library_look(struct slot *s, pid_t pid, const struct map *m)
+static uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct map *m)
 {
 	uint64_t bits = is_allocator(m->path) ? MAPPED_LOCAL : 0;
 
@@ -386,19 +387,20 @@ static uint64_t library_look(struct slot *s, pid_t pid, const struct map *m)
 	else if (runtime_is_libc(m->path))
 		bits = MAPPED_LIBC;
 	if (bits & (MAPPED_RUNTIME | MAPPED_LIBC))
-		s->unwind = runtime_unwind(pid, m);
-	s->sigaction = bits & MAPPED_RUNTIME ? runtime_sigaction(pid, m) : 0;
+		a->unwind = runtime_unwind(pid, m);
+	a->sigaction = bits & MAPPED_RUNTIME ? runtime_sigaction(pid, m) : 0;
 	return bits;
 }
 
 /* Patches what a process has just mapped; the boards' new cursor or -errno. */
-static int64_t mapped_serve(struct version *v, struct slot *s, const struct request *r)
+static int64_t mapped_serve(struct version *v, const struct request *r)
 {
+	struct mapped_answer answer = { .guards = 0 };
 	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->args[2] };
 	uint64_t start = r->args[0], end = start + r->args[1], bits = 0;
 	struct patch_sum sum = { .twins = v->monitor->conduct };
 	struct maps maps;
-	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->tid) : -ESRCH;
+	int memory = memory_open(r->tid);
 
 	if (memory < 0)
 		return memory;
@@ -408,22 +410,24 @@ static int64_t mapped_serve(struct version *v, struct slot *s, const struct requ
 
 			if (!m->exec || m->start >= end || m->end <= start)
 				continue;
-			if (v->area->tier == TIER_PATCH)
+			if (v->monitor->options->tier == TIER_PATCH)
 				patch_map(r->tid, memory, m, &room, &sum);
 			if (!v->monitor->conduct)
 				continue;
 			hook_map(r->tid, memory, m, HOOK_LIBRARY, &room);
-			bits |= library_look(s, r->tid, m);
+			bits |= library_look(&answer, r->tid, m);
 			v->runtime |= (bits & MAPPED_RUNTIME) != 0;
-			if (s->sigaction)
+			if (answer.sigaction)
 				v->monitor->conduct->puts_off |= 1u << v->index;
 		}
 		maps_free(&maps);
 	}
-	close(memory);
 	sum_add(v, r->args[4], &sum);
-	s->guards = sum.guards;
-	memcpy(s->guard, sum.guard, sizeof(s->guard));
+	answer.guards = sum.guards;
+	memcpy(answer.guard, sum.guard, sizeof(answer.guard));
+	if (asker_give(r, r->call[0], &answer, sizeof(answer)))
+		bits |= MAPPED_UNCLEAN;
+	close(memory);
 	bits |= sum.unclean || sum.vsyscall ? MAPPED_UNCLEAN : 0;
 	return (int64_t)(room.used | bits);
 }
@@ -433,7 +437,7 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 {
 	struct board_room room = { r->args[1], r->args[2] >> 32, (uint32_t)r->args[2] };
 	struct patch_sum sum = { .patched = 1 };
-	int memory = version_owns(v, r->pid, r->tid) ? memory_open(r->tid) : -ESRCH, result;
+	int memory = memory_open(r->tid), result;
 
 	if (memory < 0)
 		return memory;
@@ -442,8 +446,7 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 	if (result)
 		return result;
 	sum_add(v, r->args[4], &sum);
-	__atomic_fetch_sub(&v->area->image[r->args[4] % AREA_IMAGES].sites_trapped, 1,
-			   __ATOMIC_RELAXED);
+	v->image[r->args[4] % AREA_IMAGES].sites_trapped--;
 	return (int64_t)room.used;
 }
 
@@ -532,22 +535,22 @@ static bool thread_runs(pid_t pid, pid_t tid)
 
 /* --- the slots --------------------------------------------------------------------- */
 
-static int64_t request_serve(struct version *v, uint32_t slot, const struct request *r)
+static int64_t request_serve(struct version *v, const struct request *r)
 {
 	switch (r->kind) {
 	case REQ_EXEC:
-		return exec_serve(v, slot, r);
+		return exec_serve(v, r);
 	case REQ_EXEC_FAILED:
 		exec_failed(v->monitor, r->tid);
 		return 0;
 	case REQ_MAPPED:
-		return mapped_serve(v, &v->area->slot[slot], r);
+		return mapped_serve(v, r);
 	case REQ_SITE_HOT:
 		return hot_serve(v, r);
 	case REQ_TRACE_ENTER:
 	case REQ_TRACE_EXIT:
 	case REQ_TRACE_SIGNAL:
-		trace_request(v->monitor, &v->area->slot[slot]);
+		trace_request(v->monitor, r);
 		return 0;
 	case REQ_REFUSED:
 		refused_say(r);
@@ -563,52 +566,55 @@ static int64_t request_serve(struct version *v, uint32_t slot, const struct requ
 }
 
 /* Those that only sessions with followers know. */
-static int64_t versions_serve(struct version *v, uint32_t slot, const struct request *r)
+static int64_t versions_serve(struct version *v, const struct request *r)
 {
 	switch (r->kind) {
 	case REQ_VERDICT:
-		return verdict_serve(v, slot, r);
+		return verdict_serve(v, r);
 	case REQ_CRASHED:
-		return crashed_serve(v, slot, r);
+		return crashed_serve(v, r);
 	case REQ_EXIT:
-		return exit_serve(v, slot, r);
+		return exit_serve(v, r);
 	case REQ_TAKE:
-		return take_serve(v, slot, r);
+		return take_serve(v, r);
 	case REQ_REPORTED:
-		return reported_serve(v, slot, r);
+		return reported_serve(v, r);
 	case REQ_RUNS:
 		return thread_runs(r->pid, (pid_t)r->args[0]);
 	case REQ_QUERY:
-		return query_serve(v, slot, r);
+		return query_serve(v, r);
 	case REQ_CALLER:
-		return version_owns(v, r->pid, r->tid) ?
-		       runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]) : -ESRCH;
+		return runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]);
 	default:
-		return request_serve(v, slot, r);
+		return request_serve(v, r);
 	}
-}
-
-void serve_answer(struct request *r, int64_t reply)
-{
-	r->reply = reply;
-	/* Release: the asking thread reads the reply after it sees the state. */
-	__atomic_store_n(&r->state, RS_ANSWERED, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &r->state, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 static void slot_serve(struct version *v, uint32_t slot)
 {
-	struct request *at = &v->area->slot[slot].request, r;
+	struct monitor *m = v->monitor;
+	struct request r;
 	int64_t reply;
 
-	/* Acquire: pairs with the release of request_post. */
-	if (__atomic_load_n(&at->state, __ATOMIC_ACQUIRE) != RS_ASKED ||
-	    held_is(v->monitor, v, slot))
+	/* Acquire: pairs with the release of slot_ask. */
+	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_ACQUIRE) != RS_ASKED ||
+	    held_is(m, v, slot))
 		return;
-	r = *at;		/* read once: the program can write here */
-	reply = v->monitor->conduct ? versions_serve(v, slot, &r) : request_serve(v, slot, &r);
-	if (reply != REPLY_LATER)
-		serve_answer(at, reply);
+	switch (asker_find(v, slot, &r)) {
+	case ASKER_IS:
+		reply = m->conduct ? versions_serve(v, &r) : request_serve(v, &r);
+		if (reply != REPLY_LATER)
+			asker_answer(v, &r, reply);
+		return;
+	case ASKER_SOON:
+		monitor_wake_after(m, 1);
+		return;
+	case ASKER_CLOSED:
+		asker_refuse(v, slot);
+		return;
+	case ASKER_NONE:
+		return;
+	}
 }
 
 /* Answers every request that stands in the areas. */

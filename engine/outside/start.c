@@ -230,7 +230,7 @@ int version_start_error(struct version *v)
 
 int version_first_exec(struct version *v)
 {
-	while (!v->gone && !v->area->images && !v->unheld) {
+	while (!v->gone && !v->images && !v->unheld) {
 		siginfo_t info;
 
 		if (waitid(P_PID, (id_t)v->server, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)

@@ -67,7 +67,7 @@ static void place_name(const struct version *v, const struct site_row *s, char *
 	struct maps maps;
 
 	snprintf(out, size, "0x%lx", s->address);
-	if (maps_read(v->area->image[s->image % AREA_IMAGES].pid, &maps))
+	if (maps_read(v->image[s->image % AREA_IMAGES].pid, &maps))
 		return;
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct map *at = &maps.map[i];
@@ -82,13 +82,13 @@ static void place_name(const struct version *v, const struct site_row *s, char *
 static json_t *sites_json(const struct version *v)
 {
 	static struct site_row row[AREA_SITES];
-	uint32_t images = v->area->images, first = images > AREA_IMAGES ? images - AREA_IMAGES : 0;
+	uint32_t images = v->images, first = images > AREA_IMAGES ? images - AREA_IMAGES : 0;
 	json_int_t patched = 0, left = 0, trapped = 0;
 	json_t *hot = json_array(), *seen = json_array();
 
 	for (uint32_t i = first; i < images; i++) {
-		patched += v->area->image[i % AREA_IMAGES].sites_patched;
-		left += v->area->image[i % AREA_IMAGES].sites_trapped;
+		patched += v->image[i % AREA_IMAGES].sites_patched;
+		left += v->image[i % AREA_IMAGES].sites_trapped;
 	}
 	memcpy(row, v->area->site, sizeof(row));
 	qsort(row, AREA_SITES, sizeof(row[0]), site_heat);
@@ -108,11 +108,11 @@ static json_t *sites_json(const struct version *v)
 
 static json_t *images_json(const struct version *v)
 {
-	uint32_t images = v->area->images, first = images > 16 ? images - 16 : 0;
+	uint32_t images = v->images, first = images > 16 ? images - 16 : 0;
 	json_t *list = json_array();
 
 	for (uint32_t i = first; i < images; i++) {
-		const struct image *im = &v->area->image[i % AREA_IMAGES];
+		const struct image *im = &v->image[i % AREA_IMAGES];
 		char exe[sizeof(im->exe) + 1];
 
 		memcpy(exe, im->exe, sizeof(im->exe));
@@ -120,7 +120,7 @@ static json_t *images_json(const struct version *v)
 		json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i, s:b}", "pid", im->pid,
 						      "exe", exe, "patched", im->sites_patched,
 						      "left", im->sites_trapped, "sealed",
-						      im->sealed != 0));
+						      im->sealed && !v->area->unsealed[i % AREA_IMAGES]));
 	}
 	return list;
 }
@@ -243,7 +243,7 @@ json_t *status_json(struct monitor *m)
 			      s->name, "state", "running", "monitor", getpid(), "server",
 			      (int)s->server, "tier", s->tier, "command", s->command,
 			      strlen(s->command), "seconds", (json_int_t)(time(NULL) - s->started),
-			      "threads", status_threads(v), "programs", (int)v->area->images, "unheld",
+			      "threads", status_threads(v), "programs", (int)v->images, "unheld",
 			      (int)v->unheld);
 
 	if (!j)

@@ -19,6 +19,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
@@ -369,18 +370,12 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 	return n;
 }
 
-/* Our own child is known: its number is nobody else's while it has not been collected. */
-static bool is_of(const struct version *v, const struct request *r)
-{
-	return (r->pid == v->server && !v->gone) || version_owns(v, r->pid, r->tid);
-}
-
 /* REQ_TAKE: how many descriptors came through the socket, or -errno. */
-int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
+int64_t take_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct move *mv = &m->move;
-	uint32_t lane = v->area->slot[slot].lane - 1;
+	uint32_t lane = r->args[5] < LANES ? (uint32_t)r->args[5] : LANES;
 	uint64_t begin = now_us();
 	struct version *twin;
 	pid_t pid;
@@ -388,7 +383,7 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 
 	if (v->index != m->leader || !mv->active || lane >= LANES)
 		return -EINVAL;
-	twin = is_of(v, r) ? holder(m, v, r->pid, lane, &pid) : NULL;
+	twin = holder(m, v, r->pid, lane, &pid);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
 	n = twin ? take(m, r->pid, (int)r->args[0], pid) : -ESRCH;
@@ -404,10 +399,10 @@ int64_t take_serve(struct version *v, uint32_t slot, const struct request *r)
 		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
 			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
 	/* Answered here: the twin's end is not to be waited for. */
-	serve_answer(&v->area->slot[slot].request, n);
+	asker_answer(v, r, n);
 	if (n >= 0)
 		twin_end(m, twin, pid);
-	else if (!twin && version_owns(v, r->pid, r->tid))
+	else if (!twin)
 		kill(r->pid, SIGKILL);	/* nothing is left of what it would serve with */
 	return REPLY_LATER;
 }

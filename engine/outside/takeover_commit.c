@@ -104,8 +104,6 @@ void versions_switch(struct monitor *m, const struct move *mv)
 
 	from->parked = true;
 	from->state = VERSION_LEAVES;
-	from->area->role = ROLE_FOLLOWER;
-	to->area->role = ROLE_LEADER;
 	to->state = VERSION_LEADS;
 	m->leader = to->index;
 	if (mv->keep)

@@ -95,7 +95,7 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 	/* Acquire: pairs with park(); what it has told is published. */
 	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
 		return true;
-	if (known && s->request.state != RS_ASKED)
+	if (known && s->asked != RS_ASKED)
 		syscall(SYS_tgkill, pid, tid, SIGSYS);
 	return ask && thread_over(pid, tid);
 }
@@ -143,7 +143,7 @@ static void park_say(struct monitor *m, struct move *mv)
 		if (!slot_stands(m, mv, i, false))
 			say_log("take", "thread %d of process %d does not stand: %c, request %u",
 				(int)s->owner, s->pid, thread_state(s->pid, (pid_t)s->owner),
-				s->request.state);
+				s->asked);
 	}
 	say_log("take", "being born: %u threads, %d processes", mv->from->area->newborn,
 		(int)version_births(mv->from));
@@ -317,10 +317,9 @@ static void read_say(struct monitor *m, const struct move *mv, const char *why)
 		const struct slot *s = &mv->to->area->slot[i];
 
 		if (s->owner)
-			say_log("take", "thread %d of process %d, lane %u: %c, request %u of kind %u",
+			say_log("take", "thread %d of process %d, lane %u: %c, asks %u",
 				(int)s->owner, s->pid, s->lane - 1,
-				thread_state(s->pid, (pid_t)s->owner), s->request.state,
-				s->request.kind);
+				thread_state(s->pid, (pid_t)s->owner), s->asked);
 	}
 	say_log("take", "%s: %lu cells are not read", why,
 		streams_unread(m, mv->to->index, mv->from->index));

@@ -23,7 +23,7 @@ static bool knows_all(const struct monitor *m, const struct version *v)
 /* What it wants to do next on each connection need not be what the leader would have done. */
 static bool is_apart(const struct version *v)
 {
-	return v->area->rules && v->area->bank[v->area->rules % 2].flags & RULES_HAS_APART;
+	return v->brief->rules && v->brief->bank[v->brief->rules % 2].flags & RULES_HAS_APART;
 }
 
 /* Why it leads in no case; NULL: nothing is against it. */

@@ -103,23 +103,26 @@ static void signal_show(struct trace *t, struct trace_row *row, const uint64_t *
 	t->open = NULL;
 }
 
-void trace_request(struct monitor *m, struct slot *s)
+void trace_request(struct monitor *m, const struct request *r)
 {
 	struct trace *t = m->trace;
-	struct trace_row *row = &t->row[s - m->version[0].area->slot];
-	struct request r = s->request;
-	struct print_mem mem = { memory_of, &r.tid };
+	struct trace_row *row;
+	pid_t tid = r->tid;
+	struct print_mem mem = { memory_of, &tid };
 
+	if (!t)			/* nobody asked for one: a program's own doing */
+		return;
+	row = &t->row[r->slot];
 	if (!t->first)
-		t->first = r.tid;
-	t->several |= t->first != r.tid;
-	row->tid = r.tid;
-	if (r.kind == REQ_TRACE_ENTER)
-		enter(t, row, &mem, r.call);
-	else if (r.kind == REQ_TRACE_EXIT)
-		leave(t, row, &mem, (int64_t)r.call[7]);
+		t->first = r->tid;
+	t->several |= t->first != r->tid;
+	row->tid = r->tid;
+	if (r->kind == REQ_TRACE_ENTER)
+		enter(t, row, &mem, r->call);
+	else if (r->kind == REQ_TRACE_EXIT)
+		leave(t, row, &mem, (int64_t)r->call[7]);
 	else
-		signal_show(t, row, r.call);
+		signal_show(t, row, r->call);
 	fflush(t->out);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
@@ -24,14 +25,14 @@
 
 /* --- requests that wait ------------------------------------------------------------- */
 
-static bool hold(struct version *v, uint32_t slot, const struct request *r, unsigned ms)
+static bool hold(struct version *v, const struct request *r, unsigned ms)
 {
 	struct monitor *m = v->monitor;
 
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		if (m->held[i].version)
 			continue;
-		m->held[i] = (struct held){ v, slot, r->kind, now_ms() + ms, r->tid };
+		m->held[i] = (struct held){ v, now_ms() + ms, *r };
 		m->held_high = i < m->held_high ? m->held_high : i + 1;
 		monitor_wake_after(m, ms);
 		return true;
@@ -39,36 +40,37 @@ static bool hold(struct version *v, uint32_t slot, const struct request *r, unsi
 	return false;
 }
 
-/* What it asked; NULL: the thread is gone, and its slot another's. */
-static struct request *held_request(const struct held *h)
+/* The thread is gone, and its slot another's. */
+static bool held_gone(const struct held *h)
 {
-	struct request *r = &h->version->area->slot[h->slot].request;
+	const struct request *r = &h->request;
+	uint32_t owner = h->version->area->slot[r->slot].owner;
 
-	return r->tid == h->tid && r->kind == h->kind ? r : NULL;
+	return owner && (pid_t)owner != r->tid && !thread_state(r->pid, r->tid);
 }
 
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
-		if (m->held[i].version == v && m->held[i].slot == slot &&
-		    held_request(&m->held[i]))
+		if (m->held[i].version == v && m->held[i].request.slot == slot &&
+		    !held_gone(&m->held[i]))
 			return true;
 	return false;
 }
 
 static void held_reply(struct held *h, int64_t reply)
 {
-	struct request *r = held_request(h);
+	const struct held was = *h;
 
 	*h = (struct held){ 0 };
-	if (r && r->state == RS_ASKED)
-		serve_answer(r, reply);
+	if (asker_waits(was.version, &was.request))
+		asker_answer(was.version, &was.request, reply);
 }
 
 void held_void(struct monitor *m, uint32_t kind, int64_t reply)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
-		if (m->held[i].version && m->held[i].kind == kind &&
+		if (m->held[i].version && m->held[i].request.kind == kind &&
 		    version_lives(m->held[i].version))
 			held_reply(&m->held[i], reply);
 }
@@ -80,11 +82,11 @@ bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 	for (unsigned i = 0; i < m->held_high; i++) {
 		struct held *h = &m->held[i];
 
-		if (h->version != v || (follows && h->kind == REQ_VERDICT) ||
-		    (pid && v->area->slot[h->slot].pid != pid))
+		if (h->version != v || (follows && h->request.kind == REQ_VERDICT) ||
+		    (pid && h->request.pid != pid))
 			continue;
 		/* An exit is not told to followers when another leads. */
-		held_reply(h, h->kind == REQ_EXIT && v->index != m->leader);
+		held_reply(h, h->request.kind == REQ_EXIT && v->index != m->leader);
 		any = true;
 	}
 	return any;
@@ -93,7 +95,7 @@ bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
-		if (m->held[i].version == v && m->held[i].kind == kind)
+		if (m->held[i].version == v && m->held[i].request.kind == kind)
 			return true;
 	return false;
 }
@@ -102,9 +104,8 @@ bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 bool held_crash(const struct monitor *m, const struct version *v)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
-		if (m->held[i].version == v && m->held[i].kind == REQ_VERDICT &&
-		    held_request(&m->held[i]) &&
-		    held_request(&m->held[i])->args[0] == VERDICT_CRASHED)
+		if (m->held[i].version == v && m->held[i].request.kind == REQ_VERDICT &&
+		    m->held[i].request.args[0] == VERDICT_CRASHED && !held_gone(&m->held[i]))
 			return true;
 	return false;
 }
@@ -163,21 +164,20 @@ static enum policy policy_of(const struct version *v, enum verdict verdict)
 	return v->options->policy;
 }
 
-static void verdict_stop(struct version *v, uint32_t slot, enum verdict verdict,
-			 const struct request *r)
+static void verdict_stop(struct version *v, enum verdict verdict, const struct request *r)
 {
 	enum policy policy = policy_of(v, verdict);
 	char path[400], why[WHY_MAX] = "", fault[WHY_MAX];
 
-	rules_word(&v->area->slot[slot], fault, sizeof(fault));
-	report_write(v, slot, verdict, r, path, sizeof(path));
+	rules_word(&v->area->slot[r->slot], fault, sizeof(fault));
+	report_write(v, verdict, r, path, sizeof(path));
 	if (policy == POLICY_ALARM)
 		hook_run(v, v->options->alarm, path);
 	if (policy == POLICY_PROMOTE &&
 	    !takeover_promote(v->monitor, v, PROMOTE_DIFFERS, why, sizeof(why))) {
 		v->monitor->move.differs = true;
 		v->verdicts[verdict]++;
-		serve_answer(&v->area->slot[slot].request, ANSWER_IGNORE);
+		asker_answer(v, r, ANSWER_IGNORE);
 		return;
 	}
 	if (verdict == VERDICT_CRASHED)
@@ -203,37 +203,34 @@ static enum verdict verdict_of(const struct version *v, const struct request *r)
 }
 
 /* The leader's thread has died at this place, too: a child that was to die, say. */
-static bool twin_died(const struct version *v, uint32_t slot)
+static bool twin_died(const struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
-	uint32_t lane = v->area->slot[slot].lane - 1;
+	uint64_t lane = r->args[5];
 
 	if (lane >= LANES)
 		return false;
 	streams_sweep(m);
 	return streams_part(m, m->leader)->lane[lane].state == LANE_CLOSED &&
-	       !streams_lane_unread(m, v->index, m->leader, lane);
+	       !streams_lane_unread(m, v->index, m->leader, (uint32_t)lane);
 }
 
 /* The time is over, and the leader has not crashed. */
-static void verdict_act(struct version *v, uint32_t slot)
+static void verdict_act(struct version *v, const struct request *r)
 {
-	struct request r = v->area->slot[slot].request;
-	enum verdict verdict = verdict_of(v, &r);
+	enum verdict verdict = verdict_of(v, r);
 
-	if (r.state == RS_ASKED && verdict == VERDICT_CRASHED && twin_died(v, slot)) {
-		serve_answer(&v->area->slot[slot].request, ANSWER_IGNORE);
-		return;
-	}
-	if (r.state == RS_ASKED && r.kind == REQ_VERDICT && version_lives(v))
-		verdict_stop(v, slot, verdict, &r);
+	if (verdict == VERDICT_CRASHED && twin_died(v, r))
+		asker_answer(v, r, ANSWER_IGNORE);
+	else if (version_lives(v))
+		verdict_stop(v, verdict, r);
 }
 
 /*
  * One that leads by now differs from what it has still to read.  It must not go on:
  * what clients were told is not what it knows.
  */
-static int64_t successor_differs(struct version *v, uint32_t slot, const struct request *r)
+static int64_t successor_differs(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	char path[400];
@@ -244,36 +241,36 @@ static int64_t successor_differs(struct version *v, uint32_t slot, const struct 
 	if (m->move.retries++ < RETRIES)
 		return ANSWER_RETRY;
 	v->verdicts[verdict_of(v, r)]++;
-	report_write(v, slot, verdict_of(v, r), r, path, sizeof(path));
+	report_write(v, verdict_of(v, r), r, path, sizeof(path));
 	if (takeover_want(v, r->args[0] == VERDICT_CRASHED ? "crashed at the same place" :
 			  "differs from the leader before it", true))
-		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
+		return hold(v, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
 	say_error(NULL, "%s: no version is left that can go on", m->session.name);
 	return ANSWER_STOP;
 }
 
-int64_t verdict_serve(struct version *v, uint32_t slot, const struct request *r)
+int64_t verdict_serve(struct version *v, const struct request *r)
 {
 	enum verdict verdict = verdict_of(v, r);
 
 	if (v->index == v->monitor->leader)
-		return successor_differs(v, slot, r);
+		return successor_differs(v, r);
 	if (!version_lives(v))
 		return ANSWER_STOP;
 	if (policy_of(v, verdict) == POLICY_IGNORE) {
 		v->verdicts[verdict]++;
 		return ANSWER_IGNORE;
 	}
-	if (hold(v, slot, r, VERDICT_MS))
+	if (hold(v, r, VERDICT_MS))
 		return REPLY_LATER;
-	verdict_act(v, slot);
+	verdict_act(v, r);
 	return REPLY_LATER;
 }
 
 /* --- a leader's end ---------------------------------------------------------------------- */
 
 /* A follower's crash: it dies of it, and is dropped in a moment. */
-static int64_t follower_crashed(struct version *v, uint32_t slot, const struct request *r)
+static int64_t follower_crashed(struct version *v, const struct request *r)
 {
 	char path[400];
 
@@ -283,7 +280,7 @@ static int64_t follower_crashed(struct version *v, uint32_t slot, const struct r
 		snprintf(v->crash, sizeof(v->crash), "crashed: %s at 0x%lx",
 			 signal_word(r->args[0]), r->args[1]);
 		v->crash_verdict = VERDICT_CRASHED;
-		report_write(v, slot, VERDICT_CRASHED, r, path, sizeof(path));
+		report_write(v, VERDICT_CRASHED, r, path, sizeof(path));
 		v->judge_ms = now_ms() + VERDICT_MS;
 		monitor_wake_after(v->monitor, VERDICT_MS);
 	}
@@ -291,46 +288,45 @@ static int64_t follower_crashed(struct version *v, uint32_t slot, const struct r
 }
 
 /* The leader is about to end: it waits for a successor, or goes on to its end. */
-static int64_t leader_ends(struct version *v, uint32_t slot, const struct request *r,
-			   const char *cause)
+static int64_t leader_ends(struct version *v, const struct request *r, const char *cause)
 {
 	if (takeover_want(v, cause, true))
-		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
 	takeover_missed(v, cause);
 	return 0;
 }
 
-int64_t crashed_serve(struct version *v, uint32_t slot, const struct request *r)
+int64_t crashed_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	char cause[64];
 
 	/* Others of it did so before, or it is replaced: it keeps what is yet to be taken. */
 	if (v->state == VERSION_LEAVES)
-		return hold(v, slot, r, CRASH_MS) ? REPLY_LATER : 0;
+		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
 	if (v->index != m->leader)
-		return v->parked ? 0 : follower_crashed(v, slot, r);
+		return v->parked ? 0 : follower_crashed(v, r);
 	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
 		 signal_word(r->args[0]), r->args[1]);
-	return m->options->failover == FAILOVER_OFF ? 0 : leader_ends(v, slot, r, cause);
+	return m->options->failover == FAILOVER_OFF ? 0 : leader_ends(v, r, cause);
 }
 
 /* Its end is the version's: how a child ends is for its parent to see. */
-static bool is_head(const struct version *v, uint32_t slot)
+static bool is_head(const struct version *v, const struct request *r)
 {
-	return v->area->slot[slot].pid == version_head(v);
+	return r->pid == version_head(v);
 }
 
-int64_t exit_serve(struct version *v, uint32_t slot, const struct request *r)
+int64_t exit_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	char cause[64];
 
 	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0] ||
-	    !is_head(v, slot))
+	    !is_head(v, r))
 		return 0;
 	snprintf(cause, sizeof(cause), "exited with status %d", (int)r->args[0] & 0xff);
-	return leader_ends(v, slot, r, cause);
+	return leader_ends(v, r, cause);
 }
 
 /* Answers what has waited long enough. */
@@ -347,18 +343,15 @@ void held_look(struct monitor *m)
 			next = !next || h.until_ms < next ? h.until_ms : next;
 			continue;
 		}
-		if (h.kind != REQ_VERDICT) {
-			if (takeover_keeps(m, h.version))
-				m->held[i].until_ms = now + CRASH_MS;
-			else
-				held_reply(&m->held[i], 0);
+		if (h.request.kind != REQ_VERDICT) {
+			held_reply(&m->held[i], 0);
 			continue;
 		}
 		if (follower_reports(h.version))
 			continue;
 		m->held[i] = (struct held){ 0 };
-		if (held_request(&h))
-			verdict_act(h.version, h.slot);
+		if (!held_gone(&h))
+			verdict_act(h.version, &h.request);
 	}
 	if (next)
 		monitor_wake_after(m, (unsigned)(next - now));

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,67 +28,83 @@
 
 /* --- areas -------------------------------------------------------------------- */
 
+/*
+ * A memfd that we have mapped, and whose pages nobody can take away from under others;
+ * with F_SEAL_FUTURE_WRITE, where nobody else can ever write.
+ */
+static void *shared_make(const char *name, size_t size, int seals, int *fd)
+{
+	void *at;
+
+	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, (off_t)size) < 0)
+		return NULL;
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	seals |= F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	return fcntl(*fd, F_ADD_SEALS, seals) < 0 ? NULL : at;
+}
+
 static int area_make(struct version *v)
 {
-	struct area *a;
-
-	v->area_fd = memfd_create("mve-area", MFD_CLOEXEC);
-	if (v->area_fd < 0 || ftruncate(v->area_fd, sizeof(struct area)) < 0)
+	v->area = shared_make("mve-area", sizeof(*v->area), 0, &v->area_fd);
+	if (!v->area)
 		return -errno;
-	a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED, v->area_fd, 0);
-	if (a == MAP_FAILED)
-		return -errno;
-	a->magic = AREA_MAGIC;
-	a->version = AREA_VERSION;
-	a->tier = v->monitor->options->tier;
-	v->area = a;
+	v->area->magic = AREA_MAGIC;
+	v->area->version = AREA_VERSION;
 	return 0;
 }
 
+static int brief_make(struct version *v)
+{
+	v->brief = shared_make("mve-brief", sizeof(*v->brief), F_SEAL_FUTURE_WRITE, &v->brief_fd);
+	if (!v->brief)
+		return -errno;
+	v->brief->magic = BRIEF_MAGIC;
+	v->brief->version = BRIEF_VERSION;
+	return getrandom(&v->key, sizeof(v->key), 0) == sizeof(v->key) ? 0 : -EIO;
+}
+
 /* Holds the robust futex that tells the inside that we live. */
-static int alive_hold(struct area *a)
+static int alive_hold(struct brief *b)
 {
 	pthread_mutexattr_t attr;
-	pthread_mutex_t *mutex = (pthread_mutex_t *)&a->alive;
+	pthread_mutex_t *mutex = (pthread_mutex_t *)&b->alive;
 
-	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(a->alive), "a mutex fits");
+	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(b->alive), "a mutex fits");
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(mutex, &attr);
-	a->monitor_pid = getpid();
 	return -pthread_mutex_lock(mutex);
 }
 
-/*
- * The kernel walks these from the one that was locked last, and stops where a
- * program has spoilt one: the server's own is locked last.
- */
 int versions_alive_hold(struct monitor *m)
 {
 	int result = 0;
 
-	for (unsigned i = m->versions; i-- && !result;)
-		result = alive_hold(m->version[i].area);
+	for (unsigned i = 0; i < m->versions && !result; i++)
+		result = alive_hold(m->version[i].brief);
 	return result;
 }
 
-static void maps_take(struct area *a, const struct follower_options *o)
+static void maps_take(struct brief *b, const struct follower_options *o)
 {
-	a->strict = o->strict;
-	for (a->maps = 0; a->maps < o->maps; a->maps++) {
-		struct path_map *row = &a->map[a->maps];
+	b->strict = o->strict;
+	for (b->maps = 0; b->maps < o->maps; b->maps++) {
+		struct path_map *row = &b->map[b->maps];
 
-		snprintf(row->from, sizeof(row->from), "%s", o->map_from[a->maps]);
-		snprintf(row->to, sizeof(row->to), "%s", o->map_to[a->maps]);
+		snprintf(row->from, sizeof(row->from), "%s", o->map_from[b->maps]);
+		snprintf(row->to, sizeof(row->to), "%s", o->map_to[b->maps]);
 	}
 }
 
 void version_ask(struct version *v, const struct follower_options *o)
 {
-	maps_take(v->area, o);
+	maps_take(v->brief, o);
 	if (o->rules_bank)
-		rules_put(v->area, o->rules_bank);
+		rules_put(v->brief, o->rules_bank);
 }
 
 int version_make(struct monitor *m, const struct follower_options *o)
@@ -100,11 +117,14 @@ int version_make(struct monitor *m, const struct follower_options *o)
 	v->options = o;
 	v->partly = m->options->sampling.how != SAMPLE_ALL;
 	v->tell = -1;
+	v->image = calloc(AREA_IMAGES, sizeof(*v->image));
+	MUST(v->image);
 	result = area_make(v);
+	if (!result)
+		result = brief_make(v);
 	if (result)
 		return result;
 	m->versions++;
-	v->area->role = options_company(m->options) ? o ? ROLE_FOLLOWER : ROLE_LEADER : m->options->role;
 	if (o) {
 		snprintf(v->name, sizeof(v->name), "%s", o->name);
 		version_ask(v, o);

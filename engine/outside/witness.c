@@ -39,7 +39,7 @@ json_t *witness_begin(struct monitor *m)
 		const struct slot *s = &v->area->slot[i];
 		struct audit_ranges r;
 
-		witness_ranges(v->area->image[s->image % AREA_IMAGES].inside, &r);
+		witness_ranges(v->image[s->image % AREA_IMAGES].inside, &r);
 		if (s->owner && s->pid > 0)
 			audit_add(m->audit, s->pid, &r);
 	}

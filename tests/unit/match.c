@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "engine/abi/area.h"
+#include "engine/abi/brief.h"
 #include "engine/core/walk.h"
 
 #define CHUNKS	8

@@ -1,0 +1,71 @@
+/*
+ * The brief: what the monitor tells one version.  A memfd that the monitor alone
+ * can write, sealed before any other process has it: processes of a version may have
+ * given up root, and what one of them can write another must not act by.  Rules are
+ * native code, so their place is here; so is the word that a thread sleeps on while
+ * the monitor owes it an answer, so that nobody else can wake it or keep it awake.
+ *
+ * Raise BRIEF_VERSION when a layout here changes.
+ */
+#ifndef MVE_ABI_BRIEF_H
+#define MVE_ABI_BRIEF_H
+
+#include <stdint.h>
+
+#define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
+#define BRIEF_VERSION	1
+#define BRIEF_SLOTS	2048		/* AREA_THREADS */
+
+#define PATH_MAPS	4
+
+/* The leader's paths that begin with `from` begin with `to` in this version. */
+struct path_map {
+	char from[256], to[256];
+};
+
+/* What rules know of a version: never changed while the session lives. */
+#define RELEASE_MAX	27
+#define RELEASES	8	/* VERSIONS of abi/ring.h */
+
+struct release {
+	int32_t age;		/* the greater, the newer */
+	char name[RELEASE_MAX + 1];	/* for @leader and @follower; may be empty */
+};
+
+#define RULES_BANK	(8u << 20)
+
+/* A rules object as it lies in memory; two take turns, so none changes under a reader. */
+struct rules_bank {
+	uint32_t size, text;	/* bytes; of them, code and constants */
+	uint32_t entry;
+	uint32_t flags;		/* enum rules_object_flags */
+	uint8_t bytes[RULES_BANK - 16];
+};
+
+
+/*
+ * Each answer given to a slot's thread adds ANSWER_ONE.  An odd word: who asked there
+ * gets none, since the kernel does not let the monitor look at its process.
+ */
+#define ANSWER_ONE	2u
+#define ANSWER_NONE	1u
+
+struct brief {
+	uint32_t magic, version;
+	union {			/* robust: held by the monitor while it lives */
+		uint32_t word;
+		uint64_t mutex[5];
+	} alive;
+	uint32_t strict;	/* of a follower: no query is skipped or answered otherwise */
+	uint32_t maps;		/* rows used of `map` */
+	struct path_map map[PATH_MAPS];
+	uint32_t rules;		/* counts objects; bank[rules % 2] is in use; 0: none */
+	uint32_t self;		/* which row of `release` this version is */
+	struct release release[RELEASES];
+	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
+	_Alignas(4096) struct rules_bank bank[2];
+};
+
+
+
+#endif

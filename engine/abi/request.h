@@ -1,0 +1,94 @@
+/*
+ * What a thread asks of the monitor.  The request lies in the thread's own block,
+ * where no other process can write.  The thread rings the doorbell and then sleeps
+ * in a call of request_sleep (gate.S) with the request's address in the call's last
+ * argument; the monitor learns from the kernel who sleeps there and where its request
+ * is, reads it from that process, and writes the answer into it.  The slot says only
+ * that somebody asks: it is a place to look, and never believed.
+ */
+#ifndef MVE_ABI_REQUEST_H
+#define MVE_ABI_REQUEST_H
+
+#include <stdint.h>
+
+/* What a thread can ask of the monitor.  args and reply are given per kind. */
+enum request_kind {
+	REQ_NONE,
+	REQ_EXEC,		/* path, dirfd, hidden_bits; of a follower, in call[] the
+				   leader's struct layout -> enum exec_go, or -errno */
+	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
+	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
+				   MAPPED_UNCLEAN with it */
+	REQ_SITE_HOT,		/* site, room near the program -> bytes of it used */
+	REQ_TRACE_ENTER,	/* the call is in call[]; -> 0 */
+	REQ_TRACE_EXIT,		/* and its result; -> 0 */
+	REQ_TRACE_SIGNAL,	/* the head of its siginfo in call[]; -> 0 */
+	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
+	REQ_VERDICT,		/* enum verdict, what, where: slot.last tells the rest; the
+				   follower is ended, or -> enum verdict_answer */
+	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now */
+	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
+	REQ_TAKE,		/* socket: -> descriptors that come through it, or -errno */
+	REQ_NOTE,		/* enum note, value: a word for the log; -> 0 */
+	REQ_CALLER,		/* return addresses in libc, in a sanitizer's runtime below and
+				   on top: -> 1 the runtime calls for itself, 0 the program */
+	REQ_REPORTED,		/* bytes, length: what a sanitizer's runtime writes; bytes 0:
+				   it ends the process; -> 0 */
+	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
+				   or a page, is wanting for it to go on */
+	REQ_QUERY,		/* lane, struct query_answer; the call is in call[], with what its
+				   AT argument says: a query on a descriptor of the leader's ->
+				   its result */
+};
+
+/* A mapping in which calls may stand that nobody found. */
+#define MAPPED_UNCLEAN	(1ull << 40)
+/* An allocator: its calls are never compared. */
+#define MAPPED_LOCAL	(1ull << 41)
+/* Code that stacks are walked through: `unwind` of the answer says by what. */
+#define MAPPED_LIBC	(1ull << 42)
+#define MAPPED_RUNTIME	(1ull << 43)
+#define MAPPED_BITS	(MAPPED_UNCLEAN | MAPPED_LOCAL | MAPPED_LIBC | MAPPED_RUNTIME)
+
+enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */ };
+
+enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
+
+struct request {
+	uint32_t state;		/* enum request_state */
+	uint32_t kind;
+	uint32_t slot;		/* of the thread */
+	uint32_t serial;	/* counts the thread's requests */
+	uint64_t key;		/* boot.key: whose version it is */
+	uint64_t args[6];
+	uint64_t call[8];	/* number, six arguments, result; or as the kind says */
+	int64_t reply;
+	uint32_t seen;		/* the slot's word in the brief, when it was asked */
+	uint32_t pad;
+	/* In the monitor's copy, from the kernel: */
+	int32_t pid, tid;
+	uint64_t at;		/* the request's address in that process */
+};
+
+#define SLOT_GUARDS	32	/* pages of one mapping that can be watched */
+
+/* The rest of the answer to REQ_MAPPED; call[0] says where it is to be written. */
+struct mapped_answer {
+	uint64_t guard[SLOT_GUARDS];	/* pages to be watched */
+	uint64_t guards;
+	uint64_t unwind;	/* the file's eh_frame_hdr */
+	uint64_t sigaction;	/* and TSan's function, if it is that */
+};
+
+/* What the call of a REQ_QUERY wrote. */
+struct query_answer {
+	uint8_t bytes[256];	/* a struct statx fits */
+	uint32_t room;		/* how much there is now, where the call says it */
+	uint32_t pad;
+};
+
+/* What stands behind the system call of request_sleep, and nowhere else. */
+#define REQUEST_SIGN	"\xc3mve asks here\0\0"
+#define REQUEST_SIGN_LEN 16
+
+#endif

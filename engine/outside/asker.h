@@ -1,0 +1,31 @@
+/*
+ * Who asks, and what: from the kernel and from the asker's own memory.
+ */
+#ifndef MVE_OUTSIDE_ASKER_H
+#define MVE_OUTSIDE_ASKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/abi/request.h"
+
+struct version;
+
+enum asker {
+	ASKER_IS,	/* the request is filled */
+	ASKER_SOON,	/* its thread is still on its way to sleep: look again */
+	ASKER_NONE,	/* no thread of this version asks in this slot */
+	ASKER_CLOSED,	/* the kernel does not let us look at whom the slot names */
+};
+
+enum asker asker_find(const struct version *v, uint32_t slot, struct request *r);
+/* The thread still waits for the answer to this very request. */
+bool asker_waits(const struct version *v, const struct request *r);
+void asker_answer(struct version *v, const struct request *r, int64_t reply);
+/* More of an answer, where the asker wants it; 0 or -EFAULT. */
+int asker_give(const struct request *r, uint64_t to, const void *what, size_t len);
+/* Whoever asks there is told that it gets no answer. */
+void asker_refuse(struct version *v, uint32_t slot);
+
+#endif
