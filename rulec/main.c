@@ -94,7 +94,8 @@ static int command_build(struct unit *u, struct options *o, int argc, char **arg
 	int status;
 
 	(void)argc, (void)argv;
-	if (!o->output || !(ends_with(o->output, ".c") || ends_with(o->output, ".so"))) {
+	if (!o->output || !(ends_with(o->output, ".c") || ends_with(o->output, ".so") ||
+			    !strcmp(o->output, "-"))) {
 		fprintf(stderr, "rulec: build needs -o FILE.so or -o FILE.c\n");
 		return EXIT_USAGE;
 	}
@@ -173,7 +174,7 @@ static const struct command {
 } commands[] = {
 	{ "check", command_check, EACH, "", "check FILE...              is it right" },
 	{ "build", command_build, ONE, "o",
-		"build FILE -o F.so|F.c      an object, or only the C" },
+		"build FILE -o F.so|F.c|-    an object, or only the C (-: an object, printed)" },
 	{ "fmt", command_fmt, EACH, "o", "fmt FILE [-o F]             canonical form" },
 	{ "test", run_tests, WITH, "",
 		"test FILE [T.t...]          run it over sequences of calls" },

@@ -77,6 +77,8 @@ int file_write(const char *path, const char *text, size_t len)
 	char temporary[PATH_MAX];
 	int fd, err;
 
+	if (!strcmp(path, "-"))
+		return write_all(STDOUT_FILENO, text, len);
 	if (is_special(path))
 		return special_write(path, text, len);
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))

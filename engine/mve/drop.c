@@ -20,6 +20,6 @@ int cmd_drop(int argc, char **argv)
 	if (code)
 		return code;
 	return show_done(control_ask_json(&s, json_pack("{s:s, s:s}", "do", "drop", "follower",
-							l.follower)),
+							l.follower), -1),
 			 "drop", l.follower);
 }

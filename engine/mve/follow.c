@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
@@ -114,23 +115,24 @@ static int wait_for(const struct session *s, const char *name)
 static int follow(const struct session *s, const struct wanted *want, char *const argv[])
 {
 	json_t *words, *reply;
-	char *found, *path, object[4096];
+	char *found, *path;
 	const char *name;
-	int code = program_find(argv[0], &found);
+	int object = -1, code = program_find(argv[0], &found);
 
 	code = code ? code : program_follows(found, NULL);
 	if (!code && want->rules)
-		code = rules_compile(want->rules, object, sizeof(object));
+		code = rules_compile(want->rules, &object);
 	if (code)
 		return code;
 	path = realpath(found, NULL);
 	words = json_array();
 	for (size_t i = 0; argv[i]; i++)
 		json_array_append_new(words, json_string(argv[i]));
-	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:b, s:s*, s:s*}", "do",
+	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:b, s:s*}", "do",
 					      "follow", "path", path ? path : found, "argv", words,
-					      "again", want->again, "name", want->name, "rules",
-					      want->rules ? object : NULL));
+					      "again", want->again, "name", want->name), object);
+	if (object >= 0)
+		close(object);
 	name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
 	if (!name)
 		return show_done(reply, "follow", s->name);

@@ -21,6 +21,6 @@ int cmd_promote(int argc, char **argv)
 	if (code)
 		return code;
 	return show_done(control_ask_json(&s, json_pack("{s:s, s:s, s:b}", "do", "promote",
-							"follower", l.follower, "keep", l.keep)),
+							"follower", l.follower, "keep", l.keep), -1),
 			 "promote", l.follower);
 }

@@ -7,6 +7,7 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/say.h"
 
 static const char help[] = "usage: mve ps [--json]\n\nLists the sessions of this user.\n";
@@ -23,10 +24,8 @@ static void row_show(struct session *s, void *arg)
 	enum session_state state = session_state(s);
 	const char *word = state == SESSION_RUNNING ? "running" : "unwatched";
 
-	/* One that is just being made has no monitor yet. */
 	if (state == SESSION_GONE) {
-		if (s->monitor)
-			session_remove(s);
+		session_sweep(s->name);
 		return;
 	}
 	if (l->json) {
@@ -56,7 +55,8 @@ int cmd_ps(int argc, char **argv)
 	result = session_each(row_show, &list);
 	if (result) {
 		say_error("XDG_RUNTIME_DIR names the folder that sessions live in",
-			  "cannot look at the sessions: %s", strerror(-result));
+			  "cannot look at the sessions: %s",
+			  folder_why(-result));
 		return EXIT_SYSTEM;
 	}
 	if (l.json)

@@ -8,6 +8,7 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/report.h"
 #include "engine/outside/say.h"
 
@@ -87,7 +88,7 @@ int cmd_report(int argc, char **argv)
 	n = report_list(l.name, &numbers);
 	if (n < 0 && n != -ENOENT && n != -EINVAL) {
 		say_error("the folder must be yours, and closed to others",
-			  "cannot read the reports: %s: %s", l.name, strerror(-n));
+			  "cannot read the reports: %s: %s", l.name, folder_why(-n));
 		return EXIT_SYSTEM;
 	}
 	if (n <= 0) {

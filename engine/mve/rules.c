@@ -1,7 +1,7 @@
 /*
  * mve rules: a follower goes by other rules, as it runs.
  */
-#include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
@@ -19,9 +19,8 @@ static const char help[] =
 int cmd_rules(int argc, char **argv)
 {
 	struct look l = look_take(argc, argv, "nfF", help);
-	char object[4096], *path;
 	struct session s;
-	int code = l.code ? l.code : look_session(&l, &s);
+	int object, code = l.code ? l.code : look_session(&l, &s);
 
 	if (code)
 		return code;
@@ -30,14 +29,12 @@ int cmd_rules(int argc, char **argv)
 			  "mve rules: which file? give its path");
 		return EXIT_USE;
 	}
-	code = rules_compile(l.file, object, sizeof(object));
+	code = rules_compile(l.file, &object);
 	if (code)
 		return code;
-	path = realpath(object, NULL);
-	code = show_done(control_ask_json(&s, json_pack("{s:s, s:s, s:s}", "do", "rules",
-							"follower", l.follower, "object",
-							path ? path : object)),
+	code = show_done(control_ask_json(&s, json_pack("{s:s, s:s}", "do", "rules", "follower",
+							l.follower), object),
 			 "give rules to", l.follower);
-	free(path);
+	close(object);
 	return code;
 }

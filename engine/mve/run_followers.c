@@ -153,13 +153,13 @@ int follower_release(struct run_options *o, const char *name)
 /* Before anything starts; 0 or an exit code. */
 static int rules_make(struct follower_options *f)
 {
-	char object[4096];
 	const char *why;
-	int code = f->rules ? rules_compile(f->rules, object, sizeof(object)) : 0;
+	int object, code = f->rules ? rules_compile(f->rules, &object) : 0;
 
 	if (code || !f->rules)
 		return code;
 	f->rules_bank = rules_read(object, &why);
+	close(object);
 	if (!f->rules_bank)
 		say_error("compile it anew with rulec build", "the rules cannot be used: %s: %s",
 			  f->rules, why);

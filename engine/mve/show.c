@@ -1,10 +1,12 @@
 /*
  * Options and sessions, for the commands that look at one.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/mve/show.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/say.h"
 
 /* A seconds' value in ms; false: not one from 100 to 3600000. */
@@ -108,6 +110,15 @@ struct look look_take(int argc, char **argv, const char *allowed, const char *he
 	return l;
 }
 
+bool look_fails(const char *name, int result)
+{
+	if (!result || result == -ENOENT || result == -EINVAL)
+		return false;
+	say_error("it must be yours, and closed to others",
+		  "cannot look at the session: %s: %s", name, folder_why(-result));
+	return true;
+}
+
 int look_session(const struct look *l, struct session *s)
 {
 	int result = session_load(s, l->name);
@@ -115,6 +126,8 @@ int look_session(const struct look *l, struct session *s)
 
 	if (state == SESSION_RUNNING)
 		return 0;
+	if (look_fails(l->name, result))
+		return EXIT_SYSTEM;
 	if (state == SESSION_UNWATCHED)
 		say_error("its server goes on as it would without mve",
 			  "session is unwatched: %s: its monitor (pid %d) is gone", l->name,

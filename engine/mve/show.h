@@ -28,6 +28,9 @@ struct look {
  */
 struct look look_take(int argc, char **argv, const char *allowed, const char *help);
 
+/* Says why a session's folder cannot be looked at; false: it can, or there is none. */
+bool look_fails(const char *name, int result);
+
 /* Finds the session and checks that it is watched; 0 or an exit code. */
 int look_session(const struct look *l, struct session *s);
 

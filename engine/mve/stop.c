@@ -94,7 +94,6 @@ int cmd_stop(int argc, char **argv)
 	result = servers_end(&s, l.kill ? SIGKILL : SIGTERM);
 	if (result)
 		return result;
-	if (!session_load(&s, l.name) && session_state(&s) == SESSION_GONE)
-		session_remove(&s);
+	session_sweep(l.name);
 	return EXIT_OK;
 }

@@ -138,7 +138,7 @@ static void question_answer(struct top *top, bool yes)
 	if (!yes)
 		return;
 	reply = control_ask_json(&top->session, json_pack("{s:s, s:s}", "do", what, "follower",
-							  top->selected));
+							  top->selected), -1);
 	error = json_string_value(json_object_get(reply, "error"));
 	word_say(top, what, top->selected, !reply ? "the monitor does not answer" :
 		 error ? error : "done");

@@ -14,14 +14,15 @@
 
 #define KEPT_S	(30 * 24 * 3600)
 
-void cache_use(const char *path)
+void cache_use(int folder, const char *name)
 {
-	utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+	utimensat(folder, name, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
-void cache_clean(const char *folder, const char *suffix)
+void cache_clean(int folder, const char *suffix)
 {
-	DIR *dir = opendir(folder);
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
 	struct dirent *e;
 	struct stat st;
 

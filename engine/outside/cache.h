@@ -6,8 +6,8 @@
 #define MVE_OUTSIDE_CACHE_H
 
 /* The file was of use now. */
-void cache_use(const char *path);
-/* Removes what is old of the folder's files whose names have `suffix` in them. */
-void cache_clean(const char *folder, const char *suffix);
+void cache_use(int folder, const char *name);
+/* Removes what is old of the open folder's files whose names have `suffix` in them. */
+void cache_clean(int folder, const char *suffix);
 
 #endif

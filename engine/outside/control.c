@@ -1,55 +1,65 @@
 /*
- * The control socket: one request and one answer per connection, both a line
- * of JSON.  Only the session's user may connect: the folder is closed to
- * others, and the peer's user is checked all the same.
+ * The control socket: one request and one answer per connection, both a value of JSON.
+ *
+ * The monitor's loop serves takeovers, programs that start, and followers: it never waits
+ * for whoever speaks here.  A connection is read as far as there are bytes and written as
+ * far as there is room, and the loop is told when there is more of either.  A connection
+ * has LINK_MS from its beginning to its end, however busy it is.  There are LINKS_MAX; who
+ * comes then takes the place of the oldest, so that nobody is kept out by those who stay.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "engine/outside/control.h"
 #include "engine/outside/monitor.h"
-#include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
-#include "engine/outside/witness.h"
 
-#define MESSAGE_STEP	4096
-#define MESSAGE_MAX	(4 << 20)
-#define PEER_WAIT_S	2	/* a peer that is slower than this is dropped */
-#define ANSWER_WAIT_S	5	/* a monitor may be busy */
+#define LINKS_MAX	16
+#define LINK_MS		10000
+#define REQUEST_STEP	4096
+#define REQUEST_MAX	(4 << 20)
+#define QUEUE		64
 
-/*
- * The socket's address by way of its open folder: a socket's path must be short,
- * and a session's need not be.  The folder's descriptor, or a negative errno.
- */
-static int address_of(const struct session *s, struct sockaddr_un *a)
+static struct link {
+	bool used;
+	int fd, object;		/* it came with the request; or -1 */
+	uint32_t life;		/* of the row: who had it before is not meant */
+	uint64_t until_ms;
+	char *text;		/* of the request, then of the answer */
+	size_t len, cap, at;
+	bool answers;
+} links[LINKS_MAX];
+
+/* --- the socket ---------------------------------------------------------------------- */
+
+/* A socket's path must be short, and a session's need not be. */
+int control_address(const struct session *s, struct sockaddr_un *a)
 {
-	int folder = open(s->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int folder = session_folder(s);
 
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
 	snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d/control", folder);
-	return folder < 0 ? -errno : folder;
+	return folder;
 }
 
 int control_open(const struct session *s)
 {
 	struct sockaddr_un a;
-	int fd, result = 0, folder = address_of(s, &a);
+	int fd, result = 0, folder = control_address(s, &a);
 	mode_t mask;
 
 	if (folder < 0)
 		return folder;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	mask = umask(0177);
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 8) < 0)
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, QUEUE) < 0)
 		result = -errno;
 	umask(mask);
 	close(folder);
@@ -58,246 +68,211 @@ int control_open(const struct session *s)
 	return result ? result : fd;
 }
 
-/*
- * A call with a time-out ends with EINTR when io_uring has work for its thread,
- * which no SA_RESTART prevents.
- */
-#define AGAIN(n, call) do (n) = (call); while ((n) < 0 && errno == EINTR)
+/* --- connections ----------------------------------------------------------------------- */
 
-/* Sends a whole value and ends our half; a peer that has gone is no matter. */
-static void message_send(int fd, const json_t *j)
+/* Wakes us by this row, as long as it is the same connection's. */
+static void link_poll(struct monitor *m, struct link *l)
 {
-	char *text = json_dumps(j, JSON_COMPACT);
-	size_t len = text ? strlen(text) : 0;
+	uint64_t row = (uint64_t)(l - links);
 
-	for (size_t at = 0; at < len;) {
-		ssize_t n;
-
-		AGAIN(n, send(fd, text + at, len - at, MSG_NOSIGNAL));
-		if (n <= 0)
-			break;
-		at += (size_t)n;
-	}
-	free(text);
-	shutdown(fd, SHUT_WR);
+	monitor_poll(m, l->fd, l->answers ? POLLOUT : POLLIN, WAKE_LINK,
+		     row | (uint64_t)l->life << 8);
 }
 
-/* Receives a value, up to the end of the peer's half; NULL for anything else. */
-static json_t *message_receive(int fd)
+static void link_close(struct link *l)
 {
-	size_t len = 0, cap = 0;
-	char *text = NULL;
-	json_t *j;
-	ssize_t n;
-
-	do {
-		if (len == cap) {
-			char *more = cap < MESSAGE_MAX ? realloc(text, cap + MESSAGE_STEP) : NULL;
-
-			if (!more)
-				break;
-			text = more;
-			cap += MESSAGE_STEP;
-		}
-		AGAIN(n, recv(fd, text + len, cap - len, 0));
-		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
-	j = text ? json_loadb(text, len, 0, NULL) : NULL;
-	free(text);
-	return j;
+	shutdown(l->fd, SHUT_RDWR);	/* ends the poll, if there is one */
+	close(l->fd);
+	if (l->object >= 0)
+		close(l->object);
+	free(l->text);
+	*l = (struct link){ .life = l->life + 1 };
 }
 
-static void patience(int fd, time_t seconds)
+/* What is to be sent; an error where there is no memory for an answer. */
+static void answer_set(struct link *l, json_t *reply)
 {
-	struct timeval t = { seconds, 0 };
-
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
-}
-
-static bool peer_is_user(int fd)
-{
-	struct ucred c;
-	socklen_t n = sizeof(c);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) < 0)
-		return false;
-	return c.uid == geteuid() || c.uid == 0;
-}
-
-static json_t *error_json(const char *fmt, ...)
-{
-	char text[200];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return json_pack("{s:s}", "error", text);
-}
-
-static struct version *version_asked(struct monitor *m, const json_t *ask)
-{
-	const char *name = json_string_value(json_object_get(ask, "follower"));
-
-	return name ? version_named(m, name) : NULL;
-}
-
-/* A follower that lives, by its name; or NULL and *error. */
-static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
-{
-	const char *name = json_string_value(json_object_get(ask, "follower"));
-	struct version *v = version_asked(m, ask);
-
-	if (!v)
-		*error = error_json("no such follower: %s", name ? name : "");
-	else if (v->index == m->leader)
-		*error = error_json("it leads: %s", name);
-	else if (v->state == VERSION_LEAVES)
-		*error = error_json("another takeover is under way: %s", name);
-	else if (!version_lives(v))
-		*error = error_json("it has ended: %s: %s", name, v->why);
-	return *error ? NULL : v;
-}
-
-static json_t *drop(struct monitor *m, const json_t *ask)
-{
-	json_t *error = NULL;
-	struct version *v = follower_of(m, ask, &error), *ended = version_asked(m, ask);
-
-	if (!v && ended && ended->again_ms) {
-		ended->again_ms = 0;	/* it does not come again */
-		json_decref(error);
-		return json_pack("{s:b}", "done", 1);
-	}
-	if (!v)
-		return error;
-	follower_drop(v, VERDICT_MATCH, "by mve drop");
-	return json_pack("{s:b}", "done", 1);
-}
-
-static json_t *promote(struct monitor *m, const json_t *ask)
-{
-	bool keep = json_is_true(json_object_get(ask, "keep"));
-	char why[WHY_MAX];
-	json_t *error = NULL;
-	struct version *v = follower_of(m, ask, &error);
-
-	if (!v)
-		return error;
-	if (takeover_promote(m, v, keep ? PROMOTE_KEEP : PROMOTE_END, why, sizeof(why)))
-		return error_json("%s", why);
-	return json_pack("{s:b}", "done", 1);
-}
-
-static json_t *rules(struct monitor *m, const json_t *ask)
-{
-	const char *object = json_string_value(json_object_get(ask, "object")), *why = "no object";
-	json_t *error = NULL;
-	struct version *v = follower_of(m, ask, &error);
-	struct rules_bank *bank = v && object ? rules_read(object, &why) : NULL;
-
-	if (!bank)
-		return error ? error : error_json("%s: %s", object ? object : "", why);
-	rules_put(v->brief, bank);
-	free(bank);
-	return json_pack("{s:b}", "done", 1);
-}
-
-/* A follower that comes late. */
-static json_t *follow(struct monitor *m, const json_t *ask)
-{
-	const json_t *words = json_object_get(ask, "argv"), *word;
-	const char *path = json_string_value(json_object_get(ask, "path"));
-	struct follower_options like = {
-		.name = json_string_value(json_object_get(ask, "name")),
-		.again = json_is_true(json_object_get(ask, "again")),
-		.rules_object = json_string_value(json_object_get(ask, "rules")),
-	};
-	char **argv = calloc(json_array_size(words) + 1, sizeof(*argv)), why[WHY_MAX];
-	const struct version *v;
-	size_t i;
-
-	MUST(argv);
-	json_array_foreach(words, i, word) {
-		argv[i] = strdup(json_is_string(word) ? json_string_value(word) : "");
-		MUST(argv[i]);
-	}
-	v = join_begin(m, path, argv, &like, why, sizeof(why));
-	if (v)
-		return json_pack("{s:b, s:s}", "done", 1, "follower", v->name);
-	for (i = 0; argv[i]; i++)
-		free(argv[i]);
-	free(argv);
-	return error_json("%s", why);
-}
-
-static json_t *reply_to(struct monitor *m, const json_t *ask, const char *what)
-{
-	if (!strcmp(what, "drop"))
-		return drop(m, ask);
-	if (!strcmp(what, "rules"))
-		return rules(m, ask);
-	if (!strcmp(what, "promote"))
-		return promote(m, ask);
-	if (!strcmp(what, "follow"))
-		return follow(m, ask);
-	if (!strcmp(what, "status"))
-		return status_json(m);
-	if (!strcmp(what, "audit on") && !m->audit)
-		return witness_begin(m);
-	if (!strcmp(what, "audit on") || !strcmp(what, "audit"))
-		return witness_json(m);
-	return json_pack("{s:s}", "error", "unknown request");
-}
-
-static void converse(struct monitor *m, int fd)
-{
-	json_t *ask = message_receive(fd), *reply;
-	const char *what = json_string_value(json_object_get(ask, "do"));
-
-	reply = reply_to(m, ask, what ? what : "");
-	message_send(fd, reply);
-	json_decref(ask);
+	free(l->text);
+	l->text = json_dumps(reply, JSON_COMPACT);
+	l->len = l->text ? strlen(l->text) : 0;
+	l->at = 0;
+	l->answers = true;
 	json_decref(reply);
 }
 
-void control_accept(struct monitor *m, int listening)
+static void link_write(struct monitor *m, struct link *l)
 {
-	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	while (l->at < l->len) {
+		ssize_t n = send(l->fd, l->text + l->at, l->len - l->at,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
 
-	if (fd < 0)
-		return;
-	patience(fd, PEER_WAIT_S);
-	if (peer_is_user(fd))
-		converse(m, fd);
-	close(fd);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			link_poll(m, l);
+			return;
+		}
+		if (n <= 0)
+			break;
+		l->at += (size_t)n;
+	}
+	link_close(l);
 }
 
-/* --- the other side ------------------------------------------------------------ */
-
-json_t *control_ask(const struct session *s, const char *what)
+static void link_serve(struct monitor *m, struct link *l)
 {
-	return control_ask_json(s, json_pack("{s:s}", "do", what));
+	json_t *ask = json_loadb(l->text, l->len, 0, NULL);
+
+	answer_set(l, control_serve(m, ask, l->object));
+	json_decref(ask);
+	link_write(m, l);
 }
 
-json_t *control_ask_json(const struct session *s, json_t *ask)
+/* One descriptor is taken, which has come with the bytes; the others are closed. */
+static void object_take(struct link *l, struct msghdr *m)
 {
-	struct sockaddr_un a;
-	json_t *reply = NULL;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), folder = address_of(s, &a);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		int fd;
 
-	if (fd >= 0 && folder >= 0) {
-		patience(fd, ANSWER_WAIT_S);
-		if (!connect(fd, (struct sockaddr *)&a, sizeof(a))) {
-			message_send(fd, ask);
-			reply = message_receive(fd);
+		for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (l->object >= 0)
+				close(l->object);
+			l->object = fd;
 		}
 	}
-	if (folder >= 0)
-		close(folder);
+}
+
+static ssize_t part_receive(struct link *l)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec part = { l->text + l->len, l->cap - l->len };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(l->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		object_take(l, &m);
+	return n;
+}
+
+static bool room_make(struct link *l)
+{
+	char *more;
+
+	if (l->len < l->cap)
+		return true;
+	more = l->cap < REQUEST_MAX ? realloc(l->text, l->cap + REQUEST_STEP) : NULL;
+	if (!more)
+		return false;
+	l->text = more;
+	l->cap += REQUEST_STEP;
+	return true;
+}
+
+/* Up to what has come; the request is whole when its sender has ended his half. */
+static void link_read(struct monitor *m, struct link *l)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (!room_make(l)) {
+			answer_set(l, control_error("the request is too long"));
+			link_write(m, l);
+			return;
+		}
+		n = part_receive(l);
+		if (n > 0) {
+			l->len += (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			link_poll(m, l);
+		else if (n == 0)
+			link_serve(m, l);
+		else
+			link_close(l);
+		return;
+	}
+}
+
+/* --- from the loop ---------------------------------------------------------------------- */
+
+void control_go_on(struct monitor *m, uint64_t link)
+{
+	struct link *l = &links[(link & 0xff) % LINKS_MAX];
+
+	if (!l->used || l->life != (uint32_t)(link >> 8))
+		return;
+	if (l->answers)
+		link_write(m, l);
+	else
+		link_read(m, l);
+}
+
+/* A row for a connection: a free one, or the one that has had its place for longest. */
+static struct link *link_take(void)
+{
+	struct link *oldest = &links[0];
+
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		if (!links[i].used)
+			return &links[i];
+		if (links[i].until_ms < oldest->until_ms)
+			oldest = &links[i];
+	}
+	link_close(oldest);
+	return oldest;
+}
+
+static void link_begin(struct monitor *m, int fd)
+{
+	const char *refused = control_peer_refused(m, fd);
+	struct link *l = link_take();
+
+	*l = (struct link){ .used = true, .fd = fd, .object = -1, .life = l->life,
+			    .until_ms = now_ms() + LINK_MS };
+	monitor_wake_after(m, LINK_MS);
+	if (!refused) {
+		link_read(m, l);
+		return;
+	}
+	answer_set(l, control_error("%s", refused));
+	link_write(m, l);
+}
+
+/* One for each wake-up: whoever connects again and again has his turn like all others. */
+void control_accept(struct monitor *m)
+{
+	int fd = accept4(m->control_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
 	if (fd >= 0)
-		close(fd);
-	json_decref(ask);
-	return reply;
+		link_begin(m, fd);
+	monitor_poll(m, m->control_fd, POLLIN, WAKE_CONTROL, 0);
+}
+
+void control_look(struct monitor *m)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		struct link *l = &links[i];
+
+		if (l->used && now_ms() >= l->until_ms)
+			link_close(l);
+		else if (l->used)
+			monitor_wake_after(m, (unsigned)(l->until_ms - now_ms()));
+	}
+}
+
+void control_begin(struct monitor *m)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (links[i].used)
+			link_poll(m, &links[i]);
+	monitor_poll(m, m->control_fd, POLLIN, WAKE_CONTROL, 0);
 }

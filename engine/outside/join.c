@@ -148,9 +148,9 @@ static struct follower_options *options_new(const struct version *v,
 	if (!like->name)
 		snprintf(text, sizeof(text), "late%u", ++made);
 	o->argv = v->argv;
-	if (like->rules_object) {
-		o->rules_object = strdup(like->rules_object);
-		MUST(o->rules_object);
+	if (like->rules_bank) {
+		o->rules_bank = rules_copy(like->rules_bank);
+		MUST(o->rules_bank);
 	}
 	o->name = strdup(like->name ? like->name : text);
 	MUST(o->name);
@@ -167,7 +167,7 @@ static void row_free(const struct version *was)
 	free(was->argv);
 	free(was->path);
 	free((char *)was->options->name);
-	free((char *)was->options->rules_object);
+	free(was->options->rules_bank);
 	free((struct follower_options *)was->options);
 }
 
@@ -192,18 +192,6 @@ static void row_take(struct version *v, const char *path, char **argv,
 	if (was.tell >= 0)
 		close(was.tell);
 	row_free(&was);
-}
-
-/* Why they cannot be used; NULL: they are in its area, or none are wanted. */
-static const char *rules_take(struct version *v, const char *object)
-{
-	const char *why = NULL;
-	struct rules_bank *bank = object ? rules_read(object, &why) : NULL;
-
-	if (bank)
-		rules_put(v->brief, bank);
-	free(bank);
-	return why;
 }
 
 static bool name_taken(struct monitor *m, const char *name)
@@ -243,11 +231,6 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 		return NULL;
 	}
 	result = area_renew(v);
-	no = result ? NULL : rules_take(v, like->rules_object);
-	if (no) {
-		snprintf(why, size, "the rules cannot be used: %s", no);
-		return NULL;
-	}
 	if (!result) {
 		section_renew(m, v->index);
 		others_part(m);

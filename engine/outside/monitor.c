@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/outside/control.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/hook.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/report.h"
@@ -33,17 +35,32 @@
 #define START_MS	2000	/* how long an execve may take */
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
 
-enum wake { WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_TIMER, WAKE_ONCE };
-
 /* --- the loop's sources ------------------------------------------------------------ */
 
-static void wake_on(struct monitor *m, int fd, enum wake what)
+/* There is one for everybody: a full queue is given to the kernel first. */
+static struct io_uring_sqe *entry_take(struct monitor *m)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&m->ring);
 
+	if (!sqe) {
+		io_uring_submit(&m->ring);
+		sqe = io_uring_get_sqe(&m->ring);
+	}
 	MUST(sqe);
-	io_uring_prep_poll_add(sqe, fd, POLLIN);
-	io_uring_sqe_set_data64(sqe, what);
+	return sqe;
+}
+
+void monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint64_t which)
+{
+	struct io_uring_sqe *sqe = entry_take(m);
+
+	io_uring_prep_poll_add(sqe, fd, (unsigned)events);
+	io_uring_sqe_set_data64(sqe, what | which << 8);
+}
+
+static void wake_on(struct monitor *m, int fd, enum wake what)
+{
+	monitor_poll(m, fd, POLLIN, what, 0);
 }
 
 uint64_t now_ms(void)
@@ -56,9 +73,8 @@ uint64_t now_ms(void)
 
 static void timer_set(struct monitor *m, struct __kernel_timespec *t, enum wake what)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&m->ring);
+	struct io_uring_sqe *sqe = entry_take(m);
 
-	MUST(sqe);
 	io_uring_prep_timeout(sqe, t, 0, 0);
 	io_uring_sqe_set_data64(sqe, what);
 }
@@ -104,7 +120,7 @@ static int loop_open(struct monitor *m)
 	}
 	wake_on(m, m->signal_fd, WAKE_SIGNAL);
 	wake_on(m, m->bell_fd, WAKE_BELL);
-	wake_on(m, m->control_fd, WAKE_CONTROL);
+	control_begin(m);
 	return 0;
 }
 
@@ -203,21 +219,12 @@ bool session_server(struct monitor *m)
 	return true;
 }
 
-/* A server goes on, and nobody listens any more: what is said of it is kept beside its reports. */
-static int words_open(const struct monitor *m)
-{
-	char path[PATH_MAX + 16];
-
-	if (report_folder(m->session.name, true, path, PATH_MAX))
-		return -1;
-	strcat(path, "/session.log");
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
 /* Whoever reads what the server wrote must not wait for us. */
 static void streams_close(const struct monitor *m)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), words = m->trace ? -1 : words_open(m);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* A server goes on: what is said of it is kept. */
+	int words = m->trace ? -1 : report_log(m->session.name);
 
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		if (fd != 2 || !m->trace)
@@ -286,7 +293,7 @@ static bool server_over(struct monitor *m)
 
 /* --- the loop --------------------------------------------------------------------------- */
 
-static void wake_serve(struct monitor *m, enum wake what)
+static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 {
 	uint64_t count;
 
@@ -298,8 +305,9 @@ static void wake_serve(struct monitor *m, enum wake what)
 			serve_requests(m);
 		wake_on(m, m->bell_fd, WAKE_BELL);
 	} else if (what == WAKE_CONTROL) {
-		control_accept(m, m->control_fd);
-		wake_on(m, m->control_fd, WAKE_CONTROL);
+		control_accept(m);
+	} else if (what == WAKE_LINK) {
+		control_go_on(m, which);
 	} else if (what == WAKE_TIMER) {
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
@@ -318,6 +326,7 @@ static void wake_serve(struct monitor *m, enum wake what)
 /* What is due now, whatever woke us. */
 static void due_serve(struct monitor *m)
 {
+	control_look(m);
 	if (!m->conduct)
 		return;
 	start_record_look(m);
@@ -339,10 +348,10 @@ static void loop(struct monitor *m)
 		if (result < 0 && result != -EINTR)
 			return;
 		while (io_uring_peek_cqe(&m->ring, &cqe) == 0) {
-			enum wake what = (enum wake)io_uring_cqe_get_data64(cqe);
+			uint64_t what = io_uring_cqe_get_data64(cqe);
 
 			io_uring_cqe_seen(&m->ring, cqe);
-			wake_serve(m, what);
+			wake_serve(m, (enum wake)(what & 0xff), what >> 8);
 		}
 		due_serve(m);
 	}
@@ -408,7 +417,8 @@ static int name_fail(const char *name, int result)
 			  "cannot begin a session: '%s': not a name", name);
 	else
 		say_error("XDG_RUNTIME_DIR names the folder that sessions live in",
-			  "cannot begin a session: %s: %s", name, strerror(-result));
+			  "cannot begin a session: %s: %s", name,
+			  folder_why(-result));
 	return result == -EEXIST || result == -EINVAL ? EXIT_USE : EXIT_SYSTEM;
 }
 

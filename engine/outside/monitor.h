@@ -210,6 +210,12 @@ static inline struct version *leading(struct monitor *m)
 int monitor_run(const struct run_options *o);
 /* Who serves now: what `mve ps` shows and `mve stop` speaks to; true: it is another. */
 bool session_server(struct monitor *m);
+/* What wakes the loop. */
+enum wake {
+	WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_LINK, WAKE_TIMER, WAKE_ONCE,
+};
+/* It is woken once when the file has something of `events`; `which`: up to 56 bits. */
+void monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint64_t which);
 /* The loop comes round after so long. */
 void monitor_wake_after(struct monitor *m, unsigned ms);
 uint64_t now_ms(void);
@@ -403,10 +409,6 @@ bool serve_execs(const struct monitor *m);
 /* Of a program of this version, whose thread follows, or does not. */
 enum role serve_role(const struct version *v, bool follows);
 int serve_seize(struct version *v, pid_t tid, const struct tracee *want);
-
-/* control.c: the other commands. */
-int control_open(const struct session *s);
-void control_accept(struct monitor *m, int fd);
 
 /* status.c */
 json_t *status_json(struct monitor *m);

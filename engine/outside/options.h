@@ -34,7 +34,6 @@ struct follower_options {
 	const char *on_finding;	/* what is run for each new finding; or NULL */
 	const char *rules;	/* the file; and what was made of it */
 	struct rules_bank *rules_bank;
-	const char *rules_object;	/* of one that comes late; read each time it comes */
 	bool older;		/* than the leader: @new rules hold while that leads */
 	const char *release;	/* what @leader and @follower call it; or NULL */
 	const char *map_from[PATH_MAPS], *map_to[PATH_MAPS];

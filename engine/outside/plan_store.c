@@ -2,7 +2,7 @@
  * Plans on disk, by build id: ${XDG_CACHE_HOME:-~/.cache}/mve/plans/<id>.plan.
  *
  * A wrong plan crashes a server, so a stored one is believed only when
- *  - the file is the user's own and nobody else may write it,
+ *  - the file and its folder are the user's own and nobody else may write them,
  *  - it is of this version, for this build id and this size of ELF file, whole,
  *    and every site lies within its bounds,
  *  - the ELF file's bytes around every site are what they were when the plan
@@ -12,21 +12,18 @@
  * Raise STORE_VERSION when struct plan_site changes, or when the planner itself
  * changes its mind about what is safe.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/outside/cache.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/plan_parts.h"
 
 #define STORE_MAGIC	"mveplan"
 #define PLAN_SUFFIX	".plan"
 #define STORE_VERSION	5
+#define NAME_ROOM	(2 * PLAN_BUILD_ID_MAX + sizeof(PLAN_SUFFIX))
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
 struct store_head {
@@ -101,66 +98,19 @@ static bool hash_near(int fd, const struct plan *p, uint64_t *out)
 	return true;
 }
 
-static bool make_dir(const char *path)
+/* The folder, and a plan's name in it; -1: there is none to be had. */
+static int place_find(char *name, const uint8_t *id, unsigned id_len, int how)
 {
-	return !mkdir(path, 0700) || errno == EEXIST;
-}
+	int cache, plans;
 
-/* The folder's path, made when need be; false: there is none to be had. */
-static bool store_dir(char *path, size_t size, bool make)
-{
-	static const char *const tails[] = { "", "/mve", "/mve/plans" };
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char root[PATH_MAX - 256];
-	int n;
-
-	if (cache && cache[0] == '/')
-		n = snprintf(root, sizeof(root), "%s", cache);
-	else if (home && home[0] == '/')
-		n = snprintf(root, sizeof(root), "%s/.cache", home);
-	else
-		return false;
-	if (n < 0 || (size_t)n >= sizeof(root))
-		return false;
-	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
-		n = snprintf(path, size, "%s%s", root, tails[i]);
-		if (n < 0 || (size_t)n >= size || (make && !make_dir(path)))
-			return false;
-	}
-	return true;
-}
-
-static bool store_path(char *path, size_t size, const uint8_t *id, unsigned id_len, bool make)
-{
-	size_t n;
-
-	if (!store_dir(path, size, make))
-		return false;
-	n = strlen(path);
-	if (size - n < 2 * PLAN_BUILD_ID_MAX + 16)
-		return false;
-	path[n++] = '/';
-	for (unsigned i = 0; i < id_len; i++, n += 2)
-		sprintf(path + n, "%02x", id[i]);
-	strcpy(path + n, PLAN_SUFFIX);
-	return true;
-}
-
-/* Opens a stored plan that may be believed, or -1. */
-static int open_own(const char *path, uint64_t *size)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    st.st_mode & (S_IWGRP | S_IWOTH)) {
-		close(fd);
-		return -1;
-	}
-	*size = (uint64_t)st.st_size;
-	return fd;
+	for (unsigned i = 0; i < id_len; i++)
+		sprintf(name + 2 * i, "%02x", id[i]);
+	strcpy(name + 2 * id_len, PLAN_SUFFIX);
+	cache = folder_base("XDG_CACHE_HOME", ".cache", how);
+	plans = cache < 0 ? -1 : folder_open(cache, "plans", how);
+	if (cache >= 0)
+		close(cache);
+	return plans;
 }
 
 static bool head_fits(const struct store_head *h, uint64_t size, uint64_t file_size,
@@ -210,38 +160,21 @@ static struct plan *read_plan(int from, uint64_t size, int fd, uint64_t file_siz
 
 struct plan *store_load(int fd, uint64_t file_size, const struct elf_view *v)
 {
-	char path[PATH_MAX];
-	struct plan *p;
+	char name[NAME_ROOM];
+	int folder = place_find(name, v->build_id, v->build_id_len, FOLDER_LOOK);
+	struct plan *p = NULL;
 	uint64_t size;
-	int from;
+	int from = folder < 0 ? -1 : folder_file(folder, name, &size);
 
-	if (!store_path(path, sizeof(path), v->build_id, v->build_id_len, false))
-		return NULL;
-	from = open_own(path, &size);
-	if (from < 0)
-		return NULL;
-	p = read_plan(from, size, fd, file_size, v);
-	close(from);
-	if (p)
-		cache_use(path);
-	return p;
-}
-
-static bool write_all(int fd, const void *bytes, size_t n)
-{
-	const char *p = bytes;
-
-	while (n) {
-		ssize_t put = write(fd, p, n);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		p += put;
-		n -= (size_t)put;
+	if (from >= 0) {
+		p = read_plan(from, size, fd, file_size, v);
+		close(from);
 	}
-	return true;
+	if (p)
+		cache_use(folder, name);
+	if (folder >= 0)
+		close(folder);
+	return p;
 }
 
 void store_save(int fd, uint64_t file_size, const struct plan *p)
@@ -249,24 +182,19 @@ void store_save(int fd, uint64_t file_size, const struct plan *p)
 	struct store_head h = { .magic = STORE_MAGIC, .version = STORE_VERSION, .n = p->n,
 				.file_size = file_size, .unknown_pairs = p->unknown_pairs,
 				.vsyscall = p->vsyscall, .id_len = p->build_id_len };
-	size_t bytes = p->n * sizeof(p->sites[0]);
-	char path[PATH_MAX], temp[PATH_MAX + 16];
-	bool done;
-	int to;
+	struct folder_part parts[] = { { &h, sizeof(h) },
+				       { p->sites, p->n * sizeof(p->sites[0]) } };
+	char name[NAME_ROOM];
+	int folder;
 
-	if (!hash_near(fd, p, &h.near_hash) ||
-	    !store_path(path, sizeof(path), p->build_id, p->build_id_len, true))
+	if (!hash_near(fd, p, &h.near_hash))
+		return;
+	folder = place_find(name, p->build_id, p->build_id_len, FOLDER_MAKE);
+	if (folder < 0)
 		return;
 	memcpy(h.id, p->build_id, sizeof(h.id));
-	h.sites_hash = hash(HASH_START, p->sites, bytes);
-	snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
-	to = mkostemp(temp, O_CLOEXEC);
-	if (to < 0)
-		return;
-	done = write_all(to, &h, sizeof(h)) && write_all(to, p->sites, bytes);
-	close(to);
-	if (!done || rename(temp, path))
-		unlink(temp);
-	*strrchr(path, '/') = 0;
-	cache_clean(path, PLAN_SUFFIX);
+	h.sites_hash = hash(HASH_START, p->sites, parts[1].len);
+	folder_write(folder, name, parts, 2);
+	cache_clean(folder, PLAN_SUFFIX);
+	close(folder);
 }

@@ -8,6 +8,7 @@
 
 #include "engine/outside/finding.h"
 #include "engine/outside/asker.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/remote.h"
 #include "engine/outside/report.h"
@@ -92,12 +93,13 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 	json_t *report = report_make(w);
 	int result = report_keep(report, q ? q->bytes : NULL, q ? q->len : 0, path, size);
 	unsigned number = (unsigned)json_integer_value(json_object_get(report, "number"));
-	char hint[128];
+	char hint[256];
 
 	if (result)
 		path[0] = 0;
 	if (result)
-		snprintf(hint, sizeof(hint), "no report could be written: %s", strerror(-result));
+		snprintf(hint, sizeof(hint), "no report could be written: %.200s",
+			 folder_why(-result));
 	else
 		snprintf(hint, sizeof(hint), "mve report %s shows %s", w->session,
 			 w->finding ? "it, and the request" : "both sides");

@@ -70,13 +70,13 @@ unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t 
 
 /* report_store.c */
 
-/* The folder of a session's reports; made if `make`.  0 or -errno. */
-int report_folder(const char *session, bool make, char *path, size_t size);
 /*
  * Writes its files and gives the report its number; the JSON's path.  The bytes are a
  * finding's request, or NULL.  0 or -errno.
  */
 int report_keep(json_t *report, const void *bytes, size_t len, char *path, size_t size);
+/* Where a monitor that nobody listens to any more says what it has to say; or -errno. */
+int report_log(const char *session);
 /* How often its finding was made. */
 void report_count(const char *session, unsigned number, uint64_t count);
 /* The numbers of a session's reports, ascending; how many, or -errno.  free() them. */

@@ -12,71 +12,46 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/outside/folder.h"
 #include "engine/outside/report.h"
 #include "engine/outside/session.h"
 
 #define REPORTS_MAX	100	/* kept of a name */
 #define NAMES_MAX	200
-#define ROOM		64	/* for a file's name behind a folder's */
+#define ROOM		64	/* for a file's name */
+#define REPORT_MAX	(64u << 20)
 
 /* --- folders ------------------------------------------------------------------ */
 
-static int folder_make(const char *path, mode_t mode)
-{
-	return mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
-}
-
-/* Makes every folder on the way, as XDG asks: those that are new are the user's. */
-static int folders_make(char *path)
-{
-	int result = 0;
-
-	for (char *at = strchr(path + 1, '/'); at && !result; at = strchr(at + 1, '/')) {
-		*at = 0;
-		result = folder_make(path, 0700);
-		*at = '/';
-	}
-	return result ? result : folder_make(path, 0700);
-}
-
 /* The folder of all reports. */
-static int root_find(char *path, size_t size)
+static int root_open(int how)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (state && state[0] == '/')
-		n = snprintf(path, size, "%s/mve", state);
-	else if (home && home[0] == '/')
-		n = snprintf(path, size, "%s/.local/state/mve", home);
-	else
-		n = snprintf(path, size, "/var/tmp/mve-%u", geteuid());
-	return (size_t)n + SESSION_NAME_MAX + ROOM < size ? 0 : -ENAMETOOLONG;
+	return folder_base("XDG_STATE_HOME", ".local/state", how);
 }
 
-/* Nobody else may put files there for us. */
-static int folder_check(const char *path)
+/* A session's; nobody else may put files there for us. */
+static int reports_open(const char *session, int how)
 {
-	struct stat st;
+	int root, folder;
 
-	if (lstat(path, &st) < 0)
-		return -errno;
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
+	if (!session_name_ok(session))
+		return -EINVAL;
+	root = root_open(how);
+	if (root < 0)
+		return root;
+	folder = folder_open(root, session, how);
+	close(root);
+	return folder;
 }
 
-int report_folder(const char *session, bool make, char *path, size_t size)
+int report_log(const char *session)
 {
-	int result = root_find(path, size);
+	int folder = reports_open(session, FOLDER_MAKE);
+	int words = folder < 0 ? folder : folder_append(folder, "session.log");
 
-	if (!result && !session_name_ok(session))
-		result = -EINVAL;
-	if (result)
-		return result;
-	strcat(path, "/");
-	strcat(path, session);
-	if (make)
-		result = folders_make(path);
-	return result ? result : folder_check(path);
+	if (folder >= 0)
+		close(folder);
+	return words;
 }
 
 /* --- numbers -------------------------------------------------------------------- */
@@ -98,9 +73,16 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int numbers_read(const char *folder, unsigned **numbers)
+static DIR *list_open(int folder)
 {
-	DIR *dir = opendir(folder);
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return again < 0 ? NULL : fdopendir(again);
+}
+
+static int numbers_read(int folder, unsigned **numbers)
+{
+	DIR *dir = list_open(folder);
 	const struct dirent *d;
 	int n = 0;
 
@@ -126,152 +108,193 @@ static int numbers_read(const char *folder, unsigned **numbers)
 
 int report_list(const char *session, unsigned **numbers)
 {
-	char folder[PATH_MAX];
-	int result = report_folder(session, false, folder, sizeof(folder));
+	int folder = reports_open(session, FOLDER_LOOK), n;
 
 	*numbers = NULL;
-	return result ? result : numbers_read(folder, numbers);
+	if (folder < 0)
+		return folder;
+	n = numbers_read(folder, numbers);
+	close(folder);
+	return n;
 }
 
 /* --- the oldest go ----------------------------------------------------------------- */
 
-static void report_remove(const char *folder, unsigned number)
+static void name_make(char name[ROOM], unsigned number, const char *kind)
 {
-	char path[PATH_MAX + ROOM];
-
-	snprintf(path, sizeof(path), "%s/report-%u.json", folder, number);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/report-%u.txt", folder, number);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/report-%u.request", folder, number);
-	unlink(path);
+	snprintf(name, ROOM, "report-%u.%s", number, kind);
 }
 
-static void folder_remove(const char *folder)
+static void report_remove(int folder, unsigned number)
 {
-	unsigned *numbers;
-	int n = numbers_read(folder, &numbers);
+	static const char *const kinds[] = { "json", "txt", "request" };
+	char name[ROOM];
 
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		name_make(name, number, kinds[i]);
+		unlinkat(folder, name, 0);
+	}
+}
+
+static void folder_remove(int root, const char *session)
+{
+	int folder = folder_open(root, session, FOLDER_LOOK), n;
+	unsigned *numbers;
+
+	if (folder < 0)
+		return;
+	n = numbers_read(folder, &numbers);
 	for (int i = 0; i < n; i++)
 		report_remove(folder, numbers[i]);
 	free(numbers);
-	rmdir(folder);
+	close(folder);
+	unlinkat(root, session, AT_REMOVEDIR);
 }
 
 /* Of too many names, the one that has been quiet for the longest. */
 static void names_bound(const char *newest)
 {
-	char root[PATH_MAX], path[PATH_MAX * 2], oldest[PATH_MAX * 2] = "";
+	int root = root_open(FOLDER_LOOK), n = 0;
+	DIR *dir = root < 0 ? NULL : list_open(root);
+	char oldest[SESSION_NAME_MAX + 1] = "";
 	struct timespec when = { 0 };
 	const struct dirent *d;
 	struct stat st;
-	int n = 0;
-	DIR *dir = root_find(root, sizeof(root)) ? NULL : opendir(root);
 
 	while (dir && (d = readdir(dir))) {
-		snprintf(path, sizeof(path), "%s/%s", root, d->d_name);
-		if (!session_name_ok(d->d_name) || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		if (!session_name_ok(d->d_name) ||
+		    fstatat(root, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
 			continue;
 		n++;
-		if (!strcmp(path, newest) || (*oldest && (st.st_mtim.tv_sec > when.tv_sec)))
+		if (!strcmp(d->d_name, newest) || (*oldest && st.st_mtim.tv_sec > when.tv_sec))
 			continue;
-		strcpy(oldest, path);
+		strcpy(oldest, d->d_name);
 		when = st.st_mtim;
 	}
 	if (dir)
 		closedir(dir);
 	if (n > NAMES_MAX && *oldest)
-		folder_remove(oldest);
+		folder_remove(root, oldest);
+	if (root >= 0)
+		close(root);
 }
 
 /* --- writing and reading ------------------------------------------------------------- */
 
-static int json_write(const json_t *report, const char *path)
+static int text_place(int folder, const char *name, char *text, size_t len)
 {
-	char temp[PATH_MAX + ROOM];
+	struct folder_part whole = { text, len };
+	int result = text ? folder_write(folder, name, &whole, 1) : -ENOMEM;
 
-	snprintf(temp, sizeof(temp), "%s.tmp", path);
-	errno = 0;
-	if (!json_dump_file(report, temp, JSON_INDENT(1)) && !rename(temp, path))
-		return 0;
-	unlink(temp);
-	return errno ? -errno : -ENOSPC;
+	free(text);
+	return result;
 }
 
-static void text_write(const json_t *report, const char *path)
+static int json_write(const json_t *report, int folder, unsigned number)
 {
-	FILE *f = fopen(path, "we");
+	char *text = json_dumps(report, JSON_INDENT(1)), name[ROOM];
+
+	name_make(name, number, "json");
+	return text_place(folder, name, text, text ? strlen(text) : 0);
+}
+
+static void text_write(const json_t *report, int folder, unsigned number)
+{
+	char *text = NULL, name[ROOM];
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
 
 	if (!f)
 		return;
 	report_text(f, report);
 	fclose(f);
+	name_make(name, number, "txt");
+	text_place(folder, name, text, len);
 }
 
 /* The bytes of a finding's request, and their path in the report. */
-static void request_write(json_t *report, const char *path, const void *bytes, size_t len)
+static void request_write(json_t *report, int folder, unsigned number, const char *path,
+			  const void *bytes, size_t len)
 {
 	json_t *request = json_object_get(json_object_get(report, "finding"), "request");
-	FILE *f = json_is_object(request) ? fopen(path, "we") : NULL;
+	struct folder_part whole = { bytes, len };
+	char name[ROOM];
 
-	if (!f)
-		return;
-	if (fwrite(bytes, 1, len, f) == len)
-		json_object_set_new(request, "file", json_string(path));
-	fclose(f);
+	name_make(name, number, "request");
+	if (json_is_object(request) && !folder_write(folder, name, &whole, 1))
+		json_object_set_new(request, "file", json_sprintf("%s/%s", path, name));
 }
 
-int report_keep(json_t *report, const void *bytes, size_t len, char *path, size_t size)
+static unsigned number_next(int folder)
 {
-	const char *session = json_string_value(json_object_get(report, "session"));
-	char folder[PATH_MAX], text[PATH_MAX + ROOM];
 	unsigned *numbers, number = 1;
-	int n, result = report_folder(session ? session : "", true, folder, sizeof(folder));
+	int n = numbers_read(folder, &numbers);
 
-	if (result)
-		return result;
-	n = numbers_read(folder, &numbers);
 	if (n > 0)
 		number = numbers[n - 1] + 1;
 	for (int i = 0; i <= n - REPORTS_MAX; i++)
 		report_remove(folder, numbers[i]);
 	free(numbers);
+	return number;
+}
+
+int report_keep(json_t *report, const void *bytes, size_t len, char *path, size_t size)
+{
+	const char *session = json_string_value(json_object_get(report, "session"));
+	int result, folder = reports_open(session ? session : "", FOLDER_MAKE);
+	char where[PATH_MAX];
+	unsigned number;
+
+	if (folder < 0)
+		return folder;
+	number = number_next(folder);
+	folder_path(folder, where, sizeof(where));
 	json_object_set_new(report, "number", json_integer(number));
-	snprintf(path, size, "%s/report-%u.json", folder, number);
-	snprintf(text, sizeof(text), "%s/report-%u.request", folder, number);
-	request_write(report, text, bytes, len);
-	snprintf(text, sizeof(text), "%s/report-%u.txt", folder, number);
-	result = json_write(report, path);
+	snprintf(path, size, "%s/report-%u.json", where, number);
+	request_write(report, folder, number, where, bytes, len);
+	result = json_write(report, folder, number);
 	if (!result)
-		text_write(report, text);
-	names_bound(folder);
+		text_write(report, folder, number);
+	close(folder);
+	names_bound(session);
 	return result;
+}
+
+static json_t *report_read(int folder, unsigned number)
+{
+	char name[ROOM], *text;
+	json_t *report;
+	size_t len;
+
+	name_make(name, number, "json");
+	text = folder_read(folder, name, REPORT_MAX, &len);
+	report = text ? json_loadb(text, len, 0, NULL) : NULL;
+	free(text);
+	return report;
 }
 
 json_t *report_load(const char *session, unsigned number)
 {
-	char path[PATH_MAX];
+	int folder = reports_open(session, FOLDER_LOOK);
+	json_t *report = folder < 0 ? NULL : report_read(folder, number);
 
-	if (report_folder(session, false, path, sizeof(path) - ROOM))
-		return NULL;
-	snprintf(path + strlen(path), ROOM, "/report-%u.json", number);
-	return json_load_file(path, 0, NULL);
+	if (folder >= 0)
+		close(folder);
+	return report;
 }
 
 void report_count(const char *session, unsigned number, uint64_t count)
 {
-	json_t *report = report_load(session, number);
+	int folder = reports_open(session, FOLDER_LOOK);
+	json_t *report = folder < 0 ? NULL : report_read(folder, number);
 	json_t *finding = json_object_get(report, "finding");
-	char path[PATH_MAX];
 
-	if (json_is_object(finding) && !report_folder(session, false, path, sizeof(path) - ROOM)) {
-		size_t n = strlen(path);
-
+	if (json_is_object(finding)) {
 		json_object_set_new(finding, "count", json_integer((json_int_t)count));
-		snprintf(path + n, ROOM, "/report-%u.json", number);
-		json_write(report, path);
-		snprintf(path + n, ROOM, "/report-%u.txt", number);
-		text_write(report, path);
+		if (!json_write(report, folder, number))
+			text_write(report, folder, number);
 	}
+	if (folder >= 0)
+		close(folder);
 	json_decref(report);
 }

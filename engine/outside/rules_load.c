@@ -3,8 +3,10 @@
  *
  * The cache is the user's (XDG_CACHE_HOME or ~/.cache, folder mve): an object's name
  * is a hash of the file, of everything that it names by `use` and `#include`, and
- * of the rulec that compiled it.  rulec writes an object whole or not at all, so
- * two that compile the same at one time do no harm.
+ * of the rulec that compiled it.  An object is native code that the server's processes
+ * run: only one that nobody else can have written is taken from there (folder.h), and
+ * where no place is named or known it is compiled each time.  From then on it is an open
+ * file: nobody looks for it by a name again.
  *
  * An object is laid out here, once: its two segments as they will lie in memory,
  * code and constants first.  It has no relocation, so its place does not matter.
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,12 +27,14 @@
 #include "engine/abi/rules.h"
 #include "engine/abi/rules_seal.h"
 #include "engine/outside/cache.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
 
 #define PAGE		4096u
 #define USES_MAX	16	/* deep; rulec has its own limit */
 #define FILE_MAX	(16u << 20)
+#define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define OBJECT_SUFFIX	".so"
 
 /* --- rulec ----------------------------------------------------------------------- */
@@ -51,14 +56,16 @@ static const char *rulec_path(void)
 	return "rulec";
 }
 
-static int rulec_run(const char *file, const char *object)
+/* The object comes by rulec's output into a file that has no name. */
+static int rulec_run(const char *file, int to)
 {
 	const char *rulec = rulec_path();
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		execlp(rulec, "rulec", "build", file, "-o", object, (char *)NULL);
+		dup2(to, STDOUT_FILENO);
+		execlp(rulec, "rulec", "build", file, "-o", "-", (char *)NULL);
 		say_error("make rulec, or put it into PATH", "cannot run rulec: %s",
 			  strerror(errno));
 		_exit(EXIT_SYSTEM);
@@ -69,28 +76,6 @@ static int rulec_run(const char *file, const char *object)
 }
 
 /* --- the cache's key ----------------------------------------------------------------- */
-
-static char *file_text(const char *path, size_t *len)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	char *text = NULL;
-	ssize_t n = -1;
-
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
-		text = malloc((size_t)st.st_size + 1);
-	if (text)
-		n = read(fd, text, (size_t)st.st_size);
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		free(text);
-		return NULL;
-	}
-	text[n] = 0;
-	*len = (size_t)n;
-	return text;
-}
 
 static bool hash_file(struct rules_hash *h, const char *path, unsigned depth);
 
@@ -117,7 +102,7 @@ static void hash_named(struct rules_hash *h, const char *by, const char *name, s
 static bool hash_file(struct rules_hash *h, const char *path, unsigned depth)
 {
 	size_t len;
-	char *text = depth < USES_MAX ? file_text(path, &len) : NULL;
+	char *text = depth < USES_MAX ? file_read(path, FILE_MAX, &len) : NULL;
 
 	if (!text)
 		return false;
@@ -151,29 +136,6 @@ static void hash_rulec(struct rules_hash *h)
 
 /* --- the cache ------------------------------------------------------------------------- */
 
-static bool folder_make(char *path)
-{
-	return !mkdir(path, 0700) || errno == EEXIST;
-}
-
-static bool cache_folder(char *path, size_t size)
-{
-	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	struct stat st;
-
-	if (base && *base == '/')
-		snprintf(path, size, "%s", base);
-	else if (home && *home == '/')
-		snprintf(path, size, "%s/.cache", home);
-	else
-		snprintf(path, size, "/tmp/mve-cache-%u", (unsigned)geteuid());
-	if (!folder_make(path) || strlen(path) + 5 > size)
-		return false;
-	strcat(path, "/mve");
-	return folder_make(path) && !lstat(path, &st) && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid();
-}
-
 static bool is_object(const char *file)
 {
 	size_t n = strlen(file);
@@ -181,46 +143,129 @@ static bool is_object(const char *file)
 	return n > strlen(OBJECT_SUFFIX) && !strcmp(file + n - strlen(OBJECT_SUFFIX), OBJECT_SUFFIX);
 }
 
-/* What a full disk or a crash has left of a file is made anew. */
-static bool is_whole(const char *object)
+/*
+ * A copy that nobody can change any more, and whose reading never waits: the monitor takes
+ * no other from whoever gives it rules.
+ */
+static int sealed_copy(int fd)
 {
-	const char *why;
-	struct rules_bank *b = rules_read(object, &why);
+	struct folder_part whole = { 0 };
+	char *bytes = file_read_fd(fd, FILE_MAX, &whole.len);
+	int copy = bytes ? memfd_create("mve-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
 
-	free(b);
-	return b;
+	whole.bytes = bytes;
+	if (copy >= 0 && (fd_write(copy, &whole) || fcntl(copy, F_ADD_SEALS, SEALS) < 0)) {
+		close(copy);
+		copy = -1;
+	}
+	free(bytes);
+	return copy;
 }
 
-int rules_compile(const char *file, char *object, size_t size)
+bool rules_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & SEALS) == SEALS;
+}
+
+/* What a full disk or a crash has left of a file is made anew. */
+static int whole_find(int folder, const char *name)
+{
+	uint64_t size;
+	const char *why;
+	int fd = folder < 0 ? -1 : folder_file(folder, name, &size);
+	struct rules_bank *b = fd < 0 ? NULL : rules_read(fd, &why);
+
+	if (b)
+		cache_use(folder, name);
+	else if (fd >= 0)
+		close(fd);
+	free(b);
+	return b ? fd : -1;
+}
+
+/* Without a place for it the object is for this time only. */
+static void object_keep(int folder, const char *name, int fd)
+{
+	struct folder_part whole = { 0 };
+	char *bytes = folder < 0 ? NULL : file_read_fd(fd, FILE_MAX, &whole.len);
+
+	whole.bytes = bytes;
+	if (bytes && !folder_write(folder, name, &whole, 1))
+		cache_clean(folder, OBJECT_SUFFIX);
+	else
+		say_log("rules", "the object of %s is not kept", name);
+	free(bytes);
+}
+
+static int object_make(const char *file, int folder, const char *name, int *fd)
+{
+	int made = memfd_create("mve-rules", MFD_CLOEXEC);
+	int code = made < 0 ? EXIT_SYSTEM : rulec_run(file, made);
+
+	if (code) {
+		say_error("rulec check shows the same", "the rules are not taken: %s", file);
+		if (made >= 0)
+			close(made);
+		return code;
+	}
+	object_keep(folder, name, made);
+	*fd = made;
+	return 0;
+}
+
+/* An object that the user names: it may be a link, but nothing that waits. */
+static int object_open(const char *file, int *fd)
+{
+	*fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (*fd >= 0)
+		return 0;
+	say_error("check its path and its rights", "cannot read the rules: %s: %s", file,
+		  strerror(errno));
+	return EXIT_USE;
+}
+
+/* By the cache, or rulec. */
+static int object_find(const char *file, int *fd)
 {
 	struct rules_hash h = RULES_HASH_BEGIN;
-	char folder[PATH_MAX - 64];
-	int code;
+	char name[64];
+	int folder, code = 0;
 
-	if (is_object(file)) {
-		snprintf(object, size, "%s", file);
-		return 0;
-	}
 	if (!hash_file(&h, file, 0)) {
 		say_error("check its path and its rights", "cannot read the rules: %s", file);
 		return EXIT_USE;
 	}
 	hash_rulec(&h);
-	if (!cache_folder(folder, sizeof(folder))) {
+	snprintf(name, sizeof(name), "%016lx%016lx" OBJECT_SUFFIX, h.a, h.b);
+	folder = folder_base("XDG_CACHE_HOME", ".cache", FOLDER_MAKE);
+	if (folder < 0 && folder_base_named("XDG_CACHE_HOME")) {
 		say_error("set XDG_CACHE_HOME to a folder of yours",
-			  "no place for compiled rules: %s: %s", folder, strerror(errno));
+			  "no place for compiled rules: %s", folder_why(-folder));
 		return EXIT_SYSTEM;
 	}
-	snprintf(object, size, "%s/%016lx%016lx.so", folder, h.a, h.b);
-	if (is_whole(object)) {
-		cache_use(object);
-		return 0;
-	}
-	cache_clean(folder, OBJECT_SUFFIX);
-	code = rulec_run(file, object);
-	if (code)
-		say_error("rulec check shows the same", "the rules are not taken: %s", file);
+	*fd = whole_find(folder, name);
+	if (*fd < 0)
+		code = object_make(file, folder, name, fd);
+	if (folder >= 0)
+		close(folder);
 	return code;
+}
+
+int rules_compile(const char *file, int *fd)
+{
+	int found, code = is_object(file) ? object_open(file, &found) : object_find(file, &found);
+
+	if (code)
+		return code;
+	*fd = sealed_copy(found);
+	close(found);
+	if (*fd >= 0)
+		return 0;
+	say_error("an object of rulec build is a file of at most 16 MiB",
+		  "cannot read the rules: %s: %s", file, strerror(errno));
+	return EXIT_USE;
 }
 
 /* --- an object ---------------------------------------------------------------------------- */
@@ -261,7 +306,8 @@ static bool relocates(const struct object *o, const Elf64_Phdr *p)
 /* Puts a segment where it belongs; why not, or NULL. */
 static const char *segment_put(struct rules_bank *b, const struct object *o, const Elf64_Phdr *p)
 {
-	uint64_t end = p->p_vaddr + p->p_memsz;
+	const uint64_t room = sizeof(b->bytes) - PAGE;
+	uint64_t end;
 
 	if (p->p_offset > o->len || p->p_filesz > o->len - p->p_offset || p->p_filesz > p->p_memsz)
 		return "it is damaged";
@@ -269,8 +315,9 @@ static const char *segment_put(struct rules_bank *b, const struct object *o, con
 		return p->p_offset % 8 || relocates(o, p) ? "it has relocations" : NULL;
 	if (p->p_type != PT_LOAD)
 		return NULL;
-	if (p->p_vaddr > sizeof(b->bytes) || end > sizeof(b->bytes) - PAGE)
+	if (p->p_vaddr > room || p->p_memsz > room - p->p_vaddr)
 		return "it is too large";
+	end = p->p_vaddr + p->p_memsz;
 	if (!(p->p_flags & PF_W))
 		b->text = (uint32_t)(end + PAGE - 1) & ~(PAGE - 1);
 	else if (p->p_vaddr < b->text)
@@ -326,10 +373,10 @@ static const char *seal_check(struct object *o)
 	return seal.flags & RULES_HAS_PROCESS ? "followers do not know @process rules" : NULL;
 }
 
-struct rules_bank *rules_read(const char *object, const char **why)
+struct rules_bank *rules_read(int fd, const char **why)
 {
 	struct object o = { 0 };
-	char *bytes = file_text(object, &o.len);
+	char *bytes = file_read_fd(fd, FILE_MAX, &o.len);
 	struct rules_bank *b = bytes ? calloc(1, sizeof(*b)) : NULL;
 
 	if (!b) {
@@ -348,6 +395,15 @@ struct rules_bank *rules_read(const char *object, const char **why)
 		return b;
 	free(b);
 	return NULL;
+}
+
+struct rules_bank *rules_copy(const struct rules_bank *rules)
+{
+	struct rules_bank *to = calloc(1, sizeof(*to));
+
+	if (to)
+		memcpy(to, rules, offsetof(struct rules_bank, bytes) + rules->size);
+	return to;
 }
 
 void rules_put(struct brief *b, const struct rules_bank *rules)

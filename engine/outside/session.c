@@ -1,6 +1,10 @@
 /*
- * Session folders.  A process is known by its pid and the time it began, so a
- * pid that was given out again is never taken for a monitor or a server.
+ * Session folders.
+ *
+ * Two locks, both of the kernel's kind that ends with its holder.  The folder of all
+ * sessions is locked by whoever makes or removes one, for as long as that takes.  A
+ * session's own folder is locked by its monitor for as long as it lives: a name whose
+ * lock is held is in use, whatever its files say.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,13 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/outside/folder.h"
 #include "engine/outside/session.h"
 
+#define JSON_MAX	65536
+#define LOCK_MS		5000	/* whoever makes or removes a session is quicker */
+
 static const char *const session_files[] = {
-	"session.json", "session.tmp", "control", "*.log",
+	"session.json", "session.json.*.tmp", "control", "*.log",
 };
 #define FILES (sizeof(session_files) / sizeof(session_files[0]))
 
@@ -30,104 +39,67 @@ bool session_name_ok(const char *name)
 			    "0123456789._-") == n;
 }
 
-static int folder_make(const char *path)
-{
-	struct stat st;
+/* --- the folder of all sessions ------------------------------------------------------ */
 
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	if (lstat(path, &st) < 0)
-		return -errno;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
-		return -EPERM;
+static int root_open(char *path, size_t size, int how)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR"), *in = "/tmp";
+	char name[32] = "mve";
+	int n, at, root;
+
+	if (run && run[0] == '/')
+		in = run;
+	else
+		snprintf(name, sizeof(name), "mve-%u", geteuid());
+	n = snprintf(path, size, "%s/%s", in, name);
+	if ((size_t)n >= size - SESSION_NAME_MAX - 32)
+		return -ENAMETOOLONG;
+	at = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return folder_fault(in, errno);
+	root = folder_open(at, name, how | FOLDER_CLOSED);
+	close(at);
+	return root;
+}
+
+/* Until it is closed. */
+static int root_lock(int root)
+{
+	for (int ms = 0; flock(root, LOCK_EX | LOCK_NB) < 0; ms++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (ms >= LOCK_MS)
+			return -EBUSY;
+		usleep(1000);
+	}
 	return 0;
 }
 
-int session_root(char *path, size_t size)
+/* The root, and the session's path in s. */
+static int root_of(struct session *s, const char *name, int how)
 {
-	const char *run = getenv("XDG_RUNTIME_DIR");
-	int n;
+	int root;
 
-	if (run && run[0] == '/')
-		n = snprintf(path, size, "%s/mve", run);
-	else
-		n = snprintf(path, size, "/tmp/mve-%u", geteuid());
-	if ((size_t)n >= size - SESSION_NAME_MAX - 32)
-		return -ENAMETOOLONG;
-	return folder_make(path);
-}
-
-static int folder_of(struct session *s, const char *name)
-{
-	int result;
-
+	folder_why_clear();
 	if (!session_name_ok(name))
 		return -EINVAL;
-	result = session_root(s->folder, sizeof(s->folder));
-	if (result)
-		return result;
+	root = root_open(s->folder, sizeof(s->folder), how);
 	strcat(s->folder, "/");
 	strcat(s->folder, name);
 	strcpy(s->name, name);
-	return 0;
+	return root;
 }
 
-#define STATE		3	/* fields of /proc/PID/stat, counted from 1 */
-#define PARENT		4
-#define THREADS		20
-#define BEGAN		22
-
-/* The field in such a text, from the third on, which stands behind the name; NULL: none. */
-static const char *field_in(const char *text, int want)
+static int root_locked(struct session *s, const char *name, int how)
 {
-	const char *at = strrchr(text, ')');
+	int root = root_of(s, name, how), result = root < 0 ? root : root_lock(root);
 
-	for (int field = STATE - 1; field < want && at; field++)
-		at = strchr(at + 1, ' ');
-	return at && at[1] ? at + 1 : NULL;
+	if (result && root >= 0)
+		close(root);
+	return result ? result : root;
 }
 
-static uint64_t number_in(const char *text, int want)
-{
-	const char *at = field_in(text, want);
-
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
-/* The state is that of its first thread, which may have ended before the others. */
-static bool is_dead(const char *text)
-{
-	const char *state = field_in(text, STATE);
-
-	return !state || *state == 'X' || (*state == 'Z' && number_in(text, THREADS) <= 1);
-}
-
-/* A number of /proc/PID/stat; 0: it is dead, or not there. */
-static uint64_t stat_field(pid_t pid, int want)
-{
-	char name[64], text[1024];
-	ssize_t n;
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = 0;
-	return is_dead(text) ? 0 : number_in(text, want);
-}
-
-uint64_t process_began(pid_t pid)
-{
-	return stat_field(pid, BEGAN);
-}
-
-pid_t process_parent(pid_t pid)
-{
-	return (pid_t)stat_field(pid, PARENT);
-}
+/* --- who lives ------------------------------------------------------------------------ */
 
 static bool alive(pid_t pid, uint64_t began)
 {
@@ -141,20 +113,132 @@ enum session_state session_state(const struct session *s)
 	return alive(s->server, s->server_began) ? SESSION_UNWATCHED : SESSION_GONE;
 }
 
+/* --- session.json ---------------------------------------------------------------------- */
+
+int session_save(struct session *s)
+{
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
+			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
+			      "server", s->server, "server_began", (json_int_t)s->server_began,
+			      "started", (json_int_t)s->started, "tier", s->tier, "command",
+			      s->command, strlen(s->command));
+	char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
+	struct folder_part whole = { text, text ? strlen(text) : 0 };
+	int result = text ? folder_write(s->lock, "session.json", &whole, 1) : -ENOMEM;
+
+	json_decref(j);
+	free(text);
+	return result;
+}
+
+static void text_take(char *to, size_t size, const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	snprintf(to, size, "%s", text ? text : "");
+}
+
+static int64_t number_take(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+static void json_take(struct session *s, int folder)
+{
+	size_t len = 0;
+	char *text = folder_read(folder, "session.json", JSON_MAX, &len);
+	json_t *j = text ? json_loadb(text, len, 0, NULL) : NULL;
+
+	s->monitor = (pid_t)number_take(j, "monitor");
+	s->monitor_began = (uint64_t)number_take(j, "monitor_began");
+	s->server = (pid_t)number_take(j, "server");
+	s->server_began = (uint64_t)number_take(j, "server_began");
+	s->started = number_take(j, "started");
+	text_take(s->tier, sizeof(s->tier), j, "tier");
+	text_take(s->command, sizeof(s->command), j, "command");
+	json_decref(j);
+	free(text);
+}
+
+int session_folder(const struct session *s)
+{
+	struct session other;
+	int root = root_of(&other, s->name, FOLDER_LOOK);
+	int folder = root < 0 ? root : folder_open(root, s->name, FOLDER_CLOSED);
+
+	if (root >= 0)
+		close(root);
+	return folder;
+}
+
+int session_load(struct session *s, const char *name)
+{
+	int root, folder;
+
+	memset(s, 0, sizeof(*s));
+	s->lock = -1;
+	root = root_of(s, name, FOLDER_LOOK);
+	if (root < 0)
+		return root;
+	folder = folder_open(root, name, FOLDER_CLOSED);
+	close(root);
+	if (folder < 0)
+		return folder;
+	json_take(s, folder);
+	close(folder);
+	return 0;
+}
+
+/* --- its beginning and its end ---------------------------------------------------------- */
+
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < FILES; i++)
+		if (!fnmatch(session_files[i], name, 0))
+			return true;
+	return false;
+}
+
+static void files_remove(int folder)
+{
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	const struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (is_ours(d->d_name))
+			unlinkat(folder, d->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
+/* Nobody's: its lock is to be had, and what its file names has ended. */
+static bool is_free(int folder)
+{
+	struct session old = { .lock = -1 };
+
+	if (flock(folder, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	json_take(&old, folder);
+	return session_state(&old) == SESSION_GONE;
+}
+
 int session_create(struct session *s, const char *name)
 {
-	struct session old;
-	int result = folder_of(s, name);
+	int root = root_locked(s, name, FOLDER_MAKE), folder;
 
-	if (result)
-		return result;
-	if (!mkdir(s->folder, 0700))
-		return 0;
-	if (errno != EEXIST)
-		return -errno;
-	if (!session_load(&old, name) && session_state(&old) == SESSION_GONE)
-		session_remove(&old);
-	return mkdir(s->folder, 0700) < 0 ? -errno : 0;
+	if (root < 0)
+		return root;
+	folder = folder_open(root, name, FOLDER_MAKE | FOLDER_CLOSED);
+	if (folder >= 0 && !is_free(folder)) {
+		close(folder);
+		folder = -EEXIST;
+	}
+	if (folder >= 0)
+		files_remove(folder);
+	close(root);
+	s->lock = folder;
+	return folder < 0 ? folder : 0;
 }
 
 void session_name_make(char *name, size_t size, const char *command)
@@ -171,91 +255,46 @@ void session_name_make(char *name, size_t size, const char *command)
 	snprintf(name + strlen(name), size - strlen(name), "-%d", getpid());
 }
 
-int session_save(struct session *s)
+static void remove_locked(int root, const char *name, int folder)
 {
-	char path[300], temp[300];
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
-			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
-			      "server", s->server, "server_began", (json_int_t)s->server_began,
-			      "started", (json_int_t)s->started, "tier", s->tier, "command",
-			      s->command, strlen(s->command));
-	int result = 0;
-
-	if (!j)
-		return -ENOMEM;
-	snprintf(path, sizeof(path), "%s/session.json", s->folder);
-	snprintf(temp, sizeof(temp), "%s/session.tmp", s->folder);
-	errno = 0;
-	if (json_dump_file(j, temp, JSON_INDENT(1)) < 0 || rename(temp, path) < 0)
-		result = errno ? -errno : -ENOSPC;
-	json_decref(j);
-	return result;
+	files_remove(folder);
+	unlinkat(root, name, AT_REMOVEDIR);
 }
 
-static void text_take(char *to, size_t size, const json_t *j, const char *key)
+void session_remove(struct session *s)
 {
-	const char *text = json_string_value(json_object_get(j, key));
+	char path[sizeof(s->folder)];
+	int root = root_open(path, sizeof(path), FOLDER_LOOK);
 
-	snprintf(to, size, "%s", text ? text : "");
+	if (root >= 0 && s->lock >= 0 && !root_lock(root))
+		remove_locked(root, s->name, s->lock);
+	if (s->lock >= 0)
+		close(s->lock);
+	if (root >= 0)
+		close(root);
+	s->lock = -1;
 }
 
-static int64_t number_take(const json_t *j, const char *key)
+void session_sweep(const char *name)
 {
-	return json_integer_value(json_object_get(j, key));
-}
+	struct session s;
+	int root = root_locked(&s, name, FOLDER_LOOK);
+	int folder = root < 0 ? -1 : folder_open(root, name, FOLDER_CLOSED);
 
-int session_load(struct session *s, const char *name)
-{
-	char path[300];
-	json_t *j;
-	int result;
-
-	memset(s, 0, sizeof(*s));
-	result = folder_of(s, name);
-	if (result)
-		return result;
-	if (access(s->folder, F_OK) < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "%s/session.json", s->folder);
-	j = json_load_file(path, 0, NULL);
-	s->monitor = (pid_t)number_take(j, "monitor");
-	s->monitor_began = (uint64_t)number_take(j, "monitor_began");
-	s->server = (pid_t)number_take(j, "server");
-	s->server_began = (uint64_t)number_take(j, "server_began");
-	s->started = number_take(j, "started");
-	text_take(s->tier, sizeof(s->tier), j, "tier");
-	text_take(s->command, sizeof(s->command), j, "command");
-	json_decref(j);
-	return 0;
-}
-
-static bool is_ours(const char *name)
-{
-	for (size_t i = 0; i < FILES; i++)
-		if (!fnmatch(session_files[i], name, 0))
-			return true;
-	return false;
-}
-
-void session_remove(const struct session *s)
-{
-	DIR *folder = opendir(s->folder);
-	const struct dirent *d;
-
-	while (folder && (d = readdir(folder)))
-		if (is_ours(d->d_name))
-			unlinkat(dirfd(folder), d->d_name, 0);
-	if (folder)
-		closedir(folder);
-	rmdir(s->folder);
+	if (folder >= 0 && is_free(folder))
+		remove_locked(root, name, folder);
+	if (folder >= 0)
+		close(folder);
+	if (root >= 0)
+		close(root);
 }
 
 int session_each(void (*each)(struct session *s, void *arg), void *arg)
 {
-	char root[256];
+	char path[256];
 	struct dirent **list = NULL;
-	int result = session_root(root, sizeof(root));
-	int n = result ? 0 : scandir(root, &list, NULL, alphasort);
+	int root = root_open(path, sizeof(path), FOLDER_LOOK);
+	int n = root < 0 ? 0 : scandirat(root, ".", &list, NULL, alphasort);
 
 	for (int i = 0; i < n; i++) {
 		struct session s;
@@ -265,5 +304,7 @@ int session_each(void (*each)(struct session *s, void *arg), void *arg)
 		free(list[i]);
 	}
 	free(list);
-	return result;
+	if (root >= 0)
+		close(root);
+	return root < 0 && root != -ENOENT ? root : 0;
 }

@@ -2,6 +2,9 @@
  * A session's place on disk: $XDG_RUNTIME_DIR/mve/NAME, or /tmp/mve-UID/NAME.
  * The folder is the user's alone; in it stand session.json (who and what) and
  * `control`, the socket by which the other commands speak with the monitor.
+ *
+ * What session.json says is believed because nobody else can have written it: every
+ * folder on the way from the first is opened as folder.h says.
  */
 #ifndef MVE_OUTSIDE_SESSION_H
 #define MVE_OUTSIDE_SESSION_H
@@ -10,11 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/outside/process.h"
+
 #define SESSION_NAME_MAX 64
 
 struct session {
 	char name[SESSION_NAME_MAX + 1];
-	char folder[256];
+	char folder[256];			/* to be read by people */
+	int lock;				/* the open folder: whose session it is */
 	pid_t monitor, server;
 	uint64_t monitor_began, server_began;	/* clock ticks since boot */
 	int64_t started;			/* seconds since 1970 */
@@ -27,12 +33,10 @@ enum session_state { SESSION_GONE, SESSION_RUNNING, SESSION_UNWATCHED };
 /* A name that may be a folder's: letters, digits, and . _ - inside. */
 bool session_name_ok(const char *name);
 
-/* The folder of all sessions; made, checked to be the user's.  0 or -errno. */
-int session_root(char *path, size_t size);
-
 /*
- * Makes the folder of a new session.  -EEXIST: the name is in use; -EINVAL: not
- * a name; else what the system said.  A name left by a dead session is taken.
+ * Makes the folder of a new session and holds its lock.  -EEXIST: the name is in use;
+ * -EINVAL: not a name; else what the system said, and folder_why() of which folder.  A
+ * name left by a dead session is taken; of two that want one name, one gets it.
  */
 int session_create(struct session *s, const char *name);
 
@@ -45,18 +49,19 @@ int session_save(struct session *s);
 /* Reads a session by name.  0, -ENOENT or what the system said. */
 int session_load(struct session *s, const char *name);
 
+/* Its folder, opened; the caller closes it.  Or a negative errno. */
+int session_folder(const struct session *s);
+
 /* Whether its monitor and its server are alive. */
 enum session_state session_state(const struct session *s);
 
-/* Removes the folder and what mve puts in it. */
-void session_remove(const struct session *s);
+/* Removes the folder of a session that we hold, and what mve puts in it. */
+void session_remove(struct session *s);
+
+/* The same for one that nobody holds: its monitor is gone, and so is its server. */
+void session_sweep(const char *name);
 
 /* Calls each() for every session folder of the user, by name. */
 int session_each(void (*each)(struct session *s, void *arg), void *arg);
-
-/* When a process began; 0 if there is none. */
-uint64_t process_began(pid_t pid);
-/* Who made it, or has it now; 0: it is not there. */
-pid_t process_parent(pid_t pid);
 
 #endif

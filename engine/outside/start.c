@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
+#include "engine/outside/folder.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/program.h"
 #include "engine/outside/say.h"
@@ -162,14 +163,12 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 /* Where a follower's output goes; -1 for the leader. */
 static int log_open(const struct version *v)
 {
-	char path[400];
-	int fd;
+	char name[FOLLOWER_NAME_MAX + 8];
 
 	if (!v->options)
 		return -1;
-	snprintf(path, sizeof(path), "%s/%s.log", v->monitor->session.folder, v->name);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	return fd < 0 ? -errno : fd;
+	snprintf(name, sizeof(name), "%s.log", v->name);
+	return folder_append(v->monitor->session.lock, name);
 }
 
 static int seize(struct version *v)

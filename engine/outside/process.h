@@ -1,0 +1,21 @@
+/*
+ * What the kernel says of a process.  A process is known by its pid and the time it began,
+ * so that a pid that was given out again is never taken for it.
+ */
+#ifndef MVE_OUTSIDE_PROCESS_H
+#define MVE_OUTSIDE_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* When it began, in clock ticks since boot; 0: there is none, or it has ended. */
+uint64_t process_began(pid_t pid);
+/* Its parent; 0: it has none that we see. */
+pid_t process_parent(pid_t pid);
+/* It is `of`, or a child of it, or of one of its children. */
+bool process_descends(pid_t pid, pid_t of);
+/* A signal to that process and no other: 0, or a negative errno. */
+int process_signal(pid_t pid, uint64_t began, int sig);
+
+#endif
