@@ -20,6 +20,11 @@
 #define ELF_FILE_MAX	((uint64_t)4 << 30)
 #define ELF_PHDRS_MAX	256
 #define ELF_SECTIONS_MAX 65536
+/*
+ * Zeros behind the file.  Parts of it are read more than once, and whoever may write it can
+ * take the end of a text away between two looks: a text ends here then.
+ */
+#define ELF_TAIL	4096
 
 static bool inside(const struct elf_view *v, uint64_t off, uint64_t len)
 {
@@ -194,7 +199,7 @@ int elf_open_file(struct elf_view *v, int fd, enum elf_how how)
 		return -ENOEXEC;
 	if ((uint64_t)st.st_size > ELF_FILE_MAX)
 		return -EFBIG;
-	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+	at = mmap(NULL, (size_t)st.st_size + ELF_TAIL, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -errno;
@@ -214,7 +219,7 @@ int elf_open_file(struct elf_view *v, int fd, enum elf_how how)
 void elf_close(struct elf_view *v)
 {
 	if (v->fd >= 0)
-		munmap((void *)v->bytes, v->size);
+		munmap((void *)v->bytes, v->size + ELF_TAIL);
 	v->bytes = NULL;
 	v->size = 0;
 }

@@ -65,7 +65,8 @@ static enum program_verdict elf_look(int fd, const Elf64_Ehdr *e, ssize_t n)
 		    sizeof(p))
 			return PROGRAM_DAMAGED;
 		if (p.p_type == PT_LOAD && p.p_filesz &&
-		    p.p_offset + p.p_filesz > (uint64_t)st.st_size)
+		    (p.p_offset > (uint64_t)st.st_size ||
+		     p.p_filesz > (uint64_t)st.st_size - p.p_offset))
 			return PROGRAM_DAMAGED;
 	}
 	return PROGRAM_OK;

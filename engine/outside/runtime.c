@@ -152,6 +152,15 @@ static int by_size(const void *a, const void *b)
 	return (m < n) - (m > n);
 }
 
+/* Behind its last byte; a size that its segment does not have is not believed. */
+static uint64_t symbol_end(const struct functions *f, const Elf64_Sym *s)
+{
+	const struct elf_load *l = elf_exec(&f->v, s->st_value);
+	uint64_t room = l ? l->vaddr + l->len - s->st_value : 0;
+
+	return s->st_value + (s->st_size < room ? s->st_size : room);
+}
+
 /* The runtime's functions; how many.  free() them. */
 static size_t stretches_collect(const struct functions *f, struct stretch **stretches)
 {
@@ -169,7 +178,7 @@ static size_t stretches_collect(const struct functions *f, struct stretch **stre
 		else if (name && is_function(&s) && elf_exec(&f->v, s.st_value) &&
 			 (name_is_runtime(name) ||
 			  (of_runtime && ELF64_ST_BIND(s.st_info) == STB_LOCAL)))
-			all[n++] = (struct stretch){ s.st_value, s.st_value + s.st_size };
+			all[n++] = (struct stretch){ s.st_value, symbol_end(f, &s) };
 	}
 	return n;
 }
@@ -362,7 +371,7 @@ static bool function_answers(const struct functions *f, uint64_t vaddr, struct q
 		const char *name = symbol_at(f, i, &s);
 
 		if (!name || !is_function(&s) || vaddr < s.st_value ||
-		    vaddr >= s.st_value + s.st_size)
+		    vaddr - s.st_value >= s.st_size)
 			continue;
 		if (q->is ? !strcmp(name, q->is) : interceptor_name(name, q->interceptor))
 			return true;
