@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	7
+#define EVENT_VERSION	8
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -35,7 +35,8 @@ enum event_kind {
 			   EXEC_HELD: struct layout */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
 	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
-	EVENT_FILE,	/* a descriptor was mapped: arg[0]; see enum file_kind */
+	EVENT_FILE,	/* a descriptor was mapped, or opened by the loader, as `call` says:
+			   arg[0]; see enum file_kind */
 	EVENT_KINDS
 };
 

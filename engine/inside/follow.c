@@ -1078,6 +1078,7 @@ static bool is_report(const struct thread *t)
 static long untold_call(struct thread *t, long nr)
 {
 	const struct call_desc *d = call_find(nr);
+	long result;
 
 	if (nr == __NR_rt_sigprocmask && boot.runtimes)
 		t->frame.rsi = 0;
@@ -1085,7 +1086,10 @@ static long untold_call(struct thread *t, long nr)
 		request_tell(t, REQ_REPORTED, t->frame.arg[1], t->frame.arg[2]);
 	if (nr == __NR_exit_group && caller_is_runtime(t))
 		request_tell(t, REQ_REPORTED, 0, 0);
-	return d ? ids_call(t, d, nr) : call_serve(t, nr);
+	result = d ? ids_call(t, d, nr) : call_serve(t, nr);
+	if (result == -ENOENT && (nr == __NR_open || nr == __NR_openat))
+		result = mirror_loaded(t, nr);
+	return result;
 }
 
 static long follow_walked(struct thread *t, struct walk w, long nr);

@@ -55,16 +55,21 @@ static uint64_t told_limit(void)
 	return part < TOLD_MAX ? part : TOLD_MAX;
 }
 
-/* It may be written again before a follower has opened it; libraries and the like are not. */
-static bool is_steady(const struct statx *st, uint64_t prot)
+static bool is_fresh(const struct statx *st)
 {
 	struct __kernel_timespec now = { 0 };
 
-	if (prot & PROT_EXEC)
-		return true;
 	OWN2(__NR_clock_gettime, CLOCK_REALTIME_COARSE, &now);
-	return st->stx_size > (st->stx_ctime.tv_sec + LATELY_S < now.tv_sec ? READ_MAX
-									    : told_limit());
+	return st->stx_ctime.tv_sec + LATELY_S >= now.tv_sec;
+}
+
+/*
+ * It may be written again, or be gone, before a follower has opened it; libraries and the
+ * like are not, unless they have just been made.
+ */
+static bool is_steady(const struct statx *st, uint64_t prot)
+{
+	return st->stx_size > (is_fresh(st) ? told_limit() : prot & PROT_EXEC ? 0 : READ_MAX);
 }
 
 static enum file_kind kind_of(long fd, const struct statx *st, uint64_t prot)
@@ -170,6 +175,27 @@ void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t resul
 		e->arg[4] |= bits_of(fd);
 	if (kind == FILE_TOLD)
 		content_tell(t, fd, st.stx_size);
+	lead_event_end(t);
+}
+
+/*
+ * The loader has opened a file, which is each version's own affair.  But a library that was
+ * just made may be a program's own, and gone at once: then followers have it from here.
+ */
+void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
+{
+	struct statx st = { 0 };
+	struct event *e;
+
+	if (OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st, 0) ||
+	    (st.stx_mode & S_IFMT) != S_IFREG || !st.stx_size || st.stx_size > told_limit() ||
+	    !is_fresh(&st))
+		return;
+	e = lead_event(t, EVENT_FILE, nr, 0);
+	e->arg[0] = (uint64_t)fd;
+	e->arg[3] = st.stx_size;
+	e->arg[4] = FILE_TOLD;
+	content_tell(t, fd, st.stx_size);
 	lead_event_end(t);
 }
 
@@ -385,7 +411,8 @@ static const struct event *told_find(struct thread *t, int32_t fd, unsigned *n, 
 
 		if (!e || !event_passable(e))
 			return NULL;
-		if (!(t->ahead >> *n & 1) && e->kind == EVENT_FILE && (int32_t)e->arg[0] == fd)
+		if (!(t->ahead >> *n & 1) && e->kind == EVENT_FILE && e->call == __NR_mmap &&
+		    (int32_t)e->arg[0] == fd)
 			return e;
 	}
 	return NULL;
@@ -427,6 +454,45 @@ int mirror_asked(struct thread *t, int32_t fd, int64_t *result, uint64_t *at, in
 		follow_take(t);
 	*result = e.result;
 	return (int)(e.arg[4] & KIND_MASK);
+}
+
+/* The event of the loader's open, so many from here; it stands there before the file is gone. */
+static const struct event *loaded_find(struct thread *t, long nr, unsigned *n, struct reader *r)
+{
+	const struct event *e;
+
+	*r = t->reader;
+	e = reader_peek(r);
+	for (*n = 0; e && *n < AHEAD_EVENTS; ++*n) {
+		if (!(t->ahead >> *n & 1) && e->kind == EVENT_FILE && e->call == nr)
+			return e;
+		if (!event_passable(e))
+			return NULL;
+		e = reader_next(r);
+	}
+	return NULL;
+}
+
+/* The loader could not open what its twin has opened: our copy; -ENOENT: nor has that. */
+long mirror_loaded(struct thread *t, long nr)
+{
+	struct mirror m = { .fd = -1 };
+	const struct event *e;
+	struct reader copy;
+	unsigned n;
+
+	e = loaded_find(t, nr, &n, &copy);
+	if (!e)
+		return -ENOENT;
+	m.fd = (int32_t)OWN2(__NR_memfd_create, "loaded", MEMFD_CLOEXEC);
+	copy.ahead = n != 0;
+	reader_peek(&t->reader);
+	content_read(n ? &copy : &t->reader, m.fd < 0 ? NULL : &m, e->arg[3]);
+	if (n)
+		t->ahead |= 1ull << n;
+	else
+		follow_take(t);
+	return m.fd;
 }
 
 /* --- the follower: calls on mirrored files --------------------------------------------------- */

@@ -321,6 +321,9 @@ void files_moved(const struct call_desc *d, const uint64_t *args);
 /* mirror.c: a leader's mapping of a descriptor; and what a call does to a mapped file. */
 void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t result);
 void mirror_note(struct thread *t, const struct walk *w);
+/* What the loader opens for itself, and a follower's loader does not find any more. */
+void mirror_tell_loaded(struct thread *t, long nr, int64_t fd);
+long mirror_loaded(struct thread *t, long nr);
 /* The leader's descriptors are here: memfds among them become their mirrors. */
 void mirrors_take(void);
 

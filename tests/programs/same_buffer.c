@@ -3,6 +3,9 @@
  * kind.  What was sent is what stood there before the call, for a leader that tells it and
  * for a follower that is answered.  All of the room is printed behind the call.
  */
+/* That is what it is about. */
+#pragma GCC diagnostic ignored "-Wrestrict"
+
 #include <mqueue.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
