@@ -35,8 +35,8 @@ enum event_kind {
 			   EXEC_HELD: struct layout */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
 	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
-	EVENT_FILE,	/* a descriptor was mapped, or opened by the loader, as `call` says:
-			   arg[0]; see enum file_kind */
+	EVENT_FILE,	/* a descriptor, arg[0], was mapped, or opened by the loader, or where it
+			   stands, as `call` says (mmap, open, lseek); see enum file_kind */
 	EVENT_KINDS
 };
 
@@ -52,6 +52,8 @@ enum file_kind {
 	FILE_LARGE,	/* the same, but too large to be told */
 	FILE_ZERO,	/* /dev/zero: memory without a file */
 	FILE_OTHER,	/* memory that the kernel writes, or a device */
+	FILE_SAME,	/* not mapped itself: it leads to a file that was told */
+	FILE_AT,	/* the next write to it goes where the event's result says */
 };
 
 struct file_extent { uint64_t at, len; };

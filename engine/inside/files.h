@@ -5,13 +5,17 @@
 #ifndef MVE_INSIDE_FILES_H
 #define MVE_INSIDE_FILES_H
 
+#include <linux/stat.h>
+
 #include "engine/inside/stream.h"
 
 #define PATH_SIZE	240
+#define FILES		4096	/* descriptors that have rows */
 
 struct file {
 	uint8_t known;		/* it was opened by `path` */
 	uint8_t appends;
+	uint8_t placed;		/* `pos` is the leader's word for the next write */
 	uint16_t mirror;	/* + 1; 0: none */
 	int32_t dir;		/* what the path is relative to */
 	int64_t pos;		/* where the next read or write is, as far as is known */
@@ -35,6 +39,20 @@ void mirror_unlinked(const struct file *f);
 /* The mirror has not what the file has: a word for the user, once. */
 void mirror_lost(struct thread *t, long fd);
 extern uint64_t mirrors_made;
+
+/* Which file it is: what events say, and mirrors are found by. */
+static inline uint64_t file_device(const struct statx *st)
+{
+	return (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
+}
+
+static inline uint64_t file_number(const struct statx *st)
+{
+	return st->stx_ino ^ ((uint64_t)st->stx_btime.tv_sec << 32 ^ st->stx_btime.tv_nsec);
+}
+
+/* places.c: a leader's descriptors of a file that has mirrors. */
+void places_begin(struct thread *t, int64_t fd, const struct statx *st);
 
 #define MIRROR_LEADS	(-1)
 

@@ -962,6 +962,8 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 	}
 	if (e->kind != EVENT_CALL && !(event_aside(e) && is_elastic(w->desc))) {
 		lock_passed(t, e);
+		if (e->kind == EVENT_FILE)
+			mirror_placed(e);
 		follow_take(t);
 		return STEP_AGAIN;
 	}

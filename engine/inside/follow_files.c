@@ -12,7 +12,6 @@
 
 #include "engine/inside/files.h"
 
-#define FILES		4096
 #define SEEK_CUR_	1
 
 static struct file *files;	/* FILES rows, mapped when first needed */

@@ -43,11 +43,12 @@ enum care {
 	CARE_NUMBER	= 1 << 10,	/* it is given a descriptor */
 	CARE_CLOCK	= 1 << 11,
 	CARE_ALIAS	= 1 << 12,	/* it may be answered where it sends from: sent.c */
+	CARE_PLACES	= 1 << 13,	/* on files that have mirrors: places.c */
 };
 
-#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS)
+#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS | CARE_PLACES)
 #define CARE_BEFORE	(CARE_CLOSES | CARE_POLLS | CARE_GIVES)
-#define CARE_MADE	(CARE_NUMBER | CARE_MAKES)
+#define CARE_MADE	(CARE_NUMBER | CARE_MAKES | CARE_PLACES)
 #define CARE_ORDER	(CARE_POLLS | CARE_SLEEPS | CARE_READS)
 
 /* What is the same at each call of a number; rows with variants are looked for. */
@@ -207,6 +208,17 @@ void lead_prepare(void)
 		p->opens = private_may_open(nr);
 		p->plain = p->bare && !p->seam && !p->opens && !stateless &&
 			   !(p->care & CARE_ALIAS);
+	}
+}
+
+void lead_looks_at_places(void)
+{
+	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
+		const struct call_desc *d = call_find(nr);
+
+		if (d && (d->result == KIND_FD || nr == __NR_fcntl ||
+			  ONE_OF(nr, __NR_write, __NR_writev, __NR_close)))
+			plans[nr + 1].care |= CARE_PLACES;
 	}
 }
 
@@ -733,8 +745,11 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 }
 
 /* It was made, and is about to be told. */
-static __attribute__((noinline)) void care_made(const struct walk *w, unsigned care)
+static __attribute__((noinline)) void care_made(struct thread *t, const struct walk *w,
+						unsigned care, uint64_t seq)
 {
+	if (care & CARE_PLACES)
+		places_made(t, w, seq);
 	if (locks_on)
 		closing_wait(w);
 	if (care & CARE_MAKES)
@@ -762,7 +777,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 
 		t->ticks.goes_on = tick;
 		if (care & CARE_MADE)
-			care_made(w, care);
+			care_made(t, w, care, seq);
 		if (begins)
 			seq = tick_number(t, locks_on && !stateless);
 		else if (!tick && !seq)

@@ -167,8 +167,8 @@ void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t resul
 		pos = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
 	e = lead_event(t, EVENT_FILE, __NR_mmap, result < 0 ? result : pos < 0 ? 0 : pos);
 	e->arg[0] = (uint64_t)fd;
-	e->arg[1] = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
-	e->arg[2] = st.stx_ino ^ ((uint64_t)st.stx_btime.tv_sec << 32 ^ st.stx_btime.tv_nsec);
+	e->arg[1] = file_device(&st);
+	e->arg[2] = file_number(&st);
 	e->arg[3] = st.stx_size;
 	e->arg[4] = kind | (result < 0 ? 0 : (uint64_t)result & ADDRESS_MASK);
 	if (kind == FILE_TOLD)
@@ -176,6 +176,8 @@ void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t resul
 	if (kind == FILE_TOLD)
 		content_tell(t, fd, st.stx_size);
 	lead_event_end(t);
+	if (kind == FILE_TOLD && is_written(fd, &st) && !is_stateless())
+		places_begin(t, fd, &st);
 }
 
 /*
@@ -495,6 +497,26 @@ long mirror_loaded(struct thread *t, long nr)
 	return m.fd;
 }
 
+/* What the leader says of a descriptor beside its calls: an EVENT_FILE of no mapping. */
+void mirror_placed(const struct event *e)
+{
+	struct file *f = file_row((int32_t)e->arg[0]);
+	const struct mirror *m;
+
+	if (!f || e->call != __NR_lseek)
+		return;
+	if (e->arg[4] == FILE_AT) {
+		f->pos = e->result;
+		f->placed = 1;
+		return;
+	}
+	lock();
+	m = mirror_find(e);
+	if (m)
+		f->mirror = (uint16_t)(m - mirrors + 1);
+	unlock();
+}
+
 /* --- the follower: calls on mirrored files --------------------------------------------------- */
 
 void mirror_opened(struct file *f, bool truncates)
@@ -567,8 +589,9 @@ static void row_note(struct thread *t, const struct walk *w, struct file *f)
 	case __NR_write:
 	case __NR_writev:
 		if (m)
-			wrote(t, w, m, f->appends ? end_of(m) : f->pos);
+			wrote(t, w, m, f->appends && !f->placed ? end_of(m) : f->pos);
 		f->pos += w->result;
+		f->placed = 0;
 		break;
 	case __NR_pwrite64:
 	case __NR_pwritev:

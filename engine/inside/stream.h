@@ -161,6 +161,8 @@ void lead_signal(struct thread *t, const uint8_t *info, bool more);
 /* An event of a call that was made. */
 void call_tell(struct thread *t, const struct walk *w, long nr);
 const struct recipe *lead_recipe(long nr);
+/* From here on places_made() is asked. */
+void lead_looks_at_places(void);
 /* Behind such a call a leader's thread wakes its twins. */
 bool lead_wakes(long nr);
 /* An event of no call. */
@@ -321,6 +323,9 @@ void files_moved(const struct call_desc *d, const uint64_t *args);
 /* mirror.c: a leader's mapping of a descriptor; and what a call does to a mapped file. */
 void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t result);
 void mirror_note(struct thread *t, const struct walk *w);
+void mirror_placed(const struct event *e);
+/* places.c: behind a leader's calls on descriptors, once it has told a file that it writes. */
+void places_made(struct thread *t, const struct walk *w, uint64_t seq);
 /* What the loader opens for itself, and a follower's loader does not find any more. */
 void mirror_tell_loaded(struct thread *t, long nr, int64_t fd);
 long mirror_loaded(struct thread *t, long nr);
