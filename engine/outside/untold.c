@@ -46,12 +46,12 @@ static void note(struct move *mv, pid_t pid, int32_t lane, const siginfo_t *info
 
 /* --- in the inside ----------------------------------------------------------------------- */
 
-static void held_note(struct move *mv, const struct slot *s)
+static void held_note(struct move *mv, const struct slot *s, pid_t pid)
 {
 	siginfo_t info = { 0 };
 
 	memcpy(&info, s->untold, sizeof(s->untold));
-	note(mv, s->pid, info.si_code == SI_TKILL ? (int32_t)s->lane - 1 : -1, &info);
+	note(mv, pid, info.si_code == SI_TKILL ? (int32_t)s->lane - 1 : -1, &info);
 }
 
 /* --- in the kernel ------------------------------------------------------------------------ */
@@ -112,10 +112,9 @@ static void numbers_note(struct move *mv, pid_t pid, int32_t lane, uint64_t set)
 			note(mv, pid, lane, &(siginfo_t){ .si_signo = sig });
 }
 
-static void queues_note(struct move *mv, const struct slot *s, uint64_t own, uint64_t shared)
+static void queues_note(struct move *mv, pid_t pid, pid_t tid, int32_t lane, uint64_t own,
+			uint64_t shared)
 {
-	pid_t pid = s->pid, tid = (pid_t)s->owner;
-	int32_t lane = (int32_t)s->lane - 1;
 	bool seized = ptrace(PTRACE_SEIZE, tid, 0, 0) == 0, read = seized && stops(tid);
 
 	if (read && own)
@@ -131,27 +130,27 @@ static void queues_note(struct move *mv, const struct slot *s, uint64_t own, uin
 }
 
 /* What waits for the process is read once, with the thread that comes first. */
-static bool is_first(const struct move *mv, uint32_t slot)
+static bool is_first(const struct move *mv, uint32_t slot, pid_t pid)
 {
 	for (uint32_t i = 0; i < slot; i++)
-		if (mv->from->area->slot[i].owner &&
-		    mv->from->area->slot[i].pid == mv->from->area->slot[slot].pid)
+		if (mv->from->area->slot[i].owner && mv->from->area->slot[i].pid == pid)
 			return false;
 	return true;
 }
 
-static void slot_look(struct move *mv, uint32_t i)
+/* `tid` is a thread of the process, or pending_read finds nothing. */
+static void slot_look(struct move *mv, uint32_t i, pid_t pid, pid_t tid)
 {
 	const struct slot *s = &mv->from->area->slot[i];
 	uint64_t own, shared;
 
-	held_note(mv, s);
-	if (!pending_read(s->pid, (pid_t)s->owner, &own, &shared))
+	held_note(mv, s, pid);
+	if (!pending_read(pid, tid, &own, &shared))
 		return;
-	if (!is_first(mv, i))
+	if (!is_first(mv, i, pid))
 		shared = 0;
 	if (own | shared)
-		queues_note(mv, s, own, shared);
+		queues_note(mv, pid, tid, (int32_t)s->lane - 1, own, shared);
 }
 
 void untold_look(struct monitor *m)
@@ -161,8 +160,10 @@ void untold_look(struct monitor *m)
 	for (uint32_t i = 0; i < version_slots(mv->from); i++) {
 		const struct slot *s = &mv->from->area->slot[i];
 
-		if (s->owner && !s->unheld && takeover_stands(m, mv->from, s->pid))
-			slot_look(mv, i);
+		pid_t pid = s->pid, tid = (pid_t)s->owner;	/* read once */
+
+		if (tid > 0 && !s->unheld && takeover_stands(m, mv->from, pid))
+			slot_look(mv, i, pid, tid);
 	}
 }
 

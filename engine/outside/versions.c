@@ -263,7 +263,8 @@ bool version_births(const struct version *v)
 		/* Acquire: pairs with child_begin; who is born has a slot. */
 		int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
 
-		if (row < 0 || (row > 0 && process_began(row)))
+		row = row < 0 ? -row : row;
+		if (row > 0 && version_owns(v, row, row))
 			return true;
 	}
 	return false;

@@ -40,8 +40,10 @@ json_t *witness_begin(struct monitor *m)
 		struct audit_ranges r;
 
 		witness_ranges(v->image[s->image % AREA_IMAGES].inside, &r);
-		if (s->owner && s->pid > 0)
-			audit_add(m->audit, s->pid, &r);
+		pid_t pid = s->pid, tid = (pid_t)s->owner;
+
+		if (tid > 0 && version_owns(v, pid, tid))
+			audit_add(m->audit, pid, &r);
 	}
 	status_sum(v, at_begin);
 	return json_pack("{s:b}", "from_now", 1);
