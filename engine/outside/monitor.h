@@ -101,6 +101,8 @@ struct version {
 	uint32_t end_lane;	/* of the thread that did */
 	uint64_t judge_ms;	/* when the end of its first process is judged; or 0 */
 	uint64_t verdicts[VERDICTS];	/* by enum verdict */
+	unsigned words;		/* that it made us say, less one for each WORD_MS since */
+	uint64_t words_ms;
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
 	bool runtime;		/* a sanitizer's is in one of its programs */
 	uint64_t follows_ms;	/* since then */
@@ -218,6 +220,8 @@ enum wake {
 void monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint64_t which);
 /* The loop comes round after so long. */
 void monitor_wake_after(struct monitor *m, unsigned ms);
+/* In a child that is to be seized before its execve: without rights we may not otherwise. */
+void monitor_open_child(void);
 uint64_t now_ms(void);
 
 /* versions.c: areas, doorbells, and where a version's processes are. */
@@ -402,6 +406,8 @@ uint64_t still_look(struct monitor *m, struct version *v, pid_t *tid);
 void still_waits_look(struct monitor *m);
 
 /* serve.c: the requests of the inside. */
+/* Whether the version may make us say one more thing: a broken one would for ever. */
+bool version_may_say(struct version *v);
 void serve_requests(struct monitor *m);
 void serve_child_events(struct monitor *m);
 void serve_stops(struct monitor *m);

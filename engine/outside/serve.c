@@ -166,9 +166,9 @@ static bool exec_seize(struct version *v, const struct request *r)
 	return !is_filtered(v, r->tid) && serve_seize(v, r->tid, &want) == 0;
 }
 
-static int64_t exec_32bit(const struct version *v, const char *path)
+static int64_t exec_32bit(struct version *v, const char *path)
 {
-	if (v->index == v->monitor->leader)
+	if (v->index == v->monitor->leader && version_may_say(v))
 		say_error(program_hint(PROGRAM_32BIT), "cannot hold a program: %s: %s",
 			  path + strcspn(path + 1, "/") + 1, program_reason(PROGRAM_32BIT));
 	return -ENOEXEC;
@@ -246,8 +246,9 @@ static void program_lost(struct version *v, pid_t pid, enum role role, int resul
 			      strerror(-result));
 		return;
 	}
-	say_error("mve doctor shows what this machine lacks", "cannot hold a program: pid %d: %s",
-		  pid, strerror(-result));
+	if (version_may_say(v))
+		say_error("mve doctor shows what this machine lacks",
+			  "cannot hold a program: pid %d: %s", pid, strerror(-result));
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
@@ -452,7 +453,26 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 
 /* --- words ----------------------------------------------------------------------- */
 
-static void refused_say(const struct request *r)
+#define WORDS_MAX	64	/* at one time */
+#define WORD_MS		10000	/* and one more each */
+
+bool version_may_say(struct version *v)
+{
+	uint64_t now = now_ms(), over = (now - v->words_ms) / WORD_MS;
+
+	if (over) {
+		v->words -= over < v->words ? (unsigned)over : v->words;
+		v->words_ms = now;
+	}
+	if (v->words > WORDS_MAX)
+		return false;
+	if (v->words++ == WORDS_MAX)
+		say_error(NULL, "%s/%s: says too much: more of it is not shown for a while",
+			  v->monitor->session.name, v->name);
+	return v->words <= WORDS_MAX;
+}
+
+static void refused_say(struct version *v, const struct request *r)
 {
 	static const char *const what[][2] = {
 		[REFUSED_INT80] = { "a 32-bit system call (int 0x80) was refused",
@@ -466,7 +486,7 @@ static void refused_say(const struct request *r)
 	};
 	uint64_t n = r->args[0];
 
-	if (n >= REFUSED_INT80 && n <= REFUSED_AIO)
+	if (n >= REFUSED_INT80 && n <= REFUSED_AIO && version_may_say(v))
 		say_error(what[n][1], "%s: pid %d at 0x%lx", what[n][0], r->pid, r->args[1]);
 }
 
@@ -553,12 +573,13 @@ static int64_t request_serve(struct version *v, const struct request *r)
 		trace_request(v->monitor, r);
 		return 0;
 	case REQ_REFUSED:
-		refused_say(r);
+		refused_say(v, r);
 		return 0;
 	case REQ_NOTE:
 		say_log("note", "%s: %d: %lu %lu %lu", v->name, r->tid, r->args[0], r->args[1],
 			r->args[2]);
-		note_say(v, r);
+		if (version_may_say(v))
+			note_say(v, r);
 		return 0;
 	default:
 		return -ENOSYS;
