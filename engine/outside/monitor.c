@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -555,12 +556,28 @@ static int versions_start(struct monitor *m)
 	return 0;
 }
 
+/*
+ * Versions may run as the same user: our memory and descriptors are not theirs to open
+ * through /proc.
+ */
+static void monitor_close(void)
+{
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void monitor_open_child(void)
+{
+	if (geteuid())
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
 int monitor_run(const struct run_options *o)
 {
 	static struct monitor m;
 	int code;
 
 	m.options = o;
+	monitor_close();
 	code = programs_find(&m);
 	if (!code)
 		code = session_begin(&m);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,13 +137,16 @@ static void outputs_replace(int log)
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
-/* In the child: waits until it is seized, then becomes the program. */
+/* In the child: says that it may be seized, waits until it is, then becomes the program. */
 static _Noreturn void become(struct version *v, const int go[2], int tell, int log)
 {
 	char byte;
 	int error;
 
+	monitor_open_child();
 	close(go[1]);
+	while (write(go[0], "", 1) < 0 && errno == EINTR)
+		;
 	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	if (log >= 0)
@@ -189,22 +193,25 @@ static int seize(struct version *v)
 int version_start(struct version *v)
 {
 	int go[2], tell[2], log = log_open(v), result;
+	char byte;
 
 	if (v->options && log < 0)
 		return log;
-	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 || pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	v->server = fork();
 	if (v->server < 0)
 		return -errno;
 	if (v->server == 0)
 		become(v, go, tell[1], log);
+	close(go[0]);
+	while (read(go[1], &byte, 1) < 0 && errno == EINTR)
+		;		/* it stands, or has ended */
 	result = seize(v);
 	if (!result && v->monitor->audit && !v->options)
 		result = audit_add(v->monitor->audit, v->server, NULL);
 	if (result)
 		kill(v->server, SIGKILL);
-	close(go[0]);
 	close(go[1]);
 	close(tell[1]);
 	if (log >= 0)
