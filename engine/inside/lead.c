@@ -563,9 +563,9 @@ uint64_t room_before(struct walk *w)
 
 static uint8_t closing[CLOSING_FDS];
 
-static void closing_begin(const struct walk *w)
+static void closing_begin(const struct thread *t, const struct walk *w)
 {
-	take_closing((int32_t)w->args[0]);
+	take_closing(t, (int32_t)w->args[0]);
 	inner_closed((int32_t)w->args[0]);
 	/* Release: pairs with closing_wait. */
 	if (locks_on && w->args[0] < CLOSING_FDS)
@@ -734,7 +734,7 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 	uint64_t seq = seq_before(t, care & CARE_GIVES);
 
 	if (care & CARE_CLOSES)
-		closing_begin(w);
+		closing_begin(t, w);
 	if (care & CARE_POLLS) {
 		polled_by(t, nr);
 		if (nr == __NR_epoll_ctl)

@@ -454,7 +454,7 @@ void take_opened(int64_t fd);
 /* This process leads, whatever this thread has still to read. */
 bool take_is_done(void);
 /* A leader's program is about to close a descriptor. */
-void take_closing(int32_t fd);
+void take_closing(const struct thread *t, int32_t fd);
 
 /* early.c: signals for a version that leads, at a thread that does not yet. */
 bool early_may_come(void);

@@ -89,6 +89,7 @@ struct taken_message {
 static int32_t epoll[EPOLLS];
 static uint32_t epolls;
 static int64_t taken_at;
+static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
 
 static struct taken_message message;	/* one thread at a time */
 
@@ -262,14 +263,15 @@ static int32_t moved_up(int32_t fd)
 
 /*
  * What is closed leaves the epoll instances that it is in when nobody has it open.  As
- * long as the old leader is not all gone, it does: so it is taken out by hand.
+ * long as the old leader is not all gone, it does: so it is taken out by hand.  A child of
+ * the one that took closes its own copies, which takes nothing out of anything.
  */
-void take_closing(int32_t fd)
+void take_closing(const struct thread *t, int32_t fd)
 {
 	uint32_t n = __atomic_load_n(&epolls, __ATOMIC_ACQUIRE);
 	struct __kernel_timespec now;
 
-	if (!n)
+	if (!n || t->pid != taken_by)
 		return;
 	for (uint32_t i = 0; i < n && i < EPOLLS; i++)
 		if (epoll[i] != fd)
@@ -279,10 +281,11 @@ void take_closing(int32_t fd)
 		__atomic_store_n(&epolls, 0, __ATOMIC_RELEASE);
 }
 
-static void taken_note(void)
+static void taken_note(const struct thread *t)
 {
 	struct __kernel_timespec now;
 
+	taken_by = t->pid;
 	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
 	taken_at = now.tv_sec;
 }
@@ -296,7 +299,7 @@ static void descriptors_take(struct thread *t)
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
 	epolls = 0;
-	taken_note();
+	taken_note(t);
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
 	all_receive(t, pair[0]);
 	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
