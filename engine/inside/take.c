@@ -188,9 +188,8 @@ static long batch_receive(const struct thread *t, int socket)
 
 static void all_receive(struct thread *t, int socket)
 {
-	struct __kernel_timespec look = { 0, 5000000 };
-
 	for (;;) {
+		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
 		struct pollfd p = { socket, POLLIN, 0 };
 		bool over = request_over(t) || !monitor_alive();
 		long n = batch_receive(t, socket);

@@ -322,6 +322,10 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 	} else if (what == WAKE_ONCE) {
 		m->woken_ms = 0;
 	}
+	if (m->asked_soon) {
+		m->asked_soon = false;
+		serve_requests(m);
+	}
 }
 
 /* What is due now, whatever woke us. */

@@ -196,6 +196,7 @@ struct monitor {
 	struct held held[HELD_MAX];
 	unsigned held_high;	/* rows ever used */
 	uint64_t woken_ms;	/* the next single wake-up that has been asked for */
+	bool asked_soon;	/* somebody asks who has yet to sleep: it rings no second time */
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;
 	struct audit *audit;

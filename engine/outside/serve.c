@@ -628,6 +628,7 @@ static void slot_serve(struct version *v, uint32_t slot)
 			asker_answer(v, &r, reply);
 		return;
 	case ASKER_SOON:
+		m->asked_soon = true;
 		monitor_wake_after(m, 1);
 		return;
 	case ASKER_CLOSED:
