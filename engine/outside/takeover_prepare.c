@@ -309,7 +309,20 @@ static bool all_wait(const struct version *v)
 	return true;
 }
 
-enum reading { READ_ALL, READ_STANDS, READ_FAILS };
+/* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
+static pid_t stopped_thread(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+		char state = s->owner && !s->unheld ? thread_state(s->pid, (pid_t)s->owner) : 0;
+
+		if (state == 'T' || state == 't')
+			return (pid_t)s->owner;
+	}
+	return 0;
+}
+
+enum reading { READ_ALL, READ_STANDS, READ_STOPPED, READ_FAILS };
 
 static void read_say(struct monitor *m, const struct move *mv, const char *why)
 {
@@ -347,6 +360,8 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 		now = now_us();
 		if (is_read(m, mv) && !sleeper(m, mv))
 			return READ_ALL;
+		if (now - since > READ_STILL_US && stopped_thread(mv->to))
+			return READ_STOPPED;
 		if (now - since > READ_STILL_US && all_wait(mv->to))
 			return READ_STANDS;
 		since = left < least ? now : since;
@@ -378,19 +393,6 @@ static bool stands_for_good(const struct monitor *m, struct move *mv)
 	return tid != 0;
 }
 
-/* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
-static pid_t stopped_thread(const struct version *v)
-{
-	for (uint32_t i = 0; i < version_slots(v); i++) {
-		const struct slot *s = &v->area->slot[i];
-		char state = s->owner && !s->unheld ? thread_state(s->pid, (pid_t)s->owner) : 0;
-
-		if (state == 'T' || state == 't')
-			return (pid_t)s->owner;
-	}
-	return 0;
-}
-
 /* One that is forced has its cause, and goes on. */
 static bool refuse(struct move *mv, const char *why)
 {
@@ -399,15 +401,17 @@ static bool refuse(struct move *mv, const char *why)
 	return false;
 }
 
+static bool refuse_stopped(struct move *mv)
+{
+	snprintf(mv->cause, sizeof(mv->cause), "its thread %d is stopped", stopped_thread(mv->to));
+	return false;
+}
+
 /* True: the leader stands, and may be replaced; or mv->cause says why not. */
 bool leader_stop(struct monitor *m, struct move *mv)
 {
-	pid_t tid = mv->forced ? 0 : stopped_thread(mv->to);
-
-	if (tid) {
-		snprintf(mv->cause, sizeof(mv->cause), "its thread %d is stopped", tid);
-		return false;
-	}
+	if (!mv->forced && stopped_thread(mv->to))
+		return refuse_stopped(mv);
 	for (int tries = 0;; tries++) {
 		enum reading read = READ_ALL;
 
@@ -415,6 +419,8 @@ bool leader_stop(struct monitor *m, struct move *mv)
 			return refuse(mv, "the leader's threads do not come to a stop");
 		if (mv->reads_on)
 			read = read_on(m, mv);
+		if (read == READ_STOPPED)
+			return refuse_stopped(mv);
 		if (read == READ_FAILS)
 			return refuse(mv, "it does not come to the end of what the leader has told");
 		if (read == READ_ALL || tries == STOP_TRIES)
