@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""attack.py ATTACK[:COUNT]...: a worker of another uid turns against its root server, its
+session and a stranger's process (server.c), alone and with a follower.  Whatever it does,
+the server goes on serving with its code and data whole, the monitor answers, and nobody
+but the session's own processes ends."""
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
+LIMIT_S = 120
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(condition, text):
+    if not condition:
+        raise Wrong(text)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Client:
+    def __init__(self, port):
+        limit = time.monotonic() + LIMIT_S
+        while True:
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", port), LIMIT_S)
+                return
+            except OSError:
+                expect(time.monotonic() < limit, "the server does not begin")
+                time.sleep(0.05)
+
+    def ask(self, line):
+        self.socket.sendall(line.encode() + b"\n")
+        reply = b""
+        while not reply.endswith(b"\n"):
+            more = self.socket.recv(1000)
+            expect(more, f"{line}: the connection is closed")
+            reply += more
+        return reply.decode().strip()
+
+
+def run(name, *words):
+    return subprocess.run([MVE, *words, name], capture_output=True, text=True, timeout=LIMIT_S,
+                          check=False)
+
+
+def worker_wait(client):
+    """Until the worker is done; a request at a time all the while.  Its wait status."""
+    limit, n = time.monotonic() + LIMIT_S, 0
+    while True:
+        n += 1
+        expect(client.ask(str(n)) == str(n + 1), f"request {n}: a wrong answer")
+        status = int(client.ask("over"))
+        if status >= 0:
+            return status
+        expect(time.monotonic() < limit, "the worker does not end")
+        time.sleep(0.01)
+
+
+def hold(name, client, how):
+    status = worker_wait(client)
+    expect(how == "fuzz" or status == 0, f"the worker ended with {status:#x}")
+    expect(client.ask("check") == "whole", "the server's memory has changed")
+    expect(client.ask("exec") == "0", "the server cannot start a program")
+    shown = run(name, "status")
+    expect(shown.returncode == 0, f"mve status: {shown.stderr.strip()}")
+
+
+def attack(binary, folder, how, count, followers, number):
+    name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), number)
+    victim = subprocess.Popen(["sleep", "1000"])
+    port = free_port()
+    command = [binary, str(port), how, str(victim.pid), count]
+    mve = subprocess.Popen([MVE, "run", "-n", name, *["-f", "same"][:2 * followers], "--",
+                            *command], stderr=open(f"{folder}/stderr", "w"), cwd=folder)
+    try:
+        hold(name, Client(port), how)
+        stopped = run(name, "stop")
+        expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")
+        mve.wait(LIMIT_S)
+        expect(victim.poll() is None, "a stranger's process has ended")
+    finally:
+        victim.kill()
+        victim.wait()
+        if mve.poll() is None:
+            run(name, "stop", "--kill")
+            mve.kill()
+            mve.wait()
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="mve-attack-", dir="/tmp")
+    binary, number = f"{folder}/server", 0
+    subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", "-I", ROOT, "-o", binary,
+                    ROOT + "/tests/attack/server.c"], check=True)
+    os.chmod(folder, 0o755)
+    for word in sys.argv[1:]:
+        how, _, count = word.partition(":")
+        for followers in (0, 1):
+            number += 1
+            print(f"{word}, {followers} followers")
+            try:
+                attack(binary, folder, how, count or "0", followers, number)
+            except (Wrong, OSError, subprocess.TimeoutExpired) as why:
+                print(f"{why}\n--- stderr\n" + open(f"{folder}/stderr").read())
+                return 1
+    shutil.rmtree(folder)
+    print("attack: ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

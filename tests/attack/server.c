@@ -1,0 +1,316 @@
+/*
+ * A server whose first process stays root and whose worker, of another uid, turns
+ * against it: server PORT ATTACK [VICTIM] [COUNT].  The first process answers each
+ * line; "check" says whether its code and data are what they were, "exec" whether it
+ * can still start programs, "over" whether the worker is done, and what it could do.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/abi/area.h"
+#include "engine/abi/boot.h"
+#include "engine/abi/brief.h"
+#include "engine/abi/ring.h"
+
+#define NOBODY	65534
+
+struct mapping {
+	char *at;
+	size_t len;
+};
+
+static struct mapping area, brief, section, inside;
+static uint64_t secret[512];
+
+/* --- what is mapped ------------------------------------------------------------------ */
+
+static void mapping_note(const char *line)
+{
+	unsigned long from, to, offset;
+	char rights[8], path[200] = "";
+	struct mapping m;
+
+	if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %199[^\n]", &from, &to, rights, &offset, path) < 4)
+		return;
+	m = (struct mapping){ (char *)from, to - from };
+	if (strstr(path, "memfd:mve-area"))
+		area = m;
+	else if (strstr(path, "memfd:mve-brief"))
+		brief = m;
+	else if (strstr(path, "memfd:mve-streams") && rights[1] == 'w' && rights[3] == 's')
+		section = m;
+	else if (!path[0] && rights[1] == '-' && rights[2] == 'x' &&
+		 memmem(m.at, m.len, REQUEST_SIGN, REQUEST_SIGN_LEN))
+		inside = m;
+}
+
+static void mappings_find(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[400];
+
+	while (f && fgets(line, sizeof(line), f))
+		mapping_note(line);
+	if (f)
+		fclose(f);
+}
+
+/* --- the attacks ------------------------------------------------------------------------ */
+
+static struct slot *slots(void)
+{
+	return ((struct area *)area.at)->slot;
+}
+
+static void ring(void)
+{
+	struct area *a = (struct area *)area.at;
+
+	__atomic_fetch_add(&a->doorbell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &a->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Whether anything of the brief can be written in any way. */
+static bool brief_written(void)
+{
+	char path[100];
+	int fd;
+	bool opened = !mprotect(brief.at, brief.len, PROT_READ | PROT_WRITE);
+
+	syscall(SYS_remap_file_pages, brief.at, 4096, 0, 1, 0);
+	opened |= !mprotect(brief.at, brief.len, PROT_READ | PROT_WRITE);
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (long)brief.at,
+		 (long)(brief.at + brief.len));
+	fd = open(path, O_RDWR);
+	if (fd >= 0)
+		opened |= mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED;
+	return opened;
+}
+
+/* Whether more than its own section of the streams can be written. */
+static bool streams_written(void)
+{
+	void *more;
+
+	if (!section.at)
+		return false;
+	/* The same file by another offset, and what lies behind. */
+	if (!syscall(SYS_remap_file_pages, section.at, 4096, 0, 0, 0))
+		return ((struct conduct *)section.at)->magic == RING_MAGIC &&
+		       ((struct conduct *)section.at)->chunks < CHUNKS_MAX;
+	more = mremap(section.at, section.len, section.len + 8192, MREMAP_MAYMOVE);
+	return more != MAP_FAILED;
+}
+
+static const struct boot *boot_find(void)
+{
+	/* The image's data follow its code. */
+	for (char *at = inside.at; at < inside.at + inside.len + (1 << 20); at += 8) {
+		const struct boot *b = (const struct boot *)at;
+
+		if (at == inside.at + inside.len && msync(at, 4096, MS_ASYNC))
+			return NULL;
+		if (b->magic == BOOT_MAGIC && b->area == (uint64_t)area.at)
+			return b;
+	}
+	return NULL;
+}
+
+typedef long sleep_call(long nr, long a, long b, long c, long d, long e, struct request *r);
+
+/* Asks as its parent would, in each slot, for code of the parent's to be written over. */
+static bool forge(pid_t parent)
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN);
+	sleep_call *asleep = (sleep_call *)(sign - 25);
+	static struct request r;
+	const struct boot *boot = boot_find();
+	struct timespec look = { 0, 20000000 };
+	unsigned high = ((struct area *)area.at)->slots_high;
+
+	if (!boot)
+		return true;
+	for (unsigned round = 0; round < 50; round++)
+		for (unsigned i = 0; i < high && i < AREA_THREADS; i++) {
+			uint32_t *word = &((struct brief *)brief.at)->answer[i];
+
+			r = (struct request){ .state = RS_ASKED, .slot = i, .key = boot->key,
+				.kind = round % 2 ? REQ_SITE_HOT : REQ_TRACE_ENTER,
+				.args = { (uint64_t)getppid & ~15ull, boot->boards, 1ull << 44,
+					  boot->boards },
+				.call = { SYS_write, 1, (uint64_t)secret, 64 } };
+			slots()[i].holder = (uint64_t)(uint32_t)parent << 32 | (uint32_t)parent;
+			slots()[i].asked = RS_ASKED;
+			ring();
+			asleep(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, &r);
+		}
+	return false;
+}
+
+/* Everywhere where a process is named: this one. */
+static bool name(pid_t victim)
+{
+	const uint64_t both = (uint64_t)(uint32_t)victim << 32 | (uint32_t)victim;
+	struct area *a = (struct area *)area.at;
+	struct section *s = (struct section *)section.at;
+
+	for (unsigned round = 0; round < 200; round++) {
+		for (unsigned i = 0; i < 64; i++) {
+			slots()[i].holder = both;
+			slots()[i].asked = round % 2;
+			a->births[i] = round % 3 ? victim : 0;
+			if (s) {
+				s->lane[i].pid = s->lane[i].owner = victim;
+				s->cursor[i].pid = s->cursor[i].owner = victim;
+			}
+		}
+		a->slots_high = 64;
+		ring();
+		usleep(10000);
+	}
+	return false;
+}
+
+/* Any words, anywhere. */
+static bool fuzz(uint64_t count, pid_t victim)
+{
+	uint64_t x = 88172645463325252ull ^ (uint64_t)getpid(), words;
+
+	for (uint64_t i = 0; i < count; i++) {
+		const struct mapping *m = section.at && i & 1 ? &section : &area;
+		/* Most of it is counts and payload: the beginning has the structure. */
+		size_t reach = i & 2 ? m->len : i & 4 ? 1 << 18 : 1 << 14;
+
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		words = (reach < m->len ? reach : m->len) / 4;
+		((uint32_t *)m->at)[(x >> 20) % words] =
+			x & 1 ? (uint32_t)victim : x & 2 ? (uint32_t)(x >> 32) : (uint32_t)x % 8;
+		if (!(i % 10000))
+			ring();
+	}
+	return false;
+}
+
+static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
+{
+	if (!strcmp(how, "forge"))
+		return forge(parent);
+	if (!strcmp(how, "name"))
+		return name(victim);
+	if (!strcmp(how, "write"))
+		return brief_written() | streams_written();
+	return fuzz(count, victim);
+}
+
+static void worker(char **argv, pid_t parent)
+{
+	bool could;
+
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	mappings_find();
+	could = attack(argv[2], parent, argv[3] ? atoi(argv[3]) : 0,
+		       argv[3] && argv[4] ? strtoull(argv[4], NULL, 10) : 0);
+	/* What it knows of the inside may be gone: no more calls than these. */
+	_exit(could ? 2 : 0);
+}
+
+/* --- the server ----------------------------------------------------------------------------- */
+
+static uint64_t hash(const void *at, size_t len)
+{
+	const uint8_t *b = at;
+	uint64_t h = 14695981039346656037ull;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ b[i]) * 1099511628211ull;
+	return h;
+}
+
+extern char __executable_start, etext;
+
+static uint64_t state(void)
+{
+	return hash(&__executable_start, (size_t)(&etext - &__executable_start)) ^
+	       hash((void *)((uint64_t)getppid & ~4095ull), 4096) ^ hash(secret, sizeof(secret));
+}
+
+static int program_run(void)
+{
+	pid_t pid = vfork();
+	int status = -1;
+
+	if (!pid) {
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static void answer(int fd, const char *line, uint64_t begun, pid_t worker_pid)
+{
+	static int status = -1;
+	char text[100];
+	int n;
+
+	if (status < 0 && waitpid(worker_pid, &n, WNOHANG) == worker_pid)
+		status = n;
+	if (!strncmp(line, "check", 5))
+		n = snprintf(text, sizeof(text), "%s\n", state() == begun ? "whole" : "changed");
+	else if (!strncmp(line, "exec", 4))
+		n = snprintf(text, sizeof(text), "%d\n", program_run());
+	else if (!strncmp(line, "over", 4))
+		n = snprintf(text, sizeof(text), "%d\n", status);
+	else
+		n = snprintf(text, sizeof(text), "%d\n", atoi(line) + 1);
+	if (write(fd, text, (size_t)n) != n)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1])),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd, one = 1;
+	pid_t parent = getpid(), child;
+	uint64_t begun;
+	char line[100];
+	ssize_t n;
+
+	(void)argc;
+	for (unsigned i = 0; i < 512; i++)
+		secret[i] = i * 2654435761u;
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(listener, (void *)&a, sizeof(a)) || listen(listener, 8))
+		return 1;
+	signal(SIGPIPE, SIG_IGN);
+	begun = state();
+	child = fork();
+	if (!child)
+		worker(argv, parent);
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
+		while ((n = read(fd, line, sizeof(line) - 1)) > 0) {
+			line[n] = 0;
+			answer(fd, line, begun, child);
+		}
+		close(fd);
+	}
+	return 0;
+}
