@@ -1,12 +1,13 @@
 /*
- * The streams of a session: one memfd that every process of it maps.
+ * The streams of a session: memory that every process of it maps.
  *
  * The first page is the monitor's (`struct conduct`): who leads, who follows,
  * which streams have ended.  Behind it each version has a section: its lanes
  * (written while it leads), its cursors (written while it follows) and the
- * chunks that its lanes are made of.  A process maps its own section read-write
- * and everything else read-only, through a descriptor that is open for reading
- * only: a broken or hostile version can spoil nothing that others write.
+ * chunks that its lanes are made of.  Each of these is a file of its own.  A process
+ * maps its own section read-write and everything else read-only, by descriptors that
+ * are open for reading only: a broken or hostile version can spoil nothing that others
+ * write.
  *
  * A lane is one thread's stream: a chain of chunks.  Only its thread writes it.
  * `head` counts the cells published; a reader's position counts the cells it has

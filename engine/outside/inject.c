@@ -63,7 +63,8 @@ static bool failed(long result)
 
 /* --- area and streams, by descriptor ---------------------------------------- */
 
-#define FDS	4	/* area and brief; the streams for reading, and for writing */
+/* The area, the brief; with followers also the monitor's page, and each section. */
+#define FDS		(3 + VERSIONS)
 
 static int fds_send(int socket, const int *fd, unsigned n)
 {
@@ -126,50 +127,57 @@ static int fds_receive(struct injection *in, int socket, int *fd, unsigned n)
 	return 0;
 }
 
-static int fd_map(struct injection *in, int fd, uint64_t at, uint64_t len, uint64_t offset,
-		  int prot, uint64_t *out)
+static int fd_map(struct injection *in, int fd, uint64_t at, uint64_t len, int prot,
+		  uint64_t *out)
 {
 	uint64_t flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
-	long result = REMOTE(&in->r, SYS_mmap, at, len, (uint64_t)prot, flags, (uint64_t)fd,
-			     offset);
+	long result = REMOTE(&in->r, SYS_mmap, at, len, (uint64_t)prot, flags, (uint64_t)fd, 0);
 
 	*out = (uint64_t)result;
 	return failed(result) ? (int)result : 0;
 }
 
-/* All of the streams for reading, and over it our own section for writing. */
-static int streams_map(struct injection *in, int read_fd, int write_fd)
+/* The monitor's page, and over what lies behind it the sections. */
+static int streams_map(struct injection *in, const int *fd)
 {
-	uint32_t chunks = in->want->chunks;
-	uint64_t len = section_offset(chunks, in->want->versions), own;
-	int result = fd_map(in, read_fd, 0, len, 0, PROT_READ, &in->streams);
+	const struct inject_want *w = in->want;
+	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks), at;
+	int result = fd_map(in, fd[0], 0, len, PROT_READ, &in->streams);
 
-	if (result)
-		return result;
-	own = section_offset(chunks, in->want->version);
-	result = fd_map(in, write_fd, in->streams + own, section_size(chunks), own,
-			PROT_READ | PROT_WRITE, &own);
+	for (uint32_t v = 0; v < w->versions && !result; v++)
+		result = fd_map(in, fd[1 + v], in->streams + section_offset(w->chunks, v), size,
+				v == w->version ? PROT_READ | PROT_WRITE : PROT_READ, &at);
 	/* A core file is about the program. */
 	REMOTE(&in->r, SYS_madvise, in->streams, len, MADV_DONTDUMP);
 	return result;
 }
 
+static unsigned fds_of(const struct inject_want *w, int *fd)
+{
+	fd[0] = w->area_fd;
+	fd[1] = w->brief_fd;
+	if (!w->chunks)
+		return 2;
+	fd[2] = w->conduct_fd;
+	memcpy(fd + 3, w->section_fd, w->versions * sizeof(*fd));
+	return 3 + w->versions;
+}
+
 static int shared_map_by(struct injection *in, const int pair[2])
 {
-	const struct inject_want *w = in->want;
-	const int ours[FDS] = { w->area_fd, w->brief_fd, w->streams_read_fd, w->streams_fd };
-	unsigned n = w->chunks ? FDS : 2;
-	int fd[FDS], result = fds_send_to(in->r.pid, pair[1], ours, n);
+	int ours[FDS], fd[FDS];
+	unsigned n = fds_of(in->want, ours);
+	int result = fds_send_to(in->r.pid, pair[1], ours, n);
 
 	if (!result)
 		result = fds_receive(in, pair[0], fd, n);
 	if (result)
 		return result;
-	result = fd_map(in, fd[0], 0, sizeof(struct area), 0, PROT_READ | PROT_WRITE, &in->area);
+	result = fd_map(in, fd[0], 0, sizeof(struct area), PROT_READ | PROT_WRITE, &in->area);
 	if (!result)
-		result = fd_map(in, fd[1], 0, sizeof(struct brief), 0, PROT_READ, &in->boot.brief);
-	if (!result && w->chunks)
-		result = streams_map(in, fd[2], fd[3]);
+		result = fd_map(in, fd[1], 0, sizeof(struct brief), PROT_READ, &in->boot.brief);
+	if (!result && in->want->chunks)
+		result = streams_map(in, fd + 2);
 	for (unsigned i = 0; i < n; i++)
 		REMOTE(&in->r, SYS_close, (uint64_t)fd[i]);
 	return result;

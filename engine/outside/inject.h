@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "engine/abi/area.h"
+#include "engine/abi/ring.h"
 #include "engine/outside/layout.h"
 
 struct inject_want {
@@ -23,7 +24,8 @@ struct inject_want {
 	uint32_t versions;	/* whose sections are mapped */
 	uint32_t version, lane;	/* our own, and the first thread's */
 	int32_t vpid;
-	int streams_fd, streams_read_fd;
+	int conduct_fd;
+	int section_fd[VERSIONS];	/* ours to write, the others' to read */
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
 	const struct layout_wish *wish;	/* of a follower */
 	uint32_t *puts_off;	/* of `conduct` */

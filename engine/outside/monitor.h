@@ -186,7 +186,7 @@ struct monitor {
 	uint64_t finish_cells;	/* left of the stream at the last look */
 
 	struct conduct *conduct;	/* the streams; NULL: no followers were asked for */
-	int streams_fd, streams_read_fd;
+	int conduct_fd, section_fd[VERSIONS], section_read_fd[VERSIONS];
 	uint64_t secret[2];	/* random bytes of programs are made of it */
 	struct layout layout;	/* of the session's first program, as the leader has it */
 

@@ -18,6 +18,7 @@
 #include "engine/core/walk.h"
 #include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/rights.h"
 
 struct query {
 	const struct call_desc *desc;
@@ -192,7 +193,7 @@ int64_t query_serve(struct version *v, const struct request *r)
 			   twin_of(v->monitor, v, r->args[0]), -1, &answer };
 	int64_t result;
 
-	if (!q.desc || !q.twin || !is_ours_to_ask(&q))
+	if (!q.desc || !q.twin || !rights_cover(r->pid, q.twin) || !is_ours_to_ask(&q))
 		return -ENOSYS;
 	q.fd = descriptor_get(q.twin, (int)q.args[0]);
 	if (q.fd < 0)

@@ -224,11 +224,12 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 		return w;
 	w.chunks = m->conduct->chunks;
 	w.versions = options_joinable(m->options) ? VERSIONS : m->versions;
-	w.streams_fd = m->streams_fd;
 	w.seam = m->options->seam_function;
 	w.runtime = &v->runtime;
 	w.puts_off = &m->conduct->puts_off;
-	w.streams_read_fd = m->streams_read_fd;
+	w.conduct_fd = m->conduct_fd;
+	for (uint32_t i = 0; i < w.versions; i++)
+		w.section_fd[i] = i == v->index ? m->section_fd[i] : m->section_read_fd[i];
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);
 	v->execs[t->lane % LANES]++;

@@ -1,5 +1,5 @@
 /*
- * The streams of a session with followers: the memfd, the monitor's page in it,
+ * The streams of a session with followers: the monitor's page, the versions' sections,
  * and what the monitor does to the sections of versions.
  *
  * The page (struct conduct) is ours alone.  The sections are their versions';
@@ -21,6 +21,7 @@
 #include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
+#include "engine/outside/shared.h"
 
 #define ZOMBIES_LOOKED	16	/* process table entries read in one sweep */
 
@@ -33,27 +34,32 @@ struct section *streams_part(const struct monitor *m, uint32_t version)
 
 /* --- making them ----------------------------------------------------------------- */
 
-static int streams_map(struct monitor *m, uint64_t size)
+/* A version's part: for itself to write, for the others to read. */
+static int section_make(struct monitor *m, uint32_t v, uint32_t chunks, uint8_t *base)
 {
-	char path[64];
-	void *at;
+	if (!shared_make("mve-stream", section_size(chunks), base + section_offset(chunks, v), 0,
+			 &m->section_fd[v]))
+		return -errno;
+	m->section_read_fd[v] = shared_reader(m->section_fd[v]);
+	return m->section_read_fd[v] < 0 ? m->section_read_fd[v] : 0;
+}
 
-	m->streams_fd = memfd_create("mve-streams", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (m->streams_fd < 0 || ftruncate(m->streams_fd, (off_t)size) < 0)
+/* One after the other in memory, as in each process, and a file each. */
+static int streams_map(struct monitor *m, uint32_t chunks)
+{
+	uint8_t *base = mmap(NULL, streams_size(chunks), PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int result = 0;
+
+	if (base == MAP_FAILED)
 		return -errno;
-	/* Nobody can take pages away from under others. */
-	if (fcntl(m->streams_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	m->conduct = shared_make("mve-conduct", CONDUCT_SIZE, base, F_SEAL_FUTURE_WRITE,
+				 &m->conduct_fd);
+	if (!m->conduct)
 		return -errno;
-	/* What is opened for reading cannot be made writable by mprotect. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->streams_fd);
-	m->streams_read_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (m->streams_read_fd < 0)
-		return -errno;
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->streams_fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	m->conduct = at;
-	return 0;
+	for (uint32_t v = 0; v < VERSIONS && !result; v++)
+		result = section_make(m, v, chunks, base);
+	return result;
 }
 
 static void conduct_fill(struct monitor *m, uint32_t chunks)
@@ -111,7 +117,7 @@ int streams_make(struct monitor *m)
 		return 0;
 	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
 		return -EIO;
-	result = streams_map(m, streams_size(chunks));
+	result = streams_map(m, chunks);
 	if (result)
 		return result;
 	if (getrandom(&m->conduct->maps, sizeof(m->conduct->maps), 0) != sizeof(m->conduct->maps))

@@ -21,6 +21,7 @@
 
 #include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/rights.h"
 #include "engine/outside/say.h"
 
 #define BATCH		200	/* descriptors in one message */
@@ -386,7 +387,8 @@ int64_t take_serve(struct version *v, const struct request *r)
 	twin = holder(m, v, r->pid, lane, &pid);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
-	n = twin ? take(m, r->pid, (int)r->args[0], pid) : -ESRCH;
+	n = !twin ? -ESRCH : !rights_cover(r->pid, pid) ? -EPERM :
+	    take(m, r->pid, (int)r->args[0], pid);
 	say_log("take", "%ld descriptors sent after %lu us", n, now_us() - begin);
 	/* Of a process whose twin was killed nothing was to be taken. */
 	mv->taken += twin != NULL;

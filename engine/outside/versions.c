@@ -23,32 +23,15 @@
 #include "engine/outside/monitor.h"
 #include "engine/outside/rules_load.h"
 #include "engine/outside/say.h"
+#include "engine/outside/shared.h"
 
 #define KILL_ROUNDS	8	/* a process may fork while we look */
 
 /* --- areas -------------------------------------------------------------------- */
 
-/*
- * A memfd that we have mapped, and whose pages nobody can take away from under others;
- * with F_SEAL_FUTURE_WRITE, where nobody else can ever write.
- */
-static void *shared_make(const char *name, size_t size, int seals, int *fd)
-{
-	void *at;
-
-	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0 || ftruncate(*fd, (off_t)size) < 0)
-		return NULL;
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
-	if (at == MAP_FAILED)
-		return NULL;
-	seals |= F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	return fcntl(*fd, F_ADD_SEALS, seals) < 0 ? NULL : at;
-}
-
 static int area_make(struct version *v)
 {
-	v->area = shared_make("mve-area", sizeof(*v->area), 0, &v->area_fd);
+	v->area = shared_make("mve-area", sizeof(*v->area), NULL, 0, &v->area_fd);
 	if (!v->area)
 		return -errno;
 	v->area->magic = AREA_MAGIC;
@@ -58,7 +41,8 @@ static int area_make(struct version *v)
 
 static int brief_make(struct version *v)
 {
-	v->brief = shared_make("mve-brief", sizeof(*v->brief), F_SEAL_FUTURE_WRITE, &v->brief_fd);
+	v->brief = shared_make("mve-brief", sizeof(*v->brief), NULL, F_SEAL_FUTURE_WRITE,
+			       &v->brief_fd);
 	if (!v->brief)
 		return -errno;
 	v->brief->magic = BRIEF_MAGIC;

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ static void mapping_note(const char *line)
 		area = m;
 	else if (strstr(path, "memfd:mve-brief"))
 		brief = m;
-	else if (strstr(path, "memfd:mve-streams") && rights[1] == 'w' && rights[3] == 's')
+	else if (strstr(path, "memfd:mve-stream") && rights[1] == 'w' && rights[3] == 's')
 		section = m;
 	else if (!path[0] && rights[1] == '-' && rights[2] == 'x' &&
 		 memmem(m.at, m.len, REQUEST_SIGN, REQUEST_SIGN_LEN))
@@ -104,16 +105,21 @@ static bool brief_written(void)
 /* Whether more than its own section of the streams can be written. */
 static bool streams_written(void)
 {
+	struct iovec here, there;
+	uint64_t word;
 	void *more;
 
 	if (!section.at)
 		return false;
 	/* The same file by another offset, and what lies behind. */
-	if (!syscall(SYS_remap_file_pages, section.at, 4096, 0, 0, 0))
-		return ((struct conduct *)section.at)->magic == RING_MAGIC &&
-		       ((struct conduct *)section.at)->chunks < CHUNKS_MAX;
-	more = mremap(section.at, section.len, section.len + 8192, MREMAP_MAYMOVE);
-	return more != MAP_FAILED;
+	if (!syscall(SYS_remap_file_pages, section.at, 4096, 0, 0, 0) &&
+	    !((struct section *)section.at)->lanes_high)
+		return true;	/* the monitor's page, as it was once */
+	/* Behind its end there is nothing: a read of that fails. */
+	more = mremap(section.at + section.len - 4096, 4096, 8192, MREMAP_MAYMOVE);
+	here = (struct iovec){ &word, sizeof(word) };
+	there = (struct iovec){ (char *)more + 4096, sizeof(word) };
+	return more != MAP_FAILED && process_vm_readv(getpid(), &here, 1, &there, 1, 0) > 0;
 }
 
 static const struct boot *boot_find(void)

@@ -1,0 +1,18 @@
+/*
+ * Memory that we share with versions.
+ */
+#ifndef MVE_OUTSIDE_SHARED_H
+#define MVE_OUTSIDE_SHARED_H
+
+#include <stddef.h>
+
+/*
+ * A memfd, mapped for us to write; `at`: where, over what is mapped there, or NULL.
+ * Nobody can take pages away from under others.  With F_SEAL_FUTURE_WRITE nobody else
+ * can ever write there.  NULL, and errno.
+ */
+void *shared_make(const char *name, size_t size, void *at, int seals, int *fd);
+/* The same file for reading: what is mapped by it cannot be made writable.  Or -errno. */
+int shared_reader(int fd);
+
+#endif
