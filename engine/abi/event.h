@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	8
+#define EVENT_VERSION	9
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48

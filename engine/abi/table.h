@@ -47,6 +47,7 @@ enum len_rule {
 	LEN_RULE_SELF,		/* the object's head says */
 	LEN_RULE_ZERO,		/* up to a zero element */
 	LEN_RULE_IOC,		/* bytes: as the argument, an ioctl's number, says */
+	LEN_RULE_HOST,		/* bytes: as the host has found out before the call */
 };
 
 enum layout_id {
@@ -128,6 +129,7 @@ unsigned layout_size(enum layout_id layout);
 #define LEN_SELF	LEN_RULE_SELF, 0
 #define LEN_ZERO	LEN_RULE_ZERO, 0
 #define LEN_IOC(a)	LEN_RULE_IOC, a
+#define LEN_HOST	LEN_RULE_HOST, 0
 
 #define CALL_VALUE(n, kind)	{ #n, kind, DIR_VALUE, LEN_NONE, 0, 0 }
 #define CALL_ARG_INT(n)		CALL_VALUE(n, KIND_INT)
@@ -147,6 +149,9 @@ unsigned layout_size(enum layout_id layout);
 #define CALL_ARG_DEV(n)		CALL_VALUE(n, KIND_DEV)
 #define CALL_ARG_PTR(n)		CALL_VALUE(n, KIND_PTR)
 #define CALL_ARG_WAIT(n)	CALL_VALUE(n, KIND_WAIT)
+/* Like HEX and PTR, but the kernel may write there, and nobody knows what: a word is said. */
+#define CALL_ARG_UNTOLD(n)	{ #n, KIND_HEX, DIR_OUT, LEN_NONE, 0, 0 }
+#define CALL_ARG_UNTOLD_PTR(n)	{ #n, KIND_PTR, DIR_OUT, LEN_NONE, 0, 0 }
 #define CALL_ARG_SKIP(n)	CALL_VALUE(n, KIND_SKIP)
 #define CALL_ARG_ENUM(n, x)	{ #n, KIND_ENUM, DIR_VALUE, LEN_NONE, 0, XLAT_##x }
 #define CALL_ARG_FLAGS(n, x)	{ #n, KIND_FLAGS, DIR_VALUE, LEN_NONE, 0, XLAT_##x }

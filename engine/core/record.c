@@ -162,7 +162,8 @@ static uint64_t bytes_length(const struct walk *c, unsigned i)
 	uint32_t now = 0;
 
 	if (a->len_rule == LEN_RULE_AT && !target_in(&now, c->args[a->len_arg], sizeof(now)))
-		return now < len ? now : len;
+		return (uint64_t)now * step_room_unit(c, a) < len ? (uint64_t)now * step_room_unit(c, a)
+								  : len;
 	return len;
 }
 

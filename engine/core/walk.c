@@ -8,9 +8,6 @@
 
 #define IOC_SIZE	16	/* of an ioctl's number: where its size is */
 #define IOC_SIZE_MASK	0x3fff
-#define SIOCETHTOOL	0x8946
-#define SIOC_PRIVATE	0x89f0
-#define SIOC_LAST	0x8bff	/* those of wireless devices */
 #define ADDRESSES	65536	/* below, an argument is a number */
 #define RESULT_INTERRUPTED (-4)	/* -EINTR */
 
@@ -91,33 +88,32 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	}
 }
 
-static bool ioctl_untold(const struct walk *w)
-{
-	uint32_t cmd = (uint32_t)w->args[1];
+/* setsockopt(IPT_SO_SET_REPLACE): the old counters are written behind an address in it. */
+#define OPTION_REPLACE	64
 
-	return w->desc == call_find(CALL_ioctl) || cmd == SIOCETHTOOL ||
-	       (cmd >= SIOC_PRIVATE && cmd <= SIOC_LAST);
+static bool is_replace(const struct walk *w)
+{
+	uint32_t level = (uint32_t)w->args[1];
+
+	return (level == 0 || level == 41) && (uint32_t)w->args[2] == OPTION_REPLACE;
 }
 
 bool step_untold(const struct walk *w)
 {
 	if (w->result < 0)
 		return false;
+	for (unsigned i = 0; i < w->desc->nargs; i++) {
+		const struct arg_desc *a = &w->desc->args[i];
+
+		if (a->kind < KIND_VALUES && a->dir == DIR_OUT && w->args[i] >= ADDRESSES)
+			return true;
+	}
 	switch (w->desc->nr) {
-	case CALL_ioctl:
-		return w->args[2] >= ADDRESSES && ioctl_untold(w);
-	case CALL_fcntl:
-		return w->args[2] >= ADDRESSES && w->desc == call_find(CALL_fcntl);
-	case CALL_semctl:
-		return w->args[3] >= ADDRESSES && w->desc == call_find(CALL_semctl);
-	case CALL_shmctl:
-	case CALL_msgctl:
-		return w->args[2] >= ADDRESSES && w->desc == call_find(w->desc->nr);
 	case CALL_bpf:
-	case CALL_quotactl:
-	case CALL_quotactl_fd:
 	case CALL_process_vm_writev:
 		return true;
+	case CALL_setsockopt:
+		return is_replace(w);
 	default:
 		return false;
 	}
@@ -148,6 +144,23 @@ static uint64_t uncounted(const struct arg_desc *a)
 	return a->what == LAYOUT_msgbuf ? sizeof(long) : 0;
 }
 
+#define SOL_SOCKET	1
+#define OPTION_FILTER	26	/* SO_GET_FILTER: instructions are counted */
+#define FILTER_BYTES	8
+
+unsigned step_room_unit(const struct walk *w, const struct arg_desc *a)
+{
+	return a->what == LAYOUT_sockopt && (uint32_t)w->args[1] == SOL_SOCKET &&
+	       (uint32_t)w->args[2] == OPTION_FILTER ? FILTER_BYTES : 1;
+}
+
+static uint64_t room_length(const struct walk *w, const struct arg_desc *a)
+{
+	uint64_t n = w->room > PAGE_BYTES * 16 ? PAGE_BYTES * 16 : w->room;
+
+	return step_room_unit(w, a) * n;
+}
+
 uint64_t step_length(const struct walk *w, unsigned arg)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
@@ -163,7 +176,8 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 		return step_capped(n < limit ? n : limit, size) + uncounted(a);
 	case LEN_RULE_AT:
 	case LEN_RULE_AT64:
-		return w->room > PAGE_BYTES * 16 ? PAGE_BYTES * 16 : w->room;
+	case LEN_RULE_HOST:
+		return room_length(w, a);
 	case LEN_RULE_BITS:
 		return (int32_t)limit < 0 ? 0 : ((uint32_t)limit + 63) / 64 * 8;
 	case LEN_RULE_IOC:
@@ -175,11 +189,27 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 	}
 }
 
-uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t head[2])
+#define FIEMAP_COUNT	6	/* fm_extent_count, as words from the head's beginning */
+#define FIEMAP_EXTENT	56
+#define DEDUPE_COUNT	4
+#define DEDUPE_INFO	32
+
+static uint64_t counted_length(unsigned layout, const uint32_t head[SELF_WORDS])
+{
+	uint64_t n = layout == LAYOUT_fiemap ? head[FIEMAP_COUNT] * (uint64_t)FIEMAP_EXTENT
+					     : (head[DEDUPE_COUNT] & 0xffff) * (uint64_t)DEDUPE_INFO;
+
+	n += layout_size(layout);
+	return n < TAIL_MAX ? n : TAIL_MAX;
+}
+
+uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t head[SELF_WORDS])
 {
 	const struct arg_desc *a = &w->desc->args[arg];
 	uint64_t n = head[0];
 
+	if (step_counts(a->what))
+		return counted_length(a->what, head);
 	if (a->what == LAYOUT_perf_attr)
 		n = head[1];
 	else if (a->what == LAYOUT_file_handle)	/* refused, it says what it would be */

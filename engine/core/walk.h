@@ -12,6 +12,8 @@
 #include "engine/abi/table.h"
 #include "engine/core/ring.h"
 
+#define SELF_WORDS	8	/* of an object's head: they say how large it is */
+
 struct recipe;
 
 /* A call as its walk sees it, on either side. */
@@ -19,7 +21,7 @@ struct walk {
 	const struct call_desc *desc;
 	const uint64_t *args;
 	int64_t result;
-	uint64_t room;		/* what an AT argument said before the call */
+	uint64_t room;		/* what an AT argument said before the call, or the host */
 	const struct recipe *recipe;	/* or NULL */
 };
 
@@ -59,8 +61,10 @@ enum step step_kind(const struct walk *w, unsigned arg);
 /* The call was made, and may have written memory that the row knows nothing of. */
 bool step_untold(const struct walk *w);
 uint64_t step_length(const struct walk *w, unsigned arg);
+/* Bytes of what an AT argument counts. */
+unsigned step_room_unit(const struct walk *w, const struct arg_desc *a);
 /* Of a SELF argument, whose object begins with `head`. */
-uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t head[2]);
+uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t head[SELF_WORDS]);
 /* Of an argument among the recipe's `moved` or `fixed`; false: it has no section. */
 static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len);
 /* The argument that holds an AT rule's room; -1: the call has none. */
@@ -106,6 +110,7 @@ struct conf {
 #define MESSAGE_MOVED	56	/* its msg_len: bytes sent or received */
 #define STRING_MAX	4096
 #define SELF_MAX	4096	/* of an object that tells its own size */
+#define TAIL_MAX	65536	/* and of one that counts what is behind its head */
 #define STRINGS_MAX	512
 #define STRINGS_END	0xffffffffu
 
@@ -197,12 +202,20 @@ static inline bool step_fetch(void *to, uint64_t from, size_t len)
 	return false;
 }
 
+/* It has a head that says how many others stand behind it. */
+static inline bool step_counts(unsigned layout)
+{
+	return layout == LAYOUT_fiemap || layout == LAYOUT_dedupe;
+}
+
 /* Of an argument that tells its own size, as it is now. */
 static inline uint64_t step_self(const struct walk *w, unsigned arg)
 {
-	uint32_t head[2] = { 0, 0 };
+	uint32_t head[SELF_WORDS] = { 0 };
+	uint64_t least = step_counts(w->desc->args[arg].what) ? layout_size(w->desc->args[arg].what)
+							      : 2 * sizeof(head[0]);
 
-	return target_in(head, w->args[arg], sizeof(head)) ? 0 : step_self_length(w, arg, head);
+	return target_in(head, w->args[arg], least) ? 0 : step_self_length(w, arg, head);
 }
 
 static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len)

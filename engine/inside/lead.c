@@ -541,12 +541,35 @@ long call_serve(struct thread *t, long nr)
 	return from_vdso(t) ? clock_call(t, nr) : serve_special(t, nr);
 }
 
+#define SEM_STAT	2	/* IPC_STAT */
+#define SEMS_AT		10	/* in words: sem_nsems of a struct semid64_ds */
+#define SEMS_MAX	32000	/* SEMMSL's end */
+
+/* All semaphores of a set are asked for: a follower has as much room as its leader. */
+static uint64_t sems_room(const struct walk *w)
+{
+	uint64_t set[16] = { 0 };
+
+	if (thread_self()->following)
+		return SEMS_MAX * sizeof(uint16_t);
+	OWN4(__NR_semctl, w->args[0], 0, SEM_STAT, set);
+	return set[SEMS_AT] * sizeof(uint16_t);
+}
+
+static bool has_host_room(const struct walk *w)
+{
+	return w->desc && w->desc->nr == CALL_semctl && w->desc->nargs == 4 &&
+	       w->desc->args[3].len_rule == LEN_RULE_HOST;
+}
+
 /* What an argument says before the call of how much room there is. */
 uint64_t room_before(struct walk *w)
 {
 	int arg = w->recipe->known ? w->recipe->room : w->desc ? step_room_arg(w->desc) : -1;
 	uint32_t room = 0;
 
+	if (has_host_room(w))
+		return sems_room(w);
 	if (arg >= 0 && w->args[arg])
 		target_in(&room, w->args[arg], sizeof(room));
 	return room;

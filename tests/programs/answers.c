@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <linux/fiemap.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
 #include <mqueue.h>
 #include <netinet/in.h>
@@ -189,6 +191,42 @@ static void files(void)
 	close(id), close(way[0]), close(way[1]), close(other), close(fd), close(dir);
 }
 
+static void extents(void)
+{
+	struct fiemap *map = GIVEN(struct fiemap);
+	int fd = open("extents", O_RDWR | O_CREAT, 0600);
+
+	CHECK(fd >= 0 && !unlink("extents"));
+	for (off_t at = 0; at < 10; at++)
+		CHECK_EQ(pwrite(fd, "part", 4, at << 16), 4);
+	fsync(fd);
+	for (unsigned room_n = 0; room_n < 64; room_n = room_n * 5 + 3) {
+		memset(room, 0, sizeof(*map));
+		map->fm_length = FIEMAP_MAX_OFFSET;
+		map->fm_extent_count = room_n;
+		ANSWER(ioctl(fd, FS_IOC_FIEMAP, map));
+	}
+	close(fd);
+}
+
+static void filters(void)
+{
+	struct sock_filter lines[] = { { 0x28, 0, 0, 12 }, { 0x15, 0, 1, 8 }, { 6, 0, 0, 9 },
+				       { 6, 0, 0, 0 } };
+	struct sock_fprog program = { COUNT(lines), lines };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t *len = (socklen_t *)(void *)more;
+
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+	fill();
+	for (socklen_t room_n = 0; room_n < 10; room_n += 2) {
+		*len = room_n;
+		ANSWER(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, room, len));
+	}
+	ANSWER(ioctl(fd, 0x894b, room));	/* SIOCOUTQNSD */
+	close(fd);
+}
+
 static void terminals(void)
 {
 	int fd = posix_openpt(O_RDWR | O_NOCTTY), zero = 0;
@@ -358,6 +396,8 @@ static void ipc(void)
 	CHECK_EQ(ANSWER(msgrcv(q, room, 100, 0, 0)), 9);
 	CHECK(!msgctl(q, IPC_RMID, NULL));
 	CHECK(!ANSWER(semctl(s, 0, IPC_STAT, room)));
+	CHECK(!semctl(s, 0, SETALL, (unsigned short[]){ 7, 8, 9 }));
+	CHECK(!ANSWER(semctl(s, 0, GETALL, room)));
 	ANSWER(semctl(s, 0, SEM_INFO, room));
 	CHECK(!semctl(s, 0, IPC_RMID));
 	CHECK(!ANSWER(shmctl(shm, IPC_STAT, (void *)room)));
@@ -426,6 +466,8 @@ int main(void)
 	CHECK(sink >= 0);
 	sockets();
 	files();
+	extents();
+	filters();
 	terminals();
 	waits();
 	machine();

@@ -88,6 +88,12 @@ Test(table, numbers_ascend)
 	cr_expect_eq(CALL_MAX, 510);
 }
 
+/* An address, and the kernel may write there what nobody knows. */
+static bool is_untold(const struct arg_desc *a)
+{
+	return a->dir == DIR_OUT && (a->kind == KIND_HEX || a->kind == KIND_PTR);
+}
+
 static void check_arguments(const struct call_desc *d)
 {
 	for (unsigned i = 0; i < d->nargs; i++) {
@@ -99,8 +105,8 @@ static void check_arguments(const struct call_desc *d)
 			cr_expect(a->dir && a->len_rule, "%s(%s): pointer without a rule",
 				  d->name, a->name);
 		else
-			cr_expect(!a->dir && !a->len_rule, "%s(%s): value with a rule", d->name,
-				  a->name);
+			cr_expect((!a->dir || is_untold(a)) && !a->len_rule,
+				  "%s(%s): value with a rule", d->name, a->name);
 		if (a->len_rule == LEN_NONE || a->len_rule == LEN_RULE_ONE)
 			continue;
 		cr_expect_lt(a->len_arg, d->nargs, "%s(%s): length argument", d->name, a->name);
