@@ -599,6 +599,9 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_shmget:
 		shm_made(w->args, w->result);
 		break;
+	case __NR_shmctl:
+		shm_changed(w->args);
+		break;
 	case __NR_alarm:
 	case __NR_setitimer:
 	case __NR_timer_create:
@@ -622,8 +625,11 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 /* Both versions make the call; what the leader got counts. */
 static long both(struct thread *t, const struct call_desc *d, long nr, int64_t leaders)
 {
-	long own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : call_serve(t, nr);
+	long own;
 
+	if (nr == __NR_shmat)
+		return shm_attach(t, (uint64_t)leaders);
+	own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : call_serve(t, nr);
 	if (own == CALL_RESTART)
 		own = 0;
 	if (leaders < 0 || own < 0 || d->result == KIND_PID)
@@ -649,6 +655,12 @@ static long answered(struct thread *t, const struct walk *w, long nr)
 	return w->result;
 }
 
+/* It could not say what there was before, but has set what there is. */
+static bool took_effect(int64_t result)
+{
+	return result == -EFAULT;
+}
+
 /* The event has been taken: what is left to do, and the program's result. */
 long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
 {
@@ -657,7 +669,7 @@ long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
 	answered(t, w, nr);
 	if (boot.runtimes)
 		inputs_note(t, w, nr);
-	if (w->desc->class == CLASS_BOTH && result >= 0) {
+	if (w->desc->class == CLASS_BOTH && (result >= 0 || took_effect(result))) {
 		t->answered = 0;
 		result = both(t, w->desc, nr, result);
 	}
@@ -1141,8 +1153,6 @@ static long follow_walked(struct thread *t, struct walk w, long nr)
 		return result;
 	if (nr == __NR_mmap)
 		return follow_mmap(t);
-	if (nr == __NR_shmat || nr == __NR_shmdt)
-		return follow_shm(t, nr);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)	/* none: the kernel has none either */
 		return nr == __NR_futex ? follow_futex(t) : call_serve(t, nr);
 	return follow_stream(t, &w, nr);

@@ -482,51 +482,6 @@ long follow_mmap(struct thread *t)
 	return mmap_again(t, (int32_t)t->frame.r8);
 }
 
-/*
- * System V segments.  A follower must not touch the leader's: it gets memory of its
- * own of the same size, which its children share as the leader's would.
- */
-#define SEGMENTS	64
-
-static struct segment {
-	int32_t id;		/* + 1; 0: free */
-	uint64_t size, at;
-} segments[SEGMENTS];
-
-void shm_made(const uint64_t *args, long id)
-{
-	for (int i = 0; i < SEGMENTS; i++) {
-		if (segments[i].id && segments[i].id != id + 1)
-			continue;
-		segments[i].size = args[1] > segments[i].size ? args[1] : segments[i].size;
-		segments[i].id = (int32_t)id + 1;
-		return;
-	}
-}
-
-static long segment_map(struct segment *s)
-{
-	long at = s->at ? (long)s->at
-			: OWN6(__NR_mmap, 0, s->size, PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (at > 0)
-		s->at = (uint64_t)at;
-	return at;
-}
-
-/* shmat and shmdt; what is let go of stays mapped for whoever attaches it again. */
-long follow_shm(struct thread *t, long nr)
-{
-	t->answered = 1;
-	if (nr == __NR_shmdt)
-		return 0;
-	for (int i = 0; i < SEGMENTS; i++)
-		if (segments[i].id == (int32_t)t->frame.rdi + 1)
-			return segment_map(&segments[i]);
-	return -EINVAL;
-}
-
 /* --- names that libc draws -------------------------------------------------------------- */
 
 /*

@@ -355,6 +355,8 @@ long serve_special(struct thread *t, long nr)
 		return serve_mprotect(t);
 	case __NR_shmat:
 		return serve_shmat(t);
+	case __NR_shmdt:
+		return shm_detach(t);
 	case __NR_ptrace:
 		return serve_ptrace(t);
 	case __NR_personality:

@@ -310,8 +310,12 @@ long files_chdir(long fd);
 bool files_same(long fd, long other);
 void files_copied(long from, long to);
 long follow_mmap(struct thread *t);
+
+/* segments.c: what the leader got by shmget, shmctl and shmat; and shmdt, of any version. */
 void shm_made(const uint64_t *args, long id);
-long follow_shm(struct thread *t, long nr);
+void shm_changed(const uint64_t *args);
+long shm_attach(struct thread *t, uint64_t leaders);
+long shm_detach(struct thread *t);
 
 /* A name that libc has drawn is the leader's now: the call is to be compared again. */
 bool files_drawn(struct thread *t, const struct walk *w, long nr);
