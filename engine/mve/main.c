@@ -6,6 +6,7 @@
 
 #include "engine/mve/commands.h"
 #include "engine/outside/say.h"
+#include "engine/outside/start.h"
 
 struct command {
 	const char *name, *use, *what;
@@ -42,6 +43,7 @@ static void usage(FILE *to)
 
 int main(int argc, char **argv)
 {
+	start_keep_first();
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USE;

@@ -3,7 +3,9 @@
  * session has: followers may have to read what is left, and a sanitizer looks for leaks
  * in the end.
  */
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "engine/mve/commands.h"
@@ -55,6 +57,23 @@ static bool within(int ms, bool (*is)(struct session *), struct session *s)
 	return true;
 }
 
+/* False: it was not sent, which is said. */
+static bool server_signal(const struct session *s, int sig)
+{
+	int result = session_signal(s, sig);
+
+	if (!result || result == -ESRCH)
+		return true;
+	if (result == -EPERM)
+		say_error("mve status shows its versions",
+			  "not a process of the session, so it is left alone: %s: pid %d",
+			  s->name, s->server);
+	else
+		say_error("it may have become another user's", "cannot end: %s (pid %d): %s",
+			  s->name, s->server, strerror(-result));
+	return false;
+}
+
 /*
  * The server ends, and another of its processes may be the server then (a daemon that is
  * just beginning; a worker that outlives its master): it is asked as well.
@@ -62,8 +81,8 @@ static bool within(int ms, bool (*is)(struct session *), struct session *s)
 static int servers_end(struct session *s, int sig)
 {
 	do {
-		if (!server_ended(s))
-			kill(s->server, sig);
+		if (!server_signal(s, sig))
+			return EXIT_NO;
 		if (!within(SERVER_MS, server_ended, s)) {
 			say_error("mve stop --kill does not ask", "still running: %s (pid %d)",
 				  s->name, s->server);
@@ -87,6 +106,8 @@ int cmd_stop(int argc, char **argv)
 	if (result)
 		return result;
 	result = session_load(&s, l.name);
+	if (look_fails(l.name, result))
+		return EXIT_SYSTEM;
 	if (result || session_state(&s) == SESSION_GONE) {
 		say_error("mve ps lists the sessions", "no such session: %s", l.name);
 		return EXIT_NO;

@@ -34,6 +34,7 @@
 #define RING_ENTRIES	64
 #define LOOK_MS		250	/* how often daemons are looked after */
 #define START_MS	2000	/* how long an execve may take */
+#define SIZE_HINT	"the limit of the file size is too small for mve (ulimit -f)"
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
 
 /* --- the loop's sources ------------------------------------------------------------ */
@@ -134,9 +135,9 @@ static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 /* Ours are other than the server's; it gets these back. */
 static void actions_keep(struct start_keep *keep)
 {
-	static const int changed[] = { SIGPIPE, SIGCHLD, SIGXFSZ };
+	static const int changed[] = { SIGPIPE, SIGCHLD };
 
-	_Static_assert(sizeof(changed) / sizeof(changed[0]) <= KEEP_ACTIONS, "they fit");
+	_Static_assert(sizeof(changed) / sizeof(changed[0]) < KEEP_ACTIONS, "they fit");
 	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
 		struct sigaction ours = { .sa_handler = changed[i] == SIGCHLD ? SIG_DFL : SIG_IGN };
 
@@ -149,7 +150,6 @@ static void actions_keep(struct start_keep *keep)
 static int signals_open(struct monitor *m)
 {
 	struct start_keep keep = { 0 };
-	rlim_t most;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -158,10 +158,6 @@ static int signals_open(struct monitor *m)
 		sigaddset(&set, passed_on[i]);
 	pthread_sigmask(SIG_BLOCK, &set, &keep.mask);
 	actions_keep(&keep);
-	/* The area is a file of a kind: the server's limit is not for us. */
-	getrlimit(RLIMIT_FSIZE, &keep.file_size);
-	most = keep.file_size.rlim_max;
-	setrlimit(RLIMIT_FSIZE, &(struct rlimit){ most, most });
 	start_keep_set(&keep);
 	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return m->signal_fd < 0 ? -errno : 0;
@@ -220,6 +216,24 @@ bool session_server(struct monitor *m)
 	return true;
 }
 
+void session_note(struct monitor *m, const struct version *next)
+{
+	static int said;
+	pid_t pid = next ? version_head(next) : 0;
+	int result;
+
+	if (next && !pid)
+		pid = next->server;
+	m->session.next = pid;
+	m->session.next_began = pid ? process_began(pid) : 0;
+	result = session_save(&m->session);
+	if (result && result != said)
+		say_error("mve ps and mve stop go by what it said before",
+			  "%s: cannot write down who serves: %s", m->session.name,
+			  folder_why(-result));
+	said = result;
+}
+
 /* Whoever reads what the server wrote must not wait for us. */
 static void streams_close(const struct monitor *m)
 {
@@ -263,7 +277,7 @@ static bool stay_behind(struct monitor *m)
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
 	session_server(m);
-	session_save(&m->session);
+	session_note(m, NULL);
 	MUST(loop_open(m) == 0);
 	wake_later(m);
 	close(done[0]);
@@ -314,7 +328,7 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
 			leading(m)->gone = true;
 		if (session_server(m))
-			session_save(&m->session);
+			session_note(m, NULL);
 		if (m->conduct)
 			followers_look(m);
 		if (m->background || m->options->sampling.stateless || followers_any(m))
@@ -421,7 +435,8 @@ static int name_fail(const char *name, int result)
 		say_error("up to 64 letters, digits and . _ - , not . or - first",
 			  "cannot begin a session: '%s': not a name", name);
 	else
-		say_error("XDG_RUNTIME_DIR names the folder that sessions live in",
+		say_error(result == -EFBIG ? SIZE_HINT
+					   : "XDG_RUNTIME_DIR names the folder that sessions live in",
 			  "cannot begin a session: %s: %s", name,
 			  folder_why(-result));
 	return result == -EEXIST || result == -EINVAL ? EXIT_USE : EXIT_SYSTEM;
@@ -457,8 +472,9 @@ static int session_begin(struct monitor *m)
 
 static int system_fail(struct monitor *m, const char *what, int result)
 {
-	say_error("mve doctor shows what this machine lacks", "cannot begin a session: %s: %s",
-		  what, strerror(-result));
+	say_error(result == -EFBIG ? SIZE_HINT
+				   : "mve doctor shows what this machine lacks",
+		  "cannot begin a session: %s: %s", what, strerror(-result));
 	session_remove(&m->session);
 	return EXIT_SYSTEM;
 }
@@ -552,7 +568,7 @@ static int versions_start(struct monitor *m)
 	v->state = VERSION_LEADS;
 	m->session.server = v->server;
 	m->session.server_began = process_began(v->server);
-	session_save(&m->session);
+	session_note(m, NULL);
 	if (m->conduct) {
 		followers_start(m);
 		wake_later(m);

@@ -211,6 +211,12 @@ static inline struct version *leading(struct monitor *m)
 
 /* Runs a session from its first program to its end; mve's exit status. */
 int monitor_run(const struct run_options *o);
+/*
+ * Writes down who serves, and who will in a moment (NULL: the same): before that is so, and
+ * a failure is said.  Whoever looks when the monitor has been killed finds the one that
+ * lives.
+ */
+void session_note(struct monitor *m, const struct version *next);
 /* Who serves now: what `mve ps` shows and `mve stop` speaks to; true: it is another. */
 bool session_server(struct monitor *m);
 /* What wakes the loop. */

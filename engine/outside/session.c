@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/outside/folder.h"
+#include "engine/outside/maps.h"
 #include "engine/outside/session.h"
 
 #define JSON_MAX	65536
@@ -117,9 +118,10 @@ enum session_state session_state(const struct session *s)
 
 int session_save(struct session *s)
 {
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
 			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
 			      "server", s->server, "server_began", (json_int_t)s->server_began,
+			      "next", s->next, "next_began", (json_int_t)s->next_began,
 			      "started", (json_int_t)s->started, "tier", s->tier, "command",
 			      s->command, strlen(s->command));
 	char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
@@ -153,11 +155,18 @@ static void json_take(struct session *s, int folder)
 	s->monitor_began = (uint64_t)number_take(j, "monitor_began");
 	s->server = (pid_t)number_take(j, "server");
 	s->server_began = (uint64_t)number_take(j, "server_began");
+	s->next = (pid_t)number_take(j, "next");
+	s->next_began = (uint64_t)number_take(j, "next_began");
 	s->started = number_take(j, "started");
 	text_take(s->tier, sizeof(s->tier), j, "tier");
 	text_take(s->command, sizeof(s->command), j, "command");
 	json_decref(j);
 	free(text);
+	/* Its monitor was killed while another was about to serve. */
+	if (!alive(s->server, s->server_began) && alive(s->next, s->next_began)) {
+		s->server = s->next;
+		s->server_began = s->next_began;
+	}
 }
 
 int session_folder(const struct session *s)
@@ -187,6 +196,54 @@ int session_load(struct session *s, const char *name)
 	json_take(s, folder);
 	close(folder);
 	return 0;
+}
+
+/* --- its server ------------------------------------------------------------------------- */
+
+/* It has an area mapped, which only processes of sessions have. */
+static bool is_held(pid_t pid)
+{
+	struct maps maps;
+	bool held = false;
+
+	if (maps_read(pid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.n && !held; i++)
+		held = maps.map[i].shared && strstr(maps.map[i].path, "memfd:mve-area");
+	maps_free(&maps);
+	return held;
+}
+
+/* Its monitor lives: that one holds the lock. */
+static bool is_watched(const struct session *s)
+{
+	int folder = session_folder(s);
+	bool held = folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) < 0;
+
+	if (folder >= 0)
+		close(folder);
+	return held;
+}
+
+/* A program that runs unheld has no area; it is known by its family. */
+static bool is_server(const struct session *s)
+{
+	if (is_held(s->server))
+		return s->server != s->monitor;
+	return s->monitor > 1 && s->server != s->monitor &&
+	       process_descends(s->server, s->monitor) && is_watched(s);
+}
+
+int session_signal(const struct session *s, int sig)
+{
+	int result;
+
+	if (!alive(s->server, s->server_began))
+		return -ESRCH;
+	if (!is_server(s))
+		return -EPERM;
+	result = process_signal(s->server, s->server_began, sig);
+	return result == -EPERM ? -EACCES : result;
 }
 
 /* --- its beginning and its end ---------------------------------------------------------- */

@@ -22,7 +22,9 @@ struct session {
 	char folder[256];			/* to be read by people */
 	int lock;				/* the open folder: whose session it is */
 	pid_t monitor, server;
+	pid_t next;				/* the server in a moment; or 0 */
 	uint64_t monitor_began, server_began;	/* clock ticks since boot */
+	uint64_t next_began;
 	int64_t started;			/* seconds since 1970 */
 	char tier[8];
 	char command[256];
@@ -51,6 +53,12 @@ int session_load(struct session *s, const char *name);
 
 /* Its folder, opened; the caller closes it.  Or a negative errno. */
 int session_folder(const struct session *s);
+
+/*
+ * Ends its server: only a process that is the session's by what the kernel says.  0, or a
+ * negative errno; -EPERM: what session.json names is not, and is left alone.
+ */
+int session_signal(const struct session *s, int sig);
 
 /* Whether its monitor and its server are alive. */
 enum session_state session_state(const struct session *s);

@@ -27,10 +27,30 @@
 #include "engine/outside/start.h"
 
 static struct start_keep keep;
+static struct sigaction first_xfsz;
+static struct rlimit first_size;
+
+/* What mve writes are its own files, and the areas are files of a kind. */
+void start_keep_first(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+
+	sigaction(SIGXFSZ, &ignore, &first_xfsz);
+	getrlimit(RLIMIT_FSIZE, &first_size);
+	if (setrlimit(RLIMIT_FSIZE, &most) == 0)
+		return;
+	most.rlim_cur = most.rlim_max = first_size.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &most);
+}
 
 void start_keep_set(const struct start_keep *k)
 {
 	keep = *k;
+	MUST(keep.actions < KEEP_ACTIONS);
+	keep.sig[keep.actions] = SIGXFSZ;
+	keep.action[keep.actions++] = first_xfsz;
+	keep.file_size = first_size;
 }
 
 /* --- finding the program --------------------------------------------------------- */
@@ -140,6 +160,7 @@ static void outputs_replace(int log)
 /* In the child: says that it may be seized, waits until it is, then becomes the program. */
 static _Noreturn void become(struct version *v, const int go[2], int tell, int log)
 {
+	ssize_t n;
 	char byte;
 	int error;
 
@@ -147,8 +168,11 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 	close(go[1]);
 	while (write(go[0], "", 1) < 0 && errno == EINTR)
 		;
-	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
-		;
+	do
+		n = read(go[0], &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_SYSTEM);	/* the monitor has ended before it had us */
 	if (log >= 0)
 		outputs_replace(log);
 	pthread_sigmask(SIG_SETMASK, &keep.mask, NULL);
@@ -210,6 +234,10 @@ int version_start(struct version *v)
 	result = seize(v);
 	if (!result && v->monitor->audit && !v->options)
 		result = audit_add(v->monitor->audit, v->server, NULL);
+	if (!result && v->index == v->monitor->leader)
+		session_note(v->monitor, v);
+	if (!result && write(go[1], "", 1) != 1)
+		result = -errno;
 	if (result)
 		kill(v->server, SIGKILL);
 	close(go[1]);

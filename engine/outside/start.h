@@ -18,6 +18,9 @@ struct start_keep {
 	struct sigaction action[KEEP_ACTIONS];
 };
 
+/* mve begins: a limit of the file size, which is the server's, does not end mve itself. */
+void start_keep_first(void);
+/* The rest of what it gets back. */
 void start_keep_set(const struct start_keep *k);
 
 #endif

@@ -74,6 +74,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
 	untold_look(m);
+	session_note(m, mv->to);
 	streams_switch(m, mv);
 	say_log("take", "%lu us after the beginning: streams switched; %lu cells are to be read",
 		now_us() - mv->began_us, streams_unread(m, mv->to->index, mv->from->index));
@@ -119,7 +120,7 @@ static void move_end(struct monitor *m)
 
 	take_over();
 	move_say(m, mv);
-	session_save(&m->session);
+	session_note(m, NULL);
 	mv->active = false;
 	for (unsigned i = 0; i < m->versions; i++)
 		version_leave(m, &m->version[i], mv->keep && mv->from->index == i);

@@ -38,6 +38,6 @@ if [ "$(id -u)" = 0 ]; then
 	mkdir -p foreign/mve
 	chown -R nobody foreign/mve
 	chmod 777 foreign/mve
-	refused_here "$PWD/foreign" ""
+	refused_here "$PWD/foreign" "$PWD/foreign/mve: it belongs to another user"
 fi
 [ ! -e started ] || fail "the program was started"
