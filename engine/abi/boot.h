@@ -7,8 +7,8 @@
 #define MVE_ABI_BOOT_H
 
 #define BOOT_VDSO	120	/* offsets, for assembly */
-#define BOOT_STREAMS	160
-#define BOOT_LOCAL	184
+#define BOOT_STREAMS	168
+#define BOOT_LOCAL	192
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -21,7 +21,7 @@
 /* The kernel's own vDSO functions, in this order; 0 where it has none. */
 enum vdso_function {
 	VDSO_CLOCK_GETTIME, VDSO_GETTIMEOFDAY, VDSO_TIME, VDSO_CLOCK_GETRES,
-	VDSO_GETCPU, VDSO_FUNCTIONS,
+	VDSO_GETCPU, VDSO_GETRANDOM, VDSO_FUNCTIONS,
 };
 
 /*

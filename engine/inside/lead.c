@@ -523,7 +523,7 @@ static long clock_call(struct thread *t, long nr)
 	static const int16_t of[VDSO_FUNCTIONS] = {
 		[VDSO_CLOCK_GETTIME] = __NR_clock_gettime, [VDSO_GETTIMEOFDAY] = __NR_gettimeofday,
 		[VDSO_TIME] = __NR_time, [VDSO_CLOCK_GETRES] = __NR_clock_getres,
-		[VDSO_GETCPU] = __NR_getcpu,
+		[VDSO_GETCPU] = __NR_getcpu, [VDSO_GETRANDOM] = -1,
 	};
 	const struct frame *f = &t->frame;
 

@@ -17,6 +17,7 @@ static const char *const names[VDSO_FUNCTIONS] = {
 	[VDSO_TIME] = "__vdso_time",
 	[VDSO_CLOCK_GETRES] = "__vdso_clock_getres",
 	[VDSO_GETCPU] = "__vdso_getcpu",
+	[VDSO_GETRANDOM] = "__vdso_getrandom",
 };
 
 struct vdso_view {

@@ -104,6 +104,29 @@ static void *vdso_function(const Elf64_Ehdr *ehdr, const char *name)
 	return NULL;
 }
 
+/* As a libc does: it asks how large a state is, and has one mapped. */
+static void vdso_random(const Elf64_Ehdr *ehdr)
+{
+	static const char *const names[] = { "__vdso_clock_gettime", "clock_gettime",
+		"__vdso_gettimeofday", "gettimeofday", "__vdso_time", "time", "__vdso_clock_getres",
+		"clock_getres", "__vdso_getcpu", "getcpu", "__vdso_getrandom", "getrandom" };
+	struct { uint32_t size, prot, flags, reserved[13]; } want = { 0 };
+	ssize_t (*random)(void *, size_t, unsigned, void *, size_t) =
+		vdso_function(ehdr, "__vdso_getrandom");
+	char bytes[2][64] = { { 0 } };
+	void *state;
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		printf("%s: %s\n", names[i], vdso_function(ehdr, names[i]) ? "yes" : "no");
+	if (!random || random(NULL, 0, 0, &want, ~0ul))
+		return;
+	state = mmap(NULL, 4096, (int)want.prot, (int)want.flags, -1, 0);
+	CHECK(state != MAP_FAILED && want.size <= 4096);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(random(bytes[i], 64, 0, state, want.size), 64);
+	CHECK(memcmp(bytes[0], bytes[1], 64));
+}
+
 static void vdso(void)
 {
 	const Elf64_Ehdr *ehdr = (void *)getauxval(AT_SYSINFO_EHDR);
@@ -118,6 +141,7 @@ static void vdso(void)
 	}
 	CHECK_EQ(get_time(CLOCK_REALTIME, &t), 0);
 	CHECK(t.tv_sec > 1000000000);
+	vdso_random(ehdr);
 }
 
 static void names(void)
