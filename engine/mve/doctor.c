@@ -129,7 +129,7 @@ int cmd_doctor(int argc, char **argv)
 	int missing;
 
 	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help"))
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			return help();
 		json = !strcmp(argv[i], "--json");
 		if (!json) {

@@ -21,13 +21,15 @@
 static const char help[] =
 	"usage: mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] -- CMD...\n"
 	"\n"
-	"Adds a follower to the session NAME, which must have been started with --stateless\n"
-	"and --mark.  CMD is led through the leader's start and joins where the next request\n"
-	"begins; connections that are open then stay the leader's alone.  Comes back when it\n"
-	"follows, when it is ready and no request comes, or when it is clear why it cannot.\n"
+	"Adds a follower to the session NAME, which must have been started with\n"
+	"--stateless and --mark.  CMD is led through the leader's start and joins where\n"
+	"the next request begins; connections that are open then stay the leader's alone.\n"
+	"Comes back when it follows, when it is ready and no request comes, or when it is\n"
+	"clear why it cannot.  What only passes (the leader starts, a takeover is under\n"
+	"way) is waited for.\n"
 	"\n"
-	"  --again             when it is dropped (it found something, or was too slow) it\n"
-	"                      is started again: soon, and later each time\n"
+	"  --again             when it is dropped (it found something, was too slow) it is\n"
+	"                      started again: soon, and later each time\n"
 	"  --rules FILE        expected differences, compiled if need be (rulec)\n";
 
 struct wanted {

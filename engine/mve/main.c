@@ -1,7 +1,8 @@
 /*
  * mve: a multi-version execution engine.  This file is the table of commands.
  */
-#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/mve/commands.h"
@@ -41,24 +42,49 @@ static void usage(FILE *to)
 	fputs("\nmve COMMAND --help says more.\n", to);
 }
 
+static const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	say_error("mve --help lists the commands", "unknown command: %s", name);
+	return NULL;
+}
+
+/* `mve help`, `mve help run`: the latter is `mve run --help`. */
+static int help(int argc, char **argv)
+{
+	char *ask[] = { argv[1], "--help", NULL };
+	const struct command *c;
+
+	if (argc < 2) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	c = command_find(argv[1]);
+	return c ? c->run(2, ask) : EXIT_USE;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+	return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
+}
+
 int main(int argc, char **argv)
 {
+	const struct command *c;
+
 	start_keep_first();
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
-		return EXIT_OK;
-	}
-	if (!strcmp(argv[1], "--version")) {
+	if (is_one_of(argv[1], "help", "--help", "-h"))
+		return help(argc - 1, argv + 1);
+	if (is_one_of(argv[1], "version", "--version", "-V")) {
 		puts("mve 0.1");
 		return EXIT_OK;
 	}
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
-	say_error("mve --help lists the commands", "unknown command: %s", argv[1]);
-	return EXIT_USE;
+	c = command_find(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : EXIT_USE;
 }

@@ -33,7 +33,7 @@ static const char run_help[] =
 	"    --strict            no query of its own, none left out\n"
 	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
 	"    --on-finding CMD    what is run for each new finding of its sanitizer\n"
-	"    --again             when it is dropped it is started again (needs --stateless\n"
+	"    --again             dropped, it is started again (needs --stateless\n"
 	"                        and --mark)\n"
 	"    --rules FILE        expected differences, compiled if need be (rulec)\n"
 	"    --older             it is the older version: rules marked @new hold\n"
@@ -299,7 +299,7 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 
 	opterr = 0;
 	while (!result && (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		if (opt == OPT_HELP) {
+		if (opt == OPT_HELP || opt == 'h') {
 			fputs(help, stdout);
 			return EXIT_OK;
 		}
@@ -324,12 +324,12 @@ int cmd_run(int argc, char **argv)
 					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS,
 					.still_ms = STILL_MS };
 
-	return run_with(&o, argc, argv, "+:n:f:", run_options, run_help);
+	return run_with(&o, argc, argv, "+:hn:f:", run_options, run_help);
 }
 
 int cmd_trace(int argc, char **argv)
 {
 	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_TRACE };
 
-	return run_with(&o, argc, argv, "+:n:o:", trace_options, trace_help);
+	return run_with(&o, argc, argv, "+:hn:o:", trace_options, trace_help);
 }

@@ -87,7 +87,7 @@ struct look look_take(int argc, char **argv, const char *allowed, const char *he
 	int used;
 
 	for (int i = 1; i < argc; i += used) {
-		if (!strcmp(argv[i], "--help")) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			fputs(help, stdout);
 			exit(EXIT_OK);
 		}

@@ -11,8 +11,9 @@
 static const char help[] =
 	"usage: mve status NAME [--json]\n"
 	"\n"
-	"The versions and how far behind they are; calls by name, class and tier; sites patched, trapped, and hot but not\n"
-	"patched; calls that mve does not know; what was refused.\n";
+	"The versions and how far behind they are; calls by name, class and tier; sites\n"
+	"patched, trapped, and hot but not patched; calls that mve does not know; what was\n"
+	"refused.\n";
 
 /* The last programs: a sealed one needs no net, see ARCHITECTURE.md. */
 static void images_show(const json_t *list)

@@ -26,7 +26,8 @@ static const char help[] =
 	"  --interval S  each S seconds (0.1 to 3600)\n"
 	"  --once        print one frame as text, of the calls of one interval\n"
 	"\n"
-	"Keys: q quit, p pause, j k and arrows select a follower, d drop it, P promote it.\n";
+	"Keys: q quit, p pause, j k and arrows select a follower, d drop it, P promote\n"
+	"it.\n";
 
 struct top {
 	const struct look *look;
