@@ -19,14 +19,15 @@
 #define IDLE_MS		5000	/* without a request nothing more happens */
 
 static const char help[] =
-	"usage: mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] -- CMD...\n"
+	"usage: mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] [--wait S]\n"
+	"                  -- CMD...\n"
 	"\n"
 	"Adds a follower to the session NAME, which must have been started with\n"
 	"--stateless and --mark.  CMD is led through the leader's start and joins where\n"
-	"the next request begins; connections that are open then stay the leader's alone.\n"
-	"Comes back when it follows, when it is ready and no request comes, or when it is\n"
-	"clear why it cannot.  What only passes (the leader starts, a takeover is under\n"
-	"way) is waited for.\n"
+	"the next request begins; connections that are open then stay the leader's\n"
+	"alone.  Comes back when it follows, when it is ready and no request comes, or\n"
+	"when it is clear why it cannot.  What passes (the leader starts, a takeover is\n"
+	"under way) is waited for.\n"
 	"\n"
 	"  --again             when it is dropped (it found something, was too slow) it is\n"
 	"                      started again: soon, and later each time\n"

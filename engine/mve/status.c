@@ -2,6 +2,7 @@
  * mve status: what a session's calls were, and how each was held.
  */
 #include <string.h>
+#include <time.h>
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
@@ -11,9 +12,9 @@
 static const char help[] =
 	"usage: mve status NAME [--json]\n"
 	"\n"
-	"The versions and how far behind they are; calls by name, class and tier; sites\n"
-	"patched, trapped, and hot but not patched; calls that mve does not know; what was\n"
-	"refused.\n";
+	"The versions, how far behind they are and whether they stand still; calls by\n"
+	"name, class and tier; sites patched, trapped, and hot but not patched, with why;\n"
+	"calls that mve does not know; what was refused.\n";
 
 /* The last programs: a sealed one needs no net, see ARCHITECTURE.md. */
 static void images_show(const json_t *list)
@@ -36,6 +37,23 @@ static void verdicts_show(const json_t *verdicts)
 		printf(", %lld %s", json_integer_value(n), name);
 }
 
+/* In bytes, and in time; one that reads nothing of it any more is said to stand. */
+static void lag_show(const json_t *v)
+{
+	json_int_t ms = show_number(v, "lag_ms"), still = show_number(v, "still_ms");
+	time_t since = (time_t)show_number(v, "still_since");
+	char at[16] = "";
+
+	printf(", %lld bytes", show_number(v, "lag_bytes"));
+	if (ms)
+		printf(" and %.1f s", (double)ms / 1000);
+	printf(" behind");
+	if (!still)
+		return;
+	strftime(at, sizeof(at), "%H:%M:%S", localtime(&since));
+	printf(", stands still for %lld s (since %s)", still / 1000, at);
+}
+
 /* Leader and followers, when there are any. */
 static void versions_show(const json_t *list, const json_t *ring)
 {
@@ -50,7 +68,7 @@ static void versions_show(const json_t *list, const json_t *ring)
 		if (show_number(v, "requests"))
 			printf(", %lld requests", show_number(v, "requests"));
 		if (!strcmp(show_text(v, "role"), "follower"))
-			printf(", %lld bytes behind", show_number(v, "lag_bytes"));
+			lag_show(v);
 		verdicts_show(json_object_get(v, "verdicts"));
 		if (show_number(v, "findings"))
 			printf(", findings: %lld, seen %lld times", show_number(v, "findings"),
@@ -97,7 +115,8 @@ static void places_show(const json_t *list, const char *title)
 	if (json_array_size(list))
 		printf("  %s:\n", title);
 	json_array_foreach(list, i, row)
-		printf("    %12lld  %s\n", show_number(row, "calls"), show_text(row, "place"));
+		printf("    %12lld  %s\n%18s%s\n", show_number(row, "calls"),
+		       show_text(row, "place"), "", show_text(row, "why"));
 }
 
 static void sites_show(const json_t *sites)

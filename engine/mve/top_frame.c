@@ -124,7 +124,11 @@ static void verdicts_text(const json_t *v, char *out, size_t size)
 	size_t at = 0;
 	json_t *n;
 
+	json_int_t still = show_number(v, "still_ms");
+
 	out[0] = 0;
+	if (still)
+		at = (size_t)snprintf(out, size, "stands still for %lld s", still / 1000);
 	json_object_foreach(json_object_get(v, "verdicts"), name, n) {
 		if (at < size)
 			at += (size_t)snprintf(out + at, size - at, "%s%lld %s", at ? ", " : "",
@@ -138,16 +142,19 @@ static void put_version(struct top_frame *f, const struct top_sample *s, const j
 			bool selected)
 {
 	bool ended = !strcmp(show_text(v, "role"), "ended");
-	char rate[16], size[16], cells[24] = "-", said[100];
+	char rate[16], size[16], cells[24] = "-", behind[24] = "-", said[100];
 
 	verdicts_text(v, said, sizeof(said));
 	if (top_follows(v))
 		snprintf(cells, sizeof(cells), "%lld", show_number(v, "lag_cells"));
-	put(f, ended ? LINE_GONE : selected ? LINE_SELECTED : LINE_PLAIN,
-	    "%c %-12.12s %-8.8s %7lld %9s %10s %6s  %s", selected ? '>' : ' ',
+	if (top_follows(v))
+		snprintf(behind, sizeof(behind), "%.1fs", (double)show_number(v, "lag_ms") / 1000);
+	put(f, ended ? LINE_GONE : selected ? LINE_SELECTED :
+	    show_number(v, "still_ms") ? LINE_ALERT : LINE_PLAIN,
+	    "%c %-12.12s %-8.8s %7lld %9s %8s %6s %6s  %s", selected ? '>' : ' ',
 	    show_text(v, "name"), show_text(v, "role"), show_number(v, "pid"),
 	    rate_text(version_rate(s, v), rate), cells,
-	    top_follows(v) ? size_text(show_number(v, "lag_bytes"), size) : "-", said);
+	    top_follows(v) ? size_text(show_number(v, "lag_bytes"), size) : "-", behind, said);
 }
 
 static void put_versions(struct top_frame *f, const struct top_sample *s, const char *selected)
@@ -155,8 +162,8 @@ static void put_versions(struct top_frame *f, const struct top_sample *s, const 
 	const json_t *v;
 	size_t i;
 
-	put(f, LINE_HEAD, "  %-12s %-8s %7s %9s %10s %6s  %s", "NAME", "ROLE", "PID", "CALLS/s",
-	    "LAG cells", "bytes", "VERDICTS, WHY");
+	put(f, LINE_HEAD, "  %-12s %-8s %7s %9s %8s %6s %6s  %s", "NAME", "ROLE", "PID", "CALLS/s",
+	    "LAG", "bytes", "time", "VERDICTS, WHY");
 	json_array_foreach(json_object_get(s->now, "versions"), i, v)
 		put_version(f, s, v, !strcmp(show_text(v, "name"), selected));
 }

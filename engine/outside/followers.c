@@ -228,6 +228,7 @@ static void follower_look(struct monitor *m, struct version *v)
 void followers_look(struct monitor *m)
 {
 	streams_sweep(m);
+	pace_look(m);
 	for (unsigned i = 0; i < m->versions; i++) {
 		if (!follows(m, &m->version[i]))
 			continue;

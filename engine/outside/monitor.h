@@ -286,6 +286,13 @@ uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source);
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half);
 
+/* pace.c: looked at with followers_look() */
+void pace_look(struct monitor *m);
+/* How old the oldest event is that it has not read; 0: it has read all. */
+uint64_t pace_behind_ms(const struct monitor *m, const struct version *v);
+/* For how long it has read nothing, though there is something; 0: it reads. */
+uint64_t pace_still_ms(const struct monitor *m, const struct version *v);
+
 /* start_record.c */
 void start_record_begin(struct monitor *m);
 void start_record_look(struct monitor *m);

@@ -46,6 +46,12 @@ int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
 /* Opens the file that is mapped; a descriptor or a negative errno. */
 int patch_open(pid_t pid, const struct map *m);
 
+/*
+ * Why the call at this address of an executable mapping is left to the net, in words: of
+ * what the planner knows of it, or of how it came to be called before it was patched.
+ */
+const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address);
+
 /* Bytes of board room that the mapping may need; 0 when it has no sites. */
 uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m);
 

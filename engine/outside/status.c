@@ -10,9 +10,11 @@
 #include "engine/abi/table.h"
 #include "engine/outside/maps.h"
 #include "engine/outside/monitor.h"
+#include "engine/outside/patch.h"
 #include "engine/outside/witness.h"
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
+#define SITES_SHOWN	20	/* the hottest */
 
 void status_sum(const struct version *v, uint64_t sum[COUNT_ROWS][SLOT_CALLS])
 {
@@ -61,22 +63,35 @@ static int site_heat(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Names the file and offset of an address while its process lives. */
-static void place_name(const struct version *v, const struct site_row *s, char *out, size_t size)
+/*
+ * Names the file and offset of an address while its process lives, and why it is not
+ * patched.
+ */
+static json_t *site_row_json(const struct version *v, const struct site_row *s)
 {
+	pid_t pid = v->image[s->image % AREA_IMAGES].pid;
+	const char *why = "its process has ended";
 	struct maps maps;
+	char place[400];
 
-	snprintf(out, size, "0x%lx", s->address);
-	if (maps_read(v->image[s->image % AREA_IMAGES].pid, &maps))
-		return;
+	snprintf(place, sizeof(place), "0x%lx", s->address);
+	if (maps_read(pid, &maps))
+		maps.n = 0;
+	else
+		why = "its code is mapped no more";
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct map *at = &maps.map[i];
 
-		if (s->address >= at->start && s->address < at->end)
-			snprintf(out, size, "%s+0x%lx", at->path[0] ? at->path : "[anonymous]",
-				 at->offset + s->address - at->start);
+		if (s->address < at->start || s->address >= at->end)
+			continue;
+		snprintf(place, sizeof(place), "%s+0x%lx", at->path[0] ? at->path : "[anonymous]",
+			 at->offset + s->address - at->start);
+		why = v->monitor->options->tier == TIER_NET ? "the session patches nothing (--tier=trap)"
+						: patch_why_not(pid, at, s->address);
 	}
 	maps_free(&maps);
+	return json_pack("{s:s, s:I, s:s}", "place", place, "calls", (json_int_t)s->count,
+			 "why", why);
 }
 
 static json_t *sites_json(const struct version *v)
@@ -93,14 +108,9 @@ static json_t *sites_json(const struct version *v)
 	memcpy(row, v->area->site, sizeof(row));
 	qsort(row, AREA_SITES, sizeof(row[0]), site_heat);
 	for (int i = 0; i < AREA_SITES && row[i].count; i++, trapped++) {
-		char place[400];
-
-		if (i >= 20)
-			continue;
-		place_name(v, &row[i], place, sizeof(place));
-		json_array_append_new(row[i].count >= HOT_SITE ? hot : seen,
-				      json_pack("{s:s, s:I}", "place", place, "calls",
-						(json_int_t)row[i].count));
+		if (i < SITES_SHOWN)
+			json_array_append_new(row[i].count >= HOT_SITE ? hot : seen,
+					      site_row_json(v, &row[i]));
 	}
 	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "patched", patched, "left_to_the_net", left,
 			 "trapped", trapped, "hot_unpatched", hot, "seen_trapped", seen);
@@ -175,10 +185,23 @@ static json_t *verdicts_json(const struct version *v)
 	return j;
 }
 
+/* How far behind in time, and since when it stands still, if it does. */
+static void pace_add(json_t *j, const struct version *v)
+{
+	uint64_t still = pace_still_ms(v->monitor, v);
+
+	json_object_set_new(j, "lag_ms", json_integer((json_int_t)pace_behind_ms(v->monitor, v)));
+	json_object_set_new(j, "still_ms", json_integer((json_int_t)still));
+	if (still)
+		json_object_set_new(j, "still_since",
+				    json_integer((json_int_t)(time(NULL) - (time_t)(still / 1000))));
+}
+
 static json_t *version_json(const struct version *v)
 {
 	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
 	uint64_t cells = 0, calls = 0, seams = 0;
+	json_t *j;
 
 	status_sum(v, sum);
 	for (int c = 0; c < SLOT_CALLS; c++)
@@ -187,12 +210,15 @@ static json_t *version_json(const struct version *v)
 		seams += v->area->slot[i].seams;
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
-	return json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}", "name", v->name,
+	j = json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}", "name", v->name,
 			 "role", role_name(v), "pid", (int)version_head(v), "alive", version_alive(v), "threads",
 			 status_threads(v), "calls", (json_int_t)calls, "requests", (json_int_t)seams, "lag_cells",
 			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
 			 "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
 			 "findings_all", (json_int_t)v->findings_all, "why", v->why);
+	if (version_lives(v) && v->index != v->monitor->leader)
+		pace_add(j, v);
+	return j;
 }
 
 static json_t *versions_json(struct monitor *m)

@@ -1,0 +1,78 @@
+"""What mve status says of a follower that stands still, and of a site that is hot and
+not patched; and the words of a command in JSON."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+MVE, NAME = os.environ["MVE"], os.environ["MVE_SESSION"]
+PROGRAM = os.path.join(os.environ["TESTS"], "made_calls")
+
+
+def status(*words):
+    return subprocess.run([MVE, "status", NAME, *words], stdout=subprocess.PIPE, check=False,
+                          universal_newlines=True, stderr=subprocess.DEVNULL).stdout
+
+
+def version(name):
+    rows = json.loads(status("--json") or "{}").get("versions", [])
+    return next((row for row in rows if row["name"] == name), {})
+
+
+def within(seconds, what):
+    end = time.monotonic() + seconds
+    while not (value := what()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return value
+
+
+def must(condition, *words):
+    if not condition:
+        print(*words, status(), file=sys.stderr)
+        sys.exit(1)
+
+
+def stands_still():
+    """Stopped, it is said to stand, and since when; going on, it is not."""
+    must(within(10, lambda: version("f1").get("role") == "follower"), "no follower")
+    must(version("f1")["still_ms"] == 0, "it stands before it was stopped")
+    pid = version("f1")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    stopped = time.time()
+    try:
+        must(within(20, lambda: version("f1").get("still_ms", 0) >= 2000), "it does not stand")
+        row = version("f1")
+        must(row["lag_ms"] >= 1500, "not behind in time", row)
+        must(abs(row["still_since"] - stopped) < 5, "since when?", row)
+        text = status()
+        must("stands still for" in text and " s behind" in text, "not said")
+        top = subprocess.run([MVE, "top", NAME, "--once"], stdout=subprocess.PIPE, check=False,
+                             universal_newlines=True).stdout
+        must("stands still for" in top, "top does not say it:", top)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    must(within(10, lambda: version("f1")["still_ms"] == 0), "it goes on, and is said to stand")
+
+
+def hot_sites():
+    def hot():
+        return json.loads(status("--json"))["sites"]["hot_unpatched"]
+
+    rows = within(10, hot)
+    must(rows, "no hot site")
+    must("made at run time" in rows[0]["why"], "why is it not patched?", rows)
+    must("made at run time" in status(), "not said")
+
+
+with open("mve.log", "wb") as log:
+    mve = subprocess.Popen([MVE, "run", "-n", NAME, "-f", "same", "--", PROGRAM, "more words"],
+                           stdout=log, stderr=log)
+try:
+    hot_sites() if within(10, lambda: version("f1")) else must(False, "no session")
+    stands_still()
+finally:
+    subprocess.run([MVE, "stop", NAME], check=False)
+    mve.wait(20)
+print("status: ok")
