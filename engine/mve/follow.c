@@ -16,6 +16,7 @@
 
 #define LOOK_MS		50
 #define WAIT_MS		90000	/* the monitor gives up before */
+#define PASSES_S	60	/* for what is against it and passes, without --wait */
 #define IDLE_MS		5000	/* without a request nothing more happens */
 
 static const char help[] =
@@ -31,11 +32,13 @@ static const char help[] =
 	"\n"
 	"  --again             when it is dropped (it found something, was too slow) it is\n"
 	"                      started again: soon, and later each time\n"
-	"  --rules FILE        expected differences, compiled if need be (rulec)\n";
+	"  --rules FILE        expected differences, compiled if need be (rulec)\n"
+	"  --wait S            for so many seconds (60); 0: what passes is refused, too\n";
 
 struct wanted {
 	const char *name, *rules;
 	bool again;
+	long wait_s;
 };
 
 static json_t *version_row(const json_t *status, const char *name)
@@ -115,6 +118,29 @@ static int wait_for(const struct session *s, const char *name)
 	return EXIT_NO;
 }
 
+/* While what is against it passes it is waited for; that is said once.  The last answer. */
+static json_t *asked(const struct session *s, json_t *ask, int object,
+		     long wait_s)
+{
+	struct timespec look = { 0, LOOK_MS * 1000000L };
+	json_t *reply = NULL;
+
+	for (long ms = wait_s * 1000; ; ms -= LOOK_MS) {
+		bool first = !reply;
+
+		json_decref(reply);
+		reply = control_ask_json(s, json_incref(ask), object);
+		if (ms <= 0 || !json_is_true(json_object_get(reply, "passes")))
+			break;
+		if (first)
+			say_error(NULL, "waits up to %ld s: %s: %s", wait_s, s->name,
+				  show_text(reply, "error"));
+		nanosleep(&look, NULL);
+	}
+	json_decref(ask);
+	return reply;
+}
+
 static int follow(const struct session *s, const struct wanted *want, char *const argv[])
 {
 	json_t *words, *reply;
@@ -131,9 +157,9 @@ static int follow(const struct session *s, const struct wanted *want, char *cons
 	words = json_array();
 	for (size_t i = 0; argv[i]; i++)
 		json_array_append_new(words, json_string(argv[i]));
-	reply = control_ask_json(s, json_pack("{s:s, s:s, s:o, s:b, s:s*}", "do",
-					      "follow", "path", path ? path : found, "argv", words,
-					      "again", want->again, "name", want->name), object);
+	reply = asked(s, json_pack("{s:s, s:s, s:o, s:b, s:s*}", "do", "follow", "path",
+				   path ? path : found, "argv", words, "again", want->again,
+				   "name", want->name), object, want->wait_s);
 	if (object >= 0)
 		close(object);
 	name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
@@ -149,7 +175,8 @@ static int options_take(int argc, char **argv, struct wanted *want)
 {
 	static const struct option options[] = {
 		{ "name", required_argument, NULL, 'n' }, { "again", no_argument, NULL, 'a' },
-		{ "rules", required_argument, NULL, 'r' }, { 0 },
+		{ "rules", required_argument, NULL, 'r' },
+		{ "wait", required_argument, NULL, 'w' }, { 0 },
 	};
 	int opt;
 
@@ -163,9 +190,12 @@ static int options_take(int argc, char **argv, struct wanted *want)
 			want->rules = optarg;
 			continue;
 		}
+		if (opt == 'w' && seconds_take(optarg, &want->wait_s))
+			continue;
 		if (opt != 'n') {
-			say_error("mve follow --help lists the options", "unknown option: %s",
-				  argv[optind - 1]);
+			say_error("mve follow --help lists the options",
+				  opt == 'w' ? "not a number of seconds: %s" : "unknown option: %s",
+				  opt == 'w' ? optarg : argv[optind - 1]);
 			return -EXIT_USE;
 		}
 		want->name = optarg;
@@ -179,7 +209,7 @@ static int options_take(int argc, char **argv, struct wanted *want)
 int cmd_follow(int argc, char **argv)
 {
 	struct look l = look_take(argc < 2 ? argc : 2, argv, "n", help);
-	struct wanted want = { 0 };
+	struct wanted want = { .wait_s = PASSES_S };
 	struct session s;
 	int at;
 

@@ -26,7 +26,7 @@ static const struct command commands[] = {
 	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },
 	{ "follow", "NAME [--name FOLLOWER] [--again] -- CMD...", "add a follower as it runs", cmd_follow },
 	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
-	{ "promote", "NAME FOLLOWER [--keep]", "a follower takes the leader's place", cmd_promote },
+	{ "promote", "NAME FOLLOWER [--keep] [--wait] [--dry-run]", "a follower takes the leader's place", cmd_promote },
 	{ "rules", "NAME FOLLOWER FILE", "other rules for a follower, as it runs", cmd_rules },
 	{ "stop", "NAME [--kill]", "end a session's server", cmd_stop },
 	{ "doctor", "[--json]", "what mve needs of this machine", cmd_doctor },

@@ -1,26 +1,122 @@
 /*
  * mve promote: a follower takes the leader's place.
+ *
+ * The monitor answers when the leader stands and its successor has been told; this
+ * command comes back when the takeover is over, and its status says whether the follower
+ * leads and serves.
  */
+#include <string.h>
+#include <time.h>
+
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/control.h"
 #include "engine/outside/say.h"
 
+#define WAIT_S		60	/* --wait without a number */
+#define OVER_MS		60000	/* a takeover ends before, one way or the other */
+#define LOOK_MS		20
+
 static const char help[] =
-	"usage: mve promote NAME FOLLOWER [--keep]\n"
+	"usage: mve promote NAME FOLLOWER [--keep] [--wait[=S]] [--dry-run]\n"
 	"\n"
 	"The follower takes over the leader's connections, files and timers and goes on\n"
-	"in its place.  The old leader ends; with --keep it stays, as a follower.\n";
+	"in its place.  The old leader ends; with --keep it stays, as a follower.  Comes\n"
+	"back with status 0 when the follower leads and serves; with 1, and why, when it\n"
+	"does not.\n"
+	"\n"
+	"  --wait[=S]  waits up to S seconds (60) for what is against it and passes:\n"
+	"              another takeover, threads that do not follow yet\n"
+	"  --dry-run   only says whether it could lead now; nothing happens\n";
+
+static void pause_ms(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* Asks again while what is against it passes, for so long.  The last answer. */
+static json_t *asked(const struct session *s, const struct look *l, long wait_ms)
+{
+	json_t *reply;
+
+	for (;; wait_ms -= LOOK_MS) {
+		reply = control_ask_json(s, json_pack("{s:s, s:s, s:b, s:b}", "do", "promote",
+						      "follower", l->follower, "keep", l->keep,
+						      "dry", l->dry), -1);
+		if (wait_ms <= 0 || !json_is_true(json_object_get(reply, "passes")))
+			return reply;
+		json_decref(reply);
+		pause_ms(LOOK_MS);
+	}
+}
+
+static const json_t *version_row(const json_t *status, const char *key, const char *text)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, key), text))
+			return v;
+	return NULL;
+}
+
+static int not_led(const json_t *status, const char *name)
+{
+	const json_t *v = version_row(status, "name", name);
+	const char *why = v ? show_text(v, "why") : "";
+
+	if (!status)
+		say_error("mve ps shows whether the session is there",
+			  "no word of the takeover: %s: the monitor does not answer", name);
+	else
+		say_error("mve report shows why a follower was dropped",
+			  "cannot promote: %s: %s; %s leads", name,
+			  *why ? why : "it did not come to lead",
+			  show_text(version_row(status, "role", "leader"), "name"));
+	return status ? EXIT_NO : EXIT_SYSTEM;
+}
+
+/* The takeover has begun; what comes of it. */
+static int outcome(const struct session *s, const char *name)
+{
+	json_t *status = NULL;
+	bool leads = false;
+
+	for (int ms = OVER_MS; ms > 0; ms -= LOOK_MS) {
+		json_decref(status);
+		status = control_ask(s, "status");
+		if (!status || !json_object_get(status, "takeover"))
+			break;
+		pause_ms(LOOK_MS);
+	}
+	leads = !json_object_get(status, "takeover") &&
+		!strcmp(show_text(version_row(status, "name", name), "role"), "leader");
+	if (leads) {
+		json_decref(status);
+		return EXIT_OK;
+	}
+	return not_led(status, name);
+}
 
 int cmd_promote(int argc, char **argv)
 {
-	struct look l = look_take(argc, argv, "nfK", help);
+	struct look l = look_take(argc, argv, "nfKwD", help);
 	struct session s;
 	int code = l.code ? l.code : look_session(&l, &s);
+	json_t *reply;
+	bool done;
 
 	if (code)
 		return code;
-	return show_done(control_ask_json(&s, json_pack("{s:s, s:s, s:b}", "do", "promote",
-							"follower", l.follower, "keep", l.keep), -1),
-			 "promote", l.follower);
+	reply = asked(&s, &l, l.wait ? 1000 * (l.seconds < 0 ? WAIT_S : l.seconds) : 0);
+	done = json_is_true(json_object_get(reply, "done"));
+	code = show_done(reply, "promote", l.follower);
+	if (!done)
+		return code;
+	if (l.dry)
+		printf("%s: nothing is against its leading now\n", l.follower);
+	return l.dry ? code : outcome(&s, l.follower);
 }

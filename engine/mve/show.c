@@ -32,6 +32,14 @@ static const char *value_of(const char *arg, const char *name, const char *next,
 	return arg[n] ? NULL : next;
 }
 
+bool seconds_take(const char *text, long *seconds)
+{
+	char *end;
+
+	*seconds = strtol(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && *seconds <= 3600;
+}
+
 static bool flag_take(struct look *l, const char *arg, const char *allowed, const char *next,
 		      int *used)
 {
@@ -47,12 +55,17 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 		return l->list = true;
 	if (!strcmp(arg, "--once") && strchr(allowed, 'o'))
 		return l->once = true;
+	if (!strcmp(arg, "--dry-run") && strchr(allowed, 'D'))
+		return l->dry = true;
+	if (!strcmp(arg, "--wait") && strchr(allowed, 'w'))
+		return l->wait = true;
+	if (!strncmp(arg, "--wait=", 7) && strchr(allowed, 'w'))
+		return l->wait = seconds_take(arg + 7, &l->seconds);
 	if (strchr(allowed, 'i') && (value = value_of(arg, "--interval", next, used)))
 		return interval_take(l, value);
 	if (!strchr(allowed, 's') || !(value = value_of(arg, "--seconds", next, used)))
 		return false;
-	l->seconds = strtol(value, NULL, 10);
-	return l->seconds >= 0 && l->seconds <= 3600;
+	return seconds_take(value, &l->seconds);
 }
 
 static bool number_take(struct look *l, const char *arg)

@@ -13,7 +13,7 @@ struct look {
 	const char *name;	/* NULL: none was given */
 	const char *follower;
 	const char *file;
-	bool json, kill, keep, list, once;
+	bool json, kill, keep, list, once, dry, wait;
 	unsigned number;	/* 0: not given */
 	long seconds;		/* -1: not given */
 	long interval_ms;	/* 0: not given */
@@ -23,13 +23,16 @@ struct look {
 /*
  * Reads NAME and options; `allowed` lists the letters of those that the command
  * takes: j(son), k(ill), K(eep), s(econds), l(ist), o(nce), i(nterval), n(ame),
- * f(ollower), # (a number).
+ * f(ollower), # (a number), D(ry-run), w(ait), whose seconds may be given.
  * With --help prints `help`.
  */
 struct look look_take(int argc, char **argv, const char *allowed, const char *help);
 
 /* Says why a session's folder cannot be looked at; false: it can, or there is none. */
 bool look_fails(const char *name, int result);
+
+/* A number of seconds, up to an hour; false: it is none. */
+bool seconds_take(const char *text, long *seconds);
 
 /* Finds the session and checks that it is watched; 0 or an exit code. */
 int look_session(const struct look *l, struct session *s);

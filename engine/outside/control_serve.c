@@ -29,6 +29,12 @@ static struct version *version_asked(struct monitor *m, const json_t *ask)
 	return name ? version_named(m, name) : NULL;
 }
 
+/* passes: what is against it goes by itself, so that whoever asked may ask again. */
+static json_t *refusal(const char *why, bool passes)
+{
+	return json_pack("{s:s, s:b}", "error", why, "passes", passes);
+}
+
 /* A follower that lives, by its name; or NULL and *error. */
 static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
 {
@@ -40,7 +46,7 @@ static struct version *follower_of(struct monitor *m, const json_t *ask, json_t 
 	else if (v->index == m->leader)
 		*error = control_error("it leads: %s", name);
 	else if (v->state == VERSION_LEAVES)
-		*error = control_error("another takeover is under way: %s", name);
+		*error = refusal("another takeover is under way", true);
 	else if (!version_lives(v))
 		*error = control_error("it has ended: %s: %s", name, v->why);
 	return *error ? NULL : v;
@@ -65,14 +71,20 @@ static json_t *drop(struct monitor *m, const json_t *ask)
 static json_t *promote(struct monitor *m, const json_t *ask)
 {
 	bool keep = json_is_true(json_object_get(ask, "keep"));
+	bool dry = json_is_true(json_object_get(ask, "dry")), passes = true;
 	char why[WHY_MAX];
 	json_t *error = NULL;
 	struct version *v = follower_of(m, ask, &error);
+	const char *no = v ? takeover_refused(m, v, &passes) : NULL;
 
 	if (!v)
 		return error;
-	if (takeover_promote(m, v, keep ? PROMOTE_KEEP : PROMOTE_END, why, sizeof(why)))
-		return control_error("%s", why);
+	/* A leader that could not be stopped now may stand at the next call. */
+	if (!no && !dry &&
+	    takeover_promote(m, v, keep ? PROMOTE_KEEP : PROMOTE_END, why, sizeof(why)))
+		no = why;
+	if (no)
+		return refusal(no, passes);
 	return json_pack("{s:b}", "done", 1);
 }
 
@@ -113,6 +125,7 @@ static json_t *follow(struct monitor *m, const json_t *ask, int object)
 	};
 	char **argv, why[WHY_MAX];
 	const struct version *v;
+	bool passes = false;
 	const char *no;
 	size_t i;
 
@@ -126,14 +139,14 @@ static json_t *follow(struct monitor *m, const json_t *ask, int object)
 		argv[i] = strdup(json_is_string(word) ? json_string_value(word) : "");
 		MUST(argv[i]);
 	}
-	v = join_begin(m, path, argv, &like, why, sizeof(why));
+	v = join_begin(m, path, argv, &like, why, sizeof(why), &passes);
 	free(like.rules_bank);
 	if (v)
 		return json_pack("{s:b, s:s}", "done", 1, "follower", v->name);
 	for (i = 0; argv[i]; i++)
 		free(argv[i]);
 	free(argv);
-	return control_error("%s", why);
+	return refusal(why, passes);
 }
 
 json_t *control_serve(struct monitor *m, const json_t *ask, int object)

@@ -111,8 +111,8 @@ static bool is_followed(const struct monitor *m)
 	return false;
 }
 
-/* Why none can come now; NULL: one can. */
-static const char *refused(struct monitor *m)
+/* Why none can come now, and whether that goes by itself; NULL: one can. */
+static const char *refused(struct monitor *m, bool *passes)
 {
 	static char text[WHY_MAX + 32];
 
@@ -120,14 +120,18 @@ static const char *refused(struct monitor *m)
 		return "only a server that was started with --stateless can be followed late";
 	if (m->start.state == START_NONE)
 		return "it was started without --mark: nothing says where a request begins";
-	if (m->start.state == START_READS)
+	*passes = m->start.state == START_READS;
+	if (*passes)
 		return "its start is not over: no connection has come, or not long ago";
 	if (m->start.state == START_LOST) {
 		snprintf(text, sizeof(text), "its start was not kept: %s", m->start.why);
 		return text;
 	}
-	if (m->leader || m->move.active || m->move.wanted)
+	if (m->leader)
 		return "the version that was started first does not lead any more";
+	*passes = m->move.active || m->move.wanted;
+	if (*passes)
+		return "a takeover is under way";
 	if (!version_alive(leading(m)))
 		return "its server has ended";
 	if (m->start.threads && is_followed(m))
@@ -209,9 +213,10 @@ static void others_part(struct monitor *m)
 }
 
 struct version *join_begin(struct monitor *m, const char *path, char **argv,
-			   const struct follower_options *like, char *why, size_t size)
+			   const struct follower_options *like, char *why, size_t size,
+			   bool *passes)
 {
-	const char *no = refused(m), *name = like->name;
+	const char *no = refused(m, passes), *name = like->name;
 	struct version *v = no ? NULL : name && version_named(m, name) ? version_named(m, name)
 								       : row_find(m);
 	int result;
@@ -222,8 +227,10 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 		no = program_foreign(path, leading(m)->path);
 	if (!no && name && (!session_name_ok(name) || strlen(name) > FOLLOWER_NAME_MAX))
 		no = "not a follower's name: up to 32 letters, digits and . _ -";
-	if (!no && name_taken(m, name))
+	if (!no && name_taken(m, name)) {
+		*passes = version_named(m, name)->state == VERSION_ENDED;
 		no = "the name is in use: by the leader, or by a follower that has not ended";
+	}
 	if (!no && !v)
 		no = "all places are taken by followers that have not ended yet";
 	if (no) {
@@ -331,12 +338,13 @@ static void version_again(struct monitor *m, struct version *v)
 	struct follower_options like = *v->options;
 	char **argv = words_copy(v->argv), *path = strdup(v->path), why[WHY_MAX];
 	char name[FOLLOWER_NAME_MAX + 1];
+	bool passes;
 
 	MUST(path);
 	strcpy(name, v->name);
 	like.name = name;
 	v->again_ms = 0;
-	if (!join_begin(m, path, argv, &like, why, sizeof(why))) {
+	if (!join_begin(m, path, argv, &like, why, sizeof(why), &passes)) {
 		v->again_ms = now_ms() + ((uint64_t)AGAIN_MS << AGAIN_MOST);
 		say_log("join", "%s/%s: not again: %s", m->session.name, name, why);
 		for (size_t i = 0; argv[i]; i++)

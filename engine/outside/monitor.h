@@ -302,10 +302,11 @@ void start_record_look(struct monitor *m);
 int join_rows_make(struct monitor *m);
 /*
  * Begins a follower: `like` says what is asked of it, and its name, or NULL.  Its row,
- * which has taken argv; or NULL, and why not.
+ * which has taken argv; or NULL, and why not, and whether that goes by itself.
  */
 struct version *join_begin(struct monitor *m, const char *path, char **argv,
-			   const struct follower_options *like, char *why, size_t size);
+			   const struct follower_options *like, char *why, size_t size,
+			   bool *passes);
 void join_look(struct monitor *m);
 /* One that was dropped, not by the user: it may come again. */
 void join_ended(struct version *v);
@@ -374,6 +375,8 @@ char thread_state(pid_t pid, pid_t tid);
 bool thread_ended(pid_t pid, pid_t tid);
 /* By a user, the old leader ends or follows; or by its policy, for a follower that differs. */
 enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
+/* Why it cannot lead now, and whether that goes by itself; NULL: it can. */
+const char *takeover_refused(struct monitor *m, const struct version *to, bool *passes);
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
 		     size_t size);
 bool takeover_want(struct version *from, const char *cause, bool forced);

@@ -282,6 +282,8 @@ json_t *status_json(struct monitor *m)
 	json_object_set_new(j, "versions", versions_json(m));
 	if (m->conduct)
 		json_object_set_new(j, "ring", ring_json(m));
+	if (m->move.active || m->move.wanted)
+		json_object_set_new(j, "takeover", json_pack("{s:b}", "active", m->move.active));
 	if (m->options->sampling.stateless)
 		json_object_set_new(j, "sample", sample_json(m));
 	if (m->audit)

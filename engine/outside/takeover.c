@@ -240,24 +240,35 @@ static void takeover_begin(struct monitor *m)
 		takeover_none(m);
 }
 
+const char *takeover_refused(struct monitor *m, const struct version *to, bool *passes)
+{
+	*passes = false;
+	if (to->state != VERSION_FOLLOWS && to->state != VERSION_STARTING &&
+	    to->state != VERSION_LEAVES)
+		return "it has ended, or leads";
+	if (to->state == VERSION_FOLLOWS && !version_alive(to))
+		return "it has ended";
+	if (successor_barred(m, to))
+		return successor_barred(m, to);
+	*passes = true;
+	if (m->move.active || m->move.wanted || to->state == VERSION_LEAVES)
+		return "another takeover is under way";
+	if (to->state == VERSION_STARTING)
+		return "it has not begun";
+	if (!old_stream_read(m, to, false))
+		return "another follower still reads what it told when it led";
+	return successor_settled(to) ? NULL : "some of its threads do not follow yet";
+}
+
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
 		     size_t size)
 {
-	bool keep = how == PROMOTE_KEEP;
+	bool keep = how == PROMOTE_KEEP, passes;
+	const char *no = takeover_refused(m, to, &passes);
 	struct move *mv = &m->move;
 
-	why[0] = 0;
-	if (mv->active || mv->wanted)
-		snprintf(why, size, "another takeover is under way");
-	else if (to->state != VERSION_FOLLOWS || !version_alive(to))
-		snprintf(why, size, "it has not begun, or has ended");
-	else if (successor_barred(m, to))
-		snprintf(why, size, "%s", successor_barred(m, to));
-	else if (!old_stream_read(m, to, false))
-		snprintf(why, size, "another follower still reads what it told when it led");
-	else if (!successor_settled(to))
-		snprintf(why, size, "some of its threads do not follow yet");
-	if (why[0])
+	snprintf(why, size, "%s", no ? no : "");
+	if (no)
 		return -EBUSY;
 	move_clear(m, to, keep ? "follows it" : "ends");
 	mv->forced = false;

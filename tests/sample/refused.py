@@ -27,7 +27,22 @@ def session_of(*options):
     return session
 
 
+def waits():
+    """The leader's start is not over when it is asked: that passes, and is waited for."""
+    session = Session("--stateless", "--mark", "epoll_wait")
+    asked = subprocess.Popen([MVE, "follow", NAME, "--name", "early", "--", *session.server],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    must(asked.poll() is None, "does not wait:", asked.communicate())
+    session.get()
+    out, err = asked.communicate(timeout=60)
+    must(asked.returncode == 0 and "early" in out, "has not followed:", out, err)
+    must(err.count("waits up to") == 1 and "start is not over" in err, "not said:", err)
+    session.stop()
+
+
 def main():
+    waits()
     session = session_of("--status", "s.json")
     refused(session, 1, "--stateless", "--", *session.server)
     session.stop()
@@ -35,7 +50,7 @@ def main():
     refused(session, 1, "--mark", "--", *session.server)
     session.stop()
     session = session_of("--stateless", "--mark", "recvmsg")  # none that it makes
-    refused(session, 1, "start is not over", "--", *session.server)
+    refused(session, 1, "start is not over", "--wait", "0", "--", *session.server)
     session.stop()
     session = session_of("--stateless", "--mark", "epoll_wait", "--ring", "1M")
     time.sleep(1.5)
