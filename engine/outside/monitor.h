@@ -291,7 +291,7 @@ void pace_look(struct monitor *m);
 /* How old the oldest event is that it has not read; 0: it has read all. */
 uint64_t pace_behind_ms(const struct monitor *m, const struct version *v);
 /* For how long it has read nothing, though there is something; 0: it reads. */
-uint64_t pace_still_ms(const struct monitor *m, const struct version *v);
+uint64_t pace_still_ms(struct monitor *m, struct version *v);
 
 /* start_record.c */
 void start_record_begin(struct monitor *m);

@@ -12,7 +12,7 @@
 #include "engine/outside/monitor.h"
 
 #define LOOKS		512	/* two minutes of them */
-#define STILL_MS	1000	/* shorter than this is a pause, not a standstill */
+#define PAUSE_MS	1000	/* shorter than this is no standstill */
 
 struct mark {
 	uint64_t ms, written;	/* cells */
@@ -86,11 +86,15 @@ uint64_t pace_behind_ms(const struct monitor *m, const struct version *v)
 	return 0;
 }
 
-uint64_t pace_still_ms(const struct monitor *m, const struct version *v)
+/* All of it (it is stopped, or computes), or a thread that sleeps (still.c). */
+uint64_t pace_still_ms(struct monitor *m, struct version *v)
 {
-	uint64_t lag, still = now_ms() - pace.of[v->index].moved_ms;
+	uint64_t lag, still = now_ms() - pace.of[v->index].moved_ms, asleep;
+	pid_t tid;
 
 	if (!streams_lag(m, v->index, &lag) || !lag || pace.leader != m->leader || !pace.marks)
 		return 0;
-	return still < STILL_MS ? 0 : still;
+	asleep = still_look(m, v, &tid);
+	still = asleep > still ? asleep : still;
+	return still < PAUSE_MS ? 0 : still;
 }

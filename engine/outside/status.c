@@ -188,7 +188,7 @@ static json_t *verdicts_json(const struct version *v)
 /* How far behind in time, and since when it stands still, if it does. */
 static void pace_add(json_t *j, const struct version *v)
 {
-	uint64_t still = pace_still_ms(v->monitor, v);
+	uint64_t still = pace_still_ms(v->monitor, &v->monitor->version[v->index]);
 
 	json_object_set_new(j, "lag_ms", json_integer((json_int_t)pace_behind_ms(v->monitor, v)));
 	json_object_set_new(j, "still_ms", json_integer((json_int_t)still));
