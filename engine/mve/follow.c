@@ -30,8 +30,8 @@ static const char help[] =
 	"when it is clear why it cannot.  What passes (the leader starts, a takeover is\n"
 	"under way) is waited for.\n"
 	"\n"
-	"  --again             when it is dropped (it found something, was too slow) it is\n"
-	"                      started again: soon, and later each time\n"
+	"  --again             dropped (it found something, was too slow) it is started\n"
+	"                      again: soon, and later each time\n"
 	"  --rules FILE        expected differences, compiled if need be (rulec)\n"
 	"  --wait S            for so many seconds (60); 0: what passes is refused, too\n";
 
