@@ -134,6 +134,7 @@ struct untold {
 
 #define MOVE_PROCESSES	512
 #define TAKE_MS		5000	/* without any progress of the successor */
+#define TAKE_PLANNED_MS	3000	/* the same, where it has read all, and there is a way back */
 
 /* One version takes the place of another; see takeover.c. */
 struct move {

@@ -17,12 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/outside/say.h"
 #include "engine/outside/takeover_parts.h"
 
 #define HASTEN_US	1000
 #define LOOK_MS		50
+#define WAIT_US		200
 #define CRASH_US	1000000	/* what is older was another crash */
 #define LED_MS		100	/* from its descriptors to the first call of its own */
 
@@ -80,7 +82,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 		now_us() - mv->began_us, streams_unread(m, mv->to->index, mv->from->index));
 	versions_switch(m, mv);
 	mv->active = true;
-	mv->until_ms = now_ms() + TAKE_MS;
+	mv->until_ms = now_ms() + (mv->forced ? TAKE_MS : TAKE_PLANNED_MS);
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
 	if (mv->processes)
@@ -119,11 +121,38 @@ static void move_end(struct monitor *m)
 	struct move *mv = &m->move;
 
 	take_over();
-	move_say(m, mv);
+	if (mv->taken)
+		move_say(m, mv);
 	session_note(m, NULL);
 	mv->active = false;
 	for (unsigned i = 0; i < m->versions; i++)
 		version_leave(m, &m->version[i], mv->keep && mv->from->index == i);
+}
+
+static void move_look(struct monitor *m, struct move *mv)
+{
+	if (move_done(mv))
+		move_end(m);
+	else if (move_late(m, mv) && move_fail(m) == FAILING_ENDS)
+		move_end(m);
+	else if (mv->active && mv->forced)	/* it may have been stopped meanwhile */
+		successor_continue(mv->to);
+}
+
+/*
+ * Who asked for it is told how it ends.  All was read before, so that it is a matter of
+ * microseconds, or fails.
+ */
+static bool move_wait(struct monitor *m, struct move *mv)
+{
+	while (mv->active && !mv->wanted) {
+		serve_all(m);
+		if (!version_alive(mv->to))
+			mv->until_ms = 0;
+		move_look(m, mv);
+		usleep(mv->active ? WAIT_US : 0);
+	}
+	return leading(m) == mv->to;
 }
 
 /* --- what begins one ----------------------------------------------------------------------- */
@@ -275,24 +304,21 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 	mv->keep = keep;
 	mv->reads_on = how != PROMOTE_DIFFERS;
 	mv->began_us = now_us();
-	if (move_start(m, mv))
+	if (!move_start(m, mv)) {
+		snprintf(why, size, "%s", mv->cause);
+		return -ETIMEDOUT;
+	}
+	/* By policy: a thread of it waits to hear that it is right. */
+	if (how == PROMOTE_DIFFERS)
 		return 0;
-	snprintf(why, size, "%s", mv->cause);
+	move_hasten(m, mv);
+	if (move_wait(m, mv))
+		return 0;
+	snprintf(why, size, "%s", to->why);
 	return -ETIMEDOUT;
 }
 
 /* --- while it lasts -------------------------------------------------------------------------- */
-
-/* Time goes on while the successor reads on. */
-static bool move_late(struct monitor *m, struct move *mv)
-{
-	uint64_t lag = streams_unread(m, mv->to->index, mv->from->index);
-
-	if (lag < mv->lag)
-		mv->until_ms = now_ms() + TAKE_MS;
-	mv->lag = lag;
-	return now_ms() >= mv->until_ms;
-}
 
 /* Those that crashed and were to die by themselves. */
 static void dying_look(struct monitor *m)
@@ -323,8 +349,7 @@ void takeover_look(struct monitor *m)
 		takeover_begin(m);
 	if (!mv->active)
 		return;
-	if (move_done(mv) || move_late(m, mv))
-		move_end(m);
-	else
-		monitor_wake_after(m, LOOK_MS);
+	move_look(m, mv);
+	if (mv->active || mv->wanted)
+		monitor_wake_after(m, mv->wanted ? 0 : LOOK_MS);
 }

@@ -37,4 +37,13 @@ void conduct_bit(uint32_t *word, uint32_t version, bool on);
 void streams_switch(struct monitor *m, const struct move *mv);
 void versions_switch(struct monitor *m, const struct move *mv);
 
+/* --- takeover_fail.c ------------------------------------------------------------ */
+
+/* The successor's time to take is over. */
+bool move_late(struct monitor *m, struct move *mv);
+/* UNDONE: the old leader leads again, or another is to; ENDS: what has taken goes on alone. */
+enum failing { FAILING_UNDONE, FAILING_ENDS } move_fail(struct monitor *m);
+/* Lets a version go on that somebody has stopped: it is to lead. */
+void successor_continue(const struct version *v);
+
 #endif

@@ -1,7 +1,7 @@
 /*
  * A server that answers each connection's line with the same line, by THREADS threads.  Where
  * it was built with STILL a thread does not go on: at "stall" before its answer and at "later"
- * behind it, in a futex that nobody wakes; at "spin" it computes for ever.
+ * behind it, in a futex that nobody wakes; at "spin" and "spinlater" it computes for ever.
  */
 #include <arpa/inet.h>
 #include <linux/futex.h>
@@ -24,7 +24,7 @@ static void still(const char *line, const char *word)
 
 	if (strcmp(line, word))
 		return;
-	while (!strcmp(word, "spin\n") && spins)
+	while (!strncmp(word, "spin", 4) && spins)
 		;
 	for (;;)
 		syscall(SYS_futex, &nobody, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
@@ -42,6 +42,7 @@ static void *serve(void *arg)
 		int fd;
 
 		still(line, "later\n");
+		still(line, "spinlater\n");
 		if (poll(&p, 1, -1) != 1)
 			continue;
 		fd = accept(listener, NULL, NULL);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """still.py [WAY...]: a follower that does not move does not lead, is said to stand still and is
 given up; and the server serves on, whatever was asked."""
+import ctypes
 import os
 import signal
 import subprocess
@@ -114,7 +115,104 @@ def stopped_promote():
         session.clean()
 
 
-WAYS = {f.__name__: f for f in (stall, later, spin, stopped_promote)}
+def spinlater():
+    """It has read all, and computes: nothing is lost when it does not take over."""
+    session = session_of(1)
+    try:
+        serves(session)
+        if ask(session.port, b"spinlater\n") != b"spinlater\n":
+            raise Wrong("the leader does not answer")
+        promote_refused(session, "did not take over")
+        session.wait_for(lambda: not session.following(), "f1 is dropped")
+        serves(session)
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def stopped_crash():
+    """The leader crashes, and its only follower is stopped: it goes on, and leads."""
+    session = session_of(1, followers=("",))
+    try:
+        serves(session)
+        pids = {v["name"]: v["pid"] for v in session.versions()}
+        os.kill(pids["f1"], signal.SIGSTOP)
+        serves(session, 3)
+        os.kill(pids["v0"], signal.SIGSEGV)
+        serves(session)
+        if session.leader()["name"] != "f1":
+            raise Wrong("f1 does not lead")
+        session.stop()
+        return session.log()
+    except (Wrong, OSError) as e:
+        raise Wrong(f"{e!r}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def held(followers):
+    """The leader crashes, and the follower that would lead is held by a debugger."""
+    session = session_of(1, followers=("",) * followers)
+    try:
+        serves(session)
+        pids = {v["name"]: v["pid"] for v in session.versions()}
+        hold(pids["f1"])
+        serves(session, 3)
+        if followers == 2:      # which has more to read
+            os.kill(pids["f2"], signal.SIGSTOP)
+            serves(session, 3)
+        os.kill(pids["v0"], signal.SIGSEGV)
+        return session, pids
+    except BaseException:
+        session.clean()
+        raise
+
+
+def hold(pid):
+    libc = ctypes.CDLL(None, use_errno=True)
+    for request in (0x4206, 0x4207):    # PTRACE_SEIZE, PTRACE_INTERRUPT
+        if libc.ptrace(request, pid, None, None):
+            raise Wrong(f"cannot hold {pid}: {os.strerror(ctypes.get_errno())}")
+    os.waitpid(pid, 0x40000000)
+
+
+def held_next():
+    """Then the next one leads."""
+    session, pids = held(2)
+    try:
+        serves(session)
+        session.wait_for(lambda: session.leader()["name"] == "f2", "f2 leads")
+        session.stop()
+        return session.log()
+    except (Wrong, OSError) as e:
+        raise Wrong(f"{e!r}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+def held_ends():
+    """Then the session ends as its leader did, and says so."""
+    session, pids = held(1)
+    try:
+        session.mve.wait(20)
+        if session.mve.returncode != -signal.SIGSEGV:
+            raise Wrong(f"mve ended with {session.mve.returncode}")
+        if not all(session.ended(pid) for pid in pids.values()):
+            raise Wrong("a process is left behind")
+        if "did not take over" not in session.log():
+            raise Wrong("it does not say why")
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
+WAYS = {f.__name__: f for f in (stall, later, spin, stopped_promote, spinlater, stopped_crash,
+                                held_next, held_ends)}
 
 
 def main():
