@@ -22,7 +22,7 @@
 #include "engine/abi/request.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	15
+#define AREA_VERSION	16
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -144,7 +144,7 @@ struct slot {
 	uint8_t untold[48];	/* of a thread that stands: the siginfo of a signal that came, and
 				   that followers do not know of */
 	uint32_t parked_at;	/* of a thread that stands: its call, as a slot number; 0: none */
-	uint32_t pad1;
+	uint32_t faulting;	/* its thread is in a handler of a deadly signal */
 	uint64_t pad[52];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };

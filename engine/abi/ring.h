@@ -35,7 +35,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	8
+#define RING_VERSION	9
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -98,6 +98,11 @@ struct section {
 	 */
 	uint8_t asleep[LANES];
 	uint64_t pad1[248];
+	/*
+	 * Where the lane's thread began to run a handler of a deadly signal, + 1, and where it
+	 * left that, + 1; 0: it never did, it has not yet.
+	 */
+	uint64_t faulted[LANES], left[LANES];
 	struct lane lane[LANES];
 	struct cursor cursor[LANES];
 	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free; CHUNK_SPARE */

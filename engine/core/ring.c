@@ -302,6 +302,7 @@ bool lane_reopen(struct streams *s, uint32_t index, bool *owes)
 		chunk = chunk_borrow(s, own, index);
 	if (chunk == CHUNK_NONE)
 		return false;
+	own->faulted[index] = own->left[index] = 0;
 	lane_begin(&own->lane[index], chunk, own->lane[index].life);
 	return true;
 }
@@ -332,6 +333,7 @@ int lane_open(struct streams *s)
 			lane_cancel(s, i);
 			return -1;
 		}
+		own->faulted[i] = own->left[i] = 0;
 		lane_begin(l, chunk, l->life + 1);
 		lanes_raise(own, i + 1);
 		lane_set(s, i, LANE_OPEN);

@@ -66,7 +66,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->stands = NULL;
 	c->away = c->ticking = 0;
 	c->ticks = (struct ticks){ .shown = t->ticks.shown };
-	c->nexts = c->joined = 0;
+	c->nexts = c->joined = c->faulting = 0;
 	c->entered = 0;
 	c->following = t->following;
 	c->polls = t->polls;
@@ -212,6 +212,7 @@ void child_begin(struct thread *t)
 		locks_child();
 		order_child();
 		t->fork_seq = 0;
+		t->faulting = 0;
 		t->hidden_waits = 0;	/* pending signals are the parent's */
 		early_forget();
 		block_keep_only(t);

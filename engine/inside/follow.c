@@ -22,7 +22,7 @@
 #include "engine/inside/signals.h"
 #include "engine/inside/locks.h"
 
-#define WORDS_MAX	2000
+#define WORDS_MAX	20000
 #define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_GROWS	4
@@ -199,6 +199,21 @@ static bool is_clock_call(const struct thread *t)
 	       (nr == __NR_clock_gettime || nr == __NR_gettimeofday || nr == __NR_time);
 }
 
+/* What the leader does behind a fault is met when it is known whether it dies of it. */
+static bool fault_passed(struct thread *t)
+{
+	uint32_t seen = change_now();
+
+	if (fault_crashed(t->reader.cursor->source % VERSIONS)) {
+		lane_skip(t);
+		return true;
+	}
+	if (nobody_left(t))
+		OWN1(__NR_exit_group, 1);
+	fault_wait(seen);
+	return false;
+}
+
 static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
 	uint64_t sleep = over ? SLEEP_FIRST_NS : sleep_first(t);
@@ -211,6 +226,13 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			order_tick_over(t);
 		if (e && is_left_behind(t)) {
 			lane_skip(t);
+			continue;
+		}
+		if (e && fault_stands(t)) {
+			if (fault_passed(t))
+				continue;
+			if (over && over(what))
+				return NULL;
 			continue;
 		}
 		if (e && e->kind != EVENT_SEAM) {
@@ -447,7 +469,8 @@ static bool is_words(const struct event *e)
 	int64_t fd = (int64_t)e->arg[0];
 
 	if (e->kind != EVENT_CALL)
-		return event_aside(e);
+		return event_aside(e) ||
+		       (e->kind == EVENT_SIGNAL && crash_signal((int)e->result));
 	if (event_elastic(e))
 		return true;
 	switch (e->call) {
@@ -464,7 +487,10 @@ static bool is_words(const struct event *e)
 	case __NR_rt_sigaction:
 	case __NR_rt_sigprocmask:
 	case __NR_kill:
+	case __NR_tkill:
 	case __NR_tgkill:
+	case __NR_rt_sigqueueinfo:
+	case __NR_rt_tgsigqueueinfo:
 		return true;
 	default:
 		return false;
@@ -477,22 +503,30 @@ static bool only_words_left(struct thread *t)
 	const struct event *e = reader_peek(&ahead);
 
 	ahead.ahead = true;
-	for (int n = 0; e; n++, e = reader_next(&ahead))
-		if (!is_words(e) || n == WORDS_MAX)
+	for (int n = 0; e; n++, e = reader_next(&ahead)) {
+		if (n == WORDS_MAX ||
+		    !(fault_behind(ahead.from, t->lane, ahead.pos) || is_words(e)))
 			return false;
+	}
 	return true;
 }
 
 /* What a version that crashed did last need not be done again. */
 static bool last_words(struct thread *t)
 {
-	const struct conduct *c = streams.conduct;
-	uint32_t source = t->reader.cursor->source;
+	const struct event *e;
 
-	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed & 1u << source) ||
-	    !only_words_left(t))
+	if (!fault_crashed(t->reader.cursor->source % VERSIONS))
 		return false;
-	lane_skip(t);
+	if (only_words_left(t)) {
+		lane_skip(t);
+		return true;
+	}
+	/* Another thread has died of it, and this one has gone on. */
+	e = reader_peek(&t->reader);
+	if (!e || !crash_was_sent(e))
+		return false;
+	follow_take(t);
 	return true;
 }
 
@@ -590,11 +624,18 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	case __NR_accept4:
 		file_accepted((long)w->args[0], w->result);
 		break;
+	case __NR_kill:
+	case __NR_rt_sigqueueinfo:
+	case __NR_rt_tgsigqueueinfo:
+		crash_sent(t, nr, w->args);
+		break;
 	case __NR_tkill:
 		order_sent(t, (int32_t)w->args[0]);
+		crash_sent(t, nr, w->args);
 		break;
 	case __NR_tgkill:
 		order_sent(t, (int32_t)w->args[1]);
+		crash_sent(t, nr, w->args);
 		break;
 	case __NR_shmget:
 		shm_made(w->args, w->result);
@@ -1073,18 +1114,6 @@ static long follow_stream(struct thread *t, struct walk *w, long nr)
 	return result;
 }
 
-/* What a runtime writes to its symbolizer, by a pipe, is no report. */
-static bool is_report(const struct thread *t)
-{
-	struct statx st = { 0 };
-	long fd = (int32_t)t->frame.rdi;
-
-	if (!caller_is_runtime(t))
-		return false;
-	return fd <= 2 || OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st, 0) < 0 ||
-	       ((st.stx_mode & S_IFMT) != S_IFIFO && (st.stx_mode & S_IFMT) != S_IFSOCK);
-}
-
 /*
  * A call that no twin has.  Masks stay the program's: a runtime that blocks signals
  * for a while would be seen by the program's own calls, and there are none to block.
@@ -1096,10 +1125,7 @@ static long untold_call(struct thread *t, long nr)
 
 	if (nr == __NR_rt_sigprocmask && boot.runtimes)
 		t->frame.rsi = 0;
-	if (nr == __NR_write && is_report(t))
-		request_tell(t, REQ_REPORTED, t->frame.arg[1], t->frame.arg[2]);
-	if (nr == __NR_exit_group && caller_is_runtime(t))
-		request_tell(t, REQ_REPORTED, 0, 0);
+	report_tell(t, nr);
 	result = d ? ids_call(t, d, nr) : call_serve(t, nr);
 	if (result == -ENOENT && (nr == __NR_open || nr == __NR_openat))
 		result = mirror_loaded(t, nr);
@@ -1121,6 +1147,8 @@ long follow_call(struct thread *t, long nr)
 	uint64_t args[CALL_ARGS];
 	struct walk w;
 
+	if (t->faulting)
+		fault_look(t);
 	nr = call_walk(t, &w, args, nr);
 	w.room = room_before(&w);
 	return w.desc && step_aliases(&w) ? follow_kept(t, w, nr) : follow_walked(t, w, nr);

@@ -8,6 +8,8 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/stat.h>
 
 #include "engine/inside/stream.h"
 
@@ -119,4 +121,27 @@ void inputs_note(const struct thread *t, const struct walk *w, long nr)
 		vector_keep(t, arg[0], arg[1], arg[2], n);
 	else if (nr == __NR_recvmsg && !(arg[2] & MSG_PEEK))
 		message_keep(t, arg[0], arg[1], n);
+}
+
+/* What a runtime writes to its symbolizer, by a pipe, is no report. */
+static bool is_report(const struct thread *t)
+{
+	struct statx st = { 0 };
+	long fd = (int32_t)t->frame.rdi;
+
+	if (!caller_is_runtime(t))
+		return false;
+	return fd <= 2 || OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st, 0) < 0 ||
+	       ((st.stx_mode & S_IFMT) != S_IFIFO && (st.stx_mode & S_IFMT) != S_IFSOCK);
+}
+
+void report_tell(struct thread *t, long nr)
+{
+	if (nr == __NR_write && is_report(t))
+		request_tell(t, REQ_REPORTED, t->frame.arg[1], t->frame.arg[2]);
+	if (nr == __NR_exit_group && caller_is_runtime(t)) {
+		request_tell(t, REQ_REPORTED, 0, 0);
+		if (!t->following)
+			crash_leave(t);
+	}
 }

@@ -133,10 +133,16 @@ static bool is_old_stat(long nr)
 	return nr >= __NR_stat && nr <= __NR_lstat;
 }
 
+static bool sends(long nr)
+{
+	return ONE_OF(nr, __NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo,
+		      __NR_rt_tgsigqueueinfo);
+}
+
 static bool is_bare(const struct call_desc *d, const struct recipe *r)
 {
 	return r->known && d->class != CLASS_LIFE && d->class != CLASS_LOCAL &&
-	       !call_is_special(d->nr) && !is_old_stat(d->nr);
+	       !call_is_special(d->nr) && !is_old_stat(d->nr) && !sends(d->nr);
 }
 
 /* It may take for ever. */
@@ -178,8 +184,7 @@ static unsigned care_of_row(const struct call_desc *d)
 		care |= CARE_WRITES;
 	if (ONE_OF(nr, __NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg))
 		care |= CARE_READS;
-	if (ONE_OF(nr, __NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo,
-		   __NR_rt_tgsigqueueinfo))
+	if (sends(nr))
 		care |= CARE_SENDS;
 	if (ONE_OF(nr, __NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_nanosleep,
 		   __NR_clock_nanosleep))
@@ -437,6 +442,9 @@ static long lead_exit(struct thread *t, long nr, const struct walk *w)
 
 	if (t->pending)
 		return CALL_RESTART;
+	if (nr == __NR_exit_group && crash_exits(t))
+		return serve_special(t, nr);
+	fault_end(t);
 	/* Another version may lead from here: then nobody is told of this end. */
 	if (nr == __NR_exit_group && status && request_ask(t, REQ_EXIT, (uint64_t)status, 0, 0) > 0)
 		t->has_lane = 0;
@@ -793,6 +801,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			     uint64_t seq)
 {
 	t->away = 0;
+	if (w->result == -EINTR && crash_cuts(t))
+		w->result = CALL_RESTART;
 	if (w->result != CALL_RESTART) {
 		bool tick = care & CARE_CLOCK && tick_begins(t, w, nr);
 		bool begins = tick && tick_holder != t;
@@ -965,7 +975,10 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		return lead_mmap(t, args);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
+	if (sends(nr) && stream_followed(t) && crash_call(t, nr, args))
+		return ids_call(t, w.desc, nr);
 	if (caller_is_local(t, nr)) {
+		report_tell(t, nr);
 		w.result = ids_call(t, w.desc, nr);
 		own_files_count(t, nr, w.result);
 		if (opens(nr) && w.result >= 0 && stream_followed(t) && !stateless)
@@ -1021,6 +1034,8 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 	long result;
 
 	lead_settle(t);
+	if (t->faulting)
+		fault_look(t);
 	if ((p->opens || private_count) && private_call(t, nr, &result))
 		return result;
 	if (p->seam)
@@ -1035,7 +1050,7 @@ long lead_call(struct thread *t, long nr)
 {
 	const struct plan *p = plan_of(nr);
 
-	if (p->plain && !private_count && !t->writer.owes && !boot.runtimes && ids_are_ours() &&
+	if (p->plain && !private_count && !(t->writer.owes | t->faulting) && !boot.runtimes && ids_are_ours() &&
 	    !local_site(t) && stream_followed(t))
 		return lead_bare(t, nr, p);
 	return lead_other(t, nr, p);
@@ -1053,6 +1068,7 @@ void lead_resume(struct thread *t)
 		t->has_lane = 0;
 		return;
 	}
+	fault_lead(t);
 	writer_attach(&t->writer, &streams, t->lane);
 	t->writer.owes = owes;
 	t->writer.lane->pid = t->pid;

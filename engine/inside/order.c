@@ -68,6 +68,8 @@ static uint64_t next_of(const struct thread *o)
 	const struct event *e;
 	uint64_t done;
 
+	if (fault_stands(o))
+		return 0;
 	reader_attach(&r, &streams, o->lane);
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
 	/* The parts of its place are not read at once: it moves, so look again. */

@@ -60,13 +60,6 @@ long kernel_action(int sig, const struct action *a)
 	return OWN4(__NR_rt_sigaction, sig, a, 0, 8);
 }
 
-/* With followers, a death of these is told to the monitor first. */
-static bool crash_signal(int sig)
-{
-	return streams.conduct && (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
-				   SIG_BIT(sig) & HIDDEN_SIGNALS);
-}
-
 /* The action that the kernel gets for one of the program's. */
 struct action action_for_kernel(int sig, const struct action *a)
 {
@@ -263,39 +256,9 @@ bool signal_leads(const struct thread *t)
 	return t->has_lane && !t->following && stream_followed(t);
 }
 
-static void crash_place(struct thread *t, const struct gregs *r)
+static uint64_t fault_address(int sig, const uint8_t *info)
 {
-	place_note(t, r->rip, r->rsp,
-		   (uint64_t[KEPT]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
-}
-
-/*
- * A crash is told to the monitor before anything is done about it.  When the answer
- * comes, another version may lead: what this thread does now is no part of the stream.
- */
-static void crash_tell(struct thread *t, int sig, const uint8_t *info, const struct gregs *r)
-{
-	uint64_t at = is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0;
-
-	if (signal_leads(t)) {
-		((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
-		park_show(t);
-		request_ask(t, REQ_CRASHED, (uint64_t)sig, at, r->rip);
-		if (streams.conduct->ended >> streams.self & 1) {
-			t->has_lane = 0;
-			/* The connections are another's: they must not stay open for us. */
-			OWN3(__NR_close_range, 3, ~0u, 0);
-		}
-	} else if (t->following) {
-		crash_place(t, r);
-		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at);
-	}
-}
-
-/* A handler for one time is there to say last words. */
-static bool is_last(int sig, const struct action *a)
-{
-	return crash_signal(sig) && is_handler(a->handler) && a->flags & SA_RESETHAND;
+	return is_fault(sig, info) ? info_long(info, INFO_ADDR) : 0;
 }
 
 /*
@@ -306,7 +269,7 @@ static void default_act(struct thread *t, int sig, const uint8_t *info,
 			struct ucontext_raw *uc)
 {
 	if (crash_signal(sig))
-		crash_tell(t, sig, info, &uc->regs);
+		crash_tell(t, sig, fault_address(sig, info), &uc->regs);
 	default_restore(sig);
 	if (!is_fault(sig, info) || info_int(info, INFO_CODE) == SI_KERNEL)
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
@@ -367,9 +330,12 @@ static void handler_enter(struct thread *t, int sig, const struct action *a, con
 			  struct ucontext_raw *uc)
 {
 	bool ask = is_put_off(t) && !is_fault(sig, info);
+	struct altstack alt = t->alt;
 
 	if (!(ask ? handler_ask : handler_start)(t, sig, a, info, uc))
 		frame_failed(t, sig, uc);
+	else if (crash_signal(sig))
+		fault_begin(t, sig, &alt, uc->regs.rsp);
 }
 
 static void deliver(struct thread *t, int sig, const uint8_t *info,
@@ -391,10 +357,12 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (is_forced(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;
-	if (is_last(sig, &a))
-		crash_tell(t, sig, info, &uc->regs);
+	if (crash_is_last(sig, &a))
+		crash_tell(t, sig, fault_address(sig, info), &uc->regs);
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);
+	if (is_handler(a.handler) && crash_signal(sig))
+		fault_mark(t);
 	/* A fault is the version's own: a twin has it, too. */
 	if (is_handler(a.handler) && signal_leads(t) && !is_fault(sig, info))
 		signal_tell(t, sig, &a, info, uc->mask);

@@ -18,6 +18,17 @@ struct action action_for_kernel(int sig, const struct action *a);
 /* A query of the runtime's own, when a handler is about to run. */
 bool signal_asks(struct thread *t, long nr, long *result);
 
+/* crash.c */
+/* With followers, a death of these is told to the monitor first. */
+bool crash_signal(int sig);
+/* A handler for one time is there to say last words. */
+bool crash_is_last(int sig, const struct action *a);
+/* The thread is about to die of it; it was at `at` that it faulted. */
+void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r);
+/* A handler of a deadly signal is about to be told, or has begun with its frame at sp. */
+void fault_mark(struct thread *t);
+void fault_begin(struct thread *t, int sig, const struct altstack *alt, uint64_t sp);
+
 /* sigframe.c */
 bool on_stack(const struct altstack *a, uint64_t sp);
 /* Builds the frame that the kernel would have built; its address, or 0: it has no room. */

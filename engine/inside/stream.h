@@ -90,6 +90,8 @@ void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind);
 /* inputs.c: for a follower with a sanitizer. */
 void inputs_note(const struct thread *t, const struct walk *w, long nr);
 void inputs_born(const struct thread *t);
+/* A call that no twin has: its words, if a runtime reports by it, and the end. */
+void report_tell(struct thread *t, long nr);
 
 /* Others may meet what the call gives before it is told: it has this number. */
 static inline void giving_set(struct thread *t, uint64_t seq)
@@ -176,6 +178,32 @@ void lead_told(struct thread *t, long nr, int64_t result);
 void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
+
+/* crash.c */
+/* The leader's call is about to kill this process; true: another leads, let it. */
+bool crash_call(struct thread *t, long nr, const uint64_t *args);
+/* It is about to exit: the same, if that is in a handler of a deadly signal. */
+bool crash_exits(struct thread *t);
+/* The monitor was told of this version's end: if another leads, the thread does no more. */
+void crash_leave(struct thread *t);
+/*
+ * The signal that has cut its call short may be its death: true, it is, and to followers
+ * there was no call; else they wait in front of it until that is known.
+ */
+bool crash_cuts(struct thread *t);
+/* A follower's call is answered: what its leader sent itself by it, it would have, too. */
+void crash_sent(const struct thread *t, long nr, const uint64_t *args);
+/* The leader has sent a deadly signal by this event's call. */
+bool crash_was_sent(const struct event *e);
+/* A thread that is faulting makes a call, perhaps behind its handler. */
+void fault_look(struct thread *t);
+void fault_end(struct thread *t);
+void fault_lead(struct thread *t);
+/* The place is behind the fault of the lane's thread; whose version has died. */
+bool fault_behind(const struct section *from, uint32_t lane, uint64_t pos);
+bool fault_crashed(uint32_t source);
+bool fault_stands(const struct thread *o);
+void fault_wait(uint32_t seen);
 
 /* inner.c */
 bool inner_is(long fd);

@@ -91,7 +91,7 @@ struct thread {
 	uint8_t deferred;	/* a signal waits for the next boundary */
 	uint8_t away;		/* a leader's: AWAY, AWAY_NUMBERED */
 	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
-	uint8_t pad0;
+	uint8_t faulting;	/* enum faulting: see crash.c */
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	uint64_t r15, flags;
@@ -158,14 +158,15 @@ struct thread {
 	uint8_t files_waited;	/* how often it was not parked for them */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
-	int32_t *birth;		/* the row of the fork under way */
 	int32_t child_vtid;
+	int32_t *birth;		/* the row of the fork under way */
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	uint64_t condition;	/* a follower's: that it waits for, or 0; see conditions.c */
 	uint64_t mutex, mutex_turn;	/* its mutex, whose last turn it was when we came to lead */
 	uint64_t asked;		/* a follower's: TSan's handler, which is about to be asked for */
 	uint32_t asks;		/* the program's, so often; see signals.c */
+	uint8_t fault_sig;
 	uint8_t woken;		/* as far as this version knows */
 	uint32_t waited_at;	/* a place in the lane, + 1: its last wait of its own was there */
 	int32_t timer;		/* for what is held back, + 1; 0: none yet (overdue.c) */
@@ -187,6 +188,7 @@ struct thread {
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
 	uint8_t polls;		/* it does not wait in accept alone */
+	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint32_t waits_made;	/* for connections, or for what they bring */
 	long due_nr, due_result;
 	union {
@@ -202,7 +204,7 @@ struct thread {
 		uint64_t arg;
 		uint8_t value[16];
 	} clock_due[CLOCKS_DUE];
-	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
+	uint64_t fault_sp;	/* the frame of the handler that it is faulting in */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;
 	struct reader reader;

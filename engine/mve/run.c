@@ -60,7 +60,9 @@ static const char run_help[] =
 	"                      a signal (default), or exits with an error, too\n"
 	"  --hang MS           ... or runs so long without a call\n"
 	"  --still MS          a follower that sleeps so long in front of what it should\n"
-	"                      read is dropped (10000)\n";
+	"                      read is dropped (10000)\n"
+	"  --verdict-ms N      a difference is no verdict yet: if the leader crashes within\n"
+	"                      this time it never is one (200)\n";
 
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
@@ -74,6 +76,7 @@ static const char trace_help[] =
 enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY, OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG, OPT_STILL,
+	OPT_VERDICT_MS,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
 
@@ -97,6 +100,7 @@ static const struct option run_options[] = {
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
 	{ "hang", required_argument, NULL, OPT_HANG },
 	{ "still", required_argument, NULL, OPT_STILL },
+	{ "verdict-ms", required_argument, NULL, OPT_VERDICT_MS },
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
@@ -252,6 +256,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return ms_take("hang", optarg, &o->hang_ms);
 	case OPT_STILL:
 		return ms_take("still", optarg, &o->still_ms);
+	case OPT_VERDICT_MS:
+		return ms_take("verdict-ms", optarg, &o->verdict_ms);
 	case OPT_MARK:
 		return mark_take(o, optarg);
 	case OPT_STATELESS:
@@ -322,7 +328,8 @@ int cmd_run(int argc, char **argv)
 {
 	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
 					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS,
-					.still_ms = STILL_MS };
+					.still_ms = STILL_MS,
+					.verdict_ms = VERDICT_MS };
 
 	return run_with(&o, argc, argv, "+:hn:f:", run_options, run_help);
 }

@@ -127,27 +127,31 @@ static struct draft *draft_begin(struct findings *f, struct version *v,
 	return d;
 }
 
+/* What a draft has found; a runtime looks for leaks when its process ends, of anything. */
+enum found { FOUND_NOTHING, FOUND_LEAKS, FOUND_MORE };
+
 /* What it says; `why` gets the last finding's summary, or what else was said. */
-static bool draft_end(struct findings *f, struct draft *d, char *why, size_t size)
+static enum found draft_end(struct findings *f, struct draft *d, char *why, size_t size)
 {
+	enum found found = FOUND_NOTHING;
 	json_t *all, *finding;
-	bool any;
 	size_t i;
 
 	if (d->text)
 		d->text[d->len] = 0;
 	all = finding_read(d->text ? d->text : "");
-	any = json_array_size(all);
 	snprintf(why, size, "%.*s", d->text ? (int)strcspn(d->text, "\n") : 0, d->text);
 	json_array_foreach(all, i, finding) {
 		finding_count(f, d, finding);
 		finding_summary(finding, why, size);
+		if (found != FOUND_MORE)
+			found = finding_is_leak(finding) ? FOUND_LEAKS : FOUND_MORE;
 	}
 	json_decref(all);
 	free(d->request.bytes);
 	free(d->text);
 	*d = (struct draft){ 0 };
-	return any;
+	return found;
 }
 
 /* The runtime ends the process. */
@@ -157,13 +161,16 @@ bool findings_end(struct version *v, pid_t tid)
 	struct draft *d = f ? draft_find(f, v, tid) : NULL;
 	char why[WHY_MAX - 32];
 	uint32_t lane;
-	bool any;
+	enum found found;
 
 	if (!d)
 		return false;
 	lane = v->area->slot[d->slot].lane - 1;
-	any = draft_end(f, d, why, sizeof(why));
-	follower_reported(v, lane < LANES ? lane : 0, any ? VERDICT_FOUND : VERDICT_CRASHED, why);
+	found = draft_end(f, d, why, sizeof(why));
+	if (v->index == v->monitor->leader)
+		return found == FOUND_MORE;
+	follower_reported(v, lane < LANES ? lane : 0, found ? VERDICT_FOUND : VERDICT_CRASHED,
+			  why);
 	return true;
 }
 
@@ -173,16 +180,12 @@ int64_t reported_serve(struct version *v, const struct request *r)
 	struct draft *d;
 	long n;
 
-	if (v->index == m->leader)
-		return 0;
 	if (!m->findings)
 		m->findings = calloc(1, sizeof(*m->findings));
 	if (!m->findings)
 		return 0;
-	if (!r->args[0]) {
-		findings_end(v, r->tid);
-		return 0;
-	}
+	if (!r->args[0])
+		return findings_end(v, r->tid) ? sanitizer_ends(v, r) : 0;
 	d = draft_find(m->findings, v, r->tid);
 	d = d ? d : draft_begin(m->findings, v, r);
 	if (d && d->text && r->args[1] < TEXT_MAX - d->len) {

@@ -114,7 +114,7 @@ struct version {
 /* A request that is answered later. */
 struct held {
 	struct version *version;	/* NULL: the row is free */
-	uint64_t until_ms;
+	uint64_t since_ms, until_ms;
 	struct request request;
 };
 
@@ -139,6 +139,7 @@ struct untold {
 /* One version takes the place of another; see takeover.c. */
 struct move {
 	bool wanted, wanted_forced;	/* the loop is to begin one */
+	uint64_t report_ms;	/* until then its successor may finish what it reports */
 	char next_cause[64];
 	uint64_t next_us;	/* since then */
 
@@ -331,6 +332,8 @@ void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, c
 int64_t verdict_serve(struct version *v, const struct request *r);
 int64_t crashed_serve(struct version *v, const struct request *r);
 int64_t exit_serve(struct version *v, const struct request *r);
+/* Its sanitizer ends it: if it leads, it is as if it crashed. */
+int64_t sanitizer_ends(struct version *v, const struct request *r);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
 /* Answers all that is held of this kind. */
 void held_void(struct monitor *m, uint32_t kind, int64_t reply);
@@ -383,6 +386,8 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 bool takeover_want(struct version *from, const char *cause, bool forced);
 /* There was none: says of those that follow why they are none. */
 void takeover_missed(const struct version *from, const char *cause);
+/* A thread of it is in a handler of a deadly signal. */
+bool version_faults(const struct version *v);
 /* It is to be replaced, or what it has is still to be taken; that takes as long as it takes. */
 bool takeover_keeps(const struct monitor *m, const struct version *v);
 void takeover_look(struct monitor *m);

@@ -16,6 +16,7 @@
 #define FOLLOWER_NAME_MAX	32
 #define RING_LEAST		(1u << 20)
 #define FULL_MS			100	/* how long a full ring is waited for */
+#define VERDICT_MS		200	/* how long a difference waits to be judged */
 #define STILL_MS		10000	/* how long a follower may stand still */
 
 /* What is done when a follower differs. */
@@ -58,6 +59,7 @@ struct run_options {
 	uint32_t full_ms;
 	uint64_t ring_bytes;
 	enum failover failover;
+	uint32_t verdict_ms;	/* a crash of the leader within this makes a verdict void */
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
 	struct seams seams;	/* where a request begins */

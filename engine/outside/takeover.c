@@ -26,6 +26,7 @@
 #define LOOK_MS		50
 #define WAIT_US		200
 #define CRASH_US	1000000	/* what is older was another crash */
+#define REPORT_MS	10000	/* of a sanitizer in the only follower */
 #define LED_MS		100	/* from its descriptors to the first call of its own */
 
 uint64_t now_us(void)
@@ -196,6 +197,7 @@ bool takeover_want(struct version *from, const char *cause, bool forced)
 	mv->next_us = crash_us(from);
 	mv->wanted = true;
 	mv->wanted_forced = forced;
+	mv->report_ms = now_ms() + REPORT_MS;
 	snprintf(mv->next_cause, sizeof(mv->next_cause), "%s", cause);
 	return true;
 }
@@ -253,6 +255,11 @@ static void takeover_begin(struct monitor *m)
 
 	if (!to) {
 		takeover_none(m);
+		return;
+	}
+	/* The only one there is.  It may end by what it reports, or go on behind it. */
+	if (mv->wanted_forced && follower_reports(to) && now_ms() < mv->report_ms) {
+		monitor_wake_after(m, LOOK_MS);
 		return;
 	}
 	move_clear(m, to, mv->next_cause);

@@ -38,6 +38,8 @@ static void section_begin(struct monitor *m, const struct move *mv)
 	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
 	section_spare(to, m->conduct->chunks);
 	to->chunk_hint = to->dropped = to->strayed = 0;
+	memset(to->faulted, 0, sizeof(to->faulted));
+	memset(to->left, 0, sizeof(to->left));
 	to->lanes_high = from->lanes_high;
 	for (uint32_t i = 0; i < high && i < LANES; i++) {
 		const struct lane *was = &from->lane[i];

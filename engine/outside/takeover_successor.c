@@ -8,6 +8,15 @@
 #include "engine/outside/takeover_parts.h"
 
 #define DIFFERS_LAG	(1ull << 62)
+#define DYING_LAG	(1ull << 63)
+
+bool version_faults(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		if (v->area->slot[i].owner && v->area->slot[i].faulting)
+			return true;
+	return false;
+}
 
 /* Of a stateless server some connections may have been kept from it. */
 static bool knows_all(const struct monitor *m, const struct version *v)
@@ -45,7 +54,8 @@ static bool may_lead(const struct monitor *m, const struct version *v)
 
 /*
  * The one that is least behind; NULL when there is none.  One that differs may do so
- * from a leader's last words: it is the last to be asked.
+ * from a leader's last words: it is asked after the others, and the last is one that is at
+ * its own, in a handler or in a sanitizer's report.
  */
 struct version *successor(struct monitor *m)
 {
@@ -60,7 +70,9 @@ struct version *successor(struct monitor *m)
 			continue;
 		streams_lag(m, i, &lag);
 		if (held_any(m, v, REQ_VERDICT))
-			lag += DIFFERS_LAG;
+			lag |= DIFFERS_LAG;
+		if (follower_reports(v) || version_faults(v))
+			lag |= DYING_LAG;
 		if (lag >= least)
 			continue;
 		least = lag;

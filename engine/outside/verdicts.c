@@ -17,7 +17,8 @@
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
-#define VERDICT_MS	200	/* a crash of the leader within this makes it void */
+#define HANDLER_LOOK_MS	50
+#define HANDLER_MS	60000	/* so long it may be in its handler meanwhile */
 #define RETRIES		64
 #define HOOK_MS		1000	/* until a command of the user's begins */
 #define HOOK_MOST	"60"	/* seconds that it may take, with what it starts */
@@ -32,7 +33,7 @@ static bool hold(struct version *v, const struct request *r, unsigned ms)
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		if (m->held[i].version)
 			continue;
-		m->held[i] = (struct held){ v, now_ms() + ms, *r };
+		m->held[i] = (struct held){ v, now_ms(), now_ms() + ms, *r };
 		m->held_high = i < m->held_high ? m->held_high : i + 1;
 		monitor_wake_after(m, ms);
 		return true;
@@ -238,7 +239,7 @@ static int64_t successor_differs(struct version *v, const struct request *r)
 	if (m->move.differs)
 		return ANSWER_IGNORE;
 	/* Asked before it could know that the rest are last words: it looks again. */
-	if (m->move.retries++ < RETRIES)
+	if (r->args[0] != VERDICT_CRASHED && m->move.retries++ < RETRIES)
 		return ANSWER_RETRY;
 	v->verdicts[verdict_of(v, r)]++;
 	report_write(v, verdict_of(v, r), r, path, sizeof(path));
@@ -261,7 +262,7 @@ int64_t verdict_serve(struct version *v, const struct request *r)
 		v->verdicts[verdict]++;
 		return ANSWER_IGNORE;
 	}
-	if (hold(v, r, VERDICT_MS))
+	if (hold(v, r, v->monitor->options->verdict_ms))
 		return REPLY_LATER;
 	verdict_act(v, r);
 	return REPLY_LATER;
@@ -281,8 +282,8 @@ static int64_t follower_crashed(struct version *v, const struct request *r)
 			 signal_word(r->args[0]), r->args[1]);
 		v->crash_verdict = VERDICT_CRASHED;
 		report_write(v, VERDICT_CRASHED, r, path, sizeof(path));
-		v->judge_ms = now_ms() + VERDICT_MS;
-		monitor_wake_after(v->monitor, VERDICT_MS);
+		v->judge_ms = now_ms() + v->monitor->options->verdict_ms;
+		monitor_wake_after(v->monitor, v->monitor->options->verdict_ms);
 	}
 	return 0;
 }
@@ -294,6 +295,15 @@ static int64_t leader_ends(struct version *v, const struct request *r, const cha
 		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
 	takeover_missed(v, cause);
 	return 0;
+}
+
+int64_t sanitizer_ends(struct version *v, const struct request *r)
+{
+	const struct monitor *m = v->monitor;
+
+	if (v->index != m->leader || m->options->failover == FAILOVER_OFF)
+		return 0;
+	return leader_ends(v, r, "ended by its sanitizer");
 }
 
 int64_t crashed_serve(struct version *v, const struct request *r)
@@ -344,11 +354,19 @@ void held_look(struct monitor *m)
 			continue;
 		}
 		if (h.request.kind != REQ_VERDICT) {
-			held_reply(&m->held[i], 0);
+			if (takeover_keeps(m, h.version))
+				m->held[i].until_ms = now + CRASH_MS;
+			else
+				held_reply(&m->held[i], 0);
 			continue;
 		}
 		if (follower_reports(h.version))
 			continue;
+		if (version_faults(leading(m)) && now < h.since_ms + HANDLER_MS) {
+			m->held[i].until_ms = now + m->options->verdict_ms;
+			monitor_wake_after(m, HANDLER_LOOK_MS);
+			continue;
+		}
 		m->held[i] = (struct held){ 0 };
 		if (!held_gone(&h))
 			verdict_act(h.version, &h.request);
