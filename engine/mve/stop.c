@@ -36,13 +36,17 @@ static bool session_ended(struct session *s)
 static bool session_moved(struct session *s)
 {
 	struct session now;
+	bool other;
 
-	if (session_ended(s) || session_load(&now, s->name))
-		return true;
-	if (now.server == s->server && now.server_began == s->server_began)
+	/* What was read before knows neither the server nor the monitor that it has now. */
+	if (session_load(&now, s->name))
+		now = (struct session){ 0 };
+	other = now.server != s->server || now.server_began != s->server_began;
+	if (!session_ended(&now) && (!other || server_ended(&now)))
 		return false;
+	strcpy(now.name, s->name);
 	*s = now;
-	return !server_ended(s);
+	return true;
 }
 
 static bool within(int ms, bool (*is)(struct session *), struct session *s)
