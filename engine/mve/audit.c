@@ -7,6 +7,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/control.h"
+#include "engine/outside/plain.h"
 #include "engine/outside/say.h"
 
 #define SECONDS	2
@@ -78,7 +79,7 @@ int cmd_audit(int argc, char **argv)
 	code = json_is_true(json_object_get(j, "agree")) ? EXIT_OK : EXIT_NO;
 	if (l.json)
 		return show_json(j), code;
-	table_show(j);
+	table_show(plain_json(j, false));
 	json_decref(j);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/folder.h"
+#include "engine/outside/plain.h"
 #include "engine/outside/say.h"
 
 static const char help[] = "usage: mve ps [--json]\n\nLists the sessions of this user.\n";
@@ -41,7 +42,7 @@ static void row_show(struct session *s, void *arg)
 		printf("%-20s %-10s %7s %6s %8s  %s\n", "NAME", "STATE", "SERVER", "TIER", "SECONDS",
 		       "COMMAND");
 	printf("%-20s %-10s %7d %6s %8ld  %.24s\n", s->name, word, s->server, s->tier,
-	       (long)(time(NULL) - s->started), s->command);
+	       (long)(time(NULL) - s->started), plain(s->command));
 }
 
 int cmd_ps(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/folder.h"
+#include "engine/outside/plain.h"
 #include "engine/outside/report.h"
 #include "engine/outside/say.h"
 
@@ -54,6 +55,7 @@ static int list_show(const struct look *l, const unsigned *numbers, int n)
 
 	if (l->json)
 		return show_json(all);
+	plain_json(all, false);
 	printf("%4s  %-19s  %-8s  %-9s  %s\n", "N", "TIME", "FOLLOWER", "VERDICT", "WHAT");
 	json_array_foreach(all, i, r)
 		row_show(r);

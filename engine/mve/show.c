@@ -152,7 +152,7 @@ int look_session(const struct look *l, struct session *s)
 
 int show_json(json_t *j)
 {
-	json_dumpf(j, stdout, JSON_INDENT(1));
+	json_dumpf(j, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII);
 	putchar('\n');
 	json_decref(j);
 	return EXIT_OK;

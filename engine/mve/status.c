@@ -7,6 +7,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/control.h"
+#include "engine/outside/plain.h"
 #include "engine/outside/say.h"
 
 static const char help[] =
@@ -155,6 +156,7 @@ int cmd_status(int argc, char **argv)
 	}
 	if (l.json)
 		return show_json(j);
+	plain_json(j, false);
 	printf("%s: %s, server %lld, monitor %lld, tier %s, %lld s, %lld threads\n",
 	       show_text(j, "name"), show_text(j, "state"), show_number(j, "server"),
 	       show_number(j, "monitor"), show_text(j, "tier"), show_number(j, "seconds"),

@@ -12,6 +12,7 @@
 #include "engine/mve/show.h"
 #include "engine/mve/top.h"
 #include "engine/outside/control.h"
+#include "engine/outside/plain.h"
 #include "engine/outside/say.h"
 
 #define ONCE_LINES	40
@@ -63,7 +64,7 @@ static bool sample_take(struct top *top)
 	}
 	json_decref(top->sample.before);
 	top->sample.before = top->sample.now;
-	top->sample.now = now;
+	top->sample.now = plain_json(now, false);
 	top->sample.seconds = (double)(at - top->answered_ms) / 1000;
 	top->answered_ms = at;
 	return true;
@@ -142,7 +143,7 @@ static void question_answer(struct top *top, bool yes)
 							  top->selected), -1);
 	error = json_string_value(json_object_get(reply, "error"));
 	word_say(top, what, top->selected, !reply ? "the monitor does not answer" :
-		 error ? error : "done");
+		 error ? plain(error) : "done");
 	json_decref(reply);
 }
 

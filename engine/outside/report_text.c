@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/outside/finding.h"
+#include "engine/outside/plain.h"
 #include "engine/outside/report_parts.h"
 
 #define COLUMNS	80
@@ -275,8 +276,10 @@ static void finding(FILE *to, const json_t *f)
 		*text && text[strlen(text) - 1] == '\n' ? "" : "\n");
 }
 
-void report_text(FILE *to, const json_t *r)
+/* As it is printed, all that programs have put into it shown and not obeyed. */
+void report_text(FILE *to, const json_t *report)
 {
+	json_t *r = plain_json(json_deep_copy(report), true);
 	const json_t *f = json_object_get(r, "finding");
 
 	head(to, r);
@@ -284,10 +287,11 @@ void report_text(FILE *to, const json_t *r)
 	if (json_is_object(f)) {
 		finding(to, f);
 		window(to, r);
-		return;
+	} else {
+		stack(to, r);
+		window(to, r);
+		rule(to, json_object_get(r, "rule"));
+		suggested(to, r);
 	}
-	stack(to, r);
-	window(to, r);
-	rule(to, json_object_get(r, "rule"));
-	suggested(to, r);
+	json_decref(r);
 }

@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/outside/plain.h"
 #include "engine/outside/say.h"
 
 #define LINE_MAX_BYTES	2048
 
 static void line_write(const char *prefix, const char *fmt, va_list ap, const char *hint)
 {
-	char line[LINE_MAX_BYTES];
+	char line[LINE_MAX_BYTES], shown[LINE_MAX_BYTES * 2];
 	size_t n = (size_t)snprintf(line, sizeof(line), "%s", prefix);
 	int len = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 
@@ -20,15 +21,15 @@ static void line_write(const char *prefix, const char *fmt, va_list ap, const ch
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	/* Names come from outside: a line stays a line. */
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?';
-	line[n++] = '\n';
-	if (hint)
-		n += (size_t)snprintf(line + n, sizeof(line) - n, "hint: %s\n", hint);
-	if (n > sizeof(line))
-		n = sizeof(line);
-	if (write(STDERR_FILENO, line, n) < 0)
+	n = plain_text(line, n, false, shown, sizeof(shown) - 2);
+	shown[n++] = '\n';
+	if (hint) {
+		len = snprintf(line, sizeof(line), "hint: %s", hint);
+		n += plain_text(line, strnlen(line, (size_t)len), false, shown + n,
+				sizeof(shown) - n - 1);
+		shown[n++] = '\n';
+	}
+	if (write(STDERR_FILENO, shown, n) < 0)
 		return;		/* nobody listens */
 }
 
