@@ -364,7 +364,8 @@ static bool is_program(struct injection *in, const struct map *m)
 
 /*
  * A dynamic program's own calls are marked, not patched, until they prove hot:
- * only its own code is what it might copy.
+ * only its own code is what it might copy.  Go's does not, and it has threads
+ * before a call could be hot.
  */
 static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 {
@@ -374,7 +375,7 @@ static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 	if (!in_reach(in->boards, m))
 		boards_near(in, m, patch_room_needed(in->r.pid, in->r.memory, m),
 			    &own);	/* without room: marks only */
-	if (dynamic && is_program(in, m)) {
+	if (dynamic && is_program(in, m) && !patch_is_go(in->r.pid, in->r.memory, m)) {
 		in->boot.near_program = own;
 		patch_mark(in->r.pid, in->r.memory, m, &in->sum);
 		return;

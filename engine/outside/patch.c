@@ -293,6 +293,18 @@ int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *roo
 	return result;
 }
 
+bool patch_is_go(pid_t pid, int memory, const struct map *m)
+{
+	struct plan *p;
+	bool go;
+
+	if (plan_of(pid, memory, m, &p))
+		return false;
+	go = p->go;
+	plan_free(p);
+	return go;
+}
+
 bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m)
 {
 	struct plan *p;

@@ -31,6 +31,9 @@ struct patch_sum {
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
 	      struct patch_sum *sum);
 
+/* Whether the code that is mapped is Go's. */
+bool patch_is_go(pid_t pid, int memory, const struct map *m);
+
 /* Whether the file that is mapped may call the vsyscall page. */
 bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m);
 

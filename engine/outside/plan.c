@@ -126,10 +126,12 @@ static void unknown_note(struct plan *p, const struct cand *c)
 static int build(const struct elf_view *v, const struct cands *cs, struct plan **out)
 {
 	struct plan *p = plan_new(cs->n);
+	struct go_table go;
 
 	if (!p)
 		return -ENOMEM;
 	p->vsyscall = scan_vsyscall(v);
+	p->go = cs->n && go_table_open(v, &go);
 	p->build_id_len = v->build_id_len;
 	memcpy(p->build_id, v->build_id, sizeof(p->build_id));
 	for (unsigned i = 0; i < cs->n; i++) {

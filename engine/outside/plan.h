@@ -58,6 +58,7 @@ struct plan {
 	unsigned unknown_pairs;	/* 0f05, 0f34, cd80 in code that nothing explains */
 	unsigned n;
 	uint8_t vsyscall;	/* the file holds an address of the vsyscall page */
+	uint8_t go;		/* it is Go's: a program that copies none of its code */
 	uint8_t build_id_len;	/* 0: the file has none */
 	uint8_t build_id[PLAN_BUILD_ID_MAX];
 	struct plan_site sites[];	/* in order of vaddr */

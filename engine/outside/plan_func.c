@@ -19,8 +19,6 @@
 #define CODE_SECTIONS_MAX	64
 #define SYMBOLS_MAX		(8u << 20)
 #define FUNC_ALIGN		16
-#define GO_MAGIC_118		0xfffffff0
-#define GO_MAGIC_120		0xfffffff1
 
 /* A function by its symbol or by Go's table. */
 struct known {
@@ -118,48 +116,16 @@ static void read_symbols(struct funcs *f, const struct elf_section *s)
 	}
 }
 
-static uint64_t go_text_start(const struct funcs *f, const uint8_t *table)
+static void read_go_table(struct funcs *f)
 {
-	struct elf_section s;
+	struct go_table g;
+	uint64_t start, end;
 
-	if (get64(table + 24))
-		return get64(table + 24);
-	for (unsigned i = 0; elf_section(f->v, i, &s); i++)
-		if (elf_section_named(f->v, &s, ".text"))
-			return s.vaddr;
-	return 0;
-}
-
-/*
- * Go's table of functions (pclntab), as of Go 1.18: offsets from the start of
- * Go's own text.  Newer files do not say where that is; when it is the start of
- * .text, the entry point is in the table, and if not the table is not used.
- */
-static void read_go_table(struct funcs *f, const struct elf_section *s)
-{
-	const uint8_t *t = elf_section_bytes(f->v, s);
-	uint64_t n, rows, text;
-	unsigned first = f->nknown;
-	bool entry = false;
-
-	if (!t || s->len < 72 || (get32(t) != GO_MAGIC_118 && get32(t) != GO_MAGIC_120) ||
-	    t[7] != 8)
+	if (!go_table_open(f->v, &g))
 		return;
-	n = get64(t + 8);
-	rows = get64(t + 64);
-	text = go_text_start(f, t);
-	if (!text || n > SYMBOLS_MAX || rows > s->len || (n + 1) * 8 > s->len - rows)
-		return;
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t start = text + get32(t + rows + i * 8);
-		uint64_t end = text + get32(t + rows + i * 8 + 8);
-
-		if (start < end)
+	for (uint64_t i = 0; go_func(&g, i, &start, &end); i++)
+		if (start < end && elf_exec(f->v, start))
 			add_known(f, start, end, false);
-		entry |= start == f->v->entry;
-	}
-	if (!entry)
-		f->nknown = first;
 }
 
 static int by_start(const void *a, const void *b)
@@ -206,15 +172,12 @@ static void load_symbols(struct funcs *f, uint32_t type)
 
 static void load_known(struct funcs *f)
 {
-	struct elf_section s;
-
 	if (f->loaded)
 		return;
 	f->loaded = true;
 	load_symbols(f, SHT_SYMTAB);
-	for (unsigned i = 0; !f->nknown && !f->fdes.n && elf_section(f->v, i, &s); i++)
-		if (elf_section_named(f->v, &s, ".gopclntab"))
-			read_go_table(f, &s);
+	if (!f->nknown)
+		read_go_table(f);
 	load_symbols(f, SHT_DYNSYM);
 	settle(f);
 }

@@ -180,6 +180,18 @@ int funcs_open(const struct elf_view *v, struct funcs **out);
 void funcs_close(struct funcs *f);
 bool funcs_find(struct funcs *f, uint64_t vaddr, struct span *out);
 
+/* plan_go.c: Go's own table of functions. */
+
+struct go_table {
+	const uint8_t *rows;	/* offsets of functions from `text`, n + 1 */
+	uint64_t n, text;
+};
+
+/* False: the file has none that can be used. */
+bool go_table_open(const struct elf_view *v, struct go_table *g);
+/* Function i; false past the last. */
+bool go_func(const struct go_table *g, uint64_t i, uint64_t *start, uint64_t *end);
+
 /* plan_fde.c: the unwind tables' view of functions. */
 
 struct fde_table {

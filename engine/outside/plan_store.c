@@ -22,7 +22,7 @@
 
 #define STORE_MAGIC	"mveplan"
 #define PLAN_SUFFIX	".plan"
-#define STORE_VERSION	5
+#define STORE_VERSION	6
 #define NAME_ROOM	(2 * PLAN_BUILD_ID_MAX + sizeof(PLAN_SUFFIX))
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
@@ -33,7 +33,7 @@ struct store_head {
 	uint64_t near_hash;	/* of the ELF file's bytes around the sites */
 	uint64_t sites_hash;	/* of the sites that follow */
 	uint32_t unknown_pairs;
-	uint8_t vsyscall, id_len, pad[2];
+	uint8_t vsyscall, id_len, go, pad;
 	uint8_t id[PLAN_BUILD_ID_MAX];
 };
 
@@ -148,6 +148,7 @@ static struct plan *read_plan(int from, uint64_t size, int fd, uint64_t file_siz
 	p->n = h.n;
 	p->unknown_pairs = h.unknown_pairs;
 	p->vsyscall = h.vsyscall != 0;
+	p->go = h.go != 0;
 	p->build_id_len = h.id_len;
 	memcpy(p->build_id, h.id, sizeof(p->build_id));
 	if (pread(from, p->sites, bytes, sizeof(h)) == (ssize_t)bytes &&
@@ -181,7 +182,8 @@ void store_save(int fd, uint64_t file_size, const struct plan *p)
 {
 	struct store_head h = { .magic = STORE_MAGIC, .version = STORE_VERSION, .n = p->n,
 				.file_size = file_size, .unknown_pairs = p->unknown_pairs,
-				.vsyscall = p->vsyscall, .id_len = p->build_id_len };
+				.vsyscall = p->vsyscall, .id_len = p->build_id_len,
+				.go = p->go };
 	struct folder_part parts[] = { { &h, sizeof(h) },
 				       { p->sites, p->n * sizeof(p->sites[0]) } };
 	char name[NAME_ROOM];
