@@ -10,6 +10,7 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
+#include "engine/outside/control.h"
 #include "engine/outside/say.h"
 
 #define SERVER_MS	10000	/* for the server's end */
@@ -116,6 +117,7 @@ int cmd_stop(int argc, char **argv)
 		say_error("mve ps lists the sessions", "no such session: %s", l.name);
 		return EXIT_NO;
 	}
+	json_decref(control_ask(&s, "stop"));	/* what has left its version ends, too */
 	result = servers_end(&s, l.kill ? SIGKILL : SIGTERM);
 	if (result)
 		return result;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/outside/cgroup.h"
 #include "engine/outside/control.h"
 #include "engine/outside/monitor.h"
 
@@ -33,7 +34,7 @@ static bool is_descendant(struct monitor *m, pid_t pid)
 
 static bool is_version(struct monitor *m, pid_t pid)
 {
-	if (is_descendant(m, pid))
+	if (is_descendant(m, pid) || cgroup_has(m->cgroup_path, pid))
 		return true;
 	for (unsigned i = 0; i < m->versions; i++)
 		if (version_owns(&m->version[i], pid, pid))

@@ -161,6 +161,10 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		return rules(m, ask, object);
 	if (!strcmp(what, "promote"))
 		return promote(m, ask);
+	if (!strcmp(what, "stop")) {
+		m->stopping = true;
+		return json_pack("{s:b}", "done", 1);
+	}
 	if (!strcmp(what, "follow"))
 		return follow(m, ask, object);
 	if (!strcmp(what, "status"))

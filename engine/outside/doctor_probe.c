@@ -35,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "engine/outside/audit.h"
+#include "engine/outside/cgroup.h"
 #include "engine/outside/doctor.h"
 
 #define HWCAP2_FSGS	(1ul << 1)
@@ -407,6 +408,25 @@ bool probe_overcommit(struct doctor_finding *f)
 
 	say(f, "vm.overcommit_memory %ld", mode);
 	return mode != 2;
+}
+
+bool probe_cgroup(struct doctor_finding *f)
+{
+	char path[PATH_MAX] = "";
+	int own = cgroup_own(path, sizeof(path));
+	int made = own < 0 ? own : cgroup_make(own, "doctor");
+
+	if (made >= 0) {
+		say(f, "beneath %s", path);
+		close(made);
+		cgroup_remove(own, "doctor");
+	} else {
+		errno = -made;
+		failed(f, "a cgroup beneath ours");
+	}
+	if (own >= 0)
+		close(own);
+	return made >= 0;
 }
 
 bool probe_min_addr(struct doctor_finding *f)

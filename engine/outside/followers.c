@@ -60,7 +60,7 @@ static void follower_close(struct version *v)
 	v->judge_ms = 0;
 	streams_follow(m, v->index, false);
 	held_forget(m, v);
-	version_kill(v);
+	version_end(v);
 }
 
 void follower_drop(struct version *v, enum verdict verdict, const char *why, ...)
@@ -315,8 +315,8 @@ bool followers_finish(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
-		if (i != m->leader && v->area) {
-			version_kill(v);
+		if ((i != m->leader || m->stopping) && v->area) {
+			version_end(v);
 			await_end(v);
 		}
 		if (follows(m, v))

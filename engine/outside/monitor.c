@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/outside/cgroup.h"
 #include "engine/outside/control.h"
 #include "engine/outside/folder.h"
 #include "engine/outside/hook.h"
@@ -389,12 +390,35 @@ static void status_write(struct monitor *m)
 	json_decref(j);
 }
 
+/* Where there is none, a version's processes are those that have its area. */
+static void cgroup_begin(struct monitor *m)
+{
+	char own[PATH_MAX] = "";
+
+	m->cgroup = -1;
+	m->cgroup_own = options_company(m->options) ? cgroup_own(own, sizeof(own)) : -1;
+	if (m->cgroup_own >= 0)
+		m->cgroup = cgroup_make(m->cgroup_own, m->session.name);
+	if (m->cgroup >= 0)
+		cgroup_path(m->cgroup_path, sizeof(m->cgroup_path), own, m->session.name);
+	else if (options_company(m->options))
+		say_log("cgroup", "%s: none for the session: %s", m->session.name,
+			strerror(m->cgroup_own < 0 ? -m->cgroup_own : -m->cgroup));
+}
+
+static void cgroup_end(struct monitor *m)
+{
+	if (m->cgroup >= 0)
+		cgroup_remove(m->cgroup_own, m->session.name);
+}
+
 static void session_close(struct monitor *m)
 {
 	findings_close(m);
 	status_write(m);
 	audit_close(m->audit);
 	trace_close(m->trace);
+	cgroup_end(m);
 	session_remove(&m->session);
 }
 
@@ -475,6 +499,7 @@ static int system_fail(struct monitor *m, const char *what, int result)
 	say_error(result == -EFBIG ? SIZE_HINT
 				   : "mve doctor shows what this machine lacks",
 		  "cannot begin a session: %s: %s", what, strerror(-result));
+	cgroup_end(m);
 	session_remove(&m->session);
 	return EXIT_SYSTEM;
 }
@@ -486,6 +511,7 @@ static int start_fail(struct monitor *m, const char *path, int result)
 	say_error(system ? "mve doctor shows what this machine lacks"
 			 : "check the file, its rights and its interpreter",
 		  "cannot start a program: %s: %s", path, strerror(-result));
+	cgroup_end(m);
 	session_remove(&m->session);
 	if (leading(m)->server > 0)
 		waitpid(leading(m)->server, NULL, 0);
@@ -496,6 +522,7 @@ static int parts_open(struct monitor *m)
 {
 	int result = signals_open(m);
 
+	cgroup_begin(m);
 	if (result)
 		return system_fail(m, "signals", result);
 	result = versions_make(m);

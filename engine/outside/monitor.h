@@ -15,6 +15,7 @@
 #define MVE_OUTSIDE_MONITOR_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <liburing.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -180,6 +181,9 @@ struct monitor {
 	struct version version[VERSIONS];
 	unsigned versions;	/* rows ever used */
 	uint32_t leader;
+	int cgroup_own, cgroup;	/* the session's, in ours; or -1 */
+	char cgroup_path[PATH_MAX];	/* "": none */
+	bool stopping;		/* by mve stop: all of it is to end */
 	bool background;	/* the server has ended, others go on */
 	uint64_t over_ms;	/* since then; or 0 */
 	bool finishing;		/* the leading version has ended; followers may read on */
@@ -257,6 +261,8 @@ bool version_births(const struct version *v);
 bool version_owns(const struct version *v, pid_t pid, pid_t tid);
 /* Kills every process of it; how many were there. */
 unsigned version_kill(struct version *v);
+/* And what has left it: all that it ever started, where there are cgroups. */
+unsigned version_end(struct version *v);
 bool version_kill_one(const struct version *v, pid_t pid);
 
 /* start.c: from a command to a process that stands at its first execve. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
+#include "engine/outside/cgroup.h"
 #include "engine/outside/folder.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/program.h"
@@ -165,6 +166,8 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 	int error;
 
 	monitor_open_child();
+	if (v->monitor->cgroup >= 0)
+		cgroup_enter(v->monitor->cgroup, v->name);
 	close(go[1]);
 	while (write(go[0], "", 1) < 0 && errno == EINTR)
 		;

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/outside/cgroup.h"
 #include "engine/outside/maps.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/rules_load.h"
@@ -374,4 +375,12 @@ unsigned version_kill(struct version *v)
 		usleep(1000);
 	}
 	return n;
+}
+
+unsigned version_end(struct version *v)
+{
+	unsigned n = version_kill(v);
+
+	return n + (v->began && v->monitor->cgroup >= 0 &&
+		    cgroup_kill(v->monitor->cgroup, v->name));
 }
