@@ -126,7 +126,8 @@ def slow():
         load.more(100)
         more = [connect(session.name) for _ in range(50)]
         expect(session.status(), "versions")
-        session.promote("f2")
+        session.wait_for(session.following, "one follows still")
+        session.promote(session.following()[0])
         load.more(100)
         big = connect(session.name)
         try:
@@ -135,7 +136,7 @@ def slow():
             pass
         expect(answer(big), "too long")
         for junk in (b"", b"[]", b"{}", b'{"do": 7}', b"\xff\xfe", b'{"do": "follow", "argv": 3}',
-                     b'{"do": "promote"}', b'{"do": "rules", "follower": "f2"}'):
+                     b'{"do": "promote"}', b'{"do": "rules", "follower": "v0"}'):
             s = connect(session.name)
             s.sendall(junk)
             s.shutdown(socket.SHUT_WR)

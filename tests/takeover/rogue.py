@@ -71,7 +71,7 @@ def fault(pid):
 def ring(pid):
     """Garbage over all of its own part: lanes, cursors, chunk tables, chunks."""
     found = [(l, h) for l, h, rights, path in maps(pid)
-             if "mve-streams" in path and rights.startswith("rw")]
+             if "mve-stream" in path and rights.startswith("rw")]
     if not found:
         raise Wrong("no writable part of the streams")
     for low, high in found:
@@ -83,7 +83,7 @@ def others(pid):
     """What is not its own cannot be written, nor be made writable."""
     with open(f"/proc/{pid}/smaps") as file:
         parts = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", file.read(), flags=re.M)
-    mine = [p for p in parts if "mve-streams" in p and " r--s " in p.split("\n")[0]]
+    mine = [p for p in parts if "mve-stream" in p and " r--s " in p.split("\n")[0]]
     if not mine or any(" mw" in re.search("VmFlags:.*", p).group() for p in mine):
         raise Wrong("the streams of others can be made writable")
     for part in mine:
