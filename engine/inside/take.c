@@ -13,6 +13,7 @@
 #include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/signal.h>
 #include <linux/socket.h>
 #include <linux/time.h>
@@ -28,6 +29,7 @@
 #define EPOLLS		64
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
+#define TAKERS		16
 #define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 #define LIMIT_NOFILE	7
 #define TABLE_FIRST	1024	/* descriptors */
@@ -42,7 +44,14 @@
 
 enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
 
-static uint32_t taking;		/* enum taking; of this process */
+/*
+ * A row for each process that shares this memory: each has descriptors of its own.  What the
+ * memory holds is put right by the one whose it is.
+ */
+static struct taker {
+	int32_t pid;
+	uint32_t state;		/* enum taking; futex */
+} takers[TAKERS];
 
 struct taken {
 	int32_t fd;		/* the leader's number; TAKEN_LAST, TAKEN_SIGNALS */
@@ -92,6 +101,43 @@ static int64_t taken_at;
 static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
 
 static struct taken_message message;	/* one thread at a time */
+
+/* A child that has been given the memory of its parent, and nothing else. */
+static bool is_guest(const struct thread *t)
+{
+	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
+}
+
+static struct taker *row_find(int32_t pid)
+{
+	for (struct taker *r = takers; r < takers + TAKERS; r++)
+		if (r->pid == pid)
+			return r;
+	return NULL;
+}
+
+/* Its row; of those that are gone another is made.  Forks do not come between. */
+static struct taker *taker_of(const struct thread *t)
+{
+	struct taker *r = row_find(t->pid);
+
+	if (r)
+		return r;
+	block_lock();
+	r = row_find(t->pid);
+	for (struct taker *o = takers; !r && o < takers + TAKERS; o++)
+		if (!o->pid || OWN2(__NR_kill, o->pid, 0) == -ESRCH)
+			r = o;
+	if (!r)
+		r = takers;
+	if (r->pid != t->pid) {
+		r->state = TAKE_NOT;
+		/* Release: pairs with row_find, whose reader sees the state. */
+		__atomic_store_n(&r->pid, t->pid, __ATOMIC_RELEASE);
+	}
+	block_unlock();
+	return r;
+}
 
 /* --- descriptors ----------------------------------------------------------------- */
 
@@ -180,7 +226,7 @@ static long batch_receive(const struct thread *t, int socket)
 		return -EBADF;
 	for (uint32_t i = 0; i < n; i++) {
 		fd_place(message.control.fd, i, n, &message.row[i]);
-		if (message.row[i].flags & FLAG_EPOLL && epolls < EPOLLS)
+		if (message.row[i].flags & FLAG_EPOLL && epolls < EPOLLS && !is_guest(t))
 			epoll[epolls++] = message.row[i].fd;
 	}
 	return n;
@@ -297,8 +343,10 @@ static void descriptors_take(struct thread *t)
 		return;
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
-	epolls = 0;
-	taken_note(t);
+	if (!is_guest(t)) {
+		epolls = 0;
+		taken_note(t);
+	}
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
 	all_receive(t, pair[0]);
 	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
@@ -321,12 +369,39 @@ static void took_note(void)
 	request_ring();
 }
 
+/* The messages are received where all that share the memory have them. */
+static void receive_lock(uint32_t *lock)
+{
+	/* Acquire: pairs with the release in receive_unlock. */
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+static void receive_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+static uint32_t receiving;
+
+static void guest_take(struct thread *t)
+{
+	order_wait_ended(t);
+	receive_lock(&receiving);
+	descriptors_take(t);
+	receive_unlock(&receiving);
+	signals_hear(t);
+	took_note();
+}
+
 static void process_take(struct thread *t)
 {
 	order_wait_ended(t);
 	conditions_lead(t);
 	ids_begin();
+	receive_lock(&receiving);
 	descriptors_take(t);
+	receive_unlock(&receiving);
 	mirrors_take();
 	signals_hear(t);
 	early_begin();
@@ -339,44 +414,47 @@ static void process_take(struct thread *t)
 /* Before this process follows again. */
 void take_reset(void)
 {
-	__atomic_store_n(&taking, TAKE_NOT, __ATOMIC_RELEASE);
+	__atomic_store_n(&taker_of(thread_self())->state, TAKE_NOT, __ATOMIC_RELEASE);
 }
 
 bool take_is_done(void)
 {
-	return __atomic_load_n(&taking, __ATOMIC_RELAXED) == TAKE_DONE;
+	const struct taker *r = row_find(thread_self()->pid);
+
+	return r && __atomic_load_n(&r->state, __ATOMIC_RELAXED) == TAKE_DONE;
 }
 
 /* Another thread of the process takes; there may be hundreds, and it needs the processor. */
-static void taker_wait(void)
+static void taker_wait(struct taker *r)
 {
 	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
 
 	/* Acquire: pairs with taker_done. */
-	while (__atomic_load_n(&taking, __ATOMIC_ACQUIRE) == TAKE_BUSY)
-		OWN4(__NR_futex, &taking, FUTEX_WAIT, TAKE_BUSY, &look);
+	while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == TAKE_BUSY)
+		OWN4(__NR_futex, &r->state, FUTEX_WAIT, TAKE_BUSY, &look);
 }
 
-static void taker_done(void)
+static void taker_done(struct taker *r)
 {
 	/* Release: the others' calls find the descriptors. */
-	__atomic_store_n(&taking, TAKE_DONE, __ATOMIC_RELEASE);
-	OWN3(__NR_futex, &taking, FUTEX_WAKE, 1 << 30);
+	__atomic_store_n(&r->state, TAKE_DONE, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &r->state, FUTEX_WAKE, 1 << 30);
 }
 
 /* The stream has ended and names this version: the thread leads from here on. */
 bool follow_promoted(struct thread *t)
 {
+	struct taker *r = taker_of(t);
 	uint32_t now = TAKE_NOT;
 
-	if (__atomic_compare_exchange_n(&taking, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
+	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		process_take(t);
-		taker_done();
+		(is_guest(t) ? guest_take : process_take)(t);
+		taker_done(r);
 	} else if (now == TAKE_BUSY) {
 		change_wake();	/* the one that takes may wait for this lane's end */
 	}
-	taker_wait();
+	taker_wait(r);
 	lead_resume(t);
 	early_come(t);
 	return true;

@@ -254,6 +254,8 @@ static void *work(void *arg)
 		if (!c) {
 			rung(w);
 		} else if (!client_serve(c)) {
+			/* A child may have it open, too: closing is not enough. */
+			epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 			close(c->fd);
 			free(c);
 		}

@@ -215,6 +215,7 @@ KINDS = {
     "threads120": Kind("threads", threads=120, pause=0.005),
     "jump": Kind("jump"),
     "own": Kind(OWN),
+    "clone": Kind("clone"),
     "prints_raise": Kind("thread jump abort", handler="raise"),
     "prints_return": Kind("thread jump abort", handler="return"),
     "prints_exit": Kind("thread jump abort kill", handler="exit"),
