@@ -156,6 +156,7 @@ struct move {
 	unsigned processes, taken, descriptors;
 	uint32_t leads;		/* of the successor's area, before */
 	uint64_t taken_ms;	/* when one has taken last */
+	unsigned retried[VERSIONS];	/* the same, of those that go on following */
 	unsigned retries;	/* divergences that may have been seen before the switch */
 	unsigned due;		/* processes that must take before it is over */
 	uint64_t lag;		/* what the successor had still to read */

@@ -234,6 +234,7 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 	mv->wanted = mv->keep = mv->differs = false;
 	mv->descriptors = mv->taken = mv->retries = 0;
 	mv->taken_us = mv->ready_us = 0;
+	memset(mv->retried, 0, sizeof(mv->retried));
 	mv->processes = 0;
 	mv->leads = to->area->leads;
 }

@@ -250,6 +250,23 @@ static int64_t successor_differs(struct version *v, const struct request *r)
 	return ANSWER_STOP;
 }
 
+/*
+ * What it reads has been cut off by a crash, and what is left may be last words.  It has
+ * perhaps asked before it could know: it looks again, a few times.
+ */
+static bool asks_early(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	uint64_t lane = r->args[5];
+	uint32_t source;
+
+	if (r->args[0] != VERDICT_DIVERGED || lane >= LANES)
+		return false;
+	source = streams_part(m, v->index)->cursor[lane].source;
+	return source < VERSIONS && m->conduct->ended & m->conduct->crashed & 1u << source &&
+	       m->move.retried[v->index]++ < RETRIES;
+}
+
 int64_t verdict_serve(struct version *v, const struct request *r)
 {
 	enum verdict verdict = verdict_of(v, r);
@@ -262,6 +279,8 @@ int64_t verdict_serve(struct version *v, const struct request *r)
 		v->verdicts[verdict]++;
 		return ANSWER_IGNORE;
 	}
+	if (asks_early(v, r))
+		return ANSWER_RETRY;
 	if (hold(v, r, v->monitor->options->verdict_ms))
 		return REPLY_LATER;
 	verdict_act(v, r);
