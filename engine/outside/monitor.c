@@ -637,6 +637,7 @@ int monitor_run(const struct run_options *o)
 	code = versions_start(&m);
 	if (code)
 		return code;
+	say_never_waits();
 	loop(&m);
 	if (!session_over(&m)) {
 		if (!stay_behind(&m))

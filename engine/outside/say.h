@@ -17,6 +17,9 @@ enum exit_code {
 void say_error(const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* From now on what nobody reads is lost: this is a monitor's loop. */
+void say_never_waits(void);
+
 /* A line of the log, when MVE_LOG names the module (or "all"). */
 void say_log(const char *module, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

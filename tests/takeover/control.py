@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""control.py slow|versions|stranger|rules: who speaks with the monitor, and how slowly, is
+"""control.py deaf|slow|versions|stranger|rules: who speaks with the monitor, and how slowly, is
 nothing to the server.
 
+deaf: nobody reads what mve says, in a pipe that is full.
 slow: connections that send a byte now and then, or never read their answer, are open while
 the leader dies, a program starts and the session is asked: all go on at once.
 versions: no process of a session may use its socket, whatever became of its family.
@@ -11,6 +12,7 @@ rules: a pipe in the place of rules, or in that of an object, holds up nobody.
 import array
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,8 +20,8 @@ import sys
 import tempfile
 import time
 
-from load import Wrong
-from session import MVE, Session
+from load import Load, Wrong
+from session import MVE, Session, free_port, kv_build
 
 ASK = r"""
 import json, os, socket, sys
@@ -230,9 +232,56 @@ def rules():
         session.clean()
 
 
+def deaf():
+    """Nobody reads what mve says, and its pipe is full: the takeovers go on."""
+    folder = tempfile.mkdtemp(prefix="mve-deaf-")
+    port, name = free_port(), f"{os.environ['MVE_SESSION']}-d"
+    r, w = os.pipe()
+    os.set_blocking(w, False)
+    try:
+        while os.write(w, b"x" * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(w, True)
+    mve = subprocess.Popen([MVE, "run", "-n", name, "-f", "same", "-f", "same", "--",
+                            kv_build(folder), str(port)], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=w)
+
+    def rows():
+        return json.loads(subprocess.run([MVE, "status", name, "--json"], capture_output=True,
+                                         timeout=20).stdout or "{}").get("versions", [])
+
+    def wait_for(leader, followers):
+        for _ in range(400):
+            roles = [v["role"] for v in rows()]
+            if roles.count("follower") == followers and (roles[0] == "leader") != leader:
+                return
+            time.sleep(0.05)
+        raise Wrong(f"{roles}: not {followers} followers")
+
+    try:
+        wait_for(False, 2)
+        load = Load(port, "kv")
+        load.more(50)
+        os.kill(next(v["pid"] for v in rows() if v["role"] == "leader"), signal.SIGSEGV)
+        load.more(50)
+        wait_for(True, 1)
+        os.kill(next(v["pid"] for v in rows() if v["role"] == "follower"), signal.SIGKILL)
+        wait_for(True, 0)
+        load.more(50)
+        print(f"deaf: {load.stop()} replies")
+        mve.terminate()
+        mve.wait(20)
+    finally:
+        if mve.poll() is None:
+            subprocess.run([MVE, "stop", name, "--kill"], capture_output=True)
+            mve.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def main():
     try:
-        {"slow": slow, "versions": versions, "stranger": stranger, "rules": rules}[sys.argv[1]]()
+        {"deaf": deaf, "slow": slow, "versions": versions, "stranger": stranger, "rules": rules}[sys.argv[1]]()
     except Wrong as e:
         raise SystemExit(f"{sys.argv[1]}: {e}")
     print("control: ok")
