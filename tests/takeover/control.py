@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""control.py deaf|slow|versions|stranger|rules: who speaks with the monitor, and how slowly, is
+"""control.py deaf|followers|slow|versions|stranger|rules: who speaks with the monitor, and how slowly, is
 nothing to the server.
 
 deaf: nobody reads what mve says, in a pipe that is full.
 slow: connections that send a byte now and then, or never read their answer, are open while
 the leader dies, a program starts and the session is asked: all go on at once.
 versions: no process of a session may use its socket, whatever became of its family.
+followers: nor by calls that nothing holds.
 stranger: neither may another user, where he gets as far as that.
 rules: a pipe in the place of rules, or in that of an object, holds up nobody.
 """
@@ -174,6 +175,25 @@ def versions():
     print("versions: refused")
 
 
+def followers():
+    """By calls that nothing holds, which a follower makes for itself as its leader does."""
+    name, out = f"{os.environ['MVE_SESSION']}-f", os.path.abspath("answers")
+    open(out, "w").close()
+    done = subprocess.run([MVE, "run", "-n", name, "-f", "same", "--",
+                           f"{os.environ['TESTS']}/asks", control(name), "f1", out],
+                          capture_output=True, text=True, timeout=60)
+    with open(out) as file:
+        lines = file.read().splitlines()
+    doctor = subprocess.run([MVE, "doctor"], capture_output=True, text=True).stdout
+    known = [l for l in lines if l.startswith("first")]
+    if any(l.startswith("ok ") and " cgroup " in l for l in doctor.splitlines()):
+        known = lines
+    if sum(l.startswith("first") for l in lines) != 2 or " leads (" in done.stderr or \
+            any("by a process of the session" not in l for l in known):
+        raise Wrong(f"{lines}\n{done.stdout}{done.stderr}")
+    print(f"{len(lines)} asked, {len(known)} of them known")
+
+
 def stranger():
     session = Session("kv", 1)
     folder = os.path.dirname(control(session.name))
@@ -281,7 +301,7 @@ def deaf():
 
 def main():
     try:
-        {"deaf": deaf, "slow": slow, "versions": versions, "stranger": stranger, "rules": rules}[sys.argv[1]]()
+        {"deaf": deaf, "followers": followers, "slow": slow, "versions": versions, "stranger": stranger, "rules": rules}[sys.argv[1]]()
     except Wrong as e:
         raise SystemExit(f"{sys.argv[1]}: {e}")
     print("control: ok")
