@@ -54,6 +54,14 @@ struct injection {
 	struct boot boot;
 	struct patch_sum sum;
 	struct layout_moves moved;
+	uint64_t auxv;
+	uint64_t stack_page;	/* that `stack` has a copy of; 0: none */
+	uint8_t stack[4096];
+	struct program_file {	/* what is executed */
+		uint64_t inode;
+		char interpreter[256];
+		bool dynamic;	/* it names one */
+	} program;
 };
 
 static bool failed(long result)
@@ -264,16 +272,30 @@ static int boot_write(struct injection *in)
 
 /* --- the auxiliary vector ----------------------------------------------------- */
 
-/* The address of the auxiliary vector on a fresh stack. */
-static uint64_t auxv_at(struct injection *in)
+/* A word of the fresh stack, which is read by the page. */
+static int stack_word(struct injection *in, uint64_t at, uint64_t *word)
+{
+	uint64_t page = at & ~0xfffull;
+	int result = 0;
+
+	if (page != in->stack_page)
+		result = memory_read(in->r.memory, page, in->stack, sizeof(in->stack));
+	in->stack_page = result ? 0 : page;
+	if (!result)
+		memcpy(word, in->stack + (at - page), sizeof(*word));
+	return result;
+}
+
+/* The address of the auxiliary vector on a fresh stack, whose pointer is aligned. */
+static uint64_t auxv_find(struct injection *in)
 {
 	uint64_t at = in->r.regs.rsp, word = 0;
 
-	if (memory_read(in->r.memory, at, &word, 8))
+	if (stack_word(in, at, &word))
 		return 0;
 	at += 8 * (word + 2);		/* argc, argv and its NULL */
 	do {
-		if (memory_read(in->r.memory, at, &word, 8))
+		if (stack_word(in, at, &word))
 			return 0;
 		at += 8;
 	} while (word);
@@ -290,9 +312,10 @@ static void vdso_replace(struct injection *in, uint64_t at, uint64_t vdso)
 /* Our vDSO; and with followers, random bytes that twins have in common. */
 static void auxv_change(struct injection *in)
 {
-	uint64_t at = auxv_at(in), pair[2];
+	uint64_t at = in->auxv, pair[2];
 
-	for (; at && !memory_read(in->r.memory, at, pair, 16) && pair[0] != AT_NULL; at += 16) {
+	for (; at && !stack_word(in, at, &pair[0]) && !stack_word(in, at + 8, &pair[1]) &&
+	       pair[0] != AT_NULL; at += 16) {
 		if (pair[0] == AT_SYSINFO_EHDR)
 			vdso_replace(in, at + 8, pair[1]);
 		else if (pair[0] == AT_RANDOM && in->want->chunks)
@@ -353,13 +376,21 @@ static bool interpreter_of(struct injection *in, char *name, size_t size)
 	return found;
 }
 
-static bool is_program(struct injection *in, const struct map *m)
+/* Looked at once: the file cannot change while its process stands still. */
+static void program_inspect(struct injection *in)
 {
+	struct program_file *p = &in->program;
 	char exe[64];
 	struct stat st;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
-	return m->inode && !stat(exe, &st) && st.st_ino == m->inode;
+	p->inode = stat(exe, &st) ? 0 : st.st_ino;
+	p->dynamic = interpreter_of(in, p->interpreter, sizeof(p->interpreter));
+}
+
+static bool is_program(const struct injection *in, const struct map *m)
+{
+	return m->inode && m->inode == in->program.inode;
 }
 
 /*
@@ -383,14 +414,6 @@ static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 	patch_map(in->r.pid, in->r.memory, m, own.len ? &own : near_libraries, &in->sum);
 }
 
-/* Then its own code is the user's, not libc's. */
-static bool is_dynamic(struct injection *in)
-{
-	char name[256];
-
-	return interpreter_of(in, name, sizeof(name));
-}
-
 static const char *base_name(const char *path)
 {
 	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -408,8 +431,8 @@ static bool is_loader(const char *path)
  */
 static void loader_note(struct injection *in)
 {
-	char name[256];
-	bool dynamic = interpreter_of(in, name, sizeof(name));
+	const char *name = in->program.interpreter;
+	bool dynamic = in->program.dynamic;
 
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
@@ -423,7 +446,7 @@ static void loader_note(struct injection *in)
 
 static void code_patch(struct injection *in)
 {
-	bool dynamic = is_dynamic(in);
+	bool dynamic = in->program.dynamic;
 
 	in->sum.twins = in->want->chunks;
 	for (size_t i = 0; i < in->maps.n; i++) {
@@ -443,7 +466,7 @@ static void code_patch(struct injection *in)
  */
 static void code_hook(struct injection *in)
 {
-	enum hook_file file = is_dynamic(in) ? HOOK_RUNTIME : HOOK_STATIC;
+	enum hook_file file = in->program.dynamic ? HOOK_RUNTIME : HOOK_STATIC;
 	struct board_room own = { 0 };
 
 	if (file == HOOK_RUNTIME && !in->boot.runtimes)
@@ -601,7 +624,9 @@ static int prepare(struct injection *in)
 		result = maps_read(in->r.pid, &in->maps);
 	if (result)
 		return result;
+	in->auxv = auxv_find(in);
 	auxv_change(in);
+	program_inspect(in);
 	loader_note(in);
 	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
 	if (in->want->tier == TIER_PATCH)
@@ -616,7 +641,7 @@ static int prepare(struct injection *in)
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
-	auxv_publish(&in->r, auxv_at(in), &in->moved);
+	auxv_publish(&in->r, in->auxv, &in->moved);
 	row_fill(in);
 	return boot_write(in);
 }

@@ -15,6 +15,7 @@
 
 #include "engine/outside/board.h"
 #include "engine/outside/patch.h"
+#include "engine/outside/patched.h"
 #include "engine/outside/plan.h"
 #include "engine/outside/remote.h"
 #include "engine/outside/say.h"
@@ -52,19 +53,27 @@ int patch_open(pid_t pid, const struct map *m)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The kernel's is the same in each process: it is planned once. */
 static int plan_vdso(int memory, const struct map *m, struct plan **out)
 {
+	static uint8_t bytes[VDSO_MAX], known[VDSO_MAX];
+	static struct plan *plan;
+	static size_t known_len;
 	size_t len = m->end - m->start;
-	uint8_t *bytes = len > VDSO_MAX ? NULL : malloc(len);
-	int result = -EFBIG;
+	int result = len > VDSO_MAX ? -EFBIG : memory_read(memory, m->start, bytes, len);
 
-	if (!bytes)
+	if (!result && (!plan || len != known_len || memcmp(bytes, known, len))) {
+		plan_free(plan);
+		plan = NULL;
+		memcpy(known, bytes, len);
+		known_len = len;
+		result = plan_image(known, len, &plan);
+	}
+	if (result)
 		return result;
-	result = memory_read(memory, m->start, bytes, len);
-	if (!result)
-		result = plan_image(bytes, len, out);
-	free(bytes);
-	return result;
+	plan_ref(plan);
+	*out = plan;
+	return 0;
 }
 
 static int plan_of(pid_t pid, int memory, const struct map *m, struct plan **out)
@@ -113,18 +122,22 @@ struct batch {
 	uint8_t *code;		/* a copy of the mapping */
 	uint8_t *boards;	/* the new boards, from room->used on */
 	uint8_t *touched;	/* per page of the mapping */
+	uint32_t *end;		/* per board: where it holds the address behind its site */
+	unsigned ends;
 	uint64_t len;
 	uint64_t boards_len;
 };
 
-static int batch_begin(struct batch *b, int memory, const struct map *m, uint64_t room)
+static int batch_begin(struct batch *b, int memory, const struct map *m, const struct plan *p,
+		       uint64_t room)
 {
 	b->len = m->end - m->start;
 	b->code = malloc(b->len);
 	b->boards = malloc(room + 1);
 	b->touched = calloc(1, b->len / 4096 + 1);
-	b->boards_len = 0;
-	if (!b->code || !b->boards || !b->touched)
+	b->end = malloc(p->n * sizeof(*b->end));
+	b->boards_len = b->ends = 0;
+	if (!b->code || !b->boards || !b->touched || !b->end)
 		return -ENOMEM;
 	return memory_read(memory, m->start, b->code, b->len);
 }
@@ -134,6 +147,7 @@ static void batch_end(struct batch *b)
 	free(b->code);
 	free(b->boards);
 	free(b->touched);
+	free(b->end);
 }
 
 static void batch_touch(struct batch *b, const uint8_t *at, unsigned len)
@@ -182,6 +196,7 @@ static bool batch_site(struct batch *b, const struct plan_site *s, const struct 
 		return false;
 	memcpy(window, jump, SITE_JUMP);
 	batch_touch(b, window, SITE_JUMP);
+	b->end[b->ends++] = (uint32_t)b->boards_len + board_resume(s) - 8;
 	b->boards_len += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
 	return true;
 }
@@ -264,11 +279,32 @@ static void sum_add(struct patch_sum *to, const struct patch_sum *one)
 		guard_note(to, one->guard[i]);
 }
 
+/* As it was done before, or anew. */
+static int plan_apply(struct plan *p, int memory, const struct map *m, struct board_room *room,
+		      struct patch_sum *one)
+{
+	const struct board_room before = *room;
+	struct batch b = { 0 };
+	int result = p->n ? patched_again(p, memory, m, room, one) : 0;
+
+	if (result != -ENOENT)
+		return result;
+	result = batch_begin(&b, memory, m, p, room->len - room->used);
+	if (!result) {
+		batch_fill(&b, p, m, room, 0, one);
+		result = batch_write(&b, memory, m, room);
+	}
+	if (!result)
+		patched_keep(p, m, &before, &(struct patched){ b.code, b.touched, b.boards,
+							       b.boards_len, b.end, b.ends }, one);
+	batch_end(&b);
+	return result;
+}
+
 int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
 	      struct patch_sum *sum)
 {
 	struct patch_sum one = { .twins = sum->twins };
-	struct batch b = { 0 };
 	struct plan *p;
 	int result = plan_of(pid, memory, m, &p);
 
@@ -277,18 +313,13 @@ int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *roo
 		return result;
 	}
 	sum->vsyscall |= p->vsyscall;
-	result = p->n ? batch_begin(&b, memory, m, room->len - room->used) : 0;
-	if (!result && p->n) {
-		batch_fill(&b, p, m, room, 0, &one);
-		result = batch_write(&b, memory, m, room);
-	}
+	result = plan_apply(p, memory, m, room, &one);
 	if (result)
 		sum->unclean = true;
 	else
 		sum_add(sum, &one);
 	say_log("patch", "%d: %s: %u patched, %u left to the net, %u unknown: %s", pid, m->path,
 		one.patched, one.trapped, p->unknown_pairs, strerror(-result));
-	batch_end(&b);
 	plan_free(p);
 	return result;
 }
@@ -346,7 +377,7 @@ static int site_patch_in(pid_t pid, int memory, const struct map *m, uint64_t si
 
 	if (result)
 		return result;
-	result = batch_begin(&b, memory, m, room->len - room->used);
+	result = batch_begin(&b, memory, m, p, room->len - room->used);
 	if (!result)
 		result = batch_unmark(&b, m, site);
 	if (!result)
