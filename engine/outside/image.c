@@ -3,9 +3,13 @@
  * it that programs are given.
  */
 #include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/outside/image.h"
 #include "engine/outside/say.h"
@@ -127,6 +131,29 @@ static void image_read(struct inside_image *im)
 	im->own_to = symbol(im->bytes, base, "own_end");
 	sections_show(copy, symbol(im->bytes, base, "sections_room"));
 	im->bytes = copy;
+}
+
+static int file_make(const struct inside_image *im)
+{
+	int fd = memfd_create("mve-inside", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, im->bytes, im->file_len) != (ssize_t)im->file_len ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+int inside_image_fd(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = file_make(inside_image());
+	return fd;
 }
 
 const struct inside_image *inside_image(void)

@@ -22,4 +22,7 @@ struct inside_image {
 /* The image; it is read once and is right, or mve was not built right. */
 const struct inside_image *inside_image(void);
 
+/* A sealed file with it, to be mapped; or a negative errno. */
+int inside_image_fd(void);
+
 #endif

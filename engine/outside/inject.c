@@ -32,7 +32,7 @@
 #include "engine/outside/auxv.h"
 #include "engine/outside/hook.h"
 #include "engine/outside/image.h"
-#include "engine/outside/inject.h"
+#include "engine/outside/inject_parts.h"
 #include "engine/outside/maps.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/patch.h"
@@ -41,208 +41,7 @@
 #include "engine/outside/say.h"
 #include "engine/outside/vdso.h"
 
-#define BLOCK_BYTES	0x10000ull	/* BLOCK_SIZE of the inside */
-#define BLOCK_STACK	0x7000ull	/* BLOCK_STACK_TOP */
-#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
-
-struct injection {
-	struct remote r;
-	const struct inject_want *want;
-	struct maps maps;
-	uint64_t base, boards, block, area, streams;
-	struct board_room libraries;
-	struct boot boot;
-	struct patch_sum sum;
-	struct layout_moves moved;
-	uint64_t auxv;
-	uint64_t stack_page;	/* that `stack` has a copy of; 0: none */
-	uint8_t stack[4096];
-	struct program_file {	/* what is executed */
-		uint64_t inode;
-		char interpreter[256];
-		bool dynamic;	/* it names one */
-	} program;
-};
-
-static bool failed(long result)
-{
-	return result < 0 && result > -4096;
-}
-
-/* --- area and streams, by descriptor ---------------------------------------- */
-
-/* The area, the brief; with followers also the monitor's page, and each section. */
-#define FDS		(3 + VERSIONS)
-
-static int fds_send(int socket, const int *fd, unsigned n)
-{
-	char control[CMSG_SPACE(FDS * sizeof(int))] = { 0 }, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fd, n * sizeof(int));
-	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/* Sends our fds to the tracee's socket `theirs` by way of a copy of it. */
-static int fds_send_to(pid_t pid, int theirs, const int *fd, unsigned n)
-{
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int ours = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, theirs, 0);
-	int result = ours < 0 ? -errno : fds_send(ours, fd, n);
-
-	if (pidfd >= 0)
-		close(pidfd);
-	if (ours >= 0)
-		close(ours);
-	return result;
-}
-
-/* What recvmsg needs in the tracee, at a scratch address. */
-struct receive {
-	struct msghdr m;
-	struct iovec iov;
-	char control[CMSG_SPACE(FDS * sizeof(int))];
-	char byte[8];
-};
-
-static int fds_receive(struct injection *in, int socket, int *fd, unsigned n)
-{
-	uint64_t at = in->block;
-	struct receive rc = { 0 };
-	long result;
-
-	rc.iov.iov_base = (void *)(at + offsetof(struct receive, byte));
-	rc.iov.iov_len = 1;
-	rc.m.msg_iov = (void *)(at + offsetof(struct receive, iov));
-	rc.m.msg_iovlen = 1;
-	rc.m.msg_control = (void *)(at + offsetof(struct receive, control));
-	rc.m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	result = memory_write(in->r.memory, at, &rc, sizeof(rc));
-	if (!result)
-		result = REMOTE(&in->r, SYS_recvmsg, (uint64_t)socket, at, 0);
-	if (failed(result))
-		return (int)result;
-	memory_read(in->r.memory, at, &rc, sizeof(rc));
-	if (rc.m.msg_controllen < CMSG_LEN(n * sizeof(int)))
-		return -EMFILE;
-	memcpy(fd, CMSG_DATA((struct cmsghdr *)rc.control), n * sizeof(int));
-	return 0;
-}
-
-static int fd_map(struct injection *in, int fd, uint64_t at, uint64_t len, int prot,
-		  uint64_t *out)
-{
-	uint64_t flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
-	long result = REMOTE(&in->r, SYS_mmap, at, len, (uint64_t)prot, flags, (uint64_t)fd, 0);
-
-	*out = (uint64_t)result;
-	return failed(result) ? (int)result : 0;
-}
-
-/* The monitor's page, and over what lies behind it the sections. */
-static int streams_map(struct injection *in, const int *fd)
-{
-	const struct inject_want *w = in->want;
-	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks), at;
-	int result = fd_map(in, fd[0], 0, len, PROT_READ, &in->streams);
-
-	for (uint32_t v = 0; v < w->versions && !result; v++)
-		result = fd_map(in, fd[1 + v], in->streams + section_offset(w->chunks, v), size,
-				v == w->version ? PROT_READ | PROT_WRITE : PROT_READ, &at);
-	/* A core file is about the program. */
-	REMOTE(&in->r, SYS_madvise, in->streams, len, MADV_DONTDUMP);
-	return result;
-}
-
-static unsigned fds_of(const struct inject_want *w, int *fd)
-{
-	fd[0] = w->area_fd;
-	fd[1] = w->brief_fd;
-	if (!w->chunks)
-		return 2;
-	fd[2] = w->conduct_fd;
-	memcpy(fd + 3, w->section_fd, w->versions * sizeof(*fd));
-	return 3 + w->versions;
-}
-
-static int shared_map_by(struct injection *in, const int pair[2])
-{
-	int ours[FDS], fd[FDS];
-	unsigned n = fds_of(in->want, ours);
-	int result = fds_send_to(in->r.pid, pair[1], ours, n);
-
-	if (!result)
-		result = fds_receive(in, pair[0], fd, n);
-	if (result)
-		return result;
-	result = fd_map(in, fd[0], 0, sizeof(struct area), PROT_READ | PROT_WRITE, &in->area);
-	if (!result)
-		result = fd_map(in, fd[1], 0, sizeof(struct brief), PROT_READ, &in->boot.brief);
-	if (!result && in->want->chunks)
-		result = streams_map(in, fd + 2);
-	for (unsigned i = 0; i < n; i++)
-		REMOTE(&in->r, SYS_close, (uint64_t)fd[i]);
-	return result;
-}
-
-/* A server may live under a low limit of descriptors: lift it meanwhile. */
-static void files_lift(pid_t pid, struct rlimit *was)
-{
-	struct rlimit more;
-
-	if (prlimit(pid, RLIMIT_NOFILE, NULL, was) < 0)
-		return;
-	more = *was;
-	more.rlim_cur = more.rlim_max;
-	prlimit(pid, RLIMIT_NOFILE, &more, NULL);
-}
-
-static int shared_map(struct injection *in)
-{
-	struct rlimit was = { 0, 0 };
-	int pair[2], result;
-
-	files_lift(in->r.pid, &was);
-	result = (int)REMOTE(&in->r, SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, in->block);
-	if (!result) {
-		memory_read(in->r.memory, in->block, pair, sizeof(pair));
-		result = shared_map_by(in, pair);
-		REMOTE(&in->r, SYS_close, (uint64_t)pair[0]);
-		REMOTE(&in->r, SYS_close, (uint64_t)pair[1]);
-	}
-	prlimit(in->r.pid, RLIMIT_NOFILE, &was, NULL);
-	return result;
-}
-
-/* --- the image ------------------------------------------------------------- */
-
-static int image_map(struct injection *in)
-{
-	const struct inside_image *im = inside_image();
-	uint64_t len = im->memory_len + LIBRARY_BOARDS + BLOCK_BYTES;
-	long at = REMOTE(&in->r, SYS_mmap, 0, len, PROT_READ | PROT_WRITE, ANON, (uint64_t)-1, 0);
-	long result;
-
-	if (failed(at))
-		return (int)at;
-	in->base = (uint64_t)at;
-	in->boards = in->base + im->memory_len;
-	in->block = in->boards + LIBRARY_BOARDS;
-	result = memory_write(in->r.memory, in->base, im->bytes, im->file_len);
-	if (!result)
-		result = REMOTE(&in->r, SYS_mprotect, in->base, im->data,
-				PROT_READ | PROT_EXEC);
-	if (!result)
-		result = REMOTE(&in->r, SYS_mprotect, in->boards, LIBRARY_BOARDS,
-				PROT_READ | PROT_EXEC);
-	return (int)result;
-}
+/* --- what the inside is told --------------------------------------------------- */
 
 static int boot_write(struct injection *in)
 {
@@ -376,6 +175,11 @@ static bool interpreter_of(struct injection *in, char *name, size_t size)
 	return found;
 }
 
+static bool is_ours(const struct injection *in, const struct map *m)
+{
+	return m->start >= in->base && m->start < in->block + BLOCK_BYTES;
+}
+
 /* Looked at once: the file cannot change while its process stands still. */
 static void program_inspect(struct injection *in)
 {
@@ -390,7 +194,7 @@ static void program_inspect(struct injection *in)
 
 static bool is_program(const struct injection *in, const struct map *m)
 {
-	return m->inode && m->inode == in->program.inode;
+	return m->inode && m->inode == in->program.inode && !is_ours(in, m);
 }
 
 /*
@@ -451,9 +255,8 @@ static void code_patch(struct injection *in)
 	in->sum.twins = in->want->chunks;
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
-		bool ours = m->start >= in->base && m->start < in->block + BLOCK_BYTES;
 
-		if (!m->exec || ours || !strcmp(m->path, "[vsyscall]"))
+		if (!m->exec || is_ours(in, m) || !strcmp(m->path, "[vsyscall]"))
 			continue;
 		map_patch(in, m, dynamic);
 	}
@@ -542,7 +345,8 @@ static void runtime_note(struct injection *in)
 static void code_look(struct injection *in)
 {
 	for (size_t i = 0; i < in->maps.n; i++)
-		if (in->maps.map[i].exec && in->maps.map[i].inode)
+		if (in->maps.map[i].exec && in->maps.map[i].inode &&
+		    !is_ours(in, &in->maps.map[i]))
 			in->sum.vsyscall |= patch_calls_vsyscall(in->r.pid, in->r.memory,
 								 &in->maps.map[i]);
 }
@@ -617,7 +421,6 @@ static int prepare(struct injection *in)
 
 	if (!result)
 		result = image_map(in);
-
 	if (!result)
 		result = shared_map(in);
 	if (!result)
@@ -648,7 +451,7 @@ static int prepare(struct injection *in)
 
 static void block_clean(struct injection *in)
 {
-	static const uint8_t zero[4096];
+	static const uint8_t zero[2 * 4096];
 
 	memory_write(in->r.memory, in->block, zero, sizeof(zero));
 }

@@ -29,6 +29,22 @@ int remote_end(struct remote *r, const struct user_regs_struct *regs);
 long remote_call(struct remote *r, long nr, const uint64_t args[6]);
 #define REMOTE(r, nr, ...) remote_call(r, nr, (const uint64_t[6]){ __VA_ARGS__ })
 
+#define BATCH_MAX	24
+
+struct batch_call {
+	long nr;
+	uint64_t arg[6];
+};
+
+/*
+ * Several calls at one go, which is one stop instead of one each: the code for them is
+ * written at `code`, where the tracee may execute, and their results come by way of
+ * `scratch`, where it may write.  All are made, whether those before failed or not.  0 or
+ * a negative errno.
+ */
+int remote_batch(struct remote *r, uint64_t code, uint64_t scratch, const struct batch_call *call,
+		 unsigned n, long *result);
+
 /* The memory of a process, by an open /proc/PID/mem; 0 or a negative errno. */
 int memory_open(pid_t pid);
 int memory_read(int memory, uint64_t at, void *to, size_t len);
