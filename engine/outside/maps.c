@@ -3,11 +3,14 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "engine/outside/maps.h"
 
@@ -84,6 +87,66 @@ int maps_read(pid_t pid, struct maps *m)
 	if (tasks)
 		closedir(tasks);
 	return result;
+}
+
+/* --- a part of them ------------------------------------------------------------------- */
+
+/* The kernel's struct procmap_query, of Linux 6.11. */
+struct query {
+	uint64_t size, flags, at;
+	uint64_t start, end, vma_flags, page, offset, inode;
+	uint32_t major, minor;
+	uint32_t name_size, id_size;
+	uint64_t name, id;
+};
+
+_Static_assert(sizeof(struct query) == 104, "the kernel's");
+
+#define PROCMAP_QUERY	_IOWR('f', 17, struct query)
+enum query_flags { QUERY_WRITE = 2, QUERY_EXEC = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16 };
+
+/* The mapping at the address, or the next one: 0, -ENOENT: none, or why it cannot be asked. */
+static int map_at(int maps, uint64_t at, struct map *m)
+{
+	struct query q = { .size = sizeof(q), .flags = QUERY_OR_NEXT, .at = at,
+			   .name_size = sizeof(m->path), .name = (uint64_t)(uintptr_t)m->path };
+
+	*m = (struct map){ 0 };
+	if (ioctl(maps, PROCMAP_QUERY, &q) < 0)
+		return -errno;
+	m->start = q.start;
+	m->end = q.end;
+	m->offset = q.offset;
+	m->dev = makedev(q.major, q.minor);
+	m->inode = q.inode;
+	m->write = q.vma_flags & QUERY_WRITE;
+	m->exec = q.vma_flags & QUERY_EXEC;
+	m->shared = q.vma_flags & QUERY_SHARED;
+	return 0;
+}
+
+int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
+{
+	char name[64];
+	struct map one;
+	int fd, result;
+
+	*m = (struct maps){ 0 };
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (!(result = map_at(fd, start, &one)) && one.start < end && start < one.end) {
+		result = map_append(m, &one);
+		start = one.end;
+		if (result || start >= end)
+			break;
+	}
+	close(fd);
+	if (!result || result == -ENOENT)
+		return 0;
+	maps_free(m);		/* an older kernel, or a name that is too long */
+	return maps_read(pid, m);
 }
 
 void maps_free(struct maps *m)

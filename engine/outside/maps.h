@@ -23,6 +23,11 @@ struct maps {
 
 /* Reads the map of pid; 0 or a negative errno.  maps_free() in both cases. */
 int maps_read(pid_t pid, struct maps *m);
+/*
+ * Those that meet [start, end), and perhaps others: where the kernel can be asked for them
+ * alone, a program with many mappings costs no more than one with few.
+ */
+int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m);
 void maps_free(struct maps *m);
 
 /*

@@ -406,7 +406,7 @@ static int64_t mapped_serve(struct version *v, const struct request *r)
 
 	if (memory < 0)
 		return memory;
-	if (room.used <= room.len && !maps_read(r->tid, &maps)) {
+	if (room.used <= room.len && !maps_read_part(r->tid, start, end, &maps)) {
 		for (size_t i = 0; i < maps.n; i++) {
 			const struct map *m = &maps.map[i];
 
