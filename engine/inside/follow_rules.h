@@ -63,6 +63,8 @@ struct rules_thread {
 	struct reader apart_front;	/* and here is that */
 	uint32_t fars;			/* how many of these are set */
 	uint64_t far[FAR_WORDS];	/* goes on where t->ahead ends */
+	uint64_t answered_at;		/* events that were taken before these */
+	uint32_t answers;		/* calls that rules have answered without one */
 	uint64_t told_at;		/* waits that were answered at this front */
 	uint32_t tolds;
 	uint32_t helds;

@@ -307,10 +307,29 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 
 /* --- an answer without a call ------------------------------------------------------------------ */
 
+/*
+ * A rule that answers a wait answers it at once, and it is made again: without an event of
+ * the leader's between them nothing that the program does will end that.
+ */
+#define ANSWERS_MAX	100000
+#define ANSWERS_WORD	"it has answered 100000 calls without an event of the leader's"
+
+static bool is_for_ever(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+
+	if (rt->answered_at != t->slot->taken)
+		rt->answers = 0;
+	rt->answered_at = t->slot->taken;
+	return ++rt->answers > ANSWERS_MAX;
+}
+
 static enum step_result answer(struct thread *t, struct walk *w, long nr, long *result)
 {
 	const struct rules_answer *a = &t->rules->answer;
 
+	if (is_for_ever(t))
+		return rules_failed(t, ANSWERS_WORD);
 	w->result = a->edit.ret;
 	if (w->desc && !edits_write(t, w))
 		return rules_failed(t, rules_fault_text(RULES_TOO_LONG));
