@@ -255,12 +255,33 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
 	return !cells && now_ms() + FINISH_MS > m->finish_ms + IDLE_MS;
 }
 
-/* A sanitizer looks for leaks before it lets its process end, and reads nothing meanwhile. */
+/*
+ * A sanitizer looks for leaks before it lets its process end, and reads nothing meanwhile;
+ * nor does what computes before its last words.
+ */
 static bool may_go_on(const struct monitor *m, const struct version *v)
 {
-	uint64_t until = v->runtime ? m->finish_last_ms : m->finish_ms;
+	if (!follows(m, v) || now_ms() >= m->finish_last_ms)
+		return false;
+	/* What it did is being judged: that will be said. */
+	if (v->judge_ms || held_any(m, v, REQ_VERDICT))
+		return true;
+	if (!still_reads(m, v) || has_read_all(m, v))
+		return false;
+	return now_ms() < m->finish_ms || v->runtime ||
+	       thread_state(v->server, v->server) == 'R';
+}
 
-	return still_reads(m, v) && !has_read_all(m, v) && now_ms() < until;
+/* It is about to be killed: nobody shall believe that its last calls were compared. */
+static void uncompared_say(const struct monitor *m, const struct version *v)
+{
+	uint64_t cells = 0;
+
+	streams_lag(m, v->index, &cells);
+	if (cells)
+		say_error("the leader has ended, and it did not come to its end in time",
+			  "%s/%s: killed: what the leader did last is not compared",
+			  m->session.name, v->name);
 }
 
 /* Fewer cells are left than at the last look. */
@@ -315,6 +336,8 @@ bool followers_finish(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
+		if (still_reads(m, v) && !v->why[0] && !m->stopping)
+			uncompared_say(m, v);
 		if ((i != m->leader || m->stopping) && v->area) {
 			version_end(v);
 			await_end(v);
