@@ -97,12 +97,21 @@ static void broken(struct thread *t)
 		change_wait(change_now(), SLEEP_LAST_NS);
 }
 
-/* Without a monitor nobody will say that the leader is gone for good. */
-static bool nobody_left(const struct thread *t)
+/*
+ * Without a monitor it can neither lead nor be heard.  But while versions are changed, one
+ * that has its descriptors may still have to become the leader: it stays as long as its twin.
+ */
+bool follow_is_orphan(const struct thread *t)
 {
+	uint32_t source = t->reader.cursor->source;
 	int32_t pid = t->reader.from->lane[t->lane].pid;
 
-	return !monitor_alive() && pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH;
+	if (monitor_alive() || take_is_done())
+		return false;
+	/* Acquire: as in stream_ended. */
+	if (!(__atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >> source & 1))
+		return true;
+	return pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH;
 }
 
 static void lane_skip(struct thread *t)
@@ -208,7 +217,7 @@ static bool fault_passed(struct thread *t)
 		lane_skip(t);
 		return true;
 	}
-	if (nobody_left(t))
+	if (follow_is_orphan(t))
 		OWN1(__NR_exit_group, 1);
 	fault_wait(seen);
 	return false;
@@ -258,7 +267,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
-		if (sleep >= SLEEP_LAST_NS && nobody_left(t))
+		if (sleep >= SLEEP_LAST_NS && follow_is_orphan(t))
 			OWN1(__NR_exit_group, 1);
 		order_rests();
 		rest_note(t, sleep_wait(t, seen, sleep));

@@ -93,6 +93,8 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 			return result;
 		if (t->following)
 			e = reader_peek(&t->reader);
+		if (t->following && !e && follow_is_orphan(t))
+			OWN1(__NR_exit_group, 1);
 		if (t->following && !e)
 			follow_ended(t);
 		if (!t->following && t->pending)	/* it came early */

@@ -291,6 +291,8 @@ bool scope_between(bool wanted);
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */
 
 /* follow.c */
+/* Nobody will ever ask for the follower again. */
+bool follow_is_orphan(const struct thread *t);
 long follow_call(struct thread *t, long nr);
 /* What the leader got from the same soft call, if it made one here. */
 bool follow_told_value(struct thread *t, long nr, int64_t *value);
