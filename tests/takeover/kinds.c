@@ -5,7 +5,7 @@
  *	DIE KIND ID	dies of it if this is its ID, else says that it does not
  *
  * HANDLER, of the deadly signals: none; or what it ends with, behind a stack that it prints
- * and 300 ms: return, raise, exit; reset: it is for one time (SA_RESETHAND), and returns.
+ * and 300 ms: return, raise, exit; daemon: none, and it is one; reset: it is for one time (SA_RESETHAND), and returns.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -293,6 +293,12 @@ int main(int argc, char **argv)
 	at.sin_port = htons((uint16_t)atoi(argv[1]));
 	threads = atoi(argv[2]);
 	ending = argv[3];
+	if (!strcmp(ending, "daemon")) {
+		ending = "none";
+		if (fork())
+			_exit(0);
+		setsid();
+	}
 	id = argv[4];
 	must(threads > 0 && threads <= THREADS, "threads");
 	setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+from daemon import Daemon
 from load import Wrong, Load
 from session import ROOT, Session, free_port
 
@@ -28,6 +29,13 @@ def build(folder, *flags):
         subprocess.run(["gcc", "-O1", "-g", "-w", "-D_GNU_SOURCE", "-pthread", *flags, "-o", out,
                         ROOT + "/tests/takeover/kinds.c"], check=True)
     return out
+
+
+def send(pid, sig):
+    try:
+        os.kill(pid, sig)
+    except ProcessLookupError:
+        pass
 
 
 class Kind:
@@ -99,6 +107,29 @@ class Sent(Kind):
         os.kill(leader["pid"], signal.SIGSEGV)
 
 
+class DaemonSession(Daemon):
+    def __init__(self, options, command, port):
+        Session.__init__(self, "kv", 0, options, command, None, port, daemon=True)
+        self.wait_for(lambda: self.mve.poll() == 0 and self.serves(), "mve returns")
+
+    def stop(self, sig=signal.SIGTERM):
+        """Whoever serves is no child of ours: it has no handler, and ends of the signal."""
+        pid = self.leader()["pid"]
+        os.kill(pid, sig)
+        if not self.ended(pid, 10):
+            raise Wrong("the daemon does not end")
+
+
+class Daemons(Kind):
+    """The process that was started has ended long before."""
+
+    def session(self, followers):
+        port = free_port()
+        options = [w for i in range(followers) for w in (
+            "-f", " ".join(self.command(port, i + 1)))]
+        return DaemonSession(options, self.command(port, 0), port)
+
+
 class Stopped(Kind):
     """One that might succeed stands still, and goes on when another leads."""
 
@@ -106,7 +137,7 @@ class Stopped(Kind):
         stopped = [v["pid"] for v in session.versions() if v["role"] == "follower"][:1]
         if left:
             os.kill(stopped[0], signal.SIGSTOP)
-        threading.Timer(0.3, lambda: os.kill(stopped[0], signal.SIGCONT)).start()
+        threading.Timer(0.3, lambda: send(stopped[0], signal.SIGCONT)).start()
         super().one(session, load, left)
 
 
@@ -201,10 +232,7 @@ class Monitor(Kind):
 
     def sweep(self):
         for pid in self.alive():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+            send(pid, signal.SIGKILL)
 
 
 OWN = "abort kill tgkill raise queue blocked"
@@ -222,6 +250,7 @@ KINDS = {
     "prints_reset": Kind("thread jump " + OWN, handler="reset"),
     "sent": Sent("", handler="raise"),
     "stopped": Stopped("thread"),
+    "daemon": Daemons("thread " + OWN, handler="daemon"),
     "sanitizer": Sanitizer("freed"),
     "monitor": Monitor("thread"),
 }
