@@ -139,8 +139,9 @@ static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
 	if (!__atomic_compare_exchange_n(&s->holder, &holder, holder_of(t), false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
+	s->vpid = s->vtid = 0;
 	s->image = boot.image;
-	s->unheld = 0;
+	s->unheld = s->asleep = 0;
 	s->asked = RS_IDLE;
 	t->slot = s;
 	return true;
@@ -209,8 +210,11 @@ void slot_claim(struct thread *t)
 void slot_release(struct thread *t)
 {
 	if (t->slot && t->slot != &no_slot &&
-	    t->slot->owner == (uint32_t)t->tid)
+	    t->slot->owner == (uint32_t)t->tid) {
+		/* The next one may be killed before it says what it is called. */
+		t->slot->vpid = t->slot->vtid = 0;
 		__atomic_store_n(&t->slot->owner, 0, __ATOMIC_RELEASE);
+	}
 	t->slot = &no_slot;
 	t->counts = &no_slot.counts[0][0];
 }

@@ -589,6 +589,8 @@ static void waited(struct thread *t, const struct walk *w)
 	uint8_t info[SIGINFO_SIZE] = { 0 };
 	int32_t status;
 
+	if (!w->args[2] && w->args[0] == P_PID && !w->result)
+		follow_reaped(t, (int32_t)w->args[1], 0);
 	if (!w->args[2] || w->args[3] & WNOWAIT || target_in(info, w->args[2], sizeof(info)))
 		return;
 	status = info_int(info, INFO_STATUS);
@@ -679,7 +681,7 @@ static long both(struct thread *t, const struct call_desc *d, long nr, int64_t l
 
 	if (nr == __NR_shmat)
 		return shm_attach(t, (uint64_t)leaders);
-	own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : call_serve(t, nr);
+	own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : ids_both(t, d, nr);
 	if (own == CALL_RESTART)
 		own = 0;
 	if (leaders < 0 || own < 0 || d->result == KIND_PID)

@@ -100,10 +100,10 @@ static void reap_late(int32_t add)
 static bool lane_is_read(uint32_t lane)
 {
 	const struct section *own = streams_section(&streams, streams.self);
-	const struct cursor *c = &own->cursor[lane];
-	const struct lane *l = &streams_section(&streams, c->source % VERSIONS)->lane[lane];
+	const struct cursor *c = &own->cursor[lane % LANES];
+	const struct lane *l = &streams_section(&streams, c->source % VERSIONS)->lane[lane % LANES];
 
-	return c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
+	return lane == LANES || c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 }
 
 /*
@@ -126,14 +126,51 @@ static bool reap_in_time(int32_t pid, uint32_t lane, bool by_signal)
 	return true;
 }
 
+/*
+ * A child that this version made when it led is in no row: the program has its id from the
+ * kernel.  Whether it is one of ours the kernel says.
+ */
+static int32_t child_led(int32_t vpid, uint32_t *lane)
+{
+	const struct area *a = (const struct area *)boot.area;
+
+	*lane = LANES;
+	for (uint32_t i = 0; i < a->slots_high && i < AREA_THREADS; i++)
+		if (a->slot[i].owner == (uint32_t)vpid && a->slot[i].lane)
+			*lane = a->slot[i].lane - 1;
+	return vpid;
+}
+
+/*
+ * Twins that had not ended when the program was told that theirs had: to the kernel they
+ * are children that it waits for.
+ */
+void children_settle(void)
+{
+	for (int i = 0; i < CHILDREN; i++) {
+		uint64_t waited = 0;
+
+		if (!unreaped[i])
+			continue;
+		for (OWN2(__NR_kill, unreaped[i], 9);
+		     !reap(unreaped[i]) && waited < END_WAIT_NS; waited += END_LAST_NS)
+			change_wait(change_now(), END_LAST_NS);
+		unreaped[i] = 0;
+	}
+}
+
 /* The program has been told of a child's end: the twin goes, too. */
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 {
 	bool by_signal = (status & 0x7f) != 0, stopped = (status & 0xff) == 0x7f;
 	uint32_t lane = 0;
-	int32_t pid = stopped || status == 0xffff ? 0 : child_forget(vpid, &lane);
+	int32_t pid = 0;
 
 	(void)t;
+	if (!stopped && status != 0xffff)
+		pid = child_forget(vpid, &lane);
+	if (!pid && !stopped && status != 0xffff && !ids_are_ours())
+		pid = child_led(vpid, &lane);
 	if (!pid || reap_in_time(pid, lane, by_signal))
 		return;
 	if (by_signal)

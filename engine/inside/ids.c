@@ -33,18 +33,26 @@ void ids_begin(void)
 	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
 }
 
-/* The kernel's id for one that the program knows. */
-static int32_t id_real(int32_t id)
+/* The kernel's id for one of this version that the program knows; 0: it has none. */
+static int32_t id_own(int32_t id)
 {
-	int32_t child = child_real(id);
-
 	for (uint32_t i = 0; id > 0 && i < slots(); i++) {
 		const struct slot *s = &area()->slot[i];
 
 		if (s->owner && s->vtid == id)
 			return (int32_t)s->owner;
 	}
-	return child ? child : id;
+	return child_real(id);
+}
+
+/* The same; others' ids are what they are.  A negative one is a group's, by its first process. */
+static int32_t id_real(int32_t id)
+{
+	int32_t own = id_own(id < -1 ? -id : id);
+
+	if (!own)
+		return id;
+	return id < -1 ? -own : own;
 }
 
 /* The id that the program knows for the kernel's. */
@@ -55,7 +63,7 @@ int32_t id_seen(int32_t id)
 	for (uint32_t i = 0; id > 0 && i < slots(); i++) {
 		const struct slot *s = &area()->slot[i];
 
-		if (s->owner == (uint32_t)id)
+		if (s->owner == (uint32_t)id && s->vtid)
 			return s->vtid;
 	}
 	return child ? child : id;
@@ -72,14 +80,11 @@ static bool is_runtimes_own(struct thread *t, long nr)
 	       caller_is_runtime(t);
 }
 
-/* Makes the call with the kernel's ids and gives back the program's. */
-long ids_call(struct thread *t, const struct call_desc *d, long nr)
+static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 {
 	uint64_t args[CALL_ARGS];
 	long result;
 
-	if (is_runtimes_own(t, nr))
-		return call_serve(t, nr);
 	call_args(&t->frame, args);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
@@ -88,6 +93,45 @@ long ids_call(struct thread *t, const struct call_desc *d, long nr)
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = args[i];
+	return result;
+}
+
+/*
+ * A follower makes a call that its leader has made, for its own twin of whom it is about.
+ * Of others there is none, and what was to be done to them the leader has done.
+ */
+long ids_both(struct thread *t, const struct call_desc *d, long nr)
+{
+	for (unsigned i = 0; i < d->nargs; i++) {
+		int32_t id = (int32_t)t->frame.arg[i];
+
+		if (d->args[i].kind == KIND_PID && id && !id_own(id < -1 ? -id : id))
+			return -ESRCH;
+	}
+	return call_with_real(t, d, nr);
+}
+
+/* Of whom waitid tells. */
+static void info_seen(uint64_t at)
+{
+	int32_t pid;
+
+	if (!at || target_in(&pid, at + INFO_PID, sizeof(pid)) || pid <= 0)
+		return;
+	pid = id_seen(pid);
+	target_out(at + INFO_PID, &pid, sizeof(pid));
+}
+
+/* Makes the call with the kernel's ids and gives back the program's. */
+long ids_call(struct thread *t, const struct call_desc *d, long nr)
+{
+	long result;
+
+	if (is_runtimes_own(t, nr))
+		return call_serve(t, nr);
+	result = call_with_real(t, d, nr);
+	if (nr == __NR_waitid && !result)
+		info_seen(t->frame.rdx);
 	if (result <= 0 || d->result != KIND_PID || d->class == CLASS_LIFE)
 		return result;
 	if (nr == __NR_getpid)

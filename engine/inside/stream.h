@@ -552,11 +552,14 @@ static inline bool ids_are_ours(void)
 	return !((const struct area *)boot.area)->ids;
 }
 long ids_call(struct thread *t, const struct call_desc *d, long nr);
+long ids_both(struct thread *t, const struct call_desc *d, long nr);
 int32_t id_seen(int32_t id);
 void ids_begin(void);
 void ids_info(uint8_t *info);
 int32_t child_real(int32_t vpid);
 int32_t child_seen(int32_t pid);
 void child_gone(int32_t vpid);
+/* Those of whose end the program knows, and that are there, are not: it leads now. */
+void children_settle(void);
 
 #endif

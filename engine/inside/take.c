@@ -30,6 +30,7 @@
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
 #define TAKERS		16
+#define FLAG_ANEW	8
 #define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 #define LIMIT_NOFILE	7
 #define TABLE_FIRST	1024	/* descriptors */
@@ -202,6 +203,13 @@ static void signals_take(const struct thread *t, uint64_t got)
 	}
 }
 
+/* What stands under this number is the old leader's: a pidfd, which is about to say so. */
+static void watch_forget(int32_t fd)
+{
+	for (uint32_t i = 0; i < epolls; i++)
+		OWN4(__NR_epoll_ctl, epoll[i], EPOLL_CTL_DEL, fd, 0);
+}
+
 /* One message; how many descriptors it had, 0 after the last, or -errno. */
 static long batch_receive(const struct thread *t, int socket)
 {
@@ -225,6 +233,8 @@ static long batch_receive(const struct thread *t, int socket)
 	if (m.control_len < 16 || (message.control.len - 16) / 4 < n)
 		return -EBADF;
 	for (uint32_t i = 0; i < n; i++) {
+		if (message.row[i].flags & FLAG_ANEW)
+			watch_forget(message.row[i].fd);
 		fd_place(message.control.fd, i, n, &message.row[i]);
 		if (message.row[i].flags & FLAG_EPOLL && epolls < EPOLLS && !is_guest(t))
 			epoll[epolls++] = message.row[i].fd;
@@ -399,6 +409,7 @@ static void process_take(struct thread *t)
 	order_wait_ended(t);
 	conditions_lead(t);
 	ids_begin();
+	children_settle();
 	receive_lock(&receiving);
 	descriptors_take(t);
 	receive_unlock(&receiving);

@@ -421,7 +421,7 @@ json_t *rules_json(const struct rule_note *n);
  * The old leader's process stands: what it has open may be fetched; how long it took,
  * in us.  And: no more.
  */
-uint64_t take_prepare(pid_t twin);
+uint64_t take_prepare(struct monitor *m, pid_t twin);
 void take_over(void);
 /* query.c: of the leader's descriptors, in a follower's place. */
 int64_t query_serve(struct version *v, const struct request *r);

@@ -32,9 +32,12 @@ struct taken_row {
 	uint32_t flags;		/* enum taken_flags */
 };
 
-enum taken_flags { TAKEN_CLOEXEC = 1, TAKEN_SIGNALFD = 2, TAKEN_EPOLL = 4 };
+enum taken_flags {
+	TAKEN_CLOEXEC = 1, TAKEN_SIGNALFD = 2, TAKEN_EPOLL = 4,
+	TAKEN_ANEW = 8,		/* in the place of what came under this number before */
+};
 
-/* A signalfd in an epoll instance: the successor must put it in anew. */
+/* A signalfd or pidfd in an epoll instance: the successor must put it in anew. */
 struct taken_watch {
 	int32_t epfd, fd;
 	uint32_t events, pad;
@@ -55,6 +58,9 @@ struct batch {
 	int epoll[WATCHES], signal[WATCHES];
 	struct taken_row row[BATCH];
 	int fd[BATCH];
+	unsigned anews;		/* pidfds of the successor's processes, for the old leader's */
+	struct taken_row anew[WATCHES];
+	int anew_fd[WATCHES];
 };
 
 /* --- the twin ----------------------------------------------------------------------- */
@@ -140,11 +146,66 @@ static void batch_drop(struct batch *b)
 	b->n = 0;
 }
 
+static void anew_drop(struct batch *b)
+{
+	for (unsigned i = 0; i < b->anews; i++)
+		close(b->anew_fd[i]);
+	b->anews = 0;
+}
+
 static int batch_flush(struct batch *b)
 {
 	int result = b->n ? rows_send(b->socket, b->row, b->n, b->fd, b->n) : 0;
 
 	batch_drop(b);
+	return result;
+}
+
+/* --- pidfds ------------------------------------------------------------------------------ */
+
+/* The successor's process in the place of this one of the old leader's; or 0. */
+static pid_t process_of_successor(struct monitor *m, pid_t pid)
+{
+	const struct section *to = streams_part(m, m->move.to->index);
+	const struct version *v = m->move.from;
+
+	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
+		const struct section *from = streams_part(m, v->index);
+
+		for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+			if (from->lane[i].pid == pid && from->lane[i].state == LANE_OPEN)
+				return to->cursor[i].pid;
+	}
+	return 0;
+}
+
+/* A pidfd of a process that goes with the old leader: another one behind it. */
+static void pidfd_look(struct monitor *m, struct batch *b, const struct taken_row *row,
+		       const char *info)
+{
+	const char *pid = strstr(info, "\nPid:\t"), *flags = strstr(info, "flags:\t");
+	pid_t was = pid ? (pid_t)strtol(pid + 6, NULL, 10) : 0;
+	pid_t is = was > 0 ? process_of_successor(m, was) : 0;
+	int fd;
+
+	if (is <= 0 || b->anews == WATCHES || !version_owns(m->move.to, is, is))
+		return;
+	fd = (int)syscall(SYS_pidfd_open, is,
+			  flags ? strtoul(flags + 7, NULL, 8) & O_NONBLOCK : 0);
+	if (fd < 0)
+		return;
+	b->anew[b->anews] = *row;
+	b->anew[b->anews].flags |= TAKEN_ANEW;
+	b->anew_fd[b->anews++] = fd;
+	if (b->signals < WATCHES)
+		b->signal[b->signals++] = row->fd;
+}
+
+static int anew_send(struct batch *b)
+{
+	int result = b->anews ? rows_send(b->socket, b->anew, b->anews, b->anew_fd, b->anews) : 0;
+
+	anew_drop(b);
 	return result;
 }
 
@@ -202,6 +263,8 @@ static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 	unsigned n = 0;
 
 	if (!result)
+		result = anew_send(b);
+	if (!result)
 		result = signals_send(m, b, twin);
 	if (result)
 		return result;
@@ -216,17 +279,16 @@ static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 /* --- fetching ------------------------------------------------------------------------------ */
 
 /* By what fdinfo says: flags in octal, and lines that only some kinds have. */
-static uint32_t flags_of(int info, const char *name)
+static uint32_t flags_of(int info, const char *name, char *text, size_t size)
 {
 	int fd = openat(info, name, O_RDONLY | O_CLOEXEC);
 	uint32_t flags = 0;
-	char text[256];
 	const char *at;
 	ssize_t n;
 
 	if (fd < 0)
 		return 0;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, text, size - 1);
 	close(fd);
 	text[n < 0 ? 0 : n] = 0;
 	at = strstr(text, "flags:\t");
@@ -239,14 +301,16 @@ static uint32_t flags_of(int info, const char *name)
 	return flags;
 }
 
-static int fetch_one(struct batch *b, int pidfd, int info, const char *name)
+static int fetch_one(struct monitor *m, struct batch *b, int pidfd, int info, const char *name)
 {
+	char text[256] = "";
 	int number = (int)strtol(name, NULL, 10);
 	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
 
 	if (fd < 0)
 		return errno == EBADF ? 0 : -errno;
-	b->row[b->n] = (struct taken_row){ number, flags_of(info, name) };
+	b->row[b->n] = (struct taken_row){ number, flags_of(info, name, text, sizeof(text)) };
+	pidfd_look(m, b, &b->row[b->n], text);
 	if (b->row[b->n].flags & TAKEN_SIGNALFD && b->signals < WATCHES)
 		b->signal[b->signals++] = number;
 	if (b->row[b->n].flags & TAKEN_EPOLL && b->epolls < WATCHES)
@@ -281,6 +345,7 @@ static void fetch_end(struct fetch *f)
 	if (!f->twin)
 		return;
 	batch_drop(&f->b);
+	anew_drop(&f->b);
 	if (f->list)
 		closedir(f->list);
 	if (f->info >= 0)
@@ -291,7 +356,7 @@ static void fetch_end(struct fetch *f)
 }
 
 /* As many as go into a message. */
-static void fetch_more(struct fetch *f)
+static void fetch_more(struct monitor *m, struct fetch *f)
 {
 	const struct dirent *d;
 	int result = 0;
@@ -303,12 +368,12 @@ static void fetch_more(struct fetch *f)
 			return;
 		if (d->d_name[0] == '.')
 			continue;
-		result = fetch_one(&f->b, f->pidfd, f->info, d->d_name);
+		result = fetch_one(m, &f->b, f->pidfd, f->info, d->d_name);
 		f->n = result ? result : f->n + 1;
 	}
 }
 
-static void fetch_begin(struct fetch *f, pid_t twin)
+static void fetch_begin(struct monitor *m, struct fetch *f, pid_t twin)
 {
 	int fds = folder_open(twin, "fd");
 
@@ -319,8 +384,8 @@ static void fetch_begin(struct fetch *f, pid_t twin)
 	f->list = fds < 0 ? NULL : fdopendir(fds);
 	f->n = f->pidfd < 0 || f->info < 0 || !f->list ? -ESRCH : 0;
 	f->all = false;
-	f->b.n = f->b.epolls = f->b.signals = 0;
-	fetch_more(f);
+	f->b.n = f->b.epolls = f->b.signals = f->b.anews = 0;
+	fetch_more(m, f);
 }
 
 /* All of the twin's; how many, or -errno. */
@@ -331,18 +396,18 @@ static int64_t fetch_send(struct monitor *m, struct fetch *f, int socket)
 	f->b.socket = socket;
 	while (f->n >= 0 && !result && !f->all) {
 		result = batch_flush(&f->b);
-		fetch_more(f);
+		fetch_more(m, f);
 	}
 	if (f->n >= 0 && !result)
 		result = batch_end(m, &f->b, f->twin);
 	return result ? result : f->n;
 }
 
-uint64_t take_prepare(pid_t twin)
+uint64_t take_prepare(struct monitor *m, pid_t twin)
 {
 	uint64_t begin = now_us();
 
-	fetch_begin(&fetch, twin);
+	fetch_begin(m, &fetch, twin);
 	return now_us() - begin;
 }
 
@@ -359,7 +424,7 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 	int64_t n = -ESRCH;
 
 	if (fetch.twin != twin)
-		fetch_begin(&fetch, twin);
+		fetch_begin(m, &fetch, twin);
 	if (socket >= 0) {
 		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 		n = fetch_send(m, &fetch, socket);

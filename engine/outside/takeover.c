@@ -87,7 +87,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
 	if (mv->processes)
-		mv->taken_us += take_prepare(mv->process[0]);
+		mv->taken_us += take_prepare(m, mv->process[0]);
 	monitor_wake_after(m, LOOK_MS);
 	return true;
 }

@@ -187,15 +187,26 @@ void unpark(struct monitor *m, uint32_t version)
 
 /* --- what is still to be read -------------------------------------------------------- */
 
+/* A thread that was killed has not said that it is done; perhaps not even that it began. */
+static bool reader_over(const struct version *v, const struct cursor *c)
+{
+	if (c->pid <= 0 || c->owner <= 0)
+		return !version_births(v);
+	return thread_over(c->pid, c->owner);
+}
+
 /* Whether a follower still reads what this version told when it led before. */
 static bool reads_old(struct monitor *m, const struct version *v, uint32_t source)
 {
 	const struct section *s = streams_part(m, v->index), *from = streams_part(m, source);
 
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
-		if (s->cursor[i].source == source && s->cursor[i].life &&
-		    s->cursor[i].done != s->cursor[i].life)
+	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+		const struct cursor *c = &s->cursor[i];
+
+		if (c->source == source && c->life && c->done != c->life &&
+		    !reader_over(v, c))
 			return true;
+	}
 	return false;
 }
 
