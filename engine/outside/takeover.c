@@ -292,7 +292,7 @@ const char *takeover_refused(struct monitor *m, const struct version *to, bool *
 		return "another takeover is under way";
 	if (to->state == VERSION_STARTING)
 		return "it has not begun";
-	if (!old_stream_read(m, to, false))
+	if (!old_stream_over(m, to))
 		return "another follower still reads what it told when it led";
 	return successor_settled(to) ? NULL : "some of its threads do not follow yet";
 }

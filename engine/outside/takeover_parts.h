@@ -26,6 +26,8 @@ void unpark(struct monitor *m, uint32_t version);
 void processes_left(struct move *mv);
 /* Nobody reads any more what this version told when it led; else it is dropped, if `drop`. */
 bool old_stream_read(struct monitor *m, const struct version *to, bool drop);
+/* The same, waited for. */
+bool old_stream_over(struct monitor *m, const struct version *to);
 /* All threads of a version that led before follow, and none is about to look. */
 bool successor_settled(const struct version *v);
 /* What versions ask, and programs on their way through execve, which stand until they are held. */

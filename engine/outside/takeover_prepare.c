@@ -227,6 +227,20 @@ bool old_stream_read(struct monitor *m, const struct version *to, bool drop)
 	return read || drop;
 }
 
+/* They are a little behind, as followers are: the one who asks can wait for that. */
+bool old_stream_over(struct monitor *m, const struct version *to)
+{
+	uint64_t begin = now_us(), waited = 0;
+
+	for (; !old_stream_read(m, to, false); waited = now_us() - begin) {
+		if (waited > PARK_US)
+			return false;
+		serve_all(m);
+		pause_for(waited);
+	}
+	return true;
+}
+
 /*
  * One that led before must follow in all its threads before it leads again: none of
  * them may find, when it looks at last, that nothing has happened.
