@@ -10,6 +10,7 @@
 #include "engine/outside/folder.h"
 #include "engine/outside/plain.h"
 #include "engine/outside/say.h"
+#include "engine/outside/text_json.h"
 
 static const char help[] = "usage: mve ps [--json]\n\nLists the sessions of this user.\n";
 
@@ -31,11 +32,12 @@ static void row_show(struct session *s, void *arg)
 	}
 	if (l->json) {
 		json_array_append_new(l->rows,
-				      json_pack("{s:s, s:s, s:i, s:i, s:s, s:I, s:s%}", "name",
+				      json_pack("{s:s, s:s, s:i, s:i, s:s, s:I, s:o, s:o}", "name",
 						s->name, "state", word, "server", (int)s->server,
 						"monitor", (int)s->monitor, "tier", s->tier,
 						"started", (json_int_t)s->started, "command",
-						s->command, strlen(s->command)));
+						text_json(s->command), "argv",
+						session_words(s)));
 		return;
 	}
 	if (!l->n++)

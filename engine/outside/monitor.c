@@ -445,6 +445,7 @@ static void command_note(struct session *s, char **argv)
 {
 	size_t n = 0;
 
+	s->argv = argv;
 	for (; *argv && n < sizeof(s->command) - 1; argv++)
 		n += (size_t)snprintf(s->command + n, sizeof(s->command) - n, "%s%s", n ? " " : "",
 				      *argv);

@@ -21,8 +21,9 @@
 #include "engine/outside/folder.h"
 #include "engine/outside/maps.h"
 #include "engine/outside/session.h"
+#include "engine/outside/text_json.h"
 
-#define JSON_MAX	65536
+#define JSON_MAX	(16u << 20)	/* a command may have megabytes of words */
 #define LOCK_MS		5000	/* whoever makes or removes a session is quicker */
 
 static const char *const session_files[] = {
@@ -118,12 +119,12 @@ enum session_state session_state(const struct session *s)
 
 int session_save(struct session *s)
 {
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:i, s:I, s:I, s:s, s:s%}", "name", s->name,
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:i, s:I, s:I, s:s, s:o, s:o}", "name", s->name,
 			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
 			      "server", s->server, "server_began", (json_int_t)s->server_began,
 			      "next", s->next, "next_began", (json_int_t)s->next_began,
 			      "started", (json_int_t)s->started, "tier", s->tier, "command",
-			      s->command, strlen(s->command));
+			      text_json(s->command), "argv", words_json(s->argv));
 	char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
 	struct folder_part whole = { text, text ? strlen(text) : 0 };
 	int result = text ? folder_write(s->lock, "session.json", &whole, 1) : -ENOMEM;
@@ -145,11 +146,31 @@ static int64_t number_take(const json_t *j, const char *key)
 	return json_integer_value(json_object_get(j, key));
 }
 
-static void json_take(struct session *s, int folder)
+static json_t *json_read(int folder)
 {
 	size_t len = 0;
 	char *text = folder_read(folder, "session.json", JSON_MAX, &len);
 	json_t *j = text ? json_loadb(text, len, 0, NULL) : NULL;
+
+	free(text);
+	return j;
+}
+
+json_t *session_words(const struct session *s)
+{
+	int folder = session_folder(s);
+	json_t *j = folder >= 0 ? json_read(folder) : NULL;
+	json_t *words = json_incref(json_object_get(j, "argv"));
+
+	json_decref(j);
+	if (folder >= 0)
+		close(folder);
+	return json_is_array(words) ? words : json_array();
+}
+
+static void json_take(struct session *s, int folder)
+{
+	json_t *j = json_read(folder);
 
 	s->monitor = (pid_t)number_take(j, "monitor");
 	s->monitor_began = (uint64_t)number_take(j, "monitor_began");
@@ -161,7 +182,6 @@ static void json_take(struct session *s, int folder)
 	text_take(s->tier, sizeof(s->tier), j, "tier");
 	text_take(s->command, sizeof(s->command), j, "command");
 	json_decref(j);
-	free(text);
 	/* Its monitor was killed while another was about to serve. */
 	if (!alive(s->server, s->server_began) && alive(s->next, s->next_began)) {
 		s->server = s->next;

@@ -9,6 +9,7 @@
 #ifndef MVE_OUTSIDE_SESSION_H
 #define MVE_OUTSIDE_SESSION_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,7 +28,8 @@ struct session {
 	uint64_t next_began;
 	int64_t started;			/* seconds since 1970 */
 	char tier[8];
-	char command[256];
+	char command[256];			/* for people, cut short */
+	char *const *argv;			/* its monitor's; NULL in all others */
 };
 
 enum session_state { SESSION_GONE, SESSION_RUNNING, SESSION_UNWATCHED };
@@ -47,6 +49,9 @@ void session_name_make(char *name, size_t size, const char *command);
 
 /* Writes session.json, whole or not at all.  0 or -errno. */
 int session_save(struct session *s);
+
+/* The words of its command, as its folder has them. */
+json_t *session_words(const struct session *s);
 
 /* Reads a session by name.  0, -ENOENT or what the system said. */
 int session_load(struct session *s, const char *name);

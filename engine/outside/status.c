@@ -11,6 +11,8 @@
 #include "engine/outside/maps.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/patch.h"
+#include "engine/outside/say.h"
+#include "engine/outside/text_json.h"
 #include "engine/outside/witness.h"
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
@@ -216,6 +218,7 @@ static json_t *version_json(const struct version *v)
 			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
 			 "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
 			 "findings_all", (json_int_t)v->findings_all, "why", v->why);
+	json_object_set_new(j, "argv", words_json(v->argv));
 	if (version_lives(v) && v->index != v->monitor->leader)
 		pace_add(j, v);
 	return j;
@@ -265,15 +268,14 @@ json_t *status_json(struct monitor *m)
 {
 	const struct session *s = &m->session;
 	const struct version *v = leading(m);
-	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:s%, s:I, s:i, s:i, s:i}", "name",
+	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:I, s:i, s:i, s:i}", "name",
 			      s->name, "state", "running", "monitor", getpid(), "server",
-			      (int)s->server, "tier", s->tier, "command", s->command,
-			      strlen(s->command), "seconds", (json_int_t)(time(NULL) - s->started),
+			      (int)s->server, "tier", s->tier, "command", text_json(s->command),
+			      "argv", words_json(s->argv), "seconds", (json_int_t)(time(NULL) - s->started),
 			      "threads", status_threads(v), "programs", (int)v->images, "unheld",
 			      (int)v->unheld);
 
-	if (!j)
-		return json_pack("{s:s}", "error", "the command is not UTF-8");
+	MUST(j);
 	json_object_set_new(j, "calls", calls_json(v));
 	json_object_set_new(j, "sites", sites_json(v));
 	json_object_set_new(j, "refused", refused_json(v));

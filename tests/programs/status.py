@@ -66,11 +66,27 @@ def hot_sites():
     must("made at run time" in status(), "not said")
 
 
+def words():
+    """Whole, one by one, and no UTF-8 is no harm."""
+    want = [PROGRAM, *(word.decode("utf-8", "replace") for word in WORDS)]
+    ps = json.loads(subprocess.run([MVE, "ps", "--json"], stdout=subprocess.PIPE,
+                                   check=True).stdout)
+    row = next(row for row in ps if row["name"] == NAME)
+    must(row["argv"] == want, "ps --json:", row)
+    must(json.loads(status("--json"))["argv"] == want, "status --json")
+    must(version("f1")["argv"] == want, "a version's")
+    with open(os.path.join(os.environ["XDG_RUNTIME_DIR"], "mve", NAME, "session.json"),
+              encoding="utf-8") as saved:
+        must(json.load(saved)["argv"] == want, "session.json")
+
+
+WORDS = [b"more words", "\u00e4".encode() * 200, b"\xff\xfe", b"", b"x" * 100000]
 with open("mve.log", "wb") as log:
-    mve = subprocess.Popen([MVE, "run", "-n", NAME, "-f", "same", "--", PROGRAM, "more words"],
+    mve = subprocess.Popen([MVE, "run", "-n", NAME, "-f", "same", "--", PROGRAM, *WORDS],
                            stdout=log, stderr=log)
 try:
     hot_sites() if within(10, lambda: version("f1")) else must(False, "no session")
+    words()
     stands_still()
 finally:
     subprocess.run([MVE, "stop", NAME], check=False)
