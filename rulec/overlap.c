@@ -32,14 +32,42 @@ static bool pattern_covers(const struct pattern *a, const struct pattern *b)
 	return !b->prefix && a->bytes.len == b->bytes.len && bytes_begin(b->bytes, a->bytes);
 }
 
-/* Something matches both, as far as one can tell. */
+/* What all that it matches begins with; *open: more may follow. */
+static struct text pattern_head(const struct pattern *p, bool *open)
+{
+	*open = p->kind != PATTERN_STRING || p->prefix;
+	if (p->kind == PATTERN_STRING)
+		return p->bytes;
+	return p->kind == PATTERN_REGEX ? regex_head(p) : (struct text){ "", 0 };
+}
+
+static bool single_meets(const struct pattern *a, const struct pattern *b)
+{
+	bool a_open, b_open;
+	struct text x, y;
+
+	if (b->kind == PATTERN_NAME && b->let) {
+		for (const struct pattern *p = b->let->pattern; p; p = p->next)
+			if (single_meets(a, p))
+				return true;
+		return false;
+	}
+	if (a->kind == PATTERN_NAME && a->let)
+		return single_meets(b, a);
+	x = pattern_head(a, &a_open);
+	y = pattern_head(b, &b_open);
+	return (bytes_begin(x, y) && (b_open || x.len == y.len)) ||
+		(bytes_begin(y, x) && (a_open || x.len == y.len));
+}
+
+/* One text matches an alternative of each, as far as their beginnings tell. */
 static bool pattern_meets(const struct pattern *a, const struct pattern *b)
 {
-	if (a->kind != PATTERN_STRING || b->kind != PATTERN_STRING || a->next || b->next)
-		return true;
-	if (a->prefix && b->prefix)
-		return bytes_begin(a->bytes, b->bytes) || bytes_begin(b->bytes, a->bytes);
-	return pattern_covers(a, b) || pattern_covers(b, a);
+	for (; a; a = a->next)
+		for (const struct pattern *y = b; y; y = y->next)
+			if (single_meets(a, y))
+				return true;
+	return false;
 }
 
 /* A name that stands earlier in the rule compares; else it takes anything. */
