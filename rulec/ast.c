@@ -65,6 +65,39 @@ static struct text unescape(struct unit *u, struct loc loc, struct text raw)
 	return (struct text){ to, len };
 }
 
+/* Where `…`, or the dots that one types for it, stand in a string; NULL: nowhere. */
+static const char *dots_in(struct text raw, size_t *len)
+{
+	static const char *const dots[] = { ELLIPSIS, "..." };
+	const char *first = NULL;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *at = memmem(raw.at, raw.len, dots[i], strlen(dots[i]));
+
+		if (!at || (first && at > first))
+			continue;
+		first = at;
+		*len = strlen(dots[i]);
+	}
+	return first;
+}
+
+/* It would be taken for bytes, and never match what was meant. */
+static void dots_refuse(struct unit *u, struct loc loc, struct text raw)
+{
+	size_t len;
+	const char *at = dots_in(raw, &len);
+	uint32_t from;
+
+	if (!at)
+		return;
+	from = loc.begin + (uint32_t)(at - (raw.at - 1));
+	diag_hint(u, diag_error(u, (struct loc){ loc.file, from, from + (uint32_t)len },
+		"`%.*s` is no part of a string", (int)len, at),
+		"`…` at a string's end says how content begins; in the middle a regular "
+		"expression is meant, ~ /^x.*y$/; dots themselves are \\x2e..");
+}
+
 struct pattern *ast_text(struct loc loc, struct unit *u, struct text raw)
 {
 	struct pattern *pattern = arena_alloc(u->arena, sizeof(*pattern));
@@ -75,6 +108,7 @@ struct pattern *ast_text(struct loc loc, struct unit *u, struct text raw)
 		pattern->prefix = true;
 		raw.len -= cut;
 	}
+	dots_refuse(u, loc, raw);
 	pattern->bytes = unescape(u, loc, raw);
 	return pattern;
 }
