@@ -26,7 +26,7 @@
 #define CC_WORDS	8	/* of the variable CC */
 #define CC_SECONDS	300
 #define MEMORY_MAX	((rlim_t)2 << 30)
-#define ARGS_MAX	(64 + 2 * SOURCES_MAX)
+#define ARGS_MAX	(80 + 2 * SOURCES_MAX)
 
 extern char **environ;
 
@@ -203,7 +203,7 @@ char *build_c(struct unit *u, size_t *len)
 	struct buffer text = { 0 };
 	char *c = NULL;
 
-	pass_emit_head(&text);
+	pass_emit_head(u, &text);
 	if (!u->regexes || regexes_make(u, &text)) {
 		pass_emit(u, &text);
 		c = arena_copy(u->arena, text.at, text.len);
@@ -229,7 +229,7 @@ static unsigned cc_words(struct unit *u, char **argv, const char *cc)
 	return n;
 }
 
-static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
+static void cc_args(struct unit *u, char **argv, const char *out, bool lines, bool quick)
 {
 	static char *const fixed[] = {
 		"-x", "c", "-", "-std=gnu17", "-O2", "-fPIC", "-ffreestanding", "-nostdlib",
@@ -243,6 +243,9 @@ static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 	};
 	static char *const gcc[] = {	/* clang does so anyway, and knows none of them */
 		"-fno-tree-loop-distribute-patterns", "-fno-merge-constants",
+		/* Looks at all functions at once, which have nothing to do with each other. */
+		"-fno-ipa-icf", "-fno-ipa-modref", "-fno-ipa-pure-const", "-fno-ipa-sra",
+		"-fno-ipa-cp",
 		"-fdiagnostics-column-unit=byte",
 	};
 	const char *cc = getenv("CC");
@@ -263,6 +266,8 @@ static void cc_args(struct unit *u, char **argv, const char *out, bool lines)
 	argv[n++] = (char *)path_library(u->arena);
 	argv[n++] = "-o";
 	argv[n++] = (char *)out;
+	if (quick)
+		argv[n++] = "-O0";
 	argv[n] = NULL;
 }
 
@@ -299,6 +304,7 @@ static char *seal(struct unit *u, const char *image, size_t *len)
 	return to;
 }
 
+/* NULL: it was only to be tried. */
 static bool object_place(struct unit *u, const char *made, const char *path)
 {
 	size_t len;
@@ -316,6 +322,8 @@ static bool object_place(struct unit *u, const char *made, const char *path)
 		u->errors++;
 		return false;
 	}
+	if (!path)
+		return true;
 	image = seal(u, image, &len);
 	err = file_write(path, image, len);
 	errno = -err;
@@ -336,11 +344,11 @@ static bool object_make(struct unit *u, const char *folder, const char *c, size_
 		system_error("cannot write", in);
 		return false;
 	}
-	cc_args(u, argv, out, false);
+	cc_args(u, argv, out, false, !path);
 	status = run(u, folder, argv, CC_SECONDS);
 	if (status == 1) {
 		/* Slow, but then the linker, too, can say where. */
-		cc_args(u, argv, out, true);
+		cc_args(u, argv, out, true, !path);
 		status = run(u, folder, argv, CC_SECONDS);
 	}
 	pass_on(u, folder);

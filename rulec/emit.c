@@ -41,6 +41,11 @@ static const char tests[] =
 
 static const char helpers[] =
 	"#define SMALL __attribute__((noinline))\n"
+	"#if MANY_RULES && !defined(__clang__)\n"
+	"#define BLOCK __attribute__((noinline, optimize(\"O0\")))\n"
+	"#else\n"
+	"#define BLOCK SMALL\n"
+	"#endif\n"
 	"#define HIDDEN __attribute__((visibility(\"hidden\"), used))\n"
 	"HIDDEN void *memcpy(void *to, const void *from, size_t n);\n"
 	"HIDDEN void *memmove(void *to, const void *from, size_t n);\n"
@@ -240,10 +245,11 @@ static void wants_emit(struct unit *u, unsigned process, struct buffer *to)
 		}
 	}
 	buffer_print(to, "static const uint8_t wants_%u[%d] = {\n", process, CALL_MAX);
+	/* The last one always, so that the braces are not empty. */
 	for (unsigned nr = 0; nr < CALL_MAX; nr++)
-		if (wants[nr])
+		if (wants[nr] || nr == CALL_MAX - 1)
 			buffer_print(to, "\t[%u] = %u,\n", nr, wants[nr]);
-	buffer_print(to, "\t[%d] = 0,\n};\n\n", CALL_MAX - 1);
+	buffer_print(to, "};\n\n");
 }
 
 static void tables_emit(struct unit *u, struct buffer *to)
@@ -375,8 +381,16 @@ static void constants_emit(struct unit *u, struct buffer *to)
 	}
 }
 
-void pass_emit_head(struct buffer *to)
+/*
+ * Of so many rules the C of each is compiled as it stands: it is a few calls of functions
+ * that are the same for all, and optimising thousands of such pieces is nearly all of a
+ * compilation.  What searches in long lists, and what has loops, is not among them.
+ */
+#define RULES_MANY	256
+
+void pass_emit_head(const struct unit *u, struct buffer *to)
 {
+	buffer_print(to, "#define MANY_RULES %d\n", u->nrules >= RULES_MANY);
 	buffer_print(to, "/* Made by rulec: do not edit. */\n"
 		"#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
 		"#pragma GCC diagnostic ignored \"-Wsign-compare\"\n"

@@ -94,7 +94,7 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 	struct c_use *uses = cblock_uses(u, code);
 
 	views_define(u, at, uses, to, true);
-	buffer_print(to, "SMALL static bool %s(struct rules_run *run)\n{\n", name);
+	buffer_print(to, "BLOCK static bool %s(struct rules_run *run)\n{\n", name);
 	locals(u, at, uses, to);
 	buffer_print(to, "\t(void)run;\n");
 	cblock_emit(u, at, code, to);
@@ -298,7 +298,7 @@ static void left_emit(struct unit *u, struct rule *rule, struct buffer *to)
 	}
 	if (!rule->steps)
 		return;
-	buffer_print(to, "SMALL static bool left_%u(struct rules_run *run, unsigned n)\n{\n",
+	buffer_print(to, "BLOCK static bool left_%u(struct rules_run *run, unsigned n)\n{\n",
 		rule->index);
 	for (struct step *s = rule->steps; s; s = s->next)
 		step_emit(u, rule, s, to);
@@ -386,7 +386,7 @@ static void fits_emit(struct unit *u, struct rule *rule, struct out *o, struct b
 	fits_body(u, &at, &body);
 	o->fits = text_first(u, body.at, o->number);
 	if (o->fits == o->number)
-		buffer_print(to, "SMALL static bool fits_%u(struct rules_run *run)\n{\n%s}\n\n",
+		buffer_print(to, "BLOCK static bool fits_%u(struct rules_run *run)\n{\n%s}\n\n",
 			o->number, body.at);
 	free(body.at);
 }
@@ -586,7 +586,7 @@ static void act_emit(struct unit *u, struct rule *rule, struct out *o, struct bu
 	if (!(o->flags & RULES_OUT_ACTION))
 		return;
 	views_define(u, &at, uses, to, true);
-	buffer_print(to, "SMALL static void act_%u(struct rules_run *run)\n{\n", o->number);
+	buffer_print(to, "BLOCK static void act_%u(struct rules_run *run)\n{\n", o->number);
 	if (o->kind == RULES_OUT_ANSWER)
 		success_emit(o->calls, to);
 	if (o->calls)

@@ -57,11 +57,18 @@ static bool passes_run(struct unit *u)
 
 /* --- commands -------------------------------------------------------------- */
 
+/* The C in rules, too: what build would say of it is said here. */
 static int command_check(struct unit *u, struct options *o, int argc, char **argv)
 {
+	int status;
+
 	(void)o, (void)argc, (void)argv;
-	passes_run(u);
-	return result(u);
+	if (!passes_run(u))
+		return result(u);
+	status = result(u);
+	if (build_object(u, NULL))
+		return status;
+	return u->errors ? EXIT_NO : EXIT_SYSTEM;
 }
 
 static int text_out(const struct options *o, const char *text, size_t len)

@@ -212,7 +212,7 @@ struct rule_list {
 struct state *trie_build(struct unit *u, bool process, unsigned *count);
 void pass_graph(struct unit *u, struct buffer *to);
 /* The C of rules: what comes before regular expressions, and behind them. */
-void pass_emit_head(struct buffer *to);
+void pass_emit_head(const struct unit *u, struct buffer *to);
 void pass_emit(struct unit *u, struct buffer *to);
 /* `#line N "path"` */
 void emit_line(struct buffer *to, unsigned line, const char *path);
@@ -221,7 +221,7 @@ void emit_line(struct buffer *to, unsigned line, const char *path);
 
 /* The C of a unit, complete; NULL after an error. */
 char *build_c(struct unit *u, size_t *len);
-/* The object at `path`; false after an error. */
+/* The object at `path`; false after an error.  NULL: it is made, and thrown away. */
 bool build_object(struct unit *u, const char *path);
 
 /* --- commands -------------------------------------------------------------- */

@@ -244,7 +244,7 @@ _Static_assert(sizeof(struct rules_row) == 36, "layout of a row");
 
 /* --- what C in rules may call: bounded looks at memory --------------------- */
 
-/* What has a loop: rulec makes one function of it, not one for each use. */
+/* What has a loop, or checks: rulec makes one function of it, not one for each use. */
 #ifndef RULES_FAR
 #define RULES_FAR	static inline
 #endif
@@ -271,7 +271,7 @@ static inline int view_at(struct view v, size_t i)
 }
 
 /* At most n bytes from `from` on; empty if there are none. */
-static inline struct view view_sub(struct view v, size_t from, size_t n)
+RULES_FAR struct view view_sub(struct view v, size_t from, size_t n)
 {
 	if (from > v.len_)
 		from = v.len_;
@@ -295,7 +295,7 @@ RULES_FAR bool view_same(struct view a, struct view b)
 	return true;
 }
 
-static inline bool view_begins_with(struct view v, struct view head)
+RULES_FAR bool view_begins_with(struct view v, struct view head)
 {
 	return v.len_ >= head.len_ && view_same(view_sub(v, 0, head.len_), head);
 }
@@ -337,7 +337,7 @@ RULES_FAR size_t view_find(struct view v, uint8_t byte)
 }
 
 /* Takes the bytes before `stop` off the front, and `stop` too. */
-static inline struct view view_cut(struct view *v, uint8_t stop)
+RULES_FAR struct view view_cut(struct view *v, uint8_t stop)
 {
 	size_t n = view_find(*v, stop);
 	struct view head = view_sub(*v, 0, n);
