@@ -172,6 +172,12 @@ static void call_print(FILE *to, const struct told *t)
 	fputc(')', to);
 }
 
+/* Addresses, and structures: what a name of theirs would compare is not text. */
+static bool is_unnamed(const struct call_desc *d, unsigned i)
+{
+	return is_address(&d->args[i]) || (is_memory(&d->args[i]) && !has_content(&d->args[i]));
+}
+
 /* The call with its arguments named, so that each is compared; but for one. */
 static void named_print(FILE *to, const struct told *t, unsigned but, const char *as)
 {
@@ -179,7 +185,7 @@ static void named_print(FILE *to, const struct told *t, unsigned but, const char
 
 	fprintf(to, "%s(", d->name);
 	for (unsigned i = 0; i < d->nargs; i++) {
-		const char *name = i == but ? as : is_address(&d->args[i]) ? "_" : name_of(d, i);
+		const char *name = i == but ? as : is_unnamed(d, i) ? "_" : name_of(d, i);
 
 		fprintf(to, "%s%s", i ? ", " : "", name);
 	}
@@ -282,6 +288,9 @@ static unsigned counted_by(const struct call_desc *d, unsigned arg)
 	return arg;
 }
 
+static bool may_run(const struct call_desc *d);
+static const char *extra_rule(FILE *to, const struct told *own);
+
 static const char *argument_rule(FILE *to, const struct told *leader, const struct told *own,
 				 unsigned arg)
 {
@@ -289,6 +298,9 @@ static const char *argument_rule(FILE *to, const struct told *leader, const stru
 
 	if (leader->desc->class == CLASS_LOCAL)
 		return "each version makes this call for itself";
+	/* A file that the leader does not look at, before one that it does. */
+	if (leader->desc->args[arg].kind == KIND_PATH && may_run(own->desc))
+		return extra_rule(to, own);
 	arg = counted_by(leader->desc, arg);
 	if (!has_content(&leader->desc->args[arg])) {
 		if (!is_known(leader, arg) || !is_known(own, arg))
@@ -383,16 +395,13 @@ static bool may_run(const struct call_desc *d)
 	       d->class == CLASS_BOTH;
 }
 
-/* Success without the call would be a lie that the follower goes on with. */
+/*
+ * Success without the call would be a lie that the follower goes on with: what it waited
+ * for has come, and it asks again for ever.
+ */
 static bool gives_something(const struct call_desc *d)
 {
-	if (d->result == KIND_FD)
-		return true;
-	for (unsigned i = 0; d->class == CLASS_INPUT && i < d->nargs; i++)
-		if (d->args[i].dir & DIR_OUT && d->args[i].len_rule == LEN_RULE_RESULT &&
-		    d->result == KIND_SIZE)
-			return true;
-	return false;
+	return d->result == KIND_FD || d->class == CLASS_INPUT;
 }
 
 /* Why a call cannot be added to the leader's; NULL: it can. */
@@ -405,10 +414,20 @@ static const char *never_extra(const struct call_desc *d)
 	return NULL;
 }
 
+#define ERRORS	2	/* the descriptor that programs complain on */
+
+/* What a follower has to say is the reason why it differs, most likely. */
+static bool complains(const struct told *own)
+{
+	return has_fd(own) && moves_bytes(own) && (int32_t)own->view.args[0] == ERRORS;
+}
+
 static const char *extra_rule(FILE *to, const struct told *own)
 {
 	const char *why = never_extra(own->desc);
 
+	if (!why && complains(own))
+		why = "the follower complains on its standard error: that is not to be hidden";
 	if (why)
 		return why;
 	fprintf(to, "%snothing => ", may_run(own->desc) ? "" : "@discard ");
