@@ -61,7 +61,7 @@ static const char run_help[] =
 	"  --hang MS           ... or runs so long without a call\n"
 	"  --still MS          a follower that sleeps so long in front of what it should\n"
 	"                      read is dropped (10000)\n"
-	"  --verdict-ms N      a difference is no verdict yet: if the leader crashes within\n"
+	"  --verdict-ms N      a difference is no verdict yet: if the leader crashes in\n"
 	"                      this time it never is one (200)\n";
 
 static const char trace_help[] =
