@@ -20,11 +20,11 @@
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
-#define LINKS_MAX	16
+#define LINKS_MAX	64	/* fits into the byte of link_poll */
 #define LINK_MS		10000
 #define REQUEST_STEP	4096
 #define REQUEST_MAX	(4 << 20)
-#define QUEUE		64
+#define QUEUE		256
 
 static struct link {
 	bool used;

@@ -127,7 +127,7 @@ def slow():
         else:
             raise Wrong("nobody has taken over")
         load.more(100)
-        more = [connect(session.name) for _ in range(50)]
+        more = [connect(session.name) for _ in range(80)]
         expect(session.status(), "versions")
         session.wait_for(session.following, "one follows still")
         session.promote(session.following()[0])
