@@ -40,6 +40,7 @@
 #define TOLD_LIMIT_NS	4000000000ull
 #define ASLEEP_LIMIT_NS	20000000
 #define GIVE_UP		10	/* waits that reached the limit for nothing */
+#define ENDED_SLEEP_NS	3000000
 #define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
 #define SECOND_NS	1000000000ull
 
@@ -685,7 +686,7 @@ static uint64_t others_left(const struct thread *t, const struct thread **who)
 void order_wait_ended(struct thread *t)
 {
 	const struct thread *who = NULL;
-	uint64_t left, least = ~0ull, since = 0;
+	uint64_t left, least = ~0ull, since = 0, sleep = SLEEP_NS;
 
 	while ((left = others_left(t, &who))) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -698,6 +699,8 @@ void order_wait_ended(struct thread *t)
 			return;
 		}
 		sleepers_rouse(t);
-		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), SLEEP_NS);
+		/* A hundred may wait for one, which needs the processor. */
+		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), sleep);
+		sleep = sleep < ENDED_SLEEP_NS ? sleep * 2 : sleep;
 	}
 }
