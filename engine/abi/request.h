@@ -36,6 +36,7 @@ enum request_kind {
 				   it ends the process; -> 0 */
 	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
 				   or a page, is wanting for it to go on */
+	REQ_KNOWN,		/* a thread's id: -> 1 if the kernel says that it is the version's */
 	REQ_QUERY,		/* lane, struct query_answer; the call is in call[], with what its
 				   AT argument says: a query on a descriptor of the leader's ->
 				   its result */

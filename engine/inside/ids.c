@@ -6,8 +6,10 @@
  * has followed translates in all its threads: also one that has its own id may know another's
  * that was made when this version followed.
  *
- * The slots of the version's area have both ids of every live thread; children
- * that have ended are with follow_life.c until they are waited for.
+ * A process knows its own threads and children.  Of others the slots of the version's area
+ * have both ids; but each process of the version can write there, and a signal sent to
+ * what a slot says could hit anybody's process: the monitor is asked whether it is one of
+ * the version's.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -33,22 +35,49 @@ void ids_begin(void)
 	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
 }
 
-/* The kernel's id for one of this version that the program knows; 0: it has none. */
-static int32_t id_own(int32_t id)
+/* Of a thread of this process, by what it believes or by what the kernel says; or NULL. */
+static const struct thread *own_thread(int32_t id, bool believed)
 {
-	for (uint32_t i = 0; id > 0 && i < slots(); i++) {
-		const struct slot *s = &area()->slot[i];
+	const struct thread *o;
 
-		if (s->owner && s->vtid == id)
-			return (int32_t)s->owner;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if ((believed ? o->vtid : o->tid) == id)
+			return o;
+	return NULL;
+}
+
+/* Of another process of the version's; 0: none is known by this id. */
+static int32_t slot_real(struct thread *t, int32_t id)
+{
+	for (uint32_t i = 0; i < slots(); i++) {
+		const struct slot *s = &area()->slot[i];
+		int32_t tid = (int32_t)s->owner;	/* read once */
+
+		if (tid > 0 && s->vtid == id && tid != id)
+			return request_ask(t, REQ_KNOWN, (uint64_t)tid, 0, 0) > 0 ? tid : 0;
 	}
-	return child_real(id);
+	return 0;
+}
+
+/* The kernel's id for one of this version that the program knows; 0: it has none. */
+static int32_t id_own(struct thread *t, int32_t id)
+{
+	const struct thread *own;
+	int32_t child;
+
+	if (id <= 0)
+		return 0;
+	if (id == t->vpid)
+		return t->pid;
+	child = child_real(id);
+	own = child ? NULL : own_thread(id, true);
+	return own ? own->tid : child ? child : slot_real(t, id);
 }
 
 /* The same; others' ids are what they are.  A negative one is a group's, by its first process. */
-static int32_t id_real(int32_t id)
+static int32_t id_real(struct thread *t, int32_t id)
 {
-	int32_t own = id_own(id < -1 ? -id : id);
+	int32_t own = id_own(t, id < -1 ? -id : id);
 
 	if (!own)
 		return id;
@@ -58,15 +87,16 @@ static int32_t id_real(int32_t id)
 /* The id that the program knows for the kernel's. */
 int32_t id_seen(int32_t id)
 {
-	int32_t child = child_seen(id);
+	int32_t child = id > 0 ? child_seen(id) : id;
+	const struct thread *own = child ? NULL : own_thread(id, false);
 
-	for (uint32_t i = 0; id > 0 && i < slots(); i++) {
+	for (uint32_t i = 0; !child && !own && i < slots(); i++) {
 		const struct slot *s = &area()->slot[i];
 
 		if (s->owner == (uint32_t)id && s->vtid)
 			return s->vtid;
 	}
-	return child ? child : id;
+	return own && own->vtid ? own->vtid : child ? child : id;
 }
 
 /*
@@ -88,7 +118,7 @@ static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 	call_args(&t->frame, args);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
-			t->frame.arg[i] = (uint64_t)(int64_t)id_real((int32_t)args[i]);
+			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
 	result = nr == __NR_timer_create ? kept_timer_create(t) : call_serve(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
@@ -105,7 +135,7 @@ long ids_both(struct thread *t, const struct call_desc *d, long nr)
 	for (unsigned i = 0; i < d->nargs; i++) {
 		int32_t id = (int32_t)t->frame.arg[i];
 
-		if (d->args[i].kind == KIND_PID && id && !id_own(id < -1 ? -id : id))
+		if (d->args[i].kind == KIND_PID && id && !id_own(t, id < -1 ? -id : id))
 			return -ESRCH;
 	}
 	return call_with_real(t, d, nr);

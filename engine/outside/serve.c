@@ -605,6 +605,8 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 		return thread_runs(r->pid, (pid_t)r->args[0]);
 	case REQ_QUERY:
 		return query_serve(v, r);
+	case REQ_KNOWN:
+		return version_owns(v, (pid_t)r->args[0], (pid_t)r->args[0]);
 	case REQ_CALLER:
 		return runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]);
 	default:

@@ -79,6 +79,18 @@ def hold(name, client, how):
     expect(shown.returncode == 0, f"mve status: {shown.stderr.strip()}")
 
 
+def redirect(name, client, folder, followers):
+    """The worker waits until another version leads: only that one translates ids."""
+    for _ in range(followers):
+        done = subprocess.run([MVE, "promote", name, "f1"], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        expect(done.returncode == 0, f"promote: {done.stderr.strip()}")
+    for word in ("GO", "DONE"):
+        open(f"{folder}/{word}", "w").close()
+        time.sleep(0.2)
+        client.ask("term")
+
+
 def attack(binary, folder, how, count, followers, number):
     name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), number)
     victim = subprocess.Popen(["sleep", "1000"])
@@ -87,7 +99,10 @@ def attack(binary, folder, how, count, followers, number):
     mve = subprocess.Popen([MVE, "run", "-n", name, *["-f", "same"][:2 * followers], "--",
                             *command], stderr=open(f"{folder}/stderr", "w"), cwd=folder)
     try:
-        hold(name, Client(port), how)
+        client = Client(port)
+        if how == "redirect":
+            redirect(name, client, folder, followers)
+        hold(name, client, how)
         stopped = run(name, "stop")
         expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")
         mve.wait(LIMIT_S)
@@ -95,8 +110,8 @@ def attack(binary, folder, how, count, followers, number):
     finally:
         victim.kill()
         victim.wait()
+        run(name, "stop", "--kill")  # also what it left behind
         if mve.poll() is None:
-            run(name, "stop", "--kill")
             mve.kill()
             mve.wait()
 
@@ -112,10 +127,12 @@ def main():
         for followers in (0, 1):
             number += 1
             print(f"{word}, {followers} followers")
+            own = f"{folder}/{number}"
+            os.mkdir(own)
             try:
-                attack(binary, folder, how, count or "0", followers, number)
+                attack(binary, own, how, count or "0", followers, number)
             except (Wrong, OSError, subprocess.TimeoutExpired) as why:
-                print(f"{why}\n--- stderr\n" + open(f"{folder}/stderr").read())
+                print(f"{why}\n--- stderr\n" + open(f"{own}/stderr").read())
                 return 1
     shutil.rmtree(folder)
     print("attack: ok")

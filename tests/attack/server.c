@@ -2,7 +2,8 @@
  * A server whose first process stays root and whose worker, of another uid, turns
  * against it: server PORT ATTACK [VICTIM] [COUNT].  The first process answers each
  * line; "check" says whether its code and data are what they were, "exec" whether it
- * can still start programs, "over" whether the worker is done, and what it could do.
+ * can still start programs, "over" whether the worker is done, and what it could do,
+ * "term" sends SIGTERM to a process that the worker made while it was root.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@ struct mapping {
 
 static struct mapping area, brief, section, inside;
 static uint64_t secret[512];
+static int *sleeper;	/* the worker's child: its pid */
 
 /* --- what is mapped ------------------------------------------------------------------ */
 
@@ -191,6 +193,26 @@ static bool name(pid_t victim)
 	return false;
 }
 
+/* When there is a file GO: its own child's slot is the victim's. */
+static bool redirect(pid_t victim)
+{
+	struct area *a = (struct area *)area.at;
+	unsigned high = a->slots_high;
+
+	while (access("GO", F_OK))
+		usleep(20000);
+	for (unsigned i = 0; i < high; i++)
+		if (slots()[i].vtid == *sleeper)
+			slots()[i].vtid = 0;
+	slots()[high].vtid = slots()[high].vpid = *sleeper;
+	slots()[high].owner = (uint32_t)victim;
+	slots()[high].pid = victim;
+	a->slots_high = high + 1;
+	while (access("DONE", F_OK))
+		usleep(20000);
+	return false;
+}
+
 /* Any words, anywhere. */
 static bool fuzz(uint64_t count, pid_t victim)
 {
@@ -217,6 +239,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return forge(parent);
 	if (!strcmp(how, "name"))
 		return name(victim);
+	if (!strcmp(how, "redirect"))
+		return redirect(victim);
 	if (!strcmp(how, "write"))
 		return brief_written() | streams_written();
 	return fuzz(count, victim);
@@ -224,8 +248,13 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 
 static void worker(char **argv, pid_t parent)
 {
+	pid_t made = fork();
 	bool could;
 
+	if (!made)
+		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)
+			pause();
+	*sleeper = made;
 	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		_exit(1);
@@ -282,6 +311,8 @@ static void answer(int fd, const char *line, uint64_t begun, pid_t worker_pid)
 		n = snprintf(text, sizeof(text), "%s\n", state() == begun ? "whole" : "changed");
 	else if (!strncmp(line, "exec", 4))
 		n = snprintf(text, sizeof(text), "%d\n", program_run());
+	else if (!strncmp(line, "term", 4))
+		n = snprintf(text, sizeof(text), "%d\n", *sleeper ? kill(*sleeper, SIGTERM) : -1);
 	else if (!strncmp(line, "over", 4))
 		n = snprintf(text, sizeof(text), "%d\n", status);
 	else
@@ -307,6 +338,7 @@ int main(int argc, char **argv)
 	if (bind(listener, (void *)&a, sizeof(a)) || listen(listener, 8))
 		return 1;
 	signal(SIGPIPE, SIG_IGN);
+	sleeper = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	begun = state();
 	child = fork();
 	if (!child)
