@@ -79,6 +79,26 @@ def hold(name, client, how):
     expect(shown.returncode == 0, f"mve status: {shown.stderr.strip()}")
 
 
+def processes(command):
+    """Those that run it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if file.read().startswith("\0".join(command).encode() + b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def ended(command):
+    limit = time.monotonic() + LIMIT_S
+    while processes(command):
+        expect(time.monotonic() < limit, f"left running: {processes(command)}")
+        time.sleep(0.05)
+
+
 def redirect(name, client, folder, followers):
     """The worker waits until another version leads: only that one translates ids."""
     for _ in range(followers):
@@ -107,6 +127,7 @@ def attack(binary, folder, how, count, followers, number):
         expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")
         mve.wait(LIMIT_S)
         expect(victim.poll() is None, "a stranger's process has ended")
+        ended(command)
     finally:
         victim.kill()
         victim.wait()
