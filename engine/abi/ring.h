@@ -35,7 +35,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	9
+#define RING_VERSION	10
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
@@ -151,7 +151,7 @@ struct conduct {
 	struct seams seams;
 	struct sampling sampling;
 	uint32_t puts_off;	/* versions whose runtime puts handlers off (TSan), as bits */
-	uint32_t pad0;
+	uint32_t sections;	/* that are mapped, in each process */
 	uint64_t maps;		/* at random: where what threads map begins, in all versions */
 	uint64_t pad[453];
 };

@@ -5,7 +5,9 @@
  * looks at nothing beyond the head it has seen.  Neither makes a system call.
  * What a reader finds was written by another process, which may be broken: sizes
  * and chunk numbers are read once and checked, and one that makes no sense ends
- * the reading, not the reader.
+ * the reading, not the reader.  So may be what a writer finds in its own section: the
+ * worker that gave up root writes there, too.  Where a writer writes is always one of
+ * the section's chunks, whatever stands there, and no search is without an end.
  */
 #include "engine/core/ring.h"
 
@@ -15,6 +17,11 @@ static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
 }
 
 /* --- chunks ------------------------------------------------------------------ */
+
+static bool chunk_sane(const struct streams *s, uint32_t chunk)
+{
+	return chunk < s->conduct->chunks;
+}
 
 /* Whether a follower still reads the lane's chunk `serial` or one before it. */
 static bool holds(const struct streams *s, uint32_t version, const struct lane *l,
@@ -64,13 +71,13 @@ static uint64_t oldest_word(uint32_t serial, uint32_t chunk)
 }
 
 /* False when the lane has no chunk but the one that it writes, or none yet. */
-static bool oldest_look(const struct lane *l, uint64_t *old)
+static bool oldest_look(const struct streams *s, const struct lane *l, uint64_t *old)
 {
 	/* Acquire: pairs with oldest_pop and lane_begin; `now` and `base` are as new. */
 	*old = __atomic_load_n(&l->oldest, __ATOMIC_ACQUIRE);
 	/* Acquire: pairs with turn(); what is not `now` is full, and has a next. */
 	return (uint32_t)*old != __atomic_load_n(&l->now, __ATOMIC_ACQUIRE) &&
-	       (uint32_t)*old != CHUNK_NONE && __atomic_load_n(&l->life, __ATOMIC_RELAXED);
+	       chunk_sane(s, (uint32_t)*old) && __atomic_load_n(&l->life, __ATOMIC_RELAXED);
 }
 
 /* Takes the chunk that was seen out of the lane, unless another thread has. */
@@ -90,7 +97,7 @@ static uint32_t oldest_take(const struct streams *s, struct section *own, uint32
 	struct lane *l = &own->lane[index];
 	uint64_t old;
 
-	while (oldest_look(l, &old) && !held_by(s, own, index, (uint32_t)(old >> 32)))
+	while (oldest_look(s, l, &old) && !held_by(s, own, index, (uint32_t)(old >> 32)))
 		if (oldest_pop(own, l, old))
 			return (uint32_t)old;
 	return CHUNK_NONE;
@@ -101,13 +108,13 @@ static uint32_t oldest_held_by(const struct streams *s, const struct section *ow
 {
 	uint64_t old;
 
-	return oldest_look(&own->lane[index], &old) ?
+	return oldest_look(s, &own->lane[index], &old) ?
 	       held_by(s, own, index, (uint32_t)(old >> 32)) : 0;
 }
 
 uint32_t writer_held_by(const struct writer *w)
 {
-	uint32_t high = __atomic_load_n(&w->section->lanes_high, __ATOMIC_RELAXED);
+	uint32_t high = section_lanes(w->section);
 	uint32_t held = oldest_held_by(w->streams, w->section, w->index);
 
 	for (uint32_t i = 0; !held && i < high; i++)
@@ -169,7 +176,7 @@ static uint32_t chunk_claim(const struct streams *s, struct section *own, uint32
 /* A free chunk, or one that any lane no longer needs: an idle one keeps none. */
 static uint32_t chunk_find(const struct streams *s, struct section *own, uint32_t index)
 {
-	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED);
+	uint32_t high = section_lanes(own);
 	uint32_t c = chunk_claim(s, own, index);
 
 	for (uint32_t i = 0; c == CHUNK_NONE && i < high; i++) {
@@ -184,11 +191,12 @@ static uint32_t chunk_find(const struct streams *s, struct section *own, uint32_
 static uint32_t chunk_take(struct writer *w)
 {
 	uint32_t more, c = oldest_take(w->streams, w->section, w->index);
+	uint32_t left = w->streams->conduct->chunks;
 
 	if (c == CHUNK_NONE)
 		return chunk_find(w->streams, w->section, w->index);
 	/* What a slow follower has made it hoard. */
-	while ((more = oldest_take(w->streams, w->section, w->index)) != CHUNK_NONE)
+	while (left-- && (more = oldest_take(w->streams, w->section, w->index)) != CHUNK_NONE)
 		chunk_free(w->section, more);
 	return c;
 }
@@ -207,7 +215,7 @@ static uint32_t lane_unread(const struct streams *s, const struct section *own, 
 uint32_t lanes_held_by(const struct streams *s)
 {
 	const struct section *own = streams_section(s, s->self);
-	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED), held = 0;
+	uint32_t high = section_lanes(own), held = 0;
 
 	for (uint32_t i = 0; !held && i < high; i++)
 		held = __atomic_load_n(&own->lane[i].state, __ATOMIC_RELAXED) == LANE_CLOSED ?
@@ -237,21 +245,22 @@ static bool lane_claim(const struct streams *s, struct section *own, uint32_t in
 }
 
 /* All chunks of the life before, but the one that it was writing. */
-static uint32_t lane_empty(struct section *own, struct lane *l)
+static uint32_t lane_empty(const struct streams *s, struct section *own, struct lane *l)
 {
+	uint32_t left = s->conduct->chunks;
 	uint64_t old;
 
-	while (oldest_look(l, &old))
+	while (oldest_look(s, l, &old) && left--)
 		if (oldest_pop(own, l, old))
 			chunk_free(own, (uint32_t)old);
-	return (uint32_t)old;
+	return chunk_sane(s, (uint32_t)old) ? (uint32_t)old : CHUNK_NONE;
 }
 
 /* For the next life: the chunk that the lane has been writing, or any. */
 static uint32_t lane_chunk(const struct streams *s, struct section *own, uint32_t index)
 {
 	struct lane *l = &own->lane[index];
-	uint32_t chunk = l->life ? lane_empty(own, l) : CHUNK_NONE;
+	uint32_t chunk = l->life ? lane_empty(s, own, l) : CHUNK_NONE;
 
 	return chunk == CHUNK_NONE ? chunk_find(s, own, index) : chunk;
 }
@@ -350,7 +359,8 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->section = streams_section(s, s->self);
 	w->index = index;
 	w->lane = &w->section->lane[index];
-	w->chunk = chunk_at(w->section, w->lane->now);
+	w->number = chunk_sane(s, w->lane->now) ? w->lane->now : 0;
+	w->chunk = chunk_at(w->section, w->number);
 	w->head = w->lane->head;
 	w->cell = (uint32_t)(w->head % CHUNK_CELLS);
 	w->open = NULL;
@@ -391,12 +401,13 @@ bool writer_turn(struct writer *w)
 		return false;
 	((struct event *)w->chunk)[w->cell] =
 		(struct event){ .kind = EVENT_TURN, .arg = { chunk } };
-	__atomic_store_n(&w->section->chunk_next[l->now], chunk, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->section->chunk_next[w->number], chunk, __ATOMIC_RELAXED);
 	/* Release: pairs with oldest_look; the chunk before is full, and has its next. */
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELEASE);
 	w->head += CHUNK_CELLS - w->cell;
 	/* Release: the turn is read after the head. */
 	__atomic_store_n(&l->head, w->head, __ATOMIC_RELEASE);
+	w->number = chunk;
 	w->chunk = chunk_at(w->section, chunk);
 	w->cell = 0;
 	cells_fetch((struct event *)w->chunk, (struct event *)w->chunk + CELLS_AHEAD,

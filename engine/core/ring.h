@@ -27,6 +27,7 @@ struct writer {
 	uint32_t cell;		/* in the chunk: where the open event begins */
 	struct event *open;
 	uint8_t *at;		/* where its payload goes on */
+	uint32_t number;	/* of the chunk: `now` of the lane may be anything */
 	bool owes;		/* a spare chunk, see writer_settle */
 };
 
@@ -50,7 +51,17 @@ static inline struct section *streams_section(const struct streams *s, uint32_t 
 {
 	uint64_t base = (uint64_t)s->conduct;
 
+	if (version >= s->conduct->sections)	/* as a cursor may say */
+		version = s->self;
 	return (struct section *)(base + section_offset(s->conduct->chunks, version));
+}
+
+/* Lanes that were ever opened are below this; the word may be anything. */
+static inline uint32_t section_lanes(const struct section *s)
+{
+	uint32_t high = __atomic_load_n(&s->lanes_high, __ATOMIC_RELAXED);
+
+	return high < LANES ? high : LANES;
 }
 
 /* A section without chunks in use gets its spare ones. */

@@ -262,7 +262,7 @@ static bool has_read_start(struct monitor *m, const struct version *v)
 {
 	const struct section *start = streams_part(m, ROW_START), *s = streams_part(m, v->index);
 
-	for (uint32_t i = 0; i < start->lanes_high; i++)
+	for (uint32_t i = 0; i < section_lanes(start); i++)
 		if (start->lane[i].life && s->cursor[i].life != start->lane[i].life)
 			return false;
 	return v->state == VERSION_FOLLOWS && !streams_unread(m, v->index, ROW_START);
@@ -272,7 +272,7 @@ static bool has_joined(struct monitor *m, const struct version *v)
 {
 	const struct section *start = streams_part(m, ROW_START), *s = streams_part(m, v->index);
 
-	for (uint32_t i = 0; i < start->lanes_high; i++)
+	for (uint32_t i = 0; i < section_lanes(start); i++)
 		if (s->cursor[i].life && s->cursor[i].source == m->leader)
 			return true;
 	return false;

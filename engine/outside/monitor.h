@@ -30,7 +30,7 @@
 #include "engine/outside/options.h"
 #include "engine/outside/session.h"
 
-#define TRACEES_MAX	256	/* execs under way at one time */
+#define TRACEES_MAX	(2 * AREA_THREADS)	/* execs under way: of all threads, at worst */
 #define HELD_MAX	4096	/* requests whose answer waits: all threads may crash together */
 #define WHY_MAX		160
 

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
 
 #define LOOKS		512	/* two minutes of them */
@@ -40,7 +41,7 @@ static void pace_begin(uint32_t leader)
 /* A lane that has been given out again begins at 0. */
 static void written_add(const struct section *s)
 {
-	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(s); i++) {
 		/* Acquire: the head of this life, or of one that is newer. */
 		uint32_t life = __atomic_load_n(&s->lane[i].life, __ATOMIC_ACQUIRE);
 		uint64_t head = __atomic_load_n(&s->lane[i].head, __ATOMIC_ACQUIRE);

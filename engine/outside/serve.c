@@ -146,7 +146,8 @@ enum role serve_role(const struct version *v, bool follows)
 
 	if (!m->conduct)
 		return m->options->role;
-	return follows ? ROLE_FOLLOWER : ROLE_LEADER;
+	/* No thread of a leader follows but while it takes over: who says so lies. */
+	return follows && (v->index != m->leader || m->move.active) ? ROLE_FOLLOWER : ROLE_LEADER;
 }
 
 /* Seizes the thread; what it is now goes on in the new program. */
@@ -223,7 +224,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	if (!m->conduct || t->lane >= LANES)	/* a sanitizer's own program: on its own */
 		return w;
 	w.chunks = m->conduct->chunks;
-	w.versions = options_joinable(m->options) ? VERSIONS : m->versions;
+	w.versions = m->conduct->sections;
 	w.seam = m->options->seam_function;
 	w.runtime = &v->runtime;
 	w.puts_off = &m->conduct->puts_off;

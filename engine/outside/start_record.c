@@ -165,7 +165,7 @@ static void threads_look(struct monitor *m)
 {
 	const struct section *s = record(m);
 
-	for (uint32_t i = 0; i < s->lanes_high; i++)
+	for (uint32_t i = 0; i < section_lanes(s); i++)
 		for (uint32_t k = 0; k < i; k++)
 			m->start.threads |= s->lane[i].pid && s->lane[i].pid == s->lane[k].pid;
 }
@@ -173,7 +173,7 @@ static void threads_look(struct monitor *m)
 /* Back to its last seam; what came behind was copied for nothing. */
 static void lanes_cut(struct monitor *m)
 {
-	for (uint32_t i = 0; i < record(m)->lanes_high; i++) {
+	for (uint32_t i = 0; i < section_lanes(record(m)); i++) {
 		const struct lane *l = &streams_part(m, 0)->lane[i];
 		struct lane *to = &record(m)->lane[i];
 
@@ -200,7 +200,7 @@ static const char too_long[] = "it is longer than 16 MiB, or than the ring";
 
 static bool lanes_look(struct monitor *m, const struct section *from)
 {
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+	for (uint32_t i = 0; i < section_lanes(from); i++)
 		if (!lane_look(m, i))
 			return false;
 	return true;

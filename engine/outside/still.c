@@ -68,7 +68,7 @@ uint64_t still_look(struct monitor *m, struct version *v, pid_t *tid)
 		memset(seen[v->index], 0, sizeof(seen[v->index]));
 		return 0;
 	}
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
 		uint64_t ms = lane_stands(m, v, i, now);
 
 		if (ms <= most)

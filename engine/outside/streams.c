@@ -69,6 +69,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
 	c->chunks = chunks;
+	c->sections = options_joinable(m->options) ? VERSIONS : m->versions;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
@@ -168,7 +169,7 @@ uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t sour
 	const struct section *from = streams_part(m, source);
 	uint64_t cells = 0;
 
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+	for (uint32_t i = 0; i < section_lanes(from); i++)
 		cells += streams_lane_unread(m, version, source, i);
 	return cells;
 }
@@ -213,7 +214,7 @@ static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
 
 static void lanes_sweep(struct section *s, unsigned *looks)
 {
-	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(s); i++) {
 		struct lane *l = &s->lane[i];
 		uint32_t open = LANE_OPEN, life = l->life;
 
@@ -230,7 +231,7 @@ static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
 	struct section *s = streams_part(m, version);
 	const struct section *from = streams_part(m, m->leader);
 
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
 		struct cursor *c = &s->cursor[i];
 		const struct lane *l = &from->lane[i];
 
@@ -261,7 +262,7 @@ bool streams_process_over(const struct monitor *m, uint32_t lane)
 
 	if (s->lane[lane].state == LANE_OPEN)
 		return false;
-	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(s); i++) {
 		const struct lane *l = &s->lane[i];
 
 		if (l->state == LANE_OPEN && l->pid == s->lane[lane].pid &&
@@ -276,7 +277,7 @@ static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
 {
 	const struct section *from = streams_part(m, m->leader);
 
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+	for (uint32_t i = 0; i < section_lanes(from); i++)
 		if (from->lane[i].pid == pid && streams_lane_unread(m, version, m->leader, i))
 			return false;
 	return true;
@@ -295,7 +296,7 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 
 	if (m->move.active || (!version_alive(leader) && !m->finishing))
 		return;
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
 		const struct cursor *c = &streams_part(m, v->index)->cursor[i];
 		const struct lane *l = &from->lane[i];
 

@@ -19,6 +19,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "engine/core/ring.h"
 #include "engine/outside/asker.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/rights.h"
@@ -83,7 +84,7 @@ static pid_t lane_process(struct monitor *m, const struct version *v, const stru
 
 	if (from->lane[lane].pid > 0)
 		return from->lane[lane].pid;
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+	for (uint32_t i = 0; i < section_lanes(from); i++)
 		if (cursor[i].pid == pid && from->lane[i].state == LANE_OPEN &&
 		    from->lane[i].pid > 0)
 			return from->lane[i].pid;
@@ -172,7 +173,7 @@ static pid_t process_of_successor(struct monitor *m, pid_t pid)
 	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
 		const struct section *from = streams_part(m, v->index);
 
-		for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++)
+		for (uint32_t i = 0; i < section_lanes(from); i++)
 			if (from->lane[i].pid == pid && from->lane[i].state == LANE_OPEN)
 				return to->cursor[i].pid;
 	}

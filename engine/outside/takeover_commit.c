@@ -33,18 +33,18 @@ static void section_begin(struct monitor *m, const struct move *mv)
 	const struct section *from = streams_part(m, mv->from->index);
 	struct section *to = streams_part(m, mv->to->index);
 	/* Lanes behind these were never opened: they are as they should be. */
-	uint32_t high = from->lanes_high > to->lanes_high ? from->lanes_high : to->lanes_high;
+	uint32_t lanes = section_lanes(from), ours = section_lanes(to);
 
 	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
 	section_spare(to, m->conduct->chunks);
 	to->chunk_hint = to->dropped = to->strayed = 0;
 	memset(to->faulted, 0, sizeof(to->faulted));
 	memset(to->left, 0, sizeof(to->left));
-	to->lanes_high = from->lanes_high;
-	for (uint32_t i = 0; i < high && i < LANES; i++) {
+	to->lanes_high = lanes;
+	for (uint32_t i = 0; i < lanes || i < ours; i++) {
 		const struct lane *was = &from->lane[i];
 		struct lane *l = &to->lane[i];
-		bool used = i < from->lanes_high && was->state != LANE_FREE &&
+		bool used = i < lanes && was->state != LANE_FREE &&
 			    !(was->state == LANE_CLOSED && done_by_all(m, mv, i));
 		uint32_t life = l->life;
 
@@ -67,7 +67,7 @@ static void cursors_begin(struct monitor *m, const struct move *mv)
 	struct section *from = streams_part(m, mv->from->index);
 	struct streams s = { m->conduct, mv->from->index };
 
-	for (uint32_t i = 0; i < to->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(to); i++) {
 		if (to->lane[i].state != LANE_OPEN)
 			continue;
 		from->cursor[i].owner = from->lane[i].owner;

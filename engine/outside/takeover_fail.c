@@ -24,7 +24,7 @@ static bool has_taken(const struct monitor *m, const struct version *v, pid_t pi
 {
 	const struct section *s = streams_part(m, v->index);
 
-	for (uint32_t i = 0; i < s->lanes_high && i < LANES; i++)
+	for (uint32_t i = 0; i < section_lanes(s); i++)
 		if (s->lane[i].pid == pid)
 			return true;
 	return false;

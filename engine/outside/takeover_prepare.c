@@ -200,7 +200,7 @@ static bool reads_old(struct monitor *m, const struct version *v, uint32_t sourc
 {
 	const struct section *s = streams_part(m, v->index), *from = streams_part(m, source);
 
-	for (uint32_t i = 0; i < from->lanes_high && i < LANES; i++) {
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
 		const struct cursor *c = &s->cursor[i];
 
 		if (c->source == source && c->life && c->done != c->life &&
@@ -313,9 +313,9 @@ static pid_t sleeper(const struct monitor *m, const struct move *mv)
 /* Nothing is left that it must ask for. */
 static bool is_read(const struct monitor *m, const struct move *mv)
 {
-	uint32_t high = streams_part(m, mv->from->index)->lanes_high;
+	uint32_t high = section_lanes(streams_part(m, mv->from->index));
 
-	for (uint32_t i = 0; i < high && i < LANES; i++)
+	for (uint32_t i = 0; i < high; i++)
 		if (lane_is_left(m, mv, i))
 			return false;
 	return true;

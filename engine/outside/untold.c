@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "engine/core/ring.h"
 #include "engine/outside/monitor.h"
 #include "engine/outside/say.h"
 
@@ -178,7 +179,7 @@ static void sender_mend(struct monitor *m, siginfo_t *info)
 
 	if (info->si_code != SI_USER && info->si_code != SI_TKILL && info->si_code != SI_QUEUE)
 		return;
-	for (uint32_t i = 0; info->si_pid > 0 && i < from->lanes_high && i < LANES; i++)
+	for (uint32_t i = 0; info->si_pid > 0 && i < section_lanes(from); i++)
 		if (from->lane[i].pid == info->si_pid && from->lane[i].state == LANE_OPEN &&
 		    to->cursor[i].pid > 0) {
 			info->si_pid = to->cursor[i].pid;

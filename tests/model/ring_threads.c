@@ -301,6 +301,7 @@ int main(void)
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	check(conduct != MAP_FAILED, "mmap", 0, 0);
 	conduct->chunks = CHUNKS;
+	conduct->sections = VERSIONS;
 	conduct->following = 1u << KEPT | 1u << DROPPED;
 	for (uint64_t i = 0; i < READERS; i++)
 		for (uint64_t v = KEPT; v <= DROPPED; v++)

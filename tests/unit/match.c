@@ -73,6 +73,7 @@ static void set_up(void)
 
 	cr_assert_neq(c, MAP_FAILED);
 	c->chunks = CHUNKS;
+	c->sections = VERSIONS;
 	c->following = 1 << 1;
 	leader = (struct streams){ c, 0 };
 	follower = (struct streams){ c, 1 };

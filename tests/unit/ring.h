@@ -64,7 +64,7 @@ static inline void set_up(void)
 	cr_assert_eq(ftruncate(fd, streams_size(CHUNKS)), 0);
 	conduct = map(fd);
 	*conduct = (struct conduct){ .magic = RING_MAGIC, .version = RING_VERSION,
-				     .chunks = CHUNKS, .leader = LEADER,
+				     .chunks = CHUNKS, .sections = VERSIONS, .leader = LEADER,
 				     .following = BIT(FAST) | BIT(SLOW) };
 	lead = streams_section(&(struct streams){ conduct, LEADER }, LEADER);
 	after = streams_section(&(struct streams){ conduct, SLOW }, SLOW);
