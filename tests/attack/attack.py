@@ -67,7 +67,7 @@ def worker_wait(client):
         if status >= 0:
             return status
         expect(time.monotonic() < limit, "the worker does not end")
-        time.sleep(0.01)
+        time.sleep(0.0002)
 
 
 def hold(name, client, how):

@@ -29,6 +29,8 @@
 #include "engine/abi/ring.h"
 
 #define NOBODY	65534
+#define TARGET	(1 << 20)
+#define TARGET_AT ((void *)0x7fff00000000)
 
 struct mapping {
 	char *at;
@@ -37,6 +39,7 @@ struct mapping {
 
 static struct mapping area, brief, section, inside;
 static uint64_t secret[512];
+static char *target;	/* above all that is mapped: TARGET bytes of zeros */
 static int *sleeper;	/* the worker's child: its pid */
 
 /* --- what is mapped ------------------------------------------------------------------ */
@@ -193,6 +196,30 @@ static bool name(pid_t victim)
 	return false;
 }
 
+/* Lanes whose oldest chunk lies where the server has memory of its own; lanes without end. */
+static bool lanes(void)
+{
+	struct section *s = (struct section *)section.at;
+	uint64_t chunk = ((uint64_t)target - section_offset(0, 0) - sizeof(*s) -
+			  (uint64_t)section.at + CONDUCT_SIZE) / CHUNK_SIZE + 1;
+
+	for (unsigned round = 0; s && round < 3000; round++) {
+		for (unsigned i = 0; i < 8; i++) {
+			struct lane *l = &s->lane[i];
+
+			l->oldest = (uint64_t)(l->base - 100000) << 32 | (uint32_t)chunk;
+			l->now = l->first;
+			s->cursor[i].source = (uint32_t)i + round;
+		}
+		if (round > 2000) {
+			s->lanes_high = 0xfffffff0;
+			memset(s->chunk_owner, 1, 4096);
+		}
+		usleep(1000);
+	}
+	return false;
+}
+
 /* When there is a file GO: its own child's slot is the victim's. */
 static bool redirect(pid_t victim)
 {
@@ -239,6 +266,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return forge(parent);
 	if (!strcmp(how, "name"))
 		return name(victim);
+	if (!strcmp(how, "lanes"))
+		return lanes();
 	if (!strcmp(how, "redirect"))
 		return redirect(victim);
 	if (!strcmp(how, "write"))
@@ -251,9 +280,11 @@ static void worker(char **argv, pid_t parent)
 	pid_t made = fork();
 	bool could;
 
-	if (!made)
-		for (prctl(PR_SET_PDEATHSIG, SIGKILL);;)
-			pause();
+	if (!made) {
+		for (made = getppid(); getppid() == made;)
+			usleep(50000);
+		_exit(0);
+	}
 	*sleeper = made;
 	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 	    setresuid(NOBODY, NOBODY, NOBODY))
@@ -283,7 +314,8 @@ extern char __executable_start, etext;
 static uint64_t state(void)
 {
 	return hash(&__executable_start, (size_t)(&etext - &__executable_start)) ^
-	       hash((void *)((uint64_t)getppid & ~4095ull), 4096) ^ hash(secret, sizeof(secret));
+	       hash((void *)((uint64_t)getppid & ~4095ull), 4096) ^ hash(secret, sizeof(secret)) ^
+	       hash(target, TARGET);
 }
 
 static int program_run(void)
@@ -339,6 +371,10 @@ int main(int argc, char **argv)
 		return 1;
 	signal(SIGPIPE, SIG_IGN);
 	sleeper = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	target = mmap(TARGET_AT, TARGET, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (target == MAP_FAILED)
+		return 1;
 	begun = state();
 	child = fork();
 	if (!child)
