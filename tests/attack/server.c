@@ -59,7 +59,7 @@ static void mapping_note(const char *line)
 		brief = m;
 	else if (strstr(path, "memfd:mve-stream") && rights[1] == 'w' && rights[3] == 's')
 		section = m;
-	else if (!path[0] && rights[1] == '-' && rights[2] == 'x' &&
+	else if (rights[1] == '-' && rights[2] == 'x' && rights[0] == 'r' &&
 		 memmem(m.at, m.len, REQUEST_SIGN, REQUEST_SIGN_LEN))
 		inside = m;
 }
@@ -133,7 +133,7 @@ static const struct boot *boot_find(void)
 	for (char *at = inside.at; at < inside.at + inside.len + (1 << 20); at += 8) {
 		const struct boot *b = (const struct boot *)at;
 
-		if (at == inside.at + inside.len && msync(at, 4096, MS_ASYNC))
+		if (!((uint64_t)at % 4096) && msync(at, 4096, MS_ASYNC))
 			return NULL;
 		if (b->magic == BOOT_MAGIC && b->area == (uint64_t)area.at)
 			return b;
