@@ -16,8 +16,8 @@
 /* What was seen of a thread. */
 struct seen {
 	pid_t tid;
-	uint64_t head, calls, user;
-	uint64_t since_ms;	/* it has computed without a call */
+	uint64_t done, calls, user;
+	uint64_t since_ms;	/* it has computed without doing anything */
 };
 
 static struct seen seen[AREA_THREADS];
@@ -54,19 +54,32 @@ static uint64_t calls_of(const struct slot *s)
 	return n;
 }
 
-/* For how long the thread has computed without a call. */
+/*
+ * What the thread has done that somebody can see: what it told, and what it did about
+ * connections that are not told.  A call that is its own affair, as mmap, is no progress.
+ */
+static uint64_t done_by(const struct monitor *m, const struct slot *s, uint64_t calls)
+{
+	uint32_t lane = s->lane - 1;
+
+	if (lane >= LANES)
+		return calls;
+	return streams_part(m, m->leader)->lane[lane].head + s->calls_kept;
+}
+
+/* For how long the thread has computed without doing anything. */
 static uint64_t slot_look(struct monitor *m, const struct slot *s, struct seen *was, uint64_t now)
 {
 	struct seen is = { .tid = (pid_t)s->owner, .since_ms = now };
-	uint32_t lane = s->lane - 1;
 
 	if (!s->owner || s->asked == RS_ASKED || s->parked || s->unheld)
 		return was->tid = 0;
 	is.user = user_time(s->pid, is.tid);
 	is.calls = calls_of(s);
-	is.head = lane < LANES ? streams_part(m, m->leader)->lane[lane].head : 0;
-	if (is.user && is.tid == was->tid && is.calls == was->calls && is.head == was->head &&
-	    is.user > was->user)
+	is.done = done_by(m, s, is.calls);
+	/* It was in its own code since: one long call may take its time. */
+	if (is.user && is.tid == was->tid && is.done == was->done &&
+	    (is.user > was->user || is.calls != was->calls))
 		is.since_ms = was->since_ms;
 	*was = is;
 	return now - is.since_ms;

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -114,6 +115,9 @@ static void plant(const char *verb)
 #endif
 #ifdef KV_HANG
 	while (!strcmp(verb, "HANG"))
+#ifdef KV_MAPS
+		munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096)
+#endif
 		;
 #endif
 #ifdef KV_EXTRA

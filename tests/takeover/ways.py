@@ -74,6 +74,11 @@ def hang(folder):
     return failed(folder, b"HANG now", ["-DKV_HANG"], ["--hang", "300"])
 
 
+def hang_maps(folder):
+    """What it does in its loop nobody else can see."""
+    return failed(folder, b"HANG now", ["-DKV_HANG", "-DKV_MAPS"], ["--hang", "300"])
+
+
 def chain(folder):
     """The same request kills the first follower; the second takes over."""
     port = free_port()
@@ -342,7 +347,7 @@ def worker(_):
         session.clean()
 
 
-WAYS = {f.__name__: f for f in (crash, abort, error, hang, chain, all_die, killed, taker, differs,
+WAYS = {f.__name__: f for f in (crash, abort, error, hang, hang_maps, chain, all_die, killed, taker, differs,
                                 too_late, ignored, apart, worker)}
 
 
