@@ -17,6 +17,10 @@ FILL_CALLS = 20000
 WIDTHS = (-34, 14, 14, 14)
 
 
+SHARED = {"area": "area", "brief": "area", "conduct": "streams",
+          "stream": "streams"}
+
+
 def pages_kib(pid):
     """{"private": KiB of anonymous pages, "area": ..., "streams": ...}"""
     kib = {"private": 0, "area": 0, "streams": 0}
@@ -26,7 +30,7 @@ def pages_kib(pid):
             key, *words = line.split()
             if "-" in key and not key.endswith(":"):
                 at = words[4] if len(words) > 4 else ""
-            shared = at.removeprefix("/memfd:mve-")
+            shared = SHARED.get(at.removeprefix("/memfd:mve-"))
             if shared in kib and key == "Rss:":
                 kib[shared] += int(words[0])
             elif key == "Anonymous:":
@@ -83,11 +87,12 @@ def _ring(ways, mib):
         calls = mib * (1 << 20) // 640 + FILL_CALLS
         running.ask(f"write {calls // 10} 10")
         files = f"/proc/{running.split()[1][0]}/fd"
-        blocks = [os.stat(f"{files}/{fd}").st_blocks
-                  for fd in os.listdir(files)
-                  if os.readlink(f"{files}/{fd}").startswith(
-                      "/memfd:mve-streams")]
-        return {"mib": mib, "told_bytes": told, "bytes": blocks[0] * 512,
+        stats = [os.stat(f"{files}/{fd}") for fd in os.listdir(files)
+                 if os.readlink(f"{files}/{fd}").startswith(
+                     ("/memfd:mve-stream", "/memfd:mve-conduct"))]
+        # Each section has two descriptors.
+        blocks = {st.st_ino: st.st_blocks for st in stats}
+        return {"mib": mib, "told_bytes": told, "bytes": sum(blocks.values()) * 512,
                 "leader_kib": pages_kib(leader["pid"])["streams"]}
     finally:
         running.hush()
