@@ -64,12 +64,28 @@ static bool is_fresh(const struct statx *st)
 }
 
 /*
+ * Since the loader opened its first file, which is where a program begins.  What was
+ * installed a moment before is not the program's own: another version has its own.
+ */
+static bool is_made_here(const struct statx *st)
+{
+	static struct __kernel_timespec began;
+
+	if (!began.tv_sec)
+		OWN2(__NR_clock_gettime, CLOCK_REALTIME_COARSE, &began);
+	return st->stx_ctime.tv_sec > began.tv_sec ||
+	       (st->stx_ctime.tv_sec == began.tv_sec && st->stx_ctime.tv_nsec > began.tv_nsec);
+}
+
+/*
  * It may be written again, or be gone, before a follower has opened it; libraries and the
- * like are not, unless they have just been made.
+ * like are not, unless the program has made them.
  */
 static bool is_steady(const struct statx *st, uint64_t prot)
 {
-	return st->stx_size > (is_fresh(st) ? told_limit() : prot & PROT_EXEC ? 0 : READ_MAX);
+	if (prot & PROT_EXEC)
+		return !is_made_here(st) || st->stx_size > told_limit();
+	return st->stx_size > (is_fresh(st) ? told_limit() : READ_MAX);
 }
 
 static enum file_kind kind_of(long fd, const struct statx *st, uint64_t prot)
@@ -182,7 +198,7 @@ void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t resul
 
 /*
  * The loader has opened a file, which is each version's own affair.  But a library that was
- * just made may be a program's own, and gone at once: then followers have it from here.
+ * just made may be the program's own, and gone at once: then followers have it from here.
  */
 void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
 {
@@ -190,8 +206,8 @@ void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
 	struct event *e;
 
 	if (OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st, 0) ||
-	    (st.stx_mode & S_IFMT) != S_IFREG || !st.stx_size || st.stx_size > told_limit() ||
-	    !is_fresh(&st))
+	    !is_made_here(&st) || (st.stx_mode & S_IFMT) != S_IFREG || !st.stx_size ||
+	    st.stx_size > told_limit())
 		return;
 	e = lead_event(t, EVENT_FILE, nr, 0);
 	e->arg[0] = (uint64_t)fd;
