@@ -10,7 +10,6 @@
 
 #include "engine/inside/files.h"
 
-
 /* Memory that the call writes: in elements' bytes at most, and what an AT rule left of them. */
 static void written(const struct walk *w, const struct query_answer *answer)
 {
@@ -30,6 +29,34 @@ static void written(const struct walk *w, const struct query_answer *answer)
 	}
 }
 
+#define LOOKED	1024	/* events that the leader may be ahead */
+
+static bool changes(const struct event *e, int32_t fd)
+{
+	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+
+	if (e->kind == EVENT_EXEC || e->call == __NR_close_range)
+		return true;
+	return d && ((d->result == KIND_FD && e->result == fd) ||
+		     (e->call == __NR_close && (int32_t)e->arg[0] == fd));
+}
+
+/*
+ * The monitor has asked the leader as it is now.  Has its thread closed that number, or got
+ * it anew, since it was where this one is?  Then what it said is of something else.
+ */
+static bool is_as_here(struct thread *t, int32_t fd)
+{
+	struct reader r = t->reader;
+	const struct event *e = reader_peek(&r);
+
+	r.ahead = true;
+	for (unsigned n = 0; e; n++, e = reader_next(&r))
+		if (n == LOOKED || changes(e, fd))
+			return false;
+	return true;
+}
+
 /* Of the leader, by the monitor; false: it cannot say. */
 static bool leader_asked(struct thread *t, struct walk *w, long *result)
 {
@@ -41,7 +68,7 @@ static bool leader_asked(struct thread *t, struct walk *w, long *result)
 		call[i + 1] = w->args[i];
 	call[7] = w->room;
 	w->result = request_ask(t, REQ_QUERY, t->lane, (uint64_t)&answer, 0);
-	if (w->result == -ENOSYS)
+	if (w->result == -ENOSYS || !is_as_here(t, (int32_t)w->args[0]))
 		return false;
 	t->answered = 1;
 	if (w->result >= 0)
