@@ -23,7 +23,7 @@ static struct range areas[AREAS_MAX];
 static int n_areas;
 static void *call;
 
-/* In code that no file has. */
+/* In the inside's code. */
 static void *call_find(const struct range *r)
 {
 	static const unsigned char wanted[] = { 0x0f, 0x05, 0xc3 };
@@ -35,16 +35,15 @@ static void maps_look(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[512], rights[8], path[256];
-	unsigned long inode;
 	struct range r;
 
 	while (f && fgets(line, sizeof(line), f)) {
 		path[0] = 0;
-		sscanf(line, "%lx-%lx %7s %*s %*s %lu %255[^\n]", &r.from, &r.to, rights, &inode, path);
-		if (strstr(path, "memfd:mve") && n_areas < AREAS_MAX)
-			areas[n_areas++] = r;
-		else if (rights[2] == 'x' && rights[0] == 'r' && !inode && !strstr(path, "[v") && !call)
+		sscanf(line, "%lx-%lx %7s %*s %*s %*s %255[^\n]", &r.from, &r.to, rights, path);
+		if (strstr(path, "memfd:mve-inside") && rights[2] == 'x' && !call)
 			call = call_find(&r);
+		else if (strstr(path, "memfd:mve") && rights[3] == 's' && n_areas < AREAS_MAX)
+			areas[n_areas++] = r;
 	}
 	if (f)
 		fclose(f);

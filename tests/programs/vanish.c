@@ -18,7 +18,7 @@ struct range {
 	unsigned long from, to;
 };
 
-/* "syscall; ret" in code that no file has. */
+/* "syscall; ret" in the inside's code. */
 static void *call_find(const struct range *r)
 {
 	static const unsigned char wanted[] = { 0x0f, 0x05, 0xc3 };
@@ -30,17 +30,16 @@ static int maps_look(struct range *areas, void **call)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[512], rights[8], path[256];
-	unsigned long inode;
 	struct range r;
 	int n = 0;
 
 	while (f && fgets(line, sizeof(line), f)) {
 		path[0] = 0;
-		sscanf(line, "%lx-%lx %7s %*s %*s %lu %255[^\n]", &r.from, &r.to, rights, &inode, path);
-		if (strstr(path, "memfd:mve") && n < AREAS_MAX)
-			areas[n++] = r;
-		else if (rights[2] == 'x' && rights[0] == 'r' && !inode && !strstr(path, "[v") && !*call)
+		sscanf(line, "%lx-%lx %7s %*s %*s %*s %255[^\n]", &r.from, &r.to, rights, path);
+		if (strstr(path, "memfd:mve-inside") && rights[2] == 'x' && !*call)
 			*call = call_find(&r);
+		else if (strstr(path, "memfd:mve") && rights[3] == 's' && n < AREAS_MAX)
+			areas[n++] = r;
 	}
 	if (f)
 		fclose(f);
