@@ -46,6 +46,22 @@ static const struct thread *own_thread(int32_t id, bool believed)
 	return NULL;
 }
 
+#define KNOWN	64
+
+/* The parent's is the kernel's word; others are asked for once. */
+static bool is_known(struct thread *t, int32_t tid)
+{
+	static int32_t known[KNOWN];
+	int32_t *row = &known[(uint32_t)tid % KNOWN];
+
+	if (*row == tid || OWN0(__NR_getppid) == tid)
+		return true;
+	if (request_ask(t, REQ_KNOWN, (uint64_t)tid, 0, 0) <= 0)
+		return false;
+	*row = tid;
+	return true;
+}
+
 /* Of another process of the version's; 0: none is known by this id. */
 static int32_t slot_real(struct thread *t, int32_t id)
 {
@@ -54,7 +70,7 @@ static int32_t slot_real(struct thread *t, int32_t id)
 		int32_t tid = (int32_t)s->owner;	/* read once */
 
 		if (tid > 0 && s->vtid == id && tid != id)
-			return request_ask(t, REQ_KNOWN, (uint64_t)tid, 0, 0) > 0 ? tid : 0;
+			return is_known(t, tid) ? tid : 0;
 	}
 	return 0;
 }
