@@ -152,7 +152,13 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r)
 		sched_yield();
 		is = look(v, slot, pid, tid, r);
 	}
-	return is == ASKER_IS || version_owns(v, pid, tid) ? is : elsewhere_look(v, slot, r);
+	if (is == ASKER_IS || version_owns(v, pid, tid))
+		return is;
+	is = elsewhere_look(v, slot, r);
+	/* Who asked there has been killed: it is looked for once. */
+	if (is == ASKER_NONE)
+		v->area->slot[slot].asked = RS_IDLE;
+	return is;
 }
 
 /* Its process was known when it asked: what stands there now says whether it still does. */
