@@ -334,6 +334,22 @@ static bool all_wait(const struct version *v)
 	return true;
 }
 
+/* We stop it ourselves, for a moment: it is on its way through an execve. */
+static bool tracee_is(pid_t tid)
+{
+	char path[64], line[256];
+	int tracer = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && !tracer && fgets(line, sizeof(line), f))
+		sscanf(line, "TracerPid:%d", &tracer);
+	if (f)
+		fclose(f);
+	return tracer == getpid();
+}
+
 /* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
 static pid_t stopped_thread(const struct version *v)
 {
@@ -341,7 +357,7 @@ static pid_t stopped_thread(const struct version *v)
 		const struct slot *s = &v->area->slot[i];
 		char state = s->owner && !s->unheld ? thread_state(s->pid, (pid_t)s->owner) : 0;
 
-		if (state == 'T' || state == 't')
+		if (state == 'T' || (state == 't' && !tracee_is((pid_t)s->owner)))
 			return (pid_t)s->owner;
 	}
 	return 0;
