@@ -45,7 +45,8 @@ static bool holds(const struct streams *s, uint32_t version, const struct lane *
 
 /*
  * Followers that still need the lane's chunk `serial`, as bits.  One that came late and is
- * not told of the lane reads none of it: its cursor would hold the lane for ever.
+ * not told of the lane reads none of it: its cursor would hold the lane for ever.  The
+ * start's record needs what it was told until it has that; then its cursor says so.
  */
 static uint32_t held_by(const struct streams *s, const struct section *own, uint32_t index,
 			uint32_t serial)
@@ -53,7 +54,7 @@ static uint32_t held_by(const struct streams *s, const struct section *own, uint
 	uint32_t bits = streams_followers(s, own), held = 0;
 
 	/* Whoever sees the lane's `now` behind a seam sees who was added there. */
-	bits &= __atomic_load_n(&own->lane[index].told, __ATOMIC_RELAXED);
+	bits &= __atomic_load_n(&own->lane[index].told, __ATOMIC_RELAXED) | 1u << ROW_START;
 
 	for (uint32_t v = 0; v < VERSIONS; v++)
 		if (bits >> v & 1 && holds(s, v, &own->lane[index], index, serial))
@@ -265,7 +266,7 @@ static uint32_t lane_chunk(const struct streams *s, struct section *own, uint32_
 	return chunk == CHUNK_NONE ? chunk_find(s, own, index) : chunk;
 }
 
-static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
+static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life, uint32_t told)
 {
 	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
 
@@ -278,7 +279,7 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life)
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->owner, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->pid, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->told, ~0u, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->told, told, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->seam, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->seam_chunk, CHUNK_NONE, __ATOMIC_RELAXED);
 	/* Release: whoever sees the new life sees an empty lane.  0 is none. */
@@ -312,7 +313,7 @@ bool lane_reopen(struct streams *s, uint32_t index, bool *owes)
 	if (chunk == CHUNK_NONE)
 		return false;
 	own->faulted[index] = own->left[index] = 0;
-	lane_begin(&own->lane[index], chunk, own->lane[index].life);
+	lane_begin(&own->lane[index], chunk, own->lane[index].life, ~0u);
 	return true;
 }
 
@@ -326,7 +327,7 @@ void lane_cancel(struct streams *s, uint32_t index)
 	lane_set(s, index, LANE_FREE);
 }
 
-int lane_open(struct streams *s)
+int lane_open(struct streams *s, uint32_t told)
 {
 	struct section *own = streams_section(s, s->self);
 
@@ -343,7 +344,7 @@ int lane_open(struct streams *s)
 			return -1;
 		}
 		own->faulted[i] = own->left[i] = 0;
-		lane_begin(l, chunk, l->life + 1);
+		lane_begin(l, chunk, l->life + 1, told);
 		lanes_raise(own, i + 1);
 		lane_set(s, i, LANE_OPEN);
 		return (int)i;

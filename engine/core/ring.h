@@ -70,8 +70,11 @@ void section_spare(struct section *own, uint32_t chunks);
 /* Versions that a leader's section must not overtake, as bits. */
 static inline uint32_t streams_followers(const struct streams *s, const struct section *own);
 
-/* Opens a lane nobody uses; its number, or -1 when there is none or no chunk for it. */
-int lane_open(struct streams *s);
+/*
+ * Opens a lane nobody uses, told to these followers; its number, or -1 when there is none
+ * or no chunk for it.
+ */
+int lane_open(struct streams *s, uint32_t told);
 /* The opened lane is not needed: it is empty, and no follower was told of it. */
 void lane_cancel(struct streams *s, uint32_t index);
 /*

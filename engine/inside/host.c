@@ -156,13 +156,13 @@ void host_settle(struct writer *w)
 }
 
 /*
- * A lane for a child.  All may wait for a follower to read them to the end; where they do
+ * A lane for a child, told to whom its creator's is.  All may wait for a follower to read them to the end; where they do
  * not, there are as many threads as lanes, and this one will not be followed: -1.
  */
 int host_lane(struct writer *w)
 {
 	uint64_t waited = 0;
-	int lane = lane_open(w->streams);
+	int lane = lane_open(w->streams, w->lane->told);
 
 	if (lane < 0 && streams_followers(w->streams, w->section))
 		full_begin(w);
@@ -170,7 +170,7 @@ int host_lane(struct writer *w)
 		bool over = full_wait(w, &waited);
 		uint32_t held = lanes_held_by(w->streams);
 
-		lane = lane_open(w->streams);
+		lane = lane_open(w->streams, w->lane->told);
 		if (lane < 0 && !held)
 			break;
 		if (lane < 0 && over)

@@ -343,8 +343,6 @@ static uint32_t child_lane(struct thread *t)
 	int lane = host_lane(&t->writer);
 
 	t->child_lane = lane < 0 ? CHUNK_NONE : (uint32_t)lane;
-	if (lane >= 0)
-		t->writer.section->lane[lane].told = t->writer.lane->told;
 	return t->child_lane;
 }
 

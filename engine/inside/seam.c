@@ -68,8 +68,9 @@ static void seam_place(struct thread *t)
 {
 	struct lane *l = t->writer.lane;
 
-	__atomic_store_n(&l->seam, t->writer.head, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELAXED);
+	/* Release, both: pair with who records the start (lane_follow). */
+	__atomic_store_n(&l->seam, t->writer.head, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELEASE);
 }
 
 bool seam_in_start(const struct thread *t)

@@ -9,6 +9,11 @@
  * lane without a seam is kept as far as it came, and its twin goes no further.  What
  * does not fit, or what the leader would have to wait for, is lost, and with it the
  * possibility to come late: never the leader's time.
+ *
+ * The leader may be far ahead when we look.  So all its lanes are held for us, from
+ * where we are in them, up to the end of the start, told to us or not: where a lane's
+ * start is over we say so in our cursor.  What was copied by the time that nothing is
+ * held any more is the start.
  */
 #include <string.h>
 #include <unistd.h>
@@ -133,32 +138,59 @@ static bool lane_copy(struct monitor *m, uint32_t i, uint64_t end)
 	return true;
 }
 
+/* Nothing more of this life of the lane is kept: it holds nothing for us. */
+static bool lane_leave(struct monitor *m, uint32_t i, uint32_t life)
+{
+	struct streams s = { m->conduct, ROW_START };
+
+	if (record(m)->cursor[i].life != life)
+		cursor_begin(&s, i, life, 0);
+	cursor_done(&s, i);
+	return true;
+}
+
+/* Copies all that the lane has told us, and notes the last seam in that. */
+static bool lane_follow(struct monitor *m, uint32_t i, const struct lane *l, bool told)
+{
+	struct lane *to = &record(m)->lane[i];
+	uint64_t before = record(m)->cursor[i].at;
+	/* Acquire, all: pair with seam_place and writer_commit; the seam is not behind the head. */
+	bool seam = __atomic_load_n(&l->seam_chunk, __ATOMIC_ACQUIRE) != CHUNK_NONE;
+	uint64_t cut = __atomic_load_n(&l->seam, __ATOMIC_ACQUIRE);
+	uint64_t end = told ? __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) : cut;
+
+	if (!lane_copy(m, i, end))
+		return false;
+	to->owner = l->owner;
+	to->pid = l->pid;
+	if (seam && cut <= to->head) {
+		to->seam = cut;
+		to->seam_chunk = 0;
+		m->start.seam = true;
+	}
+	if (told && to->head != before)
+		m->start.moved_ms = now_ms();
+	return told || lane_leave(m, i, to->life);
+}
+
 /* Looks at one lane of the leader; false: the record is lost. */
 static bool lane_look(struct monitor *m, uint32_t i)
 {
 	const struct lane *l = &streams_part(m, 0)->lane[i];
-	/* Acquire, all: pair with lane_begin, lane_told and writer_commit. */
+	/* Acquire, all: pair with lane_set, lane_begin and lane_told. */
+	uint32_t state = __atomic_load_n(&l->state, __ATOMIC_ACQUIRE);
 	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
-	uint32_t told = __atomic_load_n(&l->told, __ATOMIC_ACQUIRE);
-	uint64_t end = told & US ? __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) : l->seam;
+	bool told = __atomic_load_n(&l->told, __ATOMIC_ACQUIRE) & US;
 	struct lane *to = &record(m)->lane[i];
-	struct cursor *c = &record(m)->cursor[i];
-	uint64_t before = c->at;
 
-	if (!life || l->state == LANE_FREE || l->state == LANE_CLAIMED)
+	if (!life || state == LANE_FREE || state == LANE_CLAIMED ||
+	    record(m)->cursor[i].done == life)
 		return true;
-	if (!to->life && (!(told & US) && !end))
-		return true;	/* begun after its parent's start */
+	if (to->life != life && !told && !l->seam)
+		return lane_leave(m, i, life);	/* begun after its parent's start */
 	if (!to->life && !lane_begin(m, i, l))
 		return false;
-	if (to->life != life || !lane_copy(m, i, end))
-		return false;
-	to->owner = l->owner;
-	to->pid = l->pid;
-	m->start.seam |= l->seam_chunk != CHUNK_NONE;
-	if (told & US && c->at != before)
-		m->start.moved_ms = now_ms();
-	return true;
+	return to->life == life && lane_follow(m, i, l, told);
 }
 
 static void threads_look(struct monitor *m)
@@ -174,19 +206,17 @@ static void threads_look(struct monitor *m)
 static void lanes_cut(struct monitor *m)
 {
 	for (uint32_t i = 0; i < section_lanes(record(m)); i++) {
-		const struct lane *l = &streams_part(m, 0)->lane[i];
 		struct lane *to = &record(m)->lane[i];
 
-		if (!to->life || l->seam_chunk == CHUNK_NONE || l->seam > to->head)
-			continue;
-		to->head = l->seam;
-		to->seam_chunk = 0;
+		if (to->life && to->seam_chunk != CHUNK_NONE)
+			to->head = to->seam;
 	}
 }
 
 static void kept(struct monitor *m)
 {
 	m->start.state = START_KEPT;
+	leave(m);
 	lanes_cut(m);
 	threads_look(m);
 	/* Release: the record is whole. */
@@ -228,27 +258,27 @@ static bool had_client(struct monitor *m)
 	return any && open <= 0;
 }
 
+static bool is_quiet(struct monitor *m)
+{
+	return now_ms() > m->start.moved_ms + (had_client(m) ? QUIET_MS : ALONE_MS);
+}
+
 void start_record_look(struct monitor *m)
 {
 	const struct section *from;
+	bool whole, dropped;
 
 	if (m->start.state != START_READS)
 		return;
 	from = streams_part(m, 0);
-	if (!(m->conduct->following & US)) {	/* nothing has been told since the last look */
-		lanes_look(m, from) ? kept(m) : lost(m, too_long);
-		return;
-	}
-	if (m->leader || from->dropped & US) {
-		lost(m, m->leader ? "another version leads now" : "the ring was too small for it");
-		return;
-	}
-	if (!lanes_look(m, from)) {
-		lost(m, too_long);
-		return;
-	}
-	/* A thread that is about to tell has done so at the next look. */
-	if (m->start.seam && now_ms() > m->start.moved_ms + (had_client(m) ? QUIET_MS : ALONE_MS))
-		leave(m);
-	monitor_wake_after(m, LOOK_MS);
+	whole = m->leader || lanes_look(m, from);
+	/* Acquire, and behind it: what we copied was held for us, or it is not believed. */
+	dropped = __atomic_load_n(&from->dropped, __ATOMIC_ACQUIRE) & US;
+	if (m->leader || dropped || !whole)
+		lost(m, m->leader ? "another version leads now" :
+			dropped ? "the ring was too small for it" : too_long);
+	else if (m->start.seam && is_quiet(m))
+		kept(m);
+	else
+		monitor_wake_after(m, LOOK_MS);
 }

@@ -112,7 +112,7 @@ static void life(struct streams *s, uint64_t *state)
 	struct writer w;
 	int lane;
 
-	while ((lane = lane_open(s)) < 0)
+	while ((lane = lane_open(s, ~0u)) < 0)
 		pause_ns(20000);
 	writer_attach(&w, s, (uint32_t)lane);
 	for (uint64_t n = 0; n < EVENTS; n++) {

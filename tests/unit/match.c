@@ -77,7 +77,7 @@ static void set_up(void)
 	c->following = 1 << 1;
 	leader = (struct streams){ c, 0 };
 	follower = (struct streams){ c, 1 };
-	lane = lane_open(&leader);
+	lane = lane_open(&leader, ~0u);
 	cr_assert_eq(lane, 0);
 	writer_attach(&out, &leader, 0);
 	cursor_begin(&follower, 0, streams_section(&leader, 0)->lane[0].life, 0);

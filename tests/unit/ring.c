@@ -366,7 +366,7 @@ Test(ring, lanes_are_fewer_than_chunks)
 {
 	for (int i = 0; i < CHUNKS - 1; i++)
 		open_lane(i);
-	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	cr_assert_eq(lane_open(&view[LEADER], ~0u), -1);
 	cr_assert_eq(lead->lanes_high, CHUNKS - 1);
 	cr_assert_eq(chunks_owned(), CHUNKS - 1);
 }
@@ -382,10 +382,10 @@ Test(ring, lanes_are_held_by_who_has_not_read_them)
 		follow(SLOW, i);
 		cursor_done(&view[FAST], i);
 	}
-	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	cr_assert_eq(lane_open(&view[LEADER], ~0u), -1);
 	cr_assert_eq(lanes_held_by(&view[LEADER]), BIT(SLOW));
 	cursor_done(&view[SLOW], 1);
-	cr_assert_eq(lane_open(&view[LEADER]), 1);
+	cr_assert_eq(lane_open(&view[LEADER], ~0u), 1);
 }
 
 /* SLOW came late, and knows nothing of a lane that was over by then. */
@@ -406,7 +406,7 @@ Test(ring, no_chunk_for_a_lane)
 	struct writer w = open_lane(0);
 
 	tell_many(&w, CHUNKS * EVENTS);
-	cr_assert_eq(lane_open(&view[LEADER]), -1);
+	cr_assert_eq(lane_open(&view[LEADER], ~0u), -1);
 	cr_assert_eq(lanes_held_by(&view[LEADER]), BIT(FAST) | BIT(SLOW));
 	lead->dropped = BIT(FAST) | BIT(SLOW);
 	open_lane(1);
@@ -478,7 +478,7 @@ Test(ring, switched)
 	cursor_done(&view[FAST], 0);	/* of a life with the same number */
 	conduct->ended = BIT(LEADER);
 	cr_assert(reader_at_end(&r));
-	cr_assert_eq(lane_open(&view[SLOW]), 0);
+	cr_assert_eq(lane_open(&view[SLOW], ~0u), 0);
 	cr_assert_eq(after->lane[0].life, lead->lane[0].life);
 	writer_attach(&next, &view[SLOW], 0);
 	for (told = 0; tell(&next, 0);)
@@ -527,7 +527,7 @@ Test(ring, reopened)
 	/* A lane that had ended, and has no chunk either. */
 	after->dropped = BIT(FAST) | BIT(LEADER);
 	lane_close(&view[SLOW], 1);
-	cr_assert_eq(lane_open(&view[SLOW]), 1);
+	cr_assert_eq(lane_open(&view[SLOW], ~0u), 1);
 	writer_attach(&next, &view[SLOW], 1);
 	tell_many(&next, 3 * EVENTS);
 }

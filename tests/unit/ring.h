@@ -128,7 +128,7 @@ static inline struct writer open_lane(int expected)
 {
 	struct writer w;
 
-	cr_assert_eq(lane_open(&view[LEADER]), expected);
+	cr_assert_eq(lane_open(&view[LEADER], ~0u), expected);
 	writer_attach(&w, &view[LEADER], (uint32_t)expected);
 	return w;
 }
