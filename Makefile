@@ -11,9 +11,9 @@ CFLAGS	:= -std=gnu17 -O2 -g $(WARN)
 CPPFLAGS := -I. -I$(B) -D_GNU_SOURCE
 LDLIBS	:= -luring -lZydis -lbpf -lelf -ldw -ljansson -lncurses -lpthread
 
-OUTSIDE	:= $(wildcard engine/outside/*.c engine/core/*.c)
-MVE	:= $(wildcard engine/mve/*.c)
-INSIDE	:= $(wildcard engine/inside/*.c engine/inside/*.S)
+OUTSIDE	:= $(wildcard engine/outside/*/*.c engine/core/*.c)
+MVE	:= $(wildcard engine/mve/*.c engine/mve/*/*.c)
+INSIDE	:= $(wildcard engine/inside/*/*.c engine/inside/*/*.S)
 BPF	:= $(wildcard bpf/*.bpf.c)
 
 obj	= $(patsubst %,$(B)/%.o,$(basename $(1)))
@@ -79,9 +79,9 @@ $(B)/inside.blob.o: $(B)/inside.elf
 	@cd $(B) && ld -r -b binary -z noexecstack inside.elf -o inside.blob.o
 
 # The rule compiler: scanner and parser are made, the contract is pasted in.
-rulec_objs := $(patsubst rulec/%.c,$(B)/rulec-obj/%.o,$(wildcard rulec/*.c)) \
+rulec_objs := $(patsubst rulec/%.c,$(B)/rulec-obj/%.o,$(wildcard rulec/*.c rulec/*/*.c)) \
 	$(B)/rulec-obj/header.o $(call obj,grammar/rules.tab.c grammar/rules.lex.c \
-	engine/core/table.c engine/core/rules.c engine/outside/xlat.c)
+	engine/core/table.c engine/core/rules.c engine/outside/print/xlat.c)
 RULEC_CPPFLAGS := $(CPPFLAGS) -I$(B)/grammar
 
 $(B)/grammar/rules.tab.c $(B)/grammar/rules.tab.h &: grammar/rules.y
@@ -99,7 +99,7 @@ $(B)/rulec-obj/%.o: rulec/%.c | $(B)/grammar/rules.tab.h
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
 
-$(B)/rulec-obj/header.o: rulec/header.S engine/abi/rules.h rulec/find.h
+$(B)/rulec-obj/header.o: rulec/emit/header.S engine/abi/rules.h rulec/emit/find.h
 	@mkdir -p $(@D)
 	@$(CC) -c $< -o $@
 

@@ -1,6 +1,6 @@
 /*
  * What the witness (audit.bpf.c, in the kernel) and its reader
- * (engine/outside/audit.c) both see.  Fixed-width types only: the one is
+ * (engine/outside/monitor/audit.c) both see.  Fixed-width types only: the one is
  * compiled for bpf with vmlinux.h, the other for x86-64 with libc.
  *
  * Both come from one build (the program is embedded by its skeleton), so there

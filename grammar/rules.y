@@ -1,6 +1,6 @@
 /*
  * The grammar of the rule language; GRAMMAR.md is its description in words.
- * Each action is one constructor call (rulec/ast.c), the place first.  After an
+ * Each action is one constructor call (rulec/read/ast.c), the place first.  After an
  * error the parser goes on at the next item that begins with a keyword, so one
  * run shows several errors; such a file is never compiled.
  */
@@ -16,11 +16,11 @@
 %parse-param { struct parse *p }
 
 %code requires {
-#include "rulec/ast.h"
+#include "rulec/read/ast.h"
 }
 
 %code {
-#include "rulec/parse.h"
+#include "rulec/read/parse.h"
 
 int rules_yylex(YYSTYPE *value, struct loc *loc, void *scanner);
 static void rules_yyerror(struct loc *loc, void *scanner, struct parse *p, const char *text);

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "rulec/ast.h"
+#include "rulec/read/ast.h"
 
 /* Exit status, as everywhere in mve. */
 enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_SYSTEM, EXIT_BUG = 70 };

@@ -45,7 +45,7 @@ enum hidden_bits {
 #define BOOT_LOCALS	8
 #define BOOT_PARTS	8
 
-/* Code by whose unwind tables callers are found: see inside/callers.c. */
+/* Code by whose unwind tables callers are found: see inside/runtime/callers.c. */
 enum code_kind { PART_LIBC, PART_RUNTIME };
 
 struct code_part {

@@ -2,7 +2,7 @@
  * Where the parts of a fresh program lie.  The monitor reads it of each program of
  * a leader; the program tells it in its EVENT_EXEC; the follower's thread asks the
  * kernel for the same before its own execve, and hands it to the monitor, which
- * moves the rest (outside/layout.c).
+ * moves the rest (outside/start/layout.c).
  */
 #ifndef MVE_ABI_LAYOUT_H
 #define MVE_ABI_LAYOUT_H

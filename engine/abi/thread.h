@@ -2,7 +2,7 @@
  * Offsets into a thread's private block, which GS points at while a program
  * runs under mve.  The gate (assembly), the boards that the planner writes
  * (machine code) and the inside (C, struct thread) must agree on them:
- * engine/inside/thread.h asserts that the C structure has these offsets.
+ * engine/inside/gate/thread.h asserts that the C structure has these offsets.
  *
  * Raise THREAD_LAYOUT when an offset changes: boards written for one layout
  * must never meet a gate of another.

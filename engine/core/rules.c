@@ -11,8 +11,8 @@
  * Called by one thread for its own state; makes no system call, allocates
  * nothing, and reads the target's memory only through the host's functions.
  */
-#include "engine/core/rules.h"
 #include "engine/abi/table.h"
+#include "engine/core/rules.h"
 
 #define EINVAL_ANSWER	(-22)
 

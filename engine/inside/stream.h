@@ -7,7 +7,7 @@
 #define MVE_INSIDE_STREAM_H
 
 #include "engine/core/walk.h"
-#include "engine/inside/thread.h"
+#include "engine/inside/gate/thread.h"
 
 extern struct streams streams;
 

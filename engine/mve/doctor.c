@@ -1,6 +1,6 @@
 /*
  * mve doctor: each thing that mve asks of the machine, whether it is there,
- * and what to do if not.  The checks are engine/outside/doctor.c's table; this
+ * and what to do if not.  The checks are engine/outside/control/doctor.c's table; this
  * file only runs them and prints.
  *
  * One line a check, at most 80 columns; then, for what is not there, what is
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/mve/commands.h"
-#include "engine/outside/doctor.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/doctor.h"
+#include "engine/outside/monitor/say.h"
 
 #define COLUMNS		80
 #define STATE_COLUMNS	13	/* "no (optional)" */

@@ -3,8 +3,8 @@
  */
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/control.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/say.h"
 
 static const char help[] =
 	"usage: mve drop NAME FOLLOWER\n"

@@ -9,10 +9,10 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/control.h"
-#include "engine/outside/monitor.h"
-#include "engine/outside/rules_load.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/rules/rules_load.h"
 
 #define LOOK_MS		50
 #define WAIT_MS		90000	/* the monitor gives up before */

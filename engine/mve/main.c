@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/mve/commands.h"
-#include "engine/outside/say.h"
-#include "engine/outside/start.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/start/start.h"
 
 struct command {
 	const char *name, *use, *what;

@@ -10,8 +10,8 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/control.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/say.h"
 
 #define WAIT_S		60	/* --wait without a number */
 #define OVER_MS		60000	/* a takeover ends before, one way or the other */

@@ -7,10 +7,10 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/folder.h"
-#include "engine/outside/plain.h"
-#include "engine/outside/say.h"
-#include "engine/outside/text_json.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/print/plain.h"
+#include "engine/outside/print/text_json.h"
 
 static const char help[] = "usage: mve ps [--json]\n\nLists the sessions of this user.\n";
 

@@ -8,10 +8,10 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/folder.h"
-#include "engine/outside/plain.h"
-#include "engine/outside/report.h"
-#include "engine/outside/say.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/print/plain.h"
+#include "engine/outside/report/report.h"
 
 static const char help[] =
 	"usage: mve report NAME [N] [--list] [--json]\n"

@@ -5,9 +5,9 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/control.h"
-#include "engine/outside/rules_load.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/rules/rules_load.h"
 
 static const char help[] =
 	"usage: mve rules NAME FOLLOWER FILE\n"

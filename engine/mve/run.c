@@ -10,8 +10,8 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/run_followers.h"
 #include "engine/mve/run_sample.h"
-#include "engine/outside/monitor.h"
-#include "engine/outside/say.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
 
 static const char run_help[] =
 	"usage: mve run [options] [-f 'CMD...' [its options]]... -- CMD...\n"

@@ -5,7 +5,7 @@
 #ifndef MVE_RUN_FOLLOWERS_H
 #define MVE_RUN_FOLLOWERS_H
 
-#include "engine/outside/options.h"
+#include "engine/outside/monitor/options.h"
 
 int follower_add(struct run_options *o, const char *command);
 int follower_name(struct run_options *o, const char *name);

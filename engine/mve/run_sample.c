@@ -7,7 +7,7 @@
 
 #include "engine/abi/table.h"
 #include "engine/mve/run_sample.h"
-#include "engine/outside/say.h"
+#include "engine/outside/monitor/say.h"
 
 /* A libc has one function for several calls: whoever names one means all. */
 static const char *const families[][3] = {

@@ -5,7 +5,7 @@
 #ifndef MVE_RUN_SAMPLE_H
 #define MVE_RUN_SAMPLE_H
 
-#include "engine/outside/options.h"
+#include "engine/outside/monitor/options.h"
 
 int sample_take(struct run_options *o, const char *text);
 int mark_take(struct run_options *o, const char *text);

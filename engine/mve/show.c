@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/mve/show.h"
-#include "engine/outside/folder.h"
-#include "engine/outside/say.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/monitor/say.h"
 
 /* A seconds' value in ms; false: not one from 100 to 3600000. */
 static bool interval_take(struct look *l, const char *text)

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "engine/outside/session.h"
+#include "engine/outside/monitor/session.h"
 
 struct look {
 	const char *name;	/* NULL: none was given */

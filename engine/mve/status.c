@@ -6,9 +6,9 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/control.h"
-#include "engine/outside/plain.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/print/plain.h"
 
 static const char help[] =
 	"usage: mve status NAME [--json]\n"

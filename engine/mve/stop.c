@@ -10,8 +10,8 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
-#include "engine/outside/control.h"
-#include "engine/outside/say.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/say.h"
 
 #define SERVER_MS	10000	/* for the server's end */
 #define SESSION_MS	30000	/* for the session's behind it; the monitor has shorter limits */

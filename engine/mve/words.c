@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/mve/words.h"
-#include "engine/outside/say.h"
+#include "engine/outside/monitor/say.h"
 
 static bool is_space(char c)
 {

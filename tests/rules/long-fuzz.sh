@@ -8,11 +8,11 @@ clang-19 -fsanitize=fuzzer-no-link -x c -c /dev/null -o null.o 2>/dev/null ||
 	{ echo "needs libclang-rt-19-dev"; exit 77; }
 
 cd "$ROOT" || exit 1
-sources=$(ls rulec/*.c | grep -v rulec/main.c)
+sources=$(ls rulec/*/*.c)
 clang-19 -std=gnu17 -O1 -g -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -D_GNU_SOURCE -I. -Ibuild -Ibuild/grammar \
 	-Wno-everything tests/fuzz/rules.c $sources build/grammar/rules.tab.c \
-	build/grammar/rules.lex.c rulec/header.S engine/core/table.c engine/core/rules.c engine/outside/xlat.c \
+	build/grammar/rules.lex.c rulec/emit/header.S engine/core/table.c engine/core/rules.c engine/outside/print/xlat.c \
 	-o "$OLDPWD/fuzz" || fail "cannot build the fuzzer"
 cd "$OLDPWD" || exit 1
 

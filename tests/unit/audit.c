@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "engine/outside/audit.h"
+#include "engine/outside/monitor/audit.h"
 
 #define I386_GETPID	20
 #define VSYSCALL_TIME	0xffffffffff600400ul

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "engine/abi/thread.h"
-#include "engine/outside/board.h"
-#include "engine/outside/plan_parts.h"
+#include "engine/outside/patch/board.h"
+#include "engine/outside/plan/plan_parts.h"
 
 #define RED_ZONE	128
 #define CODE_AT		0x1000		/* of the function in its mapping */

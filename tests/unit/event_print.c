@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "engine/core/walk.h"
-#include "engine/outside/view.h"
+#include "engine/outside/report/view.h"
 
 #define KEPT_OF_WINDOW	56
 

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/outside/finding.h"
+#include "engine/outside/report/finding.h"
 
 static const char address[] =
 	"=================================================================\n"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "engine/abi/thread.h"
-#include "engine/outside/hook.h"
+#include "engine/outside/patch/hook.h"
 
 static const char *const names[LOCK_KINDS] = {
 #define LOCK(kind, function, undo, deadline, how) [LOCK_##kind] = #function,

@@ -11,7 +11,7 @@
 
 #include "engine/abi/rules.h"
 #include "engine/abi/rules_seal.h"
-#include "engine/outside/rules_load.h"
+#include "engine/outside/rules/rules_load.h"
 
 #define CODE	0x1000u
 #define LEN	0x3000u

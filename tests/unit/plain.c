@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/outside/plain.h"
+#include "engine/outside/print/plain.h"
 
 static const char *shown(const char *text)
 {

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/outside/plan.h"
+#include "engine/outside/plan/plan.h"
 
 #define TEXT_OFF	0x1000
 #define TEXT_VADDR	0x401000

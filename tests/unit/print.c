@@ -25,8 +25,8 @@
 #include <netinet/in.h>
 
 #include "engine/abi/table.h"
-#include "engine/outside/print.h"
-#include "engine/outside/xlat.h"
+#include "engine/outside/print/print.h"
+#include "engine/outside/print/xlat.h"
 
 #define BASE	0x10000ul
 #define SPACE	8192

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engine/outside/report.h"
+#include "engine/outside/report/report.h"
 
 #define BASE	0x10000ul
 #define SPACE	65536

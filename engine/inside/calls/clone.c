@@ -1,0 +1,248 @@
+/*
+ * New threads and processes.
+ *
+ * The kernel's child starts where its parent stood, in clone_kernel, with every
+ * signal blocked, the hidden ones included, for it has no block yet; it takes
+ * its block (its own when it shares the parent's memory, else its copy of the
+ * parent's), arms itself and returns to the program as the parent does.  vfork's
+ * child runs on the parent's program stack: nothing of the parent may be kept
+ * there, and nothing is, since the long way keeps the registers in the block.
+ *
+ * Locks of the inside are taken before the memory is copied, so that a child
+ * never inherits one that a thread it does not have was holding.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+
+#include "engine/inside/order/locks.h"
+
+#define CLONE3_SIZE_MIN	64
+
+struct clone_want {
+	uint64_t flags, stack;	/* stack: the child's rsp, 0 the parent's */
+};
+
+/* Reads what the call asks for; false when the kernel will refuse it anyway. */
+static bool clone_read(const struct frame *f, long nr, struct clone_want *w)
+{
+	struct clone_args args;
+
+	*w = (struct clone_want){ SIGCHLD, 0 };
+	if (nr == __NR_vfork)
+		w->flags |= CLONE_VM | CLONE_VFORK;
+	if (nr == __NR_clone)
+		*w = (struct clone_want){ f->rdi, f->rsi };
+	if (nr != __NR_clone3)
+		return true;
+	if (f->rsi < CLONE3_SIZE_MIN || copy_in(&args, f->rdi, CLONE3_SIZE_MIN))
+		return false;
+	w->flags = args.flags;
+	w->stack = args.stack ? args.stack + args.stack_size : 0;
+	return true;
+}
+
+/* The block of a child that shares our memory. */
+static struct thread *child_block(struct thread *t, const struct clone_want *w)
+{
+	struct thread *c = block_take();
+
+	if (!c)
+		return NULL;
+	c->frame = t->frame;
+	c->sig = t->sig;
+	c->slot = NULL;
+	c->pid = t->pid;
+	c->held_mask = 0;
+	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
+	c->hidden_blocked = t->hidden_blocked;
+	c->hidden_waits = 0;
+	c->sent = c->got = 0;
+	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
+	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
+	c->deferred = c->told = c->park = c->put_off = c->kept = 0;
+	c->own_files = c->files_waited = 0;
+	c->stands = NULL;
+	c->away = c->ticking = 0;
+	c->ticks = (struct ticks){ .shown = t->ticks.shown };
+	c->nexts = c->joined = c->faulting = 0;
+	c->entered = 0;
+	c->following = t->following;
+	c->polls = t->polls;
+	c->has_lane = 0;
+	c->vpid = t->vpid;
+	c->child_lane = t->child_lane;
+	c->child_vtid = t->child_vtid;
+	c->child_ptid = t->child_ptid;
+	c->child_ctid = t->child_ctid;
+	c->tid = 0;
+	c->creator = t->tid;
+	c->clone_mask = t->clone_mask;
+	c->alt = (struct altstack){ 0 };
+	if (w->flags & CLONE_VFORK)
+		c->alt = t->alt;
+	if (!(w->flags & CLONE_SIGHAND)) {
+		sighand_lock(t->sig);
+		bytes_copy(c->own_sig.action, t->sig->action, sizeof(t->sig->action));
+		sighand_unlock(t->sig);
+		c->own_sig.lock = 0;
+		c->sig = &c->own_sig;
+	}
+	return c;
+}
+
+static void child_describe(struct thread *c, const struct clone_want *w)
+{
+	c->clone_flags = w->flags;
+	c->busy = 1;
+	if (w->stack)
+		c->frame.rsp = w->stack;
+}
+
+static long clone_sharing(struct thread *t, const struct clone_want *w)
+{
+	uint32_t *newborn = &((struct area *)boot.area)->newborn;
+	struct thread *c = child_block(t, w);
+	long result;
+
+	if (!c) {
+		t->answered = 1;
+		return -EAGAIN;
+	}
+	child_describe(c, w);
+	/* Until its child is done it stands still by itself. */
+	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
+	if (!locks_on)
+		ticks_prepare();
+	/* The monitor must not take all threads to stand while one has not begun. */
+	__atomic_fetch_add(newborn, 1, __ATOMIC_RELAXED);
+	result = clone_kernel(&t->frame, c);
+	if (result < 0)
+		__atomic_fetch_sub(newborn, 1, __ATOMIC_RELAXED);
+	t->in_vfork = t->slot->parked = 0;
+	if (result > 0 && w->flags & CLONE_THREAD && t->child_lane != CHUNK_NONE)
+		locks_begin();
+	if (w->flags & CLONE_VFORK)
+		seal_look(t);
+	/* vfork's child has left our memory by now, however it did. */
+	if (result < 0 || w->flags & CLONE_VFORK)
+		block_free(c);
+	return result;
+}
+
+/*
+ * The parent may end before the child has run at all, and the child be killed before it
+ * has: so the monitor is told of it by its pid.  Both write the row, whoever comes last.
+ */
+static int32_t *birth_begin(const struct thread *t)
+{
+	int32_t *row = ((struct area *)boot.area)->births;
+
+	for (int i = 0; i < BIRTHS; i++, row++) {
+		int32_t was = __atomic_load_n(row, __ATOMIC_RELAXED);
+
+		if ((!was || (was > 0 && OWN2(__NR_kill, was, 0) == -ESRCH)) &&
+		    __atomic_compare_exchange_n(row, &was, -t->tid, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return row;
+	}
+	return NULL;
+}
+
+static void birth_told(const struct thread *t, long result)
+{
+	int32_t begun = -t->tid;
+
+	if (t->birth)
+		__atomic_compare_exchange_n(t->birth, &begun, result > 0 ? (int32_t)result : 0, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static long clone_copying(struct thread *t, const struct clone_want *w)
+{
+	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
+	long result;
+
+	block_lock();
+	sighand_lock(t->sig);
+	child_describe(t, w);
+	t->birth = birth_begin(t);
+	lead_forks(t);
+	result = clone_kernel(&t->frame, t);
+	birth_told(t, result);
+	t->frame.rsp = rsp;
+	t->clone_flags = flags;
+	sighand_unlock(t->sig);
+	block_unlock();
+	return result;
+}
+
+/* clone, clone3, fork, vfork; in the parent. */
+long serve_clone(struct thread *t, long nr)
+{
+	uint64_t all = ALL_SIGNALS;
+	struct clone_want want;
+	long result;
+
+	if (!clone_read(&t->frame, nr, &want))
+		return call_kernel(t);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->clone_mask, 8);
+	if (t->pending)
+		result = CALL_RESTART;
+	else
+		result = want.flags & CLONE_VM ? clone_sharing(t, &want)
+					       : clone_copying(t, &want);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
+	return result;
+}
+
+/* First C code of a child; clone_child in gate.S brought us here. */
+void child_begin(struct thread *t)
+{
+	t->frame.rax = 0;
+	if (!(t->clone_flags & CLONE_THREAD))
+		t->pid = (int32_t)OWN0(__NR_getpid);
+	/* Sequentially consistent: seal_break looks for it after it broke the seal. */
+	__atomic_store_n(&t->tid, (int32_t)OWN0(__NR_gettid), __ATOMIC_SEQ_CST);
+	if (!(t->clone_flags & CLONE_VM)) {
+		sighand_unlock(t->sig);
+		block_unlock();
+		map_lock = 0;
+		locks_child();
+		order_child();
+		t->fork_seq = 0;
+		t->faulting = 0;
+		t->hidden_waits = 0;	/* pending signals are the parent's */
+		early_forget();
+		block_keep_only(t);
+		t->timer = 0;	/* the parent's */
+	}
+	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
+		sighand_clear(t->sig);
+	slot_claim(t);
+	/* Release: who sees the count sees the slot. */
+	if (t->clone_flags & CLONE_VM)
+		__atomic_fetch_sub(&((struct area *)boot.area)->newborn, 1, __ATOMIC_RELEASE);
+	rules_child(t);
+	if (streams.conduct) {
+		if (t->following && t->child_lane != CHUNK_NONE)
+			t->vtid = t->child_vtid;
+		if (t->following && t->child_lane != CHUNK_NONE &&
+		    !(t->clone_flags & CLONE_THREAD))
+			t->vpid = t->vtid;
+		stream_child(t, t->child_lane);
+		if (t->clone_flags & CLONE_THREAD && t->has_lane)
+			locks_begin();
+		if (t->clone_flags & CLONE_THREAD && t->following)
+			inputs_born(t);
+	}
+	if (!(t->clone_flags & CLONE_VM) && t->birth)
+		/* Release: who sees that it is born sees its slot. */
+		__atomic_store_n(t->birth, 0, __ATOMIC_RELEASE);
+	signals_start(t);
+	if (t->following)	/* a bad pointer is a signal: not before */
+		child_ids(t);
+	seal_arm(t);
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
+}

@@ -1,0 +1,220 @@
+/*
+ * Threads' blocks and their slots in the session area.
+ *
+ * A block is taken by the parent before a clone and given back by the thread's
+ * own last instruction before exit (thread_exit in gate.S), so nothing may free
+ * it later.  Blocks are mapped once and used again.  A slot outlives its thread
+ * only as counts: the next owner counts on.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/inside/gate/thread.h"
+
+#define BLOCKS	AREA_THREADS
+
+static struct thread *blocks[BLOCKS];
+static uint64_t used[BLOCKS / 64];
+static uint32_t lock;
+static struct slot no_slot;	/* for threads beyond AREA_THREADS */
+
+void block_lock(void)
+{
+	/* Acquire: pairs with the release in block_unlock. */
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+void block_unlock(void)
+{
+	/* Release: publishes `blocks` and `used` to the next holder. */
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Sets the fields that never change while the block lives. */
+void block_prepare(struct thread *t, uint32_t index)
+{
+	extern char gate_patch[], lock_gate[];
+
+	t->self = t;
+	t->index = index;
+	t->gate = (uint64_t)gate_patch;
+	t->lock_gate = (uint64_t)lock_gate;
+	t->handlers = &role_handlers[0][0];
+	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
+	blocks[index] = t;
+	used[index / 64] |= 1ull << index % 64;
+}
+
+static struct thread *block_map(uint32_t index)
+{
+	long at = own_map(BLOCK_SIZE);
+
+	if (at < 0)
+		return NULL;
+	block_prepare((struct thread *)at, index);
+	return blocks[index];
+}
+
+static struct thread *block_at(uint32_t index)
+{
+	if (!blocks[index])
+		return block_map(index);
+	/* Atomic: a thread that ends clears its bit without the lock. */
+	__atomic_fetch_or(&used[index / 64], 1ull << index % 64, __ATOMIC_ACQUIRE);
+	return blocks[index];
+}
+
+/* A block for a new thread, or NULL when there is none. */
+struct thread *block_take(void)
+{
+	struct thread *t = NULL;
+
+	block_lock();
+	for (uint32_t w = 0; w < BLOCKS / 64 && !t; w++) {
+		uint64_t bits = __atomic_load_n(&used[w], __ATOMIC_ACQUIRE);
+
+		if (~bits)
+			t = block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
+	}
+	block_unlock();
+	return t;
+}
+
+/* After a fork the child has one thread. */
+void block_keep_only(struct thread *t)
+{
+	bytes_zero(used, sizeof(used));
+	used[t->index / 64] = 1ull << t->index % 64;
+}
+
+/* The block of a thread that lives, or may; NULL when the row is free. */
+struct thread *block_live(uint32_t index)
+{
+	uint64_t bits = __atomic_load_n(&used[index / 64], __ATOMIC_SEQ_CST);
+
+	return bits >> index % 64 & 1 ? blocks[index] : NULL;
+}
+
+/* The block at or behind row *index whose thread lives; NULL: there is none. */
+struct thread *block_next(uint32_t *index)
+{
+	for (uint32_t i = *index; i < BLOCKS; i = (i / 64 + 1) * 64) {
+		uint64_t bits = __atomic_load_n(&used[i / 64], __ATOMIC_RELAXED) >> i % 64;
+
+		if (!bits)
+			continue;
+		*index = i + (uint32_t)__builtin_ctzll(bits);
+		return blocks[*index];
+	}
+	return NULL;
+}
+
+/* For a block whose thread is known to be gone, or never began. */
+void block_free(struct thread *t)
+{
+	if (!t->in_exec)
+		slot_release(t);
+	__atomic_fetch_and(&used[t->index / 64], ~(1ull << t->index % 64),
+			   __ATOMIC_RELEASE);
+}
+
+uint64_t *block_bitmap(uint32_t index);
+uint64_t *block_bitmap(uint32_t index)
+{
+	return &used[index / 64];
+}
+
+static uint64_t holder_of(const struct thread *t)
+{
+	return (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid;
+}
+
+/*
+ * By both ids at once: with the owner of one thread and the process of another a slot
+ * would look like that of a dead one, and two threads would have it.
+ */
+static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
+{
+	if (!__atomic_compare_exchange_n(&s->holder, &holder, holder_of(t), false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	s->vpid = s->vtid = 0;
+	s->image = boot.image;
+	s->unheld = s->asleep = 0;
+	s->asked = RS_IDLE;
+	t->slot = s;
+	return true;
+}
+
+#define SLOT_PROBES	8	/* dead owners looked for at a claim */
+
+static bool slot_is_free(uint64_t holder)
+{
+	return !(uint32_t)holder;
+}
+
+static bool slot_abandoned(uint64_t holder)
+{
+	return !slot_is_free(holder) &&
+	       OWN3(__NR_tgkill, (int32_t)(holder >> 32), (uint32_t)holder, 0) == -ESRCH;
+}
+
+static uint64_t holder_now(const struct slot *s)
+{
+	return __atomic_load_n(&s->holder, __ATOMIC_ACQUIRE);
+}
+
+static bool slot_reuse(struct thread *t, struct area *a, uint32_t high)
+{
+	/* Its own from before an execve: it would be a thread that nobody hears of any more. */
+	for (uint32_t i = 0; i < high; i++)
+		if (holder_now(&a->slot[i]) == holder_of(t) &&
+		    slot_try(t, &a->slot[i], holder_of(t)))
+			return true;
+	for (uint32_t i = 0; i < high; i++) {
+		uint64_t holder = holder_now(&a->slot[i]);
+
+		if (slot_is_free(holder) && slot_try(t, &a->slot[i], holder))
+			return true;
+	}
+	for (uint32_t n = 0; n < SLOT_PROBES && high; n++) {
+		struct slot *s = &a->slot[((uint32_t)t->tid + n) % high];
+		uint64_t holder = holder_now(s);
+
+		if (slot_abandoned(holder) && slot_try(t, s, holder))
+			return true;
+	}
+	return false;
+}
+
+/* Gives the thread a slot of the area to count and to ask in. */
+void slot_claim(struct thread *t)
+{
+	struct area *a = (struct area *)boot.area;
+	uint32_t high = __atomic_load_n(&a->slots_high, __ATOMIC_RELAXED);
+
+	t->slot = &no_slot;
+	if (high > AREA_THREADS)
+		high = AREA_THREADS;
+	while (!slot_reuse(t, a, high) && high < AREA_THREADS) {
+		if (__atomic_compare_exchange_n(&a->slots_high, &high, high + 1, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+		    slot_try(t, &a->slot[high], 0))
+			break;
+	}
+	t->counts = &t->slot->counts[0][0];
+}
+
+/* The counts stay: the session's sums are over all slots. */
+void slot_release(struct thread *t)
+{
+	if (t->slot && t->slot != &no_slot &&
+	    t->slot->owner == (uint32_t)t->tid) {
+		/* The next one may be killed before it says what it is called. */
+		t->slot->vpid = t->slot->vtid = 0;
+		__atomic_store_n(&t->slot->owner, 0, __ATOMIC_RELEASE);
+	}
+	t->slot = &no_slot;
+	t->counts = &no_slot.counts[0][0];
+}

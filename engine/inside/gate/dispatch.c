@@ -1,0 +1,178 @@
+/*
+ * The long way of a call.  A role is a table: for every call and tier the
+ * address that the gate jumps to, either the short way (the call is made in
+ * place) or the long way, which comes to dispatch().  In the solo role only the
+ * calls that the inside must take part in go the long way; a tracing session
+ * sends all of them here, a leader and a follower those that are not local.
+ */
+#include <asm/unistd.h>
+
+#include "engine/abi/table.h"
+#include "engine/inside/order/locks.h"
+
+/* Index: the low 16 bits of a call's number; 0 is "unknown". */
+uint16_t slot_map[65536];
+void *role_handlers[TIER_COUNT][SLOT_CALLS];
+struct boot boot;
+
+/* Calls with code of their own; the rest pass. */
+static const uint16_t special_calls[] = {
+	__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, __NR_execve,
+	__NR_execveat, __NR_exit, __NR_exit_group, __NR_rt_sigaction,
+	__NR_rt_sigprocmask, __NR_rt_sigpending, __NR_rt_sigreturn, __NR_sigaltstack,
+	__NR_rt_sigtimedwait, __NR_signalfd, __NR_signalfd4,
+	__NR_rt_sigsuspend, __NR_ppoll, __NR_pselect6, __NR_epoll_pwait,
+	__NR_epoll_pwait2, __NR_mmap, __NR_mprotect,
+	__NR_pkey_mprotect, __NR_shmat, __NR_personality, __NR_prctl, __NR_arch_prctl,
+	__NR_seccomp, __NR_io_uring_setup, __NR_io_setup,
+	__NR_set_tid_address, __NR_shmdt, __NR_rseq, __NR_ptrace,
+};
+
+static const uint16_t known_calls[] = {
+#define SYSCALL(nr, ...) nr,
+#include "engine/abi/syscalls.def"
+#undef SYSCALL
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+bool call_is_special(long nr)
+{
+	for (unsigned i = 0; i < COUNT(special_calls); i++)
+		if (special_calls[i] == nr)
+			return true;
+	return false;
+}
+
+static void slots_fill(void)
+{
+	for (unsigned i = 0; i < COUNT(known_calls); i++)
+		if (known_calls[i] + 1 < SLOT_CALLS)
+			slot_map[known_calls[i]] = (uint16_t)(known_calls[i] + 1);
+}
+
+static void handler_set(unsigned slot, bool slow)
+{
+	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
+
+	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
+	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
+}
+
+/* A follower is to know who sleeps for another thread (follow_futex.c). */
+void roles_follow(void)
+{
+	handler_set(__NR_futex + 1u, true);
+}
+
+/* Fills the tables of the role that the session began with. */
+void roles_fill(void)
+{
+	slots_fill();
+	for (unsigned s = 0; s < SLOT_CALLS; s++)
+		handler_set(s, boot.role == ROLE_TRACE ||
+			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
+	for (unsigned i = 0; i < COUNT(special_calls); i++)
+		handler_set(special_calls[i] + 1u, true);
+	if (boot.role == ROLE_FOLLOWER)
+		roles_follow();
+}
+
+static void trace_note(struct thread *t, uint32_t kind, long result)
+{
+	uint64_t *call = request_of(t)->call;
+	const struct frame *f = &t->frame;
+
+	call[0] = f->rax;
+	call[1] = f->rdi;
+	call[2] = f->rsi;
+	call[3] = f->rdx;
+	call[4] = f->r10;
+	call[5] = f->r8;
+	call[6] = f->r9;
+	call[7] = (uint64_t)result;
+	request_tell(t, kind, 0, 0);
+}
+
+/* In no company. */
+static __attribute__((noinline)) long serve_alone(struct thread *t, long nr)
+{
+	bool trace = boot.role == ROLE_TRACE && monitor_alive();
+	long result;
+
+	if (streams.conduct && is_stateless() && call_find(nr))
+		scope_stray(t, t->frame.arg, scope_row(call_find(nr)).fds);
+	if (trace)
+		trace_note(t, REQ_TRACE_ENTER, 0);
+	result = serve_special(t, nr);
+	if (trace)
+		trace_note(t, REQ_TRACE_EXIT, result);
+	return result;
+}
+
+static inline long serve(struct thread *t, bool lock)
+{
+	long nr = (int32_t)t->frame.rax;
+
+	if (lock)
+		return lock_serve(t);
+	if (t->following)
+		return follow_call(t, nr);
+	return t->has_lane ? lead_call(t, nr) : serve_alone(t, nr);
+}
+
+long serve_call(struct thread *t)
+{
+	return serve(t, lock_asked(t));
+}
+
+/*
+ * Followers look here for what comes before it; at a seam, and at local calls, they do not,
+ * but for a futex, where a thread may sleep for good.
+ */
+static bool is_boundary(const struct thread *t, bool lock)
+{
+	long nr = (int32_t)t->frame.rax;
+
+	return lock ? t->frame.rax != SEAM_HERE : !call_is_local(nr) || nr == __NR_futex;
+}
+
+/* What was put off comes at the end of this call, which is made again. */
+static long deferred_come(struct thread *t)
+{
+	t->deferred = 0;
+	overdue_end(t);
+	t->pending = 1;
+	return CALL_RESTART;
+}
+
+/* A signal was put off until now. */
+static __attribute__((noinline)) long serve_deferred(struct thread *t, bool lock)
+{
+	if (!is_boundary(t, lock))
+		return serve(t, lock);
+	deferred_come(t);
+	/* What was passed stands in the stream first: others relied on that. */
+	return lock && t->frame.rax == LOCK_TOOK ? serve(t, lock) : CALL_RESTART;
+}
+
+/* Serves the call in the frame.  On CALL_RESTART the exit sees to it. */
+void dispatch(struct thread *t)
+{
+	bool lock = lock_asked(t);
+	uint64_t *count = lock ? &t->lock_calls :
+			  &t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
+	long result;
+
+	++*count;
+	t->call_state = 0;
+	t->child_lane = CHUNK_NONE;
+	result = t->deferred ? serve_deferred(t, lock) : serve(t, lock);
+	t->restart = result == CALL_RESTART;
+	if (t->restart)
+		--*count;	/* it will come again */
+	else
+		t->frame.rax = (uint64_t)result;
+	if (t->answered)
+		t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot]++;
+}

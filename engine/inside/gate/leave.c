@@ -1,0 +1,284 @@
+/*
+ * Leaving the gate.  A signal may find a thread at any instruction of ours, and
+ * what the program is then shown, and comes back to, must be a place of its own.
+ * The labels of gate.S say what has been done up to each instruction: a thread
+ * on the short way, or in a board, is taken to just before its call or to just
+ * behind it; one in C code is sent where it learns that a signal waits.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+
+#include "engine/inside/signal/signals.h"
+
+#define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
+
+extern char gate_net[], held_exit[], call_interrupted[];
+
+struct code_range {
+	const char *from, *to, *go;
+};
+
+/* Sends a thread that stands in a range elsewhere. */
+static bool range_redirect(uint64_t *rip, const struct code_range *r)
+{
+	if (*rip < (uint64_t)r->from || *rip >= (uint64_t)r->to)
+		return false;
+	*rip = (uint64_t)r->go;
+	return true;
+}
+
+#define RANGE(n, goes) (&(struct code_range){ n, n##_end, goes })
+
+void window_leave(uint64_t *rip)
+{
+	extern char exit_window[], exit_window_end[];
+	extern char sigreturn_window[], sigreturn_window_end[];
+	extern char lock_window[], lock_window_end[], lock_held[];
+	extern char call_kernel_patch_window[], call_kernel_patch_window_end[];
+	extern char call_kernel_net_window[], call_kernel_net_window_end[];
+
+	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
+	    !range_redirect(rip, RANGE(lock_window, lock_held)) &&
+	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
+	    !range_redirect(rip, RANGE(call_kernel_patch_window, call_interrupted)))
+		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));
+}
+
+/*
+ * The program's own instruction is whole where a site was patched before it.  Its code may
+ * be gone by now: another thread has unmapped it.
+ */
+static bool site_whole(uint64_t site_end)
+{
+	uint16_t call;
+
+	return !copy_in(&call, site_end - 2, 2) && (call == SYSCALL_BYTES || call == MARK_SYSCALL);
+}
+
+/*
+ * Makes the context one that the program could be in: behind its call, or at
+ * it.  Where the jump lies over the call itself there is no such address, and
+ * the gate's or the board's must do.
+ */
+void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done)
+{
+	extern char gate_patch[];
+	uint64_t end = tier == TIER_PATCH ? *(uint64_t *)(resume + BOARD_SITE_END) : resume;
+	bool whole = end && site_whole(end);	/* our vDSO's calls have no site */
+
+	r->rcx = whole ? end : resume;
+	if (done)
+		r->rip = r->rcx;
+	else if (whole)
+		r->rip = end - 2;
+	else
+		r->rip = tier == TIER_PATCH ? (uint64_t)gate_patch : (uint64_t)gate_net;
+}
+
+const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK])
+{
+	unsigned left = 4096 - (rip & 4095);
+
+	if (left >= CODE_LOOK)
+		return (const uint8_t *)rip;
+	bytes_zero(to, CODE_LOOK);
+	if (copy_in(to, rip, CODE_LOOK))
+		bytes_copy(to, (const void *)rip, left);
+	return to;
+}
+
+/* The gate's labels, in the order of their addresses. */
+struct gate_labels {
+	const char *entry, *busy, *saved, *call, *after, *restored, *counted, *end;
+	enum tier tier;
+};
+
+#define GATE_LABELS(n, t) \
+	{ n, n##_busy, n##_saved, n##_call, n##_after, n##_restored, n##_counted, n##_end, t }
+#define GATE_EXTERN(n) \
+	extern char n[], n##_busy[], n##_saved[], n##_call[], n##_after[], \
+		n##_restored[], n##_counted[], n##_end[]
+
+static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_labels *g)
+{
+	const char *at = (const char *)r->rip;
+	uint64_t resume = at == g->entry ? r->rcx : t->resume;
+
+	if (at < g->entry || at >= g->end)
+		return false;
+	if (at >= g->saved && at < g->restored)
+		r->r15 = t->r15;
+	if (at >= g->after && at < g->counted)
+		t->counts[g->tier * SLOT_CALLS + t->slot_now]++;
+	if (at > g->restored)
+		r->r11 = t->flags;
+	call_context(r, resume, g->tier, at >= g->after);
+	return true;
+}
+
+/*
+ * Boards lie anywhere; they are known by their bytes, which end with the jump
+ * through GS that nothing else contains (board.c of the planner writes it):
+ *	[mov $nr,%eax] lea resume(%rip),%rcx; jmp *%gs:T_GATE; .quad end;
+ *	resume: lea end(%rip),%rcx; ... jmp window_end
+ */
+#define LEA_BYTES	7
+#define JUMP_BYTES	8
+#define MOV_BYTES	5
+#define BOARD_BACK	24	/* bytes of it that may lie before an instruction, */
+#define BOARD_LOOK	40	/* and from it on */
+
+/* A piece of code around an instruction; what cannot be read is zero. */
+struct code {
+	uint8_t bytes[BOARD_BACK + BOARD_LOOK];
+};
+
+static uint64_t code_word(const struct code *c, int at, unsigned bytes)
+{
+	uint64_t word = 0;
+
+	bytes_copy(&word, c->bytes + BOARD_BACK + at, bytes);
+	return word;
+}
+
+static bool is_lea_rcx(const struct code *c, int at)
+{
+	return code_word(c, at, 3) == 0x0d8d48;
+}
+
+static bool is_gate_jump(const struct code *c, int at)
+{
+	return code_word(c, at, 8) == ((uint64_t)T_GATE << 32 | 0x2524ff65);
+}
+
+/* Where the displacement at `at` leads, in an instruction that ends at `end`. */
+static uint64_t code_target(const struct code *c, uint64_t rip, int at, int end)
+{
+	return rip + (uint64_t)end + (uint64_t)(int64_t)(int32_t)code_word(c, at, 4);
+}
+
+/* A thread in a board: at its call, or behind it. */
+static void board_leave_by(struct gregs *r, const struct code *c)
+{
+	uint64_t rip = r->rip;
+	int at = 0;
+
+	if (is_lea_rcx(c, 0) && is_gate_jump(c, -2 * JUMP_BYTES)) {
+		call_context(r, rip, TIER_PATCH, true);
+		return;
+	}
+	if (code_word(c, 0, 1) == 0xb8 && is_lea_rcx(c, MOV_BYTES) &&
+	    is_gate_jump(c, MOV_BYTES + LEA_BYTES)) {
+		r->rax = code_word(c, 1, 4);
+		at += MOV_BYTES;
+	}
+	if (is_lea_rcx(c, at) && is_gate_jump(c, at + LEA_BYTES))
+		call_context(r, code_target(c, rip, at + 3, at + LEA_BYTES), TIER_PATCH, false);
+	else if (is_gate_jump(c, at))
+		call_context(r, rip + (uint64_t)at + 2 * JUMP_BYTES, TIER_PATCH, false);
+	else if (code_word(c, at, 1) == 0xe9 && is_lea_rcx(c, at - LEA_BYTES) &&
+		 is_gate_jump(c, at - LEA_BYTES - 2 * JUMP_BYTES))
+		r->rip = code_target(c, rip, at + 1, at + 5);
+}
+
+/* The thread may have jumped to where no code is. */
+static void board_leave(struct gregs *r)
+{
+	struct code c;
+
+	if ((r->rip & 4095) >= BOARD_BACK && (r->rip & 4095) <= 4096 - BOARD_LOOK &&
+	    !copy_in(&c, r->rip - BOARD_BACK, sizeof(c)))
+		board_leave_by(r, &c);
+}
+
+/*
+ * One that is about to give its frame to the kernel is taken back to its rt_sigreturn:
+ * its stack is the program's already, but nothing has been done.
+ */
+void sigreturn_leave(struct thread *t, struct gregs *r)
+{
+	extern char sigreturn_window_end[], sigreturn_end[];
+	extern char sigreturn_patch[], sigreturn_patch_end[];
+	extern char sigreturn_net[], sigreturn_net_end[];
+
+	if ((r->rip < (uint64_t)sigreturn_window_end || r->rip >= (uint64_t)sigreturn_end) &&
+	    (r->rip < (uint64_t)sigreturn_patch || r->rip >= (uint64_t)sigreturn_patch_end) &&
+	    (r->rip < (uint64_t)sigreturn_net || r->rip >= (uint64_t)sigreturn_net_end))
+		return;
+	call_context(r, t->frame.resume, t->frame.tier, false);
+	--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];	/* it comes again */
+	t->returning = t->restart = 0;
+}
+
+/* Takes a thread that a signal found on the short way out of the gate. */
+void gate_leave(struct thread *t, struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+
+	if (!gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_patch, TIER_PATCH)) &&
+	    !gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET)))
+		board_leave(r);
+}
+
+/* The same for a thread in C code: the call will be made again from the start. */
+void call_interrupt(struct thread *t, struct gregs *r)
+{
+	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
+	bool cut = r->rip == (uint64_t)call_kernel_patch_window_end ||
+		   r->rip == (uint64_t)call_kernel_net_window_end;
+
+	(void)t;
+	if (cut && r->rax == (uint64_t)-EINTR)
+		r->rip = (uint64_t)call_interrupted;
+	else
+		window_leave(&r->rip);
+}
+
+/* A call that is made in place, or is about to be. */
+bool in_short_call(uint64_t rip)
+{
+	extern char gate_patch_saved[], gate_patch_after[], gate_net_saved[], gate_net_after[];
+
+	return (rip >= (uint64_t)gate_patch_saved && rip <= (uint64_t)gate_patch_after) ||
+	       (rip >= (uint64_t)gate_net_saved && rip <= (uint64_t)gate_net_after);
+}
+
+/* Memory of the program was bad: the copy ends with -EFAULT. */
+bool copy_failed_at(struct gregs *r)
+{
+	extern char copy_try[], copy_try_end[], copy_failed[];
+
+	return range_redirect(&r->rip, &(struct code_range){ copy_try, copy_try_end,
+							     copy_failed });
+}
+
+/* The thread stands behind such a call, cut short; its number, or -1. */
+long call_cut(const struct thread *t, const struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
+
+	return gate && r->rax == (uint64_t)-EINTR ? (long)t->slot_now - 1 : -1;
+}
+
+/*
+ * A signal of ours cut a call short that the program must not see cut: it is
+ * made again.  Calls that the kernel restarts by itself stand at the call.
+ */
+void call_again(struct thread *t, struct gregs *r)
+{
+	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
+	bool busy = r->rip == (uint64_t)call_kernel_patch_window_end ||
+		    r->rip == (uint64_t)call_kernel_net_window_end;
+
+	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->slot_now))
+		return;
+	r->rax = gate ? t->slot_now - 1 : t->frame.rax;
+	r->rip -= 2;
+}

@@ -1,0 +1,91 @@
+/*
+ * Memory.  A pointer that the program passes may be bad, or become bad while we
+ * look: EFAULT is a result, never a crash.  So the inside reads and writes such
+ * memory by the kernel's own copying, process_vm_readv on itself, which needs
+ * no fault handler and asks for no right.  Only rare calls come this way.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+
+#include "engine/inside/gate/thread.h"
+
+struct io_span {
+	uint64_t base, len;
+};
+
+static long vm_copy(long nr, uint64_t here, uint64_t there, size_t len)
+{
+	struct io_span local = { here, len }, remote = { there, len };
+	/* By the thread: the process has no memory by its own id when its first one has ended. */
+	long n = OWN6(nr, thread_self()->tid, &local, 1, &remote, 1, 0);
+
+	return n == (long)len ? 0 : -EFAULT;
+}
+
+/* Copies from the program; 0 or -EFAULT. */
+long copy_in(void *to, uint64_t from, size_t len)
+{
+	return vm_copy(__NR_process_vm_readv, (uint64_t)to, from, len);
+}
+
+/* Copies to the program; 0 or -EFAULT. */
+long copy_out(uint64_t to, const void *from, size_t len)
+{
+	return vm_copy(__NR_process_vm_writev, (uint64_t)from, to, len);
+}
+
+void bytes_copy(void *to, const void *from, size_t len)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
+}
+
+void bytes_zero(void *to, size_t len)
+{
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(len) : "a"(0) : "memory");
+}
+
+/*
+ * Memory of our own, out of the way: what the program maps must come to lie where it
+ * does in its twins, which may need other memory of ours, at other times.
+ */
+#define OWN_BELOW	(64ull << 30)	/* the image: servers with more mapped are rare */
+
+static long map(uint64_t len, int how)
+{
+	static uint64_t taken;
+	uint64_t at = boot.text - OWN_BELOW;
+
+	len = (len + 0xfff) & ~0xfffull;
+	at = (at & ~0xfffull) - __atomic_add_fetch(&taken, len, __ATOMIC_RELAXED);
+	return OWN6(__NR_mmap, at, len, PROT_READ | PROT_WRITE,
+		    how | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+long own_map(uint64_t len)
+{
+	return map(len, MAP_PRIVATE);
+}
+
+long own_share(uint64_t len)
+{
+	return map(len, MAP_SHARED);
+}
+
+/* The compiler may call these two for structures. */
+void *memcpy(void *restrict to, const void *restrict from, size_t len);
+void *memset(void *to, int byte, size_t len);
+
+void *memcpy(void *restrict to, const void *restrict from, size_t len)
+{
+	bytes_copy(to, from, len);
+	return to;
+}
+
+void *memset(void *to, int byte, size_t len)
+{
+	void *at = to;
+
+	__asm__ volatile("rep stosb" : "+D"(at), "+c"(len) : "a"(byte) : "memory");
+	return to;
+}

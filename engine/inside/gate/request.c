@@ -1,0 +1,137 @@
+/*
+ * Asking the monitor.  The thread writes its request into its block, says in its slot
+ * that somebody asks, rings the session's doorbell (a futex that the monitor waits on)
+ * and sleeps until the monitor has written the answer into the request.  It sleeps on
+ * a word of the brief, which nobody but the monitor can change.  A monitor that has
+ * died holds nobody: the kernel marks its robust futex, and every question is answered
+ * with -ENOSYS.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/gate/thread.h"
+
+#define ANSWER_LOOK_NS	50000000	/* look after the monitor this often */
+
+static struct area *area(void)
+{
+	return (struct area *)boot.area;
+}
+
+const struct brief *brief(void)
+{
+	return (const struct brief *)boot.brief;
+}
+
+bool monitor_alive(void)
+{
+	uint32_t word = __atomic_load_n(&brief()->alive.word, __ATOMIC_ACQUIRE);
+
+	return word && !(word & FUTEX_OWNER_DIED);
+}
+
+void request_ring(void)
+{
+	__atomic_fetch_add(&area()->doorbell, 1, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 1);
+}
+
+/* Where the slot's answers are counted; NULL: the thread has no slot. */
+static const uint32_t *answers(const struct thread *t)
+{
+	uint64_t n = (uint64_t)(t->slot - area()->slot);
+
+	return n < AREA_THREADS ? &brief()->answer[n] : NULL;
+}
+
+/* Says that somebody asks here; again and again, for others may write there. */
+static void slot_ask(struct thread *t)
+{
+	__atomic_store_n(&t->slot->asked, RS_ASKED, __ATOMIC_RELEASE);
+	request_ring();
+}
+
+void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+			 uint64_t c)
+{
+	struct request *r = request_of(t);
+
+	r->kind = kind;
+	r->args[0] = a;
+	r->args[1] = b;
+	r->args[2] = c;
+	r->args[3] = boot.boards;
+	r->args[4] = boot.image;
+	r->args[5] = t->has_lane ? t->lane : LANES;
+	r->key = boot.key;
+	r->slot = (uint32_t)(t->slot - area()->slot);
+	r->seen = __atomic_load_n(answers(t), __ATOMIC_RELAXED);
+	r->serial++;
+	r->state = RS_ASKED;
+	slot_ask(t);
+}
+
+/* The monitor has said that it cannot answer. */
+static bool is_refused(const struct request *r, uint32_t word)
+{
+	return word != r->seen && word & ANSWER_NONE;
+}
+
+bool request_over(struct thread *t)
+{
+	const struct request *r = request_of(t);
+
+	/* Acquire: pairs with the monitor's release when it has answered. */
+	return is_refused(r, __atomic_load_n(answers(t), __ATOMIC_ACQUIRE)) ||
+	       __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != RS_ASKED;
+}
+
+/* Waits until the request has an answer; false when it gets none. */
+static bool request_wait(struct thread *t)
+{
+	struct __kernel_timespec look = { 0, ANSWER_LOOK_NS };
+	const uint32_t *answer = answers(t);
+	struct request *r = request_of(t);
+
+	for (;;) {
+		/* Acquire: pairs with the monitor's release when it has answered. */
+		uint32_t word = __atomic_load_n(answer, __ATOMIC_ACQUIRE);
+
+		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != RS_ASKED)
+			return true;
+		if (is_refused(r, word) || !monitor_alive())
+			return false;
+		if (request_sleep(__NR_futex, (long)answer, FUTEX_WAIT, word, (long)&look, 0, r) ==
+		    -ETIMEDOUT)
+			slot_ask(t);
+	}
+}
+
+/* After request_post: waits for the answer. */
+long request_end(struct thread *t)
+{
+	struct request *r = request_of(t);
+	long reply = request_wait(t) ? r->reply : -ENOSYS;
+
+	r->state = RS_IDLE;
+	__atomic_store_n(&t->slot->asked, RS_IDLE, __ATOMIC_RELAXED);
+	return reply;
+}
+
+/* Asks and waits for the answer; -ENOSYS when there is no monitor. */
+long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+		 uint64_t c)
+{
+	if (!monitor_alive() || !answers(t))
+		return -ENOSYS;
+	request_post(t, kind, a, b, c);
+	return request_end(t);
+}
+
+/* Tells, and goes on as soon as the monitor has heard. */
+void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b)
+{
+	request_ask(t, kind, a, b, 0);
+}

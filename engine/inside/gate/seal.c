@@ -1,0 +1,139 @@
+/*
+ * The seal.  As long as all code of a program is known, every call in it jumps
+ * to the gate or is marked, so the net has nothing to catch, and the kernel is
+ * not asked to look: that is what makes a patched call cost as little as it
+ * does.  The program is sealed.
+ *
+ * Before code may exist that nobody has seen (memory that becomes executable, a
+ * file that the planner does not fully understand) the seal is broken for good:
+ * every thread of the process is armed, that is, told to the kernel's dispatch,
+ * before the call that brings the new code returns.
+ *
+ * Bytes of a call in the midst of a library's tables are most likely data that
+ * nobody will ever run.  Their pages are watched: not executable until somebody
+ * does, and then the seal is broken first.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/signal.h>
+
+#include "engine/inside/gate/thread.h"
+
+#define PAGE		4096ull
+#define WATCHED_MAX	256
+
+static uint64_t watched[WATCHED_MAX];
+static uint32_t watched_n;
+static uint32_t breaking;	/* a thread is arming the others */
+
+static void arm(struct thread *t)
+{
+	t->armed = 1;
+	own_call(__NR_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
+		 (long)boot.text, (long)boot.text_len, 0, 0);
+}
+
+static bool sealed(void)
+{
+	/* Sequentially consistent: pairs with seal_break, against new threads. */
+	return __atomic_load_n(&boot.sealed, __ATOMIC_SEQ_CST);
+}
+
+/* For a thread that begins: armed unless the program is sealed. */
+void seal_arm(struct thread *t)
+{
+	t->armed = 0;
+	if (!sealed())
+		arm(t);
+}
+
+/* In the handler of a thread that another asked to arm itself. */
+void seal_arm_wanted(struct thread *t)
+{
+	arm(t);
+	/* Release: the thread that broke the seal goes on after it. */
+	__atomic_store_n(&t->arm_wanted, 0, __ATOMIC_RELEASE);
+}
+
+/* Waits until the other thread is armed, or is no more. */
+static void arm_other(struct thread *o)
+{
+	__atomic_store_n(&o->arm_wanted, 1, __ATOMIC_RELEASE);
+	if (OWN3(__NR_tgkill, o->pid, o->tid, SIGSYS) < 0)
+		return;
+	while (__atomic_load_n(&o->arm_wanted, __ATOMIC_ACQUIRE) &&
+	       OWN3(__NR_tgkill, o->pid, o->tid, 0) == 0)
+		OWN0(__NR_sched_yield);
+}
+
+/* Arms every other thread of this process. */
+static void arm_others(struct thread *t)
+{
+	for (uint32_t i = 0; i < AREA_THREADS; i++) {
+		struct thread *o = block_live(i);
+
+		/* vfork's parent runs nothing meanwhile, and looks when it does. */
+		if (o && o != t && o->pid == t->pid && !o->in_vfork &&
+		    __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
+			arm_other(o);
+	}
+}
+
+void seal_break(struct thread *t)
+{
+	bool first = __atomic_exchange_n(&boot.sealed, 0, __ATOMIC_SEQ_CST);
+
+	if (!t->armed)
+		arm(t);
+	if (first) {
+		((struct area *)boot.area)->unsealed[boot.image % AREA_IMAGES] = 1;
+		__atomic_store_n(&breaking, 1, __ATOMIC_SEQ_CST);
+		arm_others(t);
+		__atomic_store_n(&breaking, 0, __ATOMIC_RELEASE);
+	}
+	/* Another thread is at it: new code waits until it is done. */
+	while (__atomic_load_n(&breaking, __ATOMIC_ACQUIRE)) {
+		if (t->arm_wanted)
+			seal_arm_wanted(t);
+		OWN0(__NR_sched_yield);
+	}
+}
+
+/* vfork's parent goes on: its child may have broken the seal meanwhile. */
+void seal_look(struct thread *t)
+{
+	if (sealed() || t->armed)
+		return;
+	arm(t);
+	arm_others(t);
+}
+
+/* Watches a page of new code; the caller holds map_lock. */
+void guard_add(struct thread *t, uint64_t page)
+{
+	if (watched_n == WATCHED_MAX ||
+	    OWN3(__NR_mprotect, page, PAGE, PROT_READ) < 0) {
+		seal_break(t);
+		return;
+	}
+	watched[watched_n] = page;
+	/* Release: a thread that faults there finds it. */
+	__atomic_store_n(&watched_n, watched_n + 1, __ATOMIC_RELEASE);
+}
+
+/* Somebody runs code on a watched page: true, and it may go on. */
+bool guard_met(struct thread *t, uint64_t address)
+{
+	uint32_t n = __atomic_load_n(&watched_n, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (watched[i] != (address & ~(PAGE - 1)))
+			continue;
+		seal_break(t);
+		OWN3(__NR_mprotect, watched[i], PAGE, PROT_READ | PROT_EXEC);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,92 @@
+/*
+ * Waiting for a condition.  A follower does not: its thread goes on when the stream
+ * says that the leader's did (follow_wait in lock_gate.S).  But a program may not
+ * bear a wait that ends for no reason, so a version that comes to lead must know who
+ * was woken: a wake-up of a follower's thread marks one that waits, or all of them,
+ * as the kernel would have picked them.
+ *
+ * When the process leads, a thread that was woken returns, and any other waits in
+ * earnest.  Between the two it holds no mutex, and a leading thread's wake-up is
+ * marked nowhere: so one whose mutex has been taken since then returns, too, as if
+ * woken by chance, which happens natively.
+ *
+ * Marks are with the waiting thread.  They are set by others, under the mutex as a
+ * rule, and cleared by itself.
+ */
+#include <linux/errno.h>
+
+#include "engine/inside/order/locks.h"
+
+static bool waits_for(const struct thread *o, const struct thread *t, uint64_t condition)
+{
+	/* Acquire: pairs with lock_wait_begin; the mark is the new wait's. */
+	return o != t && o->pid == t->pid &&
+	       __atomic_load_n(&o->condition, __ATOMIC_ACQUIRE) == condition;
+}
+
+/* Changes the mark of one other that waits for it, or of all. */
+static void marks_change(const struct thread *t, uint64_t condition, uint8_t to, bool all)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint8_t was = !to;
+
+		if (waits_for(o, t, condition) &&
+		    __atomic_compare_exchange_n(&o->woken, &was, to, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED) && !all)
+			return;
+	}
+}
+
+long lock_wake(struct thread *t, struct lock_call *c)
+{
+	marks_change(t, c->arg[0], 1, c->kind == LOCK_COND_BROADCAST);
+	return 0;
+}
+
+long lock_wait_begin(struct thread *t, struct lock_call *c)
+{
+	t->condition = 0;
+	t->mutex = c->arg[1];
+	__atomic_store_n(&t->woken, 0, __ATOMIC_RELAXED);
+	/* Release: pairs with waits_for. */
+	__atomic_store_n(&t->condition, c->arg[0], __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* The leader's wait has ended in this way: whose wake-up was it? */
+static void mark_settle(const struct thread *t, uint64_t condition, bool woken)
+{
+	if (woken != t->woken)
+		marks_change(t, condition, !woken, false);
+}
+
+/* The function whose board this is can be waited in: all that wakes is hooked. */
+static bool wakes_are_known(const struct lock_call *c)
+{
+	return *(const uint64_t *)(c->board + HOOK_ERROR) != 0;
+}
+
+/* The mutex is held again; c->error is the answer to LOCK_ASK. */
+long lock_wait_end(struct thread *t, struct lock_call *c)
+{
+	uint64_t condition = t->condition;
+
+	t->condition = 0;
+	if (c->error == ASK_LEAD)
+		return wakes_are_known(c) && !t->woken &&
+		       t->mutex_turn == lock_turn_last(c->arg[1]);
+	if (c->error != ASK_UNORDERED)
+		mark_settle(t, condition, (int32_t)c->result != ETIMEDOUT);
+	return 0;
+}
+
+void conditions_lead(const struct thread *t)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->condition)
+			o->mutex_turn = lock_turn_last(o->mutex);
+}

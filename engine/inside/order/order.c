@@ -1,0 +1,706 @@
+/*
+ * Order across the threads of a follower.  Locks are taken in the leader's order
+ * (locks.c); what threads tell each other without them, through a pipe or a plain
+ * variable, is kept in order by the events' sequence numbers: no thread goes on
+ * with an event while another has yet to take one that is far older.  How far is
+ * the window: wide enough that threads need not take turns at each event.
+ *
+ * A fork is a point that no thread may be on the wrong side of, since the child
+ * has a copy of all memory: the sequence number's top bits count the forks of the
+ * process, and the fork itself waits until everything before it has been taken.
+ * What came to its end while the leader forked is behind it.
+ *
+ * The end of a stream is one, too: what the leader's threads did to shared memory
+ * must be done before anything of the next leader's is, in the next leader itself
+ * as in all that follow it.
+ *
+ * All of it is a wait with a limit.  A program that is not ordered by its calls
+ * at all must not be slowed down for nothing: after some waits that came to
+ * nothing the order is given up.
+ */
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/order/locks.h"
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/stream.h"
+
+#define WINDOW_EVENTS	64
+#define LOOKS_MAX	512	/* of them in a lane that has ended */
+#define SEQ_FIRST	1	/* behind whatever is told */
+#define SPINS		50
+#define SLEEP_NS	50000
+#define SLEEP_SHARE	16	/* of the time waited: who waits for long must not use it up */
+#define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
+#define WAIT_LIMIT_NS	100000000
+#define FORK_LIMIT_NS	20000000
+#define TOLD_LIMIT_NS	4000000000ull
+#define ASLEEP_LIMIT_NS	20000000
+#define GIVE_UP		10	/* waits that reached the limit for nothing */
+#define ENDED_SLEEP_NS	3000000
+#define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
+#define SECOND_NS	1000000000ull
+
+uint32_t forks;
+static int32_t limits_met;	/* that many more than waits that were of use */
+
+/* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
+void order_forked(void)
+{
+	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
+}
+
+/* In the copy. */
+void order_child(void)
+{
+	forks = 0;
+}
+
+/*
+ * The sequence number of the next event that the thread must take; 0: none.  Queries
+ * it may never make, and what it has answered behind them (`ahead`) it has done.
+ */
+static uint64_t next_of(const struct thread *o)
+{
+	struct reader r;
+	const struct event *e;
+	uint64_t done;
+
+	if (fault_stands(o))
+		return 0;
+	reader_attach(&r, &streams, o->lane);
+	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
+	/* The parts of its place are not read at once: it moves, so look again. */
+	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+		return SEQ_FIRST;
+	r.ahead = true;
+	e = reader_look(&r);
+	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
+		if (!event_looks(e) && !(done >> i & 1))
+			return e->seq;
+		e = reader_next(&r);
+	}
+	return 0;
+}
+
+static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)
+{
+	return seq && (seq & ORDER_MASK) + window < (than & ORDER_MASK);
+}
+
+/* The process has forked between the two events. */
+static bool fork_between(uint64_t seq, uint64_t later)
+{
+	return (int16_t)((later >> ORDER_BITS) - (seq >> ORDER_BITS)) > 0;
+}
+
+/* The leader's thread gives something now, or did when the event was told: its number, or 0. */
+static uint32_t given_by(const struct thread *o)
+{
+	/* Acquire: pairs with giving_set and giving_end; if not, it is told. */
+	return __atomic_load_n(&o->reader.from->lane[o->lane].giving, __ATOMIC_ACQUIRE);
+}
+
+static bool gives_before(const struct thread *o, uint64_t seq)
+{
+	uint32_t giving = given_by(o);
+
+	return giving && (int32_t)((uint32_t)seq - giving) > 0;
+}
+
+static bool is_newborn(const struct thread *o)
+{
+	/* Acquire: pairs with stream_child. */
+	return !__atomic_load_n(&o->has_lane, __ATOMIC_ACQUIRE) && o->child_lane != CHUNK_NONE;
+}
+
+/* Whether a stream goes on, sooner or later, in another. */
+static bool leads_to(uint32_t source, uint32_t to)
+{
+	for (int hops = 0; hops < VERSIONS && source != to; hops++)
+		source = streams.conduct->next[source % VERSIONS];
+	return source == to;
+}
+
+/*
+ * It is at the end of a stream before this one, and will find something here when it
+ * comes over: how old, it does not matter.  Of a follower that came late, a lane that it
+ * is not told yet, or that another thread has by now, has nothing for it.
+ */
+static bool comes_over(const struct thread *o, uint32_t source)
+{
+	const struct lane *l = &streams_section(&streams, source)->lane[o->lane];
+	uint32_t from = o->reader.cursor->source;
+
+	if (from == source || !leads_to(from, source) || !l->head)
+		return false;
+	/* Acquire: as in seam_join. */
+	return from != ROW_START ||
+	       (__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) >> streams.self & 1 &&
+		l->life == o->reader.cursor->life);
+}
+
+/* Without a window it is to be known for sure. */
+static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq,
+			 uint64_t window)
+{
+	uint64_t next;
+
+	if (o == t || o->pid != t->pid || !o->following)
+		return false;
+	if (is_newborn(o))
+		return !window;
+	if (!o->has_lane)
+		return false;
+	if (o->reader.cursor->source != t->reader.cursor->source)
+		return !window && comes_over(o, t->reader.cursor->source);
+	if (!window && gives_before(o, seq))
+		return true;
+	next = next_of(o);
+	/*
+	 * A call that was numbered before it was made may have come to its end behind a fork
+	 * that is to come: its thread stands there until then.
+	 */
+	return is_behind(next, seq, window) && !(fork_between(seq, next) &&
+						 __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE));
+}
+
+static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_behind_of(o, t, seq, window))
+			return true;
+	return false;
+}
+
+/*
+ * So long have we waited, and it is not for want of a processor: on a busy machine a
+ * thread may stand in the queue for one for seconds.  What the process used of one was
+ * then used by others.
+ */
+static bool limit_is_met(struct thread *t, uint64_t cpu, uint64_t limit)
+{
+	return cpu / CPU_SHARE >= limit || !order_others_able(t);
+}
+
+/*
+ * What is waited for here is what other threads do.  They say so now and then: who misses
+ * it looks again soon enough.
+ */
+static uint32_t steps;		/* futex */
+static uint32_t step_waiters;
+
+/* False: nobody has said anything in that time. */
+static bool step_wait(uint32_t seen, uint64_t ns)
+{
+	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
+
+	__atomic_fetch_add(&step_waiters, 1, __ATOMIC_SEQ_CST);
+	OWN4(__NR_futex, &steps, FUTEX_WAIT_PRIVATE, seen, &t);
+	__atomic_fetch_sub(&step_waiters, 1, __ATOMIC_RELAXED);
+	return __atomic_load_n(&steps, __ATOMIC_RELAXED) != seen;
+}
+
+static void step_tell(void)
+{
+	/* Release: pairs with wait_while. */
+	__atomic_fetch_add(&steps, 1, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &steps, FUTEX_WAKE_PRIVATE, 0x7fffffff);
+}
+
+/* The thread has come to its event of this number: who waits for it is as good as free. */
+static void step_to(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	if (!__atomic_load_n(&step_waiters, __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && __atomic_load_n(&o->stands, __ATOMIC_RELAXED) &&
+		    !is_behind(seq, o->stands_seq, 2 * WINDOW_EVENTS)) {
+			step_tell();
+			return;
+		}
+}
+
+void order_rests(void)
+{
+	if (__atomic_load_n(&step_waiters, __ATOMIC_RELAXED))
+		step_tell();
+}
+
+/* Whom it waits for may sleep for an event that is there: nobody wakes at each. */
+static void sleepers_rouse(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    /* Acquire: pairs with follow_event_or; one that stands has seen its event. */
+		    __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) == 1 &&
+		    !__atomic_load_n(&o->stands, __ATOMIC_RELAXED) && next_of(o))
+			sleepers_wake(o);
+}
+
+static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit)
+{
+	uint64_t since = 0, cpu = 0, look = 0, sleep = SLEEP_NS;
+	bool still = true;
+
+	for (int i = 0; i < SPINS && what(t, seq); i++)
+		__builtin_ia32_pause();
+	t->stands_seq = seq;
+	/* Release: pairs with stands(). */
+	__atomic_store_n(&t->stands, what, __ATOMIC_RELEASE);
+	for (;;) {
+		/* Acquire: what was done before is seen. */
+		uint32_t seen = __atomic_load_n(&steps, __ATOMIC_ACQUIRE);
+		uint64_t now, used;
+
+		still = what(t, seq);
+		if (!still)
+			break;
+		now = clock_ns(CLOCK_MONOTONIC);
+		used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		if (!since) {
+			since = now;
+			look = now + limit;
+			cpu = used;
+		}
+		if (now >= look && limit_is_met(t, used - cpu, limit))
+			break;
+		if (now >= look)
+			look = now + limit;
+		sleepers_rouse(t);
+		if (step_wait(seen, sleep))
+			sleep = SLEEP_NS;
+		else if (sleep < (now - since) / SLEEP_SHARE)
+			sleep *= 2;
+	}
+	__atomic_store_n(&t->stands, NULL, __ATOMIC_RELEASE);
+	if (still)
+		__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
+	else if (since && __atomic_load_n(&limits_met, __ATOMIC_RELAXED) > 0)
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	return !still;
+}
+
+static bool before_fork(const struct thread *t, uint64_t seq)
+{
+	(void)t;
+	/* Acquire: pairs with order_forked. */
+	return (uint16_t)(seq >> ORDER_BITS) !=
+	       (uint16_t)__atomic_load_n(&forks, __ATOMIC_ACQUIRE);
+}
+
+static bool far_ahead(const struct thread *t, uint64_t seq)
+{
+	return others_behind(t, seq, WINDOW_EVENTS);
+}
+
+/* Threads that still work on what they took: the copy would hold half of it. */
+static bool others_busy(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane)
+			continue;
+		/* Acquire: pairs with follow_event_or; what it did before is done. */
+		if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * It waits for what another has to do: for a turn, a lock, or an event that is not there.
+ * One that need not wait any more, and has yet to run, does not.
+ */
+static bool stands(const struct thread *o)
+{
+	/* Acquire: pairs with wait_while. */
+	order_test *what = __atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
+
+	if (what)
+		return what(o, o->stands_seq);
+	if (lock_stands(o))
+		return true;
+	/* Acquire: pairs with follow_event_or; its cursor is where it stays. */
+	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) && !next_of(o);
+}
+
+/* No other thread of the process will go on by itself. */
+bool order_all_stand(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && !stands(o))
+			return false;
+	return true;
+}
+
+/* Another thread of the process would go on by itself, if it had a processor. */
+bool order_others_able(struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint32_t waits = __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE);
+
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane || stands(o))
+			continue;
+		/* Its event is there, and it is woken; or what it does is not ours to see. */
+		if ((waits && waits != WAITS_ASLEEP) ||
+		    request_ask(t, REQ_RUNS, (uint64_t)o->tid, 0, 0) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Before the thread takes an event. */
+void order_wait(struct thread *t, uint64_t seq)
+{
+	uint32_t i = 0;
+
+	if (!seq || limits_met >= GIVE_UP || (seq & ORDER_MASK) < t->ordered)
+		return;
+	/* Looked at once for as many events as the window has. */
+	t->ordered = (seq & ORDER_MASK) + WINDOW_EVENTS;
+	step_to(t, seq);
+	if (block_next(&i) == t && (i++, !block_next(&i)))
+		return;		/* it is alone */
+	wait_while(t, seq, far_ahead, WAIT_LIMIT_NS);
+}
+
+bool order_is_clear(const struct thread *t, uint64_t seq)
+{
+	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
+}
+
+static bool behind(const struct thread *t, uint64_t seq)
+{
+	return others_behind(t, seq, 0);
+}
+
+/* One that sleeps until another wakes it may never ask for what it was told. */
+static bool is_awake(const struct thread *o)
+{
+	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) != WAITS_ASLEEP ||
+	       __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+}
+
+static bool awake_behind(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (is_behind_of(o, t, seq, 0) && is_awake(o))
+			return true;
+	return false;
+}
+
+/*
+ * A sleeper may have been woken, and has yet to run.  Where it never comes in time, time
+ * after time, threads sleep for what this one holds (libc's own lock at a fork).
+ */
+static bool wait_for_awake(struct thread *t, uint64_t seq, order_test *what, order_test *awake,
+			   uint64_t limit)
+{
+	static int32_t futile;
+
+	if (__atomic_load_n(&futile, __ATOMIC_RELAXED) < GIVE_UP) {
+		if (wait_while(t, seq, what, ASLEEP_LIMIT_NS)) {
+			__atomic_store_n(&futile, 0, __ATOMIC_RELAXED);
+			return true;
+		}
+		__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	}
+	return wait_while(t, seq, awake, limit);
+}
+
+/* It has the fork, or something that is before it; or its leader is about to tell of it. */
+static bool may_fork(const struct thread *o, uint64_t seq)
+{
+	uint64_t next = next_of(o);
+
+	return is_awake(o) && (next ? fork_between(next, seq) : given_by(o) != 0);
+}
+
+static bool before_fork_awake(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	if (!before_fork(t, seq))
+		return false;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && may_fork(o, seq))
+			return true;
+	return false;
+}
+
+/* An event of another epoch than ours: a fork is to come first. */
+void order_wait_fork(struct thread *t, uint64_t seq)
+{
+	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
+		wait_for_awake(t, seq, before_fork, before_fork_awake, TOLD_LIMIT_NS);
+}
+
+/*
+ * Before a descriptor is given out whose number another thread has closed, before bytes
+ * are read or registrations met that another has made, and before a fork.  To go on too
+ * early is to work on, or to copy, what the other is about to change: patience is worth
+ * it.
+ */
+void order_wait_all_told(struct thread *t, uint64_t seq)
+{
+	static uint32_t missed;
+	bool met;
+
+	if (!seq || missed >= GIVE_UP || !behind(t, seq))
+		return;
+	/* Release: as in follow_event_or; the event is not taken yet. */
+	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	met = wait_for_awake(t, seq, behind, awake_behind, TOLD_LIMIT_NS);
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	if (met)
+		return;
+	request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);
+	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Before the thread forks.  One that works for long after its last event did so in
+ * the leader, too: it is not waited for, and where it stands differs anyhow.
+ */
+void order_wait_all(struct thread *t, uint64_t seq)
+{
+	order_wait_all_told(t, seq);
+	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+}
+
+/* --- clocks ------------------------------------------------------------------------- */
+
+/* It runs in the program, with what it was told before, or will when it has its lock. */
+static bool is_at_work(const struct thread *o)
+{
+	/* Acquire: pairs with follow_event_or; what it did before is done. */
+	return !__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
+}
+
+/* It has yet to read the clock: such events are not in others' way else (next_of). */
+static bool tick_to_come(const struct thread *o, uint64_t seq)
+{
+	struct reader r;
+	const struct event *e;
+	uint64_t done;
+
+	reader_attach(&r, &streams, o->lane);
+	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
+	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+		return true;	/* it moves: look again */
+	r.ahead = true;
+	e = reader_look(&r);
+	for (uint32_t i = 0; e && i < AHEAD_EVENTS && is_behind(e->seq, seq, 0); i++) {
+		if (e->flags & EVENT_CLOCK && !(done >> i & 1))
+			return true;
+		e = reader_next(&r);
+	}
+	return false;
+}
+
+static bool others_to_tick(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    o->reader.cursor->source == t->reader.cursor->source && tick_to_come(o, seq))
+			return true;
+	return false;
+}
+
+static bool others_at_work(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && is_at_work(o))
+			return true;
+	return false;
+}
+
+static bool others_tick(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		/* Acquire: pairs with order_tick_over. */
+		if (o != t && o->pid == t->pid && __atomic_load_n(&o->ticking, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+/*
+ * A clock's second is over, and a plain variable may say so from here on (lead.c).  The
+ * thread that reads the clock waits until the others have done all that was before; they
+ * wait until it has come to its next event, and so has written down what it read.
+ */
+void order_tick(struct thread *t, const struct event *e)
+{
+	static uint32_t missed;		/* in a row */
+	uint64_t seq = e->seq, at = t->reader.pos + 1;
+	bool clock = e->flags & EVENT_CLOCK;
+
+	if (t->tick_at == at || __atomic_load_n(&missed, __ATOMIC_RELAXED) >= GIVE_UP)
+		return;
+	t->tick_at = at;
+	if (clock && t->ticking)
+		return;		/* it goes on, and the others stand */
+	if (wait_for_awake(t, seq, behind, awake_behind, WAIT_LIMIT_NS) &&
+	    wait_while(t, seq, others_to_tick, WAIT_LIMIT_NS) &&
+	    wait_while(t, seq, clock ? others_at_work : others_tick, FORK_LIMIT_NS)) {
+		__atomic_store_n(&missed, 0, __ATOMIC_RELAXED);
+	} else {
+		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	}
+	t->ticking = clock;
+}
+
+void order_tick_over(struct thread *t)
+{
+	if (t->ticking)
+		/* Release: pairs with others_tick; what it did is done. */
+		__atomic_store_n(&t->ticking, 0, __ATOMIC_RELEASE);
+}
+
+/* --- signals between threads ----------------------------------------------------- */
+
+/*
+ * What a thread does before it sends another a signal, the other's handler relies on:
+ * it is not run before the sender has come so far.  (glibc tells all threads of a new
+ * user id in this way.)  Signals that have become one leave `sent` too large: then
+ * the next is not waited for.
+ */
+void order_sent(const struct thread *t, int32_t vtid)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->vtid == vtid)
+			/* Release: pairs with is_unsent. */
+			__atomic_fetch_add(&o->sent, 1, __ATOMIC_RELEASE);
+}
+
+static bool is_unsent(const struct thread *t, uint64_t seq)
+{
+	(void)seq;
+	/* Acquire: pairs with order_sent; what the sender did before is seen. */
+	return (int32_t)(__atomic_load_n(&t->sent, __ATOMIC_ACQUIRE) - t->got) <= 0;
+}
+
+void order_wait_sent(struct thread *t, const uint8_t *info)
+{
+	if (info_int(info, INFO_CODE) != SI_TKILL || info_int(info, INFO_PID) != t->vpid)
+		return;
+	if (is_unsent(t, 0) && !wait_while(t, 0, is_unsent, WAIT_LIMIT_NS))
+		return;
+	t->got++;
+}
+
+/* --- the end of a stream --------------------------------------------------------- */
+
+/*
+ * Whether the thread has nothing left in its lane but queries and clocks.  One that
+ * sleeps in a call of its own, as an allocator's does between two rounds, comes to
+ * them when it will: nobody's order hangs on it.
+ */
+bool order_only_looks(const struct thread *o)
+{
+	struct reader r;
+	const struct event *e;
+
+	reader_attach(&r, &streams, o->lane);
+	/* The two halves of its place are not read at once. */
+	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+		return false;
+	r.ahead = true;
+	e = reader_look(&r);
+	for (int i = 0; e && event_looks(e) && i < LOOKS_MAX; i++)
+		e = reader_next(&r);
+	return !e && !r.broken;
+}
+
+/*
+ * What the other thread has still to read of the stream, or of one before it; a turn
+ * that it has not done counts like an event, for the next is drawn behind it.
+ */
+static uint64_t left_of(const struct thread *t, const struct thread *o)
+{
+	const struct cursor *c = o->reader.cursor;
+	uint64_t left;
+
+	if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
+	    !leads_to(c->source, t->reader.cursor->source))
+		return 0;
+	/* Acquire: pairs with cursor_move; turns that were taken before are seen. */
+	left = o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
+	if (left && order_only_looks(o))
+		left = 0;
+	return left + __atomic_load_n(&o->turning, __ATOMIC_RELAXED) + !!o->once_turn;
+}
+
+static uint64_t others_left(const struct thread *t, const struct thread **who)
+{
+	const struct thread *o;
+	uint64_t left = 0;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint64_t more = left_of(t, o);
+
+		if (more)
+			*who = o;
+		left += more;
+	}
+	return left;
+}
+
+/*
+ * Before the thread leaves its stream.  One that stands in a wait of its own will not
+ * go on, whatever the stream says.
+ */
+void order_wait_ended(struct thread *t)
+{
+	const struct thread *who = NULL;
+	uint64_t left, least = ~0ull, since = 0, sleep = SLEEP_NS;
+
+	while ((left = others_left(t, &who))) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+		if (left < least)
+			since = now;
+		least = left;
+		if (now - since > ENDED_LIMIT_NS) {
+			request_ask(t, REQ_NOTE, NOTE_NOT_ENDED, (uint64_t)who->tid, left);
+			return;
+		}
+		sleepers_rouse(t);
+		/* A hundred may wait for one, which needs the processor. */
+		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), sleep);
+		sleep = sleep < ENDED_SLEEP_NS ? sleep * 2 : sleep;
+	}
+}

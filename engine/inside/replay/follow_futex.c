@@ -1,0 +1,119 @@
+/*
+ * A follower's own futexes.  Threads wake each other there without the stream, but a
+ * signal that the stream brings for one that sleeps must end its sleep, as the real one
+ * ended its twin's: so it sleeps in slices, and looks between them.  While it sleeps, the
+ * others know that it will not come to what is told in its lane by itself (order.c).
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/stream.h"
+
+#define SLICE_FIRST_NS	20000000ull	/* shorter sleeps are for locks */
+#define SLICE_LAST_NS	500000000ull
+#define SLICE_GROWS	4
+#define SECOND_NS	1000000000ull
+#define NEVER		(~0ull)
+
+struct sleep {
+	uint32_t op;		/* as asked for */
+	uint64_t until;		/* of `clock`; NEVER */
+	int clock;
+	bool limited;		/* it has a time to give up at */
+};
+
+/* False: it does not wait, or the kernel will refuse it. */
+static bool sleep_asked(const struct frame *f, struct sleep *s)
+{
+	struct __kernel_timespec ts;
+	uint32_t command = (uint32_t)f->rsi & FUTEX_CMD_MASK;
+
+	*s = (struct sleep){ (uint32_t)f->rsi, NEVER, CLOCK_MONOTONIC, f->r10 != 0 };
+	if (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET)
+		return false;
+	if (command == FUTEX_WAIT && s->op & FUTEX_CLOCK_REALTIME)
+		return false;
+	if (s->op & FUTEX_CLOCK_REALTIME)
+		s->clock = CLOCK_REALTIME;
+	if (!s->limited)
+		return true;
+	if (target_in(&ts, f->r10, sizeof(ts)) || ts.tv_sec < 0 || ts.tv_nsec < 0 ||
+	    ts.tv_nsec >= (long long)SECOND_NS || ts.tv_sec > (long long)(NEVER / 4 / SECOND_NS))
+		return false;
+	s->until = (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+	if (command == FUTEX_WAIT)
+		s->until += clock_ns(s->clock);
+	return true;
+}
+
+/* Sleeps till `end` at most. */
+static long slice(struct thread *t, const struct sleep *s, uint64_t end)
+{
+	struct frame *f = &t->frame, was = *f;
+	struct __kernel_timespec ts = { (long long)(end / SECOND_NS), (long long)(end % SECOND_NS) };
+	long result;
+
+	if ((s->op & FUTEX_CMD_MASK) == FUTEX_WAIT)
+		f->r9 = FUTEX_BITSET_MATCH_ANY;
+	f->rsi = (s->op & ~(uint32_t)FUTEX_CMD_MASK) | FUTEX_WAIT_BITSET;
+	f->r10 = (uint64_t)&ts;
+	result = call_serve(t, __NR_futex);
+	f->rsi = was.rsi;
+	f->r10 = was.r10;
+	f->r9 = was.r9;
+	return result;
+}
+
+/* The kernel makes the call again behind the handler, unless it has a limit. */
+static long sleep_end(struct thread *t, const struct sleep *s, const struct event *e)
+{
+	uint32_t sig;
+
+	follow_signal(t, e);
+	sig = (uint32_t)info_int(t->held_info, INFO_SIGNO);
+	return !s->limited && sig <= SIGNALS && t->sig->action[sig].flags & SA_RESTART ?
+	       CALL_RESTART : -EINTR;
+}
+
+static long sleep_sliced(struct thread *t, const struct sleep *s)
+{
+	for (uint64_t ns = SLICE_FIRST_NS;; ns = ns < SLICE_LAST_NS / SLICE_GROWS ?
+						 ns * SLICE_GROWS : SLICE_LAST_NS) {
+		uint64_t end = clock_ns(s->clock) + ns;
+		const struct event *e = NULL;
+		long result = slice(t, s, end < s->until ? end : s->until);
+
+		if ((result != -ETIMEDOUT || end >= s->until) &&
+		    !(result == -EINTR && t->following && early_may_come()))
+			return result;
+		if (t->following)
+			e = reader_peek(&t->reader);
+		if (t->following && !e && follow_is_orphan(t))
+			OWN1(__NR_exit_group, 1);
+		if (t->following && !e)
+			follow_ended(t);
+		if (!t->following && t->pending)	/* it came early */
+			return CALL_RESTART;
+		if (e && e->kind == EVENT_SIGNAL)
+			return sleep_end(t, s, e);
+	}
+}
+
+long follow_futex(struct thread *t)
+{
+	struct sleep s;
+	long result;
+
+	/* Release: as in follow_event_or. */
+	__atomic_store_n(&t->waits, WAITS_ASLEEP, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->slot->asleep, 1, __ATOMIC_RELAXED);
+	result = sleep_asked(&t->frame, &s) ? sleep_sliced(t, &s) : call_serve(t, __NR_futex);
+	__atomic_store_n(&t->slot->asleep, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	return result;
+}

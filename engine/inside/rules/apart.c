@@ -1,0 +1,394 @@
+/*
+ * Connections that a follower may serve in another order (@apart): each has a sequence
+ * of calls of its own, and all other calls have one together.  A call on a connection
+ * meets the leader's next call on that connection, wherever among the leader's next
+ * events that stands; what was met before its turn stays in its place with a bit
+ * (`ahead`, and `far` behind its end), and goes when the stream's front comes there.
+ *
+ * What holds the sequences together is epoll: the follower is told what the leader's
+ * next wait has brought when it has done all that the leader did before.  Until then a
+ * wait that only looks (time 0) brings nothing, and one that would sleep brings what is
+ * still to be done.  And what a wait has brought cannot be read before it.
+ *
+ * A version that follows so does not lead (takeover.c): what it is about to do on each
+ * connection is nothing that the leader ever was between.
+ *
+ * Private to a thread.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/eventpoll.h>
+
+#include "engine/inside/rules/follow_rules.h"
+
+#define SAME_TOLD	32	/* waits that brought the same, and nothing came of it */
+#define SOON		4	/* waits that only look, until what comes next is told */
+#define PUT_OFF		1	/* waits that a connection may be put off behind */
+#define WAITS_FAR	4
+#define EPOLL_SIZE	12
+#define EPOLL_DATA	4
+
+bool apart_given(const struct thread *t)
+{
+	const struct rules_thread *rt = t->rules;
+
+	return rt && rt->now && rt->rules.apart && rt->source == t->reader.cursor->source;
+}
+
+/* --- whose an event is ------------------------------------------------------------------- */
+
+static int32_t client_or_none(uint64_t fd)
+{
+	return file_is_client((int32_t)fd) ? (int32_t)fd : APART_NONE;
+}
+
+int32_t apart_of(const struct event *e)
+{
+	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+
+	if (!d || !d->nargs)
+		return APART_NONE;
+	if (e->call == __NR_epoll_ctl)
+		return client_or_none(e->arg[2]);
+	return d->args[0].kind == KIND_FD ? client_or_none(e->arg[0]) : APART_NONE;
+}
+
+static int32_t of_call(const struct walk *w, long nr)
+{
+	if (!w->desc || !w->desc->nargs)
+		return APART_NONE;
+	if (nr == __NR_epoll_ctl)
+		return client_or_none(w->args[2]);
+	return w->desc->args[0].kind == KIND_FD ? client_or_none(w->args[0]) : APART_NONE;
+}
+
+/* --- what was met before its turn ----------------------------------------------------------- */
+
+bool apart_is_taken(const struct thread *t, unsigned i)
+{
+	const struct rules_thread *rt = t->rules;
+
+	if (i < AHEAD_EVENTS)
+		return t->ahead >> i & 1;
+	i -= AHEAD_EVENTS;
+	return rt && i < FAR_EVENTS && rt->far[i / 64] >> i % 64 & 1;
+}
+
+void apart_mark(struct thread *t, unsigned i)
+{
+	struct rules_thread *rt = t->rules;
+
+	if (i < AHEAD_EVENTS) {
+		t->ahead |= 1ull << i;
+		return;
+	}
+	i -= AHEAD_EVENTS;
+	rt->far[i / 64] |= 1ull << i % 64;
+	rt->fars++;
+}
+
+/* The front has been taken. */
+void apart_shift(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+
+	t->ahead >>= 1;
+	if (!rt || !rt->fars)
+		return;
+	if (rt->far[0] & 1) {
+		t->ahead |= 1ull << (AHEAD_EVENTS - 1);
+		rt->fars--;
+	}
+	for (unsigned i = 0; i < FAR_WORDS; i++)
+		rt->far[i] = rt->far[i] >> 1 | (i + 1 < FAR_WORDS ? rt->far[i + 1] << 63 : 0);
+}
+
+void apart_forget(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+
+	t->ahead = 0;
+	if (!rt)
+		return;
+	bytes_zero(rt->far, sizeof(rt->far));
+	rt->fars = 0;
+	rt->apart = 0;
+	rt->lens = APART_ALL;
+}
+
+/* The looked-at event is the front again. */
+void apart_restore(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+
+	if (!rt)
+		return;
+	rt->lens = APART_ALL;
+	if (!rt->apart)
+		return;
+	rt->apart = 0;
+	t->reader = rt->apart_front;
+}
+
+/* The front, and what was met behind it. */
+static void front_settle(struct thread *t)
+{
+	while (t->ahead & 1 && reader_peek(&t->reader)) {
+		reader_take(&t->reader);
+		apart_shift(t);
+	}
+}
+
+bool apart_is_behind(const struct thread *t)
+{
+	return t->rules && t->rules->apart;
+}
+
+uint8_t apart_take(struct thread *t)
+{
+	struct rules_thread *rt = t->rules;
+	uint8_t flags = reader_flags(&t->reader);
+	unsigned i = rt->apart;
+
+	apart_restore(t);
+	apart_mark(t, i);
+	return flags;
+}
+
+uint8_t apart_drop(struct thread *t, unsigned n)
+{
+	struct rules_thread *rt = t->rules;
+	uint8_t flags = rt->held[n - 1].event->flags;
+
+	apart_restore(t);
+	for (unsigned i = 0; i < n; i++)
+		apart_mark(t, rt->held[i].ahead);
+	front_settle(t);
+	rt->helds = 0;
+	return flags;
+}
+
+/* A connection's event, which is met when its turn comes. */
+bool apart_passes(const struct thread *t, const struct event *e)
+{
+	return apart_given(t) && apart_of(e) != APART_NONE;
+}
+
+/* --- finding a call's event ------------------------------------------------------------------ */
+
+enum found {
+	FOUND,
+	FOUND_NOT_YET,		/* the leader has not come so far */
+	FOUND_LATER,		/* behind a wait that tells of it, or behind too many */
+};
+
+/* Does the looked-at wait say that the connection can be read? */
+static bool brings(struct reader r, const struct event *e, int32_t fd)
+{
+	uint8_t one[EPOLL_SIZE];
+	uint32_t len;
+
+	r.ahead = true;
+	if (e->result <= 0 || !follow_payload(&r, &len, sizeof(len)))
+		return false;
+	for (; len >= sizeof(one) && follow_payload(&r, one, sizeof(one)); len -= sizeof(one))
+		if (*(const uint32_t *)one & EPOLLIN &&
+		    epoll_is_of((int32_t)e->arg[0], *(const uint64_t *)(one + EPOLL_DATA), fd))
+			return true;
+	return false;
+}
+
+/* It can be told to wait: epoll knows of it, here as in the leader. */
+static bool is_far(int32_t of, bool reads, unsigned waits)
+{
+	return reads && waits > WAITS_FAR && epoll_has(of);
+}
+
+/*
+ * The first event of an object that is still to be met, and its place.  A server that
+ * puts a connection off waits once more before it goes on with it; what it reads later, or
+ * behind a wait that brings it, is not there yet.  Nor is what is many waits away: a
+ * follower that read on and on would leave the others behind.
+ */
+static enum found find(struct thread *t, int32_t of, bool reads, struct reader *at, unsigned *n,
+		       const struct event **found)
+{
+	const struct event *e;
+	unsigned waits = 0, since = 0;
+
+	*at = t->reader;
+	e = reader_peek(at);
+	for (*n = 0; e && *n < APART_EVENTS; ++*n, e = reader_next(at)) {
+		bool is_of = e->kind == EVENT_CALL && apart_of(e) == of;
+
+		*found = e;
+		if (is_of && !apart_is_taken(t, *n))
+			return is_far(of, reads, waits) ? FOUND_LATER : FOUND;
+		if (is_of)
+			since = 0;
+		if (e->kind != EVENT_CALL || !epoll_is_wait(e->call))
+			continue;
+		waits++;
+		since++;
+		if (reads && (since > PUT_OFF || brings(*at, e, of)))
+			return FOUND_LATER;
+	}
+	return *n == APART_EVENTS || is_far(of, reads, waits) ? FOUND_LATER : FOUND_NOT_YET;
+}
+
+static bool is_accept(long nr)
+{
+	return nr == __NR_accept || nr == __NR_accept4;
+}
+
+/* What the leader was given its number for is not over here. */
+static bool is_number_used(const struct event *e, long nr)
+{
+	return is_accept(nr) && e->kind == EVENT_CALL && e->call == nr &&
+	       file_is_client(e->result);
+}
+
+/* --- waits --------------------------------------------------------------------------------------- */
+
+/* What the leader's call says of its object. */
+static uint32_t readiness_of(const struct event *e)
+{
+	const struct call_desc *d = call_find(e->call);
+
+	if (e->call == __NR_epoll_ctl || !d || d->result != KIND_SIZE)
+		return is_accept(e->call) ? EPOLLIN : 0;
+	return d->class == CLASS_INPUT ? EPOLLIN : EPOLLOUT;
+}
+
+static int64_t time_of(const struct walk *w)
+{
+	struct { int64_t seconds, ns; } time = { 1, 0 };
+
+	if (w->desc->nr != __NR_epoll_pwait2)
+		return (int32_t)w->args[3];
+	if (!w->args[3] || target_in(&time, w->args[3], sizeof(time)))
+		return -1;
+	return time.seconds || time.ns;
+}
+
+/* There is still something to do before the leader's next wait: false: nobody can be told. */
+static bool wait_answer(struct thread *t, const struct walk *w, const struct event *e, long *result)
+{
+	struct rules_thread *rt = t->rules;
+	int32_t fd = apart_of(e);
+
+	if (rt->told_at != t->reader.pos)
+		rt->tolds = 0;
+	rt->told_at = t->reader.pos;
+	if (++rt->tolds > SAME_TOLD)
+		return false;
+	if (rt->tolds < SOON && !time_of(w)) {
+		*result = 0;
+		return true;
+	}
+	if (!readiness_of(e))
+		return false;
+	if (fd == APART_NONE)
+		fd = (int32_t)e->arg[0];
+	*result = epoll_make(w, fd, readiness_of(e));
+	return *result > 0;
+}
+
+/* --- meeting --------------------------------------------------------------------------------------------- */
+
+/* Nothing more will come behind what is there. */
+static bool is_over(const struct thread *t)
+{
+	/* Acquire: pairs with the monitor's release when a stream ends. */
+	return __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >>
+	       t->reader.cursor->source & 1;
+}
+
+/* What is before the leader's wait: met, dropped, or still to be done. */
+static enum apart before_wait(struct thread *t, const struct walk *w, const struct event **e,
+			      long *result)
+{
+	struct rules_thread *rt = t->rules;
+
+	for (;;) {
+		front_settle(t);
+		*e = follow_event(t);
+		if (!*e || !apart_given(t) || (*e)->kind != EVENT_CALL)
+			return APART_GO_ON;
+		if (event_passable(*e)) {
+			follow_take(t);
+			continue;
+		}
+		rt->lens = apart_of(*e);
+		if (rt->lens == APART_NONE && !is_accept((*e)->call))
+			return APART_GO_ON;
+		if (rules_drop_front(t))
+			continue;
+		return wait_answer(t, w, *e, result) ? APART_ANSWERED : APART_GO_ON;
+	}
+}
+
+static void look_at(struct thread *t, int32_t of, const struct reader *at, unsigned n)
+{
+	struct rules_thread *rt = t->rules;
+
+	rt->lens = of;
+	rt->apart = n;
+	if (!n)
+		return;
+	rt->apart_front = t->reader;
+	t->reader = *at;
+}
+
+static bool is_read(const struct walk *w, int32_t of)
+{
+	return of != APART_NONE && w->desc->class == CLASS_INPUT && w->desc->result == KIND_SIZE;
+}
+
+static enum apart meet_own(struct thread *t, const struct walk *w, long nr,
+			   const struct event **e, long *result)
+{
+	int32_t of = of_call(w, nr);
+	bool reads = is_read(w, of);
+	const struct event *found;
+	struct reader at;
+	unsigned n;
+
+	for (;;) {
+		enum found is = find(t, of, reads, &at, &n, &found);
+
+		if (is == FOUND && is_number_used(found, nr)) {
+			*result = -EAGAIN;
+			return APART_ANSWERED;
+		}
+		if (is == FOUND) {
+			look_at(t, of, &at, n);
+			*e = found;
+			return APART_GO_ON;
+		}
+		if (is == FOUND_LATER && !reads)
+			return APART_GO_ON;
+		if (is == FOUND_LATER) {
+			*result = -EAGAIN;
+			return APART_ANSWERED;
+		}
+		if (!is_over(t) && follow_behind(t, n, NULL, NULL))
+			continue;
+		if (find(t, of, reads, &at, &n, &found) != FOUND)
+			return APART_GO_ON;
+	}
+}
+
+enum apart apart_meet(struct thread *t, const struct walk *w, long nr, const struct event **e,
+		      long *result)
+{
+	if (!w->desc || w->desc->class == CLASS_LIFE)
+		return APART_GO_ON;
+	if (epoll_is_wait(nr))
+		return before_wait(t, w, e, result);
+	if ((*e)->kind != EVENT_CALL && !event_aside(*e))
+		return APART_GO_ON;
+	if (w->desc->class == CLASS_SOFT || w->desc->class == CLASS_QUERY)
+		return APART_GO_ON;
+	return meet_own(t, w, nr, e, result);
+}

@@ -1,0 +1,158 @@
+/*
+ * Seams: the places in a leader's stream where a request begins.  The user says
+ * where (--mark): before certain calls, or where the program opens a path that
+ * is there for this alone; such an open is answered here and never made.
+ *
+ * A seam is an event of its own, in nobody's way: followers pass over it and
+ * count it.
+ *
+ * In a stateless session it is also where a follower may be added to a lane, since
+ * it knows all that matters there: the state of the start.  The lane's thread adds
+ * it (`told`), so there is no event that it is told half of.
+ */
+#include <asm/unistd.h>
+
+#include "engine/inside/order/locks.h"
+#include "engine/inside/stream.h"
+
+static const struct seams *seams(void)
+{
+	return &streams.conduct->seams;
+}
+
+bool seam_is_call(long nr)
+{
+	for (uint32_t i = 0; i < seams()->calls && i < SEAM_CALLS; i++)
+		if (seams()->call[i] == nr)
+			return true;
+	return false;
+}
+
+bool seam_may_open(const struct call_desc *d)
+{
+	return seams()->path[0] && (d->nr == __NR_open || d->nr == __NR_openat);
+}
+
+bool seam_opened(struct thread *t, const struct walk *w)
+{
+	const char *path = seams()->path;
+	uint64_t at;
+
+	if (!path[0] || !w->desc || !seam_may_open(w->desc))
+		return false;
+	at = w->args[w->desc->nr == __NR_openat];
+	for (uint32_t i = 0; i < sizeof(seams()->path); i++) {
+		char c;
+
+		if (target_in(&c, at + i, 1) || c != path[i])
+			return false;
+		if (!c)
+			break;
+	}
+	t->answered = 1;
+	return true;
+}
+
+#define START	(1u << ROW_START)
+
+/* A lane of the start that was cut at a seam; whoever comes late has no twin for another. */
+static bool lane_of_start(const struct thread *t)
+{
+	const struct lane *start = &streams_section(&streams, ROW_START)->lane[t->lane];
+
+	return start->life && start->life == t->writer.lane->life &&
+	       start->seam_chunk != CHUNK_NONE;
+}
+
+static void seam_place(struct thread *t)
+{
+	struct lane *l = t->writer.lane;
+
+	/* Release, both: pair with who records the start (lane_follow). */
+	__atomic_store_n(&l->seam, t->writer.head, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELEASE);
+}
+
+bool seam_in_start(const struct thread *t)
+{
+	return streams_followers(&streams, t->writer.section) & t->writer.lane->told & START;
+}
+
+/* Those who follow now, and who comes late, as soon as this lane may be told to it. */
+static uint32_t lane_heard(const struct thread *t, uint32_t told)
+{
+	uint32_t now = streams_followers(&streams, t->writer.section) & (told | ~START);
+	bool late = now & ~told && lane_of_start(t);
+	bool free = scope_between(late && now & told & ~START);
+
+	return late && (free || !(now & told & ~START)) ? now : now & told;
+}
+
+static void lane_told(struct thread *t)
+{
+	struct lane *l = t->writer.lane;
+	uint32_t told = l->told, now = lane_heard(t, told);
+	bool added, start = now & START;
+
+	if (seam_in_start(t) && scope_start_over())
+		now &= ~START;
+	added = now & ~told;
+	if (added || start)
+		seam_place(t);
+	if (added || start != (bool)(now & START))
+		scope_renew(!added && now & ~START, added && !(now & told & ~START));
+	/* Release: pairs with seam_join, and with who records the start. */
+	if (now != told)
+		__atomic_store_n(&l->told, now, __ATOMIC_RELEASE);
+}
+
+/*
+ * What the start told has been taken by all; nothing that comes behind it has, until its
+ * first thread to join is done with this.
+ */
+static void process_joins(void)
+{
+	enum { NOT_YET, BEGUN, DONE };
+	static uint32_t state;
+	uint32_t was = NOT_YET;
+
+	if (__atomic_compare_exchange_n(&state, &was, BEGUN, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_ACQUIRE)) {
+		locks_renew();
+		files_join();
+		/* Release: the others see what was done. */
+		__atomic_store_n(&state, DONE, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != DONE)
+		OWN0(__NR_sched_yield);
+}
+
+bool seam_join(struct thread *t)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t leader = c->next[ROW_START] % VERSIONS, us = 1u << streams.self;
+	const struct lane *l = &streams_section(&streams, leader)->lane[t->lane];
+
+	/* Acquire, both: the monitor adds us first, then the lane's thread. */
+	if (!(__atomic_load_n(&c->following, __ATOMIC_ACQUIRE) & us) ||
+	    !(__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) & us) ||
+	    l->life != t->reader.cursor->life)
+		return false;
+	process_joins();
+	cursor_join(&streams, t->lane, leader);
+	reader_attach(&t->reader, &streams, t->lane);
+	return true;
+}
+
+void seam_pass(struct thread *t)
+{
+	t->slot->seams++;
+	if (is_stateless()) {
+		lane_told(t);
+		t->kept = t->wait_due = 0;
+		t->seam_due = 1;
+		return;
+	}
+	if (stream_followed(t))
+		lead_note(t, EVENT_SEAM, t->slot->seams);
+}

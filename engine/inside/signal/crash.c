@@ -1,0 +1,303 @@
+/*
+ * What a version dies of, and what it does from there on.
+ *
+ * A leader's death is told to the monitor before it is died: when the default action of a
+ * deadly signal is about to act, when a handler that is there for one time is, and when
+ * the program is about to send itself such a signal.  Of the last the call is not made, and
+ * so not told, before the answer is there: a successor whose twin makes it, too, makes it
+ * in earnest, and one that does not never hears of it.
+ *
+ * Any other handler of such a signal may end in death, or go on as if nothing had been
+ * (virtual machines live on faults).  Until it is left the thread is *faulting*: its lane is
+ * marked where that began, and a follower that is not faulting itself stands there until it
+ * is known how it ends.  If the leader dies, what is behind the mark is compared with nobody.
+ */
+#include <asm/unistd.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+
+#include "engine/inside/order/locks.h"
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/stream.h"
+
+#define HANDLER_DEPTH	(8ull << 20)	/* of the stack that a handler may use */
+enum faulting { FAULT_NOT, FAULT_ON_OWN, FAULT_ON_ALT };
+
+#define LOOK_NS		2000000		/* the leader wakes us when its handler is left */
+
+bool crash_signal(int sig)
+{
+	return streams.conduct && (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
+				   SIG_BIT(sig) & HIDDEN_SIGNALS);
+}
+
+bool crash_is_last(int sig, const struct action *a)
+{
+	return crash_signal(sig) && is_handler(a->handler) && a->flags & SA_RESETHAND;
+}
+
+/*
+ * When the answer comes, another version may lead: what this thread does now is no part of
+ * the stream, and the connections are another's, which must not stay open for us.
+ */
+static void crash_ask(struct thread *t, int sig, uint64_t at, uint64_t place)
+{
+	((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
+	park_show(t);
+	request_ask(t, REQ_CRASHED, (uint64_t)sig, at, place);
+	crash_leave(t);
+}
+
+void crash_leave(struct thread *t)
+{
+	if (!(streams.conduct->ended >> streams.self & 1))
+		return;
+	t->has_lane = 0;
+	OWN3(__NR_close_range, 3, ~0u, 0);
+}
+
+static void crash_place(struct thread *t, const struct gregs *r)
+{
+	place_note(t, r->rip, r->rsp,
+		   (uint64_t[KEPT]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
+}
+
+void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r)
+{
+	if (signal_leads(t)) {
+		crash_ask(t, sig, at, r->rip);
+	} else if (t->following) {
+		crash_place(t, r);
+		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at);
+	}
+}
+
+/* --- calls ---------------------------------------------------------------------------- */
+
+static bool is_ours(const struct thread *t, uint64_t vtid)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->vtid == (int32_t)vtid)
+			return true;
+	return false;
+}
+
+/* The signal that the call sends to this process; or 0. */
+static int sent_to_us(const struct thread *t, long nr, const uint64_t *a)
+{
+	int32_t pid = (int32_t)a[0];
+
+	switch (nr) {
+	case __NR_kill:
+		return pid == t->vpid || !pid || pid == -t->vpid ? (int)a[1] : 0;
+	case __NR_rt_sigqueueinfo:
+		return pid == t->vpid ? (int)a[1] : 0;
+	case __NR_tkill:
+		return is_ours(t, a[0]) ? (int)a[1] : 0;
+	case __NR_tgkill:
+	case __NR_rt_tgsigqueueinfo:
+		return pid == t->vpid && is_ours(t, a[1]) ? (int)a[2] : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Whether it is blocked does not matter: who blocks one of these lets it in at last. */
+static bool is_deadly(const struct thread *t, int sig)
+{
+	struct action a;
+
+	if (sig == SIGKILL)
+		return true;
+	if (sig < 1 || sig > SIGNALS || !crash_signal(sig))
+		return false;
+	a = t->sig->action[sig];
+	return a.handler == (uint64_t)SIG_DFL || crash_is_last(sig, &a);
+}
+
+/* Of the call's signal; whichever thread it would have come to, this one goes no further. */
+static _Noreturn void crash_die(const struct thread *t, int sig)
+{
+	struct action dfl = { 0 };
+	uint64_t bit = SIG_BIT(sig);
+
+	kernel_action(sig, &dfl);
+	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, 8);
+	for (;;)
+		OWN3(__NR_tgkill, t->pid, t->tid, sig);
+}
+
+bool crash_call(struct thread *t, long nr, const uint64_t *args)
+{
+	int sig = sent_to_us(t, nr, args);
+
+	if (!is_deadly(t, sig))
+		return false;
+	crash_ask(t, sig, 0, t->frame.site_end);
+	if (!t->has_lane && !is_handler(t->sig->action[sig].handler))
+		crash_die(t, sig);
+	return !t->has_lane;
+}
+
+bool crash_cuts(struct thread *t)
+{
+	int sig = info_int(t->held_info, INFO_SIGNO);
+
+	if (!t->pending || !crash_signal(sig))
+		return false;
+	if (is_deadly(t, sig))
+		return true;
+	fault_mark(t);
+	return false;
+}
+
+/*
+ * This follower has sent itself a deadly signal that it has a handler for, as its leader has:
+ * it runs that with its leader, and need not wait to hear how it ends.
+ */
+static uint32_t own_signal;
+
+void crash_sent(const struct thread *t, long nr, const uint64_t *args)
+{
+	if (crash_signal(sent_to_us(t, nr, args)))
+		__atomic_store_n(&own_signal, 1, __ATOMIC_RELAXED);
+}
+
+static int64_t signal_of(const struct event *e)
+{
+	switch (e->call) {
+	case __NR_kill:
+	case __NR_tkill:
+	case __NR_rt_sigqueueinfo:
+		return (int64_t)e->arg[1];
+	case __NR_tgkill:
+	case __NR_rt_tgsigqueueinfo:
+		return (int64_t)e->arg[2];
+	default:
+		return 0;
+	}
+}
+
+bool crash_was_sent(const struct event *e)
+{
+	return e->kind == EVENT_CALL && crash_signal((int)signal_of(e));
+}
+
+bool crash_exits(struct thread *t)
+{
+	if (!t->faulting)
+		return false;
+	crash_ask(t, t->fault_sig, 0, t->frame.site_end);
+	return !t->has_lane;
+}
+
+/* --- handlers ------------------------------------------------------------------------- */
+
+static bool leads(const struct thread *t)
+{
+	return t->has_lane && !t->following;
+}
+
+static void mark_set(const struct thread *t, uint64_t at)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	own->faulted[t->lane] = at + 1;
+	/* Release: pairs with fault_behind; what comes is told behind it. */
+	__atomic_store_n(&own->left[t->lane], 0, __ATOMIC_RELEASE);
+}
+
+/* The last one that was left is forgotten. */
+void fault_mark(struct thread *t)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	if (!t->faulting && leads(t) && (!own->faulted[t->lane] || own->left[t->lane]))
+		mark_set(t, t->writer.lane->head);
+}
+
+void fault_begin(struct thread *t, int sig, const struct altstack *alt, uint64_t sp)
+{
+	if (t->faulting || !t->has_lane)
+		return;
+	fault_mark(t);
+	t->fault_sp = sp;
+	t->fault_sig = (uint8_t)sig;
+	/* Release: pairs with fault_stands. */
+	__atomic_store_n(&t->faulting, on_stack(alt, sp) ? FAULT_ON_ALT : FAULT_ON_OWN,
+			 __ATOMIC_RELEASE);
+	t->slot->faulting = 1;
+}
+
+void fault_end(struct thread *t)
+{
+	if (!t->faulting)
+		return;
+	t->faulting = FAULT_NOT;
+	t->slot->faulting = 0;
+	__atomic_store_n(&own_signal, 0, __ATOMIC_RELAXED);
+	if (!leads(t))
+		return;
+	/* Release: pairs with fault_behind. */
+	__atomic_store_n(&streams_section(&streams, streams.self)->left[t->lane],
+			 t->writer.lane->head + 1, __ATOMIC_RELEASE);
+	sleepers_wake(t);
+}
+
+/*
+ * Whether the handler has been left, by its return or by a jump, shows in the stack of the
+ * next call; the return itself is none.  One that comes to the same fault again dies of it.
+ */
+void fault_look(struct thread *t)
+{
+	uint64_t sp = t->frame.rsp;
+	bool above = sp > t->fault_sp + 8 || (sp < t->fault_sp && t->fault_sp - sp > HANDLER_DEPTH);
+
+	if (t->faulting == FAULT_ON_ALT && t->alt.size ? !on_stack(&t->alt, sp) : above)
+		fault_end(t);
+}
+
+/* A version that comes to lead while its own handler runs. */
+void fault_lead(struct thread *t)
+{
+	if (t->faulting)
+		mark_set(t, 0);
+}
+
+bool fault_behind(const struct section *from, uint32_t lane, uint64_t pos)
+{
+	/* Acquire: pairs with mark_set and fault_end. */
+	uint64_t left = __atomic_load_n(&from->left[lane], __ATOMIC_ACQUIRE);
+	uint64_t mark = from->faulted[lane];
+
+	return mark && pos + 1 >= mark && (!left || pos + 1 < left);
+}
+
+bool fault_crashed(uint32_t source)
+{
+	const struct conduct *c = streams.conduct;
+
+	return (__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed) >> source & 1;
+}
+
+/* It waits to hear how the leader's handler ends. */
+bool fault_stands(const struct thread *o)
+{
+	uint32_t source = o->reader.cursor->source % VERSIONS;
+
+	/* Planned: what it did in its handler is as good as the rest. */
+	if (__atomic_load_n(&o->faulting, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&own_signal, __ATOMIC_RELAXED) ||
+	    !fault_behind(o->reader.from, o->lane, o->reader.pos) ||
+	    o->reader.from->left[o->lane])
+		return false;
+	return fault_crashed(source) || !(streams.conduct->ended >> source & 1);
+}
+
+void fault_wait(uint32_t seen)
+{
+	order_rests();
+	change_wait(seen, LOOK_NS);
+}

@@ -1,0 +1,91 @@
+/*
+ * The frame of a signal on the program's stack, as the kernel would have built it.  That
+ * stack may be no stack at all: each page of the frame is first written to by the kernel,
+ * for which a bad address is a result, and which lets a stack grow that may.  Our own
+ * writing would be a fault in a handler of ours, and the end of the program without its
+ * own handler.
+ */
+#include <asm/unistd.h>
+#include <linux/signal.h>
+
+#include "engine/inside/signal/signals.h"
+
+#define RED_ZONE	128
+#define PAGE		4096ull
+
+bool on_stack(const struct altstack *a, uint64_t sp)
+{
+	return sp > a->sp && sp - a->sp <= a->size;
+}
+
+/* The program's handlers could be on it already. */
+static bool stands_on(const struct altstack *a, uint64_t sp)
+{
+	return !(a->flags & AUTODISARM) && on_stack(a, sp);
+}
+
+static uint64_t fp_size(uint64_t fpstate)
+{
+	const uint8_t *fp = (const uint8_t *)fpstate;
+
+	if (!fpstate)
+		return 0;
+	if (*(const uint32_t *)(fp + FP_MAGIC_AT) != FP_MAGIC1)
+		return FP_PLAIN_SIZE;
+	return *(const uint32_t *)(fp + FP_SIZE_AT);
+}
+
+static bool goes_over(const struct thread *t, const struct action *a, uint64_t sp)
+{
+	return a->flags & SA_ONSTACK && t->alt.size && !(t->alt.flags & SS_DISABLE) &&
+	       !stands_on(&t->alt, sp - RED_ZONE);
+}
+
+static bool page_writable(uint64_t at)
+{
+	return !OWN4(__NR_rt_sigprocmask, SIG_BLOCK, 0, at, 8);
+}
+
+/* From the top on: a stack grows by what lies close below it. */
+static bool room_writable(uint64_t from, uint64_t to)
+{
+	uint64_t at = (to - 8) & ~7ull;
+
+	for (; at > from; at = at - from > PAGE ? at - PAGE : from)
+		if (!page_writable(at))
+			return false;
+	return page_writable(from);
+}
+
+static uint64_t frame_place(struct thread *t, const struct action *a, uint64_t sp, uint64_t fpstate,
+		     uint64_t *fp)
+{
+	bool over = goes_over(t, a, sp), nested = stands_on(&t->alt, sp);
+	uint64_t top = over ? t->alt.sp + t->alt.size : sp - RED_ZONE, at;
+
+	*fp = (top - fp_size(fpstate)) & ~63ull;
+	at = ((*fp - sizeof(struct rt_frame)) & ~15ull) - 8;
+	if ((over || nested) && !on_stack(&t->alt, at))
+		return 0;
+	return at < top && room_writable(at, *fp + fp_size(fpstate)) ? at : 0;
+}
+
+uint64_t frame_build(struct thread *t, const struct action *a, const uint8_t *info,
+		     const struct ucontext_raw *uc)
+{
+	uint64_t fp, at = frame_place(t, a, uc->regs.rsp, uc->fpstate, &fp);
+	struct rt_frame *f = (struct rt_frame *)at;
+
+	if (!at)
+		return 0;
+	bytes_copy((void *)fp, (const void *)uc->fpstate, fp_size(uc->fpstate));
+	f->restorer = a->restorer;
+	bytes_copy(&f->uc, uc, sizeof(*uc));
+	bytes_copy(f->info, info, SIGINFO_SIZE);
+	f->uc.fpstate = uc->fpstate ? fp : 0;
+	f->uc.stack = t->alt;
+	if (!t->alt.size)
+		f->uc.stack.flags = SS_DISABLE;
+	f->uc.mask |= t->hidden_blocked;
+	return at;
+}

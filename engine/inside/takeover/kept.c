@@ -1,0 +1,456 @@
+/*
+ * What the kernel keeps for a process and no descriptor brings along: its timers and
+ * its record locks.  A follower has none; it notes the leader's, and makes them when
+ * it leads, the timers with the time that they have left.  A leader notes what the
+ * kernel would not tell it when it is demoted.
+ *
+ * Timers have the leader's ids.  Newer kernels give an id that is asked for; older
+ * ones count, so that some are made for nothing until it comes.
+ *
+ * A lock is given to its new owner when the old leader is gone or has closed what it
+ * had.  Between the two another process may get it: then the user is told.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/prctl.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/stream.h"
+
+#define TIMERS		64
+#define TRIES		4096	/* ids that a kernel which counts may be behind */
+#define RESTORE_IDS	77	/* PR_TIMER_CREATE_RESTORE_IDS, of Linux 6.15 */
+#define THREAD_ID	4	/* SIGEV_THREAD_ID */
+#define ABSOLUTE	1	/* TIMER_ABSTIME */
+#define LOCKS		128
+#define END		INT64_MAX
+#define LOCK_TRY_NS	200000
+#define LOCK_WAIT_NS	1000000000ull
+#define SECOND_NS	1000000000ll
+
+struct timer_event {
+	uint64_t value;
+	int32_t signo, notify, tid;
+	int32_t pad[11];
+};
+
+_Static_assert(sizeof(struct timer_event) == 64, "the kernel's struct sigevent");
+
+/* --- how much is left ---------------------------------------------------------------- */
+
+static int64_t ns_of(int64_t sec, int64_t ns)
+{
+	return sec * SECOND_NS + ns;
+}
+
+/*
+ * Of a timer that was to come `value` after `since`; 0: it has come, for good.  One
+ * that should have come and has not is due now.
+ */
+static int64_t left(int64_t value, int64_t interval, uint64_t since, bool has_come)
+{
+	int64_t n = value - (int64_t)(clock_ns(CLOCK_MONOTONIC) - since);
+
+	if (!value || n > 0)
+		return value ? n : 0;
+	if (interval)
+		return interval - -n % interval;
+	return has_come ? 0 : 1;
+}
+
+/* --- setitimer and alarm ----------------------------------------------------------------- */
+
+static struct {
+	struct __kernel_old_itimerval value;
+	uint64_t since;
+	bool has_come;
+} itimer[3];
+
+static void itimer_set(int which, const struct __kernel_old_itimerval *v)
+{
+	itimer[which].value = *v;
+	itimer[which].since = clock_ns(CLOCK_MONOTONIC);
+	itimer[which].has_come = false;
+}
+
+static void itimer_note(long nr, const uint64_t *args)
+{
+	uint32_t which = nr == __NR_alarm ? 0 : (uint32_t)args[0];
+	struct __kernel_old_itimerval v = { { 0, 0 }, { 0, 0 } };
+
+	if (nr == __NR_alarm)
+		v.it_value.tv_sec = (uint32_t)args[0];
+	else if (which > 2 || (args[1] && target_in(&v, args[1], sizeof(v))))
+		return;
+	itimer_set((int)which, &v);
+}
+
+static void itimer_start(int which)
+{
+	struct __kernel_old_itimerval v = itimer[which].value;
+	int64_t n = left(ns_of(v.it_value.tv_sec, v.it_value.tv_usec * 1000),
+			 ns_of(v.it_interval.tv_sec, v.it_interval.tv_usec * 1000),
+			 itimer[which].since, itimer[which].has_come);
+
+	if (which)		/* of processor time, which the two do not share */
+		n = ns_of(v.it_value.tv_sec, v.it_value.tv_usec * 1000);
+	if (!n)
+		return;
+	v.it_value.tv_sec = n / SECOND_NS;
+	v.it_value.tv_usec = (n % SECOND_NS + 999) / 1000;
+	OWN3(__NR_setitimer, which, &v, 0);
+}
+
+static void itimer_stop(int which)
+{
+	const struct __kernel_old_itimerval none = { { 0, 0 }, { 0, 0 } };
+	struct __kernel_old_itimerval was;
+
+	if (OWN3(__NR_setitimer, which, &none, &was) < 0)
+		return;
+	/* One whose signal is pending stands until that has come. */
+	if (!was.it_value.tv_sec && !was.it_value.tv_usec)
+		was.it_value = was.it_interval;
+	itimer_set(which, &was);
+}
+
+/* --- timer_create -------------------------------------------------------------------------- */
+
+static struct timer {
+	uint64_t since;
+	struct __kernel_itimerspec value;
+	struct timer_event event;
+	int32_t clock, id;
+	bool used, absolute, has_come;
+	bool real;		/* it is there, and stands while another version leads */
+} timer[TIMERS];
+
+static struct timer *timer_find(int32_t id)
+{
+	for (int i = 0; i < TIMERS; i++)
+		if (timer[i].used && timer[i].id == id)
+			return &timer[i];
+	return NULL;
+}
+
+static void timer_made(const struct thread *t, const uint64_t *args)
+{
+	struct timer_event plain = { .signo = SIGALRM };
+	struct timer n = { .clock = (int32_t)args[0], .used = true,
+			   .real = !t->following };
+
+	if (target_in(&n.id, args[2], sizeof(n.id)))
+		return;
+	plain.value = (uint32_t)n.id;
+	n.event = plain;
+	if (args[1])
+		target_in(&n.event, args[1], sizeof(n.event));
+	for (int i = 0; i < TIMERS; i++)
+		if (!timer[i].used) {
+			timer[i] = n;
+			return;
+		}
+}
+
+static void timer_was_set(const uint64_t *args)
+{
+	struct timer *n = timer_find((int32_t)args[0]);
+
+	if (!n || target_in(&n->value, args[2], sizeof(n->value)))
+		return;
+	n->absolute = args[1] & ABSOLUTE;
+	n->since = clock_ns(CLOCK_MONOTONIC);
+	n->has_come = false;
+}
+
+/* The thread that the program means by this id. */
+static int32_t thread_real(int32_t vtid)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->vtid == vtid)
+			return o->tid;
+	return vtid;
+}
+
+static long timer_make_at(const struct timer *n, struct timer_event *e)
+{
+	int32_t id = n->id, made[8];
+	long result;
+	int tries = 0, many = 0;
+
+	if (OWN6(__NR_prctl, RESTORE_IDS, 1, 0, 0, 0, 0) == 0) {
+		result = OWN3(__NR_timer_create, n->clock, e, &id);
+		OWN6(__NR_prctl, RESTORE_IDS, 0, 0, 0, 0, 0);
+		return result;
+	}
+	do {
+		result = OWN3(__NR_timer_create, n->clock, e, &id);
+		if (result < 0 || id == n->id)
+			break;
+		made[many++ % 8] = id;
+		if (many >= 8)	/* it counts on, whether they are there or not */
+			OWN1(__NR_timer_delete, made[many % 8]);
+	} while (id < n->id && ++tries < TRIES);
+	for (int i = 0; i < (many < 7 ? many : 7); i++)
+		OWN1(__NR_timer_delete, made[(many - 1 - i) % 8]);
+	return result < 0 ? result : id == n->id ? 0 : -EAGAIN;
+}
+
+static void timer_start(struct thread *t, struct timer *n)
+{
+	struct timer_event e = n->event;
+	struct __kernel_itimerspec v = n->value;
+	uint64_t since = n->since;
+	int64_t wait = ns_of(v.it_value.tv_sec, v.it_value.tv_nsec);
+
+	if (e.notify == THREAD_ID)
+		e.tid = thread_real(e.tid);
+	n->real = n->real || timer_make_at(n, &e) == 0;
+	if (!n->real) {
+		request_ask(t, REQ_NOTE, NOTE_TIMER, (uint64_t)n->id, 0);
+		return;
+	}
+	if (wait && n->absolute) {
+		wait -= (int64_t)clock_ns(n->clock);
+		since = clock_ns(CLOCK_MONOTONIC);
+		wait = wait ? wait : -1;
+	}
+	wait = left(wait, ns_of(v.it_interval.tv_sec, v.it_interval.tv_nsec), since, n->has_come);
+	if (!wait)
+		return;
+	v.it_value.tv_sec = wait / SECOND_NS;
+	v.it_value.tv_nsec = wait % SECOND_NS;
+	OWN4(__NR_timer_settime, n->id, 0, &v, 0);
+}
+
+static void timer_stop(struct timer *n)
+{
+	const struct __kernel_itimerspec none = { { 0, 0 }, { 0, 0 } };
+
+	OWN2(__NR_timer_gettime, n->id, &n->value);
+	n->absolute = n->has_come = false;
+	n->since = clock_ns(CLOCK_MONOTONIC);
+	OWN4(__NR_timer_settime, n->id, 0, &none, 0);
+}
+
+/* In a version that took over: the thread of a timer has another id to the kernel. */
+long kept_timer_create(struct thread *t)
+{
+	uint64_t at = t->frame.rsi;
+	struct timer_event e;
+	long result;
+
+	if (!at || target_in(&e, at, sizeof(e)) || e.notify != THREAD_ID)
+		return call_serve(t, __NR_timer_create);
+	e.tid = thread_real(e.tid);
+	result = OWN3(__NR_timer_create, t->frame.rdi, &e, t->frame.rdx);
+	t->answered = 1;
+	return result;
+}
+
+void kept_signal(const uint8_t *info)
+{
+	struct timer *n;
+
+	if (info_int(info, INFO_SIGNO) == SIGALRM && info_int(info, INFO_CODE) > 0)
+		itimer[0].has_come = true;
+	if (info_int(info, INFO_CODE) != SI_TIMER)
+		return;
+	n = timer_find(info_int(info, INFO_PID));	/* si_timerid has its place */
+	if (n)
+		n->has_come = true;
+}
+
+/* --- record locks ------------------------------------------------------------------------------ */
+
+/* The kernel's struct flock. */
+struct record {
+	int16_t type, whence;
+	int32_t pad;
+	int64_t start, len;
+	int32_t pid, pad1;
+};
+
+static struct lock {
+	int64_t from, to;	/* the last byte; END: the file's */
+	int32_t fd;
+	int16_t type;
+	bool used;
+} locks[LOCKS];
+
+uint32_t kept_locks;		/* rows that are used */
+
+static void lock_add(int32_t fd, int16_t type, int64_t from, int64_t to)
+{
+	for (int i = 0; i < LOCKS && from <= to; i++)
+		if (!locks[i].used) {
+			locks[i] = (struct lock){ from, to, fd, type, true };
+			kept_locks++;
+			return;
+		}
+}
+
+static void lock_remove(struct lock *l)
+{
+	l->used = false;
+	kept_locks--;
+}
+
+/* What the call says of these bytes replaces what was said before. */
+static void lock_cut(int32_t fd, int64_t from, int64_t to)
+{
+	for (int i = 0; i < LOCKS; i++) {
+		struct lock was = locks[i];
+
+		if (!was.used || was.to < from || was.from > to ||
+		    (was.fd != fd && !files_same(was.fd, fd)))
+			continue;
+		lock_remove(&locks[i]);
+		if (was.from < from)
+			lock_add(was.fd, was.type, was.from, from - 1);
+		if (was.to > to)
+			lock_add(was.fd, was.type, to + 1, was.to);
+	}
+}
+
+static void lock_note(struct thread *t, const uint64_t *args)
+{
+	int32_t fd = (int32_t)args[0];
+	struct record r;
+	int64_t from, to;
+
+	if (((int32_t)args[1] != F_SETLK && (int32_t)args[1] != F_SETLKW) ||
+	    target_in(&r, args[2], sizeof(r)))
+		return;
+	if (r.whence) {		/* from a place that only the leader's descriptor has */
+		request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)fd, 0);
+		return;
+	}
+	from = r.len < 0 ? r.start + r.len : r.start;
+	to = r.len < 0 ? r.start - 1 : r.len ? r.start + r.len - 1 : END;
+	lock_cut(fd, from, to);
+	if (r.type != F_UNLCK)
+		lock_add(fd, r.type, from, to);
+}
+
+/* Whatever closes a file of a lock gives the lock up. */
+static void lock_closed(int32_t fd)
+{
+	if (kept_locks)
+		lock_cut(fd, 0, END);
+}
+
+static bool lock_made(const struct lock *l, uint64_t *until)
+{
+	struct record r = { .type = l->type, .start = l->from,
+			    .len = l->to == END ? 0 : l->to - l->from + 1 };
+	long result;
+
+	while ((result = OWN3(__NR_fcntl, l->fd, F_SETLK, &r)) == -EAGAIN || result == -EACCES) {
+		if (clock_ns(CLOCK_MONOTONIC) > *until)
+			return false;
+		change_wait(change_now(), LOCK_TRY_NS);
+	}
+	return result >= 0;
+}
+
+/* Behind took_note: the old leader may have to hear that it is to go. */
+void kept_locks_make(struct thread *t)
+{
+	uint64_t until = clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
+
+	for (int i = 0; i < LOCKS && kept_locks; i++)
+		if (locks[i].used && !lock_made(&locks[i], &until))
+			request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)locks[i].fd, 1);
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
+
+void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
+{
+	struct timer *n;
+
+	if (result < 0)
+		return;
+	switch (nr) {
+	case __NR_alarm:
+	case __NR_setitimer:
+		itimer_note(nr, args);
+		break;
+	case __NR_timer_create:
+		timer_made(t, args);
+		break;
+	case __NR_timer_settime:
+		timer_was_set(args);
+		break;
+	case __NR_timer_delete:
+		n = timer_find((int32_t)args[0]);
+		if (n && n->real && t->following)
+			OWN1(__NR_timer_delete, n->id);
+		if (n)
+			n->used = false;
+		break;
+	case __NR_fcntl:
+		lock_note(t, args);
+		break;
+	case __NR_close:
+		lock_closed((int32_t)args[0]);
+		break;
+	}
+}
+
+bool kept_is_noted(long nr)
+{
+	return nr == __NR_timer_create || nr == __NR_timer_settime || nr == __NR_timer_delete ||
+	       nr == __NR_fcntl || nr == __NR_close;
+}
+
+/* The one with the next id: a kernel that counts does not go back. */
+static struct timer *timer_behind(int64_t id)
+{
+	struct timer *n = NULL;
+
+	for (int i = 0; i < TIMERS; i++)
+		if (timer[i].used && timer[i].id > id && (!n || timer[i].id < n->id))
+			n = &timer[i];
+	return n;
+}
+
+void kept_start(struct thread *t)
+{
+	struct timer *n = NULL;
+
+	for (int i = 0; i < 3; i++)
+		itimer_start(i);
+	while ((n = timer_behind(n ? n->id : -1)))
+		timer_start(t, n);
+}
+
+/* It is to follow: our own timers would be in the way of the program's ids. */
+void kept_stop(void)
+{
+	struct thread *o;
+
+	for (int i = 0; i < 3; i++)
+		itimer_stop(i);
+	for (int i = 0; i < TIMERS; i++)
+		if (timer[i].used)
+			timer_stop(&timer[i]);
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		overdue_forget(o);
+}
+
+/* A child of fork has neither. */
+void kept_child(void)
+{
+	bytes_zero(itimer, sizeof(itimer));
+	bytes_zero(timer, sizeof(timer));
+	bytes_zero(locks, sizeof(locks));
+	kept_locks = 0;
+}

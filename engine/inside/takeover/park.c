@@ -1,0 +1,243 @@
+/*
+ * Standing still.  Before another version takes over, every thread of the leader
+ * stops where no call is half told: in the program's own code, or at a call that
+ * has not been made.  The monitor asks by a bit in conduct and a SIGSYS to each
+ * thread.
+ *
+ * What comes then is the monitor's to say: the process is killed, or goes on as
+ * the follower of its successor, or (the other was not ready) goes on leading.
+ * Without a monitor a thread that was not replaced goes on: the server comes
+ * first.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/signal.h>
+
+#include "engine/inside/order/locks.h"
+#include "engine/inside/signal/signals.h"
+
+#define CONDITION_SIZE	48	/* of a pthread_cond_t */
+#define PUT_OFF_MAX	3	/* the monitor asks again */
+#define PARK_LOOK_NS	50000000
+#define FILES_WAITED	100	/* who has them open so long keeps them */
+
+enum demoted { DEMOTED_NOT, DEMOTED_BUSY, DEMOTED_DONE };
+
+static uint32_t demoted;	/* enum demoted: this process has given its descriptors up */
+
+static bool in_bits(const uint32_t *bits)
+{
+	/* Acquire: what the monitor did before it set the bit is seen. */
+	return __atomic_load_n(bits, __ATOMIC_ACQUIRE) >> streams.self & 1;
+}
+
+bool park_wanted(void)
+{
+	return streams.conduct && in_bits(&streams.conduct->park);
+}
+
+/*
+ * A thread that still followed what was led before is told what all the others are told.
+ * One that an allocator has made has no twin.
+ */
+static void thread_demote(struct thread *t)
+{
+	t->ordered = 0;
+	apart_forget(t);
+	if (t->has_lane) {
+		reader_attach(&t->reader, &streams, t->lane);
+		t->reader.cursor->owner = t->tid;
+		t->reader.cursor->pid = t->pid;
+	}
+	t->following = t->has_lane;
+}
+
+/* All stand: whoever goes on first must find that the others have yet to follow. */
+static void threads_demote(int32_t pid)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		/* Acquire: pairs with park; the parent of a vfork stands elsewhere. */
+		if (o->pid == pid && o->slot && !o->in_vfork &&
+		    __atomic_load_n(&o->slot->parked, __ATOMIC_ACQUIRE))
+			thread_demote(o);
+}
+
+/* From leader to follower: the successor has our descriptors. */
+static void demote(struct thread *t)
+{
+	uint32_t was = DEMOTED_NOT;
+	bool first = __atomic_compare_exchange_n(&demoted, &was, DEMOTED_BUSY, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+
+	if (first) {
+		threads_demote(t->pid);
+		take_reset();
+		kept_stop();
+		early_forget();
+		ids_begin();
+		signals_deaf(t);
+		roles_follow();
+		files_learn();
+		OWN3(__NR_close_range, 0, ~0u, 0);
+		take_begin();
+		/* Release: nobody goes on, and perhaps leads, before all that is done. */
+		__atomic_store_n(&demoted, DEMOTED_DONE, __ATOMIC_RELEASE);
+	}
+	while (__atomic_load_n(&demoted, __ATOMIC_ACQUIRE) == DEMOTED_BUSY)
+		OWN0(__NR_sched_yield);
+	if (!t->following)
+		thread_demote(t);
+}
+
+/* The process leads (again): the next demotion gives up what it has then. */
+void park_reset(void)
+{
+	__atomic_store_n(&demoted, DEMOTED_NOT, __ATOMIC_RELEASE);
+}
+
+/* The monitor looks for what came to us and was not told. */
+void park_show(struct thread *t)
+{
+	if (!t->following && t->has_lane && (t->pending || t->deferred))
+		bytes_copy(t->slot->untold, t->held_info, sizeof(t->slot->untold));
+	else
+		bytes_zero(t->slot->untold, sizeof(t->slot->untold));
+}
+
+/* `call`: what it is to make again, as a slot number; 0: it is in the program's own code. */
+static void park(struct thread *t, uint32_t call)
+{
+	park_show(t);
+	t->slot->parked_at = call;
+	/* Release: all that this thread has told is published. */
+	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
+	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
+		change_wait(change_now(), PARK_LOOK_NS);
+	if (in_bits(&streams.conduct->ended))
+		demote(t);
+	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
+	/* Release: it follows now, if it does. */
+	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * The loader is reading a file.  A version that gives its descriptors up would take that
+ * away, and the program end; a successor would have one too many.  It is done soon, and we
+ * are asked again.
+ */
+static bool loader_reads(struct thread *t)
+{
+	if (!t->own_files || t->following)
+		return false;
+	if (++t->files_waited <= FILES_WAITED)
+		return true;
+	t->own_files = t->files_waited = 0;
+	return false;
+}
+
+/* One of its words; 0 is no condition. */
+static bool is_of_condition(uint64_t futex, uint64_t condition)
+{
+	return condition && futex >= condition && futex < condition + CONDITION_SIZE;
+}
+
+/*
+ * A thread that waits for a condition may follow when it goes on: then nobody will
+ * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
+ * the futex call that it sleeps in, or soon will be; that call then times out.
+ */
+static void park_in_program(struct thread *t, struct ucontext_raw *uc)
+{
+	uint64_t wait = lock_wait_within(uc->regs.rsp);
+	long cut = call_cut(t, &uc->regs);
+	bool sleeps = cut == __NR_futex && is_of_condition(uc->regs.rdi, wait);
+
+	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
+		t->put_off++;
+		return;
+	}
+	t->put_off = 0;
+	if (loader_reads(t))
+		return;
+	park(t, (uint32_t)(cut + 1));
+	/* A follower hears of signals from the stream: this one was never told. */
+	if (t->following && t->deferred) {
+		t->deferred = 0;
+		uc->mask = t->held_mask;
+	}
+	if (sleeps && t->following) {
+		uc->regs.rax = (uint64_t)-ETIMEDOUT;
+		return;
+	}
+	call_again(t, &uc->regs);
+	if (t->following)	/* it sleeps as followers do */
+		gate_leave(t, &uc->regs);
+}
+
+/* The monitor's signal has come. */
+void park_come(struct thread *t, struct ucontext_raw *uc)
+{
+	/*
+	 * The signal that it held is about to come, by what is noted of it; or one of which
+	 * followers are told that it comes with the last: we are asked again.
+	 */
+	if (t->at_boundary || (t->entered && uc->regs.rip == t->entered))
+		return;
+	if (!t->busy) {
+		park_in_program(t, uc);
+		return;
+	}
+	t->park = 1;
+	if (t->deferred) {
+		t->deferred = 0;
+		overdue_end(t);
+		t->pending = 1;
+	} else if (!t->pending) {	/* no signal of the program's waits: none may come now */
+		bytes_zero(t->held_info, SIGINFO_SIZE);
+		t->held_mask = uc->mask;
+		t->pending = 1;
+		uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+		call_interrupt(t, &uc->regs);
+	}
+}
+
+/* The same for a version that has followed before: it sleeps on the long way (roles_follow). */
+static void sleep_end(struct thread *t)
+{
+	struct frame *f = &t->frame;
+
+	if (f->slot != __NR_futex + 1 || (!t->restart && f->rax != (uint64_t)-EINTR) ||
+	    !is_of_condition(f->rdi, lock_wait_within(f->rsp)))
+		return;
+	f->rax = (uint64_t)-ETIMEDOUT;
+	t->restart = 0;
+}
+
+/* At the boundary; true: there was nothing but this. */
+bool park_at_exit(struct thread *t)
+{
+	bool led = !t->following;
+
+	/* Followers have been told that a signal comes here: first it does.  We are asked again. */
+	if (t->park && led && t->told && info_int(t->held_info, INFO_SIGNO)) {
+		t->park = 0;
+		return false;
+	}
+	if (t->park && loader_reads(t))
+		t->park = 0;
+	if (t->park) {
+		t->park = 0;
+		park(t, t->restart ? t->frame.slot : 0);
+		if (led && t->following) {
+			bytes_zero(t->held_info, SIGINFO_SIZE);
+			sleep_end(t);
+		}
+	}
+	if (info_int(t->held_info, INFO_SIGNO))
+		return false;
+	t->pending = 0;
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
+	return true;
+}

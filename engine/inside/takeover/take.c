@@ -1,0 +1,472 @@
+/*
+ * Taking over.  A follower whose stream has ended and whose turn it is gets the
+ * old leader's descriptors from the monitor, under the same numbers, and the true
+ * signal actions, timers and locks (kept.c); from then on its calls are made for real, the one
+ * that it was waiting to be answered first.
+ *
+ * One thread of a process does it, when every lane of the process has been followed
+ * to its end (order_wait_ended); the others wait for it.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/eventpoll.h>
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+#include <linux/socket.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/inside/order/locks.h"
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/stream.h"
+
+#define BATCH		200
+#define WATCHES		64
+#define SIGNALS_TAKEN	16
+#define EPOLLS		64
+#define OLD_STAYS_S	10	/* the old leader has gone by then */
+#define FLAG_EPOLL	4
+#define TAKERS		16
+#define FLAG_ANEW	8
+#define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
+#define LIMIT_NOFILE	7
+#define TABLE_FIRST	1024	/* descriptors */
+#define TABLE_LAST	(1u << 20)
+#define TABLE_OURS	8	/* at its end: for our sockets, out of the program's way */
+#define ANSWER_SPINS	2000	/* the monitor's answer comes right behind the last message */
+#define AF_UNIX_	1
+#define SEQPACKET	5
+#define MSG_DONTWAIT_	0x40
+#define MSG_CLOEXEC	0x40000000
+#define RIGHTS		1
+
+enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
+
+/*
+ * A row for each process that shares this memory: each has descriptors of its own.  What the
+ * memory holds is put right by the one whose it is.
+ */
+static struct taker {
+	int32_t pid;
+	uint32_t state;		/* enum taking; futex */
+} takers[TAKERS];
+
+struct taken {
+	int32_t fd;		/* the leader's number; TAKEN_LAST, TAKEN_SIGNALS */
+	uint32_t flags;		/* 1: close-on-exec; FLAG_EPOLL */
+};
+
+#define TAKEN_LAST	(-1)
+#define TAKEN_SIGNALS	(-2)
+
+/* What stands in the last message, behind its row, whose flags say how many. */
+struct taken_watch {
+	int32_t epfd, fd;
+	uint32_t events, pad;
+	uint64_t data;
+};
+
+/* Signals that came to the twin and were not told, in a message likewise. */
+struct taken_signal {
+	int32_t lane;		/* -1: for the process */
+	uint32_t pad;
+	uint8_t info[SIGINFO_USED];
+};
+
+struct taken_message {
+	union {
+		struct taken row[BATCH];
+		struct {
+			struct taken signals;
+			struct taken_signal signal[SIGNALS_TAKEN];
+		};
+		struct {
+			struct taken last;
+			struct taken_watch watch[WATCHES];
+		};
+	};
+	struct {
+		uint64_t len;
+		int32_t level, type;
+		int32_t fd[BATCH];
+	} control;
+};
+
+/* The epoll instances among what was taken, for a while. */
+static int32_t epoll[EPOLLS];
+static uint32_t epolls;
+static int64_t taken_at;
+static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
+
+static struct taken_message message;	/* one thread at a time */
+
+/* A child that has been given the memory of its parent, and nothing else. */
+static bool is_guest(const struct thread *t)
+{
+	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
+}
+
+static struct taker *row_find(int32_t pid)
+{
+	for (struct taker *r = takers; r < takers + TAKERS; r++)
+		if (r->pid == pid)
+			return r;
+	return NULL;
+}
+
+/* Its row; of those that are gone another is made.  Forks do not come between. */
+static struct taker *taker_of(const struct thread *t)
+{
+	struct taker *r = row_find(t->pid);
+
+	if (r)
+		return r;
+	block_lock();
+	r = row_find(t->pid);
+	for (struct taker *o = takers; !r && o < takers + TAKERS; o++)
+		if (!o->pid || OWN2(__NR_kill, o->pid, 0) == -ESRCH)
+			r = o;
+	if (!r)
+		r = takers;
+	if (r->pid != t->pid) {
+		r->state = TAKE_NOT;
+		/* Release: pairs with row_find, whose reader sees the state. */
+		__atomic_store_n(&r->pid, t->pid, __ATOMIC_RELEASE);
+	}
+	block_unlock();
+	return r;
+}
+
+/* --- descriptors ----------------------------------------------------------------- */
+
+/* Whoever else was received under this number goes elsewhere first. */
+static void number_free(int32_t *fds, uint32_t from, uint32_t n, int32_t number)
+{
+	for (uint32_t i = from; i < n; i++)
+		if (fds[i] == number)
+			fds[i] = (int32_t)OWN3(__NR_fcntl, number, F_DUPFD, 0);
+}
+
+static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken *to)
+{
+	int32_t got = fds[i];
+
+	if (got != to->fd) {
+		number_free(fds, i + 1, n, to->fd);
+		OWN3(__NR_dup3, got, to->fd, to->flags & 1 ? O_CLOEXEC : 0);
+		OWN1(__NR_close, got);
+	} else {
+		OWN3(__NR_fcntl, got, F_SETFD, to->flags & 1 ? FD_CLOEXEC : 0);
+	}
+}
+
+/*
+ * Whose signals wake an epoll instance is decided when a signalfd is added to it: the
+ * old leader's, until it is added anew, with the data that it had.
+ */
+static void signalfds_watch(uint64_t got)
+{
+	uint64_t n = (got - sizeof(struct taken)) / sizeof(struct taken_watch);
+
+	for (uint32_t i = 0; i < message.last.flags && i < n && i < WATCHES; i++) {
+		const struct taken_watch *w = &message.watch[i];
+		struct epoll_event e = { w->events, w->data };
+
+		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_DEL, w->fd, 0);
+		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_ADD, w->fd, &e);
+	}
+}
+
+/* The thread of this lane; or 0. */
+static int32_t lane_thread(const struct thread *t, int32_t lane)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; lane >= 0 && (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->has_lane && o->lane == (uint32_t)lane)
+			return o->tid;
+	return 0;
+}
+
+static void signals_take(const struct thread *t, uint64_t got)
+{
+	uint64_t n = (got - sizeof(struct taken)) / sizeof(struct taken_signal);
+
+	for (uint32_t i = 0; i < message.signals.flags && i < n && i < SIGNALS_TAKEN; i++) {
+		const struct taken_signal *s = &message.signal[i];
+
+		kept_signal(s->info);
+		early_take(lane_thread(t, s->lane), s->info);
+	}
+}
+
+/* What stands under this number is the old leader's: a pidfd, which is about to say so. */
+static void watch_forget(int32_t fd)
+{
+	for (uint32_t i = 0; i < epolls; i++)
+		OWN4(__NR_epoll_ctl, epoll[i], EPOLL_CTL_DEL, fd, 0);
+}
+
+/* One message; how many descriptors it had, 0 after the last, or -errno. */
+static long batch_receive(const struct thread *t, int socket)
+{
+	struct span iov = { (uint64_t)message.row, sizeof(message.row) };
+	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1,
+			     .control = (uint64_t)&message.control,
+			     .control_len = sizeof(message.control) };
+	long got = OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC);
+	uint32_t n = got < 0 ? 0 : (uint32_t)(got / (long)sizeof(struct taken));
+
+	if (got < 0)
+		return got;
+	if (n && message.row[0].fd == TAKEN_SIGNALS) {
+		signals_take(t, (uint64_t)got);
+		return 1;
+	}
+	if (n && message.row[0].fd < 0)
+		signalfds_watch((uint64_t)got);
+	if (!n || message.row[0].fd < 0)
+		return 0;
+	if (m.control_len < 16 || (message.control.len - 16) / 4 < n)
+		return -EBADF;
+	for (uint32_t i = 0; i < n; i++) {
+		if (message.row[i].flags & FLAG_ANEW)
+			watch_forget(message.row[i].fd);
+		fd_place(message.control.fd, i, n, &message.row[i]);
+		if (message.row[i].flags & FLAG_EPOLL && epolls < EPOLLS && !is_guest(t))
+			epoll[epolls++] = message.row[i].fd;
+	}
+	return n;
+}
+
+static void all_receive(struct thread *t, int socket)
+{
+	for (;;) {
+		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
+		struct pollfd p = { socket, POLLIN, 0 };
+		bool over = request_over(t) || !monitor_alive();
+		long n = batch_receive(t, socket);
+
+		if (n == -EAGAIN && !over)
+			request_sleep(__NR_ppoll, (long)&p, 1, (long)&look, 0, 0,
+				      request_of(t));
+		else if (n <= 0)
+			return;
+	}
+}
+
+/*
+ * Where a process has threads the kernel waits until every CPU has passed before its
+ * table of descriptors grows: some ten milliseconds.  So a follower, which has none,
+ * has a table that the leader's descriptors fit into, long before it is to lead.
+ */
+static uint32_t table_room;
+
+static uint32_t numbers_allowed(void)
+{
+	uint64_t limit[2] = { TABLE_FIRST, 0 };
+
+	OWN4(__NR_prlimit64, 0, LIMIT_NOFILE, 0, limit);
+	return limit[0] > TABLE_LAST ? TABLE_LAST : (uint32_t)limit[0];
+}
+
+static void table_grow(uint32_t room)
+{
+	uint32_t allowed = numbers_allowed();
+	long fd = OWN2(__NR_eventfd2, 0, O_CLOEXEC), last;
+
+	if (fd < 0)
+		return;
+	last = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, (room < allowed ? room : allowed) - 1);
+	if (last >= 0)
+		OWN1(__NR_close, last);
+	OWN1(__NR_close, fd);
+	__atomic_store_n(&table_room, room, __ATOMIC_RELAXED);
+}
+
+void take_begin(void)
+{
+	table_grow(table_room > TABLE_FIRST ? table_room : TABLE_FIRST);
+}
+
+/* The leader has been given this descriptor. */
+void take_opened(int64_t fd)
+{
+	uint32_t room = __atomic_load_n(&table_room, __ATOMIC_RELAXED);
+
+	if (fd + TABLE_OURS < room || fd >= TABLE_LAST)
+		return;
+	while (fd + TABLE_OURS >= room)
+		room = room ? room * 2 : TABLE_FIRST;
+	table_grow(room);
+}
+
+static int32_t moved_up(int32_t fd)
+{
+	uint32_t allowed = numbers_allowed();
+	uint32_t room = table_room && table_room < allowed ? table_room : allowed;
+	long at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, room - TABLE_OURS);
+
+	if (at < 0)
+		return fd;
+	OWN1(__NR_close, fd);
+	return (int32_t)at;
+}
+
+/*
+ * What is closed leaves the epoll instances that it is in when nobody has it open.  As
+ * long as the old leader is not all gone, it does: so it is taken out by hand.  A child of
+ * the one that took closes its own copies, which takes nothing out of anything.
+ */
+void take_closing(const struct thread *t, int32_t fd)
+{
+	uint32_t n = __atomic_load_n(&epolls, __ATOMIC_ACQUIRE);
+	struct __kernel_timespec now;
+
+	if (!n || t->pid != taken_by)
+		return;
+	for (uint32_t i = 0; i < n && i < EPOLLS; i++)
+		if (epoll[i] != fd)
+			OWN4(__NR_epoll_ctl, epoll[i], EPOLL_CTL_DEL, fd, 0);
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec > taken_at + OLD_STAYS_S)
+		__atomic_store_n(&epolls, 0, __ATOMIC_RELEASE);
+}
+
+static void taken_note(const struct thread *t)
+{
+	struct __kernel_timespec now;
+
+	taken_by = t->pid;
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	taken_at = now.tv_sec;
+}
+
+static void descriptors_take(struct thread *t)
+{
+	int32_t pair[2];
+
+	if (OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
+		return;
+	pair[0] = moved_up(pair[0]);
+	pair[1] = moved_up(pair[1]);
+	if (!is_guest(t)) {
+		epolls = 0;
+		taken_note(t);
+	}
+	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
+	all_receive(t, pair[0]);
+	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
+		__builtin_ia32_pause();
+	request_end(t);
+	OWN1(__NR_close, pair[0]);
+	OWN1(__NR_close, pair[1]);
+}
+
+/* --- all of it ---------------------------------------------------------------------------- */
+
+/* For the one line that says how long it took. */
+static void took_note(void)
+{
+	struct area *a = (struct area *)boot.area;
+
+	__atomic_store_n(&a->lead_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+	/* Release: pairs with the monitor's, which reads the time. */
+	__atomic_fetch_add(&a->leads, 1, __ATOMIC_RELEASE);
+	request_ring();
+}
+
+/* The messages are received where all that share the memory have them. */
+static void receive_lock(uint32_t *lock)
+{
+	/* Acquire: pairs with the release in receive_unlock. */
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+static void receive_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+static uint32_t receiving;
+
+static void guest_take(struct thread *t)
+{
+	order_wait_ended(t);
+	receive_lock(&receiving);
+	descriptors_take(t);
+	receive_unlock(&receiving);
+	signals_hear(t);
+	took_note();
+}
+
+static void process_take(struct thread *t)
+{
+	order_wait_ended(t);
+	conditions_lead(t);
+	ids_begin();
+	children_settle();
+	receive_lock(&receiving);
+	descriptors_take(t);
+	receive_unlock(&receiving);
+	mirrors_take();
+	signals_hear(t);
+	early_begin();
+	kept_start(t);
+	park_reset();
+	took_note();
+	kept_locks_make(t);
+}
+
+/* Before this process follows again. */
+void take_reset(void)
+{
+	__atomic_store_n(&taker_of(thread_self())->state, TAKE_NOT, __ATOMIC_RELEASE);
+}
+
+bool take_is_done(void)
+{
+	const struct taker *r = row_find(thread_self()->pid);
+
+	return r && __atomic_load_n(&r->state, __ATOMIC_RELAXED) == TAKE_DONE;
+}
+
+/* Another thread of the process takes; there may be hundreds, and it needs the processor. */
+static void taker_wait(struct taker *r)
+{
+	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
+
+	/* Acquire: pairs with taker_done. */
+	while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == TAKE_BUSY)
+		OWN4(__NR_futex, &r->state, FUTEX_WAIT, TAKE_BUSY, &look);
+}
+
+static void taker_done(struct taker *r)
+{
+	/* Release: the others' calls find the descriptors. */
+	__atomic_store_n(&r->state, TAKE_DONE, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &r->state, FUTEX_WAKE, 1 << 30);
+}
+
+/* The stream has ended and names this version: the thread leads from here on. */
+bool follow_promoted(struct thread *t)
+{
+	struct taker *r = taker_of(t);
+	uint32_t now = TAKE_NOT;
+
+	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		(is_guest(t) ? guest_take : process_take)(t);
+		taker_done(r);
+	} else if (now == TAKE_BUSY) {
+		change_wake();	/* the one that takes may wait for this lane's end */
+	}
+	taker_wait(r);
+	lead_resume(t);
+	early_come(t);
+	return true;
+}

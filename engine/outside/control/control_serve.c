@@ -1,0 +1,177 @@
+/*
+ * What the other commands ask of a session's monitor, and the answers.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/outside/control/control.h"
+#include "engine/outside/kernel/witness.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/rules/rules_load.h"
+
+json_t *control_error(const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return json_pack("{s:s}", "error", text);
+}
+
+static struct version *version_asked(struct monitor *m, const json_t *ask)
+{
+	const char *name = json_string_value(json_object_get(ask, "follower"));
+
+	return name ? version_named(m, name) : NULL;
+}
+
+/* passes: what is against it goes by itself, so that whoever asked may ask again. */
+static json_t *refusal(const char *why, bool passes)
+{
+	return json_pack("{s:s, s:b}", "error", why, "passes", passes);
+}
+
+/* A follower that lives, by its name; or NULL and *error. */
+static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
+{
+	const char *name = json_string_value(json_object_get(ask, "follower"));
+	struct version *v = version_asked(m, ask);
+
+	if (!v)
+		*error = control_error("no such follower: %s", name ? name : "");
+	else if (v->index == m->leader)
+		*error = control_error("it leads: %s", name);
+	else if (v->state == VERSION_LEAVES)
+		*error = refusal("another takeover is under way", true);
+	else if (!version_lives(v))
+		*error = control_error("it has ended: %s: %s", name, v->why);
+	return *error ? NULL : v;
+}
+
+static json_t *drop(struct monitor *m, const json_t *ask)
+{
+	json_t *error = NULL;
+	struct version *v = follower_of(m, ask, &error), *ended = version_asked(m, ask);
+
+	if (!v && ended && ended->again_ms) {
+		ended->again_ms = 0;	/* it does not come again */
+		json_decref(error);
+		return json_pack("{s:b}", "done", 1);
+	}
+	if (!v)
+		return error;
+	follower_drop(v, VERDICT_MATCH, "by mve drop");
+	return json_pack("{s:b}", "done", 1);
+}
+
+static json_t *promote(struct monitor *m, const json_t *ask)
+{
+	bool keep = json_is_true(json_object_get(ask, "keep"));
+	bool dry = json_is_true(json_object_get(ask, "dry")), passes = true;
+	char why[WHY_MAX];
+	json_t *error = NULL;
+	struct version *v = follower_of(m, ask, &error);
+	const char *no = v ? takeover_refused(m, v, &passes) : NULL;
+
+	if (!v)
+		return error;
+	/* A leader that could not be stopped now may stand at the next call. */
+	if (!no && !dry &&
+	    takeover_promote(m, v, keep ? PROMOTE_KEEP : PROMOTE_END, why, sizeof(why)))
+		no = why;
+	if (no)
+		return refusal(no, passes);
+	return json_pack("{s:b}", "done", 1);
+}
+
+/* The object that came with the request; NULL and *why.  Who sent it cannot change it now. */
+static struct rules_bank *object_take(int object, const char **why)
+{
+	if (object < 0)
+		*why = "no object came with it";
+	else if (rules_sealed(object))
+		return rules_read(object, why);
+	else
+		*why = "what came with it is not sealed";
+	return NULL;
+}
+
+static json_t *rules(struct monitor *m, const json_t *ask, int object)
+{
+	const char *why = "";
+	json_t *error = NULL;
+	struct version *v = follower_of(m, ask, &error);
+	struct rules_bank *bank = v ? object_take(object, &why) : NULL;
+
+	if (!bank)
+		return error ? error : control_error("the rules cannot be used: %s", why);
+	rules_put(v->brief, bank);
+	free(bank);
+	return json_pack("{s:b}", "done", 1);
+}
+
+/* A follower that comes late. */
+static json_t *follow(struct monitor *m, const json_t *ask, int object)
+{
+	const json_t *words = json_object_get(ask, "argv"), *word;
+	const char *path = json_string_value(json_object_get(ask, "path"));
+	struct follower_options like = {
+		.name = json_string_value(json_object_get(ask, "name")),
+		.again = json_is_true(json_object_get(ask, "again")),
+	};
+	char **argv, why[WHY_MAX];
+	const struct version *v;
+	bool passes = false;
+	const char *no;
+	size_t i;
+
+	if (object >= 0)
+		like.rules_bank = object_take(object, &no);
+	if (object >= 0 && !like.rules_bank)
+		return control_error("the rules cannot be used: %s", no);
+	argv = calloc(json_array_size(words) + 1, sizeof(*argv));
+	MUST(argv);
+	json_array_foreach(words, i, word) {
+		argv[i] = strdup(json_is_string(word) ? json_string_value(word) : "");
+		MUST(argv[i]);
+	}
+	v = join_begin(m, path, argv, &like, why, sizeof(why), &passes);
+	free(like.rules_bank);
+	if (v)
+		return json_pack("{s:b, s:s}", "done", 1, "follower", v->name);
+	for (i = 0; argv[i]; i++)
+		free(argv[i]);
+	free(argv);
+	return refusal(why, passes);
+}
+
+json_t *control_serve(struct monitor *m, const json_t *ask, int object)
+{
+	const char *what = json_string_value(json_object_get(ask, "do"));
+
+	if (!what)
+		return control_error("not a request");
+	if (!strcmp(what, "drop"))
+		return drop(m, ask);
+	if (!strcmp(what, "rules"))
+		return rules(m, ask, object);
+	if (!strcmp(what, "promote"))
+		return promote(m, ask);
+	if (!strcmp(what, "stop")) {
+		m->stopping = true;
+		return json_pack("{s:b}", "done", 1);
+	}
+	if (!strcmp(what, "follow"))
+		return follow(m, ask, object);
+	if (!strcmp(what, "status"))
+		return status_json(m);
+	if (!strcmp(what, "audit on") && !m->audit)
+		return witness_begin(m);
+	if (!strcmp(what, "audit on") || !strcmp(what, "audit"))
+		return witness_json(m);
+	return json_pack("{s:s}", "error", "unknown request");
+}

@@ -1,0 +1,101 @@
+/*
+ * How followers keep pace: how old the oldest event is that one has not read, and since
+ * when one has not read anything though there is something to read.
+ *
+ * At each look (four times a second) the cells that the leader has published in all are
+ * noted with the time.  What a follower has read is that less its lag; the time when the
+ * leader stood there is how far behind it is.  So the figure is as fine as the looks are,
+ * and it costs the leader and its followers nothing.
+ */
+#include <string.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/monitor/monitor.h"
+
+#define LOOKS		512	/* two minutes of them */
+#define PAUSE_MS	1000	/* shorter than this is no standstill */
+
+struct mark {
+	uint64_t ms, written;	/* cells */
+};
+
+static struct pace {
+	uint32_t leader;
+	uint64_t written;	/* by this leader, all lanes, since we look */
+	struct { uint32_t life; uint64_t head; } lane[LANES];
+	struct mark mark[LOOKS];
+	unsigned marks;		/* ever; the last LOOKS are there */
+	struct { uint64_t read, moved_ms; } of[VERSIONS];
+} pace;
+
+static void pace_begin(uint32_t leader)
+{
+	uint64_t now = now_ms();
+
+	memset(&pace, 0, sizeof(pace));
+	pace.leader = leader;
+	for (unsigned i = 0; i < VERSIONS; i++)
+		pace.of[i].moved_ms = now;
+}
+
+/* A lane that has been given out again begins at 0. */
+static void written_add(const struct section *s)
+{
+	for (uint32_t i = 0; i < section_lanes(s); i++) {
+		/* Acquire: the head of this life, or of one that is newer. */
+		uint32_t life = __atomic_load_n(&s->lane[i].life, __ATOMIC_ACQUIRE);
+		uint64_t head = __atomic_load_n(&s->lane[i].head, __ATOMIC_ACQUIRE);
+		uint64_t was = pace.lane[i].life == life ? pace.lane[i].head : 0;
+
+		pace.written += head > was ? head - was : 0;
+		pace.lane[i].life = life;
+		pace.lane[i].head = head;
+	}
+}
+
+void pace_look(struct monitor *m)
+{
+	uint64_t now = now_ms();
+
+	if (pace.leader != m->leader || !pace.marks)
+		pace_begin(m->leader);
+	written_add(streams_part(m, m->leader));
+	pace.mark[pace.marks++ % LOOKS] = (struct mark){ now, pace.written };
+	for (unsigned i = 0; i < m->versions; i++) {
+		uint64_t lag, read;
+
+		if (!streams_lag(m, i, &lag))
+			continue;
+		read = lag < pace.written ? pace.written - lag : 0;
+		if (!lag || read != pace.of[i].read)
+			pace.of[i].moved_ms = now;
+		pace.of[i].read = read;
+	}
+}
+
+/* Of the looks that are kept the first by which more was written than has been read. */
+uint64_t pace_behind_ms(const struct monitor *m, const struct version *v)
+{
+	unsigned first = pace.marks > LOOKS ? pace.marks - LOOKS : 0;
+	uint64_t lag;
+
+	if (!streams_lag(m, v->index, &lag) || !lag || pace.leader != m->leader)
+		return 0;
+	for (unsigned i = first; i < pace.marks; i++)
+		if (pace.mark[i % LOOKS].written > pace.of[v->index].read)
+			return now_ms() - pace.mark[i % LOOKS].ms;
+	return 0;
+}
+
+/* All of it (it is stopped, or computes), or a thread that sleeps (still.c). */
+uint64_t pace_still_ms(struct monitor *m, struct version *v)
+{
+	uint64_t lag, still = now_ms() - pace.of[v->index].moved_ms, asleep;
+	pid_t tid;
+
+	if (!streams_lag(m, v->index, &lag) || !lag || pace.leader != m->leader || !pace.marks)
+		return 0;
+	asleep = still_look(m, v, &tid);
+	still = asleep > still ? asleep : still;
+	return still < PAUSE_MS ? 0 : still;
+}

@@ -1,0 +1,204 @@
+/*
+ * A follower's own query on a descriptor: it holds none, so it is asked of the leader's.  We
+ * ask, and give the follower the answer, never the descriptor: with that it could act.
+ *
+ * Nothing here may wait: of what has a file system, which may be slow, or served by the very
+ * leader, only what the kernel knows without asking that.  What else there is to ask is made
+ * by the row: the descriptor is exchanged, and memory that the call writes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "engine/abi/table.h"
+#include "engine/core/walk.h"
+#include "engine/outside/kernel/rights.h"
+#include "engine/outside/monitor/asker.h"
+#include "engine/outside/monitor/monitor.h"
+
+struct query {
+	const struct call_desc *desc;
+	const uint64_t *args;	/* the follower's: addresses in them are its own */
+	pid_t twin;
+	int fd;			/* the leader's, here */
+	struct query_answer *answer;
+};
+
+#define ANSWER_SIZE sizeof(((struct query_answer *)0)->bytes)
+
+/* --- the descriptor ------------------------------------------------------------------------- */
+
+/* The process whose lane the thread reads. */
+static pid_t twin_of(struct monitor *m, const struct version *v, uint64_t lane)
+{
+	const struct cursor *cursor = streams_part(m, v->index)->cursor;
+	uint32_t source;
+	pid_t pid;
+
+	if (lane >= LANES)
+		return 0;
+	source = cursor[lane].source;
+	if (source >= m->versions)
+		return 0;
+	pid = streams_part(m, source)->lane[lane].pid;
+	return pid > 0 && version_owns(&m->version[source], pid, pid) ? pid : 0;
+}
+
+static int descriptor_get(pid_t pid, int number)
+{
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0), fd = -1;
+
+	if (handle >= 0)
+		fd = (int)syscall(SYS_pidfd_getfd, handle, number, 0);
+	fd = fd < 0 ? -errno : fd;
+	if (handle >= 0)
+		close(handle);
+	return fd;
+}
+
+/* --- what has a file system ------------------------------------------------------------------- */
+
+static struct stat stat_of(const struct statx *x)
+{
+	return (struct stat){
+		.st_dev = makedev(x->stx_dev_major, x->stx_dev_minor),
+		.st_ino = x->stx_ino,
+		.st_nlink = x->stx_nlink,
+		.st_mode = x->stx_mode,
+		.st_uid = x->stx_uid,
+		.st_gid = x->stx_gid,
+		.st_rdev = makedev(x->stx_rdev_major, x->stx_rdev_minor),
+		.st_size = (off_t)x->stx_size,
+		.st_blksize = x->stx_blksize,
+		.st_blocks = (blkcnt_t)x->stx_blocks,
+		.st_atim = { x->stx_atime.tv_sec, x->stx_atime.tv_nsec },
+		.st_mtim = { x->stx_mtime.tv_sec, x->stx_mtime.tv_nsec },
+		.st_ctim = { x->stx_ctime.tv_sec, x->stx_ctime.tv_nsec },
+	};
+}
+
+_Static_assert(sizeof(struct stat) == 144, "the kernel's");
+
+static int64_t stat_answer(const struct query *q, const struct statx *x)
+{
+	struct stat st = stat_of(x);
+
+	if (q->desc->nr == SYS_statx)
+		memcpy(q->answer->bytes, x, sizeof(*x));
+	else
+		memcpy(q->answer->bytes, &st, sizeof(st));
+	return 0;
+}
+
+/* --- everything else ------------------------------------------------------------------------------ */
+
+/* A flag of the number, not of what it leads to: the kernel would tell that of ours. */
+static int64_t close_on_exec(const struct query *q)
+{
+	char path[64], text[256];
+	const char *at;
+	ssize_t n;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", q->twin, (int)q->args[0]);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
+	if (info >= 0)
+		close(info);
+	text[n < 0 ? 0 : n] = 0;
+	at = strstr(text, "flags:\t");
+	if (!at)
+		return -EBADF;
+	return strtoul(at + 7, NULL, 8) & O_CLOEXEC ? FD_CLOEXEC : 0;
+}
+
+/* Bytes of memory that the call may write there; SIZE_MAX: it cannot be asked from here. */
+static size_t room_of(const struct query *q, unsigned i, uint32_t room)
+{
+	const struct arg_desc *a = &q->desc->args[i];
+	struct walk w = { .desc = q->desc, .args = q->args, .result = INT64_MAX, .room = room };
+	uint64_t n;
+
+	if (a->kind < KIND_VALUES || !q->args[i])
+		return 0;
+	if (a->kind != KIND_MEM || a->dir == DIR_IN || a->len_rule == LEN_RULE_SELF)
+		return SIZE_MAX;
+	n = step_length(&w, i);
+	return n <= ANSWER_SIZE ? n : a->len_rule == LEN_RULE_AT ? ANSWER_SIZE : SIZE_MAX;
+}
+
+/* One argument may be written, and one more say how much there is. */
+static int64_t by_row(const struct query *q, uint32_t room)
+{
+	uint64_t args[CALL_ARGS] = { (uint64_t)q->fd }, answer[ANSWER_SIZE / 8] = { 0 };
+	unsigned outs = 0;
+	long result;
+
+	room = room < ANSWER_SIZE ? room : ANSWER_SIZE;
+	for (unsigned i = 1; i < q->desc->nargs; i++) {
+		bool says = q->desc->args[i].dir == DIR_IO;
+		size_t n = room_of(q, i, room);
+
+		args[i] = n && says ? (uint64_t)&room : n ? (uint64_t)answer : q->args[i];
+		outs += n && !says;
+		if (n == SIZE_MAX || outs > 1 || (n && says && n != sizeof(room)))
+			return -ENOSYS;
+	}
+	result = syscall(q->desc->nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+	if (result < 0)
+		return -errno;
+	memcpy(q->answer->bytes, answer, sizeof(answer));
+	q->answer->room = room;
+	return result;
+}
+
+static bool is_named(const struct query *q, const char *name)
+{
+	return !strcmp(q->desc->name, name);
+}
+
+/* A lock that the leader itself has would be another's to us. */
+static bool is_ours_to_ask(const struct query *q)
+{
+	return q->desc->class == CLASS_QUERY && !is_named(q, "F_GETLK") &&
+	       !is_named(q, "F_OFD_GETLK") && q->desc->nr != SYS_kcmp;
+}
+
+static int64_t ask(const struct query *q, uint32_t room)
+{
+	struct statx x = { 0 };
+
+	if (is_named(q, "F_GETFD"))
+		return close_on_exec(q);
+	if (q->desc->nr == SYS_fcntl)
+		return by_row(q, room);
+	if (statx(q->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME, &x))
+		return -errno;
+	if (q->desc->nr == SYS_newfstatat || q->desc->nr == SYS_statx)
+		return stat_answer(q, &x);
+	if (S_ISREG(x.stx_mode) || S_ISDIR(x.stx_mode) || S_ISBLK(x.stx_mode))
+		return -ENOSYS;
+	return by_row(q, room);
+}
+
+/* The result of the call in r->call, or -ENOSYS: the follower is to see for itself. */
+int64_t query_serve(struct version *v, const struct request *r)
+{
+	struct query_answer answer = { .room = 0 };
+	struct query q = { call_find_variant((long)r->call[0], r->call + 1), r->call + 1,
+			   twin_of(v->monitor, v, r->args[0]), -1, &answer };
+	int64_t result;
+
+	if (!q.desc || !q.twin || !rights_cover(r->pid, q.twin) || !is_ours_to_ask(&q))
+		return -ENOSYS;
+	q.fd = descriptor_get(q.twin, (int)q.args[0]);
+	if (q.fd < 0)
+		return q.fd == -EBADF ? -EBADF : -ENOSYS;
+	result = ask(&q, (uint32_t)r->call[7]);
+	close(q.fd);
+	return asker_give(r, r->args[1], &answer, sizeof(answer)) ? -ENOSYS : result;
+}

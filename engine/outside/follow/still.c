@@ -1,0 +1,121 @@
+/*
+ * Followers that do not move, and those that hold their leader up.
+ *
+ * A thread of a follower that has events to read takes one sooner or later, or computes, or
+ * waits for another that does.  One that sleeps for --still with its lane unread waits for
+ * what will not come: it has gone another way than its leader, in a wait that no call shows
+ * (a futex, a flag).  Such a version cannot lead: that is a verdict, and not an accident of
+ * the day when it is needed.
+ *
+ * A follower that is a whole ring behind, but moves, makes its leader wait, each time for
+ * less than --full-ms.  That is said.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/report/report.h"
+
+#define WAITED_LOOK_MS	1000
+#define WAITED_SHARE	10	/* percent of the time that are worth a word */
+
+/* --- that stand ------------------------------------------------------------------- */
+
+/* Since when a lane's reader has slept in front of the same event. */
+static struct { uint64_t at, since_ms; } seen[VERSIONS][LANES];
+
+/* It has something to read, and sleeps all the same. */
+static bool reader_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	const struct cursor *c = &streams_part(m, v->index)->cursor[lane];
+
+	return streams_lane_unread(m, v->index, m->leader, lane) && c->source == m->leader &&
+	       c->life == streams_part(m, m->leader)->lane[lane].life &&
+	       thread_state(c->pid, c->owner) == 'S' &&
+	       !stream_only_looks(m->conduct, v->index, lane);
+}
+
+static uint64_t lane_stands(const struct monitor *m, const struct version *v, uint32_t lane,
+			    uint64_t now)
+{
+	uint64_t at = __atomic_load_n(&streams_part(m, v->index)->cursor[lane].at,
+				      __ATOMIC_RELAXED);
+
+	if (seen[v->index][lane].at != at || !seen[v->index][lane].since_ms ||
+	    !reader_sleeps(m, v, lane)) {
+		seen[v->index][lane].at = at;
+		seen[v->index][lane].since_ms = now;
+	}
+	return now - seen[v->index][lane].since_ms;
+}
+
+/* A version that is about to be judged, waits for its monitor or joins stands for another reason. */
+static bool may_stand(const struct monitor *m, const struct version *v)
+{
+	return m->move.active || m->move.wanted || v->state != VERSION_FOLLOWS || v->parked ||
+	       v->judge_ms || follower_reports(v) || held_any(m, v, REQ_VERDICT) ||
+	       v->join == JOIN_READS || v->join == JOIN_WAITS;
+}
+
+uint64_t still_look(struct monitor *m, struct version *v, pid_t *tid)
+{
+	const struct section *from = streams_part(m, m->leader), *own = streams_part(m, v->index);
+	uint64_t now = now_ms(), most = 0;
+
+	if (may_stand(m, v)) {
+		memset(seen[v->index], 0, sizeof(seen[v->index]));
+		return 0;
+	}
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
+		uint64_t ms = lane_stands(m, v, i, now);
+
+		if (ms <= most)
+			continue;
+		most = ms;
+		*tid = own->cursor[i].owner;
+	}
+	return most;
+}
+
+/* --- that hold up ------------------------------------------------------------------ */
+
+static const struct version *furthest_behind(const struct monitor *m)
+{
+	const struct version *worst = NULL;
+	uint64_t most = 0, cells;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		const struct version *v = &m->version[i];
+
+		if (!(m->conduct->following >> i & 1) || !streams_lag(m, i, &cells) ||
+		    cells < most)
+			continue;
+		most = cells;
+		worst = v;
+	}
+	return worst;
+}
+
+/* The first time, and then when it has been twice as much. */
+void still_waits_look(struct monitor *m)
+{
+	static uint64_t next_ms, last_ns, said_ns;
+	uint64_t now = now_ms(), ns = streams_part(m, m->leader)->waited_ns, share;
+	const struct version *v;
+
+	if (now < next_ms)
+		return;
+	share = ns > last_ns ? (ns - last_ns) / (WAITED_LOOK_MS * 10000ull) : 0;
+	last_ns = ns;
+	next_ms = now + WAITED_LOOK_MS;
+	if (m->conduct->when_full == WHEN_FULL_BLOCK || share < WAITED_SHARE || ns < 2 * said_ns)
+		return;
+	said_ns = ns;
+	v = furthest_behind(m);
+	say_error("a larger --ring, or --full-ms, by which it is dropped sooner",
+		  "%s: %s is held up by %s, a whole ring behind: it waits %lu %% of its time",
+		  m->session.name, leading(m)->name, v ? v->name : "a follower",
+		  share > 100 ? 100 : share);
+}

@@ -1,0 +1,395 @@
+/*
+ * What followers report, and crashes: requests that are answered only after it
+ * is clear what they mean.
+ *
+ * A leader that is about to crash may have done nonsense before, which its
+ * followers see first.  So a verdict waits a moment; if the leader is found
+ * crashing meanwhile, it is void, and the follower goes on.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/outside/monitor/asker.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+
+#define HANDLER_LOOK_MS	50
+#define HANDLER_MS	60000	/* so long it may be in its handler meanwhile */
+#define RETRIES		64
+#define HOOK_MS		1000	/* until a command of the user's begins */
+#define HOOK_MOST	"60"	/* seconds that it may take, with what it starts */
+#define CRASH_MS	6000	/* the longest that a crashing thread is kept for nothing */
+
+/* --- requests that wait ------------------------------------------------------------- */
+
+static bool hold(struct version *v, const struct request *r, unsigned ms)
+{
+	struct monitor *m = v->monitor;
+
+	for (unsigned i = 0; i < HELD_MAX; i++) {
+		if (m->held[i].version)
+			continue;
+		m->held[i] = (struct held){ v, now_ms(), now_ms() + ms, *r };
+		m->held_high = i < m->held_high ? m->held_high : i + 1;
+		monitor_wake_after(m, ms);
+		return true;
+	}
+	return false;
+}
+
+/* The thread is gone, and its slot another's. */
+static bool held_gone(const struct held *h)
+{
+	const struct request *r = &h->request;
+	uint32_t owner = h->version->area->slot[r->slot].owner;
+
+	return owner && (pid_t)owner != r->tid && !thread_state(r->pid, r->tid);
+}
+
+bool held_is(const struct monitor *m, const struct version *v, uint32_t slot)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version == v && m->held[i].request.slot == slot &&
+		    !held_gone(&m->held[i]))
+			return true;
+	return false;
+}
+
+static void held_reply(struct held *h, int64_t reply)
+{
+	const struct held was = *h;
+
+	*h = (struct held){ 0 };
+	if (asker_waits(was.version, &was.request))
+		asker_answer(was.version, &was.request, reply);
+}
+
+void held_void(struct monitor *m, uint32_t kind, int64_t reply)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version && m->held[i].request.kind == kind &&
+		    version_lives(m->held[i].version))
+			held_reply(&m->held[i], reply);
+}
+
+bool held_leave(struct monitor *m, struct version *v, pid_t pid)
+{
+	bool any = false, follows = v->index != m->leader && version_lives(v);
+
+	for (unsigned i = 0; i < m->held_high; i++) {
+		struct held *h = &m->held[i];
+
+		if (h->version != v || (follows && h->request.kind == REQ_VERDICT) ||
+		    (pid && h->request.pid != pid))
+			continue;
+		/* An exit is not told to followers when another leads. */
+		held_reply(h, h->request.kind == REQ_EXIT && v->index != m->leader);
+		any = true;
+	}
+	return any;
+}
+
+bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version == v && m->held[i].request.kind == kind)
+			return true;
+	return false;
+}
+
+/* A thread of it has crashed, and waits to hear what that means. */
+bool held_crash(const struct monitor *m, const struct version *v)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version == v && m->held[i].request.kind == REQ_VERDICT &&
+		    m->held[i].request.args[0] == VERDICT_CRASHED && !held_gone(&m->held[i]))
+			return true;
+	return false;
+}
+
+void held_forget(struct monitor *m, const struct version *v)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version == v)
+			m->held[i] = (struct held){ 0 };
+}
+
+/* --- verdicts ------------------------------------------------------------------------- */
+
+static _Noreturn void hook_child(const struct version *v, const char *command, const char *report)
+{
+	sigset_t none;
+
+	setenv("MVE_SESSION", v->monitor->session.name, 1);
+	setenv("MVE_FOLLOWER", v->name, 1);
+	setenv("MVE_REPORT", report, 1);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	/* It may outlive the session, so another than we has to end it. */
+	execlp("timeout", "timeout", "-s", "KILL", HOOK_MOST, "/bin/sh", "-c", command,
+	       (char *)NULL);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(EXIT_NOT_FOUND);
+}
+
+/*
+ * It is collected with the other children.  Only its execve is waited for: until then it
+ * has our mappings, and whoever has a follower's area is killed with the follower.
+ */
+void hook_run(const struct version *v, const char *command, const char *report)
+{
+	struct pollfd begun;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	if (fork() == 0)
+		hook_child(v, command, report);
+	close(ends[1]);
+	begun = (struct pollfd){ .fd = ends[0] };
+	poll(&begun, 1, HOOK_MS);
+	close(ends[0]);
+}
+
+static enum policy policy_of(const struct version *v, enum verdict verdict)
+{
+	/* What can be ignored is only that the two differ. */
+	if (!v->options || (verdict != VERDICT_DIVERGED && v->options->policy != POLICY_ALARM))
+		return POLICY_STOP;
+	return v->options->policy;
+}
+
+static void verdict_stop(struct version *v, enum verdict verdict, const struct request *r)
+{
+	enum policy policy = policy_of(v, verdict);
+	char path[400], why[WHY_MAX] = "", fault[WHY_MAX];
+
+	rules_word(&v->area->slot[r->slot], fault, sizeof(fault));
+	report_write(v, verdict, r, path, sizeof(path));
+	if (policy == POLICY_ALARM)
+		hook_run(v, v->options->alarm, path);
+	if (policy == POLICY_PROMOTE &&
+	    !takeover_promote(v->monitor, v, PROMOTE_DIFFERS, why, sizeof(why))) {
+		v->monitor->move.differs = true;
+		v->verdicts[verdict]++;
+		asker_answer(v, r, ANSWER_IGNORE);
+		return;
+	}
+	if (verdict == VERDICT_CRASHED)
+		follower_drop(v, verdict, "crashed: %s at 0x%lx", signal_word(r->args[1]),
+			      r->args[2]);
+	else if (verdict == VERDICT_FAULTY)
+		follower_drop(v, verdict, "%s", fault);
+	else
+		follower_drop(v, verdict, "%s%s%s", verdict_name(verdict),
+			      why[0] ? ", and is not promoted: " : "", why);
+}
+
+/* A follower that was given up meanwhile reads cells that are written anew. */
+static enum verdict verdict_of(const struct version *v, const struct request *r)
+{
+	const struct section *s = streams_part(v->monitor, (uint32_t)v->monitor->leader);
+
+	if (r->args[0] >= VERDICTS)
+		return VERDICT_BROKEN;
+	if (r->args[0] == VERDICT_BROKEN && s->dropped >> v->index & 1)
+		return VERDICT_LAGGING;
+	return (enum verdict)r->args[0];
+}
+
+/* The leader's thread has died at this place, too: a child that was to die, say. */
+static bool twin_died(const struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	uint64_t lane = r->args[5];
+
+	if (lane >= LANES)
+		return false;
+	streams_sweep(m);
+	return streams_part(m, m->leader)->lane[lane].state == LANE_CLOSED &&
+	       !streams_lane_unread(m, v->index, m->leader, (uint32_t)lane);
+}
+
+/* The time is over, and the leader has not crashed. */
+static void verdict_act(struct version *v, const struct request *r)
+{
+	enum verdict verdict = verdict_of(v, r);
+
+	if (verdict == VERDICT_CRASHED && twin_died(v, r))
+		asker_answer(v, r, ANSWER_IGNORE);
+	else if (version_lives(v))
+		verdict_stop(v, verdict, r);
+}
+
+/*
+ * One that leads by now differs from what it has still to read.  It must not go on:
+ * what clients were told is not what it knows.
+ */
+static int64_t successor_differs(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	char path[400];
+
+	if (m->move.differs)
+		return ANSWER_IGNORE;
+	/* Asked before it could know that the rest are last words: it looks again. */
+	if (r->args[0] != VERDICT_CRASHED && m->move.retries++ < RETRIES)
+		return ANSWER_RETRY;
+	v->verdicts[verdict_of(v, r)]++;
+	report_write(v, verdict_of(v, r), r, path, sizeof(path));
+	if (takeover_want(v, r->args[0] == VERDICT_CRASHED ? "crashed at the same place" :
+			  "differs from the leader before it", true))
+		return hold(v, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
+	say_error(NULL, "%s: no version is left that can go on", m->session.name);
+	return ANSWER_STOP;
+}
+
+/*
+ * What it reads has been cut off by a crash, and what is left may be last words.  It has
+ * perhaps asked before it could know: it looks again, a few times.
+ */
+static bool asks_early(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	uint64_t lane = r->args[5];
+	uint32_t source;
+
+	if (r->args[0] != VERDICT_DIVERGED || lane >= LANES)
+		return false;
+	source = streams_part(m, v->index)->cursor[lane].source;
+	return source < VERSIONS && m->conduct->ended & m->conduct->crashed & 1u << source &&
+	       m->move.retried[v->index]++ < RETRIES;
+}
+
+int64_t verdict_serve(struct version *v, const struct request *r)
+{
+	enum verdict verdict = verdict_of(v, r);
+
+	if (v->index == v->monitor->leader)
+		return successor_differs(v, r);
+	if (!version_lives(v))
+		return ANSWER_STOP;
+	if (policy_of(v, verdict) == POLICY_IGNORE) {
+		v->verdicts[verdict]++;
+		return ANSWER_IGNORE;
+	}
+	if (asks_early(v, r))
+		return ANSWER_RETRY;
+	if (hold(v, r, v->monitor->options->verdict_ms))
+		return REPLY_LATER;
+	verdict_act(v, r);
+	return REPLY_LATER;
+}
+
+/* --- a leader's end ---------------------------------------------------------------------- */
+
+/* A follower's crash: it dies of it, and is dropped in a moment. */
+static int64_t follower_crashed(struct version *v, const struct request *r)
+{
+	char path[400];
+
+	if (findings_end(v, r->tid))
+		return 0;
+	if (!v->crash[0] && version_lives(v)) {
+		snprintf(v->crash, sizeof(v->crash), "crashed: %s at 0x%lx",
+			 signal_word(r->args[0]), r->args[1]);
+		v->crash_verdict = VERDICT_CRASHED;
+		report_write(v, VERDICT_CRASHED, r, path, sizeof(path));
+		v->judge_ms = now_ms() + v->monitor->options->verdict_ms;
+		monitor_wake_after(v->monitor, v->monitor->options->verdict_ms);
+	}
+	return 0;
+}
+
+/* The leader is about to end: it waits for a successor, or goes on to its end. */
+static int64_t leader_ends(struct version *v, const struct request *r, const char *cause)
+{
+	if (takeover_want(v, cause, true))
+		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
+	takeover_missed(v, cause);
+	return 0;
+}
+
+int64_t sanitizer_ends(struct version *v, const struct request *r)
+{
+	const struct monitor *m = v->monitor;
+
+	if (v->index != m->leader || m->options->failover == FAILOVER_OFF)
+		return 0;
+	return leader_ends(v, r, "ended by its sanitizer");
+}
+
+int64_t crashed_serve(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	char cause[64];
+
+	/* Others of it did so before, or it is replaced: it keeps what is yet to be taken. */
+	if (v->state == VERSION_LEAVES)
+		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
+	if (v->index != m->leader)
+		return v->parked ? 0 : follower_crashed(v, r);
+	snprintf(cause, sizeof(cause), "crashed: %s at 0x%lx",
+		 signal_word(r->args[0]), r->args[1]);
+	return m->options->failover == FAILOVER_OFF ? 0 : leader_ends(v, r, cause);
+}
+
+/* Its end is the version's: how a child ends is for its parent to see. */
+static bool is_head(const struct version *v, const struct request *r)
+{
+	return r->pid == version_head(v);
+}
+
+int64_t exit_serve(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	char cause[64];
+
+	if (v->index != m->leader || m->options->failover != FAILOVER_ERROR || !r->args[0] ||
+	    !is_head(v, r))
+		return 0;
+	snprintf(cause, sizeof(cause), "exited with status %d", (int)r->args[0] & 0xff);
+	return leader_ends(v, r, cause);
+}
+
+/* Answers what has waited long enough. */
+void held_look(struct monitor *m)
+{
+	uint64_t now = now_ms(), next = 0;
+
+	for (unsigned i = 0; i < m->held_high; i++) {
+		struct held h = m->held[i];
+
+		if (!h.version)
+			continue;
+		if (h.until_ms > now) {
+			next = !next || h.until_ms < next ? h.until_ms : next;
+			continue;
+		}
+		if (h.request.kind != REQ_VERDICT) {
+			if (takeover_keeps(m, h.version))
+				m->held[i].until_ms = now + CRASH_MS;
+			else
+				held_reply(&m->held[i], 0);
+			continue;
+		}
+		if (follower_reports(h.version))
+			continue;
+		if (version_faults(leading(m)) && now < h.since_ms + HANDLER_MS) {
+			m->held[i].until_ms = now + m->options->verdict_ms;
+			monitor_wake_after(m, HANDLER_LOOK_MS);
+			continue;
+		}
+		m->held[i] = (struct held){ 0 };
+		if (!held_gone(&h))
+			verdict_act(h.version, &h.request);
+	}
+	if (next)
+		monitor_wake_after(m, (unsigned)(next - now));
+}

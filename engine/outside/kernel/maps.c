@@ -1,0 +1,184 @@
+/*
+ * /proc/PID/maps, and where there is room between.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/maps.h"
+
+#define REACH		0x7ff00000ull	/* a bit less than 2 GiB */
+#define LOWEST		0x10000ull	/* vm.mmap_min_addr as Debian has it */
+#define GUARD		0x10000ull	/* keep off the neighbours, stacks above all */
+
+static int map_parse(const char *line, struct map *m)
+{
+	unsigned maj, min;
+	char prot[8];
+	int at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %lu %n", &m->start,
+		   &m->end, prot, &m->offset, &maj, &min, &m->inode, &at) < 7)
+		return -EINVAL;
+	m->dev = makedev(maj, min);
+	m->write = prot[1] == 'w';
+	m->exec = prot[2] == 'x';
+	m->shared = prot[3] == 's';
+	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(line + at, "\n"), line + at);
+	return 0;
+}
+
+static int map_append(struct maps *m, const struct map *one)
+{
+	if (m->n % 64 == 0) {
+		struct map *more = realloc(m->map, (m->n + 64) * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		m->map = more;
+	}
+	m->map[m->n++] = *one;
+	return 0;
+}
+
+static int maps_read_of(pid_t thread, struct maps *m)
+{
+	char name[64], *line = NULL;
+	size_t cap = 0;
+	struct map one;
+	int result = 0;
+	FILE *f;
+
+	*m = (struct maps){ 0 };
+	snprintf(name, sizeof(name), "/proc/%d/maps", thread);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	while (!result && getline(&line, &cap, f) > 0)
+		if (!map_parse(line, &one))
+			result = map_append(m, &one);
+	free(line);
+	fclose(f);
+	return result ? result : m->n ? 0 : -ESRCH;
+}
+
+/* A thread that has ended has no maps, also where it is the process' first: others have. */
+int maps_read(pid_t pid, struct maps *m)
+{
+	int result = maps_read_of(pid, m);
+	const struct dirent *d;
+	char name[64];
+	DIR *tasks;
+
+	if (result != -ESRCH)
+		return result;
+	snprintf(name, sizeof(name), "/proc/%d/task", pid);
+	tasks = opendir(name);
+	while (result == -ESRCH && tasks && (d = readdir(tasks)))
+		if (d->d_name[0] != '.')
+			result = maps_read_of((pid_t)strtol(d->d_name, NULL, 10), m);
+	if (tasks)
+		closedir(tasks);
+	return result;
+}
+
+/* --- a part of them ------------------------------------------------------------------- */
+
+/* The kernel's struct procmap_query, of Linux 6.11. */
+struct query {
+	uint64_t size, flags, at;
+	uint64_t start, end, vma_flags, page, offset, inode;
+	uint32_t major, minor;
+	uint32_t name_size, id_size;
+	uint64_t name, id;
+};
+
+_Static_assert(sizeof(struct query) == 104, "the kernel's");
+
+#define PROCMAP_QUERY	_IOWR('f', 17, struct query)
+enum query_flags { QUERY_WRITE = 2, QUERY_EXEC = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16 };
+
+/* The mapping at the address, or the next one: 0, -ENOENT: none, or why it cannot be asked. */
+static int map_at(int maps, uint64_t at, struct map *m)
+{
+	struct query q = { .size = sizeof(q), .flags = QUERY_OR_NEXT, .at = at,
+			   .name_size = sizeof(m->path), .name = (uint64_t)(uintptr_t)m->path };
+
+	*m = (struct map){ 0 };
+	if (ioctl(maps, PROCMAP_QUERY, &q) < 0)
+		return -errno;
+	m->start = q.start;
+	m->end = q.end;
+	m->offset = q.offset;
+	m->dev = makedev(q.major, q.minor);
+	m->inode = q.inode;
+	m->write = q.vma_flags & QUERY_WRITE;
+	m->exec = q.vma_flags & QUERY_EXEC;
+	m->shared = q.vma_flags & QUERY_SHARED;
+	return 0;
+}
+
+int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
+{
+	char name[64];
+	struct map one;
+	int fd, result;
+
+	*m = (struct maps){ 0 };
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (!(result = map_at(fd, start, &one)) && one.start < end && start < one.end) {
+		result = map_append(m, &one);
+		start = one.end;
+		if (result || start >= end)
+			break;
+	}
+	close(fd);
+	if (!result || result == -ENOENT)
+		return 0;
+	maps_free(m);		/* an older kernel, or a name that is too long */
+	return maps_read(pid, m);
+}
+
+void maps_free(struct maps *m)
+{
+	free(m->map);
+	*m = (struct maps){ 0 };
+}
+
+uint64_t maps_hole_near(const struct maps *m, uint64_t start, uint64_t end, uint64_t len)
+{
+	uint64_t low = end > REACH ? end - REACH : LOWEST, best = 0;
+	uint64_t hole = LOWEST;
+
+	/* Holes below first: what is above a program is its heap's. */
+	for (size_t i = 0; i < m->n && m->map[i].start <= start; i++) {
+		uint64_t top = m->map[i].start;
+		uint64_t from = hole > low ? hole : low;
+
+		if (top > GUARD && top - GUARD >= from + len)
+			best = (top - GUARD - len) & ~0xfffull;
+		else if (top >= from + len + 0x1000)
+			best = (top - len) & ~0xfffull;
+		hole = m->map[i].end;
+	}
+	if (best >= low)
+		return best;
+	for (size_t i = 0; i + 1 < m->n; i++) {
+		uint64_t from = m->map[i].end + GUARD;
+
+		if (m->map[i].start < start || from + len > m->map[i + 1].start)
+			continue;
+		return from + len - start < REACH ? from : 0;
+	}
+	return 0;
+}

@@ -1,0 +1,96 @@
+/*
+ * See process.h: /proc/PID/stat, whose fields stand behind a name that may hold anything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/process.h"
+
+#define GENERATIONS_MAX	4096
+
+#define STATE		3	/* fields of /proc/PID/stat, counted from 1 */
+#define PARENT		4
+#define THREADS		20
+#define BEGAN		22
+
+/* The field in such a text, from the third on, which stands behind the name; NULL: none. */
+static const char *field_in(const char *text, int want)
+{
+	const char *at = strrchr(text, ')');
+
+	for (int field = STATE - 1; field < want && at; field++)
+		at = strchr(at + 1, ' ');
+	return at && at[1] ? at + 1 : NULL;
+}
+
+static uint64_t number_in(const char *text, int want)
+{
+	const char *at = field_in(text, want);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The state is that of its first thread, which may have ended before the others. */
+static bool is_dead(const char *text)
+{
+	const char *state = field_in(text, STATE);
+
+	return !state || *state == 'X' || (*state == 'Z' && number_in(text, THREADS) <= 1);
+}
+
+/* A number of /proc/PID/stat; 0: it is dead, or not there. */
+static uint64_t stat_field(pid_t pid, int want)
+{
+	char name[64], text[1024];
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	return is_dead(text) ? 0 : number_in(text, want);
+}
+
+uint64_t process_began(pid_t pid)
+{
+	return stat_field(pid, BEGAN);
+}
+
+pid_t process_parent(pid_t pid)
+{
+	return (pid_t)stat_field(pid, PARENT);
+}
+
+bool process_descends(pid_t pid, pid_t of)
+{
+	for (unsigned i = 0; pid > 0 && i < GENERATIONS_MAX; i++) {
+		if (pid == of)
+			return true;
+		pid = process_parent(pid);
+	}
+	return false;
+}
+
+/* The handle stays the process's; that it is the one that is meant is seen behind it. */
+int process_signal(pid_t pid, uint64_t began, int sig)
+{
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0), result = 0;
+
+	if (handle < 0)
+		return -errno;
+	if (!began || process_began(pid) != began)
+		result = -ESRCH;
+	else if (syscall(SYS_pidfd_send_signal, handle, sig, NULL, 0) < 0)
+		result = -errno;
+	close(handle);
+	return result;
+}

@@ -1,0 +1,36 @@
+/*
+ * Memory that we share with versions.  What somebody must not write lies in a file of
+ * its own: who has one page of a file mapped for writing can have any page of it so
+ * (remap_file_pages, mremap), whatever was mapped for him.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/shared.h"
+
+void *shared_make(const char *name, size_t size, void *at, int seals, int *fd)
+{
+	int flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
+
+	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, (off_t)size) < 0)
+		return NULL;
+	at = mmap(at, size, PROT_READ | PROT_WRITE, flags, *fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	seals |= F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	return fcntl(*fd, F_ADD_SEALS, seals) < 0 ? NULL : at;
+}
+
+int shared_reader(int fd)
+{
+	char path[64];
+	int reader;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	return reader < 0 ? -errno : reader;
+}

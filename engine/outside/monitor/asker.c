@@ -1,0 +1,208 @@
+/*
+ * Who asks, and what.
+ *
+ * A slot names a thread, but any process of the version can write there, one that
+ * gave up root as well: a request that said itself whom it is about would have the
+ * monitor write into whatever process a worker likes.  So the slot only says where
+ * to look.  The kernel says of that thread in which call it sleeps, with which
+ * arguments, and where its code stands (/proc/PID/task/TID/syscall).  If it sleeps in
+ * the inside's request_sleep, the last argument is the address of its request, in
+ * memory that is its own.  Nothing else can be made to look like that: arguments and
+ * program counter are the thread's, and what stands at the counter is code.
+ *
+ * The answer is written into the same request, and only then is the thread woken.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine/outside/monitor/asker.h"
+#include "engine/outside/monitor/monitor.h"
+
+#define LOOKS	16	/* at a thread that has rung and is about to sleep */
+
+/* Where a thread sleeps in the kernel. */
+struct sleeper {
+	long nr;
+	uint64_t arg[6], sp, pc;
+};
+
+static enum asker sleeper_read(pid_t pid, pid_t tid, struct sleeper *s)
+{
+	char path[64], text[256];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0) {
+		int why = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return why == EPERM || why == EACCES ? ASKER_CLOSED : ASKER_NONE;
+	}
+	close(fd);
+	text[n] = 0;
+	n = sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &s->nr, &s->arg[0], &s->arg[1],
+		   &s->arg[2], &s->arg[3], &s->arg[4], &s->arg[5], &s->sp, &s->pc);
+	return n == 9 ? ASKER_IS : ASKER_SOON;
+}
+
+/* What stands behind the thread's call, and the request that its last argument points to. */
+static enum asker request_read(pid_t tid, const struct sleeper *s, struct request *r)
+{
+	char sign[REQUEST_SIGN_LEN];
+	struct iovec here[2] = { { sign, sizeof(sign) }, { r, sizeof(*r) } };
+	struct iovec there[2] = { { (void *)s->pc, sizeof(sign) },
+				  { (void *)s->arg[5], sizeof(*r) } };
+	ssize_t n = process_vm_readv(tid, here, 2, there, 2, 0);
+
+	if (n < 0 && errno == EPERM)
+		return ASKER_CLOSED;
+	if (n != (ssize_t)(sizeof(sign) + sizeof(*r)))
+		return ASKER_SOON;
+	return memcmp(sign, REQUEST_SIGN, sizeof(sign)) ? ASKER_SOON : ASKER_IS;
+}
+
+static enum asker look(const struct version *v, uint32_t slot, pid_t pid, pid_t tid,
+		       struct request *r)
+{
+	struct sleeper s;
+	enum asker is = tid > 0 && pid > 0 ? sleeper_read(pid, tid, &s) : ASKER_NONE;
+
+	if (is == ASKER_IS)
+		is = request_read(tid, &s, r);
+	if (is != ASKER_IS)
+		return is;
+	r->pid = pid;
+	r->tid = tid;
+	r->at = s.arg[5];
+	return r->state == RS_ASKED && r->key == v->key && r->slot == slot ? ASKER_IS : ASKER_NONE;
+}
+
+/* --- in another pid namespace: the slot's numbers are none of ours ----------------------- */
+
+static bool is_elsewhere(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &theirs) &&
+	       ours.st_ino != theirs.st_ino;
+}
+
+static enum asker threads_look(const struct version *v, uint32_t slot, pid_t pid,
+			       struct request *r)
+{
+	enum asker is = ASKER_NONE, one;
+	const struct dirent *d;
+	char path[48];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (is != ASKER_IS && tasks && (d = readdir(tasks))) {
+		one = look(v, slot, pid, (pid_t)strtol(d->d_name, NULL, 10), r);
+		is = one == ASKER_IS || one == ASKER_SOON ? one : is;
+	}
+	if (tasks)
+		closedir(tasks);
+	return is;
+}
+
+static enum asker elsewhere_look(const struct version *v, uint32_t slot, struct request *r)
+{
+	enum asker is = ASKER_NONE, one;
+	const struct dirent *d;
+	DIR *proc = opendir("/proc");
+
+	while (is != ASKER_IS && proc && (d = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		if (pid <= 0 || !is_elsewhere(pid) || !version_owns(v, pid, pid))
+			continue;
+		one = threads_look(v, slot, pid, r);
+		is = one == ASKER_NONE ? is : one;
+	}
+	if (proc)
+		closedir(proc);
+	return is;
+}
+
+enum asker asker_find(const struct version *v, uint32_t slot, struct request *r)
+{
+	uint64_t holder = __atomic_load_n(&v->area->slot[slot].holder, __ATOMIC_RELAXED);
+	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
+	enum asker is = look(v, slot, pid, tid, r);
+
+	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS; i++) {
+		sched_yield();
+		is = look(v, slot, pid, tid, r);
+	}
+	if (is == ASKER_IS || version_owns(v, pid, tid))
+		return is;
+	is = elsewhere_look(v, slot, r);
+	/* Who asked there has been killed: it is looked for once. */
+	if (is == ASKER_NONE)
+		v->area->slot[slot].asked = RS_IDLE;
+	return is;
+}
+
+/* Its process was known when it asked: what stands there now says whether it still does. */
+bool asker_waits(const struct version *v, const struct request *r)
+{
+	struct request now;
+	struct iovec here = { &now, sizeof(now) }, there = { (void *)r->at, sizeof(now) };
+
+	return process_vm_readv(r->tid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(now) &&
+	       now.state == RS_ASKED && now.key == v->key && now.slot == r->slot &&
+	       now.serial == r->serial;
+}
+
+static void wake(uint32_t *word, uint32_t value)
+{
+	/* Release: the thread reads its request after it has seen the word. */
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void asker_answer(struct version *v, const struct request *r, int64_t reply)
+{
+	uint32_t state = RS_ANSWERED, *word = &v->brief->answer[r->slot];
+	struct iovec here[2] = { { &reply, sizeof(reply) }, { &state, sizeof(state) } };
+	struct iovec there[2] = {
+		{ (void *)(r->at + offsetof(struct request, reply)), sizeof(reply) },
+		{ (void *)(r->at + offsetof(struct request, state)), sizeof(state) },
+	};
+
+	process_vm_writev(r->tid, here, 2, there, 2, 0);
+	wake(word, (*word + ANSWER_ONE) & ~ANSWER_NONE);
+}
+
+int asker_give(const struct request *r, uint64_t to, const void *what, size_t len)
+{
+	struct iovec here = { (void *)what, len }, there = { (void *)to, len };
+
+	return process_vm_writev(r->tid, &here, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+}
+
+void asker_refuse(struct version *v, uint32_t slot)
+{
+	uint32_t *word = &v->brief->answer[slot];
+
+	v->area->slot[slot].asked = RS_IDLE;
+	wake(word, (*word + ANSWER_ONE) | ANSWER_NONE);
+}

@@ -1,0 +1,650 @@
+/*
+ * The life of a session: make its folder, areas and streams, start the server
+ * under ptrace until its first instruction, start its followers, then sit in one
+ * io_uring loop until the last process is gone.
+ *
+ * The server is our child, so its exit status is ours; after a takeover the new
+ * leader's first process is the server.  Terminal signals reach
+ * it by themselves; others that are sent to mve are passed on.  When the server
+ * has ended but processes of it go on (a daemon), mve returns to its caller as
+ * the server did, and a copy of the monitor stays with them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/outside/control/control.h"
+#include "engine/outside/kernel/cgroup.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/hook.h"
+#include "engine/outside/report/report.h"
+#include "engine/outside/start/start.h"
+
+#define RING_ENTRIES	64
+#define LOOK_MS		250	/* how often daemons are looked after */
+#define START_MS	2000	/* how long an execve may take */
+#define SIZE_HINT	"the limit of the file size is too small for mve (ulimit -f)"
+#define BIRTH_MS	500	/* how long a forked process may take to begin */
+
+/* --- the loop's sources ------------------------------------------------------------ */
+
+/* There is one for everybody: a full queue is given to the kernel first. */
+static struct io_uring_sqe *entry_take(struct monitor *m)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&m->ring);
+
+	if (!sqe) {
+		io_uring_submit(&m->ring);
+		sqe = io_uring_get_sqe(&m->ring);
+	}
+	MUST(sqe);
+	return sqe;
+}
+
+void monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint64_t which)
+{
+	struct io_uring_sqe *sqe = entry_take(m);
+
+	io_uring_prep_poll_add(sqe, fd, (unsigned)events);
+	io_uring_sqe_set_data64(sqe, what | which << 8);
+}
+
+static void wake_on(struct monitor *m, int fd, enum wake what)
+{
+	monitor_poll(m, fd, POLLIN, what, 0);
+}
+
+uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void timer_set(struct monitor *m, struct __kernel_timespec *t, enum wake what)
+{
+	struct io_uring_sqe *sqe = entry_take(m);
+
+	io_uring_prep_timeout(sqe, t, 0, 0);
+	io_uring_sqe_set_data64(sqe, what);
+}
+
+static void wake_later(struct monitor *m)
+{
+	static struct __kernel_timespec look = { 0, LOOK_MS * 1000000L };
+
+	timer_set(m, &look, WAKE_TIMER);
+}
+
+/* One wake-up is enough: whoever wants a later one asks again then. */
+void monitor_wake_after(struct monitor *m, unsigned ms)
+{
+	static struct __kernel_timespec when[8];
+	static unsigned turn;
+	struct __kernel_timespec *t = &when[turn++ % 8];
+
+	if (m->woken_ms && m->woken_ms <= now_ms() + ms)
+		return;
+	m->woken_ms = now_ms() + ms;
+	*t = (struct __kernel_timespec){ ms / 1000, (long long)(ms % 1000) * 1000000 };
+	timer_set(m, t, WAKE_ONCE);
+	/* The time is read from here: let the kernel have it at once. */
+	io_uring_submit(&m->ring);
+}
+
+/* The parts that a copy of the monitor needs anew: ring and bell threads. */
+static int loop_open(struct monitor *m)
+{
+	int result = io_uring_queue_init(RING_ENTRIES, &m->ring, 0);
+
+	if (result < 0)
+		return result;
+	m->woken_ms = 0;
+	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (m->bell_fd < 0)
+		return -errno;
+	for (unsigned i = 0; i < m->versions; i++) {
+		result = version_bell_start(&m->version[i]);
+		if (result)
+			return result;
+	}
+	wake_on(m, m->signal_fd, WAKE_SIGNAL);
+	wake_on(m, m->bell_fd, WAKE_BELL);
+	control_begin(m);
+	return 0;
+}
+
+/* --- signals ------------------------------------------------------------------------ */
+
+static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
+				 SIGWINCH, SIGCONT };
+#define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
+
+/* Ours are other than the server's; it gets these back. */
+static void actions_keep(struct start_keep *keep)
+{
+	static const int changed[] = { SIGPIPE, SIGCHLD };
+
+	_Static_assert(sizeof(changed) / sizeof(changed[0]) < KEEP_ACTIONS, "they fit");
+	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
+		struct sigaction ours = { .sa_handler = changed[i] == SIGCHLD ? SIG_DFL : SIG_IGN };
+
+		keep->sig[i] = changed[i];
+		sigaction(changed[i], &ours, &keep->action[i]);
+		keep->actions++;
+	}
+}
+
+static int signals_open(struct monitor *m)
+{
+	struct start_keep keep = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < PASSED_ON; i++)
+		sigaddset(&set, passed_on[i]);
+	pthread_sigmask(SIG_BLOCK, &set, &keep.mask);
+	actions_keep(&keep);
+	start_keep_set(&keep);
+	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return m->signal_fd < 0 ? -errno : 0;
+}
+
+/*
+ * The terminal sends to all of the job: what it sent, the server has got, unless
+ * it was a follower once.
+ */
+static void signal_pass(struct monitor *m, const struct signalfd_siginfo *s)
+{
+	const struct version *v = leading(m);
+	pid_t head = version_head(v);
+
+	if (!head || (pid_t)s->ssi_pid == head)
+		return;
+	if (s->ssi_code != SI_KERNEL || v->options)
+		kill(head, (int)s->ssi_signo);
+}
+
+static void serve_signals(struct monitor *m)
+{
+	struct signalfd_siginfo s;
+
+	while (read(m->signal_fd, &s, sizeof(s)) == sizeof(s))
+		if (s.ssi_signo != SIGCHLD)
+			signal_pass(m, &s);
+	serve_child_events(m);
+}
+
+/* --- the end -------------------------------------------------------------------------- */
+
+/*
+ * A process of the leading version still lives.  One that has been forked but has not
+ * run yet is waited for, for a while: it may have been killed before it could say that
+ * it is there.
+ */
+static bool left_over(struct monitor *m)
+{
+	const struct version *v = leading(m);
+
+	for (int ms = 0; !version_head(v) && version_births(v) && ms < BIRTH_MS; ms++)
+		usleep(1000);
+	return version_head(v);
+}
+
+bool session_server(struct monitor *m)
+{
+	pid_t pid = version_head(leading(m));
+	uint64_t began = pid ? process_began(pid) : 0;
+
+	if (!began || (pid == m->session.server && began == m->session.server_began))
+		return false;
+	m->session.server = pid;
+	m->session.server_began = began;
+	return true;
+}
+
+void session_note(struct monitor *m, const struct version *next)
+{
+	static int said;
+	pid_t pid = next ? version_head(next) : 0;
+	int result;
+
+	if (next && !pid)
+		pid = next->server;
+	m->session.next = pid;
+	m->session.next_began = pid ? process_began(pid) : 0;
+	result = session_save(&m->session);
+	if (result && result != said)
+		say_error("mve ps and mve stop go by what it said before",
+			  "%s: cannot write down who serves: %s", m->session.name,
+			  folder_why(-result));
+	said = result;
+}
+
+/* Whoever reads what the server wrote must not wait for us. */
+static void streams_close(const struct monitor *m)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* A server goes on: what is said of it is kept. */
+	int words = m->trace ? -1 : report_log(m->session.name);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		if (fd != 2 || !m->trace)
+			dup2(fd == 2 && words >= 0 ? words : null, fd);
+	if (words >= 0)
+		close(words);
+	if (null >= 0)
+		close(null);
+}
+
+/*
+ * A copy of the monitor stays with the processes that go on.  It takes the
+ * robust futex over before the original ends, so nobody sees a gap.
+ */
+static bool stay_behind(struct monitor *m)
+{
+	int done[2];
+	char byte;
+	pid_t copy;
+
+	if (pipe2(done, O_CLOEXEC) < 0)
+		return false;
+	copy = fork();
+	if (copy != 0) {
+		close(done[1]);
+		if (copy > 0 && read(done[0], &byte, 1) < 0)
+			return false;
+		return false;
+	}
+	setsid();
+	streams_close(m);
+	m->background = true;
+	memset(m->tracees, 0, sizeof(m->tracees));	/* the original's */
+	versions_alive_hold(m);
+	m->session.monitor = getpid();
+	m->session.monitor_began = process_began(getpid());
+	session_server(m);
+	session_note(m, NULL);
+	MUST(loop_open(m) == 0);
+	wake_later(m);
+	close(done[0]);
+	close(done[1]);
+	return true;
+}
+
+static bool session_over(struct monitor *m)
+{
+	return leading(m)->gone && !m->move.wanted && !left_over(m) && followers_finish(m);
+}
+
+/*
+ * The server has ended, and others go on without it.  Programs that are just
+ * being started are waited for: a copy of the monitor could not see them through.
+ */
+static bool server_over(struct monitor *m)
+{
+	if (!leading(m)->gone || m->move.wanted || m->finishing)
+		return false;
+	if (!m->over_ms)
+		m->over_ms = now_ms();
+	if (!serve_execs(m) || now_ms() > m->over_ms + START_MS)
+		return true;
+	monitor_wake_after(m, LOOK_MS);
+	return false;
+}
+
+/* --- the loop --------------------------------------------------------------------------- */
+
+static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
+{
+	uint64_t count;
+
+	if (what == WAKE_SIGNAL) {
+		serve_signals(m);
+		wake_on(m, m->signal_fd, WAKE_SIGNAL);
+	} else if (what == WAKE_BELL) {
+		if (read(m->bell_fd, &count, sizeof(count)) == sizeof(count))
+			serve_requests(m);
+		wake_on(m, m->bell_fd, WAKE_BELL);
+	} else if (what == WAKE_CONTROL) {
+		control_accept(m);
+	} else if (what == WAKE_LINK) {
+		control_go_on(m, which);
+	} else if (what == WAKE_TIMER) {
+		/* One that followed when the original ended is no child of the copy. */
+		if (m->background && process_began(leading(m)->server) != leading(m)->began)
+			leading(m)->gone = true;
+		if (session_server(m))
+			session_note(m, NULL);
+		if (m->conduct)
+			followers_look(m);
+		if (m->background || m->options->sampling.stateless || followers_any(m))
+			wake_later(m);
+	} else if (what == WAKE_ONCE) {
+		m->woken_ms = 0;
+	}
+	if (m->asked_soon) {
+		m->asked_soon = false;
+		serve_requests(m);
+	}
+}
+
+/* What is due now, whatever woke us. */
+static void due_serve(struct monitor *m)
+{
+	control_look(m);
+	if (!m->conduct)
+		return;
+	start_record_look(m);
+	join_look(m);
+	hang_look(m);
+	takeover_look(m);
+	held_look(m);
+	findings_look(m);
+	followers_judge(m);
+}
+
+static void loop(struct monitor *m)
+{
+	struct io_uring_cqe *cqe;
+
+	while (!session_over(m) && (m->background || !server_over(m))) {
+		int result = io_uring_submit_and_wait(&m->ring, 1);
+
+		if (result < 0 && result != -EINTR)
+			return;
+		while (io_uring_peek_cqe(&m->ring, &cqe) == 0) {
+			uint64_t what = io_uring_cqe_get_data64(cqe);
+
+			io_uring_cqe_seen(&m->ring, cqe);
+			wake_serve(m, (enum wake)(what & 0xff), what >> 8);
+		}
+		due_serve(m);
+	}
+}
+
+static void status_write(struct monitor *m)
+{
+	json_t *j;
+
+	if (!m->options->status_file)
+		return;
+	j = status_json(m);
+	if (json_dump_file(j, m->options->status_file, JSON_INDENT(1)) < 0)
+		say_error("check the folder and the disk", "cannot write the status: %s: %s",
+			  m->options->status_file, strerror(errno));
+	json_decref(j);
+}
+
+/* Where there is none, a version's processes are those that have its area. */
+static void cgroup_begin(struct monitor *m)
+{
+	char own[PATH_MAX] = "";
+
+	m->cgroup = -1;
+	m->cgroup_own = options_company(m->options) ? cgroup_own(own, sizeof(own)) : -1;
+	if (m->cgroup_own >= 0)
+		m->cgroup = cgroup_make(m->cgroup_own, m->session.name);
+	if (m->cgroup >= 0)
+		cgroup_path(m->cgroup_path, sizeof(m->cgroup_path), own, m->session.name);
+	else if (options_company(m->options))
+		say_log("cgroup", "%s: none for the session: %s", m->session.name,
+			strerror(m->cgroup_own < 0 ? -m->cgroup_own : -m->cgroup));
+}
+
+static void cgroup_end(struct monitor *m)
+{
+	if (m->cgroup >= 0)
+		cgroup_remove(m->cgroup_own, m->session.name);
+}
+
+static void session_close(struct monitor *m)
+{
+	findings_close(m);
+	status_write(m);
+	audit_close(m->audit);
+	trace_close(m->trace);
+	cgroup_end(m);
+	session_remove(&m->session);
+}
+
+/* Ends as the server ended. */
+static int status_pass(int status)
+{
+	struct rlimit none = { 0, 0 };
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	setrlimit(RLIMIT_CORE, &none);
+	signal(WTERMSIG(status), SIG_DFL);
+	sigset_t only;
+	sigemptyset(&only);
+	sigaddset(&only, WTERMSIG(status));
+	pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+	raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+/* --- the beginning -------------------------------------------------------------------------- */
+
+static void command_note(struct session *s, char **argv)
+{
+	size_t n = 0;
+
+	s->argv = argv;
+	for (; *argv && n < sizeof(s->command) - 1; argv++)
+		n += (size_t)snprintf(s->command + n, sizeof(s->command) - n, "%s%s", n ? " " : "",
+				      *argv);
+}
+
+static int name_fail(const char *name, int result)
+{
+	if (result == -EEXIST)
+		say_error("mve ps shows the sessions; choose another with -n",
+			  "cannot begin a session: %s: the name is in use", name);
+	else if (result == -EINVAL)
+		say_error("up to 64 letters, digits and . _ - , not . or - first",
+			  "cannot begin a session: '%s': not a name", name);
+	else
+		say_error(result == -EFBIG ? SIZE_HINT
+					   : "XDG_RUNTIME_DIR names the folder that sessions live in",
+			  "cannot begin a session: %s: %s", name,
+			  folder_why(-result));
+	return result == -EEXIST || result == -EINVAL ? EXIT_USE : EXIT_SYSTEM;
+}
+
+static int session_begin(struct monitor *m)
+{
+	char made[SESSION_NAME_MAX + 1];
+	const char *name = m->options->name;
+	struct session *s = &m->session;
+	int result;
+
+	if (!name) {
+		session_name_make(made, sizeof(made), m->options->argv[0]);
+		name = made;
+	}
+	result = session_create(s, name);
+	if (result)
+		return name_fail(name, result);
+	s->monitor = getpid();
+	s->monitor_began = process_began(s->monitor);
+	s->started = time(NULL);
+	strcpy(s->tier, m->options->tier == TIER_PATCH ? "patch" : "trap");
+	command_note(s, m->options->argv);
+	m->control_fd = control_open(s);
+	result = m->control_fd < 0 ? m->control_fd : session_save(s);
+	if (result) {
+		session_remove(s);
+		return name_fail(name, result);
+	}
+	return 0;
+}
+
+static int system_fail(struct monitor *m, const char *what, int result)
+{
+	say_error(result == -EFBIG ? SIZE_HINT
+				   : "mve doctor shows what this machine lacks",
+		  "cannot begin a session: %s: %s", what, strerror(-result));
+	cgroup_end(m);
+	session_remove(&m->session);
+	return EXIT_SYSTEM;
+}
+
+static int start_fail(struct monitor *m, const char *path, int result)
+{
+	bool system = result == -EPERM && !leading(m)->gone;
+
+	say_error(system ? "mve doctor shows what this machine lacks"
+			 : "check the file, its rights and its interpreter",
+		  "cannot start a program: %s: %s", path, strerror(-result));
+	cgroup_end(m);
+	session_remove(&m->session);
+	if (leading(m)->server > 0)
+		waitpid(leading(m)->server, NULL, 0);
+	return system ? EXIT_SYSTEM : result == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+static int parts_open(struct monitor *m)
+{
+	int result = signals_open(m);
+
+	cgroup_begin(m);
+	if (result)
+		return system_fail(m, "signals", result);
+	result = versions_make(m);
+	if (!result)
+		result = streams_make(m);
+	if (result)
+		return system_fail(m, "shared memory", result);
+	result = loop_open(m);
+	if (result)
+		return system_fail(m, "io_uring", result);
+	if (m->options->audit) {
+		m->audit = audit_open();
+		if (!m->audit)
+			say_error("the rest works; run as root for the audit",
+				  "no audit: %s", audit_why());
+	}
+	return 0;
+}
+
+/* A function with which a request begins must be there. */
+static int seam_find(const char *path, const char *name)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
+	struct hook h = { 0 };
+
+	result = fd < 0 ? -errno : hook_plan_function(fd, name, &h);
+	if (fd >= 0)
+		close(fd);
+	if (result == -ENOEXEC)
+		say_error("give the program that has it instead of the script",
+			  "no function for --mark: %s: not a program with symbols: %s", name, path);
+	else if (result == -ENODATA)
+		say_error("mark a call (accept, epoll_wait), or take a build with its symbols",
+			  "no function for --mark: %s in %s: it is stripped", name, path);
+	else if (result)
+		say_error("nm shows a program's functions; a call (accept, epoll_wait) or a path "
+			  "is a mark, too",
+			  "no function for --mark: %s in %s", name, path);
+	else if (h.why)
+		say_error("take another one near it", "cannot mark a function: %s in %s: %s", name,
+			  path, h.why);
+	return result || h.why ? EXIT_USE : 0;
+}
+
+/* All programs are looked at before any of them runs. */
+static int programs_find(struct monitor *m)
+{
+	const struct run_options *o = m->options;
+	int code = 0;
+
+	for (unsigned i = 0; !code && i <= o->followers; i++) {
+		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
+		code = program_find(m->version[i].argv[0], &m->version[i].path);
+		code = code || !i ? code : program_follows(m->version[i].path, m->version[0].path);
+	}
+	for (const char *const *name = o->seam_function; !code && *name; name++)
+		code = seam_find(m->version[0].path, *name);
+	return code;
+}
+
+static int versions_start(struct monitor *m)
+{
+	struct version *v = &m->version[0];
+	int result = version_start(v);
+
+	if (!result)
+		result = version_first_exec(v);
+	if (result)
+		return start_fail(m, v->path, result);
+	v->state = VERSION_LEADS;
+	m->session.server = v->server;
+	m->session.server_began = process_began(v->server);
+	session_note(m, NULL);
+	if (m->conduct) {
+		followers_start(m);
+		wake_later(m);
+	}
+	return 0;
+}
+
+/*
+ * Versions may run as the same user: our memory and descriptors are not theirs to open
+ * through /proc.
+ */
+static void monitor_close(void)
+{
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void monitor_open_child(void)
+{
+	if (geteuid())
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+int monitor_run(const struct run_options *o)
+{
+	static struct monitor m;
+	int code;
+
+	m.options = o;
+	monitor_close();
+	code = programs_find(&m);
+	if (!code)
+		code = session_begin(&m);
+	if (!code)
+		code = parts_open(&m);
+	if (code)
+		return code;
+	if (o->role == ROLE_TRACE)
+		m.trace = trace_open(o->trace);
+	code = versions_start(&m);
+	if (code)
+		return code;
+	say_never_waits();
+	loop(&m);
+	if (!session_over(&m)) {
+		if (!stay_behind(&m))
+			return status_pass(leading(&m)->status);
+		loop(&m);
+	}
+	session_close(&m);
+	return m.background ? 0 : status_pass(leading(&m)->status);
+}

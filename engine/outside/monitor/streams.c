@@ -1,0 +1,353 @@
+/*
+ * The streams of a session with followers: the monitor's page, the versions' sections,
+ * and what the monitor does to the sections of versions.
+ *
+ * The page (struct conduct) is ours alone.  The sections are their versions';
+ * we write there only before a version begins, while it stands still for a
+ * takeover, and in the place of threads that have died.  What stands in a
+ * section is believed as little as anything that a program could write.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/kernel/shared.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+
+#define ZOMBIES_LOOKED	16	/* process table entries read in one sweep */
+
+struct section *streams_part(const struct monitor *m, uint32_t version)
+{
+	struct streams s = { m->conduct, version };
+
+	return streams_section(&s, version);
+}
+
+/* --- making them ----------------------------------------------------------------- */
+
+/* A version's part: for itself to write, for the others to read. */
+static int section_make(struct monitor *m, uint32_t v, uint32_t chunks, uint8_t *base)
+{
+	if (!shared_make("mve-stream", section_size(chunks), base + section_offset(chunks, v), 0,
+			 &m->section_fd[v]))
+		return -errno;
+	m->section_read_fd[v] = shared_reader(m->section_fd[v]);
+	return m->section_read_fd[v] < 0 ? m->section_read_fd[v] : 0;
+}
+
+/* One after the other in memory, as in each process, and a file each. */
+static int streams_map(struct monitor *m, uint32_t chunks)
+{
+	uint8_t *base = mmap(NULL, streams_size(chunks), PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int result = 0;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	m->conduct = shared_make("mve-conduct", CONDUCT_SIZE, base, F_SEAL_FUTURE_WRITE,
+				 &m->conduct_fd);
+	if (!m->conduct)
+		return -errno;
+	for (uint32_t v = 0; v < VERSIONS && !result; v++)
+		result = section_make(m, v, chunks, base);
+	return result;
+}
+
+static void conduct_fill(struct monitor *m, uint32_t chunks)
+{
+	struct conduct *c = m->conduct;
+
+	c->magic = RING_MAGIC;
+	c->version = RING_VERSION;
+	c->chunks = chunks;
+	c->sections = options_joinable(m->options) ? VERSIONS : m->versions;
+	c->when_full = m->options->when_full;
+	c->full_ms = m->options->full_ms;
+	c->seams = m->options->seams;
+	c->sampling = m->options->sampling;
+	for (uint32_t v = 0; v < VERSIONS; v++) {
+		struct section *s = streams_part(m, v);
+
+		c->next[v] = v;
+		if (v >= m->versions && !(v == ROW_START && options_joinable(m->options)))
+			continue;
+		s->magic = RING_MAGIC;
+		s->version = RING_VERSION;
+		if (v < m->versions)
+			section_spare(s, chunks);
+	}
+}
+
+/* The first thread's lane, and everybody's place at its beginning. */
+static void lanes_begin(struct monitor *m)
+{
+	struct streams own = { m->conduct, 0 };
+	uint32_t life;
+
+	MUST(lane_open(&own, ~0u) == 0);
+	life = streams_part(m, 0)->lane[0].life;
+	for (uint32_t v = 1; v < m->versions; v++) {
+		struct streams s = { m->conduct, v };
+
+		if (version_spare(&m->version[v]))
+			continue;
+
+		cursor_begin(&s, 0, life, 0);
+		m->conduct->following |= 1u << v;
+	}
+	start_record_begin(m);
+	if (m->options->sampling.stateless)
+		streams_part(m, 0)->lane[0].told = m->conduct->following;
+}
+
+int streams_make(struct monitor *m)
+{
+	uint32_t chunks = (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
+	int result;
+
+	if (!options_company(m->options))
+		return 0;
+	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
+		return -EIO;
+	result = streams_map(m, chunks);
+	if (result)
+		return result;
+	if (getrandom(&m->conduct->maps, sizeof(m->conduct->maps), 0) != sizeof(m->conduct->maps))
+		return -EIO;
+	conduct_fill(m, chunks);
+	lanes_begin(m);
+	return 0;
+}
+
+/* --- the monitor's page -------------------------------------------------------------- */
+
+void streams_changed(struct monitor *m)
+{
+	/* Release: what was changed is seen by who sees the count. */
+	__atomic_fetch_add(&m->conduct->change, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &m->conduct->change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Whether the leader must not overtake this version. */
+void streams_follow(struct monitor *m, uint32_t version, bool follows)
+{
+	if (follows)
+		__atomic_fetch_or(&m->conduct->following, 1u << version, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(&m->conduct->following, ~(1u << version), __ATOMIC_SEQ_CST);
+	streams_changed(m);
+}
+
+/* --- how far behind -------------------------------------------------------------------- */
+
+uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
+			     uint32_t index)
+{
+	const struct cursor *c = &streams_part(m, version)->cursor[index];
+	const struct lane *l = &streams_part(m, source)->lane[index];
+	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
+
+	if (c->done == l->life || l->state == LANE_FREE || !(l->told >> version & 1))
+		return 0;
+	if (c->life != l->life || c->source != source)
+		return head;
+	return head > at ? head - at : 0;
+}
+
+uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source)
+{
+	const struct section *from = streams_part(m, source);
+	uint64_t cells = 0;
+
+	for (uint32_t i = 0; i < section_lanes(from); i++)
+		cells += streams_lane_unread(m, version, source, i);
+	return cells;
+}
+
+/* The version whose stream is still read before the leader's; or the leader. */
+static uint32_t source_of(const struct monitor *m, uint32_t version)
+{
+	uint32_t source = streams_part(m, version)->cursor[0].source;
+
+	return source < m->versions && source != version ? source : m->leader;
+}
+
+/* Cells that the leader has published and the version has not taken. */
+bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells)
+{
+	uint32_t source;
+
+	*cells = 0;
+	if (!m->conduct || version == m->leader)
+		return false;
+	source = source_of(m, version);
+	*cells = streams_unread(m, version, m->leader);
+	if (source != m->leader)
+		*cells += streams_unread(m, version, source);
+	return true;
+}
+
+/* --- in the place of the dead ------------------------------------------------------------ */
+
+/* A process that has ended but was not yet collected is dead, too. */
+static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
+{
+	if (pid <= 0 || tid <= 0)
+		return false;
+	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
+		return errno == ESRCH;
+	if (pid != tid || *looks >= ZOMBIES_LOOKED)
+		return false;
+	++*looks;
+	return thread_ended(pid, tid);
+}
+
+static void lanes_sweep(struct section *s, unsigned *looks)
+{
+	for (uint32_t i = 0; i < section_lanes(s); i++) {
+		struct lane *l = &s->lane[i];
+		uint32_t open = LANE_OPEN, life = l->life;
+
+		/* Acquire: the owner of this life, not of the one before. */
+		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_OPEN &&
+		    thread_dead(l->pid, l->owner, looks) && l->life == life)
+			__atomic_compare_exchange_n(&l->state, &open, LANE_CLOSED, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
+static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
+{
+	struct section *s = streams_part(m, version);
+	const struct section *from = streams_part(m, m->leader);
+
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
+		struct cursor *c = &s->cursor[i];
+		const struct lane *l = &from->lane[i];
+
+		/* Read to its end in the stream of the leader before this one. */
+		if (l->state == LANE_CLOSED && !l->head && c->done == l->life)
+			c->source = m->leader;
+		if (l->state == LANE_CLOSED && c->life == l->life && c->done != l->life &&
+		    thread_dead(c->pid, c->owner, looks))
+			__atomic_store_n(&c->done, c->life, __ATOMIC_RELEASE);
+	}
+}
+
+/* Lanes whose thread died without a word are closed, cursors likewise. */
+void streams_sweep(struct monitor *m)
+{
+	unsigned looks = 0;
+
+	lanes_sweep(streams_part(m, m->leader), &looks);
+	for (uint32_t v = 0; v < m->versions; v++)
+		if (m->conduct->following >> v & 1)
+			cursors_sweep(m, v, &looks);
+}
+
+bool streams_process_over(const struct monitor *m, uint32_t lane)
+{
+	const struct section *s = streams_part(m, m->leader);
+	unsigned looks = 0;
+
+	if (s->lane[lane].state == LANE_OPEN)
+		return false;
+	for (uint32_t i = 0; i < section_lanes(s); i++) {
+		const struct lane *l = &s->lane[i];
+
+		if (l->state == LANE_OPEN && l->pid == s->lane[lane].pid &&
+		    !thread_dead(l->pid, l->owner, &looks))
+			return false;
+	}
+	return true;
+}
+
+/* The version has come to where the leader's process was, in all its threads. */
+static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
+{
+	const struct section *from = streams_part(m, m->leader);
+
+	for (uint32_t i = 0; i < section_lanes(from); i++)
+		if (from->lane[i].pid == pid && streams_lane_unread(m, version, m->leader, i))
+			return false;
+	return true;
+}
+
+/*
+ * A process of the leader's that a signal killed has told no end.  Who waits for it is
+ * told of it, and ends the twin (follow_reaped); but nobody need wait, and the parent of a
+ * vfork cannot while the twin is there.
+ */
+void streams_end_twins(struct monitor *m, const struct version *v)
+{
+	const struct section *from = streams_part(m, m->leader);
+	const struct version *leader = &m->version[m->leader];
+	unsigned looks = 0;
+
+	if (m->move.active || (!version_alive(leader) && !m->finishing))
+		return;
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
+		const struct cursor *c = &streams_part(m, v->index)->cursor[i];
+		const struct lane *l = &from->lane[i];
+
+		/* Acquire: the head is the last one. */
+		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_CLOSED &&
+		    c->life == l->life && c->done != l->life && c->source == m->leader &&
+		    c->at >= l->head && l->pid != leader->server && c->pid > 0 &&
+		    c->pid != v->server && thread_dead(l->pid, l->pid, &looks) &&
+		    process_read(m, v->index, l->pid) && version_kill_one(v, c->pid))
+			say_log("twin", "%d of %s: the leader's %d was killed", c->pid, v->name,
+				l->pid);
+	}
+}
+
+/* --- the same random bytes for twins --------------------------------------------------------- */
+
+#define ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = ROTATE(v[1], 13) ^ v[0];
+	v[0] = ROTATE(v[0], 32);
+	v[2] += v[3];
+	v[3] = ROTATE(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = ROTATE(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = ROTATE(v[1], 17) ^ v[2];
+	v[2] = ROTATE(v[2], 32);
+}
+
+/*
+ * What AT_RANDOM holds must be the same in twins, and must not be known from
+ * another program's: SipHash-2-4 of the program's place, under a secret.
+ */
+uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half)
+{
+	const uint64_t *key = v->monitor->secret;
+	uint64_t word[2] = { (uint64_t)v->execs[lane % LANES] << 32 | lane << 1 | half, 8ull << 56 };
+	uint64_t s[4] = { key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+			  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573 };
+
+	for (int i = 0; i < 2; i++) {
+		s[3] ^= word[i];
+		sip_round(s);
+		sip_round(s);
+		s[0] ^= word[i];
+	}
+	s[2] ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		sip_round(s);
+	return s[0] ^ s[1] ^ s[2] ^ s[3];
+}

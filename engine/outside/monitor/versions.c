@@ -1,0 +1,386 @@
+/*
+ * The versions of a session: their areas, their doorbells, and which processes
+ * are theirs.
+ *
+ * What a version's processes write into its area is believed as little as can
+ * be: a process is a version's when it has that version's area mapped, and only
+ * such a one is ever sent a signal because of what a slot says.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/cgroup.h"
+#include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/shared.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/rules/rules_load.h"
+
+#define KILL_ROUNDS	8	/* a process may fork while we look */
+
+/* --- areas -------------------------------------------------------------------- */
+
+static int area_make(struct version *v)
+{
+	v->area = shared_make("mve-area", sizeof(*v->area), NULL, 0, &v->area_fd);
+	if (!v->area)
+		return -errno;
+	v->area->magic = AREA_MAGIC;
+	v->area->version = AREA_VERSION;
+	return 0;
+}
+
+static int brief_make(struct version *v)
+{
+	v->brief = shared_make("mve-brief", sizeof(*v->brief), NULL, F_SEAL_FUTURE_WRITE,
+			       &v->brief_fd);
+	if (!v->brief)
+		return -errno;
+	v->brief->magic = BRIEF_MAGIC;
+	v->brief->version = BRIEF_VERSION;
+	return getrandom(&v->key, sizeof(v->key), 0) == sizeof(v->key) ? 0 : -EIO;
+}
+
+/* Holds the robust futex that tells the inside that we live. */
+static int alive_hold(struct brief *b)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutex_t *mutex = (pthread_mutex_t *)&b->alive;
+
+	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(b->alive), "a mutex fits");
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(mutex, &attr);
+	return -pthread_mutex_lock(mutex);
+}
+
+int versions_alive_hold(struct monitor *m)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < m->versions && !result; i++)
+		result = alive_hold(m->version[i].brief);
+	return result;
+}
+
+static void maps_take(struct brief *b, const struct follower_options *o)
+{
+	b->strict = o->strict;
+	for (b->maps = 0; b->maps < o->maps; b->maps++) {
+		struct path_map *row = &b->map[b->maps];
+
+		snprintf(row->from, sizeof(row->from), "%s", o->map_from[b->maps]);
+		snprintf(row->to, sizeof(row->to), "%s", o->map_to[b->maps]);
+	}
+}
+
+void version_ask(struct version *v, const struct follower_options *o)
+{
+	maps_take(v->brief, o);
+	if (o->rules_bank)
+		rules_put(v->brief, o->rules_bank);
+}
+
+int version_make(struct monitor *m, const struct follower_options *o)
+{
+	struct version *v = &m->version[m->versions];
+	int result;
+
+	v->monitor = m;
+	v->index = m->versions;
+	v->options = o;
+	v->partly = m->options->sampling.how != SAMPLE_ALL;
+	v->tell = -1;
+	v->image = calloc(AREA_IMAGES, sizeof(*v->image));
+	MUST(v->image);
+	result = area_make(v);
+	if (!result)
+		result = brief_make(v);
+	if (result)
+		return result;
+	m->versions++;
+	if (o) {
+		snprintf(v->name, sizeof(v->name), "%s", o->name);
+		version_ask(v, o);
+	} else {
+		strcpy(v->name, "v0");
+	}
+	return 0;
+}
+
+/* A row and an area for each; argv and path are there already. */
+int versions_make(struct monitor *m)
+{
+	int result = version_make(m, NULL);
+
+	for (unsigned i = 0; !result && i < m->options->followers; i++)
+		result = version_make(m, &m->options->follower[i]);
+	if (!result && options_joinable(m->options))
+		result = join_rows_make(m);
+	if (!result)
+		rules_releases(m);
+	return result ? result : versions_alive_hold(m);
+}
+
+/* --- doorbells ------------------------------------------------------------------ */
+
+static void *bell_wait(void *arg)
+{
+	struct version *v = arg;
+	uint32_t *bell = &v->area->doorbell, heard = 0;
+
+	for (;;) {
+		uint32_t now = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
+		uint64_t one = 1;
+
+		if (now != heard && write(v->monitor->bell_fd, &one, sizeof(one)) < 0)
+			return NULL;
+		heard = now;
+		syscall(SYS_futex, bell, FUTEX_WAIT, now, NULL, NULL, 0);
+	}
+}
+
+int version_bell_start(struct version *v)
+{
+	return -pthread_create(&v->bell_thread, NULL, bell_wait, v);
+}
+
+/* --- whose ------------------------------------------------------------------------ */
+
+struct version *version_named(struct monitor *m, const char *name)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (!strcmp(m->version[i].name, name))
+			return &m->version[i];
+	return NULL;
+}
+
+struct version *version_of_child(struct monitor *m, pid_t pid)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->version[i].server == pid)
+			return &m->version[i];
+	return NULL;
+}
+
+uint32_t version_slots(const struct version *v)
+{
+	/* Acquire: the slots below have been claimed. */
+	uint32_t high = __atomic_load_n(&v->area->slots_high, __ATOMIC_ACQUIRE);
+
+	return high < AREA_THREADS ? high : AREA_THREADS;
+}
+
+/* Of its processes the slots name one that is this, or has this parent. */
+static bool slots_name(const struct version *v, pid_t pid)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		if (v->area->slot[i].owner && v->area->slot[i].pid == pid)
+			return true;
+	return false;
+}
+
+struct head {
+	pid_t pid;		/* 0: none */
+	uint64_t began;
+	bool child;		/* of another process of the version */
+};
+
+/* Better as the one that stands for all: not made by another of them; then the older. */
+static bool is_before(const struct version *v, pid_t pid, uint64_t began, const struct head *than)
+{
+	bool child = slots_name(v, process_parent(pid));
+
+	if (!than->pid || child != than->child)
+		return !than->pid || !child;
+	return began < than->began || (began == than->began && pid < than->pid);
+}
+
+/* Of each version, as it was found last. */
+static struct head heads[VERSIONS];
+
+static struct head head_find(const struct version *v)
+{
+	struct head best = { 0 };
+	pid_t last = 0;
+
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		pid_t pid = v->area->slot[i].owner ? v->area->slot[i].pid : 0;
+		uint64_t began = pid > 0 && pid != last ? process_began(pid) : 0;
+
+		last = pid;
+		if (began && is_before(v, pid, began, &best) && version_owns(v, pid, pid))
+			best = (struct head){ pid, began, slots_name(v, process_parent(pid)) };
+	}
+	return best;
+}
+
+pid_t version_head(const struct version *v)
+{
+	struct head *h = &heads[v->index];
+
+	if (!v->gone && process_began(v->server) == v->began)
+		*h = (struct head){ v->server, v->began, false };
+	else if (!h->pid || process_began(h->pid) != h->began)
+		*h = head_find(v);
+	return h->pid;
+}
+
+bool version_alive(const struct version *v)
+{
+	return version_head(v) || version_births(v);
+}
+
+bool version_births(const struct version *v)
+{
+	for (unsigned i = 0; i < BIRTHS; i++) {
+		/* Acquire: pairs with child_begin; who is born has a slot. */
+		int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
+
+		row = row < 0 ? -row : row;
+		if (row > 0 && version_owns(v, row, row))
+			return true;
+	}
+	return false;
+}
+
+bool version_lives(const struct version *v)
+{
+	return v->state == VERSION_STARTING || v->state == VERSION_LEADS ||
+	       v->state == VERSION_FOLLOWS;
+}
+
+/*
+ * Where a process of each version was found to have its area: those that it has
+ * forked have theirs there, too, and one look is a tenth of reading all maps.
+ */
+static struct { uint64_t from, to; } area_seen[VERSIONS];
+
+static bool area_where_seen(const struct version *v, pid_t pid, const struct stat *area)
+{
+	struct stat st;
+	char path[96];
+
+	if (!area_seen[v->index].from)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", pid,
+		 area_seen[v->index].from, area_seen[v->index].to);
+	return stat(path, &st) == 0 && st.st_ino == area->st_ino && st.st_dev == area->st_dev;
+}
+
+static bool area_mapped(const struct version *v, pid_t pid)
+{
+	struct maps maps;
+	struct stat st;
+	bool ours = false;
+
+	if (fstat(v->area_fd, &st) < 0)
+		return false;
+	if (area_where_seen(v, pid, &st))
+		return true;
+	if (maps_read(pid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.n && !ours; i++) {
+		const struct map *map = &maps.map[i];
+
+		ours = map->shared && map->inode == st.st_ino &&
+		       strstr(map->path, "memfd:mve-area");
+		if (ours) {
+			area_seen[v->index].from = map->start;
+			area_seen[v->index].to = map->end;
+		}
+	}
+	maps_free(&maps);
+	return ours;
+}
+
+/*
+ * Whether the process is the version's, by the area that it has mapped: the pid
+ * comes from memory that the program can write, or from another pid namespace.
+ */
+bool version_owns(const struct version *v, pid_t pid, pid_t tid)
+{
+	char task[64];
+
+	snprintf(task, sizeof(task), "/proc/%d/task/%d", pid, tid);
+	return access(task, F_OK) == 0 && area_mapped(v, pid);
+}
+
+/* --- its end ------------------------------------------------------------------------ */
+
+/* Kills by a handle that stays the process's, so that no other is hit. */
+bool version_kill_one(const struct version *v, pid_t pid)
+{
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool ours = handle >= 0 && process_began(pid) >= v->began && area_mapped(v, pid);
+
+	if (ours)
+		syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+	if (handle >= 0)
+		close(handle);
+	return ours;
+}
+
+/* All processes of the machine that began since it did. */
+static unsigned kill_found(const struct version *v)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *d;
+	unsigned n = 0;
+
+	while (proc && (d = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		if (pid > 0 && pid != getpid() && process_began(pid) >= v->began)
+			n += version_kill_one(v, pid);
+	}
+	if (proc)
+		closedir(proc);
+	return n;
+}
+
+/*
+ * First what its slots name, which is quick, then what has its area mapped: a
+ * broken version may have written anything into its slots.
+ */
+unsigned version_kill(struct version *v)
+{
+	unsigned n = 0, more;
+
+	if (!v->began)
+		return 0;
+	if (!v->gone && process_began(v->server) == v->began)
+		n += kill(v->server, SIGKILL) == 0;
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid > 0 && s->pid != v->server)
+			n += version_kill_one(v, s->pid);
+	}
+	for (int round = 0; round < KILL_ROUNDS; round++, n += more) {
+		more = kill_found(v);
+		if (!more)
+			break;
+		usleep(1000);
+	}
+	return n;
+}
+
+unsigned version_end(struct version *v)
+{
+	unsigned n = version_kill(v);
+
+	return n + (v->began && v->monitor->cgroup >= 0 &&
+		    cgroup_kill(v->monitor->cgroup, v->name));
+}

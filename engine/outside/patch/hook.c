@@ -1,0 +1,250 @@
+/*
+ * From a plan of hooks to hooked code: the entry boards first, then the jumps to
+ * them.  A function whose first bytes are not what its file says is left alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/outside/follow/runtime.h"
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/board.h"
+#include "engine/outside/patch/hook.h"
+#include "engine/outside/patch/patch.h"
+
+#define CACHE_MAX	8
+#define HOOK_REACH	160	/* bytes around a function's start that may change */
+
+bool hook_is_library(const char *path)
+{
+	static const char *const names[] = { "libc.so.6", "libc-2.", "libpthread.so.0",
+					     "libpthread-2.", "libstdc++.so.6" };
+	const char *base = strrchr(path, '/');
+
+	for (size_t i = 0; base && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(base + 1, names[i], strlen(names[i])))
+			return true;
+	return runtime_is_library(path);
+}
+
+/* --- plans, kept by the identity of the file -------------------------------------- */
+
+static struct {
+	struct stat st;
+	struct hook_plan plan;
+} cache[CACHE_MAX];
+static unsigned cached;
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void left_log(const char *path, const struct hook_plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->hook[i].why)
+			say_log("hook", "%s: %s is left alone: %s", path, p->hook[i].name,
+				p->hook[i].why);
+}
+
+static const struct hook_plan *plan_of(int fd, const char *path, bool is_static)
+{
+	unsigned n = cached < CACHE_MAX ? cached : CACHE_MAX, i;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return NULL;
+	for (i = 0; i < n; i++)
+		if (same_file(&cache[i].st, &st))
+			return &cache[i].plan;
+	i = cached++ % CACHE_MAX;
+	cache[i].st = st;
+	if (hook_plan_file(fd, is_static ? HOOKS_STATIC : HOOKS_DYNAMIC, &cache[i].plan))
+		cache[i].plan.n = 0;
+	left_log(path, &cache[i].plan);
+	return &cache[i].plan;
+}
+
+/* --- one mapping ------------------------------------------------------------------- */
+
+struct hooking {
+	const struct hook_plan *plan;
+	const struct map *map;
+	struct board_room *room;
+	int memory;
+	uint64_t bias;		/* from the file's addresses to the process' */
+	uint64_t relock;	/* pthread_mutex_lock without its hook */
+	bool wakes;		/* see wakes_hooked */
+	unsigned done;
+	bool runtime;		/* of a sanitizer */
+};
+
+static bool in_map(const struct hook *h, const struct map *m)
+{
+	/* With a little around it, for the padding. */
+	return h->offset >= m->offset + HOOK_REACH &&
+	       h->offset + HOOK_REACH <= m->offset + (m->end - m->start);
+}
+
+static bool is_as_planned(const struct hooking *k, const struct hook *h, uint64_t at)
+{
+	uint8_t bytes[HOOK_BYTES_MAX];
+
+	if (memory_read(k->memory, at, bytes, h->len) || memcmp(bytes, h->bytes, h->len))
+		return false;
+	return !h->pad || (!memory_read(k->memory, h->pad + k->bias, bytes, HOOK_JUMP) &&
+			   !memcmp(bytes, h->pad_bytes, HOOK_JUMP));
+}
+
+/* The jump, and where it stands in padding, then a short one to it. */
+static int jump_write(const struct hooking *k, const struct hook *h, uint64_t at,
+		      uint64_t board)
+{
+	uint64_t to = h->pad ? h->pad + k->bias : at;
+	uint8_t jump[HOOK_JUMP], to_pad[HOOK_SHORT] = { 0xeb, (uint8_t)(to - at - HOOK_SHORT) };
+	int result = hook_jump(to, board, jump);
+
+	if (!result)
+		result = memory_write(k->memory, to, jump, sizeof(jump));
+	if (!result && h->pad)
+		result = memory_write(k->memory, at, to_pad, sizeof(to_pad));
+	return result;
+}
+
+/* Waits are told by `error` whether all that ends them is hooked. */
+static bool wakes_hooked(const struct hook_plan *p)
+{
+	bool one = false, all = false;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		one |= p->hook[i].kind == LOCK_COND_SIGNAL && !p->hook[i].why;
+		all |= p->hook[i].kind == LOCK_COND_BROADCAST && !p->hook[i].why;
+	}
+	return one && all;
+}
+
+static bool is_wait(const struct hook *h)
+{
+	return h->kind > LOCK_ONCE_LAST && h->kind <= LOCK_COND_LAST;
+}
+
+/* What the board's `error` says, see abi/locks.h. */
+static uint64_t helper_error(const struct hooking *k, const struct hook *h)
+{
+	if (h->sets_errno)
+		return k->plan->error + k->bias;
+	return h->kind <= LOCK_ONCE_LAST ? k->runtime : is_wait(h) && k->wakes;
+}
+
+static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
+{
+	uint64_t board = k->room->at + k->room->used, undo = k->plan->undo[h->kind];
+	uint64_t helper[3] = { k->relock, undo ? undo + k->bias : 0, helper_error(k, h) };
+	uint64_t left = k->room->len - k->room->used;
+	uint8_t code[HOOK_BOARD_MAX];
+	int result;
+	long size;
+
+	if (!is_as_planned(k, h, at))
+		return -EBADMSG;
+	size = hook_emit(h, at, board, helper, code, left < sizeof(code) ? left : sizeof(code));
+	result = size < 0 ? (int)size : memory_write(k->memory, board, code, (size_t)size);
+	if (!result)
+		result = jump_write(k, h, at, board);
+	if (result)
+		return result;
+	if (h->kind == LOCK_MUTEX_LOCK && !k->done)
+		k->relock = board + HOOK_ORIGINAL;
+	k->room->used += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	k->done++;
+	return 0;
+}
+
+static uint64_t address_of(const struct hooking *k, const struct hook *h)
+{
+	return k->map->start + (h->offset - k->map->offset);
+}
+
+/*
+ * What the program locks by a sanitizer's interceptors comes to libc's functions in
+ * the end; but for what runs once TSan has code of its own.
+ */
+static bool is_wanted(const struct hooking *k, const struct hook *h)
+{
+	return !h->why && in_map(h, k->map) && (!k->runtime || h->kind <= LOCK_ONCE_LAST);
+}
+
+static void hook_one(struct hooking *k, const struct hook *h)
+{
+	uint64_t at = address_of(k, h);
+	int result;
+
+	if (!is_wanted(k, h))
+		return;
+	k->bias = at - h->at;
+	result = hook_write(k, h, at);
+	if (result)
+		say_log("hook", "%s: %s is left alone: %s", k->map->path, h->name,
+			strerror(-result));
+}
+
+/* pthread_mutex_lock first: the waits need what it is without its hook. */
+static void hook_all(struct hooking *k)
+{
+	const struct hook_plan *p = k->plan;
+
+	k->wakes = wakes_hooked(p);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct hook *h = &p->hook[i];
+
+		if (h->kind == LOCK_MUTEX_LOCK && !k->relock)
+			k->relock = address_of(k, h);
+		if (h->kind == LOCK_MUTEX_LOCK)
+			hook_one(k, h);
+	}
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->hook[i].kind != LOCK_MUTEX_LOCK)
+			hook_one(k, &p->hook[i]);
+}
+
+/* One function of the program; it is planned anew each time, which is once for each program. */
+void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
+		   struct board_room *room)
+{
+	static struct hook_plan p;
+	struct hooking k = { .plan = &p, .map = m, .room = room, .memory = memory };
+	int fd = m->inode && !m->shared && room->used <= room->len ? patch_open(pid, m) : -1;
+
+	if (fd < 0)
+		return;
+	if (!hook_plan_function(fd, name, &p.hook[0]))
+		hook_one(&k, &p.hook[0]);
+	close(fd);
+	say_log("hook", "%d: %s: %s: %s", pid, m->path, name, k.done ? "hooked" : "not hooked");
+}
+
+void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
+	      struct board_room *room)
+{
+	struct hooking k = { .map = m, .room = room, .memory = memory,
+			     .runtime = file == HOOK_RUNTIME || runtime_is_library(m->path) };
+	bool is_static = file != HOOK_LIBRARY;
+	int fd;
+
+	if (!m->inode || m->shared || room->used > room->len ||
+	    (!is_static && !hook_is_library(m->path)))
+		return;
+	fd = patch_open(pid, m);
+	if (fd < 0)
+		return;
+	k.plan = plan_of(fd, m->path, is_static);
+	if (k.plan && k.plan->n)
+		hook_all(&k);
+	close(fd);
+	say_log("hook", "%d: %s: %u functions hooked", pid, m->path, k.done);
+}

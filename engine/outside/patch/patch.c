@@ -1,0 +1,404 @@
+/*
+ * From a plan to patched code.  Boards are written before the jumps that lead
+ * to them, and each site's bytes are compared with what the plan was made from
+ * (board_emit does it) before they are changed: a mapping that is not what its
+ * file says stays as it is, for the net.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/board.h"
+#include "engine/outside/patch/patch.h"
+#include "engine/outside/patch/patched.h"
+#include "engine/outside/plan/plan.h"
+
+#define VDSO_MAX	0x10000
+
+static bool is_vdso(const struct map *m)
+{
+	return !strcmp(m->path, "[vdso]");
+}
+
+static bool same_file(int fd, const struct map *m)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_ino == m->inode && S_ISREG(st.st_mode);
+}
+
+/* Opens what is mapped: by its path as the process sees it, else by the map. */
+int patch_open(pid_t pid, const struct map *m)
+{
+	char name[512];
+	int fd;
+
+	if (m->path[0] == '/') {
+		snprintf(name, sizeof(name), "/proc/%d/root%s", pid, m->path);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0 && same_file(fd, m))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The kernel's is the same in each process: it is planned once. */
+static int plan_vdso(int memory, const struct map *m, struct plan **out)
+{
+	static uint8_t bytes[VDSO_MAX], known[VDSO_MAX];
+	static struct plan *plan;
+	static size_t known_len;
+	size_t len = m->end - m->start;
+	int result = len > VDSO_MAX ? -EFBIG : memory_read(memory, m->start, bytes, len);
+
+	if (!result && (!plan || len != known_len || memcmp(bytes, known, len))) {
+		plan_free(plan);
+		plan = NULL;
+		memcpy(known, bytes, len);
+		known_len = len;
+		result = plan_image(known, len, &plan);
+	}
+	if (result)
+		return result;
+	plan_ref(plan);
+	*out = plan;
+	return 0;
+}
+
+static int plan_of(pid_t pid, int memory, const struct map *m, struct plan **out)
+{
+	int fd, result;
+
+	if (is_vdso(m))
+		return plan_vdso(memory, m, out);
+	if (!m->inode || m->shared)
+		return -ENOENT;
+	fd = patch_open(pid, m);
+	if (fd < 0)
+		return fd;
+	result = plan_cached(fd, out);
+	close(fd);
+	return result;
+}
+
+/* Where the site is in memory, if its whole window lies in this mapping. */
+static bool site_in_map(const struct plan_site *s, const struct map *m, uint64_t *at)
+{
+	uint64_t from = s->offset - s->before, to = s->offset + SITE_BYTES + s->after;
+
+	if (from < m->offset || to > m->offset + (m->end - m->start))
+		return false;
+	*at = m->start + (s->offset - m->offset);
+	return true;
+}
+
+uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m)
+{
+	uint64_t need = 0, at;
+	struct plan *p;
+
+	if (plan_of(pid, memory, m, &p))
+		return 0;
+	for (unsigned i = 0; i < p->n; i++)
+		if (site_is_patched(&p->sites[i]) && site_in_map(&p->sites[i], m, &at))
+			need += BOARD_MAX;
+	plan_free(p);
+	return (need + 0xfff) & ~0xfffull;
+}
+
+/* What is to be written for one mapping, gathered before anything is. */
+struct batch {
+	uint8_t *code;		/* a copy of the mapping */
+	uint8_t *boards;	/* the new boards, from room->used on */
+	uint8_t *touched;	/* per page of the mapping */
+	uint32_t *end;		/* per board: where it holds the address behind its site */
+	unsigned ends;
+	uint64_t len;
+	uint64_t boards_len;
+};
+
+static int batch_begin(struct batch *b, int memory, const struct map *m, const struct plan *p,
+		       uint64_t room)
+{
+	b->len = m->end - m->start;
+	b->code = malloc(b->len);
+	b->boards = malloc(room + 1);
+	b->touched = calloc(1, b->len / 4096 + 1);
+	b->end = malloc(p->n * sizeof(*b->end));
+	b->boards_len = b->ends = 0;
+	if (!b->code || !b->boards || !b->touched || !b->end)
+		return -ENOMEM;
+	return memory_read(memory, m->start, b->code, b->len);
+}
+
+static void batch_end(struct batch *b)
+{
+	free(b->code);
+	free(b->boards);
+	free(b->touched);
+	free(b->end);
+}
+
+static void batch_touch(struct batch *b, const uint8_t *at, unsigned len)
+{
+	b->touched[(at - b->code) / 4096] = 1;
+	b->touched[(at - b->code + len - 1) / 4096] = 1;
+}
+
+/* Puts the mark where the call stands; the plan's word is checked. */
+static void batch_mark(struct batch *b, uint8_t *call, uint8_t kind)
+{
+	static const uint8_t bytes[][2] = {
+		[SITE_TRAP] = { 0x0f, 0x05 },  [SITE_BEFORE] = { 0x0f, 0x05 },
+		[SITE_AROUND] = { 0x0f, 0x05 }, [SITE_INT80] = { 0xcd, 0x80 },
+		[SITE_SYSENTER] = { 0x0f, 0x34 },
+	};
+	bool compat = kind == SITE_INT80 || kind == SITE_SYSENTER;
+	uint16_t mark = compat ? MARK_COMPAT : MARK_SYSCALL;
+
+	if (memcmp(call, bytes[kind], 2))
+		return;
+	memcpy(call, &mark, 2);
+	batch_touch(b, call, 2);
+}
+
+/* An instruction that twins must have in common; the bytes behind tell which. */
+static void batch_mark_insn(struct batch *b, uint8_t *insn)
+{
+	if (insn[0] != 0x0f)
+		return;
+	insn[0] = MARK_INSN;
+	batch_touch(b, insn, 1);
+}
+
+/* Adds one site to the batch; false when it is only marked. */
+static bool batch_site(struct batch *b, const struct plan_site *s, const struct map *m,
+		       uint64_t at, const struct board_room *room)
+{
+	uint64_t used = room->used + b->boards_len;
+	uint8_t *call = b->code + (at - m->start), *window = call - s->before;
+	uint8_t jump[SITE_JUMP];
+	long size = board_emit(s, window, at, room->at + used, b->boards + b->boards_len,
+			       room->len - used);
+
+	if (size < 0 || board_jump(s, at, room->at + used, jump))
+		return false;
+	memcpy(window, jump, SITE_JUMP);
+	batch_touch(b, window, SITE_JUMP);
+	b->end[b->ends++] = (uint32_t)b->boards_len + board_resume(s) - 8;
+	b->boards_len += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	return true;
+}
+
+static int batch_write(const struct batch *b, int memory, const struct map *m,
+		       struct board_room *room)
+{
+	int result = 0;
+
+	if (b->boards_len)
+		result = memory_write(memory, room->at + room->used, b->boards, b->boards_len);
+	for (uint64_t i = 0; !result && i * 4096 < b->len; i++)
+		if (b->touched[i])
+			result = memory_write(memory, m->start + i * 4096,
+					      b->code + i * 4096, 4096);
+	if (!result)
+		room->used += b->boards_len;
+	return result;
+}
+
+/* The bytes at `at` may be a call, or the end of one page and the next's start. */
+static void guard_note(struct patch_sum *sum, uint64_t at)
+{
+	for (uint64_t page = at & ~0xfffull; page <= at + 1; page += 4096) {
+		if (sum->guards && sum->guard[sum->guards - 1] == page)
+			continue;
+		if (sum->guards == SLOT_GUARDS)
+			sum->unclean = true;
+		else
+			sum->guard[sum->guards++] = page;
+	}
+}
+
+/*
+ * A site is patched later only where the call that brought us can go on: behind
+ * a call that stays whole, or by the jump when it begins at the call.
+ */
+static bool patch_fits(const struct plan_site *s, uint64_t only)
+{
+	return site_is_patched(s) && (!only || s->kind == SITE_BEFORE || !s->before);
+}
+
+/* Fills the batch from a plan: all sites, or only the one at `only`. */
+static void batch_fill(struct batch *b, const struct plan *p, const struct map *m,
+		       const struct board_room *room, uint64_t only, struct patch_sum *sum)
+{
+	uint64_t at;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_site *s = &p->sites[i];
+
+		if (!site_in_map(s, m, &at) || (only && at != only))
+			continue;
+		if (s->flags & SITE_UNKNOWN) {
+			guard_note(sum, at);
+			continue;
+		}
+		if (s->kind == SITE_INSN) {
+			/* The vDSO is asked by us, for what the stream tells anyhow. */
+			if (sum->twins && !is_vdso(m))
+				batch_mark_insn(b, b->code + (at - m->start));
+			continue;
+		}
+		bool jump = room->len && patch_fits(s, only) && batch_site(b, s, m, at, room);
+
+		sum->patched += jump;
+		sum->trapped += !jump;
+		/* Behind a jump that ends before it the call still stands. */
+		if (!jump || s->kind == SITE_BEFORE)
+			batch_mark(b, b->code + (at - m->start), s->kind);
+	}
+}
+
+static void sum_add(struct patch_sum *to, const struct patch_sum *one)
+{
+	to->patched += one->patched;
+	to->trapped += one->trapped;
+	to->unclean |= one->unclean;
+	for (unsigned i = 0; i < one->guards; i++)
+		guard_note(to, one->guard[i]);
+}
+
+/* As it was done before, or anew. */
+static int plan_apply(struct plan *p, int memory, const struct map *m, struct board_room *room,
+		      struct patch_sum *one)
+{
+	const struct board_room before = *room;
+	struct batch b = { 0 };
+	int result = p->n ? patched_again(p, memory, m, room, one) : 0;
+
+	if (result != -ENOENT)
+		return result;
+	result = batch_begin(&b, memory, m, p, room->len - room->used);
+	if (!result) {
+		batch_fill(&b, p, m, room, 0, one);
+		result = batch_write(&b, memory, m, room);
+	}
+	if (!result)
+		patched_keep(p, m, &before, &(struct patched){ b.code, b.touched, b.boards,
+							       b.boards_len, b.end, b.ends }, one);
+	batch_end(&b);
+	return result;
+}
+
+int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
+	      struct patch_sum *sum)
+{
+	struct patch_sum one = { .twins = sum->twins };
+	struct plan *p;
+	int result = plan_of(pid, memory, m, &p);
+
+	if (result) {
+		sum->unclean = true;
+		return result;
+	}
+	sum->vsyscall |= p->vsyscall;
+	result = plan_apply(p, memory, m, room, &one);
+	if (result)
+		sum->unclean = true;
+	else
+		sum_add(sum, &one);
+	say_log("patch", "%d: %s: %u patched, %u left to the net, %u unknown: %s", pid, m->path,
+		one.patched, one.trapped, p->unknown_pairs, strerror(-result));
+	plan_free(p);
+	return result;
+}
+
+bool patch_is_go(pid_t pid, int memory, const struct map *m)
+{
+	struct plan *p;
+	bool go;
+
+	if (plan_of(pid, memory, m, &p))
+		return false;
+	go = p->go;
+	plan_free(p);
+	return go;
+}
+
+bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m)
+{
+	struct plan *p;
+	bool calls;
+
+	if (plan_of(pid, memory, m, &p))
+		return false;
+	calls = p->vsyscall;
+	plan_free(p);
+	return calls;
+}
+
+int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum)
+{
+	struct board_room none = { 0 };
+
+	return patch_map(pid, memory, m, &none, sum);
+}
+
+/* The mapping with the site's call as the file has it. */
+static int batch_unmark(struct batch *b, const struct map *m, uint64_t site)
+{
+	uint16_t mark = MARK_SYSCALL;
+	uint8_t *call = b->code + (site - m->start);
+
+	if (site + 2 > m->end || memcmp(call, &mark, 2))
+		return -EINVAL;
+	memcpy(call, (const uint8_t[]){ 0x0f, 0x05 }, 2);
+	return 0;
+}
+
+static int site_patch_in(pid_t pid, int memory, const struct map *m, uint64_t site,
+			 struct board_room *room)
+{
+	struct patch_sum one = { 0 };
+	struct batch b = { 0 };
+	struct plan *p;
+	int result = plan_of(pid, memory, m, &p);
+
+	if (result)
+		return result;
+	result = batch_begin(&b, memory, m, p, room->len - room->used);
+	if (!result)
+		result = batch_unmark(&b, m, site);
+	if (!result)
+		batch_fill(&b, p, m, room, site, &one);
+	if (!result && one.patched)
+		result = batch_write(&b, memory, m, room);
+	batch_end(&b);
+	plan_free(p);
+	return result ? result : one.patched ? 0 : -ENOENT;
+}
+
+int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room)
+{
+	struct maps maps;
+	int result = maps_read(pid, &maps);
+
+	for (size_t i = 0; !result && i < maps.n; i++)
+		if (maps.map[i].exec && maps.map[i].start <= site && site < maps.map[i].end) {
+			result = site_patch_in(pid, memory, &maps.map[i], site, room);
+			break;
+		}
+	maps_free(&maps);
+	return result;
+}

@@ -1,0 +1,61 @@
+/*
+ * Patching the code of a process: plans, boards and jumps, written through its
+ * memory file while no thread of it can be in the code concerned.
+ */
+#ifndef MVE_OUTSIDE_PATCH_H
+#define MVE_OUTSIDE_PATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/abi/area.h"
+#include "engine/abi/boot.h"
+#include "engine/outside/kernel/maps.h"
+
+struct patch_sum {
+	bool twins;		/* given: instructions that ask the machine are marked, too */
+	unsigned patched;	/* sites that jump to a board now */
+	unsigned trapped;	/* sites left to the net */
+	bool vsyscall;		/* the file may call the vsyscall page */
+	bool unclean;		/* calls may stand there that were not found */
+	unsigned guards;	/* pages with bytes that nothing explains */
+	uint64_t guard[SLOT_GUARDS];
+};
+
+/*
+ * Patches the sites that lie in one executable mapping of a file (or of the
+ * vDSO).  Adds to *sum.  0 or a negative errno; what could not be patched is
+ * left to the net, and the code is whole in every case.
+ */
+int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
+	      struct patch_sum *sum);
+
+/* Whether the code that is mapped is Go's. */
+bool patch_is_go(pid_t pid, int memory, const struct map *m);
+
+/* Whether the file that is mapped may call the vsyscall page. */
+bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m);
+
+/*
+ * The same, but every call only gets its mark: what a program may copy, its own
+ * code above all, must not hold jumps that lead from one place only.
+ */
+int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum);
+
+/* Patches one site that was only marked; the process has one thread. */
+int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
+
+/* Opens the file that is mapped; a descriptor or a negative errno. */
+int patch_open(pid_t pid, const struct map *m);
+
+/*
+ * Why the call at this address of an executable mapping is left to the net, in words: of
+ * what the planner knows of it, or of how it came to be called before it was patched.
+ */
+const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address);
+
+/* Bytes of board room that the mapping may need; 0 when it has no sites. */
+uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * Reports from the monitor's side: what it knows of a verdict is gathered here,
+ * and a line is said.  The verdict's thread stands still in its request while its
+ * report is written, so its memory can be read.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/monitor/asker.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/report/finding.h"
+#include "engine/outside/report/report.h"
+
+static const char *const verdict_names[VERDICTS] = {
+	[VERDICT_MATCH] = "match", [VERDICT_RULE] = "match by rule",
+	[VERDICT_TOLERATED] = "tolerated", [VERDICT_DIVERGED] = "diverged",
+	[VERDICT_CRASHED] = "crashed", [VERDICT_LAGGING] = "lagging",
+	[VERDICT_UNSUPPORTED] = "unsupported", [VERDICT_BROKEN] = "broken",
+	[VERDICT_FAULTY] = "a rule failed", [VERDICT_FOUND] = "found",
+};
+
+const char *verdict_name(uint64_t verdict)
+{
+	return verdict < VERDICTS ? verdict_names[verdict] : "unknown";
+}
+
+/* "SIGSEGV"; valid until the next call. */
+const char *signal_word(uint64_t sig)
+{
+	static char word[24];
+	const char *name = sig < NSIG ? sigabbrev_np((int)sig) : NULL;
+
+	if (name)
+		snprintf(word, sizeof(word), "SIG%s", name);
+	else
+		snprintf(word, sizeof(word), "signal %lu", sig);
+	return word;
+}
+
+static const char *const policy_names[] = {
+	[POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore", [POLICY_ALARM] = "alarm",
+	[POLICY_PROMOTE] = "promote",
+};
+
+static void side_fill(struct report_side *side, const struct version *v)
+{
+	size_t n = 0;
+
+	side->name = v->name;
+	side->pid = version_head(v);
+	side->command[0] = 0;
+	for (char **arg = v->argv; arg && *arg && n < sizeof(side->command); arg++)
+		n += (size_t)snprintf(side->command + n, sizeof(side->command) - n, "%s%s",
+				      n ? " " : "", *arg);
+}
+
+static long memory_of(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return memory_peek(*(pid_t *)ctx, addr, buf, len);
+}
+
+static void start_fill(struct stack_start *start, const struct slot *s, bool exact)
+{
+	*start = (struct stack_start){ .place = s->place, .stack = s->stack, .exact = exact };
+	memcpy(start->kept, s->kept, sizeof(start->kept));
+}
+
+static void want_fill(struct report_want *w, struct version *v, const struct slot *s,
+		      enum verdict verdict)
+{
+	struct monitor *m = v->monitor;
+
+	*w = (struct report_want){
+		.session = m->session.name, .tid = (pid_t)s->owner, .slot = s,
+		.streams = m->conduct, .version = v->index, .verdict = verdict,
+		.strict = v->brief->strict,
+		.policy = policy_names[v->options ? v->options->policy : POLICY_STOP],
+	};
+	side_fill(&w->leader, leading(m));
+	side_fill(&w->follower, v);
+	w->follower.pid = s->pid;
+}
+
+/* --- a verdict that the follower asks for ------------------------------------------- */
+
+/* Writes it down, and says in a line what it is; path is "" if it could not be written. */
+static unsigned report_finish(const struct report_want *w, char *path, size_t size)
+{
+	const struct finding_request *q = w->request;
+	json_t *report = report_make(w);
+	int result = report_keep(report, q ? q->bytes : NULL, q ? q->len : 0, path, size);
+	unsigned number = (unsigned)json_integer_value(json_object_get(report, "number"));
+	char hint[256];
+
+	if (result)
+		path[0] = 0;
+	if (result)
+		snprintf(hint, sizeof(hint), "no report could be written: %.200s",
+			 folder_why(-result));
+	else
+		snprintf(hint, sizeof(hint), "mve report %s shows %s", w->session,
+			 w->finding ? "it, and the request" : "both sides");
+	say_error(hint, "%s/%s: %s: %s", w->session, w->follower.name, verdict_name(w->verdict),
+		  report_summary(report));
+	json_decref(report);
+	return result ? 0 : number;
+}
+
+void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
+		  size_t size)
+{
+	struct slot copy = v->area->slot[r->slot];
+	pid_t pid = r->pid;
+	struct print_mem mem = { memory_of, &pid };
+	struct stack_start start;
+	struct report_want w;
+
+	want_fill(&w, v, &copy, verdict);
+	w.what = r->args[1];
+	w.where = r->args[2];
+	start_fill(&start, &copy, verdict == VERDICT_CRASHED);
+	w.follower.pid = r->pid;
+	w.tid = r->tid;
+	if (asker_waits(v, r)) {
+		w.mem = &mem;
+		w.stack = &start;
+	}
+	report_finish(&w, path, size);
+}
+
+/* --- a finding ---------------------------------------------------------------------------- */
+
+unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
+		      const struct finding_request *request, char *path, size_t size)
+{
+	struct slot copy = v->area->slot[slot];
+	struct report_want w;
+
+	want_fill(&w, v, &copy, VERDICT_FOUND);
+	w.finding = finding;
+	w.request = request;
+	return report_finish(&w, path, size);
+}
+
+/* --- one that it knows nothing of ------------------------------------------------------- */
+
+/* How far behind a thread is, in cells. */
+static uint64_t behind(const struct version *v, const struct slot *s)
+{
+	const struct monitor *m = v->monitor;
+	uint32_t lane = s->lane - 1;
+	const struct cursor *c;
+	uint64_t head;
+
+	if (!m->conduct || !s->lane || lane >= LANES)
+		return 0;
+	c = &streams_part(m, v->index)->cursor[lane];
+	head = __atomic_load_n(&streams_part(m, m->leader)->lane[lane].head, __ATOMIC_RELAXED);
+	return c->source == m->leader && head > c->at ? head - c->at : 0;
+}
+
+/* The thread to tell of: the one that is behind most, or that made most calls. */
+static uint32_t thread_choose(const struct version *v)
+{
+	uint32_t high = version_slots(v), best = 0;
+
+	for (uint32_t i = 1; i < high; i++) {
+		const struct slot *s = &v->area->slot[i], *b = &v->area->slot[best];
+		uint64_t x = behind(v, s), y = behind(v, b);
+
+		if (x > y || (x == y && s->calls > b->calls))
+			best = i;
+	}
+	return best;
+}
+
+/* Where a thread that may run is; false when it is gone. */
+static bool start_catch(struct version *v, const struct slot *s, struct stack_start *start)
+{
+	const struct image *im = &v->image[s->image % AREA_IMAGES];
+
+	start_fill(start, s, false);
+	return version_owns(v, s->pid, (pid_t)s->owner) &&
+	       stack_catch((pid_t)s->owner, im->inside, im->inside_len, start);
+}
+
+void report_lost(struct version *v, enum verdict verdict, const char *why)
+{
+	struct slot copy = v->area->slot[thread_choose(v)];
+	struct stack_start start;
+	struct report_want w;
+	char path[400];
+
+	want_fill(&w, v, &copy, verdict);
+	w.why = why;
+	if (verdict == VERDICT_LAGGING)
+		w.streams = NULL;	/* the leader has not kept its place */
+	if (start_catch(v, &copy, &start))
+		w.stack = &start;
+	report_finish(&w, path, sizeof(path));
+}

@@ -1,0 +1,297 @@
+/*
+ * A report for people: 80 columns, the most important first.
+ *
+ * The window has one line for a call that both made alike, and two for one that
+ * they did not; a line that would be longer is cut.  The calls in question stand
+ * above it in full, and a suggested rule, which is to be copied, below.
+ */
+#include <string.h>
+
+#include "engine/outside/print/plain.h"
+#include "engine/outside/report/finding.h"
+#include "engine/outside/report/report_parts.h"
+
+#define COLUMNS	80
+
+/* One line, cut at the last column. */
+static void line(FILE *to, const char *head, const char *text)
+{
+	size_t room = COLUMNS - strlen(head);
+
+	if (strlen(text) <= room)
+		fprintf(to, "%s%s\n", head, text);
+	else
+		fprintf(to, "%s%.*s...\n", head, (int)room - 3, text);
+}
+
+/* A long text in lines of their own, broken where there is a blank. */
+static void wrapped(FILE *to, const char *head, const char *text)
+{
+	size_t indent = strlen(head), room = COLUMNS - indent;
+
+	fputs(head, to);
+	while (strlen(text) > room) {
+		size_t n = room;
+
+		while (n > room / 2 && text[n] != ' ')
+			n--;
+		n = text[n] == ' ' ? n : room;
+		fprintf(to, "%.*s\n%*s", (int)n, text, (int)indent, "");
+		text += n + (text[n] == ' ');
+	}
+	fprintf(to, "%s\n", text);
+}
+
+static void head(FILE *to, const json_t *r)
+{
+	const json_t *leader = json_object_get(r, "leader"), *f = json_object_get(r, "follower");
+	char label[64];
+
+	fprintf(to, "report %lld of session %s: %s %s\n", number_of(r, "number"),
+		text_of(r, "session"), text_of(f, "name"), text_of(r, "verdict"));
+	fprintf(to, "%s, policy %s%s\n\n", text_of(r, "time"), text_of(r, "policy"),
+		json_is_true(json_object_get(r, "strict")) ? ", strict" : "");
+	snprintf(label, sizeof(label), "  leader    %-8s pid %-8lld ", text_of(leader, "name"),
+		 number_of(leader, "pid"));
+	line(to, label, text_of(leader, "command"));
+	snprintf(label, sizeof(label), "  follower  %-8s pid %-8lld ", text_of(f, "name"),
+		 number_of(f, "pid"));
+	line(to, label, text_of(f, "command"));
+	fprintf(to, "  thread %lld, lane %lld\n\n", number_of(f, "thread"), number_of(f, "lane"));
+}
+
+/* The columns up to the byte that differs: the same on both sides. */
+static int caret_column(const json_t *a, const json_t *b)
+{
+	const char *x = text_of(a, "text"), *y = text_of(b, "text");
+	int n = 0;
+
+	while (x[n] && x[n] == y[n])
+		n++;
+	/* Not into the middle of an escape. */
+	for (int i = 1; i < 4 && i <= n; i++)
+		if (x[n - i] == '\\' && (n - i == 0 || x[n - i - 1] != '\\'))
+			return n - i;
+	return n;
+}
+
+static void byte_name(char *to, size_t size, const json_t *side)
+{
+	const json_t *byte = json_object_get(side, "byte");
+	int c = (int)json_integer_value(byte);
+
+	if (!json_is_integer(byte))
+		snprintf(to, size, "(end)");
+	else if (c > ' ' && c < 0x7f)
+		snprintf(to, size, "0x%02x '%c'", c, c);
+	else
+		snprintf(to, size, "0x%02x", c);
+}
+
+static void content(FILE *to, const char *who, const json_t *side)
+{
+	char byte[16];
+
+	byte_name(byte, sizeof(byte), side);
+	fprintf(to, "  %-9.9s %-9s %s%s%s\n", who, byte,
+		json_is_true(json_object_get(side, "cut_before")) ? "..." : "   ",
+		text_of(side, "text"),
+		json_is_true(json_object_get(side, "cut_after")) ? "..." : "");
+}
+
+static void contents(FILE *to, const json_t *a)
+{
+	const json_t *leader = json_object_get(a, "leader"), *own = json_object_get(a, "follower");
+
+	fprintf(to, "\nargument %s%s%s", text_of(a, "name"), *text_of(a, "part") ? ", " : "",
+		text_of(a, "part"));
+	fprintf(to, " differs at byte %lld", number_of(a, "offset"));
+	if (!leader || !own) {
+		fputs(": the content is not there any more\n", to);
+		return;
+	}
+	fprintf(to, " (leader %lld bytes, follower %lld):\n", number_of(leader, "length"),
+		number_of(own, "length"));
+	content(to, "leader", leader);
+	content(to, "follower", own);
+	fprintf(to, "%*s^\n", 25 + caret_column(leader, own), "");
+}
+
+static void argument(FILE *to, const json_t *r)
+{
+	const json_t *a = json_object_get(r, "argument");
+	const json_t *leader = json_object_get(a, "leader"), *own = json_object_get(a, "follower");
+
+	if (json_is_object(a) && !json_object_get(own, "value"))
+		contents(to, a);
+	else if (json_is_object(a))
+		fprintf(to, "\nargument %s: leader %lld, follower %lld\n", text_of(a, "name"),
+			number_of(leader, "value"), number_of(own, "value"));
+	if (json_is_object(json_object_get(a, "content")))
+		contents(to, json_object_get(a, "content"));
+}
+
+static void calls(FILE *to, const json_t *r)
+{
+	const json_t *leader = json_object_get(r, "leader"), *f = json_object_get(r, "follower");
+
+	wrapped(to, "", text_of(r, "summary"));
+	if (*text_of(f, "call")) {
+		fputc('\n', to);
+		wrapped(to, "  leader    ", *text_of(leader, "call") ? text_of(leader, "call")
+								     : "(nothing was met)");
+		wrapped(to, "  follower  ", text_of(f, "call"));
+	}
+	argument(to, r);
+}
+
+static void frame(FILE *to, size_t i, const json_t *f)
+{
+	const char *module = text_of(f, "module"), *base = strrchr(module, '/');
+	char where[300], label[128];
+
+	if (*text_of(f, "file"))
+		snprintf(where, sizeof(where), "%s:%lld", text_of(f, "file"), number_of(f, "line"));
+	else if (*text_of(f, "function"))
+		snprintf(where, sizeof(where), "%s", base ? base + 1 : module);
+	else
+		snprintf(where, sizeof(where), "%s %s", base ? base + 1 : module,
+			 text_of(f, "address"));
+	snprintf(label, sizeof(label), "  #%-2zu %-24s ", i,
+		 *text_of(f, "function") ? text_of(f, "function") : "?");
+	/* The end of a path says more than its beginning. */
+	if (strlen(where) + strlen(label) > COLUMNS && strlen(label) < COLUMNS / 2)
+		fprintf(to, "%s...%s\n", label,
+			where + strlen(where) - (COLUMNS - strlen(label) - 3));
+	else
+		line(to, label, where);
+}
+
+static void stack(FILE *to, const json_t *r)
+{
+	const json_t *f, *frames = json_object_get(json_object_get(r, "follower"), "stack");
+	size_t i;
+
+	fputs("\nthe follower's stack", to);
+	if (!json_array_size(frames)) {
+		fputs(": not known\n", to);
+		return;
+	}
+	fputs(" (the leader has moved on):\n", to);
+	json_array_foreach(frames, i, f)
+		frame(to, i, f);
+}
+
+static void window(FILE *to, const json_t *r)
+{
+	const json_t *row, *rows = json_object_get(r, "window"), *next = json_object_get(r, "next");
+	size_t i;
+
+	fprintf(to, "\nthe last %zu calls of this thread "
+		"(= both, L leader, F follower, ? not kept):\n", json_array_size(rows));
+	json_array_foreach(rows, i, row) {
+		if (json_is_true(json_object_get(row, "same"))) {
+			line(to, "  =  ", text_of(row, "leader"));
+			continue;
+		}
+		if (*text_of(row, "leader"))
+			line(to, "  L  ", text_of(row, "leader"));
+		if (*text_of(row, "follower"))
+			line(to, "  F  ", text_of(row, "follower"));
+	}
+	if (json_array_size(next))
+		fputs("the leader went on with:\n", to);
+	json_array_foreach(next, i, row)
+		line(to, "  L  ", json_string_value(row) ? json_string_value(row) : "?");
+}
+
+/* Line by line, as it is to be copied: not cut. */
+static void suggested(FILE *to, const json_t *r)
+{
+	const char *text = text_of(r, "suggested_rule");
+
+	if (!*text) {
+		fprintf(to, "\nno rule is suggested: %s\n", text_of(r, "suggested_why"));
+		return;
+	}
+	fputs("\na rule for just this (if it is meant; --rules FILE, docs/rules.md):\n", to);
+	while (*text) {
+		int n = (int)strcspn(text, "\n");
+
+		fprintf(to, "  %.*s\n", n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* The rule that came nearest, or that failed. */
+static void rule(FILE *to, const json_t *r)
+{
+	if (!json_is_object(r)) {
+		fputs("\nrule: none applies\n", to);
+		return;
+	}
+	fprintf(to, "\nrule: %s %s (%s:%lld):\n", text_of(r, "how"), text_of(r, "name"),
+		text_of(r, "file"), number_of(r, "line"));
+	wrapped(to, "  ", text_of(r, "why"));
+	if (*text_of(r, "wanted"))
+		wrapped(to, "  wanted  ", text_of(r, "wanted"));
+	if (*text_of(r, "had"))
+		wrapped(to, "  had     ", text_of(r, "had"));
+}
+
+static void request(FILE *to, const json_t *q)
+{
+	const char *text = text_of(q, "text");
+
+	if (!json_is_object(q)) {
+		fputs("\nthe request: not known; no connection was read\n", to);
+		return;
+	}
+	fprintf(to, "\nthe request: %lld bytes of connection %lld%s%s%s\n  file      %s\n",
+		number_of(q, "bytes"), number_of(q, "connection"),
+		json_is_true(json_object_get(q, "whole")) ? "" : ", its first ones not kept",
+		json_is_true(json_object_get(q, "other_thread")) ?
+		", which another thread or the parent read" : "",
+		json_is_true(json_object_get(q, "cut")) ? "; the last" : "", text_of(q, "file"));
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		fprintf(to, "  %.*s\n", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* What a sanitizer said is told as it said it. */
+static void finding(FILE *to, const json_t *f)
+{
+	const char *text = text_of(f, "text");
+
+	if (number_of(f, "count") > 1)
+		fprintf(to, "found %lld times\n", number_of(f, "count"));
+	if (finding_is_leak(f))
+		fputs("\nno request: leaks are looked for when the process ends\n", to);
+	else
+		request(to, json_object_get(f, "request"));
+	fprintf(to, "\n%s says:\n%s%s", text_of(f, "tool"), text,
+		*text && text[strlen(text) - 1] == '\n' ? "" : "\n");
+}
+
+/* As it is printed, all that programs have put into it shown and not obeyed. */
+void report_text(FILE *to, const json_t *report)
+{
+	json_t *r = plain_json(json_deep_copy(report), true);
+	const json_t *f = json_object_get(r, "finding");
+
+	head(to, r);
+	calls(to, r);
+	if (json_is_object(f)) {
+		finding(to, f);
+		window(to, r);
+	} else {
+		stack(to, r);
+		window(to, r);
+		rule(to, json_object_get(r, "rule"));
+		suggested(to, r);
+	}
+	json_decref(r);
+}

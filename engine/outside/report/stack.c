@@ -1,0 +1,191 @@
+/*
+ * Reading a stack.  The part of the stack that matters is copied first; then a
+ * child of ours reads the files and unwinds, and hands the frames back through a
+ * pipe.  What it reads are files and memory of a program that may be broken: if
+ * they upset libdw, the child is lost and not the monitor, and one that takes too
+ * long is ended.
+ */
+#include <elf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/report/stack.h"
+#include "engine/outside/report/stack_parts.h"
+
+#define COPY_SIZE	(256u << 10)
+#define LIMIT_MS	4000
+#define TEXT_MAX	(1u << 20)
+#define CATCH_MS	200
+
+/* --- the child ------------------------------------------------------------------ */
+
+static _Noreturn void child(pid_t pid, const struct stack_start *s, const struct stack_copy *copy,
+			    int to)
+{
+	json_t *frames = unwind(pid, s, copy);
+
+	json_dumpfd(frames, to, JSON_COMPACT);
+	_exit(0);
+}
+
+static int64_t ms_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* All that comes through the pipe until its end, or the time's. */
+static size_t receive(int from, char *text, size_t size)
+{
+	int64_t end = ms_now() + LIMIT_MS;
+	size_t len = 0;
+
+	while (len < size) {
+		struct pollfd p = { from, POLLIN, 0 };
+		int64_t left = end - ms_now();
+		ssize_t n;
+
+		if (left <= 0 || poll(&p, 1, (int)left) == 0)
+			break;
+		n = read(from, text + len, size - len);
+		if (n <= 0 && errno != EINTR)
+			break;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	return len;
+}
+
+static json_t *child_read(pid_t pid, const struct stack_start *s, const struct stack_copy *copy)
+{
+	char *text = malloc(TEXT_MAX);
+	json_t *frames = NULL;
+	int pipe_fds[2];
+	pid_t reader;
+
+	if (!text || pipe2(pipe_fds, O_CLOEXEC) < 0) {
+		free(text);
+		return NULL;
+	}
+	reader = fork();
+	if (reader == 0)
+		child(pid, s, copy, pipe_fds[1]);
+	close(pipe_fds[1]);
+	if (reader > 0) {
+		frames = json_loadb(text, receive(pipe_fds[0], text, TEXT_MAX), 0, NULL);
+		kill(reader, SIGKILL);
+		while (waitpid(reader, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(pipe_fds[0]);
+	free(text);
+	return frames;
+}
+
+json_t *stack_read(pid_t pid, const struct stack_start *s)
+{
+	struct stack_copy copy = { .at = s->stack & ~15ull, .bytes = malloc(COPY_SIZE) };
+	json_t *frames;
+	long n;
+
+	if (!copy.bytes)
+		return json_array();
+	n = memory_peek(pid, copy.at, copy.bytes, COPY_SIZE);
+	copy.len = n > 0 ? (uint64_t)n : 0;
+	frames = child_read(pid, s, &copy);
+	free(copy.bytes);
+	return frames ? frames : json_array();
+}
+
+/* --- threads that nobody has stopped ---------------------------------------------- */
+
+static bool stopped_within(pid_t tid, int ms, int *status)
+{
+	struct timespec look = { 0, 1000000 };
+
+	for (; ms > 0; ms--) {
+		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (got == tid)
+			return WIFSTOPPED(*status);
+		if (got < 0)
+			return false;
+		nanosleep(&look, NULL);
+	}
+	return false;
+}
+
+static void start_from(struct stack_start *s, const struct user_regs_struct *r)
+{
+	*s = (struct stack_start){
+		.place = r->rip, .stack = r->rsp, .exact = true,
+		.kept = { [KEPT_RBX] = r->rbx, [KEPT_RBP] = r->rbp, [KEPT_R12] = r->r12,
+			  [KEPT_R13] = r->r13, [KEPT_R14] = r->r14, [KEPT_R15] = r->r15 },
+	};
+}
+
+bool stack_catch(pid_t tid, uint64_t inside, uint64_t inside_len, struct stack_start *s)
+{
+	struct user_regs_struct r;
+	bool got = false;
+	int status = 0;
+
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
+		return false;
+	if (!ptrace(PTRACE_INTERRUPT, tid, 0, 0) && stopped_within(tid, CATCH_MS, &status))
+		got = !ptrace(PTRACE_GETREGS, tid, 0, &r);
+	if (got && r.rip - inside >= inside_len)
+		start_from(s, &r);
+	/* A signal that stopped it first is still to be delivered. */
+	ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : (long)WSTOPSIG(status));
+	return got;
+}
+
+/* --- whose frame --------------------------------------------------------------------- */
+
+/* libc, its like, and the runtimes of languages and sanitizers. */
+static bool library_is_common(const char *path)
+{
+	static const char *const names[] = {
+		"libc.", "libc-", "libpthread", "ld-", "libm.", "libm-", "librt.", "libdl.",
+		"libasan.", "libtsan.", "libubsan.", "liblsan.", "libmsan.", "libclang_rt",
+		"libstdc++.", "libgcc_s.", "linux-vdso", "[vdso",
+	};
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+const json_t *stack_frame_own(const json_t *stack)
+{
+	const json_t *frame, *named = NULL, *own = NULL;
+	size_t i;
+
+	json_array_foreach(stack, i, frame) {
+		const char *module = json_string_value(json_object_get(frame, "module"));
+
+		if (module && library_is_common(module))
+			continue;
+		if (json_object_get(frame, "line"))
+			return frame;
+		if (!named && json_object_get(frame, "function"))
+			named = frame;
+		own = own ? own : frame;
+	}
+	return named ? named : own ? own : json_array_get(stack, 0);
+}

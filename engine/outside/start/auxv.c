@@ -1,0 +1,96 @@
+/*
+ * PR_SET_MM_MAP wants to be told all of a program's layout to change one part
+ * of it; the rest is repeated as /proc/PID/stat has it.
+ */
+#include <elf.h>
+#include <linux/prctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "engine/outside/start/auxv.h"
+#include "engine/outside/start/layout.h"
+
+#define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
+#define STAT_FIELDS	52
+#define SCRATCH_BELOW	0x4000		/* under the program's stack pointer */
+
+/* Reads the numbers of /proc/PID/stat by field, as proc(5) counts them. */
+static int stat_read(pid_t pid, uint64_t field[STAT_FIELDS])
+{
+	char name[64], line[2048], *at;
+	FILE *f;
+	int n = 0;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return -1;
+	at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	if (!at)
+		return -1;
+	for (n = 3, at += 4; *at && n + 1 < STAT_FIELDS; n++)
+		field[n + 1] = strtoull(at, &at, 10);
+	return 0;
+}
+
+uint64_t process_brk(pid_t pid)
+{
+	uint64_t field[STAT_FIELDS] = { 0 };
+
+	return stat_read(pid, field) ? 0 : field[47];
+}
+
+uint64_t process_arguments(pid_t pid)
+{
+	uint64_t field[STAT_FIELDS] = { 0 };
+
+	return stat_read(pid, field) ? 0 : field[48];
+}
+
+static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS],
+		     const struct layout_moves *moved)
+{
+	m->start_code = field[26] + moved->program;
+	m->end_code = field[27] + moved->program;
+	m->start_stack = field[28] + moved->stack + moved->block;
+	m->start_data = field[45] + moved->program;
+	m->end_data = field[46] + moved->program;
+	m->start_brk = moved->brk ? moved->brk : field[47];
+	m->brk = m->start_brk;
+	m->arg_start = field[48] + moved->stack;
+	m->arg_end = field[49] + moved->stack;
+	m->env_start = field[50] + moved->stack;
+	m->env_end = field[51] + moved->stack;
+	m->exe_fd = (uint32_t)-1;
+}
+
+static uint32_t auxv_size(struct remote *r, uint64_t at)
+{
+	uint64_t pair[2];
+
+	for (uint32_t n = 0; n < AUXV_MAX; n += sizeof(pair)) {
+		if (memory_read(r->memory, at + n, pair, sizeof(pair)))
+			return 0;
+		if (pair[0] == AT_NULL)
+			return n + (uint32_t)sizeof(pair);
+	}
+	return 0;
+}
+
+void auxv_publish(struct remote *r, uint64_t at, const struct layout_moves *moved)
+{
+	uint64_t field[STAT_FIELDS] = { 0 }, scratch = (r->regs.rsp - SCRATCH_BELOW) & ~63ull;
+	struct prctl_mm_map m = { 0 };
+
+	m.auxv_size = auxv_size(r, at);
+	if (!m.auxv_size || stat_read(r->pid, field))
+		return;
+	map_fill(&m, field, moved);
+	m.auxv = (void *)at;
+	if (memory_write(r->memory, scratch, &m, sizeof(m)))
+		return;
+	REMOTE(r, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, scratch, sizeof(m), 0);
+}

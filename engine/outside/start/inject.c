@@ -1,0 +1,481 @@
+/*
+ * A fresh program is given, by calls made in its name: one private mapping high
+ * up near the libraries with the inside image, room for boards and the first
+ * thread's block; the session area, sent over a socket pair since nothing else
+ * is sure to reach a process that may live in another root; the streams, if there
+ * are followers; boards near the program itself; and our vDSO in its auxiliary
+ * vector.  Then its first thread
+ * is sent to inside_start.  Nothing of ours stays open in it.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine/abi/boot.h"
+#include "engine/abi/brief.h"
+#include "engine/abi/ring.h"
+#include "engine/outside/follow/runtime.h"
+#include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/hook.h"
+#include "engine/outside/patch/patch.h"
+#include "engine/outside/start/auxv.h"
+#include "engine/outside/start/image.h"
+#include "engine/outside/start/inject_parts.h"
+#include "engine/outside/start/vdso.h"
+
+/* --- what the inside is told --------------------------------------------------- */
+
+static int boot_write(struct injection *in)
+{
+	const struct inside_image *im = inside_image();
+	struct boot *b = &in->boot;
+
+	b->magic = BOOT_MAGIC;
+	b->image = in->want->image;
+	b->tier = in->want->tier;
+	b->key = in->want->key;
+	b->role = in->want->role;
+	b->area = in->area;
+	b->text = in->base + im->patch_from;
+	b->text_len = im->own_to - im->patch_from;
+	b->boards = in->boards;
+	b->boards_len = LIBRARY_BOARDS;
+	b->block = in->block;
+	b->hidden = in->want->hidden;
+	b->entry = in->r.regs.rip;
+	b->stack = in->r.regs.rsp;
+	b->streams = in->streams;
+	b->version = in->want->version;
+	b->lane = in->want->lane;
+	b->vpid = in->want->vpid;
+	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));
+}
+
+/* --- the auxiliary vector ----------------------------------------------------- */
+
+/* A word of the fresh stack, which is read by the page. */
+static int stack_word(struct injection *in, uint64_t at, uint64_t *word)
+{
+	uint64_t page = at & ~0xfffull;
+	int result = 0;
+
+	if (page != in->stack_page)
+		result = memory_read(in->r.memory, page, in->stack, sizeof(in->stack));
+	in->stack_page = result ? 0 : page;
+	if (!result)
+		memcpy(word, in->stack + (at - page), sizeof(*word));
+	return result;
+}
+
+/* The address of the auxiliary vector on a fresh stack, whose pointer is aligned. */
+static uint64_t auxv_find(struct injection *in)
+{
+	uint64_t at = in->r.regs.rsp, word = 0;
+
+	if (stack_word(in, at, &word))
+		return 0;
+	at += 8 * (word + 2);		/* argc, argv and its NULL */
+	do {
+		if (stack_word(in, at, &word))
+			return 0;
+		at += 8;
+	} while (word);
+	return at;
+}
+
+static void vdso_replace(struct injection *in, uint64_t at, uint64_t vdso)
+{
+	vdso_functions(in->r.memory, vdso, in->boot.vdso);
+	if (in->boot.vdso[VDSO_CLOCK_GETTIME])
+		memory_write(in->r.memory, at, &in->base, 8);
+}
+
+/* Our vDSO; and with followers, random bytes that twins have in common. */
+static void auxv_change(struct injection *in)
+{
+	uint64_t at = in->auxv, pair[2];
+
+	for (; at && !stack_word(in, at, &pair[0]) && !stack_word(in, at + 8, &pair[1]) &&
+	       pair[0] != AT_NULL; at += 16) {
+		if (pair[0] == AT_SYSINFO_EHDR)
+			vdso_replace(in, at + 8, pair[1]);
+		else if (pair[0] == AT_RANDOM && in->want->chunks)
+			memory_write(in->r.memory, pair[1], in->want->random,
+				     sizeof(in->want->random));
+	}
+}
+
+/* --- the code that is there already ------------------------------------------ */
+
+static int boards_near(struct injection *in, const struct map *m, uint64_t need,
+		       struct board_room *room)
+{
+	uint64_t hole = need ? maps_hole_near(&in->maps, m->start, m->end, need) : 0;
+	long at;
+
+	if (!hole)
+		return -ENOMEM;
+	at = REMOTE(&in->r, SYS_mmap, hole, need, PROT_READ | PROT_EXEC,
+		    ANON | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	if (failed(at))
+		return (int)at;
+	*room = (struct board_room){ (uint64_t)at, need, 0 };
+	return 0;
+}
+
+static bool in_reach(uint64_t boards, const struct map *m)
+{
+	uint64_t low = m->start < boards ? m->start : boards;
+	uint64_t high = m->end > boards + LIBRARY_BOARDS ? m->end : boards + LIBRARY_BOARDS;
+
+	return high - low < 0x7ff00000;
+}
+
+/* The interpreter that the program names; false when it has none. */
+static bool interpreter_of(struct injection *in, char *name, size_t size)
+{
+	char exe[64];
+	Elf64_Ehdr e;
+	Elf64_Phdr p = { 0 };
+	bool found = false;
+	int fd;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
+	fd = open(exe, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &e, sizeof(e), 0) == sizeof(e))
+		for (int i = 0; i < e.e_phnum && !found; i++)
+			found = pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) ==
+					sizeof(p) &&
+				p.p_type == PT_INTERP;
+	memset(name, 0, size);
+	if (found && pread(fd, name, p.p_filesz < size ? p.p_filesz : size - 1,
+			   (off_t)p.p_offset) < 0)
+		name[0] = 0;
+	close(fd);
+	return found;
+}
+
+static bool is_ours(const struct injection *in, const struct map *m)
+{
+	return m->start >= in->base && m->start < in->block + BLOCK_BYTES;
+}
+
+/* Looked at once: the file cannot change while its process stands still. */
+static void program_inspect(struct injection *in)
+{
+	struct program_file *p = &in->program;
+	char exe[64];
+	struct stat st;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
+	p->inode = stat(exe, &st) ? 0 : st.st_ino;
+	p->dynamic = interpreter_of(in, p->interpreter, sizeof(p->interpreter));
+}
+
+static bool is_program(const struct injection *in, const struct map *m)
+{
+	return m->inode && m->inode == in->program.inode && !is_ours(in, m);
+}
+
+/*
+ * A dynamic program's own calls are marked, not patched, until they prove hot:
+ * only its own code is what it might copy.  Go's does not, and it has threads
+ * before a call could be hot.
+ */
+static void map_patch(struct injection *in, const struct map *m, bool dynamic)
+{
+	struct board_room *near_libraries = &in->libraries;
+	struct board_room own = { 0 };
+
+	if (!in_reach(in->boards, m))
+		boards_near(in, m, patch_room_needed(in->r.pid, in->r.memory, m),
+			    &own);	/* without room: marks only */
+	if (dynamic && is_program(in, m) && !patch_is_go(in->r.pid, in->r.memory, m)) {
+		in->boot.near_program = own;
+		patch_mark(in->r.pid, in->r.memory, m, &in->sum);
+		return;
+	}
+	patch_map(in->r.pid, in->r.memory, m, own.len ? &own : near_libraries, &in->sum);
+}
+
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+static bool is_loader(const char *path)
+{
+	return !strncmp(base_name(path), "ld-linux", 8);
+}
+
+/*
+ * The dynamic loader finds another version's libraries in other places: its
+ * calls are nobody's twin.  musl's is its libc, whose calls are the program's.
+ * It may be the program itself, told to load another one.
+ */
+static void loader_note(struct injection *in)
+{
+	const char *name = in->program.interpreter;
+	bool dynamic = in->program.dynamic;
+
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		bool loader = dynamic ? is_loader(name) && !is_program(in, m) : is_loader(m->path);
+
+		if (m->exec && m->inode && loader && in->boot.locals < BOOT_LOCALS)
+			in->boot.local[in->boot.locals++] =
+				(struct code_range_at){ m->start, m->end };
+	}
+}
+
+static void code_patch(struct injection *in)
+{
+	bool dynamic = in->program.dynamic;
+
+	in->sum.twins = in->want->chunks;
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+
+		if (!m->exec || is_ours(in, m) || !strcmp(m->path, "[vsyscall]"))
+			continue;
+		map_patch(in, m, dynamic);
+	}
+	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall && !in->sum.guards;
+}
+
+/*
+ * The locks of a static program, and what a runtime within a program has in their place;
+ * those of libraries come with them.
+ */
+static void code_hook(struct injection *in)
+{
+	enum hook_file file = in->program.dynamic ? HOOK_RUNTIME : HOOK_STATIC;
+	struct board_room own = { 0 };
+
+	if (file == HOOK_RUNTIME && !in->boot.runtimes)
+		return;
+	maps_free(&in->maps);	/* there are boards by now */
+	if (maps_read(in->r.pid, &in->maps))
+		return;
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+
+		if (!m->exec || !is_program(in, m))
+			continue;
+		if (in_reach(in->boards, m))
+			hook_map(in->r.pid, in->r.memory, m, file, &in->libraries);
+		else if (!boards_near(in, m, HOOKS_ROOM, &own))
+			hook_map(in->r.pid, in->r.memory, m, file, &own);
+	}
+}
+
+/* The functions of the program with which a request begins. */
+static void seams_hook(struct injection *in)
+{
+	const char *const *name = in->want->seam;
+	uint64_t need = 0;
+
+	while (name && *name++)
+		need += HOOK_BOARD_MAX;
+	if (!need)
+		return;
+	maps_free(&in->maps);
+	if (maps_read(in->r.pid, &in->maps))
+		return;
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		struct board_room own = { 0 }, *room = &in->libraries;
+
+		if (!m->exec || !is_program(in, m))
+			continue;
+		if (!in_reach(in->boards, m)) {
+			room = &own;
+			if (boards_near(in, m, need, room))
+				continue;
+		}
+		for (name = in->want->seam; *name; name++)
+			hook_function(in->r.pid, in->r.memory, m, *name, room);
+	}
+}
+
+/* A sanitizer's runtime that the program was linked with. */
+static void runtime_note(struct injection *in)
+{
+	struct code_range_at range[RUNTIME_RANGES];
+	struct boot *b = &in->boot;
+
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		unsigned n = m->exec && is_program(in, m) ?
+			     runtime_in_program(in->r.pid, m, range) : 0;
+		uint64_t unwind = n ? runtime_unwind(in->r.pid, m) : 0;
+
+		*in->want->runtime |= n != 0;
+		if (n && (b->sigaction = runtime_sigaction(in->r.pid, m)))
+			*in->want->puts_off |= 1u << in->want->version;
+		for (unsigned k = 0; k < n && b->parts < BOOT_PARTS; k++) {
+			b->part[b->parts++] = (struct code_part){ range[k].from, range[k].to, unwind,
+								  PART_RUNTIME, 0 };
+			b->runtimes++;
+		}
+	}
+}
+
+/* In the trap tier nothing is changed; only the old page needs to be known of. */
+static void code_look(struct injection *in)
+{
+	for (size_t i = 0; i < in->maps.n; i++)
+		if (in->maps.map[i].exec && in->maps.map[i].inode &&
+		    !is_ours(in, &in->maps.map[i]))
+			in->sum.vsyscall |= patch_calls_vsyscall(in->r.pid, in->r.memory,
+								 &in->maps.map[i]);
+}
+
+/* --- the vsyscall page -------------------------------------------------------- */
+
+/*
+ * Only a seccomp filter can catch calls through the vsyscall page, and a filter
+ * costs every call: it is installed where a file holds an address of that page.
+ */
+static void vsyscall_catch(struct injection *in)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettimeofday, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_time, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	uint64_t at = in->block, prog[2] = { sizeof(code) / sizeof(code[0]), at + 16 };
+
+	if (memory_write(in->r.memory, at, prog, sizeof(prog)) ||
+	    memory_write(in->r.memory, at + 16, code, sizeof(code)))
+		return;
+	if (REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at) == 0)
+		return;
+	REMOTE(&in->r, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at);
+}
+
+/* --- all of it ---------------------------------------------------------------- */
+
+static void row_fill(const struct injection *in)
+{
+	const struct inside_image *im = inside_image();
+	struct image *row = in->want->row;
+	char name[64];
+	ssize_t n;
+
+	*row = (struct image){ .pid = in->r.pid, .sites_patched = in->sum.patched,
+			       .sites_trapped = in->sum.trapped,
+			       .sealed = in->boot.sealed, .inside = in->base,
+			       .inside_len = im->memory_len };
+	snprintf(name, sizeof(name), "/proc/%d/exe", in->r.pid);
+	n = readlink(name, row->exe, sizeof(row->exe) - 1);
+	row->exe[n < 0 ? 0 : n] = 0;
+}
+
+/* The leader's is told, a follower's is made like it. */
+static int layout_take(struct injection *in)
+{
+	int result = in->want->chunks ? maps_read(in->r.pid, &in->maps) : 0;
+
+	if (result || !in->want->chunks)
+		return result;
+	if (in->want->role == ROLE_FOLLOWER)
+		layout_settle(&in->r, &in->maps, in->want->wish, &in->moved);
+	else
+		layout_read(&in->r, &in->maps, &in->boot.layout);
+	maps_free(&in->maps);
+	return 0;
+}
+
+static int prepare(struct injection *in)
+{
+	int result = layout_take(in);
+
+	if (!result)
+		result = image_map(in);
+	if (!result)
+		result = shared_map(in);
+	if (!result)
+		result = maps_read(in->r.pid, &in->maps);
+	if (result)
+		return result;
+	in->auxv = auxv_find(in);
+	auxv_change(in);
+	program_inspect(in);
+	loader_note(in);
+	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
+	if (in->want->tier == TIER_PATCH)
+		code_patch(in);
+	else
+		code_look(in);
+	if (in->want->chunks) {
+		runtime_note(in);
+		code_hook(in);
+		seams_hook(in);
+	}
+	in->boot.boards_used = in->libraries.used;
+	if (in->sum.vsyscall)
+		vsyscall_catch(in);
+	auxv_publish(&in->r, in->auxv, &in->moved);
+	row_fill(in);
+	return boot_write(in);
+}
+
+static void block_clean(struct injection *in)
+{
+	static const uint8_t zero[2 * 4096];
+
+	memory_write(in->r.memory, in->block, zero, sizeof(zero));
+}
+
+int inject(pid_t pid, const struct inject_want *want, struct layout *layout)
+{
+	const struct inside_image *im = inside_image();
+	struct injection in = { .want = want };
+	struct user_regs_struct regs;
+	int result = remote_begin(&in.r, pid);
+
+	if (result)
+		return result;
+	result = prepare(&in);
+	regs = in.r.regs;
+	regs.orig_rax = (uint64_t)-1;
+	if (!result) {
+		block_clean(&in);
+		regs.rip = in.base + im->start;
+		regs.rsp = in.block + BLOCK_STACK;
+		regs.rdi = in.block;
+	}
+	remote_end(&in.r, &regs);
+	maps_free(&in.maps);
+	*layout = in.boot.layout;
+	return result;
+}

@@ -1,0 +1,51 @@
+/*
+ * What the files of an injection share: the process that stands still, and what has been
+ * put into it.
+ */
+#ifndef MVE_OUTSIDE_INJECT_PARTS_H
+#define MVE_OUTSIDE_INJECT_PARTS_H
+
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "engine/abi/boot.h"
+#include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/patch/patch.h"
+#include "engine/outside/start/inject.h"
+#include "engine/outside/start/layout.h"
+
+#define BLOCK_BYTES	0x10000ull	/* BLOCK_SIZE of the inside */
+#define BLOCK_STACK	0x7000ull	/* BLOCK_STACK_TOP */
+#define BLOCK_SCRATCH	0x1000ull	/* nobody's until the inside begins */
+#define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
+
+struct injection {
+	struct remote r;
+	const struct inject_want *want;
+	struct maps maps;
+	uint64_t base, boards, block, area, streams;
+	struct board_room libraries;
+	struct boot boot;
+	struct patch_sum sum;
+	struct layout_moves moved;
+	uint64_t auxv;
+	uint64_t stack_page;	/* that `stack` has a copy of; 0: none */
+	uint8_t stack[4096];
+	struct program_file {	/* what is executed */
+		uint64_t inode;
+		char interpreter[256];
+		bool dynamic;	/* it names one */
+	} program;
+};
+
+static inline bool failed(long result)
+{
+	return result < 0 && result > -4096;
+}
+
+/* inject_map.c: 0 or a negative errno. */
+int image_map(struct injection *in);
+int shared_map(struct injection *in);
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * Which programs can be held: 64-bit x86 ELF files, and scripts that lead to
+ * one.  The kernel has the last word on whether a file can be run at all; this
+ * only knows what would be let through by it and not be held by us.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "engine/outside/start/program.h"
+
+#define SCRIPT_DEPTH	5	/* as the kernel */
+
+struct verdict_text {
+	const char *reason, *hint;
+};
+
+static const struct verdict_text texts[] = {
+	[PROGRAM_OK] = { "it can be held", "" },
+	[PROGRAM_UNKNOWN] = { "it cannot be looked at", "check its path" },
+	[PROGRAM_DIRECTORY] = { "it is a directory", "give the program inside it" },
+	[PROGRAM_FORBIDDEN] = { "permission denied",
+				"make it executable (chmod +x), or ask its owner" },
+	[PROGRAM_32BIT] = { "it is a 32-bit program",
+			    "mve holds 64-bit programs; use a 64-bit build" },
+	[PROGRAM_DAMAGED] = { "its ELF header is damaged", "build or install it again" },
+	[PROGRAM_FOREIGN] = { "it is built for another machine", "use an x86-64 build" },
+	[PROGRAM_PRIVILEGED] = { "it gains rights when started (setuid, setgid or capabilities)",
+				 "run mve as root, or give a copy without these rights" },
+	[PROGRAM_FORMAT] = { "it is neither a program nor a script with #!",
+			     "start it by its interpreter: mve run -- sh FILE" },
+};
+
+const char *program_reason(enum program_verdict v)
+{
+	return texts[v].reason;
+}
+
+const char *program_hint(enum program_verdict v)
+{
+	return texts[v].hint;
+}
+
+static enum program_verdict elf_look(int fd, const Elf64_Ehdr *e, ssize_t n)
+{
+	struct stat st;
+	Elf64_Phdr p;
+
+	if (n > EI_CLASS && e->e_ident[EI_CLASS] == ELFCLASS32)
+		return PROGRAM_32BIT;
+	if (n < (ssize_t)sizeof(*e) || e->e_ident[EI_CLASS] != ELFCLASS64)
+		return PROGRAM_DAMAGED;
+	if (e->e_machine != EM_X86_64)
+		return PROGRAM_FOREIGN;
+	if ((e->e_type != ET_EXEC && e->e_type != ET_DYN) || e->e_phentsize != sizeof(p) ||
+	    !e->e_phnum || fstat(fd, &st) < 0)
+		return PROGRAM_DAMAGED;
+	for (int i = 0; i < e->e_phnum; i++) {
+		if (pread(fd, &p, sizeof(p), (off_t)(e->e_phoff + (uint64_t)i * sizeof(p))) !=
+		    sizeof(p))
+			return PROGRAM_DAMAGED;
+		if (p.p_type == PT_LOAD && p.p_filesz &&
+		    (p.p_offset > (uint64_t)st.st_size ||
+		     p.p_filesz > (uint64_t)st.st_size - p.p_offset))
+			return PROGRAM_DAMAGED;
+	}
+	return PROGRAM_OK;
+}
+
+static int gains_rights(int fd, const struct stat *st)
+{
+	char caps[64];
+
+	if (st->st_mode & S_ISUID && st->st_uid != geteuid())
+		return 1;
+	if ((st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st->st_gid != getegid())
+		return 1;
+	return fgetxattr(fd, "security.capability", caps, sizeof(caps)) > 0;
+}
+
+/* The interpreter that a script's first line names; 0 when there is none. */
+static int interpreter_of(const char *line, ssize_t n, char *path, size_t size)
+{
+	size_t at = 2, len;
+
+	while (at < (size_t)n && (line[at] == ' ' || line[at] == '\t'))
+		at++;
+	len = strcspn(line + at, " \t\n");
+	if (!len || len >= size)
+		return 0;
+	memcpy(path, line + at, len);
+	path[len] = 0;
+	return 1;
+}
+
+static enum program_verdict file_look(int fd, int privileged, char *next, size_t size)
+{
+	union {
+		Elf64_Ehdr elf;
+		char text[257];
+	} head = { .text = "" };
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return PROGRAM_UNKNOWN;
+	if (S_ISDIR(st.st_mode))
+		return PROGRAM_DIRECTORY;
+	if (!S_ISREG(st.st_mode))
+		return PROGRAM_FORBIDDEN;
+	n = pread(fd, head.text, sizeof(head.text) - 1, 0);
+	if (n >= 2 && !memcmp(head.text, "#!", 2) && interpreter_of(head.text, n, next, size))
+		return PROGRAM_OK;
+	if (n < SELFMAG || memcmp(head.text, ELFMAG, SELFMAG))
+		return PROGRAM_FORMAT;
+	if (!privileged && gains_rights(fd, &st))
+		return PROGRAM_PRIVILEGED;
+	return elf_look(fd, &head.elf, n);
+}
+
+/* One file of the chain; *next is the interpreter that it asks for, or "". */
+static enum program_verdict step_look(const char *path, int privileged, char *next, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool runs = !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
+	enum program_verdict v;
+
+	next[0] = 0;
+	if (fd < 0)
+		return errno == EACCES && !runs ? PROGRAM_FORBIDDEN : PROGRAM_UNKNOWN;
+	v = file_look(fd, privileged, next, size);
+	close(fd);
+	return v != PROGRAM_DIRECTORY && !runs ? PROGRAM_FORBIDDEN : v;
+}
+
+int program_is_shells(const char *path)
+{
+	static const char *const shells[] = { "sh", "dash", "bash", "ksh", "zsh" };
+	char this[512], next[512] = "";
+	const char *base;
+
+	for (int depth = 0; depth < SCRIPT_DEPTH; depth++) {
+		step_look(path, 1, next, sizeof(next));
+		if (!next[0])
+			break;
+		memcpy(this, next, sizeof(this));
+		path = this;
+	}
+	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		if (!strcmp(base, shells[i]))
+			return 1;
+	return 0;
+}
+
+enum program_verdict program_look(const char *path, int privileged)
+{
+	enum program_verdict v = PROGRAM_OK;
+	char this[512], next[512] = "";
+
+	for (int depth = 0; depth < SCRIPT_DEPTH && v == PROGRAM_OK; depth++) {
+		v = step_look(path, privileged, next, sizeof(next));
+		if (!next[0])
+			break;
+		memcpy(this, next, sizeof(this));
+		path = this;
+	}
+	return v;
+}

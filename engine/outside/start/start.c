@@ -1,0 +1,278 @@
+/*
+ * From a command to a process that stands at its first execve.
+ *
+ * A version's first process is our child.  It waits until it is seized, then
+ * becomes the program; from there on serve.c sees to it.  A follower has no
+ * terminal: its input is empty, its output goes to a log in the session's
+ * folder, and it is in a session of its own so that the terminal's signals,
+ * which the leader gets, are not sent to it as well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/abi/boot.h"
+#include "engine/outside/kernel/cgroup.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/start/program.h"
+#include "engine/outside/start/start.h"
+
+static struct start_keep keep;
+static struct sigaction first_xfsz;
+static struct rlimit first_size;
+
+/* What mve writes are its own files, and the areas are files of a kind. */
+void start_keep_first(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+
+	sigaction(SIGXFSZ, &ignore, &first_xfsz);
+	getrlimit(RLIMIT_FSIZE, &first_size);
+	if (setrlimit(RLIMIT_FSIZE, &most) == 0)
+		return;
+	most.rlim_cur = most.rlim_max = first_size.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &most);
+}
+
+void start_keep_set(const struct start_keep *k)
+{
+	keep = *k;
+	MUST(keep.actions < KEEP_ACTIONS);
+	keep.sig[keep.actions] = SIGXFSZ;
+	keep.action[keep.actions++] = first_xfsz;
+	keep.file_size = first_size;
+}
+
+/* --- finding the program --------------------------------------------------------- */
+
+static char *path_search(const char *name)
+{
+	const char *dirs = getenv("PATH");
+	static char path[4096];
+
+	if (strchr(name, '/'))
+		return snprintf(path, sizeof(path), "%s", name) < (int)sizeof(path) ? path : NULL;
+	for (dirs = dirs ? dirs : "/usr/bin:/bin"; *dirs;) {
+		size_t n = strcspn(dirs, ":");
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%.*s%s%s", (int)n, dirs, n ? "/" : "./", name);
+		if (!stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK))
+			return path;
+		dirs += n + (dirs[n] == ':');
+	}
+	return NULL;
+}
+
+/* Finds the program as a shell does, and looks at it; 0 or an exit code. */
+int program_find(const char *name, char **path)
+{
+	char *at = path_search(name);
+	enum program_verdict v;
+
+	if (!at || access(at, F_OK) < 0) {
+		say_error("give its path, or check PATH", "cannot run: %s: %s", name,
+			  at && errno != ENOENT ? strerror(errno) : "not found");
+		return at && errno == EACCES ? EXIT_CANNOT_RUN : EXIT_NOT_FOUND;
+	}
+	v = program_look(at, geteuid() == 0);
+	if (v != PROGRAM_OK && v != PROGRAM_UNKNOWN) {
+		say_error(program_hint(v), "cannot run: %s: %s", at, program_reason(v));
+		return EXIT_CANNOT_RUN;
+	}
+	*path = strdup(at);
+	MUST(*path);
+	return 0;
+}
+
+/* Its tool is started by calls that no leader makes: docs/sanitizers.md. */
+int program_follows(const char *path, const char *leader)
+{
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *why = leader ? program_foreign(path, leader) : NULL;
+
+	if (why)
+		say_error("give what it starts, with its options; what it exports goes into the "
+			  "environment of mve run",
+			  "cannot follow: %s: %s", path, why);
+	else if (!strncmp(base, "valgrind", 8))
+		say_error("a build with -fsanitize=address or memory follows: docs/sanitizers.md",
+			  "cannot follow: %s: Valgrind's tool makes calls of its own beside the "
+			  "program's", path);
+	else
+		return 0;
+	return EXIT_USE;
+}
+
+const char *program_foreign(const char *path, const char *leader)
+{
+	return program_is_shells(path) && !program_is_shells(leader) ?
+	       "a shell runs it, and none runs the leader" : NULL;
+}
+
+/* --- becoming it ------------------------------------------------------------------- */
+
+/* mve's caller may have blocked or ignored these: the server is to see it. */
+static uint32_t hidden_at_start(void)
+{
+	static const struct { int sig; uint32_t blocked, ignored; } row[] = {
+		{ SIGSYS, SIGSYS_BLOCKED, SIGSYS_IGNORED },
+		{ SIGILL, SIGILL_BLOCKED, SIGILL_IGNORED },
+		{ SIGSEGV, SIGSEGV_BLOCKED, SIGSEGV_IGNORED },
+		{ SIGBUS, SIGBUS_BLOCKED, SIGBUS_IGNORED },
+	};
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct sigaction now;
+
+		if (sigismember(&keep.mask, row[i].sig) == 1)
+			bits |= row[i].blocked;
+		if (!sigaction(row[i].sig, NULL, &now) && now.sa_handler == SIG_IGN)
+			bits |= row[i].ignored;
+	}
+	return bits;
+}
+
+/* What mve inherited stays the leader's: a follower holds no pipe open. */
+static void outputs_replace(int log)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	setsid();
+	if (null > 0)
+		dup2(null, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+/* In the child: says that it may be seized, waits until it is, then becomes the program. */
+static _Noreturn void become(struct version *v, const int go[2], int tell, int log)
+{
+	ssize_t n;
+	char byte;
+	int error;
+
+	monitor_open_child();
+	if (v->monitor->cgroup >= 0)
+		cgroup_enter(v->monitor->cgroup, v->name);
+	close(go[1]);
+	while (write(go[0], "", 1) < 0 && errno == EINTR)
+		;
+	do
+		n = read(go[0], &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_SYSTEM);	/* the monitor has ended before it had us */
+	if (log >= 0)
+		outputs_replace(log);
+	pthread_sigmask(SIG_SETMASK, &keep.mask, NULL);
+	for (size_t i = 0; i < keep.actions; i++)
+		sigaction(keep.sig[i], &keep.action[i], NULL);
+	setrlimit(RLIMIT_FSIZE, &keep.file_size);
+	if (v->options)
+		layout_ask(&v->monitor->layout);
+	execv(v->path, v->argv);
+	error = errno;
+	if (write(tell, &error, sizeof(error)) < 0)
+		_exit(EXIT_SYSTEM);
+	_exit(EXIT_CANNOT_RUN);
+}
+
+/* Where a follower's output goes; -1 for the leader. */
+static int log_open(const struct version *v)
+{
+	char name[FOLLOWER_NAME_MAX + 8];
+
+	if (!v->options)
+		return -1;
+	snprintf(name, sizeof(name), "%s.log", v->name);
+	return folder_append(v->monitor->session.lock, name);
+}
+
+static int seize(struct version *v)
+{
+	struct monitor *m = v->monitor;
+	struct tracee want = { .hidden = hidden_at_start(), .version = v,
+			       .role = serve_role(v, v->options) };
+
+	if (v->options)
+		want.vpid = m->version[0].server;
+	if (v->options)
+		want.wish = layout_wish(v->server, &m->layout);
+	v->began = process_began(v->server);
+	return serve_seize(v, v->server, &want);
+}
+
+/* Starts the first process; its execve ends in serve_child_events(). */
+int version_start(struct version *v)
+{
+	int go[2], tell[2], log = log_open(v), result;
+	char byte;
+
+	if (v->options && log < 0)
+		return log;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 || pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	v->server = fork();
+	if (v->server < 0)
+		return -errno;
+	if (v->server == 0)
+		become(v, go, tell[1], log);
+	close(go[0]);
+	while (read(go[1], &byte, 1) < 0 && errno == EINTR)
+		;		/* it stands, or has ended */
+	result = seize(v);
+	if (!result && v->monitor->audit && !v->options)
+		result = audit_add(v->monitor->audit, v->server, NULL);
+	if (!result && v->index == v->monitor->leader)
+		session_note(v->monitor, v);
+	if (!result && write(go[1], "", 1) != 1)
+		result = -errno;
+	if (result)
+		kill(v->server, SIGKILL);
+	close(go[1]);
+	close(tell[1]);
+	if (log >= 0)
+		close(log);
+	v->tell = tell[0];
+	return result;
+}
+
+/* Why its first execve failed, as a negative errno; 0 when it did not. */
+int version_start_error(struct version *v)
+{
+	int error = 0;
+
+	if (v->tell < 0)
+		return 0;
+	if (read(v->tell, &error, sizeof(error)) != sizeof(error))
+		error = 0;
+	close(v->tell);
+	v->tell = -1;
+	return -error;
+}
+
+int version_first_exec(struct version *v)
+{
+	while (!v->gone && !v->images && !v->unheld) {
+		siginfo_t info;
+
+		if (waitid(P_PID, (id_t)v->server, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+			return -errno;
+		serve_child_events(v->monitor);
+	}
+	return v->gone ? version_start_error(v) : 0;
+}

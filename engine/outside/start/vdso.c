@@ -1,0 +1,88 @@
+/*
+ * Finds the functions of the kernel's vDSO in the memory of a process, by its
+ * dynamic symbols.  The kernel made the image, so it is taken at its word, but
+ * a symbol outside of the copied bytes is not followed.
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/start/vdso.h"
+
+#define IMAGE_MAX	0x4000
+
+static const char *const names[VDSO_FUNCTIONS] = {
+	[VDSO_CLOCK_GETTIME] = "__vdso_clock_gettime",
+	[VDSO_GETTIMEOFDAY] = "__vdso_gettimeofday",
+	[VDSO_TIME] = "__vdso_time",
+	[VDSO_CLOCK_GETRES] = "__vdso_clock_getres",
+	[VDSO_GETCPU] = "__vdso_getcpu",
+	[VDSO_GETRANDOM] = "__vdso_getrandom",
+};
+
+struct vdso_view {
+	uint8_t bytes[IMAGE_MAX + 1];
+	uint64_t base, bias;
+};
+
+static const void *view_at(const struct vdso_view *v, uint64_t off, uint64_t len)
+{
+	return off <= IMAGE_MAX && len <= IMAGE_MAX - off ? v->bytes + off : NULL;
+}
+
+static void symbol_take(const struct vdso_view *v, const Elf64_Sym *s, uint64_t strings,
+			uint64_t out[VDSO_FUNCTIONS])
+{
+	const char *name = view_at(v, strings + s->st_name, 1);
+
+	for (int i = 0; name && i < VDSO_FUNCTIONS; i++)
+		if (!strcmp(name, names[i]) && s->st_shndx != SHN_UNDEF)
+			out[i] = v->bias + s->st_value;
+}
+
+static void symbols_read(const struct vdso_view *v, const Elf64_Shdr *tab,
+			 const Elf64_Shdr *strings, uint64_t out[VDSO_FUNCTIONS])
+{
+	for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= tab->sh_size; at += sizeof(Elf64_Sym)) {
+		const Elf64_Sym *s = view_at(v, tab->sh_offset + at, sizeof(*s));
+
+		if (s)
+			symbol_take(v, s, strings->sh_offset, out);
+	}
+}
+
+static void bias_find(struct vdso_view *v, const Elf64_Ehdr *e)
+{
+	for (int i = 0; i < e->e_phnum; i++) {
+		const Elf64_Phdr *p = view_at(v, e->e_phoff + (uint64_t)i * sizeof(*p), sizeof(*p));
+
+		if (p && p->p_type == PT_LOAD)
+			v->bias = v->base + p->p_offset - p->p_vaddr;
+	}
+}
+
+void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
+{
+	static struct vdso_view v;
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)v.bytes;
+	size_t len = IMAGE_MAX;
+
+	memset(&v, 0, sizeof(v));
+	memset(out, 0, VDSO_FUNCTIONS * sizeof(*out));
+	v.base = base;
+	while (len >= 0x1000 && memory_read(memory, base, v.bytes, len))
+		len -= 0x1000;
+	if (memcmp(e->e_ident, ELFMAG, SELFMAG))
+		return;
+	bias_find(&v, e);
+	for (int i = 0; i < e->e_shnum; i++) {
+		const Elf64_Shdr *s = view_at(&v, e->e_shoff + (uint64_t)i * sizeof(*s), sizeof(*s));
+		const Elf64_Shdr *str;
+
+		if (!s || s->sh_type != SHT_DYNSYM)
+			continue;
+		str = view_at(&v, e->e_shoff + s->sh_link * sizeof(*str), sizeof(*str));
+		if (str)
+			symbols_read(&v, s, str, out);
+	}
+}

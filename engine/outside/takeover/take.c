@@ -1,0 +1,476 @@
+/*
+ * A process of the successor takes its twin's descriptors: we fetch them from
+ * the twin, which stands still, and send them on by the successor's own socket.
+ * It is we who fetch, because a server that has given up its rights may not look
+ * into another process.
+ *
+ * The twin is the process that the lane belonged to in the version that led
+ * before, or, when that one failed before it had taken anything, in the one
+ * before it: a lane gets its pid only after its process has taken.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/kernel/rights.h"
+#include "engine/outside/monitor/asker.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+
+#define BATCH		200	/* descriptors in one message */
+#define SEND_WAIT_MS	1000
+
+struct taken_row {
+	int32_t fd;
+	uint32_t flags;		/* enum taken_flags */
+};
+
+enum taken_flags {
+	TAKEN_CLOEXEC = 1, TAKEN_SIGNALFD = 2, TAKEN_EPOLL = 4,
+	TAKEN_ANEW = 8,		/* in the place of what came under this number before */
+};
+
+/* A signalfd or pidfd in an epoll instance: the successor must put it in anew. */
+struct taken_watch {
+	int32_t epfd, fd;
+	uint32_t events, pad;
+	uint64_t data;
+};
+
+#define LAST		(-1)	/* in the place of a descriptor: what such a message has */
+#define SIGNALS		(-2)
+#define SIGNALS_SENT	16	/* in one message */
+
+#define DYING_MS	3000	/* for last words, and a core file */
+#define WATCHES	64
+
+struct batch {
+	int socket;
+	unsigned n;
+	unsigned epolls, signals;	/* of these kinds, in all */
+	int epoll[WATCHES], signal[WATCHES];
+	struct taken_row row[BATCH];
+	int fd[BATCH];
+	unsigned anews;		/* pidfds of the successor's processes, for the old leader's */
+	struct taken_row anew[WATCHES];
+	int anew_fd[WATCHES];
+};
+
+/* --- the twin ----------------------------------------------------------------------- */
+
+static struct version *before(struct monitor *m, const struct version *v)
+{
+	/* A version's next is set when it is replaced: look for who points here. */
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->version[i].state == VERSION_LEAVES && m->conduct->next[i] == v->index)
+			return &m->version[i];
+	return NULL;
+}
+
+/* A thread that sleeps while it should lead has not begun its lane: any lane will do. */
+static pid_t lane_process(struct monitor *m, const struct version *v, const struct version *asker,
+			  pid_t pid, uint32_t lane)
+{
+	const struct section *from = streams_part(m, v->index);
+	const struct cursor *cursor = streams_part(m, asker->index)->cursor;
+
+	if (from->lane[lane].pid > 0)
+		return from->lane[lane].pid;
+	for (uint32_t i = 0; i < section_lanes(from); i++)
+		if (cursor[i].pid == pid && from->lane[i].state == LANE_OPEN &&
+		    from->lane[i].pid > 0)
+			return from->lane[i].pid;
+	return 0;
+}
+
+/* The version and process that still hold the descriptors of the asker's twin. */
+static struct version *holder(struct monitor *m, const struct version *asker, pid_t asks,
+			      uint32_t lane, pid_t *pid)
+{
+	struct version *v = m->move.from;
+
+	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
+		*pid = lane_process(m, v, asker, asks, lane);
+		if (*pid > 0 && (takeover_stands(m, v, *pid) || version_owns(v, *pid, *pid)))
+			return v;
+	}
+	return NULL;
+}
+
+/* The twin is needed no more; what it crashed of may have its way. */
+static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
+{
+	if (m->move.keep && twin == m->move.from)
+		return;
+	if (held_leave(m, twin, pid)) {
+		twin->dying_ms = now_ms() + DYING_MS;
+		monitor_wake_after(m, DYING_MS);
+		return;
+	}
+	kill(pid, SIGKILL);
+}
+
+/* --- sending ---------------------------------------------------------------------------- */
+
+static int rows_send(int socket, const struct taken_row *row, unsigned n, const int *fd,
+		     unsigned fds)
+{
+	char control[CMSG_SPACE(BATCH * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)row, n * sizeof(*row) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (fds) {
+		m.msg_control = control;
+		m.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fd, fds * sizeof(int));
+	}
+	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void batch_drop(struct batch *b)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		close(b->fd[i]);
+	b->n = 0;
+}
+
+static void anew_drop(struct batch *b)
+{
+	for (unsigned i = 0; i < b->anews; i++)
+		close(b->anew_fd[i]);
+	b->anews = 0;
+}
+
+static int batch_flush(struct batch *b)
+{
+	int result = b->n ? rows_send(b->socket, b->row, b->n, b->fd, b->n) : 0;
+
+	batch_drop(b);
+	return result;
+}
+
+/* --- pidfds ------------------------------------------------------------------------------ */
+
+/* The successor's process in the place of this one of the old leader's; or 0. */
+static pid_t process_of_successor(struct monitor *m, pid_t pid)
+{
+	const struct section *to = streams_part(m, m->move.to->index);
+	const struct version *v = m->move.from;
+
+	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
+		const struct section *from = streams_part(m, v->index);
+
+		for (uint32_t i = 0; i < section_lanes(from); i++)
+			if (from->lane[i].pid == pid && from->lane[i].state == LANE_OPEN)
+				return to->cursor[i].pid;
+	}
+	return 0;
+}
+
+/* A pidfd of a process that goes with the old leader: another one behind it. */
+static void pidfd_look(struct monitor *m, struct batch *b, const struct taken_row *row,
+		       const char *info)
+{
+	const char *pid = strstr(info, "\nPid:\t"), *flags = strstr(info, "flags:\t");
+	pid_t was = pid ? (pid_t)strtol(pid + 6, NULL, 10) : 0;
+	pid_t is = was > 0 ? process_of_successor(m, was) : 0;
+	int fd;
+
+	if (is <= 0 || b->anews == WATCHES || !version_owns(m->move.to, is, is))
+		return;
+	fd = (int)syscall(SYS_pidfd_open, is,
+			  flags ? strtoul(flags + 7, NULL, 8) & O_NONBLOCK : 0);
+	if (fd < 0)
+		return;
+	b->anew[b->anews] = *row;
+	b->anew[b->anews].flags |= TAKEN_ANEW;
+	b->anew_fd[b->anews++] = fd;
+	if (b->signals < WATCHES)
+		b->signal[b->signals++] = row->fd;
+}
+
+static int anew_send(struct batch *b)
+{
+	int result = b->anews ? rows_send(b->socket, b->anew, b->anews, b->anew_fd, b->anews) : 0;
+
+	anew_drop(b);
+	return result;
+}
+
+/* --- signalfds in epoll instances ---------------------------------------------------------- */
+
+static bool number_in(const int *list, unsigned n, int number)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (list[i] == number)
+			return true;
+	return false;
+}
+
+/* What an epoll instance watches, by its fdinfo. */
+static unsigned watches_read(const struct batch *b, pid_t twin, int epfd, struct taken_watch *w,
+			     unsigned n)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", twin, epfd);
+	f = fopen(path, "re");
+	while (f && n < WATCHES && fgets(line, sizeof(line), f)) {
+		w[n] = (struct taken_watch){ .epfd = epfd };
+		if (sscanf(line, "tfd: %d events: %x data: %lx", &w[n].fd, &w[n].events,
+			   &w[n].data) == 3)
+			n += number_in(b->signal, b->signals, w[n].fd);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* --- signals that it has not heard of ------------------------------------------------------- */
+
+static int signals_send(struct monitor *m, const struct batch *b, pid_t twin)
+{
+	struct { struct taken_row row; struct taken_signal signal[SIGNALS_SENT]; } s;
+	unsigned n;
+
+	while ((n = untold_take(m, twin, s.signal, SIGNALS_SENT))) {
+		s.row = (struct taken_row){ SIGNALS, n };
+		if (send(b->socket, &s, sizeof(s.row) + n * sizeof(s.signal[0]), MSG_NOSIGNAL) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* --- the end ----------------------------------------------------------------------------------- */
+
+static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
+{
+	struct { struct taken_row row; struct taken_watch watch[WATCHES]; } last;
+	int result = batch_flush(b);
+	unsigned n = 0;
+
+	if (!result)
+		result = anew_send(b);
+	if (!result)
+		result = signals_send(m, b, twin);
+	if (result)
+		return result;
+	for (unsigned i = 0; b->signals && i < b->epolls; i++)
+		n = watches_read(b, twin, b->epoll[i], last.watch, n);
+	last.row = (struct taken_row){ LAST, n };
+	if (send(b->socket, &last, sizeof(last.row) + n * sizeof(last.watch[0]), MSG_NOSIGNAL) < 0)
+		return -errno;
+	return 0;
+}
+
+/* --- fetching ------------------------------------------------------------------------------ */
+
+/* By what fdinfo says: flags in octal, and lines that only some kinds have. */
+static uint32_t flags_of(int info, const char *name, char *text, size_t size)
+{
+	int fd = openat(info, name, O_RDONLY | O_CLOEXEC);
+	uint32_t flags = 0;
+	const char *at;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, size - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	at = strstr(text, "flags:\t");
+	if (at && strtoul(at + 7, NULL, 8) & O_CLOEXEC)
+		flags |= TAKEN_CLOEXEC;
+	if (strstr(text, "\nsigmask:"))
+		flags |= TAKEN_SIGNALFD;
+	if (strstr(text, "\ntfd:"))
+		flags |= TAKEN_EPOLL;
+	return flags;
+}
+
+static int fetch_one(struct monitor *m, struct batch *b, int pidfd, int info, const char *name)
+{
+	char text[256] = "";
+	int number = (int)strtol(name, NULL, 10);
+	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+
+	if (fd < 0)
+		return errno == EBADF ? 0 : -errno;
+	b->row[b->n] = (struct taken_row){ number, flags_of(info, name, text, sizeof(text)) };
+	pidfd_look(m, b, &b->row[b->n], text);
+	if (b->row[b->n].flags & TAKEN_SIGNALFD && b->signals < WATCHES)
+		b->signal[b->signals++] = number;
+	if (b->row[b->n].flags & TAKEN_EPOLL && b->epolls < WATCHES)
+		b->epoll[b->epolls++] = number;
+	b->fd[b->n++] = fd;
+	return 0;
+}
+
+static int folder_open(pid_t pid, const char *what)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/*
+ * One twin at a time.  The first batch is fetched before anybody asks for it: while the
+ * successor wakes up and reads on, we have nothing else to do.
+ */
+static struct fetch {
+	pid_t twin;		/* 0: none */
+	int pidfd, info;
+	DIR *list;
+	int64_t n;		/* so far, or -errno */
+	bool all;
+	struct batch b;
+} fetch;
+
+static void fetch_end(struct fetch *f)
+{
+	if (!f->twin)
+		return;
+	batch_drop(&f->b);
+	anew_drop(&f->b);
+	if (f->list)
+		closedir(f->list);
+	if (f->info >= 0)
+		close(f->info);
+	if (f->pidfd >= 0)
+		close(f->pidfd);
+	f->twin = 0;
+}
+
+/* As many as go into a message. */
+static void fetch_more(struct monitor *m, struct fetch *f)
+{
+	const struct dirent *d;
+	int result = 0;
+
+	while (f->n >= 0 && f->b.n < BATCH && !result) {
+		d = readdir(f->list);
+		f->all = !d;
+		if (!d)
+			return;
+		if (d->d_name[0] == '.')
+			continue;
+		result = fetch_one(m, &f->b, f->pidfd, f->info, d->d_name);
+		f->n = result ? result : f->n + 1;
+	}
+}
+
+static void fetch_begin(struct monitor *m, struct fetch *f, pid_t twin)
+{
+	int fds = folder_open(twin, "fd");
+
+	fetch_end(f);
+	f->twin = twin;
+	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
+	f->info = folder_open(twin, "fdinfo");
+	f->list = fds < 0 ? NULL : fdopendir(fds);
+	f->n = f->pidfd < 0 || f->info < 0 || !f->list ? -ESRCH : 0;
+	f->all = false;
+	f->b.n = f->b.epolls = f->b.signals = f->b.anews = 0;
+	fetch_more(m, f);
+}
+
+/* All of the twin's; how many, or -errno. */
+static int64_t fetch_send(struct monitor *m, struct fetch *f, int socket)
+{
+	int result = 0;
+
+	f->b.socket = socket;
+	while (f->n >= 0 && !result && !f->all) {
+		result = batch_flush(&f->b);
+		fetch_more(m, f);
+	}
+	if (f->n >= 0 && !result)
+		result = batch_end(m, &f->b, f->twin);
+	return result ? result : f->n;
+}
+
+uint64_t take_prepare(struct monitor *m, pid_t twin)
+{
+	uint64_t begin = now_us();
+
+	fetch_begin(m, &fetch, twin);
+	return now_us() - begin;
+}
+
+void take_over(void)
+{
+	fetch_end(&fetch);
+}
+
+static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
+{
+	struct timeval wait = { SEND_WAIT_MS / 1000, 0 };
+	int to = (int)syscall(SYS_pidfd_open, asker, 0);
+	int socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
+	int64_t n = -ESRCH;
+
+	if (fetch.twin != twin)
+		fetch_begin(m, &fetch, twin);
+	if (socket >= 0) {
+		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+		n = fetch_send(m, &fetch, socket);
+		close(socket);
+	}
+	fetch_end(&fetch);
+	if (to >= 0)
+		close(to);
+	return n;
+}
+
+/* REQ_TAKE: how many descriptors came through the socket, or -errno. */
+int64_t take_serve(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	struct move *mv = &m->move;
+	uint32_t lane = r->args[5] < LANES ? (uint32_t)r->args[5] : LANES;
+	uint64_t begin = now_us();
+	struct version *twin;
+	pid_t pid;
+	int64_t n;
+
+	if (v->index != m->leader || !mv->active || lane >= LANES)
+		return -EINVAL;
+	twin = holder(m, v, r->pid, lane, &pid);
+	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
+		begin - mv->began_us, now_us() - begin);
+	n = !twin ? -ESRCH : !rights_cover(r->pid, pid) ? -EPERM :
+	    take(m, r->pid, (int)r->args[0], pid);
+	say_log("take", "%ld descriptors sent after %lu us", n, now_us() - begin);
+	/* Of a process whose twin was killed nothing was to be taken. */
+	mv->taken += twin != NULL;
+	mv->descriptors += n > 0 ? (unsigned)n : 0;
+	mv->taken_us += now_us() - begin;
+	mv->ready_us = now_us() - mv->began_us;
+	mv->taken_ms = now_ms();
+	mv->until_ms = mv->taken_ms + TAKE_MS;
+	if (n < 0 && twin)
+		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
+			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
+	/* Answered here: the twin's end is not to be waited for. */
+	asker_answer(v, r, n);
+	if (n >= 0)
+		twin_end(m, twin, pid);
+	else if (!twin)
+		kill(r->pid, SIGKILL);	/* nothing is left of what it would serve with */
+	return REPLY_LATER;
+}

@@ -1,0 +1,116 @@
+/*
+ * Taking over, done: the old leader stands.  Its stream ends, the successor's begins,
+ * and from here on nothing can be undone.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/takeover/takeover_parts.h"
+
+void conduct_bit(uint32_t *word, uint32_t version, bool on)
+{
+	if (on)
+		__atomic_fetch_or(word, 1u << version, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(word, ~(1u << version), __ATOMIC_SEQ_CST);
+}
+
+static bool done_by_all(struct monitor *m, const struct move *mv, uint32_t lane)
+{
+	uint32_t life = streams_part(m, mv->from->index)->lane[lane].life;
+
+	for (unsigned i = 0; i < m->versions; i++)
+		if (m->conduct->following >> i & 1 &&
+		    streams_part(m, i)->cursor[lane].done != life)
+			return false;
+	return true;
+}
+
+/* The successor's section as the beginning of a stream: no chunk, the same lanes. */
+static void section_begin(struct monitor *m, const struct move *mv)
+{
+	const struct section *from = streams_part(m, mv->from->index);
+	struct section *to = streams_part(m, mv->to->index);
+	/* Lanes behind these were never opened: they are as they should be. */
+	uint32_t lanes = section_lanes(from), ours = section_lanes(to);
+
+	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
+	section_spare(to, m->conduct->chunks);
+	to->chunk_hint = to->dropped = to->strayed = 0;
+	memset(to->faulted, 0, sizeof(to->faulted));
+	memset(to->left, 0, sizeof(to->left));
+	to->lanes_high = lanes;
+	for (uint32_t i = 0; i < lanes || i < ours; i++) {
+		const struct lane *was = &from->lane[i];
+		struct lane *l = &to->lane[i];
+		bool used = i < lanes && was->state != LANE_FREE &&
+			    !(was->state == LANE_CLOSED && done_by_all(m, mv, i));
+		uint32_t life = l->life;
+
+		*l = (struct lane){ .first = CHUNK_NONE, .now = CHUNK_NONE, .oldest = CHUNK_NONE,
+				    .told = ~0u };
+		l->state = used ? was->state : LANE_FREE;
+		/* Lives go on: who read one of before would seem to be done with a new one. */
+		l->life = used || was->life > life ? was->life : life;
+	}
+}
+
+/*
+ * The old leader reads its successor's stream from the beginning, each lane by who wrote it.
+ * Of whoever read it when this version followed before nothing may be left: the lane would
+ * seem to be a dead thread's, and be given to another while its own still stands.
+ */
+static void cursors_begin(struct monitor *m, const struct move *mv)
+{
+	const struct section *to = streams_part(m, mv->to->index);
+	struct section *from = streams_part(m, mv->from->index);
+	struct streams s = { m->conduct, mv->from->index };
+
+	for (uint32_t i = 0; i < section_lanes(to); i++) {
+		if (to->lane[i].state != LANE_OPEN)
+			continue;
+		from->cursor[i].owner = from->lane[i].owner;
+		from->cursor[i].pid = from->lane[i].pid;
+		cursor_begin(&s, i, to->lane[i].life, mv->to->index);
+	}
+}
+
+void streams_switch(struct monitor *m, const struct move *mv)
+{
+	struct conduct *c = m->conduct;
+	uint32_t from = mv->from->index, to = mv->to->index;
+
+	section_begin(m, mv);
+	if (mv->keep)
+		cursors_begin(m, mv);
+	conduct_bit(&c->following, to, false);
+	conduct_bit(&c->following, from, mv->keep);
+	c->next[from] = to;
+	c->next[to] = to;
+	c->leader = to;
+	conduct_bit(&c->crashed, from, mv->forced);
+	conduct_bit(&c->crashed, to, false);
+	conduct_bit(&c->ended, to, false);
+	conduct_bit(&c->park, to, false);
+	/* Release: who sees that the stream has ended sees what comes next. */
+	conduct_bit(&c->ended, from, true);
+	streams_changed(m);
+}
+
+/* --- the versions ------------------------------------------------------------------------ */
+
+void versions_switch(struct monitor *m, const struct move *mv)
+{
+	struct version *from = mv->from, *to = mv->to;
+
+	from->parked = true;
+	from->state = VERSION_LEAVES;
+	to->state = VERSION_LEADS;
+	m->leader = to->index;
+	if (mv->keep)
+		rules_pass(to, from);
+	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
+	to->why[0] = 0;
+	session_server(m);
+}

@@ -1,0 +1,156 @@
+/*
+ * Taking over, failed: the successor was to take what the old leader has, and its time is
+ * over.  It is stopped, frozen, in a loop without a call, or waits for what nobody will do.
+ *
+ * As long as none of it has taken anything there is a way back: the old leader stands, and
+ * all it had is its own.  It leads again, as if nothing had been asked; one that was forced
+ * out is replaced by the next, or has its end.  Behind that point what has not taken never
+ * will: it ends, and that is said.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/takeover/takeover_parts.h"
+
+#define TAKE_MOST_MS	60000	/* for one that computes, where there is no other */
+
+/* --- those that are late ------------------------------------------------------------ */
+
+/* The process leads: a thread of it has begun its lane in the new stream. */
+static bool has_taken(const struct monitor *m, const struct version *v, pid_t pid)
+{
+	const struct section *s = streams_part(m, v->index);
+
+	for (uint32_t i = 0; i < section_lanes(s); i++)
+		if (s->lane[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* One that has yet to take computes: it will come to a call, perhaps. */
+static bool computes(const struct monitor *m, const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && thread_state(s->pid, (pid_t)s->owner) == 'R' &&
+		    !has_taken(m, v, s->pid))
+			return true;
+	}
+	return false;
+}
+
+/* Time goes on while the successor reads on; and while it computes, if nobody else could lead. */
+bool move_late(struct monitor *m, struct move *mv)
+{
+	uint64_t lag = streams_unread(m, mv->to->index, mv->from->index), now = now_ms();
+
+	if (lag < mv->lag)
+		mv->until_ms = now + TAKE_MS;
+	mv->lag = lag;
+	if (now < mv->until_ms)
+		return false;
+	return !mv->forced || successor(m) || now_us() - mv->began_us > TAKE_MOST_MS * 1000ull ||
+	       !computes(m, mv->to);
+}
+
+/* --- the way back --------------------------------------------------------------------- */
+
+static void streams_back(struct monitor *m, const struct move *mv)
+{
+	struct conduct *c = m->conduct;
+	uint32_t from = mv->from->index, to = mv->to->index;
+
+	conduct_bit(&c->following, from, false);
+	conduct_bit(&c->following, to, false);
+	conduct_bit(&c->crashed, from, false);
+	c->next[from] = from;
+	c->leader = from;
+	/* Release: it goes on only when nothing says any more that it has ended. */
+	conduct_bit(&c->ended, from, false);
+	streams_changed(m);
+}
+
+static void versions_back(struct monitor *m, struct move *mv)
+{
+	mv->from->state = VERSION_LEADS;
+	mv->from->parked = false;
+	mv->from->why[0] = 0;
+	mv->to->state = VERSION_FOLLOWS;
+	m->leader = mv->from->index;
+	mv->active = false;
+	mv->untolds = 0;
+	session_server(m);
+}
+
+/* True: the old leader leads again, or is replaced by the next, or ends of itself. */
+static bool move_undo(struct monitor *m, struct move *mv)
+{
+	struct version *from = mv->from, *to = mv->to;
+
+	if (mv->taken || from->state != VERSION_LEAVES || !version_alive(from))
+		return false;
+	version_kill(to);
+	take_over();
+	streams_back(m, mv);
+	versions_back(m, mv);
+	follower_drop(to, VERDICT_LAGGING, "it was to lead, and did not take over in %lu ms",
+		      (now_us() - mv->began_us) / 1000);
+	if (mv->forced && takeover_want(from, mv->cause, true))
+		return true;
+	unpark(m, from->index);
+	held_leave(m, from, 0);
+	return true;
+}
+
+/* --- the way on ------------------------------------------------------------------------- */
+
+/* What has not taken never will, for what it was to take goes with the old leader. */
+static unsigned late_end(const struct monitor *m, const struct version *v)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid > 0 && !has_taken(m, v, s->pid))
+			n += version_kill_one(v, s->pid);
+	}
+	return n;
+}
+
+enum failing move_fail(struct monitor *m)
+{
+	struct move *mv = &m->move;
+	unsigned lost;
+
+	if (move_undo(m, mv))
+		return FAILING_UNDONE;
+	lost = late_end(m, mv->to);
+	if (lost)
+		say_error(NULL, "%s: %u processes of %s have not taken over, and are ended",
+			  m->session.name, lost, mv->to->name);
+	if (mv->taken)
+		return FAILING_ENDS;
+	if (takeover_want(mv->to, "did not take over in time", true))
+		return FAILING_UNDONE;
+	say_error(NULL, "%s: no version is left that can go on", m->session.name);
+	return FAILING_ENDS;
+}
+
+/* --- one that is stopped ------------------------------------------------------------------ */
+
+/* The service comes first, whoever has stopped it, and what for. */
+void successor_continue(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && thread_state(s->pid, (pid_t)s->owner) == 'T' &&
+		    version_owns(v, s->pid, (pid_t)s->owner))
+			kill(s->pid, SIGCONT);
+	}
+}

@@ -1,0 +1,51 @@
+/*
+ * What the files of a takeover share among themselves, in the order of its
+ * events: who may lead, what is prepared and can be undone, what is done.
+ */
+#ifndef MVE_OUTSIDE_TAKEOVER_PARTS_H
+#define MVE_OUTSIDE_TAKEOVER_PARTS_H
+
+#include "engine/outside/monitor/monitor.h"
+
+/* --- takeover_successor.c ------------------------------------------------------- */
+
+/* Why it leads in no case; NULL: nothing is against it. */
+const char *successor_barred(const struct monitor *m, const struct version *v);
+/* Of those that may lead the one to be asked first; NULL: there is none. */
+struct version *successor(struct monitor *m);
+
+/* --- takeover_prepare.c --------------------------------------------------------- */
+
+/* Dead, or a process that nobody has collected. */
+bool thread_over(pid_t pid, pid_t tid);
+/* True: the leader stands, and may be replaced; or mv->cause says why not. */
+bool leader_stop(struct monitor *m, struct move *mv);
+/* Lets the threads of a version that was to stand go on. */
+void unpark(struct monitor *m, uint32_t version);
+/* Forgets processes of the old leader that have ended: nobody will take from them. */
+void processes_left(struct move *mv);
+/* Nobody reads any more what this version told when it led; else it is dropped, if `drop`. */
+bool old_stream_read(struct monitor *m, const struct version *to, bool drop);
+/* The same, waited for. */
+bool old_stream_over(struct monitor *m, const struct version *to);
+/* All threads of a version that led before follow, and none is about to look. */
+bool successor_settled(const struct version *v);
+/* What versions ask, and programs on their way through execve, which stand until they are held. */
+void serve_all(struct monitor *m);
+
+/* --- takeover_commit.c ---------------------------------------------------------- */
+
+void conduct_bit(uint32_t *word, uint32_t version, bool on);
+void streams_switch(struct monitor *m, const struct move *mv);
+void versions_switch(struct monitor *m, const struct move *mv);
+
+/* --- takeover_fail.c ------------------------------------------------------------ */
+
+/* The successor's time to take is over. */
+bool move_late(struct monitor *m, struct move *mv);
+/* UNDONE: the old leader leads again, or another is to; ENDS: what has taken goes on alone. */
+enum failing { FAILING_UNDONE, FAILING_ENDS } move_fail(struct monitor *m);
+/* Lets a version go on that somebody has stopped: it is to lead. */
+void successor_continue(const struct version *v);
+
+#endif

@@ -1,0 +1,471 @@
+/*
+ * Taking over, prepared: the old leader's threads come to stand where no call is
+ * half told, and the successor reads what they have told.  Up to here all can be
+ * undone: the leader goes on as if nothing had been asked.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/report/report.h"
+#include "engine/outside/takeover/takeover_parts.h"
+
+#define PARK_US		1000000	/* how long threads may take to stop */
+#define READ_US		1000000	/* how long a planned one lets clients wait for the rest to be read */
+#define READ_STILL_US	4000	/* without progress, where all its threads wait */
+#define STOP_TRIES	8	/* then the streams are switched where they stand */
+#define LET_GO_US	2000
+#define PARK_AGAIN_US	5000	/* a signal may come while none can be taken */
+#define SPIN_US		150	/* then sleeps that grow */
+#define SLEEP_LAST_US	500
+#define BIRTH_US	100000	/* a forked process that was killed is never counted */
+
+/* --- standing still ------------------------------------------------------------------ */
+
+bool thread_over(pid_t pid, pid_t tid)
+{
+	if (syscall(SYS_tgkill, pid, tid, 0) < 0)
+		return errno == ESRCH;
+	return pid == tid && thread_ended(pid, tid);
+}
+
+static bool process_known(const struct move *mv, pid_t pid)
+{
+	for (unsigned i = 0; i < mv->processes; i++)
+		if (mv->process[i] == pid)
+			return true;
+	return false;
+}
+
+static bool process_stands(const struct version *v, pid_t pid)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid == pid && !thread_over(pid, (pid_t)s->owner))
+			return true;
+	}
+	return false;
+}
+
+/* Looked at once: what a slot says may be anything. */
+static bool process_note(struct move *mv, pid_t pid)
+{
+	if (process_known(mv, pid))
+		return true;
+	if (mv->processes == MOVE_PROCESSES ||
+	    ((pid != mv->from->server || mv->from->gone) && !version_owns(mv->from, pid, pid)))
+		return false;
+	mv->process[mv->processes++] = pid;
+	return true;
+}
+
+/* Of those that were found some have ended since: nobody will take from them. */
+void processes_left(struct move *mv)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < mv->processes; i++)
+		if (process_stands(mv->from, mv->process[i]))
+			mv->process[kept++] = mv->process[i];
+	mv->processes = kept;
+}
+
+/* Whether the process is one that was found to be the old leader's, and stands. */
+bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid)
+{
+	return v == m->move.from && process_known(&m->move, pid);
+}
+
+/* Whether the thread stands; else it is asked to, if `ask`. */
+static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask)
+{
+	const struct slot *s = &mv->from->area->slot[i];
+	pid_t pid = s->pid, tid = (pid_t)s->owner;
+	bool known;
+
+	if (!tid || s->unheld)
+		return true;
+	known = ask && process_note(mv, pid);
+	/* Acquire: pairs with park(); what it has told is published. */
+	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
+		return true;
+	if (known && s->asked != RS_ASKED)
+		syscall(SYS_tgkill, pid, tid, SIGSYS);
+	return ask && thread_over(pid, tid);
+}
+
+static bool slots_stand(struct monitor *m, struct move *mv, bool ask)
+{
+	uint32_t high = version_slots(mv->from);
+	bool all = true;
+
+	for (uint32_t i = 0; i < high; i++)
+		all &= slot_stands(m, mv, i, ask);
+	return all;
+}
+
+/* Threads and processes that are made, and have no slot yet. */
+static bool all_born(const struct version *v, uint64_t for_us)
+{
+	/* Acquire: pairs with child_begin; who is counted no more has a slot. */
+	return for_us > BIRTH_US || (!__atomic_load_n(&v->area->newborn, __ATOMIC_ACQUIRE) &&
+				     !version_births(v));
+}
+
+/* When all that can make one stand, and none is being born, none can come any more. */
+static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for_us)
+{
+	return slots_stand(m, mv, ask) && all_born(mv->from, for_us) &&
+	       slots_stand(m, mv, ask);
+}
+
+/* Short at first: most threads leader_stop within microseconds. */
+static void pause_for(uint64_t waited_us)
+{
+	uint64_t us = waited_us / 8 + 20;
+
+	if (waited_us < SPIN_US)
+		return;
+	usleep((useconds_t)(us < SLEEP_LAST_US ? us : SLEEP_LAST_US));
+}
+
+static void park_say(struct monitor *m, struct move *mv)
+{
+	for (uint32_t i = 0; i < version_slots(mv->from); i++) {
+		const struct slot *s = &mv->from->area->slot[i];
+
+		if (!slot_stands(m, mv, i, false))
+			say_log("take", "thread %d of process %d does not stand: %c, request %u",
+				(int)s->owner, s->pid, thread_state(s->pid, (pid_t)s->owner),
+				s->asked);
+	}
+	say_log("take", "being born: %u threads, %d processes", mv->from->area->newborn,
+		(int)version_births(mv->from));
+}
+
+/* What versions ask, and programs on their way through execve, which stand until they are held. */
+void serve_all(struct monitor *m)
+{
+	serve_requests(m);
+	serve_stops(m);
+}
+
+/* Stops every thread of the old leader; false when one did not in time. */
+static bool park(struct monitor *m, struct move *mv)
+{
+	uint64_t begin = now_us(), asked = 0, now;
+
+	conduct_bit(&m->conduct->park, mv->from->index, true);
+	streams_changed(m);
+	for (bool ask = true;; ask = now - asked > PARK_AGAIN_US) {
+		now = now_us();
+		if (ask)
+			asked = now;
+		if (all_stand(m, mv, ask, now - begin))
+			return true;
+		if (now - begin > PARK_US) {
+			park_say(m, mv);
+			return false;
+		}
+		/* A thread may stand in a question that has nothing to do with this. */
+		serve_all(m);
+		pause_for(now - begin);
+	}
+}
+
+void unpark(struct monitor *m, uint32_t version)
+{
+	conduct_bit(&m->conduct->park, version, false);
+	streams_changed(m);
+}
+
+/* --- what is still to be read -------------------------------------------------------- */
+
+/* A thread that was killed has not said that it is done; perhaps not even that it began. */
+static bool reader_over(const struct version *v, const struct cursor *c)
+{
+	if (c->pid <= 0 || c->owner <= 0)
+		return !version_births(v);
+	return thread_over(c->pid, c->owner);
+}
+
+/* Whether a follower still reads what this version told when it led before. */
+static bool reads_old(struct monitor *m, const struct version *v, uint32_t source)
+{
+	const struct section *s = streams_part(m, v->index), *from = streams_part(m, source);
+
+	for (uint32_t i = 0; i < section_lanes(from); i++) {
+		const struct cursor *c = &s->cursor[i];
+
+		if (c->source == source && c->life && c->done != c->life &&
+		    !reader_over(v, c))
+			return true;
+	}
+	return false;
+}
+
+bool old_stream_read(struct monitor *m, const struct version *to, bool drop)
+{
+	bool read = true;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (i == to->index || !(m->conduct->following >> i & 1) ||
+		    !reads_old(m, v, to->index))
+			continue;
+		read = false;
+		if (drop)
+			follower_drop(v, VERDICT_LAGGING, "a whole leader behind");
+	}
+	return read || drop;
+}
+
+/* They are a little behind, as followers are: the one who asks can wait for that. */
+bool old_stream_over(struct monitor *m, const struct version *to)
+{
+	uint64_t begin = now_us(), waited = 0;
+
+	for (; !old_stream_read(m, to, false); waited = now_us() - begin) {
+		if (waited > PARK_US)
+			return false;
+		serve_all(m);
+		pause_for(waited);
+	}
+	return true;
+}
+
+/*
+ * One that led before must follow in all its threads before it leads again: none of
+ * them may find, when it looks at last, that nothing has happened.
+ */
+bool successor_settled(const struct version *v)
+{
+	for (uint64_t begin = now_us(); now_us() - begin < PARK_US; usleep(SLEEP_LAST_US)) {
+		bool all = true;
+
+		for (uint32_t i = 0; i < version_slots(v) && all; i++) {
+			const struct slot *s = &v->area->slot[i];
+
+			/* Acquire: pairs with park(). */
+			all = !s->owner || !__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) ||
+			      thread_over(s->pid, (pid_t)s->owner);
+		}
+		if (all)
+			return true;
+	}
+	return false;
+}
+
+/* A thread of it says that it differs, or it is not there any more. */
+static bool follows_badly(const struct monitor *m, const struct version *v)
+{
+	return v->state != VERSION_FOLLOWS || !version_alive(v) || held_any(m, v, REQ_VERDICT) ||
+	       !(m->conduct->following >> v->index & 1);
+}
+
+static bool lane_is_left(const struct monitor *m, const struct move *mv, uint32_t lane)
+{
+	return streams_lane_unread(m, mv->to->index, mv->from->index, lane) &&
+	       !stream_only_looks(m->conduct, mv->to->index, lane);
+}
+
+/* The leader's thread of each lane stands at a call of which followers are told. */
+static void lanes_called(const struct version *from, bool *called)
+{
+	memset(called, 0, LANES * sizeof(*called));
+	for (uint32_t i = 0; i < version_slots(from); i++) {
+		const struct slot *s = &from->area->slot[i];
+		uint32_t call = s->parked_at, lane = s->lane - 1;
+
+		if (s->owner && s->parked && lane < LANES)
+			called[lane] = call && call != SYS_futex + 1;
+	}
+}
+
+/*
+ * A thread that sleeps in a futex of its own, with something to read, or where its twin
+ * waits in a call.  It has gone another way, and nothing that is told wakes it.
+ */
+static pid_t sleeper(const struct monitor *m, const struct move *mv)
+{
+	static bool called[LANES];
+
+	lanes_called(mv->from, called);
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+		uint32_t lane = s->lane - 1;
+
+		if (s->owner && s->asleep && lane < LANES &&
+		    (called[lane] || lane_is_left(m, mv, lane)) &&
+		    !thread_over(s->pid, (pid_t)s->owner))
+			return (pid_t)s->owner;
+	}
+	return 0;
+}
+
+/* Nothing is left that it must ask for. */
+static bool is_read(const struct monitor *m, const struct move *mv)
+{
+	uint32_t high = section_lanes(streams_part(m, mv->from->index));
+
+	for (uint32_t i = 0; i < high; i++)
+		if (lane_is_left(m, mv, i))
+			return false;
+	return true;
+}
+
+/* Each of its threads sleeps, for others or for what will not be told; or is gone. */
+static bool all_wait(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+		char state = s->owner ? thread_state(s->pid, (pid_t)s->owner) : 'S';
+
+		if (state == 'R' || state == 'D' || state == 'T' || state == 't')
+			return false;
+	}
+	return true;
+}
+
+/* We stop it ourselves, for a moment: it is on its way through an execve. */
+static bool tracee_is(pid_t tid)
+{
+	char path[64], line[256];
+	int tracer = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && !tracer && fgets(line, sizeof(line), f))
+		sscanf(line, "TracerPid:%d", &tracer);
+	if (f)
+		fclose(f);
+	return tracer == getpid();
+}
+
+/* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
+static pid_t stopped_thread(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+		char state = s->owner && !s->unheld ? thread_state(s->pid, (pid_t)s->owner) : 0;
+
+		if (state == 'T' || (state == 't' && !tracee_is((pid_t)s->owner)))
+			return (pid_t)s->owner;
+	}
+	return 0;
+}
+
+enum reading { READ_ALL, READ_STANDS, READ_STOPPED, READ_FAILS };
+
+static void read_say(struct monitor *m, const struct move *mv, const char *why)
+{
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+
+		if (s->owner)
+			say_log("take", "thread %d of process %d, lane %u: %c, asks %u",
+				(int)s->owner, s->pid, s->lane - 1,
+				thread_state(s->pid, (pid_t)s->owner), s->asked);
+	}
+	say_log("take", "%s: %lu cells are not read", why,
+		streams_unread(m, mv->to->index, mv->from->index));
+}
+
+/*
+ * The old leader stands, and all that it told is there: its successor reads it, and shows
+ * that it is the same, while there is a way back.  Some wait for what the leader's threads
+ * would have told next.
+ */
+static enum reading read_on(struct monitor *m, const struct move *mv)
+{
+	uint64_t begin = now_us(), since = begin, now = begin, least = ~0ull;
+
+	while (now - begin < READ_US) {
+		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
+
+		serve_all(m);
+		if (!mv->reads_on)	/* the leader has crashed meanwhile */
+			return READ_ALL;
+		if (follows_badly(m, mv->to)) {
+			read_say(m, mv, "it differs, or has ended");
+			return READ_FAILS;
+		}
+		now = now_us();
+		if (is_read(m, mv) && !sleeper(m, mv))
+			return READ_ALL;
+		if (now - since > READ_STILL_US && stopped_thread(mv->to))
+			return READ_STOPPED;
+		if (now - since > READ_STILL_US && all_wait(mv->to))
+			return READ_STANDS;
+		since = left < least ? now : since;
+		least = left < least ? left : least;
+		pause_for(now - begin);
+	}
+	read_say(m, mv, "its time is over");
+	return READ_FAILS;
+}
+
+/* The leader's threads go on for a moment, to stop elsewhere. */
+static void let_go(struct monitor *m, const struct move *mv)
+{
+	unpark(m, mv->from->index);
+	serve_requests(m);
+	usleep(LET_GO_US);
+}
+
+/*
+ * At the last try.  Those that wait for each other's order go on when the stream has ended;
+ * one that sleeps for itself does not.
+ */
+static bool stands_for_good(const struct monitor *m, struct move *mv)
+{
+	pid_t tid = sleeper(m, mv);
+
+	if (tid)
+		snprintf(mv->cause, sizeof(mv->cause), "it does not move: its thread %d sleeps", tid);
+	return tid != 0;
+}
+
+/* One that is forced has its cause, and goes on. */
+static bool refuse(struct move *mv, const char *why)
+{
+	if (!mv->forced)
+		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
+	return false;
+}
+
+static bool refuse_stopped(struct move *mv)
+{
+	snprintf(mv->cause, sizeof(mv->cause), "its thread %d is stopped", stopped_thread(mv->to));
+	return false;
+}
+
+/* True: the leader stands, and may be replaced; or mv->cause says why not. */
+bool leader_stop(struct monitor *m, struct move *mv)
+{
+	if (!mv->forced && stopped_thread(mv->to))
+		return refuse_stopped(mv);
+	for (int tries = 0;; tries++) {
+		enum reading read = READ_ALL;
+
+		if (!park(m, mv))
+			return refuse(mv, "the leader's threads do not come to a stop");
+		if (mv->reads_on)
+			read = read_on(m, mv);
+		if (read == READ_STOPPED)
+			return refuse_stopped(mv);
+		if (read == READ_FAILS)
+			return refuse(mv, "it does not come to the end of what the leader has told");
+		if (read == READ_ALL || tries == STOP_TRIES)
+			return read == READ_ALL || !stands_for_good(m, mv);
+		let_go(m, mv);
+	}
+}

@@ -1,0 +1,82 @@
+/*
+ * Taking over: who may lead.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/abi/rules.h"
+#include "engine/outside/takeover/takeover_parts.h"
+
+#define DIFFERS_LAG	(1ull << 62)
+#define DYING_LAG	(1ull << 63)
+
+bool version_faults(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		if (v->area->slot[i].owner && v->area->slot[i].faulting)
+			return true;
+	return false;
+}
+
+/* Of a stateless server some connections may have been kept from it. */
+static bool knows_all(const struct monitor *m, const struct version *v)
+{
+	const struct version *leader = &m->version[m->leader];
+	bool all = !v->partly;
+
+	for (uint32_t i = 0; all && m->options->sampling.stateless && i < version_slots(leader); i++)
+		all = !leader->area->slot[i].conns_kept;
+	return all;
+}
+
+/* What it wants to do next on each connection need not be what the leader would have done. */
+static bool is_apart(const struct version *v)
+{
+	return v->brief->rules && v->brief->bank[v->brief->rules % 2].flags & RULES_HAS_APART;
+}
+
+/* Why it leads in no case; NULL: nothing is against it. */
+const char *successor_barred(const struct monitor *m, const struct version *v)
+{
+	if (!knows_all(m, v))
+		return "it does not know all connections";
+	if (is_apart(v))
+		return "its rules have connections apart (@apart), so it cannot lead";
+	return NULL;
+}
+
+static bool may_lead(const struct monitor *m, const struct version *v)
+{
+	return !successor_barred(m, v) && v->index != m->leader &&
+	       v->state == VERSION_FOLLOWS && version_alive(v) && !v->crash[0] &&
+	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
+}
+
+/*
+ * The one that is least behind; NULL when there is none.  One that differs may do so
+ * from a leader's last words: it is asked after the others, and the last is one that is at
+ * its own, in a handler or in a sanitizer's report.
+ */
+struct version *successor(struct monitor *m)
+{
+	struct version *best = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+		uint64_t lag;
+
+		if (!may_lead(m, v))
+			continue;
+		streams_lag(m, i, &lag);
+		if (held_any(m, v, REQ_VERDICT))
+			lag |= DIFFERS_LAG;
+		if (follower_reports(v) || version_faults(v))
+			lag |= DYING_LAG;
+		if (lag >= least)
+			continue;
+		least = lag;
+		best = v;
+	}
+	return best;
+}

@@ -1,0 +1,209 @@
+/*
+ * Signals that came to the old leader and were not told: its threads stand, and block
+ * what comes, so it waits in the kernel, or in the inside (slot.untold).  Followers know of
+ * none of it, yet the stream may say that one was sent (kill).  So each process that takes
+ * over gets what waits in its twin, with its descriptors, and hears of it when it leads.
+ *
+ * They are looked for once, when the old leader stands and before anything of it ends:
+ * what comes then comes of that.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "engine/core/ring.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+
+#define STOP_MS		20
+#define LOOK_NS		20000
+#define SIG_BIT(s)	(1ull << ((s) - 1))
+#define SIGNALS		64
+
+/*
+ * Not these: mve's own, those that nobody hears of, and of children, who end once more in
+ * the successor (early.c).
+ */
+#define NOT_MOVED	(SIG_BIT(SIGILL) | SIG_BIT(SIGBUS) | SIG_BIT(SIGSEGV) | SIG_BIT(SIGSYS) | \
+			 SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP) | SIG_BIT(SIGCHLD))
+
+static void note(struct move *mv, pid_t pid, int32_t lane, const siginfo_t *info)
+{
+	struct untold *u = &mv->untold[mv->untolds];
+
+	if (info->si_signo < 1 || info->si_signo > SIGNALS || mv->untolds == UNTOLD_MAX ||
+	    SIG_BIT(info->si_signo) & NOT_MOVED)
+		return;
+	u->pid = pid;
+	u->row.lane = lane;
+	memcpy(u->row.info, info, sizeof(u->row.info));
+	mv->untolds++;
+	say_log("take", "signal %d waits for process %d, lane %d", info->si_signo, pid, lane);
+}
+
+/* --- in the inside ----------------------------------------------------------------------- */
+
+static void held_note(struct move *mv, const struct slot *s, pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	memcpy(&info, s->untold, sizeof(s->untold));
+	note(mv, pid, info.si_code == SI_TKILL ? (int32_t)s->lane - 1 : -1, &info);
+}
+
+/* --- in the kernel ------------------------------------------------------------------------ */
+
+/* False: the thread is gone. */
+static bool pending_read(pid_t pid, pid_t tid, uint64_t *own, uint64_t *shared)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	*own = *shared = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "SigPnd: %lx", own) != 1 && sscanf(line, "ShdPnd: %lx", shared) == 1)
+			break;
+	fclose(f);
+	*own &= ~NOT_MOVED;
+	*shared &= ~NOT_MOVED;
+	return true;
+}
+
+static bool stops(pid_t tid)
+{
+	struct timespec look = { 0, LOOK_NS };
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+		return false;
+	for (int i = 0; i < STOP_MS * 1000000 / LOOK_NS; i++, nanosleep(&look, NULL)) {
+		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+
+		if (got)
+			return got == tid && WIFSTOPPED(status);
+	}
+	return false;
+}
+
+static void queue_read(struct move *mv, pid_t pid, pid_t tid, int32_t lane, bool shared)
+{
+	siginfo_t info[UNTOLD_MAX];
+	struct __ptrace_peeksiginfo_args args = {
+		.flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = UNTOLD_MAX,
+	};
+	long n = ptrace(PTRACE_PEEKSIGINFO, tid, &args, info);
+
+	for (long i = 0; i < n; i++)
+		note(mv, pid, shared ? -1 : lane, &info[i]);
+}
+
+/* Their numbers are known: of whom they are must do without. */
+static void numbers_note(struct move *mv, pid_t pid, int32_t lane, uint64_t set)
+{
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (set & SIG_BIT(sig))
+			note(mv, pid, lane, &(siginfo_t){ .si_signo = sig });
+}
+
+static void queues_note(struct move *mv, pid_t pid, pid_t tid, int32_t lane, uint64_t own,
+			uint64_t shared)
+{
+	bool seized = ptrace(PTRACE_SEIZE, tid, 0, 0) == 0, read = seized && stops(tid);
+
+	if (read && own)
+		queue_read(mv, pid, tid, lane, false);
+	if (read && shared)
+		queue_read(mv, pid, tid, lane, true);
+	if (seized)
+		ptrace(PTRACE_DETACH, tid, 0, 0);
+	if (read)
+		return;
+	numbers_note(mv, pid, lane, own);
+	numbers_note(mv, pid, -1, shared);
+}
+
+/* What waits for the process is read once, with the thread that comes first. */
+static bool is_first(const struct move *mv, uint32_t slot, pid_t pid)
+{
+	for (uint32_t i = 0; i < slot; i++)
+		if (mv->from->area->slot[i].owner && mv->from->area->slot[i].pid == pid)
+			return false;
+	return true;
+}
+
+/* `tid` is a thread of the process, or pending_read finds nothing. */
+static void slot_look(struct move *mv, uint32_t i, pid_t pid, pid_t tid)
+{
+	const struct slot *s = &mv->from->area->slot[i];
+	uint64_t own, shared;
+
+	held_note(mv, s, pid);
+	if (!pending_read(pid, tid, &own, &shared))
+		return;
+	if (!is_first(mv, i, pid))
+		shared = 0;
+	if (own | shared)
+		queues_note(mv, pid, tid, (int32_t)s->lane - 1, own, shared);
+}
+
+void untold_look(struct monitor *m)
+{
+	struct move *mv = &m->move;
+
+	for (uint32_t i = 0; i < version_slots(mv->from); i++) {
+		const struct slot *s = &mv->from->area->slot[i];
+
+		pid_t pid = s->pid, tid = (pid_t)s->owner;	/* read once */
+
+		if (tid > 0 && !s->unheld && takeover_stands(m, mv->from, pid))
+			slot_look(mv, i, pid, tid);
+	}
+}
+
+/* --- for the successor --------------------------------------------------------------------- */
+
+/* The process that has the place of the sender. */
+static void sender_mend(struct monitor *m, siginfo_t *info)
+{
+	const struct move *mv = &m->move;
+	const struct section *from = streams_part(m, mv->from->index);
+	const struct section *to = streams_part(m, mv->to->index);
+
+	if (info->si_code != SI_USER && info->si_code != SI_TKILL && info->si_code != SI_QUEUE)
+		return;
+	for (uint32_t i = 0; info->si_pid > 0 && i < section_lanes(from); i++)
+		if (from->lane[i].pid == info->si_pid && from->lane[i].state == LANE_OPEN &&
+		    to->cursor[i].pid > 0) {
+			info->si_pid = to->cursor[i].pid;
+			return;
+		}
+}
+
+unsigned untold_take(struct monitor *m, pid_t twin, struct taken_signal *row, unsigned room)
+{
+	struct move *mv = &m->move;
+	unsigned n = 0, kept = 0;
+
+	for (unsigned i = 0; i < mv->untolds; i++) {
+		siginfo_t info = { 0 };
+
+		if (mv->untold[i].pid != twin || n == room) {
+			mv->untold[kept++] = mv->untold[i];
+			continue;
+		}
+		row[n] = mv->untold[i].row;
+		memcpy(&info, row[n].info, sizeof(row[n].info));
+		sender_mend(m, &info);
+		memcpy(row[n++].info, &info, sizeof(row[n].info));
+	}
+	mv->untolds = kept;
+	return n;
+}
