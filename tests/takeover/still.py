@@ -115,6 +115,31 @@ def stopped_promote():
         session.clean()
 
 
+def stopped_leader():
+    """The leader stands still for a second, stopped: nobody takes over, and it goes on."""
+    session = session_of(1, followers=("",))
+    try:
+        serves(session)
+        pid = session.leader()["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        done = subprocess.run([MVE, "promote", session.name, "f1"], capture_output=True, text=True,
+                              timeout=10)
+        os.kill(pid, signal.SIGCONT)
+        if done.returncode != 1:
+            raise Wrong(f"promote: {done.returncode}: {done.stderr}")
+        serves(session)
+        if session.leader()["pid"] != pid or "SIGSYS" in session.log():
+            raise Wrong("the leader is another")
+        session.promote("f1", keep=True)
+        serves(session)
+        session.stop()
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
 def spinlater():
     """It has read all, and computes: nothing is lost when it does not take over."""
     session = session_of(1)
@@ -211,8 +236,8 @@ def held_ends():
         session.clean()
 
 
-WAYS = {f.__name__: f for f in (stall, later, spin, stopped_promote, spinlater, stopped_crash,
-                                held_next, held_ends)}
+WAYS = {f.__name__: f for f in (stall, later, spin, stopped_promote, stopped_leader, spinlater,
+                                stopped_crash, held_next, held_ends)}
 
 
 def main():

@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
+#include "engine/abi/knock.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/stream.h"
 
@@ -211,21 +212,27 @@ void hidden_block(struct thread *t, uint64_t blocked)
 	hidden_come(t, ~blocked);
 }
 
+/* Somebody wants something of this thread; or wanted, and it was long in coming. */
+static void knock_serve(struct thread *t, struct ucontext_raw *uc)
+{
+	if (t->arm_wanted)
+		seal_arm_wanted(t);
+	if (park_wanted())
+		park_come(t, uc);
+	else
+		call_again(t, &uc->regs);
+}
+
 /* Signals that are mve's own, not the program's. */
 bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 			 struct ucontext_raw *uc)
 {
-	if (sig == SIGSYS && t->arm_wanted && info_int(info, INFO_CODE) == SI_TKILL) {
-		seal_arm_wanted(t);
-		call_again(t, &uc->regs);
+	if (sig == SIGSYS && info_int(info, INFO_CODE) == KNOCK_CODE) {
+		knock_serve(t, uc);
 		return true;
 	}
 	if (sig == SIGSYS && info_int(info, INFO_CODE) == SI_TIMER && t->timer) {
 		signal_overdue(t, uc);
-		return true;
-	}
-	if (sig == SIGSYS && info_int(info, INFO_CODE) == SI_TKILL && park_wanted()) {
-		park_come(t, uc);
 		return true;
 	}
 	if (sig == SIGSYS && dispatch_caught(t, info, uc))

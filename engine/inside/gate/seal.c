@@ -19,7 +19,9 @@
 #include <linux/prctl.h>
 #include <linux/signal.h>
 
+#include "engine/abi/knock.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/signals.h"
 
 #define PAGE		4096ull
 #define WATCHED_MAX	256
@@ -57,11 +59,21 @@ void seal_arm_wanted(struct thread *t)
 	__atomic_store_n(&t->arm_wanted, 0, __ATOMIC_RELEASE);
 }
 
+static long knock(const struct thread *o)
+{
+	uint8_t info[SIGINFO_SIZE];
+
+	bytes_zero(info, sizeof(info));
+	*(int32_t *)(info + INFO_SIGNO) = SIGSYS;
+	*(int32_t *)(info + INFO_CODE) = KNOCK_CODE;
+	return OWN4(__NR_rt_tgsigqueueinfo, o->pid, o->tid, SIGSYS, info);
+}
+
 /* Waits until the other thread is armed, or is no more. */
 static void arm_other(struct thread *o)
 {
 	__atomic_store_n(&o->arm_wanted, 1, __ATOMIC_RELEASE);
-	if (OWN3(__NR_tgkill, o->pid, o->tid, SIGSYS) < 0)
+	if (knock(o) < 0)
 		return;
 	while (__atomic_load_n(&o->arm_wanted, __ATOMIC_ACQUIRE) &&
 	       OWN3(__NR_tgkill, o->pid, o->tid, 0) == 0)

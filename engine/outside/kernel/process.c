@@ -3,12 +3,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/abi/knock.h"
 #include "engine/outside/kernel/process.h"
 
 #define GENERATIONS_MAX	4096
@@ -93,4 +95,14 @@ int process_signal(pid_t pid, uint64_t began, int sig)
 		result = -errno;
 	close(handle);
 	return result;
+}
+
+void thread_knock(pid_t pid, pid_t tid)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_signo = SIGSYS;
+	info.si_code = KNOCK_CODE;
+	syscall(SYS_rt_tgsigqueueinfo, pid, tid, SIGSYS, &info);
 }

@@ -17,5 +17,7 @@ pid_t process_parent(pid_t pid);
 bool process_descends(pid_t pid, pid_t of);
 /* A signal to that process and no other: 0, or a negative errno. */
 int process_signal(pid_t pid, uint64_t began, int sig);
+/* Asks the thread to come to our code (abi/knock.h). */
+void thread_knock(pid_t pid, pid_t tid);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/core/rules.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/print/print.h"
 #include "engine/outside/rules/rules_load.h"
@@ -73,7 +74,7 @@ static void slot_look(struct version *v, uint32_t i, uint64_t now)
 	if (now - was->since_ms > GIVE_UP_MS)
 		follower_drop(v, VERDICT_FAULTY, "a rule does not end");
 	else
-		syscall(SYS_tgkill, pid, tid, SIGSYS);
+		thread_knock(pid, tid);
 }
 
 void rules_look(struct monitor *m)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/takeover/takeover_parts.h"
@@ -96,7 +97,7 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
 		return true;
 	if (known && s->asked != RS_ASKED)
-		syscall(SYS_tgkill, pid, tid, SIGSYS);
+		thread_knock(pid, tid);
 	return ask && thread_over(pid, tid);
 }
 
