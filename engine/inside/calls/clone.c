@@ -36,7 +36,7 @@ static bool clone_read(const struct frame *f, long nr, struct clone_want *w)
 		*w = (struct clone_want){ f->rdi, f->rsi };
 	if (nr != __NR_clone3)
 		return true;
-	if (f->rsi < CLONE3_SIZE_MIN || copy_in(&args, f->rdi, CLONE3_SIZE_MIN))
+	if (f->rsi < CLONE3_SIZE_MIN || target_in(&args, f->rdi, CLONE3_SIZE_MIN))
 		return false;
 	w->flags = args.flags;
 	w->stack = args.stack ? args.stack + args.stack_size : 0;

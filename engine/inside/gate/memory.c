@@ -1,8 +1,10 @@
 /*
  * Memory.  A pointer that the program passes may be bad, or become bad while we
- * look: EFAULT is a result, never a crash.  So the inside reads and writes such
- * memory by the kernel's own copying, process_vm_readv on itself, which needs
- * no fault handler and asks for no right.  Only rare calls come this way.
+ * look: EFAULT is a result, never a crash.  Where signals can come, target_in() and
+ * target_out() copy, and the fault handler ends them.  Where they may be blocked, and in
+ * the handler itself, the inside reads and writes by the kernel's own copying,
+ * process_vm_readv on itself, which needs no handler and asks for no right.  Only rare
+ * calls come this way.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>

@@ -24,7 +24,7 @@ long serve_sigaction(struct thread *t)
 	t->answered = 1;
 	if (f->r10 != 8)
 		return -EINVAL;
-	if (f->rsi && copy_in(&new, f->rsi, sizeof(new)))
+	if (f->rsi && target_in(&new, f->rsi, sizeof(new)))
 		return -EFAULT;
 	if (sig < 1 || sig > SIGNALS || (f->rsi && (sig == SIGKILL || sig == SIGSTOP)))
 		return -EINVAL;
@@ -41,7 +41,7 @@ long serve_sigaction(struct thread *t)
 	sighand_unlock(t->sig);
 	if (f->rsi && new.handler == (uint64_t)SIG_IGN)
 		hidden_forget(t, sig);
-	if (!result && f->rdx && copy_out(f->rdx, &old, sizeof(old)))
+	if (!result && f->rdx && target_out(f->rdx, &old, sizeof(old)))
 		return -EFAULT;
 	return result;
 }
@@ -63,14 +63,14 @@ long serve_sigprocmask(struct thread *t)
 		if (t->pending)
 			now = t->held_mask;
 		t->held_mask &= ~hidden;
-		if (how == SIG_UNBLOCK && was && copy_in(&set, t->frame.rsi, 8))
+		if (how == SIG_UNBLOCK && was && target_in(&set, t->frame.rsi, 8))
 			set = 0;
 		hidden_block(t, how == SIG_SETMASK ? now & hidden
 			      : how == SIG_BLOCK ? was | (now & hidden) : was & ~set);
 	}
-	if (was && old_at && !copy_in(&old, old_at, 8)) {
+	if (was && old_at && !target_in(&old, old_at, 8)) {
 		old |= was;
-		copy_out(old_at, &old, 8);
+		target_out(old_at, &old, 8);
 	}
 	return result;
 }
@@ -97,10 +97,10 @@ long serve_sigpending(struct thread *t)
 	uint64_t at = t->frame.rdi, set = 0;
 	long result = call_kernel(t);
 
-	if (result || !t->hidden_waits || t->frame.rsi != 8 || copy_in(&set, at, 8))
+	if (result || !t->hidden_waits || t->frame.rsi != 8 || target_in(&set, at, 8))
 		return result;
 	set |= t->hidden_waits;
-	return copy_out(at, &set, 8);
+	return target_out(at, &set, 8);
 }
 
 /* A call that blocks under a mask of its own, whose address is at `mask_at`. */
@@ -108,7 +108,7 @@ long serve_masked(struct thread *t, uint64_t *mask_at)
 {
 	long result;
 
-	if (!*mask_at || copy_in(&t->temp_mask, *mask_at, 8))
+	if (!*mask_at || target_in(&t->temp_mask, *mask_at, 8))
 		return call_kernel(t);
 	t->has_temp_mask = 1;
 	/* One that waits with us and not with the kernel cuts the call short at once. */
@@ -127,7 +127,7 @@ long serve_pselect(struct thread *t)
 	uint64_t was = t->frame.r9, pair[2];
 	long result;
 
-	if (!was || copy_in(pair, was, sizeof(pair)))
+	if (!was || target_in(pair, was, sizeof(pair)))
 		return call_kernel(t);
 	t->frame.r9 = (uint64_t)pair;
 	result = serve_masked(t, &pair[0]);
@@ -140,7 +140,7 @@ long serve_signalfd(struct thread *t)
 {
 	uint64_t set;
 
-	if (copy_in(&set, t->frame.rsi, 8))
+	if (target_in(&set, t->frame.rsi, 8))
 		return call_kernel(t);
 	return call_with_set(t, &t->frame.rsi, set);
 }
@@ -152,7 +152,7 @@ long serve_sigtimedwait(struct thread *t)
 	long result = -EINTR;
 	int sig;
 
-	if (copy_in(&set, t->frame.rdi, 8))
+	if (target_in(&set, t->frame.rdi, 8))
 		return call_kernel(t);
 	if (!(set & t->hidden_waits))
 		result = call_with_set(t, &t->frame.rdi, set);
@@ -161,7 +161,7 @@ long serve_sigtimedwait(struct thread *t)
 	sig = __builtin_ctzll(set & t->hidden_waits) + 1;
 	t->answered = 1;
 	t->hidden_waits &= ~SIG_BIT(sig);
-	if (at && copy_out(at, hidden_info(t, sig), SIGINFO_SIZE))
+	if (at && target_out(at, hidden_info(t, sig), SIGINFO_SIZE))
 		return -EFAULT;
 	return sig;
 }
@@ -195,9 +195,9 @@ long serve_sigaltstack(struct thread *t)
 	old.flags = (t->alt.flags & AUTODISARM) |
 		    (on ? SS_ONSTACK : t->alt.size ? 0 : SS_DISABLE);
 	if (f->rdi)
-		result = copy_in(&new, f->rdi, sizeof(new)) ? -EFAULT :
+		result = target_in(&new, f->rdi, sizeof(new)) ? -EFAULT :
 			 altstack_set(t, new, f->rsp);
-	return !result && f->rsi && copy_out(f->rsi, &old, sizeof(old)) ? -EFAULT : result;
+	return !result && f->rsi && target_out(f->rsi, &old, sizeof(old)) ? -EFAULT : result;
 }
 
 /*
