@@ -18,20 +18,39 @@
 #define LOWEST		0x10000ull	/* vm.mmap_min_addr as Debian has it */
 #define GUARD		0x10000ull	/* keep off the neighbours, stacks above all */
 
+/* A number in hexadecimal, and the character behind it. */
+static const char *hex_parse(const char *at, uint64_t *out)
+{
+	for (*out = 0;; at++) {
+		unsigned digit = *at >= '0' && *at <= '9' ? (unsigned)(*at - '0') :
+				 *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a' + 10) : 16;
+
+		if (digit > 15)
+			return *at ? at + 1 : at;
+		*out = *out << 4 | digit;
+	}
+}
+
+/* start-end rwxp offset major:minor inode path; by hand, for each program that starts. */
 static int map_parse(const char *line, struct map *m)
 {
-	unsigned maj, min;
-	char prot[8];
-	int at = 0;
+	uint64_t maj, min;
+	const char *prot;
+	char *at;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %lu %n", &m->start,
-		   &m->end, prot, &m->offset, &maj, &min, &m->inode, &at) < 7)
+	prot = hex_parse(hex_parse(line, &m->start), &m->end);
+	if (strlen(prot) < sizeof("r-xp ") - 1 || prot[4] != ' ')
 		return -EINVAL;
-	m->dev = makedev(maj, min);
+	line = hex_parse(hex_parse(hex_parse(prot + 5, &m->offset), &maj), &min);
+	m->inode = strtoul(line, &at, 10);
+	if (at == line)
+		return -EINVAL;
+	m->dev = makedev((unsigned)maj, (unsigned)min);
 	m->write = prot[1] == 'w';
 	m->exec = prot[2] == 'x';
 	m->shared = prot[3] == 's';
-	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(line + at, "\n"), line + at);
+	at += strspn(at, " ");
+	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(at, "\n"), at);
 	return 0;
 }
 

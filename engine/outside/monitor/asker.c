@@ -37,6 +37,25 @@ struct sleeper {
 	uint64_t arg[6], sp, pc;
 };
 
+/* The call's number, its arguments, stack pointer and place; "running" has none of them. */
+static bool sleeper_parse(const char *text, struct sleeper *s)
+{
+	uint64_t word[8];
+	char *end;
+
+	s->nr = strtol(text, &end, 10);
+	for (unsigned i = 0; i < 8; i++) {
+		if (end == text || *end != ' ')
+			return false;
+		text = end;
+		word[i] = strtoul(text, &end, 16);
+	}
+	memcpy(s->arg, word, sizeof(s->arg));
+	s->sp = word[6];
+	s->pc = word[7];
+	return end != text;
+}
+
 static enum asker sleeper_read(pid_t pid, pid_t tid, struct sleeper *s)
 {
 	char path[64], text[256];
@@ -55,9 +74,7 @@ static enum asker sleeper_read(pid_t pid, pid_t tid, struct sleeper *s)
 	}
 	close(fd);
 	text[n] = 0;
-	n = sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &s->nr, &s->arg[0], &s->arg[1],
-		   &s->arg[2], &s->arg[3], &s->arg[4], &s->arg[5], &s->sp, &s->pc);
-	return n == 9 ? ASKER_IS : ASKER_SOON;
+	return sleeper_parse(text, s) ? ASKER_IS : ASKER_SOON;
 }
 
 /* What stands behind the thread's call, and the request that its last argument points to. */

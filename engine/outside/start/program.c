@@ -15,6 +15,7 @@
 #include "engine/outside/start/program.h"
 
 #define SCRIPT_DEPTH	5	/* as the kernel */
+#define LINE_BYTES	256	/* of a script's first line, too */
 
 struct verdict_text {
 	const char *reason, *hint;
@@ -46,9 +47,28 @@ const char *program_hint(enum program_verdict v)
 	return texts[v].hint;
 }
 
-static enum program_verdict elf_look(int fd, const Elf64_Ehdr *e, ssize_t n)
+#define HEAD_BYTES	2048	/* read at one go: nearly every program's headers lie in them */
+
+/* A file's beginning. */
+union file_head {
+	Elf64_Ehdr elf;
+	char text[HEAD_BYTES + 1];
+};
+
+static bool phdr_read(int fd, const union file_head *h, ssize_t n, int i, Elf64_Phdr *p)
 {
-	struct stat st;
+	uint64_t at = h->elf.e_phoff + (uint64_t)i * sizeof(*p);
+
+	if (at > (uint64_t)n || sizeof(*p) > (uint64_t)n - at)
+		return pread(fd, p, sizeof(*p), (off_t)at) == sizeof(*p);
+	memcpy(p, h->text + at, sizeof(*p));
+	return true;
+}
+
+static enum program_verdict elf_look(int fd, const struct stat *st, const union file_head *h,
+				     ssize_t n)
+{
+	const Elf64_Ehdr *e = &h->elf;
 	Elf64_Phdr p;
 
 	if (n > EI_CLASS && e->e_ident[EI_CLASS] == ELFCLASS32)
@@ -58,15 +78,14 @@ static enum program_verdict elf_look(int fd, const Elf64_Ehdr *e, ssize_t n)
 	if (e->e_machine != EM_X86_64)
 		return PROGRAM_FOREIGN;
 	if ((e->e_type != ET_EXEC && e->e_type != ET_DYN) || e->e_phentsize != sizeof(p) ||
-	    !e->e_phnum || fstat(fd, &st) < 0)
+	    !e->e_phnum)
 		return PROGRAM_DAMAGED;
 	for (int i = 0; i < e->e_phnum; i++) {
-		if (pread(fd, &p, sizeof(p), (off_t)(e->e_phoff + (uint64_t)i * sizeof(p))) !=
-		    sizeof(p))
+		if (!phdr_read(fd, h, n, i, &p))
 			return PROGRAM_DAMAGED;
 		if (p.p_type == PT_LOAD && p.p_filesz &&
-		    (p.p_offset > (uint64_t)st.st_size ||
-		     p.p_filesz > (uint64_t)st.st_size - p.p_offset))
+		    (p.p_offset > (uint64_t)st->st_size ||
+		     p.p_filesz > (uint64_t)st->st_size - p.p_offset))
 			return PROGRAM_DAMAGED;
 	}
 	return PROGRAM_OK;
@@ -100,10 +119,7 @@ static int interpreter_of(const char *line, ssize_t n, char *path, size_t size)
 
 static enum program_verdict file_look(int fd, int privileged, char *next, size_t size)
 {
-	union {
-		Elf64_Ehdr elf;
-		char text[257];
-	} head = { .text = "" };
+	union file_head head = { .text = "" };
 	struct stat st;
 	ssize_t n;
 
@@ -114,13 +130,14 @@ static enum program_verdict file_look(int fd, int privileged, char *next, size_t
 	if (!S_ISREG(st.st_mode))
 		return PROGRAM_FORBIDDEN;
 	n = pread(fd, head.text, sizeof(head.text) - 1, 0);
-	if (n >= 2 && !memcmp(head.text, "#!", 2) && interpreter_of(head.text, n, next, size))
+	if (n >= 2 && !memcmp(head.text, "#!", 2) &&
+	    interpreter_of(head.text, n < LINE_BYTES ? n : LINE_BYTES, next, size))
 		return PROGRAM_OK;
 	if (n < SELFMAG || memcmp(head.text, ELFMAG, SELFMAG))
 		return PROGRAM_FORMAT;
 	if (!privileged && gains_rights(fd, &st))
 		return PROGRAM_PRIVILEGED;
-	return elf_look(fd, &head.elf, n);
+	return elf_look(fd, &st, &head, n);
 }
 
 /* One file of the chain; *next is the interpreter that it asks for, or "". */
