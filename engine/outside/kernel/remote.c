@@ -15,6 +15,8 @@
 
 #include "engine/outside/kernel/remote.h"
 
+#define CALL_BYTES	2	/* of `syscall`; the trap stands behind it */
+
 static const uint8_t call_code[8] = { 0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc };
 
 int memory_open(pid_t pid)
@@ -58,20 +60,21 @@ long memory_peek(pid_t pid, uint64_t at, void *to, size_t len)
 	return (long)got;
 }
 
-/* Lets the tracee run until it stops again; the stop's status. */
-static int run_until_stop(pid_t pid, int request, int *status)
+/*
+ * Lets the tracee run until it stops again; *sig is what stopped it.  Its stop and its end
+ * are only looked at: the one is over when it goes on, the other is the monitor's to collect.
+ */
+static int run_until_stop(pid_t pid, int *sig)
 {
-	siginfo_t end;
+	siginfo_t stop;
 
-	if (ptrace(request, pid, 0, 0) < 0)
+	if (ptrace(PTRACE_CONT, pid, 0, 0) < 0)
 		return -errno;
-	/* An end is only looked at: the monitor collects it. */
-	while (waitid(P_PID, (id_t)pid, &end, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+	while (waitid(P_PID, (id_t)pid, &stop, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
 		if (errno != EINTR)
 			return -errno;
-	if (end.si_code == CLD_EXITED || end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
-		return -ESRCH;
-	return waitpid(pid, status, __WALL) == pid && WIFSTOPPED(*status) ? 0 : -ESRCH;
+	*sig = stop.si_status;
+	return stop.si_code == CLD_TRAPPED || stop.si_code == CLD_STOPPED ? 0 : -ESRCH;
 }
 
 static int signals_hold(struct remote *r)
@@ -86,14 +89,11 @@ static int signals_hold(struct remote *r)
 
 static int begin_at_stop(struct remote *r)
 {
-	int status, result;
+	int result;
 
-	/* The execve writes its result into rax on the way out: let it. */
-	result = run_until_stop(r->pid, PTRACE_SYSCALL, &status);
-	if (result)
-		return result;
 	if (ptrace(PTRACE_GETREGS, r->pid, 0, &r->regs) < 0)
 		return -errno;
+	r->regs.rax = 0;
 	result = signals_hold(r);
 	if (!result)
 		result = memory_read(r->memory, r->regs.rip, r->saved, sizeof(r->saved));
@@ -128,72 +128,28 @@ int remote_end(struct remote *r, const struct user_regs_struct *regs)
 	return result;
 }
 
-/* --- many calls in one stop ------------------------------------------------------ */
-
-#define CALL_CODE	77	/* seven moves, the call, and the result's store */
-
-static uint8_t *put(uint8_t *to, const void *opcode, size_t n, uint64_t value, size_t bytes)
-{
-	memcpy(to, opcode, n);
-	memcpy(to + n, &value, bytes);
-	return to + n + bytes;
-}
-
-static uint8_t *batch_put(uint8_t *to, const struct batch_call *c, uint64_t result_at)
-{
-	static const char *const move[6] = { "\x48\xbf", "\x48\xbe", "\x48\xba",	/* rdi, rsi, rdx */
-					     "\x49\xba", "\x49\xb8", "\x49\xb9" };	/* r10, r8, r9 */
-
-	for (int i = 0; i < 6; i++)
-		to = put(to, move[i], 2, c->arg[i], 8);
-	to = put(to, "\xb8", 1, (uint64_t)c->nr, 4);		/* mov $nr,%eax */
-	to = put(to, "\x0f\x05", 2, 0, 0);			/* syscall */
-	return put(to, "\x48\xa3", 2, result_at, 8);		/* mov %rax,result */
-}
-
-/* From `at` to the trap behind the code that stands there. */
-static int run_from(struct remote *r, uint64_t at)
+int remote_run(struct remote *r, uint64_t at)
 {
 	struct user_regs_struct regs = r->regs;
-	int status, result;
+	int sig, result;
 
 	regs.rip = at;
 	regs.orig_rax = (uint64_t)-1;
-	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
+	if (at && ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	result = run_until_stop(r->pid, PTRACE_CONT, &status);
-	return result ? result : WSTOPSIG(status) == SIGTRAP ? 0 : -EIO;
-}
-
-int remote_batch(struct remote *r, uint64_t code, uint64_t scratch, const struct batch_call *call,
-		 unsigned n, long *result)
-{
-	uint8_t bytes[BATCH_MAX * CALL_CODE + 1], *end = bytes;
-	size_t len;
-	int err;
-
-	if (n > BATCH_MAX)
-		return -E2BIG;
-	for (unsigned i = 0; i < n; i++)
-		end = batch_put(end, &call[i], scratch + i * sizeof(*result));
-	*end++ = 0xcc;
-	len = (size_t)(end - bytes);
-	err = memory_write(r->memory, code, bytes, len);
-	if (!err)
-		err = run_from(r, code);
-	if (!err)
-		err = memory_read(r->memory, scratch, result, n * sizeof(*result));
-	/* No call shall stand where nobody knows of it. */
-	memset(bytes, 0, len);
-	memory_write(r->memory, code, bytes, len);
-	return err;
+	r->begun = true;
+	result = run_until_stop(r->pid, &sig);
+	return result ? result : sig == SIGTRAP ? 0 : -EIO;
 }
 
 long remote_call(struct remote *r, long nr, const uint64_t args[6])
 {
 	struct user_regs_struct regs = r->regs;
-	int status, result;
+	int sig, result;
 
+	/* The execve writes its result into rax on its way out: let it. */
+	if (!r->begun && (result = remote_run(r, r->regs.rip + CALL_BYTES)))
+		return result;
 	regs.rax = (uint64_t)nr;
 	regs.orig_rax = (uint64_t)-1;
 	regs.rdi = args[0];
@@ -204,10 +160,10 @@ long remote_call(struct remote *r, long nr, const uint64_t args[6])
 	regs.r9 = args[5];
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	result = run_until_stop(r->pid, PTRACE_CONT, &status);
+	result = run_until_stop(r->pid, &sig);
 	if (result)
 		return result;
-	if (WSTOPSIG(status) != SIGTRAP)
+	if (sig != SIGTRAP)
 		return -EIO;
 	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
 		return -errno;

@@ -76,7 +76,7 @@ static int plan_vdso(int memory, const struct map *m, struct plan **out)
 	return 0;
 }
 
-static int plan_of(pid_t pid, int memory, const struct map *m, struct plan **out)
+int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out)
 {
 	int fd, result;
 
@@ -103,17 +103,13 @@ static bool site_in_map(const struct plan_site *s, const struct map *m, uint64_t
 	return true;
 }
 
-uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m)
+uint64_t patch_room_needed(const struct plan *p, const struct map *m)
 {
 	uint64_t need = 0, at;
-	struct plan *p;
 
-	if (plan_of(pid, memory, m, &p))
-		return 0;
 	for (unsigned i = 0; i < p->n; i++)
 		if (site_is_patched(&p->sites[i]) && site_in_map(&p->sites[i], m, &at))
 			need += BOARD_MAX;
-	plan_free(p);
 	return (need + 0xfff) & ~0xfffull;
 }
 
@@ -301,17 +297,12 @@ static int plan_apply(struct plan *p, int memory, const struct map *m, struct bo
 	return result;
 }
 
-int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
-	      struct patch_sum *sum)
+void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
+		   struct board_room *room, struct patch_sum *sum)
 {
 	struct patch_sum one = { .twins = sum->twins };
-	struct plan *p;
-	int result = plan_of(pid, memory, m, &p);
+	int result;
 
-	if (result) {
-		sum->unclean = true;
-		return result;
-	}
 	sum->vsyscall |= p->vsyscall;
 	result = plan_apply(p, memory, m, room, &one);
 	if (result)
@@ -320,39 +311,19 @@ int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *roo
 		sum_add(sum, &one);
 	say_log("patch", "%d: %s: %u patched, %u left to the net, %u unknown: %s", pid, m->path,
 		one.patched, one.trapped, p->unknown_pairs, strerror(-result));
-	plan_free(p);
-	return result;
 }
 
-bool patch_is_go(pid_t pid, int memory, const struct map *m)
+void patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
+	       struct patch_sum *sum)
 {
 	struct plan *p;
-	bool go;
 
-	if (plan_of(pid, memory, m, &p))
-		return false;
-	go = p->go;
+	if (patch_plan(pid, memory, m, &p)) {
+		sum->unclean = true;
+		return;
+	}
+	patch_planned(pid, memory, m, p, room, sum);
 	plan_free(p);
-	return go;
-}
-
-bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m)
-{
-	struct plan *p;
-	bool calls;
-
-	if (plan_of(pid, memory, m, &p))
-		return false;
-	calls = p->vsyscall;
-	plan_free(p);
-	return calls;
-}
-
-int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum)
-{
-	struct board_room none = { 0 };
-
-	return patch_map(pid, memory, m, &none, sum);
 }
 
 /* The mapping with the site's call as the file has it. */
@@ -373,7 +344,7 @@ static int site_patch_in(pid_t pid, int memory, const struct map *m, uint64_t si
 	struct patch_sum one = { 0 };
 	struct batch b = { 0 };
 	struct plan *p;
-	int result = plan_of(pid, memory, m, &p);
+	int result = patch_plan(pid, memory, m, &p);
 
 	if (result)
 		return result;

@@ -23,25 +23,26 @@ struct patch_sum {
 	uint64_t guard[SLOT_GUARDS];
 };
 
-/*
- * Patches the sites that lie in one executable mapping of a file (or of the
- * vDSO).  Adds to *sum.  0 or a negative errno; what could not be patched is
- * left to the net, and the code is whole in every case.
- */
-int patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
-	      struct patch_sum *sum);
+struct plan;
 
-/* Whether the code that is mapped is Go's. */
-bool patch_is_go(pid_t pid, int memory, const struct map *m);
+/* The plan of what is mapped, to be given to plan_free(); 0 or a negative errno. */
+int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out);
 
-/* Whether the file that is mapped may call the vsyscall page. */
-bool patch_calls_vsyscall(pid_t pid, int memory, const struct map *m);
+/* Bytes of board room that the mapping may need; 0 when it has no sites. */
+uint64_t patch_room_needed(const struct plan *p, const struct map *m);
 
 /*
- * The same, but every call only gets its mark: what a program may copy, its own
- * code above all, must not hold jumps that lead from one place only.
+ * Patches the sites that lie in one executable mapping of a file (or of the vDSO).  Adds
+ * to *sum.  What could not be patched is left to the net, and the code is whole in every
+ * case.  Without room every call only gets its mark: what a program may copy, its own code
+ * above all, must not hold jumps that lead from one place only.
  */
-int patch_mark(pid_t pid, int memory, const struct map *m, struct patch_sum *sum);
+void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
+		   struct board_room *room, struct patch_sum *sum);
+
+/* The same, of a mapping whose plan nothing else is asked of. */
+void patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
+	       struct patch_sum *sum);
 
 /* Patches one site that was only marked; the process has one thread. */
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
@@ -54,8 +55,5 @@ int patch_open(pid_t pid, const struct map *m);
  * what the planner knows of it, or of how it came to be called before it was patched.
  */
 const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address);
-
-/* Bytes of board room that the mapping may need; 0 when it has no sites. */
-uint64_t patch_room_needed(pid_t pid, int memory, const struct map *m);
 
 #endif

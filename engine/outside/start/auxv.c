@@ -1,6 +1,7 @@
 /*
- * PR_SET_MM_MAP wants to be told all of a program's layout to change one part
- * of it; the rest is repeated as /proc/PID/stat has it.
+ * With CAP_SYS_RESOURCE the vector alone can be told.  PR_SET_MM_MAP needs no such
+ * right, but wants to be told all of a program's layout to change one part of it; the
+ * rest is repeated as /proc/PID/stat has it.
  */
 #include <elf.h>
 #include <linux/prctl.h>
@@ -12,7 +13,6 @@
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/layout.h"
 
-#define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
 #define STAT_FIELDS	52
 #define SCRATCH_BELOW	0x4000		/* under the program's stack pointer */
 
@@ -67,29 +67,20 @@ static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS],
 	m->exe_fd = (uint32_t)-1;
 }
 
-static uint32_t auxv_size(struct remote *r, uint64_t at)
+struct batch_call auxv_call(uint64_t at, uint64_t len)
 {
-	uint64_t pair[2];
-
-	for (uint32_t n = 0; n < AUXV_MAX; n += sizeof(pair)) {
-		if (memory_read(r->memory, at + n, pair, sizeof(pair)))
-			return 0;
-		if (pair[0] == AT_NULL)
-			return n + (uint32_t)sizeof(pair);
-	}
-	return 0;
+	return (struct batch_call){ SYS_prctl, false, 5, { PR_SET_MM, PR_SET_MM_AUXV, at, len, 0 },
+				    { 0 } };
 }
 
-void auxv_publish(struct remote *r, uint64_t at, const struct layout_moves *moved)
+void auxv_publish(struct remote *r, uint64_t at, uint64_t len, const struct layout_moves *moved)
 {
 	uint64_t field[STAT_FIELDS] = { 0 }, scratch = (r->regs.rsp - SCRATCH_BELOW) & ~63ull;
-	struct prctl_mm_map m = { 0 };
+	struct prctl_mm_map m = { .auxv = (void *)at, .auxv_size = (uint32_t)len };
 
-	m.auxv_size = auxv_size(r, at);
-	if (!m.auxv_size || stat_read(r->pid, field))
+	if (stat_read(r->pid, field))
 		return;
 	map_fill(&m, field, moved);
-	m.auxv = (void *)at;
 	if (memory_write(r->memory, scratch, &m, sizeof(m)))
 		return;
 	REMOTE(r, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, scratch, sizeof(m), 0);

@@ -12,12 +12,16 @@ struct layout_moves;
 uint64_t process_brk(pid_t pid);
 uint64_t process_arguments(pid_t pid);
 
+#define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
+
 /*
- * Makes the kernel's copy equal to the vector at `at` in the tracee.  Debuggers
+ * The call that makes the kernel's copy equal to the vector in the tracee.  Debuggers
  * find our vDSO by it, and so their way through the gate; a kernel without
- * CONFIG_CHECKPOINT_RESTORE keeps its own, and only they notice.  What was moved
- * is told to the kernel by the same call.
+ * CONFIG_CHECKPOINT_RESTORE keeps its own, and only they notice.
  */
-void auxv_publish(struct remote *r, uint64_t at, const struct layout_moves *moved);
+struct batch_call auxv_call(uint64_t at, uint64_t len);
+
+/* The same where that lacks the right, or something was moved, which is told as well. */
+void auxv_publish(struct remote *r, uint64_t at, uint64_t len, const struct layout_moves *moved);
 
 #endif

@@ -36,6 +36,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/patch.h"
+#include "engine/outside/plan/plan.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/start/inject_parts.h"
@@ -85,42 +86,58 @@ static int stack_word(struct injection *in, uint64_t at, uint64_t *word)
 	return result;
 }
 
-/* The address of the auxiliary vector on a fresh stack, whose pointer is aligned. */
-static uint64_t auxv_find(struct injection *in)
+/* The auxiliary vector on a fresh stack, whose pointer is aligned; false when it has no end. */
+static bool auxv_find(struct injection *in)
 {
 	uint64_t at = in->r.regs.rsp, word = 0;
 
 	if (stack_word(in, at, &word))
-		return 0;
+		return false;
 	at += 8 * (word + 2);		/* argc, argv and its NULL */
 	do {
 		if (stack_word(in, at, &word))
-			return 0;
+			return false;
 		at += 8;
 	} while (word);
-	return at;
+	in->auxv = at;
+	do {
+		if (stack_word(in, at, &word))
+			return false;
+		at += 16;
+	} while (word != AT_NULL && at - in->auxv < AUXV_MAX);
+	in->auxv_len = at - in->auxv;
+	return word == AT_NULL;
 }
 
 static void vdso_replace(struct injection *in, uint64_t at, uint64_t vdso)
 {
 	vdso_functions(in->r.memory, vdso, in->boot.vdso);
-	if (in->boot.vdso[VDSO_CLOCK_GETTIME])
-		memory_write(in->r.memory, at, &in->base, 8);
+	if (!in->boot.vdso[VDSO_CLOCK_GETTIME])
+		return;
+	in->vdso.at = at;
+	in->vdso.was = vdso;
+	memory_write(in->r.memory, at, &in->base, 8);
 }
 
-/* Our vDSO; and with followers, random bytes that twins have in common. */
-static void auxv_change(struct injection *in)
+void auxv_change(struct injection *in)
 {
 	uint64_t at = in->auxv, pair[2];
 
-	for (; at && !stack_word(in, at, &pair[0]) && !stack_word(in, at + 8, &pair[1]) &&
-	       pair[0] != AT_NULL; at += 16) {
+	for (; at < in->auxv + in->auxv_len && !stack_word(in, at, &pair[0]) &&
+	       !stack_word(in, at + 8, &pair[1]); at += 16) {
 		if (pair[0] == AT_SYSINFO_EHDR)
 			vdso_replace(in, at + 8, pair[1]);
 		else if (pair[0] == AT_RANDOM && in->want->chunks)
 			memory_write(in->r.memory, pair[1], in->want->random,
 				     sizeof(in->want->random));
 	}
+}
+
+/* A program that could not be readied runs with what the kernel gave it. */
+static void vdso_restore(struct injection *in)
+{
+	if (in->vdso.at)
+		memory_write(in->r.memory, in->vdso.at, &in->vdso.was, 8);
 }
 
 /* --- the code that is there already ------------------------------------------ */
@@ -149,29 +166,35 @@ static bool in_reach(uint64_t boards, const struct map *m)
 	return high - low < 0x7ff00000;
 }
 
-/* The interpreter that the program names; false when it has none. */
-static bool interpreter_of(struct injection *in, char *name, size_t size)
+#define HEAD_BYTES	2048	/* read at one go: nearly every program's headers lie in them */
+
+static bool exe_read(int fd, const uint8_t *head, ssize_t n, uint64_t at, void *to, size_t len)
 {
-	char exe[64];
+	if (n > 0 && at <= (uint64_t)n && len <= (uint64_t)n - at) {
+		memcpy(to, head + at, len);
+		return true;
+	}
+	return pread(fd, to, len, (off_t)at) == (ssize_t)len;
+}
+
+/* The interpreter that the program names; false when it has none. */
+static bool interpreter_of(int fd, char *name, size_t size)
+{
+	uint8_t head[HEAD_BYTES];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	bool found = false;
 	Elf64_Ehdr e;
 	Elf64_Phdr p = { 0 };
-	bool found = false;
-	int fd;
 
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
-	fd = open(exe, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (pread(fd, &e, sizeof(e), 0) == sizeof(e))
-		for (int i = 0; i < e.e_phnum && !found; i++)
-			found = pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) ==
-					sizeof(p) &&
-				p.p_type == PT_INTERP;
 	memset(name, 0, size);
-	if (found && pread(fd, name, p.p_filesz < size ? p.p_filesz : size - 1,
-			   (off_t)p.p_offset) < 0)
+	if (!exe_read(fd, head, n, 0, &e, sizeof(e)))
+		return false;
+	for (int i = 0; i < e.e_phnum && !found; i++)
+		found = exe_read(fd, head, n, e.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) &&
+			p.p_type == PT_INTERP;
+	if (found && !exe_read(fd, head, n, p.p_offset, name,
+			       p.p_filesz < size ? p.p_filesz : size - 1))
 		name[0] = 0;
-	close(fd);
 	return found;
 }
 
@@ -186,10 +209,15 @@ static void program_inspect(struct injection *in)
 	struct program_file *p = &in->program;
 	char exe[64];
 	struct stat st;
+	int fd;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
-	p->inode = stat(exe, &st) ? 0 : st.st_ino;
-	p->dynamic = interpreter_of(in, p->interpreter, sizeof(p->interpreter));
+	fd = open(exe, O_RDONLY | O_CLOEXEC);
+	p->inode = (fd < 0 ? stat(exe, &st) : fstat(fd, &st)) ? 0 : st.st_ino;
+	if (fd < 0)
+		return;
+	p->dynamic = interpreter_of(fd, p->interpreter, sizeof(p->interpreter));
+	close(fd);
 }
 
 static bool is_program(const struct injection *in, const struct map *m)
@@ -202,20 +230,31 @@ static bool is_program(const struct injection *in, const struct map *m)
  * only its own code is what it might copy.  Go's does not, and it has threads
  * before a call could be hot.
  */
+static void plan_use(struct injection *in, const struct map *m, struct plan *p, bool dynamic)
+{
+	struct board_room own = { 0 }, none = { 0 }, *room = &in->libraries;
+
+	if (!in_reach(in->boards, m)) {		/* without room: marks only */
+		boards_near(in, m, patch_room_needed(p, m), &own);
+		room = own.len ? &own : room;
+	}
+	if (dynamic && is_program(in, m) && !p->go) {
+		in->boot.near_program = own;
+		room = &none;
+	}
+	patch_planned(in->r.pid, in->r.memory, m, p, room, &in->sum);
+}
+
 static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 {
-	struct board_room *near_libraries = &in->libraries;
-	struct board_room own = { 0 };
+	struct plan *p;
 
-	if (!in_reach(in->boards, m))
-		boards_near(in, m, patch_room_needed(in->r.pid, in->r.memory, m),
-			    &own);	/* without room: marks only */
-	if (dynamic && is_program(in, m) && !patch_is_go(in->r.pid, in->r.memory, m)) {
-		in->boot.near_program = own;
-		patch_mark(in->r.pid, in->r.memory, m, &in->sum);
+	if (patch_plan(in->r.pid, in->r.memory, m, &p)) {
+		in->sum.unclean = true;
 		return;
 	}
-	patch_map(in->r.pid, in->r.memory, m, own.len ? &own : near_libraries, &in->sum);
+	plan_use(in, m, p, dynamic);
+	plan_free(p);
 }
 
 static const char *base_name(const char *path)
@@ -344,11 +383,16 @@ static void runtime_note(struct injection *in)
 /* In the trap tier nothing is changed; only the old page needs to be known of. */
 static void code_look(struct injection *in)
 {
-	for (size_t i = 0; i < in->maps.n; i++)
-		if (in->maps.map[i].exec && in->maps.map[i].inode &&
-		    !is_ours(in, &in->maps.map[i]))
-			in->sum.vsyscall |= patch_calls_vsyscall(in->r.pid, in->r.memory,
-								 &in->maps.map[i]);
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		struct plan *p;
+
+		if (!m->exec || !m->inode || is_ours(in, m) ||
+		    patch_plan(in->r.pid, in->r.memory, m, &p))
+			continue;
+		in->sum.vsyscall |= p->vsyscall;
+		plan_free(p);
+	}
 }
 
 /* --- the vsyscall page -------------------------------------------------------- */
@@ -419,16 +463,14 @@ static int prepare(struct injection *in)
 {
 	int result = layout_take(in);
 
-	if (!result)
-		result = image_map(in);
+	if (!result && !auxv_find(in))
+		in->auxv_len = 0;
 	if (!result)
 		result = shared_map(in);
 	if (!result)
 		result = maps_read(in->r.pid, &in->maps);
 	if (result)
 		return result;
-	in->auxv = auxv_find(in);
-	auxv_change(in);
 	program_inspect(in);
 	loader_note(in);
 	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
@@ -444,7 +486,9 @@ static int prepare(struct injection *in)
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
-	auxv_publish(&in->r, in->auxv, &in->moved);
+	if (in->auxv_len && (!in->auxv_told || in->moved.stack || in->moved.program ||
+			    in->moved.block || in->moved.brk))
+		auxv_publish(&in->r, in->auxv, in->auxv_len, &in->moved);
 	row_fill(in);
 	return boot_write(in);
 }
@@ -473,6 +517,8 @@ int inject(pid_t pid, const struct inject_want *want, struct layout *layout)
 		regs.rip = in.base + im->start;
 		regs.rsp = in.block + BLOCK_STACK;
 		regs.rdi = in.block;
+	} else {
+		vdso_restore(&in);
 	}
 	remote_end(&in.r, &regs);
 	maps_free(&in.maps);

@@ -1,7 +1,7 @@
 /*
  * The memory that is mapped into a fresh program: one piece for the image, boards and the
- * first block, and what is shared, by descriptors that come over a socket pair.  Few stops:
- * what need not wait for another's result is asked for at one go (remote_batch).
+ * first block, and what is shared, by descriptors that come over a socket pair.  It stands
+ * still twice: when the pair is there, and when everything is mapped (remote_batch.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/start/inject_parts.h"
 
@@ -50,61 +51,38 @@ static int fds_send_to(pid_t pid, int theirs, const int *fd, unsigned n)
 	return result;
 }
 
-/* What recvmsg needs in the tracee, at a scratch address. */
-struct receive {
+/* What the calls below point to, in the tracee. */
+struct pointed {
+	int pair[2];
 	struct msghdr m;
 	struct iovec iov;
-	char control[CMSG_SPACE(FDS * sizeof(int))];
 	char byte[8];
+	struct cmsghdr c;
+	int fd[FDS + 1];
 };
 
-static int fds_receive(struct injection *in, int socket, int *fd, unsigned n)
-{
-	uint64_t at = in->block;
-	struct receive rc = { 0 };
-	long result;
+_Static_assert(sizeof(struct pointed) <= BATCH_DATA, "it has room");
 
-	rc.iov.iov_base = (void *)(at + offsetof(struct receive, byte));
-	rc.iov.iov_len = 1;
-	rc.m.msg_iov = (void *)(at + offsetof(struct receive, iov));
-	rc.m.msg_iovlen = 1;
-	rc.m.msg_control = (void *)(at + offsetof(struct receive, control));
-	rc.m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	result = memory_write(in->r.memory, at, &rc, sizeof(rc));
-	if (!result)
-		result = REMOTE(&in->r, SYS_recvmsg, (uint64_t)socket, at, 0);
-	if (failed(result))
-		return (int)result;
-	memory_read(in->r.memory, at, &rc, sizeof(rc));
-	if (rc.m.msg_controllen < CMSG_LEN(n * sizeof(int)))
-		return -EMFILE;
-	memcpy(fd, CMSG_DATA((struct cmsghdr *)rc.control), n * sizeof(int));
-	return 0;
+static uint64_t pointed_at(const struct injection *in, size_t offset)
+{
+	return batch_data(&in->r) + offset;
 }
 
-static int fd_map(struct injection *in, int fd, uint64_t at, uint64_t len, int prot,
-		  uint64_t *out)
+#define AT(in, member)	pointed_at(in, offsetof(struct pointed, member))
+
+/* A descriptor that does not arrive is none: what would be mapped of it fails. */
+static int pointed_write(struct injection *in, unsigned fds)
 {
-	uint64_t flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
-	long result = REMOTE(&in->r, SYS_mmap, at, len, (uint64_t)prot, flags, (uint64_t)fd, 0);
+	struct pointed p = {
+		.m = { .msg_iov = (void *)AT(in, iov), .msg_iovlen = 1,
+		       .msg_control = (void *)AT(in, c),
+		       .msg_controllen = CMSG_SPACE(fds * sizeof(int)) },
+		.iov = { (void *)AT(in, byte), 1 },
+		.pair = { -1, -1 },
+	};
 
-	*out = (uint64_t)result;
-	return failed(result) ? (int)result : 0;
-}
-
-/* The monitor's page, and over what lies behind it the sections. */
-static int streams_map(struct injection *in, const int *fd)
-{
-	const struct inject_want *w = in->want;
-	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks), at;
-	int result = fd_map(in, fd[0], 0, len, PROT_READ, &in->streams);
-
-	for (uint32_t v = 0; v < w->versions && !result; v++)
-		result = fd_map(in, fd[1 + v], in->streams + section_offset(w->chunks, v), size,
-				v == w->version ? PROT_READ | PROT_WRITE : PROT_READ, &at);
-	/* A core file is about the program. */
-	REMOTE(&in->r, SYS_madvise, in->streams, len, MADV_DONTDUMP);
-	return result;
+	memset(p.fd, 0xff, sizeof(p.fd));
+	return memory_write(in->r.memory, batch_data(&in->r), &p, sizeof(p));
 }
 
 static unsigned fds_of(const struct inject_want *w, int *fd)
@@ -119,125 +97,177 @@ static unsigned fds_of(const struct inject_want *w, int *fd)
 	return 4 + w->versions;
 }
 
-static int batch(struct injection *in, const struct batch_call *call, unsigned n, long *result)
+/* --- what is called in the program's name ------------------------------------- */
+
+/* The calls whose results we look at, by their places. */
+enum { CALL_ROOM, CALL_BLOCK, CALL_DATA, CALL_PAIR, CALL_STOP, CALL_RECEIVE, CALL_AREA, CALL_BRIEF,
+       CALL_IMAGE, CALL_AUXV, CALL_STREAMS };
+
+static void call_add(struct injection *in, struct batch_call c)
 {
-	return remote_batch(&in->r, in->boards, in->block + BLOCK_SCRATCH, call, n, result);
+	in->call[in->calls++] = c;
 }
 
-#define MAP_CALL(at, len, prot, flags, fd) \
-	{ SYS_mmap, { at, len, prot, flags, (uint64_t)(fd), 0 } }
-
-/* The area, the brief, and the image's code in its place. */
-static int area_map(struct injection *in, const int *fd)
+static struct batch_call map_of(struct injection *in, unsigned fd, uint64_t len, int prot)
 {
-	const struct batch_call call[] = {
-		MAP_CALL(0, sizeof(struct area), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_NORESERVE, fd[0]),
-		MAP_CALL(0, sizeof(struct brief), PROT_READ, MAP_SHARED | MAP_NORESERVE, fd[1]),
-		MAP_CALL(in->base, inside_image()->data, PROT_READ | PROT_EXEC,
-			 MAP_PRIVATE | MAP_FIXED, fd[2]),
-	};
-	long got[3];
-	int result = batch(in, call, 3, got);
-
-	for (int i = 0; i < 3 && !result; i++)
-		result = failed(got[i]) ? (int)got[i] : 0;
-	in->area = (uint64_t)got[0];
-	in->boot.brief = (uint64_t)got[1];
-	return result;
-}
-
-static int fds_close(struct injection *in, const int *fd, unsigned n, const int pair[2])
-{
-	struct batch_call call[FDS + 2];
-	long got[FDS + 2];
-
-	for (unsigned i = 0; i < n + 2; i++)
-		call[i] = (struct batch_call){ SYS_close, { (uint64_t)(i < n ? fd[i] : pair[i - n]) } };
-	return batch(in, call, n + 2, got);
-}
-
-static int shared_map_by(struct injection *in, const int pair[2])
-{
-	int ours[FDS], fd[FDS], closed;
-	unsigned n = fds_of(in->want, ours);
-	int result = ours[2] < 0 ? ours[2] : fds_send_to(in->r.pid, pair[1], ours, n);
-
-	if (!result)
-		result = fds_receive(in, pair[0], fd, n);
-	if (result) {
-		fds_close(in, NULL, 0, pair);
-		return result;
-	}
-	result = area_map(in, fd);
-	if (!result && in->want->chunks)
-		result = streams_map(in, fd + 3);
-	closed = fds_close(in, fd, n, pair);
-	return result ? result : closed;
+	return (struct batch_call){ SYS_mmap, true, 6,
+		{ 0, len, (uint64_t)prot, MAP_SHARED | MAP_NORESERVE,
+		  AT(in, fd) + fd * sizeof(int), 0 }, { [4] = OF_WORD } };
 }
 
 /*
  * What is ours lies in one piece, which is first all code: no memory that can be written
  * is ever made code, which a program may have forbidden itself.
  */
-int image_map(struct injection *in)
+static void room_calls(struct injection *in)
 {
 	const struct inside_image *im = inside_image();
-	uint64_t len = im->memory_len + LIBRARY_BOARDS + BLOCK_BYTES;
-	long at = REMOTE(&in->r, SYS_mmap, 0, len, PROT_READ | PROT_EXEC, ANON, (uint64_t)-1, 0);
+	uint64_t block = im->memory_len + LIBRARY_BOARDS, writable = PROT_READ | PROT_WRITE;
 
-	if (failed(at))
-		return (int)at;
-	in->base = (uint64_t)at;
-	in->boards = in->base + im->memory_len;
-	in->block = in->boards + LIBRARY_BOARDS;
+	call_add(in, (struct batch_call){ SYS_mmap, true, 6,
+		 { 0, block + BLOCK_BYTES, PROT_READ | PROT_EXEC, ANON, (uint64_t)-1, 0 }, { 0 } });
+	call_add(in, (struct batch_call){ SYS_mprotect, true, 3, { block, BLOCK_BYTES, writable },
+					  { OF_RESULT + CALL_ROOM } });
+	call_add(in, (struct batch_call){ SYS_mprotect, true, 3,
+		 { im->data, im->memory_len - im->data, writable }, { OF_RESULT + CALL_ROOM } });
+	call_add(in, (struct batch_call){ SYS_socketpair, true, 4,
+		 { AF_UNIX, SOCK_DGRAM, 0, AT(in, pair) }, { 0 } });
+}
+
+/* The area, the brief, and the image's code in its place. */
+static void shared_calls(struct injection *in)
+{
+	struct batch_call image = map_of(in, 2, inside_image()->data, PROT_READ | PROT_EXEC);
+
+	call_add(in, (struct batch_call){ SYS_recvmsg, true, 3, { AT(in, pair), AT(in, m), 0 },
+					  { OF_WORD } });
+	call_add(in, map_of(in, 0, sizeof(struct area), PROT_READ | PROT_WRITE));
+	call_add(in, map_of(in, 1, sizeof(struct brief), PROT_READ));
+	image.of[0] = OF_RESULT + CALL_ROOM;
+	image.arg[3] = MAP_PRIVATE | MAP_FIXED;
+	call_add(in, image);
+	call_add(in, auxv_call(in->auxv, in->auxv_len));
+}
+
+/* The monitor's page, and over what lies behind it the sections. */
+static void streams_calls(struct injection *in)
+{
+	const struct inject_want *w = in->want;
+	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks);
+
+	call_add(in, map_of(in, 3, len, PROT_READ));
+	for (uint32_t v = 0; v < w->versions; v++) {
+		struct batch_call c = map_of(in, 4 + v, size, v == w->version ?
+					     PROT_READ | PROT_WRITE : PROT_READ);
+
+		c.arg[0] = section_offset(w->chunks, v);
+		c.arg[3] |= MAP_FIXED;
+		c.of[0] = OF_RESULT + CALL_STREAMS;
+		call_add(in, c);
+	}
+	/* A core file is about the program. */
+	call_add(in, (struct batch_call){ SYS_madvise, false, 3, { 0, len, MADV_DONTDUMP },
+					  { OF_RESULT + CALL_STREAMS } });
+}
+
+static void close_calls(struct injection *in, unsigned fds)
+{
+	call_add(in, (struct batch_call){ .nr = BATCH_FINALLY });
+	for (unsigned i = 0; i < fds + 2; i++)
+		call_add(in, (struct batch_call){ SYS_close, false, 1,
+			 { i < 2 ? AT(in, pair) + i * sizeof(int) :
+			   AT(in, fd) + (i - 2) * sizeof(int) }, { OF_WORD } });
+}
+
+/* The first call of them that failed, or 0. */
+static int calls_failed(const long *result, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		if (failed(result[i]))
+			return (int)result[i];
 	return 0;
 }
 
-/* The image's data, and the block; and the way for the descriptors. */
-static int room_ready(struct injection *in)
+/* At the first stop: there is room, and a way for the descriptors. */
+static int room_taken(struct injection *in, struct remote_batch *b, const int *fd, unsigned fds)
 {
 	const struct inside_image *im = inside_image();
-	const uint64_t writable = PROT_READ | PROT_WRITE;
-	const struct batch_call call[] = {
-		{ SYS_mprotect, { in->block, BLOCK_BYTES, writable } },
-		{ SYS_mprotect, { in->base + im->data, im->memory_len - im->data, writable } },
-		{ SYS_socketpair, { AF_UNIX, SOCK_DGRAM, 0, in->block } },
-	};
-	long got[3];
-	int result = batch(in, call, 3, got);
+	long got[CALL_STOP];
+	int pair[2], result = remote_batch_results(b, got, CALL_STOP);
 
-	for (int i = 0; i < 3 && !result; i++)
-		result = failed(got[i]) ? (int)got[i] : 0;
+	if (!result)
+		result = calls_failed(got, 0, CALL_STOP);
 	if (result)
 		return result;
-	return memory_write(in->r.memory, in->base + im->data, im->bytes + im->data,
-			    im->file_len - im->data);
+	in->base = (uint64_t)got[CALL_ROOM];
+	in->boards = in->base + im->memory_len;
+	in->block = in->boards + LIBRARY_BOARDS;
+	auxv_change(in);
+	result = memory_write(in->r.memory, in->base + im->data, im->bytes + im->data,
+			      im->file_len - im->data);
+	if (!result)
+		result = memory_read(in->r.memory, AT(in, pair), pair, sizeof(pair));
+	return result ? result : fds_send_to(in->r.pid, pair[1], fd, fds);
+}
+
+static int shared_taken(struct injection *in, const struct remote_batch *b)
+{
+	unsigned last = in->want->chunks ? CALL_STREAMS + in->want->versions + 1 : CALL_IMAGE + 1;
+	long got[BATCH_MAX];
+	int result = remote_batch_results(b, got, in->calls);
+
+	if (result)
+		return result;
+	in->auxv_told = !got[CALL_AUXV];
+	got[CALL_AUXV] = 0;
+	in->area = (uint64_t)got[CALL_AREA];
+	in->boot.brief = (uint64_t)got[CALL_BRIEF];
+	if (in->want->chunks)
+		in->streams = (uint64_t)got[CALL_STREAMS];
+	result = calls_failed(got, CALL_RECEIVE, last);
+	return result == -EBADF ? -EMFILE : result;	/* of those that did not arrive */
+}
+
+static int shared_map_by(struct injection *in)
+{
+	int fd[FDS], result;
+	unsigned fds = fds_of(in->want, fd);
+	struct remote_batch b;
+
+	if (fd[2] < 0)
+		return fd[2];
+	room_calls(in);
+	call_add(in, (struct batch_call){ .nr = BATCH_STOP });
+	shared_calls(in);
+	if (in->want->chunks)
+		streams_calls(in);
+	close_calls(in, fds);
+	result = pointed_write(in, fds);
+	if (!result)
+		result = remote_batch_begin(&b, &in->r, in->call, in->calls);
+	if (result)
+		return result;
+	result = room_taken(in, &b, fd, fds);
+	if (!result)
+		result = remote_batch_next(&b);
+	if (!result)
+		result = shared_taken(in, &b);
+	remote_batch_end(&b);
+	return result;
 }
 
 /* A server may live under a low limit of descriptors: lift it meanwhile. */
-static void files_lift(pid_t pid, struct rlimit *was)
-{
-	struct rlimit more;
-
-	if (prlimit(pid, RLIMIT_NOFILE, NULL, was) < 0)
-		return;
-	more = *was;
-	more.rlim_cur = more.rlim_max;
-	prlimit(pid, RLIMIT_NOFILE, &more, NULL);
-}
-
 int shared_map(struct injection *in)
 {
-	struct rlimit was = { 0, 0 };
-	int pair[2], result;
+	struct rlimit was = { 0, 0 }, more;
+	int result;
 
-	files_lift(in->r.pid, &was);
-	result = room_ready(in);
-	if (!result) {
-		memory_read(in->r.memory, in->block, pair, sizeof(pair));
-		result = shared_map_by(in, pair);
-	}
+	prlimit(in->r.pid, RLIMIT_NOFILE, NULL, &was);
+	more = (struct rlimit){ was.rlim_max, was.rlim_max };
+	if (was.rlim_cur == was.rlim_max)
+		return shared_map_by(in);
+	prlimit(in->r.pid, RLIMIT_NOFILE, &more, NULL);
+	result = shared_map_by(in);
 	prlimit(in->r.pid, RLIMIT_NOFILE, &was, NULL);
 	return result;
 }

@@ -17,7 +17,6 @@
 
 #define BLOCK_BYTES	0x10000ull	/* BLOCK_SIZE of the inside */
 #define BLOCK_STACK	0x7000ull	/* BLOCK_STACK_TOP */
-#define BLOCK_SCRATCH	0x1000ull	/* nobody's until the inside begins */
 #define ANON		(MAP_PRIVATE | MAP_ANONYMOUS)
 
 struct injection {
@@ -29,7 +28,11 @@ struct injection {
 	struct boot boot;
 	struct patch_sum sum;
 	struct layout_moves moved;
-	uint64_t auxv;
+	uint64_t auxv, auxv_len;	/* the auxiliary vector, in memory */
+	bool auxv_told;		/* to the kernel, as it is now */
+	struct { uint64_t at, was; } vdso;	/* the kernel's in it */
+	struct batch_call call[BATCH_MAX];	/* see inject_map.c */
+	unsigned calls;
 	uint64_t stack_page;	/* that `stack` has a copy of; 0: none */
 	uint8_t stack[4096];
 	struct program_file {	/* what is executed */
@@ -44,8 +47,10 @@ static inline bool failed(long result)
 	return result < 0 && result > -4096;
 }
 
-/* inject_map.c: 0 or a negative errno. */
-int image_map(struct injection *in);
+/* inject_map.c: maps what is ours; 0 or a negative errno. */
 int shared_map(struct injection *in);
+
+/* Our vDSO in the vector, and with followers random bytes that twins have in common. */
+void auxv_change(struct injection *in);
 
 #endif

@@ -61,7 +61,7 @@ static void bias_find(struct vdso_view *v, const Elf64_Ehdr *e)
 	}
 }
 
-void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
+static void functions_read(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
 {
 	static struct vdso_view v;
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)v.bytes;
@@ -85,4 +85,18 @@ void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
 		if (str)
 			symbols_read(&v, s, str, out);
 	}
+}
+
+/* The kernel has one for all 64-bit programs: it is read once. */
+void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
+{
+	static uint64_t offset[VDSO_FUNCTIONS];
+
+	if (!offset[VDSO_CLOCK_GETTIME]) {
+		functions_read(memory, base, offset);
+		for (int i = 0; i < VDSO_FUNCTIONS; i++)
+			offset[i] -= offset[i] ? base : 0;
+	}
+	for (int i = 0; i < VDSO_FUNCTIONS; i++)
+		out[i] = offset[i] ? base + offset[i] : 0;
 }
