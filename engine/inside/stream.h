@@ -475,6 +475,10 @@ void overdue_forget(struct thread *t);
 struct ucontext_raw;
 bool park_wanted(void);
 void park_show(struct thread *t);
+
+/* standing.c: the thread comes to stand, and goes on. */
+void standing_begin(struct thread *t);
+void standing_end(struct thread *t);
 void park_come(struct thread *t, struct ucontext_raw *uc);
 bool park_at_exit(struct thread *t);
 void park_reset(void);

@@ -67,7 +67,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->away = c->ticking = 0;
 	c->ticks = (struct ticks){ .shown = t->ticks.shown };
 	c->nexts = c->joined = c->faulting = 0;
-	c->entered = 0;
+	c->entered = c->standing = 0;
 	c->following = t->following;
 	c->polls = t->polls;
 	c->has_lane = 0;

@@ -187,6 +187,7 @@ struct thread {
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
+	uint8_t standing;	/* see standing.c */
 	uint8_t polls;		/* it does not wait in accept alone */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint32_t waits_made;	/* for connections, or for what they bring */

@@ -44,7 +44,9 @@ static void crash_ask(struct thread *t, int sig, uint64_t at, uint64_t place)
 {
 	((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
 	park_show(t);
+	standing_begin(t);
 	request_ask(t, REQ_CRASHED, (uint64_t)sig, at, place);
+	standing_end(t);
 	crash_leave(t);
 }
 

@@ -111,10 +111,12 @@ static void park(struct thread *t, uint32_t call)
 {
 	park_show(t);
 	t->slot->parked_at = call;
+	standing_begin(t);
 	/* Release: all that this thread has told is published. */
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
 	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
 		change_wait(change_now(), PARK_LOOK_NS);
+	standing_end(t);
 	if (in_bits(&streams.conduct->ended))
 		demote(t);
 	bytes_zero(t->slot->untold, sizeof(t->slot->untold));

@@ -82,6 +82,24 @@ bool process_descends(pid_t pid, pid_t of)
 	return false;
 }
 
+uint32_t process_table(pid_t pid)
+{
+	char name[64], text[4096];
+	const char *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	at = strstr(text, "\nFDSize:");
+	return at ? (uint32_t)strtoul(at + sizeof("\nFDSize:") - 1, NULL, 10) : 0;
+}
+
 /* The handle stays the process's; that it is the one that is meant is seen behind it. */
 int process_signal(pid_t pid, uint64_t began, int sig)
 {

@@ -15,6 +15,8 @@ uint64_t process_began(pid_t pid);
 pid_t process_parent(pid_t pid);
 /* It is `of`, or a child of it, or of one of its children. */
 bool process_descends(pid_t pid, pid_t of);
+/* How many numbers its table of descriptors has room for; 0: unknown. */
+uint32_t process_table(pid_t pid);
 /* A signal to that process and no other: 0, or a negative errno. */
 int process_signal(pid_t pid, uint64_t began, int sig);
 /* Asks the thread to come to our code (abi/knock.h). */

@@ -73,7 +73,8 @@ static inline uint64_t batch_data(const struct remote *r)
  * Runs the calls up to the first stop, or to the end, where it also stands still; then on
  * to the next.  0 or a negative errno.  remote_batch_end() only after remote_batch_begin() gave 0.
  */
-int remote_batch_begin(struct remote_batch *b, struct remote *r, const struct batch_call *call, unsigned n);
+int remote_batch_begin(struct remote_batch *b, struct remote *r, const struct batch_call *call,
+		       unsigned n);
 int remote_batch_next(struct remote_batch *b);
 
 /* What the first n calls came to; -1 for one that has not been reached. */

@@ -42,7 +42,8 @@ static void put(struct remote_batch *b, const void *bytes, size_t n)
 	b->len += n;
 }
 
-static void put_value(struct remote_batch *b, const void *opcode, size_t n, uint64_t value, size_t bytes)
+static void put_value(struct remote_batch *b, const void *opcode, size_t n, uint64_t value,
+		      size_t bytes)
 {
 	put(b, opcode, n);
 	put(b, &value, bytes);
@@ -107,7 +108,8 @@ static uint64_t code_at(const struct remote *r)
 	return r->regs.rip & ~(PAGE - 1);
 }
 
-int remote_batch_begin(struct remote_batch *b, struct remote *r, const struct batch_call *call, unsigned n)
+int remote_batch_begin(struct remote_batch *b, struct remote *r, const struct batch_call *call,
+		       unsigned n)
 {
 	uint64_t none[BATCH_MAX];
 	int result;

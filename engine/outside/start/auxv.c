@@ -4,11 +4,13 @@
  * rest is repeated as /proc/PID/stat has it.
  */
 #include <elf.h>
+#include <fcntl.h>
 #include <linux/prctl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/layout.h"
@@ -48,6 +50,24 @@ uint64_t process_arguments(pid_t pid)
 	uint64_t field[STAT_FIELDS] = { 0 };
 
 	return stat_read(pid, field) ? 0 : field[48];
+}
+
+uint64_t process_vdso(pid_t pid)
+{
+	uint64_t word[AUXV_MAX / 8], vdso = 0;
+	char name[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/auxv", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, word, sizeof(word));
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i + 16 <= n && !vdso; i += 16)
+		if (word[i / 8] == AT_SYSINFO_EHDR)
+			vdso = word[i / 8 + 1];
+	return vdso;
 }
 
 static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS],

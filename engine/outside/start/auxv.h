@@ -12,6 +12,9 @@ struct layout_moves;
 uint64_t process_brk(pid_t pid);
 uint64_t process_arguments(pid_t pid);
 
+/* Where its vDSO lies, which is our image, as the kernel has been told; 0: unknown. */
+uint64_t process_vdso(pid_t pid);
+
 #define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
 
 /*

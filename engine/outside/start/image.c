@@ -123,6 +123,7 @@ static void image_read(struct inside_image *im)
 	memcpy(copy, _binary_inside_elf_start, im->file_len);
 	im->start = symbol(im->bytes, base, "inside_start");
 	im->boot = symbol(im->bytes, base, "boot");
+	im->standing = symbol(im->bytes, base, "standing_fds");
 	im->patch_from = symbol(im->bytes, base, "gate_patch_start");
 	im->patch_to = symbol(im->bytes, base, "gate_patch_end");
 	im->net_from = symbol(im->bytes, base, "gate_net_start");

@@ -14,6 +14,7 @@ struct inside_image {
 	size_t memory_len;	/* bytes to map, a multiple of the page size */
 	size_t data;		/* from here on it is writable */
 	size_t start, boot;	/* inside_start, struct boot */
+	size_t standing;	/* struct standing_fds */
 	size_t patch_from, patch_to;
 	size_t net_from, net_to;
 	size_t own_from, own_to;

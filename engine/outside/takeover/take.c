@@ -15,15 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "engine/abi/boot.h"
+#include "engine/abi/standing.h"
 #include "engine/core/ring.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/remote.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/start/auxv.h"
+#include "engine/outside/start/image.h"
 
 #define BATCH		200	/* descriptors in one message */
 #define SEND_WAIT_MS	1000
@@ -36,6 +43,7 @@ struct taken_row {
 enum taken_flags {
 	TAKEN_CLOEXEC = 1, TAKEN_SIGNALFD = 2, TAKEN_EPOLL = 4,
 	TAKEN_ANEW = 8,		/* in the place of what came under this number before */
+	TAKEN_PIDFD = 16,
 };
 
 /* A signalfd or pidfd in an epoll instance: the successor must put it in anew. */
@@ -279,44 +287,100 @@ static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 
 /* --- fetching ------------------------------------------------------------------------------ */
 
-/* By what fdinfo says: flags in octal, and lines that only some kinds have. */
-static uint32_t flags_of(int info, const char *name, char *text, size_t size)
+/*
+ * One twin at a time.  The first batch is fetched before anybody asks for it: while the
+ * successor wakes up and reads on, we have nothing else to do.
+ */
+static struct fetch {
+	pid_t twin;		/* 0: none */
+	int pidfd, info;
+	dev_t pidfds;		/* the file system of pidfds; 0: they have none of their own */
+	struct standing_fds known;
+	uint32_t next;		/* number of `known`, where it knows all */
+	DIR *list;		/* or NULL */
+	int64_t n;		/* so far, or -errno */
+	unsigned asked;		/* of those, by their fdinfo */
+	bool all;
+	struct batch b;
+} fetch;
+
+/*
+ * What the kernel makes itself (epoll sets, signalfds, timers, ...) has no file type, but for
+ * pidfds on newer kernels, which are of one file system.
+ */
+static bool is_plain(const struct fetch *f, int fd)
 {
-	int fd = openat(info, name, O_RDONLY | O_CLOEXEC);
-	uint32_t flags = 0;
-	const char *at;
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_mode & S_IFMT && st.st_dev != f->pidfds;
+}
+
+/* By the name that the kernel gives our copy: the fdinfo of an epoll set is all that it has. */
+static uint32_t kind_of(int fd)
+{
+	char path[32], name[32];
 	ssize_t n;
 
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n < 0 ? 0 : n] = 0;
+	return !strcmp(name, "anon_inode:[eventpoll]") ? TAKEN_EPOLL :
+	       !strcmp(name, "anon_inode:[signalfd]") ? TAKEN_SIGNALFD :
+	       strstr(name, "pidfd") ? TAKEN_PIDFD : 0;
+}
+
+/* Whether an execve closes it, by what fdinfo says, whose text is wanted of a pidfd. */
+static uint32_t info_read(int info, int number, char *text, size_t size)
+{
+	char name[16];
+	const char *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "%d", number);
+	fd = openat(info, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, size - 1);
 	close(fd);
 	text[n < 0 ? 0 : n] = 0;
 	at = strstr(text, "flags:\t");
-	if (at && strtoul(at + 7, NULL, 8) & O_CLOEXEC)
-		flags |= TAKEN_CLOEXEC;
-	if (strstr(text, "\nsigmask:"))
-		flags |= TAKEN_SIGNALFD;
-	if (strstr(text, "\ntfd:"))
-		flags |= TAKEN_EPOLL;
-	return flags;
+	return at && strtoul(at + 7, NULL, 8) & O_CLOEXEC ? TAKEN_CLOEXEC : 0;
 }
 
-static int fetch_one(struct monitor *m, struct batch *b, int pidfd, int info, const char *name)
+static bool bit_of(const uint64_t *bits, int number)
 {
-	char text[256] = "";
-	int number = (int)strtol(name, NULL, 10);
-	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	return bits[number / 64] >> number % 64 & 1;
+}
+
+static void kind_note(struct monitor *m, struct batch *b, const struct taken_row *row,
+		      const char *info)
+{
+	if (row->flags & TAKEN_PIDFD)
+		pidfd_look(m, b, row, info);
+	if (row->flags & TAKEN_SIGNALFD && b->signals < WATCHES)
+		b->signal[b->signals++] = row->fd;
+	if (row->flags & TAKEN_EPOLL && b->epolls < WATCHES)
+		b->epoll[b->epolls++] = row->fd;
+}
+
+static int fetch_one(struct monitor *m, struct fetch *f, int number)
+{
+	bool known = (uint32_t)number < f->known.looked && bit_of(f->known.open, number);
+	struct taken_row *row = &f->b.row[f->b.n];
+	int fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0);
+	char info[256] = "";
 
 	if (fd < 0)
 		return errno == EBADF ? 0 : -errno;
-	b->row[b->n] = (struct taken_row){ number, flags_of(info, name, text, sizeof(text)) };
-	pidfd_look(m, b, &b->row[b->n], text);
-	if (b->row[b->n].flags & TAKEN_SIGNALFD && b->signals < WATCHES)
-		b->signal[b->signals++] = number;
-	if (b->row[b->n].flags & TAKEN_EPOLL && b->epolls < WATCHES)
-		b->epoll[b->epolls++] = number;
-	b->fd[b->n++] = fd;
+	*row = (struct taken_row){ number, is_plain(f, fd) ? 0 : kind_of(fd) };
+	f->asked += !known || row->flags & TAKEN_PIDFD;
+	if (!known || row->flags & TAKEN_PIDFD)
+		row->flags |= info_read(f->info, number, info, sizeof(info));
+	else if (bit_of(f->known.cloexec, number))
+		row->flags |= TAKEN_CLOEXEC;
+	kind_note(m, &f->b, row, info);
+	f->b.fd[f->b.n++] = fd;
 	return 0;
 }
 
@@ -327,19 +391,6 @@ static int folder_open(pid_t pid, const char *what)
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
-
-/*
- * One twin at a time.  The first batch is fetched before anybody asks for it: while the
- * successor wakes up and reads on, we have nothing else to do.
- */
-static struct fetch {
-	pid_t twin;		/* 0: none */
-	int pidfd, info;
-	DIR *list;
-	int64_t n;		/* so far, or -errno */
-	bool all;
-	struct batch b;
-} fetch;
 
 static void fetch_end(struct fetch *f)
 {
@@ -356,35 +407,77 @@ static void fetch_end(struct fetch *f)
 	f->twin = 0;
 }
 
+/* The next number that may be open; -1: that was all. */
+static int number_next(struct fetch *f)
+{
+	const struct dirent *d;
+
+	while (!f->list && f->next < f->known.looked)
+		if (bit_of(f->known.open, (int)f->next++))
+			return (int)f->next - 1;
+	while (f->list && (d = readdir(f->list)))
+		if (d->d_name[0] != '.')
+			return (int)strtol(d->d_name, NULL, 10);
+	return -1;
+}
+
 /* As many as go into a message. */
 static void fetch_more(struct monitor *m, struct fetch *f)
 {
-	const struct dirent *d;
-	int result = 0;
+	int result = 0, number;
 
 	while (f->n >= 0 && f->b.n < BATCH && !result) {
-		d = readdir(f->list);
-		f->all = !d;
-		if (!d)
+		number = number_next(f);
+		f->all = number < 0;
+		if (f->all)
 			return;
-		if (d->d_name[0] == '.')
-			continue;
-		result = fetch_one(m, &f->b, f->pidfd, f->info, d->d_name);
+		result = fetch_one(m, f, number);
 		f->n = result ? result : f->n + 1;
 	}
 }
 
+/* What the twin has found of its own descriptors; nothing, if it is not all there. */
+static void known_read(struct fetch *f)
+{
+	const struct inside_image *im = inside_image();
+	uint64_t base = process_vdso(f->twin);
+	uint32_t magic = 0;
+
+	if (!base || memory_peek(f->twin, base + im->boot, &magic, sizeof(magic)) < 0 ||
+	    magic != BOOT_MAGIC ||
+	    memory_peek(f->twin, base + im->standing, &f->known, sizeof(f->known)) !=
+		    sizeof(f->known) ||
+	    !f->known.valid || f->known.looked > STANDING_FDS)
+		f->known.looked = 0;
+}
+
+/* Where it may have more than it has looked at, the kernel lists them. */
+static bool list_open(struct fetch *f)
+{
+	int fds;
+
+	f->next = 0;
+	f->list = NULL;
+	if (f->known.looked && process_table(f->twin) - 1 < f->known.looked)
+		return true;
+	fds = folder_open(f->twin, "fd");
+	f->list = fds < 0 ? NULL : fdopendir(fds);
+	return f->list;
+}
+
 static void fetch_begin(struct monitor *m, struct fetch *f, pid_t twin)
 {
-	int fds = folder_open(twin, "fd");
+	struct stat st;
 
 	fetch_end(f);
 	f->twin = twin;
 	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
+	f->pidfds = fstat(f->pidfd, &st) || !(st.st_mode & S_IFMT) ? 0 : st.st_dev;
 	f->info = folder_open(twin, "fdinfo");
-	f->list = fds < 0 ? NULL : fdopendir(fds);
-	f->n = f->pidfd < 0 || f->info < 0 || !f->list ? -ESRCH : 0;
+	known_read(f);
+	f->n = !list_open(f) || f->pidfd < 0 || f->info < 0 ? -ESRCH : 0;
 	f->all = false;
+	f->asked = 0;
 	f->b.n = f->b.epolls = f->b.signals = f->b.anews = 0;
 	fetch_more(m, f);
 }
@@ -455,7 +548,8 @@ int64_t take_serve(struct version *v, const struct request *r)
 		begin - mv->began_us, now_us() - begin);
 	n = !twin ? -ESRCH : !rights_cover(r->pid, pid) ? -EPERM :
 	    take(m, r->pid, (int)r->args[0], pid);
-	say_log("take", "%ld descriptors sent after %lu us", n, now_us() - begin);
+	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", n,
+		now_us() - begin, fetch.asked);
 	/* Of a process whose twin was killed nothing was to be taken. */
 	mv->taken += twin != NULL;
 	mv->descriptors += n > 0 ? (unsigned)n : 0;

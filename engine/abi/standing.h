@@ -1,0 +1,21 @@
+/*
+ * Which descriptors a process has, and which of them an execve closes, written by its last
+ * thread that comes to stand before another version takes over.  It lies in the process's
+ * own memory, at the symbol `standing_fds` of its inside image; the monitor reads it and
+ * need not ask the kernel for each descriptor, which costs some microseconds.
+ */
+#ifndef MVE_ABI_STANDING_H
+#define MVE_ABI_STANDING_H
+
+#include <stdint.h>
+
+#define STANDING_FDS	65536	/* whoever has more is asked of the kernel */
+
+struct standing_fds {
+	uint32_t valid;		/* all threads stand, and this is how it is */
+	uint32_t looked;	/* at so many numbers, from 0 on */
+	uint64_t open[STANDING_FDS / 64];
+	uint64_t cloexec[STANDING_FDS / 64];
+};
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * The descriptors of a process whose threads all stand: see abi/standing.h.  Asking for
+ * the flags of one's own descriptor is the cheapest of calls; from outside only /proc tells
+ * them.  The last thread to come to stand looks, before it says that it stands, so that
+ * the monitor finds it done; whoever goes on first takes it back.  Where processes share
+ * memory nobody looks, since each has descriptors of its own.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+
+#include "engine/abi/standing.h"
+#include "engine/inside/stream.h"
+
+#define LEAST	256u	/* numbers looked at */
+
+struct standing_fds standing_fds;
+
+static bool all_stand(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		/* Sequentially consistent: of two that come at once one sees the other. */
+		if (o->pid != t->pid || !__atomic_load_n(&o->standing, __ATOMIC_SEQ_CST))
+			return false;
+	return true;
+}
+
+static void number_look(uint32_t fd)
+{
+	struct standing_fds *s = &standing_fds;
+	long flags = OWN3(__NR_fcntl, fd, F_GETFD, 0);
+	uint64_t bit = 1ull << fd % 64;
+
+	if (flags < 0)
+		return;
+	s->open[fd / 64] |= bit;
+	if (flags & FD_CLOEXEC)
+		s->cloexec[fd / 64] |= bit;
+}
+
+/*
+ * The kernel's table is a power of two as well: where the numbers are used one after the
+ * other we see all of it, and the monitor knows that nothing is left.
+ */
+static void numbers_look(void)
+{
+	struct standing_fds *s = &standing_fds;
+
+	bytes_zero(s, sizeof(*s));
+	for (uint32_t end = LEAST; s->looked < end;) {
+		number_look(s->looked++);
+		if (s->looked == end && s->open[(end - 1) / 64] && end < STANDING_FDS)
+			end *= 2;
+	}
+}
+
+void standing_begin(struct thread *t)
+{
+	__atomic_store_n(&t->standing, 1, __ATOMIC_SEQ_CST);
+	if (!streams.conduct || !all_stand(t))
+		return;
+	numbers_look();
+	/* Release: pairs with nothing of ours; the monitor reads it when the thread stands. */
+	__atomic_store_n(&standing_fds.valid, 1, __ATOMIC_RELEASE);
+}
+
+void standing_end(struct thread *t)
+{
+	__atomic_store_n(&standing_fds.valid, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->standing, 0, __ATOMIC_SEQ_CST);
+}
