@@ -86,6 +86,8 @@ struct boot {
 	struct code_part part[BOOT_PARTS];
 	uint64_t sigaction;		/* TSan's, which knows the program's handlers; or 0 */
 	uint64_t brief;			/* where it is mapped */
+	uint32_t realm;			/* whose sections are mapped, and where `lane` is */
+	uint32_t pad;
 	uint64_t key;			/* by which the monitor knows the version's requests */
 };
 

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	9
+#define EVENT_VERSION	10
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -37,6 +37,8 @@ enum event_kind {
 	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
 	EVENT_FILE,	/* a descriptor, arg[0], was mapped, or opened by the loader, or where it
 			   stands, as `call` says (mmap, open, lseek); see enum file_kind */
+	EVENT_MOVED,	/* the process has other rights now: its stream goes on in lane arg[1]
+			   of realm arg[0]; the last of its lane */
 	EVENT_KINDS
 };
 

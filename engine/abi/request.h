@@ -37,6 +37,11 @@ enum request_kind {
 	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
 				   or a page, is wanting for it to go on */
 	REQ_KNOWN,		/* a thread's id: -> 1 if the kernel says that it is the version's */
+	REQ_REALM,		/* socket, the realm that it is in, that the leader's twin went to:
+				   -> REALM_STAY, or a lane (of a follower: 0) and the realm's
+				   sections through the socket, or -errno */
+	REQ_READ,		/* a follower's process: -> 1 if it has read all that was told
+				   of its twin */
 	REQ_QUERY,		/* lane, struct query_answer; the call is in call[], with what its
 				   AT argument says: a query on a descriptor of the leader's ->
 				   its result */
@@ -50,6 +55,11 @@ enum request_kind {
 #define MAPPED_LIBC	(1ull << 42)
 #define MAPPED_RUNTIME	(1ull << 43)
 #define MAPPED_BITS	(MAPPED_UNCLEAN | MAPPED_LOCAL | MAPPED_LIBC | MAPPED_RUNTIME)
+
+/* Of REQ_REALM: the rights are those of the realm that the process is in. */
+#define REALM_STAY	(1ll << 32)
+#define REALM_AGAIN	(2ll << 32)	/* it may have descriptors now, and is to ask again */
+#define REALM_ANY	(~0ull)	/* whichever its rights say */
 
 enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */ };
 

@@ -7,7 +7,9 @@
  * chunks that its lanes are made of.  Each of these is a file of its own.  A process
  * maps its own section read-write and everything else read-only, by descriptors that
  * are open for reading only: a broken or hostile version can spoil nothing that others
- * write.
+ * write.  And there are sections for each *realm*, the processes that have the same
+ * rights: a process has those of its own mapped, and no others.  So a worker that gave
+ * up root can write nothing that a process of root is told, in any version.
  *
  * A lane is one thread's stream: a chain of chunks.  Only its thread writes it.
  * `head` counts the cells published; a reader's position counts the cells it has
@@ -35,11 +37,13 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	10
+#define RING_VERSION	11
 
 #define VERSIONS	8	/* of a session at one time */
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
 #define LANES		2048
+#define REALMS		16	/* sets of rights at one time: see outside/monitor/realms.c */
+#define LANES_ALL	(REALMS * LANES)	/* a lane in the session: realm * LANES + lane */
 #define CHUNK_SIZE	32768
 #define CHUNK_CELLS	(CHUNK_SIZE / CELL_SIZE)
 #define CHUNKS_MAX	65536	/* 2 GiB */

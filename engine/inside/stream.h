@@ -14,6 +14,13 @@ extern struct streams streams;
 /* host.c */
 void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
+/* What the slot says of the thread's place in the streams. */
+void stream_describe(struct thread *t);
+/* The thread's lane as the monitor knows it. */
+static inline uint32_t lane_known(const struct thread *t)
+{
+	return boot.realm * LANES + t->lane;
+}
 int host_lane(struct writer *w);
 /* What was told in a spare chunk: waits for another to give for it. */
 void host_settle(struct writer *w);
@@ -178,6 +185,15 @@ void lead_told(struct thread *t, long nr, int64_t result);
 void lead_exec_done(struct thread *t, int64_t outcome);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
+
+/* realm.c */
+/* A call of this number may have given or taken rights; a leader's has. */
+bool realm_may_change(long nr);
+void realm_changed(struct thread *t, long nr);
+/* They changed when the process could not leave its sections: if it can now, it does. */
+void realm_catch_up(struct thread *t);
+/* A follower has come to an EVENT_MOVED. */
+void realm_follow(struct thread *t, const struct event *e);
 
 /* crash.c */
 /* The leader's call is about to kill this process; true: another leads, let it. */

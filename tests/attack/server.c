@@ -6,6 +6,7 @@
  * "term" sends SIGTERM to a process that the worker made while it was root.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/futex.h>
@@ -38,6 +39,7 @@ struct mapping {
 };
 
 static struct mapping area, brief, section, inside;
+static unsigned streams;	/* sections that are mapped */
 static uint64_t secret[512];
 static char *target;	/* above all that is mapped: TARGET bytes of zeros */
 static int *sleeper;	/* the worker's child: its pid */
@@ -58,7 +60,9 @@ static void mapping_note(const char *line)
 	else if (strstr(path, "memfd:mve-brief"))
 		brief = m;
 	else if (strstr(path, "memfd:mve-stream") && rights[1] == 'w' && rights[3] == 's')
-		section = m;
+		section = m, streams++;
+	else if (strstr(path, "memfd:mve-stream"))
+		streams++;
 	else if (rights[1] == '-' && rights[2] == 'x' && rights[0] == 'r' &&
 		 memmem(m.at, m.len, REQUEST_SIGN, REQUEST_SIGN_LEN))
 		inside = m;
@@ -141,6 +145,31 @@ static const struct boot *boot_find(void)
 	return NULL;
 }
 
+/* Sections of processes of other rights that are mapped, for reading even. */
+static bool streams_others(void)
+{
+	const struct boot *b = boot_find();
+	const struct conduct *c = b ? (const struct conduct *)b->streams : NULL;
+
+	return !c || section.at < (char *)c || streams > c->sections;
+}
+
+/* The root process' own, by its files, and by asking for them with its pid. */
+static bool streams_opened(pid_t parent)
+{
+	char path[100];
+	int fd, pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
+	bool opened = false;
+
+	for (int i = 0; i < 64; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", parent, i);
+		fd = open(path, O_RDWR);
+		opened |= fd >= 0 || syscall(SYS_pidfd_getfd, pidfd, i, 0) >= 0;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/mem", parent);
+	return opened || open(path, O_RDWR) >= 0;
+}
+
 typedef long sleep_call(long nr, long a, long b, long c, long d, long e, struct request *r);
 
 /* Asks as its parent would, in each slot, for code of the parent's to be written over. */
@@ -170,6 +199,52 @@ static bool forge(pid_t parent)
 			asleep(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, &r);
 		}
 	return false;
+}
+
+/* Asks by itself, in its own slot, with what it likes; the answer, or -EAGAIN. */
+static int64_t ask(uint32_t kind, const uint64_t args[6])
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN);
+	sleep_call *asleep = (sleep_call *)(sign - 25);
+	static struct request r;
+	const struct boot *boot = boot_find();
+	struct timespec look = { 0, 50000000 };
+	pid_t me = getpid();
+
+	for (unsigned i = 0; boot && i < AREA_THREADS; i++) {
+		uint32_t *word = &((struct brief *)brief.at)->answer[i];
+
+		if (slots()[i].owner != (uint32_t)me)
+			continue;
+		r = (struct request){ .state = RS_ASKED, .slot = i, .key = boot->key, .kind = kind };
+		memcpy(r.args, args, sizeof(r.args));
+		for (int round = 0; round < 100 && r.state == RS_ASKED; round++) {
+			slots()[i].asked = RS_ASKED;
+			ring();
+			asleep(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, &r);
+		}
+		slots()[i].asked = RS_IDLE;
+		return r.state == RS_ANSWERED ? r.reply : -EAGAIN;
+	}
+	return -EAGAIN;
+}
+
+/* The root process' realm is asked for, by its number, and by an execve in its lane. */
+static bool claim(void)
+{
+	static const char path[] = "/bin/true";
+	int pair[2];
+	char byte;
+
+	if (!section.at)
+		return false;
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair))
+		return true;
+	if (ask(REQ_REALM, (uint64_t[6]){ (uint64_t)pair[1], 0, 0, 0, 0, 0 }) != -EPERM ||
+	    recv(pair[0], &byte, 1, MSG_DONTWAIT) >= 0)
+		return true;
+	return ask(REQ_EXEC, (uint64_t[6]){ (uint64_t)path, (uint64_t)AT_FDCWD, 0, 0, 0, 0 }) !=
+	       EXEC_GO_UNHELD;
 }
 
 /* Everywhere where a process is named: this one. */
@@ -220,6 +295,26 @@ static bool lanes(void)
 	return false;
 }
 
+/*
+ * Whether it can write what the root process tells, or what its twin in a follower has read:
+ * in its own sections there may be nothing but lanes of processes of its own rights.
+ */
+static bool tell(pid_t parent)
+{
+	struct section *s = (struct section *)section.at;
+	bool told = false;
+
+	if (!s)
+		return false;
+	for (unsigned i = 0; i < LANES; i++) {
+		if (s->lane[i].pid == parent)
+			return true;
+		told |= s->lane[i].pid == getpid() && s->lane[i].state == LANE_OPEN;
+	}
+	/* It is told somewhere: what was looked at is what counts. */
+	return !told || streams_others() || streams_opened(parent);
+}
+
 /* When there is a file GO: its own child's slot is the victim's. */
 static bool redirect(pid_t victim)
 {
@@ -266,6 +361,10 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return forge(parent);
 	if (!strcmp(how, "name"))
 		return name(victim);
+	if (!strcmp(how, "claim"))
+		return claim();
+	if (!strcmp(how, "tell"))
+		return tell(parent);
 	if (!strcmp(how, "lanes"))
 		return lanes();
 	if (!strcmp(how, "redirect"))

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 from load import Wrong
 from session import Session, fds
@@ -35,6 +36,8 @@ def main():
         session = Session(kind, min(followers, rounds - done))
         try:
             load = session.load()
+            while load.replies < 100 and not load.error:    # its workers have begun
+                time.sleep(0.01)
             files = fds(session.mve.pid)
             while done < rounds and session.following():
                 crash(session, load)

@@ -11,7 +11,7 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/gate/thread.h"
+#include "engine/inside/stream.h"
 
 #define ANSWER_LOOK_NS	50000000	/* look after the monitor this often */
 
@@ -64,7 +64,7 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 	r->args[2] = c;
 	r->args[3] = boot.boards;
 	r->args[4] = boot.image;
-	r->args[5] = t->has_lane ? t->lane : LANES;
+	r->args[5] = t->has_lane ? lane_known(t) : LANES_ALL;
 	r->key = boot.key;
 	r->slot = (uint32_t)(t->slot - area()->slot);
 	r->seen = __atomic_load_n(answers(t), __ATOMIC_RELAXED);

@@ -181,11 +181,11 @@ int host_lane(struct writer *w)
 
 /* --- lanes of threads ----------------------------------------------------------------- */
 
-static void slot_describe(struct thread *t)
+void stream_describe(struct thread *t)
 {
 	t->slot->vpid = t->vpid;
 	t->slot->vtid = t->vtid;
-	t->slot->lane = t->has_lane ? t->lane + 1 : 0;
+	t->slot->lane = t->has_lane ? lane_known(t) + 1 : 0;
 }
 
 /* The first thread of a program, in the lane that its execve left. */
@@ -207,7 +207,7 @@ void stream_begin(struct thread *t)
 	} else {
 		lead_begin(t);
 	}
-	slot_describe(t);
+	stream_describe(t);
 }
 
 /* A child's first steps; its parent has opened the lane. */
@@ -238,5 +238,5 @@ void stream_child(struct thread *c, uint32_t lane)
 	}
 	/* Release: other threads of a follower look at what it reads (order.c). */
 	__atomic_store_n(&c->has_lane, lane != CHUNK_NONE, __ATOMIC_RELEASE);
-	slot_describe(c);
+	stream_describe(c);
 }

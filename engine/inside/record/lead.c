@@ -44,9 +44,11 @@ enum care {
 	CARE_CLOCK	= 1 << 11,
 	CARE_ALIAS	= 1 << 12,	/* it may be answered where it sends from: sent.c */
 	CARE_PLACES	= 1 << 13,	/* on files that have mirrors: places.c */
+	CARE_RIGHTS	= 1 << 14,	/* it may change what the process may do */
 };
 
-#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS | CARE_PLACES)
+#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS | CARE_PLACES | \
+			 CARE_RIGHTS)
 #define CARE_BEFORE	(CARE_CLOSES | CARE_POLLS | CARE_GIVES)
 #define CARE_MADE	(CARE_NUMBER | CARE_MAKES | CARE_PLACES)
 #define CARE_ORDER	(CARE_POLLS | CARE_SLEEPS | CARE_READS)
@@ -162,6 +164,7 @@ static unsigned care_of(long nr)
 	unsigned care = 0;
 
 	care |= kept_is_noted(nr) ? CARE_KEPT : 0;
+	care |= realm_may_change(nr) ? CARE_RIGHTS : 0;
 	care |= is_waiting(nr) ? CARE_WAITS : 0;
 	care |= inner_makes(nr) ? CARE_MAKES : 0;
 	care |= call_has_variants(nr) ? CARE_NUMBER | CARE_ALIAS : 0;
@@ -400,6 +403,7 @@ static long lead_exec(struct thread *t, long nr, const struct walk *w)
 {
 	long result;
 
+	realm_catch_up(t);
 	call_tell(t, w, nr);
 	result = serve_special(t, nr);
 	lead_exec_done(t, result);
@@ -792,6 +796,8 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 		epoll_led(t, w, nr);
 	if (care & CARE_KEPT && (!(care & CARE_CLOSES) || kept_locks))
 		kept_note(t, nr, w->args, w->result);
+	if (care & CARE_RIGHTS && w->result >= 0)
+		realm_changed(t, nr);
 }
 
 /* The call has been made, unless a signal came first. */
@@ -820,7 +826,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			tick_told(t);
 		else if (flags & EVENT_TICK)
 			tick_stand(t);
-		if (care & (CARE_POLLS | CARE_KEPT))
+		if (care & (CARE_POLLS | CARE_KEPT | CARE_RIGHTS))
 			care_told(t, w, nr, care);
 		if (care & CARE_WAITS)
 			sleepers_look(t);

@@ -244,6 +244,10 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 				return NULL;
 			continue;
 		}
+		if (e && e->kind == EVENT_MOVED) {
+			realm_follow(t, e);
+			continue;
+		}
 		if (e && e->kind != EVENT_SEAM) {
 			order_wait_fork(t, e->seq);
 			order_wait(t, e->seq);

@@ -97,13 +97,16 @@ static void reap_late(int32_t add)
 	}
 }
 
-static bool lane_is_read(uint32_t lane)
+/* One that has gone to another realm is read where we do not see it: the monitor does. */
+static bool lane_is_read(uint32_t lane, int32_t pid)
 {
 	const struct section *own = streams_section(&streams, streams.self);
 	const struct cursor *c = &own->cursor[lane % LANES];
 	const struct lane *l = &streams_section(&streams, c->source % VERSIONS)->lane[lane % LANES];
 
-	return lane == LANES || c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
+	if (lane == LANES || (c->life == l->life && c->done == c->life))
+		return request_ask(thread_self(), REQ_READ, (uint64_t)pid, 0, 0);
+	return c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
 }
 
 /*
@@ -116,7 +119,7 @@ static bool reap_in_time(int32_t pid, uint32_t lane, bool by_signal)
 	uint64_t sleep = END_FIRST_NS, waited = 0;
 
 	while (!reap(pid)) {
-		if (waited > END_WAIT_NS || (by_signal && lane_is_read(lane)))
+		if (waited > END_WAIT_NS || (by_signal && lane_is_read(lane, pid)))
 			return false;
 		change_wait(change_now(), sleep);
 		waited += sleep;
@@ -128,7 +131,8 @@ static bool reap_in_time(int32_t pid, uint32_t lane, bool by_signal)
 
 /*
  * A child that this version made when it led is in no row: the program has its id from the
- * kernel.  Whether it is one of ours the kernel says.
+ * kernel.  Whether it is one of ours the kernel says.  What one of other rights has read
+ * we do not see.
  */
 static int32_t child_led(int32_t vpid, uint32_t *lane)
 {
@@ -136,8 +140,9 @@ static int32_t child_led(int32_t vpid, uint32_t *lane)
 
 	*lane = LANES;
 	for (uint32_t i = 0; i < a->slots_high && i < AREA_THREADS; i++)
-		if (a->slot[i].owner == (uint32_t)vpid && a->slot[i].lane)
-			*lane = a->slot[i].lane - 1;
+		if (a->slot[i].owner == (uint32_t)vpid && a->slot[i].lane &&
+		    (a->slot[i].lane - 1) / LANES == boot.realm)
+			*lane = (a->slot[i].lane - 1) % LANES;
 	return vpid;
 }
 

@@ -67,7 +67,7 @@ static bool leader_asked(struct thread *t, struct walk *w, long *result)
 	for (unsigned i = 0; i < CALL_ARGS; i++)
 		call[i + 1] = w->args[i];
 	call[7] = w->room;
-	w->result = request_ask(t, REQ_QUERY, t->lane, (uint64_t)&answer, 0);
+	w->result = request_ask(t, REQ_QUERY, lane_known(t), (uint64_t)&answer, 0);
 	if (w->result == -ENOSYS || !is_as_here(t, (int32_t)w->args[0]))
 		return false;
 	t->answered = 1;

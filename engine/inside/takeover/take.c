@@ -186,7 +186,7 @@ static int32_t lane_thread(const struct thread *t, int32_t lane)
 	const struct thread *o;
 
 	for (uint32_t i = 0; lane >= 0 && (o = block_next(&i)); i++)
-		if (o->pid == t->pid && o->has_lane && o->lane == (uint32_t)lane)
+		if (o->pid == t->pid && o->has_lane && o->lane == (uint32_t)lane % LANES)
 			return o->tid;
 	return 0;
 }

@@ -207,16 +207,16 @@ static void follower_still(struct monitor *m, struct version *v)
 
 static void follower_look(struct monitor *m, struct version *v)
 {
-	const struct section *leader = streams_part(m, m->leader);
+	uint32_t bit = 1u << v->index;
 
 	findings_runtime_look(v);
 	/* A copy of the monitor is not their parent: it hears of no end. */
 	if (m->background && !v->gone && process_began(v->server) != v->began)
 		follower_ended(v);
-	if (leader->strayed >> v->index & 1)
+	if (streams_strayed(m, m->leader) & bit)
 		follower_drop(v, VERDICT_UNSUPPORTED,
 			      "a connection went to a thread that has passed no --mark since");
-	else if (leader->dropped >> v->index & 1 && !follower_reports(v))
+	else if (streams_dropped(m, m->leader) & bit && !follower_reports(v))
 		follower_lose(v, VERDICT_LAGGING, "a whole ring behind");
 	else if (v->gone && !v->judge_ms && !version_alive(v))
 		follower_over(v);

@@ -62,9 +62,9 @@ static uint64_t done_by(const struct monitor *m, const struct slot *s, uint64_t 
 {
 	uint32_t lane = s->lane - 1;
 
-	if (lane >= LANES)
+	if (!lane_is(m, lane))
 		return calls;
-	return streams_part(m, m->leader)->lane[lane].head + s->calls_kept;
+	return lane_at(m, m->leader, lane)->head + s->calls_kept;
 }
 
 /* For how long the thread has computed without doing anything. */

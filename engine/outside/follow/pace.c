@@ -7,6 +7,7 @@
  * leader stood there is how far behind it is.  So the figure is as fine as the looks are,
  * and it costs the leader and its followers nothing.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/core/ring.h"
@@ -22,29 +23,31 @@ struct mark {
 static struct pace {
 	uint32_t leader;
 	uint64_t written;	/* by this leader, all lanes, since we look */
-	struct { uint32_t life; uint64_t head; } lane[LANES];
 	struct mark mark[LOOKS];
 	unsigned marks;		/* ever; the last LOOKS are there */
 	struct { uint64_t read, moved_ms; } of[VERSIONS];
+	struct { uint32_t life; uint64_t head; } lane[LANES_ALL];	/* of realms that there are */
 } pace;
 
-static void pace_begin(uint32_t leader)
+static void pace_begin(const struct monitor *m)
 {
 	uint64_t now = now_ms();
 
-	memset(&pace, 0, sizeof(pace));
-	pace.leader = leader;
+	memset(&pace, 0, offsetof(struct pace, lane));
+	memset(pace.lane, 0, m->realms * LANES * sizeof(pace.lane[0]));
+	pace.leader = m->leader;
 	for (unsigned i = 0; i < VERSIONS; i++)
 		pace.of[i].moved_ms = now;
 }
 
 /* A lane that has been given out again begins at 0. */
-static void written_add(const struct section *s)
+static void written_add(const struct monitor *m)
 {
-	for (uint32_t i = 0; i < section_lanes(s); i++) {
+	LANES_EACH(m, m->leader, i) {
+		const struct lane *l = lane_at(m, m->leader, i);
 		/* Acquire: the head of this life, or of one that is newer. */
-		uint32_t life = __atomic_load_n(&s->lane[i].life, __ATOMIC_ACQUIRE);
-		uint64_t head = __atomic_load_n(&s->lane[i].head, __ATOMIC_ACQUIRE);
+		uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
+		uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 		uint64_t was = pace.lane[i].life == life ? pace.lane[i].head : 0;
 
 		pace.written += head > was ? head - was : 0;
@@ -58,8 +61,8 @@ void pace_look(struct monitor *m)
 	uint64_t now = now_ms();
 
 	if (pace.leader != m->leader || !pace.marks)
-		pace_begin(m->leader);
-	written_add(streams_part(m, m->leader));
+		pace_begin(m);
+	written_add(m);
 	pace.mark[pace.marks++ % LOOKS] = (struct mark){ now, pace.written };
 	for (unsigned i = 0; i < m->versions; i++) {
 		uint64_t lag, read;

@@ -35,16 +35,15 @@ struct query {
 /* The process whose lane the thread reads. */
 static pid_t twin_of(struct monitor *m, const struct version *v, uint64_t lane)
 {
-	const struct cursor *cursor = streams_part(m, v->index)->cursor;
 	uint32_t source;
 	pid_t pid;
 
-	if (lane >= LANES)
+	if (!lane_is(m, lane))
 		return 0;
-	source = cursor[lane].source;
+	source = cursor_at(m, v->index, (uint32_t)lane)->source;
 	if (source >= m->versions)
 		return 0;
-	pid = streams_part(m, source)->lane[lane].pid;
+	pid = lane_at(m, source, (uint32_t)lane)->pid;
 	return pid > 0 && version_owns(&m->version[source], pid, pid) ? pid : 0;
 }
 

@@ -24,23 +24,23 @@
 /* --- that stand ------------------------------------------------------------------- */
 
 /* Since when a lane's reader has slept in front of the same event. */
-static struct { uint64_t at, since_ms; } seen[VERSIONS][LANES];
+static struct { uint64_t at, since_ms; } seen[VERSIONS][LANES_ALL];
 
 /* It has something to read, and sleeps all the same. */
 static bool reader_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
 {
-	const struct cursor *c = &streams_part(m, v->index)->cursor[lane];
+	const struct cursor *c = cursor_at(m, v->index, lane);
 
 	return streams_lane_unread(m, v->index, m->leader, lane) && c->source == m->leader &&
-	       c->life == streams_part(m, m->leader)->lane[lane].life &&
+	       c->life == lane_at(m, m->leader, lane)->life &&
 	       thread_state(c->pid, c->owner) == 'S' &&
-	       !stream_only_looks(m->conduct, v->index, lane);
+	       !stream_only_looks(m->realm[lane / LANES].conduct, v->index, lane % LANES);
 }
 
 static uint64_t lane_stands(const struct monitor *m, const struct version *v, uint32_t lane,
 			    uint64_t now)
 {
-	uint64_t at = __atomic_load_n(&streams_part(m, v->index)->cursor[lane].at,
+	uint64_t at = __atomic_load_n(&cursor_at(m, v->index, lane)->at,
 				      __ATOMIC_RELAXED);
 
 	if (seen[v->index][lane].at != at || !seen[v->index][lane].since_ms ||
@@ -61,20 +61,19 @@ static bool may_stand(const struct monitor *m, const struct version *v)
 
 uint64_t still_look(struct monitor *m, struct version *v, pid_t *tid)
 {
-	const struct section *from = streams_part(m, m->leader), *own = streams_part(m, v->index);
 	uint64_t now = now_ms(), most = 0;
 
 	if (may_stand(m, v)) {
-		memset(seen[v->index], 0, sizeof(seen[v->index]));
+		memset(seen[v->index], 0, m->realms * LANES * sizeof(seen[0][0]));
 		return 0;
 	}
-	for (uint32_t i = 0; i < section_lanes(from); i++) {
+	LANES_EACH(m, m->leader, i) {
 		uint64_t ms = lane_stands(m, v, i, now);
 
 		if (ms <= most)
 			continue;
 		most = ms;
-		*tid = own->cursor[i].owner;
+		*tid = cursor_at(m, v->index, i)->owner;
 	}
 	return most;
 }
@@ -102,7 +101,7 @@ static const struct version *furthest_behind(const struct monitor *m)
 void still_waits_look(struct monitor *m)
 {
 	static uint64_t next_ms, last_ns, said_ns;
-	uint64_t now = now_ms(), ns = streams_part(m, m->leader)->waited_ns, share;
+	uint64_t now = now_ms(), ns = streams_waited_ns(m, m->leader), share;
 	const struct version *v;
 
 	if (now < next_ms)

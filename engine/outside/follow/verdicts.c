@@ -194,11 +194,11 @@ static void verdict_stop(struct version *v, enum verdict verdict, const struct r
 /* A follower that was given up meanwhile reads cells that are written anew. */
 static enum verdict verdict_of(const struct version *v, const struct request *r)
 {
-	const struct section *s = streams_part(v->monitor, (uint32_t)v->monitor->leader);
+	uint32_t dropped = streams_dropped(v->monitor, v->monitor->leader);
 
 	if (r->args[0] >= VERDICTS)
 		return VERDICT_BROKEN;
-	if (r->args[0] == VERDICT_BROKEN && s->dropped >> v->index & 1)
+	if (r->args[0] == VERDICT_BROKEN && dropped >> v->index & 1)
 		return VERDICT_LAGGING;
 	return (enum verdict)r->args[0];
 }
@@ -209,10 +209,10 @@ static bool twin_died(const struct version *v, const struct request *r)
 	struct monitor *m = v->monitor;
 	uint64_t lane = r->args[5];
 
-	if (lane >= LANES)
+	if (!lane_is(m, lane))
 		return false;
 	streams_sweep(m);
-	return streams_part(m, m->leader)->lane[lane].state == LANE_CLOSED &&
+	return lane_at(m, m->leader, (uint32_t)lane)->state == LANE_CLOSED &&
 	       !streams_lane_unread(m, v->index, m->leader, (uint32_t)lane);
 }
 
@@ -260,9 +260,9 @@ static bool asks_early(struct version *v, const struct request *r)
 	uint64_t lane = r->args[5];
 	uint32_t source;
 
-	if (r->args[0] != VERDICT_DIVERGED || lane >= LANES)
+	if (r->args[0] != VERDICT_DIVERGED || !lane_is(m, lane))
 		return false;
-	source = streams_part(m, v->index)->cursor[lane].source;
+	source = cursor_at(m, v->index, (uint32_t)lane)->source;
 	return source < VERSIONS && m->conduct->ended & m->conduct->crashed & 1u << source &&
 	       m->move.retried[v->index]++ < RETRIES;
 }

@@ -1,26 +1,63 @@
 /*
- * Which user and groups a process acts as, as the kernel has it.
+ * Which user and groups a process acts as, and what it may become, as the kernel has it.
  */
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/kernel/rights.h"
 
 struct rights {
 	unsigned uid[4], gid[4];
+	uint64_t permitted, ambient, bounding, inheritable;
+	uint64_t groups;	/* their hash */
 };
+
+#define HASH_START	0xcbf29ce484222325ull
+#define HASH_STEP	0x100000001b3ull
+
+static uint64_t hash_line(const char *text)
+{
+	uint64_t h = HASH_START;
+
+	while (*text)
+		h = (h ^ (uint8_t)*text++) * HASH_STEP;
+	return h;
+}
+
+/* One line of the file; groups may be so many that theirs comes in pieces. */
+static unsigned line_read(const char *line, struct rights *r)
+{
+	if (sscanf(line, "Uid:%u%u%u%u", r->uid, r->uid + 1, r->uid + 2, r->uid + 3) == 4 ||
+	    sscanf(line, "Gid:%u%u%u%u", r->gid, r->gid + 1, r->gid + 2, r->gid + 3) == 4)
+		return 1;
+	sscanf(line, "CapPrm:%lx", &r->permitted);
+	sscanf(line, "CapAmb:%lx", &r->ambient);
+	sscanf(line, "CapBnd:%lx", &r->bounding);
+	sscanf(line, "CapInh:%lx", &r->inheritable);
+	return 0;
+}
 
 static bool rights_read(pid_t pid, struct rights *r)
 {
+	bool groups = false, part = false;
 	char path[64], line[256];
 	unsigned found = 0;
 	FILE *f;
 
+	*r = (struct rights){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
-	while (f && found < 2 && fgets(line, sizeof(line), f))
-		found += sscanf(line, "Uid:%u%u%u%u", r->uid, r->uid + 1, r->uid + 2, r->uid + 3) == 4 ||
-			 sscanf(line, "Gid:%u%u%u%u", r->gid, r->gid + 1, r->gid + 2, r->gid + 3) == 4;
+	while (f && fgets(line, sizeof(line), f)) {
+		groups = part ? groups : !strncmp(line, "Groups:", 7);
+		part = !strchr(line, '\n');
+		if (groups)
+			r->groups = r->groups * HASH_STEP ^ hash_line(line);
+		else
+			found += line_read(line, r);
+	}
 	if (f)
 		fclose(f);
 	return found == 2;
@@ -31,5 +68,64 @@ bool rights_cover(pid_t asker, pid_t twin)
 	struct rights a, b;
 
 	return rights_read(asker, &a) &&
-	       (!a.uid[1] || (rights_read(twin, &b) && !memcmp(&a, &b, sizeof(a))));
+	       (!a.uid[1] || (rights_read(twin, &b) && !memcmp(a.uid, b.uid, sizeof(a.uid)) &&
+			      !memcmp(a.gid, b.gid, sizeof(a.gid))));
+}
+
+/* Capabilities in a user namespace of its own are none here. */
+static bool is_ours(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return !stat("/proc/self/ns/user", &ours) && !stat(path, &theirs) &&
+	       ours.st_ino == theirs.st_ino;
+}
+
+static void sort(const unsigned *id, uint32_t to[3])
+{
+	for (int i = 0; i < 3; i++) {
+		int at = i;
+
+		for (; at && to[at - 1] > id[i]; at--)
+			to[at] = to[at - 1];
+		to[at] = id[i];
+	}
+}
+
+static bool has(uint64_t caps, int cap)
+{
+	return caps >> cap & 1;
+}
+
+bool rights_key_read(pid_t tid, struct rights_key *key)
+{
+	struct rights r;
+
+	memset(key, 0, sizeof(*key));
+	if (!rights_read(tid, &r))
+		return false;
+	key->caps = is_ours(tid) ? r.permitted : 0;
+	if (!has(key->caps, CAP_SETUID))
+		sort(r.uid, key->uid);
+	if (!has(key->caps, CAP_SETGID)) {
+		sort(r.gid, key->gid);
+		key->groups = r.groups;
+	}
+	return true;
+}
+
+bool rights_change_by_exec(pid_t tid, bool by_file)
+{
+	struct rights r;
+
+	if (!rights_read(tid, &r))
+		return true;
+	if (!is_ours(tid))
+		return by_file;
+	if (!r.uid[0] || !r.uid[1])
+		return r.permitted != (r.bounding | r.inheritable) ||
+		       (by_file && !has(r.permitted, CAP_SETUID));
+	return by_file || r.permitted != r.ambient;
 }

@@ -6,8 +6,15 @@
 #define MVE_OUTSIDE_RIGHTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+struct rights_key;
+
 bool rights_cover(pid_t asker, pid_t twin);
+/* What it may become.  Two processes of one key could write each other's memory, too. */
+bool rights_key_read(pid_t tid, struct rights_key *key);
+/* A program that it executes has another key; by_file: of one that gives rights. */
+bool rights_change_by_exec(pid_t tid, bool by_file);
 
 #endif

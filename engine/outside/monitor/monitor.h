@@ -109,7 +109,7 @@ struct version {
 	uint64_t follows_ms;	/* since then */
 	bool runtime_missed;	/* it was said that it has no runtime */
 	unsigned unheld;	/* programs that run without us */
-	uint32_t execs[LANES];	/* programs begun in each lane */
+	uint32_t execs[LANES_ALL];	/* programs begun in each lane */
 };
 
 /* A request that is answered later. */
@@ -176,6 +176,20 @@ struct start_record {
 	char why[WHY_MAX];	/* it was lost */
 };
 
+/* What a process may become, as the kernel has it: equal or not. */
+struct rights_key {
+	uint64_t caps;		/* permitted */
+	uint32_t uid[3], gid[3];	/* in order; 0 where `caps` can change them */
+	uint64_t groups;	/* their hash */
+};
+
+/* The sections of the processes that have one set of rights. */
+struct realm {
+	struct rights_key key;
+	struct conduct *conduct;	/* the monitor's page, and each version's section behind it */
+	int section_fd[VERSIONS], section_read_fd[VERSIONS];
+};
+
 struct monitor {
 	const struct run_options *options;
 	struct session session;
@@ -193,7 +207,9 @@ struct monitor {
 	uint64_t finish_cells;	/* left of the stream at the last look */
 
 	struct conduct *conduct;	/* the streams; NULL: no followers were asked for */
-	int conduct_fd, section_fd[VERSIONS], section_read_fd[VERSIONS];
+	int conduct_fd;
+	struct realm realm[REALMS];	/* the first is that of the first program */
+	uint32_t realms;
 	uint64_t secret[2];	/* random bytes of programs are made of it */
 	struct layout layout;	/* of the session's first program, as the leader has it */
 
@@ -280,7 +296,39 @@ int version_start_error(struct version *v);
 
 /* streams.c */
 int streams_make(struct monitor *m);
+/* Of the first realm, and of any. */
 struct section *streams_part(const struct monitor *m, uint32_t version);
+struct section *realm_part(const struct monitor *m, uint32_t realm, uint32_t version);
+/* By a lane's number in the session (LANES_ALL), of a realm that there is. */
+struct lane *lane_at(const struct monitor *m, uint32_t version, uint32_t lane);
+struct cursor *cursor_at(const struct monitor *m, uint32_t version, uint32_t lane);
+static inline bool lane_is(const struct monitor *m, uint64_t lane)
+{
+	return lane < (uint64_t)m->realms * LANES;
+}
+/* The first lane from here on that this version's section may have opened. */
+uint32_t lane_next(const struct monitor *m, uint32_t version, uint32_t lane);
+#define LANES_EACH(m, version, i)							\
+	for (uint32_t i = lane_next(m, version, 0); i < LANES_ALL;			\
+	     i = lane_next(m, version, i + 1))
+/* What stands in the sections of all realms: followers that threads have given up, ... */
+uint32_t streams_dropped(const struct monitor *m, uint32_t version);
+uint32_t streams_strayed(const struct monitor *m, uint32_t version);
+uint64_t streams_waited_ns(const struct monitor *m, uint32_t version);
+
+/* realms.c */
+/* Address space for the monitor's page and all sections behind it; NULL, and errno. */
+void *realm_room(uint32_t chunks);
+/* The sections of a realm whose page is mapped. */
+int realm_sections(struct monitor *m, uint32_t realm);
+/* The process has the rights of the realm. */
+bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
+/* What it starts by this file has others than it has itself. */
+bool realm_changes(const char *path, pid_t tid);
+/* The first program's rights are those of the first realm. */
+void realm_first(struct monitor *m, pid_t pid);
+int64_t realm_serve(struct version *v, const struct request *r);
+
 void streams_follow(struct monitor *m, uint32_t version, bool follows);
 /* Tells every process that waits that the monitor's page has changed. */
 void streams_changed(struct monitor *m);
@@ -288,6 +336,8 @@ bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);
 void streams_sweep(struct monitor *m);
 /* The leader's process whose thread has, or had, this lane has ended. */
 bool streams_process_over(const struct monitor *m, uint32_t lane);
+/* The version's process has read to its end, or its present one, each lane that it reads. */
+bool streams_process_read(const struct monitor *m, uint32_t version, pid_t pid);
 void streams_end_twins(struct monitor *m, const struct version *v);
 /* Cells of one version's stream that another has not taken; those of one lane. */
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,

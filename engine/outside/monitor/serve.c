@@ -155,7 +155,7 @@ static bool exec_seize(struct version *v, const struct request *r)
 {
 	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
 			       .role = serve_role(v, r->args[2] & HIDDEN_FOLLOWS),
-			       .lane = (uint32_t)(r->args[5] < LANES ? r->args[5] : LANES),
+			       .lane = (uint32_t)(r->args[5] < LANES_ALL ? r->args[5] : LANES_ALL),
 			       .vpid = v->area->slot[r->slot].vpid };
 	struct layout like;
 
@@ -175,6 +175,19 @@ static int64_t exec_32bit(struct version *v, const char *path)
 	return -ENOEXEC;
 }
 
+/*
+ * Followers would be told of a program by a process of other rights: of one that has some
+ * by its file, or of a process that has changed its own where it could not move.
+ */
+static bool exec_moves(const struct version *v, const struct request *r, const char *path)
+{
+	const struct monitor *m = v->monitor;
+
+	return m->conduct && !options_joinable(m->options) && lane_is(m, r->args[5]) &&
+	       !(r->args[2] & HIDDEN_FOLLOWS) &&
+	       (!realm_fits(m, (uint32_t)r->args[5] / LANES, r->tid) || realm_changes(path, r->tid));
+}
+
 /* enum exec_go; negative: the execve fails so. */
 static int64_t exec_serve(struct version *v, const struct request *r)
 {
@@ -188,7 +201,7 @@ static int64_t exec_serve(struct version *v, const struct request *r)
 	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
 		return EXEC_GO_FAILS;
-	if (verdict != PROGRAM_PRIVILEGED && exec_seize(v, r))
+	if (!exec_moves(v, r, path) && verdict != PROGRAM_PRIVILEGED && exec_seize(v, r))
 		return EXEC_GO;
 	v->unheld++;
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));
@@ -219,9 +232,11 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 				 .tier = (enum tier)m->options->tier, .image = v->images,
 				 .row = &v->image[v->images % AREA_IMAGES],
 				 .hidden = t->hidden, .role = t->role, .version = v->index,
-				 .lane = t->lane, .vpid = t->vpid, .wish = &t->wish };
+				 .lane = t->lane % LANES, .realm = t->lane / LANES,
+				 .vpid = t->vpid, .wish = &t->wish };
+	const struct realm *realm = &m->realm[w.realm];
 
-	if (!m->conduct || t->lane >= LANES)	/* a sanitizer's own program: on its own */
+	if (!m->conduct || !lane_is(m, t->lane))	/* a sanitizer's own program: on its own */
 		return w;
 	w.chunks = m->conduct->chunks;
 	w.versions = m->conduct->sections;
@@ -230,10 +245,10 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	w.puts_off = &m->conduct->puts_off;
 	w.conduct_fd = m->conduct_fd;
 	for (uint32_t i = 0; i < w.versions; i++)
-		w.section_fd[i] = i == v->index ? m->section_fd[i] : m->section_read_fd[i];
+		w.section_fd[i] = i == v->index ? realm->section_fd[i] : realm->section_read_fd[i];
 	w.random[0] = streams_seed(v, t->lane, 0);
 	w.random[1] = streams_seed(v, t->lane, 1);
-	v->execs[t->lane % LANES]++;
+	v->execs[t->lane % LANES_ALL]++;
 	return w;
 }
 
@@ -254,11 +269,35 @@ static void program_lost(struct version *v, pid_t pid, enum role role, int resul
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
+/*
+ * Its rights are those of the realm whose sections it is about to get.  If not, the file
+ * has changed since its execve was looked at, or who asked has said that it was elsewhere:
+ * no follower is told of it as of the process that it was.
+ */
+static int realm_look(struct version *v, const struct tracee *t, pid_t pid)
+{
+	struct monitor *m = v->monitor;
+
+	if (!v->index && !v->images)
+		realm_first(m, pid);
+	if (options_joinable(m->options) || realm_fits(m, t->lane / LANES, pid))
+		return 0;
+	for (unsigned i = 0; i < m->versions && v->index == m->leader; i++)
+		follower_drop(&m->version[i], VERDICT_UNSUPPORTED,
+			      "the leader's pid %d has become a program of other rights", pid);
+	return -EPERM;
+}
+
 static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
 {
 	struct inject_want want = want_of(v, t);
 	struct layout layout;
-	int result = v->state == VERSION_ENDED ? -ECANCELED : inject(pid, &want, &layout);
+	int result = v->state == VERSION_ENDED ? -ECANCELED : 0;
+
+	if (!result && want.chunks)
+		result = realm_look(v, t, pid);
+	if (!result)
+		result = inject(pid, &want, &layout);
 
 	if (result) {
 		program_lost(v, pid, want.role, result);
@@ -604,6 +643,10 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 		return reported_serve(v, r);
 	case REQ_RUNS:
 		return thread_runs(r->pid, (pid_t)r->args[0]);
+	case REQ_REALM:
+		return realm_serve(v, r);
+	case REQ_READ:
+		return streams_process_read(v->monitor, v->index, (pid_t)r->args[0]);
 	case REQ_QUERY:
 		return query_serve(v, r);
 	case REQ_KNOWN:

@@ -236,12 +236,18 @@ static json_t *versions_json(struct monitor *m)
 
 static json_t *ring_json(struct monitor *m)
 {
-	const struct section *s = streams_part(m, m->leader);
+	uint64_t waits = 0;
+	int lanes = 0;
+
+	for (uint32_t r = 0; r < m->realms; r++) {
+		waits += realm_part(m, r, m->leader)->waits;
+		lanes += (int)realm_part(m, r, m->leader)->lanes_high;
+	}
 
 	return json_pack("{s:I, s:s, s:I, s:i}", "bytes",
 			 (json_int_t)m->conduct->chunks * CHUNK_SIZE, "when_full",
 			 m->conduct->when_full == WHEN_FULL_BLOCK ? "block" : "drop", "waits",
-			 (json_int_t)s->waits, "lanes", (int)s->lanes_high);
+			 (json_int_t)waits, "lanes", lanes);
 }
 
 /* What followers were told of, as the leader's threads have counted it. */

@@ -25,42 +25,64 @@
 
 #define ZOMBIES_LOOKED	16	/* process table entries read in one sweep */
 
-struct section *streams_part(const struct monitor *m, uint32_t version)
+struct section *realm_part(const struct monitor *m, uint32_t realm, uint32_t version)
 {
-	struct streams s = { m->conduct, version };
+	struct streams s = { m->realm[realm].conduct, version };
 
 	return streams_section(&s, version);
 }
 
+struct section *streams_part(const struct monitor *m, uint32_t version)
+{
+	return realm_part(m, 0, version);
+}
+
+struct lane *lane_at(const struct monitor *m, uint32_t version, uint32_t lane)
+{
+	return &realm_part(m, lane / LANES, version)->lane[lane % LANES];
+}
+
+struct cursor *cursor_at(const struct monitor *m, uint32_t version, uint32_t lane)
+{
+	return &realm_part(m, lane / LANES, version)->cursor[lane % LANES];
+}
+
+uint32_t lane_next(const struct monitor *m, uint32_t version, uint32_t lane)
+{
+	for (; lane_is(m, lane); lane = (lane / LANES + 1) * LANES)
+		if (lane % LANES < section_lanes(realm_part(m, lane / LANES, version)))
+			return lane;
+	return LANES_ALL;
+}
+
+uint32_t streams_dropped(const struct monitor *m, uint32_t version)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t r = 0; r < m->realms; r++)
+		bits |= realm_part(m, r, version)->dropped;
+	return bits;
+}
+
+uint32_t streams_strayed(const struct monitor *m, uint32_t version)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t r = 0; r < m->realms; r++)
+		bits |= realm_part(m, r, version)->strayed;
+	return bits;
+}
+
+uint64_t streams_waited_ns(const struct monitor *m, uint32_t version)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t r = 0; r < m->realms; r++)
+		ns += realm_part(m, r, version)->waited_ns;
+	return ns;
+}
+
 /* --- making them ----------------------------------------------------------------- */
-
-/* A version's part: for itself to write, for the others to read. */
-static int section_make(struct monitor *m, uint32_t v, uint32_t chunks, uint8_t *base)
-{
-	if (!shared_make("mve-stream", section_size(chunks), base + section_offset(chunks, v), 0,
-			 &m->section_fd[v]))
-		return -errno;
-	m->section_read_fd[v] = shared_reader(m->section_fd[v]);
-	return m->section_read_fd[v] < 0 ? m->section_read_fd[v] : 0;
-}
-
-/* One after the other in memory, as in each process, and a file each. */
-static int streams_map(struct monitor *m, uint32_t chunks)
-{
-	uint8_t *base = mmap(NULL, streams_size(chunks), PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int result = 0;
-
-	if (base == MAP_FAILED)
-		return -errno;
-	m->conduct = shared_make("mve-conduct", CONDUCT_SIZE, base, F_SEAL_FUTURE_WRITE,
-				 &m->conduct_fd);
-	if (!m->conduct)
-		return -errno;
-	for (uint32_t v = 0; v < VERSIONS && !result; v++)
-		result = section_make(m, v, chunks, base);
-	return result;
-}
 
 static void conduct_fill(struct monitor *m, uint32_t chunks)
 {
@@ -74,17 +96,8 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
 	c->sampling = m->options->sampling;
-	for (uint32_t v = 0; v < VERSIONS; v++) {
-		struct section *s = streams_part(m, v);
-
+	for (uint32_t v = 0; v < VERSIONS; v++)
 		c->next[v] = v;
-		if (v >= m->versions && !(v == ROW_START && options_joinable(m->options)))
-			continue;
-		s->magic = RING_MAGIC;
-		s->version = RING_VERSION;
-		if (v < m->versions)
-			section_spare(s, chunks);
-	}
 }
 
 /* The first thread's lane, and everybody's place at its beginning. */
@@ -112,20 +125,28 @@ static void lanes_begin(struct monitor *m)
 int streams_make(struct monitor *m)
 {
 	uint32_t chunks = (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
+	void *room;
 	int result;
 
 	if (!options_company(m->options))
 		return 0;
 	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
 		return -EIO;
-	result = streams_map(m, chunks);
-	if (result)
-		return result;
+	room = realm_room(chunks);
+	if (!room)
+		return -errno;
+	m->conduct = shared_make("mve-conduct", CONDUCT_SIZE, room, F_SEAL_FUTURE_WRITE,
+				 &m->conduct_fd);
+	if (!m->conduct)
+		return -errno;
+	m->realm[0].conduct = m->conduct;
 	if (getrandom(&m->conduct->maps, sizeof(m->conduct->maps), 0) != sizeof(m->conduct->maps))
 		return -EIO;
 	conduct_fill(m, chunks);
-	lanes_begin(m);
-	return 0;
+	result = realm_sections(m, 0);
+	if (!result)
+		lanes_begin(m);
+	return result;
 }
 
 /* --- the monitor's page -------------------------------------------------------------- */
@@ -152,8 +173,8 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows)
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
 			     uint32_t index)
 {
-	const struct cursor *c = &streams_part(m, version)->cursor[index];
-	const struct lane *l = &streams_part(m, source)->lane[index];
+	const struct cursor *c = cursor_at(m, version, index);
+	const struct lane *l = lane_at(m, source, index);
 	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
 	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
 
@@ -166,10 +187,9 @@ uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t
 
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source)
 {
-	const struct section *from = streams_part(m, source);
 	uint64_t cells = 0;
 
-	for (uint32_t i = 0; i < section_lanes(from); i++)
+	LANES_EACH(m, source, i)
 		cells += streams_lane_unread(m, version, source, i);
 	return cells;
 }
@@ -212,10 +232,10 @@ static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
 	return thread_ended(pid, tid);
 }
 
-static void lanes_sweep(struct section *s, unsigned *looks)
+static void lanes_sweep(struct monitor *m, unsigned *looks)
 {
-	for (uint32_t i = 0; i < section_lanes(s); i++) {
-		struct lane *l = &s->lane[i];
+	LANES_EACH(m, m->leader, i) {
+		struct lane *l = lane_at(m, m->leader, i);
 		uint32_t open = LANE_OPEN, life = l->life;
 
 		/* Acquire: the owner of this life, not of the one before. */
@@ -228,12 +248,9 @@ static void lanes_sweep(struct section *s, unsigned *looks)
 
 static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
 {
-	struct section *s = streams_part(m, version);
-	const struct section *from = streams_part(m, m->leader);
-
-	for (uint32_t i = 0; i < section_lanes(from); i++) {
-		struct cursor *c = &s->cursor[i];
-		const struct lane *l = &from->lane[i];
+	LANES_EACH(m, m->leader, i) {
+		struct cursor *c = cursor_at(m, version, i);
+		const struct lane *l = lane_at(m, m->leader, i);
 
 		/* Read to its end in the stream of the leader before this one. */
 		if (l->state == LANE_CLOSED && !l->head && c->done == l->life)
@@ -249,7 +266,7 @@ void streams_sweep(struct monitor *m)
 {
 	unsigned looks = 0;
 
-	lanes_sweep(streams_part(m, m->leader), &looks);
+	lanes_sweep(m, &looks);
 	for (uint32_t v = 0; v < m->versions; v++)
 		if (m->conduct->following >> v & 1)
 			cursors_sweep(m, v, &looks);
@@ -257,15 +274,15 @@ void streams_sweep(struct monitor *m)
 
 bool streams_process_over(const struct monitor *m, uint32_t lane)
 {
-	const struct section *s = streams_part(m, m->leader);
+	const struct lane *its = lane_at(m, m->leader, lane);
 	unsigned looks = 0;
 
-	if (s->lane[lane].state == LANE_OPEN)
+	if (its->state == LANE_OPEN)
 		return false;
-	for (uint32_t i = 0; i < section_lanes(s); i++) {
-		const struct lane *l = &s->lane[i];
+	LANES_EACH(m, m->leader, i) {
+		const struct lane *l = lane_at(m, m->leader, i);
 
-		if (l->state == LANE_OPEN && l->pid == s->lane[lane].pid &&
+		if (l->state == LANE_OPEN && l->pid == its->pid &&
 		    !thread_dead(l->pid, l->owner, &looks))
 			return false;
 	}
@@ -275,11 +292,23 @@ bool streams_process_over(const struct monitor *m, uint32_t lane)
 /* The version has come to where the leader's process was, in all its threads. */
 static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
 {
-	const struct section *from = streams_part(m, m->leader);
-
-	for (uint32_t i = 0; i < section_lanes(from); i++)
-		if (from->lane[i].pid == pid && streams_lane_unread(m, version, m->leader, i))
+	LANES_EACH(m, m->leader, i)
+		if (lane_at(m, m->leader, i)->pid == pid && streams_lane_unread(m, version, m->leader, i))
 			return false;
+	return true;
+}
+
+bool streams_process_read(const struct monitor *m, uint32_t version, pid_t pid)
+{
+	LANES_EACH(m, m->leader, i) {
+		const struct cursor *c = cursor_at(m, version, i);
+		uint32_t source = c->source;
+
+		if (c->pid == pid && source < m->versions &&
+		    c->life == lane_at(m, source, i)->life &&
+		    streams_lane_unread(m, version, source, i))
+			return false;
+	}
 	return true;
 }
 
@@ -290,15 +319,14 @@ static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
  */
 void streams_end_twins(struct monitor *m, const struct version *v)
 {
-	const struct section *from = streams_part(m, m->leader);
 	const struct version *leader = &m->version[m->leader];
 	unsigned looks = 0;
 
 	if (m->move.active || (!version_alive(leader) && !m->finishing))
 		return;
-	for (uint32_t i = 0; i < section_lanes(from); i++) {
-		const struct cursor *c = &streams_part(m, v->index)->cursor[i];
-		const struct lane *l = &from->lane[i];
+	LANES_EACH(m, m->leader, i) {
+		const struct cursor *c = cursor_at(m, v->index, i);
+		const struct lane *l = lane_at(m, m->leader, i);
 
 		/* Acquire: the head is the last one. */
 		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_CLOSED &&
@@ -336,7 +364,7 @@ static void sip_round(uint64_t v[4])
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half)
 {
 	const uint64_t *key = v->monitor->secret;
-	uint64_t word[2] = { (uint64_t)v->execs[lane % LANES] << 32 | lane << 1 | half, 8ull << 56 };
+	uint64_t word[2] = { (uint64_t)v->execs[lane % LANES_ALL] << 32 | lane << 1 | half, 8ull << 56 };
 	uint64_t s[4] = { key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
 			  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573 };
 

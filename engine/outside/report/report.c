@@ -72,10 +72,12 @@ static void want_fill(struct report_want *w, struct version *v, const struct slo
 		      enum verdict verdict)
 {
 	struct monitor *m = v->monitor;
+	uint32_t lane = s->lane - 1;
 
 	*w = (struct report_want){
 		.session = m->session.name, .tid = (pid_t)s->owner, .slot = s,
-		.streams = m->conduct, .version = v->index, .verdict = verdict,
+		.streams = lane_is(m, lane) ? m->realm[lane / LANES].conduct : m->conduct,
+		.version = v->index, .verdict = verdict,
 		.strict = v->brief->strict,
 		.policy = policy_names[v->options ? v->options->policy : POLICY_STOP],
 	};
@@ -155,10 +157,10 @@ static uint64_t behind(const struct version *v, const struct slot *s)
 	const struct cursor *c;
 	uint64_t head;
 
-	if (!m->conduct || !s->lane || lane >= LANES)
+	if (!m->conduct || !s->lane || !lane_is(m, lane))
 		return 0;
-	c = &streams_part(m, v->index)->cursor[lane];
-	head = __atomic_load_n(&streams_part(m, m->leader)->lane[lane].head, __ATOMIC_RELAXED);
+	c = cursor_at(m, v->index, lane);
+	head = __atomic_load_n(&lane_at(m, m->leader, lane)->head, __ATOMIC_RELAXED);
 	return c->source == m->leader && head > c->at ? head - c->at : 0;
 }
 

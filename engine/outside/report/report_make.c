@@ -230,7 +230,7 @@ static void ahead_read(struct making *k)
 
 	if (!w->slot->lane)
 		return;
-	k->mets = report_ahead(w->streams, w->version, w->slot->lane - 1, k->met, 1 + NEXT_MAX);
+	k->mets = report_ahead(w->streams, w->version, (w->slot->lane - 1) % LANES, k->met, 1 + NEXT_MAX);
 	k->whole = k->mets && last->end == ROW_OPEN && last->event.kind == EVENT_CALL &&
 		   k->met[0].event.kind == EVENT_CALL && k->met[0].event.call == last->event.call &&
 		   k->met[0].event.seq == last->event.seq;

@@ -66,6 +66,7 @@ static int boot_write(struct injection *in)
 	b->streams = in->streams;
 	b->version = in->want->version;
 	b->lane = in->want->lane;
+	b->realm = in->want->realm;
 	b->vpid = in->want->vpid;
 	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));
 }

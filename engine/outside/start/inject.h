@@ -22,7 +22,8 @@ struct inject_want {
 	enum role role;
 	uint32_t chunks;	/* of each stream; 0: a session without followers */
 	uint32_t versions;	/* whose sections are mapped */
-	uint32_t version, lane;	/* our own, and the first thread's */
+	uint32_t version, lane;	/* our own, and the first thread's, */
+	uint32_t realm;		/* and in which realm that is */
 	int32_t vpid;
 	int conduct_fd;
 	int section_fd[VERSIONS];	/* ours to write, the others' to read */

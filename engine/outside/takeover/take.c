@@ -87,15 +87,15 @@ static struct version *before(struct monitor *m, const struct version *v)
 static pid_t lane_process(struct monitor *m, const struct version *v, const struct version *asker,
 			  pid_t pid, uint32_t lane)
 {
-	const struct section *from = streams_part(m, v->index);
-	const struct cursor *cursor = streams_part(m, asker->index)->cursor;
+	const struct lane *l = lane_at(m, v->index, lane);
 
-	if (from->lane[lane].pid > 0)
-		return from->lane[lane].pid;
-	for (uint32_t i = 0; i < section_lanes(from); i++)
-		if (cursor[i].pid == pid && from->lane[i].state == LANE_OPEN &&
-		    from->lane[i].pid > 0)
-			return from->lane[i].pid;
+	if (l->pid > 0)
+		return l->pid;
+	LANES_EACH(m, v->index, i) {
+		l = lane_at(m, v->index, i);
+		if (cursor_at(m, asker->index, i)->pid == pid && l->state == LANE_OPEN && l->pid > 0)
+			return l->pid;
+	}
 	return 0;
 }
 
@@ -175,16 +175,15 @@ static int batch_flush(struct batch *b)
 /* The successor's process in the place of this one of the old leader's; or 0. */
 static pid_t process_of_successor(struct monitor *m, pid_t pid)
 {
-	const struct section *to = streams_part(m, m->move.to->index);
 	const struct version *v = m->move.from;
 
-	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v)) {
-		const struct section *from = streams_part(m, v->index);
+	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = before(m, v))
+		LANES_EACH(m, v->index, i) {
+			const struct lane *l = lane_at(m, v->index, i);
 
-		for (uint32_t i = 0; i < section_lanes(from); i++)
-			if (from->lane[i].pid == pid && from->lane[i].state == LANE_OPEN)
-				return to->cursor[i].pid;
-	}
+			if (l->pid == pid && l->state == LANE_OPEN)
+				return cursor_at(m, m->move.to->index, i)->pid;
+		}
 	return 0;
 }
 
@@ -535,13 +534,13 @@ int64_t take_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct move *mv = &m->move;
-	uint32_t lane = r->args[5] < LANES ? (uint32_t)r->args[5] : LANES;
+	uint32_t lane = lane_is(m, r->args[5]) ? (uint32_t)r->args[5] : LANES_ALL;
 	uint64_t begin = now_us();
 	struct version *twin;
 	pid_t pid;
 	int64_t n;
 
-	if (v->index != m->leader || !mv->active || lane >= LANES)
+	if (v->index != m->leader || !mv->active || lane == LANES_ALL)
 		return -EINVAL;
 	twin = holder(m, v, r->pid, lane, &pid);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,

@@ -18,20 +18,20 @@ void conduct_bit(uint32_t *word, uint32_t version, bool on)
 
 static bool done_by_all(struct monitor *m, const struct move *mv, uint32_t lane)
 {
-	uint32_t life = streams_part(m, mv->from->index)->lane[lane].life;
+	uint32_t life = lane_at(m, mv->from->index, lane)->life;
 
 	for (unsigned i = 0; i < m->versions; i++)
 		if (m->conduct->following >> i & 1 &&
-		    streams_part(m, i)->cursor[lane].done != life)
+		    cursor_at(m, i, lane)->done != life)
 			return false;
 	return true;
 }
 
 /* The successor's section as the beginning of a stream: no chunk, the same lanes. */
-static void section_begin(struct monitor *m, const struct move *mv)
+static void section_begin(struct monitor *m, const struct move *mv, uint32_t realm)
 {
-	const struct section *from = streams_part(m, mv->from->index);
-	struct section *to = streams_part(m, mv->to->index);
+	const struct section *from = realm_part(m, realm, mv->from->index);
+	struct section *to = realm_part(m, realm, mv->to->index);
 	/* Lanes behind these were never opened: they are as they should be. */
 	uint32_t lanes = section_lanes(from), ours = section_lanes(to);
 
@@ -45,7 +45,7 @@ static void section_begin(struct monitor *m, const struct move *mv)
 		const struct lane *was = &from->lane[i];
 		struct lane *l = &to->lane[i];
 		bool used = i < lanes && was->state != LANE_FREE &&
-			    !(was->state == LANE_CLOSED && done_by_all(m, mv, i));
+			    !(was->state == LANE_CLOSED && done_by_all(m, mv, realm * LANES + i));
 		uint32_t life = l->life;
 
 		*l = (struct lane){ .first = CHUNK_NONE, .now = CHUNK_NONE, .oldest = CHUNK_NONE,
@@ -61,11 +61,11 @@ static void section_begin(struct monitor *m, const struct move *mv)
  * Of whoever read it when this version followed before nothing may be left: the lane would
  * seem to be a dead thread's, and be given to another while its own still stands.
  */
-static void cursors_begin(struct monitor *m, const struct move *mv)
+static void cursors_begin(struct monitor *m, const struct move *mv, uint32_t realm)
 {
-	const struct section *to = streams_part(m, mv->to->index);
-	struct section *from = streams_part(m, mv->from->index);
-	struct streams s = { m->conduct, mv->from->index };
+	const struct section *to = realm_part(m, realm, mv->to->index);
+	struct section *from = realm_part(m, realm, mv->from->index);
+	struct streams s = { m->realm[realm].conduct, mv->from->index };
 
 	for (uint32_t i = 0; i < section_lanes(to); i++) {
 		if (to->lane[i].state != LANE_OPEN)
@@ -81,9 +81,11 @@ void streams_switch(struct monitor *m, const struct move *mv)
 	struct conduct *c = m->conduct;
 	uint32_t from = mv->from->index, to = mv->to->index;
 
-	section_begin(m, mv);
-	if (mv->keep)
-		cursors_begin(m, mv);
+	for (uint32_t r = 0; r < m->realms; r++) {
+		section_begin(m, mv, r);
+		if (mv->keep)
+			cursors_begin(m, mv, r);
+	}
 	conduct_bit(&c->following, to, false);
 	conduct_bit(&c->following, from, mv->keep);
 	c->next[from] = to;

@@ -22,10 +22,8 @@
 /* The process leads: a thread of it has begun its lane in the new stream. */
 static bool has_taken(const struct monitor *m, const struct version *v, pid_t pid)
 {
-	const struct section *s = streams_part(m, v->index);
-
-	for (uint32_t i = 0; i < section_lanes(s); i++)
-		if (s->lane[i].pid == pid)
+	LANES_EACH(m, v->index, i)
+		if (lane_at(m, v->index, i)->pid == pid)
 			return true;
 	return false;
 }

@@ -199,10 +199,8 @@ static bool reader_over(const struct version *v, const struct cursor *c)
 /* Whether a follower still reads what this version told when it led before. */
 static bool reads_old(struct monitor *m, const struct version *v, uint32_t source)
 {
-	const struct section *s = streams_part(m, v->index), *from = streams_part(m, source);
-
-	for (uint32_t i = 0; i < section_lanes(from); i++) {
-		const struct cursor *c = &s->cursor[i];
+	LANES_EACH(m, source, i) {
+		const struct cursor *c = cursor_at(m, v->index, i);
 
 		if (c->source == source && c->life && c->done != c->life &&
 		    !reader_over(v, c))
@@ -274,18 +272,18 @@ static bool follows_badly(const struct monitor *m, const struct version *v)
 static bool lane_is_left(const struct monitor *m, const struct move *mv, uint32_t lane)
 {
 	return streams_lane_unread(m, mv->to->index, mv->from->index, lane) &&
-	       !stream_only_looks(m->conduct, mv->to->index, lane);
+	       !stream_only_looks(m->realm[lane / LANES].conduct, mv->to->index, lane % LANES);
 }
 
 /* The leader's thread of each lane stands at a call of which followers are told. */
 static void lanes_called(const struct version *from, bool *called)
 {
-	memset(called, 0, LANES * sizeof(*called));
+	memset(called, 0, LANES_ALL * sizeof(*called));
 	for (uint32_t i = 0; i < version_slots(from); i++) {
 		const struct slot *s = &from->area->slot[i];
 		uint32_t call = s->parked_at, lane = s->lane - 1;
 
-		if (s->owner && s->parked && lane < LANES)
+		if (s->owner && s->parked && lane < LANES_ALL)
 			called[lane] = call && call != SYS_futex + 1;
 	}
 }
@@ -296,14 +294,14 @@ static void lanes_called(const struct version *from, bool *called)
  */
 static pid_t sleeper(const struct monitor *m, const struct move *mv)
 {
-	static bool called[LANES];
+	static bool called[LANES_ALL];
 
 	lanes_called(mv->from, called);
 	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
 		const struct slot *s = &mv->to->area->slot[i];
 		uint32_t lane = s->lane - 1;
 
-		if (s->owner && s->asleep && lane < LANES &&
+		if (s->owner && s->asleep && lane_is(m, lane) &&
 		    (called[lane] || lane_is_left(m, mv, lane)) &&
 		    !thread_over(s->pid, (pid_t)s->owner))
 			return (pid_t)s->owner;
@@ -314,9 +312,7 @@ static pid_t sleeper(const struct monitor *m, const struct move *mv)
 /* Nothing is left that it must ask for. */
 static bool is_read(const struct monitor *m, const struct move *mv)
 {
-	uint32_t high = section_lanes(streams_part(m, mv->from->index));
-
-	for (uint32_t i = 0; i < high; i++)
+	LANES_EACH(m, mv->from->index, i)
 		if (lane_is_left(m, mv, i))
 			return false;
 	return true;

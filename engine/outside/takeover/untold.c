@@ -174,17 +174,19 @@ void untold_look(struct monitor *m)
 static void sender_mend(struct monitor *m, siginfo_t *info)
 {
 	const struct move *mv = &m->move;
-	const struct section *from = streams_part(m, mv->from->index);
-	const struct section *to = streams_part(m, mv->to->index);
+	uint32_t from = mv->from->index;
 
 	if (info->si_code != SI_USER && info->si_code != SI_TKILL && info->si_code != SI_QUEUE)
 		return;
-	for (uint32_t i = 0; info->si_pid > 0 && i < section_lanes(from); i++)
-		if (from->lane[i].pid == info->si_pid && from->lane[i].state == LANE_OPEN &&
-		    to->cursor[i].pid > 0) {
-			info->si_pid = to->cursor[i].pid;
+	LANES_EACH(m, from, i) {
+		const struct lane *l = lane_at(m, from, i);
+		pid_t is = cursor_at(m, mv->to->index, i)->pid;
+
+		if (l->pid == info->si_pid && l->state == LANE_OPEN && is > 0 && info->si_pid > 0) {
+			info->si_pid = is;
 			return;
 		}
+	}
 }
 
 unsigned untold_take(struct monitor *m, pid_t twin, struct taken_signal *row, unsigned room)
