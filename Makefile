@@ -30,15 +30,15 @@ deps:
 # The monitor and the command line: ordinary programs.
 $(B)/engine/outside/%.o: engine/outside/%.c | $(skels)
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/engine/core/%.o: engine/core/%.c
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/engine/mve/%.o: engine/mve/%.c
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/libmve.a: $(call obj,$(OUTSIDE)) $(B)/inside.blob.o
 	$(call say,ar $@) rm -f $@ && ar rcs $@ $^
@@ -57,15 +57,15 @@ inside_objs := $(call obj,$(INSIDE)) $(patsubst %,$(B)/engine/inside/core/%.o,$(
 
 $(B)/engine/inside/core/%.o: engine/core/%.c
 	@mkdir -p $(@D)
-	$(call say,cc $< for the inside) $(CC) -I. $(INSIDE_CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $< for the inside) $(CC) -I. $(INSIDE_CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/engine/inside/%.o: engine/inside/%.c
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) -I. $(INSIDE_CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) -I. $(INSIDE_CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/engine/inside/%.o: engine/inside/%.S
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) -I. -g -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) -I. -g -MMD -MP -c $< -o $@
 
 $(B)/inside.elf: $(inside_objs) engine/inside/inside.ld engine/inside/inside.map
 	$(call say,ld $@) $(CC) -nostdlib -shared -Wl,-Bsymbolic -Wl,-z,max-page-size=4096 \
@@ -93,11 +93,11 @@ $(B)/grammar/rules.lex.c: grammar/rules.l
 	$(call say,flex $<) flex -o $@ $<
 
 $(B)/grammar/%.o: $(B)/grammar/%.c $(B)/grammar/rules.tab.h
-	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) -std=gnu17 -O2 -g -Wall -Wextra -Werror -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) -std=gnu17 -O2 -g -Wall -Wextra -Werror -MMD -MP -c $< -o $@
 
 $(B)/rulec-obj/%.o: rulec/%.c | $(B)/grammar/rules.tab.h
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -c $< -o $@
+	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/rulec-obj/header.o: rulec/emit/header.S engine/abi/rules.h rulec/emit/find.h
 	@mkdir -p $(@D)
@@ -167,7 +167,7 @@ bench_programs := $(patsubst perf/%.c,$(B)/perf/%,$(wildcard perf/*.c))
 bench-programs: $(bench_programs)
 $(B)/perf/%: perf/%.c | $(skels)
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD $< -lbpf -pthread -o $@
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $< -lbpf -pthread -o $@
 
 clean:
 	rm -rf $(B)

@@ -13,6 +13,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/start/start.h"
 
 #define LOOK_MS		50
 #define WAIT_MS		90000	/* the monitor gives up before */

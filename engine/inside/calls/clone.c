@@ -16,7 +16,23 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
+#include "engine/core/walk.h"
+#include "engine/inside/calls/clone.h"
+#include "engine/inside/clock/tick.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/seal.h"
+#include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/life.h"
+#include "engine/inside/replay/follow_life.h"
+#include "engine/inside/rules/rules_object.h"
+#include "engine/inside/runtime/inputs.h"
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/takeover/early.h"
 
 #define CLONE3_SIZE_MIN	64
 

@@ -14,6 +14,9 @@
 #include <linux/seccomp.h>
 #include <linux/signal.h>
 
+#include "engine/inside/calls/seccomp.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 
 #define FRONT		6

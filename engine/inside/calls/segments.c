@@ -15,7 +15,13 @@
 #include <linux/mman.h>
 #include <linux/shm.h>
 
-#include "engine/inside/replay/files.h"
+#include "engine/inside/calls/segments.h"
+#include "engine/inside/calls/special.h"
+#include "engine/inside/fd/private.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/rules/rules_object.h"
 
 #define SEGMENTS	64
 #define PLACES		256	/* what is attached */

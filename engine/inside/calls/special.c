@@ -16,7 +16,24 @@
 #include <linux/shm.h>
 #include <linux/signal.h>
 
-#include "engine/inside/stream.h"
+#include "engine/inside/calls/clone.h"
+#include "engine/inside/calls/seccomp.h"
+#include "engine/inside/calls/segments.h"
+#include "engine/inside/calls/special.h"
+#include "engine/inside/calls/tracee.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/seal.h"
+#include "engine/inside/gate/start.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/life.h"
+#include "engine/inside/rules/overdue.h"
+#include "engine/inside/rules/rules_object.h"
+#include "engine/inside/runtime/callers.h"
+#include "engine/inside/signal/sigcalls.h"
 
 uint64_t *block_bitmap(uint32_t index);
 

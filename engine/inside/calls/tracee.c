@@ -12,7 +12,12 @@
 #include <linux/elf.h>
 #include <linux/ptrace.h>
 
-#include "engine/inside/signal/signals.h"
+#include "engine/inside/calls/tracee.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/leave.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
 
 #define PTRACE_GETREGS	12
 

@@ -12,7 +12,8 @@
  */
 #include <asm/unistd.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/fd/inner.h"
 
 #define NUMBERS		65536
 

@@ -12,7 +12,11 @@
 #include <linux/fcntl.h>
 #include <linux/resource.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/clock/clock.h"
+#include "engine/inside/fd/private.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/thread.h"
 
 #define NUMBERS		65536
 #define HIGHEST		64	/* numbers that a follower keeps for them */

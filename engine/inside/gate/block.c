@@ -9,6 +9,9 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 
 #define BLOCKS	AREA_THREADS

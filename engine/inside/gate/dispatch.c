@@ -8,7 +8,17 @@
 #include <asm/unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/inside/calls/special.h"
+#include "engine/inside/gate/dispatch.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/lock_gate.h"
 #include "engine/inside/order/locks.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/rules/overdue.h"
+#include "engine/inside/sample/scope.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];

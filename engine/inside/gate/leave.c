@@ -9,7 +9,10 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
-#include "engine/inside/signal/signals.h"
+#include "engine/inside/gate/leave.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/ucontext.h"
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
 

@@ -10,6 +10,8 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 
 struct io_span {

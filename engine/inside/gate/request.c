@@ -11,7 +11,10 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/stream.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
 
 #define ANSWER_LOOK_NS	50000000	/* look after the monitor this often */
 

@@ -20,8 +20,13 @@
 #include <linux/signal.h>
 
 #include "engine/abi/knock.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/signal/signals.h"
+#include "engine/inside/rules/rules_object.h"
+#include "engine/inside/signal/ucontext.h"
 
 #define PAGE		4096ull
 #define WATCHED_MAX	256

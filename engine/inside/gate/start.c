@@ -7,7 +7,14 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
-#include "engine/inside/stream.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/dispatch.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/seal.h"
+#include "engine/inside/gate/start.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/signal/signals.h"
 
 void inside_begin(struct thread *t);
 

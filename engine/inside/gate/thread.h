@@ -87,7 +87,7 @@ struct thread {
 	uint64_t *counts;
 	uint64_t stack_top;
 	uint8_t busy, pending;
-	uint8_t has_lane, following;	/* in company: see stream.h */
+	uint8_t has_lane, following;	/* in company: with other versions */
 	uint8_t deferred;	/* a signal waits for the next boundary */
 	uint8_t away;		/* a leader's: AWAY, AWAY_NUMBERED */
 	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
@@ -145,7 +145,7 @@ struct thread {
 	uint8_t hidden_info[4][128];	/* and how: SIGSYS, SIGILL, SIGSEGV, SIGBUS */
 	struct altstack alt;	/* the program's own alternate stack */
 
-	/* In company: see stream.h. */
+	/* In company: with other versions. */
 	uint32_t lane;
 	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
 	uint8_t turning;	/* a follower's: it has its event, and the turn is not done */
@@ -272,126 +272,5 @@ extern struct boot boot;
 extern struct sighand process_sig;
 extern uint32_t map_lock;
 extern void *role_handlers[TIER_COUNT][SLOT_CALLS];
-
-/* block.c */
-struct thread *block_take(void);
-void block_prepare(struct thread *t, uint32_t index);
-void block_keep_only(struct thread *t);
-void block_lock(void);
-void block_unlock(void);
-void block_free(struct thread *t);
-void slot_claim(struct thread *t);
-void slot_release(struct thread *t);
-
-/* start.c */
-uint32_t hidden_state(const struct thread *t);
-
-/* dispatch.c */
-void dispatch(struct thread *t);
-long serve_call(struct thread *t);
-/* The inside has code of its own for it. */
-bool call_is_special(long nr);
-void roles_fill(void);
-void roles_follow(void);
-
-/* clone.c */
-long serve_clone(struct thread *t, long nr);
-void child_begin(struct thread *t);
-
-/* signals.c */
-struct siginfo_raw;
-struct ucontext_raw;
-void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc);
-void signal_exit(struct thread *t);
-long serve_sigaction(struct thread *t);
-long serve_sigprocmask(struct thread *t);
-long serve_sigpending(struct thread *t);
-long serve_sigaltstack(struct thread *t);
-long serve_sigreturn(struct thread *t);
-long serve_sigtimedwait(struct thread *t);
-long serve_masked(struct thread *t, uint64_t *mask_at);
-long serve_pselect(struct thread *t);
-long serve_signalfd(struct thread *t);
-void signals_start(struct thread *t);
-void signals_deaf(struct thread *t);
-void signals_hear(struct thread *t);
-void sighand_lock(struct sighand *s);
-void sighand_unlock(struct sighand *s);
-void sighand_clear(struct sighand *s);
-
-/* special.c */
-long serve_special(struct thread *t, long nr);
-
-/* follow_rules.c */
-void rules_child(struct thread *t);
-struct gregs;
-bool rules_left(struct thread *t, struct gregs *r, int sig);
-
-/* seal.c */
-void seal_arm(struct thread *t);
-void seal_break(struct thread *t);
-void seal_look(struct thread *t);
-void seal_arm_wanted(struct thread *t);
-void guard_add(struct thread *t, uint64_t page);
-bool guard_met(struct thread *t, uint64_t address);
-struct thread *block_live(uint32_t index);
-struct thread *block_next(uint32_t *index);
-
-/* seccomp.c */
-long serve_seccomp_filter(struct thread *t, uint64_t prog_at);
-long serve_seccomp_strict(struct thread *t);
-
-/* tracee.c */
-long serve_ptrace(struct thread *t);
-void seccomp_strict_act(struct thread *t, int data);
-
-/* request.c */
-long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
-		 uint64_t c);
-void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
-		  uint64_t c);
-long request_end(struct thread *t);
-/* Has the monitor look, without a question. */
-void request_ring(void);
-void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
-/* Has the monitor what was posted answered, or said that it cannot?  false: not yet. */
-bool request_over(struct thread *t);
-bool monitor_alive(void);
-const struct brief *brief(void);
-
-/* memory.c: the program's memory, whose pointers may be bad */
-/* Zeroed memory of our own; an address or a negative errno. */
-long own_map(uint64_t len);
-/* The same, shared with children. */
-long own_share(uint64_t len);
-long copy_in(void *to, uint64_t from, size_t len);
-long copy_out(uint64_t to, const void *from, size_t len);
-void bytes_copy(void *to, const void *from, size_t len);
-void bytes_zero(void *to, size_t len);
-
-/* gate.S */
-long own_call(long nr, long a, long b, long c, long d, long e, long f);
-long call_kernel_patch(struct frame *f);
-long call_kernel_net(struct frame *f);
-/* The same, of a thread that waits for what it asked: its request is the last argument. */
-long request_sleep(long nr, long a, long b, long c, long d, long e, const struct request *r);
-long clone_kernel(struct frame *f, struct thread *child);
-_Noreturn void sigreturn_exit(void);
-_Noreturn void thread_exit(uint64_t *bitmap, uint64_t bit, long status);
-
-#define OWN0(nr)		own_call(nr, 0, 0, 0, 0, 0, 0)
-#define OWN1(nr, a)		own_call(nr, (long)(a), 0, 0, 0, 0, 0)
-#define OWN2(nr, a, b)		own_call(nr, (long)(a), (long)(b), 0, 0, 0, 0)
-#define OWN3(nr, a, b, c)	own_call(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define OWN4(nr, a, b, c, d) \
-	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define OWN6(nr, a, b, c, d, e, f) \
-	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-
-static inline long call_kernel(struct thread *t)
-{
-	return t->frame.tier == TIER_PATCH ? call_kernel_patch(&t->frame)
-					   : call_kernel_net(&t->frame);
-}
 
 #endif

@@ -15,6 +15,10 @@
  */
 #include <linux/errno.h>
 
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/conditions.h"
+#include "engine/inside/order/lock_gate.h"
 #include "engine/inside/order/locks.h"
 
 static bool waits_for(const struct thread *o, const struct thread *t, uint64_t condition)

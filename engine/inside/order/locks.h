@@ -1,47 +1,9 @@
-/*
- * What lock_gate.S and locks.c share: a hooked call on the program's stack, and the
- * numbers of the calls that the lock gate makes of the gate.
- */
+/* The order in which locks are taken: a hooked call, and what is done at one. */
 #ifndef MVE_INSIDE_LOCKS_H
 #define MVE_INSIDE_LOCKS_H
 
-#include "engine/abi/locks.h"
-
-/* Numbers beyond the table's; from the inside only: see lock_asked(). */
-#define LOCK_CALLS	500
-#define LOCK_ASK	500	/* a follower, before it calls the function */
-#define LOCK_TOOK	501	/* the function has returned */
-#define LOCK_BOUNDARY	502	/* a signal waits */
-
-/* Answers to LOCK_ASK. */
-#define ASK_ORDERED	0	/* call it, and say LOCK_TOOK */
-#define ASK_LEAD	1	/* this thread leads now */
-#define ASK_UNORDERED	2	/* call it; the stream knows nothing of it */
-#define ASK_GIVEN	3	/* return the leader's result */
-#define ASK_SLOW	4	/* it must be waited for */
-
-/* Answers to LOCK_TOOK. */
-#define TOOK_DONE	0
-#define TOOK_AGAIN	1	/* call it again */
-#define TOOK_REDO	2	/* this thread follows now: give it up, and ask */
-#define TOOK_ASK	3	/* the same, with nothing to give up */
-
-/* Offsets in struct lock_call. */
-#define L_ARG		0
-#define L_BOARD		32
-#define L_KIND		40
-#define L_STATE		44
-#define L_RESULT	48
-#define L_ERROR		56
-#define L_SIZE		104	/* with the return address, a multiple of 16 */
-
-#define STATE_ASKED	1
-#define STATE_KEPT	2	/* a wait that could not give the mutex up */
-#define STATE_SIGNAL	4	/* the leader's handler ran behind it */
-#define STATE_OWN	8	/* the stream knows nothing of it: its own result counts */
-
-#ifndef __ASSEMBLER__
-#include "engine/inside/stream.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/lock_gate.h"
 
 struct lock_call {
 	uint64_t arg[4];
@@ -79,20 +41,8 @@ bool lock_is_led(uint64_t rsp);
 /* The same on the lock gate's short way, which waits for nothing. */
 long lock_took(struct thread *t, struct lock_call *c);
 long lock_ask_now(struct thread *t, struct lock_call *c);
-/* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
-bool lock_stands(const struct thread *o);
 /* The last turn of the lock at this address. */
 uint64_t lock_turn_last(uint64_t address);
-
-/* conditions.c, on the short way, too; 1: the wait is to be made in earnest. */
-long lock_wait_begin(struct thread *t, struct lock_call *c);
-long lock_wait_end(struct thread *t, struct lock_call *c);
-long lock_wake(struct thread *t, struct lock_call *c);
-/* The process is about to lead. */
-void conditions_lead(const struct thread *t);
-
-/* An EVENT_LOCK that this version does not ask for is about to be taken. */
-void lock_passed(struct thread *t, const struct event *e);
 /* The process has a second thread: from here on the order counts. */
 extern uint8_t locks_on;
 void locks_begin(void);
@@ -104,5 +54,9 @@ void locks_child(void);
  */
 void locks_renew(void);
 
-#endif
+extern const uint8_t lock_how_of[LOCK_KINDS];
+bool lock_kind_fits(const struct event *e, uint32_t kind);
+uint64_t lock_address(const struct lock_call *c);
+bool lock_turn_took(const struct lock_call *c, int64_t result);
+
 #endif

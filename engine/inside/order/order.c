@@ -24,9 +24,17 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/order/locks.h"
-#include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/core/ring.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/order/turns.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/ucontext.h"
 
 #define WINDOW_EVENTS	64
 #define LOOKS_MAX	512	/* of them in a lane that has ended */
@@ -35,17 +43,14 @@
 #define SLEEP_NS	50000
 #define SLEEP_SHARE	16	/* of the time waited: who waits for long must not use it up */
 #define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
-#define WAIT_LIMIT_NS	100000000
-#define FORK_LIMIT_NS	20000000
 #define TOLD_LIMIT_NS	4000000000ull
 #define ASLEEP_LIMIT_NS	20000000
-#define GIVE_UP		10	/* waits that reached the limit for nothing */
 #define ENDED_SLEEP_NS	3000000
 #define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
 #define SECOND_NS	1000000000ull
 
 uint32_t forks;
-static int32_t limits_met;	/* that many more than waits that were of use */
+int32_t order_limits_met;	/* that many more than waits that were of use */
 
 /* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
 void order_forked(void)
@@ -86,7 +91,7 @@ static uint64_t next_of(const struct thread *o)
 	return 0;
 }
 
-static bool is_behind(uint64_t seq, uint64_t than, uint64_t window)
+bool order_is_behind(uint64_t seq, uint64_t than, uint64_t window)
 {
 	return seq && (seq & ORDER_MASK) + window < (than & ORDER_MASK);
 }
@@ -164,7 +169,7 @@ static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_
 	 * A call that was numbered before it was made may have come to its end behind a fork
 	 * that is to come: its thread stands there until then.
 	 */
-	return is_behind(next, seq, window) && !(fork_between(seq, next) &&
+	return order_is_behind(next, seq, window) && !(fork_between(seq, next) &&
 						 __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE));
 }
 
@@ -222,7 +227,7 @@ static void step_to(const struct thread *t, uint64_t seq)
 		return;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && __atomic_load_n(&o->stands, __ATOMIC_RELAXED) &&
-		    !is_behind(seq, o->stands_seq, 2 * WINDOW_EVENTS)) {
+		    !order_is_behind(seq, o->stands_seq, 2 * WINDOW_EVENTS)) {
 			step_tell();
 			return;
 		}
@@ -247,7 +252,7 @@ static void sleepers_rouse(const struct thread *t)
 			sleepers_wake(o);
 }
 
-static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit)
+bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit)
 {
 	uint64_t since = 0, cpu = 0, look = 0, sleep = SLEEP_NS;
 	bool still = true;
@@ -255,7 +260,7 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
 	t->stands_seq = seq;
-	/* Release: pairs with stands(). */
+	/* Release: pairs with order_stands_till(). */
 	__atomic_store_n(&t->stands, what, __ATOMIC_RELEASE);
 	for (;;) {
 		/* Acquire: what was done before is seen. */
@@ -284,9 +289,9 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_
 	}
 	__atomic_store_n(&t->stands, NULL, __ATOMIC_RELEASE);
 	if (still)
-		__atomic_fetch_add(&limits_met, 1, __ATOMIC_RELAXED);
-	else if (since && __atomic_load_n(&limits_met, __ATOMIC_RELAXED) > 0)
-		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&order_limits_met, 1, __ATOMIC_RELAXED);
+	else if (since && __atomic_load_n(&order_limits_met, __ATOMIC_RELAXED) > 0)
+		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 	return !still;
 }
 
@@ -323,7 +328,7 @@ static bool others_busy(const struct thread *t, uint64_t seq)
  * It waits for what another has to do: for a turn, a lock, or an event that is not there.
  * One that need not wait any more, and has yet to run, does not.
  */
-static bool stands(const struct thread *o)
+bool order_stands_till(const struct thread *o)
 {
 	/* Acquire: pairs with wait_while. */
 	order_test *what = __atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
@@ -342,7 +347,7 @@ bool order_all_stand(const struct thread *t)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane && !stands(o))
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && !order_stands_till(o))
 			return false;
 	return true;
 }
@@ -355,7 +360,7 @@ bool order_others_able(struct thread *t)
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
 		uint32_t waits = __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE);
 
-		if (o == t || o->pid != t->pid || !o->following || !o->has_lane || stands(o))
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane || order_stands_till(o))
 			continue;
 		/* Its event is there, and it is woken; or what it does is not ours to see. */
 		if ((waits && waits != WAITS_ASLEEP) ||
@@ -370,14 +375,14 @@ void order_wait(struct thread *t, uint64_t seq)
 {
 	uint32_t i = 0;
 
-	if (!seq || limits_met >= GIVE_UP || (seq & ORDER_MASK) < t->ordered)
+	if (!seq || order_limits_met >= ORDER_GIVE_UP || (seq & ORDER_MASK) < t->ordered)
 		return;
 	/* Looked at once for as many events as the window has. */
 	t->ordered = (seq & ORDER_MASK) + WINDOW_EVENTS;
 	step_to(t, seq);
 	if (block_next(&i) == t && (i++, !block_next(&i)))
 		return;		/* it is alone */
-	wait_while(t, seq, far_ahead, WAIT_LIMIT_NS);
+	order_wait_while(t, seq, far_ahead, ORDER_LIMIT_NS);
 }
 
 bool order_is_clear(const struct thread *t, uint64_t seq)
@@ -385,7 +390,7 @@ bool order_is_clear(const struct thread *t, uint64_t seq)
 	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
 }
 
-static bool behind(const struct thread *t, uint64_t seq)
+bool order_is_thread_behind(const struct thread *t, uint64_t seq)
 {
 	return others_behind(t, seq, 0);
 }
@@ -397,7 +402,7 @@ static bool is_awake(const struct thread *o)
 	       __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
 }
 
-static bool awake_behind(const struct thread *t, uint64_t seq)
+bool order_awake_behind(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
@@ -411,20 +416,20 @@ static bool awake_behind(const struct thread *t, uint64_t seq)
  * A sleeper may have been woken, and has yet to run.  Where it never comes in time, time
  * after time, threads sleep for what this one holds (libc's own lock at a fork).
  */
-static bool wait_for_awake(struct thread *t, uint64_t seq, order_test *what, order_test *awake,
+bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what, order_test *awake,
 			   uint64_t limit)
 {
 	static int32_t futile;
 
-	if (__atomic_load_n(&futile, __ATOMIC_RELAXED) < GIVE_UP) {
-		if (wait_while(t, seq, what, ASLEEP_LIMIT_NS)) {
+	if (__atomic_load_n(&futile, __ATOMIC_RELAXED) < ORDER_GIVE_UP) {
+		if (order_wait_while(t, seq, what, ASLEEP_LIMIT_NS)) {
 			__atomic_store_n(&futile, 0, __ATOMIC_RELAXED);
 			return true;
 		}
 		__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 	}
-	return wait_while(t, seq, awake, limit);
+	return order_wait_while(t, seq, awake, limit);
 }
 
 /* It has the fork, or something that is before it; or its leader is about to tell of it. */
@@ -450,8 +455,8 @@ static bool before_fork_awake(const struct thread *t, uint64_t seq)
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
-	if (before_fork(t, seq) && seq && limits_met < GIVE_UP)
-		wait_for_awake(t, seq, before_fork, before_fork_awake, TOLD_LIMIT_NS);
+	if (before_fork(t, seq) && seq && order_limits_met < ORDER_GIVE_UP)
+		order_wait_for_awake(t, seq, before_fork, before_fork_awake, TOLD_LIMIT_NS);
 }
 
 /*
@@ -465,17 +470,17 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 	static uint32_t missed;
 	bool met;
 
-	if (!seq || missed >= GIVE_UP || !behind(t, seq))
+	if (!seq || missed >= ORDER_GIVE_UP || !order_is_thread_behind(t, seq))
 		return;
 	/* Release: as in follow_event_or; the event is not taken yet. */
 	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
-	met = wait_for_awake(t, seq, behind, awake_behind, TOLD_LIMIT_NS);
+	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind, TOLD_LIMIT_NS);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
 		return;
 	request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);
 	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -485,110 +490,9 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 void order_wait_all(struct thread *t, uint64_t seq)
 {
 	order_wait_all_told(t, seq);
-	if (seq && limits_met < GIVE_UP && !wait_while(t, seq, others_busy, FORK_LIMIT_NS))
-		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
+	if (seq && order_limits_met < ORDER_GIVE_UP && !order_wait_while(t, seq, others_busy, FORK_LIMIT_NS))
+		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 }
-
-/* --- clocks ------------------------------------------------------------------------- */
-
-/* It runs in the program, with what it was told before, or will when it has its lock. */
-static bool is_at_work(const struct thread *o)
-{
-	/* Acquire: pairs with follow_event_or; what it did before is done. */
-	return !__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
-}
-
-/* It has yet to read the clock: such events are not in others' way else (next_of). */
-static bool tick_to_come(const struct thread *o, uint64_t seq)
-{
-	struct reader r;
-	const struct event *e;
-	uint64_t done;
-
-	reader_attach(&r, &streams, o->lane);
-	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
-		return true;	/* it moves: look again */
-	r.ahead = true;
-	e = reader_look(&r);
-	for (uint32_t i = 0; e && i < AHEAD_EVENTS && is_behind(e->seq, seq, 0); i++) {
-		if (e->flags & EVENT_CLOCK && !(done >> i & 1))
-			return true;
-		e = reader_next(&r);
-	}
-	return false;
-}
-
-static bool others_to_tick(const struct thread *t, uint64_t seq)
-{
-	const struct thread *o;
-
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
-		    o->reader.cursor->source == t->reader.cursor->source && tick_to_come(o, seq))
-			return true;
-	return false;
-}
-
-static bool others_at_work(const struct thread *t, uint64_t seq)
-{
-	const struct thread *o;
-
-	(void)seq;
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane && is_at_work(o))
-			return true;
-	return false;
-}
-
-static bool others_tick(const struct thread *t, uint64_t seq)
-{
-	const struct thread *o;
-
-	(void)seq;
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		/* Acquire: pairs with order_tick_over. */
-		if (o != t && o->pid == t->pid && __atomic_load_n(&o->ticking, __ATOMIC_ACQUIRE))
-			return true;
-	return false;
-}
-
-/*
- * A clock's second is over, and a plain variable may say so from here on (lead.c).  The
- * thread that reads the clock waits until the others have done all that was before; they
- * wait until it has come to its next event, and so has written down what it read.
- */
-void order_tick(struct thread *t, const struct event *e)
-{
-	static uint32_t missed;		/* in a row */
-	uint64_t seq = e->seq, at = t->reader.pos + 1;
-	bool clock = e->flags & EVENT_CLOCK;
-
-	if (t->tick_at == at || __atomic_load_n(&missed, __ATOMIC_RELAXED) >= GIVE_UP)
-		return;
-	t->tick_at = at;
-	if (clock && t->ticking)
-		return;		/* it goes on, and the others stand */
-	if (wait_for_awake(t, seq, behind, awake_behind, WAIT_LIMIT_NS) &&
-	    wait_while(t, seq, others_to_tick, WAIT_LIMIT_NS) &&
-	    wait_while(t, seq, clock ? others_at_work : others_tick, FORK_LIMIT_NS)) {
-		__atomic_store_n(&missed, 0, __ATOMIC_RELAXED);
-	} else {
-		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_sub(&limits_met, 1, __ATOMIC_RELAXED);
-	}
-	t->ticking = clock;
-}
-
-void order_tick_over(struct thread *t)
-{
-	if (t->ticking)
-		/* Release: pairs with others_tick; what it did is done. */
-		__atomic_store_n(&t->ticking, 0, __ATOMIC_RELEASE);
-}
-
-/* --- signals between threads ----------------------------------------------------- */
 
 /*
  * What a thread does before it sends another a signal, the other's handler relies on:
@@ -617,12 +521,10 @@ void order_wait_sent(struct thread *t, const uint8_t *info)
 {
 	if (info_int(info, INFO_CODE) != SI_TKILL || info_int(info, INFO_PID) != t->vpid)
 		return;
-	if (is_unsent(t, 0) && !wait_while(t, 0, is_unsent, WAIT_LIMIT_NS))
+	if (is_unsent(t, 0) && !order_wait_while(t, 0, is_unsent, ORDER_LIMIT_NS))
 		return;
 	t->got++;
 }
-
-/* --- the end of a stream --------------------------------------------------------- */
 
 /*
  * Whether the thread has nothing left in its lane but queries and clocks.  One that

@@ -13,7 +13,17 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/care.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/take.h"
 
 #define FULL_LOOK_NS	100000
 #define SECOND_NS	1000000000ull

@@ -10,7 +10,17 @@
 #include <linux/mman.h>
 #include <linux/resource.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/record/realm.h"
+#include "engine/inside/replay/wait.h"
 
 #define AF_UNIX_	1
 #define DGRAM		2

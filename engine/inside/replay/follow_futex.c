@@ -11,8 +11,17 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/clock/clock.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/follow_futex.h"
+#include "engine/inside/replay/follow_signal.h"
+#include "engine/inside/replay/wait.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/early.h"
 
 #define SLICE_FIRST_NS	20000000ull	/* shorter sleeps are for locks */
 #define SLICE_LAST_NS	500000000ull

@@ -8,7 +8,21 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/calls/special.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/replay/follow_life.h"
+#include "engine/inside/replay/wait.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/take.h"
 
 #define CHILDREN	1024
 #define PATH_LOOKED	4096

@@ -19,6 +19,17 @@
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
 
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/elastic.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/replay/wait.h"
+#include "engine/inside/rules/apart.h"
 #include "engine/inside/rules/follow_rules.h"
 
 #define SAME_TOLD	32	/* waits that brought the same, and nothing came of it */

@@ -6,8 +6,13 @@
 #ifndef MVE_INSIDE_FOLLOW_RULES_H
 #define MVE_INSIDE_FOLLOW_RULES_H
 
+#include "engine/core/ring.h"
 #include "engine/core/rules.h"
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/signal/ucontext.h"
 
 #define HELD_ROOM	65536	/* bytes of events that do not lie in one piece; */
 #define OWN_ROOM	65536	/* of the follower's own call; */
@@ -73,24 +78,30 @@ struct rules_thread {
 	uint8_t held_room[HELD_ROOM], own_room[OWN_ROOM], build_room[BUILD_ROOM];
 };
 
-/* follow_rules.c */
 enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct thread *));
 /* The rule failed: the follower is stopped. */
 enum step_result rules_failed(struct thread *t, const char *text);
 /* How it failed. */
 const char *rules_fault_word(const struct rules_thread *rt);
-/* The memory behind an argument of the follower's call. */
-struct view follow_own_bytes(struct thread *t, unsigned i);
-/* Drops the first n events that rules see; the last one's flags. */
-uint8_t rules_drop(struct thread *t, unsigned n);
 
-/* apart.c */
-void apart_mark(struct thread *t, unsigned i);
-/* Drops the first n events that rules see through the lens; the last one's flags. */
-uint8_t apart_drop(struct thread *t, unsigned n);
+/* Nothing of it is called unless rules_given(). */
+enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result);
+/* Whatever the next event is, and before there is one. */
+enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result);
+/* The call is not the next event's. */
+enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result);
+enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);
+/* A lock is no call: what rules drop from the stream's front, whatever is called next. */
+bool rules_drop_front(struct thread *t);
 
-/* follow_serve.c */
-enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,
-			     const struct rules_state *before, long *result);
+static inline bool rules_given(void)
+{
+	return __builtin_expect(brief()->rules != 0, 0);
+}
+bool rules_left(struct thread *t, struct gregs *r, int sig);
+
+bool rules_place_ready(struct thread *t, struct walk *w, long nr);
+bool rules_may_go_on(const struct reader *r);
+void rules_run_ready(struct thread *t, const struct rules_host *host, bool expired);
 
 #endif

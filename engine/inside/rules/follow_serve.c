@@ -12,7 +12,23 @@
 #include <linux/fcntl.h>
 #include <linux/memfd.h>
 
+#include "engine/core/ring.h"
+#include "engine/core/rules.h"
+#include "engine/core/walk.h"
+#include "engine/inside/clock/clock.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/own_query.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/replay/answer.h"
+#include "engine/inside/replay/diverge.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/follow_rules.h"
+#include "engine/inside/rules/follow_serve.h"
+#include "engine/inside/rules/rules_object.h"
+#include "engine/inside/rules/rules_sight.h"
 
 #define PRIVATE_FDS	256
 #define PRIVATE_LEAST	64	/* a lower limit of descriptors leaves no room for any */

@@ -13,7 +13,10 @@
 #include <linux/signal.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/stream.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/rules/overdue.h"
 
 #define DEFER_NS	5000000
 #define THREAD_ID	4	/* SIGEV_THREAD_ID */

@@ -17,7 +17,13 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/runtime/callers.h"
 
 /* What is said of a way from the program to libc; as the table's rows have it. */
 enum caller { CALLER_PROGRAM, CALLER_RUNTIME, CALLER_INTERCEPTOR };

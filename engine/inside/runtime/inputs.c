@@ -11,7 +11,13 @@
 #include <linux/fcntl.h>
 #include <linux/stat.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/runtime/callers.h"
+#include "engine/inside/runtime/inputs.h"
+#include "engine/inside/signal/crash.h"
 
 #define FDS		65536
 #define SPANS_MAX	64	/* of a vector */

@@ -6,7 +6,13 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/care.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/sample/sample.h"
+#include "engine/inside/sample/scope.h"
 
 enum due { DUE_NONE, DUE_CLIENTS, DUE_NOTHING };
 

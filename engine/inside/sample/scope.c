@@ -21,8 +21,16 @@
 #include <linux/errno.h>
 #include <linux/time.h>
 
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/sample/scope.h"
+#include "engine/inside/sample/seam.h"
 
 #define FDS		65536
 #define SOURCE		0x8000u	/* of events; the rest is the generation it was born in */

@@ -12,8 +12,16 @@
  */
 #include <asm/unistd.h>
 
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/sample/scope.h"
+#include "engine/inside/sample/seam.h"
 
 static const struct seams *seams(void)
 {

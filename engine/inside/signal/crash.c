@@ -16,9 +16,20 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
-#include "engine/inside/order/locks.h"
+#include "engine/core/ring.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/window.h"
+#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/standing.h"
 
 #define HANDLER_DEPTH	(8ull << 20)	/* of the stack that a handler may use */
 enum faulting { FAULT_NOT, FAULT_ON_OWN, FAULT_ON_ALT };

@@ -7,8 +7,16 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
+#include "engine/core/walk.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/rules/overdue.h"
+#include "engine/inside/signal/caught.h"
+#include "engine/inside/signal/sigcalls.h"
+#include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/signal/ucontext.h"
 
 /* The flags that the kernel keeps: those of include/uapi/asm-generic/signal-defs.h. */
 #define ACTION_FLAGS	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | \

@@ -8,7 +8,13 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/rules/rules_object.h"
+#include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
+#include "engine/inside/signal/ucontext.h"
 
 #define RED_ZONE	128
 #define PAGE		4096ull

@@ -25,9 +25,26 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
+#include "engine/inside/gate/dispatch.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/leave.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/rules/follow_rules.h"
+#include "engine/inside/rules/overdue.h"
+#include "engine/inside/signal/caught.h"
+#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/insn.h"
+#include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/early.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/park.h"
 
 #define FLAGS_CLEARED	0x10500ull	/* TF, DF, RF at a handler's entry */
 

@@ -13,8 +13,12 @@
 #include <linux/signal.h>
 #include <linux/wait.h>
 
-#include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/early.h"
 
 #define EARLY		64
 #define SIGNALS_STANDARD 31	/* two of a kind are one */

@@ -18,8 +18,18 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/core/walk.h"
+#include "engine/inside/clock/clock.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/rules/overdue.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/kept.h"
 
 #define TIMERS		64
 #define TRIES		4096	/* ids that a kernel which counts may be behind */

@@ -13,8 +13,27 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
+#include "engine/core/ring.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/dispatch.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/leave.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/rules/apart.h"
+#include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/signals.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/early.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/standing.h"
+#include "engine/inside/takeover/take.h"
 
 #define CONDITION_SIZE	48	/* of a pthread_cond_t */
 #define PUT_OFF_MAX	3	/* the monitor asks again */

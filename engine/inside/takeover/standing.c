@@ -10,7 +10,12 @@
 #include <linux/fcntl.h>
 
 #include "engine/abi/standing.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/takeover/standing.h"
 
 #define LEAST	256u	/* numbers looked at */
 

@@ -19,9 +19,23 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/order/locks.h"
+#include "engine/core/walk.h"
+#include "engine/inside/fd/mirror.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/conditions.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/replay/follow_life.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/stream.h"
+#include "engine/inside/takeover/early.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/take.h"
 
 #define BATCH		200
 #define WATCHES		64

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/un.h>
 
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/session.h"
 
 struct monitor;

@@ -13,6 +13,7 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/versions.h"
 
 #define ANCESTORS_MAX	4096	/* a chain of processes that is longer is refused */
 

@@ -6,10 +6,15 @@
 #include <string.h>
 
 #include "engine/outside/control/control.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/join.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/status.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/takeover/takeover.h"
 
 json_t *control_error(const char *fmt, ...)
 {

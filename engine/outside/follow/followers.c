@@ -12,8 +12,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/join.h"
+#include "engine/outside/follow/pace.h"
+#include "engine/outside/follow/still.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/report/findings.h"
+#include "engine/outside/report/reports.h"
+#include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/start/start.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define REPORTED_MS	3000	/* and may still be writing its own report */

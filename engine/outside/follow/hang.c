@@ -8,7 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/hang.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define LOOKS		4	/* in the time after which it is a hang */
 #define TICK_MS		10	/* of the times that /proc shows */

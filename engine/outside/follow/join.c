@@ -16,9 +16,14 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/join.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/start/start.h"
 
 #define READ_MS		60000	/* the start may take so long, under a sanitizer */
 #define LOOK_MS		10

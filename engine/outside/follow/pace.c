@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/pace.h"
+#include "engine/outside/follow/still.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/streams.h"
 
 #define LOOKS		512	/* two minutes of them */
 #define PAUSE_MS	1000	/* shorter than this is no standstill */

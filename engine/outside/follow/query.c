@@ -16,9 +16,12 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/walk.h"
+#include "engine/outside/follow/query.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 
 struct query {
 	const struct call_desc *desc;

@@ -19,8 +19,11 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/start_record.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 
 #define RECORD_BYTES	(16u << 20)	/* no start is longer */
 #define QUIET_MS	500		/* so long nothing comes: the start is over */

@@ -14,9 +14,14 @@
 #include <string.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/still.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define WAITED_LOOK_MS	1000
 #define WAITED_SHARE	10	/* percent of the time that are worth a word */

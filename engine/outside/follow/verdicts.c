@@ -13,9 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/report/findings.h"
+#include "engine/outside/report/report.h"
+#include "engine/outside/report/reports.h"
+#include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define HANDLER_LOOK_MS	50
 #define HANDLER_MS	60000	/* so long it may be in its handler meanwhile */

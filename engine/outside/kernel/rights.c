@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/kernel/rights.h"
+#include "engine/outside/monitor/monitor.h"
 
 struct rights {
 	unsigned uid[4], gid[4];

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/outside/monitor/monitor.h"
+
 struct rights_key;
 
 bool rights_cover(pid_t asker, pid_t twin);

@@ -7,6 +7,9 @@
  */
 #include "engine/abi/table.h"
 #include "engine/outside/kernel/witness.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/status.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/start/image.h"
 
 #define RESTART_SLOT	(219 + 1)	/* restart_syscall */

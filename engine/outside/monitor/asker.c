@@ -28,6 +28,7 @@
 
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/versions.h"
 
 #define LOOKS	16	/* at a thread that has rung and is about to sleep */
 

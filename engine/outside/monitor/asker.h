@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/abi/request.h"
+#include "engine/outside/monitor/monitor.h"
 
 struct version;
 

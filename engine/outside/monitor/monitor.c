@@ -24,13 +24,25 @@
 #include <unistd.h>
 
 #include "engine/outside/control/control.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/hang.h"
+#include "engine/outside/follow/join.h"
+#include "engine/outside/follow/start_record.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
+#include "engine/outside/monitor/status.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/trace.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
+#include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/start/start.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define RING_ENTRIES	64
 #define LOOK_MS		250	/* how often daemons are looked after */

@@ -29,11 +29,14 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/followers.h"
 #include "engine/outside/kernel/maps.h"
-#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/kernel/rights.h"
-#include "engine/outside/monitor/say.h"
 #include "engine/outside/kernel/shared.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/realms.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
 
 #define FILES_LIFTED	65536
 

@@ -19,17 +19,28 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/query.h"
 #include "engine/outside/follow/runtime.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/trace.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/patch.h"
+#include "engine/outside/report/findings.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/start/program.h"
+#include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover.h"
 
 static struct tracee *tracee_find(struct monitor *m, pid_t tid)
 {

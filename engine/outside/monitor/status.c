@@ -8,12 +8,18 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/outside/follow/join.h"
+#include "engine/outside/follow/pace.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/status.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/print/text_json.h"
+#include "engine/outside/report/report.h"
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
 #define SITES_SHOWN	20	/* the hottest */

@@ -19,9 +19,15 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/join.h"
+#include "engine/outside/follow/start_record.h"
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define ZOMBIES_LOOKED	16	/* process table entries read in one sweep */
 

@@ -9,6 +9,7 @@
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/trace.h"
 #include "engine/outside/print/print.h"
 
 struct trace_row {

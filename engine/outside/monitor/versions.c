@@ -19,11 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/outside/follow/join.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
 
 #define KILL_ROUNDS	8	/* a process may fork while we look */

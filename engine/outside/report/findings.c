@@ -15,11 +15,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
 #include "engine/outside/report/finding.h"
+#include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/report/reports.h"
 
 #define DRAFTS_MAX	16
 #define SEEN_MAX	256	/* findings that are told apart; the rest is counted only */

@@ -11,8 +11,11 @@
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/finding.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/report/reports.h"
 
 static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_MATCH] = "match", [VERDICT_RULE] = "match by rule",

@@ -29,6 +29,7 @@
 
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/report/report_parts.h"
+#include "engine/outside/rules/rules_at_work.h"
 
 /* --- printing calls ------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/report/finding.h"
 #include "engine/outside/report/report_parts.h"
+#include "engine/outside/rules/rules_at_work.h"
 
 #define CALL_COLUMNS	64	/* of a call in the line */
 

@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "engine/core/rules.h"
+#include "engine/outside/follow/followers.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/print/print.h"
+#include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
 
 #define RULE_MS		1000	/* the code of a rule may run so long */

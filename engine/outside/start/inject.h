@@ -10,6 +10,7 @@
 
 #include "engine/abi/area.h"
 #include "engine/abi/ring.h"
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/start/layout.h"
 
 struct inject_want {

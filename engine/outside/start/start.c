@@ -24,6 +24,7 @@
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
 #include "engine/outside/start/program.h"
 #include "engine/outside/start/start.h"
 

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+#include "engine/outside/monitor/monitor.h"
+
 #define KEEP_ACTIONS	4
 
 struct start_keep {
@@ -22,5 +24,17 @@ struct start_keep {
 void start_keep_first(void);
 /* The rest of what it gets back. */
 void start_keep_set(const struct start_keep *k);
+
+/* From a command to a process that stands at its first execve. */
+int program_find(const char *name, char **path);
+/* Can it be a follower?  0, or an exit code behind a message. */
+int program_follows(const char *path, const char *leader);
+/* Why it never does what its leader does; NULL: it may. */
+const char *program_foreign(const char *path, const char *leader);
+int version_start(struct version *v);
+/* The leader's start is waited for. */
+int version_first_exec(struct version *v);
+/* Why its first execve failed: a negative errno, or 0. */
+int version_start_error(struct version *v);
 
 #endif

@@ -23,14 +23,20 @@
 #include "engine/abi/boot.h"
 #include "engine/abi/standing.h"
 #include "engine/core/ring.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
+#include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/untold.h"
 
 #define BATCH		200	/* descriptors in one message */
 #define SEND_WAIT_MS	1000

@@ -19,8 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
+#include "engine/outside/takeover/untold.h"
 
 #define HASTEN_US	1000
 #define LOOK_MS		50

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
 void conduct_bit(uint32_t *word, uint32_t version, bool on)

@@ -12,7 +12,14 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define TAKE_MOST_MS	60000	/* for one that computes, where there is no other */

@@ -11,9 +11,16 @@
 #include <unistd.h>
 
 #include "engine/core/ring.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define PARK_US		1000000	/* how long threads may take to stop */

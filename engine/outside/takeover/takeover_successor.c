@@ -5,6 +5,12 @@
 #include <stdint.h>
 
 #include "engine/abi/rules.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define DIFFERS_LAG	(1ull << 62)

@@ -18,6 +18,10 @@
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/untold.h"
 
 #define STOP_MS		20
 #define LOOK_NS		20000

@@ -1,0 +1,291 @@
+/*
+ * A thread may keep what a clock says in a plain variable, for all others to go by.
+ * Such a variable changes with the clock's seconds: then the leader's other threads show
+ * in their next events that they were told before or after it (EVENT_TICK), and a
+ * follower's wait for each other (order_tick).  The clock may be read more than once
+ * before that, by a library first.  In a process of very many threads, each with a clock
+ * of its own, not all of them do.
+ *
+ * What a thread does between two events, others' may have fallen on either side of.  So
+ * there is a hold: the thread that has read the second goes on only when each other one
+ * shows the tick, or is in a call that will; and they stop behind what they have told
+ * until it tells something else than a clock.  By then the variable is written.  That
+ * takes a microsecond or two, once a second.  Who works on without a call, or has no
+ * processor, is waited for, but not for long.
+ */
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/membarrier.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/core/walk.h"
+#include "engine/inside/clock/tick.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/others.h"
+
+#define TICKS_MOST	64	/* in a second */
+#define HOLD_SPINS	500
+#define HOLD_SLICE_NS	100000
+#define HOLD_NS		50000000ull	/* at most, */
+#define HOLD_WORK_NS	2000000ull	/* and of a processor, for one that uses it */
+#define HASTE_MOST	5
+
+uint32_t ticks;			/* of this process */
+struct thread *tick_holder;
+
+static unsigned haste;		/* holds that did not come to an end in time, lately */
+static bool holder_waits;
+
+/* What has been seen of the threads that are waited for, one after the other. */
+struct hold {
+	uint64_t until, cpu;
+	uint32_t looks;
+	bool over;
+};
+
+static int cpu_clock(const struct thread *o)
+{
+	return (int)(~(uint32_t)o->tid << 3 | 6);
+}
+
+/* Its state as /proc has it, behind its name; 0: that is not to be had. */
+static char state_of(const struct thread *o)
+{
+	char path[48] = "/proc/self/task/", stat[64], digits[12], state = 0;
+	long fd, at = 16, n = 0;
+
+	for (int32_t tid = o->tid; tid; tid /= 10)
+		digits[n++] = (char)('0' + tid % 10);
+	while (n)
+		path[at++] = digits[--n];
+	bytes_copy(path + at, "/stat", 6);
+	fd = OWN4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	n = OWN3(__NR_read, fd, stat, sizeof(stat));
+	OWN1(__NR_close, fd);
+	while (n-- > 2)
+		if (stat[n - 2] == ')') {
+			state = stat[n];
+			break;
+		}
+	return state;
+}
+
+/*
+ * It sleeps where it tells nothing: in a call that is not told, or in one that has its
+ * number.  Where it has told of one, it may sleep for room in the ring.
+ */
+static bool is_asleep(const struct thread *o)
+{
+	return (!o->busy || o->away == AWAY_NUMBERED) && state_of(o) == 'S';
+}
+
+static void hold_next(struct hold *h)
+{
+	h->looks = 0;
+	h->cpu = 0;
+}
+
+/* A step of waiting for another thread; false: it was long enough. */
+static bool hold_step(struct hold *h, const struct thread *o)
+{
+	struct __kernel_timespec slice = { 0, HOLD_SLICE_NS };
+	uint64_t now, cpu;
+
+	if (h->looks++ < HOLD_SPINS) {
+		__builtin_ia32_pause();
+		return true;
+	}
+	if (h->over || is_asleep(o))
+		return false;
+	now = clock_ns(CLOCK_MONOTONIC);
+	cpu = clock_ns(cpu_clock(o));
+	if (!h->cpu || (o == tick_holder && holder_waits))
+		h->cpu = cpu;
+	if (!h->until || (o == tick_holder && holder_waits))
+		h->until = now + (HOLD_NS >> haste);
+	h->over = now >= h->until || cpu - h->cpu >= HOLD_WORK_NS >> haste;
+	if (!h->over)
+		OWN2(__NR_nanosleep, &slice, 0);
+	return !h->over;
+}
+
+static void hold_release(struct thread *holder)
+{
+	/* Release: pairs with tick_stand. */
+	__atomic_compare_exchange_n(&tick_holder, &holder, NULL, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+/* Behind an event that shows a tick: until what the clock said has been written down. */
+void tick_stand(const struct thread *t)
+{
+	/* Acquire: pairs with hold_release and `away`; what was written is seen. */
+	struct thread *o = __atomic_load_n(&tick_holder, __ATOMIC_ACQUIRE);
+	struct hold h = { 0 };
+
+	if (!o || o == t)
+		return;
+	while (__atomic_load_n(&tick_holder, __ATOMIC_ACQUIRE) == o)
+		if (__atomic_load_n(&o->away, __ATOMIC_ACQUIRE) == AWAY || !hold_step(&h, o)) {
+			hold_release(o);
+			return;
+		}
+}
+
+/* The holder is about to tell of something. */
+void tick_end(struct thread *t)
+{
+	hold_release(t);
+}
+
+/* In the program, or about to be there with what shows no tick. */
+static bool is_between(const struct thread *o, uint32_t now)
+{
+	/* Acquire: what it told, and did before, is done. */
+	uint32_t shown = __atomic_load_n(&o->ticks.shown, __ATOMIC_ACQUIRE);
+
+	return o->has_lane && !o->following && shown != now && o->ticks.let != shown + 1 &&
+	       __atomic_load_n(&o->away, __ATOMIC_ACQUIRE) != AWAY;
+}
+
+static void others_wait(const struct thread *t, uint32_t now)
+{
+	struct hold h = { 0 };
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t || o->pid != t->pid)
+			continue;
+		hold_next(&h);
+		while (is_between(o, now))
+			if (!hold_step(&h, o))
+				o->ticks.let = o->ticks.shown + 1;
+	}
+	if (h.over && haste < HASTE_MOST)
+		haste++;
+	else if (!h.over && haste)
+		haste--;
+}
+
+/*
+ * Behind it each thread that has come to say `away`, or back, before it saw the tick is seen
+ * to have done so.
+ */
+static void barrier(void)
+{
+	OWN3(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/* A thread is about to be made: as long as it is alone this takes no time. */
+void ticks_prepare(void)
+{
+	OWN3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/* Where another has the hold, the thread stands here, with what it has not told yet. */
+static void hold_take(struct thread *t)
+{
+	struct thread *nobody = NULL;
+
+	while (!__atomic_compare_exchange_n(&tick_holder, &nobody, t, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED)) {
+		/* Release: pairs with is_between. */
+		__atomic_store_n(&t->ticks.shown, __atomic_load_n(&ticks, __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELEASE);
+		tick_stand(t);
+		nobody = NULL;
+	}
+	holder_waits = true;
+}
+
+/*
+ * The number of a clock's event that is about to be told: who finds the program changed
+ * comes behind it.  Locks have no number of their own: not this one's, either.
+ */
+uint64_t tick_number(struct thread *t, bool hold)
+{
+	uint64_t seq;
+	uint32_t now;
+
+	if (hold)
+		hold_take(t);
+	seq = lead_seq();
+	giving_set(t, seq);
+	lead_seq();
+	/* Release: pairs with seq_shown. */
+	now = __atomic_add_fetch(&ticks, 1, __ATOMIC_ACQ_REL);
+	if (hold || t->ticks.shown == now - 1)
+		t->ticks.shown = now;
+	return seq;
+}
+
+/* It is told. */
+void tick_told(struct thread *t)
+{
+	giving_end(t);
+	if (tick_holder == t) {
+		barrier();
+		others_wait(t, ticks);
+	}
+	/* Whoever has the hold now: nobody stands without a limit. */
+	holder_waits = false;
+}
+
+/* The second that the call has read, of which clock; 0: none that ticks. */
+static uint32_t clock_second(const struct walk *w, long nr, uint32_t *clock)
+{
+	uint32_t which = nr == __NR_clock_gettime ? (uint32_t)w->args[0] : CLOCK_REALTIME;
+	int64_t second = w->result;
+
+	*clock = which == CLOCK_MONOTONIC || which == CLOCK_MONOTONIC_COARSE;
+	if (!*clock && which != CLOCK_REALTIME && which != CLOCK_REALTIME_COARSE)
+		return 0;
+	if (nr != __NR_time &&
+	    (w->result || target_in(&second, w->args[nr == __NR_clock_gettime], sizeof(second))))
+		return 0;
+	return (uint32_t)second;
+}
+
+/*
+ * Whether the second is new to the place that reads it.  A library may have read it before:
+ * it keeps its own.  Places are told apart by where they want it.
+ */
+static bool second_is_new(struct thread *t, const struct walk *w, long nr, uint32_t clock,
+			  uint32_t second)
+{
+	uint32_t key = (uint32_t)nr << 24 ^ (uint32_t)w->args[0] ^ (uint32_t)w->args[1];
+	struct tick_place *p = &t->ticks.place[(key ^ key >> 4 ^ key >> 8) % TICK_PLACES];
+	uint32_t last = p->key == key ? p->second : t->ticks.second[clock];
+
+	*p = (struct tick_place){ key, second };
+	t->ticks.second[clock] = second;
+	return last && last != second;
+}
+
+/* The call has read a second for the first time, or is a clock's behind one that has. */
+bool tick_begins(struct thread *t, const struct walk *w, long nr)
+{
+	static uint32_t most_second, most;
+	uint32_t clock, second = clock_second(w, nr, &clock);
+
+	if (!second || !second_is_new(t, w, nr, clock, second))
+		return t->ticks.goes_on;
+	if (clock && __atomic_exchange_n(&most_second, second, __ATOMIC_RELAXED) != second)
+		__atomic_store_n(&most, 0, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&most, 1, __ATOMIC_RELAXED) <= TICKS_MOST;
+}
+
+/* A copy of the process: one thread. */
+void ticks_child(void)
+{
+	tick_holder = NULL;
+	holder_waits = false;
+}

@@ -1,0 +1,62 @@
+/*
+ * What a follower knows of the descriptors that its leader has open: follow_files.c keeps
+ * the rows, mirror.c what belongs to files that a process writes by memory.
+ */
+#ifndef MVE_INSIDE_FILES_H
+#define MVE_INSIDE_FILES_H
+
+#include <linux/stat.h>
+
+#include "engine/core/walk.h"
+#include "engine/inside/gate/thread.h"
+
+#define PATH_SIZE	240
+#define FILES		4096	/* descriptors that have rows */
+
+struct file {
+	uint8_t known;		/* it was opened by `path` */
+	uint8_t appends;
+	uint8_t placed;		/* `pos` is the leader's word for the next write */
+	uint16_t mirror;	/* + 1; 0: none */
+	int32_t dir;		/* what the path is relative to */
+	int64_t pos;		/* where the next read or write is, as far as is known */
+	char path[PATH_SIZE];
+};
+
+/* NULL: no row for such a number. */
+struct file *file_row(long fd);
+/* A descriptor of ours for the path, by which nothing can be read. */
+long file_open_path(const struct file *f);
+bool file_same_path(const struct file *a, const struct file *b);
+/* Calls on each row that there is. */
+void files_each(void (*on)(long fd, struct file *row, void *what), void *what);
+
+void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
+void files_closed(long fd);
+/* It was opened by a path. */
+bool file_known(long fd);
+/* A connection has come. */
+void file_accepted(long listening, long fd);
+void files_join(void);
+/* What the process has open, before it gives that up. */
+void files_learn(void);
+/* A call on a connection of the start, after it: answered here. */
+bool file_left(const struct call_desc *d, const uint64_t *args, long *result);
+bool file_listens(long fd);
+/* It is a connection that came by an accept. */
+bool file_is_client(long fd);
+/* To the folder that the leader has opened under this number. */
+long files_chdir(long fd);
+/* Both were opened by the same path. */
+bool files_same(long fd, long other);
+void files_copied(long from, long to);
+long follow_mmap(struct thread *t);
+
+/* A name that libc has drawn is the leader's now: the call is to be compared again. */
+bool files_drawn(struct thread *t, const struct walk *w, long nr);
+/* Our own descriptor of the file under this number, for an execve by it. */
+void files_lend(long fd);
+/* A call that gives a path to another file, or takes it away. */
+void files_moved(const struct call_desc *d, const uint64_t *args);
+
+#endif

@@ -1,0 +1,436 @@
+/*
+ * epoll: the data of a registration is often a pointer, which differs between
+ * versions.  A follower sees both at epoll_ctl, its own in its memory and the
+ * leader's in the event, and puts its own in the place of the leader's in what
+ * epoll_wait answers.
+ *
+ * The data that events carry are always those that the kernel has: after a
+ * take-over, of whoever made the registration.  A leader's own may then be what the
+ * kernel already has for another, by a former leader, and whose an answer is could not
+ * be told: so it registers a number of ours in their place (epoll_lead).
+ *
+ * Rows are found by the leader's data (an open hash), or by descriptor.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/eventpoll.h>
+
+#include "engine/core/walk.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/rules/follow_rules.h"
+#include "engine/inside/sample/scope.h"
+
+#define ROWS		16384
+#define EVENT_SIZE	12
+#define DATA_AT		4
+#define CTL_DEL		2
+#define STAND_IN	0x6d76650000000000ull	/* no address, and hardly anybody's number */
+
+struct registration {
+	uint64_t leaders, own;	/* the data */
+	int32_t fd;
+	int32_t epfd;		/* + 1; 0: free, -1: was used */
+};
+
+static struct registration *rows;
+static uint16_t *row_of;	/* of a descriptor, + 1 */
+static uint64_t is_set[ROWS / 64];	/* descriptors that were sets in a row, as bits */
+static uint64_t stand_ins;
+static uint32_t lock;
+
+static void rows_lock(void)
+{
+	/* Acquire: pairs with the release in rows_unlock. */
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		OWN0(__NR_sched_yield);
+}
+
+static void rows_unlock(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+static bool rows_ready(void)
+{
+	long at;
+
+	if (rows)
+		return true;
+	at = own_map(ROWS * (sizeof(*rows) + sizeof(*row_of)));
+	if (at < 0)
+		return false;
+	rows = (struct registration *)at;
+	row_of = (uint16_t *)(rows + ROWS);
+	return true;
+}
+
+static uint32_t place(uint64_t leaders, int32_t epfd)
+{
+	return (uint32_t)((leaders ^ (uint64_t)(uint32_t)epfd << 40) * 0x9e3779b97f4a7c15ull >> 50) %
+	       ROWS;
+}
+
+static struct registration *by_data(uint64_t leaders, int32_t epfd)
+{
+	for (uint32_t i = 0, at = place(leaders, epfd); i < ROWS; i++, at = (at + 1) % ROWS) {
+		if (!rows[at].epfd)
+			return NULL;
+		if (rows[at].epfd == epfd + 1 && rows[at].leaders == leaders)
+			return &rows[at];
+	}
+	return NULL;
+}
+
+static void forget(int32_t epfd, int32_t fd)
+{
+	struct registration *r;
+
+	if (!rows || fd < 0 || fd >= ROWS || !row_of[fd])
+		return;
+	r = &rows[row_of[fd] - 1];
+	if (r->fd == fd && r->epfd > 0 && (epfd < 0 || r->epfd == epfd + 1)) {
+		r->epfd = -1;
+		row_of[fd] = 0;
+	}
+}
+
+static bool lost;	/* a registration found no room: not all are known */
+
+/* A row that stands behind no descriptor yet; its number, + 1, or 0: there is no room. */
+static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
+{
+	uint32_t at = place(leaders, epfd);
+
+	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
+		if (rows[at].epfd > 0)
+			continue;
+		rows[at] = (struct registration){ leaders, own, fd, epfd + 1 };
+		if (epfd >= 0 && epfd < ROWS)
+			is_set[epfd / 64] |= 1ull << epfd % 64;
+		return (uint16_t)(at + 1);
+	}
+	lost = true;
+	return 0;
+}
+
+/*
+ * A row of these data is a connection's whose end was not told, or not yet: nobody
+ * registers what is another's.  Its descriptor may be another's by now, in another set.
+ */
+static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
+{
+	struct registration *old = rows ? by_data(leaders, epfd) : NULL;
+
+	if (!old || (!is_stateless() && old->own == own))
+		return;
+	if (row_of[old->fd] == old - rows + 1)
+		row_of[old->fd] = 0;
+	old->epfd = -1;
+}
+
+static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
+{
+	uint16_t row = row_make(epfd, fd, leaders, own);
+
+	if (row)
+		row_of[fd] = row;
+}
+
+/* epoll_ctl was answered: `leaders` is its event as the leader gave it. */
+void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
+{
+	int32_t epfd = (int32_t)call->args[0], op = (int32_t)call->args[1];
+	int32_t fd = (int32_t)call->args[2];
+	uint64_t leaders_data, data;
+	uint8_t own[EVENT_SIZE];
+
+	if (op == CTL_DEL) {
+		rows_lock();
+		forget(epfd, fd);
+		rows_unlock();
+		return;
+	}
+	if (target_in(own, call->args[3], sizeof(own)))
+		return;
+	leaders_data = *(const uint64_t *)(leaders + DATA_AT);
+	data = *(const uint64_t *)(own + DATA_AT);
+	rows_lock();
+	forget(epfd, fd);
+	outdated_forget(epfd, leaders_data, data);
+	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
+	if (is_stateless() || rules_given() || leaders_data != data) {
+		if (fd >= 0 && fd < ROWS && rows_ready())
+			add(epfd, fd, leaders_data, data);
+		else
+			lost = true;
+	}
+	rows_unlock();
+}
+
+/* All that was registered in a set that is no more. */
+static void set_forget(int32_t epfd)
+{
+	is_set[epfd / 64] &= ~(1ull << epfd % 64);
+	for (uint32_t i = 0; i < ROWS; i++)
+		if (rows[i].epfd == epfd + 1)
+			forget(epfd, rows[i].fd);
+}
+
+void epoll_closed(long fd)
+{
+	rows_lock();
+	forget(-1, (int32_t)fd);
+	if (rows && fd >= 0 && fd < ROWS && is_set[fd / 64] >> fd % 64 & 1)
+		set_forget((int32_t)fd);
+	rows_unlock();
+}
+
+bool epoll_all_known(void)
+{
+	return !lost;
+}
+
+bool epoll_is_wait(long nr)
+{
+	return nr == __NR_epoll_wait || nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2;
+}
+
+int64_t epoll_known(const struct walk *call)
+{
+	uint64_t to = call->args[1], from = to;
+	uint8_t event[EVENT_SIZE];
+	int64_t n = 0;
+
+	rows_lock();
+	for (int64_t i = 0; rows && i < call->result; i++, from += EVENT_SIZE) {
+		if (target_in(event, from, sizeof(event)))
+			break;
+		if (!by_data(*(const uint64_t *)(event + DATA_AT), (int32_t)call->args[0]))
+			continue;
+		if (to != from)
+			target_out(to, event, sizeof(event));
+		to += EVENT_SIZE;
+		n++;
+	}
+	rows_unlock();
+	return n;
+}
+
+static struct registration *by_fd(int32_t epfd, int32_t fd)
+{
+	struct registration *r = rows && fd >= 0 && fd < ROWS && row_of[fd]
+		? &rows[row_of[fd] - 1] : NULL;
+
+	return r && r->fd == fd && r->epfd == epfd + 1 ? r : NULL;
+}
+
+void epoll_ends(const struct walk *call)
+{
+	uint64_t at = call->args[1];
+	uint32_t events;
+
+	for (int64_t i = 0; i < call->result && !target_in(&events, at, sizeof(events));
+	     i++, at += EVENT_SIZE)
+		if (events & EPOLLRDHUP) {
+			events |= EPOLLIN;
+			target_out(at, &events, sizeof(events));
+		}
+}
+
+bool epoll_has(int32_t fd)
+{
+	return rows && fd >= 0 && fd < ROWS && row_of[fd];
+}
+
+bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd)
+{
+	const struct registration *r;
+	bool is;
+
+	rows_lock();
+	r = rows ? by_data(leaders, epfd) : NULL;
+	is = r && r->fd == fd;
+	rows_unlock();
+	return is;
+}
+
+int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events)
+{
+	uint8_t event[EVENT_SIZE];
+	const struct registration *r;
+
+	rows_lock();
+	r = by_fd((int32_t)call->args[0], fd);
+	if (r) {
+		*(uint32_t *)event = events;
+		*(uint64_t *)(event + DATA_AT) = r->own;
+	}
+	rows_unlock();
+	return r && !target_out(call->args[1], event, sizeof(event));
+}
+
+void epoll_own(const struct walk *call)
+{
+	int32_t epfd = (int32_t)call->args[0], fd = (int32_t)call->args[2];
+	uint8_t own[EVENT_SIZE];
+	struct registration *r;
+
+	if ((int32_t)call->args[1] == CTL_DEL || target_in(own, call->args[3], sizeof(own)))
+		return;
+	rows_lock();
+	r = by_fd(epfd, fd);
+	if (r)
+		r->own = *(const uint64_t *)(own + DATA_AT);
+	rows_unlock();
+}
+
+void epoll_noted(const struct walk *call)
+{
+	int32_t epfd = (int32_t)call->args[0], fd = (int32_t)call->args[2];
+	uint8_t event[EVENT_SIZE] = { 0 };
+	uint64_t data;
+
+	if (call->result < 0)
+		return;
+	rows_lock();
+	forget(epfd, fd);
+	if ((int32_t)call->args[1] != CTL_DEL) {
+		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
+		       *(const uint64_t *)(event + DATA_AT);
+		if (fd >= 0 && fd < ROWS && rows_ready()) {
+			outdated_forget(epfd, data, data);
+			add(epfd, fd, data, data);
+		} else {
+			lost = true;
+		}
+	}
+	rows_unlock();
+}
+
+enum brings epoll_brings(const struct walk *call)
+{
+	uint64_t at = call->args[1] + DATA_AT, data;
+	enum brings brings = BRINGS_NOTHING;
+
+	if (lost)
+		return BRINGS_KNOWN;
+	rows_lock();
+	for (int64_t i = 0; i < call->result && brings != BRINGS_KNOWN; i++, at += EVENT_SIZE) {
+		const struct registration *r = NULL;
+		bool listens = false;
+
+		if (target_in(&data, at, sizeof(data)))
+			break;
+		if (rows)
+			r = by_data(data, (int32_t)call->args[0]);
+		if (r && scope_knows(r->fd, &listens))
+			brings = listens ? BRINGS_CLIENTS : BRINGS_KNOWN;
+	}
+	rows_unlock();
+	return brings;
+}
+
+/* Our own data into the events that the program was given. */
+void epoll_answered(const struct walk *call)
+{
+	uint64_t at = call->args[1] + DATA_AT, data;
+
+	rows_lock();
+	for (int64_t i = 0; rows && i < call->result; i++, at += EVENT_SIZE) {
+		const struct registration *r;
+
+		if (target_in(&data, at, sizeof(data)))
+			break;
+		r = by_data(data, (int32_t)call->args[0]);
+		if (r && r->own != data)
+			target_out(at, &r->own, sizeof(data));
+	}
+	rows_unlock();
+}
+
+/* A leader that followed before has registrations that were made by another. */
+bool epoll_inherited(void)
+{
+	return rows != NULL;
+}
+
+/* The data of an event that is about to be registered are in the kernel for another. */
+static bool is_taken(int32_t epfd, int32_t fd, uint64_t data)
+{
+	const struct registration *r = by_data(data, epfd);
+
+	return r && r->fd != fd && r->own != data;
+}
+
+/*
+ * A leader's epoll_ctl is about to be made: it may be given an event of ours.  A row of
+ * it is there before the call, since another thread may be told of it at once, beside
+ * that of the data before.
+ */
+void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS])
+{
+	int32_t epfd = (int32_t)args[0], fd = (int32_t)args[2];
+	uint8_t *event = t->epoll_event;
+	uint64_t data, instead = 0;
+
+	if (!rows || is_stateless() || (int32_t)args[1] == CTL_DEL || fd < 0 || fd >= ROWS ||
+	    target_in(event, args[3], EVENT_SIZE))
+		return;
+	data = *(const uint64_t *)(event + DATA_AT);
+	rows_lock();
+	if (is_taken(epfd, fd, data)) {
+		do
+			instead = STAND_IN | (uint64_t)(uint32_t)t->vpid << 16 |
+				  (++stand_ins & 0xffff);
+		while (by_data(instead, epfd));
+		t->epoll_row = row_make(epfd, fd, instead, data);
+	}
+	rows_unlock();
+	if (!t->epoll_row)
+		return;		/* it is not taken, or there is no room */
+	*(uint64_t *)(event + DATA_AT) = instead;
+	t->epoll_at = args[3];
+	args[3] = t->frame.r10 = (uint64_t)event;
+}
+
+/* The call was made, and told, or a signal came first. */
+void epoll_lead_end(struct thread *t, long result)
+{
+	struct registration *r;
+
+	if (!t->epoll_row || is_stateless())
+		return;
+	rows_lock();
+	r = &rows[t->epoll_row - 1];
+	if (result < 0) {
+		r->epfd = -1;
+	} else {
+		forget(r->epfd - 1, r->fd);
+		row_of[r->fd] = t->epoll_row;
+	}
+	rows_unlock();
+	t->epoll_row = 0;
+	t->frame.r10 = t->epoll_at;
+}
+
+/*
+ * A leader that followed before: the kernel still has the data of whoever made
+ * the registration, and so have the events that were just told.
+ */
+void epoll_led(struct thread *t, const struct walk *call, long nr)
+{
+	if (!rows || call->result < 0)
+		return;
+	if (epoll_is_wait(nr)) {
+		epoll_answered(call);
+	} else if (nr == __NR_epoll_ctl && !is_stateless() && !t->epoll_row) {
+		rows_lock();
+		forget((int32_t)call->args[0], (int32_t)call->args[2]);
+		rows_unlock();
+	} else if (nr == __NR_close && !is_stateless()) {
+		epoll_closed((long)call->args[0]);
+	}
+}

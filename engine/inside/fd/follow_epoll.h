@@ -1,0 +1,36 @@
+/* Whose data is whose in epoll sets. */
+#ifndef MVE_INSIDE_FOLLOW_EPOLL_H
+#define MVE_INSIDE_FOLLOW_EPOLL_H
+
+#include "engine/core/walk.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/sample/scope.h"
+
+void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
+void epoll_closed(long fd);
+void epoll_answered(const struct walk *call);
+/* A stateless leader's: who is registered with which data. */
+void epoll_noted(const struct walk *call);
+enum brings epoll_brings(const struct walk *call);
+/* Takes what this version never registered out of an answer; what is left. */
+int64_t epoll_known(const struct walk *call);
+/* Where a peer sends no more there is something to read, also if the leader did not wait for it. */
+void epoll_ends(const struct walk *call);
+/* The descriptor is registered somewhere. */
+bool epoll_has(int32_t fd);
+/* The leader's data are those of a registration of the descriptor. */
+bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd);
+/* One event of a descriptor, for a wait that no event answers; how many. */
+int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events);
+/* Our own registration has changed, and the leader's has not. */
+void epoll_own(const struct walk *call);
+bool epoll_is_wait(long nr);
+void epoll_led(struct thread *t, const struct walk *call, long nr);
+/* Before and behind a leader's epoll_ctl. */
+void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS]);
+void epoll_lead_end(struct thread *t, long result);
+bool epoll_inherited(void);
+/* A follower's: no registration found its table full. */
+bool epoll_all_known(void);
+
+#endif

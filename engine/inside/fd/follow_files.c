@@ -1,0 +1,569 @@
+/*
+ * Files of a follower.  It has none open: descriptors are numbers that the
+ * leader's stream tells.  Only a mapping needs a real file, so the paths of open
+ * files are remembered and opened again for as long as the mmap takes; of files that
+ * the program writes there are mirrors (mirror.c).  What it would share with the world
+ * otherwise it gets a private copy of.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/calls/special.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/mirror.h"
+#include "engine/inside/fd/places.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/replay/wait.h"
+#include "engine/inside/rules/follow_serve.h"
+
+#define SEEK_CUR_	1
+
+static struct file *files;	/* FILES rows, mapped when first needed */
+
+struct file *file_row(long fd)
+{
+	if (fd < 0 || fd >= FILES)
+		return NULL;
+	if (!files) {
+		long at = own_map(FILES * sizeof(struct file));
+
+		if (at < 0)
+			return NULL;
+		files = (struct file *)at;
+	}
+	return &files[fd];
+}
+
+static void file_forget(long fd)
+{
+	if (!files || fd < 0 || fd >= FILES)
+		return;
+	files[fd].known = 0;
+	files[fd].mirror = 0;
+	files[fd].pos = 0;
+}
+
+void files_each(void (*on)(long fd, struct file *row, void *what), void *what)
+{
+	for (long fd = 0; files && fd < FILES; fd++)
+		on(fd, &files[fd], what);
+}
+
+static bool path_copy(char *to, uint64_t from)
+{
+	for (int i = 0; i < PATH_SIZE; i++) {
+		if (target_in(&to[i], from + (uint64_t)i, 1))
+			return false;
+		if (!to[i])
+			return true;
+	}
+	return false;
+}
+
+/* --- numbers that are used again ----------------------------------------------------- */
+
+/*
+ * A number that the leader was given was free: if it is not so here, another thread
+ * has yet to close it, and before that there may be much that it does for the old
+ * one.  What is closed in a way that is not seen here costs a wait or two.
+ */
+#define NUMBERS		65536
+#define CLOSE_WAIT_NS	50000
+#define CLOSE_WAITS	1000
+#define GIVE_UP		8
+
+static uint64_t is_open[NUMBERS / 64];
+static uint64_t listens[NUMBERS / 64];	/* connections have come from it */
+static uint64_t clients[NUMBERS / 64];	/* that came */
+static uint64_t left[NUMBERS / 64];	/* and are over, without a word */
+static bool some_left;
+static uint32_t never_closed;
+
+static bool number_open(long fd)
+{
+	/* Acquire: pairs with number_free; what was done before the close is seen. */
+	return __atomic_load_n(&is_open[fd / 64], __ATOMIC_ACQUIRE) >> fd % 64 & 1;
+}
+
+static void number_free(long fd)
+{
+	if (fd >= 0 && fd < NUMBERS && number_open(fd))
+		__atomic_fetch_and(&is_open[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELEASE);
+}
+
+static bool is_alone(const struct thread *t)
+{
+	uint32_t i = 0;
+
+	return block_next(&i) == t && (i++, !block_next(&i));
+}
+
+static void number_take(const struct thread *t, const struct call_desc *d, long fd)
+{
+	int waits = 0;
+
+	if (fd >= NUMBERS)
+		return;
+	if (d->nr != __NR_dup2 && d->nr != __NR_dup3 && !is_alone(t))
+		for (; number_open(fd) && waits < CLOSE_WAITS && never_closed < GIVE_UP; waits++)
+			change_wait(change_now(), CLOSE_WAIT_NS);
+	never_closed += waits == CLOSE_WAITS;
+	__atomic_fetch_or(&is_open[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+}
+
+static void bit_change(uint64_t *bits, long n, bool on)
+{
+	if (n < 0 || n >= NUMBERS)
+		return;
+	if (on)
+		__atomic_fetch_or(&bits[n / 64], 1ull << n % 64, __ATOMIC_RELAXED);
+	else if (bits[n / 64] >> n % 64 & 1)
+		__atomic_fetch_and(&bits[n / 64], ~(1ull << n % 64), __ATOMIC_RELAXED);
+}
+
+void file_accepted(long listening, long fd)
+{
+	bit_change(listens, listening, true);
+	bit_change(clients, fd, true);
+	bit_change(left, fd, false);
+}
+
+/*
+ * A follower that came late was told of the first connections, and of their ends no
+ * more: they never bring anything again, and what it does about them is nobody's
+ * affair.
+ */
+void files_join(void)
+{
+	for (long fd = 0; fd < NUMBERS; fd++)
+		if (clients[fd / 64] >> fd % 64 & 1) {
+			epoll_closed(fd);
+			bit_change(left, fd, true);
+			some_left = true;
+		}
+}
+
+static bool is_left(const struct call_desc *d, const uint64_t *args)
+{
+	for (unsigned i = 0; i < d->nargs; i++) {
+		int32_t fd = (int32_t)args[i];
+
+		if (d->args[i].kind == KIND_FD && fd >= 0 && fd < NUMBERS &&
+		    left[fd / 64] >> fd % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
+{
+	if (!some_left || !d || d->class == CLASS_LOCAL || d->class == CLASS_LIFE ||
+	    !is_left(d, args))
+		return false;
+	*result = 0;	/* it is done; there is nothing to read */
+	if (d->nr == __NR_close)
+		files_closed((int32_t)args[0]);
+	else if (d->class == CLASS_EFFECT && d->result == KIND_SIZE)
+		*result = -ECONNRESET;
+	return true;
+}
+
+bool file_listens(long fd)
+{
+	return fd >= 0 && fd < NUMBERS && listens[fd / 64] >> fd % 64 & 1;
+}
+
+bool file_is_client(long fd)
+{
+	return fd >= 0 && fd < NUMBERS && clients[fd / 64] >> fd % 64 & 1;
+}
+
+static void path_note(struct file *f, int32_t dir, uint64_t path)
+{
+	f->dir = dir;
+	f->known = path_copy(f->path, path);
+}
+
+/* A call has given the program a descriptor. */
+void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
+{
+	uint64_t flags;
+	struct file *f;
+	bool at_dir;
+
+	number_take(t, d, fd);
+	if (d->nr == __NR_dup || d->nr == __NR_dup2 || d->nr == __NR_dup3 || d->nr == __NR_fcntl) {
+		files_copied((long)(int32_t)args[0], fd);
+		return;
+	}
+	if (d->nr != __NR_open && d->nr != __NR_openat && d->nr != __NR_creat &&
+	    d->nr != __NR_openat2) {
+		file_forget(fd);
+		return;
+	}
+	f = file_row(fd);
+	if (!f)
+		return;
+	at_dir = d->args[0].kind == KIND_DIRFD;
+	path_note(f, at_dir ? (int32_t)args[0] : AT_FDCWD, args[at_dir]);
+	flags = d->nr == __NR_creat ? O_WRONLY | O_TRUNC : args[1 + at_dir];
+	if (d->nr == __NR_openat2)
+		target_in(&flags, args[2], sizeof(flags));
+	f->appends = flags & O_APPEND ? 1 : 0;
+	f->mirror = 0;
+	f->pos = 0;
+	mirror_opened(f, flags & O_TRUNC);
+}
+
+/* Another file may come to have this path. */
+static void path_gone(int32_t dir, uint64_t path)
+{
+	struct file f;
+
+	path_note(&f, dir, path);
+	mirror_unlinked(&f);
+}
+
+static void path_cut(uint64_t path, int64_t size)
+{
+	struct file f;
+
+	path_note(&f, AT_FDCWD, path);
+	mirror_cut(&f, size);
+}
+
+void files_moved(const struct call_desc *d, const uint64_t *args)
+{
+	if (!mirrors_made)
+		return;
+	switch (d->nr) {
+	case __NR_truncate:
+		path_cut(args[0], (int64_t)args[1]);
+		break;
+	case __NR_unlink:
+		path_gone(AT_FDCWD, args[0]);
+		break;
+	case __NR_unlinkat:
+		path_gone((int32_t)args[0], args[1]);
+		break;
+	case __NR_rename:
+		path_gone(AT_FDCWD, args[0]);
+		path_gone(AT_FDCWD, args[1]);
+		break;
+	case __NR_renameat:
+	case __NR_renameat2:
+		path_gone((int32_t)args[0], args[1]);
+		path_gone((int32_t)args[2], args[3]);
+		break;
+	}
+}
+
+bool file_known(long fd)
+{
+	return files && fd >= 0 && fd < FILES && files[fd].known;
+}
+
+void files_closed(long fd)
+{
+	file_forget(fd);
+	bit_change(listens, fd, false);
+	bit_change(clients, fd, false);
+	bit_change(left, fd, false);
+	number_free(fd);
+}
+
+void files_copied(long from, long to)
+{
+	struct file *f = file_row(from), *c = file_row(to);
+
+	if (f && c && f != c)
+		bytes_copy(c, f, sizeof(*c));
+}
+
+/* --- a leader that is to follow ---------------------------------------------------------- */
+
+#define LIST_SIZE	1024
+
+/* The kernel's struct linux_dirent64. */
+struct entry {
+	uint64_t ino;
+	int64_t next;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+/* A name of digits; -1: it is none. */
+static long number_read(const char *name)
+{
+	long n = 0;
+
+	for (; *name >= '0' && *name <= '9' && n < INT32_MAX; name++)
+		n = n * 10 + *name - '0';
+	return *name ? -1 : n;
+}
+
+static void file_learn(int folder, const char *name)
+{
+	long fd = number_read(name), n;
+	struct file *f = file_row(fd);
+
+	if (fd < 0 || fd == folder)
+		return;
+	bit_change(is_open, fd, true);
+	if (!f)
+		return;
+	n = OWN4(__NR_readlinkat, folder, name, f->path, PATH_SIZE);
+	f->known = n > 0 && n < PATH_SIZE && f->path[0] == '/';
+	if (!f->known)
+		return;
+	f->path[n] = 0;
+	f->dir = AT_FDCWD;
+	f->appends = OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_APPEND ? 1 : 0;
+	n = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
+	f->pos = n < 0 ? 0 : n;
+}
+
+/* It was nobody's follower when it opened what it has open. */
+void files_learn(void)
+{
+	uint8_t list[LIST_SIZE] __attribute__((aligned(8)));
+	int folder = (int)OWN4(__NR_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
+	long n;
+
+	for (long fd = 0; fd < NUMBERS; fd++) {
+		if (file_known(fd))	/* the others' pages need not be there */
+			file_forget(fd);
+		number_free(fd);
+	}
+	while (folder >= 0 && (n = OWN3(__NR_getdents64, folder, list, sizeof(list))) > 0)
+		for (long at = 0; at < n; at += ((const struct entry *)(list + at))->size)
+			file_learn(folder, ((const struct entry *)(list + at))->name);
+	if (folder >= 0)
+		OWN1(__NR_close, folder);
+}
+
+static long file_open_as(const struct file *f, uint64_t flags)
+{
+	const struct file *dir = f->path[0] == '/' || f->dir == AT_FDCWD ? NULL : file_row(f->dir);
+	long at = AT_FDCWD, fd;
+
+	if (dir && dir->known)
+		at = OWN4(__NR_openat, AT_FDCWD, dir->path, O_PATH | O_CLOEXEC, 0);
+	fd = OWN4(__NR_openat, at, f->path, flags, 0);
+	if (at >= 0)
+		OWN1(__NR_close, at);
+	return fd;
+}
+
+static long file_open(const struct file *f)
+{
+	return file_open_as(f, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+long file_open_path(const struct file *f)
+{
+	return file_open_as(f, O_PATH | O_CLOEXEC);
+}
+
+bool file_same_path(const struct file *a, const struct file *b)
+{
+	int i = 0;
+
+	if (!a->known || !b->known || (a->dir != b->dir && a->path[0] != '/'))
+		return false;
+	while (a->path[i] && a->path[i] == b->path[i])
+		i++;
+	return i && a->path[i] == b->path[i];
+}
+
+bool files_same(long fd, long other)
+{
+	return file_known(fd) && file_known(other) && file_same_path(&files[fd], &files[other]);
+}
+
+long files_chdir(long fd)
+{
+	struct file *f = file_row(fd);
+	long dir = f && f->known ? file_open(f) : -EBADF, result = dir;
+
+	if (dir < 0)
+		return dir;
+	result = OWN1(__NR_fchdir, dir);
+	OWN1(__NR_close, dir);
+	return result;
+}
+
+/*
+ * A program is executed by a descriptor, or by a path from one: so there is one of that
+ * number.  A script's interpreter opens it by its number, so it stays.
+ */
+void files_lend(long fd)
+{
+	struct file *f = file_row(fd);
+	long own = f && f->known ? file_open(f) : -EBADF;
+
+	if (own < 0)
+		return;
+	if (own == fd) {
+		OWN3(__NR_fcntl, fd, F_SETFD, 0);
+		return;
+	}
+	OWN3(__NR_dup3, own, fd, 0);
+	OWN1(__NR_close, own);
+}
+
+/*
+ * The mapping, of a descriptor of ours and with these flags; where the program leaves the
+ * place to the kernel, the leader's: that of a file depends on its file system.
+ */
+static long mmap_as(struct thread *t, long fd, uint64_t at, uint64_t flags)
+{
+	struct frame was = t->frame;
+	long result;
+
+	t->frame.r8 = (uint64_t)fd;
+	t->frame.r10 = flags;
+	if (!t->frame.rdi)
+		t->frame.rdi = at;
+	if (flags & MAP_ANONYMOUS)
+		t->frame.r9 = 0;
+	result = serve_special(t, __NR_mmap);
+	was.rax = t->frame.rax;
+	t->frame = was;
+	return result;
+}
+
+/* By the path that the leader opened; what is shared and written becomes a copy. */
+static long mmap_path(struct thread *t, const struct file *f, uint64_t at)
+{
+	uint64_t flags = t->frame.r10;
+	long fd = f && f->known ? file_open(f) : -EBADF, result;
+
+	if ((flags & MAP_TYPE) != MAP_PRIVATE && t->frame.rdx & PROT_WRITE)
+		flags = (flags & ~(uint64_t)MAP_TYPE) | MAP_PRIVATE;
+	if (fd < 0)	/* at least it is there */
+		flags |= MAP_ANONYMOUS;
+	result = mmap_as(t, fd, at, flags);
+	if (fd >= 0)
+		OWN1(__NR_close, fd);
+	return result;
+}
+
+/* A mapping of a descriptor that only the leader has. */
+static long mmap_again(struct thread *t, int32_t fd)
+{
+	int64_t leaders = 0;
+	uint64_t at = 0;
+	int32_t mirror;
+
+	switch (mirror_asked(t, fd, &leaders, &at, &mirror)) {
+	case MIRROR_LEADS:
+		return lead_call(t, __NR_mmap);
+	case FILE_ZERO:
+		return mmap_as(t, -1, at, t->frame.r10 | MAP_ANONYMOUS);
+	case FILE_TOLD:
+		return mmap_as(t, mirror, at, t->frame.r10);
+	case FILE_OTHER:
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
+		break;
+	case FILE_LARGE:
+		mirror_lost(t, fd);
+		break;
+	}
+	if (leaders < 0) {
+		t->answered = 1;
+		return leaders;
+	}
+	return mmap_path(t, file_row(fd), at);
+}
+
+long follow_mmap(struct thread *t)
+{
+	if (t->frame.r10 & MAP_ANONYMOUS || (int32_t)t->frame.r8 < 0 ||
+	    rules_opened((uint32_t)t->frame.r8))
+		return serve_special(t, __NR_mmap);
+	return mmap_again(t, (int32_t)t->frame.r8);
+}
+
+/* --- names that libc draws -------------------------------------------------------------- */
+
+/*
+ * mkstemp makes six letters of a stack address and a clock, which another build's twin
+ * cannot have in common.  What it tries is a file that nobody has, for its owner alone; the
+ * name stands in the program's memory, and is as good as received: the leader's six letters
+ * are put there.
+ */
+#define DRAWN		6
+#define NAME_MOST	512
+
+static bool draws(const struct walk *w, long nr, unsigned *path)
+{
+	const uint64_t *a = w->args;
+
+	*path = nr == __NR_openat || nr == __NR_mkdirat;
+	switch (nr) {
+	case __NR_open:
+	case __NR_openat:
+		return (a[*path + 1] & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
+		       (a[*path + 2] & 0777) == 0600;
+	case __NR_mkdir:
+	case __NR_mkdirat:
+		return (a[*path + 1] & 0777) == 0700;
+	}
+	return false;
+}
+
+static bool is_drawn(const char *six)
+{
+	for (int i = 0; i < DRAWN; i++)
+		if (!((six[i] >= '0' && six[i] <= '9') || (six[i] >= 'A' && six[i] <= 'Z') ||
+		      (six[i] >= 'a' && six[i] <= 'z')))
+			return false;
+	return true;
+}
+
+/* Where two names of one length differ in six letters only; or -1. */
+static int drawn_at(const char *own, const char *leaders, int length)
+{
+	int first = 0, last = length - 1, at;
+
+	while (first < length && own[first] == leaders[first])
+		first++;
+	while (last > first && own[last] == leaders[last])
+		last--;
+	if (first == length)
+		return -1;
+	for (at = last < DRAWN ? 0 : last - DRAWN + 1; at <= first && at + DRAWN <= length; at++)
+		if (is_drawn(own + at) && is_drawn(leaders + at))
+			return at;
+	return -1;
+}
+
+bool files_drawn(struct thread *t, const struct walk *w, long nr)
+{
+	struct reader r = t->reader;	/* only looks */
+	char own[NAME_MOST + 1] = "", leaders[NAME_MOST];
+	uint32_t length;
+	unsigned path;
+	int at;
+
+	r.ahead = true;
+	if (!draws(w, nr, &path) || !follow_payload(&r, &length, sizeof(length)) ||
+	    length > NAME_MOST || !follow_payload(&r, leaders, length) ||
+	    target_in(own, w->args[path], length + 1) || own[length])
+		return false;
+	at = drawn_at(own, leaders, (int)length);
+	return at >= 0 && !target_out(w->args[path] + (uint64_t)at, leaders + at, DRAWN);
+}

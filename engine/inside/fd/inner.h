@@ -1,0 +1,14 @@
+/* Descriptors by which threads of one process speak to each other. */
+#ifndef MVE_INSIDE_INNER_H
+#define MVE_INSIDE_INNER_H
+
+#include "engine/core/walk.h"
+
+bool inner_is(long fd);
+bool inner_is_bell(long fd);
+/* A call of this number may make inner descriptors; one did. */
+bool inner_makes(long nr);
+void inner_made(const struct walk *w);
+void inner_closed(long fd);
+
+#endif

@@ -1,0 +1,14 @@
+/* Files that libc reads for itself. */
+#ifndef MVE_INSIDE_PRIVATE_H
+#define MVE_INSIDE_PRIVATE_H
+
+#include "engine/inside/gate/thread.h"
+
+extern uint32_t private_count;	/* open ones: nothing to ask where it is 0 */
+bool private_may_open(long nr);
+/* Opens a private file, or works on one: the stream is not told. */
+bool private_call(struct thread *t, long nr, long *result);
+/* A follower's own descriptor goes where no number of the stream will be. */
+long number_high(long fd);
+
+#endif

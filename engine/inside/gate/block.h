@@ -1,0 +1,18 @@
+/* Blocks and slots of threads: taken, given back, walked over. */
+#ifndef MVE_INSIDE_BLOCK_H
+#define MVE_INSIDE_BLOCK_H
+
+#include "engine/inside/gate/thread.h"
+
+struct thread *block_take(void);
+void block_prepare(struct thread *t, uint32_t index);
+void block_keep_only(struct thread *t);
+void block_lock(void);
+void block_unlock(void);
+void block_free(struct thread *t);
+void slot_claim(struct thread *t);
+void slot_release(struct thread *t);
+struct thread *block_live(uint32_t index);
+struct thread *block_next(uint32_t *index);
+
+#endif

@@ -1,0 +1,31 @@
+/* Where every call passes: what C code asks of gate.S. */
+#ifndef MVE_INSIDE_GATE_H
+#define MVE_INSIDE_GATE_H
+
+#include "engine/inside/gate/thread.h"
+
+long own_call(long nr, long a, long b, long c, long d, long e, long f);
+long call_kernel_patch(struct frame *f);
+long call_kernel_net(struct frame *f);
+/* The same, of a thread that waits for what it asked: its request is the last argument. */
+long request_sleep(long nr, long a, long b, long c, long d, long e, const struct request *r);
+long clone_kernel(struct frame *f, struct thread *child);
+_Noreturn void sigreturn_exit(void);
+_Noreturn void thread_exit(uint64_t *bitmap, uint64_t bit, long status);
+
+#define OWN0(nr)		own_call(nr, 0, 0, 0, 0, 0, 0)
+#define OWN1(nr, a)		own_call(nr, (long)(a), 0, 0, 0, 0, 0)
+#define OWN2(nr, a, b)		own_call(nr, (long)(a), (long)(b), 0, 0, 0, 0)
+#define OWN3(nr, a, b, c)	own_call(nr, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define OWN4(nr, a, b, c, d) \
+	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define OWN6(nr, a, b, c, d, e, f) \
+	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline long call_kernel(struct thread *t)
+{
+	return t->frame.tier == TIER_PATCH ? call_kernel_patch(&t->frame)
+					   : call_kernel_net(&t->frame);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* Taking a thread out of the gate or a board; what it may see of a call that was cut. */
+#ifndef MVE_INSIDE_LEAVE_H
+#define MVE_INSIDE_LEAVE_H
+
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/ucontext.h"
+
+/* What the program may see of an interrupted call. */
+void window_leave(uint64_t *rip);
+void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done);
+void sigreturn_leave(struct thread *t, struct gregs *r);
+void gate_leave(struct thread *t, struct gregs *r);
+void call_again(struct thread *t, struct gregs *r);
+long call_cut(const struct thread *t, const struct gregs *r);
+bool in_short_call(uint64_t rip);
+void call_interrupt(struct thread *t, struct gregs *r);
+/*
+ * The bytes at rip, where an instruction was met: in place, or in `to`, with zeroes for
+ * what cannot be read, where its page ends soon.
+ */
+#define CODE_LOOK	8
+const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK]);
+bool copy_failed_at(struct gregs *r);
+
+#endif

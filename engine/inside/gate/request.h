@@ -1,0 +1,20 @@
+/* What a thread asks of the monitor. */
+#ifndef MVE_INSIDE_REQUEST_H
+#define MVE_INSIDE_REQUEST_H
+
+#include "engine/inside/gate/thread.h"
+
+long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+		 uint64_t c);
+void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
+		  uint64_t c);
+long request_end(struct thread *t);
+/* Has the monitor look, without a question. */
+void request_ring(void);
+void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
+/* Has the monitor what was posted answered, or said that it cannot?  false: not yet. */
+bool request_over(struct thread *t);
+bool monitor_alive(void);
+const struct brief *brief(void);
+
+#endif

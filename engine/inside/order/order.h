@@ -1,0 +1,58 @@
+/* Order across the threads of a follower, and forks. */
+#ifndef MVE_INSIDE_ORDER_H
+#define MVE_INSIDE_ORDER_H
+
+#include "engine/inside/gate/thread.h"
+
+/* What is got here another thread has given: it must have come so far. */
+static inline bool comes_after(const struct call_desc *d, const struct event *e)
+{
+	return e->flags & EVENT_AFTER || (d && d->result == KIND_FD && e->result >= 0);
+}
+
+extern uint32_t forks;		/* of this process, modulo 2^16 */
+
+/* A number of the stream: how often the process has forked is above it. */
+static inline uint64_t order_now(uint64_t seq)
+{
+	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
+}
+
+void order_forked(void);
+void order_child(void);
+/* The thread has no event: others that wait for what it does may go on. */
+void order_rests(void);
+void order_wait(struct thread *t, uint64_t seq);
+void order_wait_fork(struct thread *t, uint64_t seq);
+/* Neither would wait. */
+bool order_is_clear(const struct thread *t, uint64_t seq);
+void order_wait_all(struct thread *t, uint64_t seq);
+/* All that the leader told before has been taken, by whichever thread. */
+void order_wait_all_told(struct thread *t, uint64_t seq);
+/* No other thread of the process will go on by itself. */
+bool order_all_stand(const struct thread *t);
+bool order_others_able(struct thread *t);
+/* Nothing but queries and clocks is left in the thread's lane. */
+bool order_only_looks(const struct thread *o);
+/* A thread has sent one of the process a signal; and it comes: what was before is done. */
+void order_sent(const struct thread *t, int32_t vtid);
+void order_wait_sent(struct thread *t, const uint8_t *info);
+/* All threads of the process have read the thread's stream to its end. */
+void order_wait_ended(struct thread *t);
+
+#define ORDER_LIMIT_NS	100000000
+
+#define FORK_LIMIT_NS	20000000
+
+#define ORDER_GIVE_UP		10	/* waits that reached the limit for nothing */
+
+extern int32_t order_limits_met;	/* that many more than waits that were of use */
+bool order_is_behind(uint64_t seq, uint64_t than, uint64_t window);
+bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit);
+bool order_stands_till(const struct thread *o);
+bool order_is_thread_behind(const struct thread *t, uint64_t seq);
+bool order_awake_behind(const struct thread *t, uint64_t seq);
+bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
+			  order_test *awake, uint64_t limit);
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * A clock that has ticked: what was before it is done before it.
+ */
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/core/ring.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/order/order_tick.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/follow.h"
+
+/* It runs in the program, with what it was told before, or will when it has its lock. */
+static bool is_at_work(const struct thread *o)
+{
+	/* Acquire: pairs with follow_event_or; what it did before is done. */
+	return !__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
+}
+
+/* It has yet to read the clock: such events are not in others' way else (next_of). */
+static bool tick_to_come(const struct thread *o, uint64_t seq)
+{
+	struct reader r;
+	const struct event *e;
+	uint64_t done;
+
+	reader_attach(&r, &streams, o->lane);
+	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
+	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+		return true;	/* it moves: look again */
+	r.ahead = true;
+	e = reader_look(&r);
+	for (uint32_t i = 0; e && i < AHEAD_EVENTS && order_is_behind(e->seq, seq, 0); i++) {
+		if (e->flags & EVENT_CLOCK && !(done >> i & 1))
+			return true;
+		e = reader_next(&r);
+	}
+	return false;
+}
+
+static bool others_to_tick(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    o->reader.cursor->source == t->reader.cursor->source && tick_to_come(o, seq))
+			return true;
+	return false;
+}
+
+static bool others_at_work(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && is_at_work(o))
+			return true;
+	return false;
+}
+
+static bool others_tick(const struct thread *t, uint64_t seq)
+{
+	const struct thread *o;
+
+	(void)seq;
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		/* Acquire: pairs with order_tick_over. */
+		if (o != t && o->pid == t->pid && __atomic_load_n(&o->ticking, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+/*
+ * A clock's second is over, and a plain variable may say so from here on (lead.c).  The
+ * thread that reads the clock waits until the others have done all that was before; they
+ * wait until it has come to its next event, and so has written down what it read.
+ */
+void order_tick(struct thread *t, const struct event *e)
+{
+	static uint32_t missed;		/* in a row */
+	uint64_t seq = e->seq, at = t->reader.pos + 1;
+	bool clock = e->flags & EVENT_CLOCK;
+
+	if (t->tick_at == at || __atomic_load_n(&missed, __ATOMIC_RELAXED) >= ORDER_GIVE_UP)
+		return;
+	t->tick_at = at;
+	if (clock && t->ticking)
+		return;		/* it goes on, and the others stand */
+	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind, ORDER_LIMIT_NS) &&
+	    order_wait_while(t, seq, others_to_tick, ORDER_LIMIT_NS) &&
+	    order_wait_while(t, seq, clock ? others_at_work : others_tick, FORK_LIMIT_NS)) {
+		__atomic_store_n(&missed, 0, __ATOMIC_RELAXED);
+	} else {
+		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
+	}
+	t->ticking = clock;
+}
+
+void order_tick_over(struct thread *t)
+{
+	if (t->ticking)
+		/* Release: pairs with others_tick; what it did is done. */
+		__atomic_store_n(&t->ticking, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,291 @@
+/*
+ * A follower's thread waits for its turn at a lock.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/abi/table.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/locks.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/order/turns.h"
+#include "engine/inside/record/host.h"
+
+struct bucket lock_buckets[LOCK_BUCKETS + 1];
+
+#define WAKE_BITS	32	/* turns that are told apart by who sleeps for them */
+#define SLEEP_FIRST_NS	50000
+#define SLEEP_LAST_NS	10000000
+#define STOOD_NS	100000000ull	/* of a process where each thread waits for another */
+#define STOOD_ENDED_NS	4000000ull	/* the same where there will be no more events */
+#define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
+#define FUTILE_MOST	6
+#define MUTEX_OWNER	8	/* in glibc's pthread_mutex_t, whose first word is the futex */
+#define SECOND_NS	1000000000ull
+
+#define GIVE_UP		3	/* after so many a lock is not ordered any more */
+
+uint32_t lock_progress;	/* turns that came */
+static uint32_t noted;
+
+static void patience_begin(struct patience *p)
+{
+	p->since = clock_ns(CLOCK_MONOTONIC);
+	p->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	p->progress = __atomic_load_n(&lock_progress, __ATOMIC_RELAXED);
+}
+
+/* For so long no turn has come, and no thread of the process did anything, or could. */
+bool patience_over(struct thread *t, struct patience *p, uint64_t limit)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu;
+
+	if (!p->since || p->progress != __atomic_load_n(&lock_progress, __ATOMIC_RELAXED)) {
+		patience_begin(p);
+		return false;
+	}
+	if (now - p->since < limit)
+		return false;
+	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - p->cpu;
+	if (cpu < (now - p->since) / IDLE_SHARE && !order_others_able(t))
+		return true;
+	patience_begin(p);
+	return false;
+}
+
+static bool source_ended(const struct thread *t)
+{
+	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_RELAXED);
+
+	return ended >> t->reader.cursor->source & 1;
+}
+
+/* Another thread wants a mutex that this one holds. */
+static bool is_wanted(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+		int32_t owner = 0;
+
+		if (o != t && o->pid == t->pid && mutex &&
+		    !target_in(&owner, mutex + MUTEX_OWNER, sizeof(owner)) && owner == t->vtid)
+			return true;
+	}
+	return false;
+}
+
+/* Waits that came to nothing.  Where the order is lost, each further one is shorter. */
+static uint32_t futile;
+
+uint64_t lock_stood_most(const struct thread *t)
+{
+	uint32_t times = __atomic_load_n(&futile, __ATOMIC_RELAXED) / GIVE_UP;
+
+	return (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS) >>
+	       (times < FUTILE_MOST ? times : FUTILE_MOST);
+}
+
+void lock_futile_note(void)
+{
+	__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Whether to go on without the turn.  Its event is told before those that are drawn
+ * behind it, but for the moment between the two: where every thread waits for
+ * another, and one for us, it will not come.  One that waits in a place that we do
+ * not know may go on, until it is found that it does not.
+ */
+bool lock_is_hopeless(struct thread *t, struct patience *p)
+{
+	uint64_t now;
+
+	if (!p->sleep)
+		return false;
+	if (!is_wanted(t) || !order_all_stand(t)) {
+		p->stood = 0;
+		return patience_over(t, p, IDLE_NS);
+	}
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (!p->stood)
+		p->stood = now;
+	if (now - p->stood <= lock_stood_most(t))
+		return false;
+	lock_futile_note();
+	return true;
+}
+
+void lock_given_up(struct thread *t, uint64_t address)
+{
+	if (!__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
+		request_ask(t, REQ_NOTE, NOTE_LOCK_ORDER, address, 0);
+}
+
+bool turn_is_here(const struct bucket *b, uint64_t turn)
+{
+	/* Acquire: pairs with turn_done; what was done before it is seen. */
+	return (int64_t)(__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST) - (turn - 1)) >= 0;
+}
+
+/*
+ * A step of waiting that needs nobody to wake us.  The processor is not yielded: on a
+ * busy machine that is as long as all others' slices of it, and who is woken comes first.
+ */
+static bool wait_awake(struct patience *p)
+{
+	if (p->looks >= TURN_SPINS)
+		return false;
+	p->looks++;
+	__builtin_ia32_pause();
+	return true;
+}
+
+/* One for *word to change, longer each time. */
+void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct patience *p)
+{
+	struct __kernel_timespec until;
+	uint64_t end;
+
+	if (wait_awake(p))
+		return;
+	p->sleep = p->sleep ? p->sleep * 2 : SLEEP_FIRST_NS;
+	if (p->sleep > SLEEP_LAST_NS)
+		p->sleep = SLEEP_LAST_NS;
+	end = clock_ns(CLOCK_MONOTONIC) + p->sleep;
+	until = (struct __kernel_timespec){ (long long)(end / SECOND_NS),
+					    (long long)(end % SECOND_NS) };
+	OWN6(__NR_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, 0, bits);
+}
+
+static uint32_t wake_bit(uint64_t turn)
+{
+	return 1u << turn % WAKE_BITS;
+}
+
+static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
+{
+	uint32_t seen;
+
+	if (wait_awake(p))
+		return;
+	/* Sequentially consistent, with turn_done: one of us sees the other. */
+	__atomic_fetch_add(&b->waiters, 1, __ATOMIC_SEQ_CST);
+	seen = (uint32_t)__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST);
+	if (!turn_is_here(b, turn))
+		turn_wait_step((uint32_t *)&b->turn, seen, wake_bit(turn), p);
+	__atomic_fetch_sub(&b->waiters, 1, __ATOMIC_RELAXED);
+}
+
+void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address)
+{
+	struct bucket *b = &lock_buckets[bucket];
+	struct patience p = { 0 };
+
+	if (turn_is_here(b, turn) || b->given_up >= GIVE_UP)
+		return;
+	t->want_bucket = (uint32_t)bucket;
+	t->want_turn = turn;
+	/* Release: who sees that it waits sees for what (lock_stands). */
+	__atomic_store_n(&t->taking, 1, __ATOMIC_RELEASE);
+	while (!turn_is_here(b, turn)) {
+		turn_look(b, turn, &p);
+		if (lock_is_hopeless(t, &p)) {
+			lock_given_up(t, address);
+			b->given_up++;
+			break;
+		}
+	}
+	t->taking = 0;
+	__atomic_store_n(&t->want_turn, 0, __ATOMIC_RELEASE);
+}
+
+/* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
+bool lock_stands(const struct thread *o)
+{
+	uint64_t turn = __atomic_load_n(&o->want_turn, __ATOMIC_ACQUIRE);
+	uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+	int32_t owner = 0;
+
+	if (turn)
+		return !turn_is_here(&lock_buckets[o->want_bucket], turn);
+	/* Its own: it has just got it.  Without an owner it is about to be free, or taken. */
+	return mutex && !target_in(&owner, mutex + MUTEX_OWNER, sizeof(owner)) && owner &&
+	       owner != o->vtid;
+}
+
+/* Never back: a thread that did not wait for its turn may come late. */
+void turn_done(uint64_t bucket, uint64_t turn)
+{
+	struct bucket *b = &lock_buckets[bucket];
+	uint64_t now = __atomic_load_n(&b->turn, __ATOMIC_RELAXED);
+	uint32_t next;
+
+	/* Sequentially consistent, with turn_is and turn_sleep. */
+	while ((int64_t)(turn - now) > 0 &&
+	       !__atomic_compare_exchange_n(&b->turn, &now, turn, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
+		;
+	/* Some may get lost: it only has to change. */
+	__atomic_store_n(&lock_progress, lock_progress + 1, __ATOMIC_RELAXED);
+	/* The next one alone, unless some were passed over. */
+	next = now + 1 == turn ? wake_bit(turn + 1) : FUTEX_BITSET_MATCH_ANY;
+	if (__atomic_load_n(&b->waiters, __ATOMIC_SEQ_CST))
+		OWN6(__NR_futex, &b->turn, FUTEX_WAKE_BITSET_PRIVATE, 0x7fffffff, 0, 0, next);
+}
+
+/* The stream is another's memory: a bucket that is none has no turn. */
+uint64_t event_bucket(const struct event *e)
+{
+	uint64_t bucket = __atomic_load_n(&e->arg[0], __ATOMIC_RELAXED);
+
+	return bucket <= LOCK_ONCE_BUCKET ? bucket : LOCK_NO_TURN;
+}
+
+void lock_passed(struct thread *t, const struct event *e)
+{
+	uint64_t bucket = event_bucket(e), turn = e->arg[1];
+
+	if (e->kind != EVENT_LOCK || bucket == LOCK_NO_TURN)
+		return;
+	turn_wait(t, bucket, turn, e->arg[2]);
+	turn_done(bucket, turn);
+}
+
+/* Does another thread wait for a lock that this one may hold? */
+static bool others_take(const struct thread *t)
+{
+	for (uint32_t i = 0; i < AREA_THREADS; i++) {
+		const struct thread *o = block_live(i);
+
+		if (o && o != t && o->pid == t->pid && o->taking)
+			return true;
+	}
+	return false;
+}
+
+/* It may be that the leader takes no such lock, and tells of none. */
+bool lock_may_be_over(const struct lock_call *c)
+{
+	return lock_how_of[c->kind] == LOCK_BY_PLAIN || lock_how_of[c->kind] == LOCK_BY_TRY;
+}
+
+/* No event is to be waited for any more. */
+bool lock_wait_over(void *what)
+{
+	struct wanted *w = what;
+
+	if (!others_take(w->t) && !is_wanted(w->t)) {
+		w->patience.since = 0;
+		return false;
+	}
+	return patience_over(w->t, &w->patience, IDLE_NS);
+}

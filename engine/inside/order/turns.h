@@ -1,0 +1,53 @@
+/* A follower's thread waits for its turn at a lock. */
+#ifndef MVE_INSIDE_TURNS_H
+#define MVE_INSIDE_TURNS_H
+
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/locks.h"
+
+void lock_passed(struct thread *t, const struct event *e);
+/* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
+bool lock_stands(const struct thread *o);
+/* An EVENT_LOCK that this version does not ask for is about to be taken. */
+void lock_passed(struct thread *t, const struct event *e);
+
+#define TURN_SPINS		200	/* looks at a turn before the thread sleeps */
+
+#define IDLE_NS		2000000000ull	/* of a process whose threads wait for each other */
+
+struct patience {
+	uint64_t since, cpu, stood;
+	uint32_t progress;
+	uint32_t looks;
+	uint64_t sleep;
+};
+
+struct wanted {
+	struct thread *t;
+	const struct lock_call *call;
+	struct patience patience;
+};
+
+struct bucket {
+	uint64_t turn;		/* the last that was drawn, or is done */
+	uint32_t waiters;
+	uint32_t given_up;	/* turns that never came */
+	uint64_t line[6];
+};
+extern struct bucket lock_buckets[LOCK_BUCKETS + 1];
+
+extern uint32_t lock_progress;	/* turns that came */
+bool patience_over(struct thread *t, struct patience *p, uint64_t limit);
+uint64_t lock_stood_most(const struct thread *t);
+void lock_futile_note(void);
+bool lock_is_hopeless(struct thread *t, struct patience *p);
+void lock_given_up(struct thread *t, uint64_t address);
+bool turn_is_here(const struct bucket *b, uint64_t turn);
+void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct patience *p);
+void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address);
+void turn_done(uint64_t bucket, uint64_t turn);
+uint64_t event_bucket(const struct event *e);
+bool lock_may_be_over(const struct lock_call *c);
+bool lock_wait_over(void *what);
+
+#endif

@@ -1,0 +1,69 @@
+/* What is to be done around a call of a number: found out once, by its row. */
+#ifndef MVE_INSIDE_CARE_H
+#define MVE_INSIDE_CARE_H
+
+#include "engine/core/walk.h"
+#include "engine/inside/sample/scope.h"
+
+void lead_prepare(void);
+const struct recipe *lead_recipe(long nr);
+/* From here on places_made() is asked. */
+void lead_looks_at_places(void);
+/* Behind such a call a leader's thread wakes its twins. */
+bool lead_wakes(long nr);
+
+/* What else is to be done around a call than to tell of it. */
+enum care {
+	CARE_CLOSES	= 1 << 0,
+	CARE_POLLS	= 1 << 1,	/* what epoll knows is looked after: epoll_led */
+	CARE_MAKES	= 1 << 2,	/* inner descriptors */
+	CARE_KEPT	= 1 << 3,	/* it changes what kept.c notes */
+	CARE_WAITS	= 1 << 4,	/* behind it there may be work after a long rest */
+	/* These where the process has more than one thread. */
+	CARE_GIVES	= 1 << 5,	/* see seq_before */
+	CARE_WRITES	= 1 << 6,	/* to what may be an inner descriptor */
+	CARE_READS	= 1 << 7,
+	CARE_SENDS	= 1 << 8,	/* a signal */
+	CARE_SLEEPS	= 1 << 9,	/* for what others do, perhaps, and looks then */
+	CARE_NUMBER	= 1 << 10,	/* it is given a descriptor */
+	CARE_CLOCK	= 1 << 11,
+	CARE_ALIAS	= 1 << 12,	/* it may be answered where it sends from: sent.c */
+	CARE_PLACES	= 1 << 13,	/* on files that have mirrors: places.c */
+	CARE_RIGHTS	= 1 << 14,	/* it may change what the process may do */
+};
+
+/*
+ * What a call gives to other threads (bytes for a pipe, a registration) is numbered
+ * before it is made, what it takes from them after: so whoever got something has
+ * the greater number.  A descriptor that is given out was closed by somebody.
+ */
+static inline bool call_gives(const struct call_desc *d)
+{
+	return d->class == CLASS_EFFECT && d->result != KIND_FD;
+}
+
+/* What is the same at each call of a number; rows with variants are looked for. */
+struct plan {
+	const struct call_desc *desc;	/* NULL: it has variants, or is unknown */
+	struct recipe recipe;
+	uint16_t care;			/* enum care */
+	uint8_t bare;			/* see lead_bare */
+	uint8_t plain;			/* nothing but that */
+	uint8_t opens;			/* a private file, perhaps */
+	uint8_t seam;			/* a request begins with it */
+	struct scope_row scope;
+} __attribute__((aligned(32)));
+extern struct plan row_plans[SLOT_CALLS];
+
+/* The slot knows only the low 16 bits of a number: those behind are nobody's. */
+static inline const struct plan *plan_of(long nr)
+{
+	return &row_plans[(unsigned long)nr + 1 < SLOT_CALLS ? nr + 1 : 0];
+}
+/* The session is: is_stateless(), looked up once. */
+extern bool stateless;
+
+bool call_is_old_stat(long nr);
+bool call_sends(long nr);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * Events: their numbers in the order of the process, and how one is written.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/time.h>
+
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/locks.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/signal/ucontext.h"
+
+uint64_t lead_seq_now;
+
+uint64_t lead_seq(void)
+{
+	return order_now(seq_draw());
+}
+
+/* Behind all that has been told so far, but with no number of its own. */
+uint64_t lead_seq_shown(struct thread *t, uint8_t *flags)
+{
+	return order_now(seq_shown(t, false, flags));
+}
+
+struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result)
+{
+	return event_begin_at(t, kind, nr, result, 0);
+}
+
+struct event *lead_event(struct thread *t, enum event_kind kind, long nr, int64_t result)
+{
+	return event_begin(t, kind, nr, result);
+}
+
+void lead_event_end(struct thread *t)
+{
+	writer_commit(&t->writer);
+}
+
+void lead_note(struct thread *t, enum event_kind kind, uint64_t value)
+{
+	event_begin(t, kind, 0, 0)->arg[0] = value;
+	writer_commit(&t->writer);
+}
+
+void call_tell(struct thread *t, const struct walk *w, long nr)
+{
+	call_tell_at(t, w, nr, 0, 0);
+}
+
+/* The payload of an event that has been begun, and is no call's. */
+void payload_tell(struct thread *t, const void *bytes, size_t size)
+{
+	uint64_t seq = t->writer.open->seq;
+	size_t done = 0, n;
+
+	for (; done < size; done += n) {
+		n = writer_room(&t->writer);
+		if (!n) {
+			writer_commit(&t->writer);
+			host_begin(&t->writer, EVENT_MORE, 0)->seq = seq;
+			continue;
+		}
+		n = n < size - done ? n : size - done;
+		bytes_copy(t->writer.at, (const uint8_t *)bytes + done, n);
+		t->writer.at += n;
+	}
+}
+
+/* Another thread of the process may have sent it, and have something ready for it. */
+static bool sent_by_us(const struct thread *t, const uint8_t *info)
+{
+	int32_t pid = info_int(info, INFO_PID);
+
+	return info_int(info, INFO_CODE) <= 0 && (pid == t->pid || pid == t->vpid);
+}
+
+/* The program's handler is about to run, at a boundary. */
+void lead_signal(struct thread *t, const uint8_t *info, bool more)
+{
+	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
+
+	e->flags = (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0) |
+		   (more ? EVENT_SIGNAL_NEXT : 0);
+	payload_tell(t, info, SIGINFO_SIZE);
+	writer_commit(&t->writer);
+	sleepers_wake(t);	/* its twin may be in a call that goes on behind this */
+}

@@ -1,0 +1,87 @@
+/* Events: their numbers in the order of the process, and how one is written. */
+#ifndef MVE_INSIDE_EVENT_H
+#define MVE_INSIDE_EVENT_H
+
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/clock/tick.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/locks.h"
+#include "engine/inside/order/order.h"
+
+uint64_t lead_seq(void);
+uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
+/* more: another comes at once, before the handler's first instruction. */
+void lead_signal(struct thread *t, const uint8_t *info, bool more);
+/* An event of a call that was made. */
+void call_tell(struct thread *t, const struct walk *w, long nr);
+/* An event of no call. */
+void lead_note(struct thread *t, enum event_kind kind, uint64_t value);
+/* An event of no call with a payload, piece by piece. */
+struct event *lead_event(struct thread *t, enum event_kind kind, long nr, int64_t result);
+void payload_tell(struct thread *t, const void *bytes, size_t size);
+void lead_event_end(struct thread *t);
+
+/* What each told call goes through is one stretch of code: half of it would be frames. */
+#define INLINE inline __attribute__((always_inline))
+
+/* Order across the threads of this process. */
+extern uint64_t lead_seq_now;
+
+static inline uint64_t seq_draw(void)
+{
+	/* Alone, nobody else draws one. */
+	return locks_on ? __atomic_add_fetch(&lead_seq_now, 1, __ATOMIC_RELAXED) : ++lead_seq_now;
+}
+
+/*
+ * A number for an event, its own or the last one, and whether that shows a tick: none comes
+ * between the two.
+ */
+static INLINE uint64_t seq_shown(struct thread *t, bool own, uint8_t *flags)
+{
+	uint64_t seq;
+	uint32_t now;
+
+	do {
+		/* Acquire: pairs with tick_number. */
+		now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
+		seq = own ? seq_draw() : __atomic_load_n(&lead_seq_now, __ATOMIC_ACQUIRE);
+	} while (now != __atomic_load_n(&ticks, __ATOMIC_ACQUIRE));
+	*flags = tick_shown(t, now);
+	return seq;
+}
+
+/* With the number that was drawn for it, or a new one. */
+static INLINE struct event *event_begin_at(struct thread *t, enum event_kind kind, long nr,
+				    int64_t result, uint64_t seq)
+{
+	struct event *e = writer_begin(&t->writer, kind, (uint16_t)nr);
+
+	if (!e)
+		e = host_begin(&t->writer, kind, (uint16_t)nr);
+	e->seq = order_now(seq ? seq : seq_draw());
+	e->result = result;
+	return e;
+}
+
+static INLINE void event_end(struct thread *t)
+{
+	if (t->pending) {
+		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
+		t->told = 1;
+	}
+	writer_commit(&t->writer);
+}
+
+static INLINE void call_tell_at(struct thread *t, const struct walk *w, long nr, uint64_t seq,
+			 uint8_t flags)
+{
+	event_begin_at(t, EVENT_CALL, nr, w->result, seq)->flags = flags;
+	record_call(&t->writer, w);
+	event_end(t);
+}
+
+struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64_t result);
+
+#endif

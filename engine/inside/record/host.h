@@ -1,0 +1,80 @@
+/* The inside as the host of engine/core: the streams, waiting, a full ring, lanes. */
+#ifndef MVE_INSIDE_HOST_H
+#define MVE_INSIDE_HOST_H
+
+#include "engine/core/ring.h"
+#include "engine/inside/gate/thread.h"
+
+extern struct streams streams;
+
+void stream_begin(struct thread *t);
+void stream_child(struct thread *c, uint32_t lane);
+/* What the slot says of the thread's place in the streams. */
+void stream_describe(struct thread *t);
+/* The thread's lane as the monitor knows it. */
+static inline uint32_t lane_known(const struct thread *t)
+{
+	return boot.realm * LANES + t->lane;
+}
+int host_lane(struct writer *w);
+/* What was told in a spare chunk: waits for another to give for it. */
+void host_settle(struct writer *w);
+long target_swap(uint64_t at, int32_t was, int32_t now);
+void local_add(uint64_t from, uint64_t len);
+/* Sleeps until conduct.change is not `seen`, or for ns at most. */
+void change_wait(uint32_t seen, uint64_t ns);
+uint32_t change_now(void);
+/* The same, until a time of CLOCK_MONOTONIC, in a lane where sleepers_wake() wakes, too. */
+void lane_wait(uint32_t lane, uint32_t seen, uint64_t end);
+/* Wakes all that sleep there, of every version; the page need not be ours. */
+void change_wake(void);
+void sleepers_wake(const struct thread *t);
+uint64_t clock_ns(int clock);
+
+/* Does anybody listen to this thread? */
+static inline bool stream_followed(const struct thread *t)
+{
+	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) != 0;
+}
+
+/*
+ * The thread's twins, if one of them sleeps long; one that is just about to may be missed.
+ * Once for each sleep: who has been woken may have to wait for a processor.
+ */
+static inline void sleepers_look(struct thread *t)
+{
+	uint32_t bits = streams_followers(&streams, t->writer.section);
+
+	for (; bits; bits &= bits - 1) {
+		uint32_t v = (uint32_t)__builtin_ctz(bits);
+		uint8_t sleep = __atomic_load_n(&streams_section(&streams, v)->asleep[t->lane],
+						__ATOMIC_RELAXED);
+
+		if (!(sleep & 1) || sleep == t->roused[v])
+			continue;
+		t->roused[v] = sleep;
+		sleepers_wake(t);
+	}
+}
+
+/* Code of the loader or of an allocator: each version's own affair. */
+static inline bool local_code(uint64_t at)
+{
+	for (uint32_t i = 0; i < boot.locals; i++)
+		if (at > boot.local[i].from && at <= boot.local[i].to)
+			return true;
+	return false;
+}
+
+static inline bool local_site(const struct thread *t)
+{
+	return local_code(t->frame.site_end);
+}
+
+static inline void call_args(const struct frame *f, uint64_t args[CALL_ARGS])
+{
+	for (unsigned i = 0; i < CALL_ARGS; i++)
+		args[i] = f->arg[i];
+}
+
+#endif

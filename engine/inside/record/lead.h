@@ -1,0 +1,27 @@
+/* The leader: each call that is not a version's own affair becomes an event. */
+#ifndef MVE_INSIDE_LEAD_H
+#define MVE_INSIDE_LEAD_H
+
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+
+/*
+ * Before the next thing is told: what was told in a spare chunk is paid for.  The thread may
+ * wait for it where it stands, with nothing done that a tick could be on the wrong side of.
+ */
+static inline void lead_settle(struct thread *t)
+{
+	if (!t->writer.owes)
+		return;
+	__atomic_store_n(&t->away, AWAY, __ATOMIC_RELEASE);
+	host_settle(&t->writer);
+	__atomic_store_n(&t->away, 0, __ATOMIC_RELEASE);
+}
+long lead_call(struct thread *t, long nr);
+/* Tells of something that has no arguments and was done already. */
+void lead_told(struct thread *t, long nr, int64_t result);
+void lead_begin(struct thread *t);
+void lead_resume(struct thread *t);
+bool call_opens(long nr);
+
+#endif

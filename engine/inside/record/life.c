@@ -1,0 +1,163 @@
+/*
+ * A leader's threads, programs and their ends, as they are told.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/time.h>
+
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/calls/special.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/record/life.h"
+#include "engine/inside/record/others.h"
+#include "engine/inside/record/realm.h"
+#include "engine/inside/replay/follow_life.h"
+#include "engine/inside/signal/crash.h"
+
+#define BIRTH_LOOK_NS	50000
+#define BIRTH_LOOKS	400
+
+/* The lane of a child to be; CHUNK_NONE: it will not be followed. */
+static uint32_t child_lane(struct thread *t)
+{
+	int lane = host_lane(&t->writer);
+
+	t->child_lane = lane < 0 ? CHUNK_NONE : (uint32_t)lane;
+	return t->child_lane;
+}
+
+#define FORK_UNDRAWN	1
+
+/*
+ * A fork has its number from before it is made.  What other threads do meanwhile is told as
+ * behind it: plain variables are among the first of what is copied.
+ */
+void lead_forks(struct thread *t)
+{
+	if (!t->fork_seq)
+		return;
+	t->fork_seq = lead_seq();
+	giving_set(t, t->fork_seq);
+	order_forked();
+}
+
+static long lead_clone(struct thread *t, long nr)
+{
+	uint32_t lane = child_lane(t), life = 0;
+	int64_t pidfd = -1;
+	struct event *e;
+	long result;
+
+	if (lane != CHUNK_NONE)
+		life = streams_section(&streams, streams.self)->lane[lane].life;
+	t->fork_seq = FORK_UNDRAWN;
+	result = serve_special(t, nr);
+	if (result < 0 && lane != CHUNK_NONE)
+		lane_cancel(&streams, lane);
+	if (result == CALL_RESTART) {
+		t->fork_seq = 0;
+		giving_end(t);
+		return result;
+	}
+	if (result > 0)
+		pidfd = clone_pidfd(t, nr);
+	e = event_begin(t, EVENT_CALL, nr, result);
+	e->arg[0] = lane;
+	e->arg[1] = life;
+	e->arg[2] = t->fork_seq != FORK_UNDRAWN;
+	if (e->arg[2])
+		e->seq = t->fork_seq;
+	t->fork_seq = 0;
+	e->arg[3] = (uint64_t)pidfd;
+	event_end(t);
+	giving_end(t);
+	t->child_lane = CHUNK_NONE;
+	return result;
+}
+
+/* An execve is told before it is made; how it ended, afterwards. */
+static long lead_exec(struct thread *t, long nr, const struct walk *w)
+{
+	long result;
+
+	realm_catch_up(t);
+	call_tell(t, w, nr);
+	result = serve_special(t, nr);
+	lead_exec_done(t, result);
+	return result;
+}
+
+void lead_exec_done(struct thread *t, int64_t outcome)
+{
+	event_begin(t, EVENT_EXEC, __NR_execve, outcome);
+	if (outcome == EXEC_HELD)
+		payload_tell(t, &boot.layout, sizeof(boot.layout));
+	event_end(t);
+}
+
+/* Another thread has made one, and has yet to tell: followers would wait for that. */
+static bool is_birth_untold(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->has_lane && o->child_lane != CHUNK_NONE &&
+		    __atomic_load_n(&o->busy, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+static void births_wait(const struct thread *t)
+{
+	struct __kernel_timespec slice = { 0, BIRTH_LOOK_NS };
+
+	for (unsigned i = 0; i < BIRTH_LOOKS && is_birth_untold(t); i++)
+		OWN2(__NR_nanosleep, &slice, 0);
+}
+
+static long lead_exit(struct thread *t, long nr, const struct walk *w)
+{
+	int32_t status = (int32_t)t->frame.rdi;
+
+	if (t->pending)
+		return CALL_RESTART;
+	if (nr == __NR_exit_group && crash_exits(t))
+		return serve_special(t, nr);
+	fault_end(t);
+	/* Another version may lead from here: then nobody is told of this end. */
+	if (nr == __NR_exit_group && status && request_ask(t, REQ_EXIT, (uint64_t)status, 0, 0) > 0)
+		t->has_lane = 0;
+	if (!t->has_lane)
+		return serve_special(t, nr);
+	if (nr == __NR_exit_group)
+		births_wait(t);
+	call_tell(t, w, nr);
+	lead_settle(t);
+	lane_close(&streams, t->lane);
+	t->has_lane = 0;
+	return serve_special(t, nr);
+}
+
+long lead_life(struct thread *t, long nr, const struct walk *w)
+{
+	switch (nr) {
+	case __NR_execve:
+	case __NR_execveat:
+		return lead_exec(t, nr, w);
+	case __NR_exit:
+	case __NR_exit_group:
+		return lead_exit(t, nr, w);
+	default:
+		return lead_clone(t, nr);
+	}
+}

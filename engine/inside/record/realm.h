@@ -1,0 +1,15 @@
+/* The part of the streams that a process of certain rights may write. */
+#ifndef MVE_INSIDE_REALM_H
+#define MVE_INSIDE_REALM_H
+
+#include "engine/inside/gate/thread.h"
+
+/* A call of this number may have given or taken rights; a leader's has. */
+bool realm_may_change(long nr);
+void realm_changed(struct thread *t, long nr);
+/* They changed when the process could not leave its sections: if it can now, it does. */
+void realm_catch_up(struct thread *t);
+/* A follower has come to an EVENT_MOVED. */
+void realm_follow(struct thread *t, const struct event *e);
+
+#endif

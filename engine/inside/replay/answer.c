@@ -1,0 +1,264 @@
+/*
+ * A call is answered from its event: result, memory, and what the kernel would have
+ * done besides.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/signal.h>
+#include <linux/stat.h>
+#include <linux/wait.h>
+#include <linux/time.h>
+
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/calls/segments.h"
+#include "engine/inside/clock/follow_clock.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/inner.h"
+#include "engine/inside/fd/mirror.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/replay/answer.h"
+#include "engine/inside/replay/elastic.h"
+#include "engine/inside/replay/follow_life.h"
+#include "engine/inside/replay/follow_signal.h"
+#include "engine/inside/replay/wait.h"
+#include "engine/inside/rules/apart.h"
+#include "engine/inside/runtime/inputs.h"
+#include "engine/inside/sample/scope.h"
+#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/take.h"
+
+static void epoll_note(struct thread *t, struct walk *w)
+{
+	struct reader r = t->reader;	/* only looks: the walk follows */
+	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
+
+	r.ahead = true;
+	/* A removal has none. */
+	if (step_kind(w, 3) == STEP_BYTES && !follow_payload(&r, bytes, sizeof(bytes)))
+		return;
+	epoll_changed(w, bytes + 4);
+}
+
+static void closed_note(struct thread *t, const struct walk *w)
+{
+	long fd = (long)w->args[0];
+
+	kept_note(t, __NR_close, w->args, w->result);
+	files_closed(fd);
+	inner_closed(fd);
+	epoll_closed(fd);
+}
+
+void follow_note_first(struct thread *t, struct walk *w, long nr, int64_t result)
+{
+	if (result < 0)
+		return;
+	w->result = result;
+	if (nr == __NR_epoll_ctl)
+		epoll_note(t, w);
+	else if (nr == __NR_close)
+		closed_note(t, w);
+}
+
+/* A child's end, as waitid tells it; with WNOWAIT it will be told again. */
+static void waited(struct thread *t, const struct walk *w)
+{
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+	int32_t status;
+
+	if (!w->args[2] && w->args[0] == P_PID && !w->result)
+		follow_reaped(t, (int32_t)w->args[1], 0);
+	if (!w->args[2] || w->args[3] & WNOWAIT || target_in(info, w->args[2], sizeof(info)))
+		return;
+	status = info_int(info, INFO_STATUS);
+	switch (info_int(info, INFO_CODE)) {
+	case CLD_EXITED:
+		follow_reaped(t, info_int(info, INFO_PID), (status & 0xff) << 8);
+		break;
+	case CLD_KILLED:
+	case CLD_DUMPED:
+		follow_reaped(t, info_int(info, INFO_PID), status & 0x7f);
+		break;
+	}
+}
+
+/* What the follower must remember of a call that it did not make. */
+static void answer_note(struct thread *t, const struct walk *w, long nr)
+{
+	int32_t status = 0;
+
+	if (w->result < 0)
+		return;
+	if (inner_makes(nr))
+		inner_made(w);
+	mirror_note(t, w);
+	files_moved(w->desc, w->args);
+	if (w->desc->result == KIND_FD) {
+		take_opened(w->result);
+		files_opened(t, w->desc, w->args, w->result);
+	}
+	switch (nr) {
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		epoll_answered(w);
+		break;
+	case __NR_clock_gettime:
+	case __NR_gettimeofday:
+	case __NR_time:
+		clock_note(w, nr);
+		break;
+	case __NR_accept:
+	case __NR_accept4:
+		file_accepted((long)w->args[0], w->result);
+		break;
+	case __NR_kill:
+	case __NR_rt_sigqueueinfo:
+	case __NR_rt_tgsigqueueinfo:
+		crash_sent(t, nr, w->args);
+		break;
+	case __NR_tkill:
+		order_sent(t, (int32_t)w->args[0]);
+		crash_sent(t, nr, w->args);
+		break;
+	case __NR_tgkill:
+		order_sent(t, (int32_t)w->args[1]);
+		crash_sent(t, nr, w->args);
+		break;
+	case __NR_shmget:
+		shm_made(w->args, w->result);
+		break;
+	case __NR_shmctl:
+		shm_changed(w->args);
+		break;
+	case __NR_alarm:
+	case __NR_setitimer:
+	case __NR_timer_create:
+	case __NR_timer_settime:
+	case __NR_timer_delete:
+	case __NR_fcntl:
+		kept_note(t, nr, w->args, w->result);
+		break;
+	case __NR_waitid:
+		waited(t, w);
+		break;
+	case __NR_wait4:
+		if (w->args[1])
+			target_in(&status, w->args[1], sizeof(status));
+		if (w->result > 0)
+			follow_reaped(t, (int32_t)w->result, status);
+		break;
+	}
+}
+
+/* Both versions make the call; what the leader got counts. */
+static long both(struct thread *t, const struct call_desc *d, long nr, int64_t leaders)
+{
+	long own;
+
+	if (nr == __NR_shmat)
+		return shm_attach(t, (uint64_t)leaders);
+	own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : ids_both(t, d, nr);
+	if (own == CALL_RESTART)
+		own = 0;
+	if (leaders < 0 || own < 0 || d->result == KIND_PID)
+		return leaders;
+	return own;
+}
+
+/* What the leader's call wrote is not in the event: the user should know, once. */
+static void untold_note(struct thread *t, const struct walk *w)
+{
+	static uint32_t said;
+
+	if (step_untold(w) && !__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		request_ask(t, REQ_NOTE, NOTE_UNTOLD, (uint64_t)w->desc->nr, w->args[1]);
+}
+
+/* The call has its answer. */
+long answer_done(struct thread *t, const struct walk *w, long nr)
+{
+	t->answered = 1;
+	answer_note(t, w, nr);
+	untold_note(t, w);
+	return w->result;
+}
+
+/* It could not say what there was before, but has set what there is. */
+static bool took_effect(int64_t result)
+{
+	return result == -EFAULT;
+}
+
+/* The event has been taken: what is left to do, and the program's result. */
+long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags)
+{
+	int64_t result = w->result;
+
+	answer_done(t, w, nr);
+	if (boot.runtimes)
+		inputs_note(t, w, nr);
+	if (w->desc->class == CLASS_BOTH && (result >= 0 || took_effect(result))) {
+		t->answered = 0;
+		result = both(t, w->desc, nr, result);
+	}
+	if (flags & EVENT_SIGNAL_NEXT)
+		follow_signal_next(t, nr, result);
+	return result;
+}
+
+/*
+ * A runtime's interceptor puts a handler of its own before the program's.  A leader with
+ * a runtime restores masks that its runtime has changed.
+ */
+static uint8_t compared_of(const struct thread *t, long nr)
+{
+	if (nr == __NR_rt_sigaction && t->intercepted)
+		return 0;
+	return nr == __NR_rt_sigprocmask && boot.runtimes ? 0 : 0xff;
+}
+
+long answer_call(struct thread *t, struct walk *w, const struct event *e, long nr)
+{
+	int64_t result = e->result;
+	struct reader ahead = t->reader;
+	struct mismatch m;
+	uint8_t flags;
+
+	follow_note_first(t, w, nr, result);
+	if (comes_after(w->desc, e))
+		order_wait_all_told(t, e->seq);
+	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {
+		t->reader = ahead;
+		t->mismatch = m;
+		return -ENOTUNIQ;
+	}
+	if (is_stateless() && epoll_is_wait(nr) && wait_is_others(w, e))
+		return wait_passed(t);
+	/* What this version has closed before. */
+	if (epoll_is_wait(nr) && result > 0 && apart_given(t)) {
+		if (epoll_all_known())
+			w->result = epoll_known(w);
+		epoll_ends(w);
+	}
+	flags = follow_take(t);
+	return follow_told(t, w, nr, flags);
+}
+
+/*
+ * How much a program has room for may go by malloc_usable_size, which a sanitizer
+ * answers otherwise: it has room for what came.
+ */
+bool answer_has_room(const struct event *e, const struct walk *w, long nr)
+{
+	return boot.runtimes && (nr == __NR_read || nr == __NR_recvfrom) && e->call == nr &&
+	       e->result <= (int64_t)w->args[2];
+}

@@ -1,0 +1,18 @@
+/* Threads, programs and children of a follower. */
+#ifndef MVE_INSIDE_FOLLOW_LIFE_H
+#define MVE_INSIDE_FOLLOW_LIFE_H
+
+#include "engine/inside/gate/thread.h"
+
+long follow_life(struct thread *t, long nr, const struct event *e);
+void follow_reaped(struct thread *t, int32_t vpid, int32_t status);
+void child_ids(struct thread *c);
+/* The descriptor that a clone has given for the child; -1: it was asked for none. */
+int64_t clone_pidfd(const struct thread *t, long nr);
+int32_t child_real(int32_t vpid);
+int32_t child_seen(int32_t pid);
+void child_gone(int32_t vpid);
+/* Those of whose end the program knows, and that are there, are not: it leads now. */
+void children_settle(void);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Signals that a leader was told, for its follower.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/signal.h>
+#include <linux/stat.h>
+#include <linux/wait.h>
+#include <linux/time.h>
+
+#include "engine/core/walk.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/replay/follow_signal.h"
+#include "engine/inside/replay/wait.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/kept.h"
+
+/* Its siginfo; true: another came with it. */
+static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
+{
+	bool more = e->flags & EVENT_SIGNAL_NEXT;
+
+	if (e->flags & EVENT_AFTER)
+		order_wait_all_told(t, e->seq);
+	follow_payload(&t->reader, info, SIGINFO_SIZE);
+	follow_take(t);
+	order_wait_sent(t, info);
+	kept_signal(info);
+	return more;
+}
+
+/* Readies the program's handler, and those of what came with it, to run at the call's end. */
+void follow_signal(struct thread *t, const struct event *e)
+{
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	bool more = signal_take(t, e, t->held_info);
+
+	for (t->nexts = 0; more && t->nexts < SIGNALS_NEXT; t->nexts++) {
+		uint8_t info[SIGINFO_SIZE] = { 0 };
+
+		e = follow_event(t);
+		if (!e || e->kind != EVENT_SIGNAL)
+			break;
+		more = signal_take(t, e, info);
+		bytes_copy(t->next_info[t->nexts], info, SIGINFO_USED);
+	}
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
+	t->pending = 1;
+	t->told = 1;
+}
+
+/* The mask that a handler runs under when it cut such a call short. */
+static void masked_note(struct thread *t, long nr)
+{
+	const struct frame *f = &t->frame;
+	uint64_t at = nr == __NR_rt_sigsuspend ? f->rdi : nr == __NR_ppoll ? f->r10
+		    : nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2 ? f->r8 : 0;
+
+	if (nr == __NR_pselect6 && f->r9)
+		target_in(&at, f->r9, sizeof(at));
+	t->has_temp_mask = at && !target_in(&t->temp_mask, at, 8);
+}
+
+/* The leader's handler ran before it went on: so does ours. */
+void follow_signal_next(struct thread *t, long nr, long result)
+{
+	const struct event *e = follow_event(t);
+
+	if (!e || e->kind != EVENT_SIGNAL)
+		return;
+	follow_signal(t, e);
+	if (result == -EINTR)
+		masked_note(t, nr);
+}

@@ -1,0 +1,20 @@
+/* A follower waits for the next event of its lane, and takes it. */
+#ifndef MVE_INSIDE_WAIT_H
+#define MVE_INSIDE_WAIT_H
+
+#include "engine/core/ring.h"
+#include "engine/inside/gate/thread.h"
+
+/* Nobody will ever ask for the follower again. */
+bool follow_is_orphan(const struct thread *t);
+/* The next event; NULL when there is none left and this thread leads now. */
+const struct event *follow_event(struct thread *t);
+/* The same; NULL also, after a look or two, where over(what) says so. */
+const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what);
+void follow_ended(struct thread *t);
+uint8_t follow_take(struct thread *t);
+bool follow_payload(struct reader *r, void *to, size_t size);
+bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what);
+void follow_skip_lane(struct thread *t);
+
+#endif

@@ -1,0 +1,19 @@
+/* Whose call it is: the frames above libc. */
+#ifndef MVE_INSIDE_CALLERS_H
+#define MVE_INSIDE_CALLERS_H
+
+#include "engine/inside/gate/thread.h"
+
+/*
+ * The call has no twin, for the loader, an allocator or a sanitizer's runtime
+ * makes it for itself.
+ */
+bool caller_is_local(struct thread *t, long nr);
+/* A lock that libc takes: whether a runtime made it do so, to look at what is loaded. */
+bool caller_in_libc(uint64_t return_address);
+bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp);
+/* The call stands in a sanitizer's runtime itself. */
+bool caller_is_runtime(const struct thread *t);
+void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind);
+
+#endif

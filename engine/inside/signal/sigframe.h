@@ -1,0 +1,13 @@
+/* The frame of a handler, where it has room. */
+#ifndef MVE_INSIDE_SIGFRAME_H
+#define MVE_INSIDE_SIGFRAME_H
+
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/ucontext.h"
+
+bool on_stack(const struct altstack *a, uint64_t sp);
+/* Builds the frame that the kernel would have built; its address, or 0: it has no room. */
+uint64_t frame_build(struct thread *t, const struct action *a, const uint8_t *info,
+		     const struct ucontext_raw *uc);
+
+#endif

@@ -1,0 +1,211 @@
+/*
+ * Ids of processes and threads.  A version that took over goes on with the ids
+ * of the leader before it: what the program holds, prints and sends are those,
+ * while the kernel knows others.  Arguments and results of the table's kind PID
+ * are translated at each call; a version that led from the start pays nothing.  One that
+ * has followed translates in all its threads: also one that has its own id may know another's
+ * that was made when this version followed.
+ *
+ * A process knows its own threads and children.  Of others the slots of the version's area
+ * have both ids; but each process of the version can write there, and a signal sent to
+ * what a slot says could hit anybody's process: the monitor is asked whether it is one of
+ * the version's.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+
+#include "engine/core/walk.h"
+#include "engine/inside/clock/clock.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/follow_life.h"
+#include "engine/inside/runtime/callers.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/kept.h"
+
+static const struct area *area(void)
+{
+	return (const struct area *)boot.area;
+}
+
+static uint32_t slots(void)
+{
+	uint32_t high = area()->slots_high;
+
+	return high < AREA_THREADS ? high : AREA_THREADS;
+}
+
+/* The version takes over, or will follow. */
+void ids_begin(void)
+{
+	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
+}
+
+/* Of a thread of this process, by what it believes or by what the kernel says; or NULL. */
+static const struct thread *own_thread(int32_t id, bool believed)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if ((believed ? o->vtid : o->tid) == id)
+			return o;
+	return NULL;
+}
+
+#define KNOWN	64
+
+/* The parent's is the kernel's word; others are asked for once. */
+static bool is_known(struct thread *t, int32_t tid)
+{
+	static int32_t known[KNOWN];
+	int32_t *row = &known[(uint32_t)tid % KNOWN];
+
+	if (*row == tid || OWN0(__NR_getppid) == tid)
+		return true;
+	if (request_ask(t, REQ_KNOWN, (uint64_t)tid, 0, 0) <= 0)
+		return false;
+	*row = tid;
+	return true;
+}
+
+/* Of another process of the version's; 0: none is known by this id. */
+static int32_t slot_real(struct thread *t, int32_t id)
+{
+	for (uint32_t i = 0; i < slots(); i++) {
+		const struct slot *s = &area()->slot[i];
+		int32_t tid = (int32_t)s->owner;	/* read once */
+
+		if (tid > 0 && s->vtid == id && tid != id)
+			return is_known(t, tid) ? tid : 0;
+	}
+	return 0;
+}
+
+/* The kernel's id for one of this version that the program knows; 0: it has none. */
+static int32_t id_own(struct thread *t, int32_t id)
+{
+	const struct thread *own;
+	int32_t child;
+
+	if (id <= 0)
+		return 0;
+	if (id == t->vpid)
+		return t->pid;
+	child = child_real(id);
+	own = child ? NULL : own_thread(id, true);
+	return own ? own->tid : child ? child : slot_real(t, id);
+}
+
+/* The same; others' ids are what they are.  A negative one is a group's, by its first process. */
+static int32_t id_real(struct thread *t, int32_t id)
+{
+	int32_t own = id_own(t, id < -1 ? -id : id);
+
+	if (!own)
+		return id;
+	return id < -1 ? -own : own;
+}
+
+/* The id that the program knows for the kernel's. */
+int32_t id_seen(int32_t id)
+{
+	int32_t child = id > 0 ? child_seen(id) : id;
+	const struct thread *own = child ? NULL : own_thread(id, false);
+
+	for (uint32_t i = 0; !child && !own && i < slots(); i++) {
+		const struct slot *s = &area()->slot[i];
+
+		if (s->owner == (uint32_t)id && s->vtid)
+			return s->vtid;
+	}
+	return own && own->vtid ? own->vtid : child ? child : id;
+}
+
+/*
+ * What a sanitizer asks for itself.  Its leak check stops the threads that it finds under
+ * its process's id by a task of its own, which looks whether that is its parent's: only the
+ * kernel's will do, and the leader's would be other threads.
+ */
+static bool is_runtimes_own(struct thread *t, long nr)
+{
+	return (nr == __NR_getpid || nr == __NR_gettid || nr == __NR_getppid) &&
+	       caller_is_runtime(t);
+}
+
+static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
+{
+	uint64_t args[CALL_ARGS];
+	long result;
+
+	call_args(&t->frame, args);
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_PID)
+			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
+	result = nr == __NR_timer_create ? kept_timer_create(t) : call_serve(t, nr);
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_PID)
+			t->frame.arg[i] = args[i];
+	return result;
+}
+
+/*
+ * A follower makes a call that its leader has made, for its own twin of whom it is about.
+ * Of others there is none, and what was to be done to them the leader has done.
+ */
+long ids_both(struct thread *t, const struct call_desc *d, long nr)
+{
+	for (unsigned i = 0; i < d->nargs; i++) {
+		int32_t id = (int32_t)t->frame.arg[i];
+
+		if (d->args[i].kind == KIND_PID && id && !id_own(t, id < -1 ? -id : id))
+			return -ESRCH;
+	}
+	return call_with_real(t, d, nr);
+}
+
+/* Of whom waitid tells. */
+static void info_seen(uint64_t at)
+{
+	int32_t pid;
+
+	if (!at || target_in(&pid, at + INFO_PID, sizeof(pid)) || pid <= 0)
+		return;
+	pid = id_seen(pid);
+	target_out(at + INFO_PID, &pid, sizeof(pid));
+}
+
+/* Makes the call with the kernel's ids and gives back the program's. */
+long ids_call(struct thread *t, const struct call_desc *d, long nr)
+{
+	long result;
+
+	if (is_runtimes_own(t, nr))
+		return call_serve(t, nr);
+	result = call_with_real(t, d, nr);
+	if (nr == __NR_waitid && !result)
+		info_seen(t->frame.rdx);
+	if (result <= 0 || d->result != KIND_PID || d->class == CLASS_LIFE)
+		return result;
+	if (nr == __NR_getpid)
+		return t->vpid;
+	if (nr == __NR_wait4) {
+		int32_t seen = id_seen((int32_t)result);
+
+		child_gone(seen);
+		return seen;
+	}
+	return id_seen((int32_t)result);
+}
+
+/* A signal's sender. */
+void ids_info(uint8_t *info)
+{
+	int32_t *pid = (int32_t *)(info + INFO_PID);
+
+	if (info_int(info, INFO_SIGNO) == 17 || info_int(info, INFO_CODE) <= 0)
+		*pid = id_seen(*pid);
+}

@@ -1,0 +1,18 @@
+/* Ids of a version that took over. */
+#ifndef MVE_INSIDE_IDS_H
+#define MVE_INSIDE_IDS_H
+
+#include "engine/inside/gate/thread.h"
+
+/* No version but this one has made any that its programs know. */
+static inline bool ids_are_ours(void)
+{
+	return !((const struct area *)boot.area)->ids;
+}
+long ids_call(struct thread *t, const struct call_desc *d, long nr);
+long ids_both(struct thread *t, const struct call_desc *d, long nr);
+int32_t id_seen(int32_t id);
+void ids_begin(void);
+void ids_info(uint8_t *info);
+
+#endif

@@ -1,0 +1,14 @@
+/* Standing still; from leader to follower. */
+#ifndef MVE_INSIDE_PARK_H
+#define MVE_INSIDE_PARK_H
+
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/ucontext.h"
+
+bool park_wanted(void);
+void park_show(struct thread *t);
+void park_come(struct thread *t, struct ucontext_raw *uc);
+bool park_at_exit(struct thread *t);
+void park_reset(void);
+
+#endif

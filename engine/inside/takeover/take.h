@@ -1,0 +1,17 @@
+/* From follower to leader. */
+#ifndef MVE_INSIDE_TAKE_H
+#define MVE_INSIDE_TAKE_H
+
+#include "engine/inside/gate/thread.h"
+
+bool follow_promoted(struct thread *t);
+void take_reset(void);
+/* A follower's process begins; a descriptor has been given to its leader's. */
+void take_begin(void);
+void take_opened(int64_t fd);
+/* This process leads, whatever this thread has still to read. */
+bool take_is_done(void);
+/* A leader's program is about to close a descriptor. */
+void take_closing(const struct thread *t, int32_t fd);
+
+#endif

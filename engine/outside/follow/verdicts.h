@@ -1,0 +1,25 @@
+/* Verdicts and crashes: requests that wait, and policies. */
+#ifndef MVE_OUTSIDE_VERDICTS_H
+#define MVE_OUTSIDE_VERDICTS_H
+
+#include "engine/outside/monitor/monitor.h"
+
+#define REPLY_LATER	INT64_MIN	/* no answer yet */
+int64_t verdict_serve(struct version *v, const struct request *r);
+int64_t crashed_serve(struct version *v, const struct request *r);
+int64_t exit_serve(struct version *v, const struct request *r);
+/* Its sanitizer ends it: if it leads, it is as if it crashed. */
+int64_t sanitizer_ends(struct version *v, const struct request *r);
+bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
+/* Answers all that is held of this kind. */
+void held_void(struct monitor *m, uint32_t kind, int64_t reply);
+/* Lets threads that crashed or exit go to their end; pid 0: of all processes. */
+bool held_leave(struct monitor *m, struct version *v, pid_t pid);
+bool held_any(const struct monitor *m, const struct version *v, uint32_t kind);
+bool held_crash(const struct monitor *m, const struct version *v);
+void held_forget(struct monitor *m, const struct version *v);
+void held_look(struct monitor *m);
+/* Runs a command of the user's that a follower's report is for; nobody waits for it. */
+void hook_run(const struct version *v, const char *command, const char *report);
+
+#endif

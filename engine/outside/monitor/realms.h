@@ -1,0 +1,19 @@
+/* Which part of the streams a process may write, by its rights. */
+#ifndef MVE_OUTSIDE_REALMS_H
+#define MVE_OUTSIDE_REALMS_H
+
+#include "engine/outside/monitor/monitor.h"
+
+/* Address space for the monitor's page and all sections behind it; NULL, and errno. */
+void *realm_room(uint32_t chunks);
+/* The sections of a realm whose page is mapped. */
+int realm_sections(struct monitor *m, uint32_t realm);
+/* The process has the rights of the realm. */
+bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
+/* What it starts by this file has others than it has itself. */
+bool realm_changes(const char *path, pid_t tid);
+/* The first program's rights are those of the first realm. */
+void realm_first(struct monitor *m, pid_t pid);
+int64_t realm_serve(struct version *v, const struct request *r);
+
+#endif

@@ -1,0 +1,34 @@
+/* Areas, doorbells, and where a version's processes are. */
+#ifndef MVE_OUTSIDE_VERSIONS_H
+#define MVE_OUTSIDE_VERSIONS_H
+
+#include "engine/outside/monitor/monitor.h"
+
+int versions_make(struct monitor *m);
+/* A row and an area; NULL options: of the session's own command. */
+int version_make(struct monitor *m, const struct follower_options *o);
+/* What its options say to the area of a follower. */
+void version_ask(struct version *v, const struct follower_options *o);
+int versions_alive_hold(struct monitor *m);
+int version_bell_start(struct version *v);
+struct version *version_named(struct monitor *m, const char *name);
+struct version *version_of_child(struct monitor *m, pid_t pid);
+uint32_t version_slots(const struct version *v);
+bool version_lives(const struct version *v);
+/*
+ * The process that stands for the version, to be named and to be sent signals: the first,
+ * and where that has ended the oldest that no other one of it has made.  0: none is left.
+ */
+pid_t version_head(const struct version *v);
+/* A process of it lives, or is being born. */
+bool version_alive(const struct version *v);
+/* A child has been forked, and has no slot yet. */
+bool version_births(const struct version *v);
+bool version_owns(const struct version *v, pid_t pid, pid_t tid);
+/* Kills every process of it; how many were there. */
+unsigned version_kill(struct version *v);
+/* And what has left it: all that it ever started, where there are cgroups. */
+unsigned version_end(struct version *v);
+bool version_kill_one(const struct version *v, pid_t pid);
+
+#endif

@@ -1,0 +1,18 @@
+/* Verdicts and findings are written down. */
+#ifndef MVE_OUTSIDE_REPORTS_H
+#define MVE_OUTSIDE_REPORTS_H
+
+#include "engine/outside/monitor/monitor.h"
+
+const char *signal_word(uint64_t sig);
+/* Writes down a verdict that its thread waits for, and says it; the path, "" if it cannot. */
+void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
+		  size_t size);
+/* The same of a follower that asks for nothing: it lags, or is gone. */
+void report_lost(struct version *v, enum verdict verdict, const char *why);
+/* A finding; the report's number, or 0. */
+struct finding_request;
+unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
+		      const struct finding_request *request, char *path, size_t size);
+
+#endif

@@ -1,0 +1,27 @@
+/* One version in the place of another. */
+#ifndef MVE_OUTSIDE_TAKEOVER_H
+#define MVE_OUTSIDE_TAKEOVER_H
+
+#include "engine/outside/monitor/monitor.h"
+
+/* As in /proc; 0: it is not there. */
+char thread_state(pid_t pid, pid_t tid);
+bool thread_ended(pid_t pid, pid_t tid);
+/* By a user, the old leader ends or follows; or by its policy, for a follower that differs. */
+enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
+/* Why it cannot lead now, and whether that goes by itself; NULL: it can. */
+const char *takeover_refused(struct monitor *m, const struct version *to, bool *passes);
+int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
+		     size_t size);
+bool takeover_want(struct version *from, const char *cause, bool forced);
+/* There was none: says of those that follow why they are none. */
+void takeover_missed(const struct version *from, const char *cause);
+/* A thread of it is in a handler of a deadly signal. */
+bool version_faults(const struct version *v);
+/* It is to be replaced, or what it has is still to be taken; that takes as long as it takes. */
+bool takeover_keeps(const struct monitor *m, const struct version *v);
+void takeover_look(struct monitor *m);
+bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid);
+uint64_t now_us(void);
+
+#endif
