@@ -10,6 +10,12 @@
  * be told: so it registers a number of ours in their place (epoll_lead).
  *
  * Rows are found by the leader's data (an open hash), or by descriptor.
+ *
+ * A leader's threads come to know what they have changed when they have told it; another one
+ * may have changed the same descriptor again by then.  So each change takes a turn before its
+ * call, and drops no row that was made after that.  An event may be on its way, too, whose
+ * registration has just been changed: it has the data of before, so rows that are dropped are
+ * looked at where no other fits.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -32,13 +38,14 @@
 struct registration {
 	uint64_t leaders, own;	/* the data */
 	int32_t fd;
-	int32_t epfd;		/* + 1; 0: free, -1: was used */
+	int32_t epfd;		/* + 1; 0: free, < 0: dropped */
+	uint64_t turn;		/* of the change that made it */
 };
 
 static struct registration *rows;
 static uint16_t *row_of;	/* of a descriptor, + 1 */
 static uint64_t is_set[ROWS / 64];	/* descriptors that were sets in a row, as bits */
-static uint64_t stand_ins;
+static uint64_t stand_ins, turns;
 static uint32_t lock;
 
 static void rows_lock(void)
@@ -73,41 +80,72 @@ static uint32_t place(uint64_t leaders, int32_t epfd)
 	       ROWS;
 }
 
-static struct registration *by_data(uint64_t leaders, int32_t epfd)
+static struct registration *row_of_data(uint64_t leaders, int32_t epfd, int32_t state)
 {
 	for (uint32_t i = 0, at = place(leaders, epfd); i < ROWS; i++, at = (at + 1) % ROWS) {
 		if (!rows[at].epfd)
 			return NULL;
-		if (rows[at].epfd == epfd + 1 && rows[at].leaders == leaders)
+		if (rows[at].epfd == state && rows[at].leaders == leaders)
 			return &rows[at];
 	}
 	return NULL;
 }
 
-static void forget(int32_t epfd, int32_t fd)
+static struct registration *by_data(uint64_t leaders, int32_t epfd)
+{
+	return row_of_data(leaders, epfd, epfd + 1);
+}
+
+static struct registration *by_dropped(uint64_t leaders, int32_t epfd)
+{
+	return row_of_data(leaders, epfd, -(epfd + 1));
+}
+
+static void row_drop(struct registration *r)
+{
+	r->epfd = -r->epfd;
+}
+
+/* These data mean what they say from here on. */
+static void dropped_forget(int32_t epfd, uint64_t leaders)
+{
+	struct registration *r;
+
+	while (rows && (r = by_dropped(leaders, epfd)))
+		r->leaders = ~leaders;
+}
+
+/* But not what was made after this turn. */
+static void forget_before(int32_t epfd, int32_t fd, uint64_t turn)
 {
 	struct registration *r;
 
 	if (!rows || fd < 0 || fd >= ROWS || !row_of[fd])
 		return;
 	r = &rows[row_of[fd] - 1];
-	if (r->fd == fd && r->epfd > 0 && (epfd < 0 || r->epfd == epfd + 1)) {
-		r->epfd = -1;
+	if (r->fd == fd && r->epfd > 0 && r->turn <= turn && (epfd < 0 || r->epfd == epfd + 1)) {
+		row_drop(r);
 		row_of[fd] = 0;
 	}
+}
+
+static void forget(int32_t epfd, int32_t fd)
+{
+	forget_before(epfd, fd, turns);
 }
 
 static bool lost;	/* a registration found no room: not all are known */
 
 /* A row that stands behind no descriptor yet; its number, + 1, or 0: there is no room. */
-static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
+static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own,
+			 uint64_t turn)
 {
 	uint32_t at = place(leaders, epfd);
 
 	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
 		if (rows[at].epfd > 0)
 			continue;
-		rows[at] = (struct registration){ leaders, own, fd, epfd + 1 };
+		rows[at] = (struct registration){ leaders, own, fd, epfd + 1, turn };
 		if (epfd >= 0 && epfd < ROWS)
 			is_set[epfd / 64] |= 1ull << epfd % 64;
 		return (uint16_t)(at + 1);
@@ -124,16 +162,18 @@ static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
 {
 	struct registration *old = rows ? by_data(leaders, epfd) : NULL;
 
+	dropped_forget(epfd, leaders);
 	if (!old || (!is_stateless() && old->own == own))
 		return;
 	if (row_of[old->fd] == old - rows + 1)
 		row_of[old->fd] = 0;
-	old->epfd = -1;
+	row_drop(old);
+	dropped_forget(epfd, leaders);
 }
 
 static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
 {
-	uint16_t row = row_make(epfd, fd, leaders, own);
+	uint16_t row = row_make(epfd, fd, leaders, own, turns);
 
 	if (row)
 		row_of[fd] = row;
@@ -171,20 +211,25 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 }
 
 /* All that was registered in a set that is no more. */
-static void set_forget(int32_t epfd)
+static void set_forget(int32_t epfd, uint64_t turn)
 {
 	is_set[epfd / 64] &= ~(1ull << epfd % 64);
 	for (uint32_t i = 0; i < ROWS; i++)
 		if (rows[i].epfd == epfd + 1)
-			forget(epfd, rows[i].fd);
+			forget_before(epfd, rows[i].fd, turn);
+}
+
+static void closed_forget(long fd, uint64_t turn)
+{
+	forget_before(-1, (int32_t)fd, turn);
+	if (rows && fd >= 0 && fd < ROWS && is_set[fd / 64] >> fd % 64 & 1)
+		set_forget((int32_t)fd, turn);
 }
 
 void epoll_closed(long fd)
 {
 	rows_lock();
-	forget(-1, (int32_t)fd);
-	if (rows && fd >= 0 && fd < ROWS && is_set[fd / 64] >> fd % 64 & 1)
-		set_forget((int32_t)fd);
+	closed_forget(fd, turns);
 	rows_unlock();
 }
 
@@ -345,6 +390,7 @@ void epoll_answered(const struct walk *call)
 		if (target_in(&data, at, sizeof(data)))
 			break;
 		r = by_data(data, (int32_t)call->args[0]);
+		r = r ? r : by_dropped(data, (int32_t)call->args[0]);
 		if (r && r->own != data)
 			target_out(at, &r->own, sizeof(data));
 	}
@@ -358,42 +404,75 @@ bool epoll_inherited(void)
 }
 
 /* The data of an event that is about to be registered are in the kernel for another. */
-static bool is_taken(int32_t epfd, int32_t fd, uint64_t data)
+static bool is_taken(int32_t epfd, uint64_t data)
 {
 	const struct registration *r = by_data(data, epfd);
 
-	return r && r->fd != fd && r->own != data;
+	return r && r->own != data;
+}
+
+static uint64_t stand_in(const struct thread *t, int32_t epfd)
+{
+	uint64_t instead;
+
+	do
+		instead = STAND_IN | (uint64_t)(uint32_t)t->vpid << 16 | (++stand_ins & 0xffff);
+	while (by_data(instead, epfd));
+	dropped_forget(epfd, instead);
+	return instead;
+}
+
+/* A row of it, + 1, where the event is to carry something else than its data. */
+static uint16_t row_instead(struct thread *t, int32_t epfd, int32_t fd, uint64_t *data)
+{
+	uint64_t own = *data;
+	uint16_t row = 0;
+
+	if (is_taken(epfd, own)) {
+		*data = stand_in(t, epfd);
+		row = row_make(epfd, fd, *data, own, t->epoll_turn);
+	}
+	if (!row)
+		dropped_forget(epfd, own);
+	return row;		/* 0: it is not taken, or there is no room */
 }
 
 /*
- * A leader's epoll_ctl is about to be made: it may be given an event of ours.  A row of
- * it is there before the call, since another thread may be told of it at once, beside
- * that of the data before.
+ * A leader's epoll_ctl or close is about to be made.  The former may be given an event of
+ * ours: a row of it is there before the call, since another thread may be told of it at
+ * once, beside that of the data before.
  */
-void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS])
+void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 {
 	int32_t epfd = (int32_t)args[0], fd = (int32_t)args[2];
 	uint8_t *event = t->epoll_event;
-	uint64_t data, instead = 0;
+	uint64_t data;
 
-	if (!rows || is_stateless() || (int32_t)args[1] == CTL_DEL || fd < 0 || fd >= ROWS ||
+	if (!rows || is_stateless())
+		return;
+	rows_lock();
+	t->epoll_turn = ++turns;
+	rows_unlock();
+	if (nr != __NR_epoll_ctl || (int32_t)args[1] == CTL_DEL || fd < 0 || fd >= ROWS ||
 	    target_in(event, args[3], EVENT_SIZE))
 		return;
 	data = *(const uint64_t *)(event + DATA_AT);
 	rows_lock();
-	if (is_taken(epfd, fd, data)) {
-		do
-			instead = STAND_IN | (uint64_t)(uint32_t)t->vpid << 16 |
-				  (++stand_ins & 0xffff);
-		while (by_data(instead, epfd));
-		t->epoll_row = row_make(epfd, fd, instead, data);
-	}
+	t->epoll_row = row_instead(t, epfd, fd, &data);
 	rows_unlock();
 	if (!t->epoll_row)
-		return;		/* it is not taken, or there is no room */
-	*(uint64_t *)(event + DATA_AT) = instead;
+		return;
+	*(uint64_t *)(event + DATA_AT) = data;
 	t->epoll_at = args[3];
 	args[3] = t->frame.r10 = (uint64_t)event;
+}
+
+/* Another thread has changed the same since, and said so before us. */
+static bool is_outdated(const struct registration *r)
+{
+	const struct registration *now = row_of[r->fd] ? &rows[row_of[r->fd] - 1] : NULL;
+
+	return now && now->fd == r->fd && now->epfd == r->epfd && now->turn > r->turn;
 }
 
 /* The call was made, and told, or a signal came first. */
@@ -405,10 +484,10 @@ void epoll_lead_end(struct thread *t, long result)
 		return;
 	rows_lock();
 	r = &rows[t->epoll_row - 1];
-	if (result < 0) {
-		r->epfd = -1;
+	if (result < 0 || is_outdated(r)) {
+		row_drop(r);
 	} else {
-		forget(r->epfd - 1, r->fd);
+		forget_before(r->epfd - 1, r->fd, r->turn);
 		row_of[r->fd] = t->epoll_row;
 	}
 	rows_unlock();
@@ -426,11 +505,14 @@ void epoll_led(struct thread *t, const struct walk *call, long nr)
 		return;
 	if (epoll_is_wait(nr)) {
 		epoll_answered(call);
-	} else if (nr == __NR_epoll_ctl && !is_stateless() && !t->epoll_row) {
-		rows_lock();
-		forget((int32_t)call->args[0], (int32_t)call->args[2]);
-		rows_unlock();
-	} else if (nr == __NR_close && !is_stateless()) {
-		epoll_closed((long)call->args[0]);
+		return;
 	}
+	if (is_stateless() || t->epoll_row)
+		return;
+	rows_lock();
+	if (nr == __NR_epoll_ctl)
+		forget_before((int32_t)call->args[0], (int32_t)call->args[2], t->epoll_turn);
+	else if (nr == __NR_close)
+		closed_forget((long)call->args[0], t->epoll_turn);
+	rows_unlock();
 }

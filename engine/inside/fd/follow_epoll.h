@@ -26,8 +26,8 @@ int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events);
 void epoll_own(const struct walk *call);
 bool epoll_is_wait(long nr);
 void epoll_led(struct thread *t, const struct walk *call, long nr);
-/* Before and behind a leader's epoll_ctl. */
-void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS]);
+/* Before a leader's epoll_ctl or close, and behind the former. */
+void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr);
 void epoll_lead_end(struct thread *t, long result);
 bool epoll_inherited(void);
 /* A follower's: no registration found its table full. */

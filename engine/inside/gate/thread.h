@@ -198,6 +198,7 @@ struct thread {
 			uint64_t epoll_at;	/* its own event, where it is given one of ours, */
 			uint16_t epoll_row;	/* and the row of ours, + 1; 0: none */
 			uint8_t epoll_event[12];
+			uint64_t epoll_turn;	/* of its change, see follow_epoll.c */
 		};
 	};
 	struct clock_due {

@@ -74,6 +74,8 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 
 	if ((ours && !epoll_inherited()) || !w->desc)
 		return call_serve(t, nr);
+	if (nr == __NR_epoll_ctl || nr == __NR_close)
+		epoll_lead(t, (uint64_t *)w->args, nr);
 	w->result = ours ? call_serve(t, nr) : ids_call(t, w->desc, nr);
 	epoll_led(t, w, nr);
 	epoll_lead_end(t, w->result);
@@ -95,8 +97,8 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 		closing_begin(t, w);
 	if (care & CARE_POLLS) {
 		polled_by(t, nr);
-		if (nr == __NR_epoll_ctl)
-			epoll_lead(t, (uint64_t *)w->args);
+		if (!epoll_is_wait(nr))
+			epoll_lead(t, (uint64_t *)w->args, nr);
 	}
 	giving_begin(t, nr, care, seq);
 	return seq;
