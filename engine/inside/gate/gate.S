@@ -179,9 +179,9 @@ return_to_program:
 	mov	FRAME(F_R14), %r14
 	mov	FRAME(F_R15), %r15
 dispatched:
+exit_window:	/* from the look on: a signal may come between it and the jump */
 	cmpb	$0, %gs:T_PENDING
 	jne	held_exit
-exit_window:
 	/* popfq is slow: only for what add and sahf cannot set (TF, DF, NT, AC, ID). */
 	mov	FRAME(F_FLAGS), %rcx
 	test	$0x244500, %ecx
@@ -229,9 +229,9 @@ held_come_here:
 	.globl sigreturn_window_end
 	.globl sigreturn_end, sigreturn_patch, sigreturn_patch_end, sigreturn_net, sigreturn_net_end
 sigreturn_exit:
+sigreturn_window:
 	cmpb	$0, %gs:T_PENDING
 	jne	held_exit
-sigreturn_window:
 	mov	FRAME(F_RSP), %rsp
 	mov	$NR_RT_SIGRETURN, %eax
 	cmpq	$0, FRAME(F_TIER)
