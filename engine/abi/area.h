@@ -22,7 +22,7 @@
 #include "engine/abi/request.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	16
+#define AREA_VERSION	17
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 #define AREA_THREADS	2048	/* threads of a session at one time */
@@ -79,6 +79,12 @@ enum row_end {
 };
 
 #define WINDOW	16	/* calls kept of each thread */
+
+/*
+ * Signals that wait while another version takes over.  What natively bounds them is
+ * RLIMIT_SIGPENDING, which counts a user's: this is more than it usually is.
+ */
+#define SIGNALS_WAIT	(1u << 17)
 
 /* Registers that calls keep, as slot.kept has them. */
 enum kept { KEPT_RBX, KEPT_RBP, KEPT_R12, KEPT_R13, KEPT_R14, KEPT_R15, KEPT };
@@ -155,7 +161,7 @@ struct site_row {
 	uint32_t count;
 };
 
-/* What REQ_NOTE says to the log, its last four to the user. */
+/* What REQ_NOTE says to the log, its last five to the user. */
 enum note {
 	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
@@ -164,6 +170,7 @@ enum note {
 	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
 	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
 	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
+	NOTE_SIGNALS,		/* so many found no room when it took over */
 };
 
 #define INPUT_CELLS	8192

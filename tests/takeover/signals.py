@@ -11,6 +11,7 @@ from load import Wrong
 from session import ROOT, Session, free_port
 
 MORE = 50
+HELD = 2000
 WAIT_S = 20
 
 
@@ -28,11 +29,14 @@ class Client:
         self.socket = socket.create_connection(("127.0.0.1", port), WAIT_S)
         self.socket.settimeout(WAIT_S)
 
-    def came(self):
-        self.socket.sendall(b"GET\n")
+    def came(self, word=b"GET"):
+        self.socket.sendall(word + b"\n")
         answer = self.socket.recv(64).decode()
         word, _, number = answer.partition(" ")
         if word != "CAME":
+            time.sleep(0.5)
+            self.socket.sendall(b"GET\n")
+            answer += self.socket.recv(64).decode()
             raise Wrong(f"the server says: {answer!r}")
         return int(number)
 
@@ -50,7 +54,12 @@ def leads(session, name):
     moves = session.log().count(" leads (")
     client = Client(session.port)
     client.more()
+    client.came(b"HOLD")
     session.promote(name, keep=True)
+    end = time.monotonic() + WAIT_S
+    while client.came(b"LET") < HELD:
+        if time.monotonic() > end:
+            raise Wrong(f"{client.came(b'LET')} signals that waited came, and not {HELD}")
     client.more()
     client.end()
     session.wait_for(lambda: session.log().count(" leads (") > moves and

@@ -6,36 +6,51 @@
  * again by the first thread that leads, or by this one when it does.  In front of that comes
  * what had come to its twin and was not told: the monitor has found it (outside/takeover/untold.c).
  *
+ * Natively they would wait in the kernel, up to RLIMIT_SIGPENDING; here in memory of ours,
+ * chunk by chunk as they come.  What has no room there, or not in the kernel when it is sent
+ * again, is said.
+ *
  * Of children it is only kept that something came: those whose end the old leader was told
  * of are gone, and those that ended while nobody listened must not be missed.
  */
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/signal.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
 #include <linux/wait.h>
 
+#include "engine/core/ring.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/early.h"
+#include "engine/inside/takeover/park.h"
 
-#define EARLY		64
+#define CHUNK		1024	/* rows */
+#define CHUNKS		(SIGNALS_WAIT / CHUNK)
 #define SIGNALS_STANDARD 31	/* two of a kind are one */
+#define SEND_WAIT_S	2	/* then it may come before what is older */
+#define SEND_LOOK_NS	10000000
 #define ANY		0	/* waitid's P_ALL */
 
 enum early_state { EARLY_NONE, EARLY_KEPT, EARLY_SENT };
 
+struct early_row {
+	uint32_t state;		/* enum early_state */
+	int32_t tid;		/* it is for this thread; 0: for the process */
+	uint8_t info[SIGINFO_USED];
+};
+
 /* What was the twin's is older than what came here. */
 static struct early {
 	uint32_t rows;		/* ever taken, since the process began to follow */
-	struct early_row {
-		uint32_t state;		/* enum early_state */
-		int32_t tid;		/* it is for this thread; 0: for the process */
-		uint8_t info[SIGINFO_USED];
-	} row[EARLY];
+	struct early_row *chunk[CHUNKS];
 } twins, own;
-static uint32_t children;
+static uint32_t children, lost, waited;
 
 /* The version leads, whatever its threads still have to read. */
 bool early_may_come(void)
@@ -44,28 +59,68 @@ bool early_may_come(void)
 	return __atomic_load_n(&streams.conduct->leader, __ATOMIC_ACQUIRE) == streams.self;
 }
 
+/* NULL: nothing has been kept there. */
+static struct early_row *row_at(const struct early *e, uint32_t i)
+{
+	/* Acquire: pairs with row_make. */
+	struct early_row *chunk = __atomic_load_n(&e->chunk[i / CHUNK], __ATOMIC_ACQUIRE);
+
+	return chunk ? &chunk[i % CHUNK] : NULL;
+}
+
+static uint32_t rows_of(const struct early *e)
+{
+	uint32_t rows = __atomic_load_n(&e->rows, __ATOMIC_RELAXED);
+
+	return rows < SIGNALS_WAIT ? rows : SIGNALS_WAIT;
+}
+
 static bool is_kept(const struct early *e, int32_t tid, int32_t sig)
 {
-	for (uint32_t i = 0; i < EARLY; i++)
+	for (uint32_t i = 0; i < rows_of(e); i++) {
+		const struct early_row *row = row_at(e, i);
+
 		/* Acquire: pairs with keep; the row is whole. */
-		if (__atomic_load_n(&e->row[i].state, __ATOMIC_ACQUIRE) == EARLY_KEPT &&
-		    e->row[i].tid == tid && info_int(e->row[i].info, INFO_SIGNO) == sig)
+		if (row && __atomic_load_n(&row->state, __ATOMIC_ACQUIRE) == EARLY_KEPT &&
+		    row->tid == tid && info_int(row->info, INFO_SIGNO) == sig)
 			return true;
+	}
 	return false;
+}
+
+/* Threads may come to the same chunk; NULL: there is no room. */
+static struct early_row *row_make(struct early *e)
+{
+	uint32_t i = __atomic_fetch_add(&e->rows, 1, __ATOMIC_RELAXED);
+	struct early_row *none = NULL;
+	long at;
+
+	if (i >= SIGNALS_WAIT)
+		return NULL;
+	if (row_at(e, i))
+		return row_at(e, i);
+	at = own_map(CHUNK * sizeof(*none));
+	if (at < 0)
+		return NULL;
+	/* Release: pairs with row_at. */
+	if (!__atomic_compare_exchange_n(&e->chunk[i / CHUNK], &none, (struct early_row *)at, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		OWN2(__NR_munmap, at, CHUNK * sizeof(*none));
+	return row_at(e, i);
 }
 
 static void keep(struct early *e, int32_t tid, const uint8_t *info)
 {
 	int32_t sig = info_int(info, INFO_SIGNO);
 	struct early_row *row;
-	uint32_t i;
 
 	if (sig <= SIGNALS_STANDARD && is_kept(e, tid, sig))
 		return;
-	i = __atomic_fetch_add(&e->rows, 1, __ATOMIC_RELAXED);
-	if (i >= EARLY)
+	row = row_make(e);
+	if (!row) {
+		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
 		return;
-	row = &e->row[i];
+	}
 	bytes_copy(row->info, info, SIGINFO_USED);
 	row->tid = tid;
 	/* Release: pairs with all_send. */
@@ -100,6 +155,10 @@ static void send(const struct thread *t, int32_t tid, uint8_t *info)
 
 		if (!result)
 			return;
+		if (result == -EAGAIN)
+			__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
+		if (result != -EPERM)
+			return;
 		*(int32_t *)(info + INFO_CODE) = SI_QUEUE;
 	}
 }
@@ -115,11 +174,12 @@ static void child_tell(const struct thread *t)
 
 static void all_send(const struct thread *t, struct early *e)
 {
-	for (struct early_row *row = e->row; row < e->row + EARLY; row++) {
+	for (uint32_t i = 0; i < rows_of(e); i++) {
+		struct early_row *row = row_at(e, i);
 		uint8_t info[SIGINFO_SIZE] = { 0 };
 		uint32_t kept = EARLY_KEPT;
 
-		if ((row->tid && row->tid != t->tid) ||
+		if (!row || (row->tid && row->tid != t->tid) ||
 		    /* Acquire: pairs with keep. */
 		    !__atomic_compare_exchange_n(&row->state, &kept, EARLY_SENT, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -129,13 +189,102 @@ static void all_send(const struct thread *t, struct early *e)
 	}
 }
 
-/* The thread leads. */
-void early_come(const struct thread *t)
+/* It is the leader no more: what waits has been moved. */
+void early_drain(void)
 {
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	struct __kernel_timespec now = { 0, 0 };
+	uint8_t info[SIGINFO_SIZE];
+
+	for (uint32_t n = 0; n < SIGNALS_WAIT; n++)
+		if (OWN4(__NR_rt_sigtimedwait, &all, info, &now, 8) <= 0)
+			return;
+}
+
+/* What has come since and is blocked waits in the kernel, behind what is older. */
+static void waiting_take(const struct thread *t)
+{
+	uint64_t real_time = ~0ull << SIGNALS_STANDARD;
+	struct __kernel_timespec now = { 0, 0 };
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+
+	for (uint32_t n = rows_of(&twins); n < SIGNALS_WAIT; n++) {
+		if (OWN4(__NR_rt_sigtimedwait, &real_time, info, &now, 8) <= 0)
+			return;
+		keep(&own, info_int(info, INFO_CODE) == SI_TKILL ? t->tid : 0, info);
+	}
+}
+
+/* The thread is about to lead.  None comes before early_over. */
+uint64_t early_come(struct thread *t)
+{
+	uint64_t none = ALL_SIGNALS & ~HIDDEN_SIGNALS, was;
+	uint32_t n;
+
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &none, &was, 8);
+	if (rows_of(&twins) && !__atomic_exchange_n(&waited, 1, __ATOMIC_RELAXED))
+		waiting_take(t);
 	all_send(t, &twins);
 	all_send(t, &own);
 	if (__atomic_exchange_n(&children, 0, __ATOMIC_ACQUIRE))
 		child_tell(t);
+	n = __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED);
+	if (n)
+		request_ask(t, REQ_NOTE, NOTE_SIGNALS, n, 0);
+	return was;
+}
+
+/* It leads. */
+void early_over(struct thread *t, uint64_t mask)
+{
+	if (t->pending)		/* it has been asked to stand meanwhile, and unblocks when it does */
+		t->held_mask = mask;
+	else
+		OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	change_wake();
+}
+
+/* --- those who send ------------------------------------------------------------------ */
+
+/* A thread of it has begun its lane: what came before this takeover has been sent to it. */
+static bool has_led(int32_t pid)
+{
+	const struct area *a = (const struct area *)boot.area;
+	const struct section *s = streams_section(&streams, streams.self);
+	bool led = true;
+
+	for (uint32_t i = 0; i < a->slots_high && i < AREA_THREADS; i++) {
+		uint32_t lane = a->slot[i].lane - 1;
+
+		if (a->slot[i].pid != pid || !a->slot[i].owner || lane >= LANES)
+			continue;
+		led = s->lane[lane].pid == pid;
+		if (led)
+			return true;
+	}
+	return led;
+}
+
+/*
+ * The program sends one of its processes a signal.  That may have to hear first of what came
+ * to its twin, perhaps by the same sender.
+ */
+void early_wait(int32_t pid)
+{
+	struct __kernel_timespec now;
+	int64_t end;
+
+	if (pid <= 0 || has_led(pid))
+		return;
+	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	for (end = now.tv_sec + SEND_WAIT_S; now.tv_sec < end;) {
+		uint32_t change = change_now();
+
+		if (has_led(pid) || OWN2(__NR_kill, pid, 0) < 0 || park_wanted())
+			return;
+		change_wait(change, SEND_LOOK_NS);
+		OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	}
 }
 
 /* Children may have ended while the process heard of nothing. */
@@ -144,10 +293,19 @@ void early_begin(void)
 	__atomic_store_n(&children, 1, __ATOMIC_RELEASE);
 }
 
+/* Its chunks stay. */
+static void rows_forget(struct early *e)
+{
+	for (uint32_t i = 0; i < rows_of(e); i++)
+		if (row_at(e, i))
+			row_at(e, i)->state = EARLY_NONE;
+	e->rows = 0;
+}
+
 /* It follows, or is a child, whose signals are its own. */
 void early_forget(void)
 {
-	bytes_zero(&twins, sizeof(twins));
-	bytes_zero(&own, sizeof(own));
-	children = 0;
+	rows_forget(&twins);
+	rows_forget(&own);
+	children = lost = waited = 0;
 }

@@ -24,6 +24,7 @@
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/early.h"
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
 
@@ -136,6 +137,12 @@ static bool is_runtimes_own(struct thread *t, long nr)
 	       caller_is_runtime(t);
 }
 
+static bool sends_signal(long nr)
+{
+	return nr == __NR_kill || nr == __NR_tgkill || nr == __NR_rt_sigqueueinfo ||
+	       nr == __NR_rt_tgsigqueueinfo;
+}
+
 static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 {
 	uint64_t args[CALL_ARGS];
@@ -145,6 +152,8 @@ static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
+	if (sends_signal(nr))
+		early_wait((int32_t)t->frame.rdi);
 	result = nr == __NR_timer_create ? kept_timer_create(t) : call_serve(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)

@@ -108,6 +108,7 @@ static void demote(struct thread *t)
 		OWN0(__NR_sched_yield);
 	if (!t->following)
 		thread_demote(t);
+	early_drain();
 }
 
 /* The process leads (again): the next demotion gives up what it has then. */

@@ -471,6 +471,7 @@ bool follow_promoted(struct thread *t)
 {
 	struct taker *r = taker_of(t);
 	uint32_t now = TAKE_NOT;
+	uint64_t mask;
 
 	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
@@ -480,7 +481,8 @@ bool follow_promoted(struct thread *t)
 		change_wake();	/* the one that takes may wait for this lane's end */
 	}
 	taker_wait(r);
+	mask = early_come(t);
 	lead_resume(t);
-	early_come(t);
+	early_over(t, mask);
 	return true;
 }

@@ -119,8 +119,6 @@ struct held {
 	struct request request;
 };
 
-#define UNTOLD_MAX	64
-
 /* A signal that came to the old leader, and of which nothing was told. */
 struct taken_signal {
 	int32_t lane;		/* of the thread that it is for; -1: for the process */
@@ -129,7 +127,7 @@ struct taken_signal {
 };
 
 struct untold {
-	pid_t pid;		/* of the old leader */
+	pid_t pid;		/* of the old leader; 0: it has been handed on */
 	struct taken_signal row;
 };
 
@@ -162,8 +160,8 @@ struct move {
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */
 	pid_t process[MOVE_PROCESSES];	/* of the old leader */
-	unsigned untolds;
-	struct untold untold[UNTOLD_MAX];
+	unsigned untolds, untold_room, untold_lost;
+	struct untold *untold;	/* as many as wait, SIGNALS_WAIT at most */
 };
 
 /* What the leader's start told, kept for followers that come late. */

@@ -559,6 +559,10 @@ static void note_say(const struct version *v, const struct request *r)
 			  v->monitor->session.name, v->name, r->args[1]);
 	if (r->args[0] == NOTE_UNTOLD)
 		untold_say(v, r);
+	if (r->args[0] == NOTE_SIGNALS)
+		say_error("natively such signals wait, up to RLIMIT_SIGPENDING (ulimit -i)",
+			  "%s/%s: %lu signals that came as it took over are lost",
+			  v->monitor->session.name, v->name, r->args[1]);
 	if (r->args[0] == NOTE_SHARED)
 		say_error("a shared mapping of more than 16 MiB, or of a quarter of the ring, is a "
 			  "private copy", "%s/%s: what is mapped of descriptor %lu may differ from "

@@ -258,9 +258,9 @@ static unsigned watches_read(const struct batch *b, pid_t twin, int epfd, struct
 static int signals_send(struct monitor *m, const struct batch *b, pid_t twin)
 {
 	struct { struct taken_row row; struct taken_signal signal[SIGNALS_SENT]; } s;
-	unsigned n;
+	unsigned n, at = 0;
 
-	while ((n = untold_take(m, twin, s.signal, SIGNALS_SENT))) {
+	while ((n = untold_take(m, twin, &at, s.signal, SIGNALS_SENT))) {
 		s.row = (struct taken_row){ SIGNALS, n };
 		if (send(b->socket, &s, sizeof(s.row) + n * sizeof(s.signal[0]), MSG_NOSIGNAL) < 0)
 			return -errno;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -27,6 +28,8 @@
 #define LOOK_NS		20000
 #define SIG_BIT(s)	(1ull << ((s) - 1))
 #define SIGNALS		64
+#define PEEKED		256	/* signals that are read at a time */
+#define ROOM_FIRST	64
 
 /*
  * Not these: mve's own, those that nobody hears of, and of children, who end once more in
@@ -35,18 +38,40 @@
 #define NOT_MOVED	(SIG_BIT(SIGILL) | SIG_BIT(SIGBUS) | SIG_BIT(SIGSEGV) | SIG_BIT(SIGSYS) | \
 			 SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP) | SIG_BIT(SIGCHLD))
 
+static struct untold *row_make(struct move *mv)
+{
+	unsigned room = mv->untold_room ? mv->untold_room * 2 : ROOM_FIRST;
+	struct untold *more;
+
+	if (mv->untolds == SIGNALS_WAIT)
+		return NULL;
+	if (mv->untolds == mv->untold_room) {
+		more = realloc(mv->untold, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		mv->untold = more;
+		mv->untold_room = room;
+	}
+	return &mv->untold[mv->untolds++];
+}
+
 static void note(struct move *mv, pid_t pid, int32_t lane, const siginfo_t *info)
 {
-	struct untold *u = &mv->untold[mv->untolds];
+	struct untold *u;
 
-	if (info->si_signo < 1 || info->si_signo > SIGNALS || mv->untolds == UNTOLD_MAX ||
+	if (info->si_signo < 1 || info->si_signo > SIGNALS ||
 	    SIG_BIT(info->si_signo) & NOT_MOVED)
 		return;
+	u = row_make(mv);
+	if (!u) {
+		mv->untold_lost++;
+		return;
+	}
 	u->pid = pid;
 	u->row.lane = lane;
 	memcpy(u->row.info, info, sizeof(u->row.info));
-	mv->untolds++;
-	say_log("take", "signal %d waits for process %d, lane %d", info->si_signo, pid, lane);
+	say_log("take", "signal %d (%d) waits for process %d, lane %d", info->si_signo,
+		info->si_value.sival_int, pid, lane);
 }
 
 /* --- in the inside ----------------------------------------------------------------------- */
@@ -99,14 +124,19 @@ static bool stops(pid_t tid)
 
 static void queue_read(struct move *mv, pid_t pid, pid_t tid, int32_t lane, bool shared)
 {
-	siginfo_t info[UNTOLD_MAX];
+	siginfo_t info[PEEKED];
 	struct __ptrace_peeksiginfo_args args = {
-		.flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = UNTOLD_MAX,
+		.flags = shared ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = PEEKED,
 	};
-	long n = ptrace(PTRACE_PEEKSIGINFO, tid, &args, info);
+	long n;
 
-	for (long i = 0; i < n; i++)
-		note(mv, pid, shared ? -1 : lane, &info[i]);
+	for (; args.off < SIGNALS_WAIT; args.off += (uint64_t)n) {
+		n = ptrace(PTRACE_PEEKSIGINFO, tid, &args, info);
+		if (n <= 0)
+			return;
+		for (long i = 0; i < n; i++)
+			note(mv, pid, shared ? -1 : lane, &info[i]);
+	}
 }
 
 /* Their numbers are known: of whom they are must do without. */
@@ -170,6 +200,10 @@ void untold_look(struct monitor *m)
 		if (tid > 0 && !s->unheld && takeover_stands(m, mv->from, pid))
 			slot_look(mv, i, pid, tid);
 	}
+	if (mv->untold_lost)
+		say_error(NULL, "%s: %u signals that %s had not heard of are lost",
+			  m->session.name, mv->untold_lost, mv->from->name);
+	mv->untold_lost = 0;
 }
 
 /* --- for the successor --------------------------------------------------------------------- */
@@ -193,23 +227,23 @@ static void sender_mend(struct monitor *m, siginfo_t *info)
 	}
 }
 
-unsigned untold_take(struct monitor *m, pid_t twin, struct taken_signal *row, unsigned room)
+unsigned untold_take(struct monitor *m, pid_t twin, unsigned *at, struct taken_signal *row,
+		     unsigned room)
 {
 	struct move *mv = &m->move;
-	unsigned n = 0, kept = 0;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < mv->untolds; i++) {
+	for (; *at < mv->untolds && n < room; (*at)++) {
+		struct untold *u = &mv->untold[*at];
 		siginfo_t info = { 0 };
 
-		if (mv->untold[i].pid != twin || n == room) {
-			mv->untold[kept++] = mv->untold[i];
+		if (u->pid != twin)
 			continue;
-		}
-		row[n] = mv->untold[i].row;
+		u->pid = 0;
+		row[n] = u->row;
 		memcpy(&info, row[n].info, sizeof(row[n].info));
 		sender_mend(m, &info);
 		memcpy(row[n++].info, &info, sizeof(row[n].info));
 	}
-	mv->untolds = kept;
 	return n;
 }

@@ -6,6 +6,8 @@
 
 /* The old leader stands; and what the process that takes from this one is to hear. */
 void untold_look(struct monitor *m);
-unsigned untold_take(struct monitor *m, pid_t twin, struct taken_signal *row, unsigned room);
+/* The next of them, from row *at on; how many. */
+unsigned untold_take(struct monitor *m, pid_t twin, unsigned *at, struct taken_signal *row,
+		     unsigned room);
 
 #endif
