@@ -20,8 +20,8 @@
 static const char help[] =
 	"usage: mve stop NAME [--kill]\n"
 	"\n"
-	"Sends SIGTERM (with --kill SIGKILL) to the server of the session and waits\n"
-	"up to 10 seconds for its end, and then for its followers'.\n";
+	"Sends SIGTERM to the server of the session and waits up to 10 seconds for its\n"
+	"end, and then for its followers'.  With --kill SIGKILL to all its processes.\n";
 
 static bool server_ended(struct session *s)
 {
@@ -65,7 +65,7 @@ static bool within(int ms, bool (*is)(struct session *), struct session *s)
 /* False: it was not sent, which is said. */
 static bool server_signal(const struct session *s, int sig)
 {
-	int result = session_signal(s, sig);
+	int result = sig == SIGKILL ? session_kill(s) : session_signal(s, sig);
 
 	if (!result || result == -ESRCH)
 		return true;

@@ -77,6 +77,35 @@ int cgroup_own(char *path, size_t size)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Behind the name of a session's in the path; NULL: there is none. */
+static char *session_part(char *path, const char *session)
+{
+	char name[NAME_MAX + 1];
+	size_t n = (size_t)snprintf(name, sizeof(name), "/mve-%s-", session);
+
+	for (char *at = path; (at = strstr(at, name)); at += n)
+		if (at[n + strspn(at + n, "0123456789-")] == '/')
+			return at + n + strspn(at + n, "0123456789-");
+	return NULL;
+}
+
+int cgroup_of(pid_t pid, const char *session)
+{
+	char path[PATH_MAX], root[PATH_MAX], at[PATH_MAX], full[PATH_MAX * 2], *end;
+	size_t n;
+
+	if (!path_of(pid, path, sizeof(path)) || strstr(path, "/..") ||
+	    !mount_of(root, at, sizeof(root)))
+		return -1;
+	end = session_part(path, session);
+	n = strcmp(root, "/") ? strlen(root) : 0;
+	if (!end || strncmp(path, root, n))
+		return -1;
+	*end = 0;
+	snprintf(full, sizeof(full), "%s%s", at, path + n);
+	return open(full, AS_FOLDER);
+}
+
 bool cgroup_has(const char *path, pid_t pid)
 {
 	char its[PATH_MAX];

@@ -65,6 +65,12 @@ int session_folder(const struct session *s);
  */
 int session_signal(const struct session *s, int sig);
 
+/*
+ * The same by SIGKILL of all its processes, and waits for their end; where its monitor is
+ * gone, of all its versions.
+ */
+int session_kill(const struct session *s);
+
 /* Whether its monitor and its server are alive. */
 enum session_state session_state(const struct session *s);
 

@@ -1,0 +1,149 @@
+/*
+ * The end of all that is a session's, for `mve stop --kill`: also of what nobody watches any
+ * more, since its monitor was killed.
+ *
+ * Its processes are those that have mapped what its server has: the area of its version, and
+ * the page that all versions of the session have (where its monitor lives, that one sees to
+ * the other versions).  They are killed first, all of them, and waited for together.  What
+ * runs unheld has nothing mapped: it ends with the session's cgroup, where there is one.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/outside/kernel/cgroup.h"
+#include "engine/outside/kernel/maps.h"
+#include "engine/outside/monitor/session.h"
+
+#define HANDLES		1024	/* waited for at a time */
+#define ROUNDS		8	/* they may fork while we look */
+#define WAIT_MS		10000
+#define MARKS		2
+
+/* What its processes have mapped, by number. */
+struct marks {
+	unsigned n;
+	ino_t inode[MARKS];
+};
+
+struct ending {
+	struct marks marks;
+	unsigned n;
+	struct pollfd handle[HANDLES];
+};
+
+static const char *const mark_paths[MARKS] = { "memfd:mve-area", "memfd:mve-conduct" };
+
+static bool is_marked(const struct map *map, const char *path)
+{
+	return map->shared && map->inode && strstr(map->path, path);
+}
+
+static void marks_read(struct marks *marks, pid_t pid, unsigned kinds)
+{
+	struct maps maps;
+
+	marks->n = 0;
+	if (maps_read(pid, &maps))
+		return;
+	for (unsigned k = 0; k < kinds; k++)
+		for (size_t i = 0; i < maps.n; i++)
+			if (is_marked(&maps.map[i], mark_paths[k])) {
+				marks->inode[marks->n++] = maps.map[i].inode;
+				break;
+			}
+	maps_free(&maps);
+}
+
+static bool has_mark(const struct marks *marks, pid_t pid)
+{
+	struct maps maps;
+	bool has = false;
+
+	if (maps_read(pid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.n && !has; i++)
+		for (unsigned k = 0; k < marks->n && !has; k++)
+			has = maps.map[i].inode == marks->inode[k] && maps.map[i].shared &&
+			      strstr(maps.map[i].path, "memfd:mve-");
+	maps_free(&maps);
+	return has;
+}
+
+/* Those that we hold have ended, or the time is over; handles are given back. */
+static void all_wait(struct ending *e)
+{
+	unsigned left = e->n;
+
+	while (left && poll(e->handle, e->n, WAIT_MS) > 0)
+		for (unsigned i = 0; i < e->n; i++)
+			if (e->handle[i].fd >= 0 && e->handle[i].revents) {
+				close(e->handle[i].fd);
+				e->handle[i].fd = -1;
+				left--;
+			}
+	for (unsigned i = 0; i < e->n; i++)
+		if (e->handle[i].fd >= 0)
+			close(e->handle[i].fd);
+	e->n = 0;
+}
+
+static bool one_kill(struct ending *e, pid_t pid)
+{
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool ours = handle >= 0 && process_began(pid) && has_mark(&e->marks, pid) &&
+		    !syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+
+	if (!ours && handle >= 0)
+		close(handle);
+	if (!ours)
+		return false;
+	e->handle[e->n++] = (struct pollfd){ handle, POLLIN, 0 };
+	if (e->n == HANDLES)
+		all_wait(e);
+	return true;
+}
+
+/* All of the machine; false: there was none. */
+static bool round_kill(struct ending *e)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *d;
+	bool any = false;
+
+	while (proc && (d = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		if (pid > 0 && pid != getpid())
+			any |= one_kill(e, pid);
+	}
+	if (proc)
+		closedir(proc);
+	return any;
+}
+
+int session_kill(const struct session *s)
+{
+	bool watched = session_state(s) == SESSION_RUNNING;
+	struct ending *e = calloc(1, sizeof(*e));
+	int result, group;
+
+	if (!e)
+		return -ENOMEM;
+	marks_read(&e->marks, s->server, watched ? 1 : MARKS);
+	group = watched ? -1 : cgroup_of(s->server, s->name);
+	result = session_signal(s, SIGKILL);
+	for (int i = 0; !result && e->marks.n && i < ROUNDS && round_kill(e); i++)
+		all_wait(e);
+	if (!result && group >= 0)
+		cgroup_kill(group, ".");
+	if (group >= 0)
+		close(group);
+	free(e);
+	return result;
+}
