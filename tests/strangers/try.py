@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""try.py [--table] [--only PHASE,...] [SERVER...|all]: a server that mve was not made with,
+tried as a stranger would.  servers.py has them, a few lines each; clients.py checks each answer.
+
+	native	alone, under load
+	held	under plain `mve run`
+	follow	with a follower, which is alive and equal behind the load
+	reload	with a follower, reloaded by its signal under load
+	promote	to and fro twice under load
+	crash	the leader is killed by SIGSEGV under load; the follower takes over
+	daemon	as a daemon: with a follower, promoted to and fro, crashed, stopped
+
+Each begins anew, in a session of its own.  It says a line for each: `yes`, or what did not hold:
+requests that got no or a wrong answer are *lost* and counted, and why a follower was dropped
+stands behind it.  With --table the lines of docs/followers.md's table.  Status 0: all held."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from clients import Wrong
+from servers import SERVERS
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
+PHASES = ("native", "held", "follow", "reload", "promote", "crash", "daemon")
+LOAD = 40       # answers between two things that happen
+
+
+class Load:
+    """Some clients at work, each from a thread of its own."""
+
+    def __init__(self, server):
+        self.answers, self.lost, self.stopping = 0, [], False
+        self.threads = [threading.Thread(target=self.run, args=(server, who), daemon=True)
+                        for who in range(server.connections)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, server, who):
+        client, n, left = None, 0, 0
+        while not self.stopping:
+            try:
+                if left == 0:
+                    self.drop(client)
+                    client = server.client(server, who)
+                    left = client.lives
+                client.ask(n)
+                self.answers += 1
+                left -= 1
+            except Exception as e:      # whatever a library throws
+                self.lost.append(f"{type(e).__name__}: {e}")
+                left = 0
+                time.sleep(0.05)
+            n += 1
+        self.drop(client)
+
+    @staticmethod
+    def drop(client):
+        try:
+            if client:
+                client.close()
+        except Exception:   # it was broken already
+            pass
+
+    def more(self, count=LOAD, seconds=60):
+        want, end = self.answers + count, time.monotonic() + seconds
+        while self.answers < want:
+            if time.monotonic() > end:
+                raise Wrong(f"outage: {count - want + self.answers} answers in {seconds} s; "
+                            f"{self.lost[-1:]}")
+            time.sleep(0.01)
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(45)
+        if self.lost:
+            raise Wrong(f"lost {len(self.lost)} of {len(self.lost) + self.answers}: "
+                        + "; ".join(sorted(set(self.lost))[:3]))
+
+
+class Session:
+    """The server at work: natively, or under mve with so many followers."""
+    count = 0
+
+    def __init__(self, kind, followers, daemon=False):
+        Session.count += 1
+        self.folder = tempfile.mkdtemp(prefix="mve-stranger-", dir="/tmp")
+        self.name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), Session.count)
+        self.held, self.daemon = followers is not None, daemon
+        self.server = kind(free_port(kind.udp), self.folder)
+        command = self.server.command(daemon)
+        if self.held:
+            command = [MVE, "run", "-n", self.name, *["-f", "same"] * followers, "--ring", "16M",
+                       "--when-full", "block", "--", *command]
+        with open(f"{self.folder}/out", "ab") as out:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out,
+                                            stderr=out, cwd=self.folder, start_new_session=True)
+        self.answers()
+
+    def answers(self):
+        """It has begun: a client gets its first answer."""
+        end = time.monotonic() + self.server.begin_s
+        while True:
+            try:
+                client = self.server.client(self.server, 9)
+                client.ask(0)
+                return client.close()
+            except Exception as e:
+                if time.monotonic() > end or self.process.poll() not in (None, 0):
+                    raise Wrong(f"does not begin: {e!r}") from None
+                time.sleep(0.2)
+
+    def status(self):
+        done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True, timeout=20)
+        return json.loads(done.stdout) if done.returncode == 0 else {"versions": []}
+
+    def leader(self):
+        return next((v for v in self.status()["versions"] if v["role"] == "leader"), None)
+
+    def log(self):
+        text = ""
+        for path in (f"{self.folder}/out",
+                     f"{os.environ['XDG_STATE_HOME']}/mve/{self.name}/session.log"):
+            if os.path.exists(path):
+                with open(path, errors="replace") as file:
+                    text += file.read()
+        return text
+
+    def why(self):
+        """What mve says of followers that it has dropped, and the report's first lines."""
+        said = [line for line in self.log().splitlines()
+                if re.match(r"mve: .*(dropped|diverge|crash|leads|not)", line)]
+        report = subprocess.run([MVE, "report", self.name], capture_output=True, text=True).stdout
+        with open(f"{self.folder}/report", "w") as file:
+            file.write(report)
+        return " | ".join(said[-4:])
+
+    def steady(self, seconds=30):
+        """The follower is one still, and has come to where the leader is."""
+        end, words = time.monotonic() + seconds, "no status"
+        while time.monotonic() < end:
+            rest = [v for v in self.status()["versions"] if v["role"] != "leader"]
+            if len(rest) != 1 or rest[0]["role"] != "follower" or not rest[0]["alive"]:
+                raise Wrong(f"dropped: {self.why()}")
+            words = f"{rest[0]['lag_cells']} cells behind"
+            if rest[0]["lag_cells"] < 200:
+                return
+            time.sleep(0.2)
+        raise Wrong(f"behind: {words}")
+
+    def promote(self, name):
+        done = subprocess.run([MVE, "promote", self.name, name, "--keep", "--wait=20"],
+                              capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise Wrong(f"promote: {done.stderr.strip()} {self.why()}")
+
+    def crash(self):
+        old = self.leader()
+        os.kill(old["pid"], signal.SIGSEGV)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            now = self.leader()
+            if now and now["name"] != old["name"]:
+                return
+            time.sleep(0.05)
+        raise Wrong(f"no failover: {self.why()}")
+
+    def end(self):
+        if self.held:
+            done = subprocess.run([MVE, "stop", self.name], capture_output=True, text=True,
+                                  timeout=90)
+            if done.returncode:
+                raise Wrong(f"stop: {done.stderr.strip()}")
+
+    def clean(self):
+        if self.held:
+            subprocess.run([MVE, "stop", self.name, "--kill"], capture_output=True)
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, sig)    # our own: start_new_session
+                self.process.wait(5)
+            except (OSError, subprocess.TimeoutExpired):
+                pass
+        if os.environ.get("KEEP"):
+            print("kept:", self.folder)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def free_port(udp):
+    import socket
+    with socket.socket(type=socket.SOCK_DGRAM if udp else socket.SOCK_STREAM) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def native(session, load):
+    load.more()
+
+
+held = native
+
+
+def follow(session, load):
+    load.more(3 * LOAD)
+    load.stop()
+    session.steady()
+
+
+def reload(session, load):
+    load.more()
+    name = "SIG" + session.server.reload.removeprefix("SIG")
+    os.kill(session.status()["server"], getattr(signal, name))
+    load.more(2 * LOAD)
+    load.stop()
+    session.steady()
+
+
+def promote(session, load):
+    for name in ("f1", "v0", "f1", "v0"):
+        load.more()
+        session.promote(name)
+    load.more()
+    load.stop()
+    session.steady()
+
+
+def crash(session, load):
+    load.more()
+    session.steady()
+    session.crash()
+    load.more(2 * LOAD)
+
+
+def daemon(session, load):
+    for name in ("f1", "v0"):
+        load.more()
+        session.promote(name)
+    load.more()
+    session.steady()
+    session.crash()
+    load.more()
+
+
+WITH = {"native": None, "held": 0}
+
+
+def attempt(kind, phase):
+    """How it went, in words."""
+    if phase == "reload" and not kind.reload or phase == "daemon" and not kind.daemon:
+        return "-"
+    session = load = None
+    try:
+        session = Session.__new__(Session)
+        session.__init__(kind, WITH.get(phase, 1), phase == "daemon")
+        load = Load(session.server)
+        globals()[phase](session, load)
+        load.stop()
+        session.end()
+        return "yes"
+    except (Wrong, OSError, subprocess.SubprocessError) as e:
+        detail = f"{e}"
+        if session and session.held and hasattr(session, "process"):
+            detail += f" [{session.why()}]"
+        return detail
+    finally:
+        if load:
+            load.stopping = True
+        if session and hasattr(session, "process"):
+            session.clean()
+
+
+def tried(name, phases):
+    kind = SERVERS[name]
+    for program in kind.needs:
+        if not shutil.which(program):
+            print(f"needs {program}")
+            return None
+    results = {}
+    for phase in phases:
+        results[phase] = attempt(kind, phase)
+        print(f"{name} {phase}: {results[phase]}", flush=True)
+    return results
+
+
+def main():
+    words = sys.argv[1:]
+    phases, table = PHASES, "--table" in words
+    if "--only" in words:
+        phases = words.pop(words.index("--only") + 1).split(",")
+        words.remove("--only")
+    names = [w.lower() for w in words if w != "--table"]
+    names = list(SERVERS) if names in ([], ["all"]) else names
+    os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="mve-strangers-"))
+    results = {name: tried(name, phases) for name in names}
+    if table:
+        for name, row in results.items():
+            if row:
+                print(f"| {SERVERS[name].__name__} | {SERVERS[name].shape} | "
+                      + " | ".join(row[p] for p in phases) + " |")
+    if not any(results.values()):
+        raise SystemExit(77)
+    if any(word not in ("yes", "-") for row in results.values() if row for word in row.values()):
+        raise SystemExit(1)
+    print("strangers: ok")
+
+
+if __name__ == "__main__":
+    main()
