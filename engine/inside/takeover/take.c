@@ -75,6 +75,7 @@ struct taken {
 
 #define TAKEN_LAST	(-1)
 #define TAKEN_SIGNALS	(-2)
+#define TAKEN_DIRECTORY	(-3)
 
 /* What stands in the last message, behind its row, whose flags say how many. */
 struct taken_watch {
@@ -238,6 +239,11 @@ static long batch_receive(const struct thread *t, int socket)
 		return got;
 	if (n && message.row[0].fd == TAKEN_SIGNALS) {
 		signals_take(t, (uint64_t)got);
+		return 1;
+	}
+	if (n && message.row[0].fd == TAKEN_DIRECTORY && m.control_len >= 16 + 4) {
+		OWN1(__NR_fchdir, message.control.fd[0]);
+		OWN1(__NR_close, message.control.fd[0]);
 		return 1;
 	}
 	if (n && message.row[0].fd < 0)

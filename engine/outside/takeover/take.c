@@ -61,6 +61,7 @@ struct taken_watch {
 
 #define LAST		(-1)	/* in the place of a descriptor: what such a message has */
 #define SIGNALS		(-2)
+#define DIRECTORY	(-3)	/* the one that it works in */
 #define SIGNALS_SENT	16	/* in one message */
 
 #define DYING_MS	3000	/* for last words, and a core file */
@@ -268,6 +269,28 @@ static int signals_send(struct monitor *m, const struct batch *b, pid_t twin)
 	return 0;
 }
 
+/*
+ * The working directory, which the successor has found by its name: that may be another's by
+ * now, or nobody's.  Where paths of one version are others' of another it has its own.
+ */
+static int directory_send(const struct monitor *m, const struct batch *b, pid_t twin)
+{
+	const struct follower_options *from = m->move.from->options, *to = m->move.to->options;
+	const struct taken_row row = { DIRECTORY, 0 };
+	char path[64];
+	int fd, result;
+
+	if ((from && from->maps) || (to && to->maps))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/cwd", twin);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	result = rows_send(b->socket, &row, 1, &fd, 1);
+	close(fd);
+	return result;
+}
+
 /* --- the end ----------------------------------------------------------------------------------- */
 
 static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
@@ -278,6 +301,8 @@ static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 
 	if (!result)
 		result = anew_send(b);
+	if (!result)
+		result = directory_send(m, b, twin);
 	if (!result)
 		result = signals_send(m, b, twin);
 	if (result)
