@@ -1,6 +1,6 @@
 /*
  * directory PORT: works in a directory that is renamed as soon as it is there, and whose name
- * another has then; for each line that it is sent it makes a file there and says so.
+ * another has then, with an oom_score_adj of its own; for each line that it is sent it makes a file there and says so.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -27,6 +27,8 @@ int main(int argc, char **argv)
 	ssize_t n;
 
 	must(argc == 2 && !mkdir("a", 0700) && !chdir("a"), "mkdir");
+	fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	must(fd >= 0 && write(fd, "123", 3) == 3 && !close(fd), "oom_score_adj");
 	must(!rename("../a", "../b") && !mkdir("../a", 0700), "rename");
 	a.sin_port = htons((uint16_t)atoi(argv[1]));
 	listener = socket(AF_INET, SOCK_STREAM, 0);

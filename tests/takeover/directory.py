@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """directory.py: who takes over works in the directory that the old leader worked in, whatever
-its name is by now."""
+its name is by now, and has its oom_score_adj."""
 import os
 import socket
 import subprocess
@@ -19,6 +19,12 @@ def make(port, name):
         raise Wrong(f"{name} is not where the server works: {os.listdir('a')}")
 
 
+def first_to_die(session):
+    with open(f"/proc/{session.leader()['pid']}/oom_score_adj") as f:
+        if f.read() != "123\n":
+            raise Wrong("the new leader has another oom_score_adj")
+
+
 def main():
     out = os.getcwd() + "/directory"
     subprocess.run(["gcc", "-O1", "-o", out, ROOT + "/tests/takeover/directory.c"], check=True)
@@ -28,6 +34,7 @@ def main():
         make(port, "before")
         session.promote("f1", keep=True)
         make(port, "behind")
+        first_to_die(session)
         session.wait_for(lambda: len(session.following()) == 1, "the old leader follows")
         session.promote("v0")
         make(port, "back")

@@ -560,6 +560,26 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 	return n;
 }
 
+/* What the twin has written to its own /proc is the kernel's, and no descriptor. */
+static void oom_move(pid_t twin, pid_t pid)
+{
+	char path[64], text[16];
+	int from, to;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", twin);
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	n = from < 0 ? -1 : read(from, text, sizeof(text));
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+	to = n > 0 ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	if (to >= 0 && write(to, text, (size_t)n) < 0)
+		say_log("take", "oom_score_adj of %d: %s", pid, strerror(errno));
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+}
+
 /* REQ_TAKE: how many descriptors came through the socket, or -errno. */
 int64_t take_serve(struct version *v, const struct request *r)
 {
@@ -590,6 +610,8 @@ int64_t take_serve(struct version *v, const struct request *r)
 	if (n < 0 && twin)
 		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
 			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
+	if (n >= 0 && twin)
+		oom_move(pid, r->pid);
 	/* Answered here: the twin's end is not to be waited for. */
 	asker_answer(v, r, n);
 	if (n >= 0)
