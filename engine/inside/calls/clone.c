@@ -213,6 +213,14 @@ long serve_clone(struct thread *t, long nr)
 	return result;
 }
 
+/* What a process with followers, or one of them, keeps of its threads. */
+static void company_child(void)
+{
+	locks_child();
+	order_child();
+	early_forget();
+}
+
 /* First C code of a child; clone_child in gate.S brought us here. */
 void child_begin(struct thread *t)
 {
@@ -225,12 +233,11 @@ void child_begin(struct thread *t)
 		sighand_unlock(t->sig);
 		block_unlock();
 		map_lock = 0;
-		locks_child();
-		order_child();
+		if (streams.conduct)	/* else nothing was written there: no page is copied */
+			company_child();
 		t->fork_seq = 0;
 		t->faulting = 0;
 		t->hidden_waits = 0;	/* pending signals are the parent's */
-		early_forget();
 		block_keep_only(t);
 		t->timer = 0;	/* the parent's */
 	}

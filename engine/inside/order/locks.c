@@ -78,9 +78,12 @@ void locks_begin(void)
 
 void locks_child(void)
 {
+	bool on = locks_on;
+
 	locks_on = 0;
 	ticks_child();
-	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++)
+	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */
+	for (uint32_t i = 0; on && i <= LOCK_BUCKETS; i++)
 		if (lock_buckets[i].waiters)
 			lock_buckets[i].waiters = 0;
 }
