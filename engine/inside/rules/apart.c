@@ -3,7 +3,9 @@
  * of calls of its own, and all other calls have one together.  A call on a connection
  * meets the leader's next call on that connection, wherever among the leader's next
  * events that stands; what was met before its turn stays in its place with a bit
- * (`ahead`, and `far` behind its end), and goes when the stream's front comes there.
+ * (`ahead`, and `far` behind its end, in a circle), and goes when the stream's front
+ * comes there.  How far the two may be apart is how many bits there are, and half of
+ * the ring, since the leader must have room to come there.
  *
  * What holds the sequences together is epoll: the follower is told what the leader's
  * next wait has brought when it has done all that the leader did before.  Until then a
@@ -75,6 +77,11 @@ static int32_t of_call(const struct walk *w, long nr)
 
 /* --- what was met before its turn ----------------------------------------------------------- */
 
+static unsigned far_place(const struct rules_thread *rt, unsigned i)
+{
+	return (rt->far_first + i) % FAR_EVENTS;
+}
+
 bool apart_is_taken(const struct thread *t, unsigned i)
 {
 	const struct rules_thread *rt = t->rules;
@@ -82,7 +89,10 @@ bool apart_is_taken(const struct thread *t, unsigned i)
 	if (i < AHEAD_EVENTS)
 		return t->ahead >> i & 1;
 	i -= AHEAD_EVENTS;
-	return rt && i < FAR_EVENTS && rt->far[i / 64] >> i % 64 & 1;
+	if (!rt || i >= FAR_EVENTS)
+		return false;
+	i = far_place(rt, i);
+	return rt->far[i / 64] >> i % 64 & 1;
 }
 
 void apart_mark(struct thread *t, unsigned i)
@@ -93,7 +103,7 @@ void apart_mark(struct thread *t, unsigned i)
 		t->ahead |= 1ull << i;
 		return;
 	}
-	i -= AHEAD_EVENTS;
+	i = far_place(rt, i - AHEAD_EVENTS);
 	rt->far[i / 64] |= 1ull << i % 64;
 	rt->fars++;
 }
@@ -102,16 +112,18 @@ void apart_mark(struct thread *t, unsigned i)
 void apart_shift(struct thread *t)
 {
 	struct rules_thread *rt = t->rules;
+	unsigned first;
 
 	t->ahead >>= 1;
 	if (!rt || !rt->fars)
 		return;
-	if (rt->far[0] & 1) {
-		t->ahead |= 1ull << (AHEAD_EVENTS - 1);
-		rt->fars--;
-	}
-	for (unsigned i = 0; i < FAR_WORDS; i++)
-		rt->far[i] = rt->far[i] >> 1 | (i + 1 < FAR_WORDS ? rt->far[i + 1] << 63 : 0);
+	first = rt->far_first;
+	rt->far_first = far_place(rt, 1);
+	if (!(rt->far[first / 64] >> first % 64 & 1))
+		return;
+	rt->far[first / 64] &= ~(1ull << first % 64);
+	rt->fars--;
+	t->ahead |= 1ull << (AHEAD_EVENTS - 1);
 }
 
 void apart_forget(struct thread *t)
@@ -215,6 +227,13 @@ static bool is_far(int32_t of, bool reads, unsigned waits)
 	return reads && waits > WAITS_FAR && epoll_has(of);
 }
 
+/* So much is there that the leader may soon wait for room. */
+static bool is_half(const struct thread *t, const struct reader *at)
+{
+	return at->pos - t->reader.cursor->at >=
+	       (uint64_t)streams.conduct->chunks * CHUNK_CELLS / 2;
+}
+
 /*
  * The first event of an object that is still to be met, and its place.  A server that
  * puts a connection off waits once more before it goes on with it; what it reads later, or
@@ -244,7 +263,8 @@ static enum found find(struct thread *t, int32_t of, bool reads, struct reader *
 		if (reads && (since > PUT_OFF || brings(*at, e, of)))
 			return FOUND_LATER;
 	}
-	return *n == APART_EVENTS || is_far(of, reads, waits) ? FOUND_LATER : FOUND_NOT_YET;
+	return *n == APART_EVENTS || is_far(of, reads, waits) || is_half(t, at) ? FOUND_LATER :
+									   FOUND_NOT_YET;
 }
 
 static bool is_accept(long nr)

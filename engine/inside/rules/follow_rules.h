@@ -18,7 +18,7 @@
 #define OWN_ROOM	65536	/* of the follower's own call; */
 #define BUILD_ROOM	65536	/* and of what an action builds */
 
-#define APART_EVENTS	8192	/* so far may connections be apart */
+#define APART_EVENTS	32768	/* so far may connections be apart */
 #define FAR_EVENTS	(APART_EVENTS - AHEAD_EVENTS)
 #define FAR_WORDS	(FAR_EVENTS / 64)
 
@@ -66,7 +66,8 @@ struct rules_thread {
 	int32_t lens;			/* whose events rules see; APART_ALL */
 	uint32_t apart;			/* t->reader looks so many events behind the front: */
 	struct reader apart_front;	/* and here is that */
-	uint32_t fars;			/* how many of these are set */
+	uint32_t fars;			/* how many of these are set, */
+	uint32_t far_first;		/* and which is the first: they lie in a circle */
 	uint64_t far[FAR_WORDS];	/* goes on where t->ahead ends */
 	uint64_t answered_at;		/* events that were taken before these */
 	uint32_t answers;		/* calls that rules have answered without one */
