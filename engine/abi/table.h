@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* What happens to a call on the leader and on a follower; see ARCHITECTURE. */
+/* What happens to a call on the leader and on a follower; see docs/design/record.md. */
 enum call_class {
 	CLASS_LOCAL,		/* each version runs its own; no event */
 	CLASS_EFFECT,		/* leader runs; content compared; follower answered */

@@ -17,7 +17,7 @@ static const char help[] =
 	"name, class and tier; sites patched, trapped, and hot but not patched, with why;\n"
 	"calls that mve does not know; what was refused.\n";
 
-/* The last programs: a sealed one needs no net, see ARCHITECTURE.md. */
+/* The last programs: a sealed one needs no net, see docs/design/calls.md. */
 static void images_show(const json_t *list)
 {
 	const json_t *im;
