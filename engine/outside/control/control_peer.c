@@ -12,6 +12,7 @@
 
 #include "engine/outside/control/control.h"
 #include "engine/outside/kernel/cgroup.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
 

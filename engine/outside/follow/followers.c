@@ -17,6 +17,7 @@
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/follow/still.h"
 #include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"

@@ -15,7 +15,8 @@
 
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
-#include "engine/outside/monitor/asker.h"
+#include "engine/outside/kernel/asker.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"

@@ -26,7 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "engine/outside/monitor/asker.h"
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
 

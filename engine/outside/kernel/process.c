@@ -45,21 +45,50 @@ static bool is_dead(const char *text)
 	return !state || *state == 'X' || (*state == 'Z' && number_in(text, THREADS) <= 1);
 }
 
+/* A short file of /proc as text; "": it is not there. */
+static void text_read(const char *name, char *text, size_t size)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = 0;
+}
+
 /* A number of /proc/PID/stat; 0: it is dead, or not there. */
 static uint64_t stat_field(pid_t pid, int want)
 {
 	char name[64], text[1024];
-	ssize_t n;
-	int fd;
 
 	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = 0;
+	text_read(name, text, sizeof(text));
 	return is_dead(text) ? 0 : number_in(text, want);
+}
+
+char thread_state(pid_t pid, pid_t tid)
+{
+	char name[64], text[1024];
+	const char *state;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", pid, tid);
+	text_read(name, text, sizeof(text));
+	state = field_in(text, STATE);
+	return state ? *state : 0;
+}
+
+bool thread_ended(pid_t pid, pid_t tid)
+{
+	char state = thread_state(pid, tid);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
+bool thread_runs(pid_t pid, pid_t tid)
+{
+	char state = thread_state(pid, tid);
+
+	return state == 'R' || state == 'D';
 }
 
 uint64_t process_began(pid_t pid)
@@ -86,16 +115,9 @@ uint32_t process_table(pid_t pid)
 {
 	char name[64], text[4096];
 	const char *at;
-	ssize_t n;
-	int fd;
 
 	snprintf(name, sizeof(name), "/proc/%d/status", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = 0;
+	text_read(name, text, sizeof(text));
 	at = strstr(text, "\nFDSize:");
 	return at ? (uint32_t)strtoul(at + sizeof("\nFDSize:") - 1, NULL, 10) : 0;
 }

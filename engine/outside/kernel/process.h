@@ -19,6 +19,11 @@ bool process_descends(pid_t pid, pid_t of);
 uint32_t process_table(pid_t pid);
 /* A signal to that process and no other: 0, or a negative errno. */
 int process_signal(pid_t pid, uint64_t began, int sig);
+/* As in /proc; 0: it is not there. */
+char thread_state(pid_t pid, pid_t tid);
+bool thread_ended(pid_t pid, pid_t tid);
+/* Whether the kernel would let the thread run, if there were a processor. */
+bool thread_runs(pid_t pid, pid_t tid);
 /* Asks the thread to come to our code (abi/knock.h). */
 void thread_knock(pid_t pid, pid_t tid);
 

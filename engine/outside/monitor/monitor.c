@@ -31,6 +31,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -41,6 +42,7 @@
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/start/exec.h"
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
 
@@ -198,7 +200,7 @@ static void serve_signals(struct monitor *m)
 	while (read(m->signal_fd, &s, sizeof(s)) == sizeof(s))
 		if (s.ssi_signo != SIGCHLD)
 			signal_pass(m, &s);
-	serve_child_events(m);
+	exec_children(m);
 }
 
 /* --- the end -------------------------------------------------------------------------- */
@@ -313,7 +315,7 @@ static bool server_over(struct monitor *m)
 		return false;
 	if (!m->over_ms)
 		m->over_ms = now_ms();
-	if (!serve_execs(m) || now_ms() > m->over_ms + START_MS)
+	if (!exec_any(m) || now_ms() > m->over_ms + START_MS)
 		return true;
 	monitor_wake_after(m, LOOK_MS);
 	return false;

@@ -20,6 +20,7 @@
 
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/session.h"
 #include "engine/outside/print/text_json.h"
 

@@ -18,6 +18,7 @@
 
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/session.h"
 
 #define HANDLES		1024	/* waited for at a time */

@@ -21,6 +21,7 @@
 #include "engine/core/ring.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/follow/start_record.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/realms.h"

@@ -22,6 +22,7 @@
 #include "engine/outside/follow/join.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"

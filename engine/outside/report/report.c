@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/remote.h"
-#include "engine/outside/monitor/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"

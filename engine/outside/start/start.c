@@ -22,9 +22,11 @@
 #include "engine/abi/boot.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
+#include "engine/outside/start/exec.h"
 #include "engine/outside/start/program.h"
 #include "engine/outside/start/start.h"
 
@@ -207,17 +209,17 @@ static int seize(struct version *v)
 {
 	struct monitor *m = v->monitor;
 	struct tracee want = { .hidden = hidden_at_start(), .version = v,
-			       .role = serve_role(v, v->options) };
+			       .role = exec_role(v, v->options) };
 
 	if (v->options)
 		want.vpid = m->version[0].server;
 	if (v->options)
 		want.wish = layout_wish(v->server, &m->layout);
 	v->began = process_began(v->server);
-	return serve_seize(v, v->server, &want);
+	return exec_seize_as(v, v->server, &want);
 }
 
-/* Starts the first process; its execve ends in serve_child_events(). */
+/* Starts the first process; its execve ends in exec_children(). */
 int version_start(struct version *v)
 {
 	int go[2], tell[2], log = log_open(v), result;
@@ -273,7 +275,7 @@ int version_first_exec(struct version *v)
 
 		if (waitid(P_PID, (id_t)v->server, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
 			return -errno;
-		serve_child_events(v->monitor);
+		exec_children(v->monitor);
 	}
 	return v->gone ? version_start_error(v) : 0;
 }

@@ -4,9 +4,6 @@
 
 #include "engine/outside/monitor/monitor.h"
 
-/* As in /proc; 0: it is not there. */
-char thread_state(pid_t pid, pid_t tid);
-bool thread_ended(pid_t pid, pid_t tid);
 /* By a user, the old leader ends or follows; or by its policy, for a follower that differs. */
 enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
 /* Why it cannot lead now, and whether that goes by itself; NULL: it can. */

@@ -20,6 +20,7 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/start/exec.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -161,7 +162,7 @@ static void park_say(struct monitor *m, struct move *mv)
 void serve_all(struct monitor *m)
 {
 	serve_requests(m);
-	serve_stops(m);
+	exec_stops(m);
 }
 
 /* Stops every thread of the old leader; false when one did not in time. */

@@ -1,0 +1,393 @@
+/*
+ * Programs on their way through execve.  A program is seized when its execve begins and let
+ * go as soon as it stands ready at its first instruction; no ptrace is in play otherwise.
+ * What is read of it is read of the thread, since a process whose first thread has ended
+ * has no memory, root or folder by its own id.
+ */
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/kernel/witness.h"
+#include "engine/outside/monitor/realms.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/start/exec.h"
+#include "engine/outside/start/inject.h"
+#include "engine/outside/start/program.h"
+#include "engine/outside/takeover/takeover.h"
+
+static struct tracee *tracee_find(struct monitor *m, pid_t tid)
+{
+	for (int i = 0; i < TRACEES_MAX; i++)
+		if (m->tracees[i].tid == tid)
+			return &m->tracees[i];
+	return NULL;
+}
+
+/* Programs are on their way through execve: they are ours to see through. */
+bool exec_any(const struct monitor *m)
+{
+	for (int i = 0; i < TRACEES_MAX; i++)
+		if (m->tracees[i].tid)
+			return true;
+	return false;
+}
+
+/*
+ * Seizes a thread that is about to call execve; 0 or a negative errno.  Without
+ * us the server goes on unheld; a follower must not, since it would act.
+ */
+int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want)
+{
+	struct tracee *free_row = tracee_find(v->monitor, 0);
+	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+
+	if (!free_row)
+		return -EAGAIN;
+	if (want->role == ROLE_FOLLOWER)
+		options |= PTRACE_O_EXITKILL;
+	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0)
+		return -errno;
+	*free_row = *want;
+	free_row->tid = tid;
+	return 0;
+}
+
+static int path_read(pid_t pid, uint64_t at, char *path, size_t size)
+{
+	struct iovec here = { path, size - 1 }, there = { (void *)at, size - 1 };
+	ssize_t n;
+
+	/* Up to the end of the page first: the next one may not be there. */
+	there.iov_len = here.iov_len = size - 1 < 4096 - at % 4096 ? size - 1 : 4096 - at % 4096;
+	n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	if (n < 0)
+		return -errno;
+	path[n] = 0;
+	if (strlen(path) < (size_t)n || here.iov_len == size - 1)
+		return 0;
+	here = (struct iovec){ path + n, size - 1 - (size_t)n };
+	there = (struct iovec){ (void *)(at + (uint64_t)n), here.iov_len };
+	n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	if (n > 0)
+		((char *)here.iov_base)[n] = 0;
+	return 0;
+}
+
+/* The program's path as we can open it. */
+static int path_seen(pid_t tid, const struct request *r, char *out, size_t size)
+{
+	char path[3000];
+	int dir = (int)r->args[1], n;
+
+	if (path_read(tid, r->args[0], path, sizeof(path)))
+		return -EFAULT;
+	if (path[0] == '/')
+		n = snprintf(out, size, "/proc/%d/root%s", tid, path);
+	else if (dir == AT_FDCWD)
+		n = snprintf(out, size, "/proc/%d/cwd/%s", tid, path);
+	else if (!path[0])
+		n = snprintf(out, size, "/proc/%d/fd/%d", tid, dir);
+	else
+		n = snprintf(out, size, "/proc/%d/fd/%d/%s", tid, dir, path);
+	return (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+/* In another root a path may be there though we do not find it. */
+static bool same_root(pid_t pid)
+{
+	char root[64];
+	struct stat ours, theirs;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	return !stat("/", &ours) && !stat(root, &theirs) && ours.st_ino == theirs.st_ino &&
+	       ours.st_dev == theirs.st_dev;
+}
+
+/*
+ * A seccomp filter of the program's own outlives execve, and would meet the
+ * calls by which a new program is readied: such a program runs unheld.
+ */
+static bool is_filtered(const struct version *v, pid_t pid)
+{
+	char name[64], line[256];
+	bool filtered = false;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", pid);
+	f = v->area->filters ? fopen(name, "re") : NULL;
+	while (f && fgets(line, sizeof(line), f))
+		filtered |= !strncmp(line, "Seccomp:\t", 9) && line[9] != '0';
+	if (f)
+		fclose(f);
+	return filtered;
+}
+
+enum role exec_role(const struct version *v, bool follows)
+{
+	const struct monitor *m = v->monitor;
+
+	if (!m->conduct)
+		return m->options->role;
+	/* No thread of a leader follows but while it takes over: who says so lies. */
+	return follows && (v->index != m->leader || m->move.active) ? ROLE_FOLLOWER : ROLE_LEADER;
+}
+
+/* Seizes the thread; what it is now goes on in the new program. */
+static bool exec_seize(struct version *v, const struct request *r)
+{
+	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
+			       .role = exec_role(v, r->args[2] & HIDDEN_FOLLOWS),
+			       .lane = (uint32_t)(r->args[5] < LANES_ALL ? r->args[5] : LANES_ALL),
+			       .vpid = v->area->slot[r->slot].vpid };
+	struct layout like;
+
+	if (want.role == ROLE_FOLLOWER) {
+		memcpy(&like, r->call, sizeof(like));
+		want.wish = layout_wish(r->pid, &like);
+	}
+
+	return !is_filtered(v, r->tid) && exec_seize_as(v, r->tid, &want) == 0;
+}
+
+static int64_t exec_32bit(struct version *v, const char *path)
+{
+	if (v->index == v->monitor->leader && version_may_say(v))
+		say_error(program_hint(PROGRAM_32BIT), "cannot hold a program: %s: %s",
+			  path + strcspn(path + 1, "/") + 1, program_reason(PROGRAM_32BIT));
+	return -ENOEXEC;
+}
+
+/*
+ * Followers would be told of a program by a process of other rights: of one that has some
+ * by its file, or of a process that has changed its own where it could not move.
+ */
+static bool exec_moves(const struct version *v, const struct request *r, const char *path)
+{
+	const struct monitor *m = v->monitor;
+
+	return m->conduct && !options_joinable(m->options) && lane_is(m, r->args[5]) &&
+	       !(r->args[2] & HIDDEN_FOLLOWS) &&
+	       (!realm_fits(m, (uint32_t)r->args[5] / LANES, r->tid) || realm_changes(path, r->tid));
+}
+
+/* enum exec_go; negative: the execve fails so. */
+int64_t exec_serve(struct version *v, const struct request *r)
+{
+	enum program_verdict verdict = PROGRAM_UNKNOWN;
+	char path[4096];
+
+	if (!path_seen(r->tid, r, path, sizeof(path)))
+		verdict = program_look(path, geteuid() == 0);
+	if (verdict == PROGRAM_32BIT)
+		return exec_32bit(v, path);
+	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
+	    errno == ENOENT)
+		return EXEC_GO_FAILS;
+	if (!exec_moves(v, r, path) && verdict != PROGRAM_PRIVILEGED && exec_seize(v, r))
+		return EXEC_GO;
+	v->unheld++;
+	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));
+	return EXEC_GO_UNHELD;
+}
+
+/* The execve failed: the thread must stop to be let go. */
+void exec_failed(struct monitor *m, pid_t tid)
+{
+	if (tracee_find(m, tid))
+		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+}
+
+static void audit_image(const struct version *v, pid_t pid, uint64_t base)
+{
+	struct audit_ranges r;
+
+	if (!v->monitor->audit || v->options)
+		return;
+	witness_ranges(base, &r);
+	audit_set_image(v->monitor->audit, pid, &r);
+}
+
+static struct inject_want want_of(struct version *v, const struct tracee *t)
+{
+	struct monitor *m = v->monitor;
+	struct inject_want w = { .area_fd = v->area_fd, .brief_fd = v->brief_fd, .key = v->key,
+				 .tier = (enum tier)m->options->tier, .image = v->images,
+				 .row = &v->image[v->images % AREA_IMAGES],
+				 .hidden = t->hidden, .role = t->role, .version = v->index,
+				 .lane = t->lane % LANES, .realm = t->lane / LANES,
+				 .vpid = t->vpid, .wish = &t->wish };
+	const struct realm *realm = &m->realm[w.realm];
+
+	if (!m->conduct || !lane_is(m, t->lane))	/* a sanitizer's own program: on its own */
+		return w;
+	w.chunks = m->conduct->chunks;
+	w.versions = m->conduct->sections;
+	w.seam = m->options->seam_function;
+	w.runtime = &v->runtime;
+	w.puts_off = &m->conduct->puts_off;
+	w.conduct_fd = m->conduct_fd;
+	for (uint32_t i = 0; i < w.versions; i++)
+		w.section_fd[i] = i == v->index ? realm->section_fd[i] : realm->section_read_fd[i];
+	w.random[0] = streams_seed(v, t->lane, 0);
+	w.random[1] = streams_seed(v, t->lane, 1);
+	v->execs[t->lane % LANES_ALL]++;
+	return w;
+}
+
+/* What is not held goes on without us; a follower must not: it would act. */
+static void program_lost(struct version *v, pid_t pid, enum role role, int result)
+{
+	v->unheld++;
+	if (role == ROLE_FOLLOWER) {
+		kill(pid, SIGKILL);
+		ptrace(PTRACE_DETACH, pid, 0, SIGKILL);
+		follower_drop(v, VERDICT_UNSUPPORTED, "cannot hold a program: %s",
+			      strerror(-result));
+		return;
+	}
+	if (version_may_say(v))
+		say_error("mve doctor shows what this machine lacks",
+			  "cannot hold a program: pid %d: %s", pid, strerror(-result));
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+/*
+ * Its rights are those of the realm whose sections it is about to get.  If not, the file
+ * has changed since its execve was looked at, or who asked has said that it was elsewhere:
+ * no follower is told of it as of the process that it was.
+ */
+static int realm_look(struct version *v, const struct tracee *t, pid_t pid)
+{
+	struct monitor *m = v->monitor;
+
+	if (!v->index && !v->images)
+		realm_first(m, pid);
+	if (options_joinable(m->options) || realm_fits(m, t->lane / LANES, pid))
+		return 0;
+	for (unsigned i = 0; i < m->versions && v->index == m->leader; i++)
+		follower_drop(&m->version[i], VERDICT_UNSUPPORTED,
+			      "the leader's pid %d has become a program of other rights", pid);
+	return -EPERM;
+}
+
+static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
+{
+	struct inject_want want = want_of(v, t);
+	struct layout layout;
+	int result = v->state == VERSION_ENDED ? -ECANCELED : 0;
+
+	if (!result && want.chunks)
+		result = realm_look(v, t, pid);
+	if (!result)
+		result = inject(pid, &want, &layout);
+
+	if (result) {
+		program_lost(v, pid, want.role, result);
+		return;
+	}
+	if (!v->images && want.role == ROLE_LEADER)
+		v->monitor->layout = layout;
+	audit_image(v, pid, want.row->inside);
+	v->images++;
+	if (v->state == VERSION_STARTING && v->index != v->monitor->leader) {
+		v->state = VERSION_FOLLOWS;
+		v->follows_ms = now_ms();
+	}
+	if (v->monitor->conduct)	/* now is the time: a takeover is in a hurry */
+		version_owns(v, pid, pid);
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+/* A thread other than the first may have called execve: its row is its old id. */
+static struct tracee tracee_drop(struct monitor *m, pid_t pid)
+{
+	unsigned long before = 0;
+	struct tracee *row, was;
+
+	ptrace(PTRACE_GETEVENTMSG, pid, 0, &before);
+	row = before ? tracee_find(m, (pid_t)before) : NULL;
+	if (!row)
+		row = tracee_find(m, pid);
+	if (!row)
+		return (struct tracee){ 0 };
+	was = *row;
+	*row = (struct tracee){ 0 };
+	return was;
+}
+
+static void tracee_stopped(struct monitor *m, pid_t pid, int status)
+{
+	int event = status >> 16, sig = WSTOPSIG(status);
+	struct tracee t;
+
+	if (event == PTRACE_EVENT_EXEC) {
+		t = tracee_drop(m, pid);
+		MUST(t.version);
+		program_begin(t.version, pid, &t);
+	} else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP) {
+		tracee_drop(m, pid);
+		ptrace(PTRACE_DETACH, pid, 0, 0);
+	} else if (event == PTRACE_EVENT_STOP) {
+		ptrace(PTRACE_LISTEN, pid, 0, 0);
+	} else {
+		ptrace(PTRACE_CONT, pid, 0, sig);
+	}
+}
+
+static void first_ended(struct monitor *m, pid_t pid, int status)
+{
+	struct version *v = version_of_child(m, pid);
+
+	if (!v)
+		return;
+	v->status = status;
+	v->reaped = v->gone = true;
+	if (v->index != m->leader)
+		follower_ended(v);
+	else if (m->move.active)	/* before it had taken everything */
+		takeover_want(v, "ended while it took over", true);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && followers_any(m))
+		say_error(NULL, "%s: %s was killed, and its connections with it: nothing is left "
+			  "to take over", m->session.name, v->name);
+}
+
+/* Collects what SIGCHLD announced. */
+void exec_children(struct monitor *m)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (WIFSTOPPED(status)) {
+			tracee_stopped(m, pid, status);
+			continue;
+		}
+		if (tracee_find(m, pid))
+			*tracee_find(m, pid) = (struct tracee){ 0 };
+		first_ended(m, pid, status);
+	}
+}
+
+/* Of it the stops alone: a takeover has begun, and whose end has come is looked at later. */
+void exec_stops(struct monitor *m)
+{
+	siginfo_t info = { 0 };
+
+	while (!waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | __WALL) && info.si_pid) {
+		tracee_stopped(m, info.si_pid, W_STOPCODE(info.si_status));
+		info.si_pid = 0;
+	}
+}
+
+void exec_count(struct version *v, uint64_t image, const struct patch_sum *sum)
+{
+	struct image *row = &v->image[image % AREA_IMAGES];
+
+	row->sites_patched += sum->patched;
+	row->sites_trapped += sum->trapped;
+}

@@ -1,0 +1,25 @@
+/* Programs on their way through execve. */
+#ifndef MVE_OUTSIDE_EXEC_H
+#define MVE_OUTSIDE_EXEC_H
+
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/patch/patch.h"
+
+/* REQ_EXEC: a thread is about to execute a program. */
+int64_t exec_serve(struct version *v, const struct request *r);
+/* The execve has failed, or will not be made. */
+void exec_failed(struct monitor *m, pid_t tid);
+/* Adds to what is known of a program how its sites were patched. */
+void exec_count(struct version *v, uint64_t image, const struct patch_sum *sum);
+/* A thread that is about to execute a program is to become what `want` says. */
+int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want);
+/* Of a program of this version, whose thread follows, or does not. */
+enum role exec_role(const struct version *v, bool follows);
+/* One is under way. */
+bool exec_any(const struct monitor *m);
+/* Stops and ends of children. */
+void exec_children(struct monitor *m);
+/* Of it the stops alone: a takeover has begun, and whose end has come is looked at later. */
+void exec_stops(struct monitor *m);
+
+#endif
