@@ -19,7 +19,6 @@
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/patched.h"
 #include "engine/outside/plan/plan.h"
-#include "engine/outside/start/exec.h"
 
 #define VDSO_MAX	0x10000
 

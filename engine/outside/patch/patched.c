@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "engine/outside/kernel/remote.h"
-#include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/patched.h"
 
 #define KEPT_MAX	32	/* mappings; the one that was used longest ago goes */
