@@ -66,4 +66,14 @@ within 20 "$MVE" promote "$MVE_SESSION" f1 --keep || fail promote
 kill -KILL $run
 wait $run 2>/dev/null
 stops "no monitor, two versions"
+
+# The follower computes, and would read on for seconds; the monitor is left to say the end.
+"$MVE" run -n "$MVE_SESSION" -f same -- sh -c 'echo ready; kill -STOP $$; while :; do :; done' \
+	>out 2>err &
+run=$!
+within 20 grep -q ready out || fail "not ready: $(cat err)"
+"$MVE" stop "$MVE_SESSION" --kill >stop.out 2>&1 || fail "a follower: $(cat stop.out)"
+wait $run
+[ $? = 137 ] || fail "the monitor did not end as its server"
+run=
 echo "stopkill: ok"

@@ -3,8 +3,8 @@
  * more, since its monitor was killed.
  *
  * Its processes are those that have mapped what its server has: the area of its version, and
- * the page that all versions of the session have (where its monitor lives, that one sees to
- * the other versions).  They are killed first, all of them, and waited for together.  What
+ * the page that all versions of the session have; the monitor, which has both, is left to say
+ * how it ended.  They are killed first, all of them, and waited for together.  What
  * runs unheld has nothing mapped: it ends with the session's cgroup, where there is one.
  */
 #include <dirent.h>
@@ -34,6 +34,7 @@ struct marks {
 
 struct ending {
 	struct marks marks;
+	pid_t monitor;		/* has them mapped, too */
 	unsigned n;
 	struct pollfd handle[HANDLES];
 };
@@ -45,14 +46,14 @@ static bool is_marked(const struct map *map, const char *path)
 	return map->shared && map->inode && strstr(map->path, path);
 }
 
-static void marks_read(struct marks *marks, pid_t pid, unsigned kinds)
+static void marks_read(struct marks *marks, pid_t pid)
 {
 	struct maps maps;
 
 	marks->n = 0;
 	if (maps_read(pid, &maps))
 		return;
-	for (unsigned k = 0; k < kinds; k++)
+	for (unsigned k = 0; k < MARKS; k++)
 		for (size_t i = 0; i < maps.n; i++)
 			if (is_marked(&maps.map[i], mark_paths[k])) {
 				marks->inode[marks->n++] = maps.map[i].inode;
@@ -120,7 +121,7 @@ static bool round_kill(struct ending *e)
 	while (proc && (d = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
 
-		if (pid > 0 && pid != getpid())
+		if (pid > 0 && pid != getpid() && pid != e->monitor)
 			any |= one_kill(e, pid);
 	}
 	if (proc)
@@ -136,7 +137,8 @@ int session_kill(const struct session *s)
 
 	if (!e)
 		return -ENOMEM;
-	marks_read(&e->marks, s->server, watched ? 1 : MARKS);
+	e->monitor = watched ? s->monitor : 0;
+	marks_read(&e->marks, s->server);
 	group = watched ? -1 : cgroup_of(s->server, s->name);
 	result = session_signal(s, SIGKILL);
 	for (int i = 0; !result && e->marks.n && i < ROUNDS && round_kill(e); i++)
