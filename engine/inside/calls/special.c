@@ -34,6 +34,7 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/sigcalls.h"
+#include "engine/inside/takeover/limits.h"
 
 uint64_t *block_bitmap(uint32_t index);
 
@@ -47,8 +48,6 @@ static void refused(struct thread *t, uint32_t reason)
 	if (!__atomic_fetch_add(&a->refused[reason], 1, __ATOMIC_RELAXED))
 		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
 }
-
-struct limit { uint64_t now, max; };
 
 /*
  * The kernel shall begin the new program's mappings where the leader's twin has them:
@@ -120,6 +119,8 @@ static long serve_exec(struct thread *t, long nr)
 	}
 	if (go == EXEC_GO_UNHELD && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
+	if (t->following && go != EXEC_GO_FAILS)
+		limits_exec();
 	t->in_exec = go == EXEC_GO;
 	result = go == EXEC_GO ? exec_held(t) : exec_unheld(t);
 	t->in_exec = 0;

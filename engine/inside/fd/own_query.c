@@ -21,6 +21,7 @@
 #include "engine/inside/record/host.h"
 #include "engine/inside/rules/follow_serve.h"
 #include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/limits.h"
 
 /* Memory that the call writes: in elements' bytes at most, and what an AT rule left of them. */
 static void written(const struct walk *w, const struct query_answer *answer)
@@ -152,6 +153,8 @@ long own_query(struct thread *t, long nr)
 	if (clock_own(t, nr, &result))
 		return result;
 	t->answered = 0;
+	if (limits_asked(t, (int32_t)t->frame.rax, &result))
+		return result;
 	if (descriptor_asked(t, (int32_t)t->frame.rax, &result))
 		return result;
 	return ids_call(t, call_find(nr), nr);

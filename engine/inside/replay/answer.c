@@ -33,6 +33,7 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/limits.h"
 #include "engine/inside/takeover/take.h"
 
 static void epoll_note(struct thread *t, struct walk *w)
@@ -166,6 +167,8 @@ static long both(struct thread *t, const struct call_desc *d, long nr, int64_t l
 
 	if (nr == __NR_shmat)
 		return shm_attach(t, (uint64_t)leaders);
+	if (limits_keep(t, nr))
+		return leaders;
 	own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : ids_both(t, d, nr);
 	if (own == CALL_RESTART)
 		own = 0;

@@ -31,6 +31,7 @@
 #include "engine/inside/takeover/early.h"
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/limits.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"
 #include "engine/inside/takeover/take.h"
@@ -100,6 +101,7 @@ static void demote(struct thread *t)
 		roles_follow();
 		files_learn();
 		OWN3(__NR_close_range, 0, ~0u, 0);
+		limits_follow();
 		take_begin();
 		/* Release: nobody goes on, and perhaps leads, before all that is done. */
 		__atomic_store_n(&demoted, DEMOTED_DONE, __ATOMIC_RELEASE);

@@ -34,6 +34,7 @@
 #include "engine/inside/takeover/early.h"
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/limits.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/take.h"
 
@@ -416,9 +417,13 @@ static uint32_t receiving;
 
 static void guest_take(struct thread *t)
 {
+	struct limit was;
+
 	order_wait_ended(t);
 	receive_lock(&receiving);
+	was = limits_lift();
 	descriptors_take(t);
+	limits_settle(t, was);
 	receive_unlock(&receiving);
 	signals_hear(t);
 	took_note();
@@ -426,14 +431,18 @@ static void guest_take(struct thread *t)
 
 static void process_take(struct thread *t)
 {
+	struct limit was;
+
 	order_wait_ended(t);
 	conditions_lead(t);
 	ids_begin();
 	children_settle();
+	was = limits_lift();
 	receive_lock(&receiving);
 	descriptors_take(t);
 	receive_unlock(&receiving);
 	mirrors_take();
+	limits_settle(t, was);
 	signals_hear(t);
 	early_begin();
 	kept_start(t);

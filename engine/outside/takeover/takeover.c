@@ -302,7 +302,10 @@ const char *takeover_refused(struct monitor *m, const struct version *to, bool *
 		return "it has not begun";
 	if (!old_stream_over(m, to))
 		return "another follower still reads what it told when it led";
-	return successor_settled(to) ? NULL : "some of its threads do not follow yet";
+	if (!successor_settled(to))
+		return "some of its threads do not follow yet";
+	return successor_has_room(m, to) ? NULL : "a process of it has a hard limit of descriptors "
+		"(RLIMIT_NOFILE) that the leader's do not fit into";
 }
 
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,

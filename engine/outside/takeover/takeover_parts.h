@@ -14,6 +14,11 @@ const char *successor_barred(const struct monitor *m, const struct version *v);
 /* Of those that may lead the one to be asked first; NULL: there is none. */
 struct version *successor(struct monitor *m);
 
+/* --- takeover_room.c ------------------------------------------------------------ */
+
+/* Each of its processes may have as many descriptors as it is to take, or is let have them. */
+bool successor_has_room(struct monitor *m, const struct version *v);
+
 /* --- takeover_prepare.c --------------------------------------------------------- */
 
 /* Dead, or a process that nobody has collected. */

@@ -1,0 +1,21 @@
+/* How many descriptors a follower's program believes that it may have. */
+#ifndef MVE_INSIDE_LIMITS_H
+#define MVE_INSIDE_LIMITS_H
+
+#include "engine/inside/gate/thread.h"
+
+struct limit { uint64_t now, max; };
+
+/* A follower makes a call that its leader has made; true: it is kept, and not to be made. */
+bool limits_keep(const struct thread *t, long nr);
+/* A query that the leader did not make; true: it is answered from what is kept. */
+bool limits_asked(struct thread *t, long nr, long *result);
+/* Room for what is taken; behind it the limit is what the program believes. */
+struct limit limits_lift(void);
+void limits_settle(const struct thread *t, struct limit was);
+/* A program that begins has what was kept for real: of the inside nothing stays. */
+void limits_exec(void);
+/* From leader to follower. */
+void limits_follow(void);
+
+#endif
