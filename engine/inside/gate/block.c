@@ -191,6 +191,22 @@ static bool slot_reuse(struct thread *t, struct area *a, uint32_t high)
 	return false;
 }
 
+/*
+ * Says once more whose the thread's slot is, and that it is one that is looked at: a worker
+ * that gave up root can have written there, and the monitor would hear of us no more.
+ */
+void slot_mend(struct thread *t)
+{
+	struct area *a = (struct area *)boot.area;
+	uint32_t n = (uint32_t)(t->slot - a->slot);
+	uint32_t high = __atomic_load_n(&a->slots_high, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&t->slot->holder, holder_of(t), __ATOMIC_RELEASE);
+	while (high <= n && !__atomic_compare_exchange_n(&a->slots_high, &high, n + 1, false,
+							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 /* Gives the thread a slot of the area to count and to ask in. */
 void slot_claim(struct thread *t)
 {

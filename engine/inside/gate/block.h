@@ -11,6 +11,7 @@ void block_lock(void);
 void block_unlock(void);
 void block_free(struct thread *t);
 void slot_claim(struct thread *t);
+void slot_mend(struct thread *t);
 void slot_release(struct thread *t);
 struct thread *block_live(uint32_t index);
 struct thread *block_next(uint32_t *index);

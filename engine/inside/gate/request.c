@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
+#include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
@@ -52,6 +53,7 @@ static const uint32_t *answers(const struct thread *t)
 /* Says that somebody asks here; again and again, for others may write there. */
 static void slot_ask(struct thread *t)
 {
+	slot_mend(t);
 	__atomic_store_n(&t->slot->asked, RS_ASKED, __ATOMIC_RELEASE);
 	request_ring();
 }
