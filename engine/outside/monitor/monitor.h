@@ -160,6 +160,7 @@ struct move {
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */
 	pid_t process[MOVE_PROCESSES];	/* of the old leader */
+	pid_t twin[MOVE_PROCESSES];	/* of those `taken` from */
 	unsigned untolds, untold_room, untold_lost;
 	struct untold *untold;	/* as many as wait, SIGNALS_WAIT at most */
 };

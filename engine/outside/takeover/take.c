@@ -11,13 +11,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
@@ -30,6 +30,7 @@
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/start/auxv.h"
@@ -39,7 +40,7 @@
 #include "engine/outside/takeover/untold.h"
 
 #define BATCH		200	/* descriptors in one message */
-#define SEND_WAIT_MS	1000
+#define SEND_WAIT_US	1000000
 
 struct taken_row {
 	int32_t fd;
@@ -69,6 +70,7 @@ struct taken_watch {
 
 struct batch {
 	int socket;
+	uint64_t wait_us;	/* for room in it, in all */
 	unsigned n;
 	unsigned epolls, signals;	/* of these kinds, in all */
 	int epoll[WATCHES], signal[WATCHES];
@@ -135,7 +137,34 @@ static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
-static int rows_send(int socket, const struct taken_row *row, unsigned n, const int *fd,
+/*
+ * Its socket may be filled by itself, and be given any time to wait in (SO_SNDTIMEO) while we
+ * send: it is we who wait, and the whole taking has so long.
+ */
+static int message_send(struct batch *b, const struct msghdr *m)
+{
+	while (sendmsg(b->socket, m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		struct pollfd room = { b->socket, POLLOUT, 0 };
+		uint64_t begin = now_us(), waited;
+
+		if (errno != EAGAIN || !b->wait_us)
+			return -errno;
+		poll(&room, 1, (int)(b->wait_us / 1000) + 1);
+		waited = now_us() - begin;
+		b->wait_us -= waited < b->wait_us ? waited : b->wait_us;
+	}
+	return 0;
+}
+
+static int text_send(struct batch *b, const void *text, size_t len)
+{
+	struct iovec iov = { (void *)text, len };
+	const struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return message_send(b, &m);
+}
+
+static int rows_send(struct batch *b, const struct taken_row *row, unsigned n, const int *fd,
 		     unsigned fds)
 {
 	char control[CMSG_SPACE(BATCH * sizeof(int))] = { 0 };
@@ -152,7 +181,7 @@ static int rows_send(int socket, const struct taken_row *row, unsigned n, const 
 		c->cmsg_len = CMSG_LEN(fds * sizeof(int));
 		memcpy(CMSG_DATA(c), fd, fds * sizeof(int));
 	}
-	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return message_send(b, &m);
 }
 
 static void batch_drop(struct batch *b)
@@ -171,7 +200,7 @@ static void anew_drop(struct batch *b)
 
 static int batch_flush(struct batch *b)
 {
-	int result = b->n ? rows_send(b->socket, b->row, b->n, b->fd, b->n) : 0;
+	int result = b->n ? rows_send(b, b->row, b->n, b->fd, b->n) : 0;
 
 	batch_drop(b);
 	return result;
@@ -218,7 +247,7 @@ static void pidfd_look(struct monitor *m, struct batch *b, const struct taken_ro
 
 static int anew_send(struct batch *b)
 {
-	int result = b->anews ? rows_send(b->socket, b->anew, b->anews, b->anew_fd, b->anews) : 0;
+	int result = b->anews ? rows_send(b, b->anew, b->anews, b->anew_fd, b->anews) : 0;
 
 	anew_drop(b);
 	return result;
@@ -256,15 +285,17 @@ static unsigned watches_read(const struct batch *b, pid_t twin, int epfd, struct
 
 /* --- signals that it has not heard of ------------------------------------------------------- */
 
-static int signals_send(struct monitor *m, const struct batch *b, pid_t twin)
+static int signals_send(struct monitor *m, struct batch *b, pid_t twin)
 {
 	struct { struct taken_row row; struct taken_signal signal[SIGNALS_SENT]; } s;
 	unsigned n, at = 0;
 
 	while ((n = untold_take(m, twin, &at, s.signal, SIGNALS_SENT))) {
 		s.row = (struct taken_row){ SIGNALS, n };
-		if (send(b->socket, &s, sizeof(s.row) + n * sizeof(s.signal[0]), MSG_NOSIGNAL) < 0)
-			return -errno;
+		int result = text_send(b, &s, sizeof(s.row) + n * sizeof(s.signal[0]));
+
+		if (result)
+			return result;
 	}
 	return 0;
 }
@@ -273,7 +304,7 @@ static int signals_send(struct monitor *m, const struct batch *b, pid_t twin)
  * The working directory, which the successor has found by its name: that may be another's by
  * now, or nobody's.  Where paths of one version are others' of another it has its own.
  */
-static int directory_send(const struct monitor *m, const struct batch *b, pid_t twin)
+static int directory_send(const struct monitor *m, struct batch *b, pid_t twin)
 {
 	const struct follower_options *from = m->move.from->options, *to = m->move.to->options;
 	const struct taken_row row = { DIRECTORY, 0 };
@@ -286,7 +317,7 @@ static int directory_send(const struct monitor *m, const struct batch *b, pid_t 
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	result = rows_send(b->socket, &row, 1, &fd, 1);
+	result = rows_send(b, &row, 1, &fd, 1);
 	close(fd);
 	return result;
 }
@@ -310,9 +341,7 @@ static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 	for (unsigned i = 0; b->signals && i < b->epolls; i++)
 		n = watches_read(b, twin, b->epoll[i], last.watch, n);
 	last.row = (struct taken_row){ LAST, n };
-	if (send(b->socket, &last, sizeof(last.row) + n * sizeof(last.watch[0]), MSG_NOSIGNAL) < 0)
-		return -errno;
-	return 0;
+	return text_send(b, &last, sizeof(last.row) + n * sizeof(last.watch[0]));
 }
 
 /* --- fetching ------------------------------------------------------------------------------ */
@@ -518,6 +547,7 @@ static int64_t fetch_send(struct monitor *m, struct fetch *f, int socket)
 	int result = 0;
 
 	f->b.socket = socket;
+	f->b.wait_us = SEND_WAIT_US;
 	while (f->n >= 0 && !result && !f->all) {
 		result = batch_flush(&f->b);
 		fetch_more(m, f);
@@ -542,7 +572,6 @@ void take_over(void)
 
 static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 {
-	struct timeval wait = { SEND_WAIT_MS / 1000, 0 };
 	int to = (int)syscall(SYS_pidfd_open, asker, 0);
 	int socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
 	int64_t n = -ESRCH;
@@ -550,7 +579,6 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 	if (fetch.twin != twin)
 		fetch_begin(m, &fetch, twin);
 	if (socket >= 0) {
-		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 		n = fetch_send(m, &fetch, socket);
 		close(socket);
 	}
@@ -580,6 +608,30 @@ static void oom_move(pid_t twin, pid_t pid)
 		close(to);
 }
 
+/*
+ * Each twin is taken from once: over and over a worker would hold us up, or make it look
+ * as if those had taken that have yet to.
+ */
+static bool twin_note(struct move *mv, pid_t twin)
+{
+	for (unsigned i = 0; i < mv->taken && i < MOVE_PROCESSES; i++)
+		if (mv->twin[i] == twin)
+			return false;
+	if (mv->taken < MOVE_PROCESSES)
+		mv->twin[mv->taken] = twin;
+	mv->taken++;
+	return true;
+}
+
+static void took_note(struct move *mv, int64_t n, uint64_t begin_us)
+{
+	mv->descriptors += n > 0 ? (unsigned)n : 0;
+	mv->taken_us += now_us() - begin_us;
+	mv->ready_us = now_us() - mv->began_us;
+	mv->taken_ms = now_ms();
+	mv->until_ms = mv->taken_ms + TAKE_MS;
+}
+
 /* REQ_TAKE: how many descriptors came through the socket, or -errno. */
 int64_t take_serve(struct version *v, const struct request *r)
 {
@@ -597,17 +649,12 @@ int64_t take_serve(struct version *v, const struct request *r)
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
 	n = !twin ? -ESRCH : !rights_cover(r->pid, pid) ? -EPERM :
-	    take(m, r->pid, (int)r->args[0], pid);
+	    !twin_note(mv, pid) ? -EALREADY : take(m, r->pid, (int)r->args[0], pid);
 	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", n,
 		now_us() - begin, fetch.asked);
-	/* Of a process whose twin was killed nothing was to be taken. */
-	mv->taken += twin != NULL;
-	mv->descriptors += n > 0 ? (unsigned)n : 0;
-	mv->taken_us += now_us() - begin;
-	mv->ready_us = now_us() - mv->began_us;
-	mv->taken_ms = now_ms();
-	mv->until_ms = mv->taken_ms + TAKE_MS;
-	if (n < 0 && twin)
+	if (n != -EPERM && n != -EALREADY)
+		took_note(mv, n, begin);
+	if (n < 0 && n != -EALREADY && twin && version_may_say(v))
 		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
 			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
 	if (n >= 0 && twin)
