@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 /* What its processes have mapped, by number. */
 struct marks {
 	unsigned n;
+	dev_t dev;		/* of all memfds; a file of another has any number that one likes */
 	ino_t inode[MARKS];
 };
 
@@ -41,9 +44,21 @@ struct ending {
 
 static const char *const mark_paths[MARKS] = { "memfd:mve-area", "memfd:mve-conduct" };
 
-static bool is_marked(const struct map *map, const char *path)
+static dev_t memory_device(void)
 {
-	return map->shared && map->inode && strstr(map->path, path);
+	struct stat st = { .st_dev = 0 };
+	int fd = memfd_create("mve-device", MFD_CLOEXEC);
+
+	if (fd >= 0 && fstat(fd, &st) < 0)
+		st.st_dev = 0;
+	if (fd >= 0)
+		close(fd);
+	return st.st_dev;
+}
+
+static bool is_marked(const struct marks *marks, const struct map *map, const char *path)
+{
+	return map->shared && map->inode && map->dev == marks->dev && strstr(map->path, path);
 }
 
 static void marks_read(struct marks *marks, pid_t pid)
@@ -51,11 +66,12 @@ static void marks_read(struct marks *marks, pid_t pid)
 	struct maps maps;
 
 	marks->n = 0;
+	marks->dev = memory_device();
 	if (maps_read(pid, &maps))
 		return;
 	for (unsigned k = 0; k < MARKS; k++)
 		for (size_t i = 0; i < maps.n; i++)
-			if (is_marked(&maps.map[i], mark_paths[k])) {
+			if (is_marked(marks, &maps.map[i], mark_paths[k])) {
 				marks->inode[marks->n++] = maps.map[i].inode;
 				break;
 			}
@@ -71,8 +87,8 @@ static bool has_mark(const struct marks *marks, pid_t pid)
 		return false;
 	for (size_t i = 0; i < maps.n && !has; i++)
 		for (unsigned k = 0; k < marks->n && !has; k++)
-			has = maps.map[i].inode == marks->inode[k] && maps.map[i].shared &&
-			      strstr(maps.map[i].path, "memfd:mve-");
+			has = maps.map[i].inode == marks->inode[k] &&
+			      is_marked(marks, &maps.map[i], "memfd:mve-");
 	maps_free(&maps);
 	return has;
 }
