@@ -81,39 +81,50 @@ static void realm_unmake(struct monitor *m, struct realm *r)
 		fd_close(&r->section_fd[v]);
 		fd_close(&r->section_read_fd[v]);
 	}
-	if (r->conduct)
-		munmap(r->conduct, streams_size(m->conduct->chunks));
-	r->conduct = NULL;
+	munmap(r->conduct, streams_size(m->conduct->chunks));
 }
 
-int realm_sections(struct monitor *m, uint32_t realm)
+static int sections_make(struct monitor *m, struct realm *r)
 {
-	struct realm *r = &m->realm[realm];
 	int result = 0;
 
 	for (uint32_t v = 0; v < VERSIONS; v++)
 		r->section_fd[v] = r->section_read_fd[v] = -1;
 	for (uint32_t v = 0; v < m->conduct->sections && !result; v++)
 		result = section_make(m, r, v);
-	if (!result && realm >= m->realms)
-		m->realms = realm + 1;
 	return result;
 }
 
+int realm_sections(struct monitor *m)
+{
+	m->realms = 1;
+	return sections_make(m, &m->realm[0]);
+}
+
+/* In the place of what is there, once it is whole: others go through all that are there. */
 static int realm_make(struct monitor *m, uint32_t realm, const struct rights_key *key)
 {
-	struct realm *r = &m->realm[realm];
-	int result = -ENOMEM;
+	struct realm made = { .key = *key, .conduct = realm_room(m->conduct->chunks) };
+	int result;
 
-	r->conduct = realm_room(m->conduct->chunks);
-	if (r->conduct && mmap(r->conduct, CONDUCT_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED,
-			       m->conduct_fd, 0) != MAP_FAILED)
-		result = realm_sections(m, realm);
-	if (result)
-		realm_unmake(m, r);
+	if (!made.conduct)
+		return -ENOMEM;
+	if (mmap(made.conduct, CONDUCT_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, m->conduct_fd,
+		 0) == MAP_FAILED) {
+		munmap(made.conduct, streams_size(m->conduct->chunks));
+		return -ENOMEM;
+	}
+	result = sections_make(m, &made);
+	if (result) {
+		realm_unmake(m, &made);
+		return result;
+	}
+	if (realm < m->realms)
+		realm_unmake(m, &m->realm[realm]);
 	else
-		r->key = *key;
-	return result;
+		m->realms = realm + 1;
+	m->realm[realm] = made;
+	return 0;
 }
 
 /* --- which one --------------------------------------------------------------------- */
@@ -142,20 +153,16 @@ static bool realm_is_idle(const struct monitor *m, uint32_t realm)
 /* Nobody of the new key gets what one of the old key may still have mapped. */
 static int realm_again(struct monitor *m, const struct rights_key *key)
 {
-	for (uint32_t r = 1; r < m->realms; r++) {
-		if (m->realm[r].conduct && !realm_is_idle(m, r))
-			continue;
-		if (m->realm[r].conduct)
-			realm_unmake(m, &m->realm[r]);
-		return realm_make(m, r, key) ? -ENOMEM : (int)r;
-	}
+	for (uint32_t r = 1; r < m->realms; r++)
+		if (realm_is_idle(m, r))
+			return realm_make(m, r, key) ? -ENOMEM : (int)r;
 	return -ENOSPC;
 }
 
 static int realm_of(struct monitor *m, const struct rights_key *key)
 {
 	for (uint32_t r = 0; r < m->realms; r++)
-		if (m->realm[r].conduct && !memcmp(&m->realm[r].key, key, sizeof(*key)))
+		if (!memcmp(&m->realm[r].key, key, sizeof(*key)))
 			return (int)r;
 	if (m->realms < REALMS)
 		return realm_make(m, m->realms, key) ? -ENOMEM : (int)m->realms - 1;
@@ -264,7 +271,8 @@ static bool realm_is_mapped(const struct monitor *m, const struct version *v, ui
 	if (fstat(m->realm[realm].section_fd[v->index], &st) || maps_read(pid, &maps))
 		return false;
 	for (size_t i = 0; i < maps.n; i++)
-		mapped |= maps.map[i].shared && maps.map[i].inode == st.st_ino;
+		mapped |= maps.map[i].shared && maps.map[i].inode == st.st_ino &&
+			  maps.map[i].dev == st.st_dev;
 	maps_free(&maps);
 	return mapped;
 }

@@ -6,8 +6,8 @@
 
 /* Address space for the monitor's page and all sections behind it; NULL, and errno. */
 void *realm_room(uint32_t chunks);
-/* The sections of a realm whose page is mapped. */
-int realm_sections(struct monitor *m, uint32_t realm);
+/* The sections of the first realm, whose page is mapped. */
+int realm_sections(struct monitor *m);
 /* The process has the rights of the realm. */
 bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
 /* What it starts by this file has others than it has itself. */

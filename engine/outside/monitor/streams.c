@@ -150,7 +150,7 @@ int streams_make(struct monitor *m)
 	if (getrandom(&m->conduct->maps, sizeof(m->conduct->maps), 0) != sizeof(m->conduct->maps))
 		return -EIO;
 	conduct_fill(m, chunks);
-	result = realm_sections(m, 0);
+	result = realm_sections(m);
 	if (!result)
 		lanes_begin(m);
 	return result;
