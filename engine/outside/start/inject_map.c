@@ -34,7 +34,7 @@ static int fds_send(int socket, const int *fd, unsigned n)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(n * sizeof(int));
 	memcpy(CMSG_DATA(c), fd, n * sizeof(int));
-	return sendmsg(socket, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 /* Sends our fds to the tracee's socket `theirs` by way of a copy of it. */
