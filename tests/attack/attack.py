@@ -3,8 +3,10 @@
 session and a stranger's process (server.c), alone and with a follower.  Whatever it does,
 the server goes on serving with its code and data whole, the monitor answers, and nobody
 but the session's own processes ends."""
+import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
-LIMIT_S = 120
+LIMIT_S = int(os.environ.get("LIMIT_S", "120"))
 
 
 class Wrong(Exception):
@@ -111,6 +113,19 @@ def redirect(name, client, folder, followers):
         client.ask("term")
 
 
+def take(client, name, folder, followers):
+    """While the worker asks for what is being taken over, the leader crashes."""
+    for _ in range(followers):
+        client.ask("1")
+        time.sleep(0.5)
+        shown = json.loads(run(name, "status", "--json").stdout)
+        os.kill(shown["server"], signal.SIGSEGV)
+        for n in range(20):
+            expect(client.ask(str(n)) == str(n + 1), "a wrong answer")
+            time.sleep(0.1)
+    open(f"{folder}/DONE", "w").close()
+
+
 def attack(binary, folder, how, count, followers, number):
     name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), number)
     victim = subprocess.Popen(["sleep", "1000"])
@@ -122,6 +137,8 @@ def attack(binary, folder, how, count, followers, number):
         client = Client(port)
         if how == "redirect":
             redirect(name, client, folder, followers)
+        if how == "take":
+            take(client, name, folder, followers)
         hold(name, client, how)
         stopped = run(name, "stop")
         expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")

