@@ -3,8 +3,10 @@
 session and a stranger's process (server.c), alone and with a follower.  Whatever it does,
 the server goes on serving with its code and data whole, the monitor answers, and nobody
 but the session's own processes ends."""
+import errno
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -113,6 +115,16 @@ def redirect(name, client, folder, followers):
         client.ask("term")
 
 
+def taken_once(log):
+    """Who asks for descriptors gets them once, whatever it asks."""
+    asks = re.findall(r"(\d+) asks .*\n.*\]: (-?\d+) descriptors sent after (\d+) us", log)
+    served = [pid for pid, n, _ in asks if -int(n) not in (errno.EPERM, errno.EALREADY)]
+    expect(len(asks) > len(served) > 1, f"nobody asks in vain: {asks}")
+    expect(len(set(served)) == len(served), f"one takes more than once: {asks}")
+    late = sum(int(us) for *_, us in asks) / 1000000
+    expect(late < 10, f"the monitor was held up for {late} s")
+
+
 def take(client, name, folder, followers):
     """While the worker asks for what is being taken over, the leader crashes."""
     for _ in range(followers):
@@ -123,6 +135,11 @@ def take(client, name, folder, followers):
         for n in range(20):
             expect(client.ask(str(n)) == str(n + 1), "a wrong answer")
             time.sleep(0.1)
+        limit = time.monotonic() + LIMIT_S
+        while " leads (" not in open(f"{folder}/stderr").read():
+            expect(time.monotonic() < limit, "the takeover has no end")
+            time.sleep(0.1)
+        taken_once(open(f"{folder}/stderr").read())
     open(f"{folder}/DONE", "w").close()
 
 
@@ -132,7 +149,8 @@ def attack(binary, folder, how, count, followers, number):
     port = free_port()
     command = [binary, str(port), how, str(victim.pid), count]
     mve = subprocess.Popen([MVE, "run", "-n", name, *["-f", "same"][:2 * followers], "--",
-                            *command], stderr=open(f"{folder}/stderr", "w"), cwd=folder)
+                            *command], stderr=open(f"{folder}/stderr", "w"), cwd=folder,
+                           env=dict(os.environ, MVE_LOG="take" if how == "take" else ""))
     try:
         client = Client(port)
         if how == "redirect":
