@@ -164,7 +164,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r)
 {
 	uint64_t holder = __atomic_load_n(&v->area->slot[slot].holder, __ATOMIC_RELAXED);
 	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
-	enum asker is = look(v, slot, pid, tid, r);
+	enum asker is = look(v, slot, pid, tid, r), elsewhere;
 
 	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS; i++) {
 		sched_yield();
@@ -172,11 +172,12 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r)
 	}
 	if (is == ASKER_IS || version_owns(v, pid, tid))
 		return is;
-	is = elsewhere_look(v, slot, r);
+	elsewhere = elsewhere_look(v, slot, r);
+	if (elsewhere != ASKER_NONE || is == ASKER_CLOSED)
+		return elsewhere != ASKER_NONE ? elsewhere : is;
 	/* Who asked there has been killed: it is looked for once. */
-	if (is == ASKER_NONE)
-		v->area->slot[slot].asked = RS_IDLE;
-	return is;
+	v->area->slot[slot].asked = RS_IDLE;
+	return ASKER_NONE;
 }
 
 /* Its process was known when it asked: what stands there now says whether it still does. */

@@ -111,15 +111,50 @@ bool process_descends(pid_t pid, pid_t of)
 	return false;
 }
 
-uint32_t process_table(pid_t pid)
+#define STATUS_TEXT	4096
+
+/* What stands behind the word at a line's beginning of /proc/PID/status; NULL: nothing. */
+static const char *status_read(pid_t pid, const char *word, char *text)
 {
-	char name[64], text[4096];
 	const char *at;
+	char name[64];
 
 	snprintf(name, sizeof(name), "/proc/%d/status", pid);
-	text_read(name, text, sizeof(text));
-	at = strstr(text, "\nFDSize:");
-	return at ? (uint32_t)strtoul(at + sizeof("\nFDSize:") - 1, NULL, 10) : 0;
+	text_read(name, text, STATUS_TEXT);
+	at = strstr(text, word);
+	return at ? at + strlen(word) : NULL;
+}
+
+uint32_t process_table(pid_t pid)
+{
+	char text[STATUS_TEXT];
+	const char *at = status_read(pid, "\nFDSize:", text);
+
+	return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
+}
+
+bool process_closed(pid_t pid)
+{
+	char name[64];
+	int fd;
+
+	if (!process_began(pid))
+		return false;
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && (errno == EACCES || errno == EPERM);
+}
+
+bool process_like_us(pid_t pid)
+{
+	char text[STATUS_TEXT];
+	const char *at = status_read(pid, "\nUid:", text);
+	unsigned real, effective, saved, us = geteuid();
+
+	return us && at && sscanf(at, "%u %u %u", &real, &effective, &saved) == 3 &&
+	       real == us && effective == us && saved == us;
 }
 
 /* The handle stays the process's; that it is the one that is meant is seen behind it. */

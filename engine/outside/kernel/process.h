@@ -17,6 +17,10 @@ pid_t process_parent(pid_t pid);
 bool process_descends(pid_t pid, pid_t of);
 /* How many numbers its table of descriptors has room for; 0: unknown. */
 uint32_t process_table(pid_t pid);
+/* It lives, and the kernel does not let us look into it: it is not dumpable, say. */
+bool process_closed(pid_t pid);
+/* All its user ids are ours, and we are not root. */
+bool process_like_us(pid_t pid);
 /* A signal to that process and no other: 0, or a negative errno. */
 int process_signal(pid_t pid, uint64_t began, int sig);
 /* As in /proc; 0: it is not there. */

@@ -104,6 +104,7 @@ struct version {
 	uint64_t verdicts[VERDICTS];	/* by enum verdict */
 	unsigned words;		/* that it made us say, less one for each WORD_MS since */
 	uint64_t words_ms;
+	bool closed_said;	/* that one of its processes is not dumpable */
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
 	bool runtime;		/* a sanitizer's is in one of its programs */
 	uint64_t follows_ms;	/* since then */

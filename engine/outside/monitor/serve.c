@@ -143,6 +143,18 @@ static void refused_say(struct version *v, const struct request *r)
 		say_error(what[n][1], "%s: pid %d at 0x%lx", what[n][0], r->pid, r->args[1]);
 }
 
+/* Once: each of its questions would be refused. */
+static void closed_say(struct version *v, uint32_t slot)
+{
+	if (v->closed_said)
+		return;
+	v->closed_said = true;
+	say_error("as root (CAP_SYS_PTRACE) mve may look into it",
+		  "%s/%s: pid %d is not dumpable, as it asked: it runs, but no other version can "
+		  "take over, and programs that it starts are not held",
+		  v->monitor->session.name, v->name, (int)v->area->slot[slot].pid);
+}
+
 static void untold_say(const struct version *v, const struct request *r)
 {
 	const struct call_desc *d = call_find((long)r->args[1]);
@@ -258,6 +270,7 @@ static void slot_serve(struct version *v, uint32_t slot)
 		monitor_wake_after(m, 1);
 		return;
 	case ASKER_CLOSED:
+		closed_say(v, slot);
 		asker_refuse(v, slot);
 		return;
 	case ASKER_NONE:

@@ -195,6 +195,23 @@ static bool slots_name(const struct version *v, pid_t pid)
 	return false;
 }
 
+static pid_t birth_read(const struct version *v, unsigned i)
+{
+	/* Acquire: pairs with child_begin; who is born has a slot. */
+	int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
+
+	return row < 0 ? -row : row;
+}
+
+/* One that is being born has no slot yet. */
+static bool births_name(const struct version *v, pid_t pid)
+{
+	for (unsigned i = 0; i < BIRTHS; i++)
+		if (birth_read(v, i) == pid)
+			return true;
+	return false;
+}
+
 struct head {
 	pid_t pid;		/* 0: none */
 	uint64_t began;
@@ -246,14 +263,19 @@ bool version_alive(const struct version *v)
 	return version_head(v) || version_births(v);
 }
 
+bool version_closed(const struct version *v)
+{
+	pid_t head = version_head(v);
+
+	return head && process_closed(head);
+}
+
 bool version_births(const struct version *v)
 {
 	for (unsigned i = 0; i < BIRTHS; i++) {
-		/* Acquire: pairs with child_begin; who is born has a slot. */
-		int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
+		pid_t pid = birth_read(v, i);
 
-		row = row < 0 ? -row : row;
-		if (row > 0 && version_owns(v, row, row))
+		if (pid > 0 && version_owns(v, pid, pid))
 			return true;
 	}
 	return false;
@@ -283,18 +305,31 @@ static bool area_where_seen(const struct version *v, pid_t pid, const struct sta
 	return stat(path, &st) == 0 && st.st_ino == area->st_ino && st.st_dev == area->st_dev;
 }
 
+/*
+ * A process that is not dumpable shows its maps to root alone: it is the version's if a
+ * slot says so.  Who can write there is of our user, and could do to a process of our
+ * user by itself whatever we do because of it; that is not so where we are root.
+ */
+static bool closed_named(const struct version *v, pid_t pid)
+{
+	return (slots_name(v, pid) || births_name(v, pid)) && process_began(pid) >= v->began &&
+	       process_like_us(pid) && process_closed(pid);
+}
+
 static bool area_mapped(const struct version *v, pid_t pid)
 {
 	struct maps maps;
 	struct stat st;
 	bool ours = false;
+	int result;
 
 	if (fstat(v->area_fd, &st) < 0)
 		return false;
 	if (area_where_seen(v, pid, &st))
 		return true;
-	if (maps_read(pid, &maps))
-		return false;
+	result = maps_read(pid, &maps);
+	if (result)
+		return result == -EACCES && closed_named(v, pid);
 	for (size_t i = 0; i < maps.n && !ours; i++) {
 		const struct map *map = &maps.map[i];
 

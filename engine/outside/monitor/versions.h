@@ -22,6 +22,8 @@ bool version_lives(const struct version *v);
 pid_t version_head(const struct version *v);
 /* A process of it lives, or is being born. */
 bool version_alive(const struct version *v);
+/* The kernel does not let us look into its head: it cannot take over, nor be replaced. */
+bool version_closed(const struct version *v);
 /* A child has been forked, and has no slot yet. */
 bool version_births(const struct version *v);
 bool version_owns(const struct version *v, pid_t pid, pid_t tid);

@@ -48,6 +48,8 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 		return "it does not know all connections";
 	if (is_apart(v))
 		return "its rules have connections apart (@apart), so it cannot lead";
+	if (version_closed(v) || version_closed(&m->version[m->leader]))
+		return "the server is not dumpable (prctl), and only root may hand on what it has";
 	return NULL;
 }
 
