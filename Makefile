@@ -6,6 +6,8 @@ B	:= build
 say	= $(if $(V),,@echo '  $(1)' &&)
 CC	:= gcc
 CLANG	:= clang-19
+# bpftool and some servers of the tests are in /usr/sbin, where a user does not look.
+export PATH := $(PATH):/usr/sbin:/sbin
 WARN	:= -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow -Werror
 CFLAGS	:= -std=gnu17 -O2 -g $(WARN)
 CPPFLAGS := -I. -I$(B) -D_GNU_SOURCE
@@ -148,7 +150,7 @@ $(httpds): $(wildcard servers/httpd/*.[ch])
 tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings) $(footprint) $(httpds)
 
 demo: deps
-	@$(MAKE) --no-print-directory -j2 $(B)/mve
+	@$(MAKE) --no-print-directory -j2 all
 	@servers/demo
 
 check: deps
