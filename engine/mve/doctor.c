@@ -140,10 +140,9 @@ int cmd_doctor(int argc, char **argv)
 		}
 	}
 	missing = json ? run_json() : run_text();
-	if (missing < 0 || fflush(stdout) || ferror(stdout)) {
-		say_error(NULL, "cannot print: doctor: %s",
-			  strerror(missing < 0 ? -missing : errno));
+	if (missing < 0 && !ferror(stdout)) {
+		say_error(NULL, "cannot print: doctor: %s", strerror(-missing));
 		return EXIT_SYSTEM;
 	}
-	return missing ? EXIT_NO : EXIT_OK;
+	return missing < 0 ? EXIT_SYSTEM : missing ? EXIT_NO : EXIT_OK;
 }

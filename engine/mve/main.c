@@ -1,9 +1,12 @@
 /*
  * mve: a multi-version execution engine.  This file is the table of commands.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/mve/commands.h"
 #include "engine/outside/monitor/say.h"
@@ -70,11 +73,25 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 	return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
 }
 
+/* What could not be printed is no answer; a reader that has gone wants none. */
+static void printed(void)
+{
+	bool cut = ferror(stdout);
+	int error = fflush(stdout) ? errno : cut ? EIO : 0;
+
+	if (!error || error == EPIPE)
+		return;
+	say_error("check where it leads, and the disk", "cannot print: standard output: %s",
+		  strerror(error));
+	_exit(EXIT_SYSTEM);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *c;
 
 	start_keep_first();
+	atexit(printed);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USE;

@@ -3,9 +3,12 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/mve/commands.h"
 #include "engine/mve/run_followers.h"
@@ -139,6 +142,26 @@ static int output_take(struct run_options *o, const char *path)
 	return EXIT_SYSTEM;
 }
 
+/* It is written at the end, which may be weeks away: what is against it is said now. */
+static int status_take(struct run_options *o, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct stat is;
+	bool there;
+
+	o->status_file = path;
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash + 1 - path) : 1,
+		 slash ? path : ".");
+	there = stat(path, &is) == 0;
+	errno = EISDIR;
+	if (!(there && S_ISDIR(is.st_mode)) && access(there ? path : folder, W_OK) == 0)
+		return 0;
+	say_error("check the folder and its rights", "cannot write the status: %s: %s", path,
+		  strerror(errno));
+	return EXIT_SYSTEM;
+}
+
 /* One of some words; its place among them, or -1 after a message. */
 static int word_take(const char *option, const char *text, const char *const words[], int n)
 {
@@ -242,8 +265,7 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		o->audit = true;
 		return 0;
 	case OPT_STATUS:
-		o->status_file = optarg;
-		return 0;
+		return status_take(o, optarg);
 	case OPT_RING:
 		return ring_take(o, optarg);
 	case OPT_WHEN_FULL:

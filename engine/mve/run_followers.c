@@ -1,6 +1,7 @@
 /*
  * Followers on the command line of mve run.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +116,8 @@ int follower_rules(struct run_options *o, const char *path)
 	if (!f)
 		return EXIT_USE;
 	if (access(path, R_OK) < 0) {
-		say_error("check its path and its rights", "cannot read the rules: %s", path);
+		say_error("check its path and its rights", "cannot read the rules: %s: %s", path,
+			  strerror(errno));
 		return EXIT_USE;
 	}
 	if (f->rules) {

@@ -65,7 +65,7 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 		return interval_take(l, value);
 	if (!strchr(allowed, 's') || !(value = value_of(arg, "--seconds", next, used)))
 		return false;
-	return seconds_take(value, &l->seconds);
+	return seconds_take(value, &l->seconds) && l->seconds;
 }
 
 static bool number_take(struct look *l, const char *arg)
@@ -106,8 +106,12 @@ struct look look_take(int argc, char **argv, const char *allowed, const char *he
 		}
 		if (arg_take(&l, argv[i], allowed, i + 1 < argc ? argv[i + 1] : NULL, &used))
 			continue;
-		say_error("its --help says what it takes", "mve %s: not understood: %s", argv[0],
-			  argv[i]);
+		if (used == 2 && i + 1 < argc)
+			say_error("its --help says what it takes",
+				  "mve %s: not a value of %s: %s", argv[0], argv[i], argv[i + 1]);
+		else
+			say_error("its --help says what it takes", "mve %s: not understood: %s",
+				  argv[0], argv[i]);
 		l.code = EXIT_USE;
 		return l;
 	}

@@ -64,8 +64,10 @@ static void versions_show(const json_t *list, const json_t *ring)
 	if (!ring)
 		return;
 	json_array_foreach(list, i, v) {
-		printf("  %-16s %-9s pid %lld, %lld calls", show_text(v, "name"),
-		       show_text(v, "role"), show_number(v, "pid"), show_number(v, "calls"));
+		printf("  %-16s %-9s ", show_text(v, "name"), show_text(v, "role"));
+		if (show_number(v, "pid"))	/* 0: none is left */
+			printf("pid %lld, ", show_number(v, "pid"));
+		printf("%lld calls", show_number(v, "calls"));
 		if (show_number(v, "requests"))
 			printf(", %lld requests", show_number(v, "requests"));
 		if (!strcmp(show_text(v, "role"), "follower"))

@@ -43,17 +43,16 @@ static json_t *refusal(const char *why, bool passes)
 /* A follower that lives, by its name; or NULL and *error. */
 static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
 {
-	const char *name = json_string_value(json_object_get(ask, "follower"));
 	struct version *v = version_asked(m, ask);
 
 	if (!v)
-		*error = control_error("no such follower: %s", name ? name : "");
+		*error = control_error("no such follower");
 	else if (v->index == m->leader)
-		*error = control_error("it leads: %s", name);
+		*error = control_error("it leads");
 	else if (v->state == VERSION_LEAVES)
 		*error = refusal("another takeover is under way", true);
 	else if (!version_lives(v))
-		*error = control_error("it has ended: %s: %s", name, v->why);
+		*error = control_error("it has ended: %s", v->why);
 	return *error ? NULL : v;
 }
 

@@ -122,7 +122,7 @@ static const char *refused(struct monitor *m, bool *passes)
 	static char text[WHY_MAX + 32];
 
 	if (!m->options->sampling.stateless)
-		return "only a server that was started with --stateless can be followed late";
+		return "it was started without --stateless, and cannot be followed late";
 	if (m->start.state == START_NONE)
 		return "it was started without --mark: nothing says where a request begins";
 	*passes = m->start.state == START_READS;

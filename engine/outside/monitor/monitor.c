@@ -488,6 +488,11 @@ static int session_begin(struct monitor *m)
 	struct session *s = &m->session;
 	int result;
 
+	if (!process_began(getpid())) {
+		say_error("mount it: mount -t proc proc /proc",
+			  "cannot begin a session: /proc: it is not there");
+		return EXIT_SYSTEM;
+	}
 	if (!name) {
 		session_name_make(made, sizeof(made), m->options->argv[0]);
 		name = made;
@@ -509,12 +514,25 @@ static int session_begin(struct monitor *m)
 	return 0;
 }
 
+static const char *system_hint(int result)
+{
+	if (result == -EFBIG)
+		return SIZE_HINT;
+	if (result == -EMFILE)
+		return "raise the limit of open files (ulimit -n)";
+	if (result == -ENOMEM)
+		return "free memory, raise ulimit -v, or take a smaller --ring";
+	return "mve doctor shows what this machine lacks";
+}
+
 static int system_fail(struct monitor *m, const char *what, int result)
 {
-	say_error(result == -EFBIG ? SIZE_HINT
-				   : "mve doctor shows what this machine lacks",
+	say_error(system_hint(result),
 		  "cannot begin a session: %s: %s", what, strerror(-result));
 	cgroup_end(m);
+	/* Where descriptors were what was missing, the removal has room by these. */
+	close(m->control_fd);
+	close(m->signal_fd);
 	session_remove(&m->session);
 	return EXIT_SYSTEM;
 }
@@ -525,7 +543,9 @@ static int start_fail(struct monitor *m, const char *path, int result)
 
 	say_error(system ? "mve doctor shows what this machine lacks"
 			 : "check the file, its rights and its interpreter",
-		  "cannot start a program: %s: %s", path, strerror(-result));
+		  "cannot start a program: %s: %s", path,
+		  result == -ENOENT && access(path, F_OK) == 0 ? "its interpreter is not found"
+							       : strerror(-result));
 	cgroup_end(m);
 	session_remove(&m->session);
 	if (leading(m)->server > 0)

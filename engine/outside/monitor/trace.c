@@ -129,12 +129,16 @@ void trace_request(struct monitor *m, const struct request *r)
 
 void trace_close(struct trace *t)
 {
+	bool cut;
+
 	if (!t)
 		return;
 	if (t->open)
 		fputs(" <unfinished ...>\n", t->out);
 	for (size_t i = 0; i < AREA_THREADS; i++)
 		print_free(&t->row[i].print);
-	fflush(t->out);
+	cut = fflush(t->out) || ferror(t->out);
+	if (cut && t->to_file)
+		say_error("check the disk", "the trace is cut short: not all could be written");
 	free(t);
 }

@@ -233,8 +233,11 @@ static int object_find(const char *file, int *fd)
 	char name[64];
 	int folder, code = 0;
 
+	errno = 0;
 	if (!hash_file(&h, file, 0)) {
-		say_error("check its path and its rights", "cannot read the rules: %s", file);
+		say_error("check its path and its rights", "cannot read the rules: %s: %s", file,
+			  errno == EINVAL ? "it is no file" :
+			  errno ? strerror(errno) : "it is too large");
 		return EXIT_USE;
 	}
 	hash_rulec(&h);

@@ -154,11 +154,15 @@ static bool exec_seize(struct version *v, const struct request *r)
 	return !is_filtered(v, r->tid) && exec_seize_as(v, r->tid, &want) == 0;
 }
 
-static int64_t exec_32bit(struct version *v, const char *path)
+static int64_t exec_32bit(struct version *v, const struct request *r)
 {
+	char path[3000];
+
+	if (path_read(r->tid, r->args[0], path, sizeof(path)))
+		strcpy(path, "?");
 	if (v->index == v->monitor->leader && version_may_say(v))
-		say_error(program_hint(PROGRAM_32BIT), "cannot hold a program: %s: %s",
-			  path + strcspn(path + 1, "/") + 1, program_reason(PROGRAM_32BIT));
+		say_error(program_hint(PROGRAM_32BIT), "cannot hold a program: %s: %s", path,
+			  program_reason(PROGRAM_32BIT));
 	return -ENOEXEC;
 }
 
@@ -184,7 +188,7 @@ int64_t exec_serve(struct version *v, const struct request *r)
 	if (!path_seen(r->tid, r, path, sizeof(path)))
 		verdict = program_look(path, geteuid() == 0);
 	if (verdict == PROGRAM_32BIT)
-		return exec_32bit(v, path);
+		return exec_32bit(v, r);
 	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
 		return EXEC_GO_FAILS;
