@@ -120,7 +120,7 @@ static long serve_exec(struct thread *t, long nr)
 	/* Nobody looked at it, and it would act. */
 	if (go == -ENOSYS && t->following)
 		OWN1(__NR_exit_group, 1);
-	if (go != EXEC_GO && t->has_lane && !t->following)
+	if ((go == EXEC_GO_UNHELD || go == -ENOSYS) && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
 	if (t->following && go != EXEC_GO_FAILS)
 		limits_exec();
