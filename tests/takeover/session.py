@@ -145,7 +145,9 @@ class Session:
         return False
 
     def promote(self, name, keep=False):
-        done = subprocess.run([MVE, "promote", self.name, name] + (["--keep"] if keep else []),
+        """What is against it and passes is waited for: threads that do not follow yet, say."""
+        done = subprocess.run([MVE, "promote", self.name, name, "--wait=20"] +
+                              (["--keep"] if keep else []),
                               capture_output=True, text=True, timeout=30)
         if done.returncode:
             raise Wrong(f"promote {name}: {done.stderr}\n{self.log()}")
