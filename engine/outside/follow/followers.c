@@ -142,6 +142,9 @@ static bool end_is_twin(struct monitor *m, const struct version *v)
 {
 	if (v->over)
 		return !version_alive(leading(m));
+	/* The server's first process has ended, whichever version led then and leads now. */
+	if (m->background)
+		return true;
 	return leading(m)->gone || streams_process_over(m, v->end_lane);
 }
 
