@@ -61,20 +61,26 @@ static bool mount_of(char *root, char *at, size_t size)
 	return found;
 }
 
-int cgroup_own(char *path, size_t size)
+/* The folder of that name; -ENOENT: it is not in what is mounted. */
+static int folder_of(const char *path)
 {
 	char root[PATH_MAX], at[PATH_MAX], full[PATH_MAX * 2];
 	size_t n;
 	int fd;
 
-	if (!path_of(getpid(), path, size) || !mount_of(root, at, sizeof(root)))
+	if (!mount_of(root, at, sizeof(root)))
 		return -ENOENT;
 	n = strcmp(root, "/") ? strlen(root) : 0;
 	if (strncmp(path, root, n) || strstr(path, "/.."))
-		return -ENOENT;		/* it is not in what is mounted */
+		return -ENOENT;
 	snprintf(full, sizeof(full), "%s%s", at, path + n);
 	fd = open(full, AS_FOLDER);
 	return fd < 0 ? -errno : fd;
+}
+
+int cgroup_own(char *path, size_t size)
+{
+	return path_of(getpid(), path, size) ? folder_of(path) : -ENOENT;
 }
 
 /* Behind the name of a session's in the path; NULL: there is none. */
@@ -91,19 +97,15 @@ static char *session_part(char *path, const char *session)
 
 int cgroup_of(pid_t pid, const char *session)
 {
-	char path[PATH_MAX], root[PATH_MAX], at[PATH_MAX], full[PATH_MAX * 2], *end;
-	size_t n;
+	char path[PATH_MAX], *end;
 
-	if (!path_of(pid, path, sizeof(path)) || strstr(path, "/..") ||
-	    !mount_of(root, at, sizeof(root)))
-		return -1;
+	if (!path_of(pid, path, sizeof(path)))
+		return -ENOENT;
 	end = session_part(path, session);
-	n = strcmp(root, "/") ? strlen(root) : 0;
-	if (!end || strncmp(path, root, n))
-		return -1;
+	if (!end)
+		return -ENOENT;
 	*end = 0;
-	snprintf(full, sizeof(full), "%s%s", at, path + n);
-	return open(full, AS_FOLDER);
+	return folder_of(path);
 }
 
 bool cgroup_has(const char *path, pid_t pid)
@@ -115,7 +117,7 @@ bool cgroup_has(const char *path, pid_t pid)
 	       (!its[n] || its[n] == '/');
 }
 
-/* --- its end ---------------------------------------------------------------------------- */
+/* --- its end -------------------------------------------------------------------------- */
 
 static bool is_populated(int cgroup)
 {
@@ -175,7 +177,7 @@ static void sweep(int own)
 		closedir(dir);
 }
 
-/* --- its life ----------------------------------------------------------------------------- */
+/* --- its life ------------------------------------------------------------------------- */
 
 static int folder_make(int at, const char *name)
 {

@@ -25,7 +25,7 @@ bool cgroup_has(const char *path, pid_t pid);
 /* The name of the session's beneath ours; and in /proc/PID/cgroup, ours being `path`. */
 void cgroup_name(char *name, size_t size, const char *session);
 void cgroup_path(char *to, size_t size, const char *path, const char *session);
-/* The session's that the process is in; a descriptor, or -1. */
+/* The session's that the process is in; a descriptor, or a negative errno. */
 int cgroup_of(pid_t pid, const char *session);
 /* Removes the session's, in a moment, if nothing lives there. */
 void cgroup_remove(int own, const char *session);
