@@ -133,6 +133,14 @@ uint32_t process_table(pid_t pid)
 	return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
 }
 
+pid_t process_tracer(pid_t pid)
+{
+	char text[STATUS_TEXT];
+	const char *at = status_read(pid, "\nTracerPid:", text);
+
+	return at ? (pid_t)strtol(at, NULL, 10) : 0;
+}
+
 bool process_closed(pid_t pid)
 {
 	char name[64];

@@ -15,6 +15,8 @@ uint64_t process_began(pid_t pid);
 pid_t process_parent(pid_t pid);
 /* It is `of`, or a child of it, or of one of its children. */
 bool process_descends(pid_t pid, pid_t of);
+/* Who traces it, or 0. */
+pid_t process_tracer(pid_t pid);
 /* How many numbers its table of descriptors has room for; 0: unknown. */
 uint32_t process_table(pid_t pid);
 /* It lives, and the kernel does not let us look into it: it is not dumpable, say. */

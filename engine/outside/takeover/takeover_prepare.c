@@ -342,17 +342,7 @@ static bool all_wait(const struct version *v)
 /* We stop it ourselves, for a moment: it is on its way through an execve. */
 static bool tracee_is(pid_t tid)
 {
-	char path[64], line[256];
-	int tracer = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && !tracer && fgets(line, sizeof(line), f))
-		sscanf(line, "TracerPid:%d", &tracer);
-	if (f)
-		fclose(f);
-	return tracer == getpid();
+	return process_tracer(tid) == getpid();
 }
 
 /* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
