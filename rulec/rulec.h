@@ -183,7 +183,7 @@ struct text regex_head(const struct pattern *pattern);
 /* All expressions as functions, in the language of re2c. */
 void regex_emit(const struct unit *u, struct buffer *to);
 
-/* --- trie.c, emit.c; find.h has the search in long lists -------------------------------------------------------- */
+/* --- trie.c, emit.c; find.h has the search in long lists ------------------------------ */
 
 /* A state of the automaton: which rules begin with the calls that lead here. */
 struct state {

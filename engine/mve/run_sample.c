@@ -103,7 +103,8 @@ static const char *share_read(const char *text, uint32_t *share)
 	char *end;
 	double percent = strspn(text, "0123456789.") ? strtod(text, &end) : 0;
 
-	if (!percent || end != text + strspn(text, "0123456789.") || *end != '%' || !(percent > 0 && percent <= 100))
+	if (!percent || end != text + strspn(text, "0123456789.") || *end != '%' ||
+	    !(percent > 0 && percent <= 100))
 		return NULL;
 	*share = (uint32_t)(percent * SHARE_ALL / 100 + 0.5);
 	return *share ? end + 1 : NULL;

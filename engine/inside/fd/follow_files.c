@@ -291,7 +291,7 @@ void files_copied(long from, long to)
 		bytes_copy(c, f, sizeof(*c));
 }
 
-/* --- a leader that is to follow ---------------------------------------------------------- */
+/* --- a leader that is to follow ------------------------------------------------------- */
 
 #define LIST_SIZE	1024
 
@@ -497,7 +497,7 @@ long follow_mmap(struct thread *t)
 	return mmap_again(t, (int32_t)t->frame.r8);
 }
 
-/* --- names that libc draws -------------------------------------------------------------- */
+/* --- names that libc draws ------------------------------------------------------------ */
 
 /*
  * mkstemp makes six letters of a stack address and a clock, which another build's twin

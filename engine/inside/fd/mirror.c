@@ -57,7 +57,7 @@
 #define MEMFD_CLOEXEC	1
 #define MEMFD_MODE	0777		/* as it is made */
 
-/* --- the leader ------------------------------------------------------------------------ */
+/* --- the leader ----------------------------------------------------------------------- */
 
 static bool is_written(long fd, const struct statx *st)
 {
@@ -233,7 +233,7 @@ void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
 	lead_event_end(t);
 }
 
-/* --- the follower: mirrors ------------------------------------------------------------------- */
+/* --- the follower: mirrors ------------------------------------------------------------ */
 
 #define MIRRORS		48	/* descriptors of ours */
 #define UNUSED_MAX	(64ull << 20)	/* bytes of files that no descriptor leads to */
@@ -422,7 +422,7 @@ static struct mirror *mirror_told(struct reader *r, const struct event *e, int32
 	return m;
 }
 
-/* --- the follower: mappings ---------------------------------------------------------------- */
+/* --- the follower: mappings ----------------------------------------------------------- */
 
 static const struct event *event_at(struct thread *t, unsigned n, struct reader *r)
 {
@@ -549,7 +549,7 @@ void mirror_placed(const struct event *e)
 	unlock();
 }
 
-/* --- the follower: calls on mirrored files --------------------------------------------------- */
+/* --- the follower: calls on mirrored files -------------------------------------------- */
 
 void mirror_opened(struct file *f, bool truncates)
 {
@@ -664,7 +664,7 @@ void mirror_note(struct thread *t, const struct walk *w)
 		row_note(t, w, f);
 }
 
-/* --- taking over ------------------------------------------------------------------------------ */
+/* --- taking over ---------------------------------------------------------------------- */
 
 /* What is mapped is the mirror: so it is what the descriptor of a memfd leads to. */
 static void row_take(long fd, struct file *row, void *what)

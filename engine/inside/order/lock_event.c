@@ -99,7 +99,8 @@ static const struct event *behind_queries(struct wanted *w)
 	struct thread *t = w->t;
 	uint32_t n = 0;
 
-	while (n < AHEAD_EVENTS && follow_behind(t, n, lock_may_be_over(w->call) ? lock_wait_over : NULL, w)) {
+	while (n < AHEAD_EVENTS &&
+	       follow_behind(t, n, lock_may_be_over(w->call) ? lock_wait_over : NULL, w)) {
 		struct reader ahead = t->reader;
 		const struct event *e = reader_peek(&ahead);
 

@@ -490,7 +490,8 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 void order_wait_all(struct thread *t, uint64_t seq)
 {
 	order_wait_all_told(t, seq);
-	if (seq && order_limits_met < ORDER_GIVE_UP && !order_wait_while(t, seq, others_busy, FORK_LIMIT_NS))
+	if (seq && order_limits_met < ORDER_GIVE_UP &&
+	    !order_wait_while(t, seq, others_busy, FORK_LIMIT_NS))
 		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 }
 

@@ -166,8 +166,9 @@ void host_settle(struct writer *w)
 }
 
 /*
- * A lane for a child, told to whom its creator's is.  All may wait for a follower to read them to the end; where they do
- * not, there are as many threads as lanes, and this one will not be followed: -1.
+ * A lane for a child, told to whom its creator's is.  All may wait for a follower to read
+ * them to the end; where they do not, there are as many threads as lanes, and this one will
+ * not be followed: -1.
  */
 int host_lane(struct writer *w)
 {

@@ -52,7 +52,7 @@ static uint64_t caps_permitted(void)
 	return data[0].permitted | (uint64_t)data[1].permitted << 32;
 }
 
-/* --- the sections of another realm ----------------------------------------------------- */
+/* --- the sections of another realm ---------------------------------------------------- */
 
 static bool sections_receive(int socket, int32_t fd[VERSIONS])
 {
@@ -145,7 +145,7 @@ static bool sections_take(const int32_t fd[VERSIONS])
 	return mapped;
 }
 
-/* --- a leader's ------------------------------------------------------------------------ */
+/* --- a leader's ----------------------------------------------------------------------- */
 
 /* The monitor has given the followers up; nobody is told of this process any more. */
 static void streams_leave(struct thread *t)
@@ -234,7 +234,7 @@ void realm_catch_up(struct thread *t)
 		leader_move(t);
 }
 
-/* --- a follower's ----------------------------------------------------------------------- */
+/* --- a follower's --------------------------------------------------------------------- */
 
 /* Its twin has gone there, and its own rights are as new. */
 void realm_follow(struct thread *t, const struct event *e)

@@ -336,7 +336,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	return vtid;
 }
 
-/* --- exec and exit ---------------------------------------------------------------------- */
+/* --- exec and exit -------------------------------------------------------------------- */
 
 static _Noreturn void lane_leave(struct thread *t, long nr, long status)
 {

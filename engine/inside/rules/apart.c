@@ -48,7 +48,7 @@ bool apart_given(const struct thread *t)
 	return rt && rt->now && rt->rules.apart && rt->source == t->reader.cursor->source;
 }
 
-/* --- whose an event is ------------------------------------------------------------------- */
+/* --- whose an event is ---------------------------------------------------------------- */
 
 static int32_t client_or_none(uint64_t fd)
 {
@@ -75,7 +75,7 @@ static int32_t of_call(const struct walk *w, long nr)
 	return w->desc->args[0].kind == KIND_FD ? client_or_none(w->args[0]) : APART_NONE;
 }
 
-/* --- what was met before its turn ----------------------------------------------------------- */
+/* --- what was met before its turn ----------------------------------------------------- */
 
 static unsigned far_place(const struct rules_thread *rt, unsigned i)
 {
@@ -197,7 +197,7 @@ bool apart_passes(const struct thread *t, const struct event *e)
 	return apart_given(t) && apart_of(e) != APART_NONE;
 }
 
-/* --- finding a call's event ------------------------------------------------------------------ */
+/* --- finding a call's event ----------------------------------------------------------- */
 
 enum found {
 	FOUND,
@@ -279,7 +279,7 @@ static bool is_number_used(const struct event *e, long nr)
 	       file_is_client(e->result);
 }
 
-/* --- waits --------------------------------------------------------------------------------------- */
+/* --- waits ---------------------------------------------------------------------------- */
 
 /* What the leader's call says of its object. */
 static uint32_t readiness_of(const struct event *e)
@@ -325,7 +325,7 @@ static bool wait_answer(struct thread *t, const struct walk *w, const struct eve
 	return *result > 0;
 }
 
-/* --- meeting --------------------------------------------------------------------------------------------- */
+/* --- meeting -------------------------------------------------------------------------- */
 
 /* Nothing more will come behind what is there. */
 static bool is_over(const struct thread *t)

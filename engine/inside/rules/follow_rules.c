@@ -218,7 +218,10 @@ static enum rules_verdict next_decided(struct thread *t)
 	}
 }
 
-/* The thread's rules, if rules_place_ready() would leave them, and its place in them, as they are. */
+/*
+ * The thread's rules, if rules_place_ready() would leave them, and its place in them, as
+ * they are.
+ */
 static const struct rules *settled(const struct thread *t)
 {
 	const struct rules_thread *rt = t->rules;

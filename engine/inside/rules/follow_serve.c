@@ -35,7 +35,7 @@
 #define LIMIT_NOFILE	7
 #define CHUNK		64	/* bytes compared at a time */
 
-/* --- differences -------------------------------------------------------------------------- */
+/* --- differences ---------------------------------------------------------------------- */
 
 static enum step_result differs(struct thread *t, const struct mismatch *m)
 {
@@ -61,7 +61,7 @@ static enum step_result other_call(struct thread *t)
 	return differs(t, &(struct mismatch){ DIFFERS_CALL, 0, 0 });
 }
 
-/* --- memory with another content ------------------------------------------------------------ */
+/* --- memory with another content ------------------------------------------------------ */
 
 /* Up to len bytes to where the argument wants them; what did not fit. */
 static uint64_t spans_write(uint64_t spans, uint64_t n, struct view v, bool dry)
@@ -124,7 +124,7 @@ static bool same_views(struct view a, struct view b, struct mismatch *m, unsigne
 	return i == n && a.len_ == b.len_;
 }
 
-/* --- a match ---------------------------------------------------------------------------------- */
+/* --- a match -------------------------------------------------------------------------- */
 
 static bool is_value(const struct walk *w, unsigned i)
 {
@@ -205,7 +205,7 @@ static enum step_result match(struct thread *t, struct walk *w, long nr, long *r
 	return STEP_DONE;
 }
 
-/* --- a call of the follower's own ------------------------------------------------------------- */
+/* --- a call of the follower's own ----------------------------------------------------- */
 
 static uint32_t private_base;	/* the first number of the range; 0: not chosen yet */
 static uint64_t private_used[PRIVATE_FDS / 64];
@@ -321,7 +321,7 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 	return STEP_OWN;
 }
 
-/* --- an answer without a call ------------------------------------------------------------------ */
+/* --- an answer without a call --------------------------------------------------------- */
 
 /*
  * A rule that answers a wait answers it at once, and it is made again: without an event of

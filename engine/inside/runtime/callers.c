@@ -194,7 +194,7 @@ static struct bytes record_read(uint64_t at, uint8_t *to, uint32_t room)
 	return (struct bytes){ to, to + len, false };
 }
 
-/* --- a function's rules ---------------------------------------------------------------- */
+/* --- a function's rules --------------------------------------------------------------- */
 
 struct state {
 	struct rule now, saved[SAVED_STATES];
@@ -385,7 +385,7 @@ static struct rule rule_at(const struct code_part *m, uint64_t pc)
 	return r;
 }
 
-/* --- the walk ------------------------------------------------------------------------------ */
+/* --- the walk ------------------------------------------------------------------------- */
 
 struct place {
 	uint64_t pc, rsp, rbp;

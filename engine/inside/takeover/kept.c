@@ -72,7 +72,7 @@ static int64_t left(int64_t value, int64_t interval, uint64_t since, bool has_co
 	return has_come ? 0 : 1;
 }
 
-/* --- setitimer and alarm ----------------------------------------------------------------- */
+/* --- setitimer and alarm -------------------------------------------------------------- */
 
 static struct {
 	struct __kernel_old_itimerval value;
@@ -128,7 +128,7 @@ static void itimer_stop(int which)
 	itimer_set(which, &was);
 }
 
-/* --- timer_create -------------------------------------------------------------------------- */
+/* --- timer_create --------------------------------------------------------------------- */
 
 static struct timer {
 	uint64_t since;
@@ -277,7 +277,7 @@ void kept_signal(const uint8_t *info)
 		n->has_come = true;
 }
 
-/* --- record locks ------------------------------------------------------------------------------ */
+/* --- record locks --------------------------------------------------------------------- */
 
 /* The kernel's struct flock. */
 struct record {
@@ -380,7 +380,7 @@ void kept_locks_make(struct thread *t)
 			request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)locks[i].fd, 1);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------ */
+/* --- all of it ------------------------------------------------------------------------ */
 
 void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
 {

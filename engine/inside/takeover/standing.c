@@ -67,7 +67,7 @@ void standing_begin(struct thread *t)
 	if (!streams.conduct || !all_stand(t))
 		return;
 	numbers_look();
-	/* Release: pairs with nothing of ours; the monitor reads it when the thread stands. */
+	/* Release: the monitor, which reads this when the thread stands, finds the rest written. */
 	__atomic_store_n(&standing_fds.valid, 1, __ATOMIC_RELEASE);
 }
 

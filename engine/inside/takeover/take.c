@@ -387,7 +387,7 @@ static void descriptors_take(struct thread *t)
 	OWN1(__NR_close, pair[1]);
 }
 
-/* --- all of it ---------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------ */
 
 /* For the one line that says how long it took. */
 static void took_note(void)

@@ -50,7 +50,7 @@ static uint64_t clock_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* --- the session ------------------------------------------------------------------------ */
+/* --- the session ---------------------------------------------------------------------- */
 
 /* False: the session does not answer, and the last answer stands. */
 static bool sample_take(struct top *top)
@@ -122,7 +122,7 @@ static void selection_move(struct top *top, int step)
 	}
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------- */
 
 static void word_say(struct top *top, const char *what, const char *whom, const char *outcome)
 {
@@ -235,7 +235,7 @@ static void top_loop(struct top *top)
 	}
 }
 
-/* --- one frame --------------------------------------------------------------------------------- */
+/* --- one frame ------------------------------------------------------------------------ */
 
 static int once(struct top *top)
 {

@@ -105,7 +105,7 @@ static void put_ring(struct top_frame *f, const json_t *j)
 	    show_text(ring, "when_full"));
 }
 
-/* --- versions --------------------------------------------------------------------------- */
+/* --- versions ------------------------------------------------------------------------- */
 
 static double version_rate(const struct top_sample *s, const json_t *v)
 {
@@ -168,7 +168,7 @@ static void put_versions(struct top_frame *f, const struct top_sample *s, const 
 		put_version(f, s, v, !strcmp(show_text(v, "name"), selected));
 }
 
-/* --- the leader's calls --------------------------------------------------------------------- */
+/* --- the leader's calls --------------------------------------------------------------- */
 
 struct call_rate {
 	const json_t *row;

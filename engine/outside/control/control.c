@@ -68,7 +68,7 @@ int control_open(const struct session *s)
 	return result ? result : fd;
 }
 
-/* --- connections ----------------------------------------------------------------------- */
+/* --- connections ---------------------------------------------------------------------- */
 
 /* Wakes us by this row, as long as it is the same connection's. */
 static void link_poll(struct monitor *m, struct link *l)
@@ -202,7 +202,7 @@ static void link_read(struct monitor *m, struct link *l)
 	}
 }
 
-/* --- from the loop ---------------------------------------------------------------------- */
+/* --- from the loop -------------------------------------------------------------------- */
 
 void control_go_on(struct monitor *m, uint64_t link)
 {

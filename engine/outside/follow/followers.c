@@ -255,7 +255,7 @@ void followers_look(struct monitor *m)
 	rules_look(m);
 }
 
-/* --- the end of all ---------------------------------------------------------------------- */
+/* --- the end of all ------------------------------------------------------------------- */
 
 static bool still_reads(const struct monitor *m, const struct version *v)
 {

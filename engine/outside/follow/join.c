@@ -261,7 +261,7 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 	return v;
 }
 
-/* --- on its way ------------------------------------------------------------------------- */
+/* --- on its way ----------------------------------------------------------------------- */
 
 static bool has_read_start(struct monitor *m, const struct version *v)
 {
@@ -301,7 +301,7 @@ static void version_look(struct monitor *m, struct version *v)
 		monitor_wake_after(m, LOOK_MS);
 }
 
-/* --- coming again ------------------------------------------------------------------------ */
+/* --- coming again --------------------------------------------------------------------- */
 
 void join_ended(struct version *v)
 {

@@ -33,7 +33,7 @@ struct query {
 
 #define ANSWER_SIZE sizeof(((struct query_answer *)0)->bytes)
 
-/* --- the descriptor ------------------------------------------------------------------------- */
+/* --- the descriptor ------------------------------------------------------------------- */
 
 /* The process whose lane the thread reads. */
 static pid_t twin_of(struct monitor *m, const struct version *v, uint64_t lane)
@@ -62,7 +62,7 @@ static int descriptor_get(pid_t pid, int number)
 	return fd;
 }
 
-/* --- what has a file system ------------------------------------------------------------------- */
+/* --- what has a file system ----------------------------------------------------------- */
 
 static struct stat stat_of(const struct statx *x)
 {
@@ -96,7 +96,7 @@ static int64_t stat_answer(const struct query *q, const struct statx *x)
 	return 0;
 }
 
-/* --- everything else ------------------------------------------------------------------------------ */
+/* --- everything else ------------------------------------------------------------------ */
 
 /* A flag of the number, not of what it leads to: the kernel would tell that of ours. */
 static int64_t close_on_exec(const struct query *q)

@@ -336,7 +336,7 @@ uint64_t runtime_sigaction(pid_t pid, const struct map *m)
 	return at;
 }
 
-/* --- whose call it is ------------------------------------------------------------------- */
+/* --- whose call it is ----------------------------------------------------------------- */
 
 /* What an interceptor stands for: "___interceptor_read.part.0" for read. */
 static bool interceptor_name(const char *symbol, char name[NAME_SIZE])

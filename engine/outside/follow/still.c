@@ -57,7 +57,10 @@ static uint64_t lane_stands(const struct monitor *m, const struct version *v, ui
 	return now - seen[v->index][lane].since_ms;
 }
 
-/* A version that is about to be judged, waits for its monitor or joins stands for another reason. */
+/*
+ * A version that is about to be judged, waits for its monitor or joins stands for another
+ * reason.
+ */
 static bool may_stand(const struct monitor *m, const struct version *v)
 {
 	return m->move.active || m->move.wanted || v->state != VERSION_FOLLOWS || v->parked ||

@@ -297,7 +297,7 @@ int64_t verdict_serve(struct version *v, const struct request *r)
 	return REPLY_LATER;
 }
 
-/* --- a leader's end ---------------------------------------------------------------------- */
+/* --- a leader's end ------------------------------------------------------------------- */
 
 /* A follower's crash: it dies of it, and is dropped in a moment. */
 static int64_t follower_crashed(struct version *v, const struct request *r)

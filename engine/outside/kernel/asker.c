@@ -110,7 +110,7 @@ static enum asker look(const struct version *v, uint32_t slot, pid_t pid, pid_t 
 	return r->state == RS_ASKED && r->key == v->key && r->slot == slot ? ASKER_IS : ASKER_NONE;
 }
 
-/* --- in another pid namespace: the slot's numbers are none of ours ----------------------- */
+/* --- in another pid namespace: the slot's numbers are none of ours -------------------- */
 
 static bool is_elsewhere(pid_t pid)
 {

@@ -321,7 +321,7 @@ static bool server_over(struct monitor *m)
 	return false;
 }
 
-/* --- the loop --------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------- */
 
 static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 {
@@ -453,7 +453,7 @@ static int status_pass(int status)
 	return 128 + WTERMSIG(status);
 }
 
-/* --- the beginning -------------------------------------------------------------------------- */
+/* --- the beginning -------------------------------------------------------------------- */
 
 static void command_note(struct session *s, char **argv)
 {

@@ -116,7 +116,7 @@ enum session_state session_state(const struct session *s)
 	return alive(s->server, s->server_began) ? SESSION_UNWATCHED : SESSION_GONE;
 }
 
-/* --- session.json ---------------------------------------------------------------------- */
+/* --- session.json --------------------------------------------------------------------- */
 
 int session_save(struct session *s)
 {
@@ -219,7 +219,7 @@ int session_load(struct session *s, const char *name)
 	return 0;
 }
 
-/* --- its server ------------------------------------------------------------------------- */
+/* --- its server ----------------------------------------------------------------------- */
 
 /*
  * It has an area mapped, which only processes of sessions have.  One that is closed to us
@@ -270,7 +270,7 @@ int session_signal(const struct session *s, int sig)
 	return result == -EPERM ? -EACCES : result;
 }
 
-/* --- its beginning and its end ---------------------------------------------------------- */
+/* --- its beginning and its end -------------------------------------------------------- */
 
 static bool is_ours(const char *name)
 {

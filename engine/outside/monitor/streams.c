@@ -175,7 +175,7 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows)
 	streams_changed(m);
 }
 
-/* --- how far behind -------------------------------------------------------------------- */
+/* --- how far behind ------------------------------------------------------------------- */
 
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
 			     uint32_t index)
@@ -224,7 +224,7 @@ bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells)
 	return true;
 }
 
-/* --- in the place of the dead ------------------------------------------------------------ */
+/* --- in the place of the dead --------------------------------------------------------- */
 
 /* A process that has ended but was not yet collected is dead, too. */
 static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
@@ -346,7 +346,7 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 	}
 }
 
-/* --- the same random bytes for twins --------------------------------------------------------- */
+/* --- the same random bytes for twins -------------------------------------------------- */
 
 #define ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
 

@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The text in plain; ends of lines and tabs stay if `lines`.  Cut when it does not fit; the length. */
+/*
+ * The text in plain; ends of lines and tabs stay if `lines`.  Cut when it does not fit; the
+ * length.
+ */
 size_t plain_text(const char *text, size_t len, bool lines, char *to, size_t size);
 /* In place, for all strings of a value; the value. */
 json_t *plain_json(json_t *j, bool lines);

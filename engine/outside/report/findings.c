@@ -102,7 +102,7 @@ static void finding_count(struct findings *f, const struct draft *d, json_t *fin
 		s->count++;
 }
 
-/* --- drafts ------------------------------------------------------------------------------ */
+/* --- drafts --------------------------------------------------------------------------- */
 
 static struct draft *draft_find(struct findings *f, const struct version *v, pid_t tid)
 {
@@ -202,7 +202,7 @@ int64_t reported_serve(struct version *v, const struct request *r)
 	return 0;
 }
 
-/* --- the look after them ----------------------------------------------------------------- */
+/* --- the look after them -------------------------------------------------------------- */
 
 /* The thread has gone on, or is gone. */
 static bool draft_is_done(const struct draft *d)

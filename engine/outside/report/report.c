@@ -136,7 +136,7 @@ void report_write(struct version *v, enum verdict verdict, const struct request 
 	report_finish(&w, path, size);
 }
 
-/* --- a finding ---------------------------------------------------------------------------- */
+/* --- a finding ------------------------------------------------------------------------ */
 
 unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 		      const struct finding_request *request, char *path, size_t size)
@@ -150,7 +150,7 @@ unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 	return report_finish(&w, path, size);
 }
 
-/* --- one that it knows nothing of ------------------------------------------------------- */
+/* --- one that it knows nothing of ----------------------------------------------------- */
 
 /* How far behind a thread is, in cells. */
 static uint64_t behind(const struct version *v, const struct slot *s)

@@ -170,7 +170,7 @@ static json_t *next_make(struct making *k)
 	return next;
 }
 
-/* --- all of it ----------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------ */
 
 static const char *difference_name(const struct report_want *w)
 {

@@ -130,7 +130,7 @@ static void content_print(FILE *to, const struct content *c)
 	text_print(to, c->bytes, n, n < c->len ? "…" : "");
 }
 
-/* --- a call in a rule ------------------------------------------------------------------ */
+/* --- a call in a rule ----------------------------------------------------------------- */
 
 static bool is_known(const struct told *t, unsigned i)
 {
@@ -192,7 +192,7 @@ static void named_print(FILE *to, const struct told *t, unsigned but, const char
 	fputc(')', to);
 }
 
-/* --- one argument differs ---------------------------------------------------------------- */
+/* --- one argument differs ------------------------------------------------------------- */
 
 /* So that it is for this call and not for all on the descriptor. */
 static void content_guard(FILE *to, const struct told *leader)
@@ -322,7 +322,7 @@ static const char *argument_rule(FILE *to, const struct told *leader, const stru
 	return NULL;
 }
 
-/* --- another call ---------------------------------------------------------------------------- */
+/* --- another call --------------------------------------------------------------------- */
 
 static bool content_same(const struct told *a, const struct told *b, unsigned arg)
 {
@@ -497,7 +497,7 @@ static const char *call_rule(FILE *to, const struct told *theirs, unsigned n,
 	return extra_rule(to, own);
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------ */
 
 /* It found something wrong itself: not a difference that anybody means. */
 static bool is_aborting(const struct making *k)

@@ -164,7 +164,7 @@ static bool evaluate(struct machine *m, const Dwarf_Op *ops, size_t n, uint64_t 
 	return !m->failed;
 }
 
-/* --- one frame's caller ------------------------------------------------------------------ */
+/* --- one frame's caller --------------------------------------------------------------- */
 
 static bool cfa_find(const struct walk_state *s, Dwarf_Frame *frame, uint64_t *cfa)
 {
@@ -265,7 +265,7 @@ static bool by_frame_pointer(struct walk_state *s)
 	return true;
 }
 
-/* --- names ------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------- */
 
 static json_t *frame_new(const struct walk_state *s, Dwfl_Module *mod, const char *module)
 {
@@ -374,7 +374,7 @@ static void frames_add(struct walk_state *s, Dwfl_Module *mod)
 	json_array_append_new(s->frames, frame);
 }
 
-/* --- the walk ------------------------------------------------------------------------------ */
+/* --- the walk ------------------------------------------------------------------------- */
 
 static void state_begin(struct walk_state *s, const struct stack_start *from)
 {

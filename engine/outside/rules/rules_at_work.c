@@ -19,7 +19,7 @@
 #define RULE_MS		1000	/* the code of a rule may run so long */
 #define GIVE_UP_MS	3000	/* and if it does not even hear that it is over */
 
-/* --- the versions ----------------------------------------------------------------------- */
+/* --- the versions --------------------------------------------------------------------- */
 
 /* The session's command is the old version unless its follower is said to be older. */
 static int age_of(const struct version *v)
@@ -53,7 +53,7 @@ void rules_pass(const struct version *from, struct version *to)
 		rules_put(to->brief, &from->brief->bank[from->brief->rules % 2]);
 }
 
-/* --- a rule that does not end ------------------------------------------------------------ */
+/* --- a rule that does not end --------------------------------------------------------- */
 
 static struct seen {
 	uint32_t matching;
@@ -93,7 +93,7 @@ void rules_look(struct monitor *m)
 	}
 }
 
-/* --- reports ------------------------------------------------------------------------------ */
+/* --- reports -------------------------------------------------------------------------- */
 
 /* A copy with an end: the follower may have written anything. */
 #define TEXT(to, from) snprintf(to, sizeof(to), "%.*s", (int)sizeof(from) - 1, from)

@@ -80,7 +80,8 @@ static int rulec_run(const char *file, int to)
 static bool hash_file(struct rules_hash *h, const char *path, unsigned depth);
 
 /* Where rulec looks: beside the file, then in rules/lib. */
-static void hash_named(struct rules_hash *h, const char *by, const char *name, size_t n, unsigned depth)
+static void hash_named(struct rules_hash *h, const char *by, const char *name, size_t n,
+		       unsigned depth)
 {
 	const char *slash = strrchr(by, '/'), *lib = getenv("MVE_RULES_LIB");
 	char path[PATH_MAX * 2], self[PATH_MAX - 64];
@@ -134,7 +135,7 @@ static void hash_rulec(struct rules_hash *h)
 	rules_hash_add(h, &st.st_mtim, sizeof(st.st_mtim));
 }
 
-/* --- the cache ------------------------------------------------------------------------- */
+/* --- the cache ------------------------------------------------------------------------ */
 
 static bool is_object(const char *file)
 {
@@ -271,7 +272,7 @@ int rules_compile(const char *file, int *fd)
 	return EXIT_USE;
 }
 
-/* --- an object ---------------------------------------------------------------------------- */
+/* --- an object ------------------------------------------------------------------------ */
 
 struct object {
 	const uint8_t *bytes;

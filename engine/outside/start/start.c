@@ -227,7 +227,8 @@ int version_start(struct version *v)
 
 	if (v->options && log < 0)
 		return log;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 || pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 ||
+	    pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	v->server = fork();
 	if (v->server < 0)

@@ -135,7 +135,7 @@ static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
 	kill(pid, SIGKILL);
 }
 
-/* --- sending ---------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------- */
 
 /*
  * Its socket may be filled by itself, and be given any time to wait in (SO_SNDTIMEO) while we
@@ -206,7 +206,7 @@ static int batch_flush(struct batch *b)
 	return result;
 }
 
-/* --- pidfds ------------------------------------------------------------------------------ */
+/* --- pidfds --------------------------------------------------------------------------- */
 
 /* The successor's process in the place of this one of the old leader's; or 0. */
 static pid_t process_of_successor(struct monitor *m, pid_t pid)
@@ -253,7 +253,7 @@ static int anew_send(struct batch *b)
 	return result;
 }
 
-/* --- signalfds in epoll instances ---------------------------------------------------------- */
+/* --- signalfds in epoll instances ----------------------------------------------------- */
 
 static bool number_in(const int *list, unsigned n, int number)
 {
@@ -283,7 +283,7 @@ static unsigned watches_read(const struct batch *b, pid_t twin, int epfd, struct
 	return n;
 }
 
-/* --- signals that it has not heard of ------------------------------------------------------- */
+/* --- signals that it has not heard of ------------------------------------------------- */
 
 static int signals_send(struct monitor *m, struct batch *b, pid_t twin)
 {
@@ -322,7 +322,7 @@ static int directory_send(const struct monitor *m, struct batch *b, pid_t twin)
 	return result;
 }
 
-/* --- the end ----------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------- */
 
 static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 {
@@ -344,7 +344,7 @@ static int batch_end(struct monitor *m, struct batch *b, pid_t twin)
 	return text_send(b, &last, sizeof(last.row) + n * sizeof(last.watch[0]));
 }
 
-/* --- fetching ------------------------------------------------------------------------------ */
+/* --- fetching ------------------------------------------------------------------------- */
 
 /*
  * One twin at a time.  The first batch is fetched before anybody asks for it: while the

@@ -164,7 +164,7 @@ static bool move_wait(struct monitor *m, struct move *mv)
 	return leading(m) == mv->to;
 }
 
-/* --- what begins one ----------------------------------------------------------------------- */
+/* --- what begins one ------------------------------------------------------------------ */
 
 /* When it began: the thread that crashed has said so, or now. */
 static uint64_t crash_us(const struct version *v)
@@ -337,7 +337,7 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 	return -ETIMEDOUT;
 }
 
-/* --- while it lasts -------------------------------------------------------------------------- */
+/* --- while it lasts ------------------------------------------------------------------- */
 
 /* Those that crashed and were to die by themselves. */
 static void dying_look(struct monitor *m)

@@ -103,7 +103,7 @@ void streams_switch(struct monitor *m, const struct move *mv)
 	streams_changed(m);
 }
 
-/* --- the versions ------------------------------------------------------------------------ */
+/* --- the versions --------------------------------------------------------------------- */
 
 void versions_switch(struct monitor *m, const struct move *mv)
 {

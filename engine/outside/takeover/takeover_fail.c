@@ -112,7 +112,7 @@ static bool move_undo(struct monitor *m, struct move *mv)
 	return true;
 }
 
-/* --- the way on ------------------------------------------------------------------------- */
+/* --- the way on ----------------------------------------------------------------------- */
 
 /* What has not taken never will, for what it was to take goes with the old leader. */
 static unsigned late_end(const struct monitor *m, const struct version *v)
@@ -147,7 +147,7 @@ enum failing move_fail(struct monitor *m)
 	return FAILING_ENDS;
 }
 
-/* --- one that is stopped ------------------------------------------------------------------ */
+/* --- one that is stopped -------------------------------------------------------------- */
 
 /* The service comes first, whoever has stopped it, and what for. */
 void successor_continue(const struct version *v)

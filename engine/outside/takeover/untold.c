@@ -74,7 +74,7 @@ static void note(struct move *mv, pid_t pid, int32_t lane, const siginfo_t *info
 		info->si_value.sival_int, pid, lane);
 }
 
-/* --- in the inside ----------------------------------------------------------------------- */
+/* --- in the inside -------------------------------------------------------------------- */
 
 static void held_note(struct move *mv, const struct slot *s, pid_t pid)
 {
@@ -84,7 +84,7 @@ static void held_note(struct move *mv, const struct slot *s, pid_t pid)
 	note(mv, pid, info.si_code == SI_TKILL ? (int32_t)s->lane - 1 : -1, &info);
 }
 
-/* --- in the kernel ------------------------------------------------------------------------ */
+/* --- in the kernel -------------------------------------------------------------------- */
 
 /* False: the thread is gone. */
 static bool pending_read(pid_t pid, pid_t tid, uint64_t *own, uint64_t *shared)
@@ -206,7 +206,7 @@ void untold_look(struct monitor *m)
 	mv->untold_lost = 0;
 }
 
-/* --- for the successor --------------------------------------------------------------------- */
+/* --- for the successor ---------------------------------------------------------------- */
 
 /* The process that has the place of the sender. */
 static void sender_mend(struct monitor *m, siginfo_t *info)
