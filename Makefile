@@ -11,7 +11,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 WARN	:= -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow -Werror
 CFLAGS	:= -std=gnu17 -O2 -g $(WARN)
 CPPFLAGS := -I. -I$(B) -D_GNU_SOURCE
-LDLIBS	:= -luring -lZydis -lbpf -lelf -ldw -ljansson -lncurses -lpthread
+LDLIBS	:= -lZydis -lbpf -lelf -ldw -ljansson -lncurses -lpthread
 
 OUTSIDE	:= $(wildcard engine/outside/*/*.c engine/core/*.c)
 MVE	:= $(wildcard engine/mve/*.c engine/mve/*/*.c)

@@ -10,7 +10,7 @@
 #include "engine/mve/run_followers.h"
 #include "engine/mve/words.h"
 #include "engine/outside/monitor/say.h"
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
 #include "engine/outside/rules/rules_load.h"
 
 int follower_add(struct run_options *o, const char *command)

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
 
 struct look {
 	const char *name;	/* NULL: none was given */

@@ -70,7 +70,10 @@ int control_open(const struct session *s)
 
 /* --- connections ---------------------------------------------------------------------- */
 
-/* Wakes us by this row, as long as it is the same connection's. */
+/*
+ * Wakes us by this row, as long as it is the same connection's.  Where there is no memory for
+ * that, the connection ends when its time is over.
+ */
 static void link_poll(struct monitor *m, struct link *l)
 {
 	uint64_t row = (uint64_t)(l - links);
@@ -269,10 +272,10 @@ void control_look(struct monitor *m)
 	}
 }
 
-void control_begin(struct monitor *m)
+bool control_begin(struct monitor *m)
 {
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		if (links[i].used)
 			link_poll(m, &links[i]);
-	monitor_poll(m, m->control_fd, POLLIN, WAKE_CONTROL, 0);
+	return monitor_poll(m, m->control_fd, POLLIN, WAKE_CONTROL, 0);
 }

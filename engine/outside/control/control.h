@@ -9,7 +9,7 @@
 #include <sys/un.h>
 
 #include "engine/outside/monitor/monitor.h"
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
 
 struct monitor;
 
@@ -24,7 +24,7 @@ json_t *control_ask_json(const struct session *s, json_t *ask, int with);
 
 int control_open(const struct session *s);
 /* The loop is new, and is to hear of what comes. */
-void control_begin(struct monitor *m);
+bool control_begin(struct monitor *m);
 /* Somebody connects; a connection may be read, or written. */
 void control_accept(struct monitor *m);
 void control_go_on(struct monitor *m, uint64_t link);

@@ -42,7 +42,6 @@ bool probe_proc_mem(struct doctor_finding *f);
 bool probe_pidfd_open(struct doctor_finding *f);
 bool probe_pidfd_getfd(struct doctor_finding *f);
 bool probe_memfd(struct doctor_finding *f);
-bool probe_io_uring(struct doctor_finding *f);
 bool probe_robust(struct doctor_finding *f);
 bool probe_folder(struct doctor_finding *f);
 bool probe_nofile(struct doctor_finding *f);

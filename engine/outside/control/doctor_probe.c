@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <liburing.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/prctl.h>
@@ -276,21 +275,6 @@ bool probe_memfd(struct doctor_finding *f)
 		return failed(f, "mapping it executable");
 	say(f, "shared and executable mappings");
 	return true;
-}
-
-bool probe_io_uring(struct doctor_finding *f)
-{
-	long disabled = read_number("/proc/sys/kernel/io_uring_disabled");
-	struct io_uring ring;
-	int err = io_uring_queue_init(8, &ring, 0);
-
-	if (err)
-		say(f, "%s; io_uring_disabled %ld", strerror(-err), disabled);
-	else if (disabled < 0)
-		say(f, "works");
-	else
-		say(f, "works, io_uring_disabled %ld", disabled);
-	return !err;
 }
 
 /* A child dies holding the lock; the kernel must say so to the next. */

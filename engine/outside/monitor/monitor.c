@@ -1,7 +1,7 @@
 /*
  * The life of a session: make its folder, areas and streams, start the server
  * under ptrace until its first instruction, start its followers, then sit in one
- * io_uring loop until the last process is gone.
+ * loop until the last process is gone.
  *
  * The server is our child, so its exit status is ours; after a takeover the new
  * leader's first process is the server.  Terminal signals reach
@@ -46,87 +46,20 @@
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
 
-#define RING_ENTRIES	64
-#define LOOK_MS		250	/* how often daemons are looked after */
+#define LOOK_MS		250	/* how often programs that start are looked after */
 #define START_MS	2000	/* how long an execve may take */
 #define SIZE_HINT	"the limit of the file size is too small for mve (ulimit -f)"
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
 
 /* --- the loop's sources ------------------------------------------------------------ */
 
-/* There is one for everybody: a full queue is given to the kernel first. */
-static struct io_uring_sqe *entry_take(struct monitor *m)
-{
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&m->ring);
-
-	if (!sqe) {
-		io_uring_submit(&m->ring);
-		sqe = io_uring_get_sqe(&m->ring);
-	}
-	MUST(sqe);
-	return sqe;
-}
-
-void monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint64_t which)
-{
-	struct io_uring_sqe *sqe = entry_take(m);
-
-	io_uring_prep_poll_add(sqe, fd, (unsigned)events);
-	io_uring_sqe_set_data64(sqe, what | which << 8);
-}
-
-static void wake_on(struct monitor *m, int fd, enum wake what)
-{
-	monitor_poll(m, fd, POLLIN, what, 0);
-}
-
-uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-static void timer_set(struct monitor *m, struct __kernel_timespec *t, enum wake what)
-{
-	struct io_uring_sqe *sqe = entry_take(m);
-
-	io_uring_prep_timeout(sqe, t, 0, 0);
-	io_uring_sqe_set_data64(sqe, what);
-}
-
-static void wake_later(struct monitor *m)
-{
-	static struct __kernel_timespec look = { 0, LOOK_MS * 1000000L };
-
-	timer_set(m, &look, WAKE_TIMER);
-}
-
-/* One wake-up is enough: whoever wants a later one asks again then. */
-void monitor_wake_after(struct monitor *m, unsigned ms)
-{
-	static struct __kernel_timespec when[8];
-	static unsigned turn;
-	struct __kernel_timespec *t = &when[turn++ % 8];
-
-	if (m->woken_ms && m->woken_ms <= now_ms() + ms)
-		return;
-	m->woken_ms = now_ms() + ms;
-	*t = (struct __kernel_timespec){ ms / 1000, (long long)(ms % 1000) * 1000000 };
-	timer_set(m, t, WAKE_ONCE);
-	/* The time is read from here: let the kernel have it at once. */
-	io_uring_submit(&m->ring);
-}
-
-/* The parts that a copy of the monitor needs anew: ring and bell threads. */
+/* The parts that a copy of the monitor needs anew: what wakes it, and bell threads. */
 static int loop_open(struct monitor *m)
 {
-	int result = io_uring_queue_init(RING_ENTRIES, &m->ring, 0);
+	int result = wakes_open(m);
 
 	if (result < 0)
 		return result;
-	m->woken_ms = 0;
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->bell_fd < 0)
 		return -errno;
@@ -135,9 +68,9 @@ static int loop_open(struct monitor *m)
 		if (result)
 			return result;
 	}
-	wake_on(m, m->signal_fd, WAKE_SIGNAL);
-	wake_on(m, m->bell_fd, WAKE_BELL);
-	control_begin(m);
+	if (!monitor_poll(m, m->signal_fd, POLLIN, WAKE_SIGNAL, 0) ||
+	    !monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0) || !control_begin(m))
+		return -errno;
 	return 0;
 }
 
@@ -294,7 +227,7 @@ static bool stay_behind(struct monitor *m)
 	session_server(m);
 	session_note(m, NULL);
 	MUST(loop_open(m) == 0);
-	wake_later(m);
+	wakes_look(m);
 	close(done[0]);
 	close(done[1]);
 	return true;
@@ -329,16 +262,16 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 
 	if (what == WAKE_SIGNAL) {
 		serve_signals(m);
-		wake_on(m, m->signal_fd, WAKE_SIGNAL);
+		monitor_poll(m, m->signal_fd, POLLIN, WAKE_SIGNAL, 0);
 	} else if (what == WAKE_BELL) {
 		if (read(m->bell_fd, &count, sizeof(count)) == sizeof(count))
 			serve_requests(m);
-		wake_on(m, m->bell_fd, WAKE_BELL);
+		monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0);
 	} else if (what == WAKE_CONTROL) {
 		control_accept(m);
 	} else if (what == WAKE_LINK) {
 		control_go_on(m, which);
-	} else if (what == WAKE_TIMER) {
+	} else if (what == WAKE_LOOK) {
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
 			leading(m)->gone = true;
@@ -347,9 +280,7 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		if (m->conduct)
 			followers_look(m);
 		if (m->background || m->options->sampling.stateless || followers_any(m))
-			wake_later(m);
-	} else if (what == WAKE_ONCE) {
-		m->woken_ms = 0;
+			wakes_look(m);
 	}
 	if (m->asked_soon) {
 		m->asked_soon = false;
@@ -374,19 +305,9 @@ static void due_serve(struct monitor *m)
 
 static void loop(struct monitor *m)
 {
-	struct io_uring_cqe *cqe;
-
 	while (!session_over(m) && (m->background || !server_over(m))) {
-		int result = io_uring_submit_and_wait(&m->ring, 1);
-
-		if (result < 0 && result != -EINTR)
+		if (!wakes_wait(m, wake_serve))
 			return;
-		while (io_uring_peek_cqe(&m->ring, &cqe) == 0) {
-			uint64_t what = io_uring_cqe_get_data64(cqe);
-
-			io_uring_cqe_seen(&m->ring, cqe);
-			wake_serve(m, (enum wake)(what & 0xff), what >> 8);
-		}
 		due_serve(m);
 	}
 }
@@ -567,7 +488,7 @@ static int parts_open(struct monitor *m)
 		return system_fail(m, "shared memory", result);
 	result = loop_open(m);
 	if (result)
-		return system_fail(m, "io_uring", result);
+		return system_fail(m, "the monitor's loop", result);
 	if (m->options->audit) {
 		m->audit = audit_open();
 		if (!m->audit)
@@ -633,7 +554,7 @@ static int versions_start(struct monitor *m)
 	session_note(m, NULL);
 	if (m->conduct) {
 		followers_start(m);
-		wake_later(m);
+		wakes_look(m);
 	}
 	return 0;
 }

@@ -2,9 +2,9 @@
  * The monitor: one process per session, the parent of the server and of the
  * followers.
  *
- * All of it runs in one thread, in the order in which io_uring hands events
- * out; for each version a second thread only waits on its doorbell, which is a
- * futex, and turns it into an event.
+ * All of it runs in one thread, wake after wake (wakes.h); for each version a
+ * second thread only waits on its doorbell, which is a futex, and turns it into
+ * a wake.
  *
  * A session has up to VERSIONS versions.  Row 0 is the command that was given;
  * the others follow it, until one of them takes over (m->leader says who
@@ -16,7 +16,6 @@
 
 #include <jansson.h>
 #include <limits.h>
-#include <liburing.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +26,8 @@
 #include "engine/abi/ring.h"
 #include "engine/outside/monitor/audit.h"
 #include "engine/outside/monitor/options.h"
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
+#include "engine/outside/monitor/wakes.h"
 #include "engine/outside/start/layout.h"
 
 #define TRACEES_MAX	(2 * AREA_THREADS)	/* execs under way: of all threads, at worst */
@@ -213,12 +213,11 @@ struct monitor {
 	uint64_t secret[2];	/* random bytes of programs are made of it */
 	struct layout layout;	/* of the session's first program, as the leader has it */
 
-	struct io_uring ring;
+	struct wakes wakes;
 	int signal_fd, control_fd, bell_fd;
 	struct tracee tracees[TRACEES_MAX];
 	struct held held[HELD_MAX];
 	unsigned held_high;	/* rows ever used */
-	uint64_t woken_ms;	/* the next single wake-up that has been asked for */
 	bool asked_soon;	/* somebody asks who has yet to sleep: it rings no second time */
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;
@@ -242,16 +241,7 @@ int monitor_run(const struct run_options *o);
 void session_note(struct monitor *m, const struct version *next);
 /* Who serves now: what `mve ps` shows and `mve stop` speaks to; true: it is another. */
 bool session_server(struct monitor *m);
-/* What wakes the loop. */
-enum wake {
-	WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_LINK, WAKE_TIMER, WAKE_ONCE,
-};
-/* It is woken once when the file has something of `events`; `which`: up to 56 bits. */
-void monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint64_t which);
-/* The loop comes round after so long. */
-void monitor_wake_after(struct monitor *m, unsigned ms);
 /* In a child that is to be seized before its execve: without rights we may not otherwise. */
 void monitor_open_child(void);
-uint64_t now_ms(void);
 
 #endif

@@ -2,7 +2,9 @@
  * What the inside asks of the monitor: each slot that asks is looked at, and its request
  * served by its kind.
  */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/abi/table.h"
 #include "engine/outside/follow/query.h"

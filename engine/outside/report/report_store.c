@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/outside/kernel/folder.h"
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
 #include "engine/outside/report/report.h"
 
 #define REPORTS_MAX	100	/* kept of a name */

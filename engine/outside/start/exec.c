@@ -4,8 +4,12 @@
  * What is read of it is read of the thread, since a process whose first thread has ended
  * has no memory, root or folder by its own id.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "engine/outside/follow/followers.h"

@@ -21,7 +21,7 @@
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
 
 #define HANDLES		1024	/* waited for at a time */
 #define ROUNDS		8	/* they may fork while we look */

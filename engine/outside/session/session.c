@@ -21,7 +21,7 @@
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
-#include "engine/outside/monitor/session.h"
+#include "engine/outside/session/session.h"
 #include "engine/outside/print/text_json.h"
 
 #define JSON_MAX	(16u << 20)	/* a command may have megabytes of words */
