@@ -62,6 +62,19 @@ enum xlat_id {
 	XLAT_COUNT
 };
 
+enum trait_id {
+#define TRAIT(name) TRAIT_BIT_##name,
+#include "engine/abi/syscalls.def"
+	TRAIT_COUNT
+};
+
+/* What calls have in common beyond class and arguments; syscalls.def says what each means. */
+enum call_trait {
+	TRAIT_NONE = 0,
+#define TRAIT(name) TRAIT_##name = 1 << TRAIT_BIT_##name,
+#include "engine/abi/syscalls.def"
+};
+
 /* CALL_read and so on: for the few calls that have code of their own. */
 enum call_nr {
 #define SYSCALL(nr, name, class, ...) CALL_##name = nr,
@@ -89,10 +102,12 @@ struct call_desc {
 	uint8_t result;		/* enum arg_kind */
 	uint8_t result_xlat;	/* enum xlat_id */
 	uint8_t pad[2];
+	uint32_t traits;	/* enum call_trait */
 	struct arg_desc args[CALL_ARGS];
 };
 
 _Static_assert(sizeof(struct arg_desc) == 16, "rows are packed");
+_Static_assert(TRAIT_COUNT < 32, "traits fit a word");
 _Static_assert(LAYOUT_COUNT < 256 && XLAT_COUNT < 256, "ids fit a byte");
 
 /* The row of a number; 0 when there is no such call. */
@@ -100,6 +115,14 @@ const struct call_desc *call_find(long nr);
 
 /* The same, but a variant's row when the arguments choose one. */
 const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS]);
+
+/* The traits of a number's row and of all its variants: what a call of it may have. */
+uint32_t call_traits(long nr);
+
+static inline int call_has(const struct call_desc *row, enum call_trait trait)
+{
+	return row && row->traits & (uint32_t)trait;
+}
 
 /* Whether a call's arguments choose its row. */
 int call_has_variants(long nr);
@@ -176,6 +199,16 @@ unsigned layout_size(enum layout_id layout);
 #define CALL_ARG_LIST(...) \
 	CALL_JOIN(CALL_LIST_, CALL_NARGS(__VA_ARGS__))(__VA_ARGS__)
 
+#define CALL_TRAITS_0()			TRAIT_NONE
+#define CALL_TRAITS_1(a)		TRAIT_##a
+#define CALL_TRAITS_2(a, ...)		TRAIT_##a | CALL_TRAITS_1(__VA_ARGS__)
+#define CALL_TRAITS_3(a, ...)		TRAIT_##a | CALL_TRAITS_2(__VA_ARGS__)
+#define CALL_TRAITS_4(a, ...)		TRAIT_##a | CALL_TRAITS_3(__VA_ARGS__)
+#define CALL_TRAITS_5(a, ...)		TRAIT_##a | CALL_TRAITS_4(__VA_ARGS__)
+#define CALL_TRAITS_6(a, ...)		TRAIT_##a | CALL_TRAITS_5(__VA_ARGS__)
+#define CALL_TRAITS(...) \
+	CALL_JOIN(CALL_TRAITS_, CALL_NARGS(__VA_ARGS__))(__VA_ARGS__)
+
 #define CALL_RES_INT		KIND_INT, 0
 #define CALL_RES_UINT		KIND_UINT, 0
 #define CALL_RES_LONG		KIND_LONG, 0
@@ -189,5 +222,10 @@ unsigned layout_size(enum layout_id layout);
 #define CALL_RES_PTR		KIND_PTR, 0
 #define CALL_RES_NONE		KIND_NONE, 0
 #define CALL_RES_FLAGS(x)	KIND_FLAGS, XLAT_##x
+
+/* The initializer of a struct call_desc: what SYSCALL and VARIANT say from their name on. */
+#define CALL_ROW(nr, name, class, traits, res, ...) \
+	{ #name, nr, CLASS_##class, CALL_NARGS(__VA_ARGS__), CALL_RES_##res, { 0 }, \
+	  CALL_TRAITS traits, { CALL_ARG_LIST(__VA_ARGS__) } }
 
 #endif

@@ -9,12 +9,8 @@
  */
 #include "engine/abi/table.h"
 
-#define ROW(nr, name, class, res, ...) \
-	{ #name, nr, CLASS_##class, CALL_NARGS(__VA_ARGS__), CALL_RES_##res, { 0 }, \
-	  { CALL_ARG_LIST(__VA_ARGS__) } }
-
 static const struct call_desc calls[CALL_MAX] = {
-#define SYSCALL(nr, name, class, ...) [nr] = ROW(nr, name, class, __VA_ARGS__),
+#define SYSCALL(nr, name, class, ...) [nr] = CALL_ROW(nr, name, class, __VA_ARGS__),
 #include "engine/abi/syscalls.def"
 };
 
@@ -30,7 +26,7 @@ static const struct variant_key {
 };
 
 static const struct call_desc variants[] = {
-#define VARIANT(nr, arg, mask, value, name, class, ...) ROW(nr, name, class, __VA_ARGS__),
+#define VARIANT(nr, arg, mask, value, name, class, ...) CALL_ROW(nr, name, class, __VA_ARGS__),
 #include "engine/abi/syscalls.def"
 };
 
@@ -75,6 +71,17 @@ const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS
 int call_has_variants(long nr)
 {
 	return nr >= 0 && nr < CALL_MAX && has_variants[nr];
+}
+
+uint32_t call_traits(long nr)
+{
+	const struct call_desc *row = call_find(nr);
+	uint32_t traits = row ? row->traits : 0;
+
+	for (unsigned i = 0; call_has_variants(nr) && i < VARIANTS; i++)
+		if (variant_keys[i].nr == nr)
+			traits |= variants[i].traits;
+	return traits;
 }
 
 int call_is_local(long nr)

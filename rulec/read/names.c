@@ -12,15 +12,11 @@
 
 #include "rulec/rulec.h"
 
-#define ROW(nr, name, class, res, ...) \
-	{ #name, nr, CLASS_##class, CALL_NARGS(__VA_ARGS__), CALL_RES_##res, { 0 }, \
-	  { CALL_ARG_LIST(__VA_ARGS__) } }
-
 static const struct call_name table[] = {
 #define SYSCALL(nr, name, class, ...) \
-	{ #name, ROW(nr, name, class, __VA_ARGS__), nr, 0, 0, 0, 0 },
+	{ #name, CALL_ROW(nr, name, class, __VA_ARGS__), nr, 0, 0, 0, 0 },
 #define VARIANT(nr, arg, mask, value, name, class, ...) \
-	{ #name, ROW(nr, name, class, __VA_ARGS__), nr, 1, arg, mask, value },
+	{ #name, CALL_ROW(nr, name, class, __VA_ARGS__), nr, 1, arg, mask, value },
 #include "engine/abi/syscalls.def"
 };
 

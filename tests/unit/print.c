@@ -94,6 +94,12 @@ static bool is_untold(const struct arg_desc *a)
 	return a->dir == DIR_OUT && (a->kind == KIND_HEX || a->kind == KIND_PTR);
 }
 
+/* What a trait says of a row that class, result and arguments must bear out. */
+static void check_traits(const struct call_desc *d)
+{
+	cr_expect_eq(d->traits >> TRAIT_COUNT, 0, "%s: no such trait", d->name);
+}
+
 static void check_arguments(const struct call_desc *d)
 {
 	for (unsigned i = 0; i < d->nargs; i++) {
@@ -133,6 +139,7 @@ Test(table, rows_are_sound)
 		cr_expect_lt(d->class, CLASS_COUNT);
 		cr_expect_eq(call_number(d->name), nr, "%s", d->name);
 		check_arguments(d);
+		check_traits(d);
 	}
 	cr_expect_null(call_find(-1));
 	cr_expect_null(call_find(400));
@@ -158,6 +165,7 @@ Test(table, variants_are_sound)
 		cr_expect_eq(v[i].value & ~v[i].mask, 0, "%s", v[i].name);
 		cr_expect(call_find(v[i].nr), "%s", v[i].name);
 		check_arguments(d);
+		check_traits(d);
 	}
 }
 

@@ -25,19 +25,6 @@ uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
 struct boot boot;
 
-/* Calls with code of their own; the rest pass. */
-static const uint16_t special_calls[] = {
-	__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, __NR_execve,
-	__NR_execveat, __NR_exit, __NR_exit_group, __NR_rt_sigaction,
-	__NR_rt_sigprocmask, __NR_rt_sigpending, __NR_rt_sigreturn, __NR_sigaltstack,
-	__NR_rt_sigtimedwait, __NR_signalfd, __NR_signalfd4,
-	__NR_rt_sigsuspend, __NR_ppoll, __NR_pselect6, __NR_epoll_pwait,
-	__NR_epoll_pwait2, __NR_mmap, __NR_mprotect,
-	__NR_pkey_mprotect, __NR_shmat, __NR_personality, __NR_prctl, __NR_arch_prctl,
-	__NR_seccomp, __NR_io_uring_setup, __NR_io_setup,
-	__NR_set_tid_address, __NR_shmdt, __NR_rseq, __NR_ptrace,
-};
-
 static const uint16_t known_calls[] = {
 #define SYSCALL(nr, ...) nr,
 #include "engine/abi/syscalls.def"
@@ -48,10 +35,7 @@ static const uint16_t known_calls[] = {
 
 bool call_is_special(long nr)
 {
-	for (unsigned i = 0; i < COUNT(special_calls); i++)
-		if (special_calls[i] == nr)
-			return true;
-	return false;
+	return call_has(call_find(nr), TRAIT_SPECIAL);
 }
 
 static void slots_fill(void)
@@ -80,10 +64,8 @@ void roles_fill(void)
 {
 	slots_fill();
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
-		handler_set(s, boot.role == ROLE_TRACE ||
+		handler_set(s, boot.role == ROLE_TRACE || (s && call_is_special(s - 1)) ||
 			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
-	for (unsigned i = 0; i < COUNT(special_calls); i++)
-		handler_set(special_calls[i] + 1u, true);
 	if (boot.role == ROLE_FOLLOWER)
 		roles_follow();
 }
