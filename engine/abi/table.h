@@ -119,9 +119,10 @@ const struct call_desc *call_find_variant(long nr, const uint64_t args[CALL_ARGS
 /* The traits of a number's row and of all its variants: what a call of it may have. */
 uint32_t call_traits(long nr);
 
-static inline int call_has(const struct call_desc *row, enum call_trait trait)
+/* One of these. */
+static inline int call_has(const struct call_desc *row, uint32_t traits)
 {
-	return row && row->traits & (uint32_t)trait;
+	return row && row->traits & traits;
 }
 
 /* Whether a call's arguments choose its row. */

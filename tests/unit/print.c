@@ -94,10 +94,33 @@ static bool is_untold(const struct arg_desc *a)
 	return a->dir == DIR_OUT && (a->kind == KIND_HEX || a->kind == KIND_PTR);
 }
 
+static bool has_kind(const struct call_desc *d, enum arg_kind kind)
+{
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == kind)
+			return true;
+	return false;
+}
+
 /* What a trait says of a row that class, result and arguments must bear out. */
 static void check_traits(const struct call_desc *d)
 {
+	bool by_fd = d->nargs && d->args[0].kind == KIND_FD;
+
 	cr_expect_eq(d->traits >> TRAIT_COUNT, 0, "%s: no such trait", d->name);
+	if (call_has(d, TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS))
+		cr_expect(call_has(d, TRAIT_WAITS), "%s: it may take for ever", d->name);
+	if (call_has(d, TRAIT_EPOLL))
+		cr_expect(call_has(d, TRAIT_POLLS) && by_fd, "%s: by an epoll set", d->name);
+	if (call_has(d, TRAIT_READS | TRAIT_WRITES))
+		cr_expect(by_fd, "%s: bytes of no descriptor", d->name);
+	if (call_has(d, TRAIT_WRITES | TRAIT_SIGNALS))
+		cr_expect_eq(d->class, CLASS_EFFECT, "%s", d->name);
+	if (call_has(d, TRAIT_SIGNALS))
+		cr_expect(has_kind(d, KIND_SIG), "%s: no signal", d->name);
+	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);
+	cr_expect(d->class != CLASS_LOCAL || !(d->traits & ~TRAIT_SPECIAL),
+		  "%s: nobody asks what a local call is like", d->name);
 }
 
 static void check_arguments(const struct call_desc *d)

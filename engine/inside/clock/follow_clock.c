@@ -40,7 +40,7 @@ static uint64_t clock_of(long nr, uint64_t first)
 {
 	uint64_t clock = nr == __NR_clock_gettime ? (uint32_t)first : CLOCK_REALTIME;
 
-	if (nr != __NR_clock_gettime && nr != __NR_gettimeofday && nr != __NR_time)
+	if (!call_has(call_find(nr), TRAIT_CLOCK))
 		return CLOCKS;
 	if (clock == CLOCK_REALTIME_COARSE)
 		return CLOCK_REALTIME;

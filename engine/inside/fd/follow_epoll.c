@@ -240,7 +240,7 @@ bool epoll_all_known(void)
 
 bool epoll_is_wait(long nr)
 {
-	return nr == __NR_epoll_wait || nr == __NR_epoll_pwait || nr == __NR_epoll_pwait2;
+	return call_has(call_find(nr), TRAIT_EPOLL);
 }
 
 int64_t epoll_known(const struct walk *call)

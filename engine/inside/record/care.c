@@ -22,81 +22,30 @@ struct plan row_plans[SLOT_CALLS];
 
 bool stateless;
 
-static bool is_one_of(const uint16_t *calls, unsigned n, long nr)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (calls[i] == nr)
-			return true;
-	return false;
-}
-
-#define ONE_OF(nr, ...)									\
-	is_one_of((const uint16_t[]){ __VA_ARGS__ },					\
-		  sizeof((uint16_t[]){ __VA_ARGS__ }) / sizeof(uint16_t), nr)
-
 /* Told in another form: see stat_form. */
 bool call_is_old_stat(long nr)
 {
 	return nr >= __NR_stat && nr <= __NR_lstat;
 }
 
-bool call_sends(long nr)
-{
-	return ONE_OF(nr, __NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo,
-		      __NR_rt_tgsigqueueinfo);
-}
-
 static bool is_bare(const struct call_desc *d, const struct recipe *r)
 {
 	return r->known && d->class != CLASS_LIFE && d->class != CLASS_LOCAL &&
-	       !call_is_special(d->nr) && !call_is_old_stat(d->nr) && !call_sends(d->nr);
+	       !call_is_special(d->nr) && !call_is_old_stat(d->nr) && !call_has(d, TRAIT_SIGNALS);
 }
 
-/* It may take for ever. */
-static bool is_waiting(long nr)
+unsigned care_of(const struct call_desc *d)
 {
-	return epoll_is_wait(nr) ||
-	       ONE_OF(nr, __NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_accept,
-		      __NR_accept4, __NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg,
-		      __NR_recvmmsg, __NR_nanosleep, __NR_clock_nanosleep, __NR_pause, __NR_wait4,
-		      __NR_waitid, __NR_rt_sigsuspend, __NR_rt_sigtimedwait, __NR_flock,
-		      __NR_connect);
-}
+	unsigned care = d->traits;
 
-/* Of a number: whatever its variants are. */
-static unsigned care_of(long nr)
-{
-	unsigned care = 0;
-
-	care |= kept_is_noted(nr) ? CARE_KEPT : 0;
-	care |= realm_may_change(nr) ? CARE_RIGHTS : 0;
-	care |= is_waiting(nr) ? CARE_WAITS : 0;
-	care |= inner_makes(nr) ? CARE_MAKES : 0;
-	care |= call_has_variants(nr) ? CARE_NUMBER | CARE_ALIAS : 0;
-	return care;
-}
-
-static unsigned care_of_row(const struct call_desc *d)
-{
-	long nr = d->nr;
-	unsigned care = 0;
-
-	care |= nr == __NR_close ? CARE_CLOSES : 0;
-	care |= nr == __NR_close || epoll_is_wait(nr) || nr == __NR_epoll_ctl ? CARE_POLLS : 0;
+	care |= kept_is_noted(d->nr) ? CARE_KEPT : 0;
+	care |= realm_may_change(d->nr) ? CARE_RIGHTS : 0;
+	care |= inner_makes(d->nr) ? CARE_MAKES : 0;
+	care |= d->nr == __NR_close ? CARE_CLOSES | CARE_POLLS : 0;
+	care |= call_has(d, TRAIT_EPOLL) || d->nr == __NR_epoll_ctl ? CARE_POLLS : 0;
 	care |= call_gives(d) ? CARE_GIVES : 0;
 	care |= d->result == KIND_FD ? CARE_NUMBER : 0;
 	care |= step_may_alias(d) ? CARE_ALIAS : 0;
-	if (ONE_OF(nr, __NR_clock_gettime, __NR_gettimeofday, __NR_time))
-		care |= CARE_CLOCK;
-	if (ONE_OF(nr, __NR_write, __NR_writev, __NR_sendto, __NR_sendmsg))
-		care |= CARE_WRITES;
-	if (ONE_OF(nr, __NR_read, __NR_readv, __NR_recvfrom, __NR_recvmsg))
-		care |= CARE_READS;
-	if (call_sends(nr))
-		care |= CARE_SENDS;
-	if (ONE_OF(nr, __NR_poll, __NR_ppoll, __NR_select, __NR_pselect6, __NR_nanosleep,
-		   __NR_clock_nanosleep))
-		care |= CARE_SLEEPS;
 	return care;
 }
 
@@ -109,13 +58,14 @@ void lead_prepare(void)
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		struct plan *p = &row_plans[nr + 1];
 
-		p->care = (uint16_t)care_of(nr);
+		/* Which variant it is, and what care that needs, is looked up at each call. */
+		p->care = call_has_variants(nr) ? call_traits(nr) | CARE_ALIAS : 0;
 		if (!call_find(nr) || call_has_variants(nr))
 			continue;
 		p->desc = call_find(nr);
+		p->care = care_of(p->desc);
 		p->recipe = step_recipe(p->desc);
 		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
-		p->care |= (uint16_t)care_of_row(p->desc);
 		p->seam = seam_is_call(nr);
 		p->scope = scope_row(p->desc);
 		p->opens = private_may_open(nr);
@@ -129,8 +79,8 @@ void lead_looks_at_places(void)
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		const struct call_desc *d = call_find(nr);
 
-		if (d && (d->result == KIND_FD || nr == __NR_fcntl ||
-			  ONE_OF(nr, __NR_write, __NR_writev, __NR_close)))
+		if (d && (d->result == KIND_FD || call_has_variants(nr) || nr == __NR_close ||
+			  call_has(d, TRAIT_WRITES)))
 			row_plans[nr + 1].care |= CARE_PLACES;
 	}
 }
@@ -142,5 +92,5 @@ const struct recipe *lead_recipe(long nr)
 
 bool lead_wakes(long nr)
 {
-	return plan_of(nr)->care & CARE_WAITS;
+	return plan_of(nr)->care & TRAIT_WAITS;
 }

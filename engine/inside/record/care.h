@@ -12,25 +12,26 @@ void lead_looks_at_places(void);
 /* Behind such a call a leader's thread wakes its twins. */
 bool lead_wakes(long nr);
 
-/* What else is to be done around a call than to tell of it. */
+/*
+ * What else is to be done around a call than to tell of it: the traits of its row (all but
+ * WAITS, KEPT and RIGHTS only where the process has more than one thread), and
+ */
 enum care {
-	CARE_CLOSES	= 1 << 0,
-	CARE_POLLS	= 1 << 1,	/* what epoll knows is looked after: epoll_led */
-	CARE_MAKES	= 1 << 2,	/* inner descriptors */
-	CARE_KEPT	= 1 << 3,	/* it changes what kept.c notes */
-	CARE_WAITS	= 1 << 4,	/* behind it there may be work after a long rest */
+	CARE_CLOSES	= 1 << 20,
+	CARE_POLLS	= 1 << 21,	/* what epoll knows is looked after: epoll_led */
+	CARE_MAKES	= 1 << 22,	/* inner descriptors */
+	CARE_KEPT	= 1 << 23,	/* it changes what kept.c notes */
+	CARE_PLACES	= 1 << 24,	/* on files that have mirrors: places.c */
+	CARE_RIGHTS	= 1 << 25,	/* it may change what the process may do */
+	CARE_ALIAS	= 1 << 26,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */
-	CARE_GIVES	= 1 << 5,	/* see seq_before */
-	CARE_WRITES	= 1 << 6,	/* to what may be an inner descriptor */
-	CARE_READS	= 1 << 7,
-	CARE_SENDS	= 1 << 8,	/* a signal */
-	CARE_SLEEPS	= 1 << 9,	/* for what others do, perhaps, and looks then */
-	CARE_NUMBER	= 1 << 10,	/* it is given a descriptor */
-	CARE_CLOCK	= 1 << 11,
-	CARE_ALIAS	= 1 << 12,	/* it may be answered where it sends from: sent.c */
-	CARE_PLACES	= 1 << 13,	/* on files that have mirrors: places.c */
-	CARE_RIGHTS	= 1 << 14,	/* it may change what the process may do */
+	CARE_GIVES	= 1 << 27,	/* see seq_before */
+	CARE_NUMBER	= 1 << 28,	/* it is given a descriptor */
 };
+
+_Static_assert(TRAIT_COUNT <= 20, "care and traits are one word");
+
+unsigned care_of(const struct call_desc *d);
 
 /*
  * What a call gives to other threads (bytes for a pipe, a registration) is numbered
@@ -46,7 +47,7 @@ static inline bool call_gives(const struct call_desc *d)
 struct plan {
 	const struct call_desc *desc;	/* NULL: it has variants, or is unknown */
 	struct recipe recipe;
-	uint16_t care;			/* enum care */
+	uint32_t care;			/* traits, and enum care */
 	uint8_t bare;			/* see lead_bare */
 	uint8_t plain;			/* nothing but that */
 	uint8_t opens;			/* a private file, perhaps */
@@ -64,6 +65,5 @@ static inline const struct plan *plan_of(long nr)
 extern bool stateless;
 
 bool call_is_old_stat(long nr);
-bool call_sends(long nr);
 
 #endif

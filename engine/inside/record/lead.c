@@ -41,11 +41,13 @@
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
 
-#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | CARE_WAITS | CARE_PLACES | \
+#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | TRAIT_WAITS | CARE_PLACES | \
 			 CARE_RIGHTS)
 #define CARE_BEFORE	(CARE_CLOSES | CARE_POLLS | CARE_GIVES)
+/* What is looked after though nobody hears of the call. */
+#define CARE_UNTOLD	(CARE_CLOSES | CARE_POLLS | TRAIT_EPOLL)
 #define CARE_MADE	(CARE_NUMBER | CARE_MAKES | CARE_PLACES)
-#define CARE_ORDER	(CARE_POLLS | CARE_SLEEPS | CARE_READS)
+#define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
 
 static uint64_t seq_before(struct thread *t, bool gives)
 {
@@ -82,9 +84,14 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 	return w->result;
 }
 
+static unsigned care_if_alone(unsigned care)
+{
+	return locks_on ? care : care & CARE_ALONE;
+}
+
 static unsigned care_now(const struct plan *p)
 {
-	return locks_on ? p->care : p->care & CARE_ALONE;
+	return care_if_alone(p->care);
 }
 
 /* The call is about to be made; the number that it has then, or 0. */
@@ -97,7 +104,7 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 		closing_begin(t, w);
 	if (care & CARE_POLLS) {
 		polled_by(t, nr);
-		if (!epoll_is_wait(nr))
+		if (!(care & TRAIT_EPOLL))
 			epoll_lead(t, (uint64_t *)w->args, nr);
 	}
 	giving_begin(t, nr, care, seq);
@@ -135,7 +142,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 	if (w->result == -EINTR && crash_cuts(t))
 		w->result = CALL_RESTART;
 	if (w->result != CALL_RESTART) {
-		bool tick = care & CARE_CLOCK && tick_begins(t, w, nr);
+		bool tick = care & TRAIT_CLOCK && tick_begins(t, w, nr);
 		bool begins = tick && tick_holder != t;
 		uint8_t flags = tick ? EVENT_TICK | EVENT_CLOCK : t->shows;
 
@@ -155,7 +162,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			tick_stand(t);
 		if (care & (CARE_POLLS | CARE_KEPT | CARE_RIGHTS))
 			care_told(t, w, nr, care);
-		if (care & CARE_WAITS)
+		if (care & TRAIT_WAITS)
 			sleepers_look(t);
 	}
 	if (seq && t->writer.lane->giving)
@@ -199,7 +206,7 @@ static void sample_told(struct thread *t, struct walk *w, long form, unsigned ca
 
 static uint8_t away_in(unsigned care, uint64_t seq)
 {
-	return care & CARE_CLOCK ? 0 : seq ? AWAY_NUMBERED : AWAY;
+	return care & TRAIT_CLOCK ? 0 : seq ? AWAY_NUMBERED : AWAY;
 }
 
 /*
@@ -225,7 +232,7 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 {
 	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
 	bool told = stream_followed(t) && scope_enter(t, &w, p->scope);
-	unsigned care = care_now(p) & (told ? ~0u : CARE_CLOSES | CARE_POLLS);
+	unsigned care = care_now(p) & (told ? ~0u : CARE_UNTOLD);
 	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
 	if (stateless && care & CARE_CLOSES)
@@ -299,14 +306,14 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 {
 	uint64_t *args = (uint64_t *)w.args, seq;
 	struct scope_row row = { 0, 0 };
-	unsigned care = care_now(p);
+	unsigned care;
 	bool told;
 
 	if (nr == __NR_mmap && !(args[3] & MAP_ANONYMOUS) && (int32_t)args[4] >= 0)
 		return lead_mmap(t, args);
 	if (!w.desc || w.desc->class == CLASS_LOCAL)
 		return call_serve(t, nr);
-	if (call_sends(nr) && stream_followed(t) && crash_call(t, nr, args))
+	if (call_has(w.desc, TRAIT_SIGNALS) && stream_followed(t) && crash_call(t, nr, args))
 		return ids_call(t, w.desc, nr);
 	if (caller_is_local(t, nr)) {
 		report_tell(t, nr);
@@ -320,7 +327,8 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		seam_pass(t);
 		return -ENOENT;
 	}
-	care_before(t, &w, nr, care & (CARE_CLOSES | CARE_POLLS));
+	care = p->desc ? care_now(p) : care_if_alone(care_of(w.desc) | (p->care & CARE_PLACES));
+	care_before(t, &w, nr, care & CARE_UNTOLD);
 	told = stream_followed(t);
 	if (stateless)
 		row = scope_row(w.desc);

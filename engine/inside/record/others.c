@@ -112,14 +112,14 @@ uint8_t after_others(const struct walk *w, long nr, unsigned care)
 {
 	if (care & CARE_POLLS)
 		return polled(w, nr);
-	return care & CARE_SLEEPS || (care & CARE_READS && inner_is((long)w->args[0])) ?
+	return care & (TRAIT_POLLS | TRAIT_SLEEPS) || (care & TRAIT_READS && inner_is((long)w->args[0])) ?
 	       EVENT_AFTER : 0;
 }
 
 /* Others may meet what the call gives before it is told. */
 void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq)
 {
-	if (seq && (nr == __NR_epoll_ctl || care & CARE_SENDS ||
-		    (care & CARE_WRITES && inner_is((long)t->frame.rdi))))
+	if (seq && (nr == __NR_epoll_ctl || care & TRAIT_SIGNALS ||
+		    (care & TRAIT_WRITES && inner_is((long)t->frame.rdi))))
 		giving_set(t, seq);
 }

@@ -106,17 +106,11 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		take_opened(w->result);
 		files_opened(t, w->desc, w->args, w->result);
 	}
-	switch (nr) {
-	case __NR_epoll_wait:
-	case __NR_epoll_pwait:
-	case __NR_epoll_pwait2:
+	if (call_has(w->desc, TRAIT_EPOLL))
 		epoll_answered(w);
-		break;
-	case __NR_clock_gettime:
-	case __NR_gettimeofday:
-	case __NR_time:
+	if (call_has(w->desc, TRAIT_CLOCK))
 		clock_note(w, nr);
-		break;
+	switch (nr) {
 	case __NR_accept:
 	case __NR_accept4:
 		file_accepted((long)w->args[0], w->result);

@@ -206,10 +206,7 @@ static uint8_t event_take(struct thread *t)
 
 static bool is_clock_call(const struct thread *t)
 {
-	long nr = (int32_t)t->frame.rax;
-
-	return !lock_asked(t) &&
-	       (nr == __NR_clock_gettime || nr == __NR_gettimeofday || nr == __NR_time);
+	return !lock_asked(t) && call_has(call_find((int32_t)t->frame.rax), TRAIT_CLOCK);
 }
 
 /* What the leader does behind a fault is met when it is known whether it dies of it. */

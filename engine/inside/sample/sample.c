@@ -24,7 +24,7 @@ static void clock_keep(struct thread *t, const struct walk *w)
 	struct clock_due *c = &t->clock_due[t->clocks_due];
 
 	if (t->clocks_due == CLOCKS_DUE || w->result < 0 ||
-	    (!has_clock && nr != __NR_gettimeofday && nr != __NR_time))
+	    !call_has(w->desc, TRAIT_CLOCK))
 		return;
 	*c = (struct clock_due){ nr, w->result, w->args[0], { 0 } };
 	if (nr == __NR_time || !target_in(c->value, w->args[has_clock], sizeof(c->value)))

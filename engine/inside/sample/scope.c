@@ -140,13 +140,6 @@ static bool is_known(uint16_t b)
 	return is_followed(b) || !(b & (KEPT_BACK | ACCEPTED));
 }
 
-/* It waits for any connection. */
-static bool is_wait(long nr)
-{
-	return epoll_is_wait(nr) || nr == __NR_poll || nr == __NR_ppoll || nr == __NR_select ||
-	       nr == __NR_pselect6;
-}
-
 /* Programs and ends of threads are told whatever is going on. */
 static bool is_everybodys(long nr)
 {
@@ -163,8 +156,8 @@ struct scope_row scope_row(const struct call_desc *d)
 		if (d->args[i].kind == KIND_FD || d->args[i].kind == KIND_DIRFD)
 			row.fds |= (uint8_t)(1u << i);
 	row.what |= accepts ? SCOPE_ACCEPTS : 0;
-	row.what |= is_wait(d->nr) ? SCOPE_WAITS : 0;
-	row.what |= epoll_is_wait(d->nr) ? SCOPE_POLLS : 0;
+	row.what |= call_has(d, TRAIT_POLLS) ? SCOPE_WAITS : 0;
+	row.what |= call_has(d, TRAIT_EPOLL) ? SCOPE_POLLS : 0;
 	row.what |= is_everybodys(d->nr) ? SCOPE_EVERYBODYS : 0;
 	row.what |= sets ? SCOPE_SETS : 0;
 	if (sets || d->result == KIND_FD || d->nr == __NR_close_range || d->nr == __NR_listen)
