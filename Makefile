@@ -53,7 +53,7 @@ $(B)/mve: $(mve_objs) $(lib_objs)
 INSIDE_CFLAGS := -std=gnu17 -O2 -g $(WARN) -ffreestanding -nostdlib -fPIC \
 	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
 	-fcf-protection=none -fno-delete-null-pointer-checks -fno-tree-loop-distribute-patterns \
-	-fasynchronous-unwind-tables -mno-red-zone
+	-fasynchronous-unwind-tables -mno-red-zone -include engine/inside/poison.h
 CORE_INSIDE := table ring walk sent record match rules
 inside_objs := $(call obj,$(INSIDE)) $(patsubst %,$(B)/engine/inside/core/%.o,$(CORE_INSIDE))
 

@@ -91,9 +91,9 @@ static uint32_t lane_heard(const struct thread *t, uint32_t told)
 {
 	uint32_t now = streams_followers(&streams, t->writer.section) & (told | ~START);
 	bool late = now & ~told && lane_of_start(t);
-	bool free = scope_between(late && now & told & ~START);
+	bool empty = scope_between(late && now & told & ~START);
 
-	return late && (free || !(now & told & ~START)) ? now : now & told;
+	return late && (empty || !(now & told & ~START)) ? now : now & told;
 }
 
 static void lane_told(struct thread *t)
