@@ -88,11 +88,12 @@ static void child(struct unit *u, const char *folder, char *const *argv, unsigne
 
 	ends_block(SIG_UNBLOCK);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	setrlimit(RLIMIT_CPU, &cpu);
-	setrlimit(RLIMIT_AS, &memory);
 	setenv("LC_ALL", "C", 1);
 	if (in < 0 || err < 0 || dup2(in, 0) < 0 || dup2(err, 2) < 0)
 		_exit(126);
+	setrlimit(RLIMIT_CPU, &cpu);
+	/* Last: a copy of a rulec that was built with ASan has more than that already. */
+	setrlimit(RLIMIT_AS, &memory);
 	execvp(argv[0], argv);
 	_exit(127);
 }
