@@ -96,7 +96,7 @@ static __attribute__((noinline)) long serve_alone(struct thread *t, long nr)
 		scope_stray(t, t->frame.arg, scope_row(call_find(nr)).fds);
 	if (trace)
 		trace_note(t, REQ_TRACE_ENTER, 0);
-	result = serve_special(t, nr);
+	result = streams.conduct ? lead_laneless(t, nr) : serve_special(t, nr);
 	if (trace)
 		trace_note(t, REQ_TRACE_EXIT, result);
 	return result;

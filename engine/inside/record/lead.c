@@ -14,6 +14,7 @@
 
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
+#include "engine/inside/calls/special.h"
 #include "engine/inside/clock/clock.h"
 #include "engine/inside/clock/tick.h"
 #include "engine/inside/fd/follow_epoll.h"
@@ -38,6 +39,7 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 #include "engine/inside/signal/crash.h"
+#include "engine/inside/takeover/early.h"
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
 
@@ -82,6 +84,21 @@ static long lead_alone(struct thread *t, struct walk *w, long nr)
 	epoll_led(t, w, nr);
 	epoll_lead_end(t, w->result);
 	return w->result;
+}
+
+/*
+ * A thread without a lane: it was made while nobody followed, or there were as many as lanes.
+ * Where its version took over it has the ids and the data of the one before like all others.
+ */
+long lead_laneless(struct thread *t, long nr)
+{
+	uint64_t args[CALL_ARGS];
+	struct walk w;
+
+	if ((ids_are_ours() && !epoll_inherited()) || !early_may_come())
+		return serve_special(t, nr);
+	call_walk(t, &w, args, nr);
+	return lead_alone(t, &w, nr);
 }
 
 static unsigned care_if_alone(unsigned care)

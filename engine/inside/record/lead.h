@@ -18,6 +18,8 @@ static inline void lead_settle(struct thread *t)
 	__atomic_store_n(&t->away, 0, __ATOMIC_RELEASE);
 }
 long lead_call(struct thread *t, long nr);
+/* The same in a thread that nobody is told of. */
+long lead_laneless(struct thread *t, long nr);
 /* Tells of something that has no arguments and was done already. */
 void lead_told(struct thread *t, long nr, int64_t result);
 void lead_begin(struct thread *t);
