@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	10
+#define EVENT_VERSION	11
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -71,6 +71,7 @@ enum event_flags {
 	EVENT_TICK = 32,	/* since the last event of the thread one has read a clock whose
 				   second is another: see order_tick */
 	EVENT_CLOCK = 64,	/* with EVENT_TICK: this one has */
+	EVENT_MEANT = 128,	/* a signal: its version means it, and it is no crash */
 };
 
 struct event {

@@ -1,6 +1,7 @@
 /*
  * A server with children, each line a request:
  *	killed	a child is killed by a signal and waited for
+ *	aborted	the same with each signal that a program dies of, and a child that handles it
  *	ended	a child ends and is waited for by waitid
  *	make	a child stays, and is changed by its parent: group, limits, priority, processors
  *	look	what the child that stays has become, as it sees it, and that its pidfd says it
@@ -33,17 +34,55 @@ static void hear(int sig)
 	heard = sig;
 }
 
+static void leave(int sig)
+{
+	_exit(sig);
+}
+
+/* The status of a child that is sent the signal, once it is there. */
+static int status_of(int sig, void (*handler)(int))
+{
+	int ready[2], status = -1;
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		if (handler)
+			signal(sig, handler);
+		if (write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	if (read(ready[0], &byte, 1) == 1 && !kill(pid, sig) && waitpid(pid, &status, 0) != pid)
+		status = -1;
+	close(ready[0]);
+	close(ready[1]);
+	return status;
+}
+
 static const char *killed(void)
 {
-	pid_t pid = fork();
-	int status;
+	int status = status_of(SIGKILL, NULL);
 
-	if (!pid)
-		for (;;)
-			pause();
-	kill(pid, SIGKILL);
-	if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status))
-		return "killed: not told";
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? "ok" : "killed: not told";
+}
+
+static const char *aborted(void)
+{
+	static const int signals[] = { SIGABRT, SIGSEGV, SIGBUS, SIGTRAP };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		int died = status_of(signals[i], NULL), left = status_of(signals[i], leave);
+
+		if (!WIFSIGNALED(died) || WTERMSIG(died) != signals[i])
+			return "aborted: not told";
+		if (!WIFEXITED(left) || WEXITSTATUS(left) != signals[i])
+			return "aborted: its handler is not told";
+	}
 	return "ok";
 }
 
@@ -167,7 +206,8 @@ static const char *none(void)
 static const char *answer(const char *line)
 {
 	static const struct { const char *word; const char *(*act)(void); } acts[] = {
-		{ "killed\n", killed }, { "ended\n", ended }, { "make\n", make },
+		{ "killed\n", killed }, { "aborted\n", aborted },
+		{ "ended\n", ended }, { "make\n", make },
 		{ "look\n", look }, { "end\n", end }, { "none\n", none },
 	};
 

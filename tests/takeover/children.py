@@ -44,14 +44,15 @@ def main():
                     ROOT + "/tests/takeover/children.c"], check=True)
     session = Session("children", 2, (), [out, str(port)], None, port)
     try:
-        do(session, "killed", "ended", "killed", "none", "make", "look")
+        do(session, "killed", "ended", "aborted", "killed", "none", "make", "look")
         for how, name in (("keep", "f1"), ("keep", "v0"), ("keep", "f1"), ("end", "f2"),
                           ("crash", "v0")):
             if how == "crash":
                 do(session, "look", "end", "none")
                 break
             takes(session, how, name)
-            do(session, "look", "killed", "ended", "look", "end", "none", "killed", "make", "look")
+            do(session, "look", "killed", "ended", "look", "end", "none", "aborted", "killed",
+               "make", "look")
         session.stop()
         if "dropped" in session.log():
             raise Wrong("a follower was dropped")

@@ -149,6 +149,7 @@ struct thread {
 	uint32_t lane;
 	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
 	uint8_t turning;	/* a follower's: it has its event, and the turn is not done */
+	uint32_t meant;		/* a follower's: of the deadly signals told last, no crashes */
 	uint32_t want_bucket;
 	uint64_t want_turn;	/* that it waits for; or 0 */
 	uint64_t want_mutex;	/* that it is about to take, whoever holds it; or 0 */

@@ -84,12 +84,11 @@ static bool sent_by_us(const struct thread *t, const uint8_t *info)
 }
 
 /* The program's handler is about to run, at a boundary. */
-void lead_signal(struct thread *t, const uint8_t *info, bool more)
+void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags)
 {
 	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
 
-	e->flags = (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0) |
-		   (more ? EVENT_SIGNAL_NEXT : 0);
+	e->flags = flags | (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0);
 	payload_tell(t, info, SIGINFO_SIZE);
 	writer_commit(&t->writer);
 	sleepers_wake(t);	/* its twin may be in a call that goes on behind this */

@@ -12,7 +12,7 @@
 uint64_t lead_seq(void);
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
 /* more: another comes at once, before the handler's first instruction. */
-void lead_signal(struct thread *t, const uint8_t *info, bool more);
+void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags);
 /* An event of a call that was made. */
 void call_tell(struct thread *t, const struct walk *w, long nr);
 /* An event of no call. */

@@ -16,18 +16,20 @@
 #include "engine/inside/order/order.h"
 #include "engine/inside/replay/follow_signal.h"
 #include "engine/inside/replay/wait.h"
+#include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/kept.h"
 
 /* Its siginfo; true: another came with it. */
 static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 {
-	bool more = e->flags & EVENT_SIGNAL_NEXT;
+	bool more = e->flags & EVENT_SIGNAL_NEXT, meant = e->flags & EVENT_MEANT;
 
 	if (e->flags & EVENT_AFTER)
 		order_wait_all_told(t, e->seq);
 	follow_payload(&t->reader, info, SIGINFO_SIZE);
 	follow_take(t);
+	crash_meant(t, info_int(info, INFO_SIGNO), meant);
 	order_wait_sent(t, info);
 	kept_signal(info);
 	return more;

@@ -7,6 +7,9 @@
  * so not told, before the answer is there: a successor whose twin makes it, too, makes it
  * in earnest, and one that does not never hears of it.
  *
+ * What one process of the version sends another is none of that: a parent that ends a child
+ * which hangs means to, and goes on.  But the end of the head is the version's in any case.
+ *
  * Any other handler of such a signal may end in death, or go on as if nothing had been
  * (virtual machines live on faults).  Until it is left the thread is *faulting*: its lane is
  * marked where that began, and a follower that is not faulting itself stands there until it
@@ -40,6 +43,31 @@ bool crash_signal(int sig)
 {
 	return streams.conduct && (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
 				   SIG_BIT(sig) & HIDDEN_SIGNALS);
+}
+
+/* Whose doing it is only the kernel can say; the leader's followers hear it with the signal. */
+static bool is_meant(struct thread *t, const uint8_t *info)
+{
+	int32_t code = info_int(info, INFO_CODE), pid = info_int(info, INFO_PID);
+
+	if (code != SI_USER && code != SI_TKILL && code != SI_QUEUE)
+		return false;
+	if (t->following)
+		return t->meant >> info_int(info, INFO_SIGNO) & 1;
+	return t->has_lane && pid > 0 && pid != t->pid &&
+	       request_ask(t, REQ_MEANT, (uint64_t)pid, 0, 0) > 0;
+}
+
+void crash_meant(struct thread *t, int sig, bool meant)
+{
+	uint32_t bit = crash_signal(sig) ? 1u << sig : 0;
+
+	t->meant = meant ? t->meant | bit : t->meant & ~bit;
+}
+
+bool crash_is(struct thread *t, const uint8_t *info)
+{
+	return crash_signal(info_int(info, INFO_SIGNO)) && !is_meant(t, info);
 }
 
 bool crash_is_last(int sig, const struct action *a)
@@ -162,7 +190,8 @@ bool crash_cuts(struct thread *t)
 		return false;
 	if (is_deadly(t, sig))
 		return true;
-	fault_mark(t);
+	if (crash_is(t, t->held_info))
+		fault_mark(t);
 	return false;
 }
 

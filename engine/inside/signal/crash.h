@@ -31,6 +31,10 @@ bool fault_stands(const struct thread *o);
 void fault_wait(uint32_t seen);
 /* With followers, a death of these is told to the monitor first. */
 bool crash_signal(int sig);
+/* It is one of those, and the version does not mean it. */
+bool crash_is(struct thread *t, const uint8_t *info);
+/* A follower is told of a signal, and whether its leader's version means it. */
+void crash_meant(struct thread *t, int sig, bool meant);
 /* A handler for one time is there to say last words. */
 bool crash_is_last(int sig, const struct action *a);
 /* The thread is about to die of it; it was at `at` that it faulted. */

@@ -283,9 +283,9 @@ static uint64_t fault_address(int sig, const uint8_t *info)
  * fault comes again by itself, where it was, but for one that is another's (insn_faults).
  */
 static void default_act(struct thread *t, int sig, const uint8_t *info,
-			struct ucontext_raw *uc)
+			struct ucontext_raw *uc, bool crash)
 {
-	if (crash_signal(sig))
+	if (crash)
 		crash_tell(t, sig, fault_address(sig, info), &uc->regs);
 	default_restore(sig);
 	if (!is_fault(sig, info) || info_int(info, INFO_CODE) == SI_KERNEL)
@@ -317,13 +317,13 @@ static bool others_come(struct thread *t, uint64_t mask)
 }
 
 static void signal_tell(struct thread *t, int sig, const struct action *a, const uint8_t *info,
-			uint64_t mask)
+			uint64_t mask, bool meant)
 {
 	bool more = others_come(t, handler_mask(t, sig, a, mask));
 
 	t->entered = more ? a->handler : 0;
 	t->joined = more ? t->joined + 1 : 0;
-	lead_signal(t, info, more);
+	lead_signal(t, info, (more ? EVENT_SIGNAL_NEXT : 0) | (meant ? EVENT_MEANT : 0));
 }
 
 static void deliver(struct thread *t, int sig, const uint8_t *info,
@@ -344,20 +344,21 @@ static void frame_failed(struct thread *t, int sig, struct ucontext_raw *uc)
 }
 
 static void handler_enter(struct thread *t, int sig, const struct action *a, const uint8_t *info,
-			  struct ucontext_raw *uc)
+			  struct ucontext_raw *uc, bool crash)
 {
 	bool ask = is_put_off(t) && !is_fault(sig, info);
 	struct altstack alt = t->alt;
 
 	if (!(ask ? handler_ask : handler_start)(t, sig, a, info, uc))
 		frame_failed(t, sig, uc);
-	else if (crash_signal(sig))
+	else if (crash)
 		fault_begin(t, sig, &alt, uc->regs.rsp);
 }
 
 static void deliver(struct thread *t, int sig, const uint8_t *info,
 		    struct ucontext_raw *uc)
 {
+	bool crash = crash_is(t, info);
 	uint8_t seen[SIGINFO_SIZE];
 	struct action a;
 
@@ -374,19 +375,19 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (is_forced(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;
-	if (crash_is_last(sig, &a))
+	if (crash && crash_is_last(sig, &a))
 		crash_tell(t, sig, fault_address(sig, info), &uc->regs);
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);
-	if (is_handler(a.handler) && crash_signal(sig))
+	if (is_handler(a.handler) && crash)
 		fault_mark(t);
 	/* A fault is the version's own: a twin has it, too. */
 	if (is_handler(a.handler) && signal_leads(t) && !is_fault(sig, info))
-		signal_tell(t, sig, &a, info, uc->mask);
+		signal_tell(t, sig, &a, info, uc->mask, crash_signal(sig) && !crash);
 	if (is_handler(a.handler))
-		handler_enter(t, sig, &a, info, uc);
+		handler_enter(t, sig, &a, info, uc, crash);
 	else if (a.handler == (uint64_t)SIG_DFL)
-		default_act(t, sig, info, uc);
+		default_act(t, sig, info, uc, crash);
 }
 
 /* --- where the thread was ------------------------------------------------ */

@@ -356,6 +356,13 @@ static bool is_head(const struct version *v, const struct request *r)
 	return r->pid == version_head(v);
 }
 
+int64_t meant_serve(struct version *v, const struct request *r)
+{
+	pid_t from = (pid_t)r->args[0];
+
+	return from != r->pid && !is_head(v, r) && version_owns(v, from, from);
+}
+
 int64_t exit_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;

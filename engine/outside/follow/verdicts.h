@@ -6,6 +6,7 @@
 
 #define REPLY_LATER	INT64_MIN	/* no answer yet */
 int64_t verdict_serve(struct version *v, const struct request *r);
+int64_t meant_serve(struct version *v, const struct request *r);
 int64_t crashed_serve(struct version *v, const struct request *r);
 int64_t exit_serve(struct version *v, const struct request *r);
 /* Its sanitizer ends it: if it leads, it is as if it crashed. */

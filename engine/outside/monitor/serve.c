@@ -244,6 +244,8 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 		return query_serve(v, r);
 	case REQ_KNOWN:
 		return version_owns(v, (pid_t)r->args[0], (pid_t)r->args[0]);
+	case REQ_MEANT:
+		return meant_serve(v, r);
 	case REQ_CALLER:
 		return runtime_calls(r->pid, r->call[0], r->args[0], r->args[1], r->args[2]);
 	default:
