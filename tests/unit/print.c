@@ -102,6 +102,14 @@ static bool has_kind(const struct call_desc *d, enum arg_kind kind)
 	return false;
 }
 
+static bool has_pair(const struct call_desc *d)
+{
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_MEM && d->args[i].what == LAYOUT_fdpair)
+			return true;
+	return false;
+}
+
 /* What a trait says of a row that class, result and arguments must bear out. */
 static void check_traits(const struct call_desc *d)
 {
@@ -118,6 +126,10 @@ static void check_traits(const struct call_desc *d)
 		cr_expect_eq(d->class, CLASS_EFFECT, "%s", d->name);
 	if (call_has(d, TRAIT_SIGNALS))
 		cr_expect(has_kind(d, KIND_SIG), "%s: no signal", d->name);
+	if (call_has(d, TRAIT_COPIES))
+		cr_expect(by_fd && d->result == KIND_FD, "%s: no copy", d->name);
+	if (call_has(d, TRAIT_INNER))
+		cr_expect(d->result == KIND_FD || has_pair(d), "%s: no descriptor", d->name);
 	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);
 	cr_expect(d->class != CLASS_LOCAL || !(d->traits & ~TRAIT_SPECIAL),
 		  "%s: nobody asks what a local call is like", d->name);

@@ -203,7 +203,7 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 	bool at_dir;
 
 	number_take(t, d, fd);
-	if (d->nr == __NR_dup || d->nr == __NR_dup2 || d->nr == __NR_dup3 || d->nr == __NR_fcntl) {
+	if (call_has(d, TRAIT_COPIES)) {
 		files_copied((long)(int32_t)args[0], fd);
 		return;
 	}

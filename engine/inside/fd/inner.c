@@ -10,8 +10,6 @@
  *
  * Both a leader and a follower keep these bits: the one may become the other.
  */
-#include <asm/unistd.h>
-
 #include "engine/core/walk.h"
 #include "engine/inside/fd/inner.h"
 
@@ -61,47 +59,27 @@ static void pair_made(uint64_t at)
 	bit_set(inner, fd[1], true);
 }
 
-bool inner_makes(long nr)
+static void copy_made(long from, long to)
 {
-	switch (nr) {
-	case __NR_pipe:
-	case __NR_pipe2:
-	case __NR_socketpair:
-	case __NR_eventfd:
-	case __NR_eventfd2:
-	case __NR_dup:
-	case __NR_dup2:
-	case __NR_dup3:
-	case __NR_fcntl:
-		return true;
-	default:
-		return false;
-	}
+	bit_set(inner, to, bit_is(inner, from));
+	bit_set(bells, to, bit_is(bells, from));
 }
 
 void inner_made(const struct walk *w)
 {
-	long from = (int32_t)w->args[0];
+	const struct call_desc *d = w->desc;
 
 	if (w->result < 0)
 		return;
-	switch (w->desc->nr) {
-	case __NR_pipe:
-	case __NR_pipe2:
-		pair_made(w->args[0]);
-		break;
-	case __NR_socketpair:
-		pair_made(w->args[3]);
-		break;
-	case __NR_eventfd:
-	case __NR_eventfd2:
+	if (call_has(d, TRAIT_COPIES)) {
+		copy_made((int32_t)w->args[0], w->result);
+		return;
+	}
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_MEM && d->args[i].what == LAYOUT_fdpair)
+			pair_made(w->args[i]);
+	if (d->result == KIND_FD) {
 		bit_set(inner, w->result, true);
 		bit_set(bells, w->result, true);
-		break;
-	default:
-		if (w->desc->result != KIND_FD)
-			break;
-		bit_set(inner, w->result, bit_is(inner, from));
-		bit_set(bells, w->result, bit_is(bells, from));
 	}
 }

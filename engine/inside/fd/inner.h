@@ -7,7 +7,6 @@
 bool inner_is(long fd);
 bool inner_is_bell(long fd);
 /* A call of this number may make inner descriptors; one did. */
-bool inner_makes(long nr);
 void inner_made(const struct walk *w);
 void inner_closed(long fd);
 

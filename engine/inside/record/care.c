@@ -9,14 +9,11 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
-#include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/private.h"
 #include "engine/inside/gate/dispatch.h"
 #include "engine/inside/record/care.h"
-#include "engine/inside/record/realm.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
-#include "engine/inside/takeover/kept.h"
 
 struct plan row_plans[SLOT_CALLS];
 
@@ -38,9 +35,6 @@ unsigned care_of(const struct call_desc *d)
 {
 	unsigned care = d->traits;
 
-	care |= kept_is_noted(d->nr) ? CARE_KEPT : 0;
-	care |= realm_may_change(d->nr) ? CARE_RIGHTS : 0;
-	care |= inner_makes(d->nr) ? CARE_MAKES : 0;
 	care |= d->nr == __NR_close ? CARE_CLOSES | CARE_POLLS : 0;
 	care |= call_has(d, TRAIT_EPOLL) || d->nr == __NR_epoll_ctl ? CARE_POLLS : 0;
 	care |= call_gives(d) ? CARE_GIVES : 0;

@@ -13,23 +13,20 @@ void lead_looks_at_places(void);
 bool lead_wakes(long nr);
 
 /*
- * What else is to be done around a call than to tell of it: the traits of its row (all but
- * WAITS, KEPT and RIGHTS only where the process has more than one thread), and
+ * What else is to be done around a call than to tell of it: the traits of its row (CARE_ALONE
+ * of lead.c: which of them also where the process has one thread), and
  */
 enum care {
-	CARE_CLOSES	= 1 << 20,
-	CARE_POLLS	= 1 << 21,	/* what epoll knows is looked after: epoll_led */
-	CARE_MAKES	= 1 << 22,	/* inner descriptors */
-	CARE_KEPT	= 1 << 23,	/* it changes what kept.c notes */
-	CARE_PLACES	= 1 << 24,	/* on files that have mirrors: places.c */
-	CARE_RIGHTS	= 1 << 25,	/* it may change what the process may do */
-	CARE_ALIAS	= 1 << 26,	/* it may be answered where it sends from: sent.c */
+	CARE_CLOSES	= 1 << 24,
+	CARE_POLLS	= 1 << 25,	/* what epoll knows is looked after: epoll_led */
+	CARE_PLACES	= 1 << 26,	/* on files that have mirrors: places.c */
+	CARE_ALIAS	= 1 << 27,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */
-	CARE_GIVES	= 1 << 27,	/* see seq_before */
-	CARE_NUMBER	= 1 << 28,	/* it is given a descriptor */
+	CARE_GIVES	= 1 << 28,	/* see seq_before */
+	CARE_NUMBER	= 1 << 29,	/* it is given a descriptor */
 };
 
-_Static_assert(TRAIT_COUNT <= 20, "care and traits are one word");
+_Static_assert(TRAIT_COUNT <= 24, "care and traits are one word");
 
 unsigned care_of(const struct call_desc *d);
 

@@ -43,12 +43,12 @@
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
 
-#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_MAKES | CARE_KEPT | TRAIT_WAITS | CARE_PLACES | \
-			 CARE_RIGHTS)
+#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES |	\
+			 TRAIT_KEPT | TRAIT_WAITS | TRAIT_RIGHTS)
 #define CARE_BEFORE	(CARE_CLOSES | CARE_POLLS | CARE_GIVES)
 /* What is looked after though nobody hears of the call. */
 #define CARE_UNTOLD	(CARE_CLOSES | CARE_POLLS | TRAIT_EPOLL)
-#define CARE_MADE	(CARE_NUMBER | CARE_MAKES | CARE_PLACES)
+#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES)
 #define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
 
 static uint64_t seq_before(struct thread *t, bool gives)
@@ -136,7 +136,7 @@ static __attribute__((noinline)) void care_made(struct thread *t, const struct w
 		places_made(t, w, seq);
 	if (locks_on)
 		closing_wait(w);
-	if (care & CARE_MAKES)
+	if (care & (TRAIT_INNER | TRAIT_COPIES))
 		inner_made(w);
 }
 
@@ -145,9 +145,9 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 {
 	if (care & CARE_POLLS)
 		epoll_led(t, w, nr);
-	if (care & CARE_KEPT && (!(care & CARE_CLOSES) || kept_locks))
+	if (care & TRAIT_KEPT || (care & CARE_CLOSES && kept_locks))
 		kept_note(t, nr, w->args, w->result);
-	if (care & CARE_RIGHTS && w->result >= 0)
+	if (care & TRAIT_RIGHTS && w->result >= 0)
 		realm_changed(t, nr);
 }
 
@@ -177,7 +177,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			tick_told(t);
 		else if (flags & EVENT_TICK)
 			tick_stand(t);
-		if (care & (CARE_POLLS | CARE_KEPT | CARE_RIGHTS))
+		if (care & (CARE_POLLS | TRAIT_KEPT | TRAIT_RIGHTS))
 			care_told(t, w, nr, care);
 		if (care & TRAIT_WAITS)
 			sleepers_look(t);

@@ -197,25 +197,6 @@ static void leader_move(struct thread *t)
 		streams_leave(t);
 }
 
-bool realm_may_change(long nr)
-{
-	switch (nr) {
-	case __NR_setuid:
-	case __NR_setgid:
-	case __NR_setreuid:
-	case __NR_setregid:
-	case __NR_setresuid:
-	case __NR_setresgid:
-	case __NR_setgroups:
-	case __NR_capset:
-	case __NR_unshare:
-	case __NR_setns:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Who may take any id has given up nothing by taking another one. */
 void realm_changed(struct thread *t, long nr)
 {

@@ -5,7 +5,6 @@
 #include "engine/inside/gate/thread.h"
 
 /* A call of this number may have given or taken rights; a leader's has. */
-bool realm_may_change(long nr);
 void realm_changed(struct thread *t, long nr);
 /* They changed when the process could not leave its sections: if it can now, it does. */
 void realm_catch_up(struct thread *t);

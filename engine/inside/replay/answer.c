@@ -98,7 +98,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 
 	if (w->result < 0)
 		return;
-	if (inner_makes(nr))
+	if (call_has(w->desc, TRAIT_INNER | TRAIT_COPIES))
 		inner_made(w);
 	mirror_note(t, w);
 	files_moved(w->desc, w->args);
@@ -106,6 +106,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		take_opened(w->result);
 		files_opened(t, w->desc, w->args, w->result);
 	}
+	if (call_has(w->desc, TRAIT_KEPT))
+		kept_note(t, nr, w->args, w->result);
 	if (call_has(w->desc, TRAIT_EPOLL))
 		epoll_answered(w);
 	if (call_has(w->desc, TRAIT_CLOCK))
@@ -133,14 +135,6 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		break;
 	case __NR_shmctl:
 		shm_changed(w->args);
-		break;
-	case __NR_alarm:
-	case __NR_setitimer:
-	case __NR_timer_create:
-	case __NR_timer_settime:
-	case __NR_timer_delete:
-	case __NR_fcntl:
-		kept_note(t, nr, w->args, w->result);
 		break;
 	case __NR_waitid:
 		waited(t, w);

@@ -335,8 +335,7 @@ static void lock_note(struct thread *t, const uint64_t *args)
 	struct record r;
 	int64_t from, to;
 
-	if (((int32_t)args[1] != F_SETLK && (int32_t)args[1] != F_SETLKW) ||
-	    target_in(&r, args[2], sizeof(r)))
+	if (target_in(&r, args[2], sizeof(r)))
 		return;
 	if (r.whence) {		/* from a place that only the leader's descriptor has */
 		request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)fd, 0);
@@ -413,12 +412,6 @@ void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
 		lock_closed((int32_t)args[0]);
 		break;
 	}
-}
-
-bool kept_is_noted(long nr)
-{
-	return nr == __NR_timer_create || nr == __NR_timer_settime || nr == __NR_timer_delete ||
-	       nr == __NR_fcntl || nr == __NR_close;
 }
 
 /* The one with the next id: a kernel that counts does not go back. */

@@ -7,7 +7,6 @@
 /* Timers and record locks.  A call of either kind has been made. */
 extern uint32_t kept_locks;
 void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result);
-bool kept_is_noted(long nr);
 /* The stream tells a signal. */
 void kept_signal(const uint8_t *info);
 void kept_start(struct thread *t);
