@@ -125,6 +125,26 @@ static inline int call_has(const struct call_desc *row, uint32_t traits)
 	return row && row->traits & traits;
 }
 
+/* The first path among its arguments; -1: none. */
+static inline int call_path_arg(const struct call_desc *row)
+{
+	for (unsigned i = 0; i < row->nargs; i++)
+		if (row->args[i].kind == KIND_PATH)
+			return (int)i;
+	return -1;
+}
+
+/* Calls of class life: one makes a task, one ends it, the others begin a program. */
+static inline int call_bears(const struct call_desc *row)
+{
+	return row && row->class == CLASS_LIFE && row->result == KIND_PID;
+}
+
+static inline int call_ends(const struct call_desc *row)
+{
+	return row && row->class == CLASS_LIFE && row->result == KIND_NONE;
+}
+
 /* Whether a call's arguments choose its row. */
 int call_has_variants(long nr);
 

@@ -289,7 +289,7 @@ static bool accepts(const struct rule *rule)
 	if (rule->nsteps != 1)
 		return false;
 	for (const struct call *c = rule->steps->calls; c; c = c->next)
-		if (strcmp(c->row->name, "accept") && strcmp(c->row->name, "accept4"))
+		if (!call_has(&c->row->desc, TRAIT_ACCEPTS))
 			return false;
 	return true;
 }

@@ -39,7 +39,7 @@ static unsigned event_at(const struct sim *sim, unsigned i)
 
 static void connection_note(struct sim *sim, const struct sim_call *event)
 {
-	bool accepts = !strncmp(event->row->name, "accept", 6);
+	bool accepts = call_has(&event->row->desc, TRAIT_ACCEPTS);
 	uint64_t fd = accepts ? (uint64_t)event->call.ret : event->call.args[0];
 
 	if (fd < sizeof(sim->connection) && (accepts || !strcmp(event->row->name, "close")))

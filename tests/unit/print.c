@@ -128,6 +128,12 @@ static void check_traits(const struct call_desc *d)
 		cr_expect(has_kind(d, KIND_SIG), "%s: no signal", d->name);
 	if (call_has(d, TRAIT_COPIES))
 		cr_expect(by_fd && d->result == KIND_FD, "%s: no copy", d->name);
+	if (call_has(d, TRAIT_ACCEPTS))
+		cr_expect(by_fd && d->class == CLASS_INPUT && d->result == KIND_FD, "%s", d->name);
+	if (call_has(d, TRAIT_OPENS))
+		cr_expect(call_path_arg(d) >= 0 && d->result == KIND_FD, "%s: no file", d->name);
+	if (call_has(d, TRAIT_RENAMES))
+		cr_expect(call_path_arg(d) >= 0, "%s: no path", d->name);
 	if (call_has(d, TRAIT_INNER))
 		cr_expect(d->result == KIND_FD || has_pair(d), "%s: no descriptor", d->name);
 	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);

@@ -31,6 +31,8 @@ bool file_same_path(const struct file *a, const struct file *b);
 /* Calls on each row that there is. */
 void files_each(void (*on)(long fd, struct file *row, void *what), void *what);
 
+/* How a call opens a file: O_RDONLY and the like. */
+uint64_t files_flags(const struct call_desc *d, const uint64_t *args);
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
 void files_closed(long fd);
 /* It was opened by a path. */

@@ -195,6 +195,19 @@ static void path_note(struct file *f, int32_t dir, uint64_t path)
 	f->known = path_copy(f->path, path);
 }
 
+/* How the call opens a file: O_RDONLY and the like. */
+uint64_t files_flags(const struct call_desc *d, const uint64_t *args)
+{
+	uint64_t flags = O_CREAT | O_WRONLY | O_TRUNC;	/* creat */
+
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].what == XLAT_open_flags && d->args[i].kind == KIND_FLAGS)
+			flags = args[i];
+		else if (d->args[i].what == LAYOUT_open_how && d->args[i].kind == KIND_MEM)
+			target_in(&flags, args[i], sizeof(flags));
+	return flags;
+}
+
 /* A call has given the program a descriptor. */
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd)
 {
@@ -207,8 +220,7 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 		files_copied((long)(int32_t)args[0], fd);
 		return;
 	}
-	if (d->nr != __NR_open && d->nr != __NR_openat && d->nr != __NR_creat &&
-	    d->nr != __NR_openat2) {
+	if (!call_has(d, TRAIT_OPENS)) {
 		file_forget(fd);
 		return;
 	}
@@ -217,9 +229,7 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 		return;
 	at_dir = d->args[0].kind == KIND_DIRFD;
 	path_note(f, at_dir ? (int32_t)args[0] : AT_FDCWD, args[at_dir]);
-	flags = d->nr == __NR_creat ? O_WRONLY | O_TRUNC : args[1 + at_dir];
-	if (d->nr == __NR_openat2)
-		target_in(&flags, args[2], sizeof(flags));
+	flags = files_flags(d, args);
 	f->appends = flags & O_APPEND ? 1 : 0;
 	f->mirror = 0;
 	f->pos = 0;
@@ -247,26 +257,12 @@ void files_moved(const struct call_desc *d, const uint64_t *args)
 {
 	if (!mirrors_made)
 		return;
-	switch (d->nr) {
-	case __NR_truncate:
+	if (d->nr == __NR_truncate)
 		path_cut(args[0], (int64_t)args[1]);
-		break;
-	case __NR_unlink:
-		path_gone(AT_FDCWD, args[0]);
-		break;
-	case __NR_unlinkat:
-		path_gone((int32_t)args[0], args[1]);
-		break;
-	case __NR_rename:
-		path_gone(AT_FDCWD, args[0]);
-		path_gone(AT_FDCWD, args[1]);
-		break;
-	case __NR_renameat:
-	case __NR_renameat2:
-		path_gone((int32_t)args[0], args[1]);
-		path_gone((int32_t)args[2], args[3]);
-		break;
-	}
+	for (unsigned i = 0; call_has(d, TRAIT_RENAMES) && i < d->nargs; i++)
+		if (d->args[i].kind == KIND_PATH)
+			path_gone(i && d->args[i - 1].kind == KIND_DIRFD ? (int32_t)args[i - 1] :
+									   AT_FDCWD, args[i]);
 }
 
 bool file_known(long fd)

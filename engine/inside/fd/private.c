@@ -30,11 +30,6 @@ static const char paths[][40] = {
 	"/proc/sys/vm/overcommit_memory",
 };
 
-bool private_may_open(long nr)
-{
-	return nr == __NR_open || nr == __NR_openat;
-}
-
 static bool path_is(uint64_t at, const char *path)
 {
 	for (uint32_t i = 0;; i++) {
@@ -107,8 +102,8 @@ bool private_call(struct thread *t, long nr, long *result)
 	const struct call_desc *d = call_find(nr);
 	long fd = (int32_t)t->frame.rdi;
 
-	if (private_may_open(nr)) {
-		if (!is_path(nr == __NR_open ? t->frame.rdi : t->frame.rsi))
+	if (call_has(d, TRAIT_OPENS)) {
+		if (!is_path(t->frame.arg[call_path_arg(d)]))
 			return false;
 		*result = given(t, call_serve(t, nr));
 		return true;

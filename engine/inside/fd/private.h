@@ -5,7 +5,6 @@
 #include "engine/inside/gate/thread.h"
 
 extern uint32_t private_count;	/* open ones: nothing to ask where it is 0 */
-bool private_may_open(long nr);
 /* Opens a private file, or works on one: the stream is not told. */
 bool private_call(struct thread *t, long nr, long *result);
 /* A follower's own descriptor goes where no number of the stream will be. */

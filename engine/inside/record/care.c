@@ -62,7 +62,7 @@ void lead_prepare(void)
 		p->bare = is_bare(p->desc, &p->recipe) && !seam_may_open(p->desc);
 		p->seam = seam_is_call(nr);
 		p->scope = scope_row(p->desc);
-		p->opens = private_may_open(nr);
+		p->opens = call_has(p->desc, TRAIT_OPENS);
 		p->plain = p->bare && !p->seam && !p->opens && !stateless &&
 			   !(p->care & CARE_ALIAS);
 	}

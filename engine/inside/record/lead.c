@@ -281,17 +281,12 @@ static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
 	return result;
 }
 
-bool call_opens(long nr)
-{
-	return nr == __NR_open || nr == __NR_openat;
-}
-
 /* What the loader opens it closes again, and must have until then: see park.c. */
-static void own_files_count(struct thread *t, long nr, int64_t result)
+static void own_files_count(struct thread *t, const struct call_desc *d, int64_t result)
 {
-	if (call_opens(nr) && result >= 0 && t->own_files < UINT8_MAX)
+	if (call_has(d, TRAIT_OPENS) && result >= 0 && t->own_files < UINT8_MAX)
 		t->own_files++;
-	else if (nr == __NR_close && !result && t->own_files && !--t->own_files)
+	else if (d->nr == __NR_close && !result && t->own_files && !--t->own_files)
 		t->files_waited = 0;
 }
 
@@ -335,8 +330,8 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	if (caller_is_local(t, nr)) {
 		report_tell(t, nr);
 		w.result = ids_call(t, w.desc, nr);
-		own_files_count(t, nr, w.result);
-		if (call_opens(nr) && w.result >= 0 && stream_followed(t) && !stateless)
+		own_files_count(t, w.desc, w.result);
+		if (call_has(w.desc, TRAIT_OPENS) && w.result >= 0 && stream_followed(t) && !stateless)
 			mirror_tell_loaded(t, nr, w.result);
 		return w.result;
 	}

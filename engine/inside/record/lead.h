@@ -24,6 +24,5 @@ long lead_laneless(struct thread *t, long nr);
 void lead_told(struct thread *t, long nr, int64_t result);
 void lead_begin(struct thread *t);
 void lead_resume(struct thread *t);
-bool call_opens(long nr);
 
 #endif

@@ -150,14 +150,7 @@ static long lead_exit(struct thread *t, long nr, const struct walk *w)
 
 long lead_life(struct thread *t, long nr, const struct walk *w)
 {
-	switch (nr) {
-	case __NR_execve:
-	case __NR_execveat:
-		return lead_exec(t, nr, w);
-	case __NR_exit:
-	case __NR_exit_group:
-		return lead_exit(t, nr, w);
-	default:
+	if (call_bears(w->desc))
 		return lead_clone(t, nr);
-	}
+	return call_ends(w->desc) ? lead_exit(t, nr, w) : lead_exec(t, nr, w);
 }

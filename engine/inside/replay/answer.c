@@ -106,6 +106,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		take_opened(w->result);
 		files_opened(t, w->desc, w->args, w->result);
 	}
+	if (call_has(w->desc, TRAIT_ACCEPTS))
+		file_accepted((long)w->args[0], w->result);
 	if (call_has(w->desc, TRAIT_KEPT))
 		kept_note(t, nr, w->args, w->result);
 	if (call_has(w->desc, TRAIT_EPOLL))
@@ -113,10 +115,6 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	if (call_has(w->desc, TRAIT_CLOCK))
 		clock_note(w, nr);
 	switch (nr) {
-	case __NR_accept:
-	case __NR_accept4:
-		file_accepted((long)w->args[0], w->result);
-		break;
 	case __NR_kill:
 	case __NR_rt_sigqueueinfo:
 	case __NR_rt_tgsigqueueinfo:

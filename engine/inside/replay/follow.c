@@ -268,7 +268,7 @@ static long untold_call(struct thread *t, long nr)
 		t->frame.rsi = 0;
 	report_tell(t, nr);
 	result = d ? ids_call(t, d, nr) : call_serve(t, nr);
-	if (result == -ENOENT && (nr == __NR_open || nr == __NR_openat))
+	if (result == -ENOENT && call_has(d, TRAIT_OPENS))
 		result = mirror_loaded(t, nr);
 	return result;
 }
@@ -315,7 +315,7 @@ static long follow_walked(struct thread *t, struct walk w, long nr)
 	if (w.desc && (w.desc->class != CLASS_LOCAL || nr == __NR_mmap) ? caller_is_local(t, nr) :
 									  local_site(t))
 		return untold_call(t, nr);
-	if ((private_count || private_may_open(nr)) && private_call(t, nr, &result))
+	if ((private_count || call_has(w.desc, TRAIT_OPENS)) && private_call(t, nr, &result))
 		return result;
 	if (rules_given() && w.desc && w.desc->class == CLASS_LOCAL &&
 	    rules_meet_local(t, &w, nr, &result) != STEP_NO_RULE)

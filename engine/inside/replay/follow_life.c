@@ -439,14 +439,9 @@ static long follow_exit(struct thread *t, long nr, const struct event *e)
 /* The event is of the same call. */
 long follow_life(struct thread *t, long nr, const struct event *e)
 {
-	switch (nr) {
-	case __NR_execve:
-	case __NR_execveat:
-		return follow_exec(t, nr, e);
-	case __NR_exit:
-	case __NR_exit_group:
-		return follow_exit(t, nr, e);
-	default:
+	const struct call_desc *d = call_find(nr);
+
+	if (call_bears(d))
 		return follow_clone(t, nr, e);
-	}
+	return call_ends(d) ? follow_exit(t, nr, e) : follow_exec(t, nr, e);
 }

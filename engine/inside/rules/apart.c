@@ -269,7 +269,7 @@ static enum found find(struct thread *t, int32_t of, bool reads, struct reader *
 
 static bool is_accept(long nr)
 {
-	return nr == __NR_accept || nr == __NR_accept4;
+	return call_has(call_find(nr), TRAIT_ACCEPTS);
 }
 
 /* What the leader was given its number for is not over here. */

@@ -251,18 +251,16 @@ static long private_move(long fd)
 	return to;
 }
 
-static bool opens_to_write(const struct walk *w, long nr)
+static bool opens_to_write(const struct walk *w)
 {
-	uint64_t flags = nr == __NR_open ? w->args[1] : w->args[2];
+	uint64_t flags = files_flags(w->desc, w->args);
 
-	if (nr == __NR_creat || nr == __NR_openat2)
-		return true;
 	return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC | O_APPEND);
 }
 
 static long call_run(struct thread *t, const struct walk *w, long nr)
 {
-	if (t->rules->answer.how & RULES_OUT_READS && opens_to_write(w, nr))
+	if (t->rules->answer.how & RULES_OUT_READS && opens_to_write(w))
 		return OWN2(__NR_memfd_create, "mve-rule", MFD_CLOEXEC);
 	if (nr == __NR_mmap)
 		return follow_mmap(t);

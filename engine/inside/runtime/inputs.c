@@ -115,7 +115,7 @@ void inputs_note(const struct thread *t, const struct walk *w, long nr)
 		accepted_set(arg[0], false);
 	if (w->result < 0)
 		return;
-	if (nr == __NR_accept || nr == __NR_accept4) {
+	if (call_has(w->desc, TRAIT_ACCEPTS)) {
 		accepted_set(n, true);
 		input_keep(t, INPUT_ACCEPTED, n, 0, 0);
 	}

@@ -140,16 +140,9 @@ static bool is_known(uint16_t b)
 	return is_followed(b) || !(b & (KEPT_BACK | ACCEPTED));
 }
 
-/* Programs and ends of threads are told whatever is going on. */
-static bool is_everybodys(long nr)
-{
-	return nr == __NR_exit || nr == __NR_exit_group || nr == __NR_execve ||
-	       nr == __NR_execveat;
-}
-
 struct scope_row scope_row(const struct call_desc *d)
 {
-	bool accepts = d->nr == __NR_accept || d->nr == __NR_accept4, sets = d->nr == __NR_epoll_ctl;
+	bool accepts = call_has(d, TRAIT_ACCEPTS), sets = d->nr == __NR_epoll_ctl;
 	struct scope_row row = { 0, 0 };
 
 	for (unsigned i = 0; i < d->nargs; i++)
@@ -158,7 +151,8 @@ struct scope_row scope_row(const struct call_desc *d)
 	row.what |= accepts ? SCOPE_ACCEPTS : 0;
 	row.what |= call_has(d, TRAIT_POLLS) ? SCOPE_WAITS : 0;
 	row.what |= call_has(d, TRAIT_EPOLL) ? SCOPE_POLLS : 0;
-	row.what |= is_everybodys(d->nr) ? SCOPE_EVERYBODYS : 0;
+	/* Programs and ends of threads are told whatever is going on. */
+	row.what |= d->class == CLASS_LIFE && !call_bears(d) ? SCOPE_EVERYBODYS : 0;
 	row.what |= sets ? SCOPE_SETS : 0;
 	if (sets || d->result == KIND_FD || d->nr == __NR_close_range || d->nr == __NR_listen)
 		row.what |= SCOPE_BEARS;

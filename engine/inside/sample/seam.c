@@ -38,7 +38,7 @@ bool seam_is_call(long nr)
 
 bool seam_may_open(const struct call_desc *d)
 {
-	return seams()->path[0] && (d->nr == __NR_open || d->nr == __NR_openat);
+	return seams()->path[0] && call_has(d, TRAIT_OPENS);
 }
 
 bool seam_opened(struct thread *t, const struct walk *w)
@@ -48,7 +48,7 @@ bool seam_opened(struct thread *t, const struct walk *w)
 
 	if (!path[0] || !w->desc || !seam_may_open(w->desc))
 		return false;
-	at = w->args[w->desc->nr == __NR_openat];
+	at = w->args[call_path_arg(w->desc)];
 	for (uint32_t i = 0; i < sizeof(seams()->path); i++) {
 		char c;
 

@@ -63,7 +63,7 @@ static void enter(struct trace *t, struct trace_row *row, const struct print_mem
 	print_enter(&row->print, mem, (int32_t)call[0], call + 1);
 	fwrite(row->print.text, 1, row->print.len, t->out);
 	row->entered = true;
-	if ((int32_t)call[0] == CALL_exit || (int32_t)call[0] == CALL_exit_group) {
+	if (call_ends(call_find((int32_t)call[0]))) {
 		size_t pad = row->print.len + row->print.column + 1;
 
 		fprintf(t->out, ")%*s= ?\n", pad < 39 ? (int)(39 - pad) + 1 : 1, "");

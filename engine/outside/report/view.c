@@ -204,11 +204,6 @@ static void nulls_guess(struct view *v, const struct event *e, const void *paylo
 	v->unknown |= memory;
 }
 
-static bool is_birth(long nr)
-{
-	return nr == CALL_clone || nr == CALL_clone3 || nr == CALL_fork || nr == CALL_vfork;
-}
-
 /* Memory that the event tells nothing of: failed reads, what is never recorded. */
 static void unknown_note(struct view *v)
 {
@@ -226,7 +221,7 @@ void view_event(struct view *v, const struct event *e, const void *payload, size
 		memcpy(v->args, own, sizeof(v->args));
 	if (!v->row)
 		return;
-	if (is_birth(e->call)) {	/* its event has lanes in the place of arguments */
+	if (call_bears(call_find(e->call))) {	/* its event has lanes in the place of arguments */
 		v->unknown = own ? 0 : 0xff;
 		return;
 	}
