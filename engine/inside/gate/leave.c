@@ -267,6 +267,30 @@ long call_cut(const struct thread *t, const struct gregs *r)
 	return gate && r->rax == (uint64_t)-EINTR ? (long)t->slot_now - 1 : -1;
 }
 
+/* The kernel has taken it back there, to make the call again; or it was never made. */
+static const char *call_ahead(const struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+
+	return r->rip == (uint64_t)gate_patch_call ? gate_patch_after :
+	       r->rip == (uint64_t)gate_net_call ? gate_net_after : NULL;
+}
+
+long call_pending(const struct thread *t, const struct gregs *r)
+{
+	return call_ahead(r) ? (long)t->slot_now - 1 : call_cut(t, r);
+}
+
+void call_end(struct gregs *r, long result)
+{
+	const char *after = call_ahead(r);
+
+	if (after)
+		r->rip = (uint64_t)after;
+	r->rax = (uint64_t)result;
+}
+
 /*
  * A signal of ours cut a call short that the program must not see cut: it is
  * made again.  Calls that the kernel restarts by itself stand at the call.

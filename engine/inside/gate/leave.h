@@ -12,6 +12,10 @@ void sigreturn_leave(struct thread *t, struct gregs *r);
 void gate_leave(struct thread *t, struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
 long call_cut(const struct thread *t, const struct gregs *r);
+/* The same, or of one that is about to begin: whether it was cut is then not to be seen. */
+long call_pending(const struct thread *t, const struct gregs *r);
+/* It is not made any more, and has ended so. */
+void call_end(struct gregs *r, long result);
 bool in_short_call(uint64_t rip);
 void call_interrupt(struct thread *t, struct gregs *r);
 /*

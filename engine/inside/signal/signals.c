@@ -89,6 +89,8 @@ struct action action_for_kernel(int sig, const struct action *a)
 	k.restorer = (uint64_t)signal_restorer;
 	k.mask = ALL_SIGNALS;
 	k.flags &= SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
+	if (!is_handler(a->handler) && !deaf)	/* ignored: natively it cuts no call short */
+		k.flags |= SA_RESTART;
 	k.flags |= SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
 	return k;
 }
@@ -153,14 +155,18 @@ void signals_start(struct thread *t)
 {
 	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
 				 BLOCK_SIGSTACK_SIZE };
-	struct action none = { 0 }, sys = action_for_kernel(SIGSYS, &none);
 	uint64_t hidden = HIDDEN_SIGNALS;
 
 	OWN2(__NR_sigaltstack, &ours, 0);
-	kernel_action(SIGSYS, &sys);
-	kernel_action(SIGILL, &sys);
-	kernel_action(SIGBUS, &sys);
-	kernel_action(SIGSEGV, &sys);
+	/* Of a thread's siblings, too: what the program wants of each stays as it is. */
+	sighand_lock(t->sig);
+	for (uint64_t left = hidden; left; left &= left - 1) {
+		int sig = __builtin_ctzll(left) + 1;
+		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
+
+		kernel_action(sig, &k);
+	}
+	sighand_unlock(t->sig);
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
 }
 

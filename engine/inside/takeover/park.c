@@ -11,6 +11,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/futex.h>
 #include <linux/signal.h>
 
 #include "engine/core/ring.h"
@@ -167,6 +168,14 @@ static bool is_of_condition(uint64_t futex, uint64_t condition)
 	return condition && futex >= condition && futex < condition + CONDITION_SIZE;
 }
 
+/* What it asks of the futex; a wake must be made. */
+static bool is_wait(uint64_t op)
+{
+	uint32_t command = (uint32_t)op & (uint32_t)FUTEX_CMD_MASK;
+
+	return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+}
+
 /*
  * A thread that waits for a condition may follow when it goes on: then nobody will
  * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
@@ -176,7 +185,8 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 {
 	uint64_t wait = lock_wait_within(uc->regs.rsp);
 	long cut = call_cut(t, &uc->regs);
-	bool sleeps = cut == __NR_futex && is_of_condition(uc->regs.rdi, wait);
+	bool sleeps = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi) &&
+		      is_of_condition(uc->regs.rdi, wait);
 
 	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
 		t->put_off++;
@@ -192,7 +202,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 		uc->mask = t->held_mask;
 	}
 	if (sleeps && t->following) {
-		uc->regs.rax = (uint64_t)-ETIMEDOUT;
+		call_end(&uc->regs, -ETIMEDOUT);
 		return;
 	}
 	call_again(t, &uc->regs);
@@ -233,7 +243,7 @@ static void sleep_end(struct thread *t)
 	struct frame *f = &t->frame;
 
 	if (f->slot != __NR_futex + 1 || (!t->restart && f->rax != (uint64_t)-EINTR) ||
-	    !is_of_condition(f->rdi, lock_wait_within(f->rsp)))
+	    !is_wait(f->rsi) || !is_of_condition(f->rdi, lock_wait_within(f->rsp)))
 		return;
 	f->rax = (uint64_t)-ETIMEDOUT;
 	t->restart = 0;
