@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 static const struct {
@@ -263,6 +264,13 @@ static const char *misused(const struct command *c, const struct options *o, con
 	for (unsigned i = 0; i < sizeof(passes) / sizeof(passes[0]) && !known; i++)
 		known = !strcmp(debug, passes[i].name);
 	return known ? NULL : "no such pass";
+}
+
+void must_failed(const char *place)
+{
+	fprintf(stderr, "rulec: bug: %s\nhint: nothing is written; please tell whoever maintains "
+		"it, with the rules\n", place);
+	exit(EXIT_BUG);
 }
 
 int main(int argc, char **argv)

@@ -45,6 +45,7 @@ enum verdict {
 	VERDICT_LAGGING, VERDICT_UNSUPPORTED, VERDICT_BROKEN,
 	VERDICT_FAULTY,		/* a rule itself failed: slot.rule says which */
 	VERDICT_FOUND,		/* a sanitizer has reported */
+	VERDICT_FAILED,		/* mve itself has failed in it */
 	VERDICTS
 };
 

@@ -47,7 +47,14 @@ enum request_kind {
 	REQ_QUERY,		/* lane, struct query_answer; the call is in call[], with what its
 				   AT argument says: a query on a descriptor of the leader's ->
 				   its result */
+	REQ_FAILED,		/* a fault's signal, or 0: a MUST, or FAILED_ALONE; its place, in
+				   bytes from the inside's own code on; the address: mve itself
+				   has failed; a follower is ended; -> 0: another leads, or the
+				   thread goes on */
 };
+
+/* Of REQ_FAILED: it goes on, but what it tells followers may be wrong. */
+#define FAILED_ALONE	(~0ull)
 
 /* A mapping in which calls may stand that nobody found. */
 #define MAPPED_UNCLEAN	(1ull << 40)

@@ -10,7 +10,7 @@
 #ifndef MVE_ABI_THREAD_H
 #define MVE_ABI_THREAD_H
 
-#define THREAD_LAYOUT	3
+#define THREAD_LAYOUT	4
 
 #define T_SELF		0x00	/* address of the block itself */
 #define T_GATE		0x08	/* where a board jumps: gate_patch */
@@ -30,6 +30,7 @@
 #define T_FLAGS		0xe0	/* the short way: r11 as the kernel left it */
 #define T_LOCK_GATE	0xe8	/* where the board of a hooked function jumps */
 #define T_ONCE		0xf0	/* what pthread_once is to run: see lock_gate.S */
+#define T_MADE		0xf8	/* the kernel's answer to the call that is served */
 
 /* Offsets inside struct frame. */
 #define F_RAX		0x00

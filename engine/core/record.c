@@ -39,12 +39,17 @@ static void put_target(struct writer *w, uint64_t from, uint64_t len)
 	}
 }
 
+/* What stands in a payload is not aligned. */
+struct packed_u32 {
+	uint32_t value;
+} __attribute__((packed, may_alias));
+
 static void put_u32(struct writer *w, uint32_t value)
 {
 	const uint8_t *b = (const uint8_t *)&value;
 
 	if (writer_room(w) >= sizeof(value)) {
-		*(uint32_t *)w->at = value;
+		((struct packed_u32 *)w->at)->value = value;
 		w->at += sizeof(value);
 		return;
 	}
@@ -63,7 +68,7 @@ static void put_section(struct writer *w, uint64_t from, uint64_t len)
 		put_target(w, from, len);
 		return;
 	}
-	*(uint32_t *)at = (uint32_t)len;
+	((struct packed_u32 *)at)->value = (uint32_t)len;
 	at += sizeof(uint32_t);
 	w->at = at + len;
 	if (!step_fetch(at, from, len))

@@ -17,7 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.c"
+
+void must_failed(const char *place)
+{
+	fprintf(stderr, "%s\n", place);
+	abort();
+}
 
 #define CHUNKS	5
 #define WRITERS	3

@@ -76,6 +76,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->hidden_waits = 0;
 	c->sent = c->got = 0;
 	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
+	c->made = c->failing = 0;
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->told = c->park = c->put_off = c->kept = 0;
 	c->own_files = c->files_waited = 0;
@@ -225,6 +226,7 @@ static void company_child(void)
 void child_begin(struct thread *t)
 {
 	t->frame.rax = 0;
+	t->made = 0;
 	if (!(t->clone_flags & CLONE_THREAD))
 		t->pid = (int32_t)OWN0(__NR_getpid);
 	/* Sequentially consistent: seal_break looks for it after it broke the seal. */

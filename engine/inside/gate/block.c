@@ -9,6 +9,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -30,6 +31,7 @@ void block_lock(void)
 
 void block_unlock(void)
 {
+	MUST(lock == 1);
 	/* Release: publishes `blocks` and `used` to the next holder. */
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }

@@ -1,14 +1,17 @@
 /*
- * long copy_try(void *to, const void *from, size_t len): 0, or -EFAULT when
- * either side is bad.
- * long swap_try(uint64_t at, int32_t was, int32_t now): the same; puts `now` where
+ * long target_in(void *to, uint64_t from, size_t len), target_out(uint64_t to, const void *from,
+ * size_t len): 0, or -EFAULT when either side is bad.
+ * long target_swap(uint64_t at, int32_t was, int32_t now): the same; puts `now` where
  * `was` stands, and changes nothing else.
  * The fault handler knows the range of addresses and sends the thread to copy_failed
  * (caught.c).  No vector register, no flag beyond DF.
  */
 	.text
-	.globl copy_try, copy_try_end, copy_failed
-	.type copy_try, @function
+	.globl target_in, target_out, copy_try, copy_try_end, copy_failed
+	.type target_in, @function
+	.type target_out, @function
+target_in:
+target_out:
 copy_try:
 	.cfi_startproc
 	mov	%rdx, %rcx
@@ -65,9 +68,9 @@ long:	rep movsb
 	jmp	done
 	.cfi_endproc
 
-	.globl swap_try
-	.type swap_try, @function
-swap_try:
+	.globl target_swap
+	.type target_swap, @function
+target_swap:
 	.cfi_startproc
 	mov	%esi, %eax
 	lock cmpxchg %edx, (%rdi)

@@ -158,6 +158,7 @@ void dispatch(struct thread *t)
 
 	++*count;
 	t->call_state = 0;
+	t->made = CALL_RESTART;
 	t->child_lane = CHUNK_NONE;
 	result = t->deferred ? serve_deferred(t, lock) : serve(t, lock);
 	t->restart = result == CALL_RESTART;

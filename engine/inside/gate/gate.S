@@ -100,6 +100,7 @@
 	jne	call_interrupted
 	syscall
 \name\()_window_end:
+	mov	%rax, %gs:T_MADE
 	ret
 	.cfi_endproc
 .endm
@@ -218,6 +219,15 @@ held_exit:
 	jmp	return_to_program
 	.cfi_endproc
 
+/* What C code was at in a call has failed, and is left: see failed.c. */
+	.globl failed_leave
+failed_leave:
+	cld
+	mov	%gs:T_STACK_TOP, %rsp
+	mov	%gs:T_SELF, %rdi
+	call	failed_serve
+	jmp	return_to_program
+
 /* A fault by which the signal that waits comes now: see signals.c. */
 	.globl held_come_here
 held_come_here:
@@ -281,6 +291,7 @@ clone_kernel:
 clone_after:
 	test	%rax, %rax
 	jz	clone_child
+	mov	%rax, %gs:T_MADE
 	pop	%r12
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore r12

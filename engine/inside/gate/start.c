@@ -14,6 +14,7 @@
 #include "engine/inside/gate/start.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
+#include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/signals.h"
 
 void inside_begin(struct thread *t);
@@ -73,6 +74,7 @@ void inside_begin(struct thread *t)
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
 			s->action[sig] = now;
+	failed_begin();
 	hidden_begin(t);
 	roles_fill();
 	slot_claim(t);

@@ -96,6 +96,7 @@ struct thread {
 	struct frame frame;
 	uint64_t r15, flags;
 	uint64_t lock_gate, once;	/* see lock_gate.S */
+	int64_t made;		/* what the kernel answered; CALL_RESTART: not yet */
 
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
@@ -118,6 +119,7 @@ struct thread {
 	uint8_t in_exec;	/* or past it, and the slot is a held program's */
 	uint8_t intercepted;	/* a sanitizer's interceptor makes the program's call */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
+	uint8_t failing;	/* mve has failed in its call, and it is to leave that */
 	uint64_t temp_mask;	/* of ppoll and its like, while they run */
 	uint64_t kernel_mask;	/* the same without the hidden signals */
 	uint64_t held_mask;	/* the program's mask when a signal was held */
@@ -151,6 +153,7 @@ struct thread {
 	uint8_t turning;	/* a follower's: it has its event, and the turn is not done */
 	uint32_t meant;		/* a follower's: of the deadly signals told last, no crashes */
 	uint32_t want_bucket;
+	int32_t child_vtid;	/* of the clone under way */
 	uint64_t want_turn;	/* that it waits for; or 0 */
 	uint64_t want_mutex;	/* that it is about to take, whoever holds it; or 0 */
 	uint8_t park;		/* stand still at the boundary */
@@ -159,7 +162,6 @@ struct thread {
 	uint8_t files_waited;	/* how often it was not parked for them */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t child_lane;	/* of the clone under way */
-	int32_t child_vtid;
 	int32_t *birth;		/* the row of the fork under way */
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
@@ -237,6 +239,7 @@ ASSERT_OFFSET(deferred, T_DEFERRED);
 ASSERT_OFFSET(away, T_AWAY);
 ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
 ASSERT_OFFSET(once, T_ONCE);
+ASSERT_OFFSET(made, T_MADE);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
 _Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
 _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");

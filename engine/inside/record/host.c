@@ -30,25 +30,6 @@
 
 struct streams streams;
 
-long copy_try(void *to, const void *from, size_t len);
-long swap_try(uint64_t at, int32_t was, int32_t now);
-
-long target_in(void *to, uint64_t from, size_t len)
-{
-	return copy_try(to, (const void *)from, len);
-}
-
-long target_out(uint64_t to, const void *from, size_t len)
-{
-	return copy_try((void *)to, from, len);
-}
-
-/* Puts `now` where `was` stands, and changes nothing else. */
-long target_swap(uint64_t at, int32_t was, int32_t now)
-{
-	return swap_try(at, was, now);
-}
-
 /* Rows that the monitor wrote: a prefix ends somewhere in its field. */
 const struct path_map *host_path_maps(uint32_t *n)
 {

@@ -159,7 +159,7 @@ static bool is_deadly(const struct thread *t, int sig)
 }
 
 /* Of the call's signal; whichever thread it would have come to, this one goes no further. */
-static _Noreturn void crash_die(const struct thread *t, int sig)
+_Noreturn void crash_die(const struct thread *t, int sig)
 {
 	struct action dfl = { 0 };
 	uint64_t bit = SIG_BIT(sig);

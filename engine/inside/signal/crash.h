@@ -5,6 +5,8 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/signal/ucontext.h"
 
+/* Dies of a signal, as if nobody handled it. */
+_Noreturn void crash_die(const struct thread *t, int sig);
 /* The leader's call is about to kill this process; true: another leads, let it. */
 bool crash_call(struct thread *t, long nr, const uint64_t *args);
 /* It is about to exit: the same, if that is in a handler of a deadly signal. */

@@ -38,6 +38,7 @@
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/caught.h"
 #include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/insn.h"
 #include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
@@ -542,10 +543,10 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 		return;
 	}
 	if (t->busy) {
-		if (is_fault(sig, info))
-			default_restore(sig);	/* our bug: die where it is */
-		else
+		if (!is_fault(sig, info))
 			hold(t, info, uc);
+		else if (!failed_fault(t, sig, fault_address(sig, info), uc))
+			default_restore(sig);	/* our bug: die where it is */
 		return;
 	}
 	sigreturn_leave(t, &uc->regs);

@@ -134,6 +134,8 @@ static const char *refused(struct monitor *m, bool *passes)
 	}
 	if (m->leader)
 		return "the version that was started first does not lead any more";
+	if (m->failed)
+		return "mve has failed in it, and what it tells may be wrong";
 	*passes = m->move.active || m->move.wanted;
 	if (*passes)
 		return "a takeover is under way";

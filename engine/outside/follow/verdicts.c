@@ -326,13 +326,18 @@ static int64_t leader_ends(struct version *v, const struct request *r, const cha
 	return 0;
 }
 
-int64_t sanitizer_ends(struct version *v, const struct request *r)
+int64_t verdict_leader_ends(struct version *v, const struct request *r, const char *cause)
 {
 	const struct monitor *m = v->monitor;
 
 	if (v->index != m->leader || m->options->failover == FAILOVER_OFF)
 		return 0;
-	return leader_ends(v, r, "ended by its sanitizer");
+	return leader_ends(v, r, cause);
+}
+
+int64_t sanitizer_ends(struct version *v, const struct request *r)
+{
+	return verdict_leader_ends(v, r, "ended by its sanitizer");
 }
 
 int64_t crashed_serve(struct version *v, const struct request *r)

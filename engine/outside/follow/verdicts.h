@@ -9,6 +9,8 @@ int64_t verdict_serve(struct version *v, const struct request *r);
 int64_t meant_serve(struct version *v, const struct request *r);
 int64_t crashed_serve(struct version *v, const struct request *r);
 int64_t exit_serve(struct version *v, const struct request *r);
+/* The leader ends, or mve in it: held for its successor; 0: there is none. */
+int64_t verdict_leader_ends(struct version *v, const struct request *r, const char *cause);
 /* Its sanitizer ends it: if it leads, it is as if it crashed. */
 int64_t sanitizer_ends(struct version *v, const struct request *r);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);

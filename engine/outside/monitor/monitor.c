@@ -574,11 +574,26 @@ void monitor_open_child(void)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
+static struct monitor *ours;
+
+/* Our end is not the server's: the inside serves it without us. */
+static void bug_words(char *text, size_t size)
+{
+	const struct version *v = leading(ours);
+
+	snprintf(text, size, "the monitor of %s ends; %s goes on serving as pid %d, without %s; its "
+		 "lane 0 stood at %lu", ours->session.name, v->name,
+		 v->server, ours->conduct ? "followers" : "a monitor",
+		 ours->conduct ? __atomic_load_n(&lane_at(ours, ours->leader, 0)->head,
+						 __ATOMIC_RELAXED) : 0);
+}
+
 int monitor_run(const struct run_options *o)
 {
 	static struct monitor m;
 	int code;
 
+	ours = &m;
 	m.options = o;
 	monitor_close();
 	code = programs_find(&m);
@@ -594,6 +609,7 @@ int monitor_run(const struct run_options *o)
 	if (code)
 		return code;
 	say_never_waits();
+	say_of_bugs(bug_words);
 	loop(&m);
 	if (!session_over(&m)) {
 		if (!stay_behind(&m))

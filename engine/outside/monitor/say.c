@@ -89,6 +89,23 @@ void say_error(const char *hint, const char *fmt, ...)
 	va_end(ap);
 }
 
+static void (*bug_told)(char *, size_t);
+
+void say_of_bugs(void (*what)(char *text, size_t size))
+{
+	bug_told = what;
+}
+
+void must_failed(const char *place)
+{
+	char hint[400] = "please tell whoever maintains mve";
+
+	if (bug_told)
+		bug_told(hint, sizeof(hint));
+	say_error(hint, "bug: %s", place);
+	exit(EXIT_BUG);
+}
+
 static int log_wanted(const char *module)
 {
 	const char *want = getenv("MVE_LOG");

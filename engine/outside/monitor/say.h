@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/core/must.h"
+
 enum exit_code {
 	EXIT_OK = 0, EXIT_NO = 1, EXIT_USE = 2, EXIT_SYSTEM = 3, EXIT_BUG = 70,
 	EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127,
@@ -20,18 +22,11 @@ void say_error(const char *hint, const char *fmt, ...)
 /* From now on what nobody reads is lost: this is a monitor's loop. */
 void say_never_waits(void);
 
+/* What a MUST that fails says as its hint: who we are, how far we were, what is lost by it. */
+void say_of_bugs(void (*what)(char *text, size_t size));
+
 /* A line of the log, when MVE_LOG names the module (or "all"). */
 void say_log(const char *module, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* Our own mistakes: always compiled in. */
-#define MUST(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "mve: bug: %s:%d: %s\n", __FILE__, \
-				__LINE__, #cond); \
-			exit(EXIT_BUG); \
-		} \
-	} while (0)
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/outside/follow/failed.h"
 #include "engine/outside/follow/query.h"
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/follow/verdicts.h"
@@ -209,6 +210,8 @@ static int64_t request_serve(struct version *v, const struct request *r)
 	case REQ_REFUSED:
 		refused_say(v, r);
 		return 0;
+	case REQ_FAILED:
+		return failed_serve(v, r);
 	case REQ_NOTE:
 		say_log("note", "%s: %d: %lu %lu %lu", v->name, r->tid, r->args[0], r->args[1],
 			r->args[2]);

@@ -23,6 +23,7 @@ static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_CRASHED] = "crashed", [VERDICT_LAGGING] = "lagging",
 	[VERDICT_UNSUPPORTED] = "unsupported", [VERDICT_BROKEN] = "broken",
 	[VERDICT_FAULTY] = "a rule failed", [VERDICT_FOUND] = "found",
+	[VERDICT_FAILED] = "mve failed",
 };
 
 const char *verdict_name(uint64_t verdict)
@@ -133,6 +134,32 @@ void report_write(struct version *v, enum verdict verdict, const struct request 
 		w.mem = &mem;
 		w.stack = &start;
 	}
+	report_finish(&w, path, size);
+}
+
+/* The slot of the witness' thread in the lane; of none, it says nothing. */
+static void twin_copy(struct slot *copy, const struct version *witness, uint64_t lane)
+{
+	for (uint32_t i = 0; i < version_slots(witness); i++) {
+		*copy = witness->area->slot[i];
+		if (copy->owner && copy->lane == lane + 1)
+			return;
+	}
+	*copy = (struct slot){ 0 };
+}
+
+void report_failed(struct version *v, struct version *witness, const struct request *r,
+		   const char *why, char *path, size_t size)
+{
+	struct report_want w;
+	struct slot copy;
+
+	twin_copy(&copy, witness, r->args[5]);
+	want_fill(&w, v, &copy, VERDICT_FAILED);
+	w.version = witness->index;
+	w.why = why;
+	w.follower.pid = r->pid;
+	w.tid = r->tid;
 	report_finish(&w, path, size);
 }
 

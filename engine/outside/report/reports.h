@@ -8,6 +8,12 @@ const char *signal_word(uint64_t sig);
 /* Writes down a verdict that its thread waits for, and says it; the path, "" if it cannot. */
 void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
 		  size_t size);
+/*
+ * The same where mve itself has failed in v, as the witness, a follower (v, or another of a
+ * leader), has seen its thread's last events.
+ */
+void report_failed(struct version *v, struct version *witness, const struct request *r,
+		   const char *why, char *path, size_t size);
 /* The same of a follower that asks for nothing: it lags, or is gone. */
 void report_lost(struct version *v, enum verdict verdict, const char *why);
 /* A finding; the report's number, or 0. */

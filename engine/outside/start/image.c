@@ -130,6 +130,8 @@ static void image_read(struct inside_image *im)
 	im->net_to = symbol(im->bytes, base, "gate_net_end");
 	im->own_from = symbol(im->bytes, base, "own_start");
 	im->own_to = symbol(im->bytes, base, "own_end");
+	im->musts_from = symbol(im->bytes, base, "musts_start");
+	im->musts_to = symbol(im->bytes, base, "musts_end");
 	sections_show(copy, symbol(im->bytes, base, "sections_room"));
 	im->bytes = copy;
 }

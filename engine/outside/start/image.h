@@ -18,10 +18,17 @@ struct inside_image {
 	size_t patch_from, patch_to;
 	size_t net_from, net_to;
 	size_t own_from, own_to;
+	size_t musts_from, musts_to;	/* the words of each MUST */
 };
 
 /* The image; it is read once and is right, or mve was not built right. */
 const struct inside_image *inside_image(void);
+
+/*
+ * What stands at a place that is so many bytes behind own_from: the words of a MUST; else
+ * function, file and line, as far as they are known.  Any number may be asked for.
+ */
+void inside_place(uint64_t place, char *words, size_t size);
 
 /* A sealed file with it, to be mapped; or a negative errno. */
 int inside_image_fd(void);
