@@ -564,7 +564,8 @@ static uint64_t left_of(const struct thread *t, const struct thread *o)
 	left = o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
 	if (left && order_only_looks(o))
 		left = 0;
-	return left + __atomic_load_n(&o->turning, __ATOMIC_RELAXED) + !!o->once_turn;
+	/* Acquire: pairs with lock_ordered; a turn that is not under way has been done. */
+	return left + __atomic_load_n(&o->turning, __ATOMIC_ACQUIRE) + !!o->once_turn;
 }
 
 static uint64_t others_left(const struct thread *t, const struct thread **who)

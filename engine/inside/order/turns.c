@@ -266,7 +266,9 @@ static bool others_take(const struct thread *t)
 	for (uint32_t i = 0; i < AREA_THREADS; i++) {
 		const struct thread *o = block_live(i);
 
-		if (o && o != t && o->pid == t->pid && o->taking)
+		/* Acquire: pairs with turn_wait; what it waits for is seen by who asks for that. */
+		if (o && o != t && o->pid == t->pid &&
+		    __atomic_load_n(&o->taking, __ATOMIC_ACQUIRE))
 			return true;
 	}
 	return false;

@@ -60,7 +60,10 @@ static inline void sleepers_look(struct thread *t)
 /* Code of the loader or of an allocator: each version's own affair. */
 static inline bool local_code(uint64_t at)
 {
-	for (uint32_t i = 0; i < boot.locals; i++)
+	/* Acquire: pairs with local_add; what is counted is written. */
+	uint32_t n = __atomic_load_n(&boot.locals, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++)
 		if (at > boot.local[i].from && at <= boot.local[i].to)
 			return true;
 	return false;

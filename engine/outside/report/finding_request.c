@@ -30,7 +30,8 @@ struct span {
 
 static struct span cells_of(const struct area *a)
 {
-	uint64_t to = __atomic_load_n(&a->inputs, __ATOMIC_ACQUIRE);
+	/* Each cell says itself whether it is whole. */
+	uint64_t to = __atomic_load_n(&a->inputs, __ATOMIC_RELAXED);
 
 	return (struct span){ to > INPUT_CELLS ? to - INPUT_CELLS : 0, to };
 }

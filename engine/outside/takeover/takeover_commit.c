@@ -93,7 +93,8 @@ void streams_switch(struct monitor *m, const struct move *mv)
 	conduct_bit(&c->following, from, mv->keep);
 	c->next[from] = to;
 	c->next[to] = to;
-	c->leader = to;
+	/* Release: pairs with early_may_come; whose stream goes on is known. */
+	__atomic_store_n(&c->leader, to, __ATOMIC_RELEASE);
 	conduct_bit(&c->crashed, from, mv->forced);
 	conduct_bit(&c->crashed, to, false);
 	conduct_bit(&c->ended, to, false);

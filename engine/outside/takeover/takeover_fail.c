@@ -74,7 +74,8 @@ static void streams_back(struct monitor *m, const struct move *mv)
 	conduct_bit(&c->following, to, false);
 	conduct_bit(&c->crashed, from, false);
 	c->next[from] = from;
-	c->leader = from;
+	/* Release: pairs with early_may_come; whose stream goes on is known. */
+	__atomic_store_n(&c->leader, from, __ATOMIC_RELEASE);
 	/* Release: it goes on only when nothing says any more that it has ended. */
 	conduct_bit(&c->ended, from, false);
 	streams_changed(m);
