@@ -181,17 +181,17 @@ struct thread {
 	uint8_t roused[VERSIONS];	/* a leader's: the last sleep that it woke from: `asleep` */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */
-	order_test *stands;	/* until others have caught up; NULL */
-	uint64_t stands_seq;
-	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
-	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
-	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */
 	uint8_t kept;		/* what it does is about a connection that is not told */
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
 	uint8_t standing;	/* see standing.c */
 	uint8_t polls;		/* it does not wait in accept alone */
+	order_test *stands;	/* until others have caught up; NULL */
+	uint64_t stands_seq;
+	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
+	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
+	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint32_t waits_made;	/* for connections, or for what they bring */
 	long due_nr, due_result;
