@@ -149,8 +149,8 @@ def replaced(function, code, *words):
         plant(leader, function, code)
         for i in range(5):
             s.ask(f"behind {i}")
-        assert s.has_said("mve failed", "leads", *words), s.words()
-        assert s.pid() != leader
+        s.until(lambda: s.has_said("mve failed", "leads", *words))
+        s.until(lambda: s.pid() != leader)
         assert any("before" in str(row) for row in report()["window"]), report()
         s.end()
     print(f"replaced, {words[0]}: ok", flush=True)
@@ -165,7 +165,7 @@ def alone(options, word, function, code, *words):
         for i in range(5):
             s.ask(word)
         assert s.pid() == pid
-        assert s.has_said("mve failed", *words), s.words()
+        s.until(lambda: s.has_said("mve failed", *words))
         s.end()
     print(f"alone {' '.join(options)}, {words[0]}: ok", flush=True)
 
