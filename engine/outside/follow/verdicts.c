@@ -36,7 +36,7 @@
 
 /* --- requests that wait ------------------------------------------------------------- */
 
-static bool hold(struct version *v, const struct request *r, unsigned ms)
+bool hold(struct version *v, const struct request *r, unsigned ms)
 {
 	struct monitor *m = v->monitor;
 
@@ -78,6 +78,21 @@ static void held_reply(struct held *h, int64_t reply)
 		asker_answer(was.version, &was.request, reply);
 }
 
+/* Where nothing comes of it: a crash has its way, and code stays as it was mapped. */
+static int64_t held_default(const struct held *h)
+{
+	const struct request *r = &h->request;
+
+	return r->kind == REQ_MAPPED ? (int64_t)(r->args[2] | MAPPED_UNCLEAN) : 0;
+}
+
+void held_again(struct monitor *m, uint32_t kind)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version && m->held[i].request.kind == kind)
+			m->held[i] = (struct held){ 0 };
+}
+
 void held_void(struct monitor *m, uint32_t kind, int64_t reply)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
@@ -97,7 +112,8 @@ bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 		    (pid && h->request.pid != pid))
 			continue;
 		/* An exit is not told to followers when another leads. */
-		held_reply(h, h->request.kind == REQ_EXIT && v->index != m->leader);
+		held_reply(h, h->request.kind == REQ_EXIT ? v->index != m->leader
+							  : held_default(h));
 		any = true;
 	}
 	return any;
@@ -398,7 +414,7 @@ void held_look(struct monitor *m)
 			if (takeover_keeps(m, h.version))
 				m->held[i].until_ms = now + CRASH_MS;
 			else
-				held_reply(&m->held[i], 0);
+				held_reply(&m->held[i], held_default(&h));
 			continue;
 		}
 		if (follower_reports(h.version))

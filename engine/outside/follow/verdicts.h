@@ -13,6 +13,10 @@ int64_t exit_serve(struct version *v, const struct request *r);
 int64_t verdict_leader_ends(struct version *v, const struct request *r, const char *cause);
 /* Its sanitizer ends it: if it leads, it is as if it crashed. */
 int64_t sanitizer_ends(struct version *v, const struct request *r);
+/* The request is answered later, after so long at the latest; false: no more can be held. */
+bool hold(struct version *v, const struct request *r, unsigned ms);
+/* What is held of this kind is not any more: who asks is to be served anew. */
+void held_again(struct monitor *m, uint32_t kind);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
 /* Answers all that is held of this kind. */
 void held_void(struct monitor *m, uint32_t kind, int64_t reply);

@@ -40,6 +40,7 @@
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
+#include "engine/outside/patch/planner.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/start/exec.h"
@@ -210,6 +211,8 @@ static bool stay_behind(struct monitor *m)
 
 	if (pipe2(done, O_CLOEXEC) < 0)
 		return false;
+	exec_go_on(m, true);
+	versions_inherit(m, true);
 	copy = fork();
 	if (copy != 0) {
 		close(done[1]);
@@ -221,6 +224,9 @@ static bool stay_behind(struct monitor *m)
 	streams_close(m);
 	m->background = true;
 	memset(m->tracees, 0, sizeof(m->tracees));	/* the original's */
+	planner_forget();
+	held_again(m, REQ_MAPPED);
+	versions_inherit(m, false);
 	versions_alive_hold(m);
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
@@ -292,6 +298,7 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 static void due_serve(struct monitor *m)
 {
 	control_look(m);
+	planner_look(m);
 	if (!m->conduct)
 		return;
 	start_record_look(m);
@@ -610,6 +617,7 @@ int monitor_run(const struct run_options *o)
 		return code;
 	say_never_waits();
 	say_of_bugs(bug_words);
+	planner_begin();
 	loop(&m);
 	if (!session_over(&m)) {
 		if (!stay_behind(&m))

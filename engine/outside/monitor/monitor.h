@@ -53,6 +53,7 @@ struct tracee {
 	struct version *version;
 	uint32_t lane;
 	int32_t vpid;		/* the pid that the program believes to have */
+	bool waits;		/* it is executed, and stands until its files are planned */
 	struct layout_wish wish;	/* of a follower */
 };
 

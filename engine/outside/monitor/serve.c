@@ -3,7 +3,10 @@
  * served by its kind.
  */
 #include <errno.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <unistd.h>
 
 #include "engine/abi/table.h"
@@ -19,6 +22,7 @@
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
+#include "engine/outside/plan/plan.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
@@ -51,44 +55,137 @@ static uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct ma
 	return bits;
 }
 
+#define PLAN_MS		90000	/* longer than a planner may take */
+
+/* A takeover waits for nobody: code that nobody has planned yet is left to the net. */
+static bool is_urgent(const struct version *v)
+{
+	const struct move *mv = &v->monitor->move;
+
+	return (mv->prepares || mv->active) && (v == mv->from || v == mv->to);
+}
+
+static bool is_code(const struct map *m, uint64_t start, uint64_t end)
+{
+	return m->exec && m->start < end && m->end > start;
+}
+
+/* Not of what the file is, but of what we could not do with it. */
+static void unplanned_say(struct version *v, const struct map *m, int error)
+{
+	if ((error == -ETIME || error == -ENOMEM || error == -EIO || error == -EBUSY) &&
+	    version_may_say(v))
+		say_error("its calls are held without being patched, which is slower",
+			  "%s/%s: cannot plan a file: %s: %s", v->monitor->session.name, v->name,
+			  m->path, error == -ETIME ? "it takes too long" : strerror(-error));
+}
+
+/* New code of a process, and what becomes of it. */
+struct mapping {
+	struct version *v;
+	const struct request *r;
+	int memory;
+	struct board_room room;
+	struct patch_sum sum;
+	struct mapped_answer answer;
+	uint64_t bits;
+};
+
+/* The plans of what is code there; true: who asks is to wait for one of them. */
+static bool plans_get(const struct mapping *g, const struct maps *maps, struct plan **plan)
+{
+	const struct request *r = g->r;
+	bool later = false;
+
+	if (g->v->monitor->options->tier != TIER_PATCH)
+		return false;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct map *m = &maps->map[i];
+		int error;
+
+		if (!is_code(m, r->args[0], r->args[0] + r->args[1]))
+			continue;
+		error = patch_plan(r->tid, g->memory, m, &plan[i]);
+		later |= error == -EAGAIN;
+		if (error)
+			unplanned_say(g->v, m, error);
+	}
+	return later && !is_urgent(g->v) && hold(g->v, r, PLAN_MS);
+}
+
+static void plans_free(struct plan **plan, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		plan_free(plan[i]);
+	free(plan);
+}
+
+static void map_serve(struct mapping *g, const struct map *m, struct plan *plan)
+{
+	struct monitor *monitor = g->v->monitor;
+	pid_t tid = g->r->tid;
+
+	if (plan)
+		patch_planned(tid, g->memory, m, plan, &g->room, &g->sum);
+	else
+		g->sum.unclean |= monitor->options->tier == TIER_PATCH;
+	if (!monitor->conduct)
+		return;
+	hook_map(tid, g->memory, m, HOOK_LIBRARY, &g->room);
+	g->bits |= library_look(&g->answer, tid, m);
+	g->v->runtime |= (g->bits & MAPPED_RUNTIME) != 0;
+	if (g->answer.sigaction)
+		monitor->conduct->puts_off |= 1u << g->v->index;
+}
+
+/* False: the answer comes later. */
+static bool maps_serve(struct mapping *g)
+{
+	uint64_t start = g->r->args[0], end = start + g->r->args[1];
+	struct plan **plan;
+	struct maps maps;
+	bool later;
+
+	if (g->room.used > g->room.len || maps_read_part(g->r->tid, start, end, &maps))
+		return true;
+	plan = calloc(maps.n + 1, sizeof(struct plan *));
+	MUST(plan);
+	later = plans_get(g, &maps, plan);
+	for (size_t i = 0; !later && i < maps.n; i++)
+		if (is_code(&maps.map[i], start, end))
+			map_serve(g, &maps.map[i], plan[i]);
+	plans_free(plan, maps.n);
+	maps_free(&maps);
+	return !later;
+}
+
+/* The boards' new cursor. */
+static int64_t mapping_end(struct mapping *g)
+{
+	const struct patch_sum *sum = &g->sum;
+
+	exec_count(g->v, g->r->args[4], sum);
+	g->answer.guards = sum->guards;
+	memcpy(g->answer.guard, sum->guard, sizeof(g->answer.guard));
+	if (asker_give(g->r, g->r->call[0], &g->answer, sizeof(g->answer)) || sum->unclean ||
+	    sum->vsyscall)
+		g->bits |= MAPPED_UNCLEAN;
+	return (int64_t)(g->room.used | g->bits);
+}
+
 /* Patches what a process has just mapped; the boards' new cursor or -errno. */
 static int64_t mapped_serve(struct version *v, const struct request *r)
 {
-	struct mapped_answer answer = { .guards = 0 };
-	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->args[2] };
-	uint64_t start = r->args[0], end = start + r->args[1], bits = 0;
-	struct patch_sum sum = { .twins = v->monitor->conduct };
-	struct maps maps;
-	int memory = memory_open(r->tid);
+	struct mapping g = { .v = v, .r = r, .memory = memory_open(r->tid),
+			     .room = { r->args[3], LIBRARY_BOARDS, r->args[2] },
+			     .sum = { .twins = v->monitor->conduct } };
+	int64_t reply;
 
-	if (memory < 0)
-		return memory;
-	if (room.used <= room.len && !maps_read_part(r->tid, start, end, &maps)) {
-		for (size_t i = 0; i < maps.n; i++) {
-			const struct map *m = &maps.map[i];
-
-			if (!m->exec || m->start >= end || m->end <= start)
-				continue;
-			if (v->monitor->options->tier == TIER_PATCH)
-				patch_map(r->tid, memory, m, &room, &sum);
-			if (!v->monitor->conduct)
-				continue;
-			hook_map(r->tid, memory, m, HOOK_LIBRARY, &room);
-			bits |= library_look(&answer, r->tid, m);
-			v->runtime |= (bits & MAPPED_RUNTIME) != 0;
-			if (answer.sigaction)
-				v->monitor->conduct->puts_off |= 1u << v->index;
-		}
-		maps_free(&maps);
-	}
-	exec_count(v, r->args[4], &sum);
-	answer.guards = sum.guards;
-	memcpy(answer.guard, sum.guard, sizeof(answer.guard));
-	if (asker_give(r, r->call[0], &answer, sizeof(answer)))
-		bits |= MAPPED_UNCLEAN;
-	close(memory);
-	bits |= sum.unclean || sum.vsyscall ? MAPPED_UNCLEAN : 0;
-	return (int64_t)(room.used | bits);
+	if (g.memory < 0)
+		return g.memory;
+	reply = maps_serve(&g) ? mapping_end(&g) : REPLY_LATER;
+	close(g.memory);
+	return reply;
 }
 
 /* A site that proved hot is patched; the room that its board took. */

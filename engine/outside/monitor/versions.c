@@ -34,6 +34,11 @@
 
 /* --- areas -------------------------------------------------------------------- */
 
+static void area_inherit(const struct version *v, bool inherit)
+{
+	madvise(v->area, sizeof(*v->area), inherit ? MADV_DOFORK : MADV_DONTFORK);
+}
+
 static int area_make(struct version *v)
 {
 	v->area = shared_make("mve-area", sizeof(*v->area), NULL, 0, &v->area_fd);
@@ -41,7 +46,14 @@ static int area_make(struct version *v)
 		return -errno;
 	v->area->magic = AREA_MAGIC;
 	v->area->version = AREA_VERSION;
+	area_inherit(v, false);
 	return 0;
+}
+
+void versions_inherit(const struct monitor *m, bool inherit)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		area_inherit(&m->version[i], inherit);
 }
 
 static int brief_make(struct version *v)

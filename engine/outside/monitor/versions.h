@@ -10,6 +10,8 @@ int version_make(struct monitor *m, const struct follower_options *o);
 /* What its options say to the area of a follower. */
 void version_ask(struct version *v, const struct follower_options *o);
 int versions_alive_hold(struct monitor *m);
+/* Whether a child of ours has their areas: who has one is a process of the version. */
+void versions_inherit(const struct monitor *m, bool inherit);
 int version_bell_start(struct version *v);
 struct version *version_named(struct monitor *m, const char *name);
 struct version *version_of_child(struct monitor *m, pid_t pid);

@@ -18,6 +18,7 @@
 #include "engine/outside/patch/board.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/patched.h"
+#include "engine/outside/patch/planner.h"
 #include "engine/outside/plan/plan.h"
 
 #define VDSO_MAX	0x10000
@@ -87,7 +88,7 @@ int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out)
 	fd = patch_open(pid, m);
 	if (fd < 0)
 		return fd;
-	result = plan_cached(fd, out);
+	result = planner_plan(fd, out);
 	close(fd);
 	return result;
 }
@@ -115,7 +116,7 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m)
 
 /* What is to be written for one mapping, gathered before anything is. */
 struct batch {
-	uint8_t *code;		/* a copy of the mapping */
+	uint8_t *code;		/* a copy of the mapping, where it has sites */
 	uint8_t *boards;	/* the new boards, from room->used on */
 	uint8_t *touched;	/* per page of the mapping */
 	uint32_t *end;		/* per board: where it holds the address behind its site */
@@ -123,6 +124,33 @@ struct batch {
 	uint64_t len;
 	uint64_t boards_len;
 };
+
+#define APART	(64ull << 10)	/* what is nearer is read at one go */
+
+/* A mapping may be of any size: of it the pages around its sites are read. */
+static int batch_read(struct batch *b, int memory, const struct map *m, const struct plan *p)
+{
+	uint64_t from = 0, to = 0, at;
+	int result = 0;
+
+	for (unsigned i = 0; !result && i < p->n; i++) {
+		const struct plan_site *s = &p->sites[i];
+		uint64_t first, last;
+
+		if (!site_in_map(s, m, &at))
+			continue;
+		first = (at - m->start - s->before) & ~0xfffull;
+		last = (at - m->start + SITE_BYTES + s->after + 0xfff) & ~0xfffull;
+		last = last < b->len ? last : b->len;
+		if (first < from || first > to + APART) {
+			result = memory_read(memory, m->start + from, b->code + from, to - from);
+			from = first;
+			to = last;
+		}
+		to = last > to ? last : to;
+	}
+	return result ? result : memory_read(memory, m->start + from, b->code + from, to - from);
+}
 
 static int batch_begin(struct batch *b, int memory, const struct map *m, const struct plan *p,
 		       uint64_t room)
@@ -135,7 +163,7 @@ static int batch_begin(struct batch *b, int memory, const struct map *m, const s
 	b->boards_len = b->ends = 0;
 	if (!b->code || !b->boards || !b->touched || !b->end)
 		return -ENOMEM;
-	return memory_read(memory, m->start, b->code, b->len);
+	return batch_read(b, memory, m, p);
 }
 
 static void batch_end(struct batch *b)

@@ -25,7 +25,7 @@ struct patch_sum {
 
 struct plan;
 
-/* The plan of what is mapped, to be given to plan_free(); 0 or a negative errno. */
+/* The plan of what is mapped, to be given to plan_free(); as planner_plan() has it. */
 int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out);
 
 /* Bytes of board room that the mapping may need; 0 when it has no sites. */

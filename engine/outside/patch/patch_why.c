@@ -2,12 +2,14 @@
  * Why a call traps: in words for whoever sees it in `mve status`.  The plan is made anew,
  * which is a look into a cache, so nothing is kept for this.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/outside/patch/patch.h"
+#include "engine/outside/patch/planner.h"
 #include "engine/outside/plan/plan.h"
 
 /* The row that is at this place of the file, or NULL. */
@@ -65,9 +67,11 @@ const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address)
 	if (m->write && m->exec)
 		return "code that may be written is not patched";
 	fd = patch_open(pid, m);
-	result = fd < 0 ? fd : plan_cached(fd, &p);
+	result = fd < 0 ? fd : planner_plan(fd, &p);
 	if (fd >= 0)
 		close(fd);
+	if (result == -EAGAIN)
+		return "its file is being planned";
 	if (result)
 		return "its file cannot be planned: it cannot be read, or is no ELF file of ours";
 	s = site_at(p, m->offset + address - m->start);

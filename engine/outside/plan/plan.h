@@ -11,8 +11,10 @@
 #ifndef MVE_OUTSIDE_PLAN_H
 #define MVE_OUTSIDE_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define PLAN_BUILD_ID_MAX	32
 #define PLAN_SITES_MAX		65536
@@ -91,6 +93,18 @@ int plan_image(const void *bytes, size_t size, struct plan **out);
  * the user's on disk, by build id.  Trouble with a cache is never an error.
  */
 int plan_cached(int fd, struct plan **out);
+
+/*
+ * What the first of the caches knows of the file, whose state is given, too: 0, why it has
+ * no plan, or -EAGAIN: it has yet to be planned.
+ */
+int plan_known(int fd, struct stat *st, struct plan **out);
+
+/* What it is to know: a plan, of which it takes a reference, or an error. */
+void plan_learn(const struct stat *st, struct plan *p, int error);
+
+/* Device, inode, size and time of change are the same. */
+bool plan_same_file(const struct stat *a, const struct stat *b);
 
 /* Gives a reference back; NULL is fine. */
 void plan_free(struct plan *p);

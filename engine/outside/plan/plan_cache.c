@@ -2,6 +2,7 @@
  * Plans that this process has already made, by the identity of the file: device,
  * inode, size and time of change.  A file rewritten in place gets a new time,
  * a replaced one a new inode.  Behind it are the plans on disk (plan_store.c).
+ * That a file could not be planned is kept in the same way.
  *
  * The cache holds one reference to each of its plans, the callers hold theirs;
  * a plan that has been pushed out lives until its last user is done.
@@ -15,7 +16,8 @@
 
 struct entry {
 	struct stat st;
-	struct plan *plan;
+	struct plan *plan;	/* NULL: none could be made, */
+	int error;		/* for this */
 };
 
 static struct {
@@ -24,31 +26,37 @@ static struct {
 	unsigned n, oldest;
 } cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static bool same_file(const struct stat *a, const struct stat *b)
+bool plan_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static struct plan *look_up(const struct stat *st)
+static int look_up(const struct stat *st, struct plan **out)
 {
-	struct plan *p = NULL;
+	int result = -EAGAIN;
 
 	pthread_mutex_lock(&cache.lock);
-	for (unsigned i = 0; !p && i < cache.n; i++)
-		if (same_file(&cache.entries[i].st, st))
-			p = cache.entries[i].plan;
-	if (p)
-		plan_ref(p);
+	for (unsigned i = 0; result == -EAGAIN && i < cache.n; i++) {
+		const struct entry *e = &cache.entries[i];
+
+		if (!plan_same_file(&e->st, st))
+			continue;
+		*out = e->plan;
+		result = e->error;
+	}
+	if (!result)
+		plan_ref(*out);
 	pthread_mutex_unlock(&cache.lock);
-	return p;
+	return result;
 }
 
-static void remember(const struct stat *st, struct plan *p)
+void plan_learn(const struct stat *st, struct plan *p, int error)
 {
 	struct entry *e;
 
-	plan_ref(p);
+	if (p)
+		plan_ref(p);
 	pthread_mutex_lock(&cache.lock);
 	if (cache.n < CACHE_MAX) {
 		e = &cache.entries[cache.n++];
@@ -56,9 +64,13 @@ static void remember(const struct stat *st, struct plan *p)
 		e = &cache.entries[cache.oldest++ % CACHE_MAX];
 		plan_free(e->plan);
 	}
-	e->st = *st;
-	e->plan = p;
+	*e = (struct entry){ *st, p, error };
 	pthread_mutex_unlock(&cache.lock);
+}
+
+int plan_known(int fd, struct stat *st, struct plan **out)
+{
+	return fstat(fd, st) ? -errno : look_up(st, out);
 }
 
 static struct plan *load(int fd, const struct stat *st)
@@ -79,21 +91,19 @@ int plan_cached(int fd, struct plan **out)
 	struct stat st, after;
 	int err;
 
-	if (fstat(fd, &st))
-		return -errno;
-	*out = look_up(&st);
-	if (*out)
-		return 0;
+	err = plan_known(fd, &st, out);
+	if (err != -EAGAIN)
+		return err;
 	*out = load(fd, &st);
 	if (!*out) {
 		err = plan_file(fd, out);
 		if (err)
 			return err;
-		if (fstat(fd, &after) || !same_file(&st, &after))
+		if (fstat(fd, &after) || !plan_same_file(&st, &after))
 			return 0;	/* it changed meanwhile: do not keep this */
 		if ((*out)->build_id_len)
 			store_save(fd, (uint64_t)st.st_size, *out);
 	}
-	remember(&st, *out);
+	plan_learn(&st, *out, 0);
 	return 0;
 }

@@ -13,12 +13,14 @@
 #include <sys/wait.h>
 
 #include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/patch/planner.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/start/program.h"
@@ -328,6 +330,34 @@ static struct tracee tracee_drop(struct monitor *m, pid_t pid)
 	return was;
 }
 
+/*
+ * What it has mapped is planned, or is never to be.  It stands meanwhile, and all others
+ * are served; what it is takes a table, and there is room: its row has just been freed.
+ */
+static bool program_waits(struct monitor *m, pid_t pid, const struct tracee *t)
+{
+	struct tracee *row = tracee_find(m, 0);
+
+	if (!row || inject_planned(pid))
+		return false;
+	*row = *t;
+	row->tid = pid;
+	row->waits = true;
+	return true;
+}
+
+void exec_go_on(struct monitor *m, bool now)
+{
+	for (int i = 0; i < TRACEES_MAX; i++) {
+		struct tracee t = m->tracees[i];
+
+		if (!t.waits || (!now && !inject_planned(t.tid)))
+			continue;
+		m->tracees[i] = (struct tracee){ 0 };
+		program_begin(t.version, t.tid, &t);
+	}
+}
+
 static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 {
 	int event = status >> 16, sig = WSTOPSIG(status);
@@ -336,7 +366,8 @@ static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 	if (event == PTRACE_EVENT_EXEC) {
 		t = tracee_drop(m, pid);
 		MUST(t.version);
-		program_begin(t.version, pid, &t);
+		if (!program_waits(m, pid, &t))
+			program_begin(t.version, pid, &t);
 	} else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP) {
 		tracee_drop(m, pid);
 		ptrace(PTRACE_DETACH, pid, 0, 0);
@@ -364,9 +395,18 @@ static void first_ended(struct monitor *m, pid_t pid, int status)
 			  "to take over", m->session.name, v->name);
 }
 
+/* Who has waited for a plan goes on. */
+static void exec_planned(struct monitor *m)
+{
+	exec_go_on(m, false);
+	held_again(m, REQ_MAPPED);
+	serve_requests(m);
+}
+
 /* Collects what SIGCHLD announced. */
 void exec_children(struct monitor *m)
 {
+	bool planned = false;
 	int status;
 	pid_t pid;
 
@@ -375,10 +415,16 @@ void exec_children(struct monitor *m)
 			tracee_stopped(m, pid, status);
 			continue;
 		}
+		if (planner_ended(pid, status)) {
+			planned = true;
+			continue;
+		}
 		if (tracee_find(m, pid))
 			*tracee_find(m, pid) = (struct tracee){ 0 };
 		first_ended(m, pid, status);
 	}
+	if (planned)
+		exec_planned(m);
 }
 
 /* Of it the stops alone: a takeover has begun, and whose end has come is looked at later. */
@@ -390,6 +436,7 @@ void exec_stops(struct monitor *m)
 		tracee_stopped(m, info.si_pid, W_STOPCODE(info.si_status));
 		info.si_pid = 0;
 	}
+	exec_go_on(m, true);
 }
 
 void exec_count(struct version *v, uint64_t image, const struct patch_sum *sum)

@@ -19,7 +19,12 @@ enum role exec_role(const struct version *v, bool follows);
 bool exec_any(const struct monitor *m);
 /* Stops and ends of children. */
 void exec_children(struct monitor *m);
-/* Of it the stops alone: a takeover has begun, and whose end has come is looked at later. */
+/* Programs that stand until their files are planned go on: those that need not, or all. */
+void exec_go_on(struct monitor *m, bool now);
+/*
+ * Of it the stops alone: a takeover has begun, and whose end has come is looked at later.
+ * No program waits for a plan now.
+ */
 void exec_stops(struct monitor *m);
 
 #endif

@@ -494,6 +494,26 @@ static int prepare(struct injection *in)
 	return boot_write(in);
 }
 
+bool inject_planned(pid_t pid)
+{
+	bool planned = true;
+	struct plan *p;
+	struct maps maps;
+
+	if (maps_read(pid, &maps))
+		return true;
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct map *m = &maps.map[i];
+		int result = m->exec && m->inode ? patch_plan(pid, -1, m, &p) : -ENOENT;
+
+		planned &= result != -EAGAIN;
+		if (!result)
+			plan_free(p);
+	}
+	maps_free(&maps);
+	return planned;
+}
+
 static void block_clean(struct injection *in)
 {
 	static const uint8_t zero[2 * 4096];

@@ -172,6 +172,8 @@ static bool park(struct monitor *m, struct move *mv)
 
 	conduct_bit(&m->conduct->park, mv->from->index, true);
 	streams_changed(m);
+	/* Those of the two are answered at once: monitor/serve.c. */
+	held_again(m, REQ_MAPPED);
 	for (bool ask = true;; ask = now - asked > PARK_AGAIN_US) {
 		now = now_us();
 		if (ask)

@@ -1,0 +1,199 @@
+/*
+ * Files that are planned beside the loop.
+ *
+ * A file may be of any size, and lie where nobody answers: a program that maps one must not
+ * make failovers, questions and the programs of others wait.  So what the cache does not
+ * know is planned by a child, which also looks into the plans on disk and writes there.  It
+ * leaves the plan in memory that it shares with us; the cache has it from then on, or why
+ * there is none: that the child died of the file, or of its size, or had no end is an answer
+ * like others.  Who asked is asked to come again (-EAGAIN) until then.
+ *
+ * A child has none of our descriptors but the file's, and no area (versions.c): it is no
+ * process of a version.  It goes when we go, and before anybody else when memory is short.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/planner.h"
+#include "engine/outside/plan/plan.h"
+#include "engine/outside/plan/plan_parts.h"
+
+#define PLANNERS	8	/* at one time; who comes then has no plan */
+#define PLANNER_MS	60000	/* a gigabyte takes a few seconds */
+
+/* What a child leaves. */
+struct result {
+	int error;
+	struct plan plan;	/* and PLAN_SITES_MAX sites */
+};
+
+#define RESULT_SIZE	(sizeof(struct result) + PLAN_SITES_MAX * sizeof(struct plan_site))
+
+static struct planner {
+	pid_t pid;		/* 0: the row is free */
+	struct stat st;		/* of its file */
+	uint64_t until_ms;
+	struct result *result;
+} planners[PLANNERS];
+static bool begun;
+
+void planner_begin(void)
+{
+	begun = true;
+}
+
+/* --- in the child --------------------------------------------------------------------- */
+
+static void die_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "1000", 4) == 4)
+		close(fd);
+}
+
+static _Noreturn void plan_beside(int fd, pid_t monitor, struct result *result)
+{
+	struct plan *p = NULL;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != monitor || dup2(fd, 3) < 0)
+		_exit(EXIT_SYSTEM);
+	close_range(4, ~0u, 0);
+	die_first();
+	result->error = plan_cached(3, &p);
+	if (!result->error)
+		memcpy(&result->plan, p, sizeof(*p) + p->n * sizeof(p->sites[0]));
+	_exit(0);
+}
+
+/* --- in the monitor ------------------------------------------------------------------- */
+
+static void planner_close(struct planner *w)
+{
+	munmap(w->result, RESULT_SIZE);
+	*w = (struct planner){ 0 };
+}
+
+static struct planner *row_free(void)
+{
+	for (struct planner *w = planners; w < planners + PLANNERS; w++)
+		if (!w->pid)
+			return w;
+	return NULL;
+}
+
+static bool is_under_way(const struct stat *st)
+{
+	for (const struct planner *w = planners; w < planners + PLANNERS; w++)
+		if (w->pid && plan_same_file(&w->st, st))
+			return true;
+	return false;
+}
+
+static int planner_start(int fd, const struct stat *st)
+{
+	struct planner *w = row_free();
+	pid_t monitor = getpid();
+
+	if (!w)
+		return -EBUSY;
+	w->result = mmap(NULL, RESULT_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (w->result == MAP_FAILED)
+		return -ENOMEM;
+	w->pid = fork();
+	if (!w->pid)
+		plan_beside(fd, monitor, w->result);
+	if (w->pid < 0) {
+		planner_close(w);
+		return -EBUSY;
+	}
+	w->st = *st;
+	w->until_ms = now_ms() + PLANNER_MS;
+	return -EAGAIN;
+}
+
+int planner_plan(int fd, struct plan **out)
+{
+	struct stat st;
+	int result;
+
+	if (!begun)
+		return plan_cached(fd, out);
+	result = plan_known(fd, &st, out);
+	if (result != -EAGAIN || is_under_way(&st))
+		return result;
+	return planner_start(fd, &st);
+}
+
+/* What it left; a plan that it cannot have made is none. */
+static int result_read(const struct result *r, struct plan **out)
+{
+	unsigned n = r->plan.n;
+
+	if (r->error)
+		return r->error < 0 && r->error != -EAGAIN ? r->error : -EIO;
+	*out = n <= PLAN_SITES_MAX ? plan_new(n) : NULL;
+	if (!*out)
+		return -ENOMEM;
+	memcpy(*out, &r->plan, sizeof(r->plan) + n * sizeof(r->plan.sites[0]));
+	(*out)->refs = 1;
+	(*out)->n = n;
+	return 0;
+}
+
+bool planner_ended(pid_t pid, int status)
+{
+	struct plan *p = NULL;
+
+	for (struct planner *w = planners; w < planners + PLANNERS; w++) {
+		int error = WIFSIGNALED(status) ? -ENOMEM : -EIO;
+
+		if (w->pid != pid)
+			continue;
+		if (now_ms() >= w->until_ms)
+			error = -ETIME;
+		if (WIFEXITED(status) && !WEXITSTATUS(status))
+			error = result_read(w->result, &p);
+		plan_learn(&w->st, p, error);
+		plan_free(p);
+		planner_close(w);
+		return true;
+	}
+	return false;
+}
+
+void planner_look(struct monitor *m)
+{
+	uint64_t now = now_ms(), next = 0;
+
+	for (struct planner *w = planners; w < planners + PLANNERS; w++) {
+		if (!w->pid)
+			continue;
+		if (now >= w->until_ms)
+			kill(w->pid, SIGKILL);
+		else if (!next || w->until_ms < next)
+			next = w->until_ms;
+	}
+	if (next)
+		monitor_wake_after(m, (unsigned)(next - now));
+}
+
+void planner_forget(void)
+{
+	for (struct planner *w = planners; w < planners + PLANNERS; w++)
+		if (w->pid)
+			planner_close(w);
+}

@@ -1,0 +1,29 @@
+/* Files that are planned beside the loop, by a process each. */
+#ifndef MVE_OUTSIDE_PLANNER_H
+#define MVE_OUTSIDE_PLANNER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "engine/outside/plan/plan.h"
+
+/* Until then the caller plans by himself: nobody else waits for him. */
+void planner_begin(void);
+
+/*
+ * The plan, to be given to plan_free(): 0, why there is none, or -EAGAIN: it is being made,
+ * and planner_ended() says when it is there.
+ */
+int planner_plan(int fd, struct plan **out);
+
+/* A child has ended: true when it was one that planned. */
+bool planner_ended(pid_t pid, int status);
+
+struct monitor;
+/* Ends those that have had their time. */
+void planner_look(struct monitor *m);
+
+/* In a copy of the monitor: the planners are the original's. */
+void planner_forget(void);
+
+#endif

@@ -1,0 +1,47 @@
+/* waiting HOW FILE: what the monitor has much to do with; see waiting.py. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *file;
+
+static void *map(void *unused)
+{
+	int fd = open(file, O_RDONLY);
+
+	puts("begins");
+	if (mmap(NULL, (size_t)lseek(fd, 0, SEEK_END), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+		 0) == MAP_FAILED)
+		perror(file);
+	puts("over");
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc != 3)
+		return 2;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	file = argv[2];
+	if (!strcmp(argv[1], "map"))
+		map(NULL);
+	if (!strcmp(argv[1], "exec")) {
+		puts("begins");
+		execl(file, file, (char *)NULL);
+	}
+	if (strcmp(argv[1], "crash") && strcmp(argv[1], "stay"))
+		return 0;
+	pthread_create(&thread, NULL, map, NULL);
+	getchar();
+	if (!strcmp(argv[1], "crash"))
+		*(volatile int *)0 = 1;
+	pthread_join(thread, NULL);
+	puts("the follower has come to its end");
+	return 0;
+}

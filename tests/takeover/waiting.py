@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""waiting.py WAY...: what takes long, or for ever, while others ask the monitor.
+
+A program maps or executes a file that takes seconds to plan; what is asked meanwhile is
+answered before it goes on.
+"""
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from load import Wrong
+from session import MVE, ROOT
+
+SIZE = 600 << 20
+EXIT = b"\xb8\xe7\x00\x00\x00\xbf\x07\x00\x00\x00\x0f\x05"      # exit_group(7)
+ASKED = 5       # questions; of the one or other the monitor may hear before it is busy
+
+
+def elf(path):
+    """A program, and a library, that is nearly all a hole."""
+    head = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9) + struct.pack(
+        "<HHIQQQIHHHHHH", 2, 62, 1, 0x401000, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0x400000, SIZE, SIZE, 0x1000)
+    with open(path, "wb") as file:
+        file.write(head + load)
+        file.seek(0x1000)
+        file.write(EXIT)
+        file.truncate(SIZE)
+    os.chmod(path, 0o755)
+
+
+class Run:
+    def __init__(self, folder, args, options=()):
+        self.name = f"{os.environ.get('MVE_SESSION', f't-{os.getpid()}')}-w"
+        self.mve = subprocess.Popen(
+            [MVE, "run", "-n", self.name, *options, "--", f"{folder}/waiting", *args],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.text = b""
+
+    def read(self, seconds):
+        """What has come; False at the end."""
+        if not select.select([self.mve.stdout], [], [], seconds)[0]:
+            return True
+        more = os.read(self.mve.stdout.fileno(), 4096)
+        self.text += more
+        return bool(more)
+
+    def until(self, words):
+        end = time.monotonic() + 60
+        while words not in self.text:
+            if not self.read(1) or time.monotonic() > end:
+                raise Wrong(f"no {words}: {self.text} {self.mve.stderr.read()}")
+
+    def asked(self):
+        done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True,
+                              timeout=120)
+        return done.returncode == 0
+
+    def end(self):
+        """Its status and words; nothing of it goes on."""
+        out, words = self.mve.communicate(timeout=120)
+        self.text += out
+        return self.mve.returncode, words.decode()
+
+
+def served(folder, way, options=()):
+    run = Run(folder, (way, f"{folder}/huge"), options)
+    run.until(b"begins")
+    answers = 0
+    while run.mve.poll() is None and b"over" not in run.text and answers < ASKED:
+        asked = run.asked()
+        run.read(0)
+        answers += asked and b"over" not in run.text and run.mve.poll() is None
+    code, words = run.end()
+    if code != (7 if way == "exec" else 0):
+        raise Wrong(f"{way}: status {code}: {run.text} {words}")
+    if answers < ASKED:
+        raise Wrong(f"{way}: {answers} of {ASKED} questions were answered while it was planned")
+    return f"{answers} questions answered"
+
+
+def crash(folder):
+    follower = f"{folder}/waiting stay {folder}/huge"
+    run = Run(folder, ("crash", f"{folder}/huge"), ("-f", follower))
+    run.until(b"begins")
+    run.mve.stdin.write(b"\n")
+    run.mve.stdin.close()
+    run.mve.stdin = None
+    code, words = run.end()
+    if code or b"has come to its end" not in run.text or " leads (" not in words:
+        raise Wrong(f"status {code}: {run.text} {words}")
+    return "the follower leads"
+
+
+def planners(mve):
+    """Children of the monitor that run nothing but it."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                parent = int(stat.read().rsplit(")", 1)[1].split()[1])
+            if parent == mve and os.readlink(f"/proc/{pid}/exe") == os.readlink(
+                    f"/proc/{mve}/exe"):
+                yield int(pid)
+        except OSError:
+            pass
+
+
+def killed(folder):
+    """Who plans is killed: the program goes on, and that is said."""
+    run = Run(folder, ("map", f"{folder}/huge"))
+    run.until(b"begins")
+    while run.mve.poll() is None and not (found := list(planners(run.mve.pid))):
+        pass
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    code, words = run.end()
+    if code or b"over" not in run.text or "cannot plan a file" not in words:
+        raise Wrong(f"status {code}: {run.text} {words}")
+    return "it goes on"
+
+
+WAYS = {
+    "killed": killed,
+    "map": lambda folder: served(folder, "map"),
+    "map_followed": lambda folder: served(folder, "map", ("-f", "same")),
+    "exec": lambda folder: served(folder, "exec"),
+    "crash": crash,
+}
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="mve-waiting-", dir="/tmp") as folder:
+        subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", f"{folder}/waiting",
+                        f"{ROOT}/tests/takeover/waiting.c"], check=True)
+        elf(f"{folder}/huge")
+        for way in sys.argv[1:]:
+            print(f"{way}: {WAYS[way](folder)}")
+    print("waiting: ok")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Wrong as e:
+        print(f"waiting: {e}")
+        sys.exit(1)
