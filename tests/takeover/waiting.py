@@ -35,12 +35,15 @@ def elf(path):
 
 
 class Run:
-    def __init__(self, folder, args, options=()):
+    all = []
+
+    def __init__(self, folder, args, options=(), command="run"):
         self.name = f"{os.environ.get('MVE_SESSION', f't-{os.getpid()}')}-w"
         self.mve = subprocess.Popen(
-            [MVE, "run", "-n", self.name, *options, "--", f"{folder}/waiting", *args],
+            [MVE, command, "-n", self.name, *options, "--", f"{folder}/waiting", *args],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.text = b""
+        Run.all.append(self)
 
     def read(self, seconds):
         """What has come; False at the end."""
@@ -58,7 +61,7 @@ class Run:
 
     def asked(self):
         done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True,
-                              timeout=120)
+                              timeout=30)
         return done.returncode == 0
 
     def end(self):
@@ -124,7 +127,69 @@ def killed(folder):
     return "it goes on"
 
 
+def counted(run):
+    """How many calls it has made; None: the monitor has not answered."""
+    done = subprocess.run([MVE, "status", run.name], capture_output=True, text=True, timeout=30)
+    words = [line.split()[0] for line in done.stdout.splitlines() if " calls: " in line]
+    return int(words[0]) if done.returncode == 0 and words else None
+
+
+def stalls(run):
+    """The program, since nobody reads; its monitor answers."""
+    end = time.monotonic() + 60
+    before, now = None, counted(run)
+    while now is None or before != now:
+        if time.monotonic() > end:
+            raise Wrong("no answer while nobody reads")
+        time.sleep(0.5)
+        before, now = now, counted(run)
+
+
+def trace(folder):
+    """A pipe of 64 KiB, and 3,000 calls."""
+    fifo = f"{folder}/fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    for how in ("file", "stderr"):
+        run = Run(folder, ("calls", "-"), ("-o", fifo) if how == "file" else (), "trace")
+        stalls(run)
+        if run.mve.poll() is not None:
+            raise Wrong(f"{how}: it did not wait for its trace: {run.mve.stderr.read()}")
+        if how == "file":
+            os.set_blocking(reader, True)
+            with open(reader, "rb") as text:
+                lines = text.read()
+            code, words = run.end()
+        else:
+            code, words = run.end()
+            lines = words.encode()
+        if code or lines.count(b"getppid()") != 3000 or b"exit_group(0)" not in lines:
+            raise Wrong(f"{how}: status {code}, {lines.count(b'getppid()')} calls: "
+                        f"{lines[-300:]}")
+    return "the loop goes on, and no line is lost"
+
+
+def status(folder):
+    """A pipe that nobody reads, and one that somebody does."""
+    fifo = f"{folder}/status"
+    os.mkfifo(fifo)
+    run = Run(folder, ("none", "-"), ("--status", fifo))
+    code, words = run.end()
+    if code or "nobody reads it" not in words:
+        raise Wrong(f"status {code}: {words}")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    run = Run(folder, ("none", "-"), ("--status", fifo))
+    run.mve.wait(60)
+    with open(reader, "rb") as text:
+        have = text.read()
+    if run.end()[0] or b'"session"' not in have and b'"name"' not in have:
+        raise Wrong(f"{have}")
+    return "written where somebody reads"
+
+
 WAYS = {
+    "trace": trace,
+    "status": status,
     "killed": killed,
     "map": lambda folder: served(folder, "map"),
     "map_followed": lambda folder: served(folder, "map", ("-f", "same")),
@@ -146,6 +211,9 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except Wrong as e:
+    except (Wrong, subprocess.TimeoutExpired) as e:
         print(f"waiting: {e}")
+        for run in Run.all:
+            run.mve.kill()
+            subprocess.run([MVE, "stop", "--kill", run.name], capture_output=True)
         sys.exit(1)

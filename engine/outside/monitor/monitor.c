@@ -31,6 +31,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -277,6 +278,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		control_accept(m);
 	} else if (what == WAKE_LINK) {
 		control_go_on(m, which);
+	} else if (what == WAKE_TRACE) {
+		trace_go_on(m);
 	} else if (what == WAKE_LOOK) {
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
@@ -321,14 +324,16 @@ static void loop(struct monitor *m)
 
 static void status_write(struct monitor *m)
 {
-	json_t *j;
+	const char *path = m->options->status_file;
+	json_t *j = path ? status_json(m) : NULL;
+	char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
+	int result = text ? outlet_file(path, text, strlen(text)) : -ENOMEM;
 
-	if (!m->options->status_file)
-		return;
-	j = status_json(m);
-	if (json_dump_file(j, m->options->status_file, JSON_INDENT(1)) < 0)
-		say_error("check the folder and the disk", "cannot write the status: %s: %s",
-			  m->options->status_file, strerror(errno));
+	if (path && result)
+		say_error(result == -ENXIO || result == -EAGAIN ? "nobody reads it"
+							       : "check the folder and the disk",
+			  "cannot write the status: %s: %s", path, strerror(-result));
+	free(text);
 	json_decref(j);
 }
 
@@ -359,9 +364,9 @@ static void session_close(struct monitor *m)
 	findings_close(m);
 	status_write(m);
 	audit_close(m->audit);
-	trace_close(m->trace);
 	cgroup_end(m);
 	session_remove(&m->session);
+	trace_close(m->trace, m->signal_fd);
 }
 
 /* Ends as the server ended. */

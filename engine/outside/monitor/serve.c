@@ -302,8 +302,7 @@ static int64_t request_serve(struct version *v, const struct request *r)
 	case REQ_TRACE_ENTER:
 	case REQ_TRACE_EXIT:
 	case REQ_TRACE_SIGNAL:
-		trace_request(v->monitor, r);
-		return 0;
+		return trace_request(v, r);
 	case REQ_REFUSED:
 		refused_say(v, r);
 		return 0;

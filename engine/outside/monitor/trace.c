@@ -2,15 +2,27 @@
  * mve trace: each call is shown as it is made, by the thread that asks us to
  * before and after it.  A line that another thread breaks into is ended with
  * "<unfinished ...>" and taken up again later, as strace does.
+ *
+ * Whoever reads the trace may be slow, or have stopped: a thread whose lines there is no
+ * room for waits until there is, as it does under strace; the loop does not.
  */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/print/print.h"
+
+#define TRACE_MS	INT_MAX	/* a thread waits as long as the reader does */
 
 struct trace_row {
 	struct call_print print;
@@ -19,7 +31,11 @@ struct trace_row {
 };
 
 struct trace {
-	FILE *out;
+	int fd;
+	FILE *out;		/* of memory: */
+	char *text;
+	size_t len, at;		/* so much of it is written */
+	int error;		/* of writing: no more is written */
 	bool to_file;		/* every line begins with its thread's id */
 	bool several;		/* more than one thread has been seen */
 	pid_t first;
@@ -32,9 +48,29 @@ struct trace *trace_open(FILE *out)
 	struct trace *t = calloc(1, sizeof(*t));
 
 	MUST(t);
-	t->out = out ? out : stderr;
-	t->to_file = t->out != stderr;
+	t->to_file = out;
+	t->fd = outlet_open(fileno(out ? out : stderr));
+	t->out = open_memstream(&t->text, &t->len);
+	MUST(t->out);
+	if (t->fd < 0)
+		t->error = t->fd;
 	return t;
+}
+
+/* Writes what there is room for; false: the rest waits. */
+static bool drain(struct trace *t)
+{
+	int result;
+
+	MUST(fflush(t->out) == 0);
+	result = t->error ? 0 : outlet_write(t->fd, t->text, t->len, &t->at);
+	if (result == -EAGAIN)
+		return false;
+	if (result)
+		t->error = result;
+	rewind(t->out);
+	t->at = 0;
+	return true;
 }
 
 static long memory_of(void *ctx, uint64_t addr, void *buf, size_t len)
@@ -104,15 +140,32 @@ static void signal_show(struct trace *t, struct trace_row *row, const uint64_t *
 	t->open = NULL;
 }
 
-void trace_request(struct monitor *m, const struct request *r)
+static int64_t lines_out(struct version *v, const struct request *r)
 {
-	struct trace *t = m->trace;
+	struct monitor *m = v->monitor;
+
+	if (drain(m->trace) || !hold(v, r, TRACE_MS))
+		return 0;
+	return monitor_poll(m, m->trace->fd, POLLOUT, WAKE_TRACE, 0) ? REPLY_LATER : 0;
+}
+
+void trace_go_on(struct monitor *m)
+{
+	if (!drain(m->trace) && monitor_poll(m, m->trace->fd, POLLOUT, WAKE_TRACE, 0))
+		return;
+	for (uint32_t kind = REQ_TRACE_ENTER; kind <= REQ_TRACE_SIGNAL; kind++)
+		held_void(m, kind, 0);
+}
+
+int64_t trace_request(struct version *v, const struct request *r)
+{
+	struct trace *t = v->monitor->trace;
 	struct trace_row *row;
 	pid_t tid = r->tid;
 	struct print_mem mem = { memory_of, &tid };
 
 	if (!t)			/* nobody asked for one: a program's own doing */
-		return;
+		return 0;
 	row = &t->row[r->slot];
 	if (!t->first)
 		t->first = r->tid;
@@ -124,21 +177,50 @@ void trace_request(struct monitor *m, const struct request *r)
 		leave(t, row, &mem, (int64_t)r->call[7]);
 	else
 		signal_show(t, row, r->call);
-	fflush(t->out);
+	return lines_out(v, r);
 }
 
-void trace_close(struct trace *t)
+/* Somebody wants us to end: a signal that is not a child's. */
+static bool told_to_end(int signal_fd)
 {
-	bool cut;
+	struct signalfd_siginfo s;
 
+	while (read(signal_fd, &s, sizeof(s)) == sizeof(s))
+		if (s.ssi_signo == SIGINT || s.ssi_signo == SIGTERM || s.ssi_signo == SIGHUP ||
+		    s.ssi_signo == SIGQUIT)
+			return true;
+	return false;
+}
+
+/* Nobody else waits any more: the reader has the time that he wants. */
+static void rest_write(struct trace *t, int signal_fd)
+{
+	struct pollfd p[2] = { { .fd = t->fd, .events = POLLOUT },
+			       { .fd = signal_fd, .events = POLLIN } };
+
+	while (!drain(t)) {
+		poll(p, 2, -1);
+		if (told_to_end(signal_fd)) {
+			t->error = -EINTR;
+			return;
+		}
+	}
+}
+
+void trace_close(struct trace *t, int signal_fd)
+{
 	if (!t)
 		return;
 	if (t->open)
 		fputs(" <unfinished ...>\n", t->out);
 	for (size_t i = 0; i < AREA_THREADS; i++)
 		print_free(&t->row[i].print);
-	cut = fflush(t->out) || ferror(t->out);
-	if (cut && t->to_file)
-		say_error("check the disk", "the trace is cut short: not all could be written");
+	rest_write(t, signal_fd);
+	if (t->error && t->to_file)
+		say_error("check the disk, or who reads it",
+			  "the trace is cut short: not all could be written: %s",
+			  strerror(-t->error));
+	fclose(t->out);
+	free(t->text);
 	free(t);
 }

@@ -11,6 +11,7 @@ struct monitor;
 
 enum wake {
 	WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_LINK,
+	WAKE_TRACE,	/* there is room for lines of it again */
 	WAKE_LOOK,	/* four times a second, where somebody is looked after */
 };
 
