@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -255,6 +256,25 @@ static bool claim(void)
 	       EXEC_GO_UNHELD;
 }
 
+/* A socket that is led to somebody else: the monitor speaks to whom the worker likes. */
+static bool mislead(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int pair[2], victim = socket(AF_UNIX, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(at);
+	char byte;
+
+	if (!section.at)
+		return false;
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) ||
+	    bind(victim, (struct sockaddr *)&at, sizeof(at.sun_family)) ||
+	    getsockname(victim, (struct sockaddr *)&at, &len) ||
+	    connect(pair[1], (struct sockaddr *)&at, len))
+		return true;
+	return ask(REQ_REALM, (uint64_t[6]){ (uint64_t)pair[1], 0, REALM_ANY, 0, 0, 0 }) >= 0 ||
+	       recv(victim, &byte, 1, MSG_DONTWAIT) >= 0;
+}
+
 /* Everywhere where a process is named: this one. */
 static bool name(pid_t victim)
 {
@@ -415,6 +435,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return name(victim);
 	if (!strcmp(how, "claim"))
 		return claim();
+	if (!strcmp(how, "mislead"))
+		return mislead();
 	if (!strcmp(how, "hide"))
 		return hide();
 	if (!strcmp(how, "take"))

@@ -23,7 +23,7 @@
 #include "engine/inside/replay/wait.h"
 
 #define AF_UNIX_	1
-#define DGRAM		2
+#define SEQPACKET	5
 #define MSG_DONTWAIT_	0x40
 #define MSG_CLOEXEC	0x40000000
 #define CAPS_VERSION	0x20080522
@@ -107,7 +107,7 @@ static long sections_ask_once(struct thread *t, uint64_t wants, int32_t fd[VERSI
 	int32_t pair[2] = { -1, -1 };
 	long reply;
 
-	OWN4(__NR_socketpair, AF_UNIX_, DGRAM | O_CLOEXEC, 0, pair);
+	OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET | O_CLOEXEC, 0, pair);
 	reply = request_ask(t, REQ_REALM, (uint64_t)pair[1], boot.realm, wants);
 	if (reply >= 0 && reply < LANES_ALL && !sections_receive(pair[0], fd))
 		reply = -EMFILE;

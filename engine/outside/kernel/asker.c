@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -224,4 +225,34 @@ void asker_refuse(struct version *v, uint32_t slot)
 
 	v->area->slot[slot].asked = RS_IDLE;
 	wake(word, (*word + ANSWER_ONE) | ANSWER_NONE);
+}
+
+/*
+ * SO_PEERCRED names who made a pair, or who listened.  It stays so when a datagram socket is
+ * connected elsewhere, to a service that would take us for its client: so no such one.
+ */
+static bool pair_is_of(int fd, pid_t pid)
+{
+	struct ucred peer;
+	int domain = 0, type = 0;
+	socklen_t size = sizeof(int), peer_size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
+	       !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) && peer.pid == pid;
+}
+
+int asker_socket(pid_t pid, int number)
+{
+	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd = handle < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, handle, number, 0);
+	int result = fd < 0 ? -errno : 0;
+
+	if (handle >= 0)
+		close(handle);
+	if (!result && !pair_is_of(fd, pid))
+		result = -EPERM;
+	if (result && fd >= 0)
+		close(fd);
+	return result ? result : fd;
 }

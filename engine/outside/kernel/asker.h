@@ -26,6 +26,11 @@ bool asker_waits(const struct version *v, const struct request *r);
 void asker_answer(struct version *v, const struct request *r, int64_t reply);
 /* More of an answer, where the asker wants it; 0 or -EFAULT. */
 int asker_give(const struct request *r, uint64_t to, const void *what, size_t len);
+/*
+ * Our descriptor of the socket that the asker names, which is one of a pair that it has made
+ * itself: what goes there comes to nobody to whom the asker has not given the other end.
+ */
+int asker_socket(pid_t pid, int number);
 /* Whoever asks there is told that it gets no answer. */
 void asker_refuse(struct version *v, uint32_t slot);
 

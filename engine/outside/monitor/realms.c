@@ -30,6 +30,7 @@
 
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/kernel/shared.h"
@@ -219,14 +220,11 @@ static int sections_send(struct monitor *m, const struct version *v, const struc
 static int sections_give(struct monitor *m, const struct version *v, const struct request *r,
 			 uint32_t realm)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-	int socket = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, (int)r->args[0], 0);
-	int result = socket < 0 ? -errno : sections_send(m, v, &m->realm[realm], socket);
+	int socket = asker_socket(r->pid, (int)r->args[0]);
+	int result = socket < 0 ? socket : sections_send(m, v, &m->realm[realm], socket);
 
 	if (socket >= 0)
 		close(socket);
-	if (pidfd >= 0)
-		close(pidfd);
 	return result;
 }
 

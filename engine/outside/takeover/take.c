@@ -572,9 +572,8 @@ void take_over(void)
 
 static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 {
-	int to = (int)syscall(SYS_pidfd_open, asker, 0);
-	int socket = to < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, to, theirs, 0);
-	int64_t n = -ESRCH;
+	int socket = asker_socket(asker, theirs);
+	int64_t n = socket;
 
 	if (fetch.twin != twin)
 		fetch_begin(m, &fetch, twin);
@@ -583,8 +582,6 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 		close(socket);
 	}
 	fetch_end(&fetch);
-	if (to >= 0)
-		close(to);
 	return n;
 }
 
