@@ -162,7 +162,7 @@ struct site_row {
 	uint32_t count;
 };
 
-/* What REQ_NOTE says to the log, its last five to the user. */
+/* What REQ_NOTE says to the log, its last six to the user. */
 enum note {
 	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
@@ -172,7 +172,11 @@ enum note {
 	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
 	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
 	NOTE_SIGNALS,		/* so many found no room when it took over */
+	NOTE_ROOM,		/* there are more than can be noted: enum room, how many can */
 };
+
+/* Of what a process notes only so many, to have them when it leads. */
+enum room { ROOM_TIMERS, ROOM_LOCKS, ROOM_CHILDREN, ROOMS };
 
 #define INPUT_CELLS	8192
 #define INPUT_BYTES	232

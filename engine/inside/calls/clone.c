@@ -8,8 +8,8 @@
  * child runs on the parent's program stack: nothing of the parent may be kept
  * there, and nothing is, since the long way keeps the registers in the block.
  *
- * Locks of the inside are taken before the memory is copied, so that a child
- * never inherits one that a thread it does not have was holding.
+ * Latches of the inside are taken before the memory is copied, so that a child never
+ * inherits one that a thread it does not have was holding (takeover/modules.c).
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -32,7 +32,8 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/inputs.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/early.h"
+#include "engine/inside/takeover/latch.h"
+#include "engine/inside/takeover/modules.h"
 
 #define CLONE3_SIZE_MIN	64
 
@@ -100,10 +101,10 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	if (w->flags & CLONE_VFORK)
 		c->alt = t->alt;
 	if (!(w->flags & CLONE_SIGHAND)) {
-		sighand_lock(t->sig);
+		latch_word_take(&t->sig->latch);
 		bytes_copy(c->own_sig.action, t->sig->action, sizeof(t->sig->action));
-		sighand_unlock(t->sig);
-		c->own_sig.lock = 0;
+		latch_word_give(&t->sig->latch);
+		c->own_sig.latch = LATCH_FREE;
 		c->sig = &c->own_sig;
 	}
 	return c;
@@ -181,8 +182,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
 	long result;
 
-	block_lock();
-	sighand_lock(t->sig);
+	latch_word_take(&t->sig->latch);
 	child_describe(t, w);
 	t->birth = birth_begin(t);
 	lead_forks(t);
@@ -190,8 +190,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	birth_told(t, result);
 	t->frame.rsp = rsp;
 	t->clone_flags = flags;
-	sighand_unlock(t->sig);
-	block_unlock();
+	latch_word_give(&t->sig->latch);
 	return result;
 }
 
@@ -200,26 +199,34 @@ long serve_clone(struct thread *t, long nr)
 {
 	uint64_t all = ALL_SIGNALS;
 	struct clone_want want;
+	uint32_t taken = 0;
 	long result;
 
 	if (!clone_read(&t->frame, nr, &want))
 		return call_kernel(t);
+	/* While signals come: who holds one may wait for this thread to hear it (seal_break). */
+	if (!(want.flags & CLONE_VM))
+		taken = modules_fork_begin();
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->clone_mask, 8);
 	if (t->pending)
 		result = CALL_RESTART;
 	else
 		result = want.flags & CLONE_VM ? clone_sharing(t, &want)
 					       : clone_copying(t, &want);
+	modules_fork_end(taken);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
 	return result;
 }
 
-/* What a process with followers, or one of them, keeps of its threads. */
-static void company_child(void)
+/* Of the thread that the child is: what only the parent's has to come. */
+void thread_fork(struct thread *t)
 {
-	locks_child();
-	order_child();
-	early_forget();
+	t->fork_seq = 0;
+	t->faulting = 0;
+	t->hidden_waits = 0;	/* pending signals are the parent's */
+	t->got = t->sent;
+	t->arm_wanted = 0;
+	t->timer = 0;
 }
 
 /* First C code of a child; clone_child in gate.S brought us here. */
@@ -232,16 +239,8 @@ void child_begin(struct thread *t)
 	/* Sequentially consistent: seal_break looks for it after it broke the seal. */
 	__atomic_store_n(&t->tid, (int32_t)OWN0(__NR_gettid), __ATOMIC_SEQ_CST);
 	if (!(t->clone_flags & CLONE_VM)) {
-		sighand_unlock(t->sig);
-		block_unlock();
-		map_lock = 0;
-		if (streams.conduct)	/* else nothing was written there: no page is copied */
-			company_child();
-		t->fork_seq = 0;
-		t->faulting = 0;
-		t->hidden_waits = 0;	/* pending signals are the parent's */
-		block_keep_only(t);
-		t->timer = 0;	/* the parent's */
+		latch_word_give(&t->sig->latch);
+		modules_forked(t);
 	}
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);

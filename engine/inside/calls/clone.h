@@ -6,5 +6,6 @@
 
 long serve_clone(struct thread *t, long nr);
 void child_begin(struct thread *t);
+void thread_fork(struct thread *t);
 
 #endif

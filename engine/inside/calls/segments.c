@@ -22,6 +22,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/rules_object.h"
+#include "engine/inside/takeover/latch.h"
 
 #define SEGMENTS	64
 #define PLACES		256	/* what is attached */
@@ -35,19 +36,6 @@ static struct segment {
 } segments[SEGMENTS];
 
 static struct place { uint64_t at, size; } places[PLACES];	/* at 0: free */
-static uint32_t shm_lock;
-
-static void lock(void)
-{
-	/* Acquire: pairs with unlock. */
-	while (__atomic_exchange_n(&shm_lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&shm_lock, 0, __ATOMIC_RELEASE);
-}
 
 static struct segment *segment_find(int32_t id)
 {
@@ -97,18 +85,23 @@ static struct segment *segment_make(int32_t id, uint64_t size)
 
 void shm_made(const uint64_t *args, long id)
 {
-	lock();
+	latch_take(LATCH_segments);
 	if (!segment_find((int32_t)id))
 		segment_make((int32_t)id, args[1]);
-	unlock();
+	latch_give(LATCH_segments);
 }
 
 void shm_changed(const uint64_t *args)
 {
-	struct segment *s = (uint32_t)args[1] == IPC_RMID ? segment_find((int32_t)args[0]) : NULL;
+	struct segment *s;
 
+	if ((uint32_t)args[1] != IPC_RMID)
+		return;
+	latch_take(LATCH_segments);
+	s = segment_find((int32_t)args[0]);
 	if (s)
 		s->removed = true;
+	latch_give(LATCH_segments);
 }
 
 static uint64_t size_of(const struct segment *s)
@@ -125,6 +118,21 @@ static void attached_note(uint64_t at, uint64_t size)
 			places[i] = (struct place){ at, size };
 			return;
 		}
+}
+
+/* How large it was; 0: it was not attached so. */
+static uint64_t attached_forget(uint64_t at)
+{
+	uint64_t size = 0;
+
+	latch_take(LATCH_segments);
+	for (int i = 0; at && !size && i < PLACES; i++)
+		if (places[i].at == at) {
+			size = places[i].size;
+			places[i].at = 0;
+		}
+	latch_give(LATCH_segments);
+	return size;
 }
 
 static long segment_attach(struct thread *t, const struct segment *s, uint64_t leaders)
@@ -158,12 +166,12 @@ long shm_attach(struct thread *t, uint64_t leaders)
 	long result;
 
 	t->answered = 1;
-	lock();
+	latch_take(LATCH_segments);
 	s = segment_find(id);
 	if (!s)
 		s = segment_make(id, 0);
 	result = s ? segment_attach(t, s, leaders) : -ENOMEM;
-	unlock();
+	latch_give(LATCH_segments);
 	if (result == -ENOMEM)
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
 	return result;
@@ -172,12 +180,10 @@ long shm_attach(struct thread *t, uint64_t leaders)
 /* Of what was attached as above, by this version or when it followed; else by the kernel. */
 long shm_detach(struct thread *t)
 {
-	for (int i = 0; t->frame.rdi && i < PLACES; i++) {
-		if (places[i].at != t->frame.rdi)
-			continue;
-		t->answered = 1;
-		places[i].at = 0;
-		return OWN2(__NR_munmap, t->frame.rdi, places[i].size);
-	}
-	return t->following ? 0 : call_kernel(t);
+	uint64_t size = attached_forget(t->frame.rdi);
+
+	if (!size)
+		return t->following ? 0 : call_kernel(t);
+	t->answered = 1;
+	return OWN2(__NR_munmap, t->frame.rdi, size);
 }

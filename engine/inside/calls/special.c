@@ -34,11 +34,11 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/sigcalls.h"
+#include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/limits.h"
+#include "engine/inside/takeover/modules.h"
 
 uint64_t *block_bitmap(uint32_t index);
-
-uint32_t map_lock;	/* the boards' cursor; see serve_mmap */
 
 static void refused(struct thread *t, uint32_t reason)
 {
@@ -122,8 +122,8 @@ static long serve_exec(struct thread *t, long nr)
 		OWN1(__NR_exit_group, 1);
 	if ((go == EXEC_GO_UNHELD || go == -ENOSYS) && t->has_lane && !t->following)
 		lead_exec_done(t, EXEC_UNHELD);
-	if (t->following && go != EXEC_GO_FAILS)
-		limits_exec();
+	if (go != EXEC_GO_FAILS)
+		modules_exec(t);
 	t->in_exec = go == EXEC_GO;
 	result = go == EXEC_GO ? exec_held(t) : exec_unheld(t);
 	t->in_exec = 0;
@@ -155,7 +155,7 @@ static long serve_exit_group(struct thread *t)
 	return call_kernel(t);
 }
 
-static struct mapped_answer mapped;	/* of the thread that has map_lock */
+static struct mapped_answer mapped;	/* of the thread that has the latch */
 
 /* Pages of the new mapping that hold bytes which nobody could explain. */
 static void pages_watch(struct thread *t, uint64_t at, uint64_t len)
@@ -177,9 +177,7 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 {
 	long reply;
 
-	/* Acquire: pairs with the release below. */
-	while (__atomic_exchange_n(&map_lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
+	latch_take(LATCH_map);
 	bytes_zero(&mapped, sizeof(mapped));
 	request_of(t)->call[0] = (uint64_t)&mapped;
 	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
@@ -195,7 +193,7 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	reply &= ~(long)MAPPED_BITS;
 	if (reply > 0 && (uint64_t)reply <= boot.boards_len)
 		boot.boards_used = (uint64_t)reply;
-	__atomic_store_n(&map_lock, 0, __ATOMIC_RELEASE);
+	latch_give(LATCH_map);
 }
 
 /*

@@ -284,8 +284,11 @@ bool tick_begins(struct thread *t, const struct walk *w, long nr)
 }
 
 /* A copy of the process: one thread. */
-void ticks_child(void)
+void ticks_fork(struct thread *t)
 {
+	(void)t;
+	if (!tick_holder && !holder_waits)
+		return;
 	tick_holder = NULL;
 	holder_waits = false;
 }

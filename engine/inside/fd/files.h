@@ -40,8 +40,8 @@ bool file_known(long fd);
 /* A connection has come. */
 void file_accepted(long listening, long fd);
 void files_join(void);
-/* What the process has open, before it gives that up. */
-void files_learn(void);
+/* A leader gives up what it has open, and knows what that is. */
+void files_follow(struct thread *t);
 /* A call on a connection of the start, after it: answered here. */
 bool file_left(const struct call_desc *d, const uint64_t *args, long *result);
 bool file_listens(long fd);

@@ -28,6 +28,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/sample/scope.h"
+#include "engine/inside/takeover/latch.h"
 
 #define ROWS		16384
 #define EVENT_SIZE	12
@@ -46,19 +47,6 @@ static struct registration *rows;
 static uint16_t *row_of;	/* of a descriptor, + 1 */
 static uint64_t is_set[ROWS / 64];	/* descriptors that were sets in a row, as bits */
 static uint64_t stand_ins, turns;
-static uint32_t lock;
-
-static void rows_lock(void)
-{
-	/* Acquire: pairs with the release in rows_unlock. */
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
-}
-
-static void rows_unlock(void)
-{
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-}
 
 static bool rows_ready(void)
 {
@@ -188,16 +176,16 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	uint8_t own[EVENT_SIZE];
 
 	if (op == CTL_DEL) {
-		rows_lock();
+		latch_take(LATCH_epoll);
 		forget(epfd, fd);
-		rows_unlock();
+		latch_give(LATCH_epoll);
 		return;
 	}
 	if (target_in(own, call->args[3], sizeof(own)))
 		return;
 	leaders_data = *(const uint64_t *)(leaders + DATA_AT);
 	data = *(const uint64_t *)(own + DATA_AT);
-	rows_lock();
+	latch_take(LATCH_epoll);
 	forget(epfd, fd);
 	outdated_forget(epfd, leaders_data, data);
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
@@ -207,7 +195,7 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 		else
 			lost = true;
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 }
 
 /* All that was registered in a set that is no more. */
@@ -228,9 +216,9 @@ static void closed_forget(long fd, uint64_t turn)
 
 void epoll_closed(long fd)
 {
-	rows_lock();
+	latch_take(LATCH_epoll);
 	closed_forget(fd, turns);
-	rows_unlock();
+	latch_give(LATCH_epoll);
 }
 
 bool epoll_all_known(void)
@@ -249,7 +237,7 @@ int64_t epoll_known(const struct walk *call)
 	uint8_t event[EVENT_SIZE];
 	int64_t n = 0;
 
-	rows_lock();
+	latch_take(LATCH_epoll);
 	for (int64_t i = 0; rows && i < call->result; i++, from += EVENT_SIZE) {
 		if (target_in(event, from, sizeof(event)))
 			break;
@@ -260,7 +248,7 @@ int64_t epoll_known(const struct walk *call)
 		to += EVENT_SIZE;
 		n++;
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	return n;
 }
 
@@ -295,10 +283,10 @@ bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd)
 	const struct registration *r;
 	bool is;
 
-	rows_lock();
+	latch_take(LATCH_epoll);
 	r = rows ? by_data(leaders, epfd) : NULL;
 	is = r && r->fd == fd;
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	return is;
 }
 
@@ -307,13 +295,13 @@ int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events)
 	uint8_t event[EVENT_SIZE];
 	const struct registration *r;
 
-	rows_lock();
+	latch_take(LATCH_epoll);
 	r = by_fd((int32_t)call->args[0], fd);
 	if (r) {
 		*(uint32_t *)event = events;
 		*(uint64_t *)(event + DATA_AT) = r->own;
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	return r && !target_out(call->args[1], event, sizeof(event));
 }
 
@@ -325,11 +313,11 @@ void epoll_own(const struct walk *call)
 
 	if ((int32_t)call->args[1] == CTL_DEL || target_in(own, call->args[3], sizeof(own)))
 		return;
-	rows_lock();
+	latch_take(LATCH_epoll);
 	r = by_fd(epfd, fd);
 	if (r)
 		r->own = *(const uint64_t *)(own + DATA_AT);
-	rows_unlock();
+	latch_give(LATCH_epoll);
 }
 
 void epoll_noted(const struct walk *call)
@@ -340,7 +328,7 @@ void epoll_noted(const struct walk *call)
 
 	if (call->result < 0)
 		return;
-	rows_lock();
+	latch_take(LATCH_epoll);
 	forget(epfd, fd);
 	if ((int32_t)call->args[1] != CTL_DEL) {
 		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
@@ -352,7 +340,7 @@ void epoll_noted(const struct walk *call)
 			lost = true;
 		}
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 }
 
 enum brings epoll_brings(const struct walk *call)
@@ -362,7 +350,7 @@ enum brings epoll_brings(const struct walk *call)
 
 	if (lost)
 		return BRINGS_KNOWN;
-	rows_lock();
+	latch_take(LATCH_epoll);
 	for (int64_t i = 0; i < call->result && brings != BRINGS_KNOWN; i++, at += EVENT_SIZE) {
 		const struct registration *r = NULL;
 		bool listens = false;
@@ -374,7 +362,7 @@ enum brings epoll_brings(const struct walk *call)
 		if (r && scope_knows(r->fd, &listens))
 			brings = listens ? BRINGS_CLIENTS : BRINGS_KNOWN;
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	return brings;
 }
 
@@ -383,7 +371,7 @@ void epoll_answered(const struct walk *call)
 {
 	uint64_t at = call->args[1] + DATA_AT, data;
 
-	rows_lock();
+	latch_take(LATCH_epoll);
 	for (int64_t i = 0; rows && i < call->result; i++, at += EVENT_SIZE) {
 		const struct registration *r;
 
@@ -394,7 +382,7 @@ void epoll_answered(const struct walk *call)
 		if (r && r->own != data)
 			target_out(at, &r->own, sizeof(data));
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 }
 
 /* A leader that followed before has registrations that were made by another. */
@@ -450,16 +438,16 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 
 	if (!rows || is_stateless())
 		return;
-	rows_lock();
+	latch_take(LATCH_epoll);
 	t->epoll_turn = ++turns;
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	if (nr != __NR_epoll_ctl || (int32_t)args[1] == CTL_DEL || fd < 0 || fd >= ROWS ||
 	    target_in(event, args[3], EVENT_SIZE))
 		return;
 	data = *(const uint64_t *)(event + DATA_AT);
-	rows_lock();
+	latch_take(LATCH_epoll);
 	t->epoll_row = row_instead(t, epfd, fd, &data);
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	if (!t->epoll_row)
 		return;
 	*(uint64_t *)(event + DATA_AT) = data;
@@ -482,7 +470,7 @@ void epoll_lead_end(struct thread *t, long result)
 
 	if (!t->epoll_row || is_stateless())
 		return;
-	rows_lock();
+	latch_take(LATCH_epoll);
 	r = &rows[t->epoll_row - 1];
 	if (result < 0 || is_outdated(r)) {
 		row_drop(r);
@@ -490,7 +478,7 @@ void epoll_lead_end(struct thread *t, long result)
 		forget_before(r->epfd - 1, r->fd, r->turn);
 		row_of[r->fd] = t->epoll_row;
 	}
-	rows_unlock();
+	latch_give(LATCH_epoll);
 	t->epoll_row = 0;
 	t->frame.r10 = t->epoll_at;
 }
@@ -509,10 +497,10 @@ void epoll_led(struct thread *t, const struct walk *call, long nr)
 	}
 	if (is_stateless() || t->epoll_row)
 		return;
-	rows_lock();
+	latch_take(LATCH_epoll);
 	if (nr == __NR_epoll_ctl)
 		forget_before((int32_t)call->args[0], (int32_t)call->args[2], t->epoll_turn);
 	else if (nr == __NR_close)
 		closed_forget((long)call->args[0], t->epoll_turn);
-	rows_unlock();
+	latch_give(LATCH_epoll);
 }

@@ -332,7 +332,7 @@ static void file_learn(int folder, const char *name)
 }
 
 /* It was nobody's follower when it opened what it has open. */
-void files_learn(void)
+static void files_learn(void)
 {
 	uint8_t list[LIST_SIZE] __attribute__((aligned(8)));
 	int folder = (int)OWN4(__NR_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
@@ -348,6 +348,14 @@ void files_learn(void)
 			file_learn(folder, ((const struct entry *)(list + at))->name);
 	if (folder >= 0)
 		OWN1(__NR_close, folder);
+}
+
+/* The successor has them. */
+void files_follow(struct thread *t)
+{
+	(void)t;
+	files_learn();
+	OWN3(__NR_close_range, 0, ~0u, 0);
 }
 
 static long file_open_as(const struct file *f, uint64_t flags)

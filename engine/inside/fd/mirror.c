@@ -38,6 +38,7 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/sample/scope.h"
+#include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/take.h"
 
 #define BUFFER		2048
@@ -248,19 +249,6 @@ static struct mirror {
 } mirrors[MIRRORS];
 
 uint64_t mirrors_made;
-static uint32_t mirror_lock;
-
-static void lock(void)
-{
-	/* Acquire: pairs with unlock. */
-	while (__atomic_exchange_n(&mirror_lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&mirror_lock, 0, __ATOMIC_RELEASE);
-}
 
 struct use { uint32_t mirror; bool used; };
 
@@ -280,10 +268,11 @@ static bool is_used(uint32_t i)
 	return u.used;
 }
 
+/* A fork may come between: the row goes first. */
 static void mirror_drop(struct mirror *m)
 {
+	__atomic_store_n(&m->made, 0, __ATOMIC_RELEASE);
 	OWN1(__NR_close, m->fd);
-	m->made = 0;
 }
 
 /* The oldest ones that only memory leads to give way; what is mapped stays mapped. */
@@ -335,10 +324,11 @@ static struct mirror *mirror_make(const struct event *e)
 	m->dev = e->arg[1];
 	m->ino = e->arg[2];
 	m->size = e->arg[3];
-	m->made = ++mirrors_made;
 	m->fd = (int32_t)fd;
 	m->file.known = 0;
 	m->gone = false;
+	/* Release: a fork may come before it, and then there is no such row. */
+	__atomic_store_n(&m->made, ++mirrors_made, __ATOMIC_RELEASE);
 	return m;
 }
 
@@ -472,9 +462,9 @@ int mirror_asked(struct thread *t, int32_t fd, int64_t *result, uint64_t *at, in
 		r = &copy;
 	}
 	if ((e.arg[4] & KIND_MASK) == FILE_TOLD) {
-		lock();
+		latch_take(LATCH_mirrors);
 		m = mirror_told(r, &e, fd);
-		unlock();
+		latch_give(LATCH_mirrors);
 		if (m) {
 			mirror_shared(m, t);
 			*mirror = m->fd;
@@ -542,11 +532,11 @@ void mirror_placed(const struct event *e)
 		f->placed = 1;
 		return;
 	}
-	lock();
+	latch_take(LATCH_mirrors);
 	m = mirror_find(e);
 	if (m)
 		f->mirror = (uint16_t)(m - mirrors + 1);
-	unlock();
+	latch_give(LATCH_mirrors);
 }
 
 /* --- the follower: calls on mirrored files -------------------------------------------- */
@@ -681,8 +671,9 @@ static void row_take(long fd, struct file *row, void *what)
 	OWN3(__NR_lseek, fd, row->pos, SEEK_SET_);
 }
 
-void mirrors_take(void)
+void mirrors_take(struct thread *t)
 {
+	(void)t;
 	if (!mirrors_made)
 		return;
 	files_each(row_take, NULL);

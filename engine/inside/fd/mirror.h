@@ -14,7 +14,7 @@ void mirror_placed(const struct event *e);
 void mirror_tell_loaded(struct thread *t, long nr, int64_t fd);
 long mirror_loaded(struct thread *t, long nr);
 /* The leader's descriptors are here: memfds among them become their mirrors. */
-void mirrors_take(void);
+void mirrors_take(struct thread *t);
 /* A descriptor was opened by a path; `truncates`: the file is empty now. */
 void mirror_opened(struct file *f, bool truncates);
 /* The file of this path was cut or made longer. */

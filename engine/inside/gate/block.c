@@ -14,27 +14,13 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/takeover/latch.h"
 
 #define BLOCKS	AREA_THREADS
 
 static struct thread *blocks[BLOCKS];
 static uint64_t used[BLOCKS / 64];
-static uint32_t lock;
 static struct slot no_slot;	/* for threads beyond AREA_THREADS */
-
-void block_lock(void)
-{
-	/* Acquire: pairs with the release in block_unlock. */
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
-}
-
-void block_unlock(void)
-{
-	MUST(lock == 1);
-	/* Release: publishes `blocks` and `used` to the next holder. */
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-}
 
 /* Sets the fields that never change while the block lives. */
 void block_prepare(struct thread *t, uint32_t index)
@@ -48,7 +34,8 @@ void block_prepare(struct thread *t, uint32_t index)
 	t->handlers = &role_handlers[0][0];
 	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
 	blocks[index] = t;
-	used[index / 64] |= 1ull << index % 64;
+	/* Atomic: a thread that ends clears its bit without the latch. */
+	__atomic_fetch_or(&used[index / 64], 1ull << index % 64, __ATOMIC_ACQUIRE);
 }
 
 static struct thread *block_map(uint32_t index)
@@ -65,7 +52,7 @@ static struct thread *block_at(uint32_t index)
 {
 	if (!blocks[index])
 		return block_map(index);
-	/* Atomic: a thread that ends clears its bit without the lock. */
+	/* Atomic: as in block_prepare. */
 	__atomic_fetch_or(&used[index / 64], 1ull << index % 64, __ATOMIC_ACQUIRE);
 	return blocks[index];
 }
@@ -75,14 +62,14 @@ struct thread *block_take(void)
 {
 	struct thread *t = NULL;
 
-	block_lock();
+	latch_take(LATCH_blocks);
 	for (uint32_t w = 0; w < BLOCKS / 64 && !t; w++) {
 		uint64_t bits = __atomic_load_n(&used[w], __ATOMIC_ACQUIRE);
 
 		if (~bits)
 			t = block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
 	}
-	block_unlock();
+	latch_give(LATCH_blocks);
 	return t;
 }
 

@@ -7,8 +7,6 @@
 struct thread *block_take(void);
 void block_prepare(struct thread *t, uint32_t index);
 void block_keep_only(struct thread *t);
-void block_lock(void);
-void block_unlock(void);
 void block_free(struct thread *t);
 void slot_claim(struct thread *t);
 void slot_mend(struct thread *t);

@@ -23,7 +23,6 @@
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
-struct boot boot;
 
 static const uint16_t known_calls[] = {
 #define SYSCALL(nr, ...) nr,
@@ -54,8 +53,9 @@ static void handler_set(unsigned slot, bool slow)
 }
 
 /* A follower is to know who sleeps for another thread (follow_futex.c). */
-void roles_follow(void)
+void roles_follow(struct thread *t)
 {
+	(void)t;
 	handler_set(__NR_futex + 1u, true);
 }
 
@@ -67,7 +67,7 @@ void roles_fill(void)
 		handler_set(s, boot.role == ROLE_TRACE || (s && call_is_special(s - 1)) ||
 			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
 	if (boot.role == ROLE_FOLLOWER)
-		roles_follow();
+		roles_follow(NULL);
 }
 
 static void trace_note(struct thread *t, uint32_t kind, long result)

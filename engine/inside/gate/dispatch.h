@@ -9,6 +9,6 @@ long serve_call(struct thread *t);
 /* The inside has code of its own for it. */
 bool call_is_special(long nr);
 void roles_fill(void);
-void roles_follow(void);
+void roles_follow(struct thread *t);
 
 #endif

@@ -14,6 +14,8 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 
+struct boot boot;
+
 struct io_span {
 	uint64_t base, len;
 };

@@ -140,3 +140,12 @@ void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b)
 {
 	request_ask(t, kind, a, b, 0);
 }
+
+void request_room(struct thread *t, enum room what, uint64_t limit)
+{
+	static uint32_t said;
+	uint32_t bit = 1u << what;
+
+	if (!(__atomic_fetch_or(&said, bit, __ATOMIC_RELAXED) & bit))
+		request_ask(t, REQ_NOTE, NOTE_ROOM, what, limit);
+}

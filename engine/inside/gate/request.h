@@ -16,5 +16,7 @@ void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);
 bool request_over(struct thread *t);
 bool monitor_alive(void);
 const struct brief *brief(void);
+/* There are more of these than can be noted: says so once. */
+void request_room(struct thread *t, enum room what, uint64_t limit);
 
 #endif

@@ -118,6 +118,14 @@ void seal_break(struct thread *t)
 	}
 }
 
+/* Whoever breaks it for the parent arms the parent's threads; this one arms itself. */
+void seal_fork(struct thread *t)
+{
+	(void)t;
+	if (breaking)
+		breaking = 0;
+}
+
 /* vfork's parent goes on: its child may have broken the seal meanwhile. */
 void seal_look(struct thread *t)
 {
@@ -127,7 +135,7 @@ void seal_look(struct thread *t)
 	arm_others(t);
 }
 
-/* Watches a page of new code; the caller holds map_lock. */
+/* Watches a page of new code; the caller holds the latch of mappings. */
 void guard_add(struct thread *t, uint64_t page)
 {
 	if (watched_n == WATCHED_MAX ||

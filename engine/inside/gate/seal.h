@@ -7,6 +7,7 @@
 void seal_arm(struct thread *t);
 void seal_break(struct thread *t);
 void seal_look(struct thread *t);
+void seal_fork(struct thread *t);
 void seal_arm_wanted(struct thread *t);
 void guard_add(struct thread *t, uint64_t page);
 bool guard_met(struct thread *t, uint64_t address);

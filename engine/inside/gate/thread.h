@@ -53,7 +53,7 @@ struct action {
 };
 
 struct sighand {
-	uint32_t lock;
+	uint32_t latch;
 	struct action action[SIGNALS + 1];
 };
 
@@ -275,7 +275,6 @@ static inline struct thread *thread_self(void)
 /* What one image of the inside knows; boot.c fills it. */
 extern struct boot boot;
 extern struct sighand process_sig;
-extern uint32_t map_lock;
 extern void *role_handlers[TIER_COUNT][SLOT_CALLS];
 
 #endif

@@ -86,7 +86,7 @@ long lock_wait_end(struct thread *t, struct lock_call *c)
 	return 0;
 }
 
-void conditions_lead(const struct thread *t)
+void conditions_lead(struct thread *t)
 {
 	struct thread *o;
 

@@ -10,6 +10,6 @@ long lock_wait_begin(struct thread *t, struct lock_call *c);
 long lock_wait_end(struct thread *t, struct lock_call *c);
 long lock_wake(struct thread *t, struct lock_call *c);
 /* The process is about to lead. */
-void conditions_lead(const struct thread *t);
+void conditions_lead(struct thread *t);
 
 #endif

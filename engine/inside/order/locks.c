@@ -76,12 +76,13 @@ void locks_begin(void)
 	locks_on = 1;
 }
 
-void locks_child(void)
+void locks_fork(struct thread *t)
 {
 	bool on = locks_on;
 
-	locks_on = 0;
-	ticks_child();
+	(void)t;
+	if (on)
+		locks_on = 0;
 	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */
 	for (uint32_t i = 0; on && i <= LOCK_BUCKETS; i++)
 		if (lock_buckets[i].waiters)

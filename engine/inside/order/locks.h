@@ -47,7 +47,7 @@ uint64_t lock_turn_last(uint64_t address);
 extern uint8_t locks_on;
 void locks_begin(void);
 /* A forked child has one thread again. */
-void locks_child(void);
+void locks_fork(struct thread *t);
 /*
  * Turns are counted anew: in a leader that nobody else follows when somebody comes late,
  * and in whoever comes, as its first thread joins.

@@ -19,7 +19,7 @@ static inline uint64_t order_now(uint64_t seq)
 }
 
 void order_forked(void);
-void order_child(void);
+void order_fork(struct thread *t);
 /* The thread has no event: others that wait for what it does may go on. */
 void order_rests(void);
 void order_wait(struct thread *t, uint64_t seq);

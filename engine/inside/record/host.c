@@ -22,7 +22,6 @@
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/takeover/kept.h"
 #include "engine/inside/takeover/take.h"
 
 #define FULL_LOOK_NS	100000
@@ -194,7 +193,7 @@ void stream_begin(struct thread *t)
 	lead_prepare();
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following) {
-		take_begin();
+		room_make(t);
 		follow_begin(t);
 	} else {
 		lead_begin(t);
@@ -206,8 +205,6 @@ void stream_begin(struct thread *t)
 void stream_child(struct thread *c, uint32_t lane)
 {
 	c->lane = lane;
-	if (!(c->clone_flags & CLONE_VM))
-		kept_child();
 	if (lane == CHUNK_NONE)	/* a sanitizer's own: nobody's twin */
 		c->following = 0;
 	if (c->following) {
@@ -217,8 +214,6 @@ void stream_child(struct thread *c, uint32_t lane)
 		cur = c->reader.cursor;
 		cur->owner = c->tid;
 		cur->pid = c->pid;
-		if (!(c->clone_flags & CLONE_VM))
-			take_begin();
 	} else {
 		c->vtid = c->tid;
 		c->vpid = c->pid;

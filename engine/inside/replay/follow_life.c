@@ -13,6 +13,7 @@
 #include "engine/inside/calls/special.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/order.h"
@@ -37,24 +38,51 @@ static struct child {
 	uint32_t lane;		/* of its first thread */
 } children[CHILDREN];
 static int32_t unreaped[CHILDREN];
+static uint32_t children_high, unreaped_high;	/* rows that were ever used */
 
-static void child_note(int32_t vpid, int32_t pid, uint32_t lane)
+static void high_raise(uint32_t *high, uint32_t to)
 {
-	for (int i = 0; i < CHILDREN; i++) {
+	uint32_t was = __atomic_load_n(high, __ATOMIC_RELAXED);
+
+	while (was < to && !__atomic_compare_exchange_n(high, &was, to, false, __ATOMIC_RELEASE,
+							__ATOMIC_RELAXED))
+		;
+}
+
+static void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
+{
+	for (uint32_t i = 0; i < CHILDREN; i++) {
 		int32_t none = 0;
 
 		if (__atomic_compare_exchange_n(&children[i].pid, &none, pid, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			children[i].lane = lane;
 			children[i].vpid = vpid;
+			high_raise(&children_high, i + 1);
 			return;
 		}
 	}
+	request_room(t, ROOM_CHILDREN, CHILDREN);
+}
+
+/*
+ * They are its parent's.  By the time that this process leads their ids may be others', who
+ * would be killed.
+ */
+void children_fork(struct thread *t)
+{
+	(void)t;
+	if (children_high)
+		bytes_zero(children, children_high * sizeof(children[0]));
+	if (unreaped_high)
+		bytes_zero(unreaped, unreaped_high * sizeof(unreaped[0]));
+	if (children_high | unreaped_high)
+		children_high = unreaped_high = 0;
 }
 
 static int32_t child_forget(int32_t vpid, uint32_t *lane)
 {
-	for (int i = 0; i < CHILDREN; i++) {
+	for (uint32_t i = 0; i < children_high; i++) {
 		int32_t pid = children[i].pid;
 
 		if (children[i].vpid != vpid || !pid)
@@ -70,7 +98,7 @@ static int32_t child_forget(int32_t vpid, uint32_t *lane)
 /* For a version that took over: see ids.c. */
 int32_t child_real(int32_t vpid)
 {
-	for (int i = 0; vpid > 0 && i < CHILDREN; i++)
+	for (uint32_t i = 0; vpid > 0 && i < children_high; i++)
 		if (children[i].vpid == vpid && children[i].pid)
 			return children[i].pid;
 	return 0;
@@ -78,7 +106,7 @@ int32_t child_real(int32_t vpid)
 
 int32_t child_seen(int32_t pid)
 {
-	for (int i = 0; pid > 0 && i < CHILDREN; i++)
+	for (uint32_t i = 0; pid > 0 && i < children_high; i++)
 		if (children[i].pid == pid)
 			return children[i].vpid;
 	return 0;
@@ -99,11 +127,12 @@ static bool reap(int32_t pid)
 /* The twins that had not ended when the leader's had. */
 static void reap_late(int32_t add)
 {
-	for (int i = 0; i < CHILDREN; i++) {
+	for (uint32_t i = 0; i < CHILDREN; i++) {
 		if (unreaped[i] && reap(unreaped[i]))
 			unreaped[i] = 0;
 		if (!unreaped[i] && add) {
 			unreaped[i] = add;
+			high_raise(&unreaped_high, i + 1);
 			add = 0;
 		}
 		if (!unreaped[i] && !add)
@@ -164,9 +193,10 @@ static int32_t child_led(int32_t vpid, uint32_t *lane)
  * Twins that had not ended when the program was told that theirs had: to the kernel they
  * are children that it waits for.
  */
-void children_settle(void)
+void children_settle(struct thread *t)
 {
-	for (int i = 0; i < CHILDREN; i++) {
+	(void)t;
+	for (uint32_t i = 0; i < unreaped_high; i++) {
 		uint64_t waited = 0;
 
 		if (!unreaped[i])
@@ -332,7 +362,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 		order_forked();
 	pidfd_give(t, nr, &asked, pidfd);
 	id_mend(t->child_ptid, (int32_t)result, vtid);
-	child_note(vtid, (int32_t)result, lane);
+	child_note(t, vtid, (int32_t)result, lane);
 	return vtid;
 }
 

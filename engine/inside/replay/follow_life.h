@@ -13,6 +13,8 @@ int32_t child_real(int32_t vpid);
 int32_t child_seen(int32_t pid);
 void child_gone(int32_t vpid);
 /* Those of whose end the program knows, and that are there, are not: it leads now. */
-void children_settle(void);
+void children_settle(struct thread *t);
+/* A child of fork has none of them. */
+void children_fork(struct thread *t);
 
 #endif

@@ -17,12 +17,12 @@
 #include "engine/inside/rules/apart.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_object.h"
+#include "engine/inside/takeover/latch.h"
 
 #define RULES_STACK	(16 * PAGE)
 #define RULES_GUARD	(16 * PAGE)
 
 static struct loaded *newest;
-static uint32_t load_lock;
 
 static uint64_t pages(uint64_t n)
 {
@@ -106,19 +106,6 @@ static struct loaded *object_load(struct thread *t, uint32_t generation)
 	return NULL;
 }
 
-static void lock(void)
-{
-	/* Acquire: pairs with unlock. */
-	while (__atomic_exchange_n(&load_lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
-}
-
-static void unlock(void)
-{
-	/* Release: the next holder sees `newest`. */
-	__atomic_store_n(&load_lock, 0, __ATOMIC_RELEASE);
-}
-
 static void object_release(struct loaded *l)
 {
 	if (l && !--l->users && l != newest)
@@ -149,12 +136,12 @@ void rules_object_get(struct thread *t)
 {
 	struct rules_thread *rt = t->rules;
 
-	lock();
+	latch_take(LATCH_rules);
 	object_release(rt->now);
 	rt->now = object_newest(t);
 	if (rt->now)
 		rt->now->users++;
-	unlock();
+	latch_give(LATCH_rules);
 }
 
 struct choice {
@@ -217,8 +204,6 @@ void rules_place_clear(struct rules_thread *rt)
 /* A new thread, or a copy of one: nothing is matched. */
 void rules_child(struct thread *t)
 {
-	if (!(t->clone_flags & CLONE_VM))
-		load_lock = 0;
 	if (!t->rules)
 		return;
 	rules_place_clear(t->rules);

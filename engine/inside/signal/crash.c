@@ -207,6 +207,14 @@ void crash_sent(const struct thread *t, long nr, const uint64_t *args)
 		__atomic_store_n(&own_signal, 1, __ATOMIC_RELAXED);
 }
 
+/* What is pending is the parent's. */
+void crash_fork(struct thread *t)
+{
+	(void)t;
+	if (own_signal)
+		own_signal = 0;
+}
+
 static int64_t signal_of(const struct event *e)
 {
 	switch (e->call) {

@@ -17,6 +17,7 @@
 #include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/latch.h"
 
 /* The flags that the kernel keeps: those of include/uapi/asm-generic/signal-defs.h. */
 #define ACTION_FLAGS	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | \
@@ -38,7 +39,7 @@ long serve_sigaction(struct thread *t)
 		return -EINVAL;
 	new.flags &= ACTION_FLAGS;
 	new.mask &= ~(SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP));
-	sighand_lock(t->sig);
+	latch_word_take(&t->sig->latch);
 	old = t->sig->action[sig];
 	if (f->rsi) {
 		/* A handler must be known before it can be called. */
@@ -46,7 +47,7 @@ long serve_sigaction(struct thread *t)
 		kernel = action_for_kernel(sig, &new);
 		result = kernel_action(sig, &kernel);
 	}
-	sighand_unlock(t->sig);
+	latch_word_give(&t->sig->latch);
 	if (f->rsi && new.handler == (uint64_t)SIG_IGN)
 		hidden_forget(t, sig);
 	if (!result && f->rdx && target_out(f->rdx, &old, sizeof(old)))

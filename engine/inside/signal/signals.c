@@ -45,6 +45,7 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/early.h"
 #include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/park.h"
 
 #define FLAGS_CLEARED	0x10500ull	/* TF, DF, RF at a handler's entry */
@@ -54,19 +55,6 @@ static bool deaf;
 
 extern char signal_entry[], signal_restorer[], handler_asked[];
 _Noreturn void held_come_here(void);
-
-void sighand_lock(struct sighand *s)
-{
-	/* Acquire: pairs with the release in sighand_unlock. */
-	while (__atomic_exchange_n(&s->lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
-}
-
-void sighand_unlock(struct sighand *s)
-{
-	/* Release: publishes the table to the next holder. */
-	__atomic_store_n(&s->lock, 0, __ATOMIC_RELEASE);
-}
 
 bool is_handler(uint64_t handler)
 {
@@ -160,14 +148,14 @@ void signals_start(struct thread *t)
 
 	OWN2(__NR_sigaltstack, &ours, 0);
 	/* Of a thread's siblings, too: what the program wants of each stays as it is. */
-	sighand_lock(t->sig);
+	latch_word_take(&t->sig->latch);
 	for (uint64_t left = hidden; left; left &= left - 1) {
 		int sig = __builtin_ctzll(left) + 1;
 		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
 
 		kernel_action(sig, &k);
 	}
-	sighand_unlock(t->sig);
+	latch_word_give(&t->sig->latch);
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
 }
 
@@ -343,9 +331,9 @@ static void frame_failed(struct thread *t, int sig, struct ucontext_raw *uc)
 		.signo = SIGSEGV, .code = SI_KERNEL };
 
 	if (sig == SIGSEGV) {
-		sighand_lock(t->sig);
+		latch_word_take(&t->sig->latch);
 		action_reset(t, sig);
-		sighand_unlock(t->sig);
+		latch_word_give(&t->sig->latch);
 	}
 	deliver(t, SIGSEGV, (const uint8_t *)&fault, uc);
 }
@@ -374,11 +362,11 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 		ids_info(seen);
 		info = seen;
 	}
-	sighand_lock(t->sig);
+	latch_word_take(&t->sig->latch);
 	a = t->sig->action[sig];
 	if (a.flags & SA_RESETHAND && is_handler(a.handler))
 		action_reset(t, sig);
-	sighand_unlock(t->sig);
+	latch_word_give(&t->sig->latch);
 	if (is_forced(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;

@@ -26,8 +26,6 @@ void signal_exit(struct thread *t);
 void signals_start(struct thread *t);
 void signals_deaf(struct thread *t);
 void signals_hear(struct thread *t);
-void sighand_lock(struct sighand *s);
-void sighand_unlock(struct sighand *s);
 void sighand_clear(struct sighand *s);
 
 #endif

@@ -288,14 +288,17 @@ void early_wait(int32_t pid)
 }
 
 /* Children may have ended while the process heard of nothing. */
-void early_begin(void)
+void early_begin(struct thread *t)
 {
+	(void)t;
 	__atomic_store_n(&children, 1, __ATOMIC_RELEASE);
 }
 
 /* Its chunks stay. */
 static void rows_forget(struct early *e)
 {
+	if (!e->rows)
+		return;
 	for (uint32_t i = 0; i < rows_of(e); i++)
 		if (row_at(e, i))
 			row_at(e, i)->state = EARLY_NONE;
@@ -303,9 +306,11 @@ static void rows_forget(struct early *e)
 }
 
 /* It follows, or is a child, whose signals are its own. */
-void early_forget(void)
+void early_forget(struct thread *t)
 {
+	(void)t;
 	rows_forget(&twins);
 	rows_forget(&own);
-	children = lost = waited = 0;
+	if (children | lost | waited)
+		children = lost = waited = 0;
 }

@@ -14,8 +14,8 @@ uint64_t early_come(struct thread *t);
 void early_over(struct thread *t, uint64_t mask);
 /* A signal is to be sent to this process of ours: it hears first of what is older. */
 void early_wait(int32_t pid);
-void early_begin(void);
-void early_forget(void);
+void early_begin(struct thread *t);
+void early_forget(struct thread *t);
 /* It leads no more: nothing waits for it in the kernel. */
 void early_drain(void);
 

@@ -41,8 +41,9 @@ static uint32_t slots(void)
 }
 
 /* The version takes over, or will follow. */
-void ids_begin(void)
+void ids_begin(struct thread *t)
 {
+	(void)t;
 	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
 }
 

@@ -12,7 +12,7 @@ static inline bool ids_are_ours(void)
 long ids_call(struct thread *t, const struct call_desc *d, long nr);
 long ids_both(struct thread *t, const struct call_desc *d, long nr);
 int32_t id_seen(int32_t id);
-void ids_begin(void);
+void ids_begin(struct thread *t);
 void ids_info(uint8_t *info);
 
 #endif

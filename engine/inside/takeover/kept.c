@@ -30,6 +30,7 @@
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/latch.h"
 
 #define TIMERS		64
 #define TRIES		4096	/* ids that a kernel which counts may be behind */
@@ -49,6 +50,12 @@ struct timer_event {
 };
 
 _Static_assert(sizeof(struct timer_event) == 64, "the kernel's struct sigevent");
+
+/*
+ * Threads make and change timers and locks at the same time: what stands below is changed
+ * with the latch.  While the process takes over, or gives up, its threads stand.
+ */
+static bool some_kept;
 
 /* --- how much is left ---------------------------------------------------------------- */
 
@@ -82,9 +89,14 @@ static struct {
 
 static void itimer_set(int which, const struct __kernel_old_itimerval *v)
 {
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	latch_take(LATCH_kept);
 	itimer[which].value = *v;
-	itimer[which].since = clock_ns(CLOCK_MONOTONIC);
+	itimer[which].since = now;
 	itimer[which].has_come = false;
+	some_kept = true;
+	latch_give(LATCH_kept);
 }
 
 static void itimer_note(long nr, const uint64_t *args)
@@ -147,7 +159,23 @@ static struct timer *timer_find(int32_t id)
 	return NULL;
 }
 
-static void timer_made(const struct thread *t, const uint64_t *args)
+static bool timer_add(const struct timer *made)
+{
+	struct timer *to = NULL;
+
+	latch_take(LATCH_kept);
+	for (int i = 0; i < TIMERS && !to; i++)
+		if (!timer[i].used)
+			to = &timer[i];
+	if (to) {
+		*to = *made;
+		some_kept = true;
+	}
+	latch_give(LATCH_kept);
+	return to;
+}
+
+static void timer_made(struct thread *t, const uint64_t *args)
 {
 	struct timer_event plain = { .signo = SIGALRM };
 	struct timer n = { .clock = (int32_t)args[0], .used = true,
@@ -159,22 +187,43 @@ static void timer_made(const struct thread *t, const uint64_t *args)
 	n.event = plain;
 	if (args[1])
 		target_in(&n.event, args[1], sizeof(n.event));
-	for (int i = 0; i < TIMERS; i++)
-		if (!timer[i].used) {
-			timer[i] = n;
-			return;
-		}
+	if (!timer_add(&n))
+		request_room(t, ROOM_TIMERS, TIMERS);
 }
 
 static void timer_was_set(const uint64_t *args)
 {
-	struct timer *n = timer_find((int32_t)args[0]);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct __kernel_itimerspec value;
+	struct timer *n;
 
-	if (!n || target_in(&n->value, args[2], sizeof(n->value)))
+	if (target_in(&value, args[2], sizeof(value)))
 		return;
-	n->absolute = args[1] & ABSOLUTE;
-	n->since = clock_ns(CLOCK_MONOTONIC);
-	n->has_come = false;
+	latch_take(LATCH_kept);
+	n = timer_find((int32_t)args[0]);
+	if (n) {
+		n->value = value;
+		n->absolute = args[1] & ABSOLUTE;
+		n->since = now;
+		n->has_come = false;
+	}
+	latch_give(LATCH_kept);
+}
+
+static void timer_deleted(const struct thread *t, int32_t id)
+{
+	bool real = false;
+	struct timer *n;
+
+	latch_take(LATCH_kept);
+	n = timer_find(id);
+	if (n) {
+		real = n->real && t->following;
+		n->used = false;
+	}
+	latch_give(LATCH_kept);
+	if (real)
+		OWN1(__NR_timer_delete, id);
 }
 
 /* The thread that the program means by this id. */
@@ -268,13 +317,16 @@ void kept_signal(const uint8_t *info)
 {
 	struct timer *n;
 
+	if (!some_kept)
+		return;
+	latch_take(LATCH_kept);
 	if (info_int(info, INFO_SIGNO) == SIGALRM && info_int(info, INFO_CODE) > 0)
 		itimer[0].has_come = true;
-	if (info_int(info, INFO_CODE) != SI_TIMER)
-		return;
-	n = timer_find(info_int(info, INFO_PID));	/* si_timerid has its place */
+	n = info_int(info, INFO_CODE) != SI_TIMER ? NULL :
+	    timer_find(info_int(info, INFO_PID));	/* si_timerid has its place */
 	if (n)
 		n->has_come = true;
+	latch_give(LATCH_kept);
 }
 
 /* --- record locks --------------------------------------------------------------------- */
@@ -296,14 +348,17 @@ static struct lock {
 
 uint32_t kept_locks;		/* rows that are used */
 
-static void lock_add(int32_t fd, int16_t type, int64_t from, int64_t to)
+/* False: there is no room. */
+static bool lock_add(int32_t fd, int16_t type, int64_t from, int64_t to)
 {
 	for (int i = 0; i < LOCKS && from <= to; i++)
 		if (!locks[i].used) {
 			locks[i] = (struct lock){ from, to, fd, type, true };
 			kept_locks++;
-			return;
+			some_kept = true;
+			return true;
 		}
+	return from > to;
 }
 
 static void lock_remove(struct lock *l)
@@ -312,9 +367,11 @@ static void lock_remove(struct lock *l)
 	kept_locks--;
 }
 
-/* What the call says of these bytes replaces what was said before. */
-static void lock_cut(int32_t fd, int64_t from, int64_t to)
+/* What the call says of these bytes replaces what was said before; false: no room for a rest. */
+static bool lock_cut(int32_t fd, int64_t from, int64_t to)
 {
+	bool room = true;
+
 	for (int i = 0; i < LOCKS; i++) {
 		struct lock was = locks[i];
 
@@ -323,10 +380,11 @@ static void lock_cut(int32_t fd, int64_t from, int64_t to)
 			continue;
 		lock_remove(&locks[i]);
 		if (was.from < from)
-			lock_add(was.fd, was.type, was.from, from - 1);
+			room &= lock_add(was.fd, was.type, was.from, from - 1);
 		if (was.to > to)
-			lock_add(was.fd, was.type, to + 1, was.to);
+			room &= lock_add(was.fd, was.type, to + 1, was.to);
 	}
+	return room;
 }
 
 static void lock_note(struct thread *t, const uint64_t *args)
@@ -334,6 +392,7 @@ static void lock_note(struct thread *t, const uint64_t *args)
 	int32_t fd = (int32_t)args[0];
 	struct record r;
 	int64_t from, to;
+	bool room;
 
 	if (target_in(&r, args[2], sizeof(r)))
 		return;
@@ -343,16 +402,21 @@ static void lock_note(struct thread *t, const uint64_t *args)
 	}
 	from = r.len < 0 ? r.start + r.len : r.start;
 	to = r.len < 0 ? r.start - 1 : r.len ? r.start + r.len - 1 : END;
-	lock_cut(fd, from, to);
-	if (r.type != F_UNLCK)
-		lock_add(fd, r.type, from, to);
+	latch_take(LATCH_kept);
+	room = lock_cut(fd, from, to) && (r.type == F_UNLCK || lock_add(fd, r.type, from, to));
+	latch_give(LATCH_kept);
+	if (!room)
+		request_room(t, ROOM_LOCKS, LOCKS);
 }
 
 /* Whatever closes a file of a lock gives the lock up. */
 static void lock_closed(int32_t fd)
 {
-	if (kept_locks)
-		lock_cut(fd, 0, END);
+	if (!kept_locks)
+		return;
+	latch_take(LATCH_kept);
+	lock_cut(fd, 0, END);
+	latch_give(LATCH_kept);
 }
 
 static bool lock_made(const struct lock *l, uint64_t *until)
@@ -383,8 +447,6 @@ void kept_locks_make(struct thread *t)
 
 void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
 {
-	struct timer *n;
-
 	if (result < 0)
 		return;
 	switch (nr) {
@@ -399,11 +461,7 @@ void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
 		timer_was_set(args);
 		break;
 	case __NR_timer_delete:
-		n = timer_find((int32_t)args[0]);
-		if (n && n->real && t->following)
-			OWN1(__NR_timer_delete, n->id);
-		if (n)
-			n->used = false;
+		timer_deleted(t, (int32_t)args[0]);
 		break;
 	case __NR_fcntl:
 		lock_note(t, args);
@@ -436,10 +494,11 @@ void kept_start(struct thread *t)
 }
 
 /* It is to follow: our own timers would be in the way of the program's ids. */
-void kept_stop(void)
+void kept_stop(struct thread *t)
 {
 	struct thread *o;
 
+	(void)t;
 	for (int i = 0; i < 3; i++)
 		itimer_stop(i);
 	for (int i = 0; i < TIMERS; i++)
@@ -450,8 +509,12 @@ void kept_stop(void)
 }
 
 /* A child of fork has neither. */
-void kept_child(void)
+void kept_fork(struct thread *t)
 {
+	(void)t;
+	if (!some_kept)
+		return;
+	some_kept = false;
 	bytes_zero(itimer, sizeof(itimer));
 	bytes_zero(timer, sizeof(timer));
 	bytes_zero(locks, sizeof(locks));

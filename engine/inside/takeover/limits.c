@@ -21,6 +21,7 @@
 /* The process's; a child of fork has a copy. */
 static struct limit kept;
 static uint32_t is_kept;
+static struct limit was;	/* before it was lifted; of the thread that takes */
 
 static uint64_t lower(uint64_t a, uint64_t b)
 {
@@ -94,15 +95,13 @@ bool limits_asked(struct thread *t, long nr, long *result)
 	return true;
 }
 
-struct limit limits_lift(void)
+void limits_lift(void)
 {
-	struct limit was = limit_real();
-
+	was = limit_real();
 	limit_set((struct limit){ was.max, was.max });
-	return was;
 }
 
-void limits_settle(const struct thread *t, struct limit was)
+void limits_settle(struct thread *t)
 {
 	if (is_guest(t) || !is_kept) {
 		limit_set(was);
@@ -113,18 +112,21 @@ void limits_settle(const struct thread *t, struct limit was)
 }
 
 /* What a child that shares this memory has set for itself is lower still. */
-void limits_exec(void)
+void limits_exec(struct thread *t)
 {
-	struct limit real = limit_real();
+	struct limit real;
 
-	if (is_kept)
-		limit_set((struct limit){ lower(real.now, kept.now), lower(real.max, kept.max) });
+	if (!t->following || !is_kept)
+		return;
+	real = limit_real();
+	limit_set((struct limit){ lower(real.now, kept.now), lower(real.max, kept.max) });
 }
 
-void limits_follow(void)
+void limits_follow(struct thread *t)
 {
 	struct limit real = limit_real();
 
+	(void)t;
 	if (real.now >= ROOM)
 		return;
 	kept = real;

@@ -11,11 +11,11 @@ bool limits_keep(const struct thread *t, long nr);
 /* A query that the leader did not make; true: it is answered from what is kept. */
 bool limits_asked(struct thread *t, long nr, long *result);
 /* Room for what is taken; behind it the limit is what the program believes. */
-struct limit limits_lift(void);
-void limits_settle(const struct thread *t, struct limit was);
+void limits_lift(void);
+void limits_settle(struct thread *t);
 /* A program that begins has what was kept for real: of the inside nothing stays. */
-void limits_exec(void);
+void limits_exec(struct thread *t);
 /* From leader to follower. */
-void limits_follow(void);
+void limits_follow(struct thread *t);
 
 #endif

@@ -15,9 +15,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/ring.h"
-#include "engine/inside/fd/files.h"
 #include "engine/inside/gate/block.h"
-#include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/leave.h"
 #include "engine/inside/gate/memory.h"
@@ -30,12 +28,9 @@
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/ids.h"
-#include "engine/inside/takeover/kept.h"
-#include "engine/inside/takeover/limits.h"
+#include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"
-#include "engine/inside/takeover/take.h"
 
 #define CONDITION_SIZE	48	/* of a pthread_cond_t */
 #define PUT_OFF_MAX	3	/* the monitor asks again */
@@ -74,13 +69,13 @@ static void thread_demote(struct thread *t)
 }
 
 /* All stand: whoever goes on first must find that the others have yet to follow. */
-static void threads_demote(int32_t pid)
+void threads_demote(struct thread *t)
 {
 	struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		/* Acquire: pairs with park; the parent of a vfork stands elsewhere. */
-		if (o->pid == pid && o->slot && !o->in_vfork &&
+		if (o->pid == t->pid && o->slot && !o->in_vfork &&
 		    __atomic_load_n(&o->slot->parked, __ATOMIC_ACQUIRE))
 			thread_demote(o);
 }
@@ -93,17 +88,7 @@ static void demote(struct thread *t)
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 
 	if (first) {
-		threads_demote(t->pid);
-		take_reset();
-		kept_stop();
-		early_forget();
-		ids_begin();
-		signals_deaf(t);
-		roles_follow();
-		files_learn();
-		OWN3(__NR_close_range, 0, ~0u, 0);
-		limits_follow();
-		take_begin();
+		modules_follow(t);
 		/* Release: nobody goes on, and perhaps leads, before all that is done. */
 		__atomic_store_n(&demoted, DEMOTED_DONE, __ATOMIC_RELEASE);
 	}
@@ -115,8 +100,9 @@ static void demote(struct thread *t)
 }
 
 /* The process leads (again): the next demotion gives up what it has then. */
-void park_reset(void)
+void park_reset(struct thread *t)
 {
+	(void)t;
 	__atomic_store_n(&demoted, DEMOTED_NOT, __ATOMIC_RELEASE);
 }
 

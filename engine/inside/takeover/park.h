@@ -9,6 +9,8 @@ bool park_wanted(void);
 void park_show(struct thread *t);
 void park_come(struct thread *t, struct ucontext_raw *uc);
 bool park_at_exit(struct thread *t);
-void park_reset(void);
+void park_reset(struct thread *t);
+/* From leader to follower, all of them. */
+void threads_demote(struct thread *t);
 
 #endif

@@ -20,22 +20,20 @@
 #include <linux/time_types.h>
 
 #include "engine/core/walk.h"
-#include "engine/inside/fd/mirror.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/conditions.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
-#include "engine/inside/replay/follow_life.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/limits.h"
-#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/take.h"
 
 #define BATCH		200
@@ -133,14 +131,14 @@ static struct taker *row_find(int32_t pid)
 	return NULL;
 }
 
-/* Its row; of those that are gone another is made.  Forks do not come between. */
+/* Its row; of those that are gone another is made.  Forks do not come between: the latch. */
 static struct taker *taker_of(const struct thread *t)
 {
 	struct taker *r = row_find(t->pid);
 
 	if (r)
 		return r;
-	block_lock();
+	latch_take(LATCH_blocks);
 	r = row_find(t->pid);
 	for (struct taker *o = takers; !r && o < takers + TAKERS; o++)
 		if (!o->pid || OWN2(__NR_kill, o->pid, 0) == -ESRCH)
@@ -152,7 +150,7 @@ static struct taker *taker_of(const struct thread *t)
 		/* Release: pairs with row_find, whose reader sees the state. */
 		__atomic_store_n(&r->pid, t->pid, __ATOMIC_RELEASE);
 	}
-	block_unlock();
+	latch_give(LATCH_blocks);
 	return r;
 }
 
@@ -308,9 +306,16 @@ static void table_grow(uint32_t room)
 	__atomic_store_n(&table_room, room, __ATOMIC_RELAXED);
 }
 
-void take_begin(void)
+void room_make(struct thread *t)
 {
+	(void)t;
 	table_grow(table_room > TABLE_FIRST ? table_room : TABLE_FIRST);
+}
+
+void room_fork(struct thread *t)
+{
+	if (t->following)
+		room_make(t);
 }
 
 /* The leader has been given this descriptor. */
@@ -390,71 +395,50 @@ static void descriptors_take(struct thread *t)
 /* --- all of it ------------------------------------------------------------------------ */
 
 /* For the one line that says how long it took. */
-static void took_note(void)
+void took_note(struct thread *t)
 {
 	struct area *a = (struct area *)boot.area;
 
+	(void)t;
 	__atomic_store_n(&a->lead_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
 	/* Release: pairs with the monitor's, which reads the time. */
 	__atomic_fetch_add(&a->leads, 1, __ATOMIC_RELEASE);
 	request_ring();
 }
 
-/* The messages are received where all that share the memory have them. */
-static void receive_lock(uint32_t *lock)
+/* Messages are received where all that share the memory have them. */
+void take_descriptors(struct thread *t)
 {
-	/* Acquire: pairs with the release in receive_unlock. */
-	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
-		OWN0(__NR_sched_yield);
+	limits_lift();
+	latch_take(LATCH_take);
+	descriptors_take(t);
+	latch_give(LATCH_take);
 }
 
-static void receive_unlock(uint32_t *lock)
-{
-	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-}
-
-static uint32_t receiving;
-
+/*
+ * Of a guest only what each process has for itself: the rest is done by the one whose the
+ * memory is.
+ */
 static void guest_take(struct thread *t)
 {
-	struct limit was;
-
-	order_wait_ended(t);
-	receive_lock(&receiving);
-	was = limits_lift();
-	descriptors_take(t);
-	limits_settle(t, was);
-	receive_unlock(&receiving);
+	take_descriptors(t);
+	limits_settle(t);
 	signals_hear(t);
-	took_note();
-}
-
-static void process_take(struct thread *t)
-{
-	struct limit was;
-
-	order_wait_ended(t);
-	conditions_lead(t);
-	ids_begin();
-	children_settle();
-	was = limits_lift();
-	receive_lock(&receiving);
-	descriptors_take(t);
-	receive_unlock(&receiving);
-	mirrors_take();
-	limits_settle(t, was);
-	signals_hear(t);
-	early_begin();
-	kept_start(t);
-	park_reset();
-	took_note();
-	kept_locks_make(t);
+	took_note(t);
 }
 
 /* Before this process follows again. */
-void take_reset(void)
+void take_reset(struct thread *t)
 {
-	__atomic_store_n(&taker_of(thread_self())->state, TAKE_NOT, __ATOMIC_RELEASE);
+	__atomic_store_n(&taker_of(t)->state, TAKE_NOT, __ATOMIC_RELEASE);
+}
+
+/* The rows are of others, and perhaps of one that had our id. */
+void take_fork(struct thread *t)
+{
+	(void)t;
+	if (takers[0].pid)
+		bytes_zero(takers, sizeof(takers));
 }
 
 bool take_is_done(void)
@@ -490,7 +474,8 @@ bool follow_promoted(struct thread *t)
 
 	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		(is_guest(t) ? guest_take : process_take)(t);
+		order_wait_ended(t);
+		(is_guest(t) ? guest_take : modules_lead)(t);
 		taker_done(r);
 	} else if (now == TAKE_BUSY) {
 		change_wake();	/* the one that takes may wait for this lane's end */

@@ -5,9 +5,14 @@
 #include "engine/inside/gate/thread.h"
 
 bool follow_promoted(struct thread *t);
-void take_reset(void);
+/* What modules.def says of it; to tell the monitor that this process leads. */
+void take_descriptors(struct thread *t);
+void take_reset(struct thread *t);
+void take_fork(struct thread *t);
+void took_note(struct thread *t);
 /* A follower's process begins; a descriptor has been given to its leader's. */
-void take_begin(void);
+void room_make(struct thread *t);
+void room_fork(struct thread *t);
 void take_opened(int64_t fd);
 /* This process leads, whatever this thread has still to read. */
 bool take_is_done(void);

@@ -265,8 +265,21 @@ static void untold_say(const struct version *v, const struct request *r)
 }
 
 /* What a version could not do as its leader. */
+static void room_say(const struct version *v, const struct request *r)
+{
+	static const char *const what[ROOMS] = { [ROOM_TIMERS] = "timers",
+		[ROOM_LOCKS] = "record locks", [ROOM_CHILDREN] = "children" };
+	uint64_t n = r->args[1];
+
+	say_error("those beyond it are not there when it leads", "%s/%s: process %d has more than "
+		  "%lu %s", v->monitor->session.name, v->name, r->pid, r->args[2],
+		  n < ROOMS ? what[n] : "things");
+}
+
 static void note_say(const struct version *v, const struct request *r)
 {
+	if (r->args[0] == NOTE_ROOM)
+		room_say(v, r);
 	if (r->args[0] == NOTE_TIMER)
 		say_error(NULL, "%s/%s: timer %lu could not be made again: its signals will not come",
 			  v->monitor->session.name, v->name, r->args[1]);

@@ -1,0 +1,67 @@
+/*
+ * Latches: the locks of the inside's own.  Each belongs to a module (takeover/modules.def),
+ * which holds it while its state is between two truths, and calls nothing of the program's
+ * meanwhile.  A fork takes them all in the order of that file, so that its child has none
+ * that a thread holds which the child does not have, and no state that is half changed.
+ */
+#ifndef MVE_INSIDE_LATCH_H
+#define MVE_INSIDE_LATCH_H
+
+#include "engine/core/must.h"
+#include "engine/inside/gate/thread.h"
+
+#define LATCH_FREE	0
+#define LATCH_HELD	1
+#define LATCH_SLEPT_FOR	2	/* held, and who waits for it may sleep */
+
+enum latch {
+#define LATCH(name) LATCH_##name,
+#include "engine/inside/takeover/modules.def"
+	LATCHES
+};
+
+/* All in one place: a fork copies one page for them. */
+extern uint32_t latch_words[LATCHES];
+
+/* It is not free. */
+void latch_word_wait(uint32_t *word);
+void latch_word_wake(uint32_t *word);
+/* False: it was not to be had until then (CLOCK_MONOTONIC). */
+bool latch_take_until(enum latch latch, uint64_t end_ns);
+
+static inline bool latch_word_try(uint32_t *word)
+{
+	uint32_t was = LATCH_FREE;
+
+	/* Acquire: pairs with latch_word_give. */
+	return __atomic_compare_exchange_n(word, &was, LATCH_HELD, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void latch_word_take(uint32_t *word)
+{
+	if (!latch_word_try(word))
+		latch_word_wait(word);
+}
+
+static inline void latch_word_give(uint32_t *word)
+{
+	/* Release: the next holder sees what this one has changed. */
+	uint32_t was = __atomic_exchange_n(word, LATCH_FREE, __ATOMIC_RELEASE);
+
+	MUST(was != LATCH_FREE);
+	if (was == LATCH_SLEPT_FOR)
+		latch_word_wake(word);
+}
+
+static inline void latch_take(enum latch latch)
+{
+	latch_word_take(&latch_words[latch]);
+}
+
+static inline void latch_give(enum latch latch)
+{
+	latch_word_give(&latch_words[latch]);
+}
+
+#endif

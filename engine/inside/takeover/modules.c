@@ -1,0 +1,95 @@
+/*
+ * Runs the columns of modules.def.
+ *
+ * A fork takes the latches of all modules first, as pthread_atfork's handlers do with locks of
+ * the program: the child finds each module's state whole, and no latch held.  To make them
+ * anew in the child alone would not do, for it would copy rows that are half changed.  Most
+ * latches are held for some instructions.  Who holds another may wait for the monitor, or for
+ * what the leader is about to tell, which can take long: then the fork goes on without, and
+ * the child has what it finds, with the latch free.  These modules keep to an order of stores
+ * that bears it.
+ */
+#include <linux/time.h>
+
+#include "engine/inside/fd/files.h"
+#include "engine/inside/fd/mirror.h"
+#include "engine/inside/calls/clone.h"
+#include "engine/inside/clock/tick.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/dispatch.h"
+#include "engine/inside/gate/seal.h"
+#include "engine/inside/order/conditions.h"
+#include "engine/inside/order/locks.h"
+#include "engine/inside/order/order.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/replay/follow_life.h"
+#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/signals.h"
+#include "engine/inside/takeover/early.h"
+#include "engine/inside/takeover/ids.h"
+#include "engine/inside/takeover/kept.h"
+#include "engine/inside/takeover/limits.h"
+#include "engine/inside/takeover/modules.h"
+#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/take.h"
+
+#define FORK_WAIT_NS	200000000ull	/* for all latches together */
+
+_Static_assert(LATCHES <= 32, "modules_fork_begin has a bit for each");
+
+static inline void nothing(struct thread *t)
+{
+	(void)t;
+}
+
+void modules_lead(struct thread *t)
+{
+#define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_lead(t);
+#include "engine/inside/takeover/modules.def"
+}
+
+void modules_follow(struct thread *t)
+{
+#define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_follow(t);
+#include "engine/inside/takeover/modules.def"
+}
+
+void modules_exec(struct thread *t)
+{
+#define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_exec(t);
+#define COMPANY(name, on_lead, on_follow, on_fork, on_exec) if (streams.conduct) on_exec(t);
+#include "engine/inside/takeover/modules.def"
+}
+
+uint32_t modules_fork_begin(void)
+{
+	uint32_t taken = 0;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < LATCHES; i++) {
+		bool got = latch_word_try(&latch_words[i]);
+
+		if (!got && !end)
+			end = clock_ns(CLOCK_MONOTONIC) + FORK_WAIT_NS;
+		if (got || latch_take_until((enum latch)i, end))
+			taken |= 1u << i;
+	}
+	return taken;
+}
+
+void modules_fork_end(uint32_t taken)
+{
+	for (uint32_t i = 0; i < LATCHES; i++)
+		if (taken >> i & 1)
+			latch_give((enum latch)i);
+}
+
+/* Where nothing was written there is nothing to forget, and no page to be copied for it. */
+void modules_forked(struct thread *t)
+{
+	for (uint32_t i = 0; i < LATCHES; i++)
+		latch_words[i] = LATCH_FREE;
+#define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_fork(t);
+#define COMPANY(name, on_lead, on_follow, on_fork, on_exec) if (streams.conduct) on_fork(t);
+#include "engine/inside/takeover/modules.def"
+}
