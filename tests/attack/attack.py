@@ -143,6 +143,14 @@ def take(client, name, folder, followers):
     open(f"{folder}/DONE", "w").close()
 
 
+def starve(client, name, folder):
+    """While the worker asks in every slot, what others ask is served."""
+    for _ in range(5):
+        expect(client.ask("exec") == "0", "the server cannot start a program")
+        expect(run(name, "status").returncode == 0, "mve status has no answer")
+    open(f"{folder}/DONE", "w").close()
+
+
 def attack(binary, folder, how, count, followers, number):
     name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), number)
     victim = subprocess.Popen(["sleep", "1000"])
@@ -157,6 +165,8 @@ def attack(binary, folder, how, count, followers, number):
             redirect(name, client, folder, followers)
         if how == "take":
             take(client, name, folder, followers)
+        if how == "starve":
+            starve(client, name, folder)
         hold(name, client, how)
         stopped = run(name, "stop")
         expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")

@@ -387,6 +387,28 @@ static bool take(void)
 	return true;
 }
 
+/*
+ * Until there is a file DONE: every free slot asks, for a thread that runs and for one that
+ * nobody has.
+ */
+static bool starve(void)
+{
+	struct area *a = (struct area *)area.at;
+	uint64_t me = (uint64_t)raw(SYS_getpid, 0, 0, 0, 0, 0), none = 0x3fffffff;
+
+	a->slots_high = AREA_THREADS;
+	while (raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0)) {
+		for (unsigned i = 0; i < AREA_THREADS; i++) {
+			if (slots()[i].owner)
+				continue;
+			slots()[i].holder = i & 1 ? me << 32 | me : none << 32 | none;
+			slots()[i].asked = RS_ASKED;
+		}
+		ring();
+	}
+	return false;
+}
+
 /* When there is a file GO: its own child's slot is the victim's. */
 static bool redirect(pid_t victim)
 {
@@ -441,6 +463,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return hide();
 	if (!strcmp(how, "take"))
 		return take();
+	if (!strcmp(how, "starve"))
+		return starve();
 	if (!strcmp(how, "tell"))
 		return tell(parent);
 	if (!strcmp(how, "lanes"))

@@ -31,7 +31,8 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
 
-#define LOOKS	16	/* at a thread that has rung and is about to sleep */
+#define LOOKS		16	/* at a thread that has rung and is about to sleep */
+#define WALK_LOOKS	16	/* what a walk through all processes counts as */
 
 /* Where a thread sleeps in the kernel. */
 struct sleeper {
@@ -161,18 +162,33 @@ static enum asker elsewhere_look(const struct version *v, uint32_t slot, struct 
 	return is;
 }
 
-enum asker asker_find(const struct version *v, uint32_t slot, struct request *r)
+static bool spend(unsigned *looks, unsigned n)
+{
+	bool has = *looks >= n;
+
+	*looks -= has ? n : *looks;
+	return has;
+}
+
+enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
+		      unsigned *looks)
 {
 	uint64_t holder = __atomic_load_n(&v->area->slot[slot].holder, __ATOMIC_RELAXED);
 	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
 	enum asker is = look(v, slot, pid, tid, r), elsewhere;
 
-	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS; i++) {
+	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS && spend(looks, 1); i++) {
 		sched_yield();
 		is = look(v, slot, pid, tid, r);
 	}
-	if (is == ASKER_IS || version_owns(v, pid, tid))
+	if (is == ASKER_IS)
 		return is;
+	if (!spend(looks, 1))
+		return ASKER_SOON;
+	if (version_owns(v, pid, tid))
+		return is;
+	if (!spend(looks, WALK_LOOKS))
+		return ASKER_SOON;
 	elsewhere = elsewhere_look(v, slot, r);
 	if (elsewhere != ASKER_NONE || is == ASKER_CLOSED)
 		return elsewhere != ASKER_NONE ? elsewhere : is;

@@ -20,7 +20,13 @@ enum asker {
 	ASKER_CLOSED,	/* the kernel does not let us look at whom the slot names */
 };
 
-enum asker asker_find(const struct version *v, uint32_t slot, struct request *r);
+/*
+ * A slot that nobody asks in may be filled as one where somebody does.  What costs more than
+ * a look at the thread that it names is counted off `looks`, for all slots of a round; when
+ * there are none left, such a one is to be looked at later.
+ */
+enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
+		      unsigned *looks);
 /* The thread still waits for the answer to this very request. */
 bool asker_waits(const struct version *v, const struct request *r);
 void asker_answer(struct version *v, const struct request *r, int64_t reply);

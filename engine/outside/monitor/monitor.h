@@ -80,6 +80,7 @@ struct version {
 	uint32_t images;	/* programs ever started */
 	struct image *image;	/* the last AREA_IMAGES of them: a ring */
 	pthread_t bell_thread;
+	uint32_t turn;		/* the slot where the next round of its requests begins */
 
 	pid_t server;		/* its first process; who serves is asked of version_head() */
 	uint64_t began;

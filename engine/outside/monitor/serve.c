@@ -365,7 +365,7 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 	}
 }
 
-static void slot_serve(struct version *v, uint32_t slot)
+static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 {
 	struct monitor *m = v->monitor;
 	struct request r;
@@ -375,7 +375,7 @@ static void slot_serve(struct version *v, uint32_t slot)
 	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_ACQUIRE) != RS_ASKED ||
 	    held_is(m, v, slot))
 		return;
-	switch (asker_find(v, slot, &r)) {
+	switch (asker_find(v, slot, &r, looks)) {
 	case ASKER_IS:
 		reply = m->conduct ? versions_serve(v, &r) : request_serve(v, &r);
 		if (reply != REPLY_LATER)
@@ -394,14 +394,27 @@ static void slot_serve(struct version *v, uint32_t slot)
 	}
 }
 
+#define ROUND_LOOKS	64	/* of a version: who fills its slots holds nobody else up */
+
+/* The next round begins behind the slot that took the last look. */
+static void version_serve(struct version *v)
+{
+	uint32_t high = version_slots(v), first = v->turn;
+	unsigned looks = ROUND_LOOKS;
+
+	for (uint32_t n = 0; n < high; n++) {
+		uint32_t slot = (first + n) % high;
+		bool had = looks;
+
+		slot_serve(v, slot, &looks);
+		if (had && !looks)
+			v->turn = slot + 1;
+	}
+}
+
 /* Answers every request that stands in the areas. */
 void serve_requests(struct monitor *m)
 {
-	for (unsigned n = 0; n < m->versions; n++) {
-		struct version *v = &m->version[n];
-		uint32_t high = version_slots(v);
-
-		for (uint32_t i = 0; i < high; i++)
-			slot_serve(v, i);
-	}
+	for (unsigned n = 0; n < m->versions; n++)
+		version_serve(&m->version[n]);
 }
