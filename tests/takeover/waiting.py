@@ -194,6 +194,7 @@ WAYS = {
     "map": lambda folder: served(folder, "map"),
     "map_followed": lambda folder: served(folder, "map", ("-f", "same")),
     "exec": lambda folder: served(folder, "exec"),
+    "exec_followed": lambda folder: served(folder, "exec", ("-f", "same")),
     "crash": crash,
 }
 

@@ -95,17 +95,19 @@ struct mapping {
 static bool plans_get(const struct mapping *g, const struct maps *maps, struct plan **plan)
 {
 	const struct request *r = g->r;
+	const struct monitor *monitor = g->v->monitor;
 	bool later = false;
 
-	if (g->v->monitor->options->tier != TIER_PATCH)
-		return false;
 	for (size_t i = 0; i < maps->n; i++) {
 		const struct map *m = &maps->map[i];
-		int error;
+		int error = 0;
 
 		if (!is_code(m, r->args[0], r->args[0] + r->args[1]))
 			continue;
-		error = patch_plan(r->tid, g->memory, m, &plan[i]);
+		if (monitor->conduct)
+			later |= !hook_planned(r->tid, m, HOOK_LIBRARY);
+		if (monitor->options->tier == TIER_PATCH)
+			error = patch_plan(r->tid, g->memory, m, &plan[i]);
 		later |= error == -EAGAIN;
 		if (error)
 			unplanned_say(g->v, m, error);

@@ -14,8 +14,9 @@
 #include "engine/outside/patch/board.h"
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/patch.h"
+#include "engine/outside/patch/planner.h"
 
-#define CACHE_MAX	8
+#define CACHE_MAX	32
 #define HOOK_REACH	160	/* bytes around a function's start that may change */
 
 bool hook_is_library(const char *path)
@@ -38,13 +39,7 @@ static struct {
 } cache[CACHE_MAX];
 static unsigned cached;
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-static void left_log(const char *path, const struct hook_plan *p)
+void hook_log(const char *path, const struct hook_plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
 		if (p->hook[i].why)
@@ -52,22 +47,57 @@ static void left_log(const char *path, const struct hook_plan *p)
 				p->hook[i].why);
 }
 
+static const struct hook_plan *known(const struct stat *st)
+{
+	for (unsigned i = 0; i < cached && i < CACHE_MAX; i++)
+		if (plan_same_file(&cache[i].st, st))
+			return &cache[i].plan;
+	return NULL;
+}
+
+void hook_learn(const struct stat *st, const struct hook_plan *p)
+{
+	unsigned i = cached++ % CACHE_MAX;
+
+	cache[i].st = *st;
+	cache[i].plan = *p;
+}
+
+/* Who was not to wait for a planner plans here. */
 static const struct hook_plan *plan_of(int fd, const char *path, bool is_static)
 {
-	unsigned n = cached < CACHE_MAX ? cached : CACHE_MAX, i;
+	static struct hook_plan made;
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return NULL;
-	for (i = 0; i < n; i++)
-		if (same_file(&cache[i].st, &st))
-			return &cache[i].plan;
-	i = cached++ % CACHE_MAX;
-	cache[i].st = st;
-	if (hook_plan_file(fd, is_static ? HOOKS_STATIC : HOOKS_DYNAMIC, &cache[i].plan))
-		cache[i].plan.n = 0;
-	left_log(path, &cache[i].plan);
-	return &cache[i].plan;
+	if (known(&st))
+		return known(&st);
+	if (hook_plan_file(fd, is_static ? HOOKS_STATIC : HOOKS_DYNAMIC, &made))
+		made.n = 0;
+	hook_log(path, &made);
+	hook_learn(&st, &made);
+	return known(&st);
+}
+
+/* Whether there may be something to hook. */
+static bool is_hooked(const struct map *m, enum hook_file file)
+{
+	return m->inode && !m->shared && (file != HOOK_LIBRARY || hook_is_library(m->path));
+}
+
+bool hook_planned(pid_t pid, const struct map *m, enum hook_file file)
+{
+	int fd = is_hooked(m, file) ? patch_open(pid, m) : -1;
+	struct stat st;
+	bool planned;
+
+	if (fd < 0)
+		return true;
+	planned = fstat(fd, &st) || known(&st) ||
+		  !planner_hooks(fd, &st, file == HOOK_LIBRARY ? HOOKS_DYNAMIC : HOOKS_STATIC);
+	close(fd);
+	return planned;
 }
 
 /* --- one mapping ------------------------------------------------------------------- */
@@ -233,16 +263,14 @@ void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 {
 	struct hooking k = { .map = m, .room = room, .memory = memory,
 			     .runtime = file == HOOK_RUNTIME || runtime_is_library(m->path) };
-	bool is_static = file != HOOK_LIBRARY;
 	int fd;
 
-	if (!m->inode || m->shared || room->used > room->len ||
-	    (!is_static && !hook_is_library(m->path)))
+	if (!is_hooked(m, file) || room->used > room->len)
 		return;
 	fd = patch_open(pid, m);
 	if (fd < 0)
 		return;
-	k.plan = plan_of(fd, m->path, is_static);
+	k.plan = plan_of(fd, m->path, file != HOOK_LIBRARY);
 	if (k.plan && k.plan->n)
 		hook_all(&k);
 	close(fd);

@@ -67,6 +67,13 @@ enum hook_file {
 	HOOK_STATIC,		/* a static program */
 	HOOK_RUNTIME,		/* a program with a sanitizer's runtime in it */
 };
+struct stat;
+/* What can be hooked there is known; else somebody is finding it out from now on. */
+bool hook_planned(pid_t pid, const struct map *m, enum hook_file file);
+/* Which functions are left alone, and why. */
+void hook_log(const char *path, const struct hook_plan *p);
+/* What was found out of a file. */
+void hook_learn(const struct stat *st, const struct hook_plan *p);
 void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 	      struct board_room *room);
 

@@ -32,9 +32,12 @@
 #define PLANNERS	8	/* at one time; who comes then has no plan */
 #define PLANNER_MS	60000	/* a gigabyte takes a few seconds */
 
+enum wanted { CALLS, HOOKS_OF_LIBRARY, HOOKS_OF_STATIC };
+
 /* What a child leaves. */
 struct result {
 	int error;
+	struct hook_plan hooks;
 	struct plan plan;	/* and PLAN_SITES_MAX sites */
 };
 
@@ -43,6 +46,7 @@ struct result {
 static struct planner {
 	pid_t pid;		/* 0: the row is free */
 	struct stat st;		/* of its file */
+	enum wanted wanted;
 	uint64_t until_ms;
 	struct result *result;
 } planners[PLANNERS];
@@ -63,18 +67,38 @@ static void die_first(void)
 		close(fd);
 }
 
-static _Noreturn void plan_beside(int fd, pid_t monitor, struct result *result)
+static void calls_plan(struct result *result)
 {
 	struct plan *p = NULL;
 
+	result->error = plan_cached(3, &p);
+	if (!result->error)
+		memcpy(&result->plan, p, sizeof(*p) + p->n * sizeof(p->sites[0]));
+}
+
+static void hooks_plan(enum hook_source source, struct result *result)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/fd/3", path, sizeof(path) - 1);
+
+	result->error = hook_plan_file(3, source, &result->hooks);
+	path[n < 0 ? 0 : n] = 0;
+	if (!result->error)
+		hook_log(path, &result->hooks);
+}
+
+static _Noreturn void plan_beside(int fd, pid_t monitor, enum wanted wanted,
+				  struct result *result)
+{
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != monitor || dup2(fd, 3) < 0)
 		_exit(EXIT_SYSTEM);
 	close_range(4, ~0u, 0);
 	die_first();
-	result->error = plan_cached(3, &p);
-	if (!result->error)
-		memcpy(&result->plan, p, sizeof(*p) + p->n * sizeof(p->sites[0]));
+	if (wanted == CALLS)
+		calls_plan(result);
+	else
+		hooks_plan(wanted == HOOKS_OF_STATIC ? HOOKS_STATIC : HOOKS_DYNAMIC, result);
 	_exit(0);
 }
 
@@ -94,15 +118,15 @@ static struct planner *row_free(void)
 	return NULL;
 }
 
-static bool is_under_way(const struct stat *st)
+static bool is_under_way(const struct stat *st, enum wanted wanted)
 {
 	for (const struct planner *w = planners; w < planners + PLANNERS; w++)
-		if (w->pid && plan_same_file(&w->st, st))
+		if (w->pid && w->wanted == wanted && plan_same_file(&w->st, st))
 			return true;
 	return false;
 }
 
-static int planner_start(int fd, const struct stat *st)
+static int planner_start(int fd, const struct stat *st, enum wanted wanted)
 {
 	struct planner *w = row_free();
 	pid_t monitor = getpid();
@@ -115,12 +139,13 @@ static int planner_start(int fd, const struct stat *st)
 		return -ENOMEM;
 	w->pid = fork();
 	if (!w->pid)
-		plan_beside(fd, monitor, w->result);
+		plan_beside(fd, monitor, wanted, w->result);
 	if (w->pid < 0) {
 		planner_close(w);
 		return -EBUSY;
 	}
 	w->st = *st;
+	w->wanted = wanted;
 	w->until_ms = now_ms() + PLANNER_MS;
 	return -EAGAIN;
 }
@@ -133,9 +158,16 @@ int planner_plan(int fd, struct plan **out)
 	if (!begun)
 		return plan_cached(fd, out);
 	result = plan_known(fd, &st, out);
-	if (result != -EAGAIN || is_under_way(&st))
+	if (result != -EAGAIN || is_under_way(&st, CALLS))
 		return result;
-	return planner_start(fd, &st);
+	return planner_start(fd, &st, CALLS);
+}
+
+bool planner_hooks(int fd, const struct stat *st, enum hook_source source)
+{
+	enum wanted wanted = source == HOOKS_STATIC ? HOOKS_OF_STATIC : HOOKS_OF_LIBRARY;
+
+	return begun && (is_under_way(st, wanted) || planner_start(fd, st, wanted) == -EAGAIN);
 }
 
 /* What it left; a plan that it cannot have made is none. */
@@ -154,10 +186,31 @@ static int result_read(const struct result *r, struct plan **out)
 	return 0;
 }
 
-bool planner_ended(pid_t pid, int status)
+/* What it found, or that it died of the file: there is nothing to hook then. */
+static void hooks_end(const struct planner *w, int error)
+{
+	static struct hook_plan none;
+
+	if (!error && w->result->hooks.n > HOOKS_MAX)
+		error = -EIO;
+	if (error)
+		say_log("hook", "a file of %ld bytes has no hooks: %s", (long)w->st.st_size,
+			strerror(-error));
+	hook_learn(&w->st, error ? &none : &w->result->hooks);
+}
+
+static void calls_end(const struct planner *w, int error)
 {
 	struct plan *p = NULL;
 
+	if (!error)
+		error = result_read(w->result, &p);
+	plan_learn(&w->st, p, error);
+	plan_free(p);
+}
+
+bool planner_ended(pid_t pid, int status)
+{
 	for (struct planner *w = planners; w < planners + PLANNERS; w++) {
 		int error = WIFSIGNALED(status) ? -ENOMEM : -EIO;
 
@@ -166,9 +219,11 @@ bool planner_ended(pid_t pid, int status)
 		if (now_ms() >= w->until_ms)
 			error = -ETIME;
 		if (WIFEXITED(status) && !WEXITSTATUS(status))
-			error = result_read(w->result, &p);
-		plan_learn(&w->st, p, error);
-		plan_free(p);
+			error = 0;
+		if (w->wanted == CALLS)
+			calls_end(w, error);
+		else
+			hooks_end(w, error ? error : w->result->error);
 		planner_close(w);
 		return true;
 	}

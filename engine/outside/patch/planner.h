@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "engine/outside/patch/hook.h"
 #include "engine/outside/plan/plan.h"
 
 /* Until then the caller plans by himself: nobody else waits for him. */
@@ -15,6 +16,9 @@ void planner_begin(void);
  * and planner_ended() says when it is there.
  */
 int planner_plan(int fd, struct plan **out);
+
+/* What of it can be hooked is being found out; hook.c is told. */
+bool planner_hooks(int fd, const struct stat *st, enum hook_source source);
 
 /* A child has ended: true when it was one that planned. */
 bool planner_ended(pid_t pid, int status);

@@ -338,7 +338,7 @@ static bool program_waits(struct monitor *m, pid_t pid, const struct tracee *t)
 {
 	struct tracee *row = tracee_find(m, 0);
 
-	if (!row || inject_planned(pid))
+	if (!row || inject_planned(pid, m->conduct))
 		return false;
 	*row = *t;
 	row->tid = pid;
@@ -351,7 +351,7 @@ void exec_go_on(struct monitor *m, bool now)
 	for (int i = 0; i < TRACEES_MAX; i++) {
 		struct tracee t = m->tracees[i];
 
-		if (!t.waits || (!now && !inject_planned(t.tid)))
+		if (!t.waits || (!now && !inject_planned(t.tid, m->conduct)))
 			continue;
 		m->tracees[i] = (struct tracee){ 0 };
 		program_begin(t.version, t.tid, &t);

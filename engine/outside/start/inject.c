@@ -494,23 +494,28 @@ static int prepare(struct injection *in)
 	return boot_write(in);
 }
 
-bool inject_planned(pid_t pid)
+bool inject_planned(pid_t pid, bool followers)
 {
-	bool planned = true;
+	struct injection in = { .r.pid = pid };
+	bool planned = true, locks;
 	struct plan *p;
-	struct maps maps;
 
-	if (maps_read(pid, &maps))
+	if (maps_read(pid, &in.maps))
 		return true;
-	for (size_t i = 0; i < maps.n; i++) {
-		const struct map *m = &maps.map[i];
+	if (followers)
+		program_inspect(&in);
+	locks = followers && !in.program.dynamic;
+	for (size_t i = 0; i < in.maps.n; i++) {
+		const struct map *m = &in.maps.map[i];
 		int result = m->exec && m->inode ? patch_plan(pid, -1, m, &p) : -ENOENT;
 
 		planned &= result != -EAGAIN;
 		if (!result)
 			plan_free(p);
+		if (locks && m->exec && is_program(&in, m))
+			planned &= hook_planned(pid, m, HOOK_STATIC);
 	}
-	maps_free(&maps);
+	maps_free(&in.maps);
 	return planned;
 }
 

@@ -44,7 +44,7 @@ struct inject_want {
 int inject(pid_t pid, const struct inject_want *want, struct layout *layout);
 
 /* Its files have been planned, or cannot be; else somebody is doing it from now on. */
-bool inject_planned(pid_t pid);
+bool inject_planned(pid_t pid, bool followers);
 
 /* Board room that later mappings of a process use: near its libraries. */
 #define LIBRARY_BOARDS	0x40000ull
