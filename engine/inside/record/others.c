@@ -88,6 +88,7 @@ void polled_by(const struct thread *t, long nr)
 static uint8_t polled(const struct walk *w, long nr)
 {
 	uint64_t fd = w->args[0];
+	uint32_t strangers;
 	int32_t owner;
 
 	if (nr == __NR_epoll_ctl || nr == __NR_close || fd >= POLLED_FDS || w->result < 0)
@@ -98,9 +99,11 @@ static uint8_t polled(const struct walk *w, long nr)
 	if (owner && owner != thread_self()->tid)
 		__atomic_store_n(&pollers[fd].strangers, STRANGERS, __ATOMIC_RELAXED);
 	/* Acquire: pairs with polled_by. */
-	if (!__atomic_load_n(&pollers[fd].strangers, __ATOMIC_ACQUIRE))
+	strangers = __atomic_load_n(&pollers[fd].strangers, __ATOMIC_ACQUIRE);
+	if (!strangers)
 		return 0;
-	pollers[fd].strangers--;
+	/* Of two that count at once one is lost; it does not become less than none. */
+	__atomic_store_n(&pollers[fd].strangers, strangers - 1, __ATOMIC_RELAXED);
 	return EVENT_AFTER;
 }
 
