@@ -258,6 +258,17 @@ static bool is_server(const struct session *s)
 	       process_descends(s->server, s->monitor) && is_watched(s);
 }
 
+/* Its memory is gone, and it soon will be: nothing says any more whose it was. */
+static bool is_leaving(pid_t pid)
+{
+	struct maps maps;
+	int result = maps_read(pid, &maps);
+
+	if (!result)
+		maps_free(&maps);
+	return result == -ESRCH;
+}
+
 int session_signal(const struct session *s, int sig)
 {
 	int result;
@@ -265,7 +276,7 @@ int session_signal(const struct session *s, int sig)
 	if (!alive(s->server, s->server_began))
 		return -ESRCH;
 	if (!is_server(s))
-		return -EPERM;
+		return is_leaving(s->server) ? -ESRCH : -EPERM;
 	result = process_signal(s->server, s->server_began, sig);
 	return result == -EPERM ? -EACCES : result;
 }
