@@ -291,15 +291,15 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		if (m->background || m->options->sampling.stateless || followers_any(m))
 			wakes_look(m);
 	}
-	if (m->asked_soon) {
-		m->asked_soon = false;
-		serve_requests(m);
-	}
 }
 
 /* What is due now, whatever woke us. */
 static void due_serve(struct monitor *m)
 {
+	if (m->asked_soon) {
+		m->asked_soon = false;
+		serve_requests(m);
+	}
 	control_look(m);
 	planner_look(m);
 	if (!m->conduct)
