@@ -6,6 +6,7 @@
  */
 #include "engine/abi/area.h"
 #include "engine/abi/brief.h"
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 
 #define SIGACTION_FLAGS	8	/* offsets in the kernel's struct sigaction */
@@ -20,6 +21,7 @@
 #define FAMILY_UNIX	1
 #define FAMILY_INET	2
 #define INET_LENGTH	8	/* family, port, address */
+_Static_assert(EVENT_ARGS <= CALL_ARGS, "a header has no more than a call");
 
 /* Eight bytes of anything, anywhere. */
 typedef uint64_t __attribute__((may_alias, aligned(1))) word;
@@ -68,6 +70,8 @@ static size_t next_piece(struct reader *r, size_t want, const uint8_t **at)
 {
 	size_t n;
 
+	/* Of nothing there is never a piece: it would be waited for to the end. */
+	MUST(want);
 	while (!(n = reader_piece(r, want, at)))
 		if (!host_more(r))
 			return 0;

@@ -3,6 +3,7 @@
  * sent and received into the payload.  Memory that cannot be read (a racing
  * munmap) becomes zeros and a flag, never a crash: the call itself was made.
  */
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 
 /* The event is full: its payload goes on in the next. */
@@ -10,6 +11,8 @@ static void go_on(struct writer *w)
 {
 	uint16_t call = w->open->call;
 	uint64_t seq = w->open->seq;
+
+	MUST(w->at >= (uint8_t *)(w->open + 1));
 
 	writer_commit(w);
 	host_begin(w, EVENT_MORE, call)->seq = seq;
@@ -222,6 +225,7 @@ void record_unknown(struct writer *w, const struct walk *call)
 {
 	unsigned values = 0;
 
+	MUST(call->desc->nargs <= CALL_ARGS);
 	for (unsigned i = 0; i < call->desc->nargs && values < EVENT_ARGS; i++)
 		if (step_kind(call, i) == STEP_VALUE)
 			w->open->arg[values++] = call->args[i];

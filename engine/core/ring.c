@@ -9,7 +9,14 @@
  * worker that gave up root writes there, too.  Where a writer writes is always one of
  * the section's chunks, whatever stands there, and no search is without an end.
  */
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
+
+_Static_assert(VERSIONS <= 32, "versions are bits of a word");
+_Static_assert(CHUNK_SIZE % CELL_SIZE == 0 && CHUNK_CELLS > 2, "a turn, and room before it");
+_Static_assert(CELLS_AHEAD < CHUNK_CELLS, "what is asked for early lies in the chunk");
+_Static_assert(LANES + 1 < CHUNK_SPARE && CHUNKS_MAX < CHUNK_NONE, "no lane, no chunk is named so");
+_Static_assert(CHUNKS_MAX * (uint64_t)CHUNK_SIZE <= 1ull << 31, "offsets in a section");
 
 static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
 {
@@ -135,6 +142,7 @@ static void chunk_free(struct section *own, uint32_t chunk)
 /* From its end, which an ordinary search comes to last. */
 void section_spare(struct section *own, uint32_t chunks)
 {
+	MUST(chunks <= CHUNKS_MAX && CHUNKS_SPARE(chunks) < chunks);
 	for (uint32_t i = chunks - CHUNKS_SPARE(chunks); i < chunks; i++)
 		own->chunk_owner[i] = CHUNK_SPARE;
 }
@@ -270,6 +278,8 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life, uint32_t t
 {
 	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
 
+	MUST(chunk < CHUNKS_MAX);
+
 	l->giving = 0;
 	__atomic_store_n(&l->first, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELAXED);
@@ -290,6 +300,8 @@ static void lanes_raise(struct section *own, uint32_t to)
 {
 	uint32_t high = __atomic_load_n(&own->lanes_high, __ATOMIC_RELAXED);
 
+	MUST(to <= LANES);
+
 	while (high < to && !__atomic_compare_exchange_n(&own->lanes_high, &high, to, false,
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
@@ -297,6 +309,7 @@ static void lanes_raise(struct section *own, uint32_t to)
 
 static void lane_set(struct streams *s, uint32_t index, enum lane_state state)
 {
+	MUST(index < LANES);
 	/* Release: all that was done to the lane before is seen by who sees the state. */
 	__atomic_store_n(&streams_section(s, s->self)->lane[index].state, state,
 			 __ATOMIC_RELEASE);
@@ -307,6 +320,7 @@ bool lane_reopen(struct streams *s, uint32_t index, bool *owes)
 	struct section *own = streams_section(s, s->self);
 	uint32_t chunk = lane_chunk(s, own, index);
 
+	MUST(index < LANES);
 	*owes = chunk == CHUNK_NONE;
 	if (*owes)
 		chunk = chunk_borrow(s, own, index);
@@ -356,6 +370,7 @@ int lane_open(struct streams *s, uint32_t told)
 
 void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 {
+	MUST(index < LANES);
 	w->streams = s;
 	w->section = streams_section(s, s->self);
 	w->index = index;
@@ -400,6 +415,8 @@ bool writer_turn(struct writer *w)
 
 	if (chunk == CHUNK_NONE)
 		return false;
+	/* Ours, whatever stands in the section: the turn fits, and leads into it. */
+	MUST(w->cell < CHUNK_CELLS && chunk_sane(w->streams, chunk) && chunk != w->number);
 	((struct event *)w->chunk)[w->cell] =
 		(struct event){ .kind = EVENT_TURN, .arg = { chunk } };
 	__atomic_store_n(&w->section->chunk_next[w->number], chunk, __ATOMIC_RELAXED);
@@ -422,6 +439,7 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 {
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 
+	MUST(index < LANES);
 	c->chunk = CHUNK_NONE;
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	/* Another stream's lives have the same numbers. */
@@ -436,6 +454,7 @@ void cursor_join(struct streams *s, uint32_t index, uint32_t source)
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 	const struct lane *l = &streams_section(s, source)->lane[index];
 
+	MUST(index < LANES && source < VERSIONS);
 	c->chunk = __atomic_load_n(&l->seam_chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->at, __atomic_load_n(&l->seam, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
@@ -447,12 +466,14 @@ void cursor_done(struct streams *s, uint32_t index)
 {
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 
+	MUST(index < LANES);
 	/* Release: all has been read before the lane is used again. */
 	__atomic_store_n(&c->done, c->life, __ATOMIC_RELEASE);
 }
 
 void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 {
+	MUST(index < LANES);
 	r->streams = s;
 	r->index = index;
 	r->cursor = &streams_section(s, s->self)->cursor[index];
@@ -655,6 +676,8 @@ uint8_t reader_take(struct reader *r)
 	const struct event *e = event_at(r, r->chunk, r->pos);
 	uint8_t flags = e->flags;
 
+	/* A copy that looks ahead, or is of another lane, takes nothing. */
+	MUST(!r->ahead);
 	r->pos += event_cells(size_checked(r, e, r->pos));
 	r->left = 0;
 	cursor_move(r);

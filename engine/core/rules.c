@@ -12,7 +12,12 @@
  * nothing, and reads the target's memory only through the host's functions.
  */
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/core/rules.h"
+
+_Static_assert(RULES_MAX % 32 == 0, "which are on are bits of words");
+_Static_assert(RULES_MAX < UINT16_MAX, "and state.active is one more");
+_Static_assert(RULES_ARGS == CALL_ARGS, "a rule sees what a call has");
 
 #define EINVAL_ANSWER	(-22)
 
@@ -220,6 +225,7 @@ static enum rules_verdict right_next(const struct rules *rules, struct rules_run
 	const struct rules_row *row = &rules->object.rows[state->active - 1];
 	int pos;
 
+	MUST(state->active && state->active <= rules->object.rules);
 	answer->rule = (uint16_t)(state->active - 1);
 	answer->out = state->out;
 	if (!events_take(run, row->steps))
@@ -241,6 +247,7 @@ static enum rules_verdict right_next(const struct rules *rules, struct rules_run
 static enum rules_verdict rule_start(const struct rules *rules, struct rules_run *run,
 	struct rules_answer *answer, int rule)
 {
+	MUST((unsigned)rule < rules->object.rules && !run->state->active);
 	run->state->active = (uint16_t)(rule + 1);
 	run->state->out = 0;
 	return right_next(rules, run, answer);
@@ -264,6 +271,7 @@ static enum rules_verdict first_call(const struct rules *rules, struct rules_run
 static enum rules_verdict hold(const struct rules *rules, struct rules_run *run,
 	struct rules_answer *answer)
 {
+	MUST(run->waits < rules->object.rules);
 	answer->rule = run->waits;
 	answer->events = run->events;
 	answer->limit_ms = rules->object.rows[run->waits].within_ms;
@@ -343,6 +351,7 @@ int64_t rules_ran(const struct rules *rules, struct rules_run *run,
 	const struct rules_row *row = &rules->object.rows[answer->rule];
 	const struct rules_out *out = out_row(rules, row, answer->out);
 
+	MUST(answer->rule < rules->object.rules && answer->out < row->outs);
 	if (!run->state->ran)
 		return ret;
 	run->state->ran = 0;

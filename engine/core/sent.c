@@ -7,6 +7,7 @@
  * Known from the row's directions alone.  Not looked at: what a vector or a message leads
  * to, and what an argument that is both sent and received sends: that is not told.
  */
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 
 static bool is_sent(const struct arg_desc *a)
@@ -91,6 +92,7 @@ static void part_keep(struct sent *s, const struct walk *w, unsigned i, uint64_t
 		s->bytes[*used + n] = 0;
 	s->args[i] = (uint64_t)(s->bytes + *used);
 	*used += (len + 7) & ~7ull;
+	MUST(*used <= SENT_MAX + 7);
 }
 
 void step_keep(struct walk *w, struct sent *s)

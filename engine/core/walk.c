@@ -4,6 +4,8 @@
  * Lengths are those after the call: a read has as many bytes as it returned.  A
  * call that failed has moved nothing, but may say what it would take.
  */
+#include "engine/core/must.h"
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 
 #define IOC_SIZE	16	/* of an ioctl's number: where its size is */
@@ -72,6 +74,7 @@ enum step step_kind(const struct walk *w, unsigned arg)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
 
+	MUST(arg < w->desc->nargs);
 	switch (a->kind) {
 	case KIND_NONE: case KIND_PTR: case KIND_SKIP: case KIND_HEX:
 		return STEP_NONE;
@@ -166,6 +169,7 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 	const struct arg_desc *a = &w->desc->args[arg];
 	uint64_t size = layout_size(a->what), limit = w->args[a->len_arg], n;
 
+	MUST(a->len_arg < CALL_ARGS && a->what < LAYOUT_COUNT);
 	switch (a->len_rule) {
 	case LEN_RULE_ONE:
 		return size;
@@ -194,6 +198,8 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 #define DEDUPE_COUNT	4
 #define DEDUPE_INFO	32
 
+_Static_assert(FIEMAP_COUNT < SELF_WORDS && DEDUPE_COUNT < SELF_WORDS, "a head has its count");
+
 static uint64_t counted_length(unsigned layout, const uint32_t head[SELF_WORDS])
 {
 	uint64_t n = layout == LAYOUT_fiemap ? head[FIEMAP_COUNT] * (uint64_t)FIEMAP_EXTENT
@@ -208,6 +214,7 @@ uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t hea
 	const struct arg_desc *a = &w->desc->args[arg];
 	uint64_t n = head[0];
 
+	MUST(a->len_rule == LEN_RULE_SELF);
 	if (step_counts(a->what))
 		return counted_length(a->what, head);
 	if (a->what == LAYOUT_perf_attr)
@@ -256,12 +263,15 @@ static void recipe_memory(struct recipe *r, const struct call_desc *d, unsigned 
 		r->moved |= (uint8_t)(1u << i);
 }
 
+_Static_assert(CALL_ARGS <= 8, "arguments are bits of a byte");
+
 struct recipe step_recipe(const struct call_desc *d)
 {
 	int flags_arg = mode_flags_arg(d);
 	struct recipe r = { .room = (int8_t)step_room_arg(d), .known = 1,
 			    .flags_arg = (uint8_t)(flags_arg < 0 ? 0 : flags_arg) };
 
+	MUST(d->nargs <= CALL_ARGS && r.room < (int)CALL_ARGS && flags_arg < (int)d->nargs);
 	for (unsigned i = 0; i < d->nargs; i++) {
 		enum arg_kind kind = d->args[i].kind;
 
@@ -273,5 +283,7 @@ struct recipe step_recipe(const struct call_desc *d)
 		if (kind == KIND_MODE && flags_arg >= 0)
 			r.mode |= (uint8_t)(1u << i);
 	}
+	MUST(!(r.values & r.memory) && !(r.mode & ~r.values));
+	MUST(!((r.moved | r.fixed) & ~r.memory) && !(r.moved & r.fixed));
 	return r;
 }

@@ -108,11 +108,15 @@ struct conf {
 
 #define MESSAGES_STRIDE	64	/* struct mmsghdr */
 #define MESSAGE_MOVED	56	/* its msg_len: bytes sent or received */
+_Static_assert(sizeof(struct message) == MESSAGE_MOVED, "the kernel's struct msghdr");
+_Static_assert(MESSAGES_STRIDE == MESSAGE_MOVED + 8, "and its length behind it");
+_Static_assert(sizeof(struct span) == 16 && sizeof(struct conf) == 16, "iovec, ifconf");
 #define STRING_MAX	4096
 #define SELF_MAX	4096	/* of an object that tells its own size */
 #define TAIL_MAX	65536	/* and of one that counts what is behind its head */
 #define STRINGS_MAX	512
 #define STRINGS_END	0xffffffffu
+_Static_assert(SENT_MAX >= STRING_MAX && STRING_MAX < STRINGS_END, "a path is kept whole");
 
 /* record.c: fills the open event's values and payload. */
 static inline void record_call(struct writer *w, const struct walk *call);
