@@ -52,6 +52,8 @@ static bool passes_run(struct unit *u)
 		if (u->debug && !strcmp(u->debug, passes[i].name))
 			fprintf(stderr, "rulec: pass %s\n", passes[i].name);
 		passes[i].run(u);
+		if (!u->shaky)
+			tree_holds(u);
 	}
 	return !u->errors && !(u->strict && u->warnings);
 }

@@ -116,6 +116,8 @@ void pass_resolve(struct unit *u);
 void pass_bind(struct unit *u);
 void pass_check(struct unit *u);
 void pass_overlap(struct unit *u);
+/* tree.c: behind each pass; a tree that does not hold ends the program, as our bug. */
+void tree_holds(struct unit *u);
 
 /* --- bind.c: names in rules ------------------------------------------------ */
 

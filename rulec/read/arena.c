@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 #define CHUNK_SIZE	65536
@@ -53,6 +54,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 	struct chunk *c = arena->chunks;
 	void *at;
 
+	MUST(size && (!c || c->used <= c->size));
 	size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
 	if (!c || c->size - c->used < size) {
 		size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
