@@ -12,6 +12,7 @@
 #include <linux/fcntl.h>
 #include <linux/resource.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/clock/clock.h"
 #include "engine/inside/fd/private.h"
@@ -20,6 +21,7 @@
 
 #define NUMBERS		65536
 #define HIGHEST		64	/* numbers that a follower keeps for them */
+_Static_assert(NUMBERS % 64 == 0 && HIGHEST < NUMBERS / 2, "words of bits");
 
 static uint64_t is_private[NUMBERS / 64];
 uint32_t private_count;
@@ -61,6 +63,7 @@ static void note(long fd, bool open)
 {
 	uint64_t bit = 1ull << fd % 64;
 
+	MUST(fd >= 0 && fd < NUMBERS);
 	if (open)
 		__atomic_fetch_or(&is_private[fd / 64], bit, __ATOMIC_RELAXED);
 	else

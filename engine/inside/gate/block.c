@@ -27,6 +27,7 @@ void block_prepare(struct thread *t, uint32_t index)
 {
 	extern char gate_patch[], lock_gate[];
 
+	MUST(index < BLOCKS);
 	t->self = t;
 	t->index = index;
 	t->gate = (uint64_t)gate_patch;
@@ -50,6 +51,7 @@ static struct thread *block_map(uint32_t index)
 
 static struct thread *block_at(uint32_t index)
 {
+	MUST(index < BLOCKS);
 	if (!blocks[index])
 		return block_map(index);
 	/* Atomic: as in block_prepare. */
@@ -76,6 +78,7 @@ struct thread *block_take(void)
 /* After a fork the child has one thread. */
 void block_keep_only(struct thread *t)
 {
+	MUST(blocks[t->index] == t);
 	bytes_zero(used, sizeof(used));
 	used[t->index / 64] = 1ull << t->index % 64;
 }
@@ -105,6 +108,8 @@ struct thread *block_next(uint32_t *index)
 /* For a block whose thread is known to be gone, or never began. */
 void block_free(struct thread *t)
 {
+	/* Its own row, and not one that has been given back. */
+	MUST(blocks[t->index] == t && used[t->index / 64] >> t->index % 64 & 1);
 	if (!t->in_exec)
 		slot_release(t);
 	__atomic_fetch_and(&used[t->index / 64], ~(1ull << t->index % 64),
@@ -140,6 +145,7 @@ static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
 }
 
 #define SLOT_PROBES	8	/* dead owners looked for at a claim */
+_Static_assert(BLOCKS % 64 == 0 && BLOCKS == BRIEF_SLOTS, "bits of words, answers of slots");
 
 static bool slot_is_free(uint64_t holder)
 {

@@ -8,6 +8,7 @@
 #include <asm/unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/request.h"
@@ -32,6 +33,10 @@ static const uint16_t known_calls[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+_Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
+_Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
+_Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
+
 bool call_is_special(long nr)
 {
 	return call_has(call_find(nr), TRAIT_SPECIAL);
@@ -48,6 +53,7 @@ static void handler_set(unsigned slot, bool slow)
 {
 	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
 
+	MUST(slot < SLOT_CALLS);
 	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
 	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
 }
@@ -132,6 +138,7 @@ static bool is_boundary(const struct thread *t, bool lock)
 /* What was put off comes at the end of this call, which is made again. */
 static long deferred_come(struct thread *t)
 {
+	MUST(!t->pending);
 	t->deferred = 0;
 	overdue_end(t);
 	t->pending = 1;

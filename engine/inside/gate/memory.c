@@ -10,6 +10,7 @@
 #include <linux/errno.h>
 #include <linux/mman.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -62,6 +63,7 @@ static long map(uint64_t len, int how)
 	static uint64_t taken;
 	uint64_t at = boot.text - OWN_BELOW;
 
+	MUST(len && boot.text > OWN_BELOW);
 	len = (len + 0xfff) & ~0xfffull;
 	at = (at & ~0xfffull) - __atomic_add_fetch(&taken, len, __ATOMIC_RELAXED);
 	return OWN6(__NR_mmap, at, len, PROT_READ | PROT_WRITE,

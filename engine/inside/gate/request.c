@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
@@ -63,6 +64,8 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 {
 	struct request *r = request_of(t);
 
+	/* A thread asks for one thing at a time. */
+	MUST(r->state != RS_ASKED && kind);
 	r->kind = kind;
 	r->args[0] = a;
 	r->args[1] = b;

@@ -245,6 +245,13 @@ _Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
 _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");
 _Static_assert(offsetof(struct frame, tier) == F_TIER, "frame");
 _Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
+_Static_assert(sizeof(struct frame) == F_TIER + 8, "gate.S fills all of it");
+_Static_assert(offsetof(struct frame, arg) == F_RDI, "arguments in the kernel's order");
+_Static_assert(offsetof(struct frame, slot) == F_SLOT && offsetof(struct frame, flags) == F_FLAGS,
+	       "frame");
+_Static_assert(sizeof(struct action) == 32 && sizeof(struct altstack) == 24, "the kernel's");
+_Static_assert(sizeof(uint64_t[SLOT_CALLS]) == 4096, "gate.S: counts of the net stand behind");
+_Static_assert(VERSIONS <= 8 * sizeof(uint32_t), "versions are bits");
 
 /* The block: one page of structure, the stack, the signal stack, the thread's request. */
 #define BLOCK_SIZE	0x10000
@@ -254,6 +261,7 @@ _Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
 #define BLOCK_SIGSTACK_SIZE (BLOCK_REQUEST - BLOCK_SIGSTACK)
 
 _Static_assert(sizeof(struct request) <= BLOCK_SIZE - BLOCK_REQUEST, "the request fits");
+_Static_assert(BLOCK_SIGSTACK >= BLOCK_STACK_TOP && BLOCK_SIGSTACK_SIZE >= 0x8000, "the stacks");
 
 static inline struct request *request_of(const struct thread *t)
 {

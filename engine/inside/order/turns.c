@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -190,6 +191,7 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 	struct bucket *b = &lock_buckets[bucket];
 	struct patience p = { 0 };
 
+	MUST(bucket <= LOCK_BUCKETS && turn);
 	if (turn_is_here(b, turn) || b->given_up >= GIVE_UP)
 		return;
 	t->want_bucket = (uint32_t)bucket;

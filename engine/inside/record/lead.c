@@ -12,6 +12,7 @@
 #include <linux/mman.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
@@ -412,6 +413,7 @@ void lead_resume(struct thread *t)
 {
 	bool owes;
 
+	MUST(t->following && t->lane < LANES);
 	t->following = 0;
 	t->away = 0;
 	t->ticks = (struct ticks){ 0 };

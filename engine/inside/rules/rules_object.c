@@ -9,6 +9,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/rules.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -108,6 +109,7 @@ static struct loaded *object_load(struct thread *t, uint32_t generation)
 
 static void object_release(struct loaded *l)
 {
+	MUST(!l || l->users);
 	if (l && !--l->users && l != newest)
 		OWN2(__NR_munmap, l, l->len);
 }

@@ -12,6 +12,7 @@
 #include <linux/signal.h>
 
 #include "engine/abi/knock.h"
+#include "engine/core/must.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -171,6 +172,7 @@ static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_r
 
 uint8_t *hidden_info(struct thread *t, int sig)
 {
+	MUST(SIG_BIT(sig) & HIDDEN_SIGNALS);
 	return t->hidden_info[sig == SIGILL ? 1 : sig == SIGSEGV ? 2 : sig == SIGBUS ? 3 : 0];
 }
 

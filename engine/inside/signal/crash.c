@@ -19,6 +19,7 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -254,6 +255,7 @@ static void mark_set(const struct thread *t, uint64_t at)
 {
 	struct section *own = streams_section(&streams, streams.self);
 
+	MUST(t->has_lane && t->lane < LANES);
 	own->faulted[t->lane] = at + 1;
 	/* Release: pairs with fault_behind; what comes is told behind it. */
 	__atomic_store_n(&own->left[t->lane], 0, __ATOMIC_RELEASE);

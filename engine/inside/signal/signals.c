@@ -25,6 +25,7 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/leave.h"
@@ -63,6 +64,7 @@ bool is_handler(uint64_t handler)
 
 long kernel_action(int sig, const struct action *a)
 {
+	MUST(sig >= 1 && sig <= SIGNALS);
 	return OWN4(__NR_rt_sigaction, sig, a, 0, 8);
 }
 
@@ -393,6 +395,7 @@ static void hold(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 	struct area *a = (struct area *)boot.area;
 	int sig = info_int(info, INFO_SIGNO);
 
+	MUST(t->busy);
 	if (t->pending || t->deferred) {	/* only a hidden signal can come now: it waits */
 		bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
 		t->hidden_waits |= SIG_BIT(sig) & HIDDEN_SIGNALS;
@@ -429,6 +432,7 @@ static void registers_from_frame(struct gregs *r, const struct frame *f)
 /* The held signal comes at the end of its call. */
 static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 {
+	MUST(t->at_boundary && t->busy);
 	registers_from_frame(&uc->regs, &t->frame);
 	call_context(&uc->regs, t->frame.resume, t->frame.tier, !t->restart);
 	uc->mask = t->held_mask;
@@ -551,6 +555,7 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 /* Has the held signal come (held_come); returns where none is to. */
 void signal_exit(struct thread *t)
 {
+	MUST(t->busy && !t->at_boundary);
 	if (park_at_exit(t)) {
 		if (t->restart)
 			dispatch(t);

@@ -40,6 +40,8 @@ struct rt_frame {
 
 _Static_assert(sizeof(struct gregs) == 184, "sigcontext without fpstate");
 _Static_assert(sizeof(struct ucontext_raw) == 304, "ucontext");
+_Static_assert(offsetof(struct ucontext_raw, mask) == 296, "and its mask, the last of it");
+_Static_assert(offsetof(struct rt_frame, info) == 8 + sizeof(struct ucontext_raw), "rt_sigframe");
 
 /* Offsets inside siginfo. */
 #define INFO_SIGNO	0

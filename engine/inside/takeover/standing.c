@@ -10,6 +10,7 @@
 #include <linux/fcntl.h>
 
 #include "engine/abi/standing.h"
+#include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -18,6 +19,8 @@
 #include "engine/inside/takeover/standing.h"
 
 #define LEAST	256u	/* numbers looked at */
+
+_Static_assert(STANDING_FDS % 64 == 0 && STANDING_FDS >= LEAST, "words of bits");
 
 struct standing_fds standing_fds;
 
@@ -38,6 +41,7 @@ static void number_look(uint32_t fd)
 	long flags = OWN3(__NR_fcntl, fd, F_GETFD, 0);
 	uint64_t bit = 1ull << fd % 64;
 
+	MUST(fd < STANDING_FDS);
 	if (flags < 0)
 		return;
 	s->open[fd / 64] |= bit;
@@ -63,6 +67,7 @@ static void numbers_look(void)
 
 void standing_begin(struct thread *t)
 {
+	MUST(!t->standing);
 	__atomic_store_n(&t->standing, 1, __ATOMIC_SEQ_CST);
 	if (!streams.conduct || !all_stand(t))
 		return;
@@ -73,6 +78,7 @@ void standing_begin(struct thread *t)
 
 void standing_end(struct thread *t)
 {
+	MUST(t->standing);
 	__atomic_store_n(&standing_fds.valid, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&t->standing, 0, __ATOMIC_SEQ_CST);
 }

@@ -19,6 +19,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -168,6 +169,7 @@ static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken *t
 {
 	int32_t got = fds[i];
 
+	MUST(i < n);
 	if (got != to->fd) {
 		number_free(fds, i + 1, n, to->fd);
 		OWN3(__NR_dup3, got, to->fd, to->flags & 1 ? O_CLOEXEC : 0);
