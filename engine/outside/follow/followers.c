@@ -69,6 +69,7 @@ static void follower_close(struct version *v)
 {
 	struct monitor *m = v->monitor;
 
+	MUST(v->index != m->leader);
 	v->state = VERSION_ENDED;
 	v->judge_ms = 0;
 	streams_follow(m, v->index, false);
@@ -80,6 +81,7 @@ void follower_drop(struct version *v, enum verdict verdict, const char *why, ...
 {
 	va_list ap;
 
+	MUST(verdict < VERDICTS);
 	if (!version_lives(v) || v->index == v->monitor->leader)
 		return;
 	va_start(ap, why);

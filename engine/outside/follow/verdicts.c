@@ -40,6 +40,8 @@ bool hold(struct version *v, const struct request *r, unsigned ms)
 {
 	struct monitor *m = v->monitor;
 
+	/* asker_find has bounded it. */
+	MUST(r->slot < AREA_THREADS && m->held_high <= HELD_MAX);
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		if (m->held[i].version)
 			continue;
@@ -73,6 +75,7 @@ static void held_reply(struct held *h, int64_t reply)
 {
 	const struct held was = *h;
 
+	MUST(was.version);
 	*h = (struct held){ 0 };
 	if (asker_waits(was.version, &was.request))
 		asker_answer(was.version, &was.request, reply);
@@ -196,6 +199,7 @@ static void verdict_stop(struct version *v, enum verdict verdict, const struct r
 	enum policy policy = policy_of(v, verdict);
 	char path[400], why[WHY_MAX] = "", fault[WHY_MAX];
 
+	MUST(v->index != v->monitor->leader && version_lives(v));
 	rules_word(&v->area->slot[r->slot], fault, sizeof(fault));
 	report_write(v, verdict, r, path, sizeof(path));
 	if (policy == POLICY_ALARM)
@@ -262,6 +266,7 @@ static int64_t successor_differs(struct version *v, const struct request *r)
 	struct monitor *m = v->monitor;
 	char path[400];
 
+	MUST(v->index == m->leader);
 	if (m->move.differs)
 		return ANSWER_IGNORE;
 	/* Asked before it could know that the rest are last words: it looks again. */

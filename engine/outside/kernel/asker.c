@@ -27,6 +27,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
@@ -224,6 +225,7 @@ void asker_answer(struct version *v, const struct request *r, int64_t reply)
 		{ (void *)(r->at + offsetof(struct request, state)), sizeof(state) },
 	};
 
+	MUST(r->slot < BRIEF_SLOTS && r->tid > 0);
 	process_vm_writev(r->tid, here, 2, there, 2, 0);
 	wake(word, (*word + ANSWER_ONE) & ~ANSWER_NONE);
 }

@@ -24,6 +24,7 @@
 #include "engine/abi/area.h"
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/core/must.h"
 #include "engine/outside/monitor/audit.h"
 #include "engine/outside/monitor/options.h"
 #include "engine/outside/session/session.h"
@@ -231,6 +232,7 @@ struct monitor {
 
 static inline struct version *leading(struct monitor *m)
 {
+	MUST(m->leader < VERSIONS);
 	return &m->version[m->leader];
 }
 

@@ -262,6 +262,7 @@ static json_t *sample_json(struct monitor *m)
 	static const char *const names[] = { [SAMPLE_ALL] = "all", [SAMPLE_SHARE] = "share",
 					     [SAMPLE_PEER] = "conn", [SAMPLE_WINDOW] = "window",
 					     [SAMPLE_AUTO] = "auto" };
+	_Static_assert(sizeof(names) / sizeof(names[0]) == SAMPLE_AUTO + 1, "each way");
 	json_int_t conns = 0, kept = 0, calls = 0, calls_kept = 0;
 	const struct version *v = leading(m);
 

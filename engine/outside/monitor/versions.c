@@ -108,11 +108,16 @@ void version_ask(struct version *v, const struct follower_options *o)
 		rules_put(v->brief, o->rules_bank);
 }
 
+_Static_assert(BRIEF_SLOTS == AREA_THREADS, "an answer for each slot");
+_Static_assert(RELEASES == VERSIONS, "a release for each row");
+_Static_assert(sizeof(struct rules_bank) == RULES_BANK, "banks lie side by side");
+
 int version_make(struct monitor *m, const struct follower_options *o)
 {
 	struct version *v = &m->version[m->versions];
 	int result;
 
+	MUST(m->versions < VERSIONS);
 	v->monitor = m;
 	v->index = m->versions;
 	v->options = o;

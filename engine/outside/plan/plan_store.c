@@ -60,6 +60,7 @@ static const uint8_t pair_bytes[][2] = {
 	[SITE_SYSENTER] = { 0x0f, 0x34 },
 	[SITE_INSN] = { 0x0f },	/* and one of several */
 };
+_Static_assert(sizeof(pair_bytes) / sizeof(pair_bytes[0]) == SITE_INSN + 1, "each kind");
 
 static bool pair_stands(const uint8_t *p, enum site_kind kind)
 {

@@ -28,6 +28,7 @@ static const char *const verdict_names[VERDICTS] = {
 
 const char *verdict_name(uint64_t verdict)
 {
+	MUST(verdict >= VERDICTS || verdict_names[verdict]);
 	return verdict < VERDICTS ? verdict_names[verdict] : "unknown";
 }
 
@@ -48,6 +49,7 @@ static const char *const policy_names[] = {
 	[POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore", [POLICY_ALARM] = "alarm",
 	[POLICY_PROMOTE] = "promote",
 };
+_Static_assert(sizeof(policy_names) / sizeof(policy_names[0]) == POLICY_PROMOTE + 1, "each policy");
 
 static void side_fill(struct report_side *side, const struct version *v)
 {
@@ -118,7 +120,7 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
 		  size_t size)
 {
-	struct slot copy = v->area->slot[r->slot];
+	struct slot copy = v->area->slot[r->slot];	/* asker_find has bounded it */
 	pid_t pid = r->pid;
 	struct print_mem mem = { memory_of, &pid };
 	struct stack_start start;

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/report/report_parts.h"
 #include "engine/outside/rules/rules_at_work.h"
@@ -155,6 +156,7 @@ static json_t *window_make(struct making *k)
 	uint64_t calls = k->w->slot->calls, n = calls < WINDOW ? calls : WINDOW;
 	json_t *rows = json_array();
 
+	MUST(n <= calls && n <= WINDOW);
 	for (uint64_t i = calls - n; i < calls; i++)
 		row_add(k, rows, &k->w->slot->window[i % WINDOW], i + 1 == calls);
 	return rows;
@@ -179,6 +181,7 @@ static const char *difference_name(const struct report_want *w)
 		[DIFFERS_BYTES] = "bytes", [DIFFERS_END] = "end", [DIFFERS_EXTRA] = "extra",
 	};
 
+	_Static_assert(sizeof(names) / sizeof(names[0]) == DIFFERS_EXTRA + 1, "each difference");
 	if (w->verdict != VERDICT_DIVERGED || w->what >= sizeof(names) / sizeof(names[0]))
 		return NULL;
 	return names[w->what];

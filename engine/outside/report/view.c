@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/outside/report/view.h"
 
@@ -410,5 +411,6 @@ const char *part_name(const struct part *p)
 		[PART_CONTROL] = "msg_control", [PART_BYTES] = "msg_iov", [PART_STRING] = "string",
 	};
 
+	MUST(p->kind < sizeof(names) / sizeof(names[0]));
 	return names[p->kind];
 }

@@ -59,6 +59,7 @@ static void loads_read(struct inside_image *im, uint64_t *base)
 		im->file_len = p[i].p_offset + p[i].p_filesz;
 		im->memory_len = p[i].p_vaddr + p[i].p_memsz - *base;
 	}
+	MUST(*base && im->data && im->data < im->memory_len && im->file_len <= im->memory_len);
 	im->memory_len = (im->memory_len + PAGE - 1) & ~(PAGE - 1);
 }
 
@@ -132,6 +133,11 @@ static void image_read(struct inside_image *im)
 	im->own_to = symbol(im->bytes, base, "own_end");
 	im->musts_from = symbol(im->bytes, base, "musts_start");
 	im->musts_to = symbol(im->bytes, base, "musts_end");
+	/* What the audit and a program's filter tell callers apart by. */
+	MUST(im->patch_from < im->patch_to && im->patch_to <= im->net_from);
+	MUST(im->net_from < im->net_to && im->net_to <= im->own_from && im->own_from < im->own_to);
+	MUST(im->boot >= im->data && im->standing >= im->data && im->start >= im->own_from);
+	MUST(im->musts_to <= im->file_len && im->bytes[im->musts_to - 1] == 0);
 	sections_show(copy, symbol(im->bytes, base, "sections_room"));
 	im->bytes = copy;
 }

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/start/program.h"
 
 #define SCRIPT_DEPTH	5	/* as the kernel */
@@ -39,11 +40,13 @@ static const struct verdict_text texts[] = {
 
 const char *program_reason(enum program_verdict v)
 {
+	MUST(v < sizeof(texts) / sizeof(texts[0]) && texts[v].reason);
 	return texts[v].reason;
 }
 
 const char *program_hint(enum program_verdict v)
 {
+	MUST(v < sizeof(texts) / sizeof(texts[0]) && texts[v].hint);
 	return texts[v].hint;
 }
 

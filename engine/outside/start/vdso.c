@@ -35,6 +35,7 @@ static void symbol_take(const struct vdso_view *v, const Elf64_Sym *s, uint64_t 
 {
 	const char *name = view_at(v, strings + s->st_name, 1);
 
+	_Static_assert(sizeof(names) / sizeof(names[0]) == VDSO_FUNCTIONS, "each function");
 	for (int i = 0; name && i < VDSO_FUNCTIONS; i++)
 		if (!strcmp(name, names[i]) && s->st_shndx != SHN_UNDEF)
 			out[i] = v->bias + s->st_value;

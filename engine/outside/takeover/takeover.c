@@ -81,6 +81,7 @@ static bool move_start(struct monitor *m, struct move *mv)
 		unpark(m, mv->from->index);
 		return false;
 	}
+	MUST(mv->from->index == m->leader && mv->to != mv->from);
 	mv->stopped_us = now_us() - mv->began_us;
 	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
@@ -129,6 +130,7 @@ static void move_end(struct monitor *m)
 {
 	struct move *mv = &m->move;
 
+	MUST(mv->active && mv->to->index == m->leader);
 	take_over();
 	if (mv->taken)
 		move_say(m, mv);
@@ -234,6 +236,7 @@ static void move_clear(struct monitor *m, struct version *to, const char *cause)
 	struct move *mv = &m->move;
 
 	/* What one that failed had yet to take is to be taken all the same. */
+	MUST(to->index != m->leader);
 	mv->due = mv->active ? mv->due : 1;
 	mv->untolds = mv->active ? mv->untolds : 0;
 	mv->from = leading(m);
@@ -275,6 +278,7 @@ static void takeover_begin(struct monitor *m)
 	mv->began_us = mv->next_us;
 	mv->forced = mv->wanted_forced;
 	mv->reads_on = false;
+	MUST(to->index != m->leader && to->state == VERSION_FOLLOWS);
 	say_log("take", "%s is to lead, %lu us after the beginning", to->name,
 		now_us() - mv->began_us);
 	old_stream_read(m, to, true);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
@@ -110,6 +111,7 @@ void versions_switch(struct monitor *m, const struct move *mv)
 {
 	struct version *from = mv->from, *to = mv->to;
 
+	MUST(from != to && from->index == m->leader);
 	from->parked = true;
 	from->state = VERSION_LEAVES;
 	to->state = VERSION_LEADS;
