@@ -10,8 +10,12 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
+/*
+ * Limit (files): bytes of a path by which a follower opens a file that it
+ * maps, and of which it knows whether it is another's. Beyond: the file is not known by its
+ * path.
+ */
 #define PATH_SIZE	240
-#define FILES		4096	/* descriptors that have rows */
 
 struct file {
 	uint8_t known;		/* it was opened by `path` */
@@ -23,8 +27,9 @@ struct file {
 	char path[PATH_SIZE];
 };
 
-/* NULL: no row for such a number. */
+/* NULL: nothing is known of such a number; to know something, NULL: there is no memory. */
 struct file *file_row(long fd);
+struct file *file_row_make(long fd);
 /* A descriptor of ours for the path, by which nothing can be read. */
 long file_open_path(const struct file *f);
 bool file_same_path(const struct file *a, const struct file *b);

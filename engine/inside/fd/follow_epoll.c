@@ -23,6 +23,7 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -30,51 +31,110 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/takeover/latch.h"
 
-#define ROWS		16384
 #define EVENT_SIZE	12
 #define DATA_AT		4
 #define CTL_DEL		2
 #define STAND_IN	0x6d76650000000000ull	/* no address, and hardly anybody's number */
+/*
+ * Limit (descriptors): registrations of epoll sets that a version knows at one
+ * time. Beyond: a follower is given the leader's data of further ones, which crash it where
+ * they are pointers.
+ */
+#define ROWS_MAX	(1u << 20)
+#define PLACES_FIRST	8192u	/* two for a row at least, that few rows be looked at */
 
 struct registration {
 	uint64_t leaders, own;	/* the data */
 	int32_t fd;
 	int32_t epfd;		/* + 1; 0: free, < 0: dropped */
-	uint64_t turn;		/* of the change that made it */
+	uint64_t turn;		/* of the change that made it, or dropped it */
 };
 
-static struct registration *rows;
-static uint16_t *row_of;	/* of a descriptor, + 1 */
-static uint64_t is_set[ROWS / 64];	/* descriptors that were sets in a row, as bits */
+/*
+ * A row keeps its number for as long as it means something.  They are found by data through
+ * `places`, which is made anew when it is half full: rows that were dropped long ago, of
+ * which no event can be on its way any more, are free then, and it is twice as large
+ * unless that made room.
+ */
+static struct rows rows = ROWS_OF(struct registration, ROWS_MAX);
+static uint32_t free_first;	/* + 1, then by their `fd`; 0: none */
+static uint32_t *places;	/* numbers of rows, + 1; 0: free */
+static uint32_t places_n, places_used;
 static uint64_t stand_ins, turns;
 
-static bool rows_ready(void)
+static struct registration *row_at(uint32_t n)
 {
-	long at;
-
-	if (rows)
-		return true;
-	at = own_map(ROWS * (sizeof(*rows) + sizeof(*row_of)));
-	if (at < 0)
-		return false;
-	rows = (struct registration *)at;
-	row_of = (uint16_t *)(rows + ROWS);
-	return true;
+	return rows_at(&rows, n);
 }
 
 static uint32_t place(uint64_t leaders, int32_t epfd)
 {
-	return (uint32_t)((leaders ^ (uint64_t)(uint32_t)epfd << 40) * 0x9e3779b97f4a7c15ull >> 50) %
-	       ROWS;
+	return (uint32_t)((leaders ^ (uint64_t)(uint32_t)epfd << 40) * 0x9e3779b97f4a7c15ull >> 32) &
+	       (places_n - 1);
+}
+
+static void place_take(uint32_t n)
+{
+	const struct registration *r = row_at(n);
+	uint32_t at = place(r->leaders, (r->epfd < 0 ? -r->epfd : r->epfd) - 1);
+
+	while (places[at])
+		at = (at + 1) & (places_n - 1);
+	places[at] = n + 1;
+	places_used++;
+}
+
+/* Events of what was dropped so many changes ago have long been given. */
+static bool is_old(const struct registration *r)
+{
+	return r->epfd < 0 && turns - r->turn > places_n / 8;
+}
+
+static void row_free(uint32_t n)
+{
+	struct registration *r = row_at(n);
+
+	*r = (struct registration){ .fd = (int32_t)free_first };
+	free_first = n + 1;
+}
+
+/* False: there is no memory. */
+static bool places_make(void)
+{
+	uint32_t live = 0, more = places_n ? places_n : PLACES_FIRST;
+	uint32_t *old = places, old_n = places_n;
+	long at;
+
+	for (uint32_t n = 0; n < rows.used; n++)
+		if (is_old(row_at(n)))
+			row_free(n);
+		else
+			live += row_at(n)->epfd != 0;
+	while (live > more / 4)
+		more *= 2;
+	at = own_map(more * sizeof(*places));
+	if (at < 0)
+		return false;
+	places = (uint32_t *)at;
+	places_n = more;
+	places_used = 0;
+	for (uint32_t n = 0; n < rows.used; n++)
+		if (row_at(n)->epfd)
+			place_take(n);
+	if (old)
+		OWN2(__NR_munmap, old, old_n * sizeof(*old));
+	return true;
 }
 
 static struct registration *row_of_data(uint64_t leaders, int32_t epfd, int32_t state)
 {
-	for (uint32_t i = 0, at = place(leaders, epfd); i < ROWS; i++, at = (at + 1) % ROWS) {
-		if (!rows[at].epfd)
-			return NULL;
-		if (rows[at].epfd == state && rows[at].leaders == leaders)
-			return &rows[at];
+	if (!places)
+		return NULL;
+	for (uint32_t at = place(leaders, epfd); places[at]; at = (at + 1) & (places_n - 1)) {
+		struct registration *r = row_at(places[at] - 1);
+
+		if (r->epfd == state && r->leaders == leaders)
+			return r;
 	}
 	return NULL;
 }
@@ -89,9 +149,18 @@ static struct registration *by_dropped(uint64_t leaders, int32_t epfd)
 	return row_of_data(leaders, epfd, -(epfd + 1));
 }
 
+/* What stands behind a descriptor: the latest that was registered, in whichever set. */
+static struct registration *by_number(int32_t fd)
+{
+	const struct fd_row *f = fd_row(fd);
+
+	return f && f->epoll ? row_at(f->epoll - 1) : NULL;
+}
+
 static void row_drop(struct registration *r)
 {
 	r->epfd = -r->epfd;
+	r->turn = turns;
 }
 
 /* These data mean what they say from here on. */
@@ -99,21 +168,19 @@ static void dropped_forget(int32_t epfd, uint64_t leaders)
 {
 	struct registration *r;
 
-	while (rows && (r = by_dropped(leaders, epfd)))
-		r->leaders = ~leaders;
+	while ((r = by_dropped(leaders, epfd)))
+		r->leaders = ~leaders;	/* nobody finds it where it stands */
 }
 
 /* But not what was made after this turn. */
 static void forget_before(int32_t epfd, int32_t fd, uint64_t turn)
 {
-	struct registration *r;
+	struct registration *r = by_number(fd);
 
-	if (!rows || fd < 0 || fd >= ROWS || !row_of[fd])
-		return;
-	r = &rows[row_of[fd] - 1];
-	if (r->fd == fd && r->epfd > 0 && r->turn <= turn && (epfd < 0 || r->epfd == epfd + 1)) {
+	if (r && r->fd == fd && r->epfd > 0 && r->turn <= turn &&
+	    (epfd < 0 || r->epfd == epfd + 1)) {
 		row_drop(r);
-		row_of[fd] = 0;
+		fd_row(fd)->epoll = 0;
 	}
 }
 
@@ -124,22 +191,33 @@ static void forget(int32_t epfd, int32_t fd)
 
 static bool lost;	/* a registration found no room: not all are known */
 
+/* A free one; -1: there is no room. */
+static int64_t row_take(void)
+{
+	uint32_t n = free_first ? free_first - 1 : rows.used;
+
+	if (free_first)
+		free_first = (uint32_t)row_at(n)->fd;
+	else if (!rows_more(&rows))
+		return -1;
+	return n;
+}
+
 /* A row that stands behind no descriptor yet; its number, + 1, or 0: there is no room. */
-static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own,
+static uint32_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own,
 			 uint64_t turn)
 {
-	uint32_t at = place(leaders, epfd);
+	bool room = places_used < places_n / 2 || places_make();
+	int64_t n = room && fd_row_make(fd) ? row_take() : -1;
 
-	for (uint32_t i = 0; i < ROWS; i++, at = (at + 1) % ROWS) {
-		if (rows[at].epfd > 0)
-			continue;
-		rows[at] = (struct registration){ leaders, own, fd, epfd + 1, turn };
-		if (epfd >= 0 && epfd < ROWS)
-			is_set[epfd / 64] |= 1ull << epfd % 64;
-		return (uint16_t)(at + 1);
+	if (n < 0) {
+		lost = true;
+		return 0;
 	}
-	lost = true;
-	return 0;
+	*row_at((uint32_t)n) = (struct registration){ leaders, own, fd, epfd + 1, turn };
+	place_take((uint32_t)n);
+	fd_set_mark(epfd, FD_EPOLL, true);
+	return (uint32_t)n + 1;
 }
 
 /*
@@ -148,23 +226,23 @@ static uint16_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t ow
  */
 static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
 {
-	struct registration *old = rows ? by_data(leaders, epfd) : NULL;
+	struct registration *old = by_data(leaders, epfd);
 
 	dropped_forget(epfd, leaders);
 	if (!old || (!is_stateless() && old->own == own))
 		return;
-	if (row_of[old->fd] == old - rows + 1)
-		row_of[old->fd] = 0;
+	if (by_number(old->fd) == old)
+		fd_row(old->fd)->epoll = 0;
 	row_drop(old);
 	dropped_forget(epfd, leaders);
 }
 
 static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
 {
-	uint16_t row = row_make(epfd, fd, leaders, own, turns);
+	uint32_t row = row_make(epfd, fd, leaders, own, turns);
 
 	if (row)
-		row_of[fd] = row;
+		fd_row(fd)->epoll = row;
 }
 
 /* epoll_ctl was answered: `leaders` is its event as the leader gave it. */
@@ -189,28 +267,24 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	forget(epfd, fd);
 	outdated_forget(epfd, leaders_data, data);
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
-	if (is_stateless() || rules_given() || leaders_data != data) {
-		if (fd >= 0 && fd < ROWS && rows_ready())
-			add(epfd, fd, leaders_data, data);
-		else
-			lost = true;
-	}
+	if (is_stateless() || rules_given() || leaders_data != data)
+		add(epfd, fd, leaders_data, data);
 	latch_give(LATCH_epoll);
 }
 
 /* All that was registered in a set that is no more. */
 static void set_forget(int32_t epfd, uint64_t turn)
 {
-	is_set[epfd / 64] &= ~(1ull << epfd % 64);
-	for (uint32_t i = 0; i < ROWS; i++)
-		if (rows[i].epfd == epfd + 1)
-			forget_before(epfd, rows[i].fd, turn);
+	fd_set_mark(epfd, FD_EPOLL, false);
+	for (uint32_t n = 0; n < rows.used; n++)
+		if (row_at(n)->epfd == epfd + 1)
+			forget_before(epfd, row_at(n)->fd, turn);
 }
 
 static void closed_forget(long fd, uint64_t turn)
 {
 	forget_before(-1, (int32_t)fd, turn);
-	if (rows && fd >= 0 && fd < ROWS && is_set[fd / 64] >> fd % 64 & 1)
+	if (fd_is(fd, FD_EPOLL))
 		set_forget((int32_t)fd, turn);
 }
 
@@ -238,7 +312,7 @@ int64_t epoll_known(const struct walk *call)
 	int64_t n = 0;
 
 	latch_take(LATCH_epoll);
-	for (int64_t i = 0; rows && i < call->result; i++, from += EVENT_SIZE) {
+	for (int64_t i = 0; places && i < call->result; i++, from += EVENT_SIZE) {
 		if (target_in(event, from, sizeof(event)))
 			break;
 		if (!by_data(*(const uint64_t *)(event + DATA_AT), (int32_t)call->args[0]))
@@ -254,8 +328,7 @@ int64_t epoll_known(const struct walk *call)
 
 static struct registration *by_fd(int32_t epfd, int32_t fd)
 {
-	struct registration *r = rows && fd >= 0 && fd < ROWS && row_of[fd]
-		? &rows[row_of[fd] - 1] : NULL;
+	struct registration *r = by_number(fd);
 
 	return r && r->fd == fd && r->epfd == epfd + 1 ? r : NULL;
 }
@@ -275,7 +348,9 @@ void epoll_ends(const struct walk *call)
 
 bool epoll_has(int32_t fd)
 {
-	return rows && fd >= 0 && fd < ROWS && row_of[fd];
+	const struct fd_row *f = fd_row(fd);
+
+	return f && f->epoll;
 }
 
 bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd)
@@ -284,7 +359,7 @@ bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd)
 	bool is;
 
 	latch_take(LATCH_epoll);
-	r = rows ? by_data(leaders, epfd) : NULL;
+	r = by_data(leaders, epfd);
 	is = r && r->fd == fd;
 	latch_give(LATCH_epoll);
 	return is;
@@ -333,12 +408,8 @@ void epoll_noted(const struct walk *call)
 	if ((int32_t)call->args[1] != CTL_DEL) {
 		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
 		       *(const uint64_t *)(event + DATA_AT);
-		if (fd >= 0 && fd < ROWS && rows_ready()) {
-			outdated_forget(epfd, data, data);
-			add(epfd, fd, data, data);
-		} else {
-			lost = true;
-		}
+		outdated_forget(epfd, data, data);
+		add(epfd, fd, data, data);
 	}
 	latch_give(LATCH_epoll);
 }
@@ -352,13 +423,12 @@ enum brings epoll_brings(const struct walk *call)
 		return BRINGS_KNOWN;
 	latch_take(LATCH_epoll);
 	for (int64_t i = 0; i < call->result && brings != BRINGS_KNOWN; i++, at += EVENT_SIZE) {
-		const struct registration *r = NULL;
+		const struct registration *r;
 		bool listens = false;
 
 		if (target_in(&data, at, sizeof(data)))
 			break;
-		if (rows)
-			r = by_data(data, (int32_t)call->args[0]);
+		r = by_data(data, (int32_t)call->args[0]);
 		if (r && scope_knows(r->fd, &listens))
 			brings = listens ? BRINGS_CLIENTS : BRINGS_KNOWN;
 	}
@@ -372,7 +442,7 @@ void epoll_answered(const struct walk *call)
 	uint64_t at = call->args[1] + DATA_AT, data;
 
 	latch_take(LATCH_epoll);
-	for (int64_t i = 0; rows && i < call->result; i++, at += EVENT_SIZE) {
+	for (int64_t i = 0; places && i < call->result; i++, at += EVENT_SIZE) {
 		const struct registration *r;
 
 		if (target_in(&data, at, sizeof(data)))
@@ -388,7 +458,7 @@ void epoll_answered(const struct walk *call)
 /* A leader that followed before has registrations that were made by another. */
 bool epoll_inherited(void)
 {
-	return rows != NULL;
+	return places != NULL;
 }
 
 /* The data of an event that is about to be registered are in the kernel for another. */
@@ -411,10 +481,10 @@ static uint64_t stand_in(const struct thread *t, int32_t epfd)
 }
 
 /* A row of it, + 1, where the event is to carry something else than its data. */
-static uint16_t row_instead(struct thread *t, int32_t epfd, int32_t fd, uint64_t *data)
+static uint32_t row_instead(struct thread *t, int32_t epfd, int32_t fd, uint64_t *data)
 {
 	uint64_t own = *data;
-	uint16_t row = 0;
+	uint32_t row = 0;
 
 	if (is_taken(epfd, own)) {
 		*data = stand_in(t, epfd);
@@ -436,12 +506,12 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 	uint8_t *event = t->epoll_event;
 	uint64_t data;
 
-	if (!rows || is_stateless())
+	if (!places || is_stateless())
 		return;
 	latch_take(LATCH_epoll);
 	t->epoll_turn = ++turns;
 	latch_give(LATCH_epoll);
-	if (nr != __NR_epoll_ctl || (int32_t)args[1] == CTL_DEL || fd < 0 || fd >= ROWS ||
+	if (nr != __NR_epoll_ctl || (int32_t)args[1] == CTL_DEL ||
 	    target_in(event, args[3], EVENT_SIZE))
 		return;
 	data = *(const uint64_t *)(event + DATA_AT);
@@ -458,7 +528,7 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 /* Another thread has changed the same since, and said so before us. */
 static bool is_outdated(const struct registration *r)
 {
-	const struct registration *now = row_of[r->fd] ? &rows[row_of[r->fd] - 1] : NULL;
+	const struct registration *now = by_number(r->fd);
 
 	return now && now->fd == r->fd && now->epfd == r->epfd && now->turn > r->turn;
 }
@@ -471,12 +541,12 @@ void epoll_lead_end(struct thread *t, long result)
 	if (!t->epoll_row || is_stateless())
 		return;
 	latch_take(LATCH_epoll);
-	r = &rows[t->epoll_row - 1];
+	r = row_at(t->epoll_row - 1);
 	if (result < 0 || is_outdated(r)) {
 		row_drop(r);
 	} else {
 		forget_before(r->epfd - 1, r->fd, r->turn);
-		row_of[r->fd] = t->epoll_row;
+		fd_row(r->fd)->epoll = t->epoll_row;
 	}
 	latch_give(LATCH_epoll);
 	t->epoll_row = 0;
@@ -489,7 +559,7 @@ void epoll_lead_end(struct thread *t, long result)
  */
 void epoll_led(struct thread *t, const struct walk *call, long nr)
 {
-	if (!rows || call->result < 0)
+	if (!places || call->result < 0)
 		return;
 	if (epoll_is_wait(nr)) {
 		epoll_answered(call);

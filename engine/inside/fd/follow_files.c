@@ -17,6 +17,7 @@
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/fd/places.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -29,35 +30,44 @@
 
 #define SEEK_CUR_	1
 
-static struct file *files;	/* FILES rows, mapped when first needed */
+#define PAGE_FILES	256
+#define PAGES		(FD_NUMBERS / PAGE_FILES)
+
+static void *pages[PAGES];	/* of rows */
+
+struct file *file_row_make(long fd)
+{
+	struct file *page;
+
+	if (fd < 0 || fd >= FD_NUMBERS)
+		return NULL;
+	page = table_page(&pages[fd / PAGE_FILES], PAGE_FILES * sizeof(*page));
+	return page ? &page[fd % PAGE_FILES] : NULL;
+}
 
 struct file *file_row(long fd)
 {
-	if (fd < 0 || fd >= FILES)
-		return NULL;
-	if (!files) {
-		long at = own_map(FILES * sizeof(struct file));
-
-		if (at < 0)
-			return NULL;
-		files = (struct file *)at;
-	}
-	return &files[fd];
+	return fd >= 0 && fd < FD_NUMBERS && pages[fd / PAGE_FILES] ? file_row_make(fd) : NULL;
 }
 
 static void file_forget(long fd)
 {
-	if (!files || fd < 0 || fd >= FILES)
+	struct file *f = file_row(fd);
+
+	if (!f)
 		return;
-	files[fd].known = 0;
-	files[fd].mirror = 0;
-	files[fd].pos = 0;
+	f->known = 0;
+	f->mirror = 0;
+	f->pos = 0;
 }
 
 void files_each(void (*on)(long fd, struct file *row, void *what), void *what)
 {
-	for (long fd = 0; files && fd < FILES; fd++)
-		on(fd, &files[fd], what);
+	for (long fd = 0; fd < FD_NUMBERS; fd++)
+		if (pages[fd / PAGE_FILES])
+			on(fd, file_row(fd), what);
+		else
+			fd += PAGE_FILES - 1;
 }
 
 static bool path_copy(char *to, uint64_t from)
@@ -78,29 +88,12 @@ static bool path_copy(char *to, uint64_t from)
  * has yet to close it, and before that there may be much that it does for the old
  * one.  What is closed in a way that is not seen here costs a wait or two.
  */
-#define NUMBERS		65536
 #define CLOSE_WAIT_NS	50000
 #define CLOSE_WAITS	1000
 #define GIVE_UP		8
 
-static uint64_t is_open[NUMBERS / 64];
-static uint64_t listens[NUMBERS / 64];	/* connections have come from it */
-static uint64_t clients[NUMBERS / 64];	/* that came */
-static uint64_t left[NUMBERS / 64];	/* and are over, without a word */
 static bool some_left;
 static uint32_t never_closed;
-
-static bool number_open(long fd)
-{
-	/* Acquire: pairs with number_free; what was done before the close is seen. */
-	return __atomic_load_n(&is_open[fd / 64], __ATOMIC_ACQUIRE) >> fd % 64 & 1;
-}
-
-static void number_free(long fd)
-{
-	if (fd >= 0 && fd < NUMBERS && number_open(fd))
-		__atomic_fetch_and(&is_open[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELEASE);
-}
 
 static bool is_alone(const struct thread *t)
 {
@@ -113,30 +106,18 @@ static void number_take(const struct thread *t, const struct call_desc *d, long 
 {
 	int waits = 0;
 
-	if (fd >= NUMBERS)
-		return;
 	if (d->nr != __NR_dup2 && d->nr != __NR_dup3 && !is_alone(t))
-		for (; number_open(fd) && waits < CLOSE_WAITS && never_closed < GIVE_UP; waits++)
+		for (; fd_is(fd, FD_OPEN) && waits < CLOSE_WAITS && never_closed < GIVE_UP; waits++)
 			change_wait(change_now(), CLOSE_WAIT_NS);
 	never_closed += waits == CLOSE_WAITS;
-	__atomic_fetch_or(&is_open[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
-}
-
-static void bit_change(uint64_t *bits, long n, bool on)
-{
-	if (n < 0 || n >= NUMBERS)
-		return;
-	if (on)
-		__atomic_fetch_or(&bits[n / 64], 1ull << n % 64, __ATOMIC_RELAXED);
-	else if (bits[n / 64] >> n % 64 & 1)
-		__atomic_fetch_and(&bits[n / 64], ~(1ull << n % 64), __ATOMIC_RELAXED);
+	fd_set_mark(fd, FD_OPEN, true);
 }
 
 void file_accepted(long listening, long fd)
 {
-	bit_change(listens, listening, true);
-	bit_change(clients, fd, true);
-	bit_change(left, fd, false);
+	fd_set_mark(listening, FD_LISTENS, true);
+	fd_set_mark(fd, FD_CLIENT, true);
+	fd_set_mark(fd, FD_LEFT, false);
 }
 
 /*
@@ -146,23 +127,19 @@ void file_accepted(long listening, long fd)
  */
 void files_join(void)
 {
-	for (long fd = 0; fd < NUMBERS; fd++)
-		if (clients[fd / 64] >> fd % 64 & 1) {
+	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1))
+		if (fd_is(fd, FD_CLIENT)) {
 			epoll_closed(fd);
-			bit_change(left, fd, true);
+			fd_set_mark(fd, FD_LEFT, true);
 			some_left = true;
 		}
 }
 
 static bool is_left(const struct call_desc *d, const uint64_t *args)
 {
-	for (unsigned i = 0; i < d->nargs; i++) {
-		int32_t fd = (int32_t)args[i];
-
-		if (d->args[i].kind == KIND_FD && fd >= 0 && fd < NUMBERS &&
-		    left[fd / 64] >> fd % 64 & 1)
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_FD && fd_is((int32_t)args[i], FD_LEFT))
 			return true;
-	}
 	return false;
 }
 
@@ -181,12 +158,12 @@ bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
 
 bool file_listens(long fd)
 {
-	return fd >= 0 && fd < NUMBERS && listens[fd / 64] >> fd % 64 & 1;
+	return fd_is(fd, FD_LISTENS);
 }
 
 bool file_is_client(long fd)
 {
-	return fd >= 0 && fd < NUMBERS && clients[fd / 64] >> fd % 64 & 1;
+	return fd_is(fd, FD_CLIENT);
 }
 
 static void path_note(struct file *f, int32_t dir, uint64_t path)
@@ -224,7 +201,7 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 		file_forget(fd);
 		return;
 	}
-	f = file_row(fd);
+	f = file_row_make(fd);
 	if (!f)
 		return;
 	at_dir = d->args[0].kind == KIND_DIRFD;
@@ -267,23 +244,25 @@ void files_moved(const struct call_desc *d, const uint64_t *args)
 
 bool file_known(long fd)
 {
-	return files && fd >= 0 && fd < FILES && files[fd].known;
+	const struct file *f = file_row(fd);
+
+	return f && f->known;
 }
 
 void files_closed(long fd)
 {
 	file_forget(fd);
-	bit_change(listens, fd, false);
-	bit_change(clients, fd, false);
-	bit_change(left, fd, false);
-	number_free(fd);
+	fd_set_mark(fd, FD_LISTENS | FD_CLIENT | FD_LEFT | FD_OPEN, false);
 }
 
 void files_copied(long from, long to)
 {
-	struct file *f = file_row(from), *c = file_row(to);
+	const struct file *f = file_row(from);
+	struct file *c = f ? file_row_make(to) : NULL;
 
-	if (f && c && f != c)
+	if (!f)
+		file_forget(to);
+	else if (c && f != c)
 		bytes_copy(c, f, sizeof(*c));
 }
 
@@ -313,11 +292,12 @@ static long number_read(const char *name)
 static void file_learn(int folder, const char *name)
 {
 	long fd = number_read(name), n;
-	struct file *f = file_row(fd);
+	struct file *f;
 
 	if (fd < 0 || fd == folder)
 		return;
-	bit_change(is_open, fd, true);
+	fd_set_mark(fd, FD_OPEN, true);
+	f = file_row_make(fd);
 	if (!f)
 		return;
 	n = OWN4(__NR_readlinkat, folder, name, f->path, PATH_SIZE);
@@ -338,10 +318,10 @@ static void files_learn(void)
 	int folder = (int)OWN4(__NR_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
 	long n;
 
-	for (long fd = 0; fd < NUMBERS; fd++) {
-		if (file_known(fd))	/* the others' pages need not be there */
+	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
+		if (file_known(fd))
 			file_forget(fd);
-		number_free(fd);
+		fd_set_mark(fd, FD_OPEN, false);
 	}
 	while (folder >= 0 && (n = OWN3(__NR_getdents64, folder, list, sizeof(list))) > 0)
 		for (long at = 0; at < n; at += ((const struct entry *)(list + at))->size)
@@ -394,7 +374,7 @@ bool file_same_path(const struct file *a, const struct file *b)
 
 bool files_same(long fd, long other)
 {
-	return file_known(fd) && file_known(other) && file_same_path(&files[fd], &files[other]);
+	return file_known(fd) && file_known(other) && file_same_path(file_row(fd), file_row(other));
 }
 
 long files_chdir(long fd)

@@ -12,41 +12,21 @@
  */
 #include "engine/core/walk.h"
 #include "engine/inside/fd/inner.h"
-
-#define NUMBERS		65536
-
-static uint64_t inner[NUMBERS / 64], bells[NUMBERS / 64];
-
-static bool bit_is(const uint64_t *bits, long fd)
-{
-	return fd >= 0 && fd < NUMBERS &&
-	       __atomic_load_n(&bits[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1;
-}
-
-static void bit_set(uint64_t *bits, long fd, bool on)
-{
-	if (fd < 0 || fd >= NUMBERS || bit_is(bits, fd) == on)
-		return;
-	if (on)
-		__atomic_fetch_or(&bits[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&bits[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
-}
+#include "engine/inside/fd/table.h"
 
 bool inner_is(long fd)
 {
-	return bit_is(inner, fd);
+	return fd_is(fd, FD_INNER);
 }
 
 bool inner_is_bell(long fd)
 {
-	return bit_is(bells, fd);
+	return fd_is(fd, FD_BELL);
 }
 
 void inner_closed(long fd)
 {
-	bit_set(inner, fd, false);
-	bit_set(bells, fd, false);
+	fd_set_mark(fd, FD_INNER | FD_BELL, false);
 }
 
 static void pair_made(uint64_t at)
@@ -55,14 +35,14 @@ static void pair_made(uint64_t at)
 
 	if (target_in(fd, at, sizeof(fd)))
 		return;
-	bit_set(inner, fd[0], true);
-	bit_set(inner, fd[1], true);
+	fd_set_mark(fd[0], FD_INNER, true);
+	fd_set_mark(fd[1], FD_INNER, true);
 }
 
 static void copy_made(long from, long to)
 {
-	bit_set(inner, to, bit_is(inner, from));
-	bit_set(bells, to, bit_is(bells, from));
+	fd_set_mark(to, FD_INNER, inner_is(from));
+	fd_set_mark(to, FD_BELL, inner_is_bell(from));
 }
 
 void inner_made(const struct walk *w)
@@ -78,8 +58,6 @@ void inner_made(const struct walk *w)
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_MEM && d->args[i].what == LAYOUT_fdpair)
 			pair_made(w->args[i]);
-	if (d->result == KIND_FD) {
-		bit_set(inner, w->result, true);
-		bit_set(bells, w->result, true);
-	}
+	if (d->result == KIND_FD)
+		fd_set_mark(w->result, FD_INNER | FD_BELL, true);
 }

@@ -42,9 +42,11 @@
 #include "engine/inside/takeover/take.h"
 
 #define BUFFER		2048
+/* Limit (files): bytes of a mapped file that is sent to followers.  Beyond: they open it. */
 #define TOLD_MAX	(16ull << 20)
 #define RING_SHARE	4	/* and of the ring at most this part */
-#define READ_MAX	(64ull << 10)	/* of a file that is only read */
+/* Limit (files): bytes of a mapped file that is only read.  Beyond: followers open it. */
+#define READ_MAX	(64ull << 10)
 #define LATELY_S	10		/* or READ_MAX does not count */
 #define SECTOR		512
 #define SEEK_SET_	0
@@ -236,7 +238,11 @@ void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
 
 /* --- the follower: mirrors ------------------------------------------------------------ */
 
-#define MIRRORS		48	/* descriptors of ours */
+/*
+ * Limit (files): files that are mapped shared for writing and open, of a
+ * process. Beyond: a follower maps its own private copy of a further one.
+ */
+#define MIRRORS		48
 #define UNUSED_MAX	(64ull << 20)	/* bytes of files that no descriptor leads to */
 
 static struct mirror {
@@ -392,7 +398,7 @@ static void link_same(long fd, struct file *row, void *what)
 
 static struct mirror *mirror_told(struct reader *r, const struct event *e, int32_t fd)
 {
-	struct file *f = file_row(fd);
+	struct file *f = file_row_make(fd);
 	struct mirror *m = mirror_find(e), *found = m;
 
 	if (!m)
@@ -522,7 +528,7 @@ long mirror_loaded(struct thread *t, long nr)
 /* What the leader says of a descriptor beside its calls: an EVENT_FILE of no mapping. */
 void mirror_placed(const struct event *e)
 {
-	struct file *f = file_row((int32_t)e->arg[0]);
+	struct file *f = file_row_make((int32_t)e->arg[0]);
 	const struct mirror *m;
 
 	if (!f || e->call != __NR_lseek)

@@ -15,6 +15,7 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/fd/places.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/order.h"
@@ -27,22 +28,6 @@
 
 static struct { uint64_t dev, ino; } written[WRITTEN];
 static uint32_t written_n;
-static uint64_t led[FILES / 64];
-
-static void led_set(int64_t fd, bool on)
-{
-	if (fd < 0 || fd >= FILES)
-		return;
-	if (on)
-		__atomic_fetch_or(&led[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&led[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
-}
-
-static bool is_led(int64_t fd)
-{
-	return fd >= 0 && fd < FILES && led[fd / 64] >> fd % 64 & 1;
-}
 
 static bool same_file(const struct statx *st, uint64_t dev, uint64_t ino)
 {
@@ -81,7 +66,7 @@ void places_begin(struct thread *t, int64_t fd, const struct statx *st)
 {
 	struct statx other;
 
-	led_set(fd, true);
+	fd_set_mark(fd, FD_LED, true);
 	if (is_told(st))
 		return;
 	written[written_n % WRITTEN].dev = file_device(st);
@@ -92,7 +77,7 @@ void places_begin(struct thread *t, int64_t fd, const struct statx *st)
 		if (i == fd || !looked(i, &other) || !same_file(&other, file_device(st),
 								 file_number(st)))
 			continue;
-		led_set(i, true);
+		fd_set_mark(i, FD_LED, true);
 		place_tell(t, i, FILE_SAME, 0, 0, &other);
 	}
 }
@@ -106,18 +91,18 @@ void places_made(struct thread *t, const struct walk *w, uint64_t seq)
 	if (w->result < 0)
 		return;
 	if (w->desc->nr == __NR_close) {
-		led_set((int32_t)w->args[0], false);
+		fd_set_mark((int32_t)w->args[0], FD_LED, false);
 	} else if (w->desc->nr == __NR_write || w->desc->nr == __NR_writev) {
-		if (!is_led((int32_t)w->args[0]))
+		if (!fd_is((int32_t)w->args[0], FD_LED))
 			return;
 		at = OWN3(__NR_lseek, (int32_t)w->args[0], 0, SEEK_CUR_);
 		if (at >= w->result)
 			place_tell(t, (int32_t)w->args[0], FILE_AT, at - w->result, seq, NULL);
 	} else if (w->desc->result == KIND_FD) {
-		led_set(w->result, false);
+		fd_set_mark(w->result, FD_LED, false);
 		if (!looked(w->result, &st) || !is_told(&st))
 			return;
-		led_set(w->result, true);
+		fd_set_mark(w->result, FD_LED, true);
 		place_tell(t, w->result, FILE_SAME, 0, seq, &st);
 	}
 }

@@ -16,14 +16,13 @@
 #include "engine/core/walk.h"
 #include "engine/inside/clock/clock.h"
 #include "engine/inside/fd/private.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 
-#define NUMBERS		65536
 #define HIGHEST		64	/* numbers that a follower keeps for them */
-_Static_assert(NUMBERS % 64 == 0 && HIGHEST < NUMBERS / 2, "words of bits");
+_Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
 
-static uint64_t is_private[NUMBERS / 64];
 uint32_t private_count;
 
 static const char paths[][40] = {
@@ -52,22 +51,10 @@ static bool is_path(uint64_t at)
 	return false;
 }
 
-static bool is_open(long fd)
-{
-	return fd >= 0 && fd < NUMBERS &&
-	       __atomic_load_n(&is_private[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1;
-}
-
 /* The thread that was given the number is the only one that knows it. */
 static void note(long fd, bool open)
 {
-	uint64_t bit = 1ull << fd % 64;
-
-	MUST(fd >= 0 && fd < NUMBERS);
-	if (open)
-		__atomic_fetch_or(&is_private[fd / 64], bit, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&is_private[fd / 64], ~bit, __ATOMIC_RELAXED);
+	fd_set_mark(fd, FD_PRIVATE, open);
 	__atomic_fetch_add(&private_count, open ? 1u : ~0u, __ATOMIC_RELAXED);
 }
 
@@ -78,8 +65,8 @@ long number_high(long fd)
 	long high;
 
 	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
-	if (limit.now > NUMBERS)
-		limit.now = NUMBERS;
+	if (limit.now > FD_NUMBERS)
+		limit.now = FD_NUMBERS;
 	high = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
 		    limit.now > 2 * HIGHEST ? limit.now - HIGHEST : limit.now / 2);
 	OWN1(__NR_close, fd);
@@ -90,7 +77,7 @@ static long given(struct thread *t, long fd)
 {
 	if (t->following && fd >= 0)
 		fd = number_high(fd);
-	if (fd >= 0 && fd < NUMBERS)
+	if (fd_row_make(fd))
 		note(fd, true);
 	return fd;
 }
@@ -111,7 +98,7 @@ bool private_call(struct thread *t, long nr, long *result)
 		*result = given(t, call_serve(t, nr));
 		return true;
 	}
-	if (!takes_number(d) || !is_open(fd))
+	if (!takes_number(d) || !fd_is(fd, FD_PRIVATE))
 		return false;
 	if (nr == __NR_close)
 		note(fd, false);

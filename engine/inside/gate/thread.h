@@ -199,7 +199,7 @@ struct thread {
 		uint64_t due_args[CALL_ARGS];	/* in a stateless session only */
 		struct {
 			uint64_t epoll_at;	/* its own event, where it is given one of ours, */
-			uint16_t epoll_row;	/* and the row of ours, + 1; 0: none */
+			uint32_t epoll_row;	/* and the row of ours, + 1; 0: none */
 			uint8_t epoll_event[12];
 			uint64_t epoll_turn;	/* of its change, see follow_epoll.c */
 		};
@@ -280,7 +280,7 @@ static inline struct thread *thread_self(void)
 /* Internal results of a served call; never seen by the program. */
 #define CALL_RESTART	(-512L)	/* a signal came first: make the call again */
 
-/* What one image of the inside knows; boot.c fills it. */
+/* What one image of the inside knows, as the monitor wrote it. */
 extern struct boot boot;
 extern struct sighand process_sig;
 extern void *role_handlers[TIER_COUNT][SLOT_CALLS];

@@ -10,6 +10,7 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/fd/inner.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
@@ -23,37 +24,39 @@
  * its event stands behind the other's, and a follower's thread waits likewise
  * (order_wait_all_told).
  */
-#define CLOSING_FDS	16384
 #define CLOSING_YIELDS	1000
 
-static uint8_t closing[CLOSING_FDS];
+static void closing_set(int64_t fd, uint8_t on)
+{
+	struct fd_row *r = fd_row_make(fd);
+
+	/* Release: pairs with closing_wait; at the end, the event is published. */
+	if (r)
+		__atomic_store_n(&r->closing, on, __ATOMIC_RELEASE);
+}
 
 void closing_begin(const struct thread *t, const struct walk *w)
 {
 	take_closing(t, (int32_t)w->args[0]);
 	inner_closed((int32_t)w->args[0]);
-	/* Release: pairs with closing_wait. */
-	if (locks_on && w->args[0] < CLOSING_FDS)
-		__atomic_store_n(&closing[w->args[0]], 1, __ATOMIC_RELEASE);
+	if (locks_on)
+		closing_set((int32_t)w->args[0], 1);
 }
 
 void closing_end(const struct walk *w)
 {
-	/* Release: pairs with closing_wait; the event is published. */
-	if (locks_on && w->args[0] < CLOSING_FDS)
-		__atomic_store_n(&closing[w->args[0]], 0, __ATOMIC_RELEASE);
+	if (locks_on)
+		closing_set((int32_t)w->args[0], 0);
 }
 
 void closing_wait(const struct walk *w)
 {
-	uint64_t fd = (uint64_t)w->result;
+	struct fd_row *r = w->desc->result == KIND_FD ? fd_row(w->result) : NULL;
 
-	if (w->desc->result != KIND_FD || fd >= CLOSING_FDS)
-		return;
-	/* Acquire: pairs with closing_begin. */
-	for (int i = 0; __atomic_load_n(&closing[fd], __ATOMIC_ACQUIRE); i++) {
+	/* Acquire: pairs with closing_set. */
+	for (int i = 0; r && __atomic_load_n(&r->closing, __ATOMIC_ACQUIRE); i++) {
 		if (i == CLOSING_YIELDS)	/* its thread stayed behind at a fork */
-			closing[fd] = 0;
+			r->closing = 0;
 		OWN0(__NR_sched_yield);
 	}
 }
@@ -63,47 +66,47 @@ void closing_wait(const struct walk *w)
  * that waits finds done.  Who waits alone, for what it has registered itself or was
  * given at its beginning, need not look at others.
  */
-#define POLLED_FDS	4096
 #define STRANGERS	64	/* waits that one registration by another is good for */
-
-static struct polled {
-	int32_t owner;		/* the thread that registered or waited first, or waited last */
-	uint32_t strangers;
-} pollers[POLLED_FDS];
 
 void polled_by(const struct thread *t, long nr)
 {
-	uint64_t fd = t->frame.rdi;
+	struct fd_row *r;
 
-	if (nr != __NR_epoll_ctl || !locks_on || fd >= POLLED_FDS)
+	if (nr != __NR_epoll_ctl || !locks_on)
 		return;
-	if (!pollers[fd].owner)
-		pollers[fd].owner = t->tid;
-	if (pollers[fd].owner != t->tid)
+	r = fd_row_make((int32_t)t->frame.rdi);
+	if (!r)
+		return;
+	if (!r->poller)
+		r->poller = t->tid;
+	if (r->poller != t->tid)
 		/* Release: pairs with polled; the call is still to be made. */
-		__atomic_store_n(&pollers[fd].strangers, STRANGERS, __ATOMIC_RELEASE);
+		__atomic_store_n(&r->strangers, STRANGERS, __ATOMIC_RELEASE);
 }
 
 /* What the event of a wait says. */
 static uint8_t polled(const struct walk *w, long nr)
 {
-	uint64_t fd = w->args[0];
-	uint32_t strangers;
+	struct fd_row *r;
+	uint8_t strangers;
 	int32_t owner;
 
-	if (nr == __NR_epoll_ctl || nr == __NR_close || fd >= POLLED_FDS || w->result < 0)
+	if (nr == __NR_epoll_ctl || nr == __NR_close || w->result < 0)
 		return 0;
 	if (!w->result)
 		return EVENT_AFTER;
-	owner = __atomic_exchange_n(&pollers[fd].owner, thread_self()->tid, __ATOMIC_ACQ_REL);
+	r = fd_row_make((int32_t)w->args[0]);
+	if (!r)
+		return EVENT_AFTER;
+	owner = __atomic_exchange_n(&r->poller, thread_self()->tid, __ATOMIC_ACQ_REL);
 	if (owner && owner != thread_self()->tid)
-		__atomic_store_n(&pollers[fd].strangers, STRANGERS, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->strangers, STRANGERS, __ATOMIC_RELAXED);
 	/* Acquire: pairs with polled_by. */
-	strangers = __atomic_load_n(&pollers[fd].strangers, __ATOMIC_ACQUIRE);
+	strangers = __atomic_load_n(&r->strangers, __ATOMIC_ACQUIRE);
 	if (!strangers)
 		return 0;
 	/* Of two that count at once one is lost; it does not become less than none. */
-	__atomic_store_n(&pollers[fd].strangers, strangers - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->strangers, (uint8_t)(strangers - 1), __ATOMIC_RELAXED);
 	return EVENT_AFTER;
 }
 

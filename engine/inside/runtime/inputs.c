@@ -12,6 +12,7 @@
 #include <linux/stat.h>
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
@@ -19,29 +20,9 @@
 #include "engine/inside/runtime/inputs.h"
 #include "engine/inside/signal/crash.h"
 
-#define FDS		65536
 #define SPANS_MAX	64	/* of a vector */
 #define CELLS_MAX	(INPUT_CELLS / 4)	/* of one input; the rest is not kept */
 #define MSG_PEEK	2
-
-static uint8_t accepted[FDS / 8];	/* descriptors that are connections */
-
-static bool is_accepted(uint64_t fd)
-{
-	return fd < FDS && accepted[fd / 8] >> fd % 8 & 1;
-}
-
-static void accepted_set(uint64_t fd, bool on)
-{
-	uint8_t bit = (uint8_t)(1u << fd % 8);
-
-	if (fd >= FDS)
-		return;
-	if (on)
-		__atomic_fetch_or(&accepted[fd / 8], bit, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&accepted[fd / 8], (uint8_t)~bit, __ATOMIC_RELAXED);
-}
 
 static void cell_fill(const struct thread *t, uint64_t place, enum input_kind kind, uint64_t fd,
 		      uint64_t from, uint64_t len, bool cut)
@@ -112,14 +93,14 @@ void inputs_note(const struct thread *t, const struct walk *w, long nr)
 	uint64_t n = (uint64_t)w->result;
 
 	if (nr == __NR_close)
-		accepted_set(arg[0], false);
+		fd_set_mark((int64_t)arg[0], FD_INPUT, false);
 	if (w->result < 0)
 		return;
 	if (call_has(w->desc, TRAIT_ACCEPTS)) {
-		accepted_set(n, true);
+		fd_set_mark((int64_t)n, FD_INPUT, true);
 		input_keep(t, INPUT_ACCEPTED, n, 0, 0);
 	}
-	if (!n || !is_accepted(arg[0]))
+	if (!n || !fd_is((int64_t)arg[0], FD_INPUT))
 		return;
 	if (nr == __NR_read || (nr == __NR_recvfrom && !(arg[3] & MSG_PEEK)))
 		input_keep(t, INPUT_TAKEN, arg[0], arg[1], n);

@@ -24,15 +24,14 @@
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 
-#define FDS		65536
 #define SOURCE		0x8000u	/* of events; the rest is the generation it was born in */
 #define LISTENS		0x4000u	/* connections come from it */
 #define ACCEPTED	0x2000u
@@ -48,7 +47,7 @@
 #define TIMED_BYTES	8192	/* calls that moved more are timed: they are copied */
 #define BETWEEN_NS	5000000000ull	/* so long none is told, for the sake of a newcomer */
 
-static uint16_t *born;		/* of descriptors; 0: at the start, known to all */
+static bool counts;		/* who is told of a descriptor is kept with it (`born`); 0: all are */
 static uint16_t generation;	/* of those who follow now */
 static bool whole;		/* they know the start's connections, too */
 static bool polls;		/* it does not wait in accept alone */
@@ -60,9 +59,7 @@ static uint64_t first_place;	/* and behind which of its seams, or waits */
 
 void scope_prepare(void)
 {
-	long at = own_map(FDS * sizeof(*born));
-
-	born = at < 0 ? NULL : (uint16_t *)at;
+	counts = true;
 }
 
 static uint16_t generation_now(void)
@@ -107,7 +104,9 @@ bool scope_between(bool wanted)
 
 static uint16_t born_of(uint64_t arg)
 {
-	return !born || (uint32_t)arg >= FDS ? KEPT_BACK : born[(uint32_t)arg];
+	const struct fd_row *r = fd_row((int32_t)arg);
+
+	return !counts || (uint32_t)arg >= FD_NUMBERS ? KEPT_BACK : r ? r->born : 0;
 }
 
 /* Opened since the start, for those who follow now, and no connection. */
@@ -118,14 +117,15 @@ static int32_t is_opened(uint32_t b)
 
 static void born_set(int64_t fd, uint32_t what)
 {
+	struct fd_row *r = counts ? fd_row_make(fd) : NULL;
 	int32_t more;
 
-	if (!born || (uint64_t)fd >= FDS)
+	if (!r)
 		return;
-	more = is_opened(what) - is_opened(born[fd]);
+	more = is_opened(what) - is_opened(r->born);
 	if (more)
 		__atomic_fetch_add(&opened_now, more, __ATOMIC_RELAXED);
-	born[fd] = (uint16_t)what;
+	r->born = (uint16_t)what;
 }
 
 /* A connection that somebody who follows now was told of. */
@@ -428,17 +428,17 @@ void scope_closes(struct thread *t, const struct walk *w)
 
 static void range_closed(struct thread *t, const struct walk *w)
 {
-	uint32_t last = (uint32_t)w->args[1] < FDS ? (uint32_t)w->args[1] : FDS - 1;
+	int64_t fd = counts && !(uint32_t)w->args[2] ? fd_next((uint32_t)w->args[0]) : -1;
 
-	for (uint32_t fd = (uint32_t)w->args[0]; born && !(uint32_t)w->args[2] && fd <= last; fd++)
-		if (born[fd])
-			closed(t, fd);
+	for (; fd >= 0 && fd <= (uint32_t)w->args[1]; fd = fd_next(fd + 1))
+		if (born_of((uint64_t)fd))
+			closed(t, (uint64_t)fd);
 }
 
 static bool accepted(struct thread *t, int64_t fd, bool told)
 {
 	bool at_first = is_first(t), waits = !at_first && (seam_in_start(t) || between);
-	bool hears = told && (uint64_t)fd < FDS && !waits && (at_first || is_sampled(t, fd));
+	bool hears = told && (uint64_t)fd < FD_NUMBERS && !waits && (at_first || is_sampled(t, fd));
 
 	t->slot->conns_told += hears;
 	t->slot->conns_kept += !hears;

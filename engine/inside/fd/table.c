@@ -1,0 +1,106 @@
+/* The rows of descriptors.  Threads read and mark them at the same time, by atomics. */
+#include <asm/unistd.h>
+#include <stddef.h>
+
+#include "engine/inside/fd/table.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+
+#define PAGE_ROWS	4096
+#define PAGES		(FD_NUMBERS / PAGE_ROWS)
+
+static void *pages[PAGES];
+
+void *table_page(void **page, uint64_t size)
+{
+	/* Acquire: pairs with the exchange below; the kernel has filled it with zeros. */
+	void *have = __atomic_load_n(page, __ATOMIC_ACQUIRE);
+	long made;
+
+	if (have)
+		return have;
+	made = own_map(size);
+	if (made < 0)
+		return NULL;
+	/* Release: pairs with the load above, and with fd_row's. */
+	if (__atomic_compare_exchange_n(page, &have, (void *)made, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return (void *)made;
+	OWN2(__NR_munmap, made, size);		/* another thread was first */
+	return have;
+}
+
+void *rows_more(struct rows *r)
+{
+	uint32_t n = __atomic_load_n(&r->used, __ATOMIC_RELAXED);
+
+	do
+		if (n >> r->page_shift >= ROWS_PAGES ||
+		    !table_page(&r->page[n >> r->page_shift], (uint64_t)r->size << r->page_shift))
+			return NULL;
+	while (!__atomic_compare_exchange_n(&r->used, &n, n + 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+	return rows_at(r, n);
+}
+
+void rows_clear(struct rows *r)
+{
+	uint32_t used = r->used ? ((r->used - 1) >> r->page_shift) + 1 : 0;
+
+	/* Where there are none nothing is written: a child's memory is its parent's till then. */
+	for (uint32_t i = 0; i < used; i++)
+		bytes_zero(r->page[i], (uint64_t)r->size << r->page_shift);
+	if (used)
+		r->used = 0;
+}
+
+struct fd_row *fd_row(int64_t fd)
+{
+	struct fd_row *page;
+
+	if (fd < 0 || fd >= FD_NUMBERS)
+		return NULL;
+	/* Acquire: pairs with the exchange in table_page. */
+	page = __atomic_load_n(&pages[fd / PAGE_ROWS], __ATOMIC_ACQUIRE);
+	return page ? &page[fd % PAGE_ROWS] : NULL;
+}
+
+struct fd_row *fd_row_make(int64_t fd)
+{
+	struct fd_row *page;
+
+	if (fd < 0 || fd >= FD_NUMBERS)
+		return NULL;
+	page = table_page(&pages[fd / PAGE_ROWS], PAGE_ROWS * sizeof(*page));
+	return page ? &page[fd % PAGE_ROWS] : NULL;
+}
+
+bool fd_is(int64_t fd, enum fd_mark mark)
+{
+	const struct fd_row *r = fd_row(fd);
+
+	/* Acquire: pairs with fd_set_mark; what was done before the mark is seen. */
+	return r && __atomic_load_n(&r->marks, __ATOMIC_ACQUIRE) & mark;
+}
+
+void fd_set_mark(int64_t fd, unsigned marks, bool on)
+{
+	struct fd_row *r = on ? fd_row_make(fd) : fd_row(fd);
+	unsigned have = r ? __atomic_load_n(&r->marks, __ATOMIC_RELAXED) & marks : 0;
+
+	if (!r || have == (on ? marks : 0))
+		return;
+	/* Release: pairs with fd_is. */
+	if (on)
+		__atomic_fetch_or(&r->marks, (uint16_t)marks, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(&r->marks, (uint16_t)~marks, __ATOMIC_RELEASE);
+}
+
+int64_t fd_next(int64_t from)
+{
+	for (; from >= 0 && from < FD_NUMBERS; from = (from / PAGE_ROWS + 1) * PAGE_ROWS)
+		if (fd_row(from))
+			return from;
+	return -1;
+}

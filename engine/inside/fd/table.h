@@ -1,0 +1,77 @@
+/*
+ * What is known of descriptors, by their numbers: the one table of the inside.  Its rows
+ * come in pages when a number of theirs is first spoken of, up to the highest number that
+ * the kernel gives.
+ */
+#ifndef MVE_INSIDE_TABLE_H
+#define MVE_INSIDE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Limit (descriptors): numbers below this are known. Beyond: nothing is known of a descriptor,
+ * and a follower diverges where that counts; Linux gives no such number unless fs.nr_open was
+ * raised.
+ */
+#define FD_NUMBERS	(1u << 20)
+
+enum fd_mark {
+	FD_INNER = 1,		/* the process' own threads speak by it: inner.c */
+	FD_BELL = 2,		/* it is an eventfd of that kind */
+	FD_PRIVATE = 4,		/* each version has its own: private.c */
+	FD_LED = 8,		/* it leads to a file whose content was told: places.c */
+	FD_INPUT = 16,		/* a connection, whose bytes are kept for findings: inputs.c */
+	FD_EPOLL = 32,		/* an epoll set with registrations of ours: follow_epoll.c */
+	FD_OPEN = 64,		/* in the leader, as a follower was told: follow_files.c, these four */
+	FD_LISTENS = 128,	/* connections have come from it */
+	FD_CLIENT = 256,	/* it is one that came */
+	FD_LEFT = 512,		/* and is over, without a word */
+};
+
+struct fd_row {
+	uint16_t marks;
+	uint16_t born;		/* who is told of it: scope.c */
+	uint8_t closing;	/* its close is made, and not told yet: others.c, all three */
+	uint8_t strangers;	/* of a set: waits that are still told as behind another's change */
+	int32_t poller;		/* and the thread that registered or waited first, or waited last */
+	uint32_t epoll;		/* its registration, + 1; 0: none */
+};
+
+/* NULL: nothing is known of it. */
+struct fd_row *fd_row(int64_t fd);
+/* NULL: there is no such number, or no memory. */
+struct fd_row *fd_row_make(int64_t fd);
+bool fd_is(int64_t fd, enum fd_mark mark);
+/* One mark or several. */
+void fd_set_mark(int64_t fd, unsigned marks, bool on);
+/* The first number from this one on of which something may be known; -1: none. */
+int64_t fd_next(int64_t from);
+
+/* A piece of a table that grows: mapped when first asked for; NULL: there is no memory. */
+void *table_page(void **page, uint64_t size);
+
+/* Rows of one kind that grow in number, and never move: each is found by its own. */
+#define ROWS_PAGES	256
+/* `most`: a power of two. */
+#define ROWS_OF(type, most)	{ .size = sizeof(type), \
+				  .page_shift = __builtin_ctz((most) / ROWS_PAGES) }
+
+struct rows {
+	uint32_t size, page_shift;	/* of a row; a page has so many rows, as a power of two */
+	uint32_t used;			/* numbers ever taken */
+	void *page[ROWS_PAGES];
+};
+
+static inline void *rows_at(const struct rows *r, uint32_t n)
+{
+	return (uint8_t *)r->page[n >> r->page_shift] +
+	       (uint64_t)(n & ((1u << r->page_shift) - 1)) * r->size;
+}
+
+/* The next number's row, in which anything may stand; NULL: there is no room. */
+void *rows_more(struct rows *r);
+/* None has ever been used, and all are zeros. */
+void rows_clear(struct rows *r);
+
+#endif
