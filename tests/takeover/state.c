@@ -184,6 +184,8 @@ static void place_set(const char *folder)
 	MUST(sched_setaffinity(0, sizeof(cpus), &cpus) == 0);
 }
 
+#define MANY	200	/* timers and ranges that are locked, besides those that are looked at */
+
 static void lock(int fd, int type, off_t from, off_t len)
 {
 	struct flock l = { .l_type = (short)type, .l_whence = SEEK_SET, .l_start = from,
@@ -197,6 +199,8 @@ static void lock_take(void)
 	int fd = open("lock", O_RDWR | O_CREAT, 0666);
 
 	MUST(fd >= 0);
+	for (int i = 0; i < MANY; i++)
+		lock(fd, F_WRLCK, 1000 + 2 * i, 1);
 	lock(fd, F_WRLCK, 10, 20);
 	lock(fd, F_UNLCK, 15, 5);
 }
@@ -211,6 +215,8 @@ static int timers_set(void)
 
 	MUST(setitimer(ITIMER_REAL, &often, NULL) == 0);
 	MUST(timer_create(CLOCK_MONOTONIC, &e, &gone) == 0);
+	for (int i = 0; i < MANY; i++)		/* these never tick */
+		MUST(timer_create(CLOCK_MONOTONIC, &e, &timer) == 0);
 	MUST(timer_create(CLOCK_MONOTONIC, &e, &timer) == 0);
 	MUST(timer_delete(gone) == 0);
 	MUST(timer_settime(timer, 0, &tick, NULL) == 0);

@@ -12,6 +12,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/fd/files.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
@@ -25,7 +26,12 @@
 #include "engine/inside/takeover/ids.h"
 #include "engine/inside/takeover/take.h"
 
-#define CHILDREN	1024
+/*
+ * Limit (threads and processes): children of one process that it has not waited for yet.
+ * Beyond: a follower does not find the child that its leader has waited for, and is
+ * dropped.
+ */
+#define CHILDREN	16384
 #define PATH_LOOKED	4096
 #define NO_NUMBER	(-2L)
 #define END_FIRST_NS	20000		/* looks for a child's end */
@@ -33,36 +39,46 @@
 #define END_WAIT_NS	2000000000
 
 /* Children that the program will wait for by the leader's ids. */
-static struct child {
-	int32_t vpid, pid;
+struct child {
+	int32_t vpid, pid;	/* pid 0: the row is free; vpid 0: nobody finds it yet */
 	uint32_t lane;		/* of its first thread */
-} children[CHILDREN];
-static int32_t unreaped[CHILDREN];
-static uint32_t children_high, unreaped_high;	/* rows that were ever used */
+};
 
-static void high_raise(uint32_t *high, uint32_t to)
+static struct rows children = ROWS_OF(struct child, CHILDREN);
+static struct rows unreaped = ROWS_OF(int32_t, CHILDREN);	/* pids; 0: free */
+
+static struct child *child_at(uint32_t i)
 {
-	uint32_t was = __atomic_load_n(high, __ATOMIC_RELAXED);
+	return rows_at(&children, i);
+}
 
-	while (was < to && !__atomic_compare_exchange_n(high, &was, to, false, __ATOMIC_RELEASE,
-							__ATOMIC_RELAXED))
-		;
+static int32_t *unreaped_at(uint32_t i)
+{
+	return rows_at(&unreaped, i);
+}
+
+static bool child_take(struct child *c, int32_t pid)
+{
+	int32_t none = 0;
+
+	return __atomic_compare_exchange_n(&c->pid, &none, pid, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 static void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
 {
-	for (uint32_t i = 0; i < CHILDREN; i++) {
-		int32_t none = 0;
+	struct child *c = NULL;
 
-		if (__atomic_compare_exchange_n(&children[i].pid, &none, pid, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			children[i].lane = lane;
-			children[i].vpid = vpid;
-			high_raise(&children_high, i + 1);
-			return;
-		}
+	for (uint32_t i = 0; i < children.used && !c; i++)
+		c = child_take(child_at(i), pid) ? child_at(i) : NULL;
+	while (!c && (c = rows_more(&children)))
+		c = child_take(c, pid) ? c : NULL;
+	if (!c) {
+		request_room(t, ROOM_CHILDREN, CHILDREN);
+		return;
 	}
-	request_room(t, ROOM_CHILDREN, CHILDREN);
+	c->lane = lane;
+	c->vpid = vpid;
 }
 
 /*
@@ -72,24 +88,21 @@ static void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lan
 void children_fork(struct thread *t)
 {
 	(void)t;
-	if (children_high)
-		bytes_zero(children, children_high * sizeof(children[0]));
-	if (unreaped_high)
-		bytes_zero(unreaped, unreaped_high * sizeof(unreaped[0]));
-	if (children_high | unreaped_high)
-		children_high = unreaped_high = 0;
+	rows_clear(&children);
+	rows_clear(&unreaped);
 }
 
 static int32_t child_forget(int32_t vpid, uint32_t *lane)
 {
-	for (uint32_t i = 0; i < children_high; i++) {
-		int32_t pid = children[i].pid;
+	for (uint32_t i = 0; i < children.used; i++) {
+		struct child *c = child_at(i);
+		int32_t pid = c->pid;
 
-		if (children[i].vpid != vpid || !pid)
+		if (c->vpid != vpid || !pid)
 			continue;
-		children[i].vpid = 0;
-		*lane = children[i].lane;
-		__atomic_store_n(&children[i].pid, 0, __ATOMIC_RELEASE);
+		c->vpid = 0;
+		*lane = c->lane;
+		__atomic_store_n(&c->pid, 0, __ATOMIC_RELEASE);
 		return pid;
 	}
 	return 0;
@@ -98,17 +111,17 @@ static int32_t child_forget(int32_t vpid, uint32_t *lane)
 /* For a version that took over: see ids.c. */
 int32_t child_real(int32_t vpid)
 {
-	for (uint32_t i = 0; vpid > 0 && i < children_high; i++)
-		if (children[i].vpid == vpid && children[i].pid)
-			return children[i].pid;
+	for (uint32_t i = 0; vpid > 0 && i < children.used; i++)
+		if (child_at(i)->vpid == vpid && child_at(i)->pid)
+			return child_at(i)->pid;
 	return 0;
 }
 
 int32_t child_seen(int32_t pid)
 {
-	for (uint32_t i = 0; pid > 0 && i < children_high; i++)
-		if (children[i].pid == pid)
-			return children[i].vpid;
+	for (uint32_t i = 0; pid > 0 && i < children.used; i++)
+		if (child_at(i)->pid == pid)
+			return child_at(i)->vpid;
 	return 0;
 }
 
@@ -127,15 +140,18 @@ static bool reap(int32_t pid)
 /* The twins that had not ended when the leader's had. */
 static void reap_late(int32_t add)
 {
-	for (uint32_t i = 0; i < CHILDREN; i++) {
-		if (unreaped[i] && reap(unreaped[i]))
-			unreaped[i] = 0;
-		if (!unreaped[i] && add) {
-			unreaped[i] = add;
-			high_raise(&unreaped_high, i + 1);
+	for (uint32_t i = 0; i < unreaped.used || add; i++) {
+		int32_t *pid = i < unreaped.used ? unreaped_at(i) : rows_more(&unreaped);
+
+		if (!pid)
+			return;
+		if (*pid && reap(*pid))
+			*pid = 0;
+		if (!*pid && add) {
+			*pid = add;
 			add = 0;
 		}
-		if (!unreaped[i] && !add)
+		if (!*pid && !add)
 			break;
 	}
 }
@@ -196,15 +212,16 @@ static int32_t child_led(int32_t vpid, uint32_t *lane)
 void children_settle(struct thread *t)
 {
 	(void)t;
-	for (uint32_t i = 0; i < unreaped_high; i++) {
+	for (uint32_t i = 0; i < unreaped.used; i++) {
+		int32_t *pid = unreaped_at(i);
 		uint64_t waited = 0;
 
-		if (!unreaped[i])
+		if (!*pid)
 			continue;
-		for (OWN2(__NR_kill, unreaped[i], 9);
-		     !reap(unreaped[i]) && waited < END_WAIT_NS; waited += END_LAST_NS)
+		for (OWN2(__NR_kill, *pid, 9); !reap(*pid) && waited < END_WAIT_NS;
+		     waited += END_LAST_NS)
 			change_wait(change_now(), END_LAST_NS);
-		unreaped[i] = 0;
+		*pid = 0;
 	}
 }
 

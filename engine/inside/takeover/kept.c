@@ -21,6 +21,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/clock/clock.h"
 #include "engine/inside/fd/files.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -32,12 +33,20 @@
 #include "engine/inside/takeover/kept.h"
 #include "engine/inside/takeover/latch.h"
 
-#define TIMERS		64
+/*
+ * Limit (takeovers): POSIX timers (timer_create) of a process. Beyond: further ones do not
+ * tick when another version takes over, which is said.
+ */
+#define TIMERS		8192
 #define TRIES		4096	/* ids that a kernel which counts may be behind */
 #define RESTORE_IDS	77	/* PR_TIMER_CREATE_RESTORE_IDS, of Linux 6.15 */
 #define THREAD_ID	4	/* SIGEV_THREAD_ID */
 #define ABSOLUTE	1	/* TIMER_ABSTIME */
-#define LOCKS		128
+/*
+ * Limit (takeovers): ranges of bytes that a process has locked (fcntl). Beyond: further
+ * ones are not taken anew when another version takes over, which is said.
+ */
+#define LOCKS		65536
 #define END		INT64_MAX
 #define LOCK_TRY_NS	200000
 #define LOCK_WAIT_NS	1000000000ull
@@ -142,20 +151,27 @@ static void itimer_stop(int which)
 
 /* --- timer_create --------------------------------------------------------------------- */
 
-static struct timer {
+struct timer {
 	uint64_t since;
 	struct __kernel_itimerspec value;
 	struct timer_event event;
 	int32_t clock, id;
 	bool used, absolute, has_come;
 	bool real;		/* it is there, and stands while another version leads */
-} timer[TIMERS];
+};
+
+static struct rows timers = ROWS_OF(struct timer, TIMERS);
+
+static struct timer *timer_at(uint32_t i)
+{
+	return rows_at(&timers, i);
+}
 
 static struct timer *timer_find(int32_t id)
 {
-	for (int i = 0; i < TIMERS; i++)
-		if (timer[i].used && timer[i].id == id)
-			return &timer[i];
+	for (uint32_t i = 0; i < timers.used; i++)
+		if (timer_at(i)->used && timer_at(i)->id == id)
+			return timer_at(i);
 	return NULL;
 }
 
@@ -164,9 +180,9 @@ static bool timer_add(const struct timer *made)
 	struct timer *to = NULL;
 
 	latch_take(LATCH_kept);
-	for (int i = 0; i < TIMERS && !to; i++)
-		if (!timer[i].used)
-			to = &timer[i];
+	for (uint32_t i = 0; i < timers.used && !to; i++)
+		to = timer_at(i)->used ? NULL : timer_at(i);
+	to = to ? to : rows_more(&timers);
 	if (to) {
 		*to = *made;
 		some_kept = true;
@@ -339,26 +355,38 @@ struct record {
 	int32_t pid, pad1;
 };
 
-static struct lock {
+struct lock {
 	int64_t from, to;	/* the last byte; END: the file's */
 	int32_t fd;
 	int16_t type;
 	bool used;
-} locks[LOCKS];
+};
+
+static struct rows locks = ROWS_OF(struct lock, LOCKS);
+
+static struct lock *lock_at(uint32_t i)
+{
+	return rows_at(&locks, i);
+}
 
 uint32_t kept_locks;		/* rows that are used */
 
 /* False: there is no room. */
 static bool lock_add(int32_t fd, int16_t type, int64_t from, int64_t to)
 {
-	for (int i = 0; i < LOCKS && from <= to; i++)
-		if (!locks[i].used) {
-			locks[i] = (struct lock){ from, to, fd, type, true };
-			kept_locks++;
-			some_kept = true;
-			return true;
-		}
-	return from > to;
+	struct lock *row = NULL;
+
+	if (from > to)
+		return true;
+	for (uint32_t i = 0; i < locks.used && !row && kept_locks < locks.used; i++)
+		row = lock_at(i)->used ? NULL : lock_at(i);
+	row = row ? row : rows_more(&locks);
+	if (!row)
+		return false;
+	*row = (struct lock){ from, to, fd, type, true };
+	kept_locks++;
+	some_kept = true;
+	return true;
 }
 
 static void lock_remove(struct lock *l)
@@ -372,13 +400,13 @@ static bool lock_cut(int32_t fd, int64_t from, int64_t to)
 {
 	bool room = true;
 
-	for (int i = 0; i < LOCKS; i++) {
-		struct lock was = locks[i];
+	for (uint32_t i = 0; i < locks.used; i++) {
+		struct lock was = *lock_at(i);
 
 		if (!was.used || was.to < from || was.from > to ||
 		    (was.fd != fd && !files_same(was.fd, fd)))
 			continue;
-		lock_remove(&locks[i]);
+		lock_remove(lock_at(i));
 		if (was.from < from)
 			room &= lock_add(was.fd, was.type, was.from, from - 1);
 		if (was.to > to)
@@ -438,9 +466,9 @@ void kept_locks_make(struct thread *t)
 {
 	uint64_t until = clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
 
-	for (int i = 0; i < LOCKS && kept_locks; i++)
-		if (locks[i].used && !lock_made(&locks[i], &until))
-			request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)locks[i].fd, 1);
+	for (uint32_t i = 0; i < locks.used && kept_locks; i++)
+		if (lock_at(i)->used && !lock_made(lock_at(i), &until))
+			request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)lock_at(i)->fd, 1);
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -477,9 +505,9 @@ static struct timer *timer_behind(int64_t id)
 {
 	struct timer *n = NULL;
 
-	for (int i = 0; i < TIMERS; i++)
-		if (timer[i].used && timer[i].id > id && (!n || timer[i].id < n->id))
-			n = &timer[i];
+	for (uint32_t i = 0; i < timers.used; i++)
+		if (timer_at(i)->used && timer_at(i)->id > id && (!n || timer_at(i)->id < n->id))
+			n = timer_at(i);
 	return n;
 }
 
@@ -501,9 +529,9 @@ void kept_stop(struct thread *t)
 	(void)t;
 	for (int i = 0; i < 3; i++)
 		itimer_stop(i);
-	for (int i = 0; i < TIMERS; i++)
-		if (timer[i].used)
-			timer_stop(&timer[i]);
+	for (uint32_t i = 0; i < timers.used; i++)
+		if (timer_at(i)->used)
+			timer_stop(timer_at(i));
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		overdue_forget(o);
 }
@@ -516,7 +544,5 @@ void kept_fork(struct thread *t)
 		return;
 	some_kept = false;
 	bytes_zero(itimer, sizeof(itimer));
-	bytes_zero(timer, sizeof(timer));
-	bytes_zero(locks, sizeof(locks));
-	kept_locks = 0;
+	timers.used = locks.used = kept_locks = 0;
 }
