@@ -25,9 +25,17 @@
 #define AREA_VERSION	17
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
-#define AREA_THREADS	2048	/* threads of a session at one time */
+/*
+ * Limit (threads and processes): threads of a version at one time. Beyond: a further one
+ * runs, and is neither counted nor followed; programs that it executes run unheld.
+ */
+#define AREA_THREADS	2048
 #define AREA_IMAGES	256	/* programs started by execve, in a ring */
-#define AREA_SITES	1024	/* trapped sites remembered */
+/*
+ * Limit (programs): trapping sites that are counted by their place. Beyond: mve status
+ * counts further ones in one sum.
+ */
+#define AREA_SITES	1024
 
 enum tier { TIER_PATCH, TIER_NET, TIER_COUNT };
 
@@ -84,6 +92,10 @@ enum row_end {
 /*
  * Signals that wait while another version takes over.  What natively bounds them is
  * RLIMIT_SIGPENDING, which counts a user's: this is more than it usually is.
+ */
+/*
+ * Limit (takeovers): signals of a process that wait while another version takes over.
+ * Beyond: further ones are lost, which is said.
  */
 #define SIGNALS_WAIT	(1u << 17)
 

@@ -16,6 +16,9 @@
 #define BRIEF_VERSION	3
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
+/*
+ * Limit (sessions): --map of a follower. Beyond: refused.
+ */
 #define PATH_MAPS	4
 
 /* The leader's paths that begin with `from` begin with `to` in this version. */

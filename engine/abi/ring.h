@@ -39,14 +39,31 @@
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
 #define RING_VERSION	11
 
-#define VERSIONS	8	/* of a session at one time */
+/*
+ * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
+ * further follower is refused; one that has ended makes room.
+ */
+#define VERSIONS	8
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
+/*
+ * Limit (threads and processes): threads that are recorded at one time, of the processes
+ * with one set of rights. Beyond: a further thread runs and is not recorded, its version's
+ * followers are dropped as *unsupported*.
+ */
 #define LANES		2048
-#define REALMS		16	/* sets of rights at one time: see outside/monitor/realms.c */
+/*
+ * Limit (threads and processes): sets of rights (users, groups, capabilities) of a server's
+ * processes at one time, with followers. Beyond: a process with a further one is recorded
+ * with those that it comes from, which a process of less rights can then write to.
+ */
+#define REALMS		16
 #define LANES_ALL	(REALMS * LANES)	/* a lane in the session: realm * LANES + lane */
 #define CHUNK_SIZE	32768
 #define CHUNK_CELLS	(CHUNK_SIZE / CELL_SIZE)
-#define CHUNKS_MAX	65536	/* 2 GiB */
+/*
+ * Limit (sessions): chunks of 32 KiB in a ring: 2 GiB. Beyond: --ring is refused.
+ */
+#define CHUNKS_MAX	65536
 #define CHUNK_NONE	0xffffffffu
 #define CHUNK_SPARE	0xffffffffu	/* its owner */
 #define CHUNKS_SPARE(n)	((n) / 8)	/* of n */
@@ -113,6 +130,9 @@ struct section {
 	uint32_t chunk_next[CHUNKS_MAX];	/* in the lane's chain */
 };
 
+/*
+ * Limit (sampling): calls of --mark. Beyond: refused.
+ */
 #define SEAM_CALLS	8
 
 /* Where a request begins; written before the first process begins. */

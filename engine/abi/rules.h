@@ -28,9 +28,18 @@
 #define RULES_MAGIC	0x3165766d	/* "mve1" */
 #define RULES_VERSION	5
 
-#define RULES_MAX	4096	/* rules of one object */
-#define RULES_STEPS	64	/* calls on the left of a rule, so events held */
-#define RULES_OUTS	64	/* calls on the right */
+/*
+ * Limit (rules): rules of one file. Beyond: rulec refuses it.
+ */
+#define RULES_MAX	4096
+/*
+ * Limit (rules): calls on the left of a rule. Beyond: rulec refuses it.
+ */
+#define RULES_STEPS	64
+/*
+ * Limit (rules): calls on the right of a rule. Beyond: rulec refuses it.
+ */
+#define RULES_OUTS	64
 #define RULES_VIEWS	32	/* views that C binds in one rule */
 #define RULES_NUMS	16	/* numbers kept from one call to a later one */
 #define RULES_ARGS	6

@@ -24,8 +24,16 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/takeover/latch.h"
 
+/*
+ * Limit (files): System V segments that a follower has copies of. Beyond: it is dropped as
+ * *unsupported*.
+ */
 #define SEGMENTS	64
-#define PLACES		256	/* what is attached */
+/*
+ * Limit (files): places where System V segments are attached. Beyond: shmdt
+ * of a further one leaves a follower's mapping.
+ */
+#define PLACES		256
 #define MEMFD_CLOEXEC	1
 #define PAGE		4096ull
 

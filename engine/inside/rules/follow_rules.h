@@ -14,11 +14,23 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/signal/ucontext.h"
 
-#define HELD_ROOM	65536	/* bytes of events that do not lie in one piece; */
+/*
+ * Limit (rules): bytes of content in pieces that a rule can look at in one call. Beyond:
+ * longer content is empty to the rule.
+ */
+#define HELD_ROOM	65536
 #define OWN_ROOM	65536	/* of the follower's own call; */
-#define BUILD_ROOM	65536	/* and of what an action builds */
+/*
+ * Limit (rules): bytes that an action builds. Beyond: the follower is dropped, the leader
+ * is not concerned.
+ */
+#define BUILD_ROOM	65536
 
-#define APART_EVENTS	32768	/* so far may connections be apart */
+/*
+ * Limit (rules): events of the leader's by which connections may be apart. Beyond: the
+ * follower waits for the order of the leader.
+ */
+#define APART_EVENTS	32768
 #define FAR_EVENTS	(APART_EVENTS - AHEAD_EVENTS)
 #define FAR_WORDS	(FAR_EVENTS / 64)
 

@@ -30,6 +30,10 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/rules/rules_sight.h"
 
+/*
+ * Limit (rules): descriptors that a follower has opened by rules. Beyond: its open fails
+ * with EMFILE.
+ */
 #define PRIVATE_FDS	256
 #define PRIVATE_LEAST	64	/* a lower limit of descriptors leaves no room for any */
 #define LIMIT_NOFILE	7
@@ -324,6 +328,10 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 /*
  * A rule that answers a wait answers it at once, and it is made again: without an event of
  * the leader's between them nothing that the program does will end that.
+ */
+/*
+ * Limit (rules): calls in a row that rules answer without an event of the leader's. Beyond:
+ * the follower is dropped.
  */
 #define ANSWERS_MAX	100000
 #define ANSWERS_WORD	"it has answered 100000 calls without an event of the leader's"

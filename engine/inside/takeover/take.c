@@ -48,6 +48,10 @@
 #define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 #define LIMIT_NOFILE	7
 #define TABLE_FIRST	1024	/* descriptors */
+/*
+ * Limit (takeovers): descriptors for which a follower has room before it takes over.
+ * Beyond: the room is made while clients wait.
+ */
 #define TABLE_LAST	(1u << 20)
 #define TABLE_OURS	8	/* at its end: for our sockets, out of the program's way */
 #define ANSWER_SPINS	2000	/* the monitor's answer comes right behind the last message */

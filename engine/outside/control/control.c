@@ -20,9 +20,16 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 
-#define LINKS_MAX	64	/* fits into the byte of link_poll */
+/*
+ * Limit (commands): connections to the control socket at one time. Beyond: the oldest one
+ * is closed.
+ */
+#define LINKS_MAX	64
 #define LINK_MS		10000
 #define REQUEST_STEP	4096
+/*
+ * Limit (commands): bytes of one request to the monitor. Beyond: it is refused.
+ */
 #define REQUEST_MAX	(4 << 20)
 #define QUEUE		256
 

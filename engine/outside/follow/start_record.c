@@ -25,7 +25,11 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 
-#define RECORD_BYTES	(16u << 20)	/* no start is longer */
+/*
+ * Limit (sampling): bytes of a leader's start that are kept for followers that come late,
+ * or the ring if that is smaller. Beyond: mve follow is refused, and says so.
+ */
+#define RECORD_BYTES	(16u << 20)
 #define QUIET_MS	500		/* so long nothing comes: the start is over */
 #define ALONE_MS	10000		/* the same before a first connection has ended */
 #define LOOK_MS		10

@@ -32,7 +32,12 @@
 #include "engine/outside/start/layout.h"
 
 #define TRACEES_MAX	(2 * AREA_THREADS)	/* execs under way: of all threads, at worst */
-#define HELD_MAX	4096	/* requests whose answer waits: all threads may crash together */
+/*
+ * Limit (threads and processes): threads of all versions that wait for one verdict or
+ * takeover. Beyond: a further one goes on at once: in a follower it is judged at once, in a
+ * leader that crashes it dies.
+ */
+#define HELD_MAX	4096
 #define WHY_MAX		160
 
 /* A program that an execve started, as it was then. */
@@ -135,6 +140,10 @@ struct untold {
 	struct taken_signal row;
 };
 
+/*
+ * Limit (takeovers): processes of a version that is replaced. Beyond: a promotion is
+ * refused; after a crash further ones are killed, and their connections lost.
+ */
 #define MOVE_PROCESSES	512
 #define TAKE_MS		5000	/* without any progress of the successor */
 #define TAKE_PLANNED_MS	3000	/* the same, where it has read all, and there is a way back */

@@ -13,6 +13,9 @@
 #include "engine/abi/ring.h"
 
 #define FOLLOWERS_MAX		(VERSIONS - 1)
+/*
+ * Limit (commands): bytes of a follower's name. Beyond: refused.
+ */
 #define FOLLOWER_NAME_MAX	32
 #define RING_LEAST		(1u << 20)
 #define FULL_MS			100	/* how long a full ring is waited for */
@@ -42,7 +45,10 @@ struct follower_options {
 	bool again;		/* when it has ended it is started again */
 };
 
-#define SEAM_FUNCTIONS	8	/* of --mark */
+/*
+ * Limit (sampling): functions of --mark. Beyond: refused.
+ */
+#define SEAM_FUNCTIONS	8
 
 struct run_options {
 	const char *name;	/* NULL: made from the command */

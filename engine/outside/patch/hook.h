@@ -14,6 +14,10 @@
 #include "engine/abi/locks.h"
 #include "engine/outside/kernel/maps.h"
 
+/*
+ * Limit (programs): functions of locks and conditions that are hooked in one file. Beyond:
+ * locks by a further one are not ordered, followers may differ there.
+ */
 #define HOOKS_MAX	64
 #define HOOK_JUMP	5
 #define HOOK_SHORT	2	/* the length of a short one */

@@ -17,6 +17,10 @@
 #include <sys/stat.h>
 
 #define PLAN_BUILD_ID_MAX	32
+/*
+ * Limit (programs): system calls in the code of one file. Beyond: the file is not patched:
+ * all its calls trap, which is slower.
+ */
 #define PLAN_SITES_MAX		65536
 
 enum site_kind {

@@ -27,7 +27,14 @@
 #include "engine/outside/report/reports.h"
 
 #define DRAFTS_MAX	16
-#define SEEN_MAX	256	/* findings that are told apart; the rest is counted only */
+/*
+ * Limit (reports): findings of a session that are told apart. Beyond: further ones are
+ * counted only.
+ */
+#define SEEN_MAX	256
+/*
+ * Limit (reports): bytes of a sanitizer's report. Beyond: it is cut.
+ */
 #define TEXT_MAX	(256u << 10)
 #define DRAFT_LOOK_MS	50
 #define QUIET_MS	5000	/* a symbolizer may have to be started */

@@ -16,7 +16,13 @@
 #include "engine/outside/session/session.h"
 #include "engine/outside/report/report.h"
 
-#define REPORTS_MAX	100	/* kept of a name */
+/*
+ * Limit (reports): reports kept of one session name. Beyond: the oldest one goes.
+ */
+#define REPORTS_MAX	100
+/*
+ * Limit (reports): session names of which reports are kept. Beyond: those of the oldest go.
+ */
 #define NAMES_MAX	200
 #define ROOM		64	/* for a file's name */
 #define REPORT_MAX	(64u << 20)

@@ -16,6 +16,9 @@
 
 #include "engine/outside/kernel/process.h"
 
+/*
+ * Limit (commands): bytes of a session's name. Beyond: refused.
+ */
 #define SESSION_NAME_MAX 64
 
 struct session {

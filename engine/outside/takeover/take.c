@@ -66,6 +66,10 @@ struct taken_watch {
 #define SIGNALS_SENT	16	/* in one message */
 
 #define DYING_MS	3000	/* for last words, and a core file */
+/*
+ * Limit (takeovers): signalfds in epoll sets, and pidfds of one process. Beyond: further
+ * ones are not registered again, and stay the old leader's.
+ */
 #define WATCHES	64
 
 struct batch {
