@@ -2,7 +2,6 @@
  * A call that is not its event's: last words that a version may leave out, and the
  * verdict.
  */
-#include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/signal.h>
@@ -24,49 +23,59 @@
 
 #define WORDS_MAX	20000
 
-/* Words for people, in files; nothing that a client has seen or sent. */
-static bool is_words(const struct event *e)
+#define OPENED_FDS	1024
+
+/* What is left of a lane, as far as it was looked at; numbers of files that it opens. */
+struct words {
+	uint64_t opened[OPENED_FDS / 64];
+};
+
+static bool is_file(const struct words *s, int64_t fd)
 {
-	int64_t fd = (int64_t)e->arg[0];
+	return (fd >= 0 && fd <= 2) || file_known(fd) ||
+	       (fd >= 0 && fd < OPENED_FDS && s->opened[fd / 64] >> fd % 64 & 1);
+}
+
+/* About a file that has a name. */
+static bool is_of_file(struct words *s, const struct call_desc *d, const struct event *e)
+{
+	int path = call_path_arg(d);
+
+	if (d->class != CLASS_EFFECT || path < 0 || path > 1 ||
+	    (path && d->args[0].kind != KIND_DIRFD))
+		return d->nargs && d->args[0].kind == KIND_FD && is_file(s, (int32_t)e->arg[0]);
+	if (call_has(d, TRAIT_OPENS) && e->result >= 0 && e->result < OPENED_FDS)
+		s->opened[e->result / 64] |= 1ull << e->result % 64;
+	return true;
+}
+
+/*
+ * Words for people, in files, signals, and what changes the caller alone, who is gone;
+ * nothing that a client has seen or sent.
+ */
+static bool is_words(struct words *s, const struct event *e)
+{
+	const struct call_desc *d;
 
 	if (e->kind != EVENT_CALL)
 		return event_aside(e) ||
 		       (e->kind == EVENT_SIGNAL && crash_signal((int)e->result));
 	if (event_is_elastic(e))
 		return true;
-	switch (e->call) {
-	case __NR_write:
-	case __NR_writev:
-	case __NR_read:
-	case __NR_close:
-		return (fd >= 0 && fd <= 2) || file_known(fd);
-	case __NR_open:
-	case __NR_openat:
-	case __NR_lseek:
-	case __NR_fsync:
-	case __NR_unlink:
-	case __NR_rt_sigaction:
-	case __NR_rt_sigprocmask:
-	case __NR_kill:
-	case __NR_tkill:
-	case __NR_tgkill:
-	case __NR_rt_sigqueueinfo:
-	case __NR_rt_tgsigqueueinfo:
-		return true;
-	default:
-		return false;
-	}
+	d = call_find(e->call);
+	return d && (d->class == CLASS_BOTH || call_has(d, TRAIT_SIGNALS) || is_of_file(s, d, e));
 }
 
 static bool only_words_left(struct thread *t)
 {
 	struct reader ahead = t->reader;
 	const struct event *e = reader_peek(&ahead);
+	struct words s = { { 0 } };
 
 	ahead.ahead = true;
 	for (int n = 0; e; n++, e = reader_next(&ahead)) {
 		if (n == WORDS_MAX ||
-		    !(fault_behind(ahead.from, t->lane, ahead.pos) || is_words(e)))
+		    !(fault_behind(ahead.from, t->lane, ahead.pos) || is_words(&s, e)))
 			return false;
 	}
 	return true;
