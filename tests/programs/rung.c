@@ -1,7 +1,7 @@
 /*
- * What one thread leaves in memory before it writes to a pipe, a pair or an eventfd, the
- * thread that reads there finds, whichever call the two are made by: read and write have
- * many sisters.  It sends on what it found, for a twin to say the same.
+ * What one thread leaves in memory before it writes to a pipe, a pair or an eventfd, or
+ * sends a signal, the thread that reads there or waits for it finds, whichever call the two
+ * are made by: read and write have many sisters.  It sends on what it found, for a twin to say the same.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -62,6 +62,30 @@ static ssize_t by_sendmmsg(int fd, void *bytes, size_t n)
 	return sendmmsg(fd, &m, 1, 0) == 1 ? m.msg_len : -1;
 }
 
+static pthread_t taker;
+
+static ssize_t by_kill(int fd, void *bytes, size_t n)
+{
+	(void)fd, (void)bytes;
+	return pthread_kill(taker, SIGUSR1) ? -1 : (ssize_t)n;
+}
+
+static ssize_t by_queue(int fd, void *bytes, size_t n)
+{
+	(void)fd, (void)bytes;
+	return pthread_sigqueue(taker, SIGUSR1, (union sigval){ .sival_int = 1 }) ? -1 : (ssize_t)n;
+}
+
+static ssize_t by_sigwait(int fd, void *bytes, size_t n)
+{
+	sigset_t set;
+
+	(void)fd, (void)bytes;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return sigwaitinfo(&set, NULL) == SIGUSR1 ? (ssize_t)n : -1;
+}
+
 static void pipe_make(int fd[2])
 {
 	CHECK(!pipe(fd));
@@ -89,6 +113,8 @@ static const struct way {
 	{ pair_make, by_sendmmsg, by_read },
 	{ pair_make, by_write, by_recvmmsg },
 	{ eventfd_make, by_pwritev2, by_preadv2 },
+	{ pipe_make, by_kill, by_sigwait },
+	{ pipe_make, by_queue, by_sigwait },
 };
 
 static const struct way *way;
@@ -134,7 +160,12 @@ int main(void)
 {
 	int sink = open("/dev/null", O_WRONLY);
 	pthread_t id;
+	sigset_t set;
 
+	taker = pthread_self();
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		way = &ways[i];
 		left = 0;

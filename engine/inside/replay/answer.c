@@ -108,6 +108,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	}
 	if (call_has(w->desc, TRAIT_ACCEPTS))
 		file_accepted((long)w->args[0], w->result);
+	if (call_has(w->desc, TRAIT_SIGNALS))
+		crash_sent(t, nr, w->args);
 	if (call_has(w->desc, TRAIT_KEPT))
 		kept_note(t, nr, w->args, w->result);
 	if (call_has(w->desc, TRAIT_EPOLL))
@@ -115,18 +117,11 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	if (call_has(w->desc, TRAIT_CLOCK))
 		clock_note(w, nr);
 	switch (nr) {
-	case __NR_kill:
-	case __NR_rt_sigqueueinfo:
-	case __NR_rt_tgsigqueueinfo:
-		crash_sent(t, nr, w->args);
-		break;
 	case __NR_tkill:
 		order_sent(t, (int32_t)w->args[0]);
-		crash_sent(t, nr, w->args);
 		break;
 	case __NR_tgkill:
 		order_sent(t, (int32_t)w->args[1]);
-		crash_sent(t, nr, w->args);
 		break;
 	case __NR_shmget:
 		shm_made(w->args, w->result);

@@ -218,17 +218,12 @@ void crash_fork(struct thread *t)
 
 static int64_t signal_of(const struct event *e)
 {
-	switch (e->call) {
-	case __NR_kill:
-	case __NR_tkill:
-	case __NR_rt_sigqueueinfo:
-		return (int64_t)e->arg[1];
-	case __NR_tgkill:
-	case __NR_rt_tgsigqueueinfo:
-		return (int64_t)e->arg[2];
-	default:
-		return 0;
-	}
+	const struct call_desc *d = call_find(e->call);
+
+	for (unsigned i = 0; call_has(d, TRAIT_SIGNALS) && i < d->nargs; i++)
+		if (d->args[i].kind == KIND_SIG)
+			return (int64_t)e->arg[i];
+	return 0;
 }
 
 bool crash_was_sent(const struct event *e)

@@ -134,14 +134,10 @@ int32_t id_seen(int32_t id)
  */
 static bool is_runtimes_own(struct thread *t, long nr)
 {
-	return (nr == __NR_getpid || nr == __NR_gettid || nr == __NR_getppid) &&
-	       caller_is_runtime(t);
-}
+	const struct call_desc *d = call_find(nr);
 
-static bool sends_signal(long nr)
-{
-	return nr == __NR_kill || nr == __NR_tgkill || nr == __NR_rt_sigqueueinfo ||
-	       nr == __NR_rt_tgsigqueueinfo;
+	return d && d->result == KIND_PID && !d->nargs && d->class == CLASS_QUERY &&
+	       caller_is_runtime(t);
 }
 
 static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
@@ -153,7 +149,7 @@ static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
-	if (sends_signal(nr))
+	if (call_has(d, TRAIT_SIGNALS) && nr != __NR_tkill)	/* to a process */
 		early_wait((int32_t)t->frame.rdi);
 	result = nr == __NR_timer_create ? kept_timer_create(t) : call_serve(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)

@@ -443,25 +443,17 @@ void print_exit(struct call_print *p, const struct print_mem *m, int64_t ret)
 	p->restart = ret == -516 && p->nr != CALL_restart_syscall ? p->nr : p->restart;
 }
 
-/* Rows do not say which calls return late or never, or fill in pointed-to lists. */
-static bool needs_by_nature(long nr)
+/* It returns late or never, or fills in a list that an argument points to. */
+static bool needs_by_nature(const struct call_desc *row)
 {
-	switch (nr) {
-	case CALL_ioctl:
-	case CALL_fcntl:
-	case CALL_recvmsg:
-	case CALL_recvmmsg:
-	case CALL_sendmmsg:
-	case CALL_pause:
-	case CALL_rt_sigsuspend:
-	case CALL_rt_sigreturn:
-	case CALL_rt_sigtimedwait:
-	case CALL_nanosleep:
-	case CALL_clock_nanosleep:
-	case CALL_restart_syscall:
-		return true;
-	}
-	return false;
+	return call_has(row, TRAIT_SLEEPS) || row->nr == CALL_ioctl || row->nr == CALL_fcntl ||
+	       row->nr == CALL_rt_sigreturn || row->nr == CALL_restart_syscall;
+}
+
+static bool is_message(const struct arg_desc *arg)
+{
+	return arg->kind == KIND_MEM &&
+	       (arg->what == LAYOUT_msghdr || arg->what == LAYOUT_mmsghdr) && arg->dir & DIR_OUT;
 }
 
 bool print_needs_enter(long nr)
@@ -470,10 +462,11 @@ bool print_needs_enter(long nr)
 
 	if (!row)
 		return false;
-	if (row->class == CLASS_LIFE || needs_by_nature(nr))
+	if (row->class == CLASS_LIFE || needs_by_nature(row))
 		return true;
 	for (unsigned i = 0; i < row->nargs; i++)
-		if (row->args[i].dir == DIR_IO || row->args[i].len_rule == LEN_RULE_AT)
+		if (row->args[i].dir == DIR_IO || row->args[i].len_rule == LEN_RULE_AT ||
+		    is_message(&row->args[i]))
 			return true;
 	return false;
 }
