@@ -21,6 +21,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -40,7 +41,7 @@
 #define BATCH		200
 #define WATCHES		64
 #define SIGNALS_TAKEN	16
-#define EPOLLS		64
+#define EPOLLS		65536
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
 #define FLAG_EPOLL	4
 #define TAKERS		16
@@ -115,12 +116,24 @@ struct taken_message {
 };
 
 /* The epoll instances among what was taken, for a while. */
-static int32_t epoll[EPOLLS];
-static uint32_t epolls;
+static struct rows epolls = ROWS_OF(int32_t, EPOLLS);
 static int64_t taken_at;
 static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
 
 static struct taken_message message;	/* one thread at a time */
+
+static int32_t epoll_at(uint32_t i)
+{
+	return *(const int32_t *)rows_at(&epolls, i);
+}
+
+static void epoll_note(int32_t fd)
+{
+	int32_t *row = rows_more(&epolls);
+
+	if (row)
+		*row = fd;
+}
 
 /* A child that has been given the memory of its parent, and nothing else. */
 static bool is_guest(const struct thread *t)
@@ -226,8 +239,8 @@ static void signals_take(const struct thread *t, uint64_t got)
 /* What stands under this number is the old leader's: a pidfd, which is about to say so. */
 static void watch_forget(int32_t fd)
 {
-	for (uint32_t i = 0; i < epolls; i++)
-		OWN4(__NR_epoll_ctl, epoll[i], EPOLL_CTL_DEL, fd, 0);
+	for (uint32_t i = 0; i < epolls.used; i++)
+		OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
 }
 
 /* One message; how many descriptors it had, 0 after the last, or -errno. */
@@ -261,8 +274,8 @@ static long batch_receive(const struct thread *t, int socket)
 		if (message.row[i].flags & FLAG_ANEW)
 			watch_forget(message.row[i].fd);
 		fd_place(message.control.fd, i, n, &message.row[i]);
-		if (message.row[i].flags & FLAG_EPOLL && epolls < EPOLLS && !is_guest(t))
-			epoll[epolls++] = message.row[i].fd;
+		if (message.row[i].flags & FLAG_EPOLL && !is_guest(t))
+			epoll_note(message.row[i].fd);
 	}
 	return n;
 }
@@ -355,17 +368,17 @@ static int32_t moved_up(int32_t fd)
  */
 void take_closing(const struct thread *t, int32_t fd)
 {
-	uint32_t n = __atomic_load_n(&epolls, __ATOMIC_ACQUIRE);
+	uint32_t n = __atomic_load_n(&epolls.used, __ATOMIC_ACQUIRE);
 	struct __kernel_timespec now;
 
 	if (!n || t->pid != taken_by)
 		return;
-	for (uint32_t i = 0; i < n && i < EPOLLS; i++)
-		if (epoll[i] != fd)
-			OWN4(__NR_epoll_ctl, epoll[i], EPOLL_CTL_DEL, fd, 0);
+	for (uint32_t i = 0; i < n; i++)
+		if (epoll_at(i) != fd)
+			OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
 	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_sec > taken_at + OLD_STAYS_S)
-		__atomic_store_n(&epolls, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&epolls.used, 0, __ATOMIC_RELEASE);
 }
 
 static void taken_note(const struct thread *t)
@@ -386,7 +399,7 @@ static void descriptors_take(struct thread *t)
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
 	if (!is_guest(t)) {
-		epolls = 0;
+		epolls.used = 0;
 		taken_note(t);
 	}
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
