@@ -9,7 +9,9 @@ CLANG	:= clang-19
 # bpftool and some servers of the tests are in /usr/sbin, where a user does not look.
 export PATH := $(PATH):/usr/sbin:/sbin
 WARN	:= -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow -Werror
-CFLAGS	:= -std=gnu17 -O2 -g $(WARN)
+# A header's MUST says engine/..., as a source's does.
+NAMES	:= -ffile-prefix-map=./=
+CFLAGS	:= -std=gnu17 -O2 -g $(NAMES) $(WARN)
 CPPFLAGS := -I. -I$(B) -D_GNU_SOURCE
 LDLIBS	:= -lZydis -lbpf -lelf -ldw -ljansson -lncurses -lpthread
 
@@ -50,7 +52,7 @@ $(B)/mve: $(mve_objs) $(lib_objs)
 
 # The inside: freestanding, position independent, without vector registers,
 # linked into one image that the monitor copies into a program.
-INSIDE_CFLAGS := -std=gnu17 -O2 -g $(WARN) -ffreestanding -nostdlib -fPIC \
+INSIDE_CFLAGS := -std=gnu17 -O2 -g $(NAMES) $(WARN) -ffreestanding -nostdlib -fPIC \
 	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
 	-fcf-protection=none -fno-delete-null-pointer-checks -fno-tree-loop-distribute-patterns \
 	-fasynchronous-unwind-tables -mno-red-zone -include engine/inside/poison.h

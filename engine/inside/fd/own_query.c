@@ -28,7 +28,7 @@ static void written(const struct walk *w, const struct query_answer *answer)
 {
 	for (unsigned i = 0; i < w->desc->nargs; i++) {
 		const struct arg_desc *a = &w->desc->args[i];
-		uint64_t n = step_length(w, i), now = answer->room;
+		uint64_t n, now = answer->room;
 
 		if (a->kind != KIND_MEM || a->dir == DIR_IN || !w->args[i])
 			continue;
@@ -36,6 +36,7 @@ static void written(const struct walk *w, const struct query_answer *answer)
 			target_out(w->args[i], &answer->room, sizeof(answer->room));
 			continue;
 		}
+		n = step_length(w, i);
 		n = a->len_rule == LEN_RULE_AT && now < n ? now : n;
 		n = n < sizeof(answer->bytes) ? n : sizeof(answer->bytes);
 		target_out(w->args[i], answer->bytes, n);

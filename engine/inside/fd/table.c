@@ -11,10 +11,16 @@
 
 static void *pages[PAGES];
 
+/* NULL: it is not there yet. */
+static void *page_had(void **page)
+{
+	/* Acquire: pairs with the exchange in table_page; the kernel has filled it with zeros. */
+	return __atomic_load_n(page, __ATOMIC_ACQUIRE);
+}
+
 void *table_page(void **page, uint64_t size)
 {
-	/* Acquire: pairs with the exchange below; the kernel has filled it with zeros. */
-	void *have = __atomic_load_n(page, __ATOMIC_ACQUIRE);
+	void *have = page_had(page);
 	long made;
 
 	if (have)
@@ -22,7 +28,7 @@ void *table_page(void **page, uint64_t size)
 	made = own_map(size);
 	if (made < 0)
 		return NULL;
-	/* Release: pairs with the load above, and with fd_row's. */
+	/* Release: pairs with page_had. */
 	if (__atomic_compare_exchange_n(page, &have, (void *)made, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return (void *)made;
@@ -60,8 +66,7 @@ struct fd_row *fd_row(int64_t fd)
 
 	if (fd < 0 || fd >= FD_NUMBERS)
 		return NULL;
-	/* Acquire: pairs with the exchange in table_page. */
-	page = __atomic_load_n(&pages[fd / PAGE_ROWS], __ATOMIC_ACQUIRE);
+	page = page_had(&pages[fd / PAGE_ROWS]);
 	return page ? &page[fd % PAGE_ROWS] : NULL;
 }
 
