@@ -22,7 +22,7 @@ import tempfile
 import time
 
 from load import Load, Wrong
-from session import MVE, Session, free_port, kv_build
+from session import MVE, Session, free_port, kv_build, listens
 
 ASK = r"""
 import json, os, socket, sys
@@ -274,7 +274,8 @@ def deaf():
     def wait_for(leader, followers):
         for _ in range(400):
             roles = [v["role"] for v in rows()]
-            if roles.count("follower") == followers and (roles[0] == "leader") != leader:
+            if roles.count("follower") == followers and (roles[0] == "leader") != leader \
+                    and listens(port):
                 return
             time.sleep(0.05)
         raise Wrong(f"{roles}: not {followers} followers")

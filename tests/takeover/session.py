@@ -69,6 +69,14 @@ def kv_build(folder, *defines):
     return out
 
 
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    except OSError:
+        return False
+
+
 class Session:
     count = 0
 
@@ -85,19 +93,12 @@ class Session:
             self.mve = subprocess.Popen([MVE, "run", "-n", self.name, *follow, *options, "--",
                                          *command], stdin=subprocess.DEVNULL, stdout=log,
                                         stderr=log)
-        self.wait_for(lambda: self.listens() and all(
+        self.wait_for(lambda: listens(self.port) and all(
             v["role"] in ("leader", "follower") for v in self.versions()), "the session begins")
 
     def log(self):
         with open(self.log_path, errors="replace") as log:
             return log.read()
-
-    def listens(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-            return True
-        except OSError:
-            return False
 
     def status(self):
         done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True,
