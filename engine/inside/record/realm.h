@@ -4,7 +4,7 @@
 
 #include "engine/inside/gate/thread.h"
 
-/* A call of this number may have given or taken rights; a leader's has. */
+/* A leader's call with the trait RIGHTS was made: it may have given or taken some. */
 void realm_changed(struct thread *t, long nr);
 /* They changed when the process could not leave its sections: if it can now, it does. */
 void realm_catch_up(struct thread *t);

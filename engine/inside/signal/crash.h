@@ -20,8 +20,9 @@ void crash_leave(struct thread *t);
 bool crash_cuts(struct thread *t);
 /* A follower's call is answered: what its leader sent itself by it, it would have, too. */
 void crash_sent(const struct thread *t, long nr, const uint64_t *args);
-/* The leader has sent a deadly signal by this event's call. */
+/* A child of fork has sent itself none. */
 void crash_fork(struct thread *t);
+/* The leader has sent a deadly signal by this event's call. */
 bool crash_was_sent(const struct event *e);
 /* A thread that is faulting makes a call, perhaps behind its handler. */
 void fault_look(struct thread *t);

@@ -15,10 +15,7 @@
 #define MESSAGE_MAX	(16 << 20)
 #define ANSWER_WAIT_S	10	/* a monitor may be busy */
 
-/*
- * A call with a time-out ends with EINTR when io_uring has work for its thread,
- * which no SA_RESTART prevents.
- */
+/* A call with a time-out ends with EINTR at a signal, which no SA_RESTART prevents. */
 #define AGAIN(n, call) do (n) = (call); while ((n) < 0 && errno == EINTR)
 
 /* A descriptor goes with the first byte. */

@@ -11,8 +11,8 @@
 
 /*
  * The object of a rules file, open for reading and sealed: compiled by rulec unless the
- * cache has it; an object is taken as it is.  0, or an exit code after a message (rulec's own, if the
- * rules are at fault).
+ * cache has it; an object is taken as it is.  0, or an exit code after a message (rulec's
+ * own, if the rules are at fault).
  */
 int rules_compile(const char *file, int *fd);
 
