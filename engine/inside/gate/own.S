@@ -4,10 +4,8 @@
  */
 	.text
 
-/* long own_call(nr, a, b, c, d, e, f): a call of the inside itself. */
-	.globl own_call
-	.type own_call, @function
-own_call:
+/* C's arguments become the kernel's; where its `syscall` stands says whose call it is. */
+.macro OWN_BODY
 	.cfi_startproc
 	mov	%rdi, %rax
 	mov	%rsi, %rdi
@@ -19,6 +17,13 @@ own_call:
 	syscall
 	ret
 	.cfi_endproc
+.endm
+
+/* long own_call(nr, a, b, c, d, e, f): a call of the inside itself. */
+	.globl own_call
+	.type own_call, @function
+own_call:
+	OWN_BODY
 
 /*
  * long request_sleep(nr, a, b, c, d, e, request): the same, of a thread that waits for
@@ -28,17 +33,7 @@ own_call:
 	.globl request_sleep
 	.type request_sleep, @function
 request_sleep:
-	.cfi_startproc
-	mov	%rdi, %rax
-	mov	%rsi, %rdi
-	mov	%rdx, %rsi
-	mov	%rcx, %rdx
-	mov	%r8, %r10
-	mov	%r9, %r8
-	mov	8(%rsp), %r9
-	syscall
-	ret
-	.cfi_endproc
+	OWN_BODY
 	.ascii	"mve asks here\0\0"
 
 	.section .note.GNU-stack, "", @progbits
