@@ -48,7 +48,6 @@
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
 
-#define LOOK_MS		250	/* how often programs that start are looked after */
 #define START_MS	2000	/* how long an execve may take */
 #define SIZE_HINT	"the limit of the file size is too small for mve (ulimit -f)"
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
@@ -251,13 +250,15 @@ static bool session_over(struct monitor *m)
  */
 static bool server_over(struct monitor *m)
 {
+	uint64_t now = now_ms();
+
 	if (!leading(m)->gone || m->move.wanted || m->finishing)
 		return false;
 	if (!m->over_ms)
-		m->over_ms = now_ms();
-	if (!exec_any(m) || now_ms() > m->over_ms + START_MS)
+		m->over_ms = now;
+	if (!exec_any(m) || now >= m->over_ms + START_MS)
 		return true;
-	monitor_wake_after(m, LOOK_MS);
+	monitor_wake_after(m, (unsigned)(m->over_ms + START_MS - now));
 	return false;
 }
 

@@ -22,6 +22,7 @@
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
+#include "engine/outside/patch/planner.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/start/exec.h"
@@ -54,8 +55,6 @@ static uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct ma
 	a->sigaction = bits & MAPPED_RUNTIME ? runtime_sigaction(pid, m) : 0;
 	return bits;
 }
-
-#define PLAN_MS		90000	/* longer than a planner may take */
 
 /* A takeover waits for nobody: code that nobody has planned yet is left to the net. */
 static bool is_urgent(const struct version *v)
@@ -112,7 +111,8 @@ static bool plans_get(const struct mapping *g, const struct maps *maps, struct p
 		if (error)
 			unplanned_say(g->v, m, error);
 	}
-	return later && !is_urgent(g->v) && hold(g->v, r, PLAN_MS);
+	/* Longer than a planner may take: it has an end, whose word is the answer. */
+	return later && !is_urgent(g->v) && hold(g->v, r, 2 * PLANNER_MS);
 }
 
 static void plans_free(struct plan **plan, size_t n)

@@ -30,7 +30,6 @@
 #include "engine/outside/plan/plan_parts.h"
 
 #define PLANNERS	8	/* at one time; who comes then has no plan */
-#define PLANNER_MS	60000	/* a gigabyte takes a few seconds */
 
 enum wanted { CALLS, HOOKS_OF_LIBRARY, HOOKS_OF_STATIC };
 

@@ -8,6 +8,8 @@
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/plan/plan.h"
 
+#define PLANNER_MS	60000	/* one may take so long; a gigabyte takes a few seconds */
+
 /* Until then the caller plans by himself: nobody else waits for him. */
 void planner_begin(void);
 
