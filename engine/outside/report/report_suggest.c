@@ -502,7 +502,7 @@ static const char *call_rule(FILE *to, const struct told *theirs, unsigned n,
 /* It found something wrong itself: not a difference that anybody means. */
 static bool is_aborting(const struct making *k)
 {
-	static const char *const names[] = { "abort", "__assert_fail", "raise", "__stack_chk_fail",
+	static const char *const names[] = { "abort", "__assert_fail", "__stack_chk_fail",
 					     "__fortify_fail", "std::terminate" };
 	const json_t *f, *stack = json_object_get(json_object_get(k->report, "follower"), "stack");
 	size_t i;
