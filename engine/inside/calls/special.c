@@ -34,8 +34,8 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/sigcalls.h"
+#include "engine/inside/state/limits.h"
 #include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/limits.h"
 #include "engine/inside/takeover/modules.h"
 
 uint64_t *block_bitmap(uint32_t index);

@@ -20,8 +20,8 @@
 #include "engine/inside/record/form.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/rules/follow_serve.h"
-#include "engine/inside/takeover/ids.h"
-#include "engine/inside/takeover/limits.h"
+#include "engine/inside/state/ids.h"
+#include "engine/inside/state/limits.h"
 
 /* Memory that the call writes: in elements' bytes at most, and what an AT rule left of them. */
 static void written(const struct walk *w, const struct query_answer *answer)

@@ -40,9 +40,9 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 #include "engine/inside/signal/crash.h"
-#include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/ids.h"
-#include "engine/inside/takeover/kept.h"
+#include "engine/inside/state/early.h"
+#include "engine/inside/state/ids.h"
+#include "engine/inside/state/kept.h"
 
 #define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES |	\
 			 TRAIT_KEPT | TRAIT_WAITS | TRAIT_RIGHTS)

@@ -31,9 +31,9 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/ids.h"
-#include "engine/inside/takeover/kept.h"
-#include "engine/inside/takeover/limits.h"
+#include "engine/inside/state/ids.h"
+#include "engine/inside/state/kept.h"
+#include "engine/inside/state/limits.h"
 #include "engine/inside/takeover/take.h"
 
 static void epoll_note(struct thread *t, struct walk *w)

@@ -51,7 +51,7 @@
 #include "engine/inside/sample/seam.h"
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/ids.h"
+#include "engine/inside/state/ids.h"
 
 /* So many were answered behind this one that nobody will ask for it any more. */
 static bool ahead_full(const struct thread *t, const struct event *e)

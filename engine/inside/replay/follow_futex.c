@@ -21,7 +21,7 @@
 #include "engine/inside/replay/follow_signal.h"
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/early.h"
+#include "engine/inside/state/early.h"
 
 #define SLICE_FIRST_NS	20000000ull	/* shorter sleeps are for locks */
 #define SLICE_LAST_NS	500000000ull

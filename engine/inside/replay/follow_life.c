@@ -23,7 +23,7 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/replay/wait.h"
-#include "engine/inside/takeover/ids.h"
+#include "engine/inside/state/ids.h"
 #include "engine/inside/takeover/take.h"
 
 /*

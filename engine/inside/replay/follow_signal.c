@@ -18,7 +18,7 @@
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/kept.h"
+#include "engine/inside/state/kept.h"
 
 /* Its siginfo; true: another came with it. */
 static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)

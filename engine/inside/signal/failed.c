@@ -29,7 +29,7 @@
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/ids.h"
+#include "engine/inside/state/ids.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"
 

@@ -44,8 +44,8 @@
 #include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/ids.h"
+#include "engine/inside/state/early.h"
+#include "engine/inside/state/ids.h"
 #include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/park.h"
 

@@ -11,10 +11,10 @@
  */
 #include <linux/time.h>
 
-#include "engine/inside/fd/files.h"
-#include "engine/inside/fd/mirror.h"
 #include "engine/inside/calls/clone.h"
 #include "engine/inside/clock/tick.h"
+#include "engine/inside/fd/files.h"
+#include "engine/inside/fd/mirror.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/seal.h"
@@ -25,10 +25,10 @@
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/ids.h"
-#include "engine/inside/takeover/kept.h"
-#include "engine/inside/takeover/limits.h"
+#include "engine/inside/state/early.h"
+#include "engine/inside/state/ids.h"
+#include "engine/inside/state/kept.h"
+#include "engine/inside/state/limits.h"
 #include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/take.h"

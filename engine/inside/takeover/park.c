@@ -27,7 +27,7 @@
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/early.h"
+#include "engine/inside/state/early.h"
 #include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"

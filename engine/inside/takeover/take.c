@@ -31,10 +31,10 @@
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/kept.h"
+#include "engine/inside/state/early.h"
+#include "engine/inside/state/kept.h"
+#include "engine/inside/state/limits.h"
 #include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/limits.h"
 #include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/take.h"
 

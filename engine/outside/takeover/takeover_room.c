@@ -2,7 +2,7 @@
  * Taking over: room for descriptors.  A process that led and has taken the right to have
  * descriptors from itself, for good, follows all the same; but it cannot receive them
  * again.  (One that has followed ever since keeps its limit to itself, see
- * inside/takeover/limits.c.)  Whoever has CAP_SYS_RESOURCE may give it room again; the
+ * inside/state/limits.c.)  Whoever has CAP_SYS_RESOURCE may give it room again; the
  * inside puts its limit back when it has taken.  Otherwise its version does not lead as long
  * as that process lives: its connections would be lost.
  */

@@ -30,7 +30,7 @@
 #include "engine/inside/record/host.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/kept.h"
+#include "engine/inside/state/kept.h"
 #include "engine/inside/takeover/latch.h"
 
 /*

@@ -14,7 +14,7 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/takeover/limits.h"
+#include "engine/inside/state/limits.h"
 
 #define ROOM	1024u	/* for what a follower opens for itself */
 

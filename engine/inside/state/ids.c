@@ -24,9 +24,9 @@
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/early.h"
-#include "engine/inside/takeover/ids.h"
-#include "engine/inside/takeover/kept.h"
+#include "engine/inside/state/early.h"
+#include "engine/inside/state/ids.h"
+#include "engine/inside/state/kept.h"
 
 static const struct area *area(void)
 {

@@ -27,7 +27,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/early.h"
+#include "engine/inside/state/early.h"
 #include "engine/inside/takeover/park.h"
 
 #define CHUNK		1024	/* rows */
