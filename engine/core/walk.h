@@ -2,14 +2,12 @@
  * The walk over a call's row: which memory belongs to a call, and what of it
  * goes into an event.  Writing (record.c) and reading (match.c) take the same
  * steps in the same order; the steps are here, in one place.
- *
- * The functions named target_* and host_* are the host's: inside a program they
- * are copies that survive bad pointers, and waits; in a unit test, arrays.
  */
 #ifndef MVE_CORE_WALK_H
 #define MVE_CORE_WALK_H
 
 #include "engine/abi/table.h"
+#include "engine/core/host.h"
 #include "engine/core/ring.h"
 
 #define SELF_WORDS	8	/* of an object's head: they say how large it is */
@@ -141,17 +139,6 @@ bool match_memory(struct reader *r, const struct walk *call, bool answer, struct
 /* The same; only arguments in `compare` are compared, those in `leave` left alone. */
 bool match_memory_but(struct reader *r, const struct walk *call, bool answer, uint8_t compare,
 		      uint8_t leave, struct mismatch *m);
-
-/* The host's.  0 or -EFAULT. */
-long target_in(void *to, uint64_t from, size_t len);
-long target_out(uint64_t to, const void *from, size_t len);
-/* The next event; waits for room, for as long as it takes. */
-struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call);
-/* Where two versions are installed in two places: rows of leader's and our prefix. */
-struct path_map;
-const struct path_map *host_path_maps(uint32_t *n);
-/* Waits for more of the looked-at event's payload; false: there will be none. */
-bool host_more(struct reader *r);
 
 /* --- what is done for each call --------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <linux/signal.h>
 
+#include "engine/core/host.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -74,13 +75,13 @@ long serve_seccomp_filter(struct thread *t, uint64_t prog_at)
 	struct program p;
 	long room, result;
 
-	if (copy_in(&p, prog_at, sizeof(p)) || !p.len || p.len > FILTER_MAX)
+	if (target_in(&p, prog_at, sizeof(p)) || !p.len || p.len > FILTER_MAX)
 		return call_kernel(t);
 	room = own_map(MAP_BYTES);
 	if (room < 0)
 		return room;
 	front_fill((struct sock_filter *)room);
-	result = copy_in((struct sock_filter *)room + FRONT, p.at,
+	result = target_in((struct sock_filter *)room + FRONT, p.at,
 			 p.len * sizeof(struct sock_filter));
 	p.len = (uint16_t)(p.len + FRONT);
 	p.at = (uint64_t)room;

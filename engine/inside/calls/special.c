@@ -16,6 +16,7 @@
 #include <linux/shm.h>
 #include <linux/signal.h>
 
+#include "engine/core/host.h"
 #include "engine/inside/calls/clone.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/calls/segments.h"
@@ -319,7 +320,7 @@ static long serve_arch_prctl(struct thread *t)
 
 	t->answered = t->frame.rdi == ARCH_GET_GS || t->frame.rdi == ARCH_SET_GS;
 	if (t->frame.rdi == ARCH_GET_GS)
-		return copy_out(t->frame.rsi, &zero, sizeof(zero));
+		return target_out(t->frame.rsi, &zero, sizeof(zero));
 	if (t->frame.rdi == ARCH_SET_GS && t->frame.rsi) {
 		refused(t, REFUSED_GS);
 		return -EPERM;

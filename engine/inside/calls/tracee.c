@@ -12,11 +12,11 @@
 #include <linux/elf.h>
 #include <linux/ptrace.h>
 
+#include "engine/core/host.h"
 #include "engine/inside/calls/tracee.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/leave.h"
-#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 
 #define PTRACE_GETREGS	12
@@ -74,7 +74,7 @@ static uint64_t regs_asked(const struct frame *f)
 	if (f->rdi == PTRACE_GETREGS)
 		return f->r10;
 	if (f->rdi != PTRACE_GETREGSET || f->rdx != NT_PRSTATUS ||
-	    copy_in(vector, f->r10, sizeof(vector)) || vector[1] < sizeof(struct user_regs))
+	    target_in(vector, f->r10, sizeof(vector)) || vector[1] < sizeof(struct user_regs))
 		return 0;
 	return vector[0];
 }
@@ -86,12 +86,12 @@ long serve_ptrace(struct thread *t)
 	const struct thread *of = at ? thread_of((int32_t)t->frame.rsi) : NULL;
 	struct user_regs r;
 
-	if (!of || copy_in(&r, at, sizeof(r)))
+	if (!of || target_in(&r, at, sizeof(r)))
 		return result;
 	if (is_in_frame(of, &r))
 		frame_show(&of->frame, &r);
 	else if (in_short_call(r.rip))
 		r.r15 = of->r15;
-	copy_out(at, &r, sizeof(r));
+	target_out(at, &r, sizeof(r));
 	return result;
 }

@@ -9,6 +9,7 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
+#include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/leave.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -49,6 +50,19 @@ void window_leave(uint64_t *rip)
 }
 
 /*
+ * Reads code; 0 or -EFAULT.  In a handler the signals that end a copy of ours may be
+ * blocked, so the kernel copies.  By the thread: the process has no memory by its own id
+ * when its first one has ended.
+ */
+static long code_read(void *to, uint64_t from, size_t len)
+{
+	struct { uint64_t base, len; } here = { (uint64_t)to, len }, there = { from, len };
+	long n = OWN6(__NR_process_vm_readv, thread_self()->tid, &here, 1, &there, 1, 0);
+
+	return n == (long)len ? 0 : -EFAULT;
+}
+
+/*
  * The program's own instruction is whole where a site was patched before it.  Its code may
  * be gone by now: another thread has unmapped it.
  */
@@ -56,7 +70,7 @@ static bool site_whole(uint64_t site_end)
 {
 	uint16_t call;
 
-	return !copy_in(&call, site_end - 2, 2) && (call == SYSCALL_BYTES || call == MARK_SYSCALL);
+	return !code_read(&call, site_end - 2, 2) && (call == SYSCALL_BYTES || call == MARK_SYSCALL);
 }
 
 /*
@@ -86,7 +100,7 @@ const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK])
 	if (left >= CODE_LOOK)
 		return (const uint8_t *)rip;
 	bytes_zero(to, CODE_LOOK);
-	if (copy_in(to, rip, CODE_LOOK))
+	if (code_read(to, rip, CODE_LOOK))
 		bytes_copy(to, (const void *)rip, left);
 	return to;
 }
@@ -191,7 +205,7 @@ static void board_leave(struct gregs *r)
 	struct code c;
 
 	if ((r->rip & 4095) >= BOARD_BACK && (r->rip & 4095) <= 4096 - BOARD_LOOK &&
-	    !copy_in(&c, r->rip - BOARD_BACK, sizeof(c)))
+	    !code_read(&c, r->rip - BOARD_BACK, sizeof(c)))
 		board_leave_by(r, &c);
 }
 

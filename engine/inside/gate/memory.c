@@ -1,46 +1,12 @@
-/*
- * Memory.  A pointer that the program passes may be bad, or become bad while we
- * look: EFAULT is a result, never a crash.  Where signals can come, target_in() and
- * target_out() copy, and the fault handler ends them.  Where they may be blocked, and in
- * the handler itself, the inside reads and writes by the kernel's own copying,
- * process_vm_readv on itself, which needs no handler and asks for no right.  Only rare
- * calls come this way.
- */
+/* Memory of our own, and bytes of anybody's. */
 #include <asm/unistd.h>
-#include <linux/errno.h>
 #include <linux/mman.h>
 
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
-#include "engine/inside/gate/thread.h"
 
 struct boot boot;
-
-struct io_span {
-	uint64_t base, len;
-};
-
-static long vm_copy(long nr, uint64_t here, uint64_t there, size_t len)
-{
-	struct io_span local = { here, len }, remote = { there, len };
-	/* By the thread: the process has no memory by its own id when its first one has ended. */
-	long n = OWN6(nr, thread_self()->tid, &local, 1, &remote, 1, 0);
-
-	return n == (long)len ? 0 : -EFAULT;
-}
-
-/* Copies from the program; 0 or -EFAULT. */
-long copy_in(void *to, uint64_t from, size_t len)
-{
-	return vm_copy(__NR_process_vm_readv, (uint64_t)to, from, len);
-}
-
-/* Copies to the program; 0 or -EFAULT. */
-long copy_out(uint64_t to, const void *from, size_t len)
-{
-	return vm_copy(__NR_process_vm_writev, (uint64_t)from, to, len);
-}
 
 void bytes_copy(void *to, const void *from, size_t len)
 {

@@ -242,7 +242,7 @@ long serve_sigreturn(struct thread *t)
 				 BLOCK_SIGSTACK_SIZE };
 	struct ucontext_raw uc = { 0 };
 	uint64_t at = t->frame.rsp;
-	bool read = !copy_in(&uc, at, sizeof(uc));
+	bool read = !target_in(&uc, at, sizeof(uc));
 
 	if (!signal_waits(t, uc.mask))
 		return CALL_RESTART;
@@ -255,8 +255,8 @@ long serve_sigreturn(struct thread *t)
 			t->held_mask = uc.mask;
 			uc.mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 		}
-		copy_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
-		copy_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
+		target_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
+		target_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
 	}
 	t->returning = 1;
 	t->restart = 1;		/* if a signal comes before the kernel has it */

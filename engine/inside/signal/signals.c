@@ -25,6 +25,7 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
+#include "engine/core/host.h"
 #include "engine/core/must.h"
 #include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/gate.h"
@@ -246,7 +247,7 @@ bool signal_asks(struct thread *t, long nr, long *result)
 		return false;
 	t->asks--;
 	t->answered = 1;
-	*result = copy_out(f->rdx, &of_runtime, sizeof(of_runtime)) ? -EFAULT : 0;
+	*result = target_out(f->rdx, &of_runtime, sizeof(of_runtime)) ? -EFAULT : 0;
 	return true;
 }
 
