@@ -15,6 +15,7 @@
 #include "engine/mve/run_sample.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/session/outlet.h"
 
 static const char run_help[] =
 	"usage: mve run [options] [-f 'CMD...' [its options]]... -- CMD...\n"
@@ -135,11 +136,11 @@ static int tier_take(struct run_options *o, const char *text)
 
 static int output_take(struct run_options *o, const char *path)
 {
-	o->trace = fopen(path, "we");
-	if (o->trace)
+	o->trace_fd = outlet_create(path);
+	if (o->trace_fd >= 0)
 		return 0;
 	say_error("check the folder and its rights", "cannot write the trace: %s: %s", path,
-		  strerror(errno));
+		  strerror(-o->trace_fd));
 	return EXIT_SYSTEM;
 }
 
@@ -359,7 +360,8 @@ int cmd_run(int argc, char **argv)
 
 int cmd_trace(int argc, char **argv)
 {
-	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_TRACE };
+	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_TRACE,
+					.trace_fd = -1 };
 
 	return run_with(&o, argc, argv, "+:hn:o:", trace_options, trace_help);
 }

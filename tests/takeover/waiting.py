@@ -169,6 +169,31 @@ def trace(folder):
     return "the loop goes on, and no line is lost"
 
 
+def reader(folder):
+    """A pipe that nobody reads at first: the session is there, and ends when it is told to."""
+    fifo = f"{folder}/later"
+    os.mkfifo(fifo)
+    run = Run(folder, ("calls", "-"), ("-o", fifo), "trace")
+    end = time.monotonic() + 30
+    while not run.asked():
+        if run.mve.poll() is not None or time.monotonic() > end:
+            raise Wrong("no session before somebody reads the trace")
+    with open(fifo, "rb") as text:
+        lines = text.read()
+    code, words = run.end()
+    if code or lines.count(b"getppid()") != 3000 or b"exit_group(0)" not in lines:
+        raise Wrong(f"status {code}, {lines.count(b'getppid()')} calls: {words}")
+    run = Run(folder, ("calls", "-"), ("-o", fifo), "trace")
+    while not run.asked():
+        pass
+    stop = subprocess.run([MVE, "stop", run.name], capture_output=True, timeout=60)
+    if stop.returncode:
+        raise Wrong(f"stop: {stop.stderr}")
+    run.mve.send_signal(signal.SIGTERM)
+    run.end()
+    return "the session is there before who reads"
+
+
 def status(folder):
     """A pipe that nobody reads, and one that somebody does."""
     fifo = f"{folder}/status"
@@ -189,6 +214,7 @@ def status(folder):
 
 WAYS = {
     "trace": trace,
+    "reader": reader,
     "status": status,
     "killed": killed,
     "map": lambda folder: served(folder, "map"),

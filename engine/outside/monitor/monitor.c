@@ -303,6 +303,7 @@ static void due_serve(struct monitor *m)
 	}
 	control_look(m);
 	planner_look(m);
+	trace_look(m);
 	if (!m->conduct)
 		return;
 	start_record_look(m);
@@ -617,7 +618,7 @@ int monitor_run(const struct run_options *o)
 	if (code)
 		return code;
 	if (o->role == ROLE_TRACE)
-		m.trace = trace_open(o->trace);
+		m.trace = trace_open(o->trace_fd);
 	code = versions_start(&m);
 	if (code)
 		return code;

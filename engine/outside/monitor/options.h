@@ -57,7 +57,7 @@ struct run_options {
 	enum role role;
 	bool audit;
 	const char *status_file;	/* final status is written here; or NULL */
-	FILE *trace;		/* where a trace goes */
+	int trace_fd;		/* where a trace goes; -1: to standard error */
 	char **argv;
 	struct follower_options follower[FOLLOWERS_MAX];
 	unsigned followers;

@@ -3,8 +3,8 @@
  * before and after it.  A line that another thread breaks into is ended with
  * "<unfinished ...>" and taken up again later, as strace does.
  *
- * Whoever reads the trace may be slow, or have stopped: a thread whose lines there is no
- * room for waits until there is, as it does under strace; the loop does not.
+ * Whoever reads the trace may be slow, have stopped, or not have come yet: a thread whose
+ * lines there is no room for waits until there is, as it does under strace; the loop does not.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,6 +23,7 @@
 #include "engine/outside/print/print.h"
 
 #define TRACE_MS	INT_MAX	/* a thread waits as long as the reader does */
+#define READER_MS	100	/* so often it is looked whether there is one */
 
 struct trace_row {
 	struct call_print print;
@@ -31,7 +32,8 @@ struct trace_row {
 };
 
 struct trace {
-	int fd;
+	int to;			/* as the user gave it */
+	int fd;			/* what is written by; -1: nobody reads the pipe yet */
 	FILE *out;		/* of memory: */
 	char *text;
 	size_t len, at;		/* so much of it is written */
@@ -43,18 +45,26 @@ struct trace {
 	struct trace_row row[AREA_THREADS];
 };
 
-struct trace *trace_open(FILE *out)
+struct trace *trace_open(int to)
 {
 	struct trace *t = calloc(1, sizeof(*t));
 
 	MUST(t);
-	t->to_file = out;
-	t->fd = outlet_open(fileno(out ? out : stderr));
+	t->to_file = to >= 0;
+	t->to = to < 0 ? STDERR_FILENO : to;
+	t->fd = -1;
 	t->out = open_memstream(&t->text, &t->len);
 	MUST(t->out);
-	if (t->fd < 0)
-		t->error = t->fd;
 	return t;
+}
+
+/* 0, -EAGAIN: there is nobody who reads it, or why it cannot be written. */
+static int reader_find(struct trace *t)
+{
+	int fd = t->fd < 0 ? outlet_open(t->to) : t->fd;
+
+	t->fd = fd < 0 ? -1 : fd;
+	return fd == -ENXIO ? -EAGAIN : fd < 0 ? fd : 0;
 }
 
 /* Writes what there is room for; false: the rest waits. */
@@ -63,7 +73,9 @@ static bool drain(struct trace *t)
 	int result;
 
 	MUST(fflush(t->out) == 0);
-	result = t->error ? 0 : outlet_write(t->fd, t->text, t->len, &t->at);
+	result = t->error ? 0 : reader_find(t);
+	if (!result && !t->error)
+		result = outlet_write(t->fd, t->text, t->len, &t->at);
 	if (result == -EAGAIN)
 		return false;
 	if (result)
@@ -140,18 +152,33 @@ static void signal_show(struct trace *t, struct trace_row *row, const uint64_t *
 	t->open = NULL;
 }
 
+/* The loop comes round when there is room, or to look for a reader; false: it cannot. */
+static bool room_await(struct monitor *m)
+{
+	if (m->trace->fd >= 0)
+		return monitor_poll(m, m->trace->fd, POLLOUT, WAKE_TRACE, 0);
+	monitor_wake_after(m, READER_MS);
+	return true;
+}
+
 static int64_t lines_out(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 
 	if (drain(m->trace) || !hold(v, r, TRACE_MS))
 		return 0;
-	return monitor_poll(m, m->trace->fd, POLLOUT, WAKE_TRACE, 0) ? REPLY_LATER : 0;
+	return room_await(m) ? REPLY_LATER : 0;
+}
+
+void trace_look(struct monitor *m)
+{
+	if (m->trace && m->trace->fd < 0 && m->trace->len)
+		trace_go_on(m);
 }
 
 void trace_go_on(struct monitor *m)
 {
-	if (!drain(m->trace) && monitor_poll(m, m->trace->fd, POLLOUT, WAKE_TRACE, 0))
+	if (!drain(m->trace) && room_await(m))
 		return;
 	for (uint32_t kind = REQ_TRACE_ENTER; kind <= REQ_TRACE_SIGNAL; kind++)
 		held_void(m, kind, 0);
@@ -199,7 +226,8 @@ static void rest_write(struct trace *t, int signal_fd)
 			       { .fd = signal_fd, .events = POLLIN } };
 
 	while (!drain(t)) {
-		poll(p, 2, -1);
+		p[0].fd = t->fd;
+		poll(p, 2, t->fd < 0 ? READER_MS : -1);
 		if (told_to_end(signal_fd)) {
 			t->error = -EINTR;
 			return;

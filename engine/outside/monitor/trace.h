@@ -4,9 +4,12 @@
 
 #include "engine/outside/monitor/monitor.h"
 
-struct trace *trace_open(FILE *out);
+/* To a file, or -1: to standard error. */
+struct trace *trace_open(int to);
 /* REPLY_LATER: the thread is held until there is room for its lines. */
 int64_t trace_request(struct version *v, const struct request *r);
+/* A pipe that nobody has read yet: perhaps somebody does now. */
+void trace_look(struct monitor *m);
 /* There is room for more. */
 void trace_go_on(struct monitor *m);
 /* Waits for who reads it, or for a signal that ends us. */

@@ -17,7 +17,36 @@
 #include "engine/outside/session/outlet.h"
 
 #define READ_MS	1000	/* so long nobody need read of a file that is to be written whole */
+#define AS_OUTLET	(O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #define STEP	4096	/* a pipe that has room has so much */
+
+static int fifo_name(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -ENXIO;
+}
+
+int outlet_create(const char *path)
+{
+	int fd = open(path, AS_OUTLET | O_CREAT | O_TRUNC, 0666);
+
+	if (fd >= 0)
+		return fd;
+	return errno == ENXIO ? fifo_name(path) : -errno;
+}
+
+static bool only_names(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_PATH;
+}
 
 int outlet_open(int fd)
 {
@@ -29,7 +58,9 @@ int outlet_open(int fd)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
-		again = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		again = open(path, AS_OUTLET);
+	if (again < 0 && only_names(fd))
+		return -errno;
 	if (again < 0)
 		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return again < 0 ? -errno : again;
@@ -65,7 +96,7 @@ int outlet_write(int fd, const char *text, size_t len, size_t *at)
 
 int outlet_file(const char *path, const char *text, size_t len)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+	int fd = open(path, AS_OUTLET | O_CREAT | O_TRUNC, 0666);
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 	size_t at = 0;
 	int result;

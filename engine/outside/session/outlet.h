@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/*
+ * The file of this name, made if it is not there, or a negative errno.  A pipe that nobody
+ * reads yet is only named by what is returned: outlet_open says -ENXIO of it until then.
+ */
+int outlet_create(const char *path);
 /* Another descriptor of what `fd` is, by which a write does not wait; or a negative errno. */
 int outlet_open(int fd);
 /* Writes from *at on what there is room for; 0: all, -EAGAIN: not yet, or why not. */
