@@ -6,8 +6,6 @@
  * followers see first.  So a verdict waits a moment; if the leader is found
  * crashing meanwhile, it is void, and the follower goes on.
  */
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +28,6 @@
 #define HANDLER_LOOK_MS	50
 #define HANDLER_MS	60000	/* so long it may be in its handler meanwhile */
 #define RETRIES		64
-#define HOOK_MS		1000	/* until a command of the user's begins */
 #define HOOK_MOST	"60"	/* seconds that it may take, with what it starts */
 #define CRASH_MS	6000	/* the longest that a crashing thread is kept for nothing */
 
@@ -167,23 +164,11 @@ static _Noreturn void hook_child(const struct version *v, const char *command, c
 	_exit(EXIT_NOT_FOUND);
 }
 
-/*
- * It is collected with the other children.  Only its execve is waited for: until then it
- * has our mappings, and whoever has a follower's area is killed with the follower.
- */
+/* It is collected with the other children. */
 void hook_run(const struct version *v, const char *command, const char *report)
 {
-	struct pollfd begun;
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return;
 	if (fork() == 0)
 		hook_child(v, command, report);
-	close(ends[1]);
-	begun = (struct pollfd){ .fd = ends[0] };
-	poll(&begun, 1, HOOK_MS);
-	close(ends[0]);
 }
 
 static enum policy policy_of(const struct version *v, enum verdict verdict)
