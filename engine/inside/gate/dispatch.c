@@ -1,9 +1,5 @@
 /*
- * The long way of a call.  A role is a table: for every call and tier the
- * address that the gate jumps to, either the short way (the call is made in
- * place) or the long way, which comes to dispatch().  In the solo role only the
- * calls that the inside must take part in go the long way; a tracing session
- * sends all of them here, a leader and a follower those that are not local.
+ * The long way of a call: who serves it, in the role that its thread has.
  */
 #include <asm/unistd.h>
 
@@ -20,61 +16,6 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
-
-/* Index: the low 16 bits of a call's number; 0 is "unknown". */
-uint16_t slot_map[65536];
-void *role_handlers[TIER_COUNT][SLOT_CALLS];
-
-static const uint16_t known_calls[] = {
-#define SYSCALL(nr, ...) nr,
-#include "engine/abi/syscalls.def"
-#undef SYSCALL
-};
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-_Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
-_Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
-_Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
-
-bool call_is_special(long nr)
-{
-	return call_has(call_find(nr), TRAIT_SPECIAL);
-}
-
-static void slots_fill(void)
-{
-	for (unsigned i = 0; i < COUNT(known_calls); i++)
-		if (known_calls[i] + 1 < SLOT_CALLS)
-			slot_map[known_calls[i]] = (uint16_t)(known_calls[i] + 1);
-}
-
-static void handler_set(unsigned slot, bool slow)
-{
-	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
-
-	MUST(slot < SLOT_CALLS);
-	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
-	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
-}
-
-/* A follower is to know who sleeps for another thread (follow_futex.c). */
-void roles_follow(struct thread *t)
-{
-	(void)t;
-	handler_set(__NR_futex + 1u, true);
-}
-
-/* Fills the tables of the role that the session began with. */
-void roles_fill(void)
-{
-	slots_fill();
-	for (unsigned s = 0; s < SLOT_CALLS; s++)
-		handler_set(s, boot.role == ROLE_TRACE || (s && call_is_special(s - 1)) ||
-			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
-	if (boot.role == ROLE_FOLLOWER)
-		roles_follow(NULL);
-}
 
 static void trace_note(struct thread *t, uint32_t kind, long result)
 {

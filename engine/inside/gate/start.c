@@ -8,11 +8,11 @@
 #include <linux/signal.h>
 
 #include "engine/inside/gate/block.h"
-#include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/start.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/signals.h"
@@ -76,7 +76,7 @@ void inside_begin(struct thread *t)
 			s->action[sig] = now;
 	failed_begin();
 	hidden_begin(t);
-	roles_fill();
+	ways_fill();
 	slot_claim(t);
 	signals_start(t);
 	seal_arm(t);

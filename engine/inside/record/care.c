@@ -10,7 +10,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/private.h"
-#include "engine/inside/gate/dispatch.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"

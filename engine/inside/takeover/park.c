@@ -21,6 +21,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/order/locks.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/rules/apart.h"
@@ -223,7 +224,7 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 	}
 }
 
-/* The same for a version that has followed before: it sleeps on the long way (roles_follow). */
+/* The same for a version that has followed before: it sleeps on the long way (ways_follow). */
 static void sleep_end(struct thread *t)
 {
 	struct frame *f = &t->frame;

@@ -1,0 +1,63 @@
+/*
+ * Which way a call takes.  A role is a table: for every call and tier the address that
+ * the gate jumps to, either the short way (the call is made in place) or the long way,
+ * which comes to dispatch().  In the solo role only the calls that the inside must take
+ * part in go the long way; a tracing session sends all of them there, a leader and a
+ * follower those that are not local.
+ */
+#include <asm/unistd.h>
+
+#include "engine/abi/table.h"
+#include "engine/core/must.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
+
+/* Index: the low 16 bits of a call's number; 0 is "unknown". */
+uint16_t slot_map[65536];
+void *role_handlers[TIER_COUNT][SLOT_CALLS];
+
+static const uint16_t known_calls[] = {
+#define SYSCALL(nr, ...) nr,
+#include "engine/abi/syscalls.def"
+#undef SYSCALL
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+_Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
+_Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
+_Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
+
+static void slots_fill(void)
+{
+	for (unsigned i = 0; i < COUNT(known_calls); i++)
+		if (known_calls[i] + 1 < SLOT_CALLS)
+			slot_map[known_calls[i]] = (uint16_t)(known_calls[i] + 1);
+}
+
+static void handler_set(unsigned slot, bool slow)
+{
+	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
+
+	MUST(slot < SLOT_CALLS);
+	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
+	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
+}
+
+/* A follower is to know who sleeps for another thread (follow_futex.c). */
+void ways_follow(struct thread *t)
+{
+	(void)t;
+	handler_set(__NR_futex + 1u, true);
+}
+
+/* Fills the tables of the role that the session began with. */
+void ways_fill(void)
+{
+	slots_fill();
+	for (unsigned s = 0; s < SLOT_CALLS; s++)
+		handler_set(s, boot.role == ROLE_TRACE || (s && call_is_special(s - 1)) ||
+			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
+	if (boot.role == ROLE_FOLLOWER)
+		ways_follow(NULL);
+}
