@@ -69,6 +69,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 		return NULL;
 	c->frame = t->frame;
 	c->sig = t->sig;
+	c->lock_gate = t->lock_gate;
 	c->slot = NULL;
 	c->pid = t->pid;
 	c->held_mask = 0;

@@ -16,8 +16,8 @@
 #include "engine/inside/calls/tracee.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/leave.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/leave.h"
 
 #define PTRACE_GETREGS	12
 

@@ -25,13 +25,12 @@ static struct slot no_slot;	/* for threads beyond AREA_THREADS */
 /* Sets the fields that never change while the block lives. */
 void block_prepare(struct thread *t, uint32_t index)
 {
-	extern char gate_patch[], lock_gate[];
+	extern char gate_patch[];
 
 	MUST(index < BLOCKS);
 	t->self = t;
 	t->index = index;
 	t->gate = (uint64_t)gate_patch;
-	t->lock_gate = (uint64_t)lock_gate;
 	t->handlers = &role_handlers[0][0];
 	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
 	blocks[index] = t;

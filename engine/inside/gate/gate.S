@@ -18,13 +18,15 @@
  * on a stack of our own.  While T_BUSY is set, a signal is held to the end of
  * the call: signals.c notes it and the exit hands it over.
  *
+ * What the gate calls stands above it, and is known by address alone (above.h).
+ *
  * Calls of a version leave from three places that the kernel's witness can
  * tell apart: .gate.patch, .gate.net and, for the inside's own calls, the rest.
  */
 #include "engine/abi/thread.h"
+#include "engine/inside/gate/above.h"
 
-	.hidden slot_map, dispatch, signal_exit, signal_handle
-	.hidden child_begin, inside_begin
+	.hidden slot_map, above
 
 #define FRAME(f)	%gs:(T_FRAME + f)
 #define NR_RT_SIGRETURN	15
@@ -158,7 +160,7 @@ slow:
 	.cfi_escape 0x0f, 3, 0x77, 8, 0x06
 	.cfi_escape 0x10, 16, 2, 0x77, 0
 	mov	%gs:T_SELF, %rdi
-	call	dispatch
+	call	*above + ABOVE_CALL(%rip)
 	jmp	dispatched
 	.cfi_endproc
 
@@ -210,12 +212,12 @@ exit_window_end:
 	popfq
 	jmp	2b
 
-/* A signal waits: signal_exit lets it in with the frame as its context. */
+/* A signal waits: above it is let in with the frame as its context. */
 held_exit:
 	cld
 	mov	%gs:T_STACK_TOP, %rsp
 	mov	%gs:T_SELF, %rdi
-	call	signal_exit
+	call	*above + ABOVE_EXIT(%rip)
 	jmp	return_to_program
 	.cfi_endproc
 
@@ -225,7 +227,7 @@ failed_leave:
 	cld
 	mov	%gs:T_STACK_TOP, %rsp
 	mov	%gs:T_SELF, %rdi
-	call	failed_serve
+	call	*above + ABOVE_FAILED(%rip)
 	jmp	return_to_program
 
 /* A fault by which the signal that waits comes now: see signals.c. */
@@ -264,7 +266,7 @@ sigreturn_net_end:
 
 /*
  * long clone_kernel(struct frame *f, struct thread *child): the parent comes
- * back with the result; the child goes on in child_begin on its own block.
+ * back with the result; the child goes on above, on its own block.
  */
 .macro clone_call name
 \name:
@@ -303,7 +305,7 @@ clone_child:
 	wrgsbase %r12
 	mov	T_STACK_TOP(%r12), %rsp
 	mov	%r12, %rdi
-	call	child_begin
+	call	*above + ABOVE_CHILD(%rip)
 	jmp	return_to_program
 	.cfi_endproc
 	.section .gate.patch
@@ -338,7 +340,7 @@ thread_exit_net:
 	.globl handler_asked
 signal_entry:
 	cld
-	call	signal_handle
+	call	*above + ABOVE_SIGNAL(%rip)
 signal_restore:
 	add	$8, %rsp		/* the return address: the restorer */
 signal_restorer:
@@ -354,15 +356,5 @@ handler_asked:
 	jbe	1f
 	jmp	*%rax
 1:	ret
-
-/* The monitor starts a fresh image here: rdi and rsp are the first block's. */
-	.globl inside_start
-inside_start:
-	.cfi_startproc
-	.cfi_undefined rip
-	wrgsbase %rdi
-	call	inside_begin
-	jmp	return_to_program
-	.cfi_endproc
 
 	.section .note.GNU-stack, "", @progbits

@@ -2,6 +2,8 @@
 #ifndef MVE_INSIDE_MEMORY_H
 #define MVE_INSIDE_MEMORY_H
 
+#include "engine/inside/gate/thread.h"
+
 /* Zeroed memory of our own; an address or a negative errno. */
 long own_map(uint64_t len);
 /* The same, shared with children. */

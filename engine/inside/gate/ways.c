@@ -9,12 +9,14 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
+struct above above;
 
 static const uint16_t known_calls[] = {
 #define SYSCALL(nr, ...) nr,

@@ -18,7 +18,6 @@
 #include <linux/signal.h>
 
 #include "engine/inside/calls/special.h"
-#include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/must.h"
 #include "engine/inside/gate/request.h"
@@ -26,6 +25,7 @@
 #include "engine/inside/order/lock_gate.h"
 #include "engine/inside/order/locks.h"
 #include "engine/inside/record/host.h"
+#include "engine/inside/roles/dispatch.h"
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/signals.h"
@@ -36,8 +36,6 @@
 #define EXIT_BUG	70
 
 extern char own_start[], own_end[], failed_leave[];
-
-void failed_serve(struct thread *t);
 
 static bool is_ours(uint64_t rip)
 {
@@ -88,7 +86,6 @@ static bool failed(struct thread *t, uint64_t sig, uint64_t place, uint64_t at)
 	return false;
 }
 
-/* On the stack's top, on the way back to the program: see failed_leave. */
 void failed_serve(struct thread *t)
 {
 	long nr = (int32_t)t->frame.rax, made = t->made;

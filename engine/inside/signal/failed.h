@@ -7,6 +7,8 @@
 
 /* From here on a MUST that fails is told. */
 void failed_begin(void);
+/* What is left of the call, on the stack's top and on the way back to the program. */
+void failed_serve(struct thread *t);
 /*
  * A fault that C code of the inside has made, in a call.  True: the context goes on outside of
  * what failed; false: it is to die of it where it is.

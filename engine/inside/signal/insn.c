@@ -13,13 +13,13 @@
 #include <linux/signal.h>
 
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/leave.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/signal/insn.h"
+#include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/ucontext.h"
 
 #define PREFIXES_MAX	4

@@ -7,13 +7,16 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
+#include "engine/inside/calls/clone.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"
-#include "engine/inside/gate/start.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/record/host.h"
+#include "engine/inside/roles/dispatch.h"
+#include "engine/inside/roles/start.h"
 #include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/signals.h"
 
@@ -57,12 +60,25 @@ uint32_t hidden_state(const struct thread *t)
 	return bits;
 }
 
+/* Field by field: there is no constant of function addresses to copy. */
+static void above_fill(void)
+{
+	above.call = dispatch;
+	above.exit = signal_exit;
+	above.signal = signal_handle;
+	above.child = child_begin;
+	above.failed = failed_serve;
+}
+
 void inside_begin(struct thread *t)
 {
+	extern char lock_gate[];
 	struct sighand *s = &process_sig;
 	struct action now;
 
+	above_fill();
 	block_prepare(t, 0);
+	t->lock_gate = (uint64_t)lock_gate;
 	t->busy = 1;
 	t->sig = s;
 	t->pid = (int32_t)OWN0(__NR_getpid);

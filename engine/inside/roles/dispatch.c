@@ -6,7 +6,6 @@
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/inside/calls/special.h"
-#include "engine/inside/gate/dispatch.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/lock_gate.h"
@@ -14,6 +13,7 @@
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/roles/dispatch.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
 

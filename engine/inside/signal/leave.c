@@ -10,9 +10,9 @@
 #include <linux/signal.h>
 
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/leave.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/ucontext.h"
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */

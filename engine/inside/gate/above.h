@@ -1,0 +1,38 @@
+/*
+ * Who stands above the gate, and is called by it.
+ * start.c fills it in: an image without relocations has no table of functions that is
+ * ready-made.
+ */
+#ifndef MVE_INSIDE_ABOVE_H
+#define MVE_INSIDE_ABOVE_H
+
+/* Offsets in struct above. */
+#define ABOVE_CALL	0
+#define ABOVE_EXIT	8
+#define ABOVE_SIGNAL	16
+#define ABOVE_CHILD	24
+#define ABOVE_FAILED	32
+
+#ifndef __ASSEMBLER__
+#include "engine/inside/gate/thread.h"
+
+struct ucontext_raw;
+
+struct above {
+	void (*call)(struct thread *t);		/* serves the call in the frame */
+	void (*exit)(struct thread *t);		/* it is served, and a signal waits */
+	void (*signal)(int sig, uint8_t *info, struct ucontext_raw *uc);
+	void (*child)(struct thread *t);	/* a new thread's first code */
+	void (*failed)(struct thread *t);	/* instead of the rest of a call: failed.c */
+};
+
+extern struct above above;
+
+_Static_assert(offsetof(struct above, call) == ABOVE_CALL &&
+	       offsetof(struct above, exit) == ABOVE_EXIT &&
+	       offsetof(struct above, signal) == ABOVE_SIGNAL &&
+	       offsetof(struct above, child) == ABOVE_CHILD &&
+	       offsetof(struct above, failed) == ABOVE_FAILED, "as gate.S has them");
+#endif
+
+#endif
