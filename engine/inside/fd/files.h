@@ -45,8 +45,9 @@ bool file_known(long fd);
 /* A connection has come. */
 void file_accepted(long listening, long fd);
 void files_join(void);
-/* A leader gives up what it has open, and knows what that is. */
-void files_follow(struct thread *t);
+/* A leader is to give up what it has open, and to know what that was; it gives it up. */
+void files_learn(struct thread *t);
+void files_drop(struct thread *t);
 /* A call on a connection of the start, after it: answered here. */
 bool file_left(const struct call_desc *d, const uint64_t *args, long *result);
 bool file_listens(long fd);

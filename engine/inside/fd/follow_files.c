@@ -312,12 +312,13 @@ static void file_learn(int folder, const char *name)
 }
 
 /* It was nobody's follower when it opened what it has open. */
-static void files_learn(void)
+void files_learn(struct thread *t)
 {
 	uint8_t list[LIST_SIZE] __attribute__((aligned(8)));
 	int folder = (int)OWN4(__NR_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY, 0);
 	long n;
 
+	(void)t;
 	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
 		if (file_known(fd))
 			file_forget(fd);
@@ -331,10 +332,9 @@ static void files_learn(void)
 }
 
 /* The successor has them. */
-void files_follow(struct thread *t)
+void files_drop(struct thread *t)
 {
 	(void)t;
-	files_learn();
 	OWN3(__NR_close_range, 0, ~0u, 0);
 }
 

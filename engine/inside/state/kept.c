@@ -136,12 +136,11 @@ static void itimer_start(int which)
 	OWN3(__NR_setitimer, which, &v, 0);
 }
 
-static void itimer_stop(int which)
+static void itimer_learn(int which)
 {
-	const struct __kernel_old_itimerval none = { { 0, 0 }, { 0, 0 } };
 	struct __kernel_old_itimerval was;
 
-	if (OWN3(__NR_setitimer, which, &none, &was) < 0)
+	if (OWN2(__NR_getitimer, which, &was) < 0)
 		return;
 	/* One whose signal is pending stands until that has come. */
 	if (!was.it_value.tv_sec && !was.it_value.tv_usec)
@@ -304,14 +303,11 @@ static void timer_start(struct thread *t, struct timer *n)
 	OWN4(__NR_timer_settime, n->id, 0, &v, 0);
 }
 
-static void timer_stop(struct timer *n)
+static void timer_learn(struct timer *n)
 {
-	const struct __kernel_itimerspec none = { { 0, 0 }, { 0, 0 } };
-
 	OWN2(__NR_timer_gettime, n->id, &n->value);
 	n->absolute = n->has_come = false;
 	n->since = clock_ns(CLOCK_MONOTONIC);
-	OWN4(__NR_timer_settime, n->id, 0, &none, 0);
 }
 
 /* In a version that took over: the thread of a timer has another id to the kernel. */
@@ -521,17 +517,30 @@ void kept_start(struct thread *t)
 		timer_start(t, n);
 }
 
-/* It is to follow: our own timers would be in the way of the program's ids. */
-void kept_stop(struct thread *t)
+/* What is left of each. */
+void timers_learn(struct thread *t)
 {
+	(void)t;
+	for (int i = 0; i < 3; i++)
+		itimer_learn(i);
+	for (uint32_t i = 0; i < timers.used; i++)
+		if (timer_at(i)->used)
+			timer_learn(timer_at(i));
+}
+
+/* It follows: nothing may come of ours.  They stay there, with the program's ids. */
+void timers_drop(struct thread *t)
+{
+	const struct __kernel_old_itimerval no_itimer = { { 0, 0 }, { 0, 0 } };
+	const struct __kernel_itimerspec no_timer = { { 0, 0 }, { 0, 0 } };
 	struct thread *o;
 
 	(void)t;
 	for (int i = 0; i < 3; i++)
-		itimer_stop(i);
+		OWN3(__NR_setitimer, i, &no_itimer, 0);
 	for (uint32_t i = 0; i < timers.used; i++)
 		if (timer_at(i)->used)
-			timer_stop(timer_at(i));
+			OWN4(__NR_timer_settime, timer_at(i)->id, 0, &no_timer, 0);
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		overdue_forget(o);
 }

@@ -10,7 +10,8 @@ void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result);
 /* The stream tells a signal. */
 void kept_signal(const uint8_t *info);
 void kept_start(struct thread *t);
-void kept_stop(struct thread *t);
+void timers_learn(struct thread *t);
+void timers_drop(struct thread *t);
 void kept_locks_make(struct thread *t);
 void kept_fork(struct thread *t);
 long kept_timer_create(struct thread *t);

@@ -42,6 +42,13 @@ static inline void nothing(struct thread *t)
 	(void)t;
 }
 
+static void state_learn(struct thread *t)
+{
+#define MADE(name, make, learn, ...) learn(t);
+#define LATE(name, make, learn, ...) learn(t);
+#include "engine/abi/state.def"
+}
+
 void modules_lead(struct thread *t)
 {
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_lead(t);

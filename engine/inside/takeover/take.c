@@ -19,6 +19,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/state.h"
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/table.h"
@@ -38,14 +39,9 @@
 #include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/take.h"
 
-#define BATCH		200
-#define WATCHES		64
-#define SIGNALS_TAKEN	16
 #define EPOLLS		65536
 #define OLD_STAYS_S	10	/* the old leader has gone by then */
-#define FLAG_EPOLL	4
 #define TAKERS		16
-#define FLAG_ANEW	8
 #define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 #define LIMIT_NOFILE	7
 #define TABLE_FIRST	1024	/* descriptors */
@@ -73,54 +69,18 @@ static struct taker {
 	uint32_t state;		/* enum taking; futex */
 } takers[TAKERS];
 
-struct taken {
-	int32_t fd;		/* the leader's number; TAKEN_LAST, TAKEN_SIGNALS */
-	uint32_t flags;		/* 1: close-on-exec; FLAG_EPOLL */
-};
-
-#define TAKEN_LAST	(-1)
-#define TAKEN_SIGNALS	(-2)
-#define TAKEN_DIRECTORY	(-3)
-
-/* What stands in the last message, behind its row, whose flags say how many. */
-struct taken_watch {
-	int32_t epfd, fd;
-	uint32_t events, pad;
-	uint64_t data;
-};
-
-/* Signals that came to the twin and were not told, in a message likewise. */
-struct taken_signal {
-	int32_t lane;		/* -1: for the process */
-	uint32_t pad;
-	uint8_t info[SIGINFO_USED];
-};
-
-struct taken_message {
-	union {
-		struct taken row[BATCH];
-		struct {
-			struct taken signals;
-			struct taken_signal signal[SIGNALS_TAKEN];
-		};
-		struct {
-			struct taken last;
-			struct taken_watch watch[WATCHES];
-		};
-	};
-	struct {
-		uint64_t len;
-		int32_t level, type;
-		int32_t fd[BATCH];
-	} control;
-};
+/* What comes of the old leader's state; one thread at a time. */
+static struct taken_message message;
+static struct {
+	uint64_t len;
+	int32_t level, type;
+	int32_t fd[TAKEN_ROWS];
+} control;
 
 /* The epoll instances among what was taken, for a while. */
 static struct rows epolls = ROWS_OF(int32_t, EPOLLS);
 static int64_t taken_at;
 static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
-
-static struct taken_message message;	/* one thread at a time */
 
 static int32_t epoll_at(uint32_t i)
 {
@@ -182,34 +142,71 @@ static void number_free(int32_t *fds, uint32_t from, uint32_t n, int32_t number)
 			fds[i] = (int32_t)OWN3(__NR_fcntl, number, F_DUPFD, 0);
 }
 
-static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken *to)
+static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken_descriptor *to)
 {
+	bool cloexec = to->flags & TAKEN_CLOEXEC;
 	int32_t got = fds[i];
 
 	MUST(i < n);
 	if (got != to->fd) {
 		number_free(fds, i + 1, n, to->fd);
-		OWN3(__NR_dup3, got, to->fd, to->flags & 1 ? O_CLOEXEC : 0);
+		OWN3(__NR_dup3, got, to->fd, cloexec ? O_CLOEXEC : 0);
 		OWN1(__NR_close, got);
 	} else {
-		OWN3(__NR_fcntl, got, F_SETFD, to->flags & 1 ? FD_CLOEXEC : 0);
+		OWN3(__NR_fcntl, got, F_SETFD, cloexec ? FD_CLOEXEC : 0);
 	}
 }
 
-/*
- * Whose signals wake an epoll instance is decided when a signalfd is added to it: the
- * old leader's, until it is added anew, with the data that it had.
- */
-static void signalfds_watch(uint64_t got)
+static inline void nothing_placed(const struct thread *t, int32_t fd)
 {
-	uint64_t n = (got - sizeof(struct taken)) / sizeof(struct taken_watch);
+	(void)t, (void)fd;
+}
 
-	for (uint32_t i = 0; i < message.last.flags && i < n && i < WATCHES; i++) {
-		const struct taken_watch *w = &message.watch[i];
-		struct epoll_event e = { w->events, w->data };
+static void epoll_placed(const struct thread *t, int32_t fd)
+{
+	if (!is_guest(t))
+		epoll_note(fd);
+}
 
-		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_DEL, w->fd, 0);
-		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_ADD, w->fd, &e);
+/* What there is to do for one of its kind, now that it is there. */
+static void placed(const struct thread *t, const struct taken_descriptor *d)
+{
+	switch (d->kind) {
+#define HANDED(name, known_as, look, place, ...) case STATE_##name: place(t, d->fd); break;
+#include "engine/abi/state.def"
+	}
+}
+
+/* --- what each message has ----------------------------------------------------------------- */
+
+static void numbers_receive(struct thread *t, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		fd_place(control.fd, i, n, &message.descriptor[i]);
+		placed(t, &message.descriptor[i]);
+	}
+}
+
+/* What stands under this number is the old leader's: a pidfd, which is about to say so. */
+static void watch_forget(int32_t fd)
+{
+	for (uint32_t i = 0; i < epolls.used; i++)
+		OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
+}
+
+static void pidfds_receive(struct thread *t, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		watch_forget(message.descriptor[i].fd);
+	numbers_receive(t, n);
+}
+
+static void directory_receive(struct thread *t, uint32_t n)
+{
+	(void)t;
+	for (uint32_t i = 0; i < n; i++) {
+		OWN1(__NR_fchdir, control.fd[i]);
+		OWN1(__NR_close, control.fd[i]);
 	}
 }
 
@@ -224,11 +221,9 @@ static int32_t lane_thread(const struct thread *t, int32_t lane)
 	return 0;
 }
 
-static void signals_take(const struct thread *t, uint64_t got)
+static void signals_receive(struct thread *t, uint32_t n)
 {
-	uint64_t n = (got - sizeof(struct taken)) / sizeof(struct taken_signal);
-
-	for (uint32_t i = 0; i < message.signals.flags && i < n && i < SIGNALS_TAKEN; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct taken_signal *s = &message.signal[i];
 
 		kept_signal(s->info);
@@ -236,48 +231,67 @@ static void signals_take(const struct thread *t, uint64_t got)
 	}
 }
 
-/* What stands under this number is the old leader's: a pidfd, which is about to say so. */
-static void watch_forget(int32_t fd)
+/*
+ * Whose signals wake an epoll instance is decided when a signalfd is added to it: the
+ * old leader's, until it is added anew, with the data that it had.
+ */
+static void watches_receive(struct thread *t, uint32_t n)
 {
-	for (uint32_t i = 0; i < epolls.used; i++)
-		OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
+	(void)t;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct taken_watch *w = &message.watch[i];
+		struct epoll_event e = { w->events, w->data };
+
+		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_DEL, w->fd, 0);
+		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_ADD, w->fd, &e);
+	}
 }
 
-/* One message; how many descriptors it had, 0 after the last, or -errno. */
-static long batch_receive(const struct thread *t, int socket)
+/* The monitor has done it. */
+static inline void nothing_received(struct thread *t, uint32_t n)
 {
-	struct span iov = { (uint64_t)message.row, sizeof(message.row) };
-	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1,
-			     .control = (uint64_t)&message.control,
-			     .control_len = sizeof(message.control) };
-	long got = OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC);
-	uint32_t n = got < 0 ? 0 : (uint32_t)(got / (long)sizeof(struct taken));
+	(void)t, (void)n;
+}
 
-	if (got < 0)
-		return got;
-	if (n && message.row[0].fd == TAKEN_SIGNALS) {
-		signals_take(t, (uint64_t)got);
-		return 1;
+static uint64_t row_size(uint32_t kind)
+{
+	switch (kind) {
+#define SENT(name, rows, ...) case STATE_##name: return sizeof(message.rows[0]);
+#include "engine/abi/state.def"
 	}
-	if (n && message.row[0].fd == TAKEN_DIRECTORY && m.control_len >= 16 + 4) {
-		OWN1(__NR_fchdir, message.control.fd[0]);
-		OWN1(__NR_close, message.control.fd[0]);
-		return 1;
-	}
-	if (n && message.row[0].fd < 0)
-		signalfds_watch((uint64_t)got);
-	if (!n || message.row[0].fd < 0)
-		return 0;
-	if (m.control_len < 16 || (message.control.len - 16) / 4 < n)
+	return 0;
+}
+
+/* All of its rows have come, each with its descriptor where they are of such. */
+static bool message_whole(uint64_t got, uint64_t control_len)
+{
+	uint64_t size = row_size(message.kind);
+	uint64_t fds = control_len < 16 ? 0 : (control.len - 16) / sizeof(control.fd[0]);
+
+	return message.n <= (got - TAKEN_HEAD) / (size ? size : 1) &&
+	       (size != sizeof(message.descriptor[0]) || message.n <= fds);
+}
+
+/* One message; 0 after the last, or -errno. */
+static long message_receive(struct thread *t, int socket)
+{
+	struct span iov = { (uint64_t)&message, sizeof(message) };
+	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1,
+			     .control = (uint64_t)&control, .control_len = sizeof(control) };
+	long got = OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC);
+
+	if (got < (long)TAKEN_HEAD)
+		return got < 0 ? got : 0;
+	if (!message_whole((uint64_t)got, m.control_len))
 		return -EBADF;
-	for (uint32_t i = 0; i < n; i++) {
-		if (message.row[i].flags & FLAG_ANEW)
-			watch_forget(message.row[i].fd);
-		fd_place(message.control.fd, i, n, &message.row[i]);
-		if (message.row[i].flags & FLAG_EPOLL && !is_guest(t))
-			epoll_note(message.row[i].fd);
+	switch (message.kind) {
+#define SENT(name, rows, send, receive, ...) \
+	case STATE_##name: \
+		receive(t, message.n); \
+		return 1;
+#include "engine/abi/state.def"
 	}
-	return n;
+	return 0;
 }
 
 static void all_receive(struct thread *t, int socket)
@@ -286,7 +300,7 @@ static void all_receive(struct thread *t, int socket)
 		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
 		struct pollfd p = { socket, POLLIN, 0 };
 		bool over = request_over(t) || !monitor_alive();
-		long n = batch_receive(t, socket);
+		long n = message_receive(t, socket);
 
 		if (n == -EAGAIN && !over)
 			request_sleep(__NR_ppoll, (long)&p, 1, (long)&look, 0, 0,

@@ -24,6 +24,7 @@
 #include "engine/abi/area.h"
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/abi/state.h"
 #include "engine/core/must.h"
 #include "engine/outside/monitor/audit.h"
 #include "engine/outside/monitor/options.h"
@@ -126,13 +127,6 @@ struct held {
 	struct version *version;	/* NULL: the row is free */
 	uint64_t since_ms, until_ms;
 	struct request request;
-};
-
-/* A signal that came to the old leader, and of which nothing was told. */
-struct taken_signal {
-	int32_t lane;		/* of the thread that it is for; -1: for the process */
-	uint32_t pad;
-	uint8_t info[48];	/* the head of its siginfo */
 };
 
 struct untold {

@@ -1,0 +1,239 @@
+/*
+ * The descriptors of a process of the old leader, which stands: each is fetched by
+ * pidfd_getfd, and sent on by the successor's own socket.  It is we who fetch, because a server
+ * that has given up its rights may not look into another process.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/abi/boot.h"
+#include "engine/abi/standing.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/remote.h"
+#include "engine/outside/start/auxv.h"
+#include "engine/outside/start/image.h"
+#include "engine/outside/takeover/taking.h"
+
+/*
+ * One twin at a time.  The first batch is fetched before anybody asks for it: while the
+ * successor wakes up and reads on, we have nothing else to do.
+ */
+static struct fetch {
+	struct taking k;
+	int pidfd, info;
+	dev_t pidfds;		/* the file system of pidfds; 0: they have none of their own */
+	struct standing_fds known;
+	uint32_t next;		/* number of `known`, where it knows all */
+	DIR *list;		/* or NULL */
+	int64_t n;		/* so far, or -errno */
+	unsigned asked;		/* of those, by their fdinfo */
+	bool all;
+} fetch;
+
+static void batch_drop(struct taking *k)
+{
+	for (unsigned i = 0; i < k->message.n; i++)
+		close(k->fd[i]);
+	k->message.n = 0;
+}
+
+/*
+ * What the kernel makes itself (epoll sets, signalfds, timers, ...) has no file type, but for
+ * pidfds on newer kernels, which are of one file system.
+ */
+static bool is_plain(const struct fetch *f, int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_mode & S_IFMT && st.st_dev != f->pidfds;
+}
+
+/* Whether an execve closes it, by what fdinfo says, whose text is wanted of a pidfd. */
+static uint16_t info_read(int info, int number, char *text, size_t size)
+{
+	char name[16];
+	const char *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "%d", number);
+	fd = openat(info, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, size - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = 0;
+	at = strstr(text, "flags:\t");
+	return at && strtoul(at + 7, NULL, 8) & O_CLOEXEC ? TAKEN_CLOEXEC : 0;
+}
+
+static bool bit_of(const uint64_t *bits, int number)
+{
+	return bits[number / 64] >> number % 64 & 1;
+}
+
+static int fetch_one(struct monitor *m, struct fetch *f, int number)
+{
+	bool known = (uint32_t)number < f->known.looked && bit_of(f->known.open, number);
+	struct taken_message *to = &f->k.message;
+	struct taken_descriptor *row = &to->descriptor[to->n];
+	int fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0);
+	char info[256] = "";
+
+	if (fd < 0)
+		return errno == EBADF ? 0 : -errno;
+	*row = (struct taken_descriptor){ number, 0, is_plain(f, fd) ? STATE_plain : kind_of(fd) };
+	known = known && row->kind != STATE_pidfd;
+	f->asked += !known;
+	if (!known)
+		row->flags = info_read(f->info, number, info, sizeof(info));
+	else if (bit_of(f->known.cloexec, number))
+		row->flags = TAKEN_CLOEXEC;
+	kind_look(m, &f->k, row, info);
+	f->k.fd[to->n++] = fd;
+	return 0;
+}
+
+static int folder_open(pid_t pid, const char *what)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+void fetch_end(void)
+{
+	struct fetch *f = &fetch;
+
+	if (!f->k.twin)
+		return;
+	batch_drop(&f->k);
+	kinds_drop(&f->k);
+	if (f->list)
+		closedir(f->list);
+	if (f->info >= 0)
+		close(f->info);
+	if (f->pidfd >= 0)
+		close(f->pidfd);
+	f->k.twin = 0;
+}
+
+/* The next number that may be open; -1: that was all. */
+static int number_next(struct fetch *f)
+{
+	const struct dirent *d;
+
+	while (!f->list && f->next < f->known.looked)
+		if (bit_of(f->known.open, (int)f->next++))
+			return (int)f->next - 1;
+	while (f->list && (d = readdir(f->list)))
+		if (d->d_name[0] != '.')
+			return (int)strtol(d->d_name, NULL, 10);
+	return -1;
+}
+
+/* As many as go into a message. */
+static void fetch_more(struct monitor *m, struct fetch *f)
+{
+	int result = 0, number;
+
+	while (f->n >= 0 && f->k.message.n < TAKEN_ROWS && !result) {
+		number = number_next(f);
+		f->all = number < 0;
+		if (f->all)
+			return;
+		result = fetch_one(m, f, number);
+		f->n = result ? result : f->n + 1;
+	}
+}
+
+/* What the twin has found of its own descriptors; nothing, if it is not all there. */
+static void known_read(struct fetch *f)
+{
+	const struct inside_image *im = inside_image();
+	uint64_t base = process_vdso(f->k.twin);
+	uint32_t magic = 0;
+
+	if (!base || memory_peek(f->k.twin, base + im->boot, &magic, sizeof(magic)) < 0 ||
+	    magic != BOOT_MAGIC ||
+	    memory_peek(f->k.twin, base + im->standing, &f->known, sizeof(f->known)) !=
+		    sizeof(f->known) ||
+	    !f->known.valid || f->known.looked > STANDING_FDS)
+		f->known.looked = 0;
+}
+
+/* Where it may have more than it has looked at, the kernel lists them. */
+static bool list_open(struct fetch *f)
+{
+	int fds;
+
+	f->next = 0;
+	f->list = NULL;
+	if (f->known.looked && process_table(f->k.twin) - 1 < f->known.looked)
+		return true;
+	fds = folder_open(f->k.twin, "fd");
+	f->list = fds < 0 ? NULL : fdopendir(fds);
+	return f->list;
+}
+
+struct taking *fetch_begin(struct monitor *m, pid_t twin)
+{
+	struct fetch *f = &fetch;
+	struct stat st;
+
+	if (f->k.twin == twin)
+		return &f->k;
+	fetch_end();
+	f->k.twin = twin;
+	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
+	f->pidfds = fstat(f->pidfd, &st) || !(st.st_mode & S_IFMT) ? 0 : st.st_dev;
+	f->info = folder_open(twin, "fdinfo");
+	known_read(f);
+	f->n = !list_open(f) || f->pidfd < 0 || f->info < 0 ? -ESRCH : 0;
+	f->all = false;
+	f->asked = 0;
+	f->k.message.n = f->k.epolls = f->k.moved = f->k.pidfds = 0;
+	fetch_more(m, f);
+	return &f->k;
+}
+
+static int batch_flush(struct taking *k)
+{
+	int result = 0;
+
+	k->message.kind = STATE_numbers;
+	if (k->message.n)
+		result = message_send(k, &k->message, sizeof(k->message.descriptor[0]), k->fd);
+	batch_drop(k);
+	return result;
+}
+
+/* All of the twin's, as many messages as it takes. */
+int numbers_send(struct monitor *m, struct taking *k)
+{
+	struct fetch *f = &fetch;
+	int result = f->n < 0 ? (int)f->n : 0;
+
+	while (f->n >= 0 && !result && !f->all) {
+		result = batch_flush(k);
+		fetch_more(m, f);
+	}
+	return result ? result : f->n < 0 ? (int)f->n : batch_flush(k);
+}
+
+int64_t fetched(void)
+{
+	return fetch.n;
+}
+
+unsigned fetch_asked(void)
+{
+	return fetch.asked;
+}

@@ -1,0 +1,54 @@
+/*
+ * What is taken from one process of the old leader: by whom, and what has been met so far.
+ * take.c answers who asks, fetch.c fetches descriptors, kinds.c sends what else there is.
+ */
+#ifndef MVE_OUTSIDE_TAKING_H
+#define MVE_OUTSIDE_TAKING_H
+
+#include "engine/abi/state.h"
+#include "engine/outside/monitor/monitor.h"
+
+struct taking {
+	pid_t twin;		/* of the old leader; 0: nothing has been fetched */
+	pid_t pid;		/* of the successor */
+	int socket;
+	uint64_t wait_us;	/* for room in it, in all */
+	struct taken_message message;	/* descriptors that are fetched, and yet to be sent */
+	int fd[TAKEN_ROWS];
+	unsigned epolls, moved;		/* epoll sets; descriptors that they must be given anew */
+	int epoll[TAKEN_WATCHES], move[TAKEN_WATCHES];
+	unsigned pidfds;		/* of the successor's processes, for the old leader's */
+	struct taken_descriptor pidfd_row[TAKEN_WATCHES];
+	int pidfd[TAKEN_WATCHES];
+};
+
+/* --- take.c --------------------------------------------------------------------- */
+
+/* The version that this one has replaced; NULL: none that is left. */
+struct version *taken_before(struct monitor *m, const struct version *v);
+
+/* --- fetch.c -------------------------------------------------------------------- */
+
+/* The twin's, fetched from now on; all that was fetched and is not sent is closed. */
+struct taking *fetch_begin(struct monitor *m, pid_t twin);
+void fetch_end(void);
+/* As many descriptors as were fetched, or -errno; and of how many /proc was asked. */
+int64_t fetched(void);
+unsigned fetch_asked(void);
+
+/* --- kinds.c -------------------------------------------------------------------- */
+
+/* `fd`: one for each row, or NULL. */
+int message_send(struct taking *k, const struct taken_message *message, size_t row_size,
+		 const int *fd);
+/* The kind of our copy of a descriptor of the twin's. */
+enum state_kind kind_of(int fd);
+/* It has been met; `info`: its fdinfo, of pidfds and where that had to be read. */
+void kind_look(struct monitor *m, struct taking *k, const struct taken_descriptor *row,
+	       const char *info);
+/* Everything that is SENT, in the table's order; 0 or -errno. */
+int kinds_send(struct monitor *m, struct taking *k);
+void kinds_drop(struct taking *k);
+int numbers_send(struct monitor *m, struct taking *k);
+
+#endif
