@@ -143,6 +143,17 @@ def take(client, name, folder, followers):
     open(f"{folder}/DONE", "w").close()
 
 
+def stand(client, name, folder, followers):
+    """What the worker's slots say keeps nobody from being replaced, as was asked for."""
+    client.ask("1")
+    time.sleep(0.3)
+    for _ in range(followers):
+        done = subprocess.run([MVE, "promote", name, "f1"], capture_output=True, text=True,
+                              timeout=LIMIT_S, check=False)
+        expect(done.returncode == 0, f"promote: {done.stderr.strip()}")
+    open(f"{folder}/DONE", "w").close()
+
+
 def starve(client, name, folder):
     """While the worker asks in every slot, what others ask is served."""
     for _ in range(5):
@@ -165,6 +176,8 @@ def attack(binary, folder, how, count, followers, number):
             redirect(name, client, folder, followers)
         if how == "take":
             take(client, name, folder, followers)
+        if how == "stand":
+            stand(client, name, folder, followers)
         if how == "starve":
             starve(client, name, folder)
         hold(name, client, how)

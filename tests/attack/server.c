@@ -409,6 +409,27 @@ static bool starve(void)
 	return false;
 }
 
+/*
+ * Until there is a file DONE: each thread asks something and does not stand still, whatever
+ * it does, and so does a stranger's.
+ */
+static bool stand(pid_t victim)
+{
+	struct area *a = (struct area *)area.at;
+	unsigned high = a->slots_high;
+
+	slots()[high].holder = (uint64_t)victim << 32 | (uint64_t)victim;
+	a->slots_high = high + 1;
+	while (access("DONE", F_OK)) {
+		for (unsigned i = 0; i <= high; i++) {
+			slots()[i].asked = RS_ASKED;
+			slots()[i].parked = 0;
+		}
+		usleep(1000);
+	}
+	return false;
+}
+
 /* When there is a file GO: its own child's slot is the victim's. */
 static bool redirect(pid_t victim)
 {
@@ -465,6 +486,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return take();
 	if (!strcmp(how, "starve"))
 		return starve();
+	if (!strcmp(how, "stand"))
+		return stand(victim);
 	if (!strcmp(how, "tell"))
 		return tell(parent);
 	if (!strcmp(how, "lanes"))

@@ -124,8 +124,11 @@ static void park(struct thread *t, uint32_t call)
 	standing_begin(t);
 	/* Release: all that this thread has told is published. */
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
-	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended)))
+	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended))) {
 		change_wait(change_now(), PARK_LOOK_NS);
+		/* Release: the same, once more, for a worker may have written there. */
+		__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
+	}
 	standing_end(t);
 	if (in_bits(&streams.conduct->ended))
 		demote(t);

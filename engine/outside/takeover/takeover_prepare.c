@@ -24,8 +24,9 @@
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
-#define PARK_US		1000000	/* how long threads may take to stop */
-#define READ_US		1000000	/* how long a planned one lets clients wait for the rest to be read */
+/* Of the time that they have (takeover_time.c): clients wait meanwhile. */
+#define PARK_US		1000000	/* for threads to stop */
+#define READ_US		1000000	/* in a planned one for the rest to be read */
 #define READ_STILL_US	4000	/* without progress, where all its threads wait */
 #define STOP_TRIES	8	/* then the streams are switched where they stand */
 #define LET_GO_US	2000
@@ -62,7 +63,7 @@ static bool process_stands(const struct version *v, pid_t pid)
 	return false;
 }
 
-/* Looked at once: what a slot says may be anything. */
+/* The version's, by what the kernel says: what a slot says may be anything. */
 static bool process_note(struct move *mv, pid_t pid)
 {
 	if (process_known(mv, pid))
@@ -91,22 +92,43 @@ bool takeover_stands(const struct monitor *m, const struct version *v, pid_t pid
 	return v == m->move.from && process_known(&m->move, pid);
 }
 
+/* We stop it ourselves, for a moment: it is on its way through an execve. */
+static bool tracee_is(pid_t tid)
+{
+	return process_tracer(tid) == getpid();
+}
+
+/*
+ * Asks a thread that does not stand to come, whatever its slot says that it is doing.  True:
+ * there is nobody to wait for.  It has ended, or a worker that may write into all slots has
+ * written a stranger there, by whom it would keep its server from ever being replaced.
+ */
+static bool slot_knock(struct move *mv, pid_t pid, pid_t tid)
+{
+	if (thread_over(pid, tid))
+		return true;
+	if (!process_note(mv, pid))
+		return mv->processes < MOVE_PROCESSES && !tracee_is(tid);
+	thread_knock(pid, tid);
+	return false;
+}
+
 /* Whether the thread stands; else it is asked to, if `ask`. */
 static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask)
 {
 	const struct slot *s = &mv->from->area->slot[i];
-	pid_t pid = s->pid, tid = (pid_t)s->owner;
-	bool known;
+	uint64_t holder = __atomic_load_n(&s->holder, __ATOMIC_RELAXED);
+	pid_t pid = (pid_t)(holder >> 32), tid = (pid_t)(uint32_t)holder;
 
 	if (!tid || s->unheld)
 		return true;
-	known = ask && process_note(mv, pid);
 	/* Acquire: pairs with park(); what it has told is published. */
-	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i))
+	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i)) {
+		if (ask)
+			process_note(mv, pid);
 		return true;
-	if (known && s->asked != RS_ASKED)
-		thread_knock(pid, tid);
-	return ask && thread_over(pid, tid);
+	}
+	return ask && slot_knock(mv, pid, tid);
 }
 
 static bool slots_stand(struct monitor *m, struct move *mv, bool ask)
@@ -169,7 +191,9 @@ void serve_all(struct monitor *m)
 static bool park(struct monitor *m, struct move *mv)
 {
 	uint64_t begin = now_us(), asked = 0, now;
+	struct given given;
 
+	given_begin(&given, mv->from, PARK_US);
 	conduct_bit(&m->conduct->park, mv->from->index, true);
 	streams_changed(m);
 	/* Those of the two are answered at once: monitor/serve.c. */
@@ -180,7 +204,7 @@ static bool park(struct monitor *m, struct move *mv)
 			asked = now;
 		if (all_stand(m, mv, ask, now - begin))
 			return true;
-		if (now - begin > PARK_US) {
+		if (given_over(&given)) {
 			park_say(m, mv);
 			return false;
 		}
@@ -239,13 +263,15 @@ bool old_stream_read(struct monitor *m, const struct version *to, bool drop)
 /* They are a little behind, as followers are: the one who asks can wait for that. */
 bool old_stream_over(struct monitor *m, const struct version *to)
 {
-	uint64_t begin = now_us(), waited = 0;
+	uint64_t begin = now_us();
+	struct given given;
 
-	for (; !old_stream_read(m, to, false); waited = now_us() - begin) {
-		if (waited > PARK_US)
+	given_begin(&given, to, PARK_US);
+	while (!old_stream_read(m, to, false)) {
+		if (given_over(&given))
 			return false;
 		serve_all(m);
-		pause_for(waited);
+		pause_for(now_us() - begin);
 	}
 	return true;
 }
@@ -256,7 +282,9 @@ bool old_stream_over(struct monitor *m, const struct version *to)
  */
 bool successor_settled(const struct version *v)
 {
-	for (uint64_t begin = now_us(); now_us() - begin < PARK_US; usleep(SLEEP_LAST_US)) {
+	struct given given;
+
+	for (given_begin(&given, v, PARK_US); !given_over(&given); usleep(SLEEP_LAST_US)) {
 		bool all = true;
 
 		for (uint32_t i = 0; i < version_slots(v) && all; i++) {
@@ -341,12 +369,6 @@ static bool all_wait(const struct version *v)
 	return true;
 }
 
-/* We stop it ourselves, for a moment: it is on its way through an execve. */
-static bool tracee_is(pid_t tid)
-{
-	return process_tracer(tid) == getpid();
-}
-
 /* A thread that is stopped, by a signal or a debugger, does nothing for anybody; or 0. */
 static pid_t stopped_thread(const struct version *v)
 {
@@ -384,8 +406,9 @@ static void read_say(struct monitor *m, const struct move *mv, const char *why)
 static enum reading read_on(struct monitor *m, const struct move *mv)
 {
 	uint64_t begin = now_us(), since = begin, now = begin, least = ~0ull;
+	struct given given;
 
-	while (now - begin < READ_US) {
+	for (given_begin(&given, mv->to, READ_US); !given_over(&given);) {
 		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
 
 		serve_all(m);

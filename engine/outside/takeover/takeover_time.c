@@ -1,0 +1,71 @@
+/*
+ * Time as a version has it.  On a busy machine a second of the clock may be a few
+ * milliseconds of a processor: who is refused for being late must have had the time.
+ * What its threads slept counts in full; while one of them could run, only what its
+ * processes got of a processor.  A limit of the clock stands beside it, for clients wait.
+ */
+#include <time.h>
+
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/takeover_parts.h"
+
+static uint64_t process_cpu_us(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Of its processes, as its slots name them: one that is named wrongly is a wrong time. */
+static uint64_t version_cpu_us(const struct version *v)
+{
+	uint64_t us = 0;
+	pid_t last = 0;
+
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+		pid_t pid = s->owner ? s->pid : last;
+
+		us += pid != last ? process_cpu_us(pid) : 0;
+		last = pid;
+	}
+	return us;
+}
+
+static bool could_run(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && thread_state(s->pid, (pid_t)s->owner) == 'R')
+			return true;
+	}
+	return false;
+}
+
+void given_begin(struct given *p, const struct version *v, uint64_t limit_us)
+{
+	*p = (struct given){ .v = v, .began_us = now_us(), .limit_us = limit_us };
+	p->looked_us = p->began_us;
+	p->cpu_us = version_cpu_us(v);
+}
+
+bool given_over(struct given *p)
+{
+	uint64_t now = now_us(), cpu, went, got;
+
+	if (now - p->looked_us < GIVEN_LOOK_US)
+		return false;
+	cpu = version_cpu_us(p->v);
+	went = now - p->looked_us;
+	got = cpu > p->cpu_us ? cpu - p->cpu_us : 0;
+	p->had_us += could_run(p->v) && got < went ? got : went;
+	p->looked_us = now;
+	p->cpu_us = cpu;
+	return p->had_us > p->limit_us || now - p->began_us > GIVEN_MOST_US;
+}

@@ -1,0 +1,80 @@
+/* The time that a version is given: it counts where it sleeps, and where it is served. */
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/outside/takeover/takeover_parts.h"
+
+#define LIMIT_US	100000
+#define LOOKS		40	/* of 10 ms: four times the limit */
+
+static pid_t child(bool spins, int policy)
+{
+	pid_t pid = fork();
+	cpu_set_t one;
+
+	if (pid)
+		return pid;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setscheduler(0, policy, &(struct sched_param){ 0 });
+	while (spins && !sched_setaffinity(0, sizeof(one), &one))
+		for (volatile int i = 0; i < 1000000; i++)
+			;
+	for (;;)
+		pause();
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Whether its time is over, after so long. */
+static bool over(pid_t pid)
+{
+	struct version v = { .area = calloc(1, sizeof(struct area)) };
+	struct given p;
+	bool is = false;
+
+	v.area->slots_high = 1;
+	v.area->slot[0].owner = (uint32_t)pid;
+	v.area->slot[0].pid = pid;
+	given_begin(&p, &v, LIMIT_US);
+	for (int i = 0; i < LOOKS && !is; i++) {
+		usleep(GIVEN_LOOK_US);
+		is = given_over(&p);
+	}
+	free(v.area);
+	return is;
+}
+
+Test(given, sleeper)
+{
+	pid_t pid = child(false, SCHED_OTHER);
+
+	cr_assert(over(pid));
+	end(pid);
+}
+
+/* Nothing but its processor is taken: a SIGSTOP would be its own affair. */
+Test(given, starved)
+{
+	pid_t spinner[2], pid;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (int i = 0; i < 2; i++)
+		spinner[i] = child(true, SCHED_OTHER);
+	pid = child(true, SCHED_IDLE);
+	cr_assert_not(over(pid));
+	for (int i = 0; i < 2; i++)
+		end(spinner[i]);
+	end(pid);
+}
