@@ -5,7 +5,8 @@ The code of the inside is written over in one process, as only a test may: a fun
 what is no instruction, looks at address 0, or fails a MUST.  Then
 - a follower is dropped, with a report that says what failed, where, and what came before;
 - a leader is replaced, and no request is lost that it had not begun;
-- a leader that nobody may replace, and one without followers, goes on alone.
+- a leader that nobody may replace, and one without followers, goes on alone, and holds no
+  latch that another thread waits for.
 """
 import json
 import os
@@ -26,6 +27,13 @@ for line in iter(sys.stdin.readline, ""):
     if line == "code\n":
         import mmap
         mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    if line == "file\n":
+        import mmap
+        with open("code", "wb") as f:
+            f.write(b"\x0f\x05" * 2048)
+        with open("code", "rb") as f:
+            mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE,
+                      prot=mmap.PROT_READ | mmap.PROT_EXEC)
     os.write(1, ("%d said " % sys.stdin.fileno() + line).encode())
 """
 
@@ -184,6 +192,8 @@ def main():
     # Behind a call that has been made, which is not made again.
     alone(off, "more", "record_memory", SEGV, "SIGSEGV at 0x0", "goes on alone")
     alone((), "code", "seal_break", fails_must("seal_break"), "MUST", "the server goes on")
+    # Where it holds a latch, which others (and its next such call) wait for.
+    alone((), "file", "seal_break", fails_must("seal_break"), "MUST", "the server goes on")
     print("inside_fails: ok")
 
 

@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/clone.h"
 #include "engine/inside/clock/tick.h"
@@ -82,6 +83,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->told = c->park = c->put_off = c->kept = 0;
 	c->own_files = c->files_waited = 0;
+	c->latches = 0;
 	c->stands = NULL;
 	c->away = c->ticking = 0;
 	c->ticks = (struct ticks){ .shown = t->ticks.shown };
@@ -102,9 +104,9 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	if (w->flags & CLONE_VFORK)
 		c->alt = t->alt;
 	if (!(w->flags & CLONE_SIGHAND)) {
-		latch_word_take(&t->sig->latch);
+		sighand_take(t->sig);
 		bytes_copy(c->own_sig.action, t->sig->action, sizeof(t->sig->action));
-		latch_word_give(&t->sig->latch);
+		sighand_give(t->sig);
 		c->own_sig.latch = LATCH_FREE;
 		c->sig = &c->own_sig;
 	}
@@ -124,6 +126,8 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	uint32_t *newborn = &((struct area *)boot.area)->newborn;
 	struct thread *c = child_block(t, w);
 	long result;
+
+	MUST(!t->in_vfork);
 
 	if (!c) {
 		t->answered = 1;
@@ -183,7 +187,10 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	uint64_t rsp = t->frame.rsp, flags = t->clone_flags;
 	long result;
 
-	latch_word_take(&t->sig->latch);
+	/* A parent that waits for its child has none of its memory. */
+	MUST(!(w->flags & CLONE_VM) && !t->in_vfork);
+
+	sighand_take(t->sig);
 	child_describe(t, w);
 	t->birth = birth_begin(t);
 	lead_forks(t);
@@ -191,7 +198,7 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	birth_told(t, result);
 	t->frame.rsp = rsp;
 	t->clone_flags = flags;
-	latch_word_give(&t->sig->latch);
+	sighand_give(t->sig);
 	return result;
 }
 
@@ -233,6 +240,7 @@ void thread_fork(struct thread *t)
 /* First C code of a child; clone_child in gate.S brought us here. */
 void child_begin(struct thread *t)
 {
+	MUST(t == thread_self() && !t->stands && !t->standing);
 	t->frame.rax = 0;
 	t->made = 0;
 	if (!(t->clone_flags & CLONE_THREAD))
@@ -240,7 +248,7 @@ void child_begin(struct thread *t)
 	/* Sequentially consistent: seal_break looks for it after it broke the seal. */
 	__atomic_store_n(&t->tid, (int32_t)OWN0(__NR_gettid), __ATOMIC_SEQ_CST);
 	if (!(t->clone_flags & CLONE_VM)) {
-		latch_word_give(&t->sig->latch);
+		sighand_give(t->sig);
 		modules_forked(t);
 	}
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)

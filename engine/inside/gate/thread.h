@@ -171,6 +171,7 @@ struct thread {
 	uint32_t asks;		/* the program's, so often; see signals.c */
 	uint8_t fault_sig;
 	uint8_t woken;		/* as far as this version knows */
+	uint16_t latches;	/* that it holds, as bits: latch.h */
 	uint32_t waited_at;	/* a place in the lane, + 1: its last wait of its own was there */
 	int32_t timer;		/* for what is held back, + 1; 0: none yet (overdue.c) */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
@@ -252,6 +253,7 @@ _Static_assert(offsetof(struct frame, slot) == F_SLOT && offsetof(struct frame, 
 _Static_assert(sizeof(struct action) == 32 && sizeof(struct altstack) == 24, "the kernel's");
 _Static_assert(sizeof(uint64_t[SLOT_CALLS]) == 4096, "gate.S: counts of the net stand behind");
 _Static_assert(VERSIONS <= 8 * sizeof(uint32_t), "versions are bits");
+_Static_assert(SIGINFO_USED >= 32, "all of an info's words that ucontext.h names");
 
 /* The block: one page of structure, the stack, the signal stack, the thread's request. */
 #define BLOCK_SIZE	0x10000
@@ -262,6 +264,7 @@ _Static_assert(VERSIONS <= 8 * sizeof(uint32_t), "versions are bits");
 
 _Static_assert(sizeof(struct request) <= BLOCK_SIZE - BLOCK_REQUEST, "the request fits");
 _Static_assert(BLOCK_SIGSTACK >= BLOCK_STACK_TOP && BLOCK_SIGSTACK_SIZE >= 0x8000, "the stacks");
+_Static_assert(BLOCK_SIZE % 4096 == 0 && BLOCK_REQUEST % 16 == 0, "its parts are aligned");
 
 static inline struct request *request_of(const struct thread *t)
 {

@@ -98,4 +98,5 @@ void inside_begin(struct thread *t)
 	seal_arm(t);
 	stream_begin(t);
 	signals_deaf(t);
+	failed_begun();
 }

@@ -30,6 +30,7 @@
 #include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/ids.h"
+#include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"
 
@@ -51,6 +52,8 @@ static bool in_call(const struct thread *t, uint64_t sp)
 	return sp > (uint64_t)(t + 1) && sp < (uint64_t)(top - 2) && top[-1] != top[-2];
 }
 
+_Static_assert(BLOCK_STACK_TOP > 4096 + 16384, "a MUST has room on the stack that failed");
+
 /* A leader: whether another leads now, and this one is to do no more. */
 static bool is_replaced(struct thread *t)
 {
@@ -71,7 +74,7 @@ static void leader_asks(struct thread *t, uint64_t sig, uint64_t place, uint64_t
 /* Says it; false: it cannot go on, or has said so before and is at it again. */
 static bool failed(struct thread *t, uint64_t sig, uint64_t place, uint64_t at)
 {
-	if (t->failing || request_of(t)->state != RS_IDLE)
+	if (t->failing || !t->slot || request_of(t)->state != RS_IDLE)
 		return false;
 	t->failing = 1;
 	place -= (uint64_t)own_start;
@@ -93,6 +96,7 @@ void failed_serve(struct thread *t)
 	if (t->has_lane && stream_followed(t))
 		t->has_lane = 0;	/* no monitor has sent its followers away */
 	t->away = 0;
+	latches_leave(t);
 	if (lock_asked(t))
 		t->frame.rax = nr == LOCK_ASK ? ASK_UNORDERED : TOOK_DONE;
 	else if (made != CALL_RESTART)
@@ -115,11 +119,15 @@ bool failed_fault(struct thread *t, int sig, uint64_t at, struct ucontext_raw *u
 	return true;
 }
 
+static const char *untold;	/* what failed before the thread could ask anything */
+
 static void failed_must(const char *place)
 {
 	struct thread *t = thread_self();
 	uint64_t here = (uint64_t)__builtin_frame_address(0);
 
+	if (!t->slot)
+		untold = place;
 	if (!failed(t, 0, (uint64_t)place, 0)) {
 		if (t->failing && is_replaced(t))
 			crash_die(t, SIGABRT);
@@ -133,4 +141,11 @@ static void failed_must(const char *place)
 void failed_begin(void)
 {
 	must_told = failed_must;
+}
+
+void failed_begun(void)
+{
+	if (untold)
+		failed_must(untold);
+	untold = NULL;
 }

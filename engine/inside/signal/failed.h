@@ -9,6 +9,8 @@
 void failed_begin(void);
 /* What is left of the call, on the stack's top and on the way back to the program. */
 void failed_serve(struct thread *t);
+/* The first thread has its slot and its lane: so is what failed before that. */
+void failed_begun(void);
 /*
  * A fault that C code of the inside has made, in a call.  True: the context goes on outside of
  * what failed; false: it is to die of it where it is.

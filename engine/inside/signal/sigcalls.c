@@ -7,6 +7,7 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -39,7 +40,7 @@ long serve_sigaction(struct thread *t)
 		return -EINVAL;
 	new.flags &= ACTION_FLAGS;
 	new.mask &= ~(SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP));
-	latch_word_take(&t->sig->latch);
+	sighand_take(t->sig);
 	old = t->sig->action[sig];
 	if (f->rsi) {
 		/* A handler must be known before it can be called. */
@@ -47,7 +48,7 @@ long serve_sigaction(struct thread *t)
 		kernel = action_for_kernel(sig, &new);
 		result = kernel_action(sig, &kernel);
 	}
-	latch_word_give(&t->sig->latch);
+	sighand_give(t->sig);
 	if (f->rsi && new.handler == (uint64_t)SIG_IGN)
 		hidden_forget(t, sig);
 	if (!result && f->rdx && target_out(f->rdx, &old, sizeof(old)))
@@ -217,6 +218,8 @@ static bool signal_waits(struct thread *t, uint64_t mask)
 {
 	int sig = info_int(t->held_info, INFO_SIGNO);
 
+	MUST(!(t->pending && t->deferred));
+
 	if (!t->pending && !t->deferred)
 		return true;
 	if (signal_leads(t) && !t->park && !(mask & SIG_BIT(sig)) &&
@@ -258,6 +261,7 @@ long serve_sigreturn(struct thread *t)
 		target_out(at + offsetof(struct ucontext_raw, stack), &ours, sizeof(ours));
 		target_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
 	}
+	MUST(!t->at_boundary && !t->latches);
 	t->returning = 1;
 	t->restart = 1;		/* if a signal comes before the kernel has it */
 	sigreturn_exit();

@@ -119,6 +119,8 @@ static void action_reset(struct thread *t, int sig)
 {
 	struct action kernel;
 
+	MUST(t->latches >> LATCH_SIGHAND & 1 && sig >= 1 && sig <= SIGNALS);
+
 	t->sig->action[sig].handler = (uint64_t)SIG_DFL;
 	kernel = action_for_kernel(sig, &t->sig->action[sig]);
 	kernel_action(sig, &kernel);
@@ -151,14 +153,14 @@ void signals_start(struct thread *t)
 
 	OWN2(__NR_sigaltstack, &ours, 0);
 	/* Of a thread's siblings, too: what the program wants of each stays as it is. */
-	latch_word_take(&t->sig->latch);
+	sighand_take(t->sig);
 	for (uint64_t left = hidden; left; left &= left - 1) {
 		int sig = __builtin_ctzll(left) + 1;
 		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
 
 		kernel_action(sig, &k);
 	}
-	latch_word_give(&t->sig->latch);
+	sighand_give(t->sig);
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
 }
 
@@ -168,6 +170,8 @@ static uint64_t handler_mask(struct thread *t, int sig, const struct action *a,
 			     uint64_t interrupted)
 {
 	uint64_t mask = (t->has_temp_mask ? t->temp_mask : interrupted) | a->mask;
+
+	MUST(sig >= 1 && sig <= SIGNALS);
 
 	if (!(a->flags & SA_NODEFER))
 		mask |= SIG_BIT(sig);
@@ -293,6 +297,7 @@ static void default_act(struct thread *t, int sig, const uint8_t *info,
 
 static void signal_trace(struct thread *t, const uint8_t *info)
 {
+	_Static_assert(sizeof(request_of(t)->call) <= SIGINFO_SIZE, "no more than there is");
 	bytes_copy(request_of(t)->call, info, sizeof(request_of(t)->call));
 	request_tell(t, REQ_TRACE_SIGNAL, 0, 0);
 }
@@ -317,6 +322,7 @@ static bool others_come(struct thread *t, uint64_t mask)
 static void signal_tell(struct thread *t, int sig, const struct action *a, const uint8_t *info,
 			uint64_t mask, bool meant)
 {
+	MUST(t->joined <= SIGNALS_NEXT);
 	bool more = others_come(t, handler_mask(t, sig, a, mask));
 
 	t->entered = more ? a->handler : 0;
@@ -334,9 +340,9 @@ static void frame_failed(struct thread *t, int sig, struct ucontext_raw *uc)
 		.signo = SIGSEGV, .code = SI_KERNEL };
 
 	if (sig == SIGSEGV) {
-		latch_word_take(&t->sig->latch);
+		sighand_take(t->sig);
 		action_reset(t, sig);
-		latch_word_give(&t->sig->latch);
+		sighand_give(t->sig);
 	}
 	deliver(t, SIGSEGV, (const uint8_t *)&fault, uc);
 }
@@ -360,16 +366,18 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	uint8_t seen[SIGINFO_SIZE];
 	struct action a;
 
+	MUST(sig >= 1 && sig <= SIGNALS && !t->latches);
+
 	if (t->has_lane && !t->following && !ids_are_ours()) {
 		bytes_copy(seen, info, sizeof(seen));
 		ids_info(seen);
 		info = seen;
 	}
-	latch_word_take(&t->sig->latch);
+	sighand_take(t->sig);
 	a = t->sig->action[sig];
 	if (a.flags & SA_RESETHAND && is_handler(a.handler))
 		action_reset(t, sig);
-	latch_word_give(&t->sig->latch);
+	sighand_give(t->sig);
 	if (is_forced(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;
@@ -503,6 +511,7 @@ static void held_come(struct thread *t, struct ucontext_raw *uc)
 	int sig = info_int(t->held_info, INFO_SIGNO);
 
 	boundary_context(t, uc);
+	MUST(t->nexts <= SIGNALS_NEXT);
 	if (sig == SIGSYS)
 		call_address_mend(t->held_info, uc);
 	deliver(t, sig, t->held_info, uc);

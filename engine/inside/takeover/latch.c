@@ -54,5 +54,21 @@ void latch_word_wake(uint32_t *word)
 
 bool latch_take_until(enum latch latch, uint64_t end_ns)
 {
-	return latch_word_try(&latch_words[latch]) || word_take_until(&latch_words[latch], end_ns);
+	if (latch_try(latch))
+		return true;
+	if (!word_take_until(&latch_words[latch], end_ns))
+		return false;
+	latch_note_taken(latch);
+	return true;
+}
+
+void latches_leave(struct thread *t)
+{
+	uint32_t held = t->latches;
+
+	if (held >> LATCH_SIGHAND & 1)
+		sighand_give(t->sig);
+	for (uint32_t i = 0; i < LATCHES; i++)
+		if (held >> i & 1)
+			latch_give((enum latch)i);
 }

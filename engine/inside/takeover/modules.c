@@ -74,7 +74,7 @@ uint32_t modules_fork_begin(void)
 	uint64_t end = 0;
 
 	for (uint32_t i = 0; i < LATCHES; i++) {
-		bool got = latch_word_try(&latch_words[i]);
+		bool got = latch_try((enum latch)i);
 
 		if (!got && !end)
 			end = clock_ns(CLOCK_MONOTONIC) + FORK_WAIT_NS;
@@ -96,6 +96,7 @@ void modules_forked(struct thread *t)
 {
 	for (uint32_t i = 0; i < LATCHES; i++)
 		latch_words[i] = LATCH_FREE;
+	t->latches = 0;
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_fork(t);
 #define COMPANY(name, on_lead, on_follow, on_fork, on_exec) if (streams.conduct) on_fork(t);
 #include "engine/inside/takeover/modules.def"
