@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/lock_event.h"
@@ -26,6 +27,7 @@
 #define PAIRS		4096
 #define PAIR_SURE	4
 #define PAIR_MOST	64
+_Static_assert(!(PAIRS & (PAIRS - 1)) && PAIR_SURE < PAIR_MOST, "a row by a hash's low bits");
 
 static struct pair {
 	uint64_t own, leaders;
@@ -140,7 +142,9 @@ const struct event *lock_event(struct thread *t, struct lock_call *c)
 
 void lock_event_take(struct thread *t, struct lock_call *c, const struct event *e)
 {
-	c->turn = e->arg[1];
+	/* Behind the front, and not answered before. */
+	MUST(t->lock_at < AHEAD_EVENTS && !(t->lock_at && t->ahead >> t->lock_at & 1));
+	c->turn = event_turn(e);
 	c->tries = c->stood = 0;
 	/* A wait that has no limit cannot reach it. */
 	c->leaders = c->kind == LOCK_COND_WAIT && e->result == ETIMEDOUT ? 0 : e->result;

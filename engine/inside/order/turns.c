@@ -217,6 +217,8 @@ bool lock_stands(const struct thread *o)
 	uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
 	int32_t owner = 0;
 
+	MUST(o->want_bucket <= LOCK_BUCKETS);
+
 	if (turn)
 		return !turn_is_here(&lock_buckets[o->want_bucket], turn);
 	/* Its own: it has just got it.  Without an owner it is about to be free, or taken. */
@@ -244,7 +246,7 @@ void turn_done(uint64_t bucket, uint64_t turn)
 		OWN6(__NR_futex, &b->turn, FUTEX_WAKE_BITSET_PRIVATE, 0x7fffffff, 0, 0, next);
 }
 
-/* The stream is another's memory: a bucket that is none has no turn. */
+/* The stream is another's memory: a bucket that is none has no turn, nor has a turn 0. */
 uint64_t event_bucket(const struct event *e)
 {
 	uint64_t bucket = __atomic_load_n(&e->arg[0], __ATOMIC_RELAXED);
@@ -252,9 +254,17 @@ uint64_t event_bucket(const struct event *e)
 	return bucket <= LOCK_ONCE_BUCKET ? bucket : LOCK_NO_TURN;
 }
 
+/* Turns count from 1. */
+uint64_t event_turn(const struct event *e)
+{
+	uint64_t turn = __atomic_load_n(&e->arg[1], __ATOMIC_RELAXED);
+
+	return turn ? turn : 1;
+}
+
 void lock_passed(struct thread *t, const struct event *e)
 {
-	uint64_t bucket = event_bucket(e), turn = e->arg[1];
+	uint64_t bucket = event_bucket(e), turn = event_turn(e);
 
 	if (e->kind != EVENT_LOCK || bucket == LOCK_NO_TURN)
 		return;

@@ -47,6 +47,7 @@ void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct patienc
 void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address);
 void turn_done(uint64_t bucket, uint64_t turn);
 uint64_t event_bucket(const struct event *e);
+uint64_t event_turn(const struct event *e);
 bool lock_may_be_over(const struct lock_call *c);
 bool lock_wait_over(void *what);
 

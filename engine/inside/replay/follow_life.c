@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
@@ -44,6 +45,8 @@ struct child {
 	uint32_t lane;		/* of its first thread */
 };
 
+_Static_assert(!(CHILDREN & (CHILDREN - 1)) && CHILDREN >= ROWS_PAGES, "ROWS_OF");
+_Static_assert(sizeof(struct layout) <= sizeof(((struct request *)0)->call), "layout_note");
 static struct rows children = ROWS_OF(struct child, CHILDREN);
 static struct rows unreaped = ROWS_OF(int32_t, CHILDREN);	/* pids; 0: free */
 
@@ -68,6 +71,8 @@ static bool child_take(struct child *c, int32_t pid)
 static void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
 {
 	struct child *c = NULL;
+
+	MUST(pid > 0 && lane < LANES);	/* a row with the pid 0 is free */
 
 	for (uint32_t i = 0; i < children.used && !c; i++)
 		c = child_take(child_at(i), pid) ? child_at(i) : NULL;
@@ -140,6 +145,7 @@ static bool reap(int32_t pid)
 /* The twins that had not ended when the leader's had. */
 static void reap_late(int32_t add)
 {
+	MUST(add >= 0);
 	for (uint32_t i = 0; i < unreaped.used || add; i++) {
 		int32_t *pid = i < unreaped.used ? unreaped_at(i) : rows_more(&unreaped);
 
@@ -218,6 +224,7 @@ void children_settle(struct thread *t)
 
 		if (!*pid)
 			continue;
+		MUST(*pid > 0);		/* -1 is everybody */
 		for (OWN2(__NR_kill, *pid, 9); !reap(*pid) && waited < END_WAIT_NS;
 		     waited += END_LAST_NS)
 			change_wait(change_now(), END_LAST_NS);
@@ -233,6 +240,9 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 	int32_t pid = 0;
 
 	(void)t;
+	/* The leader's word: to the kernel, what is no id is a group, or everybody. */
+	if (vpid <= 0)
+		return;
 	if (!stopped && status != 0xffff)
 		pid = child_forget(vpid, &lane);
 	if (!pid && !stopped && status != 0xffff && !ids_are_ours())
@@ -335,6 +345,8 @@ static void cursor_disown(uint32_t lane)
 {
 	struct cursor *c = &streams_section(&streams, streams.self)->cursor[lane];
 
+	MUST(lane < LANES);
+
 	__atomic_store_n(&c->owner, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->pid, 0, __ATOMIC_RELAXED);
 }
@@ -387,6 +399,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 
 static _Noreturn void lane_leave(struct thread *t, long nr, long status)
 {
+	MUST(t->following && t->lane < LANES);
 	cursor_done(&streams, t->lane);
 	t->has_lane = 0;
 	t->following = 0;
