@@ -56,6 +56,11 @@
 #define MUTEX_ROBUST	0x10
 #define MUTEX_PRIO_INHERIT 0x20
 #define WAIT_STACK	1024	/* what a wait's own functions take of the stack */
+_Static_assert(!(LOCK_BUCKETS & (LOCK_BUCKETS - 1)) && LOCK_ONCE_BUCKET == LOCK_BUCKETS,
+	       "buckets by a hash's low bits, and one behind them");
+_Static_assert(LOCK_ONCE_LAST < LOCK_COND_WAIT && LOCK_MUTEX_CLOCKLOCK < LOCK_RWLOCK_RDLOCK,
+	       "kinds are told apart by where their group ends: is_once, is_mutex");
+_Static_assert(sizeof(struct bucket) == 64, "a line for each");
 
 uint8_t locks_on;
 
@@ -281,6 +286,7 @@ static void wait_idle(struct thread *t)
 static long lock_unordered(struct thread *t, struct lock_call *c)
 {
 	__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1, __ATOMIC_RELAXED);
+	t->lock_at = 0;		/* an event that was looked at behind queries is not this lock's */
 	if (is_wait(c))
 		wait_idle(t);
 	if (!is_mutex(c))

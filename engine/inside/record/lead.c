@@ -72,15 +72,16 @@ void lead_told(struct thread *t, long nr, int64_t result)
 	call_tell(t, &w, nr);
 }
 
-/* Nobody follows: only ids and data of a former leader are still to be put right. */
+/*
+ * Nobody follows: only ids and data of a former leader are still to be put right; epoll_lead
+ * has been asked.
+ */
 static long lead_alone(struct thread *t, struct walk *w, long nr)
 {
 	bool ours = ids_are_ours();
 
 	if ((ours && !epoll_inherited()) || !w->desc)
 		return call_serve(t, nr);
-	if (nr == __NR_epoll_ctl || nr == __NR_close)
-		epoll_lead(t, (uint64_t *)w->args, nr);
 	w->result = ours ? call_serve(t, nr) : ids_call(t, w->desc, nr);
 	epoll_led(t, w, nr);
 	epoll_lead_end(t, w->result);
@@ -99,6 +100,8 @@ long lead_laneless(struct thread *t, long nr)
 	if ((ids_are_ours() && !epoll_inherited()) || !early_may_come())
 		return serve_special(t, nr);
 	call_walk(t, &w, args, nr);
+	if (nr == __NR_epoll_ctl || nr == __NR_close)
+		epoll_lead(t, args, nr);
 	return lead_alone(t, &w, nr);
 }
 
@@ -432,6 +435,7 @@ void lead_resume(struct thread *t)
 /* A program begins: after an execve the stream waits to hear how that ended. */
 void lead_begin(struct thread *t)
 {
+	MUST(t->has_lane && !t->following && t->lane < LANES);
 	writer_attach(&t->writer, &streams, t->lane);
 	t->writer.lane->owner = t->tid;
 	t->writer.lane->pid = t->pid;
