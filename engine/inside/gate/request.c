@@ -66,6 +66,8 @@ void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 
 	/* A thread asks for one thing at a time. */
 	MUST(r->state != RS_ASKED && kind);
+	/* Who asks is who sleeps; and its answer is counted somewhere. */
+	MUST(t == thread_self() && answers(t));
 	r->kind = kind;
 	r->args[0] = a;
 	r->args[1] = b;
@@ -123,16 +125,22 @@ long request_end(struct thread *t)
 	struct request *r = request_of(t);
 	long reply = request_wait(t) ? r->reply : -ENOSYS;
 
+	MUST(r->state != RS_IDLE);
 	r->state = RS_IDLE;
 	__atomic_store_n(&t->slot->asked, RS_IDLE, __ATOMIC_RELAXED);
 	return reply;
+}
+
+bool request_may(const struct thread *t)
+{
+	return monitor_alive() && answers(t);
 }
 
 /* Asks and waits for the answer; -ENOSYS when there is no monitor. */
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		 uint64_t c)
 {
-	if (!monitor_alive() || !answers(t))
+	if (!request_may(t))
 		return -ENOSYS;
 	request_post(t, kind, a, b, c);
 	return request_end(t);
@@ -148,6 +156,8 @@ void request_room(struct thread *t, enum room what, uint64_t limit)
 {
 	static uint32_t said;
 	uint32_t bit = 1u << what;
+
+	_Static_assert(ROOMS <= 32, "a bit for each room");
 
 	if (!(__atomic_fetch_or(&said, bit, __ATOMIC_RELAXED) & bit))
 		request_ask(t, REQ_NOTE, NOTE_ROOM, what, limit);

@@ -4,6 +4,8 @@
 
 #include "engine/inside/gate/thread.h"
 
+/* There is somebody to answer, and a slot to ask in. */
+bool request_may(const struct thread *t);
 long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		 uint64_t c);
 void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,

@@ -77,6 +77,10 @@ static struct {
 	int32_t fd[TAKEN_ROWS];
 } control;
 
+_Static_assert(!(EPOLLS & (EPOLLS - 1)) && EPOLLS >= ROWS_PAGES, "ROWS_OF");
+_Static_assert(!(TABLE_LAST & (TABLE_LAST - 1)) && !(TABLE_FIRST & (TABLE_FIRST - 1)),
+	       "room is doubled");
+
 /* The epoll instances among what was taken, for a while. */
 static struct rows epolls = ROWS_OF(int32_t, EPOLLS);
 static int64_t taken_at;
@@ -137,6 +141,7 @@ static struct taker *taker_of(const struct thread *t)
 /* Whoever else was received under this number goes elsewhere first. */
 static void number_free(int32_t *fds, uint32_t from, uint32_t n, int32_t number)
 {
+	MUST(from <= n && n <= TAKEN_ROWS && number >= 0);
 	for (uint32_t i = from; i < n; i++)
 		if (fds[i] == number)
 			fds[i] = (int32_t)OWN3(__NR_fcntl, number, F_DUPFD, 0);
@@ -408,7 +413,7 @@ static void descriptors_take(struct thread *t)
 {
 	int32_t pair[2];
 
-	if (OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
+	if (!request_may(t) || OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
 		return;
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
@@ -493,6 +498,7 @@ static void taker_wait(struct taker *r)
 
 static void taker_done(struct taker *r)
 {
+	MUST(r->state == TAKE_BUSY);
 	/* Release: the others' calls find the descriptors. */
 	__atomic_store_n(&r->state, TAKE_DONE, __ATOMIC_RELEASE);
 	OWN3(__NR_futex, &r->state, FUTEX_WAKE, 1 << 30);
@@ -504,6 +510,8 @@ bool follow_promoted(struct thread *t)
 	struct taker *r = taker_of(t);
 	uint32_t now = TAKE_NOT;
 	uint64_t mask;
+
+	MUST(t->following && t == thread_self());
 
 	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
