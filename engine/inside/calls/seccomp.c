@@ -15,6 +15,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/host.h"
+#include "engine/core/must.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -27,12 +28,15 @@
 #define FILTER_MAX	(BPF_MAXINSNS - FRONT)
 #define STRICT_TRAP	0x4d56	/* tells our trap from a program's filter */
 #define MAP_BYTES	((BPF_MAXINSNS + 1) * sizeof(struct sock_filter))
+_Static_assert(FRONT + FILTER_MAX <= BPF_MAXINSNS && BPF_MAXINSNS <= UINT16_MAX, "a program");
 
 struct program {
 	uint16_t len;
 	uint16_t pad[3];
 	uint64_t at;
 };
+
+_Static_assert(sizeof(struct program) == 16, "the kernel's struct sock_fprog");
 
 static void front_fill(struct sock_filter *f)
 {
@@ -46,6 +50,9 @@ static void front_fill(struct sock_filter *f)
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)to, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
+
+	/* One comparison of the upper half is good for all of our code. */
+	MUST(from >> 32 == to >> 32);
 
 	bytes_copy(f, front, sizeof(front));
 }

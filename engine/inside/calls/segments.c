@@ -15,6 +15,7 @@
 #include <linux/mman.h>
 #include <linux/shm.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/calls/segments.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/fd/private.h"
@@ -85,6 +86,7 @@ static struct segment *segment_make(int32_t id, uint64_t size)
 		fd = number_high(fd);
 	if (fd < 0)
 		return NULL;
+	MUST(latch_is_held(LATCH_segments) && (!s->id || s->removed));
 	size = known > size ? known : size;
 	OWN2(__NR_ftruncate, fd, (size + PAGE - 1) & ~(PAGE - 1));
 	*s = (struct segment){ id + 1, (int32_t)fd, false };
@@ -121,6 +123,7 @@ static uint64_t size_of(const struct segment *s)
 
 static void attached_note(uint64_t at, uint64_t size)
 {
+	MUST(latch_is_held(LATCH_segments) && at);	/* a row at 0 is free */
 	for (int i = 0; i < PLACES; i++)
 		if (!places[i].at) {
 			places[i] = (struct place){ at, size };

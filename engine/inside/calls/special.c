@@ -17,6 +17,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/host.h"
+#include "engine/core/must.h"
 #include "engine/inside/calls/clone.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/calls/segments.h"
@@ -44,6 +45,8 @@ uint64_t *block_bitmap(uint32_t index);
 static void refused(struct thread *t, uint32_t reason)
 {
 	struct area *a = (struct area *)boot.area;
+
+	MUST(reason < sizeof(a->refused) / sizeof(a->refused[0]));
 
 	t->answered = 1;
 	if (!__atomic_fetch_add(&a->refused[reason], 1, __ATOMIC_RELAXED))
@@ -126,6 +129,7 @@ static long serve_exec(struct thread *t, long nr)
 	if (go != EXEC_GO_FAILS)
 		modules_exec(t);
 	t->in_exec = go == EXEC_GO;
+	MUST(!t->latches);
 	result = go == EXEC_GO ? exec_held(t) : exec_unheld(t);
 	t->in_exec = 0;
 	if (go == EXEC_GO)
@@ -141,6 +145,7 @@ static long serve_exit(struct thread *t)
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &was, 8);
 	if (t->pending)
 		return CALL_RESTART;
+	MUST(!t->latches && !t->standing);	/* nobody would give them back */
 	overdue_forget(t);
 	slot_release(t);
 	if (t->clone_flags & CLONE_VFORK)	/* the parent frees the block */
@@ -179,6 +184,7 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	long reply;
 
 	latch_take(LATCH_map);
+	MUST(boot.boards_used <= boot.boards_len);
 	bytes_zero(&mapped, sizeof(mapped));
 	request_of(t)->call[0] = (uint64_t)&mapped;
 	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
@@ -210,6 +216,9 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 #define PAGE		4096ull
 #define PAGE_LARGE	(1ull << 21)
 #define HEAP		(1ull << 26)	/* what glibc makes one of lies at such a place */
+_Static_assert(MAPS_FROM + (1ull << MAPS_BITS) + LANES * MAPS_ROOM < 1ull << 47,
+	       "the last lane's part ends below the stack and libraries");
+_Static_assert(!(MAPS_ROOM % HEAP) && !(HEAP % PAGE_LARGE), "parts begin where heaps do");
 
 static bool maps_by_lane(const struct thread *t)
 {
@@ -229,6 +238,8 @@ static long map_by_lane(struct thread *t)
 	uint64_t at = (used[t->lane] + unit - 1) & ~(unit - 1);
 	uint64_t random = streams.conduct->maps & ((1ull << MAPS_BITS) - HEAP);
 	long result;
+
+	MUST(t->lane < LANES);
 
 	if (at + len > MAPS_ROOM)
 		at = 0;

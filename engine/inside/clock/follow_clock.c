@@ -12,6 +12,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/clock/follow_clock.h"
@@ -31,6 +32,8 @@ static struct reading {
 	int64_t offset;		/* from stream_ns */
 	bool tied;		/* the offset is known */
 } last[CLOCKS];
+
+_Static_assert(CLOCK_TAI < CLOCKS && CLOCK_BOOTTIME_ALARM < CLOCKS, "each clock has a row");
 
 static int64_t stream_ns;	/* how late it is, as far as the stream has told */
 static bool stream_ticks;
@@ -71,6 +74,8 @@ static void stream_tick(struct reading *r)
 static void clock_told(uint64_t clock, long nr, const int64_t value[2])
 {
 	struct reading *r = &last[clock];
+
+	MUST(clock < CLOCKS);
 
 	if (nr == __NR_clock_gettime)
 		r->ns = value[0] * SECOND_NS + value[1];
@@ -168,6 +173,8 @@ static bool clock_go_on(uint64_t clock)
 {
 	struct reading *r = &last[clock];
 	int64_t now = r->ns;
+
+	MUST(clock < CLOCKS);
 
 	if (clock_ticks(clock)) {
 		if (!stream_ticks || !clock_tie(clock))

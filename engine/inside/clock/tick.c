@@ -19,6 +19,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/clock/tick.h"
 #include "engine/inside/gate/block.h"
@@ -195,6 +196,8 @@ static void hold_take(struct thread *t)
 {
 	struct thread *nobody = NULL;
 
+	MUST(t->has_lane && !t->following);
+
 	while (!__atomic_compare_exchange_n(&tick_holder, &nobody, t, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_RELAXED)) {
 		/* Release: pairs with is_between. */
@@ -214,6 +217,8 @@ uint64_t tick_number(struct thread *t, bool hold)
 {
 	uint64_t seq;
 	uint32_t now;
+
+	MUST(t->has_lane && !t->following);
 
 	if (hold)
 		hold_take(t);

@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/table.h"
@@ -62,9 +63,22 @@ static uint32_t *places;	/* numbers of rows, + 1; 0: free */
 static uint32_t places_n, places_used;
 static uint64_t stand_ins, turns;
 
+_Static_assert(DATA_AT + sizeof(uint64_t) == EVENT_SIZE, "the kernel's packed epoll_event");
+_Static_assert(sizeof(((struct thread *)0)->epoll_event) == EVENT_SIZE, "the same");
+_Static_assert(!(PLACES_FIRST & (PLACES_FIRST - 1)), "places are found by their low bits");
+_Static_assert(!(ROWS_MAX & (ROWS_MAX - 1)) && ROWS_MAX >= ROWS_PAGES, "ROWS_OF");
+
 static struct registration *row_at(uint32_t n)
 {
 	return rows_at(&rows, n);
+}
+
+/* What stands behind a descriptor: the latest that was registered, in whichever set. */
+static struct registration *by_number(int32_t fd)
+{
+	const struct fd_row *f = fd_row(fd);
+
+	return f && f->epoll ? row_at(f->epoll - 1) : NULL;
 }
 
 static uint32_t place(uint64_t leaders, int32_t epfd)
@@ -78,6 +92,7 @@ static void place_take(uint32_t n)
 	const struct registration *r = row_at(n);
 	uint32_t at = place(r->leaders, (r->epfd < 0 ? -r->epfd : r->epfd) - 1);
 
+	MUST(r->epfd && places_used < places_n);	/* or the search would not end */
 	while (places[at])
 		at = (at + 1) & (places_n - 1);
 	places[at] = n + 1;
@@ -93,6 +108,9 @@ static bool is_old(const struct registration *r)
 static void row_free(uint32_t n)
 {
 	struct registration *r = row_at(n);
+
+	/* Dropped, and nobody's any more. */
+	MUST(r->epfd < 0 && by_number(r->fd) != r);
 
 	*r = (struct registration){ .fd = (int32_t)free_first };
 	free_first = n + 1;
@@ -149,16 +167,10 @@ static struct registration *by_dropped(uint64_t leaders, int32_t epfd)
 	return row_of_data(leaders, epfd, -(epfd + 1));
 }
 
-/* What stands behind a descriptor: the latest that was registered, in whichever set. */
-static struct registration *by_number(int32_t fd)
-{
-	const struct fd_row *f = fd_row(fd);
-
-	return f && f->epoll ? row_at(f->epoll - 1) : NULL;
-}
-
 static void row_drop(struct registration *r)
 {
+	/* Twice would make it live again. */
+	MUST(r->epfd > 0 && latch_is_held(LATCH_epoll));
 	r->epfd = -r->epfd;
 	r->turn = turns;
 }
@@ -167,6 +179,8 @@ static void row_drop(struct registration *r)
 static void dropped_forget(int32_t epfd, uint64_t leaders)
 {
 	struct registration *r;
+
+	MUST(latch_is_held(LATCH_epoll));
 
 	while ((r = by_dropped(leaders, epfd)))
 		r->leaders = ~leaders;	/* nobody finds it where it stands */
@@ -196,6 +210,8 @@ static int64_t row_take(void)
 {
 	uint32_t n = free_first ? free_first - 1 : rows.used;
 
+	MUST(!free_first || (n < rows.used && !row_at(n)->epfd));
+
 	if (free_first)
 		free_first = (uint32_t)row_at(n)->fd;
 	else if (!rows_more(&rows))
@@ -209,6 +225,8 @@ static uint32_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t ow
 {
 	bool room = places_used < places_n / 2 || places_make();
 	int64_t n = room && fd_row_make(fd) ? row_take() : -1;
+
+	MUST(latch_is_held(LATCH_epoll));
 
 	if (n < 0) {
 		lost = true;
@@ -508,6 +526,7 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 
 	if (!places || is_stateless())
 		return;
+	MUST(!t->epoll_row);	/* its last one has ended: epoll_lead_end */
 	latch_take(LATCH_epoll);
 	t->epoll_turn = ++turns;
 	latch_give(LATCH_epoll);
@@ -540,6 +559,7 @@ void epoll_lead_end(struct thread *t, long result)
 
 	if (!t->epoll_row || is_stateless())
 		return;
+	MUST(t->epoll_row <= rows.used);
 	latch_take(LATCH_epoll);
 	r = row_at(t->epoll_row - 1);
 	if (result < 0 || is_outdated(r)) {

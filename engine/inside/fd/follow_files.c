@@ -10,6 +10,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
@@ -32,6 +33,7 @@
 
 #define PAGE_FILES	256
 #define PAGES		(FD_NUMBERS / PAGE_FILES)
+_Static_assert(FD_NUMBERS % PAGE_FILES == 0, "each number has a page");
 
 static void *pages[PAGES];	/* of rows */
 
@@ -417,6 +419,8 @@ static long mmap_as(struct thread *t, long fd, uint64_t at, uint64_t flags)
 	struct frame was = t->frame;
 	long result;
 
+	MUST(fd >= 0 || flags & MAP_ANONYMOUS);
+
 	t->frame.r8 = (uint64_t)fd;
 	t->frame.r10 = flags;
 	if (!t->frame.rdi)
@@ -491,6 +495,7 @@ long follow_mmap(struct thread *t)
  */
 #define DRAWN		6
 #define NAME_MOST	512
+_Static_assert(NAME_MOST >= PATH_SIZE && DRAWN < NAME_MOST, "what is known by its path fits");
 
 static bool draws(const struct walk *w, long nr, unsigned *path)
 {

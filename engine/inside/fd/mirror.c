@@ -22,6 +22,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -59,6 +60,8 @@
 #define ADDRESS_MASK	(~0xfffull)	/* and where it is mapped */
 #define MEMFD_CLOEXEC	1
 #define MEMFD_MODE	0777		/* as it is made */
+_Static_assert(!(KIND_MASK & (APPENDS | READS)) && !(ADDRESS_MASK & (KIND_MASK | APPENDS | READS)),
+	       "one word says all four");
 
 /* --- the leader ----------------------------------------------------------------------- */
 
@@ -128,6 +131,8 @@ static long reopened(long fd)
 {
 	char path[32] = "/proc/self/fd/", digits[12];
 	int n = 0, at = 14;
+
+	MUST(fd >= 0);
 
 	do
 		digits[n++] = (char)('0' + fd % 10);
@@ -244,6 +249,7 @@ void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
  */
 #define MIRRORS		48
 #define UNUSED_MAX	(64ull << 20)	/* bytes of files that no descriptor leads to */
+_Static_assert(MIRRORS < UINT16_MAX, "a file's row has its number, + 1");
 
 static struct mirror {
 	uint64_t dev, ino;	/* of the leader's file */
@@ -277,6 +283,7 @@ static bool is_used(uint32_t i)
 /* A fork may come between: the row goes first. */
 static void mirror_drop(struct mirror *m)
 {
+	MUST(m->made && m >= mirrors && m < mirrors + MIRRORS && m->fd >= 0);
 	__atomic_store_n(&m->made, 0, __ATOMIC_RELEASE);
 	OWN1(__NR_close, m->fd);
 }
@@ -315,6 +322,7 @@ static struct mirror *mirror_find(const struct event *e)
 
 static struct mirror *mirror_of(const struct file *f)
 {
+	MUST(!f || f->mirror <= MIRRORS);
 	return f && f->mirror && mirrors[f->mirror - 1].made ? &mirrors[f->mirror - 1] : NULL;
 }
 
@@ -327,6 +335,7 @@ static struct mirror *mirror_make(const struct event *e)
 		fd = number_high(fd);
 	if (fd < 0)
 		return NULL;
+	MUST(latch_is_held(LATCH_mirrors) && !m->made && !mirror_find(e));
 	m->dev = e->arg[1];
 	m->ino = e->arg[2];
 	m->size = e->arg[3];

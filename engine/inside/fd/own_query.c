@@ -43,6 +43,9 @@ static void written(const struct walk *w, const struct query_answer *answer)
 	}
 }
 
+_Static_assert(CALL_ARGS + 2 <= sizeof(((struct request *)0)->call) / sizeof(uint64_t),
+	       "the number, the arguments and the room");
+
 #define LOOKED	1024	/* events that the leader may be ahead */
 
 static bool changes(const struct event *e, int32_t fd)

@@ -2,12 +2,16 @@
 #include <asm/unistd.h>
 #include <stddef.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 
 #define PAGE_ROWS	4096
 #define PAGES		(FD_NUMBERS / PAGE_ROWS)
+_Static_assert(FD_NUMBERS % PAGE_ROWS == 0, "each number has a page");
+_Static_assert(FD_LEFT <= UINT16_MAX, "marks are one word");
+_Static_assert(sizeof(struct fd_row) == 16, "rows fill their pages");
 
 static void *pages[PAGES];
 
@@ -22,6 +26,8 @@ void *table_page(void **page, uint64_t size)
 {
 	void *have = page_had(page);
 	long made;
+
+	MUST(size);
 
 	if (have)
 		return have;
@@ -52,6 +58,8 @@ void *rows_more(struct rows *r)
 void rows_clear(struct rows *r)
 {
 	uint32_t used = r->used ? ((r->used - 1) >> r->page_shift) + 1 : 0;
+
+	MUST(used <= ROWS_PAGES);
 
 	/* Where there are none nothing is written: a child's memory is its parent's till then. */
 	for (uint32_t i = 0; i < used; i++)

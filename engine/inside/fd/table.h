@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/core/must.h"
+
 /*
  * Limit (descriptors): numbers below this are known. Beyond: nothing is known of a descriptor,
  * and a follower diverges where that counts; Linux gives no such number unless fs.nr_open was
@@ -65,6 +67,7 @@ struct rows {
 
 static inline void *rows_at(const struct rows *r, uint32_t n)
 {
+	MUST(n >> r->page_shift < ROWS_PAGES);
 	return (uint8_t *)r->page[n >> r->page_shift] +
 	       (uint64_t)(n & ((1u << r->page_shift) - 1)) * r->size;
 }

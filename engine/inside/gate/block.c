@@ -44,6 +44,7 @@ static struct thread *block_map(uint32_t index)
 
 	if (at < 0)
 		return NULL;
+	MUST(!((uint64_t)at % 4096));
 	block_prepare((struct thread *)at, index);
 	return blocks[index];
 }
@@ -70,6 +71,8 @@ struct thread *block_take(void)
 		if (~bits)
 			t = block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
 	}
+	/* Not that of a thread which lives: that is its stack. */
+	MUST(!t || (t != thread_self() && t->index < BLOCKS && blocks[t->index] == t));
 	latch_give(LATCH_blocks);
 	return t;
 }
@@ -77,7 +80,7 @@ struct thread *block_take(void)
 /* After a fork the child has one thread. */
 void block_keep_only(struct thread *t)
 {
-	MUST(blocks[t->index] == t);
+	MUST(blocks[t->index] == t && t == thread_self());
 	bytes_zero(used, sizeof(used));
 	used[t->index / 64] = 1ull << t->index % 64;
 }
@@ -85,6 +88,7 @@ void block_keep_only(struct thread *t)
 /* The block of a thread that lives, or may; NULL when the row is free. */
 struct thread *block_live(uint32_t index)
 {
+	MUST(index < BLOCKS);
 	uint64_t bits = __atomic_load_n(&used[index / 64], __ATOMIC_SEQ_CST);
 
 	return bits >> index % 64 & 1 ? blocks[index] : NULL;
@@ -109,6 +113,7 @@ void block_free(struct thread *t)
 {
 	/* Its own row, and not one that has been given back. */
 	MUST(blocks[t->index] == t && used[t->index / 64] >> t->index % 64 & 1);
+	MUST(t != thread_self());
 	if (!t->in_exec)
 		slot_release(t);
 	__atomic_fetch_and(&used[t->index / 64], ~(1ull << t->index % 64),
@@ -118,6 +123,7 @@ void block_free(struct thread *t)
 uint64_t *block_bitmap(uint32_t index);
 uint64_t *block_bitmap(uint32_t index)
 {
+	MUST(index < BLOCKS);
 	return &used[index / 64];
 }
 
@@ -195,6 +201,8 @@ void slot_mend(struct thread *t)
 	uint32_t n = (uint32_t)(t->slot - a->slot);
 	uint32_t high = __atomic_load_n(&a->slots_high, __ATOMIC_RELAXED);
 
+	MUST(n < AREA_THREADS);
+
 	__atomic_store_n(&t->slot->holder, holder_of(t), __ATOMIC_RELEASE);
 	while (high <= n && !__atomic_compare_exchange_n(&a->slots_high, &high, n + 1, false,
 							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -207,6 +215,8 @@ void slot_claim(struct thread *t)
 	struct area *a = (struct area *)boot.area;
 	uint32_t high = __atomic_load_n(&a->slots_high, __ATOMIC_RELAXED);
 
+	/* With an id that is 0 the slot would be a free one. */
+	MUST(t->pid > 0 && t->tid > 0);
 	t->slot = &no_slot;
 	if (high > AREA_THREADS)
 		high = AREA_THREADS;

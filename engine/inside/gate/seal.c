@@ -20,6 +20,7 @@
 #include <linux/signal.h>
 
 #include "engine/abi/knock.h"
+#include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -27,6 +28,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/latch.h"
 
 #define PAGE		4096ull
 #define WATCHED_MAX	256
@@ -37,6 +39,7 @@ static uint32_t breaking;	/* a thread is arming the others */
 
 static void arm(struct thread *t)
 {
+	MUST(t == thread_self());	/* the kernel arms who calls */
 	t->armed = 1;
 	own_call(__NR_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
 		 (long)boot.text, (long)boot.text_len, 0, 0);
@@ -77,6 +80,7 @@ static long knock(const struct thread *o)
 /* Waits until the other thread is armed, or is no more. */
 static void arm_other(struct thread *o)
 {
+	MUST(o != thread_self());	/* it would wait for itself */
 	__atomic_store_n(&o->arm_wanted, 1, __ATOMIC_RELEASE);
 	if (knock(o) < 0)
 		return;
@@ -138,12 +142,14 @@ void seal_look(struct thread *t)
 /* Watches a page of new code; the caller holds the latch of mappings. */
 void guard_add(struct thread *t, uint64_t page)
 {
+	MUST(latch_is_held(LATCH_map));
 	if (watched_n == WATCHED_MAX ||
 	    OWN3(__NR_mprotect, page, PAGE, PROT_READ) < 0) {
 		seal_break(t);
 		return;
 	}
 	watched[watched_n] = page;
+	MUST(watched_n < WATCHED_MAX);
 	/* Release: a thread that faults there finds it. */
 	__atomic_store_n(&watched_n, watched_n + 1, __ATOMIC_RELEASE);
 }

@@ -7,11 +7,13 @@
  */
 #include <asm/unistd.h>
 
+#include "engine/abi/locks.h"
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/inside/gate/above.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
+#include "engine/inside/order/lock_gate.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
@@ -29,12 +31,17 @@ static const uint16_t known_calls[] = {
 _Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
 _Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
 _Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
+_Static_assert(SEAM_HERE + 1 < SLOT_CALLS, "what the lock gate asks has a slot");
 
 static void slots_fill(void)
 {
-	for (unsigned i = 0; i < COUNT(known_calls); i++)
+	for (unsigned i = 0; i < COUNT(known_calls); i++) {
+		/* No number has two rows, or is one that the lock gate calls by. */
+		MUST(!slot_map[known_calls[i]] && (known_calls[i] < LOCK_CALLS ||
+						   known_calls[i] > SEAM_HERE));
 		if (known_calls[i] + 1 < SLOT_CALLS)
 			slot_map[known_calls[i]] = (uint16_t)(known_calls[i] + 1);
+	}
 }
 
 static void handler_set(unsigned slot, bool slow)

@@ -24,6 +24,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -48,6 +49,8 @@
 #define ENDED_SLEEP_NS	3000000
 #define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
 #define SECOND_NS	1000000000ull
+_Static_assert(ORDER_BITS + 16 == 64 && ORDER_MASK == (1ull << ORDER_BITS) - 1,
+	       "forks are counted above the number, modulo 2^16");
 
 uint32_t forks;
 int32_t order_limits_met;	/* that many more than waits that were of use */
@@ -199,10 +202,12 @@ static uint32_t step_waiters;
 static bool step_wait(uint32_t seen, uint64_t ns)
 {
 	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
+	uint32_t waited;
 
 	__atomic_fetch_add(&step_waiters, 1, __ATOMIC_SEQ_CST);
 	OWN4(__NR_futex, &steps, FUTEX_WAIT_PRIVATE, seen, &t);
-	__atomic_fetch_sub(&step_waiters, 1, __ATOMIC_RELAXED);
+	waited = __atomic_fetch_sub(&step_waiters, 1, __ATOMIC_RELAXED);
+	MUST(waited);
 	return __atomic_load_n(&steps, __ATOMIC_RELAXED) != seen;
 }
 
@@ -259,6 +264,8 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t
 {
 	uint64_t since = 0, cpu = 0, look = 0, sleep = SLEEP_NS;
 	bool still = true;
+
+	MUST(!t->stands && t == thread_self());	/* who waits twice is seen to wait once */
 
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
@@ -594,6 +601,8 @@ void order_wait_ended(struct thread *t)
 {
 	const struct thread *who = NULL;
 	uint64_t left, least = ~0ull, since = 0, sleep = SLEEP_NS;
+
+	MUST(t->following);
 
 	while ((left = others_left(t, &who))) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);

@@ -7,6 +7,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
@@ -88,6 +89,8 @@ void order_tick(struct thread *t, const struct event *e)
 	static uint32_t missed;		/* in a row */
 	uint64_t seq = e->seq, at = t->reader.pos + 1;
 	bool clock = e->flags & EVENT_CLOCK;
+
+	MUST(t->following);
 
 	if (t->tick_at == at || __atomic_load_n(&missed, __ATOMIC_RELAXED) >= ORDER_GIVE_UP)
 		return;

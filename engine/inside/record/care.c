@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/private.h"
@@ -56,6 +57,7 @@ void lead_prepare(void)
 		p->care = call_has_variants(nr) ? call_traits(nr) | CARE_ALIAS : 0;
 		if (!call_find(nr) || call_has_variants(nr))
 			continue;
+		MUST(call_find(nr)->nr == nr);
 		p->desc = call_find(nr);
 		p->care = care_of(p->desc);
 		p->recipe = step_recipe(p->desc);
@@ -65,6 +67,8 @@ void lead_prepare(void)
 		p->opens = call_has(p->desc, TRAIT_OPENS);
 		p->plain = p->bare && !p->seam && !p->opens && !stateless &&
 			   !(p->care & CARE_ALIAS);
+		/* What lead_bare does not look after. */
+		MUST(!p->plain || !(p->care & (TRAIT_SIGNALS | TRAIT_SPECIAL)));
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
@@ -37,11 +38,13 @@ struct event *event_begin(struct thread *t, enum event_kind kind, long nr, int64
 
 struct event *lead_event(struct thread *t, enum event_kind kind, long nr, int64_t result)
 {
+	MUST(t->has_lane && !t->following);
 	return event_begin(t, kind, nr, result);
 }
 
 void lead_event_end(struct thread *t)
 {
+	MUST(t->writer.open && t->writer.index == t->lane);
 	writer_commit(&t->writer);
 }
 
@@ -61,6 +64,8 @@ void payload_tell(struct thread *t, const void *bytes, size_t size)
 {
 	uint64_t seq = t->writer.open->seq;
 	size_t done = 0, n;
+
+	MUST(t->has_lane && !t->following);
 
 	for (; done < size; done += n) {
 		n = writer_room(&t->writer);
@@ -86,6 +91,7 @@ static bool sent_by_us(const struct thread *t, const uint8_t *info)
 /* The program's handler is about to run, at a boundary. */
 void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags)
 {
+	MUST(t->has_lane && !t->following);
 	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
 
 	e->flags = flags | (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0);

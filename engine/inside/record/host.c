@@ -13,6 +13,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
@@ -88,6 +89,7 @@ void local_add(uint64_t from, uint64_t len)
 {
 	if (boot.locals == BOOT_LOCALS)
 		return;
+	MUST(boot.locals < BOOT_LOCALS && from < from + len);
 	boot.local[boot.locals] = (struct code_range_at){ from, from + len };
 	/* Release: another thread reads the row after the count. */
 	__atomic_store_n(&boot.locals, boot.locals + 1, __ATOMIC_RELEASE);
@@ -97,6 +99,7 @@ void local_add(uint64_t from, uint64_t len)
 
 static void followers_drop(struct writer *w, uint32_t followers)
 {
+	MUST(!(followers >> w->streams->self & 1));	/* itself it cannot leave behind */
 	__atomic_fetch_or(&w->section->dropped, followers, __ATOMIC_SEQ_CST);
 }
 
@@ -188,6 +191,7 @@ void stream_begin(struct thread *t)
 		return;
 	streams.conduct = (const struct conduct *)boot.streams;
 	streams.self = boot.version;
+	MUST(boot.lane < LANES && boot.version < VERSIONS && boot.realm < REALMS);
 	t->lane = boot.lane;
 	t->has_lane = 1;
 	lead_prepare();
@@ -204,6 +208,7 @@ void stream_begin(struct thread *t)
 /* A child's first steps; its parent has opened the lane. */
 void stream_child(struct thread *c, uint32_t lane)
 {
+	MUST(lane == CHUNK_NONE || lane < LANES);
 	c->lane = lane;
 	if (lane == CHUNK_NONE)	/* a sanitizer's own: nobody's twin */
 		c->following = 0;

@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
@@ -46,6 +47,7 @@ void lead_forks(struct thread *t)
 {
 	if (!t->fork_seq)
 		return;
+	MUST(t->fork_seq == FORK_UNDRAWN);	/* a fork has one number */
 	t->fork_seq = lead_seq();
 	giving_set(t, t->fork_seq);
 	order_forked();
@@ -57,6 +59,8 @@ static long lead_clone(struct thread *t, long nr)
 	int64_t pidfd = -1;
 	struct event *e;
 	long result;
+
+	MUST(!t->fork_seq);
 
 	if (lane != CHUNK_NONE)
 		life = streams_section(&streams, streams.self)->lane[lane].life;

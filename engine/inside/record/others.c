@@ -67,6 +67,7 @@ void closing_wait(const struct walk *w)
  * given at its beginning, need not look at others.
  */
 #define STRANGERS	64	/* waits that one registration by another is good for */
+_Static_assert(STRANGERS <= UINT8_MAX, "struct fd_row counts them");
 
 void polled_by(const struct thread *t, long nr)
 {

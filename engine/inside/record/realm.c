@@ -10,6 +10,7 @@
 #include <linux/mman.h>
 #include <linux/resource.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
@@ -63,6 +64,7 @@ static bool sections_receive(int socket, int32_t fd[VERSIONS])
 	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1, .control = (uint64_t)&control,
 			     .control_len = sizeof(control) };
 
+	MUST(n <= VERSIONS);
 	if (OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC) != 1 ||
 	    m.control_len < 16 || control.len != 16 + n * sizeof(int32_t))
 		return false;
@@ -78,6 +80,8 @@ static bool section_map(uint32_t version, int32_t fd)
 	uint64_t len = section_size(chunks);
 	long prot = version == streams.self ? PROT_READ | PROT_WRITE : PROT_READ;
 	long flags = MAP_FIXED | MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+
+	MUST(version < streams.conduct->sections && version < VERSIONS);
 
 	if (OWN6(__NR_mmap, at, len, prot, flags, fd, 0) != (long)at)
 		return false;
@@ -161,6 +165,7 @@ static void leader_go(struct thread *t, uint32_t realm, uint32_t lane, const int
 {
 	struct event *e = lead_event(t, EVENT_MOVED, 0, 0);
 
+	MUST(realm < REALMS && lane < LANES && is_alone(t));
 	e->arg[0] = realm;
 	e->arg[1] = lane;
 	lead_event_end(t);
@@ -225,6 +230,8 @@ void realm_follow(struct thread *t, const struct event *e)
 	int32_t fd[VERSIONS];
 	long reply = sections_ask(t, realm, fd);
 	uint32_t life;
+
+	MUST(t->following && source < VERSIONS);
 
 	if (reply) {
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, EPERM);

@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/segments.h"
@@ -40,6 +41,8 @@ static void epoll_note(struct thread *t, struct walk *w)
 {
 	struct reader r = t->reader;	/* only looks: the walk follows */
 	uint8_t bytes[16] = { 0 };	/* the section: its length, the epoll_event */
+
+	_Static_assert(sizeof(bytes) == sizeof(uint32_t) + 12, "follow_epoll.c's EVENT_SIZE");
 
 	r.ahead = true;
 	/* A removal has none. */
@@ -145,6 +148,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 static long both(struct thread *t, const struct call_desc *d, long nr, int64_t leaders)
 {
 	long own;
+
+	MUST(d->class == CLASS_BOTH && t->following);
 
 	if (nr == __NR_shmat)
 		return shm_attach(t, (uint64_t)leaders);

@@ -9,6 +9,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -103,6 +104,7 @@ static bool last_words(struct thread *t)
 long follow_diverged(struct thread *t, struct walk *w, long nr, uint32_t what,
 		     const struct mismatch *m)
 {
+	MUST(t->following && (!m || m->arg < CALL_ARGS));
 	if (last_words(t))
 		return ANSWER_RETRY;
 	if (rules_given())

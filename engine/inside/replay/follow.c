@@ -19,6 +19,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/clock/clock.h"
@@ -99,6 +100,8 @@ static enum step_result differs(struct thread *t, const struct event *e, struct 
 	bool elastic = event_is_elastic(e) || is_ring(e) ||
 		       (e->kind == EVENT_CALL && wait_is_rearming(e->call, e->arg[2]));
 	long reply;
+
+	MUST(t->following);	/* a leader agrees with itself */
 
 	if (e->kind == EVENT_CALL && e->call == nr && files_drawn(t, w, nr))
 		return STEP_AGAIN;
@@ -331,6 +334,8 @@ static long follow_walked(struct thread *t, struct walk w, long nr)
 void follow_begin(struct thread *t)
 {
 	const struct event *e;
+
+	MUST(t->has_lane && t->following && t->lane < LANES);
 
 	reader_attach(&t->reader, &streams, t->lane);
 	t->reader.cursor->owner = t->tid;

@@ -5,6 +5,7 @@
 #include "engine/inside/gate/thread.h"
 
 #define AHEAD_EVENTS	64	/* that may be answered before their turn */
+_Static_assert(AHEAD_EVENTS == 64, "bits of a thread's `ahead`, all of them");
 long follow_call(struct thread *t, long nr);
 void follow_begin(struct thread *t);
 

@@ -9,6 +9,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -40,6 +41,8 @@ void follow_signal(struct thread *t, const struct event *e)
 {
 	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
 	bool more = signal_take(t, e, t->held_info);
+
+	MUST(t->following && t->busy);	/* it comes at the end of a call */
 
 	for (t->nexts = 0; more && t->nexts < SIGNALS_NEXT; t->nexts++) {
 		uint8_t info[SIGINFO_SIZE] = { 0 };

@@ -17,6 +17,8 @@
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
 
+_Static_assert(sizeof(((struct request *)0)->call) == 8 * sizeof(uint64_t), "trace_note fills it");
+
 static void trace_note(struct thread *t, uint32_t kind, long result)
 {
 	uint64_t *call = request_of(t)->call;

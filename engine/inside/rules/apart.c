@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -40,6 +41,7 @@
 #define WAITS_FAR	4
 #define EPOLL_SIZE	12
 #define EPOLL_DATA	4
+_Static_assert(APART_EVENTS % 64 == 0 && APART_EVENTS > AHEAD_EVENTS, "words of bits");
 
 bool apart_given(const struct thread *t)
 {
@@ -104,6 +106,8 @@ void apart_mark(struct thread *t, unsigned i)
 		return;
 	}
 	i = far_place(rt, i - AHEAD_EVENTS);
+	/* Marked once, or the count of them would not come down to none. */
+	MUST(!(rt->far[i / 64] >> i % 64 & 1) && rt->fars < FAR_EVENTS);
 	rt->far[i / 64] |= 1ull << i % 64;
 	rt->fars++;
 }
@@ -118,6 +122,7 @@ void apart_shift(struct thread *t)
 	if (!rt || !rt->fars)
 		return;
 	first = rt->far_first;
+	MUST(first < FAR_EVENTS);
 	rt->far_first = far_place(rt, 1);
 	if (!(rt->far[first / 64] >> first % 64 & 1))
 		return;
@@ -173,6 +178,8 @@ uint8_t apart_take(struct thread *t)
 	uint8_t flags = reader_flags(&t->reader);
 	unsigned i = rt->apart;
 
+	MUST(i && i < APART_EVENTS);
+
 	apart_restore(t);
 	apart_mark(t, i);
 	return flags;
@@ -183,6 +190,7 @@ uint8_t apart_drop(struct thread *t, unsigned n)
 	struct rules_thread *rt = t->rules;
 	uint8_t flags = rt->held[n - 1].event->flags;
 
+	MUST(n && n <= rt->helds);
 	apart_restore(t);
 	for (unsigned i = 0; i < n; i++)
 		apart_mark(t, rt->held[i].ahead);
@@ -362,6 +370,8 @@ static enum apart before_wait(struct thread *t, const struct walk *w, const stru
 static void look_at(struct thread *t, int32_t of, const struct reader *at, unsigned n)
 {
 	struct rules_thread *rt = t->rules;
+
+	MUST(!rt->apart);	/* what is the front would be forgotten */
 
 	rt->lens = of;
 	rt->apart = n;

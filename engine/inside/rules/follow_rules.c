@@ -25,6 +25,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/rules.h"
 #include "engine/core/walk.h"
@@ -127,6 +128,9 @@ enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct
 	struct asking a = { t, what };
 	long verdict;
 
+	/* One question at a time: there is one stack for it, and one way back. */
+	MUST(!rt->in_rule && rt->stack && t == thread_self());
+
 	/* Odd, and another each time: the monitor sees whether it is still the same. */
 	rt->asked += 2;
 	__atomic_store_n(&t->slot->matching, rt->asked | 1, __ATOMIC_RELAXED);
@@ -144,6 +148,8 @@ enum rules_verdict rules_ask(struct thread *t, enum rules_verdict (*what)(struct
 void rules_run_ready(struct thread *t, const struct rules_host *host, bool expired)
 {
 	struct rules_thread *rt = t->rules;
+
+	MUST(rt->now && rt->now->users);
 
 	rt->run.host = host;
 	rt->run.arg = t;
@@ -340,6 +346,7 @@ enum step_result rules_failed(struct thread *t, const char *text)
 {
 	long reply;
 
+	MUST(t->rules && !t->rules->in_rule);
 	rules_near_note(t, NOTE_FAILED, t->rules->answer.rule, text);
 	rules_place_clear(t->rules);
 	reply = request_ask(t, REQ_VERDICT, VERDICT_FAULTY, 0, 0);

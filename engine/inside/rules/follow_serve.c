@@ -37,6 +37,7 @@
 #define PRIVATE_FDS	256
 #define PRIVATE_LEAST	64	/* a lower limit of descriptors leaves no room for any */
 #define LIMIT_NOFILE	7
+_Static_assert(PRIVATE_FDS % 64 == 0 && PRIVATE_LEAST < PRIVATE_FDS, "words of bits");
 #define CHUNK		64	/* bytes compared at a time */
 
 /* --- differences ---------------------------------------------------------------------- */

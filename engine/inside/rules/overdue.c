@@ -13,6 +13,7 @@
 #include <linux/signal.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
@@ -33,6 +34,8 @@ static bool timer_set(struct thread *t, long long ns)
 {
 	struct __kernel_itimerspec when = { { 0, 0 }, { 0, ns } };
 
+	MUST(t->timer > 0 && ns >= 0 && ns < 1000000000);
+
 	return OWN4(__NR_timer_settime, t->timer - 1, 0, &when, 0) == 0;
 }
 
@@ -43,6 +46,7 @@ static bool timer_make(struct thread *t)
 
 	if (t->timer)
 		return true;
+	MUST(t == thread_self());	/* its signal is for who makes it */
 	if (OWN3(__NR_timer_create, MONOTONIC, &e, &id) < 0)
 		return false;
 	t->timer = id + 1;

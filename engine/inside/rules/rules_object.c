@@ -96,6 +96,8 @@ static struct loaded *object_load(struct thread *t, uint32_t generation)
 	struct loaded *l = object_map(generation);
 	long result;
 
+	MUST(!rt->in_rule);
+
 	if (!l)
 		return NULL;
 	rt->in_rule = 1;
@@ -118,6 +120,8 @@ static void object_release(struct loaded *l)
 static struct loaded *object_newest(struct thread *t)
 {
 	uint32_t generation;
+
+	MUST(latch_is_held(LATCH_rules));
 
 	do {
 		/* Acquire: pairs with the monitor's release; the bank is written. */
@@ -170,6 +174,8 @@ bool rules_object_choose(struct thread *t, uint32_t source)
 			    &b->release[b->self % RELEASES] };
 	long result;
 
+	MUST(rt->now && !rt->in_rule);
+
 	rt->rules.object = rt->now->rules.object;
 	rt->source = source;
 	rt->in_rule = 1;	/* names lie in the object */
@@ -181,6 +187,7 @@ bool rules_object_choose(struct thread *t, uint32_t source)
 /* Below the stack is a range that faults, wider than a frame is without probing. */
 bool rules_place_map(struct thread *t)
 {
+	MUST(!t->rules && t == thread_self());
 	long at = own_map(sizeof(struct rules_thread));
 	long stack = at < 0 ? at : own_map(RULES_GUARD + RULES_STACK);
 

@@ -9,6 +9,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
@@ -22,6 +23,8 @@
 
 #define HELD_FAR	256	/* events from the cursor, in one sequence */
 #define SOME_ADDRESS	1	/* what an event knows of a pointer: it was not null */
+_Static_assert(HELD_FAR <= APART_EVENTS && APART_EVENTS <= UINT16_MAX, "held.ahead");
+_Static_assert(RULES_ARGS >= CALL_ARGS && RULES_ARGS <= 8, "a held event's `open` has a bit each");
 
 /* Events are kept while the cursor stands still and a rule holds them. */
 void sight_begin(struct thread *t)
@@ -86,6 +89,8 @@ static struct view gather(struct thread *t, struct reader *r, uint32_t len)
 {
 	struct rules_thread *rt = t->rules;
 	uint8_t *to = rt->held_room + rt->held_used;
+
+	MUST(rt->held_used <= sizeof(rt->held_room));
 
 	if (r->left >= len) {
 		struct view v = view_of(r->piece, len);
@@ -230,6 +235,7 @@ static bool held_add(struct thread *t)
 			continue;
 		if (s != SEEN)
 			return false;
+		MUST(rt->helds < RULES_STEPS && ahead <= UINT16_MAX);
 		rt->held[rt->helds].ahead = (uint16_t)ahead;
 		held_fill(t, &rt->held[rt->helds++], e, &r);
 		return true;
@@ -289,6 +295,8 @@ uint8_t rules_drop(struct thread *t, unsigned n)
 static struct view own_room(struct rules_thread *rt, uint64_t at, uint64_t len, struct view so_far)
 {
 	uint8_t *to = rt->own_room + rt->own_used;
+
+	MUST(rt->own_used <= sizeof(rt->own_room));
 
 	if (len > sizeof(rt->own_room) - rt->own_used || target_in(to, at, len))
 		return view_none();

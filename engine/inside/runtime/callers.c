@@ -17,6 +17,7 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -34,6 +35,7 @@ enum caller { CALLER_PROGRAM, CALLER_RUNTIME, CALLER_INTERCEPTOR };
 #define ROWS		1024	/* of each table; a power of two */
 #define HEADER_SIZE	12	/* of eh_frame_hdr, in the only form that linkers write */
 #define POINTER_PCREL4	0x1b	/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
+_Static_assert(ROWS == 1 << (64 - 54), "rows are found by a hash's upper bits");
 
 enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
 
@@ -217,6 +219,8 @@ static void cfa_by(struct state *s, uint64_t reg)
 static void step_long(struct state *s, struct bytes *b, const struct record *r, uint8_t op)
 {
 	uint64_t reg;
+
+	MUST(s->depth <= SAVED_STATES);
 
 	switch (op) {
 	case 0x02: case 0x03: case 0x04:	/* advance_loc1, 2, 4 */
@@ -542,6 +546,7 @@ void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind)
 {
 	if (boot.parts >= BOOT_PARTS)
 		return;
+	MUST(from < from + len && kind <= PART_RUNTIME);
 	boot.part[boot.parts] = (struct code_part){ from, from + len, unwind, kind, 0 };
 	/* Release: another thread reads the row after the count. */
 	__atomic_store_n(&boot.parts, boot.parts + 1, __ATOMIC_RELEASE);

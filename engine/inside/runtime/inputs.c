@@ -11,6 +11,7 @@
 #include <linux/fcntl.h>
 #include <linux/stat.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
@@ -22,6 +23,7 @@
 
 #define SPANS_MAX	64	/* of a vector */
 #define CELLS_MAX	(INPUT_CELLS / 4)	/* of one input; the rest is not kept */
+_Static_assert(!(INPUT_CELLS & (INPUT_CELLS - 1)), "places go round");
 #define MSG_PEEK	2
 
 static void cell_fill(const struct thread *t, uint64_t place, enum input_kind kind, uint64_t fd,
@@ -29,6 +31,8 @@ static void cell_fill(const struct thread *t, uint64_t place, enum input_kind ki
 {
 	struct area *a = (struct area *)boot.area;
 	struct input_cell *c = &a->input[place % INPUT_CELLS];
+
+	MUST(len || kind != INPUT_TAKEN);
 
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	c->pid = t->pid;

@@ -6,6 +6,7 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/thread.h"
@@ -26,6 +27,7 @@ static void clock_keep(struct thread *t, const struct walk *w)
 	if (t->clocks_due == CLOCKS_DUE || w->result < 0 ||
 	    !call_has(w->desc, TRAIT_CLOCK))
 		return;
+	MUST(t->clocks_due < CLOCKS_DUE);
 	*c = (struct clock_due){ nr, w->result, w->args[0], { 0 } };
 	if (nr == __NR_time || !target_in(c->value, w->args[has_clock], sizeof(c->value)))
 		t->clocks_due++;
@@ -34,6 +36,7 @@ static void clock_keep(struct thread *t, const struct walk *w)
 /* With the readings of then, which followers' timers go by. */
 static void clocks_tell(struct thread *t)
 {
+	MUST(t->clocks_due <= CLOCKS_DUE);
 	for (unsigned i = 0; i < t->clocks_due; i++) {
 		struct clock_due *c = &t->clock_due[i];
 		uint64_t at = (uint64_t)c->value, args[CALL_ARGS] = { 0 };
@@ -54,6 +57,7 @@ static void clocks_tell(struct thread *t)
 /* What was put off until something is told: a seam, and a wait. */
 void sample_due(struct thread *t)
 {
+	MUST(t->has_lane && !t->following);
 	if (t->seam_due)
 		lead_note(t, EVENT_SEAM, t->slot->seams);
 	t->seam_due = 0;

@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
@@ -37,6 +38,8 @@
 #define ACCEPTED	0x2000u
 #define KEPT_BACK	0x1fffu	/* no generation: nobody hears of it */
 #define GENERATIONS	0x1ffeu
+_Static_assert(GENERATIONS < KEPT_BACK && !(KEPT_BACK & (SOURCE | LISTENS | ACCEPTED)),
+	       "no generation is the one of nobody");
 #define PEER_SIZE	32
 #define CTL_ADD		1
 #define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
@@ -59,6 +62,7 @@ static uint64_t first_place;	/* and behind which of its seams, or waits */
 
 void scope_prepare(void)
 {
+	MUST(!generation && !told_now);	/* before the first connection */
 	counts = true;
 }
 

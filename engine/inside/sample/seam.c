@@ -12,6 +12,7 @@
  */
 #include <asm/unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -75,6 +76,8 @@ static bool lane_of_start(const struct thread *t)
 static void seam_place(struct thread *t)
 {
 	struct lane *l = t->writer.lane;
+
+	MUST(t->writer.index == t->lane && !t->following);
 
 	/* Release, both: pair with who records the start (lane_follow). */
 	__atomic_store_n(&l->seam, t->writer.head, __ATOMIC_RELEASE);
@@ -140,6 +143,8 @@ bool seam_join(struct thread *t)
 	const struct conduct *c = streams.conduct;
 	uint32_t leader = c->next[ROW_START] % VERSIONS, us = 1u << streams.self;
 	const struct lane *l = &streams_section(&streams, leader)->lane[t->lane];
+
+	MUST(t->following && leader < VERSIONS);
 
 	/* Acquire, both: the monitor adds us first, then the lane's thread. */
 	if (!(__atomic_load_n(&c->following, __ATOMIC_ACQUIRE) & us) ||

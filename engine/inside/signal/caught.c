@@ -34,6 +34,7 @@
 #define FAULT_FETCH	16	/* of the page fault's error code */
 #define JUMP		0xe9	/* the first byte of a patched site */
 #define HOT_CALLS	1000	/* trapped calls after which a site is patched */
+_Static_assert(CODE_LOOK >= PREFIXES_MAX + 2, "mark_find reads so far");
 
 extern char gate_net[];
 
@@ -68,6 +69,8 @@ static void go_to_gate(struct ucontext_raw *uc)
 static void refuse(struct thread *t, uint32_t reason, uint64_t address)
 {
 	struct area *a = (struct area *)boot.area;
+
+	MUST(reason < sizeof(a->refused) / sizeof(a->refused[0]));
 
 	if (!__atomic_fetch_add(&a->refused[reason], 1, __ATOMIC_RELAXED))
 		request_tell(t, REQ_REFUSED, reason, address);
@@ -119,6 +122,7 @@ static void hot_patch(struct thread *t, uint64_t site)
 
 	if (t->busy || !room->len || !alone(t))
 		return;
+	MUST(room->used <= room->len && room->len <= UINT32_MAX);
 	used = request_ask(t, REQ_SITE_HOT, site, room->at, room->len << 32 | room->used);
 	if (used > 0 && (uint64_t)used <= room->len)
 		room->used = (uint64_t)used;
@@ -170,6 +174,9 @@ static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_r
 	return true;
 }
 
+_Static_assert(__builtin_popcountll(HIDDEN_SIGNALS) * SIGINFO_SIZE ==
+	       sizeof(((struct thread *)0)->hidden_info), "a row for each");
+
 uint8_t *hidden_info(struct thread *t, int sig)
 {
 	MUST(SIG_BIT(sig) & HIDDEN_SIGNALS);
@@ -211,6 +218,7 @@ bool hidden_come(struct thread *t, uint64_t unblocked)
 	uint64_t come = t->hidden_waits & unblocked;
 
 	t->hidden_waits &= ~come;
+	MUST(!(come & ~HIDDEN_SIGNALS) && t == thread_self());
 	for (int sig = SIGILL; sig <= SIGSYS; sig++)
 		if (come & SIG_BIT(sig))
 			OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig,

@@ -37,6 +37,7 @@
 
 #define HANDLER_DEPTH	(8ull << 20)	/* of the stack that a handler may use */
 enum faulting { FAULT_NOT, FAULT_ON_OWN, FAULT_ON_ALT };
+_Static_assert(SIGSYS < 32, "deadly signals are bits of `meant`");
 
 #define LOOK_NS		2000000		/* the leader wakes us when its handler is left */
 
@@ -82,6 +83,7 @@ bool crash_is_last(int sig, const struct action *a)
  */
 static void crash_ask(struct thread *t, int sig, uint64_t at, uint64_t place)
 {
+	MUST(!t->following && (crash_signal(sig) || sig == SIGKILL));
 	((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
 	park_show(t);
 	standing_begin(t);
@@ -270,6 +272,7 @@ void fault_begin(struct thread *t, int sig, const struct altstack *alt, uint64_t
 	if (t->faulting || !t->has_lane)
 		return;
 	fault_mark(t);
+	MUST(crash_signal(sig));
 	t->fault_sp = sp;
 	t->fault_sig = (uint8_t)sig;
 	/* Release: pairs with fault_stands. */

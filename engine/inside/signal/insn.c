@@ -12,6 +12,7 @@
 #include <linux/prctl.h>
 #include <linux/signal.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -29,6 +30,9 @@
 #define FLAGS_RANDOM	0x8d5ull	/* CF PF AF ZF SF OF: all but CF become 0 */
 #define RANDOM_TRIES	100
 #define STEP		1000		/* of a counter that the stream does not tell */
+_Static_assert(CODE_LOOK >= PREFIXES_MAX + 3, "insn_read reads so far");
+_Static_assert(offsetof(struct gregs, r15) == offsetof(struct gregs, r8) + 7 * sizeof(uint64_t),
+	       "reg_of counts from r8 on");
 
 enum machine { COUNTER, COUNTER_CPU, RANDOM, SEED, NOTHING };
 
@@ -88,6 +92,8 @@ static uint64_t *reg_of(struct gregs *r, unsigned n)
 {
 	uint64_t *const low[] = { &r->rax, &r->rcx, &r->rdx, &r->rbx,
 				  &r->rsp, &r->rbp, &r->rsi, &r->rdi };
+
+	MUST(n < 16);
 
 	return n < 8 ? low[n] : &r->r8 + (n - 8);
 }

@@ -10,6 +10,7 @@
 #include <linux/signal.h>
 
 #include "engine/inside/gate/gate.h"
+#include "engine/core/must.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/signal/leave.h"
@@ -145,6 +146,8 @@ static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_l
 #define MOV_BYTES	5
 #define BOARD_BACK	24	/* bytes of it that may lie before an instruction, */
 #define BOARD_LOOK	40	/* and from it on */
+_Static_assert(BOARD_BACK >= LEA_BYTES + 2 * JUMP_BYTES, "from its jump back to its lea");
+_Static_assert(BOARD_LOOK >= MOV_BYTES + LEA_BYTES + 2 * JUMP_BYTES, "from its mov on");
 
 /* A piece of code around an instruction; what cannot be read is zero. */
 struct code {
@@ -154,6 +157,8 @@ struct code {
 static uint64_t code_word(const struct code *c, int at, unsigned bytes)
 {
 	uint64_t word = 0;
+
+	MUST(at >= -BOARD_BACK && at + (int)bytes <= BOARD_LOOK && bytes <= sizeof(word));
 
 	bytes_copy(&word, c->bytes + BOARD_BACK + at, bytes);
 	return word;

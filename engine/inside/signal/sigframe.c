@@ -18,6 +18,7 @@
 
 #define RED_ZONE	128
 #define PAGE		4096ull
+_Static_assert(sizeof(struct rt_frame) % 8 == 0, "the kernel's frames end on words");
 
 bool on_stack(const struct altstack *a, uint64_t sp)
 {

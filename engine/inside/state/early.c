@@ -20,6 +20,7 @@
 #include <linux/time_types.h>
 #include <linux/wait.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -36,6 +37,7 @@
 #define SEND_WAIT_S	2	/* then it may come before what is older */
 #define SEND_LOOK_NS	10000000
 #define ANY		0	/* waitid's P_ALL */
+_Static_assert(SIGNALS_WAIT % CHUNK == 0, "rows_of() rows have chunks");
 
 enum early_state { EARLY_NONE, EARLY_KEPT, EARLY_SENT };
 
@@ -62,6 +64,7 @@ bool early_may_come(void)
 /* NULL: nothing has been kept there. */
 static struct early_row *row_at(const struct early *e, uint32_t i)
 {
+	MUST(i < SIGNALS_WAIT);
 	/* Acquire: pairs with row_make. */
 	struct early_row *chunk = __atomic_load_n(&e->chunk[i / CHUNK], __ATOMIC_ACQUIRE);
 
@@ -220,6 +223,8 @@ uint64_t early_come(struct thread *t)
 {
 	uint64_t none = ALL_SIGNALS & ~HIDDEN_SIGNALS, was;
 	uint32_t n;
+
+	MUST(t == thread_self());	/* whose mask is changed */
 
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &none, &was, 8);
 	if (rows_of(&twins) && !__atomic_exchange_n(&waited, 1, __ATOMIC_RELAXED))

@@ -18,6 +18,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/clock/clock.h"
 #include "engine/inside/fd/files.h"
@@ -59,6 +60,8 @@ struct timer_event {
 };
 
 _Static_assert(sizeof(struct timer_event) == 64, "the kernel's struct sigevent");
+_Static_assert(!(TIMERS & (TIMERS - 1)) && TIMERS >= ROWS_PAGES, "ROWS_OF");
+_Static_assert(!(LOCKS & (LOCKS - 1)) && LOCKS >= ROWS_PAGES, "ROWS_OF");
 
 /*
  * Threads make and change timers and locks at the same time: what stands below is changed
@@ -99,6 +102,8 @@ static struct {
 static void itimer_set(int which, const struct __kernel_old_itimerval *v)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	MUST((unsigned)which < sizeof(itimer) / sizeof(itimer[0]));
 
 	latch_take(LATCH_kept);
 	itimer[which].value = *v;
@@ -168,6 +173,7 @@ static struct timer *timer_at(uint32_t i)
 
 static struct timer *timer_find(int32_t id)
 {
+	MUST(latch_is_held(LATCH_kept));
 	for (uint32_t i = 0; i < timers.used; i++)
 		if (timer_at(i)->used && timer_at(i)->id == id)
 			return timer_at(i);
@@ -283,6 +289,8 @@ static void timer_start(struct thread *t, struct timer *n)
 	uint64_t since = n->since;
 	int64_t wait = ns_of(v.it_value.tv_sec, v.it_value.tv_nsec);
 
+	MUST(n->used);
+
 	if (e.notify == THREAD_ID)
 		e.tid = thread_real(e.tid);
 	n->real = n->real || timer_make_at(n, &e) == 0;
@@ -351,6 +359,8 @@ struct record {
 	int32_t pid, pad1;
 };
 
+_Static_assert(sizeof(struct record) == 32, "the kernel's struct flock");
+
 struct lock {
 	int64_t from, to;	/* the last byte; END: the file's */
 	int32_t fd;
@@ -381,12 +391,14 @@ static bool lock_add(int32_t fd, int16_t type, int64_t from, int64_t to)
 		return false;
 	*row = (struct lock){ from, to, fd, type, true };
 	kept_locks++;
+	MUST(kept_locks <= locks.used && latch_is_held(LATCH_kept));
 	some_kept = true;
 	return true;
 }
 
 static void lock_remove(struct lock *l)
 {
+	MUST(l->used && kept_locks);
 	l->used = false;
 	kept_locks--;
 }
@@ -448,6 +460,8 @@ static bool lock_made(const struct lock *l, uint64_t *until)
 	struct record r = { .type = l->type, .start = l->from,
 			    .len = l->to == END ? 0 : l->to - l->from + 1 };
 	long result;
+
+	MUST(l->used && l->from <= l->to);
 
 	while ((result = OWN3(__NR_fcntl, l->fd, F_SETLK, &r)) == -EAGAIN || result == -EACCES) {
 		if (clock_ns(CLOCK_MONOTONIC) > *until)

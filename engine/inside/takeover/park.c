@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <linux/signal.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -62,6 +63,7 @@ static void thread_demote(struct thread *t)
 	t->ordered = 0;
 	apart_forget(t);
 	if (t->has_lane) {
+		MUST(t->lane < LANES);
 		reader_attach(&t->reader, &streams, t->lane);
 		t->reader.cursor->owner = t->tid;
 		t->reader.cursor->pid = t->pid;
@@ -209,6 +211,7 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 	 */
 	if (t->at_boundary || (t->entered && uc->regs.rip == t->entered))
 		return;
+	MUST(!(t->deferred && t->pending));
 	if (!t->busy) {
 		park_in_program(t, uc);
 		return;

@@ -22,6 +22,7 @@
 
 _Static_assert(STANDING_FDS % 64 == 0 && STANDING_FDS >= LEAST, "words of bits");
 
+_Static_assert(!(LEAST & (LEAST - 1)) && !(STANDING_FDS & (STANDING_FDS - 1)), "it is doubled");
 struct standing_fds standing_fds;
 
 static bool all_stand(const struct thread *t)
@@ -68,6 +69,7 @@ static void numbers_look(void)
 void standing_begin(struct thread *t)
 {
 	MUST(!t->standing);
+	MUST(t == thread_self());	/* another's descriptors may be another's */
 	__atomic_store_n(&t->standing, 1, __ATOMIC_SEQ_CST);
 	if (!streams.conduct || !all_stand(t))
 		return;

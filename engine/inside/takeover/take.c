@@ -77,6 +77,7 @@ static struct {
 	int32_t fd[TAKEN_ROWS];
 } control;
 
+_Static_assert(sizeof(message.signal[0].info) == SIGINFO_USED, "what early.c keeps of one");
 _Static_assert(!(EPOLLS & (EPOLLS - 1)) && EPOLLS >= ROWS_PAGES, "ROWS_OF");
 _Static_assert(!(TABLE_LAST & (TABLE_LAST - 1)) && !(TABLE_FIRST & (TABLE_FIRST - 1)),
 	       "room is doubled");
@@ -285,6 +286,7 @@ static long message_receive(struct thread *t, int socket)
 			     .control = (uint64_t)&control, .control_len = sizeof(control) };
 	long got = OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC);
 
+	MUST(latch_is_held(LATCH_take));
 	if (got < (long)TAKEN_HEAD)
 		return got < 0 ? got : 0;
 	if (!message_whole((uint64_t)got, m.control_len))
