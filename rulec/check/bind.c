@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 #define NEW(u, type) ((type *)arena_alloc((u)->arena, sizeof(type)))
@@ -64,6 +65,7 @@ static bool alts_fill(struct unit *u, struct binding *b, const struct call *call
 				"in another", b->name);
 			return false;
 		}
+		MUST(b->alts < RULES_OUTS);
 		b->arg[b->alts++] = (uint8_t)i;
 	}
 	return true;
@@ -89,6 +91,7 @@ static void slot_new(struct unit *u, struct rule *rule, struct binding *b, struc
 		diag_error(u, loc, "more than %d views in one rule", RULES_VIEWS);
 		rule->broken = true;
 	}
+	MUST(rule->nviews <= RULES_VIEWS || rule->broken);
 	b->slot = rule->nviews++;
 	b->view = true;
 }
@@ -149,6 +152,8 @@ static struct binding *dotted(struct unit *u, struct rule *rule, const char *nam
 	struct step *s = step_of(rule, name, (size_t)(dot - name));
 	struct binding b = { .name = name, .kind = BIND_EVENT };
 	struct binding *kept;
+
+	MUST(dot);
 
 	if (!s || !s->calls)
 		return NULL;
@@ -232,6 +237,7 @@ static void keep(struct unit *u, const struct place *at, struct binding *b, stru
 		at->rule->broken = true;
 		return;
 	}
+	MUST(b->kind == BIND_OWN || b->kind == BIND_OWN_RET);
 	while (from->index != b->at)
 		from = from->next;
 	b->kept = true;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 /* --- arguments against patterns -------------------------------------------- */
@@ -73,6 +74,8 @@ static void given_check(struct unit *u, struct rule *rule, const struct out *o,
 {
 	int count = c->row->desc.args[i].len_arg;
 	const struct arg *n = c->args;
+
+	MUST(a->pattern);
 
 	if (a->form == ARG_PATTERN || o->kind == RULES_OUT_RUN || a->pattern->prefix) {
 		arg_error(u, rule, c, a, i, "is written by the call: it cannot be compared",
@@ -329,6 +332,7 @@ static void rule_check(struct unit *u, struct rule *rule)
 
 void pass_check(struct unit *u)
 {
+	MUST(!u->nouts);	/* outs have their numbers once */
 	rules_each(u, rule_check);
 	for (unsigned i = 0; i < u->nrules; i++)
 		for (struct out *o = rule_outs(u->rules[i]); o; o = o->next)

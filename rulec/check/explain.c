@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/test/sim.h"
 
 struct explain {
@@ -24,6 +25,8 @@ static const struct rules_call *peek_event(struct explain *e, unsigned i)
 static const struct step *step_at(const struct rule *rule, unsigned i)
 {
 	const struct step *s = rule->steps;
+
+	MUST(i < rule->nsteps);
 
 	while (i--)
 		s = s->next;

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 /* --- one argument ---------------------------------------------------------- */
@@ -236,6 +237,8 @@ static bool joined(const struct rule *a, const struct rule *b)
 static void compare(struct unit *u, const struct rule *first, struct rule *rule)
 {
 	struct diag *d;
+
+	MUST(first->index < rule->index && !first->broken);
 
 	/* A file's own rules may well stand in for those of a file that it uses. */
 	if (first->left != rule->left || first->nsteps != rule->nsteps ||

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 #define NEW(u, type) ((type *)arena_alloc((u)->arena, sizeof(type)))
@@ -86,6 +87,7 @@ static void let_resolve(struct unit *u, struct let *let)
 {
 	if (let->done)
 		return;
+	MUST(!let->visiting);
 	pattern_resolve(u, let->pattern);
 	let->done = let->visiting = true;
 	let->size = 1;
@@ -217,6 +219,8 @@ static bool call_resolve(struct unit *u, struct call *call, struct call **to, un
 {
 	const struct group *g = group_find(u, call->name);
 
+	MUST(!call->row && !call->group);	/* one look at each as it is written */
+
 	call->group = g;
 	if (!g) {
 		call->row = row_find(u, call);
@@ -262,18 +266,25 @@ static void group_resolve(struct unit *u, struct group *g)
 
 /* --- one rule -------------------------------------------------------------- */
 
+/* Of a call as it is written: a binding has a place for each. */
+static void alts_check(struct unit *u, struct rule *rule, struct loc loc, unsigned n)
+{
+	if (n <= ALTS_MAX)
+		return;
+	diag_error(u, loc, "more than %d alternatives", ALTS_MAX);
+	rule->broken = true;
+}
+
 static void steps_resolve(struct unit *u, struct rule *rule)
 {
+	MUST(!rule->nsteps);
 	for (struct step *s = rule->steps; s; s = s->next) {
 		s->index = rule->nsteps++;
 		rule->guarded |= s->guard != NULL;
 		for (struct call *c = s->alts; c; c = c->next)
 			if (!call_resolve(u, c, &s->calls, &s->ncalls))
 				rule->broken = true;
-		if (s->ncalls > ALTS_MAX) {
-			diag_error(u, s->loc, "more than %d alternatives", ALTS_MAX);
-			rule->broken = true;
-		}
+		alts_check(u, rule, s->loc, s->ncalls);
 		for (const struct step *t = rule->steps; t != s; t = t->next) {
 			if (!s->label || !t->label || strcmp(s->label, t->label))
 				continue;
@@ -358,6 +369,8 @@ static struct step *match_find(const struct rule *rule, const struct out *out)
 {
 	struct step *found = NULL;
 
+	MUST(!out->label);
+
 	if (out->star)
 		return NULL;
 	for (struct step *s = rule->steps; s; s = s->next) {
@@ -375,6 +388,7 @@ static struct step *match_find(const struct rule *rule, const struct out *out)
 
 static void outs_resolve(struct unit *u, struct rule *rule)
 {
+	MUST(!rule->nouts);
 	for (struct out *o = rule->outs; o; o = o->next) {
 		o->index = rule->nouts++;
 		o->label = label_find(rule, o->call->name);
@@ -387,6 +401,7 @@ static void outs_resolve(struct unit *u, struct rule *rule)
 		} else if (!call_resolve(u, o->call, &o->calls, &o->ncalls)) {
 			rule->broken = true;
 		}
+		alts_check(u, rule, o->loc, o->ncalls);
 	}
 	for (struct out *o = rule->outs; o && !rule->broken; o = o->next) {
 		if (!o->label)
@@ -506,6 +521,7 @@ static void rules_number(struct unit *u)
 			if (u->nrules == RULES_MAX)
 				diag_error(u, i->loc, "more than %d rules", RULES_MAX);
 			i->rule->index = u->nrules;
+			MUST(u->nrules < n);
 			u->rules[u->nrules++] = i->rule;
 		}
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine/abi/rules_seal.h"
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 #define RE2C_SECONDS	20
@@ -28,6 +29,7 @@
 #define MEMORY_MAX	((rlim_t)2 << 30)
 #define ARGS_MAX	(80 + 2 * SOURCES_MAX)
 
+_Static_assert(sizeof(struct rules_seal) % 8 == 0, "it is read where it lies, behind the object");
 extern char **environ;
 
 static void system_error(const char *what, const char *object)
@@ -227,6 +229,7 @@ static unsigned cc_words(struct unit *u, char **argv, const char *cc)
 		argv[n++] = word;
 	if (!n)
 		argv[n++] = "gcc";
+	MUST(n <= CC_WORDS);
 	return n;
 }
 
@@ -269,6 +272,7 @@ static void cc_args(struct unit *u, char **argv, const char *out, bool lines, bo
 	argv[n++] = (char *)out;
 	if (quick)
 		argv[n++] = "-O0";
+	MUST(n < ARGS_MAX);
 	argv[n] = NULL;
 }
 

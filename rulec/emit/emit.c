@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/emit/emit.h"
 
 extern const char rules_header[];
@@ -84,6 +85,11 @@ static const char helpers[] =
 /* --- texts ----------------------------------------------------------------- */
 
 /* The object's text: "" at 0, then paths of files, then names of rules. */
+_Static_assert(RULES_MAX < UINT16_MAX && RULES_STEPS <= UINT8_MAX && RULES_OUTS <= UINT16_MAX &&
+	       CALL_MAX < RULES_ANY_CALL, "fields of struct rules_row and rules_out");
+_Static_assert(CALL_ARGS <= RULES_ARGS && RULES_ARGS <= 8, "arguments are bits of `compare`");
+_Static_assert(RULES_OUT_READS <= UINT8_MAX && RULES_ROW_APART <= UINT16_MAX, "and flags");
+
 struct texts {
 	struct buffer *to;
 	unsigned at;
@@ -92,6 +98,8 @@ struct texts {
 unsigned text_file(const struct unit *u, unsigned file)
 {
 	unsigned at = 1;
+
+	MUST(file < u->nsources);
 
 	for (unsigned f = 0; f < file; f++)
 		at += (unsigned)strlen(u->sources[f].path) + 1;
@@ -174,6 +182,7 @@ unsigned want_add(struct unit *u, struct buffer *text)
 	if (at == u->wanted + 1) {
 		want = arena_alloc(u->arena, sizeof(*want));
 		want->text = arena_copy(u->arena, text->at, text->len);
+		MUST(u->wants_end && !*u->wants_end);
 		*u->wants_end = want;
 		u->wants_end = &want->next;
 		u->wanted += (unsigned)text->len + 1;
@@ -199,6 +208,10 @@ static void row_emit(struct unit *u, const struct rule *r, struct texts *t, stru
 {
 	unsigned name = text_add(t, rule_title(u, r));
 	unsigned leader = text_add(t, r->leader), follower = text_add(t, r->follower);
+
+	MUST(r->within_ms <= UINT16_MAX && r->within_events <= UINT16_MAX &&
+	     r->flags <= UINT16_MAX);
+	MUST(!r->broken && (!r->then || u->rules[r->then->index] == r->then));
 
 	buffer_print(to, "\t{ %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, 0x%x, %u },\n", name,
 		text_file(u, r->loc.file), leader, follower, diag_line(u, r->left_loc),
@@ -257,8 +270,10 @@ static void tables_emit(struct unit *u, struct buffer *to)
 	struct buffer text = { 0 }, rows = { 0 };
 	struct texts t = { &text, 1 };
 
-	for (unsigned f = 0; f < u->nsources; f++)
+	for (unsigned f = 0; f < u->nsources; f++) {
+		MUST(t.at == text_file(u, f));
 		text_add(&t, u->sources[f].path);
+	}
 	for (unsigned i = 0; i < u->nrules; i++)
 		row_emit(u, u->rules[i], &t, &rows);
 	buffer_print(to, "static const char text[] = \"\\0\"\n%s;\n\n", text.at ? text.at : "");
@@ -291,6 +306,7 @@ static void dispatch_fits(struct unit *u, struct buffer *to)
 	for (unsigned i = 0; i < u->nrules; i++)
 		for (const struct out *o = rule_outs(u->rules[i]); o; o = o->next, n++)
 			buffer_print(to, "%s%u,", n % 12 ? " " : "\n\t", o->fits);
+	MUST(n == u->nouts);
 	buffer_print(to, "\n\t%u\n};\n\nstatic bool fits(struct rules_run *run, unsigned out)\n"
 		"{\n\t(void)run;\n\tswitch (out <= %u ? fits_same[out] : %u) {\n", n, n, n);
 	for (unsigned i = 0; i < u->nrules; i++)
@@ -402,6 +418,7 @@ void pass_emit_head(const struct unit *u, struct buffer *to)
 
 void pass_emit(struct unit *u, struct buffer *to)
 {
+	MUST(!u->errors);	/* no object is made of what is wrong */
 	buffer_print(to, "%s", tests);
 	buffer_add(to, find_header, find_header_len);
 	includes_emit(u, to);

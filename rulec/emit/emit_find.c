@@ -9,11 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/emit/emit.h"
 #include "rulec/emit/find.h"
 
 #define KEYS_MAX	32	/* of a rule: enough to tell rules apart */
 #define NODE_TEXT_MAX	60000
+
+_Static_assert(RULES_MAX < FIND_NOBODY && CALL_ARGS < FIND_NR && RULES_STEPS <= UINT8_MAX,
+	       "struct find_key and find's rules hold them");
+_Static_assert(KEYS_MAX <= UINT16_MAX && NODE_TEXT_MAX <= UINT16_MAX, "and find_group, find_node");
+_Static_assert(sizeof(struct find_key) == 4 && sizeof(struct find_slot) == 12 &&
+	       sizeof(struct find_node) == 20, "no hole in a table that is printed");
 
 struct constant {
 	struct find_key key;
@@ -71,6 +78,7 @@ static bool key_same(const struct find_key *a, const struct find_key *b)
 
 static void constant_add(struct profile *p, struct find_key key, uint64_t value)
 {
+	MUST(p->n <= KEYS_MAX);
 	for (unsigned i = 0; i < p->n; i++)
 		if (key_same(&p->constant[i].key, &key))
 			return;
@@ -130,6 +138,8 @@ static struct profile *profile_new(struct finding *f, const struct rule *rule)
 	struct profile *p = arena_alloc(f->u->arena, sizeof(*p));
 	const struct out *o = first_out(rule);
 	const struct step *s = rule->steps;
+
+	MUST(f->want->depth <= rule->nsteps);
 
 	p->rule = rule;
 	for (unsigned i = 0; i < f->want->depth; i++, s = s->next) {
@@ -289,6 +299,7 @@ static struct leaf *leaf_follow(struct finding *f, struct leaf *from, uint8_t by
 		at = &(*at)->next;
 	if (*at && (*at)->byte == byte)
 		return *at;
+	MUST(!*at || (*at)->byte > byte);
 	made = arena_alloc(f->u->arena, sizeof(*made));
 	made->byte = byte;
 	made->next = *at;
@@ -321,6 +332,7 @@ static void kids_print(struct find_out *to, struct leaf *at)
 		;
 	for (struct leaf *k = at->kids; k; k = k->next)
 		node_print(to, k);
+	MUST(last->byte >= at->kids->byte);
 	at->number = to->nkids;
 	for (struct leaf *k = at->kids; k; k = k->next) {
 		for (; next < k->byte; next++, to->nkids++)
@@ -397,6 +409,7 @@ static unsigned entries_fill(struct finding *f, struct entry *to)
 		if (!p->literals)
 			to[n++] = (struct entry){ hash, p->rule->index };
 	}
+	MUST(n);
 	qsort(to, n, sizeof(*to), entry_order);
 	return n;
 }
@@ -429,6 +442,8 @@ static unsigned slots_print(struct finding *f)
 	entries = arena_alloc(f->u->arena, most * sizeof(*entries));
 	slots = arena_alloc(f->u->arena, size * sizeof(*slots));
 	n = entries_fill(f, entries);
+	/* A search ends at a free place. */
+	MUST(n <= most && n < size && !(size & (size - 1)));
 	slots_fill(f, entries, n, slots, size - 1);
 	for (unsigned i = 0; i < size; i++)
 		buffer_print(&f->to->slots, "\t{ %uu, %u, %u },\n", slots[i].hash, slots[i].first,
@@ -461,6 +476,7 @@ unsigned find_add(struct unit *u, struct find_out *to, const struct find_want *w
 	content_choose(&f);
 	profiles_make(&f);
 	groups_print(&f);
+	MUST(want->list && want->depth <= RULES_STEPS);
 	mask = slots_print(&f);
 	node_print(to, &f.root);
 	buffer_print(&to->lists, "\t{ %u, %u, %u, %u, %u, %u, %d, { %u, %u, %u, %u } },\n", groups,

@@ -11,6 +11,7 @@
  */
 #include <stdlib.h>
 
+#include "engine/core/must.h"
 #include "rulec/emit/emit.h"
 
 bool rule_may_be_off(const struct rule *rule)
@@ -95,6 +96,8 @@ static void list_emit(const struct picks *p, const struct state *s, const struct
 {
 	struct find_want want = { list, s->depth, { 0 } };
 
+	MUST(s->depth <= RULES_STEPS);
+
 	if (list_len(list) >= LIST_LONG) {
 		for (; s->depth; s = s->parent)
 			want.nrs[s->depth - 1] = s->nr;
@@ -145,6 +148,7 @@ static void state_emit(const struct picks *p, const struct state *s)
 		down_emit(p, s);
 	if (!s->depth)
 		return;
+	MUST(s->parent && s->parent->depth + 1 == s->depth && (s->edges || s->ends));
 	if (falls_here(s))
 		buffer_print(p->to, "a%u:\n", s->number);
 	list_emit(p, s, s->ends, "return found;");
@@ -165,6 +169,8 @@ static void left_pick(const struct picks *p)
 {
 	unsigned count;
 	const struct state *first = trie_build(p->u, p->process, &count);
+
+	MUST(first && !first->depth && !first->parent);
 
 	buffer_print(p->to, "static int pick_left_%u(struct rules_run *run)\n{\n", p->process);
 	buffer_print(p->to, count == 1 ? "\t(void)run;\n\treturn RULES_NONE;\n" :
@@ -210,6 +216,7 @@ static struct rule_list *first_list(const struct picks *p, enum rules_pick which
 
 		if (!is_first(rule, which, p->process) || !may_begin_with(rule, nr))
 			continue;
+		MUST(!rule->steps);
 		*last = arena_alloc(p->u->arena, sizeof(**last));
 		(*last)->rule = rule;
 		last = &(*last)->next;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/emit/emit.h"
 
 /* --- names of a block ------------------------------------------------------ */
@@ -42,6 +43,7 @@ static void views_define(struct unit *u, const struct place *at, const struct c_
 	for (const struct c_use *use = uses; use; use = use->next) {
 		const struct binding *b = bind_use(u, at, use->name);
 
+		MUST(b && (b->kind != BIND_VIEW || b->slot < RULES_VIEWS));
 		if (b->kind != BIND_VIEW || used_before(uses, use))
 			continue;
 		buffer_print(to, define ? "#define " : "#undef ");
@@ -58,6 +60,7 @@ static void locals(struct unit *u, const struct place *at, const struct c_use *u
 	for (const struct c_use *use = uses; use; use = use->next) {
 		const struct binding *b = bind_use(u, at, use->name);
 
+		MUST(b);	/* or pass bind has said that it is not bound */
 		if (used_before(uses, use))
 			continue;
 		if (b->kind == BIND_VIEW) {
@@ -107,7 +110,8 @@ static void guard_emit(struct unit *u, const struct place *at, const struct code
 
 /* --- guards that are equal ------------------------------------------------- */
 
-#define GUARDS_MAX	65535	/* numbers of guards in rules_run.said_no */
+#define GUARDS_MAX	65534	/* rules_say_no() keeps a number in 16 bits, + 1 */
+_Static_assert(GUARDS_MAX + 1 <= UINT16_MAX, "rules_said_no keeps a guard's number, + 1");
 
 /* What a guard says depends on the calls alone, not on what C has bound before. */
 static bool stands_alone(struct unit *u, const struct place *at, const struct c_use *uses)
@@ -140,6 +144,7 @@ static unsigned guard_number(struct unit *u, struct rule *rule, struct step *s)
 	locals(u, &at, uses, &key);
 	buffer_add(&key, s->guard->text.at, s->guard->text.len);
 	number = text_first(u, key.at, u->guards + 1);
+	MUST(number && number <= u->guards + 1);
 	u->guards += number > u->guards;
 	free(key.at);
 	return number;
@@ -248,6 +253,7 @@ static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct 
 	unsigned want = calls_want(u, s->alts, true);
 
 	calls_test(u, &at, s->calls, (struct origin){ false, s->index }, want, to);
+	MUST(!s->guard_shared || (s->guard && s->guard_same));
 	if (s->guard_shared) {
 		buffer_print(to, "\tif (!guard_said_%u(run, %u, %u, %u, %u, %u))\n"
 			"\t\treturn false;\n", s->guard_same, rule->index,
@@ -265,6 +271,8 @@ static void step_emit(struct unit *u, struct rule *rule, struct step *s, struct 
 static bool is_emitted(struct unit *u, const struct step *s)
 {
 	bool was = u->guard_emitted[s->guard_same];
+
+	MUST(s->guard_same && s->guard_same <= u->guards);
 
 	u->guard_emitted[s->guard_same] = true;
 	return was;
@@ -385,6 +393,7 @@ static void fits_emit(struct unit *u, struct rule *rule, struct out *o, struct b
 		guard_emit(u, &at, o->guard, name, to);
 	fits_body(u, &at, &body);
 	o->fits = text_first(u, body.at, o->number);
+	MUST(o->fits <= o->number);	/* the first of its kind, which is printed */
 	if (o->fits == o->number)
 		buffer_print(to, "BLOCK static bool fits_%u(struct rules_run *run)\n{\n%s}\n\n",
 			o->number, body.at);
@@ -414,6 +423,7 @@ static void given_emit(const struct out *o, struct buffer *to)
 	for (const struct arg *a = c->args; a; a = a->next, i++) {
 		if (!out_gives(o, c, a, i))
 			continue;
+		MUST(i < RULES_ARGS && a->pattern && a->pattern->kind == PATTERN_STRING);
 		buffer_print(to, "\trun->edit.buf[%u] = view_of(", i);
 		emit_bytes(to, a->pattern->bytes);
 		buffer_print(to, ", %zu);\n\trun->edit.edited |= %u;\n", a->pattern->bytes.len,
@@ -466,6 +476,8 @@ static bool count_assigned(const struct edit *e, unsigned arg)
 static void ret_follows(const struct edit *e, unsigned count, const char *value)
 {
 	unsigned step = e->at->out->match->index;
+
+	MUST(count < CALL_ARGS);
 
 	if (e->ret_assigned || e->at->out->calls->row->desc.result != KIND_SIZE)
 		return;
@@ -545,6 +557,7 @@ static void write_back(const struct edit *e)
 
 		if (!use->assigned || b->kind == BIND_VIEW)
 			continue;
+		MUST(e->at->out->calls || b->kind == BIND_OWN_RET);
 		mangled(&name, use->name);
 		if (b->kind == BIND_OWN_RET)
 			ret_set(e->to, name.at);
@@ -567,6 +580,7 @@ static bool assigns_ret(struct unit *u, const struct place *at, const struct c_u
 static void kept_emit(const struct place *at, struct buffer *to)
 {
 	for (const struct binding *b = at->out->kept; b; b = b->next_kept) {
+		MUST(b->kept && b->slot < RULES_NUMS && b->at == at->out->index);
 		buffer_print(to, "\trun->state->num[%u] = ", b->slot);
 		if (b->kind == BIND_OWN_RET && at->out->match)
 			buffer_print(to, "run->edit.ret_set ? run->edit.ret : rules_ret(run, %u)",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/emit/emit.h"
 #include "rulec/emit/find.h"
 
@@ -98,6 +99,9 @@ static const struct call *binding_calls(const struct place *at, const struct bin
 	const struct step *s = at->rule->steps;
 	const struct out *o = at->rule->outs;
 
+	MUST(b->kind == BIND_EVENT || b->kind == BIND_OWN);
+	MUST(b->at < (b->kind == BIND_EVENT ? at->rule->nsteps : at->rule->nouts));
+
 	if (b->kind == BIND_EVENT) {
 		while (s->index != b->at)
 			s = s->next;
@@ -116,6 +120,7 @@ static struct origin binding_origin(const struct binding *b)
 static void one_value(struct buffer *to, const struct call *c, const struct binding *b,
 	unsigned alt)
 {
+	MUST(alt < b->alts && b->arg[alt] < c->row->desc.nargs);
 	if (b->view)
 		emit_arg_bytes(to, b->arg[alt], binding_origin(b));
 	else
@@ -228,6 +233,8 @@ static void pattern_emit(struct buffer *to, const struct place *at, const struct
 {
 	for (const struct pattern *p = pattern; p; p = p->next) {
 		buffer_print(to, p == pattern ? "(" : " || ");
+		MUST(p->kind != PATTERN_NAME || (p->let && p->let->pattern));
+		MUST(p->kind != PATTERN_REGEX || p->regex);
 		if (p->kind == PATTERN_NAME) {
 			pattern_emit(to, at, p->let->pattern, bytes);
 		} else if (p->kind == PATTERN_REGEX) {
@@ -257,6 +264,8 @@ static void name_test(struct buffer *to, struct unit *u, const struct place *at,
 	const struct call *c, const struct arg *a, unsigned i, struct origin from)
 {
 	struct binding *b = bind_use(u, at, a->name);
+
+	MUST(b);
 
 	if (b->view) {
 		buffer_print(to, "view_same(");

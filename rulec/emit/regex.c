@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 #define DEPTH_MAX	32
@@ -33,6 +34,7 @@ struct set {
 
 static void set_add(struct set *s, int c)
 {
+	MUST(c >= 0 && c < 256);
 	s->bits[c / 8 & 31] |= (uint8_t)(1 << c % 8);
 }
 
@@ -221,6 +223,7 @@ static int group_open(struct reader *r)
 		fail(r, "too many groups");
 		return -1;
 	}
+	MUST(x->ngroups < REGEX_GROUPS);
 	x->group[x->ngroups] = name;
 	return (int)x->ngroups++;
 }
@@ -239,6 +242,7 @@ static unsigned group_read(struct reader *r)
 	if (group >= 0)
 		buffer_print(&r->regex->re2c, " @e%d", group);
 	buffer_print(&r->regex->re2c, ")");
+	MUST(r->depth);
 	r->depth--;
 	if (!r->failed && (r->at == r->end || *r->at != ')'))
 		fail(r, "this group has no `)`");
@@ -330,6 +334,8 @@ static unsigned repeated(struct reader *r)
 static unsigned sequence(struct reader *r)
 {
 	unsigned size = 0;
+
+	MUST(r->at <= r->end && r->end == r->pattern->raw.at + r->pattern->raw.len);
 
 	while (r->at < r->end && *r->at != '|' && *r->at != ')') {
 		if (*r->at == '$' && r->at + 1 == r->end && r->depth == 0) {
@@ -512,8 +518,9 @@ void regex_emit(const struct unit *u, struct buffer *to)
 	for (unsigned n = u->regexes ? u->regexes->number + 1 : 0, i = 0; i < n; i++) {
 		const struct regex *x = u->regexes;
 
-		while (x->number != i)
+		while (x && x->number != i)
 			x = x->next;
+		MUST(x);	/* they are numbered without a gap */
 		regex_emit_one(x, to);
 	}
 }

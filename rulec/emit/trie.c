@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 struct builder {
@@ -19,6 +20,8 @@ struct builder {
 static struct state *state_new(struct builder *b, struct state *parent)
 {
 	struct state *s = arena_alloc(b->u->arena, sizeof(*s));
+
+	MUST(!*b->last && (!parent || parent->number < b->count));
 
 	s->parent = parent;
 	s->depth = parent ? parent->depth + 1 : 0;
@@ -74,6 +77,7 @@ static bool seen_before(const struct call *first, const struct call *c)
 static void path_add(struct builder *b, struct state *from, struct rule *rule,
 	const struct step *step)
 {
+	MUST(from->depth <= RULES_STEPS && (!step || step->index == from->depth));
 	if (!step) {
 		list_add(b, &from->ends, rule);
 		return;
@@ -83,6 +87,23 @@ static void path_add(struct builder *b, struct state *from, struct rule *rule,
 	for (const struct call *c = step->calls; c && !b->full; c = c->next)
 		if (!seen_before(step->calls, c))
 			path_add(b, state_follow(b, from, c->row->nr), rule, step->next);
+}
+
+/* What the printed automaton relies on: numbers in order, edges sorted, no end that is none. */
+static void states_hold(const struct builder *b)
+{
+	unsigned n = 0;
+
+	for (const struct state *s = b->first; s; s = s->next, n++) {
+		MUST(s->number == n && s->depth <= RULES_STEPS);
+		MUST(b->full || !s->parent || s->edges || s->ends);
+		MUST(!s->parent == !s->depth && (s->parent || !s->through));
+		for (const struct edge *e = s->edges; e; e = e->next) {
+			MUST(e->to->parent == s && e->to->nr == e->nr && e->nr < CALL_MAX);
+			MUST(!e->next || e->nr < e->next->nr);
+		}
+	}
+	MUST(n == b->count);
 }
 
 struct state *trie_build(struct unit *u, bool process, unsigned *count)
@@ -104,6 +125,7 @@ struct state *trie_build(struct unit *u, bool process, unsigned *count)
 			break;
 		}
 	}
+	states_hold(&b);
 	*count = b.count;
 	return b.first;
 }

@@ -108,6 +108,7 @@ void buffer_add(struct buffer *b, const char *text, size_t len)
 		b->size = (b->size + len + 64) * 2;
 		b->at = take(realloc(b->at, b->size));
 	}
+	MUST(b->len + len < b->size);
 	memcpy(b->at + b->len, text, len);
 	b->len += len;
 	b->at[b->len] = 0;

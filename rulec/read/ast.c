@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/read/parse.h"
 
 #define NEW(p, type) ((type *)arena_alloc((p)->unit->arena, sizeof(type)))
@@ -132,6 +133,7 @@ struct pattern *ast_regex(struct loc loc, struct parse *p, struct text raw)
 			parse_error(p, (struct loc){ loc.file, loc.begin + (uint32_t)end,
 				loc.begin + (uint32_t)end + 1 }, "no such flag: only `i` is");
 	}
+	MUST(end >= 2 && raw.at[0] == '/');	/* as the scanner has found it */
 	pattern->raw = (struct text){ raw.at + 1, end - 2 };
 	return pattern;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 #define SHOWN_MAX	50	/* messages of one run */
@@ -104,6 +105,8 @@ unsigned diag_line(const struct unit *u, struct loc loc)
 {
 	const struct source *s = &u->sources[loc.file];
 	unsigned line = 1;
+
+	MUST(loc.file < u->nsources);
 
 	for (uint32_t i = 0; i < loc.begin && i < s->len; i++)
 		line += s->text[i] == '\n';
@@ -210,6 +213,7 @@ void diag_print(struct unit *u, FILE *to)
 
 	for (struct diag *d = u->diags; d; d = d->next)
 		all[n++] = d;
+	MUST(n <= total);
 	if (n)
 		qsort(all, n, sizeof(*all), compare);
 	for (unsigned i = 0; i < n; i++) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "rulec/rulec.h"
 
 static const struct call_name table[] = {
@@ -59,6 +60,7 @@ static unsigned distance(const char *a, const char *b)
 
 	if (n > NAME_LEN_MAX || m > NAME_LEN_MAX)
 		return NAME_LEN_MAX;
+	MUST(n <= NAME_LEN_MAX && m <= NAME_LEN_MAX);
 	for (unsigned j = 0; j <= m; j++)
 		row[0][j] = j;
 	for (unsigned i = 1; i <= n; i++) {
@@ -108,6 +110,7 @@ const char *name_nearest(const struct unit *u, const char *name)
 		names[n++] = g->name;
 	for (unsigned i = 0; i < NAMES; i++)
 		names[n++] = table[i].name;
+	MUST(n <= sizeof(names) / sizeof(names[0]));
 	return nearest_of(name, names, n);
 }
 
