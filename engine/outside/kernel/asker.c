@@ -74,7 +74,8 @@ static enum asker sleeper_read(pid_t pid, pid_t tid, struct sleeper *s)
 
 		if (fd >= 0)
 			close(fd);
-		return why == EPERM || why == EACCES ? ASKER_CLOSED : ASKER_NONE;
+		return (why == EPERM || why == EACCES) && thread_has_memory(pid, tid) ?
+		       ASKER_CLOSED : ASKER_NONE;
 	}
 	close(fd);
 	text[n] = 0;

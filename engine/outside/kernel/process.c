@@ -19,6 +19,7 @@
 #define PARENT		4
 #define THREADS		20
 #define BEGAN		22
+#define ROOM		23	/* of its memory, in bytes */
 
 /* The field in such a text, from the third on, which stands behind the name; NULL: none. */
 static const char *field_in(const char *text, int want)
@@ -64,6 +65,15 @@ static uint64_t stat_field(pid_t pid, int want)
 	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
 	text_read(name, text, sizeof(text));
 	return is_dead(text) ? 0 : number_in(text, want);
+}
+
+bool thread_has_memory(pid_t pid, pid_t tid)
+{
+	char name[64], text[1024];
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", pid, tid);
+	text_read(name, text, sizeof(text));
+	return number_in(text, ROOM) != 0;
 }
 
 char thread_state(pid_t pid, pid_t tid)

@@ -28,6 +28,8 @@ int process_signal(pid_t pid, uint64_t began, int sig);
 /* As in /proc; 0: it is not there. */
 char thread_state(pid_t pid, pid_t tid);
 bool thread_ended(pid_t pid, pid_t tid);
+/* One that ends has given its memory up, and what /proc has of it belongs to root. */
+bool thread_has_memory(pid_t pid, pid_t tid);
 /* Whether the kernel would let the thread run, if there were a processor. */
 bool thread_runs(pid_t pid, pid_t tid);
 /* Asks the thread to come to our code (abi/knock.h). */
