@@ -198,7 +198,8 @@ int64_t exec_serve(struct version *v, const struct request *r)
 	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
 		return EXEC_GO_FAILS;
-	if (!exec_moves(v, r, path) && verdict != PROGRAM_PRIVILEGED && exec_seize(v, r))
+	if (!exec_moves(v, r, path) && verdict != PROGRAM_PRIVILEGED &&
+	    verdict != PROGRAM_UNREADABLE && exec_seize(v, r))
 		return EXEC_GO;
 	v->unheld++;
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));

@@ -36,6 +36,8 @@ static const struct verdict_text texts[] = {
 				 "run mve as root, or give a copy without these rights" },
 	[PROGRAM_FORMAT] = { "it is neither a program nor a script with #!",
 			     "start it by its interpreter: mve run -- sh FILE" },
+	[PROGRAM_UNREADABLE] = { "it may be executed and not read, and so not held",
+				 "make it readable (chmod +r), or run mve as root" },
 };
 
 const char *program_reason(enum program_verdict v)
@@ -146,13 +148,15 @@ static enum program_verdict file_look(int fd, int privileged, char *next, size_t
 /* One file of the chain; *next is the interpreter that it asks for, or "". */
 static enum program_verdict step_look(const char *path, int privileged, char *next, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), why = errno;
 	bool runs = !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
 	enum program_verdict v;
 
 	next[0] = 0;
+	if (fd < 0 && why == EACCES)
+		return !runs ? PROGRAM_FORBIDDEN : privileged ? PROGRAM_UNKNOWN : PROGRAM_UNREADABLE;
 	if (fd < 0)
-		return errno == EACCES && !runs ? PROGRAM_FORBIDDEN : PROGRAM_UNKNOWN;
+		return PROGRAM_UNKNOWN;
 	v = file_look(fd, privileged, next, size);
 	close(fd);
 	return v != PROGRAM_DIRECTORY && !runs ? PROGRAM_FORBIDDEN : v;

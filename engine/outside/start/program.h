@@ -14,6 +14,7 @@ enum program_verdict {
 	PROGRAM_FOREIGN,	/* an ELF of another machine */
 	PROGRAM_PRIVILEGED,	/* setuid, setgid or with capabilities */
 	PROGRAM_FORMAT,		/* no program and no script */
+	PROGRAM_UNREADABLE,	/* to us: the kernel then hides the process, too */
 };
 
 /*
