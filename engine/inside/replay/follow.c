@@ -232,6 +232,7 @@ static long stream_meet(struct thread *t, struct walk *w, long nr)
 		window_event(t, row, e);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
 		    e->call == nr) {
+			life_compare(t, nr, e);
 			window_end(row, e->result, ROW_ANSWERED);
 			result = follow_life(t, nr, e);
 			if (result == PASSED)

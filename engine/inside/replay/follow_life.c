@@ -452,22 +452,35 @@ static void exec_lend(struct thread *t, long nr)
 		files_lend((int32_t)t->frame.rdi);
 }
 
-/* What the leader's execve came to decides before ours is made. */
-static long follow_exec(struct thread *t, long nr, const struct event *call)
+static bool exec_matches(struct thread *t, const struct call_desc *d, const struct event *call,
+			 struct mismatch *m)
 {
 	uint64_t args[CALL_ARGS];
-	struct walk w = { .args = args };
-	struct mismatch m = { 0 };
+	struct walk w = { .args = args, .desc = d, .result = call->result };
+
+	call_args(&t->frame, args);
+	return match_memory(&t->reader, &w, false, m);
+}
+
+void life_compare(struct thread *t, long nr, const struct event *e)
+{
+	const struct call_desc *d = call_find(nr);
+	struct mismatch m = { .what = DIFFERS_VALUE };
+	bool same = call_bears(d) ? true :
+		    call_ends(d) ? (int32_t)e->arg[0] == (int32_t)t->frame.rdi :
+				   exec_matches(t, d, e, &m);
+
+	if (!same && request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, m.what,
+				 (uint64_t)m.arg << 56 | m.offset) != ANSWER_IGNORE)
+		OWN1(__NR_exit_group, 1);
+}
+
+/* What the leader's execve came to decides before ours is made. */
+static long follow_exec(struct thread *t, long nr)
+{
 	const struct event *e;
 	int64_t outcome;
 
-	call_args(&t->frame, args);
-	w.desc = call_find(nr);
-	w.result = call->result;
-	if (!match_memory(&t->reader, &w, false, &m) &&
-	    request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, m.what,
-			(uint64_t)m.arg << 56 | m.offset) != ANSWER_IGNORE)
-		OWN1(__NR_exit_group, 1);
 	follow_take(t);
 	e = follow_event(t);
 	if (!e)
@@ -487,11 +500,8 @@ static long follow_exec(struct thread *t, long nr, const struct event *call)
 	return serve_special(t, nr);	/* the new program takes the event */
 }
 
-static long follow_exit(struct thread *t, long nr, const struct event *e)
+static long follow_exit(struct thread *t, long nr)
 {
-	if ((int32_t)e->arg[0] != (int32_t)t->frame.rdi &&
-	    request_ask(t, REQ_VERDICT, VERDICT_DIVERGED, DIFFERS_VALUE, 0) != ANSWER_IGNORE)
-		OWN1(__NR_exit_group, 1);
 	follow_take(t);
 	lane_leave(t, nr, (long)t->frame.rdi);
 }
@@ -503,5 +513,5 @@ long follow_life(struct thread *t, long nr, const struct event *e)
 
 	if (call_bears(d))
 		return follow_clone(t, nr, e);
-	return call_ends(d) ? follow_exit(t, nr, e) : follow_exec(t, nr, e);
+	return call_ends(d) ? follow_exit(t, nr) : follow_exec(t, nr);
 }

@@ -4,6 +4,8 @@
 
 #include "engine/inside/gate/thread.h"
 
+/* A difference in what the twin of a program or of an end was given: before its row ends. */
+void life_compare(struct thread *t, long nr, const struct event *e);
 long follow_life(struct thread *t, long nr, const struct event *e);
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status);
 void child_ids(struct thread *c);
