@@ -171,6 +171,13 @@ static int follow(const struct session *s, const struct wanted *want, char *cons
 	return code;
 }
 
+/* `fmt` has a %s for the option, or for what it was given. */
+static int option_wrong(const char *fmt, const char *text)
+{
+	say_error("mve follow --help lists the options", fmt, text);
+	return -EXIT_USE;
+}
+
 /* Behind the name; where the command begins, or an exit code as a negative number. */
 static int options_take(int argc, char **argv, struct wanted *want)
 {
@@ -182,7 +189,9 @@ static int options_take(int argc, char **argv, struct wanted *want)
 	int opt;
 
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		if (value_forgotten(argv))
+			return option_wrong("option needs a value: %s", argv[optind - 2]);
 		if (opt == 'a') {
 			want->again = true;
 			continue;
@@ -193,12 +202,12 @@ static int options_take(int argc, char **argv, struct wanted *want)
 		}
 		if (opt == 'w' && seconds_take(optarg, &want->wait_s))
 			continue;
-		if (opt != 'n') {
-			say_error("mve follow --help lists the options",
-				  opt == 'w' ? "not a number of seconds: %s" : "unknown option: %s",
-				  opt == 'w' ? optarg : argv[optind - 1]);
-			return -EXIT_USE;
-		}
+		if (opt == 'w')
+			return option_wrong("not a number of seconds: %s", optarg);
+		if (opt == ':')
+			return option_wrong("option needs a value: %s", argv[optind - 1]);
+		if (opt != 'n')
+			return option_wrong("unknown option: %s", argv[optind - 1]);
 		want->name = optarg;
 	}
 	if (optind < argc)

@@ -13,6 +13,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/run_followers.h"
 #include "engine/mve/run_sample.h"
+#include "engine/mve/show.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/session/outlet.h"
@@ -180,7 +181,8 @@ static int word_take(const char *option, const char *text, const char *const wor
 }
 
 /* A number with K, M or G behind it, or -1 after a message. */
-static int64_t size_take(const char *option, const char *text, int64_t least, int64_t most)
+static int64_t size_take(const char *option, const char *text, int64_t least, int64_t most,
+			 const char *hint)
 {
 	static const char units[] = "KMG";
 	char *end;
@@ -191,8 +193,7 @@ static int64_t size_take(const char *option, const char *text, int64_t least, in
 		n <<= 10 * (unit - units + 1);
 	if (end != text && (!*end || unit) && n >= least && n <= most)
 		return n;
-	say_error("a number, with K, M or G behind it for large ones",
-		  "not a value of --%s: %s (%lld to %lld)", option, text, (long long)least,
+	say_error(hint, "not a value of --%s: %s (%lld to %lld)", option, text, (long long)least,
 		  (long long)most);
 	return -1;
 }
@@ -219,7 +220,8 @@ static int failover_take(struct run_options *o, const char *text)
 
 static int ring_take(struct run_options *o, const char *text)
 {
-	int64_t n = size_take("ring", text, RING_LEAST, (int64_t)CHUNKS_MAX * CHUNK_SIZE);
+	int64_t n = size_take("ring", text, RING_LEAST, (int64_t)CHUNKS_MAX * CHUNK_SIZE,
+			      "bytes; or a number with K, M or G behind it");
 
 	o->ring_bytes = n < 0 ? RING_DEFAULT : (uint64_t)n;
 	return n < 0 ? EXIT_USE : 0;
@@ -227,7 +229,7 @@ static int ring_take(struct run_options *o, const char *text)
 
 static int ms_take(const char *option, const char *text, uint32_t *to)
 {
-	int64_t n = size_take(option, text, 1, 3600000);
+	int64_t n = size_take(option, text, 1, 3600000, "milliseconds: a number");
 
 	*to = n < 0 ? 0 : (uint32_t)n;
 	return n < 0 ? EXIT_USE : 0;
@@ -329,6 +331,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 
 	opterr = 0;
 	while (!result && (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (value_forgotten(argv))
+			return option_wrong(argv[0], ':', argv[optind - 2]);
 		if (opt == OPT_HELP || opt == 'h') {
 			fputs(help, stdout);
 			return EXIT_OK;
@@ -338,7 +342,9 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 	if (result)
 		return result;
 	if (optind >= argc) {
-		say_error("for example: mve run -- ./server", "no program is given");
+		say_error(argv[0][0] == 't' ? "for example: mve trace -- ./server"
+					    : "for example: mve run -- ./server",
+			  "no program is given");
 		return EXIT_USE;
 	}
 	o->argv = argv + optind;

@@ -2,6 +2,7 @@
  * Options and sessions, for the commands that look at one.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,11 @@ static const char *value_of(const char *arg, const char *name, const char *next,
 		return arg + n + 1;
 	*used = 2;
 	return arg[n] ? NULL : next;
+}
+
+bool value_forgotten(char *const *argv)
+{
+	return optarg && optarg == argv[optind - 1] && !strcmp(optarg, "--");
 }
 
 bool seconds_take(const char *text, long *seconds)

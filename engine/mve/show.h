@@ -34,6 +34,9 @@ bool look_fails(const char *name, int result);
 /* A number of seconds, up to an hour; false: it is none. */
 bool seconds_take(const char *text, long *seconds);
 
+/* Behind getopt: the command's mark stands where the option's value should. */
+bool value_forgotten(char *const *argv);
+
 /* Finds the session and checks that it is watched; 0 or an exit code. */
 int look_session(const struct look *l, struct session *s);
 

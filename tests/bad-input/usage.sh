@@ -19,7 +19,22 @@ refused 2 "" "$MVE" run -Z -- /bin/true
 refused 2 "no_such" "$MVE" run --mark no_such -f same -- /bin/true
 refused 2 "no function for --mark: other" "$MVE" run --mark request_plain --mark other -f same \
 	-- "$TESTS/requests"
-refused 2 "without a call, a function or a path: '--'" "$MVE" run --mark -- /bin/true
+for option in -n -f --tier --mark --status --ring --hang; do
+	refused 2 "option needs a value: $option" "$MVE" run $option -- /bin/true
+done
+for option in --name --release --rules --map --on-divergence --on-finding; do
+	refused 2 "option needs a value: $option" "$MVE" run -f same $option -- /bin/true
+done
+refused 2 "option needs a value: -o" "$MVE" trace -o -- /bin/true
+for option in --name --rules --wait; do
+	refused 2 "option needs a value: $option" "$MVE" follow none $option -- /bin/true
+	refused 2 "option needs a value: $option" "$MVE" follow none $option
+done
+# What it proposes is of the command that was given.
+refused 2 "no program" "$MVE" trace
+grep -q "^hint: .*mve trace" err || fail "trace: $(cat err)"
+refused 2 "hang: 1x" "$MVE" run --hang 1x -f same -- /bin/true
+grep -q "^hint: milliseconds" err || fail "--hang: $(cat err)"
 refused 2 "without a call, a function or a path" "$MVE" run --mark "" -f same -- /bin/true
 refused 2 "no function for --mark: no_such" "$MVE" run --mark no_such -f same -- "$TESTS/requests"
 refused 2 "mmap" "$MVE" run --mark mmap -f same -- /bin/true
