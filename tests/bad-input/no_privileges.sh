@@ -19,3 +19,15 @@ for tier in patch trap; do
 		clean
 	done
 done
+
+# With the rights that the doctor proposes for the audit it is as fit as without.
+if command -v setcap >/dev/null && setcap cap_bpf,cap_perfmon+ep mve 2>/dev/null; then
+	setpriv --reuid=65534 --regid=65534 --clear-groups ./mve doctor >out 2>&1
+	! grep "^MISSING\|pidfd_getfd.*not perm" out || fail "doctor with rights of its own"
+fi
+
+# The folders that it may not make are named, with why.
+HOME=/none_may_make setpriv --reuid=65534 --regid=65534 --clear-groups env -u XDG_STATE_HOME \
+	./mve run -n "$MVE_SESSION" -f /bin/false -- /bin/true >out 2>err
+grep -q "^hint: no report could be written: /none_may_make/.local/state: Permission denied" err ||
+	fail "no report: $(cat err)"

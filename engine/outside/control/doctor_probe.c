@@ -82,8 +82,12 @@ static long read_number(const char *path)
  */
 static pid_t sleeper(void)
 {
+	/* The child of an mve with rights of its own (setcap) is closed, as no program is. */
+	bool closed = prctl(PR_GET_DUMPABLE) != 1 && !prctl(PR_SET_DUMPABLE, 1);
 	pid_t parent = getpid(), pid = fork();
 
+	if (pid && closed)
+		prctl(PR_SET_DUMPABLE, 0);
 	if (pid)
 		return pid;
 	alarm(SLEEP_SECONDS);

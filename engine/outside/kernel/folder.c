@@ -55,7 +55,8 @@ static int fault(int at, const char *name, int error, const char *fmt, ...)
 
 	if (name[0] != '/')
 		folder_path(at, path, sizeof(path));
-	n = snprintf(why, sizeof(why), "%.3000s%s%.512s: ", path, *path ? "/" : "", name);
+	n = !*path && !*name ? 0 : snprintf(why, sizeof(why), "%.3000s%s%.512s: ", path,
+					    *path ? "/" : "", name);
 	va_start(ap, fmt);
 	vsnprintf(why + n, sizeof(why) - (size_t)n, fmt, ap);
 	va_end(ap);
@@ -129,20 +130,27 @@ static const char *home_find(void)
 	return found && found[0] ? found : NULL;
 }
 
-/* Every folder on the way, as XDG asks: those that are new are the user's. */
+/*
+ * Every folder on the way, as XDG asks: those that are new are the user's.  Where one is not
+ * there, why it could not be made says more than that.
+ */
 static int way_open(char *path, int how)
 {
-	int fd;
+	int fd, error = 0;
 
-	for (char *at = path; how & FOLDER_MAKE && (at = strchr(at + 1, '/'));) {
-		*at = 0;
-		mkdir(path, 0700);
-		*at = '/';
+	for (char *at = path; how & FOLDER_MAKE && at;) {
+		at = strchr(at + 1, '/');
+		if (at)
+			*at = 0;
+		if (mkdir(path, 0700) < 0 && errno != EEXIST && !error)
+			error = errno;
+		if (at)
+			*at = '/';
 	}
-	if (how & FOLDER_MAKE)
-		mkdir(path, 0700);
 	fd = open(path, AS_FOLDER);
-	return fd < 0 ? fault(-1, path, errno, "%s", strerror(errno)) : fd;
+	if (fd < 0 && (errno != ENOENT || !error))
+		error = errno;
+	return fd < 0 ? fault(-1, path, error, "%s", strerror(error)) : fd;
 }
 
 int folder_base(const char *variable, const char *tail, int how)
@@ -156,11 +164,11 @@ int folder_base(const char *variable, const char *tail, int how)
 	} else {
 		home = home_find();
 		if (!home)
-			return fault(-1, "/", ENOENT, "neither %s nor HOME is set", variable);
-		n = snprintf(path, sizeof(path), "%s/%s", home, tail);
+			return fault(-1, "", ENOENT, "neither %s nor HOME is set", variable);
+		n = snprintf(path, sizeof(path), "%s/%s", home[1] ? home : "", tail);
 	}
 	if ((size_t)n >= sizeof(path))
-		return fault(-1, "/", ENAMETOOLONG, "%s is too long", variable);
+		return fault(-1, "", ENAMETOOLONG, "%s is too long", variable);
 	way = way_open(path, how);
 	if (way < 0)
 		return way;
