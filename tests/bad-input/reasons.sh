@@ -19,6 +19,20 @@ for what in "n 16:open files" "v 200000:ulimit -v"; do
 	clean
 done
 
+# Whatever the limit is: the program runs, with its follower, or it is said what is too low.
+for limit in 14 17 20 22 24 26 30 36 44 64; do
+	timeout 20 sh -c "ulimit -n $limit; exec $run -f same -- sh -c 'exit 9'" >out 2>err \
+		</dev/null
+	status=$?
+	case $status in
+	3) grep -q "^hint: .*open files" err || fail "ulimit -n $limit: $(cat err)" ;;
+	9) [ ! -s err ] || fail "ulimit -n $limit: $(cat err)" ;;
+	*) fail "ulimit -n $limit: status $status: $(cat err)" ;;
+	esac
+	clean
+done
+[ $status = 9 ] || fail "64 descriptors are not enough"
+
 if unshare -m true 2>/dev/null; then
 	refused 3 "cannot begin a session: /proc: it is not there" \
 		unshare -m sh -c "umount -l /proc; exec $run -- true"

@@ -474,9 +474,9 @@ static int system_fail(struct monitor *m, const char *what, int result)
 
 static int start_fail(struct monitor *m, const char *path, int result)
 {
-	bool system = result == -EPERM && !leading(m)->gone;
+	bool system = result == -EMFILE || (result == -EPERM && !leading(m)->gone);
 
-	say_error(system ? "mve doctor shows what this machine lacks"
+	say_error(system ? system_hint(result)
 			 : "check the file, its rights and its interpreter",
 		  "cannot start a program: %s: %s", path,
 		  result == -ENOENT && access(path, F_OK) == 0 ? "its interpreter is not found"
@@ -486,6 +486,22 @@ static int start_fail(struct monitor *m, const char *path, int result)
 	if (leading(m)->server > 0)
 		waitpid(leading(m)->server, NULL, 0);
 	return system ? EXIT_SYSTEM : result == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+#define FILES_SPARE	16	/* descriptors that a session opens as it goes: at the least */
+#define FILES_VERSION	2	/* and of each version */
+
+/* A monitor that has none left cannot look at a request, and its server would wait for it. */
+static int files_check(const struct monitor *m)
+{
+	rlim_t wanted = FILES_SPARE + FILES_VERSION * (m->options->followers + 1);
+	int next = fcntl(m->signal_fd, F_DUPFD_CLOEXEC, 0);
+	struct rlimit most;
+
+	if (next < 0 || getrlimit(RLIMIT_NOFILE, &most))
+		return -errno;
+	close(next);
+	return (rlim_t)next + wanted <= most.rlim_cur ? 0 : -EMFILE;
 }
 
 static int parts_open(struct monitor *m)
@@ -503,6 +519,9 @@ static int parts_open(struct monitor *m)
 	result = loop_open(m);
 	if (result)
 		return system_fail(m, "the monitor's loop", result);
+	result = files_check(m);
+	if (result)
+		return system_fail(m, "its descriptors", result);
 	if (m->options->audit) {
 		m->audit = audit_open();
 		if (!m->audit)
