@@ -2,8 +2,11 @@
  * mve ps: the user's sessions.  A folder whose monitor and server are both gone
  * is a leftover of a crash, and is cleared away.
  */
+#include <limits.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
@@ -16,14 +19,39 @@ static const char help[] = "usage: mve ps [--json]\n\nLists the sessions of this
 
 struct listing {
 	bool json;
+	int columns;
 	json_t *rows;
 	int n;
 };
+
+#define COMMAND_LEAST	24	/* columns, however narrow the terminal is */
+
+/* A terminal's columns; INT_MAX where none is. */
+static int columns_read(void)
+{
+	struct winsize size = { 0 };
+
+	if (!isatty(STDOUT_FILENO))
+		return INT_MAX;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
+}
+
+/* The rest of the line; dots where it is not all. */
+static void command_print(const char *command, int room)
+{
+	if (room < COMMAND_LEAST)
+		room = COMMAND_LEAST;
+	if (strlen(command) <= (size_t)room)
+		puts(command);
+	else
+		printf("%.*s...\n", room - 3, command);
+}
 
 static void row_show(struct session *s, void *arg)
 {
 	struct listing *l = arg;
 	enum session_state state = session_state(s);
+	int used;
 	const char *word = state == SESSION_RUNNING ? "running" : "unwatched";
 
 	if (state == SESSION_GONE) {
@@ -43,14 +71,15 @@ static void row_show(struct session *s, void *arg)
 	if (!l->n++)
 		printf("%-20s %-10s %7s %6s %8s  %s\n", "NAME", "STATE", "SERVER", "TIER", "SECONDS",
 		       "COMMAND");
-	printf("%-20s %-10s %7d %6s %8ld  %.24s\n", s->name, word, s->server, s->tier,
-	       (long)(time(NULL) - s->started), plain(s->command));
+	used = printf("%-20s %-10s %7d %6s %8ld  ", s->name, word, s->server, s->tier,
+		      (long)(time(NULL) - s->started));
+	command_print(plain(s->command), l->columns > used ? l->columns - used : 0);
 }
 
 int cmd_ps(int argc, char **argv)
 {
 	struct look l = look_take(argc, argv, "j", help);
-	struct listing list = { .json = l.json, .rows = json_array() };
+	struct listing list = { .json = l.json, .rows = json_array(), .columns = columns_read() };
 	int result;
 
 	if (l.code)

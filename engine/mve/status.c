@@ -74,8 +74,9 @@ static void versions_show(const json_t *list, const json_t *ring)
 			lag_show(v);
 		verdicts_show(json_object_get(v, "verdicts"));
 		if (show_number(v, "findings"))
-			printf(", findings: %lld, seen %lld times", show_number(v, "findings"),
-			       show_number(v, "findings_all"));
+			printf(", findings: %lld, seen %lld time%s", show_number(v, "findings"),
+			       show_number(v, "findings_all"),
+			       show_number(v, "findings_all") == 1 ? "" : "s");
 		printf("%s%s\n", *show_text(v, "why") ? ": " : "", show_text(v, "why"));
 	}
 	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",
@@ -159,10 +160,10 @@ int cmd_status(int argc, char **argv)
 	if (l.json)
 		return show_json(j);
 	plain_json(j, false);
-	printf("%s: %s, server %lld, monitor %lld, tier %s, %lld s, %lld threads\n",
+	printf("%s: %s, server %lld, monitor %lld, tier %s, %lld s, %lld thread%s\n",
 	       show_text(j, "name"), show_text(j, "state"), show_number(j, "server"),
 	       show_number(j, "monitor"), show_text(j, "tier"), show_number(j, "seconds"),
-	       show_number(j, "threads"));
+	       show_number(j, "threads"), show_number(j, "threads") == 1 ? "" : "s");
 	printf("programs started: %lld held, %lld unheld\n", show_number(j, "programs"),
 	       show_number(j, "unheld"));
 	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));

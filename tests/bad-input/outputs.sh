@@ -11,6 +11,19 @@ done
 "$MVE" help 2>err | true
 [ ! -s err ] || fail "a pipe that closes: $(cat err)"
 
+# A command is cut where a terminal ends, and dots say so; a pipe gets the whole of it.
+words="a command of many more words than fit into the columns of a terminal"
+"$MVE" run -n "$MVE_SESSION" -- sh -c "sleep 20; : $words" &
+within 20 sh -c "'$MVE' ps | grep -q '$MVE_SESSION'" || fail "no session"
+"$MVE" ps | grep -q "$words\$" || fail "ps in a pipe: $("$MVE" ps)"
+if command -v script >/dev/null; then
+	script -qec "stty cols 70; '$MVE' ps" /dev/null </dev/null | tr -d '\r' >cut
+	grep -q "$MVE_SESSION.*sh -c sleep.*\.\.\.\$" cut || fail "ps on a terminal: $(cat cut)"
+	! grep "$words" cut || fail "ps on a terminal: it is not cut"
+fi
+"$MVE" stop "$MVE_SESSION" || fail "it cannot be stopped"
+wait
+
 # The program's own end is that of mve trace; that the trace is not whole is said.
 "$MVE" trace -n "$MVE_SESSION" -o /dev/full -- sh -c 'exit 7' >out 2>err
 [ $? = 7 ] || fail "trace: $(cat err)"

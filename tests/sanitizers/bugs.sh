@@ -39,7 +39,7 @@ wait $client || trouble "$bug: clients are not served on: $(tail -n 2 served.out
 python3 "$tool/found.py" report.json "$report" "$function" "$bugs/$bug/request" >found.out ||
 	trouble "$bug: $(cat found.out)"
 grep -qx "asan .*report-1.json" hook.out || trouble "$bug: the hook: $(cat hook.out)"
-within 10 sh -c "'$MVE' status '$name' | grep -q '1 found, findings: 1, seen 1 times'" ||
+within 10 sh -c "'$MVE' status '$name' | grep -q '1 found, findings: 1, seen 1 time'" ||
 	trouble "$bug: the follower's end"
 bug_alive || trouble "$bug: the leader does not serve on"
 "$MVE" stop "$name" >/dev/null || trouble "mve stop fails"

@@ -80,9 +80,9 @@ static void put_session(struct top_frame *f, const json_t *j)
 {
 	json_int_t s = show_number(j, "seconds");
 
-	put(f, LINE_TITLE, "mve top: %s   up %lld:%02lld:%02lld   tier %s   %lld threads",
+	put(f, LINE_TITLE, "mve top: %s   up %lld:%02lld:%02lld   tier %s   %lld thread%s",
 	    show_text(j, "name"), s / 3600, s / 60 % 60, s % 60, show_text(j, "tier"),
-	    show_number(j, "threads"));
+	    show_number(j, "threads"), show_number(j, "threads") == 1 ? "" : "s");
 }
 
 /* The follower that is furthest behind decides how full the ring is. */
