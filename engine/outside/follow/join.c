@@ -127,7 +127,7 @@ static const char *refused(struct monitor *m, bool *passes)
 		return "it was started without --mark: nothing says where a request begins";
 	*passes = m->start.state == START_READS;
 	if (*passes)
-		return "its start is not over: no connection has come, or not long ago";
+		return "its start is not over: no connection has come yet, or only just now";
 	if (m->start.state == START_LOST) {
 		snprintf(text, sizeof(text), "its start was not kept: %s", m->start.why);
 		return text;
