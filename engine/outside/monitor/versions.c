@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
@@ -93,6 +94,7 @@ int versions_alive_hold(struct monitor *m)
 static void maps_take(struct brief *b, const struct follower_options *o)
 {
 	b->strict = o->strict;
+	MUST(o->maps <= PATH_MAPS);
 	for (b->maps = 0; b->maps < o->maps; b->maps++) {
 		struct path_map *row = &b->map[b->maps];
 
@@ -214,6 +216,7 @@ static bool slots_name(const struct version *v, pid_t pid)
 
 static pid_t birth_read(const struct version *v, unsigned i)
 {
+	MUST(i < BIRTHS);
 	/* Acquire: pairs with child_begin; who is born has a slot. */
 	int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
 
@@ -267,6 +270,8 @@ static struct head head_find(const struct version *v)
 pid_t version_head(const struct version *v)
 {
 	struct head *h = &heads[v->index];
+
+	MUST(v->index < VERSIONS && v == &v->monitor->version[v->index]);
 
 	if (!v->gone && process_began(v->server) == v->began)
 		*h = (struct head){ v->server, v->began, false };
@@ -340,7 +345,8 @@ static bool area_mapped(const struct version *v, pid_t pid)
 	bool ours = false;
 	int result;
 
-	if (fstat(v->area_fd, &st) < 0)
+	/* The monitor has all areas mapped: who names it in a slot would have it end itself. */
+	if (pid == getpid() || fstat(v->area_fd, &st) < 0)
 		return false;
 	if (area_where_seen(v, pid, &st))
 		return true;
@@ -416,6 +422,7 @@ unsigned version_kill(struct version *v)
 
 	if (!v->began)
 		return 0;
+	MUST(v->server > 0);	/* -1 is everybody */
 	if (!v->gone && process_began(v->server) == v->began)
 		n += kill(v->server, SIGKILL) == 0;
 	for (uint32_t i = 0; i < version_slots(v); i++) {
