@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/failed.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
@@ -32,6 +33,8 @@ static int64_t follower_failed(struct version *v, const struct request *r, const
 {
 	char path[400];
 
+	MUST(v->index != v->monitor->leader);
+
 	if (!version_lives(v))
 		return 0;
 	report_failed(v, v, r, words, path, sizeof(path));
@@ -45,6 +48,8 @@ static int64_t follower_failed(struct version *v, const struct request *r, const
 static int64_t leader_alone(struct version *v)
 {
 	struct monitor *m = v->monitor;
+
+	MUST(v == leading(m));
 
 	for (unsigned i = 0; i < m->versions; i++)
 		follower_drop(&m->version[i], VERDICT_FAILED,

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/follow/pace.h"
@@ -101,6 +102,8 @@ static void follower_lose(struct version *v, enum verdict verdict, const char *f
 	char why[WHY_MAX];
 	va_list ap;
 
+	MUST(v->index != v->monitor->leader);
+
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
@@ -129,6 +132,7 @@ void follower_ended(struct version *v)
 
 void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, const char *why)
 {
+	MUST(verdict < VERDICTS && why);
 	if (v->crash[0] || !version_lives(v))
 		return;
 	snprintf(v->crash, sizeof(v->crash), "ended by its sanitizer: %s", why);
@@ -170,6 +174,7 @@ static bool judge_is_due(const struct monitor *m, const struct version *v)
 
 static void judge(struct monitor *m, struct version *v)
 {
+	MUST(v->index != m->leader && version_lives(v));
 	v->judge_ms = 0;
 	if (v->crash[0] && !(v->reported && end_is_twin(m, v)))
 		follower_drop(v, v->crash_verdict, "%s", v->crash);
@@ -202,6 +207,7 @@ void followers_judge(struct monitor *m)
 /* Nothing is left of it: as of its leader, or it is judged in a moment. */
 static void follower_over(struct version *v)
 {
+	MUST(v->index != v->monitor->leader && !v->judge_ms);
 	if (v->over || !version_alive(leading(v->monitor))) {
 		strcpy(v->why, "ended as the leader did");
 		follower_close(v);
@@ -279,6 +285,7 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
  */
 static bool may_go_on(const struct monitor *m, const struct version *v)
 {
+	MUST(m->finishing);
 	if (!follows(m, v) || now_ms() >= m->finish_last_ms)
 		return false;
 	/* What it did is being judged: that will be said. */

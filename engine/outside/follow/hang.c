@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/hang.h"
 #include "engine/outside/monitor/monitor.h"
@@ -26,6 +27,7 @@ struct seen {
 };
 
 static struct seen seen[AREA_THREADS];
+_Static_assert(AREA_THREADS == sizeof(((struct area *)0)->slot) / sizeof(struct slot), "a row each");
 
 /* Time in its own code, in ticks; 0 unless it runs. */
 static uint64_t user_time(pid_t pid, pid_t tid)
@@ -66,6 +68,8 @@ static uint64_t calls_of(const struct slot *s)
 static uint64_t done_by(const struct monitor *m, const struct slot *s, uint64_t calls)
 {
 	uint32_t lane = s->lane - 1;
+
+	MUST(s >= m->version[m->leader].area->slot);
 
 	if (!lane_is(m, lane))
 		return calls;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/join.h"
@@ -42,6 +43,8 @@ bool version_spare(const struct version *v)
 int join_rows_make(struct monitor *m)
 {
 	int result = 0;
+
+	MUST(m->versions <= ROW_START);	/* that row is the start's */
 
 	while (!result && m->versions < ROW_START) {
 		result = version_make(m, &spare);
@@ -77,6 +80,8 @@ static int area_renew(struct version *v)
 	off_t from = offsetof(struct area, site);
 	struct area *a = v->area;
 
+	MUST(v->state == VERSION_ENDED);	/* nobody has it mapped any more */
+
 	if (fallocate(v->area_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
 		      (off_t)sizeof(*a) - from) < 0)
 		return -errno;
@@ -94,6 +99,8 @@ static void section_renew(struct monitor *m, uint32_t version)
 {
 	struct section *s = streams_part(m, version), *leader = streams_part(m, m->leader);
 	struct streams own = { m->conduct, version };
+
+	MUST(version != m->leader && version < ROW_START);
 
 	__atomic_fetch_and(&leader->strayed, ~(1u << version), __ATOMIC_SEQ_CST);
 	__atomic_fetch_and(&leader->dropped, ~(1u << version), __ATOMIC_SEQ_CST);
@@ -173,6 +180,7 @@ static void row_free(const struct version *was)
 {
 	if (!was->join)
 		return;
+	MUST(was->options && !version_spare(was));	/* made by options_new */
 	for (char **word = was->argv; word && *word; word++)
 		free(*word);
 	free(was->argv);
@@ -187,6 +195,8 @@ static void row_take(struct version *v, const char *path, char **argv,
 {
 	struct version was = *v;
 	struct follower_options *o;
+
+	MUST(was.index != was.monitor->leader && was.state == VERSION_ENDED);
 
 	*v = (struct version){ .monitor = was.monitor, .index = was.index, .area = was.area,
 			       .brief = was.brief, .area_fd = was.area_fd,
@@ -287,6 +297,7 @@ static bool has_joined(struct monitor *m, const struct version *v)
 
 static void version_look(struct monitor *m, struct version *v)
 {
+	MUST(v->join == JOIN_READS || v->join == JOIN_WAITS);
 	if (v->join == JOIN_READS && has_read_start(m, v)) {
 		v->join = JOIN_WAITS;
 		/* Before it is followed, and by that release. */
@@ -346,6 +357,8 @@ static void version_again(struct monitor *m, struct version *v)
 	char **argv = words_copy(v->argv), *path = strdup(v->path), why[WHY_MAX];
 	char name[FOLLOWER_NAME_MAX + 1];
 	bool passes;
+
+	MUST(v->options && v->options->again && !version_spare(v));
 
 	MUST(path);
 	strcpy(name, v->name);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/follow/still.h"
@@ -36,6 +37,8 @@ static void pace_begin(const struct monitor *m)
 {
 	uint64_t now = now_ms();
 
+	MUST(m->realms <= REALMS && m->leader < VERSIONS);
+
 	memset(&pace, 0, offsetof(struct pace, lane));
 	memset(pace.lane, 0, m->realms * LANES * sizeof(pace.lane[0]));
 	pace.leader = m->leader;
@@ -54,6 +57,7 @@ static void written_add(const struct monitor *m)
 		uint64_t was = pace.lane[i].life == life ? pace.lane[i].head : 0;
 
 		pace.written += head > was ? head - was : 0;
+		MUST(i < LANES_ALL);
 		pace.lane[i].life = life;
 		pace.lane[i].head = head;
 	}
@@ -84,6 +88,8 @@ uint64_t pace_behind_ms(const struct monitor *m, const struct version *v)
 {
 	unsigned first = pace.marks > LOOKS ? pace.marks - LOOKS : 0;
 	uint64_t lag;
+
+	MUST(v->index < VERSIONS);
 
 	if (!streams_lag(m, v->index, &lag) || !lag || pace.leader != m->leader)
 		return 0;

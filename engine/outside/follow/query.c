@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/outside/follow/query.h"
 #include "engine/outside/kernel/asker.h"
@@ -89,6 +90,8 @@ static int64_t stat_answer(const struct query *q, const struct statx *x)
 {
 	struct stat st = stat_of(x);
 
+	_Static_assert(sizeof(*x) <= ANSWER_SIZE && sizeof(st) <= ANSWER_SIZE, "they fit");
+
 	if (q->desc->nr == SYS_statx)
 		memcpy(q->answer->bytes, x, sizeof(*x));
 	else
@@ -139,6 +142,8 @@ static int64_t by_row(const struct query *q, uint32_t room)
 	uint64_t args[CALL_ARGS] = { (uint64_t)q->fd }, answer[ANSWER_SIZE / 8] = { 0 };
 	unsigned outs = 0;
 	long result;
+
+	MUST(q->fd >= 0 && q->desc->class == CLASS_QUERY);	/* it changes nothing */
 
 	room = room < ANSWER_SIZE ? room : ANSWER_SIZE;
 	for (unsigned i = 1; i < q->desc->nargs; i++) {

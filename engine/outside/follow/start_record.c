@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/start_record.h"
 #include "engine/outside/monitor/monitor.h"
@@ -47,6 +48,7 @@ static void leave(struct monitor *m)
 
 static void lost(struct monitor *m, const char *why)
 {
+	MUST(m->start.state == START_READS);
 	m->start.state = START_LOST;
 	snprintf(m->start.why, sizeof(m->start.why), "%s", why);
 	say_log("start", "%s: the start is not kept: %s", m->session.name, why);
@@ -59,6 +61,7 @@ void start_record_begin(struct monitor *m)
 
 	if (!options_joinable(m->options))
 		return;
+	MUST(m->start.state == START_NONE && m->versions <= ROW_START);
 	m->start.state = START_READS;
 	m->start.moved_ms = now_ms();
 	m->conduct->next[ROW_START] = 0;
@@ -73,12 +76,14 @@ static uint32_t chunk_new(struct monitor *m)
 
 	if (n == m->conduct->chunks || n == RECORD_BYTES / CHUNK_SIZE)
 		return CHUNK_NONE;
+	MUST(n < m->conduct->chunks);
 	m->start.chunks++;
 	return n;
 }
 
 static uint8_t *cell_at(struct section *s, uint32_t chunk, uint64_t pos)
 {
+	MUST(chunk < CHUNKS_MAX);
 	return (uint8_t *)s + sizeof(*s) + (uint64_t)chunk * CHUNK_SIZE +
 	       pos % CHUNK_CELLS * CELL_SIZE;
 }
@@ -88,6 +93,8 @@ static bool lane_begin(struct monitor *m, uint32_t i, const struct lane *from)
 	struct streams s = { m->conduct, ROW_START };
 	struct lane *to = &record(m)->lane[i];
 	uint32_t chunk = chunk_new(m);
+
+	MUST(i < LANES && !to->life);
 
 	if (chunk == CHUNK_NONE)
 		return false;
@@ -136,6 +143,7 @@ static bool lane_copy(struct monitor *m, uint32_t i, uint64_t end)
 			return false;
 		if (!n)
 			continue;
+		MUST(n < CHUNK_CELLS && to->head % CHUNK_CELLS + n < CHUNK_CELLS);
 		memcpy(cell_at(record(m), to->now, to->head),
 		       cell_at(streams_part(m, 0), c->chunk, c->at), n * CELL_SIZE);
 		to->head += n;
@@ -222,6 +230,7 @@ static void lanes_cut(struct monitor *m)
 
 static void kept(struct monitor *m)
 {
+	MUST(m->start.state == START_READS && !m->leader);
 	m->start.state = START_KEPT;
 	leave(m);
 	lanes_cut(m);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/still.h"
@@ -49,6 +50,7 @@ static uint64_t lane_stands(const struct monitor *m, const struct version *v, ui
 	uint64_t at = __atomic_load_n(&cursor_at(m, v->index, lane)->at,
 				      __ATOMIC_RELAXED);
 
+	MUST(v->index < VERSIONS && lane < LANES_ALL);
 	if (seen[v->index][lane].at != at || !seen[v->index][lane].since_ms ||
 	    !reader_sleeps(m, v, lane)) {
 		seen[v->index][lane].at = at;

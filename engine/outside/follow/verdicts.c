@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
@@ -54,6 +55,8 @@ bool hold(struct version *v, const struct request *r, unsigned ms)
 static bool held_gone(const struct held *h)
 {
 	const struct request *r = &h->request;
+
+	MUST(h->version && r->slot < AREA_THREADS);
 	uint32_t owner = h->version->area->slot[r->slot].owner;
 
 	return owner && (pid_t)owner != r->tid && !thread_state(r->pid, r->tid);
@@ -173,6 +176,7 @@ void hook_run(const struct version *v, const char *command, const char *report)
 
 static enum policy policy_of(const struct version *v, enum verdict verdict)
 {
+	MUST(verdict < VERDICTS);
 	/* What can be ignored is only that the two differ. */
 	if (!v->options || (verdict != VERDICT_DIVERGED && v->options->policy != POLICY_ALARM))
 		return POLICY_STOP;
@@ -310,6 +314,8 @@ static int64_t follower_crashed(struct version *v, const struct request *r)
 {
 	char path[400];
 
+	MUST(v->index != v->monitor->leader);
+
 	if (findings_end(v, r->tid))
 		return 0;
 	if (!v->crash[0] && version_lives(v)) {
@@ -326,6 +332,7 @@ static int64_t follower_crashed(struct version *v, const struct request *r)
 /* The leader is about to end: it waits for a successor, or goes on to its end. */
 static int64_t leader_ends(struct version *v, const struct request *r, const char *cause)
 {
+	MUST(v == leading(v->monitor));
 	if (takeover_want(v, cause, true))
 		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
 	takeover_missed(v, cause);
@@ -335,6 +342,8 @@ static int64_t leader_ends(struct version *v, const struct request *r, const cha
 int64_t verdict_leader_ends(struct version *v, const struct request *r, const char *cause)
 {
 	const struct monitor *m = v->monitor;
+
+	MUST(m->conduct);
 
 	if (v->index != m->leader || m->options->failover == FAILOVER_OFF)
 		return 0;

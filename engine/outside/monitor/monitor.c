@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/hang.h"
@@ -61,6 +62,7 @@ static int loop_open(struct monitor *m)
 
 	if (result < 0)
 		return result;
+	MUST(m->versions && m->versions <= VERSIONS);
 	m->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->bell_fd < 0)
 		return -errno;
@@ -120,6 +122,8 @@ static void signal_pass(struct monitor *m, const struct signalfd_siginfo *s)
 {
 	const struct version *v = leading(m);
 	pid_t head = version_head(v);
+
+	MUST(head >= 0 && head != getpid());	/* kill(0) is to ourselves as well */
 
 	if (!head || (pid_t)s->ssi_pid == head)
 		return;
@@ -209,6 +213,8 @@ static bool stay_behind(struct monitor *m)
 	char byte;
 	pid_t copy;
 
+	MUST(!m->background);
+
 	if (pipe2(done, O_CLOEXEC) < 0)
 		return false;
 	exec_go_on(m, true);
@@ -241,6 +247,7 @@ static bool stay_behind(struct monitor *m)
 
 static bool session_over(struct monitor *m)
 {
+	MUST(m->leader < m->versions);
 	return leading(m)->gone && !m->move.wanted && !left_over(m) && followers_finish(m);
 }
 
@@ -267,6 +274,8 @@ static bool server_over(struct monitor *m)
 static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 {
 	uint64_t count;
+
+	MUST(what >= WAKE_SIGNAL && what <= WAKE_LOOK);
 
 	if (what == WAKE_SIGNAL) {
 		serve_signals(m);
@@ -394,6 +403,8 @@ static void command_note(struct session *s, char **argv)
 {
 	size_t n = 0;
 
+	MUST(argv && *argv);
+
 	s->argv = argv;
 	for (; *argv && n < sizeof(s->command) - 1; argv++)
 		n += (size_t)snprintf(s->command + n, sizeof(s->command) - n, "%s%s", n ? " " : "",
@@ -422,6 +433,8 @@ static int session_begin(struct monitor *m)
 	const char *name = m->options->name;
 	struct session *s = &m->session;
 	int result;
+
+	MUST(m->options->argv && m->options->argv[0]);
 
 	if (!process_began(getpid())) {
 		say_error("mount it: mount -t proc proc /proc",
@@ -562,6 +575,8 @@ static int programs_find(struct monitor *m)
 	const struct run_options *o = m->options;
 	int code = 0;
 
+	MUST(o->followers < VERSIONS);
+
 	for (unsigned i = 0; !code && i <= o->followers; i++) {
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
 		code = program_find(m->version[i].argv[0], &m->version[i].path);
@@ -575,6 +590,8 @@ static int programs_find(struct monitor *m)
 static int versions_start(struct monitor *m)
 {
 	struct version *v = &m->version[0];
+
+	MUST(v->state == VERSION_STARTING && !m->leader);
 	int result = version_start(v);
 
 	if (!result)

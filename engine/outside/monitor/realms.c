@@ -28,6 +28,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/kernel/asker.h"
@@ -78,6 +79,7 @@ static void fd_close(int *fd)
 
 static void realm_unmake(struct monitor *m, struct realm *r)
 {
+	MUST(r->conduct && r->conduct != m->conduct);	/* the first is everybody's */
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		fd_close(&r->section_fd[v]);
 		fd_close(&r->section_read_fd[v]);
@@ -108,6 +110,8 @@ static int realm_make(struct monitor *m, uint32_t realm, const struct rights_key
 	struct realm made = { .key = *key, .conduct = realm_room(m->conduct->chunks) };
 	int result;
 
+	MUST(realm && realm <= m->realms && realm < REALMS);
+
 	if (!made.conduct)
 		return -ENOMEM;
 	if (mmap(made.conduct, CONDUCT_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, m->conduct_fd,
@@ -133,6 +137,8 @@ static int realm_make(struct monitor *m, uint32_t realm, const struct rights_key
 static bool lane_is_idle(const struct monitor *m, uint32_t lane)
 {
 	const struct lane *l = lane_at(m, m->leader, lane);
+
+	MUST(lane < LANES_ALL);
 
 	if (l->state != LANE_CLOSED)
 		return l->state == LANE_FREE;
@@ -208,6 +214,8 @@ static int sections_send(struct monitor *m, const struct version *v, const struc
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	int fd[VERSIONS];
 
+	MUST(n <= VERSIONS && v->index < n);
+
 	for (uint32_t i = 0; i < n; i++)
 		fd[i] = i == v->index ? r->section_fd[i] : r->section_read_fd[i];
 	c->cmsg_level = SOL_SOCKET;
@@ -234,6 +242,8 @@ static int64_t lane_give(struct monitor *m, const struct version *v, const struc
 {
 	struct streams s = { m->realm[realm].conduct, v->index };
 	int lane = lane_open(&s, lane_at(m, v->index, (uint32_t)r->args[5])->told), result;
+
+	MUST(realm < m->realms && lane < (int)LANES);
 
 	if (lane < 0)
 		return -ENOSPC;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/outside/follow/failed.h"
 #include "engine/outside/follow/query.h"
 #include "engine/outside/follow/runtime.h"
@@ -166,6 +167,8 @@ static int64_t mapping_end(struct mapping *g)
 {
 	const struct patch_sum *sum = &g->sum;
 
+	MUST(sum->guards <= SLOT_GUARDS);
+
 	exec_count(g->v, g->r->args[4], sum);
 	g->answer.guards = sum->guards;
 	memcpy(g->answer.guard, sum->guard, sizeof(g->answer.guard));
@@ -240,6 +243,8 @@ static void refused_say(struct version *v, const struct request *r)
 		[REFUSED_DISPATCH] = { "syscall user dispatch was refused", "mve stands on it" },
 	};
 	uint64_t n = r->args[0];
+
+	_Static_assert(sizeof(what) / sizeof(what[0]) == REFUSED_AIO + 1, "a word for each");
 
 	if (n >= REFUSED_INT80 && n <= REFUSED_AIO && version_may_say(v))
 		say_error(what[n][1], "%s: pid %d at 0x%lx", what[n][0], r->pid, r->args[1]);
@@ -373,6 +378,8 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 	struct request r;
 	int64_t reply;
 
+	MUST(slot < AREA_THREADS);
+
 	/* Acquire: pairs with the release of slot_ask. */
 	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_ACQUIRE) != RS_ASKED ||
 	    held_is(m, v, slot))
@@ -403,6 +410,8 @@ static void version_serve(struct version *v)
 {
 	uint32_t high = version_slots(v), first = v->turn;
 	unsigned looks = ROUND_LOOKS;
+
+	MUST(high <= AREA_THREADS && v == &v->monitor->version[v->index]);
 
 	for (uint32_t n = 0; n < high; n++) {
 		uint32_t slot = (first + n) % high;

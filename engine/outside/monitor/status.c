@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/kernel/maps.h"
@@ -37,6 +38,7 @@ void status_sum(const struct version *v, uint64_t sum[COUNT_ROWS][SLOT_CALLS])
 
 static json_t *call_row(int slot, uint64_t patch, uint64_t trap)
 {
+	MUST(slot >= 0 && slot < SLOT_CALLS);
 	const struct call_desc *d = slot ? call_find(slot - 1) : NULL;
 
 	return json_pack("{s:s, s:i, s:s, s:I, s:I}", "name", d ? d->name : "unknown", "number",
@@ -244,6 +246,8 @@ static json_t *ring_json(struct monitor *m)
 {
 	uint64_t waits = 0;
 	int lanes = 0;
+
+	MUST(m->realms && m->realms <= REALMS);
 
 	for (uint32_t r = 0; r < m->realms; r++) {
 		waits += realm_part(m, r, m->leader)->waits;

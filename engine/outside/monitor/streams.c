@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/follow/start_record.h"
@@ -34,6 +35,7 @@
 
 struct section *realm_part(const struct monitor *m, uint32_t realm, uint32_t version)
 {
+	MUST(realm < m->realms && version < VERSIONS);
 	struct streams s = { m->realm[realm].conduct, version };
 
 	return streams_section(&s, version);
@@ -46,11 +48,13 @@ struct section *streams_part(const struct monitor *m, uint32_t version)
 
 struct lane *lane_at(const struct monitor *m, uint32_t version, uint32_t lane)
 {
+	MUST(lane < LANES_ALL);
 	return &realm_part(m, lane / LANES, version)->lane[lane % LANES];
 }
 
 struct cursor *cursor_at(const struct monitor *m, uint32_t version, uint32_t lane)
 {
+	MUST(lane < LANES_ALL);
 	return &realm_part(m, lane / LANES, version)->cursor[lane % LANES];
 }
 
@@ -94,6 +98,8 @@ uint64_t streams_waited_ns(const struct monitor *m, uint32_t version)
 static void conduct_fill(struct monitor *m, uint32_t chunks)
 {
 	struct conduct *c = m->conduct;
+
+	MUST(chunks && chunks <= CHUNKS_MAX && m->versions <= VERSIONS);
 
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
@@ -168,6 +174,7 @@ void streams_changed(struct monitor *m)
 /* Whether the leader must not overtake this version. */
 void streams_follow(struct monitor *m, uint32_t version, bool follows)
 {
+	MUST(version < VERSIONS && (!follows || version != m->leader || version == ROW_START));
 	if (follows)
 		__atomic_fetch_or(&m->conduct->following, 1u << version, __ATOMIC_SEQ_CST);
 	else
@@ -205,6 +212,8 @@ uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t sour
 static uint32_t source_of(const struct monitor *m, uint32_t version)
 {
 	uint32_t source = streams_part(m, version)->cursor[0].source;
+
+	MUST(version != m->leader);
 
 	return source < m->versions && source != version ? source : m->leader;
 }
@@ -328,6 +337,8 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 {
 	const struct version *leader = &m->version[m->leader];
 	unsigned looks = 0;
+
+	MUST(v->index != m->leader);	/* it ends processes */
 
 	if (m->move.active || (!version_alive(leader) && !m->finishing))
 		return;

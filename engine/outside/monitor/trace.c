@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/remote.h"
@@ -73,6 +74,7 @@ static bool drain(struct trace *t)
 	int result;
 
 	MUST(fflush(t->out) == 0);
+	MUST(t->at <= t->len);
 	result = t->error ? 0 : reader_find(t);
 	if (!result && !t->error)
 		result = outlet_write(t->fd, t->text, t->len, &t->at);
@@ -93,6 +95,8 @@ static long memory_of(void *ctx, uint64_t addr, void *buf, size_t len)
 static void line_begin(struct trace *t, struct trace_row *row)
 {
 	int n = 0;
+
+	MUST(row >= t->row && row < t->row + AREA_THREADS);
 
 	if (t->open)
 		fputs(" <unfinished ...>\n", t->out);
@@ -144,6 +148,8 @@ static void signal_show(struct trace *t, struct trace_row *row, const uint64_t *
 	struct call_print line = { 0 };
 	uint8_t full[128] = { 0 };
 
+	_Static_assert(sizeof(((struct request *)0)->call) == 64, "the head of a siginfo");
+
 	memcpy(full, info, 64);
 	line_begin(t, row);
 	print_signal(&line, *(int *)full, full);
@@ -193,6 +199,7 @@ int64_t trace_request(struct version *v, const struct request *r)
 
 	if (!t)			/* nobody asked for one: a program's own doing */
 		return 0;
+	MUST(r->slot < AREA_THREADS);
 	row = &t->row[r->slot];
 	if (!t->first)
 		t->first = r->tid;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/wakes.h"
 
@@ -36,6 +37,8 @@ bool monitor_poll(struct monitor *m, int fd, short events, enum wake what, uint6
 	/* The bits of poll() and of epoll are the same. */
 	struct epoll_event e = { .events = (uint32_t)events | EPOLLONESHOT,
 				 .data.u64 = what | which << 8 };
+
+	MUST(what <= 0xff && which << 8 >> 8 == which);	/* they share a word */
 
 	return epoll_ctl(m->wakes.fd, EPOLL_CTL_MOD, fd, &e) == 0 ||
 	       (errno == ENOENT && epoll_ctl(m->wakes.fd, EPOLL_CTL_ADD, fd, &e) == 0);

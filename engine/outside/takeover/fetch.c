@@ -14,6 +14,7 @@
 
 #include "engine/abi/boot.h"
 #include "engine/abi/standing.h"
+#include "engine/core/must.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/start/auxv.h"
@@ -75,6 +76,7 @@ static uint16_t info_read(int info, int number, char *text, size_t size)
 
 static bool bit_of(const uint64_t *bits, int number)
 {
+	MUST((unsigned)number < STANDING_FDS);
 	return bits[number / 64] >> number % 64 & 1;
 }
 
@@ -85,6 +87,8 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 	struct taken_descriptor *row = &to->descriptor[to->n];
 	int fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0);
 	char info[256] = "";
+
+	MUST(f->k.message.n < TAKEN_ROWS && number >= 0);
 
 	if (fd < 0)
 		return errno == EBADF ? 0 : -errno;
@@ -174,6 +178,8 @@ static bool list_open(struct fetch *f)
 {
 	int fds;
 
+	MUST(f->known.looked <= STANDING_FDS);
+
 	f->next = 0;
 	f->list = NULL;
 	if (f->known.looked && process_table(f->k.twin) - 1 < f->known.looked)
@@ -190,6 +196,7 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 
 	if (f->k.twin == twin)
 		return &f->k;
+	MUST(twin > 0);
 	fetch_end();
 	f->k.twin = twin;
 	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
@@ -219,6 +226,8 @@ static int batch_flush(struct taking *k)
 int numbers_send(struct monitor *m, struct taking *k)
 {
 	struct fetch *f = &fetch;
+
+	MUST(k == &f->k && k->twin);
 	int result = f->n < 0 ? (int)f->n : 0;
 
 	while (f->n >= 0 && !result && !f->all) {

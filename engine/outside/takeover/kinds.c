@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -50,6 +51,7 @@ int message_send(struct taking *k, const struct taken_message *message, size_t r
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c;
 
+	MUST(message->n <= TAKEN_ROWS && iov.iov_len <= sizeof(*message));
 	if (fd && message->n) {
 		m.msg_control = control;
 		m.msg_controllen = CMSG_SPACE(message->n * sizeof(int));
@@ -105,6 +107,7 @@ static int pidfds_send(struct monitor *m, struct taking *k)
 	struct taken_message message = { .kind = STATE_pidfds, .n = k->pidfds };
 
 	(void)m;
+	MUST(k->pidfds <= TAKEN_WATCHES);
 	if (!k->pidfds)
 		return 0;
 	memcpy(message.descriptor, k->pidfd_row, k->pidfds * sizeof(k->pidfd_row[0]));
@@ -150,6 +153,8 @@ static unsigned watches_read(const struct taking *k, int epfd, struct taken_watc
 	char path[64], line[256];
 	FILE *f;
 
+	MUST(n <= TAKEN_WATCHES && k->moved <= TAKEN_WATCHES);
+
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", k->twin, epfd);
 	f = fopen(path, "re");
 	while (f && n < TAKEN_WATCHES && fgets(line, sizeof(line), f)) {
@@ -181,6 +186,8 @@ static int signals_send(struct monitor *m, struct taking *k)
 	struct taken_message message = { .kind = STATE_signals };
 	unsigned at = 0;
 	int result = 0;
+
+	MUST(k->twin > 0);
 
 	while (!result && (message.n = untold_take(m, k->twin, &at, message.signal, TAKEN_SIGNALS)))
 		result = message_send(k, &message, sizeof(message.signal[0]), NULL);

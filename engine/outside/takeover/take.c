@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
@@ -62,6 +63,8 @@ static struct version *holder(struct monitor *m, const struct version *asker, pi
 {
 	struct version *v = m->move.from;
 
+	MUST(v && v != asker);
+
 	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = taken_before(m, v)) {
 		*pid = lane_process(m, v, asker, asks, lane);
 		if (*pid > 0 && (takeover_stands(m, v, *pid) || version_owns(v, *pid, *pid)))
@@ -80,6 +83,7 @@ static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
 		monitor_wake_after(m, DYING_MS);
 		return;
 	}
+	MUST(pid > 0 && twin != leading(m));	/* who leads is nobody's twin */
 	kill(pid, SIGKILL);
 }
 
@@ -104,6 +108,8 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 {
 	struct taking *k = fetch_begin(m, twin);
 	int64_t n;
+
+	MUST(asker > 0 && twin > 0 && asker != twin);
 
 	k->pid = asker;
 	k->socket = asker_socket(asker, theirs);
@@ -135,6 +141,7 @@ static bool twin_note(struct move *mv, pid_t twin)
 
 static void took_note(struct move *mv, int64_t n, uint64_t begin_us)
 {
+	MUST(mv->active && mv->began_us <= now_us());
 	mv->descriptors += n > 0 ? (unsigned)n : 0;
 	mv->taken_us += now_us() - begin_us;
 	mv->ready_us = now_us() - mv->began_us;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/monitor.h"
@@ -53,6 +54,8 @@ static bool move_done(struct move *mv)
 	const struct area *a = mv->to->area;
 	/* Acquire: pairs with took_note; the time is the last one's. */
 	uint32_t lead = __atomic_load_n(&a->leads, __ATOMIC_ACQUIRE) - mv->leads;
+
+	MUST(mv->to && mv->due);
 
 	if (mv->taken < mv->due)
 		return false;
@@ -113,6 +116,7 @@ static void version_leave(struct monitor *m, struct version *v, bool keep)
 {
 	if (v->state != VERSION_LEAVES)
 		return;
+	MUST(v->index != m->leader);
 	if (keep) {
 		v->state = VERSION_FOLLOWS;
 		v->parked = false;
@@ -142,6 +146,7 @@ static void move_end(struct monitor *m)
 
 static void move_look(struct monitor *m, struct move *mv)
 {
+	MUST(mv->active && mv->to == leading(m));
 	if (move_done(mv))
 		move_end(m);
 	else if (move_late(m, mv) && move_fail(m) == FAILING_ENDS)
@@ -198,6 +203,7 @@ bool takeover_want(struct version *from, const char *cause, bool forced)
 
 	if (mv->wanted)
 		return true;
+	MUST(from->monitor->conduct);
 	if (mv->prepares) {
 		move_force(mv, cause);
 		return true;

@@ -14,6 +14,7 @@
 
 void conduct_bit(uint32_t *word, uint32_t version, bool on)
 {
+	MUST(version < VERSIONS);
 	if (on)
 		__atomic_fetch_or(word, 1u << version, __ATOMIC_SEQ_CST);
 	else
@@ -38,6 +39,8 @@ static void section_begin(struct monitor *m, const struct move *mv, uint32_t rea
 	struct section *to = realm_part(m, realm, mv->to->index);
 	/* Lanes behind these were never opened: they are as they should be. */
 	uint32_t lanes = section_lanes(from), ours = section_lanes(to);
+
+	MUST(lanes <= LANES && ours <= LANES && from != to);
 
 	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
 	section_spare(to, m->conduct->chunks);
@@ -71,6 +74,8 @@ static void cursors_begin(struct monitor *m, const struct move *mv, uint32_t rea
 	struct section *from = realm_part(m, realm, mv->from->index);
 	struct streams s = { m->realm[realm].conduct, mv->from->index };
 
+	MUST(mv->keep);
+
 	for (uint32_t i = 0; i < section_lanes(to); i++) {
 		if (to->lane[i].state != LANE_OPEN)
 			continue;
@@ -84,6 +89,8 @@ void streams_switch(struct monitor *m, const struct move *mv)
 {
 	struct conduct *c = m->conduct;
 	uint32_t from = mv->from->index, to = mv->to->index;
+
+	MUST(from == m->leader && to != from && to < m->versions);
 
 	for (uint32_t r = 0; r < m->realms; r++) {
 		section_begin(m, mv, r);

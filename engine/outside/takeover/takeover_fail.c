@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
@@ -70,6 +71,8 @@ static void streams_back(struct monitor *m, const struct move *mv)
 	struct conduct *c = m->conduct;
 	uint32_t from = mv->from->index, to = mv->to->index;
 
+	MUST(to == m->leader && from != to);
+
 	conduct_bit(&c->following, from, false);
 	conduct_bit(&c->following, to, false);
 	conduct_bit(&c->crashed, from, false);
@@ -83,6 +86,7 @@ static void streams_back(struct monitor *m, const struct move *mv)
 
 static void versions_back(struct monitor *m, struct move *mv)
 {
+	MUST(mv->active && !mv->taken && mv->to == leading(m));
 	mv->from->state = VERSION_LEADS;
 	mv->from->parked = false;
 	mv->from->why[0] = 0;
@@ -120,6 +124,8 @@ static unsigned late_end(const struct monitor *m, const struct version *v)
 {
 	unsigned n = 0;
 
+	MUST(v == m->move.to);
+
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
 
@@ -133,6 +139,8 @@ enum failing move_fail(struct monitor *m)
 {
 	struct move *mv = &m->move;
 	unsigned lost;
+
+	MUST(mv->active);
 
 	if (move_undo(m, mv))
 		return FAILING_UNDONE;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
@@ -193,6 +194,8 @@ static bool park(struct monitor *m, struct move *mv)
 	uint64_t begin = now_us(), asked = 0, now;
 	struct given given;
 
+	MUST(mv->from == leading(m));
+
 	given_begin(&given, mv->from, PARK_US);
 	conduct_bit(&m->conduct->park, mv->from->index, true);
 	streams_changed(m);
@@ -246,6 +249,8 @@ static bool reads_old(struct monitor *m, const struct version *v, uint32_t sourc
 bool old_stream_read(struct monitor *m, const struct version *to, bool drop)
 {
 	bool read = true;
+
+	MUST(to->index != m->leader);
 
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
@@ -334,6 +339,8 @@ static pid_t sleeper(const struct monitor *m, const struct move *mv)
 {
 	static bool called[LANES_ALL];
 
+	MUST(mv->from != mv->to);
+
 	lanes_called(mv->from, called);
 	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
 		const struct slot *s = &mv->to->area->slot[i];
@@ -408,6 +415,8 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 	uint64_t begin = now_us(), since = begin, now = begin, least = ~0ull;
 	struct given given;
 
+	MUST(mv->to != mv->from);
+
 	for (given_begin(&given, mv->to, READ_US); !given_over(&given);) {
 		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
 
@@ -471,6 +480,7 @@ static bool refuse_stopped(struct move *mv)
 /* True: the leader stands, and may be replaced; or mv->cause says why not. */
 bool leader_stop(struct monitor *m, struct move *mv)
 {
+	MUST(mv->prepares && mv->from == leading(m));
 	if (!mv->forced && stopped_thread(mv->to))
 		return refuse_stopped(mv);
 	for (int tries = 0;; tries++) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -70,6 +71,8 @@ static bool room_given(pid_t pid, uint64_t needs)
 static bool has_room(const struct version *v, pid_t pid, pid_t twin)
 {
 	uint64_t hard = hard_limit(pid), needs;
+
+	MUST(pid > 0 && twin > 0 && pid != twin);
 
 	if (hard >= process_table(twin) + FOR_TAKING)	/* which is cheaper to ask */
 		return true;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "engine/abi/rules.h"
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/monitor.h"
@@ -83,6 +84,7 @@ struct version *successor(struct monitor *m)
 			lag |= DYING_LAG;
 		if (lag >= least)
 			continue;
+		MUST(v->index != m->leader);
 		least = lag;
 		best = v;
 	}

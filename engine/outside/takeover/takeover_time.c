@@ -6,6 +6,7 @@
  */
 #include <time.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/takeover/takeover.h"
@@ -58,6 +59,8 @@ void given_begin(struct given *p, const struct version *v, uint64_t limit_us)
 bool given_over(struct given *p)
 {
 	uint64_t now = now_us(), cpu, went, got;
+
+	MUST(p->v && p->looked_us >= p->began_us);
 
 	if (now - p->looked_us < GIVEN_LOOK_US)
 		return false;

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -52,12 +53,15 @@ static struct untold *row_make(struct move *mv)
 		mv->untold = more;
 		mv->untold_room = room;
 	}
+	MUST(mv->untolds < mv->untold_room);
 	return &mv->untold[mv->untolds++];
 }
 
 static void note(struct move *mv, pid_t pid, int32_t lane, const siginfo_t *info)
 {
 	struct untold *u;
+
+	_Static_assert(sizeof(u->row.info) <= sizeof(*info), "its head");
 
 	if (info->si_signo < 1 || info->si_signo > SIGNALS ||
 	    SIG_BIT(info->si_signo) & NOT_MOVED)
