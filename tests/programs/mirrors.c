@@ -200,6 +200,28 @@ static void rest(void)
 	printf("pipe: %s\n", strerror(errno));
 }
 
+/* A page of a hole, mapped so often that no step may look at each mapping again. */
+static void often(void)
+{
+	const size_t page = 4096, times = 20000;
+	char name[] = "often.XXXXXX", *room, *at;
+	int fd = mkstemp(name);
+
+	CHECK(fd >= 0 && !unlink(name) && !ftruncate(fd, page));
+	room = mmap(NULL, 2 * times * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(room != MAP_FAILED);
+	for (size_t i = 0; i < times; i++) {
+		at = mmap(room + 2 * i * page, page, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_FIXED, fd, 0);
+		CHECK(at == room + 2 * i * page && !*at);
+		*at = (char)i;
+	}
+	for (size_t i = 0; i < times; i++)
+		CHECK(room[2 * i * page] == (char)i);
+	show("often", "kept");
+	CHECK(!munmap(room, 2 * times * page) && !close(fd));
+}
+
 int main(void)
 {
 	int fd = memfd_create("mirrors", MFD_ALLOW_SEALING);
@@ -213,5 +235,6 @@ int main(void)
 	rewritten();
 	by_path();
 	rest();
+	often();
 	return passed("mirrors");
 }

@@ -3,9 +3,8 @@
  * has unlinked, and those that it reads and may write again.  A follower has none of them
  * open, and their path, where there is one, leads to what the leader has made of them by
  * now.  So the leader tells with each mapping of a descriptor (EVENT_FILE) what stands
- * behind it, and the content: of what is only read, if there is little of it or it was
- * changed lately.  The follower makes a *mirror* of it, a memfd of its own: what
- * it maps shared it shares with its children as the leader's twins do, and what it
+ * behind it, and the content, unless followers find the same there (behind.c).  The
+ * follower makes a *mirror* of it, a memfd of its own: what it maps shared it shares with its children as the leader's twins do, and what it
  * writes, truncates or allocates by calls afterwards is done to the mirror as well.
  * Content that is told again is put into the mirror, unless some process of the follower
  * may write there by memory: it may be ahead.
@@ -19,12 +18,11 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/stat.h>
-#include <linux/time.h>
-#include <linux/time_types.h>
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
+#include "engine/inside/fd/behind.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/fd/places.h"
@@ -34,6 +32,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/event.h"
+#include "engine/inside/record/host.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
@@ -46,10 +45,6 @@
 /* Limit (files): bytes of a mapped file that is sent to followers.  Beyond: they open it. */
 #define TOLD_MAX	(16ull << 20)
 #define RING_SHARE	4	/* and of the ring at most this part */
-/* Limit (files): bytes of a mapped file that is only read.  Beyond: followers open it. */
-#define READ_MAX	(64ull << 10)
-#define LATELY_S	10		/* or READ_MAX does not count */
-#define SECTOR		512
 #define SEEK_SET_	0
 #define SEEK_CUR_	1
 #define SEEK_DATA_	3
@@ -65,81 +60,11 @@ _Static_assert(!(KIND_MASK & (APPENDS | READS)) && !(ADDRESS_MASK & (KIND_MASK |
 
 /* --- the leader ----------------------------------------------------------------------- */
 
-static bool is_written(long fd, const struct statx *st)
-{
-	return !st->stx_nlink || (OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_ACCMODE) != O_RDONLY;
-}
-
 static uint64_t told_limit(void)
 {
 	uint64_t part = (uint64_t)streams.conduct->chunks * CHUNK_SIZE / RING_SHARE;
 
 	return part < TOLD_MAX ? part : TOLD_MAX;
-}
-
-static bool is_fresh(const struct statx *st)
-{
-	struct __kernel_timespec now = { 0 };
-
-	OWN2(__NR_clock_gettime, CLOCK_REALTIME_COARSE, &now);
-	return st->stx_ctime.tv_sec + LATELY_S >= now.tv_sec;
-}
-
-/*
- * Since the loader opened its first file, which is where a program begins.  What was
- * installed a moment before is not the program's own: another version has its own.
- */
-static bool is_made_here(const struct statx *st)
-{
-	static struct __kernel_timespec began;
-
-	if (!began.tv_sec)
-		OWN2(__NR_clock_gettime, CLOCK_REALTIME_COARSE, &began);
-	return st->stx_ctime.tv_sec > began.tv_sec ||
-	       (st->stx_ctime.tv_sec == began.tv_sec && st->stx_ctime.tv_nsec > began.tv_nsec);
-}
-
-/*
- * It may be written again, or be gone, before a follower has opened it; libraries and the
- * like are not, unless the program has made them.
- */
-static bool is_steady(const struct statx *st, uint64_t prot)
-{
-	if (prot & PROT_EXEC)
-		return !is_made_here(st) || st->stx_size > told_limit();
-	return st->stx_size > (is_fresh(st) ? told_limit() : READ_MAX);
-}
-
-static enum file_kind kind_of(long fd, const struct statx *st, uint64_t prot)
-{
-	switch (st->stx_mode & S_IFMT) {
-	case S_IFREG:
-		if (!is_written(fd, st))
-			return is_steady(st, prot) ? FILE_PATH : FILE_TOLD;
-		return st->stx_blocks * SECTOR > told_limit() ? FILE_LARGE : FILE_TOLD;
-	case S_IFCHR:
-		return st->stx_rdev_major == 1 && st->stx_rdev_minor == 5 ? FILE_ZERO : FILE_OTHER;
-	case S_IFBLK:
-		return FILE_PATH;
-	default:
-		return FILE_OTHER;
-	}
-}
-
-/* Another description of the file: where it stands is nobody's affair but ours. */
-static long reopened(long fd)
-{
-	char path[32] = "/proc/self/fd/", digits[12];
-	int n = 0, at = 14;
-
-	MUST(fd >= 0);
-
-	do
-		digits[n++] = (char)('0' + fd % 10);
-	while ((fd /= 10));
-	while (n)
-		path[at++] = digits[--n];
-	return OWN4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 }
 
 static void extent_tell(struct thread *t, long fd, struct file_extent x)
@@ -163,9 +88,10 @@ static void extent_tell(struct thread *t, long fd, struct file_extent x)
 
 static void content_tell(struct thread *t, long fd, uint64_t size)
 {
-	long own = reopened(fd);
+	long own = behind_reopened(fd);
 	struct file_extent x = { 0, size }, end = { size, 0 };
 
+	MUST(fd >= 0);
 	if (own < 0 && size)
 		extent_tell(t, fd, x);
 	while (own >= 0 && x.at < size) {
@@ -202,7 +128,7 @@ void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t resul
 
 	if (result >= 0 && !OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME,
 				 &st, 0))
-		kind = kind_of(fd, &st, args[2]);
+		kind = behind_kind(fd, &st, args[2], told_limit());
 	if (kind == FILE_TOLD)
 		pos = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
 	e = lead_event(t, EVENT_FILE, __NR_mmap, result < 0 ? result : pos < 0 ? 0 : pos);
@@ -216,7 +142,7 @@ void mirror_tell(struct thread *t, const uint64_t args[CALL_ARGS], int64_t resul
 	if (kind == FILE_TOLD)
 		content_tell(t, fd, st.stx_size);
 	lead_event_end(t);
-	if (kind == FILE_TOLD && is_written(fd, &st) && !is_stateless())
+	if (kind == FILE_TOLD && behind_is_written(fd, &st) && !is_stateless())
 		places_begin(t, fd, &st);
 }
 
@@ -230,7 +156,7 @@ void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
 	struct event *e;
 
 	if (OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st, 0) ||
-	    !is_made_here(&st) || (st.stx_mode & S_IFMT) != S_IFREG || !st.stx_size ||
+	    !behind_is_made_here(&st) || (st.stx_mode & S_IFMT) != S_IFREG || !st.stx_size ||
 	    st.stx_size > told_limit())
 		return;
 	e = lead_event(t, EVENT_FILE, nr, 0);
@@ -241,7 +167,7 @@ void mirror_tell_loaded(struct thread *t, long nr, int64_t fd)
 	lead_event_end(t);
 }
 
-/* --- the follower: mirrors ------------------------------------------------------------ */
+/* --- mirrors ------------------------------------------------------------ */
 
 /*
  * Limit (files): files that are mapped shared for writing and open, of a
@@ -363,9 +289,34 @@ static void mirror_shared(const struct mirror *m, const struct thread *t)
 		OWN2(__NR_fchmod, m->fd, MEMFD_MODE | S_ISVTX);
 }
 
+/* The first byte from here on that is no zero, by pieces; or the end. */
+static uint64_t zeros_end(const struct mirror *m, uint64_t from, uint64_t to)
+{
+	uint64_t piece[BUFFER / sizeof(uint64_t)];
+
+	while (from < to) {
+		long at = OWN3(__NR_lseek, m->fd, from, SEEK_DATA_), n;
+		uint64_t any = 0;
+
+		if (at < 0 || (uint64_t)at >= to)
+			return to;
+		bytes_zero(piece, sizeof(piece));
+		from = (uint64_t)at;
+		n = OWN4(__NR_pread64, m->fd, piece, to - from < BUFFER ? to - from : BUFFER, from);
+		for (uint32_t i = 0; i < sizeof(piece) / sizeof(*piece); i++)
+			any |= piece[i];
+		if (n <= 0 || any)
+			return from;
+		from += (uint64_t)n;
+	}
+	return to;
+}
+
+/* To make a hole the kernel looks at each mapping of the file: only where there is none. */
 static void zeros_between(const struct mirror *m, uint64_t from, uint64_t to)
 {
-	if (m && to > from)
+	from = m ? zeros_end(m, from, to) : to;
+	if (to > from)
 		OWN4(__NR_fallocate, m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
 		     to - from);
 }
@@ -427,7 +378,7 @@ static struct mirror *mirror_told(struct reader *r, const struct event *e, int32
 	return m;
 }
 
-/* --- the follower: mappings ----------------------------------------------------------- */
+/* --- mappings ----------------------------------------------------------- */
 
 static const struct event *event_at(struct thread *t, unsigned n, struct reader *r)
 {
@@ -554,7 +505,7 @@ void mirror_placed(const struct event *e)
 	latch_give(LATCH_mirrors);
 }
 
-/* --- the follower: calls on mirrored files -------------------------------------------- */
+/* --- calls on mirrored files -------------------------------------------- */
 
 void mirror_opened(struct file *f, bool truncates)
 {
