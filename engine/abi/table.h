@@ -148,7 +148,7 @@ static inline int call_ends(const struct call_desc *row)
 /* Whether a call's arguments choose its row. */
 int call_has_variants(long nr);
 
-/* Whether a call is local whatever its arguments are. */
+/* Whether a call is local whatever its arguments are, and names no process: ids differ. */
 int call_is_local(long nr);
 
 /* The number of a call; -1 when there is no such name. */

@@ -84,9 +84,18 @@ uint32_t call_traits(long nr)
 	return traits;
 }
 
+static int asks_of_process(const struct call_desc *row)
+{
+	for (unsigned i = 0; i < row->nargs; i++)
+		if (row->args[i].kind == KIND_PID)
+			return 1;
+	return 0;
+}
+
 int call_is_local(long nr)
 {
-	if (nr < 0 || nr >= CALL_MAX || calls[nr].class != CLASS_LOCAL)
+	if (nr < 0 || nr >= CALL_MAX || calls[nr].class != CLASS_LOCAL ||
+	    asks_of_process(&calls[nr]))
 		return 0;
 	for (unsigned i = 0; has_variants[nr] && i < VARIANTS; i++)
 		if (variant_keys[i].nr == nr && variants[i].class != CLASS_LOCAL)

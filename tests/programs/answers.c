@@ -460,6 +460,17 @@ static void memory(void)
 	CHECK(!munmap(pages, 1 << 16));
 }
 
+/* What a call of a version's own names is its own thread, by whichever id. */
+static void robust(void)
+{
+	void *by_zero = NULL, *by_id = NULL;
+	size_t len = 0;
+
+	CHECK(!syscall(SYS_get_robust_list, 0, &by_zero, &len));
+	CHECK(!syscall(SYS_get_robust_list, gettid(), &by_id, &len));
+	CHECK(by_id == by_zero);
+}
+
 int main(void)
 {
 	sink = open("/dev/null", O_WRONLY);
@@ -476,5 +487,6 @@ int main(void)
 	keys();
 	namespaces();
 	memory();
+	robust();
 	return passed("answers");
 }

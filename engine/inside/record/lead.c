@@ -327,8 +327,10 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 
 	if (nr == __NR_mmap && !(args[3] & MAP_ANONYMOUS) && (int32_t)args[4] >= 0)
 		return lead_mmap(t, args);
-	if (!w.desc || w.desc->class == CLASS_LOCAL)
+	if (!w.desc)
 		return call_serve(t, nr);
+	if (w.desc->class == CLASS_LOCAL)
+		return ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (call_has(w.desc, TRAIT_SIGNALS) && stream_followed(t) && crash_call(t, nr, args))
 		return ids_call(t, w.desc, nr);
 	if (caller_is_local(t, nr)) {

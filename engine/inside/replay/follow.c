@@ -326,8 +326,12 @@ static long follow_walked(struct thread *t, struct walk w, long nr)
 		return result;
 	if (nr == __NR_mmap)
 		return follow_mmap(t);
-	if (!w.desc || w.desc->class == CLASS_LOCAL)	/* none: the kernel has none either */
-		return nr == __NR_futex ? follow_futex(t) : call_serve(t, nr);
+	if (nr == __NR_futex && w.desc && w.desc->class == CLASS_LOCAL)
+		return follow_futex(t);
+	if (!w.desc)				/* the kernel has none either */
+		return call_serve(t, nr);
+	if (w.desc->class == CLASS_LOCAL)
+		return ids_call(t, w.desc, nr);
 	return follow_stream(t, &w, nr);
 }
 
