@@ -45,6 +45,24 @@ static void child_writes(char *m)
 	show("child", m + 40000);
 }
 
+/* Who is told of its end sees what it did before, also where it will be told again. */
+static void child_ends(char *m)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid) {
+		for (clock_t till = clock() + CLOCKS_PER_SEC / 20; clock() < till;)
+			;
+		strcpy(m + 41000, "the child is gone");
+		_exit(0);
+	}
+	CHECK(!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+	show("end", m + 41000);
+	CHECK(!waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT));
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
 /* All the ways in which the content of an open file changes. */
 static void changes(const char *name, int fd)
 {
@@ -195,6 +213,7 @@ static void rest(void)
 	CHECK(zero >= 0 && !pipe(ends));
 	m = map(zero, MAP_SHARED, 0);
 	child_writes(m);
+	child_ends(m);
 	m = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE, ends[0], 0);
 	CHECK(m == MAP_FAILED && errno == ENODEV);
 	printf("pipe: %s\n", strerror(errno));

@@ -75,21 +75,23 @@ void follow_note_first(struct thread *t, struct walk *w, long nr, int64_t result
 /* A child's end, as waitid tells it; with WNOWAIT it will be told again. */
 static void waited(struct thread *t, const struct walk *w)
 {
+	void (*ended)(struct thread *t, int32_t vpid, int32_t status) =
+		w->args[3] & WNOWAIT ? follow_peeked : follow_reaped;
 	uint8_t info[SIGINFO_SIZE] = { 0 };
 	int32_t status;
 
 	if (!w->args[2] && w->args[0] == P_PID && !w->result)
-		follow_reaped(t, (int32_t)w->args[1], 0);
-	if (!w->args[2] || w->args[3] & WNOWAIT || target_in(info, w->args[2], sizeof(info)))
+		ended(t, (int32_t)w->args[1], 0);
+	if (!w->args[2] || target_in(info, w->args[2], sizeof(info)))
 		return;
 	status = info_int(info, INFO_STATUS);
 	switch (info_int(info, INFO_CODE)) {
 	case CLD_EXITED:
-		follow_reaped(t, info_int(info, INFO_PID), (status & 0xff) << 8);
+		ended(t, info_int(info, INFO_PID), (status & 0xff) << 8);
 		break;
 	case CLD_KILLED:
 	case CLD_DUMPED:
-		follow_reaped(t, info_int(info, INFO_PID), status & 0x7f);
+		ended(t, info_int(info, INFO_PID), status & 0x7f);
 		break;
 	}
 }

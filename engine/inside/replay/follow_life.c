@@ -24,6 +24,7 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/replay/wait.h"
+#include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/ids.h"
 #include "engine/inside/takeover/take.h"
 
@@ -137,9 +138,28 @@ void child_gone(int32_t vpid)
 	child_forget(vpid, &lane);
 }
 
+static int32_t child_find(int32_t vpid, uint32_t *lane)
+{
+	for (uint32_t i = 0; i < children.used; i++) {
+		*lane = child_at(i)->lane;
+		if (child_at(i)->vpid == vpid && child_at(i)->pid)
+			return child_at(i)->pid;
+	}
+	return 0;
+}
+
 static bool reap(int32_t pid)
 {
 	return OWN4(__NR_wait4, pid, 0, WNOHANG, 0) != 0;
+}
+
+/* It has come to its end, or is no child of ours. */
+static bool is_over(int32_t pid)
+{
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+
+	return OWN6(__NR_waitid, P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT, 0, 0) ||
+	       info_int(info, INFO_PID);
 }
 
 /* The twins that had not ended when the leader's had. */
@@ -179,11 +199,11 @@ static bool lane_is_read(uint32_t lane, int32_t pid)
  * twin comes to its end first, unless something keeps it.  One that a signal has ended
  * in the leader will not come to an end by itself, but to where it was ended.
  */
-static bool reap_in_time(int32_t pid, uint32_t lane, bool by_signal)
+static bool end_in_time(int32_t pid, uint32_t lane, bool by_signal, bool (*over)(int32_t pid))
 {
 	uint64_t sleep = END_FIRST_NS, waited = 0;
 
-	while (!reap(pid)) {
+	while (!over(pid)) {
 		if (waited > END_WAIT_NS || (by_signal && lane_is_read(lane, pid)))
 			return false;
 		change_wait(change_now(), sleep);
@@ -247,11 +267,22 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 		pid = child_forget(vpid, &lane);
 	if (!pid && !stopped && status != 0xffff && !ids_are_ours())
 		pid = child_led(vpid, &lane);
-	if (!pid || reap_in_time(pid, lane, by_signal))
+	if (!pid || end_in_time(pid, lane, by_signal, reap))
 		return;
 	if (by_signal)
 		OWN2(__NR_kill, pid, 9);
 	reap_late(reap(pid) ? 0 : pid);
+}
+
+/* The program was told of a child's end, and will be again (WNOWAIT). */
+void follow_peeked(struct thread *t, int32_t vpid, int32_t status)
+{
+	uint32_t lane = 0;
+	int32_t pid = child_find(vpid, &lane);
+
+	(void)t;
+	if (pid)
+		end_in_time(pid, lane, (status & 0x7f) != 0, is_over);
 }
 
 /* --- clone --------------------------------------------------------------------------- */

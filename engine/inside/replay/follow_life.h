@@ -8,6 +8,8 @@
 void life_compare(struct thread *t, long nr, const struct event *e);
 long follow_life(struct thread *t, long nr, const struct event *e);
 void follow_reaped(struct thread *t, int32_t vpid, int32_t status);
+/* The same of one that the program may still wait for. */
+void follow_peeked(struct thread *t, int32_t vpid, int32_t status);
 void child_ids(struct thread *c);
 /* The descriptor that a clone has given for the child; -1: it was asked for none. */
 int64_t clone_pidfd(const struct thread *t, long nr);
