@@ -145,6 +145,13 @@ static inline int call_ends(const struct call_desc *row)
 	return row && row->class == CLASS_LIFE && row->result == KIND_NONE;
 }
 
+/* A follower may make such a call for itself: nobody but it will know. */
+static inline int class_is_harmless(enum call_class class)
+{
+	return class == CLASS_LOCAL || class == CLASS_QUERY || class == CLASS_SOFT ||
+	       class == CLASS_BOTH;
+}
+
 /* Whether a call's arguments choose its row. */
 int call_has_variants(long nr);
 

@@ -3,9 +3,7 @@
  * are memory, what the leader records, and what a follower may do by itself.
  *
  * Numbers, names and kinds come from engine/abi/syscalls.def and its variants.
- * engine/abi/own_calls.def is what that table does not say: calls of class effect
- * that touch nothing but the caller's own descriptors, and calls that are
- * harmless on descriptors that only the follower has.
+ * What a follower may do by itself say the class of a row, and its traits RULE_*.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,31 +114,18 @@ const char *name_nearest(const struct unit *u, const char *name)
 
 /* --- what a follower may do by itself -------------------------------------- */
 
-#define GUARDED NAME_GUARDED | RULES_OUT_PRIVATE
-
-static const struct {
-	char name[20];
-	int flags;
-} own_calls[] = {
-#define FREE 0
-#define OPENS RULES_OUT_OPENS
-#define READS (RULES_OUT_OPENS | RULES_OUT_READS)
-#define PRIVATE RULES_OUT_PRIVATE
-#define OWN_CALL(name, flags) { #name, flags },
-#include "engine/abi/own_calls.def"
-};
-
 int name_effect(const struct call_name *row)
 {
-	for (unsigned i = 0; i < sizeof(own_calls) / sizeof(own_calls[0]); i++)
-		if (!strcmp(own_calls[i].name, row->name))
-			return own_calls[i].flags;
-	switch (row->desc.class) {
-	case CLASS_LOCAL: case CLASS_QUERY: case CLASS_SOFT: case CLASS_BOTH:
-		return 0;
-	default:
-		return -1;
-	}
+	const struct call_desc *d = &row->desc;
+
+	if (call_has(d, TRAIT_RULE_GUARDED))
+		return NAME_GUARDED | RULES_OUT_PRIVATE;
+	if (call_has(d, TRAIT_RULE_PRIVATE))
+		return RULES_OUT_PRIVATE;
+	if (call_has(d, TRAIT_RULE_FREE))
+		return (d->result == KIND_FD ? RULES_OUT_OPENS : 0) |
+		       (call_has(d, TRAIT_OPENS) ? RULES_OUT_READS : 0);
+	return class_is_harmless(d->class) ? 0 : -1;
 }
 
 /* --- arguments ------------------------------------------------------------- */

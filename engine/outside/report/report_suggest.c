@@ -371,28 +371,12 @@ static void swap_rule(FILE *to, const struct told *leader, const struct told *ow
 	fputc('\n', to);
 }
 
-#define FREE	1
-#define OPENS	1
-#define READS	1
-#define PRIVATE	0
-#define GUARDED	0
-
 /* It has no effect outside: a rule may let the follower make it. */
 static bool may_run(const struct call_desc *d)
 {
-	static const struct {
-		const char *name;
-		bool may;
-	} own[] = {
-#define OWN_CALL(name, may) { #name, may },
-#include "engine/abi/own_calls.def"
-	};
-
-	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (!strcmp(own[i].name, d->name))
-			return own[i].may;
-	return d->class == CLASS_LOCAL || d->class == CLASS_QUERY || d->class == CLASS_SOFT ||
-	       d->class == CLASS_BOTH;
+	if (call_has(d, TRAIT_RULE_PRIVATE | TRAIT_RULE_GUARDED))
+		return false;
+	return call_has(d, TRAIT_RULE_FREE) || class_is_harmless(d->class);
 }
 
 /*
