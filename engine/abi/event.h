@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	11
+#define EVENT_VERSION	12
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -31,8 +31,8 @@ enum event_kind {
 	EVENT_MORE,	/* the payload of the one before goes on */
 	EVENT_TURN,	/* the lane goes on in chunk arg[0] */
 	EVENT_SIGNAL,	/* the program's handler runs here; payload: siginfo */
-	EVENT_EXEC,	/* how an execve ended: enum exec_outcome or -errno; payload of
-			   EXEC_HELD: struct layout */
+	EVENT_EXEC,	/* how an execve ended, or will: enum exec_outcome or -errno; payload
+			   of EXEC_HELD: struct layout */
 	EVENT_LOCK,	/* a lock was taken: bucket arg[0], its turn arg[1] */
 	EVENT_SEAM,	/* a request begins: the arg[0]-th of its thread */
 	EVENT_FILE,	/* a descriptor, arg[0], was mapped, or opened by the loader, or where it
@@ -60,7 +60,11 @@ enum file_kind {
 
 struct file_extent { uint64_t at, len; };
 
-enum exec_outcome { EXEC_HELD, EXEC_UNHELD };
+enum exec_outcome {
+	EXEC_HELD, EXEC_UNHELD,
+	EXEC_MOVES,	/* the program has other rights: it begins in a lane of its realm, and
+			   this one is closed; or it fails, and another EVENT_EXEC says so */
+};
 
 enum event_flags {
 	EVENT_SIGNAL_NEXT = 1,	/* an EVENT_SIGNAL follows before the program goes on */

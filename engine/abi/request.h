@@ -15,7 +15,8 @@
 enum request_kind {
 	REQ_NONE,
 	REQ_EXEC,		/* path, dirfd, hidden_bits; of a follower, in call[] the
-				   leader's struct layout -> enum exec_go, or -errno */
+				   leader's struct layout, which is answered there with
+				   HIDDEN_MOVES -> enum exec_go, or -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
 	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
 				   MAPPED_UNCLEAN with it */
@@ -70,7 +71,10 @@ enum request_kind {
 #define REALM_AGAIN	(2ll << 32)	/* it may have descriptors now, and is to ask again */
 #define REALM_ANY	(~0ull)	/* whichever its rights say */
 
-enum exec_go { EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */ };
+enum exec_go {
+	EXEC_GO, EXEC_GO_UNHELD, EXEC_GO_FAILS /* it is not there */,
+	EXEC_GO_MOVES,	/* the program may have other rights: followers are to be told before */
+};
 
 enum request_state { RS_IDLE, RS_ASKED, RS_ANSWERED };
 

@@ -107,25 +107,43 @@ static long exec_unheld(struct thread *t)
 	return result;
 }
 
+/* enum exec_go, or -errno. */
+static long exec_ask(struct thread *t, bool at)
+{
+	const struct frame *f = &t->frame;
+	uint32_t bits = hidden_state(t);
+
+	if (t->following)
+		bits |= t->exec_moves ? HIDDEN_FOLLOWS | HIDDEN_MOVES : HIDDEN_FOLLOWS;
+	return request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
+			   at ? f->rdi : (uint64_t)AT_FDCWD, bits);
+}
+
+/* What followers have to know before the call is made. */
+static void exec_foretell(struct thread *t, long go)
+{
+	if (!t->has_lane || t->following)
+		return;
+	if (go == EXEC_GO_UNHELD || go == -ENOSYS)
+		lead_exec_done(t, EXEC_UNHELD);
+	else if (go == EXEC_GO_MOVES)
+		lead_exec_done(t, EXEC_MOVES);
+}
+
 /* execve and execveat: the monitor looks at the program first. */
 static long serve_exec(struct thread *t, long nr)
 {
-	const struct frame *f = &t->frame;
-	bool at = nr == __NR_execveat;
-	long go = request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
-			      at ? f->rdi : (uint64_t)AT_FDCWD,
-			      hidden_state(t) | (t->following ? HIDDEN_FOLLOWS : 0));
-	long result;
+	long go = exec_ask(t, nr == __NR_execveat), result;
 
 	if (go < 0 && go != -ENOSYS) {
 		t->answered = 1;
 		return go;
 	}
-	/* Nobody looked at it, and it would act. */
-	if (go == -ENOSYS && t->following)
+	/* Nobody holds it, and it would act. */
+	if ((go == -ENOSYS || go == EXEC_GO_UNHELD) && t->following)
 		OWN1(__NR_exit_group, 1);
-	if ((go == EXEC_GO_UNHELD || go == -ENOSYS) && t->has_lane && !t->following)
-		lead_exec_done(t, EXEC_UNHELD);
+	exec_foretell(t, go);
+	go = go == EXEC_GO_MOVES ? EXEC_GO : go;
 	if (go != EXEC_GO_FAILS)
 		modules_exec(t);
 	t->in_exec = go == EXEC_GO;

@@ -434,13 +434,16 @@ void lead_resume(struct thread *t)
 	__atomic_store_n(&t->writer.lane->owner, t->tid, __ATOMIC_RELEASE);
 }
 
-/* A program begins: after an execve the stream waits to hear how that ended. */
+/*
+ * A program begins: after an execve the stream waits to hear how that ended, though it may be
+ * another lane than that was told in.
+ */
 void lead_begin(struct thread *t)
 {
 	MUST(t->has_lane && !t->following && t->lane < LANES);
 	writer_attach(&t->writer, &streams, t->lane);
 	t->writer.lane->owner = t->tid;
 	t->writer.lane->pid = t->pid;
-	if (t->writer.lane->head)
+	if (t->writer.lane->head || boot.hidden & HIDDEN_MOVES)
 		lead_exec_done(t, EXEC_HELD);
 }

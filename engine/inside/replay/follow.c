@@ -347,7 +347,7 @@ void follow_begin(struct thread *t)
 	t->reader.cursor->pid = t->pid;
 	if (boot.vpid)
 		t->vpid = t->vtid = boot.vpid;
-	if (!t->reader.pos)
+	if (!t->reader.pos && !(boot.hidden & HIDDEN_MOVES))
 		return;
 	e = follow_event(t);
 	if (e && e->kind == EVENT_EXEC)

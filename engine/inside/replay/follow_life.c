@@ -483,6 +483,42 @@ static void exec_lend(struct thread *t, long nr)
 		files_lend((int32_t)t->frame.rdi);
 }
 
+/* The leader's thread has left the lane: its program has begun in another one. */
+static bool lane_is_left(void *what)
+{
+	const struct reader *r = &((const struct thread *)what)->reader;
+
+	/* Acquire: pairs with lane_set; what was told before is seen. */
+	return __atomic_load_n(&r->from->lane[r->index].state, __ATOMIC_ACQUIRE) == LANE_CLOSED;
+}
+
+/* How the leader's execve ended; NULL: it has none, or it moved, and t->exec_moves says so. */
+static const struct event *exec_outcome(struct thread *t)
+{
+	const struct event *e = follow_event(t);
+
+	if (!e || e->kind != EVENT_EXEC || e->result != EXEC_MOVES)
+		return e;
+	follow_take(t);
+	e = follow_event_or(t, lane_is_left, t);
+	t->exec_moves = !e && lane_is_left(t);
+	return e;
+}
+
+/* In the program's place: what it is to be laid out like is known to it, or to the monitor. */
+static long exec_twin(struct thread *t, long nr)
+{
+	long result;
+
+	if (!t->exec_moves)
+		layout_note(t);
+	exec_lend(t, nr);
+	result = serve_special(t, nr);	/* the new program takes the event */
+	if (t->exec_moves)		/* it has not come to be, and its twin has */
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, EPERM);
+	return result;
+}
+
 static bool exec_matches(struct thread *t, const struct call_desc *d, const struct event *call,
 			 struct mismatch *m)
 {
@@ -513,7 +549,9 @@ static long follow_exec(struct thread *t, long nr)
 	int64_t outcome;
 
 	follow_take(t);
-	e = follow_event(t);
+	e = exec_outcome(t);
+	if (t->exec_moves)
+		return exec_twin(t, nr);
 	if (!e)
 		return lead_call(t, nr);
 	outcome = e->kind == EVENT_EXEC ? e->result : -ENOEXEC;
@@ -526,9 +564,7 @@ static long follow_exec(struct thread *t, long nr)
 		return outcome;
 	if (outcome == EXEC_UNHELD)
 		lane_leave(t, __NR_exit_group, 0);
-	layout_note(t);
-	exec_lend(t, nr);
-	return serve_special(t, nr);	/* the new program takes the event */
+	return exec_twin(t, nr);
 }
 
 static long follow_exit(struct thread *t, long nr)

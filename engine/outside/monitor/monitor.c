@@ -317,6 +317,7 @@ static void due_serve(struct monitor *m)
 		return;
 	start_record_look(m);
 	join_look(m);
+	exec_look(m);
 	hang_look(m);
 	takeover_look(m);
 	held_look(m);

@@ -59,8 +59,12 @@ struct tracee {
 	enum role role;		/* that it has: in a takeover a version's processes have two */
 	struct version *version;
 	uint32_t lane;
+	uint32_t left;		/* the one that its execve was told in, if the program may have
+				   other rights; or LANES_ALL */
 	int32_t vpid;		/* the pid that the program believes to have */
-	bool waits;		/* it is executed, and stands until its files are planned */
+	bool waits;		/* it is executed, and stands until its files are planned, and
+				   there is a lane */
+	uint64_t began_ms;	/* to wait for a lane; 0: it does not */
 	struct layout_wish wish;	/* of a follower */
 };
 

@@ -10,7 +10,8 @@
  * the realm that it belongs to (REQ_REALM).  What rights it has the kernel says, never
  * the process.  The leader's is given a lane there, tells that in its old one
  * (EVENT_MOVED) and goes on in the new; its twin comes to that, and asks in the same
- * way.  A program begins in the realm of who has executed it, if it has its rights.
+ * way.  A program begins in the realm of who has executed it, or, if it has other rights, in
+its own (start/exec_move.c).
  *
  * A realm without an open or unread lane may become another's: it gets new files then, for
  * somebody may still have the old ones.  Sessions that are followed late have one realm:
@@ -237,24 +238,21 @@ static int sections_give(struct monitor *m, const struct version *v, const struc
 }
 
 /* A lane for the thread in its new realm, told to whom its old one was. */
-static int64_t lane_give(struct monitor *m, const struct version *v, const struct request *r,
-			 uint32_t realm)
+static int64_t lane_new(struct monitor *m, const struct version *v, uint32_t realm, pid_t pid,
+			pid_t tid, uint32_t was)
 {
 	struct streams s = { m->realm[realm].conduct, v->index };
-	int lane = lane_open(&s, lane_at(m, v->index, (uint32_t)r->args[5])->told), result;
+	int lane = lane_open(&s, lane_at(m, v->index, was)->told);
+	struct lane *l;
 
 	MUST(realm < m->realms && lane < (int)LANES);
 
 	if (lane < 0)
 		return -ENOSPC;
-	result = sections_give(m, v, r, realm);
-	if (result) {
-		lane_cancel(&s, (uint32_t)lane);
-		return result;
-	}
 	/* So that it is closed when the thread is killed before it has come there. */
-	lane_at(m, v->index, realm * LANES + (uint32_t)lane)->pid = r->pid;
-	lane_at(m, v->index, realm * LANES + (uint32_t)lane)->owner = r->tid;
+	l = lane_at(m, v->index, realm * LANES + (uint32_t)lane);
+	l->pid = pid;
+	l->owner = tid;
 	return (int64_t)realm * LANES + lane;
 }
 
@@ -262,10 +260,18 @@ static int64_t leader_moves(struct version *v, const struct request *r,
 			    const struct rights_key *key)
 {
 	struct monitor *m = v->monitor;
-	int realm = realm_of(m, key);
+	int realm = realm_of(m, key), result;
+	int64_t lane;
 
 	say_log("realm", "%d goes from %lu to %d", r->pid, r->args[1], realm);
-	return realm < 0 ? realm : lane_give(m, v, r, (uint32_t)realm);
+	if (realm < 0)
+		return realm;
+	lane = lane_new(m, v, (uint32_t)realm, r->pid, r->tid, (uint32_t)r->args[5]);
+	result = lane < 0 ? 0 : sections_give(m, v, r, (uint32_t)realm);
+	if (result)
+		lane_cancel(&(struct streams){ m->realm[realm].conduct, v->index },
+			    (uint32_t)lane % LANES);
+	return result ? result : lane;
 }
 
 /* It has the sections of that realm still mapped, as the kernel says. */
@@ -305,15 +311,37 @@ static int64_t files_lift(const struct monitor *m, const struct version *v,
 }
 
 /* Nobody can be told any more of a process of the leader's. */
-static int64_t realm_lost(struct version *v, const struct request *r, int64_t why)
+static int64_t realm_lost(struct monitor *m, pid_t pid, int64_t why)
 {
-	struct monitor *m = v->monitor;
-
 	for (unsigned i = 0; i < m->versions && why < 0; i++)
 		follower_drop(&m->version[i], VERDICT_UNSUPPORTED, "the leader's pid %d has other "
-			      "rights now, and no place in the streams: %s", r->pid,
+			      "rights now, and no place in the streams: %s", pid,
 			      strerror((int)-why));
 	return why;
+}
+
+/* Followers have yet to read what keeps the version's lanes; as in host_lane(). */
+static bool lanes_come(const struct monitor *m, const struct version *v, uint64_t waited_ms)
+{
+	bool held = false;
+
+	for (uint32_t r = 0; r < m->realms; r++)
+		held |= lanes_held_by(&(struct streams){ m->realm[r].conduct, v->index }) != 0;
+	return held && (waited_ms < m->conduct->full_ms ||
+			m->conduct->when_full == WHEN_FULL_BLOCK);
+}
+
+int64_t realm_lane(struct version *v, pid_t pid, uint32_t was, uint64_t waited_ms)
+{
+	struct monitor *m = v->monitor;
+	struct rights_key key;
+	int64_t lane = rights_key_read(pid, &key) ? realm_of(m, &key) : -ESRCH;
+
+	if (lane >= 0)
+		lane = lane_new(m, v, (uint32_t)lane, pid, pid, was);
+	if (lane == -ENOSPC && lanes_come(m, v, waited_ms))
+		return -EAGAIN;
+	return realm_lost(m, pid, lane);
 }
 
 int64_t realm_serve(struct version *v, const struct request *r)
@@ -334,5 +362,5 @@ int64_t realm_serve(struct version *v, const struct request *r)
 		return files_lift(m, v, r, (uint32_t)is);
 	if (wants != REALM_ANY)
 		return sections_give(m, v, r, (uint32_t)wants);
-	return v->index == m->leader ? realm_lost(v, r, leader_moves(v, r, &key)) : -EINVAL;
+	return v->index == m->leader ? realm_lost(m, r->pid, leader_moves(v, r, &key)) : -EINVAL;
 }

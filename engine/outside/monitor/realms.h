@@ -14,6 +14,12 @@ bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
 bool realm_changes(const char *path, pid_t tid);
 /* The first program's rights are those of the first realm. */
 void realm_first(struct monitor *m, pid_t pid);
+/*
+ * A lane of the realm that the process belongs to, told to whom `was` is; -EAGAIN: when
+ * followers have read more, and it has not waited for too long; else -errno, and they are
+ * dropped.
+ */
+int64_t realm_lane(struct version *v, pid_t pid, uint32_t was, uint64_t waited_ms);
 int64_t realm_serve(struct version *v, const struct request *r);
 
 #endif

@@ -22,6 +22,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/planner.h"
 #include "engine/outside/start/exec.h"
+#include "engine/outside/start/exec_move.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/start/program.h"
 #include "engine/outside/takeover/takeover.h"
@@ -144,17 +145,21 @@ enum role exec_role(const struct version *v, bool follows)
 }
 
 /* Seizes the thread; what it is now goes on in the new program. */
-static bool exec_seize(struct version *v, const struct request *r)
+static bool exec_seize(struct version *v, const struct request *r, bool moves)
 {
-	struct tracee want = { .hidden = (uint32_t)r->args[2], .version = v,
+	struct tracee want = { .hidden = (uint32_t)r->args[2] & ~HIDDEN_MOVES, .version = v,
 			       .role = exec_role(v, r->args[2] & HIDDEN_FOLLOWS),
 			       .lane = (uint32_t)(r->args[5] < LANES_ALL ? r->args[5] : LANES_ALL),
-			       .vpid = v->area->slot[r->slot].vpid };
+			       .vpid = v->area->slot[r->slot].vpid, .left = LANES_ALL };
 	struct layout like;
 
 	if (want.role == ROLE_FOLLOWER) {
 		memcpy(&like, r->call, sizeof(like));
+		if (r->args[2] & HIDDEN_MOVES && !exec_move_follows(v, r, &want, &like))
+			return false;
 		want.wish = layout_wish(r->pid, &like);
+	} else if (moves) {
+		want.left = want.lane;
 	}
 
 	return !is_filtered(v, r->tid) && exec_seize_as(v, r->tid, &want) == 0;
@@ -173,8 +178,9 @@ static int64_t exec_32bit(struct version *v, const struct request *r)
 }
 
 /*
- * Followers would be told of a program by a process of other rights: of one that has some
- * by its file, or of a process that has changed its own where it could not move.
+ * Followers would be told of a program by a process of other rights: of one that gets some
+ * by its file or by the execve, or of a process that has changed its own where it could not
+ * move.
  */
 static bool exec_moves(const struct version *v, const struct request *r, const char *path)
 {
@@ -189,7 +195,9 @@ static bool exec_moves(const struct version *v, const struct request *r, const c
 int64_t exec_serve(struct version *v, const struct request *r)
 {
 	enum program_verdict verdict = PROGRAM_UNKNOWN;
+	const char *why = "it has a tracer or a filter, or too many begin at a time";
 	char path[4096];
+	bool moves;
 
 	if (!path_seen(r->tid, r, path, sizeof(path)))
 		verdict = program_look(path, geteuid() == 0);
@@ -198,11 +206,15 @@ int64_t exec_serve(struct version *v, const struct request *r)
 	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
 	    errno == ENOENT)
 		return EXEC_GO_FAILS;
-	if (!exec_moves(v, r, path) && verdict != PROGRAM_PRIVILEGED &&
-	    verdict != PROGRAM_UNREADABLE && exec_seize(v, r))
-		return EXEC_GO;
+	moves = exec_moves(v, r, path);
+	if (verdict == PROGRAM_PRIVILEGED || verdict == PROGRAM_UNREADABLE)
+		why = program_reason(verdict);
+	else if (moves && !exec_move_is(v, r))
+		why = "the lane that it names is not its own";
+	else if (exec_seize(v, r, moves))
+		return moves ? EXEC_GO_MOVES : EXEC_GO;
 	v->unheld++;
-	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, program_reason(verdict));
+	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, why);
 	return EXEC_GO_UNHELD;
 }
 
@@ -229,7 +241,8 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	struct inject_want w = { .area_fd = v->area_fd, .brief_fd = v->brief_fd, .key = v->key,
 				 .tier = (enum tier)m->options->tier, .image = v->images,
 				 .row = &v->image[v->images % AREA_IMAGES],
-				 .hidden = t->hidden, .role = t->role, .version = v->index,
+				 .hidden = t->hidden | (t->left < LANES_ALL ? HIDDEN_MOVES : 0),
+				 .role = t->role, .version = v->index,
 				 .lane = t->lane % LANES, .realm = t->lane / LANES,
 				 .vpid = t->vpid, .wish = &t->wish };
 	const struct realm *realm = &m->realm[w.realm];
@@ -286,17 +299,30 @@ static int realm_look(struct version *v, const struct tracee *t, pid_t pid)
 	return -EPERM;
 }
 
-static void program_begin(struct version *v, pid_t pid, const struct tracee *t)
+/* The program is readied; or -errno. */
+static int program_ready(struct version *v, pid_t pid, const struct tracee *t,
+			 struct inject_want *want, struct layout *layout)
 {
-	struct inject_want want = want_of(v, t);
-	struct layout layout;
 	int result = v->state == VERSION_ENDED ? -ECANCELED : 0;
 
-	if (!result && want.chunks)
+	*want = want_of(v, t);
+	if (!result && want->chunks)
 		result = realm_look(v, t, pid);
-	if (!result)
-		result = inject(pid, &want, &layout);
+	return result ? result : inject(pid, want, layout);
+}
 
+static void program_begin(struct version *v, pid_t pid, struct tracee *t)
+{
+	bool moves = t->left < LANES_ALL, leads = t->role == ROLE_LEADER;
+	struct inject_want want;
+	struct layout layout;
+	int result;
+
+	if (moves && !leads)
+		exec_move_reads(v, pid, t);
+	result = program_ready(v, pid, t, &want, &layout);
+	if (moves && leads)
+		exec_move_told(v, t, result ? NULL : &layout);
 	if (result) {
 		program_lost(v, pid, want.role, result);
 		return;
@@ -331,15 +357,22 @@ static struct tracee tracee_drop(struct monitor *m, pid_t pid)
 	return was;
 }
 
+/* There is a lane for it, and what it has mapped is planned, or is never to be. */
+static bool program_may_begin(struct monitor *m, pid_t pid, struct tracee *t, bool now)
+{
+	return exec_move_lane(m, pid, t) && (now || inject_planned(pid, m->conduct));
+}
+
 /*
- * What it has mapped is planned, or is never to be.  It stands meanwhile, and all others
- * are served; what it is takes a table, and there is room: its row has just been freed.
+ * It stands meanwhile, and all others are served; what it is takes a table, and there is
+ * room: its row has just been freed.
  */
-static bool program_waits(struct monitor *m, pid_t pid, const struct tracee *t)
+static bool program_waits(struct monitor *m, pid_t pid, struct tracee *t)
 {
 	struct tracee *row = tracee_find(m, 0);
 
-	if (!row || inject_planned(pid, m->conduct))
+	MUST(row);
+	if (program_may_begin(m, pid, t, false))
 		return false;
 	*row = *t;
 	row->tid = pid;
@@ -350,10 +383,11 @@ static bool program_waits(struct monitor *m, pid_t pid, const struct tracee *t)
 void exec_go_on(struct monitor *m, bool now)
 {
 	for (int i = 0; i < TRACEES_MAX; i++) {
-		struct tracee t = m->tracees[i];
+		struct tracee *row = &m->tracees[i], t;
 
-		if (!t.waits || (!now && !inject_planned(t.tid, m->conduct)))
+		if (!row->waits || !program_may_begin(m, row->tid, row, now))
 			continue;
+		t = *row;
 		m->tracees[i] = (struct tracee){ 0 };
 		program_begin(t.version, t.tid, &t);
 	}
@@ -394,6 +428,16 @@ static void first_ended(struct monitor *m, pid_t pid, int status)
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && followers_any(m))
 		say_error(NULL, "%s: %s was killed, and its connections with it: nothing is left "
 			  "to take over", m->session.name, v->name);
+}
+
+void exec_look(struct monitor *m)
+{
+	bool any = false;
+
+	for (int i = 0; i < TRACEES_MAX; i++)
+		any |= m->tracees[i].waits && m->tracees[i].began_ms;
+	if (any)
+		exec_go_on(m, false);
 }
 
 /* Who has waited for a plan goes on. */

@@ -21,6 +21,8 @@ bool exec_any(const struct monitor *m);
 void exec_children(struct monitor *m);
 /* Programs that stand until their files are planned go on: those that need not, or all. */
 void exec_go_on(struct monitor *m, bool now);
+/* Programs that stand until there is a lane for them. */
+void exec_look(struct monitor *m);
 /*
  * Of it the stops alone: a takeover has begun, and whose end has come is looked at later.
  * No program waits for a plan now.

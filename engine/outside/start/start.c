@@ -208,7 +208,7 @@ static int log_open(const struct version *v)
 static int seize(struct version *v)
 {
 	struct monitor *m = v->monitor;
-	struct tracee want = { .hidden = hidden_at_start(), .version = v,
+	struct tracee want = { .hidden = hidden_at_start(), .left = LANES_ALL, .version = v,
 			       .role = exec_role(v, v->options) };
 
 	if (v->options)
