@@ -191,18 +191,32 @@ class Smtp(Client):
                                 f"Subject: {self.who}-{n}\r\n\r\nbody\r\n"), {}, "mail")
 
 
-class Tls(Lines):
+class Repeat(Lines):
+    """What is sent comes back."""
+
+    def ask(self, n):
+        words = b"%d-%d " % (self.who, n) * 50
+        self.say(words)
+        same(self.exactly(len(words)), words, "echo")
+
+
+class Socks(Repeat):
+    """SOCKS 5, to server.target."""
+
+    def greet(self):
+        self.say(b"\5\1\0")
+        same(self.exactly(2), b"\5\0", "method")
+        self.say(b"\5\1\0\1\x7f\0\0\1" + struct.pack("!H", self.server.target))
+        same(self.exactly(10)[:2], b"\5\0", "connect")
+
+
+class Tls(Repeat):
     """An echo behind TLS."""
 
     def greet(self):
         context = ssl.create_default_context(cafile=f"{self.folder}/cert.pem")
         context.check_hostname = False
         self.socket = context.wrap_socket(self.socket)
-
-    def ask(self, n):
-        words = b"%d-%d " % (self.who, n) * 50
-        self.say(words)
-        same(self.exactly(len(words)), words, "echo")
 
 
 class Ldap(Client):
@@ -303,6 +317,72 @@ class Tftp(Client):
                 if len(data) < 516:
                     break
         same(got, want, path)
+
+
+class Rsync(Client):
+    lives = 1
+
+    def ask(self, n):
+        path, want = self.server.page(self.who, n)
+        to = f"{self.folder}/got-{self.who}"
+        done = subprocess.run(["rsync", "-I", "--contimeout", str(WAIT_S),
+                               f"rsync://127.0.0.1:{self.port}/m{path}", to],
+                              capture_output=True, timeout=WAIT_S * 2)
+        same((done.returncode, done.stderr), (0, b""), path)
+        with open(to, "rb") as file:
+            same(file.read(), want, path)
+
+
+class Dict(Lines):
+    def greet(self):
+        self.until(rb"220 .*?\r\n")
+
+    def ask(self, n):
+        self.say(f"DEFINE a word{n % 10}\r\nDEFINE a nothing\r\n")
+        self.until(rb"meaning %d\r\n\.\r\n250 .*?\r\n552 .*?\r\n" % (n % 10))
+
+
+class Beanstalk(Lines):
+    """A job is put, taken and deleted."""
+
+    def greet(self):
+        self.say(f"use t{self.who}\r\nwatch t{self.who}\r\nignore default\r\n")
+        self.until(rb"USING \S+\r\nWATCHING 2\r\nWATCHING 1\r\n")
+
+    def ask(self, n):
+        words = f"job {n}"
+        self.say(f"put 0 0 60 {len(words)}\r\n{words}\r\nreserve\r\n")
+        seen = self.until(rb"INSERTED \d+\r\nRESERVED \d+ \d+\r\njob %d\r\n" % n)
+        self.say("delete " + re.search(r"RESERVED (\d+)", seen)[1] + "\r\n")
+        self.until(rb"DELETED\r\n")
+
+
+class Epmd(Client):
+    """A node is registered, and asked for."""
+    lives = 1
+
+    def ask(self, n):
+        name = b"n%d-%d" % (self.who, n)
+        body = b"x" + struct.pack("!HBBHHH", 1000 + n % 50000, 77, 0, 5, 5, len(name)) + name
+        with self.spoken(body + b"\0\0") as s:
+            same(self.exactly(s, 4)[:2], b"y\0", "alive")
+            with self.spoken(b"z" + name) as t:
+                same(self.exactly(t, 4), b"w\0" + struct.pack("!H", 1000 + n % 50000), "port")
+
+    def spoken(self, body):
+        s = socket.create_connection(("127.0.0.1", self.port), WAIT_S)
+        s.sendall(struct.pack("!H", len(body)) + body)
+        return s
+
+    @staticmethod
+    def exactly(s, length):
+        data = b""
+        while len(data) < length:
+            new = s.recv(length - len(data))
+            if not new:
+                raise Wrong("the server closed the connection")
+            data += new
+        return data
 
 
 class Irc(Lines):

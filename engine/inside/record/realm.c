@@ -229,6 +229,7 @@ void realm_follow(struct thread *t, const struct event *e)
 	uint32_t source = t->reader.cursor->source;
 	int32_t fd[VERSIONS];
 	long reply = sections_ask(t, realm, fd);
+	struct cursor *cursor;
 	uint32_t life;
 
 	MUST(t->following && source < VERSIONS);
@@ -246,9 +247,11 @@ void realm_follow(struct thread *t, const struct event *e)
 	t->lane = lane;
 	/* The lane is as the monitor has opened it, for this thread's twin. */
 	life = streams_section(&streams, source)->lane[lane].life;
+	/* First: of a dead thread's cursor the monitor would say that all is read. */
+	cursor = &streams_section(&streams, streams.self)->cursor[lane];
+	cursor->pid = t->pid;
+	cursor->owner = t->tid;
 	cursor_begin(&streams, lane, life, source);
 	reader_attach(&t->reader, &streams, lane);
-	t->reader.cursor->pid = t->pid;
-	t->reader.cursor->owner = t->tid;
 	stream_describe(t);
 }
