@@ -11,6 +11,7 @@
 
 enum state_kind {
 #define MADE(name, ...)		STATE_##name,
+#define EACH(name, ...)		STATE_##name,
 #define LATE(name, ...)		STATE_##name,
 #define SENT(name, ...)		STATE_##name,
 #define HANDED(name, ...)	STATE_##name,

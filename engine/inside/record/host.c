@@ -71,14 +71,6 @@ void change_wake(void)
 	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 1 << 30);
 }
 
-uint64_t clock_ns(int clock)
-{
-	struct __kernel_timespec t = { 0, 0 };
-
-	OWN2(__NR_clock_gettime, clock, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 void sleepers_wake(const struct thread *t)
 {
 	OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAKE_BITSET, 1 << 30, 0, 0,

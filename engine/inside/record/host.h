@@ -3,6 +3,7 @@
 #define MVE_INSIDE_HOST_H
 
 #include "engine/core/ring.h"
+#include "engine/inside/clock/now.h"
 #include "engine/inside/gate/thread.h"
 
 extern struct streams streams;
@@ -29,7 +30,6 @@ void lane_wait(uint32_t lane, uint32_t seen, uint64_t end);
 /* Wakes all that sleep there, of every version; the page need not be ours. */
 void change_wake(void);
 void sleepers_wake(const struct thread *t);
-uint64_t clock_ns(int clock);
 
 /* Does anybody listen to this thread? */
 static inline bool stream_followed(const struct thread *t)

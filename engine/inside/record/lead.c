@@ -42,7 +42,7 @@
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/state/kept.h"
+#include "engine/inside/state/state.h"
 
 #define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES |	\
 			 TRAIT_KEPT | TRAIT_WAITS | TRAIT_RIGHTS)
@@ -149,8 +149,8 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 {
 	if (care & CARE_POLLS)
 		epoll_led(t, w, nr);
-	if (care & TRAIT_KEPT || (care & CARE_CLOSES && kept_locks))
-		kept_note(t, nr, w->args, w->result);
+	if (care & TRAIT_KEPT || (care & CARE_CLOSES && record_locks))
+		state_note(t, nr, w->args, w->result);
 	if (care & TRAIT_RIGHTS && w->result >= 0)
 		realm_changed(t, nr);
 }

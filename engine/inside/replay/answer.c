@@ -33,8 +33,8 @@
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/state/kept.h"
 #include "engine/inside/state/limits.h"
+#include "engine/inside/state/state.h"
 #include "engine/inside/takeover/take.h"
 
 static void epoll_note(struct thread *t, struct walk *w)
@@ -55,7 +55,7 @@ static void closed_note(struct thread *t, const struct walk *w)
 {
 	long fd = (long)w->args[0];
 
-	kept_note(t, __NR_close, w->args, w->result);
+	state_note(t, __NR_close, w->args, w->result);
 	files_closed(fd);
 	inner_closed(fd);
 	epoll_closed(fd);
@@ -116,7 +116,7 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	if (call_has(w->desc, TRAIT_SIGNALS))
 		crash_sent(t, nr, w->args);
 	if (call_has(w->desc, TRAIT_KEPT))
-		kept_note(t, nr, w->args, w->result);
+		state_note(t, nr, w->args, w->result);
 	if (call_has(w->desc, TRAIT_EPOLL))
 		epoll_answered(w);
 	if (call_has(w->desc, TRAIT_CLOCK))

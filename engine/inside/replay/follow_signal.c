@@ -19,7 +19,7 @@
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/state/kept.h"
+#include "engine/inside/state/timers.h"
 
 /* Its siginfo; true: another came with it. */
 static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
@@ -32,7 +32,7 @@ static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 	follow_take(t);
 	crash_meant(t, info_int(info, INFO_SIGNO), meant);
 	order_wait_sent(t, info);
-	kept_signal(info);
+	timers_signal(info);
 	return more;
 }
 

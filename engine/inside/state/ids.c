@@ -26,7 +26,7 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/state/kept.h"
+#include "engine/inside/state/timers.h"
 
 static const struct area *area(void)
 {
@@ -151,7 +151,7 @@ static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
 	if (call_has(d, TRAIT_SIGNALS) && nr != __NR_tkill)	/* to a process */
 		early_wait((int32_t)t->frame.rdi);
-	result = nr == __NR_timer_create ? kept_timer_create(t) : call_serve(t, nr);
+	result = nr == __NR_timer_create ? timers_create(t) : call_serve(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = args[i];

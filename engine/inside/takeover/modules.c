@@ -27,8 +27,9 @@
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/state/kept.h"
 #include "engine/inside/state/limits.h"
+#include "engine/inside/state/record_locks.h"
+#include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/take.h"
@@ -44,8 +45,9 @@ static inline void nothing(struct thread *t)
 
 static void state_learn(struct thread *t)
 {
-#define MADE(name, make, learn, ...) learn(t);
-#define LATE(name, make, learn, ...) learn(t);
+#define MADE(name, note, make, learn, ...) learn(t);
+#define EACH(name, note, make, learn, ...) learn(t);
+#define LATE(name, note, make, learn, ...) learn(t);
 #include "engine/abi/state.def"
 }
 
@@ -53,6 +55,14 @@ void modules_lead(struct thread *t)
 {
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_lead(t);
 #include "engine/inside/takeover/modules.def"
+}
+
+/* What memory holds is put right by the one whose it is. */
+void modules_lead_guest(struct thread *t)
+{
+#define EACH(name, note, make, ...) make(t);
+#include "engine/abi/state.def"
+	took_note(t);
 }
 
 void modules_follow(struct thread *t)

@@ -6,6 +6,8 @@
 
 /* The process has followed, and takes over; the process has led, and is to follow. */
 void modules_lead(struct thread *t);
+/* The same of one that shares its parent's memory, and has but its own state in the kernel. */
+void modules_lead_guest(struct thread *t);
 void modules_follow(struct thread *t);
 /* An execve is about to be made, and nobody knows a reason why it should fail. */
 void modules_exec(struct thread *t);

@@ -1,7 +1,7 @@
 /*
  * Taking over.  A follower whose stream has ended and whose turn it is gets the
  * old leader's descriptors from the monitor, under the same numbers, and the true
- * signal actions, timers and locks (kept.c); from then on its calls are made for real, the one
+ * signal actions, timers and locks (state.def); from then on its calls are made for real, the one
  * that it was waiting to be answered first.
  *
  * One thread of a process does it, when every lane of the process has been followed
@@ -33,8 +33,8 @@
 #include "engine/inside/record/lead.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/early.h"
-#include "engine/inside/state/kept.h"
 #include "engine/inside/state/limits.h"
+#include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/take.h"
@@ -232,7 +232,7 @@ static void signals_receive(struct thread *t, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct taken_signal *s = &message.signal[i];
 
-		kept_signal(s->info);
+		timers_signal(s->info);
 		early_take(lane_thread(t, s->lane), s->info);
 	}
 }
@@ -455,18 +455,6 @@ void take_descriptors(struct thread *t)
 	latch_give(LATCH_take);
 }
 
-/*
- * Of a guest only what each process has for itself: the rest is done by the one whose the
- * memory is.
- */
-static void guest_take(struct thread *t)
-{
-	take_descriptors(t);
-	limits_settle(t);
-	signals_hear(t);
-	took_note(t);
-}
-
 /* Before this process follows again. */
 void take_reset(struct thread *t)
 {
@@ -518,7 +506,7 @@ bool follow_promoted(struct thread *t)
 	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		order_wait_ended(t);
-		(is_guest(t) ? guest_take : modules_lead)(t);
+		(is_guest(t) ? modules_lead_guest : modules_lead)(t);
 		taker_done(r);
 	} else if (now == TAKE_BUSY) {
 		change_wake();	/* the one that takes may wait for this lane's end */

@@ -1,18 +1,13 @@
 /*
- * What the kernel keeps for a process and no descriptor brings along: its timers and
- * its record locks.  A follower has none; it notes the leader's, and makes them when
- * it leads, the timers with the time that they have left.  A leader notes what the
- * kernel would not tell it when it is demoted.
+ * The timers of a process: setitimer, alarm, timer_create.  A follower has none; it notes the
+ * leader's, and makes them when it leads, with the time that they have left.  A leader notes
+ * what the kernel would not tell it when it is demoted.
  *
  * Timers have the leader's ids.  Newer kernels give an id that is asked for; older
  * ones count, so that some are made for nothing until it comes.
- *
- * A lock is given to its new owner when the old leader is gone or has closed what it
- * had.  Between the two another process may get it: then the user is told.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
-#include <linux/fcntl.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
 #include <linux/time.h>
@@ -21,17 +16,16 @@
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/clock/clock.h"
-#include "engine/inside/fd/files.h"
+#include "engine/inside/clock/now.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/state/kept.h"
+#include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/latch.h"
 
 /*
@@ -43,14 +37,6 @@
 #define RESTORE_IDS	77	/* PR_TIMER_CREATE_RESTORE_IDS, of Linux 6.15 */
 #define THREAD_ID	4	/* SIGEV_THREAD_ID */
 #define ABSOLUTE	1	/* TIMER_ABSTIME */
-/*
- * Limit (takeovers): ranges of bytes that a process has locked (fcntl). Beyond: further
- * ones are not taken anew when another version takes over, which is said.
- */
-#define LOCKS		65536
-#define END		INT64_MAX
-#define LOCK_TRY_NS	200000
-#define LOCK_WAIT_NS	1000000000ull
 #define SECOND_NS	1000000000ll
 
 struct timer_event {
@@ -61,13 +47,12 @@ struct timer_event {
 
 _Static_assert(sizeof(struct timer_event) == 64, "the kernel's struct sigevent");
 _Static_assert(!(TIMERS & (TIMERS - 1)) && TIMERS >= ROWS_PAGES, "ROWS_OF");
-_Static_assert(!(LOCKS & (LOCKS - 1)) && LOCKS >= ROWS_PAGES, "ROWS_OF");
 
 /*
- * Threads make and change timers and locks at the same time: what stands below is changed
- * with the latch.  While the process takes over, or gives up, its threads stand.
+ * Threads make and change timers at the same time: what stands below is changed with the
+ * latch.  While the process takes over, or gives up, its threads stand.
  */
-static bool some_kept;
+static bool some_timers;
 
 /* --- how much is left ---------------------------------------------------------------- */
 
@@ -105,12 +90,12 @@ static void itimer_set(int which, const struct __kernel_old_itimerval *v)
 
 	MUST((unsigned)which < sizeof(itimer) / sizeof(itimer[0]));
 
-	latch_take(LATCH_kept);
+	latch_take(LATCH_timers);
 	itimer[which].value = *v;
 	itimer[which].since = now;
 	itimer[which].has_come = false;
-	some_kept = true;
-	latch_give(LATCH_kept);
+	some_timers = true;
+	latch_give(LATCH_timers);
 }
 
 static void itimer_note(long nr, const uint64_t *args)
@@ -173,7 +158,7 @@ static struct timer *timer_at(uint32_t i)
 
 static struct timer *timer_find(int32_t id)
 {
-	MUST(latch_is_held(LATCH_kept));
+	MUST(latch_is_held(LATCH_timers));
 	for (uint32_t i = 0; i < timers.used; i++)
 		if (timer_at(i)->used && timer_at(i)->id == id)
 			return timer_at(i);
@@ -184,15 +169,15 @@ static bool timer_add(const struct timer *made)
 {
 	struct timer *to = NULL;
 
-	latch_take(LATCH_kept);
+	latch_take(LATCH_timers);
 	for (uint32_t i = 0; i < timers.used && !to; i++)
 		to = timer_at(i)->used ? NULL : timer_at(i);
 	to = to ? to : rows_more(&timers);
 	if (to) {
 		*to = *made;
-		some_kept = true;
+		some_timers = true;
 	}
-	latch_give(LATCH_kept);
+	latch_give(LATCH_timers);
 	return to;
 }
 
@@ -220,7 +205,7 @@ static void timer_was_set(const uint64_t *args)
 
 	if (target_in(&value, args[2], sizeof(value)))
 		return;
-	latch_take(LATCH_kept);
+	latch_take(LATCH_timers);
 	n = timer_find((int32_t)args[0]);
 	if (n) {
 		n->value = value;
@@ -228,7 +213,7 @@ static void timer_was_set(const uint64_t *args)
 		n->since = now;
 		n->has_come = false;
 	}
-	latch_give(LATCH_kept);
+	latch_give(LATCH_timers);
 }
 
 static void timer_deleted(const struct thread *t, int32_t id)
@@ -236,13 +221,13 @@ static void timer_deleted(const struct thread *t, int32_t id)
 	bool real = false;
 	struct timer *n;
 
-	latch_take(LATCH_kept);
+	latch_take(LATCH_timers);
 	n = timer_find(id);
 	if (n) {
 		real = n->real && t->following;
 		n->used = false;
 	}
-	latch_give(LATCH_kept);
+	latch_give(LATCH_timers);
 	if (real)
 		OWN1(__NR_timer_delete, id);
 }
@@ -319,7 +304,7 @@ static void timer_learn(struct timer *n)
 }
 
 /* In a version that took over: the thread of a timer has another id to the kernel. */
-long kept_timer_create(struct thread *t)
+long timers_create(struct thread *t)
 {
 	uint64_t at = t->frame.rsi;
 	struct timer_event e;
@@ -333,160 +318,26 @@ long kept_timer_create(struct thread *t)
 	return result;
 }
 
-void kept_signal(const uint8_t *info)
+void timers_signal(const uint8_t *info)
 {
 	struct timer *n;
 
-	if (!some_kept)
+	if (!some_timers)
 		return;
-	latch_take(LATCH_kept);
+	latch_take(LATCH_timers);
 	if (info_int(info, INFO_SIGNO) == SIGALRM && info_int(info, INFO_CODE) > 0)
 		itimer[0].has_come = true;
 	n = info_int(info, INFO_CODE) != SI_TIMER ? NULL :
 	    timer_find(info_int(info, INFO_PID));	/* si_timerid has its place */
 	if (n)
 		n->has_come = true;
-	latch_give(LATCH_kept);
+	latch_give(LATCH_timers);
 }
 
-/* --- record locks --------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------ */
 
-/* The kernel's struct flock. */
-struct record {
-	int16_t type, whence;
-	int32_t pad;
-	int64_t start, len;
-	int32_t pid, pad1;
-};
-
-_Static_assert(sizeof(struct record) == 32, "the kernel's struct flock");
-
-struct lock {
-	int64_t from, to;	/* the last byte; END: the file's */
-	int32_t fd;
-	int16_t type;
-	bool used;
-};
-
-static struct rows locks = ROWS_OF(struct lock, LOCKS);
-
-static struct lock *lock_at(uint32_t i)
+void timers_note(struct thread *t, long nr, const uint64_t *args)
 {
-	return rows_at(&locks, i);
-}
-
-uint32_t kept_locks;		/* rows that are used */
-
-/* False: there is no room. */
-static bool lock_add(int32_t fd, int16_t type, int64_t from, int64_t to)
-{
-	struct lock *row = NULL;
-
-	if (from > to)
-		return true;
-	for (uint32_t i = 0; i < locks.used && !row && kept_locks < locks.used; i++)
-		row = lock_at(i)->used ? NULL : lock_at(i);
-	row = row ? row : rows_more(&locks);
-	if (!row)
-		return false;
-	*row = (struct lock){ from, to, fd, type, true };
-	kept_locks++;
-	MUST(kept_locks <= locks.used && latch_is_held(LATCH_kept));
-	some_kept = true;
-	return true;
-}
-
-static void lock_remove(struct lock *l)
-{
-	MUST(l->used && kept_locks);
-	l->used = false;
-	kept_locks--;
-}
-
-/* What the call says of these bytes replaces what was said before; false: no room for a rest. */
-static bool lock_cut(int32_t fd, int64_t from, int64_t to)
-{
-	bool room = true;
-
-	for (uint32_t i = 0; i < locks.used; i++) {
-		struct lock was = *lock_at(i);
-
-		if (!was.used || was.to < from || was.from > to ||
-		    (was.fd != fd && !files_same(was.fd, fd)))
-			continue;
-		lock_remove(lock_at(i));
-		if (was.from < from)
-			room &= lock_add(was.fd, was.type, was.from, from - 1);
-		if (was.to > to)
-			room &= lock_add(was.fd, was.type, to + 1, was.to);
-	}
-	return room;
-}
-
-static void lock_note(struct thread *t, const uint64_t *args)
-{
-	int32_t fd = (int32_t)args[0];
-	struct record r;
-	int64_t from, to;
-	bool room;
-
-	if (target_in(&r, args[2], sizeof(r)))
-		return;
-	if (r.whence) {		/* from a place that only the leader's descriptor has */
-		request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)fd, 0);
-		return;
-	}
-	from = r.len < 0 ? r.start + r.len : r.start;
-	to = r.len < 0 ? r.start - 1 : r.len ? r.start + r.len - 1 : END;
-	latch_take(LATCH_kept);
-	room = lock_cut(fd, from, to) && (r.type == F_UNLCK || lock_add(fd, r.type, from, to));
-	latch_give(LATCH_kept);
-	if (!room)
-		request_room(t, ROOM_LOCKS, LOCKS);
-}
-
-/* Whatever closes a file of a lock gives the lock up. */
-static void lock_closed(int32_t fd)
-{
-	if (!kept_locks)
-		return;
-	latch_take(LATCH_kept);
-	lock_cut(fd, 0, END);
-	latch_give(LATCH_kept);
-}
-
-static bool lock_made(const struct lock *l, uint64_t *until)
-{
-	struct record r = { .type = l->type, .start = l->from,
-			    .len = l->to == END ? 0 : l->to - l->from + 1 };
-	long result;
-
-	MUST(l->used && l->from <= l->to);
-
-	while ((result = OWN3(__NR_fcntl, l->fd, F_SETLK, &r)) == -EAGAIN || result == -EACCES) {
-		if (clock_ns(CLOCK_MONOTONIC) > *until)
-			return false;
-		change_wait(change_now(), LOCK_TRY_NS);
-	}
-	return result >= 0;
-}
-
-/* Behind took_note: the old leader may have to hear that it is to go. */
-void kept_locks_make(struct thread *t)
-{
-	uint64_t until = clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
-
-	for (uint32_t i = 0; i < locks.used && kept_locks; i++)
-		if (lock_at(i)->used && !lock_made(lock_at(i), &until))
-			request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)lock_at(i)->fd, 1);
-}
-
-/* --- all of it ------------------------------------------------------------------------ */
-
-void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
-{
-	if (result < 0)
-		return;
 	switch (nr) {
 	case __NR_alarm:
 	case __NR_setitimer:
@@ -500,12 +351,6 @@ void kept_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
 		break;
 	case __NR_timer_delete:
 		timer_deleted(t, (int32_t)args[0]);
-		break;
-	case __NR_fcntl:
-		lock_note(t, args);
-		break;
-	case __NR_close:
-		lock_closed((int32_t)args[0]);
 		break;
 	}
 }
@@ -521,7 +366,7 @@ static struct timer *timer_behind(int64_t id)
 	return n;
 }
 
-void kept_start(struct thread *t)
+void timers_make(struct thread *t)
 {
 	struct timer *n = NULL;
 
@@ -559,13 +404,13 @@ void timers_drop(struct thread *t)
 		overdue_forget(o);
 }
 
-/* A child of fork has neither. */
-void kept_fork(struct thread *t)
+/* A child of fork has none. */
+void timers_fork(struct thread *t)
 {
 	(void)t;
-	if (!some_kept)
+	if (!some_timers)
 		return;
-	some_kept = false;
+	some_timers = false;
 	bytes_zero(itimer, sizeof(itimer));
-	timers.used = locks.used = kept_locks = 0;
+	timers.used = 0;
 }
