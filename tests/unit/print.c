@@ -136,6 +136,7 @@ static void check_traits(const struct call_desc *d)
 		cr_expect(call_path_arg(d) >= 0, "%s: no path", d->name);
 	if (call_has(d, TRAIT_RULE_PRIVATE | TRAIT_RULE_GUARDED))
 		cr_expect(by_fd && !call_has(d, TRAIT_RULE_FREE), "%s: on what?", d->name);
+	cr_expect(!call_has(d, TRAIT_CLOSES | TRAIT_REGISTERS) || by_fd, "%s: of what?", d->name);
 	if (call_has(d, TRAIT_INNER))
 		cr_expect(d->result == KIND_FD || has_pair(d), "%s: no descriptor", d->name);
 	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);

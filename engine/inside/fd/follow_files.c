@@ -151,7 +151,7 @@ bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
 	    !is_left(d, args))
 		return false;
 	*result = 0;	/* it is done; there is nothing to read */
-	if (d->nr == __NR_close)
+	if (call_has(d, TRAIT_CLOSES))
 		files_closed((int32_t)args[0]);
 	else if (d->class == CLASS_EFFECT && d->result == KIND_SIZE)
 		*result = -ECONNRESET;

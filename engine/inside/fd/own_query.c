@@ -55,7 +55,7 @@ static bool changes(const struct event *e, int32_t fd)
 	if (e->kind == EVENT_EXEC || e->call == __NR_close_range)
 		return true;
 	return d && ((d->result == KIND_FD && e->result == fd) ||
-		     (e->call == __NR_close && (int32_t)e->arg[0] == fd));
+		     (call_has(d, TRAIT_CLOSES) && (int32_t)e->arg[0] == fd));
 }
 
 /*

@@ -90,7 +90,7 @@ void places_made(struct thread *t, const struct walk *w, uint64_t seq)
 
 	if (w->result < 0)
 		return;
-	if (w->desc->nr == __NR_close) {
+	if (call_has(w->desc, TRAIT_CLOSES)) {
 		fd_set_mark((int32_t)w->args[0], FD_LED, false);
 	} else if (w->desc->nr == __NR_write || w->desc->nr == __NR_writev) {
 		if (!fd_is((int32_t)w->args[0], FD_LED))

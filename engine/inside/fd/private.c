@@ -100,7 +100,7 @@ bool private_call(struct thread *t, long nr, long *result)
 	}
 	if (!takes_number(d) || !fd_is(fd, FD_PRIVATE))
 		return false;
-	if (nr == __NR_close)
+	if (call_has(d, TRAIT_CLOSES))
 		note(fd, false);
 	*result = call_serve(t, nr);
 	if (d->result == KIND_FD)

@@ -36,8 +36,6 @@ unsigned care_of(const struct call_desc *d)
 {
 	unsigned care = d->traits;
 
-	care |= d->nr == __NR_close ? CARE_CLOSES | CARE_POLLS : 0;
-	care |= call_has(d, TRAIT_EPOLL) || d->nr == __NR_epoll_ctl ? CARE_POLLS : 0;
 	care |= call_gives(d) ? CARE_GIVES : 0;
 	care |= d->result == KIND_FD ? CARE_NUMBER : 0;
 	care |= step_may_alias(d) ? CARE_ALIAS : 0;
@@ -77,8 +75,8 @@ void lead_looks_at_places(void)
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		const struct call_desc *d = call_find(nr);
 
-		if (d && (d->result == KIND_FD || call_has_variants(nr) || nr == __NR_close ||
-			  call_has(d, TRAIT_WRITES)))
+		if (d && (d->result == KIND_FD || call_has_variants(nr) ||
+			  call_has(d, TRAIT_WRITES | TRAIT_CLOSES)))
 			row_plans[nr + 1].care |= CARE_PLACES;
 	}
 }

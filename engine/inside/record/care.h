@@ -17,8 +17,8 @@ bool lead_wakes(long nr);
  * of lead.c: which of them also where the process has one thread), and
  */
 enum care {
-	CARE_CLOSES	= 1 << 24,
-	CARE_POLLS	= 1 << 25,	/* what epoll knows is looked after: epoll_led */
+	/* What epoll knows is looked after: epoll_led. */
+	CARE_POLLS	= TRAIT_EPOLL | TRAIT_REGISTERS | TRAIT_CLOSES,
 	CARE_PLACES	= 1 << 26,	/* on files that have mirrors: places.c */
 	CARE_ALIAS	= 1 << 27,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */

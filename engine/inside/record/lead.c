@@ -44,11 +44,11 @@
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/state.h"
 
-#define CARE_ALONE	(CARE_CLOSES | CARE_POLLS | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES |	\
+#define CARE_ALONE	(CARE_POLLS | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES |	\
 			 TRAIT_KEPT | TRAIT_WAITS | TRAIT_RIGHTS)
-#define CARE_BEFORE	(CARE_CLOSES | CARE_POLLS | CARE_GIVES)
+#define CARE_BEFORE	(CARE_POLLS | CARE_GIVES)
 /* What is looked after though nobody hears of the call. */
-#define CARE_UNTOLD	(CARE_CLOSES | CARE_POLLS | TRAIT_EPOLL)
+#define CARE_UNTOLD	CARE_POLLS
 #define CARE_MADE	(CARE_NUMBER | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES)
 #define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
 
@@ -100,7 +100,7 @@ long lead_laneless(struct thread *t, long nr)
 	if ((ids_are_ours() && !epoll_inherited()) || !early_may_come())
 		return serve_special(t, nr);
 	call_walk(t, &w, args, nr);
-	if (nr == __NR_epoll_ctl || nr == __NR_close)
+	if (call_has(w.desc, TRAIT_REGISTERS | TRAIT_CLOSES))
 		epoll_lead(t, args, nr);
 	return lead_alone(t, &w, nr);
 }
@@ -121,14 +121,15 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 {
 	uint64_t seq = seq_before(t, care & CARE_GIVES);
 
-	if (care & CARE_CLOSES)
+	if (care & TRAIT_CLOSES)
 		closing_begin(t, w);
 	if (care & CARE_POLLS) {
-		polled_by(t, nr);
+		if (care & TRAIT_REGISTERS)
+			polled_by(t);
 		if (!(care & TRAIT_EPOLL))
 			epoll_lead(t, (uint64_t *)w->args, nr);
 	}
-	giving_begin(t, nr, care, seq);
+	giving_begin(t, care, seq);
 	return seq;
 }
 
@@ -149,7 +150,7 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 {
 	if (care & CARE_POLLS)
 		epoll_led(t, w, nr);
-	if (care & TRAIT_KEPT || (care & CARE_CLOSES && record_locks))
+	if (care & TRAIT_KEPT || (care & TRAIT_CLOSES && record_locks))
 		state_note(t, nr, w->args, w->result);
 	if (care & TRAIT_RIGHTS && w->result >= 0)
 		realm_changed(t, nr);
@@ -175,7 +176,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		else if (!tick && !seq)
 			seq = seq_shown(t, true, &flags);
 		if (care & CARE_ORDER && locks_on)
-			flags |= after_others(w, nr, care);
+			flags |= after_others(w, care);
 		call_tell_at(t, w, nr, seq, flags);
 		if (begins)
 			tick_told(t);
@@ -190,7 +191,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		giving_end(t);
 	if (care & CARE_POLLS)
 		epoll_lead_end(t, w->result);
-	if (care & CARE_CLOSES)
+	if (care & TRAIT_CLOSES)
 		closing_end(w);
 }
 
@@ -256,7 +257,7 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 	unsigned care = care_now(p) & (told ? ~0u : CARE_UNTOLD);
 	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
-	if (stateless && care & CARE_CLOSES)
+	if (stateless && care & TRAIT_CLOSES)
 		scope_closes(t, &w);
 	if (told && p->recipe.room >= 0)
 		w.room = room_before(&w);
@@ -267,7 +268,7 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 	}
 	if (stateless)
 		sample_kept(t, &w, p->scope);
-	if (care & CARE_CLOSES)
+	if (care & TRAIT_CLOSES)
 		closing_end(&w);
 	return w.result;
 }
@@ -290,7 +291,7 @@ static void own_files_count(struct thread *t, const struct call_desc *d, int64_t
 {
 	if (call_has(d, TRAIT_OPENS) && result >= 0 && t->own_files < UINT8_MAX)
 		t->own_files++;
-	else if (d->nr == __NR_close && !result && t->own_files && !--t->own_files)
+	else if (call_has(d, TRAIT_CLOSES) && !result && t->own_files && !--t->own_files)
 		t->files_waited = 0;
 }
 
@@ -352,13 +353,13 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		row = scope_row(w.desc);
 	if (stateless && told)
 		told = scope_enter(t, &w, row);
-	if (stateless && care & CARE_CLOSES)
+	if (stateless && care & TRAIT_CLOSES)
 		scope_closes(t, &w);
 	if (!told) {
 		w.result = lead_alone(t, &w, nr);
 		if (stateless)
 			sample_kept(t, &w, row);
-		if (care & CARE_CLOSES)
+		if (care & TRAIT_CLOSES)
 			closing_end(&w);
 		return w.result;
 	}
@@ -368,7 +369,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		return lead_life(t, nr, &w);
 	}
 	seq = seq_before(t, call_gives(w.desc));
-	giving_begin(t, nr, care, seq);
+	giving_begin(t, care, seq);
 	t->away = away_in(care, seq);
 	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (stateless)

@@ -69,11 +69,11 @@ void closing_wait(const struct walk *w)
 #define STRANGERS	64	/* waits that one registration by another is good for */
 _Static_assert(STRANGERS <= UINT8_MAX, "struct fd_row counts them");
 
-void polled_by(const struct thread *t, long nr)
+void polled_by(const struct thread *t)
 {
 	struct fd_row *r;
 
-	if (nr != __NR_epoll_ctl || !locks_on)
+	if (!locks_on)
 		return;
 	r = fd_row_make((int32_t)t->frame.rdi);
 	if (!r)
@@ -86,13 +86,13 @@ void polled_by(const struct thread *t, long nr)
 }
 
 /* What the event of a wait says. */
-static uint8_t polled(const struct walk *w, long nr)
+static uint8_t polled(const struct walk *w)
 {
 	struct fd_row *r;
 	uint8_t strangers;
 	int32_t owner;
 
-	if (nr == __NR_epoll_ctl || nr == __NR_close || w->result < 0)
+	if (call_has(w->desc, TRAIT_REGISTERS | TRAIT_CLOSES) || w->result < 0)
 		return 0;
 	if (!w->result)
 		return EVENT_AFTER;
@@ -115,18 +115,18 @@ static uint8_t polled(const struct walk *w, long nr)
  * Bytes or registrations of another thread: what it was told before comes first.  The
  * same where a thread has slept, to look then at what others may have done.
  */
-uint8_t after_others(const struct walk *w, long nr, unsigned care)
+uint8_t after_others(const struct walk *w, unsigned care)
 {
 	if (care & CARE_POLLS)
-		return polled(w, nr);
+		return polled(w);
 	return care & (TRAIT_POLLS | TRAIT_SLEEPS) || (care & TRAIT_READS && inner_is((long)w->args[0])) ?
 	       EVENT_AFTER : 0;
 }
 
 /* Others may meet what the call gives before it is told. */
-void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq)
+void giving_begin(struct thread *t, unsigned care, uint64_t seq)
 {
-	if (seq && (nr == __NR_epoll_ctl || care & TRAIT_SIGNALS ||
+	if (seq && (care & (TRAIT_REGISTERS | TRAIT_SIGNALS) ||
 		    (care & TRAIT_WRITES && inner_is((long)t->frame.rdi))))
 		giving_set(t, seq);
 }

@@ -25,8 +25,8 @@ static inline void giving_end(struct thread *t)
 void closing_begin(const struct thread *t, const struct walk *w);
 void closing_end(const struct walk *w);
 void closing_wait(const struct walk *w);
-void polled_by(const struct thread *t, long nr);
-uint8_t after_others(const struct walk *w, long nr, unsigned care);
-void giving_begin(struct thread *t, long nr, unsigned care, uint64_t seq);
+void polled_by(const struct thread *t);
+uint8_t after_others(const struct walk *w, unsigned care);
+void giving_begin(struct thread *t, unsigned care, uint64_t seq);
 
 #endif

@@ -55,20 +55,20 @@ static void closed_note(struct thread *t, const struct walk *w)
 {
 	long fd = (long)w->args[0];
 
-	state_note(t, __NR_close, w->args, w->result);
+	state_note(t, w->desc->nr, w->args, w->result);
 	files_closed(fd);
 	inner_closed(fd);
 	epoll_closed(fd);
 }
 
-void follow_note_first(struct thread *t, struct walk *w, long nr, int64_t result)
+void follow_note_first(struct thread *t, struct walk *w, int64_t result)
 {
 	if (result < 0)
 		return;
 	w->result = result;
-	if (nr == __NR_epoll_ctl)
+	if (call_has(w->desc, TRAIT_REGISTERS))
 		epoll_note(t, w);
-	else if (nr == __NR_close)
+	else if (call_has(w->desc, TRAIT_CLOSES))
 		closed_note(t, w);
 }
 
@@ -224,7 +224,7 @@ long answer_call(struct thread *t, struct walk *w, const struct event *e, long n
 	struct mismatch m;
 	uint8_t flags;
 
-	follow_note_first(t, w, nr, result);
+	follow_note_first(t, w, result);
 	if (comes_after(w->desc, e))
 		order_wait_all_told(t, e->seq);
 	if (!match_memory_but(&t->reader, w, true, compared_of(t, nr), 0, &m)) {

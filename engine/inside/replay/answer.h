@@ -10,7 +10,7 @@ long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
  * What other threads may go by as soon as the event is taken: the data of a registration,
  * and that a descriptor is free for the next.
  */
-void follow_note_first(struct thread *t, struct walk *w, long nr, int64_t result);
+void follow_note_first(struct thread *t, struct walk *w, int64_t result);
 long answer_done(struct thread *t, const struct walk *w, long nr);
 long answer_call(struct thread *t, struct walk *w, const struct event *e, long nr);
 bool answer_has_room(const struct event *e, const struct walk *w, long nr);

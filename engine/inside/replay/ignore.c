@@ -93,7 +93,7 @@ static void done(struct thread *t, const struct event *e, struct walk *w, long n
 	uint8_t flags;
 
 	w->result = e->result;
-	follow_note_first(t, w, nr, w->result);
+	follow_note_first(t, w, w->result);
 	match_memory(&t->reader, w, true, &m);
 	flags = follow_take(t);
 	sent = sent_length(w);

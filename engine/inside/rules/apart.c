@@ -63,16 +63,16 @@ int32_t apart_of(const struct event *e)
 
 	if (!d || !d->nargs)
 		return APART_NONE;
-	if (e->call == __NR_epoll_ctl)
+	if (call_has(d, TRAIT_REGISTERS))
 		return client_or_none(e->arg[2]);
 	return d->args[0].kind == KIND_FD ? client_or_none(e->arg[0]) : APART_NONE;
 }
 
-static int32_t of_call(const struct walk *w, long nr)
+static int32_t of_call(const struct walk *w)
 {
 	if (!w->desc || !w->desc->nargs)
 		return APART_NONE;
-	if (nr == __NR_epoll_ctl)
+	if (call_has(w->desc, TRAIT_REGISTERS))
 		return client_or_none(w->args[2]);
 	return w->desc->args[0].kind == KIND_FD ? client_or_none(w->args[0]) : APART_NONE;
 }
@@ -294,7 +294,7 @@ static uint32_t readiness_of(const struct event *e)
 {
 	const struct call_desc *d = call_find(e->call);
 
-	if (e->call == __NR_epoll_ctl || !d || d->result != KIND_SIZE)
+	if (!d || call_has(d, TRAIT_REGISTERS) || d->result != KIND_SIZE)
 		return is_accept(e->call) ? EPOLLIN : 0;
 	return d->class == CLASS_INPUT ? EPOLLIN : EPOLLOUT;
 }
@@ -389,7 +389,7 @@ static bool is_read(const struct walk *w, int32_t of)
 static enum apart meet_own(struct thread *t, const struct walk *w, long nr,
 			   const struct event **e, long *result)
 {
-	int32_t of = of_call(w, nr);
+	int32_t of = of_call(w);
 	bool reads = is_read(w, of);
 	const struct event *found;
 	struct reader at;

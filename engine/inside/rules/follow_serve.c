@@ -197,7 +197,7 @@ static enum step_result match(struct thread *t, struct walk *w, long nr, long *r
 		return other_call(t);
 	w->result = h->call.ret;
 	t->reader = h->at;
-	follow_note_first(t, w, nr, w->result);
+	follow_note_first(t, w, w->result);
 	t->reader = was;
 	if (!values_same(t, w, h, &m) || !sent_same(t, w, &m) ||
 	    !match_memory_but(&r, w, true, a->compare, a->edit.edited, &m))
@@ -312,7 +312,7 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 		rt->state.ran = before->ran;
 		return STEP_OWN;
 	}
-	if (nr == __NR_close && *result >= 0)
+	if (call_has(w->desc, TRAIT_CLOSES) && *result >= 0)
 		private_set(w->args[0], false);
 	if (how & RULES_OUT_OPENS && *result >= 0)
 		*result = private_move(*result);
@@ -356,9 +356,9 @@ static enum step_result answer(struct thread *t, struct walk *w, long nr, long *
 	w->result = a->edit.ret;
 	if (w->desc && !edits_write(t, w))
 		return rules_failed(t, rules_fault_text(RULES_TOO_LONG));
-	if (w->desc && nr == __NR_close)
-		follow_note_first(t, w, nr, w->result);
-	if (nr == __NR_epoll_ctl && a->edit.ret >= 0)
+	if (call_has(w->desc, TRAIT_CLOSES))
+		follow_note_first(t, w, w->result);
+	if (call_has(w->desc, TRAIT_REGISTERS) && a->edit.ret >= 0)
 		epoll_own(w);
 	*result = w->desc && w->desc->class != CLASS_BOTH
 		? follow_told(t, w, nr, rules_drop(t, a->skip))

@@ -146,7 +146,7 @@ static bool is_known(uint16_t b)
 
 struct scope_row scope_row(const struct call_desc *d)
 {
-	bool accepts = call_has(d, TRAIT_ACCEPTS), sets = d->nr == __NR_epoll_ctl;
+	bool accepts = call_has(d, TRAIT_ACCEPTS), sets = call_has(d, TRAIT_REGISTERS);
 	struct scope_row row = { 0, 0 };
 
 	for (unsigned i = 0; i < d->nargs; i++)
