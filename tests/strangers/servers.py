@@ -19,6 +19,7 @@ def run(*words, **more):
 class Server:
     needs, shape, client, reload, daemon = (), "", clients.Http, "HUP", True
     udp = False
+    crash = "SEGV"      # the signal that ends it (None: it handles them all)
     connections, begin_s = 3, 30
 
     def __init__(self, port, folder):
@@ -177,7 +178,7 @@ class Stunnel(Server):
 
     def conf(self, foreground):
         self.config("conf", "foreground = {fg}\npid = {dir}/pid\noutput = {dir}/log\n"
-                    "[echo]\naccept = 127.0.0.1:{port}\ncert = {dir}/cert.pem\n"
+                    "syslog = no\n[echo]\naccept = 127.0.0.1:{port}\ncert = {dir}/cert.pem\n"
                     "key = {dir}/key.pem\nexec = /bin/cat\nexecArgs = cat\n", fg=foreground)
 
     def command(self, daemon):
