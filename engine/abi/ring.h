@@ -37,7 +37,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	11
+#define RING_VERSION	12
 
 /*
  * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
@@ -93,14 +93,30 @@ struct lane {
 /* Written by the thread that reads the lane; a page of none but its version. */
 struct cursor {
 	uint64_t at;		/* cells taken */
-	uint32_t chunk;		/* that holds cell `at`; the lane's `first` if that is 0 */
+	/*
+	 * The chunk that holds cell `at`; the lane's `first` if that is 0.  In the upper half
+	 * which of the lane's it is, at / CHUNK_CELLS: who reads the two words while their
+	 * thread writes them sees whether they belong together.
+	 */
+	uint64_t place;
 	uint32_t life;		/* of the lane that is read */
 	uint32_t done;		/* life that has been read to its end */
 	int32_t owner;
 	int32_t pid;
 	uint32_t source;	/* the version whose stream is read */
-	uint64_t pad[4];
+	uint32_t pad0;
+	uint64_t pad[3];
 };
+
+static inline uint64_t cursor_place(uint64_t at, uint32_t chunk)
+{
+	return at / CHUNK_CELLS << 32 | chunk;
+}
+
+static inline uint32_t place_chunk(uint64_t place)
+{
+	return (uint32_t)place;
+}
 
 /* A version's part.  Chunks follow at SECTION_CHUNKS. */
 struct section {

@@ -440,7 +440,7 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 
 	MUST(index < LANES);
-	c->chunk = CHUNK_NONE;
+	c->place = CHUNK_NONE;
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	/* Another stream's lives have the same numbers. */
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
@@ -453,10 +453,11 @@ void cursor_join(struct streams *s, uint32_t index, uint32_t source)
 {
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 	const struct lane *l = &streams_section(s, source)->lane[index];
+	uint64_t seam = __atomic_load_n(&l->seam, __ATOMIC_RELAXED);
 
 	MUST(index < LANES && source < VERSIONS);
-	c->chunk = __atomic_load_n(&l->seam_chunk, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->at, __atomic_load_n(&l->seam, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	c->place = cursor_place(seam, __atomic_load_n(&l->seam_chunk, __ATOMIC_RELAXED));
+	__atomic_store_n(&c->at, seam, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
 	/* Release: pairs with holds(), which sees the place with it. */
 	__atomic_store_n(&c->source, source, __ATOMIC_RELEASE);
@@ -479,7 +480,7 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 	r->cursor = &streams_section(s, s->self)->cursor[index];
 	r->from = streams_section(s, r->cursor->source);
 	r->pos = r->head = r->cursor->at;
-	r->chunk = r->cursor->chunk;
+	r->chunk = place_chunk(r->cursor->place);
 	r->piece = NULL;
 	r->left = 0;
 	r->ahead = r->broken = r->waited_out = false;
@@ -497,7 +498,7 @@ void reader_switch(struct reader *r, uint32_t version)
 
 static void cursor_move(struct reader *r)
 {
-	r->cursor->chunk = r->chunk;
+	__atomic_store_n(&r->cursor->place, cursor_place(r->pos, r->chunk), __ATOMIC_RELAXED);
 	/* Release: the writer may use the cells again after it sees this. */
 	__atomic_store_n(&r->cursor->at, r->pos, __ATOMIC_RELEASE);
 }
@@ -602,7 +603,7 @@ const struct event *reader_peek(struct reader *r)
 {
 	const struct event *e;
 
-	r->chunk = r->cursor->chunk;
+	r->chunk = place_chunk(r->cursor->place);
 	r->pos = r->cursor->at;
 	r->ahead = false;
 	e = look(r);

@@ -111,6 +111,22 @@ void cursor_join(struct streams *s, uint32_t index, uint32_t source);
 void cursor_done(struct streams *s, uint32_t index);
 /* Binds a reader to a lane, wherever the cursor says that an earlier one was. */
 void reader_attach(struct reader *r, struct streams *s, uint32_t index);
+/*
+ * The same where another thread reads the lane, to look ahead; false: it moves right now, and
+ * what was read of its place does not belong together.
+ */
+static inline bool reader_attach_other(struct reader *r, struct streams *s, uint32_t index)
+{
+	uint64_t place;
+
+	reader_attach(r, s, index);
+	/* Acquire: pairs with cursor_move; what is read behind it is no older. */
+	r->pos = r->head = __atomic_load_n(&r->cursor->at, __ATOMIC_ACQUIRE);
+	place = __atomic_load_n(&r->cursor->place, __ATOMIC_RELAXED);
+	r->chunk = place_chunk(place);
+	r->ahead = true;
+	return place == cursor_place(r->pos, r->chunk);
+}
 /* The next event, or NULL when there is none (yet); the same until it is taken. */
 const struct event *reader_peek(struct reader *r);
 /* As reader_peek, but nothing is given back: for the reader of another's lane. */

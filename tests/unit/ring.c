@@ -6,6 +6,28 @@
 
 TestSuite(ring, .init = set_up, .timeout = 30);
 
+/*
+ * Another's place, between the two words by which a cursor moves: in the chunk that comes
+ * next, by a position in this one, any cell would be taken for its next event.
+ */
+Test(ring, place_of_another)
+{
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0), other;
+	struct cursor *c = &streams_section(&view[FAST], FAST)->cursor[0], before;
+
+	tell_many(&w, EVENTS + 2);
+	take_from_to(&r, 0, EVENTS - 1);
+	cr_assert(reader_attach_other(&other, &view[FAST], 0));
+	cr_assert_eq(other.pos, EVENTS - 1);
+	before = *c;
+	take_from_to(&r, EVENTS - 1, EVENTS + 1);
+	cr_assert_neq(c->place, before.place);
+	cr_assert(reader_attach_other(&other, &view[FAST], 0));
+	c->at = before.at;	/* it is about to be stored */
+	cr_assert(!reader_attach_other(&other, &view[FAST], 0));
+}
+
 /* --- events ---------------------------------------------------------------------------- */
 
 Test(ring, small_sizes)

@@ -74,12 +74,12 @@ static uint64_t next_of(const struct thread *o)
 
 	if (fault_stands(o))
 		return 0;
-	reader_attach(&r, &streams, o->lane);
+	/* Where it moves, or what it has answered is of another place: look again. */
+	if (!reader_attach_other(&r, &streams, o->lane))
+		return SEQ_FIRST;
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	/* The parts of its place are not read at once: it moves, so look again. */
 	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
 		return SEQ_FIRST;
-	r.ahead = true;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
 		if (!event_looks(e) && !(done >> i & 1))
@@ -547,11 +547,8 @@ bool order_only_looks(const struct thread *o)
 	struct reader r;
 	const struct event *e;
 
-	reader_attach(&r, &streams, o->lane);
-	/* The two halves of its place are not read at once. */
-	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+	if (!reader_attach_other(&r, &streams, o->lane))
 		return false;
-	r.ahead = true;
 	e = reader_look(&r);
 	for (int i = 0; e && event_looks(e) && i < LOOKS_MAX; i++)
 		e = reader_next(&r);

@@ -31,11 +31,11 @@ static bool tick_to_come(const struct thread *o, uint64_t seq)
 	const struct event *e;
 	uint64_t done;
 
-	reader_attach(&r, &streams, o->lane);
+	if (!reader_attach_other(&r, &streams, o->lane))
+		return true;	/* it moves: look again */
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
 	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
-		return true;	/* it moves: look again */
-	r.ahead = true;
+		return true;	/* what it has answered is of another place */
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS && order_is_behind(e->seq, seq, 0); i++) {
 		if (e->flags & EVENT_CLOCK && !(done >> i & 1))

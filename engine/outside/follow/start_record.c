@@ -110,7 +110,7 @@ static bool lane_begin(struct monitor *m, uint32_t i, const struct lane *from)
 static bool chunk_turn(struct monitor *m, struct cursor *c, struct lane *to)
 {
 	struct section *leader = streams_part(m, 0);
-	const struct event *was = (const void *)cell_at(leader, c->chunk, c->at);
+	const struct event *was = (const void *)cell_at(leader, place_chunk(c->place), c->at);
 	struct event *turn = (void *)cell_at(record(m), to->now, to->head);
 	uint32_t next = (uint32_t)was->arg[0], ours = chunk_new(m);
 
@@ -119,7 +119,7 @@ static bool chunk_turn(struct monitor *m, struct cursor *c, struct lane *to)
 	*turn = (struct event){ .kind = EVENT_TURN, .arg = { ours } };
 	to->now = ours;
 	to->head++;
-	c->chunk = next;
+	c->place = cursor_place(c->at + 1, next);
 	/* Release: the leader may use the cells again. */
 	__atomic_store_n(&c->at, c->at + 1, __ATOMIC_RELEASE);
 	return true;
@@ -132,12 +132,12 @@ static bool lane_copy(struct monitor *m, uint32_t i, uint64_t end)
 	struct lane *to = &record(m)->lane[i];
 
 	if (!c->at)
-		c->chunk = streams_part(m, 0)->lane[i].first;
+		c->place = cursor_place(0, streams_part(m, 0)->lane[i].first);
 	while (c->at < end) {
 		uint64_t in_chunk = CHUNK_CELLS - 1 - c->at % CHUNK_CELLS;
 		uint64_t n = end - c->at < in_chunk ? end - c->at : in_chunk;
 
-		if (c->chunk >= m->conduct->chunks)
+		if (place_chunk(c->place) >= m->conduct->chunks)
 			return false;
 		if (!n && !chunk_turn(m, c, to))
 			return false;
@@ -145,7 +145,7 @@ static bool lane_copy(struct monitor *m, uint32_t i, uint64_t end)
 			continue;
 		MUST(n < CHUNK_CELLS && to->head % CHUNK_CELLS + n < CHUNK_CELLS);
 		memcpy(cell_at(record(m), to->now, to->head),
-		       cell_at(streams_part(m, 0), c->chunk, c->at), n * CELL_SIZE);
+		       cell_at(streams_part(m, 0), place_chunk(c->place), c->at), n * CELL_SIZE);
 		to->head += n;
 		/* Release: as in chunk_turn. */
 		__atomic_store_n(&c->at, c->at + n, __ATOMIC_RELEASE);

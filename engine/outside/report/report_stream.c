@@ -12,15 +12,26 @@
 #define LOOKS_MAX	512
 #define PAYLOAD_MAX	(32u << 20)
 
+#define MOVES_MOST	100	/* looks at a cursor while its thread writes it */
+
+static bool cursor_read(const struct cursor *theirs, struct cursor *ours)
+{
+	for (int i = 0; i < MOVES_MOST; i++) {
+		*ours = *(const volatile struct cursor *)theirs;
+		if (ours->place == cursor_place(ours->at, place_chunk(ours->place)))
+			return ours->source < VERSIONS;
+	}
+	return false;
+}
+
 /* As reader_attach(), but the cursor is ours; false when it makes no sense. */
 static bool attach(struct reader *r, struct streams *s, struct cursor *ours, uint32_t lane)
 {
-	*ours = streams_section(s, s->self)->cursor[lane];
-	if (ours->source >= VERSIONS)
+	if (!cursor_read(&streams_section(s, s->self)->cursor[lane], ours))
 		return false;
 	*r = (struct reader){ .streams = s, .index = lane, .cursor = ours,
 			      .from = streams_section(s, ours->source), .pos = ours->at,
-			      .head = ours->at, .chunk = ours->chunk };
+			      .head = ours->at, .chunk = place_chunk(ours->place) };
 	return true;
 }
 
