@@ -138,11 +138,8 @@ struct untold {
 	struct taken_signal row;
 };
 
-/*
- * Limit (takeovers): processes of a version that is replaced. Beyond: a promotion is
- * refused; after a crash further ones are killed, and their connections lost.
- */
-#define MOVE_PROCESSES	512
+/* Each has a thread in a slot: there are no more. */
+#define MOVE_PROCESSES	AREA_THREADS
 #define TAKE_MS		5000	/* without any progress of the successor */
 #define TAKE_PLANNED_MS	3000	/* the same, where it has read all, and there is a way back */
 
