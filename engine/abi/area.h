@@ -22,7 +22,7 @@
 #include "engine/abi/request.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	17
+#define AREA_VERSION	18
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 /*
@@ -225,6 +225,11 @@ struct area {
 	uint32_t ids;		/* it has followed: programs may hold ids that the kernel does not
 				   know */
 	uint64_t inputs;	/* cells of `input` ever taken */
+	/*
+	 * Slots whose thread asks, as bits: the monitor looks at no others.  A hint as `asked`
+	 * is, which is said again.
+	 */
+	uint64_t asking[AREA_THREADS / 64];
 	int32_t births[BIRTHS];	/* pids that are forked, and not yet in a slot; 0 none; below
 				   it the thread that forks */
 	uint8_t unsealed[AREA_IMAGES];	/* the program has broken its seal */

@@ -54,8 +54,12 @@ static const uint32_t *answers(const struct thread *t)
 /* Says that somebody asks here; again and again, for others may write there. */
 static void slot_ask(struct thread *t)
 {
+	uint64_t n = (uint64_t)(t->slot - area()->slot);
+
 	slot_mend(t);
 	__atomic_store_n(&t->slot->asked, RS_ASKED, __ATOMIC_RELEASE);
+	/* Release: the monitor, which takes the bit away before it looks, finds `asked`. */
+	__atomic_fetch_or(&area()->asking[n / 64], 1ull << n % 64, __ATOMIC_RELEASE);
 	request_ring();
 }
 

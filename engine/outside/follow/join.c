@@ -87,6 +87,7 @@ static int area_renew(struct version *v)
 		return -errno;
 	a->slots_high = a->sites_lost = a->filters = v->images = 0;
 	memset(a->births, 0, sizeof(a->births));
+	memset(a->asking, 0, sizeof(a->asking));
 	memset(a->refused, 0, sizeof(a->refused));
 	a->signals_held = a->locks_unordered = 0;
 	memset(a->unsealed, 0, sizeof(a->unsealed));

@@ -372,6 +372,24 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 	}
 }
 
+/*
+ * The bit goes first: who asks while we look sets it behind that.  It stays as long as the
+ * thread has not gone on with its answer.
+ */
+static bool slot_asks(struct version *v, uint32_t slot)
+{
+	uint64_t *word = &v->area->asking[slot / 64], bit = 1ull << slot % 64;
+
+	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+		return false;
+	/* Acquire: pairs with slot_ask in the inside. */
+	__atomic_fetch_and(word, ~bit, __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_ACQUIRE) != RS_ASKED)
+		return false;
+	__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+	return true;
+}
+
 static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 {
 	struct monitor *m = v->monitor;
@@ -381,8 +399,7 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 	MUST(slot < AREA_THREADS);
 
 	/* Acquire: pairs with the release of slot_ask. */
-	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_ACQUIRE) != RS_ASKED ||
-	    held_is(m, v, slot))
+	if (held_is(m, v, slot))
 		return;
 	switch (asker_find(v, slot, &r, looks)) {
 	case ASKER_IS:
@@ -417,6 +434,8 @@ static void version_serve(struct version *v)
 		uint32_t slot = (first + n) % high;
 		bool had = looks;
 
+		if (!slot_asks(v, slot))
+			continue;
 		slot_serve(v, slot, &looks);
 		if (had && !looks)
 			v->turn = slot + 1;
