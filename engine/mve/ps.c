@@ -24,7 +24,7 @@ struct listing {
 	int n;
 };
 
-#define COMMAND_LEAST	24	/* columns, however narrow the terminal is */
+#define COMMAND_LEAST	10	/* columns, however narrow the terminal is */
 
 /* A terminal's columns; INT_MAX where none is. */
 static int columns_read(void)
