@@ -68,3 +68,13 @@ no 2 "not a value of --interval: 0" "$MVE" top "$MVE_SESSION" --interval 0
 "$MVE" stop "$MVE_SESSION" || fail "it cannot be stopped"
 wait
 clean
+
+# Who was replaced is said to be that.
+$run -f same -- sleep 20 2>err.run &
+until "$MVE" status "$MVE_SESSION" 2>/dev/null | grep -q f1; do sleep 0.1; done
+"$MVE" promote "$MVE_SESSION" f1 --wait || fail "f1 does not lead"
+no 1 "cannot promote: v0: it has ended: replaced$" "$MVE" promote "$MVE_SESSION" v0
+grep -q "f1 leads (v0 replaced)" err.run || fail "$(cat err.run)"
+"$MVE" stop "$MVE_SESSION" || fail "it cannot be stopped"
+wait
+clean

@@ -328,7 +328,7 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 	snprintf(why, size, "%s", no ? no : "");
 	if (no)
 		return -EBUSY;
-	move_clear(m, to, keep ? "follows it" : "ends");
+	move_clear(m, to, keep ? "follows it" : "replaced");
 	mv->forced = false;
 	mv->keep = keep;
 	mv->reads_on = how != PROMOTE_DIFFERS;
