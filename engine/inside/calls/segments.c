@@ -18,7 +18,7 @@
 #include "engine/core/must.h"
 #include "engine/inside/calls/segments.h"
 #include "engine/inside/calls/special.h"
-#include "engine/inside/fd/private.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"

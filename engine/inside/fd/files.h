@@ -1,6 +1,6 @@
 /*
- * What a follower knows of the descriptors that its leader has open: follow_files.c keeps
- * the rows, mirror.c what belongs to files that a process writes by memory.
+ * What a follower knows of the descriptors that its leader has open: files.c keeps the
+ * rows, follow_files.c learns them, mirror.c what belongs to files that a process writes by memory.
  */
 #ifndef MVE_INSIDE_FILES_H
 #define MVE_INSIDE_FILES_H
@@ -30,7 +30,8 @@ struct file {
 /* NULL: nothing is known of such a number; to know something, NULL: there is no memory. */
 struct file *file_row(long fd);
 struct file *file_row_make(long fd);
-/* A descriptor of ours for the path, by which nothing can be read. */
+/* A descriptor of ours for the path; and one by which nothing can be read. */
+long file_open(const struct file *f);
 long file_open_path(const struct file *f);
 bool file_same_path(const struct file *a, const struct file *b);
 /* Calls on each row that there is. */

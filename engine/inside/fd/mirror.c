@@ -26,7 +26,7 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/fd/places.h"
-#include "engine/inside/fd/private.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"

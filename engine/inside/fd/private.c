@@ -20,8 +20,6 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 
-#define HIGHEST		64	/* numbers that a follower keeps for them */
-_Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
 
 uint32_t private_count;
 
@@ -56,21 +54,6 @@ static void note(long fd, bool open)
 {
 	fd_set_mark(fd, FD_PRIVATE, open);
 	__atomic_fetch_add(&private_count, open ? 1u : ~0u, __ATOMIC_RELAXED);
-}
-
-/* Where no number of the stream will be. */
-long number_high(long fd)
-{
-	struct { uint64_t now, max; } limit = { 0, 0 };
-	long high;
-
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
-	if (limit.now > FD_NUMBERS)
-		limit.now = FD_NUMBERS;
-	high = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
-		    limit.now > 2 * HIGHEST ? limit.now - HIGHEST : limit.now / 2);
-	OWN1(__NR_close, fd);
-	return high;
 }
 
 static long given(struct thread *t, long fd)

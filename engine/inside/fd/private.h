@@ -7,7 +7,4 @@
 extern uint32_t private_count;	/* open ones: nothing to ask where it is 0 */
 /* Opens a private file, or works on one: the stream is not told. */
 bool private_call(struct thread *t, long nr, long *result);
-/* A follower's own descriptor goes where no number of the stream will be. */
-long number_high(long fd);
-
 #endif

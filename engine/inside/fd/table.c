@@ -1,5 +1,7 @@
 /* The rows of descriptors.  Threads read and mark them at the same time, by atomics. */
 #include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/resource.h>
 #include <stddef.h>
 
 #include "engine/core/must.h"
@@ -7,6 +9,8 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 
+#define HIGHEST		64	/* numbers that a follower keeps for its own */
+_Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
 #define PAGE_ROWS	4096
 #define PAGES		(FD_NUMBERS / PAGE_ROWS)
 _Static_assert(FD_NUMBERS % PAGE_ROWS == 0, "each number has a page");
@@ -116,4 +120,19 @@ int64_t fd_next(int64_t from)
 		if (fd_row(from))
 			return from;
 	return -1;
+}
+
+/* Where no number of the stream will be. */
+long number_high(long fd)
+{
+	struct { uint64_t now, max; } limit = { 0, 0 };
+	long high;
+
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
+	if (limit.now > FD_NUMBERS)
+		limit.now = FD_NUMBERS;
+	high = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC,
+		    limit.now > 2 * HIGHEST ? limit.now - HIGHEST : limit.now / 2);
+	OWN1(__NR_close, fd);
+	return high;
 }

@@ -50,6 +50,9 @@ void fd_set_mark(int64_t fd, unsigned marks, bool on);
 /* The first number from this one on of which something may be known; -1: none. */
 int64_t fd_next(int64_t from);
 
+/* A follower's own descriptor goes where no number of the stream will be. */
+long number_high(long fd);
+
 /* A piece of a table that grows: mapped when first asked for; NULL: there is no memory. */
 void *table_page(void **page, uint64_t size);
 
