@@ -463,6 +463,38 @@ static void namespaces_say(void)
 	say("another %d", st.st_ino != first_names);
 }
 
+/* No symbolic link may be made from here on, and no folder but in `within`. */
+static void confinement_begin(void)
+{
+	unsigned long handled = 1ul << 12 | 1ul << 7;
+	long rules = syscall(444 /* landlock_create_ruleset */, &handled, sizeof(handled), 0);
+	struct { unsigned long allowed; int parent; } __attribute__((packed)) beneath = { 1ul << 7, 0 };
+
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0);
+	if (rules < 0)
+		return;
+	beneath.parent = open(".", O_PATH);
+	MUST(syscall(445 /* landlock_add_rule */, rules, 1, &beneath, 0) == 0);
+	MUST(syscall(446 /* landlock_restrict_self */, rules, 0) == 0);
+	MUST(close((int)rules) == 0 && close(beneath.parent) == 0);
+}
+
+static void confinement_say(void)
+{
+	char name[40];
+	int result;
+
+	snprintf(name, sizeof(name), "link%u", round_n);
+	result = symlink("elsewhere", name);
+	say("link %d %d, ", result, result ? errno : 0);
+	snprintf(name, sizeof(name), "made%u", round_n);
+	result = mkdir(name, 0700);
+	say("folder here %d %d, ", result, result ? errno : 0);
+	snprintf(name, sizeof(name), "../folder%u", round_n);
+	result = mkdir(name, 0700);
+	say("there %d %d", result, result ? errno : 0);
+}
+
 static void root_begin(void)
 {
 	MUST(chroot("..") == 0 || errno == EPERM);
@@ -506,6 +538,7 @@ static const struct {
 	{ "numa", numa_begin, numa_say },
 	{ "attached", segment_begin, segment_say },
 	{ "namespaces", namespaces_begin, namespaces_say },
+	{ "confinement", confinement_begin, confinement_say },
 	{ "root", root_begin, root_say },
 };
 

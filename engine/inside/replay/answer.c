@@ -13,6 +13,7 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
+#include "engine/inside/calls/landlock.h"
 #include "engine/inside/calls/segments.h"
 #include "engine/inside/clock/follow_clock.h"
 #include "engine/inside/fd/files.h"
@@ -59,6 +60,7 @@ static void closed_note(struct thread *t, const struct walk *w)
 	files_closed(fd);
 	inner_closed(fd);
 	epoll_closed(fd);
+	landlock_closed(fd);
 }
 
 void follow_note_first(struct thread *t, struct walk *w, int64_t result)
@@ -119,6 +121,8 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 		state_note(t, nr, w->args, w->result);
 	if (call_has(w->desc, TRAIT_EPOLL))
 		epoll_answered(w);
+	if (call_has(w->desc, TRAIT_CONFINES))
+		landlock_note(t, w);
 	if (call_has(w->desc, TRAIT_CLOCK))
 		clock_note(w, nr);
 	switch (nr) {
@@ -155,7 +159,7 @@ static long both(struct thread *t, const struct call_desc *d, long nr, int64_t l
 
 	if (nr == __NR_shmat)
 		return shm_attach(t, (uint64_t)leaders);
-	if (limits_keep(t, nr))
+	if (limits_keep(t, nr) || call_has(d, TRAIT_CONFINES))
 		return leaders;
 	own = nr == __NR_fchdir ? files_chdir((long)t->frame.rdi) : ids_both(t, d, nr);
 	if (own == CALL_RESTART)

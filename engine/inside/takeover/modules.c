@@ -12,6 +12,7 @@
 #include <linux/time.h>
 
 #include "engine/inside/calls/clone.h"
+#include "engine/inside/calls/landlock.h"
 #include "engine/inside/clock/tick.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/mirror.h"
