@@ -21,6 +21,14 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/timers.h"
 
+/* The leader's word: by a number that is no signal's, memory beside our tables is read. */
+static bool is_signal(const uint8_t *info)
+{
+	int32_t sig = info_int(info, INFO_SIGNO);
+
+	return sig >= 1 && sig <= SIGNALS;
+}
+
 /* Its siginfo; true: another came with it. */
 static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 {
@@ -28,7 +36,8 @@ static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 
 	if (e->flags & EVENT_AFTER)
 		order_wait_all_told(t, e->seq);
-	follow_payload(&t->reader, info, SIGINFO_SIZE);
+	if (!follow_payload(&t->reader, info, SIGINFO_SIZE) || !is_signal(info))
+		follow_broken(t);
 	follow_take(t);
 	crash_meant(t, info_int(info, INFO_SIGNO), meant);
 	order_wait_sent(t, info);

@@ -94,7 +94,7 @@ void follow_ended(struct thread *t)
 	stream_ended(t);
 }
 
-static void broken(struct thread *t)
+void follow_broken(struct thread *t)
 {
 	request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
 	for (;;)
@@ -262,7 +262,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		}
 		if (t->reader.broken)
-			broken(t);
+			follow_broken(t);
 		if (looks < LOOKS) {
 			__builtin_ia32_pause();
 			continue;

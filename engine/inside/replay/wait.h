@@ -5,6 +5,8 @@
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 
+/* The stream makes no sense: the follower is dropped. */
+void follow_broken(struct thread *t);
 /* Nobody will ever ask for the follower again. */
 bool follow_is_orphan(const struct thread *t);
 /* The next event; NULL when there is none left and this thread leads now. */

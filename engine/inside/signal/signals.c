@@ -398,16 +398,23 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 
 /* --- where the thread was ------------------------------------------------ */
 
+/* All others are blocked while one is held or deferred: it comes behind that one's handler. */
+static void hidden_hold(struct thread *t, const uint8_t *info)
+{
+	int sig = info_int(info, INFO_SIGNO);
+
+	bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
+	t->hidden_waits |= SIG_BIT(sig);
+}
+
 /* Notes a signal that came while C code of the inside ran. */
 static void hold(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
 	struct area *a = (struct area *)boot.area;
-	int sig = info_int(info, INFO_SIGNO);
 
 	MUST(t->busy);
-	if (t->pending || t->deferred) {	/* only a hidden signal can come now: it waits */
-		bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
-		t->hidden_waits |= SIG_BIT(sig) & HIDDEN_SIGNALS;
+	if (t->pending || t->deferred) {
+		hidden_hold(t, info);
 		return;
 	}
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
@@ -468,9 +475,14 @@ static void call_address_mend(uint8_t *info, const struct ucontext_raw *uc)
  */
 static bool defer(struct thread *t, const uint8_t *info, struct ucontext_raw *uc)
 {
+	if (t->deferred) {
+		hidden_hold(t, info);
+		return true;
+	}
 	if (!signal_leads(t) ||
 	    (in_short_call(uc->regs.rip) && !lock_is_led(uc->regs.rsp)) || !overdue_begin(t))
 		return false;
+	MUST(!t->pending);
 	bytes_copy(t->held_info, info, SIGINFO_SIZE);
 	t->held_mask = uc->mask;
 	t->deferred = 1;
