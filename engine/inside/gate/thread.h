@@ -105,7 +105,8 @@ struct thread {
 	union {
 		uint32_t call_state;	/* 0 when a call begins */
 		struct {
-			uint8_t returning;	/* it is an rt_sigreturn on its way out */
+			uint8_t returning;	/* it is an rt_sigreturn on its way out, or */
+#define RETURNS_TO_SIGNAL 2		/* one whose frame a signal comes to (sigcalls.c) */
 			uint8_t has_temp_mask;
 			uint8_t answered;	/* without a call from the gate */
 			uint8_t told;	/* the stream knows that a signal comes here */
@@ -123,6 +124,7 @@ struct thread {
 	uint64_t temp_mask;	/* of ppoll and its like, while they run */
 	uint64_t kernel_mask;	/* the same without the hidden signals */
 	uint64_t held_mask;	/* the program's mask when a signal was held */
+	uint64_t owed;		/* signals that it has sent itself while it blocked them */
 	uint64_t clone_flags;
 	uint64_t clone_mask;	/* the program's mask around a clone */
 	uint8_t held_info[128];	/* siginfo of the held signal */
@@ -139,8 +141,9 @@ struct thread {
 			uint8_t goes_on;	/* it has only read clocks since its last one */
 		} ticks;
 	};
-	uint32_t nexts;
-	uint32_t joined;	/* a leader's: so many have come with one */
+	uint16_t nexts;
+	uint16_t joined;	/* a leader's: so many have come with one */
+	uint32_t asks;		/* the program's, so often; see signals.c */
 	uint64_t entered;	/* the handler at whose entry another will come; or 0 */
 	uint64_t hidden_blocked;	/* hidden signals that the program blocks */
 	uint64_t hidden_waits;	/* of those, which were sent meanwhile */
@@ -155,6 +158,7 @@ struct thread {
 	uint32_t meant;		/* a follower's: of the deadly signals told last, no crashes */
 	uint32_t want_bucket;
 	int32_t child_vtid;	/* of the clone under way */
+	int32_t timer;		/* for what is held back, + 1; 0: none yet (overdue.c) */
 	uint64_t want_turn;	/* that it waits for; or 0 */
 	uint64_t want_mutex;	/* that it is about to take, whoever holds it; or 0 */
 	uint8_t park;		/* stand still at the boundary */
@@ -169,12 +173,10 @@ struct thread {
 	uint64_t condition;	/* a follower's: that it waits for, or 0; see conditions.c */
 	uint64_t mutex, mutex_turn;	/* its mutex, whose last turn it was when we came to lead */
 	uint64_t asked;		/* a follower's: TSan's handler, which is about to be asked for */
-	uint32_t asks;		/* the program's, so often; see signals.c */
 	uint8_t fault_sig;
 	uint8_t woken;		/* as far as this version knows */
 	uint16_t latches;	/* that it holds, as bits: latch.h */
 	uint32_t waited_at;	/* a place in the lane, + 1: its last wait of its own was there */
-	int32_t timer;		/* for what is held back, + 1; 0: none yet (overdue.c) */
 	uint64_t once_turn;	/* of what this thread is about to run once; or 0 */
 	struct mismatch mismatch;
 	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */

@@ -40,6 +40,7 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 #include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/state.h"
@@ -372,6 +373,8 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	giving_begin(t, care, seq);
 	t->away = away_in(care, seq);
 	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
+	if (call_has(w.desc, TRAIT_SIGNALS))
+		signal_owe(t, &w);
 	if (stateless)
 		sample_told(t, &w, form, care, seq, row);
 	else

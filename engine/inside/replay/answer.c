@@ -32,6 +32,7 @@
 #include "engine/inside/runtime/inputs.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/limits.h"
@@ -115,8 +116,10 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	}
 	if (call_has(w->desc, TRAIT_ACCEPTS))
 		file_accepted((long)w->args[0], w->result);
-	if (call_has(w->desc, TRAIT_SIGNALS))
+	if (call_has(w->desc, TRAIT_SIGNALS)) {
 		crash_sent(t, nr, w->args);
+		signal_owe(t, w);
+	}
 	if (call_has(w->desc, TRAIT_KEPT))
 		state_note(t, nr, w->args, w->result);
 	if (call_has(w->desc, TRAIT_EPOLL))

@@ -129,7 +129,7 @@ static bool is_ours(const struct thread *t, uint64_t vtid)
 }
 
 /* The signal that the call sends to this process; or 0. */
-static int sent_to_us(const struct thread *t, long nr, const uint64_t *a)
+int crash_sent_to_us(const struct thread *t, long nr, const uint64_t *a)
 {
 	int32_t pid = (int32_t)a[0];
 
@@ -175,7 +175,7 @@ _Noreturn void crash_die(const struct thread *t, int sig)
 
 bool crash_call(struct thread *t, long nr, const uint64_t *args)
 {
-	int sig = sent_to_us(t, nr, args);
+	int sig = crash_sent_to_us(t, nr, args);
 
 	if (!is_deadly(t, sig))
 		return false;
@@ -206,7 +206,7 @@ static uint32_t own_signal;
 
 void crash_sent(const struct thread *t, long nr, const uint64_t *args)
 {
-	if (crash_signal(sent_to_us(t, nr, args)))
+	if (crash_signal(crash_sent_to_us(t, nr, args)))
 		__atomic_store_n(&own_signal, 1, __ATOMIC_RELAXED);
 }
 

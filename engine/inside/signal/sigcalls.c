@@ -9,11 +9,15 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/replay/follow_signal.h"
+#include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/caught.h"
+#include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
@@ -235,6 +239,85 @@ static bool signal_waits(struct thread *t, uint64_t mask)
 	return false;
 }
 
+static bool is_alone(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid)
+			return false;
+	return true;
+}
+
+/* Of two ids the second is the thread's. */
+static bool names_itself(const struct thread *t, const struct walk *w)
+{
+	int32_t id = 0;
+
+	for (unsigned i = 0; i < w->desc->nargs; i++)
+		if (w->desc->args[i].kind == KIND_PID)
+			id = (int32_t)w->args[i];
+	return id == t->vtid;
+}
+
+void signal_owe(struct thread *t, const struct walk *w)
+{
+	int sig = crash_sent_to_us(t, w->desc->nr, w->args);
+	uint64_t mask = 0;
+
+	if (sig <= 0 || sig > SIGNALS || SIG_BIT(sig) & HIDDEN_SIGNALS ||
+	    !is_handler(t->sig->action[sig].handler) || !(is_alone(t) || names_itself(t, w)))
+		return;
+	OWN4(__NR_rt_sigprocmask, SIG_BLOCK, 0, &mask, 8);
+	t->owed |= mask & SIG_BIT(sig);
+}
+
+/* Of those that `mask` lets in; in a follower the one that its leader was told of. */
+static bool owed_take(struct thread *t, uint64_t mask)
+{
+	const struct __kernel_timespec now = { 0 };
+	uint64_t set = t->owed & ~mask;
+	const struct event *e;
+
+	if (t->following) {
+		e = follow_event(t);
+		if (e && e->kind == EVENT_SIGNAL)
+			follow_signal(t, e);
+		return e && t->pending;
+	}
+	if (OWN4(__NR_rt_sigtimedwait, &set, t->held_info, &now, 8) <= 0)
+		return false;
+	t->pending = 1;
+	return true;
+}
+
+/*
+ * A handler has sent its thread a signal that is blocked while it runs.  Natively that comes
+ * when the handler is over, before the program does anything else, and programs rely on it:
+ * it must not wait for the next call that followers know, so that they know of this one.  An
+ * rt_sigreturn where a signal comes is not made: its frame is what the signal finds.
+ */
+static bool owed_come(struct thread *t, uint64_t mask)
+{
+	bool ours = t->following || signal_leads(t);
+
+	if (!ours || !(t->owed & ~mask) || t->pending || t->deferred || t->park)
+		return false;
+	if (!owed_take(t, mask)) {
+		t->owed &= mask;
+		return false;
+	}
+	t->returning = RETURNS_TO_SIGNAL;
+	return true;
+}
+
+void frame_settle(struct thread *t, const struct ucontext_raw *uc)
+{
+	if (uc->stack.sp != (uint64_t)t + BLOCK_SIGSTACK)
+		altstack_set(t, uc->stack, uc->regs.rsp);
+	hidden_block(t, uc->mask & HIDDEN_SIGNALS);
+}
+
 /*
  * The frame lies at the program's rsp.  What it says of the alternate stack is
  * taken over, ours is put in its place, and the kernel does the rest.
@@ -247,12 +330,11 @@ long serve_sigreturn(struct thread *t)
 	uint64_t at = t->frame.rsp;
 	bool read = !target_in(&uc, at, sizeof(uc));
 
-	if (!signal_waits(t, uc.mask))
+	t->returning = 0;
+	if ((read && owed_come(t, uc.mask)) || !signal_waits(t, uc.mask))
 		return CALL_RESTART;
 	if (read) {
-		if (uc.stack.sp != ours.sp)
-			altstack_set(t, uc.stack, uc.regs.rsp);
-		hidden_block(t, uc.mask & HIDDEN_SIGNALS);
+		frame_settle(t, &uc);
 		uc.mask &= ~HIDDEN_SIGNALS;
 		if (t->deferred) {
 			t->held_mask = uc.mask;

@@ -42,6 +42,20 @@ static uint64_t fp_size(uint64_t fpstate)
 	return *(const uint32_t *)(fp + FP_SIZE_AT);
 }
 
+bool frame_fp_take(uint64_t ours, uint64_t theirs)
+{
+	uint32_t magic[2], size[2];
+
+	if (!ours || !theirs)
+		return !ours && !theirs;
+	if (target_in(&magic[0], ours + FP_MAGIC_AT, 4) || target_in(&size[0], ours + FP_SIZE_AT, 4) ||
+	    target_in(&magic[1], theirs + FP_MAGIC_AT, 4) ||
+	    target_in(&size[1], theirs + FP_SIZE_AT, 4) || magic[0] != magic[1] ||
+	    (magic[0] == FP_MAGIC1 && size[0] != size[1]))
+		return false;
+	return !target_in((void *)ours, theirs, fp_size(ours));
+}
+
 static bool goes_over(const struct thread *t, const struct action *a, uint64_t sp)
 {
 	return a->flags & SA_ONSTACK && t->alt.size && !(t->alt.flags & SS_DISABLE) &&

@@ -42,6 +42,7 @@
 #include "engine/inside/signal/failed.h"
 #include "engine/inside/signal/insn.h"
 #include "engine/inside/signal/leave.h"
+#include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
@@ -367,6 +368,7 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	struct action a;
 
 	MUST(sig >= 1 && sig <= SIGNALS && !t->latches);
+	t->owed &= ~SIG_BIT(sig);
 
 	if (t->has_lane && !t->following && !ids_are_ours()) {
 		bytes_copy(seen, info, sizeof(seen));
@@ -445,13 +447,30 @@ static void registers_from_frame(struct gregs *r, const struct frame *f)
 	r->r11 = f->flags;
 }
 
+/* Where the rt_sigreturn that is not made leads to; false: it has another form of frame. */
+static bool returned_context(struct thread *t, struct ucontext_raw *uc)
+{
+	struct ucontext_raw to;
+
+	if (target_in(&to, t->frame.rsp, sizeof(to)) ||
+	    !frame_fp_take(uc->fpstate, to.fpstate))
+		return false;
+	frame_settle(t, &to);
+	uc->regs = to.regs;
+	uc->mask = to.mask & ~HIDDEN_SIGNALS;
+	return true;
+}
+
 /* The held signal comes at the end of its call. */
 static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 {
 	MUST(t->at_boundary && t->busy);
-	registers_from_frame(&uc->regs, &t->frame);
-	call_context(&uc->regs, t->frame.resume, t->frame.tier, !t->restart);
-	uc->mask = t->held_mask;
+	if (t->returning != RETURNS_TO_SIGNAL || !returned_context(t, uc)) {
+		registers_from_frame(&uc->regs, &t->frame);
+		call_context(&uc->regs, t->frame.resume, t->frame.tier, !t->restart);
+		uc->mask = t->held_mask;
+	}
+	t->returning = 0;
 	t->at_boundary = 0;
 	t->pending = 0;
 	t->restart = 0;
@@ -589,9 +608,11 @@ void signal_exit(struct thread *t)
 		t->deferred = 1;
 		return;
 	}
-	if (t->returning)	/* rt_sigreturn counted, and will come again */
+	if (t->returning && t->returning != RETURNS_TO_SIGNAL) {
+		/* rt_sigreturn counted, and will come again */
 		--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
-	t->returning = 0;
+		t->returning = 0;
+	}
 	t->at_boundary = 1;	/* a hidden signal is not blocked even here */
 	held_come_here();
 }
