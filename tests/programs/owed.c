@@ -4,6 +4,7 @@
  * again, by each call that sends; with the registers and the mask that the frame had.
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "tests/programs/check.h"
 
@@ -61,6 +62,17 @@ static void on(int sig, void (*handler)(int sig), int blocked, int flags)
 	CHECK(!sigaction(sig, &a, NULL));
 }
 
+/* Of those that mve hides, and waited for with no call that followers are told of. */
+static void hidden(int sig)
+{
+	times = step = 0;
+	on(sig, same, 0, 0);
+	CHECK(!raise(sig));
+	while (times != 2)
+		sched_yield();
+	say("hidden", sig);
+}
+
 static void all(void)
 {
 	char *stack = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,6 +100,8 @@ static void all(void)
 	CHECK(here == 2.25);
 	CHECK(!sigprocmask(SIG_BLOCK, NULL, &now) && !sigismember(&now, SIGUSR1));
 	say("again", (int)kept);
+	hidden(SIGSYS);
+	hidden(SIGBUS);
 }
 
 static void *thread(void *arg)

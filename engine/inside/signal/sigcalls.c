@@ -265,19 +265,20 @@ void signal_owe(struct thread *t, const struct walk *w)
 	int sig = crash_sent_to_us(t, w->desc->nr, w->args);
 	uint64_t mask = 0;
 
-	if (sig <= 0 || sig > SIGNALS || SIG_BIT(sig) & HIDDEN_SIGNALS ||
-	    !is_handler(t->sig->action[sig].handler) || !(is_alone(t) || names_itself(t, w)))
+	if (sig <= 0 || sig > SIGNALS || !is_handler(t->sig->action[sig].handler) ||
+	    !(is_alone(t) || names_itself(t, w)))
 		return;
 	OWN4(__NR_rt_sigprocmask, SIG_BLOCK, 0, &mask, 8);
-	t->owed |= mask & SIG_BIT(sig);
+	t->owed |= ((mask & ~HIDDEN_SIGNALS) | t->hidden_blocked) & SIG_BIT(sig);
 }
 
 /* Of those that `mask` lets in; in a follower the one that its leader was told of. */
 static bool owed_take(struct thread *t, uint64_t mask)
 {
 	const struct __kernel_timespec now = { 0 };
-	uint64_t set = t->owed & ~mask;
+	uint64_t set = t->owed & ~mask, hidden = set & t->hidden_waits;
 	const struct event *e;
+	int sig;
 
 	if (t->following) {
 		e = follow_event(t);
@@ -285,7 +286,11 @@ static bool owed_take(struct thread *t, uint64_t mask)
 			follow_signal(t, e);
 		return e && t->pending;
 	}
-	if (OWN4(__NR_rt_sigtimedwait, &set, t->held_info, &now, 8) <= 0)
+	sig = hidden ? __builtin_ctzll(hidden) + 1 : 0;
+	t->hidden_waits &= ~(hidden & -hidden);
+	if (sig)
+		bytes_copy(t->held_info, hidden_info(t, sig), SIGINFO_SIZE);
+	else if (OWN4(__NR_rt_sigtimedwait, &set, t->held_info, &now, 8) <= 0)
 		return false;
 	t->pending = 1;
 	return true;

@@ -297,13 +297,19 @@ static bool may_go_on(const struct monitor *m, const struct version *v)
 	       thread_state(v->server, v->server) == 'R';
 }
 
-/* It is about to be killed: nobody shall believe that its last calls were compared. */
-static void uncompared_say(const struct monitor *m, const struct version *v)
+/* It has not read all that its leader has told. */
+static bool is_behind(const struct monitor *m, const struct version *v)
 {
 	uint64_t cells = 0;
 
 	streams_lag(m, v->index, &cells);
-	if (cells)
+	return cells;
+}
+
+/* It is about to be killed: nobody shall believe that its last calls were compared. */
+static void uncompared_say(const struct monitor *m, const struct version *v)
+{
+	if (is_behind(m, v))
 		say_error("the leader has ended, and it did not come to its end in time",
 			  "%s/%s: killed: what the leader did last is not compared",
 			  m->session.name, v->name);
@@ -360,6 +366,8 @@ bool followers_finish(struct monitor *m)
 	}
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
+		/* Who is killed tells no end: a follower that has read all is as far as it came. */
+		bool rest = m->stopping || (v->area && is_behind(m, v));
 
 		if (still_reads(m, v) && !v->why[0] && !m->stopping)
 			uncompared_say(m, v);
@@ -369,7 +377,8 @@ bool followers_finish(struct monitor *m)
 		}
 		if (follows(m, v))
 			snprintf(v->why, sizeof(v->why), "%s",
-				 still_reads(m, v) ? "ended with the session" : "ended as the leader did");
+				 still_reads(m, v) && rest ? "ended with the session" :
+							     "ended as the leader did");
 	}
 	return true;
 }

@@ -266,6 +266,9 @@ static int64_t successor_differs(struct version *v, const struct request *r)
 	if (takeover_want(v, r->args[0] == VERDICT_CRASHED ? "crashed at the same place" :
 			  "differs from the leader before it", true))
 		return hold(v, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
+	/* Nobody is left to be better off: the process dies of it, as natively, and no other. */
+	if (r->args[0] == VERDICT_CRASHED)
+		return ANSWER_IGNORE;
 	say_error(NULL, "%s: no version is left that can go on", m->session.name);
 	return ANSWER_STOP;
 }
