@@ -21,6 +21,7 @@ from session import ROOT, Session, free_port
 FOLLOWERS = 3
 REPLIES = 60        # of the load between two takeovers
 END_S = 20
+AROUND_S = 0.03     # from a deadly request: a takeover is over well before, mostly
 
 
 def build(folder, *flags):
@@ -193,9 +194,8 @@ class Monitor(Kind):
         load = self.load(session)
         load.more(REPLIES)
         leader = session.leader()
-        killer = threading.Timer(random.uniform(0, 0.02), session.mve.kill)
+        killer = threading.Timer(random.uniform(0, AROUND_S), session.mve.kill)
         killer.start()
-        time.sleep(random.uniform(0, 0.02))
         try:
             self.die(session, leader)
         except (OSError, Wrong):
