@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *file;
@@ -21,14 +22,34 @@ static void *map(void *unused)
 	return unused;
 }
 
+/* So many programs begin at once. */
+static int many(int n)
+{
+	char path[4096];
+	int status, wrong = 0;
+
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s.%d", file, i);
+		if (!fork()) {
+			execl(path, path, (char *)NULL);
+			_exit(1);
+		}
+	}
+	while (wait(&status) > 0)
+		wrong |= !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	file = argv[2];
+	if (!strcmp(argv[1], "many"))
+		return many(atoi(argv[3]));
 	if (!strcmp(argv[1], "map"))
 		map(NULL);
 	for (int i = 0; !strcmp(argv[1], "calls") && i < 3000; i++)

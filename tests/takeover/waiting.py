@@ -17,20 +17,21 @@ from load import Wrong
 from session import MVE, ROOT
 
 SIZE = 600 << 20
+MANY, MANY_SIZE = 20, 2 << 20       # of programs that begin at once
 EXIT = b"\xb8\xe7\x00\x00\x00\xbf\x07\x00\x00\x00\x0f\x05"      # exit_group(7)
 ASKED = 5       # questions; of the one or other the monitor may hear before it is busy
 
 
-def elf(path):
+def elf(path, size=SIZE):
     """A program, and a library, that is nearly all a hole."""
     head = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9) + struct.pack(
         "<HHIQQQIHHHHHH", 2, 62, 1, 0x401000, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0x400000, SIZE, SIZE, 0x1000)
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0x400000, size, size, 0x1000)
     with open(path, "wb") as file:
         file.write(head + load)
         file.seek(0x1000)
         file.write(EXIT)
-        file.truncate(SIZE)
+        file.truncate(size)
     os.chmod(path, 0o755)
 
 
@@ -127,6 +128,20 @@ def killed(folder):
     return "it goes on"
 
 
+def many(folder):
+    """More programs at once than are planned at one time: each has its plan before it runs."""
+    for i in range(MANY):
+        elf(f"{folder}/one.{i}", MANY_SIZE)
+    os.environ["MVE_LOG"] = "patch"
+    run = Run(folder, ("many", f"{folder}/one", str(MANY)))
+    del os.environ["MVE_LOG"]
+    code, words = run.end()
+    planned = [f"{folder}/one.{i}: " in words for i in range(MANY)]
+    if code or not all(planned):
+        raise Wrong(f"status {code}, {sum(planned)} of {MANY} were planned")
+    return "all are planned"
+
+
 def counted(run):
     """How many calls it has made; None: the monitor has not answered."""
     done = subprocess.run([MVE, "status", run.name], capture_output=True, text=True, timeout=30)
@@ -213,6 +228,7 @@ def status(folder):
 
 
 WAYS = {
+    "many": many,
     "trace": trace,
     "reader": reader,
     "status": status,

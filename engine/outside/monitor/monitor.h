@@ -64,6 +64,7 @@ struct tracee {
 	int32_t vpid;		/* the pid that the program believes to have */
 	bool waits;		/* it is executed, and stands until its files are planned, and
 				   there is a lane */
+	uint64_t until_ms;	/* for the plan, from when it waits; 0: it does not yet */
 	uint64_t began_ms;	/* to wait for a lane; 0: it does not */
 	struct layout_wish wish;	/* of a follower */
 };

@@ -113,7 +113,7 @@ static bool plans_get(const struct mapping *g, const struct maps *maps, struct p
 			unplanned_say(g->v, m, error);
 	}
 	/* Longer than a planner may take: it has an end, whose word is the answer. */
-	return later && !is_urgent(g->v) && hold(g->v, r, 2 * PLANNER_MS);
+	return later && !is_urgent(g->v) && hold(g->v, r, PLAN_WAIT_MS);
 }
 
 static void plans_free(struct plan **plan, size_t n)

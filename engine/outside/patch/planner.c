@@ -6,7 +6,9 @@
  * know is planned by a child, which also looks into the plans on disk and writes there.  It
  * leaves the plan in memory that it shares with us; the cache has it from then on, or why
  * there is none: that the child died of the file, or of its size, or had no end is an answer
- * like others.  Who asked is asked to come again (-EAGAIN) until then.
+ * like others.  Who asked is asked to come again (-EAGAIN) until then, and so is who comes
+ * when all are at work: a file without a plan has instructions of the machine (rdtsc) and
+ * lock functions that no follower has as its leader.
  *
  * A child has none of our descriptors but the file's, and no area (versions.c): it is no
  * process of a version.  It goes when we go, and before anybody else when memory is short.
@@ -29,7 +31,7 @@
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/plan/plan_parts.h"
 
-#define PLANNERS	8	/* at one time; who comes then has no plan */
+#define PLANNERS	8	/* at one time; who comes then asks again when one has ended */
 
 enum wanted { CALLS, HOOKS_OF_LIBRARY, HOOKS_OF_STATIC };
 
@@ -131,7 +133,7 @@ static int planner_start(int fd, const struct stat *st, enum wanted wanted)
 	pid_t monitor = getpid();
 
 	if (!w)
-		return -EBUSY;
+		return -EAGAIN;
 	w->result = mmap(NULL, RESULT_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (w->result == MAP_FAILED)

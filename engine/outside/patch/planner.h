@@ -9,6 +9,7 @@
 #include "engine/outside/plan/plan.h"
 
 #define PLANNER_MS	60000	/* one may take so long; a gigabyte takes a few seconds */
+#define PLAN_WAIT_MS	(2 * PLANNER_MS)	/* for who waits for one, and for others before it */
 
 /* Until then the caller plans by himself: nobody else waits for him. */
 void planner_begin(void);

@@ -357,10 +357,24 @@ static struct tracee tracee_drop(struct monitor *m, pid_t pid)
 	return was;
 }
 
+/* What it is made of is planned, or its time is over. */
+static bool program_planned(const struct monitor *m, pid_t pid, struct tracee *t)
+{
+	if (inject_planned(pid, m->conduct))
+		return true;
+	t->until_ms = t->until_ms ? t->until_ms : now_ms() + PLAN_WAIT_MS;
+	if (now_ms() < t->until_ms)
+		return false;
+	say_error("its calls are held without being patched, which is slower",
+		  "%s/%s: cannot plan a program in time: pid %d", m->session.name,
+		  t->version->name, pid);
+	return true;
+}
+
 /* There is a lane for it, and what it has mapped is planned, or is never to be. */
 static bool program_may_begin(struct monitor *m, pid_t pid, struct tracee *t, bool now)
 {
-	return exec_move_lane(m, pid, t) && (now || inject_planned(pid, m->conduct));
+	return exec_move_lane(m, pid, t) && (now || program_planned(m, pid, t));
 }
 
 /*
