@@ -7,7 +7,7 @@
  * program can have written is checked and refused where it is read: nobody else is to end us.
  *
  * What happens then is up to who is the host (must_failed): the inside ends its version or
- * leaves the call (inside/signal/failed.c), a program of ours ends with status 70.
+ * leaves the call (inside/crash/failed.c), a program of ours ends with status 70.
  */
 #ifndef MVE_CORE_MUST_H
 #define MVE_CORE_MUST_H

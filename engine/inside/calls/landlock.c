@@ -15,8 +15,7 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/memory.h"
-#include "engine/inside/takeover/latch.h"
+#include "engine/inside/gate/latch.h"
 
 /*
  * Limit (takeovers): rule sets of Landlock that are open at a time. Beyond: a follower is not

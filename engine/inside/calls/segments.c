@@ -20,10 +20,10 @@
 #include "engine/inside/calls/special.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/rules_object.h"
-#include "engine/inside/takeover/latch.h"
 
 /*
  * Limit (files): System V segments that a follower has copies of. Beyond: it is dropped as

@@ -18,27 +18,23 @@
 
 #include "engine/core/host.h"
 #include "engine/core/must.h"
-#include "engine/inside/calls/clone.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/calls/segments.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/calls/tracee.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/record/life.h"
-#include "engine/inside/roles/start.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/sigcalls.h"
-#include "engine/inside/state/limits.h"
-#include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/modules.h"
 
 uint64_t *block_bitmap(uint32_t index);
 
@@ -51,108 +47,6 @@ static void refused(struct thread *t, uint32_t reason)
 	t->answered = 1;
 	if (!__atomic_fetch_add(&a->refused[reason], 1, __ATOMIC_RELAXED))
 		request_tell(t, REQ_REFUSED, reason, t->frame.site_end - 2);
-}
-
-/*
- * The kernel shall begin the new program's mappings where the leader's twin has them:
- * see layout_stack_limit().  The monitor puts right what is changed here, unless the
- * execve fails.
- */
-static long exec_like(struct thread *t, const struct layout *like)
-{
-	long persona = OWN1(__NR_personality, 0xffffffff), result;
-	struct limit was, want;
-	bool asked;
-
-	OWN4(__NR_prlimit64, 0, RLIMIT_STACK, 0, &was);
-	want.now = layout_stack_limit(like, was.now);
-	want.max = want.now > was.max ? want.now : was.max;
-	asked = want.now && !OWN4(__NR_prlimit64, 0, RLIMIT_STACK, &want, 0);
-	if (asked)
-		OWN1(__NR_personality, persona | ADDR_NO_RANDOMIZE);
-	result = call_kernel(t);
-	if (asked) {
-		OWN4(__NR_prlimit64, 0, RLIMIT_STACK, &was, 0);
-		OWN1(__NR_personality, persona);
-	}
-	return result;
-}
-
-/*
- * The monitor may ask the thread to stand still by SIGSYS, which would kill a program whose
- * inside has not begun: it waits until that has (signals_start).
- */
-static long exec_held(struct thread *t)
-{
-	uint64_t sys = SIG_BIT(SIGSYS);
-	long result;
-
-	OWN4(__NR_rt_sigprocmask, SIG_BLOCK, &sys, 0, 8);
-	if (t->following)
-		result = exec_like(t, (const struct layout *)request_of(t)->call);
-	else
-		result = call_kernel(t);
-	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &sys, 0, 8);
-	return result;
-}
-
-/* Nobody shall ask anything of a program without an inside. */
-static long exec_unheld(struct thread *t)
-{
-	long result;
-
-	t->slot->unheld = 1;
-	result = call_kernel(t);
-	t->slot->unheld = 0;
-	return result;
-}
-
-/* enum exec_go, or -errno. */
-static long exec_ask(struct thread *t, bool at)
-{
-	const struct frame *f = &t->frame;
-	uint32_t bits = hidden_state(t);
-
-	if (t->following)
-		bits |= t->exec_moves ? HIDDEN_FOLLOWS | HIDDEN_MOVES : HIDDEN_FOLLOWS;
-	return request_ask(t, REQ_EXEC, at ? f->rsi : f->rdi,
-			   at ? f->rdi : (uint64_t)AT_FDCWD, bits);
-}
-
-/* What followers have to know before the call is made. */
-static void exec_foretell(struct thread *t, long go)
-{
-	if (!t->has_lane || t->following)
-		return;
-	if (go == EXEC_GO_UNHELD || go == -ENOSYS)
-		lead_exec_done(t, EXEC_UNHELD);
-	else if (go == EXEC_GO_MOVES)
-		lead_exec_done(t, EXEC_MOVES);
-}
-
-/* execve and execveat: the monitor looks at the program first. */
-static long serve_exec(struct thread *t, long nr)
-{
-	long go = exec_ask(t, nr == __NR_execveat), result;
-
-	if (go < 0 && go != -ENOSYS) {
-		t->answered = 1;
-		return go;
-	}
-	/* Nobody holds it, and it would act. */
-	if ((go == -ENOSYS || go == EXEC_GO_UNHELD) && t->following)
-		OWN1(__NR_exit_group, 1);
-	exec_foretell(t, go);
-	go = go == EXEC_GO_MOVES ? EXEC_GO : go;
-	if (go != EXEC_GO_FAILS)
-		modules_exec(t);
-	t->in_exec = go == EXEC_GO;
-	MUST(!t->latches);
-	result = go == EXEC_GO ? exec_held(t) : exec_unheld(t);
-	t->in_exec = 0;
-	if (go == EXEC_GO)
-		request_tell(t, REQ_EXEC_FAILED, 0, 0);
-	return result;
 }
 
 /* A thread's end.  The slot goes first, the block with the last instruction. */
@@ -366,10 +260,9 @@ long serve_special(struct thread *t, long nr)
 	case __NR_clone3:
 	case __NR_fork:
 	case __NR_vfork:
-		return serve_clone(t, nr);
 	case __NR_execve:
 	case __NR_execveat:
-		return serve_exec(t, nr);
+		return above.life(t, nr);
 	case __NR_exit:
 		return serve_exit(t);
 	case __NR_exit_group:

@@ -17,7 +17,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/signal/leave.h"
+#include "engine/inside/gate/ways.h"
 
 #define PTRACE_GETREGS	12
 

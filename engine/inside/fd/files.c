@@ -1,14 +1,17 @@
 /*
- * The files that descriptors were opened for, as far as they are known: a row a number, and
- * descriptors of our own by their paths.  follow_files.c learns them.
+ * Files that are known by their descriptors: by which path each was opened, and our own
+ * descriptors of them, for as long as something takes that needs a real one.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
+#include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
 
 #define PAGE_FILES	256
 #define PAGES		(FD_NUMBERS / PAGE_FILES)
@@ -31,11 +34,15 @@ struct file *file_row(long fd)
 	return fd >= 0 && fd < FD_NUMBERS && pages[fd / PAGE_FILES] ? file_row_make(fd) : NULL;
 }
 
-bool file_known(long fd)
+void file_forget(long fd)
 {
-	const struct file *f = file_row(fd);
+	struct file *f = file_row(fd);
 
-	return f && f->known;
+	if (!f)
+		return;
+	f->known = 0;
+	f->mirror = 0;
+	f->pos = 0;
 }
 
 void files_each(void (*on)(long fd, struct file *row, void *what), void *what)
@@ -45,6 +52,60 @@ void files_each(void (*on)(long fd, struct file *row, void *what), void *what)
 			on(fd, file_row(fd), what);
 		else
 			fd += PAGE_FILES - 1;
+}
+
+void file_accepted(long listening, long fd)
+{
+	fd_set_mark(listening, FD_LISTENS, true);
+	fd_set_mark(fd, FD_CLIENT, true);
+	fd_set_mark(fd, FD_LEFT, false);
+}
+
+bool file_listens(long fd)
+{
+	return fd_is(fd, FD_LISTENS);
+}
+
+bool file_is_client(long fd)
+{
+	return fd_is(fd, FD_CLIENT);
+}
+
+/* How the call opens a file: O_RDONLY and the like. */
+uint64_t files_flags(const struct call_desc *d, const uint64_t *args)
+{
+	uint64_t flags = O_CREAT | O_WRONLY | O_TRUNC;	/* creat */
+
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].what == XLAT_open_flags && d->args[i].kind == KIND_FLAGS)
+			flags = args[i];
+		else if (d->args[i].what == LAYOUT_open_how && d->args[i].kind == KIND_MEM)
+			target_in(&flags, args[i], sizeof(flags));
+	return flags;
+}
+
+bool file_known(long fd)
+{
+	const struct file *f = file_row(fd);
+
+	return f && f->known;
+}
+
+void files_closed(long fd)
+{
+	file_forget(fd);
+	fd_set_mark(fd, FD_LISTENS | FD_CLIENT | FD_LEFT | FD_OPEN, false);
+}
+
+void files_copied(long from, long to)
+{
+	const struct file *f = file_row(from);
+	struct file *c = f ? file_row_make(to) : NULL;
+
+	if (!f)
+		file_forget(to);
+	else if (c && f != c)
+		bytes_copy(c, f, sizeof(*c));
 }
 
 static long file_open_as(const struct file *f, uint64_t flags)
@@ -84,4 +145,35 @@ bool file_same_path(const struct file *a, const struct file *b)
 bool files_same(long fd, long other)
 {
 	return file_known(fd) && file_known(other) && file_same_path(file_row(fd), file_row(other));
+}
+
+long files_chdir(long fd)
+{
+	struct file *f = file_row(fd);
+	long dir = f && f->known ? file_open(f) : -EBADF, result = dir;
+
+	if (dir < 0)
+		return dir;
+	result = OWN1(__NR_fchdir, dir);
+	OWN1(__NR_close, dir);
+	return result;
+}
+
+/*
+ * A program is executed by a descriptor, or by a path from one: so there is one of that
+ * number.  A script's interpreter opens it by its number, so it stays.
+ */
+void files_lend(long fd)
+{
+	struct file *f = file_row(fd);
+	long own = f && f->known ? file_open(f) : -EBADF;
+
+	if (own < 0)
+		return;
+	if (own == fd) {
+		OWN3(__NR_fcntl, fd, F_SETFD, 0);
+		return;
+	}
+	OWN3(__NR_dup3, own, fd, 0);
+	OWN1(__NR_close, own);
 }

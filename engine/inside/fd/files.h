@@ -1,6 +1,7 @@
 /*
- * What a follower knows of the descriptors that its leader has open: files.c keeps the
- * rows, follow_files.c learns them, mirror.c what belongs to files that a process writes by memory.
+ * What a follower knows of the descriptors that its leader has open: files.c keeps the rows,
+ * follow_files.c what calls say of them, mirror.c what belongs to files that a process writes
+ * by memory.
  */
 #ifndef MVE_INSIDE_FILES_H
 #define MVE_INSIDE_FILES_H
@@ -30,7 +31,9 @@ struct file {
 /* NULL: nothing is known of such a number; to know something, NULL: there is no memory. */
 struct file *file_row(long fd);
 struct file *file_row_make(long fd);
-/* A descriptor of ours for the path; and one by which nothing can be read. */
+/* The program has another under this number, or none. */
+void file_forget(long fd);
+/* A descriptor of ours for the path: to read, or one by which nothing can be read. */
 long file_open(const struct file *f);
 long file_open_path(const struct file *f);
 bool file_same_path(const struct file *a, const struct file *b);
@@ -59,7 +62,6 @@ long files_chdir(long fd);
 /* Both were opened by the same path. */
 bool files_same(long fd, long other);
 void files_copied(long from, long to);
-long follow_mmap(struct thread *t);
 
 /* A name that libc has drawn is the leader's now: the call is to be compared again. */
 bool files_drawn(struct thread *t, const struct walk *w, long nr);

@@ -26,11 +26,11 @@
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/sample/scope.h"
-#include "engine/inside/takeover/latch.h"
 
 #define EVENT_SIZE	12
 #define DATA_AT		4
@@ -432,7 +432,7 @@ void epoll_noted(const struct walk *call)
 	latch_give(LATCH_epoll);
 }
 
-enum brings epoll_brings(const struct walk *call)
+enum brings epoll_brings(const struct walk *call, epoll_test *knows)
 {
 	uint64_t at = call->args[1] + DATA_AT, data;
 	enum brings brings = BRINGS_NOTHING;
@@ -447,7 +447,7 @@ enum brings epoll_brings(const struct walk *call)
 		if (target_in(&data, at, sizeof(data)))
 			break;
 		r = by_data(data, (int32_t)call->args[0]);
-		if (r && scope_knows(r->fd, &listens))
+		if (r && knows(r->fd, &listens))
 			brings = listens ? BRINGS_CLIENTS : BRINGS_KNOWN;
 	}
 	latch_give(LATCH_epoll);

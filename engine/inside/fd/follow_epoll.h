@@ -4,14 +4,17 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/sample/scope.h"
 
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
 void epoll_closed(long fd);
 void epoll_answered(const struct walk *call);
 /* A stateless leader's: who is registered with which data. */
 void epoll_noted(const struct walk *call);
-enum brings epoll_brings(const struct walk *call);
+/* What a wait has brought of which followers know: nothing, connections to accept, or more. */
+enum brings { BRINGS_NOTHING, BRINGS_CLIENTS, BRINGS_KNOWN };
+/* Followers know this descriptor, and whether connections come from it. */
+typedef bool epoll_test(int32_t fd, bool *listens);
+enum brings epoll_brings(const struct walk *call, epoll_test *knows);
 /* Takes what this version never registered out of an answer; what is left. */
 int64_t epoll_known(const struct walk *call);
 /* Where a peer sends no more there is something to read, also if the leader did not wait for it. */

@@ -13,34 +13,16 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
-#include "engine/inside/calls/special.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/mirror.h"
-#include "engine/inside/fd/places.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/memory.h"
-#include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/record/lead.h"
-#include "engine/inside/replay/wait.h"
-#include "engine/inside/rules/follow_serve.h"
 
 #define SEEK_CUR_	1
-
-static void file_forget(long fd)
-{
-	struct file *f = file_row(fd);
-
-	if (!f)
-		return;
-	f->known = 0;
-	f->mirror = 0;
-	f->pos = 0;
-}
 
 static bool path_copy(char *to, uint64_t from)
 {
@@ -85,13 +67,6 @@ static void number_take(const struct thread *t, const struct call_desc *d, long 
 	fd_set_mark(fd, FD_OPEN, true);
 }
 
-void file_accepted(long listening, long fd)
-{
-	fd_set_mark(listening, FD_LISTENS, true);
-	fd_set_mark(fd, FD_CLIENT, true);
-	fd_set_mark(fd, FD_LEFT, false);
-}
-
 /*
  * A follower that came late was told of the first connections, and of their ends no
  * more: they never bring anything again, and what it does about them is nobody's
@@ -128,33 +103,10 @@ bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
 	return true;
 }
 
-bool file_listens(long fd)
-{
-	return fd_is(fd, FD_LISTENS);
-}
-
-bool file_is_client(long fd)
-{
-	return fd_is(fd, FD_CLIENT);
-}
-
 static void path_note(struct file *f, int32_t dir, uint64_t path)
 {
 	f->dir = dir;
 	f->known = path_copy(f->path, path);
-}
-
-/* How the call opens a file: O_RDONLY and the like. */
-uint64_t files_flags(const struct call_desc *d, const uint64_t *args)
-{
-	uint64_t flags = O_CREAT | O_WRONLY | O_TRUNC;	/* creat */
-
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (d->args[i].what == XLAT_open_flags && d->args[i].kind == KIND_FLAGS)
-			flags = args[i];
-		else if (d->args[i].what == LAYOUT_open_how && d->args[i].kind == KIND_MEM)
-			target_in(&flags, args[i], sizeof(flags));
-	return flags;
 }
 
 /* A call has given the program a descriptor. */
@@ -212,23 +164,6 @@ void files_moved(const struct call_desc *d, const uint64_t *args)
 		if (d->args[i].kind == KIND_PATH)
 			path_gone(i && d->args[i - 1].kind == KIND_DIRFD ? (int32_t)args[i - 1] :
 									   AT_FDCWD, args[i]);
-}
-
-void files_closed(long fd)
-{
-	file_forget(fd);
-	fd_set_mark(fd, FD_LISTENS | FD_CLIENT | FD_LEFT | FD_OPEN, false);
-}
-
-void files_copied(long from, long to)
-{
-	const struct file *f = file_row(from);
-	struct file *c = f ? file_row_make(to) : NULL;
-
-	if (!f)
-		file_forget(to);
-	else if (c && f != c)
-		bytes_copy(c, f, sizeof(*c));
 }
 
 /* --- a leader that is to follow ------------------------------------------------------- */
@@ -301,112 +236,6 @@ void files_drop(struct thread *t)
 {
 	(void)t;
 	OWN3(__NR_close_range, 0, ~0u, 0);
-}
-
-long files_chdir(long fd)
-{
-	struct file *f = file_row(fd);
-	long dir = f && f->known ? file_open(f) : -EBADF, result = dir;
-
-	if (dir < 0)
-		return dir;
-	result = OWN1(__NR_fchdir, dir);
-	OWN1(__NR_close, dir);
-	return result;
-}
-
-/*
- * A program is executed by a descriptor, or by a path from one: so there is one of that
- * number.  A script's interpreter opens it by its number, so it stays.
- */
-void files_lend(long fd)
-{
-	struct file *f = file_row(fd);
-	long own = f && f->known ? file_open(f) : -EBADF;
-
-	if (own < 0)
-		return;
-	if (own == fd) {
-		OWN3(__NR_fcntl, fd, F_SETFD, 0);
-		return;
-	}
-	OWN3(__NR_dup3, own, fd, 0);
-	OWN1(__NR_close, own);
-}
-
-/*
- * The mapping, of a descriptor of ours and with these flags; where the program leaves the
- * place to the kernel, the leader's: that of a file depends on its file system.
- */
-static long mmap_as(struct thread *t, long fd, uint64_t at, uint64_t flags)
-{
-	struct frame was = t->frame;
-	long result;
-
-	MUST(fd >= 0 || flags & MAP_ANONYMOUS);
-
-	t->frame.r8 = (uint64_t)fd;
-	t->frame.r10 = flags;
-	if (!t->frame.rdi)
-		t->frame.rdi = at;
-	if (flags & MAP_ANONYMOUS)
-		t->frame.r9 = 0;
-	result = serve_special(t, __NR_mmap);
-	was.rax = t->frame.rax;
-	t->frame = was;
-	return result;
-}
-
-/* By the path that the leader opened; what is shared and written becomes a copy. */
-static long mmap_path(struct thread *t, const struct file *f, uint64_t at)
-{
-	uint64_t flags = t->frame.r10;
-	long fd = f && f->known ? file_open(f) : -EBADF, result;
-
-	if ((flags & MAP_TYPE) != MAP_PRIVATE && t->frame.rdx & PROT_WRITE)
-		flags = (flags & ~(uint64_t)MAP_TYPE) | MAP_PRIVATE;
-	if (fd < 0)	/* at least it is there */
-		flags |= MAP_ANONYMOUS;
-	result = mmap_as(t, fd, at, flags);
-	if (fd >= 0)
-		OWN1(__NR_close, fd);
-	return result;
-}
-
-/* A mapping of a descriptor that only the leader has. */
-static long mmap_again(struct thread *t, int32_t fd)
-{
-	int64_t leaders = 0;
-	uint64_t at = 0;
-	int32_t mirror;
-
-	switch (mirror_asked(t, fd, &leaders, &at, &mirror)) {
-	case MIRROR_LEADS:
-		return lead_call(t, __NR_mmap);
-	case FILE_ZERO:
-		return mmap_as(t, -1, at, t->frame.r10 | MAP_ANONYMOUS);
-	case FILE_TOLD:
-		return mmap_as(t, mirror, at, t->frame.r10);
-	case FILE_OTHER:
-		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
-		break;
-	case FILE_LARGE:
-		mirror_lost(t, fd);
-		break;
-	}
-	if (leaders < 0) {
-		t->answered = 1;
-		return leaders;
-	}
-	return mmap_path(t, file_row(fd), at);
-}
-
-long follow_mmap(struct thread *t)
-{
-	if (t->frame.r10 & MAP_ANONYMOUS || (int32_t)t->frame.r8 < 0 ||
-	    rules_opened((uint32_t)t->frame.r8))
-		return serve_special(t, __NR_mmap);
-	return mmap_again(t, (int32_t)t->frame.r8);
 }
 
 /* --- names that libc draws ------------------------------------------------------------ */

@@ -28,17 +28,16 @@
 #include "engine/inside/fd/places.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/event.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/sample/scope.h"
-#include "engine/inside/takeover/latch.h"
 #include "engine/inside/takeover/take.h"
 
 #define BUFFER		2048

@@ -19,7 +19,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/rules/follow_serve.h"
+#include "engine/inside/rules/opened.h"
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/limits.h"
 

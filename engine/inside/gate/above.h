@@ -1,7 +1,8 @@
 /*
- * Who stands above the gate, and is called by it.
- * start.c fills it in: an image without relocations has no table of functions that is
- * ready-made.
+ * Who serves: what a thread is, alone, leader or follower, and how a process or program begins
+ * is the affair of roles/, above all other rooms.  Below, it is called by this table alone.
+ *
+ * start.c fills it in: an image without relocations has no ready-made table of functions.
  */
 #ifndef MVE_INSIDE_ABOVE_H
 #define MVE_INSIDE_ABOVE_H
@@ -24,6 +25,8 @@ struct above {
 	void (*signal)(int sig, uint8_t *info, struct ucontext_raw *uc);
 	void (*child)(struct thread *t);	/* a new thread's first code */
 	void (*failed)(struct thread *t);	/* instead of the rest of a call: failed.c */
+	long (*life)(struct thread *t, long nr);	/* a call that makes a thread or program */
+	void (*lead)(struct thread *t);		/* a follower's stream has ended and names it */
 };
 
 extern struct above above;

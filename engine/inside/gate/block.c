@@ -12,9 +12,9 @@
 #include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/takeover/latch.h"
 
 #define BLOCKS	AREA_THREADS
 

@@ -4,7 +4,7 @@
 
 #include "engine/core/must.h"
 
-/* Set where a program begins (signal/failed.c): whoever has a MUST needs no more than this. */
+/* Set where a program begins (crash/failed.c): whoever has a MUST needs no more than this. */
 extern void (*must_told)(const char *place);
 
 #endif

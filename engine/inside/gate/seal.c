@@ -23,12 +23,12 @@
 #include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/latch.h"
 
 #define PAGE		4096ull
 #define WATCHED_MAX	256

@@ -70,3 +70,12 @@ void ways_fill(void)
 	if (boot.role == ROLE_FOLLOWER)
 		ways_follow(NULL);
 }
+
+/* A call that is made in place, or is about to be. */
+bool in_short_call(uint64_t rip)
+{
+	extern char gate_patch_saved[], gate_patch_after[], gate_net_saved[], gate_net_after[];
+
+	return (rip >= (uint64_t)gate_patch_saved && rip <= (uint64_t)gate_patch_after) ||
+	       (rip >= (uint64_t)gate_net_saved && rip <= (uint64_t)gate_net_after);
+}

@@ -12,6 +12,8 @@ static inline bool call_is_special(long nr)
 }
 
 void ways_fill(void);
+/* A call that is made in place, or is about to be, is at this address. */
+bool in_short_call(uint64_t rip);
 void ways_follow(struct thread *t);
 
 #endif

@@ -59,109 +59,19 @@
 _Static_assert(!(LOCK_BUCKETS & (LOCK_BUCKETS - 1)) && LOCK_ONCE_BUCKET == LOCK_BUCKETS,
 	       "buckets by a hash's low bits, and one behind them");
 _Static_assert(LOCK_ONCE_LAST < LOCK_COND_WAIT && LOCK_MUTEX_CLOCKLOCK < LOCK_RWLOCK_RDLOCK,
-	       "kinds are told apart by where their group ends: is_once, is_mutex");
+	       "kinds are told apart by where their group ends: lock_is_once, is_mutex");
 _Static_assert(sizeof(struct bucket) == 64, "a line for each");
 
-uint8_t locks_on;
-
-const uint8_t lock_how_of[LOCK_KINDS] = {
-#define LOCK(kind, function, undo, deadline, how) [LOCK_##kind] = LOCK_BY_##how,
-#include "engine/abi/locks.def"
-};
-
-static const uint8_t deadline_of[LOCK_KINDS] = {
-#define LOCK(kind, function, undo, deadline, how) [LOCK_##kind] = deadline,
-#include "engine/abi/locks.def"
-};
-
 static const struct __kernel_timespec never = { 1ll << 40, 0 };
-
-void locks_begin(void)
-{
-	locks_on = 1;
-}
-
-void locks_fork(struct thread *t)
-{
-	bool on = locks_on;
-
-	(void)t;
-	if (on)
-		locks_on = 0;
-	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */
-	for (uint32_t i = 0; on && i <= LOCK_BUCKETS; i++)
-		if (lock_buckets[i].waiters)
-			lock_buckets[i].waiters = 0;
-}
-
-void locks_renew(void)
-{
-	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++) {
-		/* Sequentially consistent: as in turn_done. */
-		__atomic_store_n(&lock_buckets[i].turn, 0, __ATOMIC_SEQ_CST);
-		lock_buckets[i].given_up = 0;
-	}
-}
-
-static bool is_wait(const struct lock_call *c)
-{
-	return lock_how_of[c->kind] == LOCK_BY_COND;
-}
-
-static bool is_once(const struct lock_call *c)
-{
-	return c->kind <= LOCK_ONCE_LAST;
-}
-
-/* Whether a follower's call is the one that an event tells of; waits are all alike. */
-bool lock_kind_fits(const struct event *e, uint32_t kind)
-{
-	return e->kind == EVENT_LOCK &&
-	       (e->call == kind || (e->call < LOCK_KINDS && lock_how_of[e->call] == LOCK_BY_COND &&
-				    lock_how_of[kind] == LOCK_BY_COND));
-}
-
-uint64_t lock_address(const struct lock_call *c)
-{
-	return c->arg[is_wait(c)];
-}
 
 static uint64_t return_address(const struct lock_call *c)
 {
 	return *(const uint64_t *)(c + 1);
 }
 
-static uint64_t bucket_at(uint64_t address)
-{
-	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
-}
-
 static uint64_t bucket_of(const struct lock_call *c)
 {
-	return is_once(c) ? LOCK_ONCE_BUCKET : bucket_at(lock_address(c));
-}
-
-uint64_t lock_turn_last(uint64_t address)
-{
-	return __atomic_load_n(&lock_buckets[bucket_at(address)].turn, __ATOMIC_RELAXED);
-}
-
-/* Does a call with this result hold the lock? */
-bool lock_turn_took(const struct lock_call *c, int64_t result)
-{
-	int32_t r = (int32_t)result;
-
-	switch (lock_how_of[c->kind]) {
-	case LOCK_BY_ONCE:
-	case LOCK_BY_GUARD:
-		return true;
-	case LOCK_BY_RESULT:
-		return false;
-	case LOCK_BY_COND:
-		return r == 0 || r == ETIMEDOUT || r == EOWNERDEAD;
-	default:
-		return r == 0 || r == EOWNERDEAD;
-	}
+	return lock_is_once(c) ? LOCK_ONCE_BUCKET : lock_bucket_at(lock_address(c));
 }
 
 static void lock_tell(struct thread *t, const struct lock_call *c)
@@ -259,12 +169,12 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
 		if (is_mutex(c))
 			__atomic_store_n(&t->want_mutex, lock_address(c), __ATOMIC_RELEASE);
 	} else if (lock_how_of[c->kind] != LOCK_BY_RESULT) {
-		if (!is_wait(c))
+		if (!lock_is_wait(c))
 			lock_signal_next(t, c);
 		return ASK_GIVEN;
 	}
-	if (deadline_of[c->kind])
-		c->arg[deadline_of[c->kind]] = (uint64_t)&never;
+	if (lock_deadline_of[c->kind])
+		c->arg[lock_deadline_of[c->kind]] = (uint64_t)&never;
 	return ASK_ORDERED;
 }
 
@@ -287,7 +197,7 @@ static long lock_unordered(struct thread *t, struct lock_call *c)
 {
 	__atomic_fetch_add(&((struct area *)boot.area)->locks_unordered, 1, __ATOMIC_RELAXED);
 	t->lock_at = 0;		/* an event that was looked at behind queries is not this lock's */
-	if (is_wait(c))
+	if (lock_is_wait(c))
 		wait_idle(t);
 	if (!is_mutex(c))
 		return ASK_UNORDERED;
@@ -359,7 +269,7 @@ static long lock_ordered(struct thread *t, struct lock_call *c)
 {
 	bool turn = c->bucket != LOCK_NO_TURN;
 
-	if (turn && !is_wait(c) && try_again(t, c))
+	if (turn && !lock_is_wait(c) && try_again(t, c))
 		return TOOK_AGAIN;
 	__atomic_store_n(&t->want_mutex, 0, __ATOMIC_RELEASE);
 	if (c->state & STATE_OWN)
@@ -381,9 +291,9 @@ long lock_took(struct thread *t, struct lock_call *c)
 
 	if (asked)
 		return lock_ordered(t, c);
-	if (t->following && !is_once(c) && lock_how_of[c->kind] != LOCK_BY_RESULT)
+	if (t->following && !lock_is_once(c) && lock_how_of[c->kind] != LOCK_BY_RESULT)
 		return lock_turn_took(c, c->result) ? TOOK_REDO : TOOK_ASK;
-	if ((is_once(c) && once_turn_end(t)) || t->following)
+	if ((lock_is_once(c) && once_turn_end(t)) || t->following)
 		return TOOK_DONE;
 	if (t->has_lane && stream_followed(t) && !t->kept)
 		lock_tell(t, c);
@@ -404,7 +314,7 @@ static bool call_within(uint64_t rsp, struct lock_call *c, bool wait)
 		if (target_in(&word, at, sizeof(word)))
 			break;
 		if (word == (uint64_t)lock_led && !target_in(c, at + 8, sizeof(*c)) &&
-		    c->kind < LOCK_KINDS && !c->state && (!wait || is_wait(c)))
+		    c->kind < LOCK_KINDS && !c->state && (!wait || lock_is_wait(c)))
 			return true;
 	}
 	return false;
@@ -442,5 +352,5 @@ long lock_serve(struct thread *t)
 		return ASK_LEAD;
 	if (is_runtimes(t, c))
 		return ASK_UNORDERED;
-	return is_once(c) ? once_ask(t, c) : lock_ask(t, c);
+	return lock_is_once(c) ? once_ask(t, c) : lock_ask(t, c);
 }

@@ -26,6 +26,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
+#include "engine/inside/crash/faulting.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
@@ -34,7 +35,6 @@
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
 
 #define WINDOW_EVENTS	64
@@ -616,4 +616,11 @@ void order_wait_ended(struct thread *t)
 		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), sleep);
 		sleep = sleep < ENDED_SLEEP_NS ? sleep * 2 : sleep;
 	}
+}
+
+uint64_t lead_seq_now;
+
+uint64_t lead_seq(void)
+{
+	return order_now(seq_draw());
 }

@@ -14,7 +14,6 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/host.h"
@@ -302,4 +301,43 @@ bool lock_wait_over(void *what)
 		return false;
 	}
 	return patience_over(w->t, &w->patience, IDLE_NS);
+}
+
+uint8_t locks_on;
+
+void locks_begin(void)
+{
+	locks_on = 1;
+}
+
+void locks_fork(struct thread *t)
+{
+	bool on = locks_on;
+
+	(void)t;
+	if (on)
+		locks_on = 0;
+	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */
+	for (uint32_t i = 0; on && i <= LOCK_BUCKETS; i++)
+		if (lock_buckets[i].waiters)
+			lock_buckets[i].waiters = 0;
+}
+
+void locks_renew(void)
+{
+	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++) {
+		/* Sequentially consistent: as in turn_done. */
+		__atomic_store_n(&lock_buckets[i].turn, 0, __ATOMIC_SEQ_CST);
+		lock_buckets[i].given_up = 0;
+	}
+}
+
+uint64_t lock_bucket_at(uint64_t address)
+{
+	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
+}
+
+uint64_t lock_turn_last(uint64_t address)
+{
+	return __atomic_load_n(&lock_buckets[lock_bucket_at(address)].turn, __ATOMIC_RELAXED);
 }

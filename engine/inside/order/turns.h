@@ -3,9 +3,21 @@
 #define MVE_INSIDE_TURNS_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
+#include "engine/inside/order/lock_kind.h"
 
-void lock_passed(struct thread *t, const struct event *e);
+/* The process has a second thread: from here on the order counts. */
+extern uint8_t locks_on;
+void locks_begin(void);
+/* A forked child has one thread again. */
+void locks_fork(struct thread *t);
+/*
+ * Turns are counted anew: in a leader that nobody else follows when somebody comes late,
+ * and in whoever comes, as its first thread joins.
+ */
+void locks_renew(void);
+uint64_t lock_bucket_at(uint64_t address);
+/* The last turn of the lock at this address. */
+uint64_t lock_turn_last(uint64_t address);
 /* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
 bool lock_stands(const struct thread *o);
 /* An EVENT_LOCK that this version does not ask for is about to be taken. */

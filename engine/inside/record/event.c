@@ -12,18 +12,10 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/record/event.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/signal/ucontext.h"
-
-uint64_t lead_seq_now;
-
-uint64_t lead_seq(void)
-{
-	return order_now(seq_draw());
-}
 
 /* Behind all that has been told so far, but with no number of its own. */
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags)

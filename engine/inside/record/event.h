@@ -6,10 +6,9 @@
 #include "engine/core/walk.h"
 #include "engine/inside/clock/tick.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/order/turns.h"
 
-uint64_t lead_seq(void);
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
 /* more: another comes at once, before the handler's first instruction. */
 void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags);
@@ -24,15 +23,6 @@ void lead_event_end(struct thread *t);
 
 /* What each told call goes through is one stretch of code: half of it would be frames. */
 #define INLINE inline __attribute__((always_inline))
-
-/* Order across the threads of this process. */
-extern uint64_t lead_seq_now;
-
-static inline uint64_t seq_draw(void)
-{
-	/* Alone, nobody else draws one. */
-	return locks_on ? __atomic_add_fetch(&lead_seq_now, 1, __ATOMIC_RELAXED) : ++lead_seq_now;
-}
 
 /*
  * A number for an event, its own or the last one, and whether that shows a tick: none comes

@@ -17,14 +17,13 @@
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/record/lead.h"
-#include "engine/inside/replay/follow.h"
-#include "engine/inside/takeover/take.h"
 
+#define MORE_LOOK_NS	50000
 #define FULL_LOOK_NS	100000
 #define SECOND_NS	1000000000ull
 
@@ -174,29 +173,6 @@ void stream_describe(struct thread *t)
 	t->slot->lane = t->has_lane ? lane_known(t) + 1 : 0;
 }
 
-/* The first thread of a program, in the lane that its execve left. */
-void stream_begin(struct thread *t)
-{
-	t->vpid = t->pid;
-	t->vtid = t->tid;
-	if (!boot.streams)
-		return;
-	streams.conduct = (const struct conduct *)boot.streams;
-	streams.self = boot.version;
-	MUST(boot.lane < LANES && boot.version < VERSIONS && boot.realm < REALMS);
-	t->lane = boot.lane;
-	t->has_lane = 1;
-	lead_prepare();
-	t->following = boot.role == ROLE_FOLLOWER;
-	if (t->following) {
-		room_make(t);
-		follow_begin(t);
-	} else {
-		lead_begin(t);
-	}
-	stream_describe(t);
-}
-
 /* A child's first steps; its parent has opened the lane. */
 void stream_child(struct thread *c, uint32_t lane)
 {
@@ -223,4 +199,36 @@ void stream_child(struct thread *c, uint32_t lane)
 	/* Release: other threads of a follower look at what it reads (order.c). */
 	__atomic_store_n(&c->has_lane, lane != CHUNK_NONE, __ATOMIC_RELEASE);
 	stream_describe(c);
+}
+
+/* The core waits for the rest of an event: the leader is still at it. */
+bool host_more(struct reader *r)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t seen = change_now();
+	/* Acquire: what was published before the end is seen by the next look. */
+	bool ended = __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> r->cursor->source & 1;
+
+	if (r->broken || r->complete || (ended && r->waited_out))
+		return false;
+	r->waited_out = ended;
+	/* The leader may wait for the room that the read part takes. */
+	reader_release(r);
+	if (!ended)
+		change_wait(seen, MORE_LOOK_NS);
+	return true;
+}
+
+bool follow_payload(struct reader *r, void *to, size_t size)
+{
+	const uint8_t *at;
+	size_t done = 0, n;
+
+	for (; done < size; done += n) {
+		n = reader_piece(r, size - done, &at);
+		if (!n && !host_more(r))
+			return false;
+		bytes_copy((uint8_t *)to + done, at, n);
+	}
+	return true;
 }

@@ -8,7 +8,6 @@
 
 extern struct streams streams;
 
-void stream_begin(struct thread *t);
 void stream_child(struct thread *c, uint32_t lane);
 /* What the slot says of the thread's place in the streams. */
 void stream_describe(struct thread *t);
@@ -22,6 +21,8 @@ int host_lane(struct writer *w);
 void host_settle(struct writer *w);
 long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
+/* So much of the looked-at event's payload; false: it has not so much. */
+bool follow_payload(struct reader *r, void *to, size_t size);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */
 void change_wait(uint32_t seen, uint64_t ns);
 uint32_t change_now(void);
@@ -30,6 +31,13 @@ void lane_wait(uint32_t lane, uint32_t seen, uint64_t end);
 /* Wakes all that sleep there, of every version; the page need not be ours. */
 void change_wake(void);
 void sleepers_wake(const struct thread *t);
+
+/* Whether a word of the conduct has this version's bit. */
+static inline bool conduct_has(const uint32_t *bits)
+{
+	/* Acquire: what the monitor did before it set the bit is seen. */
+	return __atomic_load_n(bits, __ATOMIC_ACQUIRE) >> streams.self & 1;
+}
 
 /* Does anybody listen to this thread? */
 static inline bool stream_followed(const struct thread *t)

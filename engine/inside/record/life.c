@@ -11,19 +11,19 @@
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
+#include "engine/inside/crash/crash.h"
+#include "engine/inside/crash/faulting.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/realm/realm.h"
 #include "engine/inside/record/event.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/record/others.h"
-#include "engine/inside/record/realm.h"
-#include "engine/inside/replay/follow_life.h"
-#include "engine/inside/signal/crash.h"
 
 #define BIRTH_LOOK_NS	50000
 #define BIRTH_LOOKS	400
@@ -157,4 +157,31 @@ long lead_life(struct thread *t, long nr, const struct walk *w)
 	if (call_bears(w->desc))
 		return lead_clone(t, nr);
 	return call_ends(w->desc) ? lead_exit(t, nr, w) : lead_exec(t, nr, w);
+}
+
+/* What a clone of any form asks for; its descriptor's place among it. */
+struct clone_args clone_asked(const struct thread *t, long nr)
+{
+	const struct frame *f = &t->frame;
+	struct clone_args args = { 0 };
+	uint64_t size = f->rsi < sizeof(args) ? f->rsi : sizeof(args);
+
+	if (nr == __NR_clone) {
+		args.flags = f->rdi;
+		args.pidfd = args.parent_tid = f->rdx;
+		args.child_tid = f->r10;
+	} else if (nr == __NR_clone3) {
+		target_in(&args, f->rdi, size);
+	}
+	return args;
+}
+
+int64_t clone_pidfd(const struct thread *t, long nr)
+{
+	struct clone_args args = clone_asked(t, nr);
+	int32_t fd = -1;
+
+	if (args.flags & CLONE_PIDFD)
+		target_in(&fd, args.pidfd, sizeof(fd));
+	return fd;
 }

@@ -2,11 +2,16 @@
 #ifndef MVE_INSIDE_LIFE_H
 #define MVE_INSIDE_LIFE_H
 
+#include <linux/sched.h>
+
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
 void lead_forks(struct thread *t);
 void lead_exec_done(struct thread *t, int64_t outcome);
+/* What a clone of any form asks for; and the descriptor that it gave for the child, or -1. */
+struct clone_args clone_asked(const struct thread *t, long nr);
+int64_t clone_pidfd(const struct thread *t, long nr);
 long lead_life(struct thread *t, long nr, const struct walk *w);
 
 #endif

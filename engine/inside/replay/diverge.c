@@ -12,6 +12,8 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
+#include "engine/inside/crash/crash.h"
+#include "engine/inside/crash/faulting.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
@@ -20,7 +22,7 @@
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_near.h"
-#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/actions.h"
 
 #define WORDS_MAX	20000
 

@@ -11,13 +11,14 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/crash/crash.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/record/host.h"
 #include "engine/inside/replay/follow_signal.h"
 #include "engine/inside/replay/wait.h"
-#include "engine/inside/signal/crash.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/timers.h"
 

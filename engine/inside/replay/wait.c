@@ -11,22 +11,22 @@
 
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
+#include "engine/inside/crash/faulting.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/locks.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
+#include "engine/inside/realm/follow_realm.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/record/realm.h"
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/apart.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
-#include "engine/inside/signal/crash.h"
 #include "engine/inside/takeover/take.h"
 
 #define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
@@ -77,8 +77,10 @@ static enum at_end stream_ended(struct thread *t)
 		return END_SWITCHED;
 	}
 	next = next_of(t, source);
-	if (next == streams.self)
-		return follow_promoted(t) ? END_LEADS : END_WAIT;
+	if (next == streams.self) {
+		above.lead(t);
+		return END_LEADS;
+	}
 	if (!lane_begun(t, next))
 		return END_WAIT;
 	order_wait_ended(t);
@@ -220,6 +222,7 @@ static bool fault_passed(struct thread *t)
 	}
 	if (follow_is_orphan(t))
 		OWN1(__NR_exit_group, 1);
+	order_rests();
 	fault_wait(seen);
 	return false;
 }
@@ -316,41 +319,8 @@ bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *wha
 	}
 }
 
-/* The core waits for the rest of an event: the leader is still at it. */
-bool host_more(struct reader *r)
-{
-	const struct conduct *c = streams.conduct;
-	uint32_t seen = change_now();
-	/* Acquire: what was published before the end is seen by the next look. */
-	bool ended = __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> r->cursor->source & 1;
-
-	if (r->broken || r->complete || (ended && r->waited_out))
-		return false;
-	r->waited_out = ended;
-	/* The leader may wait for the room that the read part takes. */
-	reader_release(r);
-	if (!ended)
-		change_wait(seen, SLEEP_FIRST_NS);
-	return true;
-}
-
 uint8_t follow_take(struct thread *t)
 {
 	t->slot->taken++;
 	return event_take(t);
-}
-
-/* So much of the looked-at event's payload; false: it has not so much. */
-bool follow_payload(struct reader *r, void *to, size_t size)
-{
-	const uint8_t *at;
-	size_t done = 0, n;
-
-	for (; done < size; done += n) {
-		n = reader_piece(r, size - done, &at);
-		if (!n && !host_more(r))
-			return false;
-		bytes_copy((uint8_t *)to + done, at, n);
-	}
-	return true;
 }

@@ -15,7 +15,6 @@ const struct event *follow_event(struct thread *t);
 const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what);
 void follow_ended(struct thread *t);
 uint8_t follow_take(struct thread *t);
-bool follow_payload(struct reader *r, void *to, size_t size);
 bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what);
 void follow_skip_lane(struct thread *t);
 

@@ -14,8 +14,10 @@
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/roles/dispatch.h"
+#include "engine/inside/roles/park.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
+#include "engine/inside/signal/signals.h"
 
 _Static_assert(sizeof(((struct request *)0)->call) == 8 * sizeof(uint64_t), "trace_note fills it");
 
@@ -118,4 +120,14 @@ void dispatch(struct thread *t)
 		t->frame.rax = (uint64_t)result;
 	if (t->answered)
 		t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot]++;
+}
+
+/* The call is served, and something waits: to stand still comes before a signal. */
+void dispatch_exit(struct thread *t)
+{
+	MUST(t->busy && !t->at_boundary);
+	if (!park_at_exit(t))
+		signal_exit(t);
+	else if (t->restart)
+		dispatch(t);
 }

@@ -6,5 +6,6 @@
 
 void dispatch(struct thread *t);
 long serve_call(struct thread *t);
+void dispatch_exit(struct thread *t);
 
 #endif

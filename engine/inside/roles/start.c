@@ -7,18 +7,26 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
-#include "engine/inside/calls/clone.h"
+#include "engine/core/must.h"
+#include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/above.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
+#include "engine/inside/record/care.h"
 #include "engine/inside/record/host.h"
+#include "engine/inside/record/lead.h"
+#include "engine/inside/replay/follow.h"
+#include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/dispatch.h"
+#include "engine/inside/roles/exec.h"
+#include "engine/inside/roles/promote.h"
 #include "engine/inside/roles/start.h"
-#include "engine/inside/signal/failed.h"
+#include "engine/inside/signal/actions.h"
 #include "engine/inside/signal/signals.h"
+#include "engine/inside/takeover/take.h"
 
 void inside_begin(struct thread *t);
 
@@ -60,14 +68,39 @@ uint32_t hidden_state(const struct thread *t)
 	return bits;
 }
 
+/* The first thread of a program, in the lane that its execve left. */
+static void stream_begin(struct thread *t)
+{
+	t->vpid = t->pid;
+	t->vtid = t->tid;
+	if (!boot.streams)
+		return;
+	streams.conduct = (const struct conduct *)boot.streams;
+	streams.self = boot.version;
+	MUST(boot.lane < LANES && boot.version < VERSIONS && boot.realm < REALMS);
+	t->lane = boot.lane;
+	t->has_lane = 1;
+	lead_prepare();
+	t->following = boot.role == ROLE_FOLLOWER;
+	if (t->following) {
+		room_make(t);
+		follow_begin(t);
+	} else {
+		lead_begin(t);
+	}
+	stream_describe(t);
+}
+
 /* Field by field: there is no constant of function addresses to copy. */
 static void above_fill(void)
 {
 	above.call = dispatch;
-	above.exit = signal_exit;
+	above.exit = dispatch_exit;
 	above.signal = signal_handle;
 	above.child = child_begin;
 	above.failed = failed_serve;
+	above.life = serve_life;
+	above.lead = follow_promoted;
 }
 
 void inside_begin(struct thread *t)

@@ -24,20 +24,14 @@
 #include "engine/inside/replay/answer.h"
 #include "engine/inside/replay/diverge.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/replay/follow_mmap.h"
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/follow_serve.h"
+#include "engine/inside/rules/opened.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/rules/rules_sight.h"
 
-/*
- * Limit (rules): descriptors that a follower has opened by rules. Beyond: its open fails
- * with EMFILE.
- */
-#define PRIVATE_FDS	256
-#define PRIVATE_LEAST	64	/* a lower limit of descriptors leaves no room for any */
-#define LIMIT_NOFILE	7
-_Static_assert(PRIVATE_FDS % 64 == 0 && PRIVATE_LEAST < PRIVATE_FDS, "words of bits");
 #define CHUNK		64	/* bytes compared at a time */
 
 /* --- differences ---------------------------------------------------------------------- */
@@ -212,50 +206,6 @@ static enum step_result match(struct thread *t, struct walk *w, long nr, long *r
 
 /* --- a call of the follower's own ----------------------------------------------------- */
 
-static uint32_t private_base;	/* the first number of the range; 0: not chosen yet */
-static uint64_t private_used[PRIVATE_FDS / 64];
-
-static bool private_choose(void)
-{
-	uint64_t limit[2] = { 0, 0 };
-
-	OWN4(__NR_prlimit64, 0, LIMIT_NOFILE, 0, limit);
-	if (!private_base && limit[0] >= 4 * PRIVATE_LEAST && limit[0] < 1u << 30)
-		private_base = (uint32_t)(limit[0] - (limit[0] > 4 * PRIVATE_FDS ? PRIVATE_FDS
-										: PRIVATE_LEAST));
-	return private_base;
-}
-
-bool rules_opened(uint64_t fd)
-{
-	uint32_t i = (uint32_t)fd - private_base;
-
-	return private_base && i < PRIVATE_FDS && private_used[i / 64] >> i % 64 & 1;
-}
-
-static void private_set(uint64_t fd, bool used)
-{
-	uint32_t i = (uint32_t)fd - private_base;
-
-	if (i >= PRIVATE_FDS)
-		return;
-	if (used)
-		__atomic_fetch_or(&private_used[i / 64], 1ull << i % 64, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&private_used[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
-}
-
-/* Where the leader's numbers do not come. */
-static long private_move(long fd)
-{
-	long to = private_choose() ? OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, private_base) : -EMFILE;
-
-	OWN1(__NR_close, fd);
-	if (to >= 0)
-		private_set((uint64_t)to, true);
-	return to;
-}
-
 static bool opens_to_write(const struct walk *w)
 {
 	uint64_t flags = files_flags(w->desc, w->args);
@@ -313,9 +263,9 @@ static enum step_result run(struct thread *t, struct walk *w, long nr, long *res
 		return STEP_OWN;
 	}
 	if (call_has(w->desc, TRAIT_CLOSES) && *result >= 0)
-		private_set(w->args[0], false);
+		rules_opened_gone(w->args[0]);
 	if (how & RULES_OUT_OPENS && *result >= 0)
-		*result = private_move(*result);
+		*result = rules_opened_move(*result);
 	rt->call.ret = *result;
 	if (rules_ask(t, ask_ran) == RULES_ERROR)
 		return rules_failed(t, rules_fault_word(rt));

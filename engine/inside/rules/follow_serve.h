@@ -7,8 +7,6 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/replay/follow.h"
 
-/* A call of a rule opened it: it is really there. */
-bool rules_opened(uint64_t fd);
 enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,
 			     const struct rules_state *before, long *result);
 

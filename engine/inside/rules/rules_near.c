@@ -13,7 +13,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/follow_rules.h"
-#include "engine/inside/rules/follow_serve.h"
+#include "engine/inside/rules/opened.h"
 #include "engine/inside/rules/rules_near.h"
 #include "engine/inside/rules/rules_sight.h"
 

@@ -12,13 +12,13 @@
 #include "engine/core/must.h"
 #include "engine/core/rules.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/apart.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_object.h"
-#include "engine/inside/takeover/latch.h"
 
 #define RULES_STACK	(16 * PAGE)
 #define RULES_GUARD	(16 * PAGE)

@@ -13,13 +13,13 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/crash/crash.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/runtime/inputs.h"
-#include "engine/inside/signal/crash.h"
 
 #define SPANS_MAX	64	/* of a vector */
 #define CELLS_MAX	(INPUT_CELLS / 4)	/* of one input; the rest is not kept */

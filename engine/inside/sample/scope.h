@@ -14,8 +14,6 @@ static inline bool is_stateless(void)
 {
 	return streams.conduct->sampling.stateless;
 }
-/* What a wait has brought of which followers know: nothing, connections to accept, or more. */
-enum brings { BRINGS_NOTHING, BRINGS_CLIENTS, BRINGS_KNOWN };
 /* Followers know this descriptor, and whether connections come from it. */
 bool scope_knows(int32_t fd, bool *listens);
 /* What of a call matters here, the same at each call of a row. */

@@ -3,9 +3,8 @@
  * SIGSEGV of a watched page, and the word of another thread that the seal is
  * broken.  The first two are calls on their way to the gate.
  *
- * A program may send itself these signals, block them and wait for them like any
- * other; since they are never really blocked, one that comes while the program
- * believes it blocked waits here.
+ * A program may send itself these signals, block them and wait for them like any other:
+ * hidden.c.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -15,17 +14,17 @@
 #include "engine/core/must.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/gate/block.h"
-#include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/roles/park.h"
 #include "engine/inside/signal/caught.h"
+#include "engine/inside/signal/hidden.h"
 #include "engine/inside/signal/insn.h"
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/standing.h"
 
 #define DISPATCH_CODE	2	/* si_code SYS_USER_DISPATCH */
 #define ARCH_X86_64	((int32_t)0xc000003e)
@@ -174,71 +173,12 @@ static bool mark_caught(struct thread *t, const uint8_t *info, struct ucontext_r
 	return true;
 }
 
-_Static_assert(__builtin_popcountll(HIDDEN_SIGNALS) * SIGINFO_SIZE ==
-	       sizeof(((struct thread *)0)->hidden_info), "a row for each");
-
-uint8_t *hidden_info(struct thread *t, int sig)
-{
-	MUST(SIG_BIT(sig) & HIDDEN_SIGNALS);
-	return t->hidden_info[sig == SIGILL ? 1 : sig == SIGSEGV ? 2 : sig == SIGBUS ? 3 : 0];
-}
-
-/* A hidden signal that was sent to a thread which believes to block it waits. */
-static bool hidden_kept(struct thread *t, int sig, const uint8_t *info)
-{
-	uint64_t blocked = t->has_temp_mask ? t->temp_mask : t->hidden_blocked;
-
-	if (!(blocked & SIG_BIT(sig)) || info_int(info, INFO_CODE) > 0)
-		return false;
-	bytes_copy(hidden_info(t, sig), info, SIGINFO_SIZE);
-	t->hidden_waits |= SIG_BIT(sig);
-	return true;
-}
-
-static bool hidden_ignored(const struct thread *t, int sig, const uint8_t *info)
-{
-	return t->sig->action[sig].handler == (uint64_t)SIG_IGN && info_int(info, INFO_CODE) <= 0;
-}
-
-/* The program ignores it now: what waited is gone, in each thread. */
-void hidden_forget(const struct thread *t, int sig)
-{
-	struct thread *o;
-
-	if (!(SIG_BIT(sig) & HIDDEN_SIGNALS))
-		return;
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o->sig == t->sig)
-			__atomic_fetch_and(&o->hidden_waits, ~SIG_BIT(sig), __ATOMIC_RELAXED);
-}
-
-/* Of those that wait, these come now; true: there are some. */
-bool hidden_come(struct thread *t, uint64_t unblocked)
-{
-	uint64_t come = t->hidden_waits & unblocked;
-
-	t->hidden_waits &= ~come;
-	MUST(!(come & ~HIDDEN_SIGNALS) && t == thread_self());
-	for (int sig = SIGILL; sig <= SIGSYS; sig++)
-		if (come & SIG_BIT(sig))
-			OWN4(__NR_rt_tgsigqueueinfo, t->pid, t->tid, sig,
-			     hidden_info(t, sig));
-	return come;
-}
-
-/* The program's belief changes; what waited comes now. */
-void hidden_block(struct thread *t, uint64_t blocked)
-{
-	t->hidden_blocked = blocked & HIDDEN_SIGNALS;
-	hidden_come(t, ~blocked);
-}
-
 /* Somebody wants something of this thread; or wanted, and it was long in coming. */
 static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 {
 	if (t->arm_wanted)
 		seal_arm_wanted(t);
-	if (park_wanted())
+	if (standing_wanted())
 		park_come(t, uc);
 	else
 		call_again(t, &uc->regs);

@@ -8,9 +8,5 @@
 /* True when the signal was not the program's. */
 bool hidden_serve(struct thread *t, int sig, const uint8_t *info,
 		  struct ucontext_raw *uc);
-void hidden_block(struct thread *t, uint64_t blocked);
-bool hidden_come(struct thread *t, uint64_t unblocked);
-void hidden_forget(const struct thread *t, int sig);
-uint8_t *hidden_info(struct thread *t, int sig);
 
 #endif

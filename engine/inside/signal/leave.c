@@ -9,8 +9,8 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
-#include "engine/inside/gate/gate.h"
 #include "engine/core/must.h"
+#include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/signal/leave.h"
@@ -256,15 +256,6 @@ void call_interrupt(struct thread *t, struct gregs *r)
 		r->rip = (uint64_t)call_interrupted;
 	else
 		window_leave(&r->rip);
-}
-
-/* A call that is made in place, or is about to be. */
-bool in_short_call(uint64_t rip)
-{
-	extern char gate_patch_saved[], gate_patch_after[], gate_net_saved[], gate_net_after[];
-
-	return (rip >= (uint64_t)gate_patch_saved && rip <= (uint64_t)gate_patch_after) ||
-	       (rip >= (uint64_t)gate_net_saved && rip <= (uint64_t)gate_net_after);
 }
 
 /* Memory of the program was bad: the copy ends with -EFAULT. */

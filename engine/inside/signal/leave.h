@@ -16,7 +16,6 @@ long call_cut(const struct thread *t, const struct gregs *r);
 long call_pending(const struct thread *t, const struct gregs *r);
 /* It is not made any more, and has ended so. */
 void call_end(struct gregs *r, long result);
-bool in_short_call(uint64_t rip);
 void call_interrupt(struct thread *t, struct gregs *r);
 /*
  * The bytes at rip, where an instruction was met: in place, or in `to`, with zeroes for

@@ -9,20 +9,21 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/crash/crash.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/replay/follow_signal.h"
 #include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/overdue.h"
-#include "engine/inside/signal/caught.h"
-#include "engine/inside/signal/crash.h"
+#include "engine/inside/signal/actions.h"
+#include "engine/inside/signal/hidden.h"
 #include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/sigframe.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
-#include "engine/inside/takeover/latch.h"
 
 /* The flags that the kernel keeps: those of include/uapi/asm-generic/signal-defs.h. */
 #define ACTION_FLAGS	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | \

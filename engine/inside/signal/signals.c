@@ -27,19 +27,23 @@
 
 #include "engine/core/host.h"
 #include "engine/core/must.h"
+#include "engine/inside/crash/crash.h"
+#include "engine/inside/crash/failed.h"
+#include "engine/inside/crash/faulting.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/order/locks.h"
 #include "engine/inside/record/event.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/roles/dispatch.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/overdue.h"
+#include "engine/inside/signal/actions.h"
 #include "engine/inside/signal/caught.h"
-#include "engine/inside/signal/crash.h"
-#include "engine/inside/signal/failed.h"
+#include "engine/inside/signal/hidden.h"
 #include "engine/inside/signal/insn.h"
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/sigcalls.h"
@@ -48,122 +52,11 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/park.h"
 
 #define FLAGS_CLEARED	0x10500ull	/* TF, DF, RF at a handler's entry */
 
-struct sighand process_sig;
-static bool deaf;
-
-extern char signal_entry[], signal_restorer[], handler_asked[];
+extern char handler_asked[];
 _Noreturn void held_come_here(void);
-
-bool is_handler(uint64_t handler)
-{
-	return handler != (uint64_t)SIG_DFL && handler != (uint64_t)SIG_IGN;
-}
-
-long kernel_action(int sig, const struct action *a)
-{
-	MUST(sig >= 1 && sig <= SIGNALS);
-	return OWN4(__NR_rt_sigaction, sig, a, 0, 8);
-}
-
-/* The action that the kernel gets for one of the program's. */
-struct action action_for_kernel(int sig, const struct action *a)
-{
-	struct action k = *a;
-
-	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) && !is_handler(a->handler) &&
-	    !(a->handler == (uint64_t)SIG_DFL && (deaf || crash_signal(sig))))
-		return k;
-	k.handler = (uint64_t)signal_entry;
-	k.restorer = (uint64_t)signal_restorer;
-	k.mask = ALL_SIGNALS;
-	k.flags &= SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
-	if (!is_handler(a->handler) && !deaf)	/* ignored: natively it cuts no call short */
-		k.flags |= SA_RESTART;
-	k.flags |= SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
-	return k;
-}
-
-/*
- * A follower is deaf to the world: every signal that would end or stop it comes
- * to us, and is dropped.  A leader only hears of its crash before it dies.
- */
-void signals_deaf(struct thread *t)
-{
-	deaf = t->following;
-	for (int sig = 1; sig <= SIGNALS; sig++) {
-		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
-
-		if (sig != SIGKILL && sig != SIGSTOP && (deaf || crash_signal(sig)))
-			kernel_action(sig, &k);
-	}
-}
-
-/* It leads now: what the program wants of each signal is the kernel's again. */
-void signals_hear(struct thread *t)
-{
-	deaf = false;
-	for (int sig = 1; sig <= SIGNALS; sig++) {
-		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
-
-		if (sig != SIGKILL && sig != SIGSTOP)
-			kernel_action(sig, &k);
-	}
-}
-
-/* What SA_RESETHAND does: flags and mask stay. */
-static void action_reset(struct thread *t, int sig)
-{
-	struct action kernel;
-
-	MUST(t->latches >> LATCH_SIGHAND & 1 && sig >= 1 && sig <= SIGNALS);
-
-	t->sig->action[sig].handler = (uint64_t)SIG_DFL;
-	kernel = action_for_kernel(sig, &t->sig->action[sig]);
-	kernel_action(sig, &kernel);
-}
-
-/* The signal's default action is to act, even for SIGSYS. */
-static void default_restore(int sig)
-{
-	struct action dfl = { 0 };
-
-	kernel_action(sig, &dfl);
-}
-
-/* clone with CLONE_CLEAR_SIGHAND: handlers become defaults, ignored stay. */
-void sighand_clear(struct sighand *s)
-{
-	struct action dfl = { 0 };
-
-	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (is_handler(s->action[sig].handler))
-			s->action[sig] = dfl;
-}
-
-/* Readies this thread for signals: our alternate stack, the hidden signals. */
-void signals_start(struct thread *t)
-{
-	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
-				 BLOCK_SIGSTACK_SIZE };
-	uint64_t hidden = HIDDEN_SIGNALS;
-
-	OWN2(__NR_sigaltstack, &ours, 0);
-	/* Of a thread's siblings, too: what the program wants of each stays as it is. */
-	sighand_take(t->sig);
-	for (uint64_t left = hidden; left; left &= left - 1) {
-		int sig = __builtin_ctzll(left) + 1;
-		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
-
-		kernel_action(sig, &k);
-	}
-	sighand_give(t->sig);
-	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
-}
 
 /* --- delivery to the program ------------------------------------------- */
 
@@ -269,11 +162,6 @@ static bool is_forced(int sig, const uint8_t *info)
 {
 	return is_fault(sig, info) ||
 	       (sig == SIGSYS && info_int(info, INFO_CODE) == SECCOMP_CODE);
-}
-
-bool signal_leads(const struct thread *t)
-{
-	return t->has_lane && !t->following && stream_followed(t);
 }
 
 static uint64_t fault_address(int sig, const uint8_t *info)
@@ -534,7 +422,7 @@ void signal_overdue(struct thread *t, struct ucontext_raw *uc)
  */
 static bool is_dropped(const struct thread *t)
 {
-	return t->following || (deaf && !t->has_lane);
+	return t->following || (signals_are_deaf && !t->has_lane);
 }
 
 static void held_come(struct thread *t, struct ucontext_raw *uc)
@@ -597,11 +485,6 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 void signal_exit(struct thread *t)
 {
 	MUST(t->busy && !t->at_boundary);
-	if (park_at_exit(t)) {
-		if (t->restart)
-			dispatch(t);
-		return;
-	}
 	/* Followers know nothing of this call: the next that they know must do. */
 	if (signal_leads(t) && !t->restart && !t->told && overdue_begin(t)) {
 		t->pending = 0;

@@ -29,7 +29,7 @@
 #include "engine/inside/record/host.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
-#include "engine/inside/takeover/park.h"
+#include "engine/inside/takeover/standing.h"
 
 #define CHUNK		1024	/* rows */
 #define CHUNKS		(SIGNALS_WAIT / CHUNK)
@@ -285,7 +285,7 @@ void early_wait(int32_t pid)
 	for (end = now.tv_sec + SEND_WAIT_S; now.tv_sec < end;) {
 		uint32_t change = change_now();
 
-		if (has_led(pid) || OWN2(__NR_kill, pid, 0) < 0 || park_wanted())
+		if (has_led(pid) || OWN2(__NR_kill, pid, 0) < 0 || standing_wanted())
 			return;
 		change_wait(change, SEND_LOOK_NS);
 		OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);

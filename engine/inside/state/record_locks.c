@@ -12,15 +12,14 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/clock.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/state/record_locks.h"
-#include "engine/inside/takeover/latch.h"
 
 /*
  * Limit (takeovers): ranges of bytes that a process has locked (fcntl). Beyond: further

@@ -20,13 +20,13 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/timers.h"
-#include "engine/inside/takeover/latch.h"
 
 /*
  * Limit (takeovers): POSIX timers (timer_create) of a process. Beyond: further ones do not

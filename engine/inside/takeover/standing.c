@@ -66,10 +66,25 @@ static void numbers_look(void)
 	}
 }
 
+bool standing_wanted(void)
+{
+	return streams.conduct && conduct_has(&streams.conduct->park);
+}
+
+/* The monitor looks for what came to us and was not told. */
+static void untold_show(struct thread *t)
+{
+	if (!t->following && t->has_lane && (t->pending || t->deferred))
+		bytes_copy(t->slot->untold, t->held_info, sizeof(t->slot->untold));
+	else
+		bytes_zero(t->slot->untold, sizeof(t->slot->untold));
+}
+
 void standing_begin(struct thread *t)
 {
 	MUST(!t->standing);
 	MUST(t == thread_self());	/* another's descriptors may be another's */
+	untold_show(t);
 	__atomic_store_n(&t->standing, 1, __ATOMIC_SEQ_CST);
 	if (!streams.conduct || !all_stand(t))
 		return;

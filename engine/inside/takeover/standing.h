@@ -4,6 +4,8 @@
 
 #include "engine/inside/gate/thread.h"
 
+/* The monitor wants this version to stand. */
+bool standing_wanted(void);
 /* The thread comes to stand, and goes on. */
 void standing_begin(struct thread *t);
 void standing_end(struct thread *t);

@@ -25,18 +25,14 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/order.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/record/lead.h"
-#include "engine/inside/signal/signals.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/limits.h"
 #include "engine/inside/state/timers.h"
-#include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/modules.h"
 #include "engine/inside/takeover/take.h"
 
 #define EPOLLS		65536
@@ -101,7 +97,7 @@ static void epoll_note(int32_t fd)
 }
 
 /* A child that has been given the memory of its parent, and nothing else. */
-static bool is_guest(const struct thread *t)
+bool take_is_guest(const struct thread *t)
 {
 	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
 }
@@ -170,7 +166,7 @@ static inline void nothing_placed(const struct thread *t, int32_t fd)
 
 static void epoll_placed(const struct thread *t, int32_t fd)
 {
-	if (!is_guest(t))
+	if (!take_is_guest(t))
 		epoll_note(fd);
 }
 
@@ -419,7 +415,7 @@ static void descriptors_take(struct thread *t)
 		return;
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
-	if (!is_guest(t)) {
+	if (!take_is_guest(t)) {
 		epolls.used = 0;
 		taken_note(t);
 	}
@@ -481,12 +477,12 @@ static void taker_wait(struct taker *r)
 {
 	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
 
-	/* Acquire: pairs with taker_done. */
+	/* Acquire: pairs with take_end. */
 	while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == TAKE_BUSY)
 		OWN4(__NR_futex, &r->state, FUTEX_WAIT, TAKE_BUSY, &look);
 }
 
-static void taker_done(struct taker *r)
+void take_end(struct taker *r)
 {
 	MUST(r->state == TAKE_BUSY);
 	/* Release: the others' calls find the descriptors. */
@@ -494,26 +490,18 @@ static void taker_done(struct taker *r)
 	OWN3(__NR_futex, &r->state, FUTEX_WAKE, 1 << 30);
 }
 
-/* The stream has ended and names this version: the thread leads from here on. */
-bool follow_promoted(struct thread *t)
+struct taker *take_begin(struct thread *t)
 {
 	struct taker *r = taker_of(t);
 	uint32_t now = TAKE_NOT;
-	uint64_t mask;
 
 	MUST(t->following && t == thread_self());
 
 	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE)) {
-		order_wait_ended(t);
-		(is_guest(t) ? modules_lead_guest : modules_lead)(t);
-		taker_done(r);
-	} else if (now == TAKE_BUSY) {
+					__ATOMIC_ACQUIRE))
+		return r;
+	if (now == TAKE_BUSY)
 		change_wake();	/* the one that takes may wait for this lane's end */
-	}
 	taker_wait(r);
-	mask = early_come(t);
-	lead_resume(t);
-	early_over(t, mask);
-	return true;
+	return NULL;
 }

@@ -1,10 +1,15 @@
-/* From follower to leader. */
+/* What a follower takes when it comes to lead: descriptors, and what comes with them. */
 #ifndef MVE_INSIDE_TAKE_H
 #define MVE_INSIDE_TAKE_H
 
 #include "engine/inside/gate/thread.h"
 
-bool follow_promoted(struct thread *t);
+struct taker;
+/* One thread of a process takes, and says when all is done; NULL: another has, and did. */
+struct taker *take_begin(struct thread *t);
+void take_end(struct taker *r);
+/* A process that has another's memory: that one does for both what memory knows. */
+bool take_is_guest(const struct thread *t);
 /* What modules.def says of it; to tell the monitor that this process leads. */
 void take_descriptors(struct thread *t);
 void take_reset(struct thread *t);

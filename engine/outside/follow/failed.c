@@ -1,6 +1,6 @@
 /*
  * mve itself has failed in a version: a MUST of the inside, or a fault in its code
- * (inside/signal/failed.c).  A follower is dropped with a report; a leader is replaced, as
+ * (inside/crash/failed.c).  A follower is dropped with a report; a leader is replaced, as
  * one that crashes; one that nobody can replace goes on, and nobody follows it any more.
  */
 #include <stdio.h>

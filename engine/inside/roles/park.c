@@ -21,17 +21,15 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/gate/ways.h"
 #include "engine/inside/order/locks.h"
 #include "engine/inside/record/host.h"
+#include "engine/inside/roles/modules.h"
+#include "engine/inside/roles/park.h"
 #include "engine/inside/rules/apart.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/leave.h"
-#include "engine/inside/signal/signals.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
-#include "engine/inside/takeover/modules.h"
-#include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"
 
 #define CONDITION_SIZE	48	/* of a pthread_cond_t */
@@ -42,17 +40,6 @@
 enum demoted { DEMOTED_NOT, DEMOTED_BUSY, DEMOTED_DONE };
 
 static uint32_t demoted;	/* enum demoted: this process has given its descriptors up */
-
-static bool in_bits(const uint32_t *bits)
-{
-	/* Acquire: what the monitor did before it set the bit is seen. */
-	return __atomic_load_n(bits, __ATOMIC_ACQUIRE) >> streams.self & 1;
-}
-
-bool park_wanted(void)
-{
-	return streams.conduct && in_bits(&streams.conduct->park);
-}
 
 /*
  * A thread that still followed what was led before is told what all the others are told.
@@ -109,30 +96,20 @@ void park_reset(struct thread *t)
 	__atomic_store_n(&demoted, DEMOTED_NOT, __ATOMIC_RELEASE);
 }
 
-/* The monitor looks for what came to us and was not told. */
-void park_show(struct thread *t)
-{
-	if (!t->following && t->has_lane && (t->pending || t->deferred))
-		bytes_copy(t->slot->untold, t->held_info, sizeof(t->slot->untold));
-	else
-		bytes_zero(t->slot->untold, sizeof(t->slot->untold));
-}
-
 /* `call`: what it is to make again, as a slot number; 0: it is in the program's own code. */
 static void park(struct thread *t, uint32_t call)
 {
-	park_show(t);
 	t->slot->parked_at = call;
 	standing_begin(t);
 	/* Release: all that this thread has told is published. */
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
-	while (park_wanted() && (monitor_alive() || in_bits(&streams.conduct->ended))) {
+	while (standing_wanted() && (monitor_alive() || conduct_has(&streams.conduct->ended))) {
 		change_wait(change_now(), PARK_LOOK_NS);
 		/* Release: the same, once more, for a worker may have written there. */
 		__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
 	}
 	standing_end(t);
-	if (in_bits(&streams.conduct->ended))
+	if (conduct_has(&streams.conduct->ended))
 		demote(t);
 	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
 	/* Release: it follows now, if it does. */

@@ -5,8 +5,6 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/signal/ucontext.h"
 
-bool park_wanted(void);
-void park_show(struct thread *t);
 void park_come(struct thread *t, struct ucontext_raw *uc);
 bool park_at_exit(struct thread *t);
 void park_reset(struct thread *t);

@@ -8,7 +8,5 @@
 void realm_changed(struct thread *t, long nr);
 /* They changed when the process could not leave its sections: if it can now, it does. */
 void realm_catch_up(struct thread *t);
-/* A follower has come to an EVENT_MOVED. */
-void realm_follow(struct thread *t, const struct event *e);
 
 #endif

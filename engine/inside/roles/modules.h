@@ -2,7 +2,7 @@
 #ifndef MVE_INSIDE_MODULES_H
 #define MVE_INSIDE_MODULES_H
 
-#include "engine/inside/takeover/latch.h"
+#include "engine/inside/gate/latch.h"
 
 /* The process has followed, and takes over; the process has led, and is to follow. */
 void modules_lead(struct thread *t);

@@ -1,4 +1,4 @@
-/* What a version dies of, and its handlers for that. */
+/* What a version dies of. */
 #ifndef MVE_INSIDE_CRASH_H
 #define MVE_INSIDE_CRASH_H
 
@@ -22,21 +22,8 @@ void crash_leave(struct thread *t);
 bool crash_cuts(struct thread *t);
 /* A follower's call is answered: what its leader sent itself by it, it would have, too. */
 void crash_sent(const struct thread *t, long nr, const uint64_t *args);
-/* A child of fork has sent itself none. */
-void crash_fork(struct thread *t);
 /* The leader has sent a deadly signal by this event's call. */
 bool crash_was_sent(const struct event *e);
-/* A thread that is faulting makes a call, perhaps behind its handler. */
-void fault_look(struct thread *t);
-void fault_end(struct thread *t);
-void fault_lead(struct thread *t);
-/* The place is behind the fault of the lane's thread; whose version has died. */
-bool fault_behind(const struct section *from, uint32_t lane, uint64_t pos);
-bool fault_crashed(uint32_t source);
-bool fault_stands(const struct thread *o);
-void fault_wait(uint32_t seen);
-/* With followers, a death of these is told to the monitor first. */
-bool crash_signal(int sig);
 /* It is one of those, and the version does not mean it. */
 bool crash_is(struct thread *t, const uint8_t *info);
 /* A follower is told of a signal, and whether its leader's version means it. */
@@ -45,8 +32,5 @@ void crash_meant(struct thread *t, int sig, bool meant);
 bool crash_is_last(int sig, const struct action *a);
 /* The thread is about to die of it; it was at `at` that it faulted. */
 void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r);
-/* A handler of a deadly signal is about to be told, or has begun with its frame at sp. */
-void fault_mark(struct thread *t);
-void fault_begin(struct thread *t, int sig, const struct altstack *alt, uint64_t sp);
 
 #endif

@@ -9,7 +9,7 @@
  * there, and nothing is, since the long way keeps the registers in the block.
  *
  * Latches of the inside are taken before the memory is copied, so that a child never
- * inherits one that a thread it does not have was holding (takeover/modules.c).
+ * inherits one that a thread it does not have was holding (roles/modules.c).
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -18,23 +18,22 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
-#include "engine/inside/calls/clone.h"
 #include "engine/inside/clock/tick.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
-#include "engine/inside/order/order.h"
+#include "engine/inside/order/turns.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/replay/follow_life.h"
+#include "engine/inside/roles/clone.h"
+#include "engine/inside/roles/modules.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/inputs.h"
-#include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/modules.h"
+#include "engine/inside/signal/actions.h"
 
 #define CLONE3_SIZE_MIN	64
 

@@ -1,5 +1,5 @@
 /*
- * Latches: the locks of the inside's own.  Each belongs to a module (takeover/modules.def),
+ * Latches: the locks of the inside's own.  Each belongs to a module (roles/modules.def),
  * which holds it while its state is between two truths, and calls nothing of the program's
  * meanwhile.  A thread that fails in our code gives those back that it holds (latches_leave):
  * others may find a row half changed, but do not wait for ever.  A fork takes them all in the order of that file, so that its child has none
@@ -17,7 +17,7 @@
 
 enum latch {
 #define LATCH(name) LATCH_##name,
-#include "engine/inside/takeover/modules.def"
+#include "engine/inside/roles/modules.def"
 	LATCHES,
 	LATCH_SIGHAND = LATCHES	/* of a struct sighand, which several may have: the last */
 };

@@ -11,28 +11,29 @@
  */
 #include <linux/time.h>
 
-#include "engine/inside/calls/clone.h"
 #include "engine/inside/calls/landlock.h"
 #include "engine/inside/clock/tick.h"
+#include "engine/inside/crash/faulting.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/gate/block.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/order/conditions.h"
-#include "engine/inside/order/locks.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/order/turns.h"
 #include "engine/inside/record/host.h"
-#include "engine/inside/replay/follow_life.h"
-#include "engine/inside/signal/crash.h"
-#include "engine/inside/signal/signals.h"
+#include "engine/inside/roles/clone.h"
+#include "engine/inside/roles/modules.h"
+#include "engine/inside/roles/park.h"
+#include "engine/inside/signal/actions.h"
+#include "engine/inside/state/children.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/limits.h"
 #include "engine/inside/state/record_locks.h"
 #include "engine/inside/state/timers.h"
-#include "engine/inside/takeover/modules.h"
-#include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/take.h"
 
 #define FORK_WAIT_NS	200000000ull	/* for all latches together */
@@ -55,7 +56,7 @@ static void state_learn(struct thread *t)
 void modules_lead(struct thread *t)
 {
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_lead(t);
-#include "engine/inside/takeover/modules.def"
+#include "engine/inside/roles/modules.def"
 }
 
 /* What memory holds is put right by the one whose it is. */
@@ -69,14 +70,14 @@ void modules_lead_guest(struct thread *t)
 void modules_follow(struct thread *t)
 {
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_follow(t);
-#include "engine/inside/takeover/modules.def"
+#include "engine/inside/roles/modules.def"
 }
 
 void modules_exec(struct thread *t)
 {
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_exec(t);
 #define COMPANY(name, on_lead, on_follow, on_fork, on_exec) if (streams.conduct) on_exec(t);
-#include "engine/inside/takeover/modules.def"
+#include "engine/inside/roles/modules.def"
 }
 
 uint32_t modules_fork_begin(void)
@@ -110,5 +111,5 @@ void modules_forked(struct thread *t)
 	t->latches = 0;
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_fork(t);
 #define COMPANY(name, on_lead, on_follow, on_fork, on_exec) if (streams.conduct) on_fork(t);
-#include "engine/inside/takeover/modules.def"
+#include "engine/inside/roles/modules.def"
 }

@@ -18,7 +18,10 @@
 #include <linux/signal.h>
 
 #include "engine/inside/calls/special.h"
+#include "engine/inside/crash/crash.h"
+#include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/must.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
@@ -26,12 +29,7 @@
 #include "engine/inside/order/locks.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/roles/dispatch.h"
-#include "engine/inside/signal/crash.h"
-#include "engine/inside/signal/failed.h"
-#include "engine/inside/signal/signals.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/takeover/latch.h"
-#include "engine/inside/takeover/park.h"
 #include "engine/inside/takeover/standing.h"
 
 #define EXIT_BUG	70
@@ -63,7 +61,6 @@ static bool is_replaced(struct thread *t)
 static void leader_asks(struct thread *t, uint64_t sig, uint64_t place, uint64_t at)
 {
 	((struct area *)boot.area)->crash_ns = clock_ns(CLOCK_MONOTONIC);
-	park_show(t);
 	standing_begin(t);
 	request_ask(t, REQ_FAILED, sig, place, at);
 	standing_end(t);

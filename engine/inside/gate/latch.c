@@ -8,7 +8,7 @@
 #include <linux/time_types.h>
 
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/takeover/latch.h"
+#include "engine/inside/gate/latch.h"
 
 #define SPINS		100
 #define SECOND_NS	1000000000ull

@@ -1,0 +1,148 @@
+/*
+ * A leader's thread is *faulting* while a handler of a deadly signal runs that may end in
+ * death, or go on as if nothing had been (crash.c).  Its lane is marked where that began, and
+ * a follower that is not faulting itself stands there until it is known how it ends.
+ */
+#include <linux/signal.h>
+
+#include "engine/core/must.h"
+#include "engine/core/ring.h"
+#include "engine/inside/crash/faulting.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/signal/actions.h"
+#include "engine/inside/signal/sigframe.h"
+
+#define HANDLER_DEPTH	(8ull << 20)	/* of the stack that a handler may use */
+enum faulting { FAULT_NOT, FAULT_ON_OWN, FAULT_ON_ALT };
+_Static_assert(SIGSYS < 32, "deadly signals are bits of `meant`");
+
+#define LOOK_NS		2000000		/* the leader wakes us when its handler is left */
+
+/*
+ * This follower has sent itself a deadly signal that it has a handler for, as its leader has:
+ * it runs that with its leader, and need not wait to hear how it ends.
+ */
+static uint32_t own_signal;
+
+static bool leads(const struct thread *t)
+{
+	return t->has_lane && !t->following;
+}
+
+static void mark_set(const struct thread *t, uint64_t at)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	MUST(t->has_lane && t->lane < LANES);
+	own->faulted[t->lane] = at + 1;
+	/* Release: pairs with fault_behind; what comes is told behind it. */
+	__atomic_store_n(&own->left[t->lane], 0, __ATOMIC_RELEASE);
+}
+
+/* The last one that was left is forgotten. */
+void fault_mark(struct thread *t)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	if (!t->faulting && leads(t) && (!own->faulted[t->lane] || own->left[t->lane]))
+		mark_set(t, t->writer.lane->head);
+}
+
+void fault_begin(struct thread *t, int sig, const struct altstack *alt, uint64_t sp)
+{
+	if (t->faulting || !t->has_lane)
+		return;
+	fault_mark(t);
+	MUST(crash_signal(sig));
+	t->fault_sp = sp;
+	t->fault_sig = (uint8_t)sig;
+	/* Release: pairs with fault_stands. */
+	__atomic_store_n(&t->faulting, on_stack(alt, sp) ? FAULT_ON_ALT : FAULT_ON_OWN,
+			 __ATOMIC_RELEASE);
+	t->slot->faulting = 1;
+}
+
+void fault_end(struct thread *t)
+{
+	if (!t->faulting)
+		return;
+	t->faulting = FAULT_NOT;
+	t->slot->faulting = 0;
+	__atomic_store_n(&own_signal, 0, __ATOMIC_RELAXED);
+	if (!leads(t))
+		return;
+	/* Release: pairs with fault_behind. */
+	__atomic_store_n(&streams_section(&streams, streams.self)->left[t->lane],
+			 t->writer.lane->head + 1, __ATOMIC_RELEASE);
+	sleepers_wake(t);
+}
+
+/*
+ * Whether the handler has been left, by its return or by a jump, shows in the stack of the
+ * next call; the return itself is none.  One that comes to the same fault again dies of it.
+ */
+void fault_look(struct thread *t)
+{
+	uint64_t sp = t->frame.rsp;
+	bool above = sp > t->fault_sp + 8 || (sp < t->fault_sp && t->fault_sp - sp > HANDLER_DEPTH);
+
+	if (t->faulting == FAULT_ON_ALT && t->alt.size ? !on_stack(&t->alt, sp) : above)
+		fault_end(t);
+}
+
+/* A version that comes to lead while its own handler runs. */
+void fault_lead(struct thread *t)
+{
+	if (t->faulting)
+		mark_set(t, 0);
+}
+
+bool fault_behind(const struct section *from, uint32_t lane, uint64_t pos)
+{
+	/* Acquire: pairs with mark_set and fault_end. */
+	uint64_t left = __atomic_load_n(&from->left[lane], __ATOMIC_ACQUIRE);
+	uint64_t mark = from->faulted[lane];
+
+	return mark && pos + 1 >= mark && (!left || pos + 1 < left);
+}
+
+bool fault_crashed(uint32_t source)
+{
+	const struct conduct *c = streams.conduct;
+
+	return (__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed) >> source & 1;
+}
+
+/* It waits to hear how the leader's handler ends. */
+bool fault_stands(const struct thread *o)
+{
+	uint32_t source = o->reader.cursor->source % VERSIONS;
+
+	/* Planned: what it did in its handler is as good as the rest. */
+	if (__atomic_load_n(&o->faulting, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&own_signal, __ATOMIC_RELAXED) ||
+	    !fault_behind(o->reader.from, o->lane, o->reader.pos) ||
+	    o->reader.from->left[o->lane])
+		return false;
+	return fault_crashed(source) || !(streams.conduct->ended >> source & 1);
+}
+
+void fault_wait(uint32_t seen)
+{
+	change_wait(seen, LOOK_NS);
+}
+
+void fault_sent(void)
+{
+	MUST(streams.conduct);
+	__atomic_store_n(&own_signal, 1, __ATOMIC_RELAXED);
+}
+
+/* What is pending is the parent's. */
+void fault_fork(struct thread *t)
+{
+	(void)t;
+	if (own_signal)
+		own_signal = 0;
+}

@@ -1,0 +1,112 @@
+/*
+ * The sections of another realm: asked of the monitor, received and mapped in the place of
+ * those that the process leaves.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/resource.h>
+
+#include "engine/core/must.h"
+#include "engine/core/ring.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/realm/sections.h"
+#include "engine/inside/record/host.h"
+
+#define AF_UNIX_	1
+#define SEQPACKET	5
+#define MSG_DONTWAIT_	0x40
+#define MSG_CLOEXEC	0x40000000
+
+static bool sections_receive(int socket, int32_t fd[VERSIONS])
+{
+	struct { uint64_t len; int32_t level, type, fd[VERSIONS]; } control;
+	uint32_t n = streams.conduct->sections;
+	uint8_t byte;
+	struct span iov = { (uint64_t)&byte, 1 };
+	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1, .control = (uint64_t)&control,
+			     .control_len = sizeof(control) };
+
+	MUST(n <= VERSIONS);
+	if (OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC) != 1 ||
+	    m.control_len < 16 || control.len != 16 + n * sizeof(int32_t))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		fd[i] = control.fd[i];
+	return true;
+}
+
+static bool section_map(uint32_t version, int32_t fd)
+{
+	uint32_t chunks = streams.conduct->chunks;
+	uint64_t at = (uint64_t)streams.conduct + section_offset(chunks, version);
+	uint64_t len = section_size(chunks);
+	long prot = version == streams.self ? PROT_READ | PROT_WRITE : PROT_READ;
+	long flags = MAP_FIXED | MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+
+	MUST(version < streams.conduct->sections && version < VERSIONS);
+
+	if (OWN6(__NR_mmap, at, len, prot, flags, fd, 0) != (long)at)
+		return false;
+	OWN3(__NR_madvise, at, len, MADV_DONTDUMP);
+	return true;
+}
+
+bool sections_map(const int32_t fd[VERSIONS])
+{
+	uint32_t chunks = streams.conduct->chunks;
+	bool mapped = true;
+
+	for (uint32_t v = 0; v < streams.conduct->sections; v++) {
+		if (fd && section_map(v, fd[v]))
+			continue;
+		mapped = false;
+		if (!section_map(v, -1))
+			OWN2(__NR_munmap, (uint64_t)streams.conduct + section_offset(chunks, v),
+			     section_size(chunks));
+	}
+	return mapped;
+}
+
+static long sections_ask_once(struct thread *t, uint64_t wants, int32_t fd[VERSIONS])
+{
+	int32_t pair[2] = { -1, -1 };
+	long reply;
+
+	OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET | O_CLOEXEC, 0, pair);
+	reply = request_ask(t, REQ_REALM, (uint64_t)pair[1], boot.realm, wants);
+	if (reply >= 0 && reply < LANES_ALL && !sections_receive(pair[0], fd))
+		reply = -EMFILE;
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			OWN1(__NR_close, pair[i]);
+	return reply;
+}
+
+/* A process that has forbidden itself descriptors is let have some until it is answered. */
+long sections_ask(struct thread *t, uint64_t wants, int32_t fd[VERSIONS])
+{
+	struct { uint64_t now, max; } limit, most;
+	long reply;
+
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
+	most.now = most.max = limit.max;
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &most, 0);
+	reply = sections_ask_once(t, wants, fd);
+	if (reply == REALM_AGAIN)
+		reply = sections_ask_once(t, wants, fd);
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
+	return reply == REALM_AGAIN ? -EMFILE : reply;
+}
+
+bool sections_take(const int32_t fd[VERSIONS])
+{
+	bool mapped = sections_map(fd);
+
+	for (uint32_t v = 0; v < streams.conduct->sections; v++)
+		OWN1(__NR_close, fd[v]);
+	return mapped;
+}

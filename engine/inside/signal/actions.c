@@ -1,0 +1,134 @@
+/*
+ * Actions of signals: what the program wants of each, and what the kernel is told instead.
+ */
+#include <asm/unistd.h>
+#include <linux/signal.h>
+
+#include "engine/core/must.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/signal/actions.h"
+
+extern char signal_entry[], signal_restorer[];
+
+struct sighand process_sig;
+bool signals_are_deaf;
+
+bool is_handler(uint64_t handler)
+{
+	return handler != (uint64_t)SIG_DFL && handler != (uint64_t)SIG_IGN;
+}
+
+long kernel_action(int sig, const struct action *a)
+{
+	MUST(sig >= 1 && sig <= SIGNALS);
+	return OWN4(__NR_rt_sigaction, sig, a, 0, 8);
+}
+
+/* The action that the kernel gets for one of the program's. */
+struct action action_for_kernel(int sig, const struct action *a)
+{
+	struct action k = *a;
+
+	if (!(HIDDEN_SIGNALS & SIG_BIT(sig)) && !is_handler(a->handler) &&
+	    !(a->handler == (uint64_t)SIG_DFL && (signals_are_deaf || crash_signal(sig))))
+		return k;
+	k.handler = (uint64_t)signal_entry;
+	k.restorer = (uint64_t)signal_restorer;
+	k.mask = ALL_SIGNALS;
+	k.flags &= SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
+	if (!is_handler(a->handler) && !signals_are_deaf)	/* ignored: natively it cuts no call short */
+		k.flags |= SA_RESTART;
+	k.flags |= SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
+	return k;
+}
+
+/*
+ * A follower is deaf to the world: every signal that would end or stop it comes
+ * to us, and is dropped.  A leader only hears of its crash before it dies.
+ */
+void signals_deaf(struct thread *t)
+{
+	signals_are_deaf = t->following;
+	for (int sig = 1; sig <= SIGNALS; sig++) {
+		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
+
+		if (sig != SIGKILL && sig != SIGSTOP && (signals_are_deaf || crash_signal(sig)))
+			kernel_action(sig, &k);
+	}
+}
+
+/* It leads now: what the program wants of each signal is the kernel's again. */
+void signals_hear(struct thread *t)
+{
+	signals_are_deaf = false;
+	for (int sig = 1; sig <= SIGNALS; sig++) {
+		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
+
+		if (sig != SIGKILL && sig != SIGSTOP)
+			kernel_action(sig, &k);
+	}
+}
+
+/* What SA_RESETHAND does: flags and mask stay. */
+void action_reset(struct thread *t, int sig)
+{
+	struct action kernel;
+
+	MUST(t->latches >> LATCH_SIGHAND & 1 && sig >= 1 && sig <= SIGNALS);
+
+	t->sig->action[sig].handler = (uint64_t)SIG_DFL;
+	kernel = action_for_kernel(sig, &t->sig->action[sig]);
+	kernel_action(sig, &kernel);
+}
+
+/* The signal's default action is to act, even for SIGSYS. */
+void default_restore(int sig)
+{
+	struct action dfl = { 0 };
+
+	kernel_action(sig, &dfl);
+}
+
+/* clone with CLONE_CLEAR_SIGHAND: handlers become defaults, ignored stay. */
+void sighand_clear(struct sighand *s)
+{
+	struct action dfl = { 0 };
+
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (is_handler(s->action[sig].handler))
+			s->action[sig] = dfl;
+}
+
+/* Readies this thread for signals: our alternate stack, the hidden signals. */
+void signals_start(struct thread *t)
+{
+	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
+				 BLOCK_SIGSTACK_SIZE };
+	uint64_t hidden = HIDDEN_SIGNALS;
+
+	OWN2(__NR_sigaltstack, &ours, 0);
+	/* Of a thread's siblings, too: what the program wants of each stays as it is. */
+	sighand_take(t->sig);
+	for (uint64_t left = hidden; left; left &= left - 1) {
+		int sig = __builtin_ctzll(left) + 1;
+		struct action k = action_for_kernel(sig, &t->sig->action[sig]);
+
+		kernel_action(sig, &k);
+	}
+	sighand_give(t->sig);
+	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &hidden, 0, 8);
+}
+
+bool signal_leads(const struct thread *t)
+{
+	return t->has_lane && !t->following && stream_followed(t);
+}
+
+bool crash_signal(int sig)
+{
+	return streams.conduct && (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
+				   SIG_BIT(sig) & HIDDEN_SIGNALS);
+}

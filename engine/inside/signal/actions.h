@@ -1,0 +1,25 @@
+/* What the program wants of each signal, and what the kernel is told. */
+#ifndef MVE_INSIDE_ACTIONS_H
+#define MVE_INSIDE_ACTIONS_H
+
+#include "engine/inside/gate/thread.h"
+
+/* A follower's process: it hears no signal of the world. */
+extern bool signals_are_deaf;
+
+bool is_handler(uint64_t handler);
+long kernel_action(int sig, const struct action *a);
+struct action action_for_kernel(int sig, const struct action *a);
+void action_reset(struct thread *t, int sig);
+void default_restore(int sig);
+/* Tells its signals to followers. */
+bool signal_leads(const struct thread *t);
+/* With followers, a death of these is told to the monitor first. */
+bool crash_signal(int sig);
+
+void signals_start(struct thread *t);
+void signals_deaf(struct thread *t);
+void signals_hear(struct thread *t);
+void sighand_clear(struct sighand *s);
+
+#endif

@@ -1,0 +1,269 @@
+/*
+ * Children of a follower's process, by the ids that its leader's have: who they are, and that
+ * a twin comes to its end before the program is told of the leader's.
+ */
+#include <asm/unistd.h>
+#include <linux/wait.h>
+
+#include "engine/core/must.h"
+#include "engine/core/ring.h"
+#include "engine/inside/fd/table.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/record/host.h"
+#include "engine/inside/signal/ucontext.h"
+#include "engine/inside/state/children.h"
+#include "engine/inside/state/ids.h"
+
+/*
+ * Limit (threads and processes): children of one process that it has not waited for yet.
+ * Beyond: a follower does not find the child that its leader has waited for, and is
+ * dropped.
+ */
+#define CHILDREN	16384
+#define END_FIRST_NS	20000		/* looks for a child's end */
+#define END_LAST_NS	1000000
+#define END_WAIT_NS	2000000000
+
+/* Children that the program will wait for by the leader's ids. */
+struct child {
+	int32_t vpid, pid;	/* pid 0: the row is free; vpid 0: nobody finds it yet */
+	uint32_t lane;		/* of its first thread */
+};
+
+_Static_assert(!(CHILDREN & (CHILDREN - 1)) && CHILDREN >= ROWS_PAGES, "ROWS_OF");
+
+static struct rows children = ROWS_OF(struct child, CHILDREN);
+static struct rows unreaped = ROWS_OF(int32_t, CHILDREN);	/* pids; 0: free */
+
+static struct child *child_at(uint32_t i)
+{
+	return rows_at(&children, i);
+}
+
+static int32_t *unreaped_at(uint32_t i)
+{
+	return rows_at(&unreaped, i);
+}
+
+static bool child_take(struct child *c, int32_t pid)
+{
+	int32_t none = 0;
+
+	return __atomic_compare_exchange_n(&c->pid, &none, pid, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
+{
+	struct child *c = NULL;
+
+	MUST(pid > 0 && lane < LANES);	/* a row with the pid 0 is free */
+
+	for (uint32_t i = 0; i < children.used && !c; i++)
+		c = child_take(child_at(i), pid) ? child_at(i) : NULL;
+	while (!c && (c = rows_more(&children)))
+		c = child_take(c, pid) ? c : NULL;
+	if (!c) {
+		request_room(t, ROOM_CHILDREN, CHILDREN);
+		return;
+	}
+	c->lane = lane;
+	c->vpid = vpid;
+}
+
+/*
+ * They are its parent's.  By the time that this process leads their ids may be others', who
+ * would be killed.
+ */
+void children_fork(struct thread *t)
+{
+	(void)t;
+	rows_clear(&children);
+	rows_clear(&unreaped);
+}
+
+static int32_t child_forget(int32_t vpid, uint32_t *lane)
+{
+	for (uint32_t i = 0; i < children.used; i++) {
+		struct child *c = child_at(i);
+		int32_t pid = c->pid;
+
+		if (c->vpid != vpid || !pid)
+			continue;
+		c->vpid = 0;
+		*lane = c->lane;
+		__atomic_store_n(&c->pid, 0, __ATOMIC_RELEASE);
+		return pid;
+	}
+	return 0;
+}
+
+int32_t child_real(int32_t vpid)
+{
+	for (uint32_t i = 0; vpid > 0 && i < children.used; i++)
+		if (child_at(i)->vpid == vpid && child_at(i)->pid)
+			return child_at(i)->pid;
+	return 0;
+}
+
+int32_t child_seen(int32_t pid)
+{
+	for (uint32_t i = 0; pid > 0 && i < children.used; i++)
+		if (child_at(i)->pid == pid)
+			return child_at(i)->vpid;
+	return 0;
+}
+
+void child_gone(int32_t vpid)
+{
+	uint32_t lane;
+
+	child_forget(vpid, &lane);
+}
+
+static int32_t child_find(int32_t vpid, uint32_t *lane)
+{
+	for (uint32_t i = 0; i < children.used; i++) {
+		*lane = child_at(i)->lane;
+		if (child_at(i)->vpid == vpid && child_at(i)->pid)
+			return child_at(i)->pid;
+	}
+	return 0;
+}
+
+static bool reap(int32_t pid)
+{
+	return OWN4(__NR_wait4, pid, 0, WNOHANG, 0) != 0;
+}
+
+/* It has come to its end, or is no child of ours. */
+static bool is_over(int32_t pid)
+{
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+
+	return OWN6(__NR_waitid, P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT, 0, 0) ||
+	       info_int(info, INFO_PID);
+}
+
+/* The twins that had not ended when the leader's had. */
+static void reap_late(int32_t add)
+{
+	MUST(add >= 0);
+	for (uint32_t i = 0; i < unreaped.used || add; i++) {
+		int32_t *pid = i < unreaped.used ? unreaped_at(i) : rows_more(&unreaped);
+
+		if (!pid)
+			return;
+		if (*pid && reap(*pid))
+			*pid = 0;
+		if (!*pid && add) {
+			*pid = add;
+			add = 0;
+		}
+		if (!*pid && !add)
+			break;
+	}
+}
+
+/* One that has gone to another realm is read where we do not see it: the monitor does. */
+static bool lane_is_read(uint32_t lane, int32_t pid)
+{
+	const struct section *own = streams_section(&streams, streams.self);
+	const struct cursor *c = &own->cursor[lane % LANES];
+	const struct lane *l = &streams_section(&streams, c->source % VERSIONS)->lane[lane % LANES];
+
+	if (lane == LANES || (c->life == l->life && c->done == c->life))
+		return request_ask(thread_self(), REQ_READ, (uint64_t)pid, 0, 0);
+	return c->life != l->life || c->at >= __atomic_load_n(&l->head, __ATOMIC_RELAXED);
+}
+
+/*
+ * What a child has done to memory that it shares is done when its end is told: so its
+ * twin comes to its end first, unless something keeps it.  One that a signal has ended
+ * in the leader will not come to an end by itself, but to where it was ended.
+ */
+static bool end_in_time(int32_t pid, uint32_t lane, bool by_signal, bool (*over)(int32_t pid))
+{
+	uint64_t sleep = END_FIRST_NS, waited = 0;
+
+	while (!over(pid)) {
+		if (waited > END_WAIT_NS || (by_signal && lane_is_read(lane, pid)))
+			return false;
+		change_wait(change_now(), sleep);
+		waited += sleep;
+		if (sleep < END_LAST_NS)
+			sleep *= 2;
+	}
+	return true;
+}
+
+/*
+ * A child that this version made when it led is in no row: the program has its id from the
+ * kernel.  Whether it is one of ours the kernel says.  What one of other rights has read
+ * we do not see.
+ */
+static int32_t child_led(int32_t vpid, uint32_t *lane)
+{
+	const struct area *a = (const struct area *)boot.area;
+
+	*lane = LANES;
+	for (uint32_t i = 0; i < a->slots_high && i < AREA_THREADS; i++)
+		if (a->slot[i].owner == (uint32_t)vpid && a->slot[i].lane &&
+		    (a->slot[i].lane - 1) / LANES == boot.realm)
+			*lane = (a->slot[i].lane - 1) % LANES;
+	return vpid;
+}
+
+/*
+ * Twins that had not ended when the program was told that theirs had: to the kernel they
+ * are children that it waits for.
+ */
+void children_settle(struct thread *t)
+{
+	(void)t;
+	for (uint32_t i = 0; i < unreaped.used; i++) {
+		int32_t *pid = unreaped_at(i);
+		uint64_t waited = 0;
+
+		if (!*pid)
+			continue;
+		MUST(*pid > 0);		/* -1 is everybody */
+		for (OWN2(__NR_kill, *pid, 9); !reap(*pid) && waited < END_WAIT_NS;
+		     waited += END_LAST_NS)
+			change_wait(change_now(), END_LAST_NS);
+		*pid = 0;
+	}
+}
+
+void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
+{
+	bool by_signal = (status & 0x7f) != 0, stopped = (status & 0xff) == 0x7f;
+	uint32_t lane = 0;
+	int32_t pid = 0;
+
+	(void)t;
+	/* The leader's word: to the kernel, what is no id is a group, or everybody. */
+	if (vpid <= 0)
+		return;
+	if (!stopped && status != 0xffff)
+		pid = child_forget(vpid, &lane);
+	if (!pid && !stopped && status != 0xffff && !ids_are_ours())
+		pid = child_led(vpid, &lane);
+	if (!pid || end_in_time(pid, lane, by_signal, reap))
+		return;
+	if (by_signal)
+		OWN2(__NR_kill, pid, 9);
+	reap_late(reap(pid) ? 0 : pid);
+}
+
+void follow_peeked(struct thread *t, int32_t vpid, int32_t status)
+{
+	uint32_t lane = 0;
+	int32_t pid = child_find(vpid, &lane);
+
+	(void)t;
+	if (pid)
+		end_in_time(pid, lane, (status & 0x7f) != 0, is_over);
+}

@@ -1,0 +1,22 @@
+/* Children of a follower's process. */
+#ifndef MVE_INSIDE_CHILDREN_H
+#define MVE_INSIDE_CHILDREN_H
+
+#include "engine/inside/gate/thread.h"
+
+/* One was made, whose first thread reads this lane. */
+void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane);
+/* The program has been told of a child's end: the twin goes, too. */
+void follow_reaped(struct thread *t, int32_t vpid, int32_t status);
+/* The same of one that the program may still wait for (WNOWAIT). */
+void follow_peeked(struct thread *t, int32_t vpid, int32_t status);
+/* For a version that took over: one's id of the other kind; 0: it has no such child. */
+int32_t child_real(int32_t vpid);
+int32_t child_seen(int32_t pid);
+void child_gone(int32_t vpid);
+/* Those of whose end the program knows, and that are there, are not: it leads now. */
+void children_settle(struct thread *t);
+/* A child of fork has none of them. */
+void children_fork(struct thread *t);
+
+#endif
