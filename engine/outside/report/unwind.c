@@ -235,7 +235,7 @@ json_t *unwind(pid_t pid, const struct stack_start *start, const struct stack_co
 
 	if (!from.place && word_read(NULL, from.stack, &from.place, &w))
 		from.stack += 8;
-	if (begin(&w))
+	if (from.place && begin(&w))
 		dwfl_getthread_frames(w.dwfl, pid, frame_met, &w);
 	return w.frames;
 }
