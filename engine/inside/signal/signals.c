@@ -485,8 +485,12 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 void signal_exit(struct thread *t)
 {
 	MUST(t->busy && !t->at_boundary);
-	/* Followers know nothing of this call: the next that they know must do. */
-	if (signal_leads(t) && !t->restart && !t->told && overdue_begin(t)) {
+	/*
+	 * Followers know nothing of this call: the next that they know must do; but where it has
+	 * cut the call short its handler runs before the program sees that.
+	 */
+	if (signal_leads(t) && !t->restart && !t->told && t->frame.rax != (uint64_t)-EINTR &&
+	    overdue_begin(t)) {
 		t->pending = 0;
 		t->deferred = 1;
 		return;
