@@ -6,7 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/outside/takeover/takeover_parts.h"
+#include "engine/outside/follow/given.h"
+#include "engine/outside/monitor/monitor.h"
 
 #define LIMIT_US	100000
 #define LOOKS		40	/* of 10 ms: four times the limit */

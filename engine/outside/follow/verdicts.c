@@ -43,7 +43,8 @@ bool hold(struct version *v, const struct request *r, unsigned ms)
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		if (m->held[i].version)
 			continue;
-		m->held[i] = (struct held){ v, now_ms(), now_ms() + ms, *r };
+		m->held[i] = (struct held){ v, now_ms(), now_ms() + ms, *r, { 0 } };
+		given_begin(&m->held[i].leader, leading(m), ms * 1000ull);
 		m->held_high = i < m->held_high ? m->held_high : i + 1;
 		monitor_wake_after(m, ms);
 		return true;
@@ -398,6 +399,12 @@ int64_t exit_serve(struct version *v, const struct request *r)
 	return leader_ends(v, r, cause);
 }
 
+/* On a busy machine it may not have had the time to crash, too, yet. */
+static bool leader_had_time(struct monitor *m, struct held *h)
+{
+	return h->leader.v != leading(m) || given_over(&h->leader);
+}
+
 /* Answers what has waited long enough. */
 void held_look(struct monitor *m)
 {
@@ -424,6 +431,10 @@ void held_look(struct monitor *m)
 		if (version_faults(leading(m)) && now < h.since_ms + HANDLER_MS) {
 			m->held[i].until_ms = now + m->options->verdict_ms;
 			monitor_wake_after(m, HANDLER_LOOK_MS);
+			continue;
+		}
+		if (!leader_had_time(m, &m->held[i])) {
+			monitor_wake_after(m, GIVEN_LOOK_US / 1000 + 1);
 			continue;
 		}
 		m->held[i] = (struct held){ 0 };

@@ -26,6 +26,7 @@
 #include "engine/abi/ring.h"
 #include "engine/abi/state.h"
 #include "engine/core/must.h"
+#include "engine/outside/follow/given.h"
 #include "engine/outside/monitor/audit.h"
 #include "engine/outside/monitor/options.h"
 #include "engine/outside/session/session.h"
@@ -132,6 +133,7 @@ struct held {
 	struct version *version;	/* NULL: the row is free */
 	uint64_t since_ms, until_ms;
 	struct request request;
+	struct given leader;	/* of a verdict: what the leader had of its time to crash */
 };
 
 struct untold {

@@ -5,6 +5,7 @@
 #ifndef MVE_OUTSIDE_TAKEOVER_PARTS_H
 #define MVE_OUTSIDE_TAKEOVER_PARTS_H
 
+#include "engine/outside/follow/given.h"
 #include "engine/outside/monitor/monitor.h"
 
 /* --- takeover_successor.c ------------------------------------------------------- */
@@ -18,21 +19,6 @@ struct version *successor(struct monitor *m);
 
 /* Each of its processes may have as many descriptors as it is to take, or is let have them. */
 bool successor_has_room(struct monitor *m, const struct version *v);
-
-/* --- takeover_time.c ------------------------------------------------------------ */
-
-#define GIVEN_LOOK_US	10000
-#define GIVEN_MOST_US	5000000	/* by the clock: clients wait, and the monitor's other users */
-
-/* What a version had of the time that it is given. */
-struct given {
-	const struct version *v;
-	uint64_t began_us, looked_us, cpu_us, had_us, limit_us;
-};
-
-void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
-/* It has had its time; or nobody waits any longer. */
-bool given_over(struct given *p);
 
 /* --- takeover_prepare.c --------------------------------------------------------- */
 

@@ -25,7 +25,7 @@
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
-/* Of the time that they have (takeover_time.c): clients wait meanwhile. */
+/* Of the time that they have (given.c): clients wait meanwhile. */
 #define PARK_US		1000000	/* for threads to stop */
 #define READ_US		1000000	/* in a planned one for the rest to be read */
 #define READ_STILL_US	4000	/* without progress, where all its threads wait */

@@ -7,10 +7,10 @@
 #include <time.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/follow/given.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/takeover/takeover.h"
-#include "engine/outside/takeover/takeover_parts.h"
 
 static uint64_t process_cpu_us(pid_t pid)
 {

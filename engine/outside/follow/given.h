@@ -1,0 +1,23 @@
+/* Whether a version had the time that it was given, on a machine that others use, too. */
+#ifndef MVE_OUTSIDE_GIVEN_H
+#define MVE_OUTSIDE_GIVEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GIVEN_LOOK_US	10000
+#define GIVEN_MOST_US	5000000	/* by the clock: clients wait, and the monitor's other users */
+
+struct version;
+
+/* What a version had of the time that it is given. */
+struct given {
+	const struct version *v;
+	uint64_t began_us, looked_us, cpu_us, had_us, limit_us;
+};
+
+void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
+/* It has had its time; or nobody waits any longer. */
+bool given_over(struct given *p);
+
+#endif
