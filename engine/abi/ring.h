@@ -127,7 +127,9 @@ struct section {
 	uint32_t strayed;	/* for what a thread does whose lane they are not told, as bits */
 	uint64_t waits;		/* times that a lane waited for room, */
 	uint64_t waited_ns;	/* and how long, of all threads */
-	uint64_t pad[3];
+	uint32_t leads_on;	/* though its stream has ended: nobody could take over (takeover/heir.h) */
+	uint32_t pad0;
+	uint64_t pad[2];
 	/*
 	 * How often a lane's reader has gone to sleep for long, and come back from it: odd
 	 * while it sleeps.  The lane's thread wakes it when it goes on.  Not in the cursors,

@@ -26,6 +26,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/replay/window.h"
 #include "engine/inside/signal/actions.h"
@@ -78,7 +79,7 @@ static void crash_ask(struct thread *t, int sig, uint64_t at, uint64_t place)
 
 void crash_leave(struct thread *t)
 {
-	if (!(streams.conduct->ended >> streams.self & 1))
+	if (!heir_is())
 		return;
 	t->has_lane = 0;
 	OWN3(__NR_close_range, 3, ~0u, 0);

@@ -27,6 +27,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/lock_gate.h"
 #include "engine/inside/order/locks.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/state/ids.h"
@@ -55,7 +56,7 @@ _Static_assert(BLOCK_STACK_TOP > 4096 + 16384, "a MUST has room on the stack tha
 /* A leader: whether another leads now, and this one is to do no more. */
 static bool is_replaced(struct thread *t)
 {
-	return streams.conduct && !t->following && streams.conduct->ended >> streams.self & 1;
+	return streams.conduct && !t->following && heir_is();
 }
 
 static void leader_asks(struct thread *t, uint64_t sig, uint64_t place, uint64_t at)

@@ -28,6 +28,7 @@
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 #include "engine/inside/takeover/take.h"
+#include "engine/inside/takeover/heir.h"
 
 #define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
 #define SLEEP_FIRST_NS	50000
@@ -117,7 +118,7 @@ bool follow_is_orphan(const struct thread *t)
 	/* Acquire: as in stream_ended. */
 	if (!(__atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >> source & 1))
 		return true;
-	return pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH;
+	return heir_failed(source) || (pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH);
 }
 
 void follow_skip_lane(struct thread *t)

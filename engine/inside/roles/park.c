@@ -6,8 +6,8 @@
  *
  * What comes then is the monitor's to say: the process is killed, or goes on as
  * the follower of its successor, or (the other was not ready) goes on leading.
- * Without a monitor a thread that was not replaced goes on: the server comes
- * first.
+ * Without a monitor a thread that was not replaced goes on, and so does one whose
+ * successor cannot lead any more (heir.c): the server comes first.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -30,6 +30,7 @@
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/standing.h"
 
 #define CONDITION_SIZE	48	/* of a pthread_cond_t */
@@ -103,13 +104,13 @@ static void park(struct thread *t, uint32_t call)
 	standing_begin(t);
 	/* Release: all that this thread has told is published. */
 	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
-	while (standing_wanted() && (monitor_alive() || conduct_has(&streams.conduct->ended))) {
+	while (standing_wanted() && (monitor_alive() || !heir_fails(t))) {
 		change_wait(change_now(), PARK_LOOK_NS);
 		/* Release: the same, once more, for a worker may have written there. */
 		__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
 	}
 	standing_end(t);
-	if (conduct_has(&streams.conduct->ended))
+	if (heir_is())
 		demote(t);
 	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
 	/* Release: it follows now, if it does. */

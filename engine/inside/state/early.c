@@ -26,6 +26,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/record/host.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
@@ -58,7 +59,8 @@ static uint32_t children, lost, waited;
 bool early_may_come(void)
 {
 	/* Acquire: pairs with the monitor's release when it switches streams. */
-	return __atomic_load_n(&streams.conduct->leader, __ATOMIC_ACQUIRE) == streams.self;
+	return __atomic_load_n(&streams.conduct->leader, __ATOMIC_ACQUIRE) == streams.self ||
+	       heir_failed(streams.self);
 }
 
 /* NULL: nothing has been kept there. */

@@ -33,6 +33,7 @@
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/limits.h"
 #include "engine/inside/state/timers.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/take.h"
 
 #define EPOLLS		65536
@@ -297,7 +298,8 @@ static long message_receive(struct thread *t, int socket)
 	return 0;
 }
 
-static void all_receive(struct thread *t, int socket)
+/* False: the last message has not come. */
+static bool all_receive(struct thread *t, int socket)
 {
 	for (;;) {
 		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
@@ -309,7 +311,7 @@ static void all_receive(struct thread *t, int socket)
 			request_sleep(__NR_ppoll, (long)&p, 1, (long)&look, 0, 0,
 				      request_of(t));
 		else if (n <= 0)
-			return;
+			return !n;
 	}
 }
 
@@ -407,12 +409,14 @@ static void taken_note(const struct thread *t)
 	taken_at = now.tv_sec;
 }
 
-static void descriptors_take(struct thread *t)
+/* Not all have come: what is missing the twin still has, and uses if it has to. */
+static bool descriptors_take(struct thread *t)
 {
 	int32_t pair[2];
+	bool all;
 
 	if (!request_may(t) || OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
-		return;
+		return false;
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
 	if (!take_is_guest(t)) {
@@ -420,12 +424,13 @@ static void descriptors_take(struct thread *t)
 		taken_note(t);
 	}
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
-	all_receive(t, pair[0]);
+	all = all_receive(t, pair[0]);
 	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
 		__builtin_ia32_pause();
 	request_end(t);
 	OWN1(__NR_close, pair[0]);
 	OWN1(__NR_close, pair[1]);
+	return all;
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -447,7 +452,8 @@ void take_descriptors(struct thread *t)
 {
 	limits_lift();
 	latch_take(LATCH_take);
-	descriptors_take(t);
+	if (!descriptors_take(t) && !monitor_alive())
+		heir_gives_up(t);
 	latch_give(LATCH_take);
 }
 
