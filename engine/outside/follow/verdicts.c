@@ -6,6 +6,7 @@
  * followers see first.  So a verdict waits a moment; if the leader is found
  * crashing meanwhile, it is void, and the follower goes on.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,11 +83,29 @@ static void held_reply(struct held *h, int64_t reply)
 		asker_answer(was.version, &was.request, reply);
 }
 
+bool held_take(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version == v && m->held[i].request.slot == r->slot &&
+		    m->held[i].request.serial == r->serial &&
+		    m->held[i].request.tid == r->tid) {
+			m->held[i] = (struct held){ 0 };
+			return asker_waits(v, r);
+		}
+	return false;
+}
+
 /* Where nothing comes of it: a crash has its way, and code stays as it was mapped. */
 static int64_t held_default(const struct held *h)
 {
 	const struct request *r = &h->request;
 
+	if (r->kind == REQ_SITE_HOT)
+		return -EAGAIN;
+	if (r->kind == REQ_EXEC)
+		return EXEC_GO_UNHELD;
 	return r->kind == REQ_MAPPED ? (int64_t)(r->args[2] | MAPPED_UNCLEAN) : 0;
 }
 

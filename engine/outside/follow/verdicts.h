@@ -15,6 +15,8 @@ int64_t verdict_leader_ends(struct version *v, const struct request *r, const ch
 int64_t sanitizer_ends(struct version *v, const struct request *r);
 /* The request is answered later, after so long at the latest; false: no more can be held. */
 bool hold(struct version *v, const struct request *r, unsigned ms);
+/* Ends the hold of this request; false: nobody waits for its answer any more. */
+bool held_take(struct version *v, const struct request *r);
 /* What is held of this kind is not any more: who asks is to be served anew. */
 void held_again(struct monitor *m, uint32_t kind);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);

@@ -34,6 +34,7 @@
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -42,7 +43,7 @@
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
-#include "engine/outside/patch/planner.h"
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/start/exec.h"
@@ -230,8 +231,11 @@ static bool stay_behind(struct monitor *m)
 	streams_close(m);
 	m->background = true;
 	memset(m->tracees, 0, sizeof(m->tracees));	/* the original's */
-	planner_forget();
+	beside_forget();
+	mapped_forget();
 	held_again(m, REQ_MAPPED);
+	held_again(m, REQ_SITE_HOT);
+	held_again(m, REQ_EXEC);
 	versions_inherit(m, false);
 	versions_alive_hold(m);
 	m->session.monitor = getpid();
@@ -306,12 +310,14 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 /* What is due now, whatever woke us. */
 static void due_serve(struct monitor *m)
 {
+	if (beside_look(m))
+		exec_beside(m);
+	mapped_look(m);
 	if (m->asked_soon) {
 		m->asked_soon = false;
 		serve_requests(m);
 	}
 	control_look(m);
-	planner_look(m);
 	trace_look(m);
 	if (!m->conduct)
 		return;
@@ -661,7 +667,7 @@ int monitor_run(const struct run_options *o)
 		return code;
 	say_never_waits();
 	say_of_bugs(bug_words);
-	planner_begin();
+	beside_begin();
 	loop(&m);
 	if (!session_over(&m)) {
 		if (!stay_behind(&m))

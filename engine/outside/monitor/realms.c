@@ -191,17 +191,6 @@ void realm_first(struct monitor *m, pid_t pid)
 		memset(&m->realm[0].key, 0, sizeof(m->realm[0].key));
 }
 
-bool realm_changes(const char *path, pid_t tid)
-{
-	struct stat st;
-	char caps[64];
-	bool by_file = !stat(path, &st) &&
-		       (st.st_mode & (S_ISUID | S_ISGID) ||
-			getxattr(path, "security.capability", caps, sizeof(caps)) > 0);
-
-	return rights_change_by_exec(tid, by_file);
-}
-
 /* --- a process that asks -------------------------------------------------------------- */
 
 static int sections_send(struct monitor *m, const struct version *v, const struct realm *r,

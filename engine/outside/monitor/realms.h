@@ -10,8 +10,6 @@ void *realm_room(uint32_t chunks);
 int realm_sections(struct monitor *m);
 /* The process has the rights of the realm. */
 bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
-/* What it starts by this file has others than it has itself. */
-bool realm_changes(const char *path, pid_t tid);
 /* The first program's rights are those of the first realm. */
 void realm_first(struct monitor *m, pid_t pid);
 /*

@@ -18,12 +18,13 @@
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/beside.h"
+#include "engine/outside/patch/planner.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/patch/hook.h"
-#include "engine/outside/patch/planner.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/start/exec.h"
@@ -204,6 +205,8 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 		return memory;
 	result = room.used <= room.len ? patch_site(r->tid, memory, r->args[0], &room) : -EINVAL;
 	close(memory);
+	if (result == -EAGAIN && !is_urgent(v) && hold(v, r, PLAN_WAIT_MS))
+		return REPLY_LATER;
 	if (result)
 		return result;
 	exec_count(v, r->args[4], &sum);

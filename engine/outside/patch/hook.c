@@ -13,6 +13,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/board.h"
 #include "engine/outside/patch/hook.h"
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/planner.h"
 
@@ -63,21 +64,23 @@ void hook_learn(const struct stat *st, const struct hook_plan *p)
 	cache[i].plan = *p;
 }
 
-/* Who was not to wait for a planner plans here. */
-static const struct hook_plan *plan_of(int fd, const char *path, bool is_static)
+/* Who was not to wait for a planner plans here, if that does not wait, either. */
+static const struct hook_plan *plan_of(const struct near_file *f, const char *path,
+				       bool is_static)
 {
 	static struct hook_plan made;
-	struct stat st;
+	int fd;
 
-	if (fstat(fd, &st))
-		return NULL;
-	if (known(&st))
-		return known(&st);
-	if (hook_plan_file(fd, is_static ? HOOKS_STATIC : HOOKS_DYNAMIC, &made))
+	if (known(&f->st) || f->far)
+		return known(&f->st);
+	fd = near_read(f->fd);
+	if (fd < 0 || hook_plan_file(fd, is_static ? HOOKS_STATIC : HOOKS_DYNAMIC, &made))
 		made.n = 0;
+	if (fd >= 0)
+		close(fd);
 	hook_log(path, &made);
-	hook_learn(&st, &made);
-	return known(&st);
+	hook_learn(&f->st, &made);
+	return known(&f->st);
 }
 
 /* Whether there may be something to hook. */
@@ -88,15 +91,15 @@ static bool is_hooked(const struct map *m, enum hook_file file)
 
 bool hook_planned(pid_t pid, const struct map *m, enum hook_file file)
 {
-	int fd = is_hooked(m, file) ? patch_open(pid, m) : -1;
-	struct stat st;
+	struct near_file f;
+	int result = is_hooked(m, file) ? mapped_find(pid, m, &f) : -ENOENT;
 	bool planned;
 
-	if (fd < 0)
-		return true;
-	planned = fstat(fd, &st) || known(&st) ||
-		  !planner_hooks(fd, &st, file == HOOK_LIBRARY ? HOOKS_DYNAMIC : HOOKS_STATIC);
-	close(fd);
+	if (result)
+		return result != -EAGAIN;
+	planned = known(&f.st) ||
+		  !planner_hooks(&f, file == HOOK_LIBRARY ? HOOKS_DYNAMIC : HOOKS_STATIC);
+	near_close(&f);
 	return planned;
 }
 
@@ -263,16 +266,13 @@ void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 {
 	struct hooking k = { .map = m, .room = room, .memory = memory,
 			     .runtime = file == HOOK_RUNTIME || runtime_is_library(m->path) };
-	int fd;
+	struct near_file f;
 
-	if (!is_hooked(m, file) || room->used > room->len)
+	if (!is_hooked(m, file) || room->used > room->len || mapped_find(pid, m, &f))
 		return;
-	fd = patch_open(pid, m);
-	if (fd < 0)
-		return;
-	k.plan = plan_of(fd, m->path, file != HOOK_LIBRARY);
+	k.plan = plan_of(&f, m->path, file != HOOK_LIBRARY);
 	if (k.plan && k.plan->n)
 		hook_all(&k);
-	close(fd);
+	near_close(&f);
 	say_log("hook", "%d: %s: %u functions hooked", pid, m->path, k.done);
 }

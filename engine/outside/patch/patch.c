@@ -16,6 +16,7 @@
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/board.h"
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/patched.h"
 #include "engine/outside/patch/planner.h"
@@ -26,32 +27,6 @@
 static bool is_vdso(const struct map *m)
 {
 	return !strcmp(m->path, "[vdso]");
-}
-
-static bool same_file(int fd, const struct map *m)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && st.st_ino == m->inode && S_ISREG(st.st_mode);
-}
-
-/* Opens what is mapped: by its path as the process sees it, else by the map. */
-int patch_open(pid_t pid, const struct map *m)
-{
-	char name[512];
-	int fd;
-
-	if (m->path[0] == '/') {
-		snprintf(name, sizeof(name), "/proc/%d/root%s", pid, m->path);
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd >= 0 && same_file(fd, m))
-			return fd;
-		if (fd >= 0)
-			close(fd);
-	}
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
 }
 
 /* The kernel's is the same in each process: it is planned once. */
@@ -77,19 +52,32 @@ static int plan_vdso(int memory, const struct map *m, struct plan **out)
 	return 0;
 }
 
+int patch_open(pid_t pid, const struct map *m)
+{
+	struct near_file f;
+	int result = mapped_find(pid, m, &f);
+
+	if (result)
+		return result;
+	result = f.far ? -EAGAIN : near_read(f.fd);
+	near_close(&f);
+	return result;
+}
+
 int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out)
 {
-	int fd, result;
+	struct near_file f;
+	int result;
 
 	if (is_vdso(m))
 		return plan_vdso(memory, m, out);
 	if (!m->inode || m->shared)
 		return -ENOENT;
-	fd = patch_open(pid, m);
-	if (fd < 0)
-		return fd;
-	result = planner_plan(fd, out);
-	close(fd);
+	result = mapped_find(pid, m, &f);
+	if (result)
+		return result;
+	result = planner_plan(&f, out);
+	near_close(&f);
 	return result;
 }
 

@@ -47,7 +47,7 @@ void patch_map(pid_t pid, int memory, const struct map *m, struct board_room *ro
 /* Patches one site that was only marked; the process has one thread. */
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
 
-/* Opens the file that is mapped; a descriptor or a negative errno. */
+/* Opens the file that is mapped, where that does not wait; a descriptor or a negative errno. */
 int patch_open(pid_t pid, const struct map *m);
 
 /*

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/planner.h"
 #include "engine/outside/plan/plan.h"
@@ -58,7 +59,8 @@ const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address)
 	const char *why = "no call was found there: code that nothing leads to";
 	const struct plan_site *s;
 	struct plan *p;
-	int fd, result;
+	struct near_file f;
+	int result;
 
 	if (m->path[0] == '[')
 		return "the kernel's own page";
@@ -66,10 +68,11 @@ const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address)
 		return "code that was made at run time: there is no file to plan it from";
 	if (m->write && m->exec)
 		return "code that may be written is not patched";
-	fd = patch_open(pid, m);
-	result = fd < 0 ? fd : planner_plan(fd, &p);
-	if (fd >= 0)
-		close(fd);
+	result = mapped_find(pid, m, &f);
+	if (!result) {
+		result = planner_plan(&f, &p);
+		near_close(&f);
+	}
 	if (result == -EAGAIN)
 		return "its file is being planned";
 	if (result)

@@ -99,10 +99,10 @@ int plan_image(const void *bytes, size_t size, struct plan **out);
 int plan_cached(int fd, struct plan **out);
 
 /*
- * What the first of the caches knows of the file, whose state is given, too: 0, why it has
- * no plan, or -EAGAIN: it has yet to be planned.
+ * What the first of the caches knows of the file: 0, why it has no plan, or -EAGAIN: it has
+ * yet to be planned.
  */
-int plan_known(int fd, struct stat *st, struct plan **out);
+int plan_known(const struct stat *st, struct plan **out);
 
 /* What it is to know: a plan, of which it takes a reference, or an error. */
 void plan_learn(const struct stat *st, struct plan *p, int error);

@@ -32,7 +32,7 @@ bool plan_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int look_up(const struct stat *st, struct plan **out)
+int plan_known(const struct stat *st, struct plan **out)
 {
 	int result = -EAGAIN;
 
@@ -68,11 +68,6 @@ void plan_learn(const struct stat *st, struct plan *p, int error)
 	pthread_mutex_unlock(&cache.lock);
 }
 
-int plan_known(int fd, struct stat *st, struct plan **out)
-{
-	return fstat(fd, st) ? -errno : look_up(st, out);
-}
-
 static struct plan *load(int fd, const struct stat *st)
 {
 	struct plan *p = NULL;
@@ -91,7 +86,7 @@ int plan_cached(int fd, struct plan **out)
 	struct stat st, after;
 	int err;
 
-	err = plan_known(fd, &st, out);
+	err = fstat(fd, &st) ? -errno : plan_known(&st, out);
 	if (err != -EAGAIN)
 		return err;
 	*out = load(fd, &st);

@@ -14,7 +14,11 @@
 
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/asker.h"
+#include "engine/outside/session/near.h"
+#include "engine/outside/kernel/rights.h"
 #include "engine/outside/kernel/witness.h"
+#include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -177,45 +181,120 @@ static int64_t exec_32bit(struct version *v, const struct request *r)
 	return -ENOEXEC;
 }
 
+/* What an execve leads to, as far as its files say. */
+struct exec_sight {
+	enum program_verdict verdict;
+	bool missing;		/* it will fail: the kernel says why */
+	bool gains;		/* rights, by its file */
+};
+
+/* False: to know it may wait.  Whether it gains rights matters where others follow. */
+static bool program_seen(const struct request *r, bool followers, struct exec_sight *look)
+{
+	struct near_file f;
+	char path[4096];
+	int result;
+
+	*look = (struct exec_sight){ .verdict = PROGRAM_UNKNOWN };
+	if (path_seen(r->tid, r, path, sizeof(path)))
+		return true;
+	look->verdict = program_look(path, geteuid() == 0);
+	if (look->verdict != PROGRAM_UNKNOWN && look->verdict != PROGRAM_FAR && !followers)
+		return true;
+	result = look->verdict == PROGRAM_FAR ? -EAGAIN : near_open(path, &f);
+	look->missing = result == -ENOENT && same_root(r->tid);
+	if (!result) {
+		look->gains = program_gains(&f);
+		near_close(&f);
+	}
+	return result != -EAGAIN;
+}
+
 /*
  * Followers would be told of a program by a process of other rights: of one that gets some
  * by its file or by the execve, or of a process that has changed its own where it could not
  * move.
  */
-static bool exec_moves(const struct version *v, const struct request *r, const char *path)
+static bool exec_moves(const struct version *v, const struct request *r, bool gains)
 {
 	const struct monitor *m = v->monitor;
 
 	return m->conduct && !options_joinable(m->options) && lane_is(m, r->args[5]) &&
 	       !(r->args[2] & HIDDEN_FOLLOWS) &&
-	       (!realm_fits(m, (uint32_t)r->args[5] / LANES, r->tid) || realm_changes(path, r->tid));
+	       (!realm_fits(m, (uint32_t)r->args[5] / LANES, r->tid) ||
+		rights_change_by_exec(r->tid, gains));
 }
 
 /* enum exec_go; negative: the execve fails so. */
-int64_t exec_serve(struct version *v, const struct request *r)
+static int64_t exec_decide(struct version *v, const struct request *r,
+			   const struct exec_sight *look)
 {
-	enum program_verdict verdict = PROGRAM_UNKNOWN;
 	const char *why = "it has a tracer or a filter, or too many begin at a time";
 	char path[4096];
 	bool moves;
 
-	if (!path_seen(r->tid, r, path, sizeof(path)))
-		verdict = program_look(path, geteuid() == 0);
-	if (verdict == PROGRAM_32BIT)
+	if (look->verdict == PROGRAM_32BIT)
 		return exec_32bit(v, r);
-	if (verdict == PROGRAM_UNKNOWN && same_root(r->tid) && access(path, F_OK) < 0 &&
-	    errno == ENOENT)
+	if (look->verdict == PROGRAM_UNKNOWN && look->missing)
 		return EXEC_GO_FAILS;
-	moves = exec_moves(v, r, path);
-	if (verdict == PROGRAM_PRIVILEGED || verdict == PROGRAM_UNREADABLE)
-		why = program_reason(verdict);
+	moves = exec_moves(v, r, look->gains);
+	if (look->verdict == PROGRAM_PRIVILEGED || look->verdict == PROGRAM_UNREADABLE)
+		why = program_reason(look->verdict);
 	else if (moves && !exec_move_is(v, r))
 		why = "the lane that it names is not its own";
 	else if (exec_seize(v, r, moves))
 		return moves ? EXEC_GO_MOVES : EXEC_GO;
 	v->unheld++;
+	if (path_seen(r->tid, r, path, sizeof(path)))
+		strcpy(path, "?");
 	say_log("exec", "%d: runs unheld: %s: %s", r->pid, path, why);
 	return EXEC_GO_UNHELD;
+}
+
+/* --- of a file that may let us wait --------------------------------------------------- */
+
+struct exec_about {
+	struct version *v;
+	struct request r;
+};
+
+static void far_work(void *result, const void *about)
+{
+	program_seen(&((const struct exec_about *)about)->r, true, result);
+}
+
+/* Nobody knows what it is: that it gains rights is the worse. */
+static void far_end(const void *result, const void *about, int error)
+{
+	static const struct exec_sight unknown = { .verdict = PROGRAM_UNKNOWN, .gains = true };
+	const struct exec_about *a = about;
+	struct exec_sight look = error ? unknown : *(const struct exec_sight *)result;
+
+	if (look.verdict > PROGRAM_LAST)
+		look = unknown;
+	if (held_take(a->v, &a->r))
+		asker_answer(a->v, &a->r, exec_decide(a->v, &a->r, &look));
+}
+
+static const struct beside far = { sizeof(struct exec_sight), far_work, far_end };
+
+int64_t exec_serve(struct version *v, const struct request *r)
+{
+	struct exec_about about;
+	struct exec_sight look;
+
+	if (program_seen(r, v->monitor->conduct, &look))
+		return exec_decide(v, r, &look);
+	memset(&about, 0, sizeof(about));
+	about.v = v;
+	about.r = *r;
+	if (hold(v, r, PLAN_WAIT_MS)) {
+		if (!beside_start(&far, -1, &about, sizeof(about)))
+			return REPLY_LATER;
+		held_take(v, r);
+	}
+	look = (struct exec_sight){ .verdict = PROGRAM_UNKNOWN, .gains = true };
+	return exec_decide(v, r, &look);
 }
 
 /* The execve failed: the thread must stop to be let go. */
@@ -455,10 +534,11 @@ void exec_look(struct monitor *m)
 }
 
 /* Who has waited for a plan goes on. */
-static void exec_planned(struct monitor *m)
+void exec_beside(struct monitor *m)
 {
 	exec_go_on(m, false);
 	held_again(m, REQ_MAPPED);
+	held_again(m, REQ_SITE_HOT);
 	serve_requests(m);
 }
 
@@ -474,7 +554,7 @@ void exec_children(struct monitor *m)
 			tracee_stopped(m, pid, status);
 			continue;
 		}
-		if (planner_ended(pid, status)) {
+		if (beside_ended(pid, status)) {
 			planned = true;
 			continue;
 		}
@@ -483,7 +563,7 @@ void exec_children(struct monitor *m)
 		first_ended(m, pid, status);
 	}
 	if (planned)
-		exec_planned(m);
+		exec_beside(m);
 }
 
 /* Of it the stops alone: a takeover has begun, and whose end has come is looked at later. */

@@ -23,6 +23,8 @@ void exec_children(struct monitor *m);
 void exec_go_on(struct monitor *m, bool now);
 /* Programs that stand until there is a lane for them. */
 void exec_look(struct monitor *m);
+/* What was done beside the loop is done: who waits for it is served. */
+void exec_beside(struct monitor *m);
 /*
  * Of it the stops alone: a takeover has begun, and whose end has come is looked at later.
  * No program waits for a plan now.

@@ -31,15 +31,18 @@
 #include "engine/abi/ring.h"
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/session/near.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/hook.h"
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/start/inject_parts.h"
+#include "engine/outside/start/program.h"
 #include "engine/outside/start/vdso.h"
 
 /* --- what the inside is told --------------------------------------------------- */
@@ -167,57 +170,45 @@ static bool in_reach(uint64_t boards, const struct map *m)
 	return high - low < 0x7ff00000;
 }
 
-#define HEAD_BYTES	2048	/* read at one go: nearly every program's headers lie in them */
-
-static bool exe_read(int fd, const uint8_t *head, ssize_t n, uint64_t at, void *to, size_t len)
-{
-	if (n > 0 && at <= (uint64_t)n && len <= (uint64_t)n - at) {
-		memcpy(to, head + at, len);
-		return true;
-	}
-	return pread(fd, to, len, (off_t)at) == (ssize_t)len;
-}
-
-/* The interpreter that the program names; false when it has none. */
-static bool interpreter_of(int fd, char *name, size_t size)
-{
-	uint8_t head[HEAD_BYTES];
-	ssize_t n = pread(fd, head, sizeof(head), 0);
-	bool found = false;
-	Elf64_Ehdr e;
-	Elf64_Phdr p = { 0 };
-
-	memset(name, 0, size);
-	if (!exe_read(fd, head, n, 0, &e, sizeof(e)))
-		return false;
-	for (int i = 0; i < e.e_phnum && !found; i++)
-		found = exe_read(fd, head, n, e.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) &&
-			p.p_type == PT_INTERP;
-	if (found && !exe_read(fd, head, n, p.p_offset, name,
-			       p.p_filesz < size ? p.p_filesz : size - 1))
-		name[0] = 0;
-	return found;
-}
-
 static bool is_ours(const struct injection *in, const struct map *m)
 {
 	return m->start >= in->base && m->start < in->block + BLOCK_BYTES;
+}
+
+/* A program on a file system that may not answer: what the kernel knows of it. */
+static void far_inspect(struct program_file *p, pid_t pid, const char *exe)
+{
+	int fd = open(exe, O_PATH | O_CLOEXEC);
+	struct statx x;
+
+	if (fd >= 0 && !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &x)) {
+		p->inode = x.stx_ino;
+		mapped_interpreter(pid, p->inode, p->interpreter, &p->dynamic);
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Looked at once: the file cannot change while its process stands still. */
 static void program_inspect(struct injection *in)
 {
 	struct program_file *p = &in->program;
+	struct near_file f;
 	char exe[64];
-	struct stat st;
-	int fd;
+	int fd, result;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
-	fd = open(exe, O_RDONLY | O_CLOEXEC);
-	p->inode = (fd < 0 ? stat(exe, &st) : fstat(fd, &st)) ? 0 : st.st_ino;
+	result = near_open(exe, &f);
+	if (result == -EAGAIN)
+		far_inspect(p, in->r.pid, exe);
+	if (result)
+		return;
+	p->inode = f.st.st_ino;
+	fd = near_read(f.fd);
+	near_close(&f);
 	if (fd < 0)
 		return;
-	p->dynamic = interpreter_of(fd, p->interpreter, sizeof(p->interpreter));
+	p->dynamic = program_interpreter(fd, p->interpreter, sizeof(p->interpreter));
 	close(fd);
 }
 

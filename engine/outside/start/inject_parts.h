@@ -11,6 +11,7 @@
 #include "engine/abi/boot.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/start/layout.h"
@@ -37,7 +38,7 @@ struct injection {
 	uint8_t stack[4096];
 	struct program_file {	/* what is executed */
 		uint64_t inode;
-		char interpreter[256];
+		char interpreter[INTERPRETER_MAX];
 		bool dynamic;	/* it names one */
 	} program;
 };

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/session/near.h"
 #include "engine/outside/start/program.h"
 
 #define SCRIPT_DEPTH	5	/* as the kernel */
@@ -25,6 +27,7 @@ struct verdict_text {
 static const struct verdict_text texts[] = {
 	[PROGRAM_OK] = { "it can be held", "" },
 	[PROGRAM_UNKNOWN] = { "it cannot be looked at", "check its path" },
+	[PROGRAM_FAR] = { "its file system does not answer", "check its path" },
 	[PROGRAM_DIRECTORY] = { "it is a directory", "give the program inside it" },
 	[PROGRAM_FORBIDDEN] = { "permission denied",
 				"make it executable (chmod +x), or ask its owner" },
@@ -107,6 +110,15 @@ static int gains_rights(int fd, const struct stat *st)
 	return fgetxattr(fd, "security.capability", caps, sizeof(caps)) > 0;
 }
 
+bool program_gains(const struct near_file *f)
+{
+	char path[32], caps[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	return f->st.st_mode & (S_ISUID | S_ISGID) ||
+	       getxattr(path, "security.capability", caps, sizeof(caps)) > 0;
+}
+
 /* The interpreter that a script's first line names; 0 when there is none. */
 static int interpreter_of(const char *line, ssize_t n, char *path, size_t size)
 {
@@ -122,44 +134,58 @@ static int interpreter_of(const char *line, ssize_t n, char *path, size_t size)
 	return 1;
 }
 
-static enum program_verdict file_look(int fd, int privileged, char *next, size_t size)
+static enum program_verdict file_look(int fd, const struct stat *st, int privileged, char *next,
+				     size_t size)
 {
 	union file_head head = { .text = "" };
-	struct stat st;
 	ssize_t n;
 
-	if (fstat(fd, &st) < 0)
-		return PROGRAM_UNKNOWN;
-	if (S_ISDIR(st.st_mode))
-		return PROGRAM_DIRECTORY;
-	if (!S_ISREG(st.st_mode))
-		return PROGRAM_FORBIDDEN;
 	n = pread(fd, head.text, sizeof(head.text) - 1, 0);
 	if (n >= 2 && !memcmp(head.text, "#!", 2) &&
 	    interpreter_of(head.text, n < LINE_BYTES ? n : LINE_BYTES, next, size))
 		return PROGRAM_OK;
 	if (n < SELFMAG || memcmp(head.text, ELFMAG, SELFMAG))
 		return PROGRAM_FORMAT;
-	if (!privileged && gains_rights(fd, &st))
+	if (!privileged && gains_rights(fd, st))
 		return PROGRAM_PRIVILEGED;
-	return elf_look(fd, &st, &head, n);
+	return elf_look(fd, st, &head, n);
+}
+
+static enum program_verdict named_look(const struct near_file *f, int privileged, char *next,
+				      size_t size)
+{
+	bool runs = !faccessat(f->fd, "", X_OK, AT_EACCESS | AT_EMPTY_PATH);
+	enum program_verdict v;
+	int fd;
+
+	if (S_ISDIR(f->st.st_mode))
+		return PROGRAM_DIRECTORY;
+	if (!S_ISREG(f->st.st_mode))
+		return PROGRAM_FORBIDDEN;
+	fd = near_read(f->fd);
+	if (fd == -EACCES)
+		return !runs ? PROGRAM_FORBIDDEN : privileged ? PROGRAM_UNKNOWN : PROGRAM_UNREADABLE;
+	if (fd < 0)
+		return PROGRAM_UNKNOWN;
+	v = file_look(fd, &f->st, privileged, next, size);
+	close(fd);
+	return runs ? v : PROGRAM_FORBIDDEN;
 }
 
 /* One file of the chain; *next is the interpreter that it asks for, or "". */
 static enum program_verdict step_look(const char *path, int privileged, char *next, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), why = errno;
-	bool runs = !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
 	enum program_verdict v;
+	struct near_file f;
+	int result = near_open(path, &f);
 
 	next[0] = 0;
-	if (fd < 0 && why == EACCES)
-		return !runs ? PROGRAM_FORBIDDEN : privileged ? PROGRAM_UNKNOWN : PROGRAM_UNREADABLE;
-	if (fd < 0)
-		return PROGRAM_UNKNOWN;
-	v = file_look(fd, privileged, next, size);
-	close(fd);
-	return v != PROGRAM_DIRECTORY && !runs ? PROGRAM_FORBIDDEN : v;
+	if (result)
+		return result == -EAGAIN ? PROGRAM_FAR :
+		       result == -EACCES ? PROGRAM_FORBIDDEN : PROGRAM_UNKNOWN;
+	v = named_look(&f, privileged, next, size);
+	near_close(&f);
+	return v;
 }
 
 int program_is_shells(const char *path)
@@ -195,4 +221,36 @@ enum program_verdict program_look(const char *path, int privileged)
 		path = this;
 	}
 	return v;
+}
+
+/* --- the loader it names -------------------------------------------------------------- */
+
+static bool head_read(int fd, const uint8_t *head, ssize_t n, uint64_t at, void *to, size_t len)
+{
+	if (n > 0 && at <= (uint64_t)n && len <= (uint64_t)n - at) {
+		memcpy(to, head + at, len);
+		return true;
+	}
+	return pread(fd, to, len, (off_t)at) == (ssize_t)len;
+}
+
+bool program_interpreter(int fd, char *name, size_t size)
+{
+	uint8_t head[HEAD_BYTES];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	bool found = false;
+	Elf64_Ehdr e;
+	Elf64_Phdr p = { 0 };
+
+	memset(name, 0, size);
+	if (!head_read(fd, head, n, 0, &e, sizeof(e)))
+		return false;
+	for (int i = 0; i < e.e_phnum && !found; i++)
+		found = head_read(fd, head, n, e.e_phoff + (uint64_t)i * sizeof(p), &p,
+				  sizeof(p)) &&
+			p.p_type == PT_INTERP;
+	if (found && !head_read(fd, head, n, p.p_offset, name,
+				p.p_filesz < size ? p.p_filesz : size - 1))
+		name[0] = 0;
+	return found;
 }
