@@ -213,7 +213,7 @@ static bool step_wait(uint32_t seen, uint64_t ns)
 
 static void step_tell(void)
 {
-	/* Release: pairs with wait_while. */
+	/* Release: pairs with order_wait_while. */
 	__atomic_fetch_add(&steps, 1, __ATOMIC_RELEASE);
 	OWN3(__NR_futex, &steps, FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
@@ -340,7 +340,7 @@ static bool others_busy(const struct thread *t, uint64_t seq)
  */
 bool order_stands_till(const struct thread *o)
 {
-	/* Acquire: pairs with wait_while. */
+	/* Acquire: pairs with order_wait_while. */
 	order_test *what = __atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
 
 	if (what)

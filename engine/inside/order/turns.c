@@ -232,7 +232,7 @@ void turn_done(uint64_t bucket, uint64_t turn)
 	uint64_t now = __atomic_load_n(&b->turn, __ATOMIC_RELAXED);
 	uint32_t next;
 
-	/* Sequentially consistent, with turn_is and turn_sleep. */
+	/* Sequentially consistent, with turn_is_here and turn_look. */
 	while ((int64_t)(turn - now) > 0 &&
 	       !__atomic_compare_exchange_n(&b->turn, &now, turn, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED))

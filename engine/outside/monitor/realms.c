@@ -11,7 +11,7 @@
  * the process.  The leader's is given a lane there, tells that in its old one
  * (EVENT_MOVED) and goes on in the new; its twin comes to that, and asks in the same
  * way.  A program begins in the realm of who has executed it, or, if it has other rights, in
-its own (start/exec_move.c).
+ * its own (start/exec_move.c).
  *
  * A realm without an open or unread lane may become another's: it gets new files then, for
  * somebody may still have the old ones.  Sessions that are followed late have one realm:
