@@ -18,12 +18,15 @@ class Load(threading.Thread):
     def __init__(self, session):
         super().__init__(daemon=True)
         self.session, self.over, self.wrong, self.done = session, False, None, 0
+        self.goes = threading.Event()
+        self.goes.set()
 
     def run(self):
         try:
             kept = [self.session.connect() for _ in range(3)]
             while not self.over:
                 for client in kept:
+                    self.goes.wait()
                     client.get()
                     self.session.get()
                     self.done += 2
@@ -43,13 +46,19 @@ def follow(session, name):
          "is ready and does not join:", asked.stdout, session.version(name))
 
 
-def all_follow(session, names):
-    """Each is told of more, and nothing is said of any."""
+def all_follow(session, load, names):
+    """Each is told of more, and nothing is said of any.  What followers can keep up with is
+    the machine's affair: the load pauses until they have read all."""
     before = {name: session.version(name)["requests"] for name in names}
     for name in names:
         must(within(20, lambda: session.version(name)["requests"] > before[name] + 20), name,
              "is told of no more:", session.version(name))
-        session.steady(name, lag=2000)
+    load.goes.clear()
+    for name in names:
+        must(within(60, lambda: session.version(name)["lag_cells"] < 200), name, "stands still:",
+             session.version(name))
+        session.steady(name, lag=200)
+    load.goes.set()
 
 
 def main():
@@ -62,18 +71,18 @@ def main():
     for i in range(JOINS):
         one, two = f"one{i}", f"two{i}"
         follow(session, one)
-        all_follow(session, ["f1", one])
+        all_follow(session, load, ["f1", one])
         follow(session, two)
-        all_follow(session, ["f1", one, two])
+        all_follow(session, load, ["f1", one, two])
         subprocess.run([MVE, "drop", NAME, one], check=True, timeout=20)
         os.kill(session.version(two)["pid"], signal.SIGKILL)
         must(within(10, lambda: session.version(two)["role"] == "ended"), session.version(two))
-        all_follow(session, ["f1"])
+        all_follow(session, load, ["f1"])
     promoted = subprocess.run([MVE, "promote", NAME, "f1"], capture_output=True, timeout=100,
                               text=True)
     must(promoted.returncode == 1 and "all connections" in promoted.stderr, promoted.stderr)
     load.over = True
-    load.join(20)
+    load.join(60)
     must(not load.wrong, "a request was lost:", load.wrong)
     session.stop()
     print(f"beside_{SERVER}: ok")

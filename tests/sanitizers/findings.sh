@@ -15,7 +15,7 @@ ask()
 # findings N ALL: so many different ones, so often.
 findings()
 {
-	"$MVE" status "$name" | grep -q "findings: $1, seen $2 times"
+	"$MVE" status "$name" | grep -qE "findings: $1, seen $2 times?( |$)"
 }
 
 # kept N WORDS REQUEST: finding N has them.

@@ -147,9 +147,9 @@ class Session:
 
     def promote(self, name, keep=False):
         """What is against it and passes is waited for: threads that do not follow yet, say."""
-        done = subprocess.run([MVE, "promote", self.name, name, "--wait=20"] +
+        done = subprocess.run([MVE, "promote", self.name, name, "--wait=60"] +
                               (["--keep"] if keep else []),
-                              capture_output=True, text=True, timeout=30)
+                              capture_output=True, text=True, timeout=120)
         if done.returncode:
             raise Wrong(f"promote {name}: {done.stderr}\n{self.log()}")
 
