@@ -33,6 +33,7 @@ EOF
 gcc -O1 -o cut cut.c -lpthread || fail gcc
 waits() { grep -q waits out; }
 for moves in "" f1 "f1 v0" "f1 v0 f1"; do
+	: >out	# or the one before is looked at
 	"$MVE" run -n "$MVE_SESSION" -f same -- ./cut >out 2>err </dev/null &
 	within 20 waits || fail "does not begin: $(cat err)"
 	for to in $moves; do
