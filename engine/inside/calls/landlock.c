@@ -4,7 +4,8 @@
  * own behind it, adds the same rules, by the paths of the leader's descriptors, and restricts
  * the thread whose twin did.  What the leader's calls answered counts.
  *
- * Where a rule cannot be made the follower is confined further than its leader, and never less.
+ * Where a rule cannot be made the follower is confined further than its leader; less only beyond
+ * the limit of rule sets.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>

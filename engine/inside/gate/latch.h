@@ -2,8 +2,9 @@
  * Latches: the locks of the inside's own.  Each belongs to a module (roles/modules.def),
  * which holds it while its state is between two truths, and calls nothing of the program's
  * meanwhile.  A thread that fails in our code gives those back that it holds (latches_leave):
- * others may find a row half changed, but do not wait for ever.  A fork takes them all in the order of that file, so that its child has none
- * that a thread holds which the child does not have, and no state that is half changed.
+ * others may find a row half changed, but do not wait for ever.  A fork takes them all in the
+ * order of that file, so that its child has none that a thread holds which the child does not
+ * have, and no state that is half changed.
  */
 #ifndef MVE_INSIDE_LATCH_H
 #define MVE_INSIDE_LATCH_H

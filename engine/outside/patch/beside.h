@@ -21,7 +21,10 @@ struct beside {
 void beside_begin(void);
 bool beside_begun(void);
 
-/* 0, -ENOMEM, or -EBUSY: when one has ended it may be.  `about` is copied; two that are about the same are equal bytes. */
+/*
+ * 0, -ENOMEM, or -EBUSY: when one has ended it may be.  `about` is copied; two that are about
+ * the same are equal bytes.
+ */
 int beside_start(const struct beside *what, int fd, const void *about, size_t len);
 bool beside_under_way(const struct beside *what, const void *about, size_t len);
 

@@ -90,7 +90,8 @@ bool exec_move_follows(struct version *v, const struct request *r, struct tracee
 		return false;
 	g = &gone[lane];
 	c = cursor_at(m, v->index, (uint32_t)lane);
-	if (c->pid != r->pid || c->owner != r->tid || !lane_is(m, g->to) || c->life != g->life || c->source != g->version ||
+	if (c->pid != r->pid || c->owner != r->tid || !lane_is(m, g->to) ||
+	    c->life != g->life || c->source != g->version ||
 	    asker_give(r, call, &g->layout, sizeof(g->layout)))
 		return false;
 	*like = g->layout;
