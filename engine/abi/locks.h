@@ -1,6 +1,6 @@
 /*
  * Lock order: what the hooks in a program's libc (outside/hook*.c write them), the
- * lock gate (inside/order/lock_gate.S, locks.c) and a stream's EVENT_LOCK have in common.
+ * lock gate (inside/locks/lock_gate.S, locks.c) and a stream's EVENT_LOCK have in common.
  *
  * A hooked function begins with a jump to its entry board:
  *

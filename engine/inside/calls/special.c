@@ -30,7 +30,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/callers.h"

@@ -19,9 +19,9 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/apart.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/rules/apart.h"
 
 #define CLOCKS		12
 #define STEP_NS		1000

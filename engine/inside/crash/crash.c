@@ -20,17 +20,17 @@
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/crash/faulting.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/takeover/heir.h"
-#include "engine/inside/record/host.h"
-#include "engine/inside/replay/window.h"
-#include "engine/inside/signal/actions.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/window.h"
 #include "engine/inside/signal/ucontext.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/standing.h"
 
 /* Whose doing it is only the kernel can say; the leader's followers hear it with the signal. */

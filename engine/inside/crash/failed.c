@@ -25,12 +25,12 @@
 #include "engine/inside/gate/must.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/lock_gate.h"
-#include "engine/inside/order/locks.h"
-#include "engine/inside/takeover/heir.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/locks/lock_gate.h"
+#include "engine/inside/locks/locks.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/state/ids.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/standing.h"
 
 #define EXIT_BUG	70

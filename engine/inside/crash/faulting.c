@@ -7,10 +7,10 @@
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/faulting.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
-#include "engine/inside/signal/actions.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/sigframe.h"
 
 #define HANDLER_DEPTH	(8ull << 20)	/* of the stack that a handler may use */

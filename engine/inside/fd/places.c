@@ -18,9 +18,9 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/event.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/record/care.h"
-#include "engine/inside/record/event.h"
 
 #define WRITTEN		16	/* files, the latest */
 #define LOOKED		1024	/* descriptors from 0 that may lead to one already */

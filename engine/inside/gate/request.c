@@ -16,7 +16,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 
 #define ANSWER_LOOK_NS	50000000	/* look after the monitor this often */
 

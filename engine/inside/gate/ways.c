@@ -13,7 +13,7 @@
 #include "engine/inside/gate/above.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
-#include "engine/inside/order/lock_gate.h"
+#include "engine/inside/locks/lock_gate.h"
 
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];

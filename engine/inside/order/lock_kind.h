@@ -4,7 +4,7 @@
 
 #include "engine/abi/event.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/lock_gate.h"
+#include "engine/inside/locks/lock_gate.h"
 
 struct lock_call {
 	uint64_t arg[4];

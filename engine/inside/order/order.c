@@ -31,9 +31,9 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/signal/ucontext.h"
 
@@ -52,7 +52,6 @@
 _Static_assert(ORDER_BITS + 16 == 64 && ORDER_MASK == (1ull << ORDER_BITS) - 1,
 	       "forks are counted above the number, modulo 2^16");
 
-uint32_t forks;
 int32_t order_limits_met;	/* that many more than waits that were of use */
 
 /* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
@@ -616,11 +615,4 @@ void order_wait_ended(struct thread *t)
 		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), sleep);
 		sleep = sleep < ENDED_SLEEP_NS ? sleep * 2 : sleep;
 	}
-}
-
-uint64_t lead_seq_now;
-
-uint64_t lead_seq(void)
-{
-	return order_now(seq_draw());
 }

@@ -3,6 +3,7 @@
 #define MVE_INSIDE_ORDER_H
 
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/event.h"
 #include "engine/inside/order/turns.h"
 
 /* What is got here another thread has given: it must have come so far. */
@@ -10,26 +11,6 @@ static inline bool comes_after(const struct call_desc *d, const struct event *e)
 {
 	return e->flags & EVENT_AFTER || (d && d->result == KIND_FD && e->result >= 0);
 }
-
-extern uint32_t forks;		/* of this process, modulo 2^16 */
-
-/* A number of the stream: how often the process has forked is above it. */
-static inline uint64_t order_now(uint64_t seq)
-{
-	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
-}
-
-/* A leader's: the last number of its process's events. */
-extern uint64_t lead_seq_now;
-
-static inline uint64_t seq_draw(void)
-{
-	/* Alone, nobody else draws one. */
-	return locks_on ? __atomic_add_fetch(&lead_seq_now, 1, __ATOMIC_RELAXED) : ++lead_seq_now;
-}
-
-/* A new one. */
-uint64_t lead_seq(void);
 
 void order_forked(void);
 void order_fork(struct thread *t);

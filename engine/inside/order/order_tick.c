@@ -11,9 +11,9 @@
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/replay/follow.h"
 
 /* It runs in the program, with what it was told before, or will when it has its lock. */

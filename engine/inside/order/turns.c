@@ -14,9 +14,9 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
-#include "engine/inside/record/host.h"
 
 struct bucket lock_buckets[LOCK_BUCKETS + 1];
 
@@ -302,8 +302,6 @@ bool lock_wait_over(void *what)
 	}
 	return patience_over(w->t, &w->patience, IDLE_NS);
 }
-
-uint8_t locks_on;
 
 void locks_begin(void)
 {

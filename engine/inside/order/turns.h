@@ -5,8 +5,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/lock_kind.h"
 
-/* The process has a second thread: from here on the order counts. */
-extern uint8_t locks_on;
+/* The process has a second thread: from here on the order counts (locks_on). */
 void locks_begin(void);
 /* A forked child has one thread again. */
 void locks_fork(struct thread *t);

@@ -7,10 +7,10 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/realm/follow_realm.h"
 #include "engine/inside/realm/sections.h"
-#include "engine/inside/record/host.h"
-#include "engine/inside/replay/wait.h"
 
 /* Its twin has gone there, and its own rights are as new. */
 void realm_follow(struct thread *t, const struct event *e)

@@ -13,10 +13,10 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/realm/realm.h"
 #include "engine/inside/realm/sections.h"
-#include "engine/inside/record/event.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 
 #define CAPS_VERSION	0x20080522

@@ -13,8 +13,8 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/realm/sections.h"
-#include "engine/inside/record/host.h"
 
 #define AF_UNIX_	1
 #define SEQPACKET	5

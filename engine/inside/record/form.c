@@ -10,9 +10,9 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/form.h"
-#include "engine/inside/record/host.h"
 
 #define SEM_STAT	2	/* IPC_STAT */
 #define SEMS_AT		10	/* in words: sem_nsems of a struct semid64_ds */

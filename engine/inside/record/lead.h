@@ -3,7 +3,7 @@
 #define MVE_INSIDE_LEAD_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 
 /*
  * Before the next thing is told: what was told in a spare chunk is paid for.  The thread may

@@ -8,20 +8,6 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
-/* Others may meet what the call gives before it is told: it has this number. */
-static inline void giving_set(struct thread *t, uint64_t seq)
-{
-	/* Release: pairs with gives_before; the call is still to be made. */
-	__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
-			 __ATOMIC_RELEASE);
-}
-
-static inline void giving_end(struct thread *t)
-{
-	/* Release: pairs with gives_before; the event is published. */
-	__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
-}
-
 void closing_begin(const struct thread *t, const struct walk *w);
 void closing_end(const struct walk *w);
 void closing_wait(const struct walk *w);

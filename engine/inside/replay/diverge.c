@@ -12,17 +12,17 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/crash/faulting.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/replay/diverge.h"
 #include "engine/inside/replay/elastic.h"
-#include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_near.h"
-#include "engine/inside/signal/actions.h"
 
 #define WORDS_MAX	20000
 

@@ -17,12 +17,12 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/apart.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/replay/answer.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/replay/wait.h"
-#include "engine/inside/rules/apart.h"
 #include "engine/inside/sample/scope.h"
 
 bool follow_is_strict(void)

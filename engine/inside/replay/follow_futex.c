@@ -16,10 +16,10 @@
 #include "engine/inside/clock/clock.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/order/follow_signal.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/replay/follow_futex.h"
-#include "engine/inside/replay/follow_signal.h"
-#include "engine/inside/replay/wait.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
 

@@ -16,12 +16,12 @@
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/order/turns.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/replay/answer.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/ignore.h"
-#include "engine/inside/replay/wait.h"
 
 #define SEARCHED	32	/* events */
 #define SEARCH_NS	50000

@@ -18,22 +18,23 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/tick.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/tick.h"
 #include "engine/inside/order/turns.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/rules/rules_object.h"
-#include "engine/inside/runtime/inputs.h"
-#include "engine/inside/signal/actions.h"
+#include "engine/inside/sample/inputs.h"
 
 #define CLONE3_SIZE_MIN	64
 

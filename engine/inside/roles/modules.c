@@ -11,8 +11,8 @@
  */
 #include <linux/time.h>
 
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/calls/landlock.h"
-#include "engine/inside/clock/tick.h"
 #include "engine/inside/crash/faulting.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/mirror.h"
@@ -20,14 +20,14 @@
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/ways.h"
-#include "engine/inside/order/conditions.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/tick.h"
+#include "engine/inside/locks/conditions.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/park.h"
-#include "engine/inside/signal/actions.h"
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"

@@ -8,6 +8,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/above.h"
 #include "engine/inside/gate/block.h"
@@ -15,8 +16,8 @@
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
-#include "engine/inside/record/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/roles/clone.h"
@@ -24,7 +25,6 @@
 #include "engine/inside/roles/exec.h"
 #include "engine/inside/roles/promote.h"
 #include "engine/inside/roles/start.h"
-#include "engine/inside/signal/actions.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/takeover/take.h"
 

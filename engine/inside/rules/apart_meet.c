@@ -13,10 +13,10 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/order/apart.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/replay/elastic.h"
-#include "engine/inside/replay/wait.h"
-#include "engine/inside/rules/apart.h"
 #include "engine/inside/rules/apart_meet.h"
 #include "engine/inside/rules/follow_rules.h"
 

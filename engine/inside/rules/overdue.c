@@ -16,7 +16,7 @@
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/rules/overdue.h"
 
 #define DEFER_NS	5000000

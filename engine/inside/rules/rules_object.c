@@ -16,7 +16,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/rules/apart.h"
+#include "engine/inside/order/apart.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_object.h"
 

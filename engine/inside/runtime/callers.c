@@ -23,7 +23,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/runtime/callers.h"
 
 /* What is said of a way from the program to libc; as the table's rows have it. */

@@ -10,8 +10,8 @@
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/event.h"
 #include "engine/inside/record/care.h"
-#include "engine/inside/record/event.h"
 #include "engine/inside/sample/sample.h"
 #include "engine/inside/sample/scope.h"
 

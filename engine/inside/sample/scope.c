@@ -28,8 +28,8 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/locks/locks.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 

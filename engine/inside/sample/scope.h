@@ -4,7 +4,7 @@
 
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 
 /* The first connections have come and gone. */
 bool scope_start_over(void);

@@ -18,9 +18,9 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
-#include "engine/inside/record/event.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/locks/locks.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
 

@@ -16,7 +16,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/signal/insn.h"

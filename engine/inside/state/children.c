@@ -11,7 +11,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/ids.h"

@@ -26,10 +26,10 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/takeover/heir.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
+#include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/standing.h"
 
 #define CHUNK		1024	/* rows */

@@ -20,7 +20,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/children.h"

@@ -18,7 +18,7 @@
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/state/record_locks.h"
 
 /*

@@ -18,7 +18,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/heir.h"
 
 #define GIVEN_UP	(-1)	/* in the place of a reader's process */

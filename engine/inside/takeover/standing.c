@@ -15,7 +15,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/standing.h"
 
 #define LEAST	256u	/* numbers looked at */

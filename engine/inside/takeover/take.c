@@ -29,7 +29,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/limits.h"
 #include "engine/inside/state/timers.h"

@@ -1,6 +1,6 @@
 /*
  * The request that led to a finding: what the connection in question has sent, from the
- * cells that the follower's threads have filled (engine/inside/runtime/inputs.c).  They are
+ * cells that the follower's threads have filled (engine/inside/sample/inputs.c).  They are
  * written by the program's process: each is copied, then checked.
  */
 #include <stdlib.h>

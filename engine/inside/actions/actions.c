@@ -5,11 +5,11 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/host.h"
-#include "engine/inside/signal/actions.h"
+#include "engine/inside/lanes/host.h"
 
 extern char signal_entry[], signal_restorer[];
 

@@ -3,7 +3,7 @@
 #define MVE_INSIDE_ONCE_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
+#include "engine/inside/locks/locks.h"
 
 bool once_turn_end(struct thread *t);
 long once_ask(struct thread *t, struct lock_call *c);

@@ -19,7 +19,7 @@
  */
 #include "engine/abi/boot.h"
 #include "engine/abi/thread.h"
-#include "engine/inside/order/lock_gate.h"
+#include "engine/inside/locks/lock_gate.h"
 
 	.hidden boot, locks_on, lock_took, lock_ask_now
 	.hidden lock_wait_begin, lock_wait_end, lock_wake

@@ -3,7 +3,7 @@
 #define MVE_INSIDE_LOCKS_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/lock_gate.h"
+#include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/order/lock_kind.h"
 #include "engine/inside/order/turns.h"
 

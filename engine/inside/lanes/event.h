@@ -4,11 +4,47 @@
 
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/tick.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/order.h"
-#include "engine/inside/order/turns.h"
+#include "engine/inside/lanes/tick.h"
 
+extern uint32_t forks;		/* of this process, modulo 2^16 */
+
+/* A number of the stream: how often the process has forked is above it. */
+static inline uint64_t order_now(uint64_t seq)
+{
+	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
+}
+
+/* The process has a second thread: what it tells has an order. */
+extern uint8_t locks_on;
+
+/* A leader's: the last number of its process's events. */
+extern uint64_t lead_seq_now;
+
+static inline uint64_t seq_draw(void)
+{
+	/* Alone, nobody else draws one. */
+	return locks_on ? __atomic_add_fetch(&lead_seq_now, 1, __ATOMIC_RELAXED) : ++lead_seq_now;
+}
+
+/* A new one. */
+uint64_t lead_seq(void);
+
+/* Others may meet what the call gives before it is told: it has this number. */
+static inline void giving_set(struct thread *t, uint64_t seq)
+{
+	/* Release: pairs with gives_before; the call is still to be made. */
+	__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
+			 __ATOMIC_RELEASE);
+}
+
+static inline void giving_end(struct thread *t)
+{
+	/* Release: pairs with gives_before; the event is published. */
+	__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
+}
+
+/* Behind all that has been told so far, but with no number of its own. */
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags);
 /* more: another comes at once, before the handler's first instruction. */
 void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags);

@@ -20,8 +20,8 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
-#include "engine/inside/record/host.h"
 
 #define MORE_LOOK_NS	50000
 #define FULL_LOOK_NS	100000

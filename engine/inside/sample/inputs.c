@@ -19,7 +19,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/runtime/callers.h"
-#include "engine/inside/runtime/inputs.h"
+#include "engine/inside/sample/inputs.h"
 
 #define SPANS_MAX	64	/* of a vector */
 #define CELLS_MAX	(INPUT_CELLS / 4)	/* of one input; the rest is not kept */

@@ -2,8 +2,8 @@
 #include <asm/unistd.h>
 #include <linux/time_types.h>
 
-#include "engine/inside/clock/now.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/lanes/now.h"
 
 #define SECOND_NS	1000000000ull
 

@@ -21,14 +21,13 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/tick.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/record/event.h"
-#include "engine/inside/record/host.h"
-#include "engine/inside/record/others.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/tick.h"
 
 #define TICKS_MOST	64	/* in a second */
 #define HOLD_SPINS	500

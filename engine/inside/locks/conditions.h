@@ -3,7 +3,7 @@
 #define MVE_INSIDE_CONDITIONS_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
+#include "engine/inside/locks/locks.h"
 
 /* conditions.c, on the short way, too; 1: the wait is to be made in earnest. */
 long lock_wait_begin(struct thread *t, struct lock_call *c);

@@ -9,12 +9,12 @@
 
 #include "engine/abi/table.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/lock_gate.h"
-#include "engine/inside/order/locks.h"
-#include "engine/inside/order/once.h"
+#include "engine/inside/locks/lock_gate.h"
+#include "engine/inside/locks/locks.h"
+#include "engine/inside/locks/once.h"
+#include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/turns.h"
-#include "engine/inside/replay/follow_signal.h"
-#include "engine/inside/replay/wait.h"
+#include "engine/inside/order/wait.h"
 
 /* Its control: 0 while nobody has begun, or after who had has thrown. */
 static uint32_t *once_word(const struct lock_call *c)

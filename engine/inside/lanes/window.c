@@ -10,7 +10,7 @@
 #include <linux/time.h>
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/replay/window.h"
+#include "engine/inside/lanes/window.h"
 
 /* Where the program is, for its stack to be read from. */
 void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT])

@@ -11,13 +11,13 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/lock_event.h"
-#include "engine/inside/order/lock_gate.h"
-#include "engine/inside/order/locks.h"
+#include "engine/inside/locks/lock_event.h"
+#include "engine/inside/locks/lock_gate.h"
+#include "engine/inside/locks/locks.h"
+#include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/turns.h"
+#include "engine/inside/order/wait.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/replay/follow_signal.h"
-#include "engine/inside/replay/wait.h"
 #include "engine/inside/rules/follow_rules.h"
 
 /*

@@ -27,8 +27,8 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/apart.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/rules/apart.h"
 #include "engine/inside/rules/follow_rules.h"
 
 bool apart_given(const struct thread *t)

@@ -3,8 +3,8 @@
 #define MVE_INSIDE_HOST_H
 
 #include "engine/core/ring.h"
-#include "engine/inside/clock/now.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/now.h"
 
 extern struct streams streams;
 

@@ -17,9 +17,9 @@
 
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/conditions.h"
-#include "engine/inside/order/lock_gate.h"
-#include "engine/inside/order/locks.h"
+#include "engine/inside/locks/conditions.h"
+#include "engine/inside/locks/lock_gate.h"
+#include "engine/inside/locks/locks.h"
 
 static bool waits_for(const struct thread *o, const struct thread *t, uint64_t condition)
 {

@@ -12,12 +12,19 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/order.h"
-#include "engine/inside/record/event.h"
-#include "engine/inside/record/host.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/ucontext.h"
 
-/* Behind all that has been told so far, but with no number of its own. */
+uint32_t forks;
+uint64_t lead_seq_now;
+uint8_t locks_on;
+
+uint64_t lead_seq(void)
+{
+	return order_now(seq_draw());
+}
+
 uint64_t lead_seq_shown(struct thread *t, uint8_t *flags)
 {
 	return order_now(seq_shown(t, false, flags));

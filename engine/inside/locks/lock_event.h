@@ -3,7 +3,7 @@
 #define MVE_INSIDE_LOCK_EVENT_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/locks.h"
+#include "engine/inside/locks/locks.h"
 
 bool lock_is_same(const struct thread *t, const struct lock_call *c, const struct event *e);
 const struct event *lock_behind_locks(struct thread *t, const struct lock_call *c);
