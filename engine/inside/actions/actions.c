@@ -16,6 +16,11 @@ extern char signal_entry[], signal_restorer[];
 struct sighand process_sig;
 bool signals_are_deaf;
 
+bool on_stack(const struct altstack *a, uint64_t sp)
+{
+	return sp > a->sp && sp - a->sp <= a->size;
+}
+
 bool is_handler(uint64_t handler)
 {
 	return handler != (uint64_t)SIG_DFL && handler != (uint64_t)SIG_IGN;

@@ -8,6 +8,7 @@
 extern bool signals_are_deaf;
 
 bool is_handler(uint64_t handler);
+bool on_stack(const struct altstack *a, uint64_t sp);
 long kernel_action(int sig, const struct action *a);
 struct action action_for_kernel(int sig, const struct action *a);
 void action_reset(struct thread *t, int sig);

@@ -20,13 +20,13 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/signal/caught.h"
 
 #define FRONT		6
 #define IP_LOW		8	/* offsets in struct seccomp_data */
 #define IP_HIGH		12
 #define NR		0
 #define FILTER_MAX	(BPF_MAXINSNS - FRONT)
-#define STRICT_TRAP	0x4d56	/* tells our trap from a program's filter */
 #define MAP_BYTES	((BPF_MAXINSNS + 1) * sizeof(struct sock_filter))
 _Static_assert(FRONT + FILTER_MAX <= BPF_MAXINSNS && BPF_MAXINSNS <= UINT16_MAX, "a program");
 
@@ -101,13 +101,6 @@ long serve_seccomp_filter(struct thread *t, uint64_t prog_at)
 #define ALLOW_CALL(nr) \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), \
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-
-/* A call that strict mode forbids ends the thread, as the kernel would. */
-void seccomp_strict_act(struct thread *t, int data)
-{
-	if (data == STRICT_TRAP)
-		OWN3(__NR_tgkill, t->pid, t->tid, SIGKILL);
-}
 
 /* Strict mode as a filter, since the kernel's own would kill our calls. */
 long serve_seccomp_strict(struct thread *t)

@@ -6,6 +6,5 @@
 
 long serve_seccomp_filter(struct thread *t, uint64_t prog_at);
 long serve_seccomp_strict(struct thread *t);
-void seccomp_strict_act(struct thread *t, int data);
 
 #endif

@@ -2,7 +2,14 @@
 #ifndef MVE_INSIDE_SPECIAL_H
 #define MVE_INSIDE_SPECIAL_H
 
+#include "engine/abi/table.h"
 #include "engine/inside/gate/thread.h"
+
+/* The inside has code of its own for it. */
+static inline bool call_is_special(long nr)
+{
+	return call_has(call_find(nr), TRAIT_SPECIAL);
+}
 
 long serve_special(struct thread *t, long nr);
 

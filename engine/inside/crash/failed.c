@@ -17,19 +17,13 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
-#include "engine/inside/calls/special.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/gate.h"
-#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/must.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
-#include "engine/inside/locks/lock_gate.h"
-#include "engine/inside/locks/locks.h"
-#include "engine/inside/roles/dispatch.h"
-#include "engine/inside/state/ids.h"
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/standing.h"
 
@@ -85,26 +79,6 @@ static bool failed(struct thread *t, uint64_t sig, uint64_t place, uint64_t at)
 		return true;
 	crash_leave(t);
 	return false;
-}
-
-void failed_serve(struct thread *t)
-{
-	long nr = (int32_t)t->frame.rax, made = t->made;
-
-	if (t->has_lane && stream_followed(t))
-		t->has_lane = 0;	/* no monitor has sent its followers away */
-	t->away = 0;
-	latches_leave(t);
-	if (lock_asked(t))
-		t->frame.rax = nr == LOCK_ASK ? ASK_UNORDERED : TOOK_DONE;
-	else if (made != CALL_RESTART)
-		t->frame.rax = (uint64_t)made;
-	else
-		t->frame.rax = (uint64_t)(ids_are_ours() ? serve_special(t, nr) : serve_call(t));
-	t->restart = (int64_t)t->frame.rax == CALL_RESTART;
-	if (t->restart)
-		t->frame.rax = (uint64_t)nr;
-	t->failing = 0;
 }
 
 bool failed_fault(struct thread *t, int sig, uint64_t at, struct ucontext_raw *uc)

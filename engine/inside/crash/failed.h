@@ -7,8 +7,6 @@
 
 /* From here on a MUST that fails is told. */
 void failed_begin(void);
-/* What is left of the call, on the stack's top and on the way back to the program. */
-void failed_serve(struct thread *t);
 /* The first thread has its slot and its lane: so is what failed before that. */
 void failed_begun(void);
 /*

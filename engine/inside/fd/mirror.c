@@ -34,11 +34,11 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/order/wait.h"
-#include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/sample/scope.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/takeover/takers.h"
 
 #define BUFFER		2048
 /* Limit (files): bytes of a mapped file that is sent to followers.  Beyond: they open it. */

@@ -26,7 +26,10 @@ struct above {
 	void (*child)(struct thread *t);	/* a new thread's first code */
 	void (*failed)(struct thread *t);	/* instead of the rest of a call: failed.c */
 	long (*life)(struct thread *t, long nr);	/* a call that makes a thread or program */
-	void (*lead)(struct thread *t);		/* a follower's stream has ended and names it */
+	void (*ended)(struct thread *t);	/* a follower's stream, and all of it is read */
+	void (*stand)(struct thread *t, struct ucontext_raw *uc);	/* the monitor wants it to */
+	/* An instruction that asks the machine: a leader's is told; true: a follower's was. */
+	bool (*soft)(struct thread *t, long nr, int64_t *value);
 };
 
 extern struct above above;

@@ -1,9 +1,7 @@
 /*
  * Which way a call takes.  A role is a table: for every call and tier the address that
  * the gate jumps to, either the short way (the call is made in place) or the long way,
- * which comes to dispatch().  In the solo role only the calls that the inside must take
- * part in go the long way; a tracing session sends all of them there, a leader and a
- * follower those that are not local.
+ * which comes to dispatch().  Which call takes which is the role's affair: roles/long_way.c.
  */
 #include <asm/unistd.h>
 
@@ -33,7 +31,7 @@ _Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
 _Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
 _Static_assert(SEAM_HERE + 1 < SLOT_CALLS, "what the lock gate asks has a slot");
 
-static void slots_fill(void)
+void slots_fill(void)
 {
 	for (unsigned i = 0; i < COUNT(known_calls); i++) {
 		/* No number has two rows, or is one that the lock gate calls by. */
@@ -44,31 +42,13 @@ static void slots_fill(void)
 	}
 }
 
-static void handler_set(unsigned slot, bool slow)
+void way_set(unsigned slot, bool slow)
 {
 	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
 
 	MUST(slot < SLOT_CALLS);
 	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
 	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
-}
-
-/* A follower is to know who sleeps for another thread (follow_futex.c). */
-void ways_follow(struct thread *t)
-{
-	(void)t;
-	handler_set(__NR_futex + 1u, true);
-}
-
-/* Fills the tables of the role that the session began with. */
-void ways_fill(void)
-{
-	slots_fill();
-	for (unsigned s = 0; s < SLOT_CALLS; s++)
-		handler_set(s, boot.role == ROLE_TRACE || (s && call_is_special(s - 1)) ||
-			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
-	if (boot.role == ROLE_FOLLOWER)
-		ways_follow(NULL);
 }
 
 /* A call that is made in place, or is about to be. */

@@ -24,39 +24,11 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
-#include "engine/inside/fd/files.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/apart.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/rules/follow_rules.h"
-
-bool apart_given(const struct thread *t)
-{
-	const struct rules_thread *rt = t->rules;
-
-	return rt && rt->now && rt->rules.apart && rt->source == t->reader.cursor->source;
-}
-
-/* --- whose an event is ---------------------------------------------------------------- */
-
-int32_t apart_connection(uint64_t fd)
-{
-	return file_is_client((int32_t)fd) ? (int32_t)fd : APART_NONE;
-}
-
-int32_t apart_of(const struct event *e)
-{
-	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
-
-	if (!d || !d->nargs)
-		return APART_NONE;
-	if (call_has(d, TRAIT_REGISTERS))
-		return apart_connection(e->arg[2]);
-	return d->args[0].kind == KIND_FD ? apart_connection(e->arg[0]) : APART_NONE;
-}
-
-/* --- what was met before its turn ----------------------------------------------------- */
 
 static unsigned far_place(const struct rules_thread *rt, unsigned i)
 {
@@ -176,10 +148,4 @@ uint8_t apart_drop(struct thread *t, unsigned n)
 	apart_settle(t);
 	rt->helds = 0;
 	return flags;
-}
-
-/* A connection's event, which is met when its turn comes. */
-bool apart_passes(const struct thread *t, const struct event *e)
-{
-	return apart_given(t) && apart_of(e) != APART_NONE;
 }

@@ -8,12 +8,6 @@
 /* Connections have a sequence of calls each. */
 #define APART_NONE	(-1)	/* no connection's */
 #define APART_ALL	(-2)	/* whosever */
-bool apart_given(const struct thread *t);
-/* The descriptor, if it is a connection; else APART_NONE. */
-int32_t apart_connection(uint64_t fd);
-/* Whose the event is: a connection, or APART_NONE. */
-int32_t apart_of(const struct event *e);
-bool apart_passes(const struct thread *t, const struct event *e);
 void apart_restore(struct thread *t);
 /* The event so many behind the front was met before its turn. */
 bool apart_is_taken(const struct thread *t, unsigned i);

@@ -19,16 +19,13 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/order/follow_realm.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
-#include "engine/inside/realm/follow_realm.h"
-#include "engine/inside/record/care.h"
-#include "engine/inside/sample/scope.h"
-#include "engine/inside/sample/seam.h"
 #include "engine/inside/takeover/heir.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/takeover/takers.h"
 
 #define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
 #define SLEEP_FIRST_NS	50000
@@ -37,64 +34,14 @@
 #define SLEEP_LONG_NS	3000000		/* so does the leader when it begins to work again */
 #define SLEEP_REST_NS	500000000	/* where nothing else can be waited for */
 
-/* What is to be done where a stream has no more events. */
-enum at_end { END_WAIT, END_SWITCHED, END_LEADS };
-
-static bool lane_begun(const struct thread *t, uint32_t version)
-{
-	/* Acquire: pairs with lead_resume; the twin has begun its lane. */
-	return __atomic_load_n(&streams_section(&streams, version)->lane[t->lane].owner,
-			       __ATOMIC_ACQUIRE) != 0;
-}
-
-/* Whose stream goes on here: one that failed before it told anything is passed over. */
-static uint32_t next_of(const struct thread *t, uint32_t source)
-{
-	const struct conduct *c = streams.conduct;
-	uint32_t next = c->next[source];
-
-	for (int hops = 0; hops < VERSIONS && next != streams.self; hops++) {
-		if (!(c->ended >> next & 1) || lane_begun(t, next))
-			break;
-		next = c->next[next];
-	}
-	return next < VERSIONS ? next : source;
-}
-
-static enum at_end stream_ended(struct thread *t)
-{
-	const struct conduct *c = streams.conduct;
-	uint32_t source = t->reader.cursor->source, next;
-
-	/* Acquire: pairs with the monitor's release when a stream ends. */
-	if (!(__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> source & 1) ||
-	    !reader_at_end(&t->reader))
-		return END_WAIT;
-	if (is_stateless() && source == ROW_START) {
-		if (!seam_join(t))
-			return END_WAIT;
-		t->ordered = 0;
-		apart_forget(t);
-		return END_SWITCHED;
-	}
-	next = next_of(t, source);
-	if (next == streams.self) {
-		above.lead(t);
-		return END_LEADS;
-	}
-	if (!lane_begun(t, next))
-		return END_WAIT;
-	order_wait_ended(t);
-	reader_switch(&t->reader, next);
-	t->ordered = 0;
-	apart_forget(t);
-	return END_SWITCHED;
-}
-
-/* In a call that is no event: the thread may lead from here on, or follow another. */
+/* In a call that is no event, too: the thread may lead from here on, or follow another. */
 void follow_ended(struct thread *t)
 {
-	stream_ended(t);
+	/* Acquire: pairs with the monitor's release when a stream ends. */
+	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE);
+
+	if (ended >> t->reader.cursor->source & 1 && reader_at_end(&t->reader))
+		above.ended(t);
 }
 
 void follow_broken(struct thread *t)
@@ -115,7 +62,7 @@ bool follow_is_orphan(const struct thread *t)
 
 	if (monitor_alive() || take_is_done())
 		return false;
-	/* Acquire: as in stream_ended. */
+	/* Acquire: as in follow_ended. */
 	if (!(__atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >> source & 1))
 		return true;
 	return heir_failed(source) || (pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH);
@@ -167,7 +114,7 @@ static uint64_t sleep_longer(uint64_t ns)
 /* The leader wakes when this call is over, or this lock is had: a rest. */
 static bool may_rest(const struct thread *t)
 {
-	return lock_asked(t) || lead_wakes((long)t->frame.rax);
+	return lock_asked(t) || call_traits((long)t->frame.rax) & TRAIT_WAITS;
 }
 
 /* One who rested in this call the last time is likely to do it again. */
@@ -272,7 +219,8 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		}
 		seen = change_now();
-		if (stream_ended(t) == END_LEADS || (over && over(what)))
+		follow_ended(t);
+		if (!t->following || (over && over(what)))
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;

@@ -13,6 +13,7 @@ bool follow_is_orphan(const struct thread *t);
 const struct event *follow_event(struct thread *t);
 /* The same; NULL also, after a look or two, where over(what) says so. */
 const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what);
+/* Where the stream has ended and is read: goes over to the next one, or leads. */
 void follow_ended(struct thread *t);
 uint8_t follow_take(struct thread *t);
 bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what);

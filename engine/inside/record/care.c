@@ -9,9 +9,9 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/calls/private.h"
+#include "engine/inside/calls/special.h"
 #include "engine/inside/fd/follow_epoll.h"
-#include "engine/inside/fd/private.h"
-#include "engine/inside/gate/ways.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
@@ -79,14 +79,4 @@ void lead_looks_at_places(void)
 			  call_has(d, TRAIT_WRITES | TRAIT_CLOSES)))
 			row_plans[nr + 1].care |= CARE_PLACES;
 	}
-}
-
-const struct recipe *lead_recipe(long nr)
-{
-	return &plan_of(nr)->recipe;
-}
-
-bool lead_wakes(long nr)
-{
-	return plan_of(nr)->care & TRAIT_WAITS;
 }

@@ -6,11 +6,8 @@
 #include "engine/inside/sample/scope.h"
 
 void lead_prepare(void);
-const struct recipe *lead_recipe(long nr);
 /* From here on places_made() is asked. */
 void lead_looks_at_places(void);
-/* Behind such a call a leader's thread wakes its twins. */
-bool lead_wakes(long nr);
 
 /*
  * What else is to be done around a call than to tell of it: the traits of its row (CARE_ALONE

@@ -17,7 +17,7 @@
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/others.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/state/take.h"
 
 /*
  * A descriptor's number is used again as soon as the kernel has closed it, before

@@ -18,9 +18,9 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/replay/diverge.h"
-#include "engine/inside/replay/elastic.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_near.h"
 

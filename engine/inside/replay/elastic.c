@@ -17,29 +17,14 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/apart.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/replay/answer.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/rules/apart_meet.h"
 #include "engine/inside/sample/scope.h"
-
-bool follow_is_strict(void)
-{
-	return brief()->strict;
-}
-
-bool call_is_elastic(const struct call_desc *d)
-{
-	return d && (d->class == CLASS_SOFT || (d->class == CLASS_QUERY && !follow_is_strict()));
-}
-
-/* Clocks have no variants: their row is that of the number. */
-bool event_is_elastic(const struct event *e)
-{
-	return event_looks(e) && (!follow_is_strict() || call_is_elastic(call_find(e->call)));
-}
 
 /*
  * What the leader's wait brought is about other connections alone.  So is the end of
@@ -113,12 +98,6 @@ bool event_is_call(const struct event *e, struct walk *w, long nr, struct mismat
 		as.args = args;
 	}
 	return e->kind == EVENT_CALL && e->call == nr && w->desc && match_values(&as, e, m);
-}
-
-/* Locks have an order of their own: see locks.c. */
-bool event_passable(const struct event *e)
-{
-	return event_is_plain(e) && (event_aside(e) || event_is_elastic(e));
 }
 
 /*

@@ -7,10 +7,6 @@
 
 /* What the leader got from the same soft call, if it made one here. */
 bool follow_told_value(struct thread *t, long nr, int64_t *value);
-bool event_passable(const struct event *e);
-bool follow_is_strict(void);
-bool call_is_elastic(const struct call_desc *d);
-bool event_is_elastic(const struct event *e);
 bool wait_is_others(struct walk *w, const struct event *e);
 bool wait_is_rearming(long nr, uint64_t fd);
 long wait_passed(struct thread *t);

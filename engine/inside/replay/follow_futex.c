@@ -13,7 +13,7 @@
 
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/clock.h"
+#include "engine/inside/calls/clock.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"

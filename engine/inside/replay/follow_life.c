@@ -25,7 +25,7 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/replay/follow_life.h"
 #include "engine/inside/state/children.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/state/take.h"
 
 #define PATH_LOOKED	4096
 #define NO_NUMBER	(-2L)

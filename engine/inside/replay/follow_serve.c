@@ -15,7 +15,7 @@
 #include "engine/core/ring.h"
 #include "engine/core/rules.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/clock.h"
+#include "engine/inside/calls/clock.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/gate.h"
@@ -242,10 +242,10 @@ static enum step_result not_taken(struct rules_thread *rt)
 	return STEP_NO_RULE;
 }
 
-static enum step_result run(struct thread *t, struct walk *w, long nr, long *result,
-			    const struct rules_state *before)
+static enum step_result run(struct thread *t, struct walk *w, long nr, long *result)
 {
 	struct rules_thread *rt = t->rules;
+	const struct rules_state *before = &rt->before;
 	const struct rules_answer *a = &rt->answer;
 	uint8_t how = a->how;
 
@@ -317,8 +317,8 @@ static enum step_result answer(struct thread *t, struct walk *w, long nr, long *
 	return STEP_DONE;
 }
 
-enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,
-			     const struct rules_state *before, long *result)
+static enum step_result serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,
+			      long *result)
 {
 	struct rules_thread *rt = t->rules;
 
@@ -326,7 +326,7 @@ enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rul
 	case RULES_MATCH:
 		return match(t, w, nr, result);
 	case RULES_RUN:
-		return run(t, w, nr, result, before);
+		return run(t, w, nr, result);
 	case RULES_ANSWER:
 		return answer(t, w, nr, result);
 	case RULES_SKIP:
@@ -339,4 +339,34 @@ enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rul
 	default:
 		return STEP_NO_RULE;
 	}
+}
+
+enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result)
+{
+	return serve(t, w, nr, rules_decide(t, w, nr), result);
+}
+
+enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result)
+{
+	return serve(t, w, nr, rules_decide_first(t, w, nr), result);
+}
+
+enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result)
+{
+	return serve(t, w, nr, rules_decide_unexpected(t, w, nr), result);
+}
+
+enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result)
+{
+	enum step_result step;
+
+	if (!rules_name_call(t, w, nr))
+		return STEP_NO_RULE;
+	step = rules_meet_first(t, w, nr, result);
+	if (step != STEP_NO_RULE)
+		return step;
+	do
+		step = serve(t, w, nr, rules_decide_again(t, w, nr), result);
+	while (step == STEP_AGAIN);
+	return step != STEP_NO_RULE ? step : rules_meet_unexpected(t, w, nr, result);
 }

@@ -7,7 +7,13 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/replay/follow.h"
 
-enum step_result rules_serve(struct thread *t, struct walk *w, long nr, enum rules_verdict v,
-			     const struct rules_state *before, long *result);
+/* Nothing of it is called unless rules_given(). */
+enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result);
+/* Whatever the next event is, and before there is one. */
+enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result);
+/* The call is not the next event's. */
+enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result);
+/* It has no event: only where a rule names it. */
+enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);
 
 #endif

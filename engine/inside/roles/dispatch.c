@@ -6,18 +6,21 @@
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/inside/calls/special.h"
+#include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/record/lead.h"
+#include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/signal/signals.h"
+#include "engine/inside/state/ids.h"
 
 _Static_assert(sizeof(((struct request *)0)->call) == 8 * sizeof(uint64_t), "trace_note fills it");
 
@@ -67,6 +70,36 @@ static inline long serve(struct thread *t, bool lock)
 long serve_call(struct thread *t)
 {
 	return serve(t, lock_asked(t));
+}
+
+bool serve_soft(struct thread *t, long nr, int64_t *value)
+{
+	if (t->following)
+		return follow_told_value(t, nr, value);
+	if (t->has_lane)
+		lead_told(t, nr, *value);
+	return false;
+}
+
+/* On the stack's top: see failed.c. */
+void failed_serve(struct thread *t)
+{
+	long nr = (int32_t)t->frame.rax, made = t->made;
+
+	if (t->has_lane && stream_followed(t))
+		t->has_lane = 0;	/* no monitor has sent its followers away */
+	t->away = 0;
+	latches_leave(t);
+	if (lock_asked(t))
+		t->frame.rax = nr == LOCK_ASK ? ASK_UNORDERED : TOOK_DONE;
+	else if (made != CALL_RESTART)
+		t->frame.rax = (uint64_t)made;
+	else
+		t->frame.rax = (uint64_t)(ids_are_ours() ? serve_special(t, nr) : serve_call(t));
+	t->restart = (int64_t)t->frame.rax == CALL_RESTART;
+	if (t->restart)
+		t->frame.rax = (uint64_t)nr;
+	t->failing = 0;
 }
 
 /*

@@ -19,13 +19,13 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/seal.h"
-#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/tick.h"
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/roles/clone.h"
+#include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/state/children.h"
@@ -33,8 +33,9 @@
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/limits.h"
 #include "engine/inside/state/record_locks.h"
+#include "engine/inside/state/take.h"
 #include "engine/inside/state/timers.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/takeover/takers.h"
 
 #define FORK_WAIT_NS	200000000ull	/* for all latches together */
 

@@ -1,19 +1,24 @@
 /*
  * From follower to leader: what a process does in which order when its stream has ended and
- * names this version.  What it takes is in takeover/take.c, what each module does with it in
+ * names this version; or where it reads on.  What it takes is in state/take.c, what each module does with it in
  * modules.def.
  */
 #include "engine/core/must.h"
+#include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/order/apart.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/promote.h"
+#include "engine/inside/sample/scope.h"
+#include "engine/inside/sample/seam.h"
 #include "engine/inside/state/early.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/takeover/takers.h"
 
-/* The stream has ended and names this version: the thread leads from here on. */
-void follow_promoted(struct thread *t)
+/* The stream names this version: the thread leads from here on. */
+static void promoted(struct thread *t)
 {
 	struct taker *taker = take_begin(t);
 	uint64_t mask;
@@ -27,4 +32,49 @@ void follow_promoted(struct thread *t)
 	lead_resume(t);
 	MUST(!t->following);
 	early_over(t, mask);
+}
+
+static bool lane_begun(const struct thread *t, uint32_t version)
+{
+	/* Acquire: pairs with lead_resume; the twin has begun its lane. */
+	return __atomic_load_n(&streams_section(&streams, version)->lane[t->lane].owner,
+			       __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Whose stream goes on here: one that failed before it told anything is passed over. */
+static uint32_t next_of(const struct thread *t, uint32_t source)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t next = c->next[source];
+
+	for (int hops = 0; hops < VERSIONS && next != streams.self; hops++) {
+		if (!(c->ended >> next & 1) || lane_begun(t, next))
+			break;
+		next = c->next[next];
+	}
+	return next < VERSIONS ? next : source;
+}
+
+/* True: it reads on in another's. */
+static bool goes_over(struct thread *t, uint32_t source, uint32_t next)
+{
+	if (is_stateless() && source == ROW_START)
+		return seam_join(t);
+	if (!lane_begun(t, next))
+		return false;
+	order_wait_ended(t);
+	reader_switch(&t->reader, next);
+	return true;
+}
+
+void stream_ended(struct thread *t)
+{
+	uint32_t source = t->reader.cursor->source, next = next_of(t, source);
+
+	if (next == streams.self && !(is_stateless() && source == ROW_START)) {
+		promoted(t);
+	} else if (goes_over(t, source, next)) {
+		t->ordered = 0;
+		apart_forget(t);
+	}
 }

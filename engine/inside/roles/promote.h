@@ -4,6 +4,7 @@
 
 #include "engine/inside/gate/thread.h"
 
-void follow_promoted(struct thread *t);
+/* All of it is read: the thread leads, or reads on in the stream of who leads now. */
+void stream_ended(struct thread *t);
 
 #endif

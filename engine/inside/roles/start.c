@@ -15,7 +15,6 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/lead.h"
@@ -23,10 +22,12 @@
 #include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/roles/exec.h"
+#include "engine/inside/roles/long_way.h"
+#include "engine/inside/roles/park.h"
 #include "engine/inside/roles/promote.h"
 #include "engine/inside/roles/start.h"
 #include "engine/inside/signal/signals.h"
-#include "engine/inside/takeover/take.h"
+#include "engine/inside/state/take.h"
 
 void inside_begin(struct thread *t);
 
@@ -100,7 +101,9 @@ static void above_fill(void)
 	above.child = child_begin;
 	above.failed = failed_serve;
 	above.life = serve_life;
-	above.lead = follow_promoted;
+	above.ended = stream_ended;
+	above.stand = park_come;
+	above.soft = serve_soft;
 }
 
 void inside_begin(struct thread *t)

@@ -15,8 +15,8 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/order/wait.h"
-#include "engine/inside/replay/elastic.h"
 #include "engine/inside/rules/apart_meet.h"
 #include "engine/inside/rules/follow_rules.h"
 
@@ -27,6 +27,36 @@
 #define EPOLL_SIZE	12
 #define EPOLL_DATA	4
 _Static_assert(APART_EVENTS % 64 == 0 && APART_EVENTS > AHEAD_EVENTS, "words of bits");
+
+bool apart_given(const struct thread *t)
+{
+	const struct rules_thread *rt = t->rules;
+
+	return rt && rt->now && rt->rules.apart && rt->source == t->reader.cursor->source;
+}
+
+/* The descriptor, if it is a connection; else APART_NONE. */
+static int32_t apart_connection(uint64_t fd)
+{
+	return file_is_client((int32_t)fd) ? (int32_t)fd : APART_NONE;
+}
+
+int32_t apart_of(const struct event *e)
+{
+	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
+
+	if (!d || !d->nargs)
+		return APART_NONE;
+	if (call_has(d, TRAIT_REGISTERS))
+		return apart_connection(e->arg[2]);
+	return d->args[0].kind == KIND_FD ? apart_connection(e->arg[0]) : APART_NONE;
+}
+
+/* A connection's event, which is met when its turn comes. */
+bool apart_passes(const struct thread *t, const struct event *e)
+{
+	return apart_given(t) && apart_of(e) != APART_NONE;
+}
 
 static int32_t of_call(const struct walk *w)
 {

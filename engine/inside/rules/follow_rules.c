@@ -35,7 +35,6 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/order/apart.h"
 #include "engine/inside/replay/follow.h"
-#include "engine/inside/replay/follow_serve.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_near.h"
 #include "engine/inside/rules/rules_object.h"
@@ -257,53 +256,45 @@ static bool call_unwanted(const struct thread *t, long nr, uint8_t so)
 	return rules && !(rules_want(rules, RULES_THREAD, (uint32_t)nr) & so);
 }
 
-enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result)
+enum rules_verdict rules_decide_again(struct thread *t, struct walk *w, long nr)
 {
-	if (front_unwanted(t) || !rules_place_ready(t, w, nr))
-		return STEP_NO_RULE;
-	return rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
+	return rules_place_ready(t, w, nr) ? next_decided(t) : RULES_DEFAULT;
+}
+
+enum rules_verdict rules_decide(struct thread *t, struct walk *w, long nr)
+{
+	return front_unwanted(t) ? RULES_DEFAULT : rules_decide_again(t, w, nr);
 }
 
 /* A rule that adds calls is asked for, one that names this call `so`. */
-static enum step_result meet_added(struct thread *t, struct walk *w, long nr, long *result,
-				   uint8_t so, enum rules_verdict (*what)(struct thread *))
+static enum rules_verdict decide_added(struct thread *t, struct walk *w, long nr, uint8_t so,
+				       enum rules_verdict (*what)(struct thread *))
 {
 	struct rules_host host = { sight_peek, sight_bytes };
 
 	if (call_unwanted(t, nr, so) || !rules_place_ready(t, w, nr))
-		return STEP_NO_RULE;
+		return RULES_DEFAULT;
 	rules_run_ready(t, &host, false);
-	return rules_serve(t, w, nr, rules_ask(t, what), &t->rules->before, result);
+	return rules_ask(t, what);
 }
 
-enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result)
+enum rules_verdict rules_decide_first(struct thread *t, struct walk *w, long nr)
 {
-	return meet_added(t, w, nr, result, RULES_WANTS_NOW, ask_first);
+	return decide_added(t, w, nr, RULES_WANTS_NOW, ask_first);
 }
 
-enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result)
+enum rules_verdict rules_decide_unexpected(struct thread *t, struct walk *w, long nr)
 {
-	return meet_added(t, w, nr, result, RULES_WANTS_FIRST, ask_unexpected);
+	return decide_added(t, w, nr, RULES_WANTS_FIRST, ask_unexpected);
 }
 
-/* Only where a rule names the call: it never waits for the leader otherwise. */
-enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result)
+/* It never waits for the leader otherwise. */
+bool rules_name_call(struct thread *t, struct walk *w, long nr)
 {
-	enum step_result step;
+	uint8_t so = RULES_WANTS_CALL | RULES_WANTS_FIRST;
 
-	if (call_unwanted(t, nr, RULES_WANTS_CALL | RULES_WANTS_FIRST) || !rules_place_ready(t, w, nr) ||
-	    !(rules_want(&t->rules->rules, RULES_THREAD, (uint32_t)nr) &
-	      (RULES_WANTS_CALL | RULES_WANTS_FIRST)))
-		return STEP_NO_RULE;
-	step = rules_meet_first(t, w, nr, result);
-	if (step != STEP_NO_RULE)
-		return step;
-	do
-		step = rules_serve(t, w, nr, next_decided(t), &t->rules->before, result);
-	while (step == STEP_AGAIN && rules_place_ready(t, w, nr));
-	if (step != STEP_NO_RULE)
-		return step;
-	return rules_meet_unexpected(t, w, nr, result);
+	return !call_unwanted(t, nr, so) && rules_place_ready(t, w, nr) &&
+	       rules_want(&t->rules->rules, RULES_THREAD, (uint32_t)nr) & so;
 }
 
 /* No call: a rule that waits for one is not begun. */

@@ -97,13 +97,17 @@ enum step_result rules_failed(struct thread *t, const char *text);
 /* How it failed. */
 const char *rules_fault_word(const struct rules_thread *rt);
 
-/* Nothing of it is called unless rules_given(). */
-enum step_result rules_meet(struct thread *t, struct walk *w, long nr, long *result);
-/* Whatever the next event is, and before there is one. */
-enum step_result rules_meet_first(struct thread *t, struct walk *w, long nr, long *result);
-/* The call is not the next event's. */
-enum step_result rules_meet_unexpected(struct thread *t, struct walk *w, long nr, long *result);
-enum step_result rules_meet_local(struct thread *t, struct walk *w, long nr, long *result);
+/*
+ * What rules say of a call; RULES_DEFAULT: nothing.  Whatever the next event is, and before
+ * there is one; of that event, and once more behind what was dropped; of a call that is not
+ * the next event's.  Nothing of it is called unless rules_given().
+ */
+enum rules_verdict rules_decide_first(struct thread *t, struct walk *w, long nr);
+enum rules_verdict rules_decide(struct thread *t, struct walk *w, long nr);
+enum rules_verdict rules_decide_again(struct thread *t, struct walk *w, long nr);
+enum rules_verdict rules_decide_unexpected(struct thread *t, struct walk *w, long nr);
+/* A rule has this call's name. */
+bool rules_name_call(struct thread *t, struct walk *w, long nr);
 /* A lock is no call: what rules drop from the stream's front, whatever is called next. */
 bool rules_drop_front(struct thread *t);
 

@@ -14,10 +14,10 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/apart.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
+#include "engine/inside/rules/apart_meet.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_sight.h"
 

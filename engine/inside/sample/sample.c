@@ -11,7 +11,6 @@
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
-#include "engine/inside/record/care.h"
 #include "engine/inside/sample/sample.h"
 #include "engine/inside/sample/scope.h"
 
@@ -40,8 +39,7 @@ static void clocks_tell(struct thread *t)
 	for (unsigned i = 0; i < t->clocks_due; i++) {
 		struct clock_due *c = &t->clock_due[i];
 		uint64_t at = (uint64_t)c->value, args[CALL_ARGS] = { 0 };
-		struct walk w = { .desc = call_find(c->nr), .args = args, .result = c->result,
-				  .recipe = lead_recipe(c->nr) };
+		struct walk w = { .desc = call_find(c->nr), .args = args, .result = c->result };
 
 		if (c->nr == __NR_clock_gettime) {
 			args[0] = c->arg;
@@ -66,7 +64,6 @@ void sample_due(struct thread *t)
 				  .result = t->due_result };
 
 		t->wait_due = DUE_NONE;
-		w.recipe = lead_recipe(t->due_nr);
 		call_tell(t, &w, t->due_nr);
 		clocks_tell(t);
 	}

@@ -12,12 +12,12 @@
 
 #include "engine/abi/knock.h"
 #include "engine/core/must.h"
-#include "engine/inside/calls/seccomp.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/roles/park.h"
 #include "engine/inside/signal/caught.h"
 #include "engine/inside/signal/hidden.h"
 #include "engine/inside/signal/insn.h"
@@ -75,6 +75,13 @@ static void refuse(struct thread *t, uint32_t reason, uint64_t address)
 		request_tell(t, REQ_REFUSED, reason, address);
 }
 
+/* A call that strict mode forbids ends the thread, as the kernel would. */
+static void strict_act(const struct thread *t, int data)
+{
+	if (data == STRICT_TRAP)
+		OWN3(__NR_tgkill, t->pid, t->tid, SIGKILL);
+}
+
 /* The dispatch caught a call outside the gate; true when that is what it was. */
 static bool dispatch_caught(struct thread *t, const uint8_t *info,
 			    struct ucontext_raw *uc)
@@ -88,7 +95,7 @@ static bool dispatch_caught(struct thread *t, const uint8_t *info,
 		return true;
 	}
 	if (code == SECCOMP_CODE)
-		seccomp_strict_act(t, info_int(info, INFO_ERRNO));
+		strict_act(t, info_int(info, INFO_ERRNO));
 	if (code != DISPATCH_CODE)
 		return false;
 	if (info_int(info, INFO_ARCH) != ARCH_X86_64) {
@@ -179,7 +186,7 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 	if (t->arm_wanted)
 		seal_arm_wanted(t);
 	if (standing_wanted())
-		park_come(t, uc);
+		above.stand(t, uc);
 	else
 		call_again(t, &uc->regs);
 }

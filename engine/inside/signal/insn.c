@@ -13,12 +13,11 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
-#include "engine/inside/record/lead.h"
-#include "engine/inside/replay/elastic.h"
 #include "engine/inside/signal/insn.h"
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/ucontext.h"
@@ -134,19 +133,15 @@ static uint64_t counter_on(uint64_t told)
 static uint64_t answer(struct thread *t, enum machine what)
 {
 	long nr = what <= COUNTER_CPU ? CALL_rdtsc : CALL_rdrand;
-	uint64_t value = 0;
+	int64_t value = 0;
 
-	if (!t->following) {
-		value = ask(what);
-		if (t->has_lane && !local_site(t))
-			lead_told(t, nr, (int64_t)value);
-		return value;
-	}
 	if (local_site(t))
 		return ask(what);
-	if (!follow_told_value(t, nr, (int64_t *)&value))
-		value = what <= COUNTER_CPU ? 0 : ask(what);
-	return what <= COUNTER_CPU ? counter_on(value) : value;
+	if (!t->following)
+		value = (int64_t)ask(what);
+	if (!above.soft(t, nr, &value) && t->following && what > COUNTER_CPU)
+		value = (int64_t)ask(what);
+	return t->following && what <= COUNTER_CPU ? counter_on((uint64_t)value) : (uint64_t)value;
 }
 
 /* The program has the counter fault (PR_SET_TSC). */

@@ -8,6 +8,7 @@
 #include <asm/unistd.h>
 #include <linux/signal.h>
 
+#include "engine/inside/actions/actions.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -19,11 +20,6 @@
 #define RED_ZONE	128
 #define PAGE		4096ull
 _Static_assert(sizeof(struct rt_frame) % 8 == 0, "the kernel's frames end on words");
-
-bool on_stack(const struct altstack *a, uint64_t sp)
-{
-	return sp > a->sp && sp - a->sp <= a->size;
-}
 
 /* The program's handlers could be on it already. */
 static bool stands_on(const struct altstack *a, uint64_t sp)

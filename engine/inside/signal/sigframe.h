@@ -10,7 +10,6 @@
  * frame of the kernel's; false: it has another form, or cannot be read.
  */
 bool frame_fp_take(uint64_t ours, uint64_t theirs);
-bool on_stack(const struct altstack *a, uint64_t sp);
 /* Builds the frame that the kernel would have built; its address, or 0: it has no room. */
 uint64_t frame_build(struct thread *t, const struct action *a, const uint8_t *info,
 		     const struct ucontext_raw *uc);

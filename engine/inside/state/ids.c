@@ -2,7 +2,7 @@
  * Ids of processes and threads.  A version that took over goes on with the ids
  * of the leader before it: what the program holds, prints and sends are those,
  * while the kernel knows others.  Arguments and results of the table's kind PID
- * are translated at each call; a version that led from the start pays nothing.  One that
+ * are translated at each call (ids_call.c); a version that led from the start pays nothing.  One that
  * has followed translates in all its threads: also one that has its own id may know another's
  * that was made when this version followed.
  *
@@ -15,18 +15,14 @@
 #include <linux/errno.h>
 
 #include "engine/core/walk.h"
-#include "engine/inside/clock/clock.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
-#include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/children.h"
-#include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/state/timers.h"
 
 static const struct area *area(void)
 {
@@ -88,7 +84,7 @@ static int32_t slot_real(struct thread *t, int32_t id)
 }
 
 /* The kernel's id for one of this version that the program knows; 0: it has none. */
-static int32_t id_own(struct thread *t, int32_t id)
+int32_t id_own(struct thread *t, int32_t id)
 {
 	const struct thread *own;
 	int32_t child;
@@ -103,7 +99,7 @@ static int32_t id_own(struct thread *t, int32_t id)
 }
 
 /* The same; others' ids are what they are.  A negative one is a group's, by its first process. */
-static int32_t id_real(struct thread *t, int32_t id)
+int32_t id_real(struct thread *t, int32_t id)
 {
 	int32_t own = id_own(t, id < -1 ? -id : id);
 
@@ -125,86 +121,6 @@ int32_t id_seen(int32_t id)
 			return s->vtid;
 	}
 	return own && own->vtid ? own->vtid : child ? child : id;
-}
-
-/*
- * What a sanitizer asks for itself.  Its leak check stops the threads that it finds under
- * its process's id by a task of its own, which looks whether that is its parent's: only the
- * kernel's will do, and the leader's would be other threads.
- */
-static bool is_runtimes_own(struct thread *t, long nr)
-{
-	const struct call_desc *d = call_find(nr);
-
-	return d && d->result == KIND_PID && !d->nargs && d->class == CLASS_QUERY &&
-	       caller_is_runtime(t);
-}
-
-static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
-{
-	uint64_t args[CALL_ARGS];
-	long result;
-
-	call_args(&t->frame, args);
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (d->args[i].kind == KIND_PID)
-			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
-	if (call_has(d, TRAIT_SIGNALS) && nr != __NR_tkill)	/* to a process */
-		early_wait((int32_t)t->frame.rdi);
-	result = nr == __NR_timer_create ? timers_create(t) : call_serve(t, nr);
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (d->args[i].kind == KIND_PID)
-			t->frame.arg[i] = args[i];
-	return result;
-}
-
-/*
- * A follower makes a call that its leader has made, for its own twin of whom it is about.
- * Of others there is none, and what was to be done to them the leader has done.
- */
-long ids_both(struct thread *t, const struct call_desc *d, long nr)
-{
-	for (unsigned i = 0; i < d->nargs; i++) {
-		int32_t id = (int32_t)t->frame.arg[i];
-
-		if (d->args[i].kind == KIND_PID && id && !id_own(t, id < -1 ? -id : id))
-			return -ESRCH;
-	}
-	return call_with_real(t, d, nr);
-}
-
-/* Of whom waitid tells. */
-static void info_seen(uint64_t at)
-{
-	int32_t pid;
-
-	if (!at || target_in(&pid, at + INFO_PID, sizeof(pid)) || pid <= 0)
-		return;
-	pid = id_seen(pid);
-	target_out(at + INFO_PID, &pid, sizeof(pid));
-}
-
-/* Makes the call with the kernel's ids and gives back the program's. */
-long ids_call(struct thread *t, const struct call_desc *d, long nr)
-{
-	long result;
-
-	if (is_runtimes_own(t, nr))
-		return call_serve(t, nr);
-	result = call_with_real(t, d, nr);
-	if (nr == __NR_waitid && !result)
-		info_seen(t->frame.rdx);
-	if (result <= 0 || d->result != KIND_PID || d->class == CLASS_LIFE)
-		return result;
-	if (nr == __NR_getpid)
-		return t->vpid;
-	if (nr == __NR_wait4) {
-		int32_t seen = id_seen((int32_t)result);
-
-		child_gone(seen);
-		return seen;
-	}
-	return id_seen((int32_t)result);
 }
 
 /* A signal's sender. */

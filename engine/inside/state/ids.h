@@ -9,8 +9,8 @@ static inline bool ids_are_ours(void)
 {
 	return !((const struct area *)boot.area)->ids;
 }
-long ids_call(struct thread *t, const struct call_desc *d, long nr);
-long ids_both(struct thread *t, const struct call_desc *d, long nr);
+int32_t id_own(struct thread *t, int32_t id);
+int32_t id_real(struct thread *t, int32_t id);
 int32_t id_seen(int32_t id);
 void ids_begin(struct thread *t);
 void ids_info(uint8_t *info);

@@ -15,7 +15,6 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/clock.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -311,7 +310,7 @@ long timers_create(struct thread *t)
 	long result;
 
 	if (!at || target_in(&e, at, sizeof(e)) || e.notify != THREAD_ID)
-		return call_serve(t, __NR_timer_create);
+		return call_kernel(t);
 	e.tid = thread_real(e.tid);
 	result = OWN3(__NR_timer_create, t->frame.rdi, &e, t->frame.rdx);
 	t->answered = 1;

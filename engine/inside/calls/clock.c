@@ -8,8 +8,8 @@
 #include <linux/time.h>
 
 #include "engine/core/walk.h"
+#include "engine/inside/calls/clock.h"
 #include "engine/inside/calls/special.h"
-#include "engine/inside/clock/clock.h"
 #include "engine/inside/gate/thread.h"
 
 typedef long vdso_fn(uint64_t, uint64_t, uint64_t);

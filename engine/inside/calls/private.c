@@ -14,8 +14,8 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/clock.h"
-#include "engine/inside/fd/private.h"
+#include "engine/inside/calls/clock.h"
+#include "engine/inside/calls/private.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"

@@ -15,13 +15,13 @@
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
-#include "engine/inside/clock/follow_clock.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/order/apart.h"
-#include "engine/inside/replay/elastic.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/replay/follow_clock.h"
+#include "engine/inside/rules/apart_meet.h"
 
 #define CLOCKS		12
 #define STEP_NS		1000

@@ -8,8 +8,8 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/order/follow_realm.h"
 #include "engine/inside/order/wait.h"
-#include "engine/inside/realm/follow_realm.h"
 #include "engine/inside/realm/sections.h"
 
 /* Its twin has gone there, and its own rights are as new. */

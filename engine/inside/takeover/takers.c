@@ -1,0 +1,123 @@
+/*
+ * Which of a version's processes have taken what the old leader had.  One thread of a process
+ * does it (state/take.c), the others wait for it.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <linux/time_types.h>
+
+#include "engine/core/must.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/latch.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/takeover/takers.h"
+
+#define TAKERS		16
+#define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
+
+enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
+
+/*
+ * A row for each process that shares this memory: each has descriptors of its own.  What the
+ * memory holds is put right by the one whose it is.
+ */
+static struct taker {
+	int32_t pid;
+	uint32_t state;		/* enum taking; futex */
+} takers[TAKERS];
+
+/* A child that has been given the memory of its parent, and nothing else. */
+bool take_is_guest(const struct thread *t)
+{
+	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
+}
+
+static struct taker *row_find(int32_t pid)
+{
+	for (struct taker *r = takers; r < takers + TAKERS; r++)
+		if (r->pid == pid)
+			return r;
+	return NULL;
+}
+
+/* Its row; of those that are gone another is made.  Forks do not come between: the latch. */
+static struct taker *taker_of(const struct thread *t)
+{
+	struct taker *r = row_find(t->pid);
+
+	if (r)
+		return r;
+	latch_take(LATCH_blocks);
+	r = row_find(t->pid);
+	for (struct taker *o = takers; !r && o < takers + TAKERS; o++)
+		if (!o->pid || OWN2(__NR_kill, o->pid, 0) == -ESRCH)
+			r = o;
+	if (!r)
+		r = takers;
+	if (r->pid != t->pid) {
+		r->state = TAKE_NOT;
+		/* Release: pairs with row_find, whose reader sees the state. */
+		__atomic_store_n(&r->pid, t->pid, __ATOMIC_RELEASE);
+	}
+	latch_give(LATCH_blocks);
+	return r;
+}
+
+/* Before this process follows again. */
+void take_reset(struct thread *t)
+{
+	__atomic_store_n(&taker_of(t)->state, TAKE_NOT, __ATOMIC_RELEASE);
+}
+
+/* The rows are of others, and perhaps of one that had our id. */
+void take_fork(struct thread *t)
+{
+	(void)t;
+	if (takers[0].pid)
+		bytes_zero(takers, sizeof(takers));
+}
+
+bool take_is_done(void)
+{
+	const struct taker *r = row_find(thread_self()->pid);
+
+	return r && __atomic_load_n(&r->state, __ATOMIC_RELAXED) == TAKE_DONE;
+}
+
+/* Another thread of the process takes; there may be hundreds, and it needs the processor. */
+static void taker_wait(struct taker *r)
+{
+	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
+
+	/* Acquire: pairs with take_end. */
+	while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == TAKE_BUSY)
+		OWN4(__NR_futex, &r->state, FUTEX_WAIT, TAKE_BUSY, &look);
+}
+
+void take_end(struct taker *r)
+{
+	MUST(r->state == TAKE_BUSY);
+	/* Release: the others' calls find the descriptors. */
+	__atomic_store_n(&r->state, TAKE_DONE, __ATOMIC_RELEASE);
+	OWN3(__NR_futex, &r->state, FUTEX_WAKE, 1 << 30);
+}
+
+struct taker *take_begin(struct thread *t)
+{
+	struct taker *r = taker_of(t);
+	uint32_t now = TAKE_NOT;
+
+	MUST(t->following && t == thread_self());
+
+	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return r;
+	if (now == TAKE_BUSY)
+		change_wake();	/* the one that takes may wait for this lane's end */
+	taker_wait(r);
+	return NULL;
+}
