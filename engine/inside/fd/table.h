@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/core/must.h"
+#include "engine/inside/gate/memory.h"
 
 /*
  * Limit (descriptors): numbers below this are known. Beyond: nothing is known of a descriptor,
@@ -52,32 +52,5 @@ int64_t fd_next(int64_t from);
 
 /* A follower's own descriptor goes where no number of the stream will be. */
 long number_high(long fd);
-
-/* A piece of a table that grows: mapped when first asked for; NULL: there is no memory. */
-void *table_page(void **page, uint64_t size);
-
-/* Rows of one kind that grow in number, and never move: each is found by its own. */
-#define ROWS_PAGES	256
-/* `most`: a power of two. */
-#define ROWS_OF(type, most)	{ .size = sizeof(type), \
-				  .page_shift = __builtin_ctz((most) / ROWS_PAGES) }
-
-struct rows {
-	uint32_t size, page_shift;	/* of a row; a page has so many rows, as a power of two */
-	uint32_t used;			/* numbers ever taken */
-	void *page[ROWS_PAGES];
-};
-
-static inline void *rows_at(const struct rows *r, uint32_t n)
-{
-	MUST(n >> r->page_shift < ROWS_PAGES);
-	return (uint8_t *)r->page[n >> r->page_shift] +
-	       (uint64_t)(n & ((1u << r->page_shift) - 1)) * r->size;
-}
-
-/* The next number's row, in which anything may stand; NULL: there is no room. */
-void *rows_more(struct rows *r);
-/* None has ever been used, and all are zeros. */
-void rows_clear(struct rows *r);
 
 #endif

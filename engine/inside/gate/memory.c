@@ -63,3 +63,51 @@ void *compilers_set(void *to, int byte, size_t len)
 	__asm__ volatile("rep stosb" : "+D"(at), "+c"(len) : "a"(byte) : "memory");
 	return to;
 }
+
+/* --- tables that grow --------------------------------------------------------------------- */
+
+void *table_page(void **page, uint64_t size)
+{
+	void *have = table_had(page);
+	long made;
+
+	MUST(size);
+
+	if (have)
+		return have;
+	made = own_map(size);
+	if (made < 0)
+		return NULL;
+	/* Release: pairs with table_had. */
+	if (__atomic_compare_exchange_n(page, &have, (void *)made, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return (void *)made;
+	OWN2(__NR_munmap, made, size);		/* another thread was first */
+	return have;
+}
+
+void *rows_more(struct rows *r)
+{
+	uint32_t n = __atomic_load_n(&r->used, __ATOMIC_RELAXED);
+
+	do
+		if (n >> r->page_shift >= ROWS_PAGES ||
+		    !table_page(&r->page[n >> r->page_shift], (uint64_t)r->size << r->page_shift))
+			return NULL;
+	while (!__atomic_compare_exchange_n(&r->used, &n, n + 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+	return rows_at(r, n);
+}
+
+void rows_clear(struct rows *r)
+{
+	uint32_t used = r->used ? ((r->used - 1) >> r->page_shift) + 1 : 0;
+
+	MUST(used <= ROWS_PAGES);
+
+	/* Where there are none nothing is written: a child's memory is its parent's till then. */
+	for (uint32_t i = 0; i < used; i++)
+		bytes_zero(r->page[i], (uint64_t)r->size << r->page_shift);
+	if (used)
+		r->used = 0;
+}

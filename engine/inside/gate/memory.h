@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_MEMORY_H
 #define MVE_INSIDE_MEMORY_H
 
+#include "engine/core/must.h"
 #include "engine/inside/gate/thread.h"
 
 /* Zeroed memory of our own; an address or a negative errno. */
@@ -10,5 +11,38 @@ long own_map(uint64_t len);
 long own_share(uint64_t len);
 void bytes_copy(void *to, const void *from, size_t len);
 void bytes_zero(void *to, size_t len);
+
+/* A piece of a table that grows: mapped when first asked for; NULL: there is no memory. */
+void *table_page(void **page, uint64_t size);
+/* NULL: it is not there yet. */
+static inline void *table_had(void **page)
+{
+	/* Acquire: pairs with the exchange in table_page; the kernel has filled it with zeros. */
+	return __atomic_load_n(page, __ATOMIC_ACQUIRE);
+}
+
+/* Rows of one kind that grow in number, and never move: each is found by its own. */
+#define ROWS_PAGES	256
+/* `most`: a power of two. */
+#define ROWS_OF(type, most)	{ .size = sizeof(type), \
+				  .page_shift = __builtin_ctz((most) / ROWS_PAGES) }
+
+struct rows {
+	uint32_t size, page_shift;	/* of a row; a page has so many rows, as a power of two */
+	uint32_t used;			/* numbers ever taken */
+	void *page[ROWS_PAGES];
+};
+
+static inline void *rows_at(const struct rows *r, uint32_t n)
+{
+	MUST(n >> r->page_shift < ROWS_PAGES);
+	return (uint8_t *)r->page[n >> r->page_shift] +
+	       (uint64_t)(n & ((1u << r->page_shift) - 1)) * r->size;
+}
+
+/* The next number's row, in which anything may stand; NULL: there is no room. */
+void *rows_more(struct rows *r);
+/* None has ever been used, and all are zeros. */
+void rows_clear(struct rows *r);
 
 #endif
