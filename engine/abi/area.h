@@ -180,7 +180,7 @@ enum note {
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
 	NOTE_TOLD_BEFORE,	/* what others were told before is not done: the event's number */
 	NOTE_TIMER,		/* could not be made: its id */
-	NOTE_LOCK,		/* could not be noted (0) or made (1): its descriptor */
+	NOTE_LOCK,		/* could not be taken: its descriptor */
 	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
 	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
 	NOTE_SIGNALS,		/* so many found no room when it took over */

@@ -25,6 +25,7 @@ enum state_kind {
 #define TAKEN_END	STATE_KINDS	/* that was all */
 #define TAKEN_ROWS	200		/* descriptors in a message */
 #define TAKEN_SIGNALS	16
+#define TAKEN_LOCKS	64
 /*
  * Limit (takeovers): signalfds in epoll sets, and pidfds of one process. Beyond: further
  * ones are not registered again, and stay the old leader's.
@@ -53,6 +54,14 @@ struct taken_signal {
 	uint8_t info[48];	/* the head of its siginfo */
 };
 
+/* A record lock (fcntl F_SETLK) that the old leader holds by this descriptor. */
+struct taken_lock {
+	int32_t fd, type;	/* F_RDLCK, F_WRLCK */
+	int64_t from, to;	/* the last byte */
+};
+
+#define TAKEN_LOCK_END	INT64_MAX	/* `to`: the file's end, wherever that is */
+
 struct taken_message {
 	uint32_t kind;		/* enum state_kind; TAKEN_END */
 	uint32_t n;		/* rows */
@@ -60,6 +69,7 @@ struct taken_message {
 		struct taken_descriptor descriptor[TAKEN_ROWS];
 		struct taken_watch watch[TAKEN_WATCHES];
 		struct taken_signal signal[TAKEN_SIGNALS];
+		struct taken_lock lock[TAKEN_LOCKS];
 	};
 };
 
@@ -67,6 +77,7 @@ struct taken_message {
 
 _Static_assert(__builtin_offsetof(struct taken_message, signal) == TAKEN_HEAD, "rows are aligned");
 _Static_assert(sizeof(struct taken_descriptor) == 8 && sizeof(struct taken_watch) == 24 &&
-	       sizeof(struct taken_signal) == 56, "rows have no holes");
+	       sizeof(struct taken_signal) == 56 && sizeof(struct taken_lock) == 24,
+	       "rows have no holes");
 
 #endif

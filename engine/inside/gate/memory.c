@@ -90,6 +90,7 @@ void *rows_more(struct rows *r)
 {
 	uint32_t n = __atomic_load_n(&r->used, __ATOMIC_RELAXED);
 
+	MUST(r->size);
 	do
 		if (n >> r->page_shift >= ROWS_PAGES ||
 		    !table_page(&r->page[n >> r->page_shift], (uint64_t)r->size << r->page_shift))

@@ -152,7 +152,7 @@ static __attribute__((noinline)) void care_told(struct thread *t, const struct w
 {
 	if (care & CARE_POLLS)
 		epoll_led(t, w, nr);
-	if (care & TRAIT_KEPT || (care & TRAIT_CLOSES && record_locks))
+	if (care & TRAIT_KEPT)
 		state_note(t, nr, w->args, w->result);
 	if (care & TRAIT_RIGHTS && w->result >= 0)
 		realm_changed(t, nr);

@@ -54,11 +54,10 @@ static void epoll_note(struct thread *t, struct walk *w)
 	epoll_changed(w, bytes + 4);
 }
 
-static void closed_note(struct thread *t, const struct walk *w)
+static void closed_note(const struct walk *w)
 {
 	long fd = (long)w->args[0];
 
-	state_note(t, w->desc->nr, w->args, w->result);
 	files_closed(fd);
 	inner_closed(fd);
 	epoll_closed(fd);
@@ -73,7 +72,7 @@ void follow_note_first(struct thread *t, struct walk *w, int64_t result)
 	if (call_has(w->desc, TRAIT_REGISTERS))
 		epoll_note(t, w);
 	else if (call_has(w->desc, TRAIT_CLOSES))
-		closed_note(t, w);
+		closed_note(w);
 }
 
 /* A child's end, as waitid tells it; with WNOWAIT it will be told again. */

@@ -3,7 +3,6 @@
 #define MVE_INSIDE_STATE_H
 
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/state/record_locks.h"
 #include "engine/inside/state/timers.h"
 
 static inline void nothing_noted(struct thread *t, long nr, const uint64_t *args)
@@ -11,7 +10,7 @@ static inline void nothing_noted(struct thread *t, long nr, const uint64_t *args
 	(void)t, (void)nr, (void)args;
 }
 
-/* A call with the trait KEPT, or a close, has been made, or answered. */
+/* A call with the trait KEPT has been made, or answered. */
 static inline void state_note(struct thread *t, long nr, const uint64_t *args, int64_t result)
 {
 	if (result < 0)

@@ -32,6 +32,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/limits.h"
+#include "engine/inside/state/record_locks.h"
 #include "engine/inside/state/take.h"
 #include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/heir.h"
@@ -199,6 +200,13 @@ static void watches_receive(struct thread *t, uint32_t n)
 		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_DEL, w->fd, 0);
 		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_ADD, w->fd, &e);
 	}
+}
+
+static void locks_receive(struct thread *t, uint32_t n)
+{
+	MUST(n <= TAKEN_LOCKS && latch_is_held(LATCH_take));
+	for (uint32_t i = 0; !take_is_guest(t) && i < n; i++)
+		record_lock_held(t, &message.lock[i]);
 }
 
 /* The monitor has done it. */

@@ -304,9 +304,7 @@ static void note_say(const struct version *v, const struct request *r)
 			  "private copy", "%s/%s: what is mapped of descriptor %lu may differ from "
 			  "the leader's", v->monitor->session.name, v->name, r->args[1]);
 	if (r->args[0] == NOTE_LOCK)
-		say_error(NULL, r->args[2] ? "%s/%s: another process has got the record lock of "
-			  "descriptor %lu" : "%s/%s: a record lock of descriptor %lu that does not "
-			  "count from the file's beginning will be lost when another leads",
+		say_error(NULL, "%s/%s: another process has got the record lock of descriptor %lu",
 			  v->monitor->session.name, v->name, r->args[1]);
 }
 

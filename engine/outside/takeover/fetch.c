@@ -48,11 +48,14 @@ static void batch_drop(struct taking *k)
  * What the kernel makes itself (epoll sets, signalfds, timers, ...) has no file type, but for
  * pidfds on newer kernels, which are of one file system.
  */
-static bool is_plain(const struct fetch *f, int fd)
+static bool is_plain(const struct fetch *f, int fd, int number)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && st.st_mode & S_IFMT && st.st_dev != f->pidfds;
+	if (fstat(fd, &st) || !(st.st_mode & S_IFMT) || st.st_dev == f->pidfds)
+		return false;
+	locks_meet(number, &st);
+	return true;
 }
 
 /* Whether an execve closes it, by what fdinfo says, whose text is wanted of a pidfd. */
@@ -92,7 +95,8 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 
 	if (fd < 0)
 		return errno == EBADF ? 0 : -errno;
-	*row = (struct taken_descriptor){ number, 0, is_plain(f, fd) ? STATE_plain : kind_of(fd) };
+	*row = (struct taken_descriptor){ number, 0, is_plain(f, fd, number) ? STATE_plain
+									      : kind_of(fd) };
 	known = known && row->kind != STATE_pidfd;
 	f->asked += !known;
 	if (!known)
@@ -207,6 +211,7 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 	f->all = false;
 	f->asked = 0;
 	f->k.message.n = f->k.epolls = f->k.moved = f->k.pidfds = 0;
+	locks_begin();
 	fetch_more(m, f);
 	return &f->k;
 }

@@ -5,6 +5,8 @@
 #ifndef MVE_OUTSIDE_TAKING_H
 #define MVE_OUTSIDE_TAKING_H
 
+#include <sys/stat.h>
+
 #include "engine/abi/state.h"
 #include "engine/outside/monitor/monitor.h"
 
@@ -50,5 +52,13 @@ void kind_look(struct monitor *m, struct taking *k, const struct taken_descripto
 int kinds_send(struct monitor *m, struct taking *k);
 void kinds_drop(struct taking *k);
 int numbers_send(struct monitor *m, struct taking *k);
+
+/* --- locks.c -------------------------------------------------------------------- */
+
+/* Nothing has been met; a descriptor of the twin's, which is a file. */
+void locks_begin(void);
+void locks_meet(int number, const struct stat *st);
+/* The record locks of the twin, by what was met. */
+int locks_send(struct monitor *m, struct taking *k);
 
 #endif

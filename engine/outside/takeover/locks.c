@@ -1,0 +1,175 @@
+/*
+ * The record locks of a process of the old leader (fcntl F_SETLK), which stands.  Only the
+ * kernel knows them: any close of any descriptor of a file gives up all that the process has
+ * on it, an execve keeps them, and by which bytes a call has locked may hang on where the
+ * file was read.  So it is the kernel that is asked, by what goes to no file system, which may
+ * not answer: /proc/locks says on which files there are any, the fdinfo of a descriptor of
+ * such a file which bytes.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/takeover/taking.h"
+
+/* Numbers of files; grown as they come. */
+struct inodes {
+	struct lockable { uint64_t ino; int number; bool met; } *row;
+	size_t n, room;
+};
+
+/* Descriptors of the twin, by which there may be locks. */
+static struct inodes open_files;
+
+/* False: there is no memory. */
+static bool inode_add(struct inodes *of, uint64_t ino, int number)
+{
+	size_t room = of->room ? of->room * 2 : 64;
+	struct lockable *more;
+
+	MUST(of->n <= of->room);
+	if (of->n == of->room) {
+		more = realloc(of->row, room * sizeof(*more));
+		if (!more)
+			return false;
+		of->row = more;
+		of->room = room;
+	}
+	of->row[of->n++] = (struct lockable){ ino, number, false };
+	return true;
+}
+
+void locks_begin(void)
+{
+	open_files.n = 0;
+}
+
+void locks_meet(int number, const struct stat *st)
+{
+	MUST(number >= 0);
+	if (!S_ISSOCK(st->st_mode) && !S_ISFIFO(st->st_mode) &&
+	    !inode_add(&open_files, st->st_ino, number))
+		say_log("take", "no memory for descriptor %d's locks", number);
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	uint64_t x = ((const struct lockable *)a)->ino, y = ((const struct lockable *)b)->ino;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Each once, as inode_find wants them. */
+static void inodes_sort(struct inodes *of)
+{
+	size_t n = 0;
+
+	if (of->n)
+		qsort(of->row, of->n, sizeof(*of->row), by_inode);
+	for (size_t i = 0; i < of->n; i++)
+		if (!n || of->row[n - 1].ino != of->row[i].ino)
+			of->row[n++] = of->row[i];
+	of->n = n;
+}
+
+/* The files on which the process has locks; false: the kernel does not say. */
+static bool locked_read(pid_t pid, struct inodes *locked)
+{
+	FILE *f = fopen("/proc/locks", "re");
+	unsigned long ino;
+	char line[256];
+	int whose;
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*u: POSIX %*s %*s %d %*x:%*x:%lu", &whose, &ino) == 2 &&
+		    whose == pid && !inode_add(locked, ino, -1))
+			break;
+	fclose(f);
+	inodes_sort(locked);
+	return true;
+}
+
+static struct lockable *inode_find(const struct inodes *in, uint64_t ino)
+{
+	const struct lockable key = { .ino = ino };
+
+	return in->n ? bsearch(&key, in->row, in->n, sizeof(key), by_inode) : NULL;
+}
+
+/* Each locked file is one of those that were met: what stat says is what /proc/locks says. */
+static bool all_met(struct inodes *locked)
+{
+	for (size_t i = 0; i < open_files.n; i++) {
+		struct lockable *l = inode_find(locked, open_files.row[i].ino);
+
+		if (l)
+			l->met = true;
+	}
+	for (size_t i = 0; i < locked->n; i++)
+		if (!locked->row[i].met)
+			return false;
+	return true;
+}
+
+static bool lock_read(const char *line, int number, struct taken_lock *l)
+{
+	char type[8], last[24];
+	long from;
+
+	if (sscanf(line, "lock: %*u: POSIX %*s %7s %*d %*s %ld %23s", type, &from, last) != 3)
+		return false;
+	*l = (struct taken_lock){ .fd = number, .from = from,
+				  .type = !strcmp(type, "WRITE") ? F_WRLCK : F_RDLCK };
+	l->to = !strcmp(last, "EOF") ? TAKEN_LOCK_END : strtol(last, NULL, 10);
+	return from >= 0 && l->to >= from;
+}
+
+static int batch_send(struct taking *k, struct taken_message *message)
+{
+	int result = message->n ? message_send(k, message, sizeof(message->lock[0]), NULL) : 0;
+
+	message->n = 0;
+	return result;
+}
+
+/* Those that were taken by this descriptor. */
+static int locks_of(struct taking *k, int number, struct taken_message *message)
+{
+	char path[64], line[256];
+	int result = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", k->twin, number);
+	f = fopen(path, "re");
+	while (f && !result && fgets(line, sizeof(line), f)) {
+		if (!lock_read(line, number, &message->lock[message->n]))
+			continue;
+		if (++message->n == TAKEN_LOCKS)
+			result = batch_send(k, message);
+	}
+	if (f)
+		fclose(f);
+	return result;
+}
+
+int locks_send(struct monitor *m, struct taking *k)
+{
+	struct taken_message message = { .kind = STATE_locks_held };
+	struct inodes locked = { 0 };
+	bool said = locked_read(k->twin, &locked), all = !said || !all_met(&locked);
+	int result = 0;
+
+	(void)m;
+	MUST(k->twin > 0);
+	for (size_t i = 0; !result && (locked.n || !said) && i < open_files.n; i++)
+		if (all || inode_find(&locked, open_files.row[i].ino))
+			result = locks_of(k, open_files.row[i].number, &message);
+	free(locked.row);
+	return result ? result : batch_send(k, &message);
+}
