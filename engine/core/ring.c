@@ -10,6 +10,7 @@
  * the section's chunks, whatever stands there, and no search is without an end.
  */
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 
 _Static_assert(VERSIONS <= 32, "versions are bits of a word");
@@ -38,16 +39,16 @@ static bool holds(const struct streams *s, uint32_t version, const struct lane *
 	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_RELAXED);
 	uint32_t place = serial - __atomic_load_n(&l->base, __ATOMIC_RELAXED);
 
-	/* Acquire, both: cursor_begin has made `at` and `done` this stream's, this life's. */
-	if (__atomic_load_n(&c->source, __ATOMIC_ACQUIRE) != s->self ||
-	    __atomic_load_n(&c->life, __ATOMIC_ACQUIRE) != life)
+	/* cursor_begin has made `at` and `done` this stream's, this life's. */
+	if (CONSUME(cursor_source, &c->source) != s->self ||
+	    CONSUME(cursor_life, &c->life) != life)
 		return true;
-	/* Acquire: pairs with cursor_done; the reader looks at nothing any more. */
-	if (__atomic_load_n(&c->done, __ATOMIC_ACQUIRE) == life)
+	/* The reader looks at nothing any more. */
+	if (CONSUME(cursor_done, &c->done) == life)
 		return false;
-	/* Acquire: pairs with cursor_move; what is before has been read.  Serials wrap. */
+	/* What is before has been read.  Serials wrap. */
 	return (int32_t)(place -
-			 (uint32_t)(__atomic_load_n(&c->at, __ATOMIC_ACQUIRE) / CHUNK_CELLS)) >= 0;
+			 (uint32_t)(CONSUME(cursor_at, &c->at) / CHUNK_CELLS)) >= 0;
 }
 
 /*
@@ -81,10 +82,10 @@ static uint64_t oldest_word(uint32_t serial, uint32_t chunk)
 /* False when the lane has no chunk but the one that it writes, or none yet. */
 static bool oldest_look(const struct streams *s, const struct lane *l, uint64_t *old)
 {
-	/* Acquire: pairs with oldest_pop and lane_begin; `now` and `base` are as new. */
-	*old = __atomic_load_n(&l->oldest, __ATOMIC_ACQUIRE);
-	/* Acquire: pairs with turn(); what is not `now` is full, and has a next. */
-	return (uint32_t)*old != __atomic_load_n(&l->now, __ATOMIC_ACQUIRE) &&
+	/* `now` and `base` are as new. */
+	*old = CONSUME(lane_oldest, &l->oldest);
+	/* What is not `now` is full, and has a next. */
+	return (uint32_t)*old != CONSUME(lane_now, &l->now) &&
 	       chunk_sane(s, (uint32_t)*old) && __atomic_load_n(&l->life, __ATOMIC_RELAXED);
 }
 
@@ -93,10 +94,7 @@ static bool oldest_pop(struct section *own, struct lane *l, uint64_t old)
 {
 	uint32_t next = __atomic_load_n(&own->chunk_next[(uint32_t)old], __ATOMIC_RELAXED);
 
-	/* Release: pairs with oldest_look. */
-	return __atomic_compare_exchange_n(&l->oldest, &old,
-					   oldest_word((uint32_t)(old >> 32) + 1, next), false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return BOTH_IF(lane_oldest, &l->oldest, &old, oldest_word((uint32_t)(old >> 32) + 1, next));
 }
 
 /* The lane's oldest chunk, if it is full and nobody needs it. */
@@ -132,8 +130,8 @@ uint32_t writer_held_by(const struct writer *w)
 
 static void chunk_free(struct section *own, uint32_t chunk)
 {
-	/* Release: pairs with chunk_claim; nobody looks at it any more. */
-	__atomic_store_n(&own->chunk_owner[chunk], 0, __ATOMIC_RELEASE);
+	/* Nobody looks at it any more. */
+	PUBLISH(chunk_owner, &own->chunk_owner[chunk], 0);
 	/* The lowest first, so that no more of the ring is touched than is needed. */
 	if (chunk < __atomic_load_n(&own->chunk_hint, __ATOMIC_RELAXED))
 		__atomic_store_n(&own->chunk_hint, chunk, __ATOMIC_RELAXED);
@@ -151,10 +149,8 @@ static bool chunk_get(struct section *own, uint32_t chunk, uint32_t from, uint32
 {
 	uint32_t *owner = &own->chunk_owner[chunk];
 
-	/* Acquire: pairs with chunk_free and writer_settle. */
 	return __atomic_load_n(owner, __ATOMIC_RELAXED) == from &&
-	       __atomic_compare_exchange_n(owner, &from, to, false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
+	       CONSUME_IF(chunk_owner, owner, &from, to);
 }
 
 /* Any chunk may have become a spare one; most are still at the end. */
@@ -236,20 +232,16 @@ uint32_t lanes_held_by(const struct streams *s)
 static bool lane_claim(const struct streams *s, struct section *own, uint32_t index)
 {
 	uint32_t *state = &own->lane[index].state;
-	/* Acquire: pairs with lane_set. */
-	uint32_t was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+	uint32_t was = CONSUME(lane_state, state);
 
 	if (was != LANE_FREE && (was != LANE_CLOSED || lane_unread(s, own, index)))
 		return false;
-	/* Acquire: pairs with lane_set. */
-	if (!__atomic_compare_exchange_n(state, &was, LANE_CLAIMED, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
+	if (!CONSUME_IF(lane_state, state, &was, LANE_CLAIMED))
 		return false;
 	/* Another thread may have had it for a whole life since it was looked at. */
 	if (was == LANE_FREE || !lane_unread(s, own, index))
 		return true;
-	/* Release: as lane_set, for the thread that closed it. */
-	__atomic_store_n(state, LANE_CLOSED, __ATOMIC_RELEASE);
+	PUBLISH(lane_state, state, LANE_CLOSED);
 	return false;
 }
 
@@ -284,16 +276,16 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life, uint32_t t
 	__atomic_store_n(&l->first, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->now, chunk, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->base, base, __ATOMIC_RELAXED);
-	/* Release: pairs with oldest_look.  Serials go on, so that none comes twice. */
-	__atomic_store_n(&l->oldest, oldest_word(base, chunk), __ATOMIC_RELEASE);
+	/* Serials go on, so that none comes twice. */
+	PUBLISH(lane_oldest, &l->oldest, oldest_word(base, chunk));
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->owner, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->pid, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->told, told, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->seam, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->seam_chunk, CHUNK_NONE, __ATOMIC_RELAXED);
-	/* Release: whoever sees the new life sees an empty lane.  0 is none. */
-	__atomic_store_n(&l->life, life ? life : 1, __ATOMIC_RELEASE);
+	/* Whoever sees the new life sees an empty lane.  0 is none. */
+	PUBLISH(lane_life, &l->life, life ? life : 1);
 }
 
 static void lanes_raise(struct section *own, uint32_t to)
@@ -310,9 +302,8 @@ static void lanes_raise(struct section *own, uint32_t to)
 static void lane_set(struct streams *s, uint32_t index, enum lane_state state)
 {
 	MUST(index < LANES);
-	/* Release: all that was done to the lane before is seen by who sees the state. */
-	__atomic_store_n(&streams_section(s, s->self)->lane[index].state, state,
-			 __ATOMIC_RELEASE);
+	/* All that was done to the lane before is seen by who sees the state. */
+	PUBLISH(lane_state, &streams_section(s, s->self)->lane[index].state, state);
 }
 
 bool lane_reopen(struct streams *s, uint32_t index, bool *owes)
@@ -389,8 +380,8 @@ bool writer_settle(struct writer *w)
 
 	if (c == CHUNK_NONE)
 		return false;
-	/* Release: pairs with chunk_get; nobody looks at it any more. */
-	__atomic_store_n(&w->section->chunk_owner[c], CHUNK_SPARE, __ATOMIC_RELEASE);
+	/* Nobody looks at it any more. */
+	PUBLISH(chunk_owner, &w->section->chunk_owner[c], CHUNK_SPARE);
 	w->owes = false;
 	return true;
 }
@@ -420,11 +411,11 @@ bool writer_turn(struct writer *w)
 	((struct event *)w->chunk)[w->cell] =
 		(struct event){ .kind = EVENT_TURN, .arg = { chunk } };
 	__atomic_store_n(&w->section->chunk_next[w->number], chunk, __ATOMIC_RELAXED);
-	/* Release: pairs with oldest_look; the chunk before is full, and has its next. */
-	__atomic_store_n(&l->now, chunk, __ATOMIC_RELEASE);
+	/* The chunk before is full, and has its next. */
+	PUBLISH(lane_now, &l->now, chunk);
 	w->head += CHUNK_CELLS - w->cell;
-	/* Release: the turn is read after the head. */
-	__atomic_store_n(&l->head, w->head, __ATOMIC_RELEASE);
+	/* The turn is read after the head. */
+	PUBLISH(lane_head, &l->head, w->head);
 	w->number = chunk;
 	w->chunk = chunk_at(w->section, chunk);
 	w->cell = 0;
@@ -444,9 +435,8 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	/* Another stream's lives have the same numbers. */
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
-	/* Release, both: pair with holds(), which sees the place with either. */
-	__atomic_store_n(&c->source, source, __ATOMIC_RELEASE);
-	__atomic_store_n(&c->life, life, __ATOMIC_RELEASE);
+	PUBLISH(cursor_source, &c->source, source);
+	PUBLISH(cursor_life, &c->life, life);
 }
 
 void cursor_join(struct streams *s, uint32_t index, uint32_t source)
@@ -459,8 +449,7 @@ void cursor_join(struct streams *s, uint32_t index, uint32_t source)
 	c->place = cursor_place(seam, __atomic_load_n(&l->seam_chunk, __ATOMIC_RELAXED));
 	__atomic_store_n(&c->at, seam, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
-	/* Release: pairs with holds(), which sees the place with it. */
-	__atomic_store_n(&c->source, source, __ATOMIC_RELEASE);
+	PUBLISH(cursor_source, &c->source, source);
 }
 
 void cursor_done(struct streams *s, uint32_t index)
@@ -468,8 +457,8 @@ void cursor_done(struct streams *s, uint32_t index)
 	struct cursor *c = &streams_section(s, s->self)->cursor[index];
 
 	MUST(index < LANES);
-	/* Release: all has been read before the lane is used again. */
-	__atomic_store_n(&c->done, c->life, __ATOMIC_RELEASE);
+	/* All has been read before the lane is used again. */
+	PUBLISH(cursor_done, &c->done, c->life);
 }
 
 void reader_attach(struct reader *r, struct streams *s, uint32_t index)
@@ -489,8 +478,8 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 void reader_switch(struct reader *r, uint32_t version)
 {
 	const struct lane *l = &streams_section(r->streams, version)->lane[r->index];
-	/* Acquire: pairs with lane_begin; the head is this life's. */
-	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
+	/* The head is this life's. */
+	uint32_t life = CONSUME(lane_life, &l->life);
 
 	cursor_begin(r->streams, r->index, life, version);
 	reader_attach(r, r->streams, r->index);
@@ -499,8 +488,8 @@ void reader_switch(struct reader *r, uint32_t version)
 static void cursor_move(struct reader *r)
 {
 	__atomic_store_n(&r->cursor->place, cursor_place(r->pos, r->chunk), __ATOMIC_RELAXED);
-	/* Release: the writer may use the cells again after it sees this. */
-	__atomic_store_n(&r->cursor->at, r->pos, __ATOMIC_RELEASE);
+	/* The writer may use the cells again after it sees this. */
+	PUBLISH(cursor_at, &r->cursor->at, r->pos);
 }
 
 static const struct event *stream_broken(struct reader *r)
@@ -515,8 +504,7 @@ static bool published(struct reader *r, uint64_t pos)
 		return false;
 	if (pos < r->head)
 		return true;
-	/* Acquire: pairs with the writer's release of the head. */
-	r->head = __atomic_load_n(&r->from->lane[r->index].head, __ATOMIC_ACQUIRE);
+	r->head = CONSUME(lane_head, &r->from->lane[r->index].head);
 	/* What we have not taken fits into the chunks that there are. */
 	if (r->head < pos ||
 	    r->head / CHUNK_CELLS - r->cursor->at / CHUNK_CELLS >= r->streams->conduct->chunks)
@@ -688,12 +676,12 @@ uint8_t reader_take(struct reader *r)
 bool reader_at_end(const struct reader *r)
 {
 	const struct lane *l = &r->from->lane[r->index];
-	/* Acquire: pairs with the monitor's; all that was written is there. */
-	uint32_t ended = __atomic_load_n(&r->streams->conduct->ended, __ATOMIC_ACQUIRE);
+	/* All that was written is there. */
+	uint32_t ended = CONSUME(conduct_bits, &r->streams->conduct->ended);
 
-	/* Acquire: pairs with lane_set; the head is the last one. */
+	/* The head is the last one. */
 	if (!(ended >> r->cursor->source & 1) &&
-	    __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) != LANE_CLOSED)
+	    CONSUME(lane_state, &l->state) != LANE_CLOSED)
 		return false;
-	return r->pos >= __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+	return r->pos >= CONSUME(lane_head, &l->head);
 }

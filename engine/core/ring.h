@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "engine/abi/ring.h"
+#include "engine/core/pairs.h"
 
 /* The streams as one process has mapped them. */
 struct streams {
@@ -120,8 +121,8 @@ static inline bool reader_attach_other(struct reader *r, struct streams *s, uint
 	uint64_t place;
 
 	reader_attach(r, s, index);
-	/* Acquire: pairs with cursor_move; what is read behind it is no older. */
-	r->pos = r->head = __atomic_load_n(&r->cursor->at, __ATOMIC_ACQUIRE);
+	/* What is read behind it is no older. */
+	r->pos = r->head = CONSUME(cursor_at, &r->cursor->at);
 	place = __atomic_load_n(&r->cursor->place, __ATOMIC_RELAXED);
 	r->chunk = place_chunk(place);
 	r->ahead = true;
@@ -157,11 +158,11 @@ void reader_switch(struct reader *r, uint32_t version);
 
 static inline uint32_t streams_followers(const struct streams *s, const struct section *own)
 {
-	/* Acquire: a follower that is added has its cursors ready. */
-	uint32_t bits = __atomic_load_n(&s->conduct->following, __ATOMIC_ACQUIRE);
+	/* A follower that is added has its cursors ready. */
+	uint32_t bits = CONSUME(conduct_bits, &s->conduct->following);
 
-	/* Acquire: pairs with who drops it; what it has read by then has been read. */
-	return bits & ~__atomic_load_n(&own->dropped, __ATOMIC_ACQUIRE) & ~(1u << s->self);
+	/* What it has read by then has been read. */
+	return bits & ~CONSUME(section_dropped, &own->dropped) & ~(1u << s->self);
 }
 
 #define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell */
@@ -209,8 +210,8 @@ static inline void writer_commit(struct writer *w)
 		    (const struct event *)w->chunk + CHUNK_CELLS);
 	w->cell += cells;
 	w->head += cells;
-	/* Release: a reader that sees the head sees the event. */
-	__atomic_store_n(&w->lane->head, w->head, __ATOMIC_RELEASE);
+	/* A reader that sees the head sees the event. */
+	PUBLISH(lane_head, &w->lane->head, w->head);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/faulting.h"
@@ -36,8 +37,8 @@ static void mark_set(const struct thread *t, uint64_t at)
 
 	MUST(t->has_lane && t->lane < LANES);
 	own->faulted[t->lane] = at + 1;
-	/* Release: pairs with fault_behind; what comes is told behind it. */
-	__atomic_store_n(&own->left[t->lane], 0, __ATOMIC_RELEASE);
+	/* What comes is told behind it. */
+	PUBLISH(section_left, &own->left[t->lane], 0);
 }
 
 /* The last one that was left is forgotten. */
@@ -57,9 +58,7 @@ void fault_begin(struct thread *t, int sig, const struct altstack *alt, uint64_t
 	MUST(crash_signal(sig));
 	t->fault_sp = sp;
 	t->fault_sig = (uint8_t)sig;
-	/* Release: pairs with fault_stands. */
-	__atomic_store_n(&t->faulting, on_stack(alt, sp) ? FAULT_ON_ALT : FAULT_ON_OWN,
-			 __ATOMIC_RELEASE);
+	PUBLISH(thread_faulting, &t->faulting, on_stack(alt, sp) ? FAULT_ON_ALT : FAULT_ON_OWN);
 	t->slot->faulting = 1;
 }
 
@@ -72,9 +71,8 @@ void fault_end(struct thread *t)
 	__atomic_store_n(&own_signal, 0, __ATOMIC_RELAXED);
 	if (!leads(t))
 		return;
-	/* Release: pairs with fault_behind. */
-	__atomic_store_n(&streams_section(&streams, streams.self)->left[t->lane],
-			 t->writer.lane->head + 1, __ATOMIC_RELEASE);
+	PUBLISH(section_left, &streams_section(&streams, streams.self)->left[t->lane],
+		t->writer.lane->head + 1);
 	sleepers_wake(t);
 }
 
@@ -100,8 +98,7 @@ void fault_lead(struct thread *t)
 
 bool fault_behind(const struct section *from, uint32_t lane, uint64_t pos)
 {
-	/* Acquire: pairs with mark_set and fault_end. */
-	uint64_t left = __atomic_load_n(&from->left[lane], __ATOMIC_ACQUIRE);
+	uint64_t left = CONSUME(section_left, &from->left[lane]);
 	uint64_t mark = from->faulted[lane];
 
 	return mark && pos + 1 >= mark && (!left || pos + 1 < left);
@@ -111,7 +108,7 @@ bool fault_crashed(uint32_t source)
 {
 	const struct conduct *c = streams.conduct;
 
-	return (__atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) & c->crashed) >> source & 1;
+	return (CONSUME(conduct_bits, &c->ended) & c->crashed) >> source & 1;
 }
 
 /* It waits to hear how the leader's handler ends. */
@@ -120,7 +117,7 @@ bool fault_stands(const struct thread *o)
 	uint32_t source = o->reader.cursor->source % VERSIONS;
 
 	/* Planned: what it did in its handler is as good as the rest. */
-	if (__atomic_load_n(&o->faulting, __ATOMIC_ACQUIRE) ||
+	if (CONSUME(thread_faulting, &o->faulting) ||
 	    __atomic_load_n(&own_signal, __ATOMIC_RELAXED) ||
 	    !fault_behind(o->reader.from, o->lane, o->reader.pos) ||
 	    o->reader.from->left[o->lane])

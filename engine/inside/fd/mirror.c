@@ -20,6 +20,7 @@
 #include <linux/stat.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/behind.h"
@@ -209,7 +210,7 @@ static bool is_used(uint32_t i)
 static void mirror_drop(struct mirror *m)
 {
 	MUST(m->made && m >= mirrors && m < mirrors + MIRRORS && m->fd >= 0);
-	__atomic_store_n(&m->made, 0, __ATOMIC_RELEASE);
+	PUBLISH(mirror_made, &m->made, 0);
 	OWN1(__NR_close, m->fd);
 }
 
@@ -267,8 +268,8 @@ static struct mirror *mirror_make(const struct event *e)
 	m->fd = (int32_t)fd;
 	m->file.known = 0;
 	m->gone = false;
-	/* Release: a fork may come before it, and then there is no such row. */
-	__atomic_store_n(&m->made, ++mirrors_made, __ATOMIC_RELEASE);
+	/* A fork may come before it, and then there is no such row. */
+	PUBLISH(mirror_made, &m->made, ++mirrors_made);
 	return m;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -43,8 +44,8 @@ bool fd_is(int64_t fd, enum fd_mark mark)
 {
 	const struct fd_row *r = fd_row(fd);
 
-	/* Acquire: pairs with fd_set_mark; what was done before the mark is seen. */
-	return r && __atomic_load_n(&r->marks, __ATOMIC_ACQUIRE) & mark;
+	/* What was done before the mark is seen. */
+	return r && CONSUME(fd_marks, &r->marks) & mark;
 }
 
 void fd_set_mark(int64_t fd, unsigned marks, bool on)
@@ -54,11 +55,10 @@ void fd_set_mark(int64_t fd, unsigned marks, bool on)
 
 	if (!r || have == (on ? marks : 0))
 		return;
-	/* Release: pairs with fd_is. */
 	if (on)
-		__atomic_fetch_or(&r->marks, (uint16_t)marks, __ATOMIC_RELEASE);
+		PUBLISH_BY(fd_marks, fetch_or, &r->marks, (uint16_t)marks);
 	else
-		__atomic_fetch_and(&r->marks, (uint16_t)~marks, __ATOMIC_RELEASE);
+		PUBLISH_BY(fd_marks, fetch_and, &r->marks, (uint16_t)~marks);
 }
 
 int64_t fd_next(int64_t from)

@@ -10,6 +10,7 @@
 #include <linux/errno.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
@@ -35,7 +36,7 @@ void block_prepare(struct thread *t, uint32_t index)
 	t->stack_top = (uint64_t)t + BLOCK_STACK_TOP;
 	blocks[index] = t;
 	/* Atomic: a thread that ends clears its bit without the latch. */
-	__atomic_fetch_or(&used[index / 64], 1ull << index % 64, __ATOMIC_ACQUIRE);
+	ANNOUNCE_BY(seal, fetch_or, &used[index / 64], 1ull << index % 64);
 }
 
 static struct thread *block_map(uint32_t index)
@@ -54,8 +55,7 @@ static struct thread *block_at(uint32_t index)
 	MUST(index < BLOCKS);
 	if (!blocks[index])
 		return block_map(index);
-	/* Atomic: as in block_prepare. */
-	__atomic_fetch_or(&used[index / 64], 1ull << index % 64, __ATOMIC_ACQUIRE);
+	ANNOUNCE_BY(seal, fetch_or, &used[index / 64], 1ull << index % 64);
 	return blocks[index];
 }
 
@@ -66,7 +66,7 @@ struct thread *block_take(void)
 
 	latch_take(LATCH_blocks);
 	for (uint32_t w = 0; w < BLOCKS / 64 && !t; w++) {
-		uint64_t bits = __atomic_load_n(&used[w], __ATOMIC_ACQUIRE);
+		uint64_t bits = CONSUME(block_used, &used[w]);
 
 		if (~bits)
 			t = block_at(w * 64 + (uint32_t)__builtin_ctzll(~bits));
@@ -89,7 +89,7 @@ void block_keep_only(struct thread *t)
 struct thread *block_live(uint32_t index)
 {
 	MUST(index < BLOCKS);
-	uint64_t bits = __atomic_load_n(&used[index / 64], __ATOMIC_SEQ_CST);
+	uint64_t bits = LOOK(seal, &used[index / 64]);
 
 	return bits >> index % 64 & 1 ? blocks[index] : NULL;
 }
@@ -116,8 +116,7 @@ void block_free(struct thread *t)
 	MUST(t != thread_self());
 	if (!t->in_exec)
 		slot_release(t);
-	__atomic_fetch_and(&used[t->index / 64], ~(1ull << t->index % 64),
-			   __ATOMIC_RELEASE);
+	PUBLISH_BY(block_used, fetch_and, &used[t->index / 64], ~(1ull << t->index % 64));
 }
 
 uint64_t *block_bitmap(uint32_t index);
@@ -138,8 +137,7 @@ static uint64_t holder_of(const struct thread *t)
  */
 static bool slot_try(struct thread *t, struct slot *s, uint64_t holder)
 {
-	if (!__atomic_compare_exchange_n(&s->holder, &holder, holder_of(t), false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (!BOTH_IF(slot_holder, &s->holder, &holder, holder_of(t)))
 		return false;
 	s->vpid = s->vtid = 0;
 	s->image = boot.image;
@@ -165,7 +163,7 @@ static bool slot_abandoned(uint64_t holder)
 
 static uint64_t holder_now(const struct slot *s)
 {
-	return __atomic_load_n(&s->holder, __ATOMIC_ACQUIRE);
+	return CONSUME(slot_holder, &s->holder);
 }
 
 static bool slot_reuse(struct thread *t, struct area *a, uint32_t high)
@@ -203,9 +201,8 @@ void slot_mend(struct thread *t)
 
 	MUST(n < AREA_THREADS);
 
-	__atomic_store_n(&t->slot->holder, holder_of(t), __ATOMIC_RELEASE);
-	while (high <= n && !__atomic_compare_exchange_n(&a->slots_high, &high, n + 1, false,
-							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	PUBLISH(slot_holder, &t->slot->holder, holder_of(t));
+	while (high <= n && !PUBLISH_IF(area_slots_high, &a->slots_high, &high, n + 1))
 		;
 }
 
@@ -236,7 +233,7 @@ void slot_release(struct thread *t)
 	    t->slot->owner == (uint32_t)t->tid) {
 		/* The next one may be killed before it says what it is called. */
 		t->slot->vpid = t->slot->vtid = 0;
-		__atomic_store_n(&t->slot->owner, 0, __ATOMIC_RELEASE);
+		PUBLISH(slot_holder, &t->slot->owner, 0);
 	}
 	t->slot = &no_slot;
 	t->counts = &no_slot.counts[0][0];

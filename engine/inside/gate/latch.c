@@ -7,6 +7,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
 
@@ -31,8 +32,7 @@ static bool word_take_until(uint32_t *word, uint64_t end_ns)
 		if (latch_word_try(word))
 			return true;
 	}
-	/* Acquire: as in latch_word_try. */
-	while (__atomic_exchange_n(word, LATCH_SLEPT_FOR, __ATOMIC_ACQUIRE) != LATCH_FREE) {
+	while (CONSUME_BY(latch, exchange_n, word, LATCH_SLEPT_FOR) != LATCH_FREE) {
 		struct __kernel_timespec look = { 0, SLEEP_NS };
 
 		if (end_ns && now_ns() > end_ns)

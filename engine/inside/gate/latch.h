@@ -10,6 +10,7 @@
 #define MVE_INSIDE_LATCH_H
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 
 #define LATCH_FREE	0
@@ -40,9 +41,7 @@ static inline bool latch_word_try(uint32_t *word)
 {
 	uint32_t was = LATCH_FREE;
 
-	/* Acquire: pairs with latch_word_give. */
-	return __atomic_compare_exchange_n(word, &was, LATCH_HELD, false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
+	return CONSUME_IF(latch, word, &was, LATCH_HELD);
 }
 
 static inline void latch_word_take(uint32_t *word)
@@ -53,8 +52,8 @@ static inline void latch_word_take(uint32_t *word)
 
 static inline void latch_word_give(uint32_t *word)
 {
-	/* Release: the next holder sees what this one has changed. */
-	uint32_t was = __atomic_exchange_n(word, LATCH_FREE, __ATOMIC_RELEASE);
+	/* The next holder sees what this one has changed. */
+	uint32_t was = PUBLISH_BY(latch, exchange_n, word, LATCH_FREE);
 
 	MUST(was != LATCH_FREE);
 	if (was == LATCH_SLEPT_FOR)

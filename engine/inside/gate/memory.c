@@ -3,6 +3,7 @@
 #include <linux/mman.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 
@@ -78,9 +79,7 @@ void *table_page(void **page, uint64_t size)
 	made = own_map(size);
 	if (made < 0)
 		return NULL;
-	/* Release: pairs with table_had. */
-	if (__atomic_compare_exchange_n(page, &have, (void *)made, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+	if (BOTH_IF(table_page, page, &have, (void *)made))
 		return (void *)made;
 	OWN2(__NR_munmap, made, size);		/* another thread was first */
 	return have;

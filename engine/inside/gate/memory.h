@@ -3,6 +3,7 @@
 #define MVE_INSIDE_MEMORY_H
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 
 /* Zeroed memory of our own; an address or a negative errno. */
@@ -17,8 +18,8 @@ void *table_page(void **page, uint64_t size);
 /* NULL: it is not there yet. */
 static inline void *table_had(void **page)
 {
-	/* Acquire: pairs with the exchange in table_page; the kernel has filled it with zeros. */
-	return __atomic_load_n(page, __ATOMIC_ACQUIRE);
+	/* The kernel has filled it with zeros. */
+	return CONSUME(table_page, page);
 }
 
 /* Rows of one kind that grow in number, and never move: each is found by its own. */

@@ -12,6 +12,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
@@ -32,14 +33,14 @@ const struct brief *brief(void)
 
 bool monitor_alive(void)
 {
-	uint32_t word = __atomic_load_n(&brief()->alive.word, __ATOMIC_ACQUIRE);
+	uint32_t word = CONSUME(monitor_alive, &brief()->alive.word);
 
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
 void request_ring(void)
 {
-	__atomic_fetch_add(&area()->doorbell, 1, __ATOMIC_RELEASE);
+	PUBLISH_BY(area_doorbell, fetch_add, &area()->doorbell, 1);
 	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 1);
 }
 
@@ -57,9 +58,9 @@ static void slot_ask(struct thread *t)
 	uint64_t n = (uint64_t)(t->slot - area()->slot);
 
 	slot_mend(t);
-	__atomic_store_n(&t->slot->asked, RS_ASKED, __ATOMIC_RELEASE);
-	/* Release: the monitor, which takes the bit away before it looks, finds `asked`. */
-	__atomic_fetch_or(&area()->asking[n / 64], 1ull << n % 64, __ATOMIC_RELEASE);
+	PUBLISH(slot_asked, &t->slot->asked, RS_ASKED);
+	/* The monitor, which takes the bit away before it looks, finds `asked`. */
+	PUBLISH_BY(area_asking, fetch_or, &area()->asking[n / 64], 1ull << n % 64);
 	request_ring();
 }
 
@@ -97,9 +98,8 @@ bool request_over(struct thread *t)
 {
 	const struct request *r = request_of(t);
 
-	/* Acquire: pairs with the monitor's release when it has answered. */
-	return is_refused(r, __atomic_load_n(answers(t), __ATOMIC_ACQUIRE)) ||
-	       __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != RS_ASKED;
+	return is_refused(r, CONSUME(brief_answer, answers(t))) ||
+	       CONSUME(request_state, &r->state) != RS_ASKED;
 }
 
 /* Waits until the request has an answer; false when it gets none. */
@@ -110,10 +110,9 @@ static bool request_wait(struct thread *t)
 	struct request *r = request_of(t);
 
 	for (;;) {
-		/* Acquire: pairs with the monitor's release when it has answered. */
-		uint32_t word = __atomic_load_n(answer, __ATOMIC_ACQUIRE);
+		uint32_t word = CONSUME(brief_answer, answer);
 
-		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != RS_ASKED)
+		if (CONSUME(request_state, &r->state) != RS_ASKED)
 			return true;
 		if (is_refused(r, word) || !monitor_alive())
 			return false;

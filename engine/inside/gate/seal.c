@@ -21,6 +21,7 @@
 
 #include "engine/abi/knock.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
@@ -47,8 +48,7 @@ static void arm(struct thread *t)
 
 static bool sealed(void)
 {
-	/* Sequentially consistent: pairs with seal_break, against new threads. */
-	return __atomic_load_n(&boot.sealed, __ATOMIC_SEQ_CST);
+	return LOOK(seal, &boot.sealed);
 }
 
 /* For a thread that begins: armed unless the program is sealed. */
@@ -63,8 +63,8 @@ void seal_arm(struct thread *t)
 void seal_arm_wanted(struct thread *t)
 {
 	arm(t);
-	/* Release: the thread that broke the seal goes on after it. */
-	__atomic_store_n(&t->arm_wanted, 0, __ATOMIC_RELEASE);
+	/* The thread that broke the seal goes on after it. */
+	PUBLISH(arm_wanted, &t->arm_wanted, 0);
 }
 
 static long knock(const struct thread *o)
@@ -81,10 +81,10 @@ static long knock(const struct thread *o)
 static void arm_other(struct thread *o)
 {
 	MUST(o != thread_self());	/* it would wait for itself */
-	__atomic_store_n(&o->arm_wanted, 1, __ATOMIC_RELEASE);
+	PUBLISH(arm_wanted, &o->arm_wanted, 1);
 	if (knock(o) < 0)
 		return;
-	while (__atomic_load_n(&o->arm_wanted, __ATOMIC_ACQUIRE) &&
+	while (CONSUME(arm_wanted, &o->arm_wanted) &&
 	       OWN3(__NR_tgkill, o->pid, o->tid, 0) == 0)
 		OWN0(__NR_sched_yield);
 }
@@ -97,25 +97,25 @@ static void arm_others(struct thread *t)
 
 		/* vfork's parent runs nothing meanwhile, and looks when it does. */
 		if (o && o != t && o->pid == t->pid && !o->in_vfork &&
-		    __atomic_load_n(&o->tid, __ATOMIC_SEQ_CST))
+		    LOOK(seal, &o->tid))
 			arm_other(o);
 	}
 }
 
 void seal_break(struct thread *t)
 {
-	bool first = __atomic_exchange_n(&boot.sealed, 0, __ATOMIC_SEQ_CST);
+	bool first = ANNOUNCE_BY(seal, exchange_n, &boot.sealed, 0);
 
 	if (!t->armed)
 		arm(t);
 	if (first) {
 		((struct area *)boot.area)->unsealed[boot.image % AREA_IMAGES] = 1;
-		__atomic_store_n(&breaking, 1, __ATOMIC_SEQ_CST);
+		PUBLISH_BY(seal_breaking, exchange_n, &breaking, 1);
 		arm_others(t);
-		__atomic_store_n(&breaking, 0, __ATOMIC_RELEASE);
+		PUBLISH(seal_breaking, &breaking, 0);
 	}
 	/* Another thread is at it: new code waits until it is done. */
-	while (__atomic_load_n(&breaking, __ATOMIC_ACQUIRE)) {
+	while (CONSUME(seal_breaking, &breaking)) {
 		if (t->arm_wanted)
 			seal_arm_wanted(t);
 		OWN0(__NR_sched_yield);
@@ -150,14 +150,14 @@ void guard_add(struct thread *t, uint64_t page)
 	}
 	watched[watched_n] = page;
 	MUST(watched_n < WATCHED_MAX);
-	/* Release: a thread that faults there finds it. */
-	__atomic_store_n(&watched_n, watched_n + 1, __ATOMIC_RELEASE);
+	/* A thread that faults there finds it. */
+	PUBLISH(watched, &watched_n, watched_n + 1);
 }
 
 /* Somebody runs code on a watched page: true, and it may go on. */
 bool guard_met(struct thread *t, uint64_t address)
 {
-	uint32_t n = __atomic_load_n(&watched_n, __ATOMIC_ACQUIRE);
+	uint32_t n = CONSUME(watched, &watched_n);
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (watched[i] != (address & ~(PAGE - 1)))

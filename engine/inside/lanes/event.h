@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_EVENT_H
 #define MVE_INSIDE_EVENT_H
 
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
@@ -33,15 +34,14 @@ uint64_t lead_seq(void);
 /* Others may meet what the call gives before it is told: it has this number. */
 static inline void giving_set(struct thread *t, uint64_t seq)
 {
-	/* Release: pairs with gives_before; the call is still to be made. */
-	__atomic_store_n(&t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq,
-			 __ATOMIC_RELEASE);
+	/* The call is still to be made. */
+	PUBLISH(lane_giving, &t->writer.lane->giving, (uint32_t)seq | !(uint32_t)seq);
 }
 
 static inline void giving_end(struct thread *t)
 {
-	/* Release: pairs with gives_before; the event is published. */
-	__atomic_store_n(&t->writer.lane->giving, 0, __ATOMIC_RELEASE);
+	/* The event is published. */
+	PUBLISH(lane_giving, &t->writer.lane->giving, 0);
 }
 
 /* Behind all that has been told so far, but with no number of its own. */
@@ -70,10 +70,9 @@ static INLINE uint64_t seq_shown(struct thread *t, bool own, uint8_t *flags)
 	uint32_t now;
 
 	do {
-		/* Acquire: pairs with tick_number. */
-		now = __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
-		seq = own ? seq_draw() : __atomic_load_n(&lead_seq_now, __ATOMIC_ACQUIRE);
-	} while (now != __atomic_load_n(&ticks, __ATOMIC_ACQUIRE));
+		now = CONSUME(ticks, &ticks);
+		seq = own ? seq_draw() : CONSUME(lead_seq, &lead_seq_now);
+	} while (now != CONSUME(ticks, &ticks));
 	*flags = tick_shown(t, now);
 	return seq;
 }

@@ -14,6 +14,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
@@ -41,8 +42,8 @@ const struct path_map *host_path_maps(uint32_t *n)
 
 uint32_t change_now(void)
 {
-	/* Acquire: what the monitor changed is read after the count. */
-	return __atomic_load_n(&streams.conduct->change, __ATOMIC_ACQUIRE);
+	/* What the monitor changed is read after the count. */
+	return CONSUME(conduct_change, &streams.conduct->change);
 }
 
 void change_wait(uint32_t seen, uint64_t ns)
@@ -82,8 +83,8 @@ void local_add(uint64_t from, uint64_t len)
 		return;
 	MUST(boot.locals < BOOT_LOCALS && from < from + len);
 	boot.local[boot.locals] = (struct code_range_at){ from, from + len };
-	/* Release: another thread reads the row after the count. */
-	__atomic_store_n(&boot.locals, boot.locals + 1, __ATOMIC_RELEASE);
+	/* Another thread reads the row after the count. */
+	PUBLISH(boot_locals, &boot.locals, boot.locals + 1);
 }
 
 /* --- a full ring ----------------------------------------------------------------- */
@@ -91,7 +92,7 @@ void local_add(uint64_t from, uint64_t len)
 static void followers_drop(struct writer *w, uint32_t followers)
 {
 	MUST(!(followers >> w->streams->self & 1));	/* itself it cannot leave behind */
-	__atomic_fetch_or(&w->section->dropped, followers, __ATOMIC_SEQ_CST);
+	BOTH_BY(section_dropped, fetch_or, &w->section->dropped, followers);
 }
 
 static void full_begin(struct writer *w)
@@ -196,8 +197,8 @@ void stream_child(struct thread *c, uint32_t lane)
 			c->writer.lane->pid = c->pid;
 		}
 	}
-	/* Release: other threads of a follower look at what it reads (order.c). */
-	__atomic_store_n(&c->has_lane, lane != CHUNK_NONE, __ATOMIC_RELEASE);
+	/* Other threads of a follower look at what it reads (order.c). */
+	PUBLISH(thread_has_lane, &c->has_lane, lane != CHUNK_NONE);
 	stream_describe(c);
 }
 
@@ -206,8 +207,8 @@ bool host_more(struct reader *r)
 {
 	const struct conduct *c = streams.conduct;
 	uint32_t seen = change_now();
-	/* Acquire: what was published before the end is seen by the next look. */
-	bool ended = __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE) >> r->cursor->source & 1;
+	/* What was published before the end is seen by the next look. */
+	bool ended = CONSUME(conduct_bits, &c->ended) >> r->cursor->source & 1;
 
 	if (r->broken || r->complete || (ended && r->waited_out))
 		return false;

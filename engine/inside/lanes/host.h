@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_HOST_H
 #define MVE_INSIDE_HOST_H
 
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/now.h"
@@ -35,8 +36,8 @@ void sleepers_wake(const struct thread *t);
 /* Whether a word of the conduct has this version's bit. */
 static inline bool conduct_has(const uint32_t *bits)
 {
-	/* Acquire: what the monitor did before it set the bit is seen. */
-	return __atomic_load_n(bits, __ATOMIC_ACQUIRE) >> streams.self & 1;
+	/* What the monitor did before it set the bit is seen. */
+	return CONSUME(conduct_bits, bits) >> streams.self & 1;
 }
 
 /* Does anybody listen to this thread? */
@@ -68,8 +69,8 @@ static inline void sleepers_look(struct thread *t)
 /* Code of the loader or of an allocator: each version's own affair. */
 static inline bool local_code(uint64_t at)
 {
-	/* Acquire: pairs with local_add; what is counted is written. */
-	uint32_t n = __atomic_load_n(&boot.locals, __ATOMIC_ACQUIRE);
+	/* What is counted is written. */
+	uint32_t n = CONSUME(boot_locals, &boot.locals);
 
 	for (uint32_t i = 0; i < n; i++)
 		if (at > boot.local[i].from && at <= boot.local[i].to)

@@ -20,6 +20,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -119,22 +120,20 @@ static bool hold_step(struct hold *h, const struct thread *o)
 
 static void hold_release(struct thread *holder)
 {
-	/* Release: pairs with tick_stand. */
-	__atomic_compare_exchange_n(&tick_holder, &holder, NULL, false, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
+	PUBLISH_IF(tick_holder, &tick_holder, &holder, NULL);
 }
 
 /* Behind an event that shows a tick: until what the clock said has been written down. */
 void tick_stand(const struct thread *t)
 {
-	/* Acquire: pairs with hold_release and `away`; what was written is seen. */
-	struct thread *o = __atomic_load_n(&tick_holder, __ATOMIC_ACQUIRE);
+	/* What was written is seen. */
+	struct thread *o = CONSUME(tick_holder, &tick_holder);
 	struct hold h = { 0 };
 
 	if (!o || o == t)
 		return;
-	while (__atomic_load_n(&tick_holder, __ATOMIC_ACQUIRE) == o)
-		if (__atomic_load_n(&o->away, __ATOMIC_ACQUIRE) == AWAY || !hold_step(&h, o)) {
+	while (CONSUME(tick_holder, &tick_holder) == o)
+		if (CONSUME(thread_away, &o->away) == AWAY || !hold_step(&h, o)) {
 			hold_release(o);
 			return;
 		}
@@ -149,11 +148,11 @@ void tick_end(struct thread *t)
 /* In the program, or about to be there with what shows no tick. */
 static bool is_between(const struct thread *o, uint32_t now)
 {
-	/* Acquire: what it told, and did before, is done. */
-	uint32_t shown = __atomic_load_n(&o->ticks.shown, __ATOMIC_ACQUIRE);
+	/* What it told, and did before, is done. */
+	uint32_t shown = CONSUME(ticks_shown, &o->ticks.shown);
 
 	return o->has_lane && !o->following && shown != now && o->ticks.let != shown + 1 &&
-	       __atomic_load_n(&o->away, __ATOMIC_ACQUIRE) != AWAY;
+	       CONSUME(thread_away, &o->away) != AWAY;
 }
 
 static void others_wait(const struct thread *t, uint32_t now)
@@ -197,11 +196,8 @@ static void hold_take(struct thread *t)
 
 	MUST(t->has_lane && !t->following);
 
-	while (!__atomic_compare_exchange_n(&tick_holder, &nobody, t, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED)) {
-		/* Release: pairs with is_between. */
-		__atomic_store_n(&t->ticks.shown, __atomic_load_n(&ticks, __ATOMIC_ACQUIRE),
-				 __ATOMIC_RELEASE);
+	while (!BOTH_IF(tick_holder, &tick_holder, &nobody, t)) {
+		PUBLISH(ticks_shown, &t->ticks.shown, CONSUME(ticks, &ticks));
 		tick_stand(t);
 		nobody = NULL;
 	}
@@ -224,8 +220,7 @@ uint64_t tick_number(struct thread *t, bool hold)
 	seq = lead_seq();
 	giving_set(t, seq);
 	lead_seq();
-	/* Release: pairs with seq_shown. */
-	now = __atomic_add_fetch(&ticks, 1, __ATOMIC_ACQ_REL);
+	now = BOTH_BY(ticks, add_fetch, &ticks, 1);
 	if (hold || t->ticks.shown == now - 1)
 		t->ticks.shown = now;
 	return seq;

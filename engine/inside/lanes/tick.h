@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_TICK_H
 #define MVE_INSIDE_TICK_H
 
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
@@ -28,8 +29,7 @@ static inline uint8_t tick_shown(struct thread *t, uint32_t now)
 	tick_over(t);
 	if (now == t->ticks.shown)
 		return 0;
-	/* Release: pairs with is_between. */
-	__atomic_store_n(&t->ticks.shown, now, __ATOMIC_RELEASE);
+	PUBLISH(ticks_shown, &t->ticks.shown, now);
 	return EVENT_TICK;
 }
 

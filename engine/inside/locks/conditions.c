@@ -15,6 +15,7 @@
  */
 #include <linux/errno.h>
 
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/locks/conditions.h"
@@ -23,9 +24,9 @@
 
 static bool waits_for(const struct thread *o, const struct thread *t, uint64_t condition)
 {
-	/* Acquire: pairs with lock_wait_begin; the mark is the new wait's. */
+	/* The mark is the new wait's. */
 	return o != t && o->pid == t->pid &&
-	       __atomic_load_n(&o->condition, __ATOMIC_ACQUIRE) == condition;
+	       CONSUME(thread_condition, &o->condition) == condition;
 }
 
 /* Changes the mark of one other that waits for it, or of all. */
@@ -37,8 +38,7 @@ static void marks_change(const struct thread *t, uint64_t condition, uint8_t to,
 		uint8_t was = !to;
 
 		if (waits_for(o, t, condition) &&
-		    __atomic_compare_exchange_n(&o->woken, &was, to, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED) && !all)
+		    BOTH_IF(thread_woken, &o->woken, &was, to) && !all)
 			return;
 	}
 }
@@ -54,8 +54,7 @@ long lock_wait_begin(struct thread *t, struct lock_call *c)
 	t->condition = 0;
 	t->mutex = c->arg[1];
 	__atomic_store_n(&t->woken, 0, __ATOMIC_RELAXED);
-	/* Release: pairs with waits_for. */
-	__atomic_store_n(&t->condition, c->arg[0], __ATOMIC_RELEASE);
+	PUBLISH(thread_condition, &t->condition, c->arg[0]);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/locks/lock_event.h"
@@ -133,8 +134,7 @@ const struct event *lock_event(struct thread *t, struct lock_call *c)
 	t->lock_at = 0;
 	if (!e || !event_looks(e))
 		return e;
-	/* Release: as in follow_event_or. */
-	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	PUBLISH(thread_waits, &t->waits, 1);
 	e = behind_queries(&w);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	return e;
@@ -153,8 +153,8 @@ void lock_event_take(struct thread *t, struct lock_call *c, const struct event *
 	if (e->flags & EVENT_SIGNAL_NEXT)
 		c->state |= STATE_SIGNAL;
 	c->bucket = lock_turn_took(c, c->leaders) ? event_bucket(e) : LOCK_NO_TURN;
-	/* Release: who sees the event taken sees that its turn is not done (order.c). */
-	__atomic_store_n(&t->turning, c->bucket != LOCK_NO_TURN, __ATOMIC_RELEASE);
+	/* Who sees the event taken sees that its turn is not done (order.c). */
+	PUBLISH(thread_turning, &t->turning, c->bucket != LOCK_NO_TURN);
 	if (t->lock_at)
 		t->ahead |= 1ull << t->lock_at;
 	else

@@ -29,6 +29,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
@@ -90,7 +91,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		uint64_t bucket = bucket_of(c);
 
 		e->arg[0] = bucket;
-		e->arg[1] = __atomic_add_fetch(&lock_buckets[bucket].turn, 1, __ATOMIC_ACQ_REL);
+		e->arg[1] = ANNOUNCE_BY(turn, add_fetch, &lock_buckets[bucket].turn, 1);
 	}
 	/* After the turn: what was told before the turn before it has no greater number. */
 	e->seq = lead_seq_shown(t, &ticked);
@@ -134,7 +135,7 @@ static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 	uint32_t *word = (uint32_t *)lock_address(c), now;
 	struct patience p = { 0 };
 
-	while ((now = __atomic_load_n(word, __ATOMIC_ACQUIRE)) & FUTEX_TID_MASK) {
+	while ((now = CONSUME(mutex_word, word)) & FUTEX_TID_MASK) {
 		int32_t owner = (int32_t)(now & FUTEX_TID_MASK);
 
 		if (owner == t->vtid || (dead && !thread_lives(t, owner)))
@@ -144,8 +145,7 @@ static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 			break;
 	}
 	if (dead && !(now & FUTEX_OWNER_DIED))
-		__atomic_compare_exchange_n(word, &now, (now & FUTEX_WAITERS) | FUTEX_OWNER_DIED,
-					    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		BOTH_IF(mutex_word, word, &now, (now & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
 }
 
 static void mutex_ready(struct thread *t, const struct lock_call *c)
@@ -167,7 +167,7 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
 		mutex_ready(t, c);
 		t->taking = 1;
 		if (is_mutex(c))
-			__atomic_store_n(&t->want_mutex, lock_address(c), __ATOMIC_RELEASE);
+			PUBLISH(want_mutex, &t->want_mutex, lock_address(c));
 	} else if (lock_how_of[c->kind] != LOCK_BY_RESULT) {
 		if (!lock_is_wait(c))
 			lock_signal_next(t, c);
@@ -203,8 +203,7 @@ static long lock_unordered(struct thread *t, struct lock_call *c)
 		return ASK_UNORDERED;
 	c->state |= STATE_ASKED | STATE_OWN;
 	c->bucket = LOCK_NO_TURN;
-	/* Release: pairs with lock_stands. */
-	__atomic_store_n(&t->want_mutex, lock_address(c), __ATOMIC_RELEASE);
+	PUBLISH(want_mutex, &t->want_mutex, lock_address(c));
 	return ASK_ORDERED;
 }
 
@@ -271,13 +270,13 @@ static long lock_ordered(struct thread *t, struct lock_call *c)
 
 	if (turn && !lock_is_wait(c) && try_again(t, c))
 		return TOOK_AGAIN;
-	__atomic_store_n(&t->want_mutex, 0, __ATOMIC_RELEASE);
+	PUBLISH(want_mutex, &t->want_mutex, 0);
 	if (c->state & STATE_OWN)
 		return TOOK_DONE;
 	if (turn) {
 		t->taking = 0;
 		turn_done(c->bucket, c->turn);
-		__atomic_store_n(&t->turning, 0, __ATOMIC_RELEASE);
+		PUBLISH(thread_turning, &t->turning, 0);
 	}
 	if (!turn || lock_turn_took(c, c->result))
 		c->result = c->leaders;

@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/locks/locks.h"
@@ -62,7 +63,7 @@ long once_ask(struct thread *t, struct lock_call *c)
 
 	once_turn_end(t);
 	for (;;) {
-		uint32_t seen = __atomic_load_n(once_word(c), __ATOMIC_ACQUIRE);
+		uint32_t seen = CONSUME(once_word, once_word(c));
 		const struct event *e;
 
 		if (once_is_done(c, seen))

@@ -25,6 +25,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/crash/faulting.h"
 #include "engine/inside/gate/block.h"
@@ -57,7 +58,7 @@ int32_t order_limits_met;	/* that many more than waits that were of use */
 /* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
 void order_forked(void)
 {
-	__atomic_fetch_add(&forks, 1, __ATOMIC_RELEASE);
+	PUBLISH_BY(forks, fetch_add, &forks, 1);
 }
 
 
@@ -77,7 +78,7 @@ static uint64_t next_of(const struct thread *o)
 	if (!reader_attach_other(&r, &streams, o->lane))
 		return SEQ_FIRST;
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+	if (r.pos != CONSUME(cursor_at, &r.cursor->at))
 		return SEQ_FIRST;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {
@@ -102,8 +103,7 @@ static bool fork_between(uint64_t seq, uint64_t later)
 /* The leader's thread gives something now, or did when the event was told: its number, or 0. */
 static uint32_t given_by(const struct thread *o)
 {
-	/* Acquire: pairs with giving_set and giving_end; if not, it is told. */
-	return __atomic_load_n(&o->reader.from->lane[o->lane].giving, __ATOMIC_ACQUIRE);
+	return CONSUME(lane_giving, &o->reader.from->lane[o->lane].giving);
 }
 
 static bool gives_before(const struct thread *o, uint64_t seq)
@@ -115,8 +115,7 @@ static bool gives_before(const struct thread *o, uint64_t seq)
 
 static bool is_newborn(const struct thread *o)
 {
-	/* Acquire: pairs with stream_child. */
-	return !__atomic_load_n(&o->has_lane, __ATOMIC_ACQUIRE) && o->child_lane != CHUNK_NONE;
+	return !CONSUME(thread_has_lane, &o->has_lane) && o->child_lane != CHUNK_NONE;
 }
 
 /* Whether a stream goes on, sooner or later, in another. */
@@ -139,9 +138,8 @@ static bool comes_over(const struct thread *o, uint32_t source)
 
 	if (from == source || !leads_to(from, source) || !l->head)
 		return false;
-	/* Acquire: as in seam_join. */
 	return from != ROW_START ||
-	       (__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) >> streams.self & 1 &&
+	       (CONSUME(lane_told, &l->told) >> streams.self & 1 &&
 		l->life == o->reader.cursor->life);
 }
 
@@ -167,7 +165,7 @@ static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_
 	 * that is to come: its thread stands there until then.
 	 */
 	return order_is_behind(next, seq, window) && !(fork_between(seq, next) &&
-						 __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE));
+						 CONSUME(thread_waits, &o->waits));
 }
 
 static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
@@ -203,7 +201,7 @@ static bool step_wait(uint32_t seen, uint64_t ns)
 	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
 	uint32_t waited;
 
-	__atomic_fetch_add(&step_waiters, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&step_waiters, 1, __ATOMIC_RELAXED);
 	OWN4(__NR_futex, &steps, FUTEX_WAIT_PRIVATE, seen, &t);
 	waited = __atomic_fetch_sub(&step_waiters, 1, __ATOMIC_RELAXED);
 	MUST(waited);
@@ -212,8 +210,7 @@ static bool step_wait(uint32_t seen, uint64_t ns)
 
 static void step_tell(void)
 {
-	/* Release: pairs with order_wait_while. */
-	__atomic_fetch_add(&steps, 1, __ATOMIC_RELEASE);
+	PUBLISH_BY(steps, fetch_add, &steps, 1);
 	OWN3(__NR_futex, &steps, FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
 
@@ -253,8 +250,8 @@ static void sleepers_rouse(const struct thread *t)
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
-		    /* Acquire: pairs with follow_event_or; one that stands has seen its event. */
-		    __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) == 1 &&
+		    /* One that stands has seen its event. */
+		    CONSUME(thread_waits, &o->waits) == 1 &&
 		    !__atomic_load_n(&o->stands, __ATOMIC_RELAXED) && next_of(o))
 			sleepers_wake(o);
 }
@@ -269,11 +266,10 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
 	t->stands_seq = seq;
-	/* Release: pairs with order_stands_till(). */
-	__atomic_store_n(&t->stands, what, __ATOMIC_RELEASE);
+	PUBLISH(thread_stands, &t->stands, what);
 	for (;;) {
-		/* Acquire: what was done before is seen. */
-		uint32_t seen = __atomic_load_n(&steps, __ATOMIC_ACQUIRE);
+		/* What was done before is seen. */
+		uint32_t seen = CONSUME(steps, &steps);
 		uint64_t now, used;
 
 		still = what(t, seq);
@@ -296,7 +292,7 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t
 		else if (sleep < (now - since) / SLEEP_SHARE)
 			sleep *= 2;
 	}
-	__atomic_store_n(&t->stands, NULL, __ATOMIC_RELEASE);
+	PUBLISH(thread_stands, &t->stands, NULL);
 	if (still)
 		__atomic_fetch_add(&order_limits_met, 1, __ATOMIC_RELAXED);
 	else if (since && __atomic_load_n(&order_limits_met, __ATOMIC_RELAXED) > 0)
@@ -307,9 +303,8 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t
 static bool before_fork(const struct thread *t, uint64_t seq)
 {
 	(void)t;
-	/* Acquire: pairs with order_forked. */
 	return (uint16_t)(seq >> ORDER_BITS) !=
-	       (uint16_t)__atomic_load_n(&forks, __ATOMIC_ACQUIRE);
+	       (uint16_t)CONSUME(forks, &forks);
 }
 
 static bool far_ahead(const struct thread *t, uint64_t seq)
@@ -326,8 +321,8 @@ static bool others_busy(const struct thread *t, uint64_t seq)
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
 		if (o == t || o->pid != t->pid || !o->following || !o->has_lane)
 			continue;
-		/* Acquire: pairs with follow_event_or; what it did before is done. */
-		if (!__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE))
+		/* What it did before is done. */
+		if (!CONSUME(thread_waits, &o->waits))
 			return true;
 	}
 	return false;
@@ -339,15 +334,14 @@ static bool others_busy(const struct thread *t, uint64_t seq)
  */
 bool order_stands_till(const struct thread *o)
 {
-	/* Acquire: pairs with order_wait_while. */
-	order_test *what = __atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
+	order_test *what = CONSUME(thread_stands, &o->stands);
 
 	if (what)
 		return what(o, o->stands_seq);
 	if (lock_stands(o))
 		return true;
-	/* Acquire: pairs with follow_event_or; its cursor is where it stays. */
-	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) && !next_of(o);
+	/* Its cursor is where it stays. */
+	return CONSUME(thread_waits, &o->waits) && !next_of(o);
 }
 
 /* No other thread of the process will go on by itself. */
@@ -367,7 +361,7 @@ bool order_others_able(struct thread *t)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
-		uint32_t waits = __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE);
+		uint32_t waits = CONSUME(thread_waits, &o->waits);
 
 		if (o == t || o->pid != t->pid || !o->following || !o->has_lane || order_stands_till(o))
 			continue;
@@ -407,8 +401,8 @@ bool order_is_thread_behind(const struct thread *t, uint64_t seq)
 /* One that sleeps until another wakes it may never ask for what it was told. */
 static bool is_awake(const struct thread *o)
 {
-	return __atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) != WAITS_ASLEEP ||
-	       __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+	return CONSUME(thread_waits, &o->waits) != WAITS_ASLEEP ||
+	       CONSUME(want_mutex, &o->want_mutex);
 }
 
 bool order_awake_behind(const struct thread *t, uint64_t seq)
@@ -481,8 +475,8 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 
 	if (!seq || missed >= ORDER_GIVE_UP || !order_is_thread_behind(t, seq))
 		return;
-	/* Release: as in follow_event_or; the event is not taken yet. */
-	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	/* The event is not taken yet. */
+	PUBLISH(thread_waits, &t->waits, 1);
 	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind, TOLD_LIMIT_NS);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
@@ -516,15 +510,14 @@ void order_sent(const struct thread *t, int32_t vtid)
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o->pid == t->pid && o->vtid == vtid)
-			/* Release: pairs with is_unsent. */
-			__atomic_fetch_add(&o->sent, 1, __ATOMIC_RELEASE);
+			PUBLISH_BY(thread_sent, fetch_add, &o->sent, 1);
 }
 
 static bool is_unsent(const struct thread *t, uint64_t seq)
 {
 	(void)seq;
-	/* Acquire: pairs with order_sent; what the sender did before is seen. */
-	return (int32_t)(__atomic_load_n(&t->sent, __ATOMIC_ACQUIRE) - t->got) <= 0;
+	/* What the sender did before is seen. */
+	return (int32_t)(CONSUME(thread_sent, &t->sent) - t->got) <= 0;
 }
 
 void order_wait_sent(struct thread *t, const uint8_t *info)
@@ -566,12 +559,12 @@ static uint64_t left_of(const struct thread *t, const struct thread *o)
 	if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
 	    !leads_to(c->source, t->reader.cursor->source))
 		return 0;
-	/* Acquire: pairs with cursor_move; turns that were taken before are seen. */
-	left = o->reader.from->lane[o->lane].head - __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
+	/* Turns that were taken before are seen. */
+	left = o->reader.from->lane[o->lane].head - CONSUME(cursor_at, &c->at);
 	if (left && order_only_looks(o))
 		left = 0;
-	/* Acquire: pairs with lock_ordered; a turn that is not under way has been done. */
-	return left + __atomic_load_n(&o->turning, __ATOMIC_ACQUIRE) + !!o->once_turn;
+	/* A turn that is not under way has been done. */
+	return left + CONSUME(thread_turning, &o->turning) + !!o->once_turn;
 }
 
 static uint64_t others_left(const struct thread *t, const struct thread **who)

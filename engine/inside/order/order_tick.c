@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
@@ -19,9 +20,9 @@
 /* It runs in the program, with what it was told before, or will when it has its lock. */
 static bool is_at_work(const struct thread *o)
 {
-	/* Acquire: pairs with follow_event_or; what it did before is done. */
-	return !__atomic_load_n(&o->waits, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&o->stands, __ATOMIC_ACQUIRE);
+	/* What it did before is done. */
+	return !CONSUME(thread_waits, &o->waits) &&
+	       !CONSUME(thread_stands, &o->stands);
 }
 
 /* It has yet to read the clock: such events are not in others' way else (next_of). */
@@ -34,7 +35,7 @@ static bool tick_to_come(const struct thread *o, uint64_t seq)
 	if (!reader_attach_other(&r, &streams, o->lane))
 		return true;	/* it moves: look again */
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	if (r.pos != __atomic_load_n(&r.cursor->at, __ATOMIC_ACQUIRE))
+	if (r.pos != CONSUME(cursor_at, &r.cursor->at))
 		return true;	/* what it has answered is of another place */
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS && order_is_behind(e->seq, seq, 0); i++) {
@@ -73,8 +74,7 @@ static bool others_tick(const struct thread *t, uint64_t seq)
 
 	(void)seq;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		/* Acquire: pairs with order_tick_over. */
-		if (o != t && o->pid == t->pid && __atomic_load_n(&o->ticking, __ATOMIC_ACQUIRE))
+		if (o != t && o->pid == t->pid && CONSUME(thread_ticking, &o->ticking))
 			return true;
 	return false;
 }
@@ -111,6 +111,6 @@ void order_tick(struct thread *t, const struct event *e)
 void order_tick_over(struct thread *t)
 {
 	if (t->ticking)
-		/* Release: pairs with others_tick; what it did is done. */
-		__atomic_store_n(&t->ticking, 0, __ATOMIC_RELEASE);
+		/* What it did is done. */
+		PUBLISH(thread_ticking, &t->ticking, 0);
 }

@@ -9,6 +9,7 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -73,7 +74,7 @@ static bool is_wanted(const struct thread *t)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
-		uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+		uint64_t mutex = CONSUME(want_mutex, &o->want_mutex);
 		int32_t owner = 0;
 
 		if (o != t && o->pid == t->pid && mutex &&
@@ -132,8 +133,8 @@ void lock_given_up(struct thread *t, uint64_t address)
 
 bool turn_is_here(const struct bucket *b, uint64_t turn)
 {
-	/* Acquire: pairs with turn_done; what was done before it is seen. */
-	return (int64_t)(__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST) - (turn - 1)) >= 0;
+	/* What was done before it is seen. */
+	return (int64_t)(LOOK(turn, &b->turn) - (turn - 1)) >= 0;
 }
 
 /*
@@ -177,9 +178,8 @@ static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
 
 	if (wait_awake(p))
 		return;
-	/* Sequentially consistent, with turn_done: one of us sees the other. */
-	__atomic_fetch_add(&b->waiters, 1, __ATOMIC_SEQ_CST);
-	seen = (uint32_t)__atomic_load_n(&b->turn, __ATOMIC_SEQ_CST);
+	ANNOUNCE_BY(turn, fetch_add, &b->waiters, 1);
+	seen = (uint32_t)LOOK(turn, &b->turn);
 	if (!turn_is_here(b, turn))
 		turn_wait_step((uint32_t *)&b->turn, seen, wake_bit(turn), p);
 	__atomic_fetch_sub(&b->waiters, 1, __ATOMIC_RELAXED);
@@ -195,8 +195,8 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 		return;
 	t->want_bucket = (uint32_t)bucket;
 	t->want_turn = turn;
-	/* Release: who sees that it waits sees for what (lock_stands). */
-	__atomic_store_n(&t->taking, 1, __ATOMIC_RELEASE);
+	/* Who sees that it waits sees for what (lock_stands). */
+	PUBLISH(thread_taking, &t->taking, 1);
 	while (!turn_is_here(b, turn)) {
 		turn_look(b, turn, &p);
 		if (lock_is_hopeless(t, &p)) {
@@ -206,14 +206,14 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 		}
 	}
 	t->taking = 0;
-	__atomic_store_n(&t->want_turn, 0, __ATOMIC_RELEASE);
+	PUBLISH(want_turn, &t->want_turn, 0);
 }
 
 /* The thread waits for a turn that has not come, or for a mutex that somebody holds. */
 bool lock_stands(const struct thread *o)
 {
-	uint64_t turn = __atomic_load_n(&o->want_turn, __ATOMIC_ACQUIRE);
-	uint64_t mutex = __atomic_load_n(&o->want_mutex, __ATOMIC_ACQUIRE);
+	uint64_t turn = CONSUME(want_turn, &o->want_turn);
+	uint64_t mutex = CONSUME(want_mutex, &o->want_mutex);
 	int32_t owner = 0;
 
 	MUST(o->want_bucket <= LOCK_BUCKETS);
@@ -232,16 +232,14 @@ void turn_done(uint64_t bucket, uint64_t turn)
 	uint64_t now = __atomic_load_n(&b->turn, __ATOMIC_RELAXED);
 	uint32_t next;
 
-	/* Sequentially consistent, with turn_is_here and turn_look. */
 	while ((int64_t)(turn - now) > 0 &&
-	       !__atomic_compare_exchange_n(&b->turn, &now, turn, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_RELAXED))
+	       !ANNOUNCE_IF(turn, &b->turn, &now, turn))
 		;
 	/* Some may get lost: it only has to change. */
 	__atomic_store_n(&lock_progress, lock_progress + 1, __ATOMIC_RELAXED);
 	/* The next one alone, unless some were passed over. */
 	next = now + 1 == turn ? wake_bit(turn + 1) : FUTEX_BITSET_MATCH_ANY;
-	if (__atomic_load_n(&b->waiters, __ATOMIC_SEQ_CST))
+	if (LOOK(turn, &b->waiters))
 		OWN6(__NR_futex, &b->turn, FUTEX_WAKE_BITSET_PRIVATE, 0x7fffffff, 0, 0, next);
 }
 
@@ -277,9 +275,9 @@ static bool others_take(const struct thread *t)
 	for (uint32_t i = 0; i < AREA_THREADS; i++) {
 		const struct thread *o = block_live(i);
 
-		/* Acquire: pairs with turn_wait; what it waits for is seen by who asks for that. */
+		/* What it waits for is seen by who asks for that. */
 		if (o && o != t && o->pid == t->pid &&
-		    __atomic_load_n(&o->taking, __ATOMIC_ACQUIRE))
+		    CONSUME(thread_taking, &o->taking))
 			return true;
 	}
 	return false;
@@ -324,8 +322,7 @@ void locks_fork(struct thread *t)
 void locks_renew(void)
 {
 	for (uint32_t i = 0; i <= LOCK_BUCKETS; i++) {
-		/* Sequentially consistent: as in turn_done. */
-		__atomic_store_n(&lock_buckets[i].turn, 0, __ATOMIC_SEQ_CST);
+		ANNOUNCE(turn, &lock_buckets[i].turn, 0);
 		lock_buckets[i].given_up = 0;
 	}
 }

@@ -9,6 +9,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/crash/faulting.h"
@@ -37,8 +38,7 @@
 /* In a call that is no event, too: the thread may lead from here on, or follow another. */
 void follow_ended(struct thread *t)
 {
-	/* Acquire: pairs with the monitor's release when a stream ends. */
-	uint32_t ended = __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE);
+	uint32_t ended = CONSUME(conduct_bits, &streams.conduct->ended);
 
 	if (ended >> t->reader.cursor->source & 1 && reader_at_end(&t->reader))
 		above.ended(t);
@@ -62,8 +62,7 @@ bool follow_is_orphan(const struct thread *t)
 
 	if (monitor_alive() || take_is_done())
 		return false;
-	/* Acquire: as in follow_ended. */
-	if (!(__atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >> source & 1))
+	if (!(CONSUME(conduct_bits, &streams.conduct->ended) >> source & 1))
 		return true;
 	return heir_failed(source) || (pid > 0 && OWN2(__NR_kill, pid, 0) == -ESRCH);
 }
@@ -236,8 +235,8 @@ const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void
 {
 	const struct event *e;
 
-	/* Release: a thread that forks sees all that was done before (order.c). */
-	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	/* A thread that forks sees all that was done before (order.c). */
+	PUBLISH(thread_waits, &t->waits, 1);
 	e = event_wait(t, over, what);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	return e;

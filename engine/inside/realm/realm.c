@@ -8,6 +8,7 @@
 #include <linux/errno.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
@@ -48,8 +49,8 @@ static uint64_t caps_permitted(void)
 /* The monitor has given the followers up; nobody is told of this process any more. */
 static void streams_leave(struct thread *t)
 {
-	__atomic_fetch_or(&t->writer.section->dropped,
-			  streams_followers(&streams, t->writer.section), __ATOMIC_SEQ_CST);
+	BOTH_BY(section_dropped, fetch_or, &t->writer.section->dropped,
+		streams_followers(&streams, t->writer.section));
 	t->has_lane = 0;
 	t->slot->lane = 0;
 	sections_map(NULL);

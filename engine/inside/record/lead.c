@@ -13,6 +13,7 @@
 #include <linux/time.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/clock.h"
@@ -435,8 +436,8 @@ void lead_resume(struct thread *t)
 	writer_attach(&t->writer, &streams, t->lane);
 	t->writer.owes = owes;
 	t->writer.lane->pid = t->pid;
-	/* Release: other followers of the old leader begin the lane when it has one. */
-	__atomic_store_n(&t->writer.lane->owner, t->tid, __ATOMIC_RELEASE);
+	/* Other followers of the old leader begin the lane when it has one. */
+	PUBLISH(lane_owner, &t->writer.lane->owner, t->tid);
 }
 
 /*

@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_LEAD_H
 #define MVE_INSIDE_LEAD_H
 
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 
@@ -13,9 +14,9 @@ static inline void lead_settle(struct thread *t)
 {
 	if (!t->writer.owes)
 		return;
-	__atomic_store_n(&t->away, AWAY, __ATOMIC_RELEASE);
+	PUBLISH(thread_away, &t->away, AWAY);
 	host_settle(&t->writer);
-	__atomic_store_n(&t->away, 0, __ATOMIC_RELEASE);
+	PUBLISH(thread_away, &t->away, 0);
 }
 long lead_call(struct thread *t, long nr);
 /* The same in a thread that nobody is told of. */

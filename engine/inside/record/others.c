@@ -8,6 +8,7 @@
 #include <linux/mman.h>
 #include <linux/time.h>
 
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/table.h"
@@ -31,9 +32,9 @@ static void closing_set(int64_t fd, uint8_t on)
 {
 	struct fd_row *r = fd_row_make(fd);
 
-	/* Release: pairs with closing_wait; at the end, the event is published. */
+	/* At the end, the event is published. */
 	if (r)
-		__atomic_store_n(&r->closing, on, __ATOMIC_RELEASE);
+		PUBLISH(fd_closing, &r->closing, on);
 }
 
 void closing_begin(const struct thread *t, const struct walk *w)
@@ -54,8 +55,7 @@ void closing_wait(const struct walk *w)
 {
 	struct fd_row *r = w->desc->result == KIND_FD ? fd_row(w->result) : NULL;
 
-	/* Acquire: pairs with closing_set. */
-	for (int i = 0; r && __atomic_load_n(&r->closing, __ATOMIC_ACQUIRE); i++) {
+	for (int i = 0; r && CONSUME(fd_closing, &r->closing); i++) {
 		if (i == CLOSING_YIELDS)	/* its thread stayed behind at a fork */
 			r->closing = 0;
 		OWN0(__NR_sched_yield);
@@ -82,8 +82,8 @@ void polled_by(const struct thread *t)
 	if (!r->poller)
 		r->poller = t->tid;
 	if (r->poller != t->tid)
-		/* Release: pairs with polled; the call is still to be made. */
-		__atomic_store_n(&r->strangers, STRANGERS, __ATOMIC_RELEASE);
+		/* The call is still to be made. */
+		PUBLISH(fd_strangers, &r->strangers, STRANGERS);
 }
 
 /* What the event of a wait says. */
@@ -100,11 +100,10 @@ static uint8_t polled(const struct walk *w)
 	r = fd_row_make((int32_t)w->args[0]);
 	if (!r)
 		return EVENT_AFTER;
-	owner = __atomic_exchange_n(&r->poller, thread_self()->tid, __ATOMIC_ACQ_REL);
+	owner = BOTH_BY(fd_poller, exchange_n, &r->poller, thread_self()->tid);
 	if (owner && owner != thread_self()->tid)
 		__atomic_store_n(&r->strangers, STRANGERS, __ATOMIC_RELAXED);
-	/* Acquire: pairs with polled_by. */
-	strangers = __atomic_load_n(&r->strangers, __ATOMIC_ACQUIRE);
+	strangers = CONSUME(fd_strangers, &r->strangers);
 	if (!strangers)
 		return 0;
 	/* Of two that count at once one is lost; it does not become less than none. */

@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -150,8 +151,7 @@ bool follow_told_value(struct thread *t, long nr, int64_t *value)
 	long result = 0;
 
 	call_walk(t, &w, args, nr);
-	/* Release: as in follow_event_or. */
-	__atomic_store_n(&t->waits, 1, __ATOMIC_RELEASE);
+	PUBLISH(thread_waits, &t->waits, 1);
 	told = answer_elastic(t, &w, nr, &result, &signal);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (t->ahead & 1 && reader_peek(&t->reader))

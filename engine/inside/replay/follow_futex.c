@@ -11,6 +11,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/clock.h"
@@ -118,8 +119,7 @@ long follow_futex(struct thread *t)
 	struct sleep s;
 	long result;
 
-	/* Release: as in follow_event_or. */
-	__atomic_store_n(&t->waits, WAITS_ASLEEP, __ATOMIC_RELEASE);
+	PUBLISH(thread_waits, &t->waits, WAITS_ASLEEP);
 	__atomic_store_n(&t->slot->asleep, 1, __ATOMIC_RELAXED);
 	result = sleep_asked(&t->frame, &s) ? sleep_sliced(t, &s) : call_serve(t, __NR_futex);
 	__atomic_store_n(&t->slot->asleep, 0, __ATOMIC_RELAXED);

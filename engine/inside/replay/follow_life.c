@@ -9,6 +9,7 @@
 #include <linux/wait.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/calls/special.h"
@@ -208,8 +209,8 @@ static bool lane_is_left(void *what)
 {
 	const struct reader *r = &((const struct thread *)what)->reader;
 
-	/* Acquire: pairs with lane_set; what was told before is seen. */
-	return __atomic_load_n(&r->from->lane[r->index].state, __ATOMIC_ACQUIRE) == LANE_CLOSED;
+	/* What was told before is seen. */
+	return CONSUME(lane_state, &r->from->lane[r->index].state) == LANE_CLOSED;
 }
 
 /* How the leader's execve ended; NULL: it has none, or it moved, and t->exec_moves says so. */

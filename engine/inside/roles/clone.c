@@ -17,6 +17,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/gate/block.h"
@@ -245,8 +246,8 @@ void child_begin(struct thread *t)
 	t->made = 0;
 	if (!(t->clone_flags & CLONE_THREAD))
 		t->pid = (int32_t)OWN0(__NR_getpid);
-	/* Sequentially consistent: seal_break looks for it after it broke the seal. */
-	__atomic_store_n(&t->tid, (int32_t)OWN0(__NR_gettid), __ATOMIC_SEQ_CST);
+	/* seal_break looks for it after it broke the seal. */
+	ANNOUNCE(seal, &t->tid, (int32_t)OWN0(__NR_gettid));
 	if (!(t->clone_flags & CLONE_VM)) {
 		sighand_give(t->sig);
 		modules_forked(t);
@@ -254,9 +255,9 @@ void child_begin(struct thread *t)
 	if (t->clone_flags & CLONE_CLEAR_SIGHAND)
 		sighand_clear(t->sig);
 	slot_claim(t);
-	/* Release: who sees the count sees the slot. */
+	/* Who sees the count sees the slot. */
 	if (t->clone_flags & CLONE_VM)
-		__atomic_fetch_sub(&((struct area *)boot.area)->newborn, 1, __ATOMIC_RELEASE);
+		PUBLISH_BY(area_newborn, fetch_sub, &((struct area *)boot.area)->newborn, 1);
 	rules_child(t);
 	if (streams.conduct) {
 		if (t->following && t->child_lane != CHUNK_NONE)
@@ -271,8 +272,8 @@ void child_begin(struct thread *t)
 			inputs_born(t);
 	}
 	if (!(t->clone_flags & CLONE_VM) && t->birth)
-		/* Release: who sees that it is born sees its slot. */
-		__atomic_store_n(t->birth, 0, __ATOMIC_RELEASE);
+		/* Who sees that it is born sees its slot. */
+		PUBLISH(births, t->birth, 0);
 	signals_start(t);
 	if (t->following)	/* a bad pointer is a signal: not before */
 		child_ids(t);

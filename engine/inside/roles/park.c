@@ -15,6 +15,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -65,9 +66,9 @@ void threads_demote(struct thread *t)
 	struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		/* Acquire: pairs with park; the parent of a vfork stands elsewhere. */
+		/* The parent of a vfork stands elsewhere. */
 		if (o->pid == t->pid && o->slot && !o->in_vfork &&
-		    __atomic_load_n(&o->slot->parked, __ATOMIC_ACQUIRE))
+		    CONSUME(slot_parked, &o->slot->parked))
 			thread_demote(o);
 }
 
@@ -75,15 +76,14 @@ void threads_demote(struct thread *t)
 static void demote(struct thread *t)
 {
 	uint32_t was = DEMOTED_NOT;
-	bool first = __atomic_compare_exchange_n(&demoted, &was, DEMOTED_BUSY, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	bool first = BOTH_IF(demoted, &demoted, &was, DEMOTED_BUSY);
 
 	if (first) {
 		modules_follow(t);
-		/* Release: nobody goes on, and perhaps leads, before all that is done. */
-		__atomic_store_n(&demoted, DEMOTED_DONE, __ATOMIC_RELEASE);
+		/* Nobody goes on, and perhaps leads, before all that is done. */
+		PUBLISH(demoted, &demoted, DEMOTED_DONE);
 	}
-	while (__atomic_load_n(&demoted, __ATOMIC_ACQUIRE) == DEMOTED_BUSY)
+	while (CONSUME(demoted, &demoted) == DEMOTED_BUSY)
 		OWN0(__NR_sched_yield);
 	if (!t->following)
 		thread_demote(t);
@@ -94,7 +94,7 @@ static void demote(struct thread *t)
 void park_reset(struct thread *t)
 {
 	(void)t;
-	__atomic_store_n(&demoted, DEMOTED_NOT, __ATOMIC_RELEASE);
+	PUBLISH(demoted, &demoted, DEMOTED_NOT);
 }
 
 /* `call`: what it is to make again, as a slot number; 0: it is in the program's own code. */
@@ -102,19 +102,19 @@ static void park(struct thread *t, uint32_t call)
 {
 	t->slot->parked_at = call;
 	standing_begin(t);
-	/* Release: all that this thread has told is published. */
-	__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
+	/* All that this thread has told is published. */
+	PUBLISH(slot_parked, &t->slot->parked, 1);
 	while (standing_wanted() && (monitor_alive() || !heir_fails(t))) {
 		change_wait(change_now(), PARK_LOOK_NS);
-		/* Release: the same, once more, for a worker may have written there. */
-		__atomic_store_n(&t->slot->parked, 1, __ATOMIC_RELEASE);
+		/* The same, once more, for a worker may have written there. */
+		PUBLISH(slot_parked, &t->slot->parked, 1);
 	}
 	standing_end(t);
 	if (heir_is())
 		demote(t);
 	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
-	/* Release: it follows now, if it does. */
-	__atomic_store_n(&t->slot->parked, 0, __ATOMIC_RELEASE);
+	/* It follows now, if it does. */
+	PUBLISH(slot_parked, &t->slot->parked, 0);
 }
 
 /*

@@ -4,6 +4,7 @@
  * modules.def.
  */
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
@@ -36,9 +37,8 @@ static void promoted(struct thread *t)
 
 static bool lane_begun(const struct thread *t, uint32_t version)
 {
-	/* Acquire: pairs with lead_resume; the twin has begun its lane. */
-	return __atomic_load_n(&streams_section(&streams, version)->lane[t->lane].owner,
-			       __ATOMIC_ACQUIRE) != 0;
+	/* The twin has begun its lane. */
+	return CONSUME(lane_owner, &streams_section(&streams, version)->lane[t->lane].owner) != 0;
 }
 
 /* Whose stream goes on here: one that failed before it told anything is passed over. */

@@ -8,6 +8,7 @@
 #include <linux/eventpoll.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -194,8 +195,7 @@ static bool wait_answer(struct thread *t, const struct walk *w, const struct eve
 /* Nothing more will come behind what is there. */
 static bool is_over(const struct thread *t)
 {
-	/* Acquire: pairs with the monitor's release when a stream ends. */
-	return __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >>
+	return CONSUME(conduct_bits, &streams.conduct->ended) >>
 	       t->reader.cursor->source & 1;
 }
 

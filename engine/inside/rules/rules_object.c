@@ -10,6 +10,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/rules.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
@@ -52,8 +53,8 @@ static struct loaded *object_map(uint32_t generation)
 		return NULL;
 	l = (struct loaded *)at;
 	bytes_copy((void *)((uint64_t)at + PAGE), b->bytes, size);
-	/* Acquire: the bank was whole when it was copied if its turn is not over. */
-	if (__atomic_load_n(&brief()->rules, __ATOMIC_ACQUIRE) != generation) {
+	/* The bank was whole when it was copied if its turn is not over. */
+	if (CONSUME(brief_rules, &brief()->rules) != generation) {
 		OWN2(__NR_munmap, at, len);
 		return NULL;
 	}
@@ -124,8 +125,8 @@ static struct loaded *object_newest(struct thread *t)
 	MUST(latch_is_held(LATCH_rules));
 
 	do {
-		/* Acquire: pairs with the monitor's release; the bank is written. */
-		generation = __atomic_load_n(&brief()->rules, __ATOMIC_ACQUIRE);
+		/* The bank is written. */
+		generation = CONSUME(brief_rules, &brief()->rules);
 		if (!newest || newest->generation != generation) {
 			struct loaded *was = newest;
 

@@ -18,6 +18,7 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -397,8 +398,7 @@ struct place {
 
 static const struct code_part *part_of(uint64_t pc)
 {
-	/* Acquire: pairs with part_add. */
-	uint32_t n = __atomic_load_n(&boot.parts, __ATOMIC_ACQUIRE);
+	uint32_t n = CONSUME(boot_parts, &boot.parts);
 
 	for (uint32_t i = 0; i < n && i < BOOT_PARTS; i++)
 		if (pc >= boot.part[i].from && pc < boot.part[i].to)
@@ -548,7 +548,7 @@ void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind)
 		return;
 	MUST(from < from + len && kind <= PART_RUNTIME);
 	boot.part[boot.parts] = (struct code_part){ from, from + len, unwind, kind, 0 };
-	/* Release: another thread reads the row after the count. */
-	__atomic_store_n(&boot.parts, boot.parts + 1, __ATOMIC_RELEASE);
+	/* Another thread reads the row after the count. */
+	PUBLISH(boot_parts, &boot.parts, boot.parts + 1);
 	boot.runtimes += kind == PART_RUNTIME;
 }

@@ -12,6 +12,7 @@
 #include <linux/stat.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/fd/table.h"
@@ -43,8 +44,8 @@ static void cell_fill(const struct thread *t, uint64_t place, enum input_kind ki
 	c->len = (uint16_t)(len < INPUT_BYTES ? len : INPUT_BYTES);
 	if (c->len && target_in(c->bytes, from, c->len))
 		c->len = 0;
-	/* Release: the monitor reads the cell after it sees its place. */
-	__atomic_store_n(&c->at, place + 1, __ATOMIC_RELEASE);
+	/* The monitor reads the cell after it sees its place. */
+	PUBLISH(input_at, &c->at, place + 1);
 }
 
 static void input_keep(const struct thread *t, enum input_kind kind, uint64_t fd, uint64_t from,

@@ -22,6 +22,7 @@
 #include <linux/time.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/follow_epoll.h"
@@ -242,7 +243,7 @@ void scope_stray(const struct thread *t, const uint64_t *args, uint8_t fds)
 		if (!(b & ACCEPTED) || !is_followed(b))
 			continue;
 		__atomic_fetch_or(&own->strayed, miss, __ATOMIC_RELAXED);
-		__atomic_fetch_or(&own->dropped, miss, __ATOMIC_SEQ_CST);
+		BOTH_BY(section_dropped, fetch_or, &own->dropped, miss);
 		return;
 	}
 }

@@ -13,6 +13,7 @@
 #include <asm/unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
@@ -79,9 +80,8 @@ static void seam_place(struct thread *t)
 
 	MUST(t->writer.index == t->lane && !t->following);
 
-	/* Release, both: pair with who records the start (lane_follow). */
-	__atomic_store_n(&l->seam, t->writer.head, __ATOMIC_RELEASE);
-	__atomic_store_n(&l->seam_chunk, l->now, __ATOMIC_RELEASE);
+	PUBLISH(lane_seam, &l->seam, t->writer.head);
+	PUBLISH(lane_seam_chunk, &l->seam_chunk, l->now);
 }
 
 bool seam_in_start(const struct thread *t)
@@ -112,9 +112,8 @@ static void lane_told(struct thread *t)
 		seam_place(t);
 	if (added || start != (bool)(now & START))
 		scope_renew(!added && now & ~START, added && !(now & told & ~START));
-	/* Release: pairs with seam_join, and with who records the start. */
 	if (now != told)
-		__atomic_store_n(&l->told, now, __ATOMIC_RELEASE);
+		PUBLISH(lane_told, &l->told, now);
 }
 
 /*
@@ -127,14 +126,13 @@ static void process_joins(void)
 	static uint32_t state;
 	uint32_t was = NOT_YET;
 
-	if (__atomic_compare_exchange_n(&state, &was, BEGUN, false, __ATOMIC_ACQUIRE,
-					__ATOMIC_ACQUIRE)) {
+	if (CONSUME_IF(joins, &state, &was, BEGUN)) {
 		locks_renew();
 		files_join();
-		/* Release: the others see what was done. */
-		__atomic_store_n(&state, DONE, __ATOMIC_RELEASE);
+		/* The others see what was done. */
+		PUBLISH(joins, &state, DONE);
 	}
-	while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != DONE)
+	while (CONSUME(joins, &state) != DONE)
 		OWN0(__NR_sched_yield);
 }
 
@@ -146,9 +144,9 @@ bool seam_join(struct thread *t)
 
 	MUST(t->following && leader < VERSIONS);
 
-	/* Acquire, both: the monitor adds us first, then the lane's thread. */
-	if (!(__atomic_load_n(&c->following, __ATOMIC_ACQUIRE) & us) ||
-	    !(__atomic_load_n(&l->told, __ATOMIC_ACQUIRE) & us) ||
+	/* The monitor adds us first, then the lane's thread. */
+	if (!(CONSUME(conduct_bits, &c->following) & us) ||
+	    !(CONSUME(lane_told, &l->told) & us) ||
 	    l->life != t->reader.cursor->life)
 		return false;
 	process_joins();

@@ -12,6 +12,7 @@
 
 #include "engine/abi/knock.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/above.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -47,8 +48,7 @@ static uint32_t site_note(uint64_t address)
 		struct site_row *row = &a->site[(hash + i) % AREA_SITES];
 		uint64_t empty = 0;
 
-		if (__atomic_compare_exchange_n(&row->address, &empty, address, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (BOTH_IF(site_address, &row->address, &empty, address))
 			row->image = boot.image;
 		if (row->address == address && row->image == boot.image) {
 			return __atomic_add_fetch(&row->count, 1, __ATOMIC_RELAXED);

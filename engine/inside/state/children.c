@@ -6,6 +6,7 @@
 #include <linux/wait.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
@@ -51,8 +52,7 @@ static bool child_take(struct child *c, int32_t pid)
 {
 	int32_t none = 0;
 
-	return __atomic_compare_exchange_n(&c->pid, &none, pid, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
+	return BOTH_IF(child_pid, &c->pid, &none, pid);
 }
 
 void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
@@ -94,7 +94,7 @@ static int32_t child_forget(int32_t vpid, uint32_t *lane)
 			continue;
 		c->vpid = 0;
 		*lane = c->lane;
-		__atomic_store_n(&c->pid, 0, __ATOMIC_RELEASE);
+		PUBLISH(child_pid, &c->pid, 0);
 		return pid;
 	}
 	return 0;

@@ -21,6 +21,7 @@
 #include <linux/wait.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -58,8 +59,7 @@ static uint32_t children, lost, waited;
 /* The version leads, whatever its threads still have to read. */
 bool early_may_come(void)
 {
-	/* Acquire: pairs with the monitor's release when it switches streams. */
-	return __atomic_load_n(&streams.conduct->leader, __ATOMIC_ACQUIRE) == streams.self ||
+	return CONSUME(conduct_leader, &streams.conduct->leader) == streams.self ||
 	       heir_failed(streams.self);
 }
 
@@ -67,8 +67,7 @@ bool early_may_come(void)
 static struct early_row *row_at(const struct early *e, uint32_t i)
 {
 	MUST(i < SIGNALS_WAIT);
-	/* Acquire: pairs with row_make. */
-	struct early_row *chunk = __atomic_load_n(&e->chunk[i / CHUNK], __ATOMIC_ACQUIRE);
+	struct early_row *chunk = CONSUME(early_chunk, &e->chunk[i / CHUNK]);
 
 	return chunk ? &chunk[i % CHUNK] : NULL;
 }
@@ -85,8 +84,8 @@ static bool is_kept(const struct early *e, int32_t tid, int32_t sig)
 	for (uint32_t i = 0; i < rows_of(e); i++) {
 		const struct early_row *row = row_at(e, i);
 
-		/* Acquire: pairs with keep; the row is whole. */
-		if (row && __atomic_load_n(&row->state, __ATOMIC_ACQUIRE) == EARLY_KEPT &&
+		/* The row is whole. */
+		if (row && CONSUME(early_state, &row->state) == EARLY_KEPT &&
 		    row->tid == tid && info_int(row->info, INFO_SIGNO) == sig)
 			return true;
 	}
@@ -107,9 +106,7 @@ static struct early_row *row_make(struct early *e)
 	at = own_map(CHUNK * sizeof(*none));
 	if (at < 0)
 		return NULL;
-	/* Release: pairs with row_at. */
-	if (!__atomic_compare_exchange_n(&e->chunk[i / CHUNK], &none, (struct early_row *)at, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!BOTH_IF(early_chunk, &e->chunk[i / CHUNK], &none, (struct early_row *)at))
 		OWN2(__NR_munmap, at, CHUNK * sizeof(*none));
 	return row_at(e, i);
 }
@@ -128,15 +125,14 @@ static void keep(struct early *e, int32_t tid, const uint8_t *info)
 	}
 	bytes_copy(row->info, info, SIGINFO_USED);
 	row->tid = tid;
-	/* Release: pairs with all_send. */
-	__atomic_store_n(&row->state, EARLY_KEPT, __ATOMIC_RELEASE);
+	PUBLISH(early_state, &row->state, EARLY_KEPT);
 }
 
 /* In a signal handler. */
 void early_note(const struct thread *t, const uint8_t *info)
 {
 	if (info_int(info, INFO_SIGNO) == SIGCHLD)
-		__atomic_store_n(&children, 1, __ATOMIC_RELEASE);
+		PUBLISH(early_children, &children, 1);
 	else
 		keep(&own, info_int(info, INFO_CODE) == SI_TKILL ? t->tid : 0, info);
 }
@@ -185,9 +181,7 @@ static void all_send(const struct thread *t, struct early *e)
 		uint32_t kept = EARLY_KEPT;
 
 		if (!row || (row->tid && row->tid != t->tid) ||
-		    /* Acquire: pairs with keep. */
-		    !__atomic_compare_exchange_n(&row->state, &kept, EARLY_SENT, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		    !BOTH_IF(early_state, &row->state, &kept, EARLY_SENT))
 			continue;
 		bytes_copy(info, row->info, SIGINFO_USED);
 		send(t, row->tid, info);
@@ -233,7 +227,7 @@ uint64_t early_come(struct thread *t)
 		waiting_take(t);
 	all_send(t, &twins);
 	all_send(t, &own);
-	if (__atomic_exchange_n(&children, 0, __ATOMIC_ACQUIRE))
+	if (CONSUME_BY(early_children, exchange_n, &children, 0))
 		child_tell(t);
 	n = __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED);
 	if (n)
@@ -298,7 +292,7 @@ void early_wait(int32_t pid)
 void early_begin(struct thread *t)
 {
 	(void)t;
-	__atomic_store_n(&children, 1, __ATOMIC_RELEASE);
+	PUBLISH(early_children, &children, 1);
 }
 
 /* Its chunks stay. */

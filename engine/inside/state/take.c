@@ -21,6 +21,7 @@
 
 #include "engine/abi/state.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
@@ -346,7 +347,7 @@ static int32_t moved_up(int32_t fd)
  */
 void take_closing(const struct thread *t, int32_t fd)
 {
-	uint32_t n = __atomic_load_n(&epolls.used, __ATOMIC_ACQUIRE);
+	uint32_t n = CONSUME(taken_epolls, &epolls.used);
 	struct __kernel_timespec now;
 
 	if (!n || t->pid != taken_by)
@@ -356,7 +357,7 @@ void take_closing(const struct thread *t, int32_t fd)
 			OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
 	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_sec > taken_at + OLD_STAYS_S)
-		__atomic_store_n(&epolls.used, 0, __ATOMIC_RELEASE);
+		PUBLISH(taken_epolls, &epolls.used, 0);
 }
 
 static void taken_note(const struct thread *t)
@@ -401,8 +402,7 @@ void took_note(struct thread *t)
 
 	(void)t;
 	__atomic_store_n(&a->lead_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
-	/* Release: pairs with the monitor's, which reads the time. */
-	__atomic_fetch_add(&a->leads, 1, __ATOMIC_RELEASE);
+	PUBLISH_BY(area_leads, fetch_add, &a->leads, 1);
 	request_ring();
 }
 

@@ -14,6 +14,7 @@
 #include <linux/errno.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -25,14 +26,13 @@
 
 static bool has_ended(uint32_t version)
 {
-	/* Acquire: who leads next is known. */
-	return __atomic_load_n(&streams.conduct->ended, __ATOMIC_ACQUIRE) >> version & 1;
+	/* Who leads next is known. */
+	return CONSUME(conduct_bits, &streams.conduct->ended) >> version & 1;
 }
 
 bool heir_failed(uint32_t version)
 {
-	/* Acquire: pairs with heir_fails. */
-	return __atomic_load_n(&streams_section(&streams, version)->leads_on, __ATOMIC_ACQUIRE);
+	return CONSUME(section_leads_on, &streams_section(&streams, version)->leads_on);
 }
 
 bool heir_is(void)
@@ -44,9 +44,8 @@ bool heir_is(void)
 static bool twin_leads(const struct section *ours, const struct section *its, int32_t pid)
 {
 	for (uint32_t i = 0; i < ours->lanes_high && i < LANES; i++)
-		/* Acquire: pairs with lead_resume. */
 		if (ours->lane[i].pid == pid &&
-		    __atomic_load_n(&its->lane[i].owner, __ATOMIC_ACQUIRE))
+		    CONSUME(lane_owner, &its->lane[i].owner))
 			return true;
 	return false;
 }
@@ -54,8 +53,7 @@ static bool twin_leads(const struct section *ours, const struct section *its, in
 static bool twin_gone(const struct section *ours, const struct section *its, int32_t pid)
 {
 	for (uint32_t i = 0; i < ours->lanes_high && i < LANES; i++) {
-		/* Acquire: pairs with heir_gives_up. */
-		int32_t twin = __atomic_load_n(&its->cursor[i].pid, __ATOMIC_ACQUIRE);
+		int32_t twin = CONSUME(cursor_pid, &its->cursor[i].pid);
 
 		if (ours->lane[i].pid == pid && twin > 0 && OWN2(__NR_kill, twin, 0) != -ESRCH)
 			return false;
@@ -83,8 +81,7 @@ bool heir_fails(const struct thread *t)
 		if (twin_leads(ours, its, t->pid))
 			OWN1(__NR_exit_group, 1);
 	}
-	/* Release: pairs with heir_failed. */
-	__atomic_store_n(&ours->leads_on, 1, __ATOMIC_RELEASE);
+	PUBLISH(section_leads_on, &ours->leads_on, 1);
 	return true;
 }
 
@@ -98,8 +95,8 @@ void heir_gives_up(struct thread *t)
 	OWN3(__NR_close_range, 3, ~0u, 0);
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o->pid == t->pid && o->following)
-			/* Release: nothing of it acts behind this. */
-			__atomic_store_n(&o->reader.cursor->pid, GIVEN_UP, __ATOMIC_RELEASE);
+			/* Nothing of it acts behind this. */
+			PUBLISH(cursor_pid, &o->reader.cursor->pid, GIVEN_UP);
 	for (;;)
 		OWN1(__NR_exit_group, 1);
 }

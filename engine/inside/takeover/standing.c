@@ -11,6 +11,7 @@
 
 #include "engine/abi/standing.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -30,8 +31,8 @@ static bool all_stand(const struct thread *t)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		/* Sequentially consistent: of two that come at once one sees the other. */
-		if (o->pid != t->pid || !__atomic_load_n(&o->standing, __ATOMIC_SEQ_CST))
+		/* Of two that come at once one sees the other. */
+		if (o->pid != t->pid || !LOOK(standing, &o->standing))
 			return false;
 	return true;
 }
@@ -85,17 +86,17 @@ void standing_begin(struct thread *t)
 	MUST(!t->standing);
 	MUST(t == thread_self());	/* another's descriptors may be another's */
 	untold_show(t);
-	__atomic_store_n(&t->standing, 1, __ATOMIC_SEQ_CST);
+	ANNOUNCE(standing, &t->standing, 1);
 	if (!streams.conduct || !all_stand(t))
 		return;
 	numbers_look();
-	/* Release: the monitor, which reads this when the thread stands, finds the rest written. */
-	__atomic_store_n(&standing_fds.valid, 1, __ATOMIC_RELEASE);
+	/* The monitor, which reads this when the thread stands, finds the rest written. */
+	PUBLISH(standing_valid, &standing_fds.valid, 1);
 }
 
 void standing_end(struct thread *t)
 {
 	MUST(t->standing);
-	__atomic_store_n(&standing_fds.valid, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&t->standing, 0, __ATOMIC_SEQ_CST);
+	PUBLISH_BY(standing_valid, exchange_n, &standing_fds.valid, 0);
+	ANNOUNCE(standing, &t->standing, 0);
 }

@@ -9,6 +9,7 @@
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/memory.h"
@@ -39,7 +40,7 @@ bool take_is_guest(const struct thread *t)
 static struct taker *row_find(int32_t pid)
 {
 	for (struct taker *r = takers; r < takers + TAKERS; r++)
-		if (r->pid == pid)
+		if (CONSUME(taker_pid, &r->pid) == pid)
 			return r;
 	return NULL;
 }
@@ -60,8 +61,7 @@ static struct taker *taker_of(const struct thread *t)
 		r = takers;
 	if (r->pid != t->pid) {
 		r->state = TAKE_NOT;
-		/* Release: pairs with row_find, whose reader sees the state. */
-		__atomic_store_n(&r->pid, t->pid, __ATOMIC_RELEASE);
+		PUBLISH(taker_pid, &r->pid, t->pid);
 	}
 	latch_give(LATCH_blocks);
 	return r;
@@ -70,7 +70,7 @@ static struct taker *taker_of(const struct thread *t)
 /* Before this process follows again. */
 void take_reset(struct thread *t)
 {
-	__atomic_store_n(&taker_of(t)->state, TAKE_NOT, __ATOMIC_RELEASE);
+	PUBLISH(taker_state, &taker_of(t)->state, TAKE_NOT);
 }
 
 /* The rows are of others, and perhaps of one that had our id. */
@@ -93,16 +93,15 @@ static void taker_wait(struct taker *r)
 {
 	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
 
-	/* Acquire: pairs with take_end. */
-	while (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == TAKE_BUSY)
+	while (CONSUME(taker_state, &r->state) == TAKE_BUSY)
 		OWN4(__NR_futex, &r->state, FUTEX_WAIT, TAKE_BUSY, &look);
 }
 
 void take_end(struct taker *r)
 {
 	MUST(r->state == TAKE_BUSY);
-	/* Release: the others' calls find the descriptors. */
-	__atomic_store_n(&r->state, TAKE_DONE, __ATOMIC_RELEASE);
+	/* The others' calls find the descriptors. */
+	PUBLISH(taker_state, &r->state, TAKE_DONE);
 	OWN3(__NR_futex, &r->state, FUTEX_WAKE, 1 << 30);
 }
 
@@ -113,8 +112,7 @@ struct taker *take_begin(struct thread *t)
 
 	MUST(t->following && t == thread_self());
 
-	if (__atomic_compare_exchange_n(&r->state, &now, TAKE_BUSY, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+	if (BOTH_IF(taker_state, &r->state, &now, TAKE_BUSY))
 		return r;
 	if (now == TAKE_BUSY)
 		change_wake();	/* the one that takes may wait for this lane's end */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/join.h"
@@ -103,12 +104,11 @@ static void section_renew(struct monitor *m, uint32_t version)
 
 	MUST(version != m->leader && version < ROW_START);
 
-	__atomic_fetch_and(&leader->strayed, ~(1u << version), __ATOMIC_SEQ_CST);
-	__atomic_fetch_and(&leader->dropped, ~(1u << version), __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&leader->strayed, ~(1u << version), __ATOMIC_RELAXED);
+	BOTH_BY(section_dropped, fetch_and, &leader->dropped, ~(1u << version));
 	for (uint32_t i = 0; i < LANES; i++) {
 		if (leader->lane[i].life)
-			__atomic_fetch_and(&leader->lane[i].told, ~(1u << version),
-					   __ATOMIC_SEQ_CST);
+			BOTH_BY(lane_told, fetch_and, &leader->lane[i].told, ~(1u << version));
 		s->cursor[i] = (struct cursor){ .source = ROW_START };
 	}
 	cursor_begin(&own, 0, streams_part(m, ROW_START)->lane[0].life, ROW_START);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/follow/still.h"
@@ -51,9 +52,9 @@ static void written_add(const struct monitor *m)
 {
 	LANES_EACH(m, m->leader, i) {
 		const struct lane *l = lane_at(m, m->leader, i);
-		/* Acquire: the head of this life, or of one that is newer. */
-		uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
-		uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+		/* The head of this life, or of one that is newer. */
+		uint32_t life = CONSUME(lane_life, &l->life);
+		uint64_t head = CONSUME(lane_head, &l->head);
 		uint64_t was = pace.lane[i].life == life ? pace.lane[i].head : 0;
 
 		pace.written += head > was ? head - was : 0;

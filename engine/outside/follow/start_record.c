@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/start_record.h"
 #include "engine/outside/monitor/monitor.h"
@@ -120,8 +121,8 @@ static bool chunk_turn(struct monitor *m, struct cursor *c, struct lane *to)
 	to->now = ours;
 	to->head++;
 	c->place = cursor_place(c->at + 1, next);
-	/* Release: the leader may use the cells again. */
-	__atomic_store_n(&c->at, c->at + 1, __ATOMIC_RELEASE);
+	/* The leader may use the cells again. */
+	PUBLISH(cursor_at, &c->at, c->at + 1);
 	return true;
 }
 
@@ -147,8 +148,7 @@ static bool lane_copy(struct monitor *m, uint32_t i, uint64_t end)
 		memcpy(cell_at(record(m), to->now, to->head),
 		       cell_at(streams_part(m, 0), place_chunk(c->place), c->at), n * CELL_SIZE);
 		to->head += n;
-		/* Release: as in chunk_turn. */
-		__atomic_store_n(&c->at, c->at + n, __ATOMIC_RELEASE);
+		PUBLISH(cursor_at, &c->at, c->at + n);
 	}
 	return true;
 }
@@ -169,10 +169,10 @@ static bool lane_follow(struct monitor *m, uint32_t i, const struct lane *l, boo
 {
 	struct lane *to = &record(m)->lane[i];
 	uint64_t before = record(m)->cursor[i].at;
-	/* Acquire, all: pair with seam_place and writer_commit; the seam is not behind the head. */
-	bool seam = __atomic_load_n(&l->seam_chunk, __ATOMIC_ACQUIRE) != CHUNK_NONE;
-	uint64_t cut = __atomic_load_n(&l->seam, __ATOMIC_ACQUIRE);
-	uint64_t end = told ? __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) : cut;
+	/* The seam is not behind the head. */
+	bool seam = CONSUME(lane_seam_chunk, &l->seam_chunk) != CHUNK_NONE;
+	uint64_t cut = CONSUME(lane_seam, &l->seam);
+	uint64_t end = told ? CONSUME(lane_head, &l->head) : cut;
 
 	if (!lane_copy(m, i, end))
 		return false;
@@ -192,10 +192,9 @@ static bool lane_follow(struct monitor *m, uint32_t i, const struct lane *l, boo
 static bool lane_look(struct monitor *m, uint32_t i)
 {
 	const struct lane *l = &streams_part(m, 0)->lane[i];
-	/* Acquire, all: pair with lane_set, lane_begin and lane_told. */
-	uint32_t state = __atomic_load_n(&l->state, __ATOMIC_ACQUIRE);
-	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_ACQUIRE);
-	bool told = __atomic_load_n(&l->told, __ATOMIC_ACQUIRE) & US;
+	uint32_t state = CONSUME(lane_state, &l->state);
+	uint32_t life = CONSUME(lane_life, &l->life);
+	bool told = CONSUME(lane_told, &l->told) & US;
 	struct lane *to = &record(m)->lane[i];
 
 	if (!life || state == LANE_FREE || state == LANE_CLAIMED ||
@@ -235,8 +234,8 @@ static void kept(struct monitor *m)
 	leave(m);
 	lanes_cut(m);
 	threads_look(m);
-	/* Release: the record is whole. */
-	__atomic_fetch_or(&m->conduct->ended, US, __ATOMIC_SEQ_CST);
+	/* The record is whole. */
+	BOTH_BY(conduct_bits, fetch_or, &m->conduct->ended, US);
 	streams_changed(m);
 	say_log("start", "%s: the start is kept: %u lanes, %u KiB", m->session.name,
 		record(m)->lanes_high, m->start.chunks * (CHUNK_SIZE >> 10));
@@ -288,8 +287,8 @@ void start_record_look(struct monitor *m)
 		return;
 	from = streams_part(m, 0);
 	whole = m->leader || lanes_look(m, from);
-	/* Acquire, and behind it: what we copied was held for us, or it is not believed. */
-	dropped = __atomic_load_n(&from->dropped, __ATOMIC_ACQUIRE) & US;
+	/* What we copied was held for us, or it is not believed. */
+	dropped = CONSUME(section_dropped, &from->dropped) & US;
 	if (m->leader || dropped || !whole)
 		lost(m, m->leader ? "another version leads now" :
 			dropped ? "the ring was too small for it" : too_long);

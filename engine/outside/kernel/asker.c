@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
@@ -210,11 +211,11 @@ bool asker_waits(const struct version *v, const struct request *r)
 	       now.serial == r->serial;
 }
 
-static void wake(uint32_t *word, uint32_t value)
+static void wake(uint32_t *answer, uint32_t value)
 {
-	/* Release: the thread reads its request after it has seen the word. */
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	/* The thread reads its request after it has seen the word. */
+	PUBLISH(brief_answer, answer, value);
+	syscall(SYS_futex, answer, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void asker_answer(struct version *v, const struct request *r, int64_t reply)

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "engine/core/pairs.h"
 #include "engine/outside/monitor/audit.h"
 #include "bpf/audit.skel.h"
 
@@ -227,20 +228,19 @@ int audit_read(struct audit *a, struct audit_counts *out)
 static bool read_stray(const volatile struct audit_stray_row *row,
 		       uint64_t seq, struct audit_stray_row *out)
 {
-	uint64_t first = __atomic_load_n(&row->seq, __ATOMIC_ACQUIRE);
+	uint64_t first = CONSUME(audit_seq, &row->seq);
 
 	out->seq = first;
 	out->ip = row->ip;
 	out->nr = row->nr;
 	out->tgid = row->tgid;
 	out->where = row->where;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return first == seq && row->seq == seq;
+	return CONSUME_AGAIN(audit_seq, &row->seq) == seq && first == seq;
 }
 
 int audit_stray(struct audit *a, struct audit_stray_row *out, int max)
 {
-	uint64_t ever = __atomic_load_n(&a->skel->bss->strays, __ATOMIC_ACQUIRE);
+	uint64_t ever = CONSUME(audit_strays, &a->skel->bss->strays);
 	uint64_t want = ever < AUDIT_STRAYS ? ever : AUDIT_STRAYS;
 	int got = 0;
 

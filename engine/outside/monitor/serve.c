@@ -11,6 +11,7 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/follow/failed.h"
 #include "engine/outside/follow/query.h"
 #include "engine/outside/follow/runtime.h"
@@ -383,9 +384,8 @@ static bool slot_asks(struct version *v, uint32_t slot)
 
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		return false;
-	/* Acquire: pairs with slot_ask in the inside. */
-	__atomic_fetch_and(word, ~bit, __ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_ACQUIRE) != RS_ASKED)
+	CONSUME_BY(area_asking, fetch_and, word, ~bit);
+	if (CONSUME(slot_asked, &v->area->slot[slot].asked) != RS_ASKED)
 		return false;
 	__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 	return true;
@@ -399,7 +399,6 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 
 	MUST(slot < AREA_THREADS);
 
-	/* Acquire: pairs with the release of slot_ask. */
 	if (held_is(m, v, slot))
 		return;
 	switch (asker_find(v, slot, &r, looks)) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/follow/start_record.h"
@@ -166,8 +167,8 @@ int streams_make(struct monitor *m)
 
 void streams_changed(struct monitor *m)
 {
-	/* Release: what was changed is seen by who sees the count. */
-	__atomic_fetch_add(&m->conduct->change, 1, __ATOMIC_SEQ_CST);
+	/* What was changed is seen by who sees the count. */
+	BOTH_BY(conduct_change, fetch_add, &m->conduct->change, 1);
 	syscall(SYS_futex, &m->conduct->change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -176,9 +177,9 @@ void streams_follow(struct monitor *m, uint32_t version, bool follows)
 {
 	MUST(version < VERSIONS && (!follows || version != m->leader || version == ROW_START));
 	if (follows)
-		__atomic_fetch_or(&m->conduct->following, 1u << version, __ATOMIC_SEQ_CST);
+		BOTH_BY(conduct_bits, fetch_or, &m->conduct->following, 1u << version);
 	else
-		__atomic_fetch_and(&m->conduct->following, ~(1u << version), __ATOMIC_SEQ_CST);
+		BOTH_BY(conduct_bits, fetch_and, &m->conduct->following, ~(1u << version));
 	streams_changed(m);
 }
 
@@ -189,8 +190,8 @@ uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t
 {
 	const struct cursor *c = cursor_at(m, version, index);
 	const struct lane *l = lane_at(m, source, index);
-	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
-	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE);
+	uint64_t head = CONSUME(lane_head, &l->head);
+	uint64_t at = CONSUME(cursor_at, &c->at);
 
 	if (c->done == l->life || l->state == LANE_FREE || !(l->told >> version & 1))
 		return 0;
@@ -254,11 +255,10 @@ static void lanes_sweep(struct monitor *m, unsigned *looks)
 		struct lane *l = lane_at(m, m->leader, i);
 		uint32_t open = LANE_OPEN, life = l->life;
 
-		/* Acquire: the owner of this life, not of the one before. */
-		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_OPEN &&
+		/* The owner of this life, not of the one before. */
+		if (CONSUME(lane_state, &l->state) == LANE_OPEN &&
 		    thread_dead(l->pid, l->owner, looks) && l->life == life)
-			__atomic_compare_exchange_n(&l->state, &open, LANE_CLOSED, false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+			BOTH_IF(lane_state, &l->state, &open, LANE_CLOSED);
 	}
 }
 
@@ -273,7 +273,7 @@ static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
 			c->source = m->leader;
 		if (l->state == LANE_CLOSED && c->life == l->life && c->done != l->life &&
 		    thread_dead(c->pid, c->owner, looks))
-			__atomic_store_n(&c->done, c->life, __ATOMIC_RELEASE);
+			PUBLISH(cursor_done, &c->done, c->life);
 	}
 }
 
@@ -346,8 +346,8 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 		const struct cursor *c = cursor_at(m, v->index, i);
 		const struct lane *l = lane_at(m, m->leader, i);
 
-		/* Acquire: the head is the last one. */
-		if (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == LANE_CLOSED &&
+		/* The head is the last one. */
+		if (CONSUME(lane_state, &l->state) == LANE_CLOSED &&
 		    c->life == l->life && c->done != l->life && c->source == m->leader &&
 		    c->at >= l->head && l->pid != leader->server && c->pid > 0 &&
 		    c->pid != v->server && thread_dead(l->pid, l->pid, &looks) &&

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/follow/join.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
@@ -164,7 +165,7 @@ static void *bell_wait(void *arg)
 	uint32_t *bell = &v->area->doorbell, heard = 0;
 
 	for (;;) {
-		uint32_t now = __atomic_load_n(bell, __ATOMIC_ACQUIRE);
+		uint32_t now = CONSUME(area_doorbell, bell);
 		uint64_t one = 1;
 
 		if (now != heard && write(v->monitor->bell_fd, &one, sizeof(one)) < 0)
@@ -199,8 +200,8 @@ struct version *version_of_child(struct monitor *m, pid_t pid)
 
 uint32_t version_slots(const struct version *v)
 {
-	/* Acquire: the slots below have been claimed. */
-	uint32_t high = __atomic_load_n(&v->area->slots_high, __ATOMIC_ACQUIRE);
+	/* The slots below have been claimed. */
+	uint32_t high = CONSUME(area_slots_high, &v->area->slots_high);
 
 	return high < AREA_THREADS ? high : AREA_THREADS;
 }
@@ -217,8 +218,8 @@ static bool slots_name(const struct version *v, pid_t pid)
 static pid_t birth_read(const struct version *v, unsigned i)
 {
 	MUST(i < BIRTHS);
-	/* Acquire: pairs with child_begin; who is born has a slot. */
-	int32_t row = __atomic_load_n(&v->area->births[i], __ATOMIC_ACQUIRE);
+	/* Who is born has a slot. */
+	int32_t row = CONSUME(births, &v->area->births[i]);
 
 	return row < 0 ? -row : row;
 }

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/core/pairs.h"
 #include "engine/outside/plan/plan_parts.h"
 
 struct plan *plan_new(unsigned n)
@@ -35,7 +36,7 @@ void plan_ref(struct plan *p)
 void plan_free(struct plan *p)
 {
 	/* Whoever drops the last one must see all that others did before theirs. */
-	if (p && !__atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
+	if (p && !BOTH_BY(plan_refs, sub_fetch, &p->refs, 1))
 		free(p);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/pairs.h"
 #include "engine/outside/report/finding.h"
 
 #define TEXT_MAX	4096	/* bytes of the request that are shown as text */
@@ -14,13 +15,10 @@
 static bool cell_take(const struct area *a, uint64_t place, struct input_cell *c)
 {
 	const struct input_cell *at = &a->input[place % INPUT_CELLS];
-	/* Acquire: pairs with the release of cell_fill. */
-	uint64_t before = __atomic_load_n(&at->at, __ATOMIC_ACQUIRE);
+	uint64_t before = CONSUME(input_at, &at->at);
 
 	*c = *at;
-	/* Acquire: the copy has been made before the second look. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return before == place + 1 && __atomic_load_n(&at->at, __ATOMIC_RELAXED) == before &&
+	return before == place + 1 && CONSUME_AGAIN(input_at, &at->at) == before &&
 	       c->len <= INPUT_BYTES;
 }
 

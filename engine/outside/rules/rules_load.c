@@ -26,6 +26,7 @@
 
 #include "engine/abi/rules.h"
 #include "engine/abi/rules_seal.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/kernel/cache.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/monitor/say.h"
@@ -420,6 +421,6 @@ void rules_put(struct brief *b, const struct rules_bank *rules)
 	to->entry = rules->entry;
 	to->flags = rules->flags;
 	memcpy(to->bytes, rules->bytes, rules->size);
-	/* Release: who sees the number sees the object. */
-	__atomic_store_n(&b->rules, next, __ATOMIC_RELEASE);
+	/* Who sees the number sees the object. */
+	PUBLISH(brief_rules, &b->rules, next);
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/monitor.h"
@@ -52,8 +53,8 @@ uint64_t now_us(void)
 static bool move_done(struct move *mv)
 {
 	const struct area *a = mv->to->area;
-	/* Acquire: pairs with took_note; the time is the last one's. */
-	uint32_t lead = __atomic_load_n(&a->leads, __ATOMIC_ACQUIRE) - mv->leads;
+	/* The time is the last one's. */
+	uint32_t lead = CONSUME(area_leads, &a->leads) - mv->leads;
 
 	MUST(mv->to && mv->due);
 

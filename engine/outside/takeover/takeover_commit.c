@@ -6,19 +6,20 @@
 #include <string.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
-void conduct_bit(uint32_t *word, uint32_t version, bool on)
+void conduct_bit(uint32_t *bits, uint32_t version, bool on)
 {
 	MUST(version < VERSIONS);
 	if (on)
-		__atomic_fetch_or(word, 1u << version, __ATOMIC_SEQ_CST);
+		BOTH_BY(conduct_bits, fetch_or, bits, 1u << version);
 	else
-		__atomic_fetch_and(word, ~(1u << version), __ATOMIC_SEQ_CST);
+		BOTH_BY(conduct_bits, fetch_and, bits, ~(1u << version));
 }
 
 static bool done_by_all(struct monitor *m, const struct move *mv, uint32_t lane)
@@ -101,13 +102,13 @@ void streams_switch(struct monitor *m, const struct move *mv)
 	conduct_bit(&c->following, from, mv->keep);
 	c->next[from] = to;
 	c->next[to] = to;
-	/* Release: pairs with early_may_come; whose stream goes on is known. */
-	__atomic_store_n(&c->leader, to, __ATOMIC_RELEASE);
+	/* Whose stream goes on is known. */
+	PUBLISH(conduct_leader, &c->leader, to);
 	conduct_bit(&c->crashed, from, mv->forced);
 	conduct_bit(&c->crashed, to, false);
 	conduct_bit(&c->ended, to, false);
 	conduct_bit(&c->park, to, false);
-	/* Release: who sees that the stream has ended sees what comes next. */
+	/* Who sees that the stream has ended sees what comes next. */
 	conduct_bit(&c->ended, from, true);
 	streams_changed(m);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
@@ -77,9 +78,9 @@ static void streams_back(struct monitor *m, const struct move *mv)
 	conduct_bit(&c->following, to, false);
 	conduct_bit(&c->crashed, from, false);
 	c->next[from] = from;
-	/* Release: pairs with early_may_come; whose stream goes on is known. */
-	__atomic_store_n(&c->leader, from, __ATOMIC_RELEASE);
-	/* Release: it goes on only when nothing says any more that it has ended. */
+	/* Whose stream goes on is known. */
+	PUBLISH(conduct_leader, &c->leader, from);
+	/* It goes on only when nothing says any more that it has ended. */
 	conduct_bit(&c->ended, from, false);
 	streams_changed(m);
 }

@@ -41,7 +41,7 @@ void serve_all(struct monitor *m);
 
 /* --- takeover_commit.c ---------------------------------------------------------- */
 
-void conduct_bit(uint32_t *word, uint32_t version, bool on);
+void conduct_bit(uint32_t *bits, uint32_t version, bool on);
 void streams_switch(struct monitor *m, const struct move *mv);
 void versions_switch(struct monitor *m, const struct move *mv);
 

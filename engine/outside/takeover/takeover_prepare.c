@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
@@ -123,8 +124,8 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 
 	if (!tid || s->unheld)
 		return true;
-	/* Acquire: pairs with park(); what it has told is published. */
-	if (__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) || held_is(m, mv->from, i)) {
+	/* What it has told is published. */
+	if (CONSUME(slot_parked, &s->parked) || held_is(m, mv->from, i)) {
 		if (ask)
 			process_note(mv, pid);
 		return true;
@@ -145,8 +146,8 @@ static bool slots_stand(struct monitor *m, struct move *mv, bool ask)
 /* Threads and processes that are made, and have no slot yet. */
 static bool all_born(const struct version *v, uint64_t for_us)
 {
-	/* Acquire: pairs with child_begin; who is counted no more has a slot. */
-	return for_us > BIRTH_US || (!__atomic_load_n(&v->area->newborn, __ATOMIC_ACQUIRE) &&
+	/* Who is counted no more has a slot. */
+	return for_us > BIRTH_US || (!CONSUME(area_newborn, &v->area->newborn) &&
 				     !version_births(v));
 }
 
@@ -295,8 +296,7 @@ bool successor_settled(const struct version *v)
 		for (uint32_t i = 0; i < version_slots(v) && all; i++) {
 			const struct slot *s = &v->area->slot[i];
 
-			/* Acquire: pairs with park(). */
-			all = !s->owner || !__atomic_load_n(&s->parked, __ATOMIC_ACQUIRE) ||
+			all = !s->owner || !CONSUME(slot_parked, &s->parked) ||
 			      thread_over(s->pid, (pid_t)s->owner);
 		}
 		if (all)

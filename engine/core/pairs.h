@@ -1,0 +1,87 @@
+/*
+ * What orders threads and processes by memory alone.  All of it goes through here, so that
+ * the kind of order stands in the name; a __atomic elsewhere is __ATOMIC_RELAXED: a count, a
+ * flag, a look at what only this thread writes.
+ *
+ * A pair is one word in memory and what it promises: who sees a value there sees all that
+ * was done before that value was put there.  Its row in pairs.def has its name, and each use
+ * says it:
+ *
+ *	PUBLISH(lane_head, &l->head, head);	done before it: writing the event
+ *	head = CONSUME(lane_head, &l->head);	behind it: reading the event
+ *
+ * Where the word is changed and not just written, the change has one side or both: by an
+ * operation of the compiler's (PUBLISH_BY(x, fetch_or, &word, bit)), or if it still is what
+ * it was (CONSUME_IF(x, &word, &was, to): true if so, else `was` is what stands there).
+ *
+ * A handshake is of two that each write a word of their own and then look at the other's: at
+ * least one of them sees the other.  No pair does that: a look may come before one's own
+ * write is seen.
+ *
+ *	ANNOUNCE_BY(turn, fetch_add, &b->waiters, 1);	ANNOUNCE_IF(turn, &b->turn, &was, to);
+ *	if (!is_here(LOOK(turn, &b->turn)))		if (LOOK(turn, &b->waiters))
+ *		sleep();					wake();
+ *
+ * tools/pairs looks that each has both its sides, and that they are about the same word.
+ */
+#ifndef MVE_CORE_PAIRS_H
+#define MVE_CORE_PAIRS_H
+
+/* A name without a row, or a handshake's for a pair, does not compile. */
+enum {
+#define PAIR(name, ...) PAIR_##name,
+#define PASSED(name, ...) PAIR_##name,
+#define HALF(name, ...) PAIR_##name,
+#define HANDSHAKE(name, ...) HANDSHAKE_##name,
+#include "engine/core/pairs.def"
+};
+
+_Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "each word is written in one piece");
+
+#define PAIR_CAS(at, was, to, order, order_else) \
+	__atomic_compare_exchange_n(at, was, to, 0, order, order_else)
+
+#define PUBLISH(name, at, value) \
+	((void)PAIR_##name, __atomic_store_n(at, value, __ATOMIC_RELEASE))
+#define PUBLISH_BY(name, op, at, value) \
+	((void)PAIR_##name, __atomic_##op(at, value, __ATOMIC_RELEASE))
+#define PUBLISH_IF(name, at, was, to) \
+	((void)PAIR_##name, PAIR_CAS(at, was, to, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+
+#define CONSUME(name, at) \
+	((void)PAIR_##name, __atomic_load_n(at, __ATOMIC_ACQUIRE))
+#define CONSUME_BY(name, op, at, value) \
+	((void)PAIR_##name, __atomic_##op(at, value, __ATOMIC_ACQUIRE))
+#define CONSUME_IF(name, at, was, to) \
+	((void)PAIR_##name, PAIR_CAS(at, was, to, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+
+/* Sees what was done before the value that it finds, and publishes its own. */
+#define BOTH_BY(name, op, at, value) \
+	((void)PAIR_##name, __atomic_##op(at, value, __ATOMIC_ACQ_REL))
+#define BOTH_IF(name, at, was, to) \
+	((void)PAIR_##name, PAIR_CAS(at, was, to, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+
+/*
+ * For what is read while it may be written anew: its writer withdraws the word, writes, and
+ * publishes again; who has consumed the word, and has read, looks whether it is still the same.
+ */
+#define WITHDRAW(name, at, value) \
+	do { \
+		(void)PAIR_##name; \
+		__atomic_store_n(at, value, __ATOMIC_RELAXED); \
+		__atomic_thread_fence(__ATOMIC_RELEASE); \
+	} while (0)
+#define CONSUME_AGAIN(name, at) \
+	((void)PAIR_##name, __atomic_thread_fence(__ATOMIC_ACQUIRE), \
+	 __atomic_load_n(at, __ATOMIC_RELAXED))
+
+#define ANNOUNCE(name, at, value) \
+	((void)HANDSHAKE_##name, __atomic_store_n(at, value, __ATOMIC_SEQ_CST))
+#define ANNOUNCE_BY(name, op, at, value) \
+	((void)HANDSHAKE_##name, __atomic_##op(at, value, __ATOMIC_SEQ_CST))
+#define ANNOUNCE_IF(name, at, was, to) \
+	((void)HANDSHAKE_##name, PAIR_CAS(at, was, to, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+#define LOOK(name, at) \
+	((void)HANDSHAKE_##name, __atomic_load_n(at, __ATOMIC_SEQ_CST))
+
+#endif
