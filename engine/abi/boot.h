@@ -56,6 +56,14 @@ struct code_part {
 	uint32_t pad;
 };
 
+#define BOOT_MOVES	8
+
+/* Patched code that lies on the shelf, and whose place it is to take. */
+struct code_move {
+	uint64_t from;		/* on the shelf */
+	uint64_t to, len;
+};
+
 struct boot {
 	uint32_t magic;
 	uint32_t image;			/* row in the area's table of images */
@@ -90,6 +98,10 @@ struct boot {
 	uint32_t realm;			/* whose sections are mapped, and where `lane` is */
 	uint32_t pad;
 	uint64_t key;			/* by which the monitor knows the version's requests */
+	uint64_t shelf, shelf_len;	/* patched code that can be moved: see gate/shelf.c; or 0 */
+	uint64_t shelf_moved;		/* its parts that have been, as bits */
+	uint64_t moves;			/* rows used of `move` */
+	struct code_move move[BOOT_MOVES];	/* before the program begins */
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");

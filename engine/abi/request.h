@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "engine/abi/boot.h"
+
 /* What a thread can ask of the monitor.  args and reply are given per kind. */
 enum request_kind {
 	REQ_NONE,
@@ -18,7 +20,8 @@ enum request_kind {
 				   leader's struct layout, which is answered there with
 				   HIDDEN_MOVES -> enum exec_go, or -errno */
 	REQ_EXEC_FAILED,	/* -> the monitor lets go of the thread */
-	REQ_MAPPED,		/* start, length, board cursor -> new cursor, or
+	REQ_MAPPED,		/* start, length, board cursor; in call[] where the answer goes, how
+				   much of the shelf is mapped, and what is moved -> new cursor, or
 				   MAPPED_UNCLEAN with it */
 	REQ_SITE_HOT,		/* site, room near the program -> bytes of it used */
 	REQ_TRACE_ENTER,	/* the call is in call[]; -> 0 */
@@ -102,6 +105,9 @@ struct mapped_answer {
 	uint64_t guards;
 	uint64_t unwind;	/* the file's eh_frame_hdr */
 	uint64_t sigaction;	/* and TSan's function, if it is that */
+	uint64_t shelf_moved;	/* boot.shelf_moved, when that is done: */
+	uint64_t moves;		/* 0, or 1: this is moved first */
+	struct code_move move;
 };
 
 /* What the call of a REQ_QUERY wrote. */

@@ -23,6 +23,7 @@
 #include "engine/inside/calls/special.h"
 #include "engine/inside/calls/tracee.h"
 #include "engine/inside/gate/above.h"
+#include "engine/inside/gate/shelf.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
@@ -86,6 +87,21 @@ static void pages_watch(struct thread *t, uint64_t at, uint64_t len)
 	}
 }
 
+static long mapped_ask(struct thread *t, uint64_t at, uint64_t len)
+{
+	struct request *r = request_of(t);
+	long reply;
+
+	MUST(boot.boards_used <= boot.boards_len);
+	bytes_zero(&mapped, sizeof(mapped));
+	r->call[0] = (uint64_t)&mapped;
+	r->call[1] = boot.shelf_len;
+	r->call[2] = boot.shelf_moved;
+	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
+	boot.shelf_moved |= mapped.shelf_moved;
+	return reply;
+}
+
 /*
  * File code that is mapped is planned and patched before the program can run
  * it.  The monitor writes its boards behind a cursor that is the process's
@@ -96,10 +112,11 @@ static void code_mapped(struct thread *t, uint64_t at, uint64_t len)
 	long reply;
 
 	latch_take(LATCH_map);
-	MUST(boot.boards_used <= boot.boards_len);
-	bytes_zero(&mapped, sizeof(mapped));
-	request_of(t)->call[0] = (uint64_t)&mapped;
-	reply = request_ask(t, REQ_MAPPED, at, len, boot.boards_used);
+	reply = mapped_ask(t, at, len);
+	if (reply >= 0 && mapped.moves && !shelf_move(&mapped.move)) {
+		boot.shelf_len = 0;
+		reply = mapped_ask(t, at, len);
+	}
 	if (reply > 0 && reply & MAPPED_LOCAL)
 		local_add(at, len);
 	if (reply > 0 && reply & (MAPPED_LIBC | MAPPED_RUNTIME))

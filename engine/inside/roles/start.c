@@ -11,6 +11,7 @@
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/above.h"
+#include "engine/inside/gate/shelf.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"
@@ -129,6 +130,7 @@ void inside_begin(struct thread *t)
 	failed_begin();
 	hidden_begin(t);
 	ways_fill();
+	shelf_begin();
 	slot_claim(t);
 	signals_start(t);
 	seal_arm(t);

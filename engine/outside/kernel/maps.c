@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "engine/outside/kernel/shelf.h"
 #include "engine/outside/kernel/maps.h"
 
 #define REACH		0x7ff00000ull	/* a bit less than 2 GiB */
@@ -49,8 +50,10 @@ static int map_parse(const char *line, struct map *m)
 	m->write = prot[1] == 'w';
 	m->exec = prot[2] == 'x';
 	m->shared = prot[3] == 's';
+	m->shelved = false;
 	at += strspn(at, " ");
 	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(at, "\n"), at);
+	shelf_name(m);
 	return 0;
 }
 
@@ -141,6 +144,7 @@ static int map_at(int maps, uint64_t at, struct map *m)
 	m->write = q.vma_flags & QUERY_WRITE;
 	m->exec = q.vma_flags & QUERY_EXEC;
 	m->shared = q.vma_flags & QUERY_SHARED;
+	shelf_name(m);
 	return 0;
 }
 

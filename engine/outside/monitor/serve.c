@@ -89,6 +89,7 @@ struct mapping {
 	int memory;
 	struct board_room room;
 	struct patch_sum sum;
+	struct shelf_view shelf;
 	struct mapped_answer answer;
 	uint64_t bits;
 };
@@ -125,13 +126,22 @@ static void plans_free(struct plan **plan, size_t n)
 	free(plan);
 }
 
+/* It is all that was mapped, and its hooks need not be written there. */
+static struct shelf_view *shelf_of(struct mapping *g, const struct map *m)
+{
+	uint64_t start = g->r->args[0], len = (g->r->args[1] + 4095) & ~4095ull;
+
+	return m->start == start && m->end == start + len && !g->v->monitor->conduct ? &g->shelf
+										    : NULL;
+}
+
 static void map_serve(struct mapping *g, const struct map *m, struct plan *plan)
 {
 	struct monitor *monitor = g->v->monitor;
 	pid_t tid = g->r->tid;
 
 	if (plan)
-		patch_planned(tid, g->memory, m, plan, &g->room, &g->sum);
+		patch_planned(tid, g->memory, m, plan, &g->room, &g->sum, shelf_of(g, m));
 	else
 		g->sum.unclean |= monitor->options->tier == TIER_PATCH;
 	if (!monitor->conduct)
@@ -172,6 +182,10 @@ static int64_t mapping_end(struct mapping *g)
 	MUST(sum->guards <= SLOT_GUARDS);
 
 	exec_count(g->v, g->r->args[4], sum);
+	MUST(g->shelf.moves <= 1);
+	g->answer.moves = g->shelf.moves;
+	g->answer.move = g->shelf.move[0];
+	g->answer.shelf_moved = g->shelf.moved;
 	g->answer.guards = sum->guards;
 	memcpy(g->answer.guard, sum->guard, sizeof(g->answer.guard));
 	if (asker_give(g->r, g->r->call[0], &g->answer, sizeof(g->answer)) || sum->unclean ||
@@ -185,6 +199,7 @@ static int64_t mapped_serve(struct version *v, const struct request *r)
 {
 	struct mapping g = { .v = v, .r = r, .memory = memory_open(r->tid),
 			     .room = { r->args[3], LIBRARY_BOARDS, r->args[2] },
+			     .shelf = { .len = r->call[1], .moved = r->call[2] },
 			     .sum = { .twins = v->monitor->conduct } };
 	int64_t reply;
 

@@ -68,6 +68,8 @@ static int name_find(pid_t pid, const struct map *m, struct near_file *f)
 		else if (result == -EAGAIN)
 			return result;
 	}
+	if (m->shelved)		/* by the map it is no file's */
+		return -ENOENT;
 	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
 	fd = open(name, O_PATH | O_CLOEXEC);
 	return fd < 0 ? -errno : near_take(fd, f);

@@ -145,7 +145,7 @@ static int batch_begin(struct batch *b, int memory, const struct map *m, const s
 {
 	b->len = m->end - m->start;
 	b->code = malloc(b->len);
-	b->boards = malloc(room + 1);
+	b->boards = calloc(1, room + 1);	/* there is room between them */
 	b->touched = calloc(1, b->len / 4096 + 1);
 	b->end = malloc(p->n * sizeof(*b->end));
 	b->boards_len = b->ends = 0;
@@ -292,12 +292,12 @@ static void sum_add(struct patch_sum *to, const struct patch_sum *one)
 }
 
 /* As it was done before, or anew. */
-static int plan_apply(struct plan *p, int memory, const struct map *m, struct board_room *room,
-		      struct patch_sum *one)
+static int plan_apply(struct plan *p, pid_t pid, int memory, const struct map *m,
+		      struct board_room *room, struct patch_sum *one, struct shelf_view *shelf)
 {
 	const struct board_room before = *room;
 	struct batch b = { 0 };
-	int result = p->n ? patched_again(p, memory, m, room, one) : 0;
+	int result = p->n ? patched_again(p, pid, memory, m, room, one, shelf) : 0;
 
 	if (result != -ENOENT)
 		return result;
@@ -313,33 +313,52 @@ static int plan_apply(struct plan *p, int memory, const struct map *m, struct bo
 	return result;
 }
 
+/* What lies behind the file's end is zero, as the kernel maps it. */
+static int file_read(int fd, uint64_t offset, uint8_t *to, uint64_t len)
+{
+	uint64_t got = 0;
+	ssize_t n = 1;
+
+	while (got < len && (n = pread(fd, to + got, len - got, (off_t)(offset + got))) > 0)
+		got += (uint64_t)n;
+	memset(to + got, 0, len - got);
+	return n < 0 ? -errno : 0;
+}
+
+int64_t patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
+		   bool twins, uint8_t *code, uint8_t *boards)
+{
+	struct batch b = { .code = code, .boards = boards, .len = m->end - m->start };
+	struct patch_sum sum = { .twins = twins };
+	int result = file_read(fd, m->offset, code, b.len);
+
+	b.touched = calloc(1, b.len / 4096 + 1);
+	b.end = malloc(p->n * sizeof(*b.end));
+	if (!b.touched || !b.end)
+		result = -ENOMEM;
+	if (!result)
+		batch_fill(&b, p, m, room, 0, &sum);
+	free(b.touched);
+	free(b.end);
+	if (!result && (sum.guards || sum.unclean))
+		result = -EINVAL;
+	return result ? result : (int64_t)b.boards_len;
+}
+
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
-		   struct board_room *room, struct patch_sum *sum)
+		   struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
 {
 	struct patch_sum one = { .twins = sum->twins };
 	int result;
 
 	sum->vsyscall |= p->vsyscall;
-	result = plan_apply(p, memory, m, room, &one);
+	result = plan_apply(p, pid, memory, m, room, &one, shelf);
 	if (result)
 		sum->unclean = true;
 	else
 		sum_add(sum, &one);
 	say_log("patch", "%d: %s: %u patched, %u left to the net, %u unknown: %s", pid, m->path,
 		one.patched, one.trapped, p->unknown_pairs, strerror(-result));
-}
-
-void patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
-	       struct patch_sum *sum)
-{
-	struct plan *p;
-
-	if (patch_plan(pid, memory, m, &p)) {
-		sum->unclean = true;
-		return;
-	}
-	patch_planned(pid, memory, m, p, room, sum);
-	plan_free(p);
 }
 
 /* The mapping with the site's call as the file has it. */

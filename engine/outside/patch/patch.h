@@ -25,6 +25,16 @@ struct patch_sum {
 
 struct plan;
 
+#define SHELF_MOVES	BOOT_MOVES
+
+/* What a process has of the shelf (kernel/shelf.h), and what of it is to take a mapping's place. */
+struct shelf_view {
+	uint64_t len;		/* so much of it is mapped */
+	uint64_t moved;		/* parts that are no longer where it is, as bits */
+	unsigned moves;		/* new: the process has to make them before the code is run */
+	struct code_move move[SHELF_MOVES];
+};
+
 /* The plan of what is mapped, to be given to plan_free(); as planner_plan() has it. */
 int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out);
 
@@ -38,11 +48,14 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m);
  * above all, must not hold jumps that lead from one place only.
  */
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
-		   struct board_room *room, struct patch_sum *sum);
+		   struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf);
 
-/* The same, of a mapping whose plan nothing else is asked of. */
-void patch_map(pid_t pid, int memory, const struct map *m, struct board_room *room,
-	       struct patch_sum *sum);
+/*
+ * What the same comes to, made of the file: its code for the whole mapping, and boards; their
+ * bytes, or a negative errno, also where pages would have to be watched.
+ */
+int64_t patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
+		   bool twins, uint8_t *code, uint8_t *boards);
 
 /* Patches one site that was only marked; the process has one thread. */
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);

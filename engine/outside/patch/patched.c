@@ -6,16 +6,24 @@
  * An entry is good for one plan (it holds a reference, so the plan stays the same), one
  * part of its file, and one distance.  What was made of a mapping with pages to be watched
  * is not kept: those are told by address.
+ *
+ * At its second use what has many pages gets a part of the shelf (shelf.h), made of the file:
+ * what one process had in its memory is no other's code.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "engine/core/must.h"
+#include "engine/outside/kernel/shelf.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/patched.h"
 
 #define KEPT_MAX	32	/* mappings; the one that was used longest ago goes */
 #define PAGE		4096ull
+#define PART_PAGES	4		/* with fewer to be written they are */
+#define PART_MAX	(8ull << 20)
 
 struct kept_map {
 	struct plan *plan;	/* NULL: free */
@@ -27,6 +35,8 @@ struct kept_map {
 	uint32_t *page, *end;
 	unsigned ends;
 	uint8_t *boards, *bytes;	/* in the boards, addresses count from the mapping */
+	bool again;		/* it has been used again: it has a part, or never gets one */
+	unsigned part;		/* of the shelf; or SHELF_NONE */
 };
 
 static struct kept_map all_kept[KEPT_MAX];
@@ -90,8 +100,85 @@ static int pages_write(const struct kept_map *k, int memory, uint64_t start)
 	return result;
 }
 
-int patched_again(const struct plan *p, int memory, const struct map *m, struct board_room *room,
-		  struct patch_sum *sum)
+/* --- a part of the shelf ---------------------------------------------------------------- */
+
+/* The mapping's file, if it is the plan's, and if others may read it as we do. */
+static int file_open(struct plan *p, pid_t pid, const struct map *m, struct stat *st)
+{
+	int fd = patch_open(pid, m);
+	struct plan *known;
+	bool same;
+
+	if (fd < 0)
+		return fd;
+	same = !fstat(fd, st) && st->st_mode & S_IROTH && !plan_known(st, &known);
+	if (same) {
+		same = known == p;
+		plan_free(known);
+	}
+	if (same)
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* Its boards are those that are kept, and the file has not changed meanwhile. */
+static bool part_fill(struct kept_map *k, int fd, const struct stat *st, const struct map *m,
+		      const struct board_room *room, uint8_t *code)
+{
+	uint8_t *boards = calloc(1, room->len - room->used + 1);
+	int64_t len = boards ? patch_copy(k->plan, fd, m, room, k->twins, code, boards) : -1;
+	struct stat after;
+	bool same;
+
+	boards_move(k, m->start);
+	same = len == (int64_t)k->boards_len && !memcmp(boards, k->boards, k->boards_len);
+	boards_move(k, -m->start);
+	free(boards);
+	return same && !fstat(fd, &after) && plan_same_file(st, &after);
+}
+
+static void part_make(struct kept_map *k, pid_t pid, const struct map *m,
+		      const struct board_room *room)
+{
+	uint8_t *code = NULL, *to;
+	struct stat st;
+	int fd;
+
+	k->again = true;
+	if (k->pages < PART_PAGES || k->len > PART_MAX || !m->inode || m->shared || m->shelved)
+		return;
+	fd = file_open(k->plan, pid, m, &st);
+	if (fd < 0)
+		return;
+	code = malloc(k->len);
+	if (code && part_fill(k, fd, &st, m, room, code))
+		k->part = shelf_add(m, &to);
+	if (k->part != SHELF_NONE)
+		memcpy(to, code, k->len);
+	free(code);
+	close(fd);
+}
+
+/* The process has it mapped, and has not moved it yet. */
+static bool part_move(const struct kept_map *k, const struct map *m, struct shelf_view *shelf)
+{
+	const struct shelf_part *p;
+
+	if (!shelf || k->part == SHELF_NONE || shelf->moves == SHELF_MOVES ||
+	    shelf->moved >> k->part & 1)
+		return false;
+	p = shelf_part(k->part);
+	if (p->at + p->len > shelf->len)
+		return false;
+	MUST(p->len == m->end - m->start);
+	shelf->moved |= 1ull << k->part;
+	shelf->move[shelf->moves++] = (struct code_move){ p->at, m->start, p->len };
+	return true;
+}
+
+int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
+		  struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
 {
 	struct kept_map *k = find(p, m, room, sum->twins);
 	int result;
@@ -99,8 +186,10 @@ int patched_again(const struct plan *p, int memory, const struct map *m, struct 
 	if (!k)
 		return -ENOENT;
 	k->used = ++uses;
+	if (!k->again)
+		part_make(k, pid, m, room);
 	result = boards_write(k, memory, m->start, room->at + room->used);
-	if (!result)
+	if (!result && !part_move(k, m, shelf))
 		result = pages_write(k, memory, m->start);
 	if (!result) {
 		room->used += k->boards_len;
@@ -108,6 +197,8 @@ int patched_again(const struct plan *p, int memory, const struct map *m, struct 
 	}
 	return result;
 }
+
+/* --- keeping it ------------------------------------------------------------------------- */
 
 static void forget(struct kept_map *k)
 {
@@ -170,6 +261,7 @@ void patched_keep(struct plan *p, const struct map *m, const struct board_room *
 	k->sum = *sum;
 	k->boards_len = now->boards_len;
 	k->used = ++uses;
+	k->part = SHELF_NONE;
 	if (!pages_keep(k, now)) {
 		forget(k);
 		return;

@@ -16,9 +16,12 @@ struct patched {
 	unsigned ends;
 };
 
-/* Writes what is kept for such a mapping; -ENOENT: nothing is, and nothing was written. */
-int patched_again(const struct plan *p, int memory, const struct map *m, struct board_room *room,
-		  struct patch_sum *sum);
+/*
+ * Writes what is kept for such a mapping, or has a part of the shelf moved there (`shelf`, or
+ * NULL); -ENOENT: nothing is kept, and nothing was written.
+ */
+int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
+		  struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf);
 /* Keeps it; `before` is the room as it was. */
 void patched_keep(struct plan *p, const struct map *m, const struct board_room *before,
 		  const struct patched *now, const struct patch_sum *sum);

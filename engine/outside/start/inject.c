@@ -71,6 +71,10 @@ static int boot_write(struct injection *in)
 	b->lane = in->want->lane;
 	b->realm = in->want->realm;
 	b->vpid = in->want->vpid;
+	b->shelf_len = in->shelf.len;
+	b->shelf_moved = in->shelf.moved;
+	b->moves = in->shelf.moves;
+	memcpy(b->move, in->shelf.move, sizeof(b->move));
 	return memory_write(in->r.memory, in->base + im->boot, b, sizeof(*b));
 }
 
@@ -172,7 +176,8 @@ static bool in_reach(uint64_t boards, const struct map *m)
 
 static bool is_ours(const struct injection *in, const struct map *m)
 {
-	return m->start >= in->base && m->start < in->block + BLOCK_BYTES;
+	return (m->start >= in->base && m->start < in->block + BLOCK_BYTES) ||
+	       m->start - in->boot.shelf < in->shelf.len;
 }
 
 /* A program on a file system that may not answer: what the kernel knows of it. */
@@ -234,7 +239,7 @@ static void plan_use(struct injection *in, const struct map *m, struct plan *p, 
 		in->boot.near_program = own;
 		room = &none;
 	}
-	patch_planned(in->r.pid, in->r.memory, m, p, room, &in->sum);
+	patch_planned(in->r.pid, in->r.memory, m, p, room, &in->sum, &in->shelf);
 }
 
 static void map_patch(struct injection *in, const struct map *m, bool dynamic)

@@ -13,14 +13,21 @@
 
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/outside/kernel/shelf.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/start/inject_parts.h"
 
 /* --- area and streams, by descriptor ---------------------------------------- */
 
-/* The area, the brief, the image; with followers also the monitor's page, and each section. */
+/*
+ * The area, the brief, the image; with followers also the monitor's page, and each section,
+ * and without them the shelf.
+ */
 #define FDS		(4 + VERSIONS)
+enum { FD_AREA, FD_BRIEF, FD_IMAGE, FD_CONDUCT, FD_SHELF = FD_CONDUCT, FD_SECTION };
+
+#define SHELF_BELOW	(96ull << 30)	/* what is ours: farther than what the inside maps */
 
 static int fds_send(int socket, const int *fd, unsigned n)
 {
@@ -87,21 +94,23 @@ static int pointed_write(struct injection *in, unsigned fds)
 
 static unsigned fds_of(const struct inject_want *w, int *fd)
 {
-	fd[0] = w->area_fd;
-	fd[1] = w->brief_fd;
-	fd[2] = inside_image_fd();
-	if (!w->chunks)
-		return 3;
-	fd[3] = w->conduct_fd;
-	memcpy(fd + 4, w->section_fd, w->versions * sizeof(*fd));
-	return 4 + w->versions;
+	fd[FD_AREA] = w->area_fd;
+	fd[FD_BRIEF] = w->brief_fd;
+	fd[FD_IMAGE] = inside_image_fd();
+	if (!w->chunks) {
+		fd[FD_SHELF] = shelf_fd();
+		return fd[FD_SHELF] < 0 ? FD_SHELF : FD_SHELF + 1;
+	}
+	fd[FD_CONDUCT] = w->conduct_fd;
+	memcpy(fd + FD_SECTION, w->section_fd, w->versions * sizeof(*fd));
+	return FD_SECTION + w->versions;
 }
 
 /* --- what is called in the program's name ------------------------------------- */
 
 /* The calls whose results we look at, by their places. */
 enum { CALL_ROOM, CALL_BLOCK, CALL_DATA, CALL_PAIR, CALL_STOP, CALL_RECEIVE, CALL_AREA, CALL_BRIEF,
-       CALL_IMAGE, CALL_AUXV, CALL_STREAMS };
+       CALL_IMAGE, CALL_AUXV, CALL_STREAMS, CALL_SHELF = CALL_STREAMS };
 
 static void call_add(struct injection *in, struct batch_call c)
 {
@@ -137,16 +146,28 @@ static void room_calls(struct injection *in)
 /* The area, the brief, and the image's code in its place. */
 static void shared_calls(struct injection *in)
 {
-	struct batch_call image = map_of(in, 2, inside_image()->data, PROT_READ | PROT_EXEC);
+	struct batch_call image = map_of(in, FD_IMAGE, inside_image()->data, PROT_READ | PROT_EXEC);
 
 	call_add(in, (struct batch_call){ SYS_recvmsg, true, 3, { AT(in, pair), AT(in, m), 0 },
 					  { OF_WORD } });
-	call_add(in, map_of(in, 0, sizeof(struct area), PROT_READ | PROT_WRITE));
-	call_add(in, map_of(in, 1, sizeof(struct brief), PROT_READ));
+	call_add(in, map_of(in, FD_AREA, sizeof(struct area), PROT_READ | PROT_WRITE));
+	call_add(in, map_of(in, FD_BRIEF, sizeof(struct brief), PROT_READ));
 	image.of[0] = OF_RESULT + CALL_ROOM;
 	image.arg[3] = MAP_PRIVATE | MAP_FIXED;
 	call_add(in, image);
 	call_add(in, auxv_call(in->auxv, in->auxv_len));
+}
+
+/* Out of the way; it is code from the first, as what is ours is. */
+static void shelf_calls(struct injection *in)
+{
+	struct batch_call shelf = map_of(in, FD_SHELF, shelf_filled(), PROT_READ | PROT_EXEC);
+
+	shelf.must = false;
+	shelf.arg[0] = -SHELF_BELOW;
+	shelf.of[0] = OF_RESULT + CALL_ROOM;
+	shelf.arg[3] = MAP_PRIVATE | MAP_NORESERVE;
+	call_add(in, shelf);
 }
 
 /* The monitor's page, and over what lies behind it the sections. */
@@ -155,9 +176,9 @@ static void streams_calls(struct injection *in)
 	const struct inject_want *w = in->want;
 	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks);
 
-	call_add(in, map_of(in, 3, len, PROT_READ));
+	call_add(in, map_of(in, FD_CONDUCT, len, PROT_READ));
 	for (uint32_t v = 0; v < w->versions; v++) {
-		struct batch_call c = map_of(in, 4 + v, size, v == w->version ?
+		struct batch_call c = map_of(in, FD_SECTION + v, size, v == w->version ?
 					     PROT_READ | PROT_WRITE : PROT_READ);
 
 		c.arg[0] = section_offset(w->chunks, v);
@@ -224,6 +245,10 @@ static int shared_taken(struct injection *in, const struct remote_batch *b)
 	in->boot.brief = (uint64_t)got[CALL_BRIEF];
 	if (in->want->chunks)
 		in->streams = (uint64_t)got[CALL_STREAMS];
+	else if (in->shelf.len && !failed(got[CALL_SHELF]))
+		in->boot.shelf = (uint64_t)got[CALL_SHELF];
+	else
+		in->shelf.len = 0;
 	result = calls_failed(got, CALL_RECEIVE, last);
 	return result == -EBADF ? -EMFILE : result;	/* of those that did not arrive */
 }
@@ -234,13 +259,16 @@ static int shared_map_by(struct injection *in)
 	unsigned fds = fds_of(in->want, fd);
 	struct remote_batch b;
 
-	if (fd[2] < 0)
-		return fd[2];
+	if (fd[FD_IMAGE] < 0)
+		return fd[FD_IMAGE];
 	room_calls(in);
 	call_add(in, (struct batch_call){ .nr = BATCH_STOP });
 	shared_calls(in);
 	if (in->want->chunks)
 		streams_calls(in);
+	else if (fds > FD_SHELF)
+		shelf_calls(in);
+	in->shelf.len = !in->want->chunks && fds > FD_SHELF ? shelf_filled() : 0;
 	close_calls(in, fds);
 	result = pointed_write(in, fds);
 	if (!result)

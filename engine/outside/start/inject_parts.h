@@ -25,6 +25,7 @@ struct injection {
 	const struct inject_want *want;
 	struct maps maps;
 	uint64_t base, boards, block, area, streams;
+	struct shelf_view shelf;	/* mapped at boot.shelf */
 	struct board_room libraries;
 	struct boot boot;
 	struct patch_sum sum;

@@ -1,0 +1,107 @@
+/*
+ * The shelf: patched code of files, each part as a process is to have it mapped.
+ *
+ * A server that starts a program for each request has the same libraries patched each time.
+ * To write into their mappings costs a copy of each page that is touched, again for each
+ * process, and again as it forks and ends.  So what is used a second time is kept here as a
+ * whole: a program has the shelf mapped, out of the way, and its inside moves a part of it
+ * (mremap) over the mapping of the file.  Nothing is copied then, and all processes share
+ * the pages, as they do natively.
+ *
+ * What lies here becomes code in every version and under every uid: it is made of the file
+ * alone, never of a process's memory, and only the monitor has it mapped for writing.  Parts
+ * are added, and never changed or taken away, since processes have them mapped.
+ *
+ * The kernel says of such a mapping that it is the shelf's; whoever reads /proc/PID/maps by
+ * maps.c is told of the file.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/kernel/shelf.h"
+#include "engine/outside/kernel/shared.h"
+
+/* Limit (programs): bytes of code that is kept patched. Beyond: it is copied. */
+#define SHELF_BYTES	(32ull << 20)
+#define PAGE		4096ull
+
+static struct {
+	int fd;
+	bool failed;
+	uint8_t *memory;	/* NULL: it is yet to be made */
+	dev_t dev;
+	ino_t inode;
+	uint64_t filled;
+	unsigned parts;
+	struct shelf_part part[SHELF_PARTS];
+} shelf = { .fd = -1 };
+
+static bool shelf_make(void)
+{
+	struct stat st;
+
+	if (shelf.memory || shelf.failed)
+		return shelf.memory;
+	shelf.memory = shared_make("mve-code", SHELF_BYTES, NULL, F_SEAL_FUTURE_WRITE, &shelf.fd);
+	shelf.failed = !shelf.memory || fstat(shelf.fd, &st);
+	if (shelf.failed) {
+		shelf.memory = NULL;
+		return false;
+	}
+	shelf.dev = st.st_dev;
+	shelf.inode = st.st_ino;
+	return true;
+}
+
+unsigned shelf_add(const struct map *of, uint8_t **code)
+{
+	uint64_t len = of->end - of->start;
+	struct shelf_part *p;
+
+	MUST(!of->shelved && !(len % PAGE) && of->start < of->end);
+	if (shelf.parts == SHELF_PARTS || len > SHELF_BYTES - shelf.filled || !shelf_make())
+		return SHELF_NONE;
+	p = &shelf.part[shelf.parts];
+	*p = (struct shelf_part){ .at = shelf.filled, .len = len, .of = *of };
+	*code = shelf.memory + p->at;
+	shelf.filled += len;
+	return shelf.parts++;
+}
+
+const struct shelf_part *shelf_part(unsigned n)
+{
+	MUST(n < shelf.parts);
+	return &shelf.part[n];
+}
+
+uint64_t shelf_filled(void)
+{
+	return shelf.filled;
+}
+
+int shelf_fd(void)
+{
+	return shelf.filled ? shelf.fd : -1;
+}
+
+/* A mapping of a part is shown as one of the file that the part was made of. */
+void shelf_name(struct map *m)
+{
+	if (!shelf.filled || m->inode != shelf.inode || m->dev != shelf.dev)
+		return;
+	m->shelved = true;
+	for (unsigned i = 0; i < shelf.parts; i++) {
+		const struct shelf_part *p = &shelf.part[i];
+
+		if (m->offset < p->at || m->offset + (m->end - m->start) > p->at + p->len)
+			continue;
+		m->offset = p->of.offset + (m->offset - p->at);
+		m->dev = p->of.dev;
+		m->inode = p->of.inode;
+		memcpy(m->path, p->of.path, sizeof(m->path));
+		return;
+	}
+}
