@@ -23,7 +23,7 @@
 #include "engine/inside/calls/special.h"
 #include "engine/inside/calls/tracee.h"
 #include "engine/inside/gate/above.h"
-#include "engine/inside/gate/shelf.h"
+#include "engine/inside/calls/shelf.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"

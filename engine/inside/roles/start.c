@@ -11,7 +11,7 @@
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/above.h"
-#include "engine/inside/gate/shelf.h"
+#include "engine/inside/calls/shelf.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"

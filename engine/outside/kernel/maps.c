@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/outside/kernel/shelf.h"
+#include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/maps.h"
 
 #define REACH		0x7ff00000ull	/* a bit less than 2 GiB */

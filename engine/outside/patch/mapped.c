@@ -75,6 +75,69 @@ static int name_find(pid_t pid, const struct map *m, struct near_file *f)
 	return fd < 0 ? -errno : near_take(fd, f);
 }
 
+/* --- kept ------------------------------------------------------------------------------ */
+
+/*
+ * Programs that begin one after the other map the same files.  So a name that was found, of a
+ * file that is near, is kept for a while: its inode is no other file's meanwhile, and what it
+ * is now is asked of it without a path's being walked.
+ */
+/* Limit (programs): files that are kept by name. Beyond: their paths are walked again. */
+#define NAMES		32	/* the one that was used longest ago goes */
+#define NAME_MS		2000	/* a name keeps a file system from being unmounted */
+
+static struct kept_name {
+	int fd;			/* 0: the row is free */
+	dev_t dev;
+	ino_t inode;
+	uint64_t used_ms;
+} names[NAMES];
+
+static bool names_find(const struct map *m, struct near_file *f)
+{
+	for (struct kept_name *h = names; h < names + NAMES; h++) {
+		if (!h->fd || h->inode != m->inode || h->dev != m->dev)
+			continue;
+		h->used_ms = now_ms();
+		*f = (struct near_file){ .fd = h->fd, .kept = true };
+		return !fstat(h->fd, &f->st) && is_mapped(f, m);
+	}
+	return false;
+}
+
+static void name_free(struct kept_name *h)
+{
+	close(h->fd);
+	*h = (struct kept_name){ 0 };
+}
+
+static void names_keep(const struct map *m, struct near_file *f)
+{
+	struct kept_name *row = names;
+
+	if (f->st.st_dev != m->dev || f->st.st_ino != m->inode || f->fd <= 0)
+		return;
+	for (struct kept_name *h = names; h < names + NAMES; h++)
+		if (h->used_ms < row->used_ms)
+			row = h;
+	if (row->fd)
+		name_free(row);
+	*row = (struct kept_name){ f->fd, m->dev, m->inode, now_ms() };
+	f->kept = true;
+}
+
+static void names_look(struct monitor *m)
+{
+	uint64_t now = now_ms();
+
+	for (struct kept_name *h = names; h < names + NAMES; h++) {
+		if (h->fd && now - h->used_ms >= NAME_MS)
+			name_free(h);
+		else if (h->fd)
+			monitor_wake_after(m, NAME_MS);
+	}
+}
+
 /* --- in the child ---------------------------------------------------------------------- */
 
 static void map_touch(pid_t pid, const struct map *m)
@@ -201,6 +264,7 @@ static int far_find(pid_t pid, const struct map *m, struct near_file *f)
 		f->fd = fcntl(row->fd, F_DUPFD_CLOEXEC, 0);
 		f->st = row->found.st;
 		f->far = true;
+		f->kept = false;
 		return f->fd < 0 ? -errno : 0;
 	}
 	return far_start(pid, m);
@@ -208,8 +272,13 @@ static int far_find(pid_t pid, const struct map *m, struct near_file *f)
 
 int mapped_find(pid_t pid, const struct map *m, struct near_file *f)
 {
-	int result = name_find(pid, m, f);
+	int result;
 
+	if (names_find(m, f))
+		return 0;
+	result = name_find(pid, m, f);
+	if (!result)
+		names_keep(m, f);
 	return result == -EAGAIN ? far_find(pid, m, f) : result;
 }
 
@@ -241,10 +310,14 @@ void mapped_look(struct monitor *m)
 	for (struct far_row *row = fars; row < fars + FARS; row++)
 		if (row->pid && row->done && !waits(m, row->pid))
 			far_close(row);
+	names_look(m);
 }
 
 void mapped_forget(void)
 {
+	for (struct kept_name *h = names; h < names + NAMES; h++)
+		if (h->fd)
+			name_free(h);
 	for (struct far_row *row = fars; row < fars + FARS; row++) {
 		if (!row->pid || row->done)
 			continue;

@@ -27,7 +27,7 @@ struct plan;
 
 #define SHELF_MOVES	BOOT_MOVES
 
-/* What a process has of the shelf (kernel/shelf.h), and what of it is to take a mapping's place. */
+/* What a process has of the shelf (patch/shelf.h), and what of it is to take a mapping's place. */
 struct shelf_view {
 	uint64_t len;		/* so much of it is mapped */
 	uint64_t moved;		/* parts that are no longer where it is, as bits */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
-#include "engine/outside/kernel/shelf.h"
+#include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/patched.h"
 

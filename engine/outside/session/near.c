@@ -188,7 +188,7 @@ int near_take(int fd, struct near_file *f)
 	int result = may_wait || is_near(fd) ? fstat(fd, &f->st) : 1;
 
 	f->fd = fd;
-	f->far = false;
+	f->far = f->kept = false;
 	if (!result)
 		return 0;
 	result = result > 0 ? -EAGAIN : -errno;
@@ -215,6 +215,7 @@ int near_read(int fd)
 
 void near_close(struct near_file *f)
 {
-	close(f->fd);
+	if (!f->kept)
+		close(f->fd);
 	f->fd = -1;
 }

@@ -10,6 +10,7 @@ struct near_file {
 	int fd;			/* opened with O_PATH */
 	struct stat st;
 	bool far;		/* to read it may wait: see mapped.h */
+	bool kept;		/* by mapped.c, which closes it */
 };
 
 /*

@@ -87,21 +87,39 @@ static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS],
 	m->exe_fd = (uint32_t)-1;
 }
 
-struct batch_call auxv_call(uint64_t at, uint64_t len)
+static bool needs_whole;	/* a program was refused to tell of the vector alone */
+
+struct batch_call auxv_call(struct auxv_told *told, uint64_t whole_at, pid_t pid, uint64_t at,
+			    uint64_t len, const struct layout_moves *moved)
 {
-	return (struct batch_call){ SYS_prctl, false, 5, { PR_SET_MM, PR_SET_MM_AUXV, at, len, 0 },
-				    { 0 } };
+	bool moves = moved->stack || moved->program || moved->block || moved->brk;
+	uint64_t field[STAT_FIELDS] = { 0 };
+	struct batch_call call = { SYS_prctl, false, 5,
+				   { PR_SET_MM, PR_SET_MM_AUXV, at, len, 0 }, { 0 } };
+
+	*told = (struct auxv_told){ .is_whole = (moves || needs_whole) && !stat_read(pid, field) };
+	if (!told->is_whole)
+		return call;
+	told->whole = (struct prctl_mm_map){ .auxv = (void *)at, .auxv_size = (uint32_t)len };
+	map_fill(&told->whole, field, moved);
+	call.arg[1] = PR_SET_MM_MAP;
+	call.arg[2] = whole_at;
+	call.arg[3] = sizeof(told->whole);
+	return call;
 }
 
-void auxv_publish(struct remote *r, uint64_t at, uint64_t len, const struct layout_moves *moved)
+void auxv_learn(const struct auxv_told *told, long result, struct remote *r, uint64_t at,
+		uint64_t len)
 {
-	uint64_t field[STAT_FIELDS] = { 0 }, scratch = (r->regs.rsp - SCRATCH_BELOW) & ~63ull;
-	struct prctl_mm_map m = { .auxv = (void *)at, .auxv_size = (uint32_t)len };
+	const struct layout_moves none = { 0 };
+	uint64_t scratch = (r->regs.rsp - SCRATCH_BELOW) & ~63ull;
+	struct auxv_told again;
+	struct batch_call call;
 
-	if (stat_read(r->pid, field))
+	if (told->is_whole || !result || !len)
 		return;
-	map_fill(&m, field, moved);
-	if (memory_write(r->memory, scratch, &m, sizeof(m)))
-		return;
-	REMOTE(r, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, scratch, sizeof(m), 0);
+	needs_whole = true;
+	call = auxv_call(&again, scratch, r->pid, at, len, &none);
+	if (again.is_whole && !memory_write(r->memory, scratch, &again.whole, sizeof(again.whole)))
+		remote_call(r, call.nr, call.arg);
 }

@@ -4,6 +4,8 @@
 #ifndef MVE_OUTSIDE_AUXV_H
 #define MVE_OUTSIDE_AUXV_H
 
+#include <linux/prctl.h>
+
 #include "engine/outside/kernel/remote.h"
 
 struct layout_moves;
@@ -18,13 +20,21 @@ uint64_t process_vdso(pid_t pid);
 #define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
 
 /*
- * The call that makes the kernel's copy equal to the vector in the tracee.  Debuggers
- * find our vDSO by it, and so their way through the gate; a kernel without
- * CONFIG_CHECKPOINT_RESTORE keeps its own, and only they notice.
+ * The call that makes the kernel's copy equal to the vector in the tracee: debuggers find
+ * our vDSO by it, and so their way through the gate; a kernel without CONFIG_CHECKPOINT_RESTORE
+ * keeps its own, and only they notice.  `whole`, of the program as it stands, for the caller
+ * to put at `whole_at` in the tracee, is what the call points to where something was moved,
+ * which is told as well, and where the right to tell the vector alone is lacking.
  */
-struct batch_call auxv_call(uint64_t at, uint64_t len);
+struct auxv_told {
+	struct prctl_mm_map whole;
+	bool is_whole;
+};
 
-/* The same where that lacks the right, or something was moved, which is told as well. */
-void auxv_publish(struct remote *r, uint64_t at, uint64_t len, const struct layout_moves *moved);
+struct batch_call auxv_call(struct auxv_told *told, uint64_t whole_at, pid_t pid, uint64_t at,
+			    uint64_t len, const struct layout_moves *moved);
+/* What it came to; a program that had to be told of as a whole is so now, and those after it. */
+void auxv_learn(const struct auxv_told *told, long result, struct remote *r, uint64_t at,
+		uint64_t len);
 
 #endif

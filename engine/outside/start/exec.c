@@ -380,17 +380,19 @@ static int realm_look(struct version *v, const struct tracee *t, pid_t pid)
 
 /* The program is readied; or -errno. */
 static int program_ready(struct version *v, pid_t pid, const struct tracee *t,
-			 struct inject_want *want, struct layout *layout)
+			 struct inject_want *want, struct layout *layout, struct maps *maps)
 {
 	int result = v->state == VERSION_ENDED ? -ECANCELED : 0;
 
 	*want = want_of(v, t);
+	want->maps = maps;
 	if (!result && want->chunks)
 		result = realm_look(v, t, pid);
 	return result ? result : inject(pid, want, layout);
 }
 
-static void program_begin(struct version *v, pid_t pid, struct tracee *t)
+/* `maps` are those of inject_planned(), or none. */
+static void program_begin(struct version *v, pid_t pid, struct tracee *t, struct maps *maps)
 {
 	bool moves = t->left < LANES_ALL, leads = t->role == ROLE_LEADER;
 	struct inject_want want;
@@ -399,7 +401,7 @@ static void program_begin(struct version *v, pid_t pid, struct tracee *t)
 
 	if (moves && !leads)
 		exec_move_reads(v, pid, t);
-	result = program_ready(v, pid, t, &want, &layout);
+	result = program_ready(v, pid, t, &want, &layout, maps);
 	if (moves && leads)
 		exec_move_told(v, t, result ? NULL : &layout);
 	if (result) {
@@ -437,9 +439,10 @@ static struct tracee tracee_drop(struct monitor *m, pid_t pid)
 }
 
 /* What it is made of is planned, or its time is over. */
-static bool program_planned(const struct monitor *m, pid_t pid, struct tracee *t)
+static bool program_planned(const struct monitor *m, pid_t pid, struct tracee *t,
+			    struct maps *maps)
 {
-	if (inject_planned(pid, m->conduct))
+	if (inject_planned(pid, m->conduct, maps))
 		return true;
 	t->until_ms = t->until_ms ? t->until_ms : now_ms() + PLAN_WAIT_MS;
 	if (now_ms() < t->until_ms)
@@ -451,21 +454,22 @@ static bool program_planned(const struct monitor *m, pid_t pid, struct tracee *t
 }
 
 /* There is a lane for it, and what it has mapped is planned, or is never to be. */
-static bool program_may_begin(struct monitor *m, pid_t pid, struct tracee *t, bool now)
+static bool program_may_begin(struct monitor *m, pid_t pid, struct tracee *t, bool now,
+			      struct maps *maps)
 {
-	return exec_move_lane(m, pid, t) && (now || program_planned(m, pid, t));
+	return exec_move_lane(m, pid, t) && (now || program_planned(m, pid, t, maps));
 }
 
 /*
  * It stands meanwhile, and all others are served; what it is takes a table, and there is
  * room: its row has just been freed.
  */
-static bool program_waits(struct monitor *m, pid_t pid, struct tracee *t)
+static bool program_waits(struct monitor *m, pid_t pid, struct tracee *t, struct maps *maps)
 {
 	struct tracee *row = tracee_find(m, 0);
 
 	MUST(row);
-	if (program_may_begin(m, pid, t, false))
+	if (program_may_begin(m, pid, t, false, maps))
 		return false;
 	*row = *t;
 	row->tid = pid;
@@ -473,29 +477,43 @@ static bool program_waits(struct monitor *m, pid_t pid, struct tracee *t)
 	return true;
 }
 
+static void waiting_go_on(struct monitor *m, struct tracee *row, bool now)
+{
+	struct maps maps = { 0 };
+	struct tracee t;
+
+	if (program_may_begin(m, row->tid, row, now, &maps)) {
+		t = *row;
+		*row = (struct tracee){ 0 };
+		program_begin(t.version, t.tid, &t, &maps);
+	}
+	maps_free(&maps);
+}
+
 void exec_go_on(struct monitor *m, bool now)
 {
-	for (int i = 0; i < TRACEES_MAX; i++) {
-		struct tracee *row = &m->tracees[i], t;
+	for (int i = 0; i < TRACEES_MAX; i++)
+		if (m->tracees[i].waits)
+			waiting_go_on(m, &m->tracees[i], now);
+}
 
-		if (!row->waits || !program_may_begin(m, row->tid, row, now))
-			continue;
-		t = *row;
-		m->tracees[i] = (struct tracee){ 0 };
-		program_begin(t.version, t.tid, &t);
-	}
+static void exec_stopped(struct monitor *m, pid_t pid)
+{
+	struct tracee t = tracee_drop(m, pid);
+	struct maps maps = { 0 };
+
+	MUST(t.version);
+	if (!program_waits(m, pid, &t, &maps))
+		program_begin(t.version, pid, &t, &maps);
+	maps_free(&maps);
 }
 
 static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 {
 	int event = status >> 16, sig = WSTOPSIG(status);
-	struct tracee t;
 
 	if (event == PTRACE_EVENT_EXEC) {
-		t = tracee_drop(m, pid);
-		MUST(t.version);
-		if (!program_waits(m, pid, &t))
-			program_begin(t.version, pid, &t);
+		exec_stopped(m, pid);
 	} else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP) {
 		tracee_drop(m, pid);
 		ptrace(PTRACE_DETACH, pid, 0, 0);

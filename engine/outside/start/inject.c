@@ -194,27 +194,65 @@ static void far_inspect(struct program_file *p, pid_t pid, const char *exe)
 		close(fd);
 }
 
-/* Looked at once: the file cannot change while its process stands still. */
-static void program_inspect(struct injection *in)
+/* What a vector says of where its headers are: that map's file is the program. */
+static const struct map *program_map(struct injection *in)
 {
-	struct program_file *p = &in->program;
-	struct near_file f;
-	char exe[64];
-	int fd, result;
+	uint64_t at = in->auxv, what, value = 0;
 
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
-	result = near_open(exe, &f);
-	if (result == -EAGAIN)
-		far_inspect(p, in->r.pid, exe);
-	if (result)
-		return;
-	p->inode = f.st.st_ino;
-	fd = near_read(f.fd);
-	near_close(&f);
+	for (; at < in->auxv + in->auxv_len; at += 16)
+		if (!stack_word(in, at, &what) && what == AT_PHDR)
+			stack_word(in, at + 8, &value);
+	for (size_t i = 0; value && i < in->maps.n; i++)
+		if (in->maps.map[i].start <= value && value < in->maps.map[i].end)
+			return &in->maps.map[i];
+	return NULL;
+}
+
+#define KNOWN	8	/* programs; a server starts the same again and again */
+
+/* What a file says of its interpreter, if it is what it was. */
+static void file_inspect(struct program_file *p, const struct near_file *f)
+{
+	static struct { struct stat st; struct program_file file; } known[KNOWN];
+	static unsigned next;
+	int fd;
+
+	for (unsigned i = 0; i < KNOWN; i++)
+		if (known[i].file.inode && plan_same_file(&known[i].st, &f->st)) {
+			*p = known[i].file;
+			return;
+		}
+	p->inode = f->st.st_ino;
+	fd = near_read(f->fd);
 	if (fd < 0)
 		return;
 	p->dynamic = program_interpreter(fd, p->interpreter, sizeof(p->interpreter));
 	close(fd);
+	known[next].st = f->st;
+	known[next++ % KNOWN].file = *p;
+	next %= KNOWN;
+}
+
+/* Looked at once: the file cannot change while its process stands still. */
+static void program_inspect(struct injection *in)
+{
+	const struct map *m = program_map(in);
+	struct near_file f;
+	char exe[64];
+	int result;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", in->r.pid);
+	result = m && m->inode ? mapped_find(in->r.pid, m, &f) : near_open(exe, &f);
+	if (!result && f.far) {
+		near_close(&f);
+		result = -EAGAIN;
+	}
+	if (result == -EAGAIN)
+		far_inspect(&in->program, in->r.pid, exe);
+	if (result)
+		return;
+	file_inspect(&in->program, &f);
+	near_close(&f);
 }
 
 static bool is_program(const struct injection *in, const struct map *m)
@@ -441,19 +479,27 @@ static void row_fill(const struct injection *in)
 	row->exe[n < 0 ? 0 : n] = 0;
 }
 
-/* The leader's is told, a follower's is made like it. */
+/*
+ * The leader's is told, a follower's is made like it.  What is mapped is read before ours is,
+ * and once, unless it is moved.
+ */
 static int layout_take(struct injection *in)
 {
-	int result = in->want->chunks ? maps_read(in->r.pid, &in->maps) : 0;
+	int result = 0;
 
+	in->maps = *in->want->maps;
+	*in->want->maps = (struct maps){ 0 };
+	if (!in->maps.n)
+		result = maps_read(in->r.pid, &in->maps);
 	if (result || !in->want->chunks)
 		return result;
-	if (in->want->role == ROLE_FOLLOWER)
-		layout_settle(&in->r, &in->maps, in->want->wish, &in->moved);
-	else
+	if (in->want->role != ROLE_FOLLOWER) {
 		layout_read(&in->r, &in->maps, &in->boot.layout);
+		return 0;
+	}
+	layout_settle(&in->r, &in->maps, in->want->wish, &in->moved);
 	maps_free(&in->maps);
-	return 0;
+	return maps_read(in->r.pid, &in->maps);
 }
 
 static int prepare(struct injection *in)
@@ -464,8 +510,6 @@ static int prepare(struct injection *in)
 		in->auxv_len = 0;
 	if (!result)
 		result = shared_map(in);
-	if (!result)
-		result = maps_read(in->r.pid, &in->maps);
 	if (result)
 		return result;
 	program_inspect(in);
@@ -483,21 +527,21 @@ static int prepare(struct injection *in)
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
-	if (in->auxv_len && (!in->auxv_told || in->moved.stack || in->moved.program ||
-			    in->moved.block || in->moved.brk))
-		auxv_publish(&in->r, in->auxv, in->auxv_len, &in->moved);
+	auxv_learn(&in->told, in->auxv_result, &in->r, in->auxv, in->auxv_len);
 	row_fill(in);
 	return boot_write(in);
 }
 
-bool inject_planned(pid_t pid, bool followers)
+bool inject_planned(pid_t pid, bool followers, struct maps *maps)
 {
 	struct injection in = { .r.pid = pid };
 	bool planned = true, locks;
 	struct plan *p;
 
-	if (maps_read(pid, &in.maps))
+	maps_free(maps);
+	if (maps_read(pid, maps))
 		return true;
+	in.maps = *maps;
 	if (followers)
 		program_inspect(&in);
 	locks = followers && !in.program.dynamic;
@@ -511,10 +555,10 @@ bool inject_planned(pid_t pid, bool followers)
 		if (locks && m->exec && is_program(&in, m))
 			planned &= hook_planned(pid, m, HOOK_STATIC);
 	}
-	maps_free(&in.maps);
 	return planned;
 }
 
+/* A filter has been written there, to be installed. */
 static void block_clean(struct injection *in)
 {
 	static const uint8_t zero[2 * 4096];
@@ -535,7 +579,8 @@ int inject(pid_t pid, const struct inject_want *want, struct layout *layout)
 	regs = in.r.regs;
 	regs.orig_rax = (uint64_t)-1;
 	if (!result) {
-		block_clean(&in);
+		if (in.sum.vsyscall)
+			block_clean(&in);
 		regs.rip = in.base + im->start;
 		regs.rsp = in.block + BLOCK_STACK;
 		regs.rdi = in.block;

@@ -10,6 +10,7 @@
 
 #include "engine/abi/area.h"
 #include "engine/abi/ring.h"
+#include "engine/outside/kernel/maps.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/start/layout.h"
 
@@ -32,6 +33,7 @@ struct inject_want {
 	const struct layout_wish *wish;	/* of a follower */
 	uint32_t *puts_off;	/* of `conduct` */
 	bool *runtime;		/* set if a sanitizer's is linked into the program */
+	struct maps *maps;	/* of the program as it stands, which are taken; or none are known */
 	const char *const *seam;	/* functions with which a request begins; NULL ends */
 };
 
@@ -43,8 +45,11 @@ struct inject_want {
  */
 int inject(pid_t pid, const struct inject_want *want, struct layout *layout);
 
-/* Its files have been planned, or cannot be; else somebody is doing it from now on. */
-bool inject_planned(pid_t pid, bool followers);
+/*
+ * Its files have been planned, or cannot be; else somebody is doing it from now on.  `maps`,
+ * for maps_free(), are its mappings.
+ */
+bool inject_planned(pid_t pid, bool followers, struct maps *maps);
 
 /* Board room that later mappings of a process use: near its libraries. */
 #define LIBRARY_BOARDS	0x40000ull

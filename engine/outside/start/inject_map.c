@@ -13,7 +13,7 @@
 
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
-#include "engine/outside/kernel/shelf.h"
+#include "engine/outside/patch/shelf.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/start/inject_parts.h"
@@ -66,6 +66,7 @@ struct pointed {
 	char byte[8];
 	struct cmsghdr c;
 	int fd[FDS + 1];
+	struct prctl_mm_map layout;
 };
 
 _Static_assert(sizeof(struct pointed) <= BATCH_DATA, "it has room");
@@ -86,6 +87,7 @@ static int pointed_write(struct injection *in, unsigned fds)
 		       .msg_controllen = CMSG_SPACE(fds * sizeof(int)) },
 		.iov = { (void *)AT(in, byte), 1 },
 		.pair = { -1, -1 },
+		.layout = in->told.whole,
 	};
 
 	memset(p.fd, 0xff, sizeof(p.fd));
@@ -155,7 +157,7 @@ static void shared_calls(struct injection *in)
 	image.of[0] = OF_RESULT + CALL_ROOM;
 	image.arg[3] = MAP_PRIVATE | MAP_FIXED;
 	call_add(in, image);
-	call_add(in, auxv_call(in->auxv, in->auxv_len));
+	call_add(in, in->auxv_call);
 }
 
 /* Out of the way; it is code from the first, as what is ours is. */
@@ -239,7 +241,7 @@ static int shared_taken(struct injection *in, const struct remote_batch *b)
 
 	if (result)
 		return result;
-	in->auxv_told = !got[CALL_AUXV];
+	in->auxv_result = got[CALL_AUXV];
 	got[CALL_AUXV] = 0;
 	in->area = (uint64_t)got[CALL_AREA];
 	in->boot.brief = (uint64_t)got[CALL_BRIEF];
@@ -261,6 +263,8 @@ static int shared_map_by(struct injection *in)
 
 	if (fd[FD_IMAGE] < 0)
 		return fd[FD_IMAGE];
+	in->auxv_call = auxv_call(&in->told, AT(in, layout), in->r.pid, in->auxv, in->auxv_len,
+				  &in->moved);
 	room_calls(in);
 	call_add(in, (struct batch_call){ .nr = BATCH_STOP });
 	shared_calls(in);

@@ -13,6 +13,7 @@
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
+#include "engine/outside/start/auxv.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/start/layout.h"
 
@@ -31,7 +32,9 @@ struct injection {
 	struct patch_sum sum;
 	struct layout_moves moved;
 	uint64_t auxv, auxv_len;	/* the auxiliary vector, in memory */
-	bool auxv_told;		/* to the kernel, as it is now */
+	struct auxv_told told;	/* to the kernel, as it is to be, */
+	struct batch_call auxv_call;	/* by this call, */
+	long auxv_result;	/* which came to this */
 	struct { uint64_t at, was; } vdso;	/* the kernel's in it */
 	struct batch_call call[BATCH_MAX];	/* see inject_map.c */
 	unsigned calls;

@@ -1,6 +1,6 @@
 /*
  * The shelf: patched code that the monitor keeps for all processes, mapped into each, out of
- * the way (outside/kernel/shelf.c).  A part of it takes the place of a file's mapping at one
+ * the way (outside/patch/shelf.c).  A part of it takes the place of a file's mapping at one
  * go, and is no longer where it was: nobody else's memory may be taken for it, so boot has
  * a bit for each part that has been moved.
  */
@@ -8,7 +8,7 @@
 #include <linux/mman.h>
 
 #include "engine/core/must.h"
-#include "engine/inside/gate/shelf.h"
+#include "engine/inside/calls/shelf.h"
 #include "engine/inside/gate/gate.h"
 
 bool shelf_move(const struct code_move *m)

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 
 #include "engine/core/must.h"
-#include "engine/outside/kernel/shelf.h"
+#include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/shared.h"
 
 /* Limit (programs): bytes of code that is kept patched. Beyond: it is copied. */
