@@ -16,7 +16,7 @@
 #define POLLFD_ASKED	6	/* fd and events; the rest is answered */
 #define EPOLL_EVENTS	4	/* the data behind them is the version's own */
 
-#define PATH_LOOKED	1024	/* longer paths are never mapped */
+#define PATH_LOOKED	4096	/* with its end: the kernel takes no longer one */
 #define ADDRESS_MAX	128
 #define FAMILY_UNIX	1
 #define FAMILY_INET	2

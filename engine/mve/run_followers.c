@@ -176,8 +176,13 @@ int follower_map(struct run_options *o, char *text)
 
 	if (!f)
 		return EXIT_USE;
-	if (!to || to == text || !to[1] || (size_t)(to - text) > most || strlen(to + 1) > most) {
+	if (!to || to == text || !to[1]) {
 		say_error("for example: --map /opt/old=/opt/new", "not a pair of paths: %s", text);
+		return EXIT_USE;
+	}
+	if ((size_t)(to - text) > most || strlen(to + 1) > most) {
+		say_error("give a common beginning", "--map: a path of more than %zu characters: %s",
+			  most, text);
 		return EXIT_USE;
 	}
 	if (f->maps == PATH_MAPS) {

@@ -97,6 +97,30 @@ void files_closed(long fd)
 	fd_set_mark(fd, FD_LISTENS | FD_CLIENT | FD_LEFT | FD_OPEN, false);
 }
 
+bool file_far_make(struct file *f)
+{
+	long at = f->far ? 0 : own_map(PATH_SIZE);
+
+	if (at > 0)
+		f->far = (char *)at;
+	return f->far;
+}
+
+void file_copy(struct file *to, const struct file *from)
+{
+	struct file as = { .far = NULL };
+
+	/* Never that of two, even in a child that another thread forks just now. */
+	bytes_copy(&as, from, sizeof(as));
+	as.far = to->far;
+	bytes_copy(to, &as, sizeof(as));
+	if (!from->is_far)
+		return;
+	to->known = to->is_far = file_far_make(to);
+	if (to->known)
+		bytes_copy(to->far, from->far, PATH_SIZE);
+}
+
 void files_copied(long from, long to)
 {
 	const struct file *f = file_row(from);
@@ -105,17 +129,18 @@ void files_copied(long from, long to)
 	if (!f)
 		file_forget(to);
 	else if (c && f != c)
-		bytes_copy(c, f, sizeof(*c));
+		file_copy(c, f);
 }
 
 static long file_open_as(const struct file *f, uint64_t flags)
 {
-	const struct file *dir = f->path[0] == '/' || f->dir == AT_FDCWD ? NULL : file_row(f->dir);
+	const char *path = file_path(f);
+	const struct file *dir = path[0] == '/' || f->dir == AT_FDCWD ? NULL : file_row(f->dir);
 	long at = AT_FDCWD, fd;
 
 	if (dir && dir->known)
-		at = OWN4(__NR_openat, AT_FDCWD, dir->path, O_PATH | O_CLOEXEC, 0);
-	fd = OWN4(__NR_openat, at, f->path, flags, 0);
+		at = OWN4(__NR_openat, AT_FDCWD, file_path(dir), O_PATH | O_CLOEXEC, 0);
+	fd = OWN4(__NR_openat, at, path, flags, 0);
 	if (at >= 0)
 		OWN1(__NR_close, at);
 	return fd;
@@ -133,13 +158,14 @@ long file_open_path(const struct file *f)
 
 bool file_same_path(const struct file *a, const struct file *b)
 {
+	const char *one = file_path(a), *other = file_path(b);
 	int i = 0;
 
-	if (!a->known || !b->known || (a->dir != b->dir && a->path[0] != '/'))
+	if (!a->known || !b->known || (a->dir != b->dir && one[0] != '/'))
 		return false;
-	while (a->path[i] && a->path[i] == b->path[i])
+	while (one[i] && one[i] == other[i])
 		i++;
-	return i && a->path[i] == b->path[i];
+	return i && one[i] == other[i];
 }
 
 bool files_same(long fd, long other)

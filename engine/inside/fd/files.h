@@ -11,22 +11,29 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 
-/*
- * Limit (files): bytes of a path by which a follower opens a file that it
- * maps, and of which it knows whether it is another's. Beyond: the file is not known by its
- * path.
- */
-#define PATH_SIZE	240
+#define PATH_SIZE	4096	/* with its end: the kernel takes no longer one */
+#define PATH_NEAR	224
 
 struct file {
-	uint8_t known;		/* it was opened by `path` */
+	uint8_t known;		/* it was opened by its path */
 	uint8_t appends;
 	uint8_t placed;		/* `pos` is the leader's word for the next write */
+	uint8_t is_far;		/* the path stands in `far`: it is longer than `near` */
 	uint16_t mirror;	/* + 1; 0: none */
 	int32_t dir;		/* what the path is relative to */
 	int64_t pos;		/* where the next read or write is, as far as is known */
-	char path[PATH_SIZE];
+	char *far;		/* PATH_SIZE bytes, once a path here was so long: stays */
+	char near[PATH_NEAR];
 };
+
+static inline const char *file_path(const struct file *f)
+{
+	return f->is_far ? f->far : f->near;
+}
+
+/* Room for a long path; false: there is no memory. */
+bool file_far_make(struct file *f);
+void file_copy(struct file *to, const struct file *from);
 
 /* NULL: nothing is known of such a number; to know something, NULL: there is no memory. */
 struct file *file_row(long fd);

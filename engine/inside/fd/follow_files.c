@@ -24,9 +24,9 @@
 
 #define SEEK_CUR_	1
 
-static bool path_copy(char *to, uint64_t from)
+static bool path_copy(char *to, uint64_t from, int size)
 {
-	for (int i = 0; i < PATH_SIZE; i++) {
+	for (int i = 0; i < size; i++) {
 		if (target_in(&to[i], from + (uint64_t)i, 1))
 			return false;
 		if (!to[i])
@@ -106,7 +106,17 @@ bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
 static void path_note(struct file *f, int32_t dir, uint64_t path)
 {
 	f->dir = dir;
-	f->known = path_copy(f->path, path);
+	f->is_far = 0;
+	f->known = path_copy(f->near, path, PATH_NEAR);
+	if (!f->known)
+		f->known = f->is_far = file_far_make(f) && path_copy(f->far, path, PATH_SIZE);
+}
+
+/* What it was noted in is about to go. */
+static void path_let(const struct file *f)
+{
+	if (f->far)
+		OWN2(__NR_munmap, f->far, PATH_SIZE);
 }
 
 /* A call has given the program a descriptor. */
@@ -140,18 +150,20 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 /* Another file may come to have this path. */
 static void path_gone(int32_t dir, uint64_t path)
 {
-	struct file f;
+	struct file f = { .far = NULL };
 
 	path_note(&f, dir, path);
 	mirror_unlinked(&f);
+	path_let(&f);
 }
 
 static void path_cut(uint64_t path, int64_t size)
 {
-	struct file f;
+	struct file f = { .far = NULL };
 
 	path_note(&f, AT_FDCWD, path);
 	mirror_cut(&f, size);
+	path_let(&f);
 }
 
 void files_moved(const struct call_desc *d, const uint64_t *args)
@@ -189,6 +201,23 @@ static long number_read(const char *name)
 	return *name ? -1 : n;
 }
 
+/* Its path; false: it has none, or a longer one than the kernel would take back. */
+static bool link_read(struct file *f, int folder, const char *name)
+{
+	long n = OWN4(__NR_readlinkat, folder, name, f->near, PATH_NEAR);
+	char *to = f->near;
+
+	f->is_far = n == PATH_NEAR && file_far_make(f);
+	if (f->is_far) {
+		to = f->far;
+		n = OWN4(__NR_readlinkat, folder, name, to, PATH_SIZE);
+	}
+	if (n <= 0 || n >= (f->is_far ? PATH_SIZE : PATH_NEAR) || to[0] != '/')
+		return false;
+	to[n] = 0;
+	return true;
+}
+
 static void file_learn(int folder, const char *name)
 {
 	long fd = number_read(name), n;
@@ -200,11 +229,9 @@ static void file_learn(int folder, const char *name)
 	f = file_row_make(fd);
 	if (!f)
 		return;
-	n = OWN4(__NR_readlinkat, folder, name, f->path, PATH_SIZE);
-	f->known = n > 0 && n < PATH_SIZE && f->path[0] == '/';
+	f->known = link_read(f, folder, name);
 	if (!f->known)
 		return;
-	f->path[n] = 0;
 	f->dir = AT_FDCWD;
 	f->appends = OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_APPEND ? 1 : 0;
 	n = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
@@ -247,8 +274,7 @@ void files_drop(struct thread *t)
  * are put there.
  */
 #define DRAWN		6
-#define NAME_MOST	512
-_Static_assert(NAME_MOST >= PATH_SIZE && DRAWN < NAME_MOST, "what is known by its path fits");
+#define NAME_PIECE	64
 
 static bool draws(const struct walk *w, long nr, unsigned *path)
 {
@@ -276,36 +302,67 @@ static bool is_drawn(const char *six)
 	return true;
 }
 
-/* Where two names of one length differ in six letters only; or -1. */
-static int drawn_at(const char *own, const char *leaders, int length)
+/* `size` bytes of both names, from their byte `at` on, which is not before where r stands. */
+static bool names_read(struct reader *r, uint64_t own, unsigned from, unsigned at, unsigned size,
+		       char names[2][NAME_PIECE])
 {
-	int first = 0, last = length - 1, at;
+	for (unsigned n; from < at; from += n) {
+		n = at - from < NAME_PIECE ? at - from : NAME_PIECE;
+		if (!follow_payload(r, names[1], n))
+			return false;
+	}
+	return follow_payload(r, names[1], size) && !target_in(names[0], own + at, size);
+}
 
-	while (first < length && own[first] == leaders[first])
-		first++;
-	while (last > first && own[last] == leaders[last])
-		last--;
-	if (first == length)
-		return -1;
-	for (at = last < DRAWN ? 0 : last - DRAWN + 1; at <= first && at + DRAWN <= length; at++)
-		if (is_drawn(own + at) && is_drawn(leaders + at))
-			return at;
-	return -1;
+/* The first and the last byte in which they differ; false: none, or they are not there. */
+static bool names_differ(struct reader r, uint64_t own, unsigned length, unsigned *first,
+			 unsigned *last)
+{
+	char names[2][NAME_PIECE];
+	bool some = false;
+
+	for (unsigned at = 0, n; at < length; at += n) {
+		n = length - at < NAME_PIECE ? length - at : NAME_PIECE;
+		if (!names_read(&r, own, at, at, n, names))
+			return false;
+		for (unsigned i = 0; i < n; i++) {
+			if (names[0][i] == names[1][i])
+				continue;
+			*first = some ? *first : at + i;
+			*last = at + i;
+			some = true;
+		}
+	}
+	return some;
+}
+
+/* Two names of one length differ in six letters only: the leader's are put there. */
+static bool drawn_take(struct reader r, uint64_t own, unsigned length)
+{
+	unsigned first, last, from, end;
+	char names[2][NAME_PIECE];
+
+	if (!names_differ(r, own, length, &first, &last) || last - first >= DRAWN)
+		return false;
+	from = last < DRAWN ? 0 : last - DRAWN + 1;
+	end = first + DRAWN < length ? first + DRAWN : length;
+	if (!names_read(&r, own, 0, from, end - from, names))
+		return false;
+	for (unsigned i = 0; i + DRAWN <= end - from; i++)
+		if (is_drawn(names[0] + i) && is_drawn(names[1] + i))
+			return !target_out(own + from + i, names[1] + i, DRAWN);
+	return false;
 }
 
 bool files_drawn(struct thread *t, const struct walk *w, long nr)
 {
 	struct reader r = t->reader;	/* only looks */
-	char own[NAME_MOST + 1] = "", leaders[NAME_MOST];
 	uint32_t length;
 	unsigned path;
-	int at;
+	char end;
 
 	r.ahead = true;
-	if (!draws(w, nr, &path) || !follow_payload(&r, &length, sizeof(length)) ||
-	    length > NAME_MOST || !follow_payload(&r, leaders, length) ||
-	    target_in(own, w->args[path], length + 1) || own[length])
-		return false;
-	at = drawn_at(own, leaders, (int)length);
-	return at >= 0 && !target_out(w->args[path] + (uint64_t)at, leaders + at, DRAWN);
+	return draws(w, nr, &path) && follow_payload(&r, &length, sizeof(length)) &&
+	       length < PATH_SIZE && !target_in(&end, w->args[path] + length, 1) && !end &&
+	       drawn_take(r, w->args[path], length);
 }

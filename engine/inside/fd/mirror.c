@@ -372,7 +372,7 @@ static struct mirror *mirror_told(struct reader *r, const struct event *e, int32
 		f->appends = !!(e->arg[4] & APPENDS);
 	}
 	if (f && f->known && !m->file.known) {
-		bytes_copy(&m->file, f, sizeof(m->file));
+		file_copy(&m->file, f);
 		files_each(link_same, m);
 	}
 	return m;

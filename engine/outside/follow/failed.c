@@ -31,7 +31,7 @@ static void failed_words(const struct request *r, char *words, size_t size)
 
 static int64_t follower_failed(struct version *v, const struct request *r, const char *words)
 {
-	char path[400];
+	char path[REPORT_PATH];
 
 	MUST(v->index != v->monitor->leader);
 
@@ -71,7 +71,7 @@ static int64_t leader_failed(struct version *v, const struct request *r, const c
 {
 	struct monitor *m = v->monitor;
 	struct version *witness = m->conduct ? witness_of(m) : NULL;
-	char path[400];
+	char path[REPORT_PATH];
 
 	v->verdicts[VERDICT_FAILED]++;
 	if (witness)

@@ -206,7 +206,7 @@ static enum policy policy_of(const struct version *v, enum verdict verdict)
 static void verdict_stop(struct version *v, enum verdict verdict, const struct request *r)
 {
 	enum policy policy = policy_of(v, verdict);
-	char path[400], why[WHY_MAX] = "", fault[WHY_MAX];
+	char path[REPORT_PATH], why[WHY_MAX] = "", fault[WHY_MAX];
 
 	MUST(v->index != v->monitor->leader && version_lives(v));
 	rules_word(&v->area->slot[r->slot], fault, sizeof(fault));
@@ -273,7 +273,7 @@ static void verdict_act(struct version *v, const struct request *r)
 static int64_t successor_differs(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
-	char path[400];
+	char path[REPORT_PATH];
 
 	MUST(v->index == m->leader);
 	if (m->move.differs)
@@ -335,7 +335,7 @@ int64_t verdict_serve(struct version *v, const struct request *r)
 /* A follower's crash: it dies of it, and is dropped in a moment. */
 static int64_t follower_crashed(struct version *v, const struct request *r)
 {
-	char path[400];
+	char path[REPORT_PATH];
 
 	MUST(v->index != v->monitor->leader);
 

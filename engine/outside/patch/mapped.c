@@ -52,14 +52,29 @@ static bool is_mapped(const struct near_file *f, const struct map *m)
 	return f->st.st_ino == m->inode && S_ISREG(f->st.st_mode);
 }
 
+/* /proc/PID/maps is read with room for most paths: a longer one is the map's own link's. */
+static bool path_whole(pid_t pid, const struct map *m, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(path, PATH_MAX, "%s", m->path);
+	if (strlen(path) + 1 < sizeof(m->path))
+		return path[0] == '/';
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n < 0 ? 0 : n] = 0;
+	return path[0] == '/';
+}
+
 /* By its path as the process sees it, else by the map. */
 static int name_find(pid_t pid, const struct map *m, struct near_file *f)
 {
-	char name[512];
+	char name[PATH_MAX + 32], path[PATH_MAX];
 	int result, fd;
 
-	if (m->path[0] == '/') {
-		snprintf(name, sizeof(name), "/proc/%d/root%s", pid, m->path);
+	if (path_whole(pid, m, path)) {
+		snprintf(name, sizeof(name), "/proc/%d/root%s", pid, path);
 		result = near_open(name, f);
 		if (!result && is_mapped(f, m))
 			return 0;

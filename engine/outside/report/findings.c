@@ -82,7 +82,7 @@ static unsigned finding_tell(const struct draft *d, json_t *finding)
 	static const struct finding_request none = { .fd = -1 };
 	const struct finding_request *request = finding_is_leak(finding) ? &none : &d->request;
 	const struct follower_options *o = d->v->options;
-	char path[400];
+	char path[REPORT_PATH];
 	unsigned number;
 
 	json_object_set_new(finding, "request", finding_request_json(request));

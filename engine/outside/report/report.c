@@ -226,7 +226,7 @@ void report_lost(struct version *v, enum verdict verdict, const char *why)
 	struct slot copy = v->area->slot[thread_choose(v)];
 	struct stack_start start;
 	struct report_want w;
-	char path[400];
+	char path[REPORT_PATH];
 
 	want_fill(&w, v, &copy, verdict);
 	w.why = why;

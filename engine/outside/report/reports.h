@@ -2,7 +2,11 @@
 #ifndef MVE_OUTSIDE_REPORTS_H
 #define MVE_OUTSIDE_REPORTS_H
 
+#include <limits.h>
+
 #include "engine/outside/monitor/monitor.h"
+
+#define REPORT_PATH	(PATH_MAX + 32)		/* a folder's, and a name in it */
 
 const char *signal_word(uint64_t sig);
 /* Writes down a verdict that its thread waits for, and says it; the path, "" if it cannot. */
