@@ -20,6 +20,7 @@ struct file {
 	uint8_t placed;		/* `pos` is the leader's word for the next write */
 	uint8_t is_far;		/* the path stands in `far`: it is longer than `near` */
 	uint16_t mirror;	/* + 1; 0: none */
+	uint16_t same;		/* the same: what the leader has said of what is opened next */
 	int32_t dir;		/* what the path is relative to */
 	int64_t pos;		/* where the next read or write is, as far as is known */
 	char *far;		/* PATH_SIZE bytes, once a path here was so long: stays */

@@ -142,7 +142,8 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 	path_note(f, at_dir ? (int32_t)args[0] : AT_FDCWD, args[at_dir]);
 	flags = files_flags(d, args);
 	f->appends = flags & O_APPEND ? 1 : 0;
-	f->mirror = 0;
+	f->mirror = f->same;
+	f->same = 0;
 	f->pos = 0;
 	mirror_opened(f, flags & O_TRUNC);
 }

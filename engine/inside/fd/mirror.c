@@ -501,7 +501,7 @@ void mirror_placed(const struct event *e)
 	latch_take(LATCH_mirrors);
 	m = mirror_find(e);
 	if (m)
-		f->mirror = (uint16_t)(m - mirrors + 1);
+		f->mirror = f->same = (uint16_t)(m - mirrors + 1);
 	latch_give(LATCH_mirrors);
 }
 
@@ -509,15 +509,14 @@ void mirror_placed(const struct event *e)
 
 void mirror_opened(struct file *f, bool truncates)
 {
-	for (uint32_t i = 0; i < MIRRORS; i++) {
-		struct mirror *m = &mirrors[i];
+	const struct mirror *m;
 
-		if (!m->made || m->gone || !file_same_path(f, &m->file))
-			continue;
-		f->mirror = (uint16_t)(i + 1);
-		if (truncates)
-			OWN2(__NR_ftruncate, m->fd, 0);
-	}
+	for (uint32_t i = 0; i < MIRRORS; i++)
+		if (mirrors[i].made && !mirrors[i].gone && file_same_path(f, &mirrors[i].file))
+			f->mirror = (uint16_t)(i + 1);
+	m = mirror_of(f);
+	if (m && truncates)
+		OWN2(__NR_ftruncate, m->fd, 0);
 }
 
 void mirror_cut(const struct file *f, int64_t size)
