@@ -6,12 +6,16 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+
+_Static_assert(sizeof(struct file) == 256, "a row's path is near where it is short");
+_Static_assert(PATH_NEAR < PATH_SIZE && PATH_SIZE % 4096 == 0, "a longer one has pages");
 
 #define PAGE_FILES	256
 #define PAGES		(FD_NUMBERS / PAGE_FILES)
@@ -110,6 +114,7 @@ void file_copy(struct file *to, const struct file *from)
 {
 	struct file as = { .far = NULL };
 
+	MUST(to != from && (!from->is_far || from->far));
 	/* Never that of two, even in a child that another thread forks just now. */
 	bytes_copy(&as, from, sizeof(as));
 	as.far = to->far;

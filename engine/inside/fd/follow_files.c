@@ -276,6 +276,7 @@ void files_drop(struct thread *t)
  */
 #define DRAWN		6
 #define NAME_PIECE	64
+_Static_assert(2 * DRAWN - 1 <= NAME_PIECE, "what may be drawn is one piece");
 
 static bool draws(const struct walk *w, long nr, unsigned *path)
 {
@@ -307,6 +308,7 @@ static bool is_drawn(const char *six)
 static bool names_read(struct reader *r, uint64_t own, unsigned from, unsigned at, unsigned size,
 		       char names[2][NAME_PIECE])
 {
+	MUST(from <= at && size <= NAME_PIECE);
 	for (unsigned n; from < at; from += n) {
 		n = at - from < NAME_PIECE ? at - from : NAME_PIECE;
 		if (!follow_payload(r, names[1], n))
@@ -345,6 +347,7 @@ static bool drawn_take(struct reader r, uint64_t own, unsigned length)
 
 	if (!names_differ(r, own, length, &first, &last) || last - first >= DRAWN)
 		return false;
+	MUST(first <= last && last < length);
 	from = last < DRAWN ? 0 : last - DRAWN + 1;
 	end = first + DRAWN < length ? first + DRAWN : length;
 	if (!names_read(&r, own, 0, from, end - from, names))
