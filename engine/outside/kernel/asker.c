@@ -186,6 +186,9 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	}
 	if (is == ASKER_IS)
 		return is;
+	/* It has gone on, perhaps into an execve, where it has no area for a while. */
+	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_RELAXED) != RS_ASKED)
+		return ASKER_NONE;
 	if (!spend(looks, 1))
 		return ASKER_SOON;
 	if (version_owns(v, pid, tid))
