@@ -187,6 +187,10 @@ $(B)/perf/%: perf/%.c | $(skels)
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $< -lbpf -pthread -o $@
 
+$(B)/perf/ends: perf/ends.c
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CC) $(CFLAGS) -static $< -o $@
+
 clean:
 	rm -rf $(B)
 

@@ -24,6 +24,12 @@
 #include "engine/core/rules.c"
 #include "engine/core/table.c"
 
+void must_failed(const char *place)
+{
+	fprintf(stderr, "rules: %s\n", place);
+	abort();
+}
+
 #define ROUNDS	7
 #define CALLS	20000
 
