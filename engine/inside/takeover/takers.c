@@ -17,7 +17,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/takers.h"
 
-#define TAKERS		16
+#define TAKERS		AREA_THREADS	/* a process has a thread at least */
 #define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 
 enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
@@ -30,6 +30,7 @@ static struct taker {
 	int32_t pid;
 	uint32_t state;		/* enum taking; futex */
 } takers[TAKERS];
+static uint32_t takers_high;	/* rows below have been used */
 
 /* A child that has been given the memory of its parent, and nothing else. */
 bool take_is_guest(const struct thread *t)
@@ -39,10 +40,22 @@ bool take_is_guest(const struct thread *t)
 
 static struct taker *row_find(int32_t pid)
 {
-	for (struct taker *r = takers; r < takers + TAKERS; r++)
+	uint32_t high = CONSUME(takers_high, &takers_high);
+
+	for (struct taker *r = takers; r < takers + high; r++)
 		if (CONSUME(taker_pid, &r->pid) == pid)
 			return r;
 	return NULL;
+}
+
+/* A new one, or that of a process which is gone: there are fewer others than rows. */
+static struct taker *row_room(void)
+{
+	struct taker *r = takers;
+
+	while (r < takers + takers_high && OWN2(__NR_kill, r->pid, 0) != -ESRCH)
+		r++;
+	return r < takers + TAKERS ? r : takers;
 }
 
 /* Its row; of those that are gone another is made.  Forks do not come between: the latch. */
@@ -54,14 +67,12 @@ static struct taker *taker_of(const struct thread *t)
 		return r;
 	latch_take(LATCH_blocks);
 	r = row_find(t->pid);
-	for (struct taker *o = takers; !r && o < takers + TAKERS; o++)
-		if (!o->pid || OWN2(__NR_kill, o->pid, 0) == -ESRCH)
-			r = o;
-	if (!r)
-		r = takers;
-	if (r->pid != t->pid) {
+	if (!r) {
+		r = row_room();
 		r->state = TAKE_NOT;
 		PUBLISH(taker_pid, &r->pid, t->pid);
+		if (r == takers + takers_high)
+			PUBLISH(takers_high, &takers_high, takers_high + 1);
 	}
 	latch_give(LATCH_blocks);
 	return r;
@@ -77,8 +88,10 @@ void take_reset(struct thread *t)
 void take_fork(struct thread *t)
 {
 	(void)t;
-	if (takers[0].pid)
-		bytes_zero(takers, sizeof(takers));
+	if (!takers_high)
+		return;		/* a child's memory is its parent's till it is written */
+	bytes_zero(takers, takers_high * sizeof(takers[0]));
+	takers_high = 0;
 }
 
 bool take_is_done(void)

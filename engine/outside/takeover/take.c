@@ -57,13 +57,23 @@ static pid_t lane_process(struct monitor *m, const struct version *v, const stru
 	return 0;
 }
 
+/*
+ * It failed while its processes were still taking, and another is to lead: what they take
+ * until they stand is of the move before.
+ */
+static bool is_replaced(const struct monitor *m, const struct version *asker)
+{
+	return m->move.from == asker;
+}
+
 /* The version and process that still hold the descriptors of the asker's twin. */
 static struct version *holder(struct monitor *m, const struct version *asker, pid_t asks,
 			      uint32_t lane, pid_t *pid)
 {
-	struct version *v = m->move.from;
+	struct version *v = is_replaced(m, asker) ? taken_before(m, asker) : m->move.from;
 
-	MUST(v && v != asker);
+	MUST(v != asker);
+	*pid = 0;
 
 	for (unsigned hops = 0; v && hops < VERSIONS; hops++, v = taken_before(m, v)) {
 		*pid = lane_process(m, v, asker, asks, lane);
@@ -166,10 +176,11 @@ int64_t take_serve(struct version *v, const struct request *r)
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
 	n = !twin ? -ESRCH : !rights_cover(r->pid, pid) ? -EPERM :
-	    !twin_note(mv, pid) ? -EALREADY : take(m, r->pid, (int)r->args[0], pid);
+	    !is_replaced(m, v) && !twin_note(mv, pid) ? -EALREADY :
+	    take(m, r->pid, (int)r->args[0], pid);
 	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", n,
 		now_us() - begin, fetch_asked());
-	if (n != -EPERM && n != -EALREADY)
+	if (n != -EPERM && n != -EALREADY && !is_replaced(m, v))
 		took_note(mv, n, begin);
 	if (n < 0 && n != -EALREADY && twin && version_may_say(v))
 		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
