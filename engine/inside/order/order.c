@@ -78,7 +78,7 @@ static uint64_t next_of(const struct thread *o)
 	if (!reader_attach_other(&r, &streams, o->lane))
 		return SEQ_FIRST;
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	if (r.pos != CONSUME(cursor_at, &r.cursor->at))
+	if (r.pos != CONSUME_AGAIN(cursor_at, &r.cursor->at))
 		return SEQ_FIRST;
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS; i++) {

@@ -35,7 +35,7 @@ static bool tick_to_come(const struct thread *o, uint64_t seq)
 	if (!reader_attach_other(&r, &streams, o->lane))
 		return true;	/* it moves: look again */
 	done = __atomic_load_n(&o->ahead, __ATOMIC_RELAXED);
-	if (r.pos != CONSUME(cursor_at, &r.cursor->at))
+	if (r.pos != CONSUME_AGAIN(cursor_at, &r.cursor->at))
 		return true;	/* what it has answered is of another place */
 	e = reader_look(&r);
 	for (uint32_t i = 0; e && i < AHEAD_EVENTS && order_is_behind(e->seq, seq, 0); i++) {

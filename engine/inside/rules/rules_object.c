@@ -54,7 +54,7 @@ static struct loaded *object_map(uint32_t generation)
 	l = (struct loaded *)at;
 	bytes_copy((void *)((uint64_t)at + PAGE), b->bytes, size);
 	/* The bank was whole when it was copied if its turn is not over. */
-	if (CONSUME(brief_rules, &brief()->rules) != generation) {
+	if (CONSUME_AGAIN(brief_rules, &brief()->rules) != generation) {
 		OWN2(__NR_munmap, at, len);
 		return NULL;
 	}

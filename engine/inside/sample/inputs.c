@@ -35,7 +35,7 @@ static void cell_fill(const struct thread *t, uint64_t place, enum input_kind ki
 
 	MUST(len || kind != INPUT_TAKEN);
 
-	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
+	WITHDRAW(input_at, &c->at, 0);
 	c->pid = t->pid;
 	c->tid = t->tid;
 	c->fd = (int32_t)fd;

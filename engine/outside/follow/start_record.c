@@ -288,7 +288,7 @@ void start_record_look(struct monitor *m)
 	from = streams_part(m, 0);
 	whole = m->leader || lanes_look(m, from);
 	/* What we copied was held for us, or it is not believed. */
-	dropped = CONSUME(section_dropped, &from->dropped) & US;
+	dropped = CONSUME_AGAIN(section_dropped, &from->dropped) & US;
 	if (m->leader || dropped || !whole)
 		lost(m, m->leader ? "another version leads now" :
 			dropped ? "the ring was too small for it" : too_long);
