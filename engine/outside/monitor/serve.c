@@ -20,6 +20,7 @@
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/beside.h"
+#include "engine/outside/patch/board.h"
 #include "engine/outside/patch/planner.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/streams.h"
@@ -161,7 +162,7 @@ static bool maps_serve(struct mapping *g)
 	struct maps maps;
 	bool later;
 
-	if (g->room.used > g->room.len || maps_read_part(g->r->tid, start, end, &maps))
+	if (maps_read_part(g->r->tid, start, end, &maps))
 		return true;
 	plan = calloc(maps.n + 1, sizeof(struct plan *));
 	MUST(plan);
@@ -205,7 +206,8 @@ static int64_t mapped_serve(struct version *v, const struct request *r)
 
 	if (g.memory < 0)
 		return g.memory;
-	reply = maps_serve(&g) ? mapping_end(&g) : REPLY_LATER;
+	reply = !board_room_fits(&g.room) ? -EINVAL :
+		maps_serve(&g) ? mapping_end(&g) : REPLY_LATER;
 	close(g.memory);
 	return reply;
 }
@@ -219,7 +221,7 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 
 	if (memory < 0)
 		return memory;
-	result = room.used <= room.len ? patch_site(r->tid, memory, r->args[0], &room) : -EINVAL;
+	result = board_room_fits(&room) ? patch_site(r->tid, memory, r->args[0], &room) : -EINVAL;
 	close(memory);
 	if (result == -EAGAIN && !is_urgent(v) && hold(v, r, PLAN_WAIT_MS))
 		return REPLY_LATER;

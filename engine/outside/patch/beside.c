@@ -97,14 +97,17 @@ int beside_start(const struct beside *what, int fd, const void *about, size_t le
 {
 	struct row *row = row_free();
 	pid_t monitor = getpid();
+	void *result;
 
-	MUST(len <= BESIDE_ABOUT);
+	MUST(len <= BESIDE_ABOUT && what->size && what->work && what->end);
 	if (!row)
 		return -EBUSY;
-	row->result = mmap(NULL, what->size, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (row->result == MAP_FAILED)
+	MUST(!row->result && !row->until_ms);
+	result = mmap(NULL, what->size, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (result == MAP_FAILED)
 		return -ENOMEM;
+	row->result = result;
 	row->what = what;
 	row->len = len;
 	memcpy(row->about, about, len);
@@ -124,6 +127,7 @@ static void end_tell(struct row *row, int error)
 {
 	const struct row was = *row;
 
+	MUST(row->until_ms && error <= 0);	/* told once */
 	row->until_ms = 0;
 	was.what->end(was.result, was.about, error);
 }
@@ -154,6 +158,7 @@ bool beside_look(struct monitor *m)
 		if (!row->pid || !row->until_ms)
 			continue;
 		if (now >= row->until_ms) {
+			MUST(row->pid > 0);	/* -1 is everybody */
 			kill(row->pid, SIGKILL);
 			end_tell(row, -ETIME);
 			any = true;

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <string.h>
 #include "engine/abi/thread.h"
+#include "engine/core/must.h"
 #include "engine/outside/patch/board.h"
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/plan/plan_parts.h"
@@ -87,6 +88,7 @@ static void put_moved(struct code *c, const struct insn *i, const uint8_t *bytes
 		return;
 	}
 	/* The displacement counts from the instruction's end, behind any immediate. */
+	MUST(i->disp_at && i->disp_at + 4 <= i->len);
 	put(c, bytes, i->disp_at);
 	put_rel32(c, i->imm - (i->len - i->disp_at - 4u));
 	put(c, bytes + i->disp_at + 4, i->len - i->disp_at - 4u);
@@ -139,6 +141,7 @@ long board_emit(const struct plan_site *s, const uint8_t *window, uint64_t site,
 		return -EINVAL;
 	put_before(&c, window, s->before, site - s->before);
 	put_call(&c, site_end);
+	MUST(c.err || c.len == board_resume(s));	/* where the gate comes back to */
 	put_lea_rcx(&c, site_end);
 	put_after(&c, window + s->before + SITE_BYTES, s->after, site_end);
 	return c.err ? c.err : (long)c.len;
@@ -148,6 +151,7 @@ int board_jump(const struct plan_site *s, uint64_t site, uint64_t board, uint8_t
 {
 	struct code c = { .out = jump, .cap = SITE_JUMP, .at = site - s->before };
 
+	MUST(s->kind != SITE_BEFORE || s->before >= SITE_JUMP);
 	put_jmp(&c, board);
 	return c.err;
 }
@@ -243,6 +247,7 @@ long hook_emit(const struct hook *h, uint64_t at, uint64_t board, const uint64_t
 	put_gate(&c, T_LOCK_GATE);
 	put(&c, helper, 3 * sizeof(helper[0]));
 	_Static_assert(HOOK_ORIGINAL == 5 + 7 + 8 - HOOK_RELOCK, "mov, lea, jmp, and the quads");
+	MUST(c.err || c.len == HOOK_ORIGINAL);
 	if (h->whole)
 		put(&c, h->bytes, h->len);
 	else

@@ -5,12 +5,23 @@
 #ifndef MVE_OUTSIDE_BOARD_H
 #define MVE_OUTSIDE_BOARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "engine/abi/boot.h"
 #include "engine/outside/plan/plan.h"
 
 #define BOARD_ALIGN	16
 #define BOARD_MAX	160	/* no board is longer */
+
+/*
+ * Boards are as long as BOARD_ALIGN says, so a room that is not would be overrun by its last
+ * one: whoever is told of a room by a process asks this first.
+ */
+static inline bool board_room_fits(const struct board_room *room)
+{
+	return room->used <= room->len && !((room->used | room->len) % BOARD_ALIGN);
+}
 
 /*
  * Writes the board of a patched site.  `window` is the site's whole window as

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/say.h"
@@ -60,6 +61,7 @@ void hook_learn(const struct stat *st, const struct hook_plan *p)
 {
 	unsigned i = cached++ % CACHE_MAX;
 
+	MUST(hook_plan_fits(p));
 	cache[i].st = *st;
 	cache[i].plan = *p;
 }
@@ -119,9 +121,10 @@ struct hooking {
 
 static bool in_map(const struct hook *h, const struct map *m)
 {
+	uint64_t at = h->offset - m->offset, len = m->end - m->start;
+
 	/* With a little around it, for the padding. */
-	return h->offset >= m->offset + HOOK_REACH &&
-	       h->offset + HOOK_REACH <= m->offset + (m->end - m->start);
+	return at >= HOOK_REACH && len >= 2 * HOOK_REACH && at <= len - HOOK_REACH;
 }
 
 static bool is_as_planned(const struct hooking *k, const struct hook *h, uint64_t at)
@@ -183,6 +186,7 @@ static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
 	int result;
 	long size;
 
+	MUST(board_room_fits(k->room) && h->kind < LOCK_KINDS && h->len <= sizeof(h->bytes));
 	if (!is_as_planned(k, h, at))
 		return -EBADMSG;
 	size = hook_emit(h, at, board, helper, code, left < sizeof(code) ? left : sizeof(code));
@@ -194,6 +198,7 @@ static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
 	if (h->kind == LOCK_MUTEX_LOCK && !k->done)
 		k->relock = board + HOOK_ORIGINAL;
 	k->room->used += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	MUST(k->room->used <= k->room->len);
 	k->done++;
 	return 0;
 }
@@ -219,6 +224,7 @@ static void hook_one(struct hooking *k, const struct hook *h)
 
 	if (!is_wanted(k, h))
 		return;
+	MUST(at >= k->map->start && at < k->map->end);
 	k->bias = at - h->at;
 	result = hook_write(k, h, at);
 	if (result)
@@ -251,8 +257,9 @@ void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
 {
 	static struct hook_plan p;
 	struct hooking k = { .plan = &p, .map = m, .room = room, .memory = memory };
-	int fd = m->inode && !m->shared && room->used <= room->len ? patch_open(pid, m) : -1;
+	int fd = m->inode && !m->shared ? patch_open(pid, m) : -1;
 
+	MUST(board_room_fits(room));
 	if (fd < 0)
 		return;
 	if (!hook_plan_function(fd, name, &p.hook[0]))
@@ -268,7 +275,8 @@ void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 			     .runtime = file == HOOK_RUNTIME || runtime_is_library(m->path) };
 	struct near_file f;
 
-	if (!is_hooked(m, file) || room->used > room->len || mapped_find(pid, m, &f))
+	MUST(board_room_fits(room));
+	if (!is_hooked(m, file) || mapped_find(pid, m, &f))
 		return;
 	k.plan = plan_of(&f, m->path, file != HOOK_LIBRARY);
 	if (k.plan && k.plan->n)

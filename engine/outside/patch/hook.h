@@ -78,6 +78,8 @@ bool hook_planned(pid_t pid, const struct map *m, enum hook_file file);
 void hook_log(const char *path, const struct hook_plan *p);
 /* What was found out of a file. */
 void hook_learn(const struct stat *st, const struct hook_plan *p);
+/* Each hook is one that hook_plan_file() can have made: hook_learn takes no others. */
+bool hook_plan_fits(const struct hook_plan *p);
 void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 	      struct board_room *room);
 

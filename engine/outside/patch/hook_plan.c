@@ -18,10 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define VERSION_HIDDEN	0x8000	/* not the default version of its name */
+
+_Static_assert(LOCK_KINDS <= UINT8_MAX, "a hook's kind is a byte");
 
 static const struct row {
 	const char *function, *undo;
@@ -118,6 +121,7 @@ static const char *displace(const struct elf_view *v, struct hook *h, uint64_t l
 			return "it is too short";
 		h->len = (uint8_t)(n + i.len);
 	}
+	MUST(h->len >= least && h->len <= sizeof(h->bytes) && skip + h->len <= h->size);
 	memcpy(h->bytes, p + skip, h->len);
 	return NULL;
 }
@@ -181,6 +185,7 @@ static bool copied(const struct elf_view *v, struct hook *h, const struct look *
 
 	if (l->fixed || left > HOOK_BYTES_MAX)
 		return false;
+	MUST(left && left <= h->size);
 	h->whole = true;
 	h->len = (uint8_t)left;
 	memcpy(h->bytes, elf_at(v, h->at, left), left);
@@ -227,6 +232,7 @@ static bool pad_in(const struct elf_view *v, struct hook *h, uint64_t from, uint
 			run = at + i.len;
 		} else if (at + i.len - run >= HOOK_JUMP && in_short_reach(h, run) &&
 			   !is_target(v, h, run)) {
+			MUST(run >= from && run + HOOK_JUMP <= to);
 			h->pad = run;
 			memcpy(h->pad_bytes, p + (run - from), HOOK_JUMP);
 			return true;
@@ -299,6 +305,7 @@ static int look_around(const struct elf_view *v, struct hook_plan *p)
 		struct hook *h = &p->hook[i];
 		const struct cand *c = &at[cands_from(&cs, h->at)];
 
+		MUST(c < at + p->n && c->vaddr == h->at);
 		for (unsigned n = 1; !h->why && !h->whole && n < h->len; n++)
 			if (c->maybe & near_bit(c, h->at + n))
 				h->why = "something may jump behind its start";
@@ -344,6 +351,7 @@ static bool helpers_there(const struct hook_plan *p, const struct hook *h)
 
 static void hook_judge(const struct elf_view *v, const struct hook_plan *p, struct hook *h)
 {
+	MUST(h >= p->hook && h < p->hook + p->n);
 	const struct elf_load *l = elf_exec(v, h->vaddr);
 
 	h->why = l ? judge(v, p, h) : "it is no code";
@@ -397,6 +405,17 @@ static bool function_find(const struct elf_view *v, uint32_t type, const char *n
 							 .vaddr = s.st_value, .size = s.st_size };
 	}
 	return p->n;
+}
+
+bool hook_plan_fits(const struct hook_plan *p)
+{
+	for (unsigned i = 0; p->n <= HOOKS_MAX && i < p->n; i++) {
+		const struct hook *h = &p->hook[i];
+
+		if (h->kind >= LOCK_KINDS || h->len > sizeof(h->bytes) || (!h->len && !h->why))
+			return false;
+	}
+	return p->n <= HOOKS_MAX;
 }
 
 int hook_plan_function(int fd, const char *name, struct hook *h)

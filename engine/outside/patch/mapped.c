@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/monitor.h"
@@ -219,8 +220,10 @@ static int name_take(int socket)
 
 static void far_end(const void *result, const void *about, int error)
 {
-	struct far_row *row = &fars[((const struct far_about *)about)->row];
+	const struct far_about *a = about;
+	struct far_row *row = &fars[a->row];
 
+	MUST(a->row < FARS && row->pid == a->pid && !row->done && row->socket >= 0);
 	row->found = *(const struct far_found *)result;
 	row->found.interpreter[INTERPRETER_MAX - 1] = 0;
 	row->fd = error || row->found.error ? -1 : name_take(row->socket);
@@ -235,6 +238,7 @@ static const struct beside far = { sizeof(struct far_found), far_work, far_end }
 
 static void far_close(struct far_row *row)
 {
+	MUST(row->pid && row->socket < 0);	/* nobody looks at it any more */
 	if (row->fd >= 0)
 		close(row->fd);
 	*row = (struct far_row){ 0 };
@@ -337,6 +341,7 @@ void mapped_forget(void)
 		if (!row->pid || row->done)
 			continue;
 		close(row->socket);
+		row->socket = -1;
 		far_close(row);
 	}
 }

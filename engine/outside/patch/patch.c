@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/board.h"
@@ -47,6 +48,7 @@ static int plan_vdso(int memory, const struct map *m, struct plan **out)
 	}
 	if (result)
 		return result;
+	MUST(plan && known_len == len);
 	plan_ref(plan);
 	*out = plan;
 	return 0;
@@ -86,6 +88,7 @@ static bool site_in_map(const struct plan_site *s, const struct map *m, uint64_t
 {
 	uint64_t from = s->offset - s->before, to = s->offset + SITE_BYTES + s->after;
 
+	MUST(s->offset >= s->before);	/* plan_fits */
 	if (from < m->offset || to > m->offset + (m->end - m->start))
 		return false;
 	*at = m->start + (s->offset - m->offset);
@@ -136,16 +139,18 @@ static int batch_read(struct batch *b, int memory, const struct map *m, const st
 			to = last;
 		}
 		to = last > to ? last : to;
+		MUST(from < to && to <= b->len);
 	}
 	return result ? result : memory_read(memory, m->start + from, b->code + from, to - from);
 }
 
 static int batch_begin(struct batch *b, int memory, const struct map *m, const struct plan *p,
-		       uint64_t room)
+		       const struct board_room *room)
 {
+	MUST(board_room_fits(room));
 	b->len = m->end - m->start;
 	b->code = malloc(b->len);
-	b->boards = calloc(1, room + 1);	/* there is room between them */
+	b->boards = calloc(1, room->len - room->used + 1);	/* there is room between them */
 	b->touched = calloc(1, b->len / 4096 + 1);
 	b->end = malloc(p->n * sizeof(*b->end));
 	b->boards_len = b->ends = 0;
@@ -164,6 +169,7 @@ static void batch_end(struct batch *b)
 
 static void batch_touch(struct batch *b, const uint8_t *at, unsigned len)
 {
+	MUST(at >= b->code && at + len <= b->code + b->len);
 	b->touched[(at - b->code) / 4096] = 1;
 	b->touched[(at - b->code + len - 1) / 4096] = 1;
 }
@@ -179,6 +185,7 @@ static void batch_mark(struct batch *b, uint8_t *call, uint8_t kind)
 	bool compat = kind == SITE_INT80 || kind == SITE_SYSENTER;
 	uint16_t mark = compat ? MARK_COMPAT : MARK_SYSCALL;
 
+	MUST(kind < sizeof(bytes) / sizeof(bytes[0]));
 	if (memcmp(call, bytes[kind], 2))
 		return;
 	memcpy(call, &mark, 2);
@@ -198,18 +205,19 @@ static void batch_mark_insn(struct batch *b, uint8_t *insn)
 static bool batch_site(struct batch *b, const struct plan_site *s, const struct map *m,
 		       uint64_t at, const struct board_room *room)
 {
-	uint64_t used = room->used + b->boards_len;
+	uint64_t used = room->used + b->boards_len, whole;
 	uint8_t *call = b->code + (at - m->start), *window = call - s->before;
-	uint8_t jump[SITE_JUMP];
-	long size = board_emit(s, window, at, room->at + used, b->boards + b->boards_len,
-			       room->len - used);
+	uint8_t jump[SITE_JUMP], *board = b->boards + b->boards_len;
+	long size = board_emit(s, window, at, room->at + used, board, room->len - used);
 
 	if (size < 0 || board_jump(s, at, room->at + used, jump))
 		return false;
 	memcpy(window, jump, SITE_JUMP);
 	batch_touch(b, window, SITE_JUMP);
+	whole = ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	MUST(size <= BOARD_MAX && used + whole <= room->len);
 	b->end[b->ends++] = (uint32_t)b->boards_len + board_resume(s) - 8;
-	b->boards_len += ((uint64_t)size + BOARD_ALIGN - 1) & ~(uint64_t)(BOARD_ALIGN - 1);
+	b->boards_len += whole;
 	return true;
 }
 
@@ -218,6 +226,7 @@ static int batch_write(const struct batch *b, int memory, const struct map *m,
 {
 	int result = 0;
 
+	MUST(b->boards_len <= room->len - room->used && !b->boards_len == !b->ends);
 	if (b->boards_len)
 		result = memory_write(memory, room->at + room->used, b->boards, b->boards_len);
 	for (uint64_t i = 0; !result && i * 4096 < b->len; i++)
@@ -232,6 +241,7 @@ static int batch_write(const struct batch *b, int memory, const struct map *m,
 /* The bytes at `at` may be a call, or the end of one page and the next's start. */
 static void guard_note(struct patch_sum *sum, uint64_t at)
 {
+	MUST(sum->guards <= SLOT_GUARDS);
 	for (uint64_t page = at & ~0xfffull; page <= at + 1; page += 4096) {
 		if (sum->guards && sum->guard[sum->guards - 1] == page)
 			continue;
@@ -260,6 +270,7 @@ static void batch_fill(struct batch *b, const struct plan *p, const struct map *
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct plan_site *s = &p->sites[i];
 
+		MUST(b->ends <= i);		/* `end` has a row for each site */
 		if (!site_in_map(s, m, &at) || (only && at != only))
 			continue;
 		if (s->flags & SITE_UNKNOWN) {
@@ -301,7 +312,7 @@ static int plan_apply(struct plan *p, pid_t pid, int memory, const struct map *m
 
 	if (result != -ENOENT)
 		return result;
-	result = batch_begin(&b, memory, m, p, room->len - room->used);
+	result = batch_begin(&b, memory, m, p, room);
 	if (!result) {
 		batch_fill(&b, p, m, room, 0, one);
 		result = batch_write(&b, memory, m, room);
@@ -383,7 +394,7 @@ static int site_patch_in(pid_t pid, int memory, const struct map *m, uint64_t si
 
 	if (result)
 		return result;
-	result = batch_begin(&b, memory, m, p, room->len - room->used);
+	result = batch_begin(&b, memory, m, p, room);
 	if (!result)
 		result = batch_unmark(&b, m, site);
 	if (!result)

@@ -45,7 +45,8 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m);
  * Patches the sites that lie in one executable mapping of a file (or of the vDSO).  Adds
  * to *sum.  What could not be patched is left to the net, and the code is whole in every
  * case.  Without room every call only gets its mark: what a program may copy, its own code
- * above all, must not hold jumps that lead from one place only.
+ * above all, must not hold jumps that lead from one place only.  A room that a process names
+ * is asked of board_room_fits() before, here and below.
  */
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
 		   struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/planner.h"
@@ -77,6 +78,7 @@ const char *patch_why_not(pid_t pid, const struct map *m, uint64_t address)
 		return "its file is being planned";
 	if (result)
 		return "its file cannot be planned: it cannot be read, or is no ELF file of ours";
+	MUST(p);
 	s = site_at(p, m->offset + address - m->start);
 	if (s)
 		why = planned_why(pid, m, s);

@@ -68,6 +68,7 @@ static void boards_move(struct kept_map *k, uint64_t by)
 	uint64_t at;
 
 	for (unsigned i = 0; i < k->ends; i++) {
+		MUST(k->end[i] + sizeof(at) <= k->boards_len);
 		memcpy(&at, k->boards + k->end[i], sizeof(at));
 		at += by;
 		memcpy(k->boards + k->end[i], &at, sizeof(at));
@@ -185,6 +186,7 @@ int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
 
 	if (!k)
 		return -ENOENT;
+	MUST(k->boards_len <= room->len - room->used && !k->sum.guards && !k->sum.unclean);
 	k->used = ++uses;
 	if (!k->again)
 		part_make(k, pid, m, room);
@@ -238,6 +240,7 @@ static bool pages_keep(struct kept_map *k, const struct patched *now)
 	for (uint64_t i = 0, n = 0; i < all; i++) {
 		if (!now->touched[i])
 			continue;
+		MUST(n < k->pages);
 		memcpy(k->bytes + n * PAGE, now->code + i * PAGE, PAGE);
 		k->page[n++] = (uint32_t)i;
 	}
@@ -251,6 +254,7 @@ void patched_keep(struct plan *p, const struct map *m, const struct board_room *
 
 	if (sum->guards || sum->unclean)
 		return;
+	MUST(!find(p, m, before, sum->twins));	/* it would have been written again */
 	k = oldest();
 	forget(k);
 	k->offset = m->offset;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/planner.h"
@@ -25,6 +26,7 @@ static struct stat identity(const struct stat *st)
 {
 	struct stat same;
 
+	_Static_assert(sizeof(same) <= BESIDE_ABOUT, "what a look is about");
 	memset(&same, 0, sizeof(same));
 	same.st_dev = st->st_dev;
 	same.st_ino = st->st_ino;
@@ -69,12 +71,14 @@ static void calls_work(void *to, const void *about)
 
 	(void)about;
 	result->error = plan_waiting(3, &p);
-	if (!result->error)
-		memcpy(&result->plan, p, sizeof(*p) + p->n * sizeof(p->sites[0]));
+	if (result->error)
+		return;
+	MUST(p->n <= PLAN_SITES_MAX);
+	memcpy(&result->plan, p, sizeof(*p) + p->n * sizeof(p->sites[0]));
 }
 
-/* What it left; a plan that it cannot have made is none. */
-static int calls_read(const struct calls *r, struct plan **out)
+/* What it left of a file of this size; a plan that it cannot have made is none. */
+static int calls_read(const struct calls *r, uint64_t size, struct plan **out)
 {
 	unsigned n = r->plan.n;
 
@@ -86,15 +90,20 @@ static int calls_read(const struct calls *r, struct plan **out)
 	memcpy(*out, &r->plan, sizeof(r->plan) + n * sizeof(r->plan.sites[0]));
 	(*out)->refs = 1;
 	(*out)->n = n;
-	return 0;
+	if (plan_fits(*out, size))
+		return 0;
+	plan_free(*out);
+	*out = NULL;
+	return -EIO;
 }
 
 static void calls_end(const void *result, const void *about, int error)
 {
+	const struct stat *st = about;
 	struct plan *p = NULL;
 
 	if (!error)
-		error = calls_read(result, &p);
+		error = calls_read(result, (uint64_t)st->st_size, &p);
 	plan_learn(about, p, error);
 	plan_free(p);
 }
@@ -107,6 +116,7 @@ int planner_plan(const struct near_file *f, struct plan **out)
 {
 	int result;
 
+	MUST(f->fd >= 0);
 	if (!beside_begun())
 		return plan_waiting(f->fd, out);
 	result = plan_known(&f->st, out);
@@ -147,17 +157,21 @@ static void static_work(void *result, const void *about)
 /* What it found, or that it died of the file: there is nothing to hook then. */
 static void hooks_end(const void *result, const void *about, int error)
 {
-	static const struct hook_plan none;
+	static struct hook_plan plan;
 	const struct hooks *found = result;
 	const struct stat *st = about;
 
 	error = error ? error : found->error;
-	if (!error && found->plan.n > HOOKS_MAX)
+	if (!error)
+		plan = found->plan;
+	if (!error && !hook_plan_fits(&plan))
 		error = -EIO;
-	if (error)
+	if (error) {
 		say_log("hook", "a file of %ld bytes has no hooks: %s", (long)st->st_size,
 			strerror(-error));
-	hook_learn(st, error ? &none : &found->plan);
+		plan.n = 0;
+	}
+	hook_learn(st, &plan);
 }
 
 static const struct beside hooks[] = {
@@ -167,5 +181,6 @@ static const struct beside hooks[] = {
 
 bool planner_hooks(const struct near_file *f, enum hook_source source)
 {
+	MUST(source == HOOKS_DYNAMIC || source == HOOKS_STATIC);
 	return beside_begun() && look_beside(&hooks[source], f) == -EAGAIN;
 }

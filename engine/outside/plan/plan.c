@@ -14,10 +14,14 @@
  * crash of somebody's server.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/plan/plan_parts.h"
+
+_Static_assert(NEAR_BEFORE + NEAR_AFTER <= SITE_WINDOW_MAX, "a window lies in what was looked at");
 
 struct plan *plan_new(unsigned n)
 {
@@ -30,14 +34,46 @@ struct plan *plan_new(unsigned n)
 
 void plan_ref(struct plan *p)
 {
-	__atomic_add_fetch(&p->refs, 1, __ATOMIC_RELAXED);
+	unsigned had = __atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+
+	MUST(had);
 }
 
 void plan_free(struct plan *p)
 {
+	unsigned left;
+
+	if (!p)
+		return;
 	/* Whoever drops the last one must see all that others did before theirs. */
-	if (p && !BOTH_BY(plan_refs, sub_fetch, &p->refs, 1))
+	left = BOTH_BY(plan_refs, sub_fetch, &p->refs, 1);
+	MUST(left != UINT_MAX);
+	if (!left)
 		free(p);
+}
+
+static bool site_fits(const struct plan_site *s, uint64_t file_size)
+{
+	if (s->kind > SITE_INSN || s->offset < s->before || s->offset >= file_size ||
+	    file_size - s->offset < (uint64_t)SITE_BYTES + s->after ||
+	    s->flags & ~(SITE_SLOW | SITE_END_LOST | SITE_UNKNOWN))
+		return false;
+	if (!site_is_patched(s))
+		return !s->before && !s->after;
+	return s->before <= NEAR_BEFORE && s->after <= NEAR_AFTER - SITE_BYTES &&
+	       site_window(s) >= SITE_JUMP && site_window(s) <= SITE_WINDOW_MAX &&
+	       (s->kind != SITE_BEFORE || s->before >= SITE_JUMP);
+}
+
+bool plan_fits(const struct plan *p, uint64_t file_size)
+{
+	if (p->n > PLAN_SITES_MAX || p->build_id_len > PLAN_BUILD_ID_MAX)
+		return false;
+	for (unsigned i = 0; i < p->n; i++)
+		if (!site_fits(&p->sites[i], file_size) ||
+		    (i && p->sites[i].vaddr <= p->sites[i - 1].vaddr))
+			return false;
+	return true;
 }
 
 /*
@@ -70,6 +106,7 @@ static int explain(const struct elf_view *v, struct cands *cs)
 			continue;
 		budget -= s.end - s.start;
 		last = cands_from(cs, s.end);
+		MUST(last > i);
 		err = flow_span(v, &s, cs, i, last);
 	}
 	funcs_close(f);
@@ -138,6 +175,7 @@ static int build(const struct elf_view *v, const struct cands *cs, struct plan *
 	for (unsigned i = 0; i < cs->n; i++) {
 		const struct cand *c = &cs->at[i];
 
+		MUST(p->n <= i);
 		if (c->pair == SITE_INSN ? c->state != CAND_SITE : c->state == CAND_INSIDE)
 			continue;
 		if (c->state == CAND_UNKNOWN)
@@ -145,6 +183,7 @@ static int build(const struct elf_view *v, const struct cands *cs, struct plan *
 		else
 			window_choose(c, &p->sites[p->n++]);
 	}
+	MUST(plan_fits(p, v->size) && p->unknown_pairs <= p->n);
 	*out = p;
 	return 0;
 }

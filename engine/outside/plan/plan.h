@@ -110,6 +110,12 @@ void plan_learn(const struct stat *st, struct plan *p, int error);
 /* Device, inode, size and time of change are the same. */
 bool plan_same_file(const struct stat *a, const struct stat *b);
 
+/*
+ * Every row can be one of a file of this size: who patches relies on it.  Asked of a plan
+ * that comes from elsewhere: from disk, from a child.
+ */
+bool plan_fits(const struct plan *p, uint64_t file_size);
+
 /* Gives a reference back; NULL is fine. */
 void plan_free(struct plan *p);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define CACHE_MAX	256
@@ -55,6 +56,8 @@ void plan_learn(const struct stat *st, struct plan *p, int error)
 {
 	struct entry *e;
 
+	/* -EAGAIN would mean that nobody knows: whoever asks would wait for ever. */
+	MUST(!p == (error != 0) && error <= 0 && error != -EAGAIN);
 	if (p)
 		plan_ref(p);
 	pthread_mutex_lock(&cache.lock);

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define ELF_FILE_MAX	((uint64_t)4 << 30)
@@ -95,6 +96,7 @@ static void take_build_id(struct elf_view *v, const uint8_t *note, uint64_t len)
 		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && h.n_descsz &&
 		    h.n_descsz <= PLAN_BUILD_ID_MAX && !memcmp(note + sizeof(h), "GNU", 4)) {
 			v->build_id_len = (uint8_t)h.n_descsz;
+			MUST(name + v->build_id_len <= len - sizeof(h));
 			memcpy(v->build_id, note + sizeof(h) + name, h.n_descsz);
 			return;
 		}
@@ -127,6 +129,7 @@ static int add_load(struct elf_view *v, const Elf64_Phdr *ph)
 		return -ENOEXEC;
 	*l = (struct elf_load){ ph->p_vaddr, ph->p_offset, len, ph->p_flags & PF_X };
 	v->nload++;
+	MUST(inside(v, l->off, l->len) && l->len);	/* elf_at asks for no more */
 	return v->headers_only ? 0 : fill(v, l->off, l->len);
 }
 
@@ -218,6 +221,7 @@ int elf_open_file(struct elf_view *v, int fd, enum elf_how how)
 
 void elf_close(struct elf_view *v)
 {
+	MUST(v->bytes);
 	if (v->fd >= 0)
 		munmap((void *)v->bytes, v->size + ELF_TAIL);
 	v->bytes = NULL;

@@ -10,6 +10,7 @@
  * pads, which the unwinder enters without any branch.
  */
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define HDR_BYTES	4	/* version and three encodings */
@@ -231,6 +232,8 @@ bool fde_find(const struct fde_table *t, uint64_t vaddr, struct span *out, uint6
 	uint64_t i = t->rows ? rows_upto(t, vaddr) : 0;
 	uint64_t next = i < t->n ? row_start(t, i) : UINT64_MAX;
 
+	/* However the table is sorted. */
+	MUST((i == t->n || next > vaddr) && (!i || row_start(t, i - 1) <= vaddr));
 	*hi = next < *hi ? next : *hi;
 	if (!i)
 		return false;
@@ -242,6 +245,7 @@ bool fde_find(const struct fde_table *t, uint64_t vaddr, struct span *out, uint6
 		*lo = out->end > *lo ? out->end : *lo;
 		return false;
 	}
+	MUST(out->start <= vaddr && vaddr < out->end);
 	out->next = next > out->end ? next : out->end;
 	out->kind = out->start % FUNC_ALIGN ? SPAN_PART : SPAN_FUNC;
 	return true;

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define SPAN_MAX	((uint64_t)256 << 20)
@@ -57,6 +58,7 @@ static bool get_bit(const uint64_t *bits, uint64_t i)
 
 static void note_bad(struct flow *f, uint64_t rel)
 {
+	MUST(rel < f->len);
 	f->bad_block[rel >> BLOCK_SHIFT] = 1;
 	f->bad = true;
 }
@@ -154,6 +156,7 @@ static void meet(struct flow *f, const struct insn *i)
 /* Gives the instruction to the candidates that wait for their followers. */
 static void follow(struct flow *f, const struct insn *i)
 {
+	MUST(f->open <= f->now && f->now <= f->n);
 	for (unsigned k = f->open; k < f->now; k++) {
 		struct cand *c = &f->cand[k];
 
@@ -168,6 +171,7 @@ static void take_insn(struct flow *f, const struct insn *i)
 {
 	uint64_t rel = i->at - f->s->start;
 
+	MUST(i->len && i->len <= f->len - rel);	/* one byte of it may be told apart */
 	set_bit(f->bounds, rel);
 	if (i->flags & INSN_LOCK && i->len > 1)
 		set_bit(f->bounds, rel + 1);
@@ -271,6 +275,7 @@ static bool near_bad(const struct flow *f, uint64_t vaddr)
 	uint64_t from = b < BAD_BLOCKS ? 0 : b - BAD_BLOCKS;
 	uint64_t to = last - b < BAD_BLOCKS ? last : b + BAD_BLOCKS;
 
+	MUST(b <= last);
 	for (b = from; b <= to; b++)
 		if (f->bad_block[b])
 			return true;
@@ -338,6 +343,8 @@ int flow_span(const struct elf_view *v, const struct span *s, struct cands *cs, 
 			  .n = last - first };
 	int err = -ENOMEM;
 
+	MUST(first < last && last <= cs->n && cs->at[first].vaddr >= s->start &&
+	     cs->at[last - 1].vaddr < s->end);
 	f.p = elf_at(v, s->start, f.len);
 	if (!f.p || f.len > SPAN_MAX)
 		return 0;		/* they stay unknown */

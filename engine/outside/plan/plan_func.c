@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define CODE_SECTIONS_MAX	64
@@ -83,6 +84,7 @@ static void add_known(struct funcs *f, uint64_t start, uint64_t end, bool cold)
 		f->known = k;
 		f->room = room;
 	}
+	MUST(start < end);
 	f->known[f->nknown++] = (struct known){ start, end, cold };
 }
 
@@ -151,6 +153,7 @@ static void settle(struct funcs *f)
 	for (unsigned i = 0; i < f->nknown; i++) {
 		struct known *k = &f->known[i], *last = n ? &f->known[n - 1] : NULL;
 
+		MUST(n <= i && (!last || last->start <= k->start));
 		if (!last || k->start >= last->end) {
 			f->known[n++] = *k;
 			continue;
@@ -202,6 +205,7 @@ static const struct known *find_known(const struct funcs *f, uint64_t vaddr, uin
 	if (!a)
 		return NULL;
 	k = &f->known[a - 1];
+	MUST(k->start <= vaddr);
 	if (vaddr < k->end)
 		return k;
 	*lo = k->end > *lo ? k->end : *lo;

@@ -8,6 +8,7 @@
  */
 #include <elf.h>
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define GO_MAGIC_118	0xfffffff0
@@ -159,6 +160,7 @@ bool go_table_open(const struct elf_view *v, struct go_table *g)
 
 bool go_func(const struct go_table *g, uint64_t i, uint64_t *start, uint64_t *end)
 {
+	MUST(g->rows && g->n && g->n <= FUNCS_MAX);
 	if (i >= g->n)
 		return false;
 	*start = g->text + get32(g->rows + i * 8);

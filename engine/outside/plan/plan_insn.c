@@ -10,6 +10,7 @@
  */
 #include <Zydis/Zydis.h>
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 static const bool movable[ZYDIS_CATEGORY_MAX_VALUE + 1] = {
@@ -169,6 +170,7 @@ bool insn_decode(const uint8_t *p, size_t len, uint64_t at, struct insn *out)
 
 	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(decoder(), NULL, p, len, &z)))
 		return false;
+	MUST(z.length && z.length <= len);	/* whoever walks goes on by it */
 	out->at = at;
 	out->len = z.length;
 	out->imm = 0;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 #define LINE_SHIFT	6	/* the watch has one bit for 64 bytes of code */
@@ -52,6 +53,7 @@ static int add_cand(struct cands *cs, uint64_t vaddr, uint64_t off, uint8_t kind
 		cs->room = room;
 	}
 	c = &cs->at[cs->n++];
+	MUST(cs->n == 1 || c[-1].vaddr < vaddr);	/* they are searched by halves */
 	memset(c, 0, sizeof(*c));
 	c->vaddr = vaddr;
 	c->off = off;
@@ -309,6 +311,7 @@ void scan_short(const struct elf_view *v, struct cand *c, uint64_t start, uint64
 		return;
 	p = v->bytes + l->off;
 	rel = c->vaddr - l->vaddr;
+	MUST(rel < l->len);
 	from = rel < NEAR_BEFORE + 130 ? 0 : rel - NEAR_BEFORE - 130;
 	to = l->len - rel < NEAR_AFTER + 130 ? l->len : rel + NEAR_AFTER + 130;
 	for (uint64_t i = from; i + 2 <= to; i++) {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/cache.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/plan/plan_parts.h"
@@ -67,18 +68,6 @@ static bool pair_stands(const uint8_t *p, enum site_kind kind)
 	return !memcmp(p, pair_bytes[kind], kind == SITE_INSN ? 1 : SITE_BYTES);
 }
 
-static bool site_fits(const struct plan_site *s, uint64_t file_size)
-{
-	if (s->kind > SITE_INSN || s->offset < s->before || s->offset >= file_size ||
-	    file_size - s->offset < (uint64_t)SITE_BYTES + s->after ||
-	    s->flags & ~(SITE_SLOW | SITE_END_LOST | SITE_UNKNOWN))
-		return false;
-	if (!site_is_patched(s))
-		return !s->before && !s->after;
-	return s->before <= NEAR_BEFORE && s->after <= NEAR_AFTER - SITE_BYTES &&
-	       site_window(s) >= SITE_JUMP && site_window(s) <= SITE_WINDOW_MAX &&
-	       (s->kind != SITE_BEFORE || s->before >= SITE_JUMP);
-}
 
 /* Hashes what the ELF file has around the sites; false: it has no such sites. */
 static bool hash_near(int fd, const struct plan *p, uint64_t *out)
@@ -91,6 +80,7 @@ static bool hash_near(int fd, const struct plan *p, uint64_t *out)
 		ssize_t got = pread(fd, near, sizeof(near), (off_t)from);
 		size_t at = s->offset - from;
 
+		MUST(at <= NEAR_BEFORE);
 		if (got < (ssize_t)(at + SITE_BYTES) ||
 		    !pair_stands(near + at, s->kind))
 			return false;
@@ -104,6 +94,7 @@ static int place_find(char *name, const uint8_t *id, unsigned id_len, int how)
 {
 	int cache, plans;
 
+	MUST(id_len && id_len <= PLAN_BUILD_ID_MAX);
 	for (unsigned i = 0; i < id_len; i++)
 		sprintf(name + 2 * i, "%02x", id[i]);
 	strcpy(name + 2 * id_len, PLAN_SUFFIX);
@@ -123,14 +114,6 @@ static bool head_fits(const struct store_head *h, uint64_t size, uint64_t file_s
 	       h->id_len == v->build_id_len && !memcmp(h->id, v->build_id, sizeof(h->id));
 }
 
-static bool sites_fit(const struct plan *p, uint64_t file_size)
-{
-	for (unsigned i = 0; i < p->n; i++)
-		if (!site_fits(&p->sites[i], file_size) ||
-		    (i && p->sites[i].vaddr <= p->sites[i - 1].vaddr))
-			return false;
-	return true;
-}
 
 static struct plan *read_plan(int from, uint64_t size, int fd, uint64_t file_size,
 			      const struct elf_view *v)
@@ -153,7 +136,7 @@ static struct plan *read_plan(int from, uint64_t size, int fd, uint64_t file_siz
 	p->build_id_len = h.id_len;
 	memcpy(p->build_id, h.id, sizeof(p->build_id));
 	if (pread(from, p->sites, bytes, sizeof(h)) == (ssize_t)bytes &&
-	    hash(HASH_START, p->sites, bytes) == h.sites_hash && sites_fit(p, file_size) &&
+	    hash(HASH_START, p->sites, bytes) == h.sites_hash && plan_fits(p, file_size) &&
 	    hash_near(fd, p, &near) && near == h.near_hash)
 		return p;
 	plan_free(p);

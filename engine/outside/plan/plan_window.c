@@ -36,6 +36,7 @@
  * by these very bytes.
  */
 #include <sys/syscall.h>
+#include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
 enum cost {
@@ -150,6 +151,7 @@ static void try_after(struct window *best, struct window w)
 	for (unsigned i = 0; i < w.c->nafter; i++) {
 		const struct insn *in = &w.c->after[i];
 
+		MUST(in->at == w.end);		/* a board runs them as they follow each other */
 		if (ended ? !(in->flags & INSN_PAD)
 			  : !(in->flags & (INSN_MOVES | INSN_RET | INSN_JUMP)))
 			return;
@@ -164,8 +166,10 @@ static struct window best_window(const struct cand *c)
 {
 	struct window best = { .cost = COST_NEVER }, w = { .c = c, .start = c->vaddr };
 
+	MUST(c->nbefore <= NEAR_INSNS && c->nafter <= NEAR_INSNS);
 	try_after(&best, w);
 	for (unsigned i = 0; i < c->nbefore && c->before[i].flags & INSN_MOVES; i++) {
+		MUST(c->before[i].at + c->before[i].len == w.start);
 		w.nbefore++;
 		w.start = c->before[i].at;
 		try_after(&best, w);
@@ -205,6 +209,8 @@ void window_choose(const struct cand *c, struct plan_site *s)
 	w = best_window(c);
 	if (w.cost >= COST_NEVER)
 		return;
+	MUST(w.start + SITE_JUMP <= w.end && c->vaddr - w.start <= NEAR_BEFORE &&
+	     w.end - c->vaddr <= NEAR_AFTER);
 	s->kind = w.start + SITE_JUMP <= c->vaddr ? SITE_BEFORE : SITE_AROUND;
 	s->flags = w.flags;
 	s->before = (uint8_t)(c->vaddr - w.start);
