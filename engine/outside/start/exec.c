@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
@@ -39,6 +40,18 @@ static struct tracee *tracee_find(struct monitor *m, pid_t tid)
 	return NULL;
 }
 
+/*
+ * A row that is nobody's any more: where another thread of its process executed a program
+ * first, a first thread's end is told to no tracer, and its number is the program's.
+ */
+static void tracee_forget(struct monitor *m, pid_t tid)
+{
+	struct tracee *row = tracee_find(m, tid);
+
+	if (row)
+		*row = (struct tracee){ 0 };
+}
+
 /* Programs are on their way through execve: they are ours to see through. */
 bool exec_any(const struct monitor *m)
 {
@@ -57,12 +70,14 @@ int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want)
 	struct tracee *free_row = tracee_find(v->monitor, 0);
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
+	MUST(tid > 0 && want->version == v && !want->waits && want->lane <= LANES_ALL);
 	if (!free_row)
 		return -EAGAIN;
 	if (want->role == ROLE_FOLLOWER)
 		options |= PTRACE_O_EXITKILL;
 	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0)
 		return -errno;
+	tracee_forget(v->monitor, tid);
 	*free_row = *want;
 	free_row->tid = tid;
 	return 0;
@@ -270,6 +285,7 @@ static void far_end(const void *result, const void *about, int error)
 	const struct exec_about *a = about;
 	struct exec_sight look = error ? unknown : *(const struct exec_sight *)result;
 
+	_Static_assert(sizeof(struct exec_about) <= BESIDE_ABOUT, "what a look is about");
 	if (look.verdict > PROGRAM_LAST)
 		look = unknown;
 	if (held_take(a->v, &a->r))
@@ -328,6 +344,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 
 	if (!m->conduct || !lane_is(m, t->lane))	/* a sanitizer's own program: on its own */
 		return w;
+	MUST(m->conduct->sections <= VERSIONS && v->index < m->conduct->sections);
 	w.chunks = m->conduct->chunks;
 	w.versions = m->conduct->sections;
 	w.seam = m->options->seam_function;
@@ -435,6 +452,7 @@ static struct tracee tracee_drop(struct monitor *m, pid_t pid)
 		return (struct tracee){ 0 };
 	was = *row;
 	*row = (struct tracee){ 0 };
+	tracee_forget(m, pid);
 	return was;
 }
 
@@ -471,6 +489,7 @@ static bool program_waits(struct monitor *m, pid_t pid, struct tracee *t, struct
 	MUST(row);
 	if (program_may_begin(m, pid, t, false, maps))
 		return false;
+	MUST(t->version && !tracee_find(m, pid));
 	*row = *t;
 	row->tid = pid;
 	row->waits = true;
@@ -528,7 +547,7 @@ static void first_ended(struct monitor *m, pid_t pid, int status)
 {
 	struct version *v = version_of_child(m, pid);
 
-	if (!v)
+	if (!v || v->reaped)	/* a number comes again */
 		return;
 	v->status = status;
 	v->reaped = v->gone = true;
@@ -576,8 +595,7 @@ void exec_children(struct monitor *m)
 			planned = true;
 			continue;
 		}
-		if (tracee_find(m, pid))
-			*tracee_find(m, pid) = (struct tracee){ 0 };
+		tracee_forget(m, pid);
 		first_ended(m, pid, status);
 	}
 	if (planned)
