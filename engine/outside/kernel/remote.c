@@ -1,6 +1,7 @@
 /*
  * Remote calls.  The tracee stands at the first instruction of a new program,
- * before any of its code has run; `syscall; int3` is put there for a while.
+ * before any of its code has run; `syscall; int3` is put into that page for a while, at its
+ * start: the instruction itself may be the last of what is mapped.
  * All its signals wait meanwhile, except the SIGTRAP that ends a call.
  */
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
 
 #define CALL_BYTES	2	/* of `syscall`; the trap stands behind it */
@@ -31,15 +33,19 @@ int memory_open(pid_t pid)
 
 int memory_read(int memory, uint64_t at, void *to, size_t len)
 {
-	ssize_t n = pread(memory, to, len, (off_t)at);
+	ssize_t n;
 
+	MUST(memory >= 0);
+	n = pread(memory, to, len, (off_t)at);
 	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
 int memory_write(int memory, uint64_t at, const void *from, size_t len)
 {
-	ssize_t n = pwrite(memory, from, len, (off_t)at);
+	ssize_t n;
 
+	MUST(memory >= 0);
+	n = pwrite(memory, from, len, (off_t)at);
 	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
@@ -94,11 +100,15 @@ static int begin_at_stop(struct remote *r)
 	if (ptrace(PTRACE_GETREGS, r->pid, 0, &r->regs) < 0)
 		return -errno;
 	r->regs.rax = 0;
+	r->at = r->regs.rip & ~4095ull;
+	result = memory_read(r->memory, r->at, r->saved, sizeof(r->saved));
+	if (!result)
+		result = memory_write(r->memory, r->at, call_code, sizeof(call_code));
+	if (result)
+		return result;
 	result = signals_hold(r);
-	if (!result)
-		result = memory_read(r->memory, r->regs.rip, r->saved, sizeof(r->saved));
-	if (!result)
-		result = memory_write(r->memory, r->regs.rip, call_code, sizeof(call_code));
+	if (result)
+		memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
 	return result;
 }
 
@@ -119,7 +129,7 @@ int remote_begin(struct remote *r, pid_t pid)
 
 int remote_end(struct remote *r, const struct user_regs_struct *regs)
 {
-	int result = memory_write(r->memory, r->regs.rip, r->saved, sizeof(r->saved));
+	int result = memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
 
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, regs) < 0 ||
 	    ptrace(PTRACE_SETSIGMASK, r->pid, 8, &r->mask) < 0)
@@ -148,8 +158,9 @@ long remote_call(struct remote *r, long nr, const uint64_t args[6])
 	int sig, result;
 
 	/* The execve writes its result into rax on its way out: let it. */
-	if (!r->begun && (result = remote_run(r, r->regs.rip + CALL_BYTES)))
+	if (!r->begun && (result = remote_run(r, r->at + CALL_BYTES)))
 		return result;
+	regs.rip = r->at;
 	regs.rax = (uint64_t)nr;
 	regs.orig_rax = (uint64_t)-1;
 	regs.rdi = args[0];

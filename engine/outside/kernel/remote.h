@@ -15,7 +15,8 @@ struct remote {
 	int memory;			/* /proc/PID/mem */
 	uint64_t mask;			/* the thread's signal mask */
 	struct user_regs_struct regs;	/* at the beginning */
-	uint8_t saved[8];		/* the bytes at its rip */
+	uint64_t at;			/* where calls are made: the start of the page at its rip */
+	uint8_t saved[8];		/* the bytes there */
 	bool begun;			/* it has left its execve */
 };
 
@@ -42,6 +43,8 @@ int remote_run(struct remote *r, uint64_t at);
 #define BATCH_DATA	1024	/* what calls may point to */
 #define BATCH_STOP	(-1l)	/* a number that is no call's: stops there */
 #define BATCH_FINALLY	(-2l)	/* where those before go that must not fail, and do */
+_Static_assert(BATCH_BYTES < 4096, "the page that the tracee stands in");
+_Static_assert(BATCH_DATA + BATCH_MAX * 8 + 63 < 0x1000, "batch_data is so far under the stack");
 
 /* What an argument is: itself, the 32-bit number at its address, or that and a result. */
 enum batch_of { OF_VALUE, OF_WORD, OF_RESULT };	/* OF_RESULT + i: of call i */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
 
 #define PAGE		4096ull
@@ -66,8 +67,11 @@ static void put_argument(struct remote_batch *b, const struct batch_call *c, int
 /* The jump behind a call that must not fail is filled in when its end is known. */
 static void put_call(struct remote_batch *b, const struct batch_call *c, unsigned n)
 {
-	for (int i = 0; i < c->args; i++)
+	MUST(c->args <= 6 && c->nr >= 0);
+	for (int i = 0; i < c->args; i++) {
+		MUST(c->of[i] < OF_RESULT || c->of[i] - OF_RESULT < (int)n);	/* of one before */
 		put_argument(b, c, i);
+	}
 	put_value(b, "\xb8", 1, (uint64_t)c->nr, 4);		/* mov $nr,%eax */
 	put(b, "\x0f\x05", 2);					/* syscall */
 	put_value(b, "\x48\xa3", 2, results_at(b->r) + n * sizeof(uint64_t), 8);
@@ -75,6 +79,7 @@ static void put_call(struct remote_batch *b, const struct batch_call *c, unsigne
 		return;
 	put_value(b, "\x48\x3d", 2, FAILS & 0xffffffff, 4);	/* cmp $FAILS,%rax */
 	put_value(b, "\x0f\x83", 2, 0, 4);			/* jae */
+	MUST(b->opens < BATCH_MAX);
 	b->open[b->opens++] = (uint16_t)b->len;
 }
 
@@ -117,9 +122,9 @@ int remote_batch_begin(struct remote_batch *b, struct remote *r, const struct ba
 	b->r = r;
 	b->len = b->opens = 0;
 	b->full = false;
-	if (n > BATCH_MAX)
-		return -E2BIG;
+	MUST(n <= BATCH_MAX);
 	emit(b, call, n);
+	MUST(!b->opens);
 	if (b->full)
 		return -E2BIG;
 	memset(none, 0xff, sizeof(none));	/* what is not reached has no result */
@@ -143,6 +148,7 @@ int remote_batch_next(struct remote_batch *b)
 
 int remote_batch_results(const struct remote_batch *b, long *result, unsigned n)
 {
+	MUST(n <= BATCH_MAX);
 	return memory_read(b->r->memory, results_at(b->r), result, n * sizeof(*result));
 }
 
