@@ -41,3 +41,10 @@ if [ "$(id -u)" = 0 ]; then
 	refused_here "$PWD/foreign" "$PWD/foreign/mve: it belongs to another user"
 fi
 [ ! -e started ] || fail "the program was started"
+
+# One whose path has no room for a session's name.
+long=$PWD/$(printf 'a%.0s' $(seq 1 230))
+for command in "run -n $(printf 'n%.0s' $(seq 1 64)) -- /bin/true" \
+	"status $(printf 'n%.0s' $(seq 1 64))"; do
+	XDG_RUNTIME_DIR=$long refused 3 "too long" "$MVE" $command
+done

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/session/near.h"
 
 /* Limit (mounts): so many are known. Beyond: what lies there is looked at by a child. */
@@ -150,6 +151,7 @@ static int base_open(const char *path, size_t n)
 	char base[64];
 	int fd;
 
+	MUST(n && n <= strlen(path));
 	if (n >= sizeof(base))
 		return -ENAMETOOLONG;
 	memcpy(base, path, n);
@@ -185,8 +187,10 @@ void near_waits(bool may)
 
 int near_take(int fd, struct near_file *f)
 {
-	int result = may_wait || is_near(fd) ? fstat(fd, &f->st) : 1;
+	int result;
 
+	MUST(fd >= 0);
+	result = may_wait || is_near(fd) ? fstat(fd, &f->st) : 1;
 	f->fd = fd;
 	f->far = f->kept = false;
 	if (!result)
@@ -208,6 +212,7 @@ int near_read(int fd)
 	char path[32];
 	int again;
 
+	MUST(fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return again < 0 ? -errno : again;
@@ -215,6 +220,7 @@ int near_read(int fd)
 
 void near_close(struct near_file *f)
 {
+	MUST(f->fd >= 0);	/* once: the number may be another's by now */
 	if (!f->kept)
 		close(f->fd);
 	f->fd = -1;

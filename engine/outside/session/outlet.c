@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/session/outlet.h"
 
 #define READ_MS	1000	/* so long nobody need read of a file that is to be written whole */
@@ -81,6 +82,7 @@ static ssize_t step_write(int fd, const char *text, size_t len)
 
 int outlet_write(int fd, const char *text, size_t len, size_t *at)
 {
+	MUST(*at <= len);
 	while (*at < len) {
 		size_t left = len - *at;
 		ssize_t n = step_write(fd, text + *at, left < STEP ? left : STEP);

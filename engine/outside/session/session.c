@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
@@ -55,8 +56,10 @@ static int root_open(char *path, size_t size, int how)
 	else
 		snprintf(name, sizeof(name), "mve-%u", geteuid());
 	n = snprintf(path, size, "%s/%s", in, name);
-	if ((size_t)n >= size - SESSION_NAME_MAX - 32)
-		return -ENAMETOOLONG;
+	if ((size_t)n >= size - SESSION_NAME_MAX - 32) {
+		path[0] = 0;
+		return folder_fault(in, ENAMETOOLONG);
+	}
 	at = open(in, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (at < 0)
 		return folder_fault(in, errno);
@@ -87,6 +90,7 @@ static int root_of(struct session *s, const char *name, int how)
 	if (!session_name_ok(name))
 		return -EINVAL;
 	root = root_open(s->folder, sizeof(s->folder), how);
+	MUST(strlen(s->folder) + 1 + strlen(name) < sizeof(s->folder));
 	strcat(s->folder, "/");
 	strcat(s->folder, name);
 	strcpy(s->name, name);
@@ -128,8 +132,10 @@ int session_save(struct session *s)
 			      text_json(s->command), "argv", words_json(s->argv));
 	char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
 	struct folder_part whole = { text, text ? strlen(text) : 0 };
-	int result = text ? folder_write(s->lock, "session.json", &whole, 1) : -ENOMEM;
+	int result;
 
+	MUST(s->lock >= 0 && s->monitor > 0);	/* whoever writes it holds it */
+	result = text ? folder_write(s->lock, "session.json", &whole, 1) : -ENOMEM;
 	json_decref(j);
 	free(text);
 	return result;
@@ -338,6 +344,7 @@ void session_name_make(char *name, size_t size, const char *command)
 	const char *base = strrchr(command, '/') ? strrchr(command, '/') + 1 : command;
 	size_t n = 0;
 
+	MUST(size > SESSION_NAME_MAX);
 	for (; *base && n < 32; base++)
 		if (n || (*base != '.' && *base != '-'))
 			name[n++] = strchr(" ./", *base) ? '-' : *base;
@@ -345,10 +352,12 @@ void session_name_make(char *name, size_t size, const char *command)
 	if (!session_name_ok(name))
 		strcpy(name, "run");
 	snprintf(name + strlen(name), size - strlen(name), "-%d", getpid());
+	MUST(session_name_ok(name));
 }
 
 static void remove_locked(int root, const char *name, int folder)
 {
+	MUST(session_name_ok(name));
 	files_remove(folder);
 	unlinkat(root, name, AT_REMOVEDIR);
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
@@ -72,6 +73,7 @@ static void marks_read(struct marks *marks, pid_t pid)
 	for (unsigned k = 0; k < MARKS; k++)
 		for (size_t i = 0; i < maps.n; i++)
 			if (is_marked(marks, &maps.map[i], mark_paths[k])) {
+				MUST(marks->n < MARKS);
 				marks->inode[marks->n++] = maps.map[i].inode;
 				break;
 			}
@@ -98,6 +100,7 @@ static void all_wait(struct ending *e)
 {
 	unsigned left = e->n;
 
+	MUST(left <= HANDLES);
 	while (left && poll(e->handle, e->n, WAIT_MS) > 0)
 		for (unsigned i = 0; i < e->n; i++)
 			if (e->handle[i].fd >= 0 && e->handle[i].revents) {
@@ -117,6 +120,7 @@ static bool one_kill(struct ending *e, pid_t pid)
 	bool ours = handle >= 0 && process_began(pid) && has_mark(&e->marks, pid) &&
 		    !syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
 
+	MUST(e->n < HANDLES && pid != e->monitor);
 	if (!ours && handle >= 0)
 		close(handle);
 	if (!ours)
