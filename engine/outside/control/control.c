@@ -32,6 +32,8 @@
  */
 #define REQUEST_MAX	(4 << 20)
 #define QUEUE		256
+_Static_assert(LINKS_MAX <= 256, "a row's number is a byte of what the loop is woken by");
+_Static_assert(REQUEST_MAX % REQUEST_STEP == 0, "room grows by steps");
 
 static struct link {
 	bool used;
@@ -85,12 +87,14 @@ static void link_poll(struct monitor *m, struct link *l)
 {
 	uint64_t row = (uint64_t)(l - links);
 
+	MUST(l->used && row < LINKS_MAX);
 	monitor_poll(m, l->fd, l->answers ? POLLOUT : POLLIN, WAKE_LINK,
 		     row | (uint64_t)l->life << 8);
 }
 
 static void link_close(struct link *l)
 {
+	MUST(l->used && l->fd >= 0);
 	shutdown(l->fd, SHUT_RDWR);	/* ends the poll, if there is one */
 	close(l->fd);
 	if (l->object >= 0)
@@ -102,6 +106,7 @@ static void link_close(struct link *l)
 /* What is to be sent; an error where there is no memory for an answer. */
 static void answer_set(struct link *l, json_t *reply)
 {
+	MUST(l->used && !l->answers);	/* one answer to a connection */
 	free(l->text);
 	l->text = json_dumps(reply, JSON_COMPACT);
 	l->len = l->text ? strlen(l->text) : 0;
@@ -112,6 +117,7 @@ static void answer_set(struct link *l, json_t *reply)
 
 static void link_write(struct monitor *m, struct link *l)
 {
+	MUST(l->answers && l->at <= l->len);
 	while (l->at < l->len) {
 		ssize_t n = send(l->fd, l->text + l->at, l->len - l->at,
 				 MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -163,8 +169,10 @@ static ssize_t part_receive(struct link *l)
 	struct iovec part = { l->text + l->len, l->cap - l->len };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(l->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n;
 
+	MUST(l->len < l->cap);	/* nothing read means the end, and not that there is no room */
+	n = recvmsg(l->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n >= 0)
 		object_take(l, &m);
 	return n;
@@ -174,6 +182,7 @@ static bool room_make(struct link *l)
 {
 	char *more;
 
+	MUST(l->len <= l->cap && l->cap <= REQUEST_MAX && !l->answers);
 	if (l->len < l->cap)
 		return true;
 	more = l->cap < REQUEST_MAX ? realloc(l->text, l->cap + REQUEST_STEP) : NULL;
@@ -246,6 +255,7 @@ static void link_begin(struct monitor *m, int fd)
 	const char *refused = control_peer_refused(m, fd);
 	struct link *l = link_take();
 
+	MUST(!l->used && !l->text);
 	*l = (struct link){ .used = true, .fd = fd, .object = -1, .life = l->life,
 			    .until_ms = now_ms() + LINK_MS };
 	monitor_wake_after(m, LINK_MS);

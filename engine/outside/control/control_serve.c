@@ -13,6 +13,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/status.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/print/text_json.h"
 #include "engine/outside/rules/rules_load.h"
 #include "engine/outside/takeover/takeover.h"
 
@@ -24,7 +25,7 @@ json_t *control_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return json_pack("{s:s}", "error", text);
+	return json_pack("{s:o}", "error", text_json(text));	/* it may be cut within a character */
 }
 
 static struct version *version_asked(struct monitor *m, const json_t *ask)
@@ -37,7 +38,8 @@ static struct version *version_asked(struct monitor *m, const json_t *ask)
 /* passes: what is against it goes by itself, so that whoever asked may ask again. */
 static json_t *refusal(const char *why, bool passes)
 {
-	return json_pack("{s:s, s:b}", "error", why, "passes", passes);
+	MUST(why);
+	return json_pack("{s:o, s:b}", "error", text_json(why), "passes", passes);
 }
 
 /* A follower that lives, by its name; or NULL and *error. */
@@ -111,6 +113,7 @@ static json_t *rules(struct monitor *m, const json_t *ask, int object)
 	struct version *v = follower_of(m, ask, &error);
 	struct rules_bank *bank = v ? object_take(object, &why) : NULL;
 
+	MUST(!bank || (v && v->index != m->leader));
 	if (!bank)
 		return error ? error : control_error("the rules cannot be used: %s", why);
 	rules_put(v->brief, bank);

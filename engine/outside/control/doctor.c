@@ -8,13 +8,16 @@
  * Dispatch, robust lists), and the doctor goes on to the next row.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "engine/core/must.h"
 #include "engine/outside/control/doctor.h"
 
 #define PROBE_SECONDS	5
+_Static_assert(sizeof(struct doctor_finding) <= PIPE_BUF, "it comes whole, or not at all");
 
 const struct doctor_check doctor_checks[] = {
 	{ "x86-64", true, "everything: the gate is x86-64 code",
@@ -129,6 +132,7 @@ void doctor_run(const struct doctor_check *check, struct doctor_finding *f)
 	bool whole;
 	pid_t pid;
 
+	MUST(check->name && check->probe && check->lost && check->remedy);
 	if (pipe(tube)) {
 		fail(f, "pipe");
 		return;

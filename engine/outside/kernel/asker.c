@@ -33,6 +33,8 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
 
+_Static_assert(AREA_THREADS <= BRIEF_SLOTS, "each slot has a word for its answer");
+
 #define LOOKS		16	/* at a thread that has rung and is about to sleep */
 #define WALK_LOOKS	16	/* what a walk through all processes counts as */
 
@@ -167,6 +169,7 @@ static enum asker elsewhere_look(const struct version *v, uint32_t slot, struct 
 
 static bool spend(unsigned *looks, unsigned n)
 {
+	MUST(n);		/* else it never has an end */
 	bool has = *looks >= n;
 
 	*looks -= has ? n : *looks;
@@ -180,6 +183,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
 	enum asker is = look(v, slot, pid, tid, r), elsewhere;
 
+	MUST(slot < AREA_THREADS);
 	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS && spend(looks, 1); i++) {
 		sched_yield();
 		is = look(v, slot, pid, tid, r);
@@ -209,6 +213,7 @@ bool asker_waits(const struct version *v, const struct request *r)
 	struct request now;
 	struct iovec here = { &now, sizeof(now) }, there = { (void *)r->at, sizeof(now) };
 
+	MUST(r->tid > 0 && r->slot < AREA_THREADS);	/* asker_find has given it */
 	return process_vm_readv(r->tid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(now) &&
 	       now.state == RS_ASKED && now.key == v->key && now.slot == r->slot &&
 	       now.serial == r->serial;
@@ -239,6 +244,7 @@ int asker_give(const struct request *r, uint64_t to, const void *what, size_t le
 {
 	struct iovec here = { (void *)what, len }, there = { (void *)to, len };
 
+	MUST(r->tid > 0);
 	return process_vm_writev(r->tid, &here, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
 }
 
@@ -246,6 +252,7 @@ void asker_refuse(struct version *v, uint32_t slot)
 {
 	uint32_t *word = &v->brief->answer[slot];
 
+	MUST(slot < AREA_THREADS);
 	v->area->slot[slot].asked = RS_IDLE;
 	wake(word, (*word + ANSWER_ONE) | ANSWER_NONE);
 }

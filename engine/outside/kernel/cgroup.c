@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/process.h"
 
@@ -89,6 +90,7 @@ static char *session_part(char *path, const char *session)
 	char name[NAME_MAX + 1];
 	size_t n = (size_t)snprintf(name, sizeof(name), "/mve-%s-", session);
 
+	MUST(n < sizeof(name));		/* a name of a session is short */
 	for (char *at = path; (at = strstr(at, name)); at += n)
 		if (at[n + strspn(at + n, "0123456789-")] == '/')
 			return at + n + strspn(at + n, "0123456789-");
@@ -199,7 +201,9 @@ void cgroup_name(char *name, size_t size, const char *session)
 		pid = getpid();
 		began = process_began(pid);
 	}
+	MUST(!strchr(session, '/'));
 	snprintf(name, size, "mve-%s-%d-%lu", session, pid, began);
+	MUST(strlen(name) < size - 1);		/* cut, it would be another's */
 }
 
 int cgroup_make(int own, const char *session)
@@ -239,8 +243,10 @@ static bool word_write(int at, const char *name, const char *word)
 
 void cgroup_enter(int session, const char *version)
 {
-	int fd = folder_make(session, version);
+	int fd;
 
+	MUST(session >= 0 && *version && !strchr(version, '/'));
+	fd = folder_make(session, version);
 	if (fd >= 0) {
 		word_write(fd, "cgroup.procs", "0");
 		close(fd);
@@ -264,8 +270,12 @@ static bool kill_each(int version)
 
 bool cgroup_kill(int session, const char *version)
 {
-	int fd = openat(session, version, AS_FOLDER);
-	bool any = fd >= 0 && is_populated(fd);
+	int fd;
+	bool any;
+
+	MUST(session >= 0 && *version && !strchr(version, '/'));	/* all in it are killed */
+	fd = openat(session, version, AS_FOLDER);
+	any = fd >= 0 && is_populated(fd);
 
 	if (any && !word_write(fd, "cgroup.kill", "1"))
 		for (int i = 0; i < KILL_ROUNDS && kill_each(fd); i++)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/folder.h"
 
 #define AS_FOLDER	(O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -53,10 +54,12 @@ static int fault(int at, const char *name, int error, const char *fmt, ...)
 	va_list ap;
 	int n;
 
+	MUST(error > 0);	/* whoever is told takes 0 for success */
 	if (name[0] != '/')
 		folder_path(at, path, sizeof(path));
 	n = !*path && !*name ? 0 : snprintf(why, sizeof(why), "%.3000s%s%.512s: ", path,
 					    *path ? "/" : "", name);
+	MUST((size_t)n < sizeof(why));
 	va_start(ap, fmt);
 	vsnprintf(why + n, sizeof(why) - (size_t)n, fmt, ap);
 	va_end(ap);
@@ -82,12 +85,19 @@ static int owner_check(int at, const char *name, const struct stat *st, mode_t o
 
 /* --- folders ------------------------------------------------------------------------- */
 
+/* One name, not a way to somewhere else. */
+static bool is_name(const char *name)
+{
+	return *name && !strchr(name, '/') && strcmp(name, "..") && strcmp(name, ".");
+}
+
 int folder_open(int at, const char *name, int how)
 {
 	mode_t others = how & FOLDER_CLOSED ? 077 : 022;
 	struct stat st;
 	int fd, result;
 
+	MUST(at >= 0 && is_name(name));
 	if (how & FOLDER_MAKE && mkdirat(at, name, 0700) < 0 && errno != EEXIST)
 		return fault(at, name, errno, "%s", strerror(errno));
 	fd = openat(at, name, AS_FOLDER | O_NOFOLLOW);
@@ -181,8 +191,10 @@ int folder_base(const char *variable, const char *tail, int how)
 
 static int file_open(int folder, const char *name, int how, struct stat *st)
 {
-	int fd = openat(folder, name, how | O_NOFOLLOW, 0600), result = 0;
+	int fd, result = 0;
 
+	MUST(folder >= 0 && is_name(name));
+	fd = openat(folder, name, how | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fault(folder, name, errno, "%s", strerror(errno));
 	if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
@@ -235,6 +247,7 @@ char *file_read_fd(int fd, size_t most, size_t *len)
 			break;
 		at += (size_t)n;
 	}
+	MUST(at <= (size_t)st.st_size && (size_t)st.st_size <= most);
 	if (text)
 		text[at] = 0;
 	*len = at;
@@ -286,9 +299,9 @@ static int temp_make(int folder, const char *name, char *temp, size_t size)
 	static unsigned turn;
 
 	for (int i = 0; i < TEMP_TRIES; i++) {
-		int fd;
+		int fd, n = snprintf(temp, size, "%s.%d-%u.tmp", name, getpid(), turn++);
 
-		snprintf(temp, size, "%s.%d-%u.tmp", name, getpid(), turn++);
+		MUST((size_t)n < size);		/* cut, two would meet */
 		fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			    0600);
 		if (fd >= 0 || errno != EEXIST)
@@ -300,8 +313,11 @@ static int temp_make(int folder, const char *name, char *temp, size_t size)
 int folder_write(int folder, const char *name, const struct folder_part *part, unsigned parts)
 {
 	char temp[NAME_MAX + 1];
-	int fd = temp_make(folder, name, temp, sizeof(temp)), result = fd < 0 ? fd : 0;
+	int fd, result;
 
+	MUST(folder >= 0 && is_name(name) && parts);
+	fd = temp_make(folder, name, temp, sizeof(temp));
+	result = fd < 0 ? fd : 0;
 	for (unsigned i = 0; i < parts && !result; i++)
 		result = fd_write(fd, &part[i]);
 	if (fd >= 0 && close(fd) < 0 && !result)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/abi/knock.h"
+#include "engine/core/must.h"
 #include "engine/outside/kernel/process.h"
 
 #define GENERATIONS_MAX	4096
@@ -26,6 +27,7 @@ static const char *field_in(const char *text, int want)
 {
 	const char *at = strrchr(text, ')');
 
+	MUST(want >= STATE);	/* those before it stand before the name's end */
 	for (int field = STATE - 1; field < want && at; field++)
 		at = strchr(at + 1, ' ');
 	return at && at[1] ? at + 1 : NULL;

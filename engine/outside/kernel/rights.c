@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/monitor.h"
 
@@ -92,10 +93,12 @@ static void sort(const unsigned *id, uint32_t to[3])
 			to[at] = to[at - 1];
 		to[at] = id[i];
 	}
+	MUST(to[0] <= to[1] && to[1] <= to[2]);		/* keys are compared by their bytes */
 }
 
 static bool has(uint64_t caps, int cap)
 {
+	MUST(cap >= 0 && cap < 64);
 	return caps >> cap & 1;
 }
 

@@ -5,16 +5,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/shared.h"
 
 void *shared_make(const char *name, size_t size, void *at, int seals, int *fd)
 {
 	int flags = MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0);
 
+	MUST(size && !((uintptr_t)at % 4096));
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0 || ftruncate(*fd, (off_t)size) < 0)
 		return NULL;
@@ -30,6 +33,7 @@ int shared_reader(int fd)
 	char path[64];
 	int reader;
 
+	MUST(fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	reader = open(path, O_RDONLY | O_CLOEXEC);
 	return reader < 0 ? -errno : reader;

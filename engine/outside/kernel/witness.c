@@ -6,6 +6,7 @@
  * its followers.
  */
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/status.h"
@@ -13,6 +14,9 @@
 #include "engine/outside/start/image.h"
 
 #define RESTART_SLOT	(219 + 1)	/* restart_syscall */
+
+_Static_assert(SLOT_CALLS <= AUDIT_SLOTS, "the kernel's counts have a row for each of ours");
+_Static_assert(AUDIT_SPANS == 3, "gate, net and own: witness_ranges fills each");
 
 typedef uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 
@@ -34,6 +38,7 @@ json_t *witness_begin(struct monitor *m)
 	const struct version *v = &m->version[0];
 	uint32_t high = version_slots(v);
 
+	MUST(!m->audit);
 	m->audit = audit_open();
 	if (!m->audit)
 		return json_pack("{s:s}", "error", audit_why());
@@ -55,6 +60,7 @@ json_t *witness_begin(struct monitor *m)
 /* What the kernel must have seen from the gate, by the inside's counts. */
 static int64_t expected(counts c, int slot)
 {
+	MUST(slot >= 0 && slot < SLOT_CALLS);
 	return (int64_t)(c[TIER_PATCH][slot] + c[TIER_NET][slot] - c[COUNT_ANSWERED][slot]);
 }
 

@@ -63,6 +63,7 @@ static _Noreturn void child(const struct row *row, int fd, pid_t monitor)
 		_exit(EXIT_SYSTEM);
 	close_range(fd < 0 ? 3 : 4, ~0u, 0);
 	die_first();
+	say_of_bugs(NULL);	/* what would end is not the monitor */
 	near_waits(true);
 	row->what->work(row->result, row->about);
 	_exit(0);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/print/print_parts.h"
 
 #define RESULT_COLUMN	40
@@ -202,6 +203,7 @@ static bool wide_set(unsigned xlat)
 
 static void pr_named(struct call_print *p, const struct arg_desc *a, uint64_t v)
 {
+	MUST(a->what < XLAT_COUNT);
 	if (!wide_set(a->what))
 		v = (uint32_t)v;
 	if (print_value(p, a->what, v))
@@ -218,6 +220,7 @@ static uint64_t mem_count(struct call_print *p, const struct arg_desc *a, unsign
 	uint64_t bound = p->args[a->len_arg];
 	unsigned kind = p->row->args[a->len_arg].kind;
 
+	MUST(a->len_arg < CALL_ARGS && arg < p->row->nargs);
 	if (kind == KIND_INT || kind == KIND_UINT)
 		bound = (uint32_t)bound;
 	switch (a->len_rule) {
@@ -243,6 +246,7 @@ static void pr_array(struct call_print *p, uint64_t addr, uint64_t count, unsign
 	unsigned size = layout_size(layout);
 	uint64_t data[OBJECT_MAX / 8];
 
+	MUST(how->one && size && size <= sizeof(data));
 	if (!count) {
 		pr(p, "[]");
 		return;
@@ -272,6 +276,7 @@ static void pr_mem(struct call_print *p, const struct arg_desc *a, unsigned arg)
 	uint64_t addr = p->args[arg], count = mem_count(p, a, arg);
 	uint64_t data[OBJECT_MAX / 8];
 
+	MUST(a->what < LAYOUT_COUNT && (!how->one || layout_size(a->what) <= sizeof(data)));
 	if (how->at && addr) {
 		how->at(p, addr, count, arg);
 		return;
@@ -331,6 +336,7 @@ static bool arg_absent(const struct call_print *p, unsigned arg)
 
 void print_args(struct call_print *p, unsigned last)
 {
+	MUST(last <= p->row->nargs && p->row->nargs <= CALL_ARGS);
 	for (; p->next < last; p->next++) {
 		if (arg_absent(p, p->next))
 			continue;

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/outside/print/print_parts.h"
 #include "engine/outside/report/view.h"
 
 #define PLACE_GAP	0x1000ull	/* what is cut short ends at a hole */
 #define PLACES		(VIEW_PARTS * 2 + CALL_ARGS)
+_Static_assert(MESSAGE_MOVED + sizeof(uint32_t) <= MESSAGES_STRIDE &&
+	       sizeof(struct message) <= MESSAGES_STRIDE, "a message and how much of it was moved");
 
 struct place {
 	uint64_t at, len;
@@ -48,6 +51,7 @@ static struct place *place_make(struct scene *s, const void *bytes, uint64_t len
 	static struct place none;
 	struct place *p = s->n < PLACES ? &s->place[s->n] : &none;
 
+	MUST(s->n <= PLACES && s->next >= MADE_UP);
 	p->bytes = p == &none ? NULL : calloc(1, len + room + 1);
 	if (!p->bytes)
 		return &none;
@@ -122,11 +126,12 @@ static uint64_t messages_at(struct scene *s, const struct view *v, unsigned arg,
 
 	for (unsigned i = 0; all->bytes && i < v->parts; i++) {
 		const struct part *p = &v->part[i];
-		uint8_t *at = all->bytes + p->item * MESSAGES_STRIDE;
+		uint8_t *at;
 		uint32_t sent;
 
 		if (p->arg != arg || p->item >= VIEW_PARTS)
 			continue;
+		at = all->bytes + p->item * MESSAGES_STRIDE;
 		if (p->kind == PART_FLAGS)
 			message_make(s, v, i, (struct message *)at);
 		sent = (uint32_t)p->len;
@@ -141,6 +146,7 @@ static uint64_t strings_at(struct scene *s, const struct view *v, unsigned arg)
 	uint64_t list[VIEW_PARTS + 2] = { 0 };
 	unsigned n = 0;
 
+	MUST(v->parts && v->parts <= VIEW_PARTS);
 	for (unsigned i = 0; i < v->parts; i++)
 		if (v->part[i].arg == arg)
 			list[n++] = text_at(s, &v->part[i]);
@@ -188,6 +194,7 @@ static void scene_make(struct scene *s, const struct view *v, struct call_print 
 		const struct part *p = &v->part[i];
 		const struct arg_desc *a = &v->row->args[p->arg];
 
+		MUST(p->arg < v->row->nargs && p->have <= p->len);
 		if (i && v->part[i - 1].arg == p->arg)
 			continue;
 		if (p->kind == PART_STRING)

@@ -70,6 +70,8 @@ struct kernel_flock {
 	int32_t pid;
 };
 
+_Static_assert(sizeof(struct kernel_flock) == 32, "the kernel's");
+
 void pr_flock(struct call_print *p, const void *data)
 {
 	const struct kernel_flock *l = data;

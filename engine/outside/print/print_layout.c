@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/print/print_parts.h"
 
 static void one_int(struct call_print *p, const void *data)
@@ -35,6 +36,7 @@ static void pr_number(struct call_print *p, uint64_t addr, uint64_t count, unsig
 	bool array = a->len_rule != LEN_RULE_ONE;
 	uint64_t data;
 
+	MUST(arg < p->row->nargs && size <= sizeof(data));
 	if (call_failed(p) && a->dir == DIR_OUT) {
 		pr_addr(p, addr);
 		return;

@@ -284,6 +284,8 @@ struct msg {
 	uint32_t flags;
 };
 
+_Static_assert(sizeof(struct msg) == 56 && sizeof(struct vec) == 16, "the kernel's");
+
 static void pr_msg(struct call_print *p, const struct msg *m, uint32_t was, int64_t bytes,
 		   bool received)
 {

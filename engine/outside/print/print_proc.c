@@ -288,6 +288,7 @@ struct clone3 {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 	uint64_t set_tid, set_tid_size, cgroup;
 };
+_Static_assert(sizeof(struct clone3) == 88, "the kernel's: CLONE_ARGS_SIZE_VER2");
 
 /* What clone3 wrote through the pointers in its arguments. */
 static void pr_clone_results(struct call_print *p, const struct clone3 *c)

@@ -13,6 +13,8 @@ struct kernel_sigaction {
 	uint64_t restorer;
 	uint64_t mask;
 };
+_Static_assert(sizeof(struct kernel_sigaction) == 32, "the kernel's");
+_Static_assert(sizeof(siginfo_t) == 128, "what print_signal is given");
 
 void pr_sigset_at(struct call_print *p, uint64_t addr, uint64_t count, unsigned arg)
 {

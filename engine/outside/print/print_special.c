@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/select.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/print/print_parts.h"
 
 /* socket(): the protocol's name depends on the family. */
@@ -149,9 +150,12 @@ static void poll_enter(struct call_print *p)
 	print_args(p, 5);
 }
 
+/* The program says any number, and nobody waits for so many looks at its memory. */
+#define REVENTS_LIMIT	65536
+
 static void pr_revents(struct call_print *p)
 {
-	uint64_t n = (uint32_t)p->args[1];
+	uint64_t asked = (uint32_t)p->args[1], n = asked < REVENTS_LIMIT ? asked : REVENTS_LIMIT;
 	const char *sep = "[";
 	unsigned shown = 0;
 	struct pollfd f;
@@ -197,6 +201,7 @@ static unsigned fdset_read(struct call_print *p, unsigned arg, fd_set *set)
 {
 	int n = (int)p->args[0];
 
+	MUST(arg < CALL_ARGS);
 	FD_ZERO(set);
 	if (n < 0)
 		n = 0;

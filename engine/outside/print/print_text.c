@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/print/print_parts.h"
 
 static bool text_room(struct call_print *p, size_t more)
@@ -22,6 +23,7 @@ static bool text_room(struct call_print *p, size_t more)
 	size_t need = p->len + more + 1, cap = p->cap ? p->cap : 256;
 	char *text;
 
+	MUST(p->cap ? p->len < p->cap : !p->len);
 	if (need <= p->cap)
 		return true;
 	if (need > PRINT_TEXT_MAX)
@@ -79,6 +81,7 @@ static void note_swap(struct call_print *p)
 
 void note_begin(struct call_print *p)
 {
+	MUST(p->exiting);	/* it stands behind the result */
 	p->noted = true;
 	note_swap(p);
 }
@@ -371,6 +374,7 @@ void pr_tail(struct call_print *p, uint64_t addr, uint64_t known, uint64_t size)
 	uint8_t bytes[256];
 	uint64_t len = size - known, i;
 
+	MUST(size > known);
 	if (size > 4096 || len > sizeof(bytes)) {
 		pr(p, ", ...");
 		return;

@@ -5,6 +5,7 @@
  * compile.
  */
 #include <string.h>
+#include "engine/core/must.h"
 #include "engine/outside/print/xlat.h"
 
 #define XLAT(name, unknown) static const struct xlat_value values_##name[] = {
@@ -31,6 +32,7 @@ static const struct xlat *const by_id[XLAT_COUNT] = {
 
 const struct xlat *xlat_find(enum xlat_id id)
 {
+	MUST(id >= XLAT_COUNT || by_id[id]);
 	return id < XLAT_COUNT ? by_id[id] : &xlat_none;
 }
 

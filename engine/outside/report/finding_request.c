@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/report/finding.h"
 
@@ -86,6 +87,8 @@ static void input_add(struct finding_request *r, const struct input_cell *c)
 		r->whole = true;
 		return;
 	}
+	/* c is a copy that cell_take has looked at, one of so many. */
+	MUST(c->len <= INPUT_BYTES && r->len + c->len <= (size_t)INPUT_CELLS * INPUT_BYTES);
 	memcpy(r->bytes + r->len, c->bytes, c->len);
 	r->len += c->len;
 	r->whole &= !c->cut;
@@ -131,6 +134,7 @@ static json_t *bytes_text(const uint8_t *at, size_t len)
 		else
 			text[n++] = (char)at[i];
 	}
+	MUST(n <= len * 4);
 	j = json_stringn(text ? text : "", n);
 	free(text);
 	return j;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/remote.h"
@@ -98,6 +99,7 @@ static void finding_count(struct findings *f, const struct draft *d, json_t *fin
 	uint64_t key = finding_key(finding);
 	struct seen *s = seen_find(f, d->v, key);
 
+	MUST(f->seens <= SEEN_MAX && d->v->findings <= d->v->findings_all);
 	d->v->findings_all++;
 	if (!s && f->seens < SEEN_MAX) {
 		s = &f->seen[f->seens++];
@@ -122,6 +124,7 @@ static struct draft *draft_find(struct findings *f, const struct version *v, pid
 /* Its place in the lane does not say: a chunk's end and a seam move that, too. */
 static uint64_t taken_of(const struct version *v, uint32_t slot)
 {
+	MUST(slot < AREA_THREADS);
 	return v->area->slot[slot].taken;
 }
 
@@ -132,6 +135,7 @@ static struct draft *draft_begin(struct findings *f, struct version *v,
 
 	if (!d)
 		return NULL;
+	MUST(!d->v && !d->text && r->tid > 0);
 	*d = (struct draft){ .v = v, .slot = r->slot, .pid = r->pid, .tid = r->tid,
 			     .taken = taken_of(v, r->slot), .text = malloc(TEXT_MAX),
 			     .calls = v->area->slot[r->slot].calls, .quiet_ms = now_ms() };
@@ -149,6 +153,7 @@ static enum found draft_end(struct findings *f, struct draft *d, char *why, size
 	json_t *all, *finding;
 	size_t i;
 
+	MUST(d->v && d->len < TEXT_MAX);
 	if (d->text)
 		d->text[d->len] = 0;
 	all = finding_read(d->text ? d->text : "");

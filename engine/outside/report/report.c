@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/remote.h"
@@ -80,6 +81,7 @@ static void want_fill(struct report_want *w, struct version *v, const struct slo
 	struct monitor *m = v->monitor;
 	uint32_t lane = s->lane - 1;
 
+	MUST(verdict < VERDICTS && (!v->options || v->options->policy <= POLICY_PROMOTE));
 	*w = (struct report_want){
 		.session = m->session.name, .tid = (pid_t)s->owner, .slot = s,
 		.streams = lane_is(m, lane) ? m->realm[lane / LANES].conduct : m->conduct,
@@ -103,6 +105,7 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 	unsigned number = (unsigned)json_integer_value(json_object_get(report, "number"));
 	char hint[256];
 
+	MUST(w->policy && w->session && w->slot);
 	if (result)
 		path[0] = 0;
 	if (result)
@@ -120,12 +123,14 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 void report_write(struct version *v, enum verdict verdict, const struct request *r, char *path,
 		  size_t size)
 {
-	struct slot copy = v->area->slot[r->slot];	/* asker_find has bounded it */
+	struct slot copy;
 	pid_t pid = r->pid;
 	struct print_mem mem = { memory_of, &pid };
 	struct stack_start start;
 	struct report_want w;
 
+	MUST(r->slot < AREA_THREADS);	/* asker_find has bounded it */
+	copy = v->area->slot[r->slot];
 	want_fill(&w, v, &copy, verdict);
 	w.what = r->args[1];
 	w.where = r->args[2];
@@ -170,9 +175,11 @@ void report_failed(struct version *v, struct version *witness, const struct requ
 unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 		      const struct finding_request *request, char *path, size_t size)
 {
-	struct slot copy = v->area->slot[slot];
+	struct slot copy;
 	struct report_want w;
 
+	MUST(slot < AREA_THREADS && finding && request);
+	copy = v->area->slot[slot];
 	want_fill(&w, v, &copy, VERDICT_FOUND);
 	w.finding = finding;
 	w.request = request;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/report/report_parts.h"
 
 #define CONTEXT	64	/* bytes of content on each side of a difference */
@@ -36,7 +37,8 @@ static struct context context_read(const struct part *p, const struct print_mem 
 	for (end = at, columns = 0; end < c.len && columns < 28; end++)
 		columns += width(c.bytes[end]);
 	c.len = end > c.len ? c.len : end;
-	c.len -= from < c.len ? from : c.len;
+	MUST(from <= c.len && c.len <= sizeof(c.bytes));
+	c.len -= from;
 	memmove(c.bytes, c.bytes + from, c.len);
 	c.start += from;
 	return c;
@@ -175,6 +177,7 @@ static json_t *values_make(struct making *k, const struct view *leader, unsigned
 	const struct arg_desc *d = &leader->row->args[arg];
 	uint64_t a = leader->args[arg], b = k->last.args[arg];
 
+	MUST(arg < leader->row->nargs);
 	return json_pack("{s:{s:I}, s:{s:I}, s:o}", "leader", "value",
 			 (json_int_t)arg_number(d, a), "follower", "value",
 			 (json_int_t)arg_number(d, b), "content",
@@ -186,6 +189,7 @@ static void leader_view(struct making *k, struct view *v)
 {
 	const struct window_row *row = &k->last;
 
+	MUST(row_met_own(row));		/* its arguments say which pointers were NULL */
 	if (k->whole)
 		view_event(v, &k->met[0].event, k->met[0].payload, k->met[0].len, row->args);
 	else

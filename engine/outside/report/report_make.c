@@ -139,6 +139,7 @@ static void row_add(struct making *k, json_t *rows, const struct window_row *row
 	json_t *leader, *follower;
 	bool same;
 
+	MUST(!k->whole || k->mets);
 	if (last && k->whole)
 		leader = event_print(k, &k->met[0].event, k->met[0].payload, k->met[0].len,
 				     row_met_own(row) ? row->args : NULL);
@@ -235,6 +236,7 @@ static void ahead_read(struct making *k)
 	if (!w->slot->lane)
 		return;
 	k->mets = report_ahead(w->streams, w->version, (w->slot->lane - 1) % LANES, k->met, 1 + NEXT_MAX);
+	MUST(k->mets <= 1 + NEXT_MAX);
 	k->whole = k->mets && last->end == ROW_OPEN && last->event.kind == EVENT_CALL &&
 		   k->met[0].event.kind == EVENT_CALL && k->met[0].event.call == last->event.call &&
 		   k->met[0].event.seq == last->event.seq;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/session/session.h"
 #include "engine/outside/report/report.h"
@@ -128,7 +129,9 @@ int report_list(const char *session, unsigned **numbers)
 
 static void name_make(char name[ROOM], unsigned number, const char *kind)
 {
-	snprintf(name, ROOM, "report-%u.%s", number, kind);
+	int n = snprintf(name, ROOM, "report-%u.%s", number, kind);
+
+	MUST(n < ROOM);
 }
 
 static void report_remove(int folder, unsigned number)
@@ -174,6 +177,7 @@ static void names_bound(const char *newest)
 		n++;
 		if (!strcmp(d->d_name, newest) || (*oldest && st.st_mtim.tv_sec > when.tv_sec))
 			continue;
+		MUST(strlen(d->d_name) < sizeof(oldest));	/* session_name_ok */
 		strcpy(oldest, d->d_name);
 		when = st.st_mtim;
 	}

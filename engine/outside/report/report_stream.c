@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/report/report.h"
 
@@ -50,6 +51,7 @@ static void payload_take(struct reader *r, struct report_event *e)
 				return;
 			e->payload = more;
 		}
+		MUST(n <= PAYLOAD_MAX - e->len && e->len + n <= cap);
 		memcpy(e->payload + e->len, at, n);
 		e->len += n;
 	}

@@ -17,12 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/outside/report/report_parts.h"
 
 #define CONTENT_MAX	200	/* bytes of content that a rule spells out */
 #define PREFIX_MAX	48	/* of a longer one, so many columns are named */
 #define TELLING		4	/* bytes of content say more than a descriptor's number */
+#define TOLD_MAX	(NEXT_MAX + 2)	/* of the leader: one that was met, and those ahead */
 
 /* Two calls that are told apart: the leader's, or the follower's that it is about to make. */
 struct told {
@@ -111,6 +113,7 @@ static void content_read(const struct told *t, unsigned arg, struct content *c)
 	if (!p || !has_content(&t->desc->args[arg]) || (!p->bytes && !t->mem))
 		return;
 	c->have = part_read(p, t->mem, 0, c->bytes, sizeof(c->bytes));
+	MUST(c->have <= sizeof(c->bytes));
 	c->len = p->len;
 	c->known = true;
 }
@@ -422,6 +425,7 @@ static const char *extra_rule(FILE *to, const struct told *own)
 
 static void missing_rule(FILE *to, const struct told *theirs, unsigned n)
 {
+	MUST(n);
 	for (unsigned i = 0; i < n; i++) {
 		/* Rules do not see clocks unless they name one. */
 		if (i && theirs[i].desc->class == CLASS_SOFT)
@@ -451,6 +455,7 @@ static unsigned leader_told(const struct making *k, struct told *theirs)
 
 	if (!k->whole && !event_told(&theirs[n++], &row->event, row->payload, row_have(row), own))
 		return 0;
+	MUST(n + k->mets <= TOLD_MAX);
 	for (unsigned i = 0; i < k->mets; i++, n++)
 		if (!event_told(&theirs[n], &k->met[i].event, k->met[i].payload, k->met[i].len,
 				i ? NULL : own))
@@ -518,7 +523,7 @@ static const char *not_for_rules(const struct making *k)
 static const char *rule_print(struct making *k, FILE *to)
 {
 	const struct report_want *w = k->w;
-	struct told *theirs = calloc(NEXT_MAX + 2, sizeof(*theirs)), own = { .mem = w->mem };
+	struct told *theirs = calloc(TOLD_MAX, sizeof(*theirs)), own = { .mem = w->mem };
 	unsigned n = theirs ? leader_told(k, theirs) : 0;
 	const char *why;
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/print/plain.h"
 #include "engine/outside/report/finding.h"
 #include "engine/outside/report/report_parts.h"
@@ -29,6 +30,7 @@ static void wrapped(FILE *to, const char *head, const char *text)
 {
 	size_t indent = strlen(head), room = COLUMNS - indent;
 
+	MUST(indent < COLUMNS / 2);
 	fputs(head, to);
 	while (strlen(text) > room) {
 		size_t n = room;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/report/stack.h"
 #include "engine/outside/report/stack_parts.h"
@@ -65,6 +66,7 @@ static size_t receive(int from, char *text, size_t size)
 			break;
 		len += n > 0 ? (size_t)n : 0;
 	}
+	MUST(len <= size);
 	return len;
 }
 
@@ -104,6 +106,7 @@ json_t *stack_read(pid_t pid, const struct stack_start *s)
 		return json_array();
 	n = memory_peek(pid, copy.at, copy.bytes, COPY_SIZE);
 	copy.len = n > 0 ? (uint64_t)n : 0;
+	MUST(copy.len <= COPY_SIZE);
 	frames = child_read(pid, s, &copy);
 	free(copy.bytes);
 	return frames ? frames : json_array();

@@ -40,6 +40,7 @@ static struct part *part_add(struct view *v, unsigned arg, enum part_kind kind, 
 	static struct part none;
 	struct part *p = v->parts < VIEW_PARTS ? &v->part[v->parts++] : &none;
 
+	MUST(arg < CALL_ARGS && kind <= PART_STRING);
 	*p = (struct part){ .arg = (uint8_t)arg, .kind = (uint8_t)kind, .item = item };
 	return p;
 }
@@ -177,6 +178,7 @@ static bool payload_take(struct view *v, const struct event *e, const void *payl
 	struct walk w = { .desc = v->row, .args = v->args, .result = e->result };
 	struct payload p = { .at = payload, .have = have, .total = e->size };
 
+	_Static_assert(CALL_ARGS <= 8, "a bit for each in `unknown`");
 	w.room = UINT64_MAX;	/* as much as it says */
 	if (have > e->size)
 		p.total = have;		/* EVENT_MORE is here, too */
@@ -229,6 +231,7 @@ void view_event(struct view *v, const struct event *e, const void *payload, size
 	values_take(v, e);
 	if (!own && call_find_variant(e->call, v->args) != v->row) {
 		v->row = call_find_variant(e->call, v->args);
+		MUST(v->row);		/* a call that has a row has a variant for each value */
 		v->unknown = 0;
 		values_take(v, e);
 	}
@@ -277,21 +280,22 @@ static uint64_t spans_length(const struct print_mem *m, uint64_t at, uint64_t n)
 	return len;
 }
 
-static void place_add(struct view *v, unsigned arg, enum part_kind kind, uint32_t item,
-		      uint64_t at, uint64_t len)
+static struct part *place_add(struct view *v, unsigned arg, enum part_kind kind, uint32_t item,
+			      uint64_t at, uint64_t len)
 {
 	struct part *p = part_add(v, arg, kind, item);
 
 	p->at = at;
 	p->len = at ? len : 0;
+	return p;
 }
 
 static void spans_add(struct view *v, const struct print_mem *m, unsigned arg,
 		      enum part_kind kind, uint32_t item, uint64_t at, uint64_t n)
 {
-	place_add(v, arg, kind, item, at, spans_length(m, at, spans_bound(n)));
-	if (v->parts)
-		v->part[v->parts - 1].spans = spans_bound(n);
+	struct part *p = place_add(v, arg, kind, item, at, spans_length(m, at, spans_bound(n)));
+
+	p->spans = spans_bound(n);
 }
 
 static void message_add(struct view *v, const struct print_mem *m, unsigned arg, uint32_t item,
@@ -327,6 +331,7 @@ static void memory_add(struct view *v, const struct print_mem *m, const struct w
 		place_add(v, arg, PART_WHOLE, 0, at, step_length(w, arg));
 		break;
 	case STEP_VECTOR:
+		MUST(v->row->args[arg].len_arg < CALL_ARGS);
 		spans_add(v, m, arg, PART_WHOLE, 0, at, v->args[v->row->args[arg].len_arg]);
 		break;
 	case STEP_MESSAGE:
@@ -376,6 +381,7 @@ static size_t spans_read(const struct part *p, const struct print_mem *m, uint64
 		}
 		n = s.len - offset < len - got ? s.len - offset : len - got;
 		read = m->read(m->ctx, s.at + offset, to + got, n);
+		MUST(read <= (long)n);	/* memory_peek and its like give no more */
 		got += read > 0 ? (size_t)read : 0;
 		if (read < (long)n)
 			break;

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/rules.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/kernel/process.h"
@@ -49,6 +50,7 @@ void rules_releases(struct monitor *m)
 
 void rules_pass(const struct version *from, struct version *to)
 {
+	MUST(from != to && from->monitor == to->monitor);
 	if (from->brief->rules && !to->brief->rules)
 		rules_put(to->brief, &from->brief->bank[from->brief->rules % 2]);
 }
@@ -67,6 +69,7 @@ static void slot_look(struct version *v, uint32_t i, uint64_t now)
 	uint32_t matching = __atomic_load_n(&s->matching, __ATOMIC_RELAXED);
 	pid_t pid = s->pid, tid = (pid_t)s->owner;
 
+	MUST(i < AREA_THREADS && v->index != v->monitor->leader);	/* it may be dropped */
 	if (!matching || matching != was->matching) {
 		*was = (struct seen){ matching, now };
 		return;

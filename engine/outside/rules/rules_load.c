@@ -26,6 +26,7 @@
 
 #include "engine/abi/rules.h"
 #include "engine/abi/rules_seal.h"
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/kernel/cache.h"
 #include "engine/outside/kernel/folder.h"
@@ -33,6 +34,7 @@
 #include "engine/outside/rules/rules_load.h"
 
 #define PAGE		4096u
+
 #define USES_MAX	16	/* deep; rulec has its own limit */
 #define FILE_MAX	(16u << 20)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -323,6 +325,7 @@ static const char *segment_put(struct rules_bank *b, const struct object *o, con
 	if (p->p_vaddr > room || p->p_memsz > room - p->p_vaddr)
 		return "it is too large";
 	end = p->p_vaddr + p->p_memsz;
+	MUST(end <= room && p->p_filesz <= p->p_memsz);
 	if (!(p->p_flags & PF_W))
 		b->text = (uint32_t)(end + PAGE - 1) & ~(PAGE - 1);
 	else if (p->p_vaddr < b->text)
@@ -331,6 +334,13 @@ static const char *segment_put(struct rules_bank *b, const struct object *o, con
 	if (end > b->size)
 		b->size = (uint32_t)end;
 	return NULL;
+}
+
+/* What the inside maps of it and jumps to: engine/inside/rules/rules_object.c. */
+static bool bank_fits(const struct rules_bank *b)
+{
+	return b->entry < b->text && b->text <= b->size && b->size <= sizeof(b->bytes) &&
+	       b->text % PAGE == 0;
 }
 
 static const char *object_lay_out(struct rules_bank *b, const struct object *o)
@@ -348,6 +358,7 @@ static const char *object_lay_out(struct rules_bank *b, const struct object *o)
 	if (o->head->e_entry >= b->text)
 		return "it has no entry";
 	b->entry = (uint32_t)o->head->e_entry;
+	MUST(bank_fits(b));
 	return NULL;
 }
 
@@ -406,6 +417,7 @@ struct rules_bank *rules_copy(const struct rules_bank *rules)
 {
 	struct rules_bank *to = calloc(1, sizeof(*to));
 
+	MUST(bank_fits(rules));
 	if (to)
 		memcpy(to, rules, offsetof(struct rules_bank, bytes) + rules->size);
 	return to;
@@ -416,6 +428,8 @@ void rules_put(struct brief *b, const struct rules_bank *rules)
 	uint32_t next = b->rules + 1 ? b->rules + 1 : 2;
 	struct rules_bank *to = &b->bank[next % 2];
 
+	/* Who reads the other bank is not disturbed. */
+	MUST(bank_fits(rules) && (!b->rules || to != &b->bank[b->rules % 2]));
 	to->size = rules->size;
 	to->text = rules->text;
 	to->entry = rules->entry;

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/layout.h"
 
@@ -116,6 +117,7 @@ void auxv_learn(const struct auxv_told *told, long result, struct remote *r, uin
 	struct auxv_told again;
 	struct batch_call call;
 
+	MUST(len <= AUXV_MAX);
 	if (told->is_whole || !result || !len)
 		return;
 	needs_whole = true;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/kernel/asker.h"
@@ -33,6 +34,7 @@ static struct gone {
 
 static struct streams streams_at(const struct monitor *m, const struct version *v, uint32_t lane)
 {
+	MUST(lane_is(m, lane));
 	return (struct streams){ m->realm[lane / LANES].conduct, v->index };
 }
 

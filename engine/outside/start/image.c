@@ -100,6 +100,7 @@ static void sections_show(uint8_t *copy, size_t at)
 				room->row[i + 1] = all[k];
 				room->row[i + 1].sh_name = name_add(room, &end, shown[i]);
 			}
+	MUST(!strcmp(shown[0], ".dynsym") && !strcmp(shown[1], ".dynstr"));
 	room->row[1].sh_link = 2;	/* .dynsym's names are .dynstr */
 	room->row[SHOWN + 1] = (Elf64_Shdr){
 		.sh_name = name_add(room, &end, ".shstrtab"), .sh_type = SHT_STRTAB,
@@ -138,6 +139,8 @@ static void image_read(struct inside_image *im)
 	MUST(im->net_from < im->net_to && im->net_to <= im->own_from && im->own_from < im->own_to);
 	MUST(im->boot >= im->data && im->standing >= im->data && im->start >= im->own_from);
 	MUST(im->musts_to <= im->file_len && im->bytes[im->musts_to - 1] == 0);
+	MUST(!(im->data % PAGE) && im->musts_from < im->musts_to);
+	MUST(symbol(im->bytes, base, "sections_room") + sizeof(struct sections_room) <= im->file_len);
 	sections_show(copy, symbol(im->bytes, base, "sections_room"));
 	im->bytes = copy;
 }

@@ -29,12 +29,14 @@
 #include "engine/abi/boot.h"
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/core/must.h"
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/session/near.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/patch/board.h"
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/mapped.h"
 #include "engine/outside/patch/patch.h"
@@ -52,6 +54,8 @@ static int boot_write(struct injection *in)
 	const struct inside_image *im = inside_image();
 	struct boot *b = &in->boot;
 
+	MUST(b->locals <= BOOT_LOCALS && b->parts <= BOOT_PARTS && b->runtimes <= b->parts);
+	MUST(board_room_fits(&in->libraries) && board_room_fits(&b->near_program));
 	b->magic = BOOT_MAGIC;
 	b->image = in->want->image;
 	b->tier = in->want->tier;
@@ -86,6 +90,7 @@ static int stack_word(struct injection *in, uint64_t at, uint64_t *word)
 	uint64_t page = at & ~0xfffull;
 	int result = 0;
 
+	MUST(at - page + sizeof(*word) <= sizeof(in->stack));
 	if (page != in->stack_page)
 		result = memory_read(in->r.memory, page, in->stack, sizeof(in->stack));
 	in->stack_page = result ? 0 : page;
@@ -99,7 +104,7 @@ static bool auxv_find(struct injection *in)
 {
 	uint64_t at = in->r.regs.rsp, word = 0;
 
-	if (stack_word(in, at, &word))
+	if (at % 8 || stack_word(in, at, &word))
 		return false;
 	at += 8 * (word + 2);		/* argc, argv and its NULL */
 	do {
@@ -114,6 +119,7 @@ static bool auxv_find(struct injection *in)
 		at += 16;
 	} while (word != AT_NULL && at - in->auxv < AUXV_MAX);
 	in->auxv_len = at - in->auxv;
+	MUST(in->auxv_len <= AUXV_MAX);
 	return word == AT_NULL;
 }
 
@@ -156,6 +162,7 @@ static int boards_near(struct injection *in, const struct map *m, uint64_t need,
 	uint64_t hole = need ? maps_hole_near(&in->maps, m->start, m->end, need) : 0;
 	long at;
 
+	MUST(!(need % BOARD_ALIGN));
 	if (!hole)
 		return -ENOMEM;
 	at = REMOTE(&in->r, SYS_mmap, hole, need, PROT_READ | PROT_EXEC,
@@ -273,6 +280,7 @@ static void plan_use(struct injection *in, const struct map *m, struct plan *p, 
 		boards_near(in, m, patch_room_needed(p, m), &own);
 		room = own.len ? &own : room;
 	}
+	MUST(in->want->tier == TIER_PATCH);
 	if (dynamic && is_program(in, m) && !p->go) {
 		in->boot.near_program = own;
 		room = &none;
@@ -487,6 +495,7 @@ static int layout_take(struct injection *in)
 {
 	int result = 0;
 
+	MUST(in->want->role != ROLE_FOLLOWER || !in->want->chunks || in->want->wish);
 	in->maps = *in->want->maps;
 	*in->want->maps = (struct maps){ 0 };
 	if (!in->maps.n)

@@ -13,6 +13,7 @@
 
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/core/must.h"
 #include "engine/outside/patch/shelf.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
@@ -37,6 +38,7 @@ static int fds_send(int socket, const int *fd, unsigned n)
 			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
+	MUST(n && n <= FDS);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(n * sizeof(int));
@@ -103,6 +105,7 @@ static unsigned fds_of(const struct inject_want *w, int *fd)
 		fd[FD_SHELF] = shelf_fd();
 		return fd[FD_SHELF] < 0 ? FD_SHELF : FD_SHELF + 1;
 	}
+	MUST(w->versions <= VERSIONS && w->version < w->versions);
 	fd[FD_CONDUCT] = w->conduct_fd;
 	memcpy(fd + FD_SECTION, w->section_fd, w->versions * sizeof(*fd));
 	return FD_SECTION + w->versions;
@@ -114,8 +117,12 @@ static unsigned fds_of(const struct inject_want *w, int *fd)
 enum { CALL_ROOM, CALL_BLOCK, CALL_DATA, CALL_PAIR, CALL_STOP, CALL_RECEIVE, CALL_AREA, CALL_BRIEF,
        CALL_IMAGE, CALL_AUXV, CALL_STREAMS, CALL_SHELF = CALL_STREAMS };
 
+/* All of them, and each descriptor's close, with the pair's. */
+_Static_assert(CALL_STREAMS + 1 + VERSIONS + 1 + 1 + FDS + 2 <= BATCH_MAX, "they have room");
+
 static void call_add(struct injection *in, struct batch_call c)
 {
+	MUST(in->calls < BATCH_MAX);
 	in->call[in->calls++] = c;
 }
 
@@ -135,6 +142,8 @@ static void room_calls(struct injection *in)
 	const struct inside_image *im = inside_image();
 	uint64_t block = im->memory_len + LIBRARY_BOARDS, writable = PROT_READ | PROT_WRITE;
 
+	_Static_assert(!(LIBRARY_BOARDS % 4096) && !(BLOCK_BYTES % 4096), "whole pages");
+	MUST(in->calls == CALL_ROOM);
 	call_add(in, (struct batch_call){ SYS_mmap, true, 6,
 		 { 0, block + BLOCK_BYTES, PROT_READ | PROT_EXEC, ANON, (uint64_t)-1, 0 }, { 0 } });
 	call_add(in, (struct batch_call){ SYS_mprotect, true, 3, { block, BLOCK_BYTES, writable },
@@ -150,6 +159,7 @@ static void shared_calls(struct injection *in)
 {
 	struct batch_call image = map_of(in, FD_IMAGE, inside_image()->data, PROT_READ | PROT_EXEC);
 
+	MUST(in->calls == CALL_RECEIVE);
 	call_add(in, (struct batch_call){ SYS_recvmsg, true, 3, { AT(in, pair), AT(in, m), 0 },
 					  { OF_WORD } });
 	call_add(in, map_of(in, FD_AREA, sizeof(struct area), PROT_READ | PROT_WRITE));
@@ -165,6 +175,7 @@ static void shelf_calls(struct injection *in)
 {
 	struct batch_call shelf = map_of(in, FD_SHELF, shelf_filled(), PROT_READ | PROT_EXEC);
 
+	MUST(in->calls == CALL_SHELF && !in->want->chunks);
 	shelf.must = false;
 	shelf.arg[0] = -SHELF_BELOW;
 	shelf.of[0] = OF_RESULT + CALL_ROOM;
@@ -178,6 +189,7 @@ static void streams_calls(struct injection *in)
 	const struct inject_want *w = in->want;
 	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks);
 
+	MUST(in->calls == CALL_STREAMS);
 	call_add(in, map_of(in, FD_CONDUCT, len, PROT_READ));
 	for (uint32_t v = 0; v < w->versions; v++) {
 		struct batch_call c = map_of(in, FD_SECTION + v, size, v == w->version ?
@@ -239,6 +251,7 @@ static int shared_taken(struct injection *in, const struct remote_batch *b)
 	long got[BATCH_MAX];
 	int result = remote_batch_results(b, got, in->calls);
 
+	MUST(last <= in->calls);
 	if (result)
 		return result;
 	in->auxv_result = got[CALL_AUXV];

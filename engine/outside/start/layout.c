@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "engine/core/must.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/layout.h"
@@ -161,6 +162,7 @@ static uint64_t range_move(struct remote *r, const struct maps *m, uint64_t from
 			break;
 		moved++;
 	}
+	MUST(moved <= i);
 	if (i == m->n)
 		return moved ? by : 0;
 	for (; moved && i--;) {
@@ -173,6 +175,7 @@ static uint64_t range_move(struct remote *r, const struct maps *m, uint64_t from
 		map_move(r, &back, -by);
 		moved--;
 	}
+	MUST(!moved);		/* all of them stand where they stood, or none can */
 	return 0;
 }
 
@@ -255,6 +258,7 @@ void layout_settle(struct remote *r, const struct maps *m, const struct layout_w
 	*moved = (struct layout_moves){ 0 };
 	if (!like->top)
 		return;
+	MUST(!r->begun);		/* what is moved has yet to run */
 	asking_undo(r, wish);
 	layout_read(r, m, &own);
 	if (!own.top)

@@ -67,6 +67,7 @@ static bool phdr_read(int fd, const union file_head *h, ssize_t n, int i, Elf64_
 {
 	uint64_t at = h->elf.e_phoff + (uint64_t)i * sizeof(*p);
 
+	MUST(n >= (ssize_t)sizeof(h->elf) && n <= HEAD_BYTES);	/* elf_look has asked */
 	if (at > (uint64_t)n || sizeof(*p) > (uint64_t)n - at)
 		return pread(fd, p, sizeof(*p), (off_t)at) == sizeof(*p);
 	memcpy(p, h->text + at, sizeof(*p));
@@ -129,6 +130,7 @@ static int interpreter_of(const char *line, ssize_t n, char *path, size_t size)
 	len = strcspn(line + at, " \t\n");
 	if (!len || len >= size)
 		return 0;
+	MUST(at + len <= HEAD_BYTES);	/* a 0 stands behind what was read */
 	memcpy(path, line + at, len);
 	path[len] = 0;
 	return 1;
@@ -242,6 +244,7 @@ bool program_interpreter(int fd, char *name, size_t size)
 	Elf64_Ehdr e;
 	Elf64_Phdr p = { 0 };
 
+	MUST(size > 1);
 	memset(name, 0, size);
 	if (!head_read(fd, head, n, 0, &e, sizeof(e)))
 		return false;

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -215,43 +216,65 @@ static int seize(struct version *v)
 		want.vpid = m->version[0].server;
 	if (v->options)
 		want.wish = layout_wish(v->server, &m->layout);
+	MUST(!v->reaped);
 	v->began = process_began(v->server);
 	return exec_seize_as(v, v->server, &want);
 }
 
-/* Starts the first process; its execve ends in exec_children(). */
-int version_start(struct version *v)
+/* The child stands, or has ended: from here on it is seen to. */
+static int child_take(struct version *v, int go)
 {
-	int go[2], tell[2], log = log_open(v), result;
+	int result;
 	char byte;
 
-	if (v->options && log < 0)
-		return log;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 ||
-	    pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
-		return -errno;
-	v->server = fork();
-	if (v->server < 0)
-		return -errno;
-	if (v->server == 0)
-		become(v, go, tell[1], log);
-	close(go[0]);
-	while (read(go[1], &byte, 1) < 0 && errno == EINTR)
-		;		/* it stands, or has ended */
+	MUST(v->server > 0);
+	while (read(go, &byte, 1) < 0 && errno == EINTR)
+		;
 	result = seize(v);
 	if (!result && v->monitor->audit && !v->options)
 		result = audit_add(v->monitor->audit, v->server, NULL);
 	if (!result && v->index == v->monitor->leader)
 		session_note(v->monitor, v);
-	if (!result && write(go[1], "", 1) != 1)
+	if (!result && write(go, "", 1) != 1)
 		result = -errno;
 	if (result)
 		kill(v->server, SIGKILL);
-	close(go[1]);
-	close(tell[1]);
+	return result;
+}
+
+static void pair_close(const int pair[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+}
+
+/* Starts the first process; its execve ends in exec_children(). */
+int version_start(struct version *v)
+{
+	int go[2] = { -1, -1 }, tell[2] = { -1, -1 }, log = log_open(v), result = 0;
+	pid_t pid = -1;
+
+	MUST(!v->images && v->tell < 0);
+	if (v->options && log < 0)
+		return log;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 ||
+	    pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0 || (pid = fork()) < 0)
+		result = -errno;
+	if (!pid)
+		become(v, go, tell[1], log);
+	if (!result) {
+		v->server = pid;
+		close(go[0]);
+		go[0] = -1;
+		result = child_take(v, go[1]);
+		v->tell = tell[0];
+		tell[0] = -1;
+	}
+	pair_close(go);
+	pair_close(tell);
 	if (log >= 0)
 		close(log);
-	v->tell = tell[0];
 	return result;
 }
 
@@ -260,6 +283,7 @@ int version_start_error(struct version *v)
 {
 	int error = 0;
 
+	_Static_assert(sizeof(error) <= PIPE_BUF, "it comes whole");
 	if (v->tell < 0)
 		return 0;
 	if (read(v->tell, &error, sizeof(error)) != sizeof(error))

@@ -44,7 +44,8 @@ static void symbol_take(const struct vdso_view *v, const Elf64_Sym *s, uint64_t 
 static void symbols_read(const struct vdso_view *v, const Elf64_Shdr *tab,
 			 const Elf64_Shdr *strings, uint64_t out[VDSO_FUNCTIONS])
 {
-	for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= tab->sh_size; at += sizeof(Elf64_Sym)) {
+	for (uint64_t at = 0; at < IMAGE_MAX && at + sizeof(Elf64_Sym) <= tab->sh_size;
+	     at += sizeof(Elf64_Sym)) {
 		const Elf64_Sym *s = view_at(v, tab->sh_offset + at, sizeof(*s));
 
 		if (s)
