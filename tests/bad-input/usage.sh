@@ -1,6 +1,7 @@
 #!/bin/sh
 # Wrong use of the command line: 2, one line, one hint.
 . "$ROOT/tests/lib.sh"
+many_refused=1
 
 # Alone it tells how it is used.
 "$MVE" >out 2>err
