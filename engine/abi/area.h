@@ -99,8 +99,8 @@ enum row_end {
  */
 #define SIGNALS_WAIT	(1u << 17)
 
-/* Registers that calls keep, as slot.kept has them. */
-enum kept { KEPT_RBX, KEPT_RBP, KEPT_R12, KEPT_R13, KEPT_R14, KEPT_R15, KEPT };
+/* Registers that calls keep, as slot.saved has them. */
+enum saved { SAVED_RBX, SAVED_RBP, SAVED_R12, SAVED_R13, SAVED_R14, SAVED_R15, SAVED };
 
 /* What a rule has to do with a verdict; text for people. */
 enum note_kind {
@@ -150,7 +150,7 @@ struct slot {
 	uint64_t calls;		/* rows of the window ever written */
 	uint64_t place;		/* return address of the call that is served, or of a crash */
 	uint64_t stack;		/* and the program's stack pointer there */
-	uint64_t kept[KEPT];	/* and the registers that a debugger goes on from */
+	uint64_t saved[SAVED];	/* and the registers that a debugger goes on from */
 	struct window_row window[WINDOW];
 	struct rule_note rule;
 	uint32_t matching;	/* counts; not 0: the thread is in the code of a rule */

@@ -83,8 +83,8 @@ struct lane {
 	int32_t owner;		/* the thread; 0: not begun */
 	int32_t pid;
 	uint32_t base;		/* serial of chunk `first` */
-	uint32_t told;		/* followers that it is told to, as bits; ~0: whoever follows */
-	uint64_t seam;		/* a cell where somebody was added to `told` */
+	uint32_t readers;	/* followers that may read it, as bits; ~0: whoever follows */
+	uint64_t seam;		/* a cell where somebody was added to `readers` */
 	uint32_t seam_chunk;	/* that holds it */
 	uint32_t giving;	/* what its thread gives to others now and has not told: the
 				   low half of its sequence number; 0: nothing */
@@ -124,7 +124,7 @@ struct section {
 	uint32_t lanes_high;	/* lanes ever opened are below this */
 	uint32_t chunk_hint;	/* where the search for a free chunk begins */
 	uint32_t dropped;	/* followers that its leader has given up, as bits */
-	uint32_t strayed;	/* for what a thread does whose lane they are not told, as bits */
+	uint32_t strayed;	/* because of a thread whose lane they do not read, as bits */
 	uint64_t waits;		/* times that a lane waited for room, */
 	uint64_t waited_ns;	/* and how long, of all threads */
 	uint32_t leads_on;	/* though its stream has ended: nobody could take over (takeover/heir.h) */

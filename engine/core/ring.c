@@ -62,7 +62,7 @@ static uint32_t held_by(const struct streams *s, const struct section *own, uint
 	uint32_t bits = streams_followers(s, own), held = 0;
 
 	/* Whoever sees the lane's `now` behind a seam sees who was added there. */
-	bits &= __atomic_load_n(&own->lane[index].told, __ATOMIC_RELAXED) | 1u << ROW_START;
+	bits &= __atomic_load_n(&own->lane[index].readers, __ATOMIC_RELAXED) | 1u << ROW_START;
 
 	for (uint32_t v = 0; v < VERSIONS; v++)
 		if (bits >> v & 1 && holds(s, v, &own->lane[index], index, serial))
@@ -266,7 +266,7 @@ static uint32_t lane_chunk(const struct streams *s, struct section *own, uint32_
 	return chunk == CHUNK_NONE ? chunk_find(s, own, index) : chunk;
 }
 
-static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life, uint32_t told)
+static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life, uint32_t readers)
 {
 	uint32_t base = l->base + (uint32_t)(l->head / CHUNK_CELLS) + 1;
 
@@ -281,7 +281,7 @@ static void lane_begin(struct lane *l, uint32_t chunk, uint32_t life, uint32_t t
 	__atomic_store_n(&l->head, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->owner, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->pid, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->told, told, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->readers, readers, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->seam, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->seam_chunk, CHUNK_NONE, __ATOMIC_RELAXED);
 	/* Whoever sees the new life sees an empty lane.  0 is none. */
@@ -332,7 +332,7 @@ void lane_cancel(struct streams *s, uint32_t index)
 	lane_set(s, index, LANE_FREE);
 }
 
-int lane_open(struct streams *s, uint32_t told)
+int lane_open(struct streams *s, uint32_t readers)
 {
 	struct section *own = streams_section(s, s->self);
 
@@ -349,7 +349,7 @@ int lane_open(struct streams *s, uint32_t told)
 			return -1;
 		}
 		own->faulted[i] = own->left[i] = 0;
-		lane_begin(l, chunk, l->life + 1, told);
+		lane_begin(l, chunk, l->life + 1, readers);
 		lanes_raise(own, i + 1);
 		lane_set(s, i, LANE_OPEN);
 		return (int)i;

@@ -72,10 +72,10 @@ void section_spare(struct section *own, uint32_t chunks);
 static inline uint32_t streams_followers(const struct streams *s, const struct section *own);
 
 /*
- * Opens a lane nobody uses, told to these followers; its number, or -1 when there is none
+ * Opens a lane nobody uses, for these followers to read; its number, or -1 when there is none
  * or no chunk for it.
  */
-int lane_open(struct streams *s, uint32_t told);
+int lane_open(struct streams *s, uint32_t readers);
 /* The opened lane is not needed: it is empty, and no follower was told of it. */
 void lane_cancel(struct streams *s, uint32_t index);
 /*

@@ -426,10 +426,10 @@ static __attribute__((noipa)) void innermost(void)
 
 	__asm__ volatile("lea (%%rip), %0" : "=r"(s.place));
 	__asm__ volatile("mov %%rsp, %0; mov %%rbx, %1; mov %%rbp, %2"
-			 : "=m"(s.stack), "=m"(s.kept[KEPT_RBX]), "=m"(s.kept[KEPT_RBP]));
+			 : "=m"(s.stack), "=m"(s.saved[SAVED_RBX]), "=m"(s.saved[SAVED_RBP]));
 	__asm__ volatile("mov %%r12, %0; mov %%r13, %1; mov %%r14, %2; mov %%r15, %3"
-			 : "=m"(s.kept[KEPT_R12]), "=m"(s.kept[KEPT_R13]), "=m"(s.kept[KEPT_R14]),
-			   "=m"(s.kept[KEPT_R15]));
+			 : "=m"(s.saved[SAVED_R12]), "=m"(s.saved[SAVED_R13]), "=m"(s.saved[SAVED_R14]),
+			   "=m"(s.saved[SAVED_R15]));
 	stack = stack_read(getpid(), &s);
 }
 

@@ -415,7 +415,7 @@ Test(ring, held_by_those_who_are_told)
 {
 	open_lane(0);
 	follow(FAST, 0);
-	lead->lane[0].told = BIT(FAST);
+	lead->lane[0].readers = BIT(FAST);
 	lane_close(&view[LEADER], 0);
 	open_lane(1);
 	cr_assert_eq(lead->lane[0].life, 1, "FAST has not read it");

@@ -88,7 +88,7 @@ void crash_leave(struct thread *t)
 static void crash_place(struct thread *t, const struct gregs *r)
 {
 	place_note(t, r->rip, r->rsp,
-		   (uint64_t[KEPT]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
+		   (uint64_t[SAVED]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
 }
 
 void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r)

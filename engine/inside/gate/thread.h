@@ -109,7 +109,7 @@ struct thread {
 #define RETURNS_TO_SIGNAL 2		/* one whose frame a signal comes to (sigcalls.c) */
 			uint8_t has_temp_mask;
 			uint8_t answered;	/* without a call from the gate */
-			uint8_t told;	/* the stream knows that a signal comes here */
+			uint8_t announced; /* the stream knows that a signal comes here */
 		};
 	};
 	uint32_t index;		/* in the table of blocks */

@@ -94,7 +94,7 @@ static INLINE void event_end(struct thread *t)
 {
 	if (t->pending) {
 		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
-		t->told = 1;
+		t->announced = 1;
 	}
 	writer_commit(&t->writer);
 }

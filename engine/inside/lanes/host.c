@@ -148,7 +148,7 @@ void host_settle(struct writer *w)
 int host_lane(struct writer *w)
 {
 	uint64_t waited = 0;
-	int lane = lane_open(w->streams, w->lane->told);
+	int lane = lane_open(w->streams, w->lane->readers);
 
 	if (lane < 0 && streams_followers(w->streams, w->section))
 		full_begin(w);
@@ -156,7 +156,7 @@ int host_lane(struct writer *w)
 		bool over = full_wait(w, &waited);
 		uint32_t held = lanes_held_by(w->streams);
 
-		lane = lane_open(w->streams, w->lane->told);
+		lane = lane_open(w->streams, w->lane->readers);
 		if (lane < 0 && !held)
 			break;
 		if (lane < 0 && over)

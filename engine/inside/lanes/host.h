@@ -43,7 +43,7 @@ static inline bool conduct_has(const uint32_t *bits)
 /* Does anybody listen to this thread? */
 static inline bool stream_followed(const struct thread *t)
 {
-	return (streams_followers(&streams, t->writer.section) & t->writer.lane->told) != 0;
+	return (streams_followers(&streams, t->writer.section) & t->writer.lane->readers) != 0;
 }
 
 /*

@@ -13,12 +13,12 @@
 #include "engine/inside/lanes/window.h"
 
 /* Where the program is, for its stack to be read from. */
-void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t kept[KEPT])
+void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t saved[SAVED])
 {
 	t->slot->place = place;
 	t->slot->stack = stack;
-	for (int i = 0; i < KEPT; i++)
-		t->slot->kept[i] = kept[i];
+	for (int i = 0; i < SAVED; i++)
+		t->slot->saved[i] = saved[i];
 }
 
 struct window_row *window_note(struct thread *t, const uint64_t *args, long nr)
@@ -34,7 +34,7 @@ struct window_row *window_note(struct thread *t, const uint64_t *args, long nr)
 		w->args[i] = args[i];
 	t->slot->calls++;
 	place_note(t, f->site_end, f->rsp,
-		   (uint64_t[KEPT]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
+		   (uint64_t[SAVED]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
 	return w;
 }
 

@@ -101,7 +101,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 	e->arg[4] = 0;
 	if (t->pending) {
 		e->flags |= EVENT_SIGNAL_NEXT;
-		t->told = 1;
+		t->announced = 1;
 	}
 	writer_commit(&t->writer);
 	if (ticked)

@@ -65,7 +65,7 @@ void follow_signal(struct thread *t, const struct event *e)
 	}
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
 	t->pending = 1;
-	t->told = 1;
+	t->announced = 1;
 }
 
 /* The mask that a handler runs under when it cut such a call short. */

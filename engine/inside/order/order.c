@@ -3,7 +3,7 @@
  * (locks.c); what threads tell each other without them, through a pipe or a plain
  * variable, is kept in order by the events' sequence numbers: no thread goes on
  * with an event while another has yet to take one that is far older.  How far is
- * the window: wide enough that threads need not take turns at each event.
+ * the slack: wide enough that threads need not take turns at each event.
  *
  * A fork is a point that no thread may be on the wrong side of, since the child
  * has a copy of all memory: the sequence number's top bits count the forks of the
@@ -38,7 +38,7 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/signal/ucontext.h"
 
-#define WINDOW_EVENTS	64
+#define SLACK_EVENTS	64
 #define LOOKS_MAX	512	/* of them in a lane that has ended */
 #define SEQ_FIRST	1	/* behind whatever is told */
 #define SPINS		50
@@ -89,9 +89,9 @@ static uint64_t next_of(const struct thread *o)
 	return 0;
 }
 
-bool order_is_behind(uint64_t seq, uint64_t than, uint64_t window)
+bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack)
 {
-	return seq && (seq & ORDER_MASK) + window < (than & ORDER_MASK);
+	return seq && (seq & ORDER_MASK) + slack < (than & ORDER_MASK);
 }
 
 /* The process has forked between the two events. */
@@ -139,41 +139,41 @@ static bool comes_over(const struct thread *o, uint32_t source)
 	if (from == source || !leads_to(from, source) || !l->head)
 		return false;
 	return from != ROW_START ||
-	       (CONSUME(lane_told, &l->told) >> streams.self & 1 &&
+	       (CONSUME(lane_readers, &l->readers) >> streams.self & 1 &&
 		l->life == o->reader.cursor->life);
 }
 
-/* Without a window it is to be known for sure. */
+/* Without a slack it is to be known for sure. */
 static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_t seq,
-			 uint64_t window)
+			 uint64_t slack)
 {
 	uint64_t next;
 
 	if (o == t || o->pid != t->pid || !o->following)
 		return false;
 	if (is_newborn(o))
-		return !window;
+		return !slack;
 	if (!o->has_lane)
 		return false;
 	if (o->reader.cursor->source != t->reader.cursor->source)
-		return !window && comes_over(o, t->reader.cursor->source);
-	if (!window && gives_before(o, seq))
+		return !slack && comes_over(o, t->reader.cursor->source);
+	if (!slack && gives_before(o, seq))
 		return true;
 	next = next_of(o);
 	/*
 	 * A call that was numbered before it was made may have come to its end behind a fork
 	 * that is to come: its thread stands there until then.
 	 */
-	return order_is_behind(next, seq, window) && !(fork_between(seq, next) &&
+	return order_is_behind(next, seq, slack) && !(fork_between(seq, next) &&
 						 CONSUME(thread_waits, &o->waits));
 }
 
-static bool others_behind(const struct thread *t, uint64_t seq, uint64_t window)
+static bool others_behind(const struct thread *t, uint64_t seq, uint64_t slack)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq, window))
+		if (is_behind_of(o, t, seq, slack))
 			return true;
 	return false;
 }
@@ -223,7 +223,7 @@ static void step_to(const struct thread *t, uint64_t seq)
 		return;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && __atomic_load_n(&o->stands, __ATOMIC_RELAXED) &&
-		    !order_is_behind(seq, o->stands_seq, 2 * WINDOW_EVENTS)) {
+		    !order_is_behind(seq, o->stands_seq, 2 * SLACK_EVENTS)) {
 			step_tell();
 			return;
 		}
@@ -309,7 +309,7 @@ static bool before_fork(const struct thread *t, uint64_t seq)
 
 static bool far_ahead(const struct thread *t, uint64_t seq)
 {
-	return others_behind(t, seq, WINDOW_EVENTS);
+	return others_behind(t, seq, SLACK_EVENTS);
 }
 
 /* Threads that still work on what they took: the copy would hold half of it. */
@@ -380,8 +380,8 @@ void order_wait(struct thread *t, uint64_t seq)
 
 	if (!seq || order_limits_met >= ORDER_GIVE_UP || (seq & ORDER_MASK) < t->ordered)
 		return;
-	/* Looked at once for as many events as the window has. */
-	t->ordered = (seq & ORDER_MASK) + WINDOW_EVENTS;
+	/* Looked at once for as many events as the slack has. */
+	t->ordered = (seq & ORDER_MASK) + SLACK_EVENTS;
 	step_to(t, seq);
 	if (block_next(&i) == t && (i++, !block_next(&i)))
 		return;		/* it is alone */

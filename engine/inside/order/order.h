@@ -41,7 +41,7 @@ void order_wait_ended(struct thread *t);
 #define ORDER_GIVE_UP		10	/* waits that reached the limit for nothing */
 
 extern int32_t order_limits_met;	/* that many more than waits that were of use */
-bool order_is_behind(uint64_t seq, uint64_t than, uint64_t window);
+bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack);
 bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit);
 bool order_stands_till(const struct thread *o);
 bool order_is_thread_behind(const struct thread *t, uint64_t seq);

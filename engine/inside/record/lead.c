@@ -4,7 +4,7 @@
  * to compare.  Nothing here waits for a follower unless the ring is full.
  *
  * Signals are held to a boundary that the stream knows: before a call whose event
- * is still to come, or behind one whose event says EVENT_SIGNAL_NEXT (t->told).
+ * is still to come, or behind one whose event says EVENT_SIGNAL_NEXT (t->announced).
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>

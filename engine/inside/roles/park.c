@@ -226,7 +226,7 @@ bool park_at_exit(struct thread *t)
 	bool led = !t->following;
 
 	/* Followers have been told that a signal comes here: first it does.  We are asked again. */
-	if (t->park && led && t->told && info_int(t->held_info, INFO_SIGNO)) {
+	if (t->park && led && t->announced && info_int(t->held_info, INFO_SIGNO)) {
 		t->park = 0;
 		return false;
 	}

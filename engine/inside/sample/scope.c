@@ -231,8 +231,8 @@ bool scope_enter(struct thread *t, const struct walk *w, struct scope_row row)
 void scope_stray(const struct thread *t, const uint64_t *args, uint8_t fds)
 {
 	struct section *own = streams_section(&streams, streams.self);
-	uint32_t told = t->has_lane ? t->writer.lane->told : 0;
-	uint32_t miss = streams_followers(&streams, own) & ~told & ~START;
+	uint32_t readers = t->has_lane ? t->writer.lane->readers : 0;
+	uint32_t miss = streams_followers(&streams, own) & ~readers & ~START;
 	/* What the descriptors' generations say is about who follows now. */
 	bool sure = miss && generation == generation_now();
 
@@ -291,7 +291,7 @@ static bool by_window(const struct thread *t, const struct sampling *s)
 /* What the slowest follower has not read of this thread's lane is little. */
 static bool by_lag(const struct thread *t)
 {
-	uint32_t bits = streams_followers(&streams, t->writer.section) & t->writer.lane->told;
+	uint32_t bits = streams_followers(&streams, t->writer.section) & t->writer.lane->readers;
 	uint64_t most = (uint64_t)streams.conduct->chunks * CHUNK_CELLS / AUTO_PART;
 
 	for (uint32_t v = 0; v < VERSIONS; v++) {

@@ -8,7 +8,7 @@
  *
  * In a stateless session it is also where a follower may be added to a lane, since
  * it knows all that matters there: the state of the start.  The lane's thread adds
- * it (`told`), so there is no event that it is told half of.
+ * it (`readers`), so there is no event that it is told half of.
  */
 #include <asm/unistd.h>
 
@@ -86,34 +86,34 @@ static void seam_place(struct thread *t)
 
 bool seam_in_start(const struct thread *t)
 {
-	return streams_followers(&streams, t->writer.section) & t->writer.lane->told & START;
+	return streams_followers(&streams, t->writer.section) & t->writer.lane->readers & START;
 }
 
-/* Those who follow now, and who comes late, as soon as this lane may be told to it. */
-static uint32_t lane_heard(const struct thread *t, uint32_t told)
+/* Those who follow now, and who comes late, as soon as it may read this lane. */
+static uint32_t readers_now(const struct thread *t, uint32_t readers)
 {
-	uint32_t now = streams_followers(&streams, t->writer.section) & (told | ~START);
-	bool late = now & ~told && lane_of_start(t);
-	bool empty = scope_between(late && now & told & ~START);
+	uint32_t now = streams_followers(&streams, t->writer.section) & (readers | ~START);
+	bool late = now & ~readers && lane_of_start(t);
+	bool empty = scope_between(late && now & readers & ~START);
 
-	return late && (empty || !(now & told & ~START)) ? now : now & told;
+	return late && (empty || !(now & readers & ~START)) ? now : now & readers;
 }
 
-static void lane_told(struct thread *t)
+static void lane_renew(struct thread *t)
 {
 	struct lane *l = t->writer.lane;
-	uint32_t told = l->told, now = lane_heard(t, told);
+	uint32_t readers = l->readers, now = readers_now(t, readers);
 	bool added, start = now & START;
 
 	if (seam_in_start(t) && scope_start_over())
 		now &= ~START;
-	added = now & ~told;
+	added = now & ~readers;
 	if (added || start)
 		seam_place(t);
 	if (added || start != (bool)(now & START))
-		scope_renew(!added && now & ~START, added && !(now & told & ~START));
-	if (now != told)
-		PUBLISH(lane_told, &l->told, now);
+		scope_renew(!added && now & ~START, added && !(now & readers & ~START));
+	if (now != readers)
+		PUBLISH(lane_readers, &l->readers, now);
 }
 
 /*
@@ -146,7 +146,7 @@ bool seam_join(struct thread *t)
 
 	/* The monitor adds us first, then the lane's thread. */
 	if (!(CONSUME(conduct_bits, &c->following) & us) ||
-	    !(CONSUME(lane_told, &l->told) & us) ||
+	    !(CONSUME(lane_readers, &l->readers) & us) ||
 	    l->life != t->reader.cursor->life)
 		return false;
 	process_joins();
@@ -159,7 +159,7 @@ void seam_pass(struct thread *t)
 {
 	t->slot->seams++;
 	if (is_stateless()) {
-		lane_told(t);
+		lane_renew(t);
 		t->kept = t->wait_due = 0;
 		t->seam_due = 1;
 		return;

@@ -489,7 +489,7 @@ void signal_exit(struct thread *t)
 	 * Followers know nothing of this call: the next that they know must do; but where it has
 	 * cut the call short its handler runs before the program sees that.
 	 */
-	if (signal_leads(t) && !t->restart && !t->told && t->frame.rax != (uint64_t)-EINTR &&
+	if (signal_leads(t) && !t->restart && !t->announced && t->frame.rax != (uint64_t)-EINTR &&
 	    overdue_begin(t)) {
 		t->pending = 0;
 		t->deferred = 1;

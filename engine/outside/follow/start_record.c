@@ -102,7 +102,7 @@ static bool lane_begin(struct monitor *m, uint32_t i, const struct lane *from)
 	cursor_begin(&s, i, from->life, 0);
 	record(m)->lanes_high = i < record(m)->lanes_high ? record(m)->lanes_high : i + 1;
 	*to = (struct lane){ .state = LANE_OPEN, .first = chunk, .now = chunk, .oldest = chunk,
-			     .told = ~0u, .seam_chunk = CHUNK_NONE, .life = from->life };
+			     .readers = ~0u, .seam_chunk = CHUNK_NONE, .life = from->life };
 	m->start.moved_ms = now_ms();
 	return true;
 }
@@ -194,7 +194,7 @@ static bool lane_look(struct monitor *m, uint32_t i)
 	const struct lane *l = &streams_part(m, 0)->lane[i];
 	uint32_t state = CONSUME(lane_state, &l->state);
 	uint32_t life = CONSUME(lane_life, &l->life);
-	bool told = CONSUME(lane_told, &l->told) & US;
+	bool told = CONSUME(lane_readers, &l->readers) & US;
 	struct lane *to = &record(m)->lane[i];
 
 	if (!life || state == LANE_FREE || state == LANE_CLAIMED ||
@@ -256,7 +256,7 @@ static bool in_start(struct monitor *m, const struct slot *slot)
 {
 	uint32_t lane = slot->lane - 1;
 
-	return lane < LANES && streams_part(m, 0)->lane[lane].told & US;
+	return lane < LANES && streams_part(m, 0)->lane[lane].readers & US;
 }
 
 /* What a server learns from its first connection belongs to the start, and its end. */

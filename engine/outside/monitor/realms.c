@@ -231,7 +231,7 @@ static int64_t lane_new(struct monitor *m, const struct version *v, uint32_t rea
 			pid_t tid, uint32_t was)
 {
 	struct streams s = { m->realm[realm].conduct, v->index };
-	int lane = lane_open(&s, lane_at(m, v->index, was)->told);
+	int lane = lane_open(&s, lane_at(m, v->index, was)->readers);
 	struct lane *l;
 
 	MUST(realm < m->realms && lane < (int)LANES);

@@ -133,7 +133,7 @@ static void lanes_begin(struct monitor *m)
 	}
 	start_record_begin(m);
 	if (m->options->sampling.stateless)
-		streams_part(m, 0)->lane[0].told = m->conduct->following;
+		streams_part(m, 0)->lane[0].readers = m->conduct->following;
 }
 
 int streams_make(struct monitor *m)
@@ -193,7 +193,7 @@ uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t
 	uint64_t head = CONSUME(lane_head, &l->head);
 	uint64_t at = CONSUME(cursor_at, &c->at);
 
-	if (c->done == l->life || l->state == LANE_FREE || !(l->told >> version & 1))
+	if (c->done == l->life || l->state == LANE_FREE || !(l->readers >> version & 1))
 		return 0;
 	if (c->life != l->life || c->source != source)
 		return head;

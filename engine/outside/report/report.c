@@ -72,7 +72,7 @@ static long memory_of(void *ctx, uint64_t addr, void *buf, size_t len)
 static void start_fill(struct stack_start *start, const struct slot *s, bool exact)
 {
 	*start = (struct stack_start){ .place = s->place, .stack = s->stack, .exact = exact };
-	memcpy(start->kept, s->kept, sizeof(start->kept));
+	memcpy(start->saved, s->saved, sizeof(start->saved));
 }
 
 static void want_fill(struct report_want *w, struct version *v, const struct slot *s,

@@ -134,8 +134,8 @@ static void start_from(struct stack_start *s, const struct user_regs_struct *r)
 {
 	*s = (struct stack_start){
 		.place = r->rip, .stack = r->rsp, .exact = true,
-		.kept = { [KEPT_RBX] = r->rbx, [KEPT_RBP] = r->rbp, [KEPT_R12] = r->r12,
-			  [KEPT_R13] = r->r13, [KEPT_R14] = r->r14, [KEPT_R15] = r->r15 },
+		.saved = { [SAVED_RBX] = r->rbx, [SAVED_RBP] = r->rbp, [SAVED_R12] = r->r12,
+			  [SAVED_R13] = r->r13, [SAVED_R14] = r->r14, [SAVED_R15] = r->r15 },
 	};
 }
 

@@ -14,7 +14,7 @@
 struct stack_start {
 	uint64_t place;		/* 0: the return address stands at `stack` */
 	uint64_t stack;
-	uint64_t kept[KEPT];
+	uint64_t saved[SAVED];
 	bool exact;		/* the place is where it stands, not where it returns to */
 };
 

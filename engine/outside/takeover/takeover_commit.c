@@ -57,7 +57,7 @@ static void section_begin(struct monitor *m, const struct move *mv, uint32_t rea
 		uint32_t life = l->life;
 
 		*l = (struct lane){ .first = CHUNK_NONE, .now = CHUNK_NONE, .oldest = CHUNK_NONE,
-				    .told = ~0u };
+				    .readers = ~0u };
 		l->state = used ? was->state : LANE_FREE;
 		/* Lives go on: who read one of before would seem to be done with a new one. */
 		l->life = used || was->life > life ? was->life : life;
