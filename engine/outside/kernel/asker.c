@@ -179,7 +179,8 @@ static bool spend(unsigned *looks, unsigned n)
 enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 		      unsigned *looks)
 {
-	uint64_t holder = __atomic_load_n(&v->area->slot[slot].holder, __ATOMIC_RELAXED);
+	struct slot *s = &v->area->slot[slot];
+	uint64_t holder = __atomic_load_n(&s->holder, __ATOMIC_RELAXED);
 	pid_t tid = (pid_t)(uint32_t)holder, pid = (pid_t)(holder >> 32);
 	enum asker is = look(v, slot, pid, tid, r), elsewhere;
 
@@ -191,8 +192,10 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	if (is == ASKER_IS)
 		return is;
 	/* It has gone on, perhaps into an execve, where it has no area for a while. */
-	if (__atomic_load_n(&v->area->slot[slot].asked, __ATOMIC_RELAXED) != RS_ASKED)
+	if (__atomic_load_n(&s->asked, __ATOMIC_RELAXED) != RS_ASKED)
 		return ASKER_NONE;
+	if (__atomic_load_n(&s->holder, __ATOMIC_RELAXED) != holder)
+		return ASKER_SOON;	/* another has the slot by now */
 	if (!spend(looks, 1))
 		return ASKER_SOON;
 	if (version_owns(v, pid, tid))
@@ -203,7 +206,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	if (elsewhere != ASKER_NONE || is == ASKER_CLOSED)
 		return elsewhere != ASKER_NONE ? elsewhere : is;
 	/* Who asked there has been killed: it is looked for once. */
-	v->area->slot[slot].asked = RS_IDLE;
+	s->asked = RS_IDLE;
 	return ASKER_NONE;
 }
 
