@@ -48,8 +48,8 @@ static uint64_t distance(const struct map *m, const struct board_room *room)
 	return room->len ? room->at + room->used - m->start : 0;
 }
 
-static struct kept_map *find(const struct plan *p, const struct map *m, const struct board_room *room,
-			 bool twins)
+static struct kept_map *find(const struct plan *p, const struct map *m,
+			     const struct board_room *room, bool twins)
 {
 	for (unsigned i = 0; i < KEPT_MAX; i++) {
 		struct kept_map *k = &all_kept[i];
