@@ -106,6 +106,7 @@ static const struct copy {
 } copies[] = { { "dup", copy_dup }, { "dup2", copy_dup2 }, { "dup3", copy_dup3 },
 	       { "fcntl", copy_fcntl }, { "cloexec", copy_cloexec }, { "sent", copy_sent } };
 #define COPIES	(sizeof(copies) / sizeof(*copies))
+#define KNOWN	(COPIES - 1)	/* the last is not known to be a copy: not of a set */
 
 /* --- record locks ------------------------------------------------------------------------ */
 
@@ -199,7 +200,7 @@ static int item_add(int set, const char *what, const char *name)
 
 static void sets_make(void)
 {
-	for (unsigned i = 0; i < COPIES; i++) {
+	for (unsigned i = 0; i < KNOWN; i++) {
 		int set = set_make(), copy = copies[i].make(set);
 
 		/* What is registered by the one is met by the other, which outlives it. */
@@ -217,6 +218,10 @@ static void sets_make(void)
 		fd = item_add(set, "gone", ways[i].name);
 		ways[i].give(fd);
 		item_add(set, "left", ways[i].name);
+		/* What another number leads to stays. */
+		fd = item_add(set, "copied and gone", ways[i].name);
+		MUST(fcntl(fd, F_DUPFD_CLOEXEC, 200) >= 0);
+		ways[i].give(fd);
 		set_note(set, "whose item went by", ways[i].name);
 	}
 }

@@ -128,6 +128,11 @@ static void check_traits(const struct call_desc *d)
 		cr_expect(has_kind(d, KIND_SIG), "%s: no signal", d->name);
 	if (call_has(d, TRAIT_COPIES))
 		cr_expect(by_fd && d->result == KIND_FD, "%s: no copy", d->name);
+	if (call_has(d, TRAIT_REPLACES))
+		cr_expect(call_has(d, TRAIT_COPIES) && d->args[1].kind == KIND_FD, "%s", d->name);
+	if (call_has(d, TRAIT_CLOSES_RANGE))
+		cr_expect(d->args[0].kind == KIND_UINT && d->args[1].kind == KIND_UINT, "%s",
+			  d->name);
 	if (call_has(d, TRAIT_ACCEPTS))
 		cr_expect(by_fd && d->class == CLASS_INPUT && d->result == KIND_FD, "%s", d->name);
 	if (call_has(d, TRAIT_OPENS))

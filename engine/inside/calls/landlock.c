@@ -9,6 +9,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
@@ -29,6 +30,7 @@
 
 /* The leader's descriptor, + 1 (0: the row is free), and ours. */
 static struct ruleset { int32_t leaders, own; } rulesets[RULESETS];
+static bool rulesets_used;	/* there has been one */
 
 static struct ruleset *ruleset_find(int64_t fd)
 {
@@ -55,6 +57,7 @@ static void ruleset_made(const uint64_t *args, int64_t leaders)
 		return;
 	own = number_high(own);
 	latch_take(LATCH_rulesets);
+	rulesets_used = true;
 	r = ruleset_find(leaders);
 	if (r)
 		ruleset_drop(r);
@@ -66,14 +69,33 @@ static void ruleset_made(const uint64_t *args, int64_t leaders)
 	latch_give(LATCH_rulesets);
 }
 
-void landlock_closed(int64_t fd)
+void landlock_gone(struct thread *t, struct numbers n)
 {
-	struct ruleset *r;
+	(void)t;
+	for (struct ruleset *r = rulesets; rulesets_used && r < rulesets + RULESETS; r++) {
+		latch_take(LATCH_rulesets);
+		if (r->leaders && r->leaders - 1 >= n.first && r->leaders - 1 <= n.last)
+			ruleset_drop(r);
+		latch_give(LATCH_rulesets);
+	}
+}
 
+/* Ours is copied as theirs is. */
+void landlock_copied(int64_t from, int64_t to)
+{
+	struct ruleset *r, *c;
+
+	if (!rulesets_used)
+		return;
 	latch_take(LATCH_rulesets);
-	r = ruleset_find(fd);
-	if (r)
-		ruleset_drop(r);
+	r = ruleset_find(from);
+	c = r ? ruleset_find(-1) : NULL;
+	if (c) {
+		long own = OWN3(__NR_fcntl, r->own, F_DUPFD_CLOEXEC, r->own);
+
+		if (own >= 0)
+			*c = (struct ruleset){ (int32_t)to + 1, (int32_t)own };
+	}
 	latch_give(LATCH_rulesets);
 }
 

@@ -70,6 +70,15 @@ static bool takes_number(const struct call_desc *d)
 	return d && (d->args[0].kind == KIND_FD || d->args[0].kind == KIND_DIRFD);
 }
 
+void private_gone(struct thread *t, struct numbers n)
+{
+	(void)t;
+	for (int64_t fd = private_count ? fd_next(n.first) : -1; fd >= 0 && fd <= n.last;
+	     fd = fd_next(fd + 1))
+		if (fd_is(fd, FD_PRIVATE))
+			note(fd, false);
+}
+
 bool private_call(struct thread *t, long nr, long *result)
 {
 	const struct call_desc *d = call_find(nr);

@@ -19,7 +19,8 @@ _Static_assert(PATH_NEAR < PATH_SIZE && PATH_SIZE % 4096 == 0, "a longer one has
 
 #define PAGE_FILES	256
 #define PAGES		(FD_NUMBERS / PAGE_FILES)
-_Static_assert(FD_NUMBERS % PAGE_FILES == 0, "each number has a page");
+_Static_assert(FD_NUMBERS % PAGE_FILES == 0 && !(PAGE_FILES & (PAGE_FILES - 1)),
+	       "each number has a page");
 
 static void *pages[PAGES];	/* of rows */
 
@@ -95,10 +96,14 @@ bool file_known(long fd)
 	return f && f->known;
 }
 
-void files_closed(long fd)
+void files_gone(struct thread *t, struct numbers n)
 {
-	file_forget(fd);
-	fd_set_mark(fd, FD_LISTENS | FD_CLIENT | FD_LEFT | FD_OPEN, false);
+	(void)t;
+	for (int64_t fd = n.first; fd <= n.last && fd < FD_NUMBERS; fd++)
+		if (pages[fd / PAGE_FILES])
+			file_forget(fd);
+		else
+			fd |= PAGE_FILES - 1;
 }
 
 bool file_far_make(struct file *f)
@@ -126,7 +131,7 @@ void file_copy(struct file *to, const struct file *from)
 		bytes_copy(to->far, from->far, PATH_SIZE);
 }
 
-void files_copied(long from, long to)
+void files_copied(int64_t from, int64_t to)
 {
 	const struct file *f = file_row(from);
 	struct file *c = f ? file_row_make(to) : NULL;

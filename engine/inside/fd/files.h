@@ -9,6 +9,7 @@
 #include <linux/stat.h>
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/gate/thread.h"
 
 #define PATH_SIZE	4096	/* with its end: the kernel takes no longer one */
@@ -51,7 +52,6 @@ void files_each(void (*on)(long fd, struct file *row, void *what), void *what);
 /* How a call opens a file: O_RDONLY and the like. */
 uint64_t files_flags(const struct call_desc *d, const uint64_t *args);
 void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *args, long fd);
-void files_closed(long fd);
 /* It was opened by a path. */
 bool file_known(long fd);
 /* A connection has come. */
@@ -69,7 +69,9 @@ bool file_is_client(long fd);
 long files_chdir(long fd);
 /* Both were opened by the same path. */
 bool files_same(long fd, long other);
-void files_copied(long from, long to);
+/* What kept.def says of them. */
+void files_gone(struct thread *t, struct numbers n);
+void files_copied(int64_t from, int64_t to);
 
 /* A name that libc has drawn is the leader's now: the call is to be compared again. */
 bool files_drawn(struct thread *t, const struct walk *w, long nr);

@@ -23,6 +23,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
+#include "engine/inside/fd/description.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
@@ -47,7 +48,7 @@
 struct registration {
 	uint64_t leaders, own;	/* the data */
 	int32_t fd;
-	int32_t epfd;		/* + 1; 0: free, < 0: dropped */
+	int32_t set;		/* its description; 0: free, < 0: dropped */
 	uint64_t turn;		/* of the change that made it, or dropped it */
 };
 
@@ -81,18 +82,18 @@ static struct registration *by_number(int32_t fd)
 	return f && f->epoll ? row_at(f->epoll - 1) : NULL;
 }
 
-static uint32_t place(uint64_t leaders, int32_t epfd)
+static uint32_t place(uint64_t leaders, int32_t set)
 {
-	return (uint32_t)((leaders ^ (uint64_t)(uint32_t)epfd << 40) * 0x9e3779b97f4a7c15ull >> 32) &
+	return (uint32_t)((leaders ^ (uint64_t)(uint32_t)set << 40) * 0x9e3779b97f4a7c15ull >> 32) &
 	       (places_n - 1);
 }
 
 static void place_take(uint32_t n)
 {
 	const struct registration *r = row_at(n);
-	uint32_t at = place(r->leaders, (r->epfd < 0 ? -r->epfd : r->epfd) - 1);
+	uint32_t at = place(r->leaders, r->set < 0 ? -r->set : r->set);
 
-	MUST(r->epfd && places_used < places_n);	/* or the search would not end */
+	MUST(r->set && places_used < places_n);	/* or the search would not end */
 	while (places[at])
 		at = (at + 1) & (places_n - 1);
 	places[at] = n + 1;
@@ -102,7 +103,7 @@ static void place_take(uint32_t n)
 /* Events of what was dropped so many changes ago have long been given. */
 static bool is_old(const struct registration *r)
 {
-	return r->epfd < 0 && turns - r->turn > places_n / 8;
+	return r->set < 0 && turns - r->turn > places_n / 8;
 }
 
 static void row_free(uint32_t n)
@@ -110,7 +111,7 @@ static void row_free(uint32_t n)
 	struct registration *r = row_at(n);
 
 	/* Dropped, and nobody's any more. */
-	MUST(r->epfd < 0 && by_number(r->fd) != r);
+	MUST(r->set < 0 && by_number(r->fd) != r);
 
 	*r = (struct registration){ .fd = (int32_t)free_first };
 	free_first = n + 1;
@@ -127,7 +128,7 @@ static bool places_make(void)
 		if (is_old(row_at(n)))
 			row_free(n);
 		else
-			live += row_at(n)->epfd != 0;
+			live += row_at(n)->set != 0;
 	while (live > more / 4)
 		more *= 2;
 	at = own_map(more * sizeof(*places));
@@ -137,70 +138,72 @@ static bool places_make(void)
 	places_n = more;
 	places_used = 0;
 	for (uint32_t n = 0; n < rows.used; n++)
-		if (row_at(n)->epfd)
+		if (row_at(n)->set)
 			place_take(n);
 	if (old)
 		OWN2(__NR_munmap, old, old_n * sizeof(*old));
 	return true;
 }
 
-static struct registration *row_of_data(uint64_t leaders, int32_t epfd, int32_t state)
+static struct registration *row_of_data(uint64_t leaders, int32_t set, int32_t state)
 {
-	if (!places)
+	if (!places || !set)
 		return NULL;
-	for (uint32_t at = place(leaders, epfd); places[at]; at = (at + 1) & (places_n - 1)) {
+	for (uint32_t at = place(leaders, set); places[at]; at = (at + 1) & (places_n - 1)) {
 		struct registration *r = row_at(places[at] - 1);
 
-		if (r->epfd == state && r->leaders == leaders)
+		if (r->set == state && r->leaders == leaders)
 			return r;
 	}
 	return NULL;
 }
 
-static struct registration *by_data(uint64_t leaders, int32_t epfd)
+static struct registration *by_data(uint64_t leaders, int32_t set)
 {
-	return row_of_data(leaders, epfd, epfd + 1);
+	return row_of_data(leaders, set, set);
 }
 
-static struct registration *by_dropped(uint64_t leaders, int32_t epfd)
+static struct registration *by_dropped(uint64_t leaders, int32_t set)
 {
-	return row_of_data(leaders, epfd, -(epfd + 1));
+	return row_of_data(leaders, set, -set);
 }
 
 static void row_drop(struct registration *r)
 {
 	/* Twice would make it live again. */
-	MUST(r->epfd > 0 && latch_is_held(LATCH_epoll));
-	r->epfd = -r->epfd;
+	MUST(r->set > 0 && latch_is_held(LATCH_epoll));
+	r->set = -r->set;
 	r->turn = turns;
 }
 
 /* These data mean what they say from here on. */
-static void dropped_forget(int32_t epfd, uint64_t leaders)
+static void dropped_forget(int32_t set, uint64_t leaders)
 {
 	struct registration *r;
 
 	MUST(latch_is_held(LATCH_epoll));
 
-	while ((r = by_dropped(leaders, epfd)))
+	while ((r = by_dropped(leaders, set)))
 		r->leaders = ~leaders;	/* nobody finds it where it stands */
 }
 
+#define ANY_SET		(-1)
+
 /* But not what was made after this turn. */
-static void forget_before(int32_t epfd, int32_t fd, uint64_t turn)
+static void forget_before(int32_t set, int32_t fd, uint64_t turn)
 {
 	struct registration *r = by_number(fd);
 
-	if (r && r->fd == fd && r->epfd > 0 && r->turn <= turn &&
-	    (epfd < 0 || r->epfd == epfd + 1)) {
+	if (r && r->fd == fd && r->set > 0 && r->turn <= turn &&
+	    (set == ANY_SET || r->set == set)) {
 		row_drop(r);
 		fd_row(fd)->epoll = 0;
 	}
 }
 
-static void forget(int32_t epfd, int32_t fd)
+static void forget(int32_t set, int32_t fd)
 {
-	forget_before(epfd, fd, turns);
+	forget_before(set, fd, turns);
 }
 
 static bool lost;	/* a registration found no room: not all are known */
@@ -210,7 +213,7 @@ static int64_t row_take(void)
 {
 	uint32_t n = free_first ? free_first - 1 : rows.used;
 
-	MUST(!free_first || (n < rows.used && !row_at(n)->epfd));
+	MUST(!free_first || (n < rows.used && !row_at(n)->set));
 
 	if (free_first)
 		free_first = (uint32_t)row_at(n)->fd;
@@ -220,10 +223,10 @@ static int64_t row_take(void)
 }
 
 /* A row that stands behind no descriptor yet; its number, + 1, or 0: there is no room. */
-static uint32_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own,
+static uint32_t row_make(int32_t set, int32_t fd, uint64_t leaders, uint64_t own,
 			 uint64_t turn)
 {
-	bool room = places_used < places_n / 2 || places_make();
+	bool room = set && (places_used < places_n / 2 || places_make());
 	int64_t n = room && fd_row_make(fd) ? row_take() : -1;
 
 	MUST(latch_is_held(LATCH_epoll));
@@ -232,9 +235,9 @@ static uint32_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t ow
 		lost = true;
 		return 0;
 	}
-	*row_at((uint32_t)n) = (struct registration){ leaders, own, fd, epfd + 1, turn };
+	*row_at((uint32_t)n) = (struct registration){ leaders, own, fd, set, turn };
 	place_take((uint32_t)n);
-	fd_set_mark(epfd, FD_EPOLL, true);
+	description_is_set(set);
 	return (uint32_t)n + 1;
 }
 
@@ -242,22 +245,22 @@ static uint32_t row_make(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t ow
  * A row of these data is a connection's whose end was not told, or not yet: nobody
  * registers what is another's.  Its descriptor may be another's by now, in another set.
  */
-static void outdated_forget(int32_t epfd, uint64_t leaders, uint64_t own)
+static void outdated_forget(int32_t set, uint64_t leaders, uint64_t own)
 {
-	struct registration *old = by_data(leaders, epfd);
+	struct registration *old = by_data(leaders, set);
 
-	dropped_forget(epfd, leaders);
+	dropped_forget(set, leaders);
 	if (!old || (!is_stateless() && old->own == own))
 		return;
 	if (by_number(old->fd) == old)
 		fd_row(old->fd)->epoll = 0;
 	row_drop(old);
-	dropped_forget(epfd, leaders);
+	dropped_forget(set, leaders);
 }
 
-static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
+static void add(int32_t set, int32_t fd, uint64_t leaders, uint64_t own)
 {
-	uint32_t row = row_make(epfd, fd, leaders, own, turns);
+	uint32_t row = row_make(set, fd, leaders, own, turns);
 
 	if (row)
 		fd_row(fd)->epoll = row;
@@ -267,13 +270,13 @@ static void add(int32_t epfd, int32_t fd, uint64_t leaders, uint64_t own)
 void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 {
 	int32_t epfd = (int32_t)call->args[0], op = (int32_t)call->args[1];
-	int32_t fd = (int32_t)call->args[2];
+	int32_t fd = (int32_t)call->args[2], set;
 	uint64_t leaders_data, data;
 	uint8_t own[EVENT_SIZE];
 
 	if (op == CTL_DEL) {
 		latch_take(LATCH_epoll);
-		forget(epfd, fd);
+		forget(description_of(epfd), fd);
 		latch_give(LATCH_epoll);
 		return;
 	}
@@ -282,35 +285,59 @@ void epoll_changed(const struct walk *call, const uint8_t leaders[EVENT_SIZE])
 	leaders_data = *(const uint64_t *)(leaders + DATA_AT);
 	data = *(const uint64_t *)(own + DATA_AT);
 	latch_take(LATCH_epoll);
-	forget(epfd, fd);
-	outdated_forget(epfd, leaders_data, data);
+	set = description_make(epfd);
+	forget(set, fd);
+	outdated_forget(set, leaders_data, data);
 	/* The same in both versions (a descriptor, say) needs no row, if all is told. */
 	if (is_stateless() || rules_given() || leaders_data != data)
-		add(epfd, fd, leaders_data, data);
+		add(set, fd, leaders_data, data);
 	latch_give(LATCH_epoll);
 }
 
-/* All that was registered in a set that is no more. */
-static void set_forget(int32_t epfd, uint64_t turn)
+/* All that was registered in a set that is no more; 0: none. */
+static void set_forget(int32_t set)
 {
-	fd_set_mark(epfd, FD_EPOLL, false);
-	for (uint32_t n = 0; n < rows.used; n++)
-		if (row_at(n)->epfd == epfd + 1)
-			forget_before(epfd, row_at(n)->fd, turn);
+	for (uint32_t n = 0; set && n < rows.used; n++)
+		if (row_at(n)->set == set) {
+			if (by_number(row_at(n)->fd) == row_at(n))
+				fd_row(row_at(n)->fd)->epoll = 0;
+			row_drop(row_at(n));
+		}
 }
 
-static void closed_forget(long fd, uint64_t turn)
+void epoll_gone(struct thread *t, struct numbers n)
 {
-	forget_before(-1, (int32_t)fd, turn);
-	if (fd_is(fd, FD_EPOLL))
-		set_forget((int32_t)fd, turn);
+	(void)t;
+	FD_ROWS_EACH(fd, n) {
+		struct fd_row *r = fd_row(fd);
+
+		if (!(r->epoll | r->set))
+			continue;
+		latch_take(LATCH_epoll);
+		/* What another number leads to stays in its sets, with the data that it has. */
+		if (description_numbers(r) > 1)
+			r->epoll = 0;
+		else
+			forget(ANY_SET, (int32_t)fd);
+		set_forget(description_leave(r));
+		latch_give(LATCH_epoll);
+	}
 }
 
-void epoll_closed(long fd)
+void epoll_copied(int64_t from, int64_t to)
 {
+	struct fd_row *c = fd_row_make(to);
+
+	if (!c)
+		return;
+	MUST(from != to);
 	latch_take(LATCH_epoll);
-	closed_forget(fd, turns);
+	set_forget(description_leave(c));
+	if (!description_join(from, c))
+		lost = true;
 	latch_give(LATCH_epoll);
+	fd_set_mark(from, FD_COPIED, true);
+	fd_set_mark(to, FD_COPIED, true);
 }
 
 bool epoll_all_known(void)
@@ -328,12 +355,14 @@ int64_t epoll_known(const struct walk *call)
 	uint64_t to = call->args[1], from = to;
 	uint8_t event[EVENT_SIZE];
 	int64_t n = 0;
+	int32_t set;
 
 	latch_take(LATCH_epoll);
+	set = description_of((int32_t)call->args[0]);
 	for (int64_t i = 0; places && i < call->result; i++, from += EVENT_SIZE) {
 		if (target_in(event, from, sizeof(event)))
 			break;
-		if (!by_data(*(const uint64_t *)(event + DATA_AT), (int32_t)call->args[0]))
+		if (!by_data(*(const uint64_t *)(event + DATA_AT), set))
 			continue;
 		if (to != from)
 			target_out(to, event, sizeof(event));
@@ -348,7 +377,7 @@ static struct registration *by_fd(int32_t epfd, int32_t fd)
 {
 	struct registration *r = by_number(fd);
 
-	return r && r->fd == fd && r->epfd == epfd + 1 ? r : NULL;
+	return r && r->fd == fd && r->set > 0 && r->set == description_of(epfd) ? r : NULL;
 }
 
 void epoll_ends(const struct walk *call)
@@ -377,7 +406,7 @@ bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd)
 	bool is;
 
 	latch_take(LATCH_epoll);
-	r = by_data(leaders, epfd);
+	r = by_data(leaders, description_of(epfd));
 	is = r && r->fd == fd;
 	latch_give(LATCH_epoll);
 	return is;
@@ -415,19 +444,20 @@ void epoll_own(const struct walk *call)
 
 void epoll_noted(const struct walk *call)
 {
-	int32_t epfd = (int32_t)call->args[0], fd = (int32_t)call->args[2];
+	int32_t fd = (int32_t)call->args[2], set;
 	uint8_t event[EVENT_SIZE] = { 0 };
 	uint64_t data;
 
 	if (call->result < 0)
 		return;
 	latch_take(LATCH_epoll);
-	forget(epfd, fd);
+	set = description_make((int32_t)call->args[0]);
+	forget(set, fd);
 	if ((int32_t)call->args[1] != CTL_DEL) {
 		data = target_in(event, call->args[3], sizeof(event)) ? 0 :
 		       *(const uint64_t *)(event + DATA_AT);
-		outdated_forget(epfd, data, data);
-		add(epfd, fd, data, data);
+		outdated_forget(set, data, data);
+		add(set, fd, data, data);
 	}
 	latch_give(LATCH_epoll);
 }
@@ -436,17 +466,19 @@ enum brings epoll_brings(const struct walk *call, epoll_test *knows)
 {
 	uint64_t at = call->args[1] + DATA_AT, data;
 	enum brings brings = BRINGS_NOTHING;
+	int32_t set;
 
 	if (lost)
 		return BRINGS_KNOWN;
 	latch_take(LATCH_epoll);
+	set = description_of((int32_t)call->args[0]);
 	for (int64_t i = 0; i < call->result && brings != BRINGS_KNOWN; i++, at += EVENT_SIZE) {
 		const struct registration *r;
 		bool listens = false;
 
 		if (target_in(&data, at, sizeof(data)))
 			break;
-		r = by_data(data, (int32_t)call->args[0]);
+		r = by_data(data, set);
 		if (r && knows(r->fd, &listens))
 			brings = listens ? BRINGS_CLIENTS : BRINGS_KNOWN;
 	}
@@ -458,15 +490,17 @@ enum brings epoll_brings(const struct walk *call, epoll_test *knows)
 void epoll_answered(const struct walk *call)
 {
 	uint64_t at = call->args[1] + DATA_AT, data;
+	int32_t set;
 
 	latch_take(LATCH_epoll);
+	set = description_of((int32_t)call->args[0]);
 	for (int64_t i = 0; places && i < call->result; i++, at += EVENT_SIZE) {
 		const struct registration *r;
 
 		if (target_in(&data, at, sizeof(data)))
 			break;
-		r = by_data(data, (int32_t)call->args[0]);
-		r = r ? r : by_dropped(data, (int32_t)call->args[0]);
+		r = by_data(data, set);
+		r = r ? r : by_dropped(data, set);
 		if (r && r->own != data)
 			target_out(at, &r->own, sizeof(data));
 	}
@@ -480,42 +514,41 @@ bool epoll_inherited(void)
 }
 
 /* The data of an event that is about to be registered are in the kernel for another. */
-static bool is_taken(int32_t epfd, uint64_t data)
+static bool is_taken(int32_t set, uint64_t data)
 {
-	const struct registration *r = by_data(data, epfd);
+	const struct registration *r = by_data(data, set);
 
 	return r && r->own != data;
 }
 
-static uint64_t stand_in(const struct thread *t, int32_t epfd)
+static uint64_t stand_in(const struct thread *t, int32_t set)
 {
 	uint64_t instead;
 
 	do
 		instead = STAND_IN | (uint64_t)(uint32_t)t->vpid << 16 | (++stand_ins & 0xffff);
-	while (by_data(instead, epfd));
-	dropped_forget(epfd, instead);
+	while (by_data(instead, set));
+	dropped_forget(set, instead);
 	return instead;
 }
 
 /* A row of it, + 1, where the event is to carry something else than its data. */
-static uint32_t row_instead(struct thread *t, int32_t epfd, int32_t fd, uint64_t *data)
+static uint32_t row_instead(struct thread *t, int32_t set, int32_t fd, uint64_t *data)
 {
 	uint64_t own = *data;
 	uint32_t row = 0;
 
-	if (is_taken(epfd, own)) {
-		*data = stand_in(t, epfd);
-		row = row_make(epfd, fd, *data, own, t->epoll_turn);
+	if (is_taken(set, own)) {
+		*data = stand_in(t, set);
+		row = row_make(set, fd, *data, own, t->epoll_turn);
 	}
 	if (!row)
-		dropped_forget(epfd, own);
+		dropped_forget(set, own);
 	return row;		/* 0: it is not taken, or there is no room */
 }
 
 /*
- * A leader's epoll_ctl or close is about to be made.  The former may be given an event of
- * ours: a row of it is there before the call, since another thread may be told of it at
+ * A leader's epoll_ctl is about to be made.  It may be given an event of ours: a row of it is there before the call, since another thread may be told of it at
  * once, beside that of the data before.
  */
 void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
@@ -535,7 +568,7 @@ void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 		return;
 	data = *(const uint64_t *)(event + DATA_AT);
 	latch_take(LATCH_epoll);
-	t->epoll_row = row_instead(t, epfd, fd, &data);
+	t->epoll_row = row_instead(t, description_make(epfd), fd, &data);
 	latch_give(LATCH_epoll);
 	if (!t->epoll_row)
 		return;
@@ -549,7 +582,7 @@ static bool is_outdated(const struct registration *r)
 {
 	const struct registration *now = by_number(r->fd);
 
-	return now && now->fd == r->fd && now->epfd == r->epfd && now->turn > r->turn;
+	return now && now->fd == r->fd && now->set == r->set && now->turn > r->turn;
 }
 
 /* The call was made, and told, or a signal came first. */
@@ -565,7 +598,7 @@ void epoll_lead_end(struct thread *t, long result)
 	if (result < 0 || is_outdated(r)) {
 		row_drop(r);
 	} else {
-		forget_before(r->epfd - 1, r->fd, r->turn);
+		forget_before(r->set, r->fd, r->turn);
 		fd_row(r->fd)->epoll = t->epoll_row;
 	}
 	latch_give(LATCH_epoll);
@@ -589,8 +622,7 @@ void epoll_led(struct thread *t, const struct walk *call, long nr)
 		return;
 	latch_take(LATCH_epoll);
 	if (nr == __NR_epoll_ctl)
-		forget_before((int32_t)call->args[0], (int32_t)call->args[2], t->epoll_turn);
-	else if (nr == __NR_close)
-		closed_forget((long)call->args[0], t->epoll_turn);
+		forget_before(description_of((int32_t)call->args[0]), (int32_t)call->args[2],
+			      t->epoll_turn);
 	latch_give(LATCH_epoll);
 }

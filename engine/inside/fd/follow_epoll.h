@@ -3,10 +3,13 @@
 #define MVE_INSIDE_FOLLOW_EPOLL_H
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/gate/thread.h"
 
 void epoll_changed(const struct walk *call, const uint8_t leaders[12]);
-void epoll_closed(long fd);
+/* What kept.def says of them. */
+void epoll_gone(struct thread *t, struct numbers n);
+void epoll_copied(int64_t from, int64_t to);
 void epoll_answered(const struct walk *call);
 /* A stateless leader's: who is registered with which data. */
 void epoll_noted(const struct walk *call);
@@ -29,7 +32,7 @@ int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events);
 void epoll_own(const struct walk *call);
 bool epoll_is_wait(long nr);
 void epoll_led(struct thread *t, const struct walk *call, long nr);
-/* Before a leader's epoll_ctl or close, and behind the former. */
+/* Before a leader's epoll_ctl, and behind it. */
 void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr);
 void epoll_lead_end(struct thread *t, long result);
 bool epoll_inherited(void);

@@ -56,11 +56,11 @@ static bool is_alone(const struct thread *t)
 	return block_next(&i) == t && (i++, !block_next(&i));
 }
 
-static void number_take(const struct thread *t, const struct call_desc *d, long fd)
+static void number_take(const struct thread *t, long fd)
 {
 	int waits = 0;
 
-	if (d->nr != __NR_dup2 && d->nr != __NR_dup3 && !is_alone(t))
+	if (!is_alone(t))
 		for (; fd_is(fd, FD_OPEN) && waits < CLOSE_WAITS && never_closed < GIVE_UP; waits++)
 			change_wait(change_now(), CLOSE_WAIT_NS);
 	never_closed += waits == CLOSE_WAITS;
@@ -76,7 +76,7 @@ void files_join(void)
 {
 	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1))
 		if (fd_is(fd, FD_CLIENT)) {
-			epoll_closed(fd);
+			epoll_gone(NULL, (struct numbers){ fd, fd });
 			fd_set_mark(fd, FD_LEFT, true);
 			some_left = true;
 		}
@@ -96,8 +96,8 @@ bool file_left(const struct call_desc *d, const uint64_t *args, long *result)
 	    !is_left(d, args))
 		return false;
 	*result = 0;	/* it is done; there is nothing to read */
-	if (call_has(d, TRAIT_CLOSES))
-		files_closed((int32_t)args[0]);
+	if (call_has(d, TRAIT_REPLACES))
+		*result = (int32_t)args[1];
 	else if (d->class == CLASS_EFFECT && d->result == KIND_SIZE)
 		*result = -ECONNRESET;
 	return true;
@@ -126,11 +126,7 @@ void files_opened(struct thread *t, const struct call_desc *d, const uint64_t *a
 	struct file *f;
 	bool at_dir;
 
-	number_take(t, d, fd);
-	if (call_has(d, TRAIT_COPIES)) {
-		files_copied((long)(int32_t)args[0], fd);
-		return;
-	}
+	number_take(t, fd);
 	if (!call_has(d, TRAIT_OPENS)) {
 		file_forget(fd);
 		return;

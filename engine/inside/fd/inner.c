@@ -24,11 +24,6 @@ bool inner_is_bell(long fd)
 	return fd_is(fd, FD_BELL);
 }
 
-void inner_closed(long fd)
-{
-	fd_set_mark(fd, FD_INNER | FD_BELL, false);
-}
-
 static void pair_made(uint64_t at)
 {
 	int32_t fd[2];
@@ -39,22 +34,12 @@ static void pair_made(uint64_t at)
 	fd_set_mark(fd[1], FD_INNER, true);
 }
 
-static void copy_made(long from, long to)
-{
-	fd_set_mark(to, FD_INNER, inner_is(from));
-	fd_set_mark(to, FD_BELL, inner_is_bell(from));
-}
-
 void inner_made(const struct walk *w)
 {
 	const struct call_desc *d = w->desc;
 
 	if (w->result < 0)
 		return;
-	if (call_has(d, TRAIT_COPIES)) {
-		copy_made((int32_t)w->args[0], w->result);
-		return;
-	}
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_MEM && d->args[i].what == LAYOUT_fdpair)
 			pair_made(w->args[i]);

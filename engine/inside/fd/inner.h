@@ -6,8 +6,7 @@
 
 bool inner_is(long fd);
 bool inner_is_bell(long fd);
-/* A call of this number may make inner descriptors; one did. */
+/* A call with the trait INNER was made: these are. */
 void inner_made(const struct walk *w);
-void inner_closed(long fd);
 
 #endif

@@ -82,7 +82,7 @@ void places_begin(struct thread *t, int64_t fd, const struct statx *st)
 	}
 }
 
-/* A call was made that may write, or has given or closed a descriptor, and is about to be told. */
+/* A call was made that may write, or has given a descriptor, and is about to be told. */
 void places_made(struct thread *t, const struct walk *w, uint64_t seq)
 {
 	struct statx st;
@@ -90,9 +90,7 @@ void places_made(struct thread *t, const struct walk *w, uint64_t seq)
 
 	if (w->result < 0)
 		return;
-	if (call_has(w->desc, TRAIT_CLOSES)) {
-		fd_set_mark((int32_t)w->args[0], FD_LED, false);
-	} else if (w->desc->nr == __NR_write || w->desc->nr == __NR_writev) {
+	if (w->desc->nr == __NR_write || w->desc->nr == __NR_writev) {
 		if (!fd_is((int32_t)w->args[0], FD_LED))
 			return;
 		at = OWN3(__NR_lseek, (int32_t)w->args[0], 0, SEEK_CUR_);

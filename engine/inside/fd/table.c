@@ -6,6 +6,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -16,7 +17,7 @@ _Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
 #define PAGES		(FD_NUMBERS / PAGE_ROWS)
 _Static_assert(FD_NUMBERS % PAGE_ROWS == 0, "each number has a page");
 _Static_assert(FD_LEFT <= UINT16_MAX, "marks are one word");
-_Static_assert(sizeof(struct fd_row) == 16, "rows fill their pages");
+_Static_assert(sizeof(struct fd_row) == 20, "each has what it is said to have, and no hole");
 
 static void *pages[PAGES];
 
@@ -50,7 +51,7 @@ bool fd_is(int64_t fd, enum fd_mark mark)
 
 void fd_set_mark(int64_t fd, unsigned marks, bool on)
 {
-	struct fd_row *r = on ? fd_row_make(fd) : fd_row(fd);
+	struct fd_row *r = on && marks ? fd_row_make(fd) : fd_row(fd);
 	unsigned have = r ? __atomic_load_n(&r->marks, __ATOMIC_RELAXED) & marks : 0;
 
 	if (!r || have == (on ? marks : 0))
@@ -59,6 +60,37 @@ void fd_set_mark(int64_t fd, unsigned marks, bool on)
 		PUBLISH_BY(fd_marks, fetch_or, &r->marks, (uint16_t)marks);
 	else
 		PUBLISH_BY(fd_marks, fetch_and, &r->marks, (uint16_t)~marks);
+}
+
+/* All but who is open for this version alone: private_gone. */
+#define MARKS_GONE	(uint16_t)~FD_PRIVATE
+_Static_assert(!(MARKS_GONE & FD_PRIVATE), "libc's own are closed by libc");
+#define MARKS_COPIED	(FD_INNER | FD_BELL | FD_LED | FD_INPUT | FD_LISTENS | FD_CLIENT | FD_LEFT)
+
+void marks_gone(struct thread *t, struct numbers n)
+{
+	(void)t;
+	FD_ROWS_EACH(fd, n)
+		fd_set_mark(fd, MARKS_GONE, false);
+}
+
+void polled_gone(struct thread *t, struct numbers n)
+{
+	(void)t;
+	FD_ROWS_EACH(fd, n) {
+		struct fd_row *r = fd_row(fd);
+
+		if (r->poller | r->strangers)
+			r->poller = r->strangers = 0;
+	}
+}
+
+void marks_copied(int64_t from, int64_t to)
+{
+	const struct fd_row *r = fd_row(from);
+	unsigned marks = r ? __atomic_load_n(&r->marks, __ATOMIC_RELAXED) & MARKS_COPIED : 0;
+
+	fd_set_mark(to, marks, true);
 }
 
 int64_t fd_next(int64_t from)

@@ -24,7 +24,7 @@ enum fd_mark {
 	FD_PRIVATE = 4,		/* each version has its own: private.c */
 	FD_LED = 8,		/* it leads to a file whose content was told: places.c */
 	FD_INPUT = 16,		/* a connection, whose bytes are kept for findings: inputs.c */
-	FD_EPOLL = 32,		/* an epoll set with registrations of ours: follow_epoll.c */
+	FD_COPIED = 32,		/* another number leads, or has led, to the same */
 	FD_OPEN = 64,		/* in the leader, as a follower was told: follow_files.c, these four */
 	FD_LISTENS = 128,	/* connections have come from it */
 	FD_CLIENT = 256,	/* it is one that came */
@@ -38,7 +38,14 @@ struct fd_row {
 	uint8_t strangers;	/* of a set: waits that are still told as behind another's change */
 	int32_t poller;		/* and the thread that registered or waited first, or waited last */
 	uint32_t epoll;		/* its registration, + 1; 0: none */
+	uint32_t set;		/* its description: description.h; 0: nothing is known */
 };
+
+/* Something of it is kept; `closing` is not. */
+static inline bool fd_row_kept(const struct fd_row *r)
+{
+	return r->marks | r->born | r->poller | r->strangers | r->epoll | r->set;
+}
 
 /* NULL: nothing is known of it. */
 struct fd_row *fd_row(int64_t fd);
@@ -49,6 +56,16 @@ bool fd_is(int64_t fd, enum fd_mark mark);
 void fd_set_mark(int64_t fd, unsigned marks, bool on);
 /* The first number from this one on of which something may be known; -1: none. */
 int64_t fd_next(int64_t from);
+/* Each row of these numbers that there is: `fd` is its number. */
+#define FD_ROWS_EACH(fd, n) \
+	for (int64_t fd = fd_next((n).first); fd >= 0 && fd <= (n).last; fd = fd_next(fd + 1))
+
+/* What kept.def says of marks, and of who waits by a set. */
+struct numbers;
+struct thread;
+void marks_gone(struct thread *t, struct numbers n);
+void marks_copied(int64_t from, int64_t to);
+void polled_gone(struct thread *t, struct numbers n);
 
 /* A follower's own descriptor goes where no number of the stream will be. */
 long number_high(long fd);

@@ -76,7 +76,7 @@ void lead_looks_at_places(void)
 		const struct call_desc *d = call_find(nr);
 
 		if (d && (d->result == KIND_FD || call_has_variants(nr) ||
-			  call_has(d, TRAIT_WRITES | TRAIT_CLOSES)))
+			  call_has(d, TRAIT_WRITES)))
 			row_plans[nr + 1].care |= CARE_PLACES;
 	}
 }

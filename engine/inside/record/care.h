@@ -3,6 +3,7 @@
 #define MVE_INSIDE_CARE_H
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/sample/scope.h"
 
 void lead_prepare(void);
@@ -15,7 +16,9 @@ void lead_looks_at_places(void);
  */
 enum care {
 	/* What epoll knows is looked after: epoll_led. */
-	CARE_POLLS	= TRAIT_EPOLL | TRAIT_REGISTERS | TRAIT_CLOSES,
+	CARE_POLLS	= TRAIT_EPOLL | TRAIT_REGISTERS,
+	/* Numbers of descriptors go, or come to lead elsewhere: kept.def. */
+	CARE_KEPT	= TRAITS_GONE | TRAIT_COPIES,
 	CARE_PLACES	= 1 << 26,	/* on files that have mirrors: places.c */
 	CARE_ALIAS	= 1 << 27,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */

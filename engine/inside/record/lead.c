@@ -47,12 +47,12 @@
 #include "engine/inside/state/ids.h"
 #include "engine/inside/state/state.h"
 
-#define CARE_ALONE	(CARE_POLLS | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES |	\
-			 TRAIT_KEPT | TRAIT_WAITS | TRAIT_RIGHTS)
-#define CARE_BEFORE	(CARE_POLLS | CARE_GIVES)
+#define CARE_ALONE	(CARE_POLLS | CARE_PLACES | CARE_KEPT | TRAIT_INNER | TRAIT_KEPT |	\
+			 TRAIT_WAITS | TRAIT_RIGHTS)
+#define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
 /* What is looked after though nobody hears of the call. */
-#define CARE_UNTOLD	CARE_POLLS
-#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | TRAIT_INNER | TRAIT_COPIES)
+#define CARE_UNTOLD	(CARE_POLLS | CARE_KEPT)
+#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | TRAIT_COPIES | TRAIT_INNER)
 #define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
 
 static uint64_t seq_before(struct thread *t, bool gives)
@@ -103,9 +103,15 @@ long lead_laneless(struct thread *t, long nr)
 	if ((ids_are_ours() && !epoll_inherited()) || !early_may_come())
 		return serve_special(t, nr);
 	call_walk(t, &w, args, nr);
-	if (call_has(w.desc, TRAIT_REGISTERS | TRAIT_CLOSES))
+	if (call_has(w.desc, TRAIT_REGISTERS))
 		epoll_lead(t, args, nr);
-	return lead_alone(t, &w, nr);
+	if (call_has(w.desc, TRAITS_GONE))
+		numbers_go(t, &w);
+	w.result = lead_alone(t, &w, nr);
+	if (call_has(w.desc, TRAIT_COPIES))
+		numbers_came(t, &w);
+	numbers_went(&w);
+	return w.result;
 }
 
 static unsigned care_if_alone(unsigned care)
@@ -124,8 +130,8 @@ static __attribute__((noinline)) uint64_t care_before(struct thread *t, const st
 {
 	uint64_t seq = seq_before(t, care & CARE_GIVES);
 
-	if (care & TRAIT_CLOSES)
-		closing_begin(t, w);
+	if (care & TRAITS_GONE)
+		numbers_go(t, w);
 	if (care & CARE_POLLS) {
 		if (care & TRAIT_REGISTERS)
 			polled_by(t);
@@ -144,7 +150,10 @@ static __attribute__((noinline)) void care_made(struct thread *t, const struct w
 		places_made(t, w, seq);
 	if (locks_on)
 		closing_wait(w);
-	if (care & (TRAIT_INNER | TRAIT_COPIES))
+	/* Else it was before it was seen who is told of them. */
+	if (care & TRAIT_COPIES && !stateless)
+		numbers_came(t, w);
+	if (care & TRAIT_INNER)
 		inner_made(w);
 }
 
@@ -194,8 +203,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		giving_end(t);
 	if (care & CARE_POLLS)
 		epoll_lead_end(t, w->result);
-	if (care & TRAIT_CLOSES)
-		closing_end(w);
+	if (care & TRAITS_GONE)
+		numbers_went(w);
 }
 
 /* To followers it is as if another had been given the connection. */
@@ -260,19 +269,19 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 	unsigned care = care_now(p) & (told ? ~0u : CARE_UNTOLD);
 	uint64_t seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
 
-	if (stateless && care & TRAIT_CLOSES)
-		scope_closes(t, &w);
 	if (told && p->recipe.room >= 0)
 		w.room = room_before(&w);
 	w.result = call_is_vdso(t) ? clock_call(t, nr) : call_kernel(t);
+	if (care & TRAIT_COPIES)
+		numbers_came(t, &w);
 	if (told) {
 		sample_told(t, &w, nr, care, seq, p->scope);
 		return w.result;
 	}
 	if (stateless)
 		sample_kept(t, &w, p->scope);
-	if (care & TRAIT_CLOSES)
-		closing_end(&w);
+	if (care & TRAITS_GONE)
+		numbers_went(&w);
 	return w.result;
 }
 
@@ -322,6 +331,20 @@ static __attribute__((noinline)) long lead_full(struct thread *t, long nr, const
 	       lead_kept(t, nr, p, w, form) : lead_walked(t, nr, p, w, form);
 }
 
+/* Nobody hears of it. */
+static long lead_untold(struct thread *t, struct walk *w, long nr, unsigned care,
+			struct scope_row row)
+{
+	w->result = lead_alone(t, w, nr);
+	if (care & TRAIT_COPIES)
+		numbers_came(t, w);
+	if (stateless)
+		sample_kept(t, w, row);
+	if (care & TRAITS_GONE)
+		numbers_went(w);
+	return w->result;
+}
+
 static long lead_walked(struct thread *t, long nr, const struct plan *p, struct walk w, long form)
 {
 	uint64_t *args = (uint64_t *)w.args, seq;
@@ -350,22 +373,14 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		return -ENOENT;
 	}
 	care = p->desc ? care_now(p) : care_if_alone(care_of(w.desc) | (p->care & CARE_PLACES));
-	care_before(t, &w, nr, care & CARE_UNTOLD);
 	told = stream_followed(t);
 	if (stateless)
 		row = scope_row(w.desc);
 	if (stateless && told)
 		told = scope_enter(t, &w, row);
-	if (stateless && care & TRAIT_CLOSES)
-		scope_closes(t, &w);
-	if (!told) {
-		w.result = lead_alone(t, &w, nr);
-		if (stateless)
-			sample_kept(t, &w, row);
-		if (care & TRAIT_CLOSES)
-			closing_end(&w);
-		return w.result;
-	}
+	care_before(t, &w, nr, care & CARE_UNTOLD);
+	if (!told)
+		return lead_untold(t, &w, nr, care, row);
 	if (w.desc->class == CLASS_LIFE) {
 		sample_due(t);
 		tick_over(t);
@@ -377,6 +392,8 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (call_has(w.desc, TRAIT_SIGNALS))
 		signal_owe(t, &w);
+	if (stateless && care & TRAIT_COPIES)
+		numbers_came(t, &w);
 	if (stateless)
 		sample_told(t, &w, form, care, seq, row);
 	else

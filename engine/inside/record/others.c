@@ -8,9 +8,13 @@
 #include <linux/mman.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/walk.h"
+#include "engine/inside/calls/private.h"
+#include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/inner.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
@@ -18,6 +22,7 @@
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/others.h"
+#include "engine/inside/sample/scope.h"
 #include "engine/inside/state/take.h"
 
 /*
@@ -37,29 +42,92 @@ static void closing_set(int64_t fd, uint8_t on)
 		PUBLISH(fd_closing, &r->closing, on);
 }
 
-void closing_begin(const struct thread *t, const struct walk *w)
+/* Ranges that are closed and not told yet: they may have any number. */
+static uint32_t ranges_closing;
+
+static void closing_note(const struct walk *w, struct numbers n, bool on)
 {
-	take_closing(t, (int32_t)w->args[0]);
-	inner_closed((int32_t)w->args[0]);
-	if (locks_on)
-		closing_set((int32_t)w->args[0], 1);
+	if (!locks_on)
+		return;
+	if (call_has(w->desc, TRAIT_CLOSES))
+		closing_set(n.first, on);
+	else if (on)
+		PUBLISH_BY(fd_ranges, fetch_add, &ranges_closing, 1);
+	else if (__atomic_load_n(&ranges_closing, __ATOMIC_RELAXED))
+		PUBLISH_BY(fd_ranges, fetch_sub, &ranges_closing, 1);
 }
 
-void closing_end(const struct walk *w)
+static bool is_closing(const struct fd_row *r)
 {
-	if (locks_on)
-		closing_set((int32_t)w->args[0], 0);
+	return CONSUME(fd_ranges, &ranges_closing) || (r && CONSUME(fd_closing, &r->closing));
 }
 
 void closing_wait(const struct walk *w)
 {
 	struct fd_row *r = w->desc->result == KIND_FD ? fd_row(w->result) : NULL;
 
-	for (int i = 0; r && CONSUME(fd_closing, &r->closing); i++) {
-		if (i == CLOSING_YIELDS)	/* its thread stayed behind at a fork */
-			r->closing = 0;
+	if (w->desc->result != KIND_FD)
+		return;
+	for (int i = 0; is_closing(r); i++) {
+		if (i == CLOSING_YIELDS) {	/* its thread stayed behind at a fork */
+			ranges_closing = 0;
+			if (r)
+				r->closing = 0;
+		}
 		OWN0(__NR_sched_yield);
 	}
+}
+
+/* --- what is kept of them --------------------------------------------------------------- */
+
+static void leader_gone(struct thread *t, struct numbers n)
+{
+	const struct fd_row *r = n.first == n.last ? fd_row(n.first) : NULL;
+
+	if (n.first == n.last && (!r || !fd_row_kept(r)))
+		return;
+#define KEPT(name, leader, follower, ...) leader(t, n);
+#include "engine/inside/fd/kept.def"
+}
+
+static void leader_copied(int64_t from, int64_t to)
+{
+#define KEPT(name, gone, follower_gone, leader, follower) leader(from, to);
+#include "engine/inside/fd/kept.def"
+}
+
+void numbers_go(struct thread *t, const struct walk *w)
+{
+	struct numbers n;
+
+	if (!numbers_gone(w, &n))
+		return;
+	MUST(n.first >= 0 && n.first <= n.last && !t->following);
+	take_closing(t, n, call_has(w->desc, TRAIT_REPLACES) ? (int32_t)w->args[0] : -1);
+	if (call_has(w->desc, TRAIT_REPLACES))
+		return;
+	leader_gone(t, n);
+	closing_note(w, n, true);
+}
+
+void numbers_went(const struct walk *w)
+{
+	struct numbers n;
+
+	if (locks_on && call_has(w->desc, TRAIT_CLOSES | TRAIT_CLOSES_RANGE) && numbers_gone(w, &n))
+		closing_note(w, n, false);
+}
+
+void numbers_came(struct thread *t, const struct walk *w)
+{
+	struct numbers n;
+
+	if (!numbers_copied(w))
+		return;
+	if (call_has(w->desc, TRAIT_REPLACES) && numbers_gone(w, &n))
+		leader_gone(t, n);
+	MUST((int32_t)w->args[0] != w->result);
+	leader_copied((int32_t)w->args[0], w->result);
 }
 
 /*
@@ -93,12 +161,13 @@ static uint8_t polled(const struct walk *w)
 	uint8_t strangers;
 	int32_t owner;
 
-	if (call_has(w->desc, TRAIT_REGISTERS | TRAIT_CLOSES) || w->result < 0)
+	if (call_has(w->desc, TRAIT_REGISTERS) || w->result < 0)
 		return 0;
 	if (!w->result)
 		return EVENT_AFTER;
 	r = fd_row_make((int32_t)w->args[0]);
-	if (!r)
+	/* A copy of a set is registered with under another number. */
+	if (!r || fd_is((int32_t)w->args[0], FD_COPIED))
 		return EVENT_AFTER;
 	owner = BOTH_BY(fd_poller, exchange_n, &r->poller, thread_self()->tid);
 	if (owner && owner != thread_self()->tid)

@@ -6,10 +6,15 @@
 #define MVE_INSIDE_OTHERS_H
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/gate/thread.h"
 
-void closing_begin(const struct thread *t, const struct walk *w);
-void closing_end(const struct walk *w);
+/* A call of TRAITS_GONE is about to be made; it was made, and told. */
+void numbers_go(struct thread *t, const struct walk *w);
+void numbers_went(const struct walk *w);
+/* A call with the trait COPIES was made. */
+void numbers_came(struct thread *t, const struct walk *w);
+/* Who is given a number waits until that is told. */
 void closing_wait(const struct walk *w);
 void polled_by(const struct thread *t);
 uint8_t after_others(const struct walk *w, unsigned care);

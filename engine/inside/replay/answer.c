@@ -21,6 +21,8 @@
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/mirror.h"
+#include "engine/inside/fd/numbers.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/follow_signal.h"
@@ -54,14 +56,50 @@ static void epoll_note(struct thread *t, struct walk *w)
 	epoll_changed(w, bytes + 4);
 }
 
-static void closed_note(const struct walk *w)
+static void follower_gone(struct thread *t, struct numbers n)
 {
-	long fd = (long)w->args[0];
+#define KEPT(name, leader, follower, ...) follower(t, n);
+#include "engine/inside/fd/kept.def"
+}
 
-	files_closed(fd);
-	inner_closed(fd);
-	epoll_closed(fd);
-	landlock_closed(fd);
+static void follower_copied(int64_t from, int64_t to)
+{
+#define KEPT(name, gone, follower_gone, leader, follower) follower(from, to);
+#include "engine/inside/fd/kept.def"
+}
+
+void follow_gone(struct thread *t, const struct walk *w)
+{
+	struct numbers n;
+
+	MUST(t->following);
+	if (call_has(w->desc, TRAITS_GONE) && numbers_gone(w, &n))
+		follower_gone(t, n);
+}
+
+struct opening {
+	struct thread *t;
+	const struct walk *w;
+};
+
+static void given(void *what, int32_t fd)
+{
+	const struct opening *o = what;
+
+	take_opened(fd);
+	files_opened(o->t, o->w->desc, o->w->args, fd);
+}
+
+/* Descriptors that the call has given: what they are, as far as it is known. */
+static void given_note(struct thread *t, const struct walk *w)
+{
+	numbers_given(w, given, &(struct opening){ t, w });
+	if (numbers_copied(w))
+		follower_copied((int32_t)w->args[0], w->result);
+	if (call_has(w->desc, TRAIT_INNER))
+		inner_made(w);
+	if (call_has(w->desc, TRAIT_ACCEPTS))
+		file_accepted((long)w->args[0], w->result);
 }
 
 void follow_note_first(struct thread *t, struct walk *w, int64_t result)
@@ -71,8 +109,7 @@ void follow_note_first(struct thread *t, struct walk *w, int64_t result)
 	w->result = result;
 	if (call_has(w->desc, TRAIT_REGISTERS))
 		epoll_note(t, w);
-	else if (call_has(w->desc, TRAIT_CLOSES))
-		closed_note(w);
+	follow_gone(t, w);
 }
 
 /* A child's end, as waitid tells it; with WNOWAIT it will be told again. */
@@ -106,16 +143,9 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 
 	if (w->result < 0)
 		return;
-	if (call_has(w->desc, TRAIT_INNER | TRAIT_COPIES))
-		inner_made(w);
 	mirror_note(t, w);
 	files_moved(w->desc, w->args);
-	if (w->desc->result == KIND_FD) {
-		take_opened(w->result);
-		files_opened(t, w->desc, w->args, w->result);
-	}
-	if (call_has(w->desc, TRAIT_ACCEPTS))
-		file_accepted((long)w->args[0], w->result);
+	given_note(t, w);
 	if (call_has(w->desc, TRAIT_SIGNALS)) {
 		crash_sent(t, nr, w->args);
 		signal_owe(t, w);

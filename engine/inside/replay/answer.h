@@ -11,6 +11,8 @@ long follow_told(struct thread *t, struct walk *w, long nr, uint8_t flags);
  * and that a descriptor is free for the next.
  */
 void follow_note_first(struct thread *t, struct walk *w, int64_t result);
+/* A call that gives up descriptors is made, as far as this version goes. */
+void follow_gone(struct thread *t, const struct walk *w);
 long answer_done(struct thread *t, const struct walk *w, long nr);
 long answer_call(struct thread *t, struct walk *w, const struct event *e, long nr);
 bool answer_has_room(const struct event *e, const struct walk *w, long nr);

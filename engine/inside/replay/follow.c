@@ -314,6 +314,7 @@ static long follow_walked(struct thread *t, struct walk w, long nr)
 	if (signal_asks(t, nr, &result))
 		return result;
 	if (file_left(w.desc, args, &result)) {
+		follow_gone(t, &w);
 		t->answered = 1;
 		return result;
 	}

@@ -306,7 +306,7 @@ static enum step_result answer(struct thread *t, struct walk *w, long nr, long *
 	w->result = a->edit.ret;
 	if (w->desc && !edits_write(t, w))
 		return rules_failed(t, rules_fault_text(RULES_TOO_LONG));
-	if (call_has(w->desc, TRAIT_CLOSES))
+	if (call_has(w->desc, TRAITS_GONE))
 		follow_note_first(t, w, w->result);
 	if (call_has(w->desc, TRAIT_REGISTERS) && a->edit.ret >= 0)
 		epoll_own(w);

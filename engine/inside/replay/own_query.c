@@ -53,7 +53,7 @@ static bool changes(const struct event *e, int32_t fd)
 {
 	const struct call_desc *d = e->kind == EVENT_CALL ? call_find(e->call) : NULL;
 
-	if (e->kind == EVENT_EXEC || e->call == __NR_close_range)
+	if (e->kind == EVENT_EXEC || call_has(d, TRAIT_CLOSES_RANGE))
 		return true;
 	return d && ((d->result == KIND_FD && e->result == fd) ||
 		     (call_has(d, TRAIT_CLOSES) && (int32_t)e->arg[0] == fd));

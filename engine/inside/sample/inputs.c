@@ -97,8 +97,6 @@ void inputs_note(const struct thread *t, const struct walk *w, long nr)
 	const uint64_t *arg = w->args;
 	uint64_t n = (uint64_t)w->result;
 
-	if (nr == __NR_close)
-		fd_set_mark((int64_t)arg[0], FD_INPUT, false);
 	if (w->result < 0)
 		return;
 	if (call_has(w->desc, TRAIT_ACCEPTS)) {

@@ -159,7 +159,8 @@ struct scope_row scope_row(const struct call_desc *d)
 	/* Programs and ends of threads are told whatever is going on. */
 	row.what |= d->class == CLASS_LIFE && !call_bears(d) ? SCOPE_EVERYBODYS : 0;
 	row.what |= sets ? SCOPE_SETS : 0;
-	if (sets || d->result == KIND_FD || d->nr == __NR_close_range || d->nr == __NR_listen)
+	row.what |= numbers_may_come(d) ? SCOPE_GIVEN : 0;
+	if (sets || row.what & SCOPE_GIVEN || d->nr == __NR_listen)
 		row.what |= SCOPE_BEARS;
 	return row;
 }
@@ -421,21 +422,10 @@ static void opened(struct thread *t, int64_t fd, uint32_t what)
 	open_count(t, born_of((uint64_t)fd), 1);
 }
 
-/*
- * A descriptor is about to be closed: another thread may be given its number before the
- * call has come back.
- */
-void scope_closes(struct thread *t, const struct walk *w)
+void scope_gone(struct thread *t, struct numbers n)
 {
-	closed(t, w->args[0]);
-	epoll_closed((int32_t)w->args[0]);
-}
-
-static void range_closed(struct thread *t, const struct walk *w)
-{
-	int64_t fd = counts && !(uint32_t)w->args[2] ? fd_next((uint32_t)w->args[0]) : -1;
-
-	for (; fd >= 0 && fd <= (uint32_t)w->args[1]; fd = fd_next(fd + 1))
+	for (int64_t fd = counts ? fd_next(n.first) : -1; fd >= 0 && fd <= n.last;
+	     fd = fd_next(fd + 1))
 		if (born_of((uint64_t)fd))
 			closed(t, (uint64_t)fd);
 }
@@ -459,7 +449,20 @@ static uint32_t born_as(const struct walk *w, bool told)
 
 	if (b & SOURCE)
 		return b;
-	return told ? generation : KEPT_BACK;
+	b = call_has(w->desc, TRAIT_COPIES) ? b & LISTENS : 0;
+	return b | (told ? generation : KEPT_BACK);
+}
+
+struct birth {
+	struct thread *t;
+	uint32_t as;
+};
+
+static void given(void *what, int32_t fd)
+{
+	const struct birth *b = what;
+
+	opened(b->t, fd, b->as);
 }
 
 bool scope_start_over(void)
@@ -467,17 +470,15 @@ bool scope_start_over(void)
 	return first && __atomic_load_n(&told_now, __ATOMIC_RELAXED) <= 0;
 }
 
-/* Descriptors that the call has made, closed, or put into an epoll set. */
+/* Descriptors that the call has made, or put into an epoll set. */
 static bool scope_bears(struct thread *t, const struct walk *w, bool told, struct scope_row row)
 {
 	long nr = w->desc->nr;
 
 	if (row.what & SCOPE_ACCEPTS)
 		return accepted(t, w->result, told);
-	if (w->desc->result == KIND_FD)
-		opened(t, w->result, born_as(w, told));
-	else if (nr == __NR_close_range)
-		range_closed(t, w);
+	if (row.what & SCOPE_GIVEN)
+		numbers_given(w, given, &(struct birth){ t, born_as(w, told) });
 	else if (nr == __NR_listen)
 		born_set((int32_t)w->args[0], born_of(w->args[0]) | LISTENS);
 	else if ((int32_t)w->args[1] == CTL_ADD)

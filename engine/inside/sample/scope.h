@@ -3,6 +3,7 @@
 #define MVE_INSIDE_SCOPE_H
 
 #include "engine/core/walk.h"
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 
@@ -28,14 +29,15 @@ enum scope_what {
 	SCOPE_SETS	= 1 << 3,	/* what epoll waits for */
 	SCOPE_BEARS	= 1 << 4,	/* descriptors come, go or change */
 	SCOPE_EVERYBODYS = 1 << 5,	/* told whatever is going on */
+	SCOPE_GIVEN	= 1 << 6,	/* descriptors, by it */
 };
 struct scope_row scope_row(const struct call_desc *d);
 /* The call is about to be made: do followers hear of it? */
 bool scope_enter(struct thread *t, const struct walk *w, struct scope_row row);
 /* It was made; false: of an accept, whose connection they do not hear of. */
 bool scope_leave(struct thread *t, const struct walk *w, bool told, struct scope_row row);
-/* A close is about to be made. */
-void scope_closes(struct thread *t, const struct walk *w);
+/* What kept.def says of them. */
+void scope_gone(struct thread *t, struct numbers n);
 /* A call that is not told may be about a connection that is: then who follows is dropped. */
 void scope_stray(const struct thread *t, const uint64_t *args, uint8_t fds);
 /* A follower is told from here on: it knows what there was at the start, and what comes. */

@@ -23,6 +23,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/walk.h"
+#include "engine/inside/fd/description.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -345,16 +346,30 @@ static int32_t moved_up(int32_t fd)
  * long as the old leader is not all gone, it does: so it is taken out by hand.  A child of
  * the one that took closes its own copies, which takes nothing out of anything.
  */
-void take_closing(const struct thread *t, int32_t fd)
+static void closing_forget(uint32_t sets, int64_t fd)
+{
+	for (uint32_t i = 0; i < sets; i++)
+		if (epoll_at(i) != fd)
+			OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
+}
+
+/* It is put in the place of another, if that can be. */
+static bool may_replace(int32_t by, int64_t number)
+{
+	return by < 0 || (number < numbers_allowed() && OWN3(__NR_fcntl, by, F_GETFD, 0) >= 0);
+}
+
+void take_closing(const struct thread *t, struct numbers gone, int32_t by)
 {
 	uint32_t n = CONSUME(taken_epolls, &epolls.used);
 	struct __kernel_timespec now;
 
-	if (!n || t->pid != taken_by)
+	if (!n || t->pid != taken_by || !may_replace(by, gone.first))
 		return;
-	for (uint32_t i = 0; i < n; i++)
-		if (epoll_at(i) != fd)
-			OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
+	/* The old leader's are below that. */
+	for (int64_t fd = gone.first; fd == gone.first || (fd <= gone.last && fd < table_room); fd++)
+		if (!description_stays(fd))
+			closing_forget(n, fd);
 	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_sec > taken_at + OLD_STAYS_S)
 		PUBLISH(taken_epolls, &epolls.used, 0);

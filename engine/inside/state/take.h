@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_TAKE_H
 #define MVE_INSIDE_TAKE_H
 
+#include "engine/inside/fd/numbers.h"
 #include "engine/inside/gate/thread.h"
 
 /* What modules.def says of it; to tell the monitor that this process leads. */
@@ -11,7 +12,10 @@ void took_note(struct thread *t);
 void room_make(struct thread *t);
 void room_fork(struct thread *t);
 void take_opened(int64_t fd);
-/* A leader's program is about to close a descriptor. */
-void take_closing(const struct thread *t, int32_t fd);
+/*
+ * A leader's program is about to give up descriptors; `by`: a copy of this one is to be in the
+ * place of the only one, -1: none.
+ */
+void take_closing(const struct thread *t, struct numbers gone, int32_t by);
 
 #endif

@@ -1,0 +1,40 @@
+/*
+ * Numbers of descriptors: which a call gives up, and which it gives.  What is kept of them and
+ * what becomes of that is in kept.def.
+ */
+#ifndef MVE_INSIDE_NUMBERS_H
+#define MVE_INSIDE_NUMBERS_H
+
+#include "engine/core/walk.h"
+#include "engine/inside/gate/thread.h"
+
+/* Calls of such a row may give some up. */
+#define TRAITS_GONE	(TRAIT_CLOSES | TRAIT_CLOSES_RANGE | TRAIT_REPLACES)
+
+struct numbers {
+	int64_t first, last;
+};
+
+/*
+ * The numbers that the call gives up where it succeeds, by its arguments: false: none.  One
+ * that does not REPLACE succeeds, or they were not open.
+ */
+bool numbers_gone(const struct walk *w, struct numbers *n);
+/* The call was made: it has put a copy of its first argument under the number that it gives. */
+bool numbers_copied(const struct walk *w);
+/* Calls on each number that the call has given, of descriptors that were not there before. */
+void numbers_given(const struct walk *w, void (*on)(void *what, int32_t fd), void *what);
+/* Calls of the row may give some. */
+bool numbers_may_come(const struct call_desc *d);
+
+static inline void nothing_gone(struct thread *t, struct numbers n)
+{
+	(void)t, (void)n;
+}
+
+static inline void nothing_copied(int64_t from, int64_t to)
+{
+	(void)from, (void)to;
+}
+
+#endif
