@@ -86,28 +86,26 @@ static void extent_tell(struct thread *t, long fd, struct file_extent x)
 	}
 }
 
+/*
+ * Read by the program's own descriptor, which is mapped and so can be read, but for one that
+ * wants aligned memory.
+ */
 static void content_tell(struct thread *t, long fd, uint64_t size)
 {
-	long own = behind_reopened(fd);
-	struct file_extent x = { 0, size }, end = { size, 0 };
+	bool aligned = OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_DIRECT;
+	long by = aligned ? behind_reopened(t, fd) : fd;
+	struct stretches s = { .thread = t, .fd = fd, .size = size };
+	struct file_extent end = { size, 0 };
 
 	MUST(fd >= 0);
-	if (own < 0 && size)
-		extent_tell(t, fd, x);
-	while (own >= 0 && x.at < size) {
-		long from = OWN3(__NR_lseek, own, x.at, SEEK_DATA_), to;
-
-		if (from < 0 || (uint64_t)from >= size)
-			break;
-		to = OWN3(__NR_lseek, own, from, SEEK_HOLE_);
-		if (to <= from || (uint64_t)to > size)
-			to = (long)size;
-		extent_tell(t, own, (struct file_extent){ (uint64_t)from, (uint64_t)(to - from) });
-		x.at = (uint64_t)to;
+	while (s.from < size) {
+		behind_stretches(&s);
+		for (uint32_t i = 0; i < s.n; i++)
+			extent_tell(t, by, s.x[i]);
 	}
 	payload_tell(t, &end, sizeof(end));
-	if (own >= 0)
-		OWN1(__NR_close, own);
+	if (aligned && by >= 0)
+		OWN1(__NR_close, by);
 }
 
 static uint64_t bits_of(long fd)

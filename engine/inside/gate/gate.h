@@ -13,6 +13,14 @@ long clone_kernel(struct frame *f, struct thread *child);
 _Noreturn void sigreturn_exit(void);
 _Noreturn void thread_exit(uint64_t *bitmap, uint64_t bit, long status);
 
+long own_aside(void (*work)(void *what), void *what);
+/*
+ * What opens files where the program's threads must not meet their numbers: each is given the
+ * lowest that is free, and may close what it did not open.  `work` is done by a thread of its own
+ * that has no descriptors, and takes no signal; it must not wait.  False: it was not.
+ */
+bool call_aside(void (*work)(void *what), void *what);
+
 #define OWN0(nr)		own_call(nr, 0, 0, 0, 0, 0, 0)
 #define OWN1(nr, a)		own_call(nr, (long)(a), 0, 0, 0, 0, 0)
 #define OWN2(nr, a, b)		own_call(nr, (long)(a), (long)(b), 0, 0, 0, 0)

@@ -55,28 +55,39 @@ static int cpu_clock(const struct thread *o)
 	return (int)(~(uint32_t)o->tid << 3 | 6);
 }
 
-/* Its state as /proc has it, behind its name; 0: that is not to be had. */
-static char state_of(const struct thread *o)
+struct look {
+	int32_t tid;
+	char state;
+};
+
+/* Its state as /proc has it, behind its name. */
+static void state_read(void *what)
 {
-	char path[48] = "/proc/self/task/", stat[64], digits[12], state = 0;
+	struct look *l = what;
+	char path[48] = "/proc/self/task/", stat[64], digits[12];
 	long fd, at = 16, n = 0;
 
-	for (int32_t tid = o->tid; tid; tid /= 10)
+	MUST(l->tid > 0);
+	for (int32_t tid = l->tid; tid; tid /= 10)
 		digits[n++] = (char)('0' + tid % 10);
 	while (n)
 		path[at++] = digits[--n];
 	bytes_copy(path + at, "/stat", 6);
 	fd = OWN4(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	n = OWN3(__NR_read, fd, stat, sizeof(stat));
-	OWN1(__NR_close, fd);
+	n = fd < 0 ? 0 : OWN3(__NR_read, fd, stat, sizeof(stat));
 	while (n-- > 2)
 		if (stat[n - 2] == ')') {
-			state = stat[n];
+			l->state = stat[n];
 			break;
 		}
-	return state;
+}
+
+/* 0: that is not to be had. */
+static char state_of(const struct thread *o)
+{
+	struct look l = { o->tid, 0 };
+
+	return l.tid > 0 && call_aside(state_read, &l) ? l.state : 0;
 }
 
 /*
