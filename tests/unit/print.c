@@ -126,6 +126,8 @@ static void check_traits(const struct call_desc *d)
 		cr_expect_eq(d->class, CLASS_EFFECT, "%s", d->name);
 	if (call_has(d, TRAIT_SIGNALS))
 		cr_expect(has_kind(d, KIND_SIG), "%s: no signal", d->name);
+	if (call_has(d, TRAIT_GATHERS))
+		cr_expect(d->result == KIND_FD, "%s: no set", d->name);
 	if (call_has(d, TRAIT_COPIES))
 		cr_expect(by_fd && d->result == KIND_FD, "%s: no copy", d->name);
 	if (call_has(d, TRAIT_REPLACES))

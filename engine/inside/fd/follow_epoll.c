@@ -324,9 +324,17 @@ void epoll_gone(struct thread *t, struct numbers n)
 	}
 }
 
+/* Whatever else has several numbers: nobody asks for it by data of ours. */
+static bool is_of_sets(int64_t fd)
+{
+	const struct fd_row *r = fd_row(fd);
+
+	return r && (r->epoll | r->set || fd_is(fd, FD_SET));
+}
+
 void epoll_copied(int64_t from, int64_t to)
 {
-	struct fd_row *c = fd_row_make(to);
+	struct fd_row *c = is_of_sets(from) ? fd_row_make(to) : NULL;
 
 	if (!c)
 		return;

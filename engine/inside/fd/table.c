@@ -16,7 +16,7 @@ _Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
 #define PAGE_ROWS	4096
 #define PAGES		(FD_NUMBERS / PAGE_ROWS)
 _Static_assert(FD_NUMBERS % PAGE_ROWS == 0, "each number has a page");
-_Static_assert(FD_LEFT <= UINT16_MAX, "marks are one word");
+_Static_assert(FD_SET <= UINT16_MAX, "marks are one word");
 _Static_assert(sizeof(struct fd_row) == 20, "each has what it is said to have, and no hole");
 
 static void *pages[PAGES];
@@ -65,7 +65,8 @@ void fd_set_mark(int64_t fd, unsigned marks, bool on)
 /* All but who is open for this version alone: private_gone. */
 #define MARKS_GONE	(uint16_t)~FD_PRIVATE
 _Static_assert(!(MARKS_GONE & FD_PRIVATE), "libc's own are closed by libc");
-#define MARKS_COPIED	(FD_INNER | FD_BELL | FD_LED | FD_INPUT | FD_LISTENS | FD_CLIENT | FD_LEFT)
+#define MARKS_COPIED	(FD_INNER | FD_BELL | FD_LED | FD_INPUT | FD_LISTENS | FD_CLIENT | \
+			 FD_LEFT | FD_SET)
 
 void marks_gone(struct thread *t, struct numbers n)
 {
@@ -90,7 +91,8 @@ void marks_copied(int64_t from, int64_t to)
 	const struct fd_row *r = fd_row(from);
 	unsigned marks = r ? __atomic_load_n(&r->marks, __ATOMIC_RELAXED) & MARKS_COPIED : 0;
 
-	fd_set_mark(to, marks, true);
+	if (marks)
+		fd_set_mark(to, marks, true);
 }
 
 int64_t fd_next(int64_t from)

@@ -29,6 +29,7 @@ enum fd_mark {
 	FD_LISTENS = 128,	/* connections have come from it */
 	FD_CLIENT = 256,	/* it is one that came */
 	FD_LEFT = 512,		/* and is over, without a word */
+	FD_SET = 1024,		/* it is an epoll set */
 };
 
 struct fd_row {

@@ -18,7 +18,8 @@ enum care {
 	/* What epoll knows is looked after: epoll_led. */
 	CARE_POLLS	= TRAIT_EPOLL | TRAIT_REGISTERS,
 	/* Numbers of descriptors go, or come to lead elsewhere: kept.def. */
-	CARE_KEPT	= TRAITS_GONE | TRAIT_COPIES,
+	CARE_CAME	= TRAIT_COPIES | TRAIT_GATHERS,
+	CARE_KEPT	= TRAITS_GONE | CARE_CAME,
 	CARE_PLACES	= 1 << 26,	/* on files that have mirrors: places.c */
 	CARE_ALIAS	= 1 << 27,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */
@@ -26,7 +27,7 @@ enum care {
 	CARE_NUMBER	= 1 << 29,	/* it is given a descriptor */
 };
 
-_Static_assert(TRAIT_COUNT <= 24, "care and traits are one word");
+_Static_assert(TRAIT_COUNT <= 26, "care and traits are one word");
 
 unsigned care_of(const struct call_desc *d);
 

@@ -52,7 +52,7 @@
 #define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
 /* What is looked after though nobody hears of the call. */
 #define CARE_UNTOLD	(CARE_POLLS | CARE_KEPT)
-#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | TRAIT_COPIES | TRAIT_INNER)
+#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
 #define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
 
 static uint64_t seq_before(struct thread *t, bool gives)
@@ -108,7 +108,7 @@ long lead_laneless(struct thread *t, long nr)
 	if (call_has(w.desc, TRAITS_GONE))
 		numbers_go(t, &w);
 	w.result = lead_alone(t, &w, nr);
-	if (call_has(w.desc, TRAIT_COPIES))
+	if (call_has(w.desc, CARE_CAME))
 		numbers_came(t, &w);
 	numbers_went(&w);
 	return w.result;
@@ -151,7 +151,7 @@ static __attribute__((noinline)) void care_made(struct thread *t, const struct w
 	if (locks_on)
 		closing_wait(w);
 	/* Else it was before it was seen who is told of them. */
-	if (care & TRAIT_COPIES && !stateless)
+	if (care & CARE_CAME && !stateless)
 		numbers_came(t, w);
 	if (care & TRAIT_INNER)
 		inner_made(w);
@@ -272,7 +272,7 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 	if (told && p->recipe.room >= 0)
 		w.room = room_before(&w);
 	w.result = call_is_vdso(t) ? clock_call(t, nr) : call_kernel(t);
-	if (care & TRAIT_COPIES)
+	if (care & CARE_CAME)
 		numbers_came(t, &w);
 	if (told) {
 		sample_told(t, &w, nr, care, seq, p->scope);
@@ -336,7 +336,7 @@ static long lead_untold(struct thread *t, struct walk *w, long nr, unsigned care
 			struct scope_row row)
 {
 	w->result = lead_alone(t, w, nr);
-	if (care & TRAIT_COPIES)
+	if (care & CARE_CAME)
 		numbers_came(t, w);
 	if (stateless)
 		sample_kept(t, w, row);
@@ -392,7 +392,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (call_has(w.desc, TRAIT_SIGNALS))
 		signal_owe(t, &w);
-	if (stateless && care & TRAIT_COPIES)
+	if (stateless && care & CARE_CAME)
 		numbers_came(t, &w);
 	if (stateless)
 		sample_told(t, &w, form, care, seq, row);

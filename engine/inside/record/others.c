@@ -92,6 +92,10 @@ static void leader_gone(struct thread *t, struct numbers n)
 
 static void leader_copied(int64_t from, int64_t to)
 {
+	const struct fd_row *r = fd_row(from);
+
+	if (!r || !fd_row_kept(r))
+		return;
 #define KEPT(name, gone, follower_gone, leader, follower) leader(from, to);
 #include "engine/inside/fd/kept.def"
 }
@@ -122,6 +126,8 @@ void numbers_came(struct thread *t, const struct walk *w)
 {
 	struct numbers n;
 
+	if (call_has(w->desc, TRAIT_GATHERS) && w->result >= 0)
+		fd_set_mark(w->result, FD_SET, true);
 	if (!numbers_copied(w))
 		return;
 	if (call_has(w->desc, TRAIT_REPLACES) && numbers_gone(w, &n))

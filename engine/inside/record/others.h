@@ -12,7 +12,7 @@
 /* A call of TRAITS_GONE is about to be made; it was made, and told. */
 void numbers_go(struct thread *t, const struct walk *w);
 void numbers_went(const struct walk *w);
-/* A call with the trait COPIES was made. */
+/* A call of CARE_CAME was made. */
 void numbers_came(struct thread *t, const struct walk *w);
 /* Who is given a number waits until that is told. */
 void closing_wait(const struct walk *w);

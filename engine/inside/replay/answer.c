@@ -94,6 +94,8 @@ static void given(void *what, int32_t fd)
 static void given_note(struct thread *t, const struct walk *w)
 {
 	numbers_given(w, given, &(struct opening){ t, w });
+	if (call_has(w->desc, TRAIT_GATHERS))
+		fd_set_mark(w->result, FD_SET, true);
 	if (numbers_copied(w))
 		follower_copied((int32_t)w->args[0], w->result);
 	if (call_has(w->desc, TRAIT_INNER))
