@@ -140,8 +140,8 @@ $(rings): tests/model/ring_threads.c $(wildcard engine/core/ring.[ch] engine/abi
 	@mkdir -p $(@D)
 	$(call say,cc $@) $(CC) $(CPPFLAGS) $(CFLAGS) $(if $(findstring tsan,$@),-fsanitize=thread) $< -pthread -o $@
 
-# What tests/programs/footprint.py measures with.
-footprint := $(B)/perf/idle $(B)/perf/record
+# What tests/programs/footprint.py and steps.py measure with.
+footprint := $(B)/perf/idle $(B)/perf/record $(B)/perf/steps
 
 # A web server with a planted bug, and what is to find it.
 httpds	:= $(B)/servers/httpd $(B)/servers/httpd-asan

@@ -166,6 +166,16 @@ const char *class_name(enum call_class class);
 /* Bytes of one element of a layout. */
 unsigned layout_size(enum layout_id layout);
 
+/* The same, a constant where the layout is one. */
+static inline unsigned layout_bytes(enum layout_id layout)
+{
+	switch (layout) {
+#define LAYOUT(name, size) case LAYOUT_##name: return size;
+#include "engine/abi/syscalls.def"
+	default: return 0;
+	}
+}
+
 /*
  * How the macros of syscalls.def turn into data: CALL_ARG_<KIND>(name, ...) is
  * the initializer of one argument, CALL_ARG_LIST(...) of all of a row.

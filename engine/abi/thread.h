@@ -10,7 +10,7 @@
 #ifndef MVE_ABI_THREAD_H
 #define MVE_ABI_THREAD_H
 
-#define THREAD_LAYOUT	4
+#define THREAD_LAYOUT	5
 
 #define T_SELF		0x00	/* address of the block itself */
 #define T_GATE		0x08	/* where a board jumps: gate_patch */
@@ -22,7 +22,8 @@
 #define T_HAS_LANE	0x2a	/* 1 when it tells a stream, or is told by one */
 #define T_FOLLOWING	0x2b	/* 1 when it is told */
 #define T_DEFERRED	0x2c	/* 1 when a signal waits for a call to begin */
-#define T_AWAY		0x2d	/* 1 where it shows ticks before it goes on: tick.c */
+#define T_FAULTING	0x2d	/* not 0 in the handler of a fault */
+#define T_AWAY		0x2e	/* 1 where it shows ticks before it goes on: tick.c */
 #define T_RESUME	0x30	/* the short way: where it resumes */
 #define T_SLOT		0x38	/* the short way: the call's slot */
 #define T_FRAME		0x40	/* struct frame: the registers of the call */
@@ -52,6 +53,15 @@
 #define F_SITE_END	0x80	/* the address after the program's `syscall` */
 #define F_SLOT		0x88	/* slot of the table: call number + 1, 0 unknown */
 #define F_TIER		0x90	/* TIER_PATCH or TIER_NET */
+
+#define T_STACK		0x7000	/* what T_STACK_TOP says, in the block */
+
+/*
+ * The four bytes at T_HAS_LANE where a call goes the told way: it has a lane, and leads; no
+ * signal waits, and no fault is under way.  (Not T_BUSY, too: it has just been written, and
+ * a wider load would have to wait for that.)
+ */
+#define LANE_TELLS	1
 
 #define HANDLER_ROOM	256	/* for libc's struct sigaction, above a handler's frame */
 

@@ -42,11 +42,6 @@ static void put_target(struct writer *w, uint64_t from, uint64_t len)
 	}
 }
 
-/* What stands in a payload is not aligned. */
-struct packed_u32 {
-	uint32_t value;
-} __attribute__((packed, may_alias));
-
 static void put_u32(struct writer *w, uint32_t value)
 {
 	const uint8_t *b = (const uint8_t *)&value;
@@ -62,7 +57,7 @@ static void put_u32(struct writer *w, uint32_t value)
 	}
 }
 
-static void put_section(struct writer *w, uint64_t from, uint64_t len)
+void record_section(struct writer *w, uint64_t from, uint64_t len)
 {
 	uint8_t *at = w->at;
 
@@ -104,7 +99,7 @@ static void put_strings(struct writer *w, uint64_t at)
 	for (int i = 0; i < STRINGS_MAX; i++, at += 8) {
 		if (target_in(&string, at, 8) || !string)
 			break;
-		put_section(w, string, text_length(string));
+		record_section(w, string, text_length(string));
 	}
 	put_u32(w, STRINGS_END);
 }
@@ -136,8 +131,8 @@ static void put_message(struct writer *w, uint64_t at, uint64_t bytes)
 	if (!step_fetch(&m, at, sizeof(m)))
 		w->open->flags |= EVENT_CUT;
 	put_u32(w, m.flags);
-	put_section(w, m.name, m.name ? m.name_len & 0xffff : 0);
-	put_section(w, m.control, m.control ? m.control_len & 0xfffff : 0);
+	record_section(w, m.name, m.name ? m.name_len & 0xffff : 0);
+	record_section(w, m.control, m.control ? m.control_len & 0xfffff : 0);
 	put_spans(w, m.iov, m.iov_n, bytes);
 }
 
@@ -158,8 +153,8 @@ static void put_conf(struct writer *w, uint64_t at)
 
 	if (!step_fetch(&c, at, sizeof(c)))
 		w->open->flags |= EVENT_CUT;
-	put_section(w, at, sizeof(c));
-	put_section(w, c.at, c.at && (int32_t)c.len > 0 ? c.len : 0);
+	record_section(w, at, sizeof(c));
+	record_section(w, c.at, c.at && (int32_t)c.len > 0 ? c.len : 0);
 }
 
 /* An AT section: as much as the kernel says that it wrote, and had room for. */
@@ -175,7 +170,7 @@ static uint64_t bytes_length(const struct walk *c, unsigned i)
 	return len;
 }
 
-static void put_memory(struct writer *w, const struct walk *c, unsigned i)
+void record_argument(struct writer *w, const struct walk *c, unsigned i)
 {
 	uint64_t at = c->args[i], moved = c->result < 0 ? 0 : (uint64_t)c->result;
 
@@ -184,10 +179,10 @@ static void put_memory(struct writer *w, const struct walk *c, unsigned i)
 	case STEP_VALUE:
 		break;
 	case STEP_TEXT:
-		put_section(w, at, at ? text_length(at) : 0);
+		record_section(w, at, at ? text_length(at) : 0);
 		break;
 	case STEP_BYTES:
-		put_section(w, at, bytes_length(c, i));
+		record_section(w, at, bytes_length(c, i));
 		break;
 	case STEP_VECTOR:
 		put_spans(w, at, c->args[c->desc->args[i].len_arg], moved);
@@ -214,9 +209,9 @@ void record_memory(struct writer *w, const struct walk *call)
 		uint64_t len;
 
 		if (!((call->recipe->moved | call->recipe->fixed) >> i & 1))
-			put_memory(w, call, i);
+			record_argument(w, call, i);
 		else if (step_simple(call, i, &len))
-			put_section(w, call->args[i], len);
+			record_section(w, call->args[i], len);
 	}
 }
 
@@ -230,5 +225,5 @@ void record_unknown(struct writer *w, const struct walk *call)
 		if (step_kind(call, i) == STEP_VALUE)
 			w->open->arg[values++] = call->args[i];
 	for (unsigned i = 0; i < call->desc->nargs; i++)
-		put_memory(w, call, i);
+		record_argument(w, call, i);
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "engine/abi/ring.h"
+#include "engine/core/inline.h"
 #include "engine/core/pairs.h"
 
 /* The streams as one process has mapped them. */
@@ -90,11 +91,11 @@ void lane_close(struct streams *s, uint32_t index);
 /* Binds a writer to an open lane, wherever an earlier one has left it. */
 void writer_attach(struct writer *w, struct streams *s, uint32_t index);
 /* Room for an event's header; NULL when the ring is full. */
-static inline struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call);
+static INLINE struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call);
 /* Bytes of payload that the open event can still take. */
 static inline size_t writer_room(const struct writer *w);
 /* Publishes the open event. */
-static inline void writer_commit(struct writer *w);
+static INLINE void writer_commit(struct writer *w);
 /* The chunk is full: the lane goes on in another; false when there is none. */
 bool writer_turn(struct writer *w);
 /* Gives a chunk for the spare one that it owes; false: there is none yet. */
@@ -172,14 +173,14 @@ static inline uint32_t streams_followers(const struct streams *s, const struct s
  * asked for early, they are there when their time comes.  Behind the chunk's end
  * they are another lane's.
  */
-static inline void cells_fetch(const struct event *e, const struct event *to,
+static INLINE void cells_fetch(const struct event *e, const struct event *to,
 			       const struct event *end)
 {
 	for (to = to < end ? to : end; e < to; e++)
 		__asm__ volatile("prefetchw %0" : : "m"(*e));
 }
 
-static inline struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
+static INLINE struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 {
 	struct event *e;
 
@@ -200,7 +201,7 @@ static inline size_t writer_room(const struct writer *w)
 	return (size_t)(w->chunk + (CHUNK_CELLS - 1) * CELL_SIZE - w->at);
 }
 
-static inline void writer_commit(struct writer *w)
+static INLINE void writer_commit(struct writer *w)
 {
 	struct event *e = w->open;
 	uint32_t size = (uint32_t)(w->at - (uint8_t *)(e + 1)), cells = event_cells(size);

@@ -41,11 +41,6 @@ static const uint8_t has_variants[CALL_MAX] = {
 };
 #pragma GCC diagnostic pop
 
-static const uint16_t layout_sizes[] = {
-#define LAYOUT(name, size) [LAYOUT_##name] = size,
-#include "engine/abi/syscalls.def"
-};
-
 static const char class_names[CLASS_COUNT][8] = {
 	"local", "effect", "input", "query", "soft", "both", "life",
 };
@@ -125,5 +120,5 @@ const char *class_name(enum call_class class)
 
 unsigned layout_size(enum layout_id layout)
 {
-	return layout < LAYOUT_COUNT ? layout_sizes[layout] : 0;
+	return layout_bytes(layout);
 }

@@ -5,7 +5,7 @@
  * call that failed has moved nothing, but may say what it would take.
  */
 #include "engine/core/must.h"
-#include "engine/core/must.h"
+#include "engine/core/recipe.h"
 #include "engine/core/walk.h"
 
 #define IOC_SIZE	16	/* of an ioctl's number: where its size is */
@@ -13,61 +13,17 @@
 #define ADDRESSES	65536	/* below, an argument is a number */
 #define RESULT_INTERRUPTED (-4)	/* -EINTR */
 
-static enum step memory_step(const struct walk *w, const struct arg_desc *a)
-{
-	bool both = w->desc->class == CLASS_BOTH;
-
-	/* What only one version can mean, or what it answers itself. */
-	if (both && a->dir != DIR_IN)
-		return STEP_NONE;
-	switch (a->what) {
-	case LAYOUT_iovec:
-		return STEP_VECTOR;
-	case LAYOUT_msghdr:
-		return STEP_MESSAGE;
-	case LAYOUT_mmsghdr:
-		return STEP_MESSAGES;
-	case LAYOUT_ifconf:
-		return STEP_CONF;
-	case LAYOUT_strv:
-		return a->name[0] == 'a' ? STEP_STRINGS : STEP_NONE;
-	case LAYOUT_clone_args: case LAYOUT_sock_fprog: case LAYOUT_bpf_attr:
-	case LAYOUT_iovaddr: case LAYOUT_ptr: case LAYOUT_ptrv:
-	case LAYOUT_iocb: case LAYOUT_iocbp: case LAYOUT_futex_waitv: case LAYOUT_stack:
-		return STEP_NONE;
-	default:
-		return STEP_BYTES;
-	}
-}
-
-/*
- * The mode of an open that creates nothing is whatever the register held.  The
- * argument that says so, or -1.
- */
-static int mode_flags_arg(const struct call_desc *d)
-{
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (d->args[i].kind == KIND_FLAGS && d->args[i].what == XLAT_open_flags)
-			return (int)i;
-	return -1;
-}
-
 static bool mode_matters(const struct walk *w)
 {
-	int arg = mode_flags_arg(w->desc);
+	int arg = recipe_flags_arg(w->desc);
 
 	return arg < 0 || w->args[arg] & OPEN_CREATES;
-}
-
-static bool is_time(const struct arg_desc *a)
-{
-	return a->what == LAYOUT_timespec || a->what == LAYOUT_timeval;
 }
 
 /* A wait that was cut short says how long it would still have been. */
 static bool time_left(const struct walk *w, const struct arg_desc *a)
 {
-	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT && is_time(a);
+	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT && recipe_is_time(a);
 }
 
 enum step step_kind(const struct walk *w, unsigned arg)
@@ -85,7 +41,7 @@ enum step step_kind(const struct walk *w, unsigned arg)
 	case KIND_MEM:
 		if (!w->args[arg] || (!step_is_told(w, a) && !time_left(w, a)))
 			return STEP_NONE;
-		return memory_step(w, a);
+		return recipe_step(w->desc, a);
 	default:
 		return STEP_VALUE;
 	}
@@ -141,12 +97,6 @@ static uint64_t counted(const struct walk *w, const struct arg_desc *a, uint64_t
 	return meant(w, step_capped(n, size));
 }
 
-/* A message of a queue is told behind its type, which no length counts. */
-static uint64_t uncounted(const struct arg_desc *a)
-{
-	return a->what == LAYOUT_msgbuf ? sizeof(long) : 0;
-}
-
 #define SOL_SOCKET	1
 #define OPTION_FILTER	26	/* SO_GET_FILTER: instructions are counted */
 #define FILTER_BYTES	8
@@ -174,10 +124,10 @@ uint64_t step_length(const struct walk *w, unsigned arg)
 	case LEN_RULE_ONE:
 		return size;
 	case LEN_RULE_COUNT:
-		return counted(w, a, size) + uncounted(a);
+		return counted(w, a, size) + recipe_uncounted(a);
 	case LEN_RULE_RESULT:
 		n = w->result < 0 ? 0 : (uint64_t)w->result;
-		return step_capped(n < limit ? n : limit, size) + uncounted(a);
+		return step_capped(n < limit ? n : limit, size) + recipe_uncounted(a);
 	case LEN_RULE_AT:
 	case LEN_RULE_AT64:
 	case LEN_RULE_HOST:
@@ -225,14 +175,6 @@ uint64_t step_self_length(const struct walk *w, unsigned arg, const uint32_t hea
 	return n < SELF_MAX ? n : SELF_MAX;
 }
 
-int step_room_arg(const struct call_desc *d)
-{
-	for (unsigned i = 0; i < d->nargs; i++)
-		if (d->args[i].kind == KIND_MEM && d->args[i].len_rule == LEN_RULE_AT)
-			return d->args[i].len_arg;
-	return -1;
-}
-
 bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y)
 {
 	switch (a->kind) {
@@ -245,44 +187,16 @@ bool step_same_value(const struct arg_desc *a, uint64_t x, uint64_t y)
 	}
 }
 
-/* What step_kind() and step_length() would say of an argument at each call. */
-static void recipe_memory(struct recipe *r, const struct call_desc *d, unsigned i)
+int step_room_arg(const struct call_desc *d)
 {
-	const struct arg_desc *a = &d->args[i];
-	struct walk w = { .desc = d };
-
-	r->memory |= (uint8_t)(1u << i);
-	if (a->kind != KIND_MEM || memory_step(&w, a) != STEP_BYTES || uncounted(a) ||
-	    (is_time(a) && d->class == CLASS_INPUT))
-		return;
-	if (a->len_rule == LEN_RULE_ONE)
-		r->fixed |= (uint8_t)(1u << i);
-	if (a->len_rule == LEN_RULE_RESULT ||
-	    (a->len_rule == LEN_RULE_COUNT && a->dir == DIR_IN && d->result == KIND_SIZE &&
-	     a->what == LAYOUT_bytes && d->args[a->len_arg].kind == KIND_SIZE))
-		r->moved |= (uint8_t)(1u << i);
+	return recipe_room_arg(d);
 }
-
-_Static_assert(CALL_ARGS <= 8, "arguments are bits of a byte");
 
 struct recipe step_recipe(const struct call_desc *d)
 {
-	int flags_arg = mode_flags_arg(d);
-	struct recipe r = { .room = (int8_t)step_room_arg(d), .known = 1,
-			    .flags_arg = (uint8_t)(flags_arg < 0 ? 0 : flags_arg) };
+	struct recipe r = recipe_of(d);
 
-	MUST(d->nargs <= CALL_ARGS && r.room < (int)CALL_ARGS && flags_arg < (int)d->nargs);
-	for (unsigned i = 0; i < d->nargs; i++) {
-		enum arg_kind kind = d->args[i].kind;
-
-		if (kind >= KIND_VALUES)
-			recipe_memory(&r, d, i);
-		else if (kind != KIND_NONE && kind != KIND_PTR && kind != KIND_SKIP &&
-			 kind != KIND_HEX)
-			r.values |= (uint8_t)(1u << i);
-		if (kind == KIND_MODE && flags_arg >= 0)
-			r.mode |= (uint8_t)(1u << i);
-	}
+	MUST(d->nargs <= CALL_ARGS && r.room < (int)CALL_ARGS && r.flags_arg < CALL_ARGS);
 	MUST(!(r.values & r.memory) && !(r.mode & ~r.values));
 	MUST(!((r.moved | r.fixed) & ~r.memory) && !(r.moved & r.fixed));
 	return r;

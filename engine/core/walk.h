@@ -8,6 +8,7 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/host.h"
+#include "engine/core/inline.h"
 #include "engine/core/ring.h"
 
 #define SELF_WORDS	8	/* of an object's head: they say how large it is */
@@ -116,9 +117,17 @@ _Static_assert(sizeof(struct span) == 16 && sizeof(struct conf) == 16, "iovec, i
 #define STRINGS_END	0xffffffffu
 _Static_assert(SENT_MAX >= STRING_MAX && STRING_MAX < STRINGS_END, "a path is kept whole");
 
+/* What stands in a payload is not aligned. */
+struct packed_u32 {
+	uint32_t value;
+} __attribute__((packed, may_alias));
+
 /* record.c: fills the open event's values and payload. */
 static inline void record_call(struct writer *w, const struct walk *call);
 void record_memory(struct writer *w, const struct walk *call);
+/* The section of one argument, whatever that is; and of so many bytes. */
+void record_argument(struct writer *w, const struct walk *call, unsigned arg);
+void record_section(struct writer *w, uint64_t from, uint64_t len);
 void record_unknown(struct writer *w, const struct walk *call);
 
 /* match.c */
@@ -161,7 +170,7 @@ static inline uint64_t step_capped(uint64_t n, uint64_t size)
  * how much room it would take, or which version of a structure it knows; that may stand
  * in what it was sent.
  */
-static inline bool step_is_told(const struct walk *w, const struct arg_desc *a)
+static INLINE bool step_is_told(const struct walk *w, const struct arg_desc *a)
 {
 	if (a->dir == DIR_IN)
 		return w->result != RESULT_TOO_BIG || a->len_rule != LEN_RULE_SELF;
@@ -209,17 +218,22 @@ static inline uint64_t step_self(const struct walk *w, unsigned arg)
 	return target_in(head, w->args[arg], least) ? 0 : step_self_length(w, arg, head);
 }
 
-static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len)
+static INLINE bool step_simple_by(const struct walk *w, unsigned arg, bool fixed,
+				       uint64_t *len)
 {
 	const struct arg_desc *a = &w->desc->args[arg];
-	uint64_t size = layout_size(a->what), limit = w->args[a->len_arg], n;
+	uint64_t size = layout_bytes(a->what), limit = w->args[a->len_arg], n;
 
 	if (!w->args[arg] || !step_is_told(w, a))
 		return false;
 	n = w->result < 0 ? 0 : (uint64_t)w->result < limit ? (uint64_t)w->result : limit;
-	*len = w->recipe->fixed >> arg & 1 ? size : size == 1 && n < LENGTH_MAX ? n :
-	       step_capped(n, size);
+	*len = fixed ? size : size == 1 && n < LENGTH_MAX ? n : step_capped(n, size);
 	return true;
+}
+
+static inline bool step_simple(const struct walk *w, unsigned arg, uint64_t *len)
+{
+	return step_simple_by(w, arg, w->recipe->fixed >> arg & 1, len);
 }
 
 /* The values that go into the header, as bits. */

@@ -146,6 +146,8 @@ static void check_traits(const struct call_desc *d)
 	cr_expect(!call_has(d, TRAIT_CLOSES | TRAIT_REGISTERS) || by_fd, "%s: of what?", d->name);
 	if (call_has(d, TRAIT_INNER))
 		cr_expect(d->result == KIND_FD || has_pair(d), "%s: no descriptor", d->name);
+	cr_expect(!call_has(d, TRAIT_HOT) || !call_has(d, TRAIT_SPECIAL | TRAIT_SIGNALS),
+		  "%s: has more to it than its event", d->name);
 	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);
 	cr_expect(d->class != CLASS_LOCAL || !(d->traits & ~TRAIT_SPECIAL),
 		  "%s: nobody asks what a local call is like", d->name);

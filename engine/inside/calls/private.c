@@ -19,6 +19,7 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 
 
 uint32_t private_count;
@@ -53,7 +54,13 @@ static bool is_path(uint64_t at)
 static void note(long fd, bool open)
 {
 	fd_set_mark(fd, FD_PRIVATE, open);
-	__atomic_fetch_add(&private_count, open ? 1u : ~0u, __ATOMIC_RELAXED);
+	if (open)
+		tell_stop(TELL_PRIVATE);
+	if (!__atomic_add_fetch(&private_count, open ? 1u : ~0u, __ATOMIC_RELAXED))
+		tell_go(TELL_PRIVATE);
+	/* Another may have been opened between the two; both are locked instructions. */
+	if (__atomic_load_n(&private_count, __ATOMIC_RELAXED))
+		tell_stop(TELL_PRIVATE);
 }
 
 static long given(struct thread *t, long fd)

@@ -18,6 +18,11 @@
  * on a stack of our own.  While T_BUSY is set, a signal is held to the end of
  * the call: signals.c notes it and the exit hands it over.
  *
+ * The told way (`tell`) is a leader's: the call is made in place, with the program's
+ * registers, and C only writes down what came of it.  Where anything else is to be seen
+ * to, of the thread (the word at T_HAS_LANE) or of the process (tell_off), and where a signal
+ * comes before the call is done, it goes on as the long way.
+ *
  * What the gate calls stands above it, and is known by address alone (above.h).
  *
  * Calls of a version leave from three places that the kernel's witness can
@@ -26,15 +31,79 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/gate/above.h"
 
-	.hidden slot_map, above
+	.hidden slot_map, above, tell_off
 
 #define FRAME(f)	%gs:(T_FRAME + f)
+/* Between the top of our stack and the frame, for unwinders. */
+#define BELOW_TOP(f)	(T_FRAME + f - T_STACK)
+
+/* The registers of a call that is on its way into C code; rcx is free behind it. */
+.macro frame_save tier
+	movq	$\tier, FRAME(F_TIER)
+	mov	%rax, FRAME(F_RAX)
+	mov	%rdi, FRAME(F_RDI)
+	mov	%rsi, FRAME(F_RSI)
+	mov	%rdx, FRAME(F_RDX)
+	mov	%r10, FRAME(F_R10)
+	mov	%r8, FRAME(F_R8)
+	mov	%r9, FRAME(F_R9)
+	mov	%rbx, FRAME(F_RBX)
+	mov	%rbp, FRAME(F_RBP)
+	mov	%r12, FRAME(F_R12)
+	mov	%r13, FRAME(F_R13)
+	mov	%r14, FRAME(F_R14)
+	mov	%r15, FRAME(F_R15)
+	mov	%r11, FRAME(F_SLOT)
+	mov	%rsp, FRAME(F_RSP)
+	mov	%gs:T_RESUME, %rcx
+	mov	%rcx, FRAME(F_RESUME)
+	.if \tier == 0
+	mov	BOARD_SITE_END(%rcx), %rcx
+	.endif
+	mov	%rcx, FRAME(F_SITE_END)
+.endm
+
+#define SLEB0(n)	((n) & 0x7f | 0x80)
+#define SLEB1(n)	((n) >> 7 & 0x7f | 0x80)
+#define SLEB2(n)	((n) >> 14 & 0x7f)
+
+/* rsp is `pushed` bytes below the top of our stack: the program's rsp and its return address. */
+.macro in_frame pushed=0
+	.cfi_escape 0x0f, 5, 0x77, SLEB0(BELOW_TOP(F_RSP) + \pushed), \
+		SLEB1(BELOW_TOP(F_RSP) + \pushed), SLEB2(BELOW_TOP(F_RSP) + \pushed), 0x06
+	.cfi_escape 0x10, 16, 4, 0x77, SLEB0(BELOW_TOP(F_SITE_END) + \pushed), \
+		SLEB1(BELOW_TOP(F_SITE_END) + \pushed), SLEB2(BELOW_TOP(F_SITE_END) + \pushed)
+.endm
+
+/*
+ * The call of the frame, with the program's registers, and C that tells of it.  The flags
+ * are what the kernel says that they were: nothing has touched them.
+ */
+.macro call_in_place name
+	.globl \name\()_window, \name\()_window_end
+	mov	%gs:T_STACK_TOP, %rsp
+	in_frame
+\name\()_window:
+	movzbl	%gs:T_PENDING, %ecx
+	jrcxz	3f
+	jmp	slow_interrupted
+3:	syscall
+\name\()_window_end:
+	mov	%r11, FRAME(F_FLAGS)
+	mov	%rax, %gs:T_MADE
+	cld
+	mov	%gs:T_SELF, %rdi
+	mov	%rax, %rsi
+	call	*above + ABOVE_TOLD(%rip)
+	jmp	dispatched
+.endm
+
 #define NR_RT_SIGRETURN	15
 #define NR_EXIT		60
 
 /* The labels in order of addresses are those of struct gate_labels. */
-.macro gate name, pass_to, slow_name, offset, site_end
-	.globl \name, \pass_to, \slow_name
+.macro gate name, pass_to, slow_name, tell_name, offset, site_end
+	.globl \name, \pass_to, \slow_name, \tell_name
 	.globl \name\()_busy, \name\()_saved, \name\()_call, \name\()_after
 	.globl \name\()_restored, \name\()_counted, \name\()_end
 	.balign 16
@@ -52,8 +121,22 @@
 \slow_name:
 	movb	$1, %gs:T_BUSY
 \name\()_busy:
-	movq	$(\offset / 4096), FRAME(F_TIER)
+	frame_save \offset / 4096
 	jmp	slow
+	.balign 16
+	.cfi_remember_state
+\tell_name:
+	movb	$1, %gs:T_BUSY
+	mov	%gs:T_HAS_LANE, %ecx
+	lea	-LANE_TELLS(%rcx), %rcx
+	jrcxz	1f
+	jmp	\name\()_busy
+1:	mov	tell_off(%rip), %ecx
+	jrcxz	2f
+	jmp	\name\()_busy
+2:	frame_save \offset / 4096
+	call_in_place \tell_name
+	.cfi_restore_state
 	.balign 16
 \pass_to:
 	mov	%r15, %gs:T_R15
@@ -109,12 +192,12 @@
 
 	.section .gate.patch, "ax"
 	/* Before the call: the return address is at BOARD_SITE_END(%rcx). */
-	gate gate_patch, pass_patch, slow_patch, 0, \
+	gate gate_patch, pass_patch, slow_patch, tell_patch, 0, \
 		".cfi_escape 0x10, 16, 2, 0x72, 0x78"
 	call_kernel call_kernel_patch
 
 	.section .gate.net, "ax"
-	gate gate_net, pass_net, slow_net, 4096, ".cfi_register rip, rcx"
+	gate gate_net, pass_net, slow_net, tell_net, 4096, ".cfi_register rip, rcx"
 	call_kernel call_kernel_net
 
 	.text
@@ -123,42 +206,20 @@ call_interrupted:
 	mov	$-512, %rax
 	ret
 
-/* The long way in: registers to the block, C on our own stack. */
+/* The long way in: C on our own stack.  Its frame is what unwinders go by. */
+	.globl slow_interrupted
 slow:
 	.cfi_startproc
 	.cfi_undefined rip
-	mov	%rax, FRAME(F_RAX)
-	mov	%rdi, FRAME(F_RDI)
-	mov	%rsi, FRAME(F_RSI)
-	mov	%rdx, FRAME(F_RDX)
-	mov	%r10, FRAME(F_R10)
-	mov	%r8, FRAME(F_R8)
-	mov	%r9, FRAME(F_R9)
-	mov	%rbx, FRAME(F_RBX)
-	mov	%rbp, FRAME(F_RBP)
-	mov	%r12, FRAME(F_R12)
-	mov	%r13, FRAME(F_R13)
-	mov	%r14, FRAME(F_R14)
-	mov	%r15, FRAME(F_R15)
-	mov	%r11, FRAME(F_SLOT)
-	mov	%rsp, FRAME(F_RSP)
-	mov	%rsp, %r11
+slow_interrupted:
 	mov	%gs:T_STACK_TOP, %rsp
+	in_frame
 	pushfq
+	in_frame 8
 	pop	%rcx
+	in_frame
 	mov	%rcx, FRAME(F_FLAGS)
 	cld
-	mov	%gs:T_RESUME, %rcx
-	mov	%rcx, FRAME(F_RESUME)
-	cmpq	$0, FRAME(F_TIER)
-	jne	1f
-	mov	BOARD_SITE_END(%rcx), %rcx
-1:	mov	%rcx, FRAME(F_SITE_END)
-	/* For unwinders: the program's rsp and return address, on our stack. */
-	push	%r11
-	push	%rcx
-	.cfi_escape 0x0f, 3, 0x77, 8, 0x06
-	.cfi_escape 0x10, 16, 2, 0x77, 0
 	mov	%gs:T_SELF, %rdi
 	call	*above + ABOVE_CALL(%rip)
 	jmp	dispatched

@@ -89,9 +89,9 @@ struct thread {
 	uint8_t busy, pending;
 	uint8_t has_lane, following;	/* in company: with other versions */
 	uint8_t deferred;	/* a signal waits for the next boundary */
+	uint8_t faulting;	/* enum faulting: see crash.c */
 	uint8_t away;		/* a leader's: AWAY, AWAY_NUMBERED */
 	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
-	uint8_t faulting;	/* enum faulting: see crash.c */
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	uint64_t r15, flags;
@@ -241,6 +241,9 @@ ASSERT_OFFSET(has_lane, T_HAS_LANE);
 ASSERT_OFFSET(following, T_FOLLOWING);
 ASSERT_OFFSET(deferred, T_DEFERRED);
 ASSERT_OFFSET(away, T_AWAY);
+ASSERT_OFFSET(faulting, T_FAULTING);
+_Static_assert(T_FAULTING == T_HAS_LANE + 3 && T_FOLLOWING == T_HAS_LANE + 1 &&
+	       T_DEFERRED == T_HAS_LANE + 2, "the word that is LANE_TELLS");
 ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
 ASSERT_OFFSET(once, T_ONCE);
 ASSERT_OFFSET(made, T_MADE);
@@ -260,7 +263,7 @@ _Static_assert(SIGINFO_USED >= 32, "all of an info's words that ucontext.h names
 
 /* The block: one page of structure, the stack, the signal stack, the thread's request. */
 #define BLOCK_SIZE	0x10000
-#define BLOCK_STACK_TOP	0x7000
+#define BLOCK_STACK_TOP	T_STACK
 #define BLOCK_SIGSTACK	0x7000
 #define BLOCK_REQUEST	(BLOCK_SIZE - 256)
 #define BLOCK_SIGSTACK_SIZE (BLOCK_REQUEST - BLOCK_SIGSTACK)

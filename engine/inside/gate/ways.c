@@ -2,6 +2,7 @@
  * Which way a call takes.  A role is a table: for every call and tier the address that
  * the gate jumps to, either the short way (the call is made in place) or the long way,
  * which comes to dispatch().  Which call takes which is the role's affair: roles/long_way.c.
+ * A leader's plain calls go the told way: made in place, and then written down (record/tell.c).
  */
 #include <asm/unistd.h>
 
@@ -42,13 +43,37 @@ void slots_fill(void)
 	}
 }
 
-void way_set(unsigned slot, bool slow)
+void way_set(unsigned slot, enum way way)
 {
-	extern char pass_patch[], pass_net[], slow_patch[], slow_net[];
+	extern char pass_patch[], pass_net[], slow_patch[], slow_net[], tell_patch[], tell_net[];
 
 	MUST(slot < SLOT_CALLS);
-	role_handlers[TIER_PATCH][slot] = slow ? slow_patch : pass_patch;
-	role_handlers[TIER_NET][slot] = slow ? slow_net : pass_net;
+	switch (way) {
+	case WAY_SHORT:
+		role_handlers[TIER_PATCH][slot] = pass_patch;
+		role_handlers[TIER_NET][slot] = pass_net;
+		break;
+	case WAY_LONG:
+		role_handlers[TIER_PATCH][slot] = slow_patch;
+		role_handlers[TIER_NET][slot] = slow_net;
+		break;
+	case WAY_TOLD:
+		role_handlers[TIER_PATCH][slot] = tell_patch;
+		role_handlers[TIER_NET][slot] = tell_net;
+		break;
+	}
+}
+
+uint32_t tell_off;
+
+void tell_stop(enum tell_off why)
+{
+	__atomic_fetch_or(&tell_off, why, __ATOMIC_RELAXED);
+}
+
+void tell_go(enum tell_off why)
+{
+	__atomic_fetch_and(&tell_off, ~(uint32_t)why, __ATOMIC_RELAXED);
 }
 
 /* A call that is made in place, or is about to be. */

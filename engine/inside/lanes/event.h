@@ -3,6 +3,7 @@
 #define MVE_INSIDE_EVENT_H
 
 #include "engine/core/pairs.h"
+#include "engine/core/recipe.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
@@ -58,7 +59,6 @@ void payload_tell(struct thread *t, const void *bytes, size_t size);
 void lead_event_end(struct thread *t);
 
 /* What each told call goes through is one stretch of code: half of it would be frames. */
-#define INLINE inline __attribute__((always_inline))
 
 /*
  * A number for an event, its own or the last one, and whether that shows a tick: none comes

@@ -15,6 +15,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
@@ -304,6 +305,7 @@ bool lock_wait_over(void *what)
 void locks_begin(void)
 {
 	locks_on = 1;
+	tell_stop(TELL_THREADS);
 }
 
 void locks_fork(struct thread *t)
@@ -311,8 +313,10 @@ void locks_fork(struct thread *t)
 	bool on = locks_on;
 
 	(void)t;
-	if (on)
+	if (on) {
 		locks_on = 0;
+		tell_go(TELL_THREADS);
+	}
 	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */
 	for (uint32_t i = 0; on && i <= LOCK_BUCKETS; i++)
 		if (lock_buckets[i].waiters)

@@ -12,6 +12,7 @@
 #include "engine/inside/calls/private.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/sample/seam.h"
@@ -70,6 +71,12 @@ void lead_prepare(void)
 	}
 }
 
+static void place_care(long nr)
+{
+	row_plans[nr + 1].care |= CARE_PLACES;
+	way_set((unsigned)nr + 1, WAY_LONG);
+}
+
 void lead_looks_at_places(void)
 {
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
@@ -77,6 +84,6 @@ void lead_looks_at_places(void)
 
 		if (d && (d->result == KIND_FD || call_has_variants(nr) ||
 			  call_has(d, TRAIT_WRITES)))
-			row_plans[nr + 1].care |= CARE_PLACES;
+			place_care(nr);
 	}
 }

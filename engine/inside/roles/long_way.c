@@ -15,7 +15,13 @@
 void ways_follow(struct thread *t)
 {
 	(void)t;
-	way_set(__NR_futex + 1u, true);
+	way_set(__NR_futex + 1u, WAY_LONG);
+}
+
+static bool is_long(unsigned slot)
+{
+	return boot.role == ROLE_TRACE || (slot && call_is_special(slot - 1)) ||
+	       (boot.role != ROLE_SOLO && !(slot && call_is_local(slot - 1)));
 }
 
 /* Fills the tables of the role that the session began with. */
@@ -23,8 +29,7 @@ void ways_fill(void)
 {
 	slots_fill();
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
-		way_set(s, boot.role == ROLE_TRACE || (s && call_is_special(s - 1)) ||
-			       (boot.role != ROLE_SOLO && !(s && call_is_local(s - 1))));
+		way_set(s, is_long(s) ? WAY_LONG : WAY_SHORT);
 	if (boot.role == ROLE_FOLLOWER)
 		ways_follow(NULL);
 }

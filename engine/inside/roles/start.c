@@ -19,6 +19,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/lead.h"
+#include "engine/inside/record/tell.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/dispatch.h"
@@ -83,6 +84,7 @@ static void stream_begin(struct thread *t)
 	t->lane = boot.lane;
 	t->has_lane = 1;
 	lead_prepare();
+	tell_prepare();
 	t->following = boot.role == ROLE_FOLLOWER;
 	if (t->following) {
 		room_make(t);
@@ -101,6 +103,7 @@ static void above_fill(void)
 	above.signal = signal_handle;
 	above.child = child_begin;
 	above.failed = failed_serve;
+	above.told = lead_tell;
 	above.life = serve_life;
 	above.ended = stream_ended;
 	above.stand = park_come;

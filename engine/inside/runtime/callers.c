@@ -24,6 +24,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/runtime/callers.h"
 
@@ -551,4 +552,6 @@ void part_add(uint64_t from, uint64_t len, uint32_t kind, uint64_t unwind)
 	/* Another thread reads the row after the count. */
 	PUBLISH(boot_parts, &boot.parts, boot.parts + 1);
 	boot.runtimes += kind == PART_RUNTIME;
+	if (boot.runtimes)
+		tell_stop(TELL_RUNTIME);
 }

@@ -18,7 +18,7 @@
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
 
-extern char gate_net[], held_exit[], call_interrupted[];
+extern char gate_net[], held_exit[], call_interrupted[], slow_interrupted[];
 
 struct code_range {
 	const char *from, *to, *go;
@@ -42,10 +42,14 @@ void window_leave(uint64_t *rip)
 	extern char lock_window[], lock_window_end[], lock_held[];
 	extern char call_kernel_patch_window[], call_kernel_patch_window_end[];
 	extern char call_kernel_net_window[], call_kernel_net_window_end[];
+	extern char tell_patch_window[], tell_patch_window_end[];
+	extern char tell_net_window[], tell_net_window_end[];
 
 	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(lock_window, lock_held)) &&
 	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
+	    !range_redirect(rip, RANGE(tell_patch_window, slow_interrupted)) &&
+	    !range_redirect(rip, RANGE(tell_net_window, slow_interrupted)) &&
 	    !range_redirect(rip, RANGE(call_kernel_patch_window, call_interrupted)))
 		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));
 }
@@ -244,18 +248,24 @@ void gate_leave(struct thread *t, struct gregs *r)
 		board_leave(r);
 }
 
+/* Right behind a call of the program's that it did not make on the short way. */
+static bool is_call_end(uint64_t rip)
+{
+	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
+	extern char tell_patch_window_end[], tell_net_window_end[];
+
+	return rip == (uint64_t)call_kernel_patch_window_end ||
+	       rip == (uint64_t)call_kernel_net_window_end ||
+	       rip == (uint64_t)tell_patch_window_end || rip == (uint64_t)tell_net_window_end;
+}
+
 /* The same for a thread in C code: the call will be made again from the start. */
 void call_interrupt(struct thread *t, struct gregs *r)
 {
-	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
-	bool cut = r->rip == (uint64_t)call_kernel_patch_window_end ||
-		   r->rip == (uint64_t)call_kernel_net_window_end;
-
 	(void)t;
-	if (cut && r->rax == (uint64_t)-EINTR)
-		r->rip = (uint64_t)call_interrupted;
-	else
-		window_leave(&r->rip);
+	if (is_call_end(r->rip) && r->rax == (uint64_t)-EINTR)
+		r->rip--;	/* the last byte of its syscall: in the window */
+	window_leave(&r->rip);
 }
 
 /* Memory of the program was bad: the copy ends with -EFAULT. */
@@ -307,12 +317,10 @@ void call_end(struct gregs *r, long result)
  */
 void call_again(struct thread *t, struct gregs *r)
 {
-	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
 	GATE_EXTERN(gate_patch);
 	GATE_EXTERN(gate_net);
 	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
-	bool busy = r->rip == (uint64_t)call_kernel_patch_window_end ||
-		    r->rip == (uint64_t)call_kernel_net_window_end;
+	bool busy = is_call_end(r->rip);
 
 	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->slot_now))
 		return;
