@@ -23,10 +23,9 @@ static void *map(void *unused)
 }
 
 /* So many programs begin at once. */
-static int many(int n)
+static void begin(int n)
 {
 	char path[4096];
-	int status, wrong = 0;
 
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s.%d", file, i);
@@ -35,9 +34,36 @@ static int many(int n)
 			_exit(1);
 		}
 	}
+}
+
+static int many(int n)
+{
+	int status, wrong = 0;
+
+	begin(n);
 	while (wait(&status) > 0)
 		wrong |= !WIFEXITED(status) || WEXITSTATUS(status) != 7;
 	return wrong;
+}
+
+/* Many begin; then another one, which is to be over before them; then how they ended. */
+static void crowd(int n, const char *other)
+{
+	int status, failed = 0;
+	pid_t pid;
+
+	begin(n);
+	getchar();
+	pid = fork();
+	if (!pid) {
+		execl(other, other, (char *)NULL);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	printf("the other: %d\n", WEXITSTATUS(status));
+	while (wait(&status) > 0)
+		failed += WIFEXITED(status) && WEXITSTATUS(status) == 1;
+	printf("failed: %d\n", failed);
 }
 
 int main(int argc, char **argv)
@@ -50,6 +76,8 @@ int main(int argc, char **argv)
 	file = argv[2];
 	if (!strcmp(argv[1], "many"))
 		return many(atoi(argv[3]));
+	if (!strcmp(argv[1], "crowd"))
+		crowd(atoi(argv[3]), argv[4]);
 	if (!strcmp(argv[1], "map"))
 		map(NULL);
 	for (int i = 0; !strcmp(argv[1], "calls") && i < 3000; i++)

@@ -58,6 +58,8 @@ class Run:
         end = time.monotonic() + 60
         while words not in self.text:
             if not self.read(1) or time.monotonic() > end:
+                self.mve.kill()         # its words end
+                subprocess.run([MVE, "stop", "--kill", self.name], capture_output=True)
                 raise Wrong(f"no {words}: {self.text} {self.mve.stderr.read()}")
 
     def asked(self):

@@ -35,16 +35,43 @@
 
 /* --- requests that wait ------------------------------------------------------------- */
 
+static bool held_same(const struct held *h, const struct version *v, const struct request *r)
+{
+	return h->version == v && h->request.slot == r->slot && h->request.serial == r->serial &&
+	       h->request.tid == r->tid;
+}
+
+/* One that was held before has no more time than it was given then. */
+static bool hold_on(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	uint64_t now = now_ms();
+
+	for (unsigned i = 0; m->held_again && i < m->held_high; i++) {
+		struct held *h = &m->held[i];
+
+		if (!h->again || !held_same(h, v, r))
+			continue;
+		h->again = false;
+		monitor_wake_after(m, h->until_ms > now ? (unsigned)(h->until_ms - now) : 0);
+		return true;
+	}
+	return false;
+}
+
 bool hold(struct version *v, const struct request *r, unsigned ms)
 {
 	struct monitor *m = v->monitor;
 
 	/* asker_find has bounded it. */
 	MUST(r->slot < AREA_THREADS && m->held_high <= HELD_MAX);
+	if (hold_on(v, r))
+		return true;
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		if (m->held[i].version)
 			continue;
-		m->held[i] = (struct held){ v, now_ms(), now_ms() + ms, *r, { 0 } };
+		m->held[i] = (struct held){ .version = v, .since_ms = now_ms(),
+					    .until_ms = now_ms() + ms, .request = *r };
 		given_begin(&m->held[i].leader, leading(m), ms * 1000ull);
 		m->held_high = i < m->held_high ? m->held_high : i + 1;
 		monitor_wake_after(m, ms);
@@ -68,7 +95,7 @@ bool held_is(const struct monitor *m, const struct version *v, uint32_t slot)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version == v && m->held[i].request.slot == slot &&
-		    !held_gone(&m->held[i]))
+		    !m->held[i].again && !held_gone(&m->held[i]))
 			return true;
 	return false;
 }
@@ -88,9 +115,7 @@ bool held_take(struct version *v, const struct request *r)
 	struct monitor *m = v->monitor;
 
 	for (unsigned i = 0; i < m->held_high; i++)
-		if (m->held[i].version == v && m->held[i].request.slot == r->slot &&
-		    m->held[i].request.serial == r->serial &&
-		    m->held[i].request.tid == r->tid) {
+		if (held_same(&m->held[i], v, r)) {
 			m->held[i] = (struct held){ 0 };
 			return asker_waits(v, r);
 		}
@@ -113,7 +138,15 @@ void held_again(struct monitor *m, uint32_t kind)
 {
 	for (unsigned i = 0; i < m->held_high; i++)
 		if (m->held[i].version && m->held[i].request.kind == kind)
+			m->held_again = m->held[i].again = true;
+}
+
+void held_served(struct monitor *m)
+{
+	for (unsigned i = 0; m->held_again && i < m->held_high; i++)
+		if (m->held[i].again)
 			m->held[i] = (struct held){ 0 };
+	m->held_again = false;
 }
 
 void held_void(struct monitor *m, uint32_t kind, int64_t reply)

@@ -19,6 +19,8 @@ bool hold(struct version *v, const struct request *r, unsigned ms);
 bool held_take(struct version *v, const struct request *r);
 /* What is held of this kind is not any more: who asks is to be served anew. */
 void held_again(struct monitor *m, uint32_t kind);
+/* They have been: what is not held again is answered, or asked anew. */
+void held_served(struct monitor *m);
 bool held_is(const struct monitor *m, const struct version *v, uint32_t slot);
 /* Answers all that is held of this kind. */
 void held_void(struct monitor *m, uint32_t kind, int64_t reply);

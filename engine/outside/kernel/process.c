@@ -167,6 +167,16 @@ bool process_closed(pid_t pid)
 	return fd < 0 && (errno == EACCES || errno == EPERM);
 }
 
+#define USER_NOBODY	65534
+
+uid_t process_user(pid_t pid)
+{
+	char text[STATUS_TEXT];
+	const char *at = status_read(pid, "\nUid:", text);
+
+	return at ? (uid_t)strtoul(at, NULL, 10) : USER_NOBODY;
+}
+
 bool process_like_us(pid_t pid)
 {
 	char text[STATUS_TEXT];

@@ -21,6 +21,8 @@ pid_t process_tracer(pid_t pid);
 uint32_t process_table(pid_t pid);
 /* It lives, and the kernel does not let us look into it: it is not dumpable, say. */
 bool process_closed(pid_t pid);
+/* Its real user; of one that has ended, the overflow one. */
+uid_t process_user(pid_t pid);
 /* All its user ids are ours, and we are not root. */
 bool process_like_us(pid_t pid);
 /* A signal to that process and no other: 0, or a negative errno. */

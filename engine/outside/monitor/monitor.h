@@ -132,6 +132,7 @@ struct version {
 struct held {
 	struct version *version;	/* NULL: the row is free */
 	uint64_t since_ms, until_ms;
+	bool again;		/* it is to be served anew; held again, its time goes on */
 	struct request request;
 	struct given leader;	/* of a verdict: what the leader had of its time to crash */
 };
@@ -229,6 +230,7 @@ struct monitor {
 	struct tracee tracees[TRACEES_MAX];
 	struct held held[HELD_MAX];
 	unsigned held_high;	/* rows ever used */
+	bool held_again;	/* one of them is to be served anew */
 	bool asked_soon;	/* somebody asks who has yet to sleep: it rings no second time */
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;

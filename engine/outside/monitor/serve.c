@@ -464,4 +464,5 @@ void serve_requests(struct monitor *m)
 {
 	for (unsigned n = 0; n < m->versions; n++)
 		version_serve(&m->version[n]);
+	held_served(m);
 }

@@ -24,11 +24,20 @@
 
 /* Limit (work beside the loop): at a time. Beyond: who needs more waits until one has ended. */
 #define ROWS	8
+/*
+ * Whoever makes a file system that never answers holds up no near file, and alone none of
+ * another user's.
+ */
+/* Limit (work beside the loop): on files that may let us wait. Beyond: who needs more waits. */
+#define FAR_ROWS	4
+/* Limit (work beside the loop): on such files, for one user. Beyond: who needs more waits. */
+#define FAR_EACH	2
 
 static struct row {
 	pid_t pid;		/* 0: the row is free */
 	uint64_t until_ms;	/* 0: its end has been told, and it still has to die */
 	const struct beside *what;
+	uid_t user;		/* see beside_start */
 	void *result;
 	_Alignas(16) char about[BESIDE_ABOUT];
 	size_t len;
@@ -77,8 +86,21 @@ static void row_close(struct row *row)
 	*row = (struct row){ 0 };
 }
 
-static struct row *row_free(void)
+static bool far_may(uid_t user)
 {
+	unsigned all = 0, own = 0;
+
+	for (const struct row *row = rows; row < rows + ROWS; row++) {
+		all += row->pid && row->user != BESIDE_NEAR;
+		own += row->pid && row->user == user;
+	}
+	return all < FAR_ROWS && own < FAR_EACH;
+}
+
+static struct row *row_free(uid_t user)
+{
+	if (user != BESIDE_NEAR && !far_may(user))
+		return NULL;
 	for (struct row *row = rows; row < rows + ROWS; row++)
 		if (!row->pid)
 			return row;
@@ -94,9 +116,9 @@ bool beside_under_way(const struct beside *what, const void *about, size_t len)
 	return false;
 }
 
-int beside_start(const struct beside *what, int fd, const void *about, size_t len)
+int beside_start(const struct beside *what, int fd, uid_t user, const void *about, size_t len)
 {
-	struct row *row = row_free();
+	struct row *row = row_free(user);
 	pid_t monitor = getpid();
 	void *result;
 
@@ -110,6 +132,7 @@ int beside_start(const struct beside *what, int fd, const void *about, size_t le
 		return -ENOMEM;
 	row->result = result;
 	row->what = what;
+	row->user = user;
 	row->len = len;
 	memcpy(row->about, about, len);
 	row->pid = fork();

@@ -21,11 +21,14 @@ struct beside {
 void beside_begin(void);
 bool beside_begun(void);
 
+#define BESIDE_NEAR	((uid_t)-1)
+
 /*
- * 0, -ENOMEM, or -EBUSY: when one has ended it may be.  `about` is copied; two that are about
- * the same are equal bytes.
+ * 0, -ENOMEM, or -EBUSY: when one has ended it may be.  `user`: whose process a file is
+ * looked at for that may let us wait; BESIDE_NEAR: of one that does not.  `about` is copied;
+ * two that are about the same are equal bytes.
  */
-int beside_start(const struct beside *what, int fd, const void *about, size_t len);
+int beside_start(const struct beside *what, int fd, uid_t user, const void *about, size_t len);
 bool beside_under_way(const struct beside *what, const void *about, size_t len);
 
 /* A child has ended: true when it was one of these. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/monitor.h"
@@ -261,7 +262,7 @@ static int far_start(pid_t pid, const struct map *m)
 	about.pid = pid;
 	about.row = (uint32_t)(row - fars);
 	about.start = m->start;
-	result = beside_start(&far, ends[1], &about, sizeof(about));
+	result = beside_start(&far, ends[1], process_user(pid), &about, sizeof(about));
 	close(ends[1]);
 	if (result) {
 		close(row->socket);
@@ -284,6 +285,7 @@ static int far_find(pid_t pid, const struct map *m, struct near_file *f)
 		f->st = row->found.st;
 		f->far = true;
 		f->kept = false;
+		f->user = process_user(pid);
 		return f->fd < 0 ? -errno : 0;
 	}
 	return far_start(pid, m);

@@ -43,7 +43,7 @@ static int look_beside(const struct beside *what, const struct near_file *f)
 
 	if (beside_under_way(what, &about, sizeof(about)))
 		return -EAGAIN;
-	result = beside_start(what, f->fd, &about, sizeof(about));
+	result = beside_start(what, f->fd, f->far ? f->user : BESIDE_NEAR, &about, sizeof(about));
 	return result && result != -EBUSY ? result : -EAGAIN;
 }
 

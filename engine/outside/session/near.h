@@ -11,6 +11,7 @@ struct near_file {
 	struct stat st;
 	bool far;		/* to read it may wait: see mapped.h */
 	bool kept;		/* by mapped.c, which closes it */
+	uid_t user;		/* of one that is far: for whose process it is looked at */
 };
 
 /*

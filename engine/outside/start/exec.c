@@ -16,6 +16,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/session/near.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/kernel/witness.h"
@@ -294,21 +295,28 @@ static void far_end(const void *result, const void *about, int error)
 
 static const struct beside far = { sizeof(struct exec_sight), far_work, far_end };
 
-int64_t exec_serve(struct version *v, const struct request *r)
+/* It is looked at, or will be when others have been. */
+static bool far_begins(struct version *v, const struct request *r)
 {
 	struct exec_about about;
+	int result = 0;
+
+	memset(&about, 0, sizeof(about));
+	about.v = v;
+	about.r = *r;
+	if (!beside_under_way(&far, &about, sizeof(about)))
+		result = beside_start(&far, -1, process_user(r->tid), &about, sizeof(about));
+	return !result || result == -EBUSY;
+}
+
+int64_t exec_serve(struct version *v, const struct request *r)
+{
 	struct exec_sight look;
 
 	if (program_seen(r, v->monitor->conduct, &look))
 		return exec_decide(v, r, &look);
-	memset(&about, 0, sizeof(about));
-	about.v = v;
-	about.r = *r;
-	if (hold(v, r, PLAN_WAIT_MS)) {
-		if (!beside_start(&far, -1, &about, sizeof(about)))
-			return REPLY_LATER;
-		held_take(v, r);
-	}
+	if (far_begins(v, r) && hold(v, r, PLAN_WAIT_MS))
+		return REPLY_LATER;
 	look = (struct exec_sight){ .verdict = PROGRAM_UNKNOWN, .gains = true };
 	return exec_decide(v, r, &look);
 }
@@ -570,12 +578,13 @@ void exec_look(struct monitor *m)
 		exec_go_on(m, false);
 }
 
-/* Who has waited for a plan goes on. */
+/* Who has waited for a child, or for its turn to have one, goes on. */
 void exec_beside(struct monitor *m)
 {
 	exec_go_on(m, false);
 	held_again(m, REQ_MAPPED);
 	held_again(m, REQ_SITE_HOT);
+	held_again(m, REQ_EXEC);
 	serve_requests(m);
 }
 
