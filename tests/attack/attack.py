@@ -154,6 +154,26 @@ def stand(client, name, folder, followers):
     open(f"{folder}/DONE", "w").close()
 
 
+def heir(client, name, folder, followers):
+    """What the section says makes no leader of a version that has been replaced."""
+    limit = time.monotonic() + LIMIT_S
+    while not os.path.exists(f"{folder}/BEGUN"):
+        expect(time.monotonic() < limit, "the worker does not begin")
+        time.sleep(0.05)
+    for _ in range(followers):
+        old = json.loads(run(name, "status", "--json").stdout)["server"]
+        done = subprocess.run([MVE, "promote", name, "f1", "--keep"], capture_output=True,
+                              text=True, timeout=LIMIT_S, check=False)
+        expect(done.returncode == 0, f"promote: {done.stderr.strip()}")
+        limit = time.monotonic() + LIMIT_S
+        while sockets := [fd for fd in os.listdir(f"/proc/{old}/fd")
+                          if "socket:" in os.readlink(f"/proc/{old}/fd/{fd}")]:
+            expect(time.monotonic() < limit, f"the old leader has kept {sockets}")
+            time.sleep(0.1)
+        expect(client.ask("7") == "8", "a wrong answer")
+    open(f"{folder}/DONE", "w").close()
+
+
 def starve(client, name, folder):
     """While the worker asks in every slot, what others ask is served."""
     for _ in range(5):
@@ -178,6 +198,8 @@ def attack(binary, folder, how, count, followers, number):
             take(client, name, folder, followers)
         if how == "stand":
             stand(client, name, folder, followers)
+        if how == "heir":
+            heir(client, name, folder, followers)
         if how == "starve":
             starve(client, name, folder)
         hold(name, client, how)
