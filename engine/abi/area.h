@@ -22,7 +22,7 @@
 #include "engine/abi/request.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	18
+#define AREA_VERSION	19
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 /*
@@ -174,7 +174,7 @@ struct site_row {
 	uint32_t count;
 };
 
-/* What REQ_NOTE says to the log, its last six to the user. */
+/* What REQ_NOTE says to the log, those from NOTE_TIMER on to the user. */
 enum note {
 	NOTE_LOCK_ORDER = 1,	/* a turn did not come: the lock's address */
 	NOTE_NOT_ENDED,		/* a thread did not read to the end: its id, cells left */
@@ -185,6 +185,7 @@ enum note {
 	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
 	NOTE_SIGNALS,		/* so many found no room when it took over */
 	NOTE_ROOM,		/* there are more than can be noted: enum room, how many can */
+	NOTE_CONFINED,		/* the twin has forbidden itself more than this process */
 };
 
 /* Of what a process notes only so many, to have them when it leads. */

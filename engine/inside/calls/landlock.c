@@ -4,8 +4,8 @@
  * own behind it, adds the same rules, by the paths of the leader's descriptors, and restricts
  * the thread whose twin did.  What the leader's calls answered counts.
  *
- * Where a rule cannot be made the follower is confined further than its leader; less only beyond
- * the limit of rule sets.
+ * Where a rule cannot be made the follower is confined further than its leader.  Where a rule
+ * set cannot it is confined less, and that is said.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -18,10 +18,11 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
+#include "engine/inside/gate/request.h"
 
 /*
  * Limit (takeovers): rule sets of Landlock that are open at a time. Beyond: a follower is not
- * confined by further ones.
+ * confined by further ones, which is said.
  */
 #define RULESETS	16
 #define PATH_BENEATH	1	/* a rule of this type names a descriptor */
@@ -116,31 +117,43 @@ static void beneath_add(int32_t own, uint64_t attr, uint64_t flags)
 	OWN1(__NR_close, fd);
 }
 
-static void confine(const struct thread *t, const struct ruleset *r, long nr)
+/* False: the twin is confined by it, and we are not. */
+static bool confine(const struct thread *t, const struct ruleset *r, long nr)
 {
 	const struct frame *f = &t->frame;
 
 	if (nr == __NR_landlock_restrict_self)
-		OWN2(__NR_landlock_restrict_self, r->own, f->rsi);
-	else if (f->rsi == PATH_BENEATH)
+		return r && !OWN2(__NR_landlock_restrict_self, r->own, f->rsi);
+	if (!r)
+		return true;
+	if (f->rsi == PATH_BENEATH)
 		beneath_add(r->own, f->rdx, f->r10);
 	else
 		OWN4(__NR_landlock_add_rule, r->own, f->rsi, f->rdx, f->r10);
+	return true;
+}
+
+static void freer_say(struct thread *t)
+{
+	static uint32_t said;
+
+	if (!__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		request_ask(t, REQ_NOTE, NOTE_CONFINED, 0, 0);
 }
 
 void landlock_note(struct thread *t, const struct walk *w)
 {
-	struct ruleset *r;
+	bool as_twin;
 
 	if (w->desc->nr == __NR_landlock_create_ruleset) {
 		ruleset_made(w->args, w->result);
 		return;
 	}
 	latch_take(LATCH_rulesets);
-	r = ruleset_find((int32_t)w->args[0]);
-	if (r)
-		confine(t, r, w->desc->nr);
+	as_twin = confine(t, ruleset_find((int32_t)w->args[0]), w->desc->nr);
 	latch_give(LATCH_rulesets);
+	if (!as_twin)
+		freer_say(t);
 }
 
 /* It leads: the true ones are here. */

@@ -3,10 +3,8 @@
  * served by its kind.
  */
 #include <errno.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <unistd.h>
 
 #include "engine/abi/table.h"
@@ -321,6 +319,10 @@ static void note_say(const struct version *v, const struct request *r)
 		say_error("a shared mapping of more than 16 MiB, or of a quarter of the ring, is a "
 			  "private copy", "%s/%s: what is mapped of descriptor %lu may differ from "
 			  "the leader's", v->monitor->session.name, v->name, r->args[1]);
+	if (r->args[0] == NOTE_CONFINED)
+		say_error("it may do more than its leader if it comes to lead",
+			  "%s/%s: process %d is not confined by a Landlock rule set as its "
+			  "leader's is", v->monitor->session.name, v->name, r->pid);
 	if (r->args[0] == NOTE_LOCK)
 		say_error(NULL, "%s/%s: another process has got the record lock of descriptor %lu",
 			  v->monitor->session.name, v->name, r->args[1]);
