@@ -186,8 +186,14 @@ def trace(folder):
     return "the loop goes on, and no line is lost"
 
 
+def woken(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(next(l.split()[1] for l in file if l.startswith("voluntary")))
+
+
 def reader(folder):
-    """A pipe that nobody reads at first: the session is there, and ends when it is told to."""
+    """A pipe that nobody reads at first: the session is there, and ends when it is told to.
+    Until then it sleeps."""
     fifo = f"{folder}/later"
     os.mkfifo(fifo)
     run = Run(folder, ("calls", "-"), ("-o", fifo), "trace")
@@ -206,6 +212,13 @@ def reader(folder):
     stop = subprocess.run([MVE, "stop", run.name], capture_output=True, timeout=60)
     if stop.returncode:
         raise Wrong(f"stop: {stop.stderr}")
+    end, times = time.monotonic() + 30, -1
+    while times:
+        if time.monotonic() > end:
+            raise Wrong(f"woken {times} times in a second, and nobody reads the trace")
+        before = woken(run.mve.pid)
+        time.sleep(1)
+        times = woken(run.mve.pid) - before
     run.mve.send_signal(signal.SIGTERM)
     run.end()
     return "the session is there before who reads"

@@ -243,6 +243,7 @@ static bool stay_behind(struct monitor *m)
 	session_server(m);
 	session_note(m, NULL);
 	MUST(loop_open(m) == 0);
+	trace_stay(m);
 	wakes_look(m);
 	close(done[0]);
 	close(done[1]);
@@ -318,7 +319,6 @@ static void due_serve(struct monitor *m)
 		serve_requests(m);
 	}
 	control_look(m);
-	trace_look(m);
 	if (!m->conduct)
 		return;
 	start_record_look(m);

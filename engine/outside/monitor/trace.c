@@ -24,7 +24,6 @@
 #include "engine/outside/print/print.h"
 
 #define TRACE_MS	INT_MAX	/* a thread waits as long as the reader does */
-#define READER_MS	100	/* so often it is looked whether there is one */
 
 struct trace_row {
 	struct call_print print;
@@ -34,7 +33,9 @@ struct trace_row {
 
 struct trace {
 	int to;			/* as the user gave it */
-	int fd;			/* what is written by; -1: nobody reads the pipe yet */
+	int fd;			/* what is written by; -1: nobody reads the pipe yet, */
+	bool awaits;		/* and for that is waited */
+	struct outlet_wait wait;
 	FILE *out;		/* of memory: */
 	char *text;
 	size_t len, at;		/* so much of it is written */
@@ -62,10 +63,23 @@ struct trace *trace_open(int to)
 /* 0, -EAGAIN: there is nobody who reads it, or why it cannot be written. */
 static int reader_find(struct trace *t)
 {
-	int fd = t->fd < 0 ? outlet_open(t->to) : t->fd;
+	int result;
 
-	t->fd = fd < 0 ? -1 : fd;
-	return fd == -ENXIO ? -EAGAIN : fd < 0 ? fd : 0;
+	if (t->fd >= 0)
+		return 0;
+	result = t->awaits ? outlet_come(&t->wait) : outlet_open(t->to);
+	if (result >= 0) {
+		t->fd = result;
+		return 0;
+	}
+	if (result == OUTLET_WAITS)
+		return -EAGAIN;
+	if (result != -ENXIO || t->awaits)
+		return result;
+	t->wait.fd = t->to;
+	result = outlet_await(&t->wait);
+	t->awaits = !result;
+	return result ? result : -EAGAIN;
 }
 
 /* Writes what there is room for; false: the rest waits. */
@@ -158,13 +172,18 @@ static void signal_show(struct trace *t, struct trace_row *row, const uint64_t *
 	t->open = NULL;
 }
 
-/* The loop comes round when there is room, or to look for a reader; false: it cannot. */
+static struct pollfd room(const struct trace *t)
+{
+	return t->fd >= 0 ? (struct pollfd){ .fd = t->fd, .events = POLLOUT } :
+			    (struct pollfd){ .fd = t->wait.comes, .events = POLLIN };
+}
+
+/* The loop comes round when there is room, or a reader; false: it cannot. */
 static bool room_await(struct monitor *m)
 {
-	if (m->trace->fd >= 0)
-		return monitor_poll(m, m->trace->fd, POLLOUT, WAKE_TRACE, 0);
-	monitor_wake_after(m, READER_MS);
-	return true;
+	struct pollfd p = room(m->trace);
+
+	return monitor_poll(m, p.fd, p.events, WAKE_TRACE, 0);
 }
 
 static int64_t lines_out(struct version *v, const struct request *r)
@@ -176,18 +195,20 @@ static int64_t lines_out(struct version *v, const struct request *r)
 	return room_await(m) ? REPLY_LATER : 0;
 }
 
-void trace_look(struct monitor *m)
-{
-	if (m->trace && m->trace->fd < 0 && m->trace->len)
-		trace_go_on(m);
-}
-
 void trace_go_on(struct monitor *m)
 {
 	if (!drain(m->trace) && room_await(m))
 		return;
 	for (uint32_t kind = REQ_TRACE_ENTER; kind <= REQ_TRACE_SIGNAL; kind++)
 		held_void(m, kind, 0);
+}
+
+void trace_stay(struct monitor *m)
+{
+	if (!m->trace)
+		return;
+	m->trace->awaits = false;
+	trace_go_on(m);
 }
 
 int64_t trace_request(struct version *v, const struct request *r)
@@ -229,12 +250,11 @@ static bool told_to_end(int signal_fd)
 /* Nobody else waits any more: the reader has the time that he wants. */
 static void rest_write(struct trace *t, int signal_fd)
 {
-	struct pollfd p[2] = { { .fd = t->fd, .events = POLLOUT },
-			       { .fd = signal_fd, .events = POLLIN } };
+	struct pollfd p[2] = { [1] = { .fd = signal_fd, .events = POLLIN } };
 
 	while (!drain(t)) {
-		p[0].fd = t->fd;
-		poll(p, 2, t->fd < 0 ? READER_MS : -1);
+		p[0] = room(t);
+		poll(p, 2, -1);
 		if (told_to_end(signal_fd)) {
 			t->error = -EINTR;
 			return;

@@ -8,10 +8,10 @@
 struct trace *trace_open(int to);
 /* REPLY_LATER: the thread is held until there is room for its lines. */
 int64_t trace_request(struct version *v, const struct request *r);
-/* A pipe that nobody has read yet: perhaps somebody does now. */
-void trace_look(struct monitor *m);
-/* There is room for more. */
+/* There is room for more, or somebody reads the pipe now. */
 void trace_go_on(struct monitor *m);
+/* In a copy of the monitor: what waits for a reader or for room is the original's. */
+void trace_stay(struct monitor *m);
 /* Waits for who reads it, or for a signal that ends us. */
 void trace_close(struct trace *t, int signal_fd);
 

@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/session/outlet.h"
 
 #define READ_MS	1000	/* so long nobody need read of a file that is to be written whole */
@@ -66,6 +69,48 @@ int outlet_open(int fd)
 		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return again < 0 ? -errno : again;
 }
+
+/* --- a pipe that nobody reads yet ------------------------------------------------------ */
+
+static void *reader_await(void *arg)
+{
+	struct outlet_wait *w = arg;
+	uint64_t one = 1;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
+	do
+		fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	/* Its place and flags are nobody else's. */
+	if (fd >= 0 && fcntl(fd, F_SETFL, O_WRONLY | O_NONBLOCK) < 0)
+		errno = EBADF;
+	PUBLISH(outlet_opened, &w->opened, fd < 0 ? -errno : fd);
+	return write(w->comes, &one, sizeof(one)) < 0 ? w : NULL;
+}
+
+int outlet_await(struct outlet_wait *w)
+{
+	pthread_t thread;
+	int result;
+
+	w->opened = OUTLET_WAITS;
+	w->comes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->comes < 0)
+		return -errno;
+	result = -pthread_create(&thread, NULL, reader_await, w);
+	if (!result)
+		pthread_detach(thread);
+	return result;
+}
+
+int outlet_come(struct outlet_wait *w)
+{
+	return CONSUME(outlet_opened, &w->opened);
+}
+
+/* --- writing --------------------------------------------------------------------------- */
 
 static ssize_t step_write(int fd, const char *text, size_t len)
 {
