@@ -36,16 +36,16 @@ def must(condition, *words):
 
 def stands_still():
     """Stopped, it is said to stand, and since when; going on, it is not."""
-    must(within(10, lambda: version("f1").get("role") == "follower"), "no follower")
+    must(within(60, lambda: version("f1").get("role") == "follower"), "no follower")
     must(version("f1")["still_ms"] == 0, "it stands before it was stopped")
     pid = version("f1")["pid"]
     os.kill(pid, signal.SIGSTOP)
     stopped = time.time()
     try:
-        must(within(20, lambda: version("f1").get("still_ms", 0) >= 2000), "it does not stand")
+        must(within(60, lambda: version("f1").get("still_ms", 0) >= 2000), "it does not stand")
         row = version("f1")
         must(row["lag_ms"] >= 1500, "not behind in time", row)
-        must(abs(row["still_since"] - stopped) < 5, "since when?", row)
+        must(abs(row["still_since"] - stopped) < 30, "since when?", row)
         text = status()
         must("stands still for" in text and " s behind" in text, "not said")
         top = subprocess.run([MVE, "top", NAME, "--once"], stdout=subprocess.PIPE, check=False,
@@ -53,14 +53,14 @@ def stands_still():
         must("stands still for" in top, "top does not say it:", top)
     finally:
         os.kill(pid, signal.SIGCONT)
-    must(within(10, lambda: version("f1")["still_ms"] == 0), "it goes on, and is said to stand")
+    must(within(60, lambda: version("f1")["still_ms"] == 0), "it goes on, and is said to stand")
 
 
 def hot_sites():
     def hot():
         return json.loads(status("--json"))["sites"]["hot_unpatched"]
 
-    rows = within(10, hot)
+    rows = within(60, hot)
     must(rows, "no hot site")
     must("made at run time" in rows[0]["why"], "why is it not patched?", rows)
     must("made at run time" in status(), "not said")
@@ -80,15 +80,35 @@ def words():
         must(json.load(saved)["argv"] == want, "session.json")
 
 
+REFUSED = """import ctypes
+libc = ctypes.CDLL(None)
+for number, times in ((206, 2), (425, 1)):
+    for i in range(times):
+        if libc.syscall(number, 1, 0) != -1:
+            raise SystemExit("not refused")
+"""
+
+
+def refused():
+    """io_setup twice and io_uring_setup once: each refusal is counted under its name."""
+    with open("refused.log", "wb") as log:
+        subprocess.run([MVE, "run", "-f", "same", "--status", "refused.json", "--", sys.executable,
+                        "-c", REFUSED], stderr=log, check=True)
+    with open("refused.json", encoding="utf-8") as file:
+        row = json.load(file)["refused"]
+    must(row == {"int80": 0, "gs_base": 0, "io_uring": 1, "dispatch": 0, "io_setup": 2}, row)
+
+
 WORDS = [b"more words", "\u00e4".encode() * 200, b"\xff\xfe", b"", b"x" * 100000]
 with open("mve.log", "wb") as log:
     mve = subprocess.Popen([MVE, "run", "-n", NAME, "-f", "same", "--", PROGRAM, *WORDS],
                            stdout=log, stderr=log)
 try:
-    hot_sites() if within(10, lambda: version("f1")) else must(False, "no session")
+    hot_sites() if within(60, lambda: version("f1")) else must(False, "no session")
     words()
     stands_still()
 finally:
     subprocess.run([MVE, "stop", NAME], check=False)
-    mve.wait(20)
+    mve.wait(60)
+refused()
 print("status: ok")

@@ -214,7 +214,8 @@ Test(table, variants_are_sound)
 
 		args[v[i].arg] = v[i].value;
 		d = call_find_variant(v[i].nr, args);
-		cr_expect_str_eq(d->name, v[i].name, "hidden by another row");
+		cr_expect_str_eq(d->name, v[i].name, "%s (call %ld, argument %u is 0x%lx) is hidden "
+				 "by %s", v[i].name, v[i].nr, v[i].arg, v[i].value, d->name);
 		cr_expect_eq(v[i].value & ~v[i].mask, 0, "%s", v[i].name);
 		cr_expect(call_find(v[i].nr), "%s", v[i].name);
 		check_arguments(d);

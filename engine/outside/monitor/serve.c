@@ -263,9 +263,9 @@ static void refused_say(struct version *v, const struct request *r)
 	};
 	uint64_t n = r->args[0];
 
-	_Static_assert(sizeof(what) / sizeof(what[0]) == REFUSED_AIO + 1, "a word for each");
+	_Static_assert(sizeof(what) / sizeof(what[0]) == REFUSALS, "a word for each");
 
-	if (n >= REFUSED_INT80 && n <= REFUSED_AIO && version_may_say(v))
+	if (n && n < REFUSALS && version_may_say(v))
 		say_error(what[n][1], "%s: pid %d at 0x%lx", what[n][0], r->pid, r->args[1]);
 }
 

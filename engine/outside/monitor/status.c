@@ -147,11 +147,18 @@ static json_t *images_json(const struct version *v)
 
 static json_t *refused_json(const struct version *v)
 {
-	const uint64_t *n = v->area->refused;
+	static const char *const name[] = {
+		[REFUSED_INT80] = "int80", [REFUSED_GS] = "gs_base",
+		[REFUSED_IO_URING] = "io_uring", [REFUSED_DISPATCH] = "dispatch",
+		[REFUSED_AIO] = "io_setup",
+	};
+	json_t *j = json_object();
 
-	return json_pack("{s:I, s:I, s:I, s:I}", "int80", (json_int_t)n[REFUSED_INT80], "gs_base",
-			 (json_int_t)n[REFUSED_GS], "io_uring", (json_int_t)n[REFUSED_IO_URING],
-			 "dispatch", (json_int_t)n[REFUSED_DISPATCH]);
+	_Static_assert(sizeof(name) / sizeof(name[0]) == REFUSALS, "a name for each");
+
+	for (unsigned i = 1; i < REFUSALS; i++)
+		json_object_set_new(j, name[i], json_integer((json_int_t)v->area->refused[i]));
+	return j;
 }
 
 int status_threads(const struct version *v)
