@@ -44,7 +44,7 @@ static json_t *asked(const struct session *s, const struct look *l, long wait_ms
 	for (;; wait_ms -= LOOK_MS) {
 		reply = control_ask_json(s, json_pack("{s:s, s:s, s:b, s:b}", "do", "promote",
 						      "follower", l->follower, "keep", l->keep,
-						      "dry", l->dry), -1);
+						      "dry", l->dry), CONTROL_LATER);
 		if (wait_ms <= 0 || !json_is_true(json_object_get(reply, "passes")))
 			return reply;
 		json_decref(reply);

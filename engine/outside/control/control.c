@@ -4,7 +4,8 @@
  * The monitor's loop serves takeovers, programs that start, and followers: it never waits
  * for whoever speaks here.  A connection is read as far as there are bytes and written as
  * far as there is room, and the loop is told when there is more of either.  A connection
- * has LINK_MS from its beginning to its end, however busy it is.  There are LINKS_MAX; who
+ * has LINK_MS from its beginning to its end, however busy it is; but one that asks for a
+ * promotion hears how it ends when it has (control_promoted).  There are LINKS_MAX; who
  * comes then takes the place of the oldest, so that nobody is kept out by those who stay.
  */
 #include <errno.h>
@@ -43,6 +44,7 @@ static struct link {
 	char *text;		/* of the request, then of the answer */
 	size_t len, cap, at;
 	bool answers;
+	bool waits;		/* its answer comes later */
 } links[LINKS_MAX];
 
 /* --- the socket ---------------------------------------------------------------------- */
@@ -138,10 +140,28 @@ static void link_write(struct monitor *m, struct link *l)
 static void link_serve(struct monitor *m, struct link *l)
 {
 	json_t *ask = json_loadb(l->text, l->len, 0, NULL);
+	json_t *reply = control_serve(m, ask, l->object);
 
-	answer_set(l, control_serve(m, ask, l->object));
 	json_decref(ask);
+	if (!reply) {
+		l->waits = true;
+		l->until_ms = now_ms() + CONTROL_LATER_MS;
+		return;
+	}
+	answer_set(l, reply);
 	link_write(m, l);
+}
+
+void control_promoted(struct monitor *m, const char *why)
+{
+	for (struct link *l = links; l < links + LINKS_MAX; l++) {
+		if (!l->used || !l->waits)
+			continue;
+		l->waits = false;
+		l->until_ms = now_ms() + LINK_MS;
+		answer_set(l, control_promotion(why));
+		link_write(m, l);
+	}
 }
 
 /* One descriptor is taken, which has come with the bytes; the others are closed. */
@@ -231,7 +251,7 @@ void control_go_on(struct monitor *m, uint64_t link)
 		return;
 	if (l->answers)
 		link_write(m, l);
-	else
+	else if (!l->waits)
 		link_read(m, l);
 }
 

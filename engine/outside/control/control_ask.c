@@ -14,6 +14,8 @@
 #define MESSAGE_STEP	4096
 #define MESSAGE_MAX	(16 << 20)
 #define ANSWER_WAIT_S	10	/* a monitor may be busy */
+/* One that is answered later, but for what could not be sent then. */
+#define LATER_WAIT_S	(CONTROL_LATER_MS / 1000)
 
 /* A call with a time-out ends with EINTR at a signal, which no SA_RESTART prevents. */
 #define AGAIN(n, call) do (n) = (call); while ((n) < 0 && errno == EINTR)
@@ -104,7 +106,7 @@ json_t *control_ask_json(const struct session *s, json_t *ask, int with)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), folder = control_address(s, &a);
 
 	if (fd >= 0 && folder >= 0) {
-		patience(fd, ANSWER_WAIT_S);
+		patience(fd, with == CONTROL_LATER ? LATER_WAIT_S : ANSWER_WAIT_S);
 		if (!connect(fd, (struct sockaddr *)&a, sizeof(a))) {
 			message_send(fd, ask, with);
 			reply = message_receive(fd);

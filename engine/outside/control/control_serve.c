@@ -91,7 +91,13 @@ static json_t *promote(struct monitor *m, const json_t *ask)
 		no = why;
 	if (no)
 		return refusal(no, passes);
-	return json_pack("{s:b}", "done", 1);
+	return dry ? json_pack("{s:b}", "done", 1) : NULL;
+}
+
+/* One that failed may do so no more when it is asked for again. */
+json_t *control_promotion(const char *why)
+{
+	return why ? refusal(why, true) : json_pack("{s:b}", "done", 1);
 }
 
 /* The object that came with the request; NULL and *why.  Who sent it cannot change it now. */

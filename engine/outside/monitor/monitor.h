@@ -161,6 +161,7 @@ struct move {
 	bool differs;		/* because its successor differs, which is thought right */
 	bool reads_on;		/* planned: its successor first reads all that it told */
 	struct version *from, *to;
+	struct version *asked;	/* `to`, while who asked for it waits to hear how it ends */
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
 	unsigned processes, taken, descriptors;

@@ -21,6 +21,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
+#include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/monitor/monitor.h"
@@ -34,7 +35,7 @@
 
 #define HASTEN_US	1000
 #define LOOK_MS		50
-#define WAIT_US		200
+#define ASKED_MS	1	/* the same, where somebody waits to hear of it */
 #define CRASH_US	1000000	/* what is older was another crash */
 #define REPORT_MS	10000	/* of a sanitizer in the only follower */
 #define LED_MS		100	/* from its descriptors to the first call of its own */
@@ -157,19 +158,22 @@ static void move_look(struct monitor *m, struct move *mv)
 }
 
 /*
- * Who asked for it is told how it ends.  All was read before, so that it is a matter of
- * microseconds, or fails.
+ * Who asked for it is told how it ends, when it does: all was read before, so that it is a
+ * matter of microseconds, or of many processes, or fails.
  */
-static bool move_wait(struct monitor *m, struct move *mv)
+static void asked_look(struct monitor *m, struct move *mv)
 {
-	while (mv->active && !mv->wanted) {
-		serve_all(m);
-		if (!version_alive(mv->to))
+	struct version *to = mv->asked;
+
+	if (!to)
+		return;
+	if (mv->active && !mv->wanted) {
+		if (!version_alive(to))
 			mv->until_ms = 0;
-		move_look(m, mv);
-		usleep(mv->active ? WAIT_US : 0);
+		return;
 	}
-	return leading(m) == mv->to;
+	mv->asked = NULL;
+	control_promoted(m, leading(m) == to ? NULL : to->why);
 }
 
 /* --- what begins one ------------------------------------------------------------------ */
@@ -341,11 +345,9 @@ int takeover_promote(struct monitor *m, struct version *to, enum promotion how, 
 	/* By policy: a thread of it waits to hear that it is right. */
 	if (how == PROMOTE_DIFFERS)
 		return 0;
+	mv->asked = to;
 	move_hasten(m, mv);
-	if (move_wait(m, mv))
-		return 0;
-	snprintf(why, size, "%s", to->why);
-	return -ETIMEDOUT;
+	return 0;
 }
 
 /* --- while it lasts ------------------------------------------------------------------- */
@@ -374,12 +376,13 @@ void takeover_look(struct monitor *m)
 	struct move *mv = &m->move;
 
 	dying_look(m);
-
+	asked_look(m, mv);
 	if (mv->wanted)
 		takeover_begin(m);
 	if (!mv->active)
 		return;
 	move_look(m, mv);
+	asked_look(m, mv);
 	if (mv->active || mv->wanted)
-		monitor_wake_after(m, mv->wanted ? 0 : LOOK_MS);
+		monitor_wake_after(m, mv->wanted ? 0 : mv->asked ? ASKED_MS : LOOK_MS);
 }

@@ -8,6 +8,10 @@
 enum promotion { PROMOTE_END, PROMOTE_KEEP, PROMOTE_DIFFERS };
 /* Why it cannot lead now, and whether that goes by itself; NULL: it can. */
 const char *takeover_refused(struct monitor *m, const struct version *to, bool *passes);
+/*
+ * 0: it is under way, and control_promoted() hears how it ends, unless it is by policy; or a
+ * negative errno, and why not.
+ */
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
 		     size_t size);
 bool takeover_want(struct version *from, const char *cause, bool forced);
