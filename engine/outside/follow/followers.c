@@ -164,10 +164,15 @@ bool follower_reports(const struct version *v)
 }
 
 /* A leader whose sanitizer writes, too, tells nothing meanwhile; one that goes on does. */
-static bool judge_is_due(const struct monitor *m, const struct version *v)
+static bool judge_is_due(struct monitor *m, const struct version *v)
 {
 	uint64_t now = now_ms();
-	bool soon = v->reported && streams_lane_unread(m, v->index, m->leader, v->end_lane);
+	bool soon;
+
+	/* It has ended as its leader has: there is nothing to wait for. */
+	if (!v->crash[0] && end_is_twin(m, v))
+		return true;
+	soon = v->reported && streams_lane_unread(m, v->index, m->leader, v->end_lane);
 
 	return v->judge_ms <= now + (soon ? REPORTED_MS - JUDGE_MS : 0);
 }

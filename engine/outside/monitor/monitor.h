@@ -100,6 +100,7 @@ struct version {
 	int status;		/* valid when reaped */
 	bool reaped;		/* the first process is gone, and status known */
 	bool gone;		/* the first process is gone; others may go on (a daemon) */
+	bool empty;		/* all are gone, and its cgroup says so: none can come any more */
 	bool over;		/* a follower's last process is gone, and whether that was right is judged */
 	enum join join;
 	uint64_t join_ms;	/* until then it may read the start */

@@ -443,8 +443,12 @@ unsigned version_kill(struct version *v)
 
 unsigned version_end(struct version *v)
 {
-	unsigned n = version_kill(v);
+	bool grouped = v->began && v->monitor->cgroup >= 0;
+	unsigned n;
 
-	return n + (v->began && v->monitor->cgroup >= 0 &&
-		    cgroup_kill(v->monitor->cgroup, v->name));
+	if (v->empty)
+		return 0;
+	n = version_kill(v) + (grouped && cgroup_kill(v->monitor->cgroup, v->name));
+	v->empty = grouped && v->gone && !n;
+	return n;
 }
