@@ -58,8 +58,7 @@ static uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct ma
 	return bits;
 }
 
-/* A takeover waits for nobody: code that nobody has planned yet is left to the net. */
-static bool is_urgent(const struct version *v)
+bool version_is_urgent(const struct version *v)
 {
 	const struct move *mv = &v->monitor->move;
 
@@ -115,7 +114,7 @@ static bool plans_get(const struct mapping *g, const struct maps *maps, struct p
 			unplanned_say(g->v, m, error);
 	}
 	/* Longer than a planner may take: it has an end, whose word is the answer. */
-	return later && !is_urgent(g->v) && hold(g->v, r, PLAN_WAIT_MS);
+	return later && !version_is_urgent(g->v) && hold(g->v, r, PLAN_WAIT_MS);
 }
 
 static void plans_free(struct plan **plan, size_t n)
@@ -221,7 +220,7 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 		return memory;
 	result = board_room_fits(&room) ? patch_site(r->tid, memory, r->args[0], &room) : -EINVAL;
 	close(memory);
-	if (result == -EAGAIN && !is_urgent(v) && hold(v, r, PLAN_WAIT_MS))
+	if (result == -EAGAIN && !version_is_urgent(v) && hold(v, r, PLAN_WAIT_MS))
 		return REPLY_LATER;
 	if (result)
 		return result;

@@ -6,6 +6,11 @@
 
 /* Whether the version may make us say one more thing: a broken one would for ever. */
 bool version_may_say(struct version *v);
+/*
+ * One of a takeover's two, which waits for nobody: of them code that nobody has planned yet is
+ * left to the net.
+ */
+bool version_is_urgent(const struct version *v);
 void serve_requests(struct monitor *m);
 
 #endif

@@ -620,7 +620,10 @@ void exec_stops(struct monitor *m)
 		tracee_stopped(m, info.si_pid, W_STOPCODE(info.si_status));
 		info.si_pid = 0;
 	}
-	exec_go_on(m, true);
+	for (int i = 0; i < TRACEES_MAX; i++)
+		if (m->tracees[i].waits)
+			waiting_go_on(m, &m->tracees[i],
+				      version_is_urgent(m->tracees[i].version));
 }
 
 void exec_count(struct version *v, uint64_t image, const struct patch_sum *sum)
