@@ -17,7 +17,7 @@ os.rename("new", "at")
 server.serve_forever()
 END
 fetch='import sys, urllib.request as u
-print(u.urlopen("http://127.0.0.1:%s/content" % sys.argv[1], timeout=5).read())'
+print(u.urlopen("http://127.0.0.1:%s/content" % sys.argv[1], timeout=30).read())'
 echo hello >content
 
 for tier in patch trap; do
@@ -42,7 +42,7 @@ for tier in patch trap; do
 		fail "tier $tier: ps does not say unwatched: $(cat ps.txt)"
 	}
 	kill -TERM "$server"
-	within 5 sh -c "! kill -0 $server" || {
+	within 30 sh -c "! kill -0 $server" || {
 		kill -KILL "$server"
 		fail "tier $tier: SIGTERM does not end the server"
 	}

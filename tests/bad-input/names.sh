@@ -10,7 +10,7 @@ done
 
 "$MVE" run -n "$MVE_SESSION" -- sleep 30 &
 first=$!
-within 5 sh -c "'$MVE' ps | grep -q '$MVE_SESSION'" || fail "the first never came up"
+within 30 sh -c "'$MVE' ps | grep -q '$MVE_SESSION'" || fail "the first never came up"
 "$MVE" run -n "$MVE_SESSION" -- /bin/true >out 2>err
 status=$?
 [ $status = 2 ] || [ $status = 3 ] || fail "name in use: status $status"

@@ -10,7 +10,7 @@ start()
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$MVE" run -n "$MVE_SESSION" -- "$@" &
 	monitor=$!
-	within 5 test -e ready || fail "the program never came up"
+	within 30 test -e ready || fail "the program never came up"
 }
 
 for sig in 1 2 10 15; do

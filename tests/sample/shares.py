@@ -23,7 +23,7 @@ def load(session, rounds=ROUNDS):
 
 def first_accepted(session):
     """The connection that found it listening may not have been accepted yet."""
-    within(5, lambda: session.status()["sample"]["connections"])
+    within(30, lambda: session.status()["sample"]["connections"])
 
 
 def sampled(how, least, most, command=httpd):

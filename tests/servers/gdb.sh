@@ -23,7 +23,7 @@ trace()	# PID
 	strace -f -p "$1" -o strace.out 2>strace.err &
 	tracer=$!
 	left $tracer
-	within 5 grep -q attached strace.err
+	within 30 grep -q attached strace.err
 	shift
 	"$@"
 	sleep 0.2
@@ -40,11 +40,11 @@ ask()
 own()
 {
 	start "$top/waiter"
-	within 5 grep -q ready server.log
+	within 30 grep -q ready server.log
 	pid=$(server_pid)
 	inspect "$pid"
 	kill -USR1 "$pid"
-	within 5 grep -q 'got it' server.log && echo "goes on"
+	within 30 grep -q 'got it' server.log && echo "goes on"
 	finish
 	session_ended
 }
@@ -54,7 +54,7 @@ work()
 	own
 	start redis-server --port "$port" --bind 127.0.0.1 --save ''
 	up
-	within 5 ask
+	within 30 ask
 	pid=$(server_pid)
 	inspect "$pid"
 	ask

@@ -38,7 +38,7 @@ work()
 		start haproxy "$how" -f "$folder/haproxy.cfg"
 		up
 		url=http://127.0.0.1:$port
-		within 5 curl -sSf -m 5 "$url/" || fail "$mode: nothing through"
+		within 30 curl -sSf -m 5 "$url/" || fail "$mode: nothing through"
 		curl -sS -m 10 "$url/"
 		held_from
 		curl -sS -m 10 "$url/big" | cksum

@@ -133,7 +133,7 @@ followed()
 session_ended()
 {
 	[ "$mode" != native ] || return 0
-	within 5 sh -c "! [ -e '$XDG_RUNTIME_DIR/mve/$name' ]" ||
+	within 30 sh -c "! [ -e '$XDG_RUNTIME_DIR/mve/$name' ]" ||
 		fail "$mode: the session stays: $("$MVE" ps)"
 }
 

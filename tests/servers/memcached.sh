@@ -20,7 +20,7 @@ daemon()
 	( under memcached -u nobody -d -l 127.0.0.1 -p "$port" -U 0 -P "$folder/daemon.pid" )
 	echo "starting it: $?"
 	up
-	within 5 test -s daemon.pid
+	within 30 test -s daemon.pid
 	pid=$(cat daemon.pid)
 	left "$pid"
 	python3 "$here/memcached_load.py" "$port" 200 || fail "$mode: the load on the daemon"

@@ -64,7 +64,7 @@ work()
 	configure off
 	start nginx -e "$folder/logs/first.log" -p "$folder" -c "$folder/nginx.conf"
 	up
-	within 5 test -s nginx.pid
+	within 30 test -s nginx.pid
 	ask_a_lot
 	held_from
 	ask_a_lot
@@ -82,7 +82,7 @@ work()
 	( under nginx -e "$folder/logs/first.log" -p "$folder" -c "$folder/nginx.conf" )
 	echo "starting the daemon: $?"
 	up
-	within 5 test -s nginx.pid
+	within 30 test -s nginx.pid
 	left "$(cat nginx.pid)"
 	get "http://127.0.0.1:$port/"
 	held_all
