@@ -184,7 +184,7 @@ enum note {
 	NOTE_TOLD_BEFORE,	/* what others were told before is not done: the event's number */
 	NOTE_TIMER,		/* could not be made: its id */
 	NOTE_LOCK,		/* could not be taken: its descriptor */
-	NOTE_SHARED,		/* what is mapped of a file may not be the leader's: its descriptor */
+	NOTE_SHARED,		/* what is mapped of a file may differ: its descriptor */
 	NOTE_UNTOLD,		/* what a call wrote is not known: its number and request */
 	NOTE_SIGNALS,		/* so many found no room when it took over */
 	NOTE_ROOM,		/* there are more than can be noted: enum room, how many can */

@@ -98,7 +98,7 @@ struct boot {
 	uint32_t realm;			/* whose sections are mapped, and where `lane` is */
 	uint32_t pad;
 	uint64_t key;			/* by which the monitor knows the version's requests */
-	uint64_t shelf, shelf_len;	/* patched code that can be moved: see calls/shelf.c; or 0 */
+	uint64_t shelf, shelf_len;	/* patched code that can be moved (calls/shelf.c); or 0 */
 	uint64_t shelf_moved;		/* its parts that have been, as bits */
 	uint64_t moves;			/* rows used of `move` */
 	struct code_move move[BOOT_MOVES];	/* before the program begins */

@@ -71,7 +71,7 @@ enum event_flags {
 	EVENT_CUT = 2,		/* memory could not be read: zeros stand for it */
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
-	EVENT_AFTER = 16,	/* other threads' doing: all that they were told before comes first */
+	EVENT_AFTER = 16,	/* other threads' doing: what they were told before comes first */
 	EVENT_TICK = 32,	/* since the last event of the thread one has read a clock whose
 				   second is another: see order_tick */
 	EVENT_CLOCK = 64,	/* with EVENT_TICK: this one has */

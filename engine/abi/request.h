@@ -40,9 +40,9 @@ enum request_kind {
 				   it ends the process; -> 0 */
 	REQ_RUNS,		/* a thread of the process: -> 1 if nothing but a processor,
 				   or a page, is wanting for it to go on */
-	REQ_KNOWN,		/* a thread's id: -> 1 if the kernel says that it is the version's */
-	REQ_MEANT,		/* who sent a signal: -> 1 if that is another process of the version,
-				   and the asker is one whose end is not the version's */
+	REQ_KNOWN,		/* a thread's id: -> 1 if the kernel says it is the version's */
+	REQ_MEANT,		/* who sent a signal: -> 1 if that is another process of the
+				   version, and the asker is one whose end is not the version's */
 	REQ_REALM,		/* socket, the realm that it is in, that the leader's twin went to:
 				   -> REALM_STAY, or a lane (of a follower: 0) and the realm's
 				   sections through the socket, or -errno */

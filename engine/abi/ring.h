@@ -127,7 +127,8 @@ struct section {
 	uint32_t strayed;	/* because of a thread whose lane they do not read, as bits */
 	uint64_t waits;		/* times that a lane waited for room, */
 	uint64_t waited_ns;	/* and how long, of all threads */
-	uint32_t leads_on;	/* though its stream has ended: nobody could take over (takeover/heir.h) */
+	uint32_t leads_on;	/* though its stream has ended: nobody could take over
+				   (takeover/heir.h) */
 	uint32_t pad0;
 	uint64_t pad[2];
 	/*

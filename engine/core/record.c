@@ -164,9 +164,11 @@ static uint64_t bytes_length(const struct walk *c, unsigned i)
 	uint64_t len = a->len_rule == LEN_RULE_SELF ? step_self(c, i) : step_length(c, i);
 	uint32_t now = 0;
 
-	if (a->len_rule == LEN_RULE_AT && !target_in(&now, c->args[a->len_arg], sizeof(now)))
-		return (uint64_t)now * step_room_unit(c, a) < len ? (uint64_t)now * step_room_unit(c, a)
-								  : len;
+	if (a->len_rule == LEN_RULE_AT && !target_in(&now, c->args[a->len_arg], sizeof(now))) {
+		uint64_t has = (uint64_t)now * step_room_unit(c, a);
+
+		return has < len ? has : len;
+	}
 	return len;
 }
 

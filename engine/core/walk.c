@@ -152,8 +152,9 @@ _Static_assert(FIEMAP_COUNT < SELF_WORDS && DEDUPE_COUNT < SELF_WORDS, "a head h
 
 static uint64_t counted_length(unsigned layout, const uint32_t head[SELF_WORDS])
 {
-	uint64_t n = layout == LAYOUT_fiemap ? head[FIEMAP_COUNT] * (uint64_t)FIEMAP_EXTENT
-					     : (head[DEDUPE_COUNT] & 0xffff) * (uint64_t)DEDUPE_INFO;
+	uint64_t n = layout == LAYOUT_fiemap ?
+			     head[FIEMAP_COUNT] * (uint64_t)FIEMAP_EXTENT :
+			     (head[DEDUPE_COUNT] & 0xffff) * (uint64_t)DEDUPE_INFO;
 
 	n += layout_size(layout);
 	return n < TAIL_MAX ? n : TAIL_MAX;

@@ -190,7 +190,7 @@ static inline bool step_fetch(void *to, uint64_t from, size_t len)
 	if (!target_in(to, from, len))
 		return true;
 	while (len) {
-		size_t n = PAGE_BYTES - from % PAGE_BYTES < len ? PAGE_BYTES - from % PAGE_BYTES : len;
+		size_t page = PAGE_BYTES - from % PAGE_BYTES, n = page < len ? page : len;
 
 		if (target_in(out, from, n))
 			for (size_t i = 0; i < n; i++)

@@ -69,8 +69,9 @@ static const char *way_words(const json_t *status, const json_t *v)
 {
 	if (strcmp(show_text(v, "role"), "joining"))
 		return "follows";
-	return is_beside(status) ? "ready: joins at the next request, when what others follow has ended" :
-				   "ready: joins at the next request";
+	if (is_beside(status))
+		return "ready: joins at the next request, when what others follow has ended";
+	return "ready: joins at the next request";
 }
 
 /* 1: it follows, or is ready and nobody asks; 0: not yet; -1: it has ended, in *why. */

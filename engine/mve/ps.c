@@ -69,8 +69,8 @@ static void row_show(struct session *s, void *arg)
 		return;
 	}
 	if (!l->n++)
-		printf("%-20s %-10s %7s %6s %8s  %s\n", "NAME", "STATE", "SERVER", "TIER", "SECONDS",
-		       "COMMAND");
+		printf("%-20s %-10s %7s %6s %8s  %s\n", "NAME", "STATE", "SERVER", "TIER",
+		       "SECONDS", "COMMAND");
 	used = printf("%-20s %-10s %7d %6s %8ld  ", s->name, word, s->server, s->tier,
 		      (long)(time(NULL) - s->started));
 	command_print(plain(s->command), l->columns > used ? l->columns - used : 0);

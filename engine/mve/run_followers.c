@@ -181,7 +181,8 @@ int follower_map(struct run_options *o, char *text)
 		return EXIT_USE;
 	}
 	if ((size_t)(to - text) > most || strlen(to + 1) > most) {
-		say_error("give a common beginning", "--map: a path of more than %zu characters: %s",
+		say_error("give a common beginning",
+				  "--map: a path of more than %zu characters: %s",
 			  most, text);
 		return EXIT_USE;
 	}

@@ -144,7 +144,8 @@ int sample_take(struct run_options *o, const char *text)
 {
 	if (sample_read(text, &o->sampling))
 		return 0;
-	say_error("10%, conn:10%, window:10%/32768, auto or auto:10%", "not a value of --sample: %s", text);
+	say_error("10%, conn:10%, window:10%/32768, auto or auto:10%",
+		  "not a value of --sample: %s", text);
 	return EXIT_USE;
 }
 
@@ -155,7 +156,8 @@ static int sample_complete(struct run_options *o)
 	if (s->how != SAMPLE_ALL && !s->stateless) {
 		say_error("--stateless says that no connection changes what another gets; "
 			  "else all must be followed",
-			  "--sample without --stateless: a follower that misses a part would drift");
+			  "--sample without --stateless: a follower that misses a part would "
+			  "drift");
 		return EXIT_USE;
 	}
 	if (s->how != SAMPLE_ALL && !o->followers && !options_joinable(o)) {
@@ -165,8 +167,10 @@ static int sample_complete(struct run_options *o)
 	}
 	for (unsigned i = 0; i < o->followers; i++)
 		if (o->follower[i].again && !options_joinable(o)) {
-			say_error("for example: mve run --stateless --mark epoll_wait -f same --again",
-				  "--again without --stateless and --mark: a follower cannot come late");
+			say_error("for example: mve run --stateless --mark epoll_wait -f same "
+				  "--again",
+				  "--again without --stateless and --mark: a follower cannot come "
+				  "late");
 			return EXIT_USE;
 		}
 	if (s->how == SAMPLE_AUTO && o->when_full == WHEN_FULL_BLOCK) {

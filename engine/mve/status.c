@@ -87,11 +87,13 @@ static void versions_show(const json_t *list, const json_t *ring)
 /* What share of the traffic the followers have seen. */
 static void sample_show(const json_t *s)
 {
-	long long all = show_number(s, "connections"), seen = show_number(s, "connections_followed");
+	long long all = show_number(s, "connections");
+	long long seen = show_number(s, "connections_followed");
 
 	if (s)
-		printf("  sample %s: %lld of %lld connections followed (%.2f %%), %lld of %lld calls\n\n",
-		       show_text(s, "how"), seen, all, all ? 100.0 * (double)seen / (double)all : 0.0,
+		printf("  sample %s: %lld of %lld connections followed (%.2f %%), "
+		       "%lld of %lld calls\n\n", show_text(s, "how"), seen, all,
+		       all ? 100.0 * (double)seen / (double)all : 0.0,
 		       show_number(s, "calls_followed"), show_number(s, "calls"));
 }
 

@@ -309,7 +309,8 @@ static void rule_check(struct unit *u, struct rule *rule)
 		rule->broken = true;
 	}
 	if (rule->flags & RULES_ROW_APART && !accepts(rule)) {
-		diag_error(u, rule->left_loc, "`@apart` is for an accept, whose result is a connection");
+		diag_error(u, rule->left_loc,
+			   "`@apart` is for an accept, whose result is a connection");
 		rule->broken = true;
 	}
 	for (struct step *s = rule->steps; s; s = s->next) {

@@ -485,8 +485,8 @@ static void attrs_resolve(struct unit *u, struct rule *rule)
 				a->name);
 
 			diag_hint(u, d, near ? "did you mean `@%s`?" : "there are @leader, "
-				"@follower, @old, @new, @process, @discard, @first, @apart, @within, "
-				"@then", near);
+				"@follower, @old, @new, @process, @discard, @first, @apart, "
+				"@within, @then", near);
 		}
 	}
 }

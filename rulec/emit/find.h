@@ -177,7 +177,8 @@ static inline int find_first(struct rules_run *run, const struct find_tables *t,
 		for (unsigned k = 0; k < g->nkeys; k++)
 			hash = find_mix(hash, find_value(run, &t->keys[g->keys + k]));
 		if (g->content && !looked)
-			v = c->own ? rules_own_bytes(run, c->arg) : rules_bytes(run, c->step, c->arg);
+			v = c->own ? rules_own_bytes(run, c->arg) :
+				     rules_bytes(run, c->step, c->arg);
 		looked |= g->content;
 		best = g->content ? find_content(run, t, l, hash, v, best) :
 			find_try(run, t, l, hash, best);

@@ -460,7 +460,8 @@ static void groups_emit(const struct regex *x, struct buffer *to)
 	for (unsigned i = 0; i < x->ngroups; i++)
 		if (x->group[i])
 			buffer_print(to, "\t\tif (group && group[%u])\n"
-				"\t\t\t*group[%u] = b%u && e%u ? view_of(b%u, (size_t)(e%u - b%u)) : view_none();\n",
+				"\t\t\t*group[%u] = b%u && e%u ? "
+				"view_of(b%u, (size_t)(e%u - b%u)) : view_none();\n",
 				i, i, i, i, i, i, i);
 	for (unsigned i = 0; i < x->ngroups; i++)
 		if (!x->group[i])

@@ -44,7 +44,8 @@ struct action action_for_kernel(int sig, const struct action *a)
 	k.restorer = (uint64_t)signal_restorer;
 	k.mask = ALL_SIGNALS;
 	k.flags &= SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
-	if (!is_handler(a->handler) && !signals_are_deaf)	/* ignored: natively it cuts no call short */
+	/* Ignored: natively it cuts no call short. */
+	if (!is_handler(a->handler) && !signals_are_deaf)
 		k.flags |= SA_RESTART;
 	k.flags |= SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
 	return k;

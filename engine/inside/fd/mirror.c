@@ -6,8 +6,8 @@
  * behind it, and the content, unless followers find the same there (behind.c).  The
  * follower makes a *mirror* of it, a memfd of its own: what it maps shared it shares with
  * its children as the leader's twins do, and what it writes, truncates or allocates by
- * calls afterwards is done to the mirror as well.  Content that is told again is put into the mirror, unless some process of the follower
- * may write there by memory: it may be ahead.
+ * calls afterwards is done to the mirror as well.  Content that is told again is put into
+ * the mirror, unless some process of the follower may write there by memory: it may be ahead.
  *
  * A mirror is found again by what the leader says of the file (device and number), by
  * descriptors that were opened by the same path, and by those copied from them.

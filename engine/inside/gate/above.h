@@ -29,7 +29,8 @@ struct above {
 	void (*told)(struct thread *t, long result);	/* the frame's call was made in place */
 	long (*life)(struct thread *t, long nr);	/* a call that makes a thread or program */
 	void (*ended)(struct thread *t);	/* a follower's stream, and all of it is read */
-	void (*stand)(struct thread *t, struct ucontext_raw *uc);	/* the monitor wants it to */
+	/* The monitor wants it to. */
+	void (*stand)(struct thread *t, struct ucontext_raw *uc);
 	/* An instruction that asks the machine: a leader's is told; true: a follower's was. */
 	bool (*soft)(struct thread *t, long nr, int64_t *value);
 };

@@ -350,7 +350,8 @@ bool order_all_stand(const struct thread *t)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane && !order_stands_till(o))
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    !order_stands_till(o))
 			return false;
 	return true;
 }
@@ -363,7 +364,8 @@ bool order_others_able(struct thread *t)
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
 		uint32_t waits = CONSUME(thread_waits, &o->waits);
 
-		if (o == t || o->pid != t->pid || !o->following || !o->has_lane || order_stands_till(o))
+		if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
+		    order_stands_till(o))
 			continue;
 		/* Its event is there, and it is woken; or what it does is not ours to see. */
 		if ((waits && waits != WAITS_ASLEEP) ||
@@ -477,7 +479,8 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 		return;
 	/* The event is not taken yet. */
 	PUBLISH(thread_waits, &t->waits, 1);
-	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind, TOLD_LIMIT_NS);
+	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
+				   TOLD_LIMIT_NS);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
 		return;

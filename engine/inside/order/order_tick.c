@@ -97,7 +97,8 @@ void order_tick(struct thread *t, const struct event *e)
 	t->tick_at = at;
 	if (clock && t->ticking)
 		return;		/* it goes on, and the others stand */
-	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind, ORDER_LIMIT_NS) &&
+	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
+				 ORDER_LIMIT_NS) &&
 	    order_wait_while(t, seq, others_to_tick, ORDER_LIMIT_NS) &&
 	    order_wait_while(t, seq, clock ? others_at_work : others_tick, FORK_LIMIT_NS)) {
 		__atomic_store_n(&missed, 0, __ATOMIC_RELAXED);

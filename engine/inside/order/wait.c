@@ -28,7 +28,7 @@
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/takers.h"
 
-#define LOOKS		4	/* before the first sleep: each look takes the line from the leader */
+#define LOOKS		4	/* before the first sleep: each takes the line from the leader */
 #define SLEEP_FIRST_NS	50000
 #define SLEEP_GROWS	4
 #define SLEEP_LAST_NS	100000000	/* a full ring wakes us before */

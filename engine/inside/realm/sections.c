@@ -45,7 +45,8 @@ static bool section_map(uint32_t version, int32_t fd)
 	uint64_t at = (uint64_t)streams.conduct + section_offset(chunks, version);
 	uint64_t len = section_size(chunks);
 	long prot = version == streams.self ? PROT_READ | PROT_WRITE : PROT_READ;
-	long flags = MAP_FIXED | MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+	long flags = MAP_FIXED | MAP_NORESERVE |
+		     (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
 
 	MUST(version < streams.conduct->sections && version < VERSIONS);
 

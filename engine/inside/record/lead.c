@@ -364,7 +364,8 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		report_tell(t, nr);
 		w.result = ids_call(t, w.desc, nr);
 		own_files_count(t, w.desc, w.result);
-		if (call_has(w.desc, TRAIT_OPENS) && w.result >= 0 && stream_followed(t) && !stateless)
+		if (call_has(w.desc, TRAIT_OPENS) && w.result >= 0 && stream_followed(t) &&
+		    !stateless)
 			mirror_tell_loaded(t, nr, w.result);
 		return w.result;
 	}

@@ -194,8 +194,9 @@ uint8_t after_others(const struct walk *w, unsigned care)
 {
 	if (care & CARE_POLLS)
 		return polled(w);
-	return care & (TRAIT_POLLS | TRAIT_SLEEPS) || (care & TRAIT_READS && inner_is((long)w->args[0])) ?
-	       EVENT_AFTER : 0;
+	if (care & (TRAIT_POLLS | TRAIT_SLEEPS))
+		return EVENT_AFTER;
+	return care & TRAIT_READS && inner_is((long)w->args[0]) ? EVENT_AFTER : 0;
 }
 
 /* Others may meet what the call gives before it is told. */

@@ -65,7 +65,8 @@ static bool sleep_asked(const struct frame *f, struct sleep *s)
 static long slice(struct thread *t, const struct sleep *s, uint64_t end)
 {
 	struct frame *f = &t->frame, was = *f;
-	struct __kernel_timespec ts = { (long long)(end / SECOND_NS), (long long)(end % SECOND_NS) };
+	struct __kernel_timespec ts = { (long long)(end / SECOND_NS),
+					(long long)(end % SECOND_NS) };
 	long result;
 
 	if ((s->op & FUTEX_CMD_MASK) == FUTEX_WAIT)

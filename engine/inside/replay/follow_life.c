@@ -278,7 +278,7 @@ static long follow_exec(struct thread *t, long nr)
 	outcome = e->kind == EVENT_EXEC ? e->result : -ENOEXEC;
 	if (outcome < 0)
 		follow_take(t);
-	if (outcome == CALL_RESTART)	/* a signal came first: it stands next, then the same call */
+	if (outcome == CALL_RESTART)	/* a signal came first: it is next, then the same call */
 		return PASSED;
 	t->answered = outcome < 0;
 	if (outcome < 0)

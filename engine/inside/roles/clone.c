@@ -179,8 +179,8 @@ static void birth_told(const struct thread *t, long result)
 	int32_t begun = -t->tid;
 
 	if (t->birth)
-		__atomic_compare_exchange_n(t->birth, &begun, result > 0 ? (int32_t)result : 0, false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(t->birth, &begun, result > 0 ? (int32_t)result : 0,
+					    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static long clone_copying(struct thread *t, const struct clone_want *w)

@@ -1,7 +1,7 @@
 /*
  * From follower to leader: what a process does in which order when its stream has ended and
- * names this version; or where it reads on.  What it takes is in state/take.c, what each module does with it in
- * modules.def.
+ * names this version; or where it reads on.  What it takes is in state/take.c, what each
+ * module does with it in modules.def.
  */
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"

@@ -1,9 +1,10 @@
 /*
  * long rules_try(long (*call)(void *), void *arg, uint64_t *back, uint64_t stack):
  * what call says, or -EFAULT.  It runs on a stack of its own, that ends at `stack`:
- * C in rules may need more than we have, and must not find ours.  Meanwhile *back is where the thread's stack goes when the
- * signal handler sends it to rules_left_here: a rule has faulted, or its time is
- * over (follow_rules.c).  The registers that calls keep lie on the stack there.
+ * C in rules may need more than we have, and must not find ours.  Meanwhile *back is
+ * where the thread's stack goes when the signal handler sends it to rules_left_here: a
+ * rule has faulted, or its time is over (follow_rules.c).  The registers that calls keep
+ * lie on the stack there.
  */
 	.text
 	.globl rules_try, rules_left_here

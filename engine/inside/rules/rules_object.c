@@ -77,9 +77,11 @@ static bool object_whole(const struct loaded *l)
 {
 	const struct rules_object *o = &l->rules.object;
 	uint64_t end = (uint64_t)l + l->len;
-	const void *const at[] = { o->rows, o->outs, o->text, o->wanted, o->wants[0], o->wants[1],
-				   (const void *)(uintptr_t)o->pick, (const void *)(uintptr_t)o->left,
-				   (const void *)(uintptr_t)o->fits, (const void *)(uintptr_t)o->act };
+	const void *const at[] = {
+		o->rows, o->outs, o->text, o->wanted, o->wants[0], o->wants[1],
+		(const void *)(uintptr_t)o->pick, (const void *)(uintptr_t)o->left,
+		(const void *)(uintptr_t)o->fits, (const void *)(uintptr_t)o->act,
+	};
 
 	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if ((uint64_t)at[i] - (uint64_t)l - PAGE >= l->len - PAGE)

@@ -58,7 +58,8 @@ static void input_keep(const struct thread *t, enum input_kind kind, uint64_t fd
 		cells = CELLS_MAX;
 	place = __atomic_fetch_add(&a->inputs, cells, __ATOMIC_RELAXED);
 	for (uint64_t i = 0; i < cells; i++, from += INPUT_BYTES, len -= INPUT_BYTES)
-		cell_fill(t, place + i, kind, fd, from, len, i + 1 == CELLS_MAX && len > INPUT_BYTES);
+		cell_fill(t, place + i, kind, fd, from, len,
+			  i + 1 == CELLS_MAX && len > INPUT_BYTES);
 }
 
 static void vector_keep(const struct thread *t, uint64_t fd, uint64_t at, uint64_t n, uint64_t left)

@@ -77,7 +77,8 @@ void sample_due(struct thread *t)
  */
 static bool wait_told(struct thread *t, const struct walk *w, long nr)
 {
-	enum brings brings = w->result > 0 && !t->pending ? epoll_brings(w, scope_knows) : BRINGS_KNOWN;
+	enum brings brings = w->result > 0 && !t->pending ? epoll_brings(w, scope_knows) :
+							    BRINGS_KNOWN;
 
 	t->kept = brings != BRINGS_KNOWN;
 	t->wait_due = brings == BRINGS_KNOWN ? DUE_NONE :

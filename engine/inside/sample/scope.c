@@ -51,7 +51,7 @@ _Static_assert(GENERATIONS < KEPT_BACK && !(KEPT_BACK & (SOURCE | LISTENS | ACCE
 #define TIMED_BYTES	8192	/* calls that moved more are timed: they are copied */
 #define BETWEEN_NS	5000000000ull	/* so long none is told, for the sake of a newcomer */
 
-static bool counts;		/* who is told of a descriptor is kept with it (`born`); 0: all are */
+static bool counts;		/* who is told of a descriptor stands with it (`born`); 0: all */
 static uint16_t generation;	/* of those who follow now */
 static bool whole;		/* they know the start's connections, too */
 static bool polls;		/* it does not wait in accept alone */
@@ -298,7 +298,8 @@ static bool by_lag(const struct thread *t)
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		const struct cursor *c = &streams_section(&streams, v)->cursor[t->lane];
 
-		if (bits >> v & 1 && t->writer.head - __atomic_load_n(&c->at, __ATOMIC_RELAXED) > most)
+		if (bits >> v & 1 &&
+		    t->writer.head - __atomic_load_n(&c->at, __ATOMIC_RELAXED) > most)
 			return false;
 	}
 	return true;

@@ -75,7 +75,8 @@ static bool site_whole(uint64_t site_end)
 {
 	uint16_t call;
 
-	return !code_read(&call, site_end - 2, 2) && (call == SYSCALL_BYTES || call == MARK_SYSCALL);
+	return !code_read(&call, site_end - 2, 2) &&
+	       (call == SYSCALL_BYTES || call == MARK_SYSCALL);
 }
 
 /*

@@ -44,7 +44,8 @@ bool frame_fp_take(uint64_t ours, uint64_t theirs)
 
 	if (!ours || !theirs)
 		return !ours && !theirs;
-	if (target_in(&magic[0], ours + FP_MAGIC_AT, 4) || target_in(&size[0], ours + FP_SIZE_AT, 4) ||
+	if (target_in(&magic[0], ours + FP_MAGIC_AT, 4) ||
+	    target_in(&size[0], ours + FP_SIZE_AT, 4) ||
 	    target_in(&magic[1], theirs + FP_MAGIC_AT, 4) ||
 	    target_in(&size[1], theirs + FP_SIZE_AT, 4) || magic[0] != magic[1] ||
 	    (magic[0] == FP_MAGIC1 && size[0] != size[1]))

@@ -238,7 +238,7 @@ uint64_t early_come(struct thread *t)
 /* It leads. */
 void early_over(struct thread *t, uint64_t mask)
 {
-	if (t->pending)		/* it has been asked to stand meanwhile, and unblocks when it does */
+	if (t->pending)		/* it is to stand, as it was asked meanwhile, and then unblocks */
 		t->held_mask = mask;
 	else
 		OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);

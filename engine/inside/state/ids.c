@@ -2,9 +2,9 @@
  * Ids of processes and threads.  A version that took over goes on with the ids
  * of the leader before it: what the program holds, prints and sends are those,
  * while the kernel knows others.  Arguments and results of the table's kind PID
- * are translated at each call (ids_call.c); a version that led from the start pays nothing.  One that
- * has followed translates in all its threads: also one that has its own id may know another's
- * that was made when this version followed.
+ * are translated at each call (ids_call.c); a version that led from the start pays nothing.
+ * One that has followed translates in all its threads: also one that has its own id may know
+ * another's that was made when this version followed.
  *
  * A process knows its own threads and children.  Of others the slots of the version's area
  * have both ids; but each process of the version can write there, and a signal sent to

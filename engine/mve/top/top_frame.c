@@ -180,7 +180,9 @@ static int by_rate(const void *a, const void *b)
 	const struct call_rate *x = a, *y = b;
 	double d = y->patch + y->trap - x->patch - x->trap;
 
-	return d > 0 ? 1 : d < 0 ? -1 : strcmp(show_text(x->row, "name"), show_text(y->row, "name"));
+	if (d)
+		return d > 0 ? 1 : -1;
+	return strcmp(show_text(x->row, "name"), show_text(y->row, "name"));
 }
 
 static double more(const json_t *row, const json_t *old, const char *tier, double seconds)

@@ -27,13 +27,16 @@ const struct doctor_check doctor_checks[] = {
 	  probe_fsgsbase },
 	{ "Syscall User Dispatch", true,
 	  "the net under the patched system calls",
-	  "use Linux 5.11 or later; in a container or sandbox, let it pass prctl(PR_SET_SYSCALL_USER_DISPATCH)",
+	  "use Linux 5.11 or later; in a container or sandbox, let it pass "
+	  "prctl(PR_SET_SYSCALL_USER_DISPATCH)",
 	  probe_dispatch },
 	{ "ptrace of a child", true, "bringing a program under mve",
-	  "sysctl -w kernel.yama.ptrace_scope=1; in a container, --cap-add=SYS_PTRACE or a seccomp profile that allows ptrace",
+	  "sysctl -w kernel.yama.ptrace_scope=1; in a container, --cap-add=SYS_PTRACE or a seccomp "
+	  "profile that allows ptrace",
 	  probe_ptrace },
 	{ "process_vm_writev", true, "setting up a program's pages",
-	  "use a kernel with CONFIG_CROSS_MEMORY_ATTACH; in a container, a seccomp profile that allows it",
+	  "use a kernel with CONFIG_CROSS_MEMORY_ATTACH; in a container, a seccomp profile that "
+	  "allows it",
 	  probe_vm_writev },
 	{ "/proc/PID/mem writes", true, "patching a program's text",
 	  "mount /proc; boot with proc_mem.force_override=ptrace if it was set to never",
@@ -53,7 +56,8 @@ const struct doctor_check doctor_checks[] = {
 	  "use Linux 5.6 or later; in a container, a seccomp profile that allows it",
 	  probe_pidfd_getfd },
 	{ "cgroup", false, "ending what a follower started and what has left it",
-	  "mount cgroup2 for writing; as a user, run mve by systemd-run --user --scope -p Delegate=yes",
+	  "mount cgroup2 for writing; as a user, run mve by systemd-run --user --scope "
+	  "-p Delegate=yes",
 	  probe_cgroup },
 	{ "open files", false, "sessions of many processes",
 	  "ulimit -n 4096, or LimitNOFILE= in the service's unit",

@@ -26,7 +26,8 @@ static void failed_words(const struct request *r, char *words, size_t size)
 	if (!r->args[0] || r->args[0] == FAILED_ALONE)
 		snprintf(words, size, "MUST: %s", place);
 	else
-		snprintf(words, size, "%s at 0x%lx, %s", signal_word(r->args[0]), r->args[2], place);
+		snprintf(words, size, "%s at 0x%lx, %s", signal_word(r->args[0]), r->args[2],
+			 place);
 }
 
 static int64_t follower_failed(struct version *v, const struct request *r, const char *words)

@@ -31,7 +31,7 @@
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define REPORTED_MS	3000	/* and may still be writing its own report */
-#define FINISH_MS	3000	/* what is left of the stream may be read so long without progress */
+#define FINISH_MS	3000	/* so long without progress the rest of the stream may be read */
 #define FINISH_MOST_MS	10000	/* and so long in all */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
 #define FINDING_MS	10000	/* and what a sanitizer says at the end may take so long */

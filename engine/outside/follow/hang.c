@@ -27,7 +27,8 @@ struct seen {
 };
 
 static struct seen seen[AREA_THREADS];
-_Static_assert(AREA_THREADS == sizeof(((struct area *)0)->slot) / sizeof(struct slot), "a row each");
+_Static_assert(AREA_THREADS == sizeof(((struct area *)0)->slot) / sizeof(struct slot),
+	       "a row each");
 
 /* Time in its own code, in ticks; 0 unless it runs. */
 static uint64_t user_time(pid_t pid, pid_t tid)

@@ -266,7 +266,8 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 		snprintf(why, size, "cannot start: %s: %s", path, strerror(-result));
 		if (v->argv == argv) {
 			v->argv = NULL;
-			follower_drop(v, VERDICT_UNSUPPORTED, "cannot start: %s", strerror(-result));
+			follower_drop(v, VERDICT_UNSUPPORTED, "cannot start: %s",
+				      strerror(-result));
 		}
 		return NULL;
 	}

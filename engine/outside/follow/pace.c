@@ -31,7 +31,7 @@ static struct pace {
 	struct mark mark[LOOKS];
 	unsigned marks;		/* ever; the last LOOKS are there */
 	struct { uint64_t read, moved_ms; } of[VERSIONS];
-	struct { uint32_t life; uint64_t head; } lane[LANES_ALL];	/* of realms that there are */
+	struct { uint32_t life; uint64_t head; } lane[LANES_ALL];	/* of the realms */
 } pace;
 
 static void pace_begin(const struct monitor *m)

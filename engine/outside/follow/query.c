@@ -183,7 +183,8 @@ static int64_t ask(const struct query *q, uint32_t room)
 		return close_on_exec(q);
 	if (q->desc->nr == SYS_fcntl)
 		return by_row(q, room);
-	if (statx(q->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME, &x))
+	if (statx(q->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME,
+		  &x))
 		return -errno;
 	if (q->desc->nr == SYS_newfstatat || q->desc->nr == SYS_statx)
 		return stat_answer(q, &x);

@@ -13,7 +13,7 @@ struct map {
 	dev_t dev;
 	ino_t inode;
 	bool exec, write, shared;
-	bool shelved;		/* a part of the shelf is there (shelf.h): what is said is its file's */
+	bool shelved;		/* a part of the shelf (shelf.h): what is said is its file's */
 	char path[256];		/* cut short if longer; [vdso], [stack], … */
 };
 

@@ -81,16 +81,19 @@ static json_t *row_json(struct comparison *c, int slot)
 	int64_t again = (int64_t)k->n[AUDIT_AGAIN][slot];
 	/* The net makes a call through the vsyscall page anew: one of each. */
 	int64_t old_page = (int64_t)k->n[AUDIT_VSYSCALL][slot];
-	int64_t stray = (int64_t)k->n[AUDIT_ELSEWHERE][slot] + (old_page > net ? old_page - net : 0);
-	int64_t answered = (int64_t)(c->high[COUNT_ANSWERED][slot] - at_begin[COUNT_ANSWERED][slot]);
+	int64_t stray = (int64_t)k->n[AUDIT_ELSEWHERE][slot] +
+			(old_page > net ? old_page - net : 0);
+	int64_t answered = (int64_t)(c->high[COUNT_ANSWERED][slot] -
+				     at_begin[COUNT_ANSWERED][slot]);
 	bool enough = c->filters || gate + net >= low - (from_now ? c->under_way : 0);
 	bool restarted = slot == RESTART_SLOT;	/* the kernel's own way to go on */
 	bool agree = !stray && enough && (restarted || gate + net <= high + again + c->under_way);
 
 	if (!(high | gate | net | stray | answered))
 		return NULL;
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "name", d ? d->name : "unknown",
-			 "gate", gate, "net", net, "elsewhere", stray, "again", again, "answered",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "name",
+			 d ? d->name : "unknown", "gate", gate, "net", net, "elsewhere", stray,
+			 "again", again, "answered",
 			 answered, "inside", high + answered, "agree", agree);
 }
 
@@ -141,8 +144,8 @@ json_t *witness_json(struct monitor *m)
 		inside += json_integer_value(json_object_get(row, "inside"));
 		json_array_append_new(rows, row);
 	}
-	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:o}", "from_now", from_now,
-			 "agree", agree && !total[AUDIT_COMPAT], "gate",
+	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:o}", "from_now",
+			 from_now, "agree", agree && !total[AUDIT_COMPAT], "gate",
 			 (json_int_t)total[AUDIT_GATE], "net", (json_int_t)total[AUDIT_NET], "own",
 			 (json_int_t)total[AUDIT_OWN], "before", (json_int_t)total[AUDIT_BEFORE],
 			 "elsewhere",

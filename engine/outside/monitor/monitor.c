@@ -427,8 +427,8 @@ static int name_fail(const char *name, int result)
 		say_error("up to 64 letters, digits and . _ - , not . or - first",
 			  "cannot begin a session: '%s': not a name", name);
 	else
-		say_error(result == -EFBIG ? SIZE_HINT
-					   : "XDG_RUNTIME_DIR names the folder that sessions live in",
+		say_error(result == -EFBIG ? SIZE_HINT :
+			  "XDG_RUNTIME_DIR names the folder that sessions live in",
 			  "cannot begin a session: %s: %s", name,
 			  folder_why(-result));
 	return result == -EEXIST || result == -EINVAL ? EXIT_USE : EXIT_SYSTEM;
@@ -638,8 +638,8 @@ static void bug_words(char *text, size_t size)
 {
 	const struct version *v = leading(ours);
 
-	snprintf(text, size, "the monitor of %s ends; %s goes on serving as pid %d, without %s; its "
-		 "lane 0 stood at %lu", ours->session.name, v->name,
+	snprintf(text, size, "the monitor of %s ends; %s goes on serving as pid %d, without %s; "
+		 "its lane 0 stood at %lu", ours->session.name, v->name,
 		 v->server, ours->conduct ? "followers" : "a monitor",
 		 ours->conduct ? __atomic_load_n(&lane_at(ours, ours->leader, 0)->head,
 						 __ATOMIC_RELAXED) : 0);

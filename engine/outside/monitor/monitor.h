@@ -101,7 +101,8 @@ struct version {
 	bool reaped;		/* the first process is gone, and status known */
 	bool gone;		/* the first process is gone; others may go on (a daemon) */
 	bool empty;		/* all are gone, and its cgroup says so: none can come any more */
-	bool over;		/* a follower's last process is gone, and whether that was right is judged */
+	bool over;		/* a follower's last process is gone, and it is judged whether
+				   that was right */
 	enum join join;
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */
@@ -199,7 +200,7 @@ struct rights_key {
 /* The sections of the processes that have one set of rights. */
 struct realm {
 	struct rights_key key;
-	struct conduct *conduct;	/* the monitor's page, and each version's section behind it */
+	struct conduct *conduct;	/* the monitor's page, then each version's section */
 	int section_fd[VERSIONS], section_read_fd[VERSIONS];
 };
 

@@ -306,8 +306,8 @@ static void note_say(const struct version *v, const struct request *r)
 	if (r->args[0] == NOTE_ROOM)
 		room_say(v, r);
 	if (r->args[0] == NOTE_TIMER)
-		say_error(NULL, "%s/%s: timer %lu could not be made again: its signals will not come",
-			  v->monitor->session.name, v->name, r->args[1]);
+		say_error(NULL, "%s/%s: timer %lu could not be made again: its signals will not "
+			  "come", v->monitor->session.name, v->name, r->args[1]);
 	if (r->args[0] == NOTE_UNTOLD)
 		untold_say(v, r);
 	if (r->args[0] == NOTE_SIGNALS)

@@ -96,8 +96,9 @@ static json_t *site_row_json(const struct version *v, const struct site_row *s)
 			continue;
 		snprintf(place, sizeof(place), "%s+0x%lx", at->path[0] ? at->path : "[anonymous]",
 			 at->offset + s->address - at->start);
-		why = v->monitor->options->tier == TIER_NET ? "the session patches nothing (--tier=trap)"
-						: patch_why_not(pid, at, s->address);
+		why = v->monitor->options->tier == TIER_NET ?
+			      "the session patches nothing (--tier=trap)" :
+			      patch_why_not(pid, at, s->address);
 	}
 	maps_free(&maps);
 	return json_pack("{s:s, s:I, s:s}", "place", place, "calls", (json_int_t)s->count,
@@ -133,6 +134,7 @@ static json_t *images_json(const struct version *v)
 
 	for (uint32_t i = first; i < images; i++) {
 		const struct image *im = &v->image[i % AREA_IMAGES];
+		bool sealed = im->sealed && !v->area->unsealed[i % AREA_IMAGES];
 		char exe[sizeof(im->exe) + 1];
 
 		memcpy(exe, im->exe, sizeof(im->exe));
@@ -140,7 +142,7 @@ static json_t *images_json(const struct version *v)
 		json_array_append_new(list, json_pack("{s:i, s:s, s:i, s:i, s:b}", "pid", im->pid,
 						      "exe", exe, "patched", im->sites_patched,
 						      "left", im->sites_trapped, "sealed",
-						      im->sealed && !v->area->unsealed[i % AREA_IMAGES]));
+						      sealed));
 	}
 	return list;
 }
@@ -206,12 +208,12 @@ static json_t *verdicts_json(const struct version *v)
 static void pace_add(json_t *j, const struct version *v)
 {
 	uint64_t still = pace_still_ms(v->monitor, &v->monitor->version[v->index]);
+	json_int_t since = time(NULL) - (time_t)(still / 1000);
 
 	json_object_set_new(j, "lag_ms", json_integer((json_int_t)pace_behind_ms(v->monitor, v)));
 	json_object_set_new(j, "still_ms", json_integer((json_int_t)still));
 	if (still)
-		json_object_set_new(j, "still_since",
-				    json_integer((json_int_t)(time(NULL) - (time_t)(still / 1000))));
+		json_object_set_new(j, "still_since", json_integer(since));
 }
 
 static json_t *version_json(const struct version *v)
@@ -227,12 +229,13 @@ static json_t *version_json(const struct version *v)
 		seams += v->area->slot[i].seams;
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
-	j = json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}", "name", v->name,
-			 "role", role_name(v), "pid", (int)version_head(v), "alive", version_alive(v), "threads",
-			 status_threads(v), "calls", (json_int_t)calls, "requests", (json_int_t)seams, "lag_cells",
-			 (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
-			 "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
-			 "findings_all", (json_int_t)v->findings_all, "why", v->why);
+	j = json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}",
+		      "name", v->name, "role", role_name(v), "pid", (int)version_head(v),
+		      "alive", version_alive(v), "threads", status_threads(v),
+		      "calls", (json_int_t)calls, "requests", (json_int_t)seams,
+		      "lag_cells", (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
+		      "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
+		      "findings_all", (json_int_t)v->findings_all, "why", v->why);
 	json_object_set_new(j, "argv", words_json(v->argv));
 	if (version_lives(v) && v->index != v->monitor->leader)
 		pace_add(j, v);
@@ -295,8 +298,9 @@ json_t *status_json(struct monitor *m)
 	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:I, s:i, s:i, s:i}", "name",
 			      s->name, "state", "running", "monitor", getpid(), "server",
 			      (int)s->server, "tier", s->tier, "command", text_json(s->command),
-			      "argv", words_json(s->argv), "seconds", (json_int_t)(time(NULL) - s->started),
-			      "threads", status_threads(v), "programs", (int)v->images, "unheld",
+			      "argv", words_json(s->argv), "seconds",
+			      (json_int_t)(time(NULL) - s->started), "threads", status_threads(v),
+			      "programs", (int)v->images, "unheld",
 			      (int)v->unheld);
 
 	MUST(j);

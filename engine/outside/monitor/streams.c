@@ -309,7 +309,8 @@ bool streams_process_over(const struct monitor *m, uint32_t lane)
 static bool process_read(const struct monitor *m, uint32_t version, pid_t pid)
 {
 	LANES_EACH(m, m->leader, i)
-		if (lane_at(m, m->leader, i)->pid == pid && streams_lane_unread(m, version, m->leader, i))
+		if (lane_at(m, m->leader, i)->pid == pid &&
+		    streams_lane_unread(m, version, m->leader, i))
 			return false;
 	return true;
 }
@@ -382,7 +383,8 @@ static void sip_round(uint64_t v[4])
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half)
 {
 	const uint64_t *key = v->monitor->secret;
-	uint64_t word[2] = { (uint64_t)v->execs[lane % LANES_ALL] << 32 | lane << 1 | half, 8ull << 56 };
+	uint64_t word[2] = { (uint64_t)v->execs[lane % LANES_ALL] << 32 | lane << 1 | half,
+			     8ull << 56 };
 	uint64_t s[4] = { key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
 			  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573 };
 

@@ -46,7 +46,9 @@ static bool relocations(const struct elf_view *v, unsigned i, const uint8_t **re
 	*n = 0;
 	if (!elf_section(v, i, &s))
 		return false;
-	*rela = s.type == SHT_RELA && s.entsize == sizeof(Elf64_Rela) ? elf_section_bytes(v, &s) : NULL;
+	*rela = NULL;
+	if (s.type == SHT_RELA && s.entsize == sizeof(Elf64_Rela))
+		*rela = elf_section_bytes(v, &s);
 	if (*rela)
 		*n = s.len / sizeof(Elf64_Rela);
 	return true;

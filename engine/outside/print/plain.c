@@ -15,7 +15,8 @@
 static unsigned char_take(const unsigned char *at, size_t len, uint32_t *c)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned n = *at < 0x80 ? 1 : *at >> 5 == 6 ? 2 : *at >> 4 == 14 ? 3 : *at >> 3 == 30 ? 4 : 0;
+	unsigned n = *at < 0x80 ? 1 : *at >> 5 == 6 ? 2 : *at >> 4 == 14 ? 3 :
+		     *at >> 3 == 30 ? 4 : 0;
 
 	if (!n || n > len)
 		return 0;

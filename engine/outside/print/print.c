@@ -89,7 +89,8 @@ static void pr_result_flags(struct call_print *p)
 		pr(p, ")");
 		return;
 	}
-	if (p->row->result_xlat == XLAT_personality || p->row->result_xlat == XLAT_membarrier_cmds ||
+	if (p->row->result_xlat == XLAT_personality ||
+	    p->row->result_xlat == XLAT_membarrier_cmds ||
 	    p->row->result_xlat == XLAT_ioprio) {
 		pr(p, "%#llx (", (unsigned long long)p->ret);
 		if (!print_value(p, p->row->result_xlat, p->ret))

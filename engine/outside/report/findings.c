@@ -186,8 +186,8 @@ bool findings_end(struct version *v, pid_t tid)
 	found = draft_end(f, d, why, sizeof(why));
 	if (v->index == v->monitor->leader)
 		return found == FOUND_MORE;
-	follower_reported(v, lane_is(v->monitor, lane) ? lane : 0, found ? VERDICT_FOUND : VERDICT_CRASHED,
-			  why);
+	follower_reported(v, lane_is(v->monitor, lane) ? lane : 0,
+			  found ? VERDICT_FOUND : VERDICT_CRASHED, why);
 	return true;
 }
 

@@ -235,7 +235,8 @@ static void ahead_read(struct making *k)
 
 	if (!w->slot->lane)
 		return;
-	k->mets = report_ahead(w->streams, w->version, (w->slot->lane - 1) % LANES, k->met, 1 + NEXT_MAX);
+	k->mets = report_ahead(w->streams, w->version, (w->slot->lane - 1) % LANES, k->met,
+			       1 + NEXT_MAX);
 	MUST(k->mets <= 1 + NEXT_MAX);
 	k->whole = k->mets && last->end == ROW_OPEN && last->event.kind == EVENT_CALL &&
 		   k->met[0].event.kind == EVENT_CALL && k->met[0].event.call == last->event.call &&
@@ -290,7 +291,8 @@ json_t *report_make(const struct report_want *w)
 	json_object_set_new(k.report, "rule", rules_json(&w->slot->rule));
 	json_object_set_new(k.report, "suggested_rule", report_suggest(&k, &why));
 	json_object_set_new(k.report, "suggested_why", why ? json_string(why) : json_null());
-	json_object_set_new(k.report, "finding", w->finding ? json_incref(w->finding) : json_null());
+	json_object_set_new(k.report, "finding",
+			    w->finding ? json_incref(w->finding) : json_null());
 	json_object_set_new(k.report, "summary", report_words(&k));
 	for (unsigned i = 0; i < k.mets; i++)
 		free(k.met[i].payload);

@@ -48,7 +48,8 @@ static const char *byte_text(uint8_t c)
 
 	if (c == '\n' || c == '\r' || c == '\t')
 		return c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
-	snprintf(text, sizeof(text), c < ' ' || c > '~' || strchr("\"\\$?", c) ? "\\%03o" : "%c", c);
+	snprintf(text, sizeof(text),
+		 c < ' ' || c > '~' || strchr("\"\\$?", c) ? "\\%03o" : "%c", c);
 	return text;
 }
 

@@ -90,9 +90,10 @@ void rules_look(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
-		for (uint32_t n = 0; v->brief->rules && version_lives(v) && n < version_slots(v); n++)
-			if (v->index != m->leader)
-				slot_look(v, n, now);
+		if (!v->brief->rules || !version_lives(v) || v->index == m->leader)
+			continue;
+		for (uint32_t n = 0; n < version_slots(v); n++)
+			slot_look(v, n, now);
 	}
 }
 
@@ -136,10 +137,12 @@ static void reason_word(const struct rule_note *n, char *text, size_t size)
 		snprintf(text, size, "call %u on its left has not come", call);
 		break;
 	case RULES_WHY_FOREIGN:
-		snprintf(text, size, "%s of %s is none that a rule opened", arg_name(n), call_name(n));
+		snprintf(text, size, "%s of %s is none that a rule opened", arg_name(n),
+			 call_name(n));
 		break;
 	case RULES_WHY_DIFFERS:
-		snprintf(text, size, "%s of %s is not what it makes of it", arg_name(n), call_name(n));
+		snprintf(text, size, "%s of %s is not what it makes of it", arg_name(n),
+			 call_name(n));
 		break;
 	default:
 		snprintf(text, size, "it holds, but does not make the two the same");

@@ -90,15 +90,16 @@ static void hash_named(struct rules_hash *h, const char *by, const char *name, s
 	char path[PATH_MAX * 2], self[PATH_MAX - 64];
 	ssize_t at;
 
-	snprintf(path, sizeof(path), "%.*s%.*s", slash ? (int)(slash + 1 - by) : 0, by, (int)n, name);
+	snprintf(path, sizeof(path), "%.*s%.*s", slash ? (int)(slash + 1 - by) : 0, by, (int)n,
+		 name);
 	if (hash_file(h, path, depth + 1))
 		return;
 	at = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[at < 0 ? 0 : at] = 0;
 	if (strrchr(self, '/'))
 		strrchr(self, '/')[1] = 0;
-	snprintf(path, sizeof(path), "%s%s/%.*s", lib ? "" : self, lib ? lib : "../rules/lib", (int)n,
-		 name);
+	snprintf(path, sizeof(path), "%s%s/%.*s", lib ? "" : self, lib ? lib : "../rules/lib",
+		 (int)n, name);
 	hash_file(h, path, depth + 1);
 }
 
@@ -144,7 +145,8 @@ static bool is_object(const char *file)
 {
 	size_t n = strlen(file);
 
-	return n > strlen(OBJECT_SUFFIX) && !strcmp(file + n - strlen(OBJECT_SUFFIX), OBJECT_SUFFIX);
+	return n > strlen(OBJECT_SUFFIX) &&
+	       !strcmp(file + n - strlen(OBJECT_SUFFIX), OBJECT_SUFFIX);
 }
 
 /*
@@ -378,8 +380,8 @@ static const char *seal_check(struct object *o)
 			: "it is no object of rulec";
 	o->len -= sizeof(seal);
 	if (seal.version != RULES_VERSION) {
-		snprintf(text, sizeof(text), "it was made by another rulec: for version %u of rules, "
-			 "this is %u", seal.version, RULES_VERSION);
+		snprintf(text, sizeof(text), "it was made by another rulec: for version %u of "
+			 "rules, this is %u", seal.version, RULES_VERSION);
 		return text;
 	}
 	rules_hash_add(&h, o->bytes, o->len);

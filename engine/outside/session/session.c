@@ -124,8 +124,9 @@ enum session_state session_state(const struct session *s)
 
 int session_save(struct session *s)
 {
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:i, s:I, s:I, s:s, s:o, s:o}", "name", s->name,
-			      "monitor", s->monitor, "monitor_began", (json_int_t)s->monitor_began,
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:i, s:I, s:I, s:s, s:o, s:o}", "name",
+			      s->name, "monitor", s->monitor,
+			      "monitor_began", (json_int_t)s->monitor_began,
 			      "server", s->server, "server_began", (json_int_t)s->server_began,
 			      "next", s->next, "next_began", (json_int_t)s->next_began,
 			      "started", (json_int_t)s->started, "tier", s->tier, "command",

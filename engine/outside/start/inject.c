@@ -416,8 +416,9 @@ static void runtime_note(struct injection *in)
 		if (n && (b->sigaction = runtime_sigaction(in->r.pid, m)))
 			*in->want->puts_off |= 1u << in->want->version;
 		for (unsigned k = 0; k < n && b->parts < BOOT_PARTS; k++) {
-			b->part[b->parts++] = (struct code_part){ range[k].from, range[k].to, unwind,
-								  PART_RUNTIME, 0 };
+			b->part[b->parts++] = (struct code_part){
+				range[k].from, range[k].to, unwind, PART_RUNTIME, 0,
+			};
 			b->runtimes++;
 		}
 	}

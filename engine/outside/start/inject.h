@@ -33,7 +33,7 @@ struct inject_want {
 	const struct layout_wish *wish;	/* of a follower */
 	uint32_t *puts_off;	/* of `conduct` */
 	bool *runtime;		/* set if a sanitizer's is linked into the program */
-	struct maps *maps;	/* of the program as it stands, which are taken; or none are known */
+	struct maps *maps;	/* of the program as it stands, which are taken; or none */
 	const char *const *seam;	/* functions with which a request begins; NULL ends */
 };
 

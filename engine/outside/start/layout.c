@@ -276,7 +276,7 @@ void layout_settle(struct remote *r, const struct maps *m, const struct layout_w
 	if (own.inode == like->inode && own.dev == like->dev &&
 	    own.program + moved->program == like->program)
 		moved->brk = like->brk;
-	say_log("layout", "%d: program %#lx of %#lx, stack %#lx of %#lx, mappings under %#lx of %#lx",
-		r->pid, own.program + moved->program, like->program, (uint64_t)r->regs.rsp, like->sp,
-		own.top, like->top);
+	say_log("layout", "%d: program %#lx of %#lx, stack %#lx of %#lx, mappings under %#lx of "
+		"%#lx", r->pid, own.program + moved->program, like->program,
+		(uint64_t)r->regs.rsp, like->sp, own.top, like->top);
 }

@@ -166,7 +166,8 @@ static enum program_verdict named_look(const struct near_file *f, int privileged
 		return PROGRAM_FORBIDDEN;
 	fd = near_read(f->fd);
 	if (fd == -EACCES)
-		return !runs ? PROGRAM_FORBIDDEN : privileged ? PROGRAM_UNKNOWN : PROGRAM_UNREADABLE;
+		return !runs ? PROGRAM_FORBIDDEN :
+		       privileged ? PROGRAM_UNKNOWN : PROGRAM_UNREADABLE;
 	if (fd < 0)
 		return PROGRAM_UNKNOWN;
 	v = file_look(fd, &f->st, privileged, next, size);

@@ -298,7 +298,8 @@ int version_first_exec(struct version *v)
 	while (!v->gone && !v->images && !v->unheld) {
 		siginfo_t info;
 
-		if (waitid(P_PID, (id_t)v->server, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+		if (waitid(P_PID, (id_t)v->server, &info,
+			   WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
 			return -errno;
 		exec_children(v->monitor);
 	}

@@ -78,7 +78,8 @@ static void functions_read(int memory, uint64_t base, uint64_t out[VDSO_FUNCTION
 		return;
 	bias_find(&v, e);
 	for (int i = 0; i < e->e_shnum; i++) {
-		const Elf64_Shdr *s = view_at(&v, e->e_shoff + (uint64_t)i * sizeof(*s), sizeof(*s));
+		const Elf64_Shdr *s = view_at(&v, e->e_shoff + (uint64_t)i * sizeof(*s),
+					      sizeof(*s));
 		const Elf64_Shdr *str;
 
 		if (!s || s->sh_type != SHT_DYNSYM)

@@ -51,7 +51,8 @@ static pid_t lane_process(struct monitor *m, const struct version *v, const stru
 		return l->pid;
 	LANES_EACH(m, v->index, i) {
 		l = lane_at(m, v->index, i);
-		if (cursor_at(m, asker->index, i)->pid == pid && l->state == LANE_OPEN && l->pid > 0)
+		if (cursor_at(m, asker->index, i)->pid == pid && l->state == LANE_OPEN &&
+		    l->pid > 0)
 			return l->pid;
 	}
 	return 0;

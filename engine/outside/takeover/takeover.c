@@ -238,7 +238,8 @@ void takeover_missed(const struct version *from, const char *cause)
 
 		if (m->conduct->following >> i & 1 && successor_barred(m, v))
 			say_error(NULL, "%s: %s %s; %s does not go on in its place: %s",
-				  m->session.name, from->name, cause, v->name, successor_barred(m, v));
+				  m->session.name, from->name, cause, v->name,
+				  successor_barred(m, v));
 	}
 }
 

@@ -459,7 +459,8 @@ static bool stands_for_good(const struct monitor *m, struct move *mv)
 	pid_t tid = sleeper(m, mv);
 
 	if (tid)
-		snprintf(mv->cause, sizeof(mv->cause), "it does not move: its thread %d sleeps", tid);
+		snprintf(mv->cause, sizeof(mv->cause), "it does not move: its thread %d sleeps",
+			 tid);
 	return tid != 0;
 }
 
@@ -493,7 +494,8 @@ bool leader_stop(struct monitor *m, struct move *mv)
 		if (read == READ_STOPPED)
 			return refuse_stopped(mv);
 		if (read == READ_FAILS)
-			return refuse(mv, "it does not come to the end of what the leader has told");
+			return refuse(mv, "it does not come to the end of what the leader has "
+				      "told");
 		if (read == READ_ALL || tries == STOP_TRIES)
 			return read == READ_ALL || !stands_for_good(m, mv);
 		let_go(m, mv);

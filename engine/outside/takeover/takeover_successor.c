@@ -31,7 +31,9 @@ static bool knows_all(const struct monitor *m, const struct version *v)
 	const struct version *leader = &m->version[m->leader];
 	bool all = !v->partly;
 
-	for (uint32_t i = 0; all && m->options->sampling.stateless && i < version_slots(leader); i++)
+	if (!m->options->sampling.stateless)
+		return all;
+	for (uint32_t i = 0; all && i < version_slots(leader); i++)
 		all = !leader->area->slot[i].conns_kept;
 	return all;
 }
