@@ -25,7 +25,8 @@ json_t *control_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return json_pack("{s:o}", "error", text_json(text));	/* it may be cut within a character */
+	/* It may be cut within a character. */
+	return json_pack("{s:o}", "error", text_json(text));
 }
 
 static struct version *version_asked(struct monitor *m, const json_t *ask)

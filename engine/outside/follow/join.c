@@ -108,7 +108,8 @@ static void section_renew(struct monitor *m, uint32_t version)
 	BOTH_BY(section_dropped, fetch_and, &leader->dropped, ~(1u << version));
 	for (uint32_t i = 0; i < LANES; i++) {
 		if (leader->lane[i].life)
-			BOTH_BY(lane_readers, fetch_and, &leader->lane[i].readers, ~(1u << version));
+			BOTH_BY(lane_readers, fetch_and, &leader->lane[i].readers,
+				~(1u << version));
 		s->cursor[i] = (struct cursor){ .source = ROW_START };
 	}
 	cursor_begin(&own, 0, streams_part(m, ROW_START)->lane[0].life, ROW_START);

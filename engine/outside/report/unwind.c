@@ -184,8 +184,8 @@ static bool registers_set(Dwfl_Thread *thread, void *arg)
 	const struct stack_start *from = w->start;
 	const uint64_t *saved = from->saved;
 	Dwarf_Word frame[] = { saved[SAVED_RBP], from->stack };
-	Dwarf_Word high[] = { saved[SAVED_R12], saved[SAVED_R13], saved[SAVED_R14], saved[SAVED_R15],
-			      from->place - !from->exact };
+	Dwarf_Word high[] = { saved[SAVED_R12], saved[SAVED_R13], saved[SAVED_R14],
+			      saved[SAVED_R15], from->place - !from->exact };
 
 	return dwfl_thread_state_registers(thread, DW_RBX, 1, &saved[SAVED_RBX]) &&
 	       dwfl_thread_state_registers(thread, DW_RBP, 2, frame) &&

@@ -140,7 +140,8 @@ static void image_read(struct inside_image *im)
 	MUST(im->boot >= im->data && im->standing >= im->data && im->start >= im->own_from);
 	MUST(im->musts_to <= im->file_len && im->bytes[im->musts_to - 1] == 0);
 	MUST(!(im->data % PAGE) && im->musts_from < im->musts_to);
-	MUST(symbol(im->bytes, base, "sections_room") + sizeof(struct sections_room) <= im->file_len);
+	MUST(symbol(im->bytes, base, "sections_room") + sizeof(struct sections_room) <=
+	     im->file_len);
 	sections_show(copy, symbol(im->bytes, base, "sections_room"));
 	im->bytes = copy;
 }
