@@ -23,7 +23,8 @@ static bool mode_matters(const struct walk *w)
 /* A wait that was cut short says how long it would still have been. */
 static bool time_left(const struct walk *w, const struct arg_desc *a)
 {
-	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT && recipe_is_time(a);
+	return w->result == RESULT_INTERRUPTED && w->desc->class == CLASS_INPUT &&
+	       recipe_is_time(a);
 }
 
 enum step step_kind(const struct walk *w, unsigned arg)

@@ -556,8 +556,9 @@ static uint32_t row_instead(struct thread *t, int32_t set, int32_t fd, uint64_t 
 }
 
 /*
- * A leader's epoll_ctl is about to be made.  It may be given an event of ours: a row of it is there before the call, since another thread may be told of it at
- * once, beside that of the data before.
+ * A leader's epoll_ctl is about to be made.  It may be given an event of ours: a row of it is
+ * there before the call, since another thread may be told of it at once, beside that of the
+ * data before.
  */
 void epoll_lead(struct thread *t, uint64_t args[CALL_ARGS], long nr)
 {

@@ -25,7 +25,7 @@ enum fd_mark {
 	FD_LED = 8,		/* it leads to a file whose content was told: places.c */
 	FD_INPUT = 16,		/* a connection, whose bytes are kept for findings: inputs.c */
 	FD_COPIED = 32,		/* another number leads, or has led, to the same */
-	FD_OPEN = 64,		/* in the leader, as a follower was told: follow_files.c, these four */
+	FD_OPEN = 64,		/* in the leader, as one is told: follow_files.c, these four */
 	FD_LISTENS = 128,	/* connections have come from it */
 	FD_CLIENT = 256,	/* it is one that came */
 	FD_LEFT = 512,		/* and is over, without a word */

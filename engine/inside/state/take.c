@@ -367,7 +367,8 @@ void take_closing(const struct thread *t, struct numbers gone, int32_t by)
 	if (!n || t->pid != taken_by || !may_replace(by, gone.first))
 		return;
 	/* The old leader's are below that. */
-	for (int64_t fd = gone.first; fd == gone.first || (fd <= gone.last && fd < table_room); fd++)
+	for (int64_t fd = gone.first;
+	     fd == gone.first || (fd <= gone.last && fd < table_room); fd++)
 		if (!description_stays(fd))
 			closing_forget(n, fd);
 	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
