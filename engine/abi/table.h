@@ -134,6 +134,15 @@ static inline int call_path_arg(const struct call_desc *row)
 	return -1;
 }
 
+/* It names a process or thread. */
+static inline int call_has_ids(const struct call_desc *row)
+{
+	for (unsigned i = 0; row && i < row->nargs; i++)
+		if (row->args[i].kind == KIND_PID)
+			return 1;
+	return row && row->result == KIND_PID;
+}
+
 /* Calls of class life: one makes a task, one ends it, the others begin a program. */
 static inline int call_bears(const struct call_desc *row)
 {

@@ -18,6 +18,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/tell.h"
+#include "engine/inside/state/ids.h"
 
 /* What asks for nothing in a process with one thread, and what is seen to here. */
 #define TELL_TRAITS	(TRAIT_HOT | TRAIT_WAITS | TRAIT_SLEEPS | TRAIT_POLLS | TRAIT_READS | \
@@ -88,13 +89,21 @@ static INLINE void tell(struct thread *t, long result)
 	}
 }
 
+/* A site of a loader's or an allocator's; or a number of which the slot knows a part only. */
+static bool is_untold(const struct thread *t)
+{
+	return (uint32_t)t->frame.rax + 1 != t->frame.slot || local_site(t);
+}
+
 /* The call in the frame has been made. */
 void lead_tell(struct thread *t, long result)
 {
+	bool untold = is_untold(t);
+
 	t->call_state = 0;
 	t->restart = 0;
 	t->frame.rax = (uint64_t)result;
-	if (local_site(t))
+	if (untold)
 		t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
 	else if (result == -EINTR && crash_cuts(t))
 		t->restart = 1;
@@ -102,12 +111,13 @@ void lead_tell(struct thread *t, long result)
 		tell(t, result);
 }
 
+/* Ids are the kernel's while no version but this one has led (ids_begin). */
 void tell_prepare(void)
 {
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		const struct plan *p = &row_plans[nr + 1];
 
-		if (p->plain && row_tells(p->desc))
+		if (p->plain && row_tells(p->desc) && (ids_are_ours() || !call_has_ids(p->desc)))
 			way_set((unsigned)nr + 1, WAY_TOLD);
 	}
 }

@@ -14,10 +14,12 @@
 #include <asm/unistd.h>
 #include <linux/errno.h>
 
+#include "engine/abi/table.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/ucontext.h"
@@ -36,11 +38,14 @@ static uint32_t slots(void)
 	return high < AREA_THREADS ? high : AREA_THREADS;
 }
 
-/* The version takes over, or will follow. */
+/* The version takes over, or will follow: from here on ids are translated (ids_call.c). */
 void ids_begin(struct thread *t)
 {
 	(void)t;
 	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
+	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
+		if (call_has(call_find(nr), TRAIT_HOT) && call_has_ids(call_find(nr)))
+			way_set((unsigned)nr + 1, WAY_LONG);
 }
 
 /* Of a thread of this process, by what it believes or by what the kernel says; or NULL. */
