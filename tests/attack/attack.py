@@ -228,7 +228,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="mve-attack-", dir="/tmp")
     binary, number = f"{folder}/server", 0
     subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", "-I", ROOT, "-o", binary,
-                    ROOT + "/tests/attack/server.c"], check=True)
+                    ROOT + "/tests/attack/server.c", ROOT + "/tests/attack/code.c"], check=True)
     os.chmod(folder, 0o755)
     for word in sys.argv[1:]:
         how, _, count = word.partition(":")

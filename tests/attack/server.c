@@ -29,10 +29,12 @@
 #include "engine/abi/boot.h"
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "tests/attack/code.h"
 
 #define NOBODY	65534
 #define TARGET	(1 << 20)
 #define TARGET_AT ((void *)0x7fff00000000)
+#define CODE_AT ((void *)0x7ffe00000000)
 
 struct mapping {
 	char *at;
@@ -263,35 +265,54 @@ static int64_t ask_on(uint32_t kind, const uint64_t args[6])
  */
 static bool room(void)
 {
-	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN), line[512];
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN);
 	sleep_call *call = (sleep_call *)(sign - 25);
 	const uint64_t len = 0x40000;	/* LIBRARY_BOARDS */
-	uint64_t from = 0, to = 0, offset = 0;
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char *at, *path = NULL;
+	struct code c;
+	char *at;
 	int fd;
 
-	while (maps && !path && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx r-xp %lx", &from, &to, &offset) == 3 &&
-		    strstr(line, "/libc."))
-			path = strchr(line, '/');
-	if (!path)
+	if (!code_find(&c))
 		return true;
-	path[strcspn(path, "\n")] = 0;
-	fd = open(path, O_RDONLY);
-	at = mmap(NULL, len + to - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fd = open(c.path, O_RDONLY);
+	at = mmap(NULL, len + c.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (fd < 0 || at == MAP_FAILED)
 		return true;
 	for (uint64_t left = 47; left < 128; left += 16) {
 		/* As it is in the file, each time. */
-		call(SYS_mmap, (long)at + (long)len, (long)(to - from), PROT_READ | PROT_EXEC,
-		     MAP_PRIVATE | MAP_FIXED, fd, (struct request *)offset);
-		if (ask_on(REQ_MAPPED, (uint64_t[6]){ (uint64_t)at + len, to - from, len - left,
+		call(SYS_mmap, (long)at + (long)len, (long)c.len, PROT_READ | PROT_EXEC,
+		     MAP_PRIVATE | MAP_FIXED, fd, (struct request *)c.offset);
+		if (ask_on(REQ_MAPPED, (uint64_t[6]){ (uint64_t)at + len, c.len, len - left,
 						      (uint64_t)at, 0, 0 }) != -EINVAL)
 			return true;
 	}
 	return ask_on(REQ_SITE_HOT, (uint64_t[6]){ (uint64_t)at + len, (uint64_t)at,
 						   (len << 32) + len - 1, 0, 0, 0 }) != -EINVAL;
+}
+
+/*
+ * A library's code as the worker has changed it, where the root process will have the file's:
+ * what is kept of the one for the next is the worker's.
+ */
+static bool plant(void)
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN), *at = CODE_AT;
+	sleep_call *call = (sleep_call *)(sign - 25);
+	const struct boot *boot = boot_find();
+	struct code c;
+	int fd;
+
+	if (!boot || !code_find(&c))
+		return true;
+	fd = (int)raw(SYS_open, (long)c.path, O_RDONLY, 0, 0, 0);
+	if (call(SYS_mmap, (long)at, (long)c.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+		 fd, (struct request *)c.offset) != (long)at)
+		return true;
+	code_plant(at, &c);
+	raw(SYS_mprotect, (long)at, (long)c.len, PROT_READ | PROT_EXEC, 0, 0);
+	/* It is served, whatever comes of it. */
+	return ask_on(REQ_MAPPED, (uint64_t[6]){ (uint64_t)at, c.len, boot->boards_used,
+						 boot->boards, 0, 0 }) < 0;
 }
 
 /* The root process' realm is asked for, by its number, and by an execve in its lane. */
@@ -550,6 +571,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return name(victim);
 	if (!strcmp(how, "room"))
 		return room();
+	if (!strcmp(how, "plant"))
+		return plant();
 	if (!strcmp(how, "claim"))
 		return claim();
 	if (!strcmp(how, "mislead"))
@@ -619,16 +642,6 @@ static uint64_t state(void)
 	       hash(target, TARGET);
 }
 
-/* New code, for which the inside asks the monitor. */
-static int code_map(void)
-{
-	int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
-	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-
-	close(fd);
-	return at == MAP_FAILED ? -1 : munmap(at, 4096);
-}
-
 static int program_run(void)
 {
 	pid_t pid = vfork();
@@ -653,7 +666,7 @@ static void answer(int fd, const char *line, uint64_t begun, pid_t worker_pid)
 	if (!strncmp(line, "check", 5))
 		n = snprintf(text, sizeof(text), "%s\n", state() == begun ? "whole" : "changed");
 	else if (!strncmp(line, "exec", 4))
-		n = snprintf(text, sizeof(text), "%d\n", code_map() | program_run());
+		n = snprintf(text, sizeof(text), "%d\n", code_map(CODE_AT) | program_run());
 	else if (!strncmp(line, "term", 4))
 		n = snprintf(text, sizeof(text), "%d\n", *sleeper ? kill(*sleeper, SIGTERM) : -1);
 	else if (!strncmp(line, "over", 4))

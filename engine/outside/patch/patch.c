@@ -27,30 +27,34 @@
 
 static bool is_vdso(const struct map *m)
 {
-	return !strcmp(m->path, "[vdso]");
+	return !m->inode && !strcmp(m->path, "[vdso]");
 }
 
 /* The kernel's is the same in each process: it is planned once. */
+static struct {
+	struct plan *plan;
+	uint8_t bytes[VDSO_MAX];
+	size_t len;
+} vdso;
+
 static int plan_vdso(int memory, const struct map *m, struct plan **out)
 {
-	static uint8_t bytes[VDSO_MAX], known[VDSO_MAX];
-	static struct plan *plan;
-	static size_t known_len;
+	static uint8_t bytes[VDSO_MAX];
 	size_t len = m->end - m->start;
 	int result = len > VDSO_MAX ? -EFBIG : memory_read(memory, m->start, bytes, len);
 
-	if (!result && (!plan || len != known_len || memcmp(bytes, known, len))) {
-		plan_free(plan);
-		plan = NULL;
-		memcpy(known, bytes, len);
-		known_len = len;
-		result = plan_image(known, len, &plan);
+	if (!result && (!vdso.plan || len != vdso.len || memcmp(bytes, vdso.bytes, len))) {
+		plan_free(vdso.plan);
+		vdso.plan = NULL;
+		memcpy(vdso.bytes, bytes, len);
+		vdso.len = len;
+		result = plan_image(vdso.bytes, len, &vdso.plan);
 	}
 	if (result)
 		return result;
-	MUST(plan && known_len == len);
-	plan_ref(plan);
-	*out = plan;
+	MUST(vdso.plan && vdso.len == len);
+	plan_ref(vdso.plan);
+	*out = vdso.plan;
 	return 0;
 }
 
@@ -105,46 +109,65 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m)
 	return (need + 0xfff) & ~0xfffull;
 }
 
-/* What is to be written for one mapping, gathered before anything is. */
-struct batch {
-	uint8_t *code;		/* a copy of the mapping, where it has sites */
-	uint8_t *boards;	/* the new boards, from room->used on */
-	uint8_t *touched;	/* per page of the mapping */
-	uint32_t *end;		/* per board: where it holds the address behind its site */
-	unsigned ends;
-	uint64_t len;
-	uint64_t boards_len;
+/* Where the code is read: in a process, in the mapping's file, or in what the vDSO was. */
+struct source {
+	int memory, fd;		/* or -1 */
 };
+
+/* What lies behind the file's end is zero, as the kernel maps it. */
+static int file_read(int fd, uint64_t offset, uint8_t *to, uint64_t len)
+{
+	uint64_t got = 0;
+	ssize_t n = 1;
+
+	while (got < len && (n = pread(fd, to + got, len - got, (off_t)(offset + got))) > 0)
+		got += (uint64_t)n;
+	memset(to + got, 0, len - got);
+	return n < 0 ? -errno : 0;
+}
+
+static int source_read(const struct source *s, const struct map *m, uint64_t from, uint8_t *to,
+		       uint64_t len)
+{
+	if (s->memory >= 0)
+		return memory_read(s->memory, m->start + from, to, len);
+	if (s->fd >= 0)
+		return file_read(s->fd, m->offset + from, to, len);
+	MUST(is_vdso(m) && from + len <= vdso.len);
+	memcpy(to, vdso.bytes + from, len);
+	return 0;
+}
 
 #define APART	(64ull << 10)	/* what is nearer is read at one go */
 
 /* A mapping may be of any size: of it the pages around its sites are read. */
-static int batch_read(struct batch *b, int memory, const struct map *m, const struct plan *p)
+static int batch_read(struct patch_batch *b, const struct source *s, const struct map *m,
+		      const struct plan *p)
 {
 	uint64_t from = 0, to = 0, at;
 	int result = 0;
 
 	for (unsigned i = 0; !result && i < p->n; i++) {
-		const struct plan_site *s = &p->sites[i];
+		const struct plan_site *site = &p->sites[i];
 		uint64_t first, last;
 
-		if (!site_in_map(s, m, &at))
+		if (!site_in_map(site, m, &at))
 			continue;
-		first = (at - m->start - s->before) & ~0xfffull;
-		last = (at - m->start + SITE_BYTES + s->after + 0xfff) & ~0xfffull;
+		first = (at - m->start - site->before) & ~0xfffull;
+		last = (at - m->start + SITE_BYTES + site->after + 0xfff) & ~0xfffull;
 		last = last < b->len ? last : b->len;
 		if (first < from || first > to + APART) {
-			result = memory_read(memory, m->start + from, b->code + from, to - from);
+			result = source_read(s, m, from, b->code + from, to - from);
 			from = first;
 			to = last;
 		}
 		to = last > to ? last : to;
 		MUST(from < to && to <= b->len);
 	}
-	return result ? result : memory_read(memory, m->start + from, b->code + from, to - from);
+	return result ? result : source_read(s, m, from, b->code + from, to - from);
 }
 
-static int batch_begin(struct batch *b, int memory, const struct map *m, const struct plan *p,
+static int batch_begin(struct patch_batch *b, const struct map *m, const struct plan *p,
 		       const struct board_room *room)
 {
 	MUST(board_room_fits(room));
@@ -154,12 +177,19 @@ static int batch_begin(struct batch *b, int memory, const struct map *m, const s
 	b->touched = calloc(1, b->len / 4096 + 1);
 	b->end = malloc(p->n * sizeof(*b->end));
 	b->boards_len = b->ends = 0;
-	if (!b->code || !b->boards || !b->touched || !b->end)
-		return -ENOMEM;
-	return batch_read(b, memory, m, p);
+	return b->code && b->boards && b->touched && b->end ? 0 : -ENOMEM;
 }
 
-static void batch_end(struct batch *b)
+static int batch_of(struct patch_batch *b, int memory, const struct map *m, const struct plan *p,
+		    const struct board_room *room)
+{
+	const struct source s = { memory, -1 };
+	int result = batch_begin(b, m, p, room);
+
+	return result ? result : batch_read(b, &s, m, p);
+}
+
+void patch_batch_free(struct patch_batch *b)
 {
 	free(b->code);
 	free(b->boards);
@@ -167,7 +197,7 @@ static void batch_end(struct batch *b)
 	free(b->end);
 }
 
-static void batch_touch(struct batch *b, const uint8_t *at, unsigned len)
+static void batch_touch(struct patch_batch *b, const uint8_t *at, unsigned len)
 {
 	MUST(at >= b->code && at + len <= b->code + b->len);
 	b->touched[(at - b->code) / 4096] = 1;
@@ -175,7 +205,7 @@ static void batch_touch(struct batch *b, const uint8_t *at, unsigned len)
 }
 
 /* Puts the mark where the call stands; the plan's word is checked. */
-static void batch_mark(struct batch *b, uint8_t *call, uint8_t kind)
+static void batch_mark(struct patch_batch *b, uint8_t *call, uint8_t kind)
 {
 	static const uint8_t bytes[][2] = {
 		[SITE_TRAP] = { 0x0f, 0x05 },  [SITE_BEFORE] = { 0x0f, 0x05 },
@@ -193,7 +223,7 @@ static void batch_mark(struct batch *b, uint8_t *call, uint8_t kind)
 }
 
 /* An instruction that twins must have in common; the bytes behind tell which. */
-static void batch_mark_insn(struct batch *b, uint8_t *insn)
+static void batch_mark_insn(struct patch_batch *b, uint8_t *insn)
 {
 	if (insn[0] != 0x0f)
 		return;
@@ -202,7 +232,7 @@ static void batch_mark_insn(struct batch *b, uint8_t *insn)
 }
 
 /* Adds one site to the batch; false when it is only marked. */
-static bool batch_site(struct batch *b, const struct plan_site *s, const struct map *m,
+static bool batch_site(struct patch_batch *b, const struct plan_site *s, const struct map *m,
 		       uint64_t at, const struct board_room *room)
 {
 	uint64_t used = room->used + b->boards_len, whole;
@@ -221,7 +251,7 @@ static bool batch_site(struct batch *b, const struct plan_site *s, const struct 
 	return true;
 }
 
-static int batch_write(const struct batch *b, int memory, const struct map *m,
+static int batch_write(const struct patch_batch *b, int memory, const struct map *m,
 		       struct board_room *room)
 {
 	int result = 0;
@@ -262,7 +292,7 @@ static bool patch_fits(const struct plan_site *s, uint64_t only)
 }
 
 /* Fills the batch from a plan: all sites, or only the one at `only`. */
-static void batch_fill(struct batch *b, const struct plan *p, const struct map *m,
+static void batch_fill(struct patch_batch *b, const struct plan *p, const struct map *m,
 		       const struct board_room *room, uint64_t only, struct patch_sum *sum)
 {
 	uint64_t at;
@@ -306,54 +336,34 @@ static void sum_add(struct patch_sum *to, const struct patch_sum *one)
 static int plan_apply(struct plan *p, pid_t pid, int memory, const struct map *m,
 		      struct board_room *room, struct patch_sum *one, struct shelf_view *shelf)
 {
-	const struct board_room before = *room;
-	struct batch b = { 0 };
+	struct patch_batch b;
 	int result = p->n ? patched_again(p, pid, memory, m, room, one, shelf) : 0;
 
 	if (result != -ENOENT)
 		return result;
-	result = batch_begin(&b, memory, m, p, room);
+	result = batch_of(&b, memory, m, p, room);
 	if (!result) {
 		batch_fill(&b, p, m, room, 0, one);
 		result = batch_write(&b, memory, m, room);
 	}
-	if (!result)
-		patched_keep(p, m, &before, &(struct patched){ b.code, b.touched, b.boards,
-							       b.boards_len, b.end, b.ends }, one);
-	batch_end(&b);
+	patch_batch_free(&b);
 	return result;
 }
 
-/* What lies behind the file's end is zero, as the kernel maps it. */
-static int file_read(int fd, uint64_t offset, uint8_t *to, uint64_t len)
+int patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
+	       bool whole, struct patch_batch *b, struct patch_sum *sum)
 {
-	uint64_t got = 0;
-	ssize_t n = 1;
+	const struct source s = { -1, fd };
+	int result = batch_begin(b, m, p, room);
 
-	while (got < len && (n = pread(fd, to + got, len - got, (off_t)(offset + got))) > 0)
-		got += (uint64_t)n;
-	memset(to + got, 0, len - got);
-	return n < 0 ? -errno : 0;
-}
-
-int64_t patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
-		   bool twins, uint8_t *code, uint8_t *boards)
-{
-	struct batch b = { .code = code, .boards = boards, .len = m->end - m->start };
-	struct patch_sum sum = { .twins = twins };
-	int result = file_read(fd, m->offset, code, b.len);
-
-	b.touched = calloc(1, b.len / 4096 + 1);
-	b.end = malloc(p->n * sizeof(*b.end));
-	if (!b.touched || !b.end)
-		result = -ENOMEM;
+	MUST((fd >= 0) != is_vdso(m));
+	if (!result && fd < 0 && p != vdso.plan)
+		result = -ESTALE;
 	if (!result)
-		batch_fill(&b, p, m, room, 0, &sum);
-	free(b.touched);
-	free(b.end);
-	if (!result && (sum.guards || sum.unclean))
-		result = -EINVAL;
-	return result ? result : (int64_t)b.boards_len;
+		result = whole ? source_read(&s, m, 0, b->code, b->len) : batch_read(b, &s, m, p);
+	if (!result)
+		batch_fill(b, p, m, room, 0, sum);
+	return result;
 }
 
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
@@ -373,7 +383,7 @@ void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
 }
 
 /* The mapping with the site's call as the file has it. */
-static int batch_unmark(struct batch *b, const struct map *m, uint64_t site)
+static int batch_unmark(struct patch_batch *b, const struct map *m, uint64_t site)
 {
 	uint16_t mark = MARK_SYSCALL;
 	uint8_t *call = b->code + (site - m->start);
@@ -388,20 +398,20 @@ static int site_patch_in(pid_t pid, int memory, const struct map *m, uint64_t si
 			 struct board_room *room)
 {
 	struct patch_sum one = { 0 };
-	struct batch b = { 0 };
+	struct patch_batch b = { 0 };
 	struct plan *p;
 	int result = patch_plan(pid, memory, m, &p);
 
 	if (result)
 		return result;
-	result = batch_begin(&b, memory, m, p, room);
+	result = batch_of(&b, memory, m, p, room);
 	if (!result)
 		result = batch_unmark(&b, m, site);
 	if (!result)
 		batch_fill(&b, p, m, room, site, &one);
 	if (!result && one.patched)
 		result = batch_write(&b, memory, m, room);
-	batch_end(&b);
+	patch_batch_free(&b);
 	plan_free(p);
 	return result ? result : one.patched ? 0 : -ENOENT;
 }

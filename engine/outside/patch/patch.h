@@ -51,12 +51,24 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m);
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
 		   struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf);
 
+/* What is to be written for one mapping. */
+struct patch_batch {
+	uint8_t *code;		/* a copy of the mapping, where it has sites */
+	uint8_t *boards;	/* the new boards, from room->used on */
+	uint8_t *touched;	/* per page of the mapping */
+	uint32_t *end;		/* per board: where it holds the address behind its site */
+	unsigned ends;
+	uint64_t len;
+	uint64_t boards_len;
+};
+
 /*
- * What the same comes to, made of the file: its code for the whole mapping, and boards; their
- * bytes, or a negative errno, also where pages would have to be watched.
+ * What the same comes to, made of the file alone (fd; -1: of the vDSO); `whole`: `code` is
+ * the whole mapping's.  0 or a negative errno; the batch is to be freed in each case.
  */
-int64_t patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
-		   bool twins, uint8_t *code, uint8_t *boards);
+int patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
+	       bool whole, struct patch_batch *b, struct patch_sum *sum);
+void patch_batch_free(struct patch_batch *b);
 
 /* Patches one site that was only marked; the process has one thread. */
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);

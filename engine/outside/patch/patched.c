@@ -1,14 +1,14 @@
 /*
- * What patching a mapping came to, kept: a server that starts a program for each request
+ * What patching a mapping comes to, kept: a server that starts a program for each request
  * has the same libraries mapped each time, at the same distance from the boards.  Then the
  * same bytes are written again, and nothing of the mapping is read or decoded.
  *
  * An entry is good for one plan (it holds a reference, so the plan stays the same), one
- * part of its file, and one distance.  What was made of a mapping with pages to be watched
- * is not kept: those are told by address.
+ * part of its file, and one distance.  At its second use it is made, of the file alone: what
+ * one process had in its memory, which it and others of its user could write, is no other's
+ * code.  What has pages to be watched is not made: those are told by address.
  *
- * At its second use what has many pages gets a part of the shelf (shelf.h), made of the file:
- * what one process had in its memory is no other's code.
+ * What has many pages gets a part of the shelf (shelf.h), too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,12 +30,13 @@ struct kept_map {
 	uint64_t offset, len, distance, room;
 	bool twins;
 	unsigned long used;
+	bool met;		/* a second use has been: it is made, or never will be */
+	bool made;
 	struct patch_sum sum;
 	uint64_t boards_len, pages;
 	uint32_t *page, *end;
 	unsigned ends;
 	uint8_t *boards, *bytes;	/* in the boards, addresses count from the mapping */
-	bool again;		/* it has been used again: it has a part, or never gets one */
 	unsigned part;		/* of the shelf; or SHELF_NONE */
 };
 
@@ -101,65 +102,101 @@ static int pages_write(const struct kept_map *k, int memory, uint64_t start)
 	return result;
 }
 
-/* --- a part of the shelf ---------------------------------------------------------------- */
+/* --- made of the file ------------------------------------------------------------------- */
 
-/* The mapping's file, if it is the plan's, and if others may read it as we do. */
+/* The mapping's file, if it is the plan's. */
 static int file_open(struct plan *p, pid_t pid, const struct map *m, struct stat *st)
 {
 	int fd = patch_open(pid, m);
 	struct plan *known;
-	bool same;
 
 	if (fd < 0)
 		return fd;
-	same = !fstat(fd, st) && st->st_mode & S_IROTH && !plan_known(st, &known);
-	if (same) {
-		same = known == p;
+	if (!fstat(fd, st) && !plan_known(st, &known)) {
 		plan_free(known);
+		if (known == p)
+			return fd;
 	}
-	if (same)
-		return fd;
 	close(fd);
 	return -ESTALE;
 }
 
-/* Its boards are those that are kept, and the file has not changed meanwhile. */
-static bool part_fill(struct kept_map *k, int fd, const struct stat *st, const struct map *m,
-		      const struct board_room *room, uint8_t *code)
+static bool pages_keep(struct kept_map *k, const struct patch_batch *now)
 {
-	uint8_t *boards = calloc(1, room->len - room->used + 1);
-	int64_t len = boards ? patch_copy(k->plan, fd, m, room, k->twins, code, boards) : -1;
-	struct stat after;
-	bool same;
+	uint64_t all = k->len / PAGE;
 
-	boards_move(k, m->start);
-	same = len == (int64_t)k->boards_len && !memcmp(boards, k->boards, k->boards_len);
-	boards_move(k, -m->start);
-	free(boards);
-	return same && !fstat(fd, &after) && plan_same_file(st, &after);
+	for (uint64_t i = 0; i < all; i++)
+		k->pages += now->touched[i] != 0;
+	k->page = malloc((k->pages + 1) * sizeof(*k->page));
+	k->bytes = malloc(k->pages * PAGE + 1);
+	if (!k->page || !k->bytes)
+		return false;
+	for (uint64_t i = 0, n = 0; i < all; i++) {
+		if (!now->touched[i])
+			continue;
+		MUST(n < k->pages);
+		memcpy(k->bytes + n * PAGE, now->code + i * PAGE, PAGE);
+		k->page[n++] = (uint32_t)i;
+	}
+	return true;
 }
 
-static void part_make(struct kept_map *k, pid_t pid, const struct map *m,
-		      const struct board_room *room)
+/* Others may read the file as we do. */
+static void part_make(struct kept_map *k, const struct map *m, const struct stat *st,
+		      const struct patch_batch *now)
 {
-	uint8_t *code = NULL, *to;
-	struct stat st;
-	int fd;
+	uint8_t *to;
 
-	k->again = true;
-	if (k->pages < PART_PAGES || k->len > PART_MAX || !m->inode || m->shared || m->shelved)
+	if (k->pages < PART_PAGES || k->len > PART_MAX || m->shared || m->shelved ||
+	    !(st->st_mode & S_IROTH))
 		return;
-	fd = file_open(k->plan, pid, m, &st);
-	if (fd < 0)
-		return;
-	code = malloc(k->len);
-	if (code && part_fill(k, fd, &st, m, room, code))
-		k->part = shelf_add(m, &to);
+	k->part = shelf_add(m, &to);
 	if (k->part != SHELF_NONE)
-		memcpy(to, code, k->len);
-	free(code);
-	close(fd);
+		memcpy(to, now->code, k->len);
 }
+
+static void made_keep(struct kept_map *k, const struct map *m, const struct stat *st,
+		      const struct patch_sum *sum, struct patch_batch *now)
+{
+	if (!pages_keep(k, now))
+		return;
+	k->sum = *sum;
+	k->boards_len = now->boards_len;
+	k->ends = now->ends;
+	k->boards = now->boards;
+	k->end = now->end;
+	now->boards = NULL;
+	now->end = NULL;
+	boards_move(k, -m->start);
+	k->made = true;
+	part_make(k, m, st, now);
+}
+
+/* Once, of a file that is near and does not change meanwhile; of the vDSO as it was planned. */
+static void make(struct kept_map *k, pid_t pid, const struct map *m,
+		 const struct board_room *room)
+{
+	struct patch_sum sum = { .twins = k->twins };
+	struct stat st = { 0 }, after;
+	struct patch_batch now;
+	int fd = -1;
+
+	MUST(!k->made && !k->boards && k->part == SHELF_NONE);
+	k->met = true;
+	if (m->inode) {
+		fd = file_open(k->plan, pid, m, &st);
+		if (fd < 0)
+			return;
+	}
+	if (!patch_copy(k->plan, fd, m, room, k->len <= PART_MAX, &now, &sum) && !sum.guards &&
+	    !sum.unclean && (fd < 0 || (!fstat(fd, &after) && plan_same_file(&st, &after))))
+		made_keep(k, m, &st, &sum, &now);
+	patch_batch_free(&now);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- used -------------------------------------------------------------------------------- */
 
 /* The process has it mapped, and has not moved it yet. */
 static bool part_move(const struct kept_map *k, const struct map *m, struct shelf_view *shelf)
@@ -178,19 +215,12 @@ static bool part_move(const struct kept_map *k, const struct map *m, struct shel
 	return true;
 }
 
-int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
-		  struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
+static int write_again(struct kept_map *k, int memory, const struct map *m,
+		       struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
 {
-	struct kept_map *k = find(p, m, room, sum->twins);
-	int result;
+	int result = boards_write(k, memory, m->start, room->at + room->used);
 
-	if (!k)
-		return -ENOENT;
 	MUST(k->boards_len <= room->len - room->used && !k->sum.guards && !k->sum.unclean);
-	k->used = ++uses;
-	if (!k->again)
-		part_make(k, pid, m, room);
-	result = boards_write(k, memory, m->start, room->at + room->used);
 	if (!result && !part_move(k, m, shelf))
 		result = pages_write(k, memory, m->start);
 	if (!result) {
@@ -199,8 +229,6 @@ int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
 	}
 	return result;
 }
-
-/* --- keeping it ------------------------------------------------------------------------- */
 
 static void forget(struct kept_map *k)
 {
@@ -222,55 +250,31 @@ static struct kept_map *oldest(void)
 	return old;
 }
 
-static bool pages_keep(struct kept_map *k, const struct patched *now)
+/* The first use: it is only noted. */
+static void note(struct plan *p, const struct map *m, const struct board_room *room, bool twins)
 {
-	uint64_t all = k->len / PAGE;
+	struct kept_map *k = oldest();
 
-	for (uint64_t i = 0; i < all; i++)
-		k->pages += now->touched[i] != 0;
-	k->page = malloc((k->pages + 1) * sizeof(*k->page));
-	k->bytes = malloc(k->pages * PAGE + 1);
-	k->boards = malloc(now->boards_len + 1);
-	k->end = malloc((now->ends + 1) * sizeof(*k->end));
-	if (!k->page || !k->bytes || !k->boards || !k->end)
-		return false;
-	k->ends = now->ends;
-	memcpy(k->end, now->end, k->ends * sizeof(*k->end));
-	memcpy(k->boards, now->boards, now->boards_len);
-	for (uint64_t i = 0, n = 0; i < all; i++) {
-		if (!now->touched[i])
-			continue;
-		MUST(n < k->pages);
-		memcpy(k->bytes + n * PAGE, now->code + i * PAGE, PAGE);
-		k->page[n++] = (uint32_t)i;
-	}
-	return true;
+	forget(k);
+	*k = (struct kept_map){
+		.plan = p, .offset = m->offset, .len = m->end - m->start,
+		.distance = distance(m, room), .room = room->len - room->used, .twins = twins,
+		.used = ++uses, .part = SHELF_NONE,
+	};
+	plan_ref(p);
 }
 
-void patched_keep(struct plan *p, const struct map *m, const struct board_room *before,
-		  const struct patched *now, const struct patch_sum *sum)
+int patched_again(struct plan *p, pid_t pid, int memory, const struct map *m,
+		  struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
 {
-	struct kept_map *k;
+	struct kept_map *k = find(p, m, room, sum->twins);
 
-	if (sum->guards || sum->unclean)
-		return;
-	MUST(!find(p, m, before, sum->twins));	/* it would have been written again */
-	k = oldest();
-	forget(k);
-	k->offset = m->offset;
-	k->len = m->end - m->start;
-	k->distance = distance(m, before);
-	k->room = before->len - before->used;
-	k->twins = sum->twins;
-	k->sum = *sum;
-	k->boards_len = now->boards_len;
-	k->used = ++uses;
-	k->part = SHELF_NONE;
-	if (!pages_keep(k, now)) {
-		forget(k);
-		return;
+	if (!k) {
+		note(p, m, room, sum->twins);
+		return -ENOENT;
 	}
-	boards_move(k, -m->start);
-	plan_ref(p);
-	k->plan = p;
+	k->used = ++uses;
+	if (!k->met)
+		make(k, pid, m, room);
+	return k->made ? write_again(k, memory, m, room, sum, shelf) : -ENOENT;
 }
