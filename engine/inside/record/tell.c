@@ -49,11 +49,11 @@ static __attribute__((noinline)) struct event *cell_wait(struct thread *t, long 
 static INLINE void tell_row(struct thread *t, const struct call_desc *d, long result)
 {
 	struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
-	struct event *e = t->writer.owes ? NULL : writer_begin(&t->writer, EVENT_CALL,
-							       (uint16_t)d->nr);
+	struct event *e;
 
-	if (!row_tells(d))
+	if (!row_tells(d))	/* known beforehand: such a recorder is empty, and never called */
 		return;
+	e = t->writer.owes ? NULL : writer_begin(&t->writer, EVENT_CALL, (uint16_t)d->nr);
 	if (__builtin_expect(!e, 0))
 		e = cell_wait(t, d->nr);
 	t->counts[t->frame.tier * SLOT_CALLS + (unsigned)d->nr + 1]++;
