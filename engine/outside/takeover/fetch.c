@@ -211,7 +211,7 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 	f->all = false;
 	f->asked = 0;
 	f->k.message.n = f->k.epolls = f->k.moved = f->k.pidfds = 0;
-	locks_begin();
+	locks_forget();
 	fetch_more(m, f);
 	return &f->k;
 }

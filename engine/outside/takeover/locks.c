@@ -1,10 +1,10 @@
 /*
- * The record locks of a process of the old leader (fcntl F_SETLK), which stands.  Only the
- * kernel knows them: any close of any descriptor of a file gives up all that the process has
- * on it, an execve keeps them, and by which bytes a call has locked may hang on where the
- * file was read.  So it is the kernel that is asked, by what goes to no file system, which may
- * not answer: /proc/locks says on which files there are any, the fdinfo of a descriptor of
- * such a file which bytes.
+ * The record locks (fcntl F_SETLK) of the twin: a process of the old leader, which stands.
+ * Only the kernel knows them.  Any close of any descriptor of a file, a dup2 over one too,
+ * gives up all that the process has on the file; an execve keeps them; and which bytes a call
+ * has locked may hang on where the file was read.  So the kernel is asked, in ways that ask no
+ * file system, which might not answer: /proc/locks says on which files there are any, and the
+ * fdinfo of a descriptor of such a file which bytes.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,17 +16,21 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/takeover/taking.h"
 
-/* Numbers of files; grown as they come. */
+/* Files by their inodes; grown as they come. */
 struct inodes {
-	struct lockable { uint64_t ino; int number; bool met; } *row;
+	struct lockable {
+		uint64_t ino;
+		int fd;		/* the twin's; -1: of one that is locked */
+		bool met;	/* of a locked one: the twin has it open */
+	} *row;
 	size_t n, room;
 };
 
-/* Descriptors of the twin, by which there may be locks. */
+/* What the twin has open and may have locked: once for each descriptor, in no order. */
 static struct inodes open_files;
 
 /* False: there is no memory. */
-static bool inode_add(struct inodes *of, uint64_t ino, int number)
+static bool inode_add(struct inodes *of, uint64_t ino, int fd)
 {
 	size_t room = of->room ? of->room * 2 : 64;
 	struct lockable *more;
@@ -39,21 +43,21 @@ static bool inode_add(struct inodes *of, uint64_t ino, int number)
 		of->row = more;
 		of->room = room;
 	}
-	of->row[of->n++] = (struct lockable){ ino, number, false };
+	of->row[of->n++] = (struct lockable){ ino, fd, false };
 	return true;
 }
 
-void locks_begin(void)
+void locks_forget(void)
 {
 	open_files.n = 0;
 }
 
-void locks_meet(int number, const struct stat *st)
+void locks_meet(int fd, const struct stat *st)
 {
-	MUST(number >= 0);
+	MUST(fd >= 0);
 	if (!S_ISSOCK(st->st_mode) && !S_ISFIFO(st->st_mode) &&
-	    !inode_add(&open_files, st->st_ino, number))
-		say_log("take", "no memory for descriptor %d's locks", number);
+	    !inode_add(&open_files, st->st_ino, fd))
+		say_log("take", "no memory for descriptor %d's locks", fd);
 }
 
 static int by_inode(const void *a, const void *b)
@@ -63,7 +67,7 @@ static int by_inode(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Each once, as inode_find wants them. */
+/* In order and each once, as inode_find wants them. */
 static void inodes_sort(struct inodes *of)
 {
 	size_t n = 0;
@@ -102,7 +106,10 @@ static struct lockable *inode_find(const struct inodes *in, uint64_t ino)
 	return in->n ? bsearch(&key, in->row, in->n, sizeof(key), by_inode) : NULL;
 }
 
-/* Each locked file is one of those that were met: what stat says is what /proc/locks says. */
+/*
+ * Whether each locked file is one that the twin has open.  If not, the file system gives stat
+ * other inodes than /proc/locks has, and each descriptor must be asked.
+ */
 static bool all_met(struct inodes *locked)
 {
 	for (size_t i = 0; i < open_files.n; i++) {
@@ -117,14 +124,15 @@ static bool all_met(struct inodes *locked)
 	return true;
 }
 
-static bool lock_read(const char *line, int number, struct taken_lock *l)
+/* A line of fdinfo; false: it is about no record lock. */
+static bool lock_read(const char *line, int fd, struct taken_lock *l)
 {
 	char type[8], last[24];
 	long from;
 
 	if (sscanf(line, "lock: %*u: POSIX %*s %7s %*d %*s %ld %23s", type, &from, last) != 3)
 		return false;
-	*l = (struct taken_lock){ .fd = number, .from = from,
+	*l = (struct taken_lock){ .fd = fd, .from = from,
 				  .type = !strcmp(type, "WRITE") ? F_WRLCK : F_RDLCK };
 	l->to = !strcmp(last, "EOF") ? TAKEN_LOCK_END : strtol(last, NULL, 10);
 	return from >= 0 && l->to >= from;
@@ -138,17 +146,17 @@ static int batch_send(struct taking *k, struct taken_message *message)
 	return result;
 }
 
-/* Those that were taken by this descriptor. */
-static int locks_of(struct taking *k, int number, struct taken_message *message)
+/* Those that were taken by this descriptor, or by another of the same open file. */
+static int locks_of(struct taking *k, int fd, struct taken_message *message)
 {
 	char path[64], line[256];
 	int result = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", k->twin, number);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", k->twin, fd);
 	f = fopen(path, "re");
 	while (f && !result && fgets(line, sizeof(line), f)) {
-		if (!lock_read(line, number, &message->lock[message->n]))
+		if (!lock_read(line, fd, &message->lock[message->n]))
 			continue;
 		if (++message->n == TAKEN_LOCKS)
 			result = batch_send(k, message);
@@ -169,7 +177,7 @@ int locks_send(struct monitor *m, struct taking *k)
 	MUST(k->twin > 0);
 	for (size_t i = 0; !result && (locked.n || !said) && i < open_files.n; i++)
 		if (all || inode_find(&locked, open_files.row[i].ino))
-			result = locks_of(k, open_files.row[i].number, &message);
+			result = locks_of(k, open_files.row[i].fd, &message);
 	free(locked.row);
 	return result ? result : batch_send(k, &message);
 }

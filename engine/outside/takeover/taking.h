@@ -55,9 +55,9 @@ int numbers_send(struct monitor *m, struct taking *k);
 
 /* --- locks.c -------------------------------------------------------------------- */
 
-/* Nothing has been met; a descriptor of the twin's, which is a file. */
-void locks_begin(void);
-void locks_meet(int number, const struct stat *st);
+/* Of the twin before; then, for each descriptor of the twin that has a file type. */
+void locks_forget(void);
+void locks_meet(int fd, const struct stat *st);
 /* The record locks of the twin, by what was met. */
 int locks_send(struct monitor *m, struct taking *k);
 
