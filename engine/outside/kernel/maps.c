@@ -53,7 +53,7 @@ static int map_parse(const char *line, struct map *m)
 	m->shelved = false;
 	at += strspn(at, " ");
 	snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(at, "\n"), at);
-	shelf_name(m);
+	shelf_name_file(m);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static int map_at(int maps, uint64_t at, struct map *m)
 	m->write = q.vma_flags & QUERY_WRITE;
 	m->exec = q.vma_flags & QUERY_EXEC;
 	m->shared = q.vma_flags & QUERY_SHARED;
-	shelf_name(m);
+	shelf_name_file(m);
 	return 0;
 }
 

@@ -4,16 +4,16 @@
  * A server that starts a program for each request has the same libraries patched each time.
  * To write into their mappings costs a copy of each page that is touched, again for each
  * process, and again as it forks and ends.  So what is used a second time is kept here as a
- * whole: a program has the shelf mapped, out of the way, and its inside moves a part of it
- * (mremap) over the mapping of the file.  Nothing is copied then, and all processes share
- * the pages, as they do natively.
+ * whole (patched.c): a program has the shelf mapped, out of the way, and its inside moves a
+ * part of it over the mapping of the file (inside/calls/shelf.c).  Nothing is copied then, and
+ * all processes share the pages, as they do natively.  Not in sessions with followers.
  *
- * What lies here becomes code in every version and under every uid: it is made of the file
- * alone, never of a process's memory, and only the monitor has it mapped for writing.  Parts
- * are added, and never changed or taken away, since processes have them mapped.
+ * What lies here becomes code of programs under any uid: it is made of the file alone, never
+ * of a process's memory, and only the monitor has it mapped for writing.  Parts are added,
+ * and never changed or taken away, since processes have them mapped.
  *
- * The kernel says of such a mapping that it is the shelf's; whoever reads /proc/PID/maps by
- * maps.c is told of the file.
+ * The kernel says of such a mapping that it is the shelf's: kernel/maps.c, by which we read
+ * /proc/PID/maps, says by shelf_name_file() which file it stands for.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -30,7 +30,7 @@
 
 static struct {
 	int fd;
-	bool failed;
+	bool failed;		/* it could not be made, and is not tried again */
 	uint8_t *memory;	/* NULL: it is yet to be made */
 	dev_t dev;
 	ino_t inode;
@@ -87,8 +87,7 @@ int shelf_fd(void)
 	return shelf.filled ? shelf.fd : -1;
 }
 
-/* A mapping of a part is shown as one of the file that the part was made of. */
-void shelf_name(struct map *m)
+void shelf_name_file(struct map *m)
 {
 	if (!shelf.filled || m->inode != shelf.inode || m->dev != shelf.dev)
 		return;

@@ -12,19 +12,19 @@
 
 struct shelf_part {
 	uint64_t at, len;	/* on the shelf */
-	struct map of;		/* what it was made of */
+	struct map of;		/* the mapping of a file whose place it takes */
 };
 
 /*
- * Room for the code of such a mapping, whose pages the caller fills and never writes again:
- * its number and *code; or SHELF_NONE.
+ * A part for such a mapping: its number, and *code, which the caller fills at once and never
+ * writes again; or SHELF_NONE.
  */
 unsigned shelf_add(const struct map *of, uint8_t **code);
 const struct shelf_part *shelf_part(unsigned n);
-/* How far it is filled, in whole pages; 0: there is nothing to be mapped. */
+/* Bytes that are filled, whole pages; 0: there is nothing to be mapped. */
 uint64_t shelf_filled(void);
-/* Of a mapping that is the shelf's: it becomes that of the file. */
-void shelf_name(struct map *m);
+/* A mapping of the shelf gets path, inode and offset of the file that the part is of. */
+void shelf_name_file(struct map *m);
 /* A descriptor by which nobody can write; -1 while it is empty. */
 int shelf_fd(void);
 
