@@ -1,4 +1,4 @@
-/* Which numbers of descriptors a call gives up, and which it gives. */
+/* Which numbers of descriptors a call gives up, copies and gives: by its row and arguments. */
 #include <linux/close_range.h>
 #include <linux/socket.h>
 
@@ -17,7 +17,7 @@ struct control {
 };
 
 _Static_assert(sizeof(struct control) == 16 && sizeof(struct control) % sizeof(uint64_t) == 0,
-	       "what it leads is right behind it");
+	       "its data stand right behind it");
 
 bool numbers_gone(const struct walk *w, struct numbers *n)
 {
@@ -46,7 +46,7 @@ static bool is_message(const struct arg_desc *a)
 	       (a->what == LAYOUT_msghdr || a->what == LAYOUT_mmsghdr);
 }
 
-bool numbers_may_come(const struct call_desc *d)
+bool numbers_may_be_given(const struct call_desc *d)
 {
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (is_message(&d->args[i]) || (d->args[i].kind == KIND_MEM &&

@@ -1,6 +1,6 @@
 /*
- * Numbers of descriptors: which a call gives up, and which it gives.  What is kept of them and
- * what becomes of that is in kept.def.
+ * Numbers of descriptors: which a call gives up, copies and gives.  What is kept of them, and
+ * what becomes of that, is in kept.def.
  */
 #ifndef MVE_INSIDE_NUMBERS_H
 #define MVE_INSIDE_NUMBERS_H
@@ -12,20 +12,20 @@
 #define TRAITS_GONE	(TRAIT_CLOSES | TRAIT_CLOSES_RANGE | TRAIT_REPLACES)
 
 struct numbers {
-	int64_t first, last;
+	int64_t first, last;	/* and all between them */
 };
 
 /*
- * The numbers that the call gives up where it succeeds, by its arguments: false: none.  One
- * that does not REPLACE succeeds, or they were not open.
+ * The numbers that the call gives up where it succeeds, by its arguments; false: none.  Only
+ * one that REPLACES can fail and leave them open: a close that fails had none to close.
  */
 bool numbers_gone(const struct walk *w, struct numbers *n);
 /* The call was made: it has put a copy of its first argument under the number that it gives. */
 bool numbers_copied(const struct walk *w);
-/* Calls on each number that the call has given, of descriptors that were not there before. */
+/* Runs `on` for each number under which the call has put a descriptor. */
 void numbers_given(const struct walk *w, void (*on)(void *what, int32_t fd), void *what);
-/* Calls of the row may give some. */
-bool numbers_may_come(const struct call_desc *d);
+/* A call of the row may give some. */
+bool numbers_may_be_given(const struct call_desc *d);
 
 static inline void nothing_gone(struct thread *t, struct numbers n)
 {

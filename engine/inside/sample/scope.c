@@ -159,7 +159,7 @@ struct scope_row scope_row(const struct call_desc *d)
 	/* Programs and ends of threads are told whatever is going on. */
 	row.what |= d->class == CLASS_LIFE && !call_bears(d) ? SCOPE_EVERYBODYS : 0;
 	row.what |= sets ? SCOPE_SETS : 0;
-	row.what |= numbers_may_come(d) ? SCOPE_GIVEN : 0;
+	row.what |= numbers_may_be_given(d) ? SCOPE_GIVEN : 0;
 	if (sets || row.what & SCOPE_GIVEN || d->nr == __NR_listen)
 		row.what |= SCOPE_BEARS;
 	return row;
