@@ -3,20 +3,21 @@
  * the kind of order stands in the name; a __atomic elsewhere is __ATOMIC_RELAXED: a count, a
  * flag, a look at what only this thread writes.
  *
- * A pair is one word in memory and what it promises: who sees a value there sees all that
- * was done before that value was put there.  Its row in pairs.def has its name, and each use
- * says it:
+ * A pair is a word in memory and what it promises: who sees a value there sees all that
+ * was done before that value was put there.  Its row in pairs.def gives it a name, by which
+ * both sides call it:
  *
  *	PUBLISH(lane_head, &l->head, head);	done before it: writing the event
  *	head = CONSUME(lane_head, &l->head);	behind it: reading the event
  *
- * Where the word is changed and not just written, the change has one side or both: by an
- * operation of the compiler's (PUBLISH_BY(x, fetch_or, &word, bit)), or if it still is what
- * it was (CONSUME_IF(x, &word, &was, to): true if so, else `was` is what stands there).
+ * A word that is read and written in one step has an operation of the compiler's
+ * (PUBLISH_BY(x, fetch_or, &word, bit)), or is written if it is still what it was
+ * (CONSUME_IF(x, &word, &was, to): true if so, else `was` is what stands there).  Such a step
+ * is one side of the pair, or BOTH.
  *
- * A handshake is of two that each write a word of their own and then look at the other's: at
- * least one of them sees the other.  No pair does that: a look may come before one's own
- * write is seen.
+ * In a handshake two write a word each, and then look at the other's: at least one of them
+ * sees what the other wrote.  Pairs do not promise that: each may have looked before its own
+ * write can be seen.
  *
  *	ANNOUNCE_BY(turn, fetch_add, &b->waiters, 1);	ANNOUNCE_IF(turn, &b->turn, &was, to);
  *	if (!is_here(LOOK(turn, &b->turn)))		if (LOOK(turn, &b->waiters))

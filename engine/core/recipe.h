@@ -1,14 +1,14 @@
 /*
- * A row's recipe: what of it is the same at each call.  Where the row is a constant, so is
- * all that is said here, and a recorder made for that row (record_row.h) has only what is
- * left: so nothing here is a loop, and everything is inline.
+ * A row's recipe: what of it is the same at each call.  For a row that is a constant the
+ * compiler finds all of it beforehand, and a recorder made for that row (record_row.h) does
+ * only the rest: so nothing here is a loop, and everything is inline.
  */
 #ifndef MVE_CORE_RECIPE_H
 #define MVE_CORE_RECIPE_H
 
 #include "engine/core/walk.h"
 
-/* The same of each argument. */
+/* Calls of(i, ...) for each argument i. */
 #define EACH_ARG(of, ...) \
 	of(0, __VA_ARGS__); of(1, __VA_ARGS__); of(2, __VA_ARGS__); \
 	of(3, __VA_ARGS__); of(4, __VA_ARGS__); of(5, __VA_ARGS__)
@@ -18,7 +18,7 @@ _Static_assert(CALL_ARGS <= 8, "arguments are bits of a byte");
 /* How memory behind an argument is laid into the event, where it is told at all. */
 static INLINE enum step recipe_step(const struct call_desc *d, const struct arg_desc *a)
 {
-	/* What only one version can mean, or what it answers itself. */
+	/* The follower makes the call, too: memory that it writes is each version's own. */
 	if (d->class == CLASS_BOTH && a->dir != DIR_IN)
 		return STEP_NONE;
 	switch (a->what) {
@@ -30,7 +30,7 @@ static INLINE enum step recipe_step(const struct call_desc *d, const struct arg_
 		return STEP_MESSAGES;
 	case LAYOUT_ifconf:
 		return STEP_CONF;
-	case LAYOUT_strv:
+	case LAYOUT_strv:	/* argv is told; envp is each version's own */
 		return a->name[0] == 'a' ? STEP_STRINGS : STEP_NONE;
 	case LAYOUT_clone_args: case LAYOUT_sock_fprog: case LAYOUT_bpf_attr:
 	case LAYOUT_iovaddr: case LAYOUT_ptr: case LAYOUT_ptrv:
@@ -60,8 +60,8 @@ static INLINE void recipe_flags_at(unsigned i, const struct call_desc *d, int *a
 }
 
 /*
- * The mode of an open that creates nothing is whatever the register held.  The
- * argument that says so, or -1.
+ * The argument with the flags of an open, or -1: they say whether it creates a file.  If it
+ * does not, its mode is whatever the register held.
  */
 static INLINE int recipe_flags_arg(const struct call_desc *d)
 {
@@ -78,6 +78,7 @@ static INLINE void recipe_room_at(unsigned i, const struct call_desc *d, int *ar
 		*arg = d->args[i].len_arg;
 }
 
+/* The argument behind which an AT length stands, or -1: it must be read before the call. */
 static INLINE int recipe_room_arg(const struct call_desc *d)
 {
 	int arg = -1;
@@ -86,7 +87,10 @@ static INLINE int recipe_room_arg(const struct call_desc *d)
 	return arg;
 }
 
-/* What step_kind() and step_length() would say of an argument at each call. */
+/*
+ * An argument that points.  What is neither moved nor fixed is asked at each call: what
+ * step_kind() and step_length() say of it may differ then.
+ */
 static INLINE void recipe_memory(struct recipe *r, const struct call_desc *d, unsigned i)
 {
 	const struct arg_desc *a = &d->args[i];

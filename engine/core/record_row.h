@@ -1,6 +1,7 @@
 /*
- * Recorders for rows that are known when we are compiled: record_call() with all that the row
- * decides decided.  What they write is the same, byte by byte (tests/unit/record_row.c).
+ * A recorder for one row that is known when we are compiled: record_call(), where whatever
+ * hangs on the row alone is decided beforehand (recipe.h).  What it writes is the same, byte
+ * by byte (tests/unit/record_row.c).
  */
 #ifndef MVE_CORE_RECORD_ROW_H
 #define MVE_CORE_RECORD_ROW_H
@@ -18,7 +19,7 @@ static INLINE void record_row_value(unsigned i, struct event *e, unsigned *n,
 	e->arg[(*n)++] = call->args[i];
 }
 
-/* record_section(), where there is room for it all. */
+/* record_section(), quicker where there is room for it all and the memory can be read. */
 static INLINE void record_row_section(struct writer *w, uint64_t from, uint64_t len)
 {
 	uint8_t *at = w->at;
@@ -48,7 +49,7 @@ static INLINE void record_row_memory(unsigned i, struct writer *w, const struct 
 		record_row_section(w, call->args[i], len);
 }
 
-/* `d` is a constant, and call->desc. */
+/* `d` is call->desc, and the compiler knows it. */
 static INLINE void record_row(struct writer *w, const struct walk *call, const struct call_desc *d)
 {
 	const struct recipe r = recipe_of(d);

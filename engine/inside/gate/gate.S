@@ -10,18 +10,18 @@
  * stack is never touched: it may be a few bytes long, or gone.  What must be
  * kept is in the thread's block, and a signal that comes meanwhile first takes
  * the thread out of here, to before the call or behind it (gate_leave in
- * signals.c knows the labels).  No instruction of it touches the flags.  While
- * the call lasts r15 holds the program's return address, for unwinders: no
- * other register survives a call, and they cannot look behind GS.
+ * signal/leave.c knows the labels).  No instruction of it touches the flags.
+ * While the call lasts r15 holds the program's return address for unwinders,
+ * which cannot look behind GS.
  *
  * The long way (`slow`) saves the registers in the thread's block and runs C
  * on a stack of our own.  While T_BUSY is set, a signal is held to the end of
  * the call: signals.c notes it and the exit hands it over.
  *
  * The told way (`tell`) is a leader's: the call is made in place, with the program's
- * registers, and C only writes down what came of it.  Where anything else is to be seen
- * to, of the thread (the word at T_HAS_LANE) or of the process (tell_off), and where a signal
- * comes before the call is done, it goes on as the long way.
+ * registers, and C only writes down what came of it.  Where there is more to do, for the
+ * thread (the word at T_HAS_LANE) or the process (tell_off), and where a signal comes
+ * before the call is made, it turns into the long way.
  *
  * What the gate calls stands above it, and is known by address alone (above.h).
  *
@@ -63,6 +63,7 @@
 	mov	%rcx, FRAME(F_SITE_END)
 .endm
 
+/* A number in three bytes, as DWARF has them. */
 #define SLEB0(n)	((n) & 0x7f | 0x80)
 #define SLEB1(n)	((n) >> 7 & 0x7f | 0x80)
 #define SLEB2(n)	((n) >> 14 & 0x7f)
@@ -77,7 +78,7 @@
 
 /*
  * The call of the frame, with the program's registers, and C that tells of it.  The flags
- * are what the kernel says that they were: nothing has touched them.
+ * are in r11 behind it: nothing has touched them before.
  */
 .macro call_in_place name
 	.globl \name\()_window, \name\()_window_end
@@ -101,7 +102,7 @@
 #define NR_RT_SIGRETURN	15
 #define NR_EXIT		60
 
-/* The labels in order of addresses are those of struct gate_labels. */
+/* Labels of the short way stand in the order of struct gate_labels (signal/leave.c). */
 .macro gate name, pass_to, slow_name, tell_name, offset, site_end
 	.globl \name, \pass_to, \slow_name, \tell_name
 	.globl \name\()_busy, \name\()_saved, \name\()_call, \name\()_after
@@ -203,7 +204,7 @@
 	.text
 	.globl call_interrupted
 call_interrupted:
-	mov	$-512, %rax
+	mov	$-512, %rax		/* -ERESTARTSYS: it has not begun */
 	ret
 
 /* The long way in: C on our own stack.  Its frame is what unwinders go by. */
@@ -282,7 +283,7 @@ held_exit:
 	jmp	return_to_program
 	.cfi_endproc
 
-/* What C code was at in a call has failed, and is left: see failed.c. */
+/* What C code was at in a call has failed, and is left: see crash/failed.c. */
 	.globl failed_leave
 failed_leave:
 	cld
@@ -291,7 +292,7 @@ failed_leave:
 	call	*above + ABOVE_FAILED(%rip)
 	jmp	return_to_program
 
-/* A fault by which the signal that waits comes now: see signals.c. */
+/* A fault by which the signal that waits comes now: see signal/signals.c. */
 	.globl held_come_here
 held_come_here:
 	ud2
@@ -409,7 +410,10 @@ signal_restorer:
 	syscall
 	hlt
 
-/* What TSan was asked for is on the stack: a handler, or 0 or 1. */
+/*
+ * TSan's sigaction has returned (handler_ask), and left on the stack what the program's handler
+ * is: an address, or SIG_DFL or SIG_IGN, which are 0 and 1.
+ */
 handler_asked:
 	mov	(%rsp), %rax
 	add	$HANDLER_ROOM, %rsp

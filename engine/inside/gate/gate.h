@@ -13,6 +13,7 @@ long clone_kernel(struct frame *f, struct thread *child);
 _Noreturn void sigreturn_exit(void);
 _Noreturn void thread_exit(uint64_t *bitmap, uint64_t bit, long status);
 
+/* For call_aside() alone: own.S. */
 long own_aside(void (*work)(void *what), void *what);
 /*
  * What opens files where the program's threads must not meet their numbers: each is given the

@@ -1,8 +1,8 @@
 /*
- * Which way a call takes.  A role is a table: for every call and tier the address that
- * the gate jumps to, either the short way (the call is made in place) or the long way,
- * which comes to dispatch().  Which call takes which is the role's affair: roles/long_way.c.
- * A leader's plain calls go the told way: made in place, and then written down (record/tell.c).
+ * Which way a call takes.  A role is a table: for every call and tier the address that the
+ * gate jumps to.  On the short way the call is made in place; on the told way, a leader's,
+ * then written down (record/tell.c); the long way comes to dispatch().  Which call takes
+ * which is the role's affair: roles/long_way.c.
  */
 #include <asm/unistd.h>
 
@@ -76,7 +76,6 @@ void tell_go(enum tell_off why)
 	__atomic_fetch_and(&tell_off, ~(uint32_t)why, __ATOMIC_RELAXED);
 }
 
-/* A call that is made in place, or is about to be. */
 bool in_short_call(uint64_t rip)
 {
 	extern char gate_patch_saved[], gate_patch_after[], gate_net_saved[], gate_net_after[];

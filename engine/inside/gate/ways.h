@@ -1,4 +1,4 @@
-/* Which way a call takes: the short one, or the long one. */
+/* Which way a call takes: the short, the told or the long one. */
 #ifndef MVE_INSIDE_WAYS_H
 #define MVE_INSIDE_WAYS_H
 
@@ -15,7 +15,7 @@ void way_set(unsigned slot, enum way way);
 
 /* Why no call of the process may go the told way, as bits. */
 enum tell_off {
-	TELL_THREADS = 1,	/* it has more than one */
+	TELL_THREADS = 1,	/* it has begun a second one, since it was forked */
 	TELL_PRIVATE = 2,	/* it has a private file open */
 	TELL_RUNTIME = 4,	/* a sanitizer's, whose calls are its own */
 };

@@ -20,7 +20,7 @@
 #include "engine/inside/record/tell.h"
 #include "engine/inside/state/ids.h"
 
-/* What asks for nothing in a process with one thread, and what is seen to here. */
+/* Traits by which a leader has nothing to do where it has one thread; WAITS is seen to here. */
 #define TELL_TRAITS	(TRAIT_HOT | TRAIT_WAITS | TRAIT_SLEEPS | TRAIT_POLLS | TRAIT_READS | \
 			 TRAIT_WRITES | TRAIT_RULE_FREE | TRAIT_RULE_PRIVATE | TRAIT_RULE_GUARDED)
 
@@ -89,7 +89,7 @@ static INLINE void tell(struct thread *t, long result)
 	}
 }
 
-/* A site of a loader's or an allocator's; or a number of which the slot knows a part only. */
+/* A site of a loader's or an allocator's; or no call: its low 16 bits alone gave it the slot. */
 static bool is_untold(const struct thread *t)
 {
 	return (uint32_t)t->frame.rax + 1 != t->frame.slot || local_site(t);
@@ -111,7 +111,7 @@ void lead_tell(struct thread *t, long result)
 		tell(t, result);
 }
 
-/* Ids are the kernel's while no version but this one has led (ids_begin). */
+/* Ids need no translating while no version but this one has led (ids_begin). */
 void tell_prepare(void)
 {
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {

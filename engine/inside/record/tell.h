@@ -4,8 +4,9 @@
 
 #include "engine/inside/gate/thread.h"
 
+/* The gate has made the call in the thread's frame. */
 void lead_tell(struct thread *t, long result);
-/* Sends the rows there that may go; their plans are made. */
+/* The rows that may go the told way go it from now on.  Their plans have been made. */
 void tell_prepare(void);
 
 #endif
