@@ -102,7 +102,7 @@
 #define NR_RT_SIGRETURN	15
 #define NR_EXIT		60
 
-/* Labels of the short way stand in the order of struct gate_labels (signal/leave.c). */
+/* Those of struct gate_labels (signal/leave.c) stand in its order; the told way is between. */
 .macro gate name, pass_to, slow_name, tell_name, offset, site_end
 	.globl \name, \pass_to, \slow_name, \tell_name
 	.globl \name\()_busy, \name\()_saved, \name\()_call, \name\()_after
