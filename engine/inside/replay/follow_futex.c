@@ -80,15 +80,24 @@ static long slice(struct thread *t, const struct sleep *s, uint64_t end)
 	return result;
 }
 
-/* The kernel makes the call again behind the handler, unless it has a limit. */
-static long sleep_end(struct thread *t, const struct sleep *s, const struct event *e)
+/*
+ * A signal has cut it short: the kernel makes the call again behind the handler that asks for
+ * that, unless it has a limit; and always where a thread was only to stand still (no signal).
+ */
+static long sleep_cut(const struct thread *t, const struct sleep *s)
 {
-	uint32_t sig;
+	uint32_t sig = (uint32_t)info_int(t->held_info, INFO_SIGNO);
 
-	follow_signal(t, e);
-	sig = (uint32_t)info_int(t->held_info, INFO_SIGNO);
+	if (!sig)
+		return CALL_RESTART;
 	return !s->limited && sig <= SIGNALS && t->sig->action[sig].flags & SA_RESTART ?
 	       CALL_RESTART : -EINTR;
+}
+
+static long sleep_end(struct thread *t, const struct sleep *s, const struct event *e)
+{
+	follow_signal(t, e);
+	return sleep_cut(t, s);
 }
 
 static long sleep_sliced(struct thread *t, const struct sleep *s)
@@ -98,9 +107,13 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 		uint64_t end = clock_ns(s->clock) + ns;
 		const struct event *e = NULL;
 		long result = slice(t, s, end < s->until ? end : s->until);
+		bool over = result == -ETIMEDOUT && end < s->until;
 
-		if ((result != -ETIMEDOUT || end >= s->until) &&
-		    !(result == -EINTR && t->following && early_may_come()))
+		/* It leads meanwhile.  What comes between two slices comes while it sleeps. */
+		if (!t->following && t->pending &&
+		    (over || result == -EINTR || (result == CALL_RESTART && ns > SLICE_FIRST_NS)))
+			return sleep_cut(t, s);
+		if (!over && !(result == -EINTR && t->following && early_may_come()))
 			return result;
 		if (t->following)
 			e = reader_peek(&t->reader);
@@ -108,8 +121,6 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 			OWN1(__NR_exit_group, 1);
 		if (t->following && !e)
 			follow_ended(t);
-		if (!t->following && t->pending)	/* it came early */
-			return CALL_RESTART;
 		if (e && e->kind == EVENT_SIGNAL)
 			return sleep_end(t, s, e);
 	}
