@@ -64,6 +64,9 @@ struct code_move {
 	uint64_t to, len;
 };
 
+/* Whole: no unpatched call is left (GLOSSARY).  While it breaks, threads are being armed. */
+enum seal { SEAL_BROKEN, SEAL_WHOLE, SEAL_BREAKING };
+
 struct boot {
 	uint32_t magic;
 	uint32_t image;			/* row in the area's table of images */
@@ -75,7 +78,7 @@ struct boot {
 	uint64_t boards_used;		/* bytes of it taken */
 	uint64_t block;			/* the first thread's block */
 	uint64_t entry, stack;		/* where the program begins */
-	uint32_t sealed;		/* no unpatched call is left: see GLOSSARY */
+	uint32_t sealed;		/* enum seal */
 	uint32_t hidden;		/* HIDDEN_BLOCKED, HIDDEN_IGNORED */
 	struct board_room {		/* room for boards near the program itself */
 		uint64_t at, len, used;

@@ -24,5 +24,5 @@ void shelf_begin(void)
 	MUST(boot.moves <= BOOT_MOVES);
 	for (uint64_t i = 0; i < boot.moves; i++)
 		if (!shelf_move(&boot.move[i]))
-			boot.sealed = 0;
+			boot.sealed = SEAL_BROKEN;
 }

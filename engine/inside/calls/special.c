@@ -79,10 +79,10 @@ static struct mapped_answer mapped;	/* of the thread that has the latch */
 /* Pages of the new mapping that hold bytes which nobody could explain. */
 static void pages_watch(struct thread *t, uint64_t at, uint64_t len)
 {
-	for (uint32_t i = 0; boot.sealed && i < mapped.guards && i < SLOT_GUARDS; i++) {
+	for (uint32_t i = 0; i < mapped.guards && i < SLOT_GUARDS; i++) {
 		uint64_t page = mapped.guard[i];
 
-		if (page >= at && page < at + len)
+		if (boot.sealed == SEAL_WHOLE && page >= at && page < at + len)
 			guard_add(t, page);
 	}
 }

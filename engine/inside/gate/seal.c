@@ -36,7 +36,6 @@
 
 static uint64_t watched[WATCHED_MAX];
 static uint32_t watched_n;
-static uint32_t breaking;	/* a thread is arming the others */
 
 static void arm(struct thread *t)
 {
@@ -48,7 +47,7 @@ static void arm(struct thread *t)
 
 static bool sealed(void)
 {
-	return LOOK(seal, &boot.sealed);
+	return LOOK(seal, &boot.sealed) == SEAL_WHOLE;
 }
 
 /* For a thread that begins: armed unless the program is sealed. */
@@ -102,20 +101,21 @@ static void arm_others(struct thread *t)
 	}
 }
 
+/* One word says what is broken and what is under way: who comes second waits for the first. */
 void seal_break(struct thread *t)
 {
-	bool first = ANNOUNCE_BY(seal, exchange_n, &boot.sealed, 0);
+	uint32_t was = SEAL_WHOLE;
+	bool first = ANNOUNCE_IF(seal, &boot.sealed, &was, SEAL_BREAKING);
 
 	if (!t->armed)
 		arm(t);
 	if (first) {
 		((struct area *)boot.area)->unsealed[boot.image % AREA_IMAGES] = 1;
-		PUBLISH_BY(seal_breaking, exchange_n, &breaking, 1);
 		arm_others(t);
-		PUBLISH(seal_breaking, &breaking, 0);
+		PUBLISH(seal_broken, &boot.sealed, SEAL_BROKEN);
 	}
-	/* Another thread is at it: new code waits until it is done. */
-	while (CONSUME(seal_breaking, &breaking)) {
+	/* New code waits until all are armed. */
+	while (CONSUME(seal_broken, &boot.sealed) == SEAL_BREAKING) {
 		if (t->arm_wanted)
 			seal_arm_wanted(t);
 		OWN0(__NR_sched_yield);
@@ -126,8 +126,8 @@ void seal_break(struct thread *t)
 void seal_fork(struct thread *t)
 {
 	(void)t;
-	if (breaking)
-		breaking = 0;
+	if (boot.sealed == SEAL_BREAKING)
+		boot.sealed = SEAL_BROKEN;
 }
 
 /* vfork's parent goes on: its child may have broken the seal meanwhile. */

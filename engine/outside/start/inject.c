@@ -342,7 +342,8 @@ static void code_patch(struct injection *in)
 			continue;
 		map_patch(in, m, dynamic);
 	}
-	in->boot.sealed = !in->sum.unclean && !in->sum.vsyscall && !in->sum.guards;
+	in->boot.sealed = in->sum.unclean || in->sum.vsyscall || in->sum.guards ? SEAL_BROKEN :
+			  SEAL_WHOLE;
 }
 
 /*
