@@ -4,6 +4,7 @@
 A program maps or executes a file that takes seconds to plan; what is asked meanwhile is
 answered before it goes on.
 """
+import json
 import os
 import select
 import signal
@@ -65,7 +66,16 @@ class Run:
     def asked(self):
         done = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True,
                               timeout=30)
-        return done.returncode == 0
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def followed(self):
+        """It begins by itself; until then there is nobody to go on."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if any(v["role"] == "follower" for v in (self.asked() or {}).get("versions", [])):
+                return
+            time.sleep(0.02)
+        raise Wrong("no follower begins")
 
     def end(self):
         """Its status and words; nothing of it goes on."""
@@ -81,7 +91,7 @@ def served(folder, way, options=()):
     while run.mve.poll() is None and b"over" not in run.text and answers < ASKED:
         asked = run.asked()
         run.read(0)
-        answers += asked and b"over" not in run.text and run.mve.poll() is None
+        answers += bool(asked) and b"over" not in run.text and run.mve.poll() is None
     code, words = run.end()
     if code != (7 if way == "exec" else 0):
         raise Wrong(f"{way}: status {code}: {run.text} {words}")
@@ -94,6 +104,7 @@ def crash(folder):
     follower = f"{folder}/waiting stay {folder}/huge"
     run = Run(folder, ("crash", f"{folder}/huge"), ("-f", follower))
     run.until(b"begins")
+    run.followed()
     run.mve.stdin.write(b"\n")
     run.mve.stdin.close()
     run.mve.stdin = None
