@@ -478,12 +478,24 @@ static bool refuse_stopped(struct move *mv)
 	return false;
 }
 
+/* One that is stopped comes to no call: the others would stand, and serve nobody, for it. */
+static bool refuse_unstoppable(struct move *mv)
+{
+	pid_t tid = mv->forced ? 0 : stopped_thread(mv->from);
+
+	if (tid)
+		snprintf(mv->cause, sizeof(mv->cause), "the leader's thread %d is stopped", tid);
+	return tid;
+}
+
 /* True: the leader stands, and may be replaced; or mv->cause says why not. */
 bool leader_stop(struct monitor *m, struct move *mv)
 {
 	MUST(mv->prepares && mv->from == leading(m));
 	if (!mv->forced && stopped_thread(mv->to))
 		return refuse_stopped(mv);
+	if (refuse_unstoppable(mv))
+		return false;
 	for (int tries = 0;; tries++) {
 		enum reading read = READ_ALL;
 
