@@ -12,6 +12,7 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/wakes.h"
 #include "engine/outside/rules/rules_load.h"
 #include "engine/outside/start/start.h"
 
@@ -98,12 +99,13 @@ static int not_followed(const struct session *s, const char *name, const char *w
 static int wait_for(const struct session *s, const char *name)
 {
 	struct timespec look = { 0, LOOK_MS * 1000000L };
-	unsigned ready_ms = 0;
+	uint64_t begin = now_ms(), now, ready_ms = 0;
 	char why[WHY_MAX];
 
-	for (unsigned ms = 0; ms < WAIT_MS; ms += LOOK_MS) {
+	for (now = begin; now < begin + WAIT_MS; now = now_ms()) {
 		json_t *status = control_ask(s, "status"), *v = version_row(status, name);
-		int way = status ? progress(v, ready_ms, why, sizeof(why)) : -1;
+		uint64_t idle_ms = ready_ms ? now - ready_ms : 0;
+		int way = status ? progress(v, idle_ms, why, sizeof(why)) : -1;
 		bool ready = v && !strcmp(show_text(v, "role"), "joining");
 
 		if (way > 0)
@@ -113,7 +115,8 @@ static int wait_for(const struct session *s, const char *name)
 			return EXIT_OK;
 		if (way < 0)
 			return not_followed(s, name, status ? why : "the session is gone");
-		ready_ms = ready ? ready_ms + LOOK_MS : 0;
+		if (!ready || !ready_ms)
+			ready_ms = ready ? now : 0;
 		nanosleep(&look, NULL);
 	}
 	say_error("mve status shows it", "no word of the follower: %s", name);
@@ -127,12 +130,12 @@ static json_t *asked(const struct session *s, json_t *ask, int object,
 	struct timespec look = { 0, LOOK_MS * 1000000L };
 	json_t *reply = NULL;
 
-	for (long ms = wait_s * 1000; ; ms -= LOOK_MS) {
+	for (uint64_t end = now_ms() + 1000 * (uint64_t)wait_s;;) {
 		bool first = !reply;
 
 		json_decref(reply);
 		reply = control_ask_json(s, json_incref(ask), object);
-		if (ms <= 0 || !json_is_true(json_object_get(reply, "passes")))
+		if (now_ms() >= end || !json_is_true(json_object_get(reply, "passes")))
 			break;
 		if (first)
 			say_error(NULL, "waits up to %ld s: %s: %s", wait_s, s->name,

@@ -12,6 +12,7 @@
 #include "engine/mve/show.h"
 #include "engine/outside/control/control.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/wakes.h"
 
 #define WAIT_S		60	/* --wait without a number */
 #define OVER_MS		60000	/* a takeover ends before, one way or the other */
@@ -29,26 +30,31 @@ static const char help[] =
 	"              another takeover, threads that do not follow yet\n"
 	"  --dry-run   only says whether it could lead now; nothing happens\n";
 
-static void pause_ms(int ms)
+static void pause_ms(uint64_t ms)
 {
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+	struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000L };
 
 	nanosleep(&t, NULL);
 }
 
-/* Asks again while what is against it passes, for so long.  The last answer. */
-static json_t *asked(const struct session *s, const struct look *l, long wait_ms)
+/*
+ * Asks again while what is against it passes, for so long.  The last answer.  What was tried
+ * and failed has stopped the leader: it serves for as long before the next try.
+ */
+static json_t *asked(const struct session *s, const struct look *l, uint64_t wait_ms)
 {
-	json_t *reply;
+	uint64_t begin = now_ms(), end = begin + wait_ms, now;
 
-	for (;; wait_ms -= LOOK_MS) {
-		reply = control_ask_json(s, json_pack("{s:s, s:s, s:b, s:b}", "do", "promote",
-						      "follower", l->follower, "keep", l->keep,
-						      "dry", l->dry), CONTROL_LATER);
-		if (wait_ms <= 0 || !json_is_true(json_object_get(reply, "passes")))
+	for (;; begin = now_ms()) {
+		json_t *ask = json_pack("{s:s, s:s, s:b, s:b}", "do", "promote", "follower",
+					l->follower, "keep", l->keep, "dry", l->dry);
+		json_t *reply = control_ask_json(s, ask, CONTROL_LATER);
+
+		now = now_ms();
+		if (now >= end || !json_is_true(json_object_get(reply, "passes")))
 			return reply;
 		json_decref(reply);
-		pause_ms(LOOK_MS);
+		pause_ms(now - begin > LOOK_MS ? now - begin : LOOK_MS);
 	}
 }
 
@@ -85,12 +91,11 @@ static int outcome(const struct session *s, const char *name)
 	json_t *status = NULL;
 	bool leads = false;
 
-	for (int ms = OVER_MS; ms > 0; ms -= LOOK_MS) {
+	for (uint64_t end = now_ms() + OVER_MS; now_ms() < end; pause_ms(LOOK_MS)) {
 		json_decref(status);
 		status = control_ask(s, "status");
 		if (!status || !json_object_get(status, "takeover"))
 			break;
-		pause_ms(LOOK_MS);
 	}
 	leads = !json_object_get(status, "takeover") &&
 		!strcmp(show_text(version_row(status, "name", name), "role"), "leader");
@@ -111,7 +116,7 @@ int cmd_promote(int argc, char **argv)
 
 	if (code)
 		return code;
-	reply = asked(&s, &l, l.wait ? 1000 * (l.seconds < 0 ? WAIT_S : l.seconds) : 0);
+	reply = asked(&s, &l, l.wait ? 1000 * (uint64_t)(l.seconds < 0 ? WAIT_S : l.seconds) : 0);
 	done = json_is_true(json_object_get(reply, "done"));
 	code = show_done(reply, "promote", l.follower);
 	if (!done)
