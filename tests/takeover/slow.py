@@ -92,7 +92,47 @@ def crowd(fs, program, options=()):
     return "the one that is near waits for none, and each waits for its own file"
 
 
+def crashed(fs, program):
+    """A follower there crashes: its stack is read, and the monitor does not wait for names."""
+    run = Run(f"{os.path.dirname(program)}/crash", (), ("-f", f"{fs.where}/crashes"))
+    run.followed()
+    run.mve.stdin.write(b"a")
+    run.mve.stdin.flush()
+    run.until(b"a")
+    fs.held = is_monitors
+    run.mve.stdin.write(b"x")
+    run.mve.stdin.flush()
+    run.until(b"x")
+    end = time.monotonic() + 60
+    try:
+        while not (shown := run.asked()) or any(v["role"] == "follower"
+                                                for v in shown["versions"]):
+            if time.monotonic() > end:
+                raise Wrong(f"the follower is not dropped: {shown}")
+    except subprocess.TimeoutExpired:
+        raise Wrong("the monitor waits for a file")
+    finally:
+        fs.release()
+    code, words = run.end()
+    if code or "crashed: SIG" not in words:
+        raise Wrong(f"status {code}: {words}")
+    return "dropped, and questions answered"
+
+
+CRASHES = """#include <unistd.h>
+int main(void) { char c; while (read(0, &c, 1) == 1) { if (CRASH && c == 'x') __builtin_trap();
+write(1, &c, 1); } return 0; }"""
+
+
+def crashes_make(folder):
+    os.mkdir(f"{folder}/crash")
+    for name, crash in ("waiting", 0), ("crashes", 1):
+        subprocess.run(["gcc", "-x", "c", "-", f"-DCRASH={crash}", "-o",
+                        f"{folder}/crash/{name}"], input=CRASHES, text=True, check=True)
+
+
 WAYS = {
+    "crashed": crashed,
     "crowd": crowd,
     "crowd_followed": lambda fs, program: crowd(fs, program, ("-f", "same")),
     "map": lambda fs, program: served(fs, "map", program),
@@ -108,8 +148,10 @@ def tried(way, folder):
     where = f"{folder}/slow"
     with open(program, "rb") as file:
         data = file.read()
+    with open(f"{folder}/crash/crashes", "rb") as file:
+        crashes = file.read()
     try:
-        fs = SlowFs(where, {"waiting": data} | {f"i386.{i}": I386 for i in range(CROWD)})
+        fs = SlowFs(where, {"waiting": data, "crashes": crashes} | {f"i386.{i}": I386 for i in range(CROWD)})
     except OSError as e:
         print(f"slow: no FUSE: {e}")
         sys.exit(77)
@@ -125,6 +167,7 @@ def main():
         os.mkdir(f"{folder}/slow")
         subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", f"{folder}/waiting",
                         f"{ROOT}/tests/takeover/waiting.c"], check=True)
+        crashes_make(folder)
         for way in sys.argv[1:]:
             tried(way, folder)
     finally:

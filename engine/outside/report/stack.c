@@ -3,7 +3,7 @@
  * child of ours reads the files and unwinds, and hands the frames back through a
  * pipe.  What it reads are files and memory of a program that may be broken: if
  * they upset libdw, the child is lost and not the monitor, and one that takes too
- * long is ended.
+ * long is killed.  A file that may let it wait it does not open (unwind.c).
  */
 #include <elf.h>
 #include <elfutils/libdwfl.h>
@@ -88,8 +88,7 @@ static json_t *child_read(pid_t pid, const struct stack_start *s, const struct s
 	if (reader > 0) {
 		frames = json_loadb(text, receive(pipe_fds[0], text, TEXT_MAX), 0, NULL);
 		kill(reader, SIGKILL);
-		while (waitpid(reader, NULL, 0) < 0 && errno == EINTR)
-			;
+		waitpid(reader, NULL, WNOHANG);	/* else the loop does: it may wait for a file */
 	}
 	close(pipe_fds[0]);
 	free(text);

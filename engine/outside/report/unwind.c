@@ -7,11 +7,13 @@
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/report/stack_parts.h"
+#include "engine/outside/session/near.h"
 
 #define FRAMES_MAX	64
 
@@ -208,11 +210,24 @@ static int frame_met(Dwfl_Frame *frame, void *arg)
 
 /* --- the walk ------------------------------------------------------------------------- */
 
+/* Who waits for this child waits for no file system but ours: of a far file there are no names. */
+static int elf_find(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+		    char **file, Elf **elf)
+{
+	struct near_file f;
+	int result = name[0] == '/' ? near_open(name, &f) : 0;
+
+	if (name[0] == '/' && !result)
+		near_close(&f);
+	return result == -EAGAIN ? -1 :
+	       dwfl_linux_proc_find_elf(module, data, name, base, file, elf);
+}
+
 static bool begin(struct walk *w)
 {
 	static char *path;
 	static const Dwfl_Callbacks files = {
-		.find_elf = dwfl_linux_proc_find_elf,
+		.find_elf = elf_find,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.debuginfo_path = &path,
 	};
