@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "engine/core/must.h"
 #include "engine/outside/plan/plan_parts.h"
 
@@ -84,6 +85,16 @@ static struct plan *load(int fd, const struct stat *st)
 	return p;
 }
 
+/*
+ * A plan on disk is found by its file's build id, which whoever writes a file can copy from
+ * another: a file of another user, with most calls taken out, would have those of the real one
+ * go unseen.
+ */
+static bool is_trusted(const struct stat *st)
+{
+	return (!st->st_uid || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 int plan_cached(int fd, struct plan **out)
 {
 	struct stat st, after;
@@ -99,7 +110,7 @@ int plan_cached(int fd, struct plan **out)
 			return err;
 		if (fstat(fd, &after) || !plan_same_file(&st, &after))
 			return 0;	/* it changed meanwhile: do not keep this */
-		if ((*out)->build_id_len)
+		if ((*out)->build_id_len && is_trusted(&st))
 			store_save(fd, (uint64_t)st.st_size, *out);
 	}
 	plan_learn(&st, *out, 0);

@@ -23,7 +23,7 @@
 
 #define STORE_MAGIC	"mveplan"
 #define PLAN_SUFFIX	".plan"
-#define STORE_VERSION	6
+#define STORE_VERSION	7
 #define NAME_ROOM	(2 * PLAN_BUILD_ID_MAX + sizeof(PLAN_SUFFIX))
 #define NEAR_BYTES	(NEAR_BEFORE + NEAR_AFTER)
 
