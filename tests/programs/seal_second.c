@@ -5,7 +5,6 @@
  * seal_second: the server, which does as each letter on its standard input says.
  * seal_second SERVER-TID: its tracer, which holds that thread in its prctl, until told.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
