@@ -127,9 +127,28 @@ int remote_begin(struct remote *r, pid_t pid)
 	return result;
 }
 
+int remote_pause(struct remote *r)
+{
+	MUST(!r->paused);
+	r->paused = true;
+	return memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
+}
+
+/* Where it fails calls fail, too: they must not run what stands there now. */
+int remote_resume(struct remote *r)
+{
+	int result = memory_read(r->memory, r->at, r->saved, sizeof(r->saved));
+
+	MUST(r->paused);
+	if (!result)
+		result = memory_write(r->memory, r->at, call_code, sizeof(call_code));
+	r->paused = result != 0;
+	return result;
+}
+
 int remote_end(struct remote *r, const struct user_regs_struct *regs)
 {
-	int result = memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
+	int result = r->paused ? 0 : memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
 
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, regs) < 0 ||
 	    ptrace(PTRACE_SETSIGMASK, r->pid, 8, &r->mask) < 0)
@@ -157,6 +176,8 @@ long remote_call(struct remote *r, long nr, const uint64_t args[6])
 	struct user_regs_struct regs = r->regs;
 	int sig, result;
 
+	if (r->paused)
+		return -EIO;
 	/* The execve writes its result into rax on its way out: let it. */
 	if (!r->begun && (result = remote_run(r, r->at + CALL_BYTES)))
 		return result;

@@ -18,6 +18,7 @@ struct remote {
 	uint64_t at;			/* where calls are made: the start of the page at its rip */
 	uint8_t saved[8];		/* the bytes there */
 	bool begun;			/* it has left its execve */
+	bool paused;			/* the bytes there are the program's: no call can be made */
 };
 
 /*
@@ -25,6 +26,13 @@ struct remote {
  * remote_end() only after 0.
  */
 int remote_begin(struct remote *r, pid_t pid);
+
+/*
+ * Around what changes or reads the code of the page: it is the program's meanwhile, and what
+ * it is then is put back in the end.
+ */
+int remote_pause(struct remote *r);
+int remote_resume(struct remote *r);
 
 /* Puts back what remote_begin changed; the registers become `regs`. */
 int remote_end(struct remote *r, const struct user_regs_struct *regs);

@@ -267,6 +267,18 @@ static bool is_program(const struct injection *in, const struct map *m)
 	return m->inode && m->inode == in->program.inode && !is_ours(in, m);
 }
 
+/* Its code is written: calls are made in one of its pages. */
+static bool calls_pause(struct injection *in, const struct map *m)
+{
+	return m->start <= in->r.at && in->r.at < m->end && !remote_pause(&in->r);
+}
+
+static void calls_resume(struct injection *in, bool paused)
+{
+	if (paused)
+		remote_resume(&in->r);	/* if it fails all that comes does */
+}
+
 /*
  * A dynamic program's own calls are marked, not patched, until they prove hot:
  * only its own code is what it might copy.  Go's does not, and it has threads
@@ -275,6 +287,7 @@ static bool is_program(const struct injection *in, const struct map *m)
 static void plan_use(struct injection *in, const struct map *m, struct plan *p, bool dynamic)
 {
 	struct board_room own = { 0 }, none = { 0 }, *room = &in->libraries;
+	bool paused;
 
 	if (!in_reach(in->boards, m)) {		/* without room: marks only */
 		boards_near(in, m, patch_room_needed(p, m), &own);
@@ -285,7 +298,9 @@ static void plan_use(struct injection *in, const struct map *m, struct plan *p, 
 		in->boot.near_program = own;
 		room = &none;
 	}
+	paused = calls_pause(in, m);
 	patch_planned(in->r.pid, in->r.memory, m, p, room, &in->sum, &in->shelf);
+	calls_resume(in, paused);
 }
 
 static void map_patch(struct injection *in, const struct map *m, bool dynamic)
@@ -346,6 +361,15 @@ static void code_patch(struct injection *in)
 			  SEAL_WHOLE;
 }
 
+static void map_hook(struct injection *in, const struct map *m, enum hook_file file,
+		     struct board_room *room)
+{
+	bool paused = calls_pause(in, m);
+
+	hook_map(in->r.pid, in->r.memory, m, file, room);
+	calls_resume(in, paused);
+}
+
 /*
  * The locks of a static program, and what a runtime within a program has in their place;
  * those of libraries come with them.
@@ -366,9 +390,9 @@ static void code_hook(struct injection *in)
 		if (!m->exec || !is_program(in, m))
 			continue;
 		if (in_reach(in->boards, m))
-			hook_map(in->r.pid, in->r.memory, m, file, &in->libraries);
+			map_hook(in, m, file, &in->libraries);
 		else if (!boards_near(in, m, HOOKS_ROOM, &own))
-			hook_map(in->r.pid, in->r.memory, m, file, &own);
+			map_hook(in, m, file, &own);
 	}
 }
 
@@ -377,6 +401,7 @@ static void seams_hook(struct injection *in)
 {
 	const char *const *name = in->want->seam;
 	uint64_t need = 0;
+	bool paused;
 
 	while (name && *name++)
 		need += HOOK_BOARD_MAX;
@@ -396,8 +421,10 @@ static void seams_hook(struct injection *in)
 			if (boards_near(in, m, need, room))
 				continue;
 		}
+		paused = calls_pause(in, m);
 		for (name = in->want->seam; *name; name++)
 			hook_function(in->r.pid, in->r.memory, m, *name, room);
+		calls_resume(in, paused);
 	}
 }
 
