@@ -221,6 +221,11 @@ slow_interrupted:
 	in_frame
 	mov	%rcx, FRAME(F_FLAGS)
 	cld
+	/* By the program's rsp tracee.c knows that the registers are in the frame. */
+	pushq	FRAME(F_RSP)
+	in_frame 8
+	pushq	FRAME(F_SITE_END)
+	in_frame 16
 	mov	%gs:T_SELF, %rdi
 	call	*above + ABOVE_CALL(%rip)
 	jmp	dispatched
