@@ -103,12 +103,14 @@ void lead_tell(struct thread *t, long result)
 	t->call_state = 0;
 	t->restart = 0;
 	t->frame.rax = (uint64_t)result;
-	if (untold)
+	if (untold) {
 		t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
-	else if (result == -EINTR && crash_cuts(t))
+	} else if (result == -EINTR && crash_cuts(t)) {
+		t->frame.rax = t->frame.slot - 1;
 		t->restart = 1;
-	else
+	} else {
 		tell(t, result);
+	}
 }
 
 /* Ids need no translating while no version but this one has led (ids_begin). */
