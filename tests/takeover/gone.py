@@ -6,6 +6,7 @@ and fro, and after a crash."""
 import fcntl
 import glob
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -119,6 +120,8 @@ class Gone:
 
 
 def main():
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     program, other = build("gone"), build("other", "-DSHIFT=100")
     parts = ",".join(sys.argv[1:])
     options = ["--stateless"] if "stateless" in sys.argv else []

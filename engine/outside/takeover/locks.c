@@ -3,8 +3,9 @@
  * Only the kernel knows them.  Any close of any descriptor of a file, a dup2 over one too,
  * gives up all that the process has on the file; an execve keeps them; and which bytes a call
  * has locked may hang on where the file was read.  So the kernel is asked, in ways that ask no
- * file system, which might not answer: /proc/locks says on which files there are any, and the
- * fdinfo of a descriptor of such a file which bytes.
+ * file system, which might not answer: the fdinfo of a descriptor says which bytes, and of many
+ * files /proc/locks first on which there are any.  That stops all locking of the machine for a
+ * moment, for which the kernel waits until each of its processors has passed: 10 to 20 ms.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 #include "engine/core/must.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/takeover/taking.h"
+
+#define LOCKS_ASKED	1024	/* descriptors: their fdinfo is cheaper, 7 us each */
 
 /* Files by their inodes; grown as they come. */
 struct inodes {
@@ -170,7 +173,8 @@ int locks_send(struct monitor *m, struct taking *k)
 {
 	struct taken_message message = { .kind = STATE_locks_held };
 	struct inodes locked = { 0 };
-	bool said = locked_read(k->twin, &locked), all = !said || !all_met(&locked);
+	bool said = open_files.n > LOCKS_ASKED && locked_read(k->twin, &locked);
+	bool all = !said || !all_met(&locked);
 	int result = 0;
 
 	(void)m;
