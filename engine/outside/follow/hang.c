@@ -103,7 +103,7 @@ void hang_look(struct monitor *m)
 	uint64_t now = now_ms();
 	char cause[64];
 
-	if (!hang_ms || m->move.active || m->move.wanted || !followers_any(m))
+	if (!hang_ms || takeover_any(m) || !followers_any(m))
 		return;
 	step = step > TICK_MS ? step : TICK_MS;
 	monitor_wake_after(m, step);
@@ -117,7 +117,7 @@ void hang_look(struct monitor *m)
 			continue;
 		snprintf(cause, sizeof(cause), "hangs: thread %u, %lu ms without a call",
 			 v->area->slot[i].owner, ms);
-		takeover_want(v, cause, true);
+		takeover_want(v, cause);
 		seen[i].tid = 0;
 		return;
 	}

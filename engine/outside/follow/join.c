@@ -26,6 +26,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rules/rules_load.h"
 #include "engine/outside/start/start.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define READ_MS		60000	/* the start may take so long, under a sanitizer */
 #define LOOK_MS		10
@@ -145,7 +146,7 @@ static const char *refused(struct monitor *m, bool *passes)
 		return "the version that was started first does not lead any more";
 	if (m->failed)
 		return "mve has failed in it, and what it tells may be wrong";
-	*passes = m->move.active || m->move.wanted;
+	*passes = takeover_any(m);
 	if (*passes)
 		return "a takeover is under way";
 	if (!version_alive(leading(m)))

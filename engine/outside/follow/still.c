@@ -65,7 +65,7 @@ static uint64_t lane_stands(const struct monitor *m, const struct version *v, ui
  */
 static bool may_stand(const struct monitor *m, const struct version *v)
 {
-	return m->move.active || m->move.wanted || v->state != VERSION_FOLLOWS || v->parked ||
+	return takeover_any(m) || v->state != VERSION_FOLLOWS || v->parked ||
 	       v->judge_ms || follower_reports(v) || held_any(m, v, REQ_VERDICT) ||
 	       v->join == JOIN_READS || v->join == JOIN_WAITS;
 }

@@ -248,7 +248,6 @@ static void verdict_stop(struct version *v, enum verdict verdict, const struct r
 		hook_run(v, v->options->alarm, path);
 	if (policy == POLICY_PROMOTE &&
 	    !takeover_promote(v->monitor, v, PROMOTE_DIFFERS, why, sizeof(why))) {
-		v->monitor->move.differs = true;
 		v->verdicts[verdict]++;
 		asker_answer(v, r, ANSWER_IGNORE);
 		return;
@@ -317,7 +316,7 @@ static int64_t successor_differs(struct version *v, const struct request *r)
 	v->verdicts[verdict_of(v, r)]++;
 	report_write(v, verdict_of(v, r), r, path, sizeof(path));
 	if (takeover_want(v, r->args[0] == VERDICT_CRASHED ? "crashed at the same place" :
-			  "differs from the leader before it", true))
+			  "differs from the leader before it"))
 		return hold(v, r, CRASH_MS) ? REPLY_LATER : ANSWER_STOP;
 	/* Nobody is left to be better off: the process dies of it, as natively, and no other. */
 	if (r->args[0] == VERDICT_CRASHED)
@@ -389,7 +388,7 @@ static int64_t follower_crashed(struct version *v, const struct request *r)
 static int64_t leader_ends(struct version *v, const struct request *r, const char *cause)
 {
 	MUST(v == leading(v->monitor));
-	if (takeover_want(v, cause, true))
+	if (takeover_want(v, cause))
 		return hold(v, r, CRASH_MS) ? REPLY_LATER : 0;
 	takeover_missed(v, cause);
 	return 0;

@@ -253,7 +253,7 @@ static bool stay_behind(struct monitor *m)
 static bool session_over(struct monitor *m)
 {
 	MUST(m->leader < m->versions);
-	return leading(m)->gone && !m->move.wanted && !left_over(m) && followers_finish(m);
+	return leading(m)->gone && !takeover_wanted(m) && !left_over(m) && followers_finish(m);
 }
 
 /*
@@ -264,7 +264,7 @@ static bool server_over(struct monitor *m)
 {
 	uint64_t now = now_ms();
 
-	if (!leading(m)->gone || m->move.wanted || m->finishing)
+	if (!leading(m)->gone || takeover_wanted(m) || m->finishing)
 		return false;
 	if (!m->over_ms)
 		m->over_ms = now;

@@ -149,19 +149,23 @@ struct untold {
 #define TAKE_MS		5000	/* without any progress of the successor */
 #define TAKE_PLANNED_MS	3000	/* the same, where it has read all, and there is a way back */
 
+/* Where it stands, and what happens to it: takeover/moves.def. */
+enum move_state {
+#define STATE(name, ...)	MOVE_IS_##name,
+#include "engine/outside/takeover/moves.def"
+	MOVE_STATES
+};
+
 /* One version takes the place of another; see takeover.c. */
 struct move {
-	bool wanted, wanted_forced;	/* the loop is to begin one */
+	enum move_state state;
 	uint64_t report_ms;	/* until then its successor may finish what it reports */
 	char next_cause[64];
 	uint64_t next_us;	/* since then */
 
-	bool prepares;		/* the old leader is being stopped; the streams are its own */
-	bool active;		/* the streams have been switched */
 	bool forced;		/* the old leader cannot go on */
 	bool keep;		/* it goes on as a follower */
 	bool differs;		/* because its successor differs, which is thought right */
-	bool reads_on;		/* planned: its successor first reads all that it told */
 	struct version *from, *to;
 	struct version *asked;	/* `to`, while who asked for it waits to hear how it ends */
 	char cause[64];
@@ -171,6 +175,7 @@ struct move {
 	uint64_t taken_ms;	/* when one has taken last */
 	unsigned retried[VERSIONS];	/* the same, of those that go on following */
 	unsigned retries;	/* divergences that may have been seen before the switch */
+	unsigned tries;		/* to stop the leader where its successor can read all */
 	unsigned due;		/* processes that must take before it is over */
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */

@@ -30,6 +30,7 @@
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover.h"
 
 /* An allocator's locks and clocks are about addresses, which twins do not share. */
 static bool is_allocator(const char *path)
@@ -62,7 +63,8 @@ bool version_is_urgent(const struct version *v)
 {
 	const struct move *mv = &v->monitor->move;
 
-	return (mv->prepares || mv->active) && (v == mv->from || v == mv->to);
+	return takeover_any(v->monitor) && mv->state != MOVE_IS_wanted &&
+	       (v == mv->from || v == mv->to);
 }
 
 static bool is_code(const struct map *m, uint64_t start, uint64_t end)

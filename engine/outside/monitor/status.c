@@ -21,6 +21,7 @@
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/print/text_json.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
 #define SITES_SHOWN	20	/* the hottest */
@@ -312,8 +313,9 @@ json_t *status_json(struct monitor *m)
 	json_object_set_new(j, "versions", versions_json(m));
 	if (m->conduct)
 		json_object_set_new(j, "ring", ring_json(m));
-	if (m->move.active || m->move.wanted)
-		json_object_set_new(j, "takeover", json_pack("{s:b}", "active", m->move.active));
+	if (takeover_any(m))
+		json_object_set_new(j, "takeover",
+				    json_pack("{s:b}", "active", takeover_switched(m)));
 	if (m->options->sampling.stateless)
 		json_object_set_new(j, "sample", sample_json(m));
 	if (m->audit)

@@ -341,7 +341,7 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 
 	MUST(v->index != m->leader);	/* it ends processes */
 
-	if (m->move.active || (!version_alive(leader) && !m->finishing))
+	if (takeover_switched(m) || (!version_alive(leader) && !m->finishing))
 		return;
 	LANES_EACH(m, m->leader, i) {
 		const struct cursor *c = cursor_at(m, v->index, i);

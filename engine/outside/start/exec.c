@@ -161,7 +161,8 @@ enum role exec_role(const struct version *v, bool follows)
 	if (!m->conduct)
 		return m->options->role;
 	/* No thread of a leader follows but while it takes over: who says so lies. */
-	return follows && (v->index != m->leader || m->move.active) ? ROLE_FOLLOWER : ROLE_LEADER;
+	return follows && (v->index != m->leader || takeover_switched(m)) ? ROLE_FOLLOWER
+									  : ROLE_LEADER;
 }
 
 /* Seizes the thread; what it is now goes on in the new program. */
@@ -561,8 +562,8 @@ static void first_ended(struct monitor *m, pid_t pid, int status)
 	v->reaped = v->gone = true;
 	if (v->index != m->leader)
 		follower_ended(v);
-	else if (m->move.active)	/* before it had taken everything */
-		takeover_want(v, "ended while it took over", true);
+	else if (takeover_switched(m))	/* before it had taken everything */
+		takeover_want(v, "ended while it took over");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && followers_any(m))
 		say_error(NULL, "%s: %s was killed, and its connections with it: nothing is left "
 			  "to take over", m->session.name, v->name);

@@ -152,7 +152,7 @@ static bool twin_note(struct move *mv, pid_t twin)
 
 static void took_note(struct move *mv, int64_t n, uint64_t begin_us)
 {
-	MUST(mv->active && mv->began_us <= now_us());
+	MUST(mv->began_us <= now_us());
 	mv->descriptors += n > 0 ? (unsigned)n : 0;
 	mv->taken_us += now_us() - begin_us;
 	mv->ready_us = now_us() - mv->began_us;
@@ -171,7 +171,7 @@ int64_t take_serve(struct version *v, const struct request *r)
 	pid_t pid;
 	int64_t n;
 
-	if (v->index != m->leader || !mv->active || lane == LANES_ALL)
+	if (v->index != m->leader || !takeover_switched(m) || lane == LANES_ALL)
 		return -EINVAL;
 	twin = holder(m, v, r->pid, lane, &pid);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,

@@ -14,7 +14,12 @@ const char *takeover_refused(struct monitor *m, const struct version *to, bool *
  */
 int takeover_promote(struct monitor *m, struct version *to, enum promotion how, char *why,
 		     size_t size);
-bool takeover_want(struct version *from, const char *cause, bool forced);
+/* The leader cannot go on: a follower is to take over.  False: there is none. */
+bool takeover_want(struct version *from, const char *cause);
+/* One is wanted, or under way; the loop is to begin one; the streams have been switched. */
+bool takeover_any(const struct monitor *m);
+bool takeover_wanted(const struct monitor *m);
+bool takeover_switched(const struct monitor *m);
 /* There was none: says of those that follow why they are none. */
 void takeover_missed(const struct version *from, const char *cause);
 /* A thread of it is in a handler of a deadly signal. */

@@ -52,7 +52,7 @@ static bool computes(const struct monitor *m, const struct version *v)
 }
 
 /* Time goes on while the successor reads on; and while it computes, if nobody else could lead. */
-bool move_late(struct monitor *m, struct move *mv)
+bool move_is_late(struct monitor *m, struct move *mv)
 {
 	uint64_t lag = streams_unread(m, mv->to->index, mv->from->index), now = now_ms();
 
@@ -87,35 +87,41 @@ static void streams_back(struct monitor *m, const struct move *mv)
 
 static void versions_back(struct monitor *m, struct move *mv)
 {
-	MUST(mv->active && !mv->taken && mv->to == leading(m));
+	MUST(!mv->taken && mv->to == leading(m));
 	mv->from->state = VERSION_LEADS;
 	mv->from->parked = false;
 	mv->from->why[0] = 0;
 	mv->to->state = VERSION_FOLLOWS;
 	m->leader = mv->from->index;
-	mv->active = false;
 	mv->untolds = 0;
 	session_server(m);
 }
 
-/* True: the old leader leads again, or is replaced by the next, or ends of itself. */
-static bool move_undo(struct monitor *m, struct move *mv)
+enum move_event move_look_back(struct monitor *m, struct move *mv)
+{
+	MUST(mv->from != mv->to && mv->to == leading(m));
+	return !mv->taken && mv->from->state == VERSION_LEAVES && version_alive(mv->from) ?
+	       MOVE_undone : MOVE_parted;
+}
+
+/* The old leader leads again, or is replaced by the next, or ends of itself. */
+enum move_event move_switch_back(struct monitor *m, struct move *mv)
 {
 	struct version *from = mv->from, *to = mv->to;
+	enum move_event next;
 
-	if (mv->taken || from->state != VERSION_LEAVES || !version_alive(from))
-		return false;
 	version_kill(to);
 	take_over();
 	streams_back(m, mv);
 	versions_back(m, mv);
 	follower_drop(to, VERDICT_LAGGING, "it was to lead, and did not take over in %lu ms",
 		      (now_us() - mv->began_us) / 1000);
-	if (mv->forced && takeover_want(from, mv->cause, true))
-		return true;
+	next = mv->forced ? move_failure(from, mv->cause) : MOVE_nothing;
+	if (next == MOVE_fails)
+		return next;
 	unpark(m, from->index);
 	held_leave(m, from, 0);
-	return true;
+	return next;
 }
 
 /* --- the way on ----------------------------------------------------------------------- */
@@ -136,25 +142,22 @@ static unsigned late_end(const struct monitor *m, const struct version *v)
 	return n;
 }
 
-enum failing move_fail(struct monitor *m)
+enum move_event move_end_late(struct monitor *m, struct move *mv)
 {
-	struct move *mv = &m->move;
-	unsigned lost;
+	unsigned lost = late_end(m, mv->to);
+	enum move_event next;
 
-	MUST(mv->active);
-
-	if (move_undo(m, mv))
-		return FAILING_UNDONE;
-	lost = late_end(m, mv->to);
+	MUST(mv->to == leading(m));
 	if (lost)
 		say_error(NULL, "%s: %u processes of %s have not taken over, and are ended",
 			  m->session.name, lost, mv->to->name);
 	if (mv->taken)
-		return FAILING_ENDS;
-	if (takeover_want(mv->to, "did not take over in time", true))
-		return FAILING_UNDONE;
+		return MOVE_all;
+	next = move_failure(mv->to, "did not take over in time");
+	if (next == MOVE_fails)
+		return next;
 	say_error(NULL, "%s: no version is left that can go on", m->session.name);
-	return FAILING_ENDS;
+	return MOVE_all;
 }
 
 /* --- one that is stopped -------------------------------------------------------------- */

@@ -8,6 +8,25 @@
 #include "engine/outside/follow/given.h"
 #include "engine/outside/monitor/monitor.h"
 
+/* --- takeover_course.c ---------------------------------------------------------- */
+
+enum move_event {
+#define EVENT(name, ...)	MOVE_##name,
+#include "engine/outside/takeover/moves.def"
+	MOVE_nothing
+};
+
+/* What is done as the table says.  What comes of it is an event of the same move, or nothing. */
+#define ON(state, event, act, ...) enum move_event move_##act(struct monitor *m, struct move *mv);
+#include "engine/outside/takeover/moves.def"
+
+/* It has happened: all that comes of it is done when this comes back. */
+void takeover_event(struct monitor *m, enum move_event event);
+/* Who is to lead, and since when; nothing of the move before is left but what is yet to take. */
+void move_clear(struct monitor *m, struct version *to, const char *cause, uint64_t began_us);
+/* The version cannot go on: MOVE_fails, or MOVE_nothing where none could take over. */
+enum move_event move_failure(const struct version *from, const char *cause);
+
 /* --- takeover_successor.c ------------------------------------------------------- */
 
 /* Why it leads in no case; NULL: nothing is against it. */
@@ -24,8 +43,6 @@ bool successor_has_room(struct monitor *m, const struct version *v);
 
 /* Dead, or a process that nobody has collected. */
 bool thread_over(pid_t pid, pid_t tid);
-/* True: the leader stands, and may be replaced; or mv->cause says why not. */
-bool leader_stop(struct monitor *m, struct move *mv);
 /* Lets the threads of a version that was to stand go on. */
 void unpark(struct monitor *m, uint32_t version);
 /* Forgets processes of the old leader that have ended: nobody will take from them. */
@@ -48,9 +65,7 @@ void versions_switch(struct monitor *m, const struct move *mv);
 /* --- takeover_fail.c ------------------------------------------------------------ */
 
 /* The successor's time to take is over. */
-bool move_late(struct monitor *m, struct move *mv);
-/* UNDONE: the old leader leads again, or another is to; ENDS: what has taken goes on alone. */
-enum failing { FAILING_UNDONE, FAILING_ENDS } move_fail(struct monitor *m);
+bool move_is_late(struct monitor *m, struct move *mv);
 /* Lets a version go on that somebody has stopped: it is to lead. */
 void successor_continue(const struct version *v);
 

@@ -158,7 +158,7 @@ static bool all_stand(struct monitor *m, struct move *mv, bool ask, uint64_t for
 	       slots_stand(m, mv, ask);
 }
 
-/* Short at first: most threads leader_stop within microseconds. */
+/* Short at first: most threads stop within microseconds. */
 static void pause_for(uint64_t waited_us)
 {
 	uint64_t us = waited_us / 8 + 20;
@@ -421,7 +421,7 @@ static enum reading read_on(struct monitor *m, const struct move *mv)
 		uint64_t left = streams_unread(m, mv->to->index, mv->from->index);
 
 		serve_all(m);
-		if (!mv->reads_on)	/* the leader has crashed meanwhile */
+		if (mv->forced)		/* the leader has crashed meanwhile */
 			return READ_ALL;
 		if (follows_badly(m, mv->to)) {
 			read_say(m, mv, "it differs, or has ended");
@@ -465,51 +465,91 @@ static bool stands_for_good(const struct monitor *m, struct move *mv)
 }
 
 /* One that is forced has its cause, and goes on. */
-static bool refuse(struct move *mv, const char *why)
+static enum move_event refuse(struct move *mv, const char *why)
 {
-	if (!mv->forced)
-		snprintf(mv->cause, sizeof(mv->cause), "%s", why);
-	return false;
+	MUST(why[0]);
+	if (mv->forced)
+		return MOVE_read;
+	snprintf(mv->cause, sizeof(mv->cause), "%s", why);
+	return MOVE_refused;
 }
 
-static bool refuse_stopped(struct move *mv)
+static enum move_event refuse_stopped(struct move *mv, const char *whose, const struct version *v)
 {
-	snprintf(mv->cause, sizeof(mv->cause), "its thread %d is stopped", stopped_thread(mv->to));
-	return false;
+	char why[sizeof(mv->cause)];
+
+	snprintf(why, sizeof(why), "%s thread %d is stopped", whose, stopped_thread(v));
+	return refuse(mv, why);
+}
+
+/* --- what the table has ----------------------------------------------------------------- */
+
+static enum move_event stand(struct monitor *m, struct move *mv)
+{
+	return park(m, mv) ? MOVE_stands : MOVE_late;
 }
 
 /* One that is stopped comes to no call: the others would stand, and serve nobody, for it. */
-static bool refuse_unstoppable(struct move *mv)
+enum move_event move_stop_leader(struct monitor *m, struct move *mv)
 {
-	pid_t tid = mv->forced ? 0 : stopped_thread(mv->from);
-
-	if (tid)
-		snprintf(mv->cause, sizeof(mv->cause), "the leader's thread %d is stopped", tid);
-	return tid;
+	MUST(mv->from == leading(m) && mv->from != mv->to);
+	mv->tries = 0;
+	if (!mv->forced && stopped_thread(mv->to))
+		return refuse_stopped(mv, "its", mv->to);
+	if (!mv->forced && stopped_thread(mv->from))
+		return refuse_stopped(mv, "the leader's", mv->from);
+	return stand(m, mv);
 }
 
-/* True: the leader stands, and may be replaced; or mv->cause says why not. */
-bool leader_stop(struct monitor *m, struct move *mv)
+enum move_event move_force(struct monitor *m, struct move *mv)
 {
-	MUST(mv->prepares && mv->from == leading(m));
-	if (!mv->forced && stopped_thread(mv->to))
-		return refuse_stopped(mv);
-	if (refuse_unstoppable(mv))
-		return false;
-	for (int tries = 0;; tries++) {
-		enum reading read = READ_ALL;
+	/* In another thread, perhaps of the same: that is no failure of its successor's. */
+	MUST(mv->from == leading(m));
+	if (!mv->forced)
+		snprintf(mv->cause, sizeof(mv->cause), "%s", mv->next_cause);
+	mv->forced = true;
+	mv->keep = false;
+	return MOVE_nothing;
+}
 
-		if (!park(m, mv))
-			return refuse(mv, "the leader's threads do not come to a stop");
-		if (mv->reads_on)
-			read = read_on(m, mv);
-		if (read == READ_STOPPED)
-			return refuse_stopped(mv);
-		if (read == READ_FAILS)
-			return refuse(mv, "it does not come to the end of what the leader has "
-				      "told");
-		if (read == READ_ALL || tries == STOP_TRIES)
-			return read == READ_ALL || !stands_for_good(m, mv);
-		let_go(m, mv);
-	}
+enum move_event move_do_without(struct monitor *m, struct move *mv)
+{
+	MUST(mv->from == leading(m));
+	return refuse(mv, "the leader's threads do not come to a stop");
+}
+
+enum move_event move_read_rest(struct monitor *m, struct move *mv)
+{
+	enum reading read = mv->forced || mv->differs ? READ_ALL : read_on(m, mv);
+
+	if (read == READ_STOPPED)
+		return refuse_stopped(mv, "its", mv->to);
+	if (read == READ_FAILS)
+		return MOVE_late;
+	if (read == READ_STANDS && mv->tries < STOP_TRIES)
+		return MOVE_waits;
+	if (read == READ_STANDS && stands_for_good(m, mv))
+		return MOVE_refused;
+	return MOVE_read;
+}
+
+enum move_event move_stop_elsewhere(struct monitor *m, struct move *mv)
+{
+	MUST(mv->tries < STOP_TRIES);
+	mv->tries++;
+	let_go(m, mv);
+	return stand(m, mv);
+}
+
+enum move_event move_say_unread(struct monitor *m, struct move *mv)
+{
+	MUST(mv->from == leading(m));
+	return refuse(mv, "it does not come to the end of what the leader has told");
+}
+
+enum move_event move_go_back(struct monitor *m, struct move *mv)
+{
+	MUST(!mv->forced);
+	unpark(m, mv->from->index);
+	return MOVE_nothing;
 }
