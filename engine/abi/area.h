@@ -20,9 +20,10 @@
 
 #include "engine/abi/event.h"
 #include "engine/abi/request.h"
+#include "engine/abi/waits.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	19
+#define AREA_VERSION	20
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 /*
@@ -229,6 +230,7 @@ struct area {
 	uint32_t ids;		/* it has followed: programs may hold ids that the kernel does not
 				   know */
 	uint64_t inputs;	/* cells of `input` ever taken */
+	struct wait_count wait[WAITS_ROOM];	/* by enum wait_kind */
 	/*
 	 * Slots whose thread asks, as bits: the monitor looks at no others.  A hint as `asked`
 	 * is, which is said again.

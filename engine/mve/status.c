@@ -55,6 +55,20 @@ static void lag_show(const json_t *v)
 	printf(", stands still for %lld s (since %s)", still / 1000, at);
 }
 
+/* Waits that came to their limit, and what its threads waited for. */
+static void waits_show(const json_t *list)
+{
+	const json_t *w;
+	size_t i;
+
+	json_array_foreach(list, i, w)
+		if (show_number(w, "met"))
+			printf("%20s gave up %lld time%s (%lld ms at most) waiting for %s: %s\n",
+			       "", show_number(w, "met"), show_number(w, "met") == 1 ? "" : "s",
+			       show_number(w, "longest_us") / 1000, show_text(w, "for"),
+			       show_text(w, "then"));
+}
+
 /* Leader and followers, when there are any. */
 static void versions_show(const json_t *list, const json_t *ring)
 {
@@ -78,6 +92,7 @@ static void versions_show(const json_t *list, const json_t *ring)
 			       show_number(v, "findings_all"),
 			       show_number(v, "findings_all") == 1 ? "" : "s");
 		printf("%s%s\n", *show_text(v, "why") ? ": " : "", show_text(v, "why"));
+		waits_show(json_object_get(v, "waits"));
 	}
 	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",
 	       show_number(ring, "bytes") >> 20, show_text(ring, "when_full"),

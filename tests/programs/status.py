@@ -56,6 +56,15 @@ def stands_still():
     must(within(60, lambda: version("f1")["still_ms"] == 0), "it goes on, and is said to stand")
 
 
+def waits():
+    """Each kind of wait has its row, whose count is one of waits."""
+    rows = version("f1")["waits"]
+    must({row["whose"] for row in rows} == {"leader", "follower", "taker"}, "whose?", rows)
+    must(len({row["kind"] for row in rows}) == len(rows) >= 15, "kinds:", rows)
+    must(all(row["met"] >= 0 and row["longest_us"] >= 0 and row["for"] and row["then"]
+             for row in rows), "counts:", rows)
+
+
 def hot_sites():
     def hot():
         return json.loads(status("--json"))["sites"]["hot_unpatched"]
@@ -106,6 +115,7 @@ with open("mve.log", "wb") as log:
 try:
     hot_sites() if within(60, lambda: version("f1")) else must(False, "no session")
     words()
+    waits()
     stands_still()
 finally:
     subprocess.run([MVE, "stop", NAME], check=False)

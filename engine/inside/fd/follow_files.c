@@ -21,6 +21,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 
 #define SEEK_CUR_	1
 
@@ -42,8 +43,6 @@ static bool path_copy(char *to, uint64_t from, int size)
  * has yet to close it, and before that there may be much that it does for the old
  * one.  What is closed in a way that is not seen here costs a wait or two.
  */
-#define CLOSE_WAIT_NS	50000
-#define CLOSE_WAITS	1000
 #define GIVE_UP		8
 
 static bool some_left;
@@ -58,12 +57,12 @@ static bool is_alone(const struct thread *t)
 
 static void number_take(const struct thread *t, long fd)
 {
-	int waits = 0;
+	struct patience p = PATIENCE(WAIT_number);
 
-	if (!is_alone(t))
-		for (; fd_is(fd, FD_OPEN) && waits < CLOSE_WAITS && never_closed < GIVE_UP; waits++)
-			change_wait(change_now(), CLOSE_WAIT_NS);
-	never_closed += waits == CLOSE_WAITS;
+	if (!is_alone(t) && never_closed < GIVE_UP)
+		while (fd_is(fd, FD_OPEN) && patience_step(&p))
+			;
+	never_closed += patience_end(&p);
 	fd_set_mark(fd, FD_OPEN, true);
 }
 

@@ -28,13 +28,11 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/lanes/tick.h"
 
 #define TICKS_MOST	64	/* in a second */
 #define HOLD_SPINS	500
-#define HOLD_SLICE_NS	100000
-#define HOLD_NS		50000000ull	/* at most, */
-#define HOLD_WORK_NS	2000000ull	/* and of a processor, for one that uses it */
 #define HASTE_MOST	5
 
 uint32_t ticks;			/* of this process */
@@ -45,7 +43,7 @@ static bool holder_waits;
 
 /* What has been seen of the threads that are waited for, one after the other. */
 struct hold {
-	uint64_t until, cpu;
+	uint64_t since, now, until, cpu;
 	uint32_t looks;
 	bool over;
 };
@@ -108,8 +106,8 @@ static void hold_next(struct hold *h)
 /* A step of waiting for another thread; false: it was long enough. */
 static bool hold_step(struct hold *h, const struct thread *o)
 {
-	struct __kernel_timespec slice = { 0, HOLD_SLICE_NS };
-	uint64_t now, cpu;
+	struct __kernel_timespec slice = { 0, STEP_FIRST_NS };
+	uint64_t cpu;
 
 	if (h->looks++ < HOLD_SPINS) {
 		__builtin_ia32_pause();
@@ -117,16 +115,25 @@ static bool hold_step(struct hold *h, const struct thread *o)
 	}
 	if (h->over || is_asleep(o))
 		return false;
-	now = clock_ns(CLOCK_MONOTONIC);
+	h->now = clock_ns(CLOCK_MONOTONIC);
+	if (!h->since)
+		h->since = h->now;
 	cpu = clock_ns(cpu_clock(o));
 	if (!h->cpu || (o == tick_holder && holder_waits))
 		h->cpu = cpu;
 	if (!h->until || (o == tick_holder && holder_waits))
-		h->until = now + (HOLD_NS >> haste);
-	h->over = now >= h->until || cpu - h->cpu >= HOLD_WORK_NS >> haste;
+		h->until = h->now + (wait_limit(WAIT_tick) >> haste);
+	/* One that has a processor and makes no call may go on so for ever. */
+	h->over = h->now >= h->until || cpu - h->cpu >= 2 * WAIT_BRIEF_NS >> haste;
 	if (!h->over)
 		OWN2(__NR_nanosleep, &slice, 0);
 	return !h->over;
+}
+
+static void hold_end(const struct hold *h)
+{
+	if (h->since)
+		wait_note(WAIT_tick, h->now - h->since, h->over);
 }
 
 static void hold_release(struct thread *holder)
@@ -146,8 +153,9 @@ void tick_stand(const struct thread *t)
 	while (CONSUME(tick_holder, &tick_holder) == o)
 		if (CONSUME(thread_away, &o->away) == AWAY || !hold_step(&h, o)) {
 			hold_release(o);
-			return;
+			break;
 		}
+	hold_end(&h);
 }
 
 /* The holder is about to tell of something. */
@@ -179,6 +187,7 @@ static void others_wait(const struct thread *t, uint32_t now)
 			if (!hold_step(&h, o))
 				o->ticks.let = o->ticks.shown + 1;
 	}
+	hold_end(&h);
 	if (h.over && haste < HASTE_MOST)
 		haste++;
 	else if (!h.over && haste)

@@ -125,7 +125,7 @@ static const struct event *behind_queries(struct wanted *w)
 
 const struct event *lock_event(struct thread *t, struct lock_call *c)
 {
-	struct wanted w = { t, c, { 0 } };
+	struct wanted w = { t, c, { .kind = WAIT_turn } };
 	const struct event *e;
 
 	do

@@ -37,6 +37,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/lanes/tick.h"
 #include "engine/inside/locks/lock_event.h"
 #include "engine/inside/locks/lock_gate.h"
@@ -50,9 +51,6 @@
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/sample/seam.h"
 
-#define TRIES_MAX	10000	/* of a function that should have succeeded */
-#define PAUSE_NS	200000	/* between them */
-#define WAIT_PAUSE_NS	2000000	/* between waits that are not the leader's */
 #define MUTEX_TYPE	16
 #define MUTEX_ROBUST	0x10
 #define MUTEX_PRIO_INHERIT 0x20
@@ -133,7 +131,7 @@ static bool thread_lives(const struct thread *t, int32_t id)
 static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 {
 	uint32_t *word = (uint32_t *)lock_address(c), now;
-	struct patience p = { 0 };
+	struct idling p = { .kind = WAIT_turn };
 
 	while ((now = CONSUME(mutex_word, word)) & FUTEX_TID_MASK) {
 		int32_t owner = (int32_t)(now & FUTEX_TID_MASK);
@@ -181,11 +179,11 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
 /*
  * A wait that the leader did not make is over at once: its program looks again, and may
  * be where the leader is.  If it only waits again it waits for others, who need not see
- * the process at work to find that nothing goes on (patience_over).
+ * the process at work to find that nothing goes on (idling_over).
  */
 static void wait_idle(struct thread *t)
 {
-	struct __kernel_timespec pause = { 0, WAIT_PAUSE_NS };
+	struct __kernel_timespec pause = { 0, STEP_IDLE_NS };
 	uint32_t at = (uint32_t)t->reader.cursor->at + 1;
 
 	if (t->waited_at == at)
@@ -248,7 +246,8 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 /* The leader's call got it at once, ours did not yet; see lock_is_hopeless(). */
 static bool try_again(struct thread *t, struct lock_call *c)
 {
-	struct __kernel_timespec pause = { 0, PAUSE_NS };
+	struct __kernel_timespec pause = { 0, STEP_FIRST_NS };
+	uint64_t waited;
 
 	if (lock_turn_took(c, c->result) || lock_how_of[c->kind] == LOCK_BY_PLAIN)
 		return false;
@@ -258,10 +257,13 @@ static bool try_again(struct thread *t, struct lock_call *c)
 	}
 	OWN2(__NR_nanosleep, &pause, 0);
 	c->stood = order_all_stand(t) ? c->stood + 1 : 0;
-	if (c->tries < TRIES_MAX && c->stood * PAUSE_NS <= lock_stood_most(t) / 2)
-		return true;
-	lock_futile_note();
-	return false;
+	if (c->stood * STEP_FIRST_NS > lock_stood_most(t) / 2) {
+		lock_futile_note(c->stood * STEP_FIRST_NS);
+		return false;
+	}
+	waited = (c->tries - TURN_SPINS) * STEP_FIRST_NS;
+	wait_note(WAIT_lock, waited, waited >= wait_limit(WAIT_lock));
+	return waited < wait_limit(WAIT_lock);
 }
 
 static long lock_ordered(struct thread *t, struct lock_call *c)

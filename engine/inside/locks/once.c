@@ -59,7 +59,7 @@ bool once_turn_end(struct thread *t)
 
 long once_ask(struct thread *t, struct lock_call *c)
 {
-	struct patience p = { 0 };
+	struct idling p = { .kind = WAIT_once };
 
 	once_turn_end(t);
 	for (;;) {
@@ -81,7 +81,7 @@ long once_ask(struct thread *t, struct lock_call *c)
 			return ASK_ORDERED;
 		}
 		turn_wait_step(once_word(c), seen, FUTEX_BITSET_MATCH_ANY, &p);
-		if (p.sleep && patience_over(t, &p, IDLE_NS)) {
+		if (p.sleep && idling_over(t, &p)) {
 			lock_given_up(t, c->arg[0]);
 			return ASK_UNORDERED;
 		}

@@ -33,6 +33,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/replay/follow.h"
@@ -42,13 +43,8 @@
 #define LOOKS_MAX	512	/* of them in a lane that has ended */
 #define SEQ_FIRST	1	/* behind whatever is told */
 #define SPINS		50
-#define SLEEP_NS	50000
 #define SLEEP_SHARE	16	/* of the time waited: who waits for long must not use it up */
 #define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
-#define TOLD_LIMIT_NS	4000000000ull
-#define ASLEEP_LIMIT_NS	20000000
-#define ENDED_SLEEP_NS	3000000
-#define ENDED_LIMIT_NS	2000000000ull	/* without any progress, and then it is enough */
 #define SECOND_NS	1000000000ull
 _Static_assert(ORDER_BITS + 16 == 64 && ORDER_MASK == (1ull << ORDER_BITS) - 1,
 	       "forks are counted above the number, modulo 2^16");
@@ -256,9 +252,10 @@ static void sleepers_rouse(const struct thread *t)
 			sleepers_wake(o);
 }
 
-bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit)
+static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind,
+		       uint64_t limit)
 {
-	uint64_t since = 0, cpu = 0, look = 0, sleep = SLEEP_NS;
+	uint64_t since = 0, cpu = 0, look = 0, sleep = STEP_FIRST_NS, now = 0;
 	bool still = true;
 
 	MUST(!t->stands && t == thread_self());	/* who waits twice is seen to wait once */
@@ -270,7 +267,7 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t
 	for (;;) {
 		/* What was done before is seen. */
 		uint32_t seen = CONSUME(steps, &steps);
-		uint64_t now, used;
+		uint64_t used;
 
 		still = what(t, seq);
 		if (!still)
@@ -288,16 +285,23 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t
 			look = now + limit;
 		sleepers_rouse(t);
 		if (step_wait(seen, sleep))
-			sleep = SLEEP_NS;
+			sleep = STEP_FIRST_NS;
 		else if (sleep < (now - since) / SLEEP_SHARE)
 			sleep *= 2;
 	}
 	PUBLISH(thread_stands, &t->stands, NULL);
+	if (since && kind < WAITS)
+		wait_note(kind, now - since, still);
 	if (still)
 		__atomic_fetch_add(&order_limits_met, 1, __ATOMIC_RELAXED);
 	else if (since && __atomic_load_n(&order_limits_met, __ATOMIC_RELAXED) > 0)
 		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 	return !still;
+}
+
+bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind)
+{
+	return wait_while(t, seq, what, kind, wait_limit(kind));
 }
 
 static bool before_fork(const struct thread *t, uint64_t seq)
@@ -387,7 +391,7 @@ void order_wait(struct thread *t, uint64_t seq)
 	step_to(t, seq);
 	if (block_next(&i) == t && (i++, !block_next(&i)))
 		return;		/* it is alone */
-	order_wait_while(t, seq, far_ahead, ORDER_LIMIT_NS);
+	order_wait_while(t, seq, far_ahead, WAIT_far);
 }
 
 bool order_is_clear(const struct thread *t, uint64_t seq)
@@ -422,19 +426,19 @@ bool order_awake_behind(const struct thread *t, uint64_t seq)
  * after time, threads sleep for what this one holds (libc's own lock at a fork).
  */
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what, order_test *awake,
-			   uint64_t limit)
+			   enum wait_kind kind)
 {
 	static int32_t futile;
 
 	if (__atomic_load_n(&futile, __ATOMIC_RELAXED) < ORDER_GIVE_UP) {
-		if (order_wait_while(t, seq, what, ASLEEP_LIMIT_NS)) {
+		if (wait_while(t, seq, what, WAITS, WAIT_SHORT_NS)) {
 			__atomic_store_n(&futile, 0, __ATOMIC_RELAXED);
 			return true;
 		}
 		__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 	}
-	return order_wait_while(t, seq, awake, limit);
+	return order_wait_while(t, seq, awake, kind);
 }
 
 /* It has the fork, or something that is before it; or its leader is about to tell of it. */
@@ -461,7 +465,7 @@ static bool before_fork_awake(const struct thread *t, uint64_t seq)
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
 	if (before_fork(t, seq) && seq && order_limits_met < ORDER_GIVE_UP)
-		order_wait_for_awake(t, seq, before_fork, before_fork_awake, TOLD_LIMIT_NS);
+		order_wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_forked);
 }
 
 /*
@@ -480,7 +484,7 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 	/* The event is not taken yet. */
 	PUBLISH(thread_waits, &t->waits, 1);
 	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
-				   TOLD_LIMIT_NS);
+				   WAIT_told);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	if (met)
 		return;
@@ -497,7 +501,7 @@ void order_wait_all(struct thread *t, uint64_t seq)
 {
 	order_wait_all_told(t, seq);
 	if (seq && order_limits_met < ORDER_GIVE_UP &&
-	    !order_wait_while(t, seq, others_busy, FORK_LIMIT_NS))
+	    !order_wait_while(t, seq, others_busy, WAIT_busy))
 		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
 }
 
@@ -527,7 +531,7 @@ void order_wait_sent(struct thread *t, const uint8_t *info)
 {
 	if (info_int(info, INFO_CODE) != SI_TKILL || info_int(info, INFO_PID) != t->vpid)
 		return;
-	if (is_unsent(t, 0) && !order_wait_while(t, 0, is_unsent, ORDER_LIMIT_NS))
+	if (is_unsent(t, 0) && !order_wait_while(t, 0, is_unsent, WAIT_sent))
 		return;
 	t->got++;
 }
@@ -592,7 +596,7 @@ static uint64_t others_left(const struct thread *t, const struct thread **who)
 void order_wait_ended(struct thread *t)
 {
 	const struct thread *who = NULL;
-	uint64_t left, least = ~0ull, since = 0, sleep = SLEEP_NS;
+	uint64_t left, least = ~0ull, since = 0, sleep = STEP_FIRST_NS;
 
 	MUST(t->following);
 
@@ -602,13 +606,14 @@ void order_wait_ended(struct thread *t)
 		if (left < least)
 			since = now;
 		least = left;
-		if (now - since > ENDED_LIMIT_NS) {
+		if (now - since > wait_limit(WAIT_end)) {	/* without any progress */
+			wait_note(WAIT_end, now - since, true);
 			request_ask(t, REQ_NOTE, NOTE_NOT_ENDED, (uint64_t)who->tid, left);
 			return;
 		}
 		sleepers_rouse(t);
 		/* A hundred may wait for one, which needs the processor. */
 		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), sleep);
-		sleep = sleep < ENDED_SLEEP_NS ? sleep * 2 : sleep;
+		sleep = step_longer(sleep);
 	}
 }

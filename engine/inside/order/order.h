@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_ORDER_H
 #define MVE_INSIDE_ORDER_H
 
+#include "engine/abi/waits.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/order/turns.h"
@@ -34,19 +35,15 @@ void order_wait_sent(struct thread *t, const uint8_t *info);
 /* All threads of the process have read the thread's stream to its end. */
 void order_wait_ended(struct thread *t);
 
-#define ORDER_LIMIT_NS	100000000
-
-#define FORK_LIMIT_NS	20000000
-
 #define ORDER_GIVE_UP		10	/* waits that reached the limit for nothing */
 
 extern int32_t order_limits_met;	/* that many more than waits that were of use */
 bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack);
-bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, uint64_t limit);
+bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind);
 bool order_stands_till(const struct thread *o);
 bool order_is_thread_behind(const struct thread *t, uint64_t seq);
 bool order_awake_behind(const struct thread *t, uint64_t seq);
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
-			  order_test *awake, uint64_t limit);
+			  order_test *awake, enum wait_kind kind);
 
 #endif

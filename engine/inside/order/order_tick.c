@@ -98,9 +98,9 @@ void order_tick(struct thread *t, const struct event *e)
 	if (clock && t->ticking)
 		return;		/* it goes on, and the others stand */
 	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
-				 ORDER_LIMIT_NS) &&
-	    order_wait_while(t, seq, others_to_tick, ORDER_LIMIT_NS) &&
-	    order_wait_while(t, seq, clock ? others_at_work : others_tick, FORK_LIMIT_NS)) {
+				 WAIT_second) &&
+	    order_wait_while(t, seq, others_to_tick, WAIT_second) &&
+	    order_wait_while(t, seq, clock ? others_at_work : others_tick, WAIT_busy)) {
 		__atomic_store_n(&missed, 0, __ATOMIC_RELAXED);
 	} else {
 		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);

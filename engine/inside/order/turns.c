@@ -17,16 +17,14 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 
 struct bucket lock_buckets[LOCK_BUCKETS + 1];
 
 #define WAKE_BITS	32	/* turns that are told apart by who sleeps for them */
-#define SLEEP_FIRST_NS	50000
-#define SLEEP_LAST_NS	10000000
-#define STOOD_NS	100000000ull	/* of a process where each thread waits for another */
-#define STOOD_ENDED_NS	4000000ull	/* the same where there will be no more events */
+#define ENDED_SHIFT	5	/* of a limit, where there will be no more events */
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
 #define FUTILE_MOST	6
 #define MUTEX_OWNER	8	/* in glibc's pthread_mutex_t, whose first word is the futex */
@@ -37,28 +35,29 @@ struct bucket lock_buckets[LOCK_BUCKETS + 1];
 uint32_t lock_progress;	/* turns that came */
 static uint32_t noted;
 
-static void patience_begin(struct patience *p)
+static void idling_begin(struct idling *p)
 {
 	p->since = clock_ns(CLOCK_MONOTONIC);
 	p->cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	p->progress = __atomic_load_n(&lock_progress, __ATOMIC_RELAXED);
 }
 
-/* For so long no turn has come, and no thread of the process did anything, or could. */
-bool patience_over(struct thread *t, struct patience *p, uint64_t limit)
+bool idling_over(struct thread *t, struct idling *p)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu;
 
 	if (!p->since || p->progress != __atomic_load_n(&lock_progress, __ATOMIC_RELAXED)) {
-		patience_begin(p);
+		idling_begin(p);
 		return false;
 	}
-	if (now - p->since < limit)
+	if (now - p->since < wait_limit(p->kind))
 		return false;
 	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - p->cpu;
-	if (cpu < (now - p->since) / IDLE_SHARE && !order_others_able(t))
+	if (cpu < (now - p->since) / IDLE_SHARE && !order_others_able(t)) {
+		wait_note(p->kind, now - p->since, true);
 		return true;
-	patience_begin(p);
+	}
+	idling_begin(p);
 	return false;
 }
 
@@ -92,12 +91,13 @@ uint64_t lock_stood_most(const struct thread *t)
 {
 	uint32_t times = __atomic_load_n(&futile, __ATOMIC_RELAXED) / GIVE_UP;
 
-	return (source_ended(t) ? STOOD_ENDED_NS : STOOD_NS) >>
+	return wait_limit(WAIT_stood) >> (source_ended(t) ? ENDED_SHIFT : 0) >>
 	       (times < FUTILE_MOST ? times : FUTILE_MOST);
 }
 
-void lock_futile_note(void)
+void lock_futile_note(uint64_t ns)
 {
+	wait_note(WAIT_stood, ns, true);
 	__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
 }
 
@@ -107,7 +107,7 @@ void lock_futile_note(void)
  * another, and one for us, it will not come.  One that waits in a place that we do
  * not know may go on, until it is found that it does not.
  */
-bool lock_is_hopeless(struct thread *t, struct patience *p)
+bool lock_is_hopeless(struct thread *t, struct idling *p)
 {
 	uint64_t now;
 
@@ -115,14 +115,14 @@ bool lock_is_hopeless(struct thread *t, struct patience *p)
 		return false;
 	if (!is_wanted(t) || !order_all_stand(t)) {
 		p->stood = 0;
-		return patience_over(t, p, IDLE_NS);
+		return idling_over(t, p);
 	}
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (!p->stood)
 		p->stood = now;
 	if (now - p->stood <= lock_stood_most(t))
 		return false;
-	lock_futile_note();
+	lock_futile_note(now - p->stood);
 	return true;
 }
 
@@ -142,7 +142,7 @@ bool turn_is_here(const struct bucket *b, uint64_t turn)
  * A step of waiting that needs nobody to wake us.  The processor is not yielded: on a
  * busy machine that is as long as all others' slices of it, and who is woken comes first.
  */
-static bool wait_awake(struct patience *p)
+static bool wait_awake(struct idling *p)
 {
 	if (p->looks >= TURN_SPINS)
 		return false;
@@ -152,17 +152,18 @@ static bool wait_awake(struct patience *p)
 }
 
 /* One for *word to change, longer each time. */
-void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct patience *p)
+void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct idling *p)
 {
 	struct __kernel_timespec until;
 	uint64_t end;
 
 	if (wait_awake(p))
 		return;
-	p->sleep = p->sleep ? p->sleep * 2 : SLEEP_FIRST_NS;
-	if (p->sleep > SLEEP_LAST_NS)
-		p->sleep = SLEEP_LAST_NS;
-	end = clock_ns(CLOCK_MONOTONIC) + p->sleep;
+	p->sleep = p->sleep ? step_longer(p->sleep) : STEP_FIRST_NS;
+	end = clock_ns(CLOCK_MONOTONIC);
+	if (!p->begun)
+		p->begun = end;
+	end += p->sleep;
 	until = (struct __kernel_timespec){ (long long)(end / SECOND_NS),
 					    (long long)(end % SECOND_NS) };
 	OWN6(__NR_futex, word, FUTEX_WAIT_BITSET_PRIVATE, seen, &until, 0, bits);
@@ -173,7 +174,7 @@ static uint32_t wake_bit(uint64_t turn)
 	return 1u << turn % WAKE_BITS;
 }
 
-static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
+static void turn_look(struct bucket *b, uint64_t turn, struct idling *p)
 {
 	uint32_t seen;
 
@@ -189,7 +190,7 @@ static void turn_look(struct bucket *b, uint64_t turn, struct patience *p)
 void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address)
 {
 	struct bucket *b = &lock_buckets[bucket];
-	struct patience p = { 0 };
+	struct idling p = { .kind = WAIT_turn };
 
 	MUST(bucket <= LOCK_BUCKETS && turn);
 	if (turn_is_here(b, turn) || b->given_up >= GIVE_UP)
@@ -206,6 +207,8 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 			break;
 		}
 	}
+	if (p.begun)
+		wait_note(WAIT_turn, clock_ns(CLOCK_MONOTONIC) - p.begun, false);
 	t->taking = 0;
 	PUBLISH(want_turn, &t->want_turn, 0);
 }
@@ -296,10 +299,10 @@ bool lock_wait_over(void *what)
 	struct wanted *w = what;
 
 	if (!others_take(w->t) && !is_wanted(w->t)) {
-		w->patience.since = 0;
+		w->idling.since = 0;
 		return false;
 	}
-	return patience_over(w->t, &w->patience, IDLE_NS);
+	return idling_over(w->t, &w->idling);
 }
 
 void locks_begin(void)

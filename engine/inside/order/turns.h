@@ -2,6 +2,7 @@
 #ifndef MVE_INSIDE_TURNS_H
 #define MVE_INSIDE_TURNS_H
 
+#include "engine/abi/waits.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/lock_kind.h"
 
@@ -24,10 +25,10 @@ void lock_passed(struct thread *t, const struct event *e);
 
 #define TURN_SPINS		200	/* looks at a turn before the thread sleeps */
 
-#define IDLE_NS		2000000000ull	/* of a process whose threads wait for each other */
-
-struct patience {
-	uint64_t since, cpu, stood;
+/* A wait in a process whose threads may wait for each other. */
+struct idling {
+	enum wait_kind kind;
+	uint64_t begun, since, cpu, stood;
 	uint32_t progress;
 	uint32_t looks;
 	uint64_t sleep;
@@ -36,7 +37,7 @@ struct patience {
 struct wanted {
 	struct thread *t;
 	const struct lock_call *call;
-	struct patience patience;
+	struct idling idling;
 };
 
 struct bucket {
@@ -48,13 +49,14 @@ struct bucket {
 extern struct bucket lock_buckets[LOCK_BUCKETS + 1];
 
 extern uint32_t lock_progress;	/* turns that came */
-bool patience_over(struct thread *t, struct patience *p, uint64_t limit);
+/* For so long no turn has come, and no thread of the process did anything, or could. */
+bool idling_over(struct thread *t, struct idling *p);
 uint64_t lock_stood_most(const struct thread *t);
-void lock_futile_note(void);
-bool lock_is_hopeless(struct thread *t, struct patience *p);
+void lock_futile_note(uint64_t ns);
+bool lock_is_hopeless(struct thread *t, struct idling *p);
 void lock_given_up(struct thread *t, uint64_t address);
 bool turn_is_here(const struct bucket *b, uint64_t turn);
-void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct patience *p);
+void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct idling *p);
 void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t address);
 void turn_done(uint64_t bucket, uint64_t turn);
 uint64_t event_bucket(const struct event *e);

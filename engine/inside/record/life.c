@@ -19,14 +19,12 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/realm/realm.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/record/others.h"
-
-#define BIRTH_LOOK_NS	50000
-#define BIRTH_LOOKS	400
 
 /* The lane of a child to be; CHUNK_NONE: it will not be followed. */
 static uint32_t child_lane(struct thread *t)
@@ -123,10 +121,11 @@ static bool is_birth_untold(const struct thread *t)
 
 static void births_wait(const struct thread *t)
 {
-	struct __kernel_timespec slice = { 0, BIRTH_LOOK_NS };
+	struct patience p = PATIENCE(WAIT_birth);
 
-	for (unsigned i = 0; i < BIRTH_LOOKS && is_birth_untold(t); i++)
-		OWN2(__NR_nanosleep, &slice, 0);
+	while (is_birth_untold(t) && patience_step(&p))
+		;
+	patience_end(&p);
 }
 
 static long lead_exit(struct thread *t, long nr, const struct walk *w)

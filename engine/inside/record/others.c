@@ -19,6 +19,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/others.h"
@@ -31,7 +32,7 @@
  * its event stands behind the other's, and a follower's thread waits likewise
  * (order_wait_all_told).
  */
-#define CLOSING_YIELDS	1000
+#define CLOSING_YIELDS	20
 
 static void closing_set(int64_t fd, uint8_t on)
 {
@@ -65,17 +66,20 @@ static bool is_closing(const struct fd_row *r)
 void closing_wait(const struct walk *w)
 {
 	struct fd_row *r = w->desc->result == KIND_FD ? fd_row(w->result) : NULL;
+	struct patience p = PATIENCE(WAIT_closing);
 
 	if (w->desc->result != KIND_FD)
 		return;
 	for (int i = 0; is_closing(r); i++) {
-		if (i == CLOSING_YIELDS) {	/* its thread stayed behind at a fork */
+		if (i < CLOSING_YIELDS) {
+			OWN0(__NR_sched_yield);
+		} else if (!patience_step(&p)) {	/* its thread may be behind a fork */
 			ranges_closing = 0;
 			if (r)
 				r->closing = 0;
 		}
-		OWN0(__NR_sched_yield);
 	}
+	patience_end(&p);
 }
 
 /* --- what is kept of them --------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include "engine/inside/gate/latch.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/lanes/tick.h"
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/order/order.h"
@@ -37,9 +38,7 @@
 #include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/takers.h"
 
-#define FORK_WAIT_NS	200000000ull	/* for all latches together */
-
-_Static_assert(LATCHES <= 32, "modules_fork_begin has a bit for each");
+_Static_assert(LATCHES < 32, "modules_fork_begin has a bit for each");
 
 static inline void nothing(struct thread *t)
 {
@@ -83,17 +82,22 @@ void modules_exec(struct thread *t)
 
 uint32_t modules_fork_begin(void)
 {
+	uint64_t since = 0, end = 0;
 	uint32_t taken = 0;
-	uint64_t end = 0;
 
 	for (uint32_t i = 0; i < LATCHES; i++) {
 		bool got = latch_try((enum latch)i);
 
-		if (!got && !end)
-			end = clock_ns(CLOCK_MONOTONIC) + FORK_WAIT_NS;
+		if (!got && !end) {
+			since = clock_ns(CLOCK_MONOTONIC);
+			end = since + wait_limit(WAIT_latches);		/* for all of them */
+		}
 		if (got || latch_take_until((enum latch)i, end))
 			taken |= 1u << i;
 	}
+	if (since)
+		wait_note(WAIT_latches, clock_ns(CLOCK_MONOTONIC) - since,
+			  taken != (1u << LATCHES) - 1);
 	return taken;
 }
 

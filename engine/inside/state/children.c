@@ -13,6 +13,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/ids.h"
@@ -23,9 +24,6 @@
  * dropped.
  */
 #define CHILDREN	16384
-#define END_FIRST_NS	20000		/* looks for a child's end */
-#define END_LAST_NS	1000000
-#define END_WAIT_NS	2000000000
 
 /* Children that the program will wait for by the leader's ids. */
 struct child {
@@ -186,17 +184,14 @@ static bool lane_is_read(uint32_t lane, int32_t pid)
  */
 static bool end_in_time(int32_t pid, uint32_t lane, bool by_signal, bool (*over)(int32_t pid))
 {
-	uint64_t sleep = END_FIRST_NS, waited = 0;
+	struct patience p = PATIENCE(WAIT_child);
+	bool in_time;
 
-	while (!over(pid)) {
-		if (waited > END_WAIT_NS || (by_signal && lane_is_read(lane, pid)))
-			return false;
-		change_wait(change_now(), sleep);
-		waited += sleep;
-		if (sleep < END_LAST_NS)
-			sleep *= 2;
-	}
-	return true;
+	while (!(in_time = over(pid)) && !(by_signal && lane_is_read(lane, pid)) &&
+	       patience_step(&p))
+		;
+	patience_end(&p);
+	return in_time;
 }
 
 /*
@@ -225,14 +220,15 @@ void children_settle(struct thread *t)
 	(void)t;
 	for (uint32_t i = 0; i < unreaped.used; i++) {
 		int32_t *pid = unreaped_at(i);
-		uint64_t waited = 0;
+		struct patience p = PATIENCE(WAIT_reaped);
 
 		if (!*pid)
 			continue;
 		MUST(*pid > 0);		/* -1 is everybody */
-		for (OWN2(__NR_kill, *pid, 9); !reap(*pid) && waited < END_WAIT_NS;
-		     waited += END_LAST_NS)
-			change_wait(change_now(), END_LAST_NS);
+		OWN2(__NR_kill, *pid, 9);
+		while (!reap(*pid) && patience_step(&p))
+			;
+		patience_end(&p);
 		*pid = 0;
 	}
 }

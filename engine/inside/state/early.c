@@ -28,6 +28,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/takeover/heir.h"
@@ -36,8 +37,6 @@
 #define CHUNK		1024	/* rows */
 #define CHUNKS		(SIGNALS_WAIT / CHUNK)
 #define SIGNALS_STANDARD 31	/* two of a kind are one */
-#define SEND_WAIT_S	2	/* then it may come before what is older */
-#define SEND_LOOK_NS	10000000
 #define ANY		0	/* waitid's P_ALL */
 _Static_assert(SIGNALS_WAIT % CHUNK == 0, "rows_of() rows have chunks");
 
@@ -272,20 +271,12 @@ static bool has_led(int32_t pid)
  */
 void early_wait(int32_t pid)
 {
-	struct __kernel_timespec now;
-	int64_t end;
+	struct patience p = PATIENCE(WAIT_early);
 
-	if (pid <= 0 || has_led(pid))
-		return;
-	OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
-	for (end = now.tv_sec + SEND_WAIT_S; now.tv_sec < end;) {
-		uint32_t change = change_now();
-
-		if (has_led(pid) || OWN2(__NR_kill, pid, 0) < 0 || standing_wanted())
-			return;
-		change_wait(change, SEND_LOOK_NS);
-		OWN2(__NR_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
-	}
+	while (pid > 0 && !has_led(pid) && OWN2(__NR_kill, pid, 0) >= 0 && !standing_wanted() &&
+	       patience_step(&p))
+		;
+	patience_end(&p);
 }
 
 /* Children may have ended while the process heard of nothing. */

@@ -17,6 +17,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/state/record_locks.h"
 
 /*
@@ -24,8 +25,6 @@
  * ones are not taken anew when another version takes over, which is said.
  */
 #define LOCKS		65536
-#define LOCK_TRY_NS	200000
-#define LOCK_WAIT_NS	1000000000ull
 
 _Static_assert(!(LOCKS & (LOCKS - 1)) && LOCKS >= ROWS_PAGES, "ROWS_OF");
 
@@ -53,7 +52,7 @@ void record_lock_held(struct thread *t, const struct taken_lock *l)
 		request_room(t, ROOM_LOCKS, LOCKS);
 }
 
-static bool lock_made(const struct taken_lock *l, uint64_t *until)
+static bool lock_made(const struct taken_lock *l, struct patience *p)
 {
 	struct record r = { .type = (int16_t)l->type, .start = l->from,
 			    .len = l->to == TAKEN_LOCK_END ? 0 : l->to - l->from + 1 };
@@ -61,9 +60,8 @@ static bool lock_made(const struct taken_lock *l, uint64_t *until)
 
 	MUST(l->fd >= 0 && l->from >= 0);
 	while ((result = OWN3(__NR_fcntl, l->fd, F_SETLK, &r)) == -EAGAIN || result == -EACCES) {
-		if (clock_ns(CLOCK_MONOTONIC) > *until)
+		if (!patience_step(p))
 			return false;
-		change_wait(change_now(), LOCK_TRY_NS);
 	}
 	return result >= 0;
 }
@@ -71,15 +69,16 @@ static bool lock_made(const struct taken_lock *l, uint64_t *until)
 /* Behind took_note: the old leader may have to hear that it is to go. */
 void record_locks_make(struct thread *t)
 {
-	uint64_t until = clock_ns(CLOCK_MONOTONIC) + LOCK_WAIT_NS;
+	struct patience p = PATIENCE(WAIT_record_lock);	/* one for all of them */
 
 	MUST(locks.used <= LOCKS);
 	for (uint32_t i = 0; i < locks.used; i++) {
 		const struct taken_lock *l = rows_at(&locks, i);
 
-		if (!lock_made(l, &until))
+		if (!lock_made(l, &p))
 			request_ask(t, REQ_NOTE, NOTE_LOCK, (uint64_t)l->fd, 1);
 	}
+	patience_end(&p);
 	rows_clear(&locks);
 }
 

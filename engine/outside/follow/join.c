@@ -92,6 +92,7 @@ static int area_renew(struct version *v)
 	memset(a->asking, 0, sizeof(a->asking));
 	memset(a->refused, 0, sizeof(a->refused));
 	a->signals_held = a->locks_unordered = 0;
+	memset(a->wait, 0, sizeof(a->wait));
 	memset(a->unsealed, 0, sizeof(a->unsealed));
 	v->brief->strict = v->brief->maps = v->brief->rules = 0;
 	return 0;

@@ -217,6 +217,32 @@ static void pace_add(json_t *j, const struct version *v)
 		json_object_set_new(j, "still_since", json_integer(since));
 }
 
+/* How long its threads waited for each other: a row for each of abi/waits.def. */
+static json_t *waits_json(const struct version *v)
+{
+	static const struct wait_name { const char *name, *whose, *what, *then; } names[] = {
+#define LEADER "leader"
+#define FOLLOWER "follower"
+#define TAKER "taker"
+#define WAIT(name, whose, limit, what, then) { #name, whose, what, then },
+#include "engine/abi/waits.def"
+#undef LEADER
+#undef FOLLOWER
+#undef TAKER
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < WAITS; i++) {
+		const struct wait_name *n = &names[i];
+		const struct wait_count *c = &v->area->wait[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:s, s:s}", "kind",
+			n->name, "whose", n->whose, "met", (json_int_t)c->met, "longest_us",
+			(json_int_t)(c->longest_ns / 1000), "for", n->what, "then", n->then));
+	}
+	return list;
+}
+
 static json_t *version_json(const struct version *v)
 {
 	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
@@ -238,6 +264,7 @@ static json_t *version_json(const struct version *v)
 		      "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
 		      "findings_all", (json_int_t)v->findings_all, "why", v->why);
 	json_object_set_new(j, "argv", words_json(v->argv));
+	json_object_set_new(j, "waits", waits_json(v));
 	if (version_lives(v) && v->index != v->monitor->leader)
 		pace_add(j, v);
 	return j;

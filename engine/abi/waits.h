@@ -1,0 +1,34 @@
+/*
+ * The waits of a version's threads: abi/waits.def has them, and here is all that they know of
+ * time.  Who looks and sleeps in turns sleeps longer each time.
+ */
+#ifndef MVE_ABI_WAITS_H
+#define MVE_ABI_WAITS_H
+
+#include <stdint.h>
+
+#define WAIT_BRIEF_NS	1000000ull
+#define WAIT_SHORT_NS	50000000ull
+#define WAIT_MIDDLE_NS	200000000ull
+#define WAIT_LONG_NS	2000000000ull
+
+#define STEP_FIRST_NS	50000ull
+#define STEP_IDLE_NS	2000000ull	/* of one who waits for what no leader waited for */
+#define STEP_LAST_NS	10000000ull
+
+enum wait_kind {
+#define WAIT(name, ...) WAIT_##name,
+#include "engine/abi/waits.def"
+	WAITS
+};
+
+#define WAITS_ROOM	32	/* in the area */
+_Static_assert(WAITS <= WAITS_ROOM, "each kind has its count");
+
+/* Of all threads of the version. */
+struct wait_count {
+	uint64_t met;		/* waits that came to their limit */
+	uint64_t longest_ns;	/* of all of the kind */
+};
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * How long is waited for what others are to do, and the count of it.
+ */
+#include <linux/time.h>
+
+#include "engine/abi/area.h"
+#include "engine/core/must.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/now.h"
+#include "engine/inside/lanes/patience.h"
+
+uint64_t wait_limit(enum wait_kind kind)
+{
+	static const uint64_t limits[] = {
+#define WAIT(name, whose, limit, ...) [WAIT_##name] = WAIT_##limit##_NS,
+#include "engine/abi/waits.def"
+	};
+
+	MUST(kind < WAITS);
+	return limits[kind];
+}
+
+void wait_note(enum wait_kind kind, uint64_t ns, bool met)
+{
+	struct wait_count *c = &((struct area *)boot.area)->wait[kind];
+
+	MUST(kind < WAITS);
+	if (met)
+		__atomic_fetch_add(&c->met, 1, __ATOMIC_RELAXED);
+	/* Of two that write at once the shorter may win: it is for people. */
+	if (ns > __atomic_load_n(&c->longest_ns, __ATOMIC_RELAXED))
+		__atomic_store_n(&c->longest_ns, ns, __ATOMIC_RELAXED);
+}
+
+bool patience_step(struct patience *p)
+{
+	uint32_t seen = change_now();
+
+	if (!p->since) {
+		p->since = p->now = clock_ns(CLOCK_MONOTONIC);
+		p->sleep = STEP_FIRST_NS;
+	}
+	if (p->now - p->since >= wait_limit(p->kind))
+		return false;
+	change_wait(seen, p->sleep);
+	p->sleep = step_longer(p->sleep);
+	p->now = clock_ns(CLOCK_MONOTONIC);
+	return true;
+}
+
+bool patience_end(const struct patience *p)
+{
+	uint64_t ns = p->now - p->since;
+	bool met = ns >= wait_limit(p->kind);
+
+	if (p->since)
+		wait_note(p->kind, ns, met);
+	return met;
+}
