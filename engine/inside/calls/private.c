@@ -18,12 +18,13 @@
 #include "engine/inside/calls/private.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
 
-
 uint32_t private_count;
 
+/* Each is longer than a word: may_be_private(). */
 static const char paths[][40] = {
 	"/sys/devices/system/cpu/online",
 	"/sys/devices/system/cpu",
@@ -42,8 +43,25 @@ static bool path_is(uint64_t at, const char *path)
 	}
 }
 
-static bool is_path(uint64_t at)
+/* Most paths are none of them by their first word. */
+static bool may_be_private(uint64_t at)
 {
+	uint64_t word, private;
+
+	if (target_in(&word, at, sizeof(word)))
+		return true;	/* it ends with its page, or is bad */
+	for (uint32_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		bytes_copy(&private, paths[i], sizeof(private));
+		if (word == private)
+			return true;
+	}
+	return false;
+}
+
+bool private_path(uint64_t at)
+{
+	if (!may_be_private(at))
+		return false;
 	for (uint32_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		if (path_is(at, paths[i]))
 			return true;
@@ -92,7 +110,7 @@ bool private_call(struct thread *t, long nr, long *result)
 	long fd = (int32_t)t->frame.rdi;
 
 	if (call_has(d, TRAIT_OPENS)) {
-		if (!is_path(t->frame.arg[call_path_arg(d)]))
+		if (!private_path(t->frame.arg[call_path_arg(d)]))
 			return false;
 		*result = given(t, call_serve(t, nr));
 		return true;

@@ -6,8 +6,10 @@
 #include "engine/inside/gate/thread.h"
 
 extern uint32_t private_count;	/* open ones: nothing to ask where it is 0 */
-/* Opens a private file, or works on one: the stream is not told. */
 /* What kept.def says of a leader's: another thread has closed them under libc. */
 void private_gone(struct thread *t, struct numbers n);
+/* At this address is the path of one. */
+bool private_path(uint64_t at);
+/* Opens a private file, or works on one: the stream is not told. */
 bool private_call(struct thread *t, long nr, long *result);
 #endif

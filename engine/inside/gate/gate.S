@@ -20,8 +20,11 @@
  *
  * The told way (`tell`) is a leader's: the call is made in place, with the program's
  * registers, and C only writes down what came of it.  Where there is more to do, for the
- * thread (the word at T_HAS_LANE) or the process (tell_off), and where a signal comes
- * before the call is made, it turns into the long way.
+ * thread (the word at T_HAS_LANE), and where a signal comes before the call is made, it turns
+ * into the long way.
+ *
+ * The asked way (`ask`) is the told way of calls that C looks at beforehand, too: of rows that
+ * want it, and of all where there are threads, say (tell_off).
  *
  * What the gate calls stands above it, and is known by address alone (above.h).
  *
@@ -76,6 +79,23 @@
 		SLEB1(BELOW_TOP(F_SITE_END) + \pushed), SLEB2(BELOW_TOP(F_SITE_END) + \pushed)
 .endm
 
+/* The flags go into the frame; C may be called. */
+.macro stack_begin
+	mov	%gs:T_STACK_TOP, %rsp
+	in_frame
+	pushfq
+	in_frame 8
+	pop	%rcx
+	in_frame
+	mov	%rcx, FRAME(F_FLAGS)
+	cld
+	/* By the program's rsp tracee.c knows that the registers are in the frame. */
+	pushq	FRAME(F_RSP)
+	in_frame 8
+	pushq	FRAME(F_SITE_END)
+	in_frame 16
+.endm
+
 /*
  * The call of the frame, with the program's registers, and C that tells of it.  The flags
  * are in r11 behind it: nothing has touched them before.
@@ -99,12 +119,40 @@
 	jmp	dispatched
 .endm
 
+/* The same, where C has been asked; a signal that comes first is told as CALL_RESTART. */
+.macro call_in_place_asked name
+	.globl \name\()_window, \name\()_window_end, \name\()_interrupted
+	mov	FRAME(F_RAX), %rax
+	mov	FRAME(F_RDI), %rdi
+	mov	FRAME(F_RSI), %rsi
+	mov	FRAME(F_RDX), %rdx
+	mov	FRAME(F_R10), %r10
+	mov	FRAME(F_R8), %r8
+	mov	FRAME(F_R9), %r9
+\name\()_window:
+	cmpb	$0, %gs:T_PENDING
+	jne	\name\()_interrupted
+	syscall
+\name\()_window_end:
+1:	mov	%rax, %gs:T_MADE
+	mov	%gs:T_SELF, %rdi
+	mov	%rax, %rsi
+	call	*above + ABOVE_ASK_TOLD(%rip)
+	jmp	dispatched
+\name\()_interrupted:
+	mov	$-512, %rax
+	jmp	1b
+.endm
+
 #define NR_RT_SIGRETURN	15
 #define NR_EXIT		60
 
-/* Those of struct gate_labels (signal/leave.c) stand in its order; the told way is between. */
-.macro gate name, pass_to, slow_name, tell_name, offset, site_end
-	.globl \name, \pass_to, \slow_name, \tell_name
+/*
+ * Those of struct gate_labels (signal/leave.c) stand in its order; the told and the asked way
+ * are between.
+ */
+.macro gate name, pass_to, slow_name, tell_name, ask_name, offset, site_end
+	.globl \name, \pass_to, \slow_name, \tell_name, \ask_name
 	.globl \name\()_busy, \name\()_saved, \name\()_call, \name\()_after
 	.globl \name\()_restored, \name\()_counted, \name\()_end
 	.balign 16
@@ -134,9 +182,26 @@
 	jmp	\name\()_busy
 1:	mov	tell_off(%rip), %ecx
 	jrcxz	2f
-	jmp	\name\()_busy
+	jmp	4f
 2:	frame_save \offset / 4096
 	call_in_place \tell_name
+	.cfi_restore_state
+	.balign 16
+	.cfi_remember_state
+\ask_name:
+	movb	$1, %gs:T_BUSY
+	mov	%gs:T_HAS_LANE, %ecx
+	lea	-LANE_TELLS(%rcx), %rcx
+	jrcxz	4f
+	jmp	\name\()_busy
+4:	frame_save \offset / 4096
+	stack_begin
+	mov	%gs:T_SELF, %rdi
+	call	*above + ABOVE_ASK(%rip)
+	test	%eax, %eax
+	js	slow_asked
+	jnz	dispatched
+	call_in_place_asked \ask_name
 	.cfi_restore_state
 	.balign 16
 \pass_to:
@@ -193,12 +258,13 @@
 
 	.section .gate.patch, "ax"
 	/* Before the call: the return address is at BOARD_SITE_END(%rcx). */
-	gate gate_patch, pass_patch, slow_patch, tell_patch, 0, \
+	gate gate_patch, pass_patch, slow_patch, tell_patch, ask_patch, 0, \
 		".cfi_escape 0x10, 16, 2, 0x72, 0x78"
 	call_kernel call_kernel_patch
 
 	.section .gate.net, "ax"
-	gate gate_net, pass_net, slow_net, tell_net, 4096, ".cfi_register rip, rcx"
+	gate gate_net, pass_net, slow_net, tell_net, ask_net, 4096, \
+		".cfi_register rip, rcx"
 	call_kernel call_kernel_net
 
 	.text
@@ -213,19 +279,8 @@ slow:
 	.cfi_startproc
 	.cfi_undefined rip
 slow_interrupted:
-	mov	%gs:T_STACK_TOP, %rsp
-	in_frame
-	pushfq
-	in_frame 8
-	pop	%rcx
-	in_frame
-	mov	%rcx, FRAME(F_FLAGS)
-	cld
-	/* By the program's rsp tracee.c knows that the registers are in the frame. */
-	pushq	FRAME(F_RSP)
-	in_frame 8
-	pushq	FRAME(F_SITE_END)
-	in_frame 16
+	stack_begin
+slow_asked:
 	mov	%gs:T_SELF, %rdi
 	call	*above + ABOVE_CALL(%rip)
 	jmp	dispatched

@@ -94,7 +94,14 @@ struct thread {
 	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
 	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
-	uint64_t r15, flags;
+	union {
+		struct {
+			uint64_t r15, flags;
+		};
+		struct {	/* the asked way: the call's number, or 0; and its room */
+			uint64_t asked_seq, asked_room;
+		};
+	};
 	uint64_t lock_gate, once;	/* see lock_gate.S */
 	int64_t made;		/* what the kernel answered; CALL_RESTART: not yet */
 

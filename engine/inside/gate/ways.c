@@ -1,7 +1,8 @@
 /*
  * Which way a call takes.  A role is a table: for every call and tier the address that the
  * gate jumps to.  On the short way the call is made in place; on the told way, a leader's,
- * then written down (record/tell.c); the long way comes to dispatch().  Which call takes
+ * then written down (record/tell.c), and on the asked way looked at before that; the long way
+ * comes to dispatch().  Which call takes
  * which is the role's affair: roles/long_way.c.
  */
 #include <asm/unistd.h>
@@ -46,6 +47,7 @@ void slots_fill(void)
 void way_set(unsigned slot, enum way way)
 {
 	extern char pass_patch[], pass_net[], slow_patch[], slow_net[], tell_patch[], tell_net[];
+	extern char ask_patch[], ask_net[];
 
 	MUST(slot < SLOT_CALLS);
 	switch (way) {
@@ -60,6 +62,10 @@ void way_set(unsigned slot, enum way way)
 	case WAY_TOLD:
 		role_handlers[TIER_PATCH][slot] = tell_patch;
 		role_handlers[TIER_NET][slot] = tell_net;
+		break;
+	case WAY_ASKED:
+		role_handlers[TIER_PATCH][slot] = ask_patch;
+		role_handlers[TIER_NET][slot] = ask_net;
 		break;
 	}
 }

@@ -10,15 +10,26 @@ enum way {
 	WAY_SHORT,	/* in place */
 	WAY_LONG,	/* by dispatch() */
 	WAY_TOLD,	/* in place, and then written down, where a leader's thread makes it */
+	WAY_ASKED,	/* the same, but looked at beforehand, too */
 };
 void way_set(unsigned slot, enum way way);
 
-/* Why no call of the process may go the told way, as bits. */
-enum tell_off {
-	TELL_THREADS = 1,	/* it has begun a second one, since it was forked */
-	TELL_PRIVATE = 2,	/* it has a private file open */
-	TELL_RUNTIME = 4,	/* a sanitizer's, whose calls are its own */
+/* What the gate does with a call that was looked at beforehand. */
+enum asked {
+	ASKED_LONG = -1,	/* by dispatch() */
+	ASKED_MAKE,		/* it makes it in place */
+	ASKED_DONE,		/* nothing: it was answered, and written down */
 };
+
+/* Why calls on the told way are looked at beforehand, as bits; */
+enum tell_off {
+	TELL_THREADS = 1,	/* the process has begun a second one, since it was forked */
+	TELL_FOLLOWED = 2,	/* it was a follower before */
+	/* and why none of them goes it. */
+	TELL_PRIVATE = 4,	/* it has a private file open */
+	TELL_RUNTIME = 8,	/* a sanitizer's, whose calls are its own */
+};
+#define TELL_NONE	(TELL_PRIVATE | TELL_RUNTIME)
 extern uint32_t tell_off;
 void tell_stop(enum tell_off why);
 void tell_go(enum tell_off why);

@@ -35,12 +35,7 @@ static bool is_bare(const struct call_desc *d, const struct recipe *r)
 
 unsigned care_of(const struct call_desc *d)
 {
-	unsigned care = d->traits;
-
-	care |= call_gives(d) ? CARE_GIVES : 0;
-	care |= d->result == KIND_FD ? CARE_NUMBER : 0;
-	care |= step_may_alias(d) ? CARE_ALIAS : 0;
-	return care;
+	return care_of_row(d) | (step_may_alias(d) ? CARE_ALIAS : 0);
 }
 
 /* Once, before the program's first call. */
@@ -64,8 +59,8 @@ void lead_prepare(void)
 		p->seam = seam_is_call(nr);
 		p->scope = scope_row(p->desc);
 		p->opens = call_has(p->desc, TRAIT_OPENS);
-		p->plain = p->bare && !p->seam && !p->opens && !stateless &&
-			   !(p->care & CARE_ALIAS);
+		p->tells = p->bare && !p->seam && !stateless;
+		p->plain = p->tells && !p->opens && !(p->care & CARE_ALIAS);
 		/* What lead_bare does not look after. */
 		MUST(!p->plain || !(p->care & (TRAIT_SIGNALS | TRAIT_SPECIAL)));
 	}

@@ -36,9 +36,16 @@ unsigned care_of(const struct call_desc *d);
  * before it is made, what it takes from them after: so whoever got something has
  * the greater number.  A descriptor that is given out was closed by somebody.
  */
-static inline bool call_gives(const struct call_desc *d)
+static INLINE bool call_gives(const struct call_desc *d)
 {
 	return d->class == CLASS_EFFECT && d->result != KIND_FD;
+}
+
+/* Without what is known of its arguments alone (CARE_ALIAS). */
+static INLINE unsigned care_of_row(const struct call_desc *d)
+{
+	return d->traits | (call_gives(d) ? (unsigned)CARE_GIVES : 0) |
+	       (d->result == KIND_FD ? (unsigned)CARE_NUMBER : 0);
 }
 
 /* What is the same at each call of a number; rows with variants are looked for. */
@@ -48,6 +55,7 @@ struct plan {
 	uint32_t care;			/* traits, and enum care */
 	uint8_t bare;			/* see lead_bare */
 	uint8_t plain;			/* nothing but that */
+	uint8_t tells;			/* the gate may make it: tell.c */
 	uint8_t opens;			/* a private file, perhaps */
 	uint8_t seam;			/* a request begins with it */
 	struct scope_row scope;

@@ -23,20 +23,17 @@
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/crash/faulting.h"
 #include "engine/inside/fd/follow_epoll.h"
-#include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/mirror.h"
-#include "engine/inside/fd/places.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
-#include "engine/inside/lanes/tick.h"
-#include "engine/inside/realm/realm.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/life.h"
-#include "engine/inside/record/others.h"
+#include "engine/inside/record/told.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/sample/inputs.h"
 #include "engine/inside/sample/sample.h"
@@ -45,22 +42,9 @@
 #include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"
-#include "engine/inside/state/state.h"
 
-#define CARE_ALONE	(CARE_POLLS | CARE_PLACES | CARE_KEPT | TRAIT_INNER | TRAIT_KEPT |	\
-			 TRAIT_WAITS | TRAIT_RIGHTS)
-#define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
 /* What is looked after though nobody hears of the call. */
 #define CARE_UNTOLD	(CARE_POLLS | CARE_KEPT)
-#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
-#define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
-
-static uint64_t seq_before(struct thread *t, bool gives)
-{
-	if (!gives || !locks_on)
-		return 0;
-	return seq_shown(t, true, &t->shows);
-}
 
 void lead_told(struct thread *t, long nr, int64_t result)
 {
@@ -114,97 +98,15 @@ long lead_laneless(struct thread *t, long nr)
 	return w.result;
 }
 
-static unsigned care_if_alone(unsigned care)
-{
-	return locks_on ? care : care & CARE_ALONE;
-}
-
 static unsigned care_now(const struct plan *p)
 {
 	return care_if_alone(p->care);
 }
 
-/* The call is about to be made; the number that it has then, or 0. */
-static __attribute__((noinline)) uint64_t care_before(struct thread *t, const struct walk *w,
-						      long nr, unsigned care)
-{
-	uint64_t seq = seq_before(t, care & CARE_GIVES);
-
-	if (care & TRAITS_GONE)
-		numbers_go(t, w);
-	if (care & CARE_POLLS) {
-		if (care & TRAIT_REGISTERS)
-			polled_by(t);
-		if (!(care & TRAIT_EPOLL))
-			epoll_lead(t, (uint64_t *)w->args, nr);
-	}
-	giving_begin(t, care, seq);
-	return seq;
-}
-
-/* It was made, and is about to be told. */
-static __attribute__((noinline)) void care_made(struct thread *t, const struct walk *w,
-						unsigned care, uint64_t seq)
-{
-	if (care & CARE_PLACES)
-		places_made(t, w, seq);
-	if (locks_on)
-		closing_wait(w);
-	/* Else it was before it was seen who is told of them. */
-	if (care & CARE_CAME && !stateless)
-		numbers_came(t, w);
-	if (care & TRAIT_INNER)
-		inner_made(w);
-}
-
-static __attribute__((noinline)) void care_told(struct thread *t, const struct walk *w, long nr,
-						unsigned care)
-{
-	if (care & CARE_POLLS)
-		epoll_led(t, w, nr);
-	if (care & TRAIT_KEPT)
-		state_note(t, nr, w->args, w->result);
-	if (care & TRAIT_RIGHTS && w->result >= 0)
-		realm_changed(t, nr);
-}
-
 /* The call has been made, unless a signal came first. */
-static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned care,
-			     uint64_t seq)
+static void lead_made(struct thread *t, struct walk *w, long nr, unsigned care, uint64_t seq)
 {
-	t->away = 0;
-	if (w->result == -EINTR && crash_cuts(t))
-		w->result = CALL_RESTART;
-	if (w->result != CALL_RESTART) {
-		bool tick = care & TRAIT_CLOCK && tick_begins(t, w, nr);
-		bool begins = tick && tick_holder != t;
-		uint8_t flags = tick ? EVENT_TICK | EVENT_CLOCK : t->shows;
-
-		t->ticks.goes_on = tick;
-		if (care & CARE_MADE)
-			care_made(t, w, care, seq);
-		if (begins)
-			seq = tick_number(t, locks_on && !stateless);
-		else if (!tick && !seq)
-			seq = seq_shown(t, true, &flags);
-		if (care & CARE_ORDER && locks_on)
-			flags |= after_others(w, care);
-		call_tell_at(t, w, nr, seq, flags);
-		if (begins)
-			tick_told(t);
-		else if (flags & EVENT_TICK)
-			tick_stand(t);
-		if (care & (CARE_POLLS | TRAIT_KEPT | TRAIT_RIGHTS))
-			care_told(t, w, nr, care);
-		if (care & TRAIT_WAITS)
-			sleepers_look(t);
-	}
-	if (seq && t->writer.lane->giving)
-		giving_end(t);
-	if (care & CARE_POLLS)
-		epoll_lead_end(t, w->result);
-	if (care & TRAITS_GONE)
-		numbers_went(w);
+	call_told(t, w, nr, care, seq, NULL);
 }
 
 /* To followers it is as if another had been given the connection. */
@@ -231,16 +133,11 @@ static void sample_told(struct thread *t, struct walk *w, long form, unsigned ca
 
 	if (way == SAMPLE_TOLD) {
 		begun = scope_cost_begin(w);
-		call_told(t, w, form, care, seq);
+		lead_made(t, w, form, care, seq);
 		scope_cost_end(begun);
 	} else if (way == SAMPLE_PASSED) {
 		accept_kept(t, w, form);
 	}
-}
-
-static uint8_t away_in(unsigned care, uint64_t seq)
-{
-	return care & TRAIT_CLOCK ? 0 : seq ? AWAY_NUMBERED : AWAY;
 }
 
 /*
@@ -257,7 +154,7 @@ static long lead_bare(struct thread *t, long nr, const struct plan *p)
 		w.room = room_before(&w);
 	t->away = away_in(care, seq);
 	w.result = call_is_vdso(t) ? clock_call(t, nr) : call_kernel(t);
-	call_told(t, &w, nr, care, seq);
+	call_told(t, &w, nr, care, seq, NULL);
 	return w.result;
 }
 
@@ -298,8 +195,7 @@ static long lead_mmap(struct thread *t, const uint64_t args[CALL_ARGS])
 	return result;
 }
 
-/* What the loader opens it closes again, and must have until then: see park.c. */
-static void own_files_count(struct thread *t, const struct call_desc *d, int64_t result)
+void own_files_count(struct thread *t, const struct call_desc *d, int64_t result)
 {
 	if (call_has(d, TRAIT_OPENS) && result >= 0 && t->own_files < UINT8_MAX)
 		t->own_files++;
@@ -398,7 +294,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	if (stateless)
 		sample_told(t, &w, form, care, seq, row);
 	else
-		call_told(t, &w, form, care, seq);
+		lead_made(t, &w, form, care, seq);
 	return w.result;
 }
 
@@ -445,6 +341,7 @@ void lead_resume(struct thread *t)
 	MUST(t->following && t->lane < LANES);
 	t->following = 0;
 	t->away = 0;
+	tell_stop(TELL_FOLLOWED);
 	t->ticks = (struct ticks){ 0 };
 	if (!lane_reopen(&streams, t->lane, &owes)) {
 		t->has_lane = 0;

@@ -3,6 +3,7 @@
 #define MVE_INSIDE_LEAD_H
 
 #include "engine/core/pairs.h"
+#include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 
@@ -18,6 +19,8 @@ static inline void lead_settle(struct thread *t)
 	host_settle(&t->writer);
 	PUBLISH(thread_away, &t->away, 0);
 }
+/* What the loader opens it closes again, and must have until then: see park.c. */
+void own_files_count(struct thread *t, const struct call_desc *d, int64_t result);
 long lead_call(struct thread *t, long nr);
 /* The same in a thread that nobody is told of. */
 long lead_laneless(struct thread *t, long nr);

@@ -3,114 +3,162 @@
  * written down here.  Each row of the table has a recorder of its own, which the compiler
  * makes from it: what it writes is what lead_call() would have.
  *
- * A row goes this way where nothing but the event hangs on its calls (row_tells), and a call
- * where nothing else is to be seen to: the gate looks (tell_off, LANE_TELLS).
+ * The asked way is the same for a call that is looked at before it is made, too: because of its
+ * row (row_asks), because the process has threads, or was a follower before (tell_off).  A
+ * clock of the vDSO is read then, and there is no call.
+ *
+ * A row goes one of them where the event says all of its calls (row_tells), and a call where
+ * nothing else is to be seen to: the gate looks (LANE_TELLS), and lead_ask().
  */
 #include "engine/abi/rows.h"
 
 #include <linux/errno.h>
 
 #include "engine/core/must.h"
-#include "engine/core/record_row.h"
-#include "engine/inside/crash/crash.h"
+#include "engine/inside/calls/clock.h"
+#include "engine/inside/calls/private.h"
 #include "engine/inside/gate/ways.h"
-#include "engine/inside/lanes/event.h"
-#include "engine/inside/lanes/host.h"
-#include "engine/inside/record/care.h"
+#include "engine/inside/record/form.h"
+#include "engine/inside/record/lead.h"
 #include "engine/inside/record/tell.h"
+#include "engine/inside/record/told.h"
 #include "engine/inside/state/ids.h"
-
-/* Traits by which a leader has nothing to do where it has one thread; WAITS is seen to here. */
-#define TELL_TRAITS	(TRAIT_HOT | TRAIT_WAITS | TRAIT_SLEEPS | TRAIT_POLLS | TRAIT_READS | \
-			 TRAIT_WRITES | TRAIT_RULE_FREE | TRAIT_RULE_PRIVATE | TRAIT_RULE_GUARDED)
 
 static INLINE bool row_tells(const struct call_desc *d)
 {
-	return d->traits & TRAIT_HOT && !(d->traits & ~(unsigned)TELL_TRAITS) &&
-	       d->class != CLASS_LIFE && d->class != CLASS_LOCAL && d->result != KIND_FD &&
-	       recipe_room_arg(d) < 0;
+	return d->traits & TRAIT_HOT && !(d->traits & (TRAIT_SPECIAL | TRAIT_SIGNALS)) &&
+	       d->class != CLASS_LIFE && d->class != CLASS_LOCAL;
 }
 
-/* A signal has come in the call: followers hear of it behind this event. */
-static __attribute__((noinline)) void signal_next(struct thread *t)
+/* Its calls are always looked at beforehand. */
+static bool row_asks(const struct plan *p)
 {
-	t->writer.open->flags |= EVENT_SIGNAL_NEXT;
-	t->announced = 1;
+	return p->opens || p->recipe.room >= 0 || p->care & (CARE_ALIAS | TRAIT_CLOCK);
 }
 
-/* The chunk is full, or the one before was not ours. */
-static __attribute__((noinline)) struct event *cell_wait(struct thread *t, long nr)
+/* `alone` is a constant: nothing was looked at before the call. */
+static INLINE long tell_row(struct thread *t, const struct call_desc *d, long result, bool alone)
 {
-	if (t->writer.owes)
-		host_settle(&t->writer);
-	return host_begin(&t->writer, EVENT_CALL, (uint16_t)nr);
-}
-
-static INLINE void tell_row(struct thread *t, const struct call_desc *d, long result)
-{
-	struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
-	struct event *e;
+	struct walk w = { .desc = d, .args = t->frame.arg, .result = result,
+			  .recipe = &row_plans[d->nr + 1].recipe };
 
 	if (!row_tells(d))	/* known beforehand: such a recorder is empty, and never called */
-		return;
-	e = t->writer.owes ? NULL : writer_begin(&t->writer, EVENT_CALL, (uint16_t)d->nr);
-	if (__builtin_expect(!e, 0))
-		e = cell_wait(t, d->nr);
-	t->counts[t->frame.tier * SLOT_CALLS + (unsigned)d->nr + 1]++;
-	e->seq = order_now(++lead_seq_now);
-	e->result = result;
-	record_row(&t->writer, &w, d);
-	if (__builtin_expect(t->pending, 0))
-		signal_next(t);
-	writer_commit(&t->writer);
-	if (d->traits & TRAIT_WAITS)
-		sleepers_look(t);
+		return result;
+	if (alone) {
+		call_told_alone(t, &w, d);
+	} else {
+		w.room = t->asked_room;
+		call_told(t, &w, d->nr, care_if_alone(care_of_row(d)), t->asked_seq, d);
+	}
+	return w.result;
 }
 
 #define SYSCALL(nr, name, class, ...) \
-	static __attribute__((noinline)) void tell_##name(struct thread *t, long result) \
+	static __attribute__((noinline)) long tell_##name(struct thread *t, long result) \
 	{ \
-		tell_row(t, &row_##name, result); \
+		return tell_row(t, &row_##name, result, true); \
+	} \
+	static __attribute__((noinline)) long asked_##name(struct thread *t, long result) \
+	{ \
+		return tell_row(t, &row_##name, result, false); \
 	}
 #include "engine/abi/syscalls.def"
 #undef SYSCALL
 
-static INLINE void tell(struct thread *t, long result)
+static INLINE long tell(struct thread *t, long result)
 {
 	switch (t->frame.slot - 1) {
 #define SYSCALL(nr, name, class, ...) \
 	case nr: \
-		tell_##name(t, result); \
-		break;
+		return tell_##name(t, result);
 #include "engine/abi/syscalls.def"
 #undef SYSCALL
 	default:
 		MUST(!"a row that has a recorder");
+		return result;
 	}
 }
 
+static INLINE long asked_tell(struct thread *t, long result)
+{
+	switch (t->frame.slot - 1) {
+#define SYSCALL(nr, name, class, ...) \
+	case nr: \
+		return asked_##name(t, result);
+#include "engine/abi/syscalls.def"
+#undef SYSCALL
+	default:
+		MUST(!"a row that has a recorder");
+		return result;
+	}
+}
+
+/* Where it came back the program has its result, else its number: it is made again. */
+static INLINE void told(struct thread *t, long result)
+{
+	t->restart = result == CALL_RESTART;
+	if (t->restart)
+		return;
+	t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
+	t->frame.rax = (uint64_t)result;
+}
+
 /* A site of a loader's or an allocator's; or no call: its low 16 bits alone gave it the slot. */
-static bool is_untold(const struct thread *t)
+static INLINE bool is_untold(const struct thread *t)
 {
 	return (uint32_t)t->frame.rax + 1 != t->frame.slot || local_site(t);
 }
 
-/* The call in the frame has been made. */
+/* The call in the frame has been made, and was not looked at before. */
 void lead_tell(struct thread *t, long result)
 {
-	bool untold = is_untold(t);
+	t->call_state = 0;
+	if (__builtin_expect(is_untold(t), 0))
+		own_files_count(t, plan_of((long)t->frame.slot - 1)->desc, result);
+	else
+		result = tell(t, result);
+	told(t, result);
+}
+
+/* The same where it was. */
+void lead_asked_tell(struct thread *t, long result)
+{
+	told(t, asked_tell(t, result));
+}
+
+/* What its row knows of it is not all. */
+static bool is_odd(const struct thread *t, const struct plan *p, const struct walk *w)
+{
+	return is_untold(t) || tell_off & TELL_NONE || !stream_followed(t) ||
+	       (p->opens && private_path(t->frame.arg[call_path_arg(w->desc)])) ||
+	       (p->care & CARE_ALIAS && step_aliases(w));
+}
+
+static enum asked clock_tell(struct thread *t, long nr)
+{
+	long result = clock_call(t, nr);
+
+	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot] += t->answered;
+	lead_asked_tell(t, result);
+	return ASKED_DONE;
+}
+
+/* The call in the frame is about to be made. */
+int lead_ask(struct thread *t)
+{
+	const struct plan *p = &row_plans[t->frame.slot];
+	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
+	long nr = (long)t->frame.slot - 1;
+	unsigned care = care_if_alone(p->care);
 
 	t->call_state = 0;
-	t->restart = 0;
-	t->frame.rax = (uint64_t)result;
-	if (untold) {
-		t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
-	} else if (result == -EINTR && crash_cuts(t)) {
-		t->frame.rax = t->frame.slot - 1;
-		t->restart = 1;
-	} else {
-		tell(t, result);
-	}
+	t->made = CALL_RESTART;
+	if (is_odd(t, p, &w))
+		return ASKED_LONG;
+	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
+	t->asked_room = p->recipe.room >= 0 ? room_before(&w) : 0;
+	t->away = away_in(care, t->asked_seq);
+	return call_is_vdso(t) ? clock_tell(t, nr) : ASKED_MAKE;
 }
 
 /* Ids need no translating while no version but this one has led (ids_begin). */
@@ -119,7 +167,7 @@ void tell_prepare(void)
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
 		const struct plan *p = &row_plans[nr + 1];
 
-		if (p->plain && row_tells(p->desc) && (ids_are_ours() || !call_has_ids(p->desc)))
-			way_set((unsigned)nr + 1, WAY_TOLD);
+		if (p->tells && row_tells(p->desc) && (ids_are_ours() || !call_has_ids(p->desc)))
+			way_set((unsigned)nr + 1, row_asks(p) ? WAY_ASKED : WAY_TOLD);
 	}
 }

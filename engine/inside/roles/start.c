@@ -104,6 +104,8 @@ static void above_fill(void)
 	above.child = child_begin;
 	above.failed = failed_serve;
 	above.told = lead_tell;
+	above.ask = lead_ask;
+	above.ask_told = lead_asked_tell;
 	above.life = serve_life;
 	above.ended = stream_ended;
 	above.stand = park_come;

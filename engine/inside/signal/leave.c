@@ -44,12 +44,16 @@ void window_leave(uint64_t *rip)
 	extern char call_kernel_net_window[], call_kernel_net_window_end[];
 	extern char tell_patch_window[], tell_patch_window_end[];
 	extern char tell_net_window[], tell_net_window_end[];
+	extern char ask_patch_window[], ask_patch_window_end[], ask_patch_interrupted[];
+	extern char ask_net_window[], ask_net_window_end[], ask_net_interrupted[];
 
 	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(lock_window, lock_held)) &&
 	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(tell_patch_window, slow_interrupted)) &&
 	    !range_redirect(rip, RANGE(tell_net_window, slow_interrupted)) &&
+	    !range_redirect(rip, RANGE(ask_patch_window, ask_patch_interrupted)) &&
+	    !range_redirect(rip, RANGE(ask_net_window, ask_net_interrupted)) &&
 	    !range_redirect(rip, RANGE(call_kernel_patch_window, call_interrupted)))
 		range_redirect(rip, RANGE(call_kernel_net_window, call_interrupted));
 }
@@ -254,10 +258,12 @@ static bool is_call_end(uint64_t rip)
 {
 	extern char call_kernel_patch_window_end[], call_kernel_net_window_end[];
 	extern char tell_patch_window_end[], tell_net_window_end[];
+	extern char ask_patch_window_end[], ask_net_window_end[];
 
 	return rip == (uint64_t)call_kernel_patch_window_end ||
 	       rip == (uint64_t)call_kernel_net_window_end ||
-	       rip == (uint64_t)tell_patch_window_end || rip == (uint64_t)tell_net_window_end;
+	       rip == (uint64_t)tell_patch_window_end || rip == (uint64_t)tell_net_window_end ||
+	       rip == (uint64_t)ask_patch_window_end || rip == (uint64_t)ask_net_window_end;
 }
 
 /* The same for a thread in C code: the call will be made again from the start. */

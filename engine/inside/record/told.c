@@ -1,0 +1,65 @@
+/*
+ * What only some calls need around them, in a leader; and what an event seldom needs.
+ */
+#include <linux/stat.h>
+
+#include "engine/core/must.h"
+#include "engine/inside/fd/inner.h"
+#include "engine/inside/fd/places.h"
+#include "engine/inside/realm/realm.h"
+#include "engine/inside/record/told.h"
+#include "engine/inside/state/state.h"
+
+uint64_t care_before(struct thread *t, const struct walk *w, long nr, unsigned care)
+{
+	uint64_t seq = seq_before(t, care & CARE_GIVES);
+
+	if (care & TRAITS_GONE)
+		numbers_go(t, w);
+	if (care & CARE_POLLS) {
+		if (care & TRAIT_REGISTERS)
+			polled_by(t);
+		if (!(care & TRAIT_EPOLL))
+			epoll_lead(t, (uint64_t *)w->args, nr);
+	}
+	giving_begin(t, care, seq);
+	return seq;
+}
+
+void care_made(struct thread *t, const struct walk *w, unsigned care, uint64_t seq)
+{
+	MUST(w->result != CALL_RESTART);
+	if (care & CARE_PLACES)
+		places_made(t, w, seq);
+	if (locks_on)
+		closing_wait(w);
+	/* Else it was before it was seen who is told of them. */
+	if (care & CARE_CAME && !stateless)
+		numbers_came(t, w);
+	if (care & TRAIT_INNER)
+		inner_made(w);
+}
+
+void care_told(struct thread *t, const struct walk *w, long nr, unsigned care)
+{
+	if (care & CARE_POLLS)
+		epoll_led(t, w, nr);
+	if (care & TRAIT_KEPT)
+		state_note(t, nr, w->args, w->result);
+	if (care & TRAIT_RIGHTS && w->result >= 0)
+		realm_changed(t, nr);
+}
+
+void signal_next(struct thread *t)
+{
+	t->writer.open->flags |= EVENT_SIGNAL_NEXT;
+	t->announced = 1;
+}
+
+struct event *cell_wait(struct thread *t, long nr)
+{
+	MUST(t->has_lane && !t->following);
+	if (t->writer.owes)
+		host_settle(&t->writer);
+	return host_begin(&t->writer, EVENT_CALL, (uint16_t)nr);
+}

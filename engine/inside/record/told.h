@@ -1,0 +1,138 @@
+/*
+ * What a leader does around a call that followers hear of: before it is made, once it was made,
+ * and when it is told.  For rows that the compiler knows (tell.c), and for all others (lead.c).
+ */
+#ifndef MVE_INSIDE_TOLD_H
+#define MVE_INSIDE_TOLD_H
+
+#include <linux/errno.h>
+
+#include "engine/core/must.h"
+#include "engine/core/record_row.h"
+#include "engine/inside/crash/crash.h"
+#include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/tick.h"
+#include "engine/inside/record/care.h"
+#include "engine/inside/record/others.h"
+
+#define CARE_ALONE	(CARE_POLLS | CARE_PLACES | CARE_KEPT | TRAIT_INNER | TRAIT_KEPT |	\
+			 TRAIT_WAITS | TRAIT_RIGHTS)
+#define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
+#define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
+#define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
+#define CARE_TOLD	(CARE_POLLS | TRAIT_KEPT | TRAIT_RIGHTS)
+
+static INLINE unsigned care_if_alone(unsigned care)
+{
+	return locks_on ? care : care & CARE_ALONE;
+}
+
+/* A number for a call that gives, where there are others to give to. */
+static inline uint64_t seq_before(struct thread *t, bool gives)
+{
+	if (!gives || !locks_on)
+		return 0;
+	return seq_shown(t, true, &t->shows);
+}
+
+static inline uint8_t away_in(unsigned care, uint64_t seq)
+{
+	return care & TRAIT_CLOCK ? 0 : seq ? AWAY_NUMBERED : AWAY;
+}
+
+/* The call is about to be made; the number that it has then, or 0. */
+uint64_t care_before(struct thread *t, const struct walk *w, long nr, unsigned care);
+/* It was made, and is about to be told. */
+void care_made(struct thread *t, const struct walk *w, unsigned care, uint64_t seq);
+/* It is told. */
+void care_told(struct thread *t, const struct walk *w, long nr, unsigned care);
+/* A signal has come in the call: followers hear of it behind its event. */
+void signal_next(struct thread *t);
+/* The chunk is full, or the one before was not ours. */
+struct event *cell_wait(struct thread *t, long nr);
+
+static INLINE void call_write(struct thread *t, const struct walk *w, long nr, uint64_t seq,
+			      uint8_t flags, const struct call_desc *row)
+{
+	struct event *e = t->writer.owes ? NULL : writer_begin(&t->writer, EVENT_CALL,
+							       (uint16_t)nr);
+
+	if (__builtin_expect(!e, 0))
+		e = cell_wait(t, nr);
+	e->seq = order_now(seq);
+	e->result = w->result;
+	e->flags = flags;
+	if (row)
+		record_row(&t->writer, w, row);
+	else
+		record_call(&t->writer, w);
+	if (__builtin_expect(t->pending, 0))
+		signal_next(t);
+	writer_commit(&t->writer);
+}
+
+/*
+ * The call has been made, unless a signal came first.  `row` is its row where the compiler
+ * knows it, else NULL.
+ */
+static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned care,
+			     uint64_t seq, const struct call_desc *row)
+{
+	t->away = 0;
+	if (__builtin_expect(w->result == -EINTR, 0) && crash_cuts(t))
+		w->result = CALL_RESTART;
+	if (__builtin_expect(w->result != CALL_RESTART, 1)) {
+		bool tick = care & TRAIT_CLOCK && tick_begins(t, w, nr);
+		bool begins = tick && tick_holder != t;
+		uint8_t flags = tick ? EVENT_TICK | EVENT_CLOCK : t->shows;
+
+		t->ticks.goes_on = tick;
+		if (care & CARE_MADE)
+			care_made(t, w, care, seq);
+		if (begins)
+			seq = tick_number(t, locks_on && !stateless);
+		else if (!tick && !seq)
+			seq = seq_shown(t, true, &flags);
+		if (care & CARE_ORDER && locks_on)
+			flags |= after_others(w, care);
+		call_write(t, w, nr, seq, flags, row);
+		if (begins)
+			tick_told(t);
+		else if (flags & EVENT_TICK)
+			tick_stand(t);
+		if (care & CARE_TOLD)
+			care_told(t, w, nr, care);
+		if (care & TRAIT_WAITS)
+			sleepers_look(t);
+	}
+	if (seq && t->writer.lane->giving)
+		giving_end(t);
+	if (care & CARE_POLLS)
+		epoll_lead_end(t, w->result);
+	if (care & TRAITS_GONE)
+		numbers_went(w);
+}
+
+/* The same in a process with one thread, of a row that reads no clock. */
+static INLINE void call_told_alone(struct thread *t, struct walk *w, const struct call_desc *row)
+{
+	const unsigned care = care_of_row(row) & CARE_ALONE;
+
+	if (__builtin_expect(w->result == -EINTR, 0) && crash_cuts(t)) {
+		w->result = CALL_RESTART;
+		return;
+	}
+	if (care & TRAITS_GONE)
+		numbers_go(t, w);
+	if (care & CARE_MADE)
+		care_made(t, w, care, 0);
+	call_write(t, w, row->nr, ++lead_seq_now, 0, row);
+	if (care & CARE_TOLD)
+		care_told(t, w, row->nr, care);
+	if (care & TRAIT_WAITS)
+		sleepers_look(t);
+}
+
+#endif
