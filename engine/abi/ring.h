@@ -37,7 +37,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	12
+#define RING_VERSION	13
 
 /*
  * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
@@ -108,6 +108,12 @@ struct cursor {
 	uint64_t pad[3];
 };
 
+/* It has seen the lane's head there, and sleeps until that is another. */
+static inline uint32_t asleep_at(uint64_t head)
+{
+	return (uint32_t)head << 1 | 1;
+}
+
 static inline uint64_t cursor_place(uint64_t at, uint32_t chunk)
 {
 	return at / CHUNK_CELLS << 32 | chunk;
@@ -130,14 +136,15 @@ struct section {
 	uint32_t leads_on;	/* though its stream has ended: nobody could take over
 				   (takeover/heir.h) */
 	uint32_t pad0;
-	uint64_t pad[2];
+	uint64_t wakes;		/* times that its leader's threads woke a reader of their lane */
+	uint64_t pad;
 	/*
-	 * How often a lane's reader has gone to sleep for long, and come back from it: odd
-	 * while it sleeps.  The lane's thread wakes it when it goes on.  Not in the cursors,
-	 * which change with each event: the leader looks here often.
+	 * Where a lane's reader sleeps, as asleep_at() has it, or 0.  The lane's thread wakes it
+	 * when it has told more (inside/lanes/sleep.h).  Not in the cursors, which change with
+	 * each event: the leader looks here at each.
 	 */
-	uint8_t asleep[LANES];
-	uint64_t pad1[248];
+	uint32_t asleep[LANES];
+	uint64_t pad1[504];
 	/*
 	 * Where the lane's thread began to run a handler of a deadly signal, + 1, and where it
 	 * left that, + 1; 0: it never did, it has not yet.

@@ -23,6 +23,15 @@
  *	if (!is_here(LOOK(turn, &b->turn)))		if (LOOK(turn, &b->waiters))
  *		sleep();					wake();
  *
+ * Where one of the two is not to pay for that (a leader at each event), the other pays for
+ * both: between its write and its look it has the kernel put a barrier into whatever runs of
+ * the first (membarrier(2)).  Either that one's look was behind the barrier, and finds what was
+ * written, or its own write was before it, and is found:
+ *
+ *	HEAVY(sleeper, &s->asleep, odd, everyones_barrier());	PUBLISH(lane_head, &l->head, head);
+ *	if (!reader_peek(r))					if (LIGHT(sleeper, &s->asleep))
+ *		sleep();						wake();
+ *
  * tools/pairs looks that each has both its sides, and that they are about the same word.
  */
 #ifndef MVE_CORE_PAIRS_H
@@ -34,6 +43,7 @@ enum {
 #define PASSED(name, ...) PAIR_##name,
 #define HALF(name, ...) PAIR_##name,
 #define HANDSHAKE(name, ...) HANDSHAKE_##name,
+#define UNEQUAL(name, ...) UNEQUAL_##name,
 #include "engine/core/pairs.def"
 };
 
@@ -84,5 +94,12 @@ _Static_assert(__GCC_ATOMIC_LLONG_LOCK_FREE == 2, "each word is written in one p
 	((void)HANDSHAKE_##name, PAIR_CAS(at, was, to, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 #define LOOK(name, at) \
 	((void)HANDSHAKE_##name, __atomic_load_n(at, __ATOMIC_SEQ_CST))
+
+#define HEAVY(name, at, value, barrier) \
+	((void)UNEQUAL_##name, __atomic_store_n(at, value, __ATOMIC_RELAXED), (barrier))
+/* The compiler, too, leaves it behind what was written. */
+#define LIGHT(name, at) \
+	((void)UNEQUAL_##name, __atomic_signal_fence(__ATOMIC_SEQ_CST), \
+	 __atomic_load_n(at, __ATOMIC_RELAXED))
 
 #endif

@@ -18,13 +18,17 @@
 enum faulting { FAULT_NOT, FAULT_ON_OWN, FAULT_ON_ALT };
 _Static_assert(SIGSYS < 32, "deadly signals are bits of `meant`");
 
-#define LOOK_NS		2000000		/* the leader wakes us when its handler is left */
-
 /*
  * This follower has sent itself a deadly signal that it has a handler for, as its leader has:
  * it runs that with its leader, and need not wait to hear how it ends.
  */
 static uint32_t own_signal;
+
+/* The half that changes: 0 while the handler runs. */
+static const uint32_t *left_word(const struct section *s, uint32_t lane)
+{
+	return (const uint32_t *)&s->left[lane];
+}
 
 static bool leads(const struct thread *t)
 {
@@ -73,7 +77,7 @@ void fault_end(struct thread *t)
 		return;
 	PUBLISH(section_left, &streams_section(&streams, streams.self)->left[t->lane],
 		t->writer.lane->head + 1);
-	sleepers_wake(t);
+	word_wake(left_word(streams_section(&streams, streams.self), t->lane));
 }
 
 /*
@@ -125,9 +129,9 @@ bool fault_stands(const struct thread *o)
 	return fault_crashed(source) || !(streams.conduct->ended >> source & 1);
 }
 
-void fault_wait(uint32_t seen)
+void fault_wait(const struct thread *t, uint32_t seen, uint64_t ns)
 {
-	change_wait(seen, LOOK_NS);
+	word_sleep(left_word(t->reader.from, t->lane), 0, seen, ns);
 }
 
 void fault_sent(void)

@@ -16,7 +16,7 @@ void fault_lead(struct thread *t);
 bool fault_behind(const struct section *from, uint32_t lane, uint64_t pos);
 bool fault_crashed(uint32_t source);
 bool fault_stands(const struct thread *o);
-void fault_wait(uint32_t seen);
+void fault_wait(const struct thread *t, uint32_t seen, uint64_t ns);
 /* This follower has sent itself the signal, as its leader has; a child of fork has not. */
 void fault_sent(void);
 void fault_fork(struct thread *t);

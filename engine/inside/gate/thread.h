@@ -189,7 +189,6 @@ struct thread {
 	uint64_t deferred_cpu;	/* how long the thread had run when it began to wait */
 	uint64_t ordered;	/* up to this event no other thread was far behind */
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
-	uint8_t roused[VERSIONS];	/* a leader's: the last sleep that it woke from: `asleep` */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */
 	uint8_t kept;		/* what it does is about a connection that is not told */
@@ -268,20 +267,37 @@ _Static_assert(sizeof(uint64_t[SLOT_CALLS]) == 4096, "gate.S: counts of the net 
 _Static_assert(VERSIONS <= 8 * sizeof(uint32_t), "versions are bits");
 _Static_assert(SIGINFO_USED >= 32, "all of an info's words that ucontext.h names");
 
-/* The block: one page of structure, the stack, the signal stack, the thread's request. */
+/* A leader's: who may sleep for its lane, as of so many changes of the conduct (sleep.h). */
+struct twins {
+	uint64_t of;		/* + 1; 0: they are to be found */
+	uint64_t count;
+	struct twin {
+		const uint32_t *asleep;	/* in its section, */
+		uint64_t woken;		/* as it was when its thread was last woken */
+	} twin[VERSIONS];
+};
+
+/* The block: one page of structure, the stack, the signal stack, twins, the thread's request. */
 #define BLOCK_SIZE	0x10000
 #define BLOCK_STACK_TOP	T_STACK
 #define BLOCK_SIGSTACK	0x7000
 #define BLOCK_REQUEST	(BLOCK_SIZE - 256)
-#define BLOCK_SIGSTACK_SIZE (BLOCK_REQUEST - BLOCK_SIGSTACK)
+#define BLOCK_TWINS	(BLOCK_REQUEST - 256)
+#define BLOCK_SIGSTACK_SIZE (BLOCK_TWINS - BLOCK_SIGSTACK)
 
 _Static_assert(sizeof(struct request) <= BLOCK_SIZE - BLOCK_REQUEST, "the request fits");
+_Static_assert(sizeof(struct twins) <= BLOCK_REQUEST - BLOCK_TWINS, "they fit");
 _Static_assert(BLOCK_SIGSTACK >= BLOCK_STACK_TOP && BLOCK_SIGSTACK_SIZE >= 0x8000, "the stacks");
 _Static_assert(BLOCK_SIZE % 4096 == 0 && BLOCK_REQUEST % 16 == 0, "its parts are aligned");
 
 static inline struct request *request_of(const struct thread *t)
 {
 	return (struct request *)((uint64_t)t + BLOCK_REQUEST);
+}
+
+static inline struct twins *twins_of(const struct thread *t)
+{
+	return (struct twins *)((uint64_t)t + BLOCK_TWINS);
 }
 
 /* By assembly: GCC takes what lies at address 0 of GS for unreachable. */

@@ -44,13 +44,13 @@ struct event *lead_event(struct thread *t, enum event_kind kind, long nr, int64_
 void lead_event_end(struct thread *t)
 {
 	MUST(t->writer.open && t->writer.index == t->lane);
-	writer_commit(&t->writer);
+	lane_commit(t);
 }
 
 void lead_note(struct thread *t, enum event_kind kind, uint64_t value)
 {
 	event_begin(t, kind, 0, 0)->arg[0] = value;
-	writer_commit(&t->writer);
+	lane_commit(t);
 }
 
 void call_tell(struct thread *t, const struct walk *w, long nr)
@@ -69,7 +69,7 @@ void payload_tell(struct thread *t, const void *bytes, size_t size)
 	for (; done < size; done += n) {
 		n = writer_room(&t->writer);
 		if (!n) {
-			writer_commit(&t->writer);
+			lane_commit(t);
 			host_begin(&t->writer, EVENT_MORE, 0)->seq = seq;
 			continue;
 		}
@@ -95,6 +95,5 @@ void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags)
 
 	e->flags = flags | (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0);
 	payload_tell(t, info, SIGINFO_SIZE);
-	writer_commit(&t->writer);
-	sleepers_wake(t);	/* its twin may be in a call that goes on behind this */
+	lane_commit(t);
 }

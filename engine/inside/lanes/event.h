@@ -7,6 +7,7 @@
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/lanes/tick.h"
 
 extern uint32_t forks;		/* of this process, modulo 2^16 */
@@ -96,7 +97,7 @@ static INLINE void event_end(struct thread *t)
 		t->writer.open->flags |= EVENT_SIGNAL_NEXT;
 		t->announced = 1;
 	}
-	writer_commit(&t->writer);
+	lane_commit(t);
 }
 
 static INLINE void call_tell_at(struct thread *t, const struct walk *w, long nr, uint64_t seq,

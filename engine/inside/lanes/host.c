@@ -2,9 +2,7 @@
  * The inside as a host of the core: its memory, and its waiting.
  *
  * A leader waits when its ring is full, for as long as the user has said, and
- * then gives the follower up by itself: the monitor need not live for that.  A
- * follower waits for events: it looks a few times, then sleeps, longer each time;
- * the leader wakes it only when the ring is full.  A change of who leads does, too.
+ * then gives the follower up by itself: the monitor need not live for that.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -24,7 +22,6 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/record/care.h"
 
-#define MORE_LOOK_NS	50000
 #define FULL_LOOK_NS	100000
 #define SECOND_NS	1000000000ull
 
@@ -38,43 +35,6 @@ const struct path_map *host_path_maps(uint32_t *n)
 
 	*n = rows < PATH_MAPS ? rows : PATH_MAPS;
 	return b->map;
-}
-
-uint32_t change_now(void)
-{
-	/* What the monitor changed is read after the count. */
-	return CONSUME(conduct_change, &streams.conduct->change);
-}
-
-void change_wait(uint32_t seen, uint64_t ns)
-{
-	struct __kernel_timespec t = { (long long)(ns / SECOND_NS), (long long)(ns % SECOND_NS) };
-
-	OWN4(__NR_futex, &streams.conduct->change, FUTEX_WAIT, seen, &t);
-}
-
-/* Who sleeps for another lane sleeps on. */
-static uint32_t lane_bit(uint32_t lane)
-{
-	return 1u << lane % 32;
-}
-
-void lane_wait(uint32_t lane, uint32_t seen, uint64_t end)
-{
-	struct __kernel_timespec t = { (long long)(end / SECOND_NS), (long long)(end % SECOND_NS) };
-
-	OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAIT_BITSET, seen, &t, 0, lane_bit(lane));
-}
-
-void change_wake(void)
-{
-	OWN3(__NR_futex, &streams.conduct->change, FUTEX_WAKE, 1 << 30);
-}
-
-void sleepers_wake(const struct thread *t)
-{
-	OWN6(__NR_futex, &streams.conduct->change, FUTEX_WAKE_BITSET, 1 << 30, 0, 0,
-	     lane_bit(t->lane));
 }
 
 void local_add(uint64_t from, uint64_t len)
@@ -98,8 +58,8 @@ static void followers_drop(struct writer *w, uint32_t followers)
 static void full_begin(struct writer *w)
 {
 	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
-	/* Followers may sleep longer than the ring lasts. */
-	change_wake();
+	/* Part of an event may be told, which must be read before there is room. */
+	lane_wake(w->section, w->index);
 }
 
 /* True: it has been waited for long enough. */
@@ -192,7 +152,7 @@ void stream_child(struct thread *c, uint32_t lane)
 		c->vtid = c->tid;
 		c->vpid = c->pid;
 		if (lane != CHUNK_NONE) {
-			writer_attach(&c->writer, &streams, lane);
+			lane_attach(c, &streams);
 			c->writer.lane->owner = c->tid;
 			c->writer.lane->pid = c->pid;
 		}
@@ -216,7 +176,7 @@ bool host_more(struct reader *r)
 	/* The leader may wait for the room that the read part takes. */
 	reader_release(r);
 	if (!ended)
-		change_wait(seen, MORE_LOOK_NS);
+		lane_rest(r, seen, 0);
 	return true;
 }
 

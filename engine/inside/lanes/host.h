@@ -6,6 +6,7 @@
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/now.h"
+#include "engine/inside/lanes/sleep.h"
 
 extern struct streams streams;
 
@@ -24,14 +25,6 @@ long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
 /* So much of the looked-at event's payload; false: it has not so much. */
 bool follow_payload(struct reader *r, void *to, size_t size);
-/* Sleeps until conduct.change is not `seen`, or for ns at most. */
-void change_wait(uint32_t seen, uint64_t ns);
-uint32_t change_now(void);
-/* The same, until a time of CLOCK_MONOTONIC, in a lane where sleepers_wake() wakes, too. */
-void lane_wait(uint32_t lane, uint32_t seen, uint64_t end);
-/* Wakes all that sleep there, of every version; the page need not be ours. */
-void change_wake(void);
-void sleepers_wake(const struct thread *t);
 
 /* Whether a word of the conduct has this version's bit. */
 static inline bool conduct_has(const uint32_t *bits)
@@ -44,26 +37,6 @@ static inline bool conduct_has(const uint32_t *bits)
 static inline bool stream_followed(const struct thread *t)
 {
 	return (streams_followers(&streams, t->writer.section) & t->writer.lane->readers) != 0;
-}
-
-/*
- * The thread's twins, if one of them sleeps long; one that is just about to may be missed.
- * Once for each sleep: who has been woken may have to wait for a processor.
- */
-static inline void sleepers_look(struct thread *t)
-{
-	uint32_t bits = streams_followers(&streams, t->writer.section);
-
-	for (; bits; bits &= bits - 1) {
-		uint32_t v = (uint32_t)__builtin_ctz(bits);
-		uint8_t sleep = __atomic_load_n(&streams_section(&streams, v)->asleep[t->lane],
-						__ATOMIC_RELAXED);
-
-		if (!(sleep & 1) || sleep == t->roused[v])
-			continue;
-		t->roused[v] = sleep;
-		sleepers_wake(t);
-	}
 }
 
 /* Code of the loader or of an allocator: each version's own affair. */

@@ -101,10 +101,9 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		e->flags |= EVENT_SIGNAL_NEXT;
 		t->announced = 1;
 	}
-	writer_commit(&t->writer);
+	lane_commit(t);
 	if (ticked)
 		tick_stand(t);
-	sleepers_look(t);
 }
 
 /*

@@ -249,7 +249,7 @@ static void sleepers_rouse(const struct thread *t)
 		    /* One that stands has seen its event. */
 		    CONSUME(thread_waits, &o->waits) == 1 &&
 		    !__atomic_load_n(&o->stands, __ATOMIC_RELAXED) && next_of(o))
-			sleepers_wake(o);
+			lane_wake(o->reader.from, o->lane);
 }
 
 static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind,

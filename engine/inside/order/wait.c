@@ -29,11 +29,14 @@
 #include "engine/inside/takeover/takers.h"
 
 #define LOOKS		4	/* before the first sleep: each takes the line from the leader */
-#define SLEEP_FIRST_NS	50000
-#define SLEEP_GROWS	4
-#define SLEEP_LAST_NS	100000000	/* a full ring wakes us before */
-#define SLEEP_LONG_NS	3000000		/* so does the leader when it begins to work again */
-#define SLEEP_REST_NS	500000000	/* where nothing else can be waited for */
+/*
+ * A lane that goes on within that time is looked at again and again, at growing distances;
+ * then it wakes us.  So a leader at work makes no call to wake, or one in this time at most.
+ */
+#define QUIET_NS	3000000
+#define LOOK_FIRST_NS	50000
+#define LOOK_GROWS	4
+#define OVER_LAST_NS	100000000	/* where it may be over, which nobody says */
 
 /* In a call that is no event, too: the thread may lead from here on, or follow another. */
 void follow_ended(struct thread *t)
@@ -48,7 +51,7 @@ void follow_broken(struct thread *t)
 {
 	request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
 	for (;;)
-		change_wait(change_now(), SLEEP_LAST_NS);
+		change_wait(change_now(), OVER_LAST_NS);
 }
 
 /*
@@ -83,54 +86,45 @@ static bool is_left_behind(const struct thread *t)
 	return take_is_done() && order_only_looks(t);
 }
 
-/*
- * An event that comes soon needs no wake-up; who misses one only sleeps to the end.
- * True: it was a long time.
- */
-static bool sleep_wait(struct thread *t, uint32_t seen, uint64_t ns)
-{
-	uint8_t *asleep = &streams_section(&streams, streams.self)->asleep[t->lane], sleep;
-	uint64_t since;
+/* Sleeps that a thread has made for the next event: 0 is a sleep without an end. */
+struct sleep {
+	uint64_t ns;
+	bool may_be_over;
+};
 
-	since = clock_ns(CLOCK_MONOTONIC);
-	if (ns < SLEEP_LONG_NS) {
-		lane_wait(t->lane, seen, since + ns);
-		return false;
-	}
-	sleep = (uint8_t)((*asleep + 1) | 1);
-	__atomic_store_n(asleep, sleep, __ATOMIC_RELAXED);
-	if (!reader_peek(&t->reader))
-		lane_wait(t->lane, seen, since + ns);
-	__atomic_store_n(asleep, sleep + 1, __ATOMIC_RELAXED);
-	return clock_ns(CLOCK_MONOTONIC) - since >= SLEEP_LONG_NS;
+/* One who found it quiet in this call the last time need not look first. */
+static struct sleep sleep_begin(const struct thread *t, bool may_be_over)
+{
+	bool quiet = t->rest == t->frame.rax + 1 && !may_be_over;
+
+	return (struct sleep){ quiet ? 0 : LOOK_FIRST_NS, may_be_over };
 }
 
-static uint64_t sleep_longer(uint64_t ns)
+static void sleep_longer(struct sleep *s)
 {
-	return ns * SLEEP_GROWS < SLEEP_LAST_NS ? ns * SLEEP_GROWS : SLEEP_LAST_NS;
+	s->ns *= LOOK_GROWS;
+	if (!s->may_be_over && s->ns > QUIET_NS)
+		s->ns = 0;
+	else if (s->ns > OVER_LAST_NS)
+		s->ns = OVER_LAST_NS;
 }
 
-/* The leader wakes when this call is over, or this lock is had: a rest. */
-static bool may_rest(const struct thread *t)
+/* Until the lane goes on: that is looked for, or the lane wakes us. */
+static void sleep_once(const struct reader *r, uint32_t seen, struct sleep *s)
 {
-	return lock_asked(t) || call_traits((long)t->frame.rax) & TRAIT_WAITS;
+	if (s->ns && s->ns <= QUIET_NS)
+		lane_sleep(r, seen, s->ns);
+	else
+		lane_rest(r, seen, s->ns);
+	sleep_longer(s);
 }
 
-/* One who rested in this call the last time is likely to do it again. */
-static uint64_t sleep_first(const struct thread *t)
+static void sleep_noted(struct thread *t, uint32_t seen, struct sleep *s)
 {
-	return t->rest == t->frame.rax + 1 && may_rest(t) ? SLEEP_REST_NS : SLEEP_FIRST_NS;
-}
+	uint64_t since = clock_ns(CLOCK_MONOTONIC);
 
-static uint64_t sleep_next(const struct thread *t, uint64_t ns)
-{
-	ns = sleep_longer(ns);
-	return ns >= SLEEP_LONG_NS && may_rest(t) ? SLEEP_REST_NS : ns;
-}
-
-static void rest_note(struct thread *t, bool rested)
-{
-	if (rested)
+	sleep_once(&t->reader, seen, s);
+	if (clock_ns(CLOCK_MONOTONIC) - since >= QUIET_NS)
 		t->rest = t->frame.rax + 1;
 	else if (t->rest == t->frame.rax + 1)
 		t->rest = 0;
@@ -159,7 +153,7 @@ static bool is_clock_call(const struct thread *t)
 }
 
 /* What the leader does behind a fault is met when it is known whether it dies of it. */
-static bool fault_passed(struct thread *t)
+static bool fault_passed(struct thread *t, bool may_be_over)
 {
 	uint32_t seen = change_now();
 
@@ -170,13 +164,13 @@ static bool fault_passed(struct thread *t)
 	if (follow_is_orphan(t))
 		OWN1(__NR_exit_group, 1);
 	order_rests();
-	fault_wait(seen);
+	fault_wait(t, seen, may_be_over ? QUIET_NS : 0);
 	return false;
 }
 
 static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
 {
-	uint64_t sleep = over ? SLEEP_FIRST_NS : sleep_first(t);
+	struct sleep sleep = sleep_begin(t, over);
 
 	for (uint32_t looks = 0;; looks++) {
 		const struct event *e = reader_peek(&t->reader);
@@ -189,7 +183,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		}
 		if (e && fault_stands(t)) {
-			if (fault_passed(t))
+			if (fault_passed(t, over))
 				continue;
 			if (over && over(what))
 				return NULL;
@@ -223,11 +217,10 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
-		if (sleep >= SLEEP_LAST_NS && follow_is_orphan(t))
+		if (follow_is_orphan(t))
 			OWN1(__NR_exit_group, 1);
 		order_rests();
-		rest_note(t, sleep_wait(t, seen, sleep));
-		sleep = over ? sleep_longer(sleep) : sleep_next(t, sleep);
+		sleep_noted(t, seen, &sleep);
 	}
 }
 
@@ -250,7 +243,7 @@ const struct event *follow_event(struct thread *t)
 /* Waits until more than `n` events are there; false: there will be no more, or it is over. */
 bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what)
 {
-	for (uint64_t sleep = SLEEP_FIRST_NS;;) {
+	for (struct sleep sleep = { LOOK_FIRST_NS, over };;) {
 		struct reader ahead = t->reader;
 		const struct event *e = reader_peek(&ahead);
 		uint32_t seen = change_now();
@@ -262,8 +255,7 @@ bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *wha
 		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1 ||
 		    (over && over(what)))
 			return false;
-		change_wait(seen, sleep);
-		sleep = sleep_longer(sleep);
+		sleep_once(&ahead, seen, &sleep);
 	}
 }
 

@@ -64,7 +64,6 @@ static void leader_go(struct thread *t, uint32_t realm, uint32_t lane, const int
 	e->arg[0] = realm;
 	e->arg[1] = lane;
 	lead_event_end(t);
-	sleepers_wake(t);
 	lead_settle(t);
 	lane_close(&streams, t->lane);
 	if (!sections_take(fd)) {
@@ -73,11 +72,9 @@ static void leader_go(struct thread *t, uint32_t realm, uint32_t lane, const int
 	}
 	boot.realm = realm;
 	t->lane = lane;
-	writer_attach(&t->writer, &streams, lane);
+	lane_attach(t, &streams);
 	t->writer.lane->pid = t->pid;
 	t->writer.lane->owner = t->tid;
-	for (uint32_t v = 0; v < VERSIONS; v++)
-		t->roused[v] = 0;
 	stream_describe(t);
 }
 

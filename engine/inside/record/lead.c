@@ -348,7 +348,7 @@ void lead_resume(struct thread *t)
 		return;
 	}
 	fault_lead(t);
-	writer_attach(&t->writer, &streams, t->lane);
+	lane_attach(t, &streams);
 	t->writer.owes = owes;
 	t->writer.lane->pid = t->pid;
 	/* Other followers of the old leader begin the lane when it has one. */
@@ -362,7 +362,7 @@ void lead_resume(struct thread *t)
 void lead_begin(struct thread *t)
 {
 	MUST(t->has_lane && !t->following && t->lane < LANES);
-	writer_attach(&t->writer, &streams, t->lane);
+	lane_attach(t, &streams);
 	t->writer.lane->owner = t->tid;
 	t->writer.lane->pid = t->pid;
 	if (t->writer.lane->head || boot.hidden & HIDDEN_MOVES)

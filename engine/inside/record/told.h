@@ -18,7 +18,7 @@
 #include "engine/inside/record/others.h"
 
 #define CARE_ALONE	(CARE_POLLS | CARE_PLACES | CARE_KEPT | TRAIT_INNER | TRAIT_KEPT |	\
-			 TRAIT_WAITS | TRAIT_RIGHTS)
+			 TRAIT_RIGHTS)
 #define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
 #define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
 #define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
@@ -70,7 +70,7 @@ static INLINE void call_write(struct thread *t, const struct walk *w, long nr, u
 		record_call(&t->writer, w);
 	if (__builtin_expect(t->pending, 0))
 		signal_next(t);
-	writer_commit(&t->writer);
+	lane_commit(t);
 }
 
 /*
@@ -104,8 +104,6 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			tick_stand(t);
 		if (care & CARE_TOLD)
 			care_told(t, w, nr, care);
-		if (care & TRAIT_WAITS)
-			sleepers_look(t);
 	}
 	if (seq && t->writer.lane->giving)
 		giving_end(t);
@@ -131,8 +129,6 @@ static INLINE void call_told_alone(struct thread *t, struct walk *w, const struc
 	call_write(t, w, row->nr, ++lead_seq_now, 0, row);
 	if (care & CARE_TOLD)
 		care_told(t, w, row->nr, care);
-	if (care & TRAIT_WAITS)
-		sleepers_look(t);
 }
 
 #endif

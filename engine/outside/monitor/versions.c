@@ -74,13 +74,18 @@ static int alive_hold(struct brief *b)
 {
 	pthread_mutexattr_t attr;
 	pthread_mutex_t *mutex = (pthread_mutex_t *)&b->alive;
+	int result;
 
 	_Static_assert(sizeof(pthread_mutex_t) <= sizeof(b->alive), "a mutex fits");
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(mutex, &attr);
-	return -pthread_mutex_lock(mutex);
+	result = -pthread_mutex_lock(mutex);
+	/* As if somebody waited: the kernel wakes one who does when we die (lanes/sleep.c). */
+	if (!result)
+		__atomic_fetch_or(&b->alive.word, FUTEX_WAITERS, __ATOMIC_RELAXED);
+	return result;
 }
 
 int versions_alive_hold(struct monitor *m)

@@ -1,0 +1,190 @@
+/*
+ * Sleeping for a lane.  A follower's thread that finds nothing sleeps on the head of its lane,
+ * which the leader's thread changes with each event; it can only read it, and that is enough to
+ * wait.  The leader's thread makes no call for that: it looks behind each event whether its
+ * twin says in `asleep` that it sleeps, and then wakes it.
+ *
+ * That none is missed is a handshake (pairs.h): one writes `head` and looks at `asleep`, the
+ * other writes `asleep` and looks at `head`.  The leader, which does it at each event, pays no
+ * barrier; who goes to sleep asks the kernel for one on all processors that run a program of
+ * ours (membarrier(2)).  And `asleep` says which head was seen: a sleep that must end is told
+ * from one behind the very event.  tests/model/sleep.pml is that for a model checker.
+ *
+ * What another version writes in `asleep` may be anything: it costs the leader a futex call
+ * for an event at most, which `wakes` counts.
+ *
+ * Where the kernel has no futex_waitv (before 5.16), or a sandbox forbids one of the two,
+ * nobody sleeps for longer than BLIND_NS; nor when the monitor has died.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/core/must.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/now.h"
+#include "engine/inside/lanes/sleep.h"
+
+#define BLIND_NS	20000000
+#define SECOND_NS	1000000000ull
+#define EVERYBODY	(1 << 30)
+
+static uint8_t blind;
+
+void sleepers_begin(void)
+{
+	/* Before there is a second thread it costs no grace period. */
+	OWN3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+}
+
+uint32_t change_now(void)
+{
+	/* What the monitor changed is read after the count. */
+	return CONSUME(conduct_change, &streams.conduct->change);
+}
+
+static struct __kernel_timespec timespec_of(uint64_t ns)
+{
+	return (struct __kernel_timespec){ (long long)(ns / SECOND_NS),
+					   (long long)(ns % SECOND_NS) };
+}
+
+void change_wait(uint32_t seen, uint64_t ns)
+{
+	struct __kernel_timespec t = timespec_of(ns);
+
+	OWN4(__NR_futex, &streams.conduct->change, FUTEX_WAIT, seen, &t);
+}
+
+void word_wake(const uint32_t *word)
+{
+	OWN3(__NR_futex, word, FUTEX_WAKE, EVERYBODY);
+}
+
+void change_wake(void)
+{
+	word_wake(&streams.conduct->change);
+}
+
+/* The half that changes with each event: the other stands behind it. */
+static const uint32_t *head_word(const struct section *s, uint32_t lane)
+{
+	return (const uint32_t *)&s->lane[lane].head;
+}
+
+void lane_wake(const struct section *s, uint32_t lane)
+{
+	MUST(lane < LANES);
+	word_wake(head_word(s, lane));
+}
+
+/* --- who sleeps ------------------------------------------------------------------------ */
+
+static void blind_sleep(const uint32_t *word, uint32_t was, uint64_t ns)
+{
+	struct __kernel_timespec t = timespec_of(ns && ns < BLIND_NS ? ns : BLIND_NS);
+
+	OWN4(__NR_futex, word, FUTEX_WAIT, was, &t);
+}
+
+static struct futex_waitv wait_for(const uint32_t *word, uint32_t seen)
+{
+	return (struct futex_waitv){ .val = seen, .uaddr = (uint64_t)word, .flags = FUTEX_32 };
+}
+
+/* The kernel wakes one when the monitor dies. */
+static void alive_pass_on(const uint32_t *alive)
+{
+	if (!monitor_alive())
+		word_wake(alive);
+}
+
+void word_sleep(const uint32_t *word, uint32_t was, uint32_t seen, uint64_t ns)
+{
+	const uint32_t *alive = &brief()->alive.word;
+	struct futex_waitv w[] = { wait_for(word, was), wait_for(&streams.conduct->change, seen),
+				   wait_for(alive, __atomic_load_n(alive, __ATOMIC_RELAXED)) };
+	struct __kernel_timespec until;
+	long result = -ENOSYS;
+
+	if (!ns && !monitor_alive())
+		ns = BLIND_NS;
+	until = timespec_of(clock_ns(CLOCK_MONOTONIC) + ns);
+	if (!blind)
+		result = OWN6(__NR_futex_waitv, w, sizeof(w) / sizeof(w[0]), 0,
+			      ns ? &until : NULL, CLOCK_MONOTONIC, 0);
+	if (result == -ENOSYS || result == -EPERM) {
+		blind = 1;
+		blind_sleep(word, was, ns);
+	}
+	alive_pass_on(alive);
+}
+
+void lane_sleep(const struct reader *r, uint32_t seen, uint64_t ns)
+{
+	MUST(r->index < LANES);
+	word_sleep(head_word(r->from, r->index), (uint32_t)r->head, seen, ns);
+}
+
+static void everyones_barrier(void)
+{
+	if (OWN3(__NR_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) < 0)
+		blind = 1;
+}
+
+void lane_rest(const struct reader *r, uint32_t seen, uint64_t ns)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	HEAVY(sleeper, &own->asleep[r->index], asleep_at(r->head), everyones_barrier());
+	/* Its first step is the look at the head. */
+	lane_sleep(r, seen, ns);
+	__atomic_store_n(&own->asleep[r->index], 0, __ATOMIC_RELAXED);
+}
+
+/* --- who wakes ------------------------------------------------------------------------- */
+
+void sleepers_find(struct thread *t)
+{
+	struct twins *s = twins_of(t);
+	uint32_t bits;
+
+	s->of = change_now() + 1ull;
+	s->count = 0;
+	for (bits = streams_followers(&streams, t->writer.section); bits; bits &= bits - 1) {
+		uint32_t v = (uint32_t)__builtin_ctz(bits) % VERSIONS;
+		const struct section *other = streams_section(&streams, v);
+
+		MUST(s->count < VERSIONS);
+		s->twin[s->count++] = (struct twin){ &other->asleep[t->lane], 0 };
+	}
+}
+
+/*
+ * Once for each sleep: who has been woken may have to wait for a processor.  One that has seen
+ * this event, and is about to sleep behind it, must be woken by the next.
+ */
+void sleepers_wake(struct thread *t)
+{
+	struct twins *s = twins_of(t);
+	bool wake = false;
+
+	MUST(s->count <= VERSIONS);
+	for (uint64_t i = 0; i < s->count; i++) {
+		uint32_t asleep = LIGHT(sleeper, s->twin[i].asleep);
+
+		if (!asleep || asleep == s->twin[i].woken || asleep == asleep_at(t->writer.head))
+			continue;
+		s->twin[i].woken = asleep;
+		wake = true;
+	}
+	if (!wake)
+		return;
+	__atomic_fetch_add(&t->writer.section->wakes, 1, __ATOMIC_RELAXED);
+	lane_wake(t->writer.section, t->lane);
+}

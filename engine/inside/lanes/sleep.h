@@ -1,0 +1,67 @@
+/*
+ * How a follower's thread sleeps until its lane goes on, and how the leader's wakes it; and
+ * the change of who leads, which wakes all.
+ */
+#ifndef MVE_INSIDE_SLEEP_H
+#define MVE_INSIDE_SLEEP_H
+
+#include "engine/core/pairs.h"
+#include "engine/core/ring.h"
+#include "engine/inside/gate/thread.h"
+
+/* Once in a program, while it has one thread: sleepers are to see what its threads write. */
+void sleepers_begin(void);
+
+uint32_t change_now(void);
+/* Sleeps until conduct.change is not `seen`, or for ns at most. */
+void change_wait(uint32_t seen, uint64_t ns);
+/* Wakes all that sleep there, of every version; the page need not be ours. */
+void change_wake(void);
+
+/*
+ * Sleeps until the lane's head is not what the reader saw last, conduct.change is not `seen`,
+ * or the monitor has died; for ns at most, 0: without an end.
+ */
+void lane_rest(const struct reader *r, uint32_t seen, uint64_t ns);
+/* The same, but the lane's thread is not asked to wake us: for a time that is not long. */
+void lane_sleep(const struct reader *r, uint32_t seen, uint64_t ns);
+/* Sleeps until the word is not `was`, as above; who changes it wakes. */
+void word_sleep(const uint32_t *word, uint32_t was, uint32_t seen, uint64_t ns);
+void word_wake(const uint32_t *word);
+/* Wakes the lane's readers. */
+void lane_wake(const struct section *s, uint32_t lane);
+
+void sleepers_find(struct thread *t);
+void sleepers_wake(struct thread *t);
+
+/* Behind each event: wakes the lane's readers, if one sleeps. */
+static INLINE void sleepers_look(struct thread *t)
+{
+	const struct conduct *c = t->writer.streams->conduct;
+	const struct twins *s = twins_of(t);
+	uint32_t asleep = 0;
+
+	/* Who follows is read after the count. */
+	if (__builtin_expect(s->of != CONSUME(conduct_change, &c->change) + 1ull, 0))
+		sleepers_find(t);
+	for (uint64_t i = 0; i < s->count; i++)
+		asleep |= LIGHT(sleeper, s->twin[i].asleep);
+	if (__builtin_expect(asleep, 0))
+		sleepers_wake(t);
+}
+
+/* The open event is told. */
+static INLINE void lane_commit(struct thread *t)
+{
+	writer_commit(&t->writer);
+	sleepers_look(t);
+}
+
+/* The thread tells in its lane from here on. */
+static inline void lane_attach(struct thread *t, struct streams *s)
+{
+	writer_attach(&t->writer, s, t->lane);
+	twins_of(t)->of = 0;
+}
+
+#endif

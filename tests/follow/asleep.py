@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""asleep.py: a follower whose lane is quiet sleeps without looking, and whatever its leader tells
+then wakes it.
+
+The leader does one thing at a time (a call, a lock, a signal, ...) when its follower has gone to
+sleep, and then nothing: a wake-up that is missed is missed for good.
+"""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
+WAIT_S = 20         # for what is to come at once
+QUIET_S = 3.0
+WAKES_MOST = 2      # of a thread in that time
+
+SOURCE = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BIG (300 << 10)		/* of many pieces, each in a chunk of its own */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *idle(void *arg)
+{
+	pthread_mutex_lock(&mutex);
+	for (;;)
+		pthread_cond_wait(&never, &mutex);
+	return arg;
+}
+
+/* Long enough for a follower to sleep; how long it is does not matter. */
+static void work(void)
+{
+	for (volatile long i = 0; i < 60000000; i++)
+		;
+}
+
+static void act(char what, char *big, int null)
+{
+	pthread_t t;
+	pid_t pid;
+
+	switch (what) {
+	case 'c':
+		getppid();
+		break;
+	case 'l':
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+		break;
+	case 's':
+		raise(SIGUSR1);
+		break;
+	case 'b':
+		if (write(null, big, BIG) < 0)
+			abort();
+		break;
+	case 'f':
+		pid = fork();
+		if (!pid) {
+			work();
+			getppid();
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		break;
+	case 't':
+		pthread_create(&t, NULL, idle, NULL);
+		break;
+	}
+}
+
+int main(void)
+{
+	char *big = calloc(1, BIG), what;
+	int null = open("/dev/null", O_WRONLY);
+
+	signal(SIGUSR1, on_signal);
+	while (read(0, &what, 1) == 1) {
+		work();
+		act(what, big, null);
+	}
+	return 0;
+}
+"""
+
+
+def wrong(words):
+    print(f"asleep: {words}")
+    sys.exit(1)
+
+
+def wait_for(what, words):
+    end = time.monotonic() + WAIT_S
+    while True:
+        found = what()
+        if found:
+            return found
+        if time.monotonic() > end:
+            wrong(f"not in {WAIT_S} s: {words}")
+        time.sleep(0.02)
+
+
+def versions(name):
+    done = subprocess.run([MVE, "status", name, "--json"], capture_output=True, check=False)
+    return json.loads(done.stdout)["versions"] if not done.returncode else []
+
+
+def threads(pid):
+    """{thread: (how often it gave the processor away, what it used of one)}"""
+    found = {}
+    for path in glob.glob(f"/proc/{pid}/task/*"):
+        with open(path + "/status") as f:
+            words = dict(line.split(":", 1) for line in f)
+        with open(path + "/schedstat") as f:
+            found[path] = (int(words["voluntary_ctxt_switches"]), f.read().split()[0])
+    return found
+
+
+def sleeps(pid):
+    """The server has done what it was told to: none of its threads does anything."""
+    before = threads(pid)
+    time.sleep(0.1)
+    return before == threads(pid)
+
+
+def wakes(pid, when):
+    before = threads(pid)
+    time.sleep(QUIET_S)
+    for path, (now, _) in threads(pid).items():
+        if now - before.get(path, (now, ""))[0] > WAKES_MOST:
+            wrong(f"{when}: a thread of the follower woke "
+                  f"{now - before[path][0]} times in {QUIET_S} s")
+
+
+def all_read(name):
+    rows = versions(name)
+    return len(rows) == 2 and rows[1]["role"] == "follower" and not rows[1]["lag_cells"]
+
+
+def each(name, server, leader, acts):
+    for what in acts:
+        server.stdin.write(what.encode())
+        server.stdin.flush()
+        wait_for(lambda: sleeps(leader), "the server sleeps")
+        wait_for(lambda: all_read(name), f"{what}: its follower has read all")
+
+
+def main():
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", "asleep", "-xc", "-"], check=True,
+                   input=SOURCE, text=True)
+    name = os.environ.get("MVE_SESSION", f"asleep-{os.getpid()}")
+    server = subprocess.Popen([MVE, "run", "-n", name, "-f", "same", "--", "./asleep"],
+                              stdin=subprocess.PIPE)
+    try:
+        wait_for(lambda: all_read(name), "it begins")
+        leader, follower = (row["pid"] for row in versions(name))
+        each(name, server, leader, "ccsbfccc")
+        wait_for(lambda: sleeps(follower), "the follower sleeps")
+        wakes(follower, "where the leader waits")
+        # The leader's thread is at work, and its follower waits for what comes of it.
+        server.stdin.write(b"c")
+        server.stdin.flush()
+        time.sleep(0.03)
+        os.kill(leader, signal.SIGSTOP)
+        time.sleep(0.3)
+        wakes(follower, "where the leader works")
+        os.kill(leader, signal.SIGCONT)
+        each(name, server, leader, "tclsbcl")
+        wait_for(lambda: sleeps(follower), "the follower sleeps")
+        wakes(follower, "with threads")
+    finally:
+        server.stdin.close()
+        status = server.wait(WAIT_S)
+    if status:
+        wrong(f"status {status}")
+    print("asleep: ok")
+
+
+main()
