@@ -26,7 +26,7 @@ lib_objs := $(B)/libmve.a
 mve_objs := $(call obj,$(MVE))
 skels	:= $(patsubst bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(BPF))
 
-all: $(B)/mve $(B)/rulec
+all: $(B)/mve $(B)/rulec checkpoint
 
 deps:
 	@./tools/install-packages packages.txt
@@ -123,6 +123,51 @@ $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/vmlinux.h
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	@bpftool gen skeleton $< > $@.tmp && mv $@.tmp $@
 
+# Memory checkpoints: a plugin for clang, a runtime for each size of region (of which only the
+# usual one is made unasked), and the compiler that uses both.  The runtime's heap is built with
+# the pass.
+LLVM_DEV := $(wildcard /usr/lib/llvm-19/include/llvm/Passes/PassPlugin.h)
+CHECK	:= engine/checkpoint
+pass	:= $(call obj,$(wildcard $(CHECK)/pass/*.cc))
+runtime	:= $(notdir $(basename $(wildcard $(CHECK)/runtime/*.[cS])))
+RUNTIME_CFLAGS := -std=gnu17 -O2 -g $(NAMES) $(WARN) -fPIE
+
+$(B)/$(CHECK)/pass/%.o: $(CHECK)/pass/%.cc
+	@mkdir -p $(@D)
+	$(call say,c++ $<) $(CXX) -I. -isystem /usr/lib/llvm-19/include -std=c++17 -O2 $(NAMES) -fPIC \
+		-fno-exceptions -fno-rtti -Wall -Wextra -Wshadow -Werror -MMD -MP -c $< -o $@
+
+$(B)/checkpoint/mve-checkpoint.so: $(pass)
+	@mkdir -p $(@D)
+	$(call say,ld $@) $(CXX) -shared -Wl,-z,nodelete $^ -o $@
+
+define runtime_of
+$(B)/checkpoint/libmve-checkpoint-$(1).a: $(runtime:%=$(B)/$(CHECK)/runtime-$(1)/%.o)
+	@mkdir -p $$(@D)
+	$$(call say,ar $$@) rm -f $$@ && ar rcs $$@ $$^
+
+$(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.c
+	@mkdir -p $$(@D)
+	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
+
+$(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.S
+	@mkdir -p $$(@D)
+	$$(call say,cc $$< $(1)) $(CLANG) -c $$< -o $$@
+
+$(B)/$(CHECK)/runtime-$(1)/heap.o: $(CHECK)/runtime/heap.c $(B)/checkpoint/mve-checkpoint.so
+	@mkdir -p $$(@D)
+	$$(call say,cc $$< $(1)) MVE_CHECKPOINT_FLAGS=region=$(1) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) \
+		-fpass-plugin=$(B)/checkpoint/mve-checkpoint.so -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
+endef
+$(foreach n,32 64 128 256 512,$(eval $(call runtime_of,$(n))))
+
+$(B)/checkpoint/mve-cc: $(CHECK)/mve-cc $(wildcard $(CHECK)/mve/*.h)
+	@mkdir -p $(@D)/include/mve && cp $(CHECK)/mve/*.h $(@D)/include/mve && cp $< $@
+
+checkpoint: $(if $(LLVM_DEV),$(B)/checkpoint/mve-checkpoint.so $(B)/checkpoint/libmve-checkpoint-128.a \
+	$(B)/checkpoint/mve-cc)
+	$(if $(LLVM_DEV),,@echo "mve-cc is not built: llvm-19-dev is missing")
+
 # Tests.
 programs := $(patsubst tests/programs/%.c,$(B)/tests/%,$(wildcard tests/programs/*.c))
 $(B)/tests/%: tests/programs/%.c $(wildcard tests/programs/*.h)
@@ -152,7 +197,7 @@ $(httpds): $(wildcard servers/httpd/*.[ch])
 
 units: $(units)
 
-tests: $(B)/mve $(B)/rulec $(programs) $(units) $(rings) $(footprint) $(httpds)
+tests: $(B)/mve $(B)/rulec checkpoint $(programs) $(units) $(rings) $(footprint) $(httpds)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 all
@@ -194,7 +239,7 @@ $(B)/perf/ends: perf/ends.c
 clean:
 	rm -rf $(B)
 
-.PHONY: all deps demo check check-long check-asan check-ubsan units bench bench-programs httpds tests clean
+.PHONY: all checkpoint deps demo check check-long check-asan check-ubsan units bench bench-programs httpds tests clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/engine $(B)/rulec-obj $(B)/grammar $(B)/perf -name '*.d' 2>/dev/null)

@@ -1,0 +1,158 @@
+// A cluster becomes
+//
+//	if (epoch)			the gate, unless it runs only then
+//		if (any tag < epoch)	the tags of first and last byte of each range, and between
+//			save(...)	for each range; it looks again
+//
+// and a range whose length is not known here is left to the runtime behind the gate.
+#include "engine/checkpoint/pass/emit.h"
+#include "engine/checkpoint/pass/options.h"
+#include "engine/checkpoint/runtime/tags.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+using namespace llvm;
+
+// So many regions' tags are looked at in line.
+static const unsigned inline_regions = 3;
+
+Value *emit_epoch(IRBuilder<> &b)
+{
+	Module *m = b.GetInsertBlock()->getModule();
+	Constant *found = m->getOrInsertGlobal("mve_checkpoint_epoch", b.getInt8Ty());
+	auto *epoch = cast<GlobalVariable>(found);
+
+	if (m->getPIELevel() != PIELevel::Default || m->getPICLevel() == PICLevel::NotPIC)
+		epoch->setDSOLocal(true);
+	return b.CreateLoad(b.getInt8Ty(), epoch, "epoch");
+}
+
+// As in runtime/save.h.
+static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
+{
+	Module *m = b.GetInsertBlock()->getModule();
+	SmallVector<Type *, 2> types;
+
+	for (Value *v : args)
+		types.push_back(v->getType());
+	auto *type = FunctionType::get(b.getVoidTy(), types, false);
+	FunctionCallee f = m->getOrInsertFunction(name, type);
+	cast<Function>(f.getCallee())->setCallingConv(CallingConv::PreserveAll);
+	cast<Function>(f.getCallee())->setDoesNotThrow();
+	CallInst *call = b.CreateCall(f, args);
+	call->setCallingConv(CallingConv::PreserveAll);
+	call->setDoesNotThrow();
+}
+
+// A store's own alignment is only what its type promises: programs for x86 break that promise,
+// and it works.  So it is believed when asked for; what is known of the object always is.
+static uint64_t align_of(const Site &s)
+{
+	const DataLayout &dl = s.at->getModule()->getDataLayout();
+	uint64_t known = s.pointer == s.base ? getKnownAlignment(s.base, dl).value() : 1;
+
+	return options().aligned ? std::max(s.align, known) : known;
+}
+
+static bool in_line(const Site &s)
+{
+	return !s.length && s.size <= inline_regions * options().region();
+}
+
+static Value *address(IRBuilder<> &b, const Site &s)
+{
+	if (s.length)
+		return s.pointer;
+	return s.offset ? b.CreatePtrAdd(s.base, b.getInt64(s.offset)) : s.base;
+}
+
+// Whether the tag of a byte is older than the epoch.
+static Value *old(IRBuilder<> &b, Value *pointer, uint64_t more, Value *epoch)
+{
+	Value *at = b.CreatePtrToInt(pointer, b.getInt64Ty());
+
+	if (more)
+		at = b.CreateAdd(at, b.getInt64(more));
+	at = b.CreateAdd(b.CreateLShr(at, options().shift), b.getInt64(TAGS_AT));
+	Value *tag = b.CreateLoad(b.getInt8Ty(), b.CreateIntToPtr(at, b.getPtrTy()), "tag");
+	return b.CreateICmpULT(tag, epoch);
+}
+
+static Value *range_old(IRBuilder<> &b, const Site &s, Value *epoch)
+{
+	Value *pointer = address(b, s);
+	Value *any = old(b, pointer, 0, epoch);
+	uint64_t region = options().region();
+
+	if (s.size <= region && align_of(s) >= s.size)
+		return any;		// it does not reach into the next region
+	for (uint64_t more = region; more < s.size - 1; more += region)
+		any = b.CreateOr(any, old(b, pointer, more, epoch));
+	return s.size > 1 ? b.CreateOr(any, old(b, pointer, s.size - 1, epoch)) : any;
+}
+
+static void range_save(IRBuilder<> &b, const Site &s)
+{
+	Value *pointer = address(b, s);
+	Value *size = s.length ? b.CreateZExtOrTrunc(s.length, b.getInt64Ty()) : b.getInt64(s.size);
+
+	if (options().log)
+		call_save(b, "mve_checkpoint_log", {pointer, size});
+	else if (in_line(s) && s.size <= options().region() && align_of(s) >= s.size)
+		call_save(b, "mve_checkpoint_save", {pointer});
+	else
+		call_save(b, "mve_checkpoint_save_range", {pointer, size});
+}
+
+static Instruction *gate(Instruction *at, Value *&epoch)
+{
+	IRBuilder<> b(at);
+
+	epoch = emit_epoch(b);
+	return SplitBlockAndInsertIfThen(b.CreateIsNotNull(epoch), at, false);
+}
+
+// The ranges whose tags are looked at in line, in one branch.
+static void emit_tags(const Cluster &cluster, Instruction *at, Value *epoch)
+{
+	IRBuilder<> b(at);
+	Value *any = nullptr;
+
+	for (const Site &s : cluster.sites)
+		if (in_line(s)) {
+			Value *is = range_old(b, s, epoch);
+			any = any ? b.CreateOr(any, is) : is;
+		}
+	if (!any)
+		return;
+	MDNode *seldom = MDBuilder(at->getContext()).createBranchWeights(1, 1000);
+	IRBuilder<> save(SplitBlockAndInsertIfThen(any, at, false, seldom));
+	save.SetCurrentDebugLocation(cluster.at->getDebugLoc());
+	for (const Site &s : cluster.sites)
+		if (in_line(s))
+			range_save(save, s);
+}
+
+void emit(const Cluster &cluster, Count &count)
+{
+	Instruction *at = cluster.at;
+	Value *epoch;
+
+	count.checks += cluster.sites.size();
+	if (cluster.gated) {
+		count.gates++;
+		at = gate(at, epoch);
+	} else {
+		IRBuilder<> b(at);
+		epoch = emit_epoch(b);
+	}
+	IRBuilder<> b(at);
+	b.SetCurrentDebugLocation(cluster.at->getDebugLoc());
+	for (const Site &s : cluster.sites)
+		if (!in_line(s) || options().log)
+			range_save(b, s);
+	if (!options().log)
+		emit_tags(cluster, at, epoch);
+}

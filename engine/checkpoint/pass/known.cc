@@ -1,0 +1,199 @@
+// known.def as maps.  A length that needs looking into memory is asked of the runtime, which
+// looks only while a checkpoint is open.
+#include "engine/checkpoint/pass/known.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+enum class Kind { arg, product, fixed, asked };
+
+struct Length {
+	Kind kind;
+	unsigned first, second, number;
+	const char *function;
+};
+
+struct Row {
+	const char *name;
+	unsigned argument;
+	Length length;
+};
+
+#define ARG(n)			Length{Kind::arg, n, 0, 0, nullptr}
+#define PRODUCT(n, m, k)	Length{Kind::product, n, m, k, nullptr}
+#define FIXED(n)		Length{Kind::fixed, 0, 0, n, nullptr}
+#define STRING(n)		Length{Kind::asked, n, 0, 0, "mve_known_string"}
+#define LEN_AT(n)		Length{Kind::asked, n, 0, 0, "mve_known_at"}
+#define WHOLE			Length{Kind::asked, ~0u, 0, 0, "mve_known_whole"}
+
+static const Row rows[] = {
+#define WRITES(name, argument, length)	{#name, argument, length},
+#define NONE(name)
+#define WAITS(name)
+#define RENAME(name, own)
+#include "engine/checkpoint/pass/known.def"
+#undef WRITES
+#undef NONE
+#undef RENAME
+#undef WAITS
+};
+
+static const char *const all[] = {
+#define WRITES(name, argument, length)	#name,
+#define NONE(name)			#name,
+#define WAITS(name)
+#define RENAME(name, own)		#name,
+#include "engine/checkpoint/pass/known.def"
+#undef WRITES
+#undef NONE
+#undef RENAME
+#undef WAITS
+};
+
+static const char *const waits[] = {
+#define WRITES(name, argument, length)
+#define NONE(name)
+#define WAITS(name)	#name,
+#define RENAME(name, own)
+#include "engine/checkpoint/pass/known.def"
+#undef WRITES
+#undef NONE
+#undef RENAME
+#undef WAITS
+};
+
+static const struct {
+	const char *name, *own;
+} renamed[] = {
+#define WRITES(name, argument, length)
+#define NONE(name)
+#define WAITS(name)
+#define RENAME(name, own)	{#name, #own},
+#include "engine/checkpoint/pass/known.def"
+};
+
+static StringMap<std::vector<const Row *>> map_rows()
+{
+	StringMap<std::vector<const Row *>> map;
+
+	for (const char *name : all)
+		map[name];
+	for (const Row &row : rows)
+		map[row.name].push_back(&row);
+	return map;
+}
+
+static const std::vector<const Row *> *find(const Function *f)
+{
+	static const StringMap<std::vector<const Row *>> map = map_rows();
+
+	if (!f || !f->isDeclaration())
+		return nullptr;
+	auto found = map.find(f->getName());
+	return found == map.end() ? nullptr : &found->second;
+}
+
+// glibc's headers give some functions other names: __isoc23_strtol is not among them here.
+bool known_quiet(const Function &f)
+{
+	static const StringSet<> waiting = [] {
+		StringSet<> names;
+		for (const char *name : waits)
+			names.insert(name);
+		return names;
+	}();
+
+	return (find(&f) && !waiting.contains(f.getName())) ||
+	       f.getName().starts_with("mve_known_");
+}
+
+static Value *asked(IRBuilder<> &b, const Length &length, Value *about)
+{
+	Module *m = b.GetInsertBlock()->getModule();
+	FunctionCallee f = m->getOrInsertFunction(length.function, b.getInt64Ty(), b.getPtrTy());
+
+	return b.CreateCall(f, about);
+}
+
+static Value *wide(IRBuilder<> &b, Value *v)
+{
+	return b.CreateZExtOrTrunc(v, b.getInt64Ty());
+}
+
+static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
+{
+	const Length &l = row.length;
+
+	switch (l.kind) {
+	case Kind::arg:
+		return wide(b, call.getArgOperand(l.first));
+	case Kind::product:
+		return b.CreateMul(wide(b, call.getArgOperand(l.first)),
+				   l.first == l.second ? b.getInt64(l.number) :
+				   wide(b, call.getArgOperand(l.second)));
+	case Kind::fixed:
+		return b.getInt64(l.number);
+	case Kind::asked:
+		return asked(b, l, call.getArgOperand(l.first == ~0u ? row.argument : l.first));
+	}
+	llvm_unreachable("a kind of length");
+}
+
+static bool fits(const Row &row, const CallBase &call)
+{
+	unsigned most = std::max({row.argument, row.length.first == ~0u ? 0 : row.length.first,
+				  row.length.second});
+
+	if (most >= call.arg_size())
+		return false;
+	Value *pointer = call.getArgOperand(row.argument);
+	return pointer->getType()->isPointerTy() && !isa<ConstantPointerNull>(pointer);
+}
+
+Ranges known_ranges(CallBase &call)
+{
+	auto *found = find(call.getCalledFunction());
+	Ranges ranges;
+
+	if (!found)
+		return ranges;
+	IRBuilder<> b(&call);
+	for (const Row *row : *found) {
+		if (!fits(*row, call))
+			continue;
+		Value *pointer = call.getArgOperand(row->argument);
+		Value *length = length_of(b, *row, call);
+		length = b.CreateSelect(b.CreateIsNull(pointer), b.getInt64(0), length);
+		ranges.push_back({pointer, length});
+	}
+	return ranges;
+}
+
+bool known_not(const CallBase &call)
+{
+	const Function *f = call.getCalledFunction();
+
+	if (!f || !f->isDeclaration() || f->isIntrinsic() || find(f) || call.onlyReadsMemory() ||
+	    f->getName().starts_with("mve_"))
+		return false;
+	for (unsigned n = 0; n < call.arg_size(); n++)
+		if (call.getArgOperand(n)->getType()->isPointerTy() && !call.onlyReadsMemory(n))
+			return true;
+	return false;
+}
+
+void known_rename(Module &m)
+{
+	for (auto &row : renamed) {
+		Function *f = m.getFunction(row.name);
+		if (!f || !f->isDeclaration())
+			continue;
+		FunctionCallee own = m.getOrInsertFunction(row.own, f->getFunctionType(),
+							   f->getAttributes());
+		f->replaceAllUsesWith(own.getCallee());
+	}
+}

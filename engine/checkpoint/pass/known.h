@@ -1,0 +1,27 @@
+// What is known of functions that the pass does not see: which memory they write, and that no
+// checkpoint is opened in them.  known.def has a row for each.
+#ifndef MVE_CHECKPOINT_KNOWN_H
+#define MVE_CHECKPOINT_KNOWN_H
+
+#include "llvm/IR/InstrTypes.h"
+#include <vector>
+
+struct Range {
+	llvm::Value *pointer, *length;
+};
+
+using Ranges = std::vector<Range>;
+
+// What a call writes of the program's memory; may add instructions before it.
+Ranges known_ranges(llvm::CallBase &call);
+
+// A function of another module that has no row, and is given a pointer that it may write to.
+bool known_not(const llvm::CallBase &call);
+
+// It has a row, so no checkpoint is opened in it.
+bool known_quiet(const llvm::Function &f);
+
+// The program's calls of malloc, mmap and the like are made the runtime's.
+void known_rename(llvm::Module &m);
+
+#endif

@@ -1,0 +1,227 @@
+// Only loops without anything that may open a checkpoint are looked at.  A range is taken where it
+// is exact: the loop is left at its end only, and the store is made in each turn; so no byte is
+// read that the loop would not have written.
+#include "engine/checkpoint/pass/loops.h"
+#include "engine/checkpoint/pass/emit.h"
+#include "engine/checkpoint/pass/options.h"
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/ScalarEvolutionExpressions.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+#include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
+
+using namespace llvm;
+
+// A loop of more instructions is not doubled.
+static const unsigned edition_most = 1000;
+
+namespace {
+// What is known of a function's loops; made anew when they are changed.
+struct Analyses {
+	TargetLibraryInfoImpl known;
+	TargetLibraryInfo library;
+	AssumptionCache assumptions;
+	DominatorTree dominators;
+	LoopInfo loops;
+	ScalarEvolution evolution;
+
+	explicit Analyses(Function &f)
+		: known(Triple(f.getParent()->getTargetTriple())), library(known, &f),
+		  assumptions(f), dominators(f), loops(dominators),
+		  evolution(f, library, assumptions, dominators, loops) {}
+};
+}
+
+static bool opens(const Loop &loop, const Quiet &quiet)
+{
+	for (const BasicBlock *b : loop.blocks())
+		for (const Instruction &i : *b)
+			if (may_open(i, quiet))
+				return true;
+	return false;
+}
+
+// It is left after a whole turn only, and the site is come to in each.
+static bool each_turn(const Loop &loop, const Site &s, const DominatorTree &dominators)
+{
+	BasicBlock *latch = loop.getLoopLatch();
+
+	return latch && loop.getExitingBlock() == latch && loop.getLoopPreheader() &&
+	       dominators.dominates(s.at->getParent(), latch);
+}
+
+// First byte and number of bytes of what a site writes in all turns; null: not known.
+static bool range(const Loop &loop, const Site &s, ScalarEvolution &se, const SCEV *&begin,
+		  const SCEV *&length)
+{
+	const SCEV *at = se.getSCEV(s.pointer), *turns = se.getBackedgeTakenCount(&loop);
+	Type *word = Type::getInt64Ty(s.at->getContext());
+
+	if (se.isLoopInvariant(at, &loop)) {
+		begin = at;
+		length = se.getConstant(word, s.size);
+		return true;
+	}
+	auto *steps = dyn_cast<SCEVAddRecExpr>(at);
+	if (isa<SCEVCouldNotCompute>(turns) || !steps || steps->getLoop() != &loop ||
+	    !steps->isAffine())
+		return false;
+	auto *step = dyn_cast<SCEVConstant>(steps->getStepRecurrence(se));
+	if (!step || step->getAPInt().abs().ugt(std::max(2 * s.size, options().region())))
+		return false;
+	const SCEV *way = se.getMulExpr(se.getTruncateOrZeroExtend(turns, word),
+					se.getConstant(step->getAPInt().abs()));
+	begin = steps->getStart();
+	if (step->getAPInt().isNegative())
+		begin = se.getMinusSCEV(se.getAddExpr(begin, se.getConstant(word, 0)), way);
+	length = se.getAddExpr(way, se.getConstant(word, s.size));
+	return true;
+}
+
+// The site's check is moved before the loop.
+static bool hoist(Loop &loop, Site &s, Analyses &a)
+{
+	const DataLayout &dl = s.at->getModule()->getDataLayout();
+	Instruction *before = loop.getLoopPreheader()->getTerminator();
+	SCEVExpander expander(a.evolution, dl, "checkpoint");
+	const SCEV *begin, *length;
+
+	if (s.length || !range(loop, s, a.evolution, begin, length) ||
+	    !begin->getType()->isPointerTy() || !expander.isSafeToExpandAt(begin, before) ||
+	    !expander.isSafeToExpandAt(length, before))
+		return false;
+	s.pointer = expander.expandCodeFor(begin, begin->getType(), before);
+	Value *bytes = expander.expandCodeFor(length, length->getType(), before);
+	s.at = before;
+	auto *known = dyn_cast<ConstantInt>(bytes);
+	s.size = known ? known->getZExtValue() : 0;
+	s.length = known ? nullptr : bytes;
+	site_resolve(s);
+	return true;
+}
+
+void loops_range(Function &f, Sites &sites, const Quiet &quiet, Count &count)
+{
+	Analyses a(f);
+	DenseMap<const Loop *, bool> closed;
+
+	if (!options().loops)
+		return;
+	for (Loop *loop : a.loops.getLoopsInPreorder())
+		closed[loop] = !opens(*loop, quiet);
+	for (Site &s : sites) {
+		Loop *loop = a.loops.getLoopFor(s.at->getParent());
+		bool moved = false;
+		while (loop && closed[loop] && each_turn(*loop, s, a.dominators) &&
+		       hoist(*loop, s, a)) {
+			moved = true;
+			loop = loop->getParentLoop();
+		}
+		count.loop += moved;
+	}
+}
+
+static bool has_sites(const Loop &loop, const Sites &sites)
+{
+	return any_of(sites, [&](const Site &s) { return loop.contains(s.at); });
+}
+
+static unsigned size(const Loop &loop)
+{
+	unsigned n = 0;
+
+	for (const BasicBlock *b : loop.blocks())
+		n += b->size();
+	return n;
+}
+
+static bool clonable(const Loop &loop)
+{
+	for (const BasicBlock *b : loop.blocks())
+		for (const Instruction &i : *b)
+			if (auto *call = dyn_cast<CallBase>(&i))
+				if (call->cannotDuplicate() || call->isConvergent())
+					return false;
+	return loop.isLoopSimplifyForm() && size(loop) <= edition_most;
+}
+
+// The exits of a loop are those of its copy, too.
+static void exits_share(const Loop &loop, ValueToValueMapTy &copies)
+{
+	SmallVector<BasicBlock *, 4> exits;
+
+	loop.getUniqueExitBlocks(exits);
+	for (BasicBlock *exit : exits)
+		for (PHINode &phi : exit->phis())
+			for (unsigned n = 0, all = phi.getNumIncomingValues(); n < all; n++) {
+				BasicBlock *from = phi.getIncomingBlock(n);
+				if (!loop.contains(from))
+					continue;
+				Value *v = phi.getIncomingValue(n);
+				auto copy = copies.find(v);
+				phi.addIncoming(copy == copies.end() ? v : (Value *)copy->second,
+						cast<BasicBlock>(copies[from]));
+			}
+}
+
+static void edition(Loop &loop, Analyses &a)
+{
+	formLCSSARecursively(loop, a.dominators, &a.loops, &a.evolution);
+	BasicBlock *choice = loop.getLoopPreheader();
+	BasicBlock *before = SplitBlock(choice, choice->getTerminator(), &a.dominators, &a.loops);
+	SmallVector<BasicBlock *, 16> blocks;
+	ValueToValueMapTy copies;
+	Loop *plain = cloneLoopWithPreheader(before, choice, &loop, copies, ".plain", &a.loops,
+					     &a.dominators, blocks);
+
+	remapInstructionsInBlocks(blocks, copies);
+	exits_share(loop, copies);
+	Instruction *old = choice->getTerminator();
+	IRBuilder<> b(old);
+	b.CreateCondBr(b.CreateIsNotNull(emit_epoch(b)), before, plain->getLoopPreheader());
+	old->eraseFromParent();
+}
+
+// The outermost loops that can be had, by their headers: cloning one changes what is known of all.
+static Loop *next(Analyses &a, const Sites &sites, const Quiet &quiet,
+		  SmallPtrSetImpl<const BasicBlock *> &seen)
+{
+	for (Loop *loop : a.loops.getLoopsInPreorder()) {
+		const Loop *outer = loop->getParentLoop();
+		bool inside = outer && seen.count(outer->getHeader());
+		if (seen.count(loop->getHeader()) || inside || !has_sites(*loop, sites) ||
+		    opens(*loop, quiet) || !clonable(*loop))
+			continue;
+		seen.insert(loop->getHeader());
+		return loop;
+	}
+	return nullptr;
+}
+
+void loops_editions(Function &f, Sites &sites, const Quiet &quiet, Count &count)
+{
+	SmallPtrSet<const BasicBlock *, 8> seen;
+
+	if (!options().editions || sites.empty())
+		return;
+	for (;;) {
+		Analyses a(f);
+		for (Loop *loop : a.loops)
+			simplifyLoop(loop, &a.dominators, &a.loops, &a.evolution, &a.assumptions,
+				     nullptr, false);
+		Loop *loop = next(a, sites, quiet, seen);
+		if (!loop)
+			return;
+		for (Site &s : sites)
+			if (loop->contains(s.at))
+				s.gated = false;
+		edition(*loop, a);
+		count.editions++;
+	}
+}

@@ -1,0 +1,16 @@
+// Checks in loops.
+#ifndef MVE_CHECKPOINT_LOOPS_H
+#define MVE_CHECKPOINT_LOOPS_H
+
+#include "engine/checkpoint/pass/sites.h"
+#include "llvm/IR/PassManager.h"
+
+// A store that a loop makes in each turn, over a range that is known when it begins, is checked
+// once before it.
+void loops_range(llvm::Function &f, Sites &sites, const Quiet &quiet, Count &count);
+
+// A loop in which no checkpoint can be opened and that still has checks is there twice: with them
+// and without, chosen before it.
+void loops_editions(llvm::Function &f, Sites &sites, const Quiet &quiet, Count &count);
+
+#endif

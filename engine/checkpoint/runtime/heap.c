@@ -1,0 +1,308 @@
+/*
+ * The heap of programs that mve-cc has built.  Memory comes in spans, aligned to SPAN, out of
+ * one reservation; a span's head says what it holds: blocks of one size, or the first part of
+ * one large block, which then goes over as many spans as it needs.
+ *
+ * A free block's first word leads to the next one.  Whoever allocates it may write there
+ * without a check (the pass leaves out stores to what is fresh), so that word is saved here,
+ * by being written.
+ *
+ * This file is built with the pass: its stores are checked.  One lock for all threads.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/runtime/layout.h"
+
+#define SPAN		(64ul << 10)
+#define GRAIN		16ul
+#define SMALL_MAX	(SPAN / 4)
+#define CLASSES		48
+#define PAGE		4096ul
+
+/* Limit (Checkpoints): bytes of a program's heap, built by mve-cc.  Beyond: malloc fails, as
+ * without memory. */
+#define HEAP_MAX	(64ul << 30)
+
+struct block {
+	struct block *next;
+};
+
+/* At the beginning of a span, or of the first one of a large block. */
+struct span {
+	size_t size;		/* of each block; of a large one: its spans' bytes */
+	uint32_t large;
+	uint32_t class;
+	struct span *next;	/* free ones of as many bytes */
+	size_t pad;
+};
+
+#define HEAD	64ul
+
+_Static_assert(sizeof(struct span) <= HEAD, "the first block comes after the head");
+
+static struct {
+	char *begin, *top, *end;
+	struct block *free[CLASSES];
+	char *fresh[CLASSES], *fresh_end[CLASSES];
+	struct span *spans;	/* free ones, of any size */
+} heap;
+
+static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
+extern char __libc_single_threaded;
+
+static void enter(void)
+{
+	if (!__libc_single_threaded)
+		pthread_mutex_lock(&latch);
+}
+
+static void leave(void)
+{
+	if (!__libc_single_threaded)
+		pthread_mutex_unlock(&latch);
+}
+
+/* Up to 256 bytes in steps of a grain; then four sizes for each doubling. */
+static unsigned class_of(size_t size)
+{
+	unsigned bits;
+
+	if (size <= 256)
+		return size ? (size + GRAIN - 1) / GRAIN - 1 : 0;
+	bits = 63 - __builtin_clzl(size - 1);
+	return 16 + (bits - 8) * 4 + ((size - 1) >> (bits - 2)) % 4;
+}
+
+static size_t class_size(unsigned class)
+{
+	unsigned bits;
+
+	if (class < 16)
+		return (class + 1) * GRAIN;
+	bits = 8 + (class - 16) / 4;
+	return (1ul << bits) + ((class - 16) % 4 + 1) * (1ul << (bits - 2));
+}
+
+static int reserved(void)
+{
+	char *got;
+
+	if (heap.begin)
+		return 1;
+	got = mmap(NULL, HEAP_MAX + SPAN, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (got == MAP_FAILED)
+		return 0;
+	heap.begin = (char *)(((uintptr_t)got + SPAN - 1) & -SPAN);
+	heap.top = heap.begin;
+	heap.end = heap.begin + HEAP_MAX;
+	return 1;
+}
+
+/* A free run of spans that is just as large, or new ones. */
+static struct span *spans_get(size_t bytes)
+{
+	struct span **from, *span;
+
+	for (from = &heap.spans; (span = *from); from = &span->next)
+		if (span->size == bytes) {
+			*from = span->next;
+			return span;
+		}
+	if (!reserved() || bytes > (size_t)(heap.end - heap.top))
+		return NULL;
+	span = (struct span *)heap.top;
+	heap.top += bytes;
+	return span;
+}
+
+static int refill(unsigned class)
+{
+	struct span *span = spans_get(SPAN);
+
+	if (!span)
+		return 0;
+	span->size = class_size(class);
+	span->class = class;
+	span->large = 0;
+	heap.fresh[class] = (char *)span + HEAD;
+	heap.fresh_end[class] = (char *)span + SPAN;
+	return 1;
+}
+
+static void *small_get(unsigned class)
+{
+	struct block *block = heap.free[class];
+	size_t size = class_size(class);
+
+	if (block) {
+		heap.free[class] = block->next;
+		*(struct block *volatile *)&block->next = NULL;
+		return block;
+	}
+	if (heap.fresh_end[class] - heap.fresh[class] < (long)size && !refill(class))
+		return NULL;
+	block = (struct block *)heap.fresh[class];
+	heap.fresh[class] += size;
+	return block;
+}
+
+static void *large_get(size_t size)
+{
+	size_t bytes = (size + HEAD + SPAN - 1) & -SPAN;
+	struct span *span = size < HEAP_MAX ? spans_get(bytes) : NULL;
+
+	if (!span)
+		return NULL;
+	span->size = bytes;
+	span->large = 1;
+	return (char *)span + HEAD;
+}
+
+void *mve_heap_malloc(size_t size)
+{
+	void *got;
+
+	enter();
+	got = size <= SMALL_MAX ? small_get(class_of(size)) : large_get(size);
+	leave();
+	if (!got)
+		errno = ENOMEM;
+	return got;
+}
+
+static int ours(const void *at)
+{
+	return heap.begin && (const char *)at >= heap.begin && (const char *)at < heap.top;
+}
+
+/* Every span of a small block has a head; a large one's is at its beginning only, and its
+ * pointer lies in the first span. */
+static struct span *span_of(const void *at)
+{
+	return (struct span *)((uintptr_t)at & -SPAN);
+}
+
+void __libc_free(void *at);
+void *__libc_realloc(void *at, size_t size);
+
+static void give(void *at)
+{
+	struct span *span = span_of(at);
+	struct block *block;
+
+	if (span->large) {
+		span->next = heap.spans;
+		heap.spans = span;
+		return;
+	}
+	block = (struct block *)((char *)span + HEAD +
+		((char *)at - (char *)span - HEAD) / span->size * span->size);
+	block->next = heap.free[span->class];
+	heap.free[span->class] = block;
+}
+
+void mve_heap_free(void *at)
+{
+	if (!at)
+		return;
+	if (!ours(at)) {
+		__libc_free(at);
+		return;
+	}
+	enter();
+	give(at);
+	leave();
+}
+
+static size_t rest(const void *at)
+{
+	struct span *span = span_of(at);
+	size_t into = (const char *)at - (char *)span;
+
+	if (span->large)
+		return span->size - into;
+	return span->size - (into - HEAD) % span->size;
+}
+
+uint64_t heap_rest(const void *at)
+{
+	return ours(at) ? rest(at) : 0;
+}
+
+size_t malloc_usable_size(void *at);
+
+size_t mve_heap_usable_size(void *at)
+{
+	if (!at)
+		return 0;
+	return ours(at) ? rest(at) : malloc_usable_size(at);
+}
+
+void *mve_heap_calloc(size_t number, size_t size)
+{
+	size_t bytes;
+	void *got = NULL;
+
+	if (__builtin_mul_overflow(number, size, &bytes))
+		errno = ENOMEM;
+	else
+		got = mve_heap_malloc(bytes);
+	return got ? memset(got, 0, bytes) : NULL;
+}
+
+void *mve_heap_realloc(void *at, size_t size)
+{
+	size_t had;
+	void *got;
+
+	if (!at)
+		return mve_heap_malloc(size);
+	if (!ours(at))
+		return __libc_realloc(at, size);
+	had = rest(at);
+	if (size <= had && (size >= had / 2 || had <= 64))
+		return at;
+	got = mve_heap_malloc(size);
+	if (got) {
+		memcpy(got, at, size < had ? size : had);
+		mve_heap_free(at);
+	}
+	return got;
+}
+
+/* A larger block, and a place in it; give() finds its beginning again.  A large one's place
+ * must lie in its first span. */
+void *mve_heap_memalign(size_t align, size_t size)
+{
+	char *got;
+
+	if (align <= GRAIN)
+		return mve_heap_malloc(size);
+	if (align >= SPAN || size > HEAP_MAX) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	got = mve_heap_malloc(size + align);
+	return got ? (void *)(((uintptr_t)got + align - 1) & -align) : NULL;
+}
+
+void *mve_heap_aligned_alloc(size_t align, size_t size)
+{
+	return mve_heap_memalign(align, size);
+}
+
+int mve_heap_posix_memalign(void **at, size_t align, size_t size)
+{
+	void *got = mve_heap_memalign(align, size);
+
+	if (!got)
+		return ENOMEM;
+	*at = got;
+	return 0;
+}

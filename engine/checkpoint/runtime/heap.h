@@ -1,0 +1,26 @@
+/*
+ * The program's heap.  heap.c is built with the pass, as the program is: what it keeps is
+ * taken back as the rest is, and no free, no malloc of a request needs to be undone.
+ *
+ * Functions of libraries that were not built with it have libc's heap (interpose.c).  A block
+ * of one may be given back to the other.
+ */
+#ifndef MVE_CHECKPOINT_HEAP_H
+#define MVE_CHECKPOINT_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *mve_heap_malloc(size_t size);
+void *mve_heap_calloc(size_t number, size_t size);
+void *mve_heap_realloc(void *at, size_t size);
+void mve_heap_free(void *at);
+void *mve_heap_memalign(size_t align, size_t size);
+void *mve_heap_aligned_alloc(size_t align, size_t size);
+int mve_heap_posix_memalign(void **at, size_t align, size_t size);
+size_t mve_heap_usable_size(void *at);
+
+/* From a pointer to the end of its block; 0: not of this heap. */
+uint64_t heap_rest(const void *at);
+
+#endif

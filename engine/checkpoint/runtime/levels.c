@@ -1,0 +1,161 @@
+/*
+ * Opening, dropping and restoring.  A checkpoint is an epoch greater than all tags, a mark in
+ * the log, and a copy of the stack that stands.  Those that lie within it have greater epochs
+ * and later marks; dropping one leaves its entries to the one around it.
+ *
+ * An epoch is a byte.  When they run over, the tags are given back to the kernel and those
+ * that are open are numbered anew: each region is then saved once more, which is no loss but of
+ * room, for the log is undone from its end.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "engine/checkpoint/runtime/maps.h"
+#include "engine/checkpoint/runtime/setup.h"
+#include "engine/checkpoint/runtime/state.h"
+
+#define EPOCH_LAST	255
+
+union state_pages checkpoint_state __attribute__((aligned(4096)));
+extern uint8_t mve_checkpoint_epoch __attribute__((alias("checkpoint_state")));
+
+static void epochs_renew(void)
+{
+	tags_wipe();
+	state->counts.wipes++;
+	state->last = 0;
+	for (int i = 0; i < state->depth; i++)
+		state->levels[i].epoch = ++state->last;
+}
+
+static uint8_t epoch_next(void)
+{
+	if (state->last == EPOCH_LAST)
+		epochs_renew();
+	MUST(state->last < EPOCH_LAST);
+	return ++state->last;
+}
+
+/* The stack of who opened the outermost one is saved at each; another's would not be. */
+static int other_thread(const struct jump *jump)
+{
+	if (state->depth && jump->rsp - state->stack_low >= state->stack_room)
+		return fail(EPERM, "another thread has opened the checkpoint around it");
+	return 0;
+}
+
+/* What is refused before anything has changed. */
+static int may_open(const struct jump *jump)
+{
+	int error = setup();
+
+	if (error)
+		return error;
+	if (state->depth == MVE_CHECKPOINT_DEPTH)
+		return fail(EMFILE, "as many checkpoints are open as can be");
+	if (state->lost)
+		return fail(state->lost, "the checkpoint around it is lost");
+	return other_thread(jump);
+}
+
+static void outermost(const struct jump *jump)
+{
+	uintptr_t end = stack_end(jump->rsp, &state->stack_low);
+
+	state->stack_room = end - state->stack_low;
+	state->stacks = 0;
+	log_begin();
+}
+
+int checkpoint_open(const struct jump *jump)
+{
+	struct level *level = &state->levels[state->depth];
+	int error = may_open(jump);
+
+	if (error)
+		return error;
+	if (state->depth == 0)
+		outermost(jump);
+	level->jump = *jump;
+	level->mark = state->head;
+	level->changed = state->changed;
+	error = stack_save(level);
+	if (error)
+		return error;
+	level->epoch = epoch_next();
+	state->epoch = level->epoch;
+	state->depth++;
+	state->counts.opened++;
+	state->why = "";
+	return 0;
+}
+
+/* The newest is closed; what is around it is the newest. */
+static struct level *level_pop(void)
+{
+	struct level *level = &state->levels[--state->depth];
+
+	MUST(state->depth >= 0 && state->depth < MVE_CHECKPOINT_DEPTH);
+	state->stacks = level->stack_mark;
+	state->epoch = state->depth && !state->lost ? level[-1].epoch : 0;
+	if (state->depth == 0)
+		state->lost = 0;
+	return level;
+}
+
+int mve_checkpoint_drop(void)
+{
+	if (state->depth == 0)
+		return fail(ENOENT, "no checkpoint is open");
+	level_pop();
+	if (state->depth == 0)
+		maps_commit();
+	state->counts.dropped++;
+	return 0;
+}
+
+static int may_restore(void)
+{
+	int error = state->lost;
+
+	if (state->depth == 0)
+		return fail(ENOENT, "no checkpoint is open");
+	if (error == 0)
+		return 0;
+	level_pop();
+	if (state->depth == 0)
+		maps_commit();
+	state->counts.lost++;
+	return fail(error, state->lost_why);
+}
+
+/* On a stack of its own (jump.S). */
+int checkpoint_restore(void)
+{
+	struct level *level;
+	int error = may_restore();
+
+	if (error)
+		return error;
+	level = level_pop();
+	log_undo(level->mark);
+	maps_undo(level->changed);
+	stack_restore(level);
+	state->counts.restored++;
+	checkpoint_jump(&level->jump, 1);
+}
+
+int mve_checkpoint_depth(void)
+{
+	return state->depth;
+}
+
+const char *mve_checkpoint_why(void)
+{
+	return state->why ? state->why : "";
+}
+
+void mve_checkpoint_counts(struct mve_checkpoint_counts *counts)
+{
+	*counts = state->counts;
+	counts->regions += state->head;
+}

@@ -1,0 +1,134 @@
+/*
+ * The log: regions as they were.  The check before a store has found that the region's tag is
+ * of an older epoch; here it is copied, and its tag made the epoch's.
+ *
+ * Several threads, and a signal's handler in the middle of all this, may save the same region
+ * at once, and nobody waits for another.  That is right because of the order in each:
+ *
+ *	take an entry, copy the region, look at the tag again, make the entry valid,
+ *	write the tag; then store
+ *
+ * Who stores has written the tag before.  So if the tag is still old after the copy was made,
+ * nobody had stored, and the copy is the region as it was; if not, the entry is left invalid,
+ * and another is valid.  Two valid entries hold the same bytes.  (x86 keeps loads in order,
+ * and stores; the compiler is told to.)
+ *
+ * An entry is valid whose serial is that of the log's contents.  Written by all threads, read
+ * when the others stand.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "engine/checkpoint/runtime/save.h"
+#include "engine/checkpoint/runtime/stacks.h"
+#include "engine/checkpoint/runtime/state.h"
+
+struct entry {
+	uintptr_t at;
+	uint64_t serial;
+	unsigned char bytes[REGION];
+};
+
+#define LOG		((struct entry *)LOG_AT)
+#define LOG_ENTRIES	(LOG_MAX / sizeof(struct entry))
+
+extern char __libc_single_threaded;
+
+/* Without the lock prefix it is still one instruction: a handler comes before or after it. */
+static inline size_t take(void)
+{
+	size_t n = 1;
+
+	if (__libc_single_threaded)
+		__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(state->head) : : "cc");
+	else
+		n = __atomic_fetch_add(&state->head, 1, __ATOMIC_RELAXED);
+	return n;
+}
+
+static inline void copy(struct entry *entry, uintptr_t region)
+{
+	__builtin_memcpy_inline(entry->bytes, (const void *)region, REGION);
+	__asm__ volatile("" : : : "memory");
+}
+
+static inline void save(uintptr_t at)
+{
+	uintptr_t region = at & -REGION;
+	uint8_t *tag = tag_of(at), epoch = state->epoch;
+	struct entry *entry;
+	size_t n;
+
+	if (*(volatile uint8_t *)tag >= epoch)
+		return;
+	if (at - state->stack_low >= state->stack_room && at - own_stack.low >= own_stack.room) {
+		n = take();
+		if (n >= LOG_ENTRIES) {
+			lost(ENOSPC, "more was written than the log can hold");
+			return;
+		}
+		entry = LOG + n;
+		entry->serial = 0;
+		entry->at = region;
+		copy(entry, region);
+		if (*(volatile uint8_t *)tag >= epoch)
+			return;
+		*(volatile uint64_t *)&entry->serial = state->serial;
+	}
+	*(volatile uint8_t *)tag = epoch;
+}
+
+SAVES void mve_checkpoint_save(const void *at)
+{
+	save((uintptr_t)at);
+}
+
+SAVES void mve_checkpoint_save_range(const void *at, size_t size)
+{
+	uintptr_t region = (uintptr_t)at & -REGION, end = (uintptr_t)at + size;
+
+	if (size == 0 || state->epoch == 0)
+		return;
+	for (; region < end; region += REGION)
+		save(region);
+}
+
+/* The outermost checkpoint begins: the log is empty. */
+void log_begin(void)
+{
+	size_t kept = LOG_KEPT / sizeof(struct entry) * sizeof(struct entry);
+	size_t used = state->most * sizeof(struct entry);
+
+	MUST(state->depth == 0);
+	if (state->head > state->most)
+		state->most = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES;
+	state->counts.regions += state->head;
+	if (used > state->counts.log_most)
+		state->counts.log_most = used;
+	if (used > LOG_KEPT) {
+		madvise((char *)LOG_AT + (LOG_KEPT & -4096ul), LOG_MAX - LOG_KEPT, MADV_DONTNEED);
+		state->most = kept / sizeof(struct entry);
+	}
+	state->head = 0;
+	state->serial++;
+}
+
+/*
+ * Back to a mark, the newest first.  A region's tag is of no epoch then: the checkpoint around
+ * it may have no entry of it, and a second one does no harm.
+ */
+void log_undo(size_t mark)
+{
+	MUST(state->head <= LOG_ENTRIES && mark <= state->head);
+	for (size_t n = state->head; n-- > mark;) {
+		struct entry *entry = LOG + n;
+
+		if (entry->serial != state->serial)
+			continue;
+		memcpy((void *)entry->at, entry->bytes, REGION);
+		*tag_of(entry->at) = 0;
+		entry->serial = 0;
+	}
+	state->counts.regions += state->head - mark;
+	state->head = mark;
+}

@@ -1,0 +1,111 @@
+/*
+ * While a checkpoint is open what is mapped is noted, to be unmapped if it is restored, and what
+ * is unmapped stays, to be unmapped once the outermost one is dropped.  What cannot be undone
+ * (a mapping laid over another, mremap, a smaller break) is done, and the checkpoints are lost.
+ *
+ * Written by all threads, each entry by who took it; read when the others stand.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "engine/checkpoint/runtime/maps.h"
+#include "engine/checkpoint/runtime/state.h"
+
+/* As if a checkpoint were open, for this thread may be the one that finds it lost. */
+static int is_open(void)
+{
+	return state->depth && !state->lost;
+}
+
+static void lose(const char *why)
+{
+	if (is_open())
+		lost(ENOTSUP, why);
+}
+
+static void note(enum change_kind kind, void *at, size_t size)
+{
+	size_t n = __atomic_fetch_add(&state->changed, 1, __ATOMIC_RELAXED);
+
+	if (n >= CHANGES_MAX)
+		lose("it mapped and unmapped too often");
+	else
+		state->changes[n] = (struct change){ at, size, kind };
+}
+
+void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	void *got;
+
+	if (flags & MAP_FIXED)
+		lose("something was mapped at a fixed place");
+	got = mmap(at, size, prot, flags, fd, offset);
+	if (got != MAP_FAILED && is_open())
+		note(CHANGE_MAPPED, got, size);
+	return got;
+}
+
+int mve_map_munmap(void *at, size_t size)
+{
+	if (!is_open())
+		return munmap(at, size);
+	if ((uintptr_t)at % 4096 || !size) {
+		errno = EINVAL;
+		return -1;
+	}
+	note(CHANGE_UNMAPPED, at, size);
+	return is_open() ? 0 : munmap(at, size);
+}
+
+void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...)
+{
+	va_list more;
+	void *place;
+
+	va_start(more, flags);
+	place = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+	va_end(more);
+	lose("a mapping was moved");
+	return mremap(at, old, size, flags, place);
+}
+
+void *mve_map_sbrk(intptr_t more)
+{
+	void *old = sbrk(0);
+
+	if (more < 0)
+		lose("the break was made smaller");
+	else if (more && is_open())
+		note(CHANGE_BREAK, old, 0);
+	return sbrk(more);
+}
+
+int mve_map_brk(void *end)
+{
+	return mve_map_sbrk((char *)end - (char *)sbrk(0)) == (void *)-1 ? -1 : 0;
+}
+
+void maps_undo(size_t mark)
+{
+	MUST(mark <= state->changed && state->changed <= CHANGES_MAX);
+	while (state->changed > mark) {
+		struct change *c = &state->changes[--state->changed];
+
+		if (c->kind == CHANGE_MAPPED)
+			munmap(c->at, c->size);
+		else if (c->kind == CHANGE_BREAK)
+			brk(c->at);
+	}
+}
+
+void maps_commit(void)
+{
+	size_t all = state->changed < CHANGES_MAX ? state->changed : CHANGES_MAX;
+
+	MUST(state->depth == 0);
+	for (size_t n = 0; n < all; n++)
+		if (state->changes[n].kind == CHANGE_UNMAPPED)
+			munmap(state->changes[n].at, state->changes[n].size);
+	state->changed = 0;
+}

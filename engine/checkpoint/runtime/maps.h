@@ -1,0 +1,24 @@
+/*
+ * Changes of mappings while a checkpoint is open, so that they are undone with it.
+ */
+#ifndef MVE_CHECKPOINT_MAPS_H
+#define MVE_CHECKPOINT_MAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What the program calls in the place of mmap and the like (pass/known.def). */
+void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
+int mve_map_munmap(void *at, size_t size);
+void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...);
+void *mve_map_sbrk(intptr_t more);
+int mve_map_brk(void *end);
+
+/* Takes back all since a number of changes. */
+void maps_undo(size_t mark);
+
+/* The outermost checkpoint is dropped: what was put off is done. */
+void maps_commit(void);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * What the pass calls.  The registers are all kept, so that a store's surroundings are compiled
+ * as if there were no call (pass/emit.cc says the same: CallingConv::PreserveAll).
+ */
+#ifndef MVE_CHECKPOINT_SAVE_H
+#define MVE_CHECKPOINT_SAVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAVES	__attribute__((preserve_all))
+
+/* The newest open checkpoint's epoch, 0 if there is none: what each check looks at first. */
+extern uint8_t mve_checkpoint_epoch;
+
+/* Saves the region of a byte, or those of a range, that are not saved yet. */
+SAVES void mve_checkpoint_save(const void *at);
+SAVES void mve_checkpoint_save_range(const void *at, size_t size);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Reserves what layout.h says.  Everything is refused before a checkpoint is open: where the
+ * program was not built with the pass, where its memory lies elsewhere, or where the tags do
+ * not fit.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "engine/checkpoint/runtime/setup.h"
+#include "engine/checkpoint/runtime/stacks.h"
+#include "engine/checkpoint/runtime/state.h"
+
+#define TAGS_OF(at)	(TAGS_AT + ((at) >> REGION_SHIFT))
+
+/* Each object that the pass has seen defines it; in a program without one it is null. */
+extern const char mve_checkpoint_built __attribute__((weak));
+
+/* What was built for regions of another size does not find this one. */
+#define NAME_OF(bytes)	mve_checkpoint_region_ ## bytes
+#define NAME(bytes)	NAME_OF(bytes)
+extern const char NAME(REGION_BYTES);
+const char NAME(REGION_BYTES) = 1;
+
+static int reserve(uintptr_t at, uintptr_t end)
+{
+	void *got = mmap((void *)at, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+			 MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (got == MAP_FAILED)
+		return -errno;
+	if (got != (void *)at) {		/* a kernel before 4.17 */
+		munmap(got, end - at);
+		return -EEXIST;
+	}
+	madvise(got, end - at, MADV_DONTDUMP);
+	madvise(got, end - at, MADV_NOHUGEPAGE);
+	return 0;
+}
+
+static int reserve_all(void)
+{
+	int error = reserve(TAGS_OF(0), TAGS_OF(LOW_END));
+
+	if (!error)
+		error = reserve(TAGS_OF(HIGH_BEGIN), TAGS_OF(HIGH_END));
+	if (!error)
+		error = reserve(LOG_AT, LOG_AT + LOG_MAX);
+	if (!error)
+		error = reserve(STACKS_AT, STACKS_AT + STACKS_MAX);
+	return error;
+}
+
+static int known_place(const void *at)
+{
+	uintptr_t p = (uintptr_t)at;
+
+	return p < LOW_END || (p >= HIGH_BEGIN && p < HIGH_END);
+}
+
+/* Where the kernel puts what is mapped, and where the program lies. */
+static int places_known(void)
+{
+	void *mapped = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int known = mapped != MAP_FAILED && known_place(mapped);
+
+	if (mapped != MAP_FAILED)
+		munmap(mapped, 4096);
+	return known && known_place(&mve_checkpoint_built) &&
+	       known_place(__builtin_frame_address(0));
+}
+
+static int setup_first(void)
+{
+	int error;
+
+	if (!&mve_checkpoint_built)
+		return fail(ENOEXEC, "this program was not built by mve-cc");
+	if (!places_known())
+		return fail(ERANGE, "the program's memory lies where it has no tags "
+			    "(a stack without limit moves it: ulimit -s)");
+	error = reserve_all();
+	if (error)
+		return fail(-error, "the tags do not fit into the address space "
+			    "(ulimit -v, vm.overcommit_memory=2)");
+	state->ready = 1;
+	return 0;
+}
+
+int setup(void)
+{
+	return state->ready ? 0 : setup_first();
+}
+
+void tags_wipe(void)
+{
+	int low = madvise((void *)TAGS_OF(0), LOW_END >> REGION_SHIFT, MADV_DONTNEED);
+	int high = madvise((void *)TAGS_OF(HIGH_BEGIN), (HIGH_END - HIGH_BEGIN) >> REGION_SHIFT,
+			   MADV_DONTNEED);
+
+	MUST(low == 0 && high == 0);
+}
+
+/* MUST's: an idea of ours is wrong, and nothing of the program can be trusted any more. */
+void must_failed(const char *place)
+{
+	fprintf(stderr, "mve: checkpoint: %s\n", place);
+	abort();
+}

@@ -1,0 +1,11 @@
+/*
+ * The memory of tags, log and stacks: reserved once, at the first checkpoint, and touched only
+ * where the program is.
+ */
+#ifndef MVE_CHECKPOINT_SETUP_H
+#define MVE_CHECKPOINT_SETUP_H
+
+/* All tags are of no epoch, and cost no memory. */
+void tags_wipe(void);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * The standing stack of whoever opens a checkpoint, from the frame that opened it to its upper
+ * end, is copied whole: mostly it is less than a page.  So nothing that the program stores
+ * into its own frames needs a check.
+ *
+ * Other threads do not go back, so what a thread writes to its own stack is never saved.  Where
+ * that is, a thread asks of libc when it begins (pass/known.def: pthread_create).  A stack that
+ * libc does not know (makecontext's, a signal's own) is refused: nobody could say where it ends.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include "engine/checkpoint/runtime/stacks.h"
+#include "engine/checkpoint/runtime/state.h"
+
+/* What the kernel leaves between the first stack and the rest, at least. */
+#define STACK_GAP	(128ul << 20)
+
+extern void *__libc_stack_end;
+
+__thread struct own_stack own_stack;
+
+static void own_known(uintptr_t low, uintptr_t end)
+{
+	own_stack.room = end - low;
+	own_stack.low = low;
+}
+
+/* The first thread's: as far down as its limit lets it grow, and never to what is mapped. */
+__attribute__((constructor)) static void own_first(void)
+{
+	uintptr_t end = (uintptr_t)__libc_stack_end;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > STACK_GAP)
+		limit.rlim_cur = STACK_GAP;
+	own_known(end - limit.rlim_cur, end);
+}
+
+static void own_ask(void)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (pthread_attr_getstack(&attr, &low, &size) == 0)
+		own_known((uintptr_t)low, (uintptr_t)low + size);
+	pthread_attr_destroy(&attr);
+}
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+};
+
+static void *started(void *told)
+{
+	struct start start = *(struct start *)told;
+
+	__libc_free(told);
+	own_ask();
+	return start.function(start.argument);
+}
+
+int mve_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
+		      void *argument)
+{
+	struct start *start = __libc_malloc(sizeof(*start));
+	int error;
+
+	if (!start)
+		return EAGAIN;
+	*start = (struct start){ function, argument };
+	error = pthread_create(thread, attr, started, start);
+	if (error)
+		__libc_free(start);
+	return error;
+}
+
+uintptr_t stack_end(uintptr_t sp, uintptr_t *low)
+{
+	if (!own_stack.room)
+		own_ask();
+	if (sp - own_stack.low >= own_stack.room)
+		return *low = 0;
+	*low = own_stack.low;
+	return own_stack.low + own_stack.room;
+}
+
+int stack_save(struct level *level)
+{
+	uintptr_t low, end = stack_end(level->jump.rsp, &low);
+
+	if (!end)
+		return fail(ENOTSUP, "it is opened on a stack that libc does not know");
+	level->stack = level->jump.rsp;
+	level->stack_size = end - level->stack;
+	level->stack_mark = state->stacks;
+	if (level->stack_size > STACKS_MAX - state->stacks)
+		return fail(ENOSPC, "the stacks that stand are too large");
+	memcpy((char *)STACKS_AT + state->stacks, (void *)level->stack, level->stack_size);
+	state->stacks += level->stack_size;
+	return 0;
+}
+
+void stack_restore(const struct level *level)
+{
+	memcpy((void *)level->stack, (char *)STACKS_AT + level->stack_mark, level->stack_size);
+}

@@ -1,0 +1,108 @@
+/*
+ * What the runtime knows.  It has pages of its own: no region or page of the program's is
+ * among them, so going back never changes it.  Written by whoever opens, drops or restores;
+ * the log's head by all that save.
+ */
+#ifndef MVE_CHECKPOINT_STATE_H
+#define MVE_CHECKPOINT_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "engine/checkpoint/mve/checkpoint.h"
+#include "engine/checkpoint/runtime/layout.h"
+
+/* What a function must find as it was, as jump.S writes and reads it. */
+struct jump {
+	uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip;
+	uint32_t mxcsr;
+	uint16_t x87, pad;
+};
+
+_Static_assert(offsetof(struct jump, rip) == 56 && sizeof(struct jump) == 72, "jump.S");
+
+enum change_kind { CHANGE_MAPPED, CHANGE_UNMAPPED, CHANGE_BREAK };
+
+struct change {
+	void *at;
+	size_t size;
+	enum change_kind kind;
+};
+
+/* Limit (Checkpoints): changes of mappings while a checkpoint is open.  Beyond: it is lost:
+ * restoring says so, the program goes on. */
+#define CHANGES_MAX	1024
+
+struct level {
+	struct jump jump;
+	size_t mark;		/* the log's head when it was opened */
+	size_t changed;		/* the number of changes of mappings then */
+	uintptr_t stack;	/* the standing stack: from here */
+	size_t stack_size;
+	size_t stack_mark;	/* its copy among the stacks */
+	uint8_t epoch;
+};
+
+struct state {
+	uint8_t epoch;		/* of the newest checkpoint; 0: none is open */
+	uint8_t last;		/* the greatest that was given since the tags were wiped */
+	uint8_t ready;
+	uint8_t lost;		/* what is open cannot be restored: an errno */
+	int depth;
+	uint64_t serial;	/* of what the log holds now: older entries are none */
+	size_t head;		/* entries of the log; past its end when it is full */
+	size_t most;		/* the head's greatest since the log was given back */
+	uintptr_t stack_low;	/* the stack of who opened the outermost one */
+	size_t stack_room;
+	size_t stacks;		/* bytes of the stacks' copies */
+	const char *why, *lost_why;
+	size_t changed;
+	struct change changes[CHANGES_MAX];
+	struct mve_checkpoint_counts counts;
+	struct level levels[MVE_CHECKPOINT_DEPTH];
+};
+
+extern union state_pages {
+	struct state s;
+	char pages[16 * 4096];
+} checkpoint_state __attribute__((visibility("hidden")));
+
+_Static_assert(sizeof(struct state) <= sizeof(union state_pages) &&
+	       sizeof(union state_pages) % 4096 == 0, "pages of its own");
+
+#define state		(&checkpoint_state.s)
+
+/* A call of the runtime failed: what to say of it.  Returns the negative errno. */
+static inline int fail(int error, const char *why)
+{
+	state->why = why;
+	return -error;
+}
+
+/* Nothing more is saved: what is open cannot be restored. */
+static inline void lost(int error, const char *why)
+{
+	state->lost = error;
+	state->lost_why = why;
+	state->epoch = 0;
+}
+
+/* setup.c: maps tags and log, once.  A negative errno where they do not fit. */
+int setup(void);
+
+/* stack.c: the calling thread's stack: its upper end.  0: this is not a stack it knows. */
+uintptr_t stack_end(uintptr_t sp, uintptr_t *low);
+int stack_save(struct level *level);
+void stack_restore(const struct level *level);
+
+/* log.c */
+void log_begin(void);
+void log_undo(size_t mark);
+
+/* levels.c, for jump.S */
+__attribute__((visibility("hidden"))) int checkpoint_open(const struct jump *jump);
+__attribute__((visibility("hidden"))) int checkpoint_restore(void);
+
+/* jump.S: takes up where the jump was written, with a value. */
+_Noreturn void checkpoint_jump(const struct jump *jump, int value);
+
+#endif

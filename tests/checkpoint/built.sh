@@ -1,0 +1,19 @@
+#!/bin/sh
+# built.sh SOURCE ARGUMENTS...: builds tests/checkpoint/SOURCE with mve-cc in the ways that
+# BUILDS names (a line of flags each), and runs each with the arguments. The last line of all
+# must be "...: ok".
+set -eu
+cc=$ROOT/build/checkpoint/mve-cc
+[ -x "$cc" ] || { echo "mve-cc is not built"; exit 77; }
+source=$1
+shift
+echo "${BUILDS--O2}" | while read -r flags; do
+	"$cc" -g -Wall -Wextra -Werror $flags "$ROOT/tests/checkpoint/$source.c" -o "./$source" ||
+		{ echo "does not build with $flags"; exit 1; }
+	"./$source" "$@" >out 2>err || { echo "built with $flags:"; cat out err; exit 1; }
+	tail -1 out | grep -q ': ok$' && continue
+	echo "built with $flags, left early:"
+	cat out err
+	exit 1
+done
+echo "$source: ok"

@@ -1,0 +1,38 @@
+#!/bin/sh
+# refused.sh: who cannot have checkpoints is told why, and goes on.
+set -eu
+cc=$ROOT/build/checkpoint/mve-cc
+[ -x "$cc" ] || { echo "mve-cc is not built"; exit 77; }
+cat >one.c <<'END'
+#include <stdio.h>
+#include <mve/checkpoint.h>
+int main(void)
+{
+	int got = mve_checkpoint_open();
+
+	printf("%d: %s\n", got, mve_checkpoint_why());
+	return got == 0;
+}
+END
+
+# says WORDS COMMAND...
+says()
+{
+	words=$1
+	shift
+	"$@" >said 2>&1 || { echo "$*: exit $?"; cat said; exit 1; }
+	grep -q "$words" said || { echo "$*: does not say \"$words\":"; cat said; exit 1; }
+}
+
+"$cc" -O2 one.c -o one
+if ./one >said; then cat said; exit 1; fi
+at=${cc%/*}
+"${MVE_CLANG:-clang-19}" -fPIE -pie -I"$at/include" one.c "$at/libmve-checkpoint-128.a" -o not
+says "not built by mve-cc" ./not
+says "do not fit" sh -c 'ulimit -v 4000000; ./one'
+says "no tags" sh -c 'ulimit -s unlimited; ./one'
+says "position independent" sh -c "! '$cc' -static one.c -o static"
+says "no such flag" sh -c "! '$cc' -mve-nonsense one.c"
+says "undefined reference to .mve_checkpoint_region_64" sh -c "'$cc' -mve-region=64 -c one.c &&
+	! '$cc' one.o -o other"
+echo "refused: ok"

@@ -1,0 +1,225 @@
+/*
+ * What is undone beside stores: malloc and free, mmap and munmap, the break, the stack, and what
+ * libc writes for the program.  Each case changes, goes back, and looks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <mve/checkpoint.h>
+
+#define CHECK(cond)	do { \
+	if (!(cond)) { \
+		printf("line %d: %s: %s\n", __LINE__, #cond, mve_checkpoint_why()); \
+		exit(1); \
+	} } while (0)
+
+/* Runs a function under a checkpoint and takes it back. */
+static __attribute__((noinline)) void taken_back(void (*function)(void))
+{
+	int got = mve_checkpoint_open();
+
+	CHECK(got >= 0);
+	if (got == 1)
+		return;
+	function();
+	mve_checkpoint_restore();
+	CHECK(!"it did not go back");
+}
+
+static char *blocks[64];
+
+static void allocate(void)
+{
+	for (int i = 0; i < 64; i++) {
+		blocks[i] = malloc(16 + 37 * i * i);
+		memset(blocks[i], 'x', 16 + 37 * i * i);
+	}
+	for (int i = 0; i < 64; i += 3)
+		free(blocks[i]);
+}
+
+/* One that the compiler does not do without. */
+static __attribute__((noinline)) char *kept_block(size_t size)
+{
+	char *volatile block = malloc(size);
+
+	return block;
+}
+
+/* The same requests find the same places, as if the first had never been. */
+static void heap(void)
+{
+	char *first, *old = malloc(300), *again;
+
+	strcpy(old, "kept");
+	first = kept_block(100);
+	free(first);
+	for (int i = 0; i < 100; i++) {
+		taken_back(allocate);
+		CHECK(blocks[7] == NULL && !strcmp(old, "kept"));
+	}
+	again = kept_block(100);
+	CHECK(again == first);
+	free(again);
+	free(old);
+}
+
+static char *given;
+
+static void give_back(void)
+{
+	memset(given, 'y', 200);
+	free(given);
+	for (int i = 0; i < 50; i++)
+		memset(malloc(200), 'z', 200);
+}
+
+static void freed(void)
+{
+	given = malloc(200);
+	memset(given, 'a', 200);
+	taken_back(give_back);
+	for (int i = 0; i < 200; i++)
+		CHECK(given[i] == 'a');
+	free(given);
+}
+
+static char *mapping, *other;
+static int told[2];
+
+static void maps(void)
+{
+	char *got = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(got != MAP_FAILED);
+	got[5] = 'n';
+	CHECK(write(told[1], &got, sizeof(got)) == sizeof(got));
+	mapping[0] = 'q';
+	munmap(mapping, 4096);
+	sbrk(8192);
+}
+
+static int is_mapped(const char *at)
+{
+	return write(told[1], at, 1) == 1;
+}
+
+static void mappings(void)
+{
+	void *end = sbrk(0);
+
+	CHECK(pipe(told) == 0);
+	mapping = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mapping[0] = 'p';
+	taken_back(maps);
+	CHECK(read(told[0], &other, sizeof(other)) == sizeof(other));
+	CHECK(mapping[0] == 'p' && !is_mapped(other) && sbrk(0) == end);
+	CHECK(mve_checkpoint_open() == 0);
+	munmap(mapping, 4096);
+	CHECK(is_mapped(mapping));
+	mve_checkpoint_drop();
+	CHECK(!is_mapped(mapping));
+}
+
+static char text[64] = "before", more[64] = "more";
+
+static void by_libc(void)
+{
+	int zero = open("/dev/zero", O_RDONLY);
+
+	CHECK(read(zero, text, 40) == 40);
+	snprintf(more, sizeof(more), "%d %s", 5, "words");
+	strcpy(more + 20, "further");
+	close(zero);
+}
+
+static void libc(void)
+{
+	taken_back(by_libc);
+	CHECK(!strcmp(text, "before") && !strcmp(more, "more") && !more[20]);
+}
+
+static void crash(void)
+{
+	strcpy(text, "in the middle");
+	*(volatile int *)8 = 1;
+}
+
+static void on_fault(int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	mve_checkpoint_restore();
+	_exit(9);
+}
+
+static void fault(void)
+{
+	signal(SIGSEGV, on_fault);
+	for (int i = 0; i < 10; i++) {
+		taken_back(crash);
+		CHECK(!strcmp(text, "before"));
+	}
+	signal(SIGSEGV, SIG_DFL);
+}
+
+static void standing_stack(void)
+{
+	char frame[1000];
+	volatile int here = 5;
+	int got;
+
+	memset(frame, 'f', sizeof(frame));
+	got = mve_checkpoint_open();
+	CHECK(got >= 0);
+	if (got == 0) {
+		here = 6;
+		memset(frame, 'g', sizeof(frame));
+		mve_checkpoint_restore();
+	}
+	CHECK(here == 5 && frame[0] == 'f' && frame[999] == 'f');
+}
+
+static void depth(void)
+{
+	CHECK(mve_checkpoint_drop() == -ENOENT && mve_checkpoint_restore() == -ENOENT);
+	for (int i = 0; i < MVE_CHECKPOINT_DEPTH; i++)
+		CHECK(mve_checkpoint_open() == 0);
+	CHECK(mve_checkpoint_open() == -EMFILE);
+	for (int i = 0; i < MVE_CHECKPOINT_DEPTH; i++)
+		CHECK(mve_checkpoint_drop() == 0);
+	CHECK(mve_checkpoint_depth() == 0);
+}
+
+/* What cannot be undone is said when it is asked for, and the program goes on. */
+static void lost(void)
+{
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(mve_checkpoint_open() == 0);
+	CHECK(mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+	CHECK(mve_checkpoint_restore() == -ENOTSUP);
+	CHECK(strstr(mve_checkpoint_why(), "fixed place") && mve_checkpoint_depth() == 0);
+	munmap(at, 8192);
+}
+
+int main(void)
+{
+	heap();
+	freed();
+	mappings();
+	libc();
+	fault();
+	standing_stack();
+	depth();
+	lost();
+	puts("undone: ok");
+}
