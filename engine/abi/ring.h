@@ -137,7 +137,9 @@ struct section {
 				   (takeover/heir.h) */
 	uint32_t pad0;
 	uint64_t wakes;		/* times that its leader's threads woke a reader of their lane */
-	uint64_t pad;
+	uint32_t full;		/* its leader's threads that wait for room */
+	uint32_t room;		/* futex: counts what a full ring's threads wait for, of a
+				   follower that it has given chunks back, of a leader drops */
 	/*
 	 * Where a lane's reader sleeps, as asleep_at() has it, or 0.  The lane's thread wakes it
 	 * when it has told more (inside/lanes/sleep.h).  Not in the cursors, which change with

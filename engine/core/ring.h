@@ -47,6 +47,7 @@ struct reader {
 	bool broken;		/* the stream makes no sense */
 	bool complete;		/* behind its payload another event was seen: it has no more */
 	bool waited_out;	/* the host's: looked once more after the stream's end */
+	uint8_t given;		/* the host's: up to this chunk of the lane it has said so */
 };
 
 static inline struct section *streams_section(const struct streams *s, uint32_t version)

@@ -1,20 +1,26 @@
 #!/bin/sh
-# sleep.sh: checks the model of sleeping for a lane, sleep.pml, with spin.
+# sleep.sh: checks the models of sleeping, for a lane (sleep.pml) and for room (full.pml), with
+# spin.
 #
-# A row is a check: the fault that is planted (its error must be found, so that the model is
-# known to be able to fail; 0: none, and no error), followers and events.  All orders of steps
+# A row is a check: the model, the fault that is planted (its error must be found, so that the
+# model is known to be able to fail; 0: none, and no error), and the sizes.  All orders of steps
 # are tried; a search that was cut short has failed.
 here=$(cd "$(dirname "$0")" && pwd)
 rows='
-0 1 4
-0 2 3
-1 1 1
-2 1 1
-3 1 2
-4 2 3
-5 1 1
-6 1 4
-7 1 2
+sleep 0 FOLLOWERS=1 EVENTS=4
+sleep 0 FOLLOWERS=2 EVENTS=3
+sleep 1 FOLLOWERS=1 EVENTS=1
+sleep 2 FOLLOWERS=1 EVENTS=1
+sleep 3 FOLLOWERS=1 EVENTS=2
+sleep 4 FOLLOWERS=2 EVENTS=3
+sleep 5 FOLLOWERS=1 EVENTS=1
+sleep 6 FOLLOWERS=1 EVENTS=4
+sleep 7 FOLLOWERS=1 EVENTS=2
+full 0 THREADS=2 NEEDS=2 CHUNKS=4 DROP=0
+full 0 THREADS=2 NEEDS=2 CHUNKS=1 DROP=1
+full 1 THREADS=1 NEEDS=1 CHUNKS=1 DROP=0
+full 2 THREADS=1 NEEDS=1 CHUNKS=1 DROP=0
+full 3 THREADS=2 NEEDS=1 CHUNKS=0 DROP=1
 '
 
 fail()
@@ -23,18 +29,20 @@ fail()
 	exit 1
 }
 
-# check FAULT FOLLOWERS EVENTS
+# check MODEL FAULT SIZE...
 check()
 {
-	name="fault $1, sizes $2 $3"
-	mkdir "$*" && cd "$*" || exit 1
-	spin -DFAULT="$1" -DFOLLOWERS="$2" -DEVENTS="$3" -a "$here/sleep.pml" >out 2>&1 ||
+	name="$*" model=$1 fault=$2
+	shift 2
+	mkdir "$name" && cd "$name" || exit 1
+	# shellcheck disable=SC2046 # sizes are words
+	spin -DFAULT="$fault" $(printf -- '-D%s ' "$@") -a "$here/$model.pml" >out 2>&1 ||
 		fail "$name: $(cat out)"
 	gcc -w -O1 -DSAFETY -o pan pan.c || fail "$name: gcc"
 	timeout 300 ./pan -m100000 >out 2>&1
 	errors=$(sed -n 's/^State-vector.*errors: //p' out)
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' out)
-	case "$1:$errors" in
+	case "$fault:$errors" in
 	0:0) ! grep -q "not completed\|too small\|reached -DMEMLIM" out || fail "$name: $(cat out)" ;;
 	0:*) fail "$name: $(grep '^pan:' out)" ;;
 	*:1) grep -q "assertion violated\|invalid end state" out || fail "$name: $(cat out)" ;;

@@ -131,7 +131,7 @@ bool fault_stands(const struct thread *o)
 
 void fault_wait(const struct thread *t, uint32_t seen, uint64_t ns)
 {
-	word_sleep(left_word(t->reader.from, t->lane), 0, seen, ns);
+	words_sleep(&(struct word){ left_word(t->reader.from, t->lane), 0 }, 1, seen, ns);
 }
 
 void fault_sent(void)

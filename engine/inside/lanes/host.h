@@ -5,6 +5,7 @@
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/full.h"
 #include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/sleep.h"
 
@@ -18,9 +19,6 @@ static inline uint32_t lane_known(const struct thread *t)
 {
 	return boot.realm * LANES + t->lane;
 }
-int host_lane(struct writer *w);
-/* What was told in a spare chunk: waits for another to give for it. */
-void host_settle(struct writer *w);
 long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
 /* So much of the looked-at event's payload; false: it has not so much. */

@@ -85,16 +85,12 @@ void lane_wake(const struct section *s, uint32_t lane)
 
 /* --- who sleeps ------------------------------------------------------------------------ */
 
-static void blind_sleep(const uint32_t *word, uint32_t was, uint64_t ns)
+/* For the first of them. */
+static void blind_sleep(const struct word *word, uint64_t ns)
 {
 	struct __kernel_timespec t = timespec_of(ns && ns < BLIND_NS ? ns : BLIND_NS);
 
-	OWN4(__NR_futex, word, FUTEX_WAIT, was, &t);
-}
-
-static struct futex_waitv wait_for(const uint32_t *word, uint32_t seen)
-{
-	return (struct futex_waitv){ .val = seen, .uaddr = (uint64_t)word, .flags = FUTEX_32 };
+	OWN4(__NR_futex, word->at, FUTEX_WAIT, word->seen, &t);
 }
 
 /* The kernel wakes one when the monitor dies. */
@@ -104,23 +100,33 @@ static void alive_pass_on(const uint32_t *alive)
 		word_wake(alive);
 }
 
-void word_sleep(const uint32_t *word, uint32_t was, uint32_t seen, uint64_t ns)
+static void word_add(struct futex_waitv *w, uint32_t *n, struct word word)
+{
+	w[(*n)++] = (struct futex_waitv){ .val = word.seen, .uaddr = (uint64_t)word.at,
+					  .flags = FUTEX_32 };
+}
+
+void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_t ns)
 {
 	const uint32_t *alive = &brief()->alive.word;
-	struct futex_waitv w[] = { wait_for(word, was), wait_for(&streams.conduct->change, seen),
-				   wait_for(alive, __atomic_load_n(alive, __ATOMIC_RELAXED)) };
+	struct futex_waitv w[VERSIONS + 2];
 	struct __kernel_timespec until;
 	long result = -ENOSYS;
+	uint32_t n = 0;
 
+	MUST(words && words <= VERSIONS);
+	word_add(w, &n, (struct word){ alive, __atomic_load_n(alive, __ATOMIC_RELAXED) });
+	word_add(w, &n, (struct word){ &streams.conduct->change, seen });
+	for (uint32_t i = 0; i < words; i++)
+		word_add(w, &n, word[i]);
 	if (!ns && !monitor_alive())
 		ns = BLIND_NS;
 	until = timespec_of(clock_ns(CLOCK_MONOTONIC) + ns);
 	if (!blind)
-		result = OWN6(__NR_futex_waitv, w, sizeof(w) / sizeof(w[0]), 0,
-			      ns ? &until : NULL, CLOCK_MONOTONIC, 0);
+		result = OWN6(__NR_futex_waitv, w, n, 0, ns ? &until : NULL, CLOCK_MONOTONIC, 0);
 	if (result == -ENOSYS || result == -EPERM) {
 		blind = 1;
-		blind_sleep(word, was, ns);
+		blind_sleep(word, ns);
 	}
 	alive_pass_on(alive);
 }
@@ -128,7 +134,8 @@ void word_sleep(const uint32_t *word, uint32_t was, uint32_t seen, uint64_t ns)
 void lane_sleep(const struct reader *r, uint32_t seen, uint64_t ns)
 {
 	MUST(r->index < LANES);
-	word_sleep(head_word(r->from, r->index), (uint32_t)r->head, seen, ns);
+	words_sleep(&(struct word){ head_word(r->from, r->index), (uint32_t)r->head }, 1, seen,
+		    ns);
 }
 
 static void everyones_barrier(void)

@@ -25,8 +25,13 @@ void change_wake(void);
 void lane_rest(const struct reader *r, uint32_t seen, uint64_t ns);
 /* The same, but the lane's thread is not asked to wake us: for a time that is not long. */
 void lane_sleep(const struct reader *r, uint32_t seen, uint64_t ns);
-/* Sleeps until the word is not `was`, as above; who changes it wakes. */
-void word_sleep(const uint32_t *word, uint32_t was, uint32_t seen, uint64_t ns);
+struct word {
+	const uint32_t *at;
+	uint32_t seen;
+};
+
+/* Sleeps until one of some words is not what it was, as above; who changes it wakes. */
+void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_t ns);
 void word_wake(const uint32_t *word);
 /* Wakes the lane's readers. */
 void lane_wake(const struct section *s, uint32_t lane);

@@ -31,6 +31,7 @@ void realm_follow(struct thread *t, const struct event *e)
 	}
 	follow_take(t);
 	cursor_done(&streams, t->lane);
+	room_give(&t->reader);
 	if (!sections_take(fd))
 		OWN1(__NR_exit_group, 1);
 	boot.realm = realm;

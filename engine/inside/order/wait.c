@@ -144,6 +144,7 @@ static uint8_t event_take(struct thread *t)
 	for (apart_shift(t); t->ahead & 1; apart_shift(t))
 		if (reader_peek(&t->reader))
 			reader_take(&t->reader);
+	room_look(&t->reader);
 	return flags;
 }
 
@@ -176,6 +177,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		const struct event *e = reader_peek(&t->reader);
 		uint32_t seen;
 
+		room_look(&t->reader);
 		if (!is_clock_call(t))
 			order_tick_over(t);
 		if (e && is_left_behind(t)) {

@@ -153,6 +153,7 @@ static _Noreturn void lane_leave(struct thread *t, long nr, long status)
 {
 	MUST(t->following && t->lane < LANES);
 	cursor_done(&streams, t->lane);
+	room_give(&t->reader);
 	t->has_lane = 0;
 	t->following = 0;
 	for (;;) {

@@ -1,0 +1,163 @@
+/*
+ * A full ring.  A leader's thread waits for room for as long as the user has said, and then
+ * gives up who is in its way by itself: the monitor need not live for that.
+ *
+ * It sleeps on words that those who make room count up: `room` of each follower, which has
+ * given a chunk back, and of its own section, where another thread has dropped a follower.
+ * That it waits it says in `full`; a follower looks there once for a chunk (a handshake).
+ */
+#include <asm/unistd.h>
+#include <linux/time.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/core/ring.h"
+#include "engine/core/walk.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/lanes/full.h"
+#include "engine/inside/lanes/host.h"
+
+#define FULL_LOOK_NS	10000000	/* what else makes room is seen then: a lane of ours */
+
+struct full {
+	uint64_t waited;	/* only as long as it looked: it may have been stopped meanwhile */
+	uint32_t change, words;
+	struct word word[VERSIONS];
+};
+
+/* --- who makes room ------------------------------------------------------------------ */
+
+static void room_tell(const struct section *leaders)
+{
+	struct section *own = streams_section(&streams, streams.self);
+
+	/* What was read or dropped is seen by who has not seen the count. */
+	ANNOUNCE_BY(full, fetch_add, &own->room, 1);
+	if (LOOK(full, &leaders->full))
+		word_wake(&own->room);
+}
+
+void room_give(const struct reader *r)
+{
+	room_tell(r->from);
+}
+
+static void followers_drop(struct writer *w, uint32_t followers)
+{
+	MUST(!(followers >> w->streams->self & 1));	/* itself it cannot leave behind */
+	BOTH_BY(section_dropped, fetch_or, &w->section->dropped, followers);
+	room_tell(w->section);
+}
+
+/* --- who waits for it ---------------------------------------------------------------- */
+
+static struct full full_begin(struct writer *w)
+{
+	ANNOUNCE_BY(full, fetch_add, &w->section->full, 1);
+	__atomic_fetch_add(&w->section->waits, 1, __ATOMIC_RELAXED);
+	/* Part of an event may be told, which must be read before there is room. */
+	lane_wake(w->section, w->index);
+	/* Who looks for the next event at growing distances is to look now. */
+	change_wake();
+	return (struct full){ 0 };
+}
+
+static void full_end(struct writer *w)
+{
+	__atomic_fetch_sub(&w->section->full, 1, __ATOMIC_RELAXED);
+}
+
+static void word_see(struct full *f, const struct section *s)
+{
+	MUST(f->words < VERSIONS);
+	f->word[f->words++] = (struct word){ &s->room, LOOK(full, &s->room) };
+}
+
+/* Before a look whether there is room. */
+static void full_see(const struct writer *w, struct full *f)
+{
+	uint32_t bits = streams_followers(w->streams, w->section);
+
+	f->change = change_now();
+	f->words = 0;
+	word_see(f, w->section);
+	for (; bits; bits &= bits - 1)
+		word_see(f, streams_section(w->streams, (uint32_t)__builtin_ctz(bits)));
+}
+
+/* True: it has been waited for long enough. */
+static bool full_wait(struct writer *w, struct full *f)
+{
+	const struct conduct *c = w->streams->conduct;
+	uint64_t since = clock_ns(CLOCK_MONOTONIC), ns;
+
+	words_sleep(f->word, f->words, f->change, FULL_LOOK_NS);
+	ns = clock_ns(CLOCK_MONOTONIC) - since;
+	__atomic_fetch_add(&w->section->waited_ns, ns, __ATOMIC_RELAXED);
+	f->waited += ns < FULL_LOOK_NS ? ns : FULL_LOOK_NS;
+	return f->waited / 1000000 >= c->full_ms &&
+	       (c->when_full == WHEN_FULL_DROP || !monitor_alive());
+}
+
+struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call)
+{
+	struct event *e = writer_begin(w, kind, call);
+	struct full f;
+
+	if (e)
+		return e;
+	f = full_begin(w);
+	while (full_see(w, &f), !(e = writer_begin(w, kind, call)))
+		if (full_wait(w, &f))
+			followers_drop(w, writer_held_by(w));
+	full_end(w);
+	return e;
+}
+
+void host_settle(struct writer *w)
+{
+	struct full f;
+
+	if (writer_settle(w))
+		return;
+	f = full_begin(w);
+	while (full_see(w, &f), !writer_settle(w))
+		if (full_wait(w, &f))
+			followers_drop(w, writer_held_by(w));
+	full_end(w);
+}
+
+/* False: nobody is in the way any more, or nobody follows. */
+static bool lane_wait(struct writer *w, struct full *f)
+{
+	bool over;
+	uint32_t held;
+
+	if (!streams_followers(w->streams, w->section))
+		return false;
+	over = full_wait(w, f);
+	held = lanes_held_by(w->streams);
+	if (over && held)
+		followers_drop(w, held);
+	return held;
+}
+
+/*
+ * A lane for a child, told to whom its creator's is.  All may wait for a follower to read
+ * them to the end; where they do not, there are as many threads as lanes, and this one will
+ * not be followed: -1.
+ */
+int host_lane(struct writer *w)
+{
+	int lane = lane_open(w->streams, w->lane->readers);
+	struct full f;
+	bool more = true;
+
+	if (lane >= 0 || !streams_followers(w->streams, w->section))
+		return lane;
+	f = full_begin(w);
+	while (full_see(w, &f), (lane = lane_open(w->streams, w->lane->readers)) < 0 && more)
+		more = lane_wait(w, &f);
+	full_end(w);
+	return lane;
+}
