@@ -31,10 +31,10 @@
 
 #define JUDGE_MS	200	/* the leader may be about to end in the same way */
 #define REPORTED_MS	3000	/* and may still be writing its own report */
-#define FINISH_MS	3000	/* so long without progress the rest of the stream may be read */
-#define FINISH_MOST_MS	10000	/* and so long in all */
+#define FINISH_US	3000000	/* so long without progress the rest of the stream may be read */
+#define FINISH_MOST_US	10000000 /* and so long in all */
 #define END_LOOKS	1000	/* of a millisecond, for what was killed to be gone */
-#define FINDING_MS	10000	/* and what a sanitizer says at the end may take so long */
+#define FINDING_MS	13000	/* and what a sanitizer says at the end may take so long */
 #define FINISH_LOOK_MS	5
 #define IDLE_MS		300	/* one that has read everything ends by itself, or never */
 
@@ -281,24 +281,24 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
 	uint64_t cells;
 
 	streams_lag(m, v->index, &cells);
-	return !cells && now_ms() + FINISH_MS > m->finish_ms + IDLE_MS;
+	return !cells && now_us() > v->finish.began_us + IDLE_MS * 1000;
 }
 
 /*
  * A sanitizer looks for leaks before it lets its process end, and reads nothing meanwhile;
  * nor does what computes before its last words.
  */
-static bool may_go_on(const struct monitor *m, const struct version *v)
+static bool may_go_on(const struct monitor *m, struct version *v)
 {
 	MUST(m->finishing);
-	if (!follows(m, v) || now_ms() >= m->finish_last_ms)
+	if (!follows(m, v) || given_over(&v->finish_all))
 		return false;
 	/* What it did is being judged: that will be said. */
 	if (v->judge_ms || held_any(m, v, REQ_VERDICT))
 		return true;
 	if (!still_reads(m, v) || has_read_all(m, v))
 		return false;
-	return now_ms() < m->finish_ms || v->runtime ||
+	return !given_over(&v->finish) || v->runtime ||
 	       thread_state(v->server, v->server) == 'R';
 }
 
@@ -320,19 +320,21 @@ static void uncompared_say(const struct monitor *m, const struct version *v)
 			  m->session.name, v->name);
 }
 
-/* Fewer cells are left than at the last look. */
-static bool finish_goes_on(struct monitor *m)
+/* Who has read on since the last look has his time again. */
+static void finish_look(struct monitor *m, struct version *v)
 {
-	uint64_t was = m->finish_cells, cells;
+	uint64_t was = v->finish_cells;
+	bool begins = !v->finish.v;
 
-	m->finish_cells = 0;
-	for (unsigned i = 0; i < m->versions; i++) {
-		if (!still_reads(m, &m->version[i]))
-			continue;
-		streams_lag(m, m->version[i].index, &cells);
-		m->finish_cells += cells;
-	}
-	return m->finish_cells < was;
+	if (!follows(m, v))
+		return;
+	streams_lag(m, v->index, &v->finish_cells);
+	if (!begins && v->finish_cells >= was)
+		return;
+	if (begins)
+		given_begin_ending(&v->finish_all, v, FINISH_MOST_US);
+	given_begin_ending(&v->finish, v, FINISH_US);
+	m->finish_ms = now_ms();
 }
 
 /* Killed: whoever waits for the session's end finds no process of it. */
@@ -358,14 +360,13 @@ bool followers_finish(struct monitor *m)
 	if (!m->conduct)
 		return true;
 	if (!m->finishing)
-		m->finish_last_ms = now_ms() + FINISH_MOST_MS;
-	if (!m->finishing || finish_goes_on(m))
-		m->finish_ms = now_ms() + FINISH_MS;
+		m->finish_ms = now_ms();
 	m->finishing = true;
-	for (unsigned i = 0; i < m->versions; i++)
+	for (unsigned i = 0; i < m->versions; i++) {
+		finish_look(m, &m->version[i]);
 		any |= may_go_on(m, &m->version[i]);
-	if ((any && now_ms() < m->finish_last_ms) ||
-	    (findings_look(m) && now_ms() < m->finish_ms + FINDING_MS)) {
+	}
+	if (any || (findings_look(m) && now_ms() < m->finish_ms + FINDING_MS)) {
 		monitor_wake_after(m, FINISH_LOOK_MS);
 		return false;
 	}

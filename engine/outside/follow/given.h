@@ -7,16 +7,19 @@
 
 #define GIVEN_LOOK_US	10000
 #define GIVEN_MOST_US	5000000	/* by the clock: clients wait, and the monitor's other users */
+#define GIVEN_ENDING_US	60000000 /* the same where nobody waits but for the session's end */
 
 struct version;
 
 /* What a version had of the time that it is given. */
 struct given {
 	const struct version *v;
-	uint64_t began_us, looked_us, cpu_us, had_us, limit_us;
+	uint64_t began_us, looked_us, cpu_us, had_us, limit_us, most_us;
 };
 
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
+/* The same at the end of all. */
+void given_begin_ending(struct given *p, const struct version *v, uint64_t limit_us);
 /* It has had its time; or nobody waits any longer. */
 bool given_over(struct given *p);
 

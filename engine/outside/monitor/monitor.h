@@ -122,6 +122,9 @@ struct version {
 	unsigned words;		/* that it made us say, less one for each WORD_MS since */
 	uint64_t words_ms;
 	bool closed_said;	/* that one of its processes is not dumpable */
+	struct given finish;	/* its time to read on, since it has done so last, */
+	struct given finish_all; /* and in all */
+	uint64_t finish_cells;	/* left of the stream at the last look */
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
 	bool runtime;		/* a sanitizer's is in one of its programs */
 	uint64_t follows_ms;	/* since then */
@@ -222,9 +225,7 @@ struct monitor {
 	bool background;	/* the server has ended, others go on */
 	uint64_t over_ms;	/* since then; or 0 */
 	bool finishing;		/* the leading version has ended; followers may read on */
-	uint64_t finish_ms;	/* until then, if nothing comes of it, or in any case: */
-	uint64_t finish_last_ms;
-	uint64_t finish_cells;	/* left of the stream at the last look */
+	uint64_t finish_ms;	/* when one of them has read on last */
 
 	struct conduct *conduct;	/* the streams; NULL: no followers were asked for */
 	int conduct_fd;
