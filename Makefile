@@ -129,7 +129,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 LLVM_DEV := $(wildcard /usr/lib/llvm-19/include/llvm/Passes/PassPlugin.h)
 CHECK	:= engine/checkpoint
 pass	:= $(call obj,$(wildcard $(CHECK)/pass/*.cc))
-runtime	:= $(notdir $(basename $(wildcard $(CHECK)/runtime/*.[cS])))
+runtime	:= $(notdir $(basename $(wildcard $(CHECK)/runtime/*.[cS] $(CHECK)/ways/*.c)))
 RUNTIME_CFLAGS := -std=gnu17 -O2 -g $(NAMES) $(WARN) -fPIE
 
 $(B)/$(CHECK)/pass/%.o: $(CHECK)/pass/%.cc
@@ -150,13 +150,17 @@ $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.c
 	@mkdir -p $$(@D)
 	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
 
+$(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/ways/%.c
+	@mkdir -p $$(@D)
+	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
+
 $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.S
 	@mkdir -p $$(@D)
 	$$(call say,cc $$< $(1)) $(CLANG) -c $$< -o $$@
 
 $(B)/$(CHECK)/runtime-$(1)/heap.o: $(CHECK)/runtime/heap.c $(B)/checkpoint/mve-checkpoint.so
 	@mkdir -p $$(@D)
-	$$(call say,cc $$< $(1)) MVE_CHECKPOINT_FLAGS=region=$(1) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) \
+	$$(call say,cc $$< $(1)) MVE_CHECKPOINT_FLAGS=region=$(1),unmarked $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) \
 		-fpass-plugin=$(B)/checkpoint/mve-checkpoint.so -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach n,32 64 128 256 512,$(eval $(call runtime_of,$(n))))

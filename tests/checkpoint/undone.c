@@ -144,6 +144,40 @@ static void libc(void)
 	CHECK(!strcmp(text, "before") && !strcmp(more, "more") && !more[20]);
 }
 
+static void by_itself(void)
+{
+	int n = rand();
+
+	CHECK(write(told[1], &n, sizeof(n)) == sizeof(n));
+	free(strdup("of libc's heap"));
+	fputs("said in a request that was taken back\n", stdout);
+	strtok(NULL, ",");
+}
+
+/* What libc keeps itself: its numbers, its heap, what waits to be written, where it stands. */
+static void libraries(void)
+{
+	char words[] = "one,two,three";
+	int first, next;
+
+	CHECK(pipe(told) == 0);
+	srand(3);
+	strtok(words, ",");
+	for (int i = 0; i < 3; i++) {
+		taken_back(by_itself);
+		CHECK(read(told[0], &next, sizeof(next)) == sizeof(next));
+		CHECK(i == 0 || next == first);
+		first = next;
+	}
+	CHECK(rand() == first && !strcmp(strtok(NULL, ","), "two"));
+	CHECK(mve_checkpoint_open() == 0);
+	rand();
+	taken_back(by_itself);
+	CHECK(read(told[0], &next, sizeof(next)) == sizeof(next));
+	CHECK(rand() == next);
+	mve_checkpoint_drop();
+}
+
 static void crash(void)
 {
 	strcpy(text, "in the middle");
@@ -217,6 +251,7 @@ int main(void)
 	freed();
 	mappings();
 	libc();
+	libraries();
 	fault();
 	standing_stack();
 	depth();

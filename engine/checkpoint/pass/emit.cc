@@ -56,6 +56,12 @@ static uint64_t align_of(const Site &s)
 	return options().aligned ? std::max(s.align, known) : known;
 }
 
+// Without them each range is left to the runtime.
+static bool tags()
+{
+	return options().checks && !options().log;
+}
+
 static bool in_line(const Site &s)
 {
 	return !s.length && s.size <= inline_regions * options().region();
@@ -100,6 +106,8 @@ static void range_save(IRBuilder<> &b, const Site &s)
 
 	if (options().log)
 		call_save(b, "mve_checkpoint_log", {pointer, size});
+	else if (!options().checks)
+		call_save(b, "mve_checkpoint_touch", {pointer, size});
 	else if (in_line(s) && s.size <= options().region() && align_of(s) >= s.size)
 		call_save(b, "mve_checkpoint_save", {pointer});
 	else
@@ -151,8 +159,8 @@ void emit(const Cluster &cluster, Count &count)
 	IRBuilder<> b(at);
 	b.SetCurrentDebugLocation(cluster.at->getDebugLoc());
 	for (const Site &s : cluster.sites)
-		if (!in_line(s) || options().log)
+		if (!in_line(s) || !tags())
 			range_save(b, s);
-	if (!options().log)
+	if (tags())
 		emit_tags(cluster, at, epoch);
 }

@@ -16,6 +16,7 @@ static const struct {
 	{"no-checks", &Options::checks, false},
 	{"undo", &Options::log, true},
 	{"trust-alignment", &Options::aligned, true},
+	{"unmarked", &Options::marked, false},
 	{"no-stack", &Options::stack, false},
 	{"no-dominated", &Options::dominated, false},
 	{"no-fresh", &Options::fresh, false},

@@ -15,6 +15,7 @@ struct Options {
 	bool joined = true;	// no-joined
 	bool loops = true;	// no-loops
 	bool aligned = false;	// trust-alignment: a store is aligned as its type says
+	bool marked = true;	// unmarked: it is not what makes a program one that was built
 	bool editions = true;	// no-editions
 	std::string count;	// count=FILE: a line for each module is added to it; "-": stderr
 

@@ -5,6 +5,7 @@
 #include "engine/checkpoint/pass/leave.h"
 #include "engine/checkpoint/pass/loops.h"
 #include "engine/checkpoint/pass/options.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
@@ -23,6 +24,9 @@ static void function(Function &f, const Quiet &quiet, Count &count)
 	Sites sites = sites_find(f, count);
 
 	leave_stack(sites, count);
+	if (!options().checks)
+		sites.erase(std::remove_if(sites.begin(), sites.end(), [](const Site &s) {
+			return !isa<CallBase>(s.at) || isa<IntrinsicInst>(s.at); }), sites.end());
 	if (!options().log) {
 		loops_range(f, sites, quiet, count);
 		leave_checked(f, sites, quiet, count);
@@ -59,7 +63,8 @@ struct Checkpoint : PassInfoMixin<Checkpoint> {
 		for (Function &f : m)
 			if (wants(f))
 				function(f, quiet, count);
-		mark(m);
+		if (options().marked)
+			mark(m);
 		count.print(m);
 		return PreservedAnalyses::none();
 	}

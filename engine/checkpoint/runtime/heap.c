@@ -101,6 +101,9 @@ static int reserved(void)
 	heap.begin = (char *)(((uintptr_t)got + SPAN - 1) & -SPAN);
 	heap.top = heap.begin;
 	heap.end = heap.begin + HEAP_MAX;
+	if (heap.begin > got)
+		munmap(got, heap.begin - got);
+	munmap(heap.end, got + SPAN - heap.begin);
 	return 1;
 }
 
@@ -233,6 +236,13 @@ static size_t rest(const void *at)
 uint64_t heap_rest(const void *at)
 {
 	return ours(at) ? rest(at) : 0;
+}
+
+void heap_bounds(uintptr_t *begin, uintptr_t *top, uintptr_t *end)
+{
+	*begin = (uintptr_t)heap.begin;
+	*top = (uintptr_t)heap.top;
+	*end = (uintptr_t)heap.end;
 }
 
 size_t malloc_usable_size(void *at);

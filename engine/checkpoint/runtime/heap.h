@@ -20,6 +20,9 @@ void *mve_heap_aligned_alloc(size_t align, size_t size);
 int mve_heap_posix_memalign(void **at, size_t align, size_t size);
 size_t mve_heap_usable_size(void *at);
 
+/* What is in use of the reservation, or, of all, the rest of it. */
+void heap_bounds(uintptr_t *begin, uintptr_t *top, uintptr_t *end);
+
 /* From a pointer to the end of its block; 0: not of this heap. */
 uint64_t heap_rest(const void *at);
 

@@ -4,12 +4,32 @@
  * The program's own calls do not come here: the pass has named them otherwise.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/ways/pages.h"
 
 void __libc_free(void *at);
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t number, size_t size);
 void *__libc_realloc(void *at, size_t size);
-void free(void *at);
-void *realloc(void *at, size_t size);
+
+/* Where libc's heap lies must be known. */
+static void *look(void *got)
+{
+	if (got)
+		pages_look((uintptr_t)got);
+	return got;
+}
+
+void *malloc(size_t size)
+{
+	return look(__libc_malloc(size));
+}
+
+void *calloc(size_t number, size_t size)
+{
+	return look(__libc_calloc(number, size));
+}
 
 void free(void *at)
 {
@@ -24,5 +44,5 @@ void free(void *at)
 
 void *realloc(void *at, size_t size)
 {
-	return at && heap_rest(at) ? mve_heap_realloc(at, size) : __libc_realloc(at, size);
+	return at && heap_rest(at) ? mve_heap_realloc(at, size) : look(__libc_realloc(at, size));
 }

@@ -71,5 +71,6 @@ checkpoint_jump:
 
 	.hidden	checkpoint_open, checkpoint_restore
 	.section .note.GNU-stack, "", @progbits
-	.local	checkpoint_stack
+	.globl	checkpoint_stack
+	.hidden	checkpoint_stack
 	.comm	checkpoint_stack, 65536, 4096

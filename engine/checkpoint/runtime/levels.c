@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/setup.h"
-#include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/ways/ways.h"
 
 #define EPOCH_LAST	255
 
@@ -79,6 +79,8 @@ int checkpoint_open(const struct jump *jump)
 	level->mark = state->head;
 	level->changed = state->changed;
 	error = stack_save(level);
+	if (!error)
+		error = way->open(level);
 	if (error)
 		return error;
 	level->epoch = epoch_next();
@@ -106,7 +108,7 @@ int mve_checkpoint_drop(void)
 {
 	if (state->depth == 0)
 		return fail(ENOENT, "no checkpoint is open");
-	level_pop();
+	way->drop(level_pop());
 	if (state->depth == 0)
 		maps_commit();
 	state->counts.dropped++;
@@ -121,7 +123,7 @@ static int may_restore(void)
 		return fail(ENOENT, "no checkpoint is open");
 	if (error == 0)
 		return 0;
-	level_pop();
+	way->drop(level_pop());
 	if (state->depth == 0)
 		maps_commit();
 	state->counts.lost++;
@@ -137,7 +139,7 @@ int checkpoint_restore(void)
 	if (error)
 		return error;
 	level = level_pop();
-	log_undo(level->mark);
+	way->restore(level);
 	maps_undo(level->changed);
 	stack_restore(level);
 	state->counts.restored++;

@@ -21,7 +21,8 @@
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
-#include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/ways/undo.h"
+#include "engine/checkpoint/ways/ways.h"
 
 struct entry {
 	uintptr_t at;
@@ -61,6 +62,11 @@ static inline void save(uintptr_t at)
 
 	if (*(volatile uint8_t *)tag >= epoch)
 		return;
+	if (state->undo) {
+		if (undo_room(REGION))
+			__builtin_memcpy_inline(undo_put(region, REGION), (void *)region, REGION);
+		return;
+	}
 	if (at - state->stack_low >= state->stack_room && at - own_stack.low >= own_stack.room) {
 		n = take();
 		if (n >= LOG_ENTRIES) {
@@ -96,19 +102,14 @@ SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 /* The outermost checkpoint begins: the log is empty. */
 void log_begin(void)
 {
-	size_t kept = LOG_KEPT / sizeof(struct entry) * sizeof(struct entry);
-	size_t used = state->most * sizeof(struct entry);
+	size_t used = state->head * way->unit < LOG_MAX ? state->head * way->unit : LOG_MAX;
 
 	MUST(state->depth == 0);
-	if (state->head > state->most)
-		state->most = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES;
 	state->counts.regions += state->head;
 	if (used > state->counts.log_most)
 		state->counts.log_most = used;
-	if (used > LOG_KEPT) {
-		madvise((char *)LOG_AT + (LOG_KEPT & -4096ul), LOG_MAX - LOG_KEPT, MADV_DONTNEED);
-		state->most = kept / sizeof(struct entry);
-	}
+	if (used > LOG_KEPT)
+		madvise((char *)LOG_AT + LOG_KEPT, LOG_MAX - LOG_KEPT, MADV_DONTNEED);
 	state->head = 0;
 	state->serial++;
 }

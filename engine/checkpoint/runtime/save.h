@@ -17,4 +17,8 @@ extern uint8_t mve_checkpoint_epoch;
 SAVES void mve_checkpoint_save(const void *at);
 SAVES void mve_checkpoint_save_range(const void *at, size_t size);
 
+/* For comparison: -mve-undo, and what -mve-no-checks leaves of the known functions. */
+SAVES void mve_checkpoint_log(const void *at, size_t size);
+SAVES void mve_checkpoint_touch(const void *at, size_t size);
+
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/setup.h"
-#include "engine/checkpoint/runtime/stacks.h"
-#include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/ways/pages.h"
+#include "engine/checkpoint/ways/ways.h"
 
 #define TAGS_OF(at)	(TAGS_AT + ((at) >> REGION_SHIFT))
 
@@ -48,6 +48,8 @@ static int reserve_all(void)
 		error = reserve(LOG_AT, LOG_AT + LOG_MAX);
 	if (!error)
 		error = reserve(STACKS_AT, STACKS_AT + STACKS_MAX);
+	if (!error)
+		error = reserve(PAGES_AT, KEPT_END);
 	return error;
 }
 
@@ -83,8 +85,9 @@ static int setup_first(void)
 	if (error)
 		return fail(-error, "the tags do not fit into the address space "
 			    "(ulimit -v, vm.overcommit_memory=2)");
-	state->ready = 1;
-	return 0;
+	error = way_choose();
+	state->ready = error == 0;
+	return error;
 }
 
 int setup(void)

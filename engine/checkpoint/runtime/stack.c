@@ -56,13 +56,52 @@ struct start {
 	void *argument;
 };
 
+/* A place among the stacks; which one, when it has ended or there is none, -1. */
+static int stack_enter(void)
+{
+	for (int n = 0; n < THREADS_MAX; n++) {
+		uintptr_t none = 0;
+
+		if (!__atomic_compare_exchange_n(&state->stack[n].begin, &none, own_stack.low, 0,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		state->stack[n].end = own_stack.low + own_stack.room;
+		return n;
+	}
+	return -1;
+}
+
+static void stack_leave(void *place)
+{
+	state->stack[(intptr_t)place].begin = 0;
+	__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
+}
+
+int stack_within(uintptr_t begin, uintptr_t end)
+{
+	for (int n = 0; n < THREADS_MAX; n++) {
+		uintptr_t low = state->stack[n].begin;
+
+		if (low && low < end && state->stack[n].end > begin)
+			return 1;
+	}
+	return 0;
+}
+
 static void *started(void *told)
 {
 	struct start start = *(struct start *)told;
+	void *got = NULL;
+	intptr_t place;
 
 	__libc_free(told);
 	own_ask();
-	return start.function(start.argument);
+	place = stack_enter();
+	MUST(place >= 0);
+	pthread_cleanup_push(stack_leave, (void *)place);
+	got = start.function(start.argument);
+	pthread_cleanup_pop(1);
+	return got;
 }
 
 int mve_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
@@ -71,12 +110,14 @@ int mve_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fun
 	struct start *start = __libc_malloc(sizeof(*start));
 	int error;
 
-	if (!start)
+	if (!start || __atomic_fetch_add(&state->stacks_known, 1, __ATOMIC_RELAXED) >= THREADS_MAX)
 		return EAGAIN;
 	*start = (struct start){ function, argument };
 	error = pthread_create(thread, attr, started, start);
-	if (error)
+	if (error) {
+		__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
 		__libc_free(start);
+	}
 	return error;
 }
 

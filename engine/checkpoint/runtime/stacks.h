@@ -26,6 +26,9 @@ extern __thread struct own_stack own_stack
 int mve_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
 		      void *argument);
 
+/* Whether a mapping holds a thread's stack. */
+int stack_within(uintptr_t begin, uintptr_t end);
+
 /* libc's own heap. */
 void *__libc_malloc(size_t size);
 void __libc_free(void *at);

@@ -32,6 +32,9 @@ struct change {
  * restoring says so, the program goes on. */
 #define CHANGES_MAX	1024
 
+/* Limit (Checkpoints): threads at one time.  Beyond: pthread_create() fails, EAGAIN. */
+#define THREADS_MAX	512
+
 struct level {
 	struct jump jump;
 	size_t mark;		/* the log's head when it was opened */
@@ -40,21 +43,25 @@ struct level {
 	size_t stack_size;
 	size_t stack_mark;	/* its copy among the stacks */
 	uint8_t epoch;
+	size_t aside;		/* pages.c: what was put aside before */
+	int child, wakes;	/* way_fork.c */
 };
 
 struct state {
 	uint8_t epoch;		/* of the newest checkpoint; 0: none is open */
 	uint8_t last;		/* the greatest that was given since the tags were wiped */
 	uint8_t ready;
+	uint8_t undo;		/* the way of an undo log: there are no entries and tags */
 	uint8_t lost;		/* what is open cannot be restored: an errno */
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
 	size_t head;		/* entries of the log; past its end when it is full */
-	size_t most;		/* the head's greatest since the log was given back */
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
 	size_t stacks;		/* bytes of the stacks' copies */
 	const char *why, *lost_why;
+	int stacks_known;
+	struct { uintptr_t begin, end; } stack[THREADS_MAX];	/* of threads; 0: free */
 	size_t changed;
 	struct change changes[CHANGES_MAX];
 	struct mve_checkpoint_counts counts;

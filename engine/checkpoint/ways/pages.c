@@ -1,0 +1,307 @@
+/*
+ * Memory that is kept by pages.  The kernel protects them (userfaultfd, asynchronous: a write is
+ * noted and goes on, the kernel's own writes too) and says which were written since
+ * (PAGEMAP_SCAN); a copy of all holds what was there when the newest checkpoint was opened.
+ *
+ * Opening one within another, what was written since the outer one was opened is first put
+ * aside: restoring the outer one takes the pages from there, the newest first.
+ *
+ * A child has none of it, and begins anew.  What is mapped later is found when the break has
+ * moved, when libc's heap has given a block that lies elsewhere, and at each wipe of the tags.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/ways/pages.h"
+#include "engine/checkpoint/ways/ranges.h"
+#include "engine/checkpoint/ways/ways.h"
+
+#define PAGE		4096ul
+
+/* Of headers that are newer than Debian 12's. */
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED	(1 << 13)
+#endif
+#ifndef UFFD_FEATURE_WP_ASYNC
+#define UFFD_FEATURE_WP_ASYNC		(1 << 15)
+#endif
+
+struct scan_region {
+	uint64_t begin, end, categories;
+};
+
+struct scan {
+	uint64_t size, flags, begin, end, walked, vec, vec_size, most;
+	uint64_t inverted, mask, any, returned;
+};
+
+#define SCAN_CALL	_IOWR('f', 16, struct scan)
+#define SCAN_PROTECT	1		/* what is found is protected again */
+#define IS_WPALLOWED	1
+#define IS_WRITTEN	2
+#define FOUND_MAX	256
+
+/* Above what programs count their descriptors to. */
+#define NUMBER_LEAST	900
+
+struct aside {
+	uintptr_t at;
+	unsigned char bytes[PAGE];
+};
+
+static struct {
+	int uffd, pagemap;
+	unsigned wipes;
+	const void *brk;
+	uintptr_t top;		/* of the program's heap, where all is kept */
+	int stale;
+	size_t aside;		/* pages that were put aside */
+	struct ranges now;
+	size_t copy_at[RANGES_MAX];
+	struct scan_region found[FOUND_MAX];
+} *const pages = (void *)PAGES_AT;
+
+#define ASIDE	((struct aside *)ASIDE_AT)
+
+extern void *__curbrk;
+
+static int number_high(int fd)
+{
+	int high = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
+
+	if (fd >= 0 && high >= 0)
+		close(fd);
+	return high >= 0 ? high : fd;
+}
+
+static int kernel_begin(void)
+{
+	struct uffdio_api api = { .api = UFFD_API,
+		.features = UFFD_FEATURE_WP_ASYNC | UFFD_FEATURE_WP_UNPOPULATED };
+
+	pages->uffd = number_high(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
+	if (pages->uffd < 0 || ioctl(pages->uffd, UFFDIO_API, &api))
+		return -1;
+	pages->pagemap = number_high(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+	return pages->pagemap;
+}
+
+static void in_child(void)
+{
+	close(pages->uffd);
+	close(pages->pagemap);
+	pages->stale = 1;
+	pages->now.number = 0;
+	if (kernel_begin() < 0)
+		pages->uffd = -1;
+}
+
+int pages_begin(void)
+{
+	if (kernel_begin() < 0)
+		return fail(ENOSYS, "the kernel does not say which pages were written "
+			    "(Linux 6.7 has PAGEMAP_SCAN)");
+	pages->stale = 1;
+	pthread_atfork(NULL, NULL, in_child);
+	return 0;
+}
+
+/* Where the copy of a byte is; null: it is in no range. */
+static unsigned char *copy_of(uintptr_t at)
+{
+	int low = 0, high = pages->now.number;
+
+	while (low < high) {
+		int mid = (low + high) / 2;
+
+		if (at < pages->now.r[mid].begin)
+			high = mid;
+		else if (at >= pages->now.r[mid].end)
+			low = mid + 1;
+		else
+			return (unsigned char *)COPIES_AT + pages->copy_at[mid] +
+			       (at - pages->now.r[mid].begin);
+	}
+	return NULL;
+}
+
+void pages_look(uintptr_t at)
+{
+	if (state->ready && way->begin == pages_begin && !copy_of(at))
+		pages->stale = 1;
+}
+
+static void found_each(const struct scan_region *found, void (*each)(uintptr_t))
+{
+	for (uintptr_t p = found->begin; p < found->end; p += PAGE)
+		each(p);
+}
+
+/* Calls for each page that was written since it was last asked for. */
+static int written(void (*each)(uintptr_t))
+{
+	struct scan scan = { .size = sizeof(scan), .flags = SCAN_PROTECT,
+		.begin = HIGH_BEGIN, .end = HIGH_END - PAGE, .vec = (uintptr_t)pages->found,
+		.vec_size = FOUND_MAX, .mask = IS_WPALLOWED | IS_WRITTEN, .returned = IS_WRITTEN };
+	int n;
+
+	if (pages->now.number == 0)
+		return 0;
+	scan.begin = pages->now.r[0].begin;
+	scan.end = pages->now.r[pages->now.number - 1].end;
+	do {
+		n = ioctl(pages->pagemap, SCAN_CALL, &scan);
+		for (int i = 0; i < n; i++)
+			found_each(&pages->found[i], each);
+		scan.begin = scan.walked;
+	} while (n > 0 && scan.begin < scan.end);
+	return n < 0 ? -errno : 0;
+}
+
+static void copy_page(uintptr_t at)
+{
+	unsigned char *copy = copy_of(at);
+
+	if (!copy)
+		return;
+	state->counts.pages++;
+	memcpy(copy, (void *)at, PAGE);
+}
+
+static void aside_page(uintptr_t at)
+{
+	unsigned char *copy = copy_of(at);
+
+	if (!copy)
+		return;
+	if (pages->aside == ASIDE_MAX) {
+		lost(ENOSPC, "libraries wrote more than can be kept");
+		return;
+	}
+	ASIDE[pages->aside].at = at;
+	memcpy(ASIDE[pages->aside++].bytes, copy, PAGE);
+	copy_page(at);
+}
+
+static void back_page(uintptr_t at)
+{
+	unsigned char *copy = copy_of(at);
+
+	if (copy)
+		memcpy((void *)at, copy, PAGE);
+}
+
+static int protect(struct range r)
+{
+	struct uffdio_register reg = { .range = { r.begin, r.end - r.begin },
+		.mode = UFFDIO_REGISTER_MODE_WP };
+	struct uffdio_writeprotect wp = { .range = reg.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+
+	if (ioctl(pages->uffd, UFFDIO_REGISTER, &reg) ||
+	    ioctl(pages->uffd, UFFDIO_WRITEPROTECT, &wp))
+		return -errno;
+	return 0;
+}
+
+#define ENTRIES		512
+#define ENTRY_IS_THERE	(3ull << 62)	/* present, or swapped */
+
+/* Only pages that are there are copied: of others the copy is zero as they are. */
+static int copy_range(struct range r, unsigned char *copy)
+{
+	uint64_t entries[ENTRIES];
+	size_t n, most;
+
+	for (uintptr_t p = r.begin; p < r.end; p += n * PAGE, copy += n * PAGE) {
+		most = (r.end - p) / PAGE < ENTRIES ? (r.end - p) / PAGE : ENTRIES;
+		if (pread(pages->pagemap, entries, most * 8, p / PAGE * 8) != (ssize_t)most * 8)
+			return -EIO;
+		for (n = 0; n < most; n++)
+			if (entries[n] & ENTRY_IS_THERE)
+				memcpy(copy + n * PAGE, (void *)(p + n * PAGE), PAGE);
+	}
+	return 0;
+}
+
+static uintptr_t heap_top(void)
+{
+	uintptr_t begin, top, end;
+
+	heap_bounds(&begin, &top, &end);
+	return way->all ? top : end;
+}
+
+static int is_stale(void)
+{
+	return pages->stale || pages->brk != __curbrk || pages->top != heap_top() ||
+	       pages->wipes != state->counts.wipes;
+}
+
+/* All ranges anew, with their copies.  Only the outermost checkpoint may. */
+static int renew(void)
+{
+	size_t at = 0;
+	int error = ranges_read(&pages->now, way->all);
+
+	madvise((void *)COPIES_AT, COPIES_MAX, MADV_DONTNEED);
+	for (int n = 0; n < pages->now.number && !error; n++) {
+		struct range r = pages->now.r[n];
+
+		pages->copy_at[n] = at;
+		at += r.end - r.begin;
+		if (at > COPIES_MAX)
+			return -E2BIG;
+		error = protect(r);
+		if (!error)
+			error = copy_range(r, (unsigned char *)COPIES_AT + pages->copy_at[n]);
+	}
+	pages->brk = __curbrk;
+	pages->top = heap_top();
+	pages->wipes = state->counts.wipes;
+	pages->stale = error != 0;
+	return error;
+}
+
+int pages_open(struct level *level)
+{
+	int error;
+
+	if (pages->uffd < 0)
+		return fail(ENOSYS, "a child cannot watch its pages");
+	if (state->depth == 0)
+		pages->aside = 0;
+	if (state->depth == 0 && is_stale())
+		error = renew();
+	else
+		error = written(state->depth ? aside_page : copy_page);
+	level->aside = pages->aside;
+	return error ? fail(-error, "the memory of libraries is not known") : 0;
+}
+
+/* First to the newest copy, then by what was put aside since the checkpoint was opened. */
+void pages_restore(const struct level *level)
+{
+	MUST(level->aside <= pages->aside && pages->aside <= ASIDE_MAX);
+	written(back_page);
+	while (pages->aside > level->aside) {
+		struct aside *a = &ASIDE[--pages->aside];
+		unsigned char *copy = copy_of(a->at);
+
+		memcpy((void *)a->at, a->bytes, PAGE);
+		if (copy)
+			memcpy(copy, a->bytes, PAGE);
+	}
+}
+
+void tags_restore(const struct level *level)
+{
+	log_undo(level->mark);
+	pages_restore(level);
+}
