@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	5
+#define BRIEF_VERSION	6
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -47,6 +47,18 @@ struct rules_bank {
 
 
 /*
+ * Of a follower that keeps an image of itself (inside/rewind/).  Images are counted from 1,
+ * and none has the number of another.
+ */
+struct images {
+	uint32_t chunks;	/* so many are read between two; 0: it keeps none */
+	uint32_t stand;		/* futex: all threads stand for this one; 0: for none */
+	uint32_t wake;		/* futex: this one goes on, in the place of who differs */
+	uint32_t copy;		/* and is kept once more, as this one */
+	uint32_t tries;		/* so often has it gone on; 0: what is met is met first */
+};
+
+/*
  * Each answer given to a slot's thread adds ANSWER_ONE.  An odd word: who asked there
  * gets none, since the kernel does not let the monitor look at its process.
  */
@@ -65,6 +77,7 @@ struct brief {
 	uint32_t rules;		/* counts objects; bank[rules % 2] is in use; 0: none */
 	uint32_t self;		/* which row of `release` this version is */
 	struct release release[RELEASES];
+	struct images images;
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
 	_Alignas(4096) struct rules_bank bank[2];
 };

@@ -55,6 +55,14 @@ enum request_kind {
 				   bytes from the inside's own code on; the address: mve itself
 				   has failed; a follower is ended; -> 0: another leads, or the
 				   thread goes on */
+	REQ_IMAGE,		/* enum image_word, a process: a follower's image of itself; -> 0,
+				   or -errno: nothing comes of it */
+};
+
+enum image_word {
+	IMAGE_DUE,		/* another is to be taken */
+	IMAGE_MADE,		/* all threads stand; this process is the image */
+	IMAGE_WOKE,		/* the asker was one; and this process is now */
 };
 
 /* Of REQ_FAILED: it goes on, but what it tells followers may be wrong. */

@@ -37,7 +37,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	13
+#define RING_VERSION	14
 
 /*
  * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
@@ -104,7 +104,7 @@ struct cursor {
 	int32_t owner;
 	int32_t pid;
 	uint32_t source;	/* the version whose stream is read */
-	uint32_t pad0;
+	uint32_t counted;	/* the chunk that was counted last, + 1: for an image */
 	uint64_t pad[3];
 };
 
@@ -135,7 +135,7 @@ struct section {
 	uint64_t waited_ns;	/* and how long, of all threads */
 	uint32_t leads_on;	/* though its stream has ended: nobody could take over
 				   (takeover/heir.h) */
-	uint32_t pad0;
+	uint32_t image;		/* a follower's image, which stands where `kept` says; 0: none */
 	uint64_t wakes;		/* times that its leader's threads woke a reader of their lane */
 	uint32_t full;		/* its leader's threads that wait for room */
 	uint32_t room;		/* futex: counts what a full ring's threads wait for, of a
@@ -146,7 +146,9 @@ struct section {
 	 * each event: the leader looks here at each.
 	 */
 	uint32_t asleep[LANES];
-	uint64_t pad1[504];
+	uint32_t unkept[VERSIONS];	/* a leader's: images of followers that it tells nothing
+					   any more, for they were in its way */
+	uint64_t pad1[500];
 	/*
 	 * Where the lane's thread began to run a handler of a deadly signal, + 1, and where it
 	 * left that, + 1; 0: it never did, it has not yet.
@@ -154,6 +156,7 @@ struct section {
 	uint64_t faulted[LANES], left[LANES];
 	struct lane lane[LANES];
 	struct cursor cursor[LANES];
+	struct cursor kept[LANES];	/* written by the monitor */
 	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free; CHUNK_SPARE */
 	uint32_t chunk_next[CHUNKS_MAX];	/* in the lane's chain */
 };

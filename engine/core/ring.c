@@ -9,6 +9,7 @@
  * worker that gave up root writes there, too.  Where a writer writes is always one of
  * the section's chunks, whatever stands there, and no search is without an end.
  */
+#include "engine/core/holds.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -31,26 +32,6 @@ static bool chunk_sane(const struct streams *s, uint32_t chunk)
 	return chunk < s->conduct->chunks;
 }
 
-/* Whether a follower still reads the lane's chunk `serial` or one before it. */
-static bool holds(const struct streams *s, uint32_t version, const struct lane *l,
-		  uint32_t index, uint32_t serial)
-{
-	const struct cursor *c = &streams_section(s, version)->cursor[index];
-	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_RELAXED);
-	uint32_t place = serial - __atomic_load_n(&l->base, __ATOMIC_RELAXED);
-
-	/* cursor_begin has made `at` and `done` this stream's, this life's. */
-	if (CONSUME(cursor_source, &c->source) != s->self ||
-	    CONSUME(cursor_life, &c->life) != life)
-		return true;
-	/* The reader looks at nothing any more. */
-	if (CONSUME(cursor_done, &c->done) == life)
-		return false;
-	/* What is before has been read.  Serials wrap. */
-	return (int32_t)(place -
-			 (uint32_t)(CONSUME(cursor_at, &c->at) / CHUNK_CELLS)) >= 0;
-}
-
 /*
  * Followers that still need the lane's chunk `serial`, as bits.  One that came late and is
  * not told of the lane reads none of it: its cursor would hold the lane for ever.  The
@@ -65,7 +46,7 @@ static uint32_t held_by(const struct streams *s, const struct section *own, uint
 	bits &= __atomic_load_n(&own->lane[index].readers, __ATOMIC_RELAXED) | 1u << ROW_START;
 
 	for (uint32_t v = 0; v < VERSIONS; v++)
-		if (bits >> v & 1 && holds(s, v, &own->lane[index], index, serial))
+		if (bits >> v & 1 && version_holds(s, own, v, index, serial))
 			held |= 1u << v;
 	return held;
 }
@@ -332,7 +313,7 @@ void lane_cancel(struct streams *s, uint32_t index)
 	lane_set(s, index, LANE_FREE);
 }
 
-int lane_open(struct streams *s, uint32_t readers)
+static int lane_find(struct streams *s, uint32_t readers)
 {
 	struct section *own = streams_section(s, s->self);
 
@@ -355,6 +336,15 @@ int lane_open(struct streams *s, uint32_t readers)
 		return (int)i;
 	}
 	return -1;
+}
+
+int lane_open(struct streams *s, uint32_t readers)
+{
+	int lane = lane_find(s, readers);
+
+	if (lane < 0 && images_let_go(s, streams_section(s, s->self)))
+		lane = lane_find(s, readers);
+	return lane;
 }
 
 /* --- the writer ------------------------------------------------------------------ */
@@ -391,6 +381,8 @@ static uint32_t chunk_need(struct writer *w)
 {
 	uint32_t chunk = chunk_take(w);
 
+	if (chunk == CHUNK_NONE && images_let_go(w->streams, w->section))
+		chunk = chunk_take(w);
 	if (chunk == CHUNK_NONE && !w->owes) {
 		chunk = chunk_borrow(w->streams, w->section, w->index);
 		w->owes = chunk != CHUNK_NONE;

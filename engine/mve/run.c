@@ -67,7 +67,9 @@ static const char run_help[] =
 	"  --still MS          a follower that sleeps so long in front of what it should\n"
 	"                      read is dropped (10000)\n"
 	"  --verdict-ms N      a difference is no verdict yet: if the leader crashes in\n"
-	"                      this time it never is one (200)\n";
+	"                      this time it never is one (200)\n"
+	"  --rewind TIMES      a difference is met so often before it is one: a follower\n"
+	"                      keeps an image of itself, and goes on from there (0: off)\n";
 
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
@@ -82,7 +84,7 @@ enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY,
 	OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
-	OPT_STILL, OPT_VERDICT_MS,
+	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
 
@@ -107,6 +109,7 @@ static const struct option run_options[] = {
 	{ "hang", required_argument, NULL, OPT_HANG },
 	{ "still", required_argument, NULL, OPT_STILL },
 	{ "verdict-ms", required_argument, NULL, OPT_VERDICT_MS },
+	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
@@ -235,6 +238,14 @@ static int ms_take(const char *option, const char *text, uint32_t *to)
 	return n < 0 ? EXIT_USE : 0;
 }
 
+static int rewind_take(struct run_options *o, const char *text)
+{
+	int64_t n = size_take("rewind", text, 0, REWIND_MOST, "how often: a number");
+
+	o->rewind = n < 0 ? 0 : (uint32_t)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
 static int option_wrong(const char *command, int opt, const char *text)
 {
 	say_error(command[0] == 't' ? "mve trace --help lists the options"
@@ -284,6 +295,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return ms_take("still", optarg, &o->still_ms);
 	case OPT_VERDICT_MS:
 		return ms_take("verdict-ms", optarg, &o->verdict_ms);
+	case OPT_REWIND:
+		return rewind_take(o, optarg);
 	case OPT_MARK:
 		return mark_take(o, optarg);
 	case OPT_STATELESS:

@@ -69,6 +69,22 @@ static void waits_show(const json_t *list)
 			       show_text(w, "then"));
 }
 
+/* Where it differed once, and not when that was tried again. */
+static void races_show(const json_t *rewind)
+{
+	const json_t *race, *list = json_object_get(rewind, "races");
+	size_t i;
+
+	if (show_number(rewind, "rewinds"))
+		printf("    went back to its image %lld time%s, for what it differed in here:\n",
+		       show_number(rewind, "rewinds"),
+		       show_number(rewind, "rewinds") == 1 ? "" : "s");
+	json_array_foreach(list, i, race)
+		printf("    %12lld  %s\n", show_number(race, "times"), show_text(race, "place"));
+	if (show_number(rewind, "races_elsewhere"))
+		printf("    %12lld  elsewhere\n", show_number(rewind, "races_elsewhere"));
+}
+
 /* Leader and followers, when there are any. */
 static void versions_show(const json_t *list, const json_t *ring)
 {
@@ -93,6 +109,7 @@ static void versions_show(const json_t *list, const json_t *ring)
 			       show_number(v, "findings_all") == 1 ? "" : "s");
 		printf("%s%s\n", *show_text(v, "why") ? ": " : "", show_text(v, "why"));
 		waits_show(json_object_get(v, "waits"));
+		races_show(json_object_get(v, "rewind"));
 	}
 	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",
 	       show_number(ring, "bytes") >> 20, show_text(ring, "when_full"),

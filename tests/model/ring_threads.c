@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/holds.c"
 #include "engine/core/ring.c"
 
 void must_failed(const char *place)

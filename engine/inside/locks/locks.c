@@ -48,6 +48,7 @@
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/lead.h"
+#include "engine/inside/rewind/stand.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/sample/seam.h"
 
@@ -137,6 +138,8 @@ static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 
 		if (owner == t->vtid || (dead && !thread_lives(t, owner)))
 			break;
+		if (stand_look(t))
+			p = (struct idling){ .kind = WAIT_turn };
 		turn_wait_step(word, now, FUTEX_BITSET_MATCH_ANY, &p);
 		if (lock_is_hopeless(t, &p))
 			break;

@@ -16,6 +16,7 @@
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
+#include "engine/inside/rewind/stand.h"
 
 /* Its control: 0 while nobody has begun, or after who had has thrown. */
 static uint32_t *once_word(const struct lock_call *c)
@@ -80,6 +81,8 @@ long once_ask(struct thread *t, struct lock_call *c)
 			follow_take(t);
 			return ASK_ORDERED;
 		}
+		if (stand_look(t))
+			p = (struct idling){ .kind = WAIT_once };
 		turn_wait_step(once_word(c), seen, FUTEX_BITSET_MATCH_ANY, &p);
 		if (p.sleep && idling_over(t, &p)) {
 			lock_given_up(t, c->arg[0]);

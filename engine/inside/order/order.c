@@ -37,6 +37,7 @@
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/rewind/stand.h"
 #include "engine/inside/signal/ucontext.h"
 
 #define SLACK_EVENTS	64
@@ -269,6 +270,8 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 		uint32_t seen = CONSUME(steps, &steps);
 		uint64_t used;
 
+		if (stand_look(t))
+			since = 0;
 		still = what(t, seq);
 		if (!still)
 			break;

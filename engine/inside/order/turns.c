@@ -20,6 +20,7 @@
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
+#include "engine/inside/rewind/stand.h"
 
 struct bucket lock_buckets[LOCK_BUCKETS + 1];
 
@@ -200,6 +201,8 @@ void turn_wait(struct thread *t, uint64_t bucket, uint64_t turn, uint64_t addres
 	/* Who sees that it waits sees for what (lock_stands). */
 	PUBLISH(thread_taking, &t->taking, 1);
 	while (!turn_is_here(b, turn)) {
+		if (stand_look(t))
+			p = (struct idling){ .kind = WAIT_turn };
 		turn_look(b, turn, &p);
 		if (lock_is_hopeless(t, &p)) {
 			lock_given_up(t, address);

@@ -25,6 +25,8 @@
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
+#include "engine/inside/rewind/image.h"
+#include "engine/inside/rewind/stand.h"
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/takers.h"
 
@@ -141,6 +143,8 @@ static uint8_t event_take(struct thread *t)
 	if (apart_is_behind(t))
 		return apart_take(t);
 	flags = reader_take(&t->reader);
+	if (t->reader.cursor->counted != t->reader.chunk + 1)
+		image_read(t);
 	for (apart_shift(t); t->ahead & 1; apart_shift(t))
 		if (reader_peek(&t->reader))
 			reader_take(&t->reader);
@@ -174,7 +178,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 	struct sleep sleep = sleep_begin(t, over);
 
 	for (uint32_t looks = 0;; looks++) {
-		const struct event *e = reader_peek(&t->reader);
+		const struct event *e = (stand_look(t), reader_peek(&t->reader));
 		uint32_t seen;
 
 		room_look(&t->reader);
@@ -200,6 +204,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			order_wait(t, e->seq);
 			if (e->flags & EVENT_TICK)
 				order_tick(t, e);
+			image_shake(t, e->seq);
 			return e;
 		}
 		if (e) {

@@ -19,6 +19,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/rewind/stand.h"
 #include "engine/inside/signal/caught.h"
 #include "engine/inside/signal/hidden.h"
 #include "engine/inside/signal/insn.h"
@@ -185,10 +186,13 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 {
 	if (t->arm_wanted)
 		seal_arm_wanted(t);
-	if (standing_wanted())
+	if (standing_wanted()) {
 		above.stand(t, uc);
-	else
-		call_again(t, &uc->regs);
+		return;
+	}
+	if (stand_wanted() && (!t->busy || stand_comes(t) || call_begins(&uc->regs)))
+		stand(t);
+	call_again(t, &uc->regs);
 }
 
 /* Signals that are mve's own, not the program's. */

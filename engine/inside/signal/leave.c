@@ -17,6 +17,7 @@
 #include "engine/inside/signal/ucontext.h"
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
+#define SYSCALL_LEN	2
 
 extern char gate_net[], held_exit[], call_interrupted[], slow_interrupted[];
 
@@ -264,6 +265,12 @@ static bool is_call_end(uint64_t rip)
 	       rip == (uint64_t)call_kernel_net_window_end ||
 	       rip == (uint64_t)tell_patch_window_end || rip == (uint64_t)tell_net_window_end ||
 	       rip == (uint64_t)ask_patch_window_end || rip == (uint64_t)ask_net_window_end;
+}
+
+bool call_begins(const struct gregs *r)
+{
+	return is_call_end(r->rip) ? r->rax == (uint64_t)-EINTR :
+				     is_call_end(r->rip + SYSCALL_LEN);
 }
 
 /* The same for a thread in C code: the call will be made again from the start. */

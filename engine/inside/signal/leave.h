@@ -16,6 +16,8 @@ long call_cut(const struct thread *t, const struct gregs *r);
 long call_pending(const struct thread *t, const struct gregs *r);
 /* It is not made any more, and has ended so. */
 void call_end(struct gregs *r, long result);
+/* C code of ours makes a call of the program's, which has not begun, or was cut short. */
+bool call_begins(const struct gregs *r);
 void call_interrupt(struct thread *t, struct gregs *r);
 /*
  * The bytes at rip, where an instruction was met: in place, or in `to`, with zeroes for

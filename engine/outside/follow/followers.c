@@ -25,6 +25,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/report/reports.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
@@ -73,6 +74,7 @@ static void follower_close(struct version *v)
 	MUST(v->index != m->leader);
 	v->state = VERSION_ENDED;
 	v->judge_ms = 0;
+	rewind_end(v);
 	streams_follow(m, v->index, false);
 	held_forget(m, v);
 	version_end(v);

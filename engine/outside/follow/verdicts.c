@@ -24,6 +24,7 @@
 #include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/report/reports.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/takeover/takeover.h"
 
@@ -239,11 +240,13 @@ static enum policy policy_of(const struct version *v, enum verdict verdict)
 static void verdict_stop(struct version *v, enum verdict verdict, const struct request *r)
 {
 	enum policy policy = policy_of(v, verdict);
-	char path[REPORT_PATH], why[WHY_MAX] = "", fault[WHY_MAX];
+	char path[REPORT_PATH], why[WHY_MAX] = "", fault[WHY_MAX], tried[32] = "";
 
 	MUST(v->index != v->monitor->leader && version_lives(v));
 	rules_word(&v->area->slot[r->slot], fault, sizeof(fault));
 	report_write(v, verdict, r, path, sizeof(path));
+	if (rewind_tried(v, r) > 1)
+		snprintf(tried, sizeof(tried), ", tried %u times", rewind_tried(v, r));
 	if (policy == POLICY_ALARM)
 		hook_run(v, v->options->alarm, path);
 	if (policy == POLICY_PROMOTE &&
@@ -258,7 +261,7 @@ static void verdict_stop(struct version *v, enum verdict verdict, const struct r
 	else if (verdict == VERDICT_FAULTY)
 		follower_drop(v, verdict, "%s", fault);
 	else
-		follower_drop(v, verdict, "%s%s%s", verdict_name(verdict),
+		follower_drop(v, verdict, "%s%s%s%s", verdict_name(verdict), tried,
 			      why[0] ? ", and is not promoted: " : "", why);
 }
 
@@ -294,7 +297,7 @@ static void verdict_act(struct version *v, const struct request *r)
 
 	if (verdict == VERDICT_CRASHED && twin_died(v, r))
 		asker_answer(v, r, ANSWER_IGNORE);
-	else if (version_lives(v))
+	else if (version_lives(v) && !rewind_try(v, r))
 		verdict_stop(v, verdict, r);
 }
 
@@ -356,7 +359,7 @@ int64_t verdict_serve(struct version *v, const struct request *r)
 	}
 	if (asks_early(v, r))
 		return ANSWER_RETRY;
-	if (hold(v, r, v->monitor->options->verdict_ms))
+	if (!rewind_is_again(v, r) && hold(v, r, v->monitor->options->verdict_ms))
 		return REPLY_LATER;
 	verdict_act(v, r);
 	return REPLY_LATER;

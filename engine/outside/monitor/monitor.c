@@ -46,6 +46,7 @@
 #include "engine/outside/patch/mapped.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
@@ -325,6 +326,7 @@ static void due_serve(struct monitor *m)
 	join_look(m);
 	exec_look(m);
 	hang_look(m);
+	rewind_look(m);
 	takeover_look(m);
 	held_look(m);
 	findings_look(m);

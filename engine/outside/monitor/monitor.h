@@ -31,6 +31,7 @@
 #include "engine/outside/monitor/options.h"
 #include "engine/outside/session/session.h"
 #include "engine/outside/monitor/wakes.h"
+#include "engine/outside/rewind/images.h"
 #include "engine/outside/start/layout.h"
 
 #define TRACEES_MAX	(2 * AREA_THREADS)	/* execs under way: of all threads, at worst */
@@ -131,6 +132,7 @@ struct version {
 	bool runtime_missed;	/* it was said that it has no runtime */
 	unsigned unheld;	/* programs that run without us */
 	uint32_t execs[LANES_ALL];	/* programs begun in each lane */
+	struct rewind rewind;	/* of a follower: its image, and what it was needed for */
 };
 
 /* A request that is answered later. */

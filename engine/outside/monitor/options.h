@@ -20,6 +20,10 @@
 #define RING_LEAST		(1u << 20)
 #define FULL_MS			100	/* how long a full ring is waited for */
 #define VERDICT_MS		200	/* how long a difference waits to be judged */
+/*
+ * Limit (followers): --rewind. Beyond: refused.
+ */
+#define REWIND_MOST		1000
 #define STILL_MS		10000	/* how long a follower may stand still */
 
 /* What is done when a follower differs. */
@@ -67,6 +71,7 @@ struct run_options {
 	enum failover failover;
 	uint32_t verdict_ms;	/* a crash of the leader within this makes a verdict void */
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
+	uint32_t rewind;	/* so often is a difference tried; 0: no images are kept */
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */

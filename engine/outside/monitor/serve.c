@@ -27,6 +27,7 @@
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/report/findings.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/takeover/take.h"
@@ -385,6 +386,8 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 		return query_serve(v, r);
 	case REQ_KNOWN:
 		return version_owns(v, (pid_t)r->args[0], (pid_t)r->args[0]);
+	case REQ_IMAGE:
+		return rewind_serve(v, r);
 	case REQ_MEANT:
 		return meant_serve(v, r);
 	case REQ_CALLER:

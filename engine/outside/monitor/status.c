@@ -18,6 +18,7 @@
 #include "engine/outside/monitor/status.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/print/text_json.h"
 #include "engine/outside/report/report.h"
@@ -265,6 +266,8 @@ static json_t *version_json(const struct version *v)
 		      "findings_all", (json_int_t)v->findings_all, "why", v->why);
 	json_object_set_new(j, "argv", words_json(v->argv));
 	json_object_set_new(j, "waits", waits_json(v));
+	if (v->monitor->options->rewind && v->index)
+		json_object_set_new(j, "rewind", rewind_json(v));
 	if (version_lives(v) && v->index != v->monitor->leader)
 		pace_add(j, v);
 	return j;

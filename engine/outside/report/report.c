@@ -17,6 +17,7 @@
 #include "engine/outside/report/finding.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/report/reports.h"
+#include "engine/outside/rewind/rewind.h"
 
 static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_MATCH] = "match", [VERDICT_RULE] = "match by rule",
@@ -134,6 +135,7 @@ void report_write(struct version *v, enum verdict verdict, const struct request 
 	want_fill(&w, v, &copy, verdict);
 	w.what = r->args[1];
 	w.where = r->args[2];
+	w.tried = v->monitor->options->rewind ? rewind_tried(v, r) : 1;
 	start_fill(&start, &copy, verdict == VERDICT_CRASHED);
 	w.follower.pid = r->pid;
 	w.tid = r->tid;

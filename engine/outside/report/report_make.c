@@ -2,6 +2,7 @@
  * Making a report.  Its fields:
  *
  *	format, number, time, session, verdict, summary, why, strict, policy
+ *	tried		how often the follower has met the event at which it differs
  *	difference	null, or what differs: call, value, length, bytes, end, extra
  *	leader		name, command, pid, call (the one that was met; or null)
  *	follower	name, command, pid, thread, lane, call, stack
@@ -283,6 +284,7 @@ json_t *report_make(const struct report_want *w)
 			     "time", time_make(), "session", w->session, "verdict",
 			     verdict_name(w->verdict), "difference", difference_name(w), "why",
 			     w->why, "strict", w->strict, "policy", w->policy);
+	json_object_set_new(k.report, "tried", json_integer((json_int_t)(w->tried ? w->tried : 1)));
 	json_object_set_new(k.report, "window", window_make(&k));
 	json_object_set_new(k.report, "next", next_make(&k));
 	sides_add(&k);

@@ -51,8 +51,11 @@ static void head(FILE *to, const json_t *r)
 
 	fprintf(to, "report %lld of session %s: %s %s\n", number_of(r, "number"),
 		text_of(r, "session"), text_of(f, "name"), text_of(r, "verdict"));
-	fprintf(to, "%s, policy %s%s\n\n", text_of(r, "time"), text_of(r, "policy"),
+	fprintf(to, "%s, policy %s%s", text_of(r, "time"), text_of(r, "policy"),
 		json_is_true(json_object_get(r, "strict")) ? ", strict" : "");
+	if (number_of(r, "tried") > 1)
+		fprintf(to, ", the same each of %lld times", number_of(r, "tried"));
+	fputs("\n\n", to);
 	snprintf(label, sizeof(label), "  leader    %-8s pid %-8lld ", text_of(leader, "name"),
 		 number_of(leader, "pid"));
 	line(to, label, text_of(leader, "command"));

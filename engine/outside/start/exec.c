@@ -17,16 +17,17 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
-#include "engine/outside/session/near.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/kernel/witness.h"
-#include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/patch/beside.h"
 #include "engine/outside/patch/planner.h"
+#include "engine/outside/rewind/rewind.h"
+#include "engine/outside/session/near.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/exec_move.h"
 #include "engine/outside/start/inject.h"
@@ -606,7 +607,8 @@ void exec_children(struct monitor *m)
 			continue;
 		}
 		tracee_forget(m, pid);
-		first_ended(m, pid, status);
+		if (!rewind_ended(m, pid))
+			first_ended(m, pid, status);
 	}
 	if (planned)
 		exec_beside(m);

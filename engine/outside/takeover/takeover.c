@@ -28,6 +28,7 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/takeover/take.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 #include "engine/outside/takeover/untold.h"
@@ -141,6 +142,8 @@ const char *takeover_refused(struct monitor *m, const struct version *to, bool *
 		return "another takeover is under way";
 	if (to->state == VERSION_STARTING)
 		return "it has not begun";
+	if (rewind_busy(m))
+		return "a follower tries again what it differs in";
 	if (!old_stream_over(m, to))
 		return "another follower still reads what it told when it led";
 	if (!successor_settled(to))

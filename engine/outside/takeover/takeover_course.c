@@ -20,6 +20,7 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/takeover/take.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 #include "engine/outside/takeover/untold.h"
@@ -89,7 +90,7 @@ enum move_event move_failure(const struct version *from, const char *cause)
 	struct move *mv = &from->monitor->move;
 
 	MUST(from->monitor->conduct);
-	if (!successor(from->monitor))
+	if (!successor(from->monitor) && !rewind_busy(from->monitor))
 		return MOVE_nothing;
 	mv->next_us = crash_us(from);
 	mv->report_ms = now_ms() + REPORT_MS;
@@ -104,6 +105,7 @@ void move_clear(struct monitor *m, struct version *to, const char *cause, uint64
 
 	/* What one that failed had yet to take is to be taken all the same. */
 	MUST(to->index != m->leader);
+	rewind_end_all(m);
 	mv->due = goes_on ? mv->due : 1;
 	mv->untolds = goes_on ? mv->untolds : 0;
 	mv->from = leading(m);
@@ -135,6 +137,11 @@ enum move_event move_choose(struct monitor *m, struct move *mv)
 	struct version *to = successor(m);
 
 	MUST(takeover_wanted(m));
+	/* One that goes back to its image is there in a moment, or it is not. */
+	if (rewind_busy(m) && now_ms() < mv->report_ms) {
+		monitor_wake_after(m, LOOK_MS);
+		return MOVE_nothing;
+	}
 	if (!to)
 		return MOVE_nobody;
 	/* The only one there is.  It may end by what it reports, or go on behind it. */

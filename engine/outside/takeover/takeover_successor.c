@@ -11,6 +11,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -60,7 +61,7 @@ static bool may_lead(const struct monitor *m, const struct version *v)
 {
 	return !successor_barred(m, v) && v->index != m->leader &&
 	       v->state == VERSION_FOLLOWS && version_alive(v) && !v->crash[0] &&
-	       m->conduct->following >> v->index & 1 && !held_crash(m, v);
+	       m->conduct->following >> v->index & 1 && !held_crash(m, v) && !rewind_is_on(v);
 }
 
 /*

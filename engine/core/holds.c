@@ -1,0 +1,68 @@
+/*
+ * What keeps a lane's chunk from being written again.  A follower holds what its cursor
+ * has not passed; a follower that keeps an image of itself holds what the image's cursor
+ * has not, for there it may have to go on (inside/rewind/).
+ *
+ * The leader never waits for an image.  Where it finds no room it says in its section that
+ * the image is told nothing any more, and looks again.  Who wakes an image first has its
+ * cursors stand in the follower's place, says so by the image's new number, and then looks
+ * whether it was let go: one of the two sees the other.
+ */
+#include "engine/core/holds.h"
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+
+/* Where it stands, or from where on it would be read again. */
+static bool cursor_holds(const struct streams *s, const struct lane *l, const struct cursor *c,
+			 uint32_t serial)
+{
+	uint32_t life = __atomic_load_n(&l->life, __ATOMIC_RELAXED);
+	uint32_t place = serial - __atomic_load_n(&l->base, __ATOMIC_RELAXED);
+
+	/* cursor_begin has made `at` and `done` this stream's, this life's. */
+	if (CONSUME(cursor_source, &c->source) != s->self ||
+	    CONSUME(cursor_life, &c->life) != life)
+		return true;
+	/* The reader looks at nothing any more. */
+	if (CONSUME(cursor_done, &c->done) == life)
+		return false;
+	/* What is before has been read.  Serials wrap. */
+	return (int32_t)(place -
+			 (uint32_t)(CONSUME(cursor_at, &c->at) / CHUNK_CELLS)) >= 0;
+}
+
+static bool is_told(const struct section *own, const struct section *its, uint32_t version)
+{
+	uint32_t image = LOOK(image, &its->image);
+
+	return image && LOOK(image, &own->unkept[version]) != image;
+}
+
+bool version_holds(const struct streams *s, const struct section *own, uint32_t version,
+		   uint32_t index, uint32_t serial)
+{
+	const struct section *its = streams_section(s, version);
+	const struct lane *l = &own->lane[index];
+
+	MUST(version < VERSIONS && index < LANES);
+	/* The image first: where it has just been let go the cursors say what it needs. */
+	return (is_told(own, its, version) && cursor_holds(s, l, &its->kept[index], serial)) ||
+	       cursor_holds(s, l, &its->cursor[index], serial);
+}
+
+bool images_let_go(const struct streams *s, struct section *own)
+{
+	uint32_t bits = streams_followers(s, own);
+	bool any = false;
+
+	for (; bits; bits &= bits - 1) {
+		uint32_t v = (uint32_t)__builtin_ctz(bits);
+		const struct section *its = streams_section(s, v);
+
+		if (v >= VERSIONS || !is_told(own, its, v))
+			continue;
+		ANNOUNCE(image, &own->unkept[v], LOOK(image, &its->image));
+		any = true;
+	}
+	return any;
+}

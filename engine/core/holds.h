@@ -1,0 +1,13 @@
+/* Who holds a lane's chunks: versions that have still to read them, and their images. */
+#ifndef MVE_CORE_HOLDS_H
+#define MVE_CORE_HOLDS_H
+
+#include "engine/core/ring.h"
+
+/* The version, or its image, has not read the lane's chunk `serial`, or one before it. */
+bool version_holds(const struct streams *s, const struct section *own, uint32_t version,
+		   uint32_t index, uint32_t serial);
+/* There is no room: no image is told anything any more.  True: one was. */
+bool images_let_go(const struct streams *s, struct section *own);
+
+#endif

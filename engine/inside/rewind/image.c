@@ -1,0 +1,201 @@
+/*
+ * The image of a follower's process: a copy by fork, which sleeps until the monitor says
+ * that it is to go on in the place of the process that it is of, or kills it.
+ *
+ * A follower holds nothing in the kernel, so that its memory and its threads are all of it;
+ * where it has read the streams up to the monitor keeps while all stand.  An image that goes
+ * on is first copied once more, for what has differed may differ again; then each thread
+ * is made anew of its stance.  Its ids are others, which the program never sees.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/seal.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/rewind/image.h"
+#include "engine/inside/rewind/stand.h"
+
+#define SLEEP_S		1	/* then it looks whether there is a monitor */
+#define OF_THREADS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+			 CLONE_SYSVSEM | CLONE_SETTLS)
+
+static uint32_t tried;		/* the last image that this process was asked for */
+static uint32_t anew;		/* futex: threads that were made anew, and wait */
+static uint32_t all_anew;	/* futex: they go on */
+static uint32_t chunks_left;	/* to be read before the next image; 0: now */
+
+static long process_copy(void)
+{
+	/* The monitor is the copy's parent, as it is the process' own. */
+	return OWN2(__NR_clone, CLONE_PARENT | SIGCHLD, 0);
+}
+
+/* --- going on ------------------------------------------------------------------------ */
+
+/* What the kernel kept for it, and has forgotten. */
+static void thread_renew(struct thread *t)
+{
+	const struct stance *s = stances[t->index];
+
+	MUST(t == thread_self() && s);
+	t->tid = (int32_t)OWN0(__NR_gettid);
+	OWN1(__NR_set_tid_address, s->clear_tid);
+	if (s->robust)
+		OWN2(__NR_set_robust_list, s->robust, s->robust_len);
+	OWN2(__NR_prctl, PR_SET_NAME, s->name);
+	if (request_may(t))
+		slot_mend(t);
+	if (t->has_lane) {
+		t->reader.cursor->owner = t->tid;
+		t->reader.cursor->pid = t->pid;
+	}
+	seal_arm(t);
+}
+
+void image_thread_anew(struct thread *t)
+{
+	thread_renew(t);
+	PUBLISH_BY(thread_anew, fetch_add, &anew, 1);
+	OWN3(__NR_futex, &anew, FUTEX_WAKE_PRIVATE, 1);
+	while (!CONSUME(all_anew, &all_anew))
+		OWN4(__NR_futex, &all_anew, FUTEX_WAIT_PRIVATE, 0, 0);
+}
+
+static void thread_make(struct thread *o)
+{
+	/* Without it the process is no image: the monitor sees that it ends. */
+	if (context_clone(&stances[o->index]->context, OF_THREADS, stances[o->index]->fs, o) < 0)
+		OWN1(__NR_exit_group, 1);
+}
+
+static void threads_make(struct thread *t)
+{
+	uint32_t made = 0, came;
+	struct thread *o;
+
+	anew = all_anew = 0;
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t)
+			continue;
+		thread_make(o);
+		made++;
+	}
+	while ((came = CONSUME(thread_anew, &anew)) < made)
+		OWN4(__NR_futex, &anew, FUTEX_WAIT_PRIVATE, came, 0);
+}
+
+static void threads_go(void)
+{
+	PUBLISH(all_anew, &all_anew, 1);
+	OWN3(__NR_futex, &all_anew, FUTEX_WAKE_PRIVATE, 1 << 30);
+}
+
+/* Here it is again where it was, and the monitor knows who it is now. */
+static void image_go_on(struct thread *t, long copy)
+{
+	int32_t pid = (int32_t)OWN0(__NR_getpid);
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		o->pid = pid;
+	thread_renew(t);
+	threads_make(t);
+	if (request_ask(t, REQ_IMAGE, IMAGE_WOKE, copy > 0 ? (uint64_t)copy : 0, 0))
+		OWN1(__NR_exit_group, 1);
+	threads_go();
+}
+
+/* Returns in the copy that goes on. */
+static void image_sleep(struct thread *t, uint32_t image)
+{
+	struct __kernel_timespec sleep = { SLEEP_S, 0 };
+
+	for (;;) {
+		uint32_t seen = CONSUME(image_wake, &images()->wake);
+		uint32_t copy = images()->copy;
+		long pid;
+
+		if (!monitor_alive())
+			OWN1(__NR_exit_group, 0);
+		if (seen != image) {
+			OWN4(__NR_futex, &images()->wake, FUTEX_WAIT, seen, &sleep);
+			continue;
+		}
+		pid = process_copy();
+		if (pid) {
+			image_go_on(t, pid);
+			return;
+		}
+		image = copy;
+	}
+}
+
+/* --- met again ------------------------------------------------------------------------ */
+
+#define SHAKEN		16	/* one event in so many is put off, */
+#define SHAKE_NS	100000	/* by at most so long */
+
+void image_shaken(const struct thread *t, uint64_t seq)
+{
+	uint32_t tries = __atomic_load_n(&images()->tries, __ATOMIC_RELAXED);
+	uint64_t dice = ((uint64_t)t->tid << 32 ^ seq ^ tries) * 0x9e3779b97f4a7c15ull;
+	struct __kernel_timespec sleep = { 0, (long long)(dice >> 32) % SHAKE_NS };
+
+	if (dice >> 60 != tries % SHAKEN)
+		return;
+	OWN4(__NR_clock_nanosleep, CLOCK_MONOTONIC, 0, &sleep, 0);
+}
+
+/* --- taking it ----------------------------------------------------------------------- */
+
+bool image_take(struct thread *t, uint32_t image)
+{
+	long pid;
+
+	MUST(stances[t->index] && image);
+	if (tried == image)
+		return false;
+	tried = image;
+	pid = process_copy();
+	if (!pid) {
+		image_sleep(t, image);
+		return true;
+	}
+	if (request_ask(t, REQ_IMAGE, IMAGE_MADE, pid > 0 ? (uint64_t)pid : 0, image) && pid > 0)
+		OWN2(__NR_kill, pid, SIGKILL);
+	return true;
+}
+
+static void image_ask(struct thread *t, uint32_t chunks)
+{
+	chunks_left = chunks;
+	/* What is against it may be over soon. */
+	if (request_ask(t, REQ_IMAGE, IMAGE_DUE, 0, 0) == -EAGAIN)
+		chunks_left = 1;
+}
+
+void image_read(struct thread *t)
+{
+	uint32_t chunks = images()->chunks, left = __atomic_load_n(&chunks_left, __ATOMIC_RELAXED);
+
+	t->reader.cursor->counted = t->reader.chunk + 1;
+	if (!chunks)
+		return;
+	/* Two may count the last one: it is due then, too. */
+	if (left - 1 < chunks)
+		__atomic_fetch_sub(&chunks_left, 1, __ATOMIC_RELAXED);
+	else
+		image_ask(t, chunks);
+}

@@ -1,0 +1,27 @@
+/* An image of this process: taken, asleep, and what it is when it goes on. */
+#ifndef MVE_INSIDE_IMAGE_H
+#define MVE_INSIDE_IMAGE_H
+
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/rewind/stand.h"
+
+/*
+ * All threads stand: makes the copy and tells the monitor; false: that has been tried.  In the
+ * copy it comes back when that goes on, and all threads are there.
+ */
+bool image_take(struct thread *t, uint32_t image);
+/* A thread that has just been made of its stance. */
+void image_thread_anew(struct thread *t);
+/* The thread has taken an event: where much has been read another image is due. */
+void image_read(struct thread *t);
+
+void image_shaken(const struct thread *t, uint64_t seq);
+
+/* The event may be met again: it is at another time than the last one. */
+static inline void image_shake(const struct thread *t, uint64_t seq)
+{
+	if (__builtin_expect(__atomic_load_n(&images()->tries, __ATOMIC_RELAXED), 0))
+		image_shaken(t, seq);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* A follower's image, as the monitor knows it, and the races that it was needed for. */
+#ifndef MVE_OUTSIDE_IMAGES_H
+#define MVE_OUTSIDE_IMAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Limit (followers): places of one image at which a follower may differ, and be tried again.
+ * Beyond: it is a divergence.
+ */
+#define MET_MAX		16
+/*
+ * Limit (followers): places of races that `mve status` names. Beyond: further ones are
+ * counted in one sum.
+ */
+#define RACES_MAX	16
+#define RACE_TEXT	160
+
+/* An event at which a follower has differed since its image. */
+struct met {
+	uint32_t lane, life;
+	uint64_t at;
+	uint32_t times;
+};
+
+struct race {
+	char text[RACE_TEXT];	/* the call, and whose code made it */
+	uint64_t times;
+};
+
+enum rewind_state {
+	REWIND_NONE,		/* it has no image, or sleeps beside the follower */
+	REWIND_STANDS,		/* the threads are asked to stand for one */
+	REWIND_ENDS,		/* the follower ends, for its image to go on */
+	REWIND_WAKES,		/* the image goes on, and has not said so */
+};
+
+struct rewind {
+	enum rewind_state state;
+	uint32_t last;		/* the number of the image that was asked for last */
+	uint32_t image;		/* of the one that is kept; 0: none */
+	pid_t pid;		/* its process */
+	uint64_t began;
+	uint64_t until_ms;	/* the state is waited for */
+	bool refused;		/* it was said why there is none */
+	uint64_t images, rewinds;	/* taken, gone on */
+	struct met met[MET_MAX];	/* since the image that is kept */
+	unsigned mets;
+	struct race race[RACES_MAX];
+	unsigned races;
+	uint64_t races_more;
+	char why[RACE_TEXT];	/* what is tried again */
+};
+
+#endif

@@ -1,0 +1,39 @@
+/* A follower's image: taken as the stream goes on, and woken where the follower differs. */
+#ifndef MVE_OUTSIDE_REWIND_H
+#define MVE_OUTSIDE_REWIND_H
+
+#include "engine/outside/monitor/monitor.h"
+
+/* REQ_IMAGE. */
+int64_t rewind_serve(struct version *v, const struct request *r);
+/* The follower differs: true: it will try again, and the verdict is none yet. */
+bool rewind_try(struct version *v, const struct request *r);
+/* It has tried again, and differs where it did: it need not wait for what the leader does. */
+bool rewind_is_again(const struct version *v, const struct request *r);
+/* How often the event was met at which it differs, once rewind_try() has said no. */
+unsigned rewind_tried(const struct version *v, const struct request *r);
+/* What is under way goes on, or has had its time. */
+void rewind_look(struct monitor *m);
+/* One of them is on its way back: whoever wants it to lead waits a moment. */
+bool rewind_busy(const struct monitor *m);
+/* It has no threads of its own at the moment. */
+static inline bool rewind_is_on(const struct version *v)
+{
+	return v->rewind.state > REWIND_STANDS && v->state == VERSION_FOLLOWS;
+}
+/* It follows no more, or another is about to lead: nothing is kept of it. */
+void rewind_end(struct version *v);
+void rewind_end_all(struct monitor *m);
+/* A child has ended: true: it was an image. */
+bool rewind_ended(struct monitor *m, pid_t pid);
+/* For status. */
+json_t *rewind_json(const struct version *v);
+
+/* cursors.c: where the image stands in the streams. */
+bool cursors_are_leaders(const struct version *v);
+void cursors_keep(struct version *v, uint32_t image);
+/* Put back; false: the leader has not kept what the image has still to read. */
+bool cursors_restore(struct version *v, uint32_t image, uint32_t copy);
+void cursors_forget(struct version *v);
+
+#endif

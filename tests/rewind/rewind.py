@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""rewind.py CASE [THREADS]: a follower that differs goes back to its image of itself.
+
+once	its memory is changed from outside, as a race would: it tries again, and goes on
+always	it is another program, as it says at a line: that is reported, and how often tried
+races	again and again, while much is told: images are taken meanwhile
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
+BIN = os.environ.get("BIN", f"{ROOT}/build/tests")
+TIMES = 8
+
+
+def fail(why):
+    print(f"FAILED: {why}")
+    sys.exit(1)
+
+
+class Session:
+    def __init__(self, name, threads, differs=0):
+        self.name = f"rewind-{name}-{os.getpid()}"
+        word = [f"{BIN}/rewound", str(threads)]
+        follower = " ".join(word + ([str(differs)] if differs else []))
+        self.words = open(f"{self.name}.err", "w+")
+        self.mve = subprocess.Popen(
+            [MVE, "run", "-n", self.name, "--rewind", str(TIMES), "-f", follower, "--", *word],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, text=True, bufsize=1)
+        self.at = int(self.mve.stdout.readline().split()[-1], 16)
+        self.lines = 0
+
+    def line(self):
+        self.mve.stdin.write("\n")
+        self.lines += 1
+        said = self.mve.stdout.readline()
+        if not said.startswith(f"line {self.lines} by ") or not said.endswith(": 0\n"):
+            fail(f"the leader says {said!r}")
+
+    def follower(self):
+        out = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True, text=True)
+        return json.loads(out.stdout)["versions"][1]
+
+    def wait(self, what, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            f = self.follower()
+            if what(f):
+                return f
+            if f["role"] == "ended" and not what(f):
+                fail(f"it has ended: {f['why']}\n{self.said()}")
+            time.sleep(0.02)
+        fail(f"it does not come to that: {json.dumps(self.follower(), indent=1)}\n{self.said()}")
+
+    def said(self):
+        self.words.seek(0)
+        return self.words.read()
+
+    def poke(self, pid):
+        with open(f"/proc/{pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(self.at)
+            mem.write((1).to_bytes(4, "little"))
+
+    def end(self):
+        self.mve.stdin.close()
+        if self.mve.wait(20):
+            fail(f"the server ended with {self.mve.returncode}\n{self.said()}")
+
+
+def has_read(f):
+    return f["lag_cells"] == 0
+
+
+def once(threads):
+    s = Session("once", threads)
+    for _ in range(20):
+        s.line()
+    f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
+    before = f["pid"]
+    s.poke(before)
+    for _ in range(20):
+        s.line()
+    f = s.wait(lambda f: f["rewind"]["rewinds"] >= 1 and has_read(f) and f["role"] == "follower")
+    if f["pid"] == before or f["verdicts"] or len(f["rewind"]["races"]) != 1:
+        fail(json.dumps(f, indent=1))
+    if not f["rewind"]["races"][0]["place"].startswith("write at "):
+        fail(f["rewind"]["races"])
+    for _ in range(20):
+        s.line()
+    s.wait(has_read)
+    s.end()
+
+
+def always(threads):
+    s = Session("always", threads, 50)
+    for _ in range(49):
+        s.line()
+    s.wait(lambda f: has_read(f) and f["rewind"]["image"])
+    begin = time.monotonic()
+    s.line()
+    f = s.wait(lambda f: f["role"] == "ended")
+    if f["verdicts"] != {"diverged": 1} or f["rewind"]["rewinds"] != TIMES - 1:
+        fail(json.dumps(f, indent=1))
+    if f"tried {TIMES} times" not in f["why"]:
+        fail(f["why"])
+    print(f"  reported after {time.monotonic() - begin:.2f} s", file=sys.stderr)
+    s.end()
+
+
+CASES = {"once": once, "always": always}
+
+
+def main():
+    case, threads = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    CASES[case](threads)
+    print("rewind: ok")
+
+
+main()
