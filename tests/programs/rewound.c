@@ -1,6 +1,6 @@
 /*
  * Answers lines, and says of each what it finds in a word of its memory, which nothing in it
- * ever changes: `rewound [THREADS [LINE]]`.  With THREADS the lines are answered by so many
+ * ever changes, one of its own or in memory that processes share: `rewound [THREADS [LINE [shared]]]`.  With THREADS the lines are answered by so many
  * threads, in turn; from the LINE-th on it says something else, as another build would.
  */
 #include <pthread.h>
@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-static volatile uint32_t word;
+static volatile uint32_t own, *word = &own;
 static long differs_at;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -20,7 +21,7 @@ static long lines, threads;
 static void answer(long line, long who)
 {
 	char text[80];
-	int n = snprintf(text, sizeof(text), "line %ld by %ld: %u%s\n", line, who, word,
+	int n = snprintf(text, sizeof(text), "line %ld by %ld: %u%s\n", line, who, *word,
 			 differs_at && line >= differs_at ? " else" : "");
 
 	if (write(1, text, (size_t)n) != n)
@@ -48,7 +49,9 @@ int main(int argc, char **argv)
 
 	threads = argc > 1 ? atol(argv[1]) : 0;
 	differs_at = argc > 2 ? atol(argv[2]) : 0;
-	dprintf(1, "word at %p\n", (void *)&word);
+	if (argc > 3)
+		word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	dprintf(1, "word at %p\n", (void *)word);
 	for (long i = 0; i < threads; i++)
 		if (pthread_create(&t, NULL, work, (void *)i))
 			return 1;

@@ -2,8 +2,8 @@
 """rewind.py CASE [THREADS]: a follower that differs goes back to its image of itself.
 
 once	its memory is changed from outside, as a race would: it tries again, and goes on
+shared	the same, of memory that processes share
 always	it is another program, as it says at a line: that is reported, and how often tried
-races	again and again, while much is told: images are taken meanwhile
 """
 import json
 import os
@@ -24,10 +24,10 @@ def fail(why):
 
 
 class Session:
-    def __init__(self, name, threads, differs=0):
+    def __init__(self, name, threads, differs=0, shared=False):
         self.name = f"rewind-{name}-{os.getpid()}"
-        word = [f"{BIN}/rewound", str(threads)]
-        follower = " ".join(word + ([str(differs)] if differs else []))
+        word = [f"{BIN}/rewound", str(threads), "0"] + ["shared"] * shared
+        follower = " ".join(word[:2] + [str(differs)] + word[3:])
         self.words = open(f"{self.name}.err", "w+")
         self.mve = subprocess.Popen(
             [MVE, "run", "-n", self.name, "--rewind", str(TIMES), "-f", follower, "--", *word],
@@ -76,8 +76,8 @@ def has_read(f):
     return f["lag_cells"] == 0
 
 
-def once(threads):
-    s = Session("once", threads)
+def once(threads, shared=False):
+    s = Session("once", threads, shared=shared)
     for _ in range(20):
         s.line()
     f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
@@ -112,7 +112,11 @@ def always(threads):
     s.end()
 
 
-CASES = {"once": once, "always": always}
+def shared(threads):
+    once(threads, True)
+
+
+CASES = {"once": once, "shared": shared, "always": always}
 
 
 def main():

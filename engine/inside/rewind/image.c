@@ -25,6 +25,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/rewind/image.h"
+#include "engine/inside/rewind/shared.h"
 #include "engine/inside/rewind/stand.h"
 
 #define SLEEP_S		1	/* then it looks whether there is a monitor */
@@ -111,6 +112,8 @@ static void image_go_on(struct thread *t, long copy)
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		o->pid = pid;
 	thread_renew(t);
+	if (!shared_put_back())
+		OWN1(__NR_exit_group, 1);
 	threads_make(t);
 	if (request_ask(t, REQ_IMAGE, IMAGE_WOKE, copy > 0 ? (uint64_t)copy : 0, 0))
 		OWN1(__NR_exit_group, 1);
@@ -168,11 +171,12 @@ bool image_take(struct thread *t, uint32_t image)
 	if (tried == image)
 		return false;
 	tried = image;
-	pid = process_copy();
+	pid = shared_keep() ? process_copy() : -ENOMEM;
 	if (!pid) {
 		image_sleep(t, image);
 		return true;
 	}
+	shared_drop();
 	if (request_ask(t, REQ_IMAGE, IMAGE_MADE, pid > 0 ? (uint64_t)pid : 0, image) && pid > 0)
 		OWN2(__NR_kill, pid, SIGKILL);
 	return true;
