@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""rewind.py CASE [THREADS]: a follower that differs goes back to its image of itself.
+"""rewind.py THREADS CASE...: a follower that differs goes back to its image of itself.
 
 once	its memory is changed from outside, as a race would: it tries again, and goes on
 shared	the same, of memory that processes share
+crash	it crashes of that
+image_gone, image_stopped, killed	its image, or it, is killed or stopped
 always	it is another program, as it says at a line: that is reported, and how often tried
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -34,6 +37,7 @@ class Session:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, text=True, bufsize=1)
         self.at = int(self.mve.stdout.readline().split()[-1], 16)
         self.lines = 0
+        self.began = set()
 
     def line(self):
         self.mve.stdin.write("\n")
@@ -44,7 +48,9 @@ class Session:
 
     def follower(self):
         out = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True, text=True)
-        return json.loads(out.stdout)["versions"][1]
+        f = json.loads(out.stdout)["versions"][1]
+        self.began |= {f["pid"], f["rewind"]["image"]} - {0}
+        return f
 
     def wait(self, what, seconds=20):
         end = time.monotonic() + seconds
@@ -61,34 +67,42 @@ class Session:
         self.words.seek(0)
         return self.words.read()
 
-    def poke(self, pid):
+    def processes(self):
+        """Those that have the program's name and this session's follower's memory of it."""
+        out = subprocess.run(["pgrep", "-f", f"^{BIN}/rewound"], capture_output=True, text=True)
+        return set(map(int, out.stdout.split()))
+
+    def poke(self, pid, value=1):
         with open(f"/proc/{pid}/mem", "r+b", buffering=0) as mem:
             mem.seek(self.at)
-            mem.write((1).to_bytes(4, "little"))
+            mem.write(value.to_bytes(4, "little"))
 
     def end(self):
         self.mve.stdin.close()
         if self.mve.wait(20):
             fail(f"the server ended with {self.mve.returncode}\n{self.said()}")
+        left = self.began & self.processes()
+        if left:
+            fail(f"left behind: {left}")
 
 
 def has_read(f):
     return f["lag_cells"] == 0
 
 
-def once(threads, shared=False):
+def once(threads, shared=False, value=1, place="write"):
     s = Session("once", threads, shared=shared)
     for _ in range(20):
         s.line()
     f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
     before = f["pid"]
-    s.poke(before)
+    s.poke(before, value)
     for _ in range(20):
         s.line()
     f = s.wait(lambda f: f["rewind"]["rewinds"] >= 1 and has_read(f) and f["role"] == "follower")
     if f["pid"] == before or f["verdicts"] or len(f["rewind"]["races"]) != 1:
         fail(json.dumps(f, indent=1))
-    if not f["rewind"]["races"][0]["place"].startswith("write at "):
+    if not f["rewind"]["races"][0]["place"].startswith(f"{place} at "):
         fail(f["rewind"]["races"])
     for _ in range(20):
         s.line()
@@ -116,12 +130,76 @@ def shared(threads):
     once(threads, True)
 
 
-CASES = {"once": once, "shared": shared, "always": always}
+def crash(threads):
+    once(threads, value=2, place="SIGSEGV")
+
+
+def begun(threads, what):
+    s = Session(what, threads)
+    for _ in range(20):
+        s.line()
+    return s, s.wait(lambda f: has_read(f) and f["rewind"]["image"])
+
+
+def image_gone(threads):
+    """Its image is killed: what it differs in is believed at once, and the server goes on."""
+    s, f = begun(threads, "image-gone")
+    os.kill(f["rewind"]["image"], signal.SIGKILL)
+    s.wait(lambda f: not f["rewind"]["image"])
+    s.poke(f["pid"])
+    for _ in range(20):
+        s.line()
+    f = s.wait(lambda f: f["role"] == "ended")
+    if f["verdicts"] != {"diverged": 1} or f["rewind"]["rewinds"]:
+        fail(json.dumps(f, indent=1))
+    s.end()
+
+
+def image_stopped(threads):
+    """It does not go on when it is woken: the follower is given up, and nothing is left."""
+    s, f = begun(threads, "image-stopped")
+    os.kill(f["rewind"]["image"], signal.SIGSTOP)
+    s.poke(f["pid"])
+    for _ in range(20):
+        s.line()
+    f = s.wait(lambda f: f["role"] == "ended")
+    if "its image did not go on" not in f["why"]:
+        fail(f["why"])
+    s.end()
+
+
+def killed(threads):
+    """The follower is killed at any moment around its way back: so is all that is its own."""
+    for ms in 0, 205, 210, 215, 220, 240:
+        s, f = begun(threads, "killed")
+        s.poke(f["pid"])
+        for _ in range(20):
+            s.line()
+        time.sleep(ms / 1000)
+        f = s.follower()
+        for pid in f["pid"], f["rewind"]["image"]:
+            if pid:
+                kill(pid)
+        s.wait(lambda f: f["role"] == "ended")
+        s.line()
+        s.end()
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+CASES = {"once": once, "shared": shared, "always": always, "crash": crash,
+         "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 
 
 def main():
-    case, threads = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    CASES[case](threads)
+    threads = int(sys.argv[1])
+    for case in sys.argv[2:]:
+        CASES[case](threads)
     print("rewind: ok")
 
 

@@ -256,8 +256,8 @@ static void verdict_stop(struct version *v, enum verdict verdict, const struct r
 		return;
 	}
 	if (verdict == VERDICT_CRASHED)
-		follower_drop(v, verdict, "crashed: %s at 0x%lx", signal_word(r->args[1]),
-			      r->args[2]);
+		follower_drop(v, verdict, "crashed: %s at 0x%lx%s", signal_word(r->args[1]),
+			      r->args[2], tried);
 	else if (verdict == VERDICT_FAULTY)
 		follower_drop(v, verdict, "%s", fault);
 	else

@@ -32,6 +32,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/report/report.h"
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/takeover/takeover.h"
 
@@ -154,6 +155,8 @@ static int64_t image_made(struct version *v, const struct request *r)
 	image_kill(rw);
 	cursors_keep(v, rw->last);
 	image_have(rw, rw->last, pid);
+	say_log("rewind", "%s: image %u, after %lu ms", v->name, rw->last,
+		now_ms() + STAND_MS - rw->until_ms);
 	rw->images++;
 	rw->mets = 0;
 	v->brief->images.tries = 0;
@@ -170,12 +173,14 @@ static const struct window_row *row_of(const struct version *v, const struct req
 	return &s->window[(s->calls - 1) % WINDOW];
 }
 
-/* Whose code made the call. */
+/* Whose code made the call, or crashed. */
 static void place_write(char *text, size_t size, const struct version *v, const struct request *r)
 {
 	uint64_t place = v->area->slot[r->slot].place;
 	const struct call_desc *d = call_find((long)row_of(v, r)->call);
-	int n = snprintf(text, size, "%s at 0x%lx", d ? d->name : "a call", place);
+	const char *what = r->args[0] == VERDICT_CRASHED ? signal_word(r->args[1]) :
+			   d ? d->name : "a call";
+	int n = snprintf(text, size, "%s at 0x%lx", what, place);
 	struct maps maps;
 
 	if (maps_read_part(v->server, place, place + 1, &maps))
@@ -185,7 +190,7 @@ static void place_write(char *text, size_t size, const struct version *v, const 
 		const char *base = strrchr(at->path, '/');
 
 		if (place >= at->start && place < at->end && base)
-			snprintf(text, size, "%s at %.80s+0x%lx", d ? d->name : "a call", base + 1,
+			snprintf(text, size, "%s at %.80s+0x%lx", what, base + 1,
 				 at->offset + place - at->start);
 	}
 	maps_free(&maps);
@@ -285,7 +290,8 @@ bool rewind_try(struct version *v, const struct request *r)
 	struct monitor *m = v->monitor;
 	struct rewind *rw = &v->rewind;
 
-	if (!rw->image || rw->state > REWIND_STANDS || r->args[0] != VERDICT_DIVERGED ||
+	if (!rw->image || rw->state > REWIND_STANDS ||
+	    (r->args[0] != VERDICT_DIVERGED && r->args[0] != VERDICT_CRASHED) ||
 	    takeover_any(m) || m->finishing || !version_lives(v) || !image_lives(rw) ||
 	    !met_count(v, r))
 		return false;
@@ -498,7 +504,7 @@ json_t *rewind_json(const struct version *v)
 	for (unsigned i = 0; i < rw->races; i++)
 		json_array_append_new(races, json_pack("{s:s, s:I}", "place", rw->race[i].text,
 						       "times", (json_int_t)rw->race[i].times));
-	return json_pack("{s:b, s:I, s:I, s:o, s:I}", "image", rw->image != 0, "images",
-			 (json_int_t)rw->images, "rewinds", (json_int_t)rw->rewinds, "races",
+	return json_pack("{s:i, s:I, s:I, s:o, s:I}", "image", rw->image ? (int)rw->pid : 0,
+			 "images", (json_int_t)rw->images, "rewinds", (json_int_t)rw->rewinds, "races",
 			 races, "races_elsewhere", (json_int_t)rw->races_more);
 }
