@@ -505,6 +505,6 @@ json_t *rewind_json(const struct version *v)
 		json_array_append_new(races, json_pack("{s:s, s:I}", "place", rw->race[i].text,
 						       "times", (json_int_t)rw->race[i].times));
 	return json_pack("{s:i, s:I, s:I, s:o, s:I}", "image", rw->image ? (int)rw->pid : 0,
-			 "images", (json_int_t)rw->images, "rewinds", (json_int_t)rw->rewinds, "races",
-			 races, "races_elsewhere", (json_int_t)rw->races_more);
+			 "images", (json_int_t)rw->images, "rewinds",
+			 (json_int_t)rw->rewinds, "races", races, "races_elsewhere", (json_int_t)rw->races_more);
 }
