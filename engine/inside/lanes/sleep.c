@@ -109,7 +109,7 @@ static void word_add(struct futex_waitv *w, uint32_t *n, struct word word)
 void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_t ns)
 {
 	const uint32_t *alive = &brief()->alive.word;
-	struct futex_waitv w[VERSIONS + 3];
+	struct futex_waitv w[VERSIONS + 2];
 	struct __kernel_timespec until;
 	long result = -ENOSYS;
 	uint32_t n = 0;
@@ -117,8 +117,6 @@ void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_
 	MUST(words && words <= VERSIONS);
 	word_add(w, &n, (struct word){ alive, __atomic_load_n(alive, __ATOMIC_RELAXED) });
 	word_add(w, &n, (struct word){ &streams.conduct->change, seen });
-	/* Who is to stand for an image comes (rewind/stand.c). */
-	word_add(w, &n, (struct word){ &brief()->images.stand, 0 });
 	for (uint32_t i = 0; i < words; i++)
 		word_add(w, &n, word[i]);
 	if (!ns && !monitor_alive())

@@ -28,6 +28,7 @@
 #include "engine/inside/rewind/shared.h"
 #include "engine/inside/rewind/stand.h"
 
+#define REFUSED_MOST	12	/* 4096 events between two */
 #define SLEEP_S		1	/* then it looks whether there is a monitor */
 #define OF_THREADS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
 			 CLONE_SYSVSEM | CLONE_SETTLS)
@@ -35,7 +36,8 @@
 static uint32_t tried;		/* the last image that this process was asked for */
 static uint32_t anew;		/* futex: threads that were made anew, and wait */
 static uint32_t all_anew;	/* futex: they go on */
-static uint32_t chunks_left;	/* to be read before the next image; 0: now */
+static uint32_t chunks_left;	/* to be read before the next image; 0: now, */
+static uint32_t events_left;	/* or after so many events, for it was refused */
 
 static long process_copy(void)
 {
@@ -182,18 +184,34 @@ bool image_take(struct thread *t, uint32_t image)
 	return true;
 }
 
+/* What is against it may be over soon: after some events it is asked again. */
+static bool put_off(struct thread *t)
+{
+	uint32_t left = __atomic_load_n(&events_left, __ATOMIC_RELAXED);
+
+	if (left)
+		__atomic_store_n(&events_left, left - 1, __ATOMIC_RELAXED);
+	t->reader.cursor->counted = 0;
+	return left;
+}
+
 static void image_ask(struct thread *t, uint32_t chunks)
 {
-	chunks_left = chunks;
-	/* What is against it may be over soon. */
-	if (request_ask(t, REQ_IMAGE, IMAGE_DUE, 0, 0) == -EAGAIN)
-		chunks_left = 1;
+	static uint32_t refused;
+	bool again = request_ask(t, REQ_IMAGE, IMAGE_DUE, 0, 0) == -EAGAIN;
+
+	MUST(chunks);
+	refused = again ? refused + (refused < REFUSED_MOST) : 0;
+	events_left = refused ? 1u << refused : 0;
+	chunks_left = again ? 0 : chunks;
 }
 
 void image_read(struct thread *t)
 {
 	uint32_t chunks = images()->chunks, left = __atomic_load_n(&chunks_left, __ATOMIC_RELAXED);
 
+	if (chunks && left - 1 >= chunks && put_off(t))
+		return;
 	t->reader.cursor->counted = t->reader.chunk + 1;
 	if (!chunks)
 		return;
@@ -202,4 +220,6 @@ void image_read(struct thread *t)
 		__atomic_fetch_sub(&chunks_left, 1, __ATOMIC_RELAXED);
 	else
 		image_ask(t, chunks);
+	if (!__atomic_load_n(&chunks_left, __ATOMIC_RELAXED))
+		t->reader.cursor->counted = 0;
 }

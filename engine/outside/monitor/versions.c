@@ -29,6 +29,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
 
@@ -142,6 +143,7 @@ int version_make(struct monitor *m, const struct follower_options *o)
 	if (o) {
 		snprintf(v->name, sizeof(v->name), "%s", o->name);
 		version_ask(v, o);
+		rewind_begin(v);
 	} else {
 		strcpy(v->name, "v0");
 	}

@@ -434,6 +434,14 @@ static void state_look(struct version *v)
 	}
 }
 
+void rewind_begin(struct version *v)
+{
+	const struct run_options *o = v->monitor->options;
+	bool may = o->rewind && v->index != v->monitor->leader && version_lives(v);
+
+	v->brief->images.chunks = may ? (uint32_t)(o->ring_bytes / CHUNK_SIZE / SHARE) + 1 : 0;
+}
+
 void rewind_look(struct monitor *m)
 {
 	for (unsigned i = 1; m->options->rewind && i < m->versions; i++) {
@@ -442,7 +450,7 @@ void rewind_look(struct monitor *m)
 
 		if (!v->brief)
 			continue;
-		v->brief->images.chunks = keeps ? m->conduct->chunks / SHARE + 1 : 0;
+		rewind_begin(v);
 		if (keeps)
 			state_look(v);
 		else if (v->rewind.image)
@@ -506,5 +514,6 @@ json_t *rewind_json(const struct version *v)
 						       "times", (json_int_t)rw->race[i].times));
 	return json_pack("{s:i, s:I, s:I, s:o, s:I}", "image", rw->image ? (int)rw->pid : 0,
 			 "images", (json_int_t)rw->images, "rewinds",
-			 (json_int_t)rw->rewinds, "races", races, "races_elsewhere", (json_int_t)rw->races_more);
+			 (json_int_t)rw->rewinds, "races", races, "races_elsewhere",
+			 (json_int_t)rw->races_more);
 }

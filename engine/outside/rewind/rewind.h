@@ -12,6 +12,8 @@ bool rewind_try(struct version *v, const struct request *r);
 bool rewind_is_again(const struct version *v, const struct request *r);
 /* How often the event was met at which it differs, once rewind_try() has said no. */
 unsigned rewind_tried(const struct version *v, const struct request *r);
+/* Whether the version is to keep an image, and how much is read between two. */
+void rewind_begin(struct version *v);
 /* What is under way goes on, or has had its time. */
 void rewind_look(struct monitor *m);
 /* One of them is on its way back: whoever wants it to lead waits a moment. */
