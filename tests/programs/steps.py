@@ -15,8 +15,8 @@ TURNS = 40
 LIMIT_S = 60    # for what hangs
 
 # Of 512 bytes: 200 of read's and write's are the copy.
-LIMITS = {"getppid": 170, "read": 505, "write": 445, "close": 220, "open+close": 980,
-          "clock_gettime": 490}
+LIMITS = {"getppid": 170, "read": 505, "write": 445, "close": 225, "open+close": 945,
+          "clock_gettime": 380}
 
 
 def server():

@@ -36,7 +36,7 @@ static bool row_asks(const struct plan *p)
 	return p->opens || p->recipe.room >= 0 || p->care & (CARE_ALIAS | TRAIT_CLOCK);
 }
 
-/* `alone` is a constant: nothing was looked at before the call. */
+/* `alone` is a constant: there was nothing to be done before the call. */
 static INLINE long tell_row(struct thread *t, const struct call_desc *d, long result, bool alone)
 {
 	struct walk w = { .desc = d, .args = t->frame.arg, .result = result,
@@ -44,10 +44,11 @@ static INLINE long tell_row(struct thread *t, const struct call_desc *d, long re
 
 	if (!row_tells(d))	/* known beforehand: such a recorder is empty, and never called */
 		return result;
+	if (recipe_room_arg(d) >= 0)
+		w.room = t->asked_room;
 	if (alone) {
 		call_told_alone(t, &w, d);
 	} else {
-		w.room = t->asked_room;
 		call_told(t, &w, d->nr, care_if_alone(care_of_row(d)), t->asked_seq, d);
 	}
 	return w.result;
@@ -123,7 +124,8 @@ void lead_tell(struct thread *t, long result)
 /* The same where it was. */
 void lead_asked_tell(struct thread *t, long result)
 {
-	told(t, asked_tell(t, result));
+	t->away = 0;
+	told(t, tell_off ? asked_tell(t, result) : tell(t, result));
 }
 
 /* What its row knows of it is not all. */
@@ -134,11 +136,15 @@ static bool is_odd(const struct thread *t, const struct plan *p, const struct wa
 	       (p->care & CARE_ALIAS && step_aliases(w));
 }
 
-static enum asked clock_tell(struct thread *t, long nr)
+static enum asked clock_tell(struct thread *t)
 {
-	long result = clock_call(t, nr);
+	long result;
 
+	if (tell_off & TELL_NONE || !stream_followed(t))
+		return ASKED_LONG;
+	result = clock_call(t, (long)t->frame.slot - 1);
 	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot] += t->answered;
+	t->asked_seq = 0;
 	lead_asked_tell(t, result);
 	return ASKED_DONE;
 }
@@ -148,17 +154,19 @@ int lead_ask(struct thread *t)
 {
 	const struct plan *p = &row_plans[t->frame.slot];
 	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
-	long nr = (long)t->frame.slot - 1;
-	unsigned care = care_if_alone(p->care);
+	unsigned care;
 
 	t->call_state = 0;
 	t->made = CALL_RESTART;
+	if (call_is_vdso(t))
+		return clock_tell(t);
 	if (is_odd(t, p, &w))
 		return ASKED_LONG;
-	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, nr, care) : 0;
+	care = care_if_alone(p->care);
+	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, w.desc->nr, care) : 0;
 	t->asked_room = p->recipe.room >= 0 ? room_before(&w) : 0;
 	t->away = away_in(care, t->asked_seq);
-	return call_is_vdso(t) ? clock_tell(t, nr) : ASKED_MAKE;
+	return ASKED_MAKE;
 }
 
 /* Ids need no translating while no version but this one has led (ids_begin). */

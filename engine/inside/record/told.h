@@ -113,7 +113,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 		numbers_went(w);
 }
 
-/* The same in a process with one thread, of a row that reads no clock. */
+/* The same in a process with one thread, that was no follower before. */
 static INLINE void call_told_alone(struct thread *t, struct walk *w, const struct call_desc *row)
 {
 	const unsigned care = care_of_row(row) & CARE_ALONE;
@@ -122,6 +122,8 @@ static INLINE void call_told_alone(struct thread *t, struct walk *w, const struc
 		w->result = CALL_RESTART;
 		return;
 	}
+	if (w->result == CALL_RESTART)
+		return;
 	if (care & TRAITS_GONE)
 		numbers_go(t, w);
 	if (care & CARE_MADE)
