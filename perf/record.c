@@ -6,10 +6,13 @@
  *	in	OP CALLS BATCHES
  *	out	ns per call of each batch, in one line
  *
+ * With an argument it has a second thread, which sleeps.
+ *
  * Everything goes through libc, as in servers.  A follower gets the leader's
  * clock, so that it computes and prints the same.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +59,20 @@ static int do_getppid(void)
 	return getppid() >= 0;
 }
 
+static int do_lock(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+	return !pthread_mutex_lock(&mutex) && !pthread_mutex_unlock(&mutex);
+}
+
 static const struct op {
 	const char *name;
 	int (*call)(void);
 } ops[] = {
 	{ "close", do_close }, { "write", do_write }, { "read", do_read },
 	{ "open+close", do_open }, { "clock_gettime", do_clock }, { "getppid", do_getppid },
+	{ "lock", do_lock },
 };
 
 static double now_ns(void)
@@ -105,11 +116,23 @@ static int serve(const char *name, long calls, int batches)
 	return 0;
 }
 
-int main(void)
+static void *sleeper(void *nothing)
+{
+	for (;;)
+		pause();
+	return nothing;
+}
+
+int main(int argc, char **argv)
 {
 	char line[200], name[40];
+	pthread_t second;
 	long calls;
 	int batches, status;
+
+	(void)argv;
+	if (argc > 1 && pthread_create(&second, NULL, sleeper, NULL))
+		return 3;
 
 	zero_fd = open("/dev/zero", O_RDONLY);
 	null_fd = open("/dev/null", O_WRONLY);

@@ -59,6 +59,7 @@ static INLINE void call_write(struct thread *t, const struct walk *w, long nr, u
 	struct event *e = t->writer.owes ? NULL : writer_begin(&t->writer, EVENT_CALL,
 							       (uint16_t)nr);
 
+	MUST(seq);
 	if (__builtin_expect(!e, 0))
 		e = cell_wait(t, nr);
 	e->seq = order_now(seq);
@@ -93,8 +94,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			care_made(t, w, care, seq);
 		if (begins)
 			seq = tick_number(t, locks_on && !stateless);
-		else if (!tick && !seq)
-			seq = seq_shown(t, true, &flags);
+		else if (!seq)
+			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
 		if (care & CARE_ORDER && locks_on)
 			flags |= after_others(w, care);
 		call_write(t, w, nr, seq, flags, row);
