@@ -2,13 +2,17 @@
  * How many instructions a program's loop takes, counted one by one: no other work on the
  * machine and no clock has a part in that.
  *
- *	steps PID TURNS		the median of so many turns
+ *	steps PID TURNS [STOPPED]	the median of so many turns
+ *
+ * STOPPED, a follower of it, reads what it has, falls asleep, and stands still meanwhile: it is
+ * woken once, where else each event would have to wake it, since a thread that is stepped is slow.
  *
  * The thread is stepped from where it is.  The first address of the program's own file that
  * it comes to marks a turn of its loop.  With STEPS_TRACE set each address goes to standard
  * error, for who wants to know where they go.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,10 +22,13 @@
 #include <sys/types.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define TURNS_MAX	10000
 #define TRAP_FLAG	0x100ull
 #define STEPS_MAX	2000000	/* a turn of more is none */
+#define LOOKS		20	/* so often it is seen asleep, */
+#define LOOK_US		5000	/* this far apart */
 
 static struct range {
 	uint64_t from, to;
@@ -96,25 +103,51 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static char state_of(pid_t pid)
+{
+	char path[64], line[512] = "", *end;
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	stat = fopen(path, "r");
+	if (!stat || !fgets(line, sizeof(line), stat))
+		fail(path);
+	fclose(stat);
+	end = strrchr(line, ')');
+	return end ? end[2] : 0;
+}
+
+/* Its leader stands still: once it sleeps it has read everything. */
+static void put_asleep(pid_t pid)
+{
+	for (int asleep = 0; asleep < LOOKS; usleep(LOOK_US))
+		asleep = state_of(pid) == 'S' ? asleep + 1 : 0;
+	if (kill(pid, SIGSTOP))
+		fail("stop");
+}
+
 int main(int argc, char **argv)
 {
 	static long turns[TURNS_MAX];
 	const bool trace = getenv("STEPS_TRACE");
 	uint64_t mark = 0, at, last = 0;
 	long wanted, done = 0, since = 0;
-	pid_t pid;
+	pid_t pid, stopped;
 	int status;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: steps PID TURNS\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: steps PID TURNS [STOPPED]\n");
 		return 2;
 	}
 	pid = atoi(argv[1]);
+	stopped = argc == 4 ? atoi(argv[3]) : 0;
 	wanted = atol(argv[2]) < TURNS_MAX ? atol(argv[2]) : TURNS_MAX;
 	code_find(pid);
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0) ||
 	    waitpid(pid, &status, __WALL) != pid)
 		fail("seize");
+	if (stopped)
+		put_asleep(stopped);
 	while (done < wanted && since < STEPS_MAX) {
 		at = step(pid);
 		since += at != last;	/* a string instruction is stepped round by round */
@@ -130,6 +163,8 @@ int main(int argc, char **argv)
 		}
 	}
 	release(pid);
+	if (stopped)
+		kill(stopped, SIGCONT);
 	if (done < wanted) {
 		fprintf(stderr, "steps: no loop\n");
 		return 1;
