@@ -1,6 +1,6 @@
 /*
- * The waits of a version's threads: abi/waits.def has them, and here is all that they know of
- * time.  Who looks and sleeps in turns sleeps longer each time.
+ * The waits of a version's threads: abi/waits.def has them, and here is all that the inside
+ * knows of time.  Who looks and sleeps in turns sleeps longer each time.
  */
 #ifndef MVE_ABI_WAITS_H
 #define MVE_ABI_WAITS_H
@@ -12,9 +12,13 @@
 #define WAIT_MIDDLE_NS	200000000ull
 #define WAIT_LONG_NS	2000000000ull
 
-#define STEP_FIRST_NS	50000ull
-#define STEP_IDLE_NS	2000000ull	/* of one who waits for what no leader waited for */
-#define STEP_LAST_NS	10000000ull
+#define PAUSE_FIRST_NS	50000ull
+#define PAUSE_IDLE_NS	2000000ull	/* of one who waits for what no leader waited for */
+#define PAUSE_LAST_NS	10000000ull
+#define PAUSE_WOKEN_NS	100000000ull	/* of one who is woken: who should do it may have died */
+#define PAUSE_ASLEEP_NS	500000000ull	/* of one who sleeps in a call of the program's own */
+
+#define DEFER_NS	5000000ull	/* of its time a thread may defer a signal (overdue.c) */
 
 enum wait_kind {
 #define WAIT(name, ...) WAIT_##name,

@@ -7,13 +7,13 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
 
 #define SPINS		100
 #define SECOND_NS	1000000000ull
-#define SLEEP_NS	10000000	/* the holder wakes us */
 
 uint32_t latch_words[LATCHES];
 
@@ -33,7 +33,7 @@ static bool word_take_until(uint32_t *word, uint64_t end_ns)
 			return true;
 	}
 	while (CONSUME_BY(latch, exchange_n, word, LATCH_SLEPT_FOR) != LATCH_FREE) {
-		struct __kernel_timespec look = { 0, SLEEP_NS };
+		struct __kernel_timespec look = { 0, PAUSE_LAST_NS };
 
 		if (end_ns && now_ns() > end_ns)
 			return false;

@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
@@ -19,7 +20,6 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 
-#define ANSWER_LOOK_NS	50000000	/* look after the monitor this often */
 
 static struct area *area(void)
 {
@@ -105,7 +105,7 @@ bool request_over(struct thread *t)
 /* Waits until the request has an answer; false when it gets none. */
 static bool request_wait(struct thread *t)
 {
-	struct __kernel_timespec look = { 0, ANSWER_LOOK_NS };
+	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
 	const uint32_t *answer = answers(t);
 	struct request *r = request_of(t);
 

@@ -39,12 +39,12 @@ bool patience_step(struct patience *p)
 
 	if (!p->since) {
 		p->since = p->now = clock_ns(CLOCK_MONOTONIC);
-		p->sleep = STEP_FIRST_NS;
+		p->sleep = PAUSE_FIRST_NS;
 	}
 	if (p->now - p->since >= wait_limit(p->kind))
 		return false;
 	change_wait(seen, p->sleep);
-	p->sleep = step_longer(p->sleep);
+	p->sleep = pause_longer(p->sleep);
 	p->now = clock_ns(CLOCK_MONOTONIC);
 	return true;
 }

@@ -12,9 +12,9 @@ uint64_t wait_limit(enum wait_kind kind);
 void wait_note(enum wait_kind kind, uint64_t ns, bool met);
 
 /* The next sleep between two looks. */
-static inline uint64_t step_longer(uint64_t ns)
+static inline uint64_t pause_longer(uint64_t ns)
 {
-	return ns * 2 < STEP_LAST_NS ? ns * 2 : STEP_LAST_NS;
+	return ns * 2 < PAUSE_LAST_NS ? ns * 2 : PAUSE_LAST_NS;
 }
 
 /* A wait whose looks are steps in time, for what nobody wakes us. */

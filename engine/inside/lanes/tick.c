@@ -106,7 +106,7 @@ static void hold_next(struct hold *h)
 /* A step of waiting for another thread; false: it was long enough. */
 static bool hold_step(struct hold *h, const struct thread *o)
 {
-	struct __kernel_timespec slice = { 0, STEP_FIRST_NS };
+	struct __kernel_timespec slice = { 0, PAUSE_FIRST_NS };
 	uint64_t cpu;
 
 	if (h->looks++ < HOLD_SPINS) {

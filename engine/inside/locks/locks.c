@@ -185,7 +185,7 @@ static long lock_answer(struct thread *t, struct lock_call *c, const struct even
  */
 static void wait_idle(struct thread *t)
 {
-	struct __kernel_timespec pause = { 0, STEP_IDLE_NS };
+	struct __kernel_timespec pause = { 0, PAUSE_IDLE_NS };
 	uint32_t at = (uint32_t)t->reader.cursor->at + 1;
 
 	if (t->waited_at == at)
@@ -248,7 +248,7 @@ long lock_ask_now(struct thread *t, struct lock_call *c)
 /* The leader's call got it at once, ours did not yet; see lock_is_hopeless(). */
 static bool try_again(struct thread *t, struct lock_call *c)
 {
-	struct __kernel_timespec pause = { 0, STEP_FIRST_NS };
+	struct __kernel_timespec pause = { 0, PAUSE_FIRST_NS };
 	uint64_t waited;
 
 	if (lock_turn_took(c, c->result) || lock_how_of[c->kind] == LOCK_BY_PLAIN)
@@ -259,11 +259,11 @@ static bool try_again(struct thread *t, struct lock_call *c)
 	}
 	OWN2(__NR_nanosleep, &pause, 0);
 	c->stood = order_all_stand(t) ? c->stood + 1 : 0;
-	if (c->stood * STEP_FIRST_NS > lock_stood_most(t) / 2) {
-		lock_futile_note(c->stood * STEP_FIRST_NS);
+	if (c->stood * PAUSE_FIRST_NS > lock_stood_most(t) / 2) {
+		lock_futile_note(c->stood * PAUSE_FIRST_NS);
 		return false;
 	}
-	waited = (c->tries - TURN_SPINS) * STEP_FIRST_NS;
+	waited = (c->tries - TURN_SPINS) * PAUSE_FIRST_NS;
 	wait_note(WAIT_lock, waited, waited >= wait_limit(WAIT_lock));
 	return waited < wait_limit(WAIT_lock);
 }

@@ -256,7 +256,7 @@ static void sleepers_rouse(const struct thread *t)
 static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind,
 		       uint64_t limit)
 {
-	uint64_t since = 0, cpu = 0, look = 0, sleep = STEP_FIRST_NS, now = 0;
+	uint64_t since = 0, cpu = 0, look = 0, sleep = PAUSE_FIRST_NS, now = 0;
 	bool still = true;
 
 	MUST(!t->stands && t == thread_self());	/* who waits twice is seen to wait once */
@@ -288,7 +288,7 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 			look = now + limit;
 		sleepers_rouse(t);
 		if (step_wait(seen, sleep))
-			sleep = STEP_FIRST_NS;
+			sleep = PAUSE_FIRST_NS;
 		else if (sleep < (now - since) / SLEEP_SHARE)
 			sleep *= 2;
 	}
@@ -599,7 +599,7 @@ static uint64_t others_left(const struct thread *t, const struct thread **who)
 void order_wait_ended(struct thread *t)
 {
 	const struct thread *who = NULL;
-	uint64_t left, least = ~0ull, since = 0, sleep = STEP_FIRST_NS;
+	uint64_t left, least = ~0ull, since = 0, sleep = PAUSE_FIRST_NS;
 
 	MUST(t->following);
 
@@ -617,6 +617,6 @@ void order_wait_ended(struct thread *t)
 		sleepers_rouse(t);
 		/* A hundred may wait for one, which needs the processor. */
 		step_wait(__atomic_load_n(&steps, __ATOMIC_RELAXED), sleep);
-		sleep = step_longer(sleep);
+		sleep = pause_longer(sleep);
 	}
 }

@@ -160,7 +160,7 @@ void turn_wait_step(uint32_t *word, uint32_t seen, uint32_t bits, struct idling 
 
 	if (wait_awake(p))
 		return;
-	p->sleep = p->sleep ? step_longer(p->sleep) : STEP_FIRST_NS;
+	p->sleep = p->sleep ? pause_longer(p->sleep) : PAUSE_FIRST_NS;
 	end = clock_ns(CLOCK_MONOTONIC);
 	if (!p->begun)
 		p->begun = end;

@@ -11,6 +11,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -24,8 +25,6 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/early.h"
 
-#define SLICE_FIRST_NS	20000000ull	/* shorter sleeps are for locks */
-#define SLICE_LAST_NS	500000000ull
 #define SLICE_GROWS	4
 #define SECOND_NS	1000000000ull
 #define NEVER		(~0ull)
@@ -102,8 +101,8 @@ static long sleep_end(struct thread *t, const struct sleep *s, const struct even
 
 static long sleep_sliced(struct thread *t, const struct sleep *s)
 {
-	for (uint64_t ns = SLICE_FIRST_NS;; ns = ns < SLICE_LAST_NS / SLICE_GROWS ?
-						 ns * SLICE_GROWS : SLICE_LAST_NS) {
+	for (uint64_t ns = PAUSE_LAST_NS;; ns = ns < PAUSE_ASLEEP_NS / SLICE_GROWS ?
+						 ns * SLICE_GROWS : PAUSE_ASLEEP_NS) {
 		uint64_t end = clock_ns(s->clock) + ns;
 		const struct event *e = NULL;
 		long result = slice(t, s, end < s->until ? end : s->until);
@@ -111,7 +110,7 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 
 		/* It leads meanwhile.  What comes between two slices comes while it sleeps. */
 		if (!t->following && t->pending &&
-		    (over || result == -EINTR || (result == CALL_RESTART && ns > SLICE_FIRST_NS)))
+		    (over || result == -EINTR || (result == CALL_RESTART && ns > PAUSE_LAST_NS)))
 			return sleep_cut(t, s);
 		if (!over && !(result == -EINTR && t->following && early_may_come()))
 			return result;

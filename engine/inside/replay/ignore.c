@@ -13,6 +13,7 @@
 #include <linux/errno.h>
 #include <linux/signal.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
@@ -24,7 +25,6 @@
 #include "engine/inside/replay/ignore.h"
 
 #define SEARCHED	32	/* events */
-#define SEARCH_NS	50000
 #define SEARCHES	200	/* for those that have not come yet */
 
 /* --- the same call ----------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static bool call_reach(struct thread *t, struct walk *w, long nr)
 
 	for (int i = 0; (found = call_search(t, w, nr, &at)) == FOUND_NOT_YET && i < SEARCHES &&
 	     stream_goes_on(t); i++)
-		change_wait(change_now(), SEARCH_NS);
+		change_wait(change_now(), PAUSE_FIRST_NS);
 	if (found != FOUND)
 		return false;
 	while ((e = reader_peek(&t->reader)) && t->reader.pos < at) {

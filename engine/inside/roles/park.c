@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <linux/signal.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -36,7 +37,6 @@
 
 #define CONDITION_SIZE	48	/* of a pthread_cond_t */
 #define PUT_OFF_MAX	3	/* the monitor asks again */
-#define PARK_LOOK_NS	50000000
 #define FILES_WAITED	100	/* who has them open so long keeps them */
 
 enum demoted { DEMOTED_NOT, DEMOTED_BUSY, DEMOTED_DONE };
@@ -105,7 +105,7 @@ static void park(struct thread *t, uint32_t call)
 	/* All that this thread has told is published. */
 	PUBLISH(slot_parked, &t->slot->parked, 1);
 	while (standing_wanted() && (monitor_alive() || !heir_fails(t))) {
-		change_wait(change_now(), PARK_LOOK_NS);
+		change_wait(change_now(), PAUSE_WOKEN_NS);
 		/* The same, once more, for a worker may have written there. */
 		PUBLISH(slot_parked, &t->slot->parked, 1);
 	}

@@ -25,6 +25,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/rules.h"
@@ -41,8 +42,6 @@
 #include "engine/inside/rules/rules_sight.h"
 #include "engine/inside/signal/ucontext.h"
 
-#define LOOK_FIRST_NS	50000
-#define LOOK_LAST_NS	2000000
 
 _Static_assert(sizeof(struct loaded) <= PAGE, "the mapping's first page");
 
@@ -190,7 +189,7 @@ static uint64_t now_ms(void)
 /* Waits for one more event than `n`; false: not within the limit. */
 static bool more_wait(struct thread *t, unsigned n, unsigned limit_ms)
 {
-	uint64_t until = now_ms() + limit_ms, sleep = LOOK_FIRST_NS;
+	uint64_t until = now_ms() + limit_ms, sleep = PAUSE_FIRST_NS;
 
 	for (;;) {
 		uint32_t seen = change_now();
@@ -201,7 +200,7 @@ static bool more_wait(struct thread *t, unsigned n, unsigned limit_ms)
 		    streams.conduct->ended >> t->reader.cursor->source & 1)
 			return false;
 		change_wait(seen, sleep);
-		sleep = sleep * 2 < LOOK_LAST_NS ? sleep * 2 : LOOK_LAST_NS;
+		sleep = sleep * 2 < PAUSE_IDLE_NS ? sleep * 2 : PAUSE_IDLE_NS;
 	}
 }
 

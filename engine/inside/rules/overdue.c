@@ -13,13 +13,13 @@
 #include <linux/signal.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/rules/overdue.h"
 
-#define DEFER_NS	5000000
 #define THREAD_ID	4	/* SIGEV_THREAD_ID */
 #define MONOTONIC	1
 #define THREAD_CPU	3

@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/gate.h"
@@ -18,7 +19,6 @@
 #include "engine/inside/takeover/takers.h"
 
 #define TAKERS		AREA_THREADS	/* a process has a thread at least */
-#define TAKER_LOOK_NS	100000000	/* the thread that takes wakes us */
 
 enum taking { TAKE_NOT, TAKE_BUSY, TAKE_DONE };
 
@@ -104,7 +104,7 @@ bool take_is_done(void)
 /* Another thread of the process takes; there may be hundreds, and it needs the processor. */
 static void taker_wait(struct taker *r)
 {
-	struct __kernel_timespec look = { 0, TAKER_LOOK_NS };
+	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
 
 	while (CONSUME(taker_state, &r->state) == TAKE_BUSY)
 		OWN4(__NR_futex, &r->state, FUTEX_WAIT, TAKE_BUSY, &look);
