@@ -131,11 +131,12 @@ void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_
 	alive_pass_on(alive);
 }
 
-void lane_sleep(const struct reader *r, uint32_t seen, uint64_t ns)
+void lane_sleep(const struct reader *r, uint32_t seen, struct word also, uint64_t ns)
 {
+	struct word word[] = { { head_word(r->from, r->index), (uint32_t)r->head }, also };
+
 	MUST(r->index < LANES);
-	words_sleep(&(struct word){ head_word(r->from, r->index), (uint32_t)r->head }, 1, seen,
-		    ns);
+	words_sleep(word, also.at ? 2 : 1, seen, ns);
 }
 
 static void everyones_barrier(void)
@@ -144,13 +145,13 @@ static void everyones_barrier(void)
 		blind = 1;
 }
 
-void lane_rest(const struct reader *r, uint32_t seen, uint64_t ns)
+void lane_rest(const struct reader *r, uint32_t seen, struct word also, uint64_t ns)
 {
 	struct section *own = streams_section(&streams, streams.self);
 
 	HEAVY(sleeper, &own->asleep[r->index], asleep_at(r->head), everyones_barrier());
 	/* Its first step is the look at the head. */
-	lane_sleep(r, seen, ns);
+	lane_sleep(r, seen, also, ns);
 	__atomic_store_n(&own->asleep[r->index], 0, __ATOMIC_RELAXED);
 }
 

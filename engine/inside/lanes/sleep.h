@@ -18,18 +18,18 @@ void change_wait(uint32_t seen, uint64_t ns);
 /* Wakes all that sleep there, of every version; the page need not be ours. */
 void change_wake(void);
 
-/*
- * Sleeps until the lane's head is not what the reader saw last, conduct.change is not `seen`,
- * or the monitor has died; for ns at most, 0: without an end.
- */
-void lane_rest(const struct reader *r, uint32_t seen, uint64_t ns);
-/* The same, but the lane's thread is not asked to wake us: for a time that is not long. */
-void lane_sleep(const struct reader *r, uint32_t seen, uint64_t ns);
 struct word {
-	const uint32_t *at;
+	const uint32_t *at;	/* NULL: none */
 	uint32_t seen;
 };
 
+/*
+ * Sleeps until the lane's head is not what the reader saw last, conduct.change is not `seen`,
+ * the monitor has died, or `also` is not what it was; for ns at most, 0: without an end.
+ */
+void lane_rest(const struct reader *r, uint32_t seen, struct word also, uint64_t ns);
+/* The same, but the lane's thread is not asked to wake us: for a time that is not long. */
+void lane_sleep(const struct reader *r, uint32_t seen, struct word also, uint64_t ns);
 /* Sleeps until one of some words is not what it was, as above; who changes it wakes. */
 void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_t ns);
 void word_wake(const uint32_t *word);

@@ -112,20 +112,40 @@ static void sleep_longer(struct sleep *s)
 }
 
 /* Until the lane goes on: that is looked for, or the lane wakes us. */
-static void sleep_once(const struct reader *r, uint32_t seen, struct sleep *s)
+static void sleep_once(const struct reader *r, uint32_t seen, struct word also, struct sleep *s)
 {
 	if (s->ns && s->ns <= QUIET_NS)
-		lane_sleep(r, seen, s->ns);
+		lane_sleep(r, seen, also, s->ns);
 	else
-		lane_rest(r, seen, s->ns);
+		lane_rest(r, seen, also, s->ns);
 	sleep_longer(s);
 }
 
-static void sleep_noted(struct thread *t, uint32_t seen, struct sleep *s)
+/*
+ * Of a stream that has ended: what says that its lane has begun in the next one (stream_ended),
+ * or, at the end of the start's record, that the leader's thread tells us of it (seam_join).
+ */
+static struct word begins_word(const struct thread *t)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t source = t->reader.cursor->source % VERSIONS;
+	const struct section *next = streams_section(&streams, c->next[source] % VERSIONS);
+	const uint32_t *owner = (const uint32_t *)&next->lane[t->lane].owner;
+	const uint32_t *at = source == ROW_START ? &next->lane[t->lane].readers : owner;
+
+	if (!(CONSUME(conduct_bits, &c->ended) >> source & 1))
+		return (struct word){ 0 };
+	return (struct word){ at, __atomic_load_n(at, __ATOMIC_RELAXED) };
+}
+
+/* Between two streams there are steps that nobody says. */
+static void sleep_noted(struct thread *t, uint32_t seen, struct word begins, struct sleep *s)
 {
 	uint64_t since = clock_ns(CLOCK_MONOTONIC);
 
-	sleep_once(&t->reader, seen, s);
+	if (begins.at && !s->may_be_over)
+		*s = (struct sleep){ s->ns ? s->ns : LOOK_FIRST_NS, true };
+	sleep_once(&t->reader, seen, begins, s);
 	if (clock_ns(CLOCK_MONOTONIC) - since >= QUIET_NS)
 		t->rest = t->frame.rax + 1;
 	else if (t->rest == t->frame.rax + 1)
@@ -158,7 +178,7 @@ static bool is_clock_call(const struct thread *t)
 }
 
 /* What the leader does behind a fault is met when it is known whether it dies of it. */
-static bool fault_passed(struct thread *t, bool may_be_over)
+static bool fault_passed(struct thread *t)
 {
 	uint32_t seen = change_now();
 
@@ -169,7 +189,7 @@ static bool fault_passed(struct thread *t, bool may_be_over)
 	if (follow_is_orphan(t))
 		OWN1(__NR_exit_group, 1);
 	order_rests();
-	fault_wait(t, seen, may_be_over ? QUIET_NS : 0);
+	fault_wait(t, seen, QUIET_NS);
 	return false;
 }
 
@@ -179,6 +199,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 
 	for (uint32_t looks = 0;; looks++) {
 		const struct event *e = (stand_look(t), reader_peek(&t->reader));
+		struct word begins;
 		uint32_t seen;
 
 		room_look(&t->reader);
@@ -189,7 +210,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		}
 		if (e && fault_stands(t)) {
-			if (fault_passed(t, over))
+			if (fault_passed(t))
 				continue;
 			if (over && over(what))
 				return NULL;
@@ -219,6 +240,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		}
 		seen = change_now();
+		begins = begins_word(t);
 		follow_ended(t);
 		if (!t->following || (over && over(what)))
 			return NULL;
@@ -227,7 +249,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		if (follow_is_orphan(t))
 			OWN1(__NR_exit_group, 1);
 		order_rests();
-		sleep_noted(t, seen, &sleep);
+		sleep_noted(t, seen, begins, &sleep);
 	}
 }
 
@@ -262,7 +284,7 @@ bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *wha
 		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1 ||
 		    (over && over(what)))
 			return false;
-		sleep_once(&ahead, seen, &sleep);
+		sleep_once(&ahead, seen, (struct word){ 0 }, &sleep);
 	}
 }
 

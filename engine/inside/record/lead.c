@@ -353,6 +353,7 @@ void lead_resume(struct thread *t)
 	t->writer.lane->pid = t->pid;
 	/* Other followers of the old leader begin the lane when it has one. */
 	PUBLISH(lane_owner, &t->writer.lane->owner, t->tid);
+	word_wake((const uint32_t *)&t->writer.lane->owner);
 }
 
 /*

@@ -112,8 +112,10 @@ static void lane_renew(struct thread *t)
 		seam_place(t);
 	if (added || start != (bool)(now & START))
 		scope_renew(!added && now & ~START, added && !(now & readers & ~START));
-	if (now != readers)
-		PUBLISH(lane_readers, &l->readers, now);
+	if (now == readers)
+		return;
+	PUBLISH(lane_readers, &l->readers, now);
+	word_wake(&l->readers);
 }
 
 /*
