@@ -38,6 +38,17 @@ struct Analyses {
 };
 }
 
+void loops_prepare(Function &f)
+{
+	Analyses a(f);
+
+	for (Loop *loop : a.loops)
+		simplifyLoop(loop, &a.dominators, &a.loops, &a.evolution, &a.assumptions, nullptr,
+			     false);
+	for (Loop *loop : a.loops)
+		formLCSSARecursively(*loop, a.dominators, &a.loops, &a.evolution);
+}
+
 static bool opens(const Loop &loop, const Quiet &quiet)
 {
 	for (const BasicBlock *b : loop.blocks())
@@ -141,14 +152,14 @@ static unsigned size(const Loop &loop)
 	return n;
 }
 
-static bool clonable(const Loop &loop)
+static bool clonable(const Loop &loop, const DominatorTree &dominators)
 {
 	for (const BasicBlock *b : loop.blocks())
 		for (const Instruction &i : *b)
 			if (auto *call = dyn_cast<CallBase>(&i))
 				if (call->cannotDuplicate() || call->isConvergent())
 					return false;
-	return loop.isLoopSimplifyForm() && size(loop) <= edition_most;
+	return loop.isLoopSimplifyForm() && loop.isLCSSAForm(dominators) && size(loop) <= edition_most;
 }
 
 // The exits of a loop are those of its copy, too.
@@ -172,7 +183,6 @@ static void exits_share(const Loop &loop, ValueToValueMapTy &copies)
 
 static void edition(Loop &loop, Analyses &a)
 {
-	formLCSSARecursively(loop, a.dominators, &a.loops, &a.evolution);
 	BasicBlock *choice = loop.getLoopPreheader();
 	BasicBlock *before = SplitBlock(choice, choice->getTerminator(), &a.dominators, &a.loops);
 	SmallVector<BasicBlock *, 16> blocks;
@@ -196,7 +206,7 @@ static Loop *next(Analyses &a, const Sites &sites, const Quiet &quiet,
 		const Loop *outer = loop->getParentLoop();
 		bool inside = outer && seen.count(outer->getHeader());
 		if (seen.count(loop->getHeader()) || inside || !has_sites(*loop, sites) ||
-		    opens(*loop, quiet) || !clonable(*loop))
+		    opens(*loop, quiet) || !clonable(*loop, a.dominators))
 			continue;
 		seen.insert(loop->getHeader());
 		return loop;
@@ -212,9 +222,6 @@ void loops_editions(Function &f, Sites &sites, const Quiet &quiet, Count &count)
 		return;
 	for (;;) {
 		Analyses a(f);
-		for (Loop *loop : a.loops)
-			simplifyLoop(loop, &a.dominators, &a.loops, &a.evolution, &a.assumptions,
-				     nullptr, false);
 		Loop *loop = next(a, sites, quiet, seen);
 		if (!loop)
 			return;

@@ -5,6 +5,10 @@
 #include "engine/checkpoint/pass/sites.h"
 #include "llvm/IR/PassManager.h"
 
+// Before sites are looked for: loops get the form that the rest needs, so that no value that a site
+// has is another afterwards.
+void loops_prepare(llvm::Function &f);
+
 // A store that a loop makes in each turn, over a range that is known when it begins, is checked
 // once before it.
 void loops_range(llvm::Function &f, Sites &sites, const Quiet &quiet, Count &count);

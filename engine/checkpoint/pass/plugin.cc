@@ -6,8 +6,10 @@
 #include "engine/checkpoint/pass/loops.h"
 #include "engine/checkpoint/pass/options.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 using namespace llvm;
@@ -21,6 +23,7 @@ static bool wants(const Function &f)
 
 static void function(Function &f, const Quiet &quiet, Count &count)
 {
+	loops_prepare(f);
 	Sites sites = sites_find(f, count);
 
 	leave_stack(sites, count);
@@ -34,6 +37,8 @@ static void function(Function &f, const Quiet &quiet, Count &count)
 	loops_editions(f, sites, quiet, count);
 	for (const Cluster &c : join(f, sites, quiet, count))
 		emit(c, count);
+	if (verifyFunction(f, &errs()))
+		report_fatal_error(Twine("mve-checkpoint: broken: ") + f.getName());
 }
 
 // The runtime tells by the first whether anything was built, and the linker by the second
