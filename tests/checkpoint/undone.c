@@ -184,6 +184,14 @@ static void crash(void)
 	*(volatile int *)8 = 1;
 }
 
+static char *volatile sealed;
+
+static void crash_sealed(void)
+{
+	strcpy(text, "in the middle");
+	*sealed = 1;
+}
+
 static void on_fault(int sig)
 {
 	sigset_t set;
@@ -202,6 +210,9 @@ static void fault(void)
 		taken_back(crash);
 		CHECK(!strcmp(text, "before"));
 	}
+	sealed = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	taken_back(crash_sealed);
+	CHECK(!strcmp(text, "before"));
 	signal(SIGSEGV, SIG_DFL);
 }
 

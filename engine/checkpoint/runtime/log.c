@@ -115,8 +115,9 @@ void log_begin(void)
 }
 
 /*
- * Back to a mark, the newest first.  A region's tag is of no epoch then: the checkpoint around
- * it may have no entry of it, and a second one does no harm.
+ * Back to a mark, the newest first.  What was not changed is not written: a store that faulted
+ * as its page is read-only has come into the log, too.  A region's tag is of no epoch then: the
+ * checkpoint around it may have no entry of it, and a second one does no harm.
  */
 void log_undo(size_t mark)
 {
@@ -126,7 +127,8 @@ void log_undo(size_t mark)
 
 		if (entry->serial != state->serial)
 			continue;
-		memcpy((void *)entry->at, entry->bytes, REGION);
+		if (memcmp((void *)entry->at, entry->bytes, REGION))
+			memcpy((void *)entry->at, entry->bytes, REGION);
 		*tag_of(entry->at) = 0;
 		entry->serial = 0;
 	}
