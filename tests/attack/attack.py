@@ -187,6 +187,20 @@ def starve(client, name, folder):
     open(f"{folder}/DONE", "w").close()
 
 
+def mire(client, name, folder):
+    """Who asks by memory that does not answer waits alone: the server, the monitor and whoever
+    comes to them do not."""
+    limit = time.monotonic() + LIMIT_S
+    while not os.path.exists(f"{folder}/BEGUN") or not os.path.getsize(f"{folder}/BEGUN"):
+        expect(time.monotonic() < limit, "the worker does not begin")
+        time.sleep(0.05)
+    for _ in range(8):
+        expect(client.ask("exec") == "0", "the server cannot start a program")
+        expect(run(name, "status").returncode == 0, "mve status has no answer")
+        time.sleep(0.1)
+    open(f"{folder}/DONE", "w").close()
+
+
 def attack(binary, folder, how, count, followers, number):
     name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), number)
     victim = subprocess.Popen(["sleep", "1000"])
@@ -208,6 +222,8 @@ def attack(binary, folder, how, count, followers, number):
             heir(client, name, folder, followers)
         if how == "starve":
             starve(client, name, folder)
+        if how == "mire":
+            mire(client, name, folder)
         hold(name, client, how)
         stopped = run(name, "stop")
         expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")
@@ -228,7 +244,8 @@ def main():
     folder = tempfile.mkdtemp(prefix="mve-attack-", dir="/tmp")
     binary, number = f"{folder}/server", 0
     subprocess.run(["gcc", "-O1", "-g", "-D_GNU_SOURCE", "-I", ROOT, "-o", binary,
-                    ROOT + "/tests/attack/server.c", ROOT + "/tests/attack/code.c"], check=True)
+                    *[f"{ROOT}/tests/attack/{part}.c" for part in ("server", "code", "mire")]],
+                   check=True)
     os.chmod(folder, 0o755)
     for word in sys.argv[1:]:
         how, _, count = word.partition(":")

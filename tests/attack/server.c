@@ -30,6 +30,7 @@
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
 #include "tests/attack/code.h"
+#include "tests/attack/mire.h"
 
 #define NOBODY	65534
 #define TARGET	(1 << 20)
@@ -563,6 +564,61 @@ static bool heir(void)
 	return false;
 }
 
+/* --- memory that does not answer -------------------------------------------------------- */
+
+enum mired { BY_FAULT, BY_FILE, BY_PATH, BY_ANSWER, BY_MAP };
+
+static long raw6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	char *sign = memmem(inside.at, inside.len, REQUEST_SIGN, REQUEST_SIGN_LEN);
+
+	return ((sleep_call *)(sign - 25))(nr, a, b, c, d, e, (struct request *)f);
+}
+
+static struct mire mire;
+static long begun_fd;
+
+/* As root. */
+static bool mire_made(uint64_t kind)
+{
+	mappings_find();
+	begun_fd = raw(SYS_openat, AT_FDCWD, (long)"BEGUN", O_WRONLY | O_CREAT, 0600, 0);
+	mire = kind == BY_FILE || kind == BY_MAP ? mire_by_file(raw6, "mire") :
+						   mire_by_fault(raw6);
+	return mire.at;
+}
+
+/* Until there is a file DONE: asks by a request, or about a path, that nobody can read. */
+static bool sink(uint64_t kind)
+{
+	static struct request own;
+	struct request *r = kind == BY_FAULT || kind == BY_FILE ? (struct request *)mire.at : &own;
+	struct timespec look = { 0, 20000000 };
+	const struct boot *boot = boot_find();
+	unsigned i = 0;
+
+	while (i < AREA_THREADS && slots()[i].owner != (uint32_t)raw(SYS_getpid, 0, 0, 0, 0, 0))
+		i++;
+	if (!boot || i == AREA_THREADS)
+		return true;
+	if (kind == BY_MAP)
+		mire_map_held(raw6, &mire);
+	raw(SYS_write, begun_fd, (long)"begun", 5, 0, 0);
+	while (raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0)) {
+		uint32_t *word = &((struct brief *)brief.at)->answer[i];
+
+		own = (struct request){ .state = RS_ASKED, .slot = i, .key = boot->key,
+			.kind = kind == BY_ANSWER ? REQ_MAPPED : REQ_EXEC,
+			.args = { (uint64_t)mire.at }, .call = { (uint64_t)mire.at } };
+		asks(i);
+		ring();
+		raw6(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, (long)r);
+	}
+	slots()[i].asked = RS_IDLE;
+	mire_end(raw6, &mire);
+	return false;
+}
+
 static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 {
 	if (!strcmp(how, "forge"))
@@ -593,6 +649,8 @@ static bool attack(const char *how, pid_t parent, pid_t victim, uint64_t count)
 		return lanes();
 	if (!strcmp(how, "redirect"))
 		return redirect(victim);
+	if (!strcmp(how, "mire"))
+		return sink(count);
 	if (!strcmp(how, "write"))
 		return brief_written() | streams_written();
 	return fuzz(count, victim);
@@ -609,6 +667,8 @@ static void worker(char **argv, pid_t parent)
 		_exit(0);
 	}
 	*sleeper = made;
+	if (!strcmp(argv[2], "mire") && !mire_made(strtoull(argv[4], NULL, 10)))
+		_exit(3);
 	/* In the server's own realm is who has its rights. */
 	if (strcmp(argv[2], "heir") && (setgroups(0, NULL) ||
 	    setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))

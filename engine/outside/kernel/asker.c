@@ -30,6 +30,8 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/session/memory.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
 
@@ -101,19 +103,68 @@ static enum asker request_read(pid_t tid, const struct sleeper *s, struct reques
 	return memcmp(sign, REQUEST_SIGN, sizeof(sign)) ? ASKER_SOON : ASKER_IS;
 }
 
+/* What a request is about is mostly a path, and read with it. */
+#define AHEAD		512
+
+static struct ahead {
+	pid_t tid;
+	uint64_t at;
+	long len;
+	char bytes[AHEAD];
+} ahead;	/* of the last request that was found */
+
+struct looking {
+	pid_t pid, tid;
+	struct request r;
+	struct ahead ahead;
+};
+
+static void ahead_read(struct looking *l)
+{
+	uint64_t at = l->r.args[0], page = 4096 - at % 4096;
+	struct iovec here = { l->ahead.bytes, page < AHEAD ? page : AHEAD };
+	struct iovec there = { (void *)at, here.iov_len };
+
+	l->ahead.tid = l->tid;
+	l->ahead.at = at;
+	l->ahead.len = process_vm_readv(l->tid, &here, 1, &there, 1, 0);
+}
+
+static long look_do(void *room)
+{
+	struct looking *l = room;
+	struct sleeper s;
+	enum asker is = sleeper_read(l->pid, l->tid, &s);
+
+	if (is == ASKER_IS)
+		is = request_read(l->tid, &s, &l->r);
+	l->r.pid = l->pid;
+	l->r.tid = l->tid;
+	l->r.at = is == ASKER_IS ? s.arg[5] : 0;
+	l->ahead.tid = 0;
+	if (is == ASKER_IS && l->r.kind == REQ_EXEC)
+		ahead_read(l);
+	return is;
+}
+
+/* Who is asked again does it again, so nothing is lost where it waits. */
 static enum asker look(const struct version *v, uint32_t slot, pid_t pid, pid_t tid,
 		       struct request *r)
 {
-	struct sleeper s;
-	enum asker is = tid > 0 && pid > 0 ? sleeper_read(pid, tid, &s) : ASKER_NONE;
+	struct looking *l = tid > 0 && pid > 0 ? reach_room(pid, sizeof(*l)) : NULL;
+	long is;
 
-	if (is == ASKER_IS)
-		is = request_read(tid, &s, r);
+	if (!l)
+		return tid > 0 && pid > 0 ? ASKER_MIRED : ASKER_NONE;
+	l->pid = pid;
+	l->tid = tid;
+	is = reach_try(look_do, NULL);
 	if (is != ASKER_IS)
-		return is;
-	r->pid = pid;
-	r->tid = tid;
-	r->at = s.arg[5];
+		return is < 0 ? ASKER_MIRED : (enum asker)is;
+	*r = l->r;
+	ahead.tid = 0;
+	if (l->ahead.tid)
+		ahead = l->ahead;
 	return r->state == RS_ASKED && r->key == v->key && r->slot == slot ? ASKER_IS : ASKER_NONE;
 }
 
@@ -189,7 +240,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 		sched_yield();
 		is = look(v, slot, pid, tid, r);
 	}
-	if (is == ASKER_IS)
+	if (is == ASKER_IS || is == ASKER_MIRED)
 		return is;
 	/* It has gone on, perhaps into an execve, where it has no area for a while. */
 	if (__atomic_load_n(&s->asked, __ATOMIC_RELAXED) != RS_ASKED)
@@ -214,41 +265,78 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 bool asker_waits(const struct version *v, const struct request *r)
 {
 	struct request now;
-	struct iovec here = { &now, sizeof(now) }, there = { (void *)r->at, sizeof(now) };
 
 	MUST(r->tid > 0 && r->slot < AREA_THREADS);	/* asker_find has given it */
-	return process_vm_readv(r->tid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(now) &&
+	return memory_peek(r->tid, r->at, &now, sizeof(now)) == (long)sizeof(now) &&
 	       now.state == RS_ASKED && now.key == v->key && now.slot == r->slot &&
 	       now.serial == r->serial;
 }
 
-static void wake(uint32_t *answer, uint32_t value)
-{
-	/* The thread reads its request after it has seen the word. */
-	PUBLISH(brief_answer, answer, value);
-	syscall(SYS_futex, answer, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
+struct answering {
+	struct request r;
+	int64_t reply;
+	uint32_t *answer;
+};
 
-void asker_answer(struct version *v, const struct request *r, int64_t reply)
+static long answer_do(void *room)
 {
-	uint32_t state = RS_ANSWERED, *word = &v->brief->answer[r->slot];
-	struct iovec here[2] = { { &reply, sizeof(reply) }, { &state, sizeof(state) } };
+	struct answering *a = room;
+	uint32_t state = RS_ANSWERED;
+	struct iovec here[2] = { { &a->reply, sizeof(a->reply) }, { &state, sizeof(state) } };
 	struct iovec there[2] = {
-		{ (void *)(r->at + offsetof(struct request, reply)), sizeof(reply) },
-		{ (void *)(r->at + offsetof(struct request, state)), sizeof(state) },
+		{ (void *)(a->r.at + offsetof(struct request, reply)), sizeof(a->reply) },
+		{ (void *)(a->r.at + offsetof(struct request, state)), sizeof(state) },
 	};
 
+	process_vm_writev(a->r.tid, here, 2, there, 2, 0);
+	__atomic_fetch_and(a->answer, ~ANSWER_NONE, __ATOMIC_RELAXED);
+	/* The thread reads its request after it has seen the word. */
+	PUBLISH_BY(brief_answer, fetch_add, a->answer, ANSWER_ONE);
+	syscall(SYS_futex, a->answer, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return 0;
+}
+
+/* Briefs stay as long as the session, and nobody waits for who does not take its answer. */
+void asker_answer(struct version *v, const struct request *r, int64_t reply)
+{
+	struct answering *a = reach_room(r->pid, sizeof(*a));
+
 	MUST(r->slot < BRIEF_SLOTS && r->tid > 0);
-	process_vm_writev(r->tid, here, 2, there, 2, 0);
-	wake(word, (*word + ANSWER_ONE) & ~ANSWER_NONE);
+	if (!a)
+		return;
+	*a = (struct answering){ *r, reply, &v->brief->answer[r->slot] };
+	reach_post(answer_do);
+}
+
+int asker_text(const struct request *r, uint64_t at, char *to, size_t size)
+{
+	size_t page = 4096 - at % 4096, len = size - 1 < page ? size - 1 : page;
+	long n, more;
+
+	MUST(size > AHEAD);
+	if (ahead.tid == r->tid && ahead.at == at && ahead.len > 0 &&
+	    memchr(ahead.bytes, 0, (size_t)ahead.len)) {
+		memcpy(to, ahead.bytes, (size_t)ahead.len);
+		return 0;
+	}
+	/* Up to the end of the page first: the next one may not be there. */
+	n = memory_peek(r->tid, at, to, len);
+	if (n < 0)
+		return (int)n;
+	to[n] = 0;
+	if (strlen(to) < (size_t)n || len == size - 1)
+		return 0;
+	more = memory_peek(r->tid, at + (uint64_t)n, to + n, size - 1 - (size_t)n);
+	if (more == -ETIME)
+		return -ETIME;
+	to[more > 0 ? n + more : n] = 0;
+	return 0;
 }
 
 int asker_give(const struct request *r, uint64_t to, const void *what, size_t len)
 {
-	struct iovec here = { (void *)what, len }, there = { (void *)to, len };
-
 	MUST(r->tid > 0);
-	return process_vm_writev(r->tid, &here, 1, &there, 1, 0) == (ssize_t)len ? 0 : -EFAULT;
+	return memory_poke(r->tid, to, what, len);
 }
 
 void asker_refuse(struct version *v, uint32_t slot)
@@ -257,7 +345,8 @@ void asker_refuse(struct version *v, uint32_t slot)
 
 	MUST(slot < AREA_THREADS);
 	v->area->slot[slot].asked = RS_IDLE;
-	wake(word, (*word + ANSWER_ONE) | ANSWER_NONE);
+	PUBLISH(brief_answer, word, (*word + ANSWER_ONE) | ANSWER_NONE);
+	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /*

@@ -17,6 +17,7 @@ enum asker {
 	ASKER_IS,	/* the request is filled */
 	ASKER_SOON,	/* its thread is still on its way to sleep: look again */
 	ASKER_NONE,	/* no thread of this version asks in this slot */
+	ASKER_MIRED,	/* what is asked lies where nobody answers, as yet: it will ring again */
 	ASKER_CLOSED,	/* the kernel does not let us look at whom the slot names */
 };
 
@@ -30,7 +31,9 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 /* The thread still waits for the answer to this very request. */
 bool asker_waits(const struct version *v, const struct request *r);
 void asker_answer(struct version *v, const struct request *r, int64_t reply);
-/* More of an answer, where the asker wants it; 0 or -EFAULT. */
+/* A text that its request names: 0 or a negative errno.  Cut short where it is longer. */
+int asker_text(const struct request *r, uint64_t at, char *to, size_t size);
+/* More of an answer, where the asker wants it; 0 or a negative errno. */
 int asker_give(const struct request *r, uint64_t to, const void *what, size_t len);
 /*
  * Our descriptor of the socket that the asker names, which is one of a pair that it has made

@@ -14,6 +14,7 @@
 
 #include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/session/reach.h"
 
 #define REACH		0x7ff00000ull	/* a bit less than 2 GiB */
 #define LOWEST		0x10000ull	/* vm.mmap_min_addr as Debian has it */
@@ -92,7 +93,7 @@ static int maps_read_of(pid_t thread, struct maps *m)
 }
 
 /* A thread that has ended has no maps, also where it is the process' first: others have. */
-int maps_read(pid_t pid, struct maps *m)
+static int all_read(pid_t pid, struct maps *m)
 {
 	int result = maps_read_of(pid, m);
 	const struct dirent *d;
@@ -148,7 +149,7 @@ static int map_at(int maps, uint64_t at, struct map *m)
 	return 0;
 }
 
-int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
+static int part_read(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
 {
 	char name[64];
 	struct map one;
@@ -169,7 +170,58 @@ int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
 	if (!result || result == -ENOENT)
 		return 0;
 	maps_free(m);		/* an older kernel, or a name that is too long */
-	return maps_read(pid, m);
+	return all_read(pid, m);
+}
+
+/* --- whoever holds the maps may hold them for ever ------------------------------------- */
+
+struct reading {
+	pid_t pid;
+	bool part;
+	uint64_t start, end;
+	struct maps maps;
+};
+
+static long reading_do(void *room)
+{
+	struct reading *r = room;
+
+	return r->part ? part_read(r->pid, r->start, r->end, &r->maps) :
+			 all_read(r->pid, &r->maps);
+}
+
+static void reading_late(void *room, long result)
+{
+	(void)result;
+	maps_free(&((struct reading *)room)->maps);
+}
+
+static int reading(struct reading want, struct maps *m)
+{
+	struct reading *r = reach_room(want.pid, sizeof(*r));
+	int result;
+
+	*m = (struct maps){ 0 };
+	if (!r)
+		return -ETIME;
+	*r = want;
+	result = (int)reach_do(reading_do, reading_late);
+	if (result != -ETIME)
+		*m = r->maps;
+	return result;
+}
+
+int maps_read(pid_t pid, struct maps *m)
+{
+	return reach_in_place(pid) ? all_read(pid, m) :
+				     reading((struct reading){ .pid = pid }, m);
+}
+
+int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
+{
+	struct reading want = { .pid = pid, .part = true, .start = start, .end = end };
+
+	return reach_in_place(pid) ? part_read(pid, start, end, m) : reading(want, m);
 }
 
 void maps_free(struct maps *m)

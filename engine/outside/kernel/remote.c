@@ -5,12 +5,9 @@
  * All its signals wait meanwhile, except the SIGTRAP that ends a call.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,51 +17,6 @@
 #define CALL_BYTES	2	/* of `syscall`; the trap stands behind it */
 
 static const uint8_t call_code[8] = { 0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc };
-
-int memory_open(pid_t pid)
-{
-	char name[64];
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
-	fd = open(name, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-int memory_read(int memory, uint64_t at, void *to, size_t len)
-{
-	ssize_t n;
-
-	MUST(memory >= 0);
-	n = pread(memory, to, len, (off_t)at);
-	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
-}
-
-int memory_write(int memory, uint64_t at, const void *from, size_t len)
-{
-	ssize_t n;
-
-	MUST(memory >= 0);
-	n = pwrite(memory, from, len, (off_t)at);
-	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
-}
-
-long memory_peek(pid_t pid, uint64_t at, void *to, size_t len)
-{
-	size_t got = 0;
-
-	while (got < len) {
-		uint64_t from = at + got;
-		size_t want = 4096 - from % 4096 < len - got ? 4096 - from % 4096 : len - got;
-		struct iovec here = { (char *)to + got, want }, there = { (void *)from, want };
-		ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-		if (n <= 0)
-			return got ? (long)got : -errno;
-		got += (size_t)n;
-	}
-	return (long)got;
-}
 
 /*
  * Lets the tracee run until it stops again; *sig is what stopped it.  Its stop and its end
@@ -123,7 +75,7 @@ int remote_begin(struct remote *r, pid_t pid)
 		return r->memory;
 	result = begin_at_stop(r);
 	if (result)
-		close(r->memory);
+		memory_close(r->memory);
 	return result;
 }
 
@@ -153,7 +105,7 @@ int remote_end(struct remote *r, const struct user_regs_struct *regs)
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, regs) < 0 ||
 	    ptrace(PTRACE_SETSIGMASK, r->pid, 8, &r->mask) < 0)
 		result = -errno;
-	close(r->memory);
+	memory_close(r->memory);
 	return result;
 }
 

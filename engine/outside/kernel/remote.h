@@ -10,6 +10,8 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "engine/outside/session/memory.h"
+
 struct remote {
 	pid_t pid;
 	int memory;			/* /proc/PID/mem */
@@ -93,16 +95,5 @@ int remote_batch_results(const struct remote_batch *b, long *result, unsigned n)
 
 /* Takes the code out again, and what was left under the stack. */
 void remote_batch_end(struct remote_batch *b);
-
-/* The memory of a process, by an open /proc/PID/mem; 0 or a negative errno. */
-int memory_open(pid_t pid);
-int memory_read(int memory, uint64_t at, void *to, size_t len);
-int memory_write(int memory, uint64_t at, const void *from, size_t len);
-
-/*
- * The same without a descriptor, of a process that may run: what there is up to
- * the first hole; bytes read, or a negative errno.
- */
-long memory_peek(pid_t pid, uint64_t at, void *to, size_t len);
 
 #endif

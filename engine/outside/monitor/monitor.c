@@ -34,6 +34,7 @@
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/patch/beside.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -233,6 +234,7 @@ static bool stay_behind(struct monitor *m)
 	m->background = true;
 	memset(m->tracees, 0, sizeof(m->tracees));	/* the original's */
 	beside_forget();
+	reach_begin();
 	mapped_forget();
 	held_again(m, REQ_MAPPED);
 	held_again(m, REQ_SITE_HOT);
@@ -670,6 +672,7 @@ int monitor_run(const struct run_options *o)
 	say_never_waits();
 	say_of_bugs(bug_words);
 	beside_begin();
+	reach_begin();
 	loop(&m);
 	if (!session_over(&m)) {
 		if (!stay_behind(&m))

@@ -208,7 +208,7 @@ static int64_t mapped_serve(struct version *v, const struct request *r)
 		return g.memory;
 	reply = !board_room_fits(&g.room) ? -EINVAL :
 		maps_serve(&g) ? mapping_end(&g) : REPLY_LATER;
-	close(g.memory);
+	memory_close(g.memory);
 	return reply;
 }
 
@@ -222,7 +222,7 @@ static int64_t hot_serve(struct version *v, const struct request *r)
 	if (memory < 0)
 		return memory;
 	result = board_room_fits(&room) ? patch_site(r->tid, memory, r->args[0], &room) : -EINVAL;
-	close(memory);
+	memory_close(memory);
 	if (result == -EAGAIN && !version_is_urgent(v) && hold(v, r, PLAN_WAIT_MS))
 		return REPLY_LATER;
 	if (result)
@@ -438,6 +438,7 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 		closed_say(v, slot);
 		asker_refuse(v, slot);
 		return;
+	case ASKER_MIRED:
 	case ASKER_NONE:
 		return;
 	}

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "engine/core/must.h"
@@ -17,6 +16,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/realms.h"
@@ -85,34 +85,13 @@ int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want)
 	return 0;
 }
 
-static int path_read(pid_t pid, uint64_t at, char *path, size_t size)
-{
-	struct iovec here = { path, size - 1 }, there = { (void *)at, size - 1 };
-	ssize_t n;
-
-	/* Up to the end of the page first: the next one may not be there. */
-	there.iov_len = here.iov_len = size - 1 < 4096 - at % 4096 ? size - 1 : 4096 - at % 4096;
-	n = process_vm_readv(pid, &here, 1, &there, 1, 0);
-	if (n < 0)
-		return -errno;
-	path[n] = 0;
-	if (strlen(path) < (size_t)n || here.iov_len == size - 1)
-		return 0;
-	here = (struct iovec){ path + n, size - 1 - (size_t)n };
-	there = (struct iovec){ (void *)(at + (uint64_t)n), here.iov_len };
-	n = process_vm_readv(pid, &here, 1, &there, 1, 0);
-	if (n > 0)
-		((char *)here.iov_base)[n] = 0;
-	return 0;
-}
-
 /* The program's path as we can open it. */
 static int path_seen(pid_t tid, const struct request *r, char *out, size_t size)
 {
 	char path[3000];
 	int dir = (int)r->args[1], n;
 
-	if (path_read(tid, r->args[0], path, sizeof(path)))
+	if (asker_text(r, r->args[0], path, sizeof(path)))
 		return -EFAULT;
 	if (path[0] == '/')
 		n = snprintf(out, size, "/proc/%d/root%s", tid, path);
@@ -191,7 +170,7 @@ static int64_t exec_32bit(struct version *v, const struct request *r)
 {
 	char path[3000];
 
-	if (path_read(r->tid, r->args[0], path, sizeof(path)))
+	if (asker_text(r, r->args[0], path, sizeof(path)))
 		strcpy(path, "?");
 	if (v->index == v->monitor->leader && version_may_say(v))
 		say_error(program_hint(PROGRAM_32BIT), "cannot hold a program: %s: %s", path,
@@ -509,6 +488,7 @@ static bool program_waits(struct monitor *m, pid_t pid, struct tracee *t, struct
 static void waiting_go_on(struct monitor *m, struct tracee *row, bool now)
 {
 	struct maps maps = { 0 };
+	pid_t stood = reach_stopped(row->tid);
 	struct tracee t;
 
 	if (program_may_begin(m, row->tid, row, now, &maps)) {
@@ -516,6 +496,7 @@ static void waiting_go_on(struct monitor *m, struct tracee *row, bool now)
 		*row = (struct tracee){ 0 };
 		program_begin(t.version, t.tid, &t, &maps);
 	}
+	reach_stopped(stood);
 	maps_free(&maps);
 }
 
@@ -530,10 +511,12 @@ static void exec_stopped(struct monitor *m, pid_t pid)
 {
 	struct tracee t = tracee_drop(m, pid);
 	struct maps maps = { 0 };
+	pid_t stood = reach_stopped(pid);
 
 	MUST(t.version);
 	if (!program_waits(m, pid, &t, &maps))
 		program_begin(t.version, pid, &t, &maps);
+	reach_stopped(stood);
 	maps_free(&maps);
 }
 
