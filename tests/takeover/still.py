@@ -2,6 +2,7 @@
 """still.py [WAY...]: a follower that does not move does not lead, is said to stand still and is
 given up; and the server serves on, whatever was asked."""
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -35,6 +36,16 @@ def serves(session, n=20):
         line = b"line %d\n" % i
         if ask(session.port, line) != line:
             raise Wrong("the server does not answer")
+
+
+def noted(session):
+    """Who serves stands in session.json, and nobody else: where the monitor is killed it is
+    gone by."""
+    with open(os.path.join(os.environ["XDG_RUNTIME_DIR"], "mve", session.name,
+                           "session.json"), encoding="utf-8") as file:
+        saved = json.load(file)
+    if saved["server"] != session.leader()["pid"] or saved["next"]:
+        raise Wrong(f"session.json: server {saved['server']}, next {saved['next']}")
 
 
 def promote_refused(session, words):
@@ -148,6 +159,7 @@ def spinlater():
         if ask(session.port, b"spinlater\n") != b"spinlater\n":
             raise Wrong("the leader does not answer")
         promote_refused(session, "did not take over")
+        noted(session)
         session.wait_for(lambda: not session.following(), "f1 is dropped")
         serves(session)
         session.stop()

@@ -95,6 +95,7 @@ static void versions_back(struct monitor *m, struct move *mv)
 	m->leader = mv->from->index;
 	mv->untolds = 0;
 	session_server(m);
+	session_note(m, NULL);
 }
 
 enum move_event move_look_back(struct monitor *m, struct move *mv)
