@@ -158,13 +158,11 @@ bool process_closed(pid_t pid)
 	char name[64];
 	int fd;
 
-	if (!process_began(pid))
-		return false;
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
-	return fd < 0 && (errno == EACCES || errno == EPERM);
+	return fd < 0 && (errno == EACCES || errno == EPERM) && process_began(pid);
 }
 
 #define USER_NOBODY	65534

@@ -57,11 +57,12 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 	return NULL;
 }
 
+/* Clients wait: what costs no call comes first. */
 static bool may_lead(const struct monitor *m, const struct version *v)
 {
-	return !successor_barred(m, v) && v->index != m->leader &&
-	       v->state == VERSION_FOLLOWS && version_alive(v) && !v->crash[0] &&
-	       m->conduct->following >> v->index & 1 && !held_crash(m, v) && !rewind_is_on(v);
+	return v->index != m->leader && v->state == VERSION_FOLLOWS && !v->crash[0] &&
+	       m->conduct->following >> v->index & 1 && !held_crash(m, v) &&
+	       !rewind_is_on(v) && version_alive(v) && !successor_barred(m, v);
 }
 
 /*
