@@ -32,7 +32,8 @@ enum request_kind {
 				   follower is ended, or -> enum verdict_answer */
 	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now */
 	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
-	REQ_TAKE,		/* socket: -> descriptors that come through it, or -errno */
+	REQ_TAKE,		/* socket, whether the memory is another's: -> descriptors that have
+				   come through it, when all processes have theirs; or -errno */
 	REQ_NOTE,		/* enum note, value: a word for the log; -> 0 */
 	REQ_CALLER,		/* return addresses in libc, in a sanitizer's runtime below and
 				   on top: -> 1 the runtime calls for itself, 0 the program */

@@ -75,9 +75,16 @@ struct taken_message {
 
 #define TAKEN_HEAD	8	/* bytes before the rows */
 
+/* What the successor's process answers to TAKEN_END, whose `n` says how many there were. */
+struct taken_reply {
+	int32_t error;		/* 0: all are under their numbers; or -errno */
+	uint32_t n;		/* descriptors that are */
+};
+
 _Static_assert(__builtin_offsetof(struct taken_message, signal) == TAKEN_HEAD, "rows are aligned");
 _Static_assert(sizeof(struct taken_descriptor) == 8 && sizeof(struct taken_watch) == 24 &&
-	       sizeof(struct taken_signal) == 56 && sizeof(struct taken_lock) == 24,
+	       sizeof(struct taken_signal) == 56 && sizeof(struct taken_lock) == 24 &&
+	       sizeof(struct taken_reply) == 8,
 	       "rows have no holes");
 
 #endif

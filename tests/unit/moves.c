@@ -123,6 +123,9 @@ Test(moves, one_way_over)
 			cr_assert_eq(rows[i].event, MOVE_read);
 		if (was == NEW && is == OLD)
 			cr_assert(rows[i].event == MOVE_all || rows[i].event == MOVE_undone);
+		/* What cannot be undone is done by one act. */
+		if (rows[i].event == MOVE_ready)
+			cr_assert(rows[i].state == MOVE_IS_receives && rows[i].next == MOVE_IS_takes);
 	}
 }
 
@@ -133,4 +136,5 @@ Test(moves, way_back)
 		if (states[s].streams == OLD && (reached_from(MOVE_IS_stops) >> s & 1))
 			cr_assert(strcmp(states[s].back, "none") != 0, "%s", states[s].name);
 	cr_assert(handles(MOVE_IS_stops, MOVE_refused) && handles(MOVE_IS_reads, MOVE_refused));
+	cr_assert(handles(MOVE_IS_receives, MOVE_undone) && !handles(MOVE_IS_takes, MOVE_undone));
 }

@@ -6,6 +6,11 @@
  *
  * One thread of a process does it, when every lane of the process has been followed
  * to its end (order_wait_ended); the others wait for it (takers.c).
+ *
+ * It is done in two steps.  What comes is put under its number, and counted: that is this
+ * process's own affair, and goes with it.  Then the monitor is told how many have come, and
+ * answers when all processes have said so: from there on there is no way back, and what others
+ * can see of it is done (epoll sets are the old leader's, too).
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -55,6 +60,7 @@
 #define SEQPACKET	5
 #define MSG_DONTWAIT_	0x40
 #define MSG_CLOEXEC	0x40000000
+#define MSG_NOSIGNAL_	0x4000
 #define RIGHTS		1
 
 /* What comes of the old leader's state; one thread at a time. */
@@ -72,6 +78,14 @@ _Static_assert(!(TABLE_LAST & (TABLE_LAST - 1)) && !(TABLE_FIRST & (TABLE_FIRST 
 
 /* The epoll instances among what was taken, for a while. */
 static struct rows epolls = ROWS_OF(int32_t, EPOLLS);
+/* What is done when the monitor has answered; of the thread that receives, on its stack. */
+static struct later {
+	uint32_t watches, pidfds;
+	struct taken_watch watch[TAKEN_WATCHES];
+	struct taken_descriptor pidfd[TAKEN_WATCHES];
+	int32_t got[TAKEN_WATCHES];	/* the pidfds, out of the way */
+} *later;
+
 static int64_t taken_at;
 static int32_t taken_by;	/* the process; a child has a copy of this, or shares it */
 
@@ -99,19 +113,20 @@ static void number_free(int32_t *fds, uint32_t from, uint32_t n, int32_t number)
 			fds[i] = (int32_t)OWN3(__NR_fcntl, number, F_DUPFD, 0);
 }
 
-static void fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken_descriptor *to)
+/* False: it is not there. */
+static bool fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken_descriptor *to)
 {
 	bool cloexec = to->flags & TAKEN_CLOEXEC;
 	int32_t got = fds[i];
+	long is;
 
 	MUST(i < n);
-	if (got != to->fd) {
-		number_free(fds, i + 1, n, to->fd);
-		OWN3(__NR_dup3, got, to->fd, cloexec ? O_CLOEXEC : 0);
-		OWN1(__NR_close, got);
-	} else {
-		OWN3(__NR_fcntl, got, F_SETFD, cloexec ? FD_CLOEXEC : 0);
-	}
+	if (got == to->fd)
+		return OWN3(__NR_fcntl, got, F_SETFD, cloexec ? FD_CLOEXEC : 0) >= 0;
+	number_free(fds, i + 1, n, to->fd);
+	is = OWN3(__NR_dup3, got, to->fd, cloexec ? O_CLOEXEC : 0);
+	OWN1(__NR_close, got);
+	return is >= 0;
 }
 
 static inline void nothing_placed(const struct thread *t, int32_t fd)
@@ -134,12 +149,43 @@ static void placed(const struct thread *t, const struct taken_descriptor *d)
 	}
 }
 
+/* --- room ------------------------------------------------------------------------------ */
+
+/*
+ * Where a process has threads the kernel waits until every CPU has passed before its
+ * table of descriptors grows: some ten milliseconds.  So a follower, which has none,
+ * has a table that the leader's descriptors fit into, long before it is to lead.
+ */
+static uint32_t table_room;
+
+static uint32_t numbers_allowed(void)
+{
+	uint64_t limit[2] = { TABLE_FIRST, 0 };
+
+	OWN4(__NR_prlimit64, 0, LIMIT_NOFILE, 0, limit);
+	return limit[0] > TABLE_LAST ? TABLE_LAST : (uint32_t)limit[0];
+}
+
+static int32_t moved_up(int32_t fd)
+{
+	uint32_t allowed = numbers_allowed();
+	uint32_t room = table_room && table_room < allowed ? table_room : allowed;
+	long at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, room - TABLE_OURS);
+
+	if (at < 0)
+		return fd;
+	OWN1(__NR_close, fd);
+	return (int32_t)at;
+}
+
 /* --- what each message has ----------------------------------------------------------------- */
+
+static uint32_t came;		/* descriptors that are under their numbers */
 
 static void numbers_receive(struct thread *t, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		fd_place(control.fd, i, n, &message.descriptor[i]);
+		came += fd_place(control.fd, i, n, &message.descriptor[i]);
 		placed(t, &message.descriptor[i]);
 	}
 }
@@ -151,11 +197,24 @@ static void watch_forget(int32_t fd)
 		OWN4(__NR_epoll_ctl, epoll_at(i), EPOLL_CTL_DEL, fd, 0);
 }
 
+/* They go in the place of others that are in epoll sets: later. */
 static void pidfds_receive(struct thread *t, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		watch_forget(message.descriptor[i].fd);
-	numbers_receive(t, n);
+	(void)t;
+	for (uint32_t i = 0; i < n && later->pidfds < TAKEN_WATCHES; i++) {
+		later->pidfd[later->pidfds] = message.descriptor[i];
+		later->got[later->pidfds++] = moved_up(control.fd[i]);
+	}
+}
+
+static void pidfds_place(const struct thread *t, struct later *l)
+{
+	for (uint32_t i = 0; i < l->pidfds; i++)
+		watch_forget(l->pidfd[i].fd);
+	for (uint32_t i = 0; i < l->pidfds; i++) {
+		fd_place(l->got, i, l->pidfds, &l->pidfd[i]);
+		placed(t, &l->pidfd[i]);
+	}
 }
 
 static void directory_receive(struct thread *t, uint32_t n)
@@ -188,15 +247,21 @@ static void signals_receive(struct thread *t, uint32_t n)
 	}
 }
 
+static void watches_receive(struct thread *t, uint32_t n)
+{
+	(void)t;
+	for (uint32_t i = 0; i < n && later->watches < TAKEN_WATCHES; i++)
+		later->watch[later->watches++] = message.watch[i];
+}
+
 /*
  * Whose signals wake an epoll instance is decided when a signalfd is added to it: the
  * old leader's, until it is added anew, with the data that it had.
  */
-static void watches_receive(struct thread *t, uint32_t n)
+static void watches_make(const struct later *l)
 {
-	(void)t;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct taken_watch *w = &message.watch[i];
+	for (uint32_t i = 0; i < l->watches; i++) {
+		const struct taken_watch *w = &l->watch[i];
 		struct epoll_event e = { w->events, w->data };
 
 		OWN4(__NR_epoll_ctl, w->epfd, EPOLL_CTL_DEL, w->fd, 0);
@@ -236,7 +301,7 @@ static bool message_whole(uint64_t got, uint64_t control_len)
 	       (size != sizeof(message.descriptor[0]) || message.n <= fds);
 }
 
-/* One message; 0 after the last, or -errno. */
+/* One message; 0 after the last, by which all are there, or -errno. */
 static long message_receive(struct thread *t, int socket)
 {
 	struct span iov = { (uint64_t)&message, sizeof(message) };
@@ -246,9 +311,11 @@ static long message_receive(struct thread *t, int socket)
 
 	MUST(latch_is_held(LATCH_take));
 	if (got < (long)TAKEN_HEAD)
-		return got < 0 ? got : 0;
+		return got < 0 ? got : -EPIPE;
+	if (message.kind == TAKEN_END)
+		return came == message.n ? 0 : -ENFILE;
 	if (!message_whole((uint64_t)got, m.control_len))
-		return -EBADF;
+		return -EMFILE;		/* the kernel had no number for one that came */
 	switch (message.kind) {
 #define SENT(name, rows, send, receive, ...) \
 	case STATE_##name: \
@@ -256,12 +323,13 @@ static long message_receive(struct thread *t, int socket)
 		return 1;
 #include "engine/abi/state.def"
 	}
-	return 0;
+	return -EPROTO;
 }
 
-/* False: the last message has not come. */
-static bool all_receive(struct thread *t, int socket)
+/* 0: all has come; -EAGAIN: it will not, for nobody is there to send it; or what fails. */
+static long all_receive(struct thread *t, int socket)
 {
+	came = 0;
 	for (;;) {
 		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
 		struct pollfd p = { socket, POLLIN, 0 };
@@ -272,23 +340,8 @@ static bool all_receive(struct thread *t, int socket)
 			request_sleep(__NR_ppoll, (long)&p, 1, (long)&look, 0, 0,
 				      request_of(t));
 		else if (n <= 0)
-			return !n;
+			return n;
 	}
-}
-
-/*
- * Where a process has threads the kernel waits until every CPU has passed before its
- * table of descriptors grows: some ten milliseconds.  So a follower, which has none,
- * has a table that the leader's descriptors fit into, long before it is to lead.
- */
-static uint32_t table_room;
-
-static uint32_t numbers_allowed(void)
-{
-	uint64_t limit[2] = { TABLE_FIRST, 0 };
-
-	OWN4(__NR_prlimit64, 0, LIMIT_NOFILE, 0, limit);
-	return limit[0] > TABLE_LAST ? TABLE_LAST : (uint32_t)limit[0];
 }
 
 static void table_grow(uint32_t room)
@@ -327,18 +380,6 @@ void take_opened(int64_t fd)
 	while (fd + TABLE_OURS >= room)
 		room = room ? room * 2 : TABLE_FIRST;
 	table_grow(room);
-}
-
-static int32_t moved_up(int32_t fd)
-{
-	uint32_t allowed = numbers_allowed();
-	uint32_t room = table_room && table_room < allowed ? table_room : allowed;
-	long at = OWN3(__NR_fcntl, fd, F_DUPFD_CLOEXEC, room - TABLE_OURS);
-
-	if (at < 0)
-		return fd;
-	OWN1(__NR_close, fd);
-	return (int32_t)at;
 }
 
 /*
@@ -385,28 +426,56 @@ static void taken_note(const struct thread *t)
 	taken_at = now.tv_sec;
 }
 
-/* Not all have come: what is missing the twin still has, and uses if it has to. */
-static bool descriptors_take(struct thread *t)
+/* How many have come: the monitor answers when all others have said so, too. */
+static void ready_say(int socket, long error)
 {
-	int32_t pair[2];
-	bool all;
+	struct taken_reply reply = { (int32_t)error, came };
 
-	if (!request_may(t) || OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
+	OWN6(__NR_sendto, socket, (long)&reply, sizeof(reply), MSG_NOSIGNAL_, 0, 0);
+	request_ring();
+}
+
+/* The socket pair by which it all comes; false: there is no room for it. */
+static bool pair_make(int32_t *pair)
+{
+	if (OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET, 0, pair) < 0)
 		return false;
 	pair[0] = moved_up(pair[0]);
 	pair[1] = moved_up(pair[1]);
+	return true;
+}
+
+/*
+ * 0: all have come, and the monitor wants it so, or is gone.  Else what is missing the twin
+ * still has, and uses if it has to.
+ */
+static long descriptors_take(struct thread *t, struct later *ours)
+{
+	int32_t pair[2];
+	long error, answer;
+
+	if (!request_may(t))
+		return -ENOSYS;
+	if (!pair_make(pair))
+		return -EMFILE;
+	latch_take(LATCH_take);
+	later = ours;
 	if (!take_is_guest(t)) {
 		epolls.used = 0;
 		taken_note(t);
 	}
-	request_post(t, REQ_TAKE, (uint64_t)pair[1], 0, 0);
-	all = all_receive(t, pair[0]);
+	request_post(t, REQ_TAKE, (uint64_t)pair[1], take_is_guest(t), 0);
+	error = all_receive(t, pair[0]);
+	if (!request_over(t))
+		ready_say(pair[0], error);
+	/* Another process with this memory may have to come here before we are answered. */
+	latch_give(LATCH_take);
 	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
 		__builtin_ia32_pause();
-	request_end(t);
+	answer = request_end(t);
 	OWN1(__NR_close, pair[0]);
 	OWN1(__NR_close, pair[1]);
-	return all;
+	return answer < 0 && monitor_alive() ? answer : error;
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -422,12 +491,25 @@ void took_note(struct thread *t)
 	request_ring();
 }
 
-/* Messages are received where all that share the memory have them. */
+/* It has not got all, and does not lead: who else does the monitor knows, or the twin. */
+static _Noreturn void take_failed(struct thread *t)
+{
+	if (!monitor_alive())
+		heir_gives_up(t);
+	for (;;)
+		OWN1(__NR_exit_group, 1);
+}
+
 void take_descriptors(struct thread *t)
 {
+	struct later ours = { 0 };
+	long result;
+
 	limits_lift();
-	latch_take(LATCH_take);
-	if (!descriptors_take(t) && !monitor_alive())
-		heir_gives_up(t);
-	latch_give(LATCH_take);
+	result = descriptors_take(t, &ours);
+	/* Refused before anything was sent: its twin was taken from before, or all is over. */
+	if (result < 0 && result != -EALREADY && result != -EPERM && result != -EINVAL)
+		take_failed(t);
+	pidfds_place(t, &ours);
+	watches_make(&ours);
 }

@@ -23,6 +23,7 @@
 
 #include "engine/abi/area.h"
 #include "engine/abi/brief.h"
+#include "engine/abi/request.h"
 #include "engine/abi/ring.h"
 #include "engine/abi/state.h"
 #include "engine/core/must.h"
@@ -149,6 +150,17 @@ struct untold {
 	struct taken_signal row;
 };
 
+/* A process of the successor that is to take what its twin has. */
+struct taker {
+	struct version *version, *holder;	/* its own; and the twin's */
+	pid_t twin;
+	int socket;		/* by which it says how much has come; -1: it has, or will not */
+	int64_t n;		/* descriptors that were sent; or -errno */
+	bool ready;		/* all have come */
+	bool guest;		/* the memory is another process's, which may wait for it */
+	struct request request;
+};
+
 /* Each has a thread in a slot: there are no more. */
 #define MOVE_PROCESSES	AREA_THREADS
 #define TAKE_MS		5000	/* without any progress of the successor */
@@ -185,7 +197,12 @@ struct move {
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */
 	pid_t process[MOVE_PROCESSES];	/* of the old leader */
-	pid_t twin[MOVE_PROCESSES];	/* of those `taken` from */
+	pid_t twin[MOVE_PROCESSES];	/* from which was `sent` */
+	unsigned sent;
+	unsigned takers, taker_room;
+	struct taker *taker;	/* those that wait until all are ready */
+	bool others;		/* another follower could lead, too */
+	char lacks[64];		/* why the successor cannot lead; "": nothing is known */
 	unsigned untolds, untold_room, untold_lost;
 	struct untold *untold;	/* as many as wait, SIGNALS_WAIT at most */
 };

@@ -422,7 +422,7 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 
 	MUST(slot < AREA_THREADS);
 
-	if (held_is(m, v, slot))
+	if (held_is(m, v, slot) || taker_waits(&m->move, v, slot))
 		return;
 	switch (asker_find(v, slot, &r, looks)) {
 	case ASKER_IS:

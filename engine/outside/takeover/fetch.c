@@ -83,6 +83,7 @@ static bool bit_of(const uint64_t *bits, int number)
 	return bits[number / 64] >> number % 64 & 1;
 }
 
+/* 1: there it is; 0: there is none; or -errno. */
 static int fetch_one(struct monitor *m, struct fetch *f, int number)
 {
 	bool known = (uint32_t)number < f->known.looked && bit_of(f->known.open, number);
@@ -93,8 +94,8 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 
 	MUST(f->k.message.n < TAKEN_ROWS && number >= 0);
 
-	if (fd < 0)
-		return errno == EBADF ? 0 : -errno;
+	if (fd < 0)	/* a folder's entry may be our own look at it */
+		return errno == EBADF && !known ? 0 : -errno;
 	*row = (struct taken_descriptor){ number, 0, is_plain(f, fd, number) ? STATE_plain
 									      : kind_of(fd) };
 	known = known && row->kind != STATE_pidfd;
@@ -105,7 +106,7 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 		row->flags = TAKEN_CLOEXEC;
 	kind_look(m, &f->k, row, info);
 	f->k.fd[to->n++] = fd;
-	return 0;
+	return 1;
 }
 
 static int folder_open(pid_t pid, const char *what)
@@ -152,14 +153,17 @@ static void fetch_more(struct monitor *m, struct fetch *f)
 {
 	int result = 0, number;
 
-	while (f->n >= 0 && f->k.message.n < TAKEN_ROWS && !result) {
+	while (f->n >= 0 && f->k.message.n < TAKEN_ROWS && result >= 0) {
 		number = number_next(f);
 		f->all = number < 0;
 		if (f->all)
 			return;
 		result = fetch_one(m, f, number);
-		f->n = result ? result : f->n + 1;
+		f->n = result < 0 ? result : f->n + result;
 	}
+	/* It may be for want of descriptors of our own, and all else that we look at needs some. */
+	if (f->n < 0)
+		batch_drop(&f->k);
 }
 
 /* What the twin has found of its own descriptors; nothing, if it is not all there. */

@@ -281,12 +281,21 @@ void kind_look(struct monitor *m, struct taking *k, const struct taken_descripto
 			handed[i].look(m, k, row, info);
 }
 
+/* That was all, and so many descriptors. */
+static int end_send(struct taking *k)
+{
+	struct taken_message end = { .kind = TAKEN_END, .n = (uint32_t)fetched() };
+	struct iovec iov = { &end, TAKEN_HEAD };
+
+	MUST(fetched() >= 0);
+	return text_send(k, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 });
+}
+
 int kinds_send(struct monitor *m, struct taking *k)
 {
-	const struct taken_message end = { .kind = TAKEN_END };
 	int result = 0;
 
 #define SENT(name, rows, send, ...) result = result ? result : send(m, k);
 #include "engine/abi/state.def"
-	return result ? result : message_send(k, &end, 0, NULL);
+	return result ? result : end_send(k);
 }

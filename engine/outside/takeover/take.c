@@ -10,13 +10,17 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -114,8 +118,8 @@ void take_over(void)
 	fetch_end();
 }
 
-/* How many descriptors it was, or -errno. */
-static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
+/* How many descriptors it was, or -errno; `socket`: ours, on which it answers. */
+static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin, int *socket)
 {
 	struct taking *k = fetch_begin(m, twin);
 	int64_t n;
@@ -126,10 +130,9 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
 	k->socket = asker_socket(asker, theirs);
 	k->wait_us = SEND_WAIT_US;
 	n = k->socket;
-	if (k->socket >= 0) {
+	if (k->socket >= 0)
 		n = kinds_send(m, k);
-		close(k->socket);
-	}
+	*socket = k->socket;
 	n = n < 0 ? n : fetched();
 	fetch_end();
 	return n;
@@ -141,56 +144,218 @@ static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin)
  */
 static bool twin_note(struct move *mv, pid_t twin)
 {
-	for (unsigned i = 0; i < mv->taken && i < MOVE_PROCESSES; i++)
+	for (unsigned i = 0; i < mv->sent && i < MOVE_PROCESSES; i++)
 		if (mv->twin[i] == twin)
 			return false;
-	if (mv->taken < MOVE_PROCESSES)
-		mv->twin[mv->taken] = twin;
-	mv->taken++;
+	if (mv->sent < MOVE_PROCESSES)
+		mv->twin[mv->sent] = twin;
+	mv->sent++;
 	return true;
 }
 
-static void took_note(struct move *mv, int64_t n, uint64_t begin_us)
+static void sent_note(struct move *mv, int64_t n, uint64_t begin_us)
 {
 	MUST(mv->began_us <= now_us());
 	mv->descriptors += n > 0 ? (unsigned)n : 0;
 	mv->taken_us += now_us() - begin_us;
+}
+
+/* --- those that wait -------------------------------------------------------------------- */
+
+static void taker_close(struct taker *k)
+{
+	if (k->socket >= 0)
+		close(k->socket);
+	k->socket = -1;
+}
+
+static int64_t taker_add(struct move *mv, const struct taker *k)
+{
+	unsigned room = mv->taker_room ? mv->taker_room * 2 : 16;
+
+	MUST(mv->takers <= mv->taker_room);
+	if (mv->takers == mv->taker_room) {
+		struct taker *more = realloc(mv->taker, room * sizeof(*more));
+
+		MUST(more);
+		mv->taker = more;
+		mv->taker_room = room;
+	}
+	mv->taker[mv->takers++] = *k;
+	return REPLY_LATER;
+}
+
+void takers_forget(struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		taker_close(&mv->taker[i]);
+	mv->takers = 0;
+}
+
+bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == v && mv->taker[i].request.slot == slot &&
+		    !thread_ended(mv->taker[i].request.pid, mv->taker[i].request.tid))
+			return true;
+	return false;
+}
+
+/* It says so by its own socket: of nobody but itself. */
+static void taker_hear(struct move *mv, struct taker *k)
+{
+	struct taken_reply reply;
+	ssize_t got = recv(k->socket, &reply, sizeof(reply), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	taker_close(k);
+	k->ready = got == sizeof(reply) && !reply.error && reply.n == k->n;
+	if (k->ready)
+		return;
+	k->n = -EPIPE;
+	if (got == sizeof(reply))
+		snprintf(mv->lacks, sizeof(mv->lacks), "process %d has %u descriptors: %s",
+			 k->request.pid, reply.n, strerror(reply.error < 0 ? -reply.error : 0));
+	else
+		snprintf(mv->lacks, sizeof(mv->lacks), "process %d ended while it took",
+			 k->request.pid);
+}
+
+unsigned takers_hear(struct move *mv)
+{
+	unsigned ready = 0;
+
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker *k = &mv->taker[i];
+
+		if (k->version != mv->to)
+			continue;
+		if (k->socket >= 0)
+			taker_hear(mv, k);
+		ready += k->ready;
+	}
+	return ready;
+}
+
+bool takers_wait(const struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == mv->to)
+			return true;
+	return false;
+}
+
+bool taker_is_guest(const struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == mv->to && mv->taker[i].ready && mv->taker[i].guest)
+			return true;
+	return false;
+}
+
+/* It leads from here on; its twin is needed no more. */
+static void taker_lead(struct monitor *m, const struct taker *k)
+{
+	struct move *mv = &m->move;
+
+	MUST(k->ready && k->version == leading(m));
+	mv->taken++;
 	mv->ready_us = now_us() - mv->began_us;
 	mv->taken_ms = now_ms();
 	mv->until_ms = mv->taken_ms + TAKE_MS;
+	/* Answered first: the twin's end is not to be waited for. */
+	if (asker_waits(k->version, &k->request))
+		asker_answer(k->version, &k->request, k->n);
+	twin_end(m, k->holder, k->twin);
 }
 
-/* REQ_TAKE: how many descriptors came through the socket, or -errno. */
+void takers_lead(struct monitor *m, struct move *mv)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker k = mv->taker[i];
+
+		if (k.version == mv->to && k.ready)
+			taker_lead(m, &k);
+		else
+			mv->taker[left++] = k;
+	}
+	mv->takers = left;
+}
+
+bool takers_end(struct monitor *m, struct move *mv)
+{
+	unsigned left = 0;
+	bool others = true;
+
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker k = mv->taker[i];
+
+		if (k.version != mv->to || k.n >= 0) {
+			mv->taker[left++] = k;
+			continue;
+		}
+		taker_close(&k);
+		say_error(NULL, "%s/%s: %s", m->session.name, k.version->name, mv->lacks);
+		/* Its inside ends it; nothing was sent that another could want. */
+		if (asker_waits(k.version, &k.request))
+			asker_answer(k.version, &k.request, k.n);
+		others = mv->due > 1;
+		mv->due -= others;
+	}
+	mv->takers = left;
+	mv->lacks[0] = 0;
+	return others;
+}
+
+/* --- who asks ------------------------------------------------------------------------------- */
+
+/* It is refused at once, and nothing has been sent. */
+static int64_t take_refuse(struct version *v, const struct request *r, int why, bool twin)
+{
+	if (why != -EALREADY && version_may_say(v))
+		say_error(NULL, "%s/%s: cannot take descriptors: pid %d: %s",
+			  v->monitor->session.name, v->name, r->pid, strerror(-why));
+	if (twin)
+		return why;
+	asker_answer(v, r, why);
+	kill(r->pid, SIGKILL);	/* nothing is left of what it would serve with */
+	return REPLY_LATER;
+}
+
+/* REQ_TAKE: all that its twin has is sent; it is answered when all processes have theirs. */
 int64_t take_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct move *mv = &m->move;
 	uint32_t lane = lane_is(m, r->args[5]) ? (uint32_t)r->args[5] : LANES_ALL;
+	struct taker k = { .version = v, .socket = -1, .guest = r->args[1] != 0, .request = *r };
 	uint64_t begin = now_us();
-	struct version *twin;
-	pid_t pid;
-	int64_t n;
 
+	/* Its version has failed, and is replaced: it stands here until it ends. */
+	if (is_replaced(m, v) && takeover_switched(m))
+		return taker_add(mv, &k);
 	if (v->index != m->leader || !takeover_switched(m) || lane == LANES_ALL)
 		return -EINVAL;
-	twin = holder(m, v, r->pid, lane, &pid);
+	k.holder = holder(m, v, r->pid, lane, &k.twin);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
-	n = !twin ? -ESRCH : !rights_cover(r->pid, pid) ? -EPERM :
-	    !is_replaced(m, v) && !twin_note(mv, pid) ? -EALREADY :
-	    take(m, r->pid, (int)r->args[0], pid);
-	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", n,
+	k.n = !k.holder ? -ESRCH : !rights_cover(r->pid, k.twin) ? -EPERM :
+	      !twin_note(mv, k.twin) ? -EALREADY : 0;
+	if (k.n < 0) {
+		say_log("take", "%ld descriptors sent after %lu us", k.n, now_us() - begin);
+		return take_refuse(v, r, (int)k.n, k.holder != NULL);
+	}
+	k.n = take(m, r->pid, (int)r->args[0], k.twin, &k.socket);
+	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", k.n,
 		now_us() - begin, fetch_asked());
-	if (n != -EPERM && n != -EALREADY && !is_replaced(m, v))
-		took_note(mv, n, begin);
-	if (n < 0 && n != -EALREADY && twin && version_may_say(v))
-		say_error(NULL, "%s/%s: cannot take descriptors: lane %u, pid %d: %s",
-			  m->session.name, v->name, lane, r->pid, strerror((int)-n));
-	/* Answered here: the twin's end is not to be waited for. */
-	asker_answer(v, r, n);
-	if (n >= 0)
-		twin_end(m, twin, pid);
-	else if (!twin)
-		kill(r->pid, SIGKILL);	/* nothing is left of what it would serve with */
-	return REPLY_LATER;
+	sent_note(mv, k.n, begin);
+	if (k.n < 0) {
+		taker_close(&k);
+		snprintf(mv->lacks, sizeof(mv->lacks), "what process %d of the leader has: %s",
+			 k.twin, strerror((int)-k.n));
+	}
+	return taker_add(mv, &k);
 }

@@ -10,6 +10,20 @@
  */
 uint64_t take_prepare(struct monitor *m, pid_t twin);
 void take_over(void);
+/*
+ * Those that have been sent what they are to take, and wait: how many are ready by now (of one
+ * that cannot, mv->lacks says why); whether there is one; whether one of them may be waited for
+ * by the others; they lead; those that cannot end (true: others are still to take); all are
+ * forgotten.
+ */
+unsigned takers_hear(struct move *mv);
+bool takers_wait(const struct move *mv);
+bool taker_is_guest(const struct move *mv);
+void takers_lead(struct monitor *m, struct move *mv);
+bool takers_end(struct monitor *m, struct move *mv);
+void takers_forget(struct move *mv);
+/* This slot's thread is one of them. */
+bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot);
 int64_t take_serve(struct version *v, const struct request *r);
 
 #endif

@@ -80,7 +80,7 @@ static void asked_look(struct monitor *m, struct move *mv)
 
 	if (!to)
 		return;
-	if (mv->state == MOVE_IS_takes) {
+	if (mv->state == MOVE_IS_receives || mv->state == MOVE_IS_takes) {
 		if (!version_alive(to))
 			mv->until_ms = 0;
 		return;
@@ -91,6 +91,17 @@ static void asked_look(struct monitor *m, struct move *mv)
 
 /* --- what begins one ------------------------------------------------------------------ */
 
+/* It fails while the leader that it was to replace, by somebody's wish, stands and can go on. */
+static bool successor_lacks(struct move *mv, const struct version *from, const char *cause)
+{
+	if (mv->state != MOVE_IS_receives || from != mv->to || mv->forced ||
+	    !version_alive(mv->from))
+		return false;
+	MUST(mv->from->state == VERSION_LEAVES);
+	snprintf(mv->lacks, sizeof(mv->lacks), "%s", cause);
+	return true;
+}
+
 bool takeover_want(struct version *from, const char *cause)
 {
 	struct monitor *m = from->monitor;
@@ -98,7 +109,10 @@ bool takeover_want(struct version *from, const char *cause)
 	enum move_event happens = MOVE_fails;
 
 	MUST(m->conduct);
-	if (mv->state == MOVE_IS_idle || mv->state == MOVE_IS_takes)
+	if (successor_lacks(mv, from, cause))
+		return true;
+	if (mv->state == MOVE_IS_idle || mv->state == MOVE_IS_receives ||
+	    mv->state == MOVE_IS_takes)
 		happens = move_failure(from, cause);
 	else if (!takeover_switched(m) && mv->state != MOVE_IS_wanted)	/* planned, perhaps */
 		snprintf(mv->next_cause, sizeof(mv->next_cause), "%s", cause);
@@ -206,9 +220,12 @@ void takeover_look(struct monitor *m)
 	asked_look(m, mv);
 	if (takeover_wanted(m))
 		takeover_event(m, MOVE_looked);
-	if (mv->state != MOVE_IS_takes)
+	if (!takeover_switched(m))
 		return;
-	takeover_event(m, MOVE_looked);
+	if (mv->state == MOVE_IS_receives)
+		takeover_event(m, MOVE_looked);
+	if (mv->state == MOVE_IS_takes)
+		takeover_event(m, MOVE_looked);
 	asked_look(m, mv);
 	if (takeover_any(m))
 		monitor_wake_after(m, takeover_wanted(m) ? 0 : mv->asked ? ASKED_MS : LOOK_MS);

@@ -113,7 +113,8 @@ void move_clear(struct monitor *m, struct version *to, const char *cause, uint64
 	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
 	mv->began_us = began_us;
 	mv->forced = mv->keep = mv->differs = false;
-	mv->descriptors = mv->taken = mv->retries = 0;
+	mv->descriptors = mv->taken = mv->sent = mv->retries = 0;
+	mv->lacks[0] = 0;
 	mv->taken_us = mv->ready_us = 0;
 	memset(mv->retried, 0, sizeof(mv->retried));
 	mv->processes = 0;
@@ -182,18 +183,41 @@ static bool move_done(struct move *mv)
 
 	MUST(mv->to && mv->due);
 
-	if (mv->taken < mv->due)
+	if (mv->taken < mv->due || takers_wait(mv))
 		return false;
 	if (lead >= mv->taken && a->lead_ns / 1000 > mv->began_us)
 		mv->ready_us = a->lead_ns / 1000 - mv->began_us;
 	return lead >= mv->taken || now_ms() >= mv->taken_ms + LED_MS;
 }
 
+/*
+ * Whether they lead from now on.  All together, for there is no way back from there; but at
+ * once where that leads nowhere: the old leader cannot go on, and nobody else could lead.
+ */
+enum move_event move_look_ready(struct monitor *m, struct move *mv)
+{
+	unsigned ready = takers_hear(mv);
+
+	MUST(mv->to == leading(m) && mv->due);
+	if (mv->lacks[0])
+		return MOVE_lacks;
+	if (mv->taken || ready >= mv->due || taker_is_guest(mv) ||
+	    (ready && mv->forced && !mv->others))
+		return MOVE_ready;
+	if (move_is_late(m, mv))
+		return MOVE_late;
+	if (mv->forced)		/* it may have been stopped meanwhile */
+		successor_continue(mv->to);
+	return MOVE_nothing;
+}
+
 /* Clients wait: what the successor asks for is looked for, not waited for. */
 static void move_hasten(struct monitor *m, struct move *mv)
 {
-	for (uint64_t begin = now_us(); now_us() - begin < HASTEN_US && !move_done(mv);) {
+	for (uint64_t begin = now_us(); now_us() - begin < HASTEN_US;) {
 		serve_all(m);
+		if (mv->state != MOVE_IS_receives || mv->lacks[0] || takers_hear(mv) >= mv->due)
+			return;
 		sched_yield();
 	}
 }
@@ -204,8 +228,6 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	mv->stopped_us = now_us() - mv->began_us;
 	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
-	untold_look(m);
-	session_note(m, mv->to);
 	streams_switch(m, mv);
 	say_log("take", "%lu us after the beginning: streams switched; %lu cells are to be read",
 		now_us() - mv->began_us, streams_unread(m, mv->to->index, mv->from->index));
@@ -213,24 +235,41 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	mv->until_ms = now_ms() + (mv->forced ? TAKE_MS : TAKE_PLANNED_MS);
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
+	/* While the successor comes: nothing of this is needed before it has been served. */
+	session_note(m, mv->to);
+	untold_look(m);
 	if (mv->processes)
 		mv->taken_us += take_prepare(m, mv->process[0]);
+	mv->others = mv->forced && successor(m);
 	monitor_wake_after(m, LOOK_MS);
-	if (!mv->differs)	/* else a thread of it waits for us */
-		move_hasten(m, mv);
-	return MOVE_nothing;
+	if (mv->differs)	/* a thread of it waits for us */
+		return MOVE_nothing;
+	move_hasten(m, mv);
+	return mv->state == MOVE_IS_receives ? move_look_ready(m, mv) : MOVE_nothing;
 }
 
 /* --- who has taken ---------------------------------------------------------------------- */
 
+/* From here on there is no way back. */
+enum move_event move_commit(struct monitor *m, struct move *mv)
+{
+	MUST(mv->to == leading(m) && !takeover_wanted(m));
+	takers_lead(m, mv);
+	return MOVE_nothing;
+}
+
 enum move_event move_look_taken(struct monitor *m, struct move *mv)
 {
 	MUST(mv->to == leading(m));
+	if (takers_hear(mv))
+		takers_lead(m, mv);
+	if (mv->lacks[0])
+		takers_end(m, mv);
 	if (move_done(mv))
 		return MOVE_all;
 	if (move_is_late(m, mv))
 		return MOVE_late;
-	if (mv->forced)		/* it may have been stopped meanwhile */
+	if (mv->forced)
 		successor_continue(mv->to);
 	return MOVE_nothing;
 }
@@ -265,6 +304,7 @@ enum move_event move_end(struct monitor *m, struct move *mv)
 {
 	MUST(mv->to->index == m->leader);
 	take_over();
+	takers_forget(mv);
 	if (mv->taken)
 		move_say(m, mv);
 	session_note(m, NULL);

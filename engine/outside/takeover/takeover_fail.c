@@ -98,11 +98,25 @@ static void versions_back(struct monitor *m, struct move *mv)
 	session_note(m, NULL);
 }
 
-enum move_event move_look_back(struct monitor *m, struct move *mv)
+/*
+ * One of its processes cannot take, or not in time.  The old leader goes on if it can, or
+ * another follower is asked, which may be sound; but where all that have yet to take compute, or
+ * there is nobody else, those that are ready lead.  Where none is ready yet, one that cannot ends
+ * alone, and the others have the time that they had.
+ */
+enum move_event move_weigh(struct monitor *m, struct move *mv)
 {
+	bool back = !mv->taken && mv->from->state == VERSION_LEAVES && version_alive(mv->from);
+	unsigned ready = takers_hear(mv);
+
 	MUST(mv->from != mv->to && mv->to == leading(m));
-	return !mv->taken && mv->from->state == VERSION_LEAVES && version_alive(mv->from) ?
-	       MOVE_undone : MOVE_parted;
+	if (back && !mv->forced)
+		return MOVE_undone;
+	if (back && successor(m) && (mv->lacks[0] || !ready || !computes(m, mv->to)))
+		return MOVE_undone;
+	if (mv->lacks[0] && takers_end(m, mv) && !ready && !move_is_late(m, mv))
+		return MOVE_nothing;
+	return ready ? MOVE_ready : back ? MOVE_undone : MOVE_parted;
 }
 
 /* The old leader leads again, or is replaced by the next, or ends of itself. */
@@ -113,10 +127,15 @@ enum move_event move_switch_back(struct monitor *m, struct move *mv)
 
 	version_kill(to);
 	take_over();
+	takers_forget(mv);
 	streams_back(m, mv);
 	versions_back(m, mv);
-	follower_drop(to, VERDICT_LAGGING, "it was to lead, and did not take over in %lu ms",
-		      (now_us() - mv->began_us) / 1000);
+	if (mv->lacks[0])
+		follower_drop(to, VERDICT_LAGGING, "it was to lead, and could not: %s", mv->lacks);
+	else
+		follower_drop(to, VERDICT_LAGGING,
+			      "it was to lead, and did not take over in %lu ms",
+			      (now_us() - mv->began_us) / 1000);
 	next = mv->forced ? move_failure(from, mv->cause) : MOVE_nothing;
 	if (next == MOVE_fails)
 		return next;

@@ -23,6 +23,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/start/exec.h"
+#include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -125,7 +126,8 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 	if (!tid || s->unheld)
 		return true;
 	/* What it has told is published. */
-	if (CONSUME(slot_parked, &s->parked) || held_is(m, mv->from, i)) {
+	if (CONSUME(slot_parked, &s->parked) || held_is(m, mv->from, i) ||
+	    taker_waits(mv, mv->from, i)) {
 		if (ask)
 			process_note(mv, pid);
 		return true;
