@@ -7,13 +7,13 @@
  * The twin is the process that the lane belonged to in the version that led
  * before, or, when that one failed before it had taken anything, in the one
  * before it: a lane gets its pid only after its process has taken.
+ *
+ * Then it waits among the takers (takers.c).
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -32,7 +32,6 @@
 #include "engine/outside/takeover/taking.h"
 
 #define SEND_WAIT_US	1000000
-#define DYING_MS	3000	/* for last words, and a core file */
 
 /* --- the twin ----------------------------------------------------------------------- */
 
@@ -86,20 +85,6 @@ static struct version *holder(struct monitor *m, const struct version *asker, pi
 			return v;
 	}
 	return NULL;
-}
-
-/* The twin is needed no more; what it crashed of may have its way. */
-static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
-{
-	if (m->move.keep && twin == m->move.from)
-		return;
-	if (held_leave(m, twin, pid)) {
-		twin->dying_ms = now_ms() + DYING_MS;
-		monitor_wake_after(m, DYING_MS);
-		return;
-	}
-	MUST(pid > 0 && twin != leading(m));	/* who leads is nobody's twin */
-	kill(pid, SIGKILL);
 }
 
 /* --- all that it has ------------------------------------------------------------------------ */
@@ -160,156 +145,6 @@ static void sent_note(struct move *mv, int64_t n, uint64_t begin_us)
 	mv->taken_us += now_us() - begin_us;
 }
 
-/* --- those that wait -------------------------------------------------------------------- */
-
-static void taker_close(struct taker *k)
-{
-	if (k->socket >= 0)
-		close(k->socket);
-	k->socket = -1;
-}
-
-static int64_t taker_add(struct move *mv, const struct taker *k)
-{
-	unsigned room = mv->taker_room ? mv->taker_room * 2 : 16;
-
-	MUST(mv->takers <= mv->taker_room);
-	if (mv->takers == mv->taker_room) {
-		struct taker *more = realloc(mv->taker, room * sizeof(*more));
-
-		MUST(more);
-		mv->taker = more;
-		mv->taker_room = room;
-	}
-	mv->taker[mv->takers++] = *k;
-	return REPLY_LATER;
-}
-
-void takers_forget(struct move *mv)
-{
-	for (unsigned i = 0; i < mv->takers; i++)
-		taker_close(&mv->taker[i]);
-	mv->takers = 0;
-}
-
-bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot)
-{
-	for (unsigned i = 0; i < mv->takers; i++)
-		if (mv->taker[i].version == v && mv->taker[i].request.slot == slot &&
-		    !thread_ended(mv->taker[i].request.pid, mv->taker[i].request.tid))
-			return true;
-	return false;
-}
-
-/* It says so by its own socket: of nobody but itself. */
-static void taker_hear(struct move *mv, struct taker *k)
-{
-	struct taken_reply reply;
-	ssize_t got = recv(k->socket, &reply, sizeof(reply), MSG_DONTWAIT);
-
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	taker_close(k);
-	k->ready = got == sizeof(reply) && !reply.error && reply.n == k->n;
-	if (k->ready)
-		return;
-	k->n = -EPIPE;
-	if (got == sizeof(reply))
-		snprintf(mv->lacks, sizeof(mv->lacks), "process %d has %u descriptors: %s",
-			 k->request.pid, reply.n, strerror(reply.error < 0 ? -reply.error : 0));
-	else
-		snprintf(mv->lacks, sizeof(mv->lacks), "process %d ended while it took",
-			 k->request.pid);
-}
-
-unsigned takers_hear(struct move *mv)
-{
-	unsigned ready = 0;
-
-	for (unsigned i = 0; i < mv->takers; i++) {
-		struct taker *k = &mv->taker[i];
-
-		if (k->version != mv->to)
-			continue;
-		if (k->socket >= 0)
-			taker_hear(mv, k);
-		ready += k->ready;
-	}
-	return ready;
-}
-
-bool takers_wait(const struct move *mv)
-{
-	for (unsigned i = 0; i < mv->takers; i++)
-		if (mv->taker[i].version == mv->to)
-			return true;
-	return false;
-}
-
-bool taker_is_guest(const struct move *mv)
-{
-	for (unsigned i = 0; i < mv->takers; i++)
-		if (mv->taker[i].version == mv->to && mv->taker[i].ready && mv->taker[i].guest)
-			return true;
-	return false;
-}
-
-/* It leads from here on; its twin is needed no more. */
-static void taker_lead(struct monitor *m, const struct taker *k)
-{
-	struct move *mv = &m->move;
-
-	MUST(k->ready && k->version == leading(m));
-	mv->taken++;
-	mv->ready_us = now_us() - mv->began_us;
-	mv->taken_ms = now_ms();
-	mv->until_ms = mv->taken_ms + TAKE_MS;
-	/* Answered first: the twin's end is not to be waited for. */
-	if (asker_waits(k->version, &k->request))
-		asker_answer(k->version, &k->request, k->n);
-	twin_end(m, k->holder, k->twin);
-}
-
-void takers_lead(struct monitor *m, struct move *mv)
-{
-	unsigned left = 0;
-
-	for (unsigned i = 0; i < mv->takers; i++) {
-		struct taker k = mv->taker[i];
-
-		if (k.version == mv->to && k.ready)
-			taker_lead(m, &k);
-		else
-			mv->taker[left++] = k;
-	}
-	mv->takers = left;
-}
-
-bool takers_end(struct monitor *m, struct move *mv)
-{
-	unsigned left = 0;
-	bool others = true;
-
-	for (unsigned i = 0; i < mv->takers; i++) {
-		struct taker k = mv->taker[i];
-
-		if (k.version != mv->to || k.n >= 0) {
-			mv->taker[left++] = k;
-			continue;
-		}
-		taker_close(&k);
-		say_error(NULL, "%s/%s: %s", m->session.name, k.version->name, mv->lacks);
-		/* Its inside ends it; nothing was sent that another could want. */
-		if (asker_waits(k.version, &k.request))
-			asker_answer(k.version, &k.request, k.n);
-		others = mv->due > 1;
-		mv->due -= others;
-	}
-	mv->takers = left;
-	mv->lacks[0] = 0;
-	return others;
-}
-
 /* --- who asks ------------------------------------------------------------------------------- */
 
 /* It is refused at once, and nothing has been sent. */
@@ -336,7 +171,7 @@ int64_t take_serve(struct version *v, const struct request *r)
 
 	/* Its version has failed, and is replaced: it stands here until it ends. */
 	if (is_replaced(m, v) && takeover_switched(m))
-		return taker_add(mv, &k);
+		return takers_add(mv, &k);
 	if (v->index != m->leader || !takeover_switched(m) || lane == LANES_ALL)
 		return -EINVAL;
 	k.holder = holder(m, v, r->pid, lane, &k.twin);
@@ -353,9 +188,9 @@ int64_t take_serve(struct version *v, const struct request *r)
 		now_us() - begin, fetch_asked());
 	sent_note(mv, k.n, begin);
 	if (k.n < 0) {
-		taker_close(&k);
+		takers_close(&k);
 		snprintf(mv->lacks, sizeof(mv->lacks), "what process %d of the leader has: %s",
 			 k.twin, strerror((int)-k.n));
 	}
-	return taker_add(mv, &k);
+	return takers_add(mv, &k);
 }

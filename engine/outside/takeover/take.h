@@ -10,6 +10,13 @@
  */
 uint64_t take_prepare(struct monitor *m, pid_t twin);
 void take_over(void);
+int64_t take_serve(struct version *v, const struct request *r);
+
+/* --- takers.c ------------------------------------------------------------------- */
+
+/* It is answered later; without memory now, by -errno.  And: no more is heard of it. */
+int64_t takers_add(struct move *mv, struct taker *k);
+void takers_close(struct taker *k);
 /*
  * Those that have been sent what they are to take, and wait: how many are ready by now (of one
  * that cannot, mv->lacks says why); whether there is one; whether one of them may be waited for
@@ -24,6 +31,5 @@ bool takers_end(struct monitor *m, struct move *mv);
 void takers_forget(struct move *mv);
 /* This slot's thread is one of them. */
 bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot);
-int64_t take_serve(struct version *v, const struct request *r);
 
 #endif

@@ -1,0 +1,222 @@
+/*
+ * The processes of the successor that have been sent what they are to take, and wait: each says
+ * by its own socket when all is under its number.  When all have, they lead, and their twins
+ * end; one that cannot ends, or all of it is undone (takeover_fail.c).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/asker.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/takeover/take.h"
+#include "engine/outside/takeover/takeover.h"
+
+#define DYING_MS	3000	/* for last words, and a core file */
+
+/* --- those that wait -------------------------------------------------------------------- */
+
+void takers_close(struct taker *k)
+{
+	if (k->socket >= 0)
+		close(k->socket);
+	k->socket = -1;
+}
+
+/* One for each slot: there are no more, however many threads come and go in it. */
+static struct taker *taker_at(const struct move *mv, const struct version *v, uint32_t slot)
+{
+	MUST(mv->takers <= mv->taker_room);
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == v && mv->taker[i].request.slot == slot)
+			return &mv->taker[i];
+	return NULL;
+}
+
+static bool room_make(struct move *mv)
+{
+	unsigned room = mv->taker_room ? mv->taker_room * 2 : 16;
+	struct taker *more;
+
+	if (mv->takers < mv->taker_room)
+		return true;
+	more = realloc(mv->taker, room * sizeof(*more));
+	if (!more)
+		return false;
+	mv->taker = more;
+	mv->taker_room = room;
+	return true;
+}
+
+static void lacks_note(struct move *mv, const struct taker *k, const char *why)
+{
+	if (k->version == mv->to)
+		snprintf(mv->lacks, sizeof(mv->lacks), "process %d %s", k->request.pid, why);
+}
+
+int64_t takers_add(struct move *mv, struct taker *k)
+{
+	struct taker *before = taker_at(mv, k->version, k->request.slot);
+
+	if (before) {	/* its thread has ended, or would not have been heard here */
+		takers_close(before);
+		lacks_note(mv, before, "ended while it took");
+		*before = *k;
+		return REPLY_LATER;
+	}
+	if (room_make(mv)) {
+		mv->taker[mv->takers++] = *k;
+		return REPLY_LATER;
+	}
+	takers_close(k);
+	lacks_note(mv, k, "cannot wait: the monitor has no memory");
+	return -ENOMEM;
+}
+
+void takers_forget(struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		takers_close(&mv->taker[i]);
+	mv->takers = 0;
+}
+
+bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot)
+{
+	const struct taker *k = taker_at(mv, v, slot);
+
+	return k && !thread_ended(k->request.pid, k->request.tid);
+}
+
+/* It says so by its own socket: of nobody but itself. */
+static void taker_hear(struct move *mv, struct taker *k)
+{
+	struct taken_reply reply;
+	ssize_t got = recv(k->socket, &reply, sizeof(reply), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	takers_close(k);
+	k->ready = got == sizeof(reply) && !reply.error && reply.n == k->n;
+	if (k->ready)
+		return;
+	k->n = -EPIPE;
+	if (got == sizeof(reply))
+		snprintf(mv->lacks, sizeof(mv->lacks), "process %d has %u descriptors: %s",
+			 k->request.pid, reply.n, strerror(reply.error < 0 ? -reply.error : 0));
+	else
+		lacks_note(mv, k, "ended while it took");
+}
+
+unsigned takers_hear(struct move *mv)
+{
+	unsigned ready = 0;
+
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker *k = &mv->taker[i];
+
+		if (k->version != mv->to)
+			continue;
+		if (k->socket >= 0)
+			taker_hear(mv, k);
+		ready += k->ready;
+	}
+	return ready;
+}
+
+bool takers_wait(const struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == mv->to)
+			return true;
+	return false;
+}
+
+bool taker_is_guest(const struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == mv->to && mv->taker[i].ready && mv->taker[i].guest)
+			return true;
+	return false;
+}
+
+/* --- they lead, or end ------------------------------------------------------------------ */
+
+/* The twin is needed no more; what it crashed of may have its way. */
+static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
+{
+	if (m->move.keep && twin == m->move.from)
+		return;
+	if (held_leave(m, twin, pid)) {
+		twin->dying_ms = now_ms() + DYING_MS;
+		monitor_wake_after(m, DYING_MS);
+		return;
+	}
+	MUST(pid > 0 && twin != leading(m));	/* who leads is nobody's twin */
+	kill(pid, SIGKILL);
+}
+
+/* It leads from here on; its twin is needed no more. */
+static void taker_lead(struct monitor *m, const struct taker *k)
+{
+	struct move *mv = &m->move;
+
+	MUST(k->ready && k->version == leading(m));
+	mv->taken++;
+	mv->ready_us = now_us() - mv->began_us;
+	mv->taken_ms = now_ms();
+	mv->until_ms = mv->taken_ms + TAKE_MS;
+	/* Answered first: the twin's end is not to be waited for. */
+	if (asker_waits(k->version, &k->request))
+		asker_answer(k->version, &k->request, k->n);
+	twin_end(m, k->holder, k->twin);
+}
+
+void takers_lead(struct monitor *m, struct move *mv)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker k = mv->taker[i];
+
+		if (k.version == mv->to && k.ready)
+			taker_lead(m, &k);
+		else
+			mv->taker[left++] = k;
+	}
+	mv->takers = left;
+}
+
+bool takers_end(struct monitor *m, struct move *mv)
+{
+	unsigned left = 0;
+	bool others = true;
+
+	say_error(NULL, "%s/%s: %s", m->session.name, mv->to->name, mv->lacks);
+	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker k = mv->taker[i];
+
+		if (k.version != mv->to || k.n >= 0) {
+			mv->taker[left++] = k;
+			continue;
+		}
+		takers_close(&k);
+		/* Its inside ends it; nothing was sent that another could want. */
+		if (asker_waits(k.version, &k.request))
+			asker_answer(k.version, &k.request, k.n);
+		others = mv->due > 1;
+		mv->due -= others;
+	}
+	mv->takers = left;
+	mv->lacks[0] = 0;
+	return others;
+}
