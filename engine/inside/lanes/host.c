@@ -94,7 +94,7 @@ bool host_more(struct reader *r)
 	reader_release(r);
 	room_look(r);
 	if (!ended)
-		lane_rest(r, seen, (struct word){ 0 }, 0);
+		lane_rest(r, seen, (struct also){ 0 }, 0);
 	return true;
 }
 

@@ -131,12 +131,16 @@ void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_
 	alive_pass_on(alive);
 }
 
-void lane_sleep(const struct reader *r, uint32_t seen, struct word also, uint64_t ns)
+void lane_sleep(const struct reader *r, uint32_t seen, struct also also, uint64_t ns)
 {
-	struct word word[] = { { head_word(r->from, r->index), (uint32_t)r->head }, also };
+	struct word word[3] = { { head_word(r->from, r->index), (uint32_t)r->head } };
+	uint32_t n = 1;
 
 	MUST(r->index < LANES);
-	words_sleep(word, also.at ? 2 : 1, seen, ns);
+	for (uint32_t i = 0; i < 2; i++)
+		if (also.word[i].at)
+			word[n++] = also.word[i];
+	words_sleep(word, n, seen, ns);
 }
 
 static void everyones_barrier(void)
@@ -145,7 +149,7 @@ static void everyones_barrier(void)
 		blind = 1;
 }
 
-void lane_rest(const struct reader *r, uint32_t seen, struct word also, uint64_t ns)
+void lane_rest(const struct reader *r, uint32_t seen, struct also also, uint64_t ns)
 {
 	struct section *own = streams_section(&streams, streams.self);
 

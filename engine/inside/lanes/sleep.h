@@ -23,13 +23,18 @@ struct word {
 	uint32_t seen;
 };
 
+/* What else ends a sleep for a lane. */
+struct also {
+	struct word word[2];
+};
+
 /*
  * Sleeps until the lane's head is not what the reader saw last, conduct.change is not `seen`,
- * the monitor has died, or `also` is not what it was; for ns at most, 0: without an end.
+ * the monitor has died, or one of `also` is not what it was; for ns at most, 0: without an end.
  */
-void lane_rest(const struct reader *r, uint32_t seen, struct word also, uint64_t ns);
+void lane_rest(const struct reader *r, uint32_t seen, struct also also, uint64_t ns);
 /* The same, but the lane's thread is not asked to wake us: for a time that is not long. */
-void lane_sleep(const struct reader *r, uint32_t seen, struct word also, uint64_t ns);
+void lane_sleep(const struct reader *r, uint32_t seen, struct also also, uint64_t ns);
 /* Sleeps until one of some words is not what it was, as above; who changes it wakes. */
 void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_t ns);
 void word_wake(const uint32_t *word);

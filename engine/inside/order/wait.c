@@ -112,7 +112,7 @@ static void sleep_longer(struct sleep *s)
 }
 
 /* Until the lane goes on: that is looked for, or the lane wakes us. */
-static void sleep_once(const struct reader *r, uint32_t seen, struct word also, struct sleep *s)
+static void sleep_once(const struct reader *r, uint32_t seen, struct also also, struct sleep *s)
 {
 	if (s->ns && s->ns <= QUIET_NS)
 		lane_sleep(r, seen, also, s->ns);
@@ -145,7 +145,7 @@ static void sleep_noted(struct thread *t, uint32_t seen, struct word begins, str
 
 	if (begins.at && !s->may_be_over)
 		*s = (struct sleep){ s->ns ? s->ns : LOOK_FIRST_NS, true };
-	sleep_once(&t->reader, seen, begins, s);
+	sleep_once(&t->reader, seen, (struct also){ { begins, stand_word() } }, s);
 	if (clock_ns(CLOCK_MONOTONIC) - since >= QUIET_NS)
 		t->rest = t->frame.rax + 1;
 	else if (t->rest == t->frame.rax + 1)
@@ -284,7 +284,7 @@ bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *wha
 		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1 ||
 		    (over && over(what)))
 			return false;
-		sleep_once(&ahead, seen, (struct word){ 0 }, &sleep);
+		sleep_once(&ahead, seen, (struct also){ 0 }, &sleep);
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/sleep.h"
 
 /* Registers that C code relies on, and where it goes on. */
 struct context {
@@ -36,6 +37,12 @@ static inline const struct images *images(void)
 static inline bool stand_wanted(void)
 {
 	return __builtin_expect(__atomic_load_n(&images()->stand, __ATOMIC_RELAXED), 0);
+}
+
+/* Who sleeps looks for a stand when it is wanted: a knock may come just before the sleep. */
+static inline struct word stand_word(void)
+{
+	return (struct word){ &images()->stand, 0 };
 }
 
 bool stand_come(struct thread *t);
