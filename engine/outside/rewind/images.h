@@ -44,6 +44,10 @@ struct rewind {
 	pid_t pid;		/* its process */
 	uint64_t began;
 	uint64_t until_ms;	/* the state is waited for */
+	uint64_t again_ms;	/* there is none, and another is begun then; 0: none is */
+	unsigned failed;	/* so often in a row did none come of it, or not last */
+	bool needed;		/* it has gone back to the one that is kept */
+	unsigned doubled;	/* how often the way to the next was, as none was needed */
 	bool refused;		/* it was said why there is none */
 	uint64_t images, rewinds;	/* taken, gone on */
 	struct met met[MET_MAX];	/* since the image that is kept */

@@ -40,7 +40,9 @@
 #define END_MS		3000	/* for what was killed to be gone */
 #define WAKE_MS		5000	/* for an image to go on */
 #define LOOK_MS		1
-#define SHARE		16	/* of the ring is read between two images */
+#define FAILED_MOST	8	/* then the pause before another try grows no more */
+#define SHARE		16	/* of the ring is read between two images, */
+#define DOUBLED_MOST	3	/* and up to a half where none is needed */
 
 static void word_set(uint32_t *word, uint32_t value)
 {
@@ -57,6 +59,20 @@ static void state_begin(struct version *v, enum rewind_state state, unsigned ms)
 }
 
 /* --- an image is taken ---------------------------------------------------------------- */
+
+/* A quiet follower asks for none: one is begun for it, less often each time in vain. */
+static void image_again(struct version *v)
+{
+	struct rewind *rw = &v->rewind;
+	unsigned ms = STAND_MS << rw->failed;
+
+	if (rw->image || rw->again_ms)
+		return;
+	MUST(rw->failed <= FAILED_MOST);
+	rw->failed += rw->failed < FAILED_MOST;
+	rw->again_ms = now_ms() + ms;
+	monitor_wake_after(v->monitor, ms);
+}
 
 /* Why it keeps none, for as long as that is so; NULL: nothing is against it. */
 static const char *barred(const struct version *v)
@@ -117,6 +133,15 @@ static int64_t image_due(struct version *v)
 	return 0;
 }
 
+static int64_t image_begin(struct version *v)
+{
+	int64_t result = image_due(v);
+
+	if (result == -EAGAIN)
+		image_again(v);
+	return result;
+}
+
 static void stand_over(struct version *v)
 {
 	v->rewind.state = REWIND_NONE;
@@ -139,6 +164,18 @@ static void image_have(struct rewind *rw, uint32_t image, pid_t pid)
 	rw->began = process_began(pid);
 }
 
+/* What was needed seldom is taken seldom. */
+static void images_pace(struct rewind *rw)
+{
+	if (rw->needed)
+		rw->doubled = 0;
+	else if (rw->image && rw->doubled < DOUBLED_MOST)
+		rw->doubled++;
+	rw->failed = rw->image ? 0 : rw->failed;
+	rw->needed = false;
+	rw->again_ms = 0;
+}
+
 /* All threads stand, and its copy is there: this is what it goes back to from here on. */
 static int64_t image_made(struct version *v, const struct request *r)
 {
@@ -152,6 +189,7 @@ static int64_t image_made(struct version *v, const struct request *r)
 		stand_over(v);
 		return -EINVAL;
 	}
+	images_pace(rw);
 	image_kill(rw);
 	cursors_keep(v, rw->last);
 	image_have(rw, rw->last, pid);
@@ -302,6 +340,7 @@ bool rewind_try(struct version *v, const struct request *r)
 	held_forget(m, v);
 	processes_kill(v);
 	rw->rewinds++;
+	rw->needed = true;
 	state_begin(v, REWIND_ENDS, END_MS);
 	return true;
 }
@@ -405,7 +444,7 @@ int64_t rewind_serve(struct version *v, const struct request *r)
 {
 	switch (r->args[0]) {
 	case IMAGE_DUE:
-		return image_due(v);
+		return image_begin(v);
 	case IMAGE_MADE:
 		return image_made(v, r);
 	case IMAGE_WOKE:
@@ -413,6 +452,22 @@ int64_t rewind_serve(struct version *v, const struct request *r)
 	default:
 		return -EINVAL;
 	}
+}
+
+static void again_look(struct version *v)
+{
+	struct rewind *rw = &v->rewind;
+	uint64_t now = now_ms();
+
+	if (!rw->again_ms || rw->state != REWIND_NONE)
+		return;
+	if (now < rw->again_ms) {
+		monitor_wake_after(v->monitor, (unsigned)(rw->again_ms - now));
+		return;
+	}
+	rw->again_ms = 0;
+	if (!rw->image)
+		image_begin(v);
 }
 
 static void state_look(struct version *v)
@@ -423,6 +478,7 @@ static void state_look(struct version *v)
 	if (rw->state == REWIND_STANDS && late) {
 		say_log("rewind", "%s: its threads did not come to stand", v->name);
 		stand_over(v);
+		image_again(v);
 	} else if (rw->state == REWIND_ENDS && all_over(v)) {
 		image_wake(v);
 	} else if (rw->state == REWIND_ENDS && late) {
@@ -438,8 +494,9 @@ void rewind_begin(struct version *v)
 {
 	const struct run_options *o = v->monitor->options;
 	bool may = o->rewind && v->index != v->monitor->leader && version_lives(v);
+	uint64_t part = o->ring_bytes / CHUNK_SIZE / SHARE << v->rewind.doubled;
 
-	v->brief->images.chunks = may ? (uint32_t)(o->ring_bytes / CHUNK_SIZE / SHARE) + 1 : 0;
+	v->brief->images.chunks = may ? (uint32_t)part + 1 : 0;
 }
 
 void rewind_look(struct monitor *m)
@@ -451,10 +508,12 @@ void rewind_look(struct monitor *m)
 		if (!v->brief)
 			continue;
 		rewind_begin(v);
-		if (keeps)
+		if (keeps) {
+			again_look(v);
 			state_look(v);
-		else if (v->rewind.image)
+		} else if (v->rewind.image) {
 			rewind_end(v);
+		}
 	}
 }
 
@@ -498,6 +557,7 @@ bool rewind_ended(struct monitor *m, pid_t pid)
 			continue;
 		rw->pid = 0;
 		rewind_end(&m->version[i]);
+		image_again(&m->version[i]);
 		return true;
 	}
 	return false;
