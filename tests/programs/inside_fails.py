@@ -22,7 +22,9 @@ SESSION = os.environ.get("MVE_SESSION", f"t-{os.getpid()}")
 LIMIT_S = 30
 
 SERVER = r"""
-import sys, os
+import sys, os, threading
+# With a second thread each call is looked at before it is made.
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 for line in iter(sys.stdin.readline, ""):
     if line == "code\n":
         import mmap
@@ -184,13 +186,13 @@ def main():
     follower("follow_call", SEGV, "SIGSEGV at 0x0", "follow_call", "engine/inside/replay")
     follower("follow_call", ILL, "SIGILL", "follow_call")
     follower("follow_call", fails_must("follow_call"), "MUST", must)
-    replaced("lead_bare", SEGV, "SIGSEGV at 0x0", "lead_bare", "engine/inside/record")
-    replaced("lead_bare", fails_must("lead_bare"), "MUST", must)
+    replaced("lead_ask", SEGV, "SIGSEGV at 0x0", "lead_ask", "engine/inside/record")
+    replaced("lead_ask", fails_must("lead_ask"), "MUST", must)
     off = ("-f", "same", "--failover", "off")
-    alone(off, "more", "lead_bare", SEGV, "SIGSEGV at 0x0", "goes on alone")
-    alone(off, "more", "lead_bare", fails_must("lead_bare"), "MUST", "goes on alone")
+    alone(off, "more", "lead_ask", SEGV, "SIGSEGV at 0x0", "goes on alone")
+    alone(off, "more", "lead_ask", fails_must("lead_ask"), "MUST", "goes on alone")
     # Behind a call that has been made, which is not made again.
-    alone(off, "more", "record_memory", SEGV, "SIGSEGV at 0x0", "goes on alone")
+    alone(off, "more", "lead_asked_tell", SEGV, "SIGSEGV at 0x0", "goes on alone")
     alone((), "code", "seal_break", fails_must("seal_break"), "MUST", "the server goes on")
     # Where it holds a latch, which others (and its next such call) wait for.
     alone((), "file", "seal_break", fails_must("seal_break"), "MUST", "the server goes on")

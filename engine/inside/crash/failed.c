@@ -23,6 +23,7 @@
 #include "engine/inside/gate/must.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/standing.h"
@@ -75,10 +76,13 @@ static bool failed(struct thread *t, uint64_t sig, uint64_t place, uint64_t at)
 		OWN1(__NR_exit_group, EXIT_BUG);
 	}
 	leader_asks(t, sig, place, at);
-	if (!is_replaced(t))
-		return true;
-	crash_leave(t);
-	return false;
+	if (is_replaced(t)) {
+		crash_leave(t);
+		return false;
+	}
+	/* There nobody looks first whether anybody is told. */
+	ways_untold();
+	return true;
 }
 
 bool failed_fault(struct thread *t, int sig, uint64_t at, struct ucontext_raw *uc)

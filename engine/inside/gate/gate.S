@@ -196,6 +196,7 @@
 	jmp	\name\()_busy
 4:	frame_save \offset / 4096
 	stack_begin
+	movq	$-512, %gs:T_MADE
 	mov	%gs:T_SELF, %rdi
 	call	*above + ABOVE_ASK(%rip)
 	test	%eax, %eax

@@ -70,6 +70,16 @@ void way_set(unsigned slot, enum way way)
 	}
 }
 
+void ways_untold(void)
+{
+	extern char tell_patch[], ask_patch[];
+
+	for (unsigned slot = 0; slot < SLOT_CALLS; slot++)
+		if (role_handlers[TIER_PATCH][slot] == tell_patch ||
+		    role_handlers[TIER_PATCH][slot] == ask_patch)
+			way_set(slot, WAY_LONG);
+}
+
 uint32_t tell_off;
 
 void tell_stop(enum tell_off why)

@@ -13,6 +13,8 @@ enum way {
 	WAY_ASKED,	/* the same, but looked at beforehand, too */
 };
 void way_set(unsigned slot, enum way way);
+/* What is told in place goes the long way from here on. */
+void ways_untold(void);
 
 /* What the gate does with a call that was looked at beforehand. */
 enum asked {

@@ -157,7 +157,6 @@ int lead_ask(struct thread *t)
 	unsigned care;
 
 	t->call_state = 0;
-	t->made = CALL_RESTART;
 	if (call_is_vdso(t))
 		return clock_tell(t);
 	if (is_odd(t, p, &w))
