@@ -1,9 +1,10 @@
 /*
  * While a checkpoint is open what is mapped is noted, to be unmapped if it is restored, and what
  * is unmapped stays, to be unmapped once the outermost one is dropped.  What cannot be undone
- * (a mapping laid over another, mremap, a smaller break) is done, and the checkpoints are lost.
+ * (a mapping laid over another, mremap, a smaller break, another thread's) is done, and the
+ * checkpoints are lost.
  *
- * Written by all threads, each entry by who took it; read when the others stand.
+ * Written by the thread that has opened them.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -24,14 +25,22 @@ static void lose(const char *why)
 		lost(ENOTSUP, why);
 }
 
+/* Whether a change is put down; not another thread's, for whoever reads them need not wait. */
+static int noted(void)
+{
+	if ((uintptr_t)__builtin_frame_address(0) - state->stack_low >= state->stack_room)
+		lose("another thread changed the mappings");
+	return is_open();
+}
+
 static void note(enum change_kind kind, void *at, size_t size)
 {
-	size_t n = __atomic_fetch_add(&state->changed, 1, __ATOMIC_RELAXED);
+	size_t n = state->changed;
 
 	if (n >= CHANGES_MAX)
 		lose("it mapped and unmapped too often");
 	else
-		state->changes[n] = (struct change){ at, size, kind };
+		state->changes[state->changed++] = (struct change){ at, size, kind };
 }
 
 void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
@@ -41,14 +50,14 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 	if (flags & MAP_FIXED)
 		lose("something was mapped at a fixed place");
 	got = mmap(at, size, prot, flags, fd, offset);
-	if (got != MAP_FAILED && is_open())
+	if (got != MAP_FAILED && noted())
 		note(CHANGE_MAPPED, got, size);
 	return got;
 }
 
 int mve_map_munmap(void *at, size_t size)
 {
-	if (!is_open())
+	if (!noted())
 		return munmap(at, size);
 	if ((uintptr_t)at % 4096 || !size) {
 		errno = EINVAL;
@@ -76,7 +85,7 @@ void *mve_map_sbrk(intptr_t more)
 
 	if (more < 0)
 		lose("the break was made smaller");
-	else if (more && is_open())
+	else if (more && noted())
 		note(CHANGE_BREAK, old, 0);
 	return sbrk(more);
 }
