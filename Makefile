@@ -129,7 +129,8 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 LLVM_DEV := $(wildcard /usr/lib/llvm-19/include/llvm/Passes/PassPlugin.h)
 CHECK	:= engine/checkpoint
 pass	:= $(call obj,$(wildcard $(CHECK)/pass/*.cc))
-runtime	:= $(notdir $(basename $(wildcard $(CHECK)/runtime/*.[cS] $(CHECK)/ways/*.c)))
+runtime	:= $(notdir $(basename $(wildcard $(CHECK)/runtime/*.[cS] $(CHECK)/ways/*.c \
+	$(CHECK)/seam/*.c)))
 RUNTIME_CFLAGS := -std=gnu17 -O2 -g $(NAMES) $(WARN) -fPIE
 
 $(B)/$(CHECK)/pass/%.o: $(CHECK)/pass/%.cc
@@ -151,6 +152,10 @@ $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.c
 	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
 
 $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/ways/%.c
+	@mkdir -p $$(@D)
+	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
+
+$(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/seam/%.c
 	@mkdir -p $$(@D)
 	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
 

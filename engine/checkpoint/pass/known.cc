@@ -9,7 +9,7 @@
 
 using namespace llvm;
 
-enum class Kind { arg, product, fixed, asked };
+enum class Kind { arg, product, fixed, asked, parts };
 
 struct Length {
 	Kind kind;
@@ -28,6 +28,7 @@ struct Row {
 #define FIXED(n)		Length{Kind::fixed, 0, 0, n, nullptr}
 #define STRING(n)		Length{Kind::asked, n, 0, 0, "mve_known_string"}
 #define LEN_AT(n)		Length{Kind::asked, n, 0, 0, "mve_known_at"}
+#define PARTS(n)		Length{Kind::parts, n, 0, 0, "mve_known_parts"}
 #define WHOLE			Length{Kind::asked, ~0u, 0, 0, "mve_known_whole"}
 
 static const Row rows[] = {
@@ -124,6 +125,15 @@ static Value *wide(IRBuilder<> &b, Value *v)
 	return b.CreateZExtOrTrunc(v, b.getInt64Ty());
 }
 
+static Value *asked_parts(IRBuilder<> &b, const Length &length, Value *parts, Value *number)
+{
+	Module *m = b.GetInsertBlock()->getModule();
+	FunctionCallee f = m->getOrInsertFunction(length.function, b.getInt64Ty(), b.getPtrTy(),
+						  b.getInt64Ty());
+
+	return b.CreateCall(f, {parts, wide(b, number)});
+}
+
 static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
 {
 	const Length &l = row.length;
@@ -137,6 +147,9 @@ static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
 				   wide(b, call.getArgOperand(l.second)));
 	case Kind::fixed:
 		return b.getInt64(l.number);
+	case Kind::parts:
+		return asked_parts(b, l, call.getArgOperand(row.argument),
+				   call.getArgOperand(l.first));
 	case Kind::asked:
 		return asked(b, l, call.getArgOperand(l.first == ~0u ? row.argument : l.first));
 	}

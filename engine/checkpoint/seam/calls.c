@@ -1,0 +1,201 @@
+/*
+ * What the program calls in the place of recv and the like (pass/known.def).  Those that bring
+ * something on an accepted connection begin a request; those that cannot be taken back end it.
+ */
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "engine/checkpoint/runtime/save.h"
+#include "engine/checkpoint/seam/calls.h"
+#include "engine/checkpoint/seam/seam.h"
+
+static const char sent[] = "it had sent something";
+static const char waited[] = "it had gone on to wait";
+static const char accepts[] = "it had gone on to accept";
+static const char closed[] = "it had closed a descriptor";
+static const char changed[] = "it had changed what is waited for";
+
+/* More messages at once the kernel does not send. */
+#define MESSAGES_MAX	1024
+
+static int is_connection(int fd)
+{
+	return fd >= 0 && fd < SEAM_FDS && seam->accepted[fd / 64] >> fd % 64 & 1;
+}
+
+static ssize_t came(int fd, ssize_t got)
+{
+	return got > 0 && seam->each > 0 && is_connection(fd) ? seam_came(got) : got;
+}
+
+static int accepted(int fd)
+{
+	if (fd >= 0 && fd < SEAM_FDS)
+		__atomic_or_fetch(&seam->accepted[fd / 64], 1ul << fd % 64, __ATOMIC_RELAXED);
+	return fd;
+}
+
+static void gone(int fd)
+{
+	seam_end(closed);
+	if (is_connection(fd))
+		__atomic_and_fetch(&seam->accepted[fd / 64], ~(1ul << fd % 64), __ATOMIC_RELAXED);
+}
+
+/* What is written to a file or a terminal, or as standard output and error, is no answer. */
+static void going(int fd)
+{
+	struct stat what;
+
+	if (!seam->open || fd == 1 || fd == 2)
+		return;
+	if (fstat(fd, &what) || !(S_ISREG(what.st_mode) || S_ISCHR(what.st_mode)))
+		seam_end(sent);
+}
+
+int mve_seam_accept(int fd, struct sockaddr *from, socklen_t *size)
+{
+	seam_end(accepts);
+	return accepted(accept(fd, from, size));
+}
+
+int mve_seam_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+{
+	seam_end(accepts);
+	return accepted(accept4(fd, from, size, flags));
+}
+
+int mve_seam_close(int fd)
+{
+	gone(fd);
+	return close(fd);
+}
+
+int mve_seam_dup2(int from, int to)
+{
+	gone(to);
+	return dup2(from, to);
+}
+
+int mve_seam_dup3(int from, int to, int flags)
+{
+	gone(to);
+	return dup3(from, to, flags);
+}
+
+int mve_seam_shutdown(int fd, int how)
+{
+	seam_end(closed);
+	return shutdown(fd, how);
+}
+
+ssize_t mve_seam_read(int fd, void *to, size_t size)
+{
+	return came(fd, read(fd, to, size));
+}
+
+ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number)
+{
+	return came(fd, readv(fd, parts, number));
+}
+
+ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags)
+{
+	return came(fd, recv(fd, to, size, flags));
+}
+
+ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
+			  socklen_t *from_size)
+{
+	return came(fd, recvfrom(fd, to, size, flags, from, from_size));
+}
+
+ssize_t mve_seam_write(int fd, const void *from, size_t size)
+{
+	going(fd);
+	return write(fd, from, size);
+}
+
+ssize_t mve_seam_writev(int fd, const struct iovec *parts, int number)
+{
+	going(fd);
+	return writev(fd, parts, number);
+}
+
+ssize_t mve_seam_send(int fd, const void *from, size_t size, int flags)
+{
+	seam_end(sent);
+	return send(fd, from, size, flags);
+}
+
+ssize_t mve_seam_sendto(int fd, const void *from, size_t size, int flags,
+			const struct sockaddr *to, socklen_t to_size)
+{
+	seam_end(sent);
+	return sendto(fd, from, size, flags, to, to_size);
+}
+
+ssize_t mve_seam_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	seam_end(sent);
+	return sendmsg(fd, message, flags);
+}
+
+int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int flags)
+{
+	seam_end(sent);
+	if (number > MESSAGES_MAX)
+		number = MESSAGES_MAX;
+	mve_checkpoint_save_range(messages, number * sizeof(*messages));
+	return sendmmsg(fd, messages, number, flags);
+}
+
+ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size)
+{
+	seam_end(sent);
+	mve_checkpoint_save_range(at, at ? sizeof(*at) : 0);
+	return sendfile(fd, from, at, size);
+}
+
+int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
+{
+	seam_end(waited);
+	return epoll_wait(fd, events, most, timeout);
+}
+
+int mve_seam_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
+			 const sigset_t *mask)
+{
+	seam_end(waited);
+	return epoll_pwait(fd, events, most, timeout, mask);
+}
+
+int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
+{
+	seam_end(changed);
+	return epoll_ctl(fd, what, which, event);
+}
+
+int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout)
+{
+	seam_end(waited);
+	return poll(fds, number, timeout);
+}
+
+int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
+		   const sigset_t *mask)
+{
+	seam_end(waited);
+	return ppoll(fds, number, timeout, mask);
+}
+
+int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout)
+{
+	seam_end(waited);
+	return select(most, in, out, other, timeout);
+}

@@ -1,0 +1,40 @@
+/* What the program calls: libc's functions, and the seam. */
+#ifndef MVE_CHECKPOINT_CALLS_H
+#define MVE_CHECKPOINT_CALLS_H
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+int mve_seam_accept(int fd, struct sockaddr *from, socklen_t *size);
+int mve_seam_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
+int mve_seam_close(int fd);
+int mve_seam_dup2(int from, int to);
+int mve_seam_dup3(int from, int to, int flags);
+int mve_seam_shutdown(int fd, int how);
+ssize_t mve_seam_read(int fd, void *to, size_t size);
+ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number);
+ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags);
+ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
+			  socklen_t *from_size);
+ssize_t mve_seam_write(int fd, const void *from, size_t size);
+ssize_t mve_seam_writev(int fd, const struct iovec *parts, int number);
+ssize_t mve_seam_send(int fd, const void *from, size_t size, int flags);
+ssize_t mve_seam_sendto(int fd, const void *from, size_t size, int flags,
+			const struct sockaddr *to, socklen_t to_size);
+ssize_t mve_seam_sendmsg(int fd, const struct msghdr *message, int flags);
+int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int flags);
+ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size);
+int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeout);
+int mve_seam_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
+			 const sigset_t *mask);
+int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
+int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout);
+int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
+		   const sigset_t *mask);
+int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);
+
+#endif

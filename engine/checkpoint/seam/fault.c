@@ -1,0 +1,174 @@
+/*
+ * A fault is taken back where the request's own thread made it, and all that goes on is in that
+ * thread.  Refused, by a line on standard error, and deadly as without us:
+ *
+ *	a request that is over (seam_end()), or a checkpoint that was lost
+ *	a signal that another process has sent
+ *	a fault in another thread, or in a child
+ *	a fault in a handler, whose signal would be forgotten: signals are blocked that were not
+ *	where another thread has run since the request began, or runs now: its stack does not go
+ *	back.  That is looked at once more when memory is back
+ *
+ * All signals are blocked meanwhile: no handler of the program's sees half of it, and a second
+ * fault is deadly at once.  Nothing here takes a lock or memory of libc's.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/seam/seam.h"
+
+/* What the kernel has of a sigset_t. */
+#define MASK_BYTES	8
+
+extern char __libc_single_threaded;
+
+struct dirent64_head {
+	uint64_t inode, offset;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+static long stops_of(int who)
+{
+	struct rusage usage;
+
+	getrusage(who, &usage);
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+/* How often the other threads have stopped, for whatever: of all, without our own. */
+static long stops(void)
+{
+	long own = stops_of(RUSAGE_THREAD), all, before;
+
+	do {
+		before = own;
+		all = stops_of(RUSAGE_SELF);
+		own = stops_of(RUSAGE_THREAD);
+	} while (own != before);
+	return all - own;
+}
+
+void request_begins(void)
+{
+	seam->ended = "there was none";
+	seam->alone = __libc_single_threaded;
+	seam->others = seam->alone ? 0 : stops();
+	sigprocmask(SIG_SETMASK, NULL, &seam->mask);
+}
+
+/* A thread of /proc/self/task sleeps.  One that is no more does. */
+static int sleeps(int task, const char *name)
+{
+	char path[40] = "", text[200];
+	const char *end;
+	ssize_t n = 0;
+	int fd;
+
+	strncat(path, name, 20);
+	strcat(path, "/stat");
+	fd = openat(task, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 1;
+	n = read(fd, text, sizeof(text));
+	close(fd);
+	end = n > 0 ? memrchr(text, ')', n) : NULL;
+	return !end || (end + 2 < text + n && end[2] == 'S');
+}
+
+static int number(const char *digits)
+{
+	int n = 0;
+
+	while (*digits >= '0' && *digits <= '9')
+		n = n * 10 + *digits++ - '0';
+	return n;
+}
+
+static int all_sleep(int task)
+{
+	char room[4096];
+	long n, at;
+	int all = 1;
+
+	while ((n = syscall(SYS_getdents64, task, room, sizeof(room))) > 0)
+		for (at = 0; at < n; at += ((struct dirent64_head *)(room + at))->size) {
+			const char *name = ((struct dirent64_head *)(room + at))->name;
+
+			if (*name != '.' && number(name) != seam->owner)
+				all = all && sleeps(task, name);
+		}
+	return all && n == 0;
+}
+
+/* Who had stopped before and has not again sleeps still, in the same call of the kernel's. */
+int others_stood(void)
+{
+	int task, all;
+
+	if (__libc_single_threaded)
+		return seam->alone;
+	task = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (seam->alone || task < 0)
+		return 0;
+	all = all_sleep(task);
+	close(task);
+	return all && stops() == seam->others;
+}
+
+static const char *refused(const siginfo_t *info, const ucontext_t *at)
+{
+	if (info->si_code <= 0 && info->si_pid != getpid())
+		return "another process has sent it";
+	if (gettid() != seam->owner)
+		return "it came in another thread, or in a child";
+	if (!seam->open)
+		return seam->ended;
+	if (memcmp(&at->uc_sigmask, &seam->mask, MASK_BYTES))
+		return "other signals are blocked: it came in a handler";
+	return others_stood() ? NULL : "another thread has run meanwhile";
+}
+
+void die_of(int sig)
+{
+	sigset_t set;
+
+	signal(sig, SIG_DFL);
+	syscall(SYS_tgkill, getpid(), gettid(), sig);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	const char *why = refused(info, context);
+
+	seam->sig = sig;
+	if (!why) {
+		seam_say("a request was taken back: SIG", sigabbrev_np(sig));
+		mve_checkpoint_restore();
+		seam->open = 0;
+		why = mve_checkpoint_why();
+	}
+	seam_say("a fault is not taken back: ", why);
+	die_of(sig);
+}
+
+/* A handler that the program sets later has its place. */
+void faults_watch(void)
+{
+	static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	stack_t stack = { .ss_sp = seam->stack, .ss_size = sizeof(seam->stack) };
+
+	sigfillset(&action.sa_mask);
+	sigaltstack(&stack, NULL);
+	for (size_t n = 0; n < sizeof(deadly) / sizeof(deadly[0]); n++)
+		sigaction(deadly[n], &action, NULL);
+}

@@ -1,0 +1,137 @@
+/*
+ * With MVE_CHECKPOINT_SEAM=N each Nth request has a checkpoint.  A request begins when something
+ * has come on a connection that the server has accepted (calls.c).  If the program faults or
+ * aborts in it, it is taken back, and the call that brought it fails with ECONNRESET instead: the
+ * server closes that connection, as it does whenever a client goes away.  The others never notice.
+ * A line on standard error says so.
+ *
+ * A request ends before the first call that others would see, or that leaves the kernel in a state
+ * which the memory of before does not fit: the checkpoint is dropped, and a fault is deadly.  So
+ * nothing is taken back that was answered.  What else is refused is said in fault.c.
+ *
+ * One thread has requests.  Where a second one brings some there are no more checkpoints.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "engine/checkpoint/runtime/state.h"
+#include "engine/checkpoint/seam/seam.h"
+
+union seam_pages checkpoint_seam __attribute__((aligned(4096)));
+
+/* This thread is the owner. */
+static __thread int mine;
+
+void seam_say(const char *what, const char *why)
+{
+	char line[200] = "mve: checkpoint: ";
+
+	strncat(line, what, 60);
+	strncat(line, why, 100);
+	strcat(line, "\n");
+	if (write(2, line, strlen(line)) < 0)
+		return;
+}
+
+/* Once, and not at each request.  The owner drops what is open, when it comes by. */
+static void no_more(const char *why)
+{
+	if (__atomic_exchange_n(&seam->each, 0, __ATOMIC_RELAXED))
+		seam_say("there are no more: ", why);
+}
+
+void seam_end(const char *why)
+{
+	if (!mine || !seam->open)
+		return;
+	seam->ended = why;
+	seam->open = 0;
+	mve_checkpoint_drop();
+}
+
+/* Before: a child would hold the parent's checkpoint. */
+static void at_fork(void)
+{
+	seam_end("it had made a process");
+}
+
+/* A child has requests of its own. */
+static void in_child(void)
+{
+	mine = 0;
+	seam->owner = 0;
+}
+
+__attribute__((constructor)) static void seam_begin(void)
+{
+	const char *each = getenv("MVE_CHECKPOINT_SEAM");
+
+	seam->each = each ? atol(each) : 0;
+	seam->left = 1;
+	if (seam->each <= 0)
+		return;
+	pthread_atfork(at_fork, NULL, in_child);
+	faults_watch();
+}
+
+/* One thread becomes the owner, at its first request. */
+static int is_owner(void)
+{
+	pid_t nobody = 0;
+
+	if (mine)
+		return 1;
+	if (!__atomic_compare_exchange_n(&seam->owner, &nobody, gettid(), 0, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return 0;
+	return mine = 1;
+}
+
+static int may_begin(void)
+{
+	if (!is_owner())
+		no_more("requests come in more than one thread");
+	else if (state->depth)
+		no_more("the program opens checkpoints itself");
+	return seam->each > 0;
+}
+
+/* Back in the call that brought it; signals are blocked since the fault. */
+static ssize_t taken_back(void)
+{
+	seam->open = 0;
+	seam->ended = "there was none";
+	if (!others_stood()) {
+		seam_say("another thread ran while it was taken back", "");
+		die_of(seam->sig);
+	}
+	sigprocmask(SIG_SETMASK, &seam->mask, NULL);
+	errno = ECONNRESET;
+	return -1;
+}
+
+static ssize_t request(ssize_t got)
+{
+	int opened;
+
+	request_begins();
+	opened = mve_checkpoint_open();
+	if (opened == 1)
+		return taken_back();
+	if (opened < 0)
+		no_more(mve_checkpoint_why());
+	else
+		seam->open = 1;
+	return got;
+}
+
+ssize_t seam_came(ssize_t got)
+{
+	seam_end("it was over");
+	if (!may_begin() || --seam->left > 0)
+		return got;
+	seam->left = seam->each;
+	return request(got);
+}

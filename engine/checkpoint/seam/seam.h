@@ -1,0 +1,62 @@
+/*
+ * A checkpoint at each request of a server that knows nothing of checkpoints (seam.c).
+ */
+#ifndef MVE_CHECKPOINT_SEAM_H
+#define MVE_CHECKPOINT_SEAM_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Limit (Checkpoints): descriptors below this may be connections whose requests can be taken
+ * back.  Beyond: no checkpoint is opened for them. */
+#define SEAM_FDS	65536
+
+#define FAULT_STACK	(64 << 10)
+
+/* Of one thread, but for `accepted`. */
+struct seam {
+	long each;		/* requests to a checkpoint; 0: there are none */
+	long left;
+	volatile int open;	/* the request's checkpoint */
+	volatile pid_t owner;	/* the thread whose requests they are; 0: nobody's yet */
+	const char *ended;	/* why a request that has begun cannot be taken back any more */
+	sigset_t mask;		/* when it began */
+	int alone;		/* there was no other thread then */
+	long others;		/* how often the others had stopped */
+	int sig;		/* what took it back */
+	uint64_t accepted[SEAM_FDS / 64];
+	char stack[FAULT_STACK];
+};
+
+/* Pages of its own: nothing here goes back. */
+extern union seam_pages {
+	struct seam s;
+	char pages[20 * 4096];
+} checkpoint_seam __attribute__((visibility("hidden")));
+
+_Static_assert(sizeof(struct seam) <= sizeof(union seam_pages) &&
+	       sizeof(union seam_pages) % 4096 == 0, "pages of its own");
+
+#define seam	(&checkpoint_seam.s)
+
+/* Something has come on a connection: what the call returns, which is an error when the request
+ * is taken back. */
+ssize_t seam_came(ssize_t got);
+
+/* What cannot be taken back is about to be done.  The request is over. */
+void seam_end(const char *why);
+
+/* fault.c */
+void faults_watch(void);
+void request_begins(void);
+
+/* Whether all other threads have stood since the request began.  No lock is taken. */
+int others_stood(void);
+
+/* Ends as by the signal, when it is no longer blocked. */
+void die_of(int sig);
+
+void seam_say(const char *what, const char *why);
+
+#endif

@@ -1,0 +1,330 @@
+/*
+ * seam_server HOW: a server with bugs, for seam.py.  A loop over its connections; what they have
+ * told it is in its globals, its heap and in libc.  It prints its port.  A request is a line:
+ *
+ *	add N		keeps N in a list; the answer: how many there are, their sum, and what
+ *			libc's rand() gives, as "5 15 1804289383"
+ *	NAME		does what add does to all of them, and the wrong thing that NAME is
+ *
+ * HOW	first		the loop is the first thread's
+ *	second		it is a second one's
+ *	standing	another thread waits for work that never comes
+ *	running		another thread never stops
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct kept {
+	struct kept *next;
+	long number;
+	char text[40];
+};
+
+struct peer {
+	int fd;
+	size_t had;
+	char *line;
+};
+
+static struct kept *list;
+static long number, sum;
+static char *scratch;
+static int loop, listener;
+static int *volatile nowhere;
+static volatile long turns;
+static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static volatile int waiting;
+
+static void keep(long n)
+{
+	struct kept *kept = malloc(sizeof(*kept));
+
+	pthread_mutex_lock(&latch);
+	kept->number = n;
+	snprintf(kept->text, sizeof(kept->text), "number %ld", n);
+	kept->next = list;
+	list = kept;
+	number++;
+	sum += n;
+	pthread_mutex_unlock(&latch);
+}
+
+static void answer(struct peer *peer)
+{
+	char text[100];
+	long counted = 0, summed = 0, said;
+
+	for (struct kept *kept = list; kept; kept = kept->next, counted++) {
+		if (sscanf(kept->text, "number %ld", &said) != 1 || said != kept->number)
+			summed = -1000000;
+		summed += said;
+	}
+	if (counted != number || summed != sum)
+		abort();
+	snprintf(text, sizeof(text), "%ld %ld %d\n", number, sum, rand());
+	if (write(peer->fd, text, strlen(text)) < 0)
+		perror("write");
+}
+
+/* All that it knows is wrong; a lock is held, blocks of both heaps are gone. */
+static void spoil(void)
+{
+	for (int n = 0; n < 50; n++)
+		keep(n * 1000);
+	for (struct kept *kept = list; kept; kept = kept->next)
+		memset(kept->text, 'x', sizeof(kept->text));
+	for (int n = 0; n < 20 && list; n++) {
+		struct kept *next = list->next;
+
+		free(list);
+		list = next;
+	}
+	number = sum = rand();
+	free(strdup("of libc's heap"));
+	pthread_mutex_lock(&latch);
+}
+
+static void null(struct peer *peer)
+{
+	(void)peer;
+	*nowhere = 1;
+}
+
+static void stop(struct peer *peer)
+{
+	(void)peer;
+	abort();
+}
+
+static void overflow(struct peer *peer)
+{
+	(void)peer;
+	for (int n = 0; n < 4000; n++)
+		scratch[n] = 'o';
+	*nowhere = 1;
+}
+
+static void in_libc(struct peer *peer)
+{
+	(void)peer;
+	strcpy((char *)nowhere, "nothing is there");
+}
+
+static void deep(struct peer *peer)
+{
+	char volatile frame[4096];
+
+	frame[0] = 1;
+	deep(peer);
+	frame[1] = 1;
+}
+
+static void sent(struct peer *peer)
+{
+	if (write(peer->fd, "0 0 0\n", 6) == 6)
+		*nowhere = 1;
+}
+
+static void closed(struct peer *peer)
+{
+	close(dup(peer->fd));
+	*nowhere = 1;
+}
+
+static void waited(struct peer *peer)
+{
+	struct epoll_event event;
+
+	(void)peer;
+	epoll_wait(loop, &event, 1, 0);
+	*nowhere = 1;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	*nowhere = 1;
+}
+
+static void handler(struct peer *peer)
+{
+	(void)peer;
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+}
+
+static void sealed(struct peer *peer)
+{
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)peer;
+	mmap(page, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	*nowhere = 1;
+}
+
+static void *falls(void *unused)
+{
+	*nowhere = 1;
+	return unused;
+}
+
+static void thread(struct peer *peer)
+{
+	pthread_t made;
+
+	(void)peer;
+	pthread_create(&made, NULL, falls, NULL);
+	pthread_join(made, NULL);
+}
+
+/* The parent goes on: what the child did is the child's. */
+static void child(struct peer *peer)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		*nowhere = 1;
+	waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
+		answer(peer);
+}
+
+static const struct {
+	const char *name;
+	void (*wrong)(struct peer *peer);
+	int spoils;
+} bugs[] = {
+	{ "null", null, 1 }, { "abort", stop, 1 }, { "overflow", overflow, 1 },
+	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "closed", closed, 1 },
+	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
+	{ "thread", thread, 1 }, { "child", child, 0 },
+};
+
+static void serve(struct peer *peer)
+{
+	if (!strncmp(peer->line, "add ", 4)) {
+		keep(atol(peer->line + 4));
+		answer(peer);
+		return;
+	}
+	for (size_t n = 0; n < sizeof(bugs) / sizeof(bugs[0]); n++)
+		if (!strcmp(peer->line, bugs[n].name)) {
+			if (bugs[n].spoils)
+				spoil();
+			bugs[n].wrong(peer);
+		}
+}
+
+static void leave(struct peer *peer)
+{
+	close(peer->fd);
+	free(peer->line);
+	free(peer);
+}
+
+static void peer_read(struct peer *peer)
+{
+	ssize_t got = read(peer->fd, peer->line + peer->had, 99 - peer->had);
+
+	if (got <= 0) {
+		leave(peer);
+		return;
+	}
+	peer->had += got;
+	if (peer->line[peer->had - 1] != '\n')
+		return;
+	peer->line[peer->had - 1] = '\0';
+	peer->had = 0;
+	serve(peer);
+}
+
+static void peer_new(void)
+{
+	struct peer *peer = malloc(sizeof(*peer));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = peer };
+
+	peer->fd = accept(listener, NULL, NULL);
+	peer->line = malloc(100);
+	peer->had = 0;
+	epoll_ctl(loop, EPOLL_CTL_ADD, peer->fd, &event);
+}
+
+static void *go_round(void *unused)
+{
+	struct epoll_event events[8];
+	int n;
+
+	while ((n = epoll_wait(loop, events, 8, -1)) >= 0 || errno == EINTR)
+		for (int i = 0; i < n; i++)
+			if (events[i].data.ptr)
+				peer_read(events[i].data.ptr);
+			else
+				peer_new();
+	return unused;
+}
+
+static void *stands(void *unused)
+{
+	pthread_mutex_lock(&latch);
+	waiting = 1;
+	while (!unused)
+		pthread_cond_wait(&work, &latch);
+	return unused;
+}
+
+static void *runs(void *unused)
+{
+	while (!unused)
+		turns++;
+	return unused;
+}
+
+static void listens(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct epoll_event event = { .events = EPOLLIN };
+	socklen_t size = sizeof(at);
+
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	loop = epoll_create1(0);
+	if (bind(listener, (void *)&at, size) || listen(listener, 100) ||
+	    epoll_ctl(loop, EPOLL_CTL_ADD, listener, &event) ||
+	    getsockname(listener, (void *)&at, &size))
+		exit(1);
+	printf("%d\n", ntohs(at.sin_port));
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "first";
+	pthread_t made;
+
+	scratch = malloc(100);
+	srand(1);
+	if (!strcmp(how, "standing")) {
+		pthread_create(&made, NULL, stands, NULL);
+		while (!waiting)
+			usleep(1000);
+	}
+	if (!strcmp(how, "running"))
+		pthread_create(&made, NULL, runs, NULL);
+	listens();
+	if (!strcmp(how, "second")) {
+		pthread_create(&made, NULL, go_round, NULL);
+		pthread_join(made, NULL);
+	}
+	go_round(NULL);
+}
