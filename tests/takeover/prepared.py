@@ -91,6 +91,10 @@ def monitor(session, client):
 
 
 def crashed(session, client):
+    """f2 stands still until it is needed, so that it is f1 that is least behind."""
+    head = pid_of(session, "f2")
+    for pid in (head, child(head)):
+        os.kill(pid, signal.SIGSTOP)
     os.kill(pid_of(session, "v0"), signal.SIGSEGV)
     client.look("the leader crashed")
     session.wait_for(lambda: session.leader()["name"] == "f2", "f2 leads")
@@ -101,12 +105,14 @@ def crash(session, client):
     limit(child(pid_of(session, "f1")), FEW)
     crashed(session, client)
     if "could not: process" not in session.log():
-        raise Wrong("nothing is said of f1")
+        raise Wrong("f1 was not asked")
 
 
 def dies(session, client):
     os.kill(child(pid_of(session, "f1")), signal.SIGKILL)
     crashed(session, client)
+    if "f1: dropped: it was to lead" not in session.log():
+        raise Wrong("f1 was not asked")
 
 
 def alone(session, client):

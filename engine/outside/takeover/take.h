@@ -25,6 +25,8 @@ void takers_close(struct taker *k);
  */
 unsigned takers_hear(struct move *mv);
 bool takers_wait(const struct move *mv);
+/* This process is one of them: it waits, though it may run to look whether it still has to. */
+bool takers_have(const struct move *mv, const struct version *v, pid_t pid);
 bool taker_is_guest(const struct move *mv);
 void takers_lead(struct monitor *m, struct move *mv);
 bool takers_end(struct monitor *m, struct move *mv);

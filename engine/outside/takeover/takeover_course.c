@@ -241,6 +241,8 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	if (mv->processes)
 		mv->taken_us += take_prepare(m, mv->process[0]);
 	mv->others = mv->forced && successor(m);
+	say_log("take", "%u processes are to take; %s", mv->due,
+		mv->others ? "another follower could lead" : "nobody else could lead");
 	monitor_wake_after(m, LOOK_MS);
 	if (mv->differs)	/* a thread of it waits for us */
 		return MOVE_nothing;

@@ -38,14 +38,14 @@ static bool has_taken(const struct monitor *m, const struct version *v, pid_t pi
 	return false;
 }
 
-/* One that has yet to take computes: it will come to a call, perhaps. */
+/* One that has not asked for what it is to take computes: it will come to a call, perhaps. */
 static bool computes(const struct monitor *m, const struct version *v)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
 
 		if (s->owner && thread_state(s->pid, (pid_t)s->owner) == 'R' &&
-		    !has_taken(m, v, s->pid))
+		    !has_taken(m, v, s->pid) && !takers_have(&m->move, v, s->pid))
 			return true;
 	}
 	return false;

@@ -141,6 +141,14 @@ bool takers_wait(const struct move *mv)
 	return false;
 }
 
+bool takers_have(const struct move *mv, const struct version *v, pid_t pid)
+{
+	for (unsigned i = 0; i < mv->takers; i++)
+		if (mv->taker[i].version == v && mv->taker[i].request.pid == pid)
+			return true;
+	return false;
+}
+
 bool taker_is_guest(const struct move *mv)
 {
 	for (unsigned i = 0; i < mv->takers; i++)
