@@ -44,9 +44,10 @@ enum request_kind {
 	REQ_KNOWN,		/* a thread's id: -> 1 if the kernel says it is the version's */
 	REQ_MEANT,		/* who sent a signal: -> 1 if that is another process of the
 				   version, and the asker is one whose end is not the version's */
-	REQ_REALM,		/* socket, the realm that it is in, that the leader's twin went to:
+	REQ_REALM,		/* socket, the realm that it is in (<< 32: for how many ms it has
+				   asked for a lane), the realm that the leader's twin went to:
 				   -> REALM_STAY, or a lane (of a follower: 0) and the realm's
-				   sections through the socket, or -errno */
+				   sections through the socket, -EAGAIN: no lane yet, or -errno */
 	REQ_READ,		/* a follower's process: -> 1 if it has read all that was told
 				   of its twin */
 	REQ_QUERY,		/* lane, struct query_answer; the call is in call[], with what its

@@ -18,7 +18,7 @@ void realm_follow(struct thread *t, const struct event *e)
 	uint32_t realm = (uint32_t)e->arg[0], lane = (uint32_t)e->arg[1] % LANES;
 	uint32_t source = t->reader.cursor->source;
 	int32_t fd[VERSIONS];
-	long reply = sections_ask(t, realm, fd);
+	long reply = sections_ask(t, realm, 0, fd);
 	struct cursor *cursor;
 	uint32_t life;
 

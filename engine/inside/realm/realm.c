@@ -16,6 +16,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/realm/realm.h"
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/record/lead.h"
@@ -81,13 +82,19 @@ static void leader_go(struct thread *t, uint32_t realm, uint32_t lane, const int
 /* Where it belongs by the rights that it has now. */
 static void leader_move(struct thread *t)
 {
+	uint64_t waited_ns = 0, pause = PAUSE_FIRST_NS;
 	int32_t fd[VERSIONS];
 	long reply;
 
 	stale = !is_alone(t);
 	if (stale)
 		return;
-	reply = sections_ask(t, REALM_ANY, fd);
+	/* There may be no lane before a follower has read one to its end: as in host_lane(). */
+	while ((reply = sections_ask(t, REALM_ANY, waited_ns / 1000000, fd)) == -EAGAIN) {
+		change_wait(change_now(), pause);
+		waited_ns += pause;
+		pause = pause_longer(pause);
+	}
 	if (reply >= 0 && reply < LANES_ALL)
 		leader_go(t, (uint32_t)reply / LANES, (uint32_t)reply % LANES, fd);
 	else if (reply < 0 && reply != -ENOSYS)

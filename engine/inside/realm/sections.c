@@ -72,13 +72,14 @@ bool sections_map(const int32_t fd[VERSIONS])
 	return mapped;
 }
 
-static long sections_ask_once(struct thread *t, uint64_t wants, int32_t fd[VERSIONS])
+static long sections_ask_once(struct thread *t, uint64_t wants, uint64_t waited_ms,
+			      int32_t fd[VERSIONS])
 {
 	int32_t pair[2] = { -1, -1 };
 	long reply;
 
 	OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET | O_CLOEXEC, 0, pair);
-	reply = request_ask(t, REQ_REALM, (uint64_t)pair[1], boot.realm, wants);
+	reply = request_ask(t, REQ_REALM, (uint64_t)pair[1], boot.realm | waited_ms << 32, wants);
 	if (reply >= 0 && reply < LANES_ALL && !sections_receive(pair[0], fd))
 		reply = -EMFILE;
 	for (int i = 0; i < 2; i++)
@@ -88,7 +89,7 @@ static long sections_ask_once(struct thread *t, uint64_t wants, int32_t fd[VERSI
 }
 
 /* A process that has forbidden itself descriptors is let have some until it is answered. */
-long sections_ask(struct thread *t, uint64_t wants, int32_t fd[VERSIONS])
+long sections_ask(struct thread *t, uint64_t wants, uint64_t waited_ms, int32_t fd[VERSIONS])
 {
 	struct { uint64_t now, max; } limit, most;
 	long reply;
@@ -96,9 +97,9 @@ long sections_ask(struct thread *t, uint64_t wants, int32_t fd[VERSIONS])
 	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
 	most.now = most.max = limit.max;
 	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &most, 0);
-	reply = sections_ask_once(t, wants, fd);
+	reply = sections_ask_once(t, wants, waited_ms, fd);
 	if (reply == REALM_AGAIN)
-		reply = sections_ask_once(t, wants, fd);
+		reply = sections_ask_once(t, wants, waited_ms, fd);
 	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
 	return reply == REALM_AGAIN ? -EMFILE : reply;
 }

@@ -5,7 +5,7 @@
 #include "engine/inside/gate/thread.h"
 
 /* The monitor's answer; what is in *fd is to be taken if it is a lane. */
-long sections_ask(struct thread *t, uint64_t wants, int32_t fd[VERSIONS]);
+long sections_ask(struct thread *t, uint64_t wants, uint64_t waited_ms, int32_t fd[VERSIONS]);
 /* Maps and closes them. */
 bool sections_take(const int32_t fd[VERSIONS]);
 /* What was mapped there is gone in any case: zeros stand in its place, or nothing. */

@@ -252,7 +252,7 @@ static int64_t leader_moves(struct version *v, const struct request *r,
 	int realm = realm_of(m, key), result;
 	int64_t lane;
 
-	say_log("realm", "%d goes from %lu to %d", r->pid, r->args[1], realm);
+	say_log("realm", "%d goes from %u to %d", r->pid, (uint32_t)r->args[1], realm);
 	if (realm < 0)
 		return realm;
 	lane = lane_new(m, v, (uint32_t)realm, r->pid, r->tid, (uint32_t)r->args[5]);
@@ -336,8 +336,9 @@ int64_t realm_lane(struct version *v, pid_t pid, uint32_t was, uint64_t waited_m
 int64_t realm_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
-	uint64_t is = r->args[1], wants = r->args[2];
+	uint64_t is = (uint32_t)r->args[1], waited_ms = r->args[1] >> 32, wants = r->args[2];
 	struct rights_key key;
+	int64_t lane;
 
 	if (options_joinable(m->options))
 		return REALM_STAY;
@@ -351,5 +352,9 @@ int64_t realm_serve(struct version *v, const struct request *r)
 		return files_lift(m, v, r, (uint32_t)is);
 	if (wants != REALM_ANY)
 		return sections_give(m, v, r, (uint32_t)wants);
-	return v->index == m->leader ? realm_lost(m, r->pid, leader_moves(v, r, &key)) : -EINVAL;
+	if (v->index != m->leader)
+		return -EINVAL;
+	lane = leader_moves(v, r, &key);
+	return lane == -ENOSPC && lanes_come(m, v, waited_ms) ? -EAGAIN :
+								 realm_lost(m, r->pid, lane);
 }
