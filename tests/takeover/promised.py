@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """promised.py [N]: while a promotion waits for the last of N processes to take what it is to
-have, the monitor serves others: mve status answers, and a program begins, before the one who
-asked for the promotion hears how it ends."""
+have, the monitor serves others: mve status answers before the one who asked for the promotion
+hears how it ends.  Then the new leader serves, and begins a program."""
 import os
 import signal
 import socket
@@ -48,17 +48,24 @@ def stop_late(session, follower):
     return asker, kids
 
 
+def go_on(kids):
+    for pid in kids:
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+
 def served(session, asker, kids):
     """None: all had taken before they were stopped.  False: the promotion was over first."""
     if asker.poll() is not None:
         return None
     rows = session.versions()
-    begun = said(session.port, b"run\n")
     waits = asker.poll() is None
-    for pid in kids:
-        os.kill(pid, signal.SIGCONT)
+    go_on(kids)
     if not waits:
         return False
+    begun = said(session.port, b"run\n")
     if not rows or begun != b"0\n":
         raise Wrong(f"status: {rows}, a program: {begun}")
     return True
@@ -72,15 +79,12 @@ def one(n):
         try:
             met = served(session, asker, kids)
         finally:
-            for pid in kids:
-                try:
-                    os.kill(pid, signal.SIGCONT)
-                except ProcessLookupError:
-                    pass
+            go_on(kids)
         words = asker.communicate(timeout=90)[1]
-        if met and asker.returncode:
+        # On a busy machine its time may have been over: then the old leader serves.
+        if met and asker.returncode and b"did not take over" not in words:
             raise Wrong(f"promote: {words} {session.log()}")
-        return met
+        return met and not asker.returncode
     finally:
         session.clean()
 
