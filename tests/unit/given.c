@@ -50,6 +50,7 @@ static bool over(pid_t pid)
 		usleep(GIVEN_LOOK_US);
 		is = given_over(&p);
 	}
+	cr_assert(is == given_over(&p));	/* and so it stays, asked at once */
 	free(v.area);
 	return is;
 }

@@ -63,6 +63,12 @@ void given_begin_ending(struct given *p, const struct version *v, uint64_t limit
 	p->most_us = GIVEN_ENDING_US;
 }
 
+/* From the first time that it says so, whenever it is asked. */
+static bool had_all(const struct given *p, uint64_t now)
+{
+	return p->had_us > p->limit_us || now - p->began_us > p->most_us;
+}
+
 bool given_over(struct given *p)
 {
 	uint64_t now = now_us(), cpu, went, got;
@@ -70,12 +76,12 @@ bool given_over(struct given *p)
 	MUST(p->v && p->looked_us >= p->began_us);
 
 	if (now - p->looked_us < GIVEN_LOOK_US)
-		return false;
+		return had_all(p, now);
 	cpu = version_cpu_us(p->v);
 	went = now - p->looked_us;
 	got = cpu > p->cpu_us ? cpu - p->cpu_us : 0;
 	p->had_us += could_run(p->v) && got < went ? got : went;
 	p->looked_us = now;
 	p->cpu_us = cpu;
-	return p->had_us > p->limit_us || now - p->began_us > p->most_us;
+	return had_all(p, now);
 }

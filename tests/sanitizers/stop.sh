@@ -1,8 +1,7 @@
 #!/bin/sh
 # mve stop while a follower's sanitizer is at the end of its process, for longer than a
 # server has: it waits for the session, which ends that, and does not say that the server
-# runs.  (Long for now: on a quiet machine the monitor went to the background at the stop, and
-# its words into session.log; why is not found yet.)
+# runs.
 . "$ROOT/tests/sanitizers/lib.sh"
 need gcc
 
