@@ -66,6 +66,27 @@
 	mov	%rcx, FRAME(F_SITE_END)
 .endm
 
+/* What a call takes, and its number or result. */
+.macro call_registers
+	mov	FRAME(F_RAX), %rax
+	mov	FRAME(F_RDI), %rdi
+	mov	FRAME(F_RSI), %rsi
+	mov	FRAME(F_RDX), %rdx
+	mov	FRAME(F_R10), %r10
+	mov	FRAME(F_R8), %r8
+	mov	FRAME(F_R9), %r9
+.endm
+
+/* Goes on if a leader's call may be made in place; else the long way. */
+.macro if_tells name
+	movb	$1, %gs:T_BUSY
+	mov	%gs:T_HAS_LANE, %ecx
+	lea	-LANE_TELLS(%rcx), %rcx
+	jrcxz	1f
+	jmp	\name\()_busy
+1:
+.endm
+
 /* A number in three bytes, as DWARF has them. */
 #define SLEB0(n)	((n) & 0x7f | 0x80)
 #define SLEB1(n)	((n) >> 7 & 0x7f | 0x80)
@@ -122,13 +143,7 @@
 /* The same, where C has been asked; a signal that comes first is told as CALL_RESTART. */
 .macro call_in_place_asked name
 	.globl \name\()_window, \name\()_window_end, \name\()_interrupted
-	mov	FRAME(F_RAX), %rax
-	mov	FRAME(F_RDI), %rdi
-	mov	FRAME(F_RSI), %rsi
-	mov	FRAME(F_RDX), %rdx
-	mov	FRAME(F_R10), %r10
-	mov	FRAME(F_R8), %r8
-	mov	FRAME(F_R9), %r9
+	call_registers
 \name\()_window:
 	cmpb	$0, %gs:T_PENDING
 	jne	\name\()_interrupted
@@ -175,12 +190,8 @@
 	.balign 16
 	.cfi_remember_state
 \tell_name:
-	movb	$1, %gs:T_BUSY
-	mov	%gs:T_HAS_LANE, %ecx
-	lea	-LANE_TELLS(%rcx), %rcx
-	jrcxz	1f
-	jmp	\name\()_busy
-1:	mov	tell_off(%rip), %ecx
+	if_tells \name
+	mov	tell_off(%rip), %ecx
 	jrcxz	2f
 	jmp	4f
 2:	frame_save \offset / 4096
@@ -189,11 +200,7 @@
 	.balign 16
 	.cfi_remember_state
 \ask_name:
-	movb	$1, %gs:T_BUSY
-	mov	%gs:T_HAS_LANE, %ecx
-	lea	-LANE_TELLS(%rcx), %rcx
-	jrcxz	4f
-	jmp	\name\()_busy
+	if_tells \name
 4:	frame_save \offset / 4096
 	stack_begin
 	movq	$-512, %gs:T_MADE
@@ -318,13 +325,7 @@ exit_window:	/* from the look on: a signal may come between it and the jump */
 	mov	%cl, %ah
 	add	$0x7f, %al		/* OF, if the bit was set */
 	sahf				/* the others */
-2:	mov	FRAME(F_RAX), %rax
-	mov	FRAME(F_RDI), %rdi
-	mov	FRAME(F_RSI), %rsi
-	mov	FRAME(F_RDX), %rdx
-	mov	FRAME(F_R10), %r10
-	mov	FRAME(F_R8), %r8
-	mov	FRAME(F_R9), %r9
+2:	call_registers
 	mov	FRAME(F_RSP), %rsp
 	mov	FRAME(F_RESUME), %rcx
 	mov	FRAME(F_FLAGS), %r11
