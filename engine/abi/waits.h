@@ -13,7 +13,7 @@
 #define WAIT_LONG_NS	2000000000ull
 
 #define PAUSE_FIRST_NS	50000ull
-#define PAUSE_IDLE_NS	2000000ull	/* of one who waits for what no leader waited for */
+#define PAUSE_IDLE_NS	2000000ull	/* where little hangs on how soon it is seen */
 #define PAUSE_LAST_NS	10000000ull
 #define PAUSE_WOKEN_NS	100000000ull	/* of one who is woken: who should do it may have died */
 #define PAUSE_ASLEEP_NS	500000000ull	/* of one who sleeps in a call of the program's own */

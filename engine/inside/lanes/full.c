@@ -9,6 +9,7 @@
 #include <asm/unistd.h>
 #include <linux/time.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -16,8 +17,6 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/full.h"
 #include "engine/inside/lanes/host.h"
-
-#define FULL_LOOK_NS	10000000	/* what else makes room is seen then: a lane of ours */
 
 struct full {
 	uint64_t waited;	/* only as long as it looked: it may have been stopped meanwhile */
@@ -91,10 +90,11 @@ static bool full_wait(struct writer *w, struct full *f)
 	const struct conduct *c = w->streams->conduct;
 	uint64_t since = clock_ns(CLOCK_MONOTONIC), ns;
 
-	words_sleep(f->word, f->words, f->change, FULL_LOOK_NS);
+	/* Of a lane of ours that gives a chunk back nobody hears: that is seen at the next look. */
+	words_sleep(f->word, f->words, f->change, PAUSE_LAST_NS);
 	ns = clock_ns(CLOCK_MONOTONIC) - since;
 	__atomic_fetch_add(&w->section->waited_ns, ns, __ATOMIC_RELAXED);
-	f->waited += ns < FULL_LOOK_NS ? ns : FULL_LOOK_NS;
+	f->waited += ns < PAUSE_LAST_NS ? ns : PAUSE_LAST_NS;
 	return f->waited / 1000000 >= c->full_ms &&
 	       (c->when_full == WHEN_FULL_DROP || !monitor_alive());
 }

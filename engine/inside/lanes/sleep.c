@@ -14,7 +14,7 @@
  * for an event at most, which `wakes` counts.
  *
  * Where the kernel has no futex_waitv (before 5.16), or a sandbox forbids one of the two,
- * nobody sleeps for longer than BLIND_NS; nor when the monitor has died.
+ * nobody sleeps for longer than PAUSE_LAST_NS; nor when the monitor has died.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -23,6 +23,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
@@ -30,7 +31,6 @@
 #include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/sleep.h"
 
-#define BLIND_NS	20000000
 #define SECOND_NS	1000000000ull
 #define EVERYBODY	(1 << 30)
 
@@ -88,7 +88,7 @@ void lane_wake(const struct section *s, uint32_t lane)
 /* For the first of them. */
 static void blind_sleep(const struct word *word, uint64_t ns)
 {
-	struct __kernel_timespec t = timespec_of(ns && ns < BLIND_NS ? ns : BLIND_NS);
+	struct __kernel_timespec t = timespec_of(ns && ns < PAUSE_LAST_NS ? ns : PAUSE_LAST_NS);
 
 	OWN4(__NR_futex, word->at, FUTEX_WAIT, word->seen, &t);
 }
@@ -120,7 +120,7 @@ void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_
 	for (uint32_t i = 0; i < words; i++)
 		word_add(w, &n, word[i]);
 	if (!ns && !monitor_alive())
-		ns = BLIND_NS;
+		ns = PAUSE_LAST_NS;
 	until = timespec_of(clock_ns(CLOCK_MONOTONIC) + ns);
 	if (!blind)
 		result = OWN6(__NR_futex_waitv, w, n, 0, ns ? &until : NULL, CLOCK_MONOTONIC, 0);

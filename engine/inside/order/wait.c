@@ -9,6 +9,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -36,9 +37,7 @@
  * then it wakes us.  So a leader at work makes no call to wake, or one in this time at most.
  */
 #define QUIET_NS	3000000
-#define LOOK_FIRST_NS	50000
 #define LOOK_GROWS	4
-#define OVER_LAST_NS	100000000	/* where it may be over, which nobody says */
 
 /* In a call that is no event, too: the thread may lead from here on, or follow another. */
 void follow_ended(struct thread *t)
@@ -53,7 +52,7 @@ void follow_broken(struct thread *t)
 {
 	request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
 	for (;;)
-		change_wait(change_now(), OVER_LAST_NS);
+		change_wait(change_now(), PAUSE_WOKEN_NS);
 }
 
 /*
@@ -99,7 +98,7 @@ static struct sleep sleep_begin(const struct thread *t, bool may_be_over)
 {
 	bool quiet = t->rest == t->frame.rax + 1 && !may_be_over;
 
-	return (struct sleep){ quiet ? 0 : LOOK_FIRST_NS, may_be_over };
+	return (struct sleep){ quiet ? 0 : PAUSE_FIRST_NS, may_be_over };
 }
 
 static void sleep_longer(struct sleep *s)
@@ -107,8 +106,8 @@ static void sleep_longer(struct sleep *s)
 	s->ns *= LOOK_GROWS;
 	if (!s->may_be_over && s->ns > QUIET_NS)
 		s->ns = 0;
-	else if (s->ns > OVER_LAST_NS)
-		s->ns = OVER_LAST_NS;
+	else if (s->ns > PAUSE_WOKEN_NS)
+		s->ns = PAUSE_WOKEN_NS;
 }
 
 /* Until the lane goes on: that is looked for, or the lane wakes us. */
@@ -144,7 +143,7 @@ static void sleep_noted(struct thread *t, uint32_t seen, struct word begins, str
 	uint64_t since = clock_ns(CLOCK_MONOTONIC);
 
 	if (begins.at && !s->may_be_over)
-		*s = (struct sleep){ s->ns ? s->ns : LOOK_FIRST_NS, true };
+		*s = (struct sleep){ s->ns ? s->ns : PAUSE_FIRST_NS, true };
 	sleep_once(&t->reader, seen, (struct also){ { begins, stand_word() } }, s);
 	if (clock_ns(CLOCK_MONOTONIC) - since >= QUIET_NS)
 		t->rest = t->frame.rax + 1;
@@ -272,7 +271,7 @@ const struct event *follow_event(struct thread *t)
 /* Waits until more than `n` events are there; false: there will be no more, or it is over. */
 bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what)
 {
-	for (struct sleep sleep = { LOOK_FIRST_NS, over };;) {
+	for (struct sleep sleep = { PAUSE_FIRST_NS, over };;) {
 		struct reader ahead = t->reader;
 		const struct event *e = reader_peek(&ahead);
 		uint32_t seen = change_now();

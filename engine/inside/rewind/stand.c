@@ -15,6 +15,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/knock.h"
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
@@ -24,8 +25,6 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
-
-#define LOOK_NS		2000000	/* one that is not woken looks again */
 
 struct stance *stances[AREA_THREADS];
 static uint8_t comes[AREA_THREADS];	/* by the knock of its own */
@@ -89,7 +88,7 @@ static void others_wake(void)
 
 static void stand_step(struct thread *t, uint32_t image)
 {
-	struct __kernel_timespec look = { 0, LOOK_NS };
+	struct __kernel_timespec look = { 0, PAUSE_IDLE_NS };
 	bool all = all_stand(t);
 
 	if (all && is_first(t) && image_take(t, image))
