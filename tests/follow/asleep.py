@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """asleep.py: a follower whose lane is quiet sleeps without looking, and whatever its leader tells
-then wakes it.
+then wakes it.  asleep.py blind: in a sandbox that forbids what it sleeps by; it looks now and then.
 
 The leader does one thing at a time (a call, a lock, a signal, ...) when its follower has gone to
 sleep, and then nothing: a wake-up that is missed is missed for good.
 """
+import ctypes
 import glob
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -17,7 +19,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
 WAIT_S = 20         # for what is to come at once
 QUIET_S = 3.0
-WAKES_MOST = 2      # of a thread in that time
+
+wakes_most = 2      # of a thread in that time
+
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+MEMBARRIER, FUTEX_WAITV = 324, 449
 
 SOURCE = r"""
 #include <fcntl.h>
@@ -131,7 +137,7 @@ def threads(pid):
         with open(path + "/status") as f:
             words = dict(line.split(":", 1) for line in f)
         with open(path + "/schedstat") as f:
-            found[path] = (int(words["voluntary_ctxt_switches"]), f.read().split()[0])
+            found[path] = (int(words["voluntary_ctxt_switches"]), int(f.read().split()[0]))
     return found
 
 
@@ -145,10 +151,12 @@ def sleeps(pid):
 def wakes(pid, when):
     before = threads(pid)
     time.sleep(QUIET_S)
-    for path, (now, _) in threads(pid).items():
-        if now - before.get(path, (now, ""))[0] > WAKES_MOST:
-            wrong(f"{when}: a thread of the follower woke "
-                  f"{now - before[path][0]} times in {QUIET_S} s")
+    for path, (now, ran) in threads(pid).items():
+        was, had = before.get(path, (now, ran))
+        if now - was > wakes_most:
+            wrong(f"{when}: a thread of the follower woke {now - was} times in {QUIET_S} s")
+        if ran - had > QUIET_S * 1e9 / 2:
+            wrong(f"{when}: a thread of the follower does not sleep")
 
 
 def all_read(name):
@@ -164,34 +172,64 @@ def each(name, server, leader, acts):
         wait_for(lambda: all_read(name), f"{what}: its follower has read all")
 
 
-def main():
+def forbid(call):
+    """From here on the kernel knows no such call, for this process and all that it begins."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    load, same, done = 0x20, 0x15, 0x06     # BPF_LD|W|ABS, BPF_JMP|JEQ|K, BPF_RET|K
+    code = [(load, 0, 0, 0), (same, 0, 1, call), (done, 0, 0, 0x50000 | 38),
+            (done, 0, 0, 0x7fff0000)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    header = struct.pack("HxxxxxxQ", len(code), ctypes.addressof(program))
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or \
+            libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0):
+        wrong(f"seccomp: {os.strerror(ctypes.get_errno())}")
+
+
+def quiet(server, leader, follower):
+    """The leader waits, then it works: its follower does not wake."""
+    wakes(follower, "where the leader waits")
+    server.stdin.write(b"c")
+    server.stdin.flush()
+    time.sleep(0.03)
+    os.kill(leader, signal.SIGSTOP)
+    time.sleep(0.3)
+    wakes(follower, "where the leader works")
+    os.kill(leader, signal.SIGCONT)
+
+
+def session(blind):
     subprocess.run(["gcc", "-O1", "-pthread", "-o", "asleep", "-xc", "-"], check=True,
                    input=SOURCE, text=True)
     name = os.environ.get("MVE_SESSION", f"asleep-{os.getpid()}")
     server = subprocess.Popen([MVE, "run", "-n", name, "-f", "same", "--", "./asleep"],
-                              stdin=subprocess.PIPE)
+                              stdin=subprocess.PIPE,
+                              preexec_fn=(lambda: forbid(blind)) if blind else None)
     try:
         wait_for(lambda: all_read(name), "it begins")
         leader, follower = (row["pid"] for row in versions(name))
         each(name, server, leader, "ccsbfccc")
-        wait_for(lambda: sleeps(follower), "the follower sleeps")
-        wakes(follower, "where the leader waits")
-        # The leader's thread is at work, and its follower waits for what comes of it.
-        server.stdin.write(b"c")
-        server.stdin.flush()
-        time.sleep(0.03)
-        os.kill(leader, signal.SIGSTOP)
-        time.sleep(0.3)
-        wakes(follower, "where the leader works")
-        os.kill(leader, signal.SIGCONT)
+        if not blind:
+            wait_for(lambda: sleeps(follower), "the follower sleeps")
+        quiet(server, leader, follower)
         each(name, server, leader, "tclsbcl")
-        wait_for(lambda: sleeps(follower), "the follower sleeps")
+        if not blind:
+            wait_for(lambda: sleeps(follower), "the follower sleeps")
         wakes(follower, "with threads")
     finally:
         server.stdin.close()
         status = server.wait(WAIT_S)
     if status:
         wrong(f"status {status}")
+
+
+def main():
+    global wakes_most
+    if sys.argv[1:] == ["blind"]:
+        wakes_most = QUIET_S * 100 + 2
+        for call in (FUTEX_WAITV, MEMBARRIER):
+            session(call)
+    else:
+        session(None)
     print("asleep: ok")
 
 

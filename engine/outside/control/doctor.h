@@ -49,6 +49,7 @@ bool probe_memlock(struct doctor_finding *f);
 bool probe_overcommit(struct doctor_finding *f);
 bool probe_cgroup(struct doctor_finding *f);
 bool probe_min_addr(struct doctor_finding *f);
+bool probe_waking(struct doctor_finding *f);
 bool probe_userfaultfd(struct doctor_finding *f);
 bool probe_seccomp(struct doctor_finding *f);
 bool probe_mm_map(struct doctor_finding *f);

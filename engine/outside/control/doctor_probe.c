@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
@@ -32,6 +34,7 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "engine/outside/control/doctor.h"
 #include "engine/outside/kernel/cgroup.h"
@@ -423,6 +426,20 @@ bool probe_min_addr(struct doctor_finding *f)
 
 	say(f, "vm.mmap_min_addr %ld", lowest);
 	return lowest < FIXED_TEXT;
+}
+
+/* What lanes/sleep.c sleeps and wakes by. */
+bool probe_waking(struct doctor_finding *f)
+{
+	uint32_t word = 0;
+	struct futex_waitv one = { .val = 1, .uaddr = (uintptr_t)&word, .flags = FUTEX_32 };
+
+	if (syscall(SYS_futex_waitv, &one, 1, 0, NULL, CLOCK_MONOTONIC) >= 0 || errno != EAGAIN)
+		return failed(f, "futex_waitv");
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
+		return failed(f, "membarrier");
+	say(f, "works");
+	return true;
 }
 
 bool probe_userfaultfd(struct doctor_finding *f)
