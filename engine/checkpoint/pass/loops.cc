@@ -159,7 +159,8 @@ static bool clonable(const Loop &loop, const DominatorTree &dominators)
 			if (auto *call = dyn_cast<CallBase>(&i))
 				if (call->cannotDuplicate() || call->isConvergent())
 					return false;
-	return loop.isLoopSimplifyForm() && loop.isLCSSAForm(dominators) && size(loop) <= edition_most;
+	return loop.isLoopSimplifyForm() && loop.isLCSSAForm(dominators) &&
+	       size(loop) <= edition_most;
 }
 
 // The exits of a loop are those of its copy, too.
