@@ -7,7 +7,7 @@
 
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
-#include "engine/outside/follow/join.h"
+#include "engine/outside/late/join.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"

@@ -14,8 +14,9 @@
 
 #include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
-#include "engine/outside/follow/join.h"
+#include "engine/outside/late/join.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/late/rows.h"
 #include "engine/outside/follow/still.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"

@@ -105,6 +105,7 @@ struct version {
 	bool empty;		/* all are gone, and its cgroup says so: none can come any more */
 	bool over;		/* a follower's last process is gone, and it is judged whether
 				   that was right */
+	bool made;		/* for the row of another, in whose place it came: rows.c */
 	enum join join;
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */

@@ -9,8 +9,8 @@
 
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
-#include "engine/outside/follow/join.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/late/rows.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"

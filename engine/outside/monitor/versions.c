@@ -21,7 +21,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
-#include "engine/outside/follow/join.h"
+#include "engine/outside/late/rows.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
@@ -158,7 +158,7 @@ int versions_make(struct monitor *m)
 	for (unsigned i = 0; !result && i < m->options->followers; i++)
 		result = version_make(m, &m->options->follower[i]);
 	if (!result && options_joinable(m->options))
-		result = join_rows_make(m);
+		result = rows_make(m);
 	if (!result)
 		rules_releases(m);
 	return result ? result : versions_alive_hold(m);

@@ -4,8 +4,6 @@
 
 #include "engine/outside/monitor/monitor.h"
 
-/* Spare rows for followers that come late. */
-int join_rows_make(struct monitor *m);
 /*
  * Begins a follower: `like` says what is asked of it, and its name, or NULL.  Its row,
  * which has taken argv; or NULL, and why not, and whether that goes by itself.
@@ -16,6 +14,5 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 void join_look(struct monitor *m);
 /* One that was dropped, not by the user: it may come again. */
 void join_ended(struct version *v);
-bool version_spare(const struct version *v);
 
 #endif

@@ -21,7 +21,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
-#include "engine/outside/follow/start_record.h"
+#include "engine/outside/late/start_record.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
