@@ -5,118 +5,41 @@
  * A follower holds nothing in the kernel, so that its memory and its threads are all of it;
  * where it has read the streams up to the monitor keeps while all stand.  An image that goes
  * on is first copied once more, for what has differed may differ again; then each thread
- * is made anew of its stance.  Its ids are others, which the program never sees.
+ * is made anew of its stance (anew.c).
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
 #include <linux/futex.h>
-#include <linux/prctl.h>
-#include <linux/sched.h>
 #include <linux/signal.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
-#include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
-#include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/rewind/anew.h"
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/shared.h"
 #include "engine/inside/rewind/stand.h"
 
 #define REFUSED_MOST	12	/* 4096 events between two */
 #define SLEEP_S		1	/* then it looks whether there is a monitor */
-#define OF_THREADS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
-			 CLONE_SYSVSEM | CLONE_SETTLS)
 
 static uint32_t tried;		/* the last image that this process was asked for */
-static uint32_t anew;		/* futex: threads that were made anew, and wait */
-static uint32_t all_anew;	/* futex: they go on */
 static uint32_t chunks_left;	/* to be read before the next image; 0: now, */
 static uint32_t events_left;	/* or after so many events, for it was refused */
 
-static long process_copy(void)
-{
-	/* The monitor is the copy's parent, as it is the process' own. */
-	return OWN2(__NR_clone, CLONE_PARENT | SIGCHLD, 0);
-}
-
 /* --- going on ------------------------------------------------------------------------ */
-
-/* What the kernel kept for it, and has forgotten. */
-static void thread_renew(struct thread *t)
-{
-	const struct stance *s = stances[t->index];
-
-	MUST(t == thread_self() && s);
-	t->tid = (int32_t)OWN0(__NR_gettid);
-	OWN1(__NR_set_tid_address, s->clear_tid);
-	if (s->robust)
-		OWN2(__NR_set_robust_list, s->robust, s->robust_len);
-	OWN2(__NR_prctl, PR_SET_NAME, s->name);
-	if (request_may(t))
-		slot_mend(t);
-	if (t->has_lane) {
-		t->reader.cursor->owner = t->tid;
-		t->reader.cursor->pid = t->pid;
-	}
-	seal_arm(t);
-}
-
-void image_thread_anew(struct thread *t)
-{
-	thread_renew(t);
-	PUBLISH_BY(thread_anew, fetch_add, &anew, 1);
-	OWN3(__NR_futex, &anew, FUTEX_WAKE_PRIVATE, 1);
-	while (!CONSUME(all_anew, &all_anew))
-		OWN4(__NR_futex, &all_anew, FUTEX_WAIT_PRIVATE, 0, 0);
-}
-
-static void thread_make(struct thread *o)
-{
-	/* Without it the process is no image: the monitor sees that it ends. */
-	if (context_clone(&stances[o->index]->context, OF_THREADS, stances[o->index]->fs, o) < 0)
-		OWN1(__NR_exit_group, 1);
-}
-
-static void threads_make(struct thread *t)
-{
-	uint32_t made = 0, came;
-	struct thread *o;
-
-	anew = all_anew = 0;
-	for (uint32_t i = 0; (o = block_next(&i)); i++) {
-		if (o == t)
-			continue;
-		thread_make(o);
-		made++;
-	}
-	while ((came = CONSUME(thread_anew, &anew)) < made)
-		OWN4(__NR_futex, &anew, FUTEX_WAIT_PRIVATE, came, 0);
-}
-
-static void threads_go(void)
-{
-	PUBLISH(all_anew, &all_anew, 1);
-	OWN3(__NR_futex, &all_anew, FUTEX_WAKE_PRIVATE, 1 << 30);
-}
 
 /* Here it is again where it was, and the monitor knows who it is now. */
 static void image_go_on(struct thread *t, long copy)
 {
-	int32_t pid = (int32_t)OWN0(__NR_getpid);
-	struct thread *o;
-
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		o->pid = pid;
-	thread_renew(t);
+	threads_anew(t);
 	if (!shared_put_back())
 		OWN1(__NR_exit_group, 1);
-	threads_make(t);
 	if (request_ask(t, REQ_IMAGE, IMAGE_WOKE, copy > 0 ? (uint64_t)copy : 0, 0))
 		OWN1(__NR_exit_group, 1);
 	threads_go();

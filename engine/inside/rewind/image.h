@@ -10,8 +10,6 @@
  * copy it comes back when that goes on, and all threads are there.
  */
 bool image_take(struct thread *t, uint32_t image);
-/* A thread that has just been made of its stance. */
-void image_thread_anew(struct thread *t);
 /* The thread has taken an event: where much has been read another image is due. */
 void image_read(struct thread *t);
 

@@ -23,6 +23,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/rewind/anew.h"
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
 
@@ -108,7 +109,7 @@ void stand(struct thread *t)
 		return;
 	stance_note(&s);
 	if (context_save(&s.context))
-		image_thread_anew(thread_self());
+		thread_is_anew(thread_self());
 	else
 		ANNOUNCE(stance, &stances[t->index], &s);
 	while (__atomic_load_n(&images()->stand, __ATOMIC_RELAXED) == image && monitor_alive())

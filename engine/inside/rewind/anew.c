@@ -1,0 +1,96 @@
+/*
+ * A copy of a process that stands, and its threads, which are made anew of their stances:
+ * of a follower's image that goes on, and of a leader's twin.  Its ids are others, which the
+ * program never sees.
+ */
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/seal.h"
+#include "engine/inside/rewind/anew.h"
+#include "engine/inside/rewind/stand.h"
+
+#define OF_THREADS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+			 CLONE_SYSVSEM | CLONE_SETTLS)
+
+static uint32_t anew;		/* futex: threads that were made anew, and wait */
+static uint32_t all_anew;	/* futex: they go on */
+
+long process_copy(void)
+{
+	/* The monitor is the copy's parent, as it is the process' own. */
+	return OWN2(__NR_clone, CLONE_PARENT | SIGCHLD, 0);
+}
+
+/* What the kernel kept for it, and has forgotten. */
+static void thread_renew(struct thread *t)
+{
+	const struct stance *s = stances[t->index];
+
+	MUST(t == thread_self() && s);
+	t->tid = (int32_t)OWN0(__NR_gettid);
+	OWN1(__NR_set_tid_address, s->clear_tid);
+	if (s->robust)
+		OWN2(__NR_set_robust_list, s->robust, s->robust_len);
+	OWN2(__NR_prctl, PR_SET_NAME, s->name);
+	if (request_may(t))
+		slot_mend(t);
+	if (t->has_lane && t->following) {
+		t->reader.cursor->owner = t->tid;
+		t->reader.cursor->pid = t->pid;
+	}
+	seal_arm(t);
+}
+
+void thread_is_anew(struct thread *t)
+{
+	thread_renew(t);
+	PUBLISH_BY(thread_anew, fetch_add, &anew, 1);
+	OWN3(__NR_futex, &anew, FUTEX_WAKE_PRIVATE, 1);
+	while (!CONSUME(all_anew, &all_anew))
+		OWN4(__NR_futex, &all_anew, FUTEX_WAIT_PRIVATE, 0, 0);
+}
+
+static void thread_make(struct thread *o)
+{
+	const struct stance *s = stances[o->index];
+
+	MUST(s && o != thread_self());
+	/* Without it the process is no copy: the monitor sees that it ends. */
+	if (context_clone(&s->context, OF_THREADS, s->fs, o) < 0)
+		OWN1(__NR_exit_group, 1);
+}
+
+void threads_anew(struct thread *t)
+{
+	int32_t pid = (int32_t)OWN0(__NR_getpid);
+	uint32_t made = 0, came;
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		o->pid = pid;
+	thread_renew(t);
+	anew = all_anew = 0;
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t)
+			continue;
+		thread_make(o);
+		made++;
+	}
+	while ((came = CONSUME(thread_anew, &anew)) < made)
+		OWN4(__NR_futex, &anew, FUTEX_WAIT_PRIVATE, came, 0);
+}
+
+void threads_go(void)
+{
+	PUBLISH(all_anew, &all_anew, 1);
+	OWN3(__NR_futex, &all_anew, FUTEX_WAKE_PRIVATE, 1 << 30);
+}

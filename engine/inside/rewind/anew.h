@@ -1,0 +1,16 @@
+/* A copy of this process, and threads that are made anew in it. */
+#ifndef MVE_INSIDE_ANEW_H
+#define MVE_INSIDE_ANEW_H
+
+#include "engine/inside/gate/thread.h"
+
+/* All threads stand: a fork, which is its parent's sibling and has one thread. */
+long process_copy(void);
+/* In the copy: who it is now; each other thread is made of its stance, and waits. */
+void threads_anew(struct thread *t);
+/* They go on. */
+void threads_go(void);
+/* A thread that has just been made of its stance. */
+void thread_is_anew(struct thread *t);
+
+#endif
