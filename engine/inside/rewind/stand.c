@@ -9,10 +9,8 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
-#include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
-#include <linux/time_types.h>
 
 #include "engine/abi/knock.h"
 #include "engine/abi/waits.h"
@@ -23,6 +21,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/rewind/anew.h"
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
@@ -82,21 +81,25 @@ static bool is_first(const struct thread *t)
 	return any == t;
 }
 
-static void others_wake(void)
+/* Whoever finds that all stand says so once: each that is woken has its processor to itself. */
+static uint32_t stood;
+
+static void stood_say(const struct thread *t)
 {
-	OWN3(__NR_futex, &images()->stand, FUTEX_WAKE, 1 << 30);
+	if (!all_stand(t))
+		return;
+	PUBLISH_BY(stood, fetch_add, &stood, 1);
+	word_wake(&stood);
 }
 
+/* For all to stand, or for the end of it; one that has ended meanwhile says nothing. */
 static void stand_step(struct thread *t, uint32_t image)
 {
-	struct __kernel_timespec look = { 0, PAUSE_IDLE_NS };
-	bool all = all_stand(t);
+	uint32_t change = change_now(), seen = CONSUME(stood, &stood);
+	struct word words[2] = { { &stood, seen }, { &images()->stand, image } };
 
-	if (all && is_first(t) && image_take(t, image))
-		return;
-	if (all)
-		others_wake();
-	OWN4(__NR_futex, &images()->stand, FUTEX_WAIT, image, &look);
+	if (!all_stand(t) || !is_first(t) || !image_take(t, image))
+		words_sleep(words, 2, change, PAUSE_WOKEN_NS);
 }
 
 void stand(struct thread *t)
@@ -112,6 +115,7 @@ void stand(struct thread *t)
 		thread_is_anew(thread_self());
 	else
 		ANNOUNCE(stance, &stances[t->index], &s);
+	stood_say(t);
 	while (__atomic_load_n(&images()->stand, __ATOMIC_RELAXED) == image && monitor_alive())
 		stand_step(t, image);
 	ANNOUNCE(stance, &stances[t->index], NULL);
