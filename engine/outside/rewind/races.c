@@ -1,0 +1,123 @@
+/*
+ * Where a follower has differed since its image, how often at each place, and the races
+ * that were met: differences that were not met again.
+ */
+#include <string.h>
+
+#include "engine/abi/table.h"
+#include "engine/core/must.h"
+#include "engine/outside/kernel/maps.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/report/report.h"
+#include "engine/outside/rewind/rewind_parts.h"
+
+static const struct window_row *row_of(const struct version *v, const struct request *r)
+{
+	const struct slot *s = &v->area->slot[r->slot];
+
+	return &s->window[(s->calls - 1) % WINDOW];
+}
+
+/* Whose code made the call, or crashed. */
+static void place_write(char *text, size_t size, const struct version *v, const struct request *r)
+{
+	uint64_t place = v->area->slot[r->slot].place;
+	const struct call_desc *d = call_find((long)row_of(v, r)->call);
+	const char *what = r->args[0] == VERDICT_CRASHED ? signal_word(r->args[1]) :
+			   d ? d->name : "a call";
+	int n = snprintf(text, size, "%s at 0x%lx", what, place);
+	struct maps maps;
+
+	if (maps_read_part(v->server, place, place + 1, &maps))
+		maps.n = 0;
+	for (size_t i = 0; i < maps.n && n > 0; i++) {
+		const struct map *at = &maps.map[i];
+		const char *base = strrchr(at->path, '/');
+
+		if (place >= at->start && place < at->end && base)
+			snprintf(text, size, "%s at %.80s+0x%lx", what, base + 1,
+				 at->offset + place - at->start);
+	}
+	maps_free(&maps);
+}
+
+void race_note(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+	unsigned i = 0;
+
+	place_write(rw->why, sizeof(rw->why), v, r);
+	while (i < rw->races && strcmp(rw->race[i].text, rw->why))
+		i++;
+	if (i == RACES_MAX) {
+		rw->races_more++;
+		return;
+	}
+	strcpy(rw->race[i].text, rw->why);
+	rw->race[i].times++;
+	rw->races += i == rw->races;
+}
+
+static struct met met_of(const struct version *v, const struct request *r)
+{
+	const struct cursor *c = cursor_at(v->monitor, v->index, (uint32_t)r->args[5]);
+
+	return (struct met){ (uint32_t)r->args[5], c->life, c->at, 0 };
+}
+
+static struct met *met_find(const struct version *v, const struct request *r)
+{
+	const struct rewind *rw = &v->rewind;
+	struct met now;
+
+	if (!lane_is(v->monitor, r->args[5]))
+		return NULL;
+	now = met_of(v, r);
+	for (unsigned i = 0; i < rw->mets; i++)
+		if (rw->met[i].lane == now.lane && rw->met[i].life == now.life &&
+		    rw->met[i].at == now.at)
+			return (struct met *)&rw->met[i];
+	return NULL;
+}
+
+unsigned rewind_tried(const struct version *v, const struct request *r)
+{
+	const struct met *met = met_find(v, r);
+
+	return met ? met->times : 1;
+}
+
+bool rewind_is_again(const struct version *v, const struct request *r)
+{
+	return met_find(v, r) && v->rewind.image;
+}
+
+/* False: it has been tried often enough, or at too many places. */
+bool met_count(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+	struct met *met = met_find(v, r);
+
+	if (!met && (rw->mets == MET_MAX || !lane_is(v->monitor, r->args[5])))
+		return false;
+	if (!met) {
+		met = &rw->met[rw->mets++];
+		*met = met_of(v, r);
+	}
+	return ++met->times < v->monitor->options->rewind;
+}
+
+json_t *rewind_json(const struct version *v)
+{
+	const struct rewind *rw = &v->rewind;
+	json_t *races = json_array();
+
+	MUST(rw->races <= RACES_MAX);
+	for (unsigned i = 0; i < rw->races; i++)
+		json_array_append_new(races, json_pack("{s:s, s:I}", "place", rw->race[i].text,
+						       "times", (json_int_t)rw->race[i].times));
+	return json_pack("{s:i, s:I, s:I, s:o, s:I}", "image", rw->image ? (int)rw->pid : 0,
+			 "images", (json_int_t)rw->images, "rewinds",
+			 (json_int_t)rw->rewinds, "races", races, "races_elsewhere",
+			 (json_int_t)rw->races_more);
+}

@@ -1,0 +1,35 @@
+/* Between the files of this folder. */
+#ifndef MVE_OUTSIDE_REWIND_PARTS_H
+#define MVE_OUTSIDE_REWIND_PARTS_H
+
+#include "engine/outside/rewind/rewind.h"
+
+/* rewind.c */
+void rewind_word_set(uint32_t *word, uint32_t value);
+void rewind_state_begin(struct version *v, enum rewind_state state, unsigned ms);
+
+/* taking.c */
+int64_t image_begin(struct version *v);
+int64_t image_made(struct version *v, const struct request *r);
+/* There is none: one is begun soon, and less soon each time in vain. */
+void image_again(struct version *v);
+void image_again_look(struct version *v);
+/* The threads go on. */
+void stand_over(struct version *v);
+void stand_late(struct version *v);
+
+/* copies.c */
+void image_kill(struct rewind *rw);
+void image_have(struct rewind *rw, uint32_t image, pid_t pid);
+bool image_lives(const struct rewind *rw);
+
+/* back.c */
+int64_t image_woke(struct version *v, const struct request *r);
+void back_look(struct version *v, bool late);
+
+/* races.c */
+void race_note(struct version *v, const struct request *r);
+/* False: it has been tried often enough, or at too many places. */
+bool met_count(struct version *v, const struct request *r);
+
+#endif

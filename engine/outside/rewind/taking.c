@@ -1,0 +1,177 @@
+/*
+ * An image of a follower is taken: its threads are asked to stand, and what its copy is
+ * then is what it goes back to.
+ */
+#include <errno.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/rewind_parts.h"
+#include "engine/outside/takeover/takeover.h"
+
+#define STAND_MS	300	/* for threads to come to stand */
+#define FAILED_MOST	8	/* then the pause before another try grows no more */
+#define SHARE		16	/* of the ring is read between two images, */
+#define DOUBLED_MOST	3	/* and up to a half where none is needed */
+
+/* A quiet follower asks for none: one is begun for it, less often each time in vain. */
+void image_again(struct version *v)
+{
+	struct rewind *rw = &v->rewind;
+	unsigned ms = STAND_MS << rw->failed;
+
+	if (rw->image || rw->again_ms)
+		return;
+	MUST(rw->failed <= FAILED_MOST);
+	rw->failed += rw->failed < FAILED_MOST;
+	rw->again_ms = now_ms() + ms;
+	monitor_wake_after(v->monitor, ms);
+}
+
+/* Why it keeps none, for as long as that is so; NULL: nothing is against it. */
+static const char *barred(const struct version *v)
+{
+	const char *why = v->runtime ? "a sanitizer's runtime is in it" : NULL;
+
+	for (uint32_t i = 0; i < version_slots(v) && !why; i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid != v->server && thread_state(s->pid, (pid_t)s->owner))
+			why = "it has several processes";
+	}
+	return why;
+}
+
+static void barred_say(struct version *v, const char *why)
+{
+	if (!v->rewind.refused)
+		say_log("rewind", "%s/%s: keeps no image of itself: %s", v->monitor->session.name,
+			v->name, why);
+	v->rewind.refused = true;
+}
+
+static bool may_stand(const struct version *v)
+{
+	const struct monitor *m = v->monitor;
+
+	return m->options->rewind && v->index != m->leader && v->state == VERSION_FOLLOWS &&
+	       !v->gone && !v->judge_ms && !v->crash[0] && !takeover_any(m) && !m->finishing &&
+	       (v->join == JOIN_NONE || v->join == JOIN_DONE) && v->rewind.state == REWIND_NONE &&
+	       !held_any(m, v, REQ_VERDICT) && cursors_are_leaders(v);
+}
+
+static void threads_knock(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid == v->server)
+			thread_knock(v->server, (pid_t)s->owner);
+	}
+}
+
+static int64_t image_due(struct version *v)
+{
+	const char *why;
+
+	if (!may_stand(v))
+		return -EAGAIN;
+	why = barred(v);
+	if (why) {
+		barred_say(v, why);
+		return -EPERM;
+	}
+	rewind_state_begin(v, REWIND_STANDS, STAND_MS);
+	rewind_word_set(&v->brief->images.stand, ++v->rewind.last);
+	threads_knock(v);
+	return 0;
+}
+
+int64_t image_begin(struct version *v)
+{
+	int64_t result = image_due(v);
+
+	if (result == -EAGAIN)
+		image_again(v);
+	return result;
+}
+
+void stand_over(struct version *v)
+{
+	v->rewind.state = REWIND_NONE;
+	rewind_word_set(&v->brief->images.stand, 0);
+}
+
+/* What was needed seldom is taken seldom. */
+static void images_pace(struct rewind *rw)
+{
+	if (rw->needed)
+		rw->doubled = 0;
+	else if (rw->image && rw->doubled < DOUBLED_MOST)
+		rw->doubled++;
+	rw->failed = rw->image ? 0 : rw->failed;
+	rw->needed = false;
+	rw->again_ms = 0;
+}
+
+/* All threads stand, and its copy is there: this is what it goes back to from here on. */
+int64_t image_made(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+	pid_t pid = (pid_t)r->args[1];
+
+	if (rw->state != REWIND_STANDS || r->args[2] != rw->last || r->pid != v->server)
+		return -EINVAL;
+	if (pid <= 0 || !version_owns(v, pid, pid)) {
+		barred_say(v, "it cannot be copied");
+		stand_over(v);
+		return -EINVAL;
+	}
+	images_pace(rw);
+	image_kill(rw);
+	cursors_keep(v, rw->last);
+	image_have(rw, rw->last, pid);
+	say_log("rewind", "%s: image %u, after %lu ms", v->name, rw->last,
+		now_ms() + STAND_MS - rw->until_ms);
+	rw->images++;
+	rw->mets = 0;
+	v->brief->images.tries = 0;
+	stand_over(v);
+	return 0;
+}
+
+void rewind_begin(struct version *v)
+{
+	const struct run_options *o = v->monitor->options;
+	bool may = o->rewind && v->index != v->monitor->leader && version_lives(v);
+	uint64_t part = o->ring_bytes / CHUNK_SIZE / SHARE << v->rewind.doubled;
+
+	v->brief->images.chunks = may ? (uint32_t)part + 1 : 0;
+}
+
+void image_again_look(struct version *v)
+{
+	struct rewind *rw = &v->rewind;
+	uint64_t now = now_ms();
+
+	if (!rw->again_ms || rw->state != REWIND_NONE)
+		return;
+	if (now < rw->again_ms) {
+		monitor_wake_after(v->monitor, (unsigned)(rw->again_ms - now));
+		return;
+	}
+	rw->again_ms = 0;
+	if (!rw->image)
+		image_begin(v);
+}
+
+void stand_late(struct version *v)
+{
+	MUST(v->rewind.state == REWIND_STANDS);
+	say_log("rewind", "%s: its threads did not come to stand", v->name);
+	stand_over(v);
+	image_again(v);
+}
