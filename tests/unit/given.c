@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,10 +39,11 @@ static void end(pid_t pid)
 /* Whether its time is over, after so long. */
 static bool over(pid_t pid)
 {
-	struct version v = { .area = calloc(1, sizeof(struct area)) };
+	struct version v = { .area = aligned_alloc(_Alignof(struct area), sizeof(struct area)) };
 	struct given p;
 	bool is = false;
 
+	memset(v.area, 0, sizeof(*v.area));
 	v.area->slots_high = 1;
 	v.area->slot[0].owner = (uint32_t)pid;
 	v.area->slot[0].pid = pid;

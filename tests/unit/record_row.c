@@ -26,7 +26,8 @@ long target_in(void *to, uint64_t from, size_t len)
 
 	if (len && (from < at || len > BYTES || from - at > BYTES - len))
 		return -EFAULT;
-	memcpy(to, (const void *)from, len);
+	if (len)
+		memcpy(to, (const void *)from, len);
 	return 0;
 }
 
