@@ -105,6 +105,7 @@ struct boot {
 	uint64_t shelf_moved;		/* its parts that have been, as bits */
 	uint64_t moves;			/* rows used of `move` */
 	struct code_move move[BOOT_MOVES];	/* before the program begins */
+	uint64_t rollback;	/* the program's struct rollback; 0: requests are not taken back */
 };
 
 _Static_assert(offsetof(struct boot, vdso) == BOOT_VDSO, "BOOT_VDSO");

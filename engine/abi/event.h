@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	12
+#define EVENT_VERSION	13
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -39,6 +39,7 @@ enum event_kind {
 			   stands, as `call` says (mmap, open, lseek); see enum file_kind */
 	EVENT_MOVED,	/* the process has other rights now: its stream goes on in lane arg[1]
 			   of realm arg[0]; the last of its lane */
+	EVENT_BACK,	/* the request has failed, by the signal arg[0], and is taken back */
 	EVENT_KINDS
 };
 

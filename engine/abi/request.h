@@ -59,6 +59,9 @@ enum request_kind {
 				   thread goes on */
 	REQ_IMAGE,		/* enum image_word, a process: a follower's image of itself; -> 0,
 				   or -errno: nothing comes of it */
+	REQ_ROLLBACK,		/* enum rollback_word; of an ASK signal, address -> 1: the request
+				   may be taken back; of others struct rollback, or a signal,
+				   and words -> 0 */
 };
 
 enum image_word {

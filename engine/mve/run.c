@@ -69,7 +69,10 @@ static const char run_help[] =
 	"  --verdict-ms N      a difference is no verdict yet: if the leader crashes in\n"
 	"                      this time it never is one (200)\n"
 	"  --rewind TIMES      a difference is met so often before it is one: a follower\n"
-	"                      keeps an image of itself, and goes on from there (0: off)\n";
+	"                      keeps an image of itself, and goes on from there (0: off)\n"
+	"  --rollback          a request in which the program dies is taken back, and its\n"
+	"                      connection alone is closed: for programs that mve-cc has\n"
+	"                      built (docs/checkpoints.md)\n";
 
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
@@ -84,7 +87,7 @@ enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY,
 	OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
-	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND,
+	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND, OPT_ROLLBACK,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
 
@@ -110,6 +113,7 @@ static const struct option run_options[] = {
 	{ "still", required_argument, NULL, OPT_STILL },
 	{ "verdict-ms", required_argument, NULL, OPT_VERDICT_MS },
 	{ "rewind", required_argument, NULL, OPT_REWIND },
+	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
@@ -297,6 +301,9 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return ms_take("verdict-ms", optarg, &o->verdict_ms);
 	case OPT_REWIND:
 		return rewind_take(o, optarg);
+	case OPT_ROLLBACK:
+		o->rollback = true;
+		return 0;
 	case OPT_MARK:
 		return mark_take(o, optarg);
 	case OPT_STATELESS:

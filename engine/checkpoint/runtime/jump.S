@@ -69,6 +69,24 @@ checkpoint_jump:
 	jmp	*56(%rdi)
 	.size	checkpoint_jump, .-checkpoint_jump
 
+/* long mve_checkpoint_kernel(nr, six arguments): the result, or -errno.  In a held program calls
+ * from here are the runtime's own affair (engine/abi/rollback.h). */
+	.globl	mve_checkpoint_kernel
+	.type	mve_checkpoint_kernel, @function
+mve_checkpoint_kernel:
+	.cfi_startproc
+	mov	%rdi, %rax
+	mov	%rsi, %rdi
+	mov	%rdx, %rsi
+	mov	%rcx, %rdx
+	mov	%r8, %r10
+	mov	%r9, %r8
+	mov	8(%rsp), %r9
+	syscall
+	ret
+	.cfi_endproc
+	.size	mve_checkpoint_kernel, .-mve_checkpoint_kernel
+
 	.hidden	checkpoint_open, checkpoint_restore
 	.section .note.GNU-stack, "", @progbits
 	.globl	checkpoint_stack

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/ways/undo.h"
@@ -109,7 +110,7 @@ void log_begin(void)
 	if (used > state->counts.log_most)
 		state->counts.log_most = used;
 	if (used > LOG_KEPT)
-		madvise((char *)LOG_AT + LOG_KEPT, LOG_MAX - LOG_KEPT, MADV_DONTNEED);
+		KERNEL_3(SYS_madvise, LOG_AT + LOG_KEPT, LOG_MAX - LOG_KEPT, MADV_DONTNEED);
 	state->head = 0;
 	state->serial++;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ways.h"
@@ -24,17 +25,17 @@ const char NAME(REGION_BYTES) = 1;
 
 static int reserve(uintptr_t at, uintptr_t end)
 {
-	void *got = mmap((void *)at, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-			 MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	long got = KERNEL_6(SYS_mmap, at, end - at, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+			    MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
-	if (got == MAP_FAILED)
-		return -errno;
-	if (got != (void *)at) {		/* a kernel before 4.17 */
-		munmap(got, end - at);
+	if (got < 0)
+		return (int)got;
+	if (got != (long)at) {		/* a kernel before 4.17 */
+		KERNEL_2(SYS_munmap, got, end - at);
 		return -EEXIST;
 	}
-	madvise(got, end - at, MADV_DONTDUMP);
-	madvise(got, end - at, MADV_NOHUGEPAGE);
+	KERNEL_3(SYS_madvise, got, end - at, MADV_DONTDUMP);
+	KERNEL_3(SYS_madvise, got, end - at, MADV_NOHUGEPAGE);
 	return 0;
 }
 
@@ -63,11 +64,11 @@ static int known_place(const void *at)
 /* Where the kernel puts what is mapped, and where the program lies. */
 static int places_known(void)
 {
-	void *mapped = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int known = mapped != MAP_FAILED && known_place(mapped);
+	long mapped = KERNEL_6(SYS_mmap, NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int known = mapped > 0 && known_place((void *)mapped);
 
-	if (mapped != MAP_FAILED)
-		munmap(mapped, 4096);
+	if (mapped > 0)
+		KERNEL_2(SYS_munmap, mapped, 4096);
 	return known && known_place(&mve_checkpoint_built) &&
 	       known_place(__builtin_frame_address(0));
 }
@@ -97,9 +98,9 @@ int setup(void)
 
 void tags_wipe(void)
 {
-	int low = madvise((void *)TAGS_OF(0), LOW_END >> REGION_SHIFT, MADV_DONTNEED);
-	int high = madvise((void *)TAGS_OF(HIGH_BEGIN), (HIGH_END - HIGH_BEGIN) >> REGION_SHIFT,
-			   MADV_DONTNEED);
+	long low = KERNEL_3(SYS_madvise, TAGS_OF(0), LOW_END >> REGION_SHIFT, MADV_DONTNEED);
+	long high = KERNEL_3(SYS_madvise, TAGS_OF(HIGH_BEGIN),
+			     (HIGH_END - HIGH_BEGIN) >> REGION_SHIFT, MADV_DONTNEED);
 
 	MUST(low == 0 && high == 0);
 }

@@ -28,9 +28,9 @@ static int is_connection(int fd)
 	return fd >= 0 && fd < SEAM_FDS && seam->accepted[fd / 64] >> fd % 64 & 1;
 }
 
-static ssize_t came(int fd, ssize_t got)
+static ssize_t came(int fd, const void *bytes, ssize_t got)
 {
-	return got > 0 && seam->each > 0 && is_connection(fd) ? seam_came(got) : got;
+	return got > 0 && seam->each > 0 && is_connection(fd) ? seam_came(fd, bytes, got) : got;
 }
 
 static int accepted(int fd)
@@ -42,7 +42,8 @@ static int accepted(int fd)
 
 static void gone(int fd)
 {
-	seam_end(closed);
+	if (!held_opened(fd))
+		seam_end(closed);
 	if (is_connection(fd))
 		__atomic_and_fetch(&seam->accepted[fd / 64], ~(1ul << fd % 64), __ATOMIC_RELAXED);
 }
@@ -52,7 +53,7 @@ static void going(int fd)
 {
 	struct stat what;
 
-	if (!seam->open || fd == 1 || fd == 2)
+	if (!back->open || fd == 1 || fd == 2)
 		return;
 	if (fstat(fd, &what) || !(S_ISREG(what.st_mode) || S_ISCHR(what.st_mode)))
 		seam_end(sent);
@@ -96,23 +97,23 @@ int mve_seam_shutdown(int fd, int how)
 
 ssize_t mve_seam_read(int fd, void *to, size_t size)
 {
-	return came(fd, read(fd, to, size));
+	return came(fd, to, read(fd, to, size));
 }
 
 ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number)
 {
-	return came(fd, readv(fd, parts, number));
+	return came(fd, number > 0 ? parts->iov_base : NULL, readv(fd, parts, number));
 }
 
 ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags)
 {
-	return came(fd, recv(fd, to, size, flags));
+	return came(fd, to, recv(fd, to, size, flags));
 }
 
 ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
 			  socklen_t *from_size)
 {
-	return came(fd, recvfrom(fd, to, size, flags, from, from_size));
+	return came(fd, to, recvfrom(fd, to, size, flags, from, from_size));
 }
 
 ssize_t mve_seam_write(int fd, const void *from, size_t size)

@@ -18,11 +18,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/seam/seam.h"
-
-/* What the kernel has of a sigset_t. */
-#define MASK_BYTES	8
 
 extern char __libc_single_threaded;
 
@@ -37,7 +35,7 @@ static long stops_of(int who)
 {
 	struct rusage usage;
 
-	getrusage(who, &usage);
+	KERNEL_2(SYS_getrusage, who, &usage);
 	return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
@@ -56,10 +54,12 @@ static long stops(void)
 
 void request_begins(void)
 {
-	seam->ended = "there was none";
 	seam->alone = __libc_single_threaded;
 	seam->others = seam->alone ? 0 : stops();
-	sigprocmask(SIG_SETMASK, NULL, &seam->mask);
+	KERNEL_4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &seam->mask, MASK_BYTES);
+	back->opened = 0;
+	back->spoilt = 0;
+	back->handlers_then = back->handlers;
 }
 
 /* A thread of /proc/self/task sleeps.  One that is no more does. */
@@ -72,11 +72,11 @@ static int sleeps(int task, const char *name)
 
 	strncat(path, name, 20);
 	strcat(path, "/stat");
-	fd = openat(task, path, O_RDONLY | O_CLOEXEC);
+	fd = (int)KERNEL_3(SYS_openat, task, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 1;
-	n = read(fd, text, sizeof(text));
-	close(fd);
+	n = KERNEL_3(SYS_read, fd, text, sizeof(text));
+	KERNEL_1(SYS_close, fd);
 	end = n > 0 ? memrchr(text, ')', n) : NULL;
 	return !end || (end + 2 < text + n && end[2] == 'S');
 }
@@ -93,14 +93,14 @@ static int number(const char *digits)
 static int all_sleep(int task)
 {
 	char room[4096];
-	long n, at;
+	long n, at, own = KERNEL_1(SYS_gettid, 0);
 	int all = 1;
 
-	while ((n = syscall(SYS_getdents64, task, room, sizeof(room))) > 0)
+	while ((n = KERNEL_3(SYS_getdents64, task, room, sizeof(room))) > 0)
 		for (at = 0; at < n; at += ((struct dirent64_head *)(room + at))->size) {
 			const char *name = ((struct dirent64_head *)(room + at))->name;
 
-			if (*name != '.' && number(name) != seam->owner)
+			if (*name != '.' && number(name) != own)
 				all = all && sleeps(task, name);
 		}
 	return all && n == 0;
@@ -113,11 +113,12 @@ int others_stood(void)
 
 	if (__libc_single_threaded)
 		return seam->alone;
-	task = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	task = (int)KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/task",
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (seam->alone || task < 0)
 		return 0;
 	all = all_sleep(task);
-	close(task);
+	KERNEL_1(SYS_close, task);
 	return all && stops() == seam->others;
 }
 
@@ -125,10 +126,10 @@ static const char *refused(const siginfo_t *info, const ucontext_t *at)
 {
 	if (info->si_code <= 0 && info->si_pid != getpid())
 		return "another process has sent it";
-	if (gettid() != seam->owner)
+	if (gettid() != back->owner)
 		return "it came in another thread, or in a child";
-	if (!seam->open)
-		return seam->ended;
+	if (!back->open)
+		return (const char *)back->ended;
 	if (memcmp(&at->uc_sigmask, &seam->mask, MASK_BYTES))
 		return "other signals are blocked: it came in a handler";
 	return others_stood() ? NULL : "another thread has run meanwhile";
@@ -153,7 +154,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	if (!why) {
 		seam_say("a request was taken back: SIG", sigabbrev_np(sig));
 		mve_checkpoint_restore();
-		seam->open = 0;
+		back->open = 0;
 		why = mve_checkpoint_why();
 	}
 	seam_say("a fault is not taken back: ", why);

@@ -16,10 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/seam/seam.h"
 
 union seam_pages checkpoint_seam __attribute__((aligned(4096)));
+
+union rollback_pages mve_checkpoint_rollback __attribute__((aligned(4096))) = {
+	.s = { .sign = ROLLBACK_SIGN, .version = ROLLBACK_VERSION }
+};
 
 /* This thread is the owner. */
 static __thread int mine;
@@ -38,16 +43,25 @@ void seam_say(const char *what, const char *why)
 /* Once, and not at each request.  The owner drops what is open, when it comes by. */
 static void no_more(const char *why)
 {
-	if (__atomic_exchange_n(&seam->each, 0, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&seam->each, 0, __ATOMIC_RELAXED))
+		return;
+	if (back->held)
+		held_say(ROLLBACK_NEVER, why);
+	else
 		seam_say("there are no more: ", why);
+}
+
+void seam_ended(const char *why)
+{
+	back->ended = (uintptr_t)why;
+	back->open = 0;
 }
 
 void seam_end(const char *why)
 {
-	if (!mine || !seam->open)
+	if (!mine || !back->open)
 		return;
-	seam->ended = why;
-	seam->open = 0;
+	seam_ended(why);
 	mve_checkpoint_drop();
 }
 
@@ -61,19 +75,25 @@ static void at_fork(void)
 static void in_child(void)
 {
 	mine = 0;
-	seam->owner = 0;
+	back->owner = 0;
 }
 
 __attribute__((constructor)) static void seam_begin(void)
 {
 	const char *each = getenv("MVE_CHECKPOINT_SEAM");
 
-	seam->each = each ? atol(each) : 0;
+	seam->each = each ? atol(each) : back->held;
 	seam->left = 1;
+	seam_ended("no request had begun");
 	if (seam->each <= 0)
 		return;
 	pthread_atfork(at_fork, NULL, in_child);
-	faults_watch();
+	if (back->held) {
+		back->stack = (uintptr_t)seam->stack + sizeof(seam->stack);
+		back->go = (uintptr_t)held_go;
+	} else {
+		faults_watch();
+	}
 }
 
 /* One thread becomes the owner, at its first request. */
@@ -83,7 +103,7 @@ static int is_owner(void)
 
 	if (mine)
 		return 1;
-	if (!__atomic_compare_exchange_n(&seam->owner, &nobody, gettid(), 0, __ATOMIC_RELAXED,
+	if (!__atomic_compare_exchange_n(&back->owner, &nobody, gettid(), 0, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return 0;
 	return mine = 1;
@@ -101,37 +121,46 @@ static int may_begin(void)
 /* Back in the call that brought it; signals are blocked since the fault. */
 static ssize_t taken_back(void)
 {
-	seam->open = 0;
-	seam->ended = "there was none";
+	static const char ran[] = "another thread ran while it was taken back";
+
+	seam_ended("no request had begun");
 	if (!others_stood()) {
-		seam_say("another thread ran while it was taken back", "");
+		if (back->held)
+			held_say(ROLLBACK_NOT, ran);
+		else
+			seam_say(ran, "");
 		die_of(seam->sig);
 	}
-	sigprocmask(SIG_SETMASK, &seam->mask, NULL);
+	if (back->held)
+		held_undone();
+	KERNEL_4(SYS_rt_sigprocmask, SIG_SETMASK, &seam->mask, NULL, MASK_BYTES);
 	errno = ECONNRESET;
 	return -1;
 }
 
-static ssize_t request(ssize_t got)
+static ssize_t request(int fd, const void *bytes, ssize_t got)
 {
 	int opened;
 
 	request_begins();
+	back->fd = fd;
+	back->bytes = (uintptr_t)bytes;
+	back->size = got;
 	opened = mve_checkpoint_open();
 	if (opened == 1)
 		return taken_back();
 	if (opened < 0)
 		no_more(mve_checkpoint_why());
 	else
-		seam->open = 1;
+		back->open = 1;
 	return got;
 }
 
-ssize_t seam_came(ssize_t got)
+ssize_t seam_came(int fd, const void *bytes, ssize_t got)
 {
 	seam_end("it was over");
 	if (!may_begin() || --seam->left > 0)
 		return got;
 	seam->left = seam->each;
-	return request(got);
+	return request(fd, bytes, got);
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "engine/abi/rollback.h"
 
 /* Limit (Checkpoints): descriptors below this may be connections whose requests can be taken
  * back.  Beyond: no checkpoint is opened for them. */
@@ -14,13 +15,13 @@
 
 #define FAULT_STACK	(64 << 10)
 
+/* What the kernel has of a sigset_t. */
+#define MASK_BYTES	8
+
 /* Of one thread, but for `accepted`. */
 struct seam {
 	long each;		/* requests to a checkpoint; 0: there are none */
 	long left;
-	volatile int open;	/* the request's checkpoint */
-	volatile pid_t owner;	/* the thread whose requests they are; 0: nobody's yet */
-	const char *ended;	/* why a request that has begun cannot be taken back any more */
 	sigset_t mask;		/* when it began */
 	int alone;		/* there was no other thread then */
 	long others;		/* how often the others had stopped */
@@ -40,12 +41,26 @@ _Static_assert(sizeof(struct seam) <= sizeof(union seam_pages) &&
 
 #define seam	(&checkpoint_seam.s)
 
-/* Something has come on a connection: what the call returns, which is an error when the request
- * is taken back. */
-ssize_t seam_came(ssize_t got);
+/* What mve and we tell each other (engine/abi/rollback.h), whether or not it holds the program:
+ * which checkpoint is open, and whose. */
+extern union rollback_pages {
+	struct rollback s;
+	char pages[4096];
+} mve_checkpoint_rollback;
+
+_Static_assert(sizeof(struct rollback) <= sizeof(union rollback_pages), "a page of its own");
+
+#define back	(&mve_checkpoint_rollback.s)
+
+/* Something has come on a connection, to these bytes: what the call returns, which is an error
+ * when the request is taken back. */
+ssize_t seam_came(int fd, const void *bytes, ssize_t got);
 
 /* What cannot be taken back is about to be done.  The request is over. */
 void seam_end(const char *why);
+
+/* Why there is no request that could be taken back. */
+void seam_ended(const char *why);
 
 /* fault.c */
 void faults_watch(void);
@@ -56,6 +71,14 @@ int others_stood(void);
 
 /* Ends as by the signal, when it is no longer blocked. */
 void die_of(int sig);
+
+/* held.c: mve holds the program, and has faults come here. */
+_Noreturn void held_go(int sig);
+long held_say(enum rollback_word word, const char *why);
+/* The request has opened it itself: to close it changes nothing that was before. */
+int held_opened(int fd);
+/* It is taken back: what it has opened is closed, and mve is told. */
+void held_undone(void);
 
 void seam_say(const char *what, const char *why);
 

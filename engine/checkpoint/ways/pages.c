@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/runtime/kernel.h"
+#include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ranges.h"
 #include "engine/checkpoint/ways/ways.h"
@@ -74,10 +76,10 @@ extern void *__curbrk;
 
 static int number_high(int fd)
 {
-	int high = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
+	int high = fd < 0 ? fd : (int)KERNEL_3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, NUMBER_LEAST);
 
 	if (fd >= 0 && high >= 0)
-		close(fd);
+		KERNEL_1(SYS_close, fd);
 	return high >= 0 ? high : fd;
 }
 
@@ -86,17 +88,20 @@ static int kernel_begin(void)
 	struct uffdio_api api = { .api = UFFD_API,
 		.features = UFFD_FEATURE_WP_ASYNC | UFFD_FEATURE_WP_UNPOPULATED };
 
-	pages->uffd = number_high(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
-	if (pages->uffd < 0 || ioctl(pages->uffd, UFFDIO_API, &api))
+	pages->uffd = number_high((int)KERNEL_1(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
+	if (pages->uffd < 0 || KERNEL_3(SYS_ioctl, pages->uffd, UFFDIO_API, &api))
 		return -1;
-	pages->pagemap = number_high(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+	pages->pagemap = number_high((int)KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/pagemap",
+						   O_RDONLY | O_CLOEXEC));
+	mve_checkpoint_rollback.s.kernel[0] = pages->uffd;
+	mve_checkpoint_rollback.s.kernel[1] = pages->pagemap;
 	return pages->pagemap;
 }
 
 static void in_child(void)
 {
-	close(pages->uffd);
-	close(pages->pagemap);
+	KERNEL_1(SYS_close, pages->uffd);
+	KERNEL_1(SYS_close, pages->pagemap);
 	pages->stale = 1;
 	pages->now.number = 0;
 	if (kernel_begin() < 0)
@@ -157,12 +162,12 @@ static int written(void (*each)(uintptr_t))
 	scan.begin = pages->now.r[0].begin;
 	scan.end = pages->now.r[pages->now.number - 1].end;
 	do {
-		n = ioctl(pages->pagemap, SCAN_CALL, &scan);
+		n = (int)KERNEL_3(SYS_ioctl, pages->pagemap, SCAN_CALL, &scan);
 		for (int i = 0; i < n; i++)
 			found_each(&pages->found[i], each);
 		scan.begin = scan.walked;
 	} while (n > 0 && scan.begin < scan.end);
-	return n < 0 ? -errno : 0;
+	return n < 0 ? n : 0;
 }
 
 static void copy_page(uintptr_t at)
@@ -204,10 +209,10 @@ static int protect(struct range r)
 		.mode = UFFDIO_REGISTER_MODE_WP };
 	struct uffdio_writeprotect wp = { .range = reg.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 
-	if (ioctl(pages->uffd, UFFDIO_REGISTER, &reg) ||
-	    ioctl(pages->uffd, UFFDIO_WRITEPROTECT, &wp))
-		return -errno;
-	return 0;
+	long error = KERNEL_3(SYS_ioctl, pages->uffd, UFFDIO_REGISTER, &reg);
+
+	return error ? (int)error :
+		       (int)KERNEL_3(SYS_ioctl, pages->uffd, UFFDIO_WRITEPROTECT, &wp);
 }
 
 #define ENTRIES		512
@@ -221,7 +226,8 @@ static int copy_range(struct range r, unsigned char *copy)
 
 	for (uintptr_t p = r.begin; p < r.end; p += n * PAGE, copy += n * PAGE) {
 		most = (r.end - p) / PAGE < ENTRIES ? (r.end - p) / PAGE : ENTRIES;
-		if (pread(pages->pagemap, entries, most * 8, p / PAGE * 8) != (ssize_t)most * 8)
+		if (KERNEL_4(SYS_pread64, pages->pagemap, entries, most * 8, p / PAGE * 8) !=
+		    (long)most * 8)
 			return -EIO;
 		for (n = 0; n < most; n++)
 			if (entries[n] & ENTRY_IS_THERE)
@@ -250,7 +256,7 @@ static int renew(void)
 	size_t at = 0;
 	int error = ranges_read(&pages->now, way->all);
 
-	madvise((void *)COPIES_AT, COPIES_MAX, MADV_DONTNEED);
+	KERNEL_3(SYS_madvise, COPIES_AT, COPIES_MAX, MADV_DONTNEED);
 	for (int n = 0; n < pages->now.number && !error; n++) {
 		struct range r = pages->now.r[n];
 

@@ -2,6 +2,7 @@
  * From /proc/self/maps, by read(2) alone: what is looked at must not change meanwhile.
  *
  * Never among them: tags, log, stacks, and what is shared; stacks go with those who have them.
+ * Nor what is mve's own, where that holds the program.
  * Of all memory also not the runtime's own pages.  Of libraries' not the program's data and
  * heap, whose stores are checked.
  */
@@ -11,12 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 #include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/runtime/kernel.h"
+#include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/ranges.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/state.h"
 
 #define PAGE	4096ul
-#define HOLES	3
+#define HOLES	5
 
 extern char __data_start __attribute__((visibility("hidden")));
 extern char _end __attribute__((visibility("hidden")));
@@ -43,6 +46,9 @@ static void holes_find(struct range holes[HOLES], int all)
 		holes[0] = pages_of(&__data_start, &_end);
 		holes[1] = (struct range){ begin, end };
 	}
+	for (int n = 0; n < 2; n++)
+		holes[3 + n] = (struct range){ mve_checkpoint_rollback.s.own[n].from,
+					       mve_checkpoint_rollback.s.own[n].to };
 }
 
 /* Adds what of a range is in none of the holes from this one on. */
@@ -86,14 +92,14 @@ static int line_read(struct ranges *to, char *line, const struct range *holes)
 
 static int text_read(void)
 {
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	ssize_t had = 0, n;
+	long fd = KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	long had = 0, n;
 
 	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, text + had, sizeof(text) - 1 - had)) > 0)
+		return (int)fd;
+	while ((n = KERNEL_3(SYS_read, fd, text + had, sizeof(text) - 1 - had)) > 0)
 		had += n;
-	close(fd);
+	KERNEL_1(SYS_close, fd);
 	text[had] = '\0';
 	return n < 0 || had == sizeof(text) - 1 ? -E2BIG : 0;
 }

@@ -135,6 +135,7 @@ bool signal_leads(const struct thread *t)
 
 bool crash_signal(int sig)
 {
-	return streams.conduct && (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
-				   SIG_BIT(sig) & HIDDEN_SIGNALS);
+	return (streams.conduct || boot.rollback) &&
+	       (sig == SIGABRT || sig == SIGFPE || sig == SIGTRAP ||
+		SIG_BIT(sig) & HIDDEN_SIGNALS);
 }

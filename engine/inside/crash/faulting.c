@@ -48,9 +48,9 @@ static void mark_set(const struct thread *t, uint64_t at)
 /* The last one that was left is forgotten. */
 void fault_mark(struct thread *t)
 {
-	struct section *own = streams_section(&streams, streams.self);
+	struct section *own = leads(t) ? streams_section(&streams, streams.self) : NULL;
 
-	if (!t->faulting && leads(t) && (!own->faulted[t->lane] || own->left[t->lane]))
+	if (!t->faulting && own && (!own->faulted[t->lane] || own->left[t->lane]))
 		mark_set(t, t->writer.lane->head);
 }
 

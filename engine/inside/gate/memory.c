@@ -25,6 +25,14 @@ void bytes_zero(void *to, size_t len)
  */
 #define OWN_BELOW	(64ull << 30)	/* the image: servers with more mapped are rare */
 
+#define OWN_ROOM	(16ull << 30)	/* of it no more is needed: blocks, tables, rules */
+
+void own_range(uint64_t *from, uint64_t *to)
+{
+	*to = (boot.text - OWN_BELOW) & ~0xfffull;
+	*from = *to - OWN_ROOM;
+}
+
 static long map(uint64_t len, int how)
 {
 	static uint64_t taken;

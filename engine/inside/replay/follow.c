@@ -30,6 +30,7 @@
 #include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/window.h"
@@ -50,6 +51,7 @@
 #include "engine/inside/replay/follow_serve.h"
 #include "engine/inside/replay/ignore.h"
 #include "engine/inside/replay/own_query.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/apart_meet.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/rules_object.h"
@@ -207,6 +209,15 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 	return differs(t, e, w, nr, &m, result);
 }
 
+/* The leader's request has failed, and this version's has not: it is taken back all the same. */
+static long follow_back(struct thread *t)
+{
+	while (!rollback_told(t))
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
+	follow_take(t);
+	return 0;
+}
+
 static long stream_meet(struct thread *t, struct walk *w, long nr)
 {
 	struct window_row *row = window_note(t, w->args, nr);
@@ -235,6 +246,8 @@ static long stream_meet(struct thread *t, struct walk *w, long nr)
 			return lead_call(t, (int32_t)t->frame.rax);
 		}
 		window_event(t, row, e);
+		if (e->kind == EVENT_BACK)
+			return follow_back(t);
 		if (w->desc && w->desc->class == CLASS_LIFE && e->kind == EVENT_CALL &&
 		    e->call == nr) {
 			life_compare(t, nr, e);

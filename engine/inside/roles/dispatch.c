@@ -12,11 +12,13 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/locks/locks.h"
+#include "engine/inside/record/back.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/roles/park.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/signal/signals.h"
@@ -133,6 +135,21 @@ static __attribute__((noinline)) long serve_deferred(struct thread *t, bool lock
 	return lock && t->frame.rax == LOCK_TOOK ? serve(t, lock) : CALL_RESTART;
 }
 
+/* In a program whose requests may be taken back. */
+static __attribute__((noinline)) long serve_request(struct thread *t)
+{
+	long nr = (int32_t)t->frame.rax, result;
+
+	if (nr == ROLLBACK_CALL)
+		return back_asked(t);
+	if (rollback_is_open(t) && back_before(t, nr))
+		return 0;
+	result = t->deferred ? serve_deferred(t, false) : serve(t, false);
+	if (rollback_is_open(t) && result != CALL_RESTART)
+		back_after(t, nr, result);
+	return result;
+}
+
 /* Serves the call in the frame.  On CALL_RESTART the exit sees to it. */
 void dispatch(struct thread *t)
 {
@@ -145,7 +162,8 @@ void dispatch(struct thread *t)
 	t->call_state = 0;
 	t->made = CALL_RESTART;
 	t->child_lane = CHUNK_NONE;
-	result = t->deferred ? serve_deferred(t, lock) : serve(t, lock);
+	result = rollback_of() && !lock ? serve_request(t)
+					: t->deferred ? serve_deferred(t, lock) : serve(t, lock);
 	t->restart = result == CALL_RESTART;
 	if (t->restart)
 		--*count;	/* it will come again */

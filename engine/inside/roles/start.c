@@ -17,6 +17,7 @@
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/record/back.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/tell.h"
@@ -28,6 +29,7 @@
 #include "engine/inside/roles/park.h"
 #include "engine/inside/roles/promote.h"
 #include "engine/inside/roles/start.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/take.h"
 
@@ -135,12 +137,14 @@ void inside_begin(struct thread *t)
 			s->action[sig] = now;
 	failed_begin();
 	hidden_begin(t);
+	rollback_begin();
 	ways_fill();
 	shelf_begin();
 	slot_claim(t);
 	signals_start(t);
 	seal_arm(t);
 	stream_begin(t);
+	back_begin();
 	signals_deaf(t);
 	failed_begun();
 }

@@ -19,6 +19,7 @@
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/rules/overdue.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/hidden.h"
 #include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/sigframe.h"
@@ -350,6 +351,7 @@ long serve_sigreturn(struct thread *t)
 		target_out(at + offsetof(struct ucontext_raw, mask), &uc.mask, 8);
 	}
 	MUST(!t->at_boundary && !t->latches);
+	rollback_handler(t, false);
 	t->returning = 1;
 	t->restart = 1;		/* if a signal comes before the kernel has it */
 	sigreturn_exit();

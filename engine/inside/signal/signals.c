@@ -40,6 +40,7 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/locks.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/follow_rules.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/caught.h"
@@ -246,6 +247,7 @@ static void handler_enter(struct thread *t, int sig, const struct action *a, con
 		frame_failed(t, sig, uc);
 	else if (crash)
 		fault_begin(t, sig, &alt, uc->regs.rsp);
+	rollback_handler(t, true);
 }
 
 static void deliver(struct thread *t, int sig, const uint8_t *info,
@@ -257,6 +259,10 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 
 	MUST(sig >= 1 && sig <= SIGNALS && !t->latches);
 	t->owed &= ~SIG_BIT(sig);
+	if (crash && rollback_fault(t, sig, fault_address(sig, info), &uc->regs)) {
+		uc->fpstate = 0;
+		return;
+	}
 
 	if (t->has_lane && !t->following && !ids_are_ours()) {
 		bytes_copy(seen, info, sizeof(seen));

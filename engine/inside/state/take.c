@@ -37,6 +37,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/limits.h"
 #include "engine/inside/state/record_locks.h"
@@ -121,6 +122,8 @@ static bool fd_place(int32_t *fds, uint32_t i, uint32_t n, const struct taken_de
 	long is;
 
 	MUST(i < n);
+	if (rollback_keeps(to->fd))	/* the old leader's looks at its memory */
+		return OWN1(__NR_close, got) == 0;
 	if (got == to->fd)
 		return OWN3(__NR_fcntl, got, F_SETFD, cloexec ? FD_CLOEXEC : 0) >= 0;
 	number_free(fds, i + 1, n, to->fd);

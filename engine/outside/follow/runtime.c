@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/abi/rollback.h"
 #include "engine/abi/table.h"
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/monitor/say.h"
@@ -299,6 +300,52 @@ uint64_t runtime_unwind(pid_t pid, const struct map *m)
 	}
 	close(fd);
 	return at;
+}
+
+/* An object or function that the program exports; its size, or 0. */
+static uint64_t exported_at(const struct functions *f, const struct map *m, const char *wanted,
+			    uint64_t *at)
+{
+	for (uint64_t i = 0; i < f->n; i++) {
+		Elf64_Sym s;
+		const char *name = symbol_at(f, i, &s);
+
+		if (!name || !s.st_shndx || strcmp(name, wanted))
+			continue;
+		for (unsigned k = 0; k < f->v.nload; k++) {
+			const struct elf_load *l = &f->v.load[k];
+
+			if (!l->exec || m->offset > l->off + l->len ||
+			    l->off >= m->offset + (m->end - m->start))
+				continue;
+			*at = m->start - m->offset + l->off - l->vaddr + s.st_value;
+			return s.st_size;
+		}
+	}
+	return 0;
+}
+
+struct checkpoint_runtime runtime_of_checkpoints(pid_t pid, const struct map *m)
+{
+	struct checkpoint_runtime r = { 0 };
+	struct functions f = { 0 };
+	int fd = patch_open(pid, m);
+	uint64_t size, code;
+
+	if (fd < 0)
+		return r;
+	if (!elf_open_file(&f.v, fd, ELF_HEADERS)) {
+		if (table_open(&f, SHT_DYNSYM)) {
+			code = exported_at(&f, m, ROLLBACK_KERNEL, &r.kernel.from);
+			r.kernel.to = r.kernel.from + code;
+			size = exported_at(&f, m, ROLLBACK_NAME, &r.contract);
+			if (!code || size < sizeof(struct rollback))
+				r.contract = 0;
+		}
+		elf_close(&f.v);
+	}
+	close(fd);
+	return r;
 }
 
 /* Where the file's function of this name lies in the mapping; or 0. */

@@ -28,6 +28,14 @@ unsigned runtime_in_program(pid_t pid, const struct map *m,
 /* Where the eh_frame_hdr of the mapped file is in the process; or 0. */
 uint64_t runtime_unwind(pid_t pid, const struct map *m);
 
+/* What the runtime of checkpoints has in a program (engine/abi/rollback.h), as addresses of the
+ * process; `contract` is 0 where the program was not built with it. */
+struct checkpoint_runtime {
+	uint64_t contract;
+	struct code_range_at kernel;
+};
+struct checkpoint_runtime runtime_of_checkpoints(pid_t pid, const struct map *m);
+
 /* TSan's interceptor of sigaction, if the mapped file has TSan in it; or 0. */
 uint64_t runtime_sigaction(pid_t pid, const struct map *m);
 

@@ -46,6 +46,7 @@
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/mapped.h"
 #include "engine/outside/report/findings.h"
+#include "engine/outside/rollback/rollbacks.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/start/exec.h"
@@ -384,6 +385,7 @@ static void cgroup_end(struct monitor *m)
 static void session_close(struct monitor *m)
 {
 	findings_close(m);
+	rollbacks_close(m);
 	status_write(m);
 	audit_close(m->audit);
 	cgroup_end(m);

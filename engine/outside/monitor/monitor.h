@@ -128,6 +128,8 @@ struct version {
 	struct given finish;	/* its time to read on, since it has done so last, */
 	struct given finish_all; /* and in all */
 	uint64_t finish_cells;	/* left of the stream at the last look */
+	uint64_t backs;		/* requests that were taken back, */
+	uint64_t backs_not;	/* and that could not be */
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
 	bool runtime;		/* a sanitizer's is in one of its programs */
 	uint64_t follows_ms;	/* since then */
@@ -265,6 +267,8 @@ struct monitor {
 	struct start_record start;
 	struct audit *audit;
 	struct trace *trace;
+	struct rollbacks *rollbacks;	/* NULL: no request was taken back */
+	unsigned rollback_programs;	/* that have checkpoints, with --rollback */
 	struct findings *findings;	/* NULL: none yet */
 };
 

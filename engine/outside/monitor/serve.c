@@ -27,6 +27,7 @@
 #include "engine/outside/patch/hook.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/report/findings.h"
+#include "engine/outside/rollback/rollbacks.h"
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
@@ -349,6 +350,8 @@ static int64_t request_serve(struct version *v, const struct request *r)
 	case REQ_REFUSED:
 		refused_say(v, r);
 		return 0;
+	case REQ_ROLLBACK:
+		return rollback_serve(v, r);
 	case REQ_FAILED:
 		return failed_serve(v, r);
 	case REQ_NOTE:

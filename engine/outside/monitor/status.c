@@ -266,6 +266,9 @@ static json_t *version_json(const struct version *v)
 		      "findings_all", (json_int_t)v->findings_all, "why", v->why);
 	json_object_set_new(j, "argv", words_json(v->argv));
 	json_object_set_new(j, "waits", waits_json(v));
+	if (v->monitor->options->rollback)
+		json_object_set_new(j, "rollback", json_pack("{s:I, s:I}", "taken_back",
+			(json_int_t)v->backs, "not", (json_int_t)v->backs_not));
 	if (v->monitor->options->rewind && v->index)
 		json_object_set_new(j, "rewind", rewind_json(v));
 	if (version_lives(v) && v->index != v->monitor->leader)

@@ -191,15 +191,30 @@ bool findings_end(struct version *v, pid_t tid)
 	return true;
 }
 
+static struct findings *findings_of(struct monitor *m)
+{
+	if (!m->findings)
+		m->findings = calloc(1, sizeof(*m->findings));
+	return m->findings;
+}
+
+void findings_add(struct version *v, uint32_t slot, json_t *finding,
+		  const struct finding_request *request)
+{
+	const struct draft d = { .v = v, .slot = slot, .request = *request };
+
+	MUST(finding && slot < AREA_THREADS);
+	if (findings_of(v->monitor))
+		finding_count(v->monitor->findings, &d, finding);
+}
+
 int64_t reported_serve(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct draft *d;
 	long n;
 
-	if (!m->findings)
-		m->findings = calloc(1, sizeof(*m->findings));
-	if (!m->findings)
+	if (!findings_of(m))
 		return 0;
 	if (!r->args[0])
 		return findings_end(v, r->tid) ? sanitizer_ends(v, r) : 0;

@@ -61,7 +61,9 @@ static void head(FILE *to, const json_t *r)
 	line(to, label, text_of(leader, "command"));
 	snprintf(label, sizeof(label), "  follower  %-8s pid %-8lld ", text_of(f, "name"),
 		 number_of(f, "pid"));
-	line(to, label, text_of(f, "command"));
+	/* What became of a leader's own request is a report, too. */
+	if (strcmp(text_of(f, "name"), text_of(leader, "name")))
+		line(to, label, text_of(f, "command"));
 	fprintf(to, "  thread %lld, lane %lld\n\n", number_of(f, "thread"), number_of(f, "lane"));
 }
 

@@ -173,6 +173,14 @@ static bool library_is_common(const char *path)
 	return false;
 }
 
+/* What stands before a store of the program's. */
+static bool is_checkpoints(const json_t *frame)
+{
+	const char *function = json_string_value(json_object_get(frame, "function"));
+
+	return function && (!strncmp(function, "mve_checkpoint_", 15));
+}
+
 const json_t *stack_frame_own(const json_t *stack)
 {
 	const json_t *frame, *named = NULL, *own = NULL;
@@ -181,7 +189,7 @@ const json_t *stack_frame_own(const json_t *stack)
 	json_array_foreach(stack, i, frame) {
 		const char *module = json_string_value(json_object_get(frame, "module"));
 
-		if (module && library_is_common(module))
+		if ((module && library_is_common(module)) || is_checkpoints(frame))
 			continue;
 		if (json_object_get(frame, "line"))
 			return frame;

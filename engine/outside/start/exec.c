@@ -328,7 +328,9 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 				 .hidden = t->hidden | (t->left < LANES_ALL ? HIDDEN_MOVES : 0),
 				 .role = t->role, .version = v->index,
 				 .lane = t->lane % LANES, .realm = t->lane / LANES,
-				 .vpid = t->vpid, .wish = &t->wish };
+				 .vpid = t->vpid, .wish = &t->wish,
+				 .rollbacks = m->options->rollback ? &m->rollback_programs
+								  : NULL };
 	const struct realm *realm = &m->realm[w.realm];
 
 	if (!m->conduct || !lane_is(m, t->lane))	/* a sanitizer's own program: on its own */

@@ -29,6 +29,7 @@
 #include "engine/abi/boot.h"
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
+#include "engine/abi/rollback.h"
 #include "engine/core/must.h"
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/kernel/maps.h"
@@ -452,6 +453,36 @@ static void runtime_note(struct injection *in)
 	}
 }
 
+/* It is that of this build, and not something else of its name. */
+static bool contract_is(struct injection *in, uint64_t at)
+{
+	struct rollback r;
+
+	return memory_peek(in->r.pid, at, &r, sizeof(r)) == sizeof(r) && r.sign == ROLLBACK_SIGN &&
+	       r.version == ROLLBACK_VERSION;
+}
+
+/* The runtime of checkpoints: its calls are each version's own. */
+static void checkpoints_note(struct injection *in)
+{
+	struct boot *b = &in->boot;
+
+	for (size_t i = 0; i < in->maps.n; i++) {
+		const struct map *m = &in->maps.map[i];
+		struct checkpoint_runtime r = { 0 };
+
+		if (m->exec && is_program(in, m))
+			r = runtime_of_checkpoints(in->r.pid, m);
+		if (!r.contract || b->locals >= BOOT_LOCALS || !contract_is(in, r.contract))
+			continue;
+		b->local[b->locals++] = r.kernel;
+		if (!in->want->rollbacks)
+			continue;
+		b->rollback = r.contract;
+		++*in->want->rollbacks;
+	}
+}
+
 /* In the trap tier nothing is changed; only the old page needs to be known of. */
 static void code_look(struct injection *in)
 {
@@ -562,6 +593,7 @@ static int prepare(struct injection *in)
 		code_hook(in);
 		seams_hook(in);
 	}
+	checkpoints_note(in);
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);

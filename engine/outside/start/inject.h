@@ -32,6 +32,8 @@ struct inject_want {
 	uint64_t random[2];	/* what AT_RANDOM points to, with followers */
 	const struct layout_wish *wish;	/* of a follower */
 	uint32_t *puts_off;	/* of `conduct` */
+	unsigned *rollbacks;	/* programs with checkpoints, whose requests are taken back; NULL:
+				   they are not */
 	bool *runtime;		/* set if a sanitizer's is linked into the program */
 	struct maps *maps;	/* of the program as it stands, which are taken; or none */
 	const char *const *seam;	/* functions with which a request begins; NULL ends */

@@ -1,0 +1,55 @@
+/*
+ * What the inside and the runtime of a program that mve-cc has built (engine/checkpoint) have in
+ * common, to take a request back: `mve run --rollback`.  The structure is the runtime's, in pages
+ * that do not go back, under the name ROLLBACK_NAME among the program's dynamic symbols; the
+ * monitor finds it there and names it in the boot.
+ *
+ * The runtime opens a checkpoint where a request begins, and says so here.  The inside sees a
+ * fault first: it sends the thread to `go`, on a stack of its own, and that asks by
+ * ROLLBACK_CALL whether it may.  Nobody else than the thread and its process' inside writes here.
+ */
+#ifndef MVE_ABI_ROLLBACK_H
+#define MVE_ABI_ROLLBACK_H
+
+#include <stdint.h>
+
+#define ROLLBACK_NAME		"mve_checkpoint_rollback"
+/* The runtime's own calls, which are no business of a twin's: from here on. */
+#define ROLLBACK_KERNEL		"mve_checkpoint_kernel"
+
+#define ROLLBACK_SIGN		0x6b63616265766dull	/* "mveback" */
+#define ROLLBACK_VERSION	1u
+
+/* A number that no kernel has; its first argument is one of the words below. */
+#define ROLLBACK_CALL		0x6d76
+
+enum rollback_word {
+	ROLLBACK_ASK,		/* the request has failed: 1, take it back; 0: die of it */
+	ROLLBACK_DONE,		/* it is taken back; `bytes` is as it came */
+	ROLLBACK_NOT,		/* it is not after all; why: words */
+	ROLLBACK_NEVER,		/* there are no checkpoints any more; why: words */
+};
+
+/* Limit (Checkpoints): descriptors that a request opens.  Beyond: it is not taken back. */
+#define ROLLBACK_OPENED		64
+
+struct rollback {
+	uint64_t sign;
+	uint32_t version;
+	uint32_t held;		/* the inside: it sees to faults, from the program's start on */
+	uint32_t open;		/* a request's checkpoint is */
+	int32_t owner;		/* the thread whose requests they are */
+	uint64_t ended;		/* why there is none: words */
+	uint64_t go, stack;	/* where a fault leads; 0: not yet */
+	uint64_t bytes, size;	/* what came, in the memory that goes back */
+	int32_t fd;		/* and on which connection */
+	uint32_t handlers;	/* the inside: of signals, that run now */
+	uint32_t handlers_then;	/* as the request began */
+	uint32_t opened;	/* the inside: rows of `number`, since then */
+	uint64_t spoilt;	/* the inside: what cannot go back has happened: words; or 0 */
+	int32_t number[ROLLBACK_OPENED];	/* descriptors that the request has opened */
+	int32_t kernel[2];	/* the runtime's own descriptors, each version's; 0: none */
+	struct { uint64_t from, to; } own[2];	/* the inside's memory, which stays as it is */
+};
+
+#endif

@@ -1,0 +1,201 @@
+/*
+ * A request that can be taken back (rollback/): which descriptors its calls open, and which of
+ * them others see or the kernel keeps; and what the program's runtime asks when it has failed.
+ * All calls are looked at, also those that a library makes which has no checkpoints.
+ */
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/signal.h>
+#include <linux/stat.h>
+
+#include "engine/core/must.h"
+#include "engine/core/walk.h"
+#include "engine/inside/actions/actions.h"
+#include "engine/inside/crash/crash.h"
+#include "engine/inside/fd/numbers.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/ways.h"
+#include "engine/inside/lanes/event.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/order/wait.h"
+#include "engine/inside/record/back.h"
+#include "engine/inside/record/form.h"
+#include "engine/inside/rollback/rollback.h"
+
+#define TRAITS_SEEN	(TRAITS_GONE | TRAIT_REGISTERS | TRAIT_WRITES | TRAIT_SIGNALS | \
+			 TRAIT_ACCEPTS)
+
+static bool is_looked_at(long nr)
+{
+	const struct call_desc *d = call_find(nr);
+
+	return d && (call_has_variants(nr) || d->class == CLASS_LIFE || call_has(d, TRAITS_SEEN) ||
+		     numbers_may_be_given(d));
+}
+
+void back_begin(void)
+{
+	if (!rollback_of())
+		return;
+	way_set(0, WAY_LONG);	/* ROLLBACK_CALL has no row */
+	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
+		if (is_looked_at(nr))
+			way_set((unsigned)nr + 1, WAY_LONG);
+}
+
+/* --- descriptors ------------------------------------------------------------------------ */
+
+static void opened_add(void *what, int32_t fd)
+{
+	struct rollback *r = what;
+
+	if (r->opened >= ROLLBACK_OPENED)
+		rollback_spoil("it had opened more descriptors than are noted");
+	else
+		r->number[r->opened++] = fd;
+}
+
+static int opened_find(const struct rollback *r, int64_t fd)
+{
+	for (uint32_t i = 0; i < r->opened && i < ROLLBACK_OPENED; i++)
+		if (r->number[i] == fd)
+			return (int)i;
+	return -1;
+}
+
+static void opened_remove(struct rollback *r, int64_t fd)
+{
+	int i = opened_find(r, fd);
+
+	if (i >= 0)
+		r->number[i] = r->number[--r->opened];
+}
+
+/* --- what cannot go back ---------------------------------------------------------------- */
+
+/* What is written to a file or a terminal, or as standard output and error, is no answer. */
+static bool is_answer(int32_t fd)
+{
+	struct statx st = { 0 };
+
+	if (fd == 1 || fd == 2)
+		return false;
+	if (OWN6(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &st, 0) < 0)
+		return true;
+	return (st.stx_mode & S_IFMT) != S_IFREG && (st.stx_mode & S_IFMT) != S_IFCHR;
+}
+
+static const char *spoils(const struct thread *t, const struct walk *w, long nr)
+{
+	const struct rollback *r = rollback_of();
+	struct numbers n;
+
+	if (w->desc->class == CLASS_LIFE)
+		return "it had made a process or thread, or another program";
+	if (call_has(w->desc, TRAIT_ACCEPTS))
+		return "it had gone on to accept";
+	if (call_has(w->desc, TRAIT_SIGNALS) && !crash_sent_to_us(t, nr, w->args))
+		return "it had sent a signal";
+	if (call_has(w->desc, TRAIT_REGISTERS) && opened_find(r, (int32_t)w->args[0]) < 0)
+		return "it had changed what is waited for";
+	if (call_has(w->desc, TRAITS_GONE) && numbers_gone(w, &n) &&
+	    (n.first != n.last || opened_find(r, n.first) < 0))
+		return "it had closed a descriptor";
+	if (call_has(w->desc, TRAIT_WRITES) && is_answer((int32_t)w->args[0]))
+		return "it had sent something";
+	return NULL;
+}
+
+bool back_before(struct thread *t, long nr)
+{
+	uint64_t args[CALL_ARGS];
+	const char *why;
+	struct walk w;
+	int sig;
+
+	if (!is_looked_at(nr) || local_site(t))
+		return false;
+	call_walk(t, &w, args, nr);
+	sig = call_has(w.desc, TRAIT_SIGNALS) ? crash_sent_to_us(t, nr, args) : 0;
+	if (crash_signal(sig) && rollback_call(t, sig))
+		return true;
+	why = w.desc ? spoils(t, &w, nr) : NULL;
+	if (why)
+		rollback_spoil(why);
+	return false;
+}
+
+void back_after(struct thread *t, long nr, long result)
+{
+	struct rollback *r = rollback_of();
+	uint64_t args[CALL_ARGS];
+	struct numbers n;
+	struct walk w;
+
+	if (result < 0 || !is_looked_at(nr) || local_site(t))
+		return;
+	call_walk(t, &w, args, nr);
+	if (!w.desc)
+		return;
+	w.result = result;
+	if (call_has(w.desc, TRAITS_GONE) && numbers_gone(&w, &n) && n.first == n.last)
+		opened_remove(r, n.first);
+	numbers_given(&w, opened_add, r);
+}
+
+/* --- what the runtime asks -------------------------------------------------------------- */
+
+/* A leader's, and who is alone: the monitor looks at the stack, and may say no. */
+static long leader_asked(struct thread *t, int sig, uint64_t at)
+{
+	long reply = request_ask(t, REQ_ROLLBACK, ROLLBACK_ASK, (uint64_t)sig, at);
+
+	if (!reply)
+		return 0;
+	if (t->has_lane && stream_followed(t))
+		lead_note(t, EVENT_BACK, (uint64_t)sig);
+	return 1;
+}
+
+/* The leader's request has failed, too, or this is no twin of it. */
+static long follower_asked(struct thread *t, int sig, uint64_t at)
+{
+	const struct event *e;
+
+	for (;;) {
+		e = follow_event(t);
+		if (!e)
+			return leader_asked(t, sig, at);
+		if (e->kind == EVENT_BACK) {
+			follow_take(t);
+			return 1;
+		}
+		if (request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at) !=
+		    ANSWER_RETRY)
+			return 0;
+	}
+}
+
+static long asked(struct thread *t)
+{
+	uint64_t at;
+	int sig;
+
+	if (rollback_failed(&sig, &at))
+		return 1;
+	return t->following ? follower_asked(t, sig, at) : leader_asked(t, sig, at);
+}
+
+long back_asked(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+
+	t->answered = 1;
+	if (f->rdi == ROLLBACK_ASK)
+		return asked(t);
+	if (!t->following)
+		request_ask(t, REQ_ROLLBACK, f->rdi, boot.rollback, f->rsi);
+	return 0;
+}

@@ -1,0 +1,177 @@
+/*
+ * A request of a program with checkpoints (engine/checkpoint) fails: by a fault, an abort, a
+ * trap.  The thread is sent to the program's own runtime, on a stack of its own, where it asks
+ * whether it may go back (record/back.c), and takes memory back.
+ *
+ * What holds: nothing of the inside's memory goes back (`own`); a thread goes back only if its
+ * request is open, nothing has happened in it that others have seen or that the kernel keeps,
+ * and no handler has begun in it that still runs.
+ *
+ * The structure is the program's own memory, as believed as its libc is: who writes over it harms
+ * himself.
+ */
+#include <linux/signal.h>
+
+#include "engine/core/must.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/window.h"
+#include "engine/inside/rollback/rollback.h"
+
+#define STACK_ALIGNED	16ull
+#define FLAGS_CLEARED	0x10500ull	/* TF, DF, RF */
+
+/* What failed last: one thread has requests, so there is one. */
+static struct {
+	int sig;
+	uint64_t at;
+	bool told;	/* by the leader's event */
+} failure;
+
+void rollback_begin(void)
+{
+	struct rollback *r = rollback_of();
+
+	if (!r)
+		return;
+	MUST(boot.text < boot.block);
+	r->own[0].from = boot.text & ~0xfffull;
+	r->own[0].to = boot.block + BLOCK_SIZE;
+	own_range(&r->own[1].from, &r->own[1].to);
+	r->held = 1;
+}
+
+static bool is_owner(const struct thread *t)
+{
+	int32_t owner = rollback_of()->owner;
+
+	return owner && (owner == t->vtid || owner == t->tid);
+}
+
+bool rollback_is_open(const struct thread *t)
+{
+	const struct rollback *r = rollback_of();
+
+	return r && r->open && is_owner(t);
+}
+
+void rollback_spoil(const char *why)
+{
+	if (!rollback_of()->spoilt)
+		rollback_of()->spoilt = (uint64_t)why;
+}
+
+void rollback_handler(struct thread *t, bool begins)
+{
+	struct rollback *r = rollback_of();
+
+	if (!r || !is_owner(t))
+		return;
+	if (begins)
+		r->handlers++;
+	else if (r->handlers)
+		r->handlers--;
+}
+
+bool rollback_keeps(int32_t fd)
+{
+	const struct rollback *r = rollback_of();
+
+	return r && fd > 0 && (r->kernel[0] == fd || r->kernel[1] == fd);
+}
+
+bool rollback_failed(int *sig, uint64_t *at)
+{
+	*sig = failure.sig;
+	*at = failure.at;
+	return failure.told;
+}
+
+/* Words; NULL: it may be tried. */
+static const char *refusal(const struct thread *t)
+{
+	const struct rollback *r = rollback_of();
+
+	if (!is_owner(t))
+		return "it came in another thread than requests, or before the first";
+	if (!r->open)
+		return r->ended ? (const char *)r->ended : "no request had begun";
+	if (r->spoilt)
+		return (const char *)r->spoilt;
+	return r->handlers != r->handlers_then ? "it came in a handler" : NULL;
+}
+
+static uint64_t runtime_stack(void)
+{
+	return (rollback_of()->stack & ~(STACK_ALIGNED - 1)) - sizeof(uint64_t);
+}
+
+static void goes_back(struct gregs *regs)
+{
+	const struct rollback *r = rollback_of();
+
+	MUST(r->go && r->stack);
+	regs->rip = r->go;
+	regs->rsp = runtime_stack();
+	regs->rdi = (uint64_t)failure.sig;
+	regs->flags &= ~FLAGS_CLEARED;
+}
+
+bool rollback_fault(struct thread *t, int sig, uint64_t at, struct gregs *r)
+{
+	const char *why;
+
+	if (!rollback_of() || !rollback_of()->go)
+		return false;
+	why = refusal(t);
+	place_note(t, r->rip, r->rsp,
+		   (uint64_t[SAVED]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
+	if (why) {
+		if (!t->following)
+			request_ask(t, REQ_ROLLBACK, ROLLBACK_NOT, (uint64_t)sig, (uint64_t)why);
+		return false;
+	}
+	failure.sig = sig;
+	failure.at = at;
+	failure.told = false;
+	goes_back(r);
+	return true;
+}
+
+/* By the call in the frame, which is not made. */
+static void call_goes_back(struct thread *t)
+{
+	struct frame *f = &t->frame;
+
+	f->resume = rollback_of()->go;
+	f->rsp = runtime_stack();
+	f->rdi = (uint64_t)failure.sig;
+	f->flags &= ~FLAGS_CLEARED;
+}
+
+bool rollback_call(struct thread *t, int sig)
+{
+	const struct frame *f = &t->frame;
+
+	if (!rollback_of()->go || refusal(t))
+		return false;
+	place_note(t, f->site_end, f->rsp,
+		   (uint64_t[SAVED]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
+	failure.sig = sig;
+	failure.at = 0;
+	failure.told = false;
+	call_goes_back(t);
+	return true;
+}
+
+bool rollback_told(struct thread *t)
+{
+	if (!rollback_of() || !rollback_of()->go || refusal(t))
+		return false;
+	failure.sig = SIGKILL;
+	failure.told = true;
+	call_goes_back(t);
+	return true;
+}

@@ -1,0 +1,103 @@
+"""A session of mve run --rollback, and what is asked of it."""
+import atexit
+import json
+import os
+import socket
+import subprocess
+
+
+class Wrong(Exception):
+    pass
+
+
+def build(cc, root, name, *flags):
+    subprocess.run([cc, "-D_GNU_SOURCE", "-O2", "-g", *flags, root + "/servers/kv/v1.c", "-o",
+                    name], check=True)
+
+
+class Session:
+    count = 0
+
+    def __init__(self, mve, options, command, env=None):
+        Session.count += 1
+        self.mve = mve
+        self.name = f"{os.environ.get('MVE_SESSION', f't-{os.getpid()}')}-{Session.count}"
+        self.err = open(f"{self.name}.err", "w+")
+        self.process = subprocess.Popen([mve, "run", "-n", self.name, *options, "--", *command],
+                                        stdout=subprocess.PIPE, stderr=self.err, text=True,
+                                        env=env)
+        atexit.register(self.process.terminate)
+        self.port = int(self.process.stdout.readline().split()[-1])
+
+    def said(self):
+        self.err.flush()
+        with open(self.err.name) as f:
+            return f.read()
+
+    def connect(self):
+        peer = socket.create_connection(("127.0.0.1", self.port), 20)
+        peer.settimeout(20)
+        return peer
+
+    def ask(self, peer, request, want):
+        peer.sendall(request.encode() + b"\n")
+        got = b""
+        while not got.endswith(b"\n"):
+            try:
+                more = peer.recv(1000)
+            except OSError as e:
+                raise Wrong(f"{request!r}: {e}; said {self.said()!r}") from None
+            if not more:
+                raise Wrong(f"{request!r}: closed; said {self.said()!r}")
+            got += more
+        if got.decode() != want + "\n":
+            raise Wrong(f"{request!r}: {got!r}, not {want!r}")
+
+    def bad(self, request, want=b""):
+        """Its own connection is closed, and has got what is wanted."""
+        peer = self.connect()
+        peer.sendall(request.encode() + b"\n")
+        got = b""
+        try:
+            while more := peer.recv(1000):
+                got += more
+        except ConnectionResetError:
+            pass
+        peer.close()
+        if got != want:
+            raise Wrong(f"{request!r} was answered: {got!r}, not {want!r}; said {self.said()!r}")
+
+    def status(self):
+        got = subprocess.run([self.mve, "status", self.name, "--json"], capture_output=True,
+                             text=True, timeout=60)
+        if got.returncode:
+            raise Wrong(f"mve status: {got.stderr!r}; said {self.said()!r}")
+        return json.loads(got.stdout)
+
+    def server(self):
+        return next(v["pid"] for v in self.status()["versions"] if v["role"] != "follower")
+
+    def memory(self):
+        with open(f"/proc/{self.server()}/statm") as f:
+            return int(f.read().split()[1]) * 4
+
+    def counted(self, number):
+        got = self.status()["versions"][0]["rollback"]
+        if got != {"taken_back": number, "not": 0}:
+            raise Wrong(f"counted {got}, not {number}; said {self.said()!r}")
+
+    def follows(self):
+        roles = [(v["role"], v["why"]) for v in self.status()["versions"]]
+        if len(roles) < 2 or roles[1][0] != "follower":
+            raise Wrong(f"who follows: {roles}; said {self.said()!r}")
+
+    def report(self):
+        got = subprocess.run([self.mve, "report", self.name], capture_output=True, text=True,
+                             timeout=60)
+        return got.stdout
+
+    def end(self):
+        if self.process.poll() is not None:
+            raise Wrong(f"the session has ended: {self.process.returncode} {self.said()}")
+        self.process.terminate()
+        self.process.wait(20)
