@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static struct {
 static struct fuse_attr attributes(uint64_t node)
 {
 	return (struct fuse_attr){ .ino = node, .size = SIZE, .nlink = 1, .blksize = 4096,
-				   .mode = node == 1 ? S_IFDIR | 0755 : S_IFREG | 0666 };
+				   .mode = node == 1 ? S_IFDIR | 0755 : S_IFREG | 0777 };
 }
 
 /* How long the answer is; 0: there is none. */
@@ -90,12 +91,13 @@ static size_t answer_make(void)
 	}
 }
 
-static void serve(mire_call *call, int fd)
+/* `closes`: who closes it has an answer, too. */
+static void serve(mire_call *call, int fd, bool closes)
 {
 	while (call(SYS_read, fd, (long)&asked, sizeof(asked), 0, 0, 0) > 0) {
 		size_t len = answer_make();
 
-		if (!len && asked.head.opcode != FUSE_FLUSH)
+		if (!len && (asked.head.opcode != FUSE_FLUSH || !closes))
 			continue;
 		told.head.len = (uint32_t)(sizeof(told.head) + len);
 		told.head.unique = asked.head.unique;
@@ -103,7 +105,7 @@ static void serve(mire_call *call, int fd)
 	}
 }
 
-struct mire mire_by_file(mire_call *call, const char *folder)
+struct mire mire_by_file(mire_call *call, const char *folder, bool closes)
 {
 	struct mire m = { .fd = (int)call(SYS_openat, AT_FDCWD, (long)"/dev/fuse", O_RDWR, 0, 0, 0) };
 	char options[100], path[300];
@@ -121,11 +123,12 @@ struct mire mire_by_file(mire_call *call, const char *folder)
 		/* As the worker, who ends it. */
 		call(SYS_setresuid, NOBODY, NOBODY, NOBODY, 0, 0, 0);
 		call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-		serve(call, m.fd);
+		serve(call, m.fd, closes);
 		call(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 	}
 	snprintf(path, sizeof(path), "%s/file", folder);
-	file = call(SYS_openat, AT_FDCWD, (long)path, O_RDWR, 0, 0, 0);
+	file = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	m.file = (int)file;
 	at = call(SYS_mmap, 0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
 	/* Else the file system goes on while we do. */
 	call(SYS_close, m.fd, 0, 0, 0, 0, 0);

@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -566,7 +567,7 @@ static bool heir(void)
 
 /* --- memory that does not answer -------------------------------------------------------- */
 
-enum mired { BY_FAULT, BY_FILE, BY_PATH, BY_ANSWER, BY_MAP };
+enum mired { BY_FAULT, BY_FILE, BY_PATH, BY_ANSWER, BY_MAP, BY_CLOSE, BY_EXEC, BY_UPDATE };
 
 static long raw6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -583,9 +584,45 @@ static bool mire_made(uint64_t kind)
 {
 	mappings_find();
 	begun_fd = raw(SYS_openat, AT_FDCWD, (long)"BEGUN", O_WRONLY | O_CREAT, 0600, 0);
-	mire = kind == BY_FILE || kind == BY_MAP ? mire_by_file(raw6, "mire") :
-						   mire_by_fault(raw6);
+	mire = kind == BY_FAULT || kind == BY_PATH || kind == BY_ANSWER ? mire_by_fault(raw6) :
+		mire_by_file(raw6, "mire", kind != BY_CLOSE && kind != BY_UPDATE);
 	return mire.at;
+}
+
+/* It holds what its process' next program is begun with. */
+static void *program_read(void *arg)
+{
+	raw(SYS_execve, (long)"mire/file", (long)arg, (long)arg, 0, 0);
+	return arg;
+}
+
+/* A process whose descriptors are closed for its next program, as long as nobody answers. */
+static pid_t program_closed(void)
+{
+	char *words[] = { "true", NULL };
+	pid_t pid = (pid_t)raw(SYS_fork, 0, 0, 0, 0, 0);
+
+	if (!pid) {
+		raw(SYS_execve, (long)"/bin/true", (long)words, (long)words, 0, 0);
+		raw(SYS_exit_group, 1, 0, 0, 0, 0);
+	}
+	return pid;
+}
+
+static struct request mired_request(uint64_t kind, pid_t made)
+{
+	switch (kind) {
+	case BY_ANSWER:
+		return (struct request){ .kind = REQ_MAPPED, .call = { (uint64_t)mire.at } };
+	case BY_CLOSE:
+		return (struct request){ .kind = REQ_REALM, .args = { (uint64_t)mire.file, 0, 1 } };
+	case BY_EXEC:
+		return (struct request){ .kind = REQ_EXEC, .args = { (uint64_t)"/bin/true" } };
+	case BY_UPDATE:
+		return (struct request){ .kind = REQ_KNOWN, .args = { (uint64_t)made } };
+	default:
+		return (struct request){ .kind = REQ_EXEC, .args = { (uint64_t)mire.at } };
+	}
 }
 
 /* Until there is a file DONE: asks by a request, or about a path, that nobody can read. */
@@ -595,6 +632,9 @@ static bool sink(uint64_t kind)
 	struct request *r = kind == BY_FAULT || kind == BY_FILE ? (struct request *)mire.at : &own;
 	struct timespec look = { 0, 20000000 };
 	const struct boot *boot = boot_find();
+	char *no_words[] = { NULL };
+	pthread_t thread;
+	pid_t made = 0;
 	unsigned i = 0;
 
 	while (i < AREA_THREADS && slots()[i].owner != (uint32_t)raw(SYS_getpid, 0, 0, 0, 0, 0))
@@ -603,13 +643,19 @@ static bool sink(uint64_t kind)
 		return true;
 	if (kind == BY_MAP)
 		mire_map_held(raw6, &mire);
+	if (kind == BY_EXEC)
+		pthread_create(&thread, NULL, program_read, no_words);
+	if (kind == BY_UPDATE)
+		made = program_closed();
+	raw(SYS_nanosleep, (long)&(struct timespec){ 0, 100000000 }, 0, 0, 0, 0);
 	raw(SYS_write, begun_fd, (long)"begun", 5, 0, 0);
 	while (raw(SYS_access, (long)"DONE", F_OK, 0, 0, 0)) {
 		uint32_t *word = &((struct brief *)brief.at)->answer[i];
 
-		own = (struct request){ .state = RS_ASKED, .slot = i, .key = boot->key,
-			.kind = kind == BY_ANSWER ? REQ_MAPPED : REQ_EXEC,
-			.args = { (uint64_t)mire.at }, .call = { (uint64_t)mire.at } };
+		own = mired_request(kind, made);
+		own.state = RS_ASKED;
+		own.slot = i;
+		own.key = boot->key;
 		asks(i);
 		ring();
 		raw6(SYS_futex, (long)word, FUTEX_WAIT, *word, (long)&look, 0, (long)r);

@@ -23,6 +23,8 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/session/descriptors.h"
+#include "engine/outside/session/reach.h"
 
 struct query {
 	const struct call_desc *desc;
@@ -49,18 +51,6 @@ static pid_t twin_of(struct monitor *m, const struct version *v, uint64_t lane)
 		return 0;
 	pid = lane_at(m, source, (uint32_t)lane)->pid;
 	return pid > 0 && version_owns(&m->version[source], pid, pid) ? pid : 0;
-}
-
-static int descriptor_get(pid_t pid, int number)
-{
-	int handle = (int)syscall(SYS_pidfd_open, pid, 0), fd = -1;
-
-	if (handle >= 0)
-		fd = (int)syscall(SYS_pidfd_getfd, handle, number, 0);
-	fd = fd < 0 ? -errno : fd;
-	if (handle >= 0)
-		close(handle);
-	return fd;
 }
 
 /* --- what has a file system ----------------------------------------------------------- */
@@ -193,20 +183,55 @@ static int64_t ask(const struct query *q, uint32_t room)
 	return by_row(q, room);
 }
 
+/* In a thread of its own: to have the descriptor, and to let it go, may wait. */
+struct asking {
+	struct query q;
+	struct request r;
+	struct query_answer answer;
+};
+
+static long asking_do(void *room)
+{
+	struct asking *a = room;
+	long result;
+
+	a->q.args = a->r.call + 1;
+	a->q.answer = &a->answer;
+	a->q.fd = descriptor_fetch(a->q.twin, (int)a->q.args[0]);
+	if (a->q.fd < 0)
+		return a->q.fd == -EBADF ? -EBADF : -ENOSYS;
+	result = ask(&a->q, (uint32_t)a->r.call[7]);
+	close(a->q.fd);
+	return result;
+}
+
+static int64_t asked(const struct query *q, const struct request *r, struct query_answer *answer)
+{
+	struct asking *a = reach_room(q->twin, sizeof(*a));
+	int64_t result;
+
+	if (!a)
+		return -ENOSYS;
+	*a = (struct asking){ *q, *r, { .room = 0 } };
+	result = reach_do(asking_do, NULL);
+	if (result == -ETIME)
+		return -ENOSYS;
+	*answer = a->answer;
+	return result;
+}
+
 /* The result of the call in r->call, or -ENOSYS: the follower is to see for itself. */
 int64_t query_serve(struct version *v, const struct request *r)
 {
 	struct query_answer answer = { .room = 0 };
-	struct query q = { call_find_variant((long)r->call[0], r->call + 1), r->call + 1,
-			   twin_of(v->monitor, v, r->args[0]), -1, &answer };
+	struct query q = { .desc = call_find_variant((long)r->call[0], r->call + 1),
+			   .args = r->call + 1, .twin = twin_of(v->monitor, v, r->args[0]) };
 	int64_t result;
 
 	if (!q.desc || !q.twin || !rights_cover(r->pid, q.twin) || !is_ours_to_ask(&q))
 		return -ENOSYS;
-	q.fd = descriptor_get(q.twin, (int)q.args[0]);
-	if (q.fd < 0)
-		return q.fd == -EBADF ? -EBADF : -ENOSYS;
-	result = ask(&q, (uint32_t)r->call[7]);
-	close(q.fd);
+	result = asked(&q, r, &answer);
+	if (result == -EBADF || result == -ENOSYS)
+		return result;
 	return asker_give(r, r->args[1], &answer, sizeof(answer)) ? -ENOSYS : result;
 }

@@ -30,6 +30,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/memory.h"
 #include "engine/outside/session/reach.h"
 #include "engine/outside/monitor/monitor.h"
@@ -364,17 +365,37 @@ static bool pair_is_of(int fd, pid_t pid)
 	       !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) && peer.pid == pid;
 }
 
+struct named {
+	pid_t pid;
+	int number;
+};
+
+static long socket_fetch(void *room)
+{
+	const struct named *its = room;
+	int fd = descriptor_fetch(its->pid, its->number);
+
+	if (fd < 0 || pair_is_of(fd, its->pid))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+static void socket_late(void *room, long result)
+{
+	int fd = (int)result;
+
+	if (fd >= 0)
+		descriptors_close(((const struct named *)room)->pid, &fd, 1);
+}
+
 int asker_socket(pid_t pid, int number)
 {
-	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
-	int fd = handle < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, handle, number, 0);
-	int result = fd < 0 ? -errno : 0;
+	struct named *its = reach_room(pid, sizeof(*its));
 
-	if (handle >= 0)
-		close(handle);
-	if (!result && !pair_is_of(fd, pid))
-		result = -EPERM;
-	if (result && fd >= 0)
-		close(fd);
-	return result ? result : fd;
+	MUST(pid > 0);
+	if (!its)
+		return -ETIME;
+	*its = (struct named){ pid, number };
+	return (int)reach_do(socket_fetch, socket_late);
 }

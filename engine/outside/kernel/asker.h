@@ -38,6 +38,7 @@ int asker_give(const struct request *r, uint64_t to, const void *what, size_t le
 /*
  * Our descriptor of the socket that the asker names, which is one of a pair that it has made
  * itself: what goes there comes to nobody to whom the asker has not given the other end.
+ * To be closed by descriptors_close().
  */
 int asker_socket(pid_t pid, int number);
 /* Whoever asks there is told that it gets no answer. */

@@ -32,6 +32,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/session/reach.h"
@@ -53,6 +54,7 @@
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
 
+#define CLOSE_AGAIN_MS	100	/* where nobody may wait for it now */
 #define START_MS	2000	/* how long an execve may take */
 #define SIZE_HINT	"the limit of the file size is too small for mve (ulimit -f)"
 #define BIRTH_MS	500	/* how long a forked process may take to begin */
@@ -318,6 +320,8 @@ static void due_serve(struct monitor *m)
 	if (beside_look(m))
 		exec_beside(m);
 	mapped_look(m);
+	if (descriptors_look())
+		monitor_wake_after(m, CLOSE_AGAIN_MS);
 	if (m->asked_soon) {
 		m->asked_soon = false;
 		serve_requests(m);

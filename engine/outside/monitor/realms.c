@@ -40,6 +40,7 @@
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/session/descriptors.h"
 
 #define FILES_LIFTED	65536
 
@@ -222,7 +223,7 @@ static int sections_give(struct monitor *m, const struct version *v, const struc
 	int result = socket < 0 ? socket : sections_send(m, v, &m->realm[realm], socket);
 
 	if (socket >= 0)
-		close(socket);
+		descriptors_close(r->pid, &socket, 1);
 	return result;
 }
 

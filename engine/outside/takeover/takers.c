@@ -19,6 +19,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/session/descriptors.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
 
@@ -29,7 +30,7 @@
 void takers_close(struct taker *k)
 {
 	if (k->socket >= 0)
-		close(k->socket);
+		descriptors_close(k->request.pid, &k->socket, 1);
 	k->socket = -1;
 }
 
