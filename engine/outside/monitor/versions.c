@@ -321,18 +321,28 @@ bool version_lives(const struct version *v)
  * Where a process of each version was found to have its area: those that it has
  * forked have theirs there, too, and one look is a tenth of reading all maps.
  */
-static struct { uint64_t from, to; } area_seen[VERSIONS];
+static uint64_t area_seen[VERSIONS];
 
-static bool area_where_seen(const struct version *v, pid_t pid, const struct stat *area)
+static const struct map *area_in(const struct maps *maps, const struct stat *area)
 {
-	struct stat st;
-	char path[96];
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->map[i].shared && maps->map[i].inode == area->st_ino &&
+		    strstr(maps->map[i].path, "memfd:mve-area"))
+			return &maps->map[i];
+	return NULL;
+}
 
-	if (!area_seen[v->index].from)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", pid,
-		 area_seen[v->index].from, area_seen[v->index].to);
-	return stat(path, &st) == 0 && st.st_ino == area->st_ino && st.st_dev == area->st_dev;
+/* 1: there it is; 0: it is not; or why that cannot be known. */
+static int area_where_seen(const struct version *v, pid_t pid, const struct stat *area)
+{
+	uint64_t at = area_seen[v->index];
+	struct maps maps = { 0 };
+	int result = at ? maps_read_part(pid, at, at + 1, &maps) : 0;
+
+	if (!result)
+		result = area_in(&maps, area) != NULL;
+	maps_free(&maps);
+	return result;
 }
 
 /*
@@ -348,29 +358,24 @@ static bool closed_named(const struct version *v, pid_t pid)
 
 static bool area_mapped(const struct version *v, pid_t pid)
 {
+	const struct map *map;
 	struct maps maps;
 	struct stat st;
-	bool ours = false;
+	bool ours;
 	int result;
 
 	/* The monitor has all areas mapped: who names it in a slot would have it end itself. */
 	if (pid == getpid() || fstat(v->area_fd, &st) < 0)
 		return false;
-	if (area_where_seen(v, pid, &st))
-		return true;
+	result = area_where_seen(v, pid, &st);
+	if (result > 0 || result == -ETIME)
+		return result > 0;
 	result = maps_read(pid, &maps);
 	if (result)
 		return result == -EACCES && closed_named(v, pid);
-	for (size_t i = 0; i < maps.n && !ours; i++) {
-		const struct map *map = &maps.map[i];
-
-		ours = map->shared && map->inode == st.st_ino &&
-		       strstr(map->path, "memfd:mve-area");
-		if (ours) {
-			area_seen[v->index].from = map->start;
-			area_seen[v->index].to = map->end;
-		}
-	}
+	map = area_in(&maps, &st);
+	ours = map;
+	area_seen[v->index] = ours ? map->start : area_seen[v->index];
 	maps_free(&maps);
 	return ours;
 }

@@ -21,6 +21,7 @@
 
 #include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/session/seize.h"
 #include "engine/outside/report/stack.h"
 #include "engine/outside/report/stack_parts.h"
 
@@ -144,7 +145,7 @@ bool stack_catch(pid_t tid, uint64_t inside, uint64_t inside_len, struct stack_s
 	bool got = false;
 	int status = 0;
 
-	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
+	if (thread_seize(tid, 0))
 		return false;
 	if (!ptrace(PTRACE_INTERRUPT, tid, 0, 0) && stopped_within(tid, CATCH_MS, &status))
 		got = !ptrace(PTRACE_GETREGS, tid, 0, &r);

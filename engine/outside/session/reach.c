@@ -65,6 +65,11 @@ static bool owing;
 static pid_t ours;	/* in a child of it nobody else is served */
 static pid_t stands;
 
+static bool is_direct(void)
+{
+	return !ours || ours != getpid();
+}
+
 static uint64_t clock_ms(void)
 {
 	struct timespec t;
@@ -235,10 +240,12 @@ static bool stuck_for(pid_t pid, uid_t user)
 	return own >= STUCK_EACH || stuck >= STUCK;
 }
 
-static bool may_reach(pid_t pid)
+bool reach_may(pid_t pid)
 {
 	uid_t user;
 
+	if (is_direct())
+		return true;
 	posted_look();
 	rows_look();
 	owing = owing && !owes_none();
@@ -249,11 +256,6 @@ static bool may_reach(pid_t pid)
 }
 
 /* --- in the loop ---------------------------------------------------------------------- */
-
-static bool is_direct(void)
-{
-	return !ours || ours != getpid();
-}
 
 static bool row_ready(struct row *row)
 {
@@ -282,11 +284,17 @@ static struct row *row_free(void)
 	return row;
 }
 
+void reach_waited(pid_t pid, unsigned ms)
+{
+	if (!is_direct())
+		debt_add(pid, ms);
+}
+
 void *reach_room(pid_t pid, size_t size)
 {
 	MUST(size <= REACH_ROOM);
 	row_now = NULL;
-	if (!is_direct() && !may_reach(pid))
+	if (!reach_may(pid))
 		return NULL;
 	row_now = row_free();
 	if (!row_ready(row_now)) {

@@ -28,6 +28,10 @@ bool reach_in_place(pid_t pid);
  */
 void *reach_room(pid_t pid, size_t size);
 
+/* What the loop itself has waited for, of a process that might be reached, is counted, too. */
+bool reach_may(pid_t pid);
+void reach_waited(pid_t pid, unsigned ms);
+
 /*
  * Does it; the result of `work`, or -ETIME: it still waits, and has the room for itself.
  * `late` (NULL: nothing) gives back what came of it then.  `work` takes nothing of ours but

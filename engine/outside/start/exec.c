@@ -18,6 +18,7 @@
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/session/reach.h"
 #include "engine/outside/kernel/rights.h"
+#include "engine/outside/session/seize.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
@@ -71,14 +72,16 @@ int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want)
 {
 	struct tracee *free_row = tracee_find(v->monitor, 0);
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+	int result;
 
 	MUST(tid > 0 && want->version == v && !want->waits && want->lane <= LANES_ALL);
 	if (!free_row)
 		return -EAGAIN;
 	if (want->role == ROLE_FOLLOWER)
 		options |= PTRACE_O_EXITKILL;
-	if (ptrace(PTRACE_SEIZE, tid, 0, options) < 0)
-		return -errno;
+	result = thread_seize(tid, options);
+	if (result)
+		return result;
 	tracee_forget(v->monitor, tid);
 	*free_row = *want;
 	free_row->tid = tid;

@@ -18,6 +18,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
+#include "engine/outside/session/seize.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -155,7 +156,7 @@ static void numbers_note(struct move *mv, pid_t pid, int32_t lane, uint64_t set)
 static void queues_note(struct move *mv, pid_t pid, pid_t tid, int32_t lane, uint64_t own,
 			uint64_t shared)
 {
-	bool seized = ptrace(PTRACE_SEIZE, tid, 0, 0) == 0, read = seized && stops(tid);
+	bool seized = !thread_seize(tid, 0), read = seized && stops(tid);
 
 	if (read && own)
 		queue_read(mv, pid, tid, lane, false);
