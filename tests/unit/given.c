@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ static pid_t child(bool spins, int policy)
 
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* where the test ends before it ends us */
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	sched_setscheduler(0, policy, &(struct sched_param){ 0 });
