@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define EVENT_VERSION	13
+#define EVENT_VERSION	14
 
 #define CELL_SIZE	64
 #define ORDER_BITS	48
@@ -40,6 +40,7 @@ enum event_kind {
 	EVENT_MOVED,	/* the process has other rights now: its stream goes on in lane arg[1]
 			   of realm arg[0]; the last of its lane */
 	EVENT_BACK,	/* the request has failed, by the signal arg[0], and is taken back */
+	EVENT_EDGE,	/* nothing but an edge: of a call that would have given, and was not made */
 	EVENT_KINDS
 };
 
@@ -72,7 +73,7 @@ enum event_flags {
 	EVENT_CUT = 2,		/* memory could not be read: zeros stand for it */
 	EVENT_LOOK = 4,		/* a query or a clock, by the row that its arguments chose */
 	EVENT_PASSED = 8,	/* an accept whose connection followers do not hear of */
-	EVENT_AFTER = 16,	/* other threads' doing: what they were told before comes first */
+	EVENT_AFTER = 16,	/* another thread's doing comes first: arg[EDGE_ARG] says which */
 	EVENT_TICK = 32,	/* since the last event of the thread one has read a clock whose
 				   second is another: see order_tick */
 	EVENT_CLOCK = 64,	/* with EVENT_TICK: this one has */
@@ -92,6 +93,8 @@ struct event {
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
 
+#define EDGE_ARG	4	/* abi/edge.h; of events with less than five values */
+
 /* Only looked at the world: a version may leave it out. */
 static inline int event_looks(const struct event *e)
 {
@@ -107,7 +110,8 @@ static inline int event_is_plain(const struct event *e)
 /* No call of the program's answers it: it is in nobody's way. */
 static inline int event_aside(const struct event *e)
 {
-	return e->kind == EVENT_LOCK || e->kind == EVENT_SEAM || e->kind == EVENT_FILE;
+	return e->kind == EVENT_LOCK || e->kind == EVENT_SEAM || e->kind == EVENT_FILE ||
+	       e->kind == EVENT_EDGE;
 }
 
 static inline uint32_t event_cells(uint32_t payload)

@@ -6,6 +6,12 @@
 
 bool inner_is(long fd);
 bool inner_is_bell(long fd);
+/* What is read from it; or changed, of an epoll set. */
+uint32_t object_at(long fd);
+/* What is written to it. */
+uint32_t object_behind(long fd);
+/* A call of the trait GATHERS was made: an epoll set. */
+void set_made(long fd);
 /* A call with the trait INNER was made: these are. */
 void inner_made(const struct walk *w);
 

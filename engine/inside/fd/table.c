@@ -71,18 +71,10 @@ _Static_assert(!(MARKS_GONE & FD_PRIVATE), "libc's own are closed by libc");
 void marks_gone(struct thread *t, struct numbers n)
 {
 	(void)t;
-	FD_ROWS_EACH(fd, n)
-		fd_set_mark(fd, MARKS_GONE, false);
-}
-
-void polled_gone(struct thread *t, struct numbers n)
-{
-	(void)t;
 	FD_ROWS_EACH(fd, n) {
-		struct fd_row *r = fd_row(fd);
-
-		if (r->poller | r->strangers)
-			r->poller = r->strangers = 0;
+		fd_set_mark(fd, MARKS_GONE, false);
+		if (fd_row(fd)->object)
+			fd_row(fd)->object = 0;
 	}
 }
 
@@ -93,6 +85,8 @@ void marks_copied(int64_t from, int64_t to)
 
 	if (marks)
 		fd_set_mark(to, marks, true);
+	if (r && r->object && fd_row_make(to))
+		fd_row(to)->object = r->object;
 }
 
 int64_t fd_next(int64_t from)

@@ -35,17 +35,16 @@ enum fd_mark {
 struct fd_row {
 	uint16_t marks;
 	uint16_t born;		/* who is told of it: scope.c */
-	uint8_t closing;	/* its close is made, and not told yet: others.c, all three */
-	uint8_t strangers;	/* of a set: waits that are still told as behind another's change */
-	int32_t poller;		/* and the thread that registered or waited first, or waited last */
+	uint32_t object;	/* of what threads give and take by it: inner.h; 0: none */
 	uint32_t epoll;		/* its registration, + 1; 0: none */
 	uint32_t set;		/* its description: description.h; 0: nothing is known */
+	uint32_t closing;	/* its close is made, and not told yet: others.c */
 };
 
 /* Something of it is kept; `closing` is not. */
 static inline bool fd_row_kept(const struct fd_row *r)
 {
-	return r->marks | r->born | r->poller | r->strangers | r->epoll | r->set;
+	return r->marks | r->born | r->object | r->epoll | r->set;
 }
 
 /* NULL: nothing is known of it. */
@@ -61,12 +60,11 @@ int64_t fd_next(int64_t from);
 #define FD_ROWS_EACH(fd, n) \
 	for (int64_t fd = fd_next((n).first); fd >= 0 && fd <= (n).last; fd = fd_next(fd + 1))
 
-/* What kept.def says of marks, and of who waits by a set. */
+/* What kept.def says of marks and objects. */
 struct numbers;
 struct thread;
 void marks_gone(struct thread *t, struct numbers n);
 void marks_copied(int64_t from, int64_t to);
-void polled_gone(struct thread *t, struct numbers n);
 
 /* A follower's own descriptor goes where no number of the stream will be. */
 long number_high(long fd);

@@ -200,7 +200,7 @@ struct thread {
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
-	uint32_t sent, got;	/* a follower's: signals that threads of the process sent it */
+	uint64_t edge;		/* a leader's: to be told with its next event; see edge.c */
 	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint32_t waits_made;	/* for connections, or for what they bring */
@@ -277,13 +277,16 @@ struct twins {
 	} twin[VERSIONS];
 };
 
-/* The block: one page of structure, the stack, the signal stack, twins, the thread's request. */
+#define KNOWN_EDGES	32	/* lanes, by their low bits, with edges that were told: edge.c */
+
+/* The block: a page of structure, stack, signal stack, edges, twins, the thread's request. */
 #define BLOCK_SIZE	0x10000
 #define BLOCK_STACK_TOP	T_STACK
 #define BLOCK_SIGSTACK	0x7000
 #define BLOCK_REQUEST	(BLOCK_SIZE - 256)
 #define BLOCK_TWINS	(BLOCK_REQUEST - 256)
-#define BLOCK_SIGSTACK_SIZE (BLOCK_TWINS - BLOCK_SIGSTACK)
+#define BLOCK_EDGES	(BLOCK_TWINS - 8 * KNOWN_EDGES)
+#define BLOCK_SIGSTACK_SIZE (BLOCK_EDGES - BLOCK_SIGSTACK)
 
 _Static_assert(sizeof(struct request) <= BLOCK_SIZE - BLOCK_REQUEST, "the request fits");
 _Static_assert(sizeof(struct twins) <= BLOCK_REQUEST - BLOCK_TWINS, "they fit");
@@ -298,6 +301,11 @@ static inline struct request *request_of(const struct thread *t)
 static inline struct twins *twins_of(const struct thread *t)
 {
 	return (struct twins *)((uint64_t)t + BLOCK_TWINS);
+}
+
+static inline uint64_t *known_edges(struct thread *t)
+{
+	return (uint64_t *)((uint64_t)t + BLOCK_EDGES);
 }
 
 /* By assembly: GCC takes what lies at address 0 of GS for unreachable. */

@@ -12,6 +12,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/edge.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/ucontext.h"
@@ -93,7 +94,10 @@ void lead_signal(struct thread *t, const uint8_t *info, uint8_t flags)
 	MUST(t->has_lane && !t->following);
 	struct event *e = event_begin(t, EVENT_SIGNAL, 0, info_int(info, INFO_SIGNO));
 
-	e->flags = flags | (locks_on && sent_by_us(t, info) ? EVENT_AFTER : 0);
+	if (locks_on && sent_by_us(t, info))
+		object_take(t, OBJECT_SIGNALS);
+	e->flags = flags | edge_flag(t);
+	edge_write(t, e);
 	payload_tell(t, info, SIGINFO_SIZE);
 	lane_commit(t);
 }

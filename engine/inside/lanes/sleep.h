@@ -72,6 +72,9 @@ static inline void lane_attach(struct thread *t, struct streams *s)
 {
 	writer_attach(&t->writer, s, t->lane);
 	twins_of(t)->of = 0;
+	t->edge = 0;
+	for (uint32_t i = 0; i < KNOWN_EDGES; i++)
+		known_edges(t)[i] = 0;
 }
 
 #endif

@@ -16,8 +16,8 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/order/edges.h"
 #include "engine/inside/order/follow_signal.h"
-#include "engine/inside/order/order.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/timers.h"
@@ -35,13 +35,11 @@ static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 {
 	bool more = e->flags & EVENT_SIGNAL_NEXT, meant = e->flags & EVENT_MEANT;
 
-	if (e->flags & EVENT_AFTER)
-		order_wait_all_told(t, e->seq);
+	edge_meet(t, e);
 	if (!follow_payload(&t->reader, info, SIGINFO_SIZE) || !is_signal(info))
 		follow_broken(t);
 	follow_take(t);
 	crash_meant(t, info_int(info, INFO_SIGNO), meant);
-	order_wait_sent(t, info);
 	timers_signal(info);
 	return more;
 }

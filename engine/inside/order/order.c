@@ -20,7 +20,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
-#include <linux/signal.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
 
@@ -38,7 +37,6 @@
 #include "engine/inside/order/turns.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/rewind/stand.h"
-#include "engine/inside/signal/ucontext.h"
 
 #define SLACK_EVENTS	64
 #define LOOKS_MAX	512	/* of them in a lane that has ended */
@@ -115,8 +113,7 @@ static bool is_newborn(const struct thread *o)
 	return !CONSUME(thread_has_lane, &o->has_lane) && o->child_lane != CHUNK_NONE;
 }
 
-/* Whether a stream goes on, sooner or later, in another. */
-static bool leads_to(uint32_t source, uint32_t to)
+bool order_leads_to(uint32_t source, uint32_t to)
 {
 	for (int hops = 0; hops < VERSIONS && source != to; hops++)
 		source = streams.conduct->next[source % VERSIONS];
@@ -133,7 +130,7 @@ static bool comes_over(const struct thread *o, uint32_t source)
 	const struct lane *l = &streams_section(&streams, source)->lane[o->lane];
 	uint32_t from = o->reader.cursor->source;
 
-	if (from == source || !leads_to(from, source) || !l->head)
+	if (from == source || !order_leads_to(from, source) || !l->head)
 		return false;
 	return from != ROW_START ||
 	       (CONSUME(lane_readers, &l->readers) >> streams.self & 1 &&
@@ -408,7 +405,7 @@ bool order_is_thread_behind(const struct thread *t, uint64_t seq)
 }
 
 /* One that sleeps until another wakes it may never ask for what it was told. */
-static bool is_awake(const struct thread *o)
+bool order_is_awake(const struct thread *o)
 {
 	return CONSUME(thread_waits, &o->waits) != WAITS_ASLEEP ||
 	       CONSUME(want_mutex, &o->want_mutex);
@@ -419,7 +416,7 @@ bool order_awake_behind(const struct thread *t, uint64_t seq)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (is_behind_of(o, t, seq, 0) && is_awake(o))
+		if (is_behind_of(o, t, seq, 0) && order_is_awake(o))
 			return true;
 	return false;
 }
@@ -449,7 +446,7 @@ static bool may_fork(const struct thread *o, uint64_t seq)
 {
 	uint64_t next = next_of(o);
 
-	return is_awake(o) && (next ? fork_between(next, seq) : given_by(o) != 0);
+	return order_is_awake(o) && (next ? fork_between(next, seq) : given_by(o) != 0);
 }
 
 static bool before_fork_awake(const struct thread *t, uint64_t seq)
@@ -472,10 +469,9 @@ void order_wait_fork(struct thread *t, uint64_t seq)
 }
 
 /*
- * Before a descriptor is given out whose number another thread has closed, before bytes
- * are read or registrations met that another has made, and before a fork.  To go on too
- * early is to work on, or to copy, what the other is about to change: patience is worth
- * it.
+ * Before a descriptor is given out whose number another thread has closed, and before a fork.
+ * To go on too early is to work on, or to copy, what the other is about to change: patience
+ * is worth it.
  */
 void order_wait_all_told(struct thread *t, uint64_t seq)
 {
@@ -509,37 +505,6 @@ void order_wait_all(struct thread *t, uint64_t seq)
 }
 
 /*
- * What a thread does before it sends another a signal, the other's handler relies on:
- * it is not run before the sender has come so far.  (glibc tells all threads of a new
- * user id in this way.)  Signals that have become one leave `sent` too large: then
- * the next is not waited for.
- */
-void order_sent(const struct thread *t, int32_t vtid)
-{
-	struct thread *o;
-
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o->pid == t->pid && o->vtid == vtid)
-			PUBLISH_BY(thread_sent, fetch_add, &o->sent, 1);
-}
-
-static bool is_unsent(const struct thread *t, uint64_t seq)
-{
-	(void)seq;
-	/* What the sender did before is seen. */
-	return (int32_t)(CONSUME(thread_sent, &t->sent) - t->got) <= 0;
-}
-
-void order_wait_sent(struct thread *t, const uint8_t *info)
-{
-	if (info_int(info, INFO_CODE) != SI_TKILL || info_int(info, INFO_PID) != t->vpid)
-		return;
-	if (is_unsent(t, 0) && !order_wait_while(t, 0, is_unsent, WAIT_sent))
-		return;
-	t->got++;
-}
-
-/*
  * Whether the thread has nothing left in its lane but queries and clocks.  One that
  * sleeps in a call of its own, as an allocator's does between two rounds, comes to
  * them when it will: nobody's order hangs on it.
@@ -567,7 +532,7 @@ static uint64_t left_of(const struct thread *t, const struct thread *o)
 	uint64_t left;
 
 	if (o == t || o->pid != t->pid || !o->following || !o->has_lane ||
-	    !leads_to(c->source, t->reader.cursor->source))
+	    !order_leads_to(c->source, t->reader.cursor->source))
 		return 0;
 	/* Turns that were taken before are seen. */
 	left = o->reader.from->lane[o->lane].head - CONSUME(cursor_at, &c->at);

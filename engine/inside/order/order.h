@@ -7,10 +7,10 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/order/turns.h"
 
-/* What is got here another thread has given: it must have come so far. */
+/* It is given a number that another thread may have closed: that must have come so far. */
 static inline bool comes_after(const struct call_desc *d, const struct event *e)
 {
-	return e->flags & EVENT_AFTER || (d && d->result == KIND_FD && e->result >= 0);
+	return d && d->result == KIND_FD && e->result >= 0;
 }
 
 void order_forked(void);
@@ -29,9 +29,6 @@ bool order_all_stand(const struct thread *t);
 bool order_others_able(struct thread *t);
 /* Nothing but queries and clocks is left in the thread's lane. */
 bool order_only_looks(const struct thread *o);
-/* A thread has sent one of the process a signal; and it comes: what was before is done. */
-void order_sent(const struct thread *t, int32_t vtid);
-void order_wait_sent(struct thread *t, const uint8_t *info);
 /* All threads of the process have read the thread's stream to its end. */
 void order_wait_ended(struct thread *t);
 
@@ -40,6 +37,10 @@ void order_wait_ended(struct thread *t);
 extern int32_t order_limits_met;	/* that many more than waits that were of use */
 bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack);
 bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind);
+/* Whether a stream goes on, sooner or later, in another. */
+bool order_leads_to(uint32_t source, uint32_t to);
+/* It does not sleep until another wakes it. */
+bool order_is_awake(const struct thread *o);
 bool order_stands_till(const struct thread *o);
 bool order_is_thread_behind(const struct thread *t, uint64_t seq);
 bool order_awake_behind(const struct thread *t, uint64_t seq);

@@ -21,6 +21,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/order/edges.h"
 #include "engine/inside/order/follow_realm.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
@@ -217,6 +218,11 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		}
 		if (e && e->kind == EVENT_MOVED) {
 			realm_follow(t, e);
+			continue;
+		}
+		if (e && e->kind == EVENT_EDGE) {
+			edge_wait(t, e->arg[EDGE_ARG]);
+			event_take(t);
 			continue;
 		}
 		if (e && e->kind != EVENT_SEAM) {

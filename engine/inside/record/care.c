@@ -38,6 +38,15 @@ unsigned care_of(const struct call_desc *d)
 	return care_of_row(d) | (step_may_alias(d) ? CARE_ALIAS : 0);
 }
 
+static unsigned values_of(const struct call_desc *d)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < d->nargs; i++)
+		n += d->args[i].kind < KIND_VALUES && d->args[i].kind != KIND_SKIP;
+	return n;
+}
+
 /* Once, before the program's first call. */
 void lead_prepare(void)
 {
@@ -61,6 +70,7 @@ void lead_prepare(void)
 		p->opens = call_has(p->desc, TRAIT_OPENS);
 		p->tells = p->bare && !p->seam && !stateless;
 		p->plain = p->tells && !p->opens && !(p->care & CARE_ALIAS);
+		MUST(!(p->care & CARE_EDGES) || values_of(p->desc) <= EDGE_ARG);
 		/* What lead_bare does not look after. */
 		MUST(!p->plain || !(p->care & (TRAIT_SIGNALS | TRAIT_SPECIAL)));
 	}

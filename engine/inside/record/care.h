@@ -20,6 +20,8 @@ enum care {
 	/* Numbers of descriptors go, or come to lead elsewhere: kept.def. */
 	CARE_CAME	= TRAIT_COPIES | TRAIT_GATHERS,
 	CARE_KEPT	= TRAITS_GONE | CARE_CAME,
+	/* Its event may have an edge: after_others. */
+	CARE_EDGES	= CARE_POLLS | TRAIT_READS | TRAIT_WRITES | TRAIT_SIGNALS | TRAIT_SLEEPS,
 	CARE_PLACES	= 1 << 26,	/* on files that have mirrors: places.c */
 	CARE_ALIAS	= 1 << 27,	/* it may be answered where it sends from: sent.c */
 	/* These where the process has more than one thread. */

@@ -284,7 +284,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 		return lead_life(t, nr, &w);
 	}
 	seq = seq_before(t, call_gives(w.desc));
-	giving_begin(t, care, seq);
+	giving_begin(t, &w, care, seq);
 	t->away = away_in(care, seq);
 	w.result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
 	if (call_has(w.desc, TRAIT_SIGNALS))

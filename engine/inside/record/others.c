@@ -1,6 +1,6 @@
 /*
  * What threads of a leader do for one another: numbers of descriptors that are closed
- * and given again, registrations, bytes.
+ * and given again, registrations, bytes, signals.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -18,6 +18,7 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/edge.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/locks/locks.h"
@@ -131,7 +132,7 @@ void numbers_came(struct thread *t, const struct walk *w)
 	struct numbers n;
 
 	if (call_has(w->desc, TRAIT_GATHERS) && w->result >= 0)
-		fd_set_mark(w->result, FD_SET, true);
+		set_made(w->result);
 	if (!numbers_copied(w))
 		return;
 	if (call_has(w->desc, TRAIT_REPLACES) && numbers_gone(w, &n))
@@ -140,73 +141,29 @@ void numbers_came(struct thread *t, const struct walk *w)
 	leader_copied((int32_t)w->args[0], w->result);
 }
 
-/*
- * Threads that register for one another: what one does before its epoll_ctl, the one
- * that waits finds done.  Who waits alone, for what it has registered itself or was
- * given at its beginning, need not look at others.
- */
-#define STRANGERS	64	/* waits that one registration by another is good for */
-_Static_assert(STRANGERS <= UINT8_MAX, "struct fd_row counts them");
-
-void polled_by(const struct thread *t)
+/* What the call gives, another thread may meet before it is told. */
+void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_t seq)
 {
-	struct fd_row *r;
+	long fd = (int32_t)w->args[0];
+	bool writes = care & TRAIT_WRITES && inner_is(fd);
 
-	if (!locks_on)
+	if (!seq || !(writes || care & (TRAIT_REGISTERS | TRAIT_SIGNALS)))
 		return;
-	r = fd_row_make((int32_t)t->frame.rdi);
-	if (!r)
-		return;
-	if (!r->poller)
-		r->poller = t->tid;
-	if (r->poller != t->tid)
-		/* The call is still to be made. */
-		PUBLISH(fd_strangers, &r->strangers, STRANGERS);
+	giving_set(t, seq);
+	if (writes)
+		object_give(t, object_behind(fd), false);
+	else
+		object_give(t, care & TRAIT_SIGNALS ? OBJECT_SIGNALS : object_at(fd), true);
 }
 
-/* What the event of a wait says. */
-static uint8_t polled(const struct walk *w)
+/* The call was made: whether its event has an edge, which the thread has then. */
+uint8_t after_others(struct thread *t, const struct walk *w, unsigned care)
 {
-	struct fd_row *r;
-	uint8_t strangers;
-	int32_t owner;
+	long fd = (int32_t)w->args[0];
 
-	if (call_has(w->desc, TRAIT_REGISTERS) || w->result < 0)
-		return 0;
-	if (!w->result)
-		return EVENT_AFTER;
-	r = fd_row_make((int32_t)w->args[0]);
-	/* A copy of a set is registered with under another number. */
-	if (!r || fd_is((int32_t)w->args[0], FD_COPIED))
-		return EVENT_AFTER;
-	owner = BOTH_BY(fd_poller, exchange_n, &r->poller, thread_self()->tid);
-	if (owner && owner != thread_self()->tid)
-		__atomic_store_n(&r->strangers, STRANGERS, __ATOMIC_RELAXED);
-	strangers = CONSUME(fd_strangers, &r->strangers);
-	if (!strangers)
-		return 0;
-	/* Of two that count at once one is lost; it does not become less than none. */
-	__atomic_store_n(&r->strangers, (uint8_t)(strangers - 1), __ATOMIC_RELAXED);
-	return EVENT_AFTER;
-}
-
-/*
- * Bytes or registrations of another thread: what it was told before comes first.  The
- * same where a thread has slept, to look then at what others may have done.
- */
-uint8_t after_others(const struct walk *w, unsigned care)
-{
-	if (care & CARE_POLLS)
-		return polled(w);
-	if (care & (TRAIT_POLLS | TRAIT_SLEEPS))
-		return EVENT_AFTER;
-	return care & TRAIT_READS && inner_is((long)w->args[0]) ? EVENT_AFTER : 0;
-}
-
-/* Others may meet what the call gives before it is told. */
-void giving_begin(struct thread *t, unsigned care, uint64_t seq)
-{
-	if (seq && (care & (TRAIT_REGISTERS | TRAIT_SIGNALS) ||
-		    (care & TRAIT_WRITES && inner_is((long)t->frame.rdi))))
-		giving_set(t, seq);
+	if ((care & TRAIT_EPOLL && w->result >= 0) || (care & TRAIT_READS && inner_is(fd)))
+		object_take(t, object_at(fd));
+	if (care & TRAIT_SLEEPS)
+		object_take(t, OBJECT_SIGNALS);
+	return edge_flag(t);
 }

@@ -16,8 +16,7 @@ void numbers_went(const struct walk *w);
 void numbers_came(struct thread *t, const struct walk *w);
 /* Who is given a number waits until that is told. */
 void closing_wait(const struct walk *w);
-void polled_by(const struct thread *t);
-uint8_t after_others(const struct walk *w, unsigned care);
-void giving_begin(struct thread *t, unsigned care, uint64_t seq);
+void giving_begin(struct thread *t, const struct walk *w, unsigned care, uint64_t seq);
+uint8_t after_others(struct thread *t, const struct walk *w, unsigned care);
 
 #endif

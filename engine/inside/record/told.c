@@ -16,13 +16,9 @@ uint64_t care_before(struct thread *t, const struct walk *w, long nr, unsigned c
 
 	if (care & TRAITS_GONE)
 		numbers_go(t, w);
-	if (care & CARE_POLLS) {
-		if (care & TRAIT_REGISTERS)
-			polled_by(t);
-		if (!(care & TRAIT_EPOLL))
-			epoll_lead(t, (uint64_t *)w->args, nr);
-	}
-	giving_begin(t, care, seq);
+	if (care & TRAIT_REGISTERS)
+		epoll_lead(t, (uint64_t *)w->args, nr);
+	giving_begin(t, w, care, seq);
 	return seq;
 }
 
@@ -48,6 +44,23 @@ void care_told(struct thread *t, const struct walk *w, long nr, unsigned care)
 		state_note(t, nr, w->args, w->result);
 	if (care & TRAIT_RIGHTS && w->result >= 0)
 		realm_changed(t, nr);
+}
+
+/* Nothing was given: what comes behind it finds that told. */
+static void ungive(struct thread *t)
+{
+	struct event *e = lead_event(t, EVENT_EDGE, 0, 0);
+
+	edge_flag(t);
+	edge_write(t, e);
+	lead_event_end(t);
+}
+
+void given(struct thread *t, const struct walk *w)
+{
+	if (w->result == CALL_RESTART)
+		ungive(t);
+	giving_end(t);
 }
 
 void signal_next(struct thread *t)

@@ -11,6 +11,7 @@
 #include "engine/core/record_row.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/lanes/edge.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/tick.h"
@@ -21,7 +22,6 @@
 			 TRAIT_RIGHTS)
 #define CARE_BEFORE	(CARE_POLLS | CARE_GIVES | TRAITS_GONE)
 #define CARE_MADE	(CARE_NUMBER | CARE_PLACES | CARE_CAME | TRAIT_INNER)
-#define CARE_ORDER	(CARE_POLLS | TRAIT_POLLS | TRAIT_SLEEPS | TRAIT_READS)
 #define CARE_TOLD	(CARE_POLLS | TRAIT_KEPT | TRAIT_RIGHTS)
 
 static INLINE unsigned care_if_alone(unsigned care)
@@ -48,6 +48,8 @@ uint64_t care_before(struct thread *t, const struct walk *w, long nr, unsigned c
 void care_made(struct thread *t, const struct walk *w, unsigned care, uint64_t seq);
 /* It is told. */
 void care_told(struct thread *t, const struct walk *w, long nr, unsigned care);
+/* Others may have met what the call gave: it is told. */
+void given(struct thread *t, const struct walk *w);
 /* A signal has come in the call: followers hear of it behind its event. */
 void signal_next(struct thread *t);
 /* The chunk is full, or the one before was not ours. */
@@ -69,6 +71,8 @@ static INLINE void call_write(struct thread *t, const struct walk *w, long nr, u
 		record_row(&t->writer, w, row);
 	else
 		record_call(&t->writer, w);
+	if (flags & EVENT_AFTER)
+		edge_write(t, e);
 	if (__builtin_expect(t->pending, 0))
 		signal_next(t);
 	lane_commit(t);
@@ -96,8 +100,8 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			seq = tick_number(t, locks_on && !stateless);
 		else if (!seq)
 			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
-		if (care & CARE_ORDER && locks_on)
-			flags |= after_others(w, care);
+		if (care & CARE_EDGES && locks_on)
+			flags |= after_others(t, w, care);
 		call_write(t, w, nr, seq, flags, row);
 		if (begins)
 			tick_told(t);
@@ -107,7 +111,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			care_told(t, w, nr, care);
 	}
 	if (seq && t->writer.lane->giving)
-		giving_end(t);
+		given(t, w);
 	if (care & CARE_POLLS)
 		epoll_lead_end(t, w->result);
 	if (care & TRAITS_GONE)

@@ -25,6 +25,7 @@
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/edges.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/wait.h"
@@ -95,7 +96,7 @@ static void given_note(struct thread *t, const struct walk *w)
 {
 	numbers_given(w, given, &(struct opening){ t, w });
 	if (call_has(w->desc, TRAIT_GATHERS))
-		fd_set_mark(w->result, FD_SET, true);
+		set_made(w->result);
 	if (numbers_copied(w))
 		follower_copied((int32_t)w->args[0], w->result);
 	if (call_has(w->desc, TRAIT_INNER))
@@ -161,12 +162,6 @@ static void answer_note(struct thread *t, const struct walk *w, long nr)
 	if (call_has(w->desc, TRAIT_CLOCK))
 		clock_note(w, nr);
 	switch (nr) {
-	case __NR_tkill:
-		order_sent(t, (int32_t)w->args[0]);
-		break;
-	case __NR_tgkill:
-		order_sent(t, (int32_t)w->args[1]);
-		break;
 	case __NR_shmget:
 		shm_made(w->args, w->result);
 		break;
@@ -263,6 +258,7 @@ long answer_call(struct thread *t, struct walk *w, const struct event *e, long n
 	struct mismatch m;
 	uint8_t flags;
 
+	edge_meet(t, e);
 	follow_note_first(t, w, result);
 	if (comes_after(w->desc, e))
 		order_wait_all_told(t, e->seq);

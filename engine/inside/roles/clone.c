@@ -78,7 +78,6 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
-	c->sent = c->got = 0;
 	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
 	c->made = c->failing = 0;
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
@@ -233,7 +232,6 @@ void thread_fork(struct thread *t)
 	t->fork_seq = 0;
 	t->faulting = 0;
 	t->hidden_waits = 0;	/* pending signals are the parent's */
-	t->got = t->sent;
 	t->arm_wanted = 0;
 	t->timer = 0;
 }

@@ -14,6 +14,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/edges.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
@@ -259,6 +260,7 @@ static void order_kept(struct thread *t, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		const struct event *e = t->rules->held[i].event;
 
+		edge_meet(t, e);
 		if (comes_after(call_find(e->call), e))
 			order_wait_all_told(t, e->seq);
 	}

@@ -1,0 +1,83 @@
+/*
+ * Edges, in a leader: a thread that takes what another has given tells behind which place in
+ * the other's lane its event comes, and its follower's waits until the other's has come there
+ * (order/edges.c).
+ *
+ * Who gives marks the object before its call, for others may meet what it gives at once: by
+ * its lane and the place where it will tell.  Who takes looks behind its call, and finds whoever
+ * gave what it took, or one who gave later and by its own edge comes behind that.  So the event
+ * at an edge's end was begun before the one that has the edge was told, and no follower can
+ * wait in a circle: tests/model/edge.pml.
+ *
+ * What a thread has told an edge to, in each lane, it need not tell again.
+ */
+#include "engine/abi/edge.h"
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/edge.h"
+#include "engine/inside/lanes/host.h"
+
+#define CLOCKS		1024
+
+static uint64_t given[CLOCKS];	/* by the last giver of each: an edge to it */
+static uint32_t objects = OBJECT_FIRST;
+_Static_assert(!(CLOCKS & (CLOCKS - 1)) && OBJECT_FIRST % 2 == 0, "two by two, around");
+
+uint32_t objects_new(void)
+{
+	return __atomic_fetch_add(&objects, 2, __ATOMIC_RELAXED);
+}
+
+static uint64_t *known_of(struct thread *t, uint64_t edge)
+{
+	return &known_edges(t)[edge_lane(edge) % KNOWN_EDGES];
+}
+
+/* Its giver is another thread of the process, in the life that it gave in. */
+static bool is_others(const struct thread *t, uint64_t edge)
+{
+	const struct lane *l = &t->writer.section->lane[edge_lane(edge)];
+	uint64_t now;
+
+	if (!edge || edge_lane(edge) == t->lane || l->pid != t->pid)
+		return false;
+	now = edge_to(edge_lane(edge), l->life, CONSUME(lane_head, &l->head), EDGE_DONE);
+	return edges_meet(edge, now) && edge_behind(edge, now) <= 0;
+}
+
+/* One that this thread has not told yet waits for its next event. */
+static void edge_note(struct thread *t, uint64_t edge)
+{
+	uint64_t known;
+
+	if (!is_others(t, edge))
+		return;
+	known = *known_of(t, edge);
+	if (!known || !edges_meet(known, edge) || edge_behind(edge, known) > 0)
+		t->edge = edge;
+}
+
+void object_give(struct thread *t, uint32_t object, bool done)
+{
+	uint64_t own = edge_to(t->lane, t->writer.lane->life, t->writer.head,
+			       done ? EDGE_DONE : 0);
+
+	MUST(t->has_lane && !t->following);
+	/* The call is still to be made. */
+	edge_note(t, BOTH_BY(object_given, exchange_n, &given[object % CLOCKS], own));
+}
+
+void object_take(struct thread *t, uint32_t object)
+{
+	MUST(t->has_lane && !t->following);
+	edge_note(t, CONSUME(object_given, &given[object % CLOCKS]));
+}
+
+uint8_t edge_flag(struct thread *t)
+{
+	if (!t->edge)
+		return 0;
+	*known_of(t, t->edge) = t->edge;
+	return EVENT_AFTER;
+}
