@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	7
+#define BRIEF_VERSION	8
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -45,6 +45,10 @@ struct rules_bank {
 	uint8_t bytes[RULES_BANK - 16];
 };
 
+/*
+ * Limit (followers): processes of a follower. Beyond: it keeps no image of itself.
+ */
+#define COPIES_MAX	64
 
 /*
  * Of a follower that keeps an image of itself (inside/rewind/).  Images are counted from 1,
@@ -56,6 +60,9 @@ struct images {
 	uint32_t wake;		/* futex: this one goes on, in the place of who differs */
 	uint32_t copy;		/* and is kept once more, as this one */
 	uint32_t tries;		/* so often has it gone on; 0: what is met is met first */
+	int32_t monitor;	/* the parent of what is to be its child */
+	uint32_t moves;		/* rows of `move`: who went on as another */
+	struct { int32_t was, is; } move[COPIES_MAX];
 };
 
 /*

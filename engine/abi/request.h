@@ -66,8 +66,9 @@ enum request_kind {
 
 enum image_word {
 	IMAGE_DUE,		/* another is to be taken */
-	IMAGE_MADE,		/* all threads stand; this process is the image */
-	IMAGE_WOKE,		/* the asker was one; and this process is now */
+	IMAGE_STANDS,		/* all of its threads stand for this one; -> all processes do */
+	IMAGE_MADE,		/* this process is its copy; -> each has one, or there is none */
+	IMAGE_WOKE,		/* the asker was one, and this process is now; -> all go on */
 };
 
 /* Of REQ_FAILED: it goes on, but what it tells followers may be wrong. */

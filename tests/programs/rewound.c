@@ -1,14 +1,18 @@
 /*
  * Answers lines, and says of each what it finds in a word of its memory, which nothing in it
- * ever changes, one of its own or in memory that processes share: `rewound [THREADS [LINE [shared]]]`.  With THREADS the lines are answered by so many
- * threads, in turn; from the LINE-th on it says something else, as another build would.
+ * ever changes, one of its own or in memory that processes share:
+ * `rewound [THREADS [LINE [shared|forks]]]`.  With THREADS the lines are answered by so many
+ * threads, or processes, in turn; from the LINE-th on it says something else, as another
+ * build would.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile uint32_t own, *word = &own;
@@ -46,6 +50,85 @@ static void *work(void *arg)
 	return NULL;
 }
 
+#define WORKERS	8
+
+static volatile sig_atomic_t ended;
+
+static void on_child(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+/* Says how each worker has ended that has, when it has heard so by a signal. */
+static void workers_reap(pid_t *pids)
+{
+	int status;
+	pid_t pid;
+
+	if (!ended)
+		return;
+	ended = 0;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (long i = 0; i < threads; i++)
+			if (pids[i] == pid) {
+				pids[i] = 0;
+				dprintf(1, "worker %ld: %s %d\n", i,
+					WIFSIGNALED(status) ? "signal" : "status",
+					WIFSIGNALED(status) ? WTERMSIG(status) :
+					WEXITSTATUS(status));
+			}
+}
+
+static void worker_run(long me, int to, int back, pid_t parent)
+{
+	while (read(to, &lines, sizeof(lines)) == sizeof(lines) && lines > 0) {
+		if (getppid() != parent)
+			exit(1);
+		answer(lines, me);
+		if (write(back, "", 1) != 1)
+			break;
+	}
+	_exit(7);
+}
+
+/*
+ * Each process that answers is told the line by a pipe, and says when it has; one that is told
+ * 0, for an x that is read, ends.  One at least is to be left.
+ */
+static void by_processes(void)
+{
+	int to[WORKERS][2], back[2];
+	pid_t pids[WORKERS], parent = getpid();
+	long end = 0;
+	char byte;
+
+	if (threads > WORKERS || pipe(back) || signal(SIGCHLD, on_child) == SIG_ERR)
+		exit(1);
+	for (long i = 0; i < threads; i++) {
+		if (pipe(to[i]))
+			exit(1);
+		pids[i] = fork();
+		if (!pids[i])
+			worker_run(i, to[i][0], back[1], parent);
+	}
+	while (read(0, &byte, 1) == 1) {
+		long who = lines % threads;
+
+		workers_reap(pids);
+		while (!pids[who])
+			who = (who + 1) % threads;
+		if (byte == 'x' && write(to[who][1], &end, sizeof(end)) > 0)
+			continue;
+		lines++;
+		if (write(to[who][1], &lines, sizeof(lines)) < 0 || read(back[0], &byte, 1) != 1)
+			exit(1);
+	}
+	for (long i = 0; i < threads; i++)
+		if (pids[i])
+			kill(pids[i], SIGTERM);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t;
@@ -56,6 +139,10 @@ int main(int argc, char **argv)
 	if (argc > 3)
 		word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	dprintf(1, "word at %p\n", (void *)word);
+	if (argc > 3 && !strcmp(argv[3], "forks")) {
+		by_processes();
+		return 0;
+	}
 	for (long i = 0; i < threads; i++)
 		if (pthread_create(&t, NULL, work, (void *)i))
 			return 1;

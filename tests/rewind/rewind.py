@@ -28,9 +28,9 @@ def fail(why):
 
 
 class Session:
-    def __init__(self, name, threads, differs=0, shared=False):
+    def __init__(self, name, threads, differs=0, shared=False, forks=False):
         self.name = f"rewind-{name}-{os.getpid()}"
-        word = [f"{BIN}/rewound", str(threads), "0"] + ["shared"] * shared
+        word = [f"{BIN}/rewound", str(threads), "0"] + (["shared"] * shared or ["forks"] * forks)
         follower = " ".join(word[:2] + [str(differs)] + word[3:])
         self.words = open(f"{self.name}.err", "w+")
         self.mve = subprocess.Popen(
@@ -91,12 +91,18 @@ def has_read(f):
     return f["lag_cells"] == 0
 
 
-def once(threads, shared=False, value=1, place="write"):
-    s = Session("once", threads, shared=shared)
+def came_back(threads, shared=False, value=1, place="write", forks=False):
+    s = Session("once", threads, shared=shared, forks=forks)
     for _ in range(20):
         s.line()
     f = s.wait(lambda f: has_read(f) and f["rewind"]["image"])
-    before = f["pid"]
+    before, first = f["pid"], f["rewind"]["image"]
+    if forks and f["rewind"]["processes"] == 1:
+        # It was taken before there were others.
+        os.kill(first, signal.SIGKILL)
+        f = s.wait(lambda f: f["rewind"]["image"] not in (0, first))
+        if f["rewind"]["processes"] != threads + 1:
+            fail(f["rewind"])
     s.poke(before, value)
     for _ in range(20):
         s.line()
@@ -108,7 +114,11 @@ def once(threads, shared=False, value=1, place="write"):
     for _ in range(20):
         s.line()
     s.wait(has_read)
-    s.end()
+    return s
+
+
+def once(*args, **more):
+    came_back(*args, **more).end()
 
 
 def always(threads):
@@ -129,6 +139,68 @@ def always(threads):
 
 def shared(threads):
     once(threads, True)
+
+
+def forked(threads):
+    once(threads, forks=True)
+
+
+def standins(pid):
+    """Stand-ins of a process' children: of whom, by who they are."""
+    for child in subprocess.run(["pgrep", "-P", str(pid), "-x", "mve-stand-in"],
+                                capture_output=True, text=True).stdout.split():
+        with open(f"/proc/{child}/fdinfo/0") as f:
+            yield int(dict(line.split(":", 1) for line in f)["Pid"]), int(child)
+
+
+def hears(s, workers, ended, what):
+    """One of the stand-ins ends, and at the next line the server says of whom it has heard."""
+    end = time.monotonic() + 20
+    while not (over := [w for w in workers if has_ended(workers[w])]):
+        if time.monotonic() > end:
+            fail(f"{workers}: none has ended")
+        time.sleep(0.01)
+    if len(over) > 1 or ended not in (None, over[0]):
+        fail(f"{over} have ended, not {ended}")
+    del workers[over[0]]
+    s.mve.stdin.write("\n")
+    s.lines += 1
+    said = s.mve.stdout.readline()
+    if not said.startswith("worker ") or not said.endswith(f": {what}\n"):
+        fail(f"it says {said!r}, not {what!r}")
+    if not s.mve.stdout.readline().startswith(f"line {s.lines} by "):
+        fail("it does not go on")
+    return said
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().split(") ")[1][0] == "Z"
+    except OSError:
+        return True
+
+
+def forks_lead(threads):
+    """It leads behind a way back, and hears of the ends of its children."""
+    s = came_back(threads, forks=True)
+    p = subprocess.run([MVE, "promote", s.name, "f1"], capture_output=True, text=True)
+    if p.returncode:
+        fail(f"no promotion: {p.stderr}\n{s.said()}")
+    f = s.wait(lambda f: f["role"] == "leader")
+    for _ in range(2 * threads):
+        s.line()
+    workers = dict(standins(f["pid"]))
+    if len(workers) != threads:
+        fail(f"{workers} stand in for {threads}")
+    s.began |= set(workers) | set(workers.values())
+    killed = min(workers)
+    os.kill(killed, signal.SIGTERM)
+    hears(s, workers, killed, "signal 15")
+    s.mve.stdin.write("x")
+    s.mve.stdin.flush()
+    hears(s, workers, None, "status 7")
+    s.end()
 
 
 def crash(threads):
@@ -205,7 +277,7 @@ def kill(pid):
         pass
 
 
-CASES = {"once": once, "shared": shared, "always": always, "crash": crash,
+CASES = {"once": once, "shared": shared, "always": always, "forked": forked, "forks_lead": forks_lead, "crash": crash,
          "again": again, "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 
 

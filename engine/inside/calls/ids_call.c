@@ -31,6 +31,14 @@ static bool is_runtimes_own(struct thread *t, long nr)
 	       caller_is_runtime(t);
 }
 
+/* A child that is waited for is who stands in for it, if one does. */
+static int32_t id_given(struct thread *t, long nr, int32_t id)
+{
+	int32_t standin = nr == __NR_wait4 || nr == __NR_waitid ? child_waited(id) : 0;
+
+	return standin ? standin : id_real(t, id);
+}
+
 static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 {
 	uint64_t args[CALL_ARGS];
@@ -39,7 +47,7 @@ static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 	call_args(&t->frame, args);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
-			t->frame.arg[i] = (uint64_t)(int64_t)id_real(t, (int32_t)args[i]);
+			t->frame.arg[i] = (uint64_t)(int64_t)id_given(t, nr, (int32_t)args[i]);
 	if (call_has(d, TRAIT_SIGNALS) && nr != __NR_tkill)	/* to a process */
 		early_wait((int32_t)t->frame.rdi);
 	result = nr == __NR_timer_create ? timers_create(t) : call_serve(t, nr);
@@ -89,6 +97,8 @@ long ids_call(struct thread *t, const struct call_desc *d, long nr)
 		return result;
 	if (nr == __NR_getpid)
 		return t->vpid;
+	if (nr == __NR_getppid)
+		return id_seen(parent_real((int32_t)result));
 	if (nr == __NR_wait4) {
 		int32_t seen = id_seen((int32_t)result);
 

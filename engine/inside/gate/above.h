@@ -35,6 +35,8 @@ struct above {
 	void (*ended)(struct thread *t);	/* a follower's stream, and all of it is read */
 	/* The monitor wants it to. */
 	void (*stand)(struct thread *t, struct ucontext_raw *uc);
+	/* An image has gone on: processes are others; what its parent is by now, or 0. */
+	int32_t (*moved)(struct thread *t, int32_t parent);
 	/* An instruction that asks the machine: a leader's is told; true: a follower's was. */
 	bool (*soft)(struct thread *t, long nr, int64_t *value);
 };

@@ -13,9 +13,11 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
+#include <linux/wait.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
+#include "engine/inside/gate/above.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
@@ -32,12 +34,54 @@ static uint32_t tried;		/* the last image that this process was asked for */
 static uint32_t chunks_left;	/* to be read before the next image; 0: now, */
 static uint32_t events_left;	/* or after so many events, for it was refused */
 
+static int32_t own_copy;	/* that is our child: collected when the next is made */
+static int32_t parent;		/* that the process had when its image was taken */
+
+/*
+ * The monitor is the parent of its child's copy; of others it is the process itself, whose
+ * program hears nothing of that: no signal, and its calls wait for children of another kind.
+ */
+static long image_copy(void)
+{
+	long pid;
+
+	if (own_copy)
+		OWN4(__NR_wait4, own_copy, 0, WNOHANG | __WALL, 0);
+	if (OWN0(__NR_getppid) == images()->monitor)
+		return process_copy();
+	pid = OWN2(__NR_clone, 0, 0);
+	own_copy = pid > 0 ? (int32_t)pid : 0;
+	return pid;
+}
+
+/* Its own children of that kind are none of the program's. */
+void images_lead(struct thread *t)
+{
+	(void)t;
+	if (!own_copy)
+		return;
+	OWN2(__NR_kill, own_copy, SIGKILL);
+	OWN4(__NR_wait4, own_copy, 0, __WALL, 0);
+	own_copy = 0;
+}
+
+/* The copy is its parent's. */
+void images_fork(struct thread *t)
+{
+	(void)t;
+	if (own_copy)
+		own_copy = 0;
+	if (parent)
+		parent = 0;
+}
+
 /* --- going on ------------------------------------------------------------------------ */
 
 /* Here it is again where it was, and the monitor knows who it is now. */
 static void image_go_on(struct thread *t, long copy)
 {
 	threads_anew(t);
+	parent = above.moved(t, parent);
 	if (!shared_put_back())
 		OWN1(__NR_exit_group, 1);
 	if (request_ask(t, REQ_IMAGE, IMAGE_WOKE, copy > 0 ? (uint64_t)copy : 0, 0))
@@ -61,7 +105,7 @@ static void image_sleep(struct thread *t, uint32_t image)
 			OWN4(__NR_futex, &images()->wake, FUTEX_WAIT, seen, &sleep);
 			continue;
 		}
-		pid = process_copy();
+		pid = image_copy();
 		if (pid) {
 			image_go_on(t, pid);
 			return;
@@ -96,7 +140,11 @@ bool image_take(struct thread *t, uint32_t image)
 	if (tried == image)
 		return false;
 	tried = image;
-	pid = shared_keep() ? process_copy() : -ENOMEM;
+	/* Nobody of the version changes what its processes share, from here on. */
+	if (request_ask(t, REQ_IMAGE, IMAGE_STANDS, 0, image))
+		return true;
+	parent = parent ? parent : (int32_t)OWN0(__NR_getppid);
+	pid = shared_keep() ? image_copy() : -ENOMEM;
 	if (!pid) {
 		image_sleep(t, image);
 		return true;

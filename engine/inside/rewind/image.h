@@ -13,6 +13,10 @@ bool image_take(struct thread *t, uint32_t image);
 /* The thread has taken an event: where much has been read another image is due. */
 void image_read(struct thread *t);
 
+/* The version leads: it has no image, and no child that the program did not make. */
+void images_lead(struct thread *t);
+void images_fork(struct thread *t);
+
 void image_shaken(const struct thread *t, uint64_t seq);
 
 /* The event may be met again: it is at another time than the last one. */

@@ -25,6 +25,7 @@
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
+#include "engine/inside/rewind/image.h"
 #include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/modules.h"

@@ -31,6 +31,7 @@
 #include "engine/inside/roles/start.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/signals.h"
+#include "engine/inside/state/children.h"
 #include "engine/inside/state/take.h"
 
 void inside_begin(struct thread *t);
@@ -113,6 +114,7 @@ static void above_fill(void)
 	above.ended = stream_ended;
 	above.stand = park_come;
 	above.soft = serve_soft;
+	above.moved = children_moved;
 }
 
 void inside_begin(struct thread *t)

@@ -3,6 +3,7 @@
  * a twin comes to its end before the program is told of the leader's.
  */
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/wait.h>
 
 #include "engine/core/must.h"
@@ -17,6 +18,7 @@
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/ids.h"
+#include "engine/inside/state/standin.h"
 
 /*
  * Limit (threads and processes): children of one process that it has not waited for yet.
@@ -29,12 +31,16 @@
 struct child {
 	int32_t vpid, pid;	/* pid 0: the row is free; vpid 0: nobody finds it yet */
 	uint32_t lane;		/* of its first thread */
+	int32_t standin;	/* to the kernel our child in its place (standin.c); 0: itself */
 };
 
 _Static_assert(!(CHILDREN & (CHILDREN - 1)) && CHILDREN >= ROWS_PAGES, "ROWS_OF");
 
 static struct rows children = ROWS_OF(struct child, CHILDREN);
 static struct rows unreaped = ROWS_OF(int32_t, CHILDREN);	/* pids; 0: free */
+
+static bool moved;	/* children are none of ours to the kernel: an image has gone on */
+static int32_t parent;	/* nor is this one its parent's; 0: it is */
 
 static struct child *child_at(uint32_t i)
 {
@@ -68,6 +74,7 @@ void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
 		return;
 	}
 	c->lane = lane;
+	c->standin = 0;
 	c->vpid = vpid;
 }
 
@@ -80,6 +87,10 @@ void children_fork(struct thread *t)
 	(void)t;
 	rows_clear(&children);
 	rows_clear(&unreaped);
+	if (moved)
+		moved = false;
+	if (parent)
+		parent = 0;
 }
 
 static int32_t child_forget(int32_t vpid, uint32_t *lane)
@@ -109,8 +120,16 @@ int32_t child_real(int32_t vpid)
 int32_t child_seen(int32_t pid)
 {
 	for (uint32_t i = 0; pid > 0 && i < children.used; i++)
-		if (child_at(i)->pid == pid)
+		if (child_at(i)->pid == pid || (child_at(i)->pid && child_at(i)->standin == pid))
 			return child_at(i)->vpid;
+	return 0;
+}
+
+int32_t child_waited(int32_t vpid)
+{
+	for (uint32_t i = 0; vpid > 0 && i < children.used; i++)
+		if (child_at(i)->vpid == vpid && child_at(i)->pid)
+			return child_at(i)->standin;
 	return 0;
 }
 
@@ -131,18 +150,50 @@ static int32_t child_find(int32_t vpid, uint32_t *lane)
 	return 0;
 }
 
+static int32_t moved_to(int32_t pid)
+{
+	const struct images *i = &brief()->images;
+
+	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+		if (i->move[n].was == pid)
+			return i->move[n].is;
+	return pid;
+}
+
+int32_t children_moved(struct thread *t, int32_t was)
+{
+	int32_t is = moved_to(was);
+
+	(void)t;
+	moved = true;
+	parent = is == was ? 0 : is;
+	for (uint32_t i = 0; i < children.used; i++)
+		child_at(i)->pid = moved_to(child_at(i)->pid);
+	for (uint32_t i = 0; i < unreaped.used; i++)
+		*unreaped_at(i) = moved_to(*unreaped_at(i));
+	return is;
+}
+
+int32_t parent_real(int32_t kernels)
+{
+	return parent && !process_is_over(parent) ? parent : kernels;
+}
+
 static bool reap(int32_t pid)
 {
-	return OWN4(__NR_wait4, pid, 0, WNOHANG, 0) != 0;
+	long result = OWN4(__NR_wait4, pid, 0, WNOHANG, 0);
+
+	return moved && result == -ECHILD ? process_is_over(pid) : result != 0;
 }
 
 /* It has come to its end, or is no child of ours. */
 static bool is_over(int32_t pid)
 {
 	uint8_t info[SIGINFO_SIZE] = { 0 };
+	long result = OWN6(__NR_waitid, P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT, 0, 0);
 
-	return OWN6(__NR_waitid, P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT, 0, 0) ||
-	       info_int(info, INFO_PID);
+	return moved && result == -ECHILD ? process_is_over(pid) :
+	       result || info_int(info, INFO_PID);
 }
 
 /* The twins that had not ended when the leader's had. */
@@ -211,13 +262,27 @@ static int32_t child_led(int32_t vpid, uint32_t *lane)
 	return vpid;
 }
 
+/* The program hears of the ends of those that are none of ours to the kernel, too. */
+static void standins_make(const struct thread *t)
+{
+	for (uint32_t i = 0; i < children.used; i++) {
+		struct child *c = child_at(i);
+
+		if (c->pid && c->vpid && !c->standin &&
+		    OWN6(__NR_waitid, P_PID, c->pid, 0, WEXITED | WNOHANG | WNOWAIT, 0, 0) ==
+			    -ECHILD)
+			c->standin = standin_make(t, c->pid);
+	}
+}
+
 /*
  * Twins that had not ended when the program was told that theirs had: to the kernel they
  * are children that it waits for.
  */
 void children_settle(struct thread *t)
 {
-	(void)t;
+	if (moved)
+		standins_make(t);
 	for (uint32_t i = 0; i < unreaped.used; i++) {
 		int32_t *pid = unreaped_at(i);
 		struct patience p = PATIENCE(WAIT_reaped);
@@ -243,8 +308,14 @@ void follow_reaped(struct thread *t, int32_t vpid, int32_t status)
 	/* The leader's word: to the kernel, what is no id is a group, or everybody. */
 	if (vpid <= 0)
 		return;
-	if (!stopped && status != 0xffff)
+	if (!stopped && status != 0xffff) {
+		int32_t standin = child_waited(vpid);
+
+		/* Of when it led. */
+		if (standin)
+			reap_late(standin);
 		pid = child_forget(vpid, &lane);
+	}
 	if (!pid && !stopped && status != 0xffff && !ids_are_ours())
 		pid = child_led(vpid, &lane);
 	if (!pid || end_in_time(pid, lane, by_signal, reap))

@@ -14,9 +14,19 @@ void follow_peeked(struct thread *t, int32_t vpid, int32_t status);
 int32_t child_real(int32_t vpid);
 int32_t child_seen(int32_t pid);
 void child_gone(int32_t vpid);
+/* Whom the kernel knows as our child in its place; 0: itself. */
+int32_t child_waited(int32_t vpid);
 /* Those of whose end the program knows, and that are there, are not: it leads now. */
 void children_settle(struct thread *t);
 /* A child of fork has none of them. */
 void children_fork(struct thread *t);
+
+/*
+ * An image has gone on: each is another process, and was another's child.  What the parent is
+ * by now, whose id it `was`.
+ */
+int32_t children_moved(struct thread *t, int32_t was);
+/* This process' parent, of which the kernel says that. */
+int32_t parent_real(int32_t kernels);
 
 #endif

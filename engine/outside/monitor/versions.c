@@ -345,6 +345,12 @@ static int area_where_seen(const struct version *v, pid_t pid, const struct stat
 	return result;
 }
 
+/* When it began: its first process may be a copy of that (rewind/). */
+static uint64_t oldest(const struct version *v)
+{
+	return v->rewind.oldest ? v->rewind.oldest : v->began;
+}
+
 /*
  * A process that is not dumpable shows its maps to root alone: it is the version's if a
  * slot says so.  Who can write there is of our user, and could do to a process of our
@@ -352,7 +358,7 @@ static int area_where_seen(const struct version *v, pid_t pid, const struct stat
  */
 static bool closed_named(const struct version *v, pid_t pid)
 {
-	return (slots_name(v, pid) || births_name(v, pid)) && process_began(pid) >= v->began &&
+	return (slots_name(v, pid) || births_name(v, pid)) && process_began(pid) >= oldest(v) &&
 	       process_like_us(pid) && process_closed(pid);
 }
 
@@ -398,7 +404,7 @@ bool version_owns(const struct version *v, pid_t pid, pid_t tid)
 bool version_kill_one(const struct version *v, pid_t pid)
 {
 	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
-	bool ours = handle >= 0 && process_began(pid) >= v->began && area_mapped(v, pid);
+	bool ours = handle >= 0 && process_began(pid) >= oldest(v) && area_mapped(v, pid);
 
 	if (ours)
 		syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
@@ -417,7 +423,7 @@ static unsigned kill_found(const struct version *v)
 	while (proc && (d = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
 
-		if (pid > 0 && pid != getpid() && process_began(pid) >= v->began)
+		if (pid > 0 && pid != getpid() && process_began(pid) >= oldest(v))
 			n += version_kill_one(v, pid);
 	}
 	if (proc)

@@ -25,17 +25,21 @@
 static void processes_kill(struct version *v)
 {
 	struct rewind *rw = &v->rewind;
+	const struct copy *first = copy_kept(rw, v->server);
 
-	MUST(rw->pid > 0 && rw->pid != v->server);
+	MUST(rw->copies);
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
 
 		if (s->owner && s->pid > 0 && s->pid != v->server)
 			version_kill_one(v, s->pid);
 	}
+	rw->oldest = rw->oldest ? rw->oldest : v->began;
+	if (!first)
+		return;
 	process_signal(v->server, v->began, SIGKILL);
-	v->server = rw->pid;
-	v->began = rw->began;
+	v->server = first->pid;
+	v->began = first->began;
 	v->gone = v->reaped = false;
 }
 
@@ -46,11 +50,11 @@ bool rewind_try(struct version *v, const struct request *r)
 
 	if (!rw->image || rw->state > REWIND_STANDS ||
 	    (r->args[0] != VERDICT_DIVERGED && r->args[0] != VERDICT_CRASHED) ||
-	    takeover_any(m) || m->finishing || !version_lives(v) || !image_lives(rw) ||
+	    takeover_any(m) || m->finishing || !version_lives(v) || !copies_live(rw) ||
 	    !met_count(v, r))
 		return false;
 	if (rw->state == REWIND_STANDS)
-		stand_over(v);
+		stand_over(v, -EINTR);
 	race_note(v, r);
 	say_log("rewind", "%s/%s: tries again: %s", m->session.name, v->name, rw->why);
 	held_forget(m, v);
@@ -87,7 +91,7 @@ static bool all_over(const struct version *v)
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
 
-		if (s->owner && s->pid > 0 && s->pid != v->server && !process_over(s->pid))
+		if (s->owner && s->pid > 0 && !process_over(s->pid))
 			return false;
 	}
 	return true;
@@ -124,34 +128,44 @@ static void image_wake(struct version *v)
 	struct images *words = &v->brief->images;
 	uint32_t image = rw->image;
 
-	MUST(image && v->server == rw->pid);
+	MUST(image && rw->copies);
 	slots_free(v);
 	if (!cursors_restore(v, image, ++rw->last)) {
 		rewind_lose(v, "the ring has no room for what its image had still to read");
 		return;
 	}
+	copies_move(v);
 	words->copy = rw->last;
 	words->tries++;
 	rewind_word_set(&words->wake, image);
 	rewind_state_begin(v, REWIND_WAKES, WAKE_MS);
 }
 
-/* It is there again, with a copy of what it was. */
+/* All are there again, each with a copy of what it was, or there is no further image. */
+static void woke(struct version *v)
+{
+	struct rewind *rw = &v->rewind;
+
+	rw->state = REWIND_NONE;
+	copies_answer(v, 0);
+	copies_take(rw, v->brief->images.copy);
+	if (copies_live(rw))
+		return;
+	copies_kill(rw);
+	cursors_forget(v);
+}
+
 int64_t image_woke(struct version *v, const struct request *r)
 {
 	struct rewind *rw = &v->rewind;
-	pid_t pid = (pid_t)r->args[1];
+	struct copy *c = copy_of(rw, r->pid);
 
-	if (rw->state != REWIND_WAKES || r->pid != v->server)
+	if (rw->state != REWIND_WAKES || !c)
 		return -EINVAL;
-	rw->state = REWIND_NONE;
-	rw->image = 0;
-	rw->pid = 0;
-	if (pid > 0 && version_owns(v, pid, pid))
-		image_have(rw, v->brief->images.copy, pid);
-	else
-		cursors_forget(v);
-	return 0;
+	copy_have(v, c, (pid_t)r->args[1]);
+	if (copies_wait(rw, c, r))
+		woke(v);
+	return REPLY_LATER;
 }
 
 void back_look(struct version *v, bool late)
@@ -162,6 +176,6 @@ void back_look(struct version *v, bool late)
 		image_wake(v);
 	else if (rw->state == REWIND_ENDS && late)
 		rewind_lose(v, "its processes did not end");
-	else if (rw->state == REWIND_WAKES && (late || !image_lives(rw)))
+	else if (rw->state == REWIND_WAKES && (late || !copies_live(rw)))
 		rewind_lose(v, "its image did not go on");
 }

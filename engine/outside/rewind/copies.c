@@ -1,29 +1,171 @@
 /*
- * The process that is a follower's image.
+ * The processes of a follower, and their copies, which are its image: all of them, or none.
+ * Who asks for a step is answered when all have asked for it: they stand until then.
  */
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind_parts.h"
 
-void image_kill(struct rewind *rw)
+static struct copy *find(struct copy *copy, unsigned copies, pid_t of)
 {
-	if (rw->pid)
-		process_signal(rw->pid, rw->began, SIGKILL);
-	rw->pid = 0;
+	for (unsigned i = 0; i < copies; i++)
+		if (copy[i].of == of)
+			return &copy[i];
+	return NULL;
+}
+
+struct copy *copy_of(struct rewind *rw, pid_t pid)
+{
+	return find(rw->wanted, rw->wanted_copies, pid);
+}
+
+static bool is_alive(const struct slot *s)
+{
+	char state = s->owner && s->pid > 0 ? thread_state(s->pid, (pid_t)s->owner) : 0;
+
+	return state && state != 'Z' && state != 'X';
+}
+
+/* Those that there are now: how many, or a negative errno. */
+static int processes_list(const struct version *v, struct copy *copy)
+{
+	unsigned n = 0;
+
+	/* What ps and status name comes first. */
+	if (!v->gone)
+		copy[n++] = (struct copy){ .of = v->server };
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (!is_alive(s) || find(copy, n, s->pid))
+			continue;
+		if (s->unheld || !version_owns(v, s->pid, (pid_t)s->owner))
+			return -EAGAIN;
+		if (n == COPIES_MAX)
+			return -E2BIG;
+		copy[n++] = (struct copy){ .of = s->pid };
+	}
+	return version_births(v) || !n ? -EAGAIN : (int)n;
+}
+
+int copies_begin(struct version *v)
+{
+	int n = processes_list(v, v->rewind.wanted);
+
+	v->rewind.wanted_copies = n > 0 ? (unsigned)n : 0;
+	return n > 0 ? 0 : n;
+}
+
+bool copies_all(struct version *v)
+{
+	struct copy now[COPIES_MAX];
+	int n = processes_list(v, now);
+
+	for (int i = 0; i < n; i++)
+		if (!copy_of(&v->rewind, now[i].of))
+			return false;
+	return n > 0 && (unsigned)n == v->rewind.wanted_copies;
+}
+
+bool copies_wait(struct rewind *rw, struct copy *c, const struct request *r)
+{
+	c->request = *r;
+	c->waits = true;
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		if (!rw->wanted[i].waits)
+			return false;
+	return true;
+}
+
+bool copy_have(struct version *v, struct copy *c, pid_t pid)
+{
+	if (pid <= 0 || !version_owns(v, pid, pid))
+		return false;
+	c->pid = pid;
+	c->began = process_began(pid);
+	return true;
+}
+
+void copies_answer(struct version *v, int64_t reply)
+{
+	struct rewind *rw = &v->rewind;
+
+	MUST(rw->wanted_copies <= COPIES_MAX);
+	for (unsigned i = 0; i < rw->wanted_copies; i++) {
+		struct copy *c = &rw->wanted[i];
+
+		if (c->waits && asker_waits(v, &c->request))
+			asker_answer(v, &c->request, reply);
+		c->waits = false;
+	}
+}
+
+static void some_kill(struct copy *copy, unsigned copies)
+{
+	for (unsigned i = 0; i < copies; i++)
+		if (copy[i].pid)
+			process_signal(copy[i].pid, copy[i].began, SIGKILL);
+}
+
+void copies_drop(struct rewind *rw)
+{
+	some_kill(rw->wanted, rw->wanted_copies);
+	rw->wanted_copies = 0;
+}
+
+void copies_take(struct rewind *rw, uint32_t image)
+{
+	MUST(image && rw->wanted_copies);
+	memcpy(rw->copy, rw->wanted, sizeof(rw->copy));
+	rw->copies = rw->wanted_copies;
+	rw->image = image;
+	rw->wanted_copies = 0;
+}
+
+void copies_kill(struct rewind *rw)
+{
+	some_kill(rw->copy, rw->copies);
+	rw->copies = 0;
 	rw->image = 0;
 }
 
-void image_have(struct rewind *rw, uint32_t image, pid_t pid)
+bool copies_live(const struct rewind *rw)
 {
-	MUST(image && pid > 0);
-	rw->image = image;
-	rw->pid = pid;
-	rw->began = process_began(pid);
+	for (unsigned i = 0; i < rw->copies; i++)
+		if (!rw->copy[i].pid || process_began(rw->copy[i].pid) != rw->copy[i].began)
+			return false;
+	return rw->copies;
 }
 
-bool image_lives(const struct rewind *rw)
+bool copies_are(const struct rewind *rw, pid_t pid)
 {
-	return rw->pid && process_began(rw->pid) == rw->began;
+	for (unsigned i = 0; i < rw->copies; i++)
+		if (rw->copy[i].pid == pid)
+			return true;
+	return false;
+}
+
+const struct copy *copy_kept(const struct rewind *rw, pid_t of)
+{
+	return find((struct copy *)rw->copy, rw->copies, of);
+}
+
+void copies_move(struct version *v)
+{
+	struct images *words = &v->brief->images;
+	struct rewind *rw = &v->rewind;
+
+	MUST(rw->copies && rw->copies <= COPIES_MAX);
+	words->moves = rw->wanted_copies = rw->copies;
+	for (unsigned i = 0; i < rw->copies; i++) {
+		words->move[i].was = rw->copy[i].of;
+		words->move[i].is = rw->copy[i].pid;
+		rw->wanted[i] = (struct copy){ .of = rw->copy[i].pid };
+	}
 }

@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/abi/brief.h"
+#include "engine/abi/request.h"
+
 /*
  * Limit (followers): places of one image at which a follower may differ, and be tried again.
  * Beyond: it is a divergence.
@@ -30,6 +33,14 @@ struct race {
 	uint64_t times;
 };
 
+/* A process of the follower, and its copy. */
+struct copy {
+	pid_t of, pid;		/* pid 0: there is none, or none yet */
+	uint64_t began;		/* the copy */
+	bool waits;		/* who asks waits for the others' */
+	struct request request;
+};
+
 enum rewind_state {
 	REWIND_NONE,		/* it has no image, or sleeps beside the follower */
 	REWIND_STANDS,		/* the threads are asked to stand for one */
@@ -41,8 +52,11 @@ struct rewind {
 	enum rewind_state state;
 	uint32_t last;		/* the number of the image that was asked for last */
 	uint32_t image;		/* of the one that is kept; 0: none */
-	pid_t pid;		/* its process */
-	uint64_t began;
+	struct copy copy[COPIES_MAX];	/* its processes; the first is the version's first */
+	unsigned copies;
+	struct copy wanted[COPIES_MAX];	/* of those that are being made */
+	unsigned wanted_copies;
+	uint64_t oldest;	/* when the version began, where its first process is a copy */
 	uint64_t until_ms;	/* the state is waited for */
 	uint64_t again_ms;	/* there is none, and another is begun then; 0: none is */
 	unsigned failed;	/* so often in a row did none come of it, or not last */

@@ -28,7 +28,7 @@ static void place_write(char *text, size_t size, const struct version *v, const 
 	int n = snprintf(text, size, "%s at 0x%lx", what, place);
 	struct maps maps;
 
-	if (maps_read_part(v->server, place, place + 1, &maps))
+	if (maps_read_part(r->pid, place, place + 1, &maps))
 		maps.n = 0;
 	for (size_t i = 0; i < maps.n && n > 0; i++) {
 		const struct map *at = &maps.map[i];
@@ -116,7 +116,9 @@ json_t *rewind_json(const struct version *v)
 	for (unsigned i = 0; i < rw->races; i++)
 		json_array_append_new(races, json_pack("{s:s, s:I}", "place", rw->race[i].text,
 						       "times", (json_int_t)rw->race[i].times));
-	return json_pack("{s:i, s:I, s:I, s:o, s:I}", "image", rw->image ? (int)rw->pid : 0,
+	return json_pack("{s:i, s:i, s:I, s:I, s:o, s:I}", "image",
+			 rw->image ? (int)rw->copy[0].pid : 0, "processes",
+			 rw->image ? (int)rw->copies : 0,
 			 "images", (json_int_t)rw->images, "rewinds",
 			 (json_int_t)rw->rewinds, "races", races, "races_elsewhere",
 			 (json_int_t)rw->races_more);

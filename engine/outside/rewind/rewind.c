@@ -45,6 +45,8 @@ int64_t rewind_serve(struct version *v, const struct request *r)
 	switch (r->args[0]) {
 	case IMAGE_DUE:
 		return image_begin(v);
+	case IMAGE_STANDS:
+		return image_stands(v, r);
 	case IMAGE_MADE:
 		return image_made(v, r);
 	case IMAGE_WOKE:
@@ -97,13 +99,13 @@ void rewind_end(struct version *v)
 	struct rewind *rw = &v->rewind;
 
 	if (rw->state == REWIND_STANDS)
-		stand_over(v);
+		stand_over(v, -EINTR);
 	if (!rw->image)
 		return;
 	MUST(v->monitor->conduct);
 	/* One that goes on is the follower itself. */
 	if (rw->state == REWIND_NONE)
-		image_kill(rw);
+		copies_kill(rw);
 	cursors_forget(v);
 	rw->image = 0;
 	rw->mets = 0;
@@ -120,9 +122,8 @@ bool rewind_ended(struct monitor *m, pid_t pid)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct rewind *rw = &m->version[i].rewind;
 
-		if (rw->pid != pid || m->version[i].server == pid)
+		if (!copies_are(rw, pid) || m->version[i].server == pid)
 			continue;
-		rw->pid = 0;
 		rewind_end(&m->version[i]);
 		image_again(&m->version[i]);
 		return true;

@@ -3,6 +3,7 @@
  * then is what it goes back to.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/follow/verdicts.h"
@@ -31,20 +32,7 @@ void image_again(struct version *v)
 	monitor_wake_after(v->monitor, ms);
 }
 
-/* Why it keeps none, for as long as that is so; NULL: nothing is against it. */
-static const char *barred(const struct version *v)
-{
-	const char *why = v->runtime ? "a sanitizer's runtime is in it" : NULL;
-
-	for (uint32_t i = 0; i < version_slots(v) && !why; i++) {
-		const struct slot *s = &v->area->slot[i];
-
-		if (s->owner && s->pid != v->server && thread_state(s->pid, (pid_t)s->owner))
-			why = "it has several processes";
-	}
-	return why;
-}
-
+/* Why it keeps none is said once. */
 static void barred_say(struct version *v, const char *why)
 {
 	if (!v->rewind.refused)
@@ -63,27 +51,30 @@ static bool may_stand(const struct version *v)
 	       !held_any(m, v, REQ_VERDICT) && cursors_are_leaders(v);
 }
 
-static void threads_knock(const struct version *v)
+static void threads_knock(struct version *v)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
 
-		if (s->owner && s->pid == v->server)
-			thread_knock(v->server, (pid_t)s->owner);
+		if (s->owner && copy_of(&v->rewind, s->pid))
+			thread_knock(s->pid, (pid_t)s->owner);
 	}
 }
 
 static int64_t image_due(struct version *v)
 {
-	const char *why;
+	int result;
 
 	if (!may_stand(v))
 		return -EAGAIN;
-	why = barred(v);
-	if (why) {
-		barred_say(v, why);
-		return -EPERM;
-	}
+	result = v->runtime ? -EPERM : copies_begin(v);
+	if (result == -EPERM)
+		barred_say(v, "a sanitizer's runtime is in it");
+	if (result == -E2BIG)
+		barred_say(v, "it has too many processes");
+	if (result)
+		return result;
+	v->brief->images.monitor = getpid();
 	rewind_state_begin(v, REWIND_STANDS, STAND_MS);
 	rewind_word_set(&v->brief->images.stand, ++v->rewind.last);
 	threads_knock(v);
@@ -99,9 +90,11 @@ int64_t image_begin(struct version *v)
 	return result;
 }
 
-void stand_over(struct version *v)
+void stand_over(struct version *v, int64_t reply)
 {
 	v->rewind.state = REWIND_NONE;
+	copies_answer(v, reply);
+	copies_drop(&v->rewind);
 	rewind_word_set(&v->brief->images.stand, 0);
 }
 
@@ -117,30 +110,64 @@ static void images_pace(struct rewind *rw)
 	rw->again_ms = 0;
 }
 
-/* All threads stand, and its copy is there: this is what it goes back to from here on. */
-int64_t image_made(struct version *v, const struct request *r)
+/* All processes have copies: these are what it goes back to from here on. */
+static void image_keep(struct version *v)
 {
 	struct rewind *rw = &v->rewind;
-	pid_t pid = (pid_t)r->args[1];
 
-	if (rw->state != REWIND_STANDS || r->args[2] != rw->last || r->pid != v->server)
-		return -EINVAL;
-	if (pid <= 0 || !version_owns(v, pid, pid)) {
-		barred_say(v, "it cannot be copied");
-		stand_over(v);
-		return -EINVAL;
-	}
 	images_pace(rw);
-	image_kill(rw);
+	copies_answer(v, 0);
+	copies_kill(rw);
 	cursors_keep(v, rw->last);
-	image_have(rw, rw->last, pid);
-	say_log("rewind", "%s: image %u, after %lu ms", v->name, rw->last,
-		now_ms() + STAND_MS - rw->until_ms);
+	copies_take(rw, rw->last);
+	say_log("rewind", "%s: image %u of %u processes, after %lu ms", v->name, rw->last,
+		rw->copies, now_ms() + STAND_MS - rw->until_ms);
 	rw->images++;
 	rw->mets = 0;
 	v->brief->images.tries = 0;
-	stand_over(v);
-	return 0;
+	stand_over(v, 0);
+}
+
+/* The asker's process, whose step this is; NULL: there is none, or none any more. */
+static struct copy *asker_copy(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+
+	return rw->state == REWIND_STANDS && r->args[2] == rw->last ? copy_of(rw, r->pid) : NULL;
+}
+
+int64_t image_stands(struct version *v, const struct request *r)
+{
+	struct copy *c = asker_copy(v, r);
+
+	if (!c)
+		return -EINVAL;
+	if (!copies_wait(&v->rewind, c, r))
+		return REPLY_LATER;
+	/* One that was just being made when the others were asked has not been. */
+	if (copies_all(v)) {
+		copies_answer(v, 0);
+	} else {
+		stand_over(v, -EAGAIN);
+		image_again(v);
+	}
+	return REPLY_LATER;
+}
+
+int64_t image_made(struct version *v, const struct request *r)
+{
+	struct copy *c = asker_copy(v, r);
+
+	if (!c)
+		return -EINVAL;
+	if (!copy_have(v, c, (pid_t)r->args[1])) {
+		barred_say(v, "it cannot be copied");
+		stand_over(v, -EINVAL);
+		return -EINVAL;
+	}
+	if (copies_wait(&v->rewind, c, r))
+		image_keep(v);
+	return REPLY_LATER;
 }
 
 void rewind_begin(struct version *v)
@@ -172,6 +199,6 @@ void stand_late(struct version *v)
 {
 	MUST(v->rewind.state == REWIND_STANDS);
 	say_log("rewind", "%s: its threads did not come to stand", v->name);
-	stand_over(v);
+	stand_over(v, -EINTR);
 	image_again(v);
 }

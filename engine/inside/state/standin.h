@@ -1,0 +1,12 @@
+/* A child in the place of one that is to the kernel none of ours. */
+#ifndef MVE_INSIDE_STANDIN_H
+#define MVE_INSIDE_STANDIN_H
+
+#include "engine/inside/gate/thread.h"
+
+/* Its id, or 0: there is none, and the end of the process is not told. */
+int32_t standin_make(const struct thread *t, int32_t pid);
+/* It has ended, whoever collects it. */
+bool process_is_over(int32_t pid);
+
+#endif
