@@ -72,6 +72,18 @@ struct images {
 #define ANSWER_ONE	2u
 #define ANSWER_NONE	1u
 
+/*
+ * Limit (Checkpoints): bytes of --reply. Beyond: refused.
+ */
+#define REPLY_MAX	(16u << 10)
+
+/* What becomes of a request that is taken back, beside that its connection is closed. */
+struct amends {
+	uint32_t refuse;	/* the same one is not tried again */
+	uint32_t size;		/* of `reply`, which its connection gets first */
+	uint8_t reply[REPLY_MAX];
+};
+
 struct brief {
 	uint32_t magic, version;
 	union {			/* robust: held by the monitor while it lives */
@@ -86,6 +98,7 @@ struct brief {
 	struct release release[RELEASES];
 	struct images images;
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
+	struct amends amends;
 	_Alignas(4096) struct rules_bank bank[2];
 };
 

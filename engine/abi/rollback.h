@@ -18,7 +18,7 @@
 #define ROLLBACK_KERNEL		"mve_checkpoint_kernel"
 
 #define ROLLBACK_SIGN		0x6b63616265766dull	/* "mveback" */
-#define ROLLBACK_VERSION	1u
+#define ROLLBACK_VERSION	2u
 
 /* A number that no kernel has; its first argument is one of the words below. */
 #define ROLLBACK_CALL		0x6d76
@@ -27,6 +27,10 @@ enum rollback_word {
 	ROLLBACK_ASK,		/* the request has failed: 1, take it back; 0: die of it */
 	ROLLBACK_DONE,		/* it is taken back; `bytes` is as it came */
 	ROLLBACK_NOT,		/* it is not after all; why: words */
+	ROLLBACK_ENDS,		/* of a follower: the request is about to be over; where its
+				   leader's was taken back this does not return */
+	ROLLBACK_BEGUN,		/* the process' first request has a checkpoint */
+	ROLLBACK_KNOWN,		/* one came that has been taken back before: it was refused */
 	ROLLBACK_NEVER,		/* there are no checkpoints any more; why: words */
 };
 
@@ -48,6 +52,9 @@ struct rollback {
 	uint32_t opened;	/* the inside: rows of `number`, since then */
 	uint64_t spoilt;	/* the inside: what cannot go back has happened: words; or 0 */
 	int32_t number[ROLLBACK_OPENED];	/* descriptors that the request has opened */
+	uint64_t reply, reply_size;	/* the inside: what its connection gets; or 0 */
+	uint32_t refuse;	/* and whether one that is known is refused */
+	uint32_t follows;	/* the inside: the request's end is the leader's affair */
 	int32_t kernel[2];	/* the runtime's own descriptors, each version's; 0: none */
 	struct { uint64_t from, to; } own[2];	/* the inside's memory, which stays as it is */
 };

@@ -12,6 +12,7 @@
 
 #include "engine/mve/commands.h"
 #include "engine/mve/run_followers.h"
+#include "engine/mve/run_rollback.h"
 #include "engine/mve/run_sample.h"
 #include "engine/mve/show.h"
 #include "engine/outside/monitor/monitor.h"
@@ -72,7 +73,9 @@ static const char run_help[] =
 	"                      keeps an image of itself, and goes on from there (0: off)\n"
 	"  --rollback          a request in which the program dies is taken back, and its\n"
 	"                      connection alone is closed: for programs that mve-cc has\n"
-	"                      built (docs/checkpoints.md)\n";
+	"                      built (docs/checkpoints.md)\n"
+	"  --reply FILE        such a connection gets these bytes before it is closed\n"
+	"  --refuse-known      the same bytes again are refused without being tried\n";
 
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
@@ -88,6 +91,7 @@ enum {
 	OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
 	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND, OPT_ROLLBACK,
+	OPT_REPLY, OPT_REFUSE,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
 
@@ -114,6 +118,8 @@ static const struct option run_options[] = {
 	{ "verdict-ms", required_argument, NULL, OPT_VERDICT_MS },
 	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
+	{ "reply", required_argument, NULL, OPT_REPLY },
+	{ "refuse-known", no_argument, NULL, OPT_REFUSE },
 	{ "mark", required_argument, NULL, OPT_MARK },
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
@@ -304,6 +310,11 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 	case OPT_ROLLBACK:
 		o->rollback = true;
 		return 0;
+	case OPT_REPLY:
+		return reply_take(o, optarg);
+	case OPT_REFUSE:
+		o->refuse_known = true;
+		return 0;
 	case OPT_MARK:
 		return mark_take(o, optarg);
 	case OPT_STATELESS:
@@ -369,6 +380,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 	}
 	o->argv = argv + optind;
 	result = followers_complete(o);
+	if (!result)
+		result = rollback_complete(o);
 	if (!result)
 		result = marks_complete(o);
 	return result ? result : monitor_run(o);

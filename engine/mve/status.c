@@ -85,6 +85,22 @@ static void races_show(const json_t *rewind)
 		printf("    %12lld  elsewhere\n", show_number(rewind, "races_elsewhere"));
 }
 
+/* Of mve run --rollback. */
+static void rollbacks_show(const json_t *list)
+{
+	const json_t *v, *r;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		r = json_object_get(v, "rollback");
+		if (show_number(r, "taken_back") || show_number(r, "not"))
+			printf("  %-16s %lld requests that failed were taken back, %lld were not; "
+			       "%lld refused\n", show_text(v, "name"),
+			       show_number(r, "taken_back"), show_number(r, "not"),
+			       show_number(r, "refused"));
+	}
+}
+
 /* Leader and followers, when there are any. */
 static void versions_show(const json_t *list, const json_t *ring)
 {
@@ -201,6 +217,7 @@ int cmd_status(int argc, char **argv)
 	printf("programs started: %lld held, %lld unheld\n", show_number(j, "programs"),
 	       show_number(j, "unheld"));
 	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));
+	rollbacks_show(json_object_get(j, "versions"));
 	sample_show(json_object_get(j, "sample"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));

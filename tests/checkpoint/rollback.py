@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""rollback.py MVE MVE_CC ROOT [CRASHES]: mve run --rollback takes requests back.
+"""rollback.py MVE MVE_CC ROOT [CRASHES [PART...]]: mve run --rollback takes requests back.
 
 servers/kv with bugs, built by mve-cc, alone and with a follower: of CRASHES requests that fail
 among ten times as many good ones each bad one closes its own connection and is counted, each good
 one is answered once, memory does not grow, and what is stored is as if they had never been: also
 in the follower, which leads at last.
 """
-import json
 import os
 import signal
 import subprocess
@@ -19,16 +18,15 @@ from rollback_session import Session, Wrong, build  # noqa: E402
 
 MVE, CC, ROOT = sys.argv[1:4]
 CRASHES = int(sys.argv[4]) if len(sys.argv) > 4 else 100
-BAD = ["CRASH", "ABORT"]
 
 
-def load(s, crashes):
+def load(s, crashes, bad=("CRASH", "ABORT")):
     """What is stored at the end, as a dict."""
     peers = [s.connect() for _ in range(5)]
     kept, early = {}, 0
     for n in range(crashes * 10):
         if n % 10 == 5:
-            s.bad(BAD[n // 10 % len(BAD)])
+            s.bad(bad[n // 10 % len(bad)])
         peer, key = peers[n % 5], f"key-{n % 200}"
         if n % 3 == 2 and key in kept:
             s.ask(peer, f"GET {key}", f"VALUE {kept[key]}")
@@ -86,12 +84,100 @@ def followed():
     s.end()
 
 
+def other_builds():
+    """A follower that has not the bug goes back likewise; one without checkpoints is dropped."""
+    s = Session(MVE, ["--rollback", "-f", "./kv-good 0"], ["./kv", "0"])
+    kept = load(s, 20, ["CRASH"])
+    s.counted(20)
+    s.follows()
+    subprocess.run([MVE, "promote", s.name, "f1"], check=True, timeout=60)
+    check(s, kept)
+    s.end()
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-O2", ROOT + "/servers/kv/v1.c", "-o", "kv-native"],
+                   check=True)
+    s = Session(MVE, ["--rollback", "-f", "./kv-native 0"], ["./kv", "0"])
+    check(s, load(s, 20))
+    s.counted(20)
+    if not s.says("it has no checkpoint of that request") or not s.says("f1: dropped: "):
+        raise Wrong(f"nothing is said of a follower without checkpoints: {s.said()!r}")
+    s.end()
+
+
+def amends():
+    """--reply, and --refuse-known: the same bytes are tried once."""
+    reply = "SORRY\n" * 100
+    with open("reply", "w") as f:
+        f.write(reply)
+    s = Session(MVE, ["--rollback", "--reply", "reply", "--refuse-known", "-f", "same"],
+                ["./kv", "0"])
+    peer = s.connect()
+    for n in range(20):
+        s.ask(peer, f"PUT a {n}", "OK")
+        s.bad("CRASH", reply.encode())
+        s.bad(f"CRASH {n % 2}", reply.encode())
+        s.ask(peer, "GET a", f"VALUE {n}")
+    got = s.status()["versions"][0]["rollback"]
+    if got != {"taken_back": 3, "not": 0, "refused": 37}:
+        raise Wrong(f"counted {got}; said {s.said()!r}")
+    s.follows()
+    s.end()
+
+
+def opened():
+    """What a request has opened is closed with it, also by a library."""
+    s = Session(MVE, ["--rollback", "-f", "same"], ["./seam_server", "first"])
+    s.bad("opened")
+    early = descriptors(s)
+    for n in range(50):
+        s.bad("opened")
+    s.follows()
+    if descriptors(s) != early:
+        raise Wrong(f"descriptors: {early} at first, {descriptors(s)} then")
+    s.end()
+
+
+# Who dies, and what is said.
+REFUSED = [("sent", "it had sent something"), ("library", "it had sent something"),
+           ("closed", "it had closed a descriptor"), ("waited", "it had gone on to wait"),
+           ("handler", "it came in a handler"), ("sealed", "mapped at a fixed place"),
+           ("thread", "in another thread"), ("spawned", "it had made a process")]
+
+
+def refused():
+    for bug, words in REFUSED + [("null", "another thread has run meanwhile")]:
+        how = "running" if bug == "null" else "first"
+        s = Session(MVE, ["--rollback"], ["./seam_server", how])
+        s.connect().sendall(b"add 1\n")
+        s.connect().sendall(bug.encode() + b"\n")
+        got = s.process.wait(60)
+        if got != -signal.SIGSEGV or "not taken back: " not in s.said() or words not in s.said():
+            raise Wrong(f"{bug}: ended with {got}, said {s.said()!r}; not {words!r}")
+
+
+def never():
+    """Where it cannot be there is a word."""
+    for command, words in ((["./kv-native", "0"], "no program of it has checkpoints"),
+                           (["./kv", "0"], "no request has begun")):
+        s = Session(MVE, ["--rollback"], command)
+        s.end()
+        if words not in s.said():
+            raise Wrong(f"{command}: said {s.said()!r}, not {words!r}")
+    s = Session(MVE, ["--rollback"], ["sh", "-c", "ulimit -s unlimited; exec ./kv 0"])
+    s.ask(s.connect(), "PUT a b", "OK")
+    s.end()
+    if "takes no request back any more: the program's memory lies where" not in s.said():
+        raise Wrong(f"where memory has no tags: said {s.said()!r}")
+
+
 def main():
     if not os.access(CC, os.X_OK):
         print("mve-cc is not built")
         sys.exit(77)
-    build(CC, ROOT, "kv", "-DKV_CRASH", "-DKV_ABORT")
-    for name in ("alone", "followed"):
+    build(CC, ROOT + "/servers/kv/v1.c", "kv", "-DKV_CRASH", "-DKV_ABORT")
+    build(CC, ROOT + "/servers/kv/v1.c", "kv-good")
+    build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
+    for name in sys.argv[5:] or ("alone", "followed", "other_builds", "amends", "opened",
+                                 "refused", "never"):
         globals()[name]()
         print(name + ": ok", flush=True)
 

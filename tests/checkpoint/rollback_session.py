@@ -4,15 +4,15 @@ import json
 import os
 import socket
 import subprocess
+import time
 
 
 class Wrong(Exception):
     pass
 
 
-def build(cc, root, name, *flags):
-    subprocess.run([cc, "-D_GNU_SOURCE", "-O2", "-g", *flags, root + "/servers/kv/v1.c", "-o",
-                    name], check=True)
+def build(cc, source, name, *flags):
+    subprocess.run([cc, "-D_GNU_SOURCE", "-O2", "-g", *flags, source, "-o", name], check=True)
 
 
 class Session:
@@ -33,6 +33,13 @@ class Session:
         self.err.flush()
         with open(self.err.name) as f:
             return f.read()
+
+    def says(self, words):
+        for _ in range(200):
+            if words in self.said():
+                return True
+            time.sleep(0.1)
+        return False
 
     def connect(self):
         peer = socket.create_connection(("127.0.0.1", self.port), 20)
@@ -83,7 +90,7 @@ class Session:
 
     def counted(self, number):
         got = self.status()["versions"][0]["rollback"]
-        if got != {"taken_back": number, "not": 0}:
+        if got != {"taken_back": number, "not": 0, "refused": 0}:
             raise Wrong(f"counted {got}, not {number}; said {self.said()!r}")
 
     def follows(self):

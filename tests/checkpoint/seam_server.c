@@ -12,9 +12,11 @@
  *	running		another thread never stops
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ struct peer {
 static struct kept *list;
 static long number, sum;
 static char *scratch;
-static int loop, listener;
+static int loop, listener, spare;
 static int *volatile nowhere;
 static volatile long turns;
 static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
@@ -138,7 +140,8 @@ static void sent(struct peer *peer)
 
 static void closed(struct peer *peer)
 {
-	close(dup(peer->fd));
+	(void)peer;
+	close(spare);
 	*nowhere = 1;
 }
 
@@ -188,6 +191,35 @@ static void thread(struct peer *peer)
 	pthread_join(made, NULL);
 }
 
+static void opened(struct peer *peer)
+{
+	FILE *f = fopen("/dev/null", "r");
+	int pair[2], fd = open("/dev/zero", O_RDONLY);
+
+	(void)peer;
+	if (!f || fd < 0 || pipe(pair))
+		exit(1);
+	close(fd);
+	*nowhere = 1;
+}
+
+/* By libc, which has no checkpoints. */
+static void library(struct peer *peer)
+{
+	dprintf(peer->fd, "0 0 0\n");
+	*nowhere = 1;
+}
+
+static void spawned(struct peer *peer)
+{
+	char *argv[] = { "true", NULL };
+	pid_t pid;
+
+	(void)peer;
+	posix_spawn(&pid, "/bin/true", NULL, NULL, argv, argv + 1);
+	*nowhere = 1;
+}
+
 /* The parent goes on: what the child did is the child's. */
 static void child(struct peer *peer)
 {
@@ -209,7 +241,8 @@ static const struct {
 	{ "null", null, 1 }, { "abort", stop, 1 }, { "overflow", overflow, 1 },
 	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "closed", closed, 1 },
 	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
-	{ "thread", thread, 1 }, { "child", child, 0 },
+	{ "thread", thread, 1 }, { "opened", opened, 1 },
+	{ "library", library, 1 }, { "spawned", spawned, 1 }, { "child", child, 0 },
 };
 
 static void serve(struct peer *peer)
@@ -299,6 +332,7 @@ static void listens(void)
 
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	loop = epoll_create1(0);
+	spare = open("/dev/null", O_RDONLY);
 	if (bind(listener, (void *)&at, size) || listen(listener, 100) ||
 	    epoll_ctl(loop, EPOLL_CTL_ADD, listener, &event) ||
 	    getsockname(listener, (void *)&at, &size))

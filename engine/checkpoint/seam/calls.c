@@ -102,7 +102,7 @@ ssize_t mve_seam_read(int fd, void *to, size_t size)
 
 ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number)
 {
-	return came(fd, number > 0 ? parts->iov_base : NULL, readv(fd, parts, number));
+	return came(fd, number == 1 ? parts->iov_base : NULL, readv(fd, parts, number));
 }
 
 ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags)

@@ -5,6 +5,8 @@
  * call, libraries as well (engine/inside/rollback).
  */
 #include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/state.h"
@@ -45,9 +47,46 @@ void held_go(int sig)
 		die_of(sig);
 }
 
+/* Whoever reads slowly gets what there is room for: nobody waits. */
+static void answer(int fd)
+{
+	if (back->reply_size)
+		send(fd, (const void *)back->reply, back->reply_size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Memory is back: the request lies there as it came. */
+static void learn(void)
+{
+	struct known *k = &seam->known[seam->knows % KNOWN_MAX];
+
+	if (!back->refuse || !back->size || back->size > KNOWN_SIZE)
+		return;
+	memcpy(k->bytes, (const void *)back->bytes, back->size);
+	k->size = back->size;
+	seam->knows++;
+}
+
+int held_refuses(int fd, const void *bytes, size_t size)
+{
+	for (unsigned n = 0; n < seam->knows && n < KNOWN_MAX; n++) {
+		struct known *k = &seam->known[n];
+
+		if (k->size != size || memcmp(k->bytes, bytes, size))
+			continue;
+		answer(fd);
+		held_say(ROLLBACK_KNOWN, NULL);
+		return 1;
+	}
+	return 0;
+}
+
 void held_undone(void)
 {
-	while (back->opened)
-		close(back->number[back->opened - 1]);
+	uint32_t n = back->opened < ROLLBACK_OPENED ? back->opened : ROLLBACK_OPENED;
+
+	while (n--)
+		close(back->number[n]);
+	answer(back->fd);
+	learn();
 	held_say(ROLLBACK_DONE, NULL);
 }

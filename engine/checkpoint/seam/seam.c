@@ -61,6 +61,8 @@ void seam_end(const char *why)
 {
 	if (!mine || !back->open)
 		return;
+	if (back->follows)
+		held_say(ROLLBACK_ENDS, NULL);
 	seam_ended(why);
 	mve_checkpoint_drop();
 }
@@ -145,7 +147,10 @@ static ssize_t request(int fd, const void *bytes, ssize_t got)
 	request_begins();
 	back->fd = fd;
 	back->bytes = (uintptr_t)bytes;
-	back->size = got;
+	back->size = bytes ? got : 0;
+	if (back->held && !seam->begun)
+		held_say(ROLLBACK_BEGUN, NULL);
+	seam->begun = 1;
 	opened = mve_checkpoint_open();
 	if (opened == 1)
 		return taken_back();
@@ -159,7 +164,13 @@ static ssize_t request(int fd, const void *bytes, ssize_t got)
 ssize_t seam_came(int fd, const void *bytes, ssize_t got)
 {
 	seam_end("it was over");
-	if (!may_begin() || --seam->left > 0)
+	if (!may_begin())
+		return got;
+	if (back->refuse && bytes && held_refuses(fd, bytes, got)) {
+		errno = ECONNRESET;
+		return -1;
+	}
+	if (--seam->left > 0)
 		return got;
 	seam->left = seam->each;
 	return request(fd, bytes, got);

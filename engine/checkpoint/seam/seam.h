@@ -15,6 +15,13 @@
 
 #define FAULT_STACK	(64 << 10)
 
+/* Limit (Checkpoints): requests that were taken back, by which the same are known.  Beyond: the
+ * oldest is forgotten. */
+#define KNOWN_MAX	64
+
+/* Limit (Checkpoints): bytes of a request that is known again.  Beyond: it is not. */
+#define KNOWN_SIZE	1024
+
 /* What the kernel has of a sigset_t. */
 #define MASK_BYTES	8
 
@@ -22,18 +29,24 @@
 struct seam {
 	long each;		/* requests to a checkpoint; 0: there are none */
 	long left;
+	int begun;		/* there was one */
 	sigset_t mask;		/* when it began */
 	int alone;		/* there was no other thread then */
 	long others;		/* how often the others had stopped */
 	int sig;		/* what took it back */
 	uint64_t accepted[SEAM_FDS / 64];
+	unsigned knows;		/* requests that were taken back: the next is knows % KNOWN_MAX */
+	struct known {
+		size_t size;
+		unsigned char bytes[KNOWN_SIZE];
+	} known[KNOWN_MAX];
 	char stack[FAULT_STACK];
 };
 
 /* Pages of its own: nothing here goes back. */
 extern union seam_pages {
 	struct seam s;
-	char pages[20 * 4096];
+	char pages[40 * 4096];
 } checkpoint_seam __attribute__((visibility("hidden")));
 
 _Static_assert(sizeof(struct seam) <= sizeof(union seam_pages) &&
@@ -52,8 +65,8 @@ _Static_assert(sizeof(struct rollback) <= sizeof(union rollback_pages), "a page 
 
 #define back	(&mve_checkpoint_rollback.s)
 
-/* Something has come on a connection, to these bytes: what the call returns, which is an error
- * when the request is taken back. */
+/* Something has come on a connection, to these bytes (NULL: to several places): what the call
+ * returns, which is an error when the request is taken back. */
 ssize_t seam_came(int fd, const void *bytes, ssize_t got);
 
 /* What cannot be taken back is about to be done.  The request is over. */
@@ -77,7 +90,9 @@ _Noreturn void held_go(int sig);
 long held_say(enum rollback_word word, const char *why);
 /* The request has opened it itself: to close it changes nothing that was before. */
 int held_opened(int fd);
-/* It is taken back: what it has opened is closed, and mve is told. */
+/* One that was taken back has come again, and is to be refused. */
+int held_refuses(int fd, const void *bytes, size_t size);
+/* It is taken back: what it has opened is closed, its connection answered, and mve is told. */
 void held_undone(void);
 
 void seam_say(const char *what, const char *why);

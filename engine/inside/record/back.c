@@ -188,6 +188,18 @@ static long asked(struct thread *t)
 	return t->following ? follower_asked(t, sig, at) : leader_asked(t, sig, at);
 }
 
+/*
+ * What comes next in the stream says how the leader's request has ended.  Each call before which
+ * a request ends is an event, so one comes.
+ */
+static void ends(struct thread *t)
+{
+	const struct event *e = t->following ? follow_event(t) : NULL;
+
+	if (e && e->kind == EVENT_BACK && rollback_told(t))
+		follow_take(t);
+}
+
 long back_asked(struct thread *t)
 {
 	const struct frame *f = &t->frame;
@@ -195,7 +207,9 @@ long back_asked(struct thread *t)
 	t->answered = 1;
 	if (f->rdi == ROLLBACK_ASK)
 		return asked(t);
-	if (!t->following)
+	if (f->rdi == ROLLBACK_ENDS)
+		ends(t);
+	else if (!t->following)
 		request_ask(t, REQ_ROLLBACK, f->rdi, boot.rollback, f->rsi);
 	return 0;
 }

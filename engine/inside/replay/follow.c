@@ -212,6 +212,10 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 /* The leader's request has failed, and this version's has not: it is taken back all the same. */
 static long follow_back(struct thread *t)
 {
+	static const char why[] = "its leader's was, and it has no checkpoint of that request";
+
+	if (!rollback_told(t))
+		request_ask(t, REQ_ROLLBACK, ROLLBACK_NOT, 0, (uint64_t)why);
 	while (!rollback_told(t))
 		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
 	follow_take(t);

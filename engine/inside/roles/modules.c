@@ -30,6 +30,7 @@
 #include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/park.h"
+#include "engine/inside/rollback/rollback.h"
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/early.h"
 #include "engine/inside/state/ids.h"

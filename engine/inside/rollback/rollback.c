@@ -40,7 +40,25 @@ void rollback_begin(void)
 	r->own[0].from = boot.text & ~0xfffull;
 	r->own[0].to = boot.block + BLOCK_SIZE;
 	own_range(&r->own[1].from, &r->own[1].to);
+	r->reply = (uint64_t)brief()->amends.reply;
+	r->reply_size = brief()->amends.size;
+	r->refuse = brief()->amends.refuse;
+	r->follows = boot.role == ROLE_FOLLOWER;
 	r->held = 1;
+}
+
+void rollback_lead(struct thread *t)
+{
+	(void)t;
+	if (rollback_of())
+		rollback_of()->follows = 0;
+}
+
+void rollback_follow(struct thread *t)
+{
+	(void)t;
+	if (rollback_of())
+		rollback_of()->follows = 1;
 }
 
 static bool is_owner(const struct thread *t)

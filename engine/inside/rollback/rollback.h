@@ -14,6 +14,9 @@ static inline struct rollback *rollback_of(void)
 
 /* The program is about to begin. */
 void rollback_begin(void);
+/* The process leads from here on, or follows. */
+void rollback_lead(struct thread *t);
+void rollback_follow(struct thread *t);
 /* This thread's request has a checkpoint. */
 bool rollback_is_open(const struct thread *t);
 /* Something has happened in it that cannot go back: from here on a fault is deadly. */

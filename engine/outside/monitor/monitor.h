@@ -129,7 +129,8 @@ struct version {
 	struct given finish_all; /* and in all */
 	uint64_t finish_cells;	/* left of the stream at the last look */
 	uint64_t backs;		/* requests that were taken back, */
-	uint64_t backs_not;	/* and that could not be */
+	uint64_t backs_not;	/* and that could not be, */
+	uint64_t backs_known;	/* and that were known, and refused */
 	uint64_t findings, findings_all;	/* different ones, and with equal ones */
 	bool runtime;		/* a sanitizer's is in one of its programs */
 	uint64_t follows_ms;	/* since then */
@@ -268,6 +269,7 @@ struct monitor {
 	struct audit *audit;
 	struct trace *trace;
 	struct rollbacks *rollbacks;	/* NULL: no request was taken back */
+	bool rollback_begun;	/* a request has had a checkpoint */
 	unsigned rollback_programs;	/* that have checkpoints, with --rollback */
 	struct findings *findings;	/* NULL: none yet */
 };

@@ -72,7 +72,10 @@ struct run_options {
 	uint32_t verdict_ms;	/* a crash of the leader within this makes a verdict void */
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
 	uint32_t rewind;	/* so often is a difference tried; 0: no images are kept */
-	bool rollback;		/* a request that fails is taken back, where that can be */
+	bool rollback;		/* a request that fails is taken back, where that can be, */
+	bool refuse_known;	/* and the same one is not tried again */
+	const char *reply;	/* what its connection gets, so many bytes; or NULL */
+	uint32_t reply_size;
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */

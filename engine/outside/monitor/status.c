@@ -244,6 +244,12 @@ static json_t *waits_json(const struct version *v)
 	return list;
 }
 
+static json_t *rollback_json(const struct version *v)
+{
+	return json_pack("{s:I, s:I, s:I}", "taken_back", (json_int_t)v->backs, "not",
+			 (json_int_t)v->backs_not, "refused", (json_int_t)v->backs_known);
+}
+
 static json_t *version_json(const struct version *v)
 {
 	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
@@ -267,8 +273,7 @@ static json_t *version_json(const struct version *v)
 	json_object_set_new(j, "argv", words_json(v->argv));
 	json_object_set_new(j, "waits", waits_json(v));
 	if (v->monitor->options->rollback)
-		json_object_set_new(j, "rollback", json_pack("{s:I, s:I}", "taken_back",
-			(json_int_t)v->backs, "not", (json_int_t)v->backs_not));
+		json_object_set_new(j, "rollback", rollback_json(v));
 	if (v->monitor->options->rewind && v->index)
 		json_object_set_new(j, "rewind", rewind_json(v));
 	if (version_lives(v) && v->index != v->monitor->leader)

@@ -59,6 +59,16 @@ void versions_inherit(const struct monitor *m, bool inherit)
 		area_inherit(&m->version[i], inherit);
 }
 
+/* The same in each version: what it sends is compared. */
+static void amends_take(struct amends *a, const struct run_options *o)
+{
+	MUST(o->reply_size <= REPLY_MAX);
+	a->refuse = o->refuse_known;
+	a->size = o->reply_size;
+	if (o->reply)
+		memcpy(a->reply, o->reply, o->reply_size);
+}
+
 static int brief_make(struct version *v)
 {
 	v->brief = shared_make("mve-brief", sizeof(*v->brief), NULL, F_SEAL_FUTURE_WRITE,
@@ -67,6 +77,7 @@ static int brief_make(struct version *v)
 		return -errno;
 	v->brief->magic = BRIEF_MAGIC;
 	v->brief->version = BRIEF_VERSION;
+	amends_take(&v->brief->amends, v->monitor->options);
 	return getrandom(&v->key, sizeof(v->key), 0) == sizeof(v->key) ? 0 : -EIO;
 }
 

@@ -228,6 +228,12 @@ int64_t rollback_serve(struct version *v, const struct request *r)
 		return done_serve(v, r);
 	case ROLLBACK_NOT:
 		return not_serve(v, r);
+	case ROLLBACK_BEGUN:
+		v->monitor->rollback_begun = true;
+		return 0;
+	case ROLLBACK_KNOWN:
+		v->backs_known++;
+		return 0;
 	case ROLLBACK_NEVER:
 		return never_serve(v, r);
 	default:
@@ -240,4 +246,8 @@ void rollbacks_close(struct monitor *m)
 	if (m->options->rollback && !m->rollback_programs)
 		say_error("build it with mve-cc (docs/checkpoints.md)", "%s: no program of it has "
 			  "checkpoints: no request could be taken back", m->session.name);
+	else if (m->options->rollback && !m->rollback_begun)
+		say_error("a request begins when something comes on a connection that the program "
+			  "itself has accepted (docs/checkpoints.md)", "%s: no request has begun: "
+			  "none could be taken back", m->session.name);
 }
