@@ -179,14 +179,16 @@ int versions_make(struct monitor *m)
 
 static void *bell_wait(void *arg)
 {
-	struct version *v = arg;
+	const struct version *v = arg;
+	/* Another version may come to have the row meanwhile. */
+	const struct monitor *m = v->monitor;
 	uint32_t *bell = &v->area->doorbell, heard = 0;
 
 	for (;;) {
 		uint32_t now = CONSUME(area_doorbell, bell);
 		uint64_t one = 1;
 
-		if (now != heard && write(v->monitor->bell_fd, &one, sizeof(one)) < 0)
+		if (now != heard && write(m->bell_fd, &one, sizeof(one)) < 0)
 			return NULL;
 		heard = now;
 		syscall(SYS_futex, bell, FUTEX_WAIT, now, NULL, NULL, 0);
