@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	8
+#define BRIEF_VERSION	9
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -56,7 +56,8 @@ struct rules_bank {
  */
 struct images {
 	uint32_t chunks;	/* so many are read between two; 0: it keeps none */
-	uint32_t stand;		/* futex: all threads stand for this one; 0: for none */
+	uint32_t stand;		/* futex: all threads stand for this one; 0: for none.  Of a
+				   leader: for this twin */
 	uint32_t wake;		/* futex: this one goes on, in the place of who differs */
 	uint32_t copy;		/* and is kept once more, as this one */
 	uint32_t tries;		/* so often has it gone on; 0: what is met is met first */

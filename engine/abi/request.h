@@ -62,6 +62,23 @@ enum request_kind {
 	REQ_ROLLBACK,		/* enum rollback_word; of an ASK signal, address -> 1: the request
 				   may be taken back; of others struct rollback, or a signal,
 				   and words -> 0 */
+	REQ_TWIN,		/* enum twin_word, then as it says; -> 0, or -errno: it is none */
+};
+
+enum twin_word {
+	/* All threads of a leader's process stand: */
+	TWIN_BEGIN,		/* the twin's number (<< 32: the realm), a socket: -> through that
+				   struct twin_start with enum twin_part's descriptors */
+	TWIN_MADE,		/* the number, a process or -errno: it is the copy */
+	TWIN_IS,		/* the asker is one, and stands */
+};
+
+/* What a twin has instead of its leader's, and what the leader has instead of the twin's. */
+enum twin_part { TWIN_AREA, TWIN_BRIEF, TWIN_SECTION, TWIN_LEADERS, TWIN_PARTS };
+
+struct twin_start {
+	uint32_t version, pad;
+	uint64_t key;
 };
 
 enum image_word {

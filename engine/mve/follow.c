@@ -22,15 +22,22 @@
 #define IDLE_MS		5000	/* without a request nothing more happens */
 
 static const char help[] =
-	"usage: mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] [--wait S]\n"
+	"usage: mve follow NAME [--name FOLLOWER] [--wait S]\n"
+	"       mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] [--wait S]\n"
 	"                  -- CMD...\n"
 	"\n"
-	"Adds a follower to the session NAME, which must have been started with\n"
-	"--stateless and --mark.  CMD is led through the leader's start and joins where\n"
+	"Adds a follower to the session NAME as it runs, and comes back when it follows,\n"
+	"or when it is clear why it cannot.  What passes (a takeover is under way) is\n"
+	"waited for.\n"
+	"\n"
+	"Without CMD it is a twin, a copy of the leader, which may have any state; it\n"
+	"says how long the server stood for that.  The session must have been started\n"
+	"with a follower, which has ended; the server has one process.\n"
+	"\n"
+	"With CMD it is that program.  The session must have been started with\n"
+	"--stateless and --mark: CMD is led through the leader's start and joins where\n"
 	"the next request begins; connections that are open then stay the leader's\n"
-	"alone.  Comes back when it follows, when it is ready and no request comes, or\n"
-	"when it is clear why it cannot.  What passes (the leader starts, a takeover is\n"
-	"under way) is waited for.\n"
+	"alone.  When it is ready and no request comes, the command comes back, too.\n"
 	"\n"
 	"  --again             dropped (it found something, was too slow) it is started\n"
 	"                      again: soon, and later each time\n"
@@ -146,11 +153,38 @@ static json_t *asked(const struct session *s, json_t *ask, int object,
 	return reply;
 }
 
+/* What came of it, and that it follows. */
+static int follows(const struct session *s, json_t *reply)
+{
+	const char *name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
+	const json_t *stood = json_object_get(reply, "stood_us");
+	int code;
+
+	if (!name)
+		return show_done(reply, "follow", s->name);
+	if (stood)
+		printf("%s: a twin; the server stood for %.1f ms\n", name,
+		       (double)json_integer_value(stood) / 1000);
+	code = wait_for(s, name);
+	json_decref(reply);
+	return code;
+}
+
+static int follow_twin(const struct session *s, const struct wanted *want)
+{
+	if (want->rules || want->again) {
+		say_error("give the program behind --, or leave them out",
+			  "a twin takes no --rules and no --again: %s", s->name);
+		return EXIT_USE;
+	}
+	return follows(s, asked(s, json_pack("{s:s, s:s*}", "do", "twin", "name", want->name), -1,
+				want->wait_s));
+}
+
 static int follow(const struct session *s, const struct wanted *want, char *const argv[])
 {
 	json_t *words, *reply;
 	char *found, *path;
-	const char *name;
 	int object = -1, code = program_find(argv[0], &found);
 
 	code = code ? code : program_follows(found, NULL);
@@ -167,12 +201,7 @@ static int follow(const struct session *s, const struct wanted *want, char *cons
 				   "name", want->name), object, want->wait_s);
 	if (object >= 0)
 		close(object);
-	name = reply ? json_string_value(json_object_get(reply, "follower")) : NULL;
-	if (!name)
-		return show_done(reply, "follow", s->name);
-	code = wait_for(s, name);
-	json_decref(reply);
-	return code;
+	return follows(s, reply);
 }
 
 /* `fmt` has a %s for the option, or for what it was given. */
@@ -214,10 +243,7 @@ static int options_take(int argc, char **argv, struct wanted *want)
 			return option_wrong("unknown option: %s", argv[optind - 1]);
 		want->name = optarg;
 	}
-	if (optind < argc)
-		return optind;
-	say_error("for example: mve follow NAME -- ./server", "no program is given");
-	return -EXIT_USE;
+	return optind;
 }
 
 int cmd_follow(int argc, char **argv)
@@ -233,5 +259,7 @@ int cmd_follow(int argc, char **argv)
 	if (at < 0)
 		return -at;
 	l.code = look_session(&l, &s);
-	return l.code ? l.code : follow(&s, &want, argv + 1 + at);
+	if (l.code)
+		return l.code;
+	return at + 1 < argc ? follow(&s, &want, argv + 1 + at) : follow_twin(&s, &want);
 }

@@ -54,7 +54,7 @@ def main():
     session.stop()
     session = session_of("--stateless", "--mark", "epoll_wait", "--ring", "1M")
     time.sleep(1.5)
-    refused(session, 2, "no program", "--")
+    refused(session, 1, "give the program", "--")
     refused(session, 2, "--wrong", "--wrong", "--", *session.server)
     refused(session, 127, "/no/such", "--", "/no/such")
     with open("unreadable", "w", encoding="utf-8") as text:

@@ -37,6 +37,8 @@ struct above {
 	void (*stand)(struct thread *t, struct ucontext_raw *uc);
 	/* An image has gone on: processes are others; what its parent is by now, or 0. */
 	int32_t (*moved)(struct thread *t, int32_t parent);
+	/* All threads of a leader's process stand: makes its twin; false: that has been tried. */
+	bool (*copy)(struct thread *t, uint32_t number);
 	/* An instruction that asks the machine: a leader's is told; true: a follower's was. */
 	bool (*soft)(struct thread *t, long nr, int64_t *value);
 };

@@ -16,27 +16,31 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/realm/sections.h"
 
-#define AF_UNIX_	1
-#define SEQPACKET	5
 #define MSG_DONTWAIT_	0x40
 #define MSG_CLOEXEC	0x40000000
+#define RECEIVE_MOST	VERSIONS
 
-static bool sections_receive(int socket, int32_t fd[VERSIONS])
+bool descriptors_receive(int socket, int32_t *fd, uint32_t n, void *bytes, uint64_t size)
 {
-	struct { uint64_t len; int32_t level, type, fd[VERSIONS]; } control;
-	uint32_t n = streams.conduct->sections;
-	uint8_t byte;
-	struct span iov = { (uint64_t)&byte, 1 };
+	struct { uint64_t len; int32_t level, type, fd[RECEIVE_MOST]; } control;
+	struct span iov = { (uint64_t)bytes, size };
 	struct message m = { .iov = (uint64_t)&iov, .iov_n = 1, .control = (uint64_t)&control,
 			     .control_len = sizeof(control) };
 
-	MUST(n <= VERSIONS);
-	if (OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC) != 1 ||
+	MUST(n <= RECEIVE_MOST);
+	if (OWN3(__NR_recvmsg, socket, &m, MSG_DONTWAIT_ | MSG_CLOEXEC) != (long)size ||
 	    m.control_len < 16 || control.len != 16 + n * sizeof(int32_t))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		fd[i] = control.fd[i];
 	return true;
+}
+
+static bool sections_receive(int socket, int32_t fd[VERSIONS])
+{
+	uint8_t byte;
+
+	return descriptors_receive(socket, fd, streams.conduct->sections, &byte, 1);
 }
 
 static bool section_map(uint32_t version, int32_t fd)

@@ -4,6 +4,11 @@
 
 #include "engine/inside/gate/thread.h"
 
+#define AF_UNIX_	1
+#define SEQPACKET	5
+
+/* `n` descriptors and `size` bytes that the monitor has sent: false: not just these. */
+bool descriptors_receive(int socket, int32_t *fd, uint32_t n, void *bytes, uint64_t size);
 /* The monitor's answer; what is in *fd is to be taken if it is a lane. */
 long sections_ask(struct thread *t, uint64_t wants, uint64_t waited_ms, int32_t fd[VERSIONS]);
 /* Maps and closes them. */

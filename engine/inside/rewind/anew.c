@@ -24,10 +24,10 @@
 static uint32_t anew;		/* futex: threads that were made anew, and wait */
 static uint32_t all_anew;	/* futex: they go on */
 
-long process_copy(void)
+long process_copy(uint64_t flags)
 {
 	/* The monitor is the copy's parent, as it is the process' own. */
-	return OWN2(__NR_clone, CLONE_PARENT | SIGCHLD, 0);
+	return OWN2(__NR_clone, flags | CLONE_PARENT | SIGCHLD, 0);
 }
 
 /* What the kernel kept for it, and has forgotten. */

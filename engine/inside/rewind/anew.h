@@ -4,8 +4,8 @@
 
 #include "engine/inside/gate/thread.h"
 
-/* All threads stand: a fork, which is its parent's sibling and has one thread. */
-long process_copy(void);
+/* All threads stand: a fork, by these flags, which is its parent's sibling and has one thread. */
+long process_copy(uint64_t flags);
 /* In the copy: who it is now; each other thread is made of its stance, and waits. */
 void threads_anew(struct thread *t);
 /* They go on. */

@@ -48,7 +48,7 @@ static long image_copy(void)
 	if (own_copy)
 		OWN4(__NR_wait4, own_copy, 0, WNOHANG | __WALL, 0);
 	if (OWN0(__NR_getppid) == images()->monitor)
-		return process_copy();
+		return process_copy(0);
 	pid = OWN2(__NR_clone, 0, 0);
 	own_copy = pid > 0 ? (int32_t)pid : 0;
 	return pid;
@@ -140,6 +140,8 @@ bool image_take(struct thread *t, uint32_t image)
 	if (tried == image)
 		return false;
 	tried = image;
+	if (!t->following)
+		return above.copy(t, image);
 	/* Nobody of the version changes what its processes share, from here on. */
 	if (request_ask(t, REQ_IMAGE, IMAGE_STANDS, 0, image))
 		return true;

@@ -130,7 +130,7 @@ bool shared_keep(void)
 	bool kept = rows_find();
 
 	for (uint32_t i = 0; i < shareds && kept; i++) {
-		long at = own_map(shared[i].len);
+		long at = own_share(shared[i].len);
 
 		kept = at > 0;
 		shared[i].copy = kept ? (uint64_t)at : 0;
@@ -159,5 +159,18 @@ bool shared_put_back(void)
 		all &= memory_move(__NR_process_vm_writev, &shared[i], shared[i].had) ==
 		       shared[i].had;
 	shared_drop();
+	return all;
+}
+
+/* They are shared, for its children will have them in common. */
+bool shared_own(void)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < shareds; i++)
+		all &= OWN6(__NR_mremap, shared[i].copy, shared[i].len, shared[i].len,
+			    MREMAP_MAYMOVE | MREMAP_FIXED, shared[i].at, 0) ==
+		       (long)shared[i].at;
+	shareds = 0;
 	return all;
 }

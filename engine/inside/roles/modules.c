@@ -11,6 +11,7 @@
  */
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/calls/landlock.h"
 #include "engine/inside/crash/faulting.h"
@@ -30,6 +31,7 @@
 #include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/park.h"
+#include "engine/inside/roles/twin.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/state/children.h"
 #include "engine/inside/state/early.h"
@@ -47,12 +49,30 @@ static inline void nothing(struct thread *t)
 	(void)t;
 }
 
+static bool is_copy;		/* the process that it is of has learnt all, and has it */
+
 static void state_learn(struct thread *t)
 {
+	if (is_copy)
+		return;
 #define MADE(name, note, make, learn, ...) learn(t);
 #define EACH(name, note, make, learn, ...) learn(t);
 #define LATE(name, note, make, learn, ...) learn(t);
 #include "engine/abi/state.def"
+}
+
+void modules_copy(struct thread *t)
+{
+	MUST(!t->following);
+	is_copy = false;
+	state_learn(t);
+}
+
+void modules_copied(struct thread *t)
+{
+	is_copy = true;
+	timers_copied();
+	children_fork(t);
 }
 
 void modules_lead(struct thread *t)
@@ -73,6 +93,7 @@ void modules_follow(struct thread *t)
 {
 #define MODULE(name, on_lead, on_follow, on_fork, on_exec) on_follow(t);
 #include "engine/inside/roles/modules.def"
+	is_copy = false;
 }
 
 void modules_exec(struct thread *t)

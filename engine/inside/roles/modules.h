@@ -10,6 +10,12 @@ void modules_lead(struct thread *t);
 void modules_lead_guest(struct thread *t);
 void modules_follow(struct thread *t);
 /* An execve is about to be made, and nobody knows a reason why it should fail. */
+/*
+ * All threads of a leader's process stand, and it is about to be copied: what a copy would not
+ * have, or has given up before it looks, is learnt.  And: this is the copy, which is to follow.
+ */
+void modules_copy(struct thread *t);
+void modules_copied(struct thread *t);
 void modules_exec(struct thread *t);
 /*
  * Before a fork, and behind it in the process that forked: takes the latches, and gives back

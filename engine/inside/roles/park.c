@@ -26,8 +26,10 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/park.h"
+#include "engine/inside/roles/twin.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/ucontext.h"
@@ -97,6 +99,18 @@ void park_reset(struct thread *t)
 	PUBLISH(demoted, &demoted, DEMOTED_NOT);
 }
 
+/*
+ * A twin of this process is wanted.  It is made of what the kernel writes down where a thread
+ * is in the handler of a knock.
+ */
+static void stand_more(struct thread *t)
+{
+	if (t->busy)
+		stand_come(t);
+	else
+		stand(t);
+}
+
 /* `call`: what it is to make again, as a slot number; 0: it is in the program's own code. */
 static void park(struct thread *t, uint32_t call)
 {
@@ -105,12 +119,17 @@ static void park(struct thread *t, uint32_t call)
 	/* All that this thread has told is published. */
 	PUBLISH(slot_parked, &t->slot->parked, 1);
 	while (standing_wanted() && (monitor_alive() || !heir_fails(t))) {
-		change_wait(change_now(), PAUSE_WOKEN_NS);
+		uint32_t seen = change_now();
+
+		if (stand_wanted())
+			stand_more(t);
+		else
+			change_wait(seen, PAUSE_WOKEN_NS);
 		/* The same, once more, for a worker may have written there. */
 		PUBLISH(slot_parked, &t->slot->parked, 1);
 	}
 	standing_end(t);
-	if (heir_is())
+	if (heir_is() || twin_is_new())
 		demote(t);
 	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
 	/* It follows now, if it does. */

@@ -29,6 +29,7 @@
 #include "engine/inside/roles/park.h"
 #include "engine/inside/roles/promote.h"
 #include "engine/inside/roles/start.h"
+#include "engine/inside/roles/twin.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/children.h"
@@ -113,6 +114,7 @@ static void above_fill(void)
 	above.life = serve_life;
 	above.ended = stream_ended;
 	above.stand = park_come;
+	above.copy = twin_make;
 	above.soft = serve_soft;
 	above.moved = children_moved;
 }

@@ -186,7 +186,7 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 {
 	if (t->arm_wanted)
 		seal_arm_wanted(t);
-	if (standing_wanted()) {
+	if (standing_wanted() && !stand_comes(t)) {
 		above.stand(t, uc);
 		return;
 	}

@@ -403,6 +403,13 @@ void timers_drop(struct thread *t)
 		overdue_forget(o);
 }
 
+/* None of them is there in a copy of the process, which knows of all. */
+void timers_copied(void)
+{
+	for (uint32_t i = 0; i < timers.used; i++)
+		timer_at(i)->real = false;
+}
+
 /* A child of fork has none. */
 void timers_fork(struct thread *t)
 {

@@ -9,6 +9,7 @@ void timers_note(struct thread *t, long nr, const uint64_t *args);
 void timers_make(struct thread *t);
 void timers_learn(struct thread *t);
 void timers_drop(struct thread *t);
+void timers_copied(void);
 void timers_fork(struct thread *t);
 /* The stream tells a signal. */
 void timers_signal(const uint8_t *info);

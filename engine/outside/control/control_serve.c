@@ -8,6 +8,7 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/join.h"
+#include "engine/outside/late/twin.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -128,6 +129,21 @@ static json_t *rules(struct monitor *m, const json_t *ask, int object)
 	return json_pack("{s:b}", "done", 1);
 }
 
+/* A copy of the leader that follows it. */
+static json_t *twin(struct monitor *m, const json_t *ask)
+{
+	const char *name = json_string_value(json_object_get(ask, "name"));
+	uint64_t stood_us = 0;
+	bool passes = false;
+	char why[WHY_MAX];
+	const struct version *v = twin_begin(m, name, &stood_us, why, sizeof(why), &passes);
+
+	if (!v)
+		return refusal(why, passes);
+	return json_pack("{s:b, s:s, s:I}", "done", 1, "follower", v->name, "stood_us",
+			 (json_int_t)stood_us);
+}
+
 /* A follower that comes late. */
 static json_t *follow(struct monitor *m, const json_t *ask, int object)
 {
@@ -179,6 +195,8 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		m->stopping = true;
 		return json_pack("{s:b}", "done", 1);
 	}
+	if (!strcmp(what, "twin"))
+		return twin(m, ask);
 	if (!strcmp(what, "follow"))
 		return follow(m, ask, object);
 	if (!strcmp(what, "status"))

@@ -243,12 +243,19 @@ static bool word_write(int at, const char *name, const char *word)
 
 void cgroup_enter(int session, const char *version)
 {
+	cgroup_put(session, version, 0);
+}
+
+void cgroup_put(int session, const char *version, pid_t pid)
+{
+	char word[16];
 	int fd;
 
 	MUST(session >= 0 && *version && !strchr(version, '/'));
 	fd = folder_make(session, version);
 	if (fd >= 0) {
-		word_write(fd, "cgroup.procs", "0");
+		snprintf(word, sizeof(word), "%d", pid);
+		word_write(fd, "cgroup.procs", word);
 		close(fd);
 	}
 }

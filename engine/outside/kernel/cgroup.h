@@ -18,6 +18,8 @@ int cgroup_own(char *path, size_t size);
 int cgroup_make(int own, const char *session);
 /* In the child: it and what it starts are in the version's from now on. */
 void cgroup_enter(int session, const char *version);
+/* The same for a process that runs. */
+void cgroup_put(int session, const char *version, pid_t pid);
 /* Kills all that is in the version's; whether there was something. */
 bool cgroup_kill(int session, const char *version);
 /* Whether a process is in it, or beneath it. */

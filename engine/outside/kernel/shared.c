@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -37,4 +39,20 @@ int shared_reader(int fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	reader = open(path, O_RDONLY | O_CLOEXEC);
 	return reader < 0 ? -errno : reader;
+}
+
+int descriptors_send(int socket, const int *fd, unsigned n, const void *bytes, size_t size)
+{
+	char control[CMSG_SPACE(DESCRIPTORS_MOST * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)bytes, size };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	MUST(n && n <= DESCRIPTORS_MOST && size);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), fd, n * sizeof(int));
+	return sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }

@@ -14,5 +14,8 @@
 void *shared_make(const char *name, size_t size, void *at, int seals, int *fd);
 /* The same file for reading: what is mapped by it cannot be made writable.  Or -errno. */
 int shared_reader(int fd);
+/* Sends `n` descriptors with some bytes, at once, or a negative errno: one message. */
+int descriptors_send(int socket, const int *fd, unsigned n, const void *bytes, size_t size);
+#define DESCRIPTORS_MOST	16
 
 #endif

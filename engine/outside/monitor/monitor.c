@@ -29,6 +29,7 @@
 #include "engine/outside/follow/hang.h"
 #include "engine/outside/late/join.h"
 #include "engine/outside/late/start_record.h"
+#include "engine/outside/late/twin.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
@@ -331,6 +332,7 @@ static void due_serve(struct monitor *m)
 		return;
 	start_record_look(m);
 	join_look(m);
+	twin_look(m);
 	exec_look(m);
 	hang_look(m);
 	rewind_look(m);

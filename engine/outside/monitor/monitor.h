@@ -107,6 +107,7 @@ struct version {
 				   that was right */
 	bool made;		/* for the row of another, in whose place it came: rows.c */
 	enum join join;
+	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */
 	unsigned ends;		/* since it has followed for long */

@@ -194,26 +194,16 @@ void realm_first(struct monitor *m, pid_t pid)
 
 /* --- a process that asks -------------------------------------------------------------- */
 
-static int sections_send(struct monitor *m, const struct version *v, const struct realm *r,
+static int sections_send(const struct monitor *m, const struct version *v, const struct realm *r,
 			 int socket)
 {
-	char control[CMSG_SPACE(VERSIONS * sizeof(int))] = { 0 }, byte = 0;
 	uint32_t n = m->conduct->sections;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			      .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	int fd[VERSIONS];
 
 	MUST(n <= VERSIONS && v->index < n);
-
 	for (uint32_t i = 0; i < n; i++)
 		fd[i] = i == v->index ? r->section_fd[i] : r->section_read_fd[i];
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fd, n * sizeof(int));
-	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return descriptors_send(socket, fd, n, "", 1);
 }
 
 static int sections_give(struct monitor *m, const struct version *v, const struct request *r,

@@ -15,6 +15,7 @@
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/beside.h"
@@ -391,6 +392,8 @@ static int64_t versions_serve(struct version *v, const struct request *r)
 		return version_owns(v, (pid_t)r->args[0], (pid_t)r->args[0]);
 	case REQ_IMAGE:
 		return rewind_serve(v, r);
+	case REQ_TWIN:
+		return twin_serve(v, r);
 	case REQ_MEANT:
 		return meant_serve(v, r);
 	case REQ_CALLER:

@@ -4,6 +4,8 @@
 
 #include "engine/outside/monitor/monitor.h"
 
+/* Sets a word of `images` in a brief, and wakes who sleeps on it. */
+void rewind_word_set(uint32_t *word, uint32_t value);
 /* REQ_IMAGE. */
 int64_t rewind_serve(struct version *v, const struct request *r);
 /* The follower differs: true: it will try again, and the verdict is none yet. */

@@ -4,8 +4,6 @@
 
 #include "engine/outside/rewind/rewind.h"
 
-/* rewind.c */
-void rewind_word_set(uint32_t *word, uint32_t value);
 void rewind_state_begin(struct version *v, enum rewind_state state, unsigned ms);
 
 /* taking.c */

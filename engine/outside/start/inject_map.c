@@ -14,6 +14,7 @@
 #include "engine/abi/brief.h"
 #include "engine/abi/ring.h"
 #include "engine/core/must.h"
+#include "engine/outside/kernel/shared.h"
 #include "engine/outside/patch/shelf.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
@@ -30,28 +31,12 @@ enum { FD_AREA, FD_BRIEF, FD_IMAGE, FD_CONDUCT, FD_SHELF = FD_CONDUCT, FD_SECTIO
 
 #define SHELF_BELOW	(96ull << 30)	/* what is ours: farther than what the inside maps */
 
-static int fds_send(int socket, const int *fd, unsigned n)
-{
-	char control[CMSG_SPACE(FDS * sizeof(int))] = { 0 }, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	MUST(n && n <= FDS);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fd, n * sizeof(int));
-	return sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 /* Sends our fds to the tracee's socket `theirs` by way of a copy of it. */
 static int fds_send_to(pid_t pid, int theirs, const int *fd, unsigned n)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int ours = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, theirs, 0);
-	int result = ours < 0 ? -errno : fds_send(ours, fd, n);
+	int result = ours < 0 ? -errno : descriptors_send(ours, fd, n, "", 1);
 
 	if (pidfd >= 0)
 		close(pidfd);

@@ -43,6 +43,11 @@ bool successor_has_room(struct monitor *m, const struct version *v);
 
 /* Dead, or a process that nobody has collected. */
 bool thread_over(pid_t pid, pid_t tid);
+/*
+ * Asks the leader's threads to stand where no call is half told, while nobody takes over: all
+ * do.  False: one did not in this time of its own, or a takeover has been wanted meanwhile.
+ */
+bool leader_stands(struct monitor *m, struct version *leader, uint64_t limit_us);
 /* Lets the threads of a version that was to stand go on. */
 void unpark(struct monitor *m, uint32_t version);
 /* Forgets processes of the old leader that have ended: nobody will take from them. */

@@ -191,15 +191,15 @@ void serve_all(struct monitor *m)
 	exec_stops(m);
 }
 
-/* Stops every thread of the old leader; false when one did not in time. */
-static bool park(struct monitor *m, struct move *mv)
+/* Stops every thread of the old leader; false when one did not in this time of its own. */
+static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 {
 	uint64_t begin = now_us(), asked = 0, now;
 	struct given given;
 
 	MUST(mv->from == leading(m));
 
-	given_begin(&given, mv->from, PARK_US);
+	given_begin(&given, mv->from, limit_us);
 	conduct_bit(&m->conduct->park, mv->from->index, true);
 	streams_changed(m);
 	/* Those of the two are answered at once: monitor/serve.c. */
@@ -218,6 +218,15 @@ static bool park(struct monitor *m, struct move *mv)
 		serve_all(m);
 		pause_for(now - begin);
 	}
+}
+
+bool leader_stands(struct monitor *m, struct version *leader, uint64_t limit_us)
+{
+	static struct move mv;
+
+	MUST(!takeover_any(m));
+	mv = (struct move){ .from = leader };
+	return park(m, &mv, limit_us) && !takeover_any(m);
 }
 
 void unpark(struct monitor *m, uint32_t version)
@@ -488,7 +497,7 @@ static enum move_event refuse_stopped(struct move *mv, const char *whose, const 
 
 static enum move_event stand(struct monitor *m, struct move *mv)
 {
-	return park(m, mv) ? MOVE_stands : MOVE_late;
+	return park(m, mv, PARK_US) ? MOVE_stands : MOVE_late;
 }
 
 /* One that is stopped comes to no call: the others would stand, and serve nobody, for it. */

@@ -1,0 +1,206 @@
+/*
+ * A twin: a copy of a leader's process by fork, while all its threads stand, which follows
+ * from there on.  The leader's process goes on at once; what it tells from then on is what
+ * the twin reads.
+ *
+ * A copy has all of the memory.  It must not have the leader's descriptors, not even for a
+ * moment: while another process has a file open too, the leader's close does not close it, and
+ * a connection stays in its epoll set, or without its end.  So the two share one table of
+ * descriptors until the copy leaves it for an empty one.  What the leader knows of them, and
+ * what else a copy has not, is learnt before.
+ *
+ * The area, brief and section that it has instead of the leader's the leader's thread maps
+ * beside its own, and takes away again; the copy moves them to their place.  Until then it
+ * touches nothing that others see; whatever goes wrong, it ends.
+ */
+#include <asm/unistd.h>
+#include <linux/close_range.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/core/ring.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/request.h"
+#include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
+#include "engine/inside/realm/sections.h"
+#include "engine/inside/rewind/anew.h"
+#include "engine/inside/rewind/shared.h"
+#include "engine/inside/roles/modules.h"
+#include "engine/inside/roles/twin.h"
+
+static struct part { uint64_t to, len, at; } parts[TWIN_PARTS];
+static struct twin_start start;
+static bool is_new;		/* a twin, none of whose threads has been told to follow yet */
+
+bool twin_is_new(void)
+{
+	return is_new;
+}
+
+void twin_reset(struct thread *t)
+{
+	(void)t;
+	is_new = false;
+}
+
+/* --- its parts, in the leader's process ----------------------------------------------------- */
+
+static void parts_place(void)
+{
+	uint64_t len = section_size(streams.conduct->chunks);
+
+	MUST(start.version < VERSIONS && start.version != streams.self);
+	parts[TWIN_AREA] = (struct part){ boot.area, sizeof(struct area), 0 };
+	parts[TWIN_BRIEF] = (struct part){ boot.brief, sizeof(struct brief), 0 };
+	parts[TWIN_SECTION] = (struct part){
+		(uint64_t)streams_section(&streams, start.version), len, 0 };
+	parts[TWIN_LEADERS] = (struct part){
+		(uint64_t)streams_section(&streams, streams.self), len, 0 };
+}
+
+static void parts_drop(void)
+{
+	for (int i = 0; i < TWIN_PARTS; i++) {
+		if (parts[i].at)
+			OWN2(__NR_munmap, parts[i].at, parts[i].len);
+		parts[i].at = 0;
+	}
+}
+
+static bool part_map(int i, int32_t fd)
+{
+	long prot = i == TWIN_AREA || i == TWIN_SECTION ? PROT_READ | PROT_WRITE : PROT_READ;
+	long at = OWN6(__NR_mmap, 0, parts[i].len, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (at < 0)
+		return false;
+	parts[i].at = (uint64_t)at;
+	OWN3(__NR_madvise, at, parts[i].len, MADV_DONTDUMP);
+	return true;
+}
+
+static bool parts_take(int socket)
+{
+	int32_t fd[TWIN_PARTS];
+	bool all = true;
+
+	if (!descriptors_receive(socket, fd, TWIN_PARTS, &start, sizeof(start)))
+		return false;
+	parts_place();
+	for (int i = 0; i < TWIN_PARTS; i++) {
+		all = all && part_map(i, fd[i]);
+		OWN1(__NR_close, fd[i]);
+	}
+	return all;
+}
+
+/* 0, or why there are none. */
+static long parts_ask(struct thread *t, uint64_t number)
+{
+	int32_t pair[2];
+	long result = OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET | O_CLOEXEC, 0, pair);
+
+	if (result < 0)
+		return result;
+	result = request_ask(t, REQ_TWIN, TWIN_BEGIN, number | (uint64_t)boot.realm << 32,
+			     (uint64_t)pair[1]);
+	if (!result && !parts_take(pair[0]))
+		result = -ENOMEM;
+	OWN1(__NR_close, pair[0]);
+	OWN1(__NR_close, pair[1]);
+	return result;
+}
+
+/* --- in the copy -------------------------------------------------------------------------- */
+
+static bool parts_move(void)
+{
+	for (int i = 0; i < TWIN_PARTS; i++)
+		if (OWN6(__NR_mremap, parts[i].at, parts[i].len, parts[i].len,
+			 MREMAP_MAYMOVE | MREMAP_FIXED, parts[i].to, 0) != (long)parts[i].to)
+			return false;
+	boot.version = streams.self = start.version;
+	boot.key = start.key;
+	return true;
+}
+
+/* The slot is another area's: what it said of the thread is to be said again. */
+static void slot_begin(struct thread *o)
+{
+	if (!request_may(o))
+		return;
+	o->slot->image = boot.image;
+	stream_describe(o);
+	o->slot->parked = 1;
+}
+
+/* By its leader's thread, which may not have asked yet; which may have ended. */
+static bool is_wanted(struct thread *t)
+{
+	struct patience p = PATIENCE(WAIT_twin);
+	long reply;
+
+	do
+		reply = request_ask(t, REQ_TWIN, TWIN_IS, 0, 0);
+	while (reply == -EAGAIN && patience_step(&p));
+	patience_end(&p);
+	return !reply;
+}
+
+/* It is another process, with all that stands in memory. */
+static void twin_begin(struct thread *t)
+{
+	struct thread *o;
+
+	if (OWN3(__NR_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) < 0 || !parts_move() ||
+	    !shared_own())
+		OWN1(__NR_exit_group, 1);
+	OWN0(__NR_setsid);
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		slot_begin(o);
+	sleepers_begin();
+	threads_anew(t);
+	modules_copied(t);
+	is_new = true;
+	if (!is_wanted(t))
+		OWN1(__NR_exit_group, 1);
+	threads_go();
+}
+
+/* --- both ---------------------------------------------------------------------------------- */
+
+static long copy_make(struct thread *t, uint32_t number)
+{
+	long pid = parts_ask(t, number);
+
+	if (!pid) {
+		modules_copy(t);
+		pid = shared_keep() ? process_copy(CLONE_FILES) : -ENOMEM;
+		if (!pid)
+			return 0;
+		shared_drop();
+	}
+	parts_drop();
+	return pid;
+}
+
+bool twin_make(struct thread *t, uint32_t number)
+{
+	long pid;
+
+	MUST(!t->following && t == thread_self());
+	pid = copy_make(t, number);
+	if (!pid)
+		twin_begin(t);
+	/* Without a monitor, or one that wants it no more, it is none. */
+	else if (request_ask(t, REQ_TWIN, TWIN_MADE, number, (uint64_t)pid) && pid > 0)
+		OWN2(__NR_kill, pid, SIGKILL);
+	return true;
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""twin.py SERVER TWINS: twins of a leader that runs, one after the other, under numbered
+requests.  Each follows and is equal; every fifth leads, and the one before ends.  No request is
+lost, doubled or wrong, and no descriptor, process or session's file is left."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../takeover"))
+from load import Wrong                                  # noqa: E402
+from session import MVE, Session, fds                   # noqa: E402
+
+REPLIES = 40
+PROMOTED = 5        # one in so many
+
+
+def row(session, name):
+    return next(v for v in session.versions() if v["name"] == name)
+
+
+def twin(session, *more):
+    done = subprocess.run([MVE, "follow", session.name, *more], capture_output=True, text=True,
+                          timeout=120)
+    if done.returncode or "the server stood for" not in done.stdout:
+        raise Wrong(f"mve follow: {done.stdout}{done.stderr}\n{session.log()}")
+    return done.stdout.split(":")[0]
+
+
+def drop(session, name):
+    pid = row(session, name)["pid"]
+    subprocess.run([MVE, "drop", session.name, name], check=True)
+    if not session.ended(pid):
+        raise Wrong(f"{name}: its process {pid} has not ended")
+
+
+def equal(session, name, taken):
+    """It has read on, with no verdict."""
+    session.wait_for(lambda: row(session, name)["lag_cells"] == 0 or
+                     row(session, name)["role"] != "follower", f"{name} reads")
+    v = row(session, name)
+    if v["role"] != "follower" or v["verdicts"]:
+        raise Wrong(f"{name}: {json.dumps(v, indent=1)}\n{session.log()}")
+
+
+def main():
+    kind, twins = sys.argv[1], int(sys.argv[2])
+    session = Session(kind)
+    load = None
+    try:
+        load = session.load(churn=2, pause=0.002)
+        load.more(REPLIES)
+        drop(session, "f1")
+        first = fds(session.leader()["pid"])
+        for n in range(1, twins + 1):
+            name = twin(session)
+            load.more(REPLIES)
+            equal(session, name, n)
+            if n % PROMOTED:
+                drop(session, name)
+                load.more(REPLIES)
+                continue
+            session.promote(name)
+            load.more(REPLIES)
+            if session.leader()["name"] != name:
+                raise Wrong(f"{name} does not lead")
+        session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
+        replies = load.stop()
+        session.stop()
+    except Wrong as e:
+        raise SystemExit(f"{e}\nmve: {session.mve.poll()}\n{session.log()[-3000:]}")
+    finally:
+        session.clean()
+    if os.environ.get("SHOW_LOG"):
+        print(session.log())
+    print(f"{replies} replies, {twins} twins", file=sys.stderr)
+    print("twin: ok")
+
+
+main()
