@@ -20,6 +20,8 @@ struct writer;
  */
 long target_in(void *to, uint64_t from, size_t len);
 long target_out(uint64_t to, const void *from, size_t len);
+/* A text without its zero: its length, or -EFAULT; -E2BIG: it and eight bytes have no room. */
+long target_text(void *to, uint64_t from, size_t room);
 /* The next event; waits for room, for as long as it takes. */
 struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call);
 /* Waits for more of the looked-at event's payload; false: there will be none. */

@@ -2,12 +2,24 @@
  * A recorder for one row that is known when we are compiled: record_call(), where whatever
  * hangs on the row alone is decided beforehand (recipe.h).  What it writes is the same, byte
  * by byte (tests/unit/record_row.c).
+ *
+ * Of a row that is brief all memory is bytes, as many as the result or the row says, and
+ * texts.  Its recorder keeps the place in a register, and knows one way alone: all there is
+ * has room behind the header, and can be read.  Else it is record_call()'s, from the start.
  */
 #ifndef MVE_CORE_RECORD_ROW_H
 #define MVE_CORE_RECORD_ROW_H
 
 #include "engine/core/must.h"
 #include "engine/core/recipe.h"
+
+_Static_assert(sizeof(struct packed_u32) == sizeof(uint32_t), "a section's length");
+_Static_assert(STRING_MAX + 2 * sizeof(uint64_t) < CHUNK_SIZE, "a text has room in a chunk");
+
+static INLINE bool row_looks(const struct call_desc *d)
+{
+	return d->class == CLASS_QUERY || d->class == CLASS_SOFT;
+}
 
 static INLINE void record_row_value(unsigned i, struct event *e, unsigned *n,
 				    const struct walk *call, const struct recipe r)
@@ -19,29 +31,101 @@ static INLINE void record_row_value(unsigned i, struct event *e, unsigned *n,
 	e->arg[(*n)++] = call->args[i];
 }
 
-/* record_section(), quicker where there is room for it all and the memory can be read. */
-static INLINE void record_row_section(struct writer *w, uint64_t from, uint64_t len)
+static INLINE bool arg_is_text(const struct call_desc *d, unsigned i)
 {
-	uint8_t *at = w->at;
-
-	if (__builtin_expect(writer_room(w) < sizeof(uint32_t) + len, 0)) {
-		record_section(w, from, len);
-		return;
-	}
-	((struct packed_u32 *)at)->value = (uint32_t)len;
-	w->at = at + sizeof(uint32_t) + len;
-	if (__builtin_expect(target_in(at + sizeof(uint32_t), from, len), 0)) {
-		w->at = at;
-		record_section(w, from, len);
-	}
+	return d->args[i].kind == KIND_PATH || d->args[i].kind == KIND_STR;
 }
 
-static INLINE void record_row_memory(unsigned i, struct writer *w, const struct walk *call,
-				     const struct recipe r)
+static INLINE void row_brief_at(unsigned i, bool *brief, const struct call_desc *d,
+				const struct recipe r)
+{
+	if (r.memory >> i & 1 && !((r.moved | r.fixed) >> i & 1) && !arg_is_text(d, i))
+		*brief = false;
+}
+
+static INLINE bool row_is_brief(const struct call_desc *d)
+{
+	bool brief = true;
+
+	EACH_ARG(row_brief_at, &brief, d, recipe_of(d));
+	return brief;
+}
+
+/* Where the section's bytes go; NULL: they have no room. */
+static INLINE uint8_t *record_brief_head(uint8_t *at, const uint8_t *end, uint64_t len)
+{
+	if (__builtin_expect((uint64_t)(end - at) < sizeof(uint32_t) + len, 0))
+		return NULL;
+	((struct packed_u32 *)at)->value = (uint32_t)len;
+	return at + sizeof(uint32_t);
+}
+
+static INLINE uint8_t *record_brief_text(uint8_t *at, const uint8_t *end, uint64_t from)
+{
+	size_t room = (size_t)(end - at);
+	long len;
+
+	if (!from)
+		return record_brief_head(at, end, 0);
+	if (__builtin_expect(room < 2 * sizeof(uint64_t), 0))
+		return NULL;
+	room -= sizeof(uint32_t);
+	len = target_text(at + sizeof(uint32_t), from, room < STRING_MAX ? room : STRING_MAX);
+	if (__builtin_expect(len < 0, 0))
+		return NULL;
+	((struct packed_u32 *)at)->value = (uint32_t)len;
+	return at + sizeof(uint32_t) + len;
+}
+
+static INLINE void record_brief_memory(unsigned i, uint8_t **at, const uint8_t *end,
+				       const struct walk *call, const struct call_desc *d,
+				       const struct recipe r)
 {
 	uint64_t len;
 
-	if (!(r.memory >> i & 1))
+	if (!(r.memory >> i & 1) || !*at)
+		return;
+	if (arg_is_text(d, i)) {
+		*at = record_brief_text(*at, end, call->args[i]);
+	} else if (step_simple_by(call, i, r.fixed >> i & 1, &len)) {
+		*at = record_brief_head(*at, end, len);
+		if (!*at || __builtin_expect(target_in(*at, call->args[i], len), 0))
+			*at = NULL;
+		else
+			*at += len;
+	}
+}
+
+/* A brief row's payload, from `at` to `end` at most: where it ends, or NULL: it is not ours. */
+static INLINE uint8_t *record_brief(struct event *e, const uint8_t *end, const struct walk *call,
+				    const struct call_desc *d)
+{
+	const struct recipe r = recipe_of(d);
+	uint8_t *at = (uint8_t *)(e + 1);
+	unsigned n = 0;
+
+	EACH_ARG(record_row_value, e, &n, call, r);
+	EACH_ARG(record_brief_memory, &at, end, call, d, r);
+	return at;
+}
+
+/* record_section(), quicker where there is room for it all and the memory can be read. */
+static INLINE void record_row_section(struct writer *w, uint64_t from, uint64_t len)
+{
+	uint8_t *at = record_brief_head(w->at, writer_end(w), len);
+
+	if (at && __builtin_expect(!target_in(at, from, len), 1))
+		w->at = at + len;
+	else
+		record_section(w, from, len);
+}
+
+static INLINE void record_row_memory(unsigned i, struct writer *w, const struct walk *call,
+				     const struct call_desc *d, const struct recipe r)
+{
+	uint64_t len;
+
+	if (!(r.memory >> i & 1) || (d->args[i].kind == KIND_MEM && !call->args[i]))
 		return;
 	if (!((r.moved | r.fixed) >> i & 1))
 		record_argument(w, call, i);
@@ -53,13 +137,24 @@ static INLINE void record_row_memory(unsigned i, struct writer *w, const struct 
 static INLINE void record_row(struct writer *w, const struct walk *call, const struct call_desc *d)
 {
 	const struct recipe r = recipe_of(d);
+	uint8_t *at;
 	unsigned n = 0;
 
 	MUST(call->desc == d && d->nargs <= CALL_ARGS);
-	if (d->class == CLASS_QUERY || d->class == CLASS_SOFT)
+	/* In the event's first piece: memory may fill it. */
+	if (row_looks(d))
 		w->open->flags |= EVENT_LOOK;
-	EACH_ARG(record_row_value, w->open, &n, call, r);
-	EACH_ARG(record_row_memory, w, call, r);
+	if (row_is_brief(d)) {
+		at = record_brief(w->open, writer_end(w), call, d);
+		if (!at) {
+			record_call(w, call);
+			return;
+		}
+		w->at = at;
+	} else {
+		EACH_ARG(record_row_value, w->open, &n, call, r);
+		EACH_ARG(record_row_memory, w, call, d, r);
+	}
 }
 
 #endif

@@ -411,8 +411,7 @@ bool writer_turn(struct writer *w)
 	w->number = chunk;
 	w->chunk = chunk_at(w->section, chunk);
 	w->cell = 0;
-	cells_fetch((struct event *)w->chunk, (struct event *)w->chunk + CELLS_AHEAD,
-		    (struct event *)w->chunk + CHUNK_CELLS);
+	cells_fetch(w->chunk, CELLS_AHEAD);
 	return true;
 }
 

@@ -168,52 +168,78 @@ static inline uint32_t streams_followers(const struct streams *s, const struct s
 }
 
 #define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell */
+_Static_assert(CELLS_AHEAD + 4 <= CHUNK_CELLS, "a new chunk's first ones lie in it");
 
 /*
  * A follower has read what the next cells hold, so they are not ours to write:
  * asked for early, they are there when their time comes.  Behind the chunk's end
  * they are another lane's.
  */
-static INLINE void cells_fetch(const struct event *e, const struct event *to,
-			       const struct event *end)
+static INLINE void cells_fetch(const void *from, uint32_t cells)
 {
-	for (to = to < end ? to : end; e < to; e++)
-		__asm__ volatile("prefetchw %0" : : "m"(*e));
+	const struct event *e = from;
+
+	__asm__ volatile("prefetchw %0" : : "m"(*e));
+	for (uint32_t i = 1; i < cells; i += 4)
+		__asm__ volatile("prefetchw %0\n\tprefetchw %1\n\tprefetchw %2\n\tprefetchw %3"
+				 : : "m"(e[i]), "m"(e[i + 1]), "m"(e[i + 2]), "m"(e[i + 3]));
+}
+
+/* There is a cell in its chunk: the last one is kept for the turn. */
+static INLINE bool writer_has_cell(const struct writer *w)
+{
+	return __builtin_expect(w->cell < CHUNK_CELLS - 1, 1);
+}
+
+/* The cell, as writer_begin() has it, for who keeps the event and its place in registers. */
+static INLINE struct event *writer_cell(struct writer *w, uint8_t kind, uint16_t call,
+					uint8_t flags)
+{
+	struct event *e = (struct event *)w->chunk + w->cell;
+
+	e->kind = kind;
+	e->call = call;
+	e->flags = flags;
+	return e;
 }
 
 static INLINE struct event *writer_begin(struct writer *w, uint8_t kind, uint16_t call)
 {
-	struct event *e;
-
-	/* The last cell of a chunk is kept for the turn. */
-	if (__builtin_expect(w->cell >= CHUNK_CELLS - 1, 0) && !writer_turn(w))
+	if (!writer_has_cell(w) && !writer_turn(w))
 		return NULL;
-	e = (struct event *)w->chunk + w->cell;
-	e->kind = kind;
-	e->call = call;
-	e->flags = 0;
-	w->open = e;
-	w->at = (uint8_t *)(e + 1);
-	return e;
+	w->open = writer_cell(w, kind, call, 0);
+	w->at = (uint8_t *)(w->open + 1);
+	return w->open;
+}
+
+/* Where the payload of an event in this chunk ends at the latest. */
+static INLINE const uint8_t *writer_end(const struct writer *w)
+{
+	return w->chunk + (CHUNK_CELLS - 1) * CELL_SIZE;
 }
 
 static inline size_t writer_room(const struct writer *w)
 {
-	return (size_t)(w->chunk + (CHUNK_CELLS - 1) * CELL_SIZE - w->at);
+	return (size_t)(writer_end(w) - w->at);
 }
 
-static INLINE void writer_commit(struct writer *w)
+/* Publishes the event, whose payload ends there. */
+static INLINE void writer_publish(struct writer *w, struct event *e, const uint8_t *end)
 {
-	struct event *e = w->open;
-	uint32_t size = (uint32_t)(w->at - (uint8_t *)(e + 1)), cells = event_cells(size);
+	uint32_t size = (uint32_t)(end - (const uint8_t *)(e + 1)), cells = event_cells(size);
 
 	e->size = size;
-	cells_fetch(e + CELLS_AHEAD, e + CELLS_AHEAD + cells,
-		    (const struct event *)w->chunk + CHUNK_CELLS);
+	if (w->cell + CELLS_AHEAD + cells <= CHUNK_CELLS)
+		cells_fetch(e + CELLS_AHEAD, cells);
 	w->cell += cells;
 	w->head += cells;
 	/* A reader that sees the head sees the event. */
 	PUBLISH(lane_head, &w->lane->head, w->head);
+}
+
+static INLINE void writer_commit(struct writer *w)
+{
+	writer_publish(w, w->open, w->at);
 }
 
 #endif

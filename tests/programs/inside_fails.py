@@ -186,13 +186,13 @@ def main():
     follower("follow_call", SEGV, "SIGSEGV at 0x0", "follow_call", "engine/inside/replay")
     follower("follow_call", ILL, "SIGILL", "follow_call")
     follower("follow_call", fails_must("follow_call"), "MUST", must)
-    replaced("lead_ask", SEGV, "SIGSEGV at 0x0", "lead_ask", "engine/inside/record")
-    replaced("lead_ask", fails_must("lead_ask"), "MUST", must)
+    replaced("ask_write", SEGV, "SIGSEGV at 0x0", "ask_write", "syscalls.def")
+    replaced("ask_write", fails_must("ask_write"), "MUST", must)
     off = ("-f", "same", "--failover", "off")
-    alone(off, "more", "lead_ask", SEGV, "SIGSEGV at 0x0", "goes on alone")
-    alone(off, "more", "lead_ask", fails_must("lead_ask"), "MUST", "goes on alone")
+    alone(off, "more", "ask_write", SEGV, "SIGSEGV at 0x0", "goes on alone")
+    alone(off, "more", "ask_write", fails_must("ask_write"), "MUST", "goes on alone")
     # Behind a call that has been made, which is not made again.
-    alone(off, "more", "lead_asked_tell", SEGV, "SIGSEGV at 0x0", "goes on alone")
+    alone(off, "more", "asked_write", SEGV, "SIGSEGV at 0x0", "goes on alone")
     alone((), "code", "seal_break", fails_must("seal_break"), "MUST", "the server goes on")
     # Where it holds a latch, which others (and its next such call) wait for.
     alone((), "file", "seal_break", fails_must("seal_break"), "MUST", "the server goes on")

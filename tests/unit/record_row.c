@@ -16,7 +16,8 @@
 #define ROUNDS	150
 #define BYTES	32768	/* of the program's memory */
 
-static uint64_t memory[BYTES / 8];
+/* It ends as pages do: a text is looked at in pieces that do not go beyond one. */
+static uint64_t memory[BYTES / 8] __attribute__((aligned(4096)));
 static struct streams streams[2];
 
 /* Nothing is readable but `memory`. */
@@ -29,6 +30,18 @@ long target_in(void *to, uint64_t from, size_t len)
 	if (len)
 		memcpy(to, (const void *)from, len);
 	return 0;
+}
+
+long target_text(void *to, uint64_t from, size_t room)
+{
+	char *out = to;
+
+	for (size_t n = 0; n + 8 <= room; n++)
+		if (target_in(out + n, from + n, 1))
+			return -EFAULT;
+		else if (!out[n])
+			return (long)n;
+	return -E2BIG;
 }
 
 long target_out(uint64_t to, const void *from, size_t len)
@@ -149,6 +162,7 @@ static uint64_t tell(struct streams *s, const struct walk *call, size_t before, 
 	e = host_begin(&w, EVENT_CALL, (uint16_t)call->desc->nr);
 	e->seq = 7;
 	e->result = call->result;
+	memset(e->arg, 0, sizeof(e->arg));	/* what the row has no values for */
 	record(&w, call);
 	writer_commit(&w);
 	return w.head;
@@ -170,7 +184,6 @@ static void same_stream(const struct walk *call)
 		e[i] = reader_peek(&r[i]);
 		cr_assert_not_null(e[i]);
 	}
-	/* With what no event of the two says, for all that was there before is the same, too. */
 	cr_assert_eq(memcmp(e[0], e[1], sizeof(*e[0])), 0, "%s: another header", call->desc->name);
 	do {
 		for (int i = 0; i < 2; i++)

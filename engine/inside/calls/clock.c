@@ -22,7 +22,7 @@ typedef long vdso_fn(uint64_t, uint64_t, uint64_t);
 			 1u << CLOCK_MONOTONIC_RAW | 1u << CLOCK_REALTIME_COARSE |	\
 			 1u << CLOCK_MONOTONIC_COARSE | 1u << CLOCK_BOOTTIME | 1u << CLOCK_TAI)
 
-static bool vdso_reads(const struct frame *f, long nr)
+static INLINE bool vdso_reads(const struct frame *f, long nr)
 {
 	bool has_clock = nr == __NR_clock_gettime || nr == __NR_clock_getres;
 
@@ -37,42 +37,58 @@ static const uint8_t vdso_writes[VDSO_FUNCTIONS][VDSO_POINTERS] = {
 	[VDSO_CLOCK_GETRES] = { 0, 16 }, [VDSO_GETCPU] = { 4, 4 },
 };
 
+/* Where the kernel's function is to write: in memory of ours, if the program gave some. */
+static INLINE uint64_t given(uint64_t asked, unsigned bytes, uint64_t *room)
+{
+	return bytes && asked ? (uint64_t)room : asked;
+}
+
+static INLINE bool given_back(uint64_t asked, unsigned bytes, const uint64_t *room)
+{
+	return !bytes || !asked || !target_out(asked, room, bytes);
+}
+
 /*
  * The kernel's function writes to memory of ours, for it is no call: an address of the
  * program's that is bad would be a fault in here.
  */
-static long vdso_call(const struct frame *f, int which)
+static INLINE long vdso_call(const struct frame *f, int which)
 {
-	uint64_t asked[VDSO_POINTERS] = { f->rdi, f->rsi }, given[VDSO_POINTERS];
-	uint64_t room[VDSO_POINTERS][2];
+	const uint8_t *n = vdso_writes[which];
+	uint64_t a[2], b[2];
 	long result;
 
-	for (int i = 0; i < VDSO_POINTERS; i++)
-		given[i] = vdso_writes[which][i] && asked[i] ? (uint64_t)room[i] : asked[i];
-	result = ((vdso_fn *)boot.vdso[which])(given[0], given[1], f->rdx);
-	for (int i = 0; i < VDSO_POINTERS; i++)
-		if (result >= 0 && given[i] != asked[i] &&
-		    target_out(asked[i], room[i], vdso_writes[which][i]))
-			return -EFAULT;
+	result = ((vdso_fn *)boot.vdso[which])(given(f->rdi, n[0], a), given(f->rsi, n[1], b),
+					       f->rdx);
+	if (result >= 0 && (!given_back(f->rdi, n[0], a) || !given_back(f->rsi, n[1], b)))
+		return -EFAULT;
 	return result;
+}
+
+static INLINE long vdso_or_call(struct thread *t, long nr, int which)
+{
+	if (!boot.vdso[which] || !vdso_reads(&t->frame, nr))
+		return serve_special(t, nr);
+	t->answered = 1;
+	return vdso_call(&t->frame, which);
 }
 
 long clock_call(struct thread *t, long nr)
 {
-	static const int16_t of[VDSO_FUNCTIONS] = {
-		[VDSO_CLOCK_GETTIME] = __NR_clock_gettime, [VDSO_GETTIMEOFDAY] = __NR_gettimeofday,
-		[VDSO_TIME] = __NR_time, [VDSO_CLOCK_GETRES] = __NR_clock_getres,
-		[VDSO_GETCPU] = __NR_getcpu, [VDSO_GETRANDOM] = -1,
-	};
-	const struct frame *f = &t->frame;
-
-	for (int i = 0; i < VDSO_FUNCTIONS; i++) {
-		if (of[i] != nr || !boot.vdso[i] || !vdso_reads(f, nr))
-			continue;
-		t->answered = 1;
-		return vdso_call(f, i);
+	switch (nr) {
+	case __NR_clock_gettime:
+		return vdso_or_call(t, nr, VDSO_CLOCK_GETTIME);
+	case __NR_gettimeofday:
+		return vdso_or_call(t, nr, VDSO_GETTIMEOFDAY);
+	case __NR_time:
+		return vdso_or_call(t, nr, VDSO_TIME);
+	case __NR_clock_getres:
+		return vdso_or_call(t, nr, VDSO_CLOCK_GETRES);
+	case __NR_getcpu:
+		return vdso_or_call(t, nr, VDSO_GETCPU);
+	default:
+		return serve_special(t, nr);
 	}
-	return serve_special(t, nr);
 }
 
 long call_serve(struct thread *t, long nr)

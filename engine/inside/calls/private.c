@@ -43,18 +43,20 @@ static bool path_is(uint64_t at, const char *path)
 	}
 }
 
+struct packed_u64 {
+	uint64_t value;
+} __attribute__((packed, may_alias));
+
 /* Most paths are none of them by their first word. */
 static bool may_be_private(uint64_t at)
 {
-	uint64_t word, private;
+	uint64_t word;
 
 	if (target_in(&word, at, sizeof(word)))
 		return true;	/* it ends with its page, or is bad */
-	for (uint32_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		bytes_copy(&private, paths[i], sizeof(private));
-		if (word == private)
+	for (uint32_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (word == ((const struct packed_u64 *)paths[i])->value)
 			return true;
-	}
 	return false;
 }
 

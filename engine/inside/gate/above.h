@@ -13,9 +13,6 @@
 #define ABOVE_SIGNAL	16
 #define ABOVE_CHILD	24
 #define ABOVE_FAILED	32
-#define ABOVE_TOLD	40
-#define ABOVE_ASK	48
-#define ABOVE_ASK_TOLD	56
 
 #ifndef __ASSEMBLER__
 #include "engine/inside/gate/thread.h"
@@ -28,9 +25,6 @@ struct above {
 	void (*signal)(int sig, uint8_t *info, struct ucontext_raw *uc);
 	void (*child)(struct thread *t);	/* a new thread's first code */
 	void (*failed)(struct thread *t);	/* instead of the rest of a call: failed.c */
-	void (*told)(struct thread *t, long result);	/* the frame's call was made in place */
-	int (*ask)(struct thread *t);		/* may it be, enum asked */
-	void (*ask_told)(struct thread *t, long result);	/* it was, after that */
 	long (*life)(struct thread *t, long nr);	/* a call that makes a thread or program */
 	void (*ended)(struct thread *t);	/* a follower's stream, and all of it is read */
 	/* The monitor wants it to. */
@@ -49,10 +43,7 @@ _Static_assert(offsetof(struct above, call) == ABOVE_CALL &&
 	       offsetof(struct above, exit) == ABOVE_EXIT &&
 	       offsetof(struct above, signal) == ABOVE_SIGNAL &&
 	       offsetof(struct above, child) == ABOVE_CHILD &&
-	       offsetof(struct above, failed) == ABOVE_FAILED &&
-	       offsetof(struct above, told) == ABOVE_TOLD &&
-	       offsetof(struct above, ask) == ABOVE_ASK &&
-	       offsetof(struct above, ask_told) == ABOVE_ASK_TOLD, "as gate.S has them");
+	       offsetof(struct above, failed) == ABOVE_FAILED, "as gate.S has them");
 #endif
 
 #endif

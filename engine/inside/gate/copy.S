@@ -1,11 +1,16 @@
 /*
  * long target_in(void *to, uint64_t from, size_t len), target_out(uint64_t to, const void *from,
  * size_t len): 0, or -EFAULT when either side is bad.
+ * long target_text(void *to, uint64_t from, size_t room): the bytes before a zero; how many, or
+ * -EFAULT, or -E2BIG if they and eight more have no room.
  * long target_swap(uint64_t at, int32_t was, int32_t now): the same; puts `now` where
  * `was` stands, and changes nothing else.
  * The fault handler knows the range of addresses and sends the thread to copy_failed
  * (caught.c).  No vector register, no flag beyond DF.
  */
+/* From here on `rep movsb`, which begins slowly, is the quicker one (Zen 4). */
+	.set	REP_FROM, 384
+
 	.text
 	.globl target_in, target_out, copy_try, copy_try_end, copy_failed
 	.type target_in, @function
@@ -14,11 +19,13 @@ target_in:
 target_out:
 copy_try:
 	.cfi_startproc
-	mov	%rdx, %rcx
-	cmp	$2048, %rdx
+	cmp	$REP_FROM, %rdx
 	jae	long
-	sub	$32, %rcx
-	jb	2f
+	cmp	$16, %rdx
+	jb	under16
+	lea	-32(%rdx), %rcx		/* what is before the last 32 */
+	cmp	$32, %rdx
+	jbe	2f
 1:	mov	(%rsi), %rax
 	mov	8(%rsi), %r8
 	mov	16(%rsi), %r9
@@ -30,42 +37,101 @@ copy_try:
 	add	$32, %rsi
 	add	$32, %rdi
 	sub	$32, %rcx
-	jae	1b
-2:	add	$32, %rcx		/* what is left */
-	je	done
-	cmp	$8, %rdx
-	jb	short
-	sub	$8, %rcx
-	jbe	4f
-3:	mov	(%rsi), %rax
-	mov	%rax, (%rdi)
-	add	$8, %rsi
-	add	$8, %rdi
-	sub	$8, %rcx
-	ja	3b
-	/* The last eight, of which some may have been copied: `rep movsb` begins slowly. */
-4:	mov	(%rsi,%rcx), %rax
+	ja	1b
+	/* The last ones, of which some may have been copied. */
+	mov	(%rsi,%rcx), %rax
+	mov	8(%rsi,%rcx), %r8
 	mov	%rax, (%rdi,%rcx)
+	mov	%r8, 8(%rdi,%rcx)
+	jmp	3f
+2:	mov	(%rsi), %rax
+	mov	8(%rsi), %r8
+	mov	%rax, (%rdi)
+	mov	%r8, 8(%rdi)
+3:	mov	16(%rsi,%rcx), %r9
+	mov	24(%rsi,%rcx), %r10
+	mov	%r9, 16(%rdi,%rcx)
+	mov	%r10, 24(%rdi,%rcx)
 done:	xor	%eax, %eax
 	ret
-short:	cmp	$4, %ecx
-	jb	5f
-	mov	(%rsi), %eax
-	mov	-4(%rsi,%rcx), %r8d
-	mov	%eax, (%rdi)
-	mov	%r8d, -4(%rdi,%rcx)
+under16:
+	cmp	$8, %edx
+	jb	under8
+	mov	(%rsi), %rax
+	mov	-8(%rsi,%rdx), %r8
+	mov	%rax, (%rdi)
+	mov	%r8, -8(%rdi,%rdx)
 	jmp	done
-5:	movzbl	(%rsi), %eax
-	movzbl	-1(%rsi,%rcx), %r8d
+under8:	cmp	$4, %edx
+	jb	under4
+	mov	(%rsi), %eax
+	mov	-4(%rsi,%rdx), %r8d
+	mov	%eax, (%rdi)
+	mov	%r8d, -4(%rdi,%rdx)
+	jmp	done
+under4:	test	%edx, %edx
+	jz	done
+	movzbl	(%rsi), %eax
+	movzbl	-1(%rsi,%rdx), %r8d
 	mov	%al, (%rdi)
-	mov	%r8b, -1(%rdi,%rcx)
-	cmp	$3, %ecx
+	mov	%r8b, -1(%rdi,%rdx)
+	cmp	$3, %edx
 	jne	done
 	movzbl	1(%rsi), %eax
 	mov	%al, 1(%rdi)
 	jmp	done
-long:	rep movsb
+long:	mov	%rdx, %rcx
+	rep movsb
 	jmp	done
+	.cfi_endproc
+
+	.globl target_text
+	.type target_text, @function
+target_text:
+	.cfi_startproc
+	lea	-8(%rdi,%rdx), %rdx	/* the last place for eight bytes */
+	mov	%rdi, %r8
+	movabs	$0x0101010101010101, %r9
+	movabs	$0x8080808080808080, %r10
+4:	cmp	%rdx, %rdi
+	ja	7f
+	mov	%esi, %eax
+	and	$4095, %eax
+	cmp	$4088, %eax		/* the next page may not be there */
+	ja	6f
+	mov	(%rsi), %rax
+	mov	%rax, (%rdi)
+	mov	%rax, %rcx
+	sub	%r9, %rcx
+	not	%rax
+	and	%rax, %rcx
+	and	%r10, %rcx
+	jnz	5f			/* its lowest bit is the first zero's */
+	add	$8, %rsi
+	add	$8, %rdi
+	jmp	4b
+5:	bsf	%rcx, %rcx
+	and	$0x38, %ecx
+	mov	$-1, %rax
+	shl	%cl, %rax
+	not	%rax
+	and	%rax, (%rdi)		/* nothing of what stands behind */
+	shr	$3, %ecx
+	lea	(%rdi,%rcx), %rax
+	sub	%r8, %rax
+	ret
+6:	movzbl	(%rsi), %eax
+	mov	%al, (%rdi)
+	test	%eax, %eax
+	jz	8f
+	add	$1, %rsi
+	add	$1, %rdi
+	jmp	4b
+7:	mov	$-7, %rax
+	ret
+8:	mov	%rdi, %rax
+	sub	%r8, %rax
+	ret
 	.cfi_endproc
 
 	.globl target_swap

@@ -34,7 +34,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/gate/above.h"
 
-	.hidden slot_map, above, tell_off
+	.hidden slot_map, above, tell_off, row_calls
 
 #define FRAME(f)	%gs:(T_FRAME + f)
 /* Between the top of our stack and the frame, for unwinders. */
@@ -117,11 +117,21 @@
 	in_frame 16
 .endm
 
+/* In row_calls, whose first functions are those of the told way. */
+#define ROW_ASKED	4096
+#define ROW_ASK		8192
+
+/* The slot is in rcx. */
+.macro call_count offset
+	mov	%gs:T_COUNTS, %rdx
+	incq	\offset(%rdx,%rcx,8)
+.endm
+
 /*
  * The call of the frame, with the program's registers, and C that tells of it.  The flags
  * are in r11 behind it: nothing has touched them before.
  */
-.macro call_in_place name
+.macro call_in_place name, offset
 	.globl \name\()_window, \name\()_window_end
 	mov	%gs:T_STACK_TOP, %rsp
 	in_frame
@@ -134,14 +144,17 @@
 	mov	%r11, FRAME(F_FLAGS)
 	mov	%rax, %gs:T_MADE
 	cld
+	mov	FRAME(F_SLOT), %rcx
+	call_count \offset
+	lea	row_calls(%rip), %rdx
 	mov	%gs:T_SELF, %rdi
 	mov	%rax, %rsi
-	call	*above + ABOVE_TOLD(%rip)
+	call	*(%rdx,%rcx,8)
 	jmp	dispatched
 .endm
 
 /* The same, where C has been asked; a signal that comes first is told as CALL_RESTART. */
-.macro call_in_place_asked name
+.macro call_in_place_asked name, offset
 	.globl \name\()_window, \name\()_window_end, \name\()_interrupted
 	call_registers
 \name\()_window:
@@ -150,9 +163,15 @@
 	syscall
 \name\()_window_end:
 1:	mov	%rax, %gs:T_MADE
+	mov	FRAME(F_SLOT), %rcx
+	call_count \offset
 	mov	%gs:T_SELF, %rdi
 	mov	%rax, %rsi
-	call	*above + ABOVE_ASK_TOLD(%rip)
+	lea	row_calls(%rip), %rdx
+	cmpl	$0, tell_off(%rip)
+	je	3f
+	add	$ROW_ASKED, %rdx
+3:	call	*(%rdx,%rcx,8)
 	jmp	dispatched
 \name\()_interrupted:
 	mov	$-512, %rax
@@ -195,7 +214,7 @@
 	jrcxz	2f
 	jmp	4f
 2:	frame_save \offset / 4096
-	call_in_place \tell_name
+	call_in_place \tell_name, \offset
 	.cfi_restore_state
 	.balign 16
 	.cfi_remember_state
@@ -204,12 +223,14 @@
 4:	frame_save \offset / 4096
 	stack_begin
 	movq	$-512, %gs:T_MADE
+	mov	FRAME(F_SLOT), %rcx
+	lea	row_calls + ROW_ASK(%rip), %rdx
 	mov	%gs:T_SELF, %rdi
-	call	*above + ABOVE_ASK(%rip)
+	call	*(%rdx,%rcx,8)
 	test	%eax, %eax
 	js	slow_asked
 	jnz	dispatched
-	call_in_place_asked \ask_name
+	call_in_place_asked \ask_name, \offset
 	.cfi_restore_state
 	.balign 16
 \pass_to:

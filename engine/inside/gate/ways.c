@@ -18,6 +18,7 @@
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
+struct row_calls row_calls;
 struct above above;
 
 static const uint16_t known_calls[] = {
@@ -29,6 +30,8 @@ static const uint16_t known_calls[] = {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 _Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
+_Static_assert(offsetof(struct row_calls, asked) == 4096 &&
+	       offsetof(struct row_calls, ask) == 8192, "gate.S: they stand behind one another");
 _Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
 _Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
 _Static_assert(SEAM_HERE + 1 < SLOT_CALLS, "what the lock gate asks has a slot");
@@ -68,6 +71,14 @@ void way_set(unsigned slot, enum way way)
 		role_handlers[TIER_NET][slot] = ask_net;
 		break;
 	}
+}
+
+void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask)
+{
+	MUST(slot < SLOT_CALLS && slot);
+	row_calls.told[slot] = told;
+	row_calls.asked[slot] = asked;
+	row_calls.ask[slot] = ask;
 }
 
 void ways_untold(void)

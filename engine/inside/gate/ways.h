@@ -16,6 +16,18 @@ void way_set(unsigned slot, enum way way);
 /* What is told in place goes the long way from here on. */
 void ways_untold(void);
 
+/*
+ * What a row has of its own on the told and the asked way, one call for each slot: the
+ * frame's call was made in place; the same where it was asked about (tell_off), and the asking.
+ */
+typedef void row_told(struct thread *t, long result);
+typedef int row_ask(struct thread *t);
+struct row_calls {
+	row_told *told[SLOT_CALLS], *asked[SLOT_CALLS];
+	row_ask *ask[SLOT_CALLS];	/* enum asked */
+};
+void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask);
+
 /* What the gate does with a call that was looked at beforehand. */
 enum asked {
 	ASKED_LONG = -1,	/* by dispatch() */
@@ -30,8 +42,9 @@ enum tell_off {
 	/* and why none of them goes it. */
 	TELL_PRIVATE = 4,	/* it has a private file open */
 	TELL_RUNTIME = 8,	/* a sanitizer's, whose calls are its own */
+	TELL_NOBODY = 16,	/* nobody follows */
 };
-#define TELL_NONE	(TELL_PRIVATE | TELL_RUNTIME)
+#define TELL_NONE	(TELL_PRIVATE | TELL_RUNTIME | TELL_NOBODY)
 extern uint32_t tell_off;
 void tell_stop(enum tell_off why);
 void tell_go(enum tell_off why);

@@ -32,6 +32,36 @@ const struct path_map *host_path_maps(uint32_t *n)
 	return b->map;
 }
 
+struct local_span local_span = { ~0ull, 0 };
+
+static void span_widen(uint64_t from, uint64_t to)
+{
+	/* The latch of who adds is held; who runs there has been told of the mapping. */
+	if (from < local_span.from)
+		__atomic_store_n(&local_span.from, from, __ATOMIC_RELAXED);
+	if (to > local_span.to)
+		__atomic_store_n(&local_span.to, to, __ATOMIC_RELAXED);
+}
+
+/* Those that the monitor found when the program was begun. */
+void locals_begin(void)
+{
+	MUST(boot.locals <= BOOT_LOCALS);
+	for (uint32_t i = 0; i < boot.locals; i++)
+		span_widen(boot.local[i].from, boot.local[i].to);
+}
+
+bool local_code_in(uint64_t at)
+{
+	/* What is counted is written. */
+	uint32_t n = CONSUME(boot_locals, &boot.locals);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (at > boot.local[i].from && at <= boot.local[i].to)
+			return true;
+	return false;
+}
+
 void local_add(uint64_t from, uint64_t len)
 {
 	if (boot.locals == BOOT_LOCALS)
@@ -40,6 +70,7 @@ void local_add(uint64_t from, uint64_t len)
 	boot.local[boot.locals] = (struct code_range_at){ from, from + len };
 	/* Another thread reads the row after the count. */
 	PUBLISH(boot_locals, &boot.locals, boot.locals + 1);
+	span_widen(from, from + len);
 }
 
 /* --- lanes of threads ----------------------------------------------------------------- */

@@ -9,8 +9,6 @@
 #include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/sleep.h"
 
-extern struct streams streams;
-
 void stream_child(struct thread *c, uint32_t lane);
 /* What the slot says of the thread's place in the streams. */
 void stream_describe(struct thread *t);
@@ -21,6 +19,7 @@ static inline uint32_t lane_known(const struct thread *t)
 }
 long target_swap(uint64_t at, int32_t was, int32_t now);
 void local_add(uint64_t from, uint64_t len);
+void locals_begin(void);
 /* So much of the looked-at event's payload; false: it has not so much. */
 bool follow_payload(struct reader *r, void *to, size_t size);
 
@@ -38,15 +37,17 @@ static inline bool stream_followed(const struct thread *t)
 }
 
 /* Code of the loader or of an allocator: each version's own affair. */
+bool local_code_in(uint64_t at);
+
+/* All such ranges lie in here: mostly there is one, or they lie beside one another. */
+extern struct local_span {
+	uint64_t from, to;
+} local_span;
+
 static inline bool local_code(uint64_t at)
 {
-	/* What is counted is written. */
-	uint32_t n = CONSUME(boot_locals, &boot.locals);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (at > boot.local[i].from && at <= boot.local[i].to)
-			return true;
-	return false;
+	return at > __atomic_load_n(&local_span.from, __ATOMIC_RELAXED) &&
+	       at <= __atomic_load_n(&local_span.to, __ATOMIC_RELAXED) && local_code_in(at);
 }
 
 static inline bool local_site(const struct thread *t)

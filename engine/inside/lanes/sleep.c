@@ -27,6 +27,7 @@
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/now.h"
 #include "engine/inside/lanes/sleep.h"
@@ -168,7 +169,10 @@ void sleepers_find(struct thread *t)
 
 	s->of = change_now() + 1ull;
 	s->count = 0;
-	for (bits = streams_followers(&streams, t->writer.section); bits; bits &= bits - 1) {
+	bits = streams_followers(&streams, t->writer.section);
+	if (!bits)
+		tell_stop(TELL_NOBODY);
+	for (; bits; bits &= bits - 1) {
 		uint32_t v = (uint32_t)__builtin_ctz(bits) % VERSIONS;
 		const struct section *other = streams_section(&streams, v);
 

@@ -9,6 +9,8 @@
 #include "engine/core/ring.h"
 #include "engine/inside/gate/thread.h"
 
+extern struct streams streams;
+
 /* Once in a program, while it has one thread: sleepers are to see what its threads write. */
 void sleepers_begin(void);
 
@@ -47,17 +49,19 @@ void sleepers_wake(struct thread *t);
 /* Behind each event: wakes the lane's readers, if one sleeps. */
 static INLINE void sleepers_look(struct thread *t)
 {
-	const struct conduct *c = t->writer.streams->conduct;
 	const struct twins *s = twins_of(t);
-	uint32_t asleep = 0;
 
 	/* Who follows is read after the count. */
-	if (__builtin_expect(s->of != CONSUME(conduct_change, &c->change) + 1ull, 0))
+	if (__builtin_expect(s->of != CONSUME(conduct_change, &streams.conduct->change) + 1ull, 0))
 		sleepers_find(t);
-	for (uint64_t i = 0; i < s->count; i++)
-		asleep |= LIGHT(sleeper, s->twin[i].asleep);
-	if (__builtin_expect(asleep, 0))
-		sleepers_wake(t);
+	for (uint64_t i = 0; i < s->count; i++) {
+		uint32_t asleep = LIGHT(sleeper, s->twin[i].asleep);
+
+		if (__builtin_expect(asleep, 0) && asleep != s->twin[i].woken) {
+			sleepers_wake(t);
+			break;
+		}
+	}
 }
 
 /* The open event is told. */

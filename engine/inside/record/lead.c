@@ -328,8 +328,11 @@ long lead_call(struct thread *t, long nr)
 	const struct plan *p = plan_of(nr);
 
 	if (p->plain && !private_count && !(t->writer.owes | t->faulting) && !boot.runtimes &&
-	    ids_are_ours() && !local_site(t) && stream_followed(t))
+	    ids_are_ours() && !local_site(t) && stream_followed(t)) {
+		if (tell_off & TELL_NOBODY)
+			tell_go(TELL_NOBODY);
 		return lead_bare(t, nr, p);
+	}
 	return lead_other(t, nr, p);
 }
 

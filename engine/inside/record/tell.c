@@ -24,9 +24,9 @@
 #include "engine/inside/record/told.h"
 #include "engine/inside/state/ids.h"
 
-static INLINE bool row_tells(const struct call_desc *d)
+static bool row_tells(const struct call_desc *d)
 {
-	return d->traits & TRAIT_HOT && !(d->traits & (TRAIT_SPECIAL | TRAIT_SIGNALS)) &&
+	return d && !(d->traits & (TRAIT_SPECIAL | TRAIT_SIGNALS)) &&
 	       d->class != CLASS_LIFE && d->class != CLASS_LOCAL;
 }
 
@@ -36,145 +36,150 @@ static bool row_asks(const struct plan *p)
 	return p->opens || p->recipe.room >= 0 || p->care & (CARE_ALIAS | TRAIT_CLOCK);
 }
 
-/* `alone` is a constant: there was nothing to be done before the call. */
-static INLINE long tell_row(struct thread *t, const struct call_desc *d, long result, bool alone)
-{
-	struct walk w = { .desc = d, .args = t->frame.arg, .result = result,
-			  .recipe = &row_plans[d->nr + 1].recipe };
-
-	if (!row_tells(d))	/* known beforehand: such a recorder is empty, and never called */
-		return result;
-	if (recipe_room_arg(d) >= 0)
-		w.room = t->asked_room;
-	if (alone) {
-		call_told_alone(t, &w, d);
-	} else {
-		call_told(t, &w, d->nr, care_if_alone(care_of_row(d)), t->asked_seq, d);
-	}
-	return w.result;
-}
-
-#define SYSCALL(nr, name, class, ...) \
-	static __attribute__((noinline)) long tell_##name(struct thread *t, long result) \
-	{ \
-		return tell_row(t, &row_##name, result, true); \
-	} \
-	static __attribute__((noinline)) long asked_##name(struct thread *t, long result) \
-	{ \
-		return tell_row(t, &row_##name, result, false); \
-	}
-#include "engine/abi/syscalls.def"
-#undef SYSCALL
-
-static INLINE long tell(struct thread *t, long result)
-{
-	switch (t->frame.slot - 1) {
-#define SYSCALL(nr, name, class, ...) \
-	case nr: \
-		return tell_##name(t, result);
-#include "engine/abi/syscalls.def"
-#undef SYSCALL
-	default:
-		MUST(!"a row that has a recorder");
-		return result;
-	}
-}
-
-static INLINE long asked_tell(struct thread *t, long result)
-{
-	switch (t->frame.slot - 1) {
-#define SYSCALL(nr, name, class, ...) \
-	case nr: \
-		return asked_##name(t, result);
-#include "engine/abi/syscalls.def"
-#undef SYSCALL
-	default:
-		MUST(!"a row that has a recorder");
-		return result;
-	}
-}
-
-/* Where it came back the program has its result, else its number: it is made again. */
+/* What the program gets; the gate has counted the call. */
 static INLINE void told(struct thread *t, long result)
 {
-	t->restart = result == CALL_RESTART;
-	if (t->restart)
-		return;
-	t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
+	t->restart = 0;
 	t->frame.rax = (uint64_t)result;
 }
 
-/* A site of a loader's or an allocator's; or no call: its low 16 bits alone gave it the slot. */
-static INLINE bool is_untold(const struct thread *t)
+/* A signal came first: it is made again, and counted then. */
+static void untold(struct thread *t)
 {
-	return (uint32_t)t->frame.rax + 1 != t->frame.slot || local_site(t);
+	t->restart = 1;
+	t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]--;
 }
 
-/* The call in the frame has been made, and was not looked at before. */
-void lead_tell(struct thread *t, long result)
+/* A site of a loader's or an allocator's; or no call: its low 16 bits alone gave it the slot. */
+static INLINE bool is_foreign(const struct thread *t, const struct call_desc *d)
 {
-	t->call_state = 0;
-	if (__builtin_expect(is_untold(t), 0))
-		own_files_count(t, plan_of((long)t->frame.slot - 1)->desc, result);
-	else
-		result = tell(t, result);
+	return (uint32_t)t->frame.rax != (uint32_t)d->nr || local_site(t);
+}
+
+static __attribute__((noinline)) void tell_foreign(struct thread *t, long result)
+{
+	own_files_count(t, plan_of((long)t->frame.slot - 1)->desc, result);
 	told(t, result);
 }
 
-/* The same where it was. */
-void lead_asked_tell(struct thread *t, long result)
+/* The call in the frame has been made, in a process with one thread. */
+static INLINE void tell_row(struct thread *t, const struct call_desc *d, long result)
 {
-	t->away = 0;
-	told(t, tell_off ? asked_tell(t, result) : tell(t, result));
+	struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
+
+	if (recipe_room_arg(d) >= 0)
+		w.room = t->asked_room;
+	t->call_state = 0;
+	if (__builtin_expect(is_foreign(t, d), 0)) {
+		tell_foreign(t, result);
+		return;
+	}
+	if (__builtin_expect(result == CALL_RESTART, 0) ||
+	    (__builtin_expect(result == -EINTR, 0) && crash_cuts(t))) {
+		untold(t);
+		return;
+	}
+	call_told_alone(t, &w, d);
+	told(t, result);
 }
 
-/* What its row knows of it is not all. */
-static bool is_odd(const struct thread *t, const struct plan *p, const struct walk *w)
+/* The same where lead_ask() has looked at it, for others or a version before may be there. */
+static INLINE void asked_row(struct thread *t, const struct call_desc *d, long result)
 {
-	return is_untold(t) || tell_off & TELL_NONE || !stream_followed(t) ||
-	       (p->opens && private_path(t->frame.arg[call_path_arg(w->desc)])) ||
-	       (p->care & CARE_ALIAS && step_aliases(w));
+	struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
+
+	if (recipe_room_arg(d) >= 0)
+		w.room = t->asked_room;
+	call_told(t, &w, d->nr, care_if_alone(care_of_row(d)), t->asked_seq, d);
+	if (__builtin_expect(w.result == CALL_RESTART, 0))
+		untold(t);
+	else
+		told(t, w.result);
 }
-
-static enum asked clock_tell(struct thread *t)
+/* The call in the frame is about to be made: enum asked. */
+static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 {
-	long result;
-
-	if (tell_off & TELL_NONE || !stream_followed(t))
-		return ASKED_LONG;
-	result = clock_call(t, (long)t->frame.slot - 1);
-	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot] += t->answered;
-	t->asked_seq = 0;
-	lead_asked_tell(t, result);
-	return ASKED_DONE;
-}
-
-/* The call in the frame is about to be made. */
-int lead_ask(struct thread *t)
-{
-	const struct plan *p = &row_plans[t->frame.slot];
-	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe };
-	unsigned care;
+	const struct plan *p = &row_plans[d->nr + 1];
+	struct walk w = { .desc = d, .args = t->frame.arg, .recipe = &p->recipe };
+	unsigned care = care_if_alone(care_of_row(d)), off = tell_off;
 
 	t->call_state = 0;
-	if (call_is_vdso(t))
-		return clock_tell(t);
-	if (is_odd(t, p, &w))
+	if (is_foreign(t, d) || off & TELL_NONE ||
+	    (d->traits & TRAIT_OPENS && private_path(t->frame.arg[call_path_arg(d)])) ||
+	    (p->care & CARE_ALIAS && step_aliases(&w)))
 		return ASKED_LONG;
-	care = care_if_alone(p->care);
-	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, w.desc->nr, care) : 0;
-	t->asked_room = p->recipe.room >= 0 ? room_before(&w) : 0;
+	if (recipe_room_arg(d) >= 0)
+		t->asked_room = room_before(&w);
+	if (!off)
+		return ASKED_MAKE;
+	t->asked_seq = care & CARE_BEFORE ? care_before(t, &w, d->nr, care) : 0;
 	t->away = away_in(care, t->asked_seq);
 	return ASKED_MAKE;
 }
 
+/* A clock of the vDSO is read: there is no call. */
+static INLINE int clock_row(struct thread *t, const struct call_desc *d)
+{
+	long result;
+
+	t->call_state = 0;
+	if (tell_off & TELL_NONE)
+		return ASKED_LONG;
+	result = clock_call(t, d->nr);
+	t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
+	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot] += t->answered;
+	t->asked_seq = 0;
+	if (tell_off)
+		asked_row(t, d, result);
+	else
+		tell_row(t, d, result);
+	return ASKED_DONE;
+}
+
+/* ROW(0 or 1)(nr, name) for each row: whether its first trait is HOT. */
+#define HOT_MARK_HOT		, 1
+#define HOT_PICK(none, is, ...)	is
+#define HOT_LOOK(...)		HOT_PICK(__VA_ARGS__)
+#define HOT_FIRST(trait, ...)	HOT_LOOK(HOT_MARK_##trait, 0, )
+#define ROW_JOIN(is)		ROW_##is
+#define ROW(is)			ROW_JOIN(is)
+#define ROW_HOT(traits)		ROW(HOT_FIRST traits)
+#define ROW_0(...)
+
+#define ROW_1(nr, name) \
+	static void tell_##name(struct thread *t, long result) \
+	{ \
+		tell_row(t, &row_##name, result); \
+	} \
+	static void asked_##name(struct thread *t, long result) \
+	{ \
+		asked_row(t, &row_##name, result); \
+	} \
+	static int ask_##name(struct thread *t) \
+	{ \
+		if (row_##name.traits & TRAIT_CLOCK && call_is_vdso(t)) \
+			return clock_row(t, &row_##name); \
+		return ask_row(t, &row_##name); \
+	}
+#define SYSCALL(nr, name, class, traits, ...) ROW_HOT(traits)(nr, name)
+#include "engine/abi/syscalls.def"
+#undef ROW_1
+
 /* Ids need no translating while no version but this one has led (ids_begin). */
+static void row_prepare(unsigned slot)
+{
+	const struct plan *p = &row_plans[slot];
+
+	if (row_tells(p->desc) && p->tells && (ids_are_ours() || !call_has_ids(p->desc)))
+		way_set(slot, row_asks(p) ? WAY_ASKED : WAY_TOLD);
+}
+
 void tell_prepare(void)
 {
-	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++) {
-		const struct plan *p = &row_plans[nr + 1];
-
-		if (p->tells && row_tells(p->desc) && (ids_are_ours() || !call_has_ids(p->desc)))
-			way_set((unsigned)nr + 1, row_asks(p) ? WAY_ASKED : WAY_TOLD);
-	}
+#define ROW_1(nr, name) \
+	way_calls(nr + 1, tell_##name, asked_##name, ask_##name); \
+	row_prepare(nr + 1);
+#define SYSCALL(nr, name, class, traits, ...) ROW_HOT(traits)(nr, name)
+#include "engine/abi/syscalls.def"
+#undef ROW_1
 }

@@ -4,11 +4,6 @@
 
 #include "engine/inside/gate/thread.h"
 
-/* The gate has made the call in the thread's frame. */
-void lead_tell(struct thread *t, long result);
-/* It is about to make it: enum asked; and has made it after that. */
-int lead_ask(struct thread *t);
-void lead_asked_tell(struct thread *t, long result);
 /* The rows that may go the told way go it from now on.  Their plans have been made. */
 void tell_prepare(void);
 

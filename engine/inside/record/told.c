@@ -76,3 +76,12 @@ struct event *cell_wait(struct thread *t, long nr)
 		host_settle(&t->writer);
 	return host_begin(&t->writer, EVENT_CALL, (uint16_t)nr);
 }
+
+void call_write_else(struct thread *t, int64_t result, uint64_t seq, uint8_t flags)
+{
+	const struct plan *p = &row_plans[t->frame.slot];
+	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe,
+			  .result = result, .room = t->asked_room };
+
+	call_write(t, &w, p->desc->nr, seq, flags);
+}

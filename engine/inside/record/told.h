@@ -11,6 +11,7 @@
 #include "engine/core/record_row.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/table.h"
 #include "engine/inside/lanes/edge.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
@@ -55,8 +56,8 @@ void signal_next(struct thread *t);
 /* The chunk is full, or the one before was not ours. */
 struct event *cell_wait(struct thread *t, long nr);
 
-static INLINE void call_write(struct thread *t, const struct walk *w, long nr, uint64_t seq,
-			      uint8_t flags, const struct call_desc *row)
+static inline void call_write(struct thread *t, const struct walk *w, long nr, uint64_t seq,
+			      uint8_t flags)
 {
 	struct event *e = t->writer.owes ? NULL : writer_begin(&t->writer, EVENT_CALL,
 							       (uint16_t)nr);
@@ -67,15 +68,51 @@ static INLINE void call_write(struct thread *t, const struct walk *w, long nr, u
 	e->seq = order_now(seq);
 	e->result = w->result;
 	e->flags = flags;
-	if (row)
-		record_row(&t->writer, w, row);
-	else
-		record_call(&t->writer, w);
+	record_call(&t->writer, w);
 	if (flags & EVENT_AFTER)
 		edge_write(t, e);
 	if (__builtin_expect(t->pending, 0))
 		signal_next(t);
 	lane_commit(t);
+}
+
+/* What call_write_row() leaves to others: a signal, a full chunk, memory that is not there. */
+void call_write_else(struct thread *t, int64_t result, uint64_t seq, uint8_t flags);
+
+/* The same where the compiler knows the row. */
+static INLINE void call_write_row(struct thread *t, const struct walk *w, uint64_t seq,
+				  uint8_t flags, const struct call_desc *d)
+{
+	struct writer *to = &t->writer;
+	struct event *e;
+	uint8_t *end;
+
+	if (__builtin_expect(to->owes | t->pending, 0) || !writer_has_cell(to)) {
+		call_write_else(t, w->result, seq, flags);
+		return;
+	}
+	e = writer_cell(to, EVENT_CALL, (uint16_t)d->nr,
+			row_looks(d) ? flags | EVENT_LOOK : flags);
+	e->seq = order_now(seq);
+	e->result = w->result;
+	if (row_is_brief(d)) {
+		end = record_brief(e, writer_end(to), w, d);
+		if (__builtin_expect(!end, 0)) {
+			call_write_else(t, w->result, seq, flags);
+			return;
+		}
+		if (flags & EVENT_AFTER)
+			edge_write(t, e);
+		writer_publish(to, e, end);
+	} else {
+		to->open = e;
+		to->at = (uint8_t *)(e + 1);
+		record_row(to, w, d);
+		if (flags & EVENT_AFTER)
+			edge_write(t, e);
+		writer_commit(to);
+	}
+	sleepers_look(t);
 }
 
 /*
@@ -102,7 +139,10 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
 		if (care & CARE_EDGES && locks_on)
 			flags |= after_others(t, w, care);
-		call_write(t, w, nr, seq, flags, row);
+		if (row)
+			call_write_row(t, w, seq, flags, row);
+		else
+			call_write(t, w, nr, seq, flags);
 		if (begins)
 			tick_told(t);
 		else if (flags & EVENT_TICK)
@@ -122,18 +162,14 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 static INLINE void call_told_alone(struct thread *t, struct walk *w, const struct call_desc *row)
 {
 	const unsigned care = care_of_row(row) & CARE_ALONE;
+	const struct fd_row *r = care & TRAIT_CLOSES ? fd_row((int32_t)w->args[0]) : NULL;
 
-	if (__builtin_expect(w->result == -EINTR, 0) && crash_cuts(t)) {
-		w->result = CALL_RESTART;
-		return;
-	}
-	if (w->result == CALL_RESTART)
-		return;
-	if (care & TRAITS_GONE)
+	/* No other version's descriptors are to be thought of here (take_closing). */
+	if (care & TRAITS_GONE && (!(care & TRAIT_CLOSES) || (r && fd_row_kept(r))))
 		numbers_go(t, w);
 	if (care & CARE_MADE)
 		care_made(t, w, care, 0);
-	call_write(t, w, row->nr, ++lead_seq_now, 0, row);
+	call_write_row(t, w, ++lead_seq_now, 0, row);
 	if (care & CARE_TOLD)
 		care_told(t, w, row->nr, care);
 }

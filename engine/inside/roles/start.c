@@ -108,9 +108,6 @@ static void above_fill(void)
 	above.signal = signal_handle;
 	above.child = child_begin;
 	above.failed = failed_serve;
-	above.told = lead_tell;
-	above.ask = lead_ask;
-	above.ask_told = lead_asked_tell;
 	above.life = serve_life;
 	above.ended = stream_ended;
 	above.stand = park_come;
@@ -143,6 +140,7 @@ void inside_begin(struct thread *t)
 	hidden_begin(t);
 	rollback_begin();
 	ways_fill();
+	locals_begin();
 	shelf_begin();
 	slot_claim(t);
 	signals_start(t);
