@@ -17,6 +17,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
+LOGS = {"take": "take", "pose": "take"}
 TRIES = 8       # where what is attacked may be over before the worker is
 LIMIT_S = int(os.environ.get("LIMIT_S", "120"))
 
@@ -77,11 +78,17 @@ def worker_wait(client):
 
 def hold(name, client, how):
     status = worker_wait(client)
-    expect(how == "fuzz" or status == 0, f"the worker ended with {status:#x}")
+    # Who has not taken over in time is ended.
+    expect(how in ("fuzz", "pose", "wake") or status == 0, f"the worker ended with {status:#x}")
     expect(client.ask("check") == "whole", "the server's memory has changed")
     expect(client.ask("exec") == "0", "the server cannot start a program")
     shown = run(name, "status")
     expect(shown.returncode == 0, f"mve status: {shown.stderr.strip()}")
+
+
+def stopped_is(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] == "T"
 
 
 def processes(command):
@@ -128,7 +135,7 @@ def taken_once(log):
     return len(asks) > len(served) or "of the leader has: " in log
 
 
-def take(client, name, folder, followers):
+def take(client, name, folder, followers, how):
     """While the worker asks for what is being taken over, the leader crashes.  False: it was
     over before the worker could ask again."""
     again = not followers
@@ -144,7 +151,7 @@ def take(client, name, folder, followers):
         while " leads (" not in open(f"{folder}/stderr").read():
             expect(time.monotonic() < limit, "the takeover has no end")
             time.sleep(0.1)
-        again |= taken_once(open(f"{folder}/stderr").read())
+        again |= how != "take" or taken_once(open(f"{folder}/stderr").read())
     open(f"{folder}/DONE", "w").close()
     return again
 
@@ -205,18 +212,20 @@ def mire(client, name, folder):
 def attack(binary, folder, how, count, followers, number):
     name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), number)
     victim = subprocess.Popen(["sleep", "1000"])
+    if how == "wake":
+        victim.send_signal(signal.SIGSTOP)
     port = free_port()
     command = [binary, str(port), how, str(victim.pid), count]
-    mve = subprocess.Popen([MVE, "run", "-n", name, *["-f", "same"][:2 * followers], "--",
-                            *command], stderr=open(f"{folder}/stderr", "w"), cwd=folder,
-                           env=dict(os.environ, MVE_LOG="take" if how == "take" else ""))
+    mve = subprocess.Popen([MVE, "run", "-n", name, *["-f", "same"][:2 * followers],
+                            "--", *command], stderr=open(f"{folder}/stderr", "w"), cwd=folder,
+                           env=dict(os.environ, MVE_LOG=LOGS.get(how, "")))
     shown = True
     try:
         client = Client(port)
         if how == "redirect":
             redirect(name, client, folder, followers)
-        if how == "take":
-            shown = take(client, name, folder, followers)
+        if how in ("take", "pose", "wake"):
+            shown = take(client, name, folder, followers, how)
         if how == "stand":
             stand(client, name, folder, followers)
         if how == "heir":
@@ -230,6 +239,7 @@ def attack(binary, folder, how, count, followers, number):
         expect(stopped.returncode == 0, f"mve stop: {stopped.stderr.strip()}")
         mve.wait(LIMIT_S)
         expect(victim.poll() is None, "a stranger's process has ended")
+        expect(how != "wake" or stopped_is(victim.pid), "a stranger's process was let go on")
         ended(command)
         return shown
     finally:

@@ -159,6 +159,7 @@ struct untold {
 struct taker {
 	struct version *version, *holder;	/* its own; and the twin's */
 	pid_t twin;
+	uint64_t twin_began;
 	int socket;		/* by which it says how much has come; -1: it has, or will not */
 	int64_t n;		/* descriptors that were sent; or -errno */
 	bool ready;		/* all have come */
@@ -201,7 +202,8 @@ struct move {
 	unsigned due;		/* processes that must take before it is over */
 	uint64_t lag;		/* what the successor had still to read */
 	uint64_t until_ms;	/* then what is left of the old leader is killed */
-	pid_t process[MOVE_PROCESSES];	/* of the old leader */
+	pid_t process[MOVE_PROCESSES];	/* of the old leader, */
+	uint64_t process_began[MOVE_PROCESSES];	/* each the one that it was then */
 	pid_t twin[MOVE_PROCESSES];	/* from which was `sent` */
 	unsigned sent;
 	unsigned takers, taker_room;

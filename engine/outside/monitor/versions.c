@@ -413,17 +413,22 @@ bool version_owns(const struct version *v, pid_t pid, pid_t tid)
 
 /* --- its end ------------------------------------------------------------------------ */
 
-/* Kills by a handle that stays the process's, so that no other is hit. */
-bool version_kill_one(const struct version *v, pid_t pid)
+/* By a handle that stays the process's, so that no other is hit. */
+bool version_signal_one(const struct version *v, pid_t pid, int sig)
 {
 	int handle = (int)syscall(SYS_pidfd_open, pid, 0);
 	bool ours = handle >= 0 && process_began(pid) >= oldest(v) && area_mapped(v, pid);
 
 	if (ours)
-		syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
+		syscall(SYS_pidfd_send_signal, handle, sig, NULL, 0);
 	if (handle >= 0)
 		close(handle);
 	return ours;
+}
+
+bool version_kill_one(const struct version *v, pid_t pid)
+{
+	return version_signal_one(v, pid, SIGKILL);
 }
 
 /* All processes of the machine that began since it did. */

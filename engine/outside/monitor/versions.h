@@ -33,6 +33,8 @@ bool version_owns(const struct version *v, pid_t pid, pid_t tid);
 unsigned version_kill(struct version *v);
 /* And what has left it: all that it ever started, where there are cgroups. */
 unsigned version_end(struct version *v);
+/* A signal to this process, if it is the version's: true. */
+bool version_signal_one(const struct version *v, pid_t pid, int sig);
 bool version_kill_one(const struct version *v, pid_t pid);
 
 #endif

@@ -85,7 +85,8 @@ bool copies_wait(struct rewind *rw, struct copy *c, const struct request *r)
 
 bool copy_have(struct version *v, struct copy *c, pid_t pid)
 {
-	if (pid <= 0 || !version_owns(v, pid, pid))
+	if (pid <= 0 || pid == v->server || copy_of(&v->rewind, pid) ||
+	    !version_owns(v, pid, pid))
 		return false;
 	c->pid = pid;
 	c->began = process_began(pid);

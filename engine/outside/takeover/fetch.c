@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "engine/abi/boot.h"
@@ -17,6 +18,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/session/descriptors.h"
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/takeover/taking.h"
@@ -39,8 +41,7 @@ static struct fetch {
 
 static void batch_drop(struct taking *k)
 {
-	for (unsigned i = 0; i < k->message.n; i++)
-		close(k->fd[i]);
+	descriptors_close(k->twin, k->fd, k->message.n);
 	k->message.n = 0;
 }
 
@@ -50,9 +51,15 @@ static void batch_drop(struct taking *k)
  */
 static bool is_plain(const struct fetch *f, int fd, int number)
 {
+	struct statx x;
 	struct stat st;
 
-	if (fstat(fd, &st) || !(st.st_mode & S_IFMT) || st.st_dev == f->pidfds)
+	/* No file system is asked: it might not answer. */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &x))
+		return false;
+	st = (struct stat){ .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+			    .st_ino = x.stx_ino, .st_mode = x.stx_mode };
+	if (!(st.st_mode & S_IFMT) || st.st_dev == f->pidfds)
 		return false;
 	locks_meet(number, &st);
 	return true;

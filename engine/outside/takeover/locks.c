@@ -83,23 +83,23 @@ static void inodes_sort(struct inodes *of)
 	of->n = n;
 }
 
-/* The files on which the process has locks; false: the kernel does not say. */
+/* The files on which the process has locks; false: not all, for want of memory or of the list. */
 static bool locked_read(pid_t pid, struct inodes *locked)
 {
 	FILE *f = fopen("/proc/locks", "re");
+	bool all = f;
 	unsigned long ino;
 	char line[256];
 	int whose;
 
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f))
+	while (all && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%*u: POSIX %*s %*s %d %*x:%*x:%lu", &whose, &ino) == 2 &&
-		    whose == pid && !inode_add(locked, ino, -1))
-			break;
-	fclose(f);
+		    whose == pid)
+			all = inode_add(locked, ino, -1);
+	if (f)
+		fclose(f);
 	inodes_sort(locked);
-	return true;
+	return all;
 }
 
 static struct lockable *inode_find(const struct inodes *in, uint64_t ino)

@@ -156,7 +156,7 @@ static int64_t take_refuse(struct version *v, const struct request *r, int why, 
 	if (twin)
 		return why;
 	asker_answer(v, r, why);
-	kill(r->pid, SIGKILL);	/* nothing is left of what it would serve with */
+	version_kill_one(v, r->pid);	/* nothing is left of what it would serve with */
 	return REPLY_LATER;
 }
 
@@ -177,7 +177,9 @@ int64_t take_serve(struct version *v, const struct request *r)
 	k.holder = holder(m, v, r->pid, lane, &k.twin);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
-	k.n = !k.holder ? -ESRCH : !rights_cover(r->pid, k.twin) ? -EPERM :
+	k.twin_began = k.holder ? process_began(k.twin) : 0;
+	/* A process of the old leader's may ask as one of its successor's that helps it. */
+	k.n = !k.holder || k.twin == r->pid ? -ESRCH : !rights_cover(r->pid, k.twin) ? -EPERM :
 	      !twin_note(mv, k.twin) ? -EALREADY : 0;
 	if (k.n < 0) {
 		say_log("take", "%ld descriptors sent after %lu us", k.n, now_us() - begin);

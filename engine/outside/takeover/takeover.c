@@ -164,6 +164,8 @@ const char *takeover_refused(struct monitor *m, const struct version *to, bool *
 		return "some of its threads do not follow yet";
 	if (takeover_any(m))	/* the leader has crashed while these were waited for */
 		return "another takeover is under way";
+	if (rewind_busy(m))	/* or a follower has come to differ again */
+		return "a follower tries again what it differs in";
 	return successor_has_room(m, to) ? NULL : "a process of it has a hard limit of descriptors "
 		"(RLIMIT_NOFILE) that the leader's do not fit into";
 }

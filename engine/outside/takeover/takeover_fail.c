@@ -187,9 +187,10 @@ void successor_continue(const struct version *v)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
+		/* Another may come to stand there while we look. */
+		pid_t pid = __atomic_load_n(&s->pid, __ATOMIC_RELAXED);
 
-		if (s->owner && thread_state(s->pid, (pid_t)s->owner) == 'T' &&
-		    version_owns(v, s->pid, (pid_t)s->owner))
-			kill(s->pid, SIGCONT);
+		if (s->owner && pid > 0 && thread_state(pid, (pid_t)s->owner) == 'T')
+			version_signal_one(v, pid, SIGCONT);
 	}
 }

@@ -55,6 +55,15 @@ static bool process_known(const struct move *mv, pid_t pid)
 	return false;
 }
 
+/* One that has been found may have ended since, and its number be a stranger's. */
+static bool process_is_still(const struct move *mv, pid_t pid)
+{
+	for (unsigned i = 0; i < mv->processes; i++)
+		if (mv->process[i] == pid)
+			return process_began(pid) == mv->process_began[i];
+	return false;
+}
+
 static bool process_stands(const struct version *v, pid_t pid)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
@@ -74,6 +83,7 @@ static bool process_note(struct move *mv, pid_t pid)
 	if (mv->processes == MOVE_PROCESSES ||
 	    ((pid != mv->from->server || mv->from->gone) && !version_owns(mv->from, pid, pid)))
 		return false;
+	mv->process_began[mv->processes] = process_began(pid);
 	mv->process[mv->processes++] = pid;
 	return true;
 }
@@ -84,8 +94,10 @@ void processes_left(struct move *mv)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < mv->processes; i++)
-		if (process_stands(mv->from, mv->process[i]))
+		if (process_stands(mv->from, mv->process[i])) {
+			mv->process_began[kept] = mv->process_began[i];
 			mv->process[kept++] = mv->process[i];
+		}
 	mv->processes = kept;
 }
 
@@ -112,6 +124,8 @@ static bool slot_knock(struct move *mv, pid_t pid, pid_t tid)
 		return true;
 	if (!process_note(mv, pid))
 		return mv->processes < MOVE_PROCESSES && !tracee_is(tid);
+	if (!process_is_still(mv, pid))
+		return true;
 	thread_knock(pid, tid);
 	return false;
 }
@@ -392,10 +406,12 @@ static pid_t stopped_thread(const struct version *v)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
-		char state = s->owner && !s->unheld ? thread_state(s->pid, (pid_t)s->owner) : 0;
+		pid_t tid = (pid_t)s->owner;
+		char state = tid && !s->unheld ? thread_state(s->pid, tid) : 0;
 
-		if (state == 'T' || (state == 't' && !tracee_is((pid_t)s->owner)))
-			return (pid_t)s->owner;
+		if ((state == 'T' || (state == 't' && !tracee_is(tid))) &&
+		    version_owns(v, s->pid, tid))
+			return tid;
 	}
 	return 0;
 }

@@ -161,7 +161,7 @@ bool taker_is_guest(const struct move *mv)
 /* --- they lead, or end ------------------------------------------------------------------ */
 
 /* The twin is needed no more; what it crashed of may have its way. */
-static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
+static void twin_end(struct monitor *m, struct version *twin, pid_t pid, uint64_t began)
 {
 	if (m->move.keep && twin == m->move.from)
 		return;
@@ -171,7 +171,8 @@ static void twin_end(struct monitor *m, struct version *twin, pid_t pid)
 		return;
 	}
 	MUST(pid > 0 && twin != leading(m));	/* who leads is nobody's twin */
-	kill(pid, SIGKILL);
+	/* It may have ended long since: nobody else does. */
+	process_signal(pid, began, SIGKILL);
 }
 
 /* It leads from here on; its twin is needed no more. */
@@ -187,7 +188,7 @@ static void taker_lead(struct monitor *m, const struct taker *k)
 	/* Answered first: the twin's end is not to be waited for. */
 	if (asker_waits(k->version, &k->request))
 		asker_answer(k->version, &k->request, k->n);
-	twin_end(m, k->holder, k->twin);
+	twin_end(m, k->holder, k->twin, k->twin_began);
 }
 
 void takers_lead(struct monitor *m, struct move *mv)
