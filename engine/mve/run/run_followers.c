@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/mve/run_followers.h"
+#include "engine/mve/run/run_followers.h"
 #include "engine/mve/words.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/session/session.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/mve/run_rollback.h"
+#include "engine/mve/run/run_rollback.h"
 #include "engine/outside/monitor/say.h"
 
 int reply_take(struct run_options *o, const char *path)
@@ -13,13 +13,13 @@ int reply_take(struct run_options *o, const char *path)
 	static char reply[REPLY_MAX + 1];
 	FILE *f = fopen(path, "re");
 	size_t n = f ? fread(reply, 1, sizeof(reply), f) : 0;
-	int error = f ? ferror(f) ? EIO : 0 : errno;
+	int error = !f ? errno : ferror(f) ? EIO : 0;
 
 	if (f)
 		fclose(f);
 	if (error) {
-		say_error("give a file with the bytes of an answer", "cannot read the reply: %s: %s",
-			  path, strerror(error));
+		say_error("give a file with the bytes of an answer",
+			  "cannot read the reply: %s: %s", path, strerror(error));
 		return EXIT_USE;
 	}
 	if (!n || n > REPLY_MAX) {

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "engine/mve/commands.h"
-#include "engine/mve/run_followers.h"
-#include "engine/mve/run_rollback.h"
-#include "engine/mve/run_sample.h"
+#include "engine/mve/run/run_followers.h"
+#include "engine/mve/run/run_rollback.h"
+#include "engine/mve/run/run_sample.h"
 #include "engine/mve/show.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/abi/table.h"
-#include "engine/mve/run_sample.h"
+#include "engine/mve/run/run_sample.h"
 #include "engine/outside/monitor/say.h"
 
 /* A libc has one function for several calls: whoever names one means all. */
