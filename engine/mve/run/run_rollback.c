@@ -13,17 +13,18 @@ int reply_take(struct run_options *o, const char *path)
 	static char reply[REPLY_MAX + 1];
 	FILE *f = fopen(path, "re");
 	size_t n = f ? fread(reply, 1, sizeof(reply), f) : 0;
-	int error = !f ? errno : ferror(f) ? EIO : 0;
 
-	if (f)
-		fclose(f);
-	if (error) {
+	if (!f || ferror(f)) {
 		say_error("give a file with the bytes of an answer",
-			  "cannot read the reply: %s: %s", path, strerror(error));
+			  "cannot read the reply: %s: %s", path, strerror(errno));
+		if (f)
+			fclose(f);
 		return EXIT_USE;
 	}
+	fclose(f);
 	if (!n || n > REPLY_MAX) {
-		say_error("1 to 16384 bytes", "not a reply: %s", path);
+		say_error("give a file with the bytes of an answer",
+			  "not a reply: %s (1 to %u bytes)", path, REPLY_MAX);
 		return EXIT_USE;
 	}
 	o->reply = reply;
