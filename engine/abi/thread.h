@@ -28,6 +28,7 @@
 #define T_SLOT		0x38	/* the short way: the call's slot */
 #define T_FRAME		0x40	/* struct frame: the registers of the call */
 #define T_R15		0xd8	/* the short way: the program's r15 */
+#define T_ASKED_SEQ	0xd8	/* the asked way: the number that the call has, or 0 */
 #define T_FLAGS		0xe0	/* the short way: r11 as the kernel left it */
 #define T_LOCK_GATE	0xe8	/* where the board of a hooked function jumps */
 #define T_ONCE		0xf0	/* what pthread_once is to run: see lock_gate.S */
@@ -62,6 +63,7 @@
  * a wider load would have to wait for that.)
  */
 #define LANE_TELLS	1
+#define TELLS_THREADS	1	/* enum tell_off: the process has threads */
 
 #define HANDLER_ROOM	256	/* for libc's struct sigaction, above a handler's frame */
 

@@ -24,7 +24,7 @@
  * into the long way.
  *
  * The asked way (`ask`) is the told way of calls that C looks at beforehand, too: of rows that
- * want it, and of all where there are threads, say (tell_off).
+ * want it, if only where there are threads, and of all while tell_off says more than that.
  *
  * What the gate calls stands above it, and is known by address alone (above.h).
  *
@@ -34,7 +34,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/gate/above.h"
 
-	.hidden slot_map, above, tell_off, row_calls
+	.hidden slot_map, above, tell_off, row_calls, told_calls
 
 #define FRAME(f)	%gs:(T_FRAME + f)
 /* Between the top of our stack and the frame, for unwinders. */
@@ -117,9 +117,7 @@
 	in_frame 16
 .endm
 
-/* In row_calls, whose first functions are those of the told way. */
-#define ROW_ASKED	4096
-#define ROW_ASK		8192
+#define ROW_ASK		8192	/* in row_calls */
 
 /* The slot is in rcx. */
 .macro call_count offset
@@ -146,7 +144,7 @@
 	cld
 	mov	FRAME(F_SLOT), %rcx
 	call_count \offset
-	lea	row_calls(%rip), %rdx
+	mov	told_calls(%rip), %rdx
 	mov	%gs:T_SELF, %rdi
 	mov	%rax, %rsi
 	call	*(%rdx,%rcx,8)
@@ -167,11 +165,8 @@
 	call_count \offset
 	mov	%gs:T_SELF, %rdi
 	mov	%rax, %rsi
-	lea	row_calls(%rip), %rdx
-	cmpl	$0, tell_off(%rip)
-	je	3f
-	add	$ROW_ASKED, %rdx
-3:	call	*(%rdx,%rcx,8)
+	mov	told_calls(%rip), %rdx
+	call	*(%rdx,%rcx,8)
 	jmp	dispatched
 \name\()_interrupted:
 	mov	$-512, %rax
@@ -212,7 +207,11 @@
 	if_tells \name
 	mov	tell_off(%rip), %ecx
 	jrcxz	2f
+	lea	-TELLS_THREADS(%rcx), %rcx
+	jrcxz	1f
 	jmp	4f
+1:	movb	$1, %gs:T_AWAY		/* others may see to it that it shows a tick */
+	movq	$0, %gs:T_ASKED_SEQ
 2:	frame_save \offset / 4096
 	call_in_place \tell_name, \offset
 	.cfi_restore_state
@@ -308,6 +307,7 @@ slow:
 	.cfi_startproc
 	.cfi_undefined rip
 slow_interrupted:
+	movb	$0, %gs:T_AWAY
 	stack_begin
 slow_asked:
 	mov	%gs:T_SELF, %rdi

@@ -38,10 +38,11 @@ bool monitor_alive(void)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
+/* Two may wait for it: the bell's thread, and the loop in the middle of a takeover. */
 void request_ring(void)
 {
 	PUBLISH_BY(area_doorbell, fetch_add, &area()->doorbell, 1);
-	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 1);
+	OWN3(__NR_futex, &area()->doorbell, FUTEX_WAKE, 2);
 }
 
 /* Where the slot's answers are counted; NULL: the thread has no slot. */

@@ -19,6 +19,7 @@
 uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
 struct row_calls row_calls;
+row_told **told_calls;
 struct above above;
 
 static const uint16_t known_calls[] = {
@@ -30,8 +31,7 @@ static const uint16_t known_calls[] = {
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 _Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
-_Static_assert(offsetof(struct row_calls, asked) == 4096 &&
-	       offsetof(struct row_calls, ask) == 8192, "gate.S: they stand behind one another");
+_Static_assert(offsetof(struct row_calls, ask) == 8192, "gate.S: ROW_ASK");
 _Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
 _Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
 _Static_assert(SEAM_HERE + 1 < SLOT_CALLS, "what the lock gate asks has a slot");
@@ -73,12 +73,24 @@ void way_set(unsigned slot, enum way way)
 	}
 }
 
-void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask)
+void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask, bool threads)
 {
 	MUST(slot < SLOT_CALLS && slot);
 	row_calls.told[slot] = told;
 	row_calls.asked[slot] = asked;
 	row_calls.ask[slot] = ask;
+	row_calls.threads[slot] = threads;
+}
+
+/* Rows whose calls are looked at where there are threads, and only then. */
+static void ways_threads(enum way way)
+{
+	extern char tell_patch[], ask_patch[];
+	const char *was = way == WAY_ASKED ? tell_patch : ask_patch;
+
+	for (unsigned slot = 0; slot < SLOT_CALLS; slot++)
+		if (row_calls.threads[slot] && role_handlers[TIER_PATCH][slot] == was)
+			way_set(slot, way);
 }
 
 void ways_untold(void)
@@ -93,14 +105,26 @@ void ways_untold(void)
 
 uint32_t tell_off;
 
+void tell_begin(void)
+{
+	told_calls = tell_off ? row_calls.asked : row_calls.told;
+}
+
 void tell_stop(enum tell_off why)
 {
 	__atomic_fetch_or(&tell_off, why, __ATOMIC_RELAXED);
+	__atomic_store_n(&told_calls, row_calls.asked, __ATOMIC_RELAXED);
+	if (why == TELL_THREADS)
+		ways_threads(WAY_ASKED);
 }
 
 void tell_go(enum tell_off why)
 {
-	__atomic_fetch_and(&tell_off, ~(uint32_t)why, __ATOMIC_RELAXED);
+	/* Where there are threads, that bit stays. */
+	if (!__atomic_and_fetch(&tell_off, ~(uint32_t)why, __ATOMIC_RELAXED))
+		__atomic_store_n(&told_calls, row_calls.told, __ATOMIC_RELAXED);
+	if (why == TELL_THREADS)
+		ways_threads(WAY_TOLD);
 }
 
 bool in_short_call(uint64_t rip)

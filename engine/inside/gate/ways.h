@@ -18,15 +18,17 @@ void ways_untold(void);
 
 /*
  * What a row has of its own on the told and the asked way, one call for each slot: the
- * frame's call was made in place; the same where it was asked about (tell_off), and the asking.
+ * frame's call was made in place, in a process with one thread; the same where there may be
+ * others, or was a version before (tell_off); and the asking.
  */
 typedef void row_told(struct thread *t, long result);
 typedef int row_ask(struct thread *t);
 struct row_calls {
 	row_told *told[SLOT_CALLS], *asked[SLOT_CALLS];
 	row_ask *ask[SLOT_CALLS];	/* enum asked */
+	bool threads[SLOT_CALLS];	/* it asks only where there are threads */
 };
-void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask);
+void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask, bool threads);
 
 /* What the gate does with a call that was looked at beforehand. */
 enum asked {
@@ -37,7 +39,8 @@ enum asked {
 
 /* Why calls on the told way are looked at beforehand, as bits; */
 enum tell_off {
-	TELL_THREADS = 1,	/* the process has begun a second one, since it was forked */
+	/* The process has begun a second one, since it was forked: some of them, row_calls. */
+	TELL_THREADS = TELLS_THREADS,
 	TELL_FOLLOWED = 2,	/* it was a follower before */
 	/* and why none of them goes it. */
 	TELL_PRIVATE = 4,	/* it has a private file open */
@@ -46,6 +49,8 @@ enum tell_off {
 };
 #define TELL_NONE	(TELL_PRIVATE | TELL_RUNTIME | TELL_NOBODY)
 extern uint32_t tell_off;
+/* The rows have their calls. */
+void tell_begin(void);
 void tell_stop(enum tell_off why);
 void tell_go(enum tell_off why);
 /* A call that is made in place, or is about to be, is at this address. */

@@ -21,7 +21,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/locks/lock_gate.h"
 
-	.hidden boot, locks_on, lock_took, lock_ask_now
+	.hidden boot, local_span, locks_on, lock_took, lock_ask_now
 	.hidden lock_wait_begin, lock_wait_end, lock_wake
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
@@ -53,9 +53,13 @@
 	movq	$0, L_ERROR(%rsp)
 .endm
 
-/* What an allocator locks is its own affair, as its calls are. */
+/* What an allocator locks is its own affair, as its calls are: local_code(). */
 .macro local_pass
 	mov	(%rsp), %r10
+	cmp	local_span(%rip), %r10
+	jbe	7f
+	cmp	local_span + 8(%rip), %r10
+	ja	7f
 	.irp	i, 0, 1, 2, 3, 4, 5, 6, 7
 	cmp	boot + BOOT_LOCAL + 16 * \i(%rip), %r10
 	jb	8f
@@ -63,6 +67,7 @@
 	jb	alone
 8:
 	.endr
+7:
 .endm
 
 .macro args_load

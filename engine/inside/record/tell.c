@@ -4,8 +4,8 @@
  * makes from it: what it writes is what lead_call() would have.
  *
  * The asked way is the same for a call that is looked at before it is made, too: because of its
- * row (row_asks), because the process has threads, or was a follower before (tell_off).  A
- * clock of the vDSO is read then, and there is no call.
+ * row (row_asks), also where the process has threads (row_asks_threads), or was a follower before
+ * (tell_off).  A clock of the vDSO is read then, and there is no call.
  *
  * A row goes one of them where the event says all of its calls (row_tells), and a call where
  * nothing else is to be seen to: the gate looks (LANE_TELLS), and lead_ask().
@@ -34,6 +34,12 @@ static bool row_tells(const struct call_desc *d)
 static bool row_asks(const struct plan *p)
 {
 	return p->opens || p->recipe.room >= 0 || p->care & (CARE_ALIAS | TRAIT_CLOCK);
+}
+
+/* The same where the process has threads: one of them may be given something, or waits for it. */
+static INLINE bool row_asks_threads(const struct call_desc *d)
+{
+	return care_of_row(d) & CARE_BEFORE;
 }
 
 /* What the program gets; the gate has counted the call. */
@@ -83,13 +89,19 @@ static INLINE void tell_row(struct thread *t, const struct call_desc *d, long re
 	told(t, result);
 }
 
-/* The same where lead_ask() has looked at it, for others or a version before may be there. */
+/* The same where others may be there, or a version was before; it may have been asked about. */
 static INLINE void asked_row(struct thread *t, const struct call_desc *d, long result)
 {
 	struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
 
 	if (recipe_room_arg(d) >= 0)
 		w.room = t->asked_room;
+	t->call_state = 0;
+	if (__builtin_expect(is_foreign(t, d), 0)) {
+		t->away = 0;
+		tell_foreign(t, result);
+		return;
+	}
 	call_told(t, &w, d->nr, care_if_alone(care_of_row(d)), t->asked_seq, d);
 	if (__builtin_expect(w.result == CALL_RESTART, 0))
 		untold(t);
@@ -176,8 +188,10 @@ static void row_prepare(unsigned slot)
 
 void tell_prepare(void)
 {
+	tell_begin();
 #define ROW_1(nr, name) \
-	way_calls(nr + 1, tell_##name, asked_##name, ask_##name); \
+	way_calls(nr + 1, tell_##name, asked_##name, ask_##name, \
+		  !row_asks(plan_of(nr)) && row_asks_threads(&row_##name)); \
 	row_prepare(nr + 1);
 #define SYSCALL(nr, name, class, traits, ...) ROW_HOT(traits)(nr, name)
 #include "engine/abi/syscalls.def"
