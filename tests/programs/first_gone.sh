@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 for how in "" --kill; do
+	rm -f out	# what it said before is no word of this one
 	"$MVE" run -n "$MVE_SESSION" -- "$TESTS/first_gone" serve >out 2>err &
 	mve=$!
 	for i in $(seq 100); do

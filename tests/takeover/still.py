@@ -14,6 +14,7 @@ from session import MVE, ROOT, Session, free_port
 from ways import ask
 
 STILL_MS = 1500
+COMPUTES_MS = 300       # more than it has needed to begin
 
 
 def build(*defines):
@@ -39,13 +40,19 @@ def serves(session, n=20):
 
 
 def noted(session):
-    """Who serves stands in session.json, and nobody else: where the monitor is killed it is
+    """Who serves stands in session.json, and who may come to: where the monitor is killed it is
     gone by."""
     with open(os.path.join(os.environ["XDG_RUNTIME_DIR"], "mve", session.name,
                            "session.json"), encoding="utf-8") as file:
         saved = json.load(file)
-    if saved["server"] != session.leader()["pid"] or saved["next"]:
+    pids = {v["role"]: v["pid"] for v in session.versions()}
+    if saved["server"] != pids["leader"] or [n["pid"] for n in saved["next"]] != [pids["follower"]]:
         raise Wrong(f"session.json: server {saved['server']}, next {saved['next']}")
+
+
+def used_ms(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[11]) * 1000 // os.sysconf("SC_CLK_TCK")
 
 
 def promote_refused(session, words):
@@ -152,16 +159,18 @@ def stopped_leader():
 
 
 def spinlater():
-    """It has read all, and computes: nothing is lost when it does not take over."""
+    """It has read all, and computes: it is refused before the leader is stopped for it."""
     session = session_of(1)
     try:
         serves(session)
         if ask(session.port, b"spinlater\n") != b"spinlater\n":
             raise Wrong("the leader does not answer")
-        promote_refused(session, "did not take over")
+        pid = next(v["pid"] for v in session.versions() if v["name"] == "f1")
+        session.wait_for(lambda: used_ms(pid) > COMPUTES_MS, "it computes")
+        promote_refused(session, "computes, and comes to no call")
         noted(session)
-        session.wait_for(lambda: not session.following(), "f1 is dropped")
         serves(session)
+        subprocess.run([MVE, "drop", session.name, "f1"], check=True, timeout=20)
         session.stop()
         return session.log()
     except Wrong as e:

@@ -19,7 +19,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/takeover/standing.h"
 
-#define LEAST	256u	/* numbers looked at */
+#define LEAST	64u	/* numbers looked at: the least table of the kernel's */
 
 _Static_assert(STANDING_FDS % 64 == 0 && STANDING_FDS >= LEAST, "words of bits");
 

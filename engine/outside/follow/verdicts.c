@@ -107,8 +107,7 @@ static void held_reply(struct held *h, int64_t reply)
 
 	MUST(was.version);
 	*h = (struct held){ 0 };
-	if (asker_waits(was.version, &was.request))
-		asker_answer(was.version, &was.request, reply);
+	asker_answer_late(was.version, &was.request, reply);
 }
 
 bool held_take(struct version *v, const struct request *r)

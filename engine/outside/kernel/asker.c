@@ -38,7 +38,9 @@
 
 _Static_assert(AREA_THREADS <= BRIEF_SLOTS, "each slot has a word for its answer");
 
-#define LOOKS		16	/* at a thread that has rung and is about to sleep */
+#define LOOKS		6	/* at a thread that has rung and is about to sleep: */
+#define LOOKS_QUICK	2	/* of those without a pause */
+#define LOOK_US		20	/* it may be that it has no other processor than ours */
 #define WALK_LOOKS	16	/* what a walk through all processes counts as */
 
 /* Where a thread sleeps in the kernel. */
@@ -238,7 +240,10 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 
 	MUST(slot < AREA_THREADS);
 	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS && spend(looks, 1); i++) {
-		sched_yield();
+		if (i < LOOKS_QUICK)
+			sched_yield();
+		else
+			usleep(LOOK_US);
 		is = look(v, slot, pid, tid, r);
 	}
 	if (is == ASKER_IS || is == ASKER_MIRED)
@@ -262,6 +267,12 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	return ASKER_NONE;
 }
 
+static bool is_same(const struct request *now, const struct request *r, uint64_t key)
+{
+	return now->state == RS_ASKED && now->key == key && now->slot == r->slot &&
+	       now->serial == r->serial;
+}
+
 /* Its process was known when it asked: what stands there now says whether it still does. */
 bool asker_waits(const struct version *v, const struct request *r)
 {
@@ -269,15 +280,25 @@ bool asker_waits(const struct version *v, const struct request *r)
 
 	MUST(r->tid > 0 && r->slot < AREA_THREADS);	/* asker_find has given it */
 	return memory_peek(r->tid, r->at, &now, sizeof(now)) == (long)sizeof(now) &&
-	       now.state == RS_ASKED && now.key == v->key && now.slot == r->slot &&
-	       now.serial == r->serial;
+	       is_same(&now, r, v->key);
 }
 
 struct answering {
 	struct request r;
 	int64_t reply;
 	uint32_t *answer;
+	bool looks;		/* it may not wait any more */
+	uint64_t key;
 };
+
+static bool still_waits(const struct answering *a)
+{
+	struct request now;
+	struct iovec here = { &now, sizeof(now) }, there = { (void *)a->r.at, sizeof(now) };
+
+	return process_vm_readv(a->r.tid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(now) &&
+	       is_same(&now, &a->r, a->key);
+}
 
 static long answer_do(void *room)
 {
@@ -289,6 +310,8 @@ static long answer_do(void *room)
 		{ (void *)(a->r.at + offsetof(struct request, state)), sizeof(state) },
 	};
 
+	if (a->looks && !still_waits(a))
+		return 0;
 	process_vm_writev(a->r.tid, here, 2, there, 2, 0);
 	__atomic_fetch_and(a->answer, ~ANSWER_NONE, __ATOMIC_RELAXED);
 	/* The thread reads its request after it has seen the word. */
@@ -298,15 +321,25 @@ static long answer_do(void *room)
 }
 
 /* Briefs stay as long as the session, and nobody waits for who does not take its answer. */
-void asker_answer(struct version *v, const struct request *r, int64_t reply)
+static void answer_post(struct version *v, const struct request *r, int64_t reply, bool looks)
 {
 	struct answering *a = reach_room(r->pid, sizeof(*a));
 
 	MUST(r->slot < BRIEF_SLOTS && r->tid > 0);
 	if (!a)
 		return;
-	*a = (struct answering){ *r, reply, &v->brief->answer[r->slot] };
+	*a = (struct answering){ *r, reply, &v->brief->answer[r->slot], looks, v->key };
 	reach_post(answer_do);
+}
+
+void asker_answer(struct version *v, const struct request *r, int64_t reply)
+{
+	answer_post(v, r, reply, false);
+}
+
+void asker_answer_late(struct version *v, const struct request *r, int64_t reply)
+{
+	answer_post(v, r, reply, true);
 }
 
 int asker_text(const struct request *r, uint64_t at, char *to, size_t size)

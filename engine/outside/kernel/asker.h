@@ -31,6 +31,8 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 /* The thread still waits for the answer to this very request. */
 bool asker_waits(const struct version *v, const struct request *r);
 void asker_answer(struct version *v, const struct request *r, int64_t reply);
+/* The same, where it may have ended since, or gone on: then nobody is answered. */
+void asker_answer_late(struct version *v, const struct request *r, int64_t reply);
 /* A text that its request names: 0 or a negative errno.  Cut short where it is longer. */
 int asker_text(const struct request *r, uint64_t at, char *to, size_t size);
 /* More of an answer, where the asker wants it; 0 or a negative errno. */

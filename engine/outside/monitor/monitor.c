@@ -164,36 +164,6 @@ static bool left_over(struct monitor *m)
 	return version_head(v);
 }
 
-bool session_server(struct monitor *m)
-{
-	pid_t pid = version_head(leading(m));
-	uint64_t began = pid ? process_began(pid) : 0;
-
-	if (!began || (pid == m->session.server && began == m->session.server_began))
-		return false;
-	m->session.server = pid;
-	m->session.server_began = began;
-	return true;
-}
-
-void session_note(struct monitor *m, const struct version *next)
-{
-	static int said;
-	pid_t pid = next ? version_head(next) : 0;
-	int result;
-
-	if (next && !pid)
-		pid = next->server;
-	m->session.next = pid;
-	m->session.next_began = pid ? process_began(pid) : 0;
-	result = session_save(&m->session);
-	if (result && result != said)
-		say_error("mve ps and mve stop go by what it said before",
-			  "%s: cannot write down who serves: %s", m->session.name,
-			  folder_why(-result));
-	said = result;
-}
-
 /* Whoever reads what the server wrote must not wait for us. */
 static void streams_close(const struct monitor *m)
 {
@@ -247,8 +217,7 @@ static bool stay_behind(struct monitor *m)
 	versions_alive_hold(m);
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
-	session_server(m);
-	session_note(m, NULL);
+	session_note(m);
 	MUST(loop_open(m) == 0);
 	trace_stay(m);
 	wakes_look(m);
@@ -306,8 +275,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
 			leading(m)->gone = true;
-		if (session_server(m))
-			session_note(m, NULL);
+		if (session_look(m))
+			session_note(m);
 		if (m->conduct)
 			followers_look(m);
 		if (m->background || m->options->sampling.stateless || followers_any(m))
@@ -620,7 +589,7 @@ static int versions_start(struct monitor *m)
 	v->state = VERSION_LEADS;
 	m->session.server = v->server;
 	m->session.server_began = process_began(v->server);
-	session_note(m, NULL);
+	session_note(m);
 	if (m->conduct) {
 		followers_start(m);
 		wakes_look(m);

@@ -163,6 +163,7 @@ struct taker {
 	int socket;		/* by which it says how much has come; -1: it has, or will not */
 	int64_t n;		/* descriptors that were sent; or -errno */
 	bool ready;		/* all have come */
+	bool answered;		/* it leads, or is about to; its twin stands until that is so */
 	bool guest;		/* the memory is another process's, which may wait for it */
 	struct request request;
 };
@@ -194,6 +195,7 @@ struct move {
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
 	unsigned processes, taken, descriptors;
+	bool parted;		/* a twin has ended: there is no way back */
 	uint32_t leads;		/* of the successor's area, before */
 	uint64_t taken_ms;	/* when one has taken last */
 	unsigned retried[VERSIONS];	/* the same, of those that go on following */
@@ -286,13 +288,18 @@ static inline struct version *leading(struct monitor *m)
 /* Runs a session from its first program to its end; mve's exit status. */
 int monitor_run(const struct run_options *o);
 /*
- * Writes down who serves, and who will in a moment (NULL: the same): before that is so, and
- * a failure is said.  Whoever looks when the monitor has been killed finds the one that
- * lives.
+ * Who serves, what `mve ps` shows and `mve stop` speaks to, and who may come to serve in its
+ * place.  True: it is not what is written down.
  */
-void session_note(struct monitor *m, const struct version *next);
-/* Who serves now: what `mve ps` shows and `mve stop` speaks to; true: it is another. */
-bool session_server(struct monitor *m);
+bool session_look(struct monitor *m);
+/*
+ * Writes it down; a failure is said.  Who may come to serve stands there before it does, so
+ * that whoever looks when the monitor has been killed finds the one that lives; and who has
+ * come to, before who served ends.
+ */
+void session_note(struct monitor *m);
+/* The version is about to serve: it is written down that it may, if that is not so yet. */
+void session_expect(struct monitor *m, const struct version *v);
 /* In a child that is to be seized before its execve: without rights we may not otherwise. */
 void monitor_open_child(void);
 

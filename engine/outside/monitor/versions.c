@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -200,6 +202,30 @@ int version_bell_start(struct version *v)
 	return -pthread_create(&v->bell_thread, NULL, bell_wait, v);
 }
 
+unsigned versions_heard(const struct monitor *m, uint32_t *heard)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		heard[i] = CONSUME(area_doorbell, &m->version[i].area->doorbell);
+	return m->versions;
+}
+
+bool versions_ring(const struct monitor *m, const uint32_t *heard, unsigned n, uint64_t us)
+{
+	struct futex_waitv bell[VERSIONS] = { 0 };
+	struct timespec until;
+
+	MUST(n <= VERSIONS && us < 1000000);
+	for (unsigned i = 0; i < n; i++)
+		bell[i] = (struct futex_waitv){ .val = heard[i], .flags = FUTEX_32,
+			.uaddr = (uintptr_t)&m->version[i].area->doorbell };
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)us * 1000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return syscall(SYS_futex_waitv, bell, n, 0, &until, CLOCK_MONOTONIC) >= 0 ||
+	       errno != ENOSYS;
+}
+
 /* --- whose ------------------------------------------------------------------------ */
 
 struct version *version_named(struct monitor *m, const char *name)
@@ -257,6 +283,7 @@ struct head {
 	pid_t pid;		/* 0: none */
 	uint64_t began;
 	bool child;		/* of another process of the version */
+	int handle;		/* a pidfd, by which one sees whether it lives; or -1 */
 };
 
 /* Better as the one that stands for all: not made by another of them; then the older. */
@@ -283,22 +310,52 @@ static struct head head_find(const struct version *v)
 
 		last = pid;
 		if (began && is_before(v, pid, began, &best) && version_owns(v, pid, pid))
-			best = (struct head){ pid, began, slots_name(v, process_parent(pid)) };
+			best = (struct head){ pid, began, slots_name(v, process_parent(pid)), -1 };
 	}
 	return best;
+}
+
+/* The handle stays the process's; that it is the one that is meant is seen behind it. */
+static void head_take(struct head *h, struct head now)
+{
+	if (h->pid && h->handle >= 0)
+		close(h->handle);
+	*h = now;
+	h->handle = h->pid ? (int)syscall(SYS_pidfd_open, h->pid, 0) : -1;
+	if (h->handle < 0 || process_began(h->pid) == h->began)
+		return;
+	close(h->handle);
+	*h = (struct head){ .handle = -1 };
+}
+
+static bool head_lives(const struct head *h)
+{
+	struct pollfd over = { .fd = h->handle, .events = POLLIN };
+
+	if (!h->pid)
+		return false;
+	return h->handle >= 0 ? poll(&over, 1, 0) == 0 : process_began(h->pid) == h->began;
 }
 
 pid_t version_head(const struct version *v)
 {
 	struct head *h = &heads[v->index];
+	bool first = !v->gone && v->server;
 
 	MUST(v->index < VERSIONS && v == &v->monitor->version[v->index]);
 
-	if (!v->gone && process_began(v->server) == v->began)
-		*h = (struct head){ v->server, v->began, false };
-	else if (!h->pid || process_began(h->pid) != h->began)
-		*h = head_find(v);
+	if (head_lives(h) && (!first || (h->pid == v->server && h->began == v->began)))
+		return h->pid;
+	if (first && process_began(v->server) == v->began)
+		head_take(h, (struct head){ v->server, v->began, false, -1 });
+	else if (!head_lives(h))
+		head_take(h, head_find(v));
 	return h->pid;
+}
+
+uint64_t version_head_began(const struct version *v)
+{
+	return version_head(v) ? heads[v->index].began : 0;
 }
 
 bool version_alive(const struct version *v)

@@ -13,6 +13,10 @@ int versions_alive_hold(struct monitor *m);
 /* Whether a child of ours has their areas: who has one is a process of the version. */
 void versions_inherit(const struct monitor *m, bool inherit);
 int version_bell_start(struct version *v);
+/* What their bells have rung so far; how many there are. */
+unsigned versions_heard(const struct monitor *m, uint32_t *heard);
+/* Sleeps until one of them rings again, for so long; false: the kernel has no such sleep. */
+bool versions_ring(const struct monitor *m, const uint32_t *heard, unsigned n, uint64_t us);
 struct version *version_named(struct monitor *m, const char *name);
 struct version *version_of_child(struct monitor *m, pid_t pid);
 uint32_t version_slots(const struct version *v);
@@ -22,6 +26,8 @@ bool version_lives(const struct version *v);
  * and where that has ended the oldest that no other one of it has made.  0: none is left.
  */
 pid_t version_head(const struct version *v);
+/* When that began; 0: there is none. */
+uint64_t version_head_began(const struct version *v);
 /* A process of it lives, or is being born. */
 bool version_alive(const struct version *v);
 /* The kernel does not let us look into its head: it cannot take over, nor be replaced. */

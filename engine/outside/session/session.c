@@ -122,14 +122,24 @@ enum session_state session_state(const struct session *s)
 
 /* --- session.json --------------------------------------------------------------------- */
 
+static json_t *next_json(const struct session_next *next)
+{
+	json_t *j = json_array();
+
+	for (unsigned i = 0; i < SESSION_NEXT && next[i].pid; i++)
+		json_array_append_new(j, json_pack("{s:i, s:I}", "pid", next[i].pid, "began",
+						   (json_int_t)next[i].began));
+	return j;
+}
+
 int session_save(struct session *s)
 {
-	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:i, s:I, s:I, s:s, s:o, s:o}", "name",
+	json_t *j = json_pack("{s:s, s:i, s:I, s:i, s:I, s:o, s:I, s:s, s:o, s:o}", "name",
 			      s->name, "monitor", s->monitor,
 			      "monitor_began", (json_int_t)s->monitor_began,
 			      "server", s->server, "server_began", (json_int_t)s->server_began,
-			      "next", s->next, "next_began", (json_int_t)s->next_began,
-			      "started", (json_int_t)s->started, "tier", s->tier, "command",
+			      "next", next_json(s->next), "started", (json_int_t)s->started,
+			      "tier", s->tier, "command",
 			      text_json(s->command), "argv", words_json(s->argv));
 	char *text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
 	struct folder_part whole = { text, text ? strlen(text) : 0 };
@@ -176,6 +186,22 @@ json_t *session_words(const struct session *s)
 	return json_is_array(words) ? words : json_array();
 }
 
+/* Its monitor was killed before it could write that another serves: the first that lives. */
+static void next_take(struct session *s, const json_t *next)
+{
+	for (size_t i = 0; i < json_array_size(next); i++) {
+		const json_t *row = json_array_get(next, i);
+		pid_t pid = (pid_t)number_take(row, "pid");
+		uint64_t began = (uint64_t)number_take(row, "began");
+
+		if (!alive(pid, began))
+			continue;
+		s->server = pid;
+		s->server_began = began;
+		return;
+	}
+}
+
 static void json_take(struct session *s, int folder)
 {
 	json_t *j = json_read(folder);
@@ -184,17 +210,12 @@ static void json_take(struct session *s, int folder)
 	s->monitor_began = (uint64_t)number_take(j, "monitor_began");
 	s->server = (pid_t)number_take(j, "server");
 	s->server_began = (uint64_t)number_take(j, "server_began");
-	s->next = (pid_t)number_take(j, "next");
-	s->next_began = (uint64_t)number_take(j, "next_began");
 	s->started = number_take(j, "started");
 	text_take(s->tier, sizeof(s->tier), j, "tier");
 	text_take(s->command, sizeof(s->command), j, "command");
+	if (!alive(s->server, s->server_began) && !alive(s->monitor, s->monitor_began))
+		next_take(s, json_object_get(j, "next"));
 	json_decref(j);
-	/* Its monitor was killed while another was about to serve. */
-	if (!alive(s->server, s->server_began) && alive(s->next, s->next_began)) {
-		s->server = s->next;
-		s->server_began = s->next_began;
-	}
 }
 
 int session_folder(const struct session *s)

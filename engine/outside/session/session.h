@@ -20,15 +20,18 @@
  * Limit (commands): bytes of a session's name. Beyond: refused.
  */
 #define SESSION_NAME_MAX 64
+#define SESSION_NEXT	8	/* versions */
 
 struct session {
 	char name[SESSION_NAME_MAX + 1];
 	char folder[256];			/* to be read by people */
 	int lock;				/* the open folder: whose session it is */
 	pid_t monitor, server;
-	pid_t next;				/* the server in a moment; or 0 */
 	uint64_t monitor_began, server_began;	/* clock ticks since boot */
-	uint64_t next_began;
+	struct session_next {
+		pid_t pid;			/* 0: there are no more */
+		uint64_t began;
+	} next[SESSION_NEXT];			/* who may come to serve in the server's place */
 	int64_t started;			/* seconds since 1970 */
 	char tier[8];
 	char command[256];			/* for people, cut short */

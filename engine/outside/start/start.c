@@ -234,7 +234,7 @@ static int child_take(struct version *v, int go)
 	if (!result && v->monitor->audit && !v->options)
 		result = audit_add(v->monitor->audit, v->server, NULL);
 	if (!result && v->index == v->monitor->leader)
-		session_note(v->monitor, v);
+		session_note(v->monitor);
 	if (!result && write(go, "", 1) != 1)
 		result = -errno;
 	if (result)

@@ -20,8 +20,8 @@ void takers_close(struct taker *k);
 /*
  * Those that have been sent what they are to take, and wait: how many are ready by now (of one
  * that cannot, mv->lacks says why); whether there is one; whether one of them may be waited for
- * by the others; they lead; those that cannot end (true: others are still to take); all are
- * forgotten.
+ * by the others; they are answered, and lead; the twins of those that lead end; those that cannot
+ * end (true: others are still to take); all are forgotten.
  */
 unsigned takers_hear(struct move *mv);
 bool takers_wait(const struct move *mv);
@@ -29,6 +29,7 @@ bool takers_wait(const struct move *mv);
 bool takers_have(const struct move *mv, const struct version *v, pid_t pid);
 bool taker_is_guest(const struct move *mv);
 void takers_lead(struct monitor *m, struct move *mv);
+void takers_part(struct monitor *m, struct move *mv);
 bool takers_end(struct monitor *m, struct move *mv);
 void takers_forget(struct move *mv);
 /* This slot's thread is one of them. */

@@ -128,5 +128,4 @@ void versions_switch(struct monitor *m, const struct move *mv)
 		rules_pass(to, from);
 	snprintf(from->why, sizeof(from->why), "%s", mv->cause);
 	to->why[0] = 0;
-	session_server(m);
 }

@@ -7,7 +7,6 @@
  * What happens while a function of the table runs (the leader crashes while it is being
  * stopped) is looked up at once, with the state that the function was run in.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,10 +25,10 @@
 #include "engine/outside/takeover/untold.h"
 
 #define HASTEN_US	1000
+#define SOON_US		50
 #define LOOK_MS		50
 #define CRASH_US	1000000	/* what is older was another crash */
 #define REPORT_MS	10000	/* of a sanitizer in the only follower */
-#define LED_MS		100	/* from its descriptors to the first call of its own */
 
 /* --- the table ------------------------------------------------------------------------ */
 
@@ -112,7 +111,7 @@ void move_clear(struct monitor *m, struct version *to, const char *cause, uint64
 	mv->to = to;
 	snprintf(mv->cause, sizeof(mv->cause), "%s", cause);
 	mv->began_us = began_us;
-	mv->forced = mv->keep = mv->differs = false;
+	mv->forced = mv->keep = mv->differs = mv->parted = false;
 	mv->descriptors = mv->taken = mv->sent = mv->retries = 0;
 	mv->lacks[0] = 0;
 	mv->taken_us = mv->ready_us = 0;
@@ -174,20 +173,17 @@ enum move_event move_let_end(struct monitor *m, struct move *mv)
 
 /* --- its streams go on ------------------------------------------------------------------ */
 
-/* All have their descriptors; those that live say when they led. */
-static bool move_done(struct move *mv)
+/* Those that were answered have said that they lead, or begun to; or have ended. */
+static bool all_lead(struct monitor *m, struct move *mv)
 {
 	const struct area *a = mv->to->area;
 	/* The time is the last one's. */
 	uint32_t lead = CONSUME(area_leads, &a->leads) - mv->leads;
 
-	MUST(mv->to && mv->due);
-
-	if (mv->taken < mv->due || takers_wait(mv))
-		return false;
+	MUST(mv->to == leading(m));
 	if (lead >= mv->taken && a->lead_ns / 1000 > mv->began_us)
 		mv->ready_us = a->lead_ns / 1000 - mv->began_us;
-	return lead >= mv->taken || now_ms() >= mv->taken_ms + LED_MS;
+	return lead >= mv->taken || takers_led(m, mv);
 }
 
 /*
@@ -211,14 +207,25 @@ enum move_event move_look_ready(struct monitor *m, struct move *mv)
 	return MOVE_nothing;
 }
 
-/* Clients wait: what the successor asks for is looked for, not waited for. */
+/*
+ * Clients wait: the successor's bell is waited for here, without its thread and the loop.  We
+ * sleep, for it may be that it has no other processor than ours.
+ */
 static void move_hasten(struct monitor *m, struct move *mv)
 {
-	for (uint64_t begin = now_us(); now_us() - begin < HASTEN_US;) {
+	uint64_t begin = now_us();
+	uint32_t heard[VERSIONS];
+	unsigned n;
+
+	while (now_us() - begin < HASTEN_US) {
+		n = versions_heard(m, heard);
+		m->asked_soon = false;
 		serve_all(m);
 		if (mv->state != MOVE_IS_receives || mv->lacks[0] || takers_hear(mv) >= mv->due)
 			return;
-		sched_yield();
+		/* Who has rung and does not sleep yet rings no second time. */
+		if (!versions_ring(m, heard, n, m->asked_soon ? SOON_US : HASTEN_US))
+			return;
 	}
 }
 
@@ -226,6 +233,7 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 {
 	MUST(mv->from->index == m->leader && mv->to != mv->from);
 	mv->stopped_us = now_us() - mv->began_us;
+	session_expect(m, mv->to);
 	processes_left(mv);
 	mv->due = mv->processes > mv->due ? mv->processes : mv->due;
 	streams_switch(m, mv);
@@ -236,7 +244,6 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 	mv->lag = streams_unread(m, mv->to->index, mv->from->index);
 	held_void(m, REQ_VERDICT, ANSWER_RETRY);
 	/* While the successor comes: nothing of this is needed before it has been served. */
-	session_note(m, mv->to);
 	untold_look(m);
 	if (mv->processes)
 		mv->taken_us += take_prepare(m, mv->process[0]);
@@ -252,10 +259,14 @@ enum move_event move_switch_over(struct monitor *m, struct move *mv)
 
 /* --- who has taken ---------------------------------------------------------------------- */
 
-/* From here on there is no way back. */
+/* They may lead: there is a way back only as long as nobody has made a call of its own. */
 enum move_event move_commit(struct monitor *m, struct move *mv)
 {
 	MUST(mv->to == leading(m) && !takeover_wanted(m));
+	/* One may have ended since it was ready. */
+	takers_hear(mv);
+	if (mv->lacks[0] && move_unheard(m, mv))
+		return MOVE_undone;
 	takers_lead(m, mv);
 	return MOVE_nothing;
 }
@@ -267,8 +278,13 @@ enum move_event move_look_taken(struct monitor *m, struct move *mv)
 		takers_lead(m, mv);
 	if (mv->lacks[0])
 		takers_end(m, mv);
-	if (move_done(mv))
-		return MOVE_all;
+	if (!version_alive(mv->to) && move_unheard(m, mv))
+		return MOVE_undone;
+	if (all_lead(m, mv)) {
+		takers_part(m, mv);
+		if (mv->taken >= mv->due && !takers_wait(mv))
+			return MOVE_all;
+	}
 	if (move_is_late(m, mv))
 		return MOVE_late;
 	if (mv->forced)
@@ -309,7 +325,8 @@ enum move_event move_end(struct monitor *m, struct move *mv)
 	takers_forget(mv);
 	if (mv->taken)
 		move_say(m, mv);
-	session_note(m, NULL);
+	if (session_look(m))
+		session_note(m);
 	for (unsigned i = 0; i < m->versions; i++)
 		version_leave(m, &m->version[i], mv->keep && mv->from->index == i);
 	return MOVE_nothing;

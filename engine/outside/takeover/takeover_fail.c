@@ -25,6 +25,7 @@
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
+#define END_MS		100	/* from SIGKILL to a process's end */
 #define TAKE_MOST_MS	60000	/* for one that computes, where there is no other */
 
 /* --- those that are late ------------------------------------------------------------ */
@@ -36,6 +37,29 @@ static bool has_taken(const struct monitor *m, const struct version *v, pid_t pi
 		if (lane_at(m, v->index, i)->pid == pid)
 			return true;
 	return false;
+}
+
+/* It says so before it does, of what it makes without a lane as well. */
+static bool has_called(const struct monitor *m, const struct move *mv)
+{
+	if (CONSUME(area_leads, &mv->to->area->leads) != mv->leads)
+		return true;
+	LANES_EACH(m, mv->to->index, i)
+		if (lane_at(m, mv->to->index, i)->pid)
+			return true;
+	return false;
+}
+
+bool takers_led(const struct monitor *m, const struct move *mv)
+{
+	for (unsigned i = 0; i < mv->takers; i++) {
+		const struct taker *k = &mv->taker[i];
+
+		if (k->version == mv->to && k->answered && !has_taken(m, mv->to, k->request.pid) &&
+		    process_began(k->request.pid))
+			return false;
+	}
+	return true;
 }
 
 /* One that has not asked for what it is to take computes: it will come to a call, perhaps. */
@@ -87,15 +111,13 @@ static void streams_back(struct monitor *m, const struct move *mv)
 
 static void versions_back(struct monitor *m, struct move *mv)
 {
-	MUST(!mv->taken && mv->to == leading(m));
+	MUST(!mv->parted && mv->to == leading(m));
 	mv->from->state = VERSION_LEADS;
 	mv->from->parked = false;
 	mv->from->why[0] = 0;
 	mv->to->state = VERSION_FOLLOWS;
 	m->leader = mv->from->index;
 	mv->untolds = 0;
-	session_server(m);
-	session_note(m, NULL);
 }
 
 /*
@@ -119,6 +141,28 @@ enum move_event move_weigh(struct monitor *m, struct move *mv)
 	return ready ? MOVE_ready : back ? MOVE_undone : MOVE_parted;
 }
 
+/*
+ * The successor has been answered, and nobody of it has made a call: it cannot any more when it
+ * has been ended, and the old leader, all of which stands, goes on as if it had never been ready.
+ */
+bool move_unheard(struct monitor *m, struct move *mv)
+{
+	if (mv->parted || mv->from->state != VERSION_LEAVES || !version_alive(mv->from) ||
+	    has_called(m, mv))
+		return false;
+	/* What is left of it is better than nothing. */
+	if (mv->forced && version_alive(mv->to) && !successor(m))
+		return false;
+	version_kill(mv->to);
+	for (unsigned ms = 0; version_alive(mv->to) && ms < END_MS; ms++)
+		usleep(1000);
+	if (version_alive(mv->to) || has_called(m, mv))
+		return false;
+	if (!mv->lacks[0])
+		snprintf(mv->lacks, sizeof(mv->lacks), "it has not led");
+	return true;
+}
+
 /* The old leader leads again, or is replaced by the next, or ends of itself. */
 enum move_event move_switch_back(struct monitor *m, struct move *mv)
 {
@@ -136,6 +180,7 @@ enum move_event move_switch_back(struct monitor *m, struct move *mv)
 		follower_drop(to, VERDICT_LAGGING,
 			      "it was to lead, and did not take over in %lu ms",
 			      (now_us() - mv->began_us) / 1000);
+	session_note(m);
 	next = mv->forced ? move_failure(from, mv->cause) : MOVE_nothing;
 	if (next == MOVE_fails)
 		return next;
@@ -164,10 +209,13 @@ static unsigned late_end(const struct monitor *m, const struct version *v)
 
 enum move_event move_end_late(struct monitor *m, struct move *mv)
 {
-	unsigned lost = late_end(m, mv->to);
 	enum move_event next;
+	unsigned lost;
 
 	MUST(mv->to == leading(m));
+	if (mv->taken && move_unheard(m, mv))
+		return MOVE_undone;
+	lost = late_end(m, mv->to);
 	if (lost)
 		say_error(NULL, "%s: %u processes of %s have not taken over, and are ended",
 			  m->session.name, lost, mv->to->name);

@@ -71,6 +71,10 @@ void versions_switch(struct monitor *m, const struct move *mv);
 
 /* The successor's time to take is over. */
 bool move_is_late(struct monitor *m, struct move *mv);
+/* All processes of the successor that were answered have begun to lead, or have ended. */
+bool takers_led(const struct monitor *m, const struct move *mv);
+/* It has been answered, and nobody of it has made a call, nor ever will: there is a way back. */
+bool move_unheard(struct monitor *m, struct move *mv);
 /* Lets a version go on that somebody has stopped: it is to lead. */
 void successor_continue(const struct version *v);
 

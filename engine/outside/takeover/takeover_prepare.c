@@ -30,6 +30,7 @@
 /* Of the time that they have (given.c): clients wait meanwhile. */
 #define PARK_US		1000000	/* for threads to stop */
 #define READ_US		1000000	/* in a planned one for the rest to be read */
+#define ROLL_US		1000000	/* before, for its successor's processes to wait for it */
 #define READ_STILL_US	4000	/* without progress, where all its threads wait */
 #define STOP_TRIES	8	/* then the streams are switched where they stand */
 #define LET_GO_US	2000
@@ -416,6 +417,58 @@ static pid_t stopped_thread(const struct version *v)
 	return 0;
 }
 
+/* It has read all that it was told, and no thread of it waits for more. */
+static bool process_computes(const struct monitor *m, const struct move *mv, pid_t pid)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+		uint32_t lane = s->lane - 1;
+
+		if (!s->owner || s->pid != pid)
+			continue;
+		any = true;
+		if (thread_state(pid, (pid_t)s->owner) != 'R' ||
+		    (lane_is(m, lane) && lane_is_left(m, mv, lane)))
+			return false;
+	}
+	return any;
+}
+
+static pid_t computing(const struct monitor *m, const struct move *mv)
+{
+	pid_t last = 0;
+
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+		pid_t pid = s->owner ? s->pid : last;
+
+		if (pid != last && process_computes(m, mv, pid))
+			return pid;
+		last = pid;
+	}
+	return 0;
+}
+
+/*
+ * Each process of the successor must come to a call to take; one that computes on would have
+ * clients wait for it, while the leader stands.  So it is waited for before.
+ */
+static pid_t roll_call(struct monitor *m, const struct move *mv)
+{
+	struct given given;
+	pid_t pid;
+
+	MUST(!mv->forced);
+	given_begin(&given, mv->to, ROLL_US);
+	while ((pid = computing(m, mv)) && !mv->forced && !given_over(&given)) {
+		serve_all(m);
+		usleep(SLEEP_LAST_US);
+	}
+	return mv->forced ? 0 : pid;
+}
+
 enum reading { READ_ALL, READ_STANDS, READ_STOPPED, READ_FAILS };
 
 static void read_say(struct monitor *m, const struct move *mv, const char *why)
@@ -525,6 +578,8 @@ enum move_event move_stop_leader(struct monitor *m, struct move *mv)
 		return refuse_stopped(mv, "its", mv->to);
 	if (!mv->forced && stopped_thread(mv->from))
 		return refuse_stopped(mv, "the leader's", mv->from);
+	if (!mv->forced && !mv->differs && roll_call(m, mv))
+		return refuse(mv, "a process of it computes, and comes to no call");
 	return stand(m, mv);
 }
 

@@ -39,7 +39,8 @@ static struct taker *taker_at(const struct move *mv, const struct version *v, ui
 {
 	MUST(mv->takers <= mv->taker_room);
 	for (unsigned i = 0; i < mv->takers; i++)
-		if (mv->taker[i].version == v && mv->taker[i].request.slot == slot)
+		if (mv->taker[i].version == v && mv->taker[i].request.slot == slot &&
+		    !mv->taker[i].answered)
 			return &mv->taker[i];
 	return NULL;
 }
@@ -98,7 +99,7 @@ bool taker_waits(const struct move *mv, const struct version *v, uint32_t slot)
 	return k && !thread_ended(k->request.pid, k->request.tid);
 }
 
-/* It says so by its own socket: of nobody but itself. */
+/* It says so by its own socket, of nobody but itself; and that it has ended, until it leads. */
 static void taker_hear(struct move *mv, struct taker *k)
 {
 	struct taken_reply reply;
@@ -106,10 +107,12 @@ static void taker_hear(struct move *mv, struct taker *k)
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	takers_close(k);
-	k->ready = got == sizeof(reply) && !reply.error && reply.n == k->n;
-	if (k->ready)
+	if (!k->ready && got == sizeof(reply) && !reply.error && reply.n == k->n) {
+		k->ready = true;
 		return;
+	}
+	takers_close(k);
+	k->ready = false;
 	k->n = -EPIPE;
 	if (got == sizeof(reply))
 		snprintf(mv->lacks, sizeof(mv->lacks), "process %d has %u descriptors: %s",
@@ -125,7 +128,7 @@ unsigned takers_hear(struct move *mv)
 	for (unsigned i = 0; i < mv->takers; i++) {
 		struct taker *k = &mv->taker[i];
 
-		if (k->version != mv->to)
+		if (k->version != mv->to || k->answered)
 			continue;
 		if (k->socket >= 0)
 			taker_hear(mv, k);
@@ -137,7 +140,7 @@ unsigned takers_hear(struct move *mv)
 bool takers_wait(const struct move *mv)
 {
 	for (unsigned i = 0; i < mv->takers; i++)
-		if (mv->taker[i].version == mv->to)
+		if (mv->taker[i].version == mv->to && !mv->taker[i].answered)
 			return true;
 	return false;
 }
@@ -175,33 +178,46 @@ static void twin_end(struct monitor *m, struct version *twin, pid_t pid, uint64_
 	process_signal(pid, began, SIGKILL);
 }
 
-/* It leads from here on; its twin is needed no more. */
-static void taker_lead(struct monitor *m, const struct taker *k)
+/* It leads from here on. */
+static void taker_lead(struct move *mv, struct taker *k)
 {
-	struct move *mv = &m->move;
-
-	MUST(k->ready && k->version == leading(m));
+	MUST(k->ready && k->version == mv->to);
 	mv->taken++;
 	mv->ready_us = now_us() - mv->began_us;
 	mv->taken_ms = now_ms();
 	mv->until_ms = mv->taken_ms + TAKE_MS;
-	/* Answered first: the twin's end is not to be waited for. */
-	if (asker_waits(k->version, &k->request))
-		asker_answer(k->version, &k->request, k->n);
-	twin_end(m, k->holder, k->twin, k->twin_began);
+	k->answered = true;
+	asker_answer_late(k->version, &k->request, k->n);
 }
 
 void takers_lead(struct monitor *m, struct move *mv)
 {
-	unsigned left = 0;
-
+	MUST(mv->to == leading(m));
 	for (unsigned i = 0; i < mv->takers; i++) {
+		struct taker *k = &mv->taker[i];
+
+		if (k->version == mv->to && k->ready && !k->answered)
+			taker_lead(mv, k);
+	}
+}
+
+void takers_part(struct monitor *m, struct move *mv)
+{
+	unsigned left = 0, all = mv->takers;
+
+	/* Not before: nobody who leads waits for a file, nor for the processor that writes it. */
+	if (session_look(m))
+		session_note(m);
+	for (unsigned i = 0; i < all; i++) {
 		struct taker k = mv->taker[i];
 
-		if (k.version == mv->to && k.ready)
-			taker_lead(m, &k);
-		else
+		if (k.version != mv->to || !k.answered) {
 			mv->taker[left++] = k;
+			continue;
+		}
+		mv->parted = true;
+		takers_close(&k);
+		twin_end(m, k.holder, k.twin, k.twin_began);
 	}
 	mv->takers = left;
 }
@@ -215,14 +231,13 @@ bool takers_end(struct monitor *m, struct move *mv)
 	for (unsigned i = 0; i < mv->takers; i++) {
 		struct taker k = mv->taker[i];
 
-		if (k.version != mv->to || k.n >= 0) {
+		if (k.version != mv->to || k.n >= 0 || k.answered) {
 			mv->taker[left++] = k;
 			continue;
 		}
 		takers_close(&k);
 		/* Its inside ends it; nothing was sent that another could want. */
-		if (asker_waits(k.version, &k.request))
-			asker_answer(k.version, &k.request, k.n);
+		asker_answer_late(k.version, &k.request, k.n);
 		others = mv->due > 1;
 		mv->due -= others;
 	}
