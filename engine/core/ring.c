@@ -313,29 +313,39 @@ void lane_cancel(struct streams *s, uint32_t index)
 	lane_set(s, index, LANE_FREE);
 }
 
+/* A lane that is claimed; false: there is no chunk for it. */
+static bool lane_give(struct streams *s, uint32_t index, uint32_t life, uint32_t readers)
+{
+	struct section *own = streams_section(s, s->self);
+	uint32_t chunk = lane_chunk(s, own, index);
+
+	if (chunk == CHUNK_NONE) {
+		lane_cancel(s, index);
+		return false;
+	}
+	own->faulted[index] = own->left[index] = 0;
+	lane_begin(&own->lane[index], chunk, life, readers);
+	lanes_raise(own, index + 1);
+	lane_set(s, index, LANE_OPEN);
+	return true;
+}
+
 static int lane_find(struct streams *s, uint32_t readers)
 {
 	struct section *own = streams_section(s, s->self);
 
 	/* Lanes stay fewer than chunks: one more than they write in can go round. */
-	for (uint32_t i = 0; i < LANES && i + 1 < s->conduct->chunks; i++) {
-		struct lane *l = &own->lane[i];
-		uint32_t chunk;
-
-		if (!lane_claim(s, own, i))
-			continue;
-		chunk = lane_chunk(s, own, i);
-		if (chunk == CHUNK_NONE) {
-			lane_cancel(s, i);
-			return -1;
-		}
-		own->faulted[i] = own->left[i] = 0;
-		lane_begin(l, chunk, l->life + 1, readers);
-		lanes_raise(own, i + 1);
-		lane_set(s, i, LANE_OPEN);
-		return (int)i;
-	}
+	for (uint32_t i = 0; i < LANES && i + 1 < s->conduct->chunks; i++)
+		if (lane_claim(s, own, i))
+			return lane_give(s, i, own->lane[i].life + 1, readers) ? (int)i : -1;
 	return -1;
+}
+
+bool lane_open_at(struct streams *s, uint32_t index, uint32_t life)
+{
+	MUST(index < LANES && life);
+	return lane_claim(s, streams_section(s, s->self), index) &&
+	       lane_give(s, index, life, ~0u);
 }
 
 int lane_open(struct streams *s, uint32_t readers)
@@ -364,9 +374,17 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->owes = false;
 }
 
-bool writer_settle(struct writer *w)
+/* Where there is none it may be an image that is in the way. */
+static uint32_t chunk_take_back(struct writer *w)
 {
 	uint32_t c = chunk_take(w);
+
+	return c == CHUNK_NONE && images_let_go(w->streams, w->section) ? chunk_take(w) : c;
+}
+
+bool writer_settle(struct writer *w)
+{
+	uint32_t c = chunk_take_back(w);
 
 	if (c == CHUNK_NONE)
 		return false;
@@ -379,10 +397,8 @@ bool writer_settle(struct writer *w)
 /* A free chunk, or the one that may be borrowed. */
 static uint32_t chunk_need(struct writer *w)
 {
-	uint32_t chunk = chunk_take(w);
+	uint32_t chunk = chunk_take_back(w);
 
-	if (chunk == CHUNK_NONE && images_let_go(w->streams, w->section))
-		chunk = chunk_take(w);
 	if (chunk == CHUNK_NONE && !w->owes) {
 		chunk = chunk_borrow(w->streams, w->section, w->index);
 		w->owes = chunk != CHUNK_NONE;

@@ -78,6 +78,11 @@ static inline uint32_t streams_followers(const struct streams *s, const struct s
  * or no chunk for it.
  */
 int lane_open(struct streams *s, uint32_t readers);
+/*
+ * Opens this lane in this life, for who tells what another has told; false: it is in use, its
+ * last life is not read to its end, or there is no chunk for it.
+ */
+bool lane_open_at(struct streams *s, uint32_t index, uint32_t life);
 /* The opened lane is not needed: it is empty, and no follower was told of it. */
 void lane_cancel(struct streams *s, uint32_t index);
 /*

@@ -15,7 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile uint32_t own, *word = &own;
+/* At one place in builds of each kind. */
+#define WORD_AT	((void *)0x20000000)
+
+static volatile uint32_t *word;
 static long differs_at;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -136,8 +139,11 @@ int main(int argc, char **argv)
 
 	threads = argc > 1 ? atol(argv[1]) : 0;
 	differs_at = argc > 2 ? atol(argv[2]) : 0;
-	if (argc > 3)
-		word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	word = mmap(WORD_AT, 4096, PROT_READ | PROT_WRITE,
+		    (argc > 3 ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		    -1, 0);
+	if (word != WORD_AT)
+		return 1;
 	dprintf(1, "word at %p\n", (void *)word);
 	if (argc > 3 && !strcmp(argv[3], "forks")) {
 		by_processes();

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rewind.py THREADS CASE...: a follower that differs goes back to its image of itself.
+"""rewind.py FOLLOWER THREADS CASE...: a follower that differs goes back to its image of itself.
+FOLLOWER is the program, or another build of it, by a sanitizer.
 
 once	its memory is changed from outside, as a race would: it tries again, and goes on
 shared	the same, of memory that processes share
@@ -20,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
 BIN = os.environ.get("BIN", f"{ROOT}/build/tests")
 TIMES = 8
+FOLLOWER = "rewound"
 
 
 def fail(why):
@@ -31,7 +33,7 @@ class Session:
     def __init__(self, name, threads, differs=0, shared=False, forks=False):
         self.name = f"rewind-{name}-{os.getpid()}"
         word = [f"{BIN}/rewound", str(threads), "0"] + (["shared"] * shared or ["forks"] * forks)
-        follower = " ".join(word[:2] + [str(differs)] + word[3:])
+        follower = " ".join([f"{BIN}/{FOLLOWER}", word[1], str(differs)] + word[3:])
         self.words = open(f"{self.name}.err", "w+")
         self.mve = subprocess.Popen(
             [MVE, "run", "-n", self.name, "--rewind", str(TIMES), "-f", follower, "--", *word],
@@ -82,9 +84,21 @@ class Session:
         self.mve.stdin.close()
         if self.mve.wait(20):
             fail(f"the server ended with {self.mve.returncode}\n{self.said()}")
-        left = self.began & self.processes()
+        left = {pid for pid in self.began & self.processes() if not is_ending(pid)}
         if left:
             fail(f"left behind: {left}")
+
+
+def is_ending(pid):
+    """It has been killed: it is on its way, or gone."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            status = dict(line.split(":", 1) for line in f)
+        with open(f"/proc/{pid}/stat") as f:
+            flags = int(f.read().rsplit(") ", 1)[1].split()[6])
+    except OSError:
+        return True
+    return flags & 4 or int(status["SigPnd"], 16) >> signal.SIGKILL - 1 & 1
 
 
 def has_read(f):
@@ -282,9 +296,10 @@ CASES = {"once": once, "shared": shared, "always": always, "forked": forked, "fo
 
 
 def main():
-    threads = int(sys.argv[1])
-    for case in sys.argv[2:]:
-        CASES[case](threads)
+    global FOLLOWER
+    FOLLOWER = sys.argv[1]
+    for case in sys.argv[3:]:
+        CASES[case](int(sys.argv[2]))
     print("rewind: ok")
 
 

@@ -282,6 +282,29 @@ Test(ring, dropped_follower_is_not_waited_for)
 	tell_many(&w, 10 * EVENTS);
 }
 
+/* What is borrowed is given back, whatever an image would read again. */
+Test(ring, image_is_not_waited_for)
+{
+	struct section *its = streams_section(&(struct streams){ conduct, FAST }, FAST);
+	struct reader r, s;
+	struct writer w;
+
+	lead->chunk_owner[CHUNKS - 1] = CHUNK_SPARE;
+	w = open_lane(0);
+	r = follow(FAST, 0);
+	s = follow(SLOW, 0);
+	while (!w.owes)
+		cr_assert(tell(&w, 0));
+	its->kept[0] = its->cursor[0];
+	its->image = 1;
+	take_from_to(&s, 0, told);
+	cr_assert(!writer_settle(&w));
+	take_from_to(&r, 0, told);
+	its->image = 2;
+	cr_assert(writer_settle(&w));
+	cr_assert_eq(lead->unkept[FAST], 2);
+}
+
 Test(ring, two_chunks_for_who_keeps_up)
 {
 	struct writer w = open_lane(0);

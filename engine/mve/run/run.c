@@ -70,7 +70,7 @@ static const char run_help[] =
 	"  --verdict-ms N      a difference is no verdict yet: if the leader crashes in\n"
 	"                      this time it never is one (200)\n"
 	"  --rewind TIMES      a difference is met so often before it is one: a follower\n"
-	"                      keeps an image of itself, and goes on from there (0: off)\n"
+	"                      keeps an image of itself, and goes back to it (8; 0: off)\n"
 	"  --rollback          a request in which the program dies is taken back, and its\n"
 	"                      connection alone is closed: for programs that mve-cc has\n"
 	"                      built (docs/checkpoints.md)\n"
@@ -392,7 +392,8 @@ int cmd_run(int argc, char **argv)
 	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
 					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS,
 					.still_ms = STILL_MS,
-					.verdict_ms = VERDICT_MS };
+					.verdict_ms = VERDICT_MS,
+					.rewind = REWIND_TIMES };
 
 	return run_with(&o, argc, argv, "+:hn:f:", run_options, run_help);
 }

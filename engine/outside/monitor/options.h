@@ -24,6 +24,7 @@
  * Limit (followers): --rewind. Beyond: refused.
  */
 #define REWIND_MOST		1000
+#define REWIND_TIMES		8	/* so often is a difference tried */
 #define STILL_MS		10000	/* how long a follower may stand still */
 
 /* What is done when a follower differs. */

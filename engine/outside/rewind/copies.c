@@ -101,8 +101,8 @@ void copies_answer(struct version *v, int64_t reply)
 	for (unsigned i = 0; i < rw->wanted_copies; i++) {
 		struct copy *c = &rw->wanted[i];
 
-		if (c->waits && asker_waits(v, &c->request))
-			asker_answer(v, &c->request, reply);
+		if (c->waits)
+			asker_answer_late(v, &c->request, reply);
 		c->waits = false;
 	}
 }

@@ -67,9 +67,7 @@ static int64_t image_due(struct version *v)
 
 	if (!may_stand(v))
 		return -EAGAIN;
-	result = v->runtime ? -EPERM : copies_begin(v);
-	if (result == -EPERM)
-		barred_say(v, "a sanitizer's runtime is in it");
+	result = copies_begin(v);
 	if (result == -E2BIG)
 		barred_say(v, "it has too many processes");
 	if (result)
