@@ -161,7 +161,7 @@ $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/seam/%.c
 
 $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.S
 	@mkdir -p $$(@D)
-	$$(call say,cc $$< $(1)) $(CLANG) -c $$< -o $$@
+	$$(call say,cc $$< $(1)) $(CLANG) $(CPPFLAGS) -MMD -MP -c $$< -o $$@
 
 $(B)/$(CHECK)/runtime-$(1)/heap.o: $(CHECK)/runtime/heap.c $(B)/checkpoint/mve-checkpoint.so
 	@mkdir -p $$(@D)

@@ -80,7 +80,9 @@ struct images {
 
 /* What becomes of a request that is taken back, beside that its connection is closed. */
 struct amends {
+	uint32_t wanted;	/* requests of the leader's are taken back */
 	uint32_t refuse;	/* the same one is not tried again */
+	uint32_t brings;	/* enum rollback_brings, as bits; 0: what comes on connections */
 	uint32_t size;		/* of `reply`, which its connection gets first */
 	uint8_t reply[REPLY_MAX];
 };

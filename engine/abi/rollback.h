@@ -18,7 +18,7 @@
 #define ROLLBACK_KERNEL		"mve_checkpoint_kernel"
 
 #define ROLLBACK_SIGN		0x6b63616265766dull	/* "mveback" */
-#define ROLLBACK_VERSION	2u
+#define ROLLBACK_VERSION	3u
 
 /* A number that no kernel has; its first argument is one of the words below. */
 #define ROLLBACK_CALL		0x6d76
@@ -32,6 +32,13 @@ enum rollback_word {
 	ROLLBACK_BEGUN,		/* the process' first request has a checkpoint */
 	ROLLBACK_KNOWN,		/* one came that has been taken back before: it was refused */
 	ROLLBACK_NEVER,		/* there are no checkpoints any more; why: words */
+	ROLLBACK_OTHERS,	/* of a follower: how far its other threads have read, in all;
+				   below 0: one of them does not wait.  1: a request begins */
+};
+
+/* Calls that bring a request, where the user has named them (--mark), on whatever descriptor. */
+enum rollback_brings {
+	BRINGS_READ = 1, BRINGS_READV = 2, BRINGS_RECVFROM = 4, BRINGS_RECVMSG = 8,
 };
 
 /* Limit (Checkpoints): descriptors that a request opens.  Beyond: it is not taken back. */
@@ -55,6 +62,8 @@ struct rollback {
 	uint64_t reply, reply_size;	/* the inside: what its connection gets; or 0 */
 	uint32_t refuse;	/* and whether one that is known is refused */
 	uint32_t follows;	/* the inside: the request's end is the leader's affair */
+	uint32_t brings;	/* and by which calls requests come; 0: on connections, by all */
+	uint32_t unused;
 	int32_t kernel[2];	/* the runtime's own descriptors, each version's; 0: none */
 	struct { uint64_t from, to; } own[2];	/* the inside's memory, which stays as it is */
 };

@@ -25,7 +25,7 @@ CONNECTIONS = 50
 FILE_BYTES = 1024
 COUNTS = ("server_ns", "holder_ns", "user_ticks", "system_ticks", "requests",
           "seconds", "holder_us")  # of a slice: not to be shown as they are
-STRACE_SHARE = 8  # strace is slow: it gets an eighth of the requests
+SHARES = {"strace": 8}  # it is slow: it gets an eighth of the requests
 SETTLE_S = 0.02	  # closing 50 connections belongs to the slice
 
 WIDTHS = (-11, -10, 8, 6, 9, 8, 14, 9)
@@ -228,7 +228,7 @@ def _start_all(ways, spec, modes, trouble, make):
 
 def _requests(mode, full, options):
     full = full // 2 if options.quick else full
-    return full // (STRACE_SHARE if mode == "strace" else 1)
+    return full // SHARES.get(mode, 1)
 
 
 def _wanted(ask, mode):
@@ -337,7 +337,7 @@ def measure(ways, options, progress):
         rows += measure_server(ways, spec, options, rounds, turns, progress,
                                _modes(ways, options))
     return {"rounds": rounds, "turns": turns, "connections": CONNECTIONS,
-            "strace_requests_share": 1 / STRACE_SHARE, "rows": rows}
+            "strace_requests_share": 1 / SHARES["strace"], "rows": rows}
 
 
 def _line(row):

@@ -76,6 +76,10 @@ CASES = {
     "a loop that calls": (LOOP.replace("CALL", "call void @other(ptr %p)") + "ret void",
                           "stores=1 checks=1 gates=1"),
     "two editions": (LAST, "stores=3 joined=1 checks=2 gates=1 editions=1"),
+    "a block's address": (LAST.replace("store i32 7, ptr %r", "store i32 7, ptr %r\n  br label %mid\n"
+                                       "mid:").replace("[ %r, %loop ]", "[ %r, %mid ]")
+                          .replace("entry:", "entry:\n  store ptr blockaddress(@f, %mid), ptr %s"),
+                          "stores=4 joined=1 checks=3 gates=3"),
     "by libc": ("%r = call ptr @memcpy(ptr %p, ptr %s, i64 %n)\n ret void",
                 "stores=1 checks=1 gates=1"),
 }

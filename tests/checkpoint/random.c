@@ -1,12 +1,13 @@
 /*
  * Writes at random under a checkpoint and takes it back: every byte is as it was.
  *
- *	random ROUNDS [THREADS [DEPTH]]
+ *	random ROUNDS [THREADS [DEPTH [alone]]]
  *
- * What is written: the data segment, the heap, a thread-local, and an array of main's frame; by
- * stores of each width, atomics, memset, and copies that overlap regions; by main alone, or by
- * threads as well, while main waits. With a depth checkpoints lie in one another, and each
- * is dropped or restored by chance.
+ * What is written: the data segment, the heap, a thread-local, an array of main's frame, and a
+ * block of libc's heap; by stores of each width, atomics, memset, and copies that overlap regions;
+ * by main alone, or by threads as well, while main waits. In libc's block is also what random()
+ * keeps, so that libc writes between what the program does (alone: it does not). With a depth
+ * checkpoints lie in one another, and each is dropped or restored by chance.
  *
  * A copy of all is made before. What is counted beyond a restore is written into a pipe, for
  * nothing in memory would stay.
@@ -23,6 +24,8 @@
 #define DATA	16384
 #define TLS	512
 #define FRAME	2048
+#define LIBC	8192
+#define PLACES	5
 #define DEEPEST	4
 #define THREADS_MAX	8
 
@@ -43,10 +46,10 @@ struct place {
 	size_t size;
 };
 
-static struct place places[4];
+static struct place places[PLACES];
 static unsigned char *copies[DEEPEST + 1];
 static int told[2];
-static int threads, depth_most = 1;
+static int threads, depth_most = 1, libraries = 1;
 static int begin[2], end[2];
 
 static uint64_t next(uint64_t *seed)
@@ -59,13 +62,13 @@ static uint64_t next(uint64_t *seed)
 
 static void copy_all(unsigned char *to)
 {
-	for (int i = 0; i < 4; to += places[i++].size)
+	for (int i = 0; i < PLACES; to += places[i++].size)
 		memcpy(to, places[i].at, places[i].size);
 }
 
 static size_t differs(const unsigned char *from)
 {
-	for (int i = 0; i < 4; from += places[i++].size)
+	for (int i = 0; i < PLACES; from += places[i++].size)
 		for (size_t n = 0; n < places[i].size; n++)
 			if (places[i].at[n] != from[n])
 				return 1 + i * 100000 + n;
@@ -74,7 +77,7 @@ static size_t differs(const unsigned char *from)
 
 static int same(const unsigned char *from)
 {
-	for (int i = 0; i < 4; from += places[i++].size)
+	for (int i = 0; i < PLACES; from += places[i++].size)
 		if (memcmp(places[i].at, from, places[i].size))
 			return 0;
 	return 1;
@@ -155,12 +158,18 @@ static void write_shapes(unsigned char *at, size_t room, uint64_t r)
 		at[n] ^= (unsigned char)(r >> 16);
 }
 
+static void write_by_libc(uint64_t r)
+{
+	for (uint64_t n = 0; libraries && n < r % 20; n++)
+		random();
+}
+
 static void write_one(const struct place *p, uint64_t *seed)
 {
 	uint64_t r = next(seed);
 	size_t from = (r >> 3) % (p->size - 64);
 
-	switch (next(seed) % 4) {
+	switch (next(seed) % (p == &places[PLACES - 1] ? 5 : 4)) {
 	case 0:
 		write_run(p->at, p->size, next(seed));
 		break;
@@ -169,6 +178,9 @@ static void write_one(const struct place *p, uint64_t *seed)
 		break;
 	case 2:
 		write_width(p->at + from + 16, next(seed));
+		break;
+	case 4:
+		write_by_libc(r);
 		break;
 	default:
 		write_shapes(p->at + from, p->size - from, next(seed));
@@ -181,7 +193,7 @@ static void write_some(int shared, uint64_t *seed)
 	int n = next(seed) % 24;
 
 	for (int i = 0; i < n; i++)
-		write_one(&places[next(seed) % (shared ? 2 : 4)], seed);
+		write_one(&places[next(seed) % (shared ? 2 : PLACES)], seed);
 }
 
 static void send(int fd, char byte)
@@ -203,6 +215,7 @@ static void *writer(void *number)
 {
 	uint64_t seed;
 
+	send(end[1], 'b');
 	for (long round = 1; receive(begin[0]) == 'w'; round++) {
 		seed = 77 * (uintptr_t)number + 13 * round;
 		write_some(1, &seed);
@@ -222,7 +235,7 @@ static void tell(char byte)
 static void change(uint64_t *seed, const unsigned char *before)
 {
 	tell('w');
-	write_some(threads, seed);
+	write_some(0, seed);
 	for (int i = 0; i < threads; i++)
 		receive(end[0]);
 	if (!same(before))
@@ -292,13 +305,26 @@ static void rounds(long all, unsigned char *frame)
 	}
 }
 
+/* A block that libc has allocated, with random()'s numbers in the middle of it. */
+static unsigned char *libc_block(void)
+{
+	char text[LIBC];
+	char *block;
+
+	memset(text, 'l', LIBC);
+	text[LIBC - 1] = '\0';
+	block = strdup(text);
+	initstate(5, block + LIBC / 2 + 40, 256);
+	return (unsigned char *)block;
+}
+
 static void say(void)
 {
 	struct mve_checkpoint_counts c;
 
 	mve_checkpoint_counts(&c);
-	fprintf(stderr, "opened %lu restored %lu dropped %lu regions %lu wipes %lu\n", c.opened,
-		c.restored, c.dropped, c.regions, c.wipes);
+	fprintf(stderr, "opened %lu restored %lu dropped %lu regions %lu wipes %lu looks %lu\n",
+		c.opened, c.restored, c.dropped, c.regions, c.wipes, c.looks);
 }
 
 int main(int argc, char **argv)
@@ -308,18 +334,22 @@ int main(int argc, char **argv)
 
 	threads = argc > 2 ? atoi(argv[2]) : 0;
 	depth_most = argc > 3 ? atoi(argv[3]) : 1;
+	libraries = argc <= 4;
 	heap = malloc(DATA);
 	places[0] = (struct place){ data, DATA };
 	places[1] = (struct place){ heap, DATA };
 	places[2] = (struct place){ tls, TLS };
 	places[3] = (struct place){ frame, FRAME };
+	places[4] = (struct place){ libc_block(), LIBC };
 	memset(frame, 1, FRAME);
 	for (int i = 0; i <= DEEPEST; i++)
-		copies[i] = malloc(2 * DATA + TLS + FRAME);
+		copies[i] = malloc(2 * DATA + TLS + FRAME + LIBC);
 	if (pipe(told) || pipe(begin) || pipe(end))
 		return 3;
 	for (long i = 0; i < threads; i++)
 		pthread_create(&made[i], NULL, writer, (void *)(i + 1));
+	for (int i = 0; i < threads; i++)	/* none is just beginning in libc */
+		receive(end[0]);
 	rounds(argc > 1 ? atol(argv[1]) : 1000, frame);
 	say();
 	tell('e');

@@ -5,11 +5,17 @@ cc=$ROOT/build/checkpoint/mve-cc
 [ -x "$cc" ] || { echo "mve-cc is not built"; exit 77; }
 cat >one.c <<'END'
 #include <stdio.h>
+#include <stdlib.h>
 #include <mve/checkpoint.h>
 int main(void)
 {
+	char *block = realloc(malloc(100), 100000), *page = aligned_alloc(64, 640);
 	int got = mve_checkpoint_open();
 
+	if (!block || !page || (long)page % 64)
+		return 1;
+	free(block);
+	free(page);
 	printf("%d: %s\n", got, mve_checkpoint_why());
 	return got == 0;
 }

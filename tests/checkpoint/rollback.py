@@ -8,6 +8,7 @@ in the follower, which leads at last.
 """
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -87,7 +88,7 @@ def followed():
 def other_builds():
     """A follower that has not the bug goes back likewise; one without checkpoints is dropped."""
     s = Session(MVE, ["--rollback", "-f", "./kv-good 0"], ["./kv", "0"])
-    kept = load(s, 20, ["CRASH"])
+    kept = load(s, 20)
     s.counted(20)
     s.follows()
     subprocess.run([MVE, "promote", s.name, "f1"], check=True, timeout=60)
@@ -96,10 +97,22 @@ def other_builds():
     subprocess.run(["cc", "-D_GNU_SOURCE", "-O2", ROOT + "/servers/kv/v1.c", "-o", "kv-native"],
                    check=True)
     s = Session(MVE, ["--rollback", "-f", "./kv-native 0"], ["./kv", "0"])
-    check(s, load(s, 20))
+    check(s, load(s, 20, ["ABORT"]))
     s.counted(20)
     if not s.says("it has no checkpoint of that request") or not s.says("f1: dropped: "):
         raise Wrong(f"nothing is said of a follower without checkpoints: {s.said()!r}")
+    s.end()
+
+
+def lost():
+    """A follower that cannot go back with its leader says why, and is dropped."""
+    build(CC, HERE + "/seam_server.c", "loses", "-Wno-infinite-recursion", "-DLOSES")
+    s = Session(MVE, ["--rollback", "-f", "./loses first"], ["./seam_server", "first"])
+    s.bad("null")
+    if not s.says("f1: a failure is not taken back: ") or not s.says("f1: dropped: "):
+        raise Wrong(f"a follower cannot go back: said {s.said()!r}")
+    s.bad("null")
+    s.counted(2)
     s.end()
 
 
@@ -136,6 +149,38 @@ def opened():
     s.end()
 
 
+def threads():
+    """Another thread that waits does no harm, in a follower and in one that leads at last."""
+    s = Session(MVE, ["--rollback", "-f", "same"], ["./seam_server", "standing"])
+    for n in range(10):
+        s.bad("null")
+    s.follows()
+    subprocess.run([MVE, "promote", s.name, "f1"], check=True, timeout=60)
+    for n in range(10):
+        s.bad("null")
+    s.end()
+
+
+def datagrams():
+    """--mark says by which call a request comes where no connection is accepted."""
+    s = Session(MVE, ["--rollback", "--mark", "recvmsg", "-f", "same"], ["./datagram"])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.settimeout(20)
+        for n in range(20):
+            peer.sendto(b"bug 1000", ("127.0.0.1", s.port))
+            peer.sendto(b"add 1", ("127.0.0.1", s.port))
+            got = peer.recv(100)
+            if got != b"%d %d" % (n + 1, n + 1):
+                raise Wrong(f"answer {n}: {got!r}; said {s.said()!r}")
+    s.counted(20)
+    s.follows()
+    s.end()
+    got = subprocess.run([MVE, "run", "--rollback", "--mark", "epoll_wait", "--", "./kv", "0"],
+                         stderr=subprocess.PIPE, text=True)
+    if got.returncode != 2 or "a --mark that brings no request" not in got.stderr:
+        raise Wrong(f"--mark epoll_wait: {got}")
+
+
 # Who dies, and what is said.
 REFUSED = [("sent", "it had sent something"), ("library", "it had sent something"),
            ("closed", "it had closed a descriptor"), ("waited", "it had gone on to wait"),
@@ -162,11 +207,13 @@ def never():
         s.end()
         if words not in s.said():
             raise Wrong(f"{command}: said {s.said()!r}, not {words!r}")
-    s = Session(MVE, ["--rollback"], ["sh", "-c", "ulimit -s unlimited; exec ./kv 0"])
-    s.ask(s.connect(), "PUT a b", "OK")
-    s.end()
-    if "takes no request back any more: the program's memory lies where" not in s.said():
-        raise Wrong(f"where memory has no tags: said {s.said()!r}")
+    for limit, words in (("ulimit -s unlimited", "the program's memory lies where"),
+                         ("ulimit -v 8000000", "the tags do not fit into the address space")):
+        s = Session(MVE, ["--rollback"], ["sh", "-c", limit + "; exec ./kv 0"])
+        s.ask(s.connect(), "PUT a b", "OK")
+        s.end()
+        if "takes no request back any more: " + words not in s.said():
+            raise Wrong(f"{limit}: said {s.said()!r}")
 
 
 def main():
@@ -176,8 +223,10 @@ def main():
     build(CC, ROOT + "/servers/kv/v1.c", "kv", "-DKV_CRASH", "-DKV_ABORT")
     build(CC, ROOT + "/servers/kv/v1.c", "kv-good")
     build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
-    for name in sys.argv[5:] or ("alone", "followed", "other_builds", "amends", "opened",
-                                 "refused", "never"):
+    build(CC, HERE + "/datagram.c", "datagram")
+    for name in sys.argv[5:] or ("alone", "followed", "other_builds", "lost", "amends", "opened",
+                                 "threads", "datagrams", "refused",
+                                 "never"):
         globals()[name]()
         print(name + ": ok", flush=True)
 

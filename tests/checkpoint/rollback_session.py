@@ -15,19 +15,42 @@ def build(cc, source, name, *flags):
     subprocess.run([cc, "-D_GNU_SOURCE", "-O2", "-g", *flags, source, "-o", name], check=True)
 
 
+def family(pid):
+    """It and its children."""
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [pid] + [int(child) for child in f.read().split()]
+
+
+def own_memory(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("RssAnon:"))
+
+
 class Session:
     count = 0
 
-    def __init__(self, mve, options, command, env=None):
+    def __init__(self, mve, options, command, env=None, port=None):
+        """Without a port the command says it at the end of its first line."""
         Session.count += 1
         self.mve = mve
         self.name = f"{os.environ.get('MVE_SESSION', f't-{os.getpid()}')}-{Session.count}"
         self.err = open(f"{self.name}.err", "w+")
         self.process = subprocess.Popen([mve, "run", "-n", self.name, *options, "--", *command],
-                                        stdout=subprocess.PIPE, stderr=self.err, text=True,
-                                        env=env)
+                                        stdout=subprocess.DEVNULL if port else subprocess.PIPE,
+                                        stderr=self.err, text=True, env=env)
         atexit.register(self.process.terminate)
-        self.port = int(self.process.stdout.readline().split()[-1])
+        self.port = port or int(self.process.stdout.readline().split()[-1])
+        if port:
+            self.wait_open()
+
+    def wait_open(self):
+        for _ in range(300):
+            try:
+                self.connect().close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise Wrong(f"nobody listens; said {self.said()!r}")
 
     def said(self):
         self.err.flush()
@@ -82,11 +105,12 @@ class Session:
         return json.loads(got.stdout)
 
     def server(self):
-        return next(v["pid"] for v in self.status()["versions"] if v["role"] != "follower")
+        return next(v["pid"] for v in self.status()["versions"]
+                    if v["role"] not in ("follower", "ended"))
 
     def memory(self):
-        with open(f"/proc/{self.server()}/statm") as f:
-            return int(f.read().split()[1]) * 4
+        """KiB of its processes' own: what versions share is no affair of requests."""
+        return sum(own_memory(pid) for pid in family(self.server()))
 
     def counted(self, number):
         got = self.status()["versions"][0]["rollback"]

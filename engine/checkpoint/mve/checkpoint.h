@@ -49,6 +49,7 @@ struct mve_checkpoint_counts {
 	unsigned long wipes;		/* of the tags, as epochs ran over */
 	unsigned long log_most;		/* bytes of the log that one checkpoint needed */
 	unsigned long pages;		/* of libraries, copied */
+	unsigned long looks;		/* at the memory of libraries */
 };
 
 void mve_checkpoint_counts(struct mve_checkpoint_counts *counts);

@@ -9,7 +9,7 @@
 
 using namespace llvm;
 
-enum class Kind { arg, product, fixed, asked, parts };
+enum class Kind { arg, product, fixed, asked };
 
 struct Length {
 	Kind kind;
@@ -28,7 +28,6 @@ struct Row {
 #define FIXED(n)		Length{Kind::fixed, 0, 0, n, nullptr}
 #define STRING(n)		Length{Kind::asked, n, 0, 0, "mve_known_string"}
 #define LEN_AT(n)		Length{Kind::asked, n, 0, 0, "mve_known_at"}
-#define PARTS(n)		Length{Kind::parts, n, 0, 0, "mve_known_parts"}
 #define WHOLE			Length{Kind::asked, ~0u, 0, 0, "mve_known_whole"}
 
 static const Row rows[] = {
@@ -36,11 +35,13 @@ static const Row rows[] = {
 #define NONE(name)
 #define WAITS(name)
 #define RENAME(name, own)
+#define ONLY(name)
 #include "engine/checkpoint/pass/known.def"
 #undef WRITES
 #undef NONE
 #undef RENAME
 #undef WAITS
+#undef ONLY
 };
 
 static const char *const all[] = {
@@ -48,11 +49,13 @@ static const char *const all[] = {
 #define NONE(name)			#name,
 #define WAITS(name)
 #define RENAME(name, own)		#name,
+#define ONLY(name)
 #include "engine/checkpoint/pass/known.def"
 #undef WRITES
 #undef NONE
 #undef RENAME
 #undef WAITS
+#undef ONLY
 };
 
 static const char *const waits[] = {
@@ -60,11 +63,13 @@ static const char *const waits[] = {
 #define NONE(name)
 #define WAITS(name)	#name,
 #define RENAME(name, own)
+#define ONLY(name)
 #include "engine/checkpoint/pass/known.def"
 #undef WRITES
 #undef NONE
 #undef RENAME
 #undef WAITS
+#undef ONLY
 };
 
 static const struct {
@@ -74,6 +79,7 @@ static const struct {
 #define NONE(name)
 #define WAITS(name)
 #define RENAME(name, own)	{#name, #own},
+#define ONLY(name)
 #include "engine/checkpoint/pass/known.def"
 };
 
@@ -125,15 +131,6 @@ static Value *wide(IRBuilder<> &b, Value *v)
 	return b.CreateZExtOrTrunc(v, b.getInt64Ty());
 }
 
-static Value *asked_parts(IRBuilder<> &b, const Length &length, Value *parts, Value *number)
-{
-	Module *m = b.GetInsertBlock()->getModule();
-	FunctionCallee f = m->getOrInsertFunction(length.function, b.getInt64Ty(), b.getPtrTy(),
-						  b.getInt64Ty());
-
-	return b.CreateCall(f, {parts, wide(b, number)});
-}
-
 static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
 {
 	const Length &l = row.length;
@@ -147,9 +144,6 @@ static Value *length_of(IRBuilder<> &b, const Row &row, CallBase &call)
 				   wide(b, call.getArgOperand(l.second)));
 	case Kind::fixed:
 		return b.getInt64(l.number);
-	case Kind::parts:
-		return asked_parts(b, l, call.getArgOperand(row.argument),
-				   call.getArgOperand(l.first));
 	case Kind::asked:
 		return asked(b, l, call.getArgOperand(l.first == ~0u ? row.argument : l.first));
 	}

@@ -152,14 +152,18 @@ static unsigned size(const Loop &loop)
 	return n;
 }
 
+// An address of a block is that of one of the two: a jump to it would leave the other.
 static bool clonable(const Loop &loop, const DominatorTree &dominators)
 {
-	for (const BasicBlock *b : loop.blocks())
+	for (const BasicBlock *b : loop.blocks()) {
+		if (b->hasAddressTaken())
+			return false;
 		for (const Instruction &i : *b)
 			if (auto *call = dyn_cast<CallBase>(&i))
-				if (call->cannotDuplicate() || call->isConvergent())
+				if (call->isConvergent())
 					return false;
-	return loop.isLoopSimplifyForm() && loop.isLCSSAForm(dominators) &&
+	}
+	return loop.isSafeToClone() && loop.isLoopSimplifyForm() && loop.isLCSSAForm(dominators) &&
 	       size(loop) <= edition_most;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/checkpoint/pass/leave.h"
 #include "engine/checkpoint/pass/loops.h"
 #include "engine/checkpoint/pass/options.h"
+#include "engine/checkpoint/pass/outside.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -37,6 +38,8 @@ static void function(Function &f, const Quiet &quiet, Count &count)
 	loops_editions(f, sites, quiet, count);
 	for (const Cluster &c : join(f, sites, quiet, count))
 		emit(c, count);
+	if (options().checks && !options().log)
+		outside_thunks(f);
 	if (verifyFunction(f, &errs()))
 		report_fatal_error(Twine("mve-checkpoint: broken: ") + f.getName());
 }

@@ -38,7 +38,7 @@ struct span {
 	uint32_t large;
 	uint32_t class;
 	struct span *next;	/* free ones of as many bytes */
-	size_t pad;
+	size_t room;		/* of a large block: with the head, what was asked for */
 };
 
 #define HEAD	64ul
@@ -47,6 +47,7 @@ _Static_assert(sizeof(struct span) <= HEAD, "the first block comes after the hea
 
 static struct {
 	char *begin, *top, *end;
+	int refused;		/* no room (ulimit -v), for tags neither: libc's heap serves */
 	struct block *free[CLASSES];
 	char *fresh[CLASSES], *fresh_end[CLASSES];
 	struct span *spans;	/* free ones, of any size */
@@ -92,12 +93,14 @@ static int reserved(void)
 {
 	char *got;
 
-	if (heap.begin)
-		return 1;
+	if (heap.begin || heap.refused)
+		return !heap.refused;
 	got = mmap(NULL, HEAP_MAX + SPAN, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (got == MAP_FAILED)
+	if (got == MAP_FAILED) {
+		heap.refused = 1;
 		return 0;
+	}
 	heap.begin = (char *)(((uintptr_t)got + SPAN - 1) & -SPAN);
 	heap.top = heap.begin;
 	heap.end = heap.begin + HEAP_MAX;
@@ -155,6 +158,12 @@ static void *small_get(unsigned class)
 	return block;
 }
 
+static size_t pages_of(size_t size)
+{
+	return (size + PAGE - 1) & -PAGE;
+}
+
+/* Who asks how much there is gets no more than pages of it: programs count by that. */
 static void *large_get(size_t size)
 {
 	size_t bytes = (size + HEAD + SPAN - 1) & -SPAN;
@@ -163,9 +172,15 @@ static void *large_get(size_t size)
 	if (!span)
 		return NULL;
 	span->size = bytes;
+	span->room = HEAD + pages_of(size) < bytes ? HEAD + pages_of(size) : bytes;
 	span->large = 1;
 	return (char *)span + HEAD;
 }
+
+void *__libc_malloc(size_t size);
+void *__libc_memalign(size_t align, size_t size);
+void *__libc_realloc(void *at, size_t size);
+void __libc_free(void *at);
 
 void *mve_heap_malloc(size_t size)
 {
@@ -174,6 +189,8 @@ void *mve_heap_malloc(size_t size)
 	enter();
 	got = size <= SMALL_MAX ? small_get(class_of(size)) : large_get(size);
 	leave();
+	if (!got && heap.refused)
+		return __libc_malloc(size);
 	if (!got)
 		errno = ENOMEM;
 	return got;
@@ -190,9 +207,6 @@ static struct span *span_of(const void *at)
 {
 	return (struct span *)((uintptr_t)at & -SPAN);
 }
-
-void __libc_free(void *at);
-void *__libc_realloc(void *at, size_t size);
 
 static void give(void *at)
 {
@@ -229,7 +243,7 @@ static size_t rest(const void *at)
 	size_t into = (const char *)at - (char *)span;
 
 	if (span->large)
-		return span->size - into;
+		return span->room - into;
 	return span->size - (into - HEAD) % span->size;
 }
 
@@ -266,6 +280,18 @@ void *mve_heap_calloc(size_t number, size_t size)
 	return got ? memset(got, 0, bytes) : NULL;
 }
 
+/* A large block that has room in its spans. */
+static int grown(void *at, size_t size)
+{
+	struct span *span = span_of(at);
+	size_t into = (char *)at - (char *)span;
+
+	if (!span->large || size > span->size - into || pages_of(size) > span->size - into)
+		return 0;
+	span->room = into + pages_of(size);
+	return 1;
+}
+
 void *mve_heap_realloc(void *at, size_t size)
 {
 	size_t had;
@@ -277,6 +303,8 @@ void *mve_heap_realloc(void *at, size_t size)
 		return __libc_realloc(at, size);
 	had = rest(at);
 	if (size <= had && (size >= had / 2 || had <= 64))
+		return at;
+	if (size > had && grown(at, size))
 		return at;
 	got = mve_heap_malloc(size);
 	if (got) {
@@ -299,6 +327,10 @@ void *mve_heap_memalign(size_t align, size_t size)
 		return NULL;
 	}
 	got = mve_heap_malloc(size + align);
+	if (heap.refused) {
+		mve_heap_free(got);
+		return __libc_memalign(align, size);
+	}
 	return got ? (void *)(((uintptr_t)got + align - 1) & -align) : NULL;
 }
 

@@ -6,21 +6,15 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include "engine/checkpoint/runtime/heap.h"
-#include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/state.h"
 
 /* Where a block's size is not known: no more than this, and not over a page's end. */
 #define WHOLE_MAX	4096ul
 
-/* More parts than that the kernel refuses. */
-#define PARTS_MAX	1024ul
-
 uint64_t mve_known_string(const char *string);
 uint64_t mve_known_at(const socklen_t *size);
 uint64_t mve_known_whole(const void *at);
-uint64_t mve_known_parts(const struct iovec *parts, uint64_t number);
 
 /* A string with its end. */
 uint64_t mve_known_string(const char *string)
@@ -42,12 +36,4 @@ uint64_t mve_known_whole(const void *at)
 		return 0;
 	rest = heap_rest(at);
 	return rest ? rest : WHOLE_MAX - (uintptr_t)at % WHOLE_MAX;
-}
-
-/* Saves them, so there is nothing left to save. */
-uint64_t mve_known_parts(const struct iovec *parts, uint64_t number)
-{
-	for (uint64_t n = 0; state->epoch && number <= PARTS_MAX && n < number; n++)
-		mve_checkpoint_save_range(parts[n].iov_base, parts[n].iov_len);
-	return 0;
 }

@@ -78,6 +78,8 @@ int checkpoint_open(const struct jump *jump)
 	level->jump = *jump;
 	level->mark = state->head;
 	level->changed = state->changed;
+	level->error = errno;
+	level->looked = 1;
 	error = stack_save(level);
 	if (!error)
 		error = way->open(level);
@@ -99,6 +101,7 @@ static struct level *level_pop(void)
 	MUST(state->depth >= 0 && state->depth < MVE_CHECKPOINT_DEPTH);
 	state->stacks = level->stack_mark;
 	state->epoch = state->depth && !state->lost ? level[-1].epoch : 0;
+	state->watch = state->epoch && !level[-1].looked;
 	if (state->depth == 0)
 		state->lost = 0;
 	return level;
@@ -143,6 +146,7 @@ int checkpoint_restore(void)
 	maps_undo(level->changed);
 	stack_restore(level);
 	state->counts.restored++;
+	errno = level->error;
 	checkpoint_jump(&level->jump, 1);
 }
 

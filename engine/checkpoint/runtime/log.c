@@ -31,6 +31,7 @@ struct entry {
 	unsigned char bytes[REGION];
 };
 
+#define PAGE		4096ul
 #define LOG		((struct entry *)LOG_AT)
 #define LOG_ENTRIES	(LOG_MAX / sizeof(struct entry))
 
@@ -52,6 +53,24 @@ static inline void copy(struct entry *entry, uintptr_t region)
 {
 	__builtin_memcpy_inline(entry->bytes, (const void *)region, REGION);
 	__asm__ volatile("" : : : "memory");
+}
+
+static inline int tag_put(uintptr_t page, uintptr_t place)
+{
+	uintptr_t was = 0;
+
+	return __atomic_compare_exchange_n(&state->tag_page[place % TAG_PAGES], &was, page, 0,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED) || was == page;
+}
+
+/* Who wipes the tags finds the page, in one of two places. */
+static inline void tag_noted(uintptr_t tag)
+{
+	uintptr_t page = tag / PAGE;
+
+	if (*(volatile uintptr_t *)&state->tag_page[page % TAG_PAGES] != page &&
+	    !tag_put(page, page) && !tag_put(page, page * 0x9E3779B97F4A7C15ul >> 48))
+		state->tag_pages_more = 1;
 }
 
 static inline void save(uintptr_t at)
@@ -82,6 +101,7 @@ static inline void save(uintptr_t at)
 			return;
 		*(volatile uint64_t *)&entry->serial = state->serial;
 	}
+	tag_noted((uintptr_t)tag);
 	*(volatile uint8_t *)tag = epoch;
 }
 
@@ -120,7 +140,7 @@ void log_begin(void)
  * as its page is read-only has come into the log, too.  A region's tag is of no epoch then: the
  * checkpoint around it may have no entry of it, and a second one does no harm.
  */
-void log_undo(size_t mark)
+void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes))
 {
 	MUST(state->head <= LOG_ENTRIES && mark <= state->head);
 	for (size_t n = state->head; n-- > mark;) {
@@ -130,6 +150,8 @@ void log_undo(size_t mark)
 			continue;
 		if (memcmp((void *)entry->at, entry->bytes, REGION))
 			memcpy((void *)entry->at, entry->bytes, REGION);
+		if (also)
+			also(entry->at, entry->bytes);
 		*tag_of(entry->at) = 0;
 		entry->serial = 0;
 	}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/setup.h"
@@ -96,13 +97,32 @@ int setup(void)
 	return state->ready ? 0 : setup_first();
 }
 
-void tags_wipe(void)
+/* A page that is wiped is not faulted in again. */
+static int wiped_in_place(void)
+{
+	if (state->tag_pages_more)
+		return 0;
+	for (int n = 0; n < TAG_PAGES; n++)
+		if (state->tag_page[n])
+			memset((void *)(state->tag_page[n] * 4096), 0, 4096);
+	return 1;
+}
+
+static void given_back(void)
 {
 	long low = KERNEL_3(SYS_madvise, TAGS_OF(0), LOW_END >> REGION_SHIFT, MADV_DONTNEED);
 	long high = KERNEL_3(SYS_madvise, TAGS_OF(HIGH_BEGIN),
 			     (HIGH_END - HIGH_BEGIN) >> REGION_SHIFT, MADV_DONTNEED);
 
 	MUST(low == 0 && high == 0);
+	state->tag_pages_more = 0;
+	memset(state->tag_page, 0, sizeof(state->tag_page));
+}
+
+void tags_wipe(void)
+{
+	if (!wiped_in_place())
+		given_back();
 }
 
 /* MUST's: an idea of ours is wrong, and nothing of the program can be trusted any more. */

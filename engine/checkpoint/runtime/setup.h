@@ -5,7 +5,7 @@
 #ifndef MVE_CHECKPOINT_SETUP_H
 #define MVE_CHECKPOINT_SETUP_H
 
-/* All tags are of no epoch, and cost no memory. */
+/* All tags are of no epoch. */
 void tags_wipe(void);
 
 #endif

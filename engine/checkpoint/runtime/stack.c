@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
+#include "engine/checkpoint/runtime/library.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/state.h"
 
@@ -28,7 +29,7 @@ static void own_known(uintptr_t low, uintptr_t end)
 }
 
 /* The first thread's: as far down as its limit lets it grow, and never to what is mapped. */
-__attribute__((constructor)) static void own_first(void)
+void own_first(void)
 {
 	uintptr_t end = (uintptr_t)__libc_stack_end;
 	struct rlimit limit;
@@ -66,13 +67,18 @@ static int stack_enter(void)
 						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
 		state->stack[n].end = own_stack.low + own_stack.room;
+		state->stack[n].calls = &library_calls;
+		if (n >= state->stacks_most)
+			state->stacks_most = n + 1;
 		return n;
 	}
 	return -1;
 }
 
+/* libc ends the thread. */
 static void stack_leave(void *place)
 {
+	library_called();
 	state->stack[(intptr_t)place].begin = 0;
 	__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
 }
@@ -113,7 +119,7 @@ int mve_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fun
 	if (!start || __atomic_fetch_add(&state->stacks_known, 1, __ATOMIC_RELAXED) >= THREADS_MAX)
 		return EAGAIN;
 	*start = (struct start){ function, argument };
-	error = pthread_create(thread, attr, started, start);
+	error = thread_create(thread, attr, started, start);
 	if (error) {
 		__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
 		__libc_free(start);

@@ -26,6 +26,13 @@ extern __thread struct own_stack own_stack
 int mve_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
 		      void *argument);
 
+/* libc's pthread_create(). */
+int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
+		  void *argument);
+
+/* Before anything of the program runs: its first thread's. */
+void own_first(void);
+
 /* Whether a mapping holds a thread's stack. */
 int stack_within(uintptr_t begin, uintptr_t end);
 

@@ -35,6 +35,10 @@ struct change {
 /* Limit (Checkpoints): threads at one time.  Beyond: pthread_create() fails, EAGAIN. */
 #define THREADS_MAX	512
 
+/* Limit (Checkpoints): pages of tags that are wiped in place when epochs run over.  Beyond: the
+ * tags are given back to the kernel. */
+#define TAG_PAGES	1024
+
 struct level {
 	struct jump jump;
 	size_t mark;		/* the log's head when it was opened */
@@ -43,7 +47,10 @@ struct level {
 	size_t stack_size;
 	size_t stack_mark;	/* its copy among the stacks */
 	uint8_t epoch;
-	size_t aside;		/* pages.c: what was put aside before */
+	uint8_t looked;		/* pages.c: libraries' memory was looked at since, */
+	size_t looked_mark;	/* with the log's head here */
+	size_t aside;		/* and so much had been put aside */
+	int error;		/* errno */
 	int child, wakes;	/* way_fork.c */
 };
 
@@ -53,6 +60,9 @@ struct state {
 	uint8_t ready;
 	uint8_t undo;		/* the way of an undo log: there are no entries and tags */
 	uint8_t lost;		/* what is open cannot be restored: an errno */
+	uint8_t watch;		/* thunks.S: the newest checkpoint has not looked */
+	uint8_t strange;	/* libraries may write without a call that is known */
+	uint8_t called;		/* library.h: since the seam has put it out */
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
 	size_t head;		/* entries of the log; past its end when it is full */
@@ -61,7 +71,13 @@ struct state {
 	size_t stacks;		/* bytes of the stacks' copies */
 	const char *why, *lost_why;
 	int stacks_known;
-	struct { uintptr_t begin, end; } stack[THREADS_MAX];	/* of threads; 0: free */
+	int stacks_most;
+	struct {
+		uintptr_t begin, end;			/* 0: free */
+		const struct library_calls *calls;
+	} stack[THREADS_MAX];	/* of threads */
+	uintptr_t tag_page[TAG_PAGES];	/* with tags: each in its place; 0: none */
+	int tag_pages_more;		/* and one more in a place that was taken */
 	size_t changed;
 	struct change changes[CHANGES_MAX];
 	struct mve_checkpoint_counts counts;
@@ -73,6 +89,8 @@ extern union state_pages {
 	char pages[16 * 4096];
 } checkpoint_state __attribute__((visibility("hidden")));
 
+_Static_assert(offsetof(struct state, watch) == 5 && offsetof(struct state, called) == 7,
+	       "thunks.S");
 _Static_assert(sizeof(struct state) <= sizeof(union state_pages) &&
 	       sizeof(union state_pages) % 4096 == 0, "pages of its own");
 
@@ -91,6 +109,7 @@ static inline void lost(int error, const char *why)
 	state->lost = error;
 	state->lost_why = why;
 	state->epoch = 0;
+	state->watch = 0;
 }
 
 /* setup.c: maps tags and log, once.  A negative errno where they do not fit. */
@@ -103,7 +122,7 @@ void stack_restore(const struct level *level);
 
 /* log.c */
 void log_begin(void);
-void log_undo(size_t mark);
+void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes));
 
 /* levels.c, for jump.S */
 __attribute__((visibility("hidden"))) int checkpoint_open(const struct jump *jump);

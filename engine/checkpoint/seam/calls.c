@@ -1,6 +1,9 @@
 /*
  * What the program calls in the place of recv and the like (pass/known.def).  Those that bring
  * something on an accepted connection begin a request; those that cannot be taken back end it.
+ *
+ * What a call is to write is saved here, and not by the pass: mostly the request is over by then,
+ * and nothing need be saved.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -13,6 +16,7 @@
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/seam/calls.h"
 #include "engine/checkpoint/seam/seam.h"
+#include "engine/checkpoint/ways/ways.h"
 
 static const char sent[] = "it had sent something";
 static const char waited[] = "it had gone on to wait";
@@ -20,17 +24,75 @@ static const char accepts[] = "it had gone on to accept";
 static const char closed[] = "it had closed a descriptor";
 static const char changed[] = "it had changed what is waited for";
 
-/* More messages at once the kernel does not send. */
+/* More messages at once the kernel does not send, and more parts it does not read. */
 #define MESSAGES_MAX	1024
+#define PARTS_MAX	1024
+
+/* The kernel is about to write there. */
+static void written(const void *at, size_t size)
+{
+	if (!at || !state->epoch)
+		return;
+	if (way->all)
+		mve_checkpoint_touch(at, size);
+	else
+		mve_checkpoint_save_range(at, size);
+}
+
+static void written_parts(const struct iovec *parts, size_t number)
+{
+	for (size_t n = 0; n < number && number <= PARTS_MAX; n++)
+		written(parts[n].iov_base, parts[n].iov_len);
+}
+
+/* A socket's address, with its size. */
+static void written_name(const struct sockaddr *at, const socklen_t *size)
+{
+	if (size)
+		written(at, *size);
+	written(size, sizeof(*size));
+}
 
 static int is_connection(int fd)
 {
 	return fd >= 0 && fd < SEAM_FDS && seam->accepted[fd / 64] >> fd % 64 & 1;
 }
 
-static ssize_t came(int fd, const void *bytes, ssize_t got)
+/* The user has named the call; a file of the server's own is no request all the same. */
+static int brings(int fd, enum rollback_brings call)
 {
-	return got > 0 && seam->each > 0 && is_connection(fd) ? seam_came(fd, bytes, got) : got;
+	struct stat what;
+
+	return back->brings & call && !fstat(fd, &what) && !S_ISREG(what.st_mode);
+}
+
+static int begins(int fd, enum rollback_brings call)
+{
+	return back->brings ? brings(fd, call) : is_connection(fd);
+}
+
+static ssize_t came(int fd, enum rollback_brings call, const void *bytes, ssize_t got)
+{
+	return got > 0 && seam->each > 0 && begins(fd, call) ? seam_came(fd, bytes, got) : got;
+}
+
+/* What came in several parts is not shown. */
+static const void *only_part(const struct iovec *parts, size_t number)
+{
+	return number == 1 ? parts->iov_base : NULL;
+}
+
+/* If something comes, a request that is open is over; if not, nothing is written. */
+static int is_next(int fd, enum rollback_brings call)
+{
+	return state->depth == 1 && seam_is_open() && begins(fd, call);
+}
+
+/* From here on others may run. */
+static void waits(void)
+{
+	seam_end(waited);
+	seam->stood = 0;
 }
 
 static int accepted(int fd)
@@ -55,19 +117,22 @@ static void going(int fd)
 
 	if (!back->open || fd == 1 || fd == 2)
 		return;
-	if (fstat(fd, &what) || !(S_ISREG(what.st_mode) || S_ISCHR(what.st_mode)))
+	if (is_connection(fd) || fstat(fd, &what) ||
+	    !(S_ISREG(what.st_mode) || S_ISCHR(what.st_mode)))
 		seam_end(sent);
 }
 
 int mve_seam_accept(int fd, struct sockaddr *from, socklen_t *size)
 {
 	seam_end(accepts);
+	written_name(from, size);
 	return accepted(accept(fd, from, size));
 }
 
 int mve_seam_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
 	seam_end(accepts);
+	written_name(from, size);
 	return accepted(accept4(fd, from, size, flags));
 }
 
@@ -97,23 +162,44 @@ int mve_seam_shutdown(int fd, int how)
 
 ssize_t mve_seam_read(int fd, void *to, size_t size)
 {
-	return came(fd, to, read(fd, to, size));
+	if (!is_next(fd, BRINGS_READ))
+		written(to, size);
+	return came(fd, BRINGS_READ, to, read(fd, to, size));
 }
 
 ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number)
 {
-	return came(fd, number == 1 ? parts->iov_base : NULL, readv(fd, parts, number));
+	if (!is_next(fd, BRINGS_READV))
+		written_parts(parts, number);
+	return came(fd, BRINGS_READV, only_part(parts, number), readv(fd, parts, number));
 }
 
 ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags)
 {
-	return came(fd, to, recv(fd, to, size, flags));
+	if (!is_next(fd, BRINGS_RECVFROM))
+		written(to, size);
+	return came(fd, BRINGS_RECVFROM, to, recv(fd, to, size, flags));
 }
 
 ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
 			  socklen_t *from_size)
 {
-	return came(fd, to, recvfrom(fd, to, size, flags, from, from_size));
+	if (!is_next(fd, BRINGS_RECVFROM))
+		written(to, size);
+	written_name(from, from_size);
+	return came(fd, BRINGS_RECVFROM, to, recvfrom(fd, to, size, flags, from, from_size));
+}
+
+ssize_t mve_seam_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	if (!is_next(fd, BRINGS_RECVMSG)) {
+		written(message, sizeof(*message));
+		written(message->msg_name, message->msg_namelen);
+		written(message->msg_control, message->msg_controllen);
+		written_parts(message->msg_iov, message->msg_iovlen);
+	}
+	return came(fd, BRINGS_RECVMSG, only_part(message->msg_iov, message->msg_iovlen),
+		    recvmsg(fd, message, flags));
 }
 
 ssize_t mve_seam_write(int fd, const void *from, size_t size)
@@ -152,27 +238,29 @@ int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int fla
 	seam_end(sent);
 	if (number > MESSAGES_MAX)
 		number = MESSAGES_MAX;
-	mve_checkpoint_save_range(messages, number * sizeof(*messages));
+	written(messages, number * sizeof(*messages));
 	return sendmmsg(fd, messages, number, flags);
 }
 
 ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size)
 {
 	seam_end(sent);
-	mve_checkpoint_save_range(at, at ? sizeof(*at) : 0);
+	written(at, sizeof(*at));
 	return sendfile(fd, from, at, size);
 }
 
 int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
 {
-	seam_end(waited);
+	waits();
+	written(events, most > 0 ? most * sizeof(*events) : 0);
 	return epoll_wait(fd, events, most, timeout);
 }
 
 int mve_seam_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
 			 const sigset_t *mask)
 {
-	seam_end(waited);
+	waits();
+	written(events, most > 0 ? most * sizeof(*events) : 0);
 	return epoll_pwait(fd, events, most, timeout, mask);
 }
 
@@ -184,19 +272,40 @@ int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
 
 int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
-	seam_end(waited);
+	waits();
+	written(fds, number * sizeof(*fds));
 	return poll(fds, number, timeout);
 }
 
 int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
 		   const sigset_t *mask)
 {
-	seam_end(waited);
+	waits();
+	written(fds, number * sizeof(*fds));
 	return ppoll(fds, number, timeout, mask);
 }
 
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout)
 {
-	seam_end(waited);
+	waits();
+	written(in, sizeof(*in));
+	written(out, sizeof(*out));
+	written(other, sizeof(*other));
+	written(timeout, sizeof(*timeout));
 	return select(most, in, out, other, timeout);
+}
+
+/* The mask that a request begins with is another. */
+int mve_seam_sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	seam->stood = 0;
+	written(old, sizeof(*old));
+	return sigprocmask(how, set, old);
+}
+
+int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	seam->stood = 0;
+	written(old, sizeof(*old));
+	return pthread_sigmask(how, set, old);
 }

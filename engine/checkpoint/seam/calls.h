@@ -3,6 +3,7 @@
 #define MVE_CHECKPOINT_CALLS_H
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@ ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number);
 ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags);
 ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
 			  socklen_t *from_size);
+ssize_t mve_seam_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t mve_seam_write(int fd, const void *from, size_t size);
 ssize_t mve_seam_writev(int fd, const struct iovec *parts, int number);
 ssize_t mve_seam_send(int fd, const void *from, size_t size, int flags);
@@ -35,6 +37,8 @@ int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
 int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout);
 int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
 		   const sigset_t *mask);
+int mve_seam_sigprocmask(int how, const sigset_t *set, sigset_t *old);
+int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);
 
 #endif

@@ -7,7 +7,8 @@
  *	a fault in another thread, or in a child
  *	a fault in a handler, whose signal would be forgotten: signals are blocked that were not
  *	where another thread has run since the request began, or runs now: its stack does not go
- *	back.  That is looked at once more when memory is back
+ *	back.  That is looked at once more when memory is back.  The server's loop is what is
+ *	counted from, so who has run between its last wait and the request has run, too
  *
  * All signals are blocked meanwhile: no handler of the program's sees half of it, and a second
  * fault is deadly at once.  Nothing here takes a lock or memory of libc's.
@@ -39,24 +40,40 @@ static long stops_of(int who)
 	return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/* How often the other threads have stopped, for whatever: of all, without our own. */
+/* Who is stopped at each call (strace) never gets two that agree. */
+#define STOPS_TRIES	8
+
+/* How often the other threads have stopped, for whatever: of all, without our own.  -1: it is not
+ * known. */
 static long stops(void)
 {
 	long own = stops_of(RUSAGE_THREAD), all, before;
 
-	do {
+	for (int tries = 0; tries < STOPS_TRIES; tries++) {
 		before = own;
 		all = stops_of(RUSAGE_SELF);
 		own = stops_of(RUSAGE_THREAD);
-	} while (own != before);
-	return all - own;
+		if (own == before)
+			return all - own;
+	}
+	return -1;
+}
+
+/* A follower's threads are woken now and then while they wait: it knows better who has run. */
+static long others_now(int begins)
+{
+	return back->follows ? KERNEL_2(ROLLBACK_CALL, ROLLBACK_OTHERS, begins) : stops();
 }
 
 void request_begins(void)
 {
-	seam->alone = __libc_single_threaded;
-	seam->others = seam->alone ? 0 : stops();
-	KERNEL_4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &seam->mask, MASK_BYTES);
+	if (!seam->stood || state->called || back->follows) {
+		state->called = 0;
+		seam->alone = __libc_single_threaded;
+		seam->others = seam->alone ? 0 : others_now(1);
+		KERNEL_4(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &seam->mask, MASK_BYTES);
+		seam->stood = 1;
+	}
 	back->opened = 0;
 	back->spoilt = 0;
 	back->handlers_then = back->handlers;
@@ -81,29 +98,21 @@ static int sleeps(int task, const char *name)
 	return !end || (end + 2 < text + n && end[2] == 'S');
 }
 
-static int number(const char *digits)
-{
-	int n = 0;
-
-	while (*digits >= '0' && *digits <= '9')
-		n = n * 10 + *digits++ - '0';
-	return n;
-}
-
-static int all_sleep(int task)
+/* All but one, which is who asks; by what name it knows itself does not matter. */
+static int others_sleep(int task)
 {
 	char room[4096];
-	long n, at, own = KERNEL_1(SYS_gettid, 0);
-	int all = 1;
+	long n, at;
+	int awake = 0;
 
 	while ((n = KERNEL_3(SYS_getdents64, task, room, sizeof(room))) > 0)
 		for (at = 0; at < n; at += ((struct dirent64_head *)(room + at))->size) {
 			const char *name = ((struct dirent64_head *)(room + at))->name;
 
-			if (*name != '.' && number(name) != own)
-				all = all && sleeps(task, name);
+			if (*name != '.' && !sleeps(task, name))
+				awake++;
 		}
-	return all && n == 0;
+	return awake == 1 && n == 0;
 }
 
 /* Who had stopped before and has not again sleeps still, in the same call of the kernel's. */
@@ -113,13 +122,15 @@ int others_stood(void)
 
 	if (__libc_single_threaded)
 		return seam->alone;
+	if (back->follows)
+		return seam->others >= 0 && others_now(0) == seam->others;
 	task = (int)KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/task",
 			     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (seam->alone || task < 0)
 		return 0;
-	all = all_sleep(task);
+	all = others_sleep(task);
 	KERNEL_1(SYS_close, task);
-	return all && stops() == seam->others;
+	return all && seam->others >= 0 && stops() == seam->others;
 }
 
 static const char *refused(const siginfo_t *info, const ucontext_t *at)

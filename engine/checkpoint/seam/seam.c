@@ -57,14 +57,24 @@ void seam_ended(const char *why)
 	back->open = 0;
 }
 
+int seam_is_open(void)
+{
+	return mine && back->open;
+}
+
+static void over(const char *why)
+{
+	seam_ended(why);
+	mve_checkpoint_drop();
+}
+
 void seam_end(const char *why)
 {
-	if (!mine || !back->open)
+	if (!seam_is_open())
 		return;
 	if (back->follows)
 		held_say(ROLLBACK_ENDS, NULL);
-	seam_ended(why);
-	mve_checkpoint_drop();
+	over(why);
 }
 
 /* Before: a child would hold the parent's checkpoint. */
@@ -158,12 +168,16 @@ static ssize_t request(int fd, const void *bytes, ssize_t got)
 		no_more(mve_checkpoint_why());
 	else
 		back->open = 1;
+	if (state->levels[0].looked)	/* the loop is a library's: it waits unseen */
+		seam->stood = 0;
 	return got;
 }
 
 ssize_t seam_came(int fd, const void *bytes, ssize_t got)
 {
-	seam_end("it was over");
+	/* What brought the next one was the leader's next call, too: it did not go back. */
+	if (seam_is_open())
+		over("it was over");
 	if (!may_begin())
 		return got;
 	if (back->refuse && bytes && held_refuses(fd, bytes, got)) {

@@ -30,6 +30,7 @@ struct seam {
 	long each;		/* requests to a checkpoint; 0: there are none */
 	long left;
 	int begun;		/* there was one */
+	int stood;		/* the three below are of this turn of the server's loop */
 	sigset_t mask;		/* when it began */
 	int alone;		/* there was no other thread then */
 	long others;		/* how often the others had stopped */
@@ -71,6 +72,9 @@ ssize_t seam_came(int fd, const void *bytes, ssize_t got);
 
 /* What cannot be taken back is about to be done.  The request is over. */
 void seam_end(const char *why);
+
+/* This thread's request is open. */
+int seam_is_open(void);
 
 /* Why there is no request that could be taken back. */
 void seam_ended(const char *why);

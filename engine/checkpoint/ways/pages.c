@@ -6,6 +6,11 @@
  * Opening one within another, what was written since the outer one was opened is first put
  * aside: restoring the outer one takes the pages from there, the newest first.
  *
+ * With tags the copy is made good only when a library is about to be called (library.h): what
+ * libraries have in it is still what it was as the checkpoint was opened.  What the program itself
+ * has written there is in the log: so going back undoes what was logged after that look, then
+ * writes pages, then undoes what was logged before.
+ *
  * A child has none of it, and begins anew.  What is mapped later is found when the break has
  * moved, when libc's heap has given a block that lies elsewhere, and at each wipe of the tags.
  */
@@ -20,6 +25,7 @@
 #include <unistd.h>
 #include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/kernel.h"
+#include "engine/checkpoint/runtime/library.h"
 #include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ranges.h"
@@ -102,6 +108,7 @@ static void in_child(void)
 {
 	KERNEL_1(SYS_close, pages->uffd);
 	KERNEL_1(SYS_close, pages->pagemap);
+	library_child();
 	pages->stale = 1;
 	pages->now.number = 0;
 	if (kernel_begin() < 0)
@@ -195,12 +202,19 @@ static void aside_page(uintptr_t at)
 	copy_page(at);
 }
 
+/* A thread may have begun since the page was copied: its stack stays. */
+static void page_write(uintptr_t at, const unsigned char *bytes)
+{
+	if (!stack_within(at, at + PAGE))
+		memcpy((void *)at, bytes, PAGE);
+}
+
 static void back_page(uintptr_t at)
 {
-	unsigned char *copy = copy_of(at);
+	const unsigned char *copy = copy_of(at);
 
 	if (copy)
-		memcpy((void *)at, copy, PAGE);
+		page_write(at, copy);
 }
 
 static int protect(struct range r)
@@ -300,14 +314,67 @@ void pages_restore(const struct level *level)
 		struct aside *a = &ASIDE[--pages->aside];
 		unsigned char *copy = copy_of(a->at);
 
-		memcpy((void *)a->at, a->bytes, PAGE);
+		page_write(a->at, a->bytes);
 		if (copy)
 			memcpy(copy, a->bytes, PAGE);
 	}
 }
 
+int pages_catch_up(int depth)
+{
+	int kept = 0, error;
+
+	for (int n = 0; n < depth; n++)
+		kept |= state->levels[n].looked;
+	if (!kept)
+		pages->aside = 0;
+	error = !kept && is_stale() ? renew() : written(kept ? aside_page : copy_page);
+	for (int n = 0; n < depth && !error; n++) {
+		struct level *level = &state->levels[n];
+
+		if (level->looked)
+			continue;
+		level->looked = 1;
+		level->looked_mark = state->head;
+		level->aside = pages->aside;
+	}
+	state->counts.looks++;
+	return error;
+}
+
+int tags_open(struct level *level)
+{
+	int error = 0;
+
+	if (pages->uffd < 0)
+		return fail(ENOSYS, "a child cannot watch its pages");
+	level->looked = 0;
+	if (state->strange || library_stands(level->jump.rsp))
+		error = pages_catch_up(state->depth + 1);
+	state->watch = !level->looked;
+	return error ? fail(-error, "the memory of libraries is not known") : 0;
+}
+
+/* What was logged before the look is in the copy as it was at the look. */
+static void copy_undone(uintptr_t at, const void *bytes)
+{
+	unsigned char *copy = copy_of(at);
+
+	if (copy)
+		memcpy(copy, bytes, REGION);
+}
+
 void tags_restore(const struct level *level)
 {
-	log_undo(level->mark);
-	pages_restore(level);
+	void (*also)(uintptr_t at, const void *bytes) = NULL;
+
+	if (level->looked) {
+		log_undo(level->looked_mark, NULL);
+		pages_restore(level);
+		also = state->depth ? copy_undone : NULL;
+	}
+	log_undo(level->mark, also);
+	for (int n = 0; n < state->depth; n++)
+		if (state->levels[n].looked_mark > level->mark)
+			state->levels[n].looked_mark = level->mark;
 }

@@ -22,6 +22,10 @@
 
 #define KEPT_END	(COPIES_AT + COPIES_MAX)
 
+/* The open checkpoints, of which some have not looked yet, may need what libraries' memory is now.
+ * A negative errno. */
+int pages_catch_up(int depth);
+
 /* libc's heap has given a block: is it where its memory was? */
 void pages_look(uintptr_t at);
 

@@ -18,7 +18,7 @@ static int ready(void)
 }
 
 static const struct way ways[] = {
-	{ "tags", pages_begin, pages_open, tags_restore, nothing, 0, LOG_UNIT },
+	{ "tags", pages_begin, tags_open, tags_restore, nothing, 0, LOG_UNIT },
 	{ "undo", undo_begin, undo_open, undo_restore, nothing, 0, 1 },
 	{ "scan", pages_begin, pages_open, pages_restore, nothing, 1, 1 },
 	{ "mprotect", protect_begin, protect_open, protect_restore, nothing, 1, PAGE_UNIT },

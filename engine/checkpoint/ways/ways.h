@@ -32,6 +32,7 @@ int way_choose(void);
 /* pages.c */
 int pages_begin(void);
 int pages_open(struct level *level);
+int tags_open(struct level *level);
 void pages_restore(const struct level *level);
 void tags_restore(const struct level *level);
 

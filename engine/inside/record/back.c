@@ -19,9 +19,12 @@
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
+#include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/record/back.h"
 #include "engine/inside/record/form.h"
+#include "engine/inside/record/words.h"
 #include "engine/inside/rollback/rollback.h"
 
 #define TRAITS_SEEN	(TRAITS_GONE | TRAIT_REGISTERS | TRAIT_WRITES | TRAIT_SIGNALS | \
@@ -159,6 +162,42 @@ static long leader_asked(struct thread *t, int sig, uint64_t at)
 	return 1;
 }
 
+/* Where the leader's is taken back, as far as is told: behind what is done of a failure. */
+static enum { BACK_NONE, BACK_NEXT, BACK_UNTOLD } back_find(const struct thread *t)
+{
+	struct reader ahead = t->reader;
+	const struct event *e = reader_peek(&ahead);
+	struct words s = WORDS_NONE;
+
+	ahead.ahead = true;
+	for (int n = 0; e; n++, e = reader_next(&ahead)) {
+		if (e->kind == EVENT_BACK)
+			return BACK_NEXT;
+		if (n == WORDS_MAX || !words_hold(&s, e))
+			return BACK_NONE;
+	}
+	return BACK_UNTOLD;
+}
+
+bool back_comes(struct thread *t)
+{
+	struct patience p = PATIENCE(WAIT_back);
+	const struct event *e;
+
+	if (!brief()->amends.wanted)
+		return false;
+	while (back_find(t) == BACK_UNTOLD && patience_step(&p))
+		;
+	patience_end(&p);
+	if (back_find(t) != BACK_NEXT)
+		return false;
+	while ((e = reader_peek(&t->reader)) && e->kind != EVENT_BACK) {
+		lock_passed(t, e);
+		follow_take(t);
+	}
+	return true;
+}
+
 /* The leader's request has failed, too, or this is no twin of it. */
 static long follower_asked(struct thread *t, int sig, uint64_t at)
 {
@@ -168,7 +207,7 @@ static long follower_asked(struct thread *t, int sig, uint64_t at)
 		e = follow_event(t);
 		if (!e)
 			return leader_asked(t, sig, at);
-		if (e->kind == EVENT_BACK) {
+		if (back_comes(t)) {
 			follow_take(t);
 			return 1;
 		}
@@ -196,7 +235,7 @@ static void ends(struct thread *t)
 {
 	const struct event *e = t->following ? follow_event(t) : NULL;
 
-	if (e && e->kind == EVENT_BACK && rollback_told(t))
+	if (e && back_comes(t) && rollback_told(t))
 		follow_take(t);
 }
 
@@ -207,9 +246,14 @@ long back_asked(struct thread *t)
 	t->answered = 1;
 	if (f->rdi == ROLLBACK_ASK)
 		return asked(t);
+	if (f->rdi == ROLLBACK_OTHERS)
+		return rollback_others(t, f->rsi == 1);
 	if (f->rdi == ROLLBACK_ENDS)
 		ends(t);
-	else if (!t->following)
+	else if (!t->following || f->rdi == ROLLBACK_NOT)
 		request_ask(t, REQ_ROLLBACK, f->rdi, boot.rollback, f->rsi);
+	/* Its leader went back, and it cannot: it is no follower any more. */
+	if (t->following && f->rdi == ROLLBACK_NOT)
+		request_ask(t, REQ_VERDICT, VERDICT_UNSUPPORTED, DIFFERS_CALL, 0);
 	return 0;
 }

@@ -11,6 +11,11 @@ void back_begin(void);
 bool back_before(struct thread *t, long nr);
 /* It was made. */
 void back_after(struct thread *t, long nr, long result);
+/*
+ * What its leader does next is to go back, but for the last words of what failed: these are taken,
+ * and the next event is that.  As long as there are but words it is waited for.
+ */
+bool back_comes(struct thread *t);
 /* ROLLBACK_CALL, of the runtime. */
 long back_asked(struct thread *t);
 

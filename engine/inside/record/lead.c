@@ -276,7 +276,8 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	if (stateless && told)
 		told = scope_enter(t, &w, row);
 	care_before(t, &w, nr, care & CARE_UNTOLD);
-	if (!told)
+	/* Each thread has its lane from its birth: a twin of it may come when it likes. */
+	if (!told && (stateless || w.desc->class != CLASS_LIFE))
 		return lead_untold(t, &w, nr, care, row);
 	if (w.desc->class == CLASS_LIFE) {
 		sample_due(t);

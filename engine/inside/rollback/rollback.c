@@ -13,10 +13,12 @@
 #include <linux/signal.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/lanes/window.h"
 #include "engine/inside/rollback/rollback.h"
 
@@ -43,6 +45,7 @@ void rollback_begin(void)
 	r->reply = (uint64_t)brief()->amends.reply;
 	r->reply_size = brief()->amends.size;
 	r->refuse = brief()->amends.refuse;
+	r->brings = brief()->amends.brings;
 	r->follows = boot.role == ROLE_FOLLOWER;
 	r->held = 1;
 }
@@ -105,6 +108,40 @@ bool rollback_failed(int *sig, uint64_t *at)
 	*sig = failure.sig;
 	*at = failure.at;
 	return failure.told;
+}
+
+/*
+ * A follower's thread that waits for its next event has not run since it began to, however often
+ * it was woken.  Places only grow: their sum is the same if each is.
+ */
+static long others_read(const struct thread *t)
+{
+	const struct thread *o;
+	uint64_t places = 0;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		if (o == t || o->pid != t->pid)
+			continue;
+		if (!o->following || CONSUME(thread_waits, &o->waits) != 1)
+			return -1;
+		places += __atomic_load_n(&o->reader.pos, __ATOMIC_RELAXED);
+	}
+	return (long)(places & INT64_MAX);
+}
+
+/* The leader's stood when its request began; ours may not be there yet. */
+long rollback_others(const struct thread *t, bool begins)
+{
+	static bool at_work;	/* they were, for longer than is waited for */
+	struct patience p = PATIENCE(WAIT_idle);
+	long read;
+
+	while ((read = others_read(t)) < 0 && begins && !at_work && patience_step(&p))
+		;
+	patience_end(&p);
+	if (begins)
+		at_work = read < 0;
+	return read;
 }
 
 /* Words; NULL: it may be tried. */

@@ -32,6 +32,8 @@ bool rollback_call(struct thread *t, int sig);
 bool rollback_told(struct thread *t);
 /* The number is the runtime's own descriptor: no version has it of another. */
 bool rollback_keeps(int32_t fd);
+/* ROLLBACK_OTHERS */
+long rollback_others(const struct thread *t, bool begins);
 /* A handler of the program's begins, or is left. */
 void rollback_handler(struct thread *t, bool begins);
 /* What failed last, as rollback_fault was told; true: a follower's leader has said so before. */

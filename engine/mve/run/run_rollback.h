@@ -8,6 +8,6 @@
 
 int reply_take(struct run_options *o, const char *path);
 /* When all options have been read. */
-int rollback_complete(const struct run_options *o);
+int rollback_complete(struct run_options *o);
 
 #endif

@@ -79,6 +79,8 @@ int mark_take(struct run_options *o, const char *text)
 
 	if (text[0] == '/')
 		return path_take(o, text);
+	if (!strcmp(text, "recv"))
+		text = "recvfrom";	/* as the kernel has it */
 	if (call_number(text) < 0)
 		return function_take(o, text);
 	if (!is_told(text)) {
@@ -192,7 +194,7 @@ int marks_complete(struct run_options *o)
 {
 	int code = sample_complete(o);
 
-	if (code || !options_seams(o) || o->followers || o->sampling.stateless)
+	if (code || !options_seams(o) || o->followers || o->sampling.stateless || o->brings)
 		return code;
 	say_error("for example: mve run --mark accept -f same -- ./server",
 		  "--mark without a follower: nobody is told of requests");

@@ -75,6 +75,7 @@ struct run_options {
 	uint32_t rewind;	/* so often is a difference tried; 0: no images are kept */
 	bool rollback;		/* a request that fails is taken back, where that can be, */
 	bool refuse_known;	/* and the same one is not tried again */
+	uint32_t brings;	/* by which calls one comes, as bits: enum rollback_brings */
 	const char *reply;	/* what its connection gets, so many bytes; or NULL */
 	uint32_t reply_size;
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */

@@ -65,7 +65,9 @@ void versions_inherit(const struct monitor *m, bool inherit)
 static void amends_take(struct amends *a, const struct run_options *o)
 {
 	MUST(o->reply_size <= REPLY_MAX);
+	a->wanted = o->rollback;
 	a->refuse = o->refuse_known;
+	a->brings = o->brings;
 	a->size = o->reply_size;
 	if (o->reply)
 		memcpy(a->reply, o->reply, o->reply_size);

@@ -231,7 +231,7 @@ int64_t reported_serve(struct version *v, const struct request *r)
 
 /* --- the look after them -------------------------------------------------------------- */
 
-/* The thread has gone on, or is gone. */
+/* The thread has gone on, as to a crash that it asks about, or is gone. */
 static bool draft_is_done(const struct draft *d)
 {
 	const struct slot *s = &d->v->area->slot[d->slot];
@@ -239,6 +239,7 @@ static bool draft_is_done(const struct draft *d)
 
 	snprintf(task, sizeof(task), "/proc/%d/task/%d", d->pid, d->tid);
 	return (pid_t)s->owner != d->tid || taken_of(d->v, d->slot) != d->taken ||
+	       held_is(d->v->monitor, d->v, d->slot) ||
 	       (s->calls != d->calls && now_ms() > d->quiet_ms + QUIET_MS) ||
 	       now_ms() > d->quiet_ms + STUCK_MS ||
 	       access(task, F_OK) < 0;

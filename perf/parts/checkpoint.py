@@ -1,0 +1,200 @@
+"""Checkpoints at each request, laid beside plain clang and beside other ways.
+
+Each server is built by servers/build: by clang alone, and by mve-cc with checks, with an undo log,
+and without checks.  All of them take turns, as in servers.py, which says how; "closed" is the
+program with checks that opens none.  Memory is what the server's processes have for
+themselves and their share of the rest (PSS), once all has been measured.
+
+A server that cannot be built here is left out, with a word.
+"""
+
+import math
+import os
+import subprocess
+
+from . import figures, plots, processes, servers
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+LOST, MORE_PSS, LOST_CLOSED = 0.05, 0.20, 0.03
+PLAIN = "plain-clang"
+SEAM = "MVE_CHECKPOINT_SEAM="
+WAY = "MVE_CHECKPOINT_WAY="
+
+# mode: edition, environment
+MODES = {
+    "native": (PLAIN, ()),
+    "closed": ("checkpoint", ()),
+    "pass": ("checkpoint", (SEAM + "1",)),
+    "pass/10": ("checkpoint", (SEAM + "10",)),
+    "pass/100": ("checkpoint", (SEAM + "100",)),
+    "undo": ("checkpoint-undo", (SEAM + "1", WAY + "undo")),
+    "undo/10": ("checkpoint-undo", (SEAM + "10", WAY + "undo")),
+    "undo/100": ("checkpoint-undo", (SEAM + "100", WAY + "undo")),
+    "scan": ("checkpoint-pages", (SEAM + "1", WAY + "scan")),
+    "mprotect": ("checkpoint-pages", (SEAM + "1", WAY + "mprotect",
+                                      "GLIBC_TUNABLES=glibc.pthread.rseq=0")),
+    "fork": ("checkpoint-pages", (SEAM + "1", WAY + "fork")),
+}
+EACH = ("closed", "pass", "undo", "scan", "mprotect", "fork")
+servers.SHARES.update({"fork": 20, "mprotect": 8, "scan": 4})
+WIDTHS = (-12, -10, 9, 8, 14, 9, 9)
+
+
+def _memcached(binary, folder, port):
+    return [*servers._memcached(binary, folder, port), "-t", "1"]
+
+
+def _specs():
+    for spec in servers.SERVERS:
+        start = _memcached if spec[0] == "memcached" else spec[2]
+        loads = dict(list(spec[4].items())[:1])
+        yield (spec[0], spec[1], start, spec[3], loads, spec[5])
+
+
+def _built(name, edition):
+    """(path, "") or (None, why)."""
+    done = subprocess.run([ROOT + "/servers/build", name, edition], capture_output=True, text=True,
+                          check=False, timeout=1800)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["?"])[0]
+        return None, f"skipped: {last}"
+    return done.stdout.strip(), ""
+
+
+def _pss_kib(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/smaps_rollup") as f:
+            total += sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+    return total
+
+
+class Server(servers.Server):
+    programs = {}
+
+    def command(self, spec, mode, words, folder):
+        binary = self.programs[MODES[mode][0]]
+        return [*words, *spec[2](binary, folder, self.port)]
+
+    def slice(self, ask, requests):
+        got = super().slice(ask, requests)
+        got["pss_kib"] = _pss_kib(self.members[0])
+        return got
+
+    def check(self):
+        """With fork another process goes on where a request was taken back; none is here."""
+        if not self.members[0]:
+            raise processes.Failed(f"no server: {self.running.said()}")
+
+
+def _words(mode):
+    return lambda: ["env", *MODES[mode][1]]
+
+
+def _measure(ways, spec, options, rounds, turns, progress):
+    programs, trouble = {}, {}
+    for edition in dict.fromkeys(e for e, _ in MODES.values()):
+        progress(f"{spec[0]}: building {edition}")
+        programs[edition], trouble[edition] = _built(spec[0], edition)
+    Server.programs = programs
+    modes = {m: (_words(m), trouble[MODES[m][0]] or None) for m in MODES}
+    spec = (spec[0], programs[PLAIN] or spec[1], *spec[2:])
+    return servers.measure_server(ways, spec, options, rounds, turns, progress, modes, Server)
+
+
+def measure(ways, options, progress):
+    rounds = options.rounds or (3 if options.quick else 9)
+    turns = 4 if options.quick else 6
+    rows = []
+    for spec in _specs():
+        rows += _measure(ways, spec, options, rounds, turns, progress)
+    return {"rounds": rounds, "turns": turns, "connections": servers.CONNECTIONS, "rows": rows,
+            "means": _means(rows)}
+
+
+def _pss_ratio(rows, row):
+    native = next(r for r in rows if r["load"] == row["load"] and r["mode"] == "native")
+    return row["pss_kib"]["median"] / native["pss_kib"]["median"]
+
+
+def _mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def _means(rows):
+    """{mode: {throughput, cpu, pss}}: geometric means of the ratios to native."""
+    out = {}
+    for mode in MODES:
+        done = [r for r in rows if r["mode"] == mode and "pss_kib" in r]
+        if not done:
+            continue
+        out[mode] = {"throughput": _mean([r["per_second_ratio"]["median"] for r in done]),
+                     "cpu": _mean([r["cpu_us_ratio"]["median"] for r in done]),
+                     "pss": _mean([_pss_ratio(rows, r) for r in done]), "servers": len(done)}
+    return out
+
+
+def _line(rows, row):
+    label = row["load"] if row["mode"] == "native" else ""
+    if "pss_kib" not in row:
+        return figures.shorten(f"{label:<12}{row['mode']:<10}  {row['trouble']}", figures.WIDTH)
+    ratio = row["per_second_ratio"]
+    return figures.columns(WIDTHS, (
+        label, row["mode"], figures.number(row["per_second"]["median"], 0),
+        figures.number(ratio["median"], 3), figures.span(ratio["q1"], ratio["q3"], 3),
+        figures.number(row["cpu_us_ratio"]["median"], 3),
+        figures.number(_pss_ratio(rows, row), 2)))
+
+
+def show(result, options):
+    rows = result["rows"]
+    yield (f"CHECKPOINTS at each request (median of {result['rounds']} rounds, "
+           f"{result['connections']} connections)")
+    yield ""
+    yield figures.columns(WIDTHS, ("load", "way", "req/s", "ratio", "q1..q3", "CPU", "PSS"))
+    yield figures.rule()
+    for row in rows:
+        yield _line(rows, row)
+    yield from figures.troubles(rows)
+    yield ""
+    for mode, m in result["means"].items():
+        yield figures.columns(WIDTHS, (
+            "mean of " + str(m["servers"]), mode, "", figures.number(m["throughput"], 3), "",
+            figures.number(m["cpu"], 3), figures.number(m["pss"], 2)))
+
+
+def targets(result):
+    means = result["means"]
+    for mode, key, limit, what in (
+            ("pass", "throughput", 1 - LOST, "a checkpoint at each request: throughput >= 0.95"),
+            ("closed", "throughput", 1 - LOST_CLOSED, "no checkpoint open: throughput >= 0.97"),
+            ("pass", "pss", 1 + MORE_PSS, "a checkpoint at each request: PSS <= 1.20")):
+        if mode not in means:
+            yield what, "not measured", ""
+            continue
+        value = means[mode][key]
+        met = value <= limit if key == "pss" else value >= limit
+        yield what, figures.number(value, 3), "met" if met else "not met"
+
+
+def drawings(result):
+    rows = result["rows"]
+    loads = list(dict.fromkeys(r["load"] for r in rows))
+
+    def of(load, mode, key):
+        row = next(r for r in rows if r["load"] == load and r["mode"] == mode)
+        if "pss_kib" not in row:
+            return None
+        return _pss_ratio(rows, row) if key == "pss" else row[key]
+
+    if not result["means"]:
+        return
+    yield "checkpoint", plots.bars(
+        "Throughput at a checkpoint for each request", "ratio to plain clang", list(EACH),
+        [(load, [of(load, m, "per_second_ratio") for m in EACH]) for load in loads],
+        (1 - LOST, "target"))
+    kept = [m for m in MODES if m.startswith(("pass", "undo"))]
+    yield "checkpoint-memory", plots.bars(
+        "Memory (PSS) at a checkpoint for each 1, 10, 100 requests", "ratio to plain clang", kept,
+        [(load, [of(load, m, "pss") for m in kept]) for load in loads],
+        (1 + MORE_PSS, "target"))
