@@ -13,6 +13,7 @@ int cmd_report(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_follow(int argc, char **argv);
 int cmd_drop(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_promote(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
 int cmd_stop(int argc, char **argv);

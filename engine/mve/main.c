@@ -30,6 +30,7 @@ static const struct command commands[] = {
 	{ "follow", "NAME [--name FOLLOWER] [--again] -- CMD...", "add a follower as it runs",
 	  cmd_follow },
 	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
+	{ "compare", "NAME FOLLOWER", "words of memory in which a follower differs", cmd_compare },
 	{ "promote", "NAME FOLLOWER [--keep] [--wait] [--dry-run]",
 	  "a follower takes the leader's place", cmd_promote },
 	{ "rules", "NAME FOLLOWER FILE", "other rules for a follower, as it runs", cmd_rules },
