@@ -186,6 +186,37 @@ int show_done(json_t *reply, const char *what, const char *whom)
 	return code;
 }
 
+/* -1: the kernel does not say. */
+static json_int_t own_kib(json_int_t pid)
+{
+	char name[64], line[256];
+	long long kib, sum = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%lld/smaps_rollup", pid);
+	f = pid > 0 ? fopen(name, "re") : NULL;
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Private_Dirty: %lld", &kib) == 1)
+			sum += kib;
+	fclose(f);
+	return sum;
+}
+
+void show_add_own(json_t *status)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v) {
+		json_int_t kib = own_kib(show_number(v, "pid"));
+
+		if (kib >= 0)
+			json_object_set_new(v, "own_kib", json_integer(kib));
+	}
+}
+
 json_int_t show_number(const json_t *j, const char *key)
 {
 	return json_integer_value(json_object_get(j, key));

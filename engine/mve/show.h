@@ -46,6 +46,13 @@ int show_json(json_t *j);
 /* Whether the monitor did as it was asked, in words; an exit code. */
 int show_done(json_t *reply, const char *what, const char *whom);
 
+/*
+ * What each version's first process has in memory of its own, which no other shares, as
+ * `own_kib`: what a twin has come to cost.  Asked here, for whoever asks may have to wait for
+ * the process, and the monitor must not.
+ */
+void show_add_own(json_t *status);
+
 json_int_t show_number(const json_t *j, const char *key);
 const char *show_text(const json_t *j, const char *key);
 

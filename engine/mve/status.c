@@ -49,6 +49,8 @@ static void lag_show(const json_t *v)
 	if (ms)
 		printf(" and %.1f s", (double)ms / 1000);
 	printf(" behind");
+	if (json_object_get(v, "own_kib"))
+		printf(", %lld MiB of its own", show_number(v, "own_kib") >> 10);
 	if (!still)
 		return;
 	strftime(at, sizeof(at), "%H:%M:%S", localtime(&since));
@@ -132,6 +134,19 @@ static void versions_show(const json_t *list, const json_t *ring)
 	       show_number(ring, "waits"));
 }
 
+/* Twins that are kept, and what they cost the leader. */
+static void spares_show(const json_t *s)
+{
+	const char *why = show_text(s, "why");
+
+	if (s)
+		printf("  spares: %lld of %lld; %lld made, for which the server stood for %lld us "
+		       "at most; %lld lost%s%s\n\n", show_number(s, "there"),
+		       show_number(s, "wanted"), show_number(s, "made"),
+		       show_number(s, "stood_us_most"), show_number(s, "lost"),
+		       *why ? ": " : "", why);
+}
+
 /* What share of the traffic the followers have seen. */
 static void sample_show(const json_t *s)
 {
@@ -207,6 +222,7 @@ int cmd_status(int argc, char **argv)
 			  "the monitor does not answer: %s", l.name);
 		return EXIT_SYSTEM;
 	}
+	show_add_own(j);
 	if (l.json)
 		return show_json(j);
 	plain_json(j, false);
@@ -218,6 +234,7 @@ int cmd_status(int argc, char **argv)
 	       show_number(j, "unheld"));
 	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));
 	rollbacks_show(json_object_get(j, "versions"));
+	spares_show(json_object_get(j, "spares"));
 	sample_show(json_object_get(j, "sample"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));

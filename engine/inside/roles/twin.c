@@ -131,9 +131,13 @@ static bool parts_move(void)
 	return true;
 }
 
-/* The slot is another area's: what it said of the thread is to be said again. */
+/*
+ * The slot is another area's: what it said of the thread is to be said again.  One that sleeps
+ * since it has followed does not know that it leads: its place in that stream is no twin's.
+ */
 static void slot_begin(struct thread *o)
 {
+	o->following = 0;
 	if (!request_may(o))
 		return;
 	o->slot->image = boot.image;

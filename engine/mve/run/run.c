@@ -72,6 +72,8 @@ static const char run_help[] =
 	"                      this time it never is one (200)\n"
 	"  --rewind TIMES      a difference is met so often before it is one: a follower\n"
 	"                      keeps an image of itself, and goes back to it (8; 0: off)\n"
+	"  --spare N           so many twins of the server are kept, ready to lead: one\n"
+	"                      that does, or is lost, is replaced (docs/spares.md)\n"
 	"  --rollback          a request in which the program dies is taken back, and its\n"
 	"                      connection alone is closed: for programs that mve-cc has\n"
 	"                      built (docs/checkpoints.md)\n"
@@ -91,7 +93,7 @@ enum {
 	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY,
 	OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
-	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND, OPT_ROLLBACK,
+	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND, OPT_SPARE, OPT_ROLLBACK,
 	OPT_REPLY, OPT_REFUSE,
 	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
 };
@@ -118,6 +120,7 @@ static const struct option run_options[] = {
 	{ "still", required_argument, NULL, OPT_STILL },
 	{ "verdict-ms", required_argument, NULL, OPT_VERDICT_MS },
 	{ "rewind", required_argument, NULL, OPT_REWIND },
+	{ "spare", required_argument, NULL, OPT_SPARE },
 	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
 	{ "reply", required_argument, NULL, OPT_REPLY },
 	{ "refuse-known", no_argument, NULL, OPT_REFUSE },
@@ -257,6 +260,14 @@ static int rewind_take(struct run_options *o, const char *text)
 	return n < 0 ? EXIT_USE : 0;
 }
 
+static int spare_take(struct run_options *o, const char *text)
+{
+	int64_t n = size_take("spare", text, 0, SPARES_MOST, "how many twins: a number");
+
+	o->spares = n < 0 ? 0 : (uint32_t)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
 static int option_wrong(const char *command, int opt, const char *text)
 {
 	say_error(command[0] == 't' ? "mve trace --help lists the options"
@@ -308,6 +319,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return ms_take("verdict-ms", optarg, &o->verdict_ms);
 	case OPT_REWIND:
 		return rewind_take(o, optarg);
+	case OPT_SPARE:
+		return spare_take(o, optarg);
 	case OPT_ROLLBACK:
 		o->rollback = true;
 		return 0;

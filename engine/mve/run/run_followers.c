@@ -207,9 +207,29 @@ static bool name_taken(const struct run_options *o, const char *name, unsigned b
 	return false;
 }
 
+/* They are twins, which a session of one kind has, and rows of which there are so many. */
+static int spares_complete(const struct run_options *o)
+{
+	if (o->spares && o->sampling.stateless) {
+		say_error("with --stateless, -f same --again is one that comes again",
+			  "--spare with --stateless: a spare knows all connections");
+		return EXIT_USE;
+	}
+	if (o->spares && o->spares + o->followers > SPARES_MOST) {
+		say_error("take fewer", "too many versions: %u with -f, and --spare %u: at most %d",
+			  o->followers, o->spares, SPARES_MOST);
+		return EXIT_USE;
+	}
+	return 0;
+}
+
 int followers_complete(struct run_options *o)
 {
 	static char made[FOLLOWERS_MAX][8];
+	int result = spares_complete(o);
+
+	if (result)
+		return result;
 
 	for (unsigned i = 0; i < o->followers; i++) {
 		struct follower_options *f = &o->follower[i];

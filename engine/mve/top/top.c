@@ -22,7 +22,8 @@ static const char help[] =
 	"usage: mve top NAME [--interval S] [--once]\n"
 	"\n"
 	"Shows a session as it runs, each second: versions, their calls, how far the\n"
-	"followers are behind, and the leader's busiest calls.\n"
+	"followers are behind, what memory each has of its own, and the leader's\n"
+	"busiest calls.\n"
 	"\n"
 	"  --interval S  each S seconds (0.1 to 3600)\n"
 	"  --once        print one frame as text, of the calls of one interval\n"
@@ -62,6 +63,7 @@ static bool sample_take(struct top *top)
 		json_decref(now);
 		return false;
 	}
+	show_add_own(now);
 	json_decref(top->sample.before);
 	top->sample.before = top->sample.now;
 	top->sample.now = plain_json(now, false);

@@ -142,7 +142,8 @@ static void put_version(struct top_frame *f, const struct top_sample *s, const j
 			bool selected)
 {
 	bool ended = !strcmp(show_text(v, "role"), "ended");
-	char rate[16], size[16], cells[24] = "-", behind[24] = "-", said[100];
+	char rate[16], size[16], own[16], cells[24] = "-", behind[24] = "-", said[100];
+	bool has_own = json_object_get(v, "own_kib");
 
 	verdicts_text(v, said, sizeof(said));
 	if (top_follows(v))
@@ -151,10 +152,11 @@ static void put_version(struct top_frame *f, const struct top_sample *s, const j
 		snprintf(behind, sizeof(behind), "%.1fs", (double)show_number(v, "lag_ms") / 1000);
 	put(f, ended ? LINE_GONE : selected ? LINE_SELECTED :
 	    show_number(v, "still_ms") ? LINE_ALERT : LINE_PLAIN,
-	    "%c %-12.12s %-8.8s %7lld %9s %8s %6s %6s  %s", selected ? '>' : ' ',
+	    "%c %-12.12s %-8.8s %7lld %9s %8s %6s %6s %6s  %s", selected ? '>' : ' ',
 	    show_text(v, "name"), show_text(v, "role"), show_number(v, "pid"),
 	    rate_text(version_rate(s, v), rate), cells,
-	    top_follows(v) ? size_text(show_number(v, "lag_bytes"), size) : "-", behind, said);
+	    top_follows(v) ? size_text(show_number(v, "lag_bytes"), size) : "-", behind,
+	    has_own ? size_text(show_number(v, "own_kib") << 10, own) : "-", said);
 }
 
 static void put_versions(struct top_frame *f, const struct top_sample *s, const char *selected)
@@ -162,8 +164,8 @@ static void put_versions(struct top_frame *f, const struct top_sample *s, const 
 	const json_t *v;
 	size_t i;
 
-	put(f, LINE_HEAD, "  %-12s %-8s %7s %9s %8s %6s %6s  %s", "NAME", "ROLE", "PID", "CALLS/s",
-	    "LAG", "bytes", "time", "VERDICTS, WHY");
+	put(f, LINE_HEAD, "  %-12s %-8s %7s %9s %8s %6s %6s %6s  %s", "NAME", "ROLE", "PID",
+	    "CALLS/s", "LAG", "bytes", "time", "OWN", "VERDICT");
 	json_array_foreach(json_object_get(s->now, "versions"), i, v)
 		put_version(f, s, v, !strcmp(show_text(v, "name"), selected));
 }

@@ -56,7 +56,7 @@ bool followers_any(const struct monitor *m)
 int followers_start(struct monitor *m)
 {
 	for (unsigned i = 1; i < m->versions; i++) {
-		int result = version_spare(&m->version[i]) ? 0 : version_start(&m->version[i]);
+		int result = version_unused(&m->version[i]) ? 0 : version_start(&m->version[i]);
 
 		if (result)
 			follower_drop(&m->version[i], VERDICT_UNSUPPORTED, "cannot start: %s",

@@ -13,6 +13,7 @@
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
+#include "engine/outside/late/again.h"
 #include "engine/outside/late/join.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/monitor/monitor.h"
@@ -25,9 +26,7 @@
 
 #define READ_MS		60000	/* the start may take so long, under a sanitizer */
 #define LOOK_MS		10
-#define AGAIN_MS	500	/* before one comes again; twice as long each time */
-#define AGAIN_MOST	7	/* times that it is twice as long */
-#define STEADY_MS	60000	/* one that followed so long has no past */
+#define AGAIN_LATE_MS	64000	/* till what was refused is asked again */
 #define AGAIN_VAIN	5	/* times that one comes again and never follows */
 
 /* Nobody is told by mistake, and nothing is held for whoever had the row. */
@@ -184,18 +183,15 @@ static void version_look(struct monitor *m, struct version *v)
 void join_ended(struct version *v)
 {
 	bool followed = v->join == JOIN_DONE || !v->join;
-	bool long_ago = followed && now_ms() > v->join_ms + STEADY_MS;
-	unsigned ends = long_ago ? 0 : v->ends;
 
 	if (!v->options || !v->options->again)	/* the first leader has none */
 		return;
-	v->ends = ends + 1;
-	v->again_ms = now_ms() + ((uint64_t)AGAIN_MS << (ends < AGAIN_MOST ? ends : AGAIN_MOST));
-	if (!followed && ends >= AGAIN_VAIN) {
+	v->again_ms = again_when(&v->ends, followed ? v->join_ms : 0);
+	if (!followed && v->ends > AGAIN_VAIN) {
 		v->again_ms = 0;
 		say_error("mve report shows where it differs, if it does",
 			  "%s/%s: does not come again: it came %u times and never followed",
-			  v->monitor->session.name, v->name, ends + 1);
+			  v->monitor->session.name, v->name, v->ends);
 	}
 }
 
@@ -207,14 +203,14 @@ static void version_again(struct monitor *m, struct version *v)
 	char name[FOLLOWER_NAME_MAX + 1];
 	bool passes;
 
-	MUST(v->options && v->options->again && !version_spare(v));
+	MUST(v->options && v->options->again && !version_unused(v));
 
 	MUST(path);
 	strcpy(name, v->name);
 	like.name = name;
 	v->again_ms = 0;
 	if (!join_begin(m, path, argv, &like, why, sizeof(why), &passes)) {
-		v->again_ms = now_ms() + ((uint64_t)AGAIN_MS << AGAIN_MOST);
+		v->again_ms = now_ms() + AGAIN_LATE_MS;
 		say_log("join", "%s/%s: not again: %s", m->session.name, name, why);
 		for (size_t i = 0; argv[i]; i++)
 			free(argv[i]);

@@ -1,5 +1,5 @@
 /*
- * The rows of versions.  Those of a session's first versions are made with it, and so are spare
+ * The rows of versions.  Those of a session's first versions are made with it, and so are unused
  * ones for those that come later, since an area's robust futex must not be taken after the
  * leader's (versions_alive_hold).  The row of one that has ended is used again.
  */
@@ -15,11 +15,11 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rules/rules_load.h"
 
-static const struct follower_options spare = { .name = "" };
+static const struct follower_options unused = { .name = "" };
 
-bool version_spare(const struct version *v)
+bool version_unused(const struct version *v)
 {
-	return v->options == &spare;
+	return v->options == &unused;
 }
 
 int rows_make(struct monitor *m)
@@ -29,7 +29,7 @@ int rows_make(struct monitor *m)
 	MUST(m->versions <= ROW_START);	/* that row is the start's */
 
 	while (!result && m->versions < ROW_START) {
-		result = version_make(m, &spare);
+		result = version_make(m, &unused);
 		if (!result)
 			m->version[m->versions - 1].state = VERSION_ENDED;
 	}
@@ -39,7 +39,7 @@ int rows_make(struct monitor *m)
 bool row_is_free(const struct monitor *m, const struct version *v)
 {
 	return v->index != m->leader && v->state == VERSION_ENDED &&
-	       (version_spare(v) || (v->gone && v->reaped));
+	       (version_unused(v) || (v->gone && v->reaped));
 }
 
 /* One that nobody had, so that the others' ends can be seen; else the first that is free. */
@@ -49,7 +49,7 @@ static struct version *row_any(struct monitor *m)
 
 	for (unsigned i = m->versions; i--;)
 		if (row_is_free(m, &m->version[i]) &&
-		    (!found || version_spare(&m->version[i]) || !version_spare(found)))
+		    (!found || version_unused(&m->version[i]) || !version_unused(found)))
 			found = &m->version[i];
 	return found;
 }
@@ -129,7 +129,7 @@ static void row_free(const struct version *was)
 {
 	if (!was->made)
 		return;
-	MUST(was->options && !version_spare(was));
+	MUST(was->options && !version_unused(was));
 	for (char **word = was->argv; word && *word; word++)
 		free(*word);
 	free(was->argv);

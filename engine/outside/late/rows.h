@@ -1,4 +1,4 @@
-/* The rows of versions that come later: spare ones, and those of followers that have ended. */
+/* The rows of versions that come later: unused ones, and those of followers that have ended. */
 #ifndef MVE_OUTSIDE_ROWS_H
 #define MVE_OUTSIDE_ROWS_H
 
@@ -6,7 +6,7 @@
 
 /* Spare rows behind those that there are, as many as fit. */
 int rows_make(struct monitor *m);
-bool version_spare(const struct version *v);
+bool version_unused(const struct version *v);
 /* Nobody has it, and nothing is left of whom it was. */
 bool row_is_free(const struct monitor *m, const struct version *v);
 /* The one of that name, or any; NULL, and why not, and whether that goes by itself. */

@@ -20,6 +20,7 @@
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
+#include "engine/outside/late/cost.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/monitor.h"
@@ -326,6 +327,19 @@ static const char *copy_why(int result)
 	return result == -ENOMEM ? "there is no memory for it" : strerror(-result);
 }
 
+/* All that it may write: a fork is cheap, and what comes later must not end the server. */
+static const char *too_much(struct monitor *m)
+{
+	static char text[WHY_MAX];
+	uint64_t cost = cost_of(leading(m)->server), room = cost_room();
+
+	if (cost <= room)
+		return NULL;
+	snprintf(text, sizeof(text), "it may come to cost %lu MiB of memory, and there are %lu",
+		 cost >> 20, room >> 20);
+	return text;
+}
+
 static struct version *row_for(struct monitor *m, const char *name, const char **why,
 			       bool *passes)
 {
@@ -341,6 +355,10 @@ static struct version *row_for(struct monitor *m, const char *name, const char *
 	*why = busy(m);
 	if (!*why && !old_stream_read(m, v, false))
 		*why = "a follower still reads what another told in its place";
+	if (*why)
+		return NULL;
+	*passes = false;
+	*why = too_much(m);
 	return *why ? NULL : v;
 }
 

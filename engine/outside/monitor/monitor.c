@@ -28,6 +28,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/hang.h"
 #include "engine/outside/late/join.h"
+#include "engine/outside/late/spares.h"
 #include "engine/outside/late/start_record.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/follow/verdicts.h"
@@ -302,6 +303,7 @@ static void due_serve(struct monitor *m)
 	start_record_look(m);
 	join_look(m);
 	twin_look(m);
+	spares_look(m);
 	exec_look(m);
 	hang_look(m);
 	rewind_look(m);
@@ -495,7 +497,8 @@ static int start_fail(struct monitor *m, const char *path, int result)
 /* A monitor that has none left cannot look at a request, and its server would wait for it. */
 static int files_check(const struct monitor *m)
 {
-	rlim_t wanted = FILES_SPARE + FILES_VERSION * (m->options->followers + 1);
+	rlim_t versions = m->options->followers + m->options->spares + 1;
+	rlim_t wanted = FILES_SPARE + FILES_VERSION * versions;
 	int next = fcntl(m->signal_fd, F_DUPFD_CLOEXEC, 0);
 	struct rlimit most;
 

@@ -106,6 +106,7 @@ struct version {
 	bool over;		/* a follower's last process is gone, and it is judged whether
 				   that was right */
 	bool made;		/* for the row of another, in whose place it came: rows.c */
+	bool spare;		/* one of those that --spare keeps */
 	enum join join;
 	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
 	uint64_t join_ms;	/* until then it may read the start */
@@ -216,6 +217,16 @@ struct move {
 	struct untold *untold;	/* as many as wait, SIGNALS_WAIT at most */
 };
 
+/* Twins that are kept: --spare. */
+struct spares {
+	uint64_t next_ms;	/* not before: one is made */
+	unsigned ends;		/* by a verdict, since one has lasted */
+	unsigned tries;		/* in vain, since one was made */
+	uint64_t made, lost;
+	uint64_t stood_us;	/* that the leader stood for one, at the longest */
+	char why[WHY_MAX];	/* the last was lost, or none can be made */
+};
+
 /* What the leader's start told, kept for followers that come late. */
 struct start_record {
 	enum { START_NONE, START_READS, START_KEPT, START_LOST } state;
@@ -271,6 +282,7 @@ struct monitor {
 	bool asked_soon;	/* somebody asks who has yet to sleep: it rings no second time */
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;
+	struct spares spares;
 	struct audit *audit;
 	struct trace *trace;
 	struct rollbacks *rollbacks;	/* NULL: no request was taken back */

@@ -25,6 +25,10 @@
  */
 #define REWIND_MOST		1000
 #define REWIND_TIMES		8	/* so often is a difference tried */
+/*
+ * Limit (followers): --spare, with all -f. Beyond: refused.
+ */
+#define SPARES_MOST		5
 #define STILL_MS		10000	/* how long a follower may stand still */
 
 /* What is done when a follower differs. */
@@ -73,6 +77,7 @@ struct run_options {
 	uint32_t verdict_ms;	/* a crash of the leader within this makes a verdict void */
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
 	uint32_t rewind;	/* so often is a difference tried; 0: no images are kept */
+	uint32_t spares;	/* twins that are kept */
 	bool rollback;		/* a request that fails is taken back, where that can be, */
 	bool refuse_known;	/* and the same one is not tried again */
 	uint32_t brings;	/* by which calls one comes, as bits: enum rollback_brings */
@@ -89,7 +94,7 @@ static inline bool options_seams(const struct run_options *o)
 	return o->seams.calls || o->seams.path[0] || o->seam_function[0];
 }
 
-/* Others may come to the leader as it runs. */
+/* Programs may join the leader as it runs. */
 static inline bool options_joinable(const struct run_options *o)
 {
 	return o->sampling.stateless && options_seams(o);
@@ -98,7 +103,13 @@ static inline bool options_joinable(const struct run_options *o)
 /* Others run beside the leader, or may come to. */
 static inline bool options_company(const struct run_options *o)
 {
-	return o->followers || o->sampling.stateless;
+	return o->followers || o->sampling.stateless || o->spares;
+}
+
+/* There are rows for others than those that are named. */
+static inline bool options_rows(const struct run_options *o)
+{
+	return options_joinable(o) || o->spares;
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/late/rows.h"
+#include "engine/outside/late/spares.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/monitor.h"
@@ -286,7 +287,7 @@ static json_t *versions_json(struct monitor *m)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < m->versions; i++)
-		if (!version_spare(&m->version[i]))
+		if (!version_unused(&m->version[i]))
 			json_array_append_new(list, version_json(&m->version[i]));
 	return list;
 }
@@ -351,6 +352,8 @@ json_t *status_json(struct monitor *m)
 	json_object_set_new(j, "versions", versions_json(m));
 	if (m->conduct)
 		json_object_set_new(j, "ring", ring_json(m));
+	if (m->options->spares)
+		json_object_set_new(j, "spares", spares_json(m));
 	if (takeover_any(m))
 		json_object_set_new(j, "takeover",
 				    json_pack("{s:b}", "active", takeover_switched(m)));

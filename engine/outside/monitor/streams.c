@@ -105,7 +105,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
 	c->chunks = chunks;
-	c->sections = options_joinable(m->options) ? VERSIONS : m->versions;
+	c->sections = options_rows(m->options) ? VERSIONS : m->versions;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
@@ -125,7 +125,7 @@ static void lanes_begin(struct monitor *m)
 	for (uint32_t v = 1; v < m->versions; v++) {
 		struct streams s = { m->conduct, v };
 
-		if (version_spare(&m->version[v]))
+		if (version_unused(&m->version[v]))
 			continue;
 
 		cursor_begin(&s, 0, life, 0);

@@ -134,6 +134,7 @@ void version_ask(struct version *v, const struct follower_options *o)
 
 _Static_assert(BRIEF_SLOTS == AREA_THREADS, "an answer for each slot");
 _Static_assert(RELEASES == VERSIONS, "a release for each row");
+_Static_assert(SPARES_MOST == ROW_START - 2, "a row for the leader, and one for the next");
 _Static_assert(sizeof(struct rules_bank) == RULES_BANK, "banks lie side by side");
 
 int version_make(struct monitor *m, const struct follower_options *o)
@@ -172,7 +173,7 @@ int versions_make(struct monitor *m)
 
 	for (unsigned i = 0; !result && i < m->options->followers; i++)
 		result = version_make(m, &m->options->follower[i]);
-	if (!result && options_joinable(m->options))
+	if (!result && options_rows(m->options))
 		result = rows_make(m);
 	if (!result)
 		rules_releases(m);

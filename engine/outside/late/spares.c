@@ -1,0 +1,123 @@
+/*
+ * Spares: with --spare N the session keeps N twins.  One that leads, or has ended, is
+ * replaced: at once if it took over; later each time if it was lost, for what made it so may
+ * do it again.  What is against it now is asked again: a look at what is known, until the
+ * leader's threads have to stand for it.
+ */
+#include <string.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/late/again.h"
+#include "engine/outside/late/spares.h"
+#include "engine/outside/late/twin.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/monitor/wakes.h"
+
+#define SOON_MS		10	/* till what was refused is tried again: twice as long each time, */
+#define SOON_MOST	6	/* so often, if it passes and the leader has not stood for it, */
+#define LATE_MOST	12	/* or at most so often */
+
+/* A verdict was against it; else it was dropped by its user. */
+static bool was_lost(const struct version *v)
+{
+	for (unsigned i = 0; i < VERDICTS; i++)
+		if (v->verdicts[i])
+			return true;
+	return false;
+}
+
+static void spare_ended(struct spares *s, struct version *v)
+{
+	MUST(!version_lives(v));
+	v->spare = false;
+	if (!was_lost(v))
+		return;
+	s->lost++;
+	s->next_ms = again_when(&s->ends, v->follows_ms);
+	snprintf(s->why, sizeof(s->why), "%s: %s", v->name, v->why);
+}
+
+/* How many there are, or are about to be. */
+static unsigned spares_count(struct monitor *m)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->versions; i++) {
+		struct version *v = &m->version[i];
+
+		if (!v->spare)
+			continue;
+		if (i == m->leader)
+			v->spare = false;
+		else if (version_lives(v))
+			n++;
+		else
+			spare_ended(&m->spares, v);
+	}
+	return n;
+}
+
+/* What is against it for now is not worth a word: a server that starts may fork, and wait. */
+static void spare_refused(struct monitor *m, const char *why, bool soon)
+{
+	struct spares *s = &m->spares;
+
+	s->next_ms = now_ms() + (SOON_MS << (soon && s->tries > SOON_MOST ? SOON_MOST : s->tries));
+	if (!soon && s->tries == SOON_MOST) {
+		snprintf(s->why, sizeof(s->why), "%s", why);
+		say_error("it is tried again now and then; mve status shows it",
+			  "%s: no spare: %s", m->session.name, why);
+	}
+	s->tries += s->tries < LATE_MOST;
+}
+
+static void spare_make(struct monitor *m)
+{
+	struct spares *s = &m->spares;
+	char why[WHY_MAX];
+	uint64_t stood_us = 0;
+	bool passes = false;
+	struct version *v = twin_begin(m, NULL, &stood_us, why, sizeof(why), &passes);
+
+	if (stood_us > s->stood_us)
+		s->stood_us = stood_us;
+	if (!v) {
+		spare_refused(m, why, passes && !stood_us);
+		return;
+	}
+	v->spare = true;
+	s->made++;
+	s->tries = 0;
+	s->next_ms = 0;
+}
+
+void spares_look(struct monitor *m)
+{
+	struct spares *s = &m->spares;
+	uint64_t now;
+
+	if (!m->options->spares || m->finishing || m->stopping)
+		return;
+	if (spares_count(m) >= m->options->spares)
+		return;
+	if (now_ms() >= s->next_ms)
+		spare_make(m);
+	now = now_ms();
+	monitor_wake_after(m, s->next_ms > now ? (unsigned)(s->next_ms - now) : 0);
+}
+
+json_t *spares_json(const struct monitor *m)
+{
+	const struct spares *s = &m->spares;
+	json_int_t there = 0;
+
+	if (!m->options->spares)
+		return NULL;
+	for (unsigned i = 0; i < m->versions; i++)
+		there += m->version[i].spare && i != m->leader && version_lives(&m->version[i]);
+	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:s}", "wanted", (int)m->options->spares,
+			 "there", there, "made", (json_int_t)s->made, "lost", (json_int_t)s->lost,
+			 "stood_us_most", (json_int_t)s->stood_us, "why", s->why);
+}
