@@ -45,6 +45,7 @@
  */
 #define VERSIONS	8
 #define ROW_START	(VERSIONS - 1)	/* of a stateless session: what its start told */
+#define ROW_LOG		(VERSIONS - 2)	/* of a recorded session: how far it is written down */
 /*
  * Limit (threads and processes): threads that are recorded at one time, of the processes
  * with one set of rights. Beyond: a further thread runs and is not recorded, its version's

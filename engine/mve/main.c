@@ -21,6 +21,8 @@ static const struct command commands[] = {
 	{ "run", "[-n NAME] [-f 'CMD...']... -- CMD...",
 	  "run a program with every call held, and followers beside it", cmd_run },
 	{ "trace", "[-o FILE] [--tier=...] -- CMD...", "print each call as it is made", cmd_trace },
+	{ "replay", "DIR [-- CMD...]", "run a recording again, and compare it", cmd_replay },
+	{ "log", "DIR [show|verify] [--json]", "what is in a recording", cmd_log },
 	{ "ps", "[--json]", "list the sessions", cmd_ps },
 	{ "status", "NAME [--json]", "what a session's calls were and how held", cmd_status },
 	{ "top", "NAME [--interval S] [--once]", "a session on the terminal, as it runs", cmd_top },

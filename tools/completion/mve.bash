@@ -53,8 +53,9 @@ _mve()
 	[ "$current" = "=" ] && current=
 	[ "$last" = "=" ] && last=${COMP_WORDS[COMP_CWORD-2]}
 	case $command:$last in
-	run:--rules) COMPREPLY=($(compgen -f -X '!*.@(rules|so)' -- "$current") $(compgen -d -- "$current")) ;;
+	run:--rules | replay:--rules) COMPREPLY=($(compgen -f -X '!*.@(rules|so)' -- "$current") $(compgen -d -- "$current")) ;;
 	*:--status | *:-o | *:--output) COMPREPLY=($(compgen -f -- "$current")) ;;
+	run:--record) COMPREPLY=($(compgen -d -- "$current")) ;;
 	run:-f | run:--follow) COMPREPLY=($(compgen -W same -- "$current") $(compgen -c -- "$current")) ;;
 	*:--*) COMPREPLY=($(compgen -W "$(_mve_words "$mve" "$command" "$last")" -- "$current")) ;;
 	esac
@@ -64,6 +65,9 @@ _mve()
 	esac
 	case $command:$(_mve_place) in
 	run:* | trace:* | ps:* | doctor:*) ;;
+	replay:0 | log:0) COMPREPLY=($(compgen -d -- "$current")) ;;
+	log:1) COMPREPLY=($(compgen -W "show verify" -- "$current")) ;;
+	replay:* | log:*) ;;
 	*:0) COMPREPLY=($(compgen -W "$("$mve" ps --json 2>/dev/null | _mve_names)" -- "$current")) ;;
 	drop:1 | promote:1 | rules:1)
 		COMPREPLY=($(compgen -W "$("$mve" status "${COMP_WORDS[2]}" --json 2>/dev/null |

@@ -15,6 +15,7 @@
 #include "engine/mve/run/run_rollback.h"
 #include "engine/mve/run/run_sample.h"
 #include "engine/mve/show.h"
+#include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/session/outlet.h"
@@ -46,6 +47,8 @@ static const char run_help[] =
 	"    --release V         what @leader and @follower of rules call it; before\n"
 	"                        the first -f: the leader\n"
 	"    --map FROM=TO       the leader's paths under FROM are TO here\n"
+	"\n"
+	"  --record DIR        the streams are written down there, for mve replay\n"
 	"\n"
 	"  --mark CALL|FUNCTION|/PATH  a request begins before such a call (accept,\n"
 	"                      epoll_wait, ...), where this function of the program is\n"
@@ -80,6 +83,20 @@ static const char run_help[] =
 	"  --reply FILE        such a connection gets these bytes before it is closed\n"
 	"  --refuse-known      the same bytes again are refused without being tried\n";
 
+static const char replay_help[] =
+	"usage: mve replay [options] DIR [-- CMD...]\n"
+	"\n"
+	"Runs the recorded program, or CMD, against what mve run --record has written to\n"
+	"DIR, and compares it call by call.  The exit status is 0 where it is equal to\n"
+	"the end, 1 where it differs.\n"
+	"\n"
+	"  -n, --name NAME     the session's name\n"
+	"  --tier=patch|trap   as in mve run\n"
+	"  --status FILE       write the final status there, as JSON\n"
+	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
+	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
+	"                      as in mve run\n";
+
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
 	"\n"
@@ -95,7 +112,7 @@ enum {
 	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
 	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND, OPT_SPARE, OPT_ROLLBACK,
 	OPT_REPLY, OPT_REFUSE,
-	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN,
+	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN, OPT_RECORD,
 };
 
 static const struct option run_options[] = {
@@ -128,6 +145,24 @@ static const struct option run_options[] = {
 	{ "stateless", no_argument, NULL, OPT_STATELESS },
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
 	{ "again", no_argument, NULL, OPT_AGAIN },
+	{ "record", required_argument, NULL, OPT_RECORD },
+	{ 0 },
+};
+
+static const struct option replay_options[] = {
+	{ "name", required_argument, NULL, 'n' },
+	{ "tier", required_argument, NULL, OPT_TIER },
+	{ "status", required_argument, NULL, OPT_STATUS },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "on-divergence", required_argument, NULL, OPT_POLICY },
+	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
+	{ "rules", required_argument, NULL, OPT_RULES },
+	{ "older", no_argument, NULL, OPT_OLDER },
+	{ "release", required_argument, NULL, OPT_RELEASE },
+	{ "map", required_argument, NULL, OPT_MAP },
+	{ "still", required_argument, NULL, OPT_STILL },
+	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ 0 },
 };
 
@@ -270,7 +305,8 @@ static int spare_take(struct run_options *o, const char *text)
 
 static int option_wrong(const char *command, int opt, const char *text)
 {
-	say_error(command[0] == 't' ? "mve trace --help lists the options"
+	say_error(command[0] == 't' ? "mve trace --help lists the options" :
+		  command[1] == 'e' ? "mve replay --help lists the options"
 				    : "mve run --help lists the options",
 		  opt == ':' ? "option needs a value: %s" : "unknown option: %s", text);
 	return EXIT_USE;
@@ -331,6 +367,9 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return 0;
 	case OPT_MARK:
 		return mark_take(o, optarg);
+	case OPT_RECORD:
+		o->record = optarg;
+		return 0;
 	case OPT_STATELESS:
 		o->sampling.stateless = 1;
 		return 0;
@@ -369,8 +408,30 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 	}
 }
 
-static int run_with(struct run_options *o, int argc, char **argv, const char *shorts,
-		    const struct option *longs, const char *help)
+/* What a recording does not have: where it could begin later, or leave something out. */
+static int record_complete(const struct run_options *o)
+{
+	const char *why = o->sampling.stateless ? "--stateless" :
+			  options_seams(o) ? "--mark" : NULL;
+
+	if (o->record && why) {
+		say_error("a recording has all connections from the start",
+			  "--record and %s do not go together", why);
+		return EXIT_USE;
+	}
+	if (o->record && o->followers >= ROW_LOG) {
+		say_error("start a second session for more",
+			  "too many followers: at most %d with --record", ROW_LOG - 1);
+		return EXIT_USE;
+	}
+	return 0;
+}
+
+#define HELPED	-1
+
+/* 0, HELPED, or an exit code behind a message. */
+static int options_take(struct run_options *o, int argc, char **argv, const char *shorts,
+			const struct option *longs, const char *help)
 {
 	int opt, result = 0;
 
@@ -380,12 +441,20 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 			return option_wrong(argv[0], ':', argv[optind - 2]);
 		if (opt == OPT_HELP || opt == 'h') {
 			fputs(help, stdout);
-			return EXIT_OK;
+			return HELPED;
 		}
 		result = option_take(o, opt, argv[0], argv);
 	}
+	return result;
+}
+
+static int run_with(struct run_options *o, int argc, char **argv, const char *shorts,
+		    const struct option *longs, const char *help)
+{
+	int result = options_take(o, argc, argv, shorts, longs, help);
+
 	if (result)
-		return result;
+		return result == HELPED ? EXIT_OK : result;
 	if (optind >= argc) {
 		say_error(argv[0][0] == 't' ? "for example: mve trace -- ./server"
 					    : "for example: mve run -- ./server",
@@ -398,6 +467,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 		result = rollback_complete(o);
 	if (!result)
 		result = marks_complete(o);
+	if (!result)
+		result = record_complete(o);
 	return result ? result : monitor_run(o);
 }
 
@@ -410,6 +481,36 @@ int cmd_run(int argc, char **argv)
 					.rewind = REWIND_TIMES };
 
 	return run_with(&o, argc, argv, "+:hn:f:", run_options, run_help);
+}
+
+/* Its one follower is what the options are about. */
+int cmd_replay(int argc, char **argv)
+{
+	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
+					.when_full = WHEN_FULL_BLOCK, .full_ms = FULL_MS,
+					.still_ms = STILL_MS, .failover = FAILOVER_OFF,
+					.verdict_ms = VERDICT_MS };
+	static struct replay replay;
+	int result = follower_add(&o, "same");
+
+	if (!result)
+		result = options_take(&o, argc, argv, ":hn:", replay_options, replay_help);
+	if (result)
+		return result == HELPED ? EXIT_OK : result;
+	if (optind >= argc) {
+		say_error("for example: mve replay DIR", "no recording is given");
+		return EXIT_USE;
+	}
+	result = replay_open(&replay, argv[optind]);
+	if (result)
+		return result;
+	o.replay = &replay;
+	o.argv = replay.program.argv;
+	if (optind + 1 < argc)
+		o.follower[0].argv = argv + optind + 1;
+	o.follower[0].command = optind + 1 < argc ? "" : "same";
+	result = followers_complete(&o);
+	return result ? result : monitor_run(&o);
 }
 
 int cmd_trace(int argc, char **argv)

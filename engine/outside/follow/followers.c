@@ -20,6 +20,7 @@
 #include "engine/outside/follow/still.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -149,6 +150,8 @@ void follower_reported(struct version *v, uint32_t lane, enum verdict verdict, c
 /* It ended as the leader did, or does: the process, for a thread's end is another matter. */
 static bool end_is_twin(struct monitor *m, const struct version *v)
 {
+	if (m->options->replay && replay_first_over(m))
+		return true;
 	if (v->over)
 		return !version_alive(leading(m));
 	/* The server's first process has ended, whichever version led then and leads now. */

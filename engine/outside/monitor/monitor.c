@@ -34,6 +34,8 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/log/recorder.h"
+#include "engine/outside/log/replay.h"
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/process.h"
@@ -46,7 +48,6 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
-#include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/mapped.h"
 #include "engine/outside/report/findings.h"
 #include "engine/outside/rollback/rollbacks.h"
@@ -80,7 +81,8 @@ static int loop_open(struct monitor *m)
 			return result;
 	}
 	if (!monitor_poll(m, m->signal_fd, POLLIN, WAKE_SIGNAL, 0) ||
-	    !monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0) || !control_begin(m))
+	    !monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0) || !control_begin(m) ||
+	    !recorder_poll(m))
 		return -errno;
 	return 0;
 }
@@ -272,6 +274,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		control_go_on(m, which);
 	} else if (what == WAKE_TRACE) {
 		trace_go_on(m);
+	} else if (what == WAKE_RECORDER) {
+		recorder_serve(m);
 	} else if (what == WAKE_LOOK) {
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
@@ -280,7 +284,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 			session_note(m);
 		if (m->conduct)
 			followers_look(m);
-		if (m->background || m->options->sampling.stateless || followers_any(m))
+		if (m->background || m->options->sampling.stateless || m->options->record ||
+		    followers_any(m))
 			wakes_look(m);
 	}
 }
@@ -363,6 +368,7 @@ static void session_close(struct monitor *m)
 {
 	findings_close(m);
 	rollbacks_close(m);
+	recorder_end(m);
 	status_write(m);
 	audit_close(m->audit);
 	cgroup_end(m);
@@ -535,61 +541,32 @@ static int parts_open(struct monitor *m)
 	return 0;
 }
 
-/* A function with which a request begins must be there. */
-static int seam_find(const char *path, const char *name)
+/* The leader stands at its first instruction; or it is a recording. */
+static int leader_start(struct monitor *m)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
-	struct hook h = { 0 };
+	struct version *v = &m->version[0];
+	int result;
 
-	result = fd < 0 ? -errno : hook_plan_function(fd, name, &h);
-	if (fd >= 0)
-		close(fd);
-	if (result == -ENOEXEC)
-		say_error("give the program that has it instead of the script",
-			  "no function for --mark: %s: not a program with symbols: %s", name, path);
-	else if (result == -ENODATA)
-		say_error("mark a call (accept, epoll_wait), or take a build with its symbols",
-			  "no function for --mark: %s in %s: it is stripped", name, path);
-	else if (result)
-		say_error("nm shows a program's functions; a call (accept, epoll_wait) or a path "
-			  "is a mark, too",
-			  "no function for --mark: %s in %s", name, path);
-	else if (h.why)
-		say_error("take another one near it", "cannot mark a function: %s in %s: %s", name,
-			  path, h.why);
-	return result || h.why ? EXIT_USE : 0;
-}
-
-/* All programs are looked at before any of them runs. */
-static int programs_find(struct monitor *m)
-{
-	const struct run_options *o = m->options;
-	int code = 0;
-
-	MUST(o->followers < VERSIONS);
-
-	for (unsigned i = 0; !code && i <= o->followers; i++) {
-		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
-		code = program_find(m->version[i].argv[0], &m->version[i].path);
-		code = code || !i ? code : program_follows(m->version[i].path, m->version[0].path);
-	}
-	for (const char *const *name = o->seam_function; !code && *name; name++)
-		code = seam_find(m->version[0].path, *name);
-	return code;
+	MUST(v->state == VERSION_STARTING && !m->leader);
+	if (m->options->replay)
+		return replay_begin(m);
+	result = version_start(v);
+	if (!result)
+		result = version_first_exec(v);
+	if (result)
+		return result;
+	v->state = VERSION_LEADS;
+	recorder_begin(m);
+	return 0;
 }
 
 static int versions_start(struct monitor *m)
 {
 	struct version *v = &m->version[0];
+	int result = leader_start(m);
 
-	MUST(v->state == VERSION_STARTING && !m->leader);
-	int result = version_start(v);
-
-	if (!result)
-		result = version_first_exec(v);
 	if (result)
 		return start_fail(m, v->path, result);
-	v->state = VERSION_LEADS;
 	m->session.server = v->server;
 	m->session.server_began = process_began(v->server);
 	session_note(m);
@@ -640,6 +617,8 @@ int monitor_run(const struct run_options *o)
 	code = programs_find(&m);
 	if (!code)
 		code = session_begin(&m);
+	if (!code && (code = recorder_open(&m)))
+		session_remove(&m.session);
 	if (!code)
 		code = parts_open(&m);
 	if (code)
@@ -660,5 +639,7 @@ int monitor_run(const struct run_options *o)
 		loop(&m);
 	}
 	session_close(&m);
+	if (o->replay)
+		return replay_result(&m);
 	return m.background ? 0 : status_pass(leading(&m)->status);
 }

@@ -84,6 +84,8 @@ struct run_options {
 	const char *reply;	/* what its connection gets, so many bytes; or NULL */
 	uint32_t reply_size;
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
+	const char *record;	/* the streams are written down in this folder; or NULL */
+	struct replay *replay;	/* the leader is a recording; or NULL */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */
 	struct sampling sampling;
@@ -100,10 +102,16 @@ static inline bool options_joinable(const struct run_options *o)
 	return o->sampling.stateless && options_seams(o);
 }
 
+/* One set of sections for all processes, whatever rights they have. */
+static inline bool options_one_realm(const struct run_options *o)
+{
+	return options_joinable(o) || o->record || o->replay;
+}
+
 /* Others run beside the leader, or may come to. */
 static inline bool options_company(const struct run_options *o)
 {
-	return o->followers || o->sampling.stateless || o->spares;
+	return o->followers || o->sampling.stateless || o->record || o->spares;
 }
 
 /* There are rows for others than those that are named. */

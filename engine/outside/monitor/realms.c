@@ -331,7 +331,7 @@ int64_t realm_serve(struct version *v, const struct request *r)
 	struct rights_key key;
 	int64_t lane;
 
-	if (options_joinable(m->options))
+	if (options_one_realm(m->options))
 		return REALM_STAY;
 	if (!lane_is(m, r->args[5]) || is >= m->realms || !rights_key_read(r->tid, &key))
 		return -EINVAL;

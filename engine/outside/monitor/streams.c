@@ -25,6 +25,7 @@
 #include "engine/outside/late/start_record.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
+#include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
@@ -105,7 +106,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
 	c->chunks = chunks;
-	c->sections = options_rows(m->options) ? VERSIONS : m->versions;
+	c->sections = options_rows(m->options) || m->options->record ? VERSIONS : m->versions;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
@@ -131,6 +132,10 @@ static void lanes_begin(struct monitor *m)
 		cursor_begin(&s, 0, life, 0);
 		m->conduct->following |= 1u << v;
 	}
+	if (m->options->record) {
+		cursor_begin(&(struct streams){ m->conduct, ROW_LOG }, 0, life, 0);
+		m->conduct->following |= 1u << ROW_LOG;
+	}
 	start_record_begin(m);
 	if (m->options->sampling.stateless)
 		streams_part(m, 0)->lane[0].readers = m->conduct->following;
@@ -138,7 +143,9 @@ static void lanes_begin(struct monitor *m)
 
 int streams_make(struct monitor *m)
 {
-	uint32_t chunks = (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
+	const struct replay *replay = m->options->replay;
+	uint32_t chunks = replay ? replay_chunks(replay) :
+			  (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
 	void *room;
 	int result;
 
@@ -157,6 +164,8 @@ int streams_make(struct monitor *m)
 	if (getrandom(&m->conduct->maps, sizeof(m->conduct->maps), 0) != sizeof(m->conduct->maps))
 		return -EIO;
 	conduct_fill(m, chunks);
+	if (m->options->replay)
+		replay_streams(m);
 	result = realm_sections(m);
 	if (!result)
 		lanes_begin(m);
@@ -251,6 +260,8 @@ static bool thread_dead(int32_t pid, int32_t tid, unsigned *looks)
 
 static void lanes_sweep(struct monitor *m, unsigned *looks)
 {
+	if (m->options->replay)		/* its threads are of another day */
+		return;
 	LANES_EACH(m, m->leader, i) {
 		struct lane *l = lane_at(m, m->leader, i);
 		uint32_t open = LANE_OPEN, life = l->life;
@@ -299,7 +310,7 @@ bool streams_process_over(const struct monitor *m, uint32_t lane)
 		const struct lane *l = lane_at(m, m->leader, i);
 
 		if (l->state == LANE_OPEN && l->pid == its->pid &&
-		    !thread_dead(l->pid, l->owner, &looks))
+		    (m->options->replay || !thread_dead(l->pid, l->owner, &looks)))
 			return false;
 	}
 	return true;
@@ -351,7 +362,9 @@ void streams_end_twins(struct monitor *m, const struct version *v)
 		if (CONSUME(lane_state, &l->state) == LANE_CLOSED &&
 		    c->life == l->life && c->done != l->life && c->source == m->leader &&
 		    c->at >= l->head && l->pid != leader->server && c->pid > 0 &&
-		    c->pid != v->server && thread_dead(l->pid, l->pid, &looks) &&
+		    c->pid != v->server &&
+		    (m->options->replay ? streams_process_over(m, i) :
+					  thread_dead(l->pid, l->pid, &looks)) &&
 		    process_read(m, v->index, l->pid) && version_kill_one(v, c->pid))
 			say_log("twin", "%d of %s: the leader's %d was killed", c->pid, v->name,
 				l->pid);

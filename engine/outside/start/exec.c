@@ -18,6 +18,7 @@
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/session/reach.h"
 #include "engine/outside/kernel/rights.h"
+#include "engine/outside/log/feeder.h"
 #include "engine/outside/session/seize.h"
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/monitor/realms.h"
@@ -219,7 +220,7 @@ static bool exec_moves(const struct version *v, const struct request *r, bool ga
 {
 	const struct monitor *m = v->monitor;
 
-	return m->conduct && !options_joinable(m->options) && lane_is(m, r->args[5]) &&
+	return m->conduct && !options_one_realm(m->options) && lane_is(m, r->args[5]) &&
 	       !(r->args[2] & HIDDEN_FOLLOWS) &&
 	       (!realm_fits(m, (uint32_t)r->args[5] / LANES, r->tid) ||
 		rights_change_by_exec(r->tid, gains));
@@ -341,6 +342,7 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 	MUST(m->conduct->sections <= VERSIONS && v->index < m->conduct->sections);
 	w.chunks = m->conduct->chunks;
 	w.versions = m->conduct->sections;
+	w.span = m->options->replay ? replay_span(m->options->replay) : 0;
 	w.seam = m->options->seam_function;
 	w.runtime = &v->runtime;
 	w.puts_off = &m->conduct->puts_off;
@@ -381,7 +383,7 @@ static int realm_look(struct version *v, const struct tracee *t, pid_t pid)
 
 	if (!v->index && !v->images)
 		realm_first(m, pid);
-	if (options_joinable(m->options) || realm_fits(m, t->lane / LANES, pid))
+	if (options_one_realm(m->options) || realm_fits(m, t->lane / LANES, pid))
 		return 0;
 	for (unsigned i = 0; i < m->versions && v->index == m->leader; i++)
 		follower_drop(&m->version[i], VERDICT_UNSUPPORTED,
@@ -405,7 +407,7 @@ static int program_ready(struct version *v, pid_t pid, const struct tracee *t,
 /* `maps` are those of inject_planned(), or none. */
 static void program_begin(struct version *v, pid_t pid, struct tracee *t, struct maps *maps)
 {
-	bool moves = t->left < LANES_ALL, leads = t->role == ROLE_LEADER;
+	bool moves = t->left < LANES_ALL, leads = t->role == ROLE_LEADER, begins;
 	struct inject_want want;
 	struct layout layout;
 	int result;
@@ -423,13 +425,16 @@ static void program_begin(struct version *v, pid_t pid, struct tracee *t, struct
 		v->monitor->layout = layout;
 	audit_image(v, pid, want.row->inside);
 	v->images++;
-	if (v->state == VERSION_STARTING && v->index != v->monitor->leader) {
+	begins = v->state == VERSION_STARTING && v->index != v->monitor->leader;
+	if (begins) {
 		v->state = VERSION_FOLLOWS;
 		v->follows_ms = now_ms();
 	}
 	if (v->monitor->conduct)	/* now is the time: a takeover is in a hurry */
 		version_owns(v, pid, pid);
 	ptrace(PTRACE_DETACH, pid, 0, 0);
+	if (begins)
+		session_note(v->monitor);
 }
 
 /* A thread other than the first may have called execve: its row is its old id. */

@@ -24,6 +24,7 @@ struct inject_want {
 	enum role role;
 	uint32_t chunks;	/* of each stream; 0: a session without followers */
 	uint32_t versions;	/* whose sections are mapped */
+	uint64_t span;		/* that the streams take of the address space, at the least */
 	uint32_t version, lane;	/* our own, and the first thread's, */
 	uint32_t realm;		/* and in which realm that is */
 	int32_t vpid;

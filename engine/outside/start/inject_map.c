@@ -173,9 +173,10 @@ static void streams_calls(struct injection *in)
 {
 	const struct inject_want *w = in->want;
 	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks);
+	uint64_t span = w->span > len ? w->span : len;
 
 	MUST(in->calls == CALL_STREAMS);
-	call_add(in, map_of(in, FD_CONDUCT, len, PROT_READ));
+	call_add(in, map_of(in, FD_CONDUCT, span, PROT_READ));
 	for (uint32_t v = 0; v < w->versions; v++) {
 		struct batch_call c = map_of(in, FD_SECTION + v, size, v == w->version ?
 					     PROT_READ | PROT_WRITE : PROT_READ);

@@ -24,6 +24,7 @@
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -56,6 +57,11 @@ void start_keep_set(const struct start_keep *k)
 	keep.sig[keep.actions] = SIGXFSZ;
 	keep.action[keep.actions++] = first_xfsz;
 	keep.file_size = first_size;
+}
+
+const struct start_keep *start_kept(void)
+{
+	return &keep;
 }
 
 /* --- finding the program --------------------------------------------------------- */
@@ -162,14 +168,26 @@ static void outputs_replace(int log)
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 
+static void keep_give_back(void)
+{
+	MUST(keep.actions <= KEEP_ACTIONS);
+	pthread_sigmask(SIG_SETMASK, &keep.mask, NULL);
+	for (size_t i = 0; i < keep.actions; i++)
+		sigaction(keep.sig[i], &keep.action[i], NULL);
+	setrlimit(RLIMIT_FSIZE, &keep.file_size);
+}
+
 /* In the child: says that it may be seized, waits until it is, then becomes the program. */
 static _Noreturn void become(struct version *v, const int go[2], int tell, int log)
 {
+	const struct replay *replay = v->monitor->options->replay;
 	ssize_t n;
 	char byte;
 	int error;
 
 	monitor_open_child();
+	if (replay)
+		replay_inherit(replay);
 	if (v->monitor->cgroup >= 0)
 		cgroup_enter(v->monitor->cgroup, v->name);
 	close(go[1]);
@@ -182,13 +200,13 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 		_exit(EXIT_SYSTEM);	/* the monitor has ended before it had us */
 	if (log >= 0)
 		outputs_replace(log);
-	pthread_sigmask(SIG_SETMASK, &keep.mask, NULL);
-	for (size_t i = 0; i < keep.actions; i++)
-		sigaction(keep.sig[i], &keep.action[i], NULL);
-	setrlimit(RLIMIT_FSIZE, &keep.file_size);
+	if (replay)
+		replay_inherit_last(replay);
+	else
+		keep_give_back();
 	if (v->options)
 		layout_ask(&v->monitor->layout);
-	execv(v->path, v->argv);
+	execve(v->path, v->argv, replay ? replay->program.env : environ);
 	error = errno;
 	if (write(tell, &error, sizeof(error)) < 0)
 		_exit(EXIT_SYSTEM);
@@ -213,7 +231,8 @@ static int seize(struct version *v)
 			       .role = exec_role(v, v->options) };
 
 	if (v->options)
-		want.vpid = m->version[0].server;
+		want.vpid = m->options->replay ? m->options->replay->program.head.pid :
+						 m->version[0].server;
 	if (v->options)
 		want.wish = layout_wish(v->server, &m->layout);
 	MUST(!v->reaped);

@@ -22,11 +22,14 @@ struct start_keep {
 
 /* mve begins: a limit of the file size, which is the server's, does not end mve itself. */
 void start_keep_first(void);
+const struct start_keep *start_kept(void);
 /* The rest of what it gets back. */
 void start_keep_set(const struct start_keep *k);
 
 /* From a command to a process that stands at its first execve. */
 int program_find(const char *name, char **path);
+/* All of a session's, before any of them runs; 0 or an exit code. */
+int programs_find(struct monitor *m);
 /* Can it be a follower?  0, or an exit code behind a message. */
 int program_follows(const char *path, const char *leader);
 /* Why it never does what its leader does; NULL: it may. */

@@ -50,6 +50,8 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 {
 	if (!knows_all(m, v))
 		return "it does not know all connections";
+	if (m->options->replay)
+		return "it is led by a recording: there is nothing to lead";
 	if (is_apart(v))
 		return "its rules have connections apart (@apart), so it cannot lead";
 	if (version_closed(v) || version_closed(&m->version[m->leader]))

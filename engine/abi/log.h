@@ -1,0 +1,105 @@
+/*
+ * A recording: the streams of a session, in a folder on disk.
+ *
+ * It is a row of segments (LOG_NAME), each a struct log_segment and frames behind one
+ * another.  A frame is a header of one cell and its payload, as long as it is, up to whole
+ * cells.  LOG_CELLS has a part of a lane as it stood in the ring, within one chunk and without
+ * the turn at its end; so a place in a lane is the same in the recording, and what an event says
+ * of another lane's place (abi/edge.h) holds.  The first frame of the first segment is the
+ * LOG_HEAD: what a follower of the program must be started with.
+ *
+ * What is on disk may be cut anywhere, or changed: each frame has its length and a CRC32C, and
+ * the number that follows the one before.  A recording is true up to its last whole frame.
+ *
+ * Raise LOG_VERSION when a layout here changes.  The events are of EVENT_VERSION, and places
+ * of RING_VERSION: a recording of others is refused, never guessed at.
+ */
+#ifndef MVE_ABI_LOG_H
+#define MVE_ABI_LOG_H
+
+#include <stdint.h>
+
+#include "engine/abi/layout.h"
+#include "engine/abi/ring.h"
+
+#define LOG_MAGIC	0x00676f6c65766dull	/* "mvelog" */
+#define LOG_VERSION	1
+#define LOG_NAME	"%06u.log"
+#define LOG_FRAME	0x6d617266u		/* "fram" */
+#define LOG_BUILD_ID	20
+
+/*
+ * Limit (recordings): bytes of a program's command, environment and paths. Beyond: --record
+ * is refused.
+ */
+#define LOG_WORDS_MAX	(4u << 20)
+
+/* At the beginning of each file. */
+struct log_segment {
+	uint64_t magic;
+	uint32_t version, event_version, ring_version;
+	uint32_t number;	/* from 0 */
+	uint64_t recording[2];	/* at random: the same in all segments of one */
+	uint64_t first;		/* the number of its first frame */
+	uint64_t pad;
+	uint32_t crc;		/* of all that is before */
+	uint32_t pad1;
+};
+
+enum log_kind {
+	LOG_NONE,
+	LOG_HEAD,	/* struct log_head, and its words */
+	LOG_OPEN,	/* a lane's life begins: before any event that names it */
+	LOG_CELLS,	/* of a lane, from cell `at` on */
+	LOG_CLOSED,	/* the lane's life is over: it has `at` cells */
+	LOG_END,	/* the recording ended, and why: a text */
+	LOG_KINDS
+};
+
+struct log_frame {
+	uint32_t magic;
+	uint32_t crc;		/* of what is behind it in the header, and of the payload */
+	uint32_t size;		/* bytes of payload */
+	uint32_t kind;		/* enum log_kind */
+	uint64_t number;
+	uint64_t time_ns;	/* of the day, when it was read from the ring */
+	uint64_t at;
+	uint32_t lane, life;
+	int32_t pid, tid;	/* the lane's thread, in the leader */
+	uint64_t pad;
+};
+
+#define LOG_LIMITS	16
+
+/* What a follower begins with, beside what the lanes say. */
+struct log_head {
+	struct layout layout;	/* the first program's, as the leader had it */
+	uint64_t maps;		/* of struct conduct */
+	uint64_t secret[2];	/* random bytes of programs are made of it */
+	uint64_t limit[LOG_LIMITS][2];	/* rlimits: now, most */
+	uint64_t blocked, ignored;	/* signals, as bits: 1 << (number - 1) */
+	int64_t began;		/* seconds of the day */
+	int32_t pid;		/* of the first process */
+	uint32_t uid, gid, mask;	/* the last: umask(2) */
+	uint32_t chunks, sections;	/* of the ring */
+	uint32_t argc, envc;
+	uint32_t words;		/* bytes of words behind this: path, working folder, release
+				   of the kernel; argc and envc more */
+	uint8_t build_id[LOG_BUILD_ID];	/* of the program's file; zeros: it has none */
+	uint32_t build_id_size;
+	uint32_t pad0;
+	uint64_t pad[2];
+};
+
+_Static_assert(sizeof(struct log_segment) == 64 && sizeof(struct log_frame) == CELL_SIZE, "cells");
+_Static_assert(sizeof(struct log_head) % CELL_SIZE == 0, "words begin at a cell");
+
+#define LOG_PAYLOAD_MAX	(sizeof(struct log_head) + LOG_WORDS_MAX)
+
+/* Bytes of a frame on disk. */
+static inline uint64_t log_frame_size(uint32_t payload)
+{
+	return (uint64_t)CELL_SIZE * event_cells(payload);
+}
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * mve log DIR: what is in a recording, in figures; and whether it is whole.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/abi/table.h"
+#include "engine/core/must.h"
+#include "engine/mve/log/log.h"
+#include "engine/mve/show.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/print/plain.h"
+#include "engine/outside/print/text_json.h"
+
+#define SHOWN	12	/* calls by name, in text */
+
+struct sum {
+	uint64_t frames, events, calls, signals, bytes, connections, threads, processes;
+	uint64_t first_ns, last_ns;
+	uint64_t count[CALL_MAX], payload[CALL_MAX];
+	int32_t *pid;		/* those that were seen */
+	size_t room;
+	char why[FRAMES_WHY];	/* it ended */
+};
+
+static void process_see(struct sum *s, int32_t pid)
+{
+	for (size_t i = s->processes; i--;)
+		if (s->pid[i] == pid)
+			return;
+	if (s->processes == s->room) {
+		s->room = s->room ? s->room * 2 : 64;
+		s->pid = realloc(s->pid, s->room * sizeof(*s->pid));
+		MUST(s->pid);
+	}
+	s->pid[s->processes++] = pid;
+}
+
+static void event_count(void *ctx, const struct told *t)
+{
+	uint32_t nr = t->event->call;
+	struct sum *s = ctx;
+
+	s->events++;
+	s->bytes += t->len;
+	s->last_ns = t->time_ns > s->last_ns ? t->time_ns : s->last_ns;
+	if (t->pid)
+		process_see(s, t->pid);
+	s->signals += t->event->kind == EVENT_SIGNAL;
+	if (t->event->kind != EVENT_CALL || nr >= CALL_MAX)
+		return;
+	s->calls++;
+	s->count[nr]++;
+	s->payload[nr] += t->len;
+	s->connections += (nr == CALL_accept || nr == CALL_accept4) && t->event->result >= 0;
+}
+
+static void frame_count(void *ctx, const struct log_frame *frame)
+{
+	struct sum *s = ctx;
+
+	s->threads += frame->kind == LOG_CLOSED;
+	if (frame->kind == LOG_END)
+		snprintf(s->why, sizeof(s->why), "%.*s", (int)frame->size,
+			 (const char *)frame_payload(frame));
+}
+
+static const struct sum *sorting;
+
+static int more(const void *a, const void *b)
+{
+	uint64_t x = sorting->count[*(const int *)a], y = sorting->count[*(const int *)b];
+
+	return x < y ? 1 : x > y ? -1 : *(const int *)a - *(const int *)b;
+}
+
+static json_t *calls_json(const struct sum *s)
+{
+	json_t *list = json_array();
+	int nr[CALL_MAX], n = 0;
+
+	for (int i = 0; i < CALL_MAX; i++)
+		if (s->count[i])
+			nr[n++] = i;
+	sorting = s;
+	qsort(nr, (size_t)n, sizeof(nr[0]), more);
+	for (int i = 0; i < n; i++) {
+		const struct call_desc *row = call_find(nr[i]);
+		char name[40];
+
+		if (row)
+			snprintf(name, sizeof(name), "%.32s", row->name);
+		else
+			snprintf(name, sizeof(name), "call %d", nr[i]);
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", name, "calls",
+						      (json_int_t)s->count[nr[i]], "bytes",
+						      (json_int_t)s->payload[nr[i]]));
+	}
+	return list;
+}
+
+static json_t *program_json(const struct program *p)
+{
+	json_t *argv = json_array();
+	char id[2 * LOG_BUILD_ID + 1] = "";
+
+	for (uint32_t i = 0; i < p->head.argc; i++)
+		json_array_append_new(argv, text_json(p->argv[i]));
+	for (uint32_t i = 0; i < p->head.build_id_size; i++)
+		sprintf(id + 2 * i, "%02x", p->head.build_id[i]);
+	return json_pack("{s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I}", "path", text_json(p->path),
+			 "argv", argv, "folder", text_json(p->folder), "build_id", id, "kernel",
+			 p->kernel, "uid", p->head.uid, "pid", p->head.pid, "began",
+			 (json_int_t)p->head.began);
+}
+
+static json_t *sum_json(const struct log_want *w, const struct frames *f, const struct sum *s)
+{
+	uint64_t ns = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
+
+	return json_pack("{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:s}",
+			 "program", program_json(&w->program), "segments",
+			 (json_int_t)f->segment, "bytes", (json_int_t)f->total, "seconds",
+			 (double)ns / 1e9, "processes", (json_int_t)s->processes, "connections",
+			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
+			 (json_int_t)s->calls, "signals", (json_int_t)s->signals, "payload",
+			 (json_int_t)s->bytes, "by_name", calls_json(s), "whole", !f->torn,
+			 "ended", f->torn ? f->why : s->why);
+}
+
+static void began_print(json_int_t began)
+{
+	time_t at = (time_t)began;
+	char when[32] = "?";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("began        %s", when);
+}
+
+static void calls_print(const json_t *list)
+{
+	const json_t *row;
+	size_t i;
+
+	printf("\n%-20s %12s %14s\n", "call", "calls", "bytes");
+	json_array_foreach(list, i, row) {
+		if (i == SHOWN) {
+			printf("and %zu more\n", json_array_size(list) - i);
+			return;
+		}
+		printf("%-20.20s %12lld %14lld\n", show_text(row, "name"),
+		       show_number(row, "calls"), show_number(row, "bytes"));
+	}
+}
+
+static void sum_print(json_t *j)
+{
+	const json_t *p = json_object_get(plain_json(j, false), "program"), *word;
+	size_t i;
+
+	printf("program     ");
+	json_array_foreach(json_object_get(p, "argv"), i, word)
+		printf(" %s", json_string_value(word));
+	printf("\nin           %s\n", show_text(p, "folder"));
+	began_print(show_number(p, "began"));
+	printf(", for %.1f s, by user %lld, under Linux %s\n",
+	       json_real_value(json_object_get(j, "seconds")), show_number(p, "uid"),
+	       show_text(p, "kernel"));
+	printf("on disk      %lld bytes in %lld segments\n", show_number(j, "bytes"),
+	       show_number(j, "segments"));
+	printf("ended        %s\n", show_text(j, "ended"));
+	printf("processes    %lld\nconnections  %lld\n", show_number(j, "processes"),
+	       show_number(j, "connections"));
+	printf("events       %lld: %lld calls, %lld signals, %lld bytes\n",
+	       show_number(j, "events"), show_number(j, "calls"), show_number(j, "signals"),
+	       show_number(j, "payload"));
+	calls_print(json_object_get(j, "by_name"));
+}
+
+int log_sum(const struct log_want *w, struct frames *f)
+{
+	struct sum *s = calloc(1, sizeof(*s));
+	json_t *j;
+
+	MUST(s);
+	strcpy(s->why, "not yet, or its recorder was killed");
+	s->first_ns = (uint64_t)w->program.head.began * 1000000000;
+	events_each(f, event_count, frame_count, s);
+	j = sum_json(w, f, s);
+	MUST(j);
+	free(s->pid);
+	free(s);
+	if (w->json)
+		return show_json(j);
+	sum_print(j);
+	json_decref(j);
+	return EXIT_OK;
+}
+
+int log_verify(const struct log_want *w, struct frames *f)
+{
+	struct sum *s = calloc(1, sizeof(*s));
+	bool whole;
+
+	MUST(s);
+	whole = events_each(f, event_count, frame_count, s);
+	if (w->json)
+		show_json(json_pack("{s:b, s:I, s:I, s:s}", "whole", whole, "frames",
+				    (json_int_t)f->number, "bytes", (json_int_t)f->total, "why",
+				    whole ? "" : f->why));
+	else if (whole)
+		printf("%lu frames in %u segments, all of them whole\n",
+		       (unsigned long)f->number, f->segment);
+	else
+		say_error("it is true up to there", "%s: not whole: %s", w->path, f->why);
+	free(s->pid);
+	free(s);
+	return whole ? EXIT_OK : EXIT_NO;
+}

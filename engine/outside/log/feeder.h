@@ -1,0 +1,34 @@
+/* mve replay: a recording takes the leader's place. */
+#ifndef MVE_OUTSIDE_LOG_FEEDER_H
+#define MVE_OUTSIDE_LOG_FEEDER_H
+
+#include "engine/outside/log/frames.h"
+#include "engine/outside/monitor/monitor.h"
+
+/* What the feeder has come to; it writes there, we read. */
+struct fed {
+	uint64_t frames, calls;
+	uint64_t open;		/* cells of events that the cut may have left without their ends */
+	uint32_t first_ends;	/* what the first thread has told last ends its process */
+	uint32_t whole;		/* it is at the end of what is whole */
+	uint32_t torn;		/* and there is something behind it, or it makes no sense: */
+	char why[FRAMES_WHY];
+};
+
+struct replay {
+	const char *path;
+	struct frames frames;
+	struct program program;
+	struct fed *fed;
+};
+
+/* Opens the recording; 0, or an exit code behind a message. */
+int replay_open(struct replay *r, const char *path);
+/* Chunks of a ring in which it cannot get stuck. */
+uint32_t replay_chunks(const struct replay *r);
+/* Bytes that the leader had mapped for its streams: so much has the follower, too. */
+uint64_t replay_span(const struct replay *r);
+/* Begins the process that fills the leader's lanes; its pid, or a negative errno. */
+pid_t feeder_begin(struct monitor *m, struct replay *r);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * Reading a recording.
+ *
+ * Nothing in it is believed: a frame is one if its header and its payload come to its
+ * checksum, it has the next number, and what it says of a lane is possible.  What is behind the
+ * last whole frame is the end, whatever it is: a recorder that was killed leaves such an end.
+ * Files are read and not mapped, for who cuts a mapped one short ends whoever looks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/log/crc32c.h"
+#include "engine/outside/log/frames.h"
+#include "engine/outside/monitor/say.h"
+
+#define READ_BYTES	(1u << 20)	/* at a time */
+
+_Static_assert(READ_BYTES % CELL_SIZE == 0, "frames begin at cells");
+
+uint32_t frame_crc(const struct log_frame *frame, const void *payload)
+{
+	size_t from = offsetof(struct log_frame, size);
+	uint32_t crc = crc32c(0, (const uint8_t *)frame + from, sizeof(*frame) - from);
+
+	return crc32c(crc, payload, frame->size);
+}
+
+uint32_t segment_crc(const struct log_segment *s)
+{
+	return crc32c(0, s, offsetof(struct log_segment, crc));
+}
+
+__attribute__((format(printf, 2, 3)))
+static bool torn(struct frames *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->over = f->torn = true;
+	va_start(ap, fmt);
+	vsnprintf(f->why, sizeof(f->why), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* --- bytes of a segment -------------------------------------------------------------- */
+
+/* At least so many bytes from where we stand; false: the file has no more. */
+static bool bytes_have(struct frames *f, size_t want)
+{
+	MUST(f->at <= f->have && want <= READ_BYTES + CELL_SIZE + LOG_PAYLOAD_MAX);
+	if (f->have - f->at >= want)
+		return true;
+	if (f->have > f->at)
+		memmove(f->bytes, f->bytes + f->at, f->have - f->at);
+	f->offset += f->at;
+	f->have -= f->at;
+	f->at = 0;
+	if (want + READ_BYTES > f->room) {
+		uint8_t *more = realloc(f->bytes, want + READ_BYTES);
+
+		MUST(more);
+		f->bytes = more;
+		f->room = want + READ_BYTES;
+	}
+	while (f->have < want) {
+		ssize_t n = pread(f->fd, f->bytes + f->have, f->room - f->have,
+				  (off_t)(f->offset + f->have));
+
+		if (n <= 0)
+			return false;
+		f->have += (size_t)n;
+	}
+	return true;
+}
+
+/* --- segments ------------------------------------------------------------------------ */
+
+/* A regular file, whose ever it is; nothing waits for it. */
+static int segment_open(const struct frames *f, uint32_t number)
+{
+	char name[32];
+	struct stat is;
+	int fd;
+
+	snprintf(name, sizeof(name), LOG_NAME, number);
+	fd = openat(f->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &is) || !S_ISREG(is.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+/* What is wrong with how it begins; NULL: nothing. */
+static const char *segment_wrong(const struct frames *f, const struct log_segment *s)
+{
+	static char text[FRAMES_WHY];
+
+	if (s->magic != LOG_MAGIC)
+		return "not a recording";
+	if (s->version != LOG_VERSION || s->event_version != EVENT_VERSION ||
+	    s->ring_version != RING_VERSION) {
+		snprintf(text, sizeof(text), "another version of mve wrote it (format %u.%u.%u, "
+			 "this one reads %d.%d.%d)", s->version, s->event_version,
+			 s->ring_version, LOG_VERSION, EVENT_VERSION, RING_VERSION);
+		return text;
+	}
+	if (s->crc != segment_crc(s) || s->number != f->segment)
+		return "its beginning is damaged";
+	if (f->segment && memcmp(s->recording, f->recording, sizeof(f->recording)))
+		return "it is of another recording";
+	return f->segment && s->first != f->number ? "what is before it is missing" : NULL;
+}
+
+/* False: there is none, or `why`. */
+static bool segment_begin(struct frames *f)
+{
+	int fd = segment_open(f, f->segment);
+	const struct log_segment *s;
+	const char *wrong;
+
+	if (fd == -ENOENT && f->segment) {
+		f->over = true;
+		return false;
+	}
+	if (fd < 0)
+		return torn(f, "segment " LOG_NAME ": %s", f->segment, strerror(-fd));
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = fd;
+	f->offset = f->at = f->have = 0;
+	if (!bytes_have(f, sizeof(*s)))
+		return torn(f, "segment " LOG_NAME ": it is cut short", f->segment);
+	s = (const struct log_segment *)f->bytes;
+	wrong = segment_wrong(f, s);
+	if (wrong)
+		return torn(f, "segment " LOG_NAME ": %s", f->segment, wrong);
+	if (!f->segment) {
+		memcpy(f->recording, s->recording, sizeof(f->recording));
+		f->number = s->first;
+	}
+	f->at = sizeof(*s);
+	f->total += sizeof(*s);
+	return true;
+}
+
+int frames_open(struct frames *f, const char *path)
+{
+	*f = (struct frames){ .fd = -1 };
+	f->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->folder < 0) {
+		torn(f, "%s", strerror(errno));
+		return EXIT_USE;
+	}
+	return segment_begin(f) ? 0 : EXIT_NO;
+}
+
+void frames_copy(const struct frames *f, struct frames *copy)
+{
+	*copy = *f;
+	copy->folder = dup(f->folder);
+	copy->fd = dup(f->fd);
+	copy->bytes = malloc(f->room);
+	MUST(copy->folder >= 0 && copy->fd >= 0 && copy->bytes);
+	memcpy(copy->bytes, f->bytes, f->have);
+}
+
+void frames_close(struct frames *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	if (f->folder >= 0)
+		close(f->folder);
+	free(f->bytes);
+	*f = (struct frames){ .folder = -1, .fd = -1, .over = true };
+}
+
+/* --- frames -------------------------------------------------------------------------- */
+
+/* Cells of a lane lie in one chunk, and leave its last one to the turn. */
+static bool frame_possible(const struct log_frame *h)
+{
+	uint64_t room = CHUNK_CELLS - 1 - h->at % CHUNK_CELLS;
+
+	switch (h->kind) {
+	case LOG_HEAD:
+		return h->size >= sizeof(struct log_head) && h->size <= LOG_PAYLOAD_MAX;
+	case LOG_CELLS:
+		return h->size && h->size % CELL_SIZE == 0 && h->size / CELL_SIZE <= room &&
+		       h->lane < LANES && h->life && h->at < 1ull << 48;
+	case LOG_OPEN:
+		return !h->size && h->lane < LANES && h->life && !h->at;
+	case LOG_CLOSED:
+		return !h->size && h->lane < LANES && h->life && h->at < 1ull << 48;
+	case LOG_END:
+		return h->size <= FRAMES_WHY;
+	default:
+		return false;
+	}
+}
+
+static bool header_is(const struct frames *f, const struct log_frame *h)
+{
+	return h->magic == LOG_FRAME && h->number == f->number && frame_possible(h);
+}
+
+/* The frame where we stand is not whole: the end, unless there is more behind it. */
+static void frames_cut(struct frames *f, const char *what)
+{
+	int next = segment_open(f, f->segment + 1);
+
+	torn(f, "segment " LOG_NAME ", byte %lu: %s%s", f->segment,
+	     (unsigned long)(f->offset + f->at), what,
+	     next >= 0 ? "; there are segments behind it" : "");
+	if (next >= 0)
+		close(next);
+}
+
+static const struct log_frame *frame_look(struct frames *f)
+{
+	const struct log_frame *h;
+	uint64_t size;
+
+	if (!bytes_have(f, sizeof(*h))) {
+		frames_cut(f, "a frame is cut short");
+		return NULL;
+	}
+	h = (const struct log_frame *)(f->bytes + f->at);
+	if (!header_is(f, h)) {
+		frames_cut(f, "no frame");
+		return NULL;
+	}
+	size = log_frame_size(h->size);
+	if (!bytes_have(f, size)) {
+		frames_cut(f, "a frame is cut short");
+		return NULL;
+	}
+	h = (const struct log_frame *)(f->bytes + f->at);
+	if (h->crc != frame_crc(h, h + 1)) {
+		frames_cut(f, "a frame is damaged");
+		return NULL;
+	}
+	f->at += size;
+	f->total += size;
+	f->number++;
+	return h;
+}
+
+const struct log_frame *frames_next(struct frames *f)
+{
+	while (!f->over) {
+		if (bytes_have(f, 1))
+			return frame_look(f);
+		f->segment++;
+		if (!segment_begin(f))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* --- the head ------------------------------------------------------------------------ */
+
+/* The next of the words; NULL: there is none. */
+static char *word_take(char **at, const char *end)
+{
+	char *word = *at;
+	char *stop = word < end ? memchr(word, 0, (size_t)(end - word)) : NULL;
+
+	if (stop)
+		*at = stop + 1;
+	return stop ? word : NULL;
+}
+
+static char **words_take(char **at, const char *end, uint32_t n)
+{
+	char **list = n <= LOG_WORDS_MAX ? calloc((size_t)n + 1, sizeof(*list)) : NULL;
+
+	for (uint32_t i = 0; list && i < n; i++) {
+		list[i] = word_take(at, end);
+		if (!list[i]) {
+			free(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+bool program_read(const struct log_frame *frame, struct program *p)
+{
+	char *at = (char *)(frame + 1) + sizeof(p->head), *end;
+
+	*p = (struct program){ 0 };
+	if (frame->kind != LOG_HEAD || frame->size < sizeof(p->head))
+		return false;
+	memcpy(&p->head, frame + 1, sizeof(p->head));
+	if (p->head.words != frame->size - sizeof(p->head) || !p->head.argc ||
+	    p->head.build_id_size > LOG_BUILD_ID || !p->head.chunks ||
+	    p->head.chunks > CHUNKS_MAX || p->head.sections < 2 || p->head.sections > VERSIONS)
+		return false;
+	end = at + p->head.words;
+	p->path = word_take(&at, end);
+	p->folder = word_take(&at, end);
+	p->kernel = word_take(&at, end);
+	if (!p->path || !p->folder || !p->kernel)
+		return false;
+	p->argv = words_take(&at, end, p->head.argc);
+	p->env = p->argv ? words_take(&at, end, p->head.envc) : NULL;
+	if (!p->env)
+		free(p->argv);
+	return p->env;
+}

@@ -1,0 +1,60 @@
+/*
+ * Reading a recording: frame after frame, each whole or not at all.
+ */
+#ifndef MVE_OUTSIDE_LOG_FRAMES_H
+#define MVE_OUTSIDE_LOG_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/abi/log.h"
+
+#define FRAMES_WHY	160
+
+struct frames {
+	int folder, fd;
+	uint32_t segment;	/* that is read */
+	uint64_t recording[2];
+	uint64_t number;	/* of the next frame */
+	uint64_t offset;	/* in the file, of what `bytes` begins with */
+	uint8_t *bytes;
+	size_t have, at, room;
+	bool over;		/* nothing more comes */
+	bool torn;		/* behind the last whole frame there is something else */
+	uint64_t total;		/* bytes of whole frames, and of what segments begin with */
+	char why[FRAMES_WHY];	/* it is torn, or could not be opened */
+};
+
+/* 0, or an exit code: `why` says what is wrong with the folder, or its first segment. */
+int frames_open(struct frames *f, const char *path);
+/*
+ * The next frame, with its payload behind it, until the one after it is asked for; NULL: there
+ * is no more that is whole.
+ */
+const struct log_frame *frames_next(struct frames *f);
+/* Another reader at the same place. */
+void frames_copy(const struct frames *f, struct frames *copy);
+void frames_close(struct frames *f);
+
+static inline const void *frame_payload(const struct log_frame *frame)
+{
+	return frame + 1;
+}
+
+/* What its header and payload come to. */
+uint32_t frame_crc(const struct log_frame *frame, const void *payload);
+uint32_t segment_crc(const struct log_segment *s);
+
+/*
+ * The head and its words, as a frame has them; false: it makes no sense.  Words point into
+ * the frame; argv and env are the caller's to free.
+ */
+struct program {
+	struct log_head head;
+	const char *path, *folder, *kernel;
+	char **argv, **env;
+};
+
+bool program_read(const struct log_frame *frame, struct program *p);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * What a recording knows of its program: all that a process of it inherits, so that a follower
+ * can begin with the same another day.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/log/head.h"
+#include "engine/outside/plan/plan_parts.h"
+#include "engine/outside/start/start.h"
+
+_Static_assert(LOG_LIMITS == RLIM_NLIMITS, "all limits");
+
+uint32_t build_id_read(const char *path, uint8_t id[LOG_BUILD_ID])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct elf_view v;
+	uint32_t size = 0;
+
+	memset(id, 0, LOG_BUILD_ID);
+	if (fd >= 0 && !elf_open_file(&v, fd, ELF_HEADERS)) {
+		size = v.build_id_len < LOG_BUILD_ID ? v.build_id_len : LOG_BUILD_ID;
+		memcpy(id, v.build_id, size);
+		elf_close(&v);
+	}
+	if (fd >= 0)
+		close(fd);
+	return size;
+}
+
+static void limits_take(struct log_head *h)
+{
+	for (int i = 0; i < LOG_LIMITS; i++) {
+		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+
+		if (i == RLIMIT_FSIZE)
+			r = start_kept()->file_size;	/* ours is another */
+		else
+			getrlimit(i, &r);
+		h->limit[i][0] = r.rlim_cur;
+		h->limit[i][1] = r.rlim_max;
+	}
+}
+
+static void signals_take(struct log_head *h)
+{
+	const struct start_keep *keep = start_kept();
+
+	for (int sig = 1; sig <= 64; sig++) {
+		uint64_t bit = 1ull << (sig - 1);
+		struct sigaction now;
+
+		if (sigaction(sig, NULL, &now))
+			continue;
+		for (size_t i = 0; i < keep->actions; i++)
+			if (keep->sig[i] == sig)
+				now = keep->action[i];
+		h->ignored |= now.sa_handler == SIG_IGN ? bit : 0;
+		h->blocked |= sigismember(&keep->mask, sig) == 1 ? bit : 0;
+	}
+}
+
+static bool word_add(struct head_bytes *out, const char *word)
+{
+	size_t len = strlen(word) + 1;
+
+	if (len > LOG_PAYLOAD_MAX - out->size)
+		return false;
+	memcpy(out->bytes + out->size, word, len);
+	out->size += (uint32_t)len;
+	return true;
+}
+
+static bool words_add(struct head_bytes *out, char *const *words, uint32_t *n)
+{
+	for (*n = 0; words[*n]; ++*n)
+		if (!word_add(out, words[*n]))
+			return false;
+	return true;
+}
+
+static mode_t mask_now(void)
+{
+	mode_t mask = umask(077);
+
+	umask(mask);
+	return mask;
+}
+
+static void head_fill(const struct monitor *m, struct log_head *h)
+{
+	h->layout = m->layout;
+	h->maps = m->conduct->maps;
+	memcpy(h->secret, m->secret, sizeof(h->secret));
+	limits_take(h);
+	signals_take(h);
+	h->began = time(NULL);
+	h->pid = m->version[0].server;
+	h->uid = getuid();
+	h->gid = getgid();
+	h->mask = mask_now();
+	h->chunks = m->conduct->chunks;
+	h->sections = m->conduct->sections;
+	h->build_id_size = build_id_read(m->version[0].path, h->build_id);
+}
+
+int head_make(const struct monitor *m, struct head_bytes *out)
+{
+	char folder[PATH_MAX];
+	struct utsname kernel;
+	struct log_head h = { 0 };
+	bool fits;
+
+	MUST(m->conduct && !m->leader);
+	if (!getcwd(folder, sizeof(folder)) || uname(&kernel))
+		return -errno;
+	out->bytes = calloc(1, LOG_PAYLOAD_MAX);
+	out->size = sizeof(h);
+	MUST(out->bytes);
+	head_fill(m, &h);
+	fits = word_add(out, m->version[0].path) && word_add(out, folder) &&
+	       word_add(out, kernel.release) && words_add(out, m->version[0].argv, &h.argc) &&
+	       words_add(out, environ, &h.envc);
+	h.words = out->size - (uint32_t)sizeof(h);
+	memcpy(out->bytes, &h, sizeof(h));
+	if (fits)
+		return 0;
+	free(out->bytes);
+	return -E2BIG;
+}

@@ -1,0 +1,560 @@
+/*
+ * The recorder: a process beside the monitor that reads the leader's lanes as a follower
+ * does, with cursors of its own in a section that no version has (ROW_LOG), and writes them
+ * into a folder.
+ *
+ * The leader makes no call for it, and wakes nobody: the recorder looks at all lanes again and
+ * again, less often the longer nothing comes; a leader that finds no room wakes all that sleep
+ * on the monitor's page.  Cells are written from where they lie, and given back when that is
+ * done.  Of what stands in them it looks at turns alone, and checks those as any reader.
+ *
+ * Whatever becomes of it, the session goes on: at the end of the recorder it holds nothing, and
+ * the monitor says so.  The monitor's end, or the session's, is the recorder's: it writes what
+ * is there and ends.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/core/ring.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/log/frames.h"
+#include "engine/outside/log/head.h"
+#include "engine/outside/log/aside.h"
+#include "engine/outside/log/recorder.h"
+#include "engine/outside/log/writer.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+
+#define US		(1u << ROW_LOG)
+#define LOOK_FIRST_NS	500000		/* between two looks at quiet lanes; */
+#define LOOK_LAST_NS	20000000	/* twice as long each time, up to this */
+#define END_MS		30000		/* for what is left, at the session's end */
+
+/* Where we stand in a lane: how far is written down, and how far that is under way. */
+struct place {
+	uint32_t life, chunk;
+	uint64_t at, head;	/* `head`: as far as this look goes */
+	uint64_t ended;		/* the look in which the life was read to its end; or 0 */
+	bool closed, done;	/* no more will come; it is given back */
+};
+
+/* Cells of a batch: given back when they are written. */
+struct reached {
+	uint32_t lane, life, chunk;
+	uint64_t at;
+};
+
+/* What one look found. */
+struct gathered {
+	struct batch batch;
+	uint64_t look;
+	bool whole;		/* of all lanes */
+	struct reached reached[BATCH_FRAMES];
+};
+
+struct recorder {
+	struct monitor *m;
+	struct streams streams;
+	struct section *own;
+	const struct section *from;
+	struct log_writer writer;
+	struct head_bytes head;
+	struct place place[LANES];
+	struct gathered turn[2];
+	int socket;
+	uint32_t lane;		/* where the next look begins */
+	uint64_t looks;
+	bool full;		/* the batch is full: there may be more */
+	char why[FRAMES_WHY];	/* it ends; "": it goes on */
+};
+
+static struct recorder ours = { .socket = -1 };
+
+__attribute__((format(printf, 2, 3)))
+static bool ends(struct recorder *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!r->why[0])
+		vsnprintf(r->why, sizeof(r->why), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* --- gathering ----------------------------------------------------------------------- */
+
+static const uint8_t *cell_at(const struct section *s, uint32_t chunk, uint64_t at)
+{
+	MUST(chunk < CHUNKS_MAX);
+	return (const uint8_t *)s + sizeof(*s) + (uint64_t)chunk * CHUNK_SIZE +
+	       at % CHUNK_CELLS * CELL_SIZE;
+}
+
+static struct log_frame *frame_add(struct recorder *r, struct gathered *g, uint32_t lane,
+				   enum log_kind kind, const void *payload, uint32_t size)
+{
+	const struct lane *l = &r->from->lane[lane];
+	struct place *p = &r->place[lane];
+	struct log_frame *f = batch_add(&r->writer, &g->batch, kind, payload, size);
+
+	f->lane = lane;
+	f->life = p->life;
+	f->at = p->at;
+	f->pid = l->pid;
+	f->tid = l->owner;
+	batch_seal(f, payload);
+	return f;
+}
+
+/* What is gathered up to here is given back with this batch. */
+static void reached_note(struct recorder *r, struct gathered *g, uint32_t lane)
+{
+	const struct place *p = &r->place[lane];
+
+	MUST(g->batch.frames && g->batch.frames <= BATCH_FRAMES);
+	g->reached[g->batch.frames - 1] = (struct reached){ lane, p->life, p->chunk, p->at };
+}
+
+static bool batch_full(struct recorder *r, const struct gathered *g)
+{
+	r->full |= g->batch.frames == BATCH_FRAMES;
+	return r->full;
+}
+
+/* The last cell of a chunk says where the lane goes on. */
+static bool turn_take(struct recorder *r, uint32_t lane)
+{
+	struct place *p = &r->place[lane];
+	const struct event *turn = (const void *)cell_at(r->from, p->chunk, p->at);
+	uint64_t next = __atomic_load_n(&turn->arg[0], __ATOMIC_RELAXED);
+
+	if (turn->kind != EVENT_TURN || next >= r->streams.conduct->chunks)
+		return ends(r, "what stands in the ring makes no sense (lane %u)", lane);
+	p->chunk = (uint32_t)next;
+	p->at++;
+	return true;
+}
+
+/* What is new, a frame for each chunk. */
+static bool cells_gather(struct recorder *r, struct gathered *g, uint32_t lane)
+{
+	struct place *p = &r->place[lane];
+
+	if (!p->at)
+		p->chunk = __atomic_load_n(&r->from->lane[lane].first, __ATOMIC_RELAXED);
+	while (p->at < p->head && !batch_full(r, g)) {
+		uint64_t room = CHUNK_CELLS - 1 - p->at % CHUNK_CELLS;
+		uint64_t n = p->head - p->at < room ? p->head - p->at : room;
+		const uint8_t *cells;
+
+		if (p->chunk >= r->streams.conduct->chunks)
+			return ends(r, "what stands in the ring makes no sense (lane %u)", lane);
+		if (!n) {
+			if (!turn_take(r, lane))
+				return false;
+			continue;
+		}
+		cells = cell_at(r->from, p->chunk, p->at);
+		frame_add(r, g, lane, LOG_CELLS, cells, (uint32_t)n * CELL_SIZE);
+		p->at += n;
+		reached_note(r, g, lane);
+	}
+	return true;
+}
+
+static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
+{
+	struct place *p = &r->place[lane];
+
+	if (!p->life || p->ended)
+		return true;
+	if (!cells_gather(r, g, lane))
+		return false;
+	if (!p->closed || p->at < p->head || batch_full(r, g))
+		return true;
+	frame_add(r, g, lane, LOG_CLOSED, NULL, 0);
+	p->ended = r->looks;
+	reached_note(r, g, lane);
+	return true;
+}
+
+/* How far each lane is told. */
+static bool heads_see(struct recorder *r)
+{
+	uint32_t high = section_lanes(r->from);
+
+	for (uint32_t i = 0; i < high; i++) {
+		const struct lane *l = &r->from->lane[i];
+		struct place *p = &r->place[i];
+
+		if (!p->life || p->ended)
+			continue;
+		/* If it is closed the head is the last. */
+		p->closed = CONSUME(lane_state, &l->state) == LANE_CLOSED;
+		p->head = CONSUME(lane_head, &l->head);
+		if (p->head < p->at ||
+		    p->head - p->at > (uint64_t)r->streams.conduct->chunks * CHUNK_CELLS)
+			return ends(r, "what stands in the ring makes no sense (lane %u)", i);
+	}
+	return true;
+}
+
+/*
+ * Lives that have begun.  Whoever names one in an event has opened the lane before: behind a look
+ * at the heads all are seen that are named there.  Their own events are for the next look.
+ */
+static void lives_see(struct recorder *r, struct gathered *g)
+{
+	uint32_t high = section_lanes(r->from);
+
+	for (uint32_t i = 0; i < high && !r->full; i++) {
+		const struct lane *l = &r->from->lane[i];
+		uint32_t state = CONSUME(lane_state, &l->state);
+		uint32_t life = CONSUME(lane_life, &l->life);
+
+		if (!life || life == r->place[i].life || state == LANE_FREE ||
+		    state == LANE_CLAIMED || batch_full(r, g))
+			continue;
+		r->place[i] = (struct place){ .life = life };
+		cursor_begin(&r->streams, i, life, 0);
+		frame_add(r, g, i, LOG_OPEN, NULL, 0);
+		g->reached[g->batch.frames - 1] = (struct reached){ 0 };
+	}
+}
+
+static bool lanes_gather(struct recorder *r, struct gathered *g)
+{
+	bool sane = heads_see(r);
+	uint32_t high;
+
+	lives_see(r, g);
+	high = section_lanes(r->from);
+	for (uint32_t i = 0; sane && i < high && !r->full; i++) {
+		uint32_t lane = (r->lane + i) % high;
+
+		sane = lane_gather(r, g, lane);
+		if (r->full)
+			r->lane = lane;
+	}
+	return sane;
+}
+
+static bool is_dropped(const struct recorder *r)
+{
+	return CONSUME_AGAIN(section_dropped, &r->from->dropped) & US;
+}
+
+static const char too_slow[] = "a whole ring behind: the disk is slower than the server";
+
+/*
+ * All lanes in turn, from where the last batch was full; false: the recording ends before
+ * what was gathered, which is not believed.
+ */
+static bool gather(struct recorder *r, struct gathered *g)
+{
+	uint64_t number = r->writer.number;
+
+	batch_empty(&g->batch);
+	r->full = false;
+	g->look = ++r->looks;
+	if (lanes_gather(r, g) && (!is_dropped(r) || ends(r, "%s", too_slow))) {
+		g->whole = !r->full;
+		return true;
+	}
+	r->writer.number = number;
+	batch_empty(&g->batch);
+	return false;
+}
+
+/* --- giving back --------------------------------------------------------------------- */
+
+static void room_tell(struct recorder *r)
+{
+	/* What was read is seen by who has not seen the count. */
+	ANNOUNCE_BY(full, fetch_add, &r->own->room, 1);
+	if (LOOK(full, &r->from->full))
+		syscall(SYS_futex, &r->own->room, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * A lane may have another life when a whole look has been written that began behind its end: so
+ * all that came before it stands in the recording before the life that comes next.
+ */
+static void ended_done(struct recorder *r, uint64_t look)
+{
+	uint32_t high = section_lanes(r->from);
+	bool any = false;
+
+	for (uint32_t i = 0; i < high; i++) {
+		struct place *p = &r->place[i];
+
+		if (!p->ended || p->done || p->ended >= look)
+			continue;
+		p->done = any = true;
+		cursor_done(&r->streams, i);
+	}
+	if (any)
+		room_tell(r);
+}
+
+static bool given_back(struct recorder *r, struct gathered *g)
+{
+	if (g->batch.error)
+		return ends(r, "cannot write: %s", strerror(-g->batch.error));
+	for (unsigned i = 0; i < g->batch.frames; i++) {
+		const struct reached *n = &g->reached[i];
+		struct cursor *c = &r->own->cursor[n->lane];
+
+		/* Once we are dropped the lane may have another life. */
+		if (!n->life || c->life != n->life)
+			continue;
+		c->place = cursor_place(n->at, n->chunk);
+		/* It is written down: the leader may use the cells again. */
+		PUBLISH(cursor_at, &c->at, n->at);
+	}
+	if (g->batch.frames)
+		room_tell(r);
+	if (g->whole)
+		ended_done(r, g->look);
+	g->batch.frames = 0;
+	g->whole = false;
+	return true;
+}
+
+/* --- its life ------------------------------------------------------------------------ */
+
+/* The monitor has closed its end, or is gone. */
+static bool is_over(const struct recorder *r)
+{
+	struct pollfd p = { .fd = r->socket, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Until the lanes may have something new, or a leader finds no room. */
+static void rest(const struct recorder *r, uint32_t seen, uint64_t *ns)
+{
+	struct timespec t = { .tv_nsec = (long)*ns };
+
+	MUST(*ns >= LOOK_FIRST_NS && *ns <= LOOK_LAST_NS);
+	syscall(SYS_futex, &r->streams.conduct->change, FUTEX_WAIT, seen, &t, NULL, 0);
+	*ns = *ns * 2 < LOOK_LAST_NS ? *ns * 2 : LOOK_LAST_NS;
+}
+
+static bool segment_look(struct recorder *r, struct gathered *other)
+{
+	int result;
+
+	if (!log_writer_full(&r->writer))
+		return true;
+	batch_wait(&r->writer, &other->batch);
+	result = log_writer_turn(&r->writer);
+	return !result || ends(r, "cannot write: %s", strerror(-result));
+}
+
+/* One look at all lanes, while what was found before is written; false: it ends. */
+static bool look(struct recorder *r, unsigned turn, bool *any)
+{
+	struct gathered *g = &r->turn[turn], *other = &r->turn[!turn];
+	bool whole = segment_look(r, other) && gather(r, g);
+
+	*any = whole && g->batch.frames;
+	if (*any)
+		batch_write(&r->writer, &g->batch);
+	batch_wait(&r->writer, &other->batch);
+	return given_back(r, other) && whole &&
+	       (!r->streams.conduct->leader || ends(r, "another version leads"));
+}
+
+static void record(struct recorder *r)
+{
+	uint64_t ns = LOOK_FIRST_NS;
+	bool over = false, any = true;
+
+	for (unsigned turn = 0; !r->why[0] && (!over || any); turn = !turn) {
+		/* What was told before the change is seen by the look. */
+		uint32_t seen = CONSUME(conduct_change, &r->streams.conduct->change);
+
+		over = is_over(r);
+		if (!look(r, turn, &any))
+			return;
+		ns = any ? LOOK_FIRST_NS : ns;
+		if (!over && !r->full)
+			rest(r, seen, &ns);
+	}
+}
+
+/* One frame for itself, at the beginning and at the end. */
+static int frame_write(struct recorder *r, enum log_kind kind, const void *payload, uint32_t size)
+{
+	struct batch *b = &r->turn[0].batch;
+
+	batch_empty(b);
+	r->turn[0].reached[0] = (struct reached){ 0 };
+	batch_seal(batch_add(&r->writer, b, kind, payload, size), payload);
+	batch_write(&r->writer, b);
+	batch_wait(&r->writer, b);
+	b->frames = 0;
+	return b->error;
+}
+
+static void finish(struct recorder *r)
+{
+	const char *why = r->why[0] ? r->why : "the session has ended";
+	int result;
+
+	for (unsigned i = 0; i < 2; i++)
+		batch_wait(&r->writer, &r->turn[i].batch);
+	streams_follow(r->m, ROW_LOG, false);
+	result = frame_write(r, LOG_END, why, (uint32_t)strlen(why));
+	if (!result)
+		result = log_writer_close(&r->writer);
+	if (result)
+		ends(r, "cannot write: %s", strerror(-result));
+	if (r->why[0])
+		send(r->socket, r->why, strlen(r->why), MSG_NOSIGNAL);
+}
+
+static _Noreturn void recorder_run(struct recorder *r)
+{
+	int result;
+
+	setsid();
+	prctl(PR_SET_NAME, "mve-record");
+	signal(SIGXFSZ, SIG_IGN);
+	descriptors_keep((int *[]){ &r->socket, &r->writer.folder, &r->writer.fd }, 3);
+	log_writer_begin(&r->writer);
+	r->from = streams_part(r->m, 0);
+	r->own = streams_part(r->m, ROW_LOG);
+	result = frame_write(r, LOG_HEAD, r->head.bytes, r->head.size);
+	if (result)
+		ends(r, "cannot write: %s", strerror(-result));
+	record(r);
+	finish(r);
+	_exit(r->why[0] ? EXIT_NO : EXIT_OK);
+}
+
+/* --- the monitor's side -------------------------------------------------------------- */
+
+static int open_fail(const char *path, int result)
+{
+	if (result == -EEXIST)
+		say_error("give a folder that is new, or empty",
+			  "cannot record: %s: a recording is there", path);
+	else
+		say_error("the folder must be yours alone (0700), on a disk with room",
+			  "cannot record: %s: %s", path, folder_why(-result));
+	return result == -EEXIST ? EXIT_USE : EXIT_SYSTEM;
+}
+
+int recorder_open(struct monitor *m)
+{
+	const char *path = m->options->record;
+	int result = path ? log_writer_open(&ours.writer, path) : 0;
+
+	if (!path || result)
+		return result ? open_fail(path, result) : 0;
+	say_error(NULL, "recording to %s: it will hold what clients send, and what they are sent",
+		  path);
+	return 0;
+}
+
+static void recorder_failed(struct monitor *m, const char *why)
+{
+	streams_follow(m, ROW_LOG, false);
+	say_error("the session goes on without it", "%s: the recording ends: %s", m->session.name,
+		  why);
+}
+
+static void link_close(struct monitor *m)
+{
+	MUST(ours.socket >= 0);
+	close(ours.socket);
+	ours.socket = -1;
+	if (m->conduct->following & US)
+		recorder_failed(m, "its recorder was killed");
+}
+
+void recorder_begin(struct monitor *m)
+{
+	int pair[2], result = 0;
+	pid_t pid;
+
+	if (!m->options->record)
+		return;
+	ours.m = m;
+	ours.streams = (struct streams){ m->conduct, ROW_LOG };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		result = -errno;
+	if (!result)
+		result = head_make(m, &ours.head);
+	if (result) {
+		recorder_failed(m, strerror(-result));
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		ours.socket = pair[1];
+		recorder_run(&ours);
+	}
+	close(pair[1]);
+	close(ours.writer.fd);
+	close(ours.writer.folder);
+	free(ours.head.bytes);
+	ours.socket = pair[0];
+	if (pid < 0 || !recorder_poll(m))
+		link_close(m);
+}
+
+bool recorder_poll(struct monitor *m)
+{
+	return ours.socket < 0 || monitor_poll(m, ours.socket, POLLIN, WAKE_RECORDER, 0);
+}
+
+void recorder_serve(struct monitor *m)
+{
+	char why[FRAMES_WHY];
+	ssize_t n;
+
+	while (ours.socket >= 0 &&
+	       (n = recv(ours.socket, why, sizeof(why) - 1, MSG_DONTWAIT)) >= 0) {
+		why[n] = 0;
+		if (n)
+			recorder_failed(m, why);
+		else
+			link_close(m);
+	}
+	recorder_poll(m);
+}
+
+void recorder_end(struct monitor *m)
+{
+	struct pollfd p = { .fd = ours.socket, .events = POLLIN };
+
+	if (ours.socket < 0)
+		return;
+	/* Who died told no end. */
+	streams_sweep(m);
+	shutdown(ours.socket, SHUT_WR);
+	if (poll(&p, 1, END_MS) > 0) {
+		recorder_serve(m);
+		return;
+	}
+	say_error("what is on disk is true up to its last whole frame",
+		  "%s: the recorder does not end in %d s: left behind", m->session.name,
+		  END_MS / 1000);
+}

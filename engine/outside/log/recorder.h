@@ -1,0 +1,18 @@
+/* mve run --record: the streams are written down as they come. */
+#ifndef MVE_OUTSIDE_LOG_RECORDER_H
+#define MVE_OUTSIDE_LOG_RECORDER_H
+
+#include "engine/outside/monitor/monitor.h"
+
+/* The folder is there and empty, before anything runs; 0 or an exit code. */
+int recorder_open(struct monitor *m);
+/* The leader stands at its first instruction: its recorder begins. */
+void recorder_begin(struct monitor *m);
+/* It has said something, or has ended. */
+void recorder_serve(struct monitor *m);
+/* The session is over: what is left is written; it is waited for, for so long. */
+void recorder_end(struct monitor *m);
+/* What wakes a copy of the monitor. */
+bool recorder_poll(struct monitor *m);
+
+#endif

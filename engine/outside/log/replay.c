@@ -1,0 +1,150 @@
+/*
+ * mve replay: a session whose leader is a recording.  Its one follower begins as any follower
+ * does, with what the recorded program began with, and is compared with what that did.  Nothing
+ * can take over: there is nothing to lead.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/log/replay.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+
+#define RECORDED	0	/* the version that was */
+#define REPLAYED	1
+
+int replay_open(struct replay *r, const char *path)
+{
+	const struct log_frame *head;
+	struct log_frame *copy = NULL;
+	int code;
+
+	*r = (struct replay){ .path = path };
+	code = frames_open(&r->frames, path);
+	head = code ? NULL : frames_next(&r->frames);
+	if (head) {
+		copy = malloc(sizeof(*head) + head->size);
+		MUST(copy);
+		memcpy(copy, head, sizeof(*head) + head->size);
+	}
+	if (!code && (!copy || !program_read(copy, &r->program))) {
+		snprintf(r->frames.why, sizeof(r->frames.why), "it has no head");
+		code = EXIT_NO;
+	}
+	if (code)
+		say_error("mve run --record makes one", "cannot read the recording: %s: %s", path,
+			  r->frames.why);
+	return code;
+}
+
+void replay_streams(struct monitor *m)
+{
+	const struct log_head *h = &m->options->replay->program.head;
+
+	MUST(m->conduct);
+	memcpy(m->secret, h->secret, sizeof(m->secret));
+	m->conduct->maps = h->maps;
+}
+
+int replay_begin(struct monitor *m)
+{
+	struct version *v = &m->version[RECORDED];
+	pid_t pid = feeder_begin(m, m->options->replay);
+
+	if (pid < 0)
+		return pid;
+	v->server = pid;
+	v->began = process_began(pid);
+	v->state = VERSION_LEADS;
+	m->layout = m->options->replay->program.head.layout;
+	return 0;
+}
+
+/* --- what it inherits ---------------------------------------------------------------- */
+
+static void limit_set(const struct log_head *h, int which)
+{
+	struct rlimit r = { h->limit[which][0], h->limit[which][1] };
+
+	if (!setrlimit(which, &r))
+		return;
+	getrlimit(which, &r);
+	r.rlim_cur = h->limit[which][0] < r.rlim_max ? h->limit[which][0] : r.rlim_max;
+	setrlimit(which, &r);
+}
+
+void replay_inherit(const struct replay *r)
+{
+	const struct log_head *h = &r->program.head;
+
+	for (int i = 0; i < LOG_LIMITS; i++)
+		if (i != RLIMIT_FSIZE)
+			limit_set(h, i);
+	umask(h->mask & 0777);
+	if (chdir(r->program.folder))
+		_exit(EXIT_SYSTEM);
+}
+
+void replay_inherit_last(const struct replay *r)
+{
+	const struct log_head *h = &r->program.head;
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	for (int sig = 1; sig <= 64; sig++) {
+		uint64_t bit = 1ull << (sig - 1);
+		struct sigaction a = { .sa_handler = h->ignored & bit ? SIG_IGN : SIG_DFL };
+
+		if (h->blocked & bit)
+			sigaddset(&mask, sig);
+		sigaction(sig, &a, NULL);
+	}
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	limit_set(h, RLIMIT_FSIZE);
+}
+
+/* --- what it came to ----------------------------------------------------------------- */
+
+bool replay_first_over(const struct monitor *m)
+{
+	return m->options->replay->fed->first_ends &&
+	       !streams_lane_unread(m, REPLAYED, RECORDED, 0);
+}
+
+static bool differs(const struct version *v)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < VERDICTS; i++)
+		any |= i != VERDICT_MATCH && v->verdicts[i];
+	return any;
+}
+
+int replay_result(struct monitor *m)
+{
+	const struct replay *r = m->options->replay;
+	const struct version *v = &m->version[REPLAYED];
+	unsigned long left = streams_unread(m, REPLAYED, RECORDED);
+
+	if (differs(v)) {
+		say_error("mve report shows where: mve report NAME", "%s: replayed, and it differs",
+			  r->path);
+		return EXIT_NO;
+	}
+	if (r->fed->torn)
+		say_error("mve log shows what is in it", "%s: not whole: %s", r->path, r->fed->why);
+	/* It may be over before all is fed: what its processes were killed at is not read. */
+	if ((left > r->fed->open || !r->fed->whole) && !(v->over && replay_first_over(m))) {
+		say_error(NULL, "%s: not replayed to the end: %s", r->path, v->why);
+		return EXIT_SYSTEM;
+	}
+	printf("replayed %lu calls, equal\n", (unsigned long)r->fed->calls);
+	return EXIT_OK;
+}

@@ -1,0 +1,225 @@
+/*
+ * Writing a recording.  A batch is one write of headers and payloads where they lie: what is
+ * in the ring goes from there to the file, through no buffer of ours.  Two batches take turns,
+ * so that the next is gathered while one is written.  Where io_uring is forbidden the same
+ * writes are waited for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/log/frames.h"
+#include "engine/outside/log/writer.h"
+
+#define SEGMENT_BYTES	(64ull << 20)	/* then comes another */
+
+/* --- segments ------------------------------------------------------------------------ */
+
+static int segment_make(struct log_writer *w)
+{
+	struct log_segment s = { .magic = LOG_MAGIC, .version = LOG_VERSION,
+				 .event_version = EVENT_VERSION, .ring_version = RING_VERSION,
+				 .number = w->segment, .first = w->number };
+	char name[32];
+	ssize_t n;
+
+	memcpy(s.recording, w->recording, sizeof(s.recording));
+	s.crc = segment_crc(&s);
+	snprintf(name, sizeof(name), LOG_NAME, w->segment);
+	w->fd = openat(w->folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (w->fd < 0)
+		return -errno;
+	n = pwrite(w->fd, &s, sizeof(s), 0);
+	w->offset = sizeof(s);
+	return n == sizeof(s) ? 0 : n < 0 ? -errno : -ENOSPC;
+}
+
+/* A folder of ours, that nobody else may look into; it is made in one that is there. */
+static int folder_take(const char *path)
+{
+	char above[PATH_MAX], last[PATH_MAX], *name;
+	int in, folder;
+
+	if (snprintf(above, sizeof(above), "%s", path) >= (int)sizeof(above))
+		return -ENAMETOOLONG;
+	strcpy(last, above);
+	name = basename(last);
+	if (!strcmp(name, ".") || !strcmp(name, "..") || strchr(name, '/'))
+		return -EINVAL;
+	in = open(dirname(above), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	folder = in < 0 ? -errno : folder_open(in, name, FOLDER_MAKE | FOLDER_CLOSED);
+	if (in >= 0)
+		close(in);
+	return folder;
+}
+
+int log_writer_open(struct log_writer *w, const char *path)
+{
+	int result;
+
+	*w = (struct log_writer){ .fd = -1 };
+	w->folder = folder_take(path);
+	if (w->folder < 0)
+		return w->folder;
+	if (getrandom(w->recording, sizeof(w->recording), 0) != sizeof(w->recording))
+		return -EIO;
+	result = segment_make(w);
+	if (result)
+		close(w->folder);
+	return result;
+}
+
+int log_writer_begin(struct log_writer *w)
+{
+	w->uring = !io_uring_queue_init(4, &w->ring, 0);
+	return 0;
+}
+
+bool log_writer_full(const struct log_writer *w)
+{
+	return w->offset >= SEGMENT_BYTES;
+}
+
+int log_writer_turn(struct log_writer *w)
+{
+	MUST(w->fd >= 0);
+	close(w->fd);
+	w->segment++;
+	return segment_make(w);
+}
+
+int log_writer_close(struct log_writer *w)
+{
+	int result = fdatasync(w->fd) || fsync(w->folder) ? -errno : 0;
+
+	MUST(w->fd >= 0);
+	close(w->fd);
+	close(w->folder);
+	if (w->uring)
+		io_uring_queue_exit(&w->ring);
+	return result;
+}
+
+/* --- batches ------------------------------------------------------------------------- */
+
+void batch_empty(struct batch *b)
+{
+	MUST(!b->under_way);
+	b->frames = b->parts = 0;
+	b->bytes = 0;
+}
+
+static void part_add(struct batch *b, const void *at, size_t len)
+{
+	MUST(b->parts < BATCH_FRAMES * 3);
+	b->part[b->parts++] = (struct iovec){ (void *)at, len };
+	b->bytes += len;
+}
+
+struct log_frame *batch_add(struct log_writer *w, struct batch *b, enum log_kind kind,
+			    const void *payload, uint32_t size)
+{
+	static const uint8_t zeros[CELL_SIZE];
+	struct log_frame *f = &b->frame[b->frames++];
+	struct timespec now;
+
+	MUST(b->frames <= BATCH_FRAMES && !b->under_way);
+	clock_gettime(CLOCK_REALTIME, &now);
+	*f = (struct log_frame){ .magic = LOG_FRAME, .size = size, .kind = kind,
+				 .number = w->number++,
+				 .time_ns = (uint64_t)now.tv_sec * 1000000000 +
+					    (uint64_t)now.tv_nsec };
+	part_add(b, f, sizeof(*f));
+	if (size)
+		part_add(b, payload, size);
+	if (size % CELL_SIZE)
+		part_add(b, zeros, CELL_SIZE - size % CELL_SIZE);
+	return f;
+}
+
+void batch_seal(struct log_frame *frame, const void *payload)
+{
+	frame->crc = frame_crc(frame, payload);
+}
+
+/* What a write has left, in its own time. */
+static int rest_write(const struct log_writer *w, struct batch *b, size_t done)
+{
+	struct iovec *at = b->part;
+	unsigned left = b->parts;
+
+	while (done < b->bytes) {
+		size_t skip = done;
+		ssize_t n;
+
+		for (at = b->part, left = b->parts; skip >= at->iov_len; at++, left--)
+			skip -= at->iov_len;
+		n = skip ? pwrite(w->fd, (uint8_t *)at->iov_base + skip, at->iov_len - skip,
+				  (off_t)(b->offset + done))
+			 : pwritev(w->fd, at, (int)left, (off_t)(b->offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+void batch_write(struct log_writer *w, struct batch *b)
+{
+	struct io_uring_sqe *sqe = w->uring ? io_uring_get_sqe(&w->ring) : NULL;
+
+	MUST(!b->under_way && b->frames);
+	b->offset = w->offset;
+	w->offset += b->bytes;
+	b->under_way = true;
+	b->error = 0;
+	if (sqe) {
+		io_uring_prep_writev(sqe, w->fd, b->part, b->parts, b->offset);
+		io_uring_sqe_set_data(sqe, b);
+		if (io_uring_submit(&w->ring) == 1)
+			return;
+		w->uring = false;
+	}
+	b->error = rest_write(w, b, 0);
+	b->under_way = false;
+}
+
+/* Whichever batch is done first. */
+static bool one_done(struct log_writer *w)
+{
+	struct io_uring_cqe *cqe;
+	struct batch *b;
+	int result = io_uring_wait_cqe(&w->ring, &cqe);
+
+	if (result == -EINTR)
+		return true;
+	if (result)
+		return false;
+	b = io_uring_cqe_get_data(cqe);
+	MUST(b && b->under_way);
+	b->error = cqe->res < 0 && cqe->res != -EAGAIN && cqe->res != -EINTR ? cqe->res :
+		   rest_write(w, b, cqe->res > 0 ? (size_t)cqe->res : 0);
+	b->under_way = false;
+	io_uring_cqe_seen(&w->ring, cqe);
+	return true;
+}
+
+void batch_wait(struct log_writer *w, struct batch *b)
+{
+	while (b->under_way)
+		if (!one_done(w)) {
+			b->error = -EIO;
+			b->under_way = false;
+		}
+}

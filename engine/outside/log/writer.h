@@ -1,0 +1,54 @@
+/*
+ * Writing a recording: frames into segments, by io_uring.
+ */
+#ifndef MVE_OUTSIDE_LOG_WRITER_H
+#define MVE_OUTSIDE_LOG_WRITER_H
+
+#include <liburing.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "engine/abi/log.h"
+
+#define BATCH_FRAMES	128
+
+/* Frames that are written together: what they hold may not change until that is done. */
+struct batch {
+	struct log_frame frame[BATCH_FRAMES];
+	struct iovec part[BATCH_FRAMES * 3];	/* header, payload, and what fills the cell */
+	unsigned frames, parts;
+	uint64_t bytes, offset;
+	int error;		/* of its writing: negative */
+	bool under_way;
+};
+
+struct log_writer {
+	int folder, fd;
+	uint64_t recording[2];
+	uint32_t segment;
+	uint64_t offset;	/* where the next batch goes */
+	uint64_t number;
+	struct io_uring ring;
+	bool uring;		/* else each write is waited for */
+};
+
+/* In a folder of ours, which is made, and holds no recording; or a negative errno. */
+int log_writer_open(struct log_writer *w, const char *path);
+/* In the process that writes: what wakes and what is registered is its own. */
+int log_writer_begin(struct log_writer *w);
+void batch_empty(struct batch *b);
+/* Adds a frame; the payload is not copied.  There is room for BATCH_FRAMES. */
+struct log_frame *batch_add(struct log_writer *w, struct batch *b, enum log_kind kind,
+			    const void *payload, uint32_t size);
+/* The frame's header is complete. */
+void batch_seal(struct log_frame *frame, const void *payload);
+/* Begins to write a batch; b->error stands when it is done. */
+void batch_write(struct log_writer *w, struct batch *b);
+void batch_wait(struct log_writer *w, struct batch *b);
+/* Nothing of it is under way: it goes on in another segment.  0 or a negative errno. */
+bool log_writer_full(const struct log_writer *w);
+int log_writer_turn(struct log_writer *w);
+/* What is written is on the disk; the recording is closed. */
+int log_writer_close(struct log_writer *w);
+
+#endif

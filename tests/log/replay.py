@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""replay.py CASE...: a session is recorded, and replayed.
+
+program		a program that ends by itself, and its status
+redis		Redis under load; replayed twice, and with other options, which differs
+killed		its recorder is killed: the server goes on; what is on disk is replayed
+refused		folders that are no recordings, that others may read, that have one
+disk		the disk is full, and the folder cannot be written (root)
+looked		what mve log says of a recording
+cut		cut and changed anywhere: up to the last whole frame, or refused; never wrong
+"""
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
+NAME = f"log-{os.getpid()}"
+EQUAL = re.compile(r"^replayed (\d+) calls, equal$", re.M)
+
+
+def fail(why):
+    print(f"FAILED: {why}")
+    sys.exit(1)
+
+
+def run(*words, status=None, **more):
+    p = subprocess.run(words, capture_output=True, text=True, errors="replace", **more)
+    if status is not None and p.returncode != status:
+        fail(f"{' '.join(words)}: {p.returncode} instead of {status}\n{p.stdout}{p.stderr}")
+    return p
+
+
+def replay(folder, *words, status=0):
+    p = run(MVE, "replay", "-n", f"{NAME}-r", folder, *words, status=status, timeout=100)
+    m = EQUAL.search(p.stdout)
+    if bool(m) != (status == 0):
+        fail(f"replay says {p.stdout!r} {p.stderr!r}")
+    return int(m[1]) if m else 0, p.stderr
+
+
+class Redis:
+    def __init__(self, folder, *more):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.words = ["redis-server", "--port", str(self.port), "--save", ""]
+        self.err = open(f"{NAME}.err", "w+")
+        self.mve = subprocess.Popen([MVE, "run", "-n", NAME, "--record", folder, *more, "--",
+                                     *self.words], stdout=subprocess.DEVNULL, stderr=self.err)
+        for _ in range(200):
+            try:
+                self.link = socket.create_connection(("127.0.0.1", self.port))
+                return
+            except OSError:
+                time.sleep(0.05)
+        fail("the server does not come")
+
+    def ask(self, line):
+        self.link.sendall(line.encode() + b"\r\n")
+        return self.link.recv(4096).decode()
+
+    def load(self, n):
+        for i in range(n):
+            if self.ask(f"SET k{i % 50} {'v' * (i % 300)}{i}") != "+OK\r\n":
+                fail("a SET fails")
+            if i % 7 == 0 and not self.ask(f"GET k{i % 50}").endswith(f"{i}\r\n"):
+                fail("a GET fails")
+
+    def end(self):
+        self.link.sendall(b"SHUTDOWN NOSAVE\r\n")
+        self.mve.wait(60)
+        self.err.seek(0)
+        return self.err.read()
+
+
+def fresh(name):
+    shutil.rmtree(name, ignore_errors=True)
+    return name
+
+
+def program():
+    folder = fresh("program.log")
+    p = run(MVE, "run", "--record", folder, "--", "sh", "-c", "echo one; exit 7", status=7)
+    if p.stdout != "one\n" or "what clients send" not in p.stderr:
+        fail(f"recorded: {p.stdout!r} {p.stderr!r}")
+    if os.stat(folder).st_mode & 0o777 != 0o700 or \
+       any(os.stat(f"{folder}/{f}").st_mode & 0o777 != 0o600 for f in os.listdir(folder)):
+        fail("others may read it")
+    calls, _ = replay(folder)
+    if calls < 20:
+        fail(f"{calls} calls")
+    replay(folder, "--", "sh", "-c", "echo two; exit 7", status=1)
+
+
+def redis():
+    folder = fresh("redis.log")
+    r = Redis(folder)
+    r.load(2000)
+    said = r.end()
+    if "the recording ends" in said:
+        fail(said)
+    calls, _ = replay(folder)
+    if calls < 4000 or replay(folder)[0] != calls:
+        fail(f"{calls} calls")
+    _, said = replay(folder, "--", *r.words, "--maxclients", "77", status=1)
+    if "epoll_wait" not in said:
+        fail(f"no word of what differs: {said}")
+
+
+def child_named(pid, name):
+    for p in run("pgrep", "-P", str(pid)).stdout.split():
+        with open(f"/proc/{p}/comm") as f:
+            if f.read() == f"{name}\n":
+                return int(p)
+    fail(f"no {name}")
+
+
+def killed():
+    folder = fresh("killed.log")
+    r = Redis(folder, "--ring", "1M")
+    r.load(500)
+    os.kill(child_named(r.mve.pid, "mve-record"), signal.SIGKILL)
+    r.load(3000)        # more than the ring has room for
+    said = r.end()
+    if "the recording ends: its recorder was killed" not in said:
+        fail(said)
+    calls, said = replay(folder)
+    if calls < 1000 or "not whole" in said:
+        fail(f"{calls} calls: {said}")
+
+
+def refused():
+    folder = fresh("refused.log")
+    os.mkdir(folder)
+
+    def no(words, text, status):
+        p = run(MVE, *words, status=status)
+        if text not in p.stderr or "hint:" not in p.stderr:
+            fail(f"{words}: {p.stderr}")
+    no(["replay", folder], "No such file", 1)
+    no(["replay", "nowhere.log"], "No such file", 2)
+    no(["replay"], "no recording is given", 2)
+    with open(f"{folder}/000000.log", "wb") as f:
+        f.write(b"something else" * 100)
+    no(["replay", folder], "not a recording", 1)
+    no(["run", "--record", folder, "--", "true"], "open to other users", 3)
+    os.chmod(folder, 0o700)
+    no(["run", "--record", folder, "--", "true"], "a recording is there", 2)
+    no(["run", "--record", "nowhere/log", "--", "true"], "No such file", 3)
+    no(["run", "--record", "x.log", "--stateless", "--mark", "accept", "--", "true"],
+       "do not go together", 2)
+
+
+def disk():
+    here = os.path.abspath("disk")
+    os.makedirs(here, exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", here, status=0)
+    try:
+        folder = f"{here}/log"
+        r = Redis(folder)
+        r.load(6000)
+        said = r.end()
+        if "the recording ends: cannot write: No space left on device" not in said:
+            fail(said)
+        run("mount", "-o", "remount,ro", here, status=0)
+        calls, _ = replay(folder)
+        if calls < 1000:
+            fail(f"{calls} calls")
+        if run(MVE, "log", folder, status=0).stdout.count("calls") < 1:
+            fail("no summary")
+        p = run(MVE, "run", "--record", f"{here}/other", "--", "true", status=3)
+        if "Read-only file system" not in p.stderr:
+            fail(p.stderr)
+    finally:
+        run("umount", "-l", here)
+
+
+def looked():
+    folder = fresh("looked.log")
+    run(MVE, "run", "--record", folder, "--", "sh", "-c", "echo one; /bin/echo two", status=0)
+    s = json.loads(run(MVE, "log", folder, "--json", status=0).stdout)
+    names = {c["name"]: c["calls"] for c in s["by_name"]}
+    if s["processes"] != 2 or not s["whole"] or s["program"]["argv"][0] != "sh" or \
+       names["execve"] != 1 or names["exit_group"] != 2 or sum(names.values()) != s["calls"]:
+        fail(s)
+    shown = run(MVE, "log", folder, "show", "--call", "write", status=0).stdout.splitlines()
+    if len(shown) != 2 or 'write(1, "two\\n", 4)' not in shown[1]:
+        fail(shown)
+    if s["calls"] != len(run(MVE, "log", folder, "show", status=0).stdout.splitlines()) - \
+       s["signals"]:
+        fail("not all calls are shown")
+    if "whole" not in run(MVE, "log", folder, "verify", status=0).stdout:
+        fail("it is not verified")
+    with open(f"{folder}/000000.log", "r+b") as f:
+        f.truncate(s["bytes"] - 100)
+    if "cut short" not in run(MVE, "log", folder, "verify", status=1).stderr:
+        fail("a cut is not seen")
+    for words in (["verify", "x"], ["look"], ["--pid", "x"], ["--call", "nocall"]):
+        run(MVE, "log", folder, *words, status=2)
+
+
+def cut():
+    whole, folder = fresh("cut.log"), fresh("cut-now.log")
+    r = Redis(whole)
+    r.load(200)
+    r.end()
+    calls, _ = replay(whole)
+    with open(f"{whole}/000000.log", "rb") as f:
+        data = f.read()
+    seed = int(os.environ.get("SEED", time.time()))
+    dice = random.Random(seed)
+    os.mkdir(folder, 0o700)
+    for i in range(int(os.environ.get("CUTS", 6))):
+        at = dice.randrange(len(data))
+        now = data[:at] if i % 2 else data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + \
+            data[at + 1:]
+        with open(f"{folder}/000000.log", "wb") as f:
+            f.write(now)
+        p = run(MVE, "replay", "-n", f"{NAME}-r", folder, timeout=100)
+        m = EQUAL.search(p.stdout)
+        if not (p.returncode == 0 and m and int(m[1]) <= calls or
+                p.returncode == 1 and "cannot read the recording" in p.stderr):
+            fail(f"seed {seed}, {i}: at {at}: {p.returncode} {p.stdout}{p.stderr}")
+
+
+for case in sys.argv[1:]:
+    globals()[case]()
+print("replay: ok")
