@@ -268,5 +268,5 @@ int cmd_compare(int argc, char **argv)
 		return compare(&p);
 	say_error("mve status shows the followers", "%s: no follower of that name: %s", l.name,
 		  l.follower);
-	return EXIT_USE;
+	return EXIT_NO;
 }

@@ -29,7 +29,7 @@ static const struct command commands[] = {
 	{ "report", "NAME [N] [--list] [--json]", "why a follower was dropped: both sides",
 	  cmd_report },
 	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },
-	{ "follow", "NAME [--name FOLLOWER] [--again] -- CMD...", "add a follower as it runs",
+	{ "follow", "NAME [--name FOLLOWER] [-- CMD...]", "add a follower as it runs",
 	  cmd_follow },
 	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
 	{ "compare", "NAME FOLLOWER", "words of memory in which a follower differs", cmd_compare },

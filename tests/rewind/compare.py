@@ -65,6 +65,9 @@ def main():
             if time.monotonic() > end:
                 fail("no follower")
             time.sleep(0.05)
+        none = run("compare", name, "nobody")
+        if none.returncode != 1 or "no follower of that name" not in none.stderr:
+            raise SystemExit(f"nobody: {none.returncode}: {none.stderr}")
         said = compared(name, 0)
         at = address("table", v["pid"]) + 2 * 16 + 8
         with open(f"/proc/{v['pid']}/mem", "r+b", buffering=0) as mem:

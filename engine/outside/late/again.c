@@ -20,3 +20,8 @@ uint64_t again_when(unsigned *ends, uint64_t since_ms)
 	times = (*ends)++;
 	return now + ((uint64_t)AGAIN_MS << (times < AGAIN_MOST ? times : AGAIN_MOST));
 }
+
+uint64_t again_latest_ms(void)
+{
+	return (uint64_t)AGAIN_MS << AGAIN_MOST;
+}

@@ -26,7 +26,6 @@
 
 #define READ_MS		60000	/* the start may take so long, under a sanitizer */
 #define LOOK_MS		10
-#define AGAIN_LATE_MS	64000	/* till what was refused is asked again */
 #define AGAIN_VAIN	5	/* times that one comes again and never follows */
 
 /* Nobody is told by mistake, and nothing is held for whoever had the row. */
@@ -210,7 +209,7 @@ static void version_again(struct monitor *m, struct version *v)
 	like.name = name;
 	v->again_ms = 0;
 	if (!join_begin(m, path, argv, &like, why, sizeof(why), &passes)) {
-		v->again_ms = now_ms() + AGAIN_LATE_MS;
+		v->again_ms = now_ms() + again_latest_ms();
 		say_log("join", "%s/%s: not again: %s", m->session.name, name, why);
 		for (size_t i = 0; argv[i]; i++)
 			free(argv[i]);

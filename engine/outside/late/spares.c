@@ -19,20 +19,11 @@
 #define SOON_MOST	6	/* so often, if it passes and the leader has not stood for it, */
 #define LATE_MOST	12	/* or at most so often */
 
-/* A verdict was against it; else it was dropped by its user. */
-static bool was_lost(const struct version *v)
-{
-	for (unsigned i = 0; i < VERDICTS; i++)
-		if (v->verdicts[i])
-			return true;
-	return false;
-}
-
 static void spare_ended(struct spares *s, struct version *v)
 {
 	MUST(!version_lives(v));
 	v->spare = false;
-	if (!was_lost(v))
+	if (!version_judged(v))
 		return;
 	s->lost++;
 	s->next_ms = again_when(&s->ends, v->follows_ms);

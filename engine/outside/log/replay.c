@@ -16,6 +16,7 @@
 #include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 
 #define RECORDED	0	/* the version that was */
 #define REPLAYED	1
@@ -118,22 +119,13 @@ bool replay_first_over(const struct monitor *m)
 	       !streams_lane_unread(m, REPLAYED, RECORDED, 0);
 }
 
-static bool differs(const struct version *v)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < VERDICTS; i++)
-		any |= i != VERDICT_MATCH && v->verdicts[i];
-	return any;
-}
-
 int replay_result(struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
 	const struct version *v = &m->version[REPLAYED];
 	unsigned long left = streams_unread(m, REPLAYED, RECORDED);
 
-	if (differs(v)) {
+	if (version_judged(v)) {
 		say_error("mve report shows where: mve report NAME", "%s: replayed, and it differs",
 			  r->path);
 		return EXIT_NO;

@@ -390,6 +390,15 @@ bool version_lives(const struct version *v)
 	       v->state == VERSION_FOLLOWS;
 }
 
+bool version_judged(const struct version *v)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < VERDICTS; i++)
+		any |= i != VERDICT_MATCH && v->verdicts[i];
+	return any;
+}
+
 /*
  * Where a process of each version was found to have its area: those that it has
  * forked have theirs there, too, and one look is a tenth of reading all maps.

@@ -21,6 +21,8 @@ struct version *version_named(struct monitor *m, const char *name);
 struct version *version_of_child(struct monitor *m, pid_t pid);
 uint32_t version_slots(const struct version *v);
 bool version_lives(const struct version *v);
+/* A verdict was against it: if it has ended its user did not do that. */
+bool version_judged(const struct version *v);
 /*
  * The process that stands for the version, to be named and to be sent signals: the first,
  * and where that has ended the oldest that no other one of it has made.  0: none is left.
