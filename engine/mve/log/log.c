@@ -13,24 +13,36 @@
 #include "engine/outside/monitor/say.h"
 
 static const char help[] =
-	"usage: mve log DIR [show|verify] [options]\n"
+	"usage: mve log DIR [show|connections|export|verify] [options]\n"
 	"\n"
 	"What is in a recording of mve run --record: when and of what it was made, how\n"
 	"many processes, connections and calls.\n"
 	"\n"
-	"  show                the calls, as mve trace prints them\n"
+	"  show                the calls, as mve trace prints them, behind their number,\n"
+	"                      thread and time\n"
 	"    --call NAME         only these\n"
-	"    --pid N             only of this process or thread\n"
+	"  connections         who talked to the server, or it to whom: how long, and\n"
+	"                      how many bytes\n"
+	"  export --pcap FILE  what they said, as packets for Wireshark and its like;\n"
+	"                      they are made up, what is in them is not\n"
+	"    --conn N            of show and export: only this connection, by its number\n"
+	"    --pid N             only of this process, or (show) this thread\n"
+	"    --from T, --to T    from then on, before then: 13:37:00.5, or +90 (seconds\n"
+	"                        from the beginning)\n"
 	"  verify              every frame is looked at; exit status 1: it is cut or\n"
 	"                      damaged\n"
 	"  --json              as JSON (not with show)\n";
 
-enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_HELP };
+enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_CONN, OPT_FROM, OPT_TO, OPT_PCAP, OPT_HELP };
 
 static const struct option options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "call", required_argument, NULL, OPT_CALL },
 	{ "pid", required_argument, NULL, OPT_PID },
+	{ "conn", required_argument, NULL, OPT_CONN },
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ "to", required_argument, NULL, OPT_TO },
+	{ "pcap", required_argument, NULL, OPT_PCAP },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
 };
@@ -38,7 +50,10 @@ static const struct option options[] = {
 static const struct verb {
 	const char *name;
 	int (*run)(const struct log_want *w, struct frames *f);
-} verbs[] = { { "", log_sum }, { "show", log_show }, { "verify", log_verify } };
+} verbs[] = {
+	{ "", log_sum }, { "show", log_show }, { "connections", log_conns },
+	{ "export", log_export }, { "verify", log_verify },
+};
 
 static int wrong(const char *what, const char *text)
 {
@@ -46,24 +61,56 @@ static int wrong(const char *what, const char *text)
 	return EXIT_USE;
 }
 
-static int option_take(struct log_want *w, int opt, char **argv)
+/* A number from 1 on; false: it is none. */
+static bool number_take(const char *text, uint64_t *n)
 {
 	char *end;
 
-	if (opt == OPT_JSON) {
+	*n = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && !*end && *n && *n < INT64_MAX;
+}
+
+static int option_take(struct log_want *w, int opt, char **argv)
+{
+	uint64_t pid;
+
+	switch (opt) {
+	case OPT_JSON:
 		w->json = true;
-	} else if (opt == OPT_CALL) {
+		return 0;
+	case OPT_CALL:
 		w->call = optarg;
-		if (call_number(optarg) < 0)
-			return wrong("no such call", optarg);
-	} else if (opt == OPT_PID) {
-		w->pid = strtol(optarg, &end, 10);
-		if (*end || w->pid <= 0)
+		return call_number(optarg) < 0 ? wrong("no such call", optarg) : 0;
+	case OPT_PID:
+		if (!number_take(optarg, &pid))
 			return wrong("not a process", optarg);
-	} else {
+		w->pid = (long)pid;
+		return 0;
+	case OPT_CONN:
+		return number_take(optarg, &w->conn) ? 0 : wrong("not a connection", optarg);
+	case OPT_FROM:
+		w->from = optarg;
+		return 0;
+	case OPT_TO:
+		w->to = optarg;
+		return 0;
+	case OPT_PCAP:
+		w->pcap = optarg;
+		return 0;
+	default:
 		return wrong(opt == ':' ? "option needs a value" : "unknown option",
 			     argv[optind - 1]);
 	}
+}
+
+/* What a time means is known once it is known when the recording began. */
+static int times_take(struct log_want *w)
+{
+	w->to_ns = UINT64_MAX;
+	if (w->from && !log_time(w->from, w->program.head.began, &w->from_ns))
+		return wrong("not a time", w->from);
+	if (w->to && !log_time(w->to, w->program.head.began, &w->to_ns))
+		return wrong("not a time", w->to);
 	return 0;
 }
 
@@ -103,7 +150,9 @@ int cmd_log(int argc, char **argv)
 	if (result)
 		return result;
 	w.program = r.program;
-	result = verb->run(&w, &r.frames);
+	result = times_take(&w);
+	if (!result)
+		result = verb->run(&w, &r.frames);
 	frames_close(&r.frames);
 	return result;
 }

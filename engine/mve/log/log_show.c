@@ -3,10 +3,11 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/abi/table.h"
+#include "engine/mve/log/conns.h"
 #include "engine/mve/log/log.h"
+#include "engine/mve/log/ordered.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/report/view.h"
 
@@ -14,12 +15,15 @@
 
 struct show {
 	const struct log_want *want;
+	struct conns *conns;
 	struct call_print print;
 };
 
-static bool wanted(const struct log_want *w, const struct told *t)
+static bool wanted(const struct log_want *w, const struct told *t, const struct conn *c)
 {
 	if (w->pid && w->pid != t->pid && w->pid != t->tid)
+		return false;
+	if ((w->conn && (!c || c->number != w->conn)) || !log_in_time(w, t->time_ns))
 		return false;
 	if (t->event->kind == EVENT_SIGNAL)
 		return !w->call;
@@ -43,35 +47,27 @@ static void call_show(struct show *s, const struct told *t)
 	print_view(&s->print, &v);
 }
 
-static void event_show(void *ctx, const struct told *t)
+static void event_show(void *ctx, const struct told *t, bool over)
 {
-	time_t seconds = (time_t)(t->time_ns / 1000000000);
 	struct show *s = ctx;
-	char when[32] = "?";
-	struct tm tm;
+	const struct conn *c = conns_take(s->conns, t, over);
+	char when[LOG_CLOCK];
 
-	if (!wanted(s->want, t))
+	if (over || !wanted(s->want, t, c))
 		return;
-	if (localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%H:%M:%S", &tm);
-	s->print.column = (unsigned)printf("%d %s.%06lu ", t->tid, when,
-					   (unsigned long)(t->time_ns % 1000000000 / 1000));
+	log_clock(t->time_ns, when);
+	s->print.column = (unsigned)printf("%lu %d %s ", (unsigned long)t->number, t->tid, when);
 	call_show(s, t);
 	fwrite(s->print.text, 1, s->print.len, stdout);
 	putchar('\n');
 }
 
-static void frame_pass(void *ctx, const struct log_frame *frame)
-{
-	(void)ctx;
-	(void)frame;
-}
-
 int log_show(const struct log_want *w, struct frames *f)
 {
-	struct show s = { .want = w };
-	bool whole = events_each(f, event_show, frame_pass, &s);
+	struct show s = { .want = w, .conns = conns_new(&(struct conns_user){ 0 }) };
+	bool whole = events_ordered(f, event_show, NULL, &s);
 
+	conns_free(s.conns, 0);
 	print_free(&s.print);
 	if (!whole)
 		say_error("all before it is shown", "%s: not whole: %s", w->path, f->why);

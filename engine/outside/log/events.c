@@ -1,6 +1,6 @@
 /*
  * Events of a recording.  A payload that did not fit into its chunk goes on in EVENT_MORE
- * events of its lane; the event is whole when the lane has another, or its end.
+ * events of its lane; such an event is whole when the lane has another, or its end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@ struct open_event {
 struct events {
 	told_take *take;
 	void *ctx;
+	uint64_t number;	/* of the last that began */
 	struct open_event lane[LANES];
 };
 
@@ -55,15 +56,26 @@ static void payload_add(struct open_event *o, const void *bytes, size_t len)
 	o->told.len = want;
 }
 
-static void event_begin(struct events *e, const struct log_frame *f, const struct event *event)
+static void event_begin(struct events *e, const struct log_frame *f, const struct event *event,
+			uint64_t place)
 {
 	struct open_event *o = &e->lane[f->lane];
 
+	o->told.behind = place;
 	event_end(e, f->lane);
 	o->is = true;
 	o->event = *event;
-	o->told = (struct told){ .time_ns = f->time_ns, .frame = f->number, .lane = f->lane,
-				 .life = f->life, .pid = f->pid, .tid = f->tid };
+	o->told = (struct told){ .number = ++e->number, .time_ns = f->time_ns, .place = place,
+				 .lane = f->lane, .life = f->life, .pid = f->pid, .tid = f->tid };
+}
+
+/* A chunk ends with the cell of its turn: what ends before has room behind it, and is whole. */
+static void whole_look(struct events *e, uint32_t lane, uint64_t behind)
+{
+	if (behind % CHUNK_CELLS == CHUNK_CELLS - 1)
+		return;
+	e->lane[lane].told.behind = behind;
+	event_end(e, lane);
 }
 
 /* False: what stands in it is no row of events. */
@@ -79,9 +91,10 @@ static bool cells_take(struct events *e, const struct log_frame *f)
 		if (n > cells - i || event->kind >= EVENT_KINDS || event->kind == EVENT_TURN)
 			return false;
 		if (event->kind != EVENT_MORE)
-			event_begin(e, f, event);
+			event_begin(e, f, event, f->at + i);
 		if (e->lane[f->lane].is)
 			payload_add(&e->lane[f->lane], event + 1, event->size);
+		whole_look(e, f->lane, f->at + i + n);
 	}
 	return true;
 }

@@ -4,7 +4,8 @@
  * An event does not say which of the leader's pointers were NULL, and such a
  * pointer has no section in the payload.  The call that met the event had NULL in
  * the same places, if it was the same call.  For any other event all choices are
- * tried, and the first that explains the payload to its last byte is taken.
+ * tried, and the first that explains the payload to its last byte is taken: NULL is
+ * likelier the later an argument stands.
  */
 #include <string.h>
 
@@ -194,7 +195,11 @@ static void nulls_guess(struct view *v, const struct event *e, const void *paylo
 {
 	uint8_t memory = memory_args(v->row);
 
-	for (unsigned nulls = 0; nulls < 1u << CALL_ARGS; nulls++) {
+	for (unsigned choice = 0; choice < 1u << CALL_ARGS; choice++) {
+		unsigned nulls = 0;
+
+		for (unsigned i = 0; i < CALL_ARGS; i++)
+			nulls |= (choice >> i & 1) << (CALL_ARGS - 1 - i);
 		if (nulls & ~memory)
 			continue;
 		for (unsigned i = 0; i < CALL_ARGS; i++)
