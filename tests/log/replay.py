@@ -5,6 +5,7 @@ program		a program that ends by itself, and its status
 redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
+spare		twins are kept beside the recorder, which has a row of its own
 disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
 cut		cut and changed anywhere: up to the last whole frame, or refused; never wrong
@@ -158,6 +159,40 @@ def refused():
     no(["run", "--record", "nowhere/log", "--", "true"], "No such file", 3)
     no(["run", "--record", "x.log", "--stateless", "--mark", "accept", "--", "true"],
        "do not go together", 2)
+
+
+def twins():
+    said = json.loads(run(MVE, "status", NAME, "--json", status=0).stdout)
+    return [v["name"] for v in said["versions"] if v["role"] == "follower"]
+
+
+def twins_wait(n, but=None):
+    for _ in range(600):
+        if len(twins()) == n and but not in twins():
+            return
+        time.sleep(0.05)
+    fail(f"{n} twins do not come: {twins()}")
+
+
+def spare():
+    folder = fresh("spare.log")
+    r = Redis(folder, "--spare", "4", "--ring", "1M")
+    for _ in range(3):          # the next has a row that nobody had, if one is left
+        twins_wait(4)
+        was = twins()[-1]
+        run(MVE, "drop", NAME, was, status=0)
+        twins_wait(4, was)
+    r.load(300)
+    # Nobody else's end was the recorder's: what it has not read is kept, or it is told.
+    recorder = child_named(r.mve.pid, "mve-record")
+    os.kill(recorder, signal.SIGSTOP)
+    r.load(3000)
+    os.kill(recorder, signal.SIGCONT)
+    said = r.end()
+    if "the recording ends: a whole ring behind" not in said:
+        fail(said)
+    if replay(folder)[0] < 600:
+        fail("not all is replayed")
 
 
 def disk():

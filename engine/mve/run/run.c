@@ -419,9 +419,9 @@ static int record_complete(const struct run_options *o)
 			  "--record and %s do not go together", why);
 		return EXIT_USE;
 	}
-	if (o->record && o->followers >= ROW_LOG) {
+	if (o->record && o->followers >= options_versions(o)) {
 		say_error("start a second session for more",
-			  "too many followers: at most %d with --record", ROW_LOG - 1);
+			  "too many followers: at most %u with --record", options_versions(o) - 1);
 		return EXIT_USE;
 	}
 	return 0;

@@ -210,14 +210,18 @@ static bool name_taken(const struct run_options *o, const char *name, unsigned b
 /* They are twins, which a session of one kind has, and rows of which there are so many. */
 static int spares_complete(const struct run_options *o)
 {
+	/* A row is the leader's, and one the next twin's. */
+	unsigned most = options_versions(o) - 2;
+
 	if (o->spares && o->sampling.stateless) {
 		say_error("with --stateless, -f same --again is one that comes again",
 			  "--spare with --stateless: a spare knows all connections");
 		return EXIT_USE;
 	}
-	if (o->spares && o->spares + o->followers > SPARES_MOST) {
-		say_error("take fewer", "too many versions: %u with -f, and --spare %u: at most %d",
-			  o->followers, o->spares, SPARES_MOST);
+	if (o->spares && o->spares + o->followers > most) {
+		say_error("take fewer",
+			  "too many versions: %u with -f, and --spare %u: at most %u%s",
+			  o->followers, o->spares, most, o->record ? " with --record" : "");
 		return EXIT_USE;
 	}
 	return 0;

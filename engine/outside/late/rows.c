@@ -24,11 +24,12 @@ bool version_unused(const struct version *v)
 
 int rows_make(struct monitor *m)
 {
+	unsigned most = options_versions(m->options);
 	int result = 0;
 
-	MUST(m->versions <= ROW_START);	/* that row is the start's */
+	MUST(m->versions <= most && most <= ROW_START);
 
-	while (!result && m->versions < ROW_START) {
+	while (!result && m->versions < most) {
 		result = version_make(m, &unused);
 		if (!result)
 			m->version[m->versions - 1].state = VERSION_ENDED;

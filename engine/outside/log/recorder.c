@@ -267,11 +267,18 @@ static const char too_slow[] = "a whole ring behind: the disk is slower than the
 static bool gather(struct recorder *r, struct gathered *g)
 {
 	uint64_t number = r->writer.number;
+	bool sane;
 
 	batch_empty(&g->batch);
 	r->full = false;
 	g->look = ++r->looks;
-	if (lanes_gather(r, g) && (!is_dropped(r) || ends(r, "%s", too_slow))) {
+	sane = lanes_gather(r, g);
+	/* What makes no sense was written over, then. */
+	if (is_dropped(r)) {
+		r->why[0] = 0;
+		sane = ends(r, "%s", too_slow);
+	}
+	if (sane) {
 		g->whole = !r->full;
 		return true;
 	}

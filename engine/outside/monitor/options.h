@@ -26,7 +26,7 @@
 #define REWIND_MOST		1000
 #define REWIND_TIMES		8	/* so often is a difference tried */
 /*
- * Limit (followers): --spare, with all -f. Beyond: refused.
+ * Limit (followers): --spare, with all -f; one less with --record. Beyond: refused.
  */
 #define SPARES_MOST		5
 #define STILL_MS		10000	/* how long a follower may stand still */
@@ -118,6 +118,12 @@ static inline bool options_company(const struct run_options *o)
 static inline bool options_rows(const struct run_options *o)
 {
 	return options_joinable(o) || o->spares;
+}
+
+/* Rows of versions: those behind are of sections that no version has (abi/ring.h). */
+static inline unsigned options_versions(const struct run_options *o)
+{
+	return o->record ? ROW_LOG : options_rows(o) ? ROW_START : VERSIONS;
 }
 
 #endif
