@@ -100,6 +100,14 @@ def program():
     if calls < 20:
         fail(f"{calls} calls")
     replay(folder, "--", "sh", "-c", "echo two; exit 7", status=1)
+    # A program is found from where it was recorded, another from where we are.
+    shutil.copy(shutil.which("true"), "true-here")
+    folder = fresh("relative.log")
+    run(MVE, "run", "--record", folder, "--", "./true-here", status=0)
+    os.makedirs("elsewhere", exist_ok=True)
+    run(MVE, "replay", "-n", f"{NAME}-r", f"../{folder}", status=0, cwd="elsewhere")
+    run(MVE, "replay", "-n", f"{NAME}-r", f"../{folder}", "--", "../true-here", status=0,
+        cwd="elsewhere")
 
 
 def redis():

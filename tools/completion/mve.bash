@@ -65,9 +65,9 @@ _mve()
 	esac
 	case $command:$(_mve_place) in
 	run:* | trace:* | ps:* | doctor:*) ;;
-	replay:0 | log:0) COMPREPLY=($(compgen -d -- "$current")) ;;
+	replay:0 | log:0 | bisect:0) COMPREPLY=($(compgen -d -- "$current")) ;;
 	log:1) COMPREPLY=($(compgen -W "show connections export verify" -- "$current")) ;;
-	replay:* | log:*) ;;
+	replay:* | log:* | bisect:*) ;;
 	*:0) COMPREPLY=($(compgen -W "$("$mve" ps --json 2>/dev/null | _mve_names)" -- "$current")) ;;
 	drop:1 | promote:1 | rules:1)
 		COMPREPLY=($(compgen -W "$("$mve" status "${COMP_WORDS[2]}" --json 2>/dev/null |

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "engine/mve/commands.h"
+#include "engine/mve/run/run.h"
 #include "engine/mve/run/run_followers.h"
 #include "engine/mve/run/run_rollback.h"
 #include "engine/mve/run/run_sample.h"
 #include "engine/mve/show.h"
-#include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/session/outlet.h"
@@ -83,20 +83,6 @@ static const char run_help[] =
 	"  --reply FILE        such a connection gets these bytes before it is closed\n"
 	"  --refuse-known      the same bytes again are refused without being tried\n";
 
-static const char replay_help[] =
-	"usage: mve replay [options] DIR [-- CMD...]\n"
-	"\n"
-	"Runs the recorded program, or CMD, against what mve run --record has written to\n"
-	"DIR, and compares it call by call.  The exit status is 0 where it is equal to\n"
-	"the end, 1 where it differs.\n"
-	"\n"
-	"  -n, --name NAME     the session's name\n"
-	"  --tier=patch|trap   as in mve run\n"
-	"  --status FILE       write the final status there, as JSON\n"
-	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
-	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
-	"                      as in mve run\n";
-
 static const char trace_help[] =
 	"usage: mve trace [options] -- CMD...\n"
 	"\n"
@@ -105,15 +91,6 @@ static const char trace_help[] =
 	"  -o, --output FILE   print there, not to standard error\n"
 	"  -n, --name NAME     the session's name\n"
 	"  --tier=patch|trap   as in mve run\n";
-
-enum {
-	OPT_TIER = 256, OPT_AUDIT, OPT_STATUS, OPT_HELP, OPT_NAME, OPT_STRICT, OPT_POLICY,
-	OPT_ON_FINDING, OPT_RULES, OPT_OLDER,
-	OPT_RELEASE, OPT_MAP, OPT_RING, OPT_WHEN_FULL, OPT_FULL_MS, OPT_FAILOVER, OPT_HANG,
-	OPT_STILL, OPT_VERDICT_MS, OPT_REWIND, OPT_SPARE, OPT_ROLLBACK,
-	OPT_REPLY, OPT_REFUSE,
-	OPT_MARK, OPT_STATELESS, OPT_SAMPLE, OPT_AGAIN, OPT_RECORD,
-};
 
 static const struct option run_options[] = {
 	{ "name", required_argument, NULL, OPT_NAME },
@@ -146,23 +123,6 @@ static const struct option run_options[] = {
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
 	{ "again", no_argument, NULL, OPT_AGAIN },
 	{ "record", required_argument, NULL, OPT_RECORD },
-	{ 0 },
-};
-
-static const struct option replay_options[] = {
-	{ "name", required_argument, NULL, 'n' },
-	{ "tier", required_argument, NULL, OPT_TIER },
-	{ "status", required_argument, NULL, OPT_STATUS },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "strict", no_argument, NULL, OPT_STRICT },
-	{ "on-divergence", required_argument, NULL, OPT_POLICY },
-	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
-	{ "rules", required_argument, NULL, OPT_RULES },
-	{ "older", no_argument, NULL, OPT_OLDER },
-	{ "release", required_argument, NULL, OPT_RELEASE },
-	{ "map", required_argument, NULL, OPT_MAP },
-	{ "still", required_argument, NULL, OPT_STILL },
-	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ 0 },
 };
 
@@ -427,11 +387,8 @@ static int record_complete(const struct run_options *o)
 	return 0;
 }
 
-#define HELPED	-1
-
-/* 0, HELPED, or an exit code behind a message. */
-static int options_take(struct run_options *o, int argc, char **argv, const char *shorts,
-			const struct option *longs, const char *help)
+int options_take(struct run_options *o, int argc, char **argv, const char *shorts,
+		 const struct option *longs, const char *help)
 {
 	int opt, result = 0;
 
@@ -481,36 +438,6 @@ int cmd_run(int argc, char **argv)
 					.rewind = REWIND_TIMES };
 
 	return run_with(&o, argc, argv, "+:hn:f:", run_options, run_help);
-}
-
-/* Its one follower is what the options are about. */
-int cmd_replay(int argc, char **argv)
-{
-	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
-					.when_full = WHEN_FULL_BLOCK, .full_ms = FULL_MS,
-					.still_ms = STILL_MS, .failover = FAILOVER_OFF,
-					.verdict_ms = VERDICT_MS };
-	static struct replay replay;
-	int result = follower_add(&o, "same");
-
-	if (!result)
-		result = options_take(&o, argc, argv, ":hn:", replay_options, replay_help);
-	if (result)
-		return result == HELPED ? EXIT_OK : result;
-	if (optind >= argc) {
-		say_error("for example: mve replay DIR", "no recording is given");
-		return EXIT_USE;
-	}
-	result = replay_open(&replay, argv[optind]);
-	if (result)
-		return result;
-	o.replay = &replay;
-	o.argv = replay.program.argv;
-	if (optind + 1 < argc)
-		o.follower[0].argv = argv + optind + 1;
-	o.follower[0].command = optind + 1 < argc ? "" : "same";
-	result = followers_complete(&o);
-	return result ? result : monitor_run(&o);
 }
 
 int cmd_trace(int argc, char **argv)

@@ -119,13 +119,28 @@ bool replay_first_over(const struct monitor *m)
 	       !streams_lane_unread(m, REPLAYED, RECORDED, 0);
 }
 
+/* These are about the program; the others say that mve could not replay it, or a rule was wrong. */
+static const bool about_program[VERDICTS] = {
+	[VERDICT_DIVERGED] = true, [VERDICT_CRASHED] = true, [VERDICT_LAGGING] = true,
+	[VERDICT_FOUND] = true,
+};
+
+static bool program_judged(const struct version *v)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < VERDICTS; i++)
+		any |= about_program[i] && v->verdicts[i];
+	return any;
+}
+
 int replay_result(struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
 	const struct version *v = &m->version[REPLAYED];
 	unsigned long left = streams_unread(m, REPLAYED, RECORDED);
 
-	if (version_judged(v)) {
+	if (program_judged(v)) {
 		say_error("mve report shows where: mve report NAME", "%s: replayed, and it differs",
 			  r->path);
 		return EXIT_NO;
@@ -133,7 +148,8 @@ int replay_result(struct monitor *m)
 	if (r->fed->torn)
 		say_error("mve log shows what is in it", "%s: not whole: %s", r->path, r->fed->why);
 	/* It may be over before all is fed: what its processes were killed at is not read. */
-	if ((left > r->fed->open || !r->fed->whole) && !(v->over && replay_first_over(m))) {
+	if (version_judged(v) || ((left > r->fed->open || !r->fed->whole) &&
+				  !(v->over && replay_first_over(m)))) {
 		say_error(NULL, "%s: not replayed to the end: %s", r->path, v->why);
 		return EXIT_SYSTEM;
 	}

@@ -4,6 +4,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -37,13 +41,49 @@ static int seam_find(const char *path, const char *name)
 	return result || h.why ? EXIT_USE : 0;
 }
 
-/* A recorded one is known by its path; where another is given it need not be there. */
-static const char *program_named(const struct run_options *o, unsigned i)
+/* Behind the folder it is meant from; the caller's to free. */
+static char *path_in(const char *folder, const char *path)
 {
-	const struct follower_options *f = i ? &o->follower[i - 1] : &o->follower[0];
-	char *const *argv = i || o->replay ? f->argv : o->argv;
+	char *at = NULL;
 
-	return o->replay && argv == o->argv ? o->replay->program.path : argv[0];
+	if (asprintf(&at, "%s/%s", folder, path) < 0)
+		at = NULL;
+	MUST(at);
+	return at;
+}
+
+/*
+ * A recorded one is known by its path from the recorded folder, and is started by the same words
+ * there; where another is given it need not be there.  That one is meant from where we are, and
+ * starts in the recorded folder, too.
+ */
+static int program_find_replayed(const struct replay *r, char *const *argv, char **path)
+{
+	const char *name = argv == r->program.argv ? r->program.path : argv[0];
+	bool recorded = argv == r->program.argv;
+	char folder[PATH_MAX], *found, *at;
+	int code;
+
+	if (name[0] == '/' || (!recorded && !strchr(name, '/')))
+		return program_find(name, path);
+	if (!recorded && !getcwd(folder, sizeof(folder)))
+		return program_find(name, path);
+	at = path_in(recorded ? r->program.folder : folder, name);
+	code = program_find(at, &found);
+	if (!code)
+		*path = recorded ? strdup(name) : found;
+	if (!code && recorded)
+		free(found);
+	free(at);
+	return code;
+}
+
+static int program_take(const struct run_options *o, unsigned i, struct version *v)
+{
+	if (o->replay)
+		return program_find_replayed(o->replay, i ? v->argv : o->follower[0].argv,
+					     &v->path);
+	return program_find(v->argv[0], &v->path);
 }
 
 /* All programs are looked at before any of them runs. */
@@ -56,7 +96,7 @@ int programs_find(struct monitor *m)
 
 	for (unsigned i = 0; !code && i <= o->followers; i++) {
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
-		code = program_find(program_named(o, i), &m->version[i].path);
+		code = program_take(o, i, &m->version[i]);
 		code = code || !i ? code : program_follows(m->version[i].path, m->version[0].path);
 	}
 	for (const char *const *name = o->seam_function; !code && *name; name++)

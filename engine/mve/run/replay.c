@@ -1,0 +1,72 @@
+/*
+ * mve replay: a run whose leader is a recording.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/mve/commands.h"
+#include "engine/mve/run/run.h"
+#include "engine/mve/run/run_followers.h"
+#include "engine/outside/log/feeder.h"
+#include "engine/outside/monitor/say.h"
+
+static const char replay_help[] =
+	"usage: mve replay [options] DIR [-- CMD...]\n"
+	"\n"
+	"Runs the recorded program, or CMD, against what mve run --record has written to\n"
+	"DIR, and compares it call by call.  The exit status is 0 where it is equal to\n"
+	"the end, 1 where it differs.\n"
+	"\n"
+	"  -n, --name NAME     the session's name\n"
+	"  --tier=patch|trap   as in mve run\n"
+	"  --status FILE       write the final status there, as JSON\n"
+	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
+	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
+	"                      as in mve run\n";
+
+static const struct option replay_options[] = {
+	{ "name", required_argument, NULL, 'n' },
+	{ "tier", required_argument, NULL, OPT_TIER },
+	{ "status", required_argument, NULL, OPT_STATUS },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "on-divergence", required_argument, NULL, OPT_POLICY },
+	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
+	{ "rules", required_argument, NULL, OPT_RULES },
+	{ "older", no_argument, NULL, OPT_OLDER },
+	{ "release", required_argument, NULL, OPT_RELEASE },
+	{ "map", required_argument, NULL, OPT_MAP },
+	{ "still", required_argument, NULL, OPT_STILL },
+	{ "rewind", required_argument, NULL, OPT_REWIND },
+	{ 0 },
+};
+
+/* Its one follower is what the options are about. */
+int cmd_replay(int argc, char **argv)
+{
+	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
+					.when_full = WHEN_FULL_BLOCK, .full_ms = FULL_MS,
+					.still_ms = STILL_MS, .failover = FAILOVER_OFF,
+					.verdict_ms = VERDICT_MS };
+	static struct replay replay;
+	int result = follower_add(&o, "same");
+
+	if (!result)
+		result = options_take(&o, argc, argv, ":hn:", replay_options, replay_help);
+	if (result)
+		return result == HELPED ? EXIT_OK : result;
+	if (optind >= argc) {
+		say_error("for example: mve replay DIR", "no recording is given");
+		return EXIT_USE;
+	}
+	result = replay_open(&replay, argv[optind]);
+	if (result)
+		return result;
+	o.replay = &replay;
+	o.argv = replay.program.argv;
+	if (optind + 1 < argc)
+		o.follower[0].argv = argv + optind + 1;
+	o.follower[0].command = optind + 1 < argc ? "" : "same";
+	result = followers_complete(&o);
+	return result ? result : monitor_run(&o);
+}
