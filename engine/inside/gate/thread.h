@@ -66,6 +66,7 @@ struct altstack {
 
 #define CLOCKS_DUE	4
 #define TICK_PLACES	16
+#define TICK_WAYS	4	/* of those, where one may stand */
 #define SIGNALS_NEXT	7	/* signals that come with another, told as one */
 #define SIGINFO_USED	48	/* bytes that say something, of a signal that is no fault */
 
@@ -141,10 +142,12 @@ struct thread {
 		struct ticks {		/* a leader's: see tick.c */
 			uint32_t shown;		/* ticks of the process that its events show */
 			uint32_t let;		/* it is not waited for while `shown` is one less */
-			uint32_t second[2];	/* what clocks said last, */
+			uint32_t second[2];	/* what clocks said last; 0: not asked yet, */
 			struct tick_place {	/* and to places that read them */
 				uint32_t key, second;
 			} place[TICK_PLACES];
+			uint8_t found;		/* places that were not known, in the last second */
+			uint8_t next;		/* the way that is given to another place */
 			uint8_t goes_on;	/* it has only read clocks since its last one */
 		} ticks;
 	};

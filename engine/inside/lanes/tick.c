@@ -32,6 +32,8 @@
 #include "engine/inside/lanes/tick.h"
 
 #define TICKS_MOST	64	/* in a second */
+#define PLACES_FOUND	4	/* in a second of a thread's */
+#define SECOND_UNKNOWN	1
 #define HOLD_SPINS	500
 #define HASTE_MOST	5
 
@@ -273,20 +275,43 @@ static uint32_t clock_second(const struct walk *w, long nr, uint32_t *clock)
 	return (uint32_t)second;
 }
 
+static uint32_t place_key(const struct walk *w, long nr)
+{
+	return (uint32_t)nr << 24 ^ (uint32_t)w->args[0] ^ (uint32_t)w->args[1];
+}
+
+/* Where it is kept what the place has read; of another the row has another key. */
+static struct tick_place *place_of(struct thread *t, uint32_t key)
+{
+	struct tick_place *set = &t->ticks.place[(key ^ key >> 4 ^ key >> 8) % TICK_PLACES &
+						 ~(TICK_WAYS - 1u)];
+
+	for (uint32_t i = 0; i < TICK_WAYS; i++)
+		if (set[i].key == key)
+			return &set[i];
+	return &set[t->ticks.next++ % TICK_WAYS];
+}
+
 /*
  * Whether the second is new to the place that reads it.  A library may have read it before:
- * it keeps its own.  Places are told apart by where they want it.
+ * it keeps its own.  Places are told apart by where they want it.  One that is not known is
+ * believed to have read none of this second: it is so where a program's loop comes to its
+ * first one, here or behind a takeover.  A thread whose places are another each time is not
+ * held for each.
  */
 static bool second_is_new(struct thread *t, const struct walk *w, long nr, uint32_t clock,
 			  uint32_t second)
 {
-	uint32_t key = (uint32_t)nr << 24 ^ (uint32_t)w->args[0] ^ (uint32_t)w->args[1];
-	struct tick_place *p = &t->ticks.place[(key ^ key >> 4 ^ key >> 8) % TICK_PLACES];
-	uint32_t last = p->key == key ? p->second : t->ticks.second[clock];
+	uint32_t key = place_key(w, nr), before = t->ticks.second[clock];
+	struct tick_place *p = place_of(t, key);
+	bool known = p->key == key, seen = known && p->second == second;
 
 	*p = (struct tick_place){ key, second };
 	t->ticks.second[clock] = second;
-	return last && last != second;
+	if (before != second)
+		t->ticks.found = 0;
+	return before && !seen &&
+	       (known || before != second || t->ticks.found++ < PLACES_FOUND);
 }
 
 /* The call has read a second for the first time, or is a clock's behind one that has. */
@@ -300,6 +325,12 @@ bool tick_begins(struct thread *t, const struct walk *w, long nr)
 	if (clock && __atomic_exchange_n(&most_second, second, __ATOMIC_RELAXED) != second)
 		__atomic_store_n(&most, 0, __ATOMIC_RELAXED);
 	return __atomic_add_fetch(&most, 1, __ATOMIC_RELAXED) <= TICKS_MOST;
+}
+
+/* What the thread has read as a follower's is not known: it was some other second. */
+void ticks_lead(struct thread *t)
+{
+	t->ticks = (struct ticks){ .second = { SECOND_UNKNOWN, SECOND_UNKNOWN } };
 }
 
 /* A copy of the process: one thread. */

@@ -14,6 +14,7 @@ void tick_told(struct thread *t);
 void tick_stand(const struct thread *t);
 void tick_end(struct thread *t);
 void ticks_prepare(void);
+void ticks_lead(struct thread *t);
 void ticks_fork(struct thread *t);
 
 /* What the thread was told by a clock it has written down. */

@@ -29,6 +29,7 @@
 #include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/tick.h"
 #include "engine/inside/record/care.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/record/lead.h"
@@ -346,7 +347,7 @@ void lead_resume(struct thread *t)
 	t->following = 0;
 	t->away = 0;
 	tell_stop(TELL_FOLLOWED);
-	t->ticks = (struct ticks){ 0 };
+	ticks_lead(t);
 	if (!lane_reopen(&streams, t->lane, &owes)) {
 		t->has_lane = 0;
 		return;
