@@ -32,6 +32,7 @@ static const struct command commands[] = {
 	{ "audit", "NAME [--seconds N] [--json]", "the kernel's count beside ours", cmd_audit },
 	{ "follow", "NAME [--name FOLLOWER] [-- CMD...]", "add a follower as it runs",
 	  cmd_follow },
+	{ "attach", "[-n NAME] PID", "a session around a server that runs", cmd_attach },
 	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
 	{ "compare", "NAME FOLLOWER", "words of memory in which a follower differs", cmd_compare },
 	{ "promote", "NAME FOLLOWER [--keep] [--wait] [--dry-run]",

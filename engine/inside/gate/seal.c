@@ -139,19 +139,24 @@ void seal_look(struct thread *t)
 	arm_others(t);
 }
 
-/* Watches a page of new code; the caller holds the latch of mappings. */
-void guard_add(struct thread *t, uint64_t page)
+bool guard_take(uint64_t page)
 {
-	MUST(latch_is_held(LATCH_map));
 	if (watched_n == WATCHED_MAX ||
-	    OWN3(__NR_mprotect, page, PAGE, PROT_READ) < 0) {
-		seal_break(t);
-		return;
-	}
+	    OWN3(__NR_mprotect, page, PAGE, PROT_READ) < 0)
+		return false;
 	watched[watched_n] = page;
 	MUST(watched_n < WATCHED_MAX);
 	/* A thread that faults there finds it. */
 	PUBLISH(watched, &watched_n, watched_n + 1);
+	return true;
+}
+
+/* Watches a page of new code; the caller holds the latch of mappings. */
+void guard_add(struct thread *t, uint64_t page)
+{
+	MUST(latch_is_held(LATCH_map));
+	if (!guard_take(page))
+		seal_break(t);
 }
 
 /* Somebody runs code on a watched page: true, and it may go on. */

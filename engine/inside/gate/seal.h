@@ -10,6 +10,8 @@ void seal_look(struct thread *t);
 void seal_fork(struct thread *t);
 void seal_arm_wanted(struct thread *t);
 void guard_add(struct thread *t, uint64_t page);
+/* Watches a page: false: it cannot be. */
+bool guard_take(uint64_t page);
 bool guard_met(struct thread *t, uint64_t address);
 
 #endif

@@ -101,7 +101,7 @@ static void stream_begin(struct thread *t)
 }
 
 /* Field by field: there is no constant of function addresses to copy. */
-static void above_fill(void)
+void above_fill(void)
 {
 	above.call = dispatch;
 	above.exit = dispatch_exit;

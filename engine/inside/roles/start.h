@@ -5,5 +5,7 @@
 #include "engine/inside/gate/thread.h"
 
 uint32_t hidden_state(const struct thread *t);
+/* Also for a program that we come to later (attach.c). */
+void above_fill(void);
 
 #endif

@@ -81,7 +81,7 @@ int remote_begin(struct remote *r, pid_t pid)
 
 int remote_pause(struct remote *r)
 {
-	MUST(!r->paused);
+	MUST(!r->paused && !r->way);
 	r->paused = true;
 	return memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
 }
@@ -128,6 +128,8 @@ long remote_call(struct remote *r, long nr, const uint64_t args[6])
 	struct user_regs_struct regs = r->regs;
 	int sig, result;
 
+	if (r->way)
+		return r->way(r->way_of, nr, args);
 	if (r->paused)
 		return -EIO;
 	/* The execve writes its result into rax on its way out: let it. */

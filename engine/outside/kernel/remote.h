@@ -21,6 +21,11 @@ struct remote {
 	uint8_t saved[8];		/* the bytes there */
 	bool begun;			/* it has left its execve */
 	bool paused;			/* the bytes there are the program's: no call can be made */
+	/* Of a program that runs already: how a call is made instead, and where what it points
+	   to may be written (attach/stub.h); or NULL. */
+	long (*way)(void *way_of, long nr, const uint64_t args[6]);
+	void *way_of;
+	uint64_t data;
 };
 
 /*
@@ -69,6 +74,8 @@ struct batch_call {
 
 struct remote_batch {
 	struct remote *r;
+	const struct batch_call *call;	/* by `way`: all of them, and the next one */
+	unsigned calls, next;
 	size_t len;
 	bool full;
 	unsigned opens;
@@ -79,7 +86,7 @@ struct remote_batch {
 /* Where what the calls point to may be written: under the stack. */
 static inline uint64_t batch_data(const struct remote *r)
 {
-	return (r->regs.rsp - 0x1000) & ~63ull;
+	return r->data ? r->data : (r->regs.rsp - 0x1000) & ~63ull;
 }
 
 /*

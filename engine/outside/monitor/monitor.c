@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/attach/attach.h"
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/hang.h"
@@ -577,6 +578,22 @@ static int versions_start(struct monitor *m)
 	return 0;
 }
 
+/* The server is nobody's child of ours: as for a copy of the monitor, which looks at /proc. */
+static int attach_begin(struct monitor *m)
+{
+	int code;
+
+	m->background = true;
+	if (m->options->audit && m->audit)
+		audit_add(m->audit, m->options->attach, NULL);
+	code = attach_start(m);
+	if (code)
+		session_close(m);
+	else
+		wakes_look(m);
+	return code;
+}
+
 /*
  * Versions may run as the same user: our memory and descriptors are not theirs to open
  * through /proc.
@@ -625,7 +642,7 @@ int monitor_run(const struct run_options *o)
 		return code;
 	if (o->role == ROLE_TRACE)
 		m.trace = trace_open(o->trace_fd);
-	code = versions_start(&m);
+	code = o->attach ? attach_begin(&m) : versions_start(&m);
 	if (code)
 		return code;
 	say_never_waits();

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "engine/abi/area.h"
 #include "engine/abi/brief.h"
@@ -65,6 +66,7 @@ struct run_options {
 	enum tier tier;
 	enum role role;
 	bool audit;
+	pid_t attach;		/* the server, which runs already; 0: the command is begun */
 	const char *status_file;	/* final status is written here; or NULL */
 	int trace_fd;		/* where a trace goes; -1: to standard error */
 	char **argv;

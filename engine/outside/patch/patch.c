@@ -291,6 +291,26 @@ static bool patch_fits(const struct plan_site *s, uint64_t only)
 	return site_is_patched(s) && (!only || s->kind == SITE_BEFORE || !s->before);
 }
 
+/*
+ * A thread is within where the jump would lie; or, where there are threads, half of it could
+ * come to stand there alone: it is written by the page.
+ */
+static bool is_stood(const struct patch_sum *sum, uint64_t jump)
+{
+	size_t from = 0, to = sum->stoods;
+
+	while (from < to) {
+		size_t half = from + (to - from) / 2;
+
+		if (sum->stood[half] <= jump)
+			from = half + 1;
+		else
+			to = half;
+	}
+	return sum->stoods && ((from < sum->stoods && sum->stood[from] < jump + SITE_JUMP) ||
+			       jump / 4096 != (jump + SITE_JUMP - 1) / 4096);
+}
+
 /* Fills the batch from a plan: all sites, or only the one at `only`. */
 static void batch_fill(struct patch_batch *b, const struct plan *p, const struct map *m,
 		       const struct board_room *room, uint64_t only, struct patch_sum *sum)
@@ -313,7 +333,8 @@ static void batch_fill(struct patch_batch *b, const struct plan *p, const struct
 				batch_mark_insn(b, b->code + (at - m->start));
 			continue;
 		}
-		bool jump = room->len && patch_fits(s, only) && batch_site(b, s, m, at, room);
+		bool jump = room->len && patch_fits(s, only) && !is_stood(sum, at - s->before) &&
+			    batch_site(b, s, m, at, room);
 
 		sum->patched += jump;
 		sum->trapped += !jump;
@@ -337,7 +358,8 @@ static int plan_apply(struct plan *p, pid_t pid, int memory, const struct map *m
 		      struct board_room *room, struct patch_sum *one, struct shelf_view *shelf)
 {
 	struct patch_batch b;
-	int result = p->n ? patched_again(p, pid, memory, m, room, one, shelf) : 0;
+	int result = !p->n ? 0 : one->stoods ? -ENOENT :
+		     patched_again(p, pid, memory, m, room, one, shelf);
 
 	if (result != -ENOENT)
 		return result;
@@ -369,7 +391,8 @@ int patch_copy(struct plan *p, int fd, const struct map *m, const struct board_r
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
 		   struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf)
 {
-	struct patch_sum one = { .twins = sum->twins };
+	struct patch_sum one = { .twins = sum->twins, .stood = sum->stood,
+				 .stoods = sum->stoods };
 	int result;
 
 	sum->vsyscall |= p->vsyscall;

@@ -15,6 +15,10 @@
 
 struct patch_sum {
 	bool twins;		/* given: instructions that ask the machine are marked, too */
+	/* Given, of a program that runs: places where threads are, or that they may come back
+	   to, in order; no jump is laid over one. */
+	const uint64_t *stood;
+	size_t stoods;
 	unsigned patched;	/* sites that jump to a board now */
 	unsigned trapped;	/* sites left to the net */
 	bool vsyscall;		/* the file may call the vsyscall page */

@@ -98,6 +98,10 @@ struct batch_call auxv_call(struct auxv_told *told, uint64_t whole_at, pid_t pid
 	struct batch_call call = { SYS_prctl, false, 5,
 				   { PR_SET_MM, PR_SET_MM_AUXV, at, len, 0 }, { 0 } };
 
+	if (!len) {	/* nothing is changed: a program that runs has its own */
+		*told = (struct auxv_told){ 0 };
+		return (struct batch_call){ SYS_getpid, false, 0, { 0 }, { 0 } };
+	}
 	*told = (struct auxv_told){ .is_whole = (moves || needs_whole) && !stat_read(pid, field) };
 	if (!told->is_whole)
 		return call;

@@ -372,6 +372,23 @@ static void program_lost(struct version *v, pid_t pid, enum role role, int resul
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
+struct inject_want exec_want(struct version *v)
+{
+	struct tracee t = { .version = v, .role = exec_role(v, false), .left = LANES_ALL };
+	struct inject_want w = want_of(v, &t);
+
+	w.wish = NULL;
+	return w;
+}
+
+void exec_attached(struct version *v, pid_t pid, uint64_t base)
+{
+	if (!v->images)
+		realm_first(v->monitor, pid);
+	audit_image(v, pid, base);
+	v->images++;
+}
+
 /*
  * Its rights are those of the realm whose sections it is about to get.  If not, the file
  * has changed since its execve was looked at, or who asked has said that it was elsewhere:

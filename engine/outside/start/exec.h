@@ -15,6 +15,9 @@ void exec_count(struct version *v, uint64_t image, const struct patch_sum *sum);
 int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want);
 /* Of a program of this version, whose thread follows, or does not. */
 enum role exec_role(const struct version *v, bool follows);
+/* Of a process that has begun without us (attach/): what it is given, and that it has it. */
+struct inject_want exec_want(struct version *v);
+void exec_attached(struct version *v, pid_t pid, uint64_t base);
 /* One is under way. */
 bool exec_any(const struct monitor *m);
 /* Stops and ends of children. */

@@ -358,8 +358,9 @@ static void code_patch(struct injection *in)
 			continue;
 		map_patch(in, m, dynamic);
 	}
-	in->boot.sealed = in->sum.unclean || in->sum.vsyscall || in->sum.guards ? SEAL_BROKEN :
-			  SEAL_WHOLE;
+	/* A program that runs has its pages watched: guest_watch(). */
+	in->boot.sealed = in->sum.unclean || in->sum.vsyscall ||
+			  (in->sum.guards && !in->r.way) ? SEAL_BROKEN : SEAL_WHOLE;
 }
 
 static void map_hook(struct injection *in, const struct map *m, enum hook_file file,
@@ -598,6 +599,41 @@ static int prepare(struct injection *in)
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
 	auxv_learn(&in->told, in->auxv_result, &in->r, in->auxv, in->auxv_len);
+	row_fill(in);
+	return boot_write(in);
+}
+
+int inject_running(struct injection *in)
+{
+	int result = layout_take(in);
+
+	MUST(in->r.way && !in->want->chunks);
+	if (!result)
+		result = shared_map(in);
+	if (result)
+		return result;
+	program_inspect(in);
+	loader_note(in);
+	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
+	checkpoints_note(in);
+	in->boot.sealed = SEAL_WHOLE;	/* nobody is armed before there is one to come to */
+	return boot_write(in);
+}
+
+int inject_boot(struct injection *in)
+{
+	return boot_write(in);
+}
+
+int inject_patch(struct injection *in)
+{
+	if (in->want->tier == TIER_PATCH)
+		code_patch(in);
+	else
+		code_look(in);
+	if (in->want->tier != TIER_PATCH)
+		in->boot.sealed = SEAL_BROKEN;
+	in->boot.boards_used = in->libraries.used;
 	row_fill(in);
 	return boot_write(in);
 }

@@ -81,13 +81,16 @@ static int pointed_write(struct injection *in, unsigned fds)
 	return memory_write(in->r.memory, batch_data(&in->r), &p, sizeof(p));
 }
 
-static unsigned fds_of(const struct inject_want *w, int *fd)
+/* A program that runs may be left again: its code is to be its file's then, and no shelf's. */
+static unsigned fds_of(const struct injection *in, int *fd)
 {
+	const struct inject_want *w = in->want;
+
 	fd[FD_AREA] = w->area_fd;
 	fd[FD_BRIEF] = w->brief_fd;
 	fd[FD_IMAGE] = inside_image_fd();
 	if (!w->chunks) {
-		fd[FD_SHELF] = shelf_fd();
+		fd[FD_SHELF] = in->r.way ? -1 : shelf_fd();
 		return fd[FD_SHELF] < 0 ? FD_SHELF : FD_SHELF + 1;
 	}
 	MUST(w->versions <= VERSIONS && w->version < w->versions);
@@ -257,7 +260,7 @@ static int shared_taken(struct injection *in, const struct remote_batch *b)
 static int shared_map_by(struct injection *in)
 {
 	int fd[FDS], result;
-	unsigned fds = fds_of(in->want, fd);
+	unsigned fds = fds_of(in, fd);
 	struct remote_batch b;
 
 	if (fd[FD_IMAGE] < 0)

@@ -55,6 +55,15 @@ static inline bool failed(long result)
 /* inject_map.c: maps what is ours; 0 or a negative errno. */
 int shared_map(struct injection *in);
 
+/*
+ * inject.c, of a program that runs (attach/): what is ours is mapped, and boot written; then,
+ * when its threads know of us, its code is patched.  0 or a negative errno.
+ */
+int inject_running(struct injection *in);
+int inject_patch(struct injection *in);
+/* boot is written again, as it has been changed. */
+int inject_boot(struct injection *in);
+
 /* Our vDSO in the vector, and with followers random bytes that twins have in common. */
 void auxv_change(struct injection *in);
 

@@ -94,6 +94,11 @@ int programs_find(struct monitor *m)
 
 	MUST(o->followers < VERSIONS);
 
+	if (o->attach) {	/* it runs: nobody looks for it */
+		m->version[0].argv = o->argv;
+		m->version[0].path = o->argv[0];
+		return 0;
+	}
 	for (unsigned i = 0; !code && i <= o->followers; i++) {
 		m->version[i].argv = i ? o->follower[i - 1].argv : o->argv;
 		code = program_take(o, i, &m->version[i]);

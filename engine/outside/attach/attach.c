@@ -1,0 +1,360 @@
+/*
+ * A session around a server that runs.  All of its processes are asked whether they may be
+ * (may.c), their files are planned, and only then do they stand: all threads of all, by
+ * ptrace.  Into each is put what a fresh program is given (start/inject.c), by calls made in
+ * the name of its first thread; each thread is sent through the steps of the inside by which it
+ * gets its block (guest.c); the signals' actions become ours; and last the code is patched.
+ *
+ * In this order nothing comes to us before there is one to come to: whenever we are killed,
+ * the server goes on, held by what is in place already, or as it was.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/attach/attach.h"
+#include "engine/outside/attach/attach_parts.h"
+#include "engine/outside/attach/guest.h"
+#include "engine/outside/attach/may.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/session/memory.h"
+#include "engine/outside/start/exec.h"
+#include "engine/outside/start/image.h"
+#include "engine/outside/takeover/takeover.h"
+
+#define STOP_MS		500	/* a thread that waits for a disk stands when it has it */
+/*
+ * Limit (programs): processes of a server that mve attach comes to. Beyond: refused.
+ */
+#define GUESTS_MAX	256
+#define HIDDEN		(1ull << (SIGILL - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1) | \
+			 1ull << (SIGSYS - 1))
+
+struct guests {
+	struct guest guest[GUESTS_MAX];
+	unsigned n;
+};
+
+/* --- whom ------------------------------------------------------------------------------- */
+
+static bool guests_have(const struct guests *g, pid_t pid)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		if (g->guest[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Children of those that are known, and theirs: 0 or a negative errno. */
+static int guests_look(struct guests *g)
+{
+	struct dirent *e;
+	unsigned before;
+
+	do {
+		DIR *d = opendir("/proc");
+
+		if (!d)
+			return -errno;
+		before = g->n;
+		while ((e = readdir(d))) {
+			pid_t pid = atoi(e->d_name);
+
+			if (pid <= 0 || guests_have(g, pid) ||
+			    !guests_have(g, process_parent(pid)) || !process_began(pid) ||
+			    thread_ended(pid, pid))
+				continue;
+			if (g->n == GUESTS_MAX) {
+				closedir(d);
+				return -E2BIG;
+			}
+			g->guest[g->n++] = (struct guest){ .pid = pid, .memory = -1,
+							   .began = process_began(pid) };
+		}
+		closedir(d);
+	} while (g->n > before);
+	return 0;
+}
+
+/* Its files are planned while it runs. */
+static void plan_all(pid_t pid)
+{
+	struct maps maps = { 0 };
+
+	inject_planned(pid, false, &maps);
+	maps_free(&maps);
+}
+
+static bool refuse(struct attach_done *done, const char *why, const char *hint)
+{
+	snprintf(done->why, sizeof(done->why), "%s", why);
+	done->hint = hint;
+	return false;
+}
+
+static bool refuse_result(struct attach_done *done, const char *what, int result)
+{
+	snprintf(done->why, sizeof(done->why), "%s: %s", what,
+		 result == -ETIME ? "a thread does not stand" : strerror(-result));
+	done->hint = "mve doctor shows what this machine lacks";
+	return false;
+}
+
+/* --- they stand --------------------------------------------------------------------------- */
+
+static void all_go(struct guests *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		crowd_go(&g->guest[i].crowd);
+}
+
+/* One more process may have been made meanwhile: by one that stands now, none can be. */
+static int all_stop(struct guests *g, uint64_t until_us)
+{
+	unsigned stood = 0;
+	int result = 0;
+
+	while (!result && stood < g->n) {
+		struct guest *one = &g->guest[stood];
+
+		result = crowd_stop(&one->crowd, one->pid, until_us);
+		if (result == -ESRCH && stood) {	/* a child that has ended */
+			*one = g->guest[--g->n];
+			result = 0;
+			continue;
+		}
+		stood++;
+		if (!result && stood == g->n)
+			result = guests_look(g);
+	}
+	if (result)
+		all_go(g);
+	return result;
+}
+
+/* --- one of them -------------------------------------------------------------------------- */
+
+static int blocks_take(struct guest *g)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < g->crowd.n && !result; i++) {
+		struct attach_row row;
+
+		result = guest_table_read(g, &row, offsetof(struct attach, thread) +
+					  i * sizeof(row), sizeof(row));
+		if (!result && !row.block)
+			result = -ENOMEM;
+		g->crowd.stander[i].block = row.block;
+	}
+	return result;
+}
+
+/* Our signals get through from here on: no code asks for them yet. */
+static int masks_open(struct guest *g)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < g->crowd.n && !result; i++) {
+		struct stander *s = &g->crowd.stander[i];
+
+		result = stander_set(s, &s->regs, s->mask & ~HIDDEN);
+	}
+	return result;
+}
+
+static int threads_begin(struct guest *g, struct injection *in)
+{
+	int result;
+
+	g->base = in->base;
+	g->crowd.stander[0].block = in->block;
+	result = guest_step(g, 0, ATTACH_BEGIN);
+	if (!result)
+		result = blocks_take(g);
+	if (!result)
+		result = guest_steps(g, ATTACH_THREAD);
+	if (!result)
+		result = masks_open(g);
+	return result ? result : guest_step(g, 0, ATTACH_ACTIONS);
+}
+
+/* Pages with bytes that nothing explains are watched; else the kernel is to look. */
+static int seal_begin(struct guest *g, struct injection *in)
+{
+	uint32_t guards = in->boot.sealed == SEAL_WHOLE ? in->sum.guards : 0, unwatched = 0;
+	int result = guest_table_write(g, &guards, offsetof(struct attach, guards),
+				       sizeof(guards));
+
+	if (!result)
+		result = guest_table_write(g, in->sum.guard, offsetof(struct attach, guard),
+					   sizeof(in->sum.guard));
+	if (!result && guards)
+		result = guest_step(g, 0, ATTACH_WATCH);
+	if (!result)
+		result = guest_table_read(g, &unwatched, offsetof(struct attach, unwatched),
+					  sizeof(unwatched));
+	if (!result && unwatched) {
+		in->boot.sealed = in->want->row->sealed = SEAL_BROKEN;
+		result = inject_boot(in);
+	}
+	return result || in->boot.sealed == SEAL_WHOLE ? result : guest_steps(g, ATTACH_ARM);
+}
+
+static int code_begin(struct guest *g, struct injection *in)
+{
+	struct places p;
+	int result = places_find(g, &in->maps, &p);
+
+	in->sum.stood = p.at;
+	in->sum.stoods = p.n;
+	if (!result)
+		result = inject_patch(in);
+	free(p.at);
+	return result ? result : seal_begin(g, in);
+}
+
+static int guest_begin(struct guest *g, struct version *v)
+{
+	struct injection *in = calloc(1, sizeof(*in));
+	struct maps none = { 0 };
+	struct inject_want want;
+	int result;
+
+	MUST(in && g->crowd.n);
+	want = exec_want(v);
+	want.maps = &none;
+	in->want = &want;
+	result = guest_open(g, &in->r);
+	if (!result) {
+		result = guest_table(g);
+		if (!result)
+			result = inject_running(in);
+		if (!result)
+			result = threads_begin(g, in);
+		if (!result)
+			result = code_begin(g, in);
+		guest_close(g);
+	}
+	if (!result)
+		exec_attached(v, g->pid, want.row->inside);
+	maps_free(&in->maps);
+	free(in);
+	return result;
+}
+
+/* --- all -------------------------------------------------------------------------------- */
+
+static bool still_may(struct guests *g, struct attach_done *done)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < g->guest[i].crowd.n; k++) {
+			struct attach_no no = attach_may_still(g->guest[i].crowd.stander[k].tid);
+
+			if (no.why)
+				return refuse(done, no.why, no.hint);
+		}
+	return true;
+}
+
+static bool all_begin(struct guests *g, struct version *v, struct attach_done *done)
+{
+	int result = 0;
+
+	if (!still_may(g, done))
+		return false;
+	for (unsigned i = 0; i < g->n && !result; i++) {
+		result = guest_begin(&g->guest[i], v);
+		done->threads += g->guest[i].crowd.n;
+		done->processes++;
+	}
+	return result ? refuse_result(done, "it cannot be held", result) : true;
+}
+
+/* All that can be asked before is. */
+static bool all_may(struct guests *g, struct attach_done *done)
+{
+	int result = guests_look(g);
+
+	if (result)
+		return refuse_result(done, "its children", result);
+	for (unsigned i = 0; i < g->n; i++) {
+		struct attach_no no = attach_may(g->guest[i].pid);
+
+		if (no.why)
+			return refuse(done, no.why, no.hint);
+		plan_all(g->guest[i].pid);
+	}
+	return true;
+}
+
+static bool attach_tree(struct guests *g, struct version *v, struct attach_done *done)
+{
+	uint64_t from;
+	bool all;
+	int result;
+
+	if (!all_may(g, done))
+		return false;
+	from = now_us();
+	result = all_stop(g, from + STOP_MS * 1000);
+	if (result)
+		return refuse_result(done, "it does not stand still", result);
+	all = all_begin(g, v, done);
+	all_go(g);
+	done->stood_us = now_us() - from;
+	return all;
+}
+
+static int attach_fail(pid_t pid, const struct attach_done *done)
+{
+	say_error(done->hint, "cannot attach to %d: %s", pid, done->why);
+	return EXIT_NO;
+}
+
+bool attach_check(pid_t pid)
+{
+	struct attach_no no = attach_may(pid);
+	struct attach_done done = { .hint = no.hint };
+
+	if (no.why) {
+		snprintf(done.why, sizeof(done.why), "%s", no.why);
+		attach_fail(pid, &done);
+	}
+	return !no.why;
+}
+
+int attach_start(struct monitor *m)
+{
+	struct guests *g = calloc(1, sizeof(*g));
+	struct version *v = &m->version[0];
+	struct attach_done done = { 0 };
+	bool attached;
+
+	MUST(g && v->state == VERSION_STARTING && !m->conduct);
+	g->guest[g->n++] = (struct guest){ .pid = m->options->attach, .memory = -1,
+					   .began = process_began(m->options->attach) };
+	v->server = m->options->attach;
+	v->began = g->guest[0].began;
+	attached = attach_tree(g, v, &done);
+	free(g);
+	if (!attached)
+		return attach_fail(m->options->attach, &done);
+	v->state = VERSION_LEADS;
+	m->session.server = v->server;
+	m->session.server_began = v->began;
+	session_note(m);
+	say_error(NULL, "%s: holds pid %d: %u process%s, %u thread%s, stood for %.1f ms",
+		  m->session.name, v->server, done.processes, done.processes > 1 ? "es" : "",
+		  done.threads, done.threads > 1 ? "s" : "", (double)done.stood_us / 1000);
+	return 0;
+}

@@ -1,0 +1,226 @@
+/*
+ * Threads that stand.  One that was in a call stands behind it, and the kernel would have
+ * begun it again when it let the thread go; since its registers are to be others for a while
+ * that is done here, in its registers: they stand before the call.  A call that goes on where
+ * it was (restart_syscall: a sleep knows how long it has slept) does so, for nothing that we
+ * have the thread do meanwhile changes what the kernel keeps for that.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/attach/crowd.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/takeover/takeover.h"
+#include "engine/outside/session/seize.h"
+
+#define LOOK_US		20	/* between two looks whether a thread stands */
+#define CALL_LEN	2
+
+/* The kernel's own results of a call that is to be made again. */
+enum { RESTART_SYS = -512, RESTART_NOINTR = -513, RESTART_NOHAND = -514, RESTART_BLOCK = -516 };
+
+static void call_again(struct user_regs_struct *r)
+{
+	long nr = (long)r->orig_rax, result = (long)r->rax;
+
+	r->orig_rax = (uint64_t)-1;
+	if (nr < 0)
+		return;
+	if (result == RESTART_BLOCK)
+		nr = SYS_restart_syscall;
+	else if (result != RESTART_SYS && result != RESTART_NOINTR && result != RESTART_NOHAND)
+		return;
+	r->rax = (uint64_t)nr;
+	r->rip -= CALL_LEN;
+}
+
+/* 1: it stands as it is wanted to; 0: not yet, and it goes on; or a negative errno. */
+static int stop_look(struct crowd *c, pid_t tid, int status)
+{
+	int event = status >> 16, sig = WSTOPSIG(status);
+
+	if (!WIFSTOPPED(status))
+		return -ESRCH;
+	if (event == PTRACE_EVENT_STOP)
+		return sig == SIGTRAP ? 1 : -EALREADY;
+	(void)c;
+	/* A signal on its way: it gets it, and stands then. */
+	return ptrace(PTRACE_CONT, tid, 0, event ? 0 : sig) < 0 ? -errno : 0;
+}
+
+static int stop_wait(struct crowd *c, pid_t tid, uint64_t until_us)
+{
+	int status, result = 0;
+
+	while (!result) {
+		pid_t got = waitpid(tid, &status, WNOHANG | __WALL);
+
+		if (got < 0)
+			return -errno;
+		if (got)
+			result = stop_look(c, tid, status);
+		else if (now_us() > until_us)
+			result = -ETIME;
+		else
+			usleep(LOOK_US);
+	}
+	return result < 0 ? result : 0;
+}
+
+static int stander_learn(struct stander *s)
+{
+	if (ptrace(PTRACE_GETREGS, s->tid, 0, &s->regs) < 0 ||
+	    ptrace(PTRACE_GETSIGMASK, s->tid, 8, &s->mask) < 0)
+		return -errno;
+	call_again(&s->regs);
+	return 0;
+}
+
+static bool is_known(const struct crowd *c, pid_t tid)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->stander[i].tid == tid)
+			return true;
+	return false;
+}
+
+static void stander_add(struct crowd *c, pid_t tid)
+{
+	if (c->n == c->room) {
+		c->room = c->room ? 2 * c->room : 16;
+		c->stander = realloc(c->stander, c->room * sizeof(*c->stander));
+		MUST(c->stander);
+	}
+	c->stander[c->n++] = (struct stander){ .tid = tid };
+}
+
+/* Asks each that is not known; how many there were, or a negative errno. */
+static int tasks_seize(struct crowd *c)
+{
+	char name[32];
+	struct dirent *e;
+	int found = 0, result = 0;
+	DIR *d;
+
+	snprintf(name, sizeof(name), "/proc/%d/task", c->pid);
+	d = opendir(name);
+	if (!d)
+		return -errno;
+	while (!result && (e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+
+		if (tid <= 0 || is_known(c, tid) || thread_ended(c->pid, tid))
+			continue;
+		result = thread_seize(tid, PTRACE_O_TRACESYSGOOD);
+		if (!result && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+			result = -errno;
+		if (result == -ESRCH) {
+			result = 0;	/* it has just ended */
+			continue;
+		}
+		if (!result)
+			stander_add(c, tid);
+		found++;
+	}
+	closedir(d);
+	return result ? result : found;
+}
+
+static void stander_forget(struct crowd *c, unsigned i)
+{
+	MUST(i < c->n);
+	memmove(&c->stander[i], &c->stander[i + 1], (c->n - i - 1) * sizeof(*c->stander));
+	c->n--;
+}
+
+int crowd_look(struct crowd *c, uint64_t until_us)
+{
+	int found = 1, result = 0;
+
+	while (!result && found > 0) {
+		unsigned from = c->n;
+
+		found = tasks_seize(c);
+		result = found < 0 ? found : 0;
+		while (!result && from < c->n) {
+			struct stander *s = &c->stander[from];
+
+			result = stop_wait(c, s->tid, until_us);
+			if (!result)
+				result = stander_learn(s);
+			if (result == -ESRCH || result == -ECHILD) {
+				stander_forget(c, from);
+				result = 0;
+			} else {
+				from++;
+			}
+		}
+	}
+	return result ? result : c->n ? 0 : -ESRCH;
+}
+
+int crowd_stop(struct crowd *c, pid_t pid, uint64_t until_us)
+{
+	int result;
+
+	*c = (struct crowd){ .pid = pid };
+	result = crowd_look(c, until_us);
+	if (result)
+		crowd_go(c);
+	return result;
+}
+
+int stander_step_call(struct crowd *c, pid_t tid)
+{
+	for (;;) {
+		int status, sig;
+
+		if (ptrace(PTRACE_SYSCALL, tid, 0, 0) < 0)
+			return -errno;
+		while (waitpid(tid, &status, __WALL) < 0)
+			if (errno != EINTR)
+				return -errno;
+		if (!WIFSTOPPED(status))
+			return -ESRCH;
+		sig = WSTOPSIG(status);
+		if (sig == (SIGTRAP | 0x80))
+			return 0;
+		/* All that can be blocked is; of the others one can only be asked to stop. */
+		c->asked_to_stop |= status >> 16 != PTRACE_EVENT_STOP && sig == SIGSTOP;
+		if (sig == SIGSEGV || sig == SIGILL || sig == SIGBUS)
+			return -EFAULT;
+	}
+}
+
+/* The mask first: killed between the two, the thread has yet to come to its registers. */
+int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t mask)
+{
+	if (ptrace(PTRACE_SETSIGMASK, s->tid, 8, &mask) < 0 ||
+	    ptrace(PTRACE_SETREGS, s->tid, 0, regs) < 0)
+		return -errno;
+	s->regs = *regs;
+	s->mask = mask;
+	return 0;
+}
+
+/* Those that we have not changed the kernel takes back to their calls by itself. */
+void crowd_go(struct crowd *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		if (ptrace(PTRACE_DETACH, c->stander[i].tid, 0, 0) < 0 && errno == ESRCH)
+			waitpid(c->stander[i].tid, NULL, WNOHANG | __WALL);
+	if (c->asked_to_stop)
+		kill(c->pid, SIGSTOP);
+	free(c->stander);
+	c->stander = NULL;
+	c->n = c->room = 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * The threads of a process that runs, held still by ptrace: each with the registers that it
+ * goes on with.  If we are killed the kernel lets them go.
+ */
+#ifndef MVE_OUTSIDE_CROWD_H
+#define MVE_OUTSIDE_CROWD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct stander {
+	pid_t tid;
+	struct user_regs_struct regs;	/* a call that was cut short is made again by them */
+	uint64_t mask;			/* of its signals */
+	uint64_t block;			/* of the inside; 0: none */
+};
+
+struct crowd {
+	pid_t pid;
+	struct stander *stander;
+	unsigned n, room;
+	bool asked_to_stop;	/* SIGSTOP came meanwhile: it is sent again in the end */
+};
+
+/*
+ * Stops every thread, also those that come meanwhile, until then (now_us()).  0, or
+ * a negative errno and all go on: -ETIME: one did not stand in time; -EALREADY: they stand
+ * already, by a signal of somebody's.
+ */
+int crowd_stop(struct crowd *c, pid_t pid, uint64_t until_us);
+
+/* Threads that have been made since; as above.  Of a process that stands there are none. */
+int crowd_look(struct crowd *c, uint64_t until_us);
+
+/* Runs until it has made, or is about to make, the call that it is at; 0 or a negative errno. */
+int stander_step_call(struct crowd *c, pid_t tid);
+
+/* Registers and mask that a thread goes on with; kept as its own. */
+int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t mask);
+
+/* All go on, with what is theirs by now. */
+void crowd_go(struct crowd *c);
+
+#endif
