@@ -12,14 +12,17 @@ from load import Wrong
 from session import MVE, ROOT, Session, free_port, server_command
 
 
-def daemon(kind, port, folder):
+AGAIN = 40      # processes that follow one another, each of which executes a program
+
+
+def daemon(kind, port, folder, times):
     """The command, and where it says its pid."""
     pid = f"{folder}/pid"
     if kind == "kv":
         out = f"{folder}/daemon"
         if not os.path.exists(out):
             subprocess.run(["gcc", "-O1", "-o", out, ROOT + "/tests/takeover/daemon.c"], check=True)
-        return [out, pid, *server_command(kind, port, folder)], pid
+        return [out, str(times), pid, *server_command(kind, port, folder)], pid
     command = server_command(kind, port, folder)
     if kind == "redis":
         return command + ["--daemonize", "yes", "--pidfile", pid], pid
@@ -31,10 +34,10 @@ def daemon(kind, port, folder):
 
 
 class Daemon(Session):
-    def __init__(self, kind, followers):
+    def __init__(self, kind, followers, times=0):
         port, folder = free_port(), os.path.join(os.getcwd(), kind)
         os.makedirs(folder, exist_ok=True)
-        command, self.pid_path = daemon(kind, port, folder)
+        command, self.pid_path = daemon(kind, port, folder, times)
         super().__init__(kind, followers, (), command, None, port, daemon=True)
         self.wait_for(lambda: open(self.pid_path).read().strip() == str(self.serves()),
                       "ps names the process that says it is the server")
@@ -83,26 +86,35 @@ def lives(session):
     session.promote("f2")
     load.more(100)
     leads(session, "f2", "promoted")
-    return load
+    load.stop()
+    stops(session)
+
+
+def begins(session):
+    """Whenever it is looked at, a version's only process has just begun, or is in an execve."""
+    load = session.load()
+    load.more(100)
+    for name in ("f1", "f2"):
+        session.promote(name)
+        load.more(100)
+        leads(session, name, "promoted")
+    load.stop()
+    stops(session)
 
 
 def crashes(session):
-    session = Daemon(session.kind, 1)
-    try:
-        load = session.load()
-        load.more(100)
-        pid = session.serves()
-        os.kill(pid, signal.SIGSEGV)
-        load.more(100)
-        leads(session, "f1", "after a crash")
-        if not session.ended(pid, 10):
-            raise Wrong("the old leader is there")
-        load.stop()
-        stops(session)
-        if "f1 leads (v0 crashed: SIGSEGV" not in session.log():
-            raise Wrong("it does not say what became of it")
-    finally:
-        session.clean()
+    load = session.load()
+    load.more(100)
+    pid = session.serves()
+    os.kill(pid, signal.SIGSEGV)
+    load.more(100)
+    leads(session, "f1", "after a crash")
+    if not session.ended(pid, 10):
+        raise Wrong("the old leader is there")
+    load.stop()
+    stops(session)
+    if "f1 leads (v0 crashed: SIGSEGV" not in session.log():
+        raise Wrong("it does not say what became of it")
 
 
 def stops(session):
@@ -114,19 +126,27 @@ def stops(session):
         raise Wrong("a process is left behind")
 
 
+def runs(kind, phase, followers, times=0):
+    """One phase with a session of its own, which is what a failure tells of."""
+    what, session = f"{kind} {phase.__name__}", None
+    try:
+        session = Daemon(kind, followers, times)
+        what += f", {session.name} on port {session.port}"
+        phase(session)
+    except (Wrong, OSError, subprocess.TimeoutExpired) as e:
+        raise SystemExit(f"{what}: {e}\n{session.log() if session else ''}")
+    finally:
+        if session:
+            session.clean()
+
+
 def main():
     os.environ.setdefault("XDG_STATE_HOME", os.getcwd() + "/state")
     for kind in sys.argv[1:] or ("kv", "redis", "nginx"):
-        session = Daemon(kind, 2)
-        try:
-            load = lives(session)
-            load.stop()
-            stops(session)
-            crashes(session)
-        except (Wrong, OSError, subprocess.TimeoutExpired) as e:
-            raise SystemExit(f"{kind}: {e}\n{session.log()}")
-        finally:
-            session.clean()
+        runs(kind, lives, 2)
+        runs(kind, crashes, 1)
+        if kind == "kv":
+            runs(kind, begins, 2, AGAIN)
     print("daemon: ok")
 
 

@@ -187,6 +187,11 @@ static void judge(struct monitor *m, struct version *v)
 {
 	MUST(v->index != m->leader && version_lives(v));
 	v->judge_ms = 0;
+	/* One look is of a moment, and its processes may be many. */
+	if (v->over && !v->crash[0] && version_alive(v)) {
+		v->over = false;
+		return;
+	}
 	if (v->crash[0] && !(v->reported && end_is_twin(m, v)))
 		follower_drop(v, v->crash_verdict, "%s", v->crash);
 	else if (end_is_twin(m, v))

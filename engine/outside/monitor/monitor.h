@@ -58,6 +58,7 @@ struct image {
 /* A thread that is seized because its execve has begun. */
 struct tracee {
 	pid_t tid;		/* 0: the row is free */
+	pid_t pid;		/* whose thread it is; the program's id from its execve on */
 	uint32_t hidden;	/* enum hidden_bits, for the new program */
 	enum role role;		/* that it has: in a takeover a version's processes have two */
 	struct version *version;

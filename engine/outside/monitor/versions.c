@@ -34,6 +34,7 @@
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/start/exec.h"
 
 #define KILL_ROUNDS	8	/* a process may fork while we look */
 
@@ -302,6 +303,12 @@ static bool is_before(const struct version *v, pid_t pid, uint64_t began, const 
 /* Of each version, as it was found last. */
 static struct head heads[VERSIONS];
 
+/* One whose program is being replaced has no area for that long, and is seen through by us. */
+static bool is_of(const struct version *v, pid_t pid)
+{
+	return version_owns(v, pid, pid) || exec_is_under_way(v, pid);
+}
+
 static struct head head_find(const struct version *v)
 {
 	struct head best = { 0 };
@@ -312,7 +319,7 @@ static struct head head_find(const struct version *v)
 		uint64_t began = pid > 0 && pid != last ? process_began(pid) : 0;
 
 		last = pid;
-		if (began && is_before(v, pid, began, &best) && version_owns(v, pid, pid))
+		if (began && is_before(v, pid, began, &best) && is_of(v, pid))
 			best = (struct head){ pid, began, slots_name(v, process_parent(pid)), -1 };
 	}
 	return best;
@@ -361,9 +368,10 @@ uint64_t version_head_began(const struct version *v)
 	return version_head(v) ? heads[v->index].began : 0;
 }
 
+/* One that is born while we look has a slot by the time that it is no birth any more. */
 bool version_alive(const struct version *v)
 {
-	return version_head(v) || version_births(v);
+	return version_head(v) || version_births(v) || version_head(v);
 }
 
 bool version_closed(const struct version *v)

@@ -65,6 +65,18 @@ bool exec_any(const struct monitor *m)
 	return false;
 }
 
+bool exec_is_under_way(const struct version *v, pid_t pid)
+{
+	MUST(pid > 0);
+	for (int i = 0; i < TRACEES_MAX; i++) {
+		const struct tracee *t = &v->monitor->tracees[i];
+
+		if (t->tid && t->version == v && t->pid == pid)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Seizes a thread that is about to call execve; 0 or a negative errno.  Without
  * us the server goes on unheld; a follower must not, since it would act.
@@ -75,7 +87,8 @@ int exec_seize_as(struct version *v, pid_t tid, const struct tracee *want)
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 	int result;
 
-	MUST(tid > 0 && want->version == v && !want->waits && want->lane <= LANES_ALL);
+	MUST(tid > 0 && want->pid > 0 && want->version == v && !want->waits);
+	MUST(want->lane <= LANES_ALL);
 	if (!free_row)
 		return -EAGAIN;
 	if (want->role == ROLE_FOLLOWER)
@@ -152,7 +165,8 @@ enum role exec_role(const struct version *v, bool follows)
 /* Seizes the thread; what it is now goes on in the new program. */
 static bool exec_seize(struct version *v, const struct request *r, bool moves)
 {
-	struct tracee want = { .hidden = (uint32_t)r->args[2] & ~HIDDEN_MOVES, .version = v,
+	struct tracee want = { .pid = r->pid, .version = v,
+			       .hidden = (uint32_t)r->args[2] & ~HIDDEN_MOVES,
 			       .role = exec_role(v, r->args[2] & HIDDEN_FOLLOWS),
 			       .lane = (uint32_t)(r->args[5] < LANES_ALL ? r->args[5] : LANES_ALL),
 			       .vpid = v->area->slot[r->slot].vpid, .left = LANES_ALL };

@@ -20,6 +20,8 @@ struct inject_want exec_want(struct version *v);
 void exec_attached(struct version *v, pid_t pid, uint64_t base);
 /* One is under way. */
 bool exec_any(const struct monitor *m);
+/* This process of the version is: it has no area until the program stands ready. */
+bool exec_is_under_way(const struct version *v, pid_t pid);
 /* Stops and ends of children. */
 void exec_children(struct monitor *m);
 /* Programs that stand until their files are planned go on: those that need not, or all. */

@@ -227,7 +227,8 @@ static int log_open(const struct version *v)
 static int seize(struct version *v)
 {
 	struct monitor *m = v->monitor;
-	struct tracee want = { .hidden = hidden_at_start(), .left = LANES_ALL, .version = v,
+	struct tracee want = { .pid = v->server, .version = v,
+			       .hidden = hidden_at_start(), .left = LANES_ALL,
 			       .role = exec_role(v, v->options) };
 
 	if (v->options)
