@@ -199,9 +199,22 @@ def refused():
             raise Wrong(f"{bug}: ended with {got}, said {s.said()!r}; not {words!r}")
 
 
+def aged(program, name):
+    """The same, as another mve's mve-cc would have built it: its structure's version is one less."""
+    with open(program, "rb") as f:
+        code = f.read()
+    at = code.index(b"mveback\0")
+    version = int.from_bytes(code[at + 8:at + 12], "little")
+    with open(name, "wb") as f:
+        f.write(code[:at + 8] + (version - 1).to_bytes(4, "little") + code[at + 12:])
+    os.chmod(name, 0o755)
+
+
 def never():
     """Where it cannot be there is a word."""
+    aged("kv", "kv-aged")
     for command, words in ((["./kv-native", "0"], "no program of it has checkpoints"),
+                           (["./kv-aged", "0"], "are of another mve's mve-cc (layout"),
                            (["./kv", "0"], "no request has begun")):
         s = Session(MVE, ["--rollback"], command)
         s.end()

@@ -25,6 +25,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/plan/plan_parts.h"
+#include "engine/outside/session/memory.h"
 
 #define BRIDGE		(128u << 10)	/* between functions of a runtime */
 #define BRIDGE_SMALL	512		/* aliases, `operator new`, labels of assembly */
@@ -346,6 +347,21 @@ struct checkpoint_runtime runtime_of_checkpoints(pid_t pid, const struct map *m)
 	}
 	close(fd);
 	return r;
+}
+
+/* Another build's structure may be shorter: its head says whose it is. */
+bool runtime_checkpoints_fit(pid_t pid, const struct checkpoint_runtime *r, bool asked)
+{
+	struct { uint64_t sign; uint32_t version; } __attribute__((packed)) head;
+
+	if (memory_peek(pid, r->contract, &head, sizeof(head)) != sizeof(head) ||
+	    head.sign != ROLLBACK_SIGN)
+		return false;
+	if (head.version != ROLLBACK_VERSION && asked)
+		say_error("build it anew by this mve's mve-cc", "pid %d: no request of it is taken "
+			  "back: its checkpoints are of another mve's mve-cc (layout %u, not %u)",
+			  pid, head.version, ROLLBACK_VERSION);
+	return head.version == ROLLBACK_VERSION;
 }
 
 /* Where the file's function of this name lies in the mapping; or 0. */

@@ -36,6 +36,10 @@ struct checkpoint_runtime {
 };
 struct checkpoint_runtime runtime_of_checkpoints(pid_t pid, const struct map *m);
 
+/* It is of this mve's build, and not something else of its name; where rolling back is asked for
+ * there is a word of one that is of another. */
+bool runtime_checkpoints_fit(pid_t pid, const struct checkpoint_runtime *r, bool asked);
+
 /* TSan's interceptor of sigaction, if the mapped file has TSan in it; or 0. */
 uint64_t runtime_sigaction(pid_t pid, const struct map *m);
 

@@ -189,13 +189,15 @@ static void stack(FILE *to, const json_t *r)
 		frame(to, i, f);
 }
 
+/* Of a leader that nobody follows no calls are kept. */
 static void window(FILE *to, const json_t *r)
 {
 	const json_t *row, *rows = json_object_get(r, "window"), *next = json_object_get(r, "next");
 	size_t i;
 
-	fprintf(to, "\nthe last %zu calls of this thread "
-		"(= both, L leader, F follower, ? not kept):\n", json_array_size(rows));
+	if (json_array_size(rows))
+		fprintf(to, "\nthe last %zu calls of this thread "
+			"(= both, L leader, F follower, ? not kept):\n", json_array_size(rows));
 	json_array_foreach(rows, i, row) {
 		if (json_is_true(json_object_get(row, "same"))) {
 			line(to, "  =  ", text_of(row, "leader"));
@@ -207,7 +209,7 @@ static void window(FILE *to, const json_t *r)
 			line(to, "  F  ", text_of(row, "follower"));
 	}
 	if (json_array_size(next))
-		fputs("the leader went on with:\n", to);
+		fprintf(to, "%sthe leader went on with:\n", json_array_size(rows) ? "" : "\n");
 	json_array_foreach(next, i, row)
 		line(to, "  L  ", json_string_value(row) ? json_string_value(row) : "?");
 }

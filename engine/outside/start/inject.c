@@ -454,15 +454,6 @@ static void runtime_note(struct injection *in)
 	}
 }
 
-/* It is that of this build, and not something else of its name. */
-static bool contract_is(struct injection *in, uint64_t at)
-{
-	struct rollback r;
-
-	return memory_peek(in->r.pid, at, &r, sizeof(r)) == sizeof(r) && r.sign == ROLLBACK_SIGN &&
-	       r.version == ROLLBACK_VERSION;
-}
-
 /* The runtime of checkpoints: its calls are each version's own. */
 static void checkpoints_note(struct injection *in)
 {
@@ -474,7 +465,8 @@ static void checkpoints_note(struct injection *in)
 
 		if (m->exec && is_program(in, m))
 			r = runtime_of_checkpoints(in->r.pid, m);
-		if (!r.contract || b->locals >= BOOT_LOCALS || !contract_is(in, r.contract))
+		if (!r.contract || b->locals >= BOOT_LOCALS ||
+		    !runtime_checkpoints_fit(in->r.pid, &r, in->want->rollbacks))
 			continue;
 		b->local[b->locals++] = r.kernel;
 		if (!in->want->rollbacks)
