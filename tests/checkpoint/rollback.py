@@ -104,6 +104,24 @@ def other_builds():
     s.end()
 
 
+def spares(crashes=5):
+    """A twin goes back with its leader, leads on, and has twins itself.  One is there where a
+    follower without checkpoints was dropped."""
+    s = Session(MVE, ["--rollback", "-f", "./kv-native 0", "--spare", "1"], ["./kv", "0"])
+    for generation in range(3):
+        s.until("a twin follows", lambda now: now["spares"]["there"] == 1)
+        kept = load(s, crashes, ["CRASH", "ABORT"])
+        if s.status()["spares"]["lost"]:
+            raise Wrong(f"generation {generation}: {s.status()['spares']}; said {s.said()!r}")
+        peer, before = s.connect(), s.server()
+        s.ask(peer, "GET key-0", "VALUE " + str(kept["key-0"]))
+        os.kill(before, signal.SIGSEGV)
+        s.until("a twin leads", lambda now: s.server() != before)
+        s.ask(peer, "GET key-0", "VALUE " + str(kept["key-0"]))
+    check(s, kept)
+    s.end()
+
+
 def lost():
     """A follower that cannot go back with its leader says why, and is dropped."""
     build(CC, HERE + "/seam_server.c", "loses", "-Wno-infinite-recursion", "-DLOSES")
@@ -237,9 +255,8 @@ def main():
     build(CC, ROOT + "/servers/kv/v1.c", "kv-good")
     build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
     build(CC, HERE + "/datagram.c", "datagram")
-    for name in sys.argv[5:] or ("alone", "followed", "other_builds", "lost", "amends", "opened",
-                                 "threads", "datagrams", "refused",
-                                 "never"):
+    for name in sys.argv[5:] or ("alone", "followed", "other_builds", "spares", "lost", "amends",
+                                 "opened", "threads", "datagrams", "refused", "never"):
         globals()[name]()
         print(name + ": ok", flush=True)
 

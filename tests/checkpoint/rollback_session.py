@@ -104,6 +104,13 @@ class Session:
             raise Wrong(f"mve status: {got.stderr!r}; said {self.said()!r}")
         return json.loads(got.stdout)
 
+    def until(self, what, holds):
+        for _ in range(300):
+            if holds(self.status()):
+                return
+            time.sleep(0.1)
+        raise Wrong(f"never: {what}: {self.status()}; said {self.said()!r}")
+
     def server(self):
         return next(v["pid"] for v in self.status()["versions"]
                     if v["role"] not in ("follower", "ended"))

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/setup.h"
+#include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ways.h"
 
 #define EPOCH_LAST	255
@@ -120,10 +121,12 @@ int mve_checkpoint_drop(void)
 
 static int may_restore(void)
 {
-	int error = state->lost;
+	int error;
 
 	if (state->depth == 0)
 		return fail(ENOENT, "no checkpoint is open");
+	pages_own();
+	error = state->lost;
 	if (error == 0)
 		return 0;
 	way->drop(level_pop());

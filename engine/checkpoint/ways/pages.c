@@ -11,7 +11,8 @@
  * has written there is in the log: so going back undoes what was logged after that look, then
  * writes pages, then undoes what was logged before.
  *
- * A child has none of it, and begins anew.  What is mapped later is found when the break has
+ * A child has none of it, and begins anew; so does a twin of mve's, which is a copy that nobody
+ * has told.  What is mapped later is found when the break has
  * moved, when libc's heap has given a block that lies elsewhere, and at each wipe of the tags.
  */
 #include <errno.h>
@@ -104,15 +105,32 @@ static int kernel_begin(void)
 	return pages->pagemap;
 }
 
+static void begin_anew(void)
+{
+	pages->stale = 1;
+	pages->now.number = 0;
+	if (kernel_begin() < 0)
+		pages->uffd = -1;
+}
+
 static void in_child(void)
 {
 	KERNEL_1(SYS_close, pages->uffd);
 	KERNEL_1(SYS_close, pages->pagemap);
 	library_child();
-	pages->stale = 1;
-	pages->now.number = 0;
-	if (kernel_begin() < 0)
-		pages->uffd = -1;
+	begin_anew();
+}
+
+/* A twin has been given neither descriptor.  (Its process' number is its leader's.) */
+void pages_own(void)
+{
+	if (way->begin != pages_begin || pages->uffd < 0 ||
+	    KERNEL_3(SYS_fcntl, pages->uffd, F_GETFD, 0) >= 0)
+		return;
+	begin_anew();
+	for (int n = 0; n < state->depth; n++)
+		if (state->levels[n].looked)
+			lost(ENOTSUP, "the memory of libraries was kept in its leader");
 }
 
 int pages_begin(void)
@@ -293,6 +311,7 @@ int pages_open(struct level *level)
 {
 	int error;
 
+	pages_own();
 	if (pages->uffd < 0)
 		return fail(ENOSYS, "a child cannot watch its pages");
 	if (state->depth == 0)
@@ -324,6 +343,7 @@ int pages_catch_up(int depth)
 {
 	int kept = 0, error;
 
+	pages_own();
 	for (int n = 0; n < depth; n++)
 		kept |= state->levels[n].looked;
 	if (!kept)

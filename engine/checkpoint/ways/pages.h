@@ -26,6 +26,9 @@
  * A negative errno. */
 int pages_catch_up(int depth);
 
+/* Before what was looked at is used: this may be a copy of the process that did. */
+void pages_own(void);
+
 /* libc's heap has given a block: is it where its memory was? */
 void pages_look(uintptr_t at);
 
