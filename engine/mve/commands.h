@@ -7,6 +7,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_go(int argc, char **argv);
 int cmd_bisect(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_ps(int argc, char **argv);

@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	{ "trace", "[-o FILE] [--tier=...] -- CMD...", "print each call as it is made", cmd_trace },
 	{ "replay", "DIR [-- CMD...]", "run a recording again, and compare it", cmd_replay },
 	{ "bisect", "DIR -- BUILD...", "which of some builds differs first from it", cmd_bisect },
+	{ "go", "NAME EVENT|end", "a replay that stands goes on", cmd_go },
 	{ "log", "DIR [show|connections|export|verify]", "what is in a recording", cmd_log },
 	{ "ps", "[--json]", "list the sessions", cmd_ps },
 	{ "status", "NAME [--json]", "what a session's calls were and how held", cmd_status },

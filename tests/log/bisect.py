@@ -7,77 +7,30 @@ first has one such request among others.
 """
 import json
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
+from kv import build, fail, mve, record
+
 LOG = "bisect.log"
 RELEASES = 6
 PLANTED = 4
 
 
-def fail(why):
-    print(f"FAILED: {why}")
-    sys.exit(1)
-
-
-def mve(*words, status=0, cwd=None):
-    p = subprocess.run([MVE, *words], capture_output=True, text=True, timeout=200, cwd=cwd)
-    if p.returncode != status:
-        fail(f"{words}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p
-
-
-def build(n, bug):
-    with open(f"{ROOT}/servers/kv/v1.c") as f:
-        text = f.read()
-    right = '"VALUE %s\\n", '
-    if text.count(right) != 1:
-        fail("servers/kv/v1.c is another: the bug cannot be planted")
-    if bug:
-        text = text.replace(right, '(p->value[0] == \'!\' ? "VALUe %s\\n" : "VALUE %s\\n"), ')
-    text += f"\nconst int release = {n};\n"
-    with open(f"kv{n}.c", "w") as f:
-        f.write(text)
-    subprocess.run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", f"kv{n}.c", "-o", f"kv{n}"], check=True)
-
-
-def record():
-    shutil.rmtree(LOG, ignore_errors=True)
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    session = subprocess.Popen([MVE, "run", "--record", LOG, "--", "./kv1", str(port)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(600):
-        try:
-            s = socket.create_connection(("127.0.0.1", port))
-            break
-        except OSError:
-            time.sleep(0.1)
-    else:
-        fail("the server does not come")
-    f = s.makefile("rw")
-    for line, answer in (("PUT a b", "OK"), ("PUT c !d", "OK"), ("GET a", "VALUE b"),
-                         ("GET c", "VALUE !d"), ("GET e", "NONE")):
-        f.write(line + "\n")
-        f.flush()
-        if f.readline() != answer + "\n":
-            fail(f"{line} is not answered with {answer}")
-    s.close()
-    session.terminate()
-    session.wait(60)
-    return port
+def release(n):
+    def change(text):
+        right = '"VALUE %s\\n", '
+        if text.count(right) != 1:
+            fail("servers/kv/v1.c is another: the bug cannot be planted")
+        if n >= PLANTED:
+            text = text.replace(right, '(p->value[0] == \'!\' ? "VALUe %s\\n" : '
+                                       '"VALUE %s\\n"), ')
+        return text + f"\nconst int release = {n};\n"
+    return change
 
 
 for i in range(1, RELEASES + 1):
-    build(i, i >= PLANTED)
-port = record()
+    build(f"kv{i}", release(i))
+port = record(LOG, "kv1", (("PUT a b", "OK"), ("PUT c !d", "OK"), ("GET a", "VALUE b"),
+                           ("GET c", "VALUE !d"), ("GET e", "NONE")))
 builds = [f"./kv{i}" for i in range(1, RELEASES + 1)]
 
 # By halving: few are tried; the one that is named differs, the one before it is equal.

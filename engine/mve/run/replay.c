@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/mve/commands.h"
+#include "engine/mve/log/log.h"
 #include "engine/mve/run/run.h"
 #include "engine/mve/run/run_followers.h"
 #include "engine/outside/log/feeder.h"
@@ -19,6 +20,10 @@ static const char replay_help[] =
 	"\n"
 	"  -n, --name NAME     the session's name\n"
 	"  --tier=patch|trap   as in mve run\n"
+	"  --until EVENT|TIME  it stands there, for gdb -p to be attached, until mve go: an\n"
+	"                      event by its number in mve log DIR show, a time as\n"
+	"                      13:37:00.5 or +90 (seconds from the beginning), or last:\n"
+	"                      the last call that is recorded\n"
 	"  --status FILE       write the final status there, as JSON\n"
 	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
 	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
@@ -38,8 +43,55 @@ static const struct option replay_options[] = {
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "still", required_argument, NULL, OPT_STILL },
 	{ "rewind", required_argument, NULL, OPT_REWIND },
+	{ "until", required_argument, NULL, OPT_UNTIL },
 	{ 0 },
 };
+
+static void last_take(void *ctx, const struct told *t)
+{
+	uint64_t *last = ctx;
+
+	if (t->event->kind == EVENT_CALL && t->number > *last)
+		*last = t->number;
+}
+
+static void frame_pass(void *ctx, const struct log_frame *f)
+{
+	(void)ctx;
+	(void)f;
+}
+
+/* The number of the last call; the recording is read to its end for that. */
+static int last_find(struct replay *r)
+{
+	struct replay again;
+	int code = replay_open(&again, r->path);
+
+	if (code)
+		return code;
+	events_each(&again.frames, last_take, frame_pass, &r->until_event);
+	frames_close(&again.frames);
+	return 0;
+}
+
+/* Where it is to stand first. */
+static int until_take(struct replay *r, const char *text)
+{
+	char *end;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "last"))
+		return last_find(r);
+	r->until_event = strtoull(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && !*end && r->until_event)
+		return 0;
+	r->until_event = 0;
+	if (log_time(text, r->program.head.began, &r->until_ns))
+		return 0;
+	say_error("mve log DIR show has numbers and times", "not an event, or a time: %s", text);
+	return EXIT_USE;
+}
 
 /* Its one follower is what the options are about. */
 int cmd_replay(int argc, char **argv)
@@ -60,6 +112,9 @@ int cmd_replay(int argc, char **argv)
 		return EXIT_USE;
 	}
 	result = replay_open(&replay, argv[optind]);
+	if (result)
+		return result;
+	result = until_take(&replay, o.until);
 	if (result)
 		return result;
 	o.replay = &replay;

@@ -10,6 +10,7 @@
 #include "engine/outside/late/join.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/kernel/witness.h"
+#include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/status.h"
@@ -179,6 +180,18 @@ static json_t *follow(struct monitor *m, const json_t *ask, int object)
 	return refusal(why, passes);
 }
 
+/* A replay goes on to another event. */
+static json_t *go(struct monitor *m, const json_t *ask)
+{
+	json_int_t event = json_integer_value(json_object_get(ask, "event"));
+
+	if (!m->options->replay)
+		return control_error("it is no replay");
+	if (event < 0 || !stand_ask(m, (uint64_t)event, 0))
+		return control_error("it is behind that event");
+	return json_pack("{s:b}", "done", 1);
+}
+
 json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 {
 	const char *what = json_string_value(json_object_get(ask, "do"));
@@ -195,6 +208,8 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		m->stopping = true;
 		return json_pack("{s:b}", "done", 1);
 	}
+	if (!strcmp(what, "go"))
+		return go(m, ask);
 	if (!strcmp(what, "twin"))
 		return twin(m, ask);
 	if (!strcmp(what, "follow"))

@@ -45,6 +45,7 @@ struct feeder {
 	struct writer writer[LANES];
 	uint64_t last[LANES];	/* where the last event begins that the lane has */
 	const struct log_frame *now;	/* that waits for room */
+	struct stand stand;
 	uint64_t looked;	/* whose number that had when ends were looked for */
 	uint64_t sum, since_ms;	/* the follower stands, where this says, since then; or 0 */
 };
@@ -165,10 +166,12 @@ static bool frame_next(struct feeder *f)
 {
 	struct fed *fed = f->replay->fed;
 
-	f->now = frames_next(&f->replay->frames);
+	f->now = stand_next(&f->stand, &f->replay->frames, &fed->until);
 	fed->frames += f->now != NULL;
 	if (f->now)
 		return true;
+	if (f->stand.is_held)
+		return false;
 	fed->whole = 1;
 	fed->torn = f->replay->frames.torn;
 	memcpy(fed->why, f->replay->frames.why, sizeof(fed->why));
@@ -334,6 +337,7 @@ static _Noreturn void feeder_run(struct feeder *f)
 			room_wait(f);
 			ends_ahead(f);
 			forsaken_look(f);
+			stand_look(&f->stand, &f->replay->fed->until, f->its);
 		}
 	_exit(EXIT_OK);
 }
@@ -347,6 +351,8 @@ pid_t feeder_begin(struct monitor *m, struct replay *r)
 	if (r->fed == MAP_FAILED)
 		return -errno;
 	MUST(m->versions > FOLLOWER);
+	if (r->until_event || r->until_ns)
+		stand_ask(m, r->until_event, r->until_ns);
 	ours.m = m;
 	ours.replay = r;
 	ours.streams = (struct streams){ m->conduct, 0 };

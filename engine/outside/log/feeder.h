@@ -3,6 +3,7 @@
 #define MVE_OUTSIDE_LOG_FEEDER_H
 
 #include "engine/outside/log/frames.h"
+#include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
 
 /* What the feeder has come to; it writes there, we read. */
@@ -13,6 +14,7 @@ struct fed {
 	uint32_t whole;		/* it is at the end of what is whole */
 	uint32_t torn;		/* and there is something behind it, or it makes no sense: */
 	char why[FRAMES_WHY];
+	struct until until;
 };
 
 struct replay {
@@ -20,6 +22,7 @@ struct replay {
 	struct frames frames;
 	struct program program;
 	struct fed *fed;
+	uint64_t until_event, until_ns;	/* where it is to stand first; or 0 */
 };
 
 /* Opens the recording; 0, or an exit code behind a message. */

@@ -36,6 +36,7 @@
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/log/recorder.h"
+#include "engine/outside/log/stand.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/outlet.h"
@@ -285,6 +286,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 			session_note(m);
 		if (m->conduct)
 			followers_look(m);
+		if (m->options->replay)
+			stand_say(m);
 		if (m->background || m->options->sampling.stateless || m->options->record ||
 		    followers_any(m))
 			wakes_look(m);

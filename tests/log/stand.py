@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""stand.py: a replay stands at the event asked for, and goes on from there.
+
+servers/kv is recorded, with two requests.  Its replay is to stand at the first one's read, which
+a debugger sees; then at its answer, then to go to the end, equal.  Times and the last call are
+places, too; what is behind it, or is none, is refused.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from kv import MVE, build, fail, mve, record
+
+LOG = "stand.log"
+NAME = f"stand-{os.getpid()}"
+
+
+def numbers(text):
+    """Events whose line has this."""
+    return [int(line.split()[0]) for line in mve("log", LOG, "show").stdout.splitlines()
+            if text in line]
+
+
+class Replay:
+    def __init__(self, until):
+        self.out = open("stand.out", "w+")
+        self.mve = subprocess.Popen([MVE, "replay", "-n", NAME, "--until", until, LOG],
+                                    stdout=self.out, stderr=subprocess.STDOUT)
+        for _ in range(1200):
+            p = subprocess.run([MVE, "status", NAME, "--json"], capture_output=True, text=True)
+            self.at = json.loads(p.stdout).get("replay", {}) if not p.returncode else {}
+            if self.at.get("stands") or self.mve.poll() is not None:
+                return
+            time.sleep(0.05)
+        fail(f"it never stands: {self.said()}")
+
+    def said(self):
+        self.out.seek(0)
+        return self.out.read()
+
+    def end(self):
+        mve("go", NAME, "end")
+        if self.mve.wait(100) or not re.search(r"^replayed \d+ calls, equal$", self.said(), re.M):
+            fail(self.said())
+
+
+def stack(pid):
+    p = subprocess.run(["gdb", "-nx", "-q", "-batch", "-p", str(pid), "-ex", "bt"],
+                       capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+    return p.stdout
+
+
+def stands(r, event, function):
+    if r.at.get("event") != event:
+        fail(f"it stands at {r.at}, not at {event}: {r.said()}")
+    seen = stack(r.at["pid"])
+    if not re.search(rf"^#\d+ .*\b{function} ", seen, re.M) or " main " not in seen:
+        fail(f"no {function}: {seen}")
+
+
+def until():
+    asked, answered = numbers('"PUT a b'), numbers('"OK')
+    if len(asked) != 1 or len(answered) != 1:
+        fail(mve("log", LOG, "show").stdout)
+    r = Replay(str(asked[0]))
+    stands(r, asked[0], "main")
+    said = mve("go", NAME, str(answered[0])).stdout
+    if not re.match(rf"stands at event {answered[0]}: pid {r.at['pid']},", said):
+        fail(said)
+    # It does not go back by itself; a word that is no event is none.
+    if "behind that event" not in mve("go", NAME, str(asked[0]), status=1).stderr:
+        fail("it goes back")
+    mve("go", NAME, "somewhere", status=2)
+    r.end()
+
+
+def places():
+    last = numbers("")[-1]
+    r = Replay("last")
+    if r.at.get("event") != last:
+        fail(f"the last call is {last}, not {r.at}")
+    r.end()
+    lines = mve("log", LOG, "show").stdout.splitlines()
+    clock = lines[len(lines) // 2].split()[2]
+    first = next(int(line.split()[0]) for line in lines if line.split()[2] >= clock)
+    r = Replay("+0.000001")
+    if r.at.get("event") != 1:
+        fail(f"from the beginning: {r.at}")
+    r.end()
+    r = Replay(clock)
+    if abs(r.at.get("event", 0) - first) > 1:       # what is shown is cut to microseconds
+        fail(f"at {clock}: {r.at}, not {first}")
+    r.end()
+    # Behind the end it does not stand: it is replayed.
+    r = Replay("+3000")
+    if r.mve.wait(100) or "equal" not in r.said():
+        fail(r.said())
+    mve("replay", "--until", "noon", LOG, status=2)
+
+
+build("kv")
+record(LOG, "kv", (("PUT a b", "OK"), ("GET a", "VALUE b")))
+for case in sys.argv[1:]:
+    globals()[case]()
+print("stand: ok")
