@@ -26,7 +26,7 @@ lib_objs := $(B)/libmve.a
 mve_objs := $(call obj,$(MVE))
 skels	:= $(patsubst bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(BPF))
 
-all: $(B)/mve $(B)/rulec checkpoint
+all: $(B)/mve $(B)/rulec $(B)/mve-xform $(B)/mve-driver checkpoint
 
 deps:
 	@./tools/install-packages packages.txt
@@ -110,6 +110,26 @@ $(B)/rulec-obj/header.o: rulec/emit/header.S engine/abi/rules.h rulec/emit/find.
 
 $(B)/rulec: $(rulec_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ -o $@
+
+# mve-xform reads two builds' types; files of transforms are in the rules' language.
+xform_objs := $(call obj,$(wildcard engine/xform/*.c)) $(filter-out $(B)/rulec-obj/main.o,$(rulec_objs))
+
+$(B)/engine/xform/%.o: engine/xform/%.c | $(B)/grammar/rules.tab.h
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/mve-xform: $(xform_objs)
+	$(call say,ld $@) $(CC) $(CFLAGS) $^ -ldw -lelf -o $@
+
+# What runs a server that can be updated, and offers it engine/update/update.h.
+update_objs := $(call obj,$(wildcard engine/update/*.c))
+
+$(B)/engine/update/%.o: engine/update/%.c
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin -MMD -MP -c $< -o $@
+
+$(B)/mve-driver: $(update_objs)
+	$(call say,ld $@) $(CC) $(CFLAGS) $^ -rdynamic -pthread -o $@
 
 # eBPF: CO-RE objects with a skeleton each.
 $(B)/vmlinux.h:
@@ -206,7 +226,7 @@ $(httpds): $(wildcard servers/httpd/*.[ch])
 
 units: $(units)
 
-tests: $(B)/mve $(B)/rulec checkpoint $(programs) $(units) $(rings) $(footprint) $(httpds)
+tests: $(B)/mve $(B)/rulec $(B)/mve-xform $(B)/mve-driver checkpoint $(programs) $(units) $(rings) $(footprint) $(httpds)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 all

@@ -45,6 +45,7 @@ static void rules_yyerror(struct loc *loc, void *scanner, struct parse *p, const
 
 %token T_INCLUDE "`#include`" T_USE "`use`" T_GROUP "`group`" T_LET "`let`"
 %token T_RULE "`rule`" T_BEGIN "`begin`" T_NOTHING "`nothing`" T_AS "`as`"
+%token T_TRANSFORM "`transform`"
 %token T_TO "`=>`" T_ARROW "`->`" T_ANY "`_`"
 %token <name> T_ID "a name" T_ATTR "an attribute" T_WORD "a version"
 %token <name> T_ATTR_OF "an attribute with a value"
@@ -84,6 +85,10 @@ keyword_item:
 	| T_GROUP T_ID '=' '{' calls '}'	{ $$ = ast_item_group(@$, p, @2, $2, $5); }
 	| T_LET T_ID '=' pattern	{ $$ = ast_item_let(@$, p, @2, $2, $4); }
 	| named_rule		{ $$ = ast_item_rule(@$, p, $1); }
+	| T_TRANSFORM T_ID T_C {
+		$$ = ast_item_transform(@$, p, NULL, @2, $2, ast_code(@3, p, $3)); }
+	| T_TRANSFORM T_ID T_ID T_C {
+		$$ = ast_item_transform(@$, p, $2, @3, $3, ast_code(@4, p, $4)); }
 	;
 
 rule:

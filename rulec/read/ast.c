@@ -356,6 +356,18 @@ struct item *ast_item_rule(struct loc loc, struct parse *p, struct rule *rule)
 	return item;
 }
 
+struct item *ast_item_transform(struct loc loc, struct parse *p, const char *kind,
+	struct loc name_loc, const char *name, struct code *body)
+{
+	struct item *item = ast_item(loc, p, ITEM_TRANSFORM);
+
+	MUST(name && body);
+	item->transform = NEW(p, struct transform);
+	*item->transform = (struct transform){ .kind = kind, .name = name,
+		.name_loc = name_loc, .body = body };
+	return item;
+}
+
 void ast_comment(struct loc loc, struct parse *p)
 {
 	struct comment *comment = NEW(p, struct comment);

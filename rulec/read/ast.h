@@ -194,7 +194,15 @@ static inline struct out *rule_outs(const struct rule *rule)
 
 /* --- files ----------------------------------------------------------------- */
 
-enum item_kind { ITEM_INCLUDE, ITEM_USE, ITEM_GROUP, ITEM_LET, ITEM_RULE };
+/* How a live update changes a type or a variable: for mve-xform, and no rule (engine/xform). */
+struct transform {
+	const char *kind;	/* struct, union, enum, variable, thread; NULL: a typedef's name */
+	const char *name;
+	struct loc name_loc;
+	struct code *body;
+};
+
+enum item_kind { ITEM_INCLUDE, ITEM_USE, ITEM_GROUP, ITEM_LET, ITEM_RULE, ITEM_TRANSFORM };
 
 struct item {
 	struct item *next;
@@ -204,6 +212,7 @@ struct item {
 	struct group *group;
 	struct let *let;
 	struct rule *rule;
+	struct transform *transform;
 };
 
 struct comment {
@@ -286,6 +295,8 @@ struct item *ast_item_group(struct loc loc, struct parse *p, struct loc name_loc
 struct item *ast_item_let(struct loc loc, struct parse *p, struct loc name_loc,
 	const char *name, struct pattern *pattern);
 struct item *ast_item_rule(struct loc loc, struct parse *p, struct rule *rule);
+struct item *ast_item_transform(struct loc loc, struct parse *p, const char *kind,
+	struct loc name_loc, const char *name, struct code *body);
 void ast_comment(struct loc loc, struct parse *p);
 
 #define LIST_APPEND(type, list, node) do { \

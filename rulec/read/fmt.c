@@ -230,6 +230,11 @@ static void item_print(struct buffer *to, const struct item *i)
 	case ITEM_RULE:
 		rule_print(to, i->rule);
 		break;
+	case ITEM_TRANSFORM:
+		buffer_print(to, "transform %s%s%s", i->transform->kind ? i->transform->kind : "",
+			i->transform->kind ? " " : "", i->transform->name);
+		code_print(to, i->transform->body);
+		break;
 	}
 }
 

@@ -8,7 +8,7 @@ endif
 syntax include @rulesC syntax/c.vim
 unlet! b:current_syntax
 
-syntax keyword rulesKeyword rule group let use as
+syntax keyword rulesKeyword rule transform group let use as
 syntax keyword rulesSpecial begin nothing
 syntax match rulesInclude /#include/
 syntax match rulesAttribute /@\(old\|new\|discard\|process\|leader\|follower\|within\|then\|first\|apart\)\>/

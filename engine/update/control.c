@@ -1,0 +1,159 @@
+/*
+ * Orders over a socket: `update NEW XFORM MS` or `dry NEW XFORM MS`, a line; the answer's last
+ * line is `ok` or `refused: WHY`.  Only our own uid, and root, may give one.
+ */
+#include "engine/update/control.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LINE_SIZE	8200
+#define LIMIT_MS	1000	/* for threads to come to their points, unless it is said */
+
+static bool address(struct sockaddr_un *a, const char *path)
+{
+	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	return snprintf(a->sun_path, sizeof(a->sun_path), "%s", path) < (int)sizeof(a->sun_path);
+}
+
+static bool is_ours(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+		(who.uid == geteuid() || who.uid == 0);
+}
+
+static void order(char *line, FILE *to)
+{
+	char *save, *verb = strtok_r(line, "\t\n", &save), *new = strtok_r(NULL, "\t\n", &save);
+	char *xform = strtok_r(NULL, "\t\n", &save), *ms = strtok_r(NULL, "\t\n", &save);
+	bool dry = verb && !strcmp(verb, "dry");
+	char why[WHY_SIZE] = "";
+
+	if (!xform || (!dry && strcmp(verb, "update")))
+		fprintf(to, "refused: no such order\n");
+	else if (update_run(new, xform, ms ? (unsigned)atoi(ms) : LIMIT_MS, dry, to, why,
+			sizeof(why)))
+		fprintf(to, "ok\n");
+	else
+		fprintf(to, "refused: %s\n", why);
+}
+
+static void serve(int fd)
+{
+	char line[LINE_SIZE];
+	FILE *file = is_ours(fd) ? fdopen(fd, "r+") : NULL;
+
+	if (!file) {
+		close(fd);
+		return;
+	}
+	if (fgets(line, sizeof(line), file)) {
+		fseek(file, 0, SEEK_CUR);
+		order(line, file);
+	}
+	fclose(file);
+}
+
+static void *listen_on(void *arg)
+{
+	int fd = (int)(long)arg, client;
+
+	while ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno == EINTR ||
+	       errno == ECONNABORTED)
+		if (client >= 0)
+			serve(client);
+	return NULL;
+}
+
+/* The server's signals are none of this thread's. */
+static int thread_begin(int fd)
+{
+	sigset_t all, before;
+	pthread_t id;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&id, NULL, listen_on, (void *)(long)fd);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+bool control_open(const char *path, struct image *image)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err = 0;
+	struct sockaddr_un a;
+	mode_t mask;
+
+	update_begin(image);
+	if (fd < 0 || !address(&a, path)) {
+		fprintf(stderr, "mve-driver: cannot listen: %s: the name is too long\n", path);
+		return false;
+	}
+	unlink(path);
+	mask = umask(0177);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 4) < 0)
+		err = errno;
+	umask(mask);
+	if (!err)
+		err = thread_begin(fd);
+	if (!err)
+		return true;
+	fprintf(stderr, "mve-driver: cannot listen: %s: %s\n", path, strerror(err));
+	return false;
+}
+
+/* Paths are the asker's: the server may have another folder. */
+static void word_send(FILE *to, const char *word, bool path)
+{
+	char *full = path ? realpath(word, NULL) : NULL;
+
+	fprintf(to, "%s\t", full ? full : word);
+	free(full);
+}
+
+static int answer(FILE *from)
+{
+	char line[LINE_SIZE];
+	int status = 3;
+
+	while (fgets(line, sizeof(line), from)) {
+		bool refused = !strncmp(line, "refused", 7);
+
+		status = !strcmp(line, "ok\n") ? 0 : refused ? 1 : 3;
+		fputs(line, refused ? stderr : stdout);
+	}
+	if (status == 3)
+		fprintf(stderr, "mve-driver: the server ended\n");
+	return status;
+}
+
+int control_ask(const char *path, int argc, char **argv)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
+	struct sockaddr_un a;
+	FILE *file;
+
+	if (fd < 0 || !address(&a, path) || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
+		fprintf(stderr, "mve-driver: cannot reach: %s: %s\n", path, strerror(errno));
+		return 3;
+	}
+	file = fdopen(fd, "r+");
+	for (int i = 0; i < argc; i++)
+		word_send(file, argv[i], i == 1 || i == 2);
+	fprintf(file, "\n");
+	fflush(file);
+	status = answer(file);
+	fclose(file);
+	return status;
+}

@@ -1,0 +1,16 @@
+#ifndef MVE_UPDATE_CONTROL_H
+#define MVE_UPDATE_CONTROL_H
+
+#include "engine/update/points.h"
+
+/* A thread that takes orders; false after a word. */
+bool control_open(const char *path, struct image *image);
+/* Gives one, prints the answer: 0, 1: no; 3: nobody is there. */
+int control_ask(const char *path, int argc, char **argv);
+
+/* update.c: the order itself; false with `why`.  `dry`: nothing is done but to say what. */
+bool update_run(const char *new_path, const char *xform_path, unsigned limit_ms, bool dry,
+	FILE *tell, char *why, size_t size);
+void update_begin(struct image *image);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * mve-driver: runs a server that is built as a shared object, and updates it when it is told.
+ *
+ * Orders come over a socket of the file system from our own uid, a line each, and are carried
+ * out by a thread that is none of the server's (control.c).
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/update/control.h"
+
+static int usage(FILE *to, int status)
+{
+	fprintf(to, "usage: mve-driver [-c SOCKET] SERVER.so [ARGUMENT...]\n"
+		"       mve-driver -a SOCKET update NEW.so XFORM.so [MILLISECONDS]\n"
+		"       mve-driver -a SOCKET dry NEW.so XFORM.so [MILLISECONDS]\n"
+		"       -c SOCKET: where it is told to update\n"
+		"       -a SOCKET: tells who listens there; dry only says what would be\n");
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+	const char *socket = NULL, *ask = NULL;
+	static struct image image;
+	char why[WHY_SIZE];
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+c:a:h", longs, NULL)) != -1)
+		switch (option) {
+		case 'c': socket = optarg; break;
+		case 'a': ask = optarg; break;
+		case 'h': return usage(stdout, 0);
+		default: return usage(stderr, 2);
+		}
+	if (optind == argc)
+		return usage(stderr, 2);
+	if (ask)
+		return control_ask(ask, argc - optind, argv + optind);
+	if (!image_load(&image, argv[optind], why, sizeof(why))) {
+		fprintf(stderr, "mve-driver: cannot load: %s: %s\n", argv[optind], why);
+		return 127;
+	}
+	if (socket && !control_open(socket, &image))
+		return 3;
+	return points_run(&image, argc - optind, argv + optind);
+}

@@ -1,0 +1,492 @@
+/*
+ * Threads and their update points.
+ *
+ * A thread that the server makes runs under worker_run(), main() under points_run(): that is
+ * where it comes back to when it is to begin anew.  What stands of it on its stack below is
+ * gone then; until it does, it stands, and its locals can be read.
+ *
+ * One lock guards all of it; a thread that is asked waits on `changed`.
+ */
+#include "engine/update/points.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/update/update.h"
+
+#define KNOCK		SIGURG	/* ends a call that waits; the server does not use it */
+#define KNOCK_MS	5
+#define POINT_NAME	64
+
+/* Limit (live update): callbacks that are kept. Beyond: the server is ended. */
+#define CALLS_MAX	64
+
+enum worker_state { WORKER_RUNS, WORKER_STANDS, WORKER_ARRIVED };
+
+struct worker {
+	struct worker *next;
+	pthread_t id;
+	pid_t tid;
+	void *(*function)(void *);
+	void *argument;
+	struct image *image;	/* main's: then there is no function */
+	int argc;
+	char **argv;
+	sigjmp_buf top;
+	char *stack;		/* where it began */
+	char *here;		/* where it stands */
+	char point[POINT_NAME];
+	enum worker_state state;
+	bool updating;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct worker *workers;
+static struct kept_local *locals;
+static bool asked, epolls;	/* read without the lock: nothing hangs on their order */
+static enum { GO_WAIT, GO_ON, GO_ANEW } verdict;
+static unsigned round_;
+static struct image *running;
+static __thread struct worker *self;
+
+static struct call {
+	enum point_when when;
+	void (*call)(void);
+} calls[CALLS_MAX];
+static unsigned ncalls;
+
+/* --- threads begin ------------------------------------------------------------ */
+
+static void knocked(int signal)
+{
+	(void)signal;
+}
+
+static void knock_ready(void)
+{
+	struct sigaction a = { .sa_handler = knocked };
+
+	sigaction(KNOCK, &a, NULL);
+}
+
+static void worker_add(struct worker *w)
+{
+	pthread_mutex_lock(&lock);
+	w->id = pthread_self();
+	w->tid = (pid_t)syscall(SYS_gettid);
+	w->next = workers;
+	workers = w;
+	self = w;
+	pthread_mutex_unlock(&lock);
+}
+
+static void locals_drop(struct worker *w)
+{
+	struct kept_local **at = &locals;
+
+	while (*at) {
+		struct kept_local *l = *at;
+
+		if (l->thread != w) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		free(l->value);
+		free(l);
+	}
+}
+
+static void worker_gone(void *arg)
+{
+	struct worker *w = arg, **at = &workers;
+
+	pthread_mutex_lock(&lock);
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	locals_drop(w);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	free(w);
+}
+
+static void *worker_run(void *arg)
+{
+	struct worker *w = arg;
+	void *result;
+
+	w->stack = __builtin_frame_address(0);
+	worker_add(w);
+	pthread_cleanup_push(worker_gone, w);
+	sigsetjmp(w->top, 1);
+	result = w->function(w->argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+typedef int (*creator)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+/* The server's, in place of libc's: of others' threads nothing is known. */
+int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*function)(void *),
+	void *argument)
+{
+	creator real = (creator)dlsym(RTLD_NEXT, "pthread_create");
+	struct worker *w;
+	int err;
+
+	if (!running || !image_holds(running, (void *)function))
+		return real(id, attr, function, argument);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return EAGAIN;
+	w->function = function;
+	w->argument = argument;
+	err = real(id, attr, worker_run, w);
+	if (err)
+		free(w);
+	return err;
+}
+
+extern char **environ;
+
+int points_run(struct image *image, int argc, char **argv)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return 1;
+	running = image;
+	w->image = image;
+	w->argc = argc;
+	w->argv = argv;
+	w->stack = __builtin_frame_address(0);
+	knock_ready();
+	worker_add(w);
+	sigsetjmp(w->top, 1);
+	return self->image->main(self->argc, self->argv, environ);
+}
+
+/* --- points -------------------------------------------------------------------- */
+
+static void stand(struct worker *w, enum worker_state state)
+{
+	unsigned now = round_;
+
+	w->here = __builtin_frame_address(0);
+	w->state = state;
+	pthread_cond_broadcast(&changed);
+	while (round_ == now)
+		pthread_cond_wait(&changed, &lock);
+}
+
+/* In the old code: true, if it is to begin anew. */
+static bool stand_old(struct worker *w)
+{
+	bool anew = false;
+
+	pthread_mutex_lock(&lock);
+	if (asked) {
+		stand(w, WORKER_STANDS);
+		anew = verdict == GO_ANEW;
+	}
+	w->state = WORKER_RUNS;
+	w->updating = anew;
+	pthread_mutex_unlock(&lock);
+	return anew;
+}
+
+/* In the new code: it is where it was, and waits for the others. */
+static void stand_new(struct worker *w)
+{
+	pthread_mutex_lock(&lock);
+	stand(w, WORKER_ARRIVED);
+	w->state = WORKER_RUNS;
+	w->updating = false;
+	locals_drop(w);
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_on(const bool *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+void mve_update_point(const char *name)
+{
+	struct worker *w = self;
+
+	if (!w || !(w->updating || is_on(&asked)))
+		return;
+	if (w->updating) {
+		if (!strcmp(w->point, name))
+			stand_new(w);
+		return;
+	}
+	snprintf(w->point, sizeof(w->point), "%s", name);
+	if (stand_old(w))
+		siglongjmp(w->top, 1);
+}
+
+bool mve_updating(void)
+{
+	return self && self->updating;
+}
+
+void mve_update_epoll(bool on)
+{
+	__atomic_store_n(&epolls, on, __ATOMIC_RELAXED);
+}
+
+/* libc's, with a point before it, and behind it if it was ended to come to one. */
+int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
+{
+	int n;
+
+	if (is_on(&epolls))
+		mve_update_point("epoll_wait");
+	n = epoll_pwait(fd, events, most, timeout, NULL);
+	if (n < 0 && errno == EINTR && is_on(&epolls) && is_on(&asked)) {
+		mve_update_point("epoll_wait");
+		errno = EINTR;
+	}
+	return n;
+}
+
+/* --- locals, callbacks ----------------------------------------------------------- */
+
+static struct kept_local *local_find(const struct worker *w, const char *function,
+	const char *name)
+{
+	struct kept_local *l = locals;
+
+	while (l && (l->thread != w || strcmp(l->function, function) || strcmp(l->name, name)))
+		l = l->next;
+	return l;
+}
+
+static struct kept_local *local_new(struct worker *w, const char *function, const char *name)
+{
+	struct kept_local *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->thread = w;
+	snprintf(l->function, sizeof(l->function), "%s", function);
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	l->next = locals;
+	locals = l;
+	return l;
+}
+
+bool mve_local_keep(const char *function, const char *name, void *at, size_t size)
+{
+	struct kept_local *l;
+	bool taken = false;
+
+	if (!self)
+		return false;
+	pthread_mutex_lock(&lock);
+	l = local_find(self, function, name);
+	if (l && self->updating && l->value && l->size == size) {
+		memcpy(at, l->value, size);
+		taken = true;
+	}
+	if (!l)
+		l = local_new(self, function, name);
+	if (l) {
+		free(l->value);
+		l->value = NULL;
+		l->at = at;
+		l->size = size;
+	}
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+static void call_keep(enum point_when when, void (*call)(void))
+{
+	pthread_mutex_lock(&lock);
+	if (ncalls == CALLS_MAX)
+		abort();
+	calls[ncalls++] = (struct call){ when, call };
+	pthread_mutex_unlock(&lock);
+}
+
+void mve_update_before(void (*call)(void)) { call_keep(POINT_BEFORE, call); }
+void mve_update_after(void (*call)(void)) { call_keep(POINT_AFTER, call); }
+void mve_update_abort(void (*call)(void)) { call_keep(POINT_ABORT, call); }
+
+void points_call(enum point_when when, const struct image *image)
+{
+	for (unsigned i = 0; i < ncalls; i++)
+		if (calls[i].when == when && image_holds(image, (void *)calls[i].call))
+			calls[i].call();
+}
+
+/* Those of a build that is gone. */
+static void calls_drop(const struct image *image)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ncalls; i++)
+		if (!image_holds(image, (void *)calls[i].call))
+			calls[n++] = calls[i];
+	ncalls = n;
+}
+
+/* --- all of them ------------------------------------------------------------------ */
+
+static struct worker *late(enum worker_state state)
+{
+	struct worker *w = workers;
+
+	while (w && w->state == state)
+		w = w->next;
+	return w;
+}
+
+static bool later(const struct timespec *than)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > than->tv_sec ||
+		(now.tv_sec == than->tv_sec && now.tv_nsec >= than->tv_nsec);
+}
+
+static struct timespec in_ms(unsigned ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000l;
+	t.tv_sec += t.tv_nsec / 1000000000l;
+	t.tv_nsec %= 1000000000l;
+	return t;
+}
+
+/* With the lock held, which is given up in between.  NULL: all are; else who is not. */
+static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
+{
+	struct timespec end = in_ms(limit_ms), nap = { 0, KNOCK_MS * 1000000l };
+
+	while (late(state) && !later(&end)) {
+		for (struct worker *w = workers; w && state == WORKER_STANDS; w = w->next)
+			if (w->state != state)
+				pthread_kill(w->id, KNOCK);
+		pthread_mutex_unlock(&lock);
+		nanosleep(&nap, NULL);
+		pthread_mutex_lock(&lock);
+	}
+	return late(state);
+}
+
+static void name_of(const struct worker *w, char *why, size_t size, const char *what)
+{
+	Dl_info info;
+	bool known = w->function && dladdr((void *)w->function, &info) && info.dli_sname;
+
+	snprintf(why, size, "thread %d, %s%s, %s%s%s", (int)w->tid, w->image ? "main()" :
+		known ? info.dli_sname : "begun at a static function", known ? "()" : "", what,
+		*w->point ? "; its last point was " : "", w->point);
+}
+
+bool points_stop(unsigned limit_ms, char *why, size_t size)
+{
+	struct worker *w;
+
+	pthread_mutex_lock(&lock);
+	verdict = GO_WAIT;
+	__atomic_store_n(&asked, true, __ATOMIC_RELAXED);
+	w = wait_for(WORKER_STANDS, limit_ms);
+	if (w)
+		name_of(w, why, size, "did not come to an update point");
+	pthread_mutex_unlock(&lock);
+	return !w;
+}
+
+static void release(int as)
+{
+	verdict = as;
+	__atomic_store_n(&asked, false, __ATOMIC_RELAXED);
+	round_++;
+	pthread_cond_broadcast(&changed);
+}
+
+void points_go_on(void)
+{
+	pthread_mutex_lock(&lock);
+	release(GO_ON);
+	pthread_mutex_unlock(&lock);
+}
+
+bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size)
+{
+	const struct image *old = running;
+	struct worker *w;
+
+	pthread_mutex_lock(&lock);
+	calls_drop(old);
+	running = new;
+	for (w = workers; w; w = w->next)
+		w->image = w->image ? new : NULL;
+	release(GO_ANEW);
+	w = wait_for(WORKER_ARRIVED, limit_ms);
+	if (w)
+		name_of(w, why, size, "is not at its point in the new build");
+	pthread_mutex_unlock(&lock);
+	if (w)
+		return false;
+	points_call(POINT_AFTER, new);
+	points_go_on();
+	return true;
+}
+
+bool points_are_stack(const void *at)
+{
+	for (const struct worker *w = workers; w; w = w->next)
+		if ((const char *)at >= w->here && (const char *)at <= w->stack)
+			return true;
+	return false;
+}
+
+bool points_plan(struct migration *m)
+{
+	for (struct worker *w = workers; w; w = w->next)
+		if (w->function && !plan_argument(m, function_name(m, (void *)w->function),
+				w->argument))
+			return false;
+	for (struct worker *w = workers; w; w = w->next)
+		if (w->function && migrated_code(m, (void *)w->function) == (void *)w->function)
+			return wrong(m, "thread %d began at a function that the new build has not",
+				(int)w->tid);
+	return true;
+}
+
+void points_fill(struct migration *m)
+{
+	for (struct worker *w = workers; w; w = w->next) {
+		if (!w->function)
+			continue;
+		if (thread_said(m, function_name(m, (void *)w->function)))
+			w->argument = migrated(m, w->argument);
+		w->function = (void *(*)(void *))migrated_code(m, (void *)w->function);
+	}
+}
+
+struct kept_local *points_locals(void)
+{
+	return locals;
+}

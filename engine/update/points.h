@@ -1,0 +1,26 @@
+/*
+ * The server's threads: where each began, and whether it stands at its point.
+ */
+#ifndef MVE_UPDATE_POINTS_H
+#define MVE_UPDATE_POINTS_H
+
+#include "engine/update/migrate.h"
+
+enum point_when { POINT_BEFORE, POINT_AFTER, POINT_ABORT, POINT_WHENS };
+
+/* Runs the server's main() as a thread that can begin anew; its status. */
+int points_run(struct image *image, int argc, char **argv);
+/* All threads stand at their points; false after `limit_ms`, with who does not in `why`. */
+bool points_stop(unsigned limit_ms, char *why, size_t size);
+/* ... and go on, in the old code. */
+void points_go_on(void);
+/* All begin anew in the new build; false after `limit_ms`: who is not at its point. */
+bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size);
+void points_call(enum point_when when, const struct image *image);
+bool points_are_stack(const void *at);
+bool points_plan(struct migration *m);
+/* Functions and arguments of threads, in the new build. */
+void points_fill(struct migration *m);
+struct kept_local *points_locals(void);
+
+#endif

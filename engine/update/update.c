@@ -1,0 +1,131 @@
+/*
+ * An update, from the order to the new build at work.
+ *
+ * Until the state is filled every failure leaves the old build as it was: its threads go on
+ * from their points.  Once it is being filled there is no way back in this process, and what
+ * goes wrong ends it; a twin of the server is the place to do it where that may not be.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/update/control.h"
+
+static struct image *now;
+static struct migration *migration;
+
+void update_begin(struct image *image)
+{
+	now = image;
+}
+
+void *mve_migrated(const void *old)
+{
+	return migration ? migrated(migration, old) : NULL;
+}
+
+static bool no(char *why, size_t size, const char *what)
+{
+	snprintf(why, size, "%s", what);
+	return false;
+}
+
+static const struct xform *xform_load(const char *path, void **handle, char *why, size_t size)
+{
+	const struct xform *x;
+
+	*handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	x = *handle ? dlsym(*handle, "mve_xform") : NULL;
+	if (!x) {
+		snprintf(why, size, "%s", *handle ? "no transformation: make one by mve-xform" :
+			dlerror());
+		return NULL;
+	}
+	if (x->version == XFORM_VERSION)
+		return x;
+	no(why, size, "the transformation is another release's: make it anew by mve-xform");
+	return NULL;
+}
+
+static bool fits(const struct xform *x, const struct image *new, char *why, size_t size)
+{
+	if (strcmp(x->old_id, now->id))
+		return no(why, size, "the transformation is not from the build that runs");
+	if (strcmp(x->new_id, new->id))
+		return no(why, size, "the transformation does not lead to this new build");
+	return true;
+}
+
+/* From here on there is no way back. */
+static void over(const char *why)
+{
+	fprintf(stderr, "mve-driver: the update failed, and its state is neither's: %s\n", why);
+	abort();
+}
+
+static void commit(struct migration *m, struct image *new, unsigned limit_ms)
+{
+	char why[WHY_SIZE] = "";
+
+	migration = m;
+	if (!migration_fill(m) || !migration_check(m))
+		over(m->why);
+	points_fill(m);
+	migration = NULL;
+	if (!points_restart(new, limit_ms, why, sizeof(why)))
+		over(why);
+	now = new;
+}
+
+static bool stopped_run(struct migration *m, struct image *new, unsigned limit_ms, bool dry,
+	FILE *tell)
+{
+	points_call(POINT_BEFORE, now);
+	m->locals = points_locals();
+	if (!migration_plan(m) || !points_plan(m))
+		return false;
+	migration_tell(m, tell);
+	if (!dry)
+		commit(m, new, limit_ms);
+	return true;
+}
+
+static bool loaded_run(const struct xform *x, struct image *new, unsigned limit_ms, bool dry,
+	FILE *tell, char *why, size_t size)
+{
+	struct migration m = { .x = x, .old = now, .new = new, .is_stack = points_are_stack };
+	struct image *old = now;
+	bool ok = points_stop(limit_ms, why, size);
+
+	if (ok) {
+		ok = stopped_run(&m, new, limit_ms, dry, tell);
+		if (!ok)
+			snprintf(why, size, "%s", m.why);
+	}
+	if (!ok || dry) {
+		points_call(POINT_ABORT, old);
+		points_go_on();
+	}
+	migration_free(&m);
+	return ok;
+}
+
+bool update_run(const char *new_path, const char *xform_path, unsigned limit_ms, bool dry,
+	FILE *tell, char *why, size_t size)
+{
+	struct image *new = calloc(1, sizeof(*new));
+	void *handle = NULL;
+	const struct xform *x;
+	bool ok = new && image_load(new, new_path, why, size);
+
+	x = ok ? xform_load(xform_path, &handle, why, size) : NULL;
+	ok = x && fits(x, new, why, size) &&
+		loaded_run(x, new, limit_ms, dry, tell, why, size);
+	if (handle)
+		dlclose(handle);
+	if (new && (!ok || dry)) {
+		image_drop(new);
+		free(new);
+	}
+	return ok;
+}

@@ -1,0 +1,108 @@
+/*
+ * mve-xform: writes what brings the state of one build of a server into another.
+ *
+ * Exit status: 0 it is written, 1 something must be said first, or is wrong; 2 wrong use;
+ * 3 system.  Nothing is written when there is an error.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core/must.h"
+#include "engine/xform/pairs.h"
+
+static int usage(FILE *to, int status)
+{
+	fprintf(to, "usage: mve-xform [-t FILE] [-o FILE.so|FILE.c] OLD.so NEW.so\n"
+		"       -t FILE: what is to be said of types (docs/updating.md)\n"
+		"       -o FILE.so: the transformation; FILE.c: its C. Without -o it is tried\n"
+		"       -h, --help: this\n");
+	return status;
+}
+
+void must_failed(const char *place)
+{
+	fprintf(stderr, "mve-xform: bug: %s\nhint: nothing is written; please tell whoever "
+		"maintains it, with both builds\n", place);
+	exit(EXIT_BUG);
+}
+
+static bool is_c(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 2 && !strcmp(path + n - 2, ".c");
+}
+
+static int write_out(struct unit *u, struct buffer *c, const char *output)
+{
+	int err;
+
+	if (!output || !is_c(output))
+		return compile_c(u, c, output) ? EXIT_OK : u->errors ? EXIT_NO : EXIT_SYSTEM;
+	err = file_write(output, c->at, c->len);
+	if (err)
+		fprintf(stderr, "mve-xform: cannot write: %s: %s\n", output, strerror(-err));
+	return err ? EXIT_SYSTEM : EXIT_OK;
+}
+
+/* The passes, in their order. */
+static int passes(struct pairing *p, const char *output)
+{
+	struct buffer c = { 0 };
+	int status;
+
+	lines_read(p);
+	if (!p->u->errors)
+		pairs_make(p);
+	if (p->u->errors) {
+		diag_print(p->u, stderr);
+		return EXIT_NO;
+	}
+	emit_c(p, &c);
+	status = write_out(p->u, &c, output);
+	free(c.at);
+	return status;
+}
+
+static int run(const char *old_path, const char *new_path, const char *says, const char *output)
+{
+	struct unit *u = calloc(1, sizeof(*u));
+	struct build *builds = calloc(2, sizeof(*builds));
+	struct pairing p = { .u = u, .old = builds, .new = builds + 1 };
+	int status = EXIT_SYSTEM;
+
+	MUST(u && builds);
+	u->arena = arena_new();
+	if (says && !source_load(u, says))
+		fprintf(stderr, "mve-xform: cannot read: %s: %s\n", says, strerror(errno));
+	else if (u->errors)
+		diag_print(u, stderr), status = EXIT_NO;
+	else if (build_read(u, p.old, old_path, "old") && build_read(u, p.new, new_path, "new"))
+		status = passes(&p, output);
+	build_close(p.old);
+	build_close(p.new);
+	arena_free(u->arena);
+	free(builds);
+	free(u);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+	const char *says = NULL, *output = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "t:o:h", longs, NULL)) != -1)
+		switch (option) {
+		case 't': says = optarg; break;
+		case 'o': output = optarg; break;
+		case 'h': return usage(stdout, EXIT_OK);
+		default: return usage(stderr, EXIT_USAGE);
+		}
+	if (argc - optind != 2)
+		return usage(stderr, EXIT_USAGE);
+	return run(argv[optind], argv[optind + 1], says, output);
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Updates the threaded kv from version 1 to 2 in place, while clients ask it.
+
+  kv.py [TIMES]
+
+Each time: numbered requests of several clients go on across the update, none is lost or wrong
+and no connection is closed; a dry run changes nothing; then the new commands are there, and
+each entry is what a new server is that was given the same.
+"""
+import sys
+import tempfile
+import threading
+
+import served
+
+CLIENTS = 4
+ENTRIES = 2000
+
+
+class Load(threading.Thread):
+    """PUT and GET in turn, numbered, until it is told to stop."""
+
+    def __init__(self, server, number):
+        super().__init__(daemon=True)
+        self.client, self.number, self.done, self.wrong = server.client(), number, 0, None
+        self.stopping = threading.Event()
+
+    def run(self):
+        try:
+            while not self.stopping.is_set():
+                key, value = f"load-{self.number}-{self.done % 50}", f"value {self.done}"
+                self.client.expect(f"PUT {key} {value}", "OK")
+                self.client.expect(f"GET {key}", f"VALUE {value}")
+                self.done += 1
+        except (AssertionError, OSError) as wrong:
+            self.wrong = wrong
+
+    def stop(self):
+        self.stopping.set()
+        self.join(served.HANGS_S)
+        assert not self.is_alive() and not self.wrong, f"client {self.number}: {self.wrong}"
+
+
+def entries_are(server, natively):
+    """Entry by entry what a server of the new version was given."""
+    a, b = server.client(), natively.client()
+    for i in range(ENTRIES):
+        b.expect(f"PUT key-{i} value {i}", "OK")
+    for i in range(ENTRIES):
+        for verb in ("GET", "TYPE"):
+            a.expect(f"{verb} key-{i}", b.ask(f"{verb} key-{i}"))
+
+
+def update(old, new, xform):
+    with served.Server(old) as server, served.Server(new) as natively:
+        first = server.client()
+        for i in range(ENTRIES):
+            first.expect(f"PUT key-{i} value {i}", "OK")
+        loads = [Load(server, i) for i in range(CLIENTS)]
+        for load in loads:
+            load.start()
+        status, said = server.order("dry", new, xform)
+        assert status == 0 and "struct entry: " in said and "made anew" in said, said
+        first.expect("TYPE key-1", "ERROR unknown request")
+        status, said = server.order("update", new, xform, "20000")
+        assert status == 0, said
+        before = [load.done for load in loads]
+        entries_are(server, natively)
+        first.expect("PUT-date day today", "OK")
+        first.expect("TYPE day", "TYPE date")
+        for load in loads:
+            load.stop()
+        assert all(load.done > n for load, n in zip(loads, before)), "a client stands still"
+        status, said = server.order("update", new, xform)
+        assert status == 1 and "runs already" in said, said
+        return sum(load.done for load in loads)
+
+
+def main():
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    folder = f"{served.ROOT}/servers/kv/threads"
+    with tempfile.TemporaryDirectory() as work:
+        old = served.build(f"{folder}/v1.c", f"{work}/v1.so")
+        new = served.build(f"{folder}/v2.c", f"{work}/v2.so")
+        status, said = served.xform(old, new, f"{work}/x.so", f"{folder}/v1-v2.xf")
+        assert status == 0, said
+        done = [update(old, new, f"{work}/x.so") for _ in range(times)]
+    assert all(done)
+    print("update_kv: ok")
+
+
+main()

@@ -1,0 +1,78 @@
+"""A server that mve-driver runs, built from sources here, for the tests of updates.
+
+Everything is in a folder of its own; what was started is gone when the `with` ends.
+"""
+import os
+import socket
+import subprocess
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.join(ROOT, "build")
+FLAGS = ["-D_GNU_SOURCE", "-std=gnu17", "-O2", "-g", "-fPIC", f"-I{ROOT}", "-pthread"]
+LINK = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,--build-id=sha1"]
+HANGS_S = 60            # nothing here takes so long unless it hangs
+
+
+def run(*words, ok=True):
+    """Status and all output; with ok it must be 0."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=HANGS_S, cwd=ROOT)
+    assert not ok or done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}"
+    return done.returncode, done.stdout
+
+
+def build(source, to, *defines):
+    run("gcc", *FLAGS, *defines, source, *LINK, "-o", to)
+    return to
+
+
+def xform(old, new, to, says=None):
+    """mve-xform's status and words."""
+    return run(f"{BIN}/mve-xform", *(["-t", says] if says else []), "-o", to, old, new, ok=False)
+
+
+class Client:
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), HANGS_S)
+        self.file = self.socket.makefile("r", newline="\n")
+
+    def ask(self, request):
+        self.socket.sendall(request.encode() + b"\n")
+        reply = self.file.readline()
+        assert reply, f"{request!r}: the connection was closed"
+        return reply.rstrip("\n")
+
+    def expect(self, request, reply):
+        got = self.ask(request)
+        assert got == reply, f"{request!r}: {got!r}, expected {reply!r}"
+
+
+class Server:
+    """A server at work; port is the one that its first line names."""
+
+    def __init__(self, path, *before):
+        self.folder = tempfile.mkdtemp(prefix="mve-update-")
+        self.control = os.path.join(self.folder, "control")
+        self.process = subprocess.Popen([*before, f"{BIN}/mve-driver", "-c", self.control, path,
+                                         "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True)
+        line = self.process.stdout.readline()
+        assert "ready on port" in line, line + self.process.stderr.read()
+        self.port = int(line.split()[-1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        self.process.kill()
+        self.process.communicate()
+        for name in os.listdir(self.folder):
+            os.unlink(os.path.join(self.folder, name))
+        os.rmdir(self.folder)
+
+    def order(self, what, new, xform, *ms):
+        return run(f"{BIN}/mve-driver", "-a", self.control, what, new, xform, *ms, ok=False)
+
+    def client(self):
+        return Client(self.port)
