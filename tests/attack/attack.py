@@ -16,6 +16,9 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
 LOGS = {"take": "take", "pose": "take"}
 TRIES = 8       # where what is attacked may be over before the worker is
@@ -29,12 +32,6 @@ class Wrong(Exception):
 def expect(condition, text):
     if not condition:
         raise Wrong(text)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Client:

@@ -13,6 +13,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/../takeover")
+sys.path.append(HERE + "/../servers")
+from free_port import free_port  # noqa: E402
 from load import Load, Http  # noqa: E402
 from load import Wrong as LoadWrong  # noqa: E402
 from rollback_session import Session, Wrong, build  # noqa: E402
@@ -34,12 +36,6 @@ http {
 	}
 }
 """
-
-
-def free_port():
-    got = subprocess.run([sys.executable, HERE + "/../servers/free_port.py"], check=True,
-                         stdout=subprocess.PIPE, text=True)
-    return int(got.stdout)
 
 
 def edition(server, *options):

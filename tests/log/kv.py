@@ -8,6 +8,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
 
 
@@ -21,12 +24,6 @@ def mve(*words, status=0, **more):
     if p.returncode != status:
         fail(f"{words}: {p.returncode}\n{p.stdout}\n{p.stderr}")
     return p
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def connect(port):

@@ -23,6 +23,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
 NAME = f"log-{os.getpid()}"
 EQUAL = re.compile(r"^replayed (\d+) calls, equal$", re.M)
@@ -50,9 +53,7 @@ def replay(folder, *words, status=0):
 
 class Redis:
     def __init__(self, folder, *more):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port = free_port()
         self.words = ["redis-server", "--port", str(self.port), "--save", ""]
         self.err = open(f"{NAME}.err", "w+")
         self.mve = subprocess.Popen([MVE, "run", "-n", NAME, "--record", folder, *more, "--",

@@ -17,6 +17,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
 LOG = "said.log"
 FIN, SYN, ACK = 1, 2, 16
@@ -25,12 +28,6 @@ FIN, SYN, ACK = 1, 2, 16
 def fail(why):
     print(f"FAILED: {why}")
     sys.exit(1)
-
-
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def mve(*words, status=0):

@@ -14,6 +14,9 @@ import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
 NAME = os.environ.get("MVE_SESSION", "at-work")
 RULES = os.path.join(ROOT, "rules/kv")
@@ -32,12 +35,6 @@ def build(version):
         subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-o", out,
                         f"{ROOT}/servers/kv/{version}.c"], check=True)
     return out
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Session:

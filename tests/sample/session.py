@@ -9,6 +9,9 @@ import sys
 import time
 
 MVE, NAME, ROOT = (os.environ[k] for k in ("MVE", "MVE_SESSION", "ROOT"))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 PAGE = b"hello\n" * 20
 
 
@@ -31,12 +34,6 @@ def within(seconds, what):
     while not (value := what()) and time.monotonic() < end:
         time.sleep(0.02)
     return value
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def httpd(port):

@@ -9,12 +9,16 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 from load import Wrong, Load
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
 BIN = os.environ.get("TESTS", os.path.join(ROOT, "build/tests"))
 BEGIN_S = 20
@@ -26,12 +30,6 @@ http {{ access_log off; keepalive_requests 100000000; client_body_temp_path {dir
  scgi_temp_path {dir}/s; server {{ listen 127.0.0.1:{port}; root {dir};
  location /echo {{ return 200 $arg_n; }} }} }}
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def program(name):
@@ -93,8 +91,11 @@ class Session:
             self.mve = subprocess.Popen([MVE, "run", "-n", self.name, *follow, *options, "--",
                                          *command], stdin=subprocess.DEVNULL, stdout=log,
                                         stderr=log)
-        self.wait_for(lambda: listens(self.port) and all(
-            v["role"] in ("leader", "follower") for v in self.versions()), "the session begins")
+        self.wait_for(self.begun, "the session begins")
+
+    def begun(self):
+        roles = {v["role"] for v in self.versions()}
+        return "leader" in roles and roles <= {"leader", "follower"} and listens(self.port)
 
     def log(self):
         with open(self.log_path, errors="replace") as log:
