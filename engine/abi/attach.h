@@ -1,5 +1,5 @@
 /*
- * Coming to a server that runs: what the monitor asks of each thread, which it
+ * Coming to a server that runs, and leaving it: what the monitor asks of each thread, which it
  * holds by ptrace meanwhile, and what the thread is told.  The monitor writes all of it; it
  * lies in memory of the program's that is there as long as that lasts.
  */
@@ -41,6 +41,8 @@ struct attach_back {
 	uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp;
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
 	uint64_t flags, rip, mask;
+	uint64_t stands;	/* of one that was in C code when we leave: 0, or its id, and it
+				   stands where its call is done, or is to be made again */
 };
 
 _Static_assert(ATTACH_BACK + offsetof(struct attach_back, r8) == BACK_R8, "BACK_R8");
@@ -54,6 +56,10 @@ enum attach_step {
 	ATTACH_ACTIONS,	/* one: signals come to us from here on */
 	ATTACH_WATCH,	/* one: pages with bytes that nothing explains */
 	ATTACH_ARM,	/* each, where calls may stand that were not found */
+	DETACH_LEAVE,	/* each: out of the gate and the boards, into `regs` */
+	DETACH_DISARM,	/* each: no call comes to us */
+	DETACH_ACTIONS,	/* one: signals come to the program from here on */
+	DETACH_THREAD,	/* each: its alternate stack; `mask`: hidden signals that it blocks */
 	ATTACH_STEPS,
 };
 
@@ -63,8 +69,15 @@ struct attach_row {
 	uint64_t mask;		/* of its signals: what the program believes */
 };
 
+/* As the kernel's struct sigcontext begins: of DETACH_LEAVE. */
+struct attach_regs {
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+	uint64_t rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, flags;
+};
+
 struct attach {
 	uint32_t threads, row;	/* how many there are; which one is asked */
+	struct attach_regs regs;
 	uint32_t guards, unwatched;	/* pages that are to be watched, and that could not be */
 	uint64_t guard[SLOT_GUARDS];
 	struct attach_row thread[];

@@ -45,6 +45,7 @@ enum hidden_bits {
 
 #define BOOT_LOCALS	8
 #define BOOT_PARTS	8
+#define BOOT_ROOMS	8
 
 /* Code by whose unwind tables callers are found: see inside/runtime/callers.c. */
 enum code_kind { PART_LIBC, PART_RUNTIME };
@@ -63,6 +64,9 @@ struct code_move {
 	uint64_t from;		/* on the shelf */
 	uint64_t to, len;
 };
+
+/* So far below the inside's code what it maps for itself ends: servers with more are rare. */
+#define OWN_BELOW	(64ull << 30)
 
 /* Whole: no unpatched call is left (GLOSSARY).  While it breaks, threads are being armed. */
 enum seal { SEAL_BROKEN, SEAL_WHOLE, SEAL_BREAKING };
@@ -105,6 +109,10 @@ struct boot {
 	uint64_t shelf_moved;		/* its parts that have been, as bits */
 	uint64_t moves;			/* rows used of `move` */
 	struct code_move move[BOOT_MOVES];	/* before the program begins */
+	uint32_t attached;	/* the program has begun without us */
+	uint32_t leaving;	/* the monitor's, a futex: threads stand where calls end */
+	uint64_t rooms;		/* rows used of `room` */
+	struct board_room room[BOOT_ROOMS];	/* for boards, near other files */
 	uint64_t rollback;	/* the program's struct rollback; 0: requests are not taken back */
 };
 

@@ -1,5 +1,5 @@
 /*
- * mve attach: a session around a server that runs already.
+ * mve attach and mve detach: a session around a server that runs already, and back.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/attach/attach.h"
+#include "engine/outside/control/control.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 
@@ -18,11 +19,17 @@ static const char attach_help[] =
 	"A session around a server that runs already, with its children: from now on\n"
 	"every system call of it is held, as if mve run had begun it.  The server\n"
 	"stands still for some milliseconds; the command says how long.  It stays, as\n"
-	"mve run does, until the server ends; killed, it leaves a server that serves.\n"
+	"mve run does, until the server ends or mve detach is said; ^C is that, too.\n"
 	"\n"
 	"  -n, --name NAME     the session's name (default: made from its command)\n"
 	"  --audit             count in the kernel too (needs CAP_BPF); see mve audit\n"
 	"  --status FILE       write the final status there, as JSON\n";
+
+static const char detach_help[] =
+	"usage: mve detach NAME\n"
+	"\n"
+	"Ends the session of a server that mve attach has come to; the server goes on,\n"
+	"with the code, the signals' actions and the memory that it would have had.\n";
 
 enum { OPT_AUDIT = 256, OPT_STATUS };
 
@@ -117,4 +124,33 @@ int cmd_attach(int argc, char **argv)
 		return EXIT_NO;
 	o.argv = words_of(o.attach);
 	return monitor_run(&o);
+}
+
+static int show_left(json_t *reply, const char *name)
+{
+	const char *hint = json_string_value(json_object_get(reply, "hint"));
+	const char *error = json_string_value(json_object_get(reply, "error"));
+	int code = reply && !error ? EXIT_OK : EXIT_NO;
+
+	if (!code)
+		printf("%s: the server stood for %.1f ms\n", name,
+		       (double)show_number(reply, "stood_us") / 1000);
+	else
+		say_error(hint ? hint : "mve ps shows whether it is there",
+			  "cannot detach: %s: %s", name,
+			  error ? error : "the monitor does not answer");
+	json_decref(reply);
+	return code;
+}
+
+int cmd_detach(int argc, char **argv)
+{
+	struct look l = look_take(argc, argv, "n", detach_help);
+	struct session s;
+	int code = l.code ? l.code : look_session(&l, &s);
+
+	if (code)
+		return code;
+	return show_left(control_ask_json(&s, json_pack("{s:s}", "do", "detach"), -1),
+			 s.name);
 }

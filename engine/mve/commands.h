@@ -17,6 +17,7 @@ int cmd_report(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_follow(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
+int cmd_detach(int argc, char **argv);
 int cmd_drop(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_promote(int argc, char **argv);

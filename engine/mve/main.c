@@ -34,6 +34,7 @@ static const struct command commands[] = {
 	{ "follow", "NAME [--name FOLLOWER] [-- CMD...]", "add a follower as it runs",
 	  cmd_follow },
 	{ "attach", "[-n NAME] PID", "a session around a server that runs", cmd_attach },
+	{ "detach", "NAME", "the server goes on without mve, as it was", cmd_detach },
 	{ "drop", "NAME FOLLOWER", "end a follower", cmd_drop },
 	{ "compare", "NAME FOLLOWER", "words of memory in which a follower differs", cmd_compare },
 	{ "promote", "NAME FOLLOWER [--keep] [--wait] [--dry-run]",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""killed.py SERVER POINTS: mve attach is killed at points spread over its time, from its first
-instant on; the server serves on every time, and no request is lost, doubled or wrong."""
+"""killed.py SERVER POINTS [OPTION...]: mve is killed while it comes to a server, and while it
+leaves one, at points spread over the time of that, from its first instant on; the server serves
+on every time, and no request is lost, doubled or wrong."""
 import random
 import subprocess
 import sys
@@ -9,51 +10,69 @@ import time
 from server import MVE, Server, Wrong
 
 REPLIES = 60
-SPREAD_S = 0.08     # where no earlier attach has said how long one takes
+SPREAD_S = 0.05     # where one does not take so long on this machine
 
 
-def attach_and_kill(server, after_s):
-    """Killed then; or it had come by then, and is killed all the same."""
-    mve = subprocess.Popen([MVE, "attach", "-n", server.name, str(server.pid)],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True)
+def coming(server):
+    return subprocess.Popen([MVE, "attach", "-n", server.name, str(server.pid)],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+def kill_coming(server, after_s):
+    mve = coming(server)
     time.sleep(after_s)
     mve.kill()
-    words = mve.communicate()[0]
-    return "holds pid" in words
+    return "holds pid" in mve.communicate()[0]
 
 
-def time_of_one(kind, more):
+def kill_leaving(server, after_s):
+    server.attach()
+    ask = subprocess.Popen([MVE, "detach", server.name], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+    time.sleep(after_s)
+    server.mve.kill()
+    ask.wait()
+    return "goes on without" in server.mve.communicate()[0]
+
+
+def times(kind, more):
+    """How long coming takes, and leaving."""
     server = Server(kind, *more)
     try:
         began = time.monotonic()
         server.attach()
-        took = time.monotonic() - began
-        server.stop()
+        came = time.monotonic()
+        subprocess.run([MVE, "detach", server.name], check=True)
+        left = time.monotonic()
     finally:
         server.clean()
-    return took
+    return max(came - began, SPREAD_S), max(left - came, SPREAD_S)
+
+
+def point(kind, more, kill, after_s):
+    server = Server(kind, *more)
+    try:
+        load = server.load(pause=0.001)
+        load.more(REPLIES)
+        done = kill(server, after_s)
+        load.more(REPLIES)
+        server.check()
+        load.stop()
+        server.check()
+    except Wrong as e:
+        raise SystemExit(f"{kill.__name__} after {after_s:.4f} s: {e}\n{server.log()}")
+    finally:
+        server.clean()
+    return done
 
 
 def main():
     kind, points, more = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    took = max(time_of_one(kind, more), SPREAD_S)
-    came = 0
-    for n in range(points):
-        server = Server(kind, *more)
-        try:
-            load = server.load(pause=0.001)
-            load.more(REPLIES)
-            came += attach_and_kill(server, took * 1.1 * (n + random.random()) / points)
-            load.more(REPLIES)
-            server.check()
-            load.stop()
-            server.check()
-        except Wrong as e:
-            raise SystemExit(f"point {n}: {e}\n{server.log()}")
-        finally:
-            server.clean()
-    print(f"{points} points, {came} had come", file=sys.stderr)
+    for kill, took in zip((kill_coming, kill_leaving), times(kind, more)):
+        done = sum(point(kind, more, kill, took * 1.1 * (n + random.random()) / points)
+                   for n in range(points))
+        print(f"{kill.__name__}: {points} points, {done} were over", file=sys.stderr)
     print("killed: ok")
 
 

@@ -23,8 +23,6 @@ void bytes_zero(void *to, size_t len)
  * Memory of our own, out of the way: what the program maps must come to lie where it
  * does in its twins, which may need other memory of ours, at other times.
  */
-#define OWN_BELOW	(64ull << 30)	/* the image: servers with more mapped are rare */
-
 #define OWN_ROOM	(16ull << 30)	/* of it no more is needed: blocks, tables, rules */
 
 void own_range(uint64_t *from, uint64_t *to)
@@ -33,14 +31,15 @@ void own_range(uint64_t *from, uint64_t *to)
 	*from = *to - OWN_ROOM;
 }
 
+uint64_t own_taken;		/* so much of it has been, from its end down */
+
 static long map(uint64_t len, int how)
 {
-	static uint64_t taken;
 	uint64_t at = boot.text - OWN_BELOW;
 
 	MUST(len && boot.text > OWN_BELOW);
 	len = (len + 0xfff) & ~0xfffull;
-	at = (at & ~0xfffull) - __atomic_add_fetch(&taken, len, __ATOMIC_RELAXED);
+	at = (at & ~0xfffull) - __atomic_add_fetch(&own_taken, len, __ATOMIC_RELAXED);
 	return OWN6(__NR_mmap, at, len, PROT_READ | PROT_WRITE,
 		    how | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }

@@ -173,3 +173,11 @@ bool guard_met(struct thread *t, uint64_t address)
 	}
 	return false;
 }
+
+/* They are as the program's file has them: we leave. */
+void guards_end(void)
+{
+	for (uint32_t i = 0; i < watched_n; i++)
+		OWN3(__NR_mprotect, watched[i], PAGE, PROT_READ | PROT_EXEC);
+	watched_n = 0;
+}

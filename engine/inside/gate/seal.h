@@ -12,6 +12,8 @@ void seal_arm_wanted(struct thread *t);
 void guard_add(struct thread *t, uint64_t page);
 /* Watches a page: false: it cannot be. */
 bool guard_take(uint64_t page);
+/* All pages that are watched may be run again. */
+void guards_end(void);
 bool guard_met(struct thread *t, uint64_t address);
 
 #endif

@@ -4,28 +4,44 @@
  * begin no signal comes to us and no call; so if the monitor is killed between two steps the
  * threads go on as they are: what is not done yet nothing asks for.
  *
+ * Leaving is the same, backwards.  The program's code is its own by then; a thread that stands
+ * in the gate or in a board is sent to the place of its own that this stands for.  One that is
+ * in C code of ours is asked by a knock to come to the end of its call (signal/caught.c), and
+ * stands there.
+ *
  * All signals are blocked while a thread is here.
  */
 #include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
 #include <linux/signal.h>
 
 #include "engine/abi/attach.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
+#include "engine/inside/gate/request.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/record/back.h"
+#include "engine/inside/roles/attach.h"
 #include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/start.h"
 #include "engine/inside/rollback/rollback.h"
+#include "engine/inside/signal/leave.h"
+#include "engine/inside/signal/ucontext.h"
+
+#define CALL_LEN	2		/* of `syscall` */
+#define LEAVE_LOOK_NS	50000000	/* between two looks whether there is a monitor */
 
 void attach_serve(struct thread *t, struct attach *a, uint32_t step);
 
+_Static_assert(sizeof(struct attach_regs) == offsetof(struct gregs, cs), "they begin alike");
 _Static_assert(BACK_MASK + 8 <= BLOCK_STACK_TOP - 0x4000, "the stack is not so deep");
 
 /* --- coming ------------------------------------------------------------------------------ */
@@ -112,6 +128,70 @@ static void arm(struct thread *t, struct attach *a)
 	seal_arm(t);
 }
 
+/* --- leaving ------------------------------------------------------------------------------ */
+
+/* What the program has when its call is done, or is about to be made again. */
+static void call_told(const struct thread *t, struct attach_back *b)
+{
+	const struct frame *f = &t->frame;
+
+	*b = (struct attach_back){
+		f->rax, f->rbx, f->site_end, f->rdx, f->rsi, f->rdi, f->rbp, f->rsp,
+		f->r8, f->r9, f->r10, f->flags, f->r12, f->r13, f->r14, f->r15,
+		f->flags, f->site_end - (t->restart ? CALL_LEN : 0), t->held_mask, 0,
+	};
+}
+
+/* Until the monitor has taken its registers over; or we stay. */
+void leave_stand(struct thread *t)
+{
+	struct attach_back *b = (struct attach_back *)((uint64_t)t + ATTACH_BACK);
+	struct __kernel_timespec look = { 0, LEAVE_LOOK_NS };
+
+	MUST(t->busy && t == thread_self());
+	call_told(t, b);
+	/* The monitor looks when we are stopped. */
+	PUBLISH(leave_stands, &b->stands, (uint64_t)t->tid);
+	while (__atomic_load_n(&boot.leaving, __ATOMIC_RELAXED) && monitor_alive())
+		OWN4(__NR_futex, &boot.leaving, FUTEX_WAIT, 1, &look);
+	b->stands = 0;
+}
+
+static void leave(struct thread *t, struct attach *a)
+{
+	struct gregs r = { 0 };
+
+	bytes_copy(&r, &a->regs, sizeof(a->regs));
+	call_again(t, &r);
+	gate_leave(t, &r);
+	sigreturn_leave(t, &r);
+	bytes_copy(&a->regs, &r, sizeof(a->regs));
+}
+
+static void disarm(struct thread *t, struct attach *a)
+{
+	(void)a;
+	t->armed = 0;
+	own_call(__NR_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0, 0);
+}
+
+static void actions_end(struct thread *t, struct attach *a)
+{
+	(void)a;
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			kernel_action(sig, &t->sig->action[sig]);
+	guards_end();
+}
+
+static void thread_end(struct thread *t, struct attach *a)
+{
+	MUST(a->row < a->threads);
+	a->thread[a->row].mask = t->hidden_blocked;
+	OWN2(__NR_sigaltstack, &t->alt, 0);
+	slot_release(t);
+}
+
 void attach_serve(struct thread *t, struct attach *a, uint32_t step)
 {
 	switch (step) {
@@ -129,6 +209,18 @@ void attach_serve(struct thread *t, struct attach *a, uint32_t step)
 		break;
 	case ATTACH_ARM:
 		arm(t, a);
+		break;
+	case DETACH_LEAVE:
+		leave(t, a);
+		break;
+	case DETACH_DISARM:
+		disarm(t, a);
+		break;
+	case DETACH_ACTIONS:
+		actions_end(t, a);
+		break;
+	case DETACH_THREAD:
+		thread_end(t, a);
 		break;
 	}
 }

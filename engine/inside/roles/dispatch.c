@@ -16,12 +16,14 @@
 #include "engine/inside/record/lead.h"
 #include "engine/inside/replay/elastic.h"
 #include "engine/inside/replay/follow.h"
+#include "engine/inside/roles/attach.h"
 #include "engine/inside/roles/dispatch.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/overdue.h"
 #include "engine/inside/sample/scope.h"
 #include "engine/inside/signal/signals.h"
+#include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/ids.h"
 
 _Static_assert(sizeof(((struct request *)0)->call) == 8 * sizeof(uint64_t), "trace_note fills it");
@@ -177,6 +179,8 @@ void dispatch(struct thread *t)
 void dispatch_exit(struct thread *t)
 {
 	MUST(t->busy && !t->at_boundary);
+	if (boot.leaving && !info_int(t->held_info, INFO_SIGNO))
+		leave_stand(t);
 	if (!park_at_exit(t))
 		signal_exit(t);
 	else if (t->restart)

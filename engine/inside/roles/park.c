@@ -219,11 +219,7 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 		overdue_end(t);
 		t->pending = 1;
 	} else if (!t->pending) {	/* no signal of the program's waits: none may come now */
-		bytes_zero(t->held_info, SIGINFO_SIZE);
-		t->held_mask = uc->mask;
-		t->pending = 1;
-		uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
-		call_interrupt(t, &uc->regs);
+		boundary_ask(t, uc);
 	}
 }
 

@@ -186,6 +186,10 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 {
 	if (t->arm_wanted)
 		seal_arm_wanted(t);
+	if (boot.leaving && t->busy && !t->pending && !t->at_boundary) {
+		boundary_ask(t, uc);
+		return;
+	}
 	if (standing_wanted() && !stand_comes(t)) {
 		above.stand(t, uc);
 		return;

@@ -282,6 +282,16 @@ void call_interrupt(struct thread *t, struct gregs *r)
 	window_leave(&r->rip);
 }
 
+void boundary_ask(struct thread *t, struct ucontext_raw *uc)
+{
+	MUST(t->busy && !t->pending);
+	bytes_zero(t->held_info, SIGINFO_SIZE);
+	t->held_mask = uc->mask;
+	t->pending = 1;
+	uc->mask = ALL_SIGNALS & ~HIDDEN_SIGNALS;
+	call_interrupt(t, &uc->regs);
+}
+
 /* Memory of the program was bad: the copy ends with -EFAULT. */
 bool copy_failed_at(struct gregs *r)
 {

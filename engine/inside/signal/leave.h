@@ -18,6 +18,11 @@ long call_pending(const struct thread *t, const struct gregs *r);
 void call_end(struct gregs *r, long result);
 /* C code of ours makes a call of the program's, which has not begun, or was cut short. */
 bool call_begins(const struct gregs *r);
+/*
+ * A thread in C code, in a handler of ours: it comes to the end of its call, which is made
+ * again from the start if it waits, as if a signal waited there.
+ */
+void boundary_ask(struct thread *t, struct ucontext_raw *uc);
 void call_interrupt(struct thread *t, struct gregs *r);
 /*
  * The bytes at rip, where an instruction was met: in place, or in `to`, with zeroes for

@@ -8,7 +8,6 @@
  * In this order nothing comes to us before there is one to come to: whenever we are killed,
  * the server goes on, held by what is in place already, or as it was.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,58 +31,10 @@
 #include "engine/outside/takeover/takeover.h"
 
 #define STOP_MS		500	/* a thread that waits for a disk stands when it has it */
-/*
- * Limit (programs): processes of a server that mve attach comes to. Beyond: refused.
- */
-#define GUESTS_MAX	256
 #define HIDDEN		(1ull << (SIGILL - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1) | \
 			 1ull << (SIGSYS - 1))
 
-struct guests {
-	struct guest guest[GUESTS_MAX];
-	unsigned n;
-};
-
 /* --- whom ------------------------------------------------------------------------------- */
-
-static bool guests_have(const struct guests *g, pid_t pid)
-{
-	for (unsigned i = 0; i < g->n; i++)
-		if (g->guest[i].pid == pid)
-			return true;
-	return false;
-}
-
-/* Children of those that are known, and theirs: 0 or a negative errno. */
-static int guests_look(struct guests *g)
-{
-	struct dirent *e;
-	unsigned before;
-
-	do {
-		DIR *d = opendir("/proc");
-
-		if (!d)
-			return -errno;
-		before = g->n;
-		while ((e = readdir(d))) {
-			pid_t pid = atoi(e->d_name);
-
-			if (pid <= 0 || guests_have(g, pid) ||
-			    !guests_have(g, process_parent(pid)) || !process_began(pid) ||
-			    thread_ended(pid, pid))
-				continue;
-			if (g->n == GUESTS_MAX) {
-				closedir(d);
-				return -E2BIG;
-			}
-			g->guest[g->n++] = (struct guest){ .pid = pid, .memory = -1,
-							   .began = process_began(pid) };
-		}
-		closedir(d);
-	} while (g->n > before);
-	return 0;
-}
 
 /* Its files are planned while it runs. */
 static void plan_all(pid_t pid)
@@ -107,38 +58,6 @@ static bool refuse_result(struct attach_done *done, const char *what, int result
 		 result == -ETIME ? "a thread does not stand" : strerror(-result));
 	done->hint = "mve doctor shows what this machine lacks";
 	return false;
-}
-
-/* --- they stand --------------------------------------------------------------------------- */
-
-static void all_go(struct guests *g)
-{
-	for (unsigned i = 0; i < g->n; i++)
-		crowd_go(&g->guest[i].crowd);
-}
-
-/* One more process may have been made meanwhile: by one that stands now, none can be. */
-static int all_stop(struct guests *g, uint64_t until_us)
-{
-	unsigned stood = 0;
-	int result = 0;
-
-	while (!result && stood < g->n) {
-		struct guest *one = &g->guest[stood];
-
-		result = crowd_stop(&one->crowd, one->pid, until_us);
-		if (result == -ESRCH && stood) {	/* a child that has ended */
-			*one = g->guest[--g->n];
-			result = 0;
-			continue;
-		}
-		stood++;
-		if (!result && stood == g->n)
-			result = guests_look(g);
-	}
-	if (result)
-		all_go(g);
-	return result;
 }
 
 /* --- one of them -------------------------------------------------------------------------- */
@@ -283,7 +202,7 @@ static bool all_begin(struct guests *g, struct version *v, struct attach_done *d
 /* All that can be asked before is. */
 static bool all_may(struct guests *g, struct attach_done *done)
 {
-	int result = guests_look(g);
+	int result = guests_children(g);
 
 	if (result)
 		return refuse_result(done, "its children", result);
@@ -306,11 +225,11 @@ static bool attach_tree(struct guests *g, struct version *v, struct attach_done 
 	if (!all_may(g, done))
 		return false;
 	from = now_us();
-	result = all_stop(g, from + STOP_MS * 1000);
+	result = guests_stop(g, from + STOP_MS * 1000);
 	if (result)
 		return refuse_result(done, "it does not stand still", result);
 	all = all_begin(g, v, done);
-	all_go(g);
+	guests_go(g);
 	done->stood_us = now_us() - from;
 	return all;
 }
@@ -341,8 +260,8 @@ int attach_start(struct monitor *m)
 	bool attached;
 
 	MUST(g && v->state == VERSION_STARTING && !m->conduct);
-	g->guest[g->n++] = (struct guest){ .pid = m->options->attach, .memory = -1,
-					   .began = process_began(m->options->attach) };
+	g->more = guests_children;
+	guest_add(g, m->options->attach);
 	v->server = m->options->attach;
 	v->began = g->guest[0].began;
 	attached = attach_tree(g, v, &done);

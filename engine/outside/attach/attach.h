@@ -1,5 +1,6 @@
 /*
- * mve attach: a session around a server that mve has not begun.
+ * mve attach and detach: a session around a server that mve has not begun, and its end while
+ * the server goes on.
  */
 #ifndef MVE_OUTSIDE_ATTACH_H
 #define MVE_OUTSIDE_ATTACH_H
@@ -22,5 +23,8 @@ bool attach_check(pid_t pid);
 
 /* The session's server is o->attach, with its children; 0, or an exit code behind a message. */
 int attach_start(struct monitor *m);
+
+/* The way back, by whoever asks for it; false: it is held as before, and done->why says why. */
+bool detach(struct monitor *m, struct attach_done *done);
 
 #endif

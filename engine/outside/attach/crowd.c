@@ -201,6 +201,56 @@ int stander_step_call(struct crowd *c, pid_t tid)
 	}
 }
 
+void crowd_let(struct crowd *c, unsigned who)
+{
+	MUST(who < c->n && !c->stander[who].runs);
+	c->stander[who].runs = true;
+	ptrace(PTRACE_CONT, c->stander[who].tid, 0, 0);
+}
+
+void crowd_pass(struct crowd *c, uint64_t until_us)
+{
+	int status;
+
+	for (; now_us() < until_us; usleep(LOOK_US))
+		for (unsigned i = 0; i < c->n; i++)
+			if (c->stander[i].runs &&
+			    waitpid(c->stander[i].tid, &status, WNOHANG | __WALL) > 0)
+				stop_look(c, c->stander[i].tid, status);
+}
+
+int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us)
+{
+	struct stander *s = &c->stander[who];
+	int result = ptrace(PTRACE_INTERRUPT, s->tid, 0, 0) < 0 ? -errno : 0;
+
+	MUST(s->runs);
+	if (!result)
+		result = stop_wait(c, s->tid, until_us);
+	s->runs = false;
+	if (!result)
+		result = stander_learn(s);
+	if (result != -ESRCH && result != -ECHILD)
+		return result;
+	stander_forget(c, who);
+	return 0;
+}
+
+int crowd_step(struct crowd *c, unsigned who)
+{
+	struct stander *s = &c->stander[who];
+	uint64_t mask = s->mask, blocked = ~0ull;
+	int status, result = 0;
+
+	if (ptrace(PTRACE_SETSIGMASK, s->tid, 8, &blocked) < 0 ||
+	    ptrace(PTRACE_SINGLESTEP, s->tid, 0, 0) < 0 ||
+	    waitpid(s->tid, &status, __WALL) < 0 || !WIFSTOPPED(status))
+		return -ESRCH;
+	result = ptrace(PTRACE_GETREGS, s->tid, 0, &s->regs) < 0 ? -errno : 0;
+	s->regs.orig_rax = (uint64_t)-1;
+	return stander_set(s, &s->regs, mask) ? -ESRCH : result;
+}
+
 /* The mask first: killed between the two, the thread has yet to come to its registers. */
 int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t mask)
 {

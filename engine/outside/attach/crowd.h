@@ -15,6 +15,8 @@ struct stander {
 	struct user_regs_struct regs;	/* a call that was cut short is made again by them */
 	uint64_t mask;			/* of its signals */
 	uint64_t block;			/* of the inside; 0: none */
+	bool runs;			/* it was let go on, and is ours still */
+	bool came;			/* when we leave: `regs` are the program's already */
 };
 
 struct crowd {
@@ -33,6 +35,14 @@ int crowd_stop(struct crowd *c, pid_t pid, uint64_t until_us);
 
 /* Threads that have been made since; as above.  Of a process that stands there are none. */
 int crowd_look(struct crowd *c, uint64_t until_us);
+
+/* One goes on, with what the kernel has of it, and stands again; one that ends is forgotten. */
+void crowd_let(struct crowd *c, unsigned who);
+/* So long those that run get the signals that come to them. */
+void crowd_pass(struct crowd *c, uint64_t until_us);
+int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us);
+/* One runs one instruction of its own. */
+int crowd_step(struct crowd *c, unsigned who);
 
 /* Runs until it has made, or is about to make, the call that it is at; 0 or a negative errno. */
 int stander_step_call(struct crowd *c, pid_t tid);

@@ -95,7 +95,7 @@ static int back_write(struct guest *g, const struct stander *s)
 	const struct attach_back back = {
 		r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi, r->rbp, r->rsp,
 		r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15,
-		r->eflags, r->rip, s->mask,
+		r->eflags, r->rip, s->mask, 0,
 	};
 
 	return memory_write(g->memory, s->block + ATTACH_BACK, &back, sizeof(back));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/outside/attach/attach.h"
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/join.h"
@@ -192,6 +193,15 @@ static json_t *go(struct monitor *m, const json_t *ask)
 	return json_pack("{s:b}", "done", 1);
 }
 
+static json_t *detach_asked(struct monitor *m)
+{
+	struct attach_done done;
+
+	if (!detach(m, &done))
+		return json_pack("{s:o, s:s}", "error", text_json(done.why), "hint", done.hint);
+	return json_pack("{s:b, s:I}", "done", 1, "stood_us", (json_int_t)done.stood_us);
+}
+
 json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 {
 	const char *what = json_string_value(json_object_get(ask, "do"));
@@ -204,6 +214,8 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		return rules(m, ask, object);
 	if (!strcmp(what, "promote"))
 		return promote(m, ask);
+	if (!strcmp(what, "detach"))
+		return detach_asked(m);
 	if (!strcmp(what, "stop")) {
 		m->stopping = true;
 		return json_pack("{s:b}", "done", 1);

@@ -126,6 +126,20 @@ static int signals_open(struct monitor *m)
 	return m->signal_fd < 0 ? -errno : 0;
 }
 
+/* Of a server that was there before us: it is left, and goes on. */
+static bool is_end(int sig)
+{
+	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+static void detach_said(struct monitor *m)
+{
+	struct attach_done done;
+
+	if (!detach(m, &done))
+		say_error(done.hint, "cannot detach: %s: %s", m->session.name, done.why);
+}
+
 /*
  * The terminal sends to all of the job: what it sent, the server has got, unless
  * it was a follower once.
@@ -135,6 +149,10 @@ static void signal_pass(struct monitor *m, const struct signalfd_siginfo *s)
 	const struct version *v = leading(m);
 	pid_t head = version_head(v);
 
+	if (m->options->attach && is_end((int)s->ssi_signo)) {
+		detach_said(m);
+		return;
+	}
 	MUST(head >= 0 && head != getpid());	/* kill(0) is to ourselves as well */
 
 	if (!head || (pid_t)s->ssi_pid == head)
@@ -234,7 +252,8 @@ static bool stay_behind(struct monitor *m)
 static bool session_over(struct monitor *m)
 {
 	MUST(m->leader < m->versions);
-	return leading(m)->gone && !takeover_wanted(m) && !left_over(m) && followers_finish(m);
+	return m->detached || (leading(m)->gone && !takeover_wanted(m) && !left_over(m) &&
+			       followers_finish(m));
 }
 
 /*

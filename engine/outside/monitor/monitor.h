@@ -262,6 +262,7 @@ struct monitor {
 	char cgroup_path[PATH_MAX];	/* "": none */
 	bool stopping;		/* by mve stop: all of it is to end */
 	bool failed;		/* mve has, in the leader, which goes on: nobody may follow it */
+	bool detached;		/* the server goes on without us: the session is over */
 	bool background;	/* the server has ended, others go on */
 	uint64_t over_ms;	/* since then; or 0 */
 	bool finishing;		/* the leading version has ended; followers may read on */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -451,4 +452,57 @@ int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room)
 		}
 	maps_free(&maps);
 	return result;
+}
+
+/* --- and back ------------------------------------------------------------------------------ */
+
+/* Ours is the same as any other process'. */
+static int vdso_undo(int memory, const struct map *m)
+{
+	const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	uint8_t now[4096];
+	int result = own ? 0 : -ENOENT;
+
+	for (uint64_t at = m->start; !result && at < m->end; at += sizeof(now)) {
+		const uint8_t *was = own + (at - m->start);
+
+		result = memory_read(memory, at, now, sizeof(now));
+		if (!result && memcmp(was, now, sizeof(now)))
+			result = memory_write(memory, at, was, sizeof(now));
+	}
+	return result;
+}
+
+/* The bytes of a site, as they were: those that differ are written, all at one go. */
+static int site_undo(int memory, const struct map *m, const struct plan_site *s, uint64_t at,
+		     int fd)
+{
+	uint8_t was[SITE_WINDOW_MAX], now[SITE_WINDOW_MAX];
+	uint64_t from = at - s->before;
+	size_t len = site_window(s);
+	int result;
+
+	MUST(len <= sizeof(was));
+	result = file_read(fd, m->offset + (from - m->start), was, len);
+	if (!result)
+		result = memory_read(memory, from, now, len);
+	return result || !memcmp(was, now, len) ? result : memory_write(memory, from, was, len);
+}
+
+int patch_undo(pid_t pid, int memory, const struct map *m)
+{
+	struct plan *p;
+	uint64_t at;
+	int result = is_vdso(m) ? -ENOENT : patch_plan(pid, memory, m, &p), fd = -1;
+
+	if (result)
+		return is_vdso(m) ? vdso_undo(memory, m) : result == -ENOENT ? 0 : result;
+	fd = result = patch_open(pid, m);
+	for (unsigned i = 0; result >= 0 && i < p->n; i++)
+		if (site_in_map(&p->sites[i], m, &at))
+			result = site_undo(memory, m, &p->sites[i], at, fd);
+	if (fd >= 0)
+		close(fd);
+	plan_free(p);
+	return result < 0 ? result : 0;
 }

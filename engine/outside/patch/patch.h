@@ -77,6 +77,12 @@ void patch_batch_free(struct patch_batch *b);
 /* Patches one site that was only marked; the process has one thread. */
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
 
+/*
+ * All that may have been written into one executable mapping is as its file has it again;
+ * of the vDSO, as ours is.  0 or a negative errno.
+ */
+int patch_undo(pid_t pid, int memory, const struct map *m);
+
 /* Opens the file that is mapped, where that does not wait; a descriptor or a negative errno. */
 int patch_open(pid_t pid, const struct map *m);
 

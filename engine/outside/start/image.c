@@ -126,6 +126,7 @@ static void image_read(struct inside_image *im)
 	im->start = symbol(im->bytes, base, "inside_start");
 	im->boot = symbol(im->bytes, base, "boot");
 	im->standing = symbol(im->bytes, base, "standing_fds");
+	im->own_taken = symbol(im->bytes, base, "own_taken");
 	im->attach_run = symbol(im->bytes, base, "attach_run");
 	im->attach_done = symbol(im->bytes, base, "attach_done");
 	im->patch_from = symbol(im->bytes, base, "gate_patch_start");

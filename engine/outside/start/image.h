@@ -15,6 +15,7 @@ struct inside_image {
 	size_t data;		/* from here on it is writable */
 	size_t start, boot;	/* inside_start, struct boot */
 	size_t standing;	/* struct standing_fds */
+	size_t own_taken;	/* bytes of own_map() */
 	size_t attach_run, attach_done;	/* of a program that runs (abi/attach.h) */
 	size_t patch_from, patch_to;
 	size_t net_from, net_to;

@@ -10,8 +10,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +169,8 @@ static int boards_near(struct injection *in, const struct map *m, uint64_t need,
 	if (failed(at))
 		return (int)at;
 	*room = (struct board_room){ (uint64_t)at, need, 0 };
+	if (in->boot.rooms < BOOT_ROOMS)
+		in->boot.room[in->boot.rooms++] = *room;
 	return 0;
 }
 
@@ -491,37 +491,6 @@ static void code_look(struct injection *in)
 	}
 }
 
-/* --- the vsyscall page -------------------------------------------------------- */
-
-/*
- * Only a seccomp filter can catch calls through the vsyscall page, and a filter
- * costs every call: it is installed where a file holds an address of that page.
- */
-static void vsyscall_catch(struct injection *in)
-{
-	const struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettimeofday, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_time, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, instruction_pointer) + 4),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	uint64_t at = in->block, prog[2] = { sizeof(code) / sizeof(code[0]), at + 16 };
-
-	if (memory_write(in->r.memory, at, prog, sizeof(prog)) ||
-	    memory_write(in->r.memory, at + 16, code, sizeof(code)))
-		return;
-	if (REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at) == 0)
-		return;
-	REMOTE(&in->r, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at);
-}
-
 /* --- all of it ---------------------------------------------------------------- */
 
 static void row_fill(const struct injection *in)
@@ -608,6 +577,7 @@ int inject_running(struct injection *in)
 	loader_note(in);
 	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
 	checkpoints_note(in);
+	in->boot.attached = 1;
 	in->boot.sealed = SEAL_WHOLE;	/* nobody is armed before there is one to come to */
 	return boot_write(in);
 }

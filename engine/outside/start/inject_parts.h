@@ -64,6 +64,9 @@ int inject_patch(struct injection *in);
 /* boot is written again, as it has been changed. */
 int inject_boot(struct injection *in);
 
+/* vdso.c: calls through the vsyscall page come to us. */
+void vsyscall_catch(struct injection *in);
+
 /* Our vDSO in the vector, and with followers random bytes that twins have in common. */
 void auxv_change(struct injection *in);
 

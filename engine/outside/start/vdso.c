@@ -1,12 +1,19 @@
 /*
  * Finds the functions of the kernel's vDSO in the memory of a process, by its
  * dynamic symbols.  The kernel made the image, so it is taken at its word, but
- * a symbol outside of the copied bytes is not followed.
+ * a symbol outside of the copied bytes is not followed.  And the page that was there before
+ * it: calls through that come to us by a filter.
  */
 #include <elf.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/start/inject_parts.h"
 #include "engine/outside/start/vdso.h"
 
 #define IMAGE_MAX	0x4000
@@ -102,4 +109,35 @@ void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
 	}
 	for (int i = 0; i < VDSO_FUNCTIONS; i++)
 		out[i] = offset[i] ? base + offset[i] : 0;
+}
+
+/* --- the page that was there before it ---------------------------------------------- */
+
+/*
+ * Only a seccomp filter can catch calls through the vsyscall page, and a filter
+ * costs every call: it is installed where a file holds an address of that page.
+ */
+void vsyscall_catch(struct injection *in)
+{
+	const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettimeofday, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_time, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getcpu, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, instruction_pointer) + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	uint64_t at = in->block, prog[2] = { sizeof(code) / sizeof(code[0]), at + 16 };
+
+	if (memory_write(in->r.memory, at, prog, sizeof(prog)) ||
+	    memory_write(in->r.memory, at + 16, code, sizeof(code)))
+		return;
+	if (REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at) == 0)
+		return;
+	REMOTE(&in->r, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	REMOTE(&in->r, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, at);
 }

@@ -1,0 +1,510 @@
+/*
+ * Leaving a server that goes on.  All threads of its processes stand.  Those that are in C code
+ * of ours are let go on, with a knock, until they stand at the end of their calls (rounds); if
+ * one does not come there, all is as it was.  Then the code is the program's again, for a place
+ * of its own must be whole before a thread is sent there: from here on there is no way back,
+ * and nothing that waits.  Each thread leaves the gate; none is armed any more; signals are the
+ * program's; and last what was mapped goes.
+ *
+ * Killed in between, we leave a server that is held in part, or not, and has more mapped than
+ * it needs: what comes to us still finds what it comes to.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/abi/area.h"
+#include "engine/abi/brief.h"
+#include "engine/abi/knock.h"
+#include "engine/abi/thread.h"
+#include "engine/core/must.h"
+#include "engine/outside/attach/attach.h"
+#include "engine/outside/attach/attach_parts.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/serve.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/plan/plan.h"
+#include "engine/outside/session/memory.h"
+#include "engine/outside/start/exec.h"
+#include "engine/outside/start/image.h"
+#include "engine/outside/takeover/takeover.h"
+
+#define STOP_MS		500
+#define ROUNDS_MS	500	/* how long threads in C code of ours are waited for */
+#define ROUND_US	300
+#define KNOCK_ROUNDS	16	/* one that comes while a signal waits is for nothing */
+#define AGAIN		20	/* looks for a moment when no handler is under way */
+#define AGAIN_US	5000
+#define STEPS_MAX	64	/* instructions of a board */
+
+/* What a process says of what is in it: about itself alone. */
+struct host {
+	struct boot boot;
+	uint64_t own_taken;
+};
+
+/* --- who, and what is in it -------------------------------------------------------------- */
+
+static int ours_add(struct guests *g)
+{
+	const struct version *v = g->version;
+	int result = 0;
+
+	for (uint32_t i = 0; i < version_slots(v) && !result; i++) {
+		pid_t pid = v->area->slot[i].owner ? v->area->slot[i].pid : 0;
+
+		if (pid > 0 && version_owns(v, pid, pid))
+			result = guest_add(g, pid);
+	}
+	return result;
+}
+
+static uint64_t image_find(const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (!maps->map[i].offset && strstr(maps->map[i].path, "memfd:mve-inside"))
+			return maps->map[i].start;
+	return 0;
+}
+
+static int host_read(struct guest *g, struct host *h)
+{
+	const struct inside_image *im = inside_image();
+	struct maps maps = { 0 };
+	int result = maps_read(g->pid, &maps);
+
+	g->base = result ? 0 : image_find(&maps);
+	maps_free(&maps);
+	if (!result && !g->base)
+		result = -ENOENT;
+	if (!result)
+		result = memory_read(g->memory, g->base + im->boot, &h->boot, sizeof(h->boot));
+	if (!result)
+		result = memory_read(g->memory, g->base + im->own_taken, &h->own_taken,
+				     sizeof(h->own_taken));
+	if (!result && (h->boot.magic != BOOT_MAGIC || h->boot.rooms > BOOT_ROOMS))
+		result = -EPROTO;
+	return result;
+}
+
+static bool is_within(uint64_t at, uint64_t from, uint64_t len)
+{
+	return at >= from && at - from < len;
+}
+
+/* Code of ours, or a board. */
+static bool is_ours(const struct guest *g, const struct host *h, uint64_t at)
+{
+	bool ours = is_within(at, g->base, inside_image()->memory_len) ||
+		    is_within(at, h->boot.boards, h->boot.boards_len);
+
+	for (uint64_t i = 0; i < h->boot.rooms; i++)
+		ours |= is_within(at, h->boot.room[i].at, h->boot.room[i].len);
+	return ours;
+}
+
+/* --- threads in C code of ours ------------------------------------------------------------- */
+
+static bool is_busy(const struct guest *g, const struct stander *s)
+{
+	uint8_t busy = 1;
+
+	return !s->block || is_within(s->regs.rsp, s->block, BLOCK_BYTES) ||
+	       memory_read(g->memory, s->block + T_BUSY, &busy, 1) || busy;
+}
+
+/* It stands at the end of its call: its registers are those of the program. */
+static bool has_come(const struct guest *g, struct stander *s)
+{
+	struct attach_back b;
+
+	if (memory_read(g->memory, s->block + ATTACH_BACK, &b, sizeof(b)) ||
+	    b.stands != (uint64_t)s->tid)
+		return false;
+	s->came = true;
+	s->regs.rax = b.rax, s->regs.rbx = b.rbx, s->regs.rcx = b.rcx, s->regs.rdx = b.rdx;
+	s->regs.rsi = b.rsi, s->regs.rdi = b.rdi, s->regs.rbp = b.rbp, s->regs.rsp = b.rsp;
+	s->regs.r8 = b.r8, s->regs.r9 = b.r9, s->regs.r10 = b.r10, s->regs.r11 = b.r11;
+	s->regs.r12 = b.r12, s->regs.r13 = b.r13, s->regs.r14 = b.r14, s->regs.r15 = b.r15;
+	s->regs.eflags = b.flags, s->regs.rip = b.rip;
+	s->mask = b.mask;
+	return true;
+}
+
+/* How many have yet to come; all of them are told of it. */
+static unsigned busy_count(struct guest *g)
+{
+	unsigned busy = 0;
+
+	for (unsigned i = 0; i < g->crowd.n; i++) {
+		struct stander *s = &g->crowd.stander[i];
+
+		s->block = s->regs.gs_base ? s->regs.gs_base : s->block;
+		if (!s->came && is_busy(g, s) && !has_come(g, s))
+			busy++;
+	}
+	return busy;
+}
+
+static int leaving_say(struct guest *g, uint32_t leaving)
+{
+	return memory_write(g->memory, g->base + inside_image()->boot +
+			    offsetof(struct boot, leaving), &leaving, sizeof(leaving));
+}
+
+/* Those that are in C code go on for a while. */
+static int busy_run(struct guest *g, bool knock, uint64_t until_us)
+{
+	struct crowd *c = &g->crowd;
+	int result = 0;
+
+	for (unsigned i = 0; i < c->n; i++)
+		if (!c->stander[i].came && is_busy(g, &c->stander[i])) {
+			if (knock)
+				thread_knock(g->pid, c->stander[i].tid);
+			crowd_let(c, i);
+		}
+	crowd_pass(c, now_us() + ROUND_US);
+	for (unsigned i = c->n; i-- && !result;)
+		if (c->stander[i].runs)
+			result = crowd_catch(c, i, until_us);
+	return result ? result : crowd_look(c, until_us);
+}
+
+/* 0: all threads are where they can leave from. */
+static int rounds(struct monitor *m, struct guests *g)
+{
+	uint64_t until_us = now_us() + ROUNDS_MS * 1000;
+	unsigned busy = 1, round = 0;
+	int result = 0;
+
+	for (; busy && !result; round++) {
+		busy = 0;
+		for (unsigned i = 0; i < g->n && !result; i++) {
+			unsigned of_one = busy_count(&g->guest[i]);
+
+			busy += of_one;
+			if (of_one)
+				result = leaving_say(&g->guest[i], 1);
+			if (of_one && !result)
+				result = busy_run(&g->guest[i], !(round % KNOCK_ROUNDS),
+						  until_us + STOP_MS * 1000);
+		}
+		serve_requests(m);	/* one may wait for an answer */
+		if (!result && busy && now_us() > until_us)
+			result = -EBUSY;
+	}
+	return result;
+}
+
+/* --- out of the gate ---------------------------------------------------------------------- */
+
+static int regs_leave(struct guest *g, unsigned who)
+{
+	struct user_regs_struct *r = &g->crowd.stander[who].regs;
+	struct attach_regs a = { r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15,
+				 r->rdi, r->rsi, r->rbp, r->rbx, r->rdx, r->rax, r->rcx, r->rsp,
+				 r->rip, r->eflags };
+	int result = guest_table_write(g, &a, offsetof(struct attach, regs), sizeof(a));
+
+	if (!result)
+		result = guest_step(g, who, DETACH_LEAVE);
+	if (!result)
+		result = guest_table_read(g, &a, offsetof(struct attach, regs), sizeof(a));
+	if (result)
+		return result;
+	r->r8 = a.r8, r->r9 = a.r9, r->r10 = a.r10, r->r11 = a.r11;
+	r->r12 = a.r12, r->r13 = a.r13, r->r14 = a.r14, r->r15 = a.r15;
+	r->rdi = a.rdi, r->rsi = a.rsi, r->rbp = a.rbp, r->rbx = a.rbx;
+	r->rdx = a.rdx, r->rax = a.rax, r->rcx = a.rcx, r->rsp = a.rsp;
+	r->rip = a.rip, r->eflags = a.flags;
+	return stander_set(&g->crowd.stander[who], r, g->crowd.stander[who].mask);
+}
+
+/* In the midst of a board: an instruction of it is run. */
+static int stander_leave(struct guest *g, const struct host *h, unsigned who)
+{
+	struct stander *s = &g->crowd.stander[who];
+	int result = 0;
+
+	for (int i = 0; i < STEPS_MAX && !result && is_ours(g, h, s->regs.rip); i++) {
+		result = regs_leave(g, who);
+		if (!result && is_ours(g, h, s->regs.rip))
+			result = crowd_step(&g->crowd, who);
+	}
+	return result ? result : is_ours(g, h, s->regs.rip) ? -EBUSY : 0;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+/* It may have been changed. */
+static bool is_programs(const struct map *m)
+{
+	return m->exec && !strstr(m->path, "memfd:mve-");
+}
+
+/* Their plans say where; one that is no longer kept is made again, while the server serves. */
+static bool is_planned(pid_t pid)
+{
+	struct maps maps = { 0 };
+	bool planned = true;
+	struct plan *p;
+
+	maps_read(pid, &maps);
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct map *m = &maps.map[i];
+		int result = is_programs(m) && m->inode ? patch_plan(pid, -1, m, &p) : -ENOENT;
+
+		planned &= result != -EAGAIN;
+		if (!result)
+			plan_free(p);
+	}
+	maps_free(&maps);
+	return planned;
+}
+
+static int code_end(struct guest *g)
+{
+	struct maps maps = { 0 };
+	int result = maps_read(g->pid, &maps), one;
+
+	for (size_t i = 0; i < maps.n; i++)
+		if (is_programs(&maps.map[i]) &&
+		    (one = patch_undo(g->pid, g->memory, &maps.map[i])))
+			result = one;
+	maps_free(&maps);
+	return result;
+}
+
+/* Hidden signals that the program blocks are blocked again. */
+static int masks_end(struct guest *g)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < g->crowd.n && !result; i++) {
+		struct stander *s = &g->crowd.stander[i];
+		struct user_regs_struct regs = s->regs;
+		struct attach_row row;
+
+		result = guest_table_read(g, &row, offsetof(struct attach, thread) +
+					  i * sizeof(row), sizeof(row));
+		regs.gs_base = 0;
+		if (!result)
+			result = stander_set(s, &regs, s->mask | row.mask);
+	}
+	return result;
+}
+
+static void unmap(struct guest *g, uint64_t at, uint64_t len)
+{
+	if (at && len)
+		REMOTE(g->remote, SYS_munmap, at, len);
+}
+
+/* The libc of a program that was begun in the session has found our vDSO: that stays. */
+static void memory_end(struct guest *g, const struct host *h)
+{
+	uint64_t image = inside_image()->memory_len, room = LIBRARY_BOARDS + BLOCK_BYTES;
+	uint64_t own = (h->boot.text - OWN_BELOW) & ~0xfffull;
+
+	for (uint64_t i = 0; i < h->boot.rooms; i++)
+		unmap(g, h->boot.room[i].at, h->boot.room[i].len);
+	unmap(g, h->boot.area, sizeof(struct area));
+	unmap(g, h->boot.brief, sizeof(struct brief));
+	unmap(g, h->boot.shelf, h->boot.shelf_len);
+	if (h->own_taken < OWN_BELOW)
+		unmap(g, own - h->own_taken, h->own_taken);
+	if (h->boot.attached)
+		unmap(g, g->base, image + room);
+	else
+		unmap(g, g->base + image, room);
+}
+
+static bool is_rip(const struct guest *g, uint64_t at)
+{
+	for (unsigned i = 0; i < g->crowd.n; i++)
+		if (g->crowd.stander[i].regs.rip == at)
+			return true;
+	return false;
+}
+
+/* A handler of the program's has interrupted a call, and would come back to us. */
+static bool is_awaited(struct guest *g, const struct host *h)
+{
+	struct maps maps = { 0 };
+	struct places p = { 0 };
+	bool awaited = true;
+
+	if (!maps_read(g->pid, &maps) && !places_find(g, &maps, &p)) {
+		awaited = false;
+		for (size_t i = 0; i < p.n && !awaited; i++)
+			awaited = is_ours(g, h, p.at[i]) && !is_rip(g, p.at[i]);
+	}
+	maps_free(&maps);
+	free(p.at);
+	return awaited;
+}
+
+static int guest_end(struct guest *g, const struct host *h)
+{
+	int result = guest_table(g);
+
+	for (unsigned i = 0; i < g->crowd.n && !result; i++)
+		if (!g->crowd.stander[i].came)
+			result = stander_leave(g, h, i);
+	if (!result)
+		result = guest_steps(g, DETACH_DISARM);
+	if (!result)
+		result = guest_step(g, 0, DETACH_ACTIONS);
+	if (!result)
+		result = guest_steps(g, DETACH_THREAD);
+	if (!result)
+		result = masks_end(g);
+	if (!result)
+		memory_end(g, h);
+	return result;
+}
+
+/* --- from the first look on --------------------------------------------------------------- */
+
+static bool refuse(struct attach_done *done, const char *why, const char *hint)
+{
+	snprintf(done->why, sizeof(done->why), "%s", why);
+	done->hint = hint;
+	return false;
+}
+
+static bool refuse_result(struct attach_done *done, int result)
+{
+	return refuse(done, result == -EBUSY || result == -ETIME ?
+		      "a thread is in a call that does not end" : strerror(-result),
+		      "try again");
+}
+
+/* A process that has no room for calls cannot be left. */
+static int all_open(struct guests *g, struct remote *remote, struct host *host)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < g->n && !result; i++) {
+		result = guest_open(&g->guest[i], &remote[i]);
+		if (!result)
+			result = host_read(&g->guest[i], &host[i]);
+	}
+	return result;
+}
+
+static void all_close(struct guests *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		if (g->guest[i].memory >= 0)
+			guest_close(&g->guest[i]);
+}
+
+static bool any_awaited(struct guests *g, const struct host *host)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		if (is_awaited(&g->guest[i], &host[i]))
+			return true;
+	return false;
+}
+
+/* All threads can leave; else all is as it was. */
+static int all_come(struct monitor *m, struct guests *g, const struct host *host)
+{
+	int result = rounds(m, g);
+
+	if (!result && any_awaited(g, host))
+		result = -EAGAIN;
+	for (unsigned i = 0; result && i < g->n; i++)
+		leaving_say(&g->guest[i], 0);
+	return result;
+}
+
+/* There is no way back: what cannot be done in one process is said, and the others are left. */
+static void all_leave(struct guests *g, const struct host *host, struct attach_done *done)
+{
+	for (unsigned i = 0; i < g->n; i++) {
+		struct guest *one = &g->guest[i];
+		int result = code_end(one);
+
+		if (!result)
+			result = guest_end(one, &host[i]);
+		if (result)
+			say_error("it goes on, held in part", "cannot leave all of pid %d: %s",
+				  one->pid, strerror(-result));
+		done->processes++;
+		done->threads += one->crowd.n;
+	}
+}
+
+static int detach_once(struct monitor *m, struct guests *g, struct attach_done *done)
+{
+	struct remote *remote = calloc(GUESTS_MAX, sizeof(*remote));
+	struct host *host = calloc(GUESTS_MAX, sizeof(*host));
+	uint64_t from = now_us();
+	int result;
+
+	MUST(remote && host);
+	*g = (struct guests){ .more = ours_add, .version = leading(m) };
+	result = ours_add(g);
+	for (unsigned i = 0; i < g->n && !result; i++)
+		result = is_planned(g->guest[i].pid) ? 0 : -EAGAIN;
+	if (!result)
+		result = guests_stop(g, from + STOP_MS * 1000);
+	if (!result) {
+		result = all_open(g, remote, host);
+		if (!result)
+			result = all_come(m, g, host);
+		if (!result)
+			all_leave(g, host, done);
+		all_close(g);
+		guests_go(g);
+	}
+	done->stood_us = now_us() - from;
+	free(remote);
+	free(host);
+	return result;
+}
+
+bool detach(struct monitor *m, struct attach_done *done)
+{
+	struct guests *g;
+	int result = -EAGAIN;
+
+	*done = (struct attach_done){ 0 };
+	if (!m->options->attach)
+		return refuse(done, "mve run has begun it", "mve stop ends it");
+	if (m->conduct)
+		return refuse(done, "it has followers", "mve drop ends them");
+	if (exec_any(m))
+		return refuse(done, "a program is being started", "try again");
+	g = calloc(1, sizeof(*g));
+	MUST(g);
+	for (int i = 0; i < AGAIN && result == -EAGAIN; i++) {
+		result = detach_once(m, g, done);
+		if (result == -EAGAIN) {
+			usleep(AGAIN_US);
+			exec_children(m);	/* planners may have come back */
+		}
+	}
+	free(g);
+	if (result == -EAGAIN)
+		return refuse(done, "a signal handler that interrupted a call has not returned, or "
+			      "its files are not planned yet", "try again");
+	if (result)
+		return refuse_result(done, result);
+	m->detached = true;
+	say_error(NULL, "%s: pid %d goes on without mve: %u process%s, %u thread%s, stood for "
+		  "%.1f ms", m->session.name, leading(m)->server, done->processes,
+		  done->processes > 1 ? "es" : "", done->threads, done->threads > 1 ? "s" : "",
+		  (double)done->stood_us / 1000);
+	return true;
+}
