@@ -53,6 +53,15 @@ static struct {
 	struct span *spans;	/* free ones, of any size */
 } heap;
 
+/* What a thread has freed it takes again, without the latch.  This is memory as the rest is, and
+ * goes back; a thread's own would not. */
+#define KEPT_MAX	16
+
+static struct kept {
+	struct block *first;
+	size_t number;
+} kept[HEAP_PLACES][CLASSES];
+
 static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
 extern char __libc_single_threaded;
 
@@ -141,16 +150,23 @@ static int refill(unsigned class)
 	return 1;
 }
 
+/* The first of a list, which is written before anybody has it. */
+static void *block_take(struct block **list)
+{
+	struct block *block = *list;
+
+	*list = block->next;
+	*(struct block *volatile *)&block->next = NULL;
+	return block;
+}
+
 static void *small_get(unsigned class)
 {
-	struct block *block = heap.free[class];
+	struct block *block;
 	size_t size = class_size(class);
 
-	if (block) {
-		heap.free[class] = block->next;
-		*(struct block *volatile *)&block->next = NULL;
-		return block;
-	}
+	if (heap.free[class])
+		return block_take(&heap.free[class]);
 	if (heap.fresh_end[class] - heap.fresh[class] < (long)size && !refill(class))
 		return NULL;
 	block = (struct block *)heap.fresh[class];
@@ -182,10 +198,22 @@ void *__libc_memalign(size_t align, size_t size);
 void *__libc_realloc(void *at, size_t size);
 void __libc_free(void *at);
 
+static void *kept_get(size_t size)
+{
+	struct kept *k = &kept[heap_place][class_of(size)];
+
+	if (!heap_place || !k->first)
+		return NULL;
+	k->number--;
+	return block_take(&k->first);
+}
+
 void *mve_heap_malloc(size_t size)
 {
-	void *got;
+	void *got = size <= SMALL_MAX ? kept_get(size) : NULL;
 
+	if (got)
+		return got;
 	enter();
 	got = size <= SMALL_MAX ? small_get(class_of(size)) : large_get(size);
 	leave();
@@ -208,6 +236,12 @@ static struct span *span_of(const void *at)
 	return (struct span *)((uintptr_t)at & -SPAN);
 }
 
+static struct block *block_of(const struct span *span, void *at)
+{
+	return (struct block *)((char *)span + HEAD +
+		((char *)at - (char *)span - HEAD) / span->size * span->size);
+}
+
 static void give(void *at)
 {
 	struct span *span = span_of(at);
@@ -218,10 +252,24 @@ static void give(void *at)
 		heap.spans = span;
 		return;
 	}
-	block = (struct block *)((char *)span + HEAD +
-		((char *)at - (char *)span - HEAD) / span->size * span->size);
+	block = block_of(span, at);
 	block->next = heap.free[span->class];
 	heap.free[span->class] = block;
+}
+
+static int kept_put(void *at)
+{
+	struct span *span = span_of(at);
+	struct kept *k = &kept[heap_place][span->class];
+	struct block *block;
+
+	if (!heap_place || span->large || k->number >= KEPT_MAX)
+		return 0;
+	block = block_of(span, at);
+	block->next = k->first;
+	k->first = block;
+	k->number++;
+	return 1;
 }
 
 void mve_heap_free(void *at)
@@ -232,6 +280,8 @@ void mve_heap_free(void *at)
 		__libc_free(at);
 		return;
 	}
+	if (kept_put(at))
+		return;
 	enter();
 	give(at);
 	leave();

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "engine/checkpoint/runtime/stacks.h"
 
 void *mve_heap_malloc(size_t size);
 void *mve_heap_calloc(size_t number, size_t size);
@@ -19,6 +20,11 @@ void *mve_heap_memalign(size_t align, size_t size);
 void *mve_heap_aligned_alloc(size_t align, size_t size);
 int mve_heap_posix_memalign(void **at, size_t align, size_t size);
 size_t mve_heap_usable_size(void *at);
+
+/* Which of the threads this is, for what each has of its own; 0: none that is known. */
+#define HEAP_PLACES	(THREADS_MAX + 2)
+extern __thread unsigned heap_place
+	__attribute__((tls_model("local-exec"), visibility("hidden")));
 
 /* What is in use of the reservation, or, of all, the rest of it. */
 void heap_bounds(uintptr_t *begin, uintptr_t *top, uintptr_t *end);

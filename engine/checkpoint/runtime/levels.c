@@ -78,6 +78,7 @@ int checkpoint_open(const struct jump *jump)
 		outermost(jump);
 	level->jump = *jump;
 	level->mark = state->head;
+	state->turn++;
 	level->changed = state->changed;
 	level->error = errno;
 	level->looked = 1;

@@ -35,18 +35,55 @@ struct entry {
 #define LOG		((struct entry *)LOG_AT)
 #define LOG_ENTRIES	(LOG_MAX / sizeof(struct entry))
 
+/* Entries that a thread has taken at once: threads meet seldom then, and nobody waits for what
+ * each wrote before. */
+#define ENTRIES_TAKEN	8
+
 extern char __libc_single_threaded;
 
+static __thread struct {
+	size_t batch;	/* the next one, and above it, shifted, where they end: one word */
+	uint64_t turn;	/* of the log: those of before are none of ours any more */
+} ours;
+
+#define BATCH_END	32
+
+_Static_assert(LOG_ENTRIES < 1ul << 31, "a batch is one word");
+
 /* Without the lock prefix it is still one instruction: a handler comes before or after it. */
-static inline size_t take(void)
+static inline size_t next_of(size_t *count)
 {
 	size_t n = 1;
 
-	if (__libc_single_threaded)
-		__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(state->head) : : "cc");
-	else
-		n = __atomic_fetch_add(&state->head, 1, __ATOMIC_RELAXED);
+	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(*count) : : "cc");
 	return n;
+}
+
+/* The word is written before its turn: a handler that comes in between takes some for itself, and
+ * what is left of those, or of these, nobody has. */
+static size_t take_more(void)
+{
+	uint64_t turn = state->turn;
+	size_t n = __atomic_fetch_add(&state->head, ENTRIES_TAKEN, __ATOMIC_RELAXED);
+
+	if (n >= LOG_ENTRIES)
+		return n;
+	*(volatile size_t *)&ours.batch = (n + ENTRIES_TAKEN) << BATCH_END | (n + 1);
+	*(volatile uint64_t *)&ours.turn = turn;
+	return n;
+}
+
+static inline size_t take(void)
+{
+	size_t batch, n;
+
+	if (__libc_single_threaded)
+		return next_of(&state->head);
+	if (*(volatile uint64_t *)&ours.turn != state->turn)
+		return take_more();
+	batch = next_of(&ours.batch);
+	n = (uint32_t)batch;
+	return n < batch >> BATCH_END ? n : take_more();
 }
 
 static inline void copy(struct entry *entry, uintptr_t region)
@@ -133,6 +170,7 @@ void log_begin(void)
 		KERNEL_3(SYS_madvise, LOG_AT + LOG_KEPT, LOG_MAX - LOG_KEPT, MADV_DONTNEED);
 	state->head = 0;
 	state->serial++;
+	state->turn++;
 }
 
 /*
@@ -157,4 +195,5 @@ void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes))
 	}
 	state->counts.regions += state->head - mark;
 	state->head = mark;
+	state->turn++;
 }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
+#include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/library.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/state.h"
@@ -21,6 +22,7 @@
 extern void *__libc_stack_end;
 
 __thread struct own_stack own_stack;
+__thread unsigned heap_place;
 
 static void own_known(uintptr_t low, uintptr_t end)
 {
@@ -37,6 +39,7 @@ void own_first(void)
 	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur > STACK_GAP)
 		limit.rlim_cur = STACK_GAP;
 	own_known(end - limit.rlim_cur, end);
+	heap_place = 1;
 }
 
 static void own_ask(void)
@@ -79,6 +82,7 @@ static int stack_enter(void)
 static void stack_leave(void *place)
 {
 	library_called();
+	heap_place = 0;
 	state->stack[(intptr_t)place].begin = 0;
 	__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
 }
@@ -104,6 +108,7 @@ static void *started(void *told)
 	own_ask();
 	place = stack_enter();
 	MUST(place >= 0);
+	heap_place = (unsigned)place + 2;
 	pthread_cleanup_push(stack_leave, (void *)place);
 	got = start.function(start.argument);
 	pthread_cleanup_pop(1);

@@ -14,6 +14,9 @@
  * opening one is refused with -ENOSPC. */
 #define STACKS_MAX	(64ul << 20)
 
+/* Limit (Checkpoints): threads at one time.  Beyond: pthread_create() fails, EAGAIN. */
+#define THREADS_MAX	512
+
 /* The calling thread's; no room: not known yet. */
 struct own_stack {
 	uintptr_t low;

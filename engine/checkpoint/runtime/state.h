@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "engine/checkpoint/mve/checkpoint.h"
 #include "engine/checkpoint/runtime/layout.h"
+#include "engine/checkpoint/runtime/stacks.h"
 
 /* What a function must find as it was, as jump.S writes and reads it. */
 struct jump {
@@ -31,9 +32,6 @@ struct change {
 /* Limit (Checkpoints): changes of mappings while a checkpoint is open.  Beyond: it is lost:
  * restoring says so, the program goes on. */
 #define CHANGES_MAX	1024
-
-/* Limit (Checkpoints): threads at one time.  Beyond: pthread_create() fails, EAGAIN. */
-#define THREADS_MAX	512
 
 /* Limit (Checkpoints): pages of tags that are wiped in place when epochs run over.  Beyond: the
  * tags are given back to the kernel. */
@@ -66,6 +64,7 @@ struct state {
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
 	size_t head;		/* entries of the log; past its end when it is full */
+	uint64_t turn;		/* of the log: how often a mark was set in it, or gone back to */
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
 	size_t stacks;		/* bytes of the stacks' copies */

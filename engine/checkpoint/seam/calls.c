@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "engine/checkpoint/runtime/save.h"
+#include "engine/checkpoint/runtime/stacks.h"
+#include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/seam/calls.h"
 #include "engine/checkpoint/seam/seam.h"
 #include "engine/checkpoint/ways/ways.h"
@@ -31,7 +33,7 @@ static const char changed[] = "it had changed what is waited for";
 /* The kernel is about to write there. */
 static void written(const void *at, size_t size)
 {
-	if (!at || !state->epoch)
+	if (!at || !state->epoch || (uintptr_t)at - own_stack.low < own_stack.room)
 		return;
 	if (way->all)
 		mve_checkpoint_touch(at, size);

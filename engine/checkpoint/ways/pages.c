@@ -349,6 +349,7 @@ int pages_catch_up(int depth)
 	if (!kept)
 		pages->aside = 0;
 	error = !kept && is_stale() ? renew() : written(kept ? aside_page : copy_page);
+	state->turn++;
 	for (int n = 0; n < depth && !error; n++) {
 		struct level *level = &state->levels[n];
 
