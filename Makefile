@@ -44,6 +44,8 @@ $(B)/engine/mve/%.o: engine/mve/%.c
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+$(B)/engine/mve/run/replay_gdb.o: engine/mve/run/gdb.py
+
 $(B)/libmve.a: $(call obj,$(OUTSIDE)) $(B)/inside.blob.o
 	$(call say,ar $@) rm -f $@ && ar rcs $@ $^
 

@@ -101,6 +101,50 @@ def places():
     mve("replay", "--until", "noon", LOG, status=2)
 
 
+def debugger(log, until, *commands):
+    p = subprocess.run([MVE, "replay", "--gdb", "--until", until, log],
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=250,
+                       input="".join(f"{c}\n" for c in commands))
+    return p.stdout
+
+
+def gdb():
+    """Forwards, by kind, to a breakpoint; backwards; to the end; anew."""
+    asked, answered = numbers("recvfrom"), numbers("sendto")
+    seen = debugger(LOG, str(asked[0]), "mve next call sendto", "bt", "mve next conn 1",
+                    "break get", "mve next call sendto", "p key", "mve go last", "delete",
+                    "mve back call recvfrom", "mve go +0.001", "mve end", "mve next",
+                    f"mve go {answered[1]}", "bt", "mve go 99999", "mve next", "mve go noon", "quit")
+    place = 0
+    for want in (f"event {asked[0]},", "PUT a b", f"event {answered[0]},", r"#\d+ .*\bclient_write ",
+                 f"event {asked[1]},", r"\nBreakpoint 1, get \(key=0x\w+ \"a\"",
+                 f"stopped behind event {asked[1]}", r'"a"', f"event {numbers('')[-1]},",
+                 f"event {asked[-1]},", "event 1,", r"replayed \d+ calls, equal", "the replay is over",
+                 "has not begun", f"event {answered[1]},", r"#\d+ .*\bclient_write ",
+                 "the replay is over", "has not begun", "not an event or a time"):
+        found = re.compile(want).search(seen, place)
+        if not found:
+            fail(f"no {want!r} behind {seen[:place][-200:]!r} in:\n{seen}")
+        place = found.end()
+    if "?? ()\n#" in seen:
+        fail(f"frames of mve's own are shown: {seen}")
+
+
+def crash():
+    """From a crash to the request, and back to the one before."""
+    build("kvc", lambda text: text.replace("if (!value || strlen(key)", "if (strlen(key)"))
+    record("crash.log", "kvc", (("PUT a b", "OK"), ("GET a", "VALUE b"), ("PUT c", None)))
+    seen = debugger("crash.log", "last", "mve end", "bt",
+                    # The session is over but for the debugger: it waits for that.
+                    "python import time; time.sleep(3)", "bt", "mve back call recvfrom", "quit")
+    if not re.search(r'event \d+, thread \d+, [\d:.]+: recvfrom\(6, "PUT c', seen) or \
+       "SIGSEGV" not in seen or len(re.findall(r"#1 .* in put\b", seen)) < 2 or \
+       not re.search(r'recvfrom\(6, "GET a', seen):
+        fail(seen)
+    if "gdb-" in mve("ps").stdout and f"{os.getcwd()}" in mve("ps").stdout:
+        fail("a session is left")
+
+
 build("kv")
 record(LOG, "kv", (("PUT a b", "OK"), ("GET a", "VALUE b")))
 for case in sys.argv[1:]:

@@ -21,6 +21,8 @@ static const char help[] =
 	"  show                the calls, as mve trace prints them, behind their number,\n"
 	"                      thread and time\n"
 	"    --call NAME         only these\n"
+	"    --event N           only this one, by its number\n"
+	"    --after N, --before N  only those with larger, or smaller, numbers\n"
 	"  connections         who talked to the server, or it to whom: how long, and\n"
 	"                      how many bytes\n"
 	"  export --pcap FILE  what they said, as packets for Wireshark and its like;\n"
@@ -33,7 +35,8 @@ static const char help[] =
 	"                      damaged\n"
 	"  --json              as JSON (not with show)\n";
 
-enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_CONN, OPT_FROM, OPT_TO, OPT_PCAP, OPT_HELP };
+enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_CONN, OPT_FROM, OPT_TO, OPT_EVENT, OPT_AFTER,
+       OPT_BEFORE, OPT_PCAP, OPT_HELP };
 
 static const struct option options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -42,6 +45,9 @@ static const struct option options[] = {
 	{ "conn", required_argument, NULL, OPT_CONN },
 	{ "from", required_argument, NULL, OPT_FROM },
 	{ "to", required_argument, NULL, OPT_TO },
+	{ "event", required_argument, NULL, OPT_EVENT },
+	{ "after", required_argument, NULL, OPT_AFTER },
+	{ "before", required_argument, NULL, OPT_BEFORE },
 	{ "pcap", required_argument, NULL, OPT_PCAP },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
@@ -88,6 +94,12 @@ static int option_take(struct log_want *w, int opt, char **argv)
 		return 0;
 	case OPT_CONN:
 		return number_take(optarg, &w->conn) ? 0 : wrong("not a connection", optarg);
+	case OPT_EVENT:
+		return number_take(optarg, &w->event) ? 0 : wrong("not an event", optarg);
+	case OPT_AFTER:
+		return number_take(optarg, &w->after) ? 0 : wrong("not an event", optarg);
+	case OPT_BEFORE:
+		return number_take(optarg, &w->before) ? 0 : wrong("not an event", optarg);
 	case OPT_FROM:
 		w->from = optarg;
 		return 0;

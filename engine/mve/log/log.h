@@ -11,6 +11,7 @@ struct log_want {
 	const char *call;
 	long pid;		/* a process's, or a thread's */
 	uint64_t conn;		/* its number */
+	uint64_t event, after, before;	/* numbers of events, of show */
 	const char *from, *to;	/* as log_time takes them, or NULL */
 	uint64_t from_ns, to_ns;
 	const char *pcap;	/* of export: the file; "-": standard output */

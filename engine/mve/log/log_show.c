@@ -21,6 +21,9 @@ struct show {
 
 static bool wanted(const struct log_want *w, const struct told *t, const struct conn *c)
 {
+	if ((w->event && t->number != w->event) || t->number <= w->after ||
+	    (w->before && t->number >= w->before))
+		return false;
 	if (w->pid && w->pid != t->pid && w->pid != t->tid)
 		return false;
 	if ((w->conn && (!c || c->number != w->conn)) || !log_in_time(w, t->time_ns))

@@ -7,9 +7,12 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/log/log.h"
 #include "engine/mve/run/run.h"
+#include "engine/mve/run/replay_gdb.h"
 #include "engine/mve/run/run_followers.h"
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/say.h"
+
+#define STAND_MS	3600000
 
 static const char replay_help[] =
 	"usage: mve replay [options] DIR [-- CMD...]\n"
@@ -24,6 +27,8 @@ static const char replay_help[] =
 	"                      event by its number in mve log DIR show, a time as\n"
 	"                      13:37:00.5 or +90 (seconds from the beginning), or last:\n"
 	"                      the last call that is recorded\n"
+	"  --gdb               gdb, with the replay standing there (or at the first event):\n"
+	"                      help mve shows how to go on, and back\n"
 	"  --status FILE       write the final status there, as JSON\n"
 	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
 	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
@@ -44,6 +49,7 @@ static const struct option replay_options[] = {
 	{ "still", required_argument, NULL, OPT_STILL },
 	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ "until", required_argument, NULL, OPT_UNTIL },
+	{ "gdb", no_argument, NULL, OPT_GDB },
 	{ 0 },
 };
 
@@ -117,6 +123,12 @@ int cmd_replay(int argc, char **argv)
 	result = until_take(&replay, o.until);
 	if (result)
 		return result;
+	if (o.gdb)
+		return replay_gdb(&(struct gdb_want){
+			argv[optind], o.until, argv + 1, optind - 1, argv + optind + 1,
+			argc - optind - 1 });
+	if (o.until)		/* who stands may be looked at for long */
+		o.still_ms = STAND_MS;
 	o.replay = &replay;
 	o.argv = replay.program.argv;
 	if (optind + 1 < argc)

@@ -330,6 +330,9 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 	case OPT_RECORD:
 		o->record = optarg;
 		return 0;
+	case OPT_GDB:
+		o->gdb = true;
+		return 0;
 	case OPT_UNTIL:
 		o->until = optarg;
 		return 0;

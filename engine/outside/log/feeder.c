@@ -320,7 +320,8 @@ static bool is_over(struct feeder *f)
 	if (!f->replay->fed->whole)
 		return false;
 	f->replay->fed->open = open_cells(f);
-	return streams_unread(f->m, FOLLOWER, 0) <= f->replay->fed->open;
+	return streams_unread(f->m, FOLLOWER, 0) <= f->replay->fed->open &&
+	       !stand_is_watched(&f->replay->fed->until, f->its);
 }
 
 static _Noreturn void feeder_run(struct feeder *f)

@@ -7,6 +7,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
@@ -121,6 +122,19 @@ void stand_look(const struct stand *s, struct until *u, const struct section *fo
 		return;
 	if (asleep == asleep_at(c->at))
 		PUBLISH(until_stands, &u->stands, u->held);
+}
+
+/* What memory says of pids is only asked about. */
+bool stand_is_watched(const struct until *u, const struct section *follower)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; CONSUME(until_asked, &u->asked) && i < LANES && !any; i++) {
+		pid_t pid = CONSUME(cursor_pid, &follower->cursor[i].pid);
+
+		any = pid > 0 && process_tracer(pid);
+	}
+	return any;
 }
 
 /* --- the monitor ---------------------------------------------------------------------- */

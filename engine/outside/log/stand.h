@@ -37,6 +37,9 @@ const struct log_frame *stand_next(struct stand *s, struct frames *f, struct unt
 /* The follower's thread has come, or has not yet. */
 void stand_look(const struct stand *s, struct until *u, const struct section *follower);
 
+/* Somebody looks at a process of it with a debugger: the session waits for that. */
+bool stand_is_watched(const struct until *u, const struct section *follower);
+
 /* In the monitor: it is to stand elsewhere; false: it has passed that. */
 bool stand_ask(struct monitor *m, uint64_t event, uint64_t ns);
 json_t *stand_json(struct monitor *m);

@@ -86,6 +86,7 @@ struct run_options {
 	const char *reply;	/* what its connection gets, so many bytes; or NULL */
 	uint32_t reply_size;
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
+	bool gdb;		/* mve replay --gdb: another program will run it */
 	const char *until;	/* where a replay is to stand first, or NULL */
 	const char *record;	/* the streams are written down in this folder; or NULL */
 	struct replay *replay;	/* the leader is a recording; or NULL */
