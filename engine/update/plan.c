@@ -210,9 +210,10 @@ static bool inner_add(struct migration *m, const char *at, const struct xform_pa
 	return true;
 }
 
-static bool pointer_plan(struct migration *m, const struct xform_pair *to, unsigned long inside,
-	const char *at, const char *where)
+static bool pointer_plan(struct migration *m, const struct xform_pair *pair, const char *at,
+	const char *where)
 {
+	const struct xform_pair *to = pair->to;
 	size_t size;
 	char *base;
 
@@ -227,7 +228,7 @@ static bool pointer_plan(struct migration *m, const struct xform_pair *to, unsig
 	base = heap_base(at, &size);
 	if (!base)
 		return true;	/* a library's, or nobody's: see the check */
-	if (base == at - inside)
+	if (base == at - pair->inside)
 		return object_add(m, base, size, to, where);
 	return inner_add(m, at, to, where);
 }
@@ -312,9 +313,7 @@ static bool struct_plan(struct migration *m, const struct xform_pair *pair, cons
 		for (size_t k = 0; k < n; k++) {
 			const char *field = at + f->from + k * of->old_size;
 
-			if (of->kind == XFORM_POINTER ?
-			    !pointer_plan(m, of->to, f->inside, *(char *const *)field, f->name) :
-			    !value_plan(m, of, field, 0, f->name))
+			if (!value_plan(m, of, field, 0, f->name))
 				return wrong_in(m, pair->name);
 		}
 	}
@@ -328,7 +327,7 @@ static bool value_plan(struct migration *m, const struct xform_pair *pair, const
 	case XFORM_NUMBER:
 		return number_plan(m, pair, at, where);
 	case XFORM_POINTER:
-		return pointer_plan(m, pair->to, 0, *(char *const *)at, where);
+		return pointer_plan(m, pair, *(char *const *)at, where);
 	case XFORM_CODE:
 		return code_plan(m, *(char *const *)at, where);
 	case XFORM_STRUCT:
@@ -380,7 +379,7 @@ bool plan_argument(struct migration *m, const char *function, const void *argume
 	size_t size;
 
 	if (t)
-		return pointer_plan(m, t->pair->to, 0, argument, function);
+		return pointer_plan(m, t->pair, argument, function);
 	if (!image_holds(m->old, argument) && !m->is_stack(argument) &&
 	    ((uintptr_t)argument < LEAST_ADDRESS || !heap_base(argument, &size)))
 		return true;

@@ -33,6 +33,7 @@ struct xform_pair {
 	_Bool old_signed, new_signed, old_real, new_real;
 	unsigned long old_size, new_size, old_count, new_count;
 	const struct xform_pair *to;
+	unsigned long inside;	/* of a pointer: so far into what `to` describes it leads */
 	const struct xform_field *fields;
 	unsigned long nfields;
 	const struct xform_value *values;
@@ -46,7 +47,6 @@ struct xform_field {
 	const struct xform_pair *pair;
 	_Bool (*live)(const void *old_at);	/* of the structure; NULL: always */
 	_Bool flexible;		/* the array at the end: as many as there is room for */
-	unsigned long inside;	/* of a pointer: so far into what `pair->to` describes it leads */
 };
 
 struct xform_value {

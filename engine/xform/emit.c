@@ -137,8 +137,8 @@ static void rows_emit(const struct pair *pair, struct buffer *to)
 			r->name, (long)r->from, r->to, r->pair->number);
 		if (r->live)
 			buffer_print(to, ", .live = live_%u", r->live->number);
-		if (r->flexible || r->inside)
-			buffer_print(to, ", .flexible = %d, .inside = %lu", r->flexible, r->inside);
+		if (r->flexible)
+			buffer_print(to, ", .flexible = 1");
 		buffer_print(to, " },\n");
 	}
 	buffer_print(to, "};\n\n");
@@ -177,7 +177,8 @@ static void pair_emit(const struct unit *u, const struct pair *pair, struct buff
 	if (pair->kind == XFORM_ARRAY)
 		buffer_print(to, ", .old_count = %lu, .new_count = %lu", o->count, n->count);
 	if (pair->to)
-		buffer_print(to, ", .to = &pairs[%u]", pair->to->number);
+		buffer_print(to, ", .to = &pairs[%u], .inside = %lu", pair->to->number,
+			pair->inside);
 	if (pair->rows)
 		buffer_print(to, ",\n\t\t.fields = fields_%u, .nfields = sizeof(fields_%u) / "
 			"sizeof(fields_%u[0])", pair->number, pair->number, pair->number);

@@ -137,7 +137,7 @@ static void said_add(struct pairing *p, struct pair *pair, const struct flat *ol
 		*p->end = pointer;
 		p->end = &pointer->next;
 		row = row_add(p, pair, old, new, pointer);
-		pointer->to = l->kind == LINE_OPAQUE ? NULL : pair_said(p, l, &row->inside);
+		pointer->to = l->kind == LINE_OPAQUE ? NULL : pair_said(p, l, &pointer->inside);
 		row->live = l->condition ? l : NULL;
 	}
 }

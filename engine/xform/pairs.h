@@ -44,7 +44,6 @@ struct row {
 	struct pair *pair;
 	const struct line *live;
 	bool flexible;
-	uint64_t inside;
 };
 
 struct pair {
@@ -54,6 +53,7 @@ struct pair {
 	enum xform_kind kind;
 	bool moves, still;
 	struct pair *to;
+	uint64_t inside;	/* of a pointer: where in `to` it leads */
 	struct row *rows;
 	struct change *change;
 	bool bits;		/* it has bit-fields, which C copies, */

@@ -53,7 +53,8 @@ static struct pair *root_said(struct pairing *p, struct change *c)
 	l->used = true;
 	to = l->kind == LINE_TYPE ? pair_said(p, l, &inside) : NULL;
 	pointer = arena_alloc(p->u->arena, sizeof(*pointer));
-	*pointer = (struct pair){ .kind = XFORM_POINTER, .to = to, .number = p->npairs++ };
+	*pointer = (struct pair){ .kind = XFORM_POINTER, .to = to, .inside = inside,
+		.number = p->npairs++ };
 	*p->end = pointer;
 	p->end = &pointer->next;
 	return pointer;

@@ -55,7 +55,7 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="mve-update-")
         self.control = os.path.join(self.folder, "control")
         self.process = subprocess.Popen([*before, f"{BIN}/mve-driver", "-c", self.control, path,
-                                         "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                         "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True)
         line = self.process.stdout.readline()
         assert "ready on port" in line, line + self.process.stderr.read()
