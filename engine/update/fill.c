@@ -217,6 +217,7 @@ static void value_fill(struct migration *m, const struct xform_pair *pair, char 
 
 	switch (pair->kind) {
 	case XFORM_BYTES:
+	case XFORM_MUTEX:
 		memmove(new, old, pair->new_size);
 		break;
 	case XFORM_NUMBER:

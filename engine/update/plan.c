@@ -328,6 +328,9 @@ static bool value_plan(struct migration *m, const struct xform_pair *pair, const
 		return number_plan(m, pair, at, where);
 	case XFORM_POINTER:
 		return pointer_plan(m, pair, *(char *const *)at, where);
+	case XFORM_MUTEX:	/* its first word is libc's own: who has it, 0: nobody */
+		return !*(const int *)at || wrong(m, "%s is held by a thread that stands: an "
+			"update point is inside of the lock", where);
 	case XFORM_CODE:
 		return code_plan(m, *(char *const *)at, where);
 	case XFORM_STRUCT:

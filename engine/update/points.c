@@ -79,13 +79,20 @@ static void knock_ready(void)
 	sigaction(KNOCK, &a, NULL);
 }
 
+/* Known before it runs: else all could stand, and it would begin in the old code. */
 static void worker_add(struct worker *w)
+{
+	pthread_mutex_lock(&lock);
+	w->next = workers;
+	workers = w;
+	pthread_mutex_unlock(&lock);
+}
+
+static void worker_begins(struct worker *w)
 {
 	pthread_mutex_lock(&lock);
 	w->id = pthread_self();
 	w->tid = (pid_t)syscall(SYS_gettid);
-	w->next = workers;
-	workers = w;
 	self = w;
 	pthread_mutex_unlock(&lock);
 }
@@ -127,7 +134,7 @@ static void *worker_run(void *arg)
 	void *result;
 
 	w->stack = __builtin_frame_address(0);
-	worker_add(w);
+	worker_begins(w);
 	pthread_cleanup_push(worker_gone, w);
 	sigsetjmp(w->top, 1);
 	result = w->function(w->argument);
@@ -152,9 +159,10 @@ int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*function)(
 		return EAGAIN;
 	w->function = function;
 	w->argument = argument;
+	worker_add(w);
 	err = real(id, attr, worker_run, w);
 	if (err)
-		free(w);
+		worker_gone(w);
 	return err;
 }
 
@@ -173,6 +181,7 @@ int points_run(struct image *image, int argc, char **argv)
 	w->stack = __builtin_frame_address(0);
 	knock_ready();
 	worker_add(w);
+	worker_begins(w);
 	sigsetjmp(w->top, 1);
 	return self->image->main(self->argc, self->argv, environ);
 }
@@ -200,7 +209,6 @@ static bool stand_old(struct worker *w)
 		stand(w, WORKER_STANDS);
 		anew = verdict == GO_ANEW;
 	}
-	w->state = WORKER_RUNS;
 	w->updating = anew;
 	pthread_mutex_unlock(&lock);
 	return anew;
@@ -211,7 +219,6 @@ static void stand_new(struct worker *w)
 {
 	pthread_mutex_lock(&lock);
 	stand(w, WORKER_ARRIVED);
-	w->state = WORKER_RUNS;
 	w->updating = false;
 	locals_drop(w);
 	pthread_mutex_unlock(&lock);
@@ -384,7 +391,7 @@ static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 
 	while (late(state) && !later(&end)) {
 		for (struct worker *w = workers; w && state == WORKER_STANDS; w = w->next)
-			if (w->state != state)
+			if (w->state != state && w->tid)
 				pthread_kill(w->id, KNOCK);
 		pthread_mutex_unlock(&lock);
 		nanosleep(&nap, NULL);
@@ -417,8 +424,11 @@ bool points_stop(unsigned limit_ms, char *why, size_t size)
 	return !w;
 }
 
+/* Nobody stands from here on, whether it has woken yet or not. */
 static void release(int as)
 {
+	for (struct worker *w = workers; w; w = w->next)
+		w->state = WORKER_RUNS;
 	verdict = as;
 	__atomic_store_n(&asked, false, __ATOMIC_RELAXED);
 	round_++;

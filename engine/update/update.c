@@ -1,5 +1,6 @@
 /*
- * An update, from the order to the new build at work.
+ * An update, from the order to the new build at work: a rehearsal in a copy (rehearse.c), then
+ * the same in the server.
  *
  * Until the state is filled every failure leaves the old build as it was: its threads go on
  * from their points.  Once it is being filled there is no way back in this process, and what
@@ -67,45 +68,67 @@ static void commit(struct migration *m, struct image *new, unsigned limit_ms)
 {
 	char why[WHY_SIZE] = "";
 
-	migration = m;
 	if (!migration_fill(m) || !migration_check(m))
 		over(m->why);
 	points_fill(m);
-	migration = NULL;
 	if (!points_restart(new, limit_ms, why, sizeof(why)))
 		over(why);
 	now = new;
 }
 
-static bool stopped_run(struct migration *m, struct image *new, unsigned limit_ms, bool dry,
-	FILE *tell)
+bool update_plan(struct migration *m)
 {
+	migration = m;
 	points_call(POINT_BEFORE, now);
 	m->locals = points_locals();
-	if (!migration_plan(m) || !points_plan(m))
+	return migration_plan(m) && points_plan(m);
+}
+
+/* Everything but the last step, in a copy. */
+static bool rehearse(struct migration *m, unsigned limit_ms, FILE *tell, char *why, size_t size)
+{
+	struct rehearsal r;
+	bool ok;
+
+	if (!points_stop(limit_ms, why, size)) {
+		points_go_on();
 		return false;
-	migration_tell(m, tell);
-	if (!dry)
+	}
+	ok = rehearsal_begin(&r, m);
+	points_go_on();
+	if (ok)
+		return rehearsal_end(&r, tell, why, size);
+	snprintf(why, size, "%s", m->why);
+	return false;
+}
+
+static bool carry_out(struct migration *m, struct image *new, unsigned limit_ms, char *why,
+	size_t size)
+{
+	struct image *old = now;
+	bool stand = points_stop(limit_ms, why, size), ok = stand && update_plan(m);
+
+	if (ok) {
 		commit(m, new, limit_ms);
-	return true;
+	} else {
+		if (stand) {
+			snprintf(why, size, "%s", m->why);
+			points_call(POINT_ABORT, old);
+		}
+		points_go_on();
+	}
+	migration = NULL;
+	return ok;
 }
 
 static bool loaded_run(const struct xform *x, struct image *new, unsigned limit_ms, bool dry,
 	FILE *tell, char *why, size_t size)
 {
 	struct migration m = { .x = x, .old = now, .new = new, .is_stack = points_are_stack };
-	struct image *old = now;
-	bool ok = points_stop(limit_ms, why, size);
+	bool ok = rehearse(&m, limit_ms, tell, why, size);
 
-	if (ok) {
-		ok = stopped_run(&m, new, limit_ms, dry, tell);
-		if (!ok)
-			snprintf(why, size, "%s", m.why);
-	}
-	if (!ok || dry) {
-		points_call(POINT_ABORT, old);
-		points_go_on();
-	}
+	if (ok && !dry)
+		ok = carry_out(&m, new, limit_ms, why, size);
 	migration_free(&m);
 	return ok;
 }

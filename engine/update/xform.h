@@ -23,6 +23,7 @@ enum xform_kind {
 	XFORM_STRUCT,	/* its fields; also of a union, whose members ask `live` */
 	XFORM_ARRAY,	/* old_count, new_count of `to` */
 	XFORM_SET,	/* nothing of the old: the user's C gives it */
+	XFORM_MUTEX,	/* bytes, and nobody may hold it */
 };
 
 struct xform_pair {

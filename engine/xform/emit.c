@@ -14,6 +14,7 @@ static const char *const kinds[] = {
 	[XFORM_BYTES] = "BYTES", [XFORM_NUMBER] = "NUMBER", [XFORM_REAL] = "REAL",
 	[XFORM_ENUM] = "ENUM", [XFORM_POINTER] = "POINTER", [XFORM_CODE] = "CODE",
 	[XFORM_STRUCT] = "STRUCT", [XFORM_ARRAY] = "ARRAY", [XFORM_SET] = "SET",
+	[XFORM_MUTEX] = "MUTEX",
 };
 
 static void user_c(struct pairing *p, struct loc loc, const char *text, struct buffer *to)

@@ -89,6 +89,13 @@ static struct pair *open_union(struct pairing *p, const struct type *old, const 
 
 static struct pair *union_pair(struct pairing *p, const struct type *old, const struct type *new)
 {
+	struct pair *pair;
+
+	if (type_same(old, new) && new->name && !strcmp(new->name, "pthread_mutex_t")) {
+		pair = pair_new(p, old, new, XFORM_MUTEX);
+		pair->still = false;
+		return pair;
+	}
 	if (type_same(old, new) && (from_system(new) || !holds_pointer(new)))
 		return pair_new(p, old, new, XFORM_BYTES);
 	return open_union(p, old, new);

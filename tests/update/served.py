@@ -65,8 +65,11 @@ class Server:
         return self
 
     def __exit__(self, *what):
+        ended = self.process.poll()
         self.process.kill()
-        self.process.communicate()
+        said = self.process.communicate()[1]
+        if what[0]:
+            print(f"the server: status {ended} {said}")
         for name in os.listdir(self.folder):
             os.unlink(os.path.join(self.folder, name))
         os.rmdir(self.folder)
