@@ -248,12 +248,21 @@ static void variable_fill(struct pairing *p, const struct pair_variable *v, stru
 	buffer_print(to, "}\n\n");
 }
 
+/* Statics of one name in several sources have none in common. */
+static bool is_alone(const struct build *b, const struct variable *v)
+{
+	for (const struct variable *o = b->variables; o; o = o->next)
+		if (o != v && !o->function && !strcmp(o->name, v->name))
+			return false;
+	return !v->function;
+}
+
 /* OLD(count), NEW(count): what C of users calls the variables. */
 static void names_emit(struct pairing *p, const struct build *b, const char *which,
 	struct buffer *to)
 {
 	for (const struct variable *v = b->variables; v; v = v->next)
-		if (!v->function)
+		if (is_alone(b, v))
 			buffer_print(to, "#define mve_%s_%s (*(%s *)(mve_%s_base + %lu))\n", which,
 				v->name, type_c(b, v->type), which, v->at);
 	(void)p;

@@ -2,14 +2,21 @@
 """Updates the threaded kv from version 1 to 2 in place, while clients ask it.
 
   kv.py [TIMES]
+  kv.py chain TIMES
+  kv.py held TIMES
 
-Each time: numbered requests of several clients go on across the update, none is lost or wrong
+held: the server runs under mve run, in both tiers.
+
+chain: one server goes from 1 to 2 and back so many times, with a refused update before each.
+Else each time: numbered requests of several clients go on across the update, none is lost or wrong
 and no connection is closed; a dry run changes nothing; then the new commands are there, and
 each entry is what a new server is that was given the same.
 """
+import shutil
 import sys
 import tempfile
 import threading
+import time
 
 import served
 
@@ -35,6 +42,12 @@ class Load(threading.Thread):
         except (AssertionError, OSError) as wrong:
             self.wrong = wrong
 
+    def goes_on(self, done):
+        end = time.monotonic() + served.HANGS_S
+        while self.done <= done and not self.wrong and time.monotonic() < end:
+            time.sleep(0.001)
+        assert self.done > done, f"client {self.number} stands still: {self.wrong}"
+
     def stop(self):
         self.stopping.set()
         self.join(served.HANGS_S)
@@ -51,8 +64,8 @@ def entries_are(server, natively):
             a.expect(f"{verb} key-{i}", b.ask(f"{verb} key-{i}"))
 
 
-def update(old, new, xform):
-    with served.Server(old) as server, served.Server(new) as natively:
+def update(old, new, xform, *before):
+    with served.Server(old, *before) as server, served.Server(new) as natively:
         first = server.client()
         for i in range(ENTRIES):
             first.expect(f"PUT key-{i} value {i}", "OK")
@@ -68,23 +81,59 @@ def update(old, new, xform):
         entries_are(server, natively)
         first.expect("PUT-date day today", "OK")
         first.expect("TYPE day", "TYPE date")
-        for load in loads:
+        for load, done in zip(loads, before):
+            load.goes_on(done)
             load.stop()
-        assert all(load.done > n for load, n in zip(loads, before)), "a client stands still"
         status, said = server.order("update", new, xform)
         assert status == 1 and "runs already" in said, said
         return sum(load.done for load in loads)
 
 
+def chain(builds, xforms, work, times):
+    """Each build under a new name: the one before stays mapped."""
+    with served.Server(builds[0]) as server:
+        first = server.client()
+        for i in range(ENTRIES):
+            first.expect(f"PUT key-{i} value {i}", "OK")
+        loads = [Load(server, i) for i in range(CLIENTS)]
+        for load in loads:
+            load.start()
+        for n in range(times):
+            new = shutil.copy(builds[(n + 1) % 2], f"{work}/new-{n}.so")
+            status, said = server.order("update", new, xforms[(n + 1) % 2])
+            assert status == 1 and "not from the build that runs" in said, said
+            status, said = server.order("update", new, xforms[n % 2], "20000")
+            assert status == 0, said
+            before = [load.done for load in loads]
+            for i in range(0, ENTRIES, 7):
+                first.expect(f"GET key-{i}", f"VALUE value {i}")
+            first.expect("TYPE key-1", "ERROR unknown request" if n % 2 else "TYPE string")
+            for load, done in zip(loads, before):
+                load.goes_on(done)
+        for load in loads:
+            load.stop()
+    print(f"update_kv: {times} updates of one server")
+
+
 def main():
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    chained = sys.argv[1:2] == ["chain"]
+    times = int(sys.argv[-1]) if len(sys.argv) > 1 else 3
     folder = f"{served.ROOT}/servers/kv/threads"
     with tempfile.TemporaryDirectory() as work:
         old = served.build(f"{folder}/v1.c", f"{work}/v1.so")
         new = served.build(f"{folder}/v2.c", f"{work}/v2.so")
         status, said = served.xform(old, new, f"{work}/x.so", f"{folder}/v1-v2.xf")
         assert status == 0, said
-        done = [update(old, new, f"{work}/x.so") for _ in range(times)]
+        if chained:
+            status, said = served.xform(new, old, f"{work}/y.so", f"{folder}/v2-v1.xf")
+            assert status == 0, said
+            chain((old, new), (f"{work}/x.so", f"{work}/y.so"), work, times)
+            print("update_kv: ok")
+            return
+        tiers = ([f"{served.BIN}/mve", "run", f"--tier={tier}", "--"] for tier in
+                 ("patch", "trap")) if sys.argv[1:2] == ["held"] else ([],)
+        done = [update(old, new, f"{work}/x.so", *tier) for tier in tiers
+                for _ in range(times)]
     assert all(done)
     print("update_kv: ok")
 

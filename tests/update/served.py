@@ -66,7 +66,11 @@ class Server:
 
     def __exit__(self, *what):
         ended = self.process.poll()
-        self.process.kill()
+        self.process.terminate()        # mve passes it on to the server that it runs
+        try:
+            self.process.wait(HANGS_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
         said = self.process.communicate()[1]
         if what[0]:
             print(f"the server: status {ended} {said}")
