@@ -83,10 +83,13 @@ class Session:
         if got.decode() != want + "\n":
             raise Wrong(f"{request!r}: {got!r}, not {want!r}")
 
-    def bad(self, request, want=b""):
-        """Its own connection is closed, and has got what is wanted."""
+    def bad(self, request, want=b"", cut=0):
+        """Its own connection is closed, and has got what is wanted.  Cut, it may come in pieces."""
         peer = self.connect()
-        peer.sendall(request.encode() + b"\n")
+        if cut:
+            peer.sendall(request[:cut].encode())
+            time.sleep(0.02)
+        peer.sendall(request[cut:].encode() + b"\n")
         got = b""
         try:
             while more := peer.recv(1000):
@@ -119,12 +122,14 @@ class Session:
         """KiB of its processes' own: what versions share is no affair of requests."""
         return sum(own_memory(pid) for pid in family(self.server()))
 
-    def counted(self, number):
+    def counted(self, number, refused=0):
         got = self.status()["versions"][0]["rollback"]
-        if got != {"taken_back": number, "not": 0, "refused": 0}:
-            raise Wrong(f"counted {got}, not {number}; said {self.said()!r}")
+        if got != {"taken_back": number, "not": 0, "refused": refused}:
+            raise Wrong(f"counted {got}, not {number}, {refused}; said {self.said()!r}")
 
     def follows(self):
+        self.until("the follower has started",
+                   lambda now: all(v["role"] != "starting" for v in now["versions"]))
         roles = [(v["role"], v["why"]) for v in self.status()["versions"]]
         if len(roles) < 2 or roles[1][0] != "follower":
             raise Wrong(f"who follows: {roles}; said {self.said()!r}")

@@ -73,15 +73,26 @@ static int begins(int fd, enum rollback_brings call)
 	return back->brings ? brings(fd, call) : is_connection(fd);
 }
 
-static ssize_t came(int fd, enum rollback_brings call, const void *bytes, ssize_t got)
+/* With MSG_TRUNC more is said to have come than there was room for. */
+static ssize_t came(int fd, enum rollback_brings call, const struct iovec *parts, size_t number,
+		    ssize_t got)
 {
-	return got > 0 && seam->each > 0 && begins(fd, call) ? seam_came(fd, bytes, got) : got;
+	size_t room = 0;
+
+	if (got <= 0 || seam->each <= 0 || !begins(fd, call))
+		return got;
+	for (size_t n = 0; n < number && room < (size_t)got; n++)
+		room += parts[n].iov_len;
+	if (room > (size_t)got)
+		room = got;
+	return room && seam_came(fd, parts, room, is_connection(fd)) ? -1 : got;
 }
 
-/* What came in several parts is not shown. */
-static const void *only_part(const struct iovec *parts, size_t number)
+static ssize_t came_whole(int fd, enum rollback_brings call, void *bytes, size_t size, ssize_t got)
 {
-	return number == 1 ? parts->iov_base : NULL;
+	const struct iovec part = { bytes, size };
+
+	return came(fd, call, &part, 1, got);
 }
 
 /* If something comes, a request that is open is over; if not, nothing is written. */
@@ -104,8 +115,15 @@ static int accepted(int fd)
 	return fd;
 }
 
+static void answers(int fd)
+{
+	seam_end(sent);
+	held_answered(fd);
+}
+
 static void gone(int fd)
 {
+	held_answered(fd);
 	if (!held_opened(fd))
 		seam_end(closed);
 	if (is_connection(fd))
@@ -117,6 +135,7 @@ static void going(int fd)
 {
 	struct stat what;
 
+	held_answered(fd);
 	if (!back->open || fd == 1 || fd == 2)
 		return;
 	if (is_connection(fd) || fstat(fd, &what) ||
@@ -166,21 +185,21 @@ ssize_t mve_seam_read(int fd, void *to, size_t size)
 {
 	if (!is_next(fd, BRINGS_READ))
 		written(to, size);
-	return came(fd, BRINGS_READ, to, read(fd, to, size));
+	return came_whole(fd, BRINGS_READ, to, size, read(fd, to, size));
 }
 
 ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number)
 {
 	if (!is_next(fd, BRINGS_READV))
 		written_parts(parts, number);
-	return came(fd, BRINGS_READV, only_part(parts, number), readv(fd, parts, number));
+	return came(fd, BRINGS_READV, parts, number, readv(fd, parts, number));
 }
 
 ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags)
 {
 	if (!is_next(fd, BRINGS_RECVFROM))
 		written(to, size);
-	return came(fd, BRINGS_RECVFROM, to, recv(fd, to, size, flags));
+	return came_whole(fd, BRINGS_RECVFROM, to, size, recv(fd, to, size, flags));
 }
 
 ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct sockaddr *from,
@@ -189,19 +208,22 @@ ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct socka
 	if (!is_next(fd, BRINGS_RECVFROM))
 		written(to, size);
 	written_name(from, from_size);
-	return came(fd, BRINGS_RECVFROM, to, recvfrom(fd, to, size, flags, from, from_size));
+	return came_whole(fd, BRINGS_RECVFROM, to, size,
+			  recvfrom(fd, to, size, flags, from, from_size));
 }
 
 ssize_t mve_seam_recvmsg(int fd, struct msghdr *message, int flags)
 {
+	ssize_t got;
+
 	if (!is_next(fd, BRINGS_RECVMSG)) {
 		written(message, sizeof(*message));
 		written(message->msg_name, message->msg_namelen);
 		written(message->msg_control, message->msg_controllen);
 		written_parts(message->msg_iov, message->msg_iovlen);
 	}
-	return came(fd, BRINGS_RECVMSG, only_part(message->msg_iov, message->msg_iovlen),
-		    recvmsg(fd, message, flags));
+	got = recvmsg(fd, message, flags);
+	return came(fd, BRINGS_RECVMSG, message->msg_iov, message->msg_iovlen, got);
 }
 
 ssize_t mve_seam_write(int fd, const void *from, size_t size)
@@ -218,26 +240,26 @@ ssize_t mve_seam_writev(int fd, const struct iovec *parts, int number)
 
 ssize_t mve_seam_send(int fd, const void *from, size_t size, int flags)
 {
-	seam_end(sent);
+	answers(fd);
 	return send(fd, from, size, flags);
 }
 
 ssize_t mve_seam_sendto(int fd, const void *from, size_t size, int flags,
 			const struct sockaddr *to, socklen_t to_size)
 {
-	seam_end(sent);
+	answers(fd);
 	return sendto(fd, from, size, flags, to, to_size);
 }
 
 ssize_t mve_seam_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	seam_end(sent);
+	answers(fd);
 	return sendmsg(fd, message, flags);
 }
 
 int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int flags)
 {
-	seam_end(sent);
+	answers(fd);
 	if (number > MESSAGES_MAX)
 		number = MESSAGES_MAX;
 	written(messages, number * sizeof(*messages));
@@ -246,7 +268,7 @@ int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int fla
 
 ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size)
 {
-	seam_end(sent);
+	answers(fd);
 	written(at, sizeof(*at));
 	return sendfile(fd, from, at, size);
 }

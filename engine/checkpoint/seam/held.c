@@ -54,24 +54,62 @@ static void answer(int fd)
 		send(fd, (const void *)back->reply, back->reply_size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Memory is back: the request lies there as it came. */
-static void learn(void)
-{
-	struct known *k = &seam->known[seam->knows % KNOWN_MAX];
+/* --- what is known ----------------------------------------------------------------------- */
 
-	if (!back->refuse || !back->size || back->size > KNOWN_SIZE)
-		return;
-	memcpy(k->bytes, (const void *)back->bytes, back->size);
-	k->size = back->size;
-	seam->knows++;
+#define PRIME	((1ul << 61) - 1)
+
+/* A polynomial's value at a place that nobody knows (Carter and Wegman): as the bytes come, in
+ * whatever pieces. */
+static uint64_t sum_more(uint64_t sum, const unsigned char *bytes, size_t size)
+{
+	for (size_t n = 0; n < size; n++) {
+		unsigned __int128 x = (unsigned __int128)sum * seam->key + bytes[n] + 1;
+
+		sum = (uint64_t)(x & PRIME) + (uint64_t)(x >> 61);
+		if (sum >= PRIME)
+			sum -= PRIME;
+	}
+	return sum;
 }
 
-int held_refuses(int fd, const void *bytes, size_t size)
+/* Without a key nothing is known again. */
+void held_begin(void)
 {
-	for (unsigned n = 0; n < seam->knows && n < KNOWN_MAX; n++) {
-		struct known *k = &seam->known[n];
+	if (KERNEL_3(SYS_getrandom, &seam->key, sizeof(seam->key), 0) != sizeof(seam->key))
+		back->refuse = 0;
+	seam->key %= PRIME;
+}
 
-		if (k->size != size || memcmp(k->bytes, bytes, size))
+static struct heard *heard(int fd)
+{
+	return &seam->heard[fd < 0 || fd >= SEAM_FDS ? 0 : fd];
+}
+
+void held_answered(int fd)
+{
+	if (back->refuse)
+		*heard(fd) = (struct heard){ 0 };
+}
+
+static void learn(void)
+{
+	if (back->refuse)
+		seam->known[seam->knows++ % KNOWN_MAX] = *heard(back->fd);
+}
+
+int held_refuses(int fd, const struct iovec *parts, size_t got, int more)
+{
+	struct heard *h = heard(fd);
+
+	if (!more)
+		held_answered(fd);
+	h->size += got;
+	for (size_t n; got; got -= n, parts++) {
+		n = parts->iov_len < got ? parts->iov_len : got;
+		h->sum = sum_more(h->sum, parts->iov_base, n);
+	}
+	for (unsigned n = 0; n < seam->knows && n < KNOWN_MAX; n++) {
+		if (seam->known[n].sum != h->sum || seam->known[n].size != h->size)
 			continue;
 		answer(fd);
 		held_say(ROLLBACK_KNOWN, NULL);
@@ -79,6 +117,8 @@ int held_refuses(int fd, const void *bytes, size_t size)
 	}
 	return 0;
 }
+
+/* --- taken back --------------------------------------------------------------------------- */
 
 void held_undone(void)
 {

@@ -103,6 +103,7 @@ __attribute__((constructor)) static void seam_begin(void)
 	if (back->held) {
 		back->stack = (uintptr_t)seam->stack + sizeof(seam->stack);
 		back->go = (uintptr_t)held_go;
+		held_begin();
 	} else {
 		faults_watch();
 	}
@@ -131,7 +132,7 @@ static int may_begin(void)
 }
 
 /* Back in the call that brought it; signals are blocked since the fault. */
-static ssize_t taken_back(void)
+static int taken_back(void)
 {
 	static const char ran[] = "another thread ran while it was taken back";
 
@@ -150,14 +151,30 @@ static ssize_t taken_back(void)
 	return -1;
 }
 
-static ssize_t request(int fd, const void *bytes, ssize_t got)
+/* For the report: the bytes where they lie, or all parts' in a place that does not go back. */
+static void request_shown(const struct iovec *parts, size_t size)
+{
+	size_t at = 0;
+
+	back->bytes = (uintptr_t)parts->iov_base;
+	back->size = size;
+	if (size <= parts->iov_len)
+		return;
+	back->bytes = (uintptr_t)seam->gathered;
+	back->size = size < GATHERED_MAX ? size : GATHERED_MAX;
+	for (size_t n; at < back->size; at += n, parts++) {
+		n = parts->iov_len < back->size - at ? parts->iov_len : back->size - at;
+		memcpy(seam->gathered + at, parts->iov_base, n);
+	}
+}
+
+static int request(int fd, const struct iovec *parts, size_t size)
 {
 	int opened;
 
 	request_begins();
 	back->fd = fd;
-	back->bytes = (uintptr_t)bytes;
-	back->size = bytes ? got : 0;
+	request_shown(parts, size);
 	if (back->held && !seam->begun)
 		held_say(ROLLBACK_BEGUN, NULL);
 	seam->begun = 1;
@@ -170,22 +187,22 @@ static ssize_t request(int fd, const void *bytes, ssize_t got)
 		back->open = 1;
 	if (state->levels[0].looked)	/* the loop is a library's: it waits unseen */
 		seam->stood = 0;
-	return got;
+	return 0;
 }
 
-ssize_t seam_came(int fd, const void *bytes, ssize_t got)
+int seam_came(int fd, const struct iovec *parts, size_t size, int more)
 {
 	/* What brought the next one was the leader's next call, too: it did not go back. */
 	if (seam_is_open())
 		over("it was over");
 	if (!may_begin())
-		return got;
-	if (back->refuse && bytes && held_refuses(fd, bytes, got)) {
+		return 0;
+	if (back->refuse && held_refuses(fd, parts, size, more)) {
 		errno = ECONNRESET;
 		return -1;
 	}
 	if (--seam->left > 0)
-		return got;
+		return 0;
 	seam->left = seam->each;
-	return request(fd, bytes, got);
+	return request(fd, parts, size);
 }

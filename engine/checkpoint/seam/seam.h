@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include "engine/abi/rollback.h"
 
 /* Limit (Checkpoints): descriptors below this may be connections whose requests can be taken
@@ -19,8 +20,9 @@
  * oldest is forgotten. */
 #define KNOWN_MAX	64
 
-/* Limit (Checkpoints): bytes of a request that is known again.  Beyond: it is not. */
-#define KNOWN_SIZE	1024
+/* Limit (Checkpoints): bytes of a request that came in several parts (readv, recvmsg).  Beyond: the
+ * report shows its first ones. */
+#define GATHERED_MAX	(64ul << 10)
 
 /* What the kernel has of a sigset_t. */
 #define MASK_BYTES	8
@@ -37,17 +39,18 @@ struct seam {
 	int sig;		/* what took it back */
 	uint64_t accepted[SEAM_FDS / 64];
 	unsigned knows;		/* requests that were taken back: the next is knows % KNOWN_MAX */
-	struct known {
-		size_t size;
-		unsigned char bytes[KNOWN_SIZE];
-	} known[KNOWN_MAX];
+	uint64_t key;		/* of sums; nobody outside can make two requests with one sum */
+	struct heard {
+		uint64_t sum, size;
+	} known[KNOWN_MAX], heard[SEAM_FDS];	/* of a connection, since it was answered */
+	unsigned char gathered[GATHERED_MAX];
 	char stack[FAULT_STACK];
 };
 
 /* Pages of its own: nothing here goes back. */
 extern union seam_pages {
 	struct seam s;
-	char pages[40 * 4096];
+	char pages[300 * 4096];
 } checkpoint_seam __attribute__((visibility("hidden")));
 
 _Static_assert(sizeof(struct seam) <= sizeof(union seam_pages) &&
@@ -66,9 +69,9 @@ _Static_assert(sizeof(struct rollback) <= sizeof(union rollback_pages), "a page 
 
 #define back	(&mve_checkpoint_rollback.s)
 
-/* Something has come on a connection, to these bytes (NULL: to several places): what the call
- * returns, which is an error when the request is taken back. */
-ssize_t seam_came(int fd, const void *bytes, ssize_t got);
+/* Something has come on a connection, to these parts.  More: of the request that began there.
+ * Below 0: it is refused, or, later, taken back; the call that brought it is to fail so. */
+int seam_came(int fd, const struct iovec *parts, size_t size, int more);
 
 /* What cannot be taken back is about to be done.  The request is over. */
 void seam_end(const char *why);
@@ -94,8 +97,12 @@ _Noreturn void held_go(int sig);
 long held_say(enum rollback_word word, const char *why);
 /* The request has opened it itself: to close it changes nothing that was before. */
 int held_opened(int fd);
-/* One that was taken back has come again, and is to be refused. */
-int held_refuses(int fd, const void *bytes, size_t size);
+/* One that was taken back has come again, and is to be refused.  It may come in other pieces. */
+int held_refuses(int fd, const struct iovec *parts, size_t got, int more);
+/* The connection is answered, or another's: what comes next is another request. */
+void held_answered(int fd);
+/* The program's start. */
+void held_begin(void);
 /* It is taken back: what it has opened is closed, its connection answered, and mve is told. */
 void held_undone(void);
 
