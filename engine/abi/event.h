@@ -93,6 +93,8 @@ struct event {
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
 
+/* A clone's values: its child's lane and the life of it, whether the child gets a copy. */
+enum { CLONE_LANE_ARG, CLONE_LIFE_ARG, CLONE_COPIES_ARG };
 #define EDGE_ARG	4	/* abi/edge.h; of events with less than five values */
 
 /* Only looked at the world: a version may leave it out. */

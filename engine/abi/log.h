@@ -8,6 +8,10 @@
  * of another lane's place (abi/edge.h) holds.  The first frame of the first segment is the
  * LOG_HEAD: what a follower of the program must be started with.
  *
+ * What the recorder finds in one look at the lanes stands lane behind lane, whatever order it
+ * had.  Looks are counted in rounds, each of which has come to all lanes: what was told, or
+ * given, before an event of round n stands in no round behind n + 1.
+ *
  * What is on disk may be cut anywhere, or changed: each frame has its length and a CRC32C, and
  * the number that follows the one before.  A recording is true up to its last whole frame.
  *
@@ -23,7 +27,7 @@
 #include "engine/abi/ring.h"
 
 #define LOG_MAGIC	0x00676f6c65766dull	/* "mvelog" */
-#define LOG_VERSION	1
+#define LOG_VERSION	2
 #define LOG_NAME	"%06u.log"
 #define LOG_FRAME	0x6d617266u		/* "fram" */
 #define LOG_BUILD_ID	20
@@ -51,6 +55,7 @@ enum log_kind {
 	LOG_HEAD,	/* struct log_head, and its words */
 	LOG_OPEN,	/* a lane's life begins: before any event that names it */
 	LOG_CELLS,	/* of a lane, from cell `at` on */
+	LOG_GIVES,	/* the lane has no more cells, but gives other than it did */
 	LOG_CLOSED,	/* the lane's life is over: it has `at` cells */
 	LOG_END,	/* the recording ended, and why: a text */
 	LOG_KINDS
@@ -66,7 +71,9 @@ struct log_frame {
 	uint64_t at;
 	uint32_t lane, life;
 	int32_t pid, tid;	/* the lane's thread, in the leader */
-	uint64_t pad;
+	uint32_t round;		/* see below */
+	uint32_t giving;	/* what the lane gives behind these cells (struct lane), as far as
+				   the round had it */
 };
 
 #define LOG_LIMITS	16

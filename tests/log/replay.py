@@ -128,9 +128,12 @@ def redis():
 
 def child_named(pid, name):
     for p in run("pgrep", "-P", str(pid)).stdout.split():
-        with open(f"/proc/{p}/comm") as f:
-            if f.read() == f"{name}\n":
-                return int(p)
+        try:
+            with open(f"/proc/{p}/comm") as f:
+                if f.read() == f"{name}\n":
+                    return int(p)
+        except OSError:         # one that has ended meanwhile
+            pass
     fail(f"no {name}")
 
 
@@ -185,7 +188,7 @@ def twins_wait(n, but=None):
 
 def spare():
     folder = fresh("spare.log")
-    r = Redis(folder, "--spare", "4", "--ring", "1M")
+    r = Redis(folder, "--spare", "4", "--ring", "1M", "--full-ms", "3000")
     for _ in range(3):          # the next has a row that nobody had, if one is left
         twins_wait(4)
         was = twins()[-1]

@@ -92,15 +92,18 @@ static void pidfd_give(struct thread *t, long nr, const struct clone_args *asked
 	files_opened(t, call_find(nr), args, fd);
 }
 
-/* The thread that had the lane is dead: the monitor would end the new one's, too. */
-static void cursor_disown(uint32_t lane)
+/*
+ * The thread that had the lane is dead: the monitor would end the new one's, too.  Where that
+ * will be one of `pid` it comes as long as this lives; a process comes by itself (0).
+ */
+static void cursor_await(uint32_t lane, int32_t pid)
 {
 	struct cursor *c = &streams_section(&streams, streams.self)->cursor[lane];
 
 	MUST(lane < LANES);
 
 	__atomic_store_n(&c->owner, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->pid, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->pid, pid, __ATOMIC_RELAXED);
 }
 
 static long follow_clone(struct thread *t, long nr, const struct event *e)
@@ -122,7 +125,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 			order_forked();
 		return vtid;
 	}
-	cursor_disown(lane);
+	cursor_await(lane, asked.flags & CLONE_THREAD ? t->pid : 0);
 	cursor_begin(&streams, lane, life, source);
 	follow_take(t);
 	ids_find(t, &asked);

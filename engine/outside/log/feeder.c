@@ -3,14 +3,22 @@
  * recording, frame after frame, as its leader did.  A follower does not see the difference:
  * lanes have the same numbers, lives and places.
  *
- * It waits for the follower where a ring is full, and where a lane's life is to begin whose last
- * one has yet to be read to its end.  Neither waits for ever.  What the recorder found in one look
- * at all lanes stands behind one another, whatever order it had; the ring is larger than the
- * recorded one by two such looks (replay_chunks).  And what came before a life's end stands before
- * the next one's beginning.
+ * Each lane is fed by itself.  Where its next life cannot begin, since the follower has not read
+ * the last one to its end, and before a clone that names such a life, what is behind waits in the
+ * lane's own row (ahead.h), and other lanes go on: among them are those that the follower needs
+ * to come there.  It does, for what a life depends on was done before the lane had another.
+ *
+ * Where the ring is full all wait.  What the recorder found in one look at all lanes stands behind
+ * one another, whatever order it had; the ring is larger than the recorded one by two such looks
+ * (replay_chunks).
+ *
+ * A life that no twin will come to read is over: its thread's process ended first, in the
+ * follower, or who made it was killed in the leader before it told of it.  In a session such a
+ * lane is not used again; here it was, for the recorder had read it.
  *
  * When all is read it ends, and with it the leader of the session, so to say.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -23,10 +31,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/abi/edge.h"
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/log/ahead.h"
 #include "engine/outside/log/aside.h"
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/say.h"
@@ -34,8 +45,22 @@
 
 #define FIRST_LIFE	1		/* of lane 0: the first thread's */
 #define FOLLOWER	1		/* the version that is fed */
-#define AHEAD_BYTES	(64u << 20)	/* of a recording, in which ends are looked for */
+#define FRAMES_EACH	64		/* of the recording, between two looks at rows */
 #define WAIT_NS		2000000		/* for room, at most: then we look again */
+#define STUCK_MS	200		/* nothing is fed: time to look what is ahead */
+
+/* What became of a frame. */
+enum outcome {
+	FRAME_FED,
+	FRAME_ROOM,	/* the ring is full */
+	FRAME_WAITS,	/* for what other lanes have, or a life's end; others go on */
+};
+
+/* Of the lane's life that clones of the recording name. */
+struct named {
+	uint32_t life;		/* the last that was fed; */
+	uint32_t by, by_life;	/* in which lane */
+};
 
 struct feeder {
 	struct monitor *m;
@@ -44,10 +69,13 @@ struct feeder {
 	struct section *own, *its;
 	struct writer writer[LANES];
 	uint64_t last[LANES];	/* where the last event begins that the lane has */
-	const struct log_frame *now;	/* that waits for room */
+	struct named named[LANES];
+	struct ahead ahead;
 	struct stand stand;
-	uint64_t looked;	/* whose number that had when ends were looked for */
-	uint64_t sum, since_ms;	/* the follower stands, where this says, since then; or 0 */
+	const struct log_frame *now;	/* that waits for room */
+	uint32_t round;		/* of the last frame that was read */
+	bool read;		/* all of the recording is */
+	uint64_t stuck_ms;	/* nothing was fed since; 0: something was */
 };
 
 static struct feeder ours;
@@ -69,14 +97,14 @@ uint64_t replay_span(const struct replay *r)
 /* --- one frame ----------------------------------------------------------------------- */
 
 /* It makes no sense from here on: the rest is not fed. */
-static bool wrong(struct feeder *f, const struct log_frame *frame, const char *what)
+static enum outcome wrong(struct feeder *f, const struct log_frame *frame, const char *what)
 {
 	struct fed *fed = f->replay->fed;
 
 	fed->whole = fed->torn = 1;
 	snprintf(fed->why, sizeof(fed->why), "frame %lu, lane %u: %s",
 		 (unsigned long)frame->number, frame->lane, what);
-	return true;
+	return FRAME_ROOM;
 }
 
 static void lane_sleeper_wake(struct feeder *f, uint32_t lane)
@@ -85,34 +113,204 @@ static void lane_sleeper_wake(struct feeder *f, uint32_t lane)
 		syscall(SYS_futex, &f->own->lane[lane].head, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* False: its last life is not read to its end. */
-static bool lane_begin(struct feeder *f, const struct log_frame *frame)
+/* The process does nothing any more; its first thread may end before it. */
+static bool process_over(pid_t pid)
+{
+	char path[32];
+	unsigned threads = 0;
+	DIR *dir;
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	if (!thread_ended(pid, pid))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	for (struct dirent *d; dir && (d = readdir(dir));)
+		threads += d->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return threads < 2;
+}
+
+/* The twin that reads there is dead; who has yet to come comes while its process lives. */
+static bool reader_over(const struct cursor *c)
+{
+	int32_t pid = CONSUME(cursor_pid, &c->pid), owner = c->owner;
+
+	return pid > 0 && (owner > 0 ? thread_ended(pid, owner) : process_over(pid));
+}
+
+/* Who is to make the life's twin has read on, or is dead. */
+static bool maker_over(const struct feeder *f, const struct named *n)
+{
+	const struct cursor *c = &f->its->cursor[n->by];
+
+	if (f->own->lane[n->by].life != n->by_life)
+		return true;
+	/* Else it has yet to come itself. */
+	return c->life == n->by_life && (c->done == n->by_life || reader_over(c));
+}
+
+static bool is_stuck(const struct feeder *f)
+{
+	return f->stuck_ms && now_ms() >= f->stuck_ms + STUCK_MS;
+}
+
+/* The lane's life is closed, and no twin will read it to its end. */
+static bool life_forsaken(struct feeder *f, uint32_t lane)
+{
+	const struct cursor *c = &f->its->cursor[lane];
+	const struct named *n = &f->named[lane];
+	uint32_t life = f->own->lane[lane].life;
+	bool over;
+
+	if (c->life == life)
+		return reader_over(c);
+	if (n->life != life)
+		return is_stuck(f) && !ahead_names(&f->ahead, f->now, f->stand.part,
+						   &f->replay->frames, lane, life);
+	over = maker_over(f, n);
+	/* It may have come to the clone meanwhile. */
+	return over && CONSUME(cursor_life, &c->life) != life;
+}
+
+static void life_forsake(struct feeder *f, uint32_t lane)
+{
+	struct streams its = { f->m->conduct, FOLLOWER };
+
+	if (f->its->cursor[lane].life != f->own->lane[lane].life)
+		cursor_begin(&its, lane, f->own->lane[lane].life, 0);
+	cursor_done(&its, lane);
+}
+
+/* The last life of the lane is read to its end. */
+static bool life_over(struct feeder *f, uint32_t lane)
+{
+	const struct cursor *c = &f->its->cursor[lane];
+	uint32_t life = f->own->lane[lane].life;
+
+	if (f->own->lane[lane].state != LANE_CLOSED)
+		return true;
+	if (life_forsaken(f, lane))
+		life_forsake(f, lane);
+	return c->life == life && CONSUME(cursor_done, &c->done) == life;
+}
+
+static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 {
 	struct lane *lane = &f->own->lane[frame->lane];
 
 	/* The first one is open from the start. */
-	if (lane->life != frame->life && lane->state == LANE_OPEN)
-		return wrong(f, frame, "it begins anew before its end");
-	if (lane->life != frame->life && !lane_open_at(&f->streams, frame->lane, frame->life))
-		return false;
+	if (lane->life != frame->life) {
+		if (lane->state == LANE_OPEN && lane->head)
+			return wrong(f, frame, "it begins anew before its end");
+		/* Nobody came to have it: the clone failed. */
+		if (lane->state == LANE_OPEN)
+			lane_cancel(&f->streams, frame->lane);
+		if (!life_over(f, frame->lane))
+			return FRAME_WAITS;
+		if (!lane_open_at(&f->streams, frame->lane, frame->life))
+			return FRAME_ROOM;
+	}
 	writer_attach(&f->writer[frame->lane], &f->streams, frame->lane);
-	return true;
+	return FRAME_FED;
 }
 
-static void events_see(struct feeder *f, const struct log_frame *frame)
+static void event_see(struct feeder *f, const struct log_frame *frame, const struct event *e,
+		      uint64_t at)
+{
+	uint32_t lane, life;
+
+	f->replay->fed->calls += e->kind == EVENT_CALL;
+	if (e->kind == EVENT_MORE)
+		return;
+	f->last[frame->lane] = at;
+	if (event_bears(e, &lane, &life))
+		f->named[lane] = (struct named){ life, frame->lane, frame->life };
+	if (!frame->lane && frame->life == FIRST_LIFE)
+		f->replay->fed->first_ends = e->kind == EVENT_CALL && call_ends(call_find(e->call));
+}
+
+/* --- what an event waits for --------------------------------------------------------- */
+
+/* The life that it is about has yet to begin: its child's, or that which it comes behind. */
+static bool life_waits(const struct feeder *f, const struct event *e)
+{
+	uint64_t edge = e->arg[EDGE_ARG];
+	uint32_t lane, life, ahead;
+
+	if (event_bears(e, &lane, &life) && (int32_t)(life - f->own->lane[lane].life) > 0)
+		return true;
+	if (!(e->flags & EVENT_AFTER))
+		return false;
+	lane = edge_lane(edge) % LANES;
+	life = (uint32_t)(edge >> (EDGE_PLACE_BITS + 1)) % (1u << EDGE_LIFE_BITS);
+	ahead = (life + EDGE_LIVES - 1 - f->own->lane[lane].life % EDGE_LIVES) % EDGE_LIVES;
+	return ahead && ahead < EDGE_LIVES / 2;
+}
+
+/* A fork, or a clock's second: threads of the process look whether others are before it. */
+static bool is_for_all(const struct event *e)
+{
+	uint32_t lane, life;
+
+	return e->flags & (EVENT_CLOCK | EVENT_TICK) ||
+	       (event_bears(e, &lane, &life) && e->arg[CLONE_COPIES_ARG]);
+}
+
+/* An event of the frame that is not fed comes before that number. */
+static bool frame_before(const struct feeder *f, const struct log_frame *frame, uint64_t seq)
 {
 	const struct event *e = frame_payload(frame);
-	uint32_t cells = frame->size / CELL_SIZE;
+	uint32_t cells = frame->kind == LOG_CELLS ? frame->size / CELL_SIZE : 0;
+	const struct writer *w = &f->writer[frame->lane];
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < cells; i += event_cells(e[i].size % (CHUNK_SIZE + 1))) {
-		f->replay->fed->calls += e[i].kind == EVENT_CALL;
-		if (e[i].kind == EVENT_MORE)
-			continue;
-		f->last[frame->lane] = frame->at + i;
-		if (!frame->lane && frame->life == FIRST_LIFE)
-			f->replay->fed->first_ends = e[i].kind == EVENT_CALL &&
-						     call_ends(call_find(e[i].call));
+	if (w->lane && w->lane->life == frame->life && w->head > frame->at)
+		i = (uint32_t)(w->head - frame->at);
+	for (; i < cells; i += event_span(&e[i], cells - i))
+		if (e[i].kind != EVENT_MORE && (e[i].seq & ORDER_MASK))
+			return (e[i].seq & ORDER_MASK) < (seq & ORDER_MASK);
+	return false;
+}
+
+/* What other threads of the process had told or begun by then, as far as the recorder saw it. */
+static bool others_before(const struct feeder *f, const struct log_frame *frame, uint64_t seq)
+{
+	const struct log_frame *other;
+
+	if (!f->read && !f->stand.is_held && (int32_t)(f->round - frame->round) < 2)
+		return true;
+	for (uint32_t i = 0; i < LANES && f->ahead.frames; i++) {
+		other = ahead_first(&f->ahead, i);
+		if (other && i != frame->lane && other->pid == frame->pid &&
+		    frame_before(f, other, seq))
+			return true;
 	}
+	return f->now && f->now->lane != frame->lane && f->now->pid == frame->pid &&
+	       frame_before(f, f->now, seq);
+}
+
+static bool event_waits(const struct feeder *f, const struct log_frame *frame,
+			const struct event *e)
+{
+	return life_waits(f, e) || (is_for_all(e) && others_before(f, frame, e->seq));
+}
+
+/* --- cells ---------------------------------------------------------------------------- */
+
+/* Cells from `from` on, before the first event that has to wait. */
+static uint32_t cells_free(struct feeder *f, const struct log_frame *frame, uint32_t from)
+{
+	const struct event *e = frame_payload(frame);
+	uint32_t cells = frame->size / CELL_SIZE, i = from;
+
+	while (i < cells && !event_waits(f, frame, &e[i])) {
+		event_see(f, frame, &e[i], frame->at + i);
+		i += event_span(&e[i], cells - i);
+	}
+	return i - from;
 }
 
 /* Cells as the leader has written them; they fit into the chunk, before its turn. */
@@ -126,67 +324,143 @@ static void cells_put(struct writer *w, const void *cells, uint32_t n)
 	PUBLISH(lane_head, &w->lane->head, w->head);
 }
 
-static bool cells_feed(struct feeder *f, const struct log_frame *frame)
+/* The lane is in the life of the frame, and comes to its first cell, or is among its cells. */
+static bool cells_fit(const struct writer *w, const struct log_frame *frame)
+{
+	uint64_t end = frame->at + frame->size / CELL_SIZE;
+
+	return w->lane->life == frame->life && w->head >= frame->at && w->head < end &&
+	       w->cell + (end - w->head) <= CHUNK_CELLS - 1;
+}
+
+/* Behind what was told: nobody waits for what is given and stands there. */
+static void giving_put(struct feeder *f, const struct log_frame *frame)
+{
+	struct lane *lane = &f->own->lane[frame->lane];
+
+	if (lane->life == frame->life)
+		PUBLISH(lane_giving, &lane->giving, frame->giving);
+}
+
+/* Of a frame that was fed in part the rest. */
+static enum outcome cells_feed(struct feeder *f, const struct log_frame *frame)
 {
 	struct writer *w = &f->writer[frame->lane];
+	const struct event *cells = frame_payload(frame);
+	uint32_t from, n;
 
 	if (!w->lane)
 		return wrong(f, frame, "it has not begun");
 	if (w->owes)
 		writer_settle(w);
 	if (frame->at == w->head + 1 && w->cell == CHUNK_CELLS - 1 && !writer_turn(w))
-		return false;
-	if (frame->at != w->head || w->lane->life != frame->life ||
-	    w->cell + frame->size / CELL_SIZE > CHUNK_CELLS - 1)
+		return FRAME_ROOM;
+	if (!cells_fit(w, frame))
 		return wrong(f, frame, "it does not go on where it was");
+	from = (uint32_t)(w->head - frame->at);
+	n = cells_free(f, frame, from);
 	__atomic_store_n(&w->lane->pid, frame->pid, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->lane->owner, frame->tid, __ATOMIC_RELAXED);
-	cells_put(w, frame_payload(frame), frame->size / CELL_SIZE);
-	lane_sleeper_wake(f, frame->lane);
-	events_see(f, frame);
-	return true;
+	if (n) {
+		cells_put(w, cells + from, n);
+		lane_sleeper_wake(f, frame->lane);
+	}
+	if (from + n < frame->size / CELL_SIZE)
+		return FRAME_WAITS;
+	giving_put(f, frame);
+	return FRAME_FED;
 }
 
-/* False: there is no room for it yet. */
-static bool frame_feed(struct feeder *f, const struct log_frame *frame)
+static enum outcome frame_feed(struct feeder *f, const struct log_frame *frame)
 {
 	MUST(frame->lane < LANES);
 	if (frame->kind == LOG_OPEN)
 		return lane_begin(f, frame);
 	if (frame->kind == LOG_CELLS)
-		return cells_feed(f, frame);
+		return frame->size ? cells_feed(f, frame) : FRAME_FED;
+	if (frame->kind == LOG_GIVES)
+		giving_put(f, frame);
 	if (frame->kind == LOG_CLOSED && f->own->lane[frame->lane].state == LANE_OPEN) {
 		lane_close(&f->streams, frame->lane);
 		lane_sleeper_wake(f, frame->lane);
 	}
-	return true;
+	return FRAME_FED;
+}
+
+/* --- all of them --------------------------------------------------------------------- */
+
+/* What waits in rows; false: the ring is full, and nobody else is fed. */
+static bool rows_feed(struct feeder *f, bool *any)
+{
+	const struct log_frame *frame;
+	enum outcome now = FRAME_FED;
+
+	for (uint32_t i = 0; f->ahead.frames && i < LANES && now != FRAME_ROOM; i++) {
+		now = FRAME_FED;
+		while (now == FRAME_FED && (frame = ahead_first(&f->ahead, i)) &&
+		       (now = frame_feed(f, frame)) == FRAME_FED) {
+			ahead_take(&f->ahead, i);
+			*any = true;
+		}
+	}
+	return now != FRAME_ROOM;
 }
 
 static bool frame_next(struct feeder *f)
 {
 	struct fed *fed = f->replay->fed;
 
+	if (f->now || f->read)
+		return f->now;
 	f->now = stand_next(&f->stand, &f->replay->frames, &fed->until);
 	fed->frames += f->now != NULL;
-	if (f->now)
-		return true;
-	if (f->stand.is_held)
+	f->read = !f->now && !f->stand.is_held;
+	if (f->now && f->now->kind != LOG_END)
+		f->round = f->now->round;
+	return f->now;
+}
+
+/* The recording's next, or to its lane's row; false: it waits. */
+static bool frame_pass(struct feeder *f)
+{
+	bool waits = ahead_first(&f->ahead, f->now->lane);
+	enum outcome now = waits ? FRAME_WAITS : frame_feed(f, f->now);
+
+	if (now == FRAME_ROOM || (now == FRAME_WAITS && !ahead_add(&f->ahead, f->now)))
 		return false;
-	fed->whole = 1;
+	f->now = NULL;
+	return true;
+}
+
+static void feed_end(struct feeder *f)
+{
+	struct fed *fed = f->replay->fed;
+
+	if (fed->whole || !f->read || f->ahead.frames)
+		return;
 	fed->torn = f->replay->frames.torn;
 	memcpy(fed->why, f->replay->frames.why, sizeof(fed->why));
-	return false;
+	fed->whole = 1;
 }
 
 /* All that there is room for. */
 static bool feed(struct feeder *f)
 {
-	bool any = false;
+	bool any = false, more = true;
 
-	while (!f->replay->fed->whole && (f->now || frame_next(f)) && frame_feed(f, f->now)) {
-		f->now = NULL;
-		any = true;
+	while (more && !f->replay->fed->whole && rows_feed(f, &any)) {
+		unsigned n = 0;
+
+		while (n < FRAMES_EACH && !f->replay->fed->whole && frame_next(f) && frame_pass(f))
+			n++;
+		more = n > 0;
+		any |= more;
 	}
+	feed_end(f);
+	if (any)
+		f->stuck_ms = 0;
+	else if (!f->stuck_ms)
+		f->stuck_ms = now_ms();
 	return any;
 }
 
@@ -203,91 +477,7 @@ static void room_wait(struct feeder *f)
 	__atomic_fetch_sub(&f->own->full, 1, __ATOMIC_RELAXED);
 }
 
-/* --- lanes that nobody comes to read ------------------------------------------------- */
-
-/*
- * Who was killed told no end, and its lane was closed when somebody saw it: by then others may
- * have begun.  So ends are looked for in what is still to come, if no cells come before them.
- */
-static void ends_ahead(struct feeder *f)
-{
-	static bool more[LANES];
-	const struct log_frame *h;
-	struct frames ahead;
-	uint64_t bytes = 0;
-
-	if (!f->now || f->now->kind != LOG_OPEN || f->looked == f->now->number)
-		return;
-	f->looked = f->now->number;
-	memset(more, 0, sizeof(more));
-	frames_copy(&f->replay->frames, &ahead);
-	while (bytes < AHEAD_BYTES && (h = frames_next(&ahead))) {
-		struct lane *l = &f->own->lane[h->lane % LANES];
-		bool ends = h->kind == LOG_CLOSED && !more[h->lane % LANES];
-
-		more[h->lane % LANES] |= h->kind == LOG_OPEN || h->kind == LOG_CELLS;
-		if (ends && l->state == LANE_OPEN && l->life == h->life && l->head == h->at)
-			frame_feed(f, h);
-		bytes += log_frame_size(h->size);
-	}
-	frames_close(&ahead);
-}
-
-/* A twin has come to the lane: it reads it, or has ended and the monitor sees to it. */
-static bool lane_has_reader(const struct feeder *f, uint32_t lane)
-{
-	const struct cursor *c = &f->its->cursor[lane];
-
-	return c->life == f->own->lane[lane].life && CONSUME(cursor_pid, &c->pid);
-}
-
-/* What is told is read by all who read: a sum that changes while anybody reads on, or 0. */
-static uint64_t all_read(const struct feeder *f)
-{
-	uint32_t high = section_lanes(f->own);
-	uint64_t sum = 1;
-
-	for (uint32_t i = 0; i < high; i++) {
-		const struct cursor *c = &f->its->cursor[i];
-
-		if (lane_has_reader(f, i) && streams_lane_unread(f->m, FOLLOWER, 0, i))
-			return 0;
-		sum = sum * 31 + c->at + c->life + (uint64_t)(uint32_t)c->pid;
-	}
-	return sum;
-}
-
-/* Closed, and its thread's twin has not come: its process was killed before. */
-static void lanes_forsake(struct feeder *f)
-{
-	uint32_t high = section_lanes(f->own);
-
-	for (uint32_t i = 0; i < high; i++) {
-		if (f->own->lane[i].state != LANE_CLOSED || lane_has_reader(f, i))
-			continue;
-		cursor_begin(&(struct streams){ f->m->conduct, FOLLOWER }, i,
-			     f->own->lane[i].life, 0);
-		cursor_done(&(struct streams){ f->m->conduct, FOLLOWER }, i);
-	}
-}
-
-/*
- * A lane is to have another life, and its last one has no reader.  In a session such a lane is
- * not used again; here it was, for the recorder had read it.  Its thread's twin may still come,
- * as long as something moves: it is waited for half as long as one that stands still.
- */
-static void forsaken_look(struct feeder *f)
-{
-	uint64_t sum = f->now && f->now->kind == LOG_OPEN ? all_read(f) : 0;
-
-	if (!sum || sum != f->sum) {
-		f->sum = sum;
-		f->since_ms = now_ms();
-	} else if (now_ms() >= f->since_ms + f->m->options->still_ms / 2) {
-		lanes_forsake(f);
-		f->sum = 0;
-	}
-}
+/* --- its life ------------------------------------------------------------------------ */
 
 static bool is_followed(const struct feeder *f)
 {
@@ -336,8 +526,6 @@ static _Noreturn void feeder_run(struct feeder *f)
 	while (!is_over(f))
 		if (!feed(f)) {
 			room_wait(f);
-			ends_ahead(f);
-			forsaken_look(f);
 			stand_look(&f->stand, &f->replay->fed->until, f->its);
 		}
 	_exit(EXIT_OK);

@@ -199,6 +199,7 @@ static bool frame_possible(const struct log_frame *h)
 		       h->lane < LANES && h->life && h->at < 1ull << 48;
 	case LOG_OPEN:
 		return !h->size && h->lane < LANES && h->life && !h->at;
+	case LOG_GIVES:
 	case LOG_CLOSED:
 		return !h->size && h->lane < LANES && h->life && h->at < 1ull << 48;
 	case LOG_END:

@@ -49,6 +49,7 @@ struct place {
 	uint64_t at, head;	/* `head`: as far as this look goes */
 	uint64_t ended;		/* the look in which the life was read to its end; or 0 */
 	bool closed, done;	/* no more will come; it is given back */
+	uint32_t giving, gave;	/* as seen with the head; as it is written down */
 };
 
 /* Cells of a batch: given back when they are written. */
@@ -77,6 +78,7 @@ struct recorder {
 	int socket;
 	uint32_t lane;		/* where the next look begins */
 	uint64_t looks;
+	uint32_t rounds;	/* whole ones */
 	bool full;		/* the batch is full: there may be more */
 	char why[FRAMES_WHY];	/* it ends; "": it goes on */
 };
@@ -116,6 +118,10 @@ static struct log_frame *frame_add(struct recorder *r, struct gathered *g, uint3
 	f->at = p->at;
 	f->pid = l->pid;
 	f->tid = l->owner;
+	f->round = r->rounds;
+	/* It goes with the head: before that more may have been given, and told. */
+	f->giving = p->at + size / CELL_SIZE == p->head ? p->giving : 0;
+	p->gave = f->giving;
 	batch_seal(f, payload);
 	return f;
 }
@@ -184,7 +190,13 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 		return true;
 	if (!cells_gather(r, g, lane))
 		return false;
-	if (!p->closed || p->at < p->head || batch_full(r, g))
+	if (p->at < p->head || batch_full(r, g))
+		return true;
+	if (p->giving != p->gave && !p->closed) {
+		frame_add(r, g, lane, LOG_GIVES, NULL, 0);
+		reached_note(r, g, lane);
+	}
+	if (!p->closed || batch_full(r, g))
 		return true;
 	frame_add(r, g, lane, LOG_CLOSED, NULL, 0);
 	p->ended = r->looks;
@@ -206,6 +218,8 @@ static bool heads_see(struct recorder *r)
 		/* If it is closed the head is the last. */
 		p->closed = CONSUME(lane_state, &l->state) == LANE_CLOSED;
 		p->head = CONSUME(lane_head, &l->head);
+		/* Behind the head: what is given here was not told there. */
+		p->giving = CONSUME(lane_giving, &l->giving);
 		if (p->head < p->at ||
 		    p->head - p->at > (uint64_t)r->streams.conduct->chunks * CHUNK_CELLS)
 			return ends(r, "what stands in the ring makes no sense (lane %u)", i);
@@ -280,6 +294,7 @@ static bool gather(struct recorder *r, struct gathered *g)
 	}
 	if (sane) {
 		g->whole = !r->full;
+		r->rounds += g->whole;
 		return true;
 	}
 	r->writer.number = number;
