@@ -86,6 +86,14 @@ enum image_word {
 	IMAGE_STANDS,		/* all of its threads stand for this one; -> all processes do */
 	IMAGE_MADE,		/* this process is its copy; -> each has one, or there is none */
 	IMAGE_WOKE,		/* the asker was one, and this process is now; -> all go on */
+	IMAGE_LOST,		/* a lock, enum image_loss: the threads' order is lost: the image
+				   is to go on; -> it cannot; -EPERM: nor ever */
+};
+
+enum image_loss {
+	LOSS_TURN,		/* a turn has not come, and all wait for one another */
+	LOSS_LOCK,		/* it locks what its leader did not: of the same program */
+	IMAGE_LOSSES
 };
 
 /* Of REQ_FAILED: it goes on, but what it tells followers may be wrong. */

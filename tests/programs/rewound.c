@@ -3,7 +3,7 @@
  * ever changes, one of its own or in memory that processes share:
  * `rewound [THREADS [LINE [shared|forks]]]`.  With THREADS the lines are answered by so many
  * threads, or processes, in turn; from the LINE-th on it says something else, as another
- * build would.
+ * build would.  Where it finds LOCKS it says nothing, but takes two locks in another order.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,14 +25,30 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static long lines, threads;
 
+#define LOCKS	2
+
+/* Whoever answers holds `mutex`. */
+static void locks_take(int first)
+{
+	static pthread_mutex_t lock[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+
+	pthread_mutex_lock(&lock[first]);
+	pthread_mutex_lock(&lock[!first]);
+	pthread_mutex_unlock(&lock[!first]);
+	pthread_mutex_unlock(&lock[first]);
+}
+
 static void answer(long line, long who)
 {
 	char text[80];
 	int n;
 
-	if (*word > 1)
+	if (threads)
+		locks_take(*word == LOCKS);
+	if (*word > LOCKS)
 		*(volatile uint32_t *)(uintptr_t)*word = 0;
-	n = snprintf(text, sizeof(text), "line %ld by %ld: %u%s\n", line, who, *word,
+	n = snprintf(text, sizeof(text), "line %ld by %ld: %u%s\n", line, who,
+		     *word == LOCKS ? 0 : *word,
 		     differs_at && line >= differs_at ? " else" : "");
 
 	if (write(1, text, (size_t)n) != n)

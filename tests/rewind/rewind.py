@@ -4,6 +4,7 @@ FOLLOWER is the program, or another build of it, by a sanitizer.
 
 once	its memory is changed from outside, as a race would: it tries again, and goes on
 shared	the same, of memory that processes share
+locks	it takes locks in another order for that, and would say the same
 crash	it crashes of that
 image_gone, image_stopped, killed	its image, or it, is killed or stopped
 again	its image is killed: there is another, without a line
@@ -155,6 +156,10 @@ def shared(threads):
     once(threads, True)
 
 
+def locks(threads):
+    came_back(threads, value=2, place="a lock").end()
+
+
 def forked(threads):
     once(threads, forks=True)
 
@@ -218,7 +223,7 @@ def forks_lead(threads):
 
 
 def crash(threads):
-    once(threads, value=2, place="SIGSEGV")
+    once(threads, value=3, place="SIGSEGV")
 
 
 def begun(threads, what):
@@ -291,7 +296,8 @@ def kill(pid):
         pass
 
 
-CASES = {"once": once, "shared": shared, "always": always, "forked": forked, "forks_lead": forks_lead, "crash": crash,
+CASES = {"once": once, "locks": locks, "shared": shared, "always": always, "forked": forked,
+         "forks_lead": forks_lead, "crash": crash,
          "again": again, "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 
 

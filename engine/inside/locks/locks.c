@@ -48,6 +48,7 @@
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/lead.h"
+#include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/sample/seam.h"
@@ -141,8 +142,10 @@ static void owner_wait(struct thread *t, const struct lock_call *c, bool dead)
 		if (stand_look(t))
 			p = (struct idling){ .kind = WAIT_turn };
 		turn_wait_step(word, now, FUTEX_BITSET_MATCH_ANY, &p);
-		if (lock_is_hopeless(t, &p))
+		if (lock_is_hopeless(t, &p)) {
+			image_lost(t, LOSS_TURN, lock_address(c));
 			break;
+		}
 	}
 	if (dead && !(now & FUTEX_OWNER_DIED))
 		BOTH_IF(mutex_word, word, &now, (now & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
@@ -201,6 +204,8 @@ static long lock_unordered(struct thread *t, struct lock_call *c)
 		wait_idle(t);
 	if (!is_mutex(c))
 		return ASK_UNORDERED;
+	if (!lock_is_wait(c) && !caller_in_libc(return_address(c)))
+		image_lost(t, LOSS_LOCK, lock_address(c));
 	c->state |= STATE_ASKED | STATE_OWN;
 	c->bucket = LOCK_NO_TURN;
 	PUBLISH(want_mutex, &t->want_mutex, lock_address(c));
@@ -261,6 +266,7 @@ static bool try_again(struct thread *t, struct lock_call *c)
 	c->stood = order_all_stand(t) ? c->stood + 1 : 0;
 	if (c->stood * PAUSE_FIRST_NS > lock_stood_most(t) / 2) {
 		lock_futile_note(c->stood * PAUSE_FIRST_NS);
+		image_lost(t, LOSS_TURN, lock_address(c));
 		return false;
 	}
 	waited = (c->tries - TURN_SPINS) * PAUSE_FIRST_NS;

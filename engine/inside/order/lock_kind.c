@@ -25,6 +25,12 @@ bool lock_kind_fits(const struct event *e, uint32_t kind)
 				    lock_how_of[kind] == LOCK_BY_COND));
 }
 
+bool event_is_mutex(const struct event *e)
+{
+	return e->kind == EVENT_LOCK && e->call > LOCK_COND_LAST &&
+	       e->call <= LOCK_MUTEX_CLOCKLOCK;
+}
+
 uint64_t lock_address(const struct lock_call *c)
 {
 	return c->arg[lock_is_wait(c)];

@@ -40,6 +40,8 @@ static inline bool lock_is_once(const struct lock_call *c)
 }
 
 bool lock_kind_fits(const struct event *e, uint32_t kind);
+/* A mutex was asked for, and not by a wait. */
+bool event_is_mutex(const struct event *e);
 uint64_t lock_address(const struct lock_call *c);
 bool lock_turn_took(const struct lock_call *c, int64_t result);
 

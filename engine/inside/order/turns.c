@@ -20,6 +20,7 @@
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
+#include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
 
 struct bucket lock_buckets[LOCK_BUCKETS + 1];
@@ -69,8 +70,7 @@ static bool source_ended(const struct thread *t)
 	return ended >> t->reader.cursor->source & 1;
 }
 
-/* Another thread wants a mutex that this one holds. */
-static bool is_wanted(const struct thread *t)
+bool lock_is_wanted(const struct thread *t)
 {
 	const struct thread *o;
 
@@ -114,7 +114,7 @@ bool lock_is_hopeless(struct thread *t, struct idling *p)
 
 	if (!p->sleep)
 		return false;
-	if (!is_wanted(t) || !order_all_stand(t)) {
+	if (!lock_is_wanted(t) || !order_all_stand(t)) {
 		p->stood = 0;
 		return idling_over(t, p);
 	}
@@ -129,6 +129,7 @@ bool lock_is_hopeless(struct thread *t, struct idling *p)
 
 void lock_given_up(struct thread *t, uint64_t address)
 {
+	image_lost(t, LOSS_TURN, address);
 	if (!__atomic_exchange_n(&noted, 1, __ATOMIC_RELAXED))
 		request_ask(t, REQ_NOTE, NOTE_LOCK_ORDER, address, 0);
 }
@@ -301,7 +302,7 @@ bool lock_wait_over(void *what)
 {
 	struct wanted *w = what;
 
-	if (!others_take(w->t) && !is_wanted(w->t)) {
+	if (!others_take(w->t) && !lock_is_wanted(w->t)) {
 		w->idling.since = 0;
 		return false;
 	}

@@ -53,6 +53,8 @@ extern uint32_t lock_progress;	/* turns that came */
 bool idling_over(struct thread *t, struct idling *p);
 uint64_t lock_stood_most(const struct thread *t);
 void lock_futile_note(uint64_t ns);
+/* Another thread wants a mutex that this one holds. */
+bool lock_is_wanted(const struct thread *t);
 bool lock_is_hopeless(struct thread *t, struct idling *p);
 void lock_given_up(struct thread *t, uint64_t address);
 bool turn_is_here(const struct bucket *b, uint64_t turn);

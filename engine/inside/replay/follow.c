@@ -36,6 +36,7 @@
 #include "engine/inside/lanes/window.h"
 #include "engine/inside/order/apart.h"
 #include "engine/inside/order/follow_signal.h"
+#include "engine/inside/order/lock_kind.h"
 #include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
@@ -51,6 +52,7 @@
 #include "engine/inside/replay/follow_serve.h"
 #include "engine/inside/replay/ignore.h"
 #include "engine/inside/replay/own_query.h"
+#include "engine/inside/rewind/image.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/apart_meet.h"
 #include "engine/inside/rules/follow_rules.h"
@@ -165,6 +167,8 @@ static enum step_result meet(struct thread *t, const struct event *e, struct wal
 		return STEP_DONE;
 	}
 	if (e->kind != EVENT_CALL && !(event_aside(e) && call_is_elastic(w->desc))) {
+		if (event_is_mutex(e))
+			image_lost(t, LOSS_LOCK, e->arg[2]);
 		lock_passed(t, e);
 		if (e->kind == EVENT_FILE)
 			mirror_placed(e);

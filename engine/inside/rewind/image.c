@@ -119,10 +119,27 @@ static void image_sleep(struct thread *t, uint32_t image)
 #define SHAKEN		16	/* one event in so many is put off, */
 #define SHAKE_NS	100000	/* by at most so long */
 
+/* Each time it is met another way. */
+static uint64_t dice_of(uint32_t who, uint64_t seq, uint32_t tries)
+{
+	return ((uint64_t)who << 32 ^ seq ^ tries) * 0x9e3779b97f4a7c15ull;
+}
+
+void image_lost(struct thread *t, enum image_loss loss, uint64_t lock)
+{
+	static bool refused[IMAGE_LOSSES];
+
+	MUST(t->following);
+	if (!images()->chunks || __atomic_load_n(&refused[loss], __ATOMIC_RELAXED))
+		return;
+	if (request_ask(t, REQ_IMAGE, IMAGE_LOST, lock, loss) == -EPERM)
+		__atomic_store_n(&refused[loss], true, __ATOMIC_RELAXED);
+}
+
 void image_shaken(const struct thread *t, uint64_t seq)
 {
-	uint32_t tries = __atomic_load_n(&images()->tries, __ATOMIC_RELAXED);
-	uint64_t dice = ((uint64_t)t->tid << 32 ^ seq ^ tries) * 0x9e3779b97f4a7c15ull;
+	uint32_t tries = image_tries();
+	uint64_t dice = dice_of((uint32_t)t->tid, seq, tries);
 	struct __kernel_timespec sleep = { 0, (long long)(dice >> 32) % SHAKE_NS };
 
 	if (dice >> 60 != tries % SHAKEN)

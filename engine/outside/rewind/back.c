@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,26 +44,76 @@ static void processes_kill(struct version *v)
 	v->gone = v->reaped = false;
 }
 
-bool rewind_try(struct version *v, const struct request *r)
+static bool may_go_back(const struct version *v)
+{
+	const struct monitor *m = v->monitor;
+	const struct rewind *rw = &v->rewind;
+
+	return rw->image && rw->state <= REWIND_STANDS && !takeover_any(m) && !m->finishing &&
+	       version_lives(v) && copies_live(rw);
+}
+
+/* Why it does has been noted. */
+static void go_back(struct version *v)
 {
 	struct monitor *m = v->monitor;
 	struct rewind *rw = &v->rewind;
 
-	if (!rw->image || rw->state > REWIND_STANDS ||
-	    (r->args[0] != VERDICT_DIVERGED && r->args[0] != VERDICT_CRASHED) ||
-	    takeover_any(m) || m->finishing || !version_lives(v) || !copies_live(rw) ||
-	    !met_count(v, r))
-		return false;
+	MUST(rw->image && rw->state <= REWIND_STANDS);
 	if (rw->state == REWIND_STANDS)
 		stand_over(v, -EINTR);
-	race_note(v, r);
 	say_log("rewind", "%s/%s: tries again: %s", m->session.name, v->name, rw->why);
 	held_forget(m, v);
 	processes_kill(v);
 	rw->rewinds++;
 	rw->needed = true;
 	rewind_state_begin(v, REWIND_ENDS, END_MS);
+}
+
+bool rewind_try(struct version *v, const struct request *r)
+{
+	if (!may_go_back(v) ||
+	    (r->args[0] != VERDICT_DIVERGED && r->args[0] != VERDICT_CRASHED) || !met_count(v, r))
+		return false;
+	race_note(v, r);
+	go_back(v);
 	return true;
+}
+
+/* The leader's program and its follower's have one name; a file of either need not answer. */
+static bool is_same_program(const struct version *v)
+{
+	const pid_t pid[2] = { v->server, leading(v->monitor)->server };
+	char path[48], file[2][PATH_MAX];
+	ssize_t n[2];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", pid[i]);
+		n[i] = readlink(path, file[i], sizeof(file[i]));
+	}
+	return n[0] > 0 && n[0] == n[1] && !memcmp(file[0], file[1], (size_t)n[0]);
+}
+
+/*
+ * Its threads take locks in another order than the leader's.  Where an image can go on that
+ * is found again in order, before anything else differs; else it goes on as it is.
+ */
+int64_t order_lost(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+
+	if (rw->disordered || (r->args[2] == LOSS_LOCK && !is_same_program(v)))
+		return -EPERM;
+	if (!may_go_back(v) || held_any(v->monitor, v, REQ_VERDICT) ||
+	    !cursors_are_kept(v, rw->image))
+		return -EAGAIN;
+	if (++rw->lost > v->monitor->options->rewind) {
+		rw->disordered = true;
+		return -EPERM;
+	}
+	race_note_lock(v, r);
+	go_back(v);
+	return REPLY_LATER;
 }
 
 /* All threads of it are gone: a first one that has ended waits for the others. */

@@ -82,6 +82,17 @@ bool cursors_restore(struct version *v, uint32_t image, uint32_t copy)
 	return told;
 }
 
+bool cursors_are_kept(const struct version *v, uint32_t image)
+{
+	const struct monitor *m = v->monitor;
+
+	MUST(image);
+	for (uint32_t r = 0; r < m->realms; r++)
+		if (LOOK(image, &realm_part(m, r, m->leader)->unkept[v->index]) == image)
+			return false;
+	return true;
+}
+
 void cursors_forget(struct version *v)
 {
 	const struct monitor *m = v->monitor;

@@ -61,6 +61,8 @@ struct rewind {
 	uint64_t again_ms;	/* there is none, and another is begun then; 0: none is */
 	unsigned failed;	/* so often in a row did none come of it, or not last */
 	bool needed;		/* it has gone back to the one that is kept */
+	unsigned lost;		/* so often for its order was lost (order_lost) */
+	bool disordered;	/* that was too often for one image: it is so by itself */
 	unsigned doubled;	/* how often the way to the next was, as none was needed */
 	bool refused;		/* it was said why there is none */
 	uint64_t images, rewinds;	/* taken, gone on */

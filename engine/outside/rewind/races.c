@@ -18,17 +18,13 @@ static const struct window_row *row_of(const struct version *v, const struct req
 	return &s->window[(s->calls - 1) % WINDOW];
 }
 
-/* Whose code made the call, or crashed. */
-static void place_write(char *text, size_t size, const struct version *v, const struct request *r)
+/* What was at a place of the process: whose that is. */
+static void place_write(char *text, size_t size, const char *what, pid_t pid, uint64_t place)
 {
-	uint64_t place = v->area->slot[r->slot].place;
-	const struct call_desc *d = call_find((long)row_of(v, r)->call);
-	const char *what = r->args[0] == VERDICT_CRASHED ? signal_word(r->args[1]) :
-			   d ? d->name : "a call";
 	int n = snprintf(text, size, "%s at 0x%lx", what, place);
 	struct maps maps;
 
-	if (maps_read_part(r->pid, place, place + 1, &maps))
+	if (maps_read_part(pid, place, place + 1, &maps))
 		maps.n = 0;
 	for (size_t i = 0; i < maps.n && n > 0; i++) {
 		const struct map *at = &maps.map[i];
@@ -41,12 +37,10 @@ static void place_write(char *text, size_t size, const struct version *v, const 
 	maps_free(&maps);
 }
 
-void race_note(struct version *v, const struct request *r)
+static void why_count(struct rewind *rw)
 {
-	struct rewind *rw = &v->rewind;
 	unsigned i = 0;
 
-	place_write(rw->why, sizeof(rw->why), v, r);
 	while (i < rw->races && strcmp(rw->race[i].text, rw->why))
 		i++;
 	if (i == RACES_MAX) {
@@ -56,6 +50,26 @@ void race_note(struct version *v, const struct request *r)
 	strcpy(rw->race[i].text, rw->why);
 	rw->race[i].times++;
 	rw->races += i == rw->races;
+}
+
+/* Whose code made the call, or crashed. */
+void race_note(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+	const struct call_desc *d = call_find((long)row_of(v, r)->call);
+
+	place_write(rw->why, sizeof(rw->why), r->args[0] == VERDICT_CRASHED ?
+		    signal_word(r->args[1]) : d ? d->name : "a call", r->pid,
+		    v->area->slot[r->slot].place);
+	why_count(rw);
+}
+
+void race_note_lock(struct version *v, const struct request *r)
+{
+	struct rewind *rw = &v->rewind;
+
+	place_write(rw->why, sizeof(rw->why), "a lock", r->pid, r->args[1]);
+	why_count(rw);
 }
 
 static struct met met_of(const struct version *v, const struct request *r)

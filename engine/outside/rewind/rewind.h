@@ -39,5 +39,7 @@ void cursors_keep(struct version *v, uint32_t image);
 /* Put back; false: the leader has not kept what the image has still to read. */
 bool cursors_restore(struct version *v, uint32_t image, uint32_t copy);
 void cursors_forget(struct version *v);
+/* The leader keeps what the image has still to read. */
+bool cursors_are_kept(const struct version *v, uint32_t image);
 
 #endif

@@ -42,10 +42,13 @@ void copies_move(struct version *v);
 
 /* back.c */
 int64_t image_woke(struct version *v, const struct request *r);
+int64_t order_lost(struct version *v, const struct request *r);
 void back_look(struct version *v, bool late);
 
 /* races.c */
 void race_note(struct version *v, const struct request *r);
+/* The same of a lock whose order was lost. */
+void race_note_lock(struct version *v, const struct request *r);
 /* False: it has been tried often enough, or at too many places. */
 bool met_count(struct version *v, const struct request *r);
 

@@ -122,6 +122,7 @@ static void image_keep(struct version *v)
 		rw->copies, now_ms() + STAND_MS - rw->until_ms);
 	rw->images++;
 	rw->mets = 0;
+	rw->lost = 0;
 	v->brief->images.tries = 0;
 	stand_over(v, 0);
 }
