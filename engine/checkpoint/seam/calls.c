@@ -31,7 +31,7 @@ static const char changed[] = "it had changed what is waited for";
 #define PARTS_MAX	1024
 
 /* The kernel is about to write there. */
-static void written(const void *at, size_t size)
+void seam_written(const void *at, size_t size)
 {
 	if (!at || !state->epoch || (uintptr_t)at - own_stack.low < own_stack.room)
 		return;
@@ -44,15 +44,15 @@ static void written(const void *at, size_t size)
 static void written_parts(const struct iovec *parts, size_t number)
 {
 	for (size_t n = 0; n < number && number <= PARTS_MAX; n++)
-		written(parts[n].iov_base, parts[n].iov_len);
+		seam_written(parts[n].iov_base, parts[n].iov_len);
 }
 
 /* A socket's address, with its size. */
 static void written_name(const struct sockaddr *at, const socklen_t *size)
 {
 	if (size)
-		written(at, *size);
-	written(size, sizeof(*size));
+		seam_written(at, *size);
+	seam_written(size, sizeof(*size));
 }
 
 static int is_connection(int fd)
@@ -95,6 +95,16 @@ static ssize_t came_whole(int fd, enum rollback_brings call, void *bytes, size_t
 	return came(fd, call, &part, 1, got);
 }
 
+/* It is a library's: --mark names calls of the program's own. */
+ssize_t seam_brought(int fd, const void *bytes, ssize_t got)
+{
+	const struct iovec part = { (void *)bytes, got > 0 ? got : 0 };
+
+	if (got <= 0 || seam->each <= 0 || back->brings || !is_connection(fd))
+		return got;
+	return seam_came(fd, &part, got, 1) ? -1 : got;
+}
+
 /* If something comes, a request that is open is over; if not, nothing is written. */
 static int is_next(int fd, enum rollback_brings call)
 {
@@ -115,7 +125,7 @@ static int accepted(int fd)
 	return fd;
 }
 
-static void answers(int fd)
+void seam_answers(int fd)
 {
 	seam_end(sent);
 	held_answered(fd);
@@ -184,7 +194,7 @@ int mve_seam_shutdown(int fd, int how)
 ssize_t mve_seam_read(int fd, void *to, size_t size)
 {
 	if (!is_next(fd, BRINGS_READ))
-		written(to, size);
+		seam_written(to, size);
 	return came_whole(fd, BRINGS_READ, to, size, read(fd, to, size));
 }
 
@@ -198,7 +208,7 @@ ssize_t mve_seam_readv(int fd, const struct iovec *parts, int number)
 ssize_t mve_seam_recv(int fd, void *to, size_t size, int flags)
 {
 	if (!is_next(fd, BRINGS_RECVFROM))
-		written(to, size);
+		seam_written(to, size);
 	return came_whole(fd, BRINGS_RECVFROM, to, size, recv(fd, to, size, flags));
 }
 
@@ -206,7 +216,7 @@ ssize_t mve_seam_recvfrom(int fd, void *to, size_t size, int flags, struct socka
 			  socklen_t *from_size)
 {
 	if (!is_next(fd, BRINGS_RECVFROM))
-		written(to, size);
+		seam_written(to, size);
 	written_name(from, from_size);
 	return came_whole(fd, BRINGS_RECVFROM, to, size,
 			  recvfrom(fd, to, size, flags, from, from_size));
@@ -217,9 +227,9 @@ ssize_t mve_seam_recvmsg(int fd, struct msghdr *message, int flags)
 	ssize_t got;
 
 	if (!is_next(fd, BRINGS_RECVMSG)) {
-		written(message, sizeof(*message));
-		written(message->msg_name, message->msg_namelen);
-		written(message->msg_control, message->msg_controllen);
+		seam_written(message, sizeof(*message));
+		seam_written(message->msg_name, message->msg_namelen);
+		seam_written(message->msg_control, message->msg_controllen);
 		written_parts(message->msg_iov, message->msg_iovlen);
 	}
 	got = recvmsg(fd, message, flags);
@@ -240,43 +250,43 @@ ssize_t mve_seam_writev(int fd, const struct iovec *parts, int number)
 
 ssize_t mve_seam_send(int fd, const void *from, size_t size, int flags)
 {
-	answers(fd);
+	seam_answers(fd);
 	return send(fd, from, size, flags);
 }
 
 ssize_t mve_seam_sendto(int fd, const void *from, size_t size, int flags,
 			const struct sockaddr *to, socklen_t to_size)
 {
-	answers(fd);
+	seam_answers(fd);
 	return sendto(fd, from, size, flags, to, to_size);
 }
 
 ssize_t mve_seam_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	answers(fd);
+	seam_answers(fd);
 	return sendmsg(fd, message, flags);
 }
 
 int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int flags)
 {
-	answers(fd);
+	seam_answers(fd);
 	if (number > MESSAGES_MAX)
 		number = MESSAGES_MAX;
-	written(messages, number * sizeof(*messages));
+	seam_written(messages, number * sizeof(*messages));
 	return sendmmsg(fd, messages, number, flags);
 }
 
 ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size)
 {
-	answers(fd);
-	written(at, sizeof(*at));
+	seam_answers(fd);
+	seam_written(at, sizeof(*at));
 	return sendfile(fd, from, at, size);
 }
 
 int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
 {
 	waits();
-	written(events, most > 0 ? most * sizeof(*events) : 0);
+	seam_written(events, most > 0 ? most * sizeof(*events) : 0);
 	return epoll_wait(fd, events, most, timeout);
 }
 
@@ -284,7 +294,7 @@ int mve_seam_epoll_pwait(int fd, struct epoll_event *events, int most, int timeo
 			 const sigset_t *mask)
 {
 	waits();
-	written(events, most > 0 ? most * sizeof(*events) : 0);
+	seam_written(events, most > 0 ? most * sizeof(*events) : 0);
 	return epoll_pwait(fd, events, most, timeout, mask);
 }
 
@@ -297,7 +307,7 @@ int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
 int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
 	waits();
-	written(fds, number * sizeof(*fds));
+	seam_written(fds, number * sizeof(*fds));
 	return poll(fds, number, timeout);
 }
 
@@ -305,17 +315,17 @@ int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *tim
 		   const sigset_t *mask)
 {
 	waits();
-	written(fds, number * sizeof(*fds));
+	seam_written(fds, number * sizeof(*fds));
 	return ppoll(fds, number, timeout, mask);
 }
 
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout)
 {
 	waits();
-	written(in, sizeof(*in));
-	written(out, sizeof(*out));
-	written(other, sizeof(*other));
-	written(timeout, sizeof(*timeout));
+	seam_written(in, sizeof(*in));
+	seam_written(out, sizeof(*out));
+	seam_written(other, sizeof(*other));
+	seam_written(timeout, sizeof(*timeout));
 	return select(most, in, out, other, timeout);
 }
 
@@ -323,13 +333,13 @@ int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct tim
 int mve_seam_sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
 	seam->stood = 0;
-	written(old, sizeof(*old));
+	seam_written(old, sizeof(*old));
 	return sigprocmask(how, set, old);
 }
 
 int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	seam->stood = 0;
-	written(old, sizeof(*old));
+	seam_written(old, sizeof(*old));
 	return pthread_sigmask(how, set, old);
 }

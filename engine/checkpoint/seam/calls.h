@@ -10,6 +10,19 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* For calls of other libraries (tls.c).  What is about to be written; a connection is about to be
+ * answered; something has come on one that was accepted: what the call is to return. */
+void seam_written(const void *at, size_t size);
+void seam_answers(int fd);
+ssize_t seam_brought(int fd, const void *bytes, ssize_t got);
+
+int mve_seam_SSL_read(void *ssl, void *to, int size);
+int mve_seam_SSL_read_ex(void *ssl, void *to, size_t size, size_t *got);
+int mve_seam_SSL_write(void *ssl, const void *from, int size);
+int mve_seam_SSL_write_ex(void *ssl, const void *from, size_t size, size_t *put);
+int mve_seam_SSL_accept(void *ssl);
+int mve_seam_SSL_do_handshake(void *ssl);
+int mve_seam_SSL_shutdown(void *ssl);
 int mve_seam_accept(int fd, struct sockaddr *from, socklen_t *size);
 int mve_seam_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags);
 int mve_seam_close(int fd);
