@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define LATER		"refused for now: "
 #define LINE_SIZE	8200
 #define LIMIT_MS	1000	/* for threads to come to their points, unless it is said */
 
@@ -38,14 +39,17 @@ static void order(char *line, FILE *to)
 	char *xform = strtok_r(NULL, "\t\n", &save), *ms = strtok_r(NULL, "\t\n", &save);
 	bool dry = verb && !strcmp(verb, "dry");
 	char why[WHY_SIZE] = "";
+	enum update_end end;
 
-	if (!xform || (!dry && strcmp(verb, "update")))
+	if (!xform || (!dry && strcmp(verb, "update"))) {
 		fprintf(to, "refused: no such order\n");
-	else if (update_run(new, xform, ms ? (unsigned)atoi(ms) : LIMIT_MS, dry, to, why,
-			sizeof(why)))
+		return;
+	}
+	end = update_run(new, xform, ms ? (unsigned)atoi(ms) : LIMIT_MS, dry, to, why, sizeof(why));
+	if (end == UPDATE_DONE)
 		fprintf(to, "ok\n");
 	else
-		fprintf(to, "refused: %s\n", why);
+		fprintf(to, "%s%s\n", end == UPDATE_LATER ? LATER : "refused: ", why);
 }
 
 static void serve(int fd)
@@ -122,7 +126,8 @@ static void word_send(FILE *to, const char *word, bool path)
 	free(full);
 }
 
-static int answer(FILE *from)
+/* Its status; `later`: another time it may go well. */
+static int answer(FILE *from, bool *later)
 {
 	char line[LINE_SIZE];
 	int status = 3;
@@ -130,6 +135,7 @@ static int answer(FILE *from)
 	while (fgets(line, sizeof(line), from)) {
 		bool refused = !strncmp(line, "refused", 7);
 
+		*later |= !strncmp(line, LATER, strlen(LATER));
 		status = !strcmp(line, "ok\n") ? 0 : refused ? 1 : 3;
 		fputs(line, refused ? stderr : stdout);
 	}
@@ -138,12 +144,13 @@ static int answer(FILE *from)
 	return status;
 }
 
-int control_ask(const char *path, int argc, char **argv)
+static int ask_once(const char *path, int argc, char **argv, bool *later)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
 	struct sockaddr_un a;
 	FILE *file;
 
+	*later = false;
 	if (fd < 0 || !address(&a, path) || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
 		fprintf(stderr, "mve-driver: cannot reach: %s: %s\n", path, strerror(errno));
 		return 3;
@@ -153,7 +160,19 @@ int control_ask(const char *path, int argc, char **argv)
 		word_send(file, argv[i], i == 1 || i == 2);
 	fprintf(file, "\n");
 	fflush(file);
-	status = answer(file);
+	status = answer(file, later);
 	fclose(file);
+	return status;
+}
+
+int control_ask(const char *path, struct patience patience, int argc, char **argv)
+{
+	bool later;
+	int status = ask_once(path, argc, argv, &later);
+
+	while (later && patience.tries-- > 0) {
+		usleep(patience.pause_ms * 1000);
+		status = ask_once(path, argc, argv, &later);
+	}
 	return status;
 }

@@ -7,12 +7,21 @@
 
 /* A thread that takes orders; false after a word. */
 bool control_open(const char *path, struct image *image);
-/* Gives one, prints the answer: 0, 1: no; 3: nobody is there. */
-int control_ask(const char *path, int argc, char **argv);
+/*
+ * Gives one, prints the answer: 0, 1: no; 3: nobody is there.  What was refused for its moment
+ * alone is asked again up to `tries` times, each `pause_ms` later.
+ */
+struct patience {
+	unsigned tries, pause_ms;
+};
 
-/* update.c: the order itself; false with `why`.  `dry`: nothing is done but to say what. */
-bool update_run(const char *new_path, const char *xform_path, unsigned limit_ms, bool dry,
-	FILE *tell, char *why, size_t size);
+int control_ask(const char *path, struct patience patience, int argc, char **argv);
+
+enum update_end { UPDATE_DONE, UPDATE_REFUSED, UPDATE_LATER };
+
+/* update.c: the order itself; else `why`.  `dry`: nothing is done but to say what. */
+enum update_end update_run(const char *new_path, const char *xform_path, unsigned limit_ms,
+	bool dry, FILE *tell, char *why, size_t size);
 void update_begin(struct image *image);
 bool update_plan(struct migration *m);
 
@@ -23,7 +32,7 @@ struct rehearsal {
 };
 
 bool rehearsal_begin(struct rehearsal *r, struct migration *m);
-/* What it said, to `tell`; false with `why`. */
-bool rehearsal_end(struct rehearsal *r, FILE *tell, char *why, size_t size);
+/* What it said, to `tell`; else `why`. */
+enum update_end rehearsal_end(struct rehearsal *r, FILE *tell, char *why, size_t size);
 
 #endif

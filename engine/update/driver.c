@@ -13,10 +13,11 @@
 static int usage(FILE *to, int status)
 {
 	fprintf(to, "usage: mve-driver [-c SOCKET] SERVER.so [ARGUMENT...]\n"
-		"       mve-driver -a SOCKET update NEW.so XFORM.so [MILLISECONDS]\n"
-		"       mve-driver -a SOCKET dry NEW.so XFORM.so [MILLISECONDS]\n"
+		"       mve-driver -a SOCKET [-r N/MS] update NEW.so XFORM.so [LIMIT_MS]\n"
+		"       mve-driver -a SOCKET dry NEW.so XFORM.so [LIMIT_MS]\n"
 		"       -c SOCKET: where it is told to update\n"
-		"       -a SOCKET: tells who listens there; dry only says what would be\n");
+		"       -a SOCKET: tells who listens there; dry only says what would be\n"
+		"       -r N/MS: if the moment was bad, up to N times more, each MS later\n");
 	return status;
 }
 
@@ -24,21 +25,26 @@ int main(int argc, char **argv)
 {
 	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	const char *socket = NULL, *ask = NULL;
+	struct patience patience = { 0, 0 };
 	static struct image image;
 	char why[WHY_SIZE];
 	int option;
 
-	while ((option = getopt_long(argc, argv, "+c:a:h", longs, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "+c:a:r:h", longs, NULL)) != -1)
 		switch (option) {
 		case 'c': socket = optarg; break;
 		case 'a': ask = optarg; break;
+		case 'r':
+			if (sscanf(optarg, "%u/%u", &patience.tries, &patience.pause_ms) != 2)
+				return usage(stderr, 2);
+			break;
 		case 'h': return usage(stdout, 0);
 		default: return usage(stderr, 2);
 		}
 	if (optind == argc)
 		return usage(stderr, 2);
 	if (ask)
-		return control_ask(ask, argc - optind, argv + optind);
+		return control_ask(ask, patience, argc - optind, argv + optind);
 	if (!image_load(&image, argv[optind], why, sizeof(why))) {
 		fprintf(stderr, "mve-driver: cannot load: %s: %s\n", argv[optind], why);
 		return 127;

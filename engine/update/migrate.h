@@ -50,6 +50,7 @@ struct migration {
 	bool (*is_stack)(const void *at);
 	char *copies;		/* texts that stood in the old build's constants */
 	char why[WHY_SIZE];
+	bool later;		/* it was a bad moment: the same may go well another time */
 };
 
 /* plan.c */

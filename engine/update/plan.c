@@ -329,6 +329,7 @@ static bool value_plan(struct migration *m, const struct xform_pair *pair, const
 	case XFORM_POINTER:
 		return pointer_plan(m, pair, *(char *const *)at, where);
 	case XFORM_MUTEX:	/* its first word is libc's own: who has it, 0: nobody */
+		m->later |= *(const int *)at != 0;
 		return !*(const int *)at || wrong(m, "%s is held by a thread that stands: an "
 			"update point is inside of the lock", where);
 	case XFORM_CODE:

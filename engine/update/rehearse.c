@@ -21,22 +21,20 @@
 #define REHEARSAL_S	600
 #define PART_SIZE	4096
 
-enum { ENDED_WELL = 0, ENDED_REFUSED = 1 };
-
 static __attribute__((noreturn)) void copy_run(struct migration *m, int to)
 {
 	FILE *file = fdopen(to, "w");
 	bool ok;
 
 	if (!file)
-		_exit(ENDED_REFUSED);
+		_exit(UPDATE_REFUSED);
 	ok = update_plan(m) && migration_fill(m) && migration_check(m);
 	if (ok)
 		migration_tell(m, file);
 	else
 		fprintf(file, "%s", m->why);
 	fflush(file);
-	_exit(ok ? ENDED_WELL : ENDED_REFUSED);
+	_exit(ok ? UPDATE_DONE : m->later ? UPDATE_LATER : UPDATE_REFUSED);
 }
 
 /* Like fork(), and nobody is sent SIGCHLD: the server may wait for children of its own. */
@@ -95,7 +93,7 @@ static int end_of(const struct rehearsal *r)
 	return status;
 }
 
-bool rehearsal_end(struct rehearsal *r, FILE *tell, char *why, size_t size)
+enum update_end rehearsal_end(struct rehearsal *r, FILE *tell, char *why, size_t size)
 {
 	char *said = NULL;
 	size_t n = 0;
@@ -109,7 +107,7 @@ bool rehearsal_end(struct rehearsal *r, FILE *tell, char *why, size_t size)
 	close(r->from);
 	if (to)
 		fclose(to);
-	if (status == ENDED_WELL && in_time)
+	if (in_time && WIFEXITED(status) && WEXITSTATUS(status) == UPDATE_DONE)
 		fputs(said, tell);
 	else if (!in_time)
 		snprintf(why, size, "the rehearsal took more than %d s", REHEARSAL_S);
@@ -119,5 +117,5 @@ bool rehearsal_end(struct rehearsal *r, FILE *tell, char *why, size_t size)
 	else
 		snprintf(why, size, "%s", said);
 	free(said);
-	return status == ENDED_WELL && in_time;
+	return !in_time || !WIFEXITED(status) ? UPDATE_REFUSED : WEXITSTATUS(status);
 }

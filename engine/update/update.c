@@ -85,25 +85,26 @@ bool update_plan(struct migration *m)
 }
 
 /* Everything but the last step, in a copy. */
-static bool rehearse(struct migration *m, unsigned limit_ms, FILE *tell, char *why, size_t size)
+static enum update_end rehearse(struct migration *m, unsigned limit_ms, FILE *tell, char *why,
+	size_t size)
 {
 	struct rehearsal r;
-	bool ok;
+	bool begun;
 
 	if (!points_stop(limit_ms, why, size)) {
 		points_go_on();
-		return false;
+		return UPDATE_LATER;
 	}
-	ok = rehearsal_begin(&r, m);
+	begun = rehearsal_begin(&r, m);
 	points_go_on();
-	if (ok)
+	if (begun)
 		return rehearsal_end(&r, tell, why, size);
 	snprintf(why, size, "%s", m->why);
-	return false;
+	return UPDATE_REFUSED;
 }
 
-static bool carry_out(struct migration *m, struct image *new, unsigned limit_ms, char *why,
-	size_t size)
+static enum update_end carry_out(struct migration *m, struct image *new, unsigned limit_ms,
+	char *why, size_t size)
 {
 	struct image *old = now;
 	bool stand = points_stop(limit_ms, why, size), ok = stand && update_plan(m);
@@ -118,37 +119,38 @@ static bool carry_out(struct migration *m, struct image *new, unsigned limit_ms,
 		points_go_on();
 	}
 	migration = NULL;
-	return ok;
+	return ok ? UPDATE_DONE : !stand || m->later ? UPDATE_LATER : UPDATE_REFUSED;
 }
 
-static bool loaded_run(const struct xform *x, struct image *new, unsigned limit_ms, bool dry,
-	FILE *tell, char *why, size_t size)
+static enum update_end loaded_run(const struct xform *x, struct image *new, unsigned limit_ms,
+	bool dry, FILE *tell, char *why, size_t size)
 {
 	struct migration m = { .x = x, .old = now, .new = new, .is_stack = points_are_stack };
-	bool ok = rehearse(&m, limit_ms, tell, why, size);
+	enum update_end end = rehearse(&m, limit_ms, tell, why, size);
 
-	if (ok && !dry)
-		ok = carry_out(&m, new, limit_ms, why, size);
+	if (end == UPDATE_DONE && !dry)
+		end = carry_out(&m, new, limit_ms, why, size);
 	migration_free(&m);
-	return ok;
+	return end;
 }
 
-bool update_run(const char *new_path, const char *xform_path, unsigned limit_ms, bool dry,
-	FILE *tell, char *why, size_t size)
+enum update_end update_run(const char *new_path, const char *xform_path, unsigned limit_ms,
+	bool dry, FILE *tell, char *why, size_t size)
 {
 	struct image *new = calloc(1, sizeof(*new));
+	enum update_end end = UPDATE_REFUSED;
 	void *handle = NULL;
-	const struct xform *x;
-	bool ok = new && image_load(new, new_path, why, size);
+	const struct xform *x = NULL;
 
-	x = ok ? xform_load(xform_path, &handle, why, size) : NULL;
-	ok = x && fits(x, new, why, size) &&
-		loaded_run(x, new, limit_ms, dry, tell, why, size);
+	if (new && image_load(new, new_path, why, size))
+		x = xform_load(xform_path, &handle, why, size);
+	if (x && fits(x, new, why, size))
+		end = loaded_run(x, new, limit_ms, dry, tell, why, size);
 	if (handle)
 		dlclose(handle);
-	if (new && (!ok || dry)) {
+	if (new && (end != UPDATE_DONE || dry)) {
 		image_drop(new);
 		free(new);
 	}
-	return ok;
+	return end;
 }

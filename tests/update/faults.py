@@ -2,6 +2,7 @@
 """Updates that must not happen: each is refused with its reason, and the old version serves on
 with its state; when the reason is gone the same update succeeds."""
 import tempfile
+import threading
 
 import served
 
@@ -59,6 +60,20 @@ def never_comes(b):
         goes(server, new, xform, "new 3 5 note aborted 0 before 1 after 1")
 
 
+def tried_again(b):
+    """A bad moment passes while the update is asked for again and again."""
+    old, new = b.old("-DNEVER"), b.new()
+    xform = b.xform(old, new)
+    with served.Server(old) as server:
+        ask(server, "b")
+        free = threading.Timer(1, ask, (server, "f"))
+        free.start()
+        status, words = server.order("update", new, xform, "200", retry=("-r", "10000/50"))
+        free.join()
+        assert status == 0 and "refused for now: " in words, words
+        assert ask(server).startswith("new 3 5 note aborted ")
+
+
 def in_a_lock(b):
     old, new = b.old("-DLOCKED"), b.new()
     with served.Server(old) as server:
@@ -96,7 +111,7 @@ def others(b):
 
 def main():
     with tempfile.TemporaryDirectory() as work:
-        for check in (never_comes, in_a_lock, dies, others):
+        for check in (never_comes, tried_again, in_a_lock, dies, others):
             check(Builds(tempfile.mkdtemp(dir=work)))
     print("update_faults: ok")
 

@@ -78,8 +78,8 @@ class Server:
             os.unlink(os.path.join(self.folder, name))
         os.rmdir(self.folder)
 
-    def order(self, what, new, xform, *ms):
-        return run(f"{BIN}/mve-driver", "-a", self.control, what, new, xform, *ms, ok=False)
+    def order(self, what, new, xform, *ms, retry=()):
+        return run(f"{BIN}/mve-driver", "-a", self.control, *retry, what, new, xform, *ms, ok=False)
 
     def client(self):
         return Client(self.port)
