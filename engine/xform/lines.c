@@ -180,7 +180,7 @@ static struct line *line_read(struct reader *r)
 	l->path = path(r);
 	l->loc = loc_of(r, from, r->at > from ? r->at : r->at + 1);
 	l->number = r->p->nlines++;
-	if (rest_read(r, l) && (l->block || sign(r, ';')))
+	if (rest_read(r, l) && (*l->path || l->kind > LINE_LIVE) && (l->block || sign(r, ';')))
 		return l;
 	d = diag_error(r->p->u, loc_of(r, r->at < r->end ? r->at : r->end - 1,
 		r->at < r->end ? r->at + 1 : r->end), "this is no line of a transform");

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Bad input of mve-xform and mve-driver: builds that are none, are stripped or damaged, files of
+transforms that are none.  Each ends with its status and a word, and nothing is written.
+
+  bad.py [DAMAGED]      so many builds with bytes changed at random (60)
+"""
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import served
+
+XFORM, DRIVER = f"{served.BIN}/mve-xform", f"{served.BIN}/mve-driver"
+
+
+def says(code, text, *words):
+    status, said = served.run(*words, ok=False)
+    assert status == code and text in said, f"{words}: status {status}, not {code}: {said}"
+
+
+def written(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def builds(work):
+    folder = f"{served.ROOT}/servers/kv/threads"
+    return (served.build(f"{folder}/v1.c", f"{work}/1.so"),
+            served.build(f"{folder}/v2.c", f"{work}/2.so"))
+
+
+def xform_refuses(work, old, new):
+    out = f"{work}/out.so"
+    stripped = served.build(f"{served.ROOT}/servers/kv/threads/v2.c", f"{work}/3.so", "-g0")
+    for text, bad in (("No such file", f"{work}/none"), ("no DWARF", stripped),
+                      ("no DWARF", written(f"{work}/text.so", "text")),
+                      ("no shared object", f"{work}/object.o")):
+        if bad.endswith(".o"):
+            served.run("gcc", "-g", "-c", "-x", "c", written(f"{work}/o.c", "int x;"), "-o", bad)
+        says(3, text, XFORM, "-o", out, old, bad)
+        says(3, text, XFORM, "-o", out, bad, new)
+    for code, text, body in (
+            (1, "this `{` has no end", "transform struct entry { typ = 1;"),
+            (1, "can not be transformed", "transform thing entry { typ = 1; }"),
+            (1, "this is no line", "transform struct entry { = 4; }"),
+            (1, "no type stands here", "transform struct entry { key : ; }"),
+            (1, "is no pointer", "transform struct entry { typ = 1; key : opaque; }"
+             "transform struct client { fd : opaque; } transform thread serve { : struct client; }"),
+            (1, "is no type of the", "transform thread serve { : struct nobody; }"),
+            (1, "is out of place", "transform { }"),
+            (1, "nothing is done with `nobody`",
+             "transform struct entry { typ = 1; } transform variable nobody { *new = 1; }")):
+        xf = written(f"{work}/bad.xf", body)
+        says(code, text, XFORM, "-t", xf, "-o", out, old, new)
+    says(3, "cannot read", XFORM, "-t", f"{work}/none.xf", old, new)
+    says(3, "cannot compile", XFORM, "-t", f"{served.ROOT}/servers/kv/threads/v1-v2.xf",
+         "-o", f"{work}/none/out.so", old, new)
+    says(2, "usage:", XFORM, old)
+    says(2, "usage:", XFORM, "--nonsense", old, new)
+    says(0, "usage:", XFORM, "--help")
+    assert not os.path.exists(out)
+
+
+def driver_refuses(work, old):
+    served.run("gcc", "-shared", "-fPIC", "-x", "c", written(f"{work}/m.c", "int x;"), "-o",
+               f"{work}/nomain.so")
+    says(127, "cannot load", DRIVER, f"{work}/none.so")
+    says(127, "no main()", DRIVER, f"{work}/nomain.so")
+    says(3, "too long", DRIVER, "-c", "/" + "x" * 200, old)
+    says(3, "cannot listen", DRIVER, "-c", f"{work}/none/socket", old)
+    says(3, "cannot reach", DRIVER, "-a", f"{work}/none", "update", "a", "b")
+    says(2, "usage:", DRIVER)
+    says(2, "usage:", DRIVER, "-r", "many", "-a", "x", "update")
+
+
+def damaged(work, old, new, times):
+    """No signal ends it, and it ends."""
+    chance = random.Random(17)
+    with open(old, "rb") as f:
+        whole = f.read()
+    for n in range(times):
+        data = bytearray(whole[:chance.randrange(1, len(whole))] if n % 4 == 0 else whole)
+        for _ in range(chance.choice((1, 10, 300))):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        with open(f"{work}/damaged.so", "wb") as f:
+            f.write(data)
+        for pair in ((f"{work}/damaged.so", new), (new, f"{work}/damaged.so")):
+            done = subprocess.run([XFORM, *pair], stdout=subprocess.PIPE, timeout=served.HANGS_S,
+                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            assert done.returncode in (0, 1, 3), f"damaged build {n}: {done.returncode}"
+
+
+def main():
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    with tempfile.TemporaryDirectory() as work:
+        old, new = builds(work)
+        xform_refuses(work, old, new)
+        driver_refuses(work, old)
+        damaged(work, old, new, times)
+    print("update_bad: ok")
+
+
+main()
