@@ -48,7 +48,8 @@ def xform_refuses(work, old, new):
             (1, "this is no line", "transform struct entry { = 4; }"),
             (1, "no type stands here", "transform struct entry { key : ; }"),
             (1, "is no pointer", "transform struct entry { typ = 1; key : opaque; }"
-             "transform struct client { fd : opaque; } transform thread serve { : struct client; }"),
+             "transform struct client { fd : opaque; }"
+             "transform thread serve { : struct client; }"),
             (1, "is no type of the", "transform thread serve { : struct nobody; }"),
             (1, "is out of place", "transform { }"),
             (1, "nothing is done with `nobody`",

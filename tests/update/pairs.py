@@ -19,7 +19,8 @@ FOLDER = f"{served.ROOT}/tests/update/pairs"
 
 def said(text, word):
     mark = f"// {word}:"
-    return [line[len(mark):].removeprefix(" ") for line in text.split("\n") if line.startswith(mark)]
+    return [line[len(mark):].removeprefix(" ") for line in text.split("\n")
+            if line.startswith(mark)]
 
 
 def show(server):

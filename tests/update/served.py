@@ -54,9 +54,9 @@ class Server:
     def __init__(self, path, *before):
         self.folder = tempfile.mkdtemp(prefix="mve-update-")
         self.control = os.path.join(self.folder, "control")
+        pipe = subprocess.PIPE
         self.process = subprocess.Popen([*before, f"{BIN}/mve-driver", "-c", self.control, path,
-                                         "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        text=True)
+                                         "0"], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         line = self.process.stdout.readline()
         assert "ready on port" in line, line + self.process.stderr.read()
         self.port = int(line.split()[-1])
