@@ -8,6 +8,7 @@ places, too; what is behind it, or is none, is refused.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -128,6 +129,17 @@ def gdb():
         place = found.end()
     if "?? ()\n#" in seen:
         fail(f"frames of mve's own are shown: {seen}")
+
+
+def execs():
+    """A program that begins under the debugger cannot be held: no such replay is equal."""
+    shutil.rmtree("execs.log", ignore_errors=True)
+    mve("run", "--record", "execs.log", "--", "sh", "-c", "echo one; exec /bin/echo two")
+    seen = debugger("execs.log", "1", "mve end", "quit")
+    if "equal" in seen or "not replayed to the end" not in seen and "it differs" not in seen:
+        fail(seen)
+    if "equal" not in mve("replay", "-n", NAME, "execs.log").stdout:
+        fail("without a debugger it is not equal")
 
 
 def crash():

@@ -76,6 +76,8 @@ static void follower_close(struct version *v)
 	MUST(v->index != m->leader);
 	v->state = VERSION_ENDED;
 	v->judge_ms = 0;
+	if (m->options->replay)
+		replay_closes(m);
 	rewind_end(v);
 	streams_follow(m, v->index, false);
 	held_forget(m, v);

@@ -217,6 +217,21 @@ static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 	return FRAME_FED;
 }
 
+/* A thread that is not the first may end its process, and the first alone itself. */
+static void first_see(struct feeder *f, const struct log_frame *frame, const struct event *e)
+{
+	struct fed *fed = f->replay->fed;
+	bool first = !frame->lane && frame->life == FIRST_LIFE;
+
+	if (frame->pid != f->replay->program.head.pid)
+		return;
+	if (e->kind == EVENT_CALL && call_ends(call_find(e->call)) &&
+	    (first || e->call == CALL_exit_group))
+		fed->first_ends = frame->lane + 1;
+	else if (fed->first_ends == frame->lane + 1)
+		fed->first_ends = 0;
+}
+
 static void event_see(struct feeder *f, const struct log_frame *frame, const struct event *e,
 		      uint64_t at)
 {
@@ -228,8 +243,7 @@ static void event_see(struct feeder *f, const struct log_frame *frame, const str
 	f->last[frame->lane] = at;
 	if (event_bears(e, &lane, &life))
 		f->named[lane] = (struct named){ life, frame->lane, frame->life };
-	if (!frame->lane && frame->life == FIRST_LIFE)
-		f->replay->fed->first_ends = e->kind == EVENT_CALL && call_ends(call_find(e->call));
+	first_see(f, frame, e);
 }
 
 /* --- what an event waits for --------------------------------------------------------- */

@@ -10,11 +10,18 @@
 struct fed {
 	uint64_t frames, calls;
 	uint64_t open;		/* cells of events that the cut may have left without their ends */
-	uint32_t first_ends;	/* what the first thread has told last ends its process */
+	uint32_t first_ends;	/* 1 + the lane whose last event ends the first process; or 0 */
 	uint32_t whole;		/* it is at the end of what is whole */
 	uint32_t torn;		/* and there is something behind it, or it makes no sense: */
 	char why[FRAMES_WHY];
 	struct until until;
+};
+
+/* How much was not read when the follower's end came: nobody counts it afterwards. */
+struct replay_left {
+	bool is;
+	uint64_t cells;
+	bool first_over;
 };
 
 struct replay {
@@ -22,6 +29,7 @@ struct replay {
 	struct frames frames;
 	struct program program;
 	struct fed *fed;
+	struct replay_left left;
 	uint64_t until_event, until_ns;	/* where it is to stand first; or 0 */
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/say.h"
@@ -115,8 +116,24 @@ void replay_inherit_last(const struct replay *r)
 
 bool replay_first_over(const struct monitor *m)
 {
-	return m->options->replay->fed->first_ends &&
-	       !streams_lane_unread(m, REPLAYED, RECORDED, 0);
+	uint32_t ends = m->options->replay->fed->first_ends;
+	const struct cursor *c = cursor_at(m, REPLAYED, (ends - 1) % LANES);
+
+	/* Of a thread that died before that its lane is said to be done, too. */
+	return ends && CONSUME(cursor_at, &c->at) >=
+		       CONSUME(lane_head, &lane_at(m, RECORDED, (ends - 1) % LANES)->head);
+}
+
+static struct replay_left left_now(struct monitor *m)
+{
+	return (struct replay_left){ true, streams_unread(m, REPLAYED, RECORDED),
+				     replay_first_over(m) };
+}
+
+void replay_closes(struct monitor *m)
+{
+	if (!m->options->replay->left.is)
+		m->options->replay->left = left_now(m);
 }
 
 /* These are about the program; the others say that mve could not replay it, or a rule was wrong. */
@@ -134,11 +151,20 @@ static bool program_judged(const struct version *v)
 	return any;
 }
 
+/* It may be over before all is fed: what its processes were killed at is not read. */
+static bool is_read(const struct replay *r, const struct version *v,
+		    const struct replay_left *left)
+{
+	if (v->over && r->fed->first_ends)
+		return left->first_over;
+	return r->fed->whole && left->cells <= r->fed->open;
+}
+
 int replay_result(struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
 	const struct version *v = &m->version[REPLAYED];
-	unsigned long left = streams_unread(m, REPLAYED, RECORDED);
+	struct replay_left left = r->left.is ? r->left : left_now(m);
 
 	if (program_judged(v)) {
 		say_error("mve report shows where: mve report NAME", "%s: replayed, and it differs",
@@ -147,9 +173,7 @@ int replay_result(struct monitor *m)
 	}
 	if (r->fed->torn)
 		say_error("mve log shows what is in it", "%s: not whole: %s", r->path, r->fed->why);
-	/* It may be over before all is fed: what its processes were killed at is not read. */
-	if (version_judged(v) || ((left > r->fed->open || !r->fed->whole) &&
-				  !(v->over && replay_first_over(m)))) {
+	if (version_judged(v) || !is_read(r, v, &left)) {
 		say_error(NULL, "%s: not replayed to the end: %s", r->path, v->why);
 		return EXIT_SYSTEM;
 	}
