@@ -28,9 +28,10 @@
 static const char help[] =
 	"usage: mve bisect [options] DIR -- BUILD...\n"
 	"\n"
-	"Replays the recording DIR against builds, the oldest first, and says which is the\n"
-	"first that differs, with its report.  A BUILD is a program, run with the recorded\n"
-	"arguments, or, if there are spaces in it, a command, split as a shell does.\n"
+	"Replays the recording DIR against builds, the oldest first, and says which is\n"
+	"the first that differs, with its report.  A BUILD is a program, run with the\n"
+	"recorded arguments, or, if there are spaces in it, a command, split as a shell\n"
+	"does.\n"
 	"\n"
 	"Half of what is left is tried at a time: so it is if a build that differs is\n"
 	"followed by none that is equal.  A build that cannot be run is passed over.  The\n"
