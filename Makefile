@@ -114,11 +114,15 @@ $(B)/rulec: $(rulec_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ -o $@
 
 # mve-xform reads two builds' types; files of transforms are in the rules' language.
-xform_objs := $(call obj,$(wildcard engine/xform/*.c)) $(filter-out $(B)/rulec-obj/main.o,$(rulec_objs))
+xform_objs := $(call obj,$(wildcard engine/xform/*.c engine/xform/*.S)) $(filter-out $(B)/rulec-obj/main.o,$(rulec_objs))
 
 $(B)/engine/xform/%.o: engine/xform/%.c | $(B)/grammar/rules.tab.h
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(RULEC_CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/engine/xform/header.o: engine/xform/header.S engine/update/xform.h
+	@mkdir -p $(@D)
+	@$(CC) -c $< -o $@
 
 $(B)/mve-xform: $(xform_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ -ldw -lelf -o $@

@@ -14,16 +14,6 @@
 
 extern char **environ;
 
-/* In the tree this program is build/mve-xform; the contract stands beside build/. */
-static const char *include_folder(struct arena *arena)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	self[n < 0 ? 0 : n] = 0;
-	return arena_format(arena, "-I%s..", path_folder(arena, self));
-}
-
 static int run(char *const *argv)
 {
 	pid_t pid;
@@ -53,7 +43,6 @@ static void words_make(struct unit *u, const char **argv, const char *in, const 
 	argv[n++] = cc && *cc ? cc : "gcc";
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		argv[n++] = fixed[i];
-	argv[n++] = include_folder(u->arena);
 	for (unsigned f = 0; f < u->nsources; f++)
 		if (u->sources[f].items) {
 			argv[n++] = "-iquote";

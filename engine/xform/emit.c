@@ -318,10 +318,11 @@ static void roots_emit(struct pairing *p, struct buffer *to)
 	buffer_print(to, "\t{ 0 }\n};\n\n");
 }
 
+extern const char xform_header[];	/* header.S */
+
 static const char head[] =
 	"/* Written by mve-xform. */\n"
 	"#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
-	"#include \"engine/update/xform.h\"\n\n"
 	"static char *mve_old_base, *mve_new_base;\n"
 	"#define OLD(name) mve_old_##name\n#define NEW(name) mve_new_##name\n"
 	"void *malloc(size_t size);\nvoid *calloc(size_t n, size_t size);\nvoid free(void *at);\n"
@@ -343,7 +344,7 @@ static void includes_emit(struct pairing *p, struct buffer *to)
 
 void emit_c(struct pairing *p, struct buffer *to)
 {
-	buffer_print(to, "%s", head);
+	buffer_print(to, "%s\n%s", xform_header, head);
 	emit_types(p, p->new, to);
 	emit_types(p, p->old, to);
 	names_emit(p, p->old, "old", to);
