@@ -128,6 +128,9 @@ static void arm(struct thread *t, struct attach *a)
 	seal_arm(t);
 }
 
+/* Where a block says whose it is: for the monitor. */
+const uint64_t block_tid_at = offsetof(struct thread, tid);
+
 /* --- leaving ------------------------------------------------------------------------------ */
 
 /* What the program has when its call is done, or is about to be made again. */

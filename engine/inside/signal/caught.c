@@ -196,7 +196,9 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 	}
 	if (stand_wanted() && (!t->busy || stand_comes(t) || call_begins(&uc->regs)))
 		stand(t);
-	call_again(t, &uc->regs);
+	/* A call that the signal which waits has ended is not made again: nothing would end it. */
+	if (!t->busy || !t->pending)
+		call_again(t, &uc->regs);
 }
 
 /* Signals that are mve's own, not the program's. */

@@ -31,8 +31,6 @@
 #include "engine/outside/takeover/takeover.h"
 
 #define STOP_MS		500	/* a thread that waits for a disk stands when it has it */
-#define HIDDEN		(1ull << (SIGILL - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1) | \
-			 1ull << (SIGSYS - 1))
 
 /* --- whom ------------------------------------------------------------------------------- */
 
@@ -56,7 +54,8 @@ static bool refuse_result(struct attach_done *done, const char *what, int result
 {
 	snprintf(done->why, sizeof(done->why), "%s: %s", what,
 		 result == -ETIME ? "a thread does not stand" : strerror(-result));
-	done->hint = "mve doctor shows what this machine lacks";
+	done->hint = result == -ETIME ? "it waits for a disk, or the machine is busy: try again" :
+		     "mve doctor shows what this machine lacks";
 	return false;
 }
 
@@ -142,6 +141,27 @@ static int code_begin(struct guest *g, struct injection *in)
 	return result ? result : seal_begin(g, in);
 }
 
+/*
+ * Who stands before a call comes to the gate with it at once: by the mark that now stands there
+ * it would come by a signal, and behind one the kernel does not know how long it has slept.
+ */
+static int calls_go_on(struct guest *g)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < g->crowd.n && !result; i++) {
+		struct stander *s = &g->crowd.stander[i];
+		struct user_regs_struct regs = s->regs;
+
+		if (!s->again)
+			continue;
+		regs.rcx = regs.rip + CALL_LEN;
+		regs.rip = g->base + inside_image()->gate_net;
+		result = stander_set(s, &regs, s->mask);
+	}
+	return result;
+}
+
 static int guest_begin(struct guest *g, struct version *v)
 {
 	struct injection *in = calloc(1, sizeof(*in));
@@ -163,6 +183,8 @@ static int guest_begin(struct guest *g, struct version *v)
 		if (!result)
 			result = code_begin(g, in);
 		guest_close(g);
+		if (!result)
+			result = calls_go_on(g);
 	}
 	if (!result)
 		exec_attached(v, g->pid, want.row->inside);
@@ -209,6 +231,10 @@ static bool all_may(struct guests *g, struct attach_done *done)
 	for (unsigned i = 0; i < g->n; i++) {
 		struct attach_no no = attach_may(g->guest[i].pid);
 
+		if (i && no.why && !thread_has_memory(g->guest[i].pid, g->guest[i].pid)) {
+			g->guest[i--] = g->guest[--g->n];	/* a child has ended */
+			continue;
+		}
 		if (no.why)
 			return refuse(done, no.why, no.hint);
 		plan_all(g->guest[i].pid);

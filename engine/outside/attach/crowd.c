@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/outside/attach/crowd.h"
 #include "engine/outside/kernel/process.h"
@@ -23,24 +24,36 @@
 #include "engine/outside/session/seize.h"
 
 #define LOOK_US		20	/* between two looks whether a thread stands */
-#define CALL_LEN	2
+#define SIGNAL_US	2000	/* how long a signal that waits may take to come */
 
 /* The kernel's own results of a call that is to be made again. */
 enum { RESTART_SYS = -512, RESTART_NOINTR = -513, RESTART_NOHAND = -514, RESTART_BLOCK = -516 };
 
-static void call_again(struct user_regs_struct *r)
+/* Calls that a stop cuts short for good, though no handler is run: signal(7) has a list. */
+static bool is_cut(long nr)
+{
+	const struct call_desc *row = call_find(nr);
+
+	return row && call_has(row, TRAIT_WAITS);
+}
+
+/* True: it is. */
+static bool call_again(struct user_regs_struct *r, bool *cut)
 {
 	long nr = (long)r->orig_rax, result = (long)r->rax;
 
+	*cut = nr >= 0 && result == -EINTR && is_cut(nr);
 	r->orig_rax = (uint64_t)-1;
 	if (nr < 0)
-		return;
+		return false;
 	if (result == RESTART_BLOCK)
 		nr = SYS_restart_syscall;
-	else if (result != RESTART_SYS && result != RESTART_NOINTR && result != RESTART_NOHAND)
-		return;
+	else if (result != RESTART_SYS && result != RESTART_NOINTR && result != RESTART_NOHAND &&
+		 !*cut)
+		return false;
 	r->rax = (uint64_t)nr;
 	r->rip -= CALL_LEN;
+	return true;
 }
 
 /* 1: it stands as it is wanted to; 0: not yet, and it goes on; or a negative errno. */
@@ -53,6 +66,8 @@ static int stop_look(struct crowd *c, pid_t tid, int status)
 	if (event == PTRACE_EVENT_STOP)
 		return sig == SIGTRAP ? 1 : -EALREADY;
 	(void)c;
+	if (sig == (SIGTRAP | 0x80))	/* it was let run to a call */
+		event = -1;
 	/* A signal on its way: it gets it, and stands then. */
 	return ptrace(PTRACE_CONT, tid, 0, event ? 0 : sig) < 0 ? -errno : 0;
 }
@@ -76,13 +91,69 @@ static int stop_wait(struct crowd *c, pid_t tid, uint64_t until_us)
 	return result < 0 ? result : 0;
 }
 
+uint64_t stander_waits(const struct crowd *c, pid_t tid)
+{
+	unsigned long own = 0, shared = 0, blocked = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", c->pid, tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "SigPnd: %lx", &own);
+		sscanf(line, "ShdPnd: %lx", &shared);
+		sscanf(line, "SigBlk: %lx", &blocked);
+	}
+	if (f)
+		fclose(f);
+	return (own | shared) & ~blocked;
+}
+
 static int stander_learn(struct stander *s)
 {
 	if (ptrace(PTRACE_GETREGS, s->tid, 0, &s->regs) < 0 ||
 	    ptrace(PTRACE_GETSIGMASK, s->tid, 8, &s->mask) < 0)
 		return -errno;
-	call_again(&s->regs);
+	s->again = call_again(&s->regs, &s->cut);
 	return 0;
+}
+
+/* It goes on until it has the signal; asked at once, it would stand before that. */
+static int signal_come(struct crowd *c, pid_t tid)
+{
+	uint64_t until_us = now_us() + SIGNAL_US;
+	int status, result = ptrace(PTRACE_CONT, tid, 0, 0) < 0 ? -errno : 0;
+
+	while (!result && now_us() < until_us) {
+		if (waitpid(tid, &status, WNOHANG | __WALL) > 0) {
+			result = stop_look(c, tid, status);
+			break;
+		}
+		usleep(LOOK_US);
+	}
+	return result < 0 ? result : ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ? -errno : 0;
+}
+
+/*
+ * It stands, and so that it may be given other registers: where a signal has ended a call, and
+ * has yet to come, the kernel is to say first what that call has come to.
+ */
+static int stander_wait(struct crowd *c, struct stander *s, uint64_t until_us)
+{
+	int result = stop_wait(c, s->tid, until_us);
+
+	if (!result)
+		result = stander_learn(s);
+	while (!result && s->again && stander_waits(c, s->tid)) {
+		if (now_us() > until_us)
+			return -ETIME;
+		result = signal_come(c, s->tid);
+		if (!result)
+			result = stop_wait(c, s->tid, until_us);
+		if (!result)
+			result = stander_learn(s);
+	}
+	return result;
 }
 
 static bool is_known(const struct crowd *c, pid_t tid)
@@ -114,7 +185,7 @@ static int tasks_seize(struct crowd *c)
 	snprintf(name, sizeof(name), "/proc/%d/task", c->pid);
 	d = opendir(name);
 	if (!d)
-		return -errno;
+		return errno == ENOENT ? -ESRCH : -errno;
 	while (!result && (e = readdir(d))) {
 		pid_t tid = atoi(e->d_name);
 
@@ -154,9 +225,7 @@ int crowd_look(struct crowd *c, uint64_t until_us)
 		while (!result && from < c->n) {
 			struct stander *s = &c->stander[from];
 
-			result = stop_wait(c, s->tid, until_us);
-			if (!result)
-				result = stander_learn(s);
+			result = stander_wait(c, s, until_us);
 			if (result == -ESRCH || result == -ECHILD) {
 				stander_forget(c, from);
 				result = 0;
@@ -201,10 +270,21 @@ int stander_step_call(struct crowd *c, pid_t tid)
 	}
 }
 
+/* It goes on as it was: with its call, too. */
+static void cut_mend(struct stander *s)
+{
+	if (s->cut && !s->came)
+		ptrace(PTRACE_SETREGS, s->tid, 0, &s->regs);
+	s->cut = false;
+}
+
 void crowd_let(struct crowd *c, unsigned who)
 {
-	MUST(who < c->n && !c->stander[who].runs);
+	MUST(who < c->n);
+	if (c->stander[who].runs)
+		return;
 	c->stander[who].runs = true;
+	cut_mend(&c->stander[who]);
 	ptrace(PTRACE_CONT, c->stander[who].tid, 0, 0);
 }
 
@@ -226,14 +306,38 @@ int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us)
 
 	MUST(s->runs);
 	if (!result)
-		result = stop_wait(c, s->tid, until_us);
-	s->runs = false;
-	if (!result)
-		result = stander_learn(s);
+		result = stander_wait(c, s, until_us);
+	s->runs = s->came = false;
 	if (result != -ESRCH && result != -ECHILD)
 		return result;
 	stander_forget(c, who);
 	return 0;
+}
+
+int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us)
+{
+	struct stander *s = &c->stander[who];
+	int status;
+	pid_t got;
+
+	MUST(!s->runs);
+	cut_mend(s);
+	if (ptrace(PTRACE_SYSCALL, s->tid, 0, 0) < 0)
+		return -errno;
+	s->runs = true;
+	while (!(got = waitpid(s->tid, &status, WNOHANG | __WALL)) && now_us() < until_us)
+		usleep(LOOK_US);
+	if (!got)
+		return -ETIME;
+	if (got < 0 || !WIFSTOPPED(status))
+		return -ESRCH;
+	s->runs = s->came = false;
+	if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+		s->runs = true;
+		ptrace(PTRACE_CONT, s->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+		return -EINTR;
+	}
+	return stander_learn(s);
 }
 
 int crowd_step(struct crowd *c, unsigned who)
@@ -265,9 +369,11 @@ int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t
 /* Those that we have not changed the kernel takes back to their calls by itself. */
 void crowd_go(struct crowd *c)
 {
-	for (unsigned i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++) {
+		cut_mend(&c->stander[i]);
 		if (ptrace(PTRACE_DETACH, c->stander[i].tid, 0, 0) < 0 && errno == ESRCH)
 			waitpid(c->stander[i].tid, NULL, WNOHANG | __WALL);
+	}
 	if (c->asked_to_stop)
 		kill(c->pid, SIGSTOP);
 	free(c->stander);

@@ -10,12 +10,17 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#define CALL_LEN	2	/* of `syscall` */
+
 struct stander {
 	pid_t tid;
 	struct user_regs_struct regs;	/* a call that was cut short is made again by them */
 	uint64_t mask;			/* of its signals */
 	uint64_t block;			/* of the inside; 0: none */
+	bool again;			/* it stands before a call that was cut short, */
+	bool cut;			/* which the kernel would not make again */
 	bool runs;			/* it was let go on, and is ours still */
+	bool busy;			/* when we leave: it has to run first; */
 	bool came;			/* when we leave: `regs` are the program's already */
 };
 
@@ -36,11 +41,16 @@ int crowd_stop(struct crowd *c, pid_t pid, uint64_t until_us);
 /* Threads that have been made since; as above.  Of a process that stands there are none. */
 int crowd_look(struct crowd *c, uint64_t until_us);
 
+/* Signals that the thread may get now, of its own or of its process', as bits. */
+uint64_t stander_waits(const struct crowd *c, pid_t tid);
+
 /* One goes on, with what the kernel has of it, and stands again; one that ends is forgotten. */
 void crowd_let(struct crowd *c, unsigned who);
 /* So long those that run get the signals that come to them. */
 void crowd_pass(struct crowd *c, uint64_t until_us);
 int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us);
+/* Runs to where a call of it begins or ends; -ETIME: it does not come there, and runs. */
+int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us);
 /* One runs one instruction of its own. */
 int crowd_step(struct crowd *c, unsigned who);
 

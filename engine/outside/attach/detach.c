@@ -37,9 +37,11 @@
 #include "engine/outside/takeover/takeover.h"
 
 #define STOP_MS		500
-#define ROUNDS_MS	500	/* how long threads in C code of ours are waited for */
-#define ROUND_US	300
-#define KNOCK_ROUNDS	16	/* one that comes while a signal waits is for nothing */
+#define ROUNDS_MS	1500	/* how long threads in C code of ours are waited for */
+#define ROUND_US	300	/* they run at first, then longer: a processor may be far */
+#define ROUND_MOST_US	40000
+#define HANDLER_US	5000	/* how long a handler of ours may take */
+#define KNOCK_ROUNDS	4	/* one that comes while a signal waits is for nothing */
 #define AGAIN		20	/* looks for a moment when no handler is under way */
 #define AGAIN_US	5000
 #define STEPS_MAX	64	/* instructions of a board */
@@ -112,11 +114,20 @@ static bool is_ours(const struct guest *g, const struct host *h, uint64_t at)
 
 /* --- threads in C code of ours ------------------------------------------------------------- */
 
+/* One that has just been made has its parent's block, until it takes its own. */
+static bool is_its_block(const struct guest *g, const struct stander *s)
+{
+	int32_t tid = 0;
+
+	return !memory_read(g->memory, s->block + inside_image()->tid_at, &tid, sizeof(tid)) &&
+	       tid == s->tid;
+}
+
 static bool is_busy(const struct guest *g, const struct stander *s)
 {
 	uint8_t busy = 1;
 
-	return !s->block || is_within(s->regs.rsp, s->block, BLOCK_BYTES) ||
+	return !is_its_block(g, s) || is_within(s->regs.rsp, s->block, BLOCK_BYTES) ||
 	       memory_read(g->memory, s->block + T_BUSY, &busy, 1) || busy;
 }
 
@@ -138,7 +149,10 @@ static bool has_come(const struct guest *g, struct stander *s)
 	return true;
 }
 
-/* How many have yet to come; all of them are told of it. */
+/*
+ * How many have yet to come.  So has one that a signal of ours waits for: a mark that it has
+ * met, or a knock, would end the program.
+ */
 static unsigned busy_count(struct guest *g)
 {
 	unsigned busy = 0;
@@ -147,8 +161,9 @@ static unsigned busy_count(struct guest *g)
 		struct stander *s = &g->crowd.stander[i];
 
 		s->block = s->regs.gs_base ? s->regs.gs_base : s->block;
-		if (!s->came && is_busy(g, s) && !has_come(g, s))
-			busy++;
+		s->busy = (stander_waits(&g->crowd, s->tid) & HIDDEN) ||
+			  (!s->came && is_busy(g, s) && !has_come(g, s));
+		busy += s->busy;
 	}
 	return busy;
 }
@@ -159,23 +174,61 @@ static int leaving_say(struct guest *g, uint32_t leaving)
 			    offsetof(struct boot, leaving), &leaving, sizeof(leaving));
 }
 
-/* Those that are in C code go on for a while. */
-static int busy_run(struct guest *g, bool knock, uint64_t until_us)
+/*
+ * A handler of ours that has just begun is run to its end: one who gets signal after signal
+ * would be met in one again and again.  True: it has left it.
+ */
+static bool handler_left(struct guest *g, unsigned who)
 {
+	struct stander *s = &g->crowd.stander[who];
+	uint64_t until_us = now_us() + HANDLER_US;
+	bool within = is_within(s->regs.rsp, s->block + BLOCK_STACK, BLOCK_BYTES - BLOCK_STACK);
+	bool began = within;
+
+	while (within && !crowd_step_call(&g->crowd, who, until_us))
+		within = is_within(s->regs.rsp, s->block + BLOCK_STACK, BLOCK_BYTES - BLOCK_STACK);
+	return began && !within;
+}
+
+/* Those that are in C code go on for a while. */
+static int busy_run(struct guest *g, unsigned round, uint64_t until_us)
+{
+	uint64_t run_us = round < 16 ? (uint64_t)ROUND_US << round / 2 : ROUND_MOST_US;
 	struct crowd *c = &g->crowd;
 	int result = 0;
 
 	for (unsigned i = 0; i < c->n; i++)
-		if (!c->stander[i].came && is_busy(g, &c->stander[i])) {
-			if (knock)
+		if (c->stander[i].busy && !handler_left(g, i)) {
+			if (round % KNOCK_ROUNDS == 0)
 				thread_knock(g->pid, c->stander[i].tid);
 			crowd_let(c, i);
 		}
-	crowd_pass(c, now_us() + ROUND_US);
+	crowd_pass(c, now_us() + (run_us < ROUND_MOST_US ? run_us : ROUND_MOST_US));
 	for (unsigned i = c->n; i-- && !result;)
 		if (c->stander[i].runs)
 			result = crowd_catch(c, i, until_us);
 	return result ? result : crowd_look(c, until_us);
+}
+
+static const char *pending_word(const struct guest *g, const struct stander *s)
+{
+	uint8_t pending = 0;
+
+	memory_read(g->memory, s->block + T_PENDING, &pending, 1);
+	return pending ? "one is held" : "none is held";
+}
+
+static void busy_say(const struct guest *g)
+{
+	for (unsigned i = 0; i < g->crowd.n; i++) {
+		const struct stander *s = &g->crowd.stander[i];
+
+		if (s->busy)
+			say_log("attach", "%d: thread %d does not come: at %#lx of the inside, rax "
+				"%ld, signals %#lx, %s", g->pid, s->tid,
+				(unsigned long)(s->regs.rip - g->base), (long)s->regs.rax,
+				stander_waits(&g->crowd, s->tid), pending_word(g, s));
+	}
 }
 
 /* 0: all threads are where they can leave from. */
@@ -194,13 +247,15 @@ static int rounds(struct monitor *m, struct guests *g)
 			if (of_one)
 				result = leaving_say(&g->guest[i], 1);
 			if (of_one && !result)
-				result = busy_run(&g->guest[i], !(round % KNOCK_ROUNDS),
+				result = busy_run(&g->guest[i], round,
 						  until_us + STOP_MS * 1000);
 		}
 		serve_requests(m);	/* one may wait for an answer */
 		if (!result && busy && now_us() > until_us)
 			result = -EBUSY;
 	}
+	for (unsigned i = 0; result && i < g->n; i++)
+		busy_say(&g->guest[i]);
 	return result;
 }
 
@@ -327,10 +382,11 @@ static void memory_end(struct guest *g, const struct host *h)
 		unmap(g, g->base + image, room);
 }
 
+/* Where a thread is, or behind the call that it is at. */
 static bool is_rip(const struct guest *g, uint64_t at)
 {
 	for (unsigned i = 0; i < g->crowd.n; i++)
-		if (g->crowd.stander[i].regs.rip == at)
+		if (at - g->crowd.stander[i].regs.rip <= CALL_LEN)
 			return true;
 	return false;
 }

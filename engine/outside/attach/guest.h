@@ -5,12 +5,16 @@
 #ifndef MVE_OUTSIDE_GUEST_H
 #define MVE_OUTSIDE_GUEST_H
 
+#include <signal.h>
+
 #include "engine/abi/attach.h"
 #include "engine/outside/attach/crowd.h"
 #include "engine/outside/attach/stub.h"
 #include "engine/outside/start/inject_parts.h"
 
-#define GUEST_THREADS	2048	/* AREA_THREADS: more than mve holds */
+/* Signals that mve stands on. */
+#define HIDDEN		(1ull << (SIGILL - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGSEGV - 1) | \
+			 1ull << (SIGSYS - 1))
 
 struct guest {
 	pid_t pid;

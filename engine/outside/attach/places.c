@@ -82,6 +82,8 @@ int places_find(const struct guest *g, const struct maps *maps, struct places *p
 		const struct user_regs_struct *r = &g->crowd.stander[i].regs;
 
 		result = place_add(p, r->rip);
+		if (!result && g->crowd.stander[i].again)	/* it comes back behind its call */
+			result = place_add(p, r->rip + CALL_LEN);
 		if (!result)
 			result = stack_look(g, maps, r->rsp, p);
 	}

@@ -127,6 +127,8 @@ static void image_read(struct inside_image *im)
 	im->boot = symbol(im->bytes, base, "boot");
 	im->standing = symbol(im->bytes, base, "standing_fds");
 	im->own_taken = symbol(im->bytes, base, "own_taken");
+	im->tid_at = *(const uint64_t *)(im->bytes + symbol(im->bytes, base, "block_tid_at"));
+	im->gate_net = symbol(im->bytes, base, "gate_net");
 	im->attach_run = symbol(im->bytes, base, "attach_run");
 	im->attach_done = symbol(im->bytes, base, "attach_done");
 	im->patch_from = symbol(im->bytes, base, "gate_patch_start");

@@ -16,6 +16,8 @@ struct inside_image {
 	size_t start, boot;	/* inside_start, struct boot */
 	size_t standing;	/* struct standing_fds */
 	size_t own_taken;	/* bytes of own_map() */
+	size_t gate_net;
+	size_t tid_at;		/* in a block: the thread's id */
 	size_t attach_run, attach_done;	/* of a program that runs (abi/attach.h) */
 	size_t patch_from, patch_to;
 	size_t net_from, net_to;
