@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""state.py: a promoted follower is what the leader was: credentials, limits,
+"""state.py [PLAIN|SETUID...]: a promoted follower is what the leader was: credentials, limits,
 directory, umask, masks, handlers, timers, record locks; as the program sees it and
 as the kernel has it in /proc.  Promoted and back, and after a crash; as root and as
 a server that has given root up."""
@@ -161,7 +161,7 @@ class State:
 
 def main():
     program = build(os.getcwd())
-    for how in ("PLAIN", "SETUID")[:2 if os.geteuid() == 0 else 1]:
+    for how in sys.argv[1:] or ("PLAIN", "SETUID")[:2 if os.geteuid() == 0 else 1]:
         state = State(program, how)
         try:
             state.run()
