@@ -87,6 +87,13 @@ struct amends {
 	uint8_t reply[REPLY_MAX];
 };
 
+/* A leader that is alone is to tell others what it does, from a moment on when it stands. */
+enum company {
+	COMPANY_NONE,
+	COMPANY_STAND,		/* its threads are to stand */
+	COMPANY_TAKE,		/* all do: it takes the streams */
+};
+
 struct brief {
 	uint32_t magic, version;
 	union {			/* robust: held by the monitor while it lives */
@@ -100,6 +107,7 @@ struct brief {
 	uint32_t self;		/* which row of `release` this version is */
 	struct release release[RELEASES];
 	struct images images;
+	uint32_t company;	/* futex: enum company, of a leader that tells nobody */
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
 	struct amends amends;
 	_Alignas(4096) struct rules_bank bank[2];

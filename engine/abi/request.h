@@ -63,6 +63,23 @@ enum request_kind {
 				   may be taken back; of others struct rollback, or a signal,
 				   and words -> 0 */
 	REQ_TWIN,		/* enum twin_word, then as it says; -> 0, or -errno: it is none */
+	REQ_COMPANY,		/* enum company_word, then as it says; -> 0, or -errno */
+};
+
+enum company_word {
+	/* All threads of a process stand that tells nobody what it does: */
+	COMPANY_BEGIN,		/* a socket, where they stand (AREA_THREADS of them); in call[] what
+				   is used of its boards, and where that is to be written ->
+				   through the socket struct company_start with the monitor's page,
+				   then the sections */
+	COMPANY_DONE,		/* 0, or why it stays alone */
+};
+
+/* What a program is not told at its beginning, where it is alone. */
+struct company_start {
+	uint32_t chunks, sections, version, locals, parts, pad;
+	struct code_range_at local[BOOT_LOCALS];
+	struct code_part part[BOOT_PARTS];
 };
 
 enum twin_word {

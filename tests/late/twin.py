@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""twin.py SERVER TWINS: twins of a leader that runs, one after the other, under numbered
+"""twin.py SERVER TWINS [alone]: twins of a leader that runs, one after the other, under numbered
 requests.  Each follows and is equal; every fifth leads, and the one before ends.  No request is
-lost, doubled or wrong, and no descriptor, process or session's file is left."""
+lost, doubled or wrong, and no descriptor, process or session's file is left.  `alone`: the
+session was begun without a follower, and tells nothing until the first."""
 import json
 import os
 import subprocess
@@ -45,12 +46,14 @@ def equal(session, name, taken):
 
 def main():
     kind, twins = sys.argv[1], int(sys.argv[2])
-    session = Session(kind)
+    alone = "alone" in sys.argv[3:]
+    session = Session(kind, followers=0 if alone else 1)
     load = None
     try:
         load = session.load(churn=2, pause=0.002)
         load.more(REPLIES)
-        drop(session, "f1")
+        if not alone:
+            drop(session, "f1")
         first = fds(session.leader()["pid"])
         for n in range(1, twins + 1):
             name = twin(session)

@@ -95,7 +95,8 @@ class Session:
 
     def begun(self):
         roles = {v["role"] for v in self.versions()}
-        return "leader" in roles and roles <= {"leader", "follower"} and listens(self.port)
+        alone = roles == {"solo"}     # it was begun without followers
+        return (alone or "leader" in roles and roles <= {"leader", "follower"}) and listens(self.port)
 
     def log(self):
         with open(self.log_path, errors="replace") as log:
@@ -129,7 +130,7 @@ class Session:
                               text=True).stdout
 
     def leader(self):
-        return next(v for v in self.versions() if v["role"] == "leader")
+        return next(v for v in self.versions() if v["role"] in ("leader", "solo"))
 
     def following(self):
         return [v["name"] for v in self.versions() if v["role"] == "follower"]

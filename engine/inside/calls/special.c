@@ -253,6 +253,17 @@ static long serve_seccomp(struct thread *t)
 	return call_kernel(t);
 }
 
+/* It would not be where others follow: what is registered is taken back when they come. */
+static long serve_rseq(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+	long result = call_kernel(t);
+
+	if (!result && f->rsi == RSEQ_SIZE && (uint32_t)f->r10 == RSEQ_SIGN)
+		t->rseq = f->rdx & RSEQ_LEAVE ? 0 : f->rdi;
+	return result;
+}
+
 /* GS is ours: the program sees the 0 that it would have, and cannot set it. */
 static long serve_arch_prctl(struct thread *t)
 {
@@ -327,7 +338,7 @@ long serve_special(struct thread *t, long nr)
 	case __NR_seccomp:
 		return serve_seccomp(t);
 	case __NR_rseq:		/* libc would look there for the processor's number */
-		return boot.streams ? -ENOSYS : call_kernel(t);
+		return boot.streams ? -ENOSYS : serve_rseq(t);
 	case __NR_io_setup:	/* its answers stand in memory that the kernel shares */
 		if (!boot.streams)
 			return call_kernel(t);

@@ -181,7 +181,11 @@ struct thread {
 	uint64_t child_ptid, child_ctid;	/* where the kernel writes its id */
 	uint64_t lock_calls;	/* of the lock gate: no system calls */
 	uint64_t condition;	/* a follower's: that it waits for, or 0; see conditions.c */
-	uint64_t mutex, mutex_turn;	/* its mutex, whose last turn it was when we came to lead */
+	union {
+		uint64_t mutex;	/* its mutex */
+		uint64_t rseq;	/* of a program that is alone: where libc has one; or 0 */
+	};
+	uint64_t mutex_turn;	/* the mutex' last turn when we came to lead */
 	uint64_t asked;		/* a follower's: TSan's handler, which is about to be asked for */
 	uint8_t fault_sig;
 	uint8_t woken;		/* as far as this version knows */

@@ -101,6 +101,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->creator = t->tid;
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
+	c->rseq = 0;
 	if (w->flags & CLONE_VFORK)
 		c->alt = t->alt;
 	if (!(w->flags & CLONE_SIGHAND)) {

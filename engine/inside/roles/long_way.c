@@ -27,7 +27,6 @@ static bool is_long(unsigned slot)
 /* Fills the tables of the role that the session began with. */
 void ways_fill(void)
 {
-	slots_fill();
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
 		way_set(s, is_long(s) ? WAY_LONG : WAY_SHORT);
 	if (boot.role == ROLE_FOLLOWER)

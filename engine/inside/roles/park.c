@@ -118,6 +118,7 @@ static void park(struct thread *t, uint32_t call)
 	standing_begin(t);
 	/* All that this thread has told is published. */
 	PUBLISH(slot_parked, &t->slot->parked, 1);
+	company_come(t);
 	while (standing_wanted() && (monitor_alive() || !heir_fails(t))) {
 		uint32_t seen = change_now();
 
@@ -129,7 +130,7 @@ static void park(struct thread *t, uint32_t call)
 		PUBLISH(slot_parked, &t->slot->parked, 1);
 	}
 	standing_end(t);
-	if (heir_is() || twin_is_new())
+	if (streams.conduct && (heir_is() || twin_is_new()))
 		demote(t);
 	bytes_zero(t->slot->untold, sizeof(t->slot->untold));
 	/* It follows now, if it does. */
@@ -174,6 +175,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 {
 	uint64_t wait = lock_wait_within(uc->regs.rsp);
 	long cut = call_cut(t, &uc->regs);
+	bool alone = !streams.conduct;
 	bool sleeps = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi) &&
 		      is_of_condition(uc->regs.rdi, wait);
 
@@ -184,6 +186,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	t->put_off = 0;
 	if (loader_reads(t))
 		return;
+	company_note(t, uc->regs.rip);
 	park(t, (uint32_t)(cut + 1));
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
@@ -195,7 +198,8 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 		return;
 	}
 	call_again(t, &uc->regs);
-	if (t->following)	/* it sleeps as followers do */
+	/* It sleeps as followers do; or is told of, and was on a way that tells nothing. */
+	if (t->following || (alone && streams.conduct))
 		gate_leave(t, &uc->regs);
 }
 
@@ -249,6 +253,7 @@ bool park_at_exit(struct thread *t)
 		t->park = 0;
 	if (t->park) {
 		t->park = 0;
+		company_note(t, t->frame.resume);
 		park(t, t->restart ? t->frame.slot : 0);
 		if (led && t->following) {
 			bytes_zero(t->held_info, SIGINFO_SIZE);

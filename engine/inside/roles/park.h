@@ -6,6 +6,9 @@
 #include "engine/inside/signal/ucontext.h"
 
 void park_come(struct thread *t, struct ucontext_raw *uc);
+/* A process that is alone: where the thread is about to stand; and company.c, while it stands. */
+void company_note(const struct thread *t, uint64_t at);
+void company_come(struct thread *t);
 bool park_at_exit(struct thread *t);
 void park_reset(struct thread *t);
 /* From leader to follower, all of them. */

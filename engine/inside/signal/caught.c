@@ -190,7 +190,7 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 		boundary_ask(t, uc);
 		return;
 	}
-	if (standing_wanted() && !stand_comes(t)) {
+	if ((standing_wanted() || company_wanted()) && !stand_comes(t)) {
 		above.stand(t, uc);
 		return;
 	}

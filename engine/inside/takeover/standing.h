@@ -2,10 +2,16 @@
 #ifndef MVE_INSIDE_STANDING_H
 #define MVE_INSIDE_STANDING_H
 
+#include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 
 /* The monitor wants this version to stand. */
 bool standing_wanted(void);
+/* Or that of a process that is alone, so that it may have followers. */
+static inline bool company_wanted(void)
+{
+	return __builtin_expect(__atomic_load_n(&brief()->company, __ATOMIC_RELAXED), 0);
+}
 /* The thread comes to stand, and goes on. */
 void standing_begin(struct thread *t);
 void standing_end(struct thread *t);

@@ -22,9 +22,8 @@ bool version_unused(const struct version *v)
 	return v->options == &unused;
 }
 
-int rows_make(struct monitor *m)
+static int rows_fill(struct monitor *m, unsigned most)
 {
-	unsigned most = options_versions(m->options);
 	int result = 0;
 
 	MUST(m->versions <= most && most <= ROW_START);
@@ -34,6 +33,23 @@ int rows_make(struct monitor *m)
 		if (!result)
 			m->version[m->versions - 1].state = VERSION_ENDED;
 	}
+	return result;
+}
+
+int rows_make(struct monitor *m)
+{
+	return rows_fill(m, options_versions(m->options));
+}
+
+int rows_make_late(struct monitor *m)
+{
+	unsigned first = m->versions;
+	int result = rows_fill(m, ROW_START);
+
+	if (!result && m->versions > first)
+		result = versions_alive_hold(m, first);
+	for (unsigned i = first; i < m->versions && !result; i++)
+		result = version_bell_start(&m->version[i]);
 	return result;
 }
 

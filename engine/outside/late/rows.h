@@ -6,6 +6,8 @@
 
 /* Spare rows behind those that there are, as many as fit. */
 int rows_make(struct monitor *m);
+/* The same in a session that runs, whose leader has the first. */
+int rows_make_late(struct monitor *m);
 bool version_unused(const struct version *v);
 /* Nobody has it, and nothing is left of whom it was. */
 bool row_is_free(const struct monitor *m, const struct version *v);

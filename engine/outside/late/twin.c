@@ -20,6 +20,7 @@
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
+#include "engine/outside/late/company.h"
 #include "engine/outside/late/cost.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/late/twin.h"
@@ -68,8 +69,6 @@ static const char *barred(struct monitor *m)
 {
 	const struct version *v = leading(m);
 
-	if (!m->conduct)
-		return "it was started without -f, and tells nothing";
 	if (m->options->sampling.stateless)
 		return "it was started with --stateless: give the program, behind --";
 	if (m->failed)
@@ -314,7 +313,7 @@ static int copy_make(struct monitor *m, struct version *v, uint64_t *stood_us)
 	conduct_begin(m, v->index);
 	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
 	unpark(m, leader->index);
-	*stood_us = now_us() - begin;
+	*stood_us += now_us() - begin;
 	return result;
 }
 
@@ -340,12 +339,14 @@ static const char *too_much(struct monitor *m)
 	return text;
 }
 
-static struct version *row_for(struct monitor *m, const char *name, const char **why,
-			       bool *passes)
+static struct version *row_for(struct monitor *m, const char *name, uint64_t *stood_us,
+			       const char **why, bool *passes)
 {
 	struct version *v;
 
 	*why = barred(m);
+	if (!*why && !m->conduct)
+		*why = company_want(m, stood_us, passes);
 	if (*why)
 		return NULL;
 	v = row_find(m, name, why, passes);
@@ -366,7 +367,7 @@ struct version *twin_begin(struct monitor *m, const char *name, uint64_t *stood_
 			   size_t size, bool *passes)
 {
 	const char *no;
-	struct version *v = row_for(m, name, &no, passes);
+	struct version *v = row_for(m, name, stood_us, &no, passes);
 	int result = v ? row_renew(v) : 0;
 
 	making.name = name;

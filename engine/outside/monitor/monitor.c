@@ -237,7 +237,7 @@ static bool stay_behind(struct monitor *m)
 	held_again(m, REQ_SITE_HOT);
 	held_again(m, REQ_EXEC);
 	versions_inherit(m, false);
-	versions_alive_hold(m);
+	versions_alive_hold(m, 0);
 	m->session.monitor = getpid();
 	m->session.monitor_began = process_began(getpid());
 	session_note(m);
@@ -545,7 +545,7 @@ static int parts_open(struct monitor *m)
 	if (result)
 		return system_fail(m, "signals", result);
 	result = versions_make(m);
-	if (!result)
+	if (!result && options_company(m->options))
 		result = streams_make(m);
 	if (result)
 		return system_fail(m, "shared memory", result);

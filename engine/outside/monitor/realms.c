@@ -79,13 +79,23 @@ static void fd_close(int *fd)
 	*fd = -1;
 }
 
-static void realm_unmake(struct monitor *m, struct realm *r)
+static void sections_close(struct realm *r)
 {
-	MUST(r->conduct && r->conduct != m->conduct);	/* the first is everybody's */
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		fd_close(&r->section_fd[v]);
 		fd_close(&r->section_read_fd[v]);
 	}
+}
+
+void realm_sections_close(struct monitor *m)
+{
+	sections_close(&m->realm[0]);
+}
+
+static void realm_unmake(struct monitor *m, struct realm *r)
+{
+	MUST(r->conduct && r->conduct != m->conduct);	/* the first is everybody's */
+	sections_close(r);
 	munmap(r->conduct, streams_size(m->conduct->chunks));
 }
 

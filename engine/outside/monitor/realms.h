@@ -8,6 +8,7 @@
 void *realm_room(uint32_t chunks);
 /* The sections of the first realm, whose page is mapped. */
 int realm_sections(struct monitor *m);
+void realm_sections_close(struct monitor *m);
 /* The process has the rights of the realm. */
 bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
 /* The first program's rights are those of the first realm. */

@@ -15,6 +15,7 @@
 #include "engine/outside/follow/runtime.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/late/company.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
@@ -47,8 +48,7 @@ static bool is_allocator(const char *path)
 	return false;
 }
 
-/* What its calls mean, and how stacks are walked through it. */
-static uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct map *m)
+uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct map *m)
 {
 	uint64_t bits = is_allocator(m->path) ? MAPPED_LOCAL : 0;
 
@@ -342,6 +342,8 @@ static int64_t request_serve(struct version *v, const struct request *r)
 		return 0;
 	case REQ_MAPPED:
 		return mapped_serve(v, r);
+	case REQ_COMPANY:
+		return company_serve(v, r);
 	case REQ_SITE_HOT:
 		return hot_serve(v, r);
 	case REQ_TRACE_ENTER:

@@ -11,6 +11,10 @@ bool version_may_say(struct version *v);
  * left to the net.
  */
 bool version_is_urgent(const struct version *v);
+struct mapped_answer;
+struct map;
+/* What a library's calls mean (MAPPED_LOCAL, ...), and how stacks are walked through it. */
+uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct map *m);
 void serve_requests(struct monitor *m);
 
 #endif

@@ -106,7 +106,8 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
 	c->chunks = chunks;
-	c->sections = options_rows(m->options) || m->options->record ? VERSIONS : m->versions;
+	/* There are rows for others than those that are named. */
+	c->sections = m->versions == ROW_START || m->options->record ? VERSIONS : m->versions;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
@@ -149,8 +150,7 @@ int streams_make(struct monitor *m)
 	void *room;
 	int result;
 
-	if (!options_company(m->options))
-		return 0;
+	MUST(!m->conduct);
 	if (getrandom(m->secret, sizeof(m->secret), 0) != sizeof(m->secret))
 		return -EIO;
 	room = realm_room(chunks);
@@ -170,6 +170,17 @@ int streams_make(struct monitor *m)
 	if (!result)
 		lanes_begin(m);
 	return result;
+}
+
+void streams_unmake(struct monitor *m)
+{
+	MUST(m->conduct && m->realms <= 1);	/* no process has them */
+	realm_sections_close(m);
+	munmap(m->conduct, streams_size(m->conduct->chunks));
+	close(m->conduct_fd);
+	m->conduct = NULL;
+	m->realm[0].conduct = NULL;
+	m->realms = 0;
 }
 
 /* --- the monitor's page -------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 #include "engine/outside/monitor/monitor.h"
 
 int streams_make(struct monitor *m);
+/* Of a session whose server has not come to have them. */
+void streams_unmake(struct monitor *m);
 /* Of the first realm, and of any. */
 struct section *streams_part(const struct monitor *m, uint32_t version);
 struct section *realm_part(const struct monitor *m, uint32_t realm, uint32_t version);

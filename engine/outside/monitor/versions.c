@@ -105,12 +105,45 @@ static int alive_hold(struct brief *b)
 	return result;
 }
 
-int versions_alive_hold(struct monitor *m)
+/* What the kernel goes through when we die, the one that was held last first. */
+static struct robust_list *alive_node(const struct brief *b)
+{
+	pthread_mutex_t *mutex = (pthread_mutex_t *)&b->alive;
+
+	return (struct robust_list *)&mutex->__data.__list.__next;
+}
+
+/*
+ * No follower finds that we have died before the leader does.  Until the last step the list is
+ * one that goes round, with all of them in it: the kernel leaves that after some rounds.
+ */
+static void alive_first(const struct brief *b)
+{
+	struct robust_list *node = alive_node(b), *last, *first, *rest = node->next;
+	struct robust_list_head *head;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, 0, &head, &size) < 0 || head->list.next == node)
+		return;
+	first = last = head->list.next;
+	while (last->next != node) {
+		MUST(last->next != &head->list);
+		last = last->next;
+	}
+	/* In this order, for whoever reads it when this thread is no more. */
+	*(struct robust_list *volatile *)&node->next = first;
+	*(struct robust_list *volatile *)&head->list.next = node;
+	*(struct robust_list *volatile *)&last->next = rest;
+}
+
+int versions_alive_hold(struct monitor *m, unsigned from)
 {
 	int result = 0;
 
-	for (unsigned i = 0; i < m->versions && !result; i++)
+	for (unsigned i = from; i < m->versions && !result; i++)
 		result = alive_hold(m->version[i].brief);
+	if (from && !result)
+		alive_first(leading(m)->brief);
 	return result;
 }
 
@@ -178,7 +211,7 @@ int versions_make(struct monitor *m)
 		result = rows_make(m);
 	if (!result)
 		rules_releases(m);
-	return result ? result : versions_alive_hold(m);
+	return result ? result : versions_alive_hold(m, 0);
 }
 
 /* --- doorbells ------------------------------------------------------------------ */

@@ -9,7 +9,8 @@ int versions_make(struct monitor *m);
 int version_make(struct monitor *m, const struct follower_options *o);
 /* What its options say to the area of a follower. */
 void version_ask(struct version *v, const struct follower_options *o);
-int versions_alive_hold(struct monitor *m);
+/* Tells the inside of these that we live, from that row on; a session's first, or later ones. */
+int versions_alive_hold(struct monitor *m, unsigned from);
 /* Whether a child of ours has their areas: who has one is a process of the version. */
 void versions_inherit(const struct monitor *m, bool inherit);
 int version_bell_start(struct version *v);

@@ -232,6 +232,26 @@ static void hook_one(struct hooking *k, const struct hook *h)
 			strerror(-result));
 }
 
+bool hook_holds(pid_t pid, const struct map *m, enum hook_file file, uint64_t at)
+{
+	struct hooking k = { .map = m };
+	struct near_file f;
+	bool holds = false;
+
+	if (!is_hooked(m, file) || mapped_find(pid, m, &f))
+		return false;
+	k.plan = plan_of(&f, m->path, file != HOOK_LIBRARY);
+	for (unsigned i = 0; k.plan && i < k.plan->n; i++) {
+		const struct hook *h = &k.plan->hook[i];
+		uint64_t from = address_of(&k, h);
+
+		/* At its first byte a thread finds the jump. */
+		holds |= is_wanted(&k, h) && at > from && at < from + h->len;
+	}
+	near_close(&f);
+	return holds;
+}
+
 /* pthread_mutex_lock first: the waits need what it is without its hook. */
 static void hook_all(struct hooking *k)
 {

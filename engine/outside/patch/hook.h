@@ -87,6 +87,9 @@ void hook_map(pid_t pid, int memory, const struct map *m, enum hook_file file,
 void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
 		   struct board_room *room);
 
+/* A thread at this address would find itself within what hooks change there. */
+bool hook_holds(pid_t pid, const struct map *m, enum hook_file file, uint64_t at);
+
 /*
  * The board of a hook, for run-time addresses: `at` where the jump goes, helper[]
  * as HOOK_RELOCK, HOOK_UNDO, HOOK_ERROR name them.  Its size, or -ERANGE, -ENOSPC,

@@ -373,6 +373,19 @@ static int plan_apply(struct plan *p, pid_t pid, int memory, const struct map *m
 	return result;
 }
 
+/* One byte each: no thread can stand within. */
+void patch_marks(int memory, const struct map *m, const struct plan *p)
+{
+	const uint8_t mark = MARK_INSN;
+	uint64_t at;
+	uint8_t is;
+
+	for (unsigned i = 0; i < p->n && !is_vdso(m); i++)
+		if (p->sites[i].kind == SITE_INSN && site_in_map(&p->sites[i], m, &at) &&
+		    !memory_read(memory, at, &is, 1) && is == 0x0f)
+			memory_write(memory, at, &mark, 1);
+}
+
 int patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,
 	       bool whole, struct patch_batch *b, struct patch_sum *sum)
 {

@@ -55,6 +55,9 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m);
 void patch_planned(pid_t pid, int memory, const struct map *m, struct plan *p,
 		   struct board_room *room, struct patch_sum *sum, struct shelf_view *shelf);
 
+/* Marks instructions that ask the machine, in code that runs. */
+void patch_marks(int memory, const struct map *m, const struct plan *p);
+
 /* What is to be written for one mapping. */
 struct patch_batch {
 	uint8_t *code;		/* a copy of the mapping, where it has sites */

@@ -16,6 +16,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/late/company.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -206,6 +207,17 @@ void serve_all(struct monitor *m)
 	exec_stops(m);
 }
 
+/* One that is alone is asked for company: there is nothing else for which it stands. */
+static void park_ask(struct monitor *m, uint32_t version, bool stands)
+{
+	if (!m->conduct) {
+		company_word_set(&m->version[version], stands ? COMPANY_STAND : COMPANY_NONE);
+		return;
+	}
+	conduct_bit(&m->conduct->park, version, stands);
+	streams_changed(m);
+}
+
 /* Stops every thread of the old leader; false when one did not in this time of its own. */
 static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 {
@@ -215,8 +227,7 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 	MUST(mv->from == leading(m));
 
 	given_begin(&given, mv->from, limit_us);
-	conduct_bit(&m->conduct->park, mv->from->index, true);
-	streams_changed(m);
+	park_ask(m, mv->from->index, true);
 	/* Those of the two are answered at once: monitor/serve.c. */
 	held_again(m, REQ_MAPPED);
 	for (bool ask = true;; ask = now - asked > PARK_AGAIN_US) {
