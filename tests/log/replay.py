@@ -6,6 +6,7 @@ redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
 spare		twins are kept beside the recorder, which has a row of its own
+synced		--sync: what the recorder asks of the kernel, and what it does not
 disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
 cut		cut and changed anywhere: up to the last whole frame, or refused; never wrong
@@ -205,6 +206,47 @@ def spare():
         fail(said)
     if replay(folder)[0] < 600:
         fail("not all is replayed")
+
+
+def waited(what, why):
+    for _ in range(1200):
+        if what():
+            return
+        time.sleep(0.05)
+    fail(f"not in a minute: {why}")
+
+
+def synced_times():
+    with open("synced.txt") as f:
+        return sum(line.startswith("fdatasync") for line in f)
+
+
+def syncs(least, *options):
+    """How often the recorder has asked for what it wrote to be on the disk; in how long."""
+    folder = fresh("synced.log")
+    r = Redis(folder, *options)
+    recorder = child_named(r.mve.pid, "mve-record")
+    began = time.monotonic()
+    trace = subprocess.Popen(["strace", "-qq", "-o", "synced.txt", "-e", "fdatasync", "-p",
+                              str(recorder)])
+    waited(lambda: "TracerPid:\t0" not in open(f"/proc/{recorder}/status").read(), "strace")
+    for n in range(1, 5):
+        r.load(50)
+        waited(lambda: not least or synced_times() >= n, f"it is on the disk {n} times")
+    said = r.end()
+    trace.wait(60)
+    if "the recording ends" in said or replay(folder)[0] < 400:
+        fail(said)
+    return synced_times(), time.monotonic() - began
+
+
+def synced():
+    none, (second, took), call = syncs(0)[0], syncs(4, "--sync", "second"), \
+        syncs(4, "--sync", "call")[0]
+    if none != 1 or second > took + 2 or call < 4:
+        fail(f"synced {none}, {second} in {took} s, {call} times")
+    for words in (["--sync", "often", "--record", "x.log"], ["--sync", "call"]):
+        run(MVE, "run", *words, "--", "true", status=2)
 
 
 def disk():

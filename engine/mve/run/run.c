@@ -49,6 +49,9 @@ static const char run_help[] =
 	"    --map FROM=TO       the leader's paths under FROM are TO here\n"
 	"\n"
 	"  --record DIR        the streams are written down there, for mve replay\n"
+	"  --sync none|second|call  what of it a machine that fails may lose: what the\n"
+	"                      kernel has not written (default), the last second or so,\n"
+	"                      or only what was not yet given to the kernel\n"
 	"\n"
 	"  --mark CALL|FUNCTION|/PATH  a request begins before such a call (accept,\n"
 	"                      epoll_wait, ...), where this function of the program is\n"
@@ -123,6 +126,7 @@ static const struct option run_options[] = {
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
 	{ "again", no_argument, NULL, OPT_AGAIN },
 	{ "record", required_argument, NULL, OPT_RECORD },
+	{ "sync", required_argument, NULL, OPT_SYNC },
 	{ 0 },
 };
 
@@ -217,6 +221,16 @@ static int when_full_take(struct run_options *o, const char *text)
 	int n = word_take("when-full", text, words, 2);
 
 	o->when_full = n < 0 ? WHEN_FULL_DROP : (enum when_full)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
+static int sync_take(struct run_options *o, const char *text)
+{
+	static const char *const words[] = { [SYNC_NONE] = "none", [SYNC_SECOND] = "second",
+					     [SYNC_CALL] = "call" };
+	int n = word_take("sync", text, words, 3);
+
+	o->sync = n < 0 ? SYNC_NONE : (enum log_sync)n;
 	return n < 0 ? EXIT_USE : 0;
 }
 
@@ -330,6 +344,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 	case OPT_RECORD:
 		o->record = optarg;
 		return 0;
+	case OPT_SYNC:
+		return sync_take(o, optarg);
 	case OPT_GDB:
 		o->gdb = true;
 		return 0;
@@ -383,6 +399,10 @@ static int record_complete(const struct run_options *o)
 	if (o->record && why) {
 		say_error("a recording has all connections from the start",
 			  "--record and %s do not go together", why);
+		return EXIT_USE;
+	}
+	if (o->sync != SYNC_NONE && !o->record) {
+		say_error("it says when a recording is on the disk", "--sync without --record");
 		return EXIT_USE;
 	}
 	if (o->record && o->followers >= options_versions(o)) {

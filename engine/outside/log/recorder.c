@@ -41,6 +41,7 @@
 #define US		(1u << ROW_LOG)
 #define LOOK_FIRST_NS	500000		/* between two looks at quiet lanes; */
 #define LOOK_LAST_NS	20000000	/* twice as long each time, up to this */
+#define SYNC_MS		1000		/* with --sync second */
 #define END_MS		30000		/* for what is left, at the session's end */
 
 /* Where we stand in a lane: how far is written down, and how far that is under way. */
@@ -78,6 +79,7 @@ struct recorder {
 	int socket;
 	uint32_t lane;		/* where the next look begins */
 	uint64_t looks;
+	uint64_t synced_ms;	/* when that was last asked for */
 	uint32_t rounds;	/* whole ones */
 	bool full;		/* the batch is full: there may be more */
 	char why[FRAMES_WHY];	/* it ends; "": it goes on */
@@ -377,6 +379,19 @@ static void rest(const struct recorder *r, uint32_t seen, uint64_t *ns)
 	*ns = *ns * 2 < LOOK_LAST_NS ? *ns * 2 : LOOK_LAST_NS;
 }
 
+/* What was written before is on the disk, as far as that is asked for. */
+static bool sync_look(struct recorder *r)
+{
+	enum log_sync sync = r->m->options->sync;
+	int result;
+
+	if (sync == SYNC_NONE || (sync == SYNC_SECOND && now_ms() < r->synced_ms + SYNC_MS))
+		return true;
+	r->synced_ms = now_ms();
+	result = log_writer_sync(&r->writer);
+	return !result || ends(r, "cannot write: %s", strerror(-result));
+}
+
 static bool segment_look(struct recorder *r, struct gathered *other)
 {
 	int result;
@@ -384,7 +399,9 @@ static bool segment_look(struct recorder *r, struct gathered *other)
 	if (!log_writer_full(&r->writer))
 		return true;
 	batch_wait(&r->writer, &other->batch);
-	result = log_writer_turn(&r->writer);
+	result = r->m->options->sync == SYNC_NONE ? 0 : log_writer_sync(&r->writer);
+	if (!result)
+		result = log_writer_turn(&r->writer);
 	return !result || ends(r, "cannot write: %s", strerror(-result));
 }
 
@@ -398,7 +415,7 @@ static bool look(struct recorder *r, unsigned turn, bool *any)
 	if (*any)
 		batch_write(&r->writer, &g->batch);
 	batch_wait(&r->writer, &other->batch);
-	return given_back(r, other) && whole &&
+	return sync_look(r) && given_back(r, other) && whole &&
 	       (!r->streams.conduct->leader || ends(r, "another version leads"));
 }
 

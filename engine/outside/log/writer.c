@@ -97,11 +97,22 @@ int log_writer_turn(struct log_writer *w)
 	return segment_make(w);
 }
 
+/* A segment that is new, too. */
+int log_writer_sync(struct log_writer *w)
+{
+	MUST(w->fd >= 0);
+	if (!w->dirty)
+		return 0;
+	w->dirty = false;
+	return fdatasync(w->fd) || fsync(w->folder) ? -errno : 0;
+}
+
 int log_writer_close(struct log_writer *w)
 {
-	int result = fdatasync(w->fd) || fsync(w->folder) ? -errno : 0;
+	int result;
 
-	MUST(w->fd >= 0);
+	w->dirty = true;
+	result = log_writer_sync(w);
 	close(w->fd);
 	close(w->folder);
 	if (w->uring)
@@ -182,7 +193,7 @@ void batch_write(struct log_writer *w, struct batch *b)
 	MUST(!b->under_way && b->frames);
 	b->offset = w->offset;
 	w->offset += b->bytes;
-	b->under_way = true;
+	b->under_way = w->dirty = true;
 	b->error = 0;
 	if (sqe) {
 		io_uring_prep_writev(sqe, w->fd, b->part, b->parts, b->offset);

@@ -28,6 +28,7 @@ struct log_writer {
 	uint32_t segment;
 	uint64_t offset;	/* where the next batch goes */
 	uint64_t number;
+	bool dirty;		/* something is written that may not be on the disk */
 	struct io_uring ring;
 	bool uring;		/* else each write is waited for */
 };
@@ -48,7 +49,9 @@ void batch_wait(struct log_writer *w, struct batch *b);
 /* Nothing of it is under way: it goes on in another segment.  0 or a negative errno. */
 bool log_writer_full(const struct log_writer *w);
 int log_writer_turn(struct log_writer *w);
-/* What is written is on the disk; the recording is closed. */
+/* What is written is on the disk, if it was not; 0 or a negative errno. */
+int log_writer_sync(struct log_writer *w);
+/* The same; the recording is closed. */
 int log_writer_close(struct log_writer *w);
 
 #endif

@@ -38,6 +38,9 @@ enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE };
 /* When a follower takes over by itself. */
 enum failover { FAILOVER_CRASH, FAILOVER_ERROR, FAILOVER_OFF };
 
+/* When what is recorded has to be on the disk: when the kernel likes, in a second, at once. */
+enum log_sync { SYNC_NONE, SYNC_SECOND, SYNC_CALL };
+
 struct follower_options {
 	const char *command;	/* as it was given; "same": the leader's */
 	char **argv;
@@ -89,6 +92,7 @@ struct run_options {
 	bool gdb;		/* mve replay --gdb: another program will run it */
 	const char *until;	/* where a replay is to stand first, or NULL */
 	const char *record;	/* the streams are written down in this folder; or NULL */
+	enum log_sync sync;	/* of what is recorded */
 	struct replay *replay;	/* the leader is a recording; or NULL */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */
