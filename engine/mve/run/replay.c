@@ -23,7 +23,7 @@ static const char replay_help[] =
 	"\n"
 	"  -n, --name NAME     the session's name\n"
 	"  --tier=patch|trap   as in mve run\n"
-	"  --until EVENT|TIME  it stands there, for gdb -p to be attached, until mve go:\n"
+	"  --until EVENT|TIME  it stands there, for gdb to be attached, until mve go:\n"
 	"                      an event by its number in mve log DIR show, a time as\n"
 	"                      13:37:00.5 or +90 (seconds from the beginning), or last:\n"
 	"                      the last call that is recorded\n"
