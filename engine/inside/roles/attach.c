@@ -78,7 +78,7 @@ static void begin(struct thread *t, struct attach *a)
 	actions_learn(t->sig);
 	failed_begin();
 	rollback_begin();
-	ways_fill();
+	ways_begin();
 	locals_begin();
 	back_begin();
 	a->thread[0].block = (uint64_t)t;

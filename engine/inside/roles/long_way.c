@@ -24,11 +24,17 @@ static bool is_long(unsigned slot)
 	       (boot.role != ROLE_SOLO && !(slot && call_is_local(slot - 1)));
 }
 
-/* Fills the tables of the role that the session began with. */
+/* Fills the tables of the role that the process has now. */
 void ways_fill(void)
 {
 	for (unsigned s = 0; s < SLOT_CALLS; s++)
 		way_set(s, is_long(s) ? WAY_LONG : WAY_SHORT);
 	if (boot.role == ROLE_FOLLOWER)
 		ways_follow(NULL);
+}
+
+void ways_begin(void)
+{
+	slots_fill();
+	ways_fill();
 }

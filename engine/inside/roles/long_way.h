@@ -4,6 +4,8 @@
 
 #include "engine/inside/gate/thread.h"
 
+/* Once in a process, however mve came to it; and when its role has changed. */
+void ways_begin(void);
 void ways_fill(void);
 void ways_follow(struct thread *t);
 

@@ -16,7 +16,6 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
-#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/record/back.h"
 #include "engine/inside/record/care.h"
@@ -140,8 +139,7 @@ void inside_begin(struct thread *t)
 	failed_begin();
 	hidden_begin(t);
 	rollback_begin();
-	slots_fill();
-	ways_fill();
+	ways_begin();
 	locals_begin();
 	shelf_begin();
 	slot_claim(t);
