@@ -50,11 +50,11 @@ def main():
     session = Session(kind, followers=0 if alone else 1)
     load = None
     try:
-        load = session.load(churn=2, pause=0.002)
-        load.more(REPLIES)
         if not alone:
             drop(session, "f1")
-        first = fds(session.leader()["pid"])
+        first = fds(session.leader()["pid"])    # with no client
+        load = session.load(churn=2, pause=0.002)
+        load.more(REPLIES)
         for n in range(1, twins + 1):
             name = twin(session)
             load.more(REPLIES)
@@ -67,8 +67,8 @@ def main():
             load.more(REPLIES)
             if session.leader()["name"] != name:
                 raise Wrong(f"{name} does not lead")
-        session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
         replies = load.stop()
+        session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
         session.stop()
     except Wrong as e:
         raise SystemExit(f"{e}\nmve: {session.mve.poll()}\n{session.log()[-3000:]}")
