@@ -35,10 +35,11 @@ def drop(session, name):
         raise Wrong(f"{name}: its process {pid} has not ended")
 
 
-def equal(session, name, taken):
-    """It has read on, with no verdict."""
-    session.wait_for(lambda: row(session, name)["lag_cells"] == 0 or
-                     row(session, name)["role"] != "follower", f"{name} reads")
+def equal(session, name, load):
+    """It has read what was told, with no verdict."""
+    with load.rest():
+        session.wait_for(lambda: row(session, name)["lag_cells"] == 0 or
+                         row(session, name)["role"] != "follower", f"{name} reads")
     v = row(session, name)
     if v["role"] != "follower" or v["verdicts"]:
         raise Wrong(f"{name}: {json.dumps(v, indent=1)}\n{session.log()}")
@@ -58,7 +59,7 @@ def main():
         for n in range(1, twins + 1):
             name = twin(session)
             load.more(REPLIES)
-            equal(session, name, n)
+            equal(session, name, load)
             if n % PROMOTED:
                 drop(session, name)
                 load.more(REPLIES)

@@ -5,6 +5,7 @@ requests of each always under way.  What a reply must be follows from its
 number, so a reply that is lost, doubled, mixed up or made twice is seen at
 once.  The last connections close and connect again now and then.
 """
+import contextlib
 import selectors
 import socket
 import threading
@@ -167,7 +168,7 @@ class Load:
     def __init__(self, port, kind, connections=6, depth=4, churn=2, pause=0.0):
         self.replies, self.slowest, self.error = 0, 0.0, None
         self.pause = pause
-        self.stopping = False
+        self.stopping = self.resting = False
         self.all = [Connection(port, kind, i, depth, 60 if i >= connections - churn else 0)
                     for i in range(connections)]
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -193,6 +194,11 @@ class Load:
                     connection = None
                     if self.stopping:
                         continue
+                    if self.resting:
+                        last = time.monotonic()
+                    for c in [] if self.resting else self.all:
+                        if not c.waits:
+                            self.again(wait, c)
                     if time.monotonic() - last > self.STUCK_S:
                         raise Wrong("no reply for %d s; waiting: %s" % (self.STUCK_S, [
                             (c.who, c.got, c.sent) for c in self.all if c.waits]))
@@ -208,7 +214,7 @@ class Load:
             c.socket.close()
             c.open()
             wait.register(c.socket, selectors.EVENT_READ, c)
-        c.fill(not self.stopping)
+        c.fill(not self.stopping and not self.resting)
 
     def check(self):
         if self.error:
@@ -223,6 +229,20 @@ class Load:
                 raise Wrong(f"no more replies: {self.replies}, wanted {want}; waiting: " + str(
                     [(c.who, c.got, c.sent) for c in self.all if c.waits]))
             time.sleep(0.002)
+
+    @contextlib.contextmanager
+    def rest(self):
+        """All that was asked has been answered, and nothing is asked meanwhile."""
+        self.resting = True
+        end = time.monotonic() + self.STUCK_S
+        while any(c.waits for c in self.all):
+            self.check()
+            if time.monotonic() > end:
+                raise Wrong("replies are missing: " + str(
+                    [(c.who, c.got, c.sent) for c in self.all if c.waits]))
+            time.sleep(0.002)
+        yield
+        self.resting = False
 
     def stop(self):
         """All that was asked has been answered; how many replies."""
