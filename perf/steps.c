@@ -2,7 +2,8 @@
  * How many instructions a program's loop takes, counted one by one: no other work on the
  * machine and no clock has a part in that.
  *
- *	steps PID TURNS [STOPPED]	the median of so many turns
+ *	steps PID TURNS [STOPPED]	the least of so many turns: what comes only now and then,
+ *					as a new second does, makes a turn longer
  *
  * STOPPED, a follower of it, reads what it has, falls asleep, and stands still meanwhile: it is
  * woken once, where else each event would have to wake it, since a thread that is stepped is slow.
@@ -24,7 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TURNS_MAX	10000
 #define TRAP_FLAG	0x100ull
 #define STEPS_MAX	2000000	/* a turn of more is none */
 #define LOOKS		20	/* so often it is seen asleep, */
@@ -96,13 +96,6 @@ static void release(pid_t pid)
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const long x = *(const long *)a, y = *(const long *)b;
-
-	return (x > y) - (x < y);
-}
-
 static char state_of(pid_t pid)
 {
 	char path[64], line[512] = "", *end;
@@ -128,10 +121,9 @@ static void put_asleep(pid_t pid)
 
 int main(int argc, char **argv)
 {
-	static long turns[TURNS_MAX];
 	const bool trace = getenv("STEPS_TRACE");
 	uint64_t mark = 0, at, last = 0;
-	long wanted, done = 0, since = 0;
+	long wanted, done = 0, since = 0, least = STEPS_MAX;
 	pid_t pid, stopped;
 	int status;
 
@@ -141,7 +133,7 @@ int main(int argc, char **argv)
 	}
 	pid = atoi(argv[1]);
 	stopped = argc == 4 ? atoi(argv[3]) : 0;
-	wanted = atol(argv[2]) < TURNS_MAX ? atol(argv[2]) : TURNS_MAX;
+	wanted = atol(argv[2]);
 	code_find(pid);
 	if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0) ||
 	    waitpid(pid, &status, __WALL) != pid)
@@ -158,7 +150,8 @@ int main(int argc, char **argv)
 			mark = at;
 			since = 0;
 		} else if (at == mark) {
-			turns[done++] = since;
+			least = since < least ? since : least;
+			done++;
 			since = 0;
 		}
 	}
@@ -169,7 +162,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "steps: no loop\n");
 		return 1;
 	}
-	qsort(turns, (size_t)done, sizeof(*turns), by_size);
-	printf("%ld\n", turns[done / 2]);
+	printf("%ld\n", least);
 	return 0;
 }
