@@ -149,7 +149,9 @@ struct section {
 	uint32_t asleep[LANES];
 	uint32_t unkept[VERSIONS];	/* a leader's: images of followers that it tells nothing
 					   any more, for they were in its way */
-	uint64_t pad1[500];
+	uint32_t needed;	/* the image that its follower has gone back to; 0: none */
+	uint32_t pad0;
+	uint64_t pad1[499];
 	/*
 	 * Where the lane's thread began to run a handler of a deadly signal, + 1, and where it
 	 * left that, + 1; 0: it never did, it has not yet.

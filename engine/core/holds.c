@@ -3,10 +3,12 @@
  * has not passed; a follower that keeps an image of itself holds what the image's cursor
  * has not, for there it may have to go on (inside/rewind/).
  *
- * The leader never waits for an image.  Where it finds no room it says in its section that
- * the image is told nothing any more, and looks again.  Who wakes an image first has its
- * cursors stand in the follower's place, says so by the image's new number, and then looks
- * whether it was let go: one of the two sees the other.
+ * The leader does not wait for an image.  Where it finds no room it says in its section that
+ * the image is told nothing any more, and looks again.  But where the user has it wait for
+ * followers it waits for one that has gone back to its image, too, until that has a further
+ * one, or cannot have it: what is read again may have to be read once more.  Who wakes an
+ * image first has its cursors stand in the follower's place, says so by the image's new
+ * number, and then looks whether it was let go: one of the two sees the other.
  */
 #include "engine/core/holds.h"
 #include "engine/core/must.h"
@@ -50,6 +52,15 @@ bool version_holds(const struct streams *s, const struct section *own, uint32_t 
 	       cursor_holds(s, l, &its->cursor[index], serial);
 }
 
+/* Its follower is as far behind as it stands. */
+static bool is_needed(const struct streams *s, const struct section *its)
+{
+	uint32_t needed = __atomic_load_n(&its->needed, __ATOMIC_RELAXED);
+
+	return s->conduct->when_full == WHEN_FULL_BLOCK && needed &&
+	       needed == LOOK(image, &its->image);
+}
+
 bool images_let_go(const struct streams *s, struct section *own)
 {
 	uint32_t bits = streams_followers(s, own);
@@ -59,7 +70,7 @@ bool images_let_go(const struct streams *s, struct section *own)
 		uint32_t v = (uint32_t)__builtin_ctz(bits);
 		const struct section *its = streams_section(s, v);
 
-		if (v >= VERSIONS || !is_told(own, its, v))
+		if (v >= VERSIONS || !is_told(own, its, v) || is_needed(s, its))
 			continue;
 		ANNOUNCE(image, &own->unkept[v], LOOK(image, &its->image));
 		any = true;

@@ -305,6 +305,32 @@ Test(ring, image_is_not_waited_for)
 	cr_assert_eq(lead->unkept[FAST], 2);
 }
 
+/* But where the leader waits for followers, one that is needed is read from there. */
+Test(ring, image_that_is_needed_is_waited_for)
+{
+	struct section *its = streams_section(&(struct streams){ conduct, FAST }, FAST);
+	struct writer w = open_lane(0);
+	struct reader r = follow(FAST, 0);
+
+	conduct->following = BIT(FAST);
+	its->kept[0] = its->cursor[0];
+	its->image = its->needed = 3;
+	conduct->when_full = WHEN_FULL_BLOCK;
+	for (int i = 0; i < 3 * CHUNKS * EVENTS && tell(&w, 0); i++)
+		take(&r, told - 1);
+	cr_assert_eq(writer_held_by(&w), BIT(FAST));
+	cr_assert_neq(lead->unkept[FAST], 3);
+	its->needed = 2;
+	cr_assert(tell(&w, 0), "another one was");
+	cr_assert_eq(lead->unkept[FAST], 3);
+	its->image = its->needed = 4;
+	conduct->when_full = WHEN_FULL_DROP;
+	for (int i = 0; i < 3 * CHUNKS * EVENTS; i++) {
+		take(&r, told - 1);
+		cr_assert(tell(&w, 0));
+	}
+}
+
 Test(ring, two_chunks_for_who_keeps_up)
 {
 	struct writer w = open_lane(0);

@@ -54,6 +54,14 @@ void cursors_keep(struct version *v, uint32_t image)
 	}
 }
 
+void cursors_need(struct version *v, uint32_t image)
+{
+	const struct monitor *m = v->monitor;
+
+	for (uint32_t r = 0; r < m->realms; r++)
+		__atomic_store_n(&realm_part(m, r, v->index)->needed, image, __ATOMIC_RELAXED);
+}
+
 /* Its threads say who they are when they are there: nobody is taken for one that has died. */
 static void cursor_restore(struct cursor *to, const struct cursor *from)
 {
@@ -67,6 +75,7 @@ bool cursors_restore(struct version *v, uint32_t image, uint32_t copy)
 	bool told = true;
 
 	MUST(image && copy && image != copy);
+	cursors_need(v, copy);
 	for (uint32_t r = 0; r < m->realms; r++) {
 		struct section *s = realm_part(m, r, v->index);
 		const struct section *leaders = realm_part(m, r, m->leader);

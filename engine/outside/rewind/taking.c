@@ -83,6 +83,9 @@ int64_t image_begin(struct version *v)
 {
 	int64_t result = image_due(v);
 
+	/* The leader waits no longer for what may never come. */
+	if (result && v->rewind.state == REWIND_NONE)
+		cursors_need(v, 0);
 	if (result == -EAGAIN)
 		image_again(v);
 	return result;
@@ -91,6 +94,8 @@ int64_t image_begin(struct version *v)
 void stand_over(struct version *v, int64_t reply)
 {
 	v->rewind.state = REWIND_NONE;
+	if (reply)
+		cursors_need(v, 0);
 	copies_answer(v, reply);
 	copies_drop(&v->rewind);
 	rewind_word_set(&v->brief->images.stand, 0);
