@@ -111,7 +111,7 @@ class Session:
         def look():
             v = self.version(name)
             return v["role"] == "follower" and not v["verdicts"] and v["lag_cells"] <= lag
-        if not within(10, look):
+        if not within(60, look):
             report = subprocess.run([MVE, "report", NAME], capture_output=True, timeout=20)
             fail(name, "is not steady:", self.version(name), report.stdout.decode())
 
