@@ -173,10 +173,12 @@ def opened():
 def threads():
     """Another thread that waits does no harm, in a follower and in one that leads at last."""
     s = Session(MVE, ["--rollback", "-f", "same"], ["./seam_server", "standing"])
+    s.stands()
     for n in range(10):
         s.bad("null")
     s.follows()
     subprocess.run([MVE, "promote", s.name, "f1"], check=True, timeout=60)
+    s.stands()
     for n in range(10):
         s.bad("null")
     s.end()

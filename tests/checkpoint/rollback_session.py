@@ -21,6 +21,14 @@ def family(pid):
         return [pid] + [int(child) for child in f.read().split()]
 
 
+def asleep(pid):
+    states = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/stat") as f:
+            states.append(f.read().rpartition(") ")[2][0])
+    return len(states) > 1 and set(states) == {"S"}
+
+
 def own_memory(pid):
     with open(f"/proc/{pid}/status") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("RssAnon:"))
@@ -117,6 +125,11 @@ class Session:
     def server(self):
         return next(v["pid"] for v in self.status()["versions"]
                     if v["role"] not in ("follower", "ended"))
+
+    def stands(self):
+        """All its threads sleep, and then its loop has begun anew: nobody has run since."""
+        self.until("all threads sleep", lambda now: asleep(self.server()))
+        self.connect().close()
 
     def memory(self):
         """KiB of its processes' own: what versions share is no affair of requests."""
