@@ -52,6 +52,7 @@ done
 
 # One that is on its way out is not taken for such: a follower that is dropped while it asks.
 for _ in 1 2 3; do
+	: >err			# of the one before, until the next one's shell is there
 	user ./mve run -f 'tail -f /etc/passwd' -n "$MVE_SESSION" -- tail -f /dev/null >out 2>err &
 	within 20 grep -q "f1: dropped: diverged" err || fail "not dropped: $(cat err)"
 	user ./mve stop "$MVE_SESSION" >out.stop 2>&1 || fail "stop: $(cat out.stop)"
