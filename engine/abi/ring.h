@@ -149,7 +149,7 @@ struct section {
 	uint32_t asleep[LANES];
 	uint32_t unkept[VERSIONS];	/* a leader's: images of followers that it tells nothing
 					   any more, for they were in its way */
-	uint32_t needed;	/* the image that its follower has gone back to; 0: none */
+	uint32_t needed;	/* the follower has gone back to the image, and may have to again */
 	uint32_t pad0;
 	uint64_t pad1[499];
 	/*

@@ -53,12 +53,10 @@ bool version_holds(const struct streams *s, const struct section *own, uint32_t 
 }
 
 /* Its follower is as far behind as it stands. */
-static bool is_needed(const struct streams *s, const struct section *its)
+static bool image_needed(const struct streams *s, const struct section *its)
 {
-	uint32_t needed = __atomic_load_n(&its->needed, __ATOMIC_RELAXED);
-
-	return s->conduct->when_full == WHEN_FULL_BLOCK && needed &&
-	       needed == LOOK(image, &its->image);
+	return s->conduct->when_full == WHEN_FULL_BLOCK &&
+	       __atomic_load_n(&its->needed, __ATOMIC_RELAXED);
 }
 
 bool images_let_go(const struct streams *s, struct section *own)
@@ -70,7 +68,7 @@ bool images_let_go(const struct streams *s, struct section *own)
 		uint32_t v = (uint32_t)__builtin_ctz(bits);
 		const struct section *its = streams_section(s, v);
 
-		if (v >= VERSIONS || !is_told(own, its, v) || is_needed(s, its))
+		if (v >= VERSIONS || !is_told(own, its, v) || image_needed(s, its))
 			continue;
 		ANNOUNCE(image, &own->unkept[v], LOOK(image, &its->image));
 		any = true;

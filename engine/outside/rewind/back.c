@@ -64,7 +64,7 @@ static void go_back(struct version *v)
 		stand_over(v, -EINTR);
 	say_log("rewind", "%s/%s: tries again: %s", m->session.name, v->name, rw->why);
 	held_forget(m, v);
-	cursors_need(v, rw->image);
+	cursors_need(v, true);
 	processes_kill(v);
 	rw->rewinds++;
 	rw->needed = true;

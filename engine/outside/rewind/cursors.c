@@ -54,12 +54,23 @@ void cursors_keep(struct version *v, uint32_t image)
 	}
 }
 
-void cursors_need(struct version *v, uint32_t image)
+bool cursors_are_kept(const struct version *v, uint32_t image)
+{
+	const struct monitor *m = v->monitor;
+
+	MUST(image);
+	for (uint32_t r = 0; r < m->realms; r++)
+		if (LOOK(image, &realm_part(m, r, m->leader)->unkept[v->index]) == image)
+			return false;
+	return true;
+}
+
+void cursors_need(struct version *v, bool needed)
 {
 	const struct monitor *m = v->monitor;
 
 	for (uint32_t r = 0; r < m->realms; r++)
-		__atomic_store_n(&realm_part(m, r, v->index)->needed, image, __ATOMIC_RELAXED);
+		__atomic_store_n(&realm_part(m, r, v->index)->needed, needed, __ATOMIC_RELAXED);
 }
 
 /* Its threads say who they are when they are there: nobody is taken for one that has died. */
@@ -72,10 +83,8 @@ static void cursor_restore(struct cursor *to, const struct cursor *from)
 bool cursors_restore(struct version *v, uint32_t image, uint32_t copy)
 {
 	const struct monitor *m = v->monitor;
-	bool told = true;
 
 	MUST(image && copy && image != copy);
-	cursors_need(v, copy);
 	for (uint32_t r = 0; r < m->realms; r++) {
 		struct section *s = realm_part(m, r, v->index);
 		const struct section *leaders = realm_part(m, r, m->leader);
@@ -86,20 +95,8 @@ bool cursors_restore(struct version *v, uint32_t image, uint32_t copy)
 			__atomic_store_n(&s->asleep[i], 0, __ATOMIC_RELAXED);
 		}
 		ANNOUNCE(image, &s->image, copy);
-		told &= LOOK(image, &leaders->unkept[v->index]) != image;
 	}
-	return told;
-}
-
-bool cursors_are_kept(const struct version *v, uint32_t image)
-{
-	const struct monitor *m = v->monitor;
-
-	MUST(image);
-	for (uint32_t r = 0; r < m->realms; r++)
-		if (LOOK(image, &realm_part(m, r, m->leader)->unkept[v->index]) == image)
-			return false;
-	return true;
+	return cursors_are_kept(v, image);
 }
 
 void cursors_forget(struct version *v)

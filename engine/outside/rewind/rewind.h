@@ -36,8 +36,8 @@ json_t *rewind_json(const struct version *v);
 /* cursors.c: where the image stands in the streams. */
 bool cursors_are_leaders(const struct version *v);
 void cursors_keep(struct version *v, uint32_t image);
-/* It has gone back to the image, and may do so again; 0: that is over. */
-void cursors_need(struct version *v, uint32_t image);
+/* It has gone back to the image, and may have to again; or that is over. */
+void cursors_need(struct version *v, bool needed);
 /* Put back; false: the leader has not kept what the image has still to read. */
 bool cursors_restore(struct version *v, uint32_t image, uint32_t copy);
 void cursors_forget(struct version *v);

@@ -85,7 +85,7 @@ int64_t image_begin(struct version *v)
 
 	/* The leader waits no longer for what may never come. */
 	if (result && v->rewind.state == REWIND_NONE)
-		cursors_need(v, 0);
+		cursors_need(v, false);
 	if (result == -EAGAIN)
 		image_again(v);
 	return result;
@@ -94,8 +94,7 @@ int64_t image_begin(struct version *v)
 void stand_over(struct version *v, int64_t reply)
 {
 	v->rewind.state = REWIND_NONE;
-	if (reply)
-		cursors_need(v, 0);
+	cursors_need(v, false);
 	copies_answer(v, reply);
 	copies_drop(&v->rewind);
 	rewind_word_set(&v->brief->images.stand, 0);
