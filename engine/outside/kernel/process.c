@@ -1,6 +1,7 @@
 /*
  * See process.h: /proc/PID/stat, whose fields stand behind a name that may hold anything.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -94,6 +95,27 @@ bool thread_ended(pid_t pid, pid_t tid)
 	char state = thread_state(pid, tid);
 
 	return !state || state == 'Z' || state == 'X';
+}
+
+bool process_over(pid_t pid)
+{
+	const struct dirent *d;
+	bool over = thread_ended(pid, pid);
+	char path[48];
+	DIR *tasks;
+
+	if (!over)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	while (tasks && over && (d = readdir(tasks))) {
+		pid_t tid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		over = tid <= 0 || thread_ended(pid, tid);
+	}
+	if (tasks)
+		closedir(tasks);
+	return over;
 }
 
 bool thread_runs(pid_t pid, pid_t tid)

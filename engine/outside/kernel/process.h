@@ -30,6 +30,8 @@ int process_signal(pid_t pid, uint64_t began, int sig);
 /* As in /proc; 0: it is not there. */
 char thread_state(pid_t pid, pid_t tid);
 bool thread_ended(pid_t pid, pid_t tid);
+/* All of its threads have: a first one that has ended waits for the others. */
+bool process_over(pid_t pid);
 /* One that ends has given its memory up, and what /proc has of it belongs to root. */
 bool thread_has_memory(pid_t pid, pid_t tid);
 /* Whether the kernel would let the thread run, if there were a processor. */

@@ -18,7 +18,6 @@
  *
  * When all is read it ends, and with it the leader of the session, so to say.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -111,26 +110,6 @@ static void lane_sleeper_wake(struct feeder *f, uint32_t lane)
 {
 	if (LIGHT(sleeper, &f->its->asleep[lane]))
 		syscall(SYS_futex, &f->own->lane[lane].head, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-/* The process does nothing any more; its first thread may end before it. */
-static bool process_over(pid_t pid)
-{
-	char path[32];
-	unsigned threads = 0;
-	DIR *dir;
-
-	if (kill(pid, 0) < 0 && errno == ESRCH)
-		return true;
-	if (!thread_ended(pid, pid))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	for (struct dirent *d; dir && (d = readdir(dir));)
-		threads += d->d_name[0] != '.';
-	if (dir)
-		closedir(dir);
-	return threads < 2;
 }
 
 /* The twin that reads there is dead; who has yet to come comes while its process lives. */

@@ -2,7 +2,6 @@
  * A follower goes back to its image: its processes are ended, and the image goes on at the
  * same place of the streams.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -115,27 +114,6 @@ int64_t order_lost(struct version *v, const struct request *r)
 	race_note_lock(v, r);
 	go_back(v);
 	return REPLY_LATER;
-}
-
-/* All threads of it are gone: a first one that has ended waits for the others. */
-static bool process_over(pid_t pid)
-{
-	const struct dirent *d;
-	bool over = true;
-	char path[48], state;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	while (tasks && over && (d = readdir(tasks))) {
-		pid_t tid = (pid_t)strtol(d->d_name, NULL, 10);
-
-		state = tid > 0 ? thread_state(pid, tid) : 0;
-		over = !state || state == 'Z' || state == 'X';
-	}
-	if (tasks)
-		closedir(tasks);
-	return over;
 }
 
 static bool all_over(const struct version *v)
