@@ -43,13 +43,6 @@ static void plan_all(pid_t pid)
 	maps_free(&maps);
 }
 
-static bool refuse(struct attach_done *done, const char *why, const char *hint)
-{
-	snprintf(done->why, sizeof(done->why), "%s", why);
-	done->hint = hint;
-	return false;
-}
-
 static bool refuse_result(struct attach_done *done, const char *what, int result)
 {
 	snprintf(done->why, sizeof(done->why), "%s: %s", what,
@@ -202,7 +195,7 @@ static bool still_may(struct guests *g, struct attach_done *done)
 			struct attach_no no = attach_may_still(g->guest[i].crowd.stander[k].tid);
 
 			if (no.why)
-				return refuse(done, no.why, no.hint);
+				return attach_refuse(done, no.why, no.hint);
 		}
 	return true;
 }
@@ -236,7 +229,7 @@ static bool all_may(struct guests *g, struct attach_done *done)
 			continue;
 		}
 		if (no.why)
-			return refuse(done, no.why, no.hint);
+			return attach_refuse(done, no.why, no.hint);
 		plan_all(g->guest[i].pid);
 	}
 	return true;

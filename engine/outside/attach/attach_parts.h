@@ -2,7 +2,17 @@
 #ifndef MVE_OUTSIDE_ATTACH_PARTS_H
 #define MVE_OUTSIDE_ATTACH_PARTS_H
 
+#include <stdio.h>
+
+#include "engine/outside/attach/attach.h"
 #include "engine/outside/attach/guest.h"
+
+static inline bool attach_refuse(struct attach_done *done, const char *why, const char *hint)
+{
+	snprintf(done->why, sizeof(done->why), "%s", why);
+	done->hint = hint;
+	return false;
+}
 
 /*
  * Limit (programs): processes of a server that mve attach comes to. Beyond: refused.

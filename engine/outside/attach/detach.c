@@ -91,9 +91,9 @@ static int host_read(struct guest *g, struct host *h)
 	if (!result)
 		result = memory_read(g->memory, g->base + im->own_taken, &h->own_taken,
 				     sizeof(h->own_taken));
-	if (!result && (h->boot.magic != BOOT_MAGIC || h->boot.rooms > BOOT_ROOMS))
+	if (!result && h->boot.magic != BOOT_MAGIC)
 		result = -EPROTO;
-	return result;
+	return !result && h->boot.rooms > BOOT_ROOMS ? -EOVERFLOW : result;
 }
 
 static bool is_within(uint64_t at, uint64_t from, uint64_t len)
@@ -430,18 +430,13 @@ static int guest_end(struct guest *g, const struct host *h)
 
 /* --- from the first look on --------------------------------------------------------------- */
 
-static bool refuse(struct attach_done *done, const char *why, const char *hint)
-{
-	snprintf(done->why, sizeof(done->why), "%s", why);
-	done->hint = hint;
-	return false;
-}
-
 static bool refuse_result(struct attach_done *done, int result)
 {
-	return refuse(done, result == -EBUSY || result == -ETIME ?
-		      "a thread is in a call that does not end" : strerror(-result),
-		      "try again");
+	if (result == -EOVERFLOW)
+		return attach_refuse(done, "its files lie too far apart", "mve stop ends it");
+	return attach_refuse(done, result == -EBUSY || result == -ETIME ?
+			     "a thread is in a call that does not end" : strerror(-result),
+			     "try again");
 }
 
 /* A process that has no room for calls cannot be left. */
@@ -537,11 +532,11 @@ bool detach(struct monitor *m, struct attach_done *done)
 
 	*done = (struct attach_done){ 0 };
 	if (!m->options->attach)
-		return refuse(done, "mve run has begun it", "mve stop ends it");
+		return attach_refuse(done, "mve run has begun it", "mve stop ends it");
 	if (m->conduct)
-		return refuse(done, "it has followers", "mve drop ends them");
+		return attach_refuse(done, "it has, or had, followers", "mve stop ends it");
 	if (exec_any(m))
-		return refuse(done, "a program is being started", "try again");
+		return attach_refuse(done, "a program is being started", "try again");
 	g = calloc(1, sizeof(*g));
 	MUST(g);
 	for (int i = 0; i < AGAIN && result == -EAGAIN; i++) {
@@ -553,8 +548,8 @@ bool detach(struct monitor *m, struct attach_done *done)
 	}
 	free(g);
 	if (result == -EAGAIN)
-		return refuse(done, "a signal handler that interrupted a call has not returned, or "
-			      "its files are not planned yet", "try again");
+		return attach_refuse(done, "a signal handler that interrupted a call has not "
+				     "returned, or its files are not planned yet", "try again");
 	if (result)
 		return refuse_result(done, result);
 	m->detached = true;

@@ -169,8 +169,9 @@ static int boards_near(struct injection *in, const struct map *m, uint64_t need,
 	if (failed(at))
 		return (int)at;
 	*room = (struct board_room){ (uint64_t)at, need, 0 };
-	if (in->boot.rooms < BOOT_ROOMS)
-		in->boot.room[in->boot.rooms++] = *room;
+	/* One that is counted and has no row keeps mve detach from leaving. */
+	if (in->boot.rooms++ < BOOT_ROOMS)
+		in->boot.room[in->boot.rooms - 1] = *room;
 	return 0;
 }
 
