@@ -71,7 +71,7 @@ struct log_frame {
 	uint64_t at;
 	uint32_t lane, life;
 	int32_t pid, tid;	/* the lane's thread, in the leader */
-	uint32_t round;		/* see below */
+	uint32_t round;		/* in which it was found */
 	uint32_t giving;	/* what the lane gives behind these cells (struct lane), as far as
 				   the round had it */
 };

@@ -6,10 +6,10 @@
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
 
-/* Zeroed memory of our own; an address or a negative errno. */
 /* Where all that own_map() gives lies, up to as much as nobody needs. */
 void own_range(uint64_t *from, uint64_t *to);
 extern uint64_t own_taken;	/* the monitor reads it: outside/attach/detach.c */
+/* Zeroed memory of our own; an address or a negative errno. */
 long own_map(uint64_t len);
 /* The same, shared with children. */
 long own_share(uint64_t len);
