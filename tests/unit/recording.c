@@ -240,6 +240,44 @@ Test(recording, flipped)
 
 /* --- what somebody has made ---------------------------------------------------------- */
 
+/* It grows, a byte at a time: a frame comes when it is whole, and not before. */
+Test(recording, grows)
+{
+	struct log_tail tail = { .settled = tail_place(0, sizeof(struct log_segment)) };
+	uint64_t end = sizeof(struct log_segment);
+	const struct log_frame *h;
+	struct frames f;
+
+	recording_put(whole, size);
+	cr_assert(!frames_open_tail(&f, open(folder, O_RDONLY | O_DIRECTORY), &tail));
+	for (uint32_t n = sizeof(struct log_segment); n <= size; n++) {
+		tail.settled = tail_place(0, n);
+		h = frames_next(&f);
+		end += h ? log_frame_size(h->size) : 0;
+		cr_assert(!h || end == n);
+		cr_assert(f.over == (n == size) && !f.torn);
+	}
+	cr_assert(end == size && !frames_next(&f));
+	frames_close(&f);
+}
+
+/* Who writes it ends in the midst of a frame: that is the end, and it is said. */
+Test(recording, grows_no_more)
+{
+	struct log_tail tail = { .settled = tail_place(0, (uint32_t)size - 7) };
+	struct frames f;
+
+	recording_put(whole, size - 7);
+	cr_assert(!frames_open_tail(&f, open(folder, O_RDONLY | O_DIRECTORY), &tail));
+	while (frames_next(&f))
+		;
+	cr_assert(!f.over && !f.torn);
+	tail.over = 1;
+	cr_assert(!frames_next(&f) && f.over && f.torn);
+	cr_expect(strstr(f.why, "cut short"), "%s", f.why);
+	frames_close(&f);
+}
+
 static uint32_t dice_word;
 
 static uint32_t dice(uint32_t n)

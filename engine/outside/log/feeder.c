@@ -16,7 +16,9 @@
  * follower, or who made it was killed in the leader before it told of it.  In a session such a
  * lane is not used again; here it was, for the recorder had read it.
  *
- * When all is read it ends, and with it the leader of the session, so to say.
+ * When all is read it ends, and with it the leader of the session, so to say.  A recording that
+ * still grows is read as it comes: which lives clones will name is not known then, and a life that
+ * none has named waits for the end.
  */
 #include <errno.h>
 #include <limits.h>
@@ -45,7 +47,8 @@
 #define FIRST_LIFE	1		/* of lane 0: the first thread's */
 #define FOLLOWER	1		/* the version that is fed */
 #define FRAMES_EACH	64		/* of the recording, between two looks at rows */
-#define WAIT_NS		2000000		/* for room, at most: then we look again */
+#define WAIT_NS		2000000		/* for room, at most: then we look again; */
+#define WAIT_LAST_NS	20000000	/* where it grows longer each time, up to this */
 #define STUCK_MS	200		/* nothing is fed: time to look what is ahead */
 
 /* What became of a frame. */
@@ -75,6 +78,7 @@ struct feeder {
 	uint32_t round;		/* of the last frame that was read */
 	bool read;		/* all of the recording is */
 	uint64_t stuck_ms;	/* nothing was fed since; 0: something was */
+	long wait_ns;
 };
 
 static struct feeder ours;
@@ -131,9 +135,12 @@ static bool maker_over(const struct feeder *f, const struct named *n)
 	return c->life == n->by_life && (c->done == n->by_life || reader_over(c));
 }
 
+/* ... and what is ahead can be known. */
 static bool is_stuck(const struct feeder *f)
 {
-	return f->stuck_ms && now_ms() >= f->stuck_ms + STUCK_MS;
+	const struct frames *frames = &f->replay->frames;
+
+	return (!frames->tail || frames->over) && f->stuck_ms && now_ms() >= f->stuck_ms + STUCK_MS;
 }
 
 /* The lane's life is closed, and no twin will read it to its end. */
@@ -407,7 +414,10 @@ static bool frame_next(struct feeder *f)
 		return f->now;
 	f->now = stand_next(&f->stand, &f->replay->frames, &fed->until);
 	fed->frames += f->now != NULL;
-	f->read = !f->now && !f->stand.is_held;
+	f->read = !f->now && !f->stand.is_held && f->replay->frames.over;
+	if (f->replay->frames.tail)	/* what was before is in our memory */
+		__atomic_store_n(&f->replay->tail->taken, f->replay->frames.segment,
+				 __ATOMIC_RELAXED);
 	if (f->now && f->now->kind != LOG_END)
 		f->round = f->now->round;
 	return f->now;
@@ -450,18 +460,23 @@ static bool feed(struct feeder *f)
 		any |= more;
 	}
 	feed_end(f);
-	if (any)
+	if (any) {
 		f->stuck_ms = 0;
-	else if (!f->stuck_ms)
+		f->wait_ns = WAIT_NS;
+	} else if (!f->stuck_ms) {
 		f->stuck_ms = now_ms();
+	}
 	return any;
 }
 
 /* The follower makes room, or comes to the end of a lane. */
 static void room_wait(struct feeder *f)
 {
-	struct timespec t = { .tv_nsec = WAIT_NS };
+	struct timespec t = { .tv_nsec = f->wait_ns };
 	uint32_t seen;
+
+	if (f->replay->frames.tail && f->wait_ns < WAIT_LAST_NS)
+		f->wait_ns *= 2;
 
 	ANNOUNCE_BY(full, fetch_add, &f->own->full, 1);
 	seen = LOOK(full, &f->its->room);
@@ -512,6 +527,7 @@ static _Noreturn void feeder_run(struct feeder *f)
 	setsid();
 	prctl(PR_SET_NAME, "mve-feed");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	f->wait_ns = WAIT_NS;
 	aside_begin();
 	descriptors_keep((int *[]){ &f->replay->frames.folder, &f->replay->frames.fd }, 2);
 	/* A sleeper is to see what we write. */

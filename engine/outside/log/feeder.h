@@ -27,6 +27,7 @@ struct replay_left {
 struct replay {
 	const char *path;
 	struct frames frames;
+	struct log_tail *tail;	/* of one that grows; or NULL */
 	struct program program;
 	struct fed *fed;
 	struct replay_left left;

@@ -5,6 +5,9 @@
  * checksum, it has the next number, and what it says of a lane is possible.  What is behind the
  * last whole frame is the end, whatever it is: a recorder that was killed leaves such an end.
  * Files are read and not mapped, for who cuts a mapped one short ends whoever looks.
+ *
+ * Of one that grows nothing is read that is not settled (abi/tail.h): what is missing there is not
+ * an end, it comes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/log/crc32c.h"
 #include "engine/outside/log/frames.h"
 #include "engine/outside/monitor/say.h"
@@ -51,6 +55,30 @@ static bool torn(struct frames *f, const char *fmt, ...)
 
 /* --- bytes of a segment -------------------------------------------------------------- */
 
+/* How much of this segment may be read. */
+static void growth_look(struct frames *f)
+{
+	bool over = f->tail && CONSUME(tail_over, &f->tail->over);
+	uint64_t settled = f->tail ? CONSUME(tail_settled, &f->tail->settled) : 0;
+
+	f->most = UINT64_MAX;
+	if (f->tail && !over && tail_segment(settled) <= f->segment)
+		f->most = tail_segment(settled) < f->segment ? 0 : tail_offset(settled);
+}
+
+static bool is_growing(const struct frames *f)
+{
+	return f->most != UINT64_MAX;
+}
+
+static ssize_t bytes_read(struct frames *f)
+{
+	uint64_t from = f->offset + f->have, room = f->room - f->have;
+	uint64_t left = f->most > from ? f->most - from : 0;
+
+	return pread(f->fd, f->bytes + f->have, left < room ? left : room, (off_t)from);
+}
+
 /* At least so many bytes from where we stand; false: the file has no more. */
 static bool bytes_have(struct frames *f, size_t want)
 {
@@ -70,8 +98,7 @@ static bool bytes_have(struct frames *f, size_t want)
 		f->room = want + READ_BYTES;
 	}
 	while (f->have < want) {
-		ssize_t n = pread(f->fd, f->bytes + f->have, f->room - f->have,
-				  (off_t)(f->offset + f->have));
+		ssize_t n = bytes_read(f);
 
 		if (n <= 0)
 			return false;
@@ -153,9 +180,17 @@ static bool segment_begin(struct frames *f)
 	return true;
 }
 
+int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail)
+{
+	MUST(folder >= 0 && tail);
+	*f = (struct frames){ .fd = -1, .folder = folder, .tail = tail };
+	growth_look(f);
+	return segment_begin(f) ? 0 : EXIT_NO;
+}
+
 int frames_open(struct frames *f, const char *path)
 {
-	*f = (struct frames){ .fd = -1 };
+	*f = (struct frames){ .fd = -1, .most = UINT64_MAX };
 	f->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->folder < 0) {
 		torn(f, "%s", strerror(errno));
@@ -214,7 +249,7 @@ static bool header_is(const struct frames *f, const struct log_frame *h)
 	return h->magic == LOG_FRAME && h->number == f->number && frame_possible(h);
 }
 
-/* The frame where we stand is not whole: the end, unless there is more behind it. */
+/* The frame where we stand is not whole: it is to come, or the end, unless there is more. */
 static void frames_cut(struct frames *f, const char *what)
 {
 	int next = segment_open(f, f->segment + 1);
@@ -226,25 +261,28 @@ static void frames_cut(struct frames *f, const char *what)
 		close(next);
 }
 
+static const struct log_frame *frame_short(struct frames *f)
+{
+	if (!is_growing(f))
+		frames_cut(f, "a frame is cut short");
+	return NULL;
+}
+
 static const struct log_frame *frame_look(struct frames *f)
 {
 	const struct log_frame *h;
 	uint64_t size;
 
-	if (!bytes_have(f, sizeof(*h))) {
-		frames_cut(f, "a frame is cut short");
-		return NULL;
-	}
+	if (!bytes_have(f, sizeof(*h)))
+		return frame_short(f);
 	h = (const struct log_frame *)(f->bytes + f->at);
 	if (!header_is(f, h)) {
 		frames_cut(f, "no frame");
 		return NULL;
 	}
 	size = log_frame_size(h->size);
-	if (!bytes_have(f, size)) {
-		frames_cut(f, "a frame is cut short");
-		return NULL;
-	}
+	if (!bytes_have(f, size))
+		return frame_short(f);
 	h = (const struct log_frame *)(f->bytes + f->at);
 	if (h->crc != frame_crc(h, h + 1)) {
 		frames_cut(f, "a frame is damaged");
@@ -253,15 +291,20 @@ static const struct log_frame *frame_look(struct frames *f)
 	f->at += size;
 	f->total += size;
 	f->number++;
+	f->over = f->tail && h->kind == LOG_END;
 	return h;
 }
 
 const struct log_frame *frames_next(struct frames *f)
 {
+	growth_look(f);
 	while (!f->over) {
 		if (bytes_have(f, 1))
 			return frame_look(f);
+		if (is_growing(f))
+			return NULL;
 		f->segment++;
+		growth_look(f);
 		if (!segment_begin(f))
 			return NULL;
 	}

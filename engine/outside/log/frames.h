@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "engine/abi/log.h"
+#include "engine/abi/tail.h"
 
 #define FRAMES_WHY	160
 
@@ -22,14 +23,18 @@ struct frames {
 	bool over;		/* nothing more comes */
 	bool torn;		/* behind the last whole frame there is something else */
 	uint64_t total;		/* bytes of whole frames, and of what segments begin with */
+	const struct log_tail *tail;	/* it grows as it is read; or NULL */
+	uint64_t most;		/* of this segment no more may be read yet */
 	char why[FRAMES_WHY];	/* it is torn, or could not be opened */
 };
 
 /* 0, or an exit code: `why` says what is wrong with the folder, or its first segment. */
 int frames_open(struct frames *f, const char *path);
+/* Of a folder that still grows: its first segment has begun.  The folder becomes the reader's. */
+int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail);
 /*
  * The next frame, with its payload behind it, until the one after it is asked for; NULL: there
- * is no more that is whole.
+ * is no more that is whole; and not `over`: there is none yet.
  */
 const struct log_frame *frames_next(struct frames *f);
 /* Another reader at the same place. */

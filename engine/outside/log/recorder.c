@@ -339,6 +339,8 @@ static bool given_back(struct recorder *r, struct gathered *g)
 {
 	if (g->batch.error)
 		return ends(r, "cannot write: %s", strerror(-g->batch.error));
+	if (g->batch.frames)
+		batch_settle(&r->writer, &g->batch);
 	for (unsigned i = 0; i < g->batch.frames; i++) {
 		const struct reached *n = &g->reached[i];
 		struct cursor *c = &r->own->cursor[n->lane];
@@ -448,6 +450,8 @@ static int frame_write(struct recorder *r, enum log_kind kind, const void *paylo
 	batch_write(&r->writer, b);
 	batch_wait(&r->writer, b);
 	b->frames = 0;
+	if (!b->error)
+		batch_settle(&r->writer, b);
 	return b->error;
 }
 

@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/log/frames.h"
 #include "engine/outside/log/writer.h"
 
-#define SEGMENT_BYTES	(64ull << 20)	/* then comes another */
+#define SEGMENT_BYTES	(64ull << 20)
 
 /* --- segments ------------------------------------------------------------------------ */
 
@@ -66,7 +67,7 @@ int log_writer_open(struct log_writer *w, const char *path)
 {
 	int result;
 
-	*w = (struct log_writer){ .fd = -1 };
+	*w = (struct log_writer){ .fd = -1, .segment_bytes = SEGMENT_BYTES };
 	w->folder = folder_take(path);
 	if (w->folder < 0)
 		return w->folder;
@@ -86,13 +87,14 @@ int log_writer_begin(struct log_writer *w)
 
 bool log_writer_full(const struct log_writer *w)
 {
-	return w->offset >= SEGMENT_BYTES;
+	return w->offset >= w->segment_bytes;
 }
 
 int log_writer_turn(struct log_writer *w)
 {
 	MUST(w->fd >= 0);
 	close(w->fd);
+	w->before += w->offset;
 	w->segment++;
 	return segment_make(w);
 }
@@ -117,6 +119,8 @@ int log_writer_close(struct log_writer *w)
 	close(w->folder);
 	if (w->uring)
 		io_uring_queue_exit(&w->ring);
+	if (w->tail)
+		PUBLISH(tail_over, &w->tail->over, 1);
 	return result;
 }
 
@@ -192,6 +196,7 @@ void batch_write(struct log_writer *w, struct batch *b)
 
 	MUST(!b->under_way && b->frames);
 	b->offset = w->offset;
+	b->segment = w->segment;
 	w->offset += b->bytes;
 	b->under_way = w->dirty = true;
 	b->error = 0;
@@ -233,4 +238,13 @@ void batch_wait(struct log_writer *w, struct batch *b)
 			b->error = -EIO;
 			b->under_way = false;
 		}
+}
+
+void batch_settle(struct log_writer *w, const struct batch *b)
+{
+	uint64_t end = b->offset + b->bytes;
+
+	MUST(!b->under_way && end <= UINT32_MAX);
+	if (w->tail)
+		PUBLISH(tail_settled, &w->tail->settled, tail_place(b->segment, (uint32_t)end));
 }

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "engine/abi/log.h"
+#include "engine/abi/tail.h"
 
 #define BATCH_FRAMES	128
 
@@ -18,6 +19,7 @@ struct batch {
 	struct iovec part[BATCH_FRAMES * 3];	/* header, payload, and what fills the cell */
 	unsigned frames, parts;
 	uint64_t bytes, offset;
+	uint32_t segment;
 	int error;		/* of its writing: negative */
 	bool under_way;
 };
@@ -27,6 +29,9 @@ struct log_writer {
 	uint64_t recording[2];
 	uint32_t segment;
 	uint64_t offset;	/* where the next batch goes */
+	uint64_t before;	/* bytes of the segments before */
+	uint64_t segment_bytes;	/* then comes another */
+	struct log_tail *tail;	/* who reads on while we write looks there; or NULL */
 	uint64_t number;
 	bool dirty;		/* something is written that may not be on the disk */
 	struct io_uring ring;
@@ -46,6 +51,8 @@ void batch_seal(struct log_frame *frame, const void *payload);
 /* Begins to write a batch; b->error stands when it is done. */
 void batch_write(struct log_writer *w, struct batch *b);
 void batch_wait(struct log_writer *w, struct batch *b);
+/* It is written, and so are those before it: who reads on may read it. */
+void batch_settle(struct log_writer *w, const struct batch *b);
 /* Nothing of it is under way: it goes on in another segment.  0 or a negative errno. */
 bool log_writer_full(const struct log_writer *w);
 int log_writer_turn(struct log_writer *w);
