@@ -13,7 +13,7 @@ WARN	:= -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wshadow -W
 NAMES	:= -ffile-prefix-map=./=
 CFLAGS	:= -std=gnu17 -O2 -g $(NAMES) $(WARN)
 CPPFLAGS := -I. -I$(B) -D_GNU_SOURCE
-LDLIBS	:= -lZydis -lbpf -lelf -ldw -ljansson -lncurses -luring -lpthread
+LDLIBS	:= -lZydis -lbpf -lelf -ldw -ljansson -lncurses -luring -lzstd -lpthread
 
 OUTSIDE	:= $(wildcard engine/outside/*/*.c engine/core/*.c)
 MVE	:= $(wildcard engine/mve/*.c engine/mve/*/*.c)

@@ -12,6 +12,10 @@
  * had.  Looks are counted in rounds, each of which has come to all lanes: what was told, or
  * given, before an event of round n stands in no round behind n + 1.
  *
+ * Frames may lie in a bale, several of them as one piece that zstd has compressed: LOG_BALE's
+ * number is the first one's, `at` the bytes that they are.  The bales of a segment are one stream
+ * of zstd, flushed behind each.
+ *
  * What is on disk may be cut anywhere, or changed: each frame has its length and a CRC32C, and
  * the number that follows the one before.  A recording is true up to its last whole frame.
  *
@@ -27,7 +31,7 @@
 #include "engine/abi/ring.h"
 
 #define LOG_MAGIC	0x00676f6c65766dull	/* "mvelog" */
-#define LOG_VERSION	2
+#define LOG_VERSION	3
 #define LOG_NAME	"%06u.log"
 #define LOG_FRAME	0x6d617266u		/* "fram" */
 #define LOG_BUILD_ID	20
@@ -58,6 +62,7 @@ enum log_kind {
 	LOG_GIVES,	/* the lane has no more cells, but gives other than it did */
 	LOG_CLOSED,	/* the lane's life is over: it has `at` cells */
 	LOG_END,	/* the recording ended, and why: a text */
+	LOG_BALE,	/* frames, compressed */
 	LOG_KINDS
 };
 
@@ -102,6 +107,8 @@ _Static_assert(sizeof(struct log_segment) == 64 && sizeof(struct log_frame) == C
 _Static_assert(sizeof(struct log_head) % CELL_SIZE == 0, "words begin at a cell");
 
 #define LOG_PAYLOAD_MAX	(sizeof(struct log_head) + LOG_WORDS_MAX)
+#define LOG_BALE_MAX	(9u << 19)	/* bytes of the frames in a bale; and of the bale: */
+#define LOG_BALED_MAX	(LOG_BALE_MAX + LOG_BALE_MAX / 128)
 
 /* Bytes of a frame on disk. */
 static inline uint64_t log_frame_size(uint32_t payload)

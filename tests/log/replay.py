@@ -9,7 +9,9 @@ spare		twins are kept beside the recorder, which has a row of its own
 synced		--sync: what the recorder asks of the kernel, and what it does not
 disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
-cut		cut and changed anywhere: up to the last whole frame, or refused; never wrong
+compressed	with zstd: smaller, and as well replayed; also where there is no time for it
+cut		cut and changed anywhere, compressed or not: up to the last whole frame, or
+		refused; never wrong
 """
 import json
 import os
@@ -297,9 +299,36 @@ def looked():
         run(MVE, "log", folder, *words, status=2)
 
 
+def bytes_of(folder):
+    return sum(os.stat(f"{folder}/{f}").st_size for f in os.listdir(folder))
+
+
+def compressed():
+    sizes = []
+    for options in ([], ["--compress", "1"], ["--compress", "19", "--ring", "1M",
+                                              "--when-full", "block"]):
+        folder = fresh("compressed.log")
+        r = Redis(folder, *options)
+        r.load(2000)
+        said = r.end()
+        if "the recording ends" in said or replay(folder)[0] < 4000:
+            fail(said)
+        run(MVE, "log", folder, "verify", status=0)
+        sizes.append(bytes_of(folder))
+    if sizes[1] > sizes[0] / 2:
+        fail(f"{sizes} bytes")
+    for words in (["--compress", "3"], ["--record", "x.log", "--compress", "20"]):
+        run(MVE, "run", *words, "--", "true", status=2)
+
+
 def cut():
+    cut_of()
+    cut_of("--compress", "3")
+
+
+def cut_of(*options):
     whole, folder = fresh("cut.log"), fresh("cut-now.log")
-    r = Redis(whole)
+    r = Redis(whole, *options)
     r.load(200)
     r.end()
     calls, _ = replay(whole)

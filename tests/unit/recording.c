@@ -1,6 +1,7 @@
 /*
  * A recording on disk: read back as it was written, and whatever becomes of the file what is
- * read is what was written up to there, or nothing.  RUNS: of the last test.
+ * read is what was written up to there, or nothing.  Each test is made with one as it is, and
+ * with one that is compressed.  RUNS: of the last test.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/outside/log/crc32c.h"
+#include "engine/outside/bytes/crc32c.h"
 #include "engine/outside/log/events.h"
 #include "engine/outside/log/writer.h"
 #include "engine/outside/report/view.h"
@@ -18,10 +19,13 @@
 #define RUNS_USUAL	20000
 #define BYTES_MOST	(1u << 16)
 #define EVENTS		40
+#define FRAMES_EACH	3	/* of a batch */
 
 static char folder[64], name[96];
 static uint8_t whole[BYTES_MOST], now[BYTES_MOST];
 static size_t size;
+static uint8_t said[BYTES_MOST];	/* its frames, as they were before any compressing */
+static size_t said_size;
 
 /* --- one that is whole --------------------------------------------------------------- */
 
@@ -53,27 +57,40 @@ static uint32_t event_fill(uint8_t *at, uint32_t i)
 	return event_cells(e.size);
 }
 
+static struct batch batch;
+
+static void batch_put(struct log_writer *w)
+{
+	for (unsigned i = 0; i < batch.parts; i++) {
+		cr_assert(said_size + batch.part[i].iov_len <= sizeof(said));
+		memcpy(said + said_size, batch.part[i].iov_base, batch.part[i].iov_len);
+		said_size += batch.part[i].iov_len;
+	}
+	batch_write(w, &batch);
+	batch_wait(w, &batch);
+	cr_assert(!batch.error);
+	batch_empty(&batch);
+}
+
+/* A few of them make a batch; what they hold stays where it is. */
 static void frame_put(struct log_writer *w, enum log_kind kind, uint64_t at, const void *bytes,
 		      uint32_t len)
 {
-	static struct batch b;
-	struct log_frame *f;
+	struct log_frame *f = batch_add(w, &batch, kind, bytes, len);
 
-	batch_empty(&b);
-	f = batch_add(w, &b, kind, bytes, len);
 	f->life = kind == LOG_HEAD || kind == LOG_END ? 0 : 1;
 	f->at = at;
 	f->pid = f->tid = 7;
 	batch_seal(f, bytes);
-	batch_write(w, &b);
-	batch_wait(w, &b);
-	cr_assert(!b.error);
+	if (batch.frames == FRAMES_EACH)
+		batch_put(w);
 }
 
-static void recording_make(void)
+static void recording_make(int level)
 {
-	static uint8_t bytes[1 << 14];
+	static uint8_t bytes[BYTES_MOST];
 	struct log_writer w;
+	uint8_t *next = bytes;
 	uint64_t at = 0;
 	int fd;
 
@@ -81,22 +98,26 @@ static void recording_make(void)
 	cr_assert(mkdtemp(folder));
 	snprintf(name, sizeof(name), "%s/000000.log", folder);
 	cr_assert(!log_writer_open(&w, folder));
-	log_writer_begin(&w);
+	log_writer_begin(&w, level);
+	said_size = 0;
 	frame_put(&w, LOG_HEAD, 0, bytes, head_fill(bytes));
+	next += 4096;
 	frame_put(&w, LOG_OPEN, 0, NULL, 0);
 	for (uint32_t i = 0; i < EVENTS; i++) {
-		uint32_t cells = event_fill(bytes, i);
+		uint32_t cells = event_fill(next, i);
 
-		frame_put(&w, LOG_CELLS, at, bytes, cells * CELL_SIZE);
+		frame_put(&w, LOG_CELLS, at, next, cells * CELL_SIZE);
+		next += cells * CELL_SIZE;
 		at += cells;
 	}
 	frame_put(&w, LOG_CLOSED, at, NULL, 0);
 	frame_put(&w, LOG_END, 0, "over", 4);
+	batch_put(&w);
 	cr_assert(!log_writer_close(&w));
 	fd = open(name, O_RDONLY);
 	size = (size_t)read(fd, whole, sizeof(whole));
 	close(fd);
-	cr_assert(size > 4096 && size < sizeof(whole));
+	cr_assert(size > 2048 && size < sizeof(whole) && (size < said_size) == (level > 0));
 }
 
 static void recording_remove(void)
@@ -113,7 +134,24 @@ static void recording_put(const uint8_t *bytes, size_t len)
 	close(fd);
 }
 
-TestSuite(recording, .init = recording_make, .fini = recording_remove);
+static void plain_make(void)
+{
+	recording_make(0);
+}
+
+static void bales_make(void)
+{
+	recording_make(3);
+}
+
+TestSuite(recording, .init = plain_make, .fini = recording_remove);
+TestSuite(bales, .init = bales_make, .fini = recording_remove);
+
+#define BOTH(name, ...)							\
+	static void name##_test(void);					\
+	Test(recording, name, ##__VA_ARGS__) { name##_test(); }		\
+	Test(bales, name, ##__VA_ARGS__) { name##_test(); }		\
+	static void name##_test(void)
 
 /* --- what is read -------------------------------------------------------------------- */
 
@@ -160,7 +198,7 @@ static struct seen all_read(struct frames *f, bool print)
 	return s;
 }
 
-Test(recording, whole)
+BOTH(whole)
 {
 	const struct log_frame *head;
 	struct program p;
@@ -185,7 +223,7 @@ Test(recording, checksum)
 	cr_assert(crc32c(crc32c(0, "1234", 4), "56789", 5) == 0xe3069283);
 }
 
-Test(recording, other_version)
+BOTH(other_version)
 {
 	struct log_segment *s = (void *)now;
 	struct frames f;
@@ -202,7 +240,7 @@ Test(recording, other_version)
 static void prefix_check(bool may_be_whole)
 {
 	const struct log_frame *frame;
-	size_t at = sizeof(struct log_segment);
+	size_t at = 0;
 	struct frames f;
 
 	if (frames_open(&f, folder)) {
@@ -211,14 +249,14 @@ static void prefix_check(bool may_be_whole)
 		return;
 	}
 	while ((frame = frames_next(&f))) {
-		cr_assert(!memcmp(frame, whole + at, sizeof(*frame) + frame->size));
+		cr_assert(!memcmp(frame, said + at, sizeof(*frame) + frame->size));
 		at += log_frame_size(frame->size);
 	}
-	cr_assert(f.torn ? f.why[0] != 0 : at == size || may_be_whole);
+	cr_assert(f.torn ? f.why[0] != 0 : at == said_size || may_be_whole);
 	frames_close(&f);
 }
 
-Test(recording, cut)
+BOTH(cut)
 {
 	for (size_t len = 0; len < size; len += len % 64 ? 7 : 1) {
 		recording_put(whole, len);
@@ -227,7 +265,7 @@ Test(recording, cut)
 	}
 }
 
-Test(recording, flipped)
+BOTH(flipped)
 {
 	for (size_t at = 0; at < size; at++) {
 		memcpy(now, whole, size);
@@ -240,29 +278,30 @@ Test(recording, flipped)
 
 /* --- what somebody has made ---------------------------------------------------------- */
 
-/* It grows, a byte at a time: a frame comes when it is whole, and not before. */
-Test(recording, grows)
+/* It grows, a byte at a time: a frame, or a bale's, come when it is whole, and not before. */
+BOTH(grows)
 {
 	struct log_tail tail = { .settled = tail_place(0, sizeof(struct log_segment)) };
-	uint64_t end = sizeof(struct log_segment);
 	const struct log_frame *h;
+	size_t at = 0, was;
 	struct frames f;
 
 	recording_put(whole, size);
 	cr_assert(!frames_open_tail(&f, open(folder, O_RDONLY | O_DIRECTORY), &tail));
 	for (uint32_t n = sizeof(struct log_segment); n <= size; n++) {
 		tail.settled = tail_place(0, n);
-		h = frames_next(&f);
-		end += h ? log_frame_size(h->size) : 0;
-		cr_assert(!h || end == n);
+		for (was = at; (h = frames_next(&f)); at += log_frame_size(h->size))
+			cr_assert(!memcmp(h, said + at, sizeof(*h) + h->size));
+		cr_assert(at == was || size < said_size ||
+			  at + sizeof(struct log_segment) == n);
 		cr_assert(f.over == (n == size) && !f.torn);
 	}
-	cr_assert(end == size && !frames_next(&f));
+	cr_assert(at == said_size && !frames_next(&f));
 	frames_close(&f);
 }
 
 /* Who writes it ends in the midst of a frame: that is the end, and it is said. */
-Test(recording, grows_no_more)
+BOTH(grows_no_more)
 {
 	struct log_tail tail = { .settled = tail_place(0, (uint32_t)size - 7) };
 	struct frames f;
@@ -318,7 +357,7 @@ static void spoil(uint8_t *bytes, size_t len)
 	}
 }
 
-Test(recording, made, .timeout = 3600)
+BOTH(made, .timeout = 3600)
 {
 	const char *runs = getenv("RUNS"), *seed = getenv("SEED");
 	long n = runs ? atol(runs) : RUNS_USUAL;

@@ -13,8 +13,10 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/run/run.h"
 #include "engine/mve/run/run_followers.h"
+#include "engine/mve/run/run_record.h"
 #include "engine/mve/run/run_rollback.h"
 #include "engine/mve/run/run_sample.h"
+#include "engine/mve/run/values.h"
 #include "engine/mve/show.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -52,6 +54,8 @@ static const char run_help[] =
 	"  --sync none|second|call  what of it a machine that fails may lose: what the\n"
 	"                      kernel has not written (default), the last second or so,\n"
 	"                      or only what was not yet given to the kernel\n"
+	"  --compress LEVEL    it is compressed, by zstd: 1 (a fifth or less, for little\n"
+	"                      work of another processor) to 19\n"
 	"\n"
 	"  --mark CALL|FUNCTION|/PATH  a request begins before such a call (accept,\n"
 	"                      epoll_wait, ...), where this function of the program is\n"
@@ -127,6 +131,7 @@ static const struct option run_options[] = {
 	{ "again", no_argument, NULL, OPT_AGAIN },
 	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "sync", required_argument, NULL, OPT_SYNC },
+	{ "compress", required_argument, NULL, OPT_COMPRESS },
 	{ 0 },
 };
 
@@ -181,39 +186,6 @@ static int status_take(struct run_options *o, const char *path)
 	return EXIT_SYSTEM;
 }
 
-/* One of some words; its place among them, or -1 after a message. */
-static int word_take(const char *option, const char *text, const char *const words[], int n)
-{
-	char list[100] = "";
-
-	for (int i = 0; i < n; i++) {
-		if (!strcmp(text, words[i]))
-			return i;
-		strcat(list, i ? " or " : "");
-		strcat(list, words[i]);
-	}
-	say_error(list, "not a value of --%s: %s", option, text);
-	return -1;
-}
-
-/* A number with K, M or G behind it, or -1 after a message. */
-static int64_t size_take(const char *option, const char *text, int64_t least, int64_t most,
-			 const char *hint)
-{
-	static const char units[] = "KMG";
-	char *end;
-	int64_t n = strtoll(text, &end, 10);
-	const char *unit = *end && end[1] == 0 ? strchr(units, *end) : NULL;
-
-	if (unit && n >= 0 && n < INT64_C(1) << 31)
-		n <<= 10 * (unit - units + 1);
-	if (end != text && (!*end || unit) && n >= least && n <= most)
-		return n;
-	say_error(hint, "not a value of --%s: %s (%lld to %lld)", option, text, (long long)least,
-		  (long long)most);
-	return -1;
-}
-
 static int when_full_take(struct run_options *o, const char *text)
 {
 	static const char *const words[] = { [WHEN_FULL_DROP] = "drop",
@@ -221,16 +193,6 @@ static int when_full_take(struct run_options *o, const char *text)
 	int n = word_take("when-full", text, words, 2);
 
 	o->when_full = n < 0 ? WHEN_FULL_DROP : (enum when_full)n;
-	return n < 0 ? EXIT_USE : 0;
-}
-
-static int sync_take(struct run_options *o, const char *text)
-{
-	static const char *const words[] = { [SYNC_NONE] = "none", [SYNC_SECOND] = "second",
-					     [SYNC_CALL] = "call" };
-	int n = word_take("sync", text, words, 3);
-
-	o->sync = n < 0 ? SYNC_NONE : (enum log_sync)n;
 	return n < 0 ? EXIT_USE : 0;
 }
 
@@ -346,6 +308,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return 0;
 	case OPT_SYNC:
 		return sync_take(o, optarg);
+	case OPT_COMPRESS:
+		return compress_take(o, optarg);
 	case OPT_GDB:
 		o->gdb = true;
 		return 0;
@@ -388,29 +352,6 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 	default:
 		return session_option(o, opt, command, argv);
 	}
-}
-
-/* What a recording does not have: where it could begin later, or leave something out. */
-static int record_complete(const struct run_options *o)
-{
-	const char *why = o->sampling.stateless ? "--stateless" :
-			  options_seams(o) ? "--mark" : NULL;
-
-	if (o->record && why) {
-		say_error("a recording has all connections from the start",
-			  "--record and %s do not go together", why);
-		return EXIT_USE;
-	}
-	if (o->sync != SYNC_NONE && !o->record) {
-		say_error("it says when a recording is on the disk", "--sync without --record");
-		return EXIT_USE;
-	}
-	if (o->record && o->followers >= options_versions(o)) {
-		say_error("start a second session for more",
-			  "too many followers: at most %u with --record", options_versions(o) - 1);
-		return EXIT_USE;
-	}
-	return 0;
 }
 
 int options_take(struct run_options *o, int argc, char **argv, const char *shorts,

@@ -20,7 +20,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
-#include "engine/outside/log/crc32c.h"
+#include "engine/outside/bytes/crc32c.h"
 #include "engine/outside/log/frames.h"
 #include "engine/outside/monitor/say.h"
 
@@ -165,6 +165,9 @@ static bool segment_begin(struct frames *f)
 		close(f->fd);
 	f->fd = fd;
 	f->offset = f->at = f->have = 0;
+	f->bale_have = f->bale_at = 0;
+	if (f->unbaler)
+		unbaler_segment(f->unbaler);
 	if (!bytes_have(f, sizeof(*s)))
 		return torn(f, "segment " LOG_NAME ": it is cut short", f->segment);
 	s = (const struct log_segment *)f->bytes;
@@ -175,6 +178,7 @@ static bool segment_begin(struct frames *f)
 		memcpy(f->recording, s->recording, sizeof(f->recording));
 		f->number = s->first;
 	}
+	f->first = f->number;
 	f->at = sizeof(*s);
 	f->total += sizeof(*s);
 	return true;
@@ -201,12 +205,16 @@ int frames_open(struct frames *f, const char *path)
 
 void frames_copy(const struct frames *f, struct frames *copy)
 {
-	*copy = *f;
-	copy->folder = dup(f->folder);
-	copy->fd = dup(f->fd);
-	copy->bytes = malloc(f->room);
-	MUST(copy->folder >= 0 && copy->fd >= 0 && copy->bytes);
-	memcpy(copy->bytes, f->bytes, f->have);
+	*copy = (struct frames){ .fd = -1, .folder = dup(f->folder), .segment = f->segment,
+				 .number = f->first, .over = f->over,
+				 .tail = f->tail };
+	growth_look(copy);
+	memcpy(copy->recording, f->recording, sizeof(copy->recording));
+	MUST(copy->folder >= 0);
+	if (copy->over || !segment_begin(copy))
+		return;
+	while (copy->number < f->number && frames_next(copy))
+		;
 }
 
 void frames_close(struct frames *f)
@@ -216,6 +224,7 @@ void frames_close(struct frames *f)
 	if (f->folder >= 0)
 		close(f->folder);
 	free(f->bytes);
+	unbaler_free(f->unbaler);
 	*f = (struct frames){ .folder = -1, .fd = -1, .over = true };
 }
 
@@ -239,6 +248,8 @@ static bool frame_possible(const struct log_frame *h)
 		return !h->size && h->lane < LANES && h->life && h->at < 1ull << 48;
 	case LOG_END:
 		return h->size <= FRAMES_WHY;
+	case LOG_BALE:
+		return h->size <= LOG_BALED_MAX && h->at >= sizeof(*h) && h->at <= LOG_BALE_MAX;
 	default:
 		return false;
 	}
@@ -290,17 +301,48 @@ static const struct log_frame *frame_look(struct frames *f)
 	}
 	f->at += size;
 	f->total += size;
-	f->number++;
-	f->over = f->tail && h->kind == LOG_END;
 	return h;
 }
 
-const struct log_frame *frames_next(struct frames *f)
+/* --- bales --------------------------------------------------------------------------- */
+
+static void bale_wrong(struct frames *f, const char *what)
 {
-	growth_look(f);
-	while (!f->over) {
-		if (bytes_have(f, 1))
-			return frame_look(f);
+	torn(f, "segment " LOG_NAME ", before byte %lu: %s", f->segment,
+	     (unsigned long)(f->offset + f->at), what);
+}
+
+static void bale_begin(struct frames *f, const struct log_frame *around)
+{
+	if (!f->unbaler)
+		f->unbaler = unbaler_new();
+	f->bale = bale_open(f->unbaler, around + 1, around->size, around->at);
+	f->bale_at = 0;
+	f->bale_have = f->bale ? around->at : 0;
+	if (!f->bale)
+		bale_wrong(f, "a bale cannot be opened");
+}
+
+/* The next of those that were compressed together. */
+static const struct log_frame *bale_look(struct frames *f)
+{
+	const struct log_frame *h = (const struct log_frame *)(f->bale + f->bale_at);
+	size_t left = f->bale_have - f->bale_at;
+
+	MUST(left && left <= LOG_BALE_MAX);
+	if (left < sizeof(*h) || !header_is(f, h) || h->kind == LOG_BALE ||
+	    left < log_frame_size(h->size) || h->crc != frame_crc(h, h + 1)) {
+		bale_wrong(f, "what is in a bale is no frame");
+		return NULL;
+	}
+	f->bale_at += log_frame_size(h->size);
+	return h;
+}
+
+/* The next of a bale, or of the file: it may be a bale. */
+static const struct log_frame *frame_any(struct frames *f)
+{
+	while (!f->over && f->bale_at == f->bale_have && !bytes_have(f, 1)) {
 		if (is_growing(f))
 			return NULL;
 		f->segment++;
@@ -308,7 +350,21 @@ const struct log_frame *frames_next(struct frames *f)
 		if (!segment_begin(f))
 			return NULL;
 	}
-	return NULL;
+	if (f->over)
+		return NULL;
+	return f->bale_at < f->bale_have ? bale_look(f) : frame_look(f);
+}
+
+const struct log_frame *frames_next(struct frames *f)
+{
+	const struct log_frame *h;
+
+	growth_look(f);
+	while ((h = frame_any(f)) && h->kind == LOG_BALE)
+		bale_begin(f, h);
+	f->number += h != NULL;
+	f->over |= h && f->tail && h->kind == LOG_END;
+	return h;
 }
 
 /* --- the head ------------------------------------------------------------------------ */

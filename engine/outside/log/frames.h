@@ -9,6 +9,7 @@
 
 #include "engine/abi/log.h"
 #include "engine/abi/tail.h"
+#include "engine/outside/bytes/bale.h"
 
 #define FRAMES_WHY	160
 
@@ -16,10 +17,14 @@ struct frames {
 	int folder, fd;
 	uint32_t segment;	/* that is read */
 	uint64_t recording[2];
-	uint64_t number;	/* of the next frame */
+	uint64_t number;	/* of the next frame; of the segment's first */
+	uint64_t first;
 	uint64_t offset;	/* in the file, of what `bytes` begins with */
 	uint8_t *bytes;
 	size_t have, at, room;
+	struct unbaler *unbaler;
+	const uint8_t *bale;	/* what is in the bale behind which we stand: */
+	size_t bale_have, bale_at;
 	bool over;		/* nothing more comes */
 	bool torn;		/* behind the last whole frame there is something else */
 	uint64_t total;		/* bytes of whole frames, and of what segments begin with */
@@ -37,7 +42,7 @@ int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail);
  * is no more that is whole; and not `over`: there is none yet.
  */
 const struct log_frame *frames_next(struct frames *f);
-/* Another reader at the same place. */
+/* Another reader at the same place; it looks through the segment to find it. */
 void frames_copy(const struct frames *f, struct frames *copy);
 void frames_close(struct frames *f);
 

@@ -42,6 +42,7 @@
 #define LOOK_FIRST_NS	500000		/* between two looks at quiet lanes; */
 #define LOOK_LAST_NS	20000000	/* twice as long each time, up to this */
 #define SYNC_MS		1000		/* with --sync second */
+#define HURRY_PART	4		/* of the ring is unread: nothing more is compressed */
 #define END_MS		30000		/* for what is left, at the session's end */
 
 /* Where we stand in a lane: how far is written down, and how far that is under way. */
@@ -137,9 +138,9 @@ static void reached_note(struct recorder *r, struct gathered *g, uint32_t lane)
 	g->reached[g->batch.frames - 1] = (struct reached){ lane, p->life, p->chunk, p->at };
 }
 
-static bool batch_full(struct recorder *r, const struct gathered *g)
+static bool is_full(struct recorder *r, const struct gathered *g)
 {
-	r->full |= g->batch.frames == BATCH_FRAMES;
+	r->full |= batch_full(&r->writer, &g->batch);
 	return r->full;
 }
 
@@ -164,7 +165,7 @@ static bool cells_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 
 	if (!p->at)
 		p->chunk = __atomic_load_n(&r->from->lane[lane].first, __ATOMIC_RELAXED);
-	while (p->at < p->head && !batch_full(r, g)) {
+	while (p->at < p->head && !is_full(r, g)) {
 		uint64_t room = CHUNK_CELLS - 1 - p->at % CHUNK_CELLS;
 		uint64_t n = p->head - p->at < room ? p->head - p->at : room;
 		const uint8_t *cells;
@@ -192,13 +193,13 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 		return true;
 	if (!cells_gather(r, g, lane))
 		return false;
-	if (p->at < p->head || batch_full(r, g))
+	if (p->at < p->head || is_full(r, g))
 		return true;
 	if (p->giving != p->gave && !p->closed) {
 		frame_add(r, g, lane, LOG_GIVES, NULL, 0);
 		reached_note(r, g, lane);
 	}
-	if (!p->closed || batch_full(r, g))
+	if (!p->closed || is_full(r, g))
 		return true;
 	frame_add(r, g, lane, LOG_CLOSED, NULL, 0);
 	p->ended = r->looks;
@@ -209,6 +210,7 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 /* How far each lane is told. */
 static bool heads_see(struct recorder *r)
 {
+	uint64_t cells = (uint64_t)r->streams.conduct->chunks * CHUNK_CELLS, filled = 0;
 	uint32_t high = section_lanes(r->from);
 
 	for (uint32_t i = 0; i < high; i++) {
@@ -222,10 +224,11 @@ static bool heads_see(struct recorder *r)
 		p->head = CONSUME(lane_head, &l->head);
 		/* Behind the head: what is given here was not told there. */
 		p->giving = CONSUME(lane_giving, &l->giving);
-		if (p->head < p->at ||
-		    p->head - p->at > (uint64_t)r->streams.conduct->chunks * CHUNK_CELLS)
+		if (p->head < p->at || p->head - p->at > cells)
 			return ends(r, "what stands in the ring makes no sense (lane %u)", i);
+		filled += p->head - r->own->cursor[i].at;
 	}
+	r->writer.hurry = filled > cells / HURRY_PART;
 	return true;
 }
 
@@ -243,7 +246,7 @@ static void lives_see(struct recorder *r, struct gathered *g)
 		uint32_t life = CONSUME(lane_life, &l->life);
 
 		if (!life || life == r->place[i].life || state == LANE_FREE ||
-		    state == LANE_CLAIMED || batch_full(r, g))
+		    state == LANE_CLAIMED || is_full(r, g))
 			continue;
 		r->place[i] = (struct place){ .life = life };
 		cursor_begin(&r->streams, i, life, 0);
@@ -480,7 +483,7 @@ static _Noreturn void recorder_run(struct recorder *r)
 	prctl(PR_SET_NAME, "mve-record");
 	signal(SIGXFSZ, SIG_IGN);
 	descriptors_keep((int *[]){ &r->socket, &r->writer.folder, &r->writer.fd }, 3);
-	log_writer_begin(&r->writer);
+	log_writer_begin(&r->writer, r->m->options->compress);
 	r->from = streams_part(r->m, 0);
 	r->own = streams_part(r->m, ROW_LOG);
 	result = frame_write(r, LOG_HEAD, r->head.bytes, r->head.size);

@@ -2,13 +2,15 @@
  * Writing a recording.  A batch is one write of headers and payloads where they lie: what is
  * in the ring goes from there to the file, through no buffer of ours.  Two batches take turns,
  * so that the next is gathered while one is written.  Where io_uring is forbidden the same
- * writes are waited for.
+ * writes are waited for.  With a level of zstd a batch becomes a bale first, unless there is no
+ * time for that.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -41,6 +43,8 @@ static int segment_make(struct log_writer *w)
 		return -errno;
 	n = pwrite(w->fd, &s, sizeof(s), 0);
 	w->offset = sizeof(s);
+	if (w->baler)
+		baler_segment(w->baler);
 	return n == sizeof(s) ? 0 : n < 0 ? -errno : -ENOSPC;
 }
 
@@ -79,10 +83,10 @@ int log_writer_open(struct log_writer *w, const char *path)
 	return result;
 }
 
-int log_writer_begin(struct log_writer *w)
+void log_writer_begin(struct log_writer *w, int level)
 {
 	w->uring = !io_uring_queue_init(4, &w->ring, 0);
-	return 0;
+	w->baler = level ? baler_new(level) : NULL;
 }
 
 bool log_writer_full(const struct log_writer *w)
@@ -117,6 +121,7 @@ int log_writer_close(struct log_writer *w)
 	result = log_writer_sync(w);
 	close(w->fd);
 	close(w->folder);
+	baler_free(w->baler);
 	if (w->uring)
 		io_uring_queue_exit(&w->ring);
 	if (w->tail)
@@ -133,6 +138,12 @@ void batch_empty(struct batch *b)
 	b->bytes = 0;
 }
 
+bool batch_full(const struct log_writer *w, const struct batch *b)
+{
+	return b->frames == BATCH_FRAMES ||
+	       (w->baler && !w->hurry && b->bytes >= baler_most(w->baler));
+}
+
 static void part_add(struct batch *b, const void *at, size_t len)
 {
 	MUST(b->parts < BATCH_FRAMES * 3);
@@ -140,10 +151,19 @@ static void part_add(struct batch *b, const void *at, size_t len)
 	b->bytes += len;
 }
 
+static void payload_add(struct batch *b, const void *payload, uint32_t size)
+{
+	static const uint8_t zeros[CELL_SIZE];
+
+	if (size)
+		part_add(b, payload, size);
+	if (size % CELL_SIZE)
+		part_add(b, zeros, CELL_SIZE - size % CELL_SIZE);
+}
+
 struct log_frame *batch_add(struct log_writer *w, struct batch *b, enum log_kind kind,
 			    const void *payload, uint32_t size)
 {
-	static const uint8_t zeros[CELL_SIZE];
 	struct log_frame *f = &b->frame[b->frames++];
 	struct timespec now;
 
@@ -154,10 +174,7 @@ struct log_frame *batch_add(struct log_writer *w, struct batch *b, enum log_kind
 				 .time_ns = (uint64_t)now.tv_sec * 1000000000 +
 					    (uint64_t)now.tv_nsec };
 	part_add(b, f, sizeof(*f));
-	if (size)
-		part_add(b, payload, size);
-	if (size % CELL_SIZE)
-		part_add(b, zeros, CELL_SIZE - size % CELL_SIZE);
+	payload_add(b, payload, size);
 	return f;
 }
 
@@ -190,11 +207,33 @@ static int rest_write(const struct log_writer *w, struct batch *b, size_t done)
 	return 0;
 }
 
+/* What is to be written is a bale of it, if that can be had. */
+static void batch_bale(struct log_writer *w, struct batch *b)
+{
+	uint32_t size;
+
+	if (!b->bale)
+		b->bale = malloc(baler_room());
+	size = b->bale ? bale_make(w->baler, b->part, b->parts, b->bale) : 0;
+	if (!size)
+		return;
+	b->around = (struct log_frame){ .magic = LOG_FRAME, .size = size, .kind = LOG_BALE,
+					.number = b->frame[0].number,
+					.time_ns = b->frame[0].time_ns, .at = b->bytes };
+	batch_seal(&b->around, b->bale);
+	b->parts = 0;
+	b->bytes = 0;
+	part_add(b, &b->around, sizeof(b->around));
+	payload_add(b, b->bale, size);
+}
+
 void batch_write(struct log_writer *w, struct batch *b)
 {
 	struct io_uring_sqe *sqe = w->uring ? io_uring_get_sqe(&w->ring) : NULL;
 
 	MUST(!b->under_way && b->frames);
+	if (w->baler && !w->hurry)
+		batch_bale(w, b);
 	b->offset = w->offset;
 	b->segment = w->segment;
 	w->offset += b->bytes;

@@ -10,6 +10,7 @@
 
 #include "engine/abi/log.h"
 #include "engine/abi/tail.h"
+#include "engine/outside/bytes/bale.h"
 
 #define BATCH_FRAMES	128
 
@@ -17,6 +18,8 @@
 struct batch {
 	struct log_frame frame[BATCH_FRAMES];
 	struct iovec part[BATCH_FRAMES * 3];	/* header, payload, and what fills the cell */
+	struct log_frame around;	/* of a bale, */
+	uint8_t *bale;			/* which lies here; NULL: there never was one */
 	unsigned frames, parts;
 	uint64_t bytes, offset;
 	uint32_t segment;
@@ -34,15 +37,19 @@ struct log_writer {
 	struct log_tail *tail;	/* who reads on while we write looks there; or NULL */
 	uint64_t number;
 	bool dirty;		/* something is written that may not be on the disk */
+	struct baler *baler;	/* NULL: frames are written as they are; and while */
+	bool hurry;		/* the ring is filling */
 	struct io_uring ring;
 	bool uring;		/* else each write is waited for */
 };
 
 /* In a folder of ours, which is made, and holds no recording; or a negative errno. */
 int log_writer_open(struct log_writer *w, const char *path);
-/* In the process that writes: what wakes and what is registered is its own. */
-int log_writer_begin(struct log_writer *w);
+/* In the process that writes: what wakes and what is registered is its own.  Level 0: no zstd. */
+void log_writer_begin(struct log_writer *w, int level);
 void batch_empty(struct batch *b);
+/* It has what is written at once. */
+bool batch_full(const struct log_writer *w, const struct batch *b);
 /* Adds a frame; the payload is not copied.  There is room for BATCH_FRAMES. */
 struct log_frame *batch_add(struct log_writer *w, struct batch *b, enum log_kind kind,
 			    const void *payload, uint32_t size);

@@ -93,6 +93,7 @@ struct run_options {
 	const char *until;	/* where a replay is to stand first, or NULL */
 	const char *record;	/* the streams are written down in this folder; or NULL */
 	enum log_sync sync;	/* of what is recorded */
+	int compress;		/* zstd's level for it; or 0 */
 	struct replay *replay;	/* the leader is a recording; or NULL */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */

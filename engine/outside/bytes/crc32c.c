@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/core/must.h"
-#include "engine/outside/log/crc32c.h"
+#include "engine/outside/bytes/crc32c.h"
 
 #define POLYNOMIAL	0x82f63b78u	/* its bits from the lowest on */
 
