@@ -48,7 +48,7 @@ enum hidden_bits {
 #define BOOT_ROOMS	8
 
 /* Code by whose unwind tables callers are found: see inside/runtime/callers.c. */
-enum code_kind { PART_LIBC, PART_RUNTIME };
+enum code_kind { PART_LIBC, PART_RUNTIME, PART_ALLOCATOR };
 
 struct code_part {
 	uint64_t from, to;

@@ -33,17 +33,21 @@
 #include "engine/inside/record/tell.h"
 #include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/park.h"
+#include "engine/inside/runtime/callers.h"
 #include "engine/inside/takeover/standing.h"
 
 static uint64_t places[AREA_THREADS];
+static struct caller_place callers[AREA_THREADS];
 static struct company_start start;
 static uint32_t asked;		/* somebody takes the streams; 0 when it is over */
 
-void company_note(const struct thread *t, uint64_t at)
+void company_note(const struct thread *t, uint64_t at, struct caller_place caller)
 {
 	MUST(t->index < AREA_THREADS);
-	if (!streams.conduct)
-		places[t->index] = at;
+	if (streams.conduct)
+		return;
+	places[t->index] = at;
+	callers[t->index] = caller;
 }
 
 /* --- the streams ------------------------------------------------------------------------ */
@@ -152,10 +156,17 @@ static void boot_fill(void)
 	boot.streams = (uint64_t)streams.conduct;
 }
 
-/* The first has the lane that the monitor has opened. */
+static int thread_lane(const struct thread *o)
+{
+	/* The monitor has opened the first one's. */
+	if (o->tid == o->pid)
+		return 0;
+	return caller_is_allocators(callers[o->index]) ? -1 : lane_open(&streams, ~0u);
+}
+
 static bool thread_begin(struct thread *o)
 {
-	int lane = o->tid == o->pid ? 0 : lane_open(&streams, ~0u);
+	int lane = thread_lane(o);
 
 	o->vpid = o->pid;
 	o->vtid = o->tid;

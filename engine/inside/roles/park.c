@@ -166,6 +166,12 @@ static bool is_wait(uint64_t op)
 	return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 }
 
+/* While a call lasts its site stands in r15 (gate.S). */
+static struct caller_place caller_at(const struct thread *t, const struct gregs *r)
+{
+	return (struct caller_place){ call_pending(t, r) < 0 ? r->rip : r->r15, r->rsp, r->rbp };
+}
+
 /*
  * A thread that waits for a condition may follow when it goes on: then nobody will
  * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
@@ -186,7 +192,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	t->put_off = 0;
 	if (loader_reads(t))
 		return;
-	company_note(t, uc->regs.rip);
+	company_note(t, uc->regs.rip, caller_at(t, &uc->regs));
 	park(t, (uint32_t)(cut + 1));
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
@@ -253,7 +259,8 @@ bool park_at_exit(struct thread *t)
 		t->park = 0;
 	if (t->park) {
 		t->park = 0;
-		company_note(t, t->frame.resume);
+		company_note(t, t->frame.resume, (struct caller_place){
+			t->frame.site_end, t->frame.rsp, t->frame.rbp });
 		park(t, t->restart ? t->frame.slot : 0);
 		if (led && t->following) {
 			bytes_zero(t->held_info, SIGINFO_SIZE);

@@ -3,11 +3,15 @@
 #define MVE_INSIDE_PARK_H
 
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/ucontext.h"
 
 void park_come(struct thread *t, struct ucontext_raw *uc);
-/* A process that is alone: where the thread is about to stand; and company.c, while it stands. */
-void company_note(const struct thread *t, uint64_t at);
+/*
+ * A process that is alone: where the thread is about to stand, and the program's place that it
+ * came from; and company.c, while it stands.
+ */
+void company_note(const struct thread *t, uint64_t at, struct caller_place caller);
 void company_come(struct thread *t);
 bool park_at_exit(struct thread *t);
 void park_reset(struct thread *t);

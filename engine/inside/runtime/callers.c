@@ -45,6 +45,7 @@ enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
 struct rule {
 	bool known;
 	bool by_rbp;		/* what the CFA is counted from; else rsp */
+	bool outermost;		/* nobody called it: a thread begins there */
 	int32_t cfa;
 	int32_t rbp;		/* where it was saved, from the CFA; 0: it was not */
 };
@@ -110,12 +111,14 @@ static void row_keep(struct row *r, uint64_t key, uint64_t value)
 static uint64_t rule_pack(const struct rule *r)
 {
 	return 1ull << 63 | (uint64_t)r->known << 62 | (uint64_t)r->by_rbp << 61 |
+	       (uint64_t)r->outermost << 60 |
 	       (uint64_t)((uint32_t)r->cfa & 0xfffffff) << 28 | ((uint32_t)r->rbp & 0xfffffff);
 }
 
 static struct rule rule_unpack(uint64_t v)
 {
-	return (struct rule){ v >> 62 & 1, v >> 61 & 1, (int32_t)((uint32_t)(v >> 28) << 4) >> 4,
+	return (struct rule){ v >> 62 & 1, v >> 61 & 1, v >> 60 & 1,
+			      (int32_t)((uint32_t)(v >> 28) << 4) >> 4,
 			      (int32_t)((uint32_t)v << 4) >> 4 };
 }
 
@@ -236,7 +239,11 @@ static void step_long(struct state *s, struct bytes *b, const struct record *r, 
 		if (uleb(b) == REG_RBP)
 			s->now.rbp = r->first.rbp;
 		return;
-	case 0x07: case 0x08:			/* undefined, same_value */
+	case 0x07:				/* undefined */
+		if (uleb(b) == REG_RA)
+			s->now.outermost = true;
+		return;
+	case 0x08:				/* same_value */
 	case 0x2e:				/* GNU_args_size */
 		uleb(b);
 		return;
@@ -393,10 +400,6 @@ static struct rule rule_at(const struct code_part *m, uint64_t pc)
 
 /* --- the walk ------------------------------------------------------------------------- */
 
-struct place {
-	uint64_t pc, rsp, rbp;
-};
-
 static const struct code_part *part_of(uint64_t pc)
 {
 	uint32_t n = CONSUME(boot_parts, &boot.parts);
@@ -408,12 +411,12 @@ static const struct code_part *part_of(uint64_t pc)
 }
 
 /* To the caller; where nothing is said (clone) the return address is on top. */
-static bool step_up(const struct code_part *m, struct place *p, bool first)
+static bool step_up(const struct code_part *m, struct caller_place *p, bool first)
 {
 	struct rule r = rule_at(m, p->pc - 1);
 	uint64_t cfa;
 
-	if (!r.known && !first)
+	if ((!r.known && !first) || r.outermost)
 		return false;
 	cfa = r.known ? (r.by_rbp ? p->rbp : p->rsp) + (uint64_t)(int64_t)r.cfa : p->rsp + 8;
 	if (cfa <= p->rsp || target_in(&p->pc, cfa - 8, 8))
@@ -440,14 +443,14 @@ static enum caller caller_asked(struct thread *t, uint64_t libc, uint64_t inner,
 	return (enum caller)value;
 }
 
-static enum caller caller_from(struct thread *t, struct place p)
+static enum caller caller_from(struct thread *t, struct caller_place p)
 {
 	uint64_t libc = 0, inner = 0, outer = 0;
 
 	for (int i = 0; boot.runtimes && i < FRAMES_MAX; i++) {
 		const struct code_part *m = part_of(p.pc - 1);
 
-		if (!m || (inner && m->kind != PART_RUNTIME))
+		if (!m || m->kind == PART_ALLOCATOR || (inner && m->kind != PART_RUNTIME))
 			break;
 		if (m->kind == PART_LIBC) {
 			libc = p.pc;
@@ -463,7 +466,7 @@ static enum caller caller_from(struct thread *t, struct place p)
 
 static enum caller caller_of(struct thread *t)
 {
-	struct place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
+	struct caller_place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
 
 	/* A clock of our vDSO: its function has nothing on the stack. */
 	if (!p.pc && boot.runtimes && !target_in(&p.pc, p.rsp, 8))
@@ -491,7 +494,7 @@ static bool is_thread_setup(const struct thread *t, long nr)
 /* An allocator's thread for its own work: libc has made it for code that is local. */
 static bool is_allocators(struct thread *t)
 {
-	struct place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
+	struct caller_place p = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
 
 	for (int i = 0; i < FRAMES_MAX; i++) {
 		const struct code_part *m = part_of(p.pc - 1);
@@ -500,6 +503,24 @@ static bool is_allocators(struct thread *t)
 			return local_code(p.pc);
 		if (!step_up(m, &p, !i))
 			break;
+	}
+	return false;
+}
+
+bool caller_is_allocators(struct caller_place p)
+{
+	bool allocator = false;
+
+	for (int i = 0; i < FRAMES_MAX; i++) {
+		const struct code_part *m = part_of(p.pc - 1);
+
+		if (!m || m->kind == PART_RUNTIME)
+			return false;
+		allocator |= m->kind == PART_ALLOCATOR;
+		if (rule_at(m, p.pc - 1).outermost)
+			return allocator;
+		if (!step_up(m, &p, !i))
+			return false;
 	}
 	return false;
 }
@@ -513,7 +534,7 @@ bool caller_in_libc(uint64_t return_address)
 
 bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp)
 {
-	struct place p = { return_address, rsp, t->frame.rbp };
+	struct caller_place p = { return_address, rsp, t->frame.rbp };
 
 	return caller_from(t, p) == CALLER_RUNTIME;
 }

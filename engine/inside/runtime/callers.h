@@ -9,6 +9,12 @@
  * makes it for itself.
  */
 bool caller_is_local(struct thread *t, long nr);
+/* Where a thread's program is; the stack below it is as calls leave it. */
+struct caller_place {
+	uint64_t pc, rsp, rbp;
+};
+/* From the thread's beginning on there is nobody but an allocator, and libc for it. */
+bool caller_is_allocators(struct caller_place p);
 /* A lock that libc takes: whether a runtime made it do so, to look at what is loaded. */
 bool caller_in_libc(uint64_t return_address);
 bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp);

@@ -56,7 +56,7 @@ uint64_t library_look(struct mapped_answer *a, pid_t pid, const struct map *m)
 		bits = MAPPED_RUNTIME;
 	else if (runtime_is_libc(m->path))
 		bits = MAPPED_LIBC;
-	if (bits & (MAPPED_RUNTIME | MAPPED_LIBC))
+	if (bits)
 		a->unwind = runtime_unwind(pid, m);
 	a->sigaction = bits & MAPPED_RUNTIME ? runtime_sigaction(pid, m) : 0;
 	return bits;
