@@ -83,6 +83,15 @@ static const char *name_wrong(struct monitor *m, const char *name, bool *passes)
 	return "the name is in use: by the leader, or by a follower that has not ended";
 }
 
+/* One that was dropped has processes that are still ending. */
+static bool any_ends(const struct monitor *m)
+{
+	for (unsigned i = 0; i < m->versions; i++)
+		if (i != m->leader && m->version[i].state == VERSION_ENDED)
+			return true;
+	return false;
+}
+
 struct version *row_find(struct monitor *m, const char *name, const char **why, bool *passes)
 {
 	struct version *v;
@@ -91,9 +100,11 @@ struct version *row_find(struct monitor *m, const char *name, const char **why, 
 	if (*why)
 		return NULL;
 	v = name && version_named(m, name) ? version_named(m, name) : row_any(m);
-	if (!v)
-		*why = "all places are taken by followers that have not ended yet";
-	return v;
+	if (v)
+		return v;
+	*why = "all places are taken by followers that have not ended yet";
+	*passes = any_ends(m);
+	return NULL;
 }
 
 /* As it was before its first process; what the monitor has there stays. */
