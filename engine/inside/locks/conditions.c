@@ -5,6 +5,10 @@
  * was woken: a wake-up of a follower's thread marks one that waits, or all of them,
  * as the kernel would have picked them.
  *
+ * A thread may wait in earnest when its version comes to follow.  From then on it is one that
+ * can be marked, though it has first to come out of that wait, and to begin this one (park.c);
+ * one that does not sleep there may have been woken, and counts as such.
+ *
  * When the process leads, a thread that was woken returns, and any other waits in
  * earnest.  Between the two it holds no mutex, and a leading thread's wake-up is
  * marked nowhere: so one whose mutex has been taken since then returns, too, as if
@@ -49,12 +53,24 @@ long lock_wake(struct thread *t, struct lock_call *c)
 	return 0;
 }
 
-long lock_wait_begin(struct thread *t, struct lock_call *c)
+void lock_wait_goes_on(struct thread *t, uint64_t condition, bool woken)
 {
 	t->condition = 0;
+	__atomic_store_n(&t->woken, woken, __ATOMIC_RELAXED);
+	PUBLISH(thread_condition, &t->condition, condition);
+}
+
+void lock_wait_is_out(struct thread *t)
+{
+	t->condition = 0;
+}
+
+long lock_wait_begin(struct thread *t, struct lock_call *c)
+{
+	/* What has woken it since it stopped to lead counts. */
+	if (t->condition != c->arg[0])
+		lock_wait_goes_on(t, c->arg[0], false);
 	t->mutex = c->arg[1];
-	__atomic_store_n(&t->woken, 0, __ATOMIC_RELAXED);
-	PUBLISH(thread_condition, &t->condition, c->arg[0]);
 	return 0;
 }
 
@@ -85,11 +101,25 @@ long lock_wait_end(struct thread *t, struct lock_call *c)
 	return 0;
 }
 
+bool conditions_open;
+
 void conditions_lead(struct thread *t)
 {
 	struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o->pid == t->pid && o->condition)
+		if (o->pid == t->pid && o->condition) {
 			o->mutex_turn = lock_turn_last(o->mutex);
+			__atomic_store_n(&conditions_open, true, __ATOMIC_RELAXED);
+		}
+}
+
+void conditions_look(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && o->condition)
+			return;
+	__atomic_store_n(&conditions_open, false, __ATOMIC_RELAXED);
 }

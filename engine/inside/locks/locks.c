@@ -39,6 +39,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/lanes/tick.h"
+#include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/lock_event.h"
 #include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/locks/locks.h"
@@ -75,6 +76,20 @@ static uint64_t bucket_of(const struct lock_call *c)
 	return lock_is_once(c) ? LOCK_ONCE_BUCKET : lock_bucket_at(lock_address(c));
 }
 
+static uint64_t turn_draw(uint64_t bucket)
+{
+	return ANNOUNCE_BY(turn, add_fetch, &lock_buckets[bucket].turn, 1);
+}
+
+/* Nobody is told; but who waited when this version came to lead looks whether it was taken. */
+static void lock_untold(struct thread *t, const struct lock_call *c)
+{
+	if (!__atomic_load_n(&conditions_open, __ATOMIC_RELAXED) || !lock_turn_took(c, c->result))
+		return;
+	turn_draw(bucket_of(c));
+	conditions_look(t);
+}
+
 static void lock_tell(struct thread *t, const struct lock_call *c)
 {
 	struct event *e;
@@ -91,7 +106,7 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 		uint64_t bucket = bucket_of(c);
 
 		e->arg[0] = bucket;
-		e->arg[1] = ANNOUNCE_BY(turn, add_fetch, &lock_buckets[bucket].turn, 1);
+		e->arg[1] = turn_draw(bucket);
 	}
 	/* After the turn: what was told before the turn before it has no greater number. */
 	e->seq = lead_seq_shown(t, &ticked);
@@ -304,8 +319,15 @@ long lock_took(struct thread *t, struct lock_call *c)
 		return lock_turn_took(c, c->result) ? TOOK_REDO : TOOK_ASK;
 	if ((lock_is_once(c) && once_turn_end(t)) || t->following)
 		return TOOK_DONE;
+	/* It was to come out and follow, and now it leads: nothing has timed out. */
+	if (lock_is_wait(c) && t->condition) {
+		lock_wait_is_out(t);
+		c->result = 0;
+	}
 	if (t->has_lane && stream_followed(t) && !t->kept)
 		lock_tell(t, c);
+	else
+		lock_untold(t, c);
 	return TOOK_DONE;
 }
 

@@ -24,6 +24,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
 #include "engine/inside/rewind/stand.h"
@@ -193,7 +194,12 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	if (loader_reads(t))
 		return;
 	company_note(t, uc->regs.rip, caller_at(t, &uc->regs));
+	/* Before any of the others goes on: it may wake this one. */
+	if (wait)
+		lock_wait_goes_on(t, wait, !sleeps);
 	park(t, (uint32_t)(cut + 1));
+	if (wait && !t->following)
+		lock_wait_is_out(t);
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
 		t->deferred = 0;
@@ -234,15 +240,24 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 }
 
 /* The same for a version that has followed before: it sleeps on the long way (ways_follow). */
-static void sleep_end(struct thread *t)
+static void park_led(struct thread *t)
 {
 	struct frame *f = &t->frame;
+	uint64_t wait = lock_wait_within(f->rsp);
+	bool sleeps = f->slot == __NR_futex + 1 && (t->restart || f->rax == (uint64_t)-EINTR) &&
+		      is_wait(f->rsi) && is_of_condition(f->rdi, wait);
 
-	if (f->slot != __NR_futex + 1 || (!t->restart && f->rax != (uint64_t)-EINTR) ||
-	    !is_wait(f->rsi) || !is_of_condition(f->rdi, lock_wait_within(f->rsp)))
-		return;
-	f->rax = (uint64_t)-ETIMEDOUT;
-	t->restart = 0;
+	if (wait)
+		lock_wait_goes_on(t, wait, !sleeps);
+	park(t, t->restart ? f->slot : 0);
+	if (t->following)
+		bytes_zero(t->held_info, SIGINFO_SIZE);
+	else if (wait)
+		lock_wait_is_out(t);
+	if (t->following && sleeps) {
+		f->rax = (uint64_t)-ETIMEDOUT;
+		t->restart = 0;
+	}
 }
 
 /* At the boundary; true: there was nothing but this. */
@@ -261,11 +276,10 @@ bool park_at_exit(struct thread *t)
 		t->park = 0;
 		company_note(t, t->frame.resume, (struct caller_place){
 			t->frame.site_end, t->frame.rsp, t->frame.rbp });
-		park(t, t->restart ? t->frame.slot : 0);
-		if (led && t->following) {
-			bytes_zero(t->held_info, SIGINFO_SIZE);
-			sleep_end(t);
-		}
+		if (led)
+			park_led(t);
+		else
+			park(t, t->restart ? t->frame.slot : 0);
 	}
 	if (info_int(t->held_info, INFO_SIGNO))
 		return false;
