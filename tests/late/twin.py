@@ -2,7 +2,8 @@
 """twin.py SERVER TWINS [alone]: twins of a leader that runs, one after the other, under numbered
 requests.  Each follows and is equal; every fifth leads, and the one before ends.  No request is
 lost, doubled or wrong, and no descriptor, process or session's file is left.  `alone`: the
-session was begun without a follower, and tells nothing until the first."""
+session was begun without a follower, and tells nothing until the first.  A server pool:HOW is
+pool.c, whose threads wait so."""
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../takeover"))
 from load import Wrong                                  # noqa: E402
-from session import MVE, Session, fds                   # noqa: E402
+from session import MVE, ROOT, Session, fds, free_port   # noqa: E402
 
 REPLIES = 40
 PROMOTED = 5        # one in so many
@@ -45,10 +46,20 @@ def equal(session, name, load):
         raise Wrong(f"{name}: {json.dumps(v, indent=1)}\n{session.log()}")
 
 
+def begun(kind, followers):
+    name, _, how = kind.partition(":")
+    if not how:
+        return Session(kind, followers)
+    port, out = free_port(), os.path.abspath(name)
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", "-o", out, f"{ROOT}/tests/late/{name}.c"],
+                   check=True)
+    return Session("kv", followers, [], [out, str(port), how], None, port)
+
+
 def main():
     kind, twins = sys.argv[1], int(sys.argv[2])
     alone = "alone" in sys.argv[3:]
-    session = Session(kind, followers=0 if alone else 1)
+    session = begun(kind, 0 if alone else 1)
     load = None
     try:
         if not alone:

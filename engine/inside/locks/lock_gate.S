@@ -22,7 +22,7 @@
 #include "engine/inside/locks/lock_gate.h"
 
 	.hidden boot, local_span, locks_on, lock_took, lock_ask_now
-	.hidden lock_wait_begin, lock_wait_end, lock_wake
+	.hidden lock_wait_begin, lock_wait_end, lock_wake, before_over
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
 
@@ -281,6 +281,22 @@ lock_held:
 	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
+
+/* Where a wait returns that was begun before its function was hooked: see before.c. */
+	.globl lock_late
+	.balign 16
+lock_late:
+	push	%rax			/* struct late_return */
+	push	%rax
+	push	%rax
+	inside_quick before_over
+	pop	%rdi
+	test	%rax, %rax
+	jne	6f
+	pop	%rax
+	ret
+6:	add	$8, %rsp
+	jmp	*%rax
 
 /*
  * What runs once.  A leader's pthread_once is given once_init to run: it tells

@@ -24,6 +24,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/locks/before.h"
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
@@ -173,6 +174,11 @@ static struct caller_place caller_at(const struct thread *t, const struct gregs 
 	return (struct caller_place){ call_pending(t, r) < 0 ? r->rip : r->r15, r->rsp, r->rbp };
 }
 
+static bool is_until(uint64_t op)
+{
+	return ((uint32_t)op & (uint32_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+}
+
 /*
  * A thread that waits for a condition may follow when it goes on: then nobody will
  * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
@@ -183,8 +189,8 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	uint64_t wait = lock_wait_within(uc->regs.rsp);
 	long cut = call_cut(t, &uc->regs);
 	bool alone = !streams.conduct;
-	bool sleeps = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi) &&
-		      is_of_condition(uc->regs.rdi, wait);
+	bool waits = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi);
+	bool sleeps = waits && is_of_condition(uc->regs.rdi, wait);
 
 	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
 		t->put_off++;
@@ -200,12 +206,15 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	park(t, (uint32_t)(cut + 1));
 	if (wait && !t->following)
 		lock_wait_is_out(t);
+	if (alone && streams.conduct)
+		before_note(t, caller_at(t, &uc->regs), waits ? uc->regs.rdi : 0);
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
 		t->deferred = 0;
 		uc->mask = t->held_mask;
 	}
-	if (sleeps && t->following) {
+	/* Locks sleep by FUTEX_WAIT, and bear no time-out. */
+	if ((sleeps && t->following) || (waits && before_sleeps(t) && is_until(uc->regs.rsi))) {
 		call_end(&uc->regs, -ETIMEDOUT);
 		return;
 	}

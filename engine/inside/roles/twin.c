@@ -29,6 +29,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/locks/before.h"
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/rewind/anew.h"
 #include "engine/inside/rewind/shared.h"
@@ -182,7 +183,7 @@ static void twin_begin(struct thread *t)
 
 static long copy_make(struct thread *t, uint32_t number)
 {
-	long pid = parts_ask(t, number);
+	long pid = before_any(t) ? -EAGAIN : parts_ask(t, number);
 
 	if (!pid) {
 		modules_copy(t);

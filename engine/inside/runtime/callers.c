@@ -383,6 +383,17 @@ static uint64_t fde_find(const struct code_part *m, uint64_t pc)
 	return m->unwind + (uint64_t)(int64_t)row[1];
 }
 
+static uint64_t function_at(const struct code_part *m, uint64_t pc)
+{
+	struct record record = { .pc = pc };
+	uint64_t fde = fde_find(m, pc);
+
+	if (!fde)
+		return 0;
+	fde_run(&record, fde);
+	return record.from;
+}
+
 static struct rule rule_at(const struct code_part *m, uint64_t pc)
 {
 	struct record record = { .pc = pc };
@@ -523,6 +534,16 @@ bool caller_is_allocators(struct caller_place p)
 			return false;
 	}
 	return false;
+}
+
+bool caller_up(struct caller_place *p, uint64_t *function, bool first)
+{
+	const struct code_part *m = part_of(p->pc - 1);
+
+	if (!m || m->kind != PART_LIBC)
+		return false;
+	*function = function_at(m, p->pc - 1);
+	return step_up(m, p, first);
 }
 
 bool caller_in_libc(uint64_t return_address)

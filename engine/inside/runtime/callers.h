@@ -15,6 +15,11 @@ struct caller_place {
 };
 /* From the thread's beginning on there is nobody but an allocator, and libc for it. */
 bool caller_is_allocators(struct caller_place p);
+/*
+ * Up one frame of libc's, whose function begins at *function; its return address lies right
+ * below where the stack is then.  False: it is not libc's, or its tables do not say.
+ */
+bool caller_up(struct caller_place *p, uint64_t *function, bool first);
 /* A lock that libc takes: whether a runtime made it do so, to look at what is loaded. */
 bool caller_in_libc(uint64_t return_address);
 bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp);

@@ -1,0 +1,171 @@
+/*
+ * A thread may wait for a condition or a semaphore since before the functions were hooked.
+ * Nobody would tell whom a wake-up meant, nor when the thread took its mutex; and of a pool of
+ * threads a twin's kernel would wake another one than the leader's.  So each comes out of its
+ * wait: its futex call times out (park.c), and the function returns to lock_late
+ * (lock_gate.S).  A condition's waiter goes on as if woken by chance, which a program must
+ * bear; a semaphore's calls its function again, which is hooked now.  Who waits for a lock
+ * comes out when it has it.  Until all have there is no twin.
+ *
+ * Which function that is is read from the stack, by libc's unwind tables: one that is still
+ * there, or what the program's own call leads to, if that has jumped elsewhere.  A hooked one
+ * begins with a jump to its board, which says the kind.
+ */
+#include <linux/errno.h>
+
+#include "engine/abi/locks.h"
+#include "engine/core/host.h"
+#include "engine/core/must.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/thread.h"
+#include "engine/inside/locks/before.h"
+#include "engine/inside/order/lock_kind.h"
+
+#define FRAMES		8	/* of libc's, from its call up to what the program called */
+
+extern char lock_late[];
+
+/* Such waits, by the thread's index; a child's threads are others. */
+static struct late {
+	int32_t tid;
+	uint32_t kind;
+	uint64_t back, function, arg;
+} lates[AREA_THREADS];
+
+/* --- which function it is ----------------------------------------------------------------- */
+
+#define NEAR		0xeb
+#define FAR		0xe9
+#define CALL		0xe8
+#define INDIRECT	0xff
+#define OF_CALL		0x15	/* of a place that is counted from here */
+#define OF_JUMP		0x25
+
+static bool led_by(uint64_t *to, uint64_t operand)
+{
+	int32_t far;
+
+	if (target_in(&far, operand, sizeof(far)))
+		return false;
+	*to = operand + sizeof(far) + (uint64_t)(int64_t)far;
+	return true;
+}
+
+static bool led_by_word(uint64_t *to, uint64_t operand)
+{
+	return led_by(to, operand) && !target_in(to, *to, sizeof(*to));
+}
+
+/* Of the function, by its board (abi/locks.h); LOCK_NONE: it is not hooked. */
+static uint32_t hooked_kind(uint64_t function)
+{
+	struct { uint8_t mov, kind, zero[3], lea[3]; } b = { 0 };
+	int8_t near;
+
+	/* A short jump leads to a long one. */
+	if (!target_in(&b, function, 2) && b.mov == NEAR && !target_in(&near, function + 1, 1))
+		function += 2 + (uint64_t)(int64_t)near;
+	if (target_in(&b, function, 1) || b.mov != FAR || !led_by(&function, function + 1) ||
+	    target_in(&b, function, sizeof(b)))
+		return LOCK_NONE;
+	return b.mov == 0xb8 && b.kind < LOCK_KINDS && !b.zero[0] && b.lea[0] == 0x4c &&
+	       b.lea[1] == 0x8d && b.lea[2] == 0x1d ? b.kind : LOCK_NONE;
+}
+
+/* What the call calls that returns to `back`: by itself, or by a jump in the program. */
+static uint64_t called_at(uint64_t back)
+{
+	static const uint8_t mark[] = { 0xf3, 0x0f, 0x1e, 0xfa };	/* endbr64 */
+	uint8_t code[12] = { 0 };
+	uint64_t to = 0;
+	unsigned at = 0;
+
+	if (target_in(code, back - 6, 6))
+		return 0;
+	if (code[0] == INDIRECT && code[1] == OF_CALL)
+		return led_by_word(&to, back - 4) ? to : 0;
+	if (code[1] != CALL || !led_by(&to, back - 4) || target_in(code, to, sizeof(code)))
+		return 0;
+	if (code[0] == mark[0] && code[1] == mark[1] && code[2] == mark[2] && code[3] == mark[3])
+		at = sizeof(mark);
+	at += code[at] == 0xf2;		/* bnd */
+	if (code[at] == INDIRECT && code[at + 1] == OF_JUMP && !led_by_word(&to, to + at + 2))
+		return 0;
+	return to;
+}
+
+/* Such a wait can be ended. */
+static bool is_sleep(uint32_t kind)
+{
+	return kind == LOCK_SEM_WAIT || lock_how_of[kind] == LOCK_BY_COND;
+}
+
+static bool comes_out(uint32_t kind, uint64_t futex)
+{
+	return (kind && lock_how_of[kind] == LOCK_BY_PLAIN) ||
+	       (is_sleep(kind) && (futex || kind != LOCK_SEM_WAIT));
+}
+
+/* --- coming out --------------------------------------------------------------------------- */
+
+static void late_begin(struct thread *t, uint64_t slot, struct late l)
+{
+	uint64_t to = (uint64_t)lock_late;
+
+	MUST(t->index < AREA_THREADS);
+	if (target_in(&l.back, slot, sizeof(l.back)) || target_out(slot, &to, sizeof(to)))
+		return;
+	lates[t->index] = l;
+	__atomic_store_n(&lates[t->index].tid, t->tid, __ATOMIC_RELAXED);
+}
+
+void before_note(struct thread *t, struct caller_place at, uint64_t futex)
+{
+	struct late l = { .arg = futex };
+
+	for (int i = 0; i < FRAMES && caller_up(&at, &l.function, !i); i++) {
+		l.kind = hooked_kind(l.function);
+		if (!comes_out(l.kind, futex)) {
+			l.function = called_at(at.pc);
+			l.kind = hooked_kind(l.function);
+		}
+		if (comes_out(l.kind, futex)) {
+			late_begin(t, at.rsp - sizeof(l.back), l);
+			return;
+		}
+	}
+}
+
+bool before_is(const struct thread *t)
+{
+	/* Others ask while it stands. */
+	return __atomic_load_n(&lates[t->index].tid, __ATOMIC_RELAXED) == t->tid;
+}
+
+bool before_sleeps(const struct thread *t)
+{
+	return before_is(t) && is_sleep(lates[t->index].kind);
+}
+
+bool before_any(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && before_is(o))
+			return true;
+	return false;
+}
+
+uint64_t before_over(struct thread *t, struct late_return *r)
+{
+	const struct late *l = &lates[t->index];
+
+	MUST(before_is(t));
+	r->arg = l->arg;
+	r->back = l->back;
+	if (lock_how_of[l->kind] == LOCK_BY_COND && (int32_t)r->result == ETIMEDOUT)
+		r->result = 0;
+	__atomic_store_n(&lates[t->index].tid, 0, __ATOMIC_RELAXED);
+	return l->kind == LOCK_SEM_WAIT && (int32_t)r->result == -1 ? l->function : 0;
+}
