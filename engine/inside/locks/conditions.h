@@ -18,7 +18,7 @@ long lock_wait_end(struct thread *t, struct lock_call *c);
 long lock_wake(struct thread *t, struct lock_call *c);
 /* The process is about to lead. */
 void conditions_lead(struct thread *t);
-/* Since then a thread has yet to come out of its wait, or to wait in earnest: so turns are drawn. */
+/* Since then somebody has yet to come out of a wait, or to wait in earnest: turns are drawn. */
 extern bool conditions_open;
 void conditions_look(const struct thread *t);
 

@@ -190,9 +190,10 @@ static void library_note(struct company_start *s, pid_t pid, const struct map *m
 	if ((is_loader(m) || bits & MAPPED_LOCAL) && s->locals < BOOT_LOCALS)
 		s->local[s->locals++] = (struct code_range_at){ m->start, m->end };
 	if (bits & (MAPPED_LIBC | MAPPED_LOCAL) && s->parts < BOOT_PARTS)
-		s->part[s->parts++] = (struct code_part){ m->start, m->end, a.unwind,
-							  bits & MAPPED_LIBC ? PART_LIBC : PART_ALLOCATOR,
-							  0 };
+		s->part[s->parts++] = (struct code_part){
+			m->start, m->end, a.unwind,
+			bits & MAPPED_LIBC ? PART_LIBC : PART_ALLOCATOR, 0,
+		};
 }
 
 /* All of it is as if it had been mapped in company. */
