@@ -18,7 +18,9 @@ static const char help[] =
 	"\n"
 	"Shows the last report of the sessions of that name, or report N: what a\n"
 	"follower did and what the leader had done, the first byte that differs, the\n"
-	"follower's stack, and the last 16 calls of both.  --list shows a line for each.\n"
+	"follower's stack, and the last 16 calls of both.  --list shows a line for each;\n"
+	"its verdict is `itself` where the follower is the leader's own program, which is\n"
+	"no finding.\n"
 	"\n"
 	"Reports stay when the session ends, the last 100 of a name, as text and JSON in\n"
 	"$XDG_STATE_HOME/mve/NAME (~/.local/state/mve/NAME).\n";
@@ -30,7 +32,8 @@ static void row_show(const json_t *r)
 
 	snprintf(line, sizeof(line), "%4lld  %.19s  %-8s  %-9s  %s", show_number(r, "number"),
 		 show_text(r, "time"), show_text(json_object_get(r, "follower"), "name"),
-		 show_text(r, "verdict"), show_text(r, "summary"));
+		 *show_text(r, "itself") ? "itself" : show_text(r, "verdict"),
+		 show_text(r, "summary"));
 	n = strlen(line);
 	printf("%.*s%s\n", n > 80 ? 77 : 80, line, n > 80 ? "..." : "");
 }

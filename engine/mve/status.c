@@ -87,6 +87,17 @@ static void races_show(const json_t *rewind)
 		printf("    %12lld  elsewhere\n", show_number(rewind, "races_elsewhere"));
 }
 
+/* One that differed has been replaced by a twin. */
+static void retry_show(const json_t *r)
+{
+	if (!show_number(r, "times") && !*show_text(r, "why"))
+		return;
+	printf("    replaced by a twin %lld time%s%s; lost before: %s\n", show_number(r, "times"),
+	       show_number(r, "times") == 1 ? "" : "s",
+	       json_is_true(json_object_get(r, "comes")) ? ", and soon again" : "",
+	       show_text(r, "why"));
+}
+
 /* Of mve run --rollback. */
 static void rollbacks_show(const json_t *list)
 {
@@ -128,6 +139,7 @@ static void versions_show(const json_t *list, const json_t *ring)
 		printf("%s%s\n", *show_text(v, "why") ? ": " : "", show_text(v, "why"));
 		waits_show(json_object_get(v, "waits"));
 		races_show(json_object_get(v, "rewind"));
+		retry_show(json_object_get(v, "retry"));
 	}
 	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",
 	       show_number(ring, "bytes") >> 20, show_text(ring, "when_full"),

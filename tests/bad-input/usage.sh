@@ -31,6 +31,14 @@ for option in --name --rules --wait; do
 	refused 2 "option needs a value: $option" "$MVE" follow none $option -- /bin/true
 	refused 2 "option needs a value: $option" "$MVE" follow none $option
 done
+for wrong in retry: retry:0 retry:-1 retry:2x retry:2/ retry:2/0 retry:2/5x retry:1000001 retry/5 retries; do
+	refused 2 "not a value of --on-divergence: $wrong" "$MVE" run -f same \
+		--on-divergence $wrong -- /bin/true
+done
+refused 2 "cannot replace it: -f '/bin/false'" "$MVE" run -f /bin/false --on-divergence retry:3 \
+	-- /bin/true
+refused 2 "cannot replace it" "$MVE" run --stateless --mark accept -f same --on-divergence retry \
+	-- /bin/true
 # What it proposes is of the command that was given.
 refused 2 "no program" "$MVE" trace
 grep -q "^hint: .*mve trace" err || fail "trace: $(cat err)"

@@ -65,7 +65,7 @@ for command in $commands; do
 done
 same "a tier" "$(complete_words "$MVE" run --tier = t)" trap
 same "a policy" "$(complete_words "$MVE" run -f same --on-divergence '' | tr '\n' ' ')" \
-	"alarm: ignore promote stop "
+	"alarm: ignore promote retry stop "
 same "rules" "$(complete_words "$MVE" run -f same --rules a)" a.rules
 complete_words "$MVE" run -- tru | grep -qx true || fail "a command"
 "$MVE" run -n "$MVE_SESSION" -f 'sleep 20' --name second -- sleep 20 >/dev/null 2>&1 &

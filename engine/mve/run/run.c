@@ -40,7 +40,7 @@ static const char run_help[] =
 	"                      next -f, is about it:\n"
 	"    --name NAME         (default: f1, f2, ...)\n"
 	"    --strict            no query of its own, none left out\n"
-	"    --on-divergence stop|ignore|alarm:CMD|promote\n"
+	"    --on-divergence stop|ignore|alarm:CMD|promote|retry[:TIMES[/MS]]\n"
 	"    --on-finding CMD    what is run for each new finding of its sanitizer\n"
 	"    --again             dropped, it is started again (needs --stateless\n"
 	"                        and --mark)\n"

@@ -72,25 +72,55 @@ int follower_again(struct run_options *o)
 	return f ? 0 : EXIT_USE;
 }
 
+/* retry:TIMES/MS; what stands behind the colon. */
+static bool retry_take(struct follower_options *f, const char *text)
+{
+	char *end;
+	unsigned long ms, times = strtoul(text, &end, 10);
+
+	if (*text < '1' || *text > '9' || times > RETRY_TIMES_MOST || (*end && *end != '/'))
+		return false;
+	f->retry_times = (uint32_t)times;
+	if (!*end)
+		return true;
+	text = end + 1;
+	ms = strtoul(text, &end, 10);
+	f->retry_ms = (uint32_t)ms;
+	return *text >= '1' && *text <= '9' && !*end && ms <= RETRY_MS_MOST;
+}
+
+/* What a policy's word may have behind it; true: it is that policy. */
+static bool policy_is(struct follower_options *f, enum policy policy, const char *word,
+		      const char *text)
+{
+	size_t n = strlen(word);
+
+	if (policy == POLICY_ALARM)
+		return !strncmp(text, word, n) && text[n];
+	if (policy == POLICY_RETRY && !strncmp(text, word, n) && text[n] == ':')
+		return retry_take(f, text + n + 1);
+	return !strcmp(text, word);
+}
+
 int follower_policy(struct run_options *o, const char *text)
 {
 	static const char *const words[] = { [POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore",
 					     [POLICY_ALARM] = "alarm:",
-					     [POLICY_PROMOTE] = "promote" };
+					     [POLICY_PROMOTE] = "promote",
+					     [POLICY_RETRY] = "retry" };
 	struct follower_options *f = last(o, "on-divergence");
 
 	if (!f)
 		return EXIT_USE;
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		bool alarm = i == POLICY_ALARM && !strncmp(text, words[i], 6) && text[6];
-
-		if (!alarm && (i == POLICY_ALARM || strcmp(text, words[i])))
+		if (!policy_is(f, (enum policy)i, words[i], text))
 			continue;
 		f->policy = (enum policy)i;
-		f->alarm = alarm ? text + 6 : NULL;
+		f->alarm = i == POLICY_ALARM ? text + strlen(words[i]) : NULL;
 		return 0;
 	}
-	say_error("stop, ignore, alarm:CMD or promote", "not a value of --on-divergence: %s", text);
+	say_error("stop, ignore, alarm:CMD, promote or retry[:TIMES[/MS]]",
+		  "not a value of --on-divergence: %s", text);
 	return EXIT_USE;
 }
 
@@ -197,6 +227,20 @@ int follower_map(struct run_options *o, char *text)
 	return 0;
 }
 
+/* What comes in its place is a copy of the leader. */
+static int retry_complete(const struct run_options *o, const struct follower_options *f)
+{
+	const char *why = o->replay ? "a recording has no leader to copy" :
+			  o->sampling.stateless ? "--again is the like with --stateless" :
+			  strcmp(f->command, "same") ? "only -f same can be replaced by one" : NULL;
+
+	if (f->policy != POLICY_RETRY || !why)
+		return 0;
+	say_error(why, "--on-divergence retry: a twin of the leader cannot replace it: -f '%s'",
+		  f->command);
+	return EXIT_USE;
+}
+
 static bool name_taken(const struct run_options *o, const char *name, unsigned before)
 {
 	if (!strcmp(name, "v0"))
@@ -251,8 +295,9 @@ int followers_complete(struct run_options *o)
 		}
 	}
 	for (unsigned i = 0; i < o->followers; i++) {
-		int code = rules_make(&o->follower[i]);
+		int code = retry_complete(o, &o->follower[i]);
 
+		code = code ? code : rules_make(&o->follower[i]);
 		if (code)
 			return code;
 	}

@@ -134,11 +134,13 @@ static json_t *rules(struct monitor *m, const json_t *ask, int object)
 /* A copy of the leader that follows it. */
 static json_t *twin(struct monitor *m, const json_t *ask)
 {
-	const char *name = json_string_value(json_object_get(ask, "name"));
+	struct follower_options like = {
+		.name = json_string_value(json_object_get(ask, "name")),
+	};
 	uint64_t stood_us = 0;
 	bool passes = false;
 	char why[WHY_MAX];
-	const struct version *v = twin_begin(m, name, &stood_us, why, sizeof(why), &passes);
+	const struct version *v = twin_begin(m, &like, &stood_us, why, sizeof(why), &passes);
 
 	if (!v)
 		return refusal(why, passes);

@@ -16,6 +16,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/join.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/late/retry.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/follow/still.h"
 #include "engine/outside/follow/verdicts.h"
@@ -98,8 +99,10 @@ void follower_drop(struct version *v, enum verdict verdict, const char *why, ...
 		v->verdicts[verdict]++;
 	follower_close(v);
 	say_error(NULL, "%s/%s: dropped: %s", v->monitor->session.name, v->name, v->why);
-	if (verdict != VERDICT_MATCH)
+	if (verdict != VERDICT_MATCH) {
 		join_ended(v);
+		retry_ended(v);
+	}
 }
 
 /* It said nothing of its end, so a report is written for it. */

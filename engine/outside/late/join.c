@@ -185,7 +185,7 @@ void join_ended(struct version *v)
 
 	if (!v->options || !v->options->again)	/* the first leader has none */
 		return;
-	v->again_ms = again_when(&v->ends, followed ? v->join_ms : 0);
+	v->again_ms = again_when(&v->ends, followed ? v->join_ms : 0, AGAIN_MS);
 	if (!followed && v->ends > AGAIN_VAIN) {
 		v->again_ms = 0;
 		say_error("mve report shows where it differs, if it does",

@@ -15,10 +15,6 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/monitor/wakes.h"
 
-#define SOON_MS		10	/* till what was refused is tried again: twice as long each time, */
-#define SOON_MOST	6	/* so often, if it passes and the leader has not stood for it, */
-#define LATE_MOST	12	/* or at most so often */
-
 static void spare_ended(struct spares *s, struct version *v)
 {
 	MUST(!version_lives(v));
@@ -26,7 +22,7 @@ static void spare_ended(struct spares *s, struct version *v)
 	if (!version_judged(v))
 		return;
 	s->lost++;
-	s->next_ms = again_when(&s->ends, v->follows_ms);
+	s->next_ms = again_when(&s->ends, v->follows_ms, AGAIN_MS);
 	snprintf(s->why, sizeof(s->why), "%s: %s", v->name, v->why);
 }
 
@@ -55,22 +51,21 @@ static void spare_refused(struct monitor *m, const char *why, bool soon)
 {
 	struct spares *s = &m->spares;
 
-	s->next_ms = now_ms() + (SOON_MS << (soon && s->tries > SOON_MOST ? SOON_MOST : s->tries));
-	if (!soon && s->tries == SOON_MOST) {
-		snprintf(s->why, sizeof(s->why), "%s", why);
-		say_error("it is tried again now and then; mve status shows it",
-			  "%s: no spare: %s", m->session.name, why);
-	}
-	s->tries += s->tries < LATE_MOST;
+	if (!again_refused(&s->tries, soon, &s->next_ms))
+		return;
+	snprintf(s->why, sizeof(s->why), "%s", why);
+	say_error("it is tried again now and then; mve status shows it", "%s: no spare: %s",
+		  m->session.name, why);
 }
 
 static void spare_make(struct monitor *m)
 {
+	static const struct follower_options spare;
 	struct spares *s = &m->spares;
 	char why[WHY_MAX];
 	uint64_t stood_us = 0;
 	bool passes = false;
-	struct version *v = twin_begin(m, NULL, &stood_us, why, sizeof(why), &passes);
+	struct version *v = twin_begin(m, &spare, &stood_us, why, sizeof(why), &passes);
 
 	if (stood_us > s->stood_us)
 		s->stood_us = stood_us;

@@ -44,7 +44,7 @@
 /* The one that is being made; while the leader stands the monitor does nothing else. */
 static struct {
 	struct version *v;	/* its row; NULL: none is */
-	const char *name;	/* that is wanted for it, or NULL */
+	const struct follower_options *like;	/* what is asked of it; a name, or NULL */
 	uint32_t number;	/* of the copy that is asked for */
 	uint64_t began;		/* of the leader's process */
 	bool begun, made;
@@ -160,10 +160,9 @@ static void conduct_begin(struct monitor *m, uint32_t version)
 static void row_fill(struct version *v, pid_t pid)
 {
 	const struct version *leader = leading(v->monitor);
-	struct follower_options like = { .name = making.name };
 
 	MUST(v->state == VERSION_ENDED && v != leader);
-	row_take(v, leader->path, row_words(leader->argv), &like, "twin");
+	row_take(v, leader->path, row_words(leader->argv), making.like, "twin");
 	v->server = pid;
 	v->began = process_began(pid);
 	v->state = VERSION_STARTING;
@@ -363,14 +362,14 @@ static struct version *row_for(struct monitor *m, const char *name, uint64_t *st
 	return *why ? NULL : v;
 }
 
-struct version *twin_begin(struct monitor *m, const char *name, uint64_t *stood_us, char *why,
-			   size_t size, bool *passes)
+struct version *twin_begin(struct monitor *m, const struct follower_options *like,
+			   uint64_t *stood_us, char *why, size_t size, bool *passes)
 {
 	const char *no;
-	struct version *v = row_for(m, name, stood_us, &no, passes);
+	struct version *v = row_for(m, like->name, stood_us, &no, passes);
 	int result = v ? row_renew(v) : 0;
 
-	making.name = name;
+	making.like = like;
 	if (v && !result)
 		result = copy_make(m, v, stood_us);
 	*passes |= result == -EAGAIN;

@@ -5,11 +5,11 @@
 #include "engine/outside/monitor/monitor.h"
 
 /*
- * Makes one, by this name, or NULL: its row, and in *stood_us how long the leader stood; or
- * NULL, and why not, and whether that goes by itself.
+ * Makes one, of which `like` is asked (by its name, or any): its row, and in *stood_us how
+ * long the leader stood; or NULL, and why not, and whether that goes by itself.
  */
-struct version *twin_begin(struct monitor *m, const char *name, uint64_t *stood_us, char *why,
-			   size_t size, bool *passes);
+struct version *twin_begin(struct monitor *m, const struct follower_options *like,
+			   uint64_t *stood_us, char *why, size_t size, bool *passes);
 /* REQ_TWIN. */
 int64_t twin_serve(struct version *v, const struct request *r);
 /* Those that do not come up have had their time. */

@@ -29,6 +29,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/hang.h"
 #include "engine/outside/late/join.h"
+#include "engine/outside/late/retry.h"
 #include "engine/outside/late/spares.h"
 #include "engine/outside/late/start_record.h"
 #include "engine/outside/late/twin.h"
@@ -332,6 +333,7 @@ static void due_serve(struct monitor *m)
 	join_look(m);
 	twin_look(m);
 	spares_look(m);
+	retry_look(m);
 	exec_look(m);
 	hang_look(m);
 	rewind_look(m);

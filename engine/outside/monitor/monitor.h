@@ -82,6 +82,15 @@ enum version_state {
 /* Of a follower that came late. */
 enum join { JOIN_NONE, JOIN_READS, JOIN_WAITS, JOIN_DONE };
 
+/* A follower in whose place a twin comes: --on-divergence retry. */
+struct retry {
+	uint64_t when_ms;	/* then: one is made; or 0 */
+	unsigned ends;		/* since one has lasted */
+	unsigned tries;		/* in vain, since one was made */
+	uint64_t times;		/* one has come */
+	char why[WHY_MAX];	/* the one before was lost; "" */
+};
+
 struct version {
 	struct monitor *monitor;
 	uint32_t index;
@@ -113,6 +122,7 @@ struct version {
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */
 	unsigned ends;		/* since it has followed for long */
+	struct retry retry;
 	bool partly;		/* it does not know all connections: it cannot lead */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
 	uint64_t dying_ms;	/* until then it may die of what it crashed of; or 0 */

@@ -27,13 +27,18 @@
 #define REWIND_MOST		1000
 #define REWIND_TIMES		8	/* so often is a difference tried */
 /*
+ * Limit (followers): --on-divergence retry:TIMES/MS. Beyond: refused.
+ */
+#define RETRY_TIMES_MOST	1000000
+#define RETRY_MS_MOST	3600000
+/*
  * Limit (followers): --spare, with all -f; one less with --record. Beyond: refused.
  */
 #define SPARES_MOST		5
 #define STILL_MS		10000	/* how long a follower may stand still */
 
 /* What is done when a follower differs. */
-enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE };
+enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE, POLICY_RETRY };
 
 /* When a follower takes over by itself. */
 enum failover { FAILOVER_CRASH, FAILOVER_ERROR, FAILOVER_OFF };
@@ -48,6 +53,8 @@ struct follower_options {
 	bool strict;
 	enum policy policy;
 	const char *alarm;	/* what POLICY_ALARM runs */
+	uint32_t retry_times;	/* POLICY_RETRY: in a row at most; 0: for ever */
+	uint32_t retry_ms;	/* and so long after the first; 0: AGAIN_MS (late/again.h) */
 	const char *on_finding;	/* what is run for each new finding; or NULL */
 	const char *rules;	/* the file; and what was made of it */
 	struct rules_bank *rules_bank;

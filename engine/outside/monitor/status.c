@@ -10,6 +10,7 @@
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/late/retry.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/late/spares.h"
 #include "engine/outside/kernel/maps.h"
@@ -256,7 +257,7 @@ static json_t *version_json(const struct version *v)
 {
 	static uint64_t sum[COUNT_ROWS][SLOT_CALLS];
 	uint64_t cells = 0, calls = 0, seams = 0;
-	json_t *j;
+	json_t *j, *retry;
 
 	status_sum(v, sum);
 	for (int c = 0; c < SLOT_CALLS; c++)
@@ -278,6 +279,9 @@ static json_t *version_json(const struct version *v)
 		json_object_set_new(j, "rollback", rollback_json(v));
 	if (v->monitor->options->rewind && v->index)
 		json_object_set_new(j, "rewind", rewind_json(v));
+	retry = retry_json(v);
+	if (retry)
+		json_object_set_new(j, "retry", retry);
 	if (version_lives(v) && v->index != v->monitor->leader)
 		pace_add(j, v);
 	return j;

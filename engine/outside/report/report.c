@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/follow/itself.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/kernel/remote.h"
@@ -49,9 +50,9 @@ const char *signal_word(uint64_t sig)
 
 static const char *const policy_names[] = {
 	[POLICY_STOP] = "stop", [POLICY_IGNORE] = "ignore", [POLICY_ALARM] = "alarm",
-	[POLICY_PROMOTE] = "promote",
+	[POLICY_PROMOTE] = "promote", [POLICY_RETRY] = "retry",
 };
-_Static_assert(sizeof(policy_names) / sizeof(policy_names[0]) == POLICY_PROMOTE + 1, "each policy");
+_Static_assert(sizeof(policy_names) / sizeof(policy_names[0]) == POLICY_RETRY + 1, "each policy");
 
 static void side_fill(struct report_side *side, const struct version *v)
 {
@@ -82,7 +83,7 @@ static void want_fill(struct report_want *w, struct version *v, const struct slo
 	struct monitor *m = v->monitor;
 	uint32_t lane = s->lane - 1;
 
-	MUST(verdict < VERDICTS && (!v->options || v->options->policy <= POLICY_PROMOTE));
+	MUST(verdict < VERDICTS && (!v->options || v->options->policy <= POLICY_RETRY));
 	*w = (struct report_want){
 		.session = m->session.name, .tid = (pid_t)s->owner, .slot = s,
 		.streams = lane_is(m, lane) ? m->realm[lane / LANES].conduct : m->conduct,
@@ -96,6 +97,16 @@ static void want_fill(struct report_want *w, struct version *v, const struct slo
 }
 
 /* --- a verdict that the follower asks for ------------------------------------------- */
+
+/* It is no finding: nobody is to look for it in a version. */
+static void itself_say(const struct report_want *w)
+{
+	MUST(w->session && w->follower.name);
+	if (w->itself)
+		say_error("docs/followers.md has what can be done",
+			  "%s/%s: no finding: the program differs from itself: %s", w->session,
+			  w->follower.name, w->itself);
+}
 
 /* Writes it down, and says in a line what it is; path is "" if it could not be written. */
 static unsigned report_finish(const struct report_want *w, char *path, size_t size)
@@ -117,6 +128,7 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 			 w->finding ? "it, and the request" : "both sides");
 	say_error(hint, "%s/%s: %s: %s", w->session, w->follower.name, verdict_name(w->verdict),
 		  report_summary(report));
+	itself_say(w);
 	json_decref(report);
 	return result ? 0 : number;
 }
@@ -136,6 +148,8 @@ void report_write(struct version *v, enum verdict verdict, const struct request 
 	w.what = r->args[1];
 	w.where = r->args[2];
 	w.tried = v->monitor->options->rewind ? rewind_tried(v, r) : 1;
+	if ((verdict == VERDICT_DIVERGED || verdict == VERDICT_CRASHED) && itself_is(v))
+		w.itself = itself_why(v);
 	start_fill(&start, &copy, verdict == VERDICT_CRASHED);
 	w.follower.pid = r->pid;
 	w.tid = r->tid;

@@ -35,6 +35,7 @@ struct report_want {
 	enum verdict verdict;
 	uint64_t what, where;		/* as in REQ_VERDICT; of a crash: signal, address */
 	const char *why;		/* more words, or NULL */
+	const char *itself;		/* why its program differs from itself; NULL: it does not */
 	unsigned tried;			/* so often was the event met; 0: not known */
 	bool strict;
 	const char *policy;

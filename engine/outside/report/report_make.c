@@ -1,7 +1,8 @@
 /*
  * Making a report.  Its fields:
  *
- *	format, number, time, session, verdict, summary, why, strict, policy
+ *	format, number, time, session, verdict, summary, why, itself (why the program
+ *			differs from itself; or null), strict, policy
  *	tried		how often the follower has met the event at which it differs
  *	difference	null, or what differs: call, value, length, bytes, end, extra
  *	leader		name, command, pid, call (the one that was met; or null)
@@ -280,10 +281,11 @@ json_t *report_make(const struct report_want *w)
 	if (w->slot->calls)
 		k.last = w->slot->window[(w->slot->calls - 1) % WINDOW];
 	ahead_read(&k);
-	k.report = json_pack("{s:i, s:o, s:s, s:s, s:s?, s:s?, s:b, s:s?}", "format", REPORT_FORMAT,
+	k.report = json_pack("{s:i, s:o, s:s, s:s, s:s?, s:s?, s:s?, s:b, s:s?}",
+			     "format", REPORT_FORMAT,
 			     "time", time_make(), "session", w->session, "verdict",
 			     verdict_name(w->verdict), "difference", difference_name(w), "why",
-			     w->why, "strict", w->strict, "policy", w->policy);
+			     w->why, "itself", w->itself, "strict", w->strict, "policy", w->policy);
 	json_object_set_new(k.report, "tried", json_integer((json_int_t)(w->tried ? w->tried : 1)));
 	json_object_set_new(k.report, "window", window_make(&k));
 	json_object_set_new(k.report, "next", next_make(&k));

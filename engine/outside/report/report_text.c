@@ -293,6 +293,8 @@ void report_text(FILE *to, const json_t *report)
 
 	head(to, r);
 	calls(to, r);
+	if (*text_of(r, "itself"))
+		wrapped(to, "\nno finding: ", text_of(r, "itself"));
 	if (json_is_object(f)) {
 		finding(to, f);
 		window(to, r);
