@@ -15,7 +15,9 @@ static const char help[] =
 	"\n"
 	"The versions, how far behind they are and whether they stand still; calls by\n"
 	"name, class and tier; sites patched, trapped, and hot but not patched, with why;\n"
-	"calls that mve does not know; what was refused.\n";
+	"calls that mve does not know; what was refused. Spares, who joined as it ran, who\n"
+	"was lost and why, and how long somebody stood still for a twin, an attach, a\n"
+	"detach, a takeover or an image at most.\n";
 
 /* The last programs: a sealed one needs no net, see docs/design/calls.md. */
 static void images_show(const json_t *list)
@@ -159,6 +161,37 @@ static void spares_show(const json_t *s)
 		       *why ? ": " : "", why);
 }
 
+static void pauses_show(const json_t *list)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach(list, i, p)
+		if (show_number(p, "times"))
+			printf("  %s stood %lld time%s %s: %.1f ms at most\n", show_text(p, "who"),
+			       show_number(p, "times"), show_number(p, "times") == 1 ? "" : "s",
+			       show_text(p, "for"), (double)show_number(p, "longest_us") / 1000);
+}
+
+/* Who stood still for what, who came as it ran, and who was lost. */
+static void past_show(const json_t *j)
+{
+	const json_t *l, *losses = json_object_get(j, "losses");
+	char at[16];
+	time_t when;
+	size_t i;
+
+	pauses_show(json_object_get(j, "pauses"));
+	if (show_number(j, "joins") || show_number(j, "lost"))
+		printf("  %lld joined late, %lld lost%s\n", show_number(j, "joins"),
+		       show_number(j, "lost"), json_array_size(losses) ? ":" : "");
+	json_array_foreach(losses, i, l) {
+		when = (time_t)show_number(l, "time");
+		strftime(at, sizeof(at), "%H:%M:%S", localtime(&when));
+		printf("    %s  %s: %s\n", at, show_text(l, "name"), show_text(l, "why"));
+	}
+}
+
 /* What share of the traffic the followers have seen. */
 static void sample_show(const json_t *s)
 {
@@ -247,6 +280,7 @@ int cmd_status(int argc, char **argv)
 	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));
 	rollbacks_show(json_object_get(j, "versions"));
 	spares_show(json_object_get(j, "spares"));
+	past_show(j);
 	sample_show(json_object_get(j, "sample"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));

@@ -19,6 +19,8 @@ def main():
         print(server.attach().strip(), file=sys.stderr)
         load.more(REPLIES)
         status = server.status()
+        if [p["times"] for p in status["pauses"] if p["kind"] == "attach"] != [1]:
+            raise Wrong(f"pauses: {status['pauses']}")
         patched, trapped = status["calls"]["patch"], status["calls"]["trap"]
         held = {image["pid"] for image in status["images"]}
         if not set(before) <= held:

@@ -92,8 +92,13 @@ def replaced():
         session.wait_for(lambda: "f1: not replaced any more: it was 2 times" in session.log(),
                          "the last", 60)
         peer.echoes()
-        if session.following() or "replaced by a twin 2 times" not in session.status_text():
+        if session.following() or "replaced by a twin 2 times" not in session.status_text() or \
+                "2 joined late, 3 lost:" not in session.status_text():
             raise Wrong(session.status_text())
+        losses = session.status()["losses"]
+        if [one["name"] for one in losses] != 3 * ["f1"] or \
+                not all("diverged" in one["why"] for one in losses):
+            raise Wrong(f"losses: {losses}")
         end(session, peer)
         said(session)
     finally:

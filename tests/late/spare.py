@@ -53,7 +53,8 @@ def main():
         session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
         if fds(session.mve.pid) > own:
             raise Wrong(f"descriptors of mve: {own}, then {fds(session.mve.pid)}")
-        spares = session.status()["spares"]
+        status = session.status()
+        spares, pauses = status["spares"], {p["kind"]: p for p in status["pauses"]}
         replies = load.stop()
         session.stop()
         log = session.log()
@@ -63,6 +64,10 @@ def main():
         session.clean()
     if spares["lost"] != min(rounds // LOST, LOSSES) or spares["there"] != SPARES:
         raise SystemExit(f"status says {spares}\n{log[-3000:]}")
+    if pauses["takeover"]["times"] != rounds - spares["lost"] or \
+            pauses["twin"]["times"] < spares["made"] or not pauses["twin"]["longest_us"] or \
+            status["joins"] != spares["made"] or status["lost"] != spares["lost"]:
+        raise SystemExit(f"status says {status['pauses']}, {status['joins']} joined")
     micros = sorted(int(n) for n in re.findall(r"running after (\d+) us", log) or [0])
     print(f"{replies} replies, {rounds} deaths, {spares}; running again after "
           f"{micros[len(micros) // 2]} us, {micros[-1]} at most", file=sys.stderr)

@@ -105,6 +105,27 @@ static void put_ring(struct top_frame *f, const json_t *j)
 	    show_text(ring, "when_full"));
 }
 
+/* The spares, who came and went, and the longest that the server stood still for it. */
+static void put_past(struct top_frame *f, const json_t *j)
+{
+	const json_t *spares = json_object_get(j, "spares");
+	const json_t *p, *list = json_object_get(j, "pauses");
+	char line[160] = "";
+	size_t n = 0, i;
+
+	if (spares)
+		n = (size_t)snprintf(line, sizeof(line), "spares %lld of %lld   ",
+				     show_number(spares, "there"), show_number(spares, "wanted"));
+	n += (size_t)snprintf(line + n, sizeof(line) - n, "joined %lld   lost %lld",
+			      show_number(j, "joins"), show_number(j, "lost"));
+	json_array_foreach(list, i, p)
+		if (show_number(p, "times") && n < sizeof(line))
+			n += (size_t)snprintf(line + n, sizeof(line) - n, "   %s %.1f ms",
+					      show_text(p, "kind"),
+					      (double)show_number(p, "longest_us") / 1000);
+	put(f, LINE_PLAIN, "%s", line);
+}
+
 /* --- versions ------------------------------------------------------------------------- */
 
 static double version_rate(const struct top_sample *s, const json_t *v)
@@ -241,6 +262,7 @@ void frame_make(struct top_frame *f, const struct top_sample *s, const char *sel
 	f->n = 0;
 	put_session(f, s->now);
 	put_ring(f, s->now);
+	put_past(f, s->now);
 	put(f, LINE_PLAIN, "%s", "");
 	put_versions(f, s, selected);
 	put(f, LINE_PLAIN, "%s", "");

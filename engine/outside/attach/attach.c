@@ -23,6 +23,7 @@
 #include "engine/outside/attach/guest.h"
 #include "engine/outside/attach/may.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/session/memory.h"
@@ -288,6 +289,7 @@ int attach_start(struct monitor *m)
 	if (!attached)
 		return attach_fail(m->options->attach, &done);
 	v->state = VERSION_LEADS;
+	past_stood(m, PAUSE_attach, done.stood_us);
 	m->session.server = v->server;
 	m->session.server_began = v->began;
 	session_note(m);

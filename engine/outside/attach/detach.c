@@ -27,6 +27,7 @@
 #include "engine/outside/attach/attach.h"
 #include "engine/outside/attach/attach_parts.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/versions.h"
@@ -500,7 +501,7 @@ static int detach_once(struct monitor *m, struct guests *g, struct attach_done *
 {
 	struct remote *remote = calloc(GUESTS_MAX, sizeof(*remote));
 	struct host *host = calloc(GUESTS_MAX, sizeof(*host));
-	uint64_t from = now_us();
+	uint64_t from;
 	int result;
 
 	MUST(remote && host);
@@ -508,6 +509,7 @@ static int detach_once(struct monitor *m, struct guests *g, struct attach_done *
 	result = ours_add(g);
 	for (unsigned i = 0; i < g->n && !result; i++)
 		result = is_planned(g->guest[i].pid) ? 0 : -EAGAIN;
+	from = now_us();	/* until here it serves */
 	if (!result)
 		result = guests_stop(g, from + STOP_MS * 1000);
 	if (!result) {
@@ -541,6 +543,7 @@ bool detach(struct monitor *m, struct attach_done *done)
 	MUST(g);
 	for (int i = 0; i < AGAIN && result == -EAGAIN; i++) {
 		result = detach_once(m, g, done);
+		past_stood(m, PAUSE_detach, done->stood_us);
 		if (result == -EAGAIN) {
 			usleep(AGAIN_US);
 			exec_children(m);	/* planners may have come back */

@@ -16,6 +16,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/join.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/late/retry.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/follow/still.h"
@@ -100,6 +101,7 @@ void follower_drop(struct version *v, enum verdict verdict, const char *why, ...
 	follower_close(v);
 	say_error(NULL, "%s/%s: dropped: %s", v->monitor->session.name, v->name, v->why);
 	if (verdict != VERDICT_MATCH) {
+		past_lost(v);
 		join_ended(v);
 		retry_ended(v);
 	}

@@ -15,6 +15,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/again.h"
 #include "engine/outside/late/join.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -170,6 +171,7 @@ static void version_look(struct monitor *m, struct version *v)
 		follower_drop(v, VERDICT_UNSUPPORTED, "does not come through the leader's start");
 	} else if (v->join == JOIN_WAITS && has_joined(m, v)) {
 		v->join = JOIN_DONE;
+		past_joined(m);
 		v->join_ms = now_ms();
 		say_log("join", "%s/%s: follows", m->session.name, v->name);
 	}

@@ -22,6 +22,7 @@
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/late/company.h"
 #include "engine/outside/late/cost.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/monitor.h"
@@ -250,6 +251,7 @@ static int64_t is_serve(struct version *v, const struct request *r)
 	v->comes_ms = 0;
 	v->state = VERSION_FOLLOWS;
 	v->follows_ms = now_ms();
+	past_joined(v->monitor);
 	return 0;
 }
 
@@ -372,6 +374,8 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 	making.like = like;
 	if (v && !result)
 		result = copy_make(m, v, stood_us);
+	if (*stood_us)
+		past_stood(m, PAUSE_twin, *stood_us);
 	*passes |= result == -EAGAIN;
 	if (v && result)
 		no = copy_why(result);

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "engine/abi/area.h"
 #include "engine/abi/brief.h"
@@ -238,6 +239,36 @@ struct spares {
 	char why[WHY_MAX];	/* the last was lost, or none can be made */
 };
 
+/* What somebody stands still for. */
+enum pause {
+#define PAUSE(name, ...) PAUSE_##name,
+#include "engine/outside/late/pauses.def"
+#undef PAUSE
+	PAUSES
+};
+
+struct pause_count {
+	uint64_t times, longest_us, last_us;
+};
+
+/*
+ * Limit (followers): losses that mve status has the reasons of. Beyond: the last ones.
+ */
+#define LOSSES_KEPT	8
+
+struct loss {
+	time_t at;
+	char name[FOLLOWER_NAME_MAX + 1], why[WHY_MAX];
+};
+
+/* What befell the session: late/past.c. */
+struct past {
+	struct pause_count pause[PAUSES];
+	uint64_t joins;		/* that follow, and came late */
+	uint64_t losses;
+	struct loss loss[LOSSES_KEPT];	/* the last: a ring */
+};
+
 /* What the leader's start told, kept for followers that come late. */
 struct start_record {
 	enum { START_NONE, START_READS, START_KEPT, START_LOST } state;
@@ -295,6 +326,7 @@ struct monitor {
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;
 	struct spares spares;
+	struct past past;
 	struct audit *audit;
 	struct trace *trace;
 	struct rollbacks *rollbacks;	/* NULL: no request was taken back */

@@ -10,6 +10,7 @@
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/late/retry.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/late/spares.h"
@@ -357,6 +358,7 @@ json_t *status_json(struct monitor *m)
 	json_object_set_new(j, "versions", versions_json(m));
 	if (m->conduct)
 		json_object_set_new(j, "ring", ring_json(m));
+	past_add(m, j);
 	if (m->options->spares)
 		json_object_set_new(j, "spares", spares_json(m));
 	if (takeover_any(m))

@@ -8,6 +8,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind_parts.h"
@@ -73,6 +74,7 @@ static int64_t image_due(struct version *v)
 	if (result)
 		return result;
 	v->brief->images.monitor = getpid();
+	v->rewind.stands_us = now_us();
 	rewind_state_begin(v, REWIND_STANDS, STAND_MS);
 	rewind_word_set(&v->brief->images.stand, ++v->rewind.last);
 	threads_knock(v);
@@ -93,6 +95,7 @@ int64_t image_begin(struct version *v)
 
 void stand_over(struct version *v, int64_t reply)
 {
+	past_stood(v->monitor, PAUSE_image, now_us() - v->rewind.stands_us);
 	v->rewind.state = REWIND_NONE;
 	cursors_need(v, false);
 	copies_answer(v, reply);

@@ -14,6 +14,7 @@
 #include "engine/core/pairs.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -323,8 +324,10 @@ enum move_event move_end(struct monitor *m, struct move *mv)
 	MUST(mv->to->index == m->leader);
 	take_over();
 	takers_forget(mv);
-	if (mv->taken)
+	if (mv->taken) {
 		move_say(m, mv);
+		past_stood(m, PAUSE_takeover, mv->ready_us);
+	}
 	if (session_look(m))
 		session_note(m);
 	for (unsigned i = 0; i < m->versions; i++)
