@@ -486,34 +486,84 @@ static int vdso_undo(int memory, const struct map *m)
 	return result;
 }
 
-/* The bytes of a site, as they were: those that differ are written, all at one go. */
-static int site_undo(int memory, const struct map *m, const struct plan_site *s, uint64_t at,
-		     int fd)
-{
-	uint8_t was[SITE_WINDOW_MAX], now[SITE_WINDOW_MAX];
-	uint64_t from = at - s->before;
-	size_t len = site_window(s);
-	int result;
+/*
+ * A stretch of sites, in the file and in memory: a server stands while all that was patched is
+ * put back, and a look at each site would be thousands of calls.
+ */
+#define STRETCH		4096
 
-	MUST(len <= sizeof(was));
-	result = file_read(fd, m->offset + (from - m->start), was, len);
+struct stretch {
+	uint64_t from, len;	/* in memory */
+	uint64_t first, behind;	/* of what differs, from `from` on; equal: nothing */
+	uint8_t was[STRETCH + SITE_WINDOW_MAX], now[STRETCH + SITE_WINDOW_MAX];
+};
+
+/* The sites from `first` on that lie in one; the next behind them. */
+static unsigned stretch_find(struct stretch *t, const struct plan *p, const struct map *m,
+			     unsigned first)
+{
+	uint64_t at;
+	unsigned i = first;
+
+	for (t->len = 0; i < p->n; i++) {
+		const struct plan_site *s = &p->sites[i];
+		bool in = site_in_map(s, m, &at);
+
+		if (in && !t->len)
+			t->from = at - s->before;
+		if (in && (at - s->before < t->from || at - s->before - t->from >= STRETCH))
+			break;
+		if (in && t->len < at - s->before - t->from + site_window(s))
+			t->len = at - s->before - t->from + site_window(s);
+	}
+	MUST(t->len <= sizeof(t->was));
+	return i;
+}
+
+static void site_undo(struct stretch *t, uint64_t from, uint64_t len)
+{
+	MUST(from <= t->len && len <= t->len - from);
+	if (!memcmp(t->was + from, t->now + from, len))
+		return;
+	memcpy(t->now + from, t->was + from, len);
+	t->first = t->behind && t->first < from ? t->first : from;
+	t->behind = t->behind > from + len ? t->behind : from + len;
+}
+
+/* The bytes of its sites, as they were; what lies between is as it is. */
+static int stretch_undo(struct stretch *t, int memory, const struct map *m, const struct plan *p,
+			unsigned first, unsigned behind, int fd)
+{
+	int result = file_read(fd, m->offset + (t->from - m->start), t->was, t->len);
+	uint64_t at;
+
 	if (!result)
-		result = memory_read(memory, from, now, len);
-	return result || !memcmp(was, now, len) ? result : memory_write(memory, from, was, len);
+		result = memory_read(memory, t->from, t->now, t->len);
+	if (result)
+		return result;
+	t->first = t->behind = 0;
+	for (unsigned i = first; i < behind; i++)
+		if (site_in_map(&p->sites[i], m, &at))
+			site_undo(t, at - p->sites[i].before - t->from, site_window(&p->sites[i]));
+	return t->behind ? memory_write(memory, t->from + t->first, t->now + t->first,
+					t->behind - t->first) : 0;
 }
 
 int patch_undo(pid_t pid, int memory, const struct map *m)
 {
+	struct stretch t;
 	struct plan *p;
-	uint64_t at;
+	unsigned next;
 	int result = is_vdso(m) ? -ENOENT : patch_plan(pid, memory, m, &p), fd = -1;
 
 	if (result)
 		return is_vdso(m) ? vdso_undo(memory, m) : result == -ENOENT ? 0 : result;
 	fd = result = patch_open(pid, m);
-	for (unsigned i = 0; result >= 0 && i < p->n; i++)
-		if (site_in_map(&p->sites[i], m, &at))
-			result = site_undo(memory, m, &p->sites[i], at, fd);
+	for (unsigned i = 0; result >= 0 && i < p->n; i = next) {
+		next = stretch_find(&t, p, m, i);
+		if (t.len)
+			result = stretch_undo(&t, memory, m, p, i, next, fd);
+	}
 	if (fd >= 0)
 		close(fd);
 	plan_free(p);
