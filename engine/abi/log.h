@@ -5,8 +5,9 @@
  * another.  A frame is a header of one cell and its payload, as long as it is, up to whole
  * cells.  LOG_CELLS has a part of a lane as it stood in the ring, within one chunk and without
  * the turn at its end; so a place in a lane is the same in the recording, and what an event says
- * of another lane's place (abi/edge.h) holds.  The first frame of the first segment is the
- * LOG_HEAD: what a follower of the program must be started with.
+ * of another lane's place (abi/edge.h) holds.  The first frame of each segment is the LOG_HEAD:
+ * what a follower of the program must be started with.  Segments may be dropped from the beginning
+ * on: what is left can be looked at.
  *
  * What the recorder finds in one look at the lanes stands lane behind lane, whatever order it
  * had.  Looks are counted in rounds, each of which has come to all lanes: what was told, or
@@ -31,7 +32,7 @@
 #include "engine/abi/ring.h"
 
 #define LOG_MAGIC	0x00676f6c65766dull	/* "mvelog" */
-#define LOG_VERSION	3
+#define LOG_VERSION	4
 #define LOG_NAME	"%06u.log"
 #define LOG_FRAME	0x6d617266u		/* "fram" */
 #define LOG_BUILD_ID	20
@@ -49,7 +50,7 @@ struct log_segment {
 	uint32_t number;	/* from 0 */
 	uint64_t recording[2];	/* at random: the same in all segments of one */
 	uint64_t first;		/* the number of its first frame */
-	uint64_t pad;
+	uint64_t time_ns;	/* of the day, when it began */
 	uint32_t crc;		/* of all that is before */
 	uint32_t pad1;
 };

@@ -385,6 +385,8 @@ int cmd_bisect(int argc, char **argv)
 	code = options_sort(&b, end, argv);
 	if (!code)
 		code = replay_open(&r, b.path);
+	if (!code)
+		code = replay_begins(&r);
 	if (code)
 		return code;
 	b.program = r.program;

@@ -149,6 +149,20 @@ static void versions_show(const json_t *list, const json_t *ring)
 }
 
 /* Twins that are kept, and what they cost the leader. */
+static void recording_show(const json_t *r)
+{
+	if (!r)
+		return;
+	printf("  recording to %s: %lld MiB (%lld as they are) in %lld segments",
+	       show_text(r, "folder"), show_number(r, "bytes") >> 20,
+	       show_number(r, "uncompressed") >> 20, show_number(r, "segments"));
+	if (show_number(r, "dropped"))
+		printf(", %lld older ones were dropped", show_number(r, "dropped"));
+	if (json_object_get(r, "ended"))
+		printf("; it has ended: %s", show_text(r, "ended"));
+	putchar('\n');
+}
+
 static void spares_show(const json_t *s)
 {
 	const char *why = show_text(s, "why");
@@ -282,6 +296,7 @@ int cmd_status(int argc, char **argv)
 	spares_show(json_object_get(j, "spares"));
 	past_show(j);
 	sample_show(json_object_get(j, "sample"));
+	recording_show(json_object_get(j, "recording"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));
 	sites_show(json_object_get(j, "sites"));

@@ -10,6 +10,7 @@ synced		--sync: what the recorder asks of the kernel, and what it does not
 disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
 compressed	with zstd: smaller, and as well replayed; also where there is no time for it
+bounded		--max-size, --max-age: it ends, or its oldest parts go (--keep last)
 cut		cut and changed anywhere, compressed or not: up to the last whole frame, or
 		refused; never wrong
 """
@@ -318,6 +319,74 @@ def compressed():
     if sizes[1] > sizes[0] / 2:
         fail(f"{sizes} bytes")
     for words in (["--compress", "3"], ["--record", "x.log", "--compress", "20"]):
+        run(MVE, "run", *words, "--", "true", status=2)
+
+
+def filled(r, folder, n):
+    most = 0
+    for i in range(n):
+        text = "v" * 200000
+        r.link.sendall(f"*3\r\n$3\r\nSET\r\n$6\r\nbig{i:03}\r\n${len(text)}\r\n{text}\r\n".encode())
+        if r.link.recv(4096) != b"+OK\r\n":
+            fail("a SET fails")
+        most = max(most, bytes_of(folder))
+    return most
+
+
+def recording_now():
+    return json.loads(run(MVE, "status", NAME, "--json", status=0).stdout)["recording"]
+
+
+def bounded():
+    # It ends, and is as good as any.
+    folder = fresh("bounded.log")
+    r = Redis(folder, "--max-size", "32M")
+    most = filled(r, folder, 250)
+    waited(lambda: not recording_now()["active"], "it ends")
+    now = recording_now()
+    said = r.end()
+    if most > 32 << 20 or "the recording ends" not in said or "--max-size" not in said or \
+       "--max-size" not in now["ended"] or now["bytes"] < 16 << 20:
+        fail(f"{most} bytes; {now}; {said}")
+    if replay(folder)[0] < 100:
+        fail("not all is replayed")
+    # Its oldest parts go: what is left is the end.
+    folder = fresh("bounded.log")
+    r = Redis(folder, "--max-size", "32M", "--keep", "last")
+    most = filled(r, folder, 400)
+    now = recording_now()
+    said = r.end()
+    if most > 32 << 20 or "the recording ends" in said or not now["dropped"]:
+        fail(f"{most} bytes; {now}; {said}")
+    s = json.loads(run(MVE, "log", folder, "--json", status=0).stdout)
+    if not s["whole"] or s["dropped"] < now["dropped"] or s["bytes"] != bytes_of(folder):
+        fail(s)
+    shown = run(MVE, "log", folder, "show", status=0).stdout
+    if "big399" not in shown or "big000" in shown:
+        fail("what is shown is not the end")
+    run(MVE, "log", folder, "verify", status=0)
+    run(MVE, "log", folder, "export", "--pcap", "bounded.pcap", status=0)
+    if "its beginning was dropped" not in replay(folder, status=1)[1]:
+        fail("what has no beginning is replayed")
+    # One that is in the midst is missing.
+    segments = sorted(os.listdir(folder))
+    os.unlink(f"{folder}/{segments[1]}")
+    if json.loads(run(MVE, "log", folder, "--json", status=0).stdout)["events"] >= s["events"]:
+        fail("a part that is missing is not missed")
+    # By age.
+    folder = fresh("bounded.log")
+    r = Redis(folder, "--max-age", "2s", "--keep", "last")
+    waited(lambda: recording_now()["dropped"] > 8, "old segments go")
+    if recording_now()["segments"] > 11:
+        fail(recording_now())
+    r.end()
+    folder = fresh("bounded.log")
+    r = Redis(folder, "--max-age", "2s")
+    waited(lambda: not recording_now()["active"], "it ends")
+    if "--max-age" not in r.end() or replay(folder)[0] < 100:
+        fail("it does not end with its time")
+    for words in (["--max-size", "1M", "--record", "x.log"], ["--max-age", "1y"],
+                  ["--keep", "last", "--record", "x.log"], ["--keep", "last"]):
         run(MVE, "run", *words, "--", "true", status=2)
 
 

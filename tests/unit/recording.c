@@ -98,7 +98,7 @@ static void recording_make(int level)
 	cr_assert(mkdtemp(folder));
 	snprintf(name, sizeof(name), "%s/000000.log", folder);
 	cr_assert(!log_writer_open(&w, folder));
-	log_writer_begin(&w, level);
+	log_writer_begin(&w, level, &(struct record_bounds){ 0 });
 	said_size = 0;
 	frame_put(&w, LOG_HEAD, 0, bytes, head_fill(bytes));
 	next += 4096;

@@ -121,9 +121,10 @@ static json_t *sum_json(const struct log_want *w, const struct frames *f, const 
 {
 	uint64_t ns = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
 
-	return json_pack("{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:s}",
+	return json_pack("{s:o, s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:s}",
 			 "program", program_json(&w->program), "segments",
-			 (json_int_t)f->segment, "bytes", (json_int_t)f->total, "seconds",
+			 (json_int_t)(f->segment - f->dropped), "dropped", (int)f->dropped,
+			 "bytes", (json_int_t)f->total, "seconds",
 			 (double)ns / 1e9, "processes", (json_int_t)s->processes, "connections",
 			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
 			 (json_int_t)s->calls, "signals", (json_int_t)s->signals, "payload",
@@ -173,6 +174,9 @@ static void sum_print(json_t *j)
 	       show_text(p, "kernel"));
 	printf("on disk      %lld bytes in %lld segments\n", show_number(j, "bytes"),
 	       show_number(j, "segments"));
+	if (show_number(j, "dropped"))
+		printf("dropped      the %lld segments before them: it can be looked at, not "
+		       "replayed\n", show_number(j, "dropped"));
 	printf("ended        %s\n", show_text(j, "ended"));
 	printf("processes    %lld\nconnections  %lld\n", show_number(j, "processes"),
 	       show_number(j, "connections"));
@@ -189,7 +193,7 @@ int log_sum(const struct log_want *w, struct frames *f)
 
 	MUST(s);
 	strcpy(s->why, "not yet, or its recorder was killed");
-	s->first_ns = (uint64_t)w->program.head.began * 1000000000;
+	s->first_ns = f->dropped ? f->began_ns : (uint64_t)w->program.head.began * 1000000000;
 	events_each(f, event_count, frame_count, s);
 	j = sum_json(w, f, s);
 	MUST(j);
@@ -211,11 +215,12 @@ int log_verify(const struct log_want *w, struct frames *f)
 	whole = events_each(f, event_count, frame_count, s);
 	if (w->json)
 		show_json(json_pack("{s:b, s:I, s:I, s:s}", "whole", whole, "frames",
-				    (json_int_t)f->number, "bytes", (json_int_t)f->total, "why",
+				    (json_int_t)(f->number - f->begins), "bytes",
+				    (json_int_t)f->total, "why",
 				    whole ? "" : f->why));
 	else if (whole)
 		printf("%lu frames in %u segments, all of them whole\n",
-		       (unsigned long)f->number, f->segment);
+		       (unsigned long)(f->number - f->begins), f->segment - f->dropped);
 	else
 		say_error("it is true up to there", "%s: not whole: %s", w->path, f->why);
 	free(s->pid);

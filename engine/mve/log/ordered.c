@@ -5,8 +5,9 @@
  * What has an edge waits for the place that it leads to; what a new thread or process does waits
  * for the call that made it.
  *
- * A recording that is cut, or lies, may lack what is waited for: what waits is bounded, and
- * beyond that, and at the end, it is handed out as it stands.
+ * Where the beginning was dropped a lane begins where it is first seen, and what leads before that
+ * is behind us.  A recording that is cut, or lies, may lack what is waited for: what waits is
+ * bounded, and beyond that, and at the end, it is handed out as it stands.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +33,14 @@ struct waiting {
 struct course {
 	uint32_t life, born;	/* that is handed out; the last that was made */
 	uint64_t next;		/* place behind what was handed out */
+	bool seen;
 	struct waiting *first, **last;
 };
 
 struct ordered {
 	ordered_take *take;
 	frame_take *other;
+	bool dropped;		/* the recording's beginning */
 	void *ctx;
 	uint64_t now_ns, number;	/* of the last that was found */
 	size_t bytes;		/* that wait */
@@ -51,9 +54,12 @@ static bool edge_is_met(const struct ordered *o, uint64_t edge)
 {
 	const struct course *c = &o->lane[edge_lane(edge) % LANES];
 	uint64_t now = edge_to(edge_lane(edge), c->life, c->next, 0);
+	bool before = o->dropped && !c->seen;
 	int32_t lives = (int32_t)((now >> (EDGE_PLACE_BITS + 1) & EDGE_LIVES) -
 				  (edge >> (EDGE_PLACE_BITS + 1) & EDGE_LIVES));
 
+	if (before)
+		return true;
 	if (lives)
 		return (lives > 0) == (abs(lives) < (int)EDGE_LIVES / 2);
 	return edge_behind(now, edge & ~EDGE_DONE) >= (edge & EDGE_DONE ? 1 : 0);
@@ -94,6 +100,11 @@ static void waits_add(struct ordered *o, const struct told *t, bool over)
 		memcpy(w->bytes, t->payload, t->len);
 	w->told.event = over ? NULL : &w->event;
 	w->told.payload = w->bytes;
+	if (o->dropped && !c->seen) {
+		c->life = c->born = t->life;
+		c->next = t->place;
+	}
+	c->seen = true;
 	if (!c->first) {
 		c->last = &c->first;
 		o->active[o->n++] = t->lane;
@@ -211,6 +222,7 @@ bool events_ordered(struct frames *f, ordered_take *take, frame_take *other, voi
 
 	MUST(o && take);
 	o->take = take;
+	o->dropped = f->dropped;
 	o->other = other;
 	o->ctx = ctx;
 	whole = events_each(f, told_order, frame_order, o);

@@ -118,6 +118,8 @@ int cmd_replay(int argc, char **argv)
 		return EXIT_USE;
 	}
 	result = replay_open(&replay, argv[optind]);
+	if (!result)
+		result = replay_begins(&replay);
 	if (result)
 		return result;
 	result = until_take(&replay, o.until);

@@ -56,6 +56,10 @@ static const char run_help[] =
 	"                      or only what was not yet given to the kernel\n"
 	"  --compress LEVEL    it is compressed, by zstd: 1 (a fifth or less, for little\n"
 	"                      work of another processor) to 19\n"
+	"  --max-size SIZE     no more than that (at least 32M), or no more than so long\n"
+	"  --max-age TIME      (30s, 10m, 2h, 7d); then --keep says\n"
+	"  --keep first|last   it ends (default), or its oldest parts are dropped: what\n"
+	"                      is left can be looked at (mve log) and not replayed\n"
 	"\n"
 	"  --mark CALL|FUNCTION|/PATH  a request begins before such a call (accept,\n"
 	"                      epoll_wait, ...), where this function of the program is\n"
@@ -132,6 +136,9 @@ static const struct option run_options[] = {
 	{ "record", required_argument, NULL, OPT_RECORD },
 	{ "sync", required_argument, NULL, OPT_SYNC },
 	{ "compress", required_argument, NULL, OPT_COMPRESS },
+	{ "max-size", required_argument, NULL, OPT_MAX_SIZE },
+	{ "max-age", required_argument, NULL, OPT_MAX_AGE },
+	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ 0 },
 };
 
@@ -310,6 +317,12 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return sync_take(o, optarg);
 	case OPT_COMPRESS:
 		return compress_take(o, optarg);
+	case OPT_MAX_SIZE:
+		return max_size_take(o, optarg);
+	case OPT_MAX_AGE:
+		return max_age_take(o, optarg);
+	case OPT_KEEP:
+		return keep_take(o, optarg);
 	case OPT_GDB:
 		o->gdb = true;
 		return 0;

@@ -36,6 +36,8 @@ struct replay {
 
 /* Opens the recording; 0, or an exit code behind a message. */
 int replay_open(struct replay *r, const char *path);
+/* 0, or an exit code behind a message: it can only be looked at. */
+int replay_begins(const struct replay *r);
 /* Chunks of a ring in which it cannot get stuck. */
 uint32_t replay_chunks(const struct replay *r);
 /* Bytes that the leader had mapped for its streams: so much has the follower, too. */

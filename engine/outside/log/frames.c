@@ -9,6 +9,7 @@
  * Of one that grows nothing is read that is not settled (abi/tail.h): what is missing there is not
  * an end, it comes.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -143,9 +144,10 @@ static const char *segment_wrong(const struct frames *f, const struct log_segmen
 	}
 	if (s->crc != segment_crc(s) || s->number != f->segment)
 		return "its beginning is damaged";
-	if (f->segment && memcmp(s->recording, f->recording, sizeof(f->recording)))
+	if (f->segment > f->dropped && memcmp(s->recording, f->recording, sizeof(f->recording)))
 		return "it is of another recording";
-	return f->segment && s->first != f->number ? "what is before it is missing" : NULL;
+	return f->segment > f->dropped && s->first != f->number ? "what is before it is missing"
+								: NULL;
 }
 
 /* False: there is none, or `why`. */
@@ -155,7 +157,7 @@ static bool segment_begin(struct frames *f)
 	const struct log_segment *s;
 	const char *wrong;
 
-	if (fd == -ENOENT && f->segment) {
+	if (fd == -ENOENT && f->segment > f->dropped) {
 		f->over = true;
 		return false;
 	}
@@ -174,9 +176,10 @@ static bool segment_begin(struct frames *f)
 	wrong = segment_wrong(f, s);
 	if (wrong)
 		return torn(f, "segment " LOG_NAME ": %s", f->segment, wrong);
-	if (!f->segment) {
+	if (f->segment == f->dropped) {
 		memcpy(f->recording, s->recording, sizeof(f->recording));
-		f->number = s->first;
+		f->number = f->begins = s->first;
+		f->began_ns = s->time_ns;
 	}
 	f->first = f->number;
 	f->at = sizeof(*s);
@@ -192,6 +195,28 @@ int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail)
 	return segment_begin(f) ? 0 : EXIT_NO;
 }
 
+/* The lowest number of a segment that is there; 0: there is none. */
+static uint32_t oldest_find(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uint32_t oldest = UINT32_MAX, n;
+	char name[32];
+
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		if (sscanf(d->d_name, "%u", &n) != 1 || n >= oldest)
+			continue;
+		snprintf(name, sizeof(name), LOG_NAME, n);
+		if (!strcmp(name, d->d_name))
+			oldest = n;
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return oldest == UINT32_MAX ? 0 : oldest;
+}
+
 int frames_open(struct frames *f, const char *path)
 {
 	*f = (struct frames){ .fd = -1, .most = UINT64_MAX };
@@ -200,21 +225,8 @@ int frames_open(struct frames *f, const char *path)
 		torn(f, "%s", strerror(errno));
 		return EXIT_USE;
 	}
+	f->segment = f->dropped = oldest_find(f->folder);
 	return segment_begin(f) ? 0 : EXIT_NO;
-}
-
-void frames_copy(const struct frames *f, struct frames *copy)
-{
-	*copy = (struct frames){ .fd = -1, .folder = dup(f->folder), .segment = f->segment,
-				 .number = f->first, .over = f->over,
-				 .tail = f->tail };
-	growth_look(copy);
-	memcpy(copy->recording, f->recording, sizeof(copy->recording));
-	MUST(copy->folder >= 0);
-	if (copy->over || !segment_begin(copy))
-		return;
-	while (copy->number < f->number && frames_next(copy))
-		;
 }
 
 void frames_close(struct frames *f)
@@ -355,7 +367,7 @@ static const struct log_frame *frame_any(struct frames *f)
 	return f->bale_at < f->bale_have ? bale_look(f) : frame_look(f);
 }
 
-const struct log_frame *frames_next(struct frames *f)
+static const struct log_frame *frame_next(struct frames *f)
 {
 	const struct log_frame *h;
 
@@ -363,8 +375,34 @@ const struct log_frame *frames_next(struct frames *f)
 	while ((h = frame_any(f)) && h->kind == LOG_BALE)
 		bale_begin(f, h);
 	f->number += h != NULL;
+	return h;
+}
+
+/* Each segment begins with the head, for who begins there. */
+const struct log_frame *frames_next(struct frames *f)
+{
+	const struct log_frame *h;
+
+	do
+		h = frame_next(f);
+	while (h && h->kind == LOG_HEAD && f->begun);
+	f->begun |= h != NULL;
 	f->over |= h && f->tail && h->kind == LOG_END;
 	return h;
+}
+
+void frames_copy(const struct frames *f, struct frames *copy)
+{
+	*copy = (struct frames){ .fd = -1, .folder = dup(f->folder), .segment = f->segment,
+				 .number = f->first, .over = f->over,
+				 .tail = f->tail, .dropped = f->dropped, .begun = true };
+	growth_look(copy);
+	memcpy(copy->recording, f->recording, sizeof(copy->recording));
+	MUST(copy->folder >= 0);
+	if (copy->over || !segment_begin(copy))
+		return;
+	while (copy->number < f->number && frame_next(copy))
+		;
 }
 
 /* --- the head ------------------------------------------------------------------------ */

@@ -16,6 +16,9 @@
 struct frames {
 	int folder, fd;
 	uint32_t segment;	/* that is read */
+	uint32_t dropped;	/* so many before the first were dropped */
+	uint64_t begins, began_ns;	/* the first one's number, and when it was begun */
+	bool begun;		/* its head has been handed out */
 	uint64_t recording[2];
 	uint64_t number;	/* of the next frame; of the segment's first */
 	uint64_t first;
@@ -33,7 +36,10 @@ struct frames {
 	char why[FRAMES_WHY];	/* it is torn, or could not be opened */
 };
 
-/* 0, or an exit code: `why` says what is wrong with the folder, or its first segment. */
+/*
+ * 0, or an exit code: `why` says what is wrong with the folder, or its first segment, which is the
+ * oldest that is there.
+ */
 int frames_open(struct frames *f, const char *path);
 /* Of a folder that still grows: its first segment has begun.  The folder becomes the reader's. */
 int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail);

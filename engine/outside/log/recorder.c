@@ -20,6 +20,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -37,6 +38,7 @@
 #include "engine/outside/log/writer.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/print/text_json.h"
 
 #define US		(1u << ROW_LOG)
 #define LOOK_FIRST_NS	500000		/* between two looks at quiet lanes; */
@@ -397,16 +399,46 @@ static bool sync_look(struct recorder *r)
 	return !result || ends(r, "cannot write: %s", strerror(-result));
 }
 
-static bool segment_look(struct recorder *r, struct gathered *other)
+/* One frame for itself. */
+static int frame_write(struct recorder *r, struct gathered *g, enum log_kind kind,
+		       const void *payload, uint32_t size)
 {
+	struct batch *b = &g->batch;
+
+	batch_empty(b);
+	g->reached[0] = (struct reached){ 0 };
+	batch_seal(batch_add(&r->writer, b, kind, payload, size), payload);
+	batch_write(&r->writer, b);
+	batch_wait(&r->writer, b);
+	b->frames = 0;
+	if (!b->error)
+		batch_settle(&r->writer, b);
+	return b->error;
+}
+
+static int head_write(struct recorder *r, struct gathered *g)
+{
+	return frame_write(r, g, LOG_HEAD, r->head.bytes, r->head.size);
+}
+
+/* There is room for a batch, in this segment or the next. */
+static bool segment_look(struct recorder *r, struct gathered *g, struct gathered *other)
+{
+	const char *bound = log_writer_bound(&r->writer);
 	int result;
 
+	if (bound)
+		return ends(r, "there is as much as may be (%s)", bound);
 	if (!log_writer_full(&r->writer))
 		return true;
 	batch_wait(&r->writer, &other->batch);
 	result = r->m->options->sync == SYNC_NONE ? 0 : log_writer_sync(&r->writer);
+	if (!result && !given_back(r, other))
+		return false;
 	if (!result)
 		result = log_writer_turn(&r->writer);
+	if (!result)
+		result = head_write(r, g);
 	return !result || ends(r, "cannot write: %s", strerror(-result));
 }
 
@@ -414,7 +446,7 @@ static bool segment_look(struct recorder *r, struct gathered *other)
 static bool look(struct recorder *r, unsigned turn, bool *any)
 {
 	struct gathered *g = &r->turn[turn], *other = &r->turn[!turn];
-	bool whole = segment_look(r, other) && gather(r, g);
+	bool whole = segment_look(r, g, other) && gather(r, g);
 
 	*any = whole && g->batch.frames;
 	if (*any)
@@ -442,22 +474,6 @@ static void record(struct recorder *r)
 	}
 }
 
-/* One frame for itself, at the beginning and at the end. */
-static int frame_write(struct recorder *r, enum log_kind kind, const void *payload, uint32_t size)
-{
-	struct batch *b = &r->turn[0].batch;
-
-	batch_empty(b);
-	r->turn[0].reached[0] = (struct reached){ 0 };
-	batch_seal(batch_add(&r->writer, b, kind, payload, size), payload);
-	batch_write(&r->writer, b);
-	batch_wait(&r->writer, b);
-	b->frames = 0;
-	if (!b->error)
-		batch_settle(&r->writer, b);
-	return b->error;
-}
-
 static void finish(struct recorder *r)
 {
 	const char *why = r->why[0] ? r->why : "the session has ended";
@@ -466,7 +482,7 @@ static void finish(struct recorder *r)
 	for (unsigned i = 0; i < 2; i++)
 		batch_wait(&r->writer, &r->turn[i].batch);
 	streams_follow(r->m, ROW_LOG, false);
-	result = frame_write(r, LOG_END, why, (uint32_t)strlen(why));
+	result = frame_write(r, &r->turn[0], LOG_END, why, (uint32_t)strlen(why));
 	if (!result)
 		result = log_writer_close(&r->writer);
 	if (result)
@@ -483,10 +499,10 @@ static _Noreturn void recorder_run(struct recorder *r)
 	prctl(PR_SET_NAME, "mve-record");
 	signal(SIGXFSZ, SIG_IGN);
 	descriptors_keep((int *[]){ &r->socket, &r->writer.folder, &r->writer.fd }, 3);
-	log_writer_begin(&r->writer, r->m->options->compress);
+	log_writer_begin(&r->writer, r->m->options->compress, &r->m->options->bounds);
 	r->from = streams_part(r->m, 0);
 	r->own = streams_part(r->m, ROW_LOG);
-	result = frame_write(r, LOG_HEAD, r->head.bytes, r->head.size);
+	result = head_write(r, &r->turn[0]);
 	if (result)
 		ends(r, "cannot write: %s", strerror(-result));
 	record(r);
@@ -521,6 +537,7 @@ int recorder_open(struct monitor *m)
 
 static void recorder_failed(struct monitor *m, const char *why)
 {
+	snprintf(ours.why, sizeof(ours.why), "%s", why);
 	streams_follow(m, ROW_LOG, false);
 	say_error("the session goes on without it", "%s: the recording ends: %s", m->session.name,
 		  why);
@@ -552,6 +569,9 @@ void recorder_begin(struct monitor *m)
 		recorder_failed(m, strerror(-result));
 		return;
 	}
+	ours.writer.written = mmap(NULL, sizeof(*ours.writer.written), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(ours.writer.written != MAP_FAILED);
 	pid = fork();
 	if (!pid) {
 		ours.socket = pair[1];
@@ -564,6 +584,24 @@ void recorder_begin(struct monitor *m)
 	ours.socket = pair[0];
 	if (pid < 0 || !recorder_poll(m))
 		link_close(m);
+}
+
+json_t *recorder_json(struct monitor *m)
+{
+	const struct log_written *w = ours.writer.written;
+	json_t *j = json_pack("{s:o, s:b}", "folder", text_json(m->options->record), "active",
+			      ours.socket >= 0 && !ours.why[0]);
+
+	MUST(j);
+	if (ours.why[0])
+		json_object_set_new(j, "ended", text_json(ours.why));
+	if (w)
+		json_object_update_new(j, json_pack("{s:I, s:I, s:i, s:i}", "bytes",
+						    (json_int_t)w->bytes, "uncompressed",
+						    (json_int_t)w->frames, "segments",
+						    (int)w->segments, "dropped",
+						    (int)w->dropped));
+	return j;
 }
 
 bool recorder_poll(struct monitor *m)

@@ -2,6 +2,8 @@
 #ifndef MVE_OUTSIDE_LOG_RECORDER_H
 #define MVE_OUTSIDE_LOG_RECORDER_H
 
+#include <jansson.h>
+
 #include "engine/outside/monitor/monitor.h"
 
 /* The folder is there and empty, before anything runs; 0 or an exit code. */
@@ -12,6 +14,8 @@ void recorder_begin(struct monitor *m);
 void recorder_serve(struct monitor *m);
 /* The session is over: what is left is written; it is waited for, for so long. */
 void recorder_end(struct monitor *m);
+/* With --record: how it goes. */
+json_t *recorder_json(struct monitor *m);
 /* What wakes a copy of the monitor. */
 bool recorder_poll(struct monitor *m);
 

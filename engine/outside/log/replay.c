@@ -46,6 +46,15 @@ int replay_open(struct replay *r, const char *path)
 	return code;
 }
 
+int replay_begins(const struct replay *r)
+{
+	if (!r->frames.dropped)
+		return 0;
+	say_error("mve log shows what is left", "cannot replay %s: its beginning was dropped",
+		  r->path);
+	return EXIT_NO;
+}
+
 void replay_streams(struct monitor *m)
 {
 	const struct log_head *h = &m->options->replay->program.head;

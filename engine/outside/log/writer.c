@@ -24,14 +24,28 @@
 #include "engine/outside/log/writer.h"
 
 #define SEGMENT_BYTES	(64ull << 20)
+#define SEGMENT_PART	8		/* of what is kept, at most, and the last for the rest */
+#define NEXT_MOST	LOG_BALE_MAX	/* of a batch, and a frame or two beside it */
+
+_Static_assert(RECORD_LEAST / SEGMENT_PART + NEXT_MOST < RECORD_LEAST / 2, "some are kept");
+_Static_assert(BATCH_FRAMES * (sizeof(struct log_frame) + CHUNK_SIZE) < NEXT_MOST, "a bale");
 
 /* --- segments ------------------------------------------------------------------------ */
+
+static uint64_t day_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 static int segment_make(struct log_writer *w)
 {
 	struct log_segment s = { .magic = LOG_MAGIC, .version = LOG_VERSION,
 				 .event_version = EVENT_VERSION, .ring_version = RING_VERSION,
-				 .number = w->segment, .first = w->number };
+				 .number = w->segment, .first = w->number,
+				 .time_ns = day_ns() };
 	char name[32];
 	ssize_t n;
 
@@ -43,6 +57,7 @@ static int segment_make(struct log_writer *w)
 		return -errno;
 	n = pwrite(w->fd, &s, sizeof(s), 0);
 	w->offset = sizeof(s);
+	w->segment_ns = s.time_ns;
 	if (w->baler)
 		baler_segment(w->baler);
 	return n == sizeof(s) ? 0 : n < 0 ? -errno : -ENOSPC;
@@ -83,24 +98,86 @@ int log_writer_open(struct log_writer *w, const char *path)
 	return result;
 }
 
-void log_writer_begin(struct log_writer *w, int level)
+/* Small enough that some of them are kept. */
+static void segment_size(struct log_writer *w)
 {
+	uint64_t most = w->bounds.bytes / SEGMENT_PART;
+
+	if (most && w->segment_bytes > most)
+		w->segment_bytes = most;
+}
+
+void log_writer_begin(struct log_writer *w, int level, const struct record_bounds *bounds)
+{
+	w->bounds = *bounds;
+	w->began_ns = w->segment_ns;
+	segment_size(w);
 	w->uring = !io_uring_queue_init(4, &w->ring, 0);
 	w->baler = level ? baler_new(level) : NULL;
 }
 
 bool log_writer_full(const struct log_writer *w)
 {
-	return w->offset >= w->segment_bytes;
+	bool old = w->bounds.last && w->bounds.age_ns &&
+		   day_ns() - w->segment_ns >= w->bounds.age_ns / SEGMENT_PART;
+
+	return old || w->offset >= w->segment_bytes;
+}
+
+const char *log_writer_bound(const struct log_writer *w)
+{
+	uint64_t bytes = w->before + w->offset + NEXT_MOST;
+
+	if (w->bounds.last)
+		return NULL;
+	if (w->bounds.bytes && bytes > w->bounds.bytes)
+		return "--max-size";
+	return w->bounds.age_ns && day_ns() - w->began_ns > w->bounds.age_ns ? "--max-age" : NULL;
+}
+
+/* The oldest that is kept is not to be, any more: another is to come. */
+static bool oldest_goes(const struct log_writer *w)
+{
+	uint64_t bytes = w->kept_bytes + w->segment_bytes + NEXT_MOST;
+
+	return w->bounds.last && w->kept_count &&
+	       ((w->bounds.bytes && bytes > w->bounds.bytes) ||
+		(w->bounds.age_ns && day_ns() - w->kept[0].ended_ns > w->bounds.age_ns));
+}
+
+static int oldest_drop(struct log_writer *w)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), LOG_NAME, w->dropped);
+	if (unlinkat(w->folder, name, 0) && errno != ENOENT)
+		return -errno;
+	w->dropped++;
+	w->kept_bytes -= w->kept[0].bytes;
+	memmove(w->kept, w->kept + 1, --w->kept_count * sizeof(*w->kept));
+	return 0;
+}
+
+static void segment_keep(struct log_writer *w)
+{
+	w->kept = realloc(w->kept, (w->kept_count + 1) * sizeof(*w->kept));
+	MUST(w->kept);
+	w->kept[w->kept_count++] = (struct segment_kept){ w->offset, day_ns() };
+	w->kept_bytes += w->offset;
 }
 
 int log_writer_turn(struct log_writer *w)
 {
+	int result = 0;
+
 	MUST(w->fd >= 0);
 	close(w->fd);
 	w->before += w->offset;
+	segment_keep(w);
+	while (!result && oldest_goes(w))
+		result = oldest_drop(w);
 	w->segment++;
-	return segment_make(w);
+	return result ? result : segment_make(w);
 }
 
 /* A segment that is new, too. */
@@ -122,6 +199,7 @@ int log_writer_close(struct log_writer *w)
 	close(w->fd);
 	close(w->folder);
 	baler_free(w->baler);
+	free(w->kept);
 	if (w->uring)
 		io_uring_queue_exit(&w->ring);
 	if (w->tail)
@@ -165,14 +243,9 @@ struct log_frame *batch_add(struct log_writer *w, struct batch *b, enum log_kind
 			    const void *payload, uint32_t size)
 {
 	struct log_frame *f = &b->frame[b->frames++];
-	struct timespec now;
-
 	MUST(b->frames <= BATCH_FRAMES && !b->under_way);
-	clock_gettime(CLOCK_REALTIME, &now);
 	*f = (struct log_frame){ .magic = LOG_FRAME, .size = size, .kind = kind,
-				 .number = w->number++,
-				 .time_ns = (uint64_t)now.tv_sec * 1000000000 +
-					    (uint64_t)now.tv_nsec };
+				 .number = w->number++, .time_ns = day_ns() };
 	part_add(b, f, sizeof(*f));
 	payload_add(b, payload, size);
 	return f;
@@ -232,6 +305,7 @@ void batch_write(struct log_writer *w, struct batch *b)
 	struct io_uring_sqe *sqe = w->uring ? io_uring_get_sqe(&w->ring) : NULL;
 
 	MUST(!b->under_way && b->frames);
+	b->plain = b->bytes;
 	if (w->baler && !w->hurry)
 		batch_bale(w, b);
 	b->offset = w->offset;
@@ -284,6 +358,12 @@ void batch_settle(struct log_writer *w, const struct batch *b)
 	uint64_t end = b->offset + b->bytes;
 
 	MUST(!b->under_way && end <= UINT32_MAX);
+	if (w->written) {
+		w->written->bytes = w->kept_bytes + end;
+		w->written->frames += b->plain;
+		w->written->segments = w->kept_count + 1;
+		w->written->dropped = w->dropped;
+	}
 	if (w->tail)
 		PUBLISH(tail_settled, &w->tail->settled, tail_place(b->segment, (uint32_t)end));
 }

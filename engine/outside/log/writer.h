@@ -11,6 +11,7 @@
 #include "engine/abi/log.h"
 #include "engine/abi/tail.h"
 #include "engine/outside/bytes/bale.h"
+#include "engine/outside/monitor/options.h"
 
 #define BATCH_FRAMES	128
 
@@ -22,9 +23,22 @@ struct batch {
 	uint8_t *bale;			/* which lies here; NULL: there never was one */
 	unsigned frames, parts;
 	uint64_t bytes, offset;
+	uint64_t plain;		/* bytes before they were compressed */
 	uint32_t segment;
 	int error;		/* of its writing: negative */
 	bool under_way;
+};
+
+/* A segment that is written. */
+struct segment_kept {
+	uint64_t bytes, ended_ns;
+};
+
+/* What there is of a recording, for who wants to know; the writer's. */
+struct log_written {
+	uint64_t bytes;		/* on disk */
+	uint64_t frames;	/* bytes of all frames, as they are */
+	uint32_t segments, dropped;
 };
 
 struct log_writer {
@@ -34,6 +48,12 @@ struct log_writer {
 	uint64_t offset;	/* where the next batch goes */
 	uint64_t before;	/* bytes of the segments before */
 	uint64_t segment_bytes;	/* then comes another */
+	uint64_t began_ns, segment_ns;	/* the recording, the segment that is written */
+	struct record_bounds bounds;
+	struct segment_kept *kept;
+	uint32_t kept_count, dropped;
+	uint64_t kept_bytes;
+	struct log_written *written;
 	struct log_tail *tail;	/* who reads on while we write looks there; or NULL */
 	uint64_t number;
 	bool dirty;		/* something is written that may not be on the disk */
@@ -46,7 +66,7 @@ struct log_writer {
 /* In a folder of ours, which is made, and holds no recording; or a negative errno. */
 int log_writer_open(struct log_writer *w, const char *path);
 /* In the process that writes: what wakes and what is registered is its own.  Level 0: no zstd. */
-void log_writer_begin(struct log_writer *w, int level);
+void log_writer_begin(struct log_writer *w, int level, const struct record_bounds *bounds);
 void batch_empty(struct batch *b);
 /* It has what is written at once. */
 bool batch_full(const struct log_writer *w, const struct batch *b);
@@ -61,6 +81,8 @@ void batch_wait(struct log_writer *w, struct batch *b);
 /* It is written, and so are those before it: who reads on may read it. */
 void batch_settle(struct log_writer *w, const struct batch *b);
 /* Nothing of it is under way: it goes on in another segment.  0 or a negative errno. */
+/* It may have no more: which option says so; or NULL. */
+const char *log_writer_bound(const struct log_writer *w);
 bool log_writer_full(const struct log_writer *w);
 int log_writer_turn(struct log_writer *w);
 /* What is written is on the disk, if it was not; 0 or a negative errno. */

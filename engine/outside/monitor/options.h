@@ -46,6 +46,14 @@ enum failover { FAILOVER_CRASH, FAILOVER_ERROR, FAILOVER_OFF };
 /* When what is recorded has to be on the disk: when the kernel likes, in a second, at once. */
 enum log_sync { SYNC_NONE, SYNC_SECOND, SYNC_CALL };
 
+#define RECORD_LEAST	(32u << 20)	/* bytes of a recording that is bounded */
+
+/* How much of a recording is kept; 0: all.  Then it ends, or its beginning is dropped. */
+struct record_bounds {
+	uint64_t bytes, age_ns;
+	bool last;
+};
+
 struct follower_options {
 	const char *command;	/* as it was given; "same": the leader's */
 	char **argv;
@@ -101,6 +109,7 @@ struct run_options {
 	const char *record;	/* the streams are written down in this folder; or NULL */
 	enum log_sync sync;	/* of what is recorded */
 	int compress;		/* zstd's level for it; or 0 */
+	struct record_bounds bounds;
 	struct replay *replay;	/* the leader is a recording; or NULL */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */

@@ -16,6 +16,7 @@
 #include "engine/outside/late/spares.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/witness.h"
+#include "engine/outside/log/recorder.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -366,6 +367,8 @@ json_t *status_json(struct monitor *m)
 				    json_pack("{s:b}", "active", takeover_switched(m)));
 	if (m->options->sampling.stateless)
 		json_object_set_new(j, "sample", sample_json(m));
+	if (m->options->record)
+		json_object_set_new(j, "recording", recorder_json(m));
 	if (m->options->replay)
 		json_object_set_new(j, "replay", stand_json(m));
 	if (m->audit)
