@@ -58,7 +58,7 @@ INSIDE_CFLAGS := -std=gnu17 -O2 -g $(NAMES) $(WARN) -ffreestanding -nostdlib -fP
 	-fvisibility=hidden -mgeneral-regs-only -fno-stack-protector \
 	-fcf-protection=none -fno-delete-null-pointer-checks -fno-tree-loop-distribute-patterns \
 	-fasynchronous-unwind-tables -mno-red-zone -include engine/inside/poison.h
-CORE_INSIDE := table ring holds walk sent record match rules
+CORE_INSIDE := table ring away holds walk sent record match rules
 inside_objs := $(call obj,$(INSIDE)) $(patsubst %,$(B)/engine/inside/core/%.o,$(CORE_INSIDE))
 
 $(B)/engine/inside/core/%.o: engine/core/%.c
@@ -216,7 +216,7 @@ $(B)/unit/%: tests/unit/%.c $(lib_objs) $(wildcard tests/unit/*.h)
 
 # The ring's two sides at once: watched by ThreadSanitizer, and left alone.
 rings	:= $(B)/tests/ring_threads $(B)/tests/ring_threads_tsan
-$(rings): tests/model/ring_threads.c $(wildcard engine/core/ring.[ch] engine/core/holds.[ch] engine/abi/*.h)
+$(rings): tests/model/ring_threads.c $(wildcard engine/core/ring.[ch] engine/core/holds.[ch] engine/core/away.[ch] engine/outside/spill/chunks.[ch] engine/abi/*.h)
 	@mkdir -p $(@D)
 	$(call say,cc $@) $(CC) $(CPPFLAGS) $(CFLAGS) $(if $(findstring tsan,$@),-fsanitize=thread) $< -pthread -o $@
 

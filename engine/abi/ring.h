@@ -27,6 +27,11 @@
  *
  * Lanes have the same numbers in all versions: the twin of a thread has its lane.
  *
+ * There may be more chunks than memory (--when-full spill): `away` of them have none.  What a
+ * follower will not read soon is written to a file, and its memory is given to another chunk
+ * (core/away.h); before somebody reads it it has memory again.  A chunk's number, its place in
+ * the chain, and who holds it stay what they were: its owner's word says where it is.
+ *
  * Raise RING_VERSION when a layout here changes.
  */
 #ifndef MVE_ABI_RING_H
@@ -37,7 +42,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	14
+#define RING_VERSION	15
 
 /*
  * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
@@ -64,11 +69,23 @@
 /*
  * Limit (sessions): chunks of 32 KiB in a ring: 2 GiB. Beyond: --ring is refused.
  */
-#define CHUNKS_MAX	65536
+#define RING_CHUNKS_MAX	65536
+/*
+ * Limit (sessions): chunks of 32 KiB in a ring and on disk (--log-max): 16 GiB. Beyond:
+ * --log-max is refused.
+ */
+#define CHUNKS_MAX	524288
 #define CHUNK_NONE	0xffffffffu
-#define CHUNK_SPARE	0xffffffffu	/* its owner */
+/* Owners that are no lane: */
+#define CHUNK_SPARE	0xffffffffu
+#define CHUNK_AWAY	0xfffffffeu	/* it has no memory, and is nobody's */
+/* Of a lane's chunk (lane + 1), or of one that its lane has given up meanwhile (0): */
+#define CHUNK_OUT	0x40000000u	/* it stands in the file, and has no memory */
+#define CHUNK_GOES	0x20000000u	/* it stands in the file; its memory comes or goes */
+#define CHUNK_LEAVES	0x10000000u	/* it is being written to the file */
 #define CHUNKS_SPARE(n)	((n) / 8)	/* of n */
 #define RING_DEFAULT	(64u << 20)
+#define LOG_MAX_DEFAULT	(4ull << 30)
 
 /* LANE_CLAIMED: between two lives; `owner` may still be the one of the life before. */
 enum lane_state { LANE_FREE, LANE_OPEN, LANE_CLOSED, LANE_CLAIMED };
@@ -157,10 +174,12 @@ struct section {
 	 * left that, + 1; 0: it never did, it has not yet.
 	 */
 	uint64_t faulted[LANES], left[LANES];
+	uint32_t reach[LANES];	/* a follower's: the last chunk of the lane, by its serial, that
+				   it looks at; with a file only */
 	struct lane lane[LANES];
 	struct cursor cursor[LANES];
 	struct cursor kept[LANES];	/* written by the monitor */
-	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free; CHUNK_SPARE */
+	uint32_t chunk_owner[CHUNKS_MAX];	/* lane + 1; 0 free; CHUNK_... */
 	uint32_t chunk_next[CHUNKS_MAX];	/* in the lane's chain */
 };
 
@@ -211,7 +230,11 @@ struct conduct {
 	uint32_t puts_off;	/* versions whose runtime puts handlers off (TSan), as bits */
 	uint32_t sections;	/* that are mapped, in each process */
 	uint64_t maps;		/* at random: where what threads map begins, in all versions */
-	uint64_t pad[453];
+	uint32_t away;		/* of `chunks`, without memory; 0: there is no file */
+	uint32_t spills;	/* there is one, and who sees to it */
+	uint32_t mute;		/* versions that do not say what they look at (`reach`), as bits */
+	uint32_t pad0;
+	uint64_t pad[451];
 };
 
 _Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");

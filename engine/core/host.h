@@ -26,6 +26,8 @@ long target_text(void *to, uint64_t from, size_t room);
 struct event *host_begin(struct writer *w, uint8_t kind, uint16_t call);
 /* Waits for more of the looked-at event's payload; false: there will be none. */
 bool host_more(struct reader *r);
+/* Waits for a chunk that is not in memory; false: it will not come. */
+bool host_chunk(const struct reader *r);
 /* Where two versions are installed in two places: rows of leader's and our prefix. */
 const struct path_map *host_path_maps(uint32_t *n);
 

@@ -9,6 +9,7 @@
  * worker that gave up root writes there, too.  Where a writer writes is always one of
  * the section's chunks, whatever stands there, and no search is without an end.
  */
+#include "engine/core/away.h"
 #include "engine/core/holds.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
@@ -17,8 +18,7 @@
 _Static_assert(VERSIONS <= 32, "versions are bits of a word");
 _Static_assert(CHUNK_SIZE % CELL_SIZE == 0 && CHUNK_CELLS > 2, "a turn, and room before it");
 _Static_assert(CELLS_AHEAD < CHUNK_CELLS, "what is asked for early lies in the chunk");
-_Static_assert(LANES + 1 < CHUNK_SPARE && CHUNKS_MAX < CHUNK_NONE, "no lane, no chunk is named so");
-_Static_assert(CHUNKS_MAX * (uint64_t)CHUNK_SIZE <= 1ull << 31, "offsets in a section");
+_Static_assert(LANES + 1 < CHUNK_LEAVES && CHUNKS_MAX < CHUNK_NONE, "none is named so");
 
 static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
 {
@@ -70,12 +70,14 @@ static bool oldest_look(const struct streams *s, const struct lane *l, uint64_t 
 	       chunk_sane(s, (uint32_t)*old) && __atomic_load_n(&l->life, __ATOMIC_RELAXED);
 }
 
-/* Takes the chunk that was seen out of the lane, unless another thread has. */
+/* Takes the chunk that was seen out of the lane, unless another thread has; true: we have it. */
 static bool oldest_pop(struct section *own, struct lane *l, uint64_t old)
 {
 	uint32_t next = __atomic_load_n(&own->chunk_next[(uint32_t)old], __ATOMIC_RELAXED);
+	uint64_t to = oldest_word((uint32_t)(old >> 32) + 1, next);
 
-	return BOTH_IF(lane_oldest, &l->oldest, &old, oldest_word((uint32_t)(old >> 32) + 1, next));
+	/* `now` and `base` are as new; and who is to write it to a file sees that it is gone. */
+	return ANNOUNCE_IF(away, &l->oldest, &old, to) && chunk_ours(own, (uint32_t)old);
 }
 
 /* The lane's oldest chunk, if it is full and nobody needs it. */
@@ -116,14 +118,6 @@ static void chunk_free(struct section *own, uint32_t chunk)
 	/* The lowest first, so that no more of the ring is touched than is needed. */
 	if (chunk < __atomic_load_n(&own->chunk_hint, __ATOMIC_RELAXED))
 		__atomic_store_n(&own->chunk_hint, chunk, __ATOMIC_RELAXED);
-}
-
-/* From its end, which an ordinary search comes to last. */
-void section_spare(struct section *own, uint32_t chunks)
-{
-	MUST(chunks <= CHUNKS_MAX && CHUNKS_SPARE(chunks) < chunks);
-	for (uint32_t i = chunks - CHUNKS_SPARE(chunks); i < chunks; i++)
-		own->chunk_owner[i] = CHUNK_SPARE;
 }
 
 static bool chunk_get(struct section *own, uint32_t chunk, uint32_t from, uint32_t to)
@@ -173,17 +167,26 @@ static uint32_t chunk_find(const struct streams *s, struct section *own, uint32_
 	return c;
 }
 
+uint32_t lane_give_back(struct streams *s, uint32_t index)
+{
+	struct section *own = streams_section(s, s->self);
+	uint32_t chunk, n = 0;
+
+	MUST(index < LANES);
+	for (; n < s->conduct->chunks && (chunk = oldest_take(s, own, index)) != CHUNK_NONE; n++)
+		chunk_free(own, chunk);
+	return n;
+}
+
 /* A chunk for the lane: its own oldest if nobody needs it, else any. */
 static uint32_t chunk_take(struct writer *w)
 {
-	uint32_t more, c = oldest_take(w->streams, w->section, w->index);
-	uint32_t left = w->streams->conduct->chunks;
+	uint32_t c = oldest_take(w->streams, w->section, w->index);
 
 	if (c == CHUNK_NONE)
 		return chunk_find(w->streams, w->section, w->index);
 	/* What a slow follower has made it hoard. */
-	while (left-- && (more = oldest_take(w->streams, w->section, w->index)) != CHUNK_NONE)
-		chunk_free(w->section, more);
+	lane_give_back(w->streams, w->index);
 	return c;
 }
 
@@ -335,7 +338,7 @@ static int lane_find(struct streams *s, uint32_t readers)
 	struct section *own = streams_section(s, s->self);
 
 	/* Lanes stay fewer than chunks: one more than they write in can go round. */
-	for (uint32_t i = 0; i < LANES && i + 1 < s->conduct->chunks; i++)
+	for (uint32_t i = 0; i < LANES && i + 1 < chunks_in_memory(s->conduct); i++)
 		if (lane_claim(s, own, i))
 			return lane_give(s, i, own->lane[i].life + 1, readers) ? (int)i : -1;
 	return -1;
@@ -442,6 +445,7 @@ void cursor_begin(struct streams *s, uint32_t index, uint32_t life, uint32_t sou
 	__atomic_store_n(&c->at, 0, __ATOMIC_RELAXED);
 	/* Another stream's lives have the same numbers. */
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
+	looks_begin(s, index, source);
 	PUBLISH(cursor_source, &c->source, source);
 	PUBLISH(cursor_life, &c->life, life);
 }
@@ -456,6 +460,7 @@ void cursor_join(struct streams *s, uint32_t index, uint32_t source)
 	c->place = cursor_place(seam, __atomic_load_n(&l->seam_chunk, __ATOMIC_RELAXED));
 	__atomic_store_n(&c->at, seam, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->done, 0, __ATOMIC_RELAXED);
+	looks_begin(s, index, source);
 	PUBLISH(cursor_source, &c->source, source);
 }
 
@@ -479,6 +484,7 @@ void reader_attach(struct reader *r, struct streams *s, uint32_t index)
 	r->chunk = place_chunk(r->cursor->place);
 	r->piece = NULL;
 	r->left = 0;
+	r->here = 0;
 	r->ahead = r->broken = r->waited_out = false;
 }
 
@@ -550,7 +556,7 @@ static const struct event *event_find(struct reader *r, uint32_t *chunk, uint64_
 		/* A lane may get its first chunk after its readers. */
 		if (!*pos)
 			*chunk = __atomic_load_n(&r->from->lane[r->index].first, __ATOMIC_RELAXED);
-		if (*chunk >= chunks)
+		if (*chunk >= chunks || !chunk_enter(r, *chunk, *pos))
 			return stream_broken(r);
 		e = event_at(r, *chunk, *pos);
 		kind = kind_of(e);

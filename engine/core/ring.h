@@ -48,6 +48,7 @@ struct reader {
 	bool complete;		/* behind its payload another event was seen: it has no more */
 	bool waited_out;	/* the host's: looked once more after the stream's end */
 	uint8_t given;		/* the host's: up to this chunk of the lane it has said so */
+	uint32_t here;		/* 1 + the lane's chunk that was found in memory last */
 };
 
 static inline struct section *streams_section(const struct streams *s, uint32_t version)
@@ -67,12 +68,11 @@ static inline uint32_t section_lanes(const struct section *s)
 	return high < LANES ? high : LANES;
 }
 
-/* A section without chunks in use gets its spare ones. */
-void section_spare(struct section *own, uint32_t chunks);
-
 /* Versions that a leader's section must not overtake, as bits. */
 static inline uint32_t streams_followers(const struct streams *s, const struct section *own);
 
+/* What of the lane nobody needs any more becomes free for any lane: so many chunks. */
+uint32_t lane_give_back(struct streams *s, uint32_t index);
 /*
  * Opens a lane nobody uses, for these followers to read; its number, or -1 when there is none
  * or no chunk for it.

@@ -119,6 +119,7 @@ static void rollbacks_show(const json_t *list)
 /* Leader and followers, when there are any. */
 static void versions_show(const json_t *list, const json_t *ring)
 {
+	const json_t *spill = json_object_get(ring, "spill");
 	const json_t *v;
 	size_t i;
 
@@ -143,9 +144,13 @@ static void versions_show(const json_t *list, const json_t *ring)
 		races_show(json_object_get(v, "rewind"));
 		retry_show(json_object_get(v, "retry"));
 	}
-	printf("  ring of %lld MiB, when full: %s; waited %lld times\n\n",
+	printf("  ring of %lld MiB, when full: %s; waited %lld times",
 	       show_number(ring, "bytes") >> 20, show_text(ring, "when_full"),
 	       show_number(ring, "waits"));
+	if (spill)
+		printf("; %lld MiB on disk, written in all: %lld MiB",
+		       show_number(spill, "on_disk") >> 20, show_number(spill, "written") >> 20);
+	printf("\n\n");
 }
 
 /* Twins that are kept, and what they cost the leader. */

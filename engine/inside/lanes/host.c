@@ -18,7 +18,10 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/record/care.h"
+
+#define CHUNK_NS	500000	/* for a chunk, between two looks */
 
 struct streams streams;
 
@@ -126,6 +129,21 @@ bool host_more(struct reader *r)
 	room_look(r);
 	if (!ended)
 		lane_rest(r, seen, (struct also){ 0 }, 0);
+	return true;
+}
+
+/* Where nobody sees to the file any more it will not come, nor for one that was given up. */
+bool host_chunk(const struct reader *r)
+{
+	const struct conduct *c = streams.conduct;
+	uint32_t seen = change_now();
+
+	if (!__atomic_load_n(&c->spills, __ATOMIC_RELAXED) || !monitor_alive() ||
+	    CONSUME(section_dropped, &r->from->dropped) >> streams.self & 1)
+		return false;
+	/* Who sees to it sleeps there, too. */
+	change_wake();
+	change_wait(seen, CHUNK_NS);
 	return true;
 }
 

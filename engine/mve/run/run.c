@@ -74,8 +74,10 @@ static const char run_help[] =
 	"                      many as they can take, and as cost the leader at most 3%\n"
 	"                      of its time; auto:10%: a tenth); needs --stateless\n"
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
-	"  --when-full drop|block  a follower that is a ring behind is dropped, or the\n"
-	"                      leader waits for it\n"
+	"  --when-full WHAT    a follower that is a ring behind is dropped (drop); the\n"
+	"                      server waits for it (block); it reads on from disk\n"
+	"                      (spill, or spill-block: block where the disk is full)\n"
+	"  --log-max SIZE      so much of the stream is on disk, at most (4G)\n"
 	"  --full-ms N         how long it is waited for before it is dropped (100)\n"
 	"  --failover crash|error|off  a follower takes over when the leader dies of\n"
 	"                      a signal (default), or exits with an error, too\n"
@@ -119,6 +121,7 @@ static const struct option run_options[] = {
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "ring", required_argument, NULL, OPT_RING },
 	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
+	{ "log-max", required_argument, NULL, OPT_LOG_MAX },
 	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
 	{ "hang", required_argument, NULL, OPT_HANG },
@@ -195,12 +198,16 @@ static int status_take(struct run_options *o, const char *path)
 
 static int when_full_take(struct run_options *o, const char *text)
 {
-	static const char *const words[] = { [WHEN_FULL_DROP] = "drop",
-					     [WHEN_FULL_BLOCK] = "block" };
-	int n = word_take("when-full", text, words, 2);
+	static const char *const words[] = { "drop", "block", "spill", "spill-block" };
+	static const enum when_full then[] = { WHEN_FULL_DROP, WHEN_FULL_BLOCK, WHEN_FULL_DROP,
+					       WHEN_FULL_BLOCK };
+	int n = word_take("when-full", text, words, 4);
 
-	o->when_full = n < 0 ? WHEN_FULL_DROP : (enum when_full)n;
-	return n < 0 ? EXIT_USE : 0;
+	if (n < 0)
+		return EXIT_USE;
+	o->when_full = then[n];
+	o->spills = n >= 2;
+	return 0;
 }
 
 static int failover_take(struct run_options *o, const char *text)
@@ -215,10 +222,20 @@ static int failover_take(struct run_options *o, const char *text)
 
 static int ring_take(struct run_options *o, const char *text)
 {
-	int64_t n = size_take("ring", text, RING_LEAST, (int64_t)CHUNKS_MAX * CHUNK_SIZE,
+	int64_t n = size_take("ring", text, RING_LEAST, (int64_t)RING_CHUNKS_MAX * CHUNK_SIZE,
 			      "bytes; or a number with K, M or G behind it");
 
 	o->ring_bytes = n < 0 ? RING_DEFAULT : (uint64_t)n;
+	return n < 0 ? EXIT_USE : 0;
+}
+
+static int log_max_take(struct run_options *o, const char *text)
+{
+	int64_t n = size_take("log-max", text, RING_LEAST, (int64_t)CHUNKS_MAX * CHUNK_SIZE -
+			      (int64_t)RING_CHUNKS_MAX * CHUNK_SIZE,
+			      "bytes; or a number with K, M or G behind it");
+
+	o->log_max = n < 0 ? 0 : (uint64_t)n;
 	return n < 0 ? EXIT_USE : 0;
 }
 
@@ -284,6 +301,8 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return status_take(o, optarg);
 	case OPT_RING:
 		return ring_take(o, optarg);
+	case OPT_LOG_MAX:
+		return log_max_take(o, optarg);
 	case OPT_WHEN_FULL:
 		return when_full_take(o, optarg);
 	case OPT_FULL_MS:
@@ -367,6 +386,18 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 	}
 }
 
+static int spill_complete(struct run_options *o)
+{
+	if (o->log_max && !o->spills) {
+		say_error("it says how much of the stream may be on disk",
+			  "--log-max without --when-full spill");
+		return EXIT_USE;
+	}
+	if (o->spills && !o->log_max)
+		o->log_max = LOG_MAX_DEFAULT;
+	return 0;
+}
+
 int options_take(struct run_options *o, int argc, char **argv, const char *shorts,
 		 const struct option *longs, const char *help)
 {
@@ -406,6 +437,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 		result = marks_complete(o);
 	if (!result)
 		result = record_complete(o);
+	if (!result)
+		result = spill_complete(o);
 	return result ? result : monitor_run(o);
 }
 

@@ -37,6 +37,7 @@
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/patch/planner.h"
 #include "engine/outside/session/memory.h"
+#include "engine/outside/spill/spill.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/takeover/takeover.h"
@@ -318,6 +319,8 @@ static int company_make(struct monitor *m)
 		streams_unmake(m);
 	making.m = NULL;
 	company_word_set(leader, COMPANY_NONE);
+	if (!result)
+		spill_begin(m);
 	return result;
 }
 

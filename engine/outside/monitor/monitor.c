@@ -37,6 +37,7 @@
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/log/recorder.h"
+#include "engine/outside/spill/spill.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/session/descriptors.h"
@@ -85,7 +86,7 @@ static int loop_open(struct monitor *m)
 	}
 	if (!monitor_poll(m, m->signal_fd, POLLIN, WAKE_SIGNAL, 0) ||
 	    !monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0) || !control_begin(m) ||
-	    !recorder_poll(m))
+	    !recorder_poll(m) || !spill_poll(m))
 		return -errno;
 	return 0;
 }
@@ -298,6 +299,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		trace_go_on(m);
 	} else if (what == WAKE_RECORDER) {
 		recorder_serve(m);
+	} else if (what == WAKE_SPILLER) {
+		spill_serve(m);
 	} else if (what == WAKE_LOOK) {
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
@@ -394,6 +397,7 @@ static void session_close(struct monitor *m)
 	findings_close(m);
 	rollbacks_close(m);
 	recorder_end(m);
+	spill_end(m);
 	status_write(m);
 	audit_close(m->audit);
 	cgroup_end(m);
@@ -582,6 +586,7 @@ static int leader_start(struct monitor *m)
 		return result;
 	v->state = VERSION_LEADS;
 	recorder_begin(m);
+	spill_begin(m);
 	return 0;
 }
 
@@ -658,7 +663,7 @@ int monitor_run(const struct run_options *o)
 	code = programs_find(&m);
 	if (!code)
 		code = session_begin(&m);
-	if (!code && (code = recorder_open(&m)))
+	if (!code && ((code = recorder_open(&m)) || (code = spill_open(&m))))
 		session_remove(&m.session);
 	if (!code)
 		code = parts_open(&m);

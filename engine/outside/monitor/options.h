@@ -93,6 +93,8 @@ struct run_options {
 	enum when_full when_full;
 	uint32_t full_ms;
 	uint64_t ring_bytes;
+	bool spills;		/* a follower that is a ring behind reads on from disk */
+	uint64_t log_max;	/* what of the ring is on disk, at most; 0: it is in memory */
 	enum failover failover;
 	uint32_t verdict_ms;	/* a crash of the leader within this makes a verdict void */
 	uint32_t hang_ms;	/* 0: a hang is not looked for */

@@ -29,6 +29,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/follow/followers.h"
@@ -68,7 +69,7 @@ static int section_make(struct monitor *m, struct realm *r, uint32_t v)
 	s->magic = RING_MAGIC;
 	s->version = RING_VERSION;
 	if (v < m->versions)
-		section_spare(s, chunks);
+		chunks_begin(s, m->conduct);
 	return r->section_read_fd[v] < 0 ? r->section_read_fd[v] : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/late/past.h"
@@ -27,6 +28,7 @@
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/print/text_json.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/spill/spill.h"
 #include "engine/outside/takeover/takeover.h"
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
@@ -299,6 +301,20 @@ static json_t *versions_json(struct monitor *m)
 	return list;
 }
 
+/* What stands on disk, and what was ever written there. */
+static json_t *spill_json(void)
+{
+	const struct spilled *s = spill_seen();
+
+	if (!s)
+		return NULL;
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "on_disk", (json_int_t)s->out * CHUNK_SIZE,
+			 "written", (json_int_t)s->written * CHUNK_SIZE, "read",
+			 (json_int_t)s->read * CHUNK_SIZE, "memory",
+			 (json_int_t)s->memory * CHUNK_SIZE, "memory_most",
+			 (json_int_t)s->most * CHUNK_SIZE);
+}
+
 static json_t *ring_json(struct monitor *m)
 {
 	uint64_t waits = 0;
@@ -311,10 +327,11 @@ static json_t *ring_json(struct monitor *m)
 		lanes += (int)realm_part(m, r, m->leader)->lanes_high;
 	}
 
-	return json_pack("{s:I, s:s, s:I, s:i}", "bytes",
-			 (json_int_t)m->conduct->chunks * CHUNK_SIZE, "when_full",
+	return json_pack("{s:I, s:s, s:I, s:i, s:o*}", "bytes",
+			 (json_int_t)chunks_in_memory(m->conduct) * CHUNK_SIZE, "when_full",
+			 m->conduct->spills ? "spill" :
 			 m->conduct->when_full == WHEN_FULL_BLOCK ? "block" : "drop", "waits",
-			 (json_int_t)waits, "lanes", lanes);
+			 (json_int_t)waits, "lanes", lanes, "spill", spill_json());
 }
 
 /* What followers were told of, as the leader's threads have counted it. */

@@ -106,6 +106,11 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
 	c->chunks = chunks;
+	c->away = (uint32_t)(m->options->log_max / CHUNK_SIZE);
+	if (m->options->record)
+		c->mute |= 1u << ROW_LOG;
+	if (m->options->sampling.stateless)
+		c->mute |= 1u << ROW_START;
 	/* There are rows for others than those that are named. */
 	c->sections = m->versions == ROW_START || m->options->record ? VERSIONS : m->versions;
 	c->when_full = m->options->when_full;
@@ -146,7 +151,8 @@ int streams_make(struct monitor *m)
 {
 	const struct replay *replay = m->options->replay;
 	uint32_t chunks = replay ? replay_chunks(replay) :
-			  (uint32_t)(m->options->ring_bytes / CHUNK_SIZE);
+			  (uint32_t)(m->options->ring_bytes / CHUNK_SIZE +
+				     m->options->log_max / CHUNK_SIZE);
 	void *room;
 	int result;
 

@@ -13,6 +13,7 @@ enum wake {
 	WAKE_SIGNAL = 1, WAKE_BELL, WAKE_CONTROL, WAKE_LINK,
 	WAKE_TRACE,	/* there is room for lines of it again */
 	WAKE_RECORDER,	/* it has said something, or has ended */
+	WAKE_SPILLER,	/* the same */
 	WAKE_LOOK,	/* four times a second, where somebody is looked after */
 };
 

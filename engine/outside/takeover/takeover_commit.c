@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/spill/spill.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
 void conduct_bit(uint32_t *bits, uint32_t version, bool on)
@@ -43,8 +45,8 @@ static void section_begin(struct monitor *m, const struct move *mv, uint32_t rea
 
 	MUST(lanes <= LANES && ours <= LANES && from != to);
 
-	memset(to->chunk_owner, 0, m->conduct->chunks * sizeof(to->chunk_owner[0]));
-	section_spare(to, m->conduct->chunks);
+	chunks_begin(to, m->conduct);
+	spill_forget(m, realm, mv->to->index);
 	to->chunk_hint = to->dropped = to->strayed = 0;
 	memset(to->faulted, 0, sizeof(to->faulted));
 	memset(to->left, 0, sizeof(to->left));

@@ -1,0 +1,24 @@
+/* The spiller's process: it moves chunks between the ring's memory and the file. */
+#ifndef MVE_OUTSIDE_SPILLER_H
+#define MVE_OUTSIDE_SPILLER_H
+
+#include "engine/outside/spill/spill.h"
+
+#define SPILLER_WHY	160
+
+/* To the monitor; nothing: it has ended. */
+struct spiller_word {
+	bool over;		/* it ends */
+	char text[SPILLER_WHY];
+};
+
+struct spiller {
+	struct monitor *m;
+	struct spilled *seen;
+	int fd, socket;		/* the file; the monitor's end is the other's */
+	int section[VERSIONS];	/* files of the first realm's sections */
+};
+
+_Noreturn void spiller_run(const struct spiller *s);
+
+#endif

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""spill.py CASE...: a follower that is rings behind goes on from disk (--when-full spill).
+
+stopped		it is stopped while a server tells many rings: it is not dropped, reads all of it, leads,
+		and has what its leader had; memory was the ring's
+over		its spiller is killed: it is said, the server goes on, the follower is dropped
+full		the file takes no more: the same, but that it goes on trying
+bounded		more is told than --log-max has: the follower is dropped, the server goes on
+soak		as `stopped`, for 60 s at full load
+"""
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+MVE, NAME, ROOT = (os.environ[k] for k in ("MVE", "MVE_SESSION", "ROOT"))
+sys.path.append(ROOT + "/tests/servers")
+from free_port import free_port     # noqa: E402
+
+MIB = 1 << 20
+VALUE = 4000
+BATCH = 64
+LONG = 120      # seconds: what is not done by then will never be
+
+
+def fail(why):
+    print(f"FAILED: {why}")
+    if os.path.exists("server.log"):
+        with open("server.log", errors="replace") as log:
+            print(log.read()[-3000:])
+    sys.exit(1)
+
+
+def waited(what, why):
+    end = time.monotonic() + LONG
+    while not (value := what()):
+        if time.monotonic() > end:
+            fail(f"not in {LONG} s: {why}")
+        time.sleep(0.05)
+    return value
+
+
+def value_of(number):
+    return (b"%08d" % number) * (VALUE // 8)
+
+
+class Redis:
+    """Under mve with one follower and a small ring."""
+
+    def __init__(self, *options, ring="2M"):
+        self.port = free_port()
+        with open("server.log", "ab") as log:
+            self.mve = subprocess.Popen(
+                [MVE, "run", "-n", NAME, "-f", "same", "--ring", ring, "--full-ms", "20000",
+                 *options, "--", "redis-server", "--port", str(self.port), "--save", ""],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.sock = waited(self.connect, "the server listens")
+        self.replies = self.sock.makefile("rb")
+
+    def connect(self):
+        try:
+            return socket.create_connection(("127.0.0.1", self.port))
+        except OSError:
+            return None
+
+    def ask(self, requests, replies):
+        """The requests at once; the replies must be these."""
+        self.sock.sendall(requests)
+        got = self.replies.read(len(replies))
+        if got != replies:
+            fail(f"{got[:80]!r} for {replies[:80]!r}")
+
+    def fill(self, numbers):
+        numbers = list(numbers)
+        for i in range(0, len(numbers), BATCH):
+            part = numbers[i:i + BATCH]
+            self.ask(b"".join(b"*3\r\n$3\r\nSET\r\n$12\r\nkey:%08d\r\n$%d\r\n%s\r\n" %
+                              (n % 1000, VALUE, value_of(n)) for n in part),
+                     b"+OK\r\n" * len(part))
+
+    def has(self, numbers):
+        for n in numbers:
+            value = value_of(n)
+            self.ask(b"*2\r\n$3\r\nGET\r\n$12\r\nkey:%08d\r\n" % (n % 1000),
+                     b"$%d\r\n%s\r\n" % (len(value), value))
+
+    def status(self):
+        p = subprocess.run([MVE, "status", NAME, "--json"], capture_output=True, text=True)
+        if p.returncode:
+            fail(f"status: {p.stderr}")
+        return json.loads(p.stdout)
+
+    def follower(self):
+        return next(v for v in self.status()["versions"] if v["name"] == "f1")
+
+    def pids(self):
+        """Of the follower: nothing but what the test stops, and lets go on."""
+        return [self.follower()["pid"]]
+
+    def end(self):
+        if self.mve.poll() is None:
+            self.mve.terminate()
+        return self.mve.wait(LONG)
+
+    def said(self):
+        with open("server.log", errors="replace") as log:
+            return log.read()
+
+
+def stop(r):
+    pid = r.follower()["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def caught_up(r):
+    f = r.follower()
+    if f["role"] != "follower":
+        fail(f"the follower does not follow any more: {f}")
+    return f["lag_cells"] == 0
+
+
+def is_equal_at_last(r, pid, last):
+    spill = r.status()["ring"]["spill"]
+    if spill["on_disk"] < 4 * MIB:
+        fail(f"hardly anything is on disk: {spill}")
+    os.kill(pid, signal.SIGCONT)
+    waited(lambda: caught_up(r), "the follower catches up")
+    subprocess.run([MVE, "promote", NAME, "f1", "--wait"], check=True, stdout=subprocess.DEVNULL)
+    r.has(range(last - 1000, last))
+    r.fill(range(last, last + 100))
+    return r.status()["ring"]["spill"]
+
+
+def stopped():
+    r = Redis("--when-full", "spill", "--log-max", "256M")
+    r.fill(range(1000))
+    waited(lambda: caught_up(r), "the follower comes")
+    pid = stop(r)
+    last = 1000 + 24 * MIB // VALUE
+    r.fill(range(1000, last))
+    if "drop" in r.said():
+        fail("dropped")
+    spill = is_equal_at_last(r, pid, last)
+    # What a follower needs and no other gives up is more than that: a chunk for each of its lanes.
+    if spill["memory_most"] > 3 * MIB:
+        fail(f"more memory than the ring has: {spill}")
+    r.end()
+
+
+def spiller_of(pid):
+    for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
+        if open(f"/proc/{child}/comm").read().strip() == "mve-spill":
+            return int(child)
+    fail("no spiller")
+
+
+def over():
+    r = Redis("--when-full", "spill", "--full-ms", "500")
+    pid = stop(r)
+    r.fill(range(2000))
+    waited(lambda: r.status()["ring"]["spill"]["on_disk"] > MIB, "something is on disk")
+    os.kill(spiller_of(r.mve.pid), signal.SIGKILL)
+    waited(lambda: "nothing is spilled any more" in r.said(), "it is said")
+    r.fill(range(2000, 4000))
+    os.kill(pid, signal.SIGCONT)
+    waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
+    r.has(range(3000, 4000))
+    r.end()
+
+
+def full():
+    r = Redis("--when-full", "spill", "--full-ms", "500")
+    stop(r)
+    spiller = spiller_of(r.mve.pid)
+    resource.prlimit(spiller, resource.RLIMIT_FSIZE, (MIB, MIB))
+    r.fill(range(4000))
+    if "cannot spill: File too large" not in r.said():
+        fail("it is not said")
+    waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
+    r.has(range(3000, 4000))
+    r.end()
+
+
+def bounded():
+    r = Redis("--when-full", "spill", "--log-max", "8M", "--full-ms", "500")
+    stop(r)
+    r.fill(range(8000))
+    waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
+    r.has(range(7000, 8000))
+    r.end()
+
+
+def soak():
+    r = Redis("--when-full", "spill", "--log-max", "12G", ring="64M")
+    pid, last, worst = stop(r), 1000, 0.0
+    r.fill(range(last))
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        since = time.monotonic()
+        r.fill(range(last, last + BATCH))
+        worst = max(worst, time.monotonic() - since)
+        last += BATCH
+    print(f"told {r.status()['ring']}, slowest batch {worst * 1000:.1f} ms", file=sys.stderr)
+    spill = is_equal_at_last(r, pid, last)
+    if spill["memory_most"] > 66 * MIB:
+        fail(f"more memory than the ring has: {spill}")
+    r.end()
+
+
+for case in sys.argv[1:]:
+    globals()[case]()
+    print(f"{case}: ok")
