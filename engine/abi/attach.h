@@ -67,6 +67,8 @@ struct attach_row {
 	int32_t tid, pad;
 	uint64_t block;		/* filled by ATTACH_BEGIN; 0: there is none */
 	uint64_t mask;		/* of its signals: what the program believes */
+	uint64_t rseq;		/* that it has registered; 0: none */
+	uint32_t rseq_len, rseq_sign;
 };
 
 /* As the kernel's struct sigcontext begins: of DETACH_LEAVE. */

@@ -253,14 +253,47 @@ static long serve_seccomp(struct thread *t)
 	return call_kernel(t);
 }
 
-/* It would not be where others follow: what is registered is taken back when they come. */
+/*
+ * libc's area of restartable sequences, where the kernel would write the processor's number, to
+ * be read without a call.  There is none where others follow: what is registered is taken back
+ * when they come.  Who was made before that, and registers after it, would end the program if
+ * it could not: it believes that it has, and knows no processor.
+ */
+#define RSEQ_SIZE	32
+#define RSEQ_SIGN	0x53053053u
+#define RSEQ_LEAVE	1		/* RSEQ_FLAG_UNREGISTER */
+#define RSEQ_CPU_ID	4		/* where its number is; none: */
+static const int32_t cpu_unknown = -1;	/* RSEQ_CPU_ID_UNINITIALIZED */
+static bool rseq_was;
+
+void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign)
+{
+	if (at && len == RSEQ_SIZE && sign == RSEQ_SIGN)
+		t->rseq = at;
+}
+
+void rseq_leave(struct thread *t)
+{
+	rseq_was = true;
+	if (!t->rseq)
+		return;
+	OWN4(__NR_rseq, t->rseq, RSEQ_SIZE, RSEQ_LEAVE, RSEQ_SIGN);
+	t->rseq = 0;
+}
+
 static long serve_rseq(struct thread *t)
 {
 	const struct frame *f = &t->frame;
-	long result = call_kernel(t);
+	long result;
 
-	if (!result && f->rsi == RSEQ_SIZE && (uint32_t)f->r10 == RSEQ_SIGN)
-		t->rseq = f->rdx & RSEQ_LEAVE ? 0 : f->rdi;
+	if (boot.streams)
+		return rseq_was && !target_out(f->rdi + RSEQ_CPU_ID, &cpu_unknown,
+					       sizeof(cpu_unknown)) ? 0 : -ENOSYS;
+	result = call_kernel(t);
+	if (!result && f->rdx & RSEQ_LEAVE)
+		t->rseq = 0;
+	else if (!result)
+		rseq_note(t, f->rdi, f->rsi, (uint32_t)f->r10);
 	return result;
 }
 
@@ -337,8 +370,8 @@ long serve_special(struct thread *t, long nr)
 		return serve_arch_prctl(t);
 	case __NR_seccomp:
 		return serve_seccomp(t);
-	case __NR_rseq:		/* libc would look there for the processor's number */
-		return boot.streams ? -ENOSYS : serve_rseq(t);
+	case __NR_rseq:
+		return serve_rseq(t);
 	case __NR_io_setup:	/* its answers stand in memory that the kernel shares */
 		if (!boot.streams)
 			return call_kernel(t);

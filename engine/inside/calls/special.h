@@ -5,11 +5,6 @@
 #include "engine/abi/table.h"
 #include "engine/inside/gate/thread.h"
 
-/* As libc asks for restartable sequences, and takes that back. */
-#define RSEQ_SIZE	32
-#define RSEQ_SIGN	0x53053053u
-#define RSEQ_LEAVE	1	/* RSEQ_FLAG_UNREGISTER */
-
 /* The inside has code of its own for it. */
 static inline bool call_is_special(long nr)
 {
@@ -17,5 +12,9 @@ static inline bool call_is_special(long nr)
 }
 
 long serve_special(struct thread *t, long nr);
+
+/* The thread has registered it; others come, and it is taken back. */
+void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign);
+void rseq_leave(struct thread *t);
 
 #endif

@@ -20,6 +20,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/actions/actions.h"
+#include "engine/inside/calls/special.h"
 #include "engine/inside/crash/failed.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
@@ -94,10 +95,12 @@ static void begin(struct thread *t, struct attach *a)
 static void thread_begin(struct thread *t, struct attach *a)
 {
 	struct altstack ours = { (uint64_t)t + BLOCK_SIGSTACK, 0, 0, BLOCK_SIGSTACK_SIZE };
+	const struct attach_row *row = &a->thread[a->row];
 
 	MUST(!boot.streams && a->row < a->threads);
-	MUST(t == thread_self() && t->tid == a->thread[a->row].tid);
-	t->hidden_blocked = a->thread[a->row].mask & HIDDEN_SIGNALS;
+	MUST(t == thread_self() && t->tid == row->tid);
+	t->hidden_blocked = row->mask & HIDDEN_SIGNALS;
+	rseq_note(t, row->rseq, row->rseq_len, row->rseq_sign);
 	slot_claim(t);
 	OWN2(__NR_sigaltstack, &ours, &t->alt);
 }

@@ -117,6 +117,7 @@ static long streams_ask(struct thread *t)
 		return result;
 	request_of(t)->call[0] = boot.boards_used;
 	request_of(t)->call[1] = (uint64_t)&boot.boards_used;
+	request_of(t)->call[2] = (uint64_t)&boot;
 	result = request_ask(t, REQ_COMPANY, COMPANY_BEGIN, (uint64_t)pair[1], (uint64_t)places);
 	if (!result)
 		result = streams_receive(pair[0]);
@@ -216,15 +217,6 @@ static void company_take(struct thread *t)
 }
 
 /* --- standing for it -------------------------------------------------------------------- */
-
-/* The kernel would write the processor's number where it can be read without a call. */
-static void rseq_leave(struct thread *t)
-{
-	if (!t->rseq)
-		return;
-	OWN4(__NR_rseq, t->rseq, RSEQ_SIZE, RSEQ_LEAVE, RSEQ_SIGN);
-	t->rseq = 0;
-}
 
 void company_come(struct thread *t)
 {

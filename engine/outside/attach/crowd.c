@@ -114,6 +114,9 @@ static int stander_learn(struct stander *s)
 	if (ptrace(PTRACE_GETREGS, s->tid, 0, &s->regs) < 0 ||
 	    ptrace(PTRACE_GETSIGMASK, s->tid, 8, &s->mask) < 0)
 		return -errno;
+	/* A kernel that does not say has none. */
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, s->tid, sizeof(s->rseq), &s->rseq) < 0)
+		s->rseq = (struct __ptrace_rseq_configuration){ 0 };
 	s->again = call_again(&s->regs, &s->cut);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
@@ -16,6 +17,7 @@ struct stander {
 	pid_t tid;
 	struct user_regs_struct regs;	/* a call that was cut short is made again by them */
 	uint64_t mask;			/* of its signals */
+	struct __ptrace_rseq_configuration rseq;
 	uint64_t block;			/* of the inside; 0: none */
 	bool again;			/* it stands before a call that was cut short, */
 	bool cut;			/* which the kernel would not make again */

@@ -81,7 +81,10 @@ int guest_table(struct guest *g)
 	result = guest_table_write(g, &threads, offsetof(struct attach, threads), sizeof(threads));
 	for (unsigned i = 0; i < threads && !result; i++) {
 		const struct stander *s = &g->crowd.stander[i];
-		struct attach_row row = { s->tid, 0, s->block, s->mask };
+		struct attach_row row = {
+			s->tid, 0, s->block, s->mask, s->rseq.rseq_abi_pointer,
+			s->rseq.rseq_abi_size, s->rseq.signature,
+		};
 
 		result = guest_table_write(g, &row, row_at(i), sizeof(row));
 	}
