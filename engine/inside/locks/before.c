@@ -1,13 +1,16 @@
 /*
- * A thread may wait for a condition or a semaphore since before the functions were hooked.
- * Nobody would tell whom a wake-up meant, nor when the thread took its mutex; and of a pool of
- * threads a twin's kernel would wake another one than the leader's.  So each comes out of its
- * wait: its futex call times out (park.c), and the function returns to lock_late
- * (lock_gate.S).  A condition's waiter goes on as if woken by chance, which a program must
- * bear; a semaphore's calls its function again, which is hooked now.  Who waits for a lock
- * comes out when it has it.  Until all have there is no twin.
+ * A thread may sleep in a function of locks since before that was hooked.  Nobody would tell
+ * whom a wake-up meant, nor when the thread took its mutex; and of a pool of threads a twin's
+ * kernel would wake another one than the leader's.  So the function returns to lock_late
+ * (lock_gate.S) instead:
  *
- * Which function that is is read from the stack, by libc's unwind tables: one that is still
+ * - Who waits for a condition or a semaphore comes out of it: the futex call times out (park.c).
+ *   A condition's waiter goes on as if woken by chance, which a program must bear; a
+ *   semaphore's calls its function again, which is hooked now.  There is no twin before that.
+ * - Who waits for a mutex, which may be for ever, is from then on where a hooked function's call
+ *   would be: a leader tells that it has the lock, a follower gives it back and takes it in turn.
+ *
+ * Which function it is is read from the stack, by libc's unwind tables: one that is still
  * there, or what the program's own call leads to, if that has jumped elsewhere.  A hooked one
  * begins with a jump to its board, which says the kind.
  */
@@ -18,6 +21,7 @@
 #include "engine/core/must.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/order/lock_kind.h"
 
@@ -27,9 +31,10 @@ extern char lock_late[];
 
 /* Such waits, by the thread's index; a child's threads are others. */
 static struct late {
-	int32_t tid;
+	int32_t vtid;		/* a copy's are other threads, and believe to be these */
 	uint32_t kind;
-	uint64_t back, function, arg;
+	uint64_t back, arg;
+	uint64_t function, original;	/* without its hook */
 } lates[AREA_THREADS];
 
 /* --- which function it is ----------------------------------------------------------------- */
@@ -56,20 +61,23 @@ static bool led_by_word(uint64_t *to, uint64_t operand)
 	return led_by(to, operand) && !target_in(to, *to, sizeof(*to));
 }
 
-/* Of the function, by its board (abi/locks.h); LOCK_NONE: it is not hooked. */
-static uint32_t hooked_kind(uint64_t function)
+/* Of the function, by its board (abi/locks.h); false: it is not hooked. */
+static bool hooked(struct late *l, uint64_t function)
 {
 	struct { uint8_t mov, kind, zero[3], lea[3]; } b = { 0 };
+	uint64_t at = function;
 	int8_t near;
 
 	/* A short jump leads to a long one. */
-	if (!target_in(&b, function, 2) && b.mov == NEAR && !target_in(&near, function + 1, 1))
-		function += 2 + (uint64_t)(int64_t)near;
-	if (target_in(&b, function, 1) || b.mov != FAR || !led_by(&function, function + 1) ||
-	    target_in(&b, function, sizeof(b)))
-		return LOCK_NONE;
+	if (!target_in(&b, at, 2) && b.mov == NEAR && !target_in(&near, at + 1, 1))
+		at += 2 + (uint64_t)(int64_t)near;
+	if (target_in(&b, at, 1) || b.mov != FAR || !led_by(&at, at + 1) ||
+	    target_in(&b, at, sizeof(b)))
+		return false;
+	l->kind = b.kind;
+	l->function = function;
 	return b.mov == 0xb8 && b.kind < LOCK_KINDS && !b.zero[0] && b.lea[0] == 0x4c &&
-	       b.lea[1] == 0x8d && b.lea[2] == 0x1d ? b.kind : LOCK_NONE;
+	       b.lea[1] == 0x8d && b.lea[2] == 0x1d && led_by(&l->original, at + sizeof(b));
 }
 
 /* What the call calls that returns to `back`: by itself, or by a jump in the program. */
@@ -100,10 +108,10 @@ static bool is_sleep(uint32_t kind)
 	return kind == LOCK_SEM_WAIT || lock_how_of[kind] == LOCK_BY_COND;
 }
 
-static bool comes_out(uint32_t kind, uint64_t futex)
+static bool comes_out(const struct late *l)
 {
-	return (kind && lock_how_of[kind] == LOCK_BY_PLAIN) ||
-	       (is_sleep(kind) && (futex || kind != LOCK_SEM_WAIT));
+	return lock_how_of[l->kind] == LOCK_BY_COND ||
+	       (l->arg && (l->kind == LOCK_SEM_WAIT || l->kind == LOCK_MUTEX_LOCK));
 }
 
 /* --- coming out --------------------------------------------------------------------------- */
@@ -113,59 +121,58 @@ static void late_begin(struct thread *t, uint64_t slot, struct late l)
 	uint64_t to = (uint64_t)lock_late;
 
 	MUST(t->index < AREA_THREADS);
-	if (target_in(&l.back, slot, sizeof(l.back)) || target_out(slot, &to, sizeof(to)))
+	/* What an allocator locks is ordered by nobody. */
+	if (target_in(&l.back, slot, sizeof(l.back)) || local_code_in(l.back) ||
+	    target_out(slot, &to, sizeof(to)))
 		return;
+	l.vtid = t->vtid;
 	lates[t->index] = l;
-	__atomic_store_n(&lates[t->index].tid, t->tid, __ATOMIC_RELAXED);
 }
 
 void before_note(struct thread *t, struct caller_place at, uint64_t futex)
 {
 	struct late l = { .arg = futex };
+	uint64_t function;
 
-	for (int i = 0; i < FRAMES && caller_up(&at, &l.function, !i); i++) {
-		l.kind = hooked_kind(l.function);
-		if (!comes_out(l.kind, futex)) {
-			l.function = called_at(at.pc);
-			l.kind = hooked_kind(l.function);
-		}
-		if (comes_out(l.kind, futex)) {
+	for (int i = 0; i < FRAMES && caller_up(&at, &function, !i); i++)
+		if ((hooked(&l, function) || hooked(&l, called_at(at.pc))) && comes_out(&l)) {
 			late_begin(t, at.rsp - sizeof(l.back), l);
 			return;
 		}
-	}
-}
-
-bool before_is(const struct thread *t)
-{
-	/* Others ask while it stands. */
-	return __atomic_load_n(&lates[t->index].tid, __ATOMIC_RELAXED) == t->tid;
 }
 
 bool before_sleeps(const struct thread *t)
 {
-	return before_is(t) && is_sleep(lates[t->index].kind);
+	const struct late *l = &lates[t->index];
+
+	return l->vtid == t->vtid && is_sleep(l->kind);
 }
 
+/* All stand. */
 bool before_any(const struct thread *t)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o->pid == t->pid && before_is(o))
+		if (o->pid == t->pid && before_sleeps(o))
 			return true;
 	return false;
 }
 
 uint64_t before_over(struct thread *t, struct late_return *r)
 {
-	const struct late *l = &lates[t->index];
+	struct late *l = &lates[t->index];
 
-	MUST(before_is(t));
-	r->arg = l->arg;
-	r->back = l->back;
-	if (lock_how_of[l->kind] == LOCK_BY_COND && (int32_t)r->result == ETIMEDOUT)
+	MUST(l->vtid == t->vtid);
+	l->vtid = 0;
+	*r = (struct late_return){ 0, l->arg, r->result, l->back };
+	if (l->kind == LOCK_SEM_WAIT)
+		return (int32_t)r->result == -1 ? l->function : 0;
+	if (l->kind == LOCK_MUTEX_LOCK) {
+		r->kind = l->kind;
+		return l->original;
+	}
+	if ((int32_t)r->result == ETIMEDOUT)
 		r->result = 0;
-	__atomic_store_n(&lates[t->index].tid, 0, __ATOMIC_RELAXED);
-	return l->kind == LOCK_SEM_WAIT && (int32_t)r->result == -1 ? l->function : 0;
+	return 0;
 }

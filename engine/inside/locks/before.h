@@ -7,16 +7,18 @@
 
 /* The functions have just been hooked, and this thread stands there; `futex`: it sleeps on it. */
 void before_note(struct thread *t, struct caller_place at, uint64_t futex);
-/* It has yet to come out of one; of one that it sleeps in; one of the process has. */
-bool before_is(const struct thread *t);
+/* It has yet to come out of a wait that can be ended; one of the process has. */
 bool before_sleeps(const struct thread *t);
 bool before_any(const struct thread *t);
 
 /* On the program's stack; to begin with all is what the function returned. */
 struct late_return {
-	uint64_t arg, result, back;
+	uint64_t kind, arg, result, back;
 };
-/* Fills it in; the function that is to be called again, or 0. */
+/*
+ * Fills it in.  The function that is to be called again; or, if there is a kind, the one that has
+ * returned, without its hook; or 0.
+ */
 uint64_t before_over(struct thread *t, struct late_return *r);
 
 #endif

@@ -282,21 +282,33 @@ lock_held:
 	ret
 	.cfi_endproc
 
-/* Where a wait returns that was begun before its function was hooked: see before.c. */
+/* Where a function returns that was begun before it was hooked: see before.c. */
 	.globl lock_late
 	.balign 16
 lock_late:
 	push	%rax			/* struct late_return */
 	push	%rax
 	push	%rax
+	push	%rax
 	inside_quick before_over
+	pop	%rcx
 	pop	%rdi
 	test	%rax, %rax
 	jne	6f
 	pop	%rax
 	ret
-6:	add	$8, %rsp
+6:	pop	%r10
+	test	%ecx, %ecx
+	jne	8f
 	jmp	*%rax
+	/* As if the gate had called it. */
+8:	mov	%rax, %r11
+	mov	%ecx, %eax
+	.cfi_startproc
+	frame_open
+	mov	%r10, %rax
+	jmp	lock_led
+	.cfi_endproc
 
 /*
  * What runs once.  A leader's pthread_once is given once_init to run: it tells
