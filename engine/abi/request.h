@@ -69,9 +69,9 @@ enum request_kind {
 enum company_word {
 	/* All threads of a process stand that tells nobody what it does: */
 	COMPANY_BEGIN,		/* a socket, where they stand (AREA_THREADS of them); in call[] what
-				   is used of its boards, and where that is to be written ->
-				   through the socket struct company_start with the monitor's page,
-				   then the sections */
+				   is used of its boards, where that is to be written, and where
+				   struct boot is -> through the socket struct company_start with
+				   the monitor's page, then the sections */
 	COMPANY_DONE,		/* 0, or why it stays alone */
 };
 

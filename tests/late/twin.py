@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""twin.py SERVER TWINS [alone]: twins of a leader that runs, one after the other, under numbered
-requests.  Each follows and is equal; every fifth leads, and the one before ends.  No request is
-lost, doubled or wrong, and no descriptor, process or session's file is left.  `alone`: the
-session was begun without a follower, and tells nothing until the first.  A server pool:HOW is
-pool.c, whose threads wait so."""
+"""twin.py SERVER TWINS [alone|attached]: twins of a leader that runs, one after the other, under
+numbered requests.  Each follows and is equal; every fifth leads, and the one before ends.  No
+request is lost, doubled or wrong, and no descriptor, process or session's file is left.  `alone`:
+the session was begun without a follower, and tells nothing until the first.  `attached`: mve has
+come to a server that ran.  A server pool:HOW is pool.c, whose threads wait so."""
 import json
 import os
 import subprocess
@@ -46,20 +46,21 @@ def equal(session, name, load):
         raise Wrong(f"{name}: {json.dumps(v, indent=1)}\n{session.log()}")
 
 
-def begun(kind, followers):
+def begun(kind, followers, attached):
     name, _, how = kind.partition(":")
     if not how:
-        return Session(kind, followers)
+        return Session(kind, followers, attached=attached)
     port, out = free_port(), os.path.abspath(name)
     subprocess.run(["gcc", "-O1", "-g", "-pthread", "-o", out, f"{ROOT}/tests/late/{name}.c"],
                    check=True)
-    return Session("kv", followers, [], [out, str(port), how], None, port)
+    return Session("kv", followers, [], [out, str(port), how], None, port, attached=attached)
 
 
 def main():
     kind, twins = sys.argv[1], int(sys.argv[2])
-    alone = "alone" in sys.argv[3:]
-    session = begun(kind, 0 if alone else 1)
+    attached = "attached" in sys.argv[3:]
+    alone = attached or "alone" in sys.argv[3:]
+    session = begun(kind, 0 if alone else 1, attached)
     load = None
     try:
         if not alone:

@@ -79,7 +79,7 @@ class Session:
     count = 0
 
     def __init__(self, kind, followers=1, options=(), command=None, follower=None, port=None,
-                 daemon=False):
+                 daemon=False, attached=False):
         Session.count += 1
         self.kind, self.port, self.daemon = kind, port or free_port(), daemon
         self.name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), Session.count)
@@ -87,11 +87,18 @@ class Session:
         self.log_path = self.folder + "/mve.log"
         command = command or server_command(kind, self.port, self.folder)
         follow = [w for i in range(followers) for w in ("-f", follower or "same")]
-        with open(self.log_path, "ab") as log:
-            self.mve = subprocess.Popen([MVE, "run", "-n", self.name, *follow, *options, "--",
-                                         *command], stdin=subprocess.DEVNULL, stdout=log,
-                                        stderr=log)
+        self.server = self.popen(command) if attached else None
+        words = [MVE, "run", "-n", self.name, *follow, *options, "--", *command]
+        if attached:
+            while not listens(self.port) and self.server.poll() is None:
+                time.sleep(0.02)
+            words = [MVE, "attach", "-n", self.name, *options, str(self.server.pid)]
+        self.mve = self.popen(words)
         self.wait_for(self.begun, "the session begins")
+
+    def popen(self, words):
+        with open(self.log_path, "ab") as log:
+            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def begun(self):
         roles = {v["role"] for v in self.versions()}
@@ -159,7 +166,10 @@ class Session:
         return Load(self.port, self.kind, **more)
 
     def stop(self, sig=signal.SIGTERM):
-        self.mve.send_signal(sig)
+        if self.server:     # a signal is mve detach
+            subprocess.run([MVE, "stop", self.name], capture_output=True, timeout=60)
+        else:
+            self.mve.send_signal(sig)
         try:
             self.mve.wait(15)
         except subprocess.TimeoutExpired:
@@ -177,6 +187,9 @@ class Session:
             except subprocess.TimeoutExpired:
                 self.mve.kill()
                 self.mve.wait()
+        if self.server:
+            self.server.kill()
+            self.server.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

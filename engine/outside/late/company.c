@@ -38,8 +38,11 @@
 #include "engine/outside/patch/planner.h"
 #include "engine/outside/session/memory.h"
 #include "engine/outside/spill/spill.h"
+#include "engine/outside/start/auxv.h"
 #include "engine/outside/start/exec.h"
+#include "engine/outside/start/image.h"
 #include "engine/outside/start/inject.h"
+#include "engine/outside/start/vdso.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -236,6 +239,10 @@ static int code_change(struct monitor *m, const struct request *r, struct compan
 		result = maps_read(r->pid, &maps);
 	if (!result && stands_within(r->pid, &maps, place, AREA_THREADS))
 		result = -EAGAIN;
+	/* A program that we began has the inside's. */
+	if (!result && m->options->attach)
+		result = vdso_lead(memory, process_vdso(r->pid),
+				   r->call[2] - inside_image()->boot, place, AREA_THREADS);
 	if (!result)
 		code_ready(m, r->pid, memory, &maps, &room, s);
 	/* What has been hooked stays so, whatever comes of it. */

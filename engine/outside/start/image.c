@@ -13,6 +13,7 @@
 
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/start/image.h"
+#include "engine/outside/start/vdso.h"
 
 #define PAGE 4096ul
 
@@ -128,6 +129,8 @@ static void image_read(struct inside_image *im)
 	im->standing = symbol(im->bytes, base, "standing_fds");
 	im->own_taken = symbol(im->bytes, base, "own_taken");
 	im->tid_at = *(const uint64_t *)(im->bytes + symbol(im->bytes, base, "block_tid_at"));
+	for (int i = 0; i < VDSO_FUNCTIONS; i++)
+		im->vdso[i] = symbol(im->bytes, base, vdso_names[i]);
 	im->gate_net = symbol(im->bytes, base, "gate_net");
 	im->attach_run = symbol(im->bytes, base, "attach_run");
 	im->attach_done = symbol(im->bytes, base, "attach_done");

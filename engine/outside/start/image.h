@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/abi/boot.h"
+
 /* Offsets are from the image's first byte, in memory and in the file alike. */
 struct inside_image {
 	const uint8_t *bytes;
@@ -16,6 +18,7 @@ struct inside_image {
 	size_t start, boot;	/* inside_start, struct boot */
 	size_t standing;	/* struct standing_fds */
 	size_t own_taken;	/* bytes of own_map() */
+	size_t vdso[VDSO_FUNCTIONS];
 	size_t gate_net;
 	size_t tid_at;		/* in a block: the thread's id */
 	size_t attach_run, attach_done;	/* of a program that runs (abi/attach.h) */

@@ -5,6 +5,7 @@
  * it: calls through that come to us by a filter.
  */
 #include <elf.h>
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -13,12 +14,13 @@
 #include <sys/syscall.h>
 
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/start/image.h"
 #include "engine/outside/start/inject_parts.h"
 #include "engine/outside/start/vdso.h"
 
 #define IMAGE_MAX	0x4000
 
-static const char *const names[VDSO_FUNCTIONS] = {
+const char *const vdso_names[VDSO_FUNCTIONS] = {
 	[VDSO_CLOCK_GETTIME] = "__vdso_clock_gettime",
 	[VDSO_GETTIMEOFDAY] = "__vdso_gettimeofday",
 	[VDSO_TIME] = "__vdso_time",
@@ -26,6 +28,12 @@ static const char *const names[VDSO_FUNCTIONS] = {
 	[VDSO_GETCPU] = "__vdso_getcpu",
 	[VDSO_GETRANDOM] = "__vdso_getrandom",
 };
+
+/* jmp *0(%rip), and where to. */
+struct vdso_jump {
+	uint8_t jump[6];
+	uint64_t to;
+} __attribute__((packed));
 
 struct vdso_view {
 	uint8_t bytes[IMAGE_MAX + 1];
@@ -42,9 +50,11 @@ static void symbol_take(const struct vdso_view *v, const Elf64_Sym *s, uint64_t 
 {
 	const char *name = view_at(v, strings + s->st_name, 1);
 
-	_Static_assert(sizeof(names) / sizeof(names[0]) == VDSO_FUNCTIONS, "each function");
+	_Static_assert(sizeof(vdso_names) / sizeof(vdso_names[0]) == VDSO_FUNCTIONS,
+		       "each function");
 	for (int i = 0; name && i < VDSO_FUNCTIONS; i++)
-		if (!strcmp(name, names[i]) && s->st_shndx != SHN_UNDEF)
+		if (!strcmp(name, vdso_names[i]) && s->st_shndx != SHN_UNDEF &&
+		    s->st_size >= sizeof(struct vdso_jump))
 			out[i] = v->bias + s->st_value;
 }
 
@@ -109,6 +119,33 @@ void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS])
 	}
 	for (int i = 0; i < VDSO_FUNCTIONS; i++)
 		out[i] = offset[i] ? base + offset[i] : 0;
+}
+
+static bool any_within(const uint64_t *place, uint32_t n, uint64_t from, uint64_t len)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (place[i] - from < len)
+			return true;
+	return false;
+}
+
+int vdso_lead(int memory, uint64_t base, uint64_t inside, const uint64_t *place, uint32_t n)
+{
+	const struct inside_image *im = inside_image();
+	uint64_t at[VDSO_FUNCTIONS];
+	int result = 0;
+
+	vdso_functions(memory, base, at);
+	for (int i = 0; i < VDSO_FUNCTIONS; i++)
+		if (at[i] && any_within(place, n, at[i], sizeof(struct vdso_jump)))
+			return -EAGAIN;
+	for (int i = 0; i < VDSO_FUNCTIONS && !result; i++) {
+		const struct vdso_jump jump = { { 0xff, 0x25 }, inside + im->vdso[i] };
+
+		if (at[i])
+			result = memory_write(memory, at[i], &jump, sizeof(jump));
+	}
+	return result;
 }
 
 /* --- the page that was there before it ---------------------------------------------- */
