@@ -26,7 +26,11 @@ lib_objs := $(B)/libmve.a
 mve_objs := $(call obj,$(MVE))
 skels	:= $(patsubst bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(BPF))
 
-all: $(B)/mve $(B)/rulec $(B)/mve-xform $(B)/mve-driver checkpoint
+# What speaks with NATS is a program of its own, made where the library is (libnats-dev).
+NATS	:= $(wildcard /usr/include/nats/nats.h)
+ship_objs := $(call obj,$(wildcard engine/ship/*.c))
+
+all: $(B)/mve $(B)/rulec $(if $(NATS),$(B)/mve-ship) $(B)/mve-xform $(B)/mve-driver checkpoint
 
 deps:
 	@./tools/install-packages packages.txt
@@ -51,6 +55,13 @@ $(B)/libmve.a: $(call obj,$(OUTSIDE)) $(B)/inside.blob.o
 
 $(B)/mve: $(mve_objs) $(lib_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+
+$(B)/engine/ship/%.o: engine/ship/%.c
+	@mkdir -p $(@D)
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/mve-ship: $(ship_objs) $(lib_objs)
+	$(call say,ld $@) $(CC) $(CFLAGS) $^ -lnats -ljansson -lpthread -o $@
 
 # The inside: freestanding, position independent, without vector registers,
 # linked into one image that the monitor copies into a program.
@@ -232,7 +243,7 @@ $(httpds): $(wildcard servers/httpd/*.[ch])
 
 units: $(units)
 
-tests: $(B)/mve $(B)/rulec $(B)/mve-xform $(B)/mve-driver checkpoint $(programs) $(units) $(rings) $(footprint) $(httpds)
+tests: $(B)/mve $(B)/rulec $(if $(NATS),$(B)/mve-ship) $(B)/mve-xform $(B)/mve-driver checkpoint $(programs) $(units) $(rings) $(footprint) $(httpds)
 
 demo: deps
 	@$(MAKE) --no-print-directory -j2 all

@@ -16,6 +16,7 @@ int cmd_top(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_follow(int argc, char **argv);
+int cmd_follow_from(int argc, char **argv);	/* mve follow --from */
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_drop(int argc, char **argv);

@@ -25,6 +25,7 @@ static const char help[] =
 	"usage: mve follow NAME [--name FOLLOWER] [--wait S]\n"
 	"       mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] [--wait S]\n"
 	"                  -- CMD...\n"
+	"       mve follow --from nats://HOST:PORT/SUBJECT [options] [-- CMD...]\n"
 	"\n"
 	"Adds a follower to the session NAME as it runs, and comes back when it follows,\n"
 	"or when it is clear why it cannot.  What passes (a takeover is under way) is\n"
@@ -38,6 +39,9 @@ static const char help[] =
 	"--stateless and --mark: CMD is led through the leader's start and joins where\n"
 	"the next request begins; connections that are open then stay the leader's\n"
 	"alone.  When it is ready and no request comes, the command comes back, too.\n"
+	"\n"
+	"With --from it follows a session of another machine; it has options of its own:\n"
+	"mve follow --from URL --help.\n"
 	"\n"
 	"  --again             dropped (it found something, was too slow) it is started\n"
 	"                      again: soon, and later each time\n"
@@ -246,7 +250,7 @@ static int options_take(int argc, char **argv, struct wanted *want)
 	return optind;
 }
 
-int cmd_follow(int argc, char **argv)
+static int follow_session(int argc, char **argv)
 {
 	struct look l = look_take(argc < 2 ? argc : 2, argv, "n", help);
 	struct wanted want = { .wait_s = PASSES_S };
@@ -262,4 +266,20 @@ int cmd_follow(int argc, char **argv)
 	if (l.code)
 		return l.code;
 	return at + 1 < argc ? follow(&s, &want, argv + 1 + at) : follow_twin(&s, &want);
+}
+
+/* Before the program's own words. */
+static bool is_from(char **argv)
+{
+	for (; *argv && strcmp(*argv, "--"); argv++)
+		if (!strncmp(*argv, "--from", 6) && (!(*argv)[6] || (*argv)[6] == '='))
+			return true;
+	return false;
+}
+
+int cmd_follow(int argc, char **argv)
+{
+	if (is_from(argv))
+		return cmd_follow_from(argc, argv);
+	return follow_session(argc, argv);
 }

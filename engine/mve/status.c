@@ -211,6 +211,18 @@ static void past_show(const json_t *j)
 	}
 }
 
+/* What goes to another machine, and what waits for that. */
+static void ship_show(const json_t *s)
+{
+	const char *state = show_text(s, "state"), *words = show_text(s, "words");
+
+	if (s)
+		printf("  ships to %s: %s%s%s; %lld bytes there, %lld waiting\n\n",
+		       show_text(s, "to"), state, !strcmp(state, words) ? "" : ": ",
+		       !strcmp(state, words) ? "" : words, show_number(s, "shipped"),
+		       show_number(s, "waiting"));
+}
+
 /* What share of the traffic the followers have seen. */
 static void sample_show(const json_t *s)
 {
@@ -302,6 +314,7 @@ int cmd_status(int argc, char **argv)
 	past_show(j);
 	sample_show(json_object_get(j, "sample"));
 	recording_show(json_object_get(j, "recording"));
+	ship_show(json_object_get(j, "ship"));
 	images_show(json_object_get(j, "images"));
 	calls_show(json_object_get(j, "calls"));
 	sites_show(json_object_get(j, "sites"));

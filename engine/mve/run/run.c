@@ -16,6 +16,7 @@
 #include "engine/mve/run/run_record.h"
 #include "engine/mve/run/run_rollback.h"
 #include "engine/mve/run/run_sample.h"
+#include "engine/mve/run/run_ship.h"
 #include "engine/mve/run/values.h"
 #include "engine/mve/show.h"
 #include "engine/outside/monitor/monitor.h"
@@ -60,6 +61,10 @@ static const char run_help[] =
 	"  --max-age TIME      (30s, 10m, 2h, 7d); then --keep says\n"
 	"  --keep first|last   it ends (default), or its oldest parts are dropped: what\n"
 	"                      is left can be looked at (mve log) and not replayed\n"
+	"  --ship nats://HOST:PORT/SUBJECT  the same goes to a stream of NATS, for mve\n"
+	"                      follow --from on another machine (docs/shipping.md)\n"
+	"  --spool SIZE        so much of it may wait on disk for NATS (1G); then the\n"
+	"                      shipping ends, and the session goes on\n"
 	"\n"
 	"  --mark CALL|FUNCTION|/PATH  a request begins before such a call (accept,\n"
 	"                      epoll_wait, ...), where this function of the program is\n"
@@ -142,6 +147,8 @@ static const struct option run_options[] = {
 	{ "max-size", required_argument, NULL, OPT_MAX_SIZE },
 	{ "max-age", required_argument, NULL, OPT_MAX_AGE },
 	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "ship", required_argument, NULL, OPT_SHIP },
+	{ "spool", required_argument, NULL, OPT_SPOOL },
 	{ 0 },
 };
 
@@ -284,6 +291,31 @@ static int session_name(struct run_options *o, const char *name)
 	return 0;
 }
 
+static int record_option(struct run_options *o, int opt, const char *command, char **argv)
+{
+	switch (opt) {
+	case OPT_RECORD:
+		o->record = optarg;
+		return 0;
+	case OPT_SYNC:
+		return sync_take(o, optarg);
+	case OPT_COMPRESS:
+		return compress_take(o, optarg);
+	case OPT_MAX_SIZE:
+		return max_size_take(o, optarg);
+	case OPT_MAX_AGE:
+		return max_age_take(o, optarg);
+	case OPT_KEEP:
+		return keep_take(o, optarg);
+	case OPT_SHIP:
+	case OPT_SPOOL:
+	case OPT_FROM:
+		return ship_take(o, opt, optarg);
+	default:
+		return option_wrong(command, opt, argv[optind - 1]);
+	}
+}
+
 static int session_option(struct run_options *o, int opt, const char *command, char **argv)
 {
 	switch (opt) {
@@ -329,19 +361,6 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return 0;
 	case OPT_MARK:
 		return mark_take(o, optarg);
-	case OPT_RECORD:
-		o->record = optarg;
-		return 0;
-	case OPT_SYNC:
-		return sync_take(o, optarg);
-	case OPT_COMPRESS:
-		return compress_take(o, optarg);
-	case OPT_MAX_SIZE:
-		return max_size_take(o, optarg);
-	case OPT_MAX_AGE:
-		return max_age_take(o, optarg);
-	case OPT_KEEP:
-		return keep_take(o, optarg);
 	case OPT_GDB:
 		o->gdb = true;
 		return 0;
@@ -354,7 +373,7 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 	case OPT_SAMPLE:
 		return sample_take(o, optarg);
 	default:
-		return option_wrong(command, opt, argv[optind - 1]);
+		return record_option(o, opt, command, argv);
 	}
 }
 
@@ -435,6 +454,8 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 		result = rollback_complete(o);
 	if (!result)
 		result = marks_complete(o);
+	if (!result)
+		result = ship_complete(o);
 	if (!result)
 		result = record_complete(o);
 	if (!result)

@@ -84,7 +84,7 @@ int record_complete(const struct run_options *o)
 
 	if (o->record && why) {
 		say_error("a recording has all connections from the start",
-			  "--record and %s do not go together", why);
+			  "%s and %s do not go together", o->ship ? "--ship" : "--record", why);
 		return EXIT_USE;
 	}
 	if (without) {

@@ -418,6 +418,7 @@ static bool frame_next(struct feeder *f)
 	if (f->replay->frames.tail)	/* what was before is in our memory */
 		__atomic_store_n(&f->replay->tail->taken, f->replay->frames.segment,
 				 __ATOMIC_RELAXED);
+	fed->ended |= f->now && f->now->kind == LOG_END;
 	if (f->now && f->now->kind != LOG_END)
 		f->round = f->now->round;
 	return f->now;

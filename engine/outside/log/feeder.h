@@ -12,7 +12,8 @@ struct fed {
 	uint64_t open;		/* cells of events that the cut may have left without their ends */
 	uint32_t first_ends;	/* 1 + the lane whose last event ends the first process; or 0 */
 	uint32_t whole;		/* it is at the end of what is whole */
-	uint32_t torn;		/* and there is something behind it, or it makes no sense: */
+	uint32_t ended;		/* the recorder has said that it ends there */
+	uint32_t torn;		/* there is something behind it, or it makes no sense: */
 	char why[FRAMES_WHY];
 	struct until until;
 };
@@ -34,8 +35,12 @@ struct replay {
 	uint64_t until_event, until_ns;	/* where it is to stand first; or 0 */
 };
 
+#define REPLAY_COMES	-1
+
 /* Opens the recording; 0, or an exit code behind a message. */
 int replay_open(struct replay *r, const char *path);
+/* One that still grows; `path` is for people.  REPLAY_COMES: its head is not there yet. */
+int replay_open_tail(struct replay *r, const char *path, int folder, struct log_tail *tail);
 /* 0, or an exit code behind a message: it can only be looked at. */
 int replay_begins(const struct replay *r);
 /* Chunks of a ring in which it cannot get stuck. */

@@ -6,8 +6,8 @@
  * last whole frame is the end, whatever it is: a recorder that was killed leaves such an end.
  * Files are read and not mapped, for who cuts a mapped one short ends whoever looks.
  *
- * Of one that grows nothing is read that is not settled (abi/tail.h): what is missing there is not
- * an end, it comes.
+ * Of one that grows nothing is read that is not settled (struct log_tail): what is missing
+ * there is not an end, it comes.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "engine/abi/log.h"
-#include "engine/abi/tail.h"
 #include "engine/outside/bytes/bale.h"
 
 #define FRAMES_WHY	160

@@ -46,6 +46,7 @@
 #define SYNC_MS		1000		/* with --sync second */
 #define HURRY_PART	4		/* of the ring is unread: nothing more is compressed */
 #define END_MS		30000		/* for what is left, at the session's end */
+#define SPOOL_SEGMENTS	16		/* of what may wait; they go one by one */
 
 /* Where we stand in a lane: how far is written down, and how far that is under way. */
 struct place {
@@ -83,6 +84,7 @@ struct recorder {
 	uint32_t lane;		/* where the next look begins */
 	uint64_t looks;
 	uint64_t synced_ms;	/* when that was last asked for */
+	uint64_t most;		/* bytes that may wait to be shipped; 0: nobody ships */
 	uint32_t rounds;	/* whole ones */
 	bool full;		/* the batch is full: there may be more */
 	char why[FRAMES_WHY];	/* it ends; "": it goes on */
@@ -399,6 +401,19 @@ static bool sync_look(struct recorder *r)
 	return !result || ends(r, "cannot write: %s", strerror(-result));
 }
 
+/* What waits to be shipped is bounded. */
+static bool spool_look(struct recorder *r)
+{
+	const struct log_writer *w = &r->writer;
+	uint64_t written = w->before + w->offset;
+
+	if (!r->most ||
+	    written <= __atomic_load_n(&w->tail->acked, __ATOMIC_RELAXED) + r->most)
+		return true;
+	return ends(r, "%lu MiB wait to be shipped, as much as --spool allows",
+		    (unsigned long)(r->most >> 20));
+}
+
 /* One frame for itself. */
 static int frame_write(struct recorder *r, struct gathered *g, enum log_kind kind,
 		       const void *payload, uint32_t size)
@@ -446,7 +461,7 @@ static bool segment_look(struct recorder *r, struct gathered *g, struct gathered
 static bool look(struct recorder *r, unsigned turn, bool *any)
 {
 	struct gathered *g = &r->turn[turn], *other = &r->turn[!turn];
-	bool whole = segment_look(r, g, other) && gather(r, g);
+	bool whole = spool_look(r) && segment_look(r, g, other) && gather(r, g);
 
 	*any = whole && g->batch.frames;
 	if (*any)
@@ -530,9 +545,20 @@ int recorder_open(struct monitor *m)
 
 	if (!path || result)
 		return result ? open_fail(path, result) : 0;
-	say_error(NULL, "recording to %s: it will hold what clients send, and what they are sent",
-		  path);
+	say_error(NULL, "%s %s: it will hold what clients send, and what they are sent",
+		  m->options->spooled ? "shipping, by way of" : "recording to", path);
 	return 0;
+}
+
+void recorder_bound(struct log_tail *tail, uint64_t most)
+{
+	struct log_writer *w = &ours.writer;
+
+	MUST(most && w->segment_bytes);
+	w->tail = tail;
+	ours.most = most;
+	if (w->segment_bytes > most / SPOOL_SEGMENTS)
+		w->segment_bytes = most / SPOOL_SEGMENTS;
 }
 
 static void recorder_failed(struct monitor *m, const char *why)
@@ -548,6 +574,8 @@ static void link_close(struct monitor *m)
 	MUST(ours.socket >= 0);
 	close(ours.socket);
 	ours.socket = -1;
+	if (ours.writer.tail)
+		PUBLISH(tail_over, &ours.writer.tail->over, 1);
 	if (m->conduct->following & US)
 		recorder_failed(m, "its recorder was killed");
 }

@@ -4,10 +4,16 @@
 
 #include <jansson.h>
 
+#include "engine/abi/log.h"
 #include "engine/outside/monitor/monitor.h"
 
 /* The folder is there and empty, before anything runs; 0 or an exit code. */
 int recorder_open(struct monitor *m);
+/*
+ * Before that: how far it is written is told there, and how far that is elsewhere is read there;
+ * where `most` bytes more than that are written the recording ends.
+ */
+void recorder_bound(struct log_tail *tail, uint64_t most);
 /* The leader stands at its first instruction: its recorder begins. */
 void recorder_begin(struct monitor *m);
 /* It has said something, or has ended. */

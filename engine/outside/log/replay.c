@@ -22,15 +22,16 @@
 #define RECORDED	0	/* the version that was */
 #define REPLAYED	1
 
-int replay_open(struct replay *r, const char *path)
+/* `code`: of opening it. */
+static int head_take(struct replay *r, int code)
 {
-	const struct log_frame *head;
+	const struct log_frame *head = code ? NULL : frames_next(&r->frames);
 	struct log_frame *copy = NULL;
-	int code;
 
-	*r = (struct replay){ .path = path };
-	code = frames_open(&r->frames, path);
-	head = code ? NULL : frames_next(&r->frames);
+	if (!code && !head && r->tail && !r->frames.over) {
+		frames_close(&r->frames);
+		return REPLAY_COMES;
+	}
 	if (head) {
 		copy = malloc(sizeof(*head) + head->size);
 		MUST(copy);
@@ -41,9 +42,23 @@ int replay_open(struct replay *r, const char *path)
 		code = EXIT_NO;
 	}
 	if (code)
-		say_error("mve run --record makes one", "cannot read the recording: %s: %s", path,
-			  r->frames.why);
+		say_error("mve run --record makes one", "cannot read the recording: %s: %s",
+			  r->path, r->frames.why);
 	return code;
+}
+
+int replay_open(struct replay *r, const char *path)
+{
+	*r = (struct replay){ .path = path };
+	return head_take(r, frames_open(&r->frames, path));
+}
+
+int replay_open_tail(struct replay *r, const char *path, int folder, struct log_tail *tail)
+{
+	*r = (struct replay){ .path = path, .tail = tail };
+	if (!CONSUME(tail_settled, &tail->settled))
+		return REPLAY_COMES;
+	return head_take(r, frames_open_tail(&r->frames, dup(folder), tail));
 }
 
 int replay_begins(const struct replay *r)
@@ -176,8 +191,8 @@ int replay_result(struct monitor *m)
 	struct replay_left left = r->left.is ? r->left : left_now(m);
 
 	if (program_judged(v)) {
-		say_error("mve report shows where: mve report NAME", "%s: replayed, and it differs",
-			  r->path);
+		say_error("mve report shows where: mve report NAME", "%s: %s, and it differs",
+			  r->path, r->tail ? "followed" : "replayed");
 		return EXIT_NO;
 	}
 	if (r->fed->torn)
@@ -186,6 +201,7 @@ int replay_result(struct monitor *m)
 		say_error(NULL, "%s: not replayed to the end: %s", r->path, v->why);
 		return EXIT_SYSTEM;
 	}
-	printf("replayed %lu calls, equal\n", (unsigned long)r->fed->calls);
+	printf("%s %lu calls, equal\n", r->tail ? "followed" : "replayed",
+	       (unsigned long)r->fed->calls);
 	return EXIT_OK;
 }

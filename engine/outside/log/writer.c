@@ -364,6 +364,8 @@ void batch_settle(struct log_writer *w, const struct batch *b)
 		w->written->segments = w->kept_count + 1;
 		w->written->dropped = w->dropped;
 	}
-	if (w->tail)
-		PUBLISH(tail_settled, &w->tail->settled, tail_place(b->segment, (uint32_t)end));
+	if (!w->tail)
+		return;
+	__atomic_store_n(&w->tail->written, w->before + w->offset, __ATOMIC_RELAXED);
+	PUBLISH(tail_settled, &w->tail->settled, tail_place(b->segment, (uint32_t)end));
 }

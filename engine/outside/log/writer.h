@@ -9,7 +9,6 @@
 #include <sys/uio.h>
 
 #include "engine/abi/log.h"
-#include "engine/abi/tail.h"
 #include "engine/outside/bytes/bale.h"
 #include "engine/outside/monitor/options.h"
 

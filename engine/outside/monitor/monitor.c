@@ -40,6 +40,7 @@
 #include "engine/outside/spill/spill.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/log/replay.h"
+#include "engine/outside/ship/ship.h"
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/outlet.h"
 #include "engine/outside/kernel/process.h"
@@ -86,7 +87,7 @@ static int loop_open(struct monitor *m)
 	}
 	if (!monitor_poll(m, m->signal_fd, POLLIN, WAKE_SIGNAL, 0) ||
 	    !monitor_poll(m, m->bell_fd, POLLIN, WAKE_BELL, 0) || !control_begin(m) ||
-	    !recorder_poll(m) || !spill_poll(m))
+	    !recorder_poll(m) || !spill_poll(m) || !ship_poll(m))
 		return -errno;
 	return 0;
 }
@@ -301,6 +302,8 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 		recorder_serve(m);
 	} else if (what == WAKE_SPILLER) {
 		spill_serve(m);
+	} else if (what == WAKE_SHIP) {
+		ship_serve(m);
 	} else if (what == WAKE_LOOK) {
 		/* One that followed when the original ended is no child of the copy. */
 		if (m->background && process_began(leading(m)->server) != leading(m)->began)
@@ -311,6 +314,7 @@ static void wake_serve(struct monitor *m, enum wake what, uint64_t which)
 			followers_look(m);
 		if (m->options->replay)
 			stand_say(m);
+		ship_look(m);
 		if (m->background || m->options->sampling.stateless || m->options->record ||
 		    followers_any(m))
 			wakes_look(m);
@@ -398,6 +402,7 @@ static void session_close(struct monitor *m)
 	rollbacks_close(m);
 	recorder_end(m);
 	spill_end(m);
+	ship_end(m);
 	status_write(m);
 	audit_close(m->audit);
 	cgroup_end(m);
@@ -587,6 +592,7 @@ static int leader_start(struct monitor *m)
 	v->state = VERSION_LEADS;
 	recorder_begin(m);
 	spill_begin(m);
+	ship_begin(m);
 	return 0;
 }
 
@@ -663,7 +669,8 @@ int monitor_run(const struct run_options *o)
 	code = programs_find(&m);
 	if (!code)
 		code = session_begin(&m);
-	if (!code && ((code = recorder_open(&m)) || (code = spill_open(&m))))
+	if (!code && ((code = recorder_open(&m)) || (code = spill_open(&m)) ||
+		      (code = ship_open(&m))))
 		session_remove(&m.session);
 	if (!code)
 		code = parts_open(&m);

@@ -43,6 +43,9 @@ enum policy { POLICY_STOP, POLICY_IGNORE, POLICY_ALARM, POLICY_PROMOTE, POLICY_R
 /* When a follower takes over by itself. */
 enum failover { FAILOVER_CRASH, FAILOVER_ERROR, FAILOVER_OFF };
 
+#define SPOOL_LEAST		(1u << 20)
+#define SPOOL_MOST		((int64_t)1 << 40)
+
 /* When what is recorded has to be on the disk: when the kernel likes, in a second, at once. */
 enum log_sync { SYNC_NONE, SYNC_SECOND, SYNC_CALL };
 
@@ -112,6 +115,10 @@ struct run_options {
 	enum log_sync sync;	/* of what is recorded */
 	int compress;		/* zstd's level for it; or 0 */
 	struct record_bounds bounds;
+	const char *ship;	/* where it goes: nats://...; or NULL */
+	uint64_t spool;		/* bytes that may wait for that */
+	const char *from;	/* mve follow --from: where it comes from */
+	bool spooled;		/* the folder is for that alone: it goes when it is sent */
 	struct replay *replay;	/* the leader is a recording; or NULL */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */

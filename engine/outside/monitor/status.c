@@ -19,6 +19,7 @@
 #include "engine/outside/kernel/witness.h"
 #include "engine/outside/log/recorder.h"
 #include "engine/outside/log/stand.h"
+#include "engine/outside/ship/ship.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/status.h"
@@ -388,6 +389,8 @@ json_t *status_json(struct monitor *m)
 		json_object_set_new(j, "recording", recorder_json(m));
 	if (m->options->replay)
 		json_object_set_new(j, "replay", stand_json(m));
+	if (m->options->ship)
+		json_object_set_new(j, "ship", ship_json());
 	if (m->audit)
 		json_object_set_new(j, "audit", witness_json(m));
 	return j;

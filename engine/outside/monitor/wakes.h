@@ -5,6 +5,7 @@
 #ifndef MVE_OUTSIDE_WAKES_H
 #define MVE_OUTSIDE_WAKES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct monitor;
@@ -14,6 +15,7 @@ enum wake {
 	WAKE_TRACE,	/* there is room for lines of it again */
 	WAKE_RECORDER,	/* it has said something, or has ended */
 	WAKE_SPILLER,	/* the same */
+	WAKE_SHIP,	/* the same of mve-ship */
 	WAKE_LOOK,	/* four times a second, where somebody is looked after */
 };
 

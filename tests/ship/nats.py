@@ -1,0 +1,136 @@
+"""nats.py: what tests of shipping share: a NATS server of our own, kv shipped, its follower."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "log")]
+from kv import MVE, ROOT, build, connect, fail, free_port     # noqa: E402,F401
+
+SHIP = os.path.join(os.path.dirname(MVE), "mve-ship")
+LIMIT_S = 120       # of what hangs
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def needed():
+    if not os.access(SHIP, os.X_OK):
+        skip("mve-ship is not made: libnats-dev is not installed")
+
+
+def until(what, why, every=0.05):
+    """What it comes to, as soon as that is something."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        found = what()
+        if found:
+            return found
+        time.sleep(every)
+    return fail(why)
+
+
+class Nats:
+    """A server with JetStream, on loopback; its streams outlive it."""
+
+    def __init__(self, folder, config=""):
+        self.port = free_port()
+        self.folder = os.path.abspath(folder)
+        os.makedirs(self.folder, exist_ok=True)
+        with open(f"{self.folder}/nats.conf", "w") as f:
+            f.write(f'listen: "127.0.0.1:{self.port}"\n'
+                    f'jetstream {{ store_dir: "{self.folder}/store", max_mem: 64M, max_file: 1G }}\n'
+                    f'{config}\n')
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["nats-server", "-c", f"{self.folder}/nats.conf", "-l", f"{self.folder}/log"])
+        connect(self.port).close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def url(self, subject, scheme="nats", user=""):
+        return f"{scheme}://{user}127.0.0.1:{self.port}/{subject}"
+
+
+class Session:
+    """mve in the background, with what it says."""
+
+    def __init__(self, name, *words, **more):
+        self.err = open(f"{name}.err", "w+")
+        self.process = subprocess.Popen([MVE, *words], stdout=subprocess.PIPE, stderr=self.err,
+                                        text=True, **more)
+
+    def said(self):
+        with open(self.err.name) as f:
+            return f.read()
+
+    def waits(self, text):
+        until(lambda: text in self.said() or self.process.poll() is not None,
+              f"not said: {text}")
+        if text not in self.said():
+            fail(f"not said: {text}\n{self.said()}")
+
+    def end(self, status=0):
+        """What it printed; it ends by itself."""
+        try:
+            out, _ = self.process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            fail(f"it does not end\n{self.said()}")
+        if self.process.returncode != status:
+            fail(f"ended with {self.process.returncode} instead of {status}\n{out}{self.said()}")
+        return out
+
+    def stop(self, status=0):
+        self.process.send_signal(signal.SIGTERM)
+        return self.end(status)
+
+
+class Leader(Session):
+    """kv, shipped."""
+
+    def __init__(self, url, *more, program="./kv", **keys):
+        self.port = free_port()
+        self.name = f"ship-{os.getpid()}-{self.port}"
+        super().__init__(self.name, "run", "-n", self.name, "--ship", url, *more, "--", program,
+                         str(self.port), **keys)
+        self.link = connect(self.port)
+        self.file = self.link.makefile("rw")
+
+    def ask(self, line, answer):
+        self.file.write(line + "\n")
+        self.file.flush()
+        got = self.file.readline()
+        if got != answer + "\n":
+            fail(f"{line!r} is answered with {got!r}\n{self.said()}")
+
+    def load(self, n):
+        for i in range(n):
+            self.ask(f"PUT k{i % 40} v{i}", "OK")
+            self.ask(f"GET k{i % 40}", f"VALUE v{i}")
+
+    def status(self):
+        p = subprocess.run([MVE, "status", self.name, "--json"], capture_output=True, text=True,
+                           check=False)
+        return p.stdout
+
+    def stop(self, status=0):
+        self.link.close()
+        return super().stop(status)
+
+
+def equal(out):
+    m = re.search(r"^followed (\d+) calls, equal$", out, re.M)
+    if not m:
+        fail(f"not equal: {out}")
+    return int(m[1])
