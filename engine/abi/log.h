@@ -62,7 +62,7 @@ enum log_kind {
 	LOG_CELLS,	/* of a lane, from cell `at` on */
 	LOG_GIVES,	/* the lane has no more cells, but gives other than it did */
 	LOG_CLOSED,	/* the lane's life is over: it has `at` cells */
-	LOG_END,	/* the recording ended, and why: a text */
+	LOG_END,	/* the recording ended, and why: a text; `at` not 0: the session went on */
 	LOG_BALE,	/* frames, compressed */
 	LOG_KINDS
 };

@@ -301,7 +301,13 @@ def looked():
 
 
 def bytes_of(folder):
-    return sum(os.stat(f"{folder}/{f}").st_size for f in os.listdir(folder))
+    size = 0
+    for name in os.listdir(folder):
+        try:
+            size += os.stat(f"{folder}/{name}").st_size
+        except FileNotFoundError:       # dropped meanwhile
+            pass
+    return size
 
 
 def compressed():

@@ -419,6 +419,7 @@ static bool frame_next(struct feeder *f)
 		__atomic_store_n(&f->replay->tail->taken, f->replay->frames.segment,
 				 __ATOMIC_RELAXED);
 	fed->ended |= f->now && f->now->kind == LOG_END;
+	fed->early |= f->now && f->now->kind == LOG_END && f->now->at;
 	if (f->now && f->now->kind != LOG_END)
 		f->round = f->now->round;
 	return f->now;
@@ -494,15 +495,17 @@ static bool is_followed(const struct feeder *f)
 }
 
 /*
- * An event that does not fit into its chunk goes on in the next.  Where a recording is cut its
+ * An event that does not fit into its chunk goes on in the next.  Where a recording is cut, or has
+ * ended before its session, its
  * rest may be missing, and the follower waits for it: cells of such events, once it stands there.
  */
 static uint64_t open_cells(const struct feeder *f)
 {
+	const struct fed *fed = f->replay->fed;
 	uint32_t high = section_lanes(f->own);
 	uint64_t cells = 0;
 
-	for (uint32_t i = 0; i < high && f->replay->fed->torn; i++) {
+	for (uint32_t i = 0; i < high && (fed->torn || fed->early); i++) {
 		uint64_t at = CONSUME(cursor_at, &f->its->cursor[i].at);
 		uint64_t head = f->own->lane[i].head;
 

@@ -12,7 +12,8 @@ struct fed {
 	uint64_t open;		/* cells of events that the cut may have left without their ends */
 	uint32_t first_ends;	/* 1 + the lane whose last event ends the first process; or 0 */
 	uint32_t whole;		/* it is at the end of what is whole */
-	uint32_t ended;		/* the recorder has said that it ends there */
+	uint32_t ended;		/* the recorder has said that it ends there; */
+	uint32_t early;		/* and that the session went on */
 	uint32_t torn;		/* there is something behind it, or it makes no sense: */
 	char why[FRAMES_WHY];
 	struct until until;

@@ -419,10 +419,13 @@ static int frame_write(struct recorder *r, struct gathered *g, enum log_kind kin
 		       const void *payload, uint32_t size)
 {
 	struct batch *b = &g->batch;
+	struct log_frame *f;
 
 	batch_empty(b);
 	g->reached[0] = (struct reached){ 0 };
-	batch_seal(batch_add(&r->writer, b, kind, payload, size), payload);
+	f = batch_add(&r->writer, b, kind, payload, size);
+	f->at = kind == LOG_END && r->why[0];
+	batch_seal(f, payload);
 	batch_write(&r->writer, b);
 	batch_wait(&r->writer, b);
 	b->frames = 0;
