@@ -8,10 +8,14 @@
  * (ring_threads_tsan) it stops reading before; built without, it goes on and must
  * find nothing false until it has been dropped.  The first must find every event
  * of every life, in order, and right.
+ *
+ * `ring_threads spill`: there are more chunks than memory, and a spiller moves them in and out
+ * at random: what has no memory is full of nonsense.
  */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <pthread.h>
 #include <time.h>
@@ -37,6 +41,8 @@ bool host_chunk(const struct reader *r)
 }
 
 #define CHUNKS	5
+#define AWAY	20	/* more of them, with `spill` */
+#define LEFT_FIRST	8	/* that are out before one is read */
 #define WRITERS	3
 #define READERS	(CHUNKS - 1)	/* of each follower: as many lanes as there can be */
 #define LIVES	6	/* of each writer */
@@ -52,6 +58,8 @@ static uint64_t events[VERSIONS], sums[VERSIONS];	/* read; [0]: written */
 static unsigned stopped;	/* readers of the second follower that read no more */
 static bool slow;	/* it may be dropped */
 static bool over;	/* no life will begin any more */
+static bool ended;	/* all has been read */
+static uint64_t left, came, withdrawn;	/* chunks */
 
 static void check(bool right, const char *what, uint64_t a, uint64_t b)
 {
@@ -303,23 +311,111 @@ static void *reader_run(void *arg)
 	uint64_t which = (uint64_t)arg;
 	struct lane_reader l = { .s = { conduct, (uint32_t)(which >> 8) }, .lane = which & 0xff };
 
+	/* So much is out before the first event is read. */
+	while (conduct->away && l.s.self == KEPT &&
+	       __atomic_load_n(&left, __ATOMIC_RELAXED) < LEFT_FIRST)
+		pause_ns(20000);
 	while (life_wait(&l) && life_read(&l))
 		;
 	stop(&l);
 	return NULL;
 }
 
-int main(void)
+/* --- the spiller ------------------------------------------------------------------ */
+
+static uint8_t file[CHUNKS + AWAY][CHUNK_SIZE];
+
+/* A chunk that leaves has its memory given to another. */
+static void send_out(struct streams *s, uint32_t lane, uint32_t chunk, uint32_t serial)
 {
-	pthread_t writer[WRITERS], reader[VERSIONS][READERS];
+	struct section *own = streams_section(s, 0);
+	uint32_t other = 0;
+
+	while (other < conduct->chunks && LOOK(away, &own->chunk_owner[other]) != CHUNK_AWAY)
+		other++;
+	/* Only the spiller makes one of these anything else. */
+	if (other == conduct->chunks || !chunk_leave(s, lane, chunk, serial, 0))
+		return;
+	memcpy(file[chunk], chunk_at(own, chunk), CHUNK_SIZE);
+	if (!chunk_left(s, lane, chunk, serial))
+		return;
+	memset(chunk_at(own, chunk), 0xff, CHUNK_SIZE);
+	chunk_gone(own, chunk);
+	__atomic_fetch_add(&left, 1, __ATOMIC_RELAXED);
+	check(chunk_grant(own, other), "no chunk to have memory", other, 0);
+}
+
+static void lane_send_out(struct streams *s, uint32_t lane)
+{
+	struct section *own = streams_section(s, 0);
+	uint64_t old = LOOK(away, &own->lane[lane].oldest);
+
+	for (uint32_t serial = (uint32_t)(old >> 32), chunk = (uint32_t)old;
+	     chunk < conduct->chunks && chunk != CONSUME(lane_now, &own->lane[lane].now); serial++) {
+		uint32_t next = __atomic_load_n(&own->chunk_next[chunk], __ATOMIC_RELAXED);
+
+		if ((int32_t)(serial - (uint32_t)(LOOK(away, &own->lane[lane].oldest) >> 32)) < 0)
+			return;
+		send_out(s, lane, chunk, serial);
+		chunk = next;
+	}
+}
+
+/* All that is out, whoever looks at it; so many others give their memory, some time. */
+static void bring(struct section *own)
+{
+	for (uint32_t c = 0; c < conduct->chunks; c++) {
+		uint32_t owner = LOOK(away, &own->chunk_owner[c]);
+
+		if (owner >= CHUNK_AWAY || !(owner & CHUNK_OUT) ||
+		    !chunk_comes(own, (owner & ~CHUNK_STATES) - 1, c))
+			continue;
+		memcpy(chunk_at(own, c), file[c], CHUNK_SIZE);
+		chunk_came(own, c);
+		came++;
+	}
+	for (uint32_t c = 0; c < conduct->chunks && withdrawn < came; c++) {
+		if (!chunk_withdraw(own, c))
+			continue;
+		memset(chunk_at(own, c), 0xff, CHUNK_SIZE);
+		chunk_gone(own, c);
+		withdrawn++;
+	}
+}
+
+static void *spiller_run(void *arg)
+{
+	struct streams s = { conduct, 0 };
+	uint64_t state = (uint64_t)arg;
+
+	while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE)) {
+		uint64_t r = random_next(&state);
+
+		if (r % 4)
+			lane_send_out(&s, r >> 8 & 3);
+		else
+			bring(streams_section(&s, 0));
+		pause_ns((long)(r >> 20) % 50000);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	bool spills = argc > 1 && !strcmp(argv[1], "spill");
+	pthread_t writer[WRITERS], reader[VERSIONS][READERS], spiller;
 
 	alarm(LIMIT_S);
-	conduct = mmap(NULL, streams_size(CHUNKS), PROT_READ | PROT_WRITE,
+	conduct = mmap(NULL, streams_size(CHUNKS + AWAY), PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	check(conduct != MAP_FAILED, "mmap", 0, 0);
-	conduct->chunks = CHUNKS;
+	conduct->chunks = spills ? CHUNKS + AWAY : CHUNKS;
+	conduct->away = spills ? AWAY : 0;
 	conduct->sections = VERSIONS;
 	conduct->following = 1u << KEPT | 1u << DROPPED;
+	chunks_begin(streams_section(&(struct streams){ conduct, 0 }, 0), conduct);
+	if (spills)
+		pthread_create(&spiller, NULL, spiller_run, (void *)7ul);
 	for (uint64_t i = 0; i < READERS; i++)
 		for (uint64_t v = KEPT; v <= DROPPED; v++)
 			pthread_create(&reader[v][i], NULL, reader_run, (void *)(v << 8 | i));
@@ -331,6 +427,10 @@ int main(void)
 	for (int i = 0; i < READERS; i++)
 		for (int v = KEPT; v <= DROPPED; v++)
 			pthread_join(reader[v][i], NULL);
+	__atomic_store_n(&ended, true, __ATOMIC_RELEASE);
+	if (spills)
+		pthread_join(spiller, NULL);
+	check(!spills || came >= LEFT_FIRST, "hardly a chunk was moved", left, came);
 	check(events[KEPT] == 2 * HALF, "events read", events[KEPT], 2 * HALF);
 	check(sums[KEPT] == sums[0], "sum of all", sums[KEPT], sums[0]);
 	check(streams_section(&(struct streams){ conduct, 0 }, 0)->dropped == 1u << DROPPED,

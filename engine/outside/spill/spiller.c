@@ -53,7 +53,7 @@ struct work {
 	struct streams streams;		/* the leader's */
 	struct place place[LANES];
 	uint32_t ahead;			/* chunks behind what is looked at that stay */
-	uint32_t free, memory, out;	/* as last counted */
+	uint32_t free, memory, out, away;	/* as last counted */
 	uint32_t grant, withdraw;	/* where to look for one without memory, for a free one */
 	uint64_t again_ms, full_ms;
 	uint64_t trimmed;		/* so much was written when the file was made empty */
@@ -148,6 +148,7 @@ static void count(struct work *w)
 	}
 	w->free = free;
 	w->out = out;
+	w->away = away;
 	w->memory = n - away - out;
 	w->s->seen->out = out;
 	w->s->seen->memory = w->memory;
@@ -170,6 +171,7 @@ static bool memory_grant(struct work *w)
 			continue;
 		w->memory++;
 		w->free++;
+		w->away--;
 		w->gave = true;
 		return true;
 	}
@@ -191,6 +193,7 @@ static bool free_withdraw(struct work *w)
 		chunk_gone(own, c);
 		w->free--;
 		w->memory--;
+		w->away++;
 		return true;
 	}
 	return false;
@@ -273,7 +276,8 @@ static bool is_short(const struct work *w)
 
 static bool is_wanted(const struct work *w)
 {
-	return is_short(w) &&
+	/* There is another chunk for the memory: less than --log-max is out. */
+	return is_short(w) && w->away &&
 	       (!w->full_ms || now_ms() >= w->full_ms + FULL_AGAIN_MS);
 }
 
