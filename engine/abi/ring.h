@@ -233,7 +233,7 @@ struct conduct {
 	uint32_t away;		/* of `chunks`, without memory; 0: there is no file */
 	uint32_t spills;	/* there is one, and who sees to it */
 	uint32_t mute;		/* versions that do not say what they look at (`reach`), as bits */
-	uint32_t pad0;
+	uint32_t keeps;		/* versions that look at nothing, and hold all, as bits */
 	uint64_t pad[451];
 };
 

@@ -23,8 +23,8 @@
 
 static const char help[] =
 	"usage: mve follow NAME [--name FOLLOWER] [--wait S]\n"
-	"       mve follow NAME [--name FOLLOWER] [--again] [--rules FILE] [--wait S]\n"
-	"                  -- CMD...\n"
+	"       mve follow NAME [--name FOLLOWER] [--again] [--from-start]\n"
+	"                  [--rules FILE] [--wait S] -- CMD...\n"
 	"       mve follow --from nats://HOST:PORT/SUBJECT [options] [-- CMD...]\n"
 	"\n"
 	"Adds a follower to the session NAME as it runs, and comes back when it follows,\n"
@@ -43,6 +43,9 @@ static const char help[] =
 	"With --from it follows a session of another machine; it has options of its own:\n"
 	"mve follow --from URL --help.\n"
 	"\n"
+	"  --from-start        CMD begins where the server began, and meets all that that\n"
+	"                      has done since; the session was started with that, too.\n"
+	"                      mve status shows how far behind it is\n"
 	"  --again             dropped (it found something, was too slow) it is started\n"
 	"                      again: soon, and later each time\n"
 	"  --rules FILE        expected differences, compiled if need be (rulec)\n"
@@ -50,7 +53,7 @@ static const char help[] =
 
 struct wanted {
 	const char *name, *rules;
-	bool again;
+	bool again, from_start;
 	long wait_s;
 };
 
@@ -176,9 +179,9 @@ static int follows(const struct session *s, json_t *reply)
 
 static int follow_twin(const struct session *s, const struct wanted *want)
 {
-	if (want->rules || want->again) {
+	if (want->rules || want->again || want->from_start) {
 		say_error("give the program behind --, or leave them out",
-			  "a twin takes no --rules and no --again: %s", s->name);
+			  "a twin takes no --rules, --again, --from-start: %s", s->name);
 		return EXIT_USE;
 	}
 	return follows(s, asked(s, json_pack("{s:s, s:s*}", "do", "twin", "name", want->name), -1,
@@ -200,9 +203,10 @@ static int follow(const struct session *s, const struct wanted *want, char *cons
 	words = json_array();
 	for (size_t i = 0; argv[i]; i++)
 		json_array_append_new(words, json_string(argv[i]));
-	reply = asked(s, json_pack("{s:s, s:s, s:o, s:b, s:s*}", "do", "follow", "path",
+	reply = asked(s, json_pack("{s:s, s:s, s:o, s:b, s:b, s:s*}", "do", "follow", "path",
 				   path ? path : found, "argv", words, "again", want->again,
-				   "name", want->name), object, want->wait_s);
+				   "from_start", want->from_start, "name", want->name),
+		      object, want->wait_s);
 	if (object >= 0)
 		close(object);
 	return follows(s, reply);
@@ -220,7 +224,7 @@ static int options_take(int argc, char **argv, struct wanted *want)
 {
 	static const struct option options[] = {
 		{ "name", required_argument, NULL, 'n' }, { "again", no_argument, NULL, 'a' },
-		{ "rules", required_argument, NULL, 'r' },
+		{ "rules", required_argument, NULL, 'r' }, { "from-start", no_argument, NULL, 's' },
 		{ "wait", required_argument, NULL, 'w' }, { 0 },
 	};
 	int opt;
@@ -231,6 +235,10 @@ static int options_take(int argc, char **argv, struct wanted *want)
 			return option_wrong("option needs a value: %s", argv[optind - 2]);
 		if (opt == 'a') {
 			want->again = true;
+			continue;
+		}
+		if (opt == 's') {
+			want->from_start = true;
 			continue;
 		}
 		if (opt == 'r') {

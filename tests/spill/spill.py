@@ -6,6 +6,8 @@ stopped		it is stopped while a server tells many rings: it is not dropped, reads
 over		its spiller is killed: it is said, the server goes on, the follower is dropped
 full		the file takes no more: the same, but that it goes on trying
 bounded		more is told than --log-max has: the follower is dropped, the server goes on
+start		--from-start: a program begins where the server began, rings ago, and then leads;
+		who is dropped begins there again
 soak		as `stopped`, for 60 s at full load
 """
 import json
@@ -51,11 +53,11 @@ def value_of(number):
 class Redis:
     """Under mve with one follower and a small ring."""
 
-    def __init__(self, *options, ring="2M"):
+    def __init__(self, *options, ring="2M", follows=("-f", "same")):
         self.port = free_port()
         with open("server.log", "ab") as log:
             self.mve = subprocess.Popen(
-                [MVE, "run", "-n", NAME, "-f", "same", "--ring", ring, "--full-ms", "20000",
+                [MVE, "run", "-n", NAME, *follows, "--ring", ring, "--full-ms", "20000",
                  *options, "--", "redis-server", "--port", str(self.port), "--save", ""],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.sock = waited(self.connect, "the server listens")
@@ -94,12 +96,8 @@ class Redis:
             fail(f"status: {p.stderr}")
         return json.loads(p.stdout)
 
-    def follower(self):
-        return next(v for v in self.status()["versions"] if v["name"] == "f1")
-
-    def pids(self):
-        """Of the follower: nothing but what the test stops, and lets go on."""
-        return [self.follower()["pid"]]
+    def follower(self, name="f1"):
+        return next(v for v in self.status()["versions"] if v["name"] == name)
 
     def end(self):
         if self.mve.poll() is None:
@@ -117,8 +115,8 @@ def stop(r):
     return pid
 
 
-def caught_up(r):
-    f = r.follower()
+def caught_up(r, name="f1"):
+    f = r.follower(name)
     if f["role"] != "follower":
         fail(f"the follower does not follow any more: {f}")
     return f["lag_cells"] == 0
@@ -209,6 +207,36 @@ def soak():
     spill = is_equal_at_last(r, pid, last)
     if spill["memory_most"] > 66 * MIB:
         fail(f"more memory than the ring has: {spill}")
+    r.end()
+
+
+def follow(r, *words, status=0):
+    p = subprocess.run([MVE, "follow", NAME, *words], capture_output=True, text=True)
+    if p.returncode != status:
+        fail(f"mve follow: {p.returncode}: {p.stdout}{p.stderr}")
+    return p.stderr
+
+
+def start():
+    r = Redis("--from-start", "--log-max", "256M", follows=())
+    same = ["--", "redis-server", "--port", str(r.port), "--save", ""]
+    last = 16 * MIB // VALUE
+    r.fill(range(last))
+    if r.status()["ring"]["spill"]["on_disk"] < 8 * MIB:
+        fail("what it told is not kept")
+    follow(r, "--name", "one", "--from-start", *same)
+    waited(lambda: caught_up(r, "one"), "it catches up")
+    subprocess.run([MVE, "drop", NAME, "one"], check=True, stdout=subprocess.DEVNULL)
+    r.fill(range(last, last + 500))
+    follow(r, "--name", "two", "--from-start", *same)
+    waited(lambda: caught_up(r, "two"), "another catches up")
+    r.fill(range(last + 500, last + 1000))
+    subprocess.run([MVE, "promote", NAME, "two", "--wait"], check=True, stdout=subprocess.DEVNULL)
+    r.has(range(last, last + 1000))
+    r.fill(range(last + 1000, last + 1100))
+    said = follow(r, "--from-start", *same, status=1)
+    if "does not lead any more" not in said:
+        fail(said)
     r.end()
 
 

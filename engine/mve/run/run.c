@@ -82,6 +82,8 @@ static const char run_help[] =
 	"  --when-full WHAT    a follower that is a ring behind is dropped (drop); the\n"
 	"                      server waits for it (block); it reads on from disk\n"
 	"                      (spill, or spill-block: block where the disk is full)\n"
+	"  --from-start        all that it tells is kept, on disk (spill): a program can\n"
+	"                      begin where it began (mve follow --from-start)\n"
 	"  --log-max SIZE      so much of the stream is on disk, at most (4G)\n"
 	"  --full-ms N         how long it is waited for before it is dropped (100)\n"
 	"  --failover crash|error|off  a follower takes over when the leader dies of\n"
@@ -126,6 +128,7 @@ static const struct option run_options[] = {
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "ring", required_argument, NULL, OPT_RING },
 	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
+	{ "from-start", no_argument, NULL, OPT_FROM_START },
 	{ "log-max", required_argument, NULL, OPT_LOG_MAX },
 	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
@@ -291,6 +294,24 @@ static int session_name(struct run_options *o, const char *name)
 	return 0;
 }
 
+/* How much of what is told is kept, and where; what then. */
+static int stream_option(struct run_options *o, int opt)
+{
+	switch (opt) {
+	case OPT_RING:
+		return ring_take(o, optarg);
+	case OPT_LOG_MAX:
+		return log_max_take(o, optarg);
+	case OPT_WHEN_FULL:
+		return when_full_take(o, optarg);
+	case OPT_FULL_MS:
+		return ms_take("full-ms", optarg, &o->full_ms);
+	default:
+		o->from_start = true;
+		return 0;
+	}
+}
+
 static int record_option(struct run_options *o, int opt, const char *command, char **argv)
 {
 	switch (opt) {
@@ -332,13 +353,11 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 	case OPT_STATUS:
 		return status_take(o, optarg);
 	case OPT_RING:
-		return ring_take(o, optarg);
+	case OPT_FROM_START:
 	case OPT_LOG_MAX:
-		return log_max_take(o, optarg);
 	case OPT_WHEN_FULL:
-		return when_full_take(o, optarg);
 	case OPT_FULL_MS:
-		return ms_take("full-ms", optarg, &o->full_ms);
+		return stream_option(o, opt);
 	case OPT_FAILOVER:
 		return failover_take(o, optarg);
 	case OPT_HANG:
@@ -407,6 +426,12 @@ static int option_take(struct run_options *o, int opt, const char *command, char
 
 static int spill_complete(struct run_options *o)
 {
+	if (o->from_start && o->sampling.stateless) {
+		say_error("a program of its own can follow that late (mve follow)",
+			  "--from-start with --stateless: what it told at first is kept anyhow");
+		return EXIT_USE;
+	}
+	o->spills |= o->from_start;
 	if (o->log_max && !o->spills) {
 		say_error("it says how much of the stream may be on disk",
 			  "--log-max without --when-full spill");

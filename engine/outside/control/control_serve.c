@@ -156,6 +156,7 @@ static json_t *follow(struct monitor *m, const json_t *ask, int object)
 	struct follower_options like = {
 		.name = json_string_value(json_object_get(ask, "name")),
 		.again = json_is_true(json_object_get(ask, "again")),
+		.from_start = json_is_true(json_object_get(ask, "from_start")),
 	};
 	char **argv, why[WHY_MAX];
 	const struct version *v;

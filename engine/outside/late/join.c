@@ -15,6 +15,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/again.h"
 #include "engine/outside/late/join.h"
+#include "engine/outside/late/kept.h"
 #include "engine/outside/late/past.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/monitor/monitor.h"
@@ -58,13 +59,13 @@ static bool is_followed(const struct monitor *m)
 	return false;
 }
 
-/* Why none can come now, and whether that goes by itself; NULL: one can. */
+/* Why none can join at a seam now, and whether that goes by itself; NULL: one can. */
 static const char *refused(struct monitor *m, bool *passes)
 {
 	static char text[WHY_MAX + 32];
 
 	if (!m->options->sampling.stateless)
-		return "it was started without --stateless, and cannot be followed late";
+		return "it was started without --stateless or --from-start";
 	if (m->start.state == START_NONE)
 		return "it was started without --mark: nothing says where a request begins";
 	*passes = m->start.state == START_READS;
@@ -76,17 +77,20 @@ static const char *refused(struct monitor *m, bool *passes)
 	}
 	if (m->leader)
 		return "the version that was started first does not lead any more";
+	if (m->start.threads && is_followed(m))
+		return "it has threads, and is followed: their locks have an order that began then "
+		       "(mve drop ends a follower)";
+	return NULL;
+}
+
+static const char *refused_ever(struct monitor *m, bool *passes)
+{
 	if (m->failed)
 		return "mve has failed in it, and what it tells may be wrong";
 	*passes = takeover_any(m);
 	if (*passes)
 		return "a takeover is under way";
-	if (!version_alive(leading(m)))
-		return "its server has ended";
-	if (m->start.threads && is_followed(m))
-		return "it has threads, and is followed: their locks have an order that began then "
-		       "(mve drop ends a follower)";
-	return NULL;
+	return version_alive(leading(m)) ? NULL : "its server has ended";
 }
 
 /* For the newcomer's sake they will not be told of some connections. */
@@ -96,13 +100,27 @@ static void others_part(struct monitor *m)
 		m->version[i].partly |= i != m->leader;
 }
 
+/* From the start's record to a seam. */
+static void part_follow(struct monitor *m, struct version *v)
+{
+	section_renew(m, v->index);
+	others_part(m);
+	v->partly = true;
+	v->join = JOIN_READS;
+	v->join_ms = now_ms() + READ_MS;
+}
+
 struct version *join_begin(struct monitor *m, const char *path, char **argv,
 			   const struct follower_options *like, char *why, size_t size,
 			   bool *passes)
 {
-	const char *no = refused(m, passes);
+	bool whole = like->from_start;
+	const char *no = whole ? kept_refused(m) : refused(m, passes);
 	struct version *v = NULL;
 	int result;
+
+	if (!no)
+		no = refused_ever(m, passes);
 
 	if (!no && (!path || path[0] != '/' || !argv[0]))
 		no = "no program was given";
@@ -116,12 +134,11 @@ struct version *join_begin(struct monitor *m, const char *path, char **argv,
 	}
 	result = row_renew(v);
 	if (!result) {
-		section_renew(m, v->index);
-		others_part(m);
 		row_take(v, path, argv, like, "late");
-		v->partly = true;
-		v->join = JOIN_READS;
-		v->join_ms = now_ms() + READ_MS;
+		if (whole)
+			kept_follow(m, v->index);
+		else
+			part_follow(m, v);
 		result = version_start(v);
 	}
 	if (result) {

@@ -74,6 +74,7 @@ struct follower_options {
 	const char *map_from[PATH_MAPS], *map_to[PATH_MAPS];
 	unsigned maps;
 	bool again;		/* when it has ended it is started again */
+	bool from_start;	/* it comes late, and begins where the leader began */
 };
 
 /*
@@ -95,6 +96,7 @@ struct run_options {
 	unsigned followers;
 	enum when_full when_full;
 	uint32_t full_ms;
+	bool from_start;	/* what it tells from its start on is kept */
 	uint64_t ring_bytes;
 	bool spills;		/* a follower that is a ring behind reads on from disk */
 	uint64_t log_max;	/* what of the ring is on disk, at most; 0: it is in memory */
@@ -139,19 +141,20 @@ static inline bool options_joinable(const struct run_options *o)
 /* One set of sections for all processes, whatever rights they have. */
 static inline bool options_one_realm(const struct run_options *o)
 {
-	return options_joinable(o) || o->record || o->replay;
+	return options_joinable(o) || o->record || o->replay || o->from_start;
 }
 
 /* Others run beside the leader, or may come to. */
 static inline bool options_company(const struct run_options *o)
 {
-	return o->followers || o->sampling.stateless || o->record || o->spares;
+	return o->followers || o->sampling.stateless || o->record || o->spares ||
+	       o->from_start;
 }
 
 /* There are rows for others than those that are named. */
 static inline bool options_rows(const struct run_options *o)
 {
-	return options_joinable(o) || o->spares;
+	return options_joinable(o) || o->spares || o->from_start;
 }
 
 /* Rows of versions: those behind are of sections that no version has (abi/ring.h). */

@@ -22,6 +22,7 @@
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/late/rows.h"
+#include "engine/outside/late/kept.h"
 #include "engine/outside/late/start_record.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
@@ -112,7 +113,8 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	if (m->options->sampling.stateless)
 		c->mute |= 1u << ROW_START;
 	/* There are rows for others than those that are named. */
-	c->sections = m->versions == ROW_START || m->options->record ? VERSIONS : m->versions;
+	c->sections = m->versions == ROW_START || m->options->record ||
+		      m->options->from_start ? VERSIONS : m->versions;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;
@@ -143,6 +145,7 @@ static void lanes_begin(struct monitor *m)
 		m->conduct->following |= 1u << ROW_LOG;
 	}
 	start_record_begin(m);
+	kept_begin(m);
 	if (m->options->sampling.stateless)
 		streams_part(m, 0)->lane[0].readers = m->conduct->following;
 }

@@ -8,8 +8,7 @@
 #include "engine/core/pairs.h"
 #include "engine/outside/spill/chunks.h"
 
-/* The last chunk that the version looks at; nothing of a life that it has not begun. */
-static uint32_t reach_of(const struct streams *s, uint32_t version, uint32_t index)
+uint32_t chunk_reach(const struct streams *s, uint32_t version, uint32_t index)
 {
 	const struct section *its = streams_section(s, version);
 	const struct lane *l = &streams_section(s, s->self)->lane[index];
@@ -25,8 +24,10 @@ static uint32_t reach_of(const struct streams *s, uint32_t version, uint32_t ind
 static bool version_looks(const struct streams *s, uint32_t version, uint32_t index,
 			  uint32_t serial, uint32_t ahead)
 {
+	if (s->conduct->keeps >> version & 1)
+		return false;
 	return s->conduct->mute >> version & 1 ||
-	       (int32_t)(serial - reach_of(s, version, index)) <= (int32_t)ahead;
+	       (int32_t)(serial - chunk_reach(s, version, index)) <= (int32_t)ahead;
 }
 
 /* The leader's thread writes there no more, and nobody has taken it since. */

@@ -362,16 +362,18 @@ static void lane_bring(struct work *w, uint32_t version, uint32_t lane, bool nee
 	const struct section *its = section_of(w, version);
 	uint32_t source = its->cursor[lane].source, chunks = chunks_all(w);
 	const struct section *from;
+	struct streams of;
 	struct place p;
 	bool more = true;
 
 	if (source >= w->s->m->versions)
 		return;
 	from = section_of(w, source);
+	of = (struct streams){ w->s->m->conduct, source };
 	p = place_of(&its->cursor[lane], &from->lane[lane]);
 	for (uint32_t n = 0; more && p.life && p.chunk < chunks && n < chunks; n++) {
 		uint32_t owner = __atomic_load_n(&from->chunk_owner[p.chunk], __ATOMIC_RELAXED);
-		int32_t behind = (int32_t)(p.serial - LOOK(away, &its->reach[lane]));
+		int32_t behind = (int32_t)(p.serial - chunk_reach(&of, version, lane));
 
 		if (behind > (needed ? 0 : (int32_t)(w->ahead + 1) / 2))
 			return;
@@ -386,7 +388,8 @@ static void lane_bring(struct work *w, uint32_t version, uint32_t lane, bool nee
 
 static void bring_all(struct work *w, bool needed)
 {
-	uint32_t bits = w->s->m->conduct->following & ~w->s->m->conduct->mute;
+	const struct conduct *c = w->s->m->conduct;
+	uint32_t bits = c->following & ~c->mute & ~c->keeps;
 
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		uint32_t high = bits >> v & 1 ? section_lanes(section_of(w, w->streams.self)) : 0;

@@ -9,6 +9,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
+#include "engine/outside/late/kept.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/rules/rules_at_work.h"
@@ -106,6 +107,7 @@ void streams_switch(struct monitor *m, const struct move *mv)
 	c->next[to] = to;
 	/* Whose stream goes on is known. */
 	PUBLISH(conduct_leader, &c->leader, to);
+	kept_end(m);
 	conduct_bit(&c->crashed, from, mv->forced);
 	conduct_bit(&c->crashed, to, false);
 	conduct_bit(&c->ended, to, false);
