@@ -66,7 +66,7 @@ _mve()
 	case $command:$(_mve_place) in
 	run:* | trace:* | ps:* | doctor:*) ;;
 	replay:0 | log:0 | bisect:0) COMPREPLY=($(compgen -d -- "$current")) ;;
-	log:1) COMPREPLY=($(compgen -W "show connections export verify" -- "$current")) ;;
+	log:1) COMPREPLY=($(compgen -W "show connections export verify pack" -- "$current")) ;;
 	go:1) COMPREPLY=($(compgen -W end -- "$current")) ;;
 	replay:* | log:* | bisect:*) ;;
 	*:0) COMPREPLY=($(compgen -W "$("$mve" ps --json 2>/dev/null | _mve_names)" -- "$current")) ;;

@@ -13,7 +13,8 @@
 #include "engine/outside/monitor/say.h"
 
 static const char help[] =
-	"usage: mve log DIR [show|connections|export|verify] [options]\n"
+	"usage: mve log DIR [show|connections|export|verify|pack]\n"
+	"               [options]\n"
 	"\n"
 	"What is in a recording of mve run --record: when and of what it was made, how\n"
 	"many processes, connections and calls.\n"
@@ -33,6 +34,8 @@ static const char help[] =
 	"                        from the beginning)\n"
 	"  verify              every frame is looked at; exit status 1: it is cut or\n"
 	"                      damaged\n"
+	"  pack                the programs, libraries and mapped files that a replay\n"
+	"                      needs are put in; it is replayed once for that\n"
 	"  --json              as JSON (not with show)\n";
 
 enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_CONN, OPT_FROM, OPT_TO, OPT_EVENT, OPT_AFTER,
@@ -58,7 +61,7 @@ static const struct verb {
 	int (*run)(const struct log_want *w, struct frames *f);
 } verbs[] = {
 	{ "", log_sum }, { "show", log_show }, { "connections", log_conns },
-	{ "export", log_export }, { "verify", log_verify },
+	{ "export", log_export }, { "verify", log_verify }, { "pack", log_pack },
 };
 
 static int wrong(const char *what, const char *text)

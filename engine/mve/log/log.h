@@ -22,6 +22,7 @@ struct log_want {
 int log_sum(const struct log_want *w, struct frames *f);
 int log_show(const struct log_want *w, struct frames *f);
 int log_verify(const struct log_want *w, struct frames *f);
+int log_pack(const struct log_want *w, struct frames *f);
 int log_conns(const struct log_want *w, struct frames *f);
 int log_export(const struct log_want *w, struct frames *f);
 

@@ -11,6 +11,7 @@
 #include "engine/mve/run/run_followers.h"
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/pack/packed.h"
 
 #define STAND_MS	3600000
 
@@ -30,6 +31,7 @@ static const char replay_help[] =
 	"  --gdb               gdb, with the replay standing there (or at the first\n"
 	"                      event): help mve shows how to go on, and back\n"
 	"  --status FILE       write the final status there, as JSON\n"
+	"  --used FILE         write the paths of files there that it has mapped\n"
 	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
 	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
 	"                      as in mve run\n";
@@ -38,6 +40,7 @@ static const struct option replay_options[] = {
 	{ "name", required_argument, NULL, 'n' },
 	{ "tier", required_argument, NULL, OPT_TIER },
 	{ "status", required_argument, NULL, OPT_STATUS },
+	{ "used", required_argument, NULL, OPT_USED },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "on-divergence", required_argument, NULL, OPT_POLICY },
@@ -131,6 +134,9 @@ int cmd_replay(int argc, char **argv)
 			argc - optind - 1 });
 	if (o.until)		/* who stands may be looked at for long */
 		o.still_ms = STAND_MS;
+	result = packed_enter(argv[optind], replay.program.folder);
+	if (result)
+		return result;
 	o.replay = &replay;
 	o.argv = replay.program.argv;
 	if (optind + 1 < argc)

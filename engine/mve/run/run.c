@@ -380,6 +380,9 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return 0;
 	case OPT_MARK:
 		return mark_take(o, optarg);
+	case OPT_USED:
+		o->used = optarg;
+		return 0;
 	case OPT_GDB:
 		o->gdb = true;
 		return 0;

@@ -38,6 +38,7 @@
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/log/recorder.h"
 #include "engine/outside/spill/spill.h"
+#include "engine/outside/pack/used.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/ship/ship.h"
@@ -692,6 +693,7 @@ int monitor_run(const struct run_options *o)
 		loop(&m);
 	}
 	session_close(&m);
+	used_write(&m);
 	if (o->replay)
 		return replay_result(&m);
 	return m.background ? 0 : status_pass(leading(&m)->status);

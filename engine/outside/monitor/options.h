@@ -121,6 +121,7 @@ struct run_options {
 	uint64_t spool;		/* bytes that may wait for that */
 	const char *from;	/* mve follow --from: where it comes from */
 	bool spooled;		/* the folder is for that alone: it goes when it is sent */
+	const char *used;	/* files that are mapped are listed there; or NULL */
 	struct replay *replay;	/* the leader is a recording; or NULL */
 	struct seams seams;	/* where a request begins */
 	const char *seam_function[SEAM_FUNCTIONS + 1];	/* or where one is entered; NULL ends */

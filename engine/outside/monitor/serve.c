@@ -23,6 +23,7 @@
 #include "engine/outside/patch/board.h"
 #include "engine/outside/patch/planner.h"
 #include "engine/outside/monitor/serve.h"
+#include "engine/outside/pack/used.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/trace.h"
 #include "engine/outside/monitor/versions.h"
@@ -341,6 +342,7 @@ static int64_t request_serve(struct version *v, const struct request *r)
 		exec_failed(v->monitor, r->tid);
 		return 0;
 	case REQ_MAPPED:
+		used_see(v->monitor, r->tid);
 		return mapped_serve(v, r);
 	case REQ_COMPANY:
 		return company_serve(v, r);

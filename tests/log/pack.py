@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""pack.py: a recording has its program, its libraries and what it maps, and replays without them.
+
+The program is a small one of ours, with a library of its own and a file that it maps; a script
+begins it.  What is packed is taken away, made another, damaged.
+"""
+import json
+import os
+import shutil
+import subprocess
+
+from kv import fail, mve
+
+LOG = os.path.abspath("pack.log")
+PLACE = os.path.abspath("place")
+
+LIBRARY = "int tripled(int a) { return a * 3 + ONE; }\n"
+PROGRAM = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+int tripled(int);
+int main(void)
+{
+	const char *m = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open("data", O_RDONLY), 0);
+
+	printf("%d %.5s\n", tripled(4), m);
+	return 3;
+}
+"""
+
+
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def made(one):
+    shutil.rmtree(PLACE, ignore_errors=True)
+    for d in ("bin", "lib", "work"):
+        os.makedirs(f"{PLACE}/{d}")
+    write("lib.c", LIBRARY.replace("ONE", str(one)))
+    write("program.c", PROGRAM)
+    lib = f"{PLACE}/lib/libtripled.so.1"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libtripled.so.1", "lib.c", "-o",
+                    f"{lib}.2"], check=True)
+    os.symlink("libtripled.so.1.2", lib)
+    subprocess.run(["gcc", "program.c", lib, f"-Wl,-rpath,{PLACE}/lib", "-o",
+                    f"{PLACE}/bin/program"], check=True)
+    write(f"{PLACE}/bin/script", f"#!/bin/sh\nexec {PLACE}/bin/program\n")
+    os.chmod(f"{PLACE}/bin/script", 0o755)
+    write(f"{PLACE}/work/data", "hello world\n" * 400)
+
+
+def replayed(status=0, *words):
+    p = mve("replay", LOG, *words, status=status)
+    if status == 0 and "equal" not in p.stdout:
+        fail(p.stdout)
+    return p.stderr
+
+
+made(1)
+shutil.rmtree(LOG, ignore_errors=True)
+p = mve("run", "--record", LOG, "--", "../bin/script", status=3, cwd=f"{PLACE}/work")
+if p.stdout != "13 hello\n":
+    fail(p.stdout)
+said = json.loads(mve("log", LOG, "pack", "--json").stdout)
+paths = {f["path"]: f for f in said["files"]}
+for name in ("bin/program", "bin/script", "lib/libtripled.so.1.2", "lib/libtripled.so.1",
+             "work/data"):
+    if f"{PLACE}/{name}" not in paths:
+        fail(f"{name} is not packed: {sorted(paths)}")
+if said["missing"] or os.stat(f"{LOG}/files").st_mode & 0o77:
+    fail(said)
+if "its own" in replayed():
+    fail("what is here is not taken from here")
+
+# All of it is away; then another stands in its place; then a part of it is missing.
+if subprocess.run(["unshare", "-m", "true"]).returncode and \
+   subprocess.run(["unshare", "-Um", "true"]).returncode:
+    print("SKIP: no mount namespace can be made here")
+    raise SystemExit(77)
+shutil.rmtree(PLACE)
+if "its own" not in replayed() or os.path.exists(PLACE):
+    fail("it is not replayed from what it has")
+made(2)
+if "its own" not in replayed():
+    fail("another library is taken")
+with open(f"{PLACE}/work/data") as f:
+    if f.read(5) != "hello":
+        fail("a file of the machine has changed")
+os.unlink(f"{PLACE}/lib/libtripled.so.1")
+write(f"{PLACE}/work/data", "HELLO")
+replayed()
+if os.path.exists(f"{PLACE}/lib/libtripled.so.1"):
+    fail("something is left in a folder of the machine")
+
+# Damaged: refused by name, whatever it is.
+sum_of = paths[f"{PLACE}/lib/libtripled.so.1.2"]["sha256"]
+with open(f"{LOG}/files/{sum_of}", "r+b") as f:
+    f.seek(100)
+    f.write(b"?")
+if f"its file {sum_of} is damaged" not in replayed(3):
+    fail("a damaged file is taken")
+os.unlink(f"{LOG}/files/{sum_of}")
+if sum_of not in replayed(3):
+    fail("a missing file is not named")
+with open(f"{LOG}/files.json") as f:
+    index = f.read()
+for bad in (index[:len(index) // 2], index.replace('"version": 1', '"version": 2'),
+            index.replace(sum_of, "../../" + sum_of[6:]), "[]", ""):
+    write(f"{LOG}/files.json", bad)
+    if "files.json: damaged" not in replayed(1):
+        fail(bad)
+
+# What cannot be replayed is not packed.
+os.symlink("libtripled.so.1.2", f"{PLACE}/lib/libtripled.so.1")
+if "not packed" not in mve("log", LOG, "pack", status=1).stderr:
+    fail("it is packed, and differs")
+os.unlink(f"{LOG}/files.json")
+if "not packed" not in mve("log", LOG, "pack", status=1).stderr:
+    fail("it is packed, and differs")
+shutil.rmtree(PLACE)
+print("pack: ok")
