@@ -97,14 +97,15 @@ static void worker_begins(struct worker *w)
 	pthread_mutex_unlock(&lock);
 }
 
-static void locals_drop(struct worker *w)
+/* All of a thread that ends; else those of the old code that the new one has not named anew. */
+static void locals_drop(struct worker *w, bool all)
 {
 	struct kept_local **at = &locals;
 
 	while (*at) {
 		struct kept_local *l = *at;
 
-		if (l->thread != w) {
+		if (l->thread != w || !(all || l->value)) {
 			at = &l->next;
 			continue;
 		}
@@ -122,7 +123,7 @@ static void worker_gone(void *arg)
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
-	locals_drop(w);
+	locals_drop(w, true);
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	free(w);
@@ -220,7 +221,7 @@ static void stand_new(struct worker *w)
 	pthread_mutex_lock(&lock);
 	stand(w, WORKER_ARRIVED);
 	w->updating = false;
-	locals_drop(w);
+	locals_drop(w, false);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -7,7 +7,8 @@
 
 held: the server runs under mve run, in both tiers.
 
-chain: one server goes from 1 to 2 and back so many times, with a refused update before each.
+chain: one server goes from 1 to 2 and back so many times, with a refused update before each, and
+serves new clients, too: its locals, the socket that it listens on, go along each time.
 Else each time: numbered requests of several clients go on across the update, none is lost or wrong
 and no connection is closed; a dry run changes nothing; then the new commands are there, and
 each entry is what a new server is that was given the same.
@@ -108,6 +109,7 @@ def chain(builds, xforms, work, times):
             for i in range(0, ENTRIES, 7):
                 first.expect(f"GET key-{i}", f"VALUE value {i}")
             first.expect("TYPE key-1", "ERROR unknown request" if n % 2 else "TYPE string")
+            server.client().expect("GET key-1", "VALUE value 1")
             for load, done in zip(loads, before):
                 load.goes_on(done)
         for load in loads:
