@@ -17,6 +17,7 @@
 #define LATER		"refused for now: "
 #define LINE_SIZE	8200
 #define LIMIT_MS	1000	/* for threads to come to their points, unless it is said */
+#define LIMIT_MOST_MS	3600000
 
 static bool address(struct sockaddr_un *a, const char *path)
 {
@@ -33,6 +34,17 @@ static bool is_ours(int fd)
 		(who.uid == geteuid() || who.uid == 0);
 }
 
+/* 0: it is no limit. */
+static unsigned limit_read(const char *word)
+{
+	char *end;
+	unsigned long ms = word ? strtoul(word, &end, 10) : LIMIT_MS;
+
+	if (!word)
+		return LIMIT_MS;
+	return *word < '0' || *word > '9' || *end || ms > LIMIT_MOST_MS ? 0 : (unsigned)ms;
+}
+
 static void order(char *line, FILE *to)
 {
 	char *save, *verb = strtok_r(line, "\t\n", &save), *new = strtok_r(NULL, "\t\n", &save);
@@ -41,11 +53,11 @@ static void order(char *line, FILE *to)
 	char why[WHY_SIZE] = "";
 	enum update_end end;
 
-	if (!xform || (!dry && strcmp(verb, "update"))) {
+	if (!xform || !limit_read(ms) || (!dry && strcmp(verb, "update"))) {
 		fprintf(to, "refused: no such order\n");
 		return;
 	}
-	end = update_run(new, xform, ms ? (unsigned)atoi(ms) : LIMIT_MS, dry, to, why, sizeof(why));
+	end = update_run(new, xform, limit_read(ms), dry, to, why, sizeof(why));
 	if (end == UPDATE_DONE)
 		fprintf(to, "ok\n");
 	else
@@ -93,22 +105,51 @@ static int thread_begin(int fd)
 	return err;
 }
 
+/* What stands there is a socket that nobody listens at: a server's that has ended. */
+static int place_clear(const char *path, const struct sockaddr_un *a)
+{
+	struct stat st;
+	int fd, err = 0;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : errno;
+	if (!S_ISSOCK(st.st_mode))
+		return EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno != ECONNREFUSED)
+		err = EADDRINUSE;
+	close(fd);
+	if (!err && unlink(path) < 0 && errno != ENOENT)
+		err = errno;
+	return err;
+}
+
+static int place_take(int fd, const struct sockaddr_un *a)
+{
+	mode_t mask = umask(0177);
+	int err = 0;
+
+	if (bind(fd, (const struct sockaddr *)a, sizeof(*a)) < 0 || listen(fd, 4) < 0)
+		err = errno;
+	umask(mask);
+	return err;
+}
+
 bool control_open(const char *path, struct image *image)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err = 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 	struct sockaddr_un a;
-	mode_t mask;
 
 	update_begin(image);
 	if (fd < 0 || !address(&a, path)) {
 		fprintf(stderr, "mve-driver: cannot listen: %s: the name is too long\n", path);
 		return false;
 	}
-	unlink(path);
-	mask = umask(0177);
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 4) < 0)
-		err = errno;
-	umask(mask);
+	err = place_clear(path, &a);
+	if (!err)
+		err = place_take(fd, &a);
 	if (!err)
 		err = thread_begin(fd);
 	if (!err)
@@ -117,13 +158,27 @@ bool control_open(const char *path, struct image *image)
 	return false;
 }
 
-/* Paths are the asker's: the server may have another folder. */
-static void word_send(FILE *to, const char *word, bool path)
+/* Paths are the asker's: the server may have another folder, or see other files. */
+static char *path_full(const char *word)
 {
-	char *full = path ? realpath(word, NULL) : NULL;
+	char *full = realpath(word, NULL);
 
-	fprintf(to, "%s\t", full ? full : word);
-	free(full);
+	if (!full && *word == '/')
+		full = strdup(word);
+	if (!full)
+		fprintf(stderr, "mve-driver: cannot find: %s: %s\n", word, strerror(errno));
+	return full;
+}
+
+static bool order_send(int fd, int argc, char **argv)
+{
+	char *new = path_full(argv[1]), *xform = new ? path_full(argv[2]) : NULL;
+
+	if (xform)
+		dprintf(fd, "%s\t%s\t%s\t%s\n", argv[0], new, xform, argc > 3 ? argv[3] : "");
+	free(new);
+	free(xform);
+	return xform;
 }
 
 /* Its status; `later`: another time it may go well. */
@@ -156,13 +211,15 @@ static int ask_once(const char *path, int argc, char **argv, bool *later)
 		return 3;
 	}
 	file = fdopen(fd, "r+");
-	for (int i = 0; i < argc; i++)
-		word_send(file, argv[i], i == 1 || i == 2);
-	fprintf(file, "\n");
-	fflush(file);
-	status = answer(file, later);
+	status = order_send(fd, argc, argv) ? answer(file, later) : 3;
 	fclose(file);
 	return status;
+}
+
+bool control_is_order(int argc, char **argv)
+{
+	return (argc == 3 || argc == 4) && limit_read(argv[3]) &&
+		(!strcmp(argv[0], "update") || !strcmp(argv[0], "dry"));
 }
 
 int control_ask(const char *path, struct patience patience, int argc, char **argv)

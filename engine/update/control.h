@@ -15,6 +15,8 @@ struct patience {
 	unsigned tries, pause_ms;
 };
 
+/* update or dry, two files, and perhaps a limit. */
+bool control_is_order(int argc, char **argv);
 int control_ask(const char *path, struct patience patience, int argc, char **argv);
 
 enum update_end { UPDATE_DONE, UPDATE_REFUSED, UPDATE_LATER };

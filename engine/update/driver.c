@@ -17,6 +17,7 @@ static int usage(FILE *to, int status)
 		"       mve-driver -a SOCKET dry NEW.so XFORM.so [LIMIT_MS]\n"
 		"       -c SOCKET: where it is told to update\n"
 		"       -a SOCKET: tells who listens there; dry only says what would be\n"
+		"       LIMIT_MS: for threads to come to their points: 1 to 3600000 (1000)\n"
 		"       -r N/MS: if the moment was bad, up to N times more, each MS later\n");
 	return status;
 }
@@ -42,6 +43,8 @@ int main(int argc, char **argv)
 		default: return usage(stderr, 2);
 		}
 	if (optind == argc)
+		return usage(stderr, 2);
+	if (ask && !control_is_order(argc - optind, argv + optind))
 		return usage(stderr, 2);
 	if (ask)
 		return control_ask(ask, patience, argc - optind, argv + optind);

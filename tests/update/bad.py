@@ -6,6 +6,7 @@ transforms that are none.  Each ends with its status and a word, and nothing is 
 """
 import os
 import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -59,10 +60,28 @@ def xform_refuses(work, old, new):
     says(3, "cannot read", XFORM, "-t", f"{work}/none.xf", old, new)
     says(3, "cannot compile", XFORM, "-t", f"{served.ROOT}/servers/kv/threads/v1-v2.xf",
          "-o", f"{work}/none/out.so", old, new)
+    output_is_kept(work, old, new)
     says(2, "usage:", XFORM, old)
     says(2, "usage:", XFORM, "--nonsense", old, new)
     says(0, "usage:", XFORM, "--help")
     assert not os.path.exists(out)
+
+
+def output_is_kept(work, old, new):
+    """What is at the place of -o is no device, none of its own inputs, and no other file."""
+    xf = written(f"{work}/said.so", "transform struct entry { typ = 1; }")
+    os.mkfifo(f"{work}/fifo.so")
+    os.symlink("/dev/null", f"{work}/null.so")
+    os.link(new, f"{work}/same.so")
+    for text, out in (("it is no file", f"{work}/fifo.so"), ("it is no file", f"{work}/null.so"),
+                      ("one of the builds", old), ("one of the builds", f"{work}/same.so"),
+                      ("of types", xf), ("neither FILE.so nor FILE.c", f"{work}/x.txt"),
+                      ("neither FILE.so nor FILE.c", "/dev/null")):
+        before = os.lstat(out) if os.path.lexists(out) else None
+        says(2, text, XFORM, "-t", xf, "-o", out, old, new)
+        after = os.lstat(out) if os.path.lexists(out) else None
+        assert (before and (before.st_ino, before.st_mode, before.st_size)) == \
+            (after and (after.st_ino, after.st_mode, after.st_size)), out
 
 
 def driver_refuses(work, old):
@@ -75,6 +94,28 @@ def driver_refuses(work, old):
     says(3, "cannot reach", DRIVER, "-a", f"{work}/none", "update", "a", "b")
     says(2, "usage:", DRIVER)
     says(2, "usage:", DRIVER, "-r", "many", "-a", "x", "update")
+    says(2, "usage:", DRIVER, "-a", "x", "update", old)
+    says(2, "usage:", DRIVER, "-a", "x", "update", old, old, "5", "6")
+    for word in ("", "0", "x", "5x", "-1", "+5", "3600001", "99999999999999999999"):
+        says(2, "usage:", DRIVER, "-a", "x", "dry", old, old, word)
+
+
+def socket_is_kept(work, old):
+    """Only the socket of a server that has ended is another's."""
+    says(3, "File exists", DRIVER, "-c", written(f"{work}/file", "mine"), old)
+    with open(f"{work}/file") as f:
+        assert f.read() == "mine"
+    with served.Server(old) as server:
+        says(3, "in use", DRIVER, "-c", server.control, old, "0")
+        says(3, "cannot find: nowhere.so", DRIVER, "-a", server.control, "dry", "nowhere.so", old)
+        says(1, "not from the build that runs", *[DRIVER, "-a", server.control, "dry"],
+             f"{work}/2.so", f"{work}/back.so")
+    left = f"{work}/left"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(left)
+    with served.Server(old, control=left) as server:
+        says(1, "not from the build that runs", *[DRIVER, "-a", left, "dry"], f"{work}/2.so",
+             f"{work}/back.so")
 
 
 def damaged(work, old, new, times):
@@ -100,6 +141,9 @@ def main():
         old, new = builds(work)
         xform_refuses(work, old, new)
         driver_refuses(work, old)
+        xf = f"{served.ROOT}/servers/kv/threads/v2-v1.xf"
+        says(0, "", XFORM, "-t", xf, "-o", f"{work}/back.so", new, old)
+        socket_is_kept(work, old)
         damaged(work, old, new, times)
     print("update_bad: ok")
 

@@ -51,9 +51,9 @@ class Client:
 class Server:
     """A server at work; port is the one that its first line names."""
 
-    def __init__(self, path, *before):
+    def __init__(self, path, *before, control=None):
         self.folder = tempfile.mkdtemp(prefix="mve-update-")
-        self.control = os.path.join(self.folder, "control")
+        self.control = control or os.path.join(self.folder, "control")
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([*before, f"{BIN}/mve-driver", "-c", self.control, path,
                                          "0"], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
