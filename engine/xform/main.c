@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/core/must.h"
 #include "engine/xform/pairs.h"
@@ -28,11 +29,54 @@ void must_failed(const char *place)
 	exit(EXIT_BUG);
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+	size_t n = strlen(path), len = strlen(end);
+
+	return n > len && !strcmp(path + n - len, end);
+}
+
 static bool is_c(const char *path)
 {
-	size_t n = strlen(path);
+	return ends_with(path, ".c");
+}
 
-	return n > 2 && !strcmp(path + n - 2, ".c");
+static bool is_same(const struct stat *st, const char *path)
+{
+	struct stat other;
+
+	return path && stat(path, &other) == 0 && other.st_dev == st->st_dev &&
+		other.st_ino == st->st_ino;
+}
+
+/* What stands at its place is replaced: never a device, nor what we read. */
+static const char *place_bad(const struct unit *u, const char *output, const char *const reads[2])
+{
+	struct stat st;
+
+	if (!is_c(output) && !ends_with(output, ".so"))
+		return "it is neither FILE.so nor FILE.c";
+	if (stat(output, &st) < 0)
+		return NULL;
+	if (!S_ISREG(st.st_mode))
+		return "it is no file";
+	for (int i = 0; i < 2; i++)
+		if (is_same(&st, reads[i]))
+			return "it is one of the builds";
+	for (unsigned i = 0; i < u->nsources; i++)
+		if (is_same(&st, u->sources[i].path))
+			return "it says what is to be said of types";
+	return NULL;
+}
+
+static bool may_write(const struct unit *u, const char *output, const char *const reads[2])
+{
+	const char *bad = output ? place_bad(u, output, reads) : NULL;
+
+	if (bad)
+		fprintf(stderr, "mve-xform: cannot write: %s: %s\nhint: without -o it is only "
+			"tried\n", output, bad);
+	return !bad;
 }
 
 static int write_out(struct unit *u, struct buffer *c, const char *output)
@@ -79,6 +123,8 @@ static int run(const char *old_path, const char *new_path, const char *says, con
 		fprintf(stderr, "mve-xform: cannot read: %s: %s\n", says, strerror(errno));
 	else if (u->errors)
 		diag_print(u, stderr), status = EXIT_NO;
+	else if (!may_write(u, output, (const char *const[2]){ old_path, new_path }))
+		status = EXIT_USAGE;
 	else if (build_read(u, p.old, old_path, "old") && build_read(u, p.new, new_path, "new"))
 		status = passes(&p, output);
 	build_close(p.old);
