@@ -3,6 +3,8 @@
 
 stopped		it is stopped while a server tells many rings: it is not dropped, reads all of it, leads,
 		and has what its leader had; memory was the ring's
+crash		the leader crashes meanwhile: it reads all that was told, and leads
+kept		the same of who led before, twice: each section is the leader's in its turn
 over		its spiller is killed: it is said, the server goes on, the follower is dropped
 full		the file takes no more: the same, but that it goes on trying
 bounded		more is told than --log-max has: the follower is dropped, the server goes on
@@ -147,6 +149,39 @@ def stopped():
     # What a follower needs and no other gives up is more than that: a chunk for each of its lanes.
     if spill["memory_most"] > 3 * MIB:
         fail(f"more memory than the ring has: {spill}")
+    r.end()
+
+
+def crash():
+    r = Redis("--when-full", "spill", "--log-max", "256M")
+    pid, last = stop(r), 12 * MIB // VALUE
+    r.fill(range(last))
+    status = r.status()
+    os.kill(pid, signal.SIGCONT)
+    os.kill(status["server"], signal.SIGSEGV)
+    r.has(range(last - 1000, last))
+    if r.follower()["role"] != "leader":
+        fail(f"it does not lead: {r.follower()}")
+    r.end()
+
+
+def kept():
+    r = Redis("--when-full", "spill", "--log-max", "256M")
+    r.fill(range(1000))
+    last, size = 1000, 8 * MIB // VALUE
+    for leads, follows in ("f1", "v0"), ("v0", "f1"):
+        subprocess.run([MVE, "promote", NAME, leads, "--keep", "--wait"], check=True,
+                       stdout=subprocess.DEVNULL)
+        waited(lambda: caught_up(r, follows), "the old leader follows")
+        pid = r.follower(follows)["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        r.fill(range(last, last + size))
+        last += size
+        if r.status()["ring"]["spill"]["on_disk"] < 2 * MIB:
+            fail(f"hardly anything is on disk: {r.status()['ring']}")
+        os.kill(pid, signal.SIGCONT)
+        waited(lambda: caught_up(r, follows), "it catches up")
+    r.has(range(last - 1000, last))
     r.end()
 
 

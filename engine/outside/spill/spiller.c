@@ -37,8 +37,8 @@
 
 #define LOOK_NS		1000000		/* between two looks, where there is something to do; */
 #define QUIET_NS	5000000		/* where there is not */
-#define FREE_SHARE	4		/* a fourth of the memory is to be free for the leader */
-#define AHEAD_SHARE	8		/* an eighth is for what followers look at next, */
+#define FREE_SHARE	2		/* half of the memory is to be free for the leader */
+#define AHEAD_SHARE	4		/* a fourth is for what followers look at next, */
 #define AHEAD_MOST	64		/* in no lane more chunks than that */
 #define AGAIN_MS	20		/* between two walks through all that lanes hold */
 #define FULL_AGAIN_MS	1000		/* the file was full: between two trials */
@@ -57,7 +57,7 @@ struct work {
 	uint32_t grant, withdraw;	/* where to look for one without memory, for a free one */
 	uint64_t again_ms, full_ms;
 	uint64_t trimmed;		/* so much was written when the file was made empty */
-	bool busy, gave;		/* in this look: something was moved; there is room */
+	bool busy, gave, brought;	/* in this look: something was moved; there is room */
 	uint8_t bytes[CHUNK_SIZE];
 };
 
@@ -341,7 +341,7 @@ static void chunk_bring(struct work *w, uint32_t version, uint32_t lane, uint32_
 	chunk_came(from, chunk);
 	w->memory += version == w->streams.self;
 	w->s->seen->read++;
-	w->busy = true;
+	w->busy = w->brought = true;
 }
 
 /* Where the follower stands in a lane. */
@@ -366,7 +366,7 @@ static void lane_bring(struct work *w, uint32_t version, uint32_t lane, bool nee
 	struct place p;
 	bool more = true;
 
-	if (source >= w->s->m->versions)
+	if (source >= w->s->m->versions || source == version)
 		return;
 	from = section_of(w, source);
 	of = (struct streams){ w->s->m->conduct, source };
@@ -389,7 +389,8 @@ static void lane_bring(struct work *w, uint32_t version, uint32_t lane, bool nee
 static void bring_all(struct work *w, bool needed)
 {
 	const struct conduct *c = w->s->m->conduct;
-	uint32_t bits = c->following & ~c->mute & ~c->keeps;
+	/* Who has just come to lead reads what the one before has told. */
+	uint32_t bits = (c->following | 1u << w->streams.self) & ~c->mute & ~c->keeps;
 
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		uint32_t high = bits >> v & 1 ? section_lanes(section_of(w, w->streams.self)) : 0;
@@ -465,7 +466,7 @@ static void file_trim(struct work *w)
 
 static void look(struct work *w)
 {
-	w->busy = w->gave = false;
+	w->busy = w->gave = w->brought = false;
 	leader_see(w);
 	count(w);
 	w->ahead = ahead_of(w);
@@ -503,6 +504,9 @@ _Noreturn void spiller_run(const struct spiller *s)
 		struct timespec t = { 0 };
 
 		look(w);
+		/* Who reads on will want more at once. */
+		if (w->brought)
+			continue;
 		t.tv_nsec = w->busy ? LOOK_NS : QUIET_NS;
 		syscall(SYS_futex, &s->m->conduct->change, FUTEX_WAIT, seen, &t, NULL, 0);
 	}
