@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	10
+#define BRIEF_VERSION	11
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -63,7 +63,8 @@ struct images {
 	uint32_t tries;		/* so often has it gone on; 0: what is met is met first */
 	int32_t monitor;	/* the parent of what is to be its child */
 	uint32_t moves;		/* rows of `move`: who went on as another */
-	struct { int32_t was, is; } move[COPIES_MAX];
+	/* parent: by the kernel, of the one that was; group: whose process group this one's is. */
+	struct { int32_t was, is, parent, group; } move[COPIES_MAX];
 };
 
 /*

@@ -84,9 +84,11 @@ struct company_start {
 
 enum twin_word {
 	/* All threads of a leader's process stand: */
+	/* Each is answered when all processes have asked for it. */
 	TWIN_BEGIN,		/* the twin's number (<< 32: the realm), a socket: -> through that
-				   struct twin_start with enum twin_part's descriptors */
-	TWIN_MADE,		/* the number, a process or -errno: it is the copy */
+				   struct twin_start with enum twin_part's descriptors, then
+				   a twin_share with its file for each of start.shares */
+	TWIN_MADE,		/* the number, a process or -errno: it is the asker's copy */
 	TWIN_IS,		/* the asker is one, and stands */
 };
 
@@ -94,8 +96,25 @@ enum twin_word {
 enum twin_part { TWIN_AREA, TWIN_BRIEF, TWIN_SECTION, TWIN_LEADERS, TWIN_PARTS };
 
 struct twin_start {
-	uint32_t version, pad;
+	uint32_t version;
+	uint32_t shares;
+	uint32_t first;		/* the process is the version's first */
+	uint32_t session;	/* the copy is to have one of its own */
 	uint64_t key;
+	uint32_t processes, pad;
+};
+
+/*
+ * Limit (followers): mappings of a process' memory that others share, and where one may write.
+ * Beyond: the leader has no twin.
+ */
+#define TWIN_SHARES	128
+
+/* Memory that processes share: in the twin it is that of another file, from the same place. */
+struct twin_share {
+	uint64_t at, len, offset;
+	uint32_t prot;
+	uint32_t fills;		/* who is told so copies what there is */
 };
 
 enum image_word {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Spares that cannot be, and those that go: a server of several processes, one whose memory the
+"""Spares that cannot be, and those that go: a server of too many processes, one whose memory the
 machine does not have twice, options that do not go together.  What is said, and that it is
 served on."""
 import os
@@ -11,24 +11,29 @@ from load import Wrong                                  # noqa: E402
 from session import MVE, Session, free_port, kv_build   # noqa: E402
 
 
+PROCESSES = 63     # beside the shell and the server
+CROWD = "it has more than 64 processes"
+
+
 def refused(words, *options):
     done = subprocess.run([MVE, "run", *options, "--", "true"], capture_output=True, text=True)
     if done.returncode != 2 or words not in done.stderr or "hint:" not in done.stderr:
         raise Wrong(f"{options}: {done.returncode}: {done.stderr}")
 
 
-def several(folder):
-    """A server with a child: it is said once, and served."""
+def crowded(folder):
+    """A server with as many processes as a spare may have, and more: it is said once, and served."""
     port = free_port()
     session = Session("kv", followers=0, options=("--spare", "1"), port=port, command=[
-        "sh", "-c", f"trap 'kill $!' TERM; {kv_build(folder)} {port} & wait; wait"])
+        "sh", "-c", f"for i in $(seq {PROCESSES}); do sleep 1000 & all=\"$all $!\"; done;"
+        f"{kv_build(folder)} {port} & trap \"kill $all $!\" TERM; wait; wait"])
     try:
-        # One may have come before there was a child; it is not replaced.
+        # One may have come before there were so many; it is not replaced.
         for was in session.following():
             subprocess.run([MVE, "drop", session.name, was], check=True)
-        session.wait_for(lambda: "no spare: it has several processes" in session.log(), "a word")
+        session.wait_for(lambda: f"no spare: {CROWD}" in session.log(), "a word")
         spares = session.status()["spares"]
-        if spares["there"] or spares["why"] != "it has several processes":
+        if spares["there"] or spares["why"] != CROWD:
             raise Wrong(f"status: {spares}")
         session.load().more(20)
         session.stop()
@@ -64,7 +69,7 @@ def main():
         refused("--spare with --stateless", "--spare", "1", "--stateless")
         refused("too many versions", "--spare", "4", "-f", "same", "-f", "same")
         refused("too many versions", "--spare", "5", "--record", "x.log")
-        several(folder)
+        crowded(folder)
         dropped()
     except Wrong as e:
         raise SystemExit(str(e))

@@ -4,10 +4,12 @@
  * program never sees.
  */
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
+#include <linux/wait.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
@@ -28,6 +30,23 @@ long process_copy(uint64_t flags)
 {
 	/* The monitor is the copy's parent, as it is the process' own. */
 	return OWN2(__NR_clone, flags | CLONE_PARENT | SIGCHLD, 0);
+}
+
+/*
+ * A process whose parent is none of ours would leave its copy to that one.  So it is made by a
+ * child that ends at once, which shares our memory and its caller's stack (context.S); of what
+ * kind that one is the program's waits pass over.
+ */
+long process_copy_away(uint64_t flags)
+{
+	int32_t made = 0;
+	long between = copy_away(flags | SIGCHLD, &made);
+
+	if (!between)
+		return 0;
+	while (between > 0 && OWN4(__NR_wait4, between, 0, __WALL, 0) == -EINTR)
+		;
+	return between > 0 ? made : between;
 }
 
 /* What the kernel kept for it, and has forgotten. */

@@ -6,6 +6,8 @@
 
 /* All threads stand: a fork, by these flags, which is its parent's sibling and has one thread. */
 long process_copy(uint64_t flags);
+/* The same, and nobody's child of ours: the kernel gives it to whom it gives orphans. */
+long process_copy_away(uint64_t flags);
 /* In the copy: who it is now; each other thread is made of its stance, and waits. */
 void threads_anew(struct thread *t);
 /* They go on. */

@@ -77,11 +77,19 @@ void images_fork(struct thread *t)
 
 /* --- going on ------------------------------------------------------------------------ */
 
+void image_moved(struct thread *t, int32_t was)
+{
+	int32_t is = above.moved(t, was);
+
+	/* Of a twin whoever the kernel says is its parent may be none of its version. */
+	parent = is != was || parent ? is : 0;
+}
+
 /* Here it is again where it was, and the monitor knows who it is now. */
 static void image_go_on(struct thread *t, long copy)
 {
 	threads_anew(t);
-	parent = above.moved(t, parent);
+	image_moved(t, parent);
 	if (!shared_put_back())
 		OWN1(__NR_exit_group, 1);
 	if (request_ask(t, REQ_IMAGE, IMAGE_WOKE, copy > 0 ? (uint64_t)copy : 0, 0))

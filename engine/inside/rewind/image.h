@@ -13,6 +13,12 @@ bool image_take(struct thread *t, uint32_t image);
 /* The thread has taken an event: where much has been read another image is due. */
 void image_read(struct thread *t);
 
+/*
+ * The process is another now, and so are the others of its version: an image that goes on, or
+ * a leader's twin.  `was`: the parent of the one whose copy it is.
+ */
+void image_moved(struct thread *t, int32_t was);
+
 /* The version leads: it has no image, and no child that the program did not make. */
 void images_lead(struct thread *t);
 void images_fork(struct thread *t);

@@ -161,16 +161,3 @@ bool shared_put_back(void)
 	shared_drop();
 	return all;
 }
-
-/* They are shared, for its children will have them in common. */
-bool shared_own(void)
-{
-	bool all = true;
-
-	for (uint32_t i = 0; i < shareds; i++)
-		all &= OWN6(__NR_mremap, shared[i].copy, shared[i].len, shared[i].len,
-			    MREMAP_MAYMOVE | MREMAP_FIXED, shared[i].at, 0) ==
-		       (long)shared[i].at;
-	shareds = 0;
-	return all;
-}

@@ -10,7 +10,5 @@ bool shared_keep(void);
 void shared_drop(void);
 /* In the image that goes on: it is as it was; false: it cannot be. */
 bool shared_put_back(void);
-/* In a leader's twin: the copies are its memory from here on; false: one cannot be. */
-bool shared_own(void);
 
 #endif

@@ -26,6 +26,12 @@ bool context_save(struct context *c) __attribute__((returns_twice));
 /* Makes a thread that goes on there, with this block; its id, or -errno. */
 long context_clone(const struct context *c, uint64_t flags, uint64_t fs, struct thread *block);
 
+/*
+ * A child by vfork makes a copy of the process by these flags, writes its id or -errno to *made,
+ * and ends: that child's id, or -errno; 0 in the copy.
+ */
+long copy_away(uint64_t flags, int32_t *made);
+
 /* By the thread's block; NULL: it does not stand. */
 extern struct stance *stances[AREA_THREADS];
 

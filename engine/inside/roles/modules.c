@@ -68,11 +68,11 @@ void modules_copy(struct thread *t)
 	state_learn(t);
 }
 
-void modules_copied(struct thread *t)
+void modules_copied(void)
 {
 	is_copy = true;
 	timers_copied();
-	children_fork(t);
+	children_copied();
 }
 
 void modules_lead(struct thread *t)

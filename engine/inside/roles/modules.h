@@ -15,7 +15,7 @@ void modules_follow(struct thread *t);
  * have, or has given up before it looks, is learnt.  And: this is the copy, which is to follow.
  */
 void modules_copy(struct thread *t);
-void modules_copied(struct thread *t);
+void modules_copied(void);
 void modules_exec(struct thread *t);
 /*
  * Before a fork, and behind it in the process that forked: takes the latches, and gives back

@@ -1,7 +1,7 @@
 /*
- * A twin: a copy of a leader's process by fork, while all its threads stand, which follows
- * from there on.  The leader's process goes on at once; what it tells from then on is what
- * the twin reads.
+ * A twin: copies of a leader's processes by fork, while all threads of all of them stand, which
+ * follow from there on.  The leader's processes go on as soon as each has its copy; what they
+ * tell from then on is what the twin reads.
  *
  * A copy has all of the memory.  It must not have the leader's descriptors, not even for a
  * moment: while another process has a file open too, the leader's close does not close it, and
@@ -18,6 +18,7 @@
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 
@@ -32,9 +33,12 @@
 #include "engine/inside/locks/before.h"
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/rewind/anew.h"
-#include "engine/inside/rewind/shared.h"
+#include "engine/inside/rewind/image.h"
+#include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/twin.h"
+#include "engine/inside/state/twin_shares.h"
+#include "engine/inside/state/children.h"
 
 static struct part { uint64_t to, len, at; } parts[TWIN_PARTS];
 static struct twin_start start;
@@ -68,6 +72,7 @@ static void parts_place(void)
 
 static void parts_drop(void)
 {
+	twin_shares_drop();
 	for (int i = 0; i < TWIN_PARTS; i++) {
 		if (parts[i].at)
 			OWN2(__NR_munmap, parts[i].at, parts[i].len);
@@ -112,7 +117,7 @@ static long parts_ask(struct thread *t, uint64_t number)
 		return result;
 	result = request_ask(t, REQ_TWIN, TWIN_BEGIN, number | (uint64_t)boot.realm << 32,
 			     (uint64_t)pair[1]);
-	if (!result && !parts_take(pair[0]))
+	if (!result && (!parts_take(pair[0]) || !twin_shares_take(pair[0], start.shares)))
 		result = -ENOMEM;
 	OWN1(__NR_close, pair[0]);
 	OWN1(__NR_close, pair[1]);
@@ -159,27 +164,68 @@ static bool is_wanted(struct thread *t)
 	return !reply;
 }
 
+/*
+ * What is sent to the leader's groups is not for it.  Of several processes those of one group
+ * are to be of one again: which they can be only in the session of their leader's.
+ */
+static void group_leave(void)
+{
+	if (start.session)
+		OWN0(__NR_setsid);
+	else
+		OWN2(__NR_setpgid, 0, 0);
+}
+
+static void group_come(const struct thread *t)
+{
+	const struct images *i = images();
+
+	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+		if (i->move[n].is == t->pid && i->move[n].group > 0 &&
+		    i->move[n].group != t->pid)
+			OWN2(__NR_setpgid, 0, i->move[n].group);
+}
+
 /* It is another process, with all that stands in memory. */
-static void twin_begin(struct thread *t)
+static void twin_begin(struct thread *t, int32_t parent)
 {
 	struct thread *o;
 
 	if (OWN3(__NR_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) < 0 || !parts_move() ||
-	    !shared_own())
+	    !twin_shares_move())
 		OWN1(__NR_exit_group, 1);
-	OWN0(__NR_setsid);
+	group_leave();
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		slot_begin(o);
 	sleepers_begin();
 	threads_anew(t);
-	modules_copied(t);
+	modules_copied();
 	is_new = true;
 	if (!is_wanted(t))
 		OWN1(__NR_exit_group, 1);
+	/* Now all are there, and each is told who the others are. */
+	image_moved(t, parent);
+	group_come(t);
 	threads_go();
 }
 
 /* --- both ---------------------------------------------------------------------------------- */
+
+/* The others' copies would be its children. */
+static bool takes_orphans(void)
+{
+	int32_t is = 0;
+
+	OWN2(__NR_prctl, PR_GET_CHILD_SUBREAPER, &is);
+	return is && start.processes > 1;
+}
+
+static long process_fork(void)
+{
+	if (takes_orphans())
+		return -EBUSY;
+	return start.first ? process_copy(CLONE_FILES) : process_copy_away(CLONE_FILES);
+}
 
 static long copy_make(struct thread *t, uint32_t number)
 {
@@ -187,10 +233,9 @@ static long copy_make(struct thread *t, uint32_t number)
 
 	if (!pid) {
 		modules_copy(t);
-		pid = shared_keep() ? process_copy(CLONE_FILES) : -ENOMEM;
+		pid = process_fork();
 		if (!pid)
 			return 0;
-		shared_drop();
 	}
 	parts_drop();
 	return pid;
@@ -198,12 +243,13 @@ static long copy_make(struct thread *t, uint32_t number)
 
 bool twin_make(struct thread *t, uint32_t number)
 {
+	int32_t parent = parent_real((int32_t)OWN0(__NR_getppid));
 	long pid;
 
 	MUST(!t->following && t == thread_self());
 	pid = copy_make(t, number);
 	if (!pid)
-		twin_begin(t);
+		twin_begin(t, parent);
 	/* Without a monitor, or one that wants it no more, it is none. */
 	else if (request_ask(t, REQ_TWIN, TWIN_MADE, number, (uint64_t)pid) && pid > 0)
 		OWN2(__NR_kill, pid, SIGKILL);

@@ -63,7 +63,7 @@ void child_note(struct thread *t, int32_t vpid, int32_t pid, uint32_t lane)
 {
 	struct child *c = NULL;
 
-	MUST(pid > 0 && lane < LANES);	/* a row with the pid 0 is free */
+	MUST(pid > 0 && lane <= LANES);	/* a row with the pid 0 is free */
 
 	for (uint32_t i = 0; i < children.used && !c; i++)
 		c = child_take(child_at(i), pid) ? child_at(i) : NULL;
@@ -91,6 +91,13 @@ void children_fork(struct thread *t)
 		moved = false;
 	if (parent)
 		parent = 0;
+}
+
+void children_copied(void)
+{
+	rows_clear(&unreaped);
+	moved = false;
+	parent = 0;
 }
 
 static int32_t child_forget(int32_t vpid, uint32_t *lane)
@@ -160,15 +167,42 @@ static int32_t moved_to(int32_t pid)
 	return pid;
 }
 
+static bool is_noted(int32_t pid)
+{
+	bool noted = false;
+
+	for (uint32_t i = 0; i < children.used; i++)
+		noted |= child_at(i)->pid == pid;
+	for (uint32_t i = 0; i < unreaped.used; i++)
+		noted |= *unreaped_at(i) == pid;
+	return noted;
+}
+
+/* Those that it made when it led were the kernel's to know: by the ids that they had then. */
+static void children_adopt(struct thread *t)
+{
+	const struct images *i = &brief()->images;
+	int32_t was = 0;
+
+	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+		if (i->move[n].is == t->pid)
+			was = i->move[n].was;
+	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+		if (was && i->move[n].parent == was && !is_noted(i->move[n].was))
+			child_note(t, i->move[n].was, i->move[n].was, LANES);
+}
+
 int32_t children_moved(struct thread *t, int32_t was)
 {
 	int32_t is = moved_to(was);
 
-	(void)t;
 	moved = true;
 	parent = is == was ? 0 : is;
-	for (uint32_t i = 0; i < children.used; i++)
+	children_adopt(t);
+	for (uint32_t i = 0; i < children.used; i++) {
 		child_at(i)->pid = moved_to(child_at(i)->pid);
+		child_at(i)->standin = 0;
+	}
 	for (uint32_t i = 0; i < unreaped.used; i++)
 		*unreaped_at(i) = moved_to(*unreaped_at(i));
 	return is;

@@ -21,9 +21,12 @@ void children_settle(struct thread *t);
 /* A child of fork has none of them. */
 void children_fork(struct thread *t);
 
+/* A leader's twin keeps them by the leader's ids, until children_moved says who they are. */
+void children_copied(void);
+
 /*
- * An image has gone on: each is another process, and was another's child.  What the parent is
- * by now, whose id it `was`.
+ * An image has gone on, or a twin: each is another process, and was another's child.  What the
+ * parent is by now, whose id it `was`.
  */
 int32_t children_moved(struct thread *t, int32_t was);
 /* This process' parent, of which the kernel says that. */

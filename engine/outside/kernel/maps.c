@@ -48,6 +48,7 @@ static int map_parse(const char *line, struct map *m)
 	if (at == line)
 		return -EINVAL;
 	m->dev = makedev((unsigned)maj, (unsigned)min);
+	m->read = prot[0] == 'r';
 	m->write = prot[1] == 'w';
 	m->exec = prot[2] == 'x';
 	m->shared = prot[3] == 's';
@@ -126,7 +127,9 @@ struct query {
 _Static_assert(sizeof(struct query) == 104, "the kernel's");
 
 #define PROCMAP_QUERY	_IOWR('f', 17, struct query)
-enum query_flags { QUERY_WRITE = 2, QUERY_EXEC = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16 };
+enum query_flags {
+	QUERY_READ = 1, QUERY_WRITE = 2, QUERY_EXEC = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16
+};
 
 /* The mapping at the address, or the next one: 0, -ENOENT: none, or why it cannot be asked. */
 static int map_at(int maps, uint64_t at, struct map *m)
@@ -142,6 +145,7 @@ static int map_at(int maps, uint64_t at, struct map *m)
 	m->offset = q.offset;
 	m->dev = makedev(q.major, q.minor);
 	m->inode = q.inode;
+	m->read = q.vma_flags & QUERY_READ;
 	m->write = q.vma_flags & QUERY_WRITE;
 	m->exec = q.vma_flags & QUERY_EXEC;
 	m->shared = q.vma_flags & QUERY_SHARED;

@@ -12,7 +12,7 @@ struct map {
 	uint64_t start, end, offset;
 	dev_t dev;
 	ino_t inode;
-	bool exec, write, shared;
+	bool read, write, exec, shared;
 	bool shelved;		/* a part of the shelf (shelf.h): what is said is its file's */
 	char path[256];		/* cut short if longer; [vdso], [stack], … */
 };

@@ -66,6 +66,17 @@ void company_word_set(struct version *v, uint32_t word)
 
 /* --- may it be -------------------------------------------------------------------------- */
 
+static bool has_several(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid != v->server && thread_state(s->pid, (pid_t)s->owner))
+			return true;
+	}
+	return false;
+}
+
 /* The kernel tells what was created, but not what for. */
 static bool has_timers(pid_t pid)
 {
@@ -105,6 +116,8 @@ static const char *barred(struct monitor *m, const struct maps *maps)
 		return "it is traced, and cannot be followed";
 	if (m->options->rollback)
 		return "it was started with --rollback and no follower";
+	if (has_several(v))
+		return "it has several processes, and began with no follower and no --spare";
 	if (v->area->filters)
 		return "it has a filter of its own (seccomp)";
 	if (has_timers(v->server))

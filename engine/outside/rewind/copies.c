@@ -1,10 +1,11 @@
 /*
- * The processes of a follower, and their copies, which are its image: all of them, or none.
- * Who asks for a step is answered when all have asked for it: they stand until then.
+ * The processes of a version, and their copies, which are its image or its twin: all of them,
+ * or none.  Who asks for a step is answered when all have asked for it: they stand until then.
  */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/kernel/asker.h"
@@ -56,9 +57,14 @@ static int processes_list(const struct version *v, struct copy *copy)
 
 int copies_begin(struct version *v)
 {
-	int n = processes_list(v, v->rewind.wanted);
+	struct copy *copy = v->rewind.wanted;
+	int n = processes_list(v, copy);
 
 	v->rewind.wanted_copies = n > 0 ? (unsigned)n : 0;
+	for (unsigned i = 0; i < v->rewind.wanted_copies; i++) {
+		copy[i].parent = process_parent(copy[i].of);
+		copy[i].group = getpgid(copy[i].of);
+	}
 	return n > 0 ? 0 : n;
 }
 
@@ -157,6 +163,16 @@ const struct copy *copy_kept(const struct rewind *rw, pid_t of)
 	return find((struct copy *)rw->copy, rw->copies, of);
 }
 
+/* Whose group is that of these: its own first process', or of them the first that was there. */
+static pid_t group_of(const struct rewind *rw, pid_t group)
+{
+	const struct copy *leads = copy_kept(rw, group);
+
+	for (unsigned i = 0; i < rw->copies && !leads; i++)
+		leads = rw->copy[i].group == group ? &rw->copy[i] : NULL;
+	return leads ? leads->pid : 0;
+}
+
 void copies_move(struct version *v)
 {
 	struct images *words = &v->brief->images;
@@ -167,6 +183,8 @@ void copies_move(struct version *v)
 	for (unsigned i = 0; i < rw->copies; i++) {
 		words->move[i].was = rw->copy[i].of;
 		words->move[i].is = rw->copy[i].pid;
+		words->move[i].parent = rw->copy[i].parent;
+		words->move[i].group = group_of(rw, rw->copy[i].group);
 		rw->wanted[i] = (struct copy){ .of = rw->copy[i].pid };
 	}
 }

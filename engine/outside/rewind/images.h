@@ -37,6 +37,7 @@ struct race {
 struct copy {
 	pid_t of, pid;		/* pid 0: there is none, or none yet */
 	uint64_t began;		/* the copy */
+	pid_t parent, group;	/* of the one that it is of, as the kernel says */
 	bool waits;		/* who asks waits for the others' */
 	struct request request;
 };

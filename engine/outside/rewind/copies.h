@@ -1,0 +1,32 @@
+/*
+ * The processes of a version, and a copy of each: of a follower's for its image, of a leader's
+ * for its twin.  In struct rewind `wanted` are those that are being made, `copy` an image's.
+ */
+#ifndef MVE_OUTSIDE_COPIES_H
+#define MVE_OUTSIDE_COPIES_H
+
+#include "engine/outside/monitor/monitor.h"
+
+
+/* Which processes there are: 0; -EAGAIN: one is being made; -E2BIG. */
+int copies_begin(struct version *v);
+/* There are no others by now. */
+bool copies_all(struct version *v);
+struct copy *copy_of(struct rewind *rw, pid_t pid);
+/* The asker's copy is this process; false: that is none of the version's. */
+bool copy_have(struct version *v, struct copy *c, pid_t pid);
+/* The asker waits for the others; true: all wait. */
+bool copies_wait(struct rewind *rw, struct copy *c, const struct request *r);
+void copies_answer(struct version *v, int64_t reply);
+/* What was wanted is not to be, or is the image. */
+void copies_drop(struct rewind *rw);
+void copies_take(struct rewind *rw, uint32_t image);
+void copies_kill(struct rewind *rw);
+bool copies_live(const struct rewind *rw);
+bool copies_are(const struct rewind *rw, pid_t pid);
+/* The process' copy in the image; NULL: it has none. */
+const struct copy *copy_kept(const struct rewind *rw, pid_t of);
+/* They go on as what they are copies of, and are to have copies of their own. */
+void copies_move(struct version *v);
+
+#endif

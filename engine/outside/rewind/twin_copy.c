@@ -1,0 +1,359 @@
+/*
+ * A twin is made of the leader that stands: each of its processes is asked for a copy of itself
+ * (inside/roles/twin.c), all of them or none.  Who asks for a step is answered when all have
+ * asked for it: so nobody goes on before each has its copy, and no copy before all are there.
+ *
+ * Whatever fails until then the copies end, and the leader goes on as if nothing had been asked.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/core/ring.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/asker.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/shared.h"
+#include "engine/outside/late/past.h"
+#include "engine/outside/late/rows.h"
+#include "engine/outside/late/twin.h"
+#include "engine/outside/monitor/monitor.h"
+#include "engine/outside/monitor/realms.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/copies.h"
+#include "engine/outside/rewind/rewind.h"
+#include "engine/outside/rewind/shares.h"
+#include "engine/outside/rewind/twin_copy.h"
+#include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/takeover_parts.h"
+
+#define STAND_US	10000	/* of its time, for the leader's threads to come to stand */
+#define BEGIN_US	20000	/* and where copies can be made of them */
+#define COPY_US		2000000	/* for the copies: more than a fork of 100 GB takes */
+#define COPY_LOOK_US	20
+#define COMES_MS	5000	/* for it to follow */
+
+/* The one that is being made; while the leader stands the monitor does nothing else. */
+static struct {
+	struct version *v;	/* its row; NULL: none is */
+	const struct follower_options *like;	/* what is asked of it; a name, or NULL */
+	uint32_t number;	/* of the copies that are asked for */
+	uint64_t began;		/* of the leader's first process */
+	bool begun, made;
+	int error;
+} making;
+
+/* --- where it begins ------------------------------------------------------------------ */
+
+/* Lanes whose threads stand; of others nobody will read what comes. */
+static void lanes_standing(const struct version *v, bool *stands)
+{
+	memset(stands, 0, LANES_ALL * sizeof(*stands));
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+		uint32_t lane = s->lane - 1;
+
+		if (s->owner && s->parked && lane < LANES_ALL)
+			stands[lane] = true;
+	}
+}
+
+static struct cursor cursor_of(const struct lane *l, uint32_t source, bool open)
+{
+	return (struct cursor){
+		.at = l->head, .life = l->life, .source = source,
+		.place = l->head ? cursor_place(l->head, l->now) : CHUNK_NONE,
+		.done = open ? 0 : l->life,
+	};
+}
+
+/* All stand: it has read what there is. */
+static void cursors_begin(struct monitor *m, uint32_t version)
+{
+	static bool stands[LANES_ALL];
+
+	MUST(version != m->leader);
+	lanes_standing(leading(m), stands);
+	for (uint32_t r = 0; r < m->realms; r++) {
+		struct section *leader = realm_part(m, r, m->leader);
+		struct section *s = realm_part(m, r, version);
+
+		__atomic_fetch_and(&leader->strayed, ~(1u << version), __ATOMIC_RELAXED);
+		BOTH_BY(section_dropped, fetch_and, &leader->dropped, ~(1u << version));
+		s->image = 0;
+		memset(s->asleep, 0, sizeof(s->asleep));
+		for (uint32_t i = 0; i < LANES; i++)
+			s->cursor[i] = cursor_of(&leader->lane[i], m->leader,
+						 leader->lane[i].state == LANE_OPEN &&
+						 stands[r * LANES + i]);
+	}
+}
+
+/* What is said of the row on the monitor's page is said of whom it was. */
+static void conduct_begin(struct monitor *m, uint32_t version)
+{
+	struct conduct *c = m->conduct;
+
+	conduct_bit(&c->following, version, false);
+	conduct_bit(&c->crashed, version, false);
+	conduct_bit(&c->ended, version, false);
+	conduct_bit(&c->park, version, false);
+	c->next[version] = version;
+}
+
+/* --- the copies are made ----------------------------------------------------------------- */
+
+/* It is the leader's program at the leader's place. */
+static void row_fill(struct version *v)
+{
+	const struct version *leader = leading(v->monitor);
+	const struct rewind *copies = &leader->rewind;
+
+	MUST(v->state == VERSION_ENDED && v != leader && copies->wanted_copies);
+	row_take(v, leader->path, row_words(leader->argv), making.like, "twin");
+	v->server = copies->wanted[0].pid;
+	v->began = copies->wanted[0].began;
+	v->state = VERSION_STARTING;
+	v->comes_ms = now_ms() + COMES_MS;
+	/* Its memory knows the leader's numbers. */
+	if (v->rewind.last < copies->last)
+		v->rewind.last = copies->last;
+	v->images = leader->images;
+	memcpy(v->image, leader->image, AREA_IMAGES * sizeof(*v->image));
+	memcpy(v->execs, leader->execs, sizeof(v->execs));
+	memcpy(v->area->unsealed, leader->area->unsealed, sizeof(v->area->unsealed));
+	v->area->filters = leader->area->filters;
+}
+
+/* Each is told who all the others are now. */
+static void row_copies(struct version *v, struct rewind *leaders)
+{
+	struct rewind *rw = &v->rewind;
+
+	memcpy(rw->copy, leaders->wanted, sizeof(rw->copy));
+	rw->copies = leaders->wanted_copies;
+	leaders->wanted_copies = 0;
+	rw->oldest = v->began;
+	for (unsigned i = 0; i < rw->copies; i++)
+		rw->oldest = rw->copy[i].began < rw->oldest ? rw->copy[i].began : rw->oldest;
+	copies_move(v);
+	rw->copies = 0;		/* they are no image */
+}
+
+/* The row of one of the leader's processes that are asked for a copy, for this one; or NULL. */
+static struct copy *asked(struct version *leader, const struct request *r)
+{
+	if (!making.v || making.made || (uint32_t)r->args[1] != making.number ||
+	    leader->index != leader->monitor->leader)
+		return NULL;
+	return copy_of(&leader->rewind, r->pid);
+}
+
+/* Whether it led a session that none of the others need: one in a group of its own. */
+static bool has_session(const struct rewind *rw, const struct copy *c)
+{
+	bool alone = true;
+
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		alone &= &rw->wanted[i] == c || rw->wanted[i].group != c->group;
+	return alone && (rw->wanted_copies == 1 || getsid(c->of) == c->of);
+}
+
+static int start_send(const struct version *leader, const struct copy *c, int socket)
+{
+	const struct realm *its = &leader->monitor->realm[c->request.args[1] >> 32];
+	const struct version *v = making.v;
+	struct twin_start start = {
+		.version = v->index, .key = v->key, .shares = shares_of(c->of),
+		.processes = leader->rewind.wanted_copies, .first = c->of == leader->server,
+		.session = has_session(&leader->rewind, c),
+	};
+	const int fd[TWIN_PARTS] = {
+		[TWIN_AREA] = v->area_fd, [TWIN_BRIEF] = v->brief_fd,
+		[TWIN_SECTION] = its->section_fd[v->index],
+		[TWIN_LEADERS] = its->section_read_fd[leader->index],
+	};
+	int result = descriptors_send(socket, fd, TWIN_PARTS, &start, sizeof(start));
+
+	return result ? result : shares_send(c->of, socket);
+}
+
+static int process_begin(const struct version *leader, const struct copy *c)
+{
+	int socket = asker_socket(c->of, (int)c->request.args[2]), result;
+
+	if (socket < 0)
+		return socket;
+	result = start_send(leader, c, socket);
+	close(socket);
+	return result;
+}
+
+/* All stand where they can be copied. */
+static int all_begin(struct version *leader)
+{
+	const struct rewind *rw = &leader->rewind;
+	int result = copies_all(leader) ? shares_make() : -EAGAIN;
+
+	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
+		result = process_begin(leader, &rw->wanted[i]);
+	return result;
+}
+
+static int64_t begin_serve(struct version *leader, const struct request *r)
+{
+	uint32_t realm = (uint32_t)(r->args[1] >> 32);
+	struct copy *c = asked(leader, r);
+
+	if (!c || making.begun || realm >= leader->monitor->realms)
+		return -EINVAL;
+	/* Who waits asks again now and then. */
+	if (c->waits)
+		return REPLY_LATER;
+	if (!realm_fits(leader->monitor, realm, r->tid))
+		return -EPERM;
+	if (!making.error)
+		making.error = shares_look(r->pid);
+	if (!copies_wait(&leader->rewind, c, r))
+		return REPLY_LATER;
+	making.begun = true;
+	if (!making.error)
+		making.error = all_begin(leader);
+	copies_answer(leader, making.error);
+	return REPLY_LATER;
+}
+
+/* The kernel says whose it is: the leader's, or the twin's already. */
+static int copy_check(const struct version *leader, pid_t pid)
+{
+	const struct rewind *rw = &leader->rewind;
+
+	if (pid <= 0)
+		return pid ? pid : -EINVAL;
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		if (rw->wanted[i].of == pid || rw->wanted[i].pid == pid)
+			return -EPERM;
+	return process_began(pid) >= making.began &&
+	       (version_owns(leader, pid, pid) || version_owns(making.v, pid, pid)) ? 0 : -EPERM;
+}
+
+static int64_t made_serve(struct version *leader, const struct request *r)
+{
+	struct copy *c = asked(leader, r);
+	pid_t pid = (pid_t)r->args[2];
+
+	if (!c || (!making.begun && pid > 0))
+		return -EINVAL;
+	if (c->waits)
+		return REPLY_LATER;
+	if (!making.error)
+		making.error = copy_check(leader, pid);
+	if (making.error)
+		return making.error;
+	c->pid = pid;
+	c->began = process_began(pid);
+	if (!copies_wait(&leader->rewind, c, r))
+		return REPLY_LATER;
+	making.made = true;
+	row_fill(making.v);
+	copies_answer(leader, 0);
+	row_copies(making.v, &leader->rewind);
+	streams_follow(leader->monitor, making.v->index, true);
+	return REPLY_LATER;
+}
+
+/* It is there, and stands; with all the others it follows. */
+static int64_t is_serve(struct version *v, const struct request *r)
+{
+	struct copy *c = copy_of(&v->rewind, r->pid);
+
+	if (making.v == v && !making.made)
+		return -EAGAIN;
+	if (v->state != VERSION_STARTING || !v->comes_ms || !c)
+		return -EINVAL;
+	if (!copies_wait(&v->rewind, c, r))
+		return REPLY_LATER;
+	v->comes_ms = 0;
+	v->state = VERSION_FOLLOWS;
+	v->follows_ms = now_ms();
+	past_joined(v->monitor);
+	copies_answer(v, 0);
+	v->rewind.wanted_copies = 0;
+	return REPLY_LATER;
+}
+
+int64_t twin_serve(struct version *v, const struct request *r)
+{
+	switch (r->args[0]) {
+	case TWIN_BEGIN:
+		return begin_serve(v, r);
+	case TWIN_MADE:
+		return made_serve(v, r);
+	case TWIN_IS:
+		return is_serve(v, r);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* --- while the leader stands ------------------------------------------------------------- */
+
+/* Its threads are where copies can be made of them; or their time is over. */
+static int copy_wait(struct monitor *m)
+{
+	uint64_t begin = now_us();
+
+	while (!making.made && !making.error &&
+	       now_us() - begin < (making.begun ? COPY_US : BEGIN_US) && !takeover_any(m)) {
+		serve_all(m);
+		usleep(COPY_LOOK_US);
+	}
+	if (!making.made && !making.error)
+		making.error = -EAGAIN;
+	return making.error;
+}
+
+static int copy_ask(struct monitor *m, struct version *v)
+{
+	struct version *leader = leading(m);
+	int result = copies_begin(leader);
+
+	if (result)
+		return result;
+	making.v = v;
+	making.number = ++leader->rewind.last;
+	making.began = leader->began;
+	making.made = making.begun = false;
+	making.error = 0;
+	cursors_begin(m, v->index);
+	rewind_word_set(&leader->brief->images.stand, making.number);
+	streams_changed(m);
+	result = copy_wait(m);
+	copies_answer(leader, result);
+	copies_drop(&leader->rewind);
+	rewind_word_set(&leader->brief->images.stand, 0);
+	shares_end();
+	making.v = NULL;
+	return result;
+}
+
+int twin_copy(struct version *v, const struct follower_options *like, uint64_t *stood_us)
+{
+	struct monitor *m = v->monitor;
+	struct version *leader = leading(m);
+	uint64_t begin = now_us();
+	int result;
+
+	MUST(v->state == VERSION_ENDED && !takeover_any(m));
+	making.like = like;
+	streams_sweep(m);
+	conduct_begin(m, v->index);
+	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
+	unpark(m, leader->index);
+	*stood_us += now_us() - begin;
+	return result;
+}

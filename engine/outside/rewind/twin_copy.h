@@ -1,0 +1,13 @@
+/* A copy of the leader, made while it stands. */
+#ifndef MVE_OUTSIDE_TWIN_COPY_H
+#define MVE_OUTSIDE_TWIN_COPY_H
+
+#include "engine/outside/monitor/monitor.h"
+
+/*
+ * In this row, of which `like` is asked; how long the leader stood is added.  0; -EAGAIN: not now;
+ * -E2BIG: it shares too much memory; or another negative errno.
+ */
+int twin_copy(struct version *v, const struct follower_options *like, uint64_t *stood_us);
+
+#endif
