@@ -130,13 +130,13 @@ static void plans_free(struct plan **plan, size_t n)
 	free(plan);
 }
 
-/* It is all that was mapped, and its hooks need not be written there. */
+/* It is all that was mapped, and neither hooks are written there nor is it ever undone. */
 static struct shelf_view *shelf_of(struct mapping *g, const struct map *m)
 {
 	uint64_t start = g->r->args[0], len = (g->r->args[1] + 4095) & ~4095ull;
+	bool plain = !g->v->monitor->conduct && !g->v->monitor->options->attach;
 
-	return m->start == start && m->end == start + len && !g->v->monitor->conduct ? &g->shelf
-										    : NULL;
+	return m->start == start && m->end == start + len && plain ? &g->shelf : NULL;
 }
 
 static void map_serve(struct mapping *g, const struct map *m, struct plan *plan)
@@ -144,6 +144,8 @@ static void map_serve(struct mapping *g, const struct map *m, struct plan *plan)
 	struct monitor *monitor = g->v->monitor;
 	pid_t tid = g->r->tid;
 
+	if (plan && monitor->options->attach)
+		patch_keep(tid, g->memory, m);
 	if (plan)
 		patch_planned(tid, g->memory, m, plan, &g->room, &g->sum, shelf_of(g, m));
 	else

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +25,7 @@
 
 #define VDSO_MAX	0x10000
 
-static bool is_vdso(const struct map *m)
+bool patch_is_vdso(const struct map *m)
 {
 	return !m->inode && !strcmp(m->path, "[vdso]");
 }
@@ -76,7 +75,7 @@ int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out)
 	struct near_file f;
 	int result;
 
-	if (is_vdso(m))
+	if (patch_is_vdso(m))
 		return plan_vdso(memory, m, out);
 	if (!m->inode || m->shared)
 		return -ENOENT;
@@ -89,7 +88,7 @@ int patch_plan(pid_t pid, int memory, const struct map *m, struct plan **out)
 }
 
 /* Where the site is in memory, if its whole window lies in this mapping. */
-static bool site_in_map(const struct plan_site *s, const struct map *m, uint64_t *at)
+bool patch_site_in(const struct plan_site *s, const struct map *m, uint64_t *at)
 {
 	uint64_t from = s->offset - s->before, to = s->offset + SITE_BYTES + s->after;
 
@@ -105,7 +104,7 @@ uint64_t patch_room_needed(const struct plan *p, const struct map *m)
 	uint64_t need = 0, at;
 
 	for (unsigned i = 0; i < p->n; i++)
-		if (site_is_patched(&p->sites[i]) && site_in_map(&p->sites[i], m, &at))
+		if (site_is_patched(&p->sites[i]) && patch_site_in(&p->sites[i], m, &at))
 			need += BOARD_MAX;
 	return (need + 0xfff) & ~0xfffull;
 }
@@ -116,7 +115,7 @@ struct source {
 };
 
 /* What lies behind the file's end is zero, as the kernel maps it. */
-static int file_read(int fd, uint64_t offset, uint8_t *to, uint64_t len)
+int patch_file_read(int fd, uint64_t offset, uint8_t *to, uint64_t len)
 {
 	uint64_t got = 0;
 	ssize_t n = 1;
@@ -133,8 +132,8 @@ static int source_read(const struct source *s, const struct map *m, uint64_t fro
 	if (s->memory >= 0)
 		return memory_read(s->memory, m->start + from, to, len);
 	if (s->fd >= 0)
-		return file_read(s->fd, m->offset + from, to, len);
-	MUST(is_vdso(m) && from + len <= vdso.len);
+		return patch_file_read(s->fd, m->offset + from, to, len);
+	MUST(patch_is_vdso(m) && from + len <= vdso.len);
 	memcpy(to, vdso.bytes + from, len);
 	return 0;
 }
@@ -152,7 +151,7 @@ static int batch_read(struct patch_batch *b, const struct source *s, const struc
 		const struct plan_site *site = &p->sites[i];
 		uint64_t first, last;
 
-		if (!site_in_map(site, m, &at))
+		if (!patch_site_in(site, m, &at))
 			continue;
 		first = (at - m->start - site->before) & ~0xfffull;
 		last = (at - m->start + SITE_BYTES + site->after + 0xfff) & ~0xfffull;
@@ -322,7 +321,7 @@ static void batch_fill(struct patch_batch *b, const struct plan *p, const struct
 		const struct plan_site *s = &p->sites[i];
 
 		MUST(b->ends <= i);		/* `end` has a row for each site */
-		if (!site_in_map(s, m, &at) || (only && at != only))
+		if (!patch_site_in(s, m, &at) || (only && at != only))
 			continue;
 		if (s->flags & SITE_UNKNOWN) {
 			guard_note(sum, at);
@@ -330,7 +329,7 @@ static void batch_fill(struct patch_batch *b, const struct plan *p, const struct
 		}
 		if (s->kind == SITE_INSN) {
 			/* The vDSO is asked by us, for what the stream tells anyhow. */
-			if (sum->twins && !is_vdso(m))
+			if (sum->twins && !patch_is_vdso(m))
 				batch_mark_insn(b, b->code + (at - m->start));
 			continue;
 		}
@@ -380,8 +379,8 @@ void patch_marks(int memory, const struct map *m, const struct plan *p)
 	uint64_t at;
 	uint8_t is;
 
-	for (unsigned i = 0; i < p->n && !is_vdso(m); i++)
-		if (p->sites[i].kind == SITE_INSN && site_in_map(&p->sites[i], m, &at) &&
+	for (unsigned i = 0; i < p->n && !patch_is_vdso(m); i++)
+		if (p->sites[i].kind == SITE_INSN && patch_site_in(&p->sites[i], m, &at) &&
 		    !memory_read(memory, at, &is, 1) && is == 0x0f)
 			memory_write(memory, at, &mark, 1);
 }
@@ -392,7 +391,7 @@ int patch_copy(struct plan *p, int fd, const struct map *m, const struct board_r
 	const struct source s = { -1, fd };
 	int result = batch_begin(b, m, p, room);
 
-	MUST((fd >= 0) != is_vdso(m));
+	MUST((fd >= 0) != patch_is_vdso(m));
 	if (!result && fd < 0 && p != vdso.plan)
 		result = -ESTALE;
 	if (!result)
@@ -465,107 +464,4 @@ int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room)
 		}
 	maps_free(&maps);
 	return result;
-}
-
-/* --- and back ------------------------------------------------------------------------------ */
-
-/* Ours is the same as any other process'. */
-static int vdso_undo(int memory, const struct map *m)
-{
-	const uint8_t *own = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	uint8_t now[4096];
-	int result = own ? 0 : -ENOENT;
-
-	for (uint64_t at = m->start; !result && at < m->end; at += sizeof(now)) {
-		const uint8_t *was = own + (at - m->start);
-
-		result = memory_read(memory, at, now, sizeof(now));
-		if (!result && memcmp(was, now, sizeof(now)))
-			result = memory_write(memory, at, was, sizeof(now));
-	}
-	return result;
-}
-
-/*
- * A stretch of sites, in the file and in memory: a server stands while all that was patched is
- * put back, and a look at each site would be thousands of calls.
- */
-#define STRETCH		4096
-
-struct stretch {
-	uint64_t from, len;	/* in memory */
-	uint64_t first, behind;	/* of what differs, from `from` on; equal: nothing */
-	uint8_t was[STRETCH + SITE_WINDOW_MAX], now[STRETCH + SITE_WINDOW_MAX];
-};
-
-/* The sites from `first` on that lie in one; the next behind them. */
-static unsigned stretch_find(struct stretch *t, const struct plan *p, const struct map *m,
-			     unsigned first)
-{
-	uint64_t at;
-	unsigned i = first;
-
-	for (t->len = 0; i < p->n; i++) {
-		const struct plan_site *s = &p->sites[i];
-		bool in = site_in_map(s, m, &at);
-
-		if (in && !t->len)
-			t->from = at - s->before;
-		if (in && (at - s->before < t->from || at - s->before - t->from >= STRETCH))
-			break;
-		if (in && t->len < at - s->before - t->from + site_window(s))
-			t->len = at - s->before - t->from + site_window(s);
-	}
-	MUST(t->len <= sizeof(t->was));
-	return i;
-}
-
-static void site_undo(struct stretch *t, uint64_t from, uint64_t len)
-{
-	MUST(from <= t->len && len <= t->len - from);
-	if (!memcmp(t->was + from, t->now + from, len))
-		return;
-	memcpy(t->now + from, t->was + from, len);
-	t->first = t->behind && t->first < from ? t->first : from;
-	t->behind = t->behind > from + len ? t->behind : from + len;
-}
-
-/* The bytes of its sites, as they were; what lies between is as it is. */
-static int stretch_undo(struct stretch *t, int memory, const struct map *m, const struct plan *p,
-			unsigned first, unsigned behind, int fd)
-{
-	int result = file_read(fd, m->offset + (t->from - m->start), t->was, t->len);
-	uint64_t at;
-
-	if (!result)
-		result = memory_read(memory, t->from, t->now, t->len);
-	if (result)
-		return result;
-	t->first = t->behind = 0;
-	for (unsigned i = first; i < behind; i++)
-		if (site_in_map(&p->sites[i], m, &at))
-			site_undo(t, at - p->sites[i].before - t->from, site_window(&p->sites[i]));
-	return t->behind ? memory_write(memory, t->from + t->first, t->now + t->first,
-					t->behind - t->first) : 0;
-}
-
-int patch_undo(pid_t pid, int memory, const struct map *m)
-{
-	struct stretch t;
-	struct plan *p;
-	unsigned next;
-	int result = is_vdso(m) ? -ENOENT : patch_plan(pid, memory, m, &p), fd = -1;
-
-	if (result)
-		return is_vdso(m) ? vdso_undo(memory, m) : result == -ENOENT ? 0 : result;
-	fd = result = patch_open(pid, m);
-	for (unsigned i = 0; result >= 0 && i < p->n; i = next) {
-		next = stretch_find(&t, p, m, i);
-		if (t.len)
-			result = stretch_undo(&t, memory, m, p, i, next, fd);
-	}
-	if (fd >= 0)
-		close(fd);
-	plan_free(p);
-	return result < 0 ? result : 0;
 }

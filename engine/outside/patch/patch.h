@@ -28,6 +28,7 @@ struct patch_sum {
 };
 
 struct plan;
+struct plan_site;
 
 #define SHELF_MOVES	BOOT_MOVES
 
@@ -81,10 +82,22 @@ void patch_batch_free(struct patch_batch *b);
 int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
 
 /*
- * All that may have been written into one executable mapping is as its file has it again;
- * of the vDSO, as ours is.  0 or a negative errno.
+ * undo.c.  Before a mapping of a file is patched: what it is changed in is kept.  0 or a negative
+ * errno; one that has no plan is not patched.
+ */
+int patch_keep(pid_t pid, int memory, const struct map *m);
+bool patch_kept(const struct map *m);
+/*
+ * All that may have been written into one executable mapping is as it was; of the vDSO, as ours
+ * is.  0 or a negative errno.
  */
 int patch_undo(pid_t pid, int memory, const struct map *m);
+
+/* For it: of the mapping; where a site is in memory, if its whole window lies in the mapping. */
+bool patch_is_vdso(const struct map *m);
+bool patch_site_in(const struct plan_site *s, const struct map *m, uint64_t *at);
+/* What lies behind the file's end is zero, as the kernel maps it. */
+int patch_file_read(int fd, uint64_t offset, uint8_t *to, uint64_t len);
 
 /* Opens the file that is mapped, where that does not wait; a descriptor or a negative errno. */
 int patch_open(pid_t pid, const struct map *m);
