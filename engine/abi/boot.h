@@ -111,6 +111,8 @@ struct boot {
 	struct code_move move[BOOT_MOVES];	/* before the program begins */
 	uint32_t attached;	/* the program has begun without us */
 	uint32_t leaving;	/* the monitor's, a futex: threads stand where calls end */
+	uint32_t between;	/* the monitor's: signals come here, and handlers may end past us */
+	uint32_t pad1;
 	uint64_t rooms;		/* rows used of `room`, and those that there was none for */
 	struct board_room room[BOOT_ROOMS];	/* for boards, near other files */
 	uint64_t rollback;	/* the program's struct rollback; 0: requests are not taken back */

@@ -38,13 +38,13 @@ def family(pid):
 
 
 class Server:
-    def __init__(self, kind, *more):
+    def __init__(self, kind, *more, under=()):
         self.kind, self.port = kind, free_port()
         self.folder = tempfile.mkdtemp(prefix="mve-attach-", dir="/tmp")
         self.log_path = self.folder + "/log"
         self.name = "%s-a" % os.environ.get("MVE_SESSION", f"t-{os.getpid()}")
         self.mve = None
-        command = server_command(kind, self.port, self.folder) + list(more)
+        command = list(under) + server_command(kind, self.port, self.folder) + list(more)
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log)

@@ -88,6 +88,18 @@ static uint64_t frame_place(struct thread *t, const struct action *a, uint64_t s
 	return at < top && room_writable(at, *fp + fp_size(fpstate)) ? at : 0;
 }
 
+/*
+ * What the program reads there.  Its handler ends at the gate, which gives the kernel what is
+ * ours instead; while that is not sure, ours stands there, and the gate knows it (frame_settle).
+ */
+static void programs_say(const struct thread *t, struct ucontext_raw *uc)
+{
+	uc->stack = t->alt;
+	if (!t->alt.size)
+		uc->stack.flags = SS_DISABLE;
+	uc->mask |= t->hidden_blocked;
+}
+
 uint64_t frame_build(struct thread *t, const struct action *a, const uint8_t *info,
 		     const struct ucontext_raw *uc)
 {
@@ -101,9 +113,10 @@ uint64_t frame_build(struct thread *t, const struct action *a, const uint8_t *in
 	bytes_copy(&f->uc, uc, sizeof(*uc));
 	bytes_copy(f->info, info, SIGINFO_SIZE);
 	f->uc.fpstate = uc->fpstate ? fp : 0;
-	f->uc.stack = t->alt;
-	if (!t->alt.size)
-		f->uc.stack.flags = SS_DISABLE;
-	f->uc.mask |= t->hidden_blocked;
+	if (!__atomic_load_n(&boot.between, __ATOMIC_RELAXED))
+		programs_say(t, &f->uc);
+	else
+		f->uc.stack = (struct altstack){ (uint64_t)t + BLOCK_SIGSTACK, 0, 0,
+						 BLOCK_SIGSTACK_SIZE };
 	return at;
 }

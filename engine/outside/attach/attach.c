@@ -26,6 +26,7 @@
 #include "engine/outside/late/past.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/patch/patch.h"
 #include "engine/outside/session/memory.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/image.h"
@@ -119,6 +120,7 @@ static int seal_begin(struct guest *g, struct injection *in)
 		in->boot.sealed = in->want->row->sealed = SEAL_BROKEN;
 		result = inject_boot(in);
 	}
+	guest_table_end(g);
 	return result || in->boot.sealed == SEAL_WHOLE ? result : guest_steps(g, ATTACH_ARM);
 }
 
@@ -129,6 +131,9 @@ static int code_begin(struct guest *g, struct injection *in)
 
 	in->sum.stood = p.at;
 	in->sum.stoods = p.n;
+	for (size_t i = 0; i < in->maps.n && !result; i++)
+		if (in->maps.map[i].exec)
+			result = patch_keep(g->pid, g->memory, &in->maps.map[i]);
 	if (!result)
 		result = inject_patch(in);
 	free(p.at);
@@ -176,6 +181,8 @@ static int guest_begin(struct guest *g, struct version *v)
 			result = threads_begin(g, in);
 		if (!result)
 			result = code_begin(g, in);
+		if (!result)
+			result = guest_word(g, offsetof(struct boot, between), 0);
 		guest_close(g);
 		if (!result)
 			result = calls_go_on(g);
@@ -189,16 +196,55 @@ static int guest_begin(struct guest *g, struct version *v)
 
 /* --- all -------------------------------------------------------------------------------- */
 
+/* Of one that stands; a child that has come since the others were asked is asked here. */
+static struct attach_no guest_may(const struct guest *g)
+{
+	struct attach_no no = { 0 };
+
+	if (!g->asked)
+		no = attach_may(g->pid);
+	for (unsigned k = 0; k < g->crowd.n && !no.why; k++)
+		no = attach_may_still(g->crowd.stander[k].tid);
+	return no;
+}
+
+/* Calls can be made in its name. */
+static int guest_try(struct guest *g)
+{
+	struct remote remote;
+	int result = guest_open(g, &remote);
+
+	if (!result)
+		guest_close(g);
+	return result;
+}
+
 static bool still_may(struct guests *g, struct attach_done *done)
 {
-	for (unsigned i = 0; i < g->n; i++)
-		for (unsigned k = 0; k < g->guest[i].crowd.n; k++) {
-			struct attach_no no = attach_may_still(g->guest[i].crowd.stander[k].tid);
+	for (unsigned i = 0; i < g->n; i++) {
+		struct attach_no no = guest_may(&g->guest[i]);
+		int result = no.why ? 0 : guest_try(&g->guest[i]);
 
-			if (no.why)
-				return attach_refuse(done, no.why, no.hint);
-		}
+		if (no.why)
+			return attach_refuse(done, no.why, no.hint);
+		if (result)
+			return refuse_result(done, "no call can be made in its name", result);
+	}
 	return true;
+}
+
+/* As far as they were begun; the last one is so in part, or not at all. */
+static void all_undo(struct guests *g, unsigned begun)
+{
+	MUST(begun <= g->n);
+	for (unsigned i = 0; i < begun; i++) {
+		int result = guest_leave(&g->guest[i]);
+
+		if (result)
+			say_error("it goes on, held in part", "cannot leave all of pid %d: %s",
+				  g->guest[i].pid, strerror(-result));
+		crowd_go(&g->guest[i].crowd);
+	}
 }
 
 static bool all_begin(struct guests *g, struct version *v, struct attach_done *done)
@@ -212,7 +258,10 @@ static bool all_begin(struct guests *g, struct version *v, struct attach_done *d
 		done->threads += g->guest[i].crowd.n;
 		done->processes++;
 	}
-	return result ? refuse_result(done, "it cannot be held", result) : true;
+	if (!result)
+		return true;
+	all_undo(g, done->processes);
+	return refuse_result(done, "it cannot be held", result);
 }
 
 /* All that can be asked before is. */
@@ -232,6 +281,7 @@ static bool all_may(struct guests *g, struct attach_done *done)
 		if (no.why)
 			return attach_refuse(done, no.why, no.hint);
 		plan_all(g->guest[i].pid);
+		g->guest[i].asked = true;
 	}
 	return true;
 }

@@ -17,7 +17,7 @@ static inline bool attach_refuse(struct attach_done *done, const char *why, cons
 /*
  * Limit (programs): processes of a server that mve attach comes to. Beyond: refused.
  */
-#define GUESTS_MAX	256
+#define GUESTS_MAX	4096
 
 /* All processes of a server. */
 struct guests {
@@ -34,6 +34,9 @@ int guests_children(struct guests *g);
 /* All stand, also those that come meanwhile; or a negative errno, and all go on. */
 int guests_stop(struct guests *g, uint64_t until_us);
 void guests_go(struct guests *g);
+
+/* One that stands, as it was begun: all is the program's again. */
+int guest_leave(struct guest *g);
 
 /* Places of the program where a thread is, or may come back to, in order; to be freed. */
 struct places {

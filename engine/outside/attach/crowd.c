@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 #include "engine/outside/session/seize.h"
 
 #define LOOK_US		20	/* between two looks whether a thread stands */
+#define LOOKS_AT_ONCE	200	/* so many first, where it should take a few microseconds */
+#define INTERRUPT_US	100000	/* how long one that is to stand now is waited for */
 #define SIGNAL_US	2000	/* how long a signal that waits may take to come */
 
 /* The kernel's own results of a call that is to be made again. */
@@ -251,16 +254,47 @@ int crowd_stop(struct crowd *c, pid_t pid, uint64_t until_us)
 	return result;
 }
 
-int stander_step_call(struct crowd *c, pid_t tid)
+/* It stands, or does so as soon as it may: one that runs nobody can let go. */
+static int step_late(pid_t tid)
+{
+	uint64_t until_us = now_us() + INTERRUPT_US;
+	int status;
+
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	while (waitpid(tid, &status, WNOHANG | __WALL) == 0 && now_us() < until_us)
+		usleep(LOOK_US);
+	return -ETIME;
+}
+
+/* Mostly it is there at once: who sleeps meanwhile wakes late. */
+static int step_wait(pid_t tid, int *status, uint64_t until_us)
+{
+	for (unsigned looks = 0;; looks++) {
+		pid_t got = waitpid(tid, status, WNOHANG | __WALL);
+
+		if (got > 0)
+			return 0;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (now_us() > until_us)
+			return step_late(tid);
+		if (looks < LOOKS_AT_ONCE)
+			sched_yield();
+		else
+			usleep(LOOK_US);
+	}
+}
+
+int stander_step_call(struct crowd *c, pid_t tid, uint64_t until_us)
 {
 	for (;;) {
-		int status, sig;
+		int status, sig, result;
 
 		if (ptrace(PTRACE_SYSCALL, tid, 0, 0) < 0)
 			return -errno;
-		while (waitpid(tid, &status, __WALL) < 0)
-			if (errno != EINTR)
-				return -errno;
+		result = step_wait(tid, &status, until_us);
+		if (result)
+			return result;
 		if (!WIFSTOPPED(status))
 			return -ESRCH;
 		sig = WSTOPSIG(status);

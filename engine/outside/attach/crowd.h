@@ -56,8 +56,14 @@ int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us);
 /* One runs one instruction of its own. */
 int crowd_step(struct crowd *c, unsigned who);
 
+/*
+ * How long a thread may take that we send somewhere: much more than it needs.  It is the
+ * program's, and may be made to go nowhere.
+ */
+#define STEP_US		1000000
+
 /* Runs until it has made, or is about to make, the call that it is at; 0 or a negative errno. */
-int stander_step_call(struct crowd *c, pid_t tid);
+int stander_step_call(struct crowd *c, pid_t tid, uint64_t until_us);
 
 /* Registers and mask that a thread goes on with; kept as its own. */
 int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t mask);

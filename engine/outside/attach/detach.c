@@ -9,6 +9,7 @@
  * Killed in between, we leave a server that is held in part, or not, and has more mapped than
  * it needs: what comes to us still finds what it comes to.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -55,18 +56,23 @@ struct host {
 
 /* --- who, and what is in it -------------------------------------------------------------- */
 
+/* What its memory says of who they are a process of it may have written. */
 static int ours_add(struct guests *g)
 {
 	const struct version *v = g->version;
-	int result = 0;
+	DIR *proc = opendir("/proc");
+	const struct dirent *e;
+	int result = proc ? 0 : -errno;
 
-	for (uint32_t i = 0; i < version_slots(v) && !result; i++) {
-		pid_t pid = v->area->slot[i].owner ? v->area->slot[i].pid : 0;
+	while (!result && (e = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
 
-		if (pid > 0 && version_owns(v, pid, pid))
+		if (pid > 0 && process_began(pid) >= v->began && version_owns(v, pid, pid))
 			result = guest_add(g, pid);
 	}
-	return result;
+	if (proc)
+		closedir(proc);
+	return result ? result : g->n ? 0 : -ESRCH;
 }
 
 static uint64_t image_find(const struct maps *maps)
@@ -171,8 +177,7 @@ static unsigned busy_count(struct guest *g)
 
 static int leaving_say(struct guest *g, uint32_t leaving)
 {
-	return memory_write(g->memory, g->base + inside_image()->boot +
-			    offsetof(struct boot, leaving), &leaving, sizeof(leaving));
+	return guest_word(g, offsetof(struct boot, leaving), leaving);
 }
 
 /*
@@ -316,7 +321,8 @@ static bool is_planned(pid_t pid)
 	maps_read(pid, &maps);
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct map *m = &maps.map[i];
-		int result = is_programs(m) && m->inode ? patch_plan(pid, -1, m, &p) : -ENOENT;
+		int result = is_programs(m) && m->inode && !patch_kept(m) ?
+			     patch_plan(pid, -1, m, &p) : -ENOENT;
 
 		planned &= result != -EAGAIN;
 		if (!result)
@@ -364,7 +370,6 @@ static void unmap(struct guest *g, uint64_t at, uint64_t len)
 		REMOTE(g->remote, SYS_munmap, at, len);
 }
 
-/* The libc of a program that was begun in the session has found our vDSO: that stays. */
 static void memory_end(struct guest *g, const struct host *h)
 {
 	uint64_t image = inside_image()->memory_len, room = LIBRARY_BOARDS + BLOCK_BYTES;
@@ -377,10 +382,7 @@ static void memory_end(struct guest *g, const struct host *h)
 	unmap(g, h->boot.shelf, h->boot.shelf_len);
 	if (h->own_taken < OWN_BELOW)
 		unmap(g, own - h->own_taken, h->own_taken);
-	if (h->boot.attached)
-		unmap(g, g->base, image + room);
-	else
-		unmap(g, g->base + image, room);
+	unmap(g, g->base, image + room);
 }
 
 /* Where a thread is, or behind the call that it is at. */
@@ -409,15 +411,15 @@ static bool is_awaited(struct guest *g, const struct host *h)
 	return awaited;
 }
 
-static int guest_end(struct guest *g, const struct host *h)
+static int host_end(struct guest *g, const struct host *h)
 {
-	int result = guest_table(g);
+	int result = guest_steps(g, DETACH_DISARM);
 
+	if (!result)
+		result = guest_table(g);
 	for (unsigned i = 0; i < g->crowd.n && !result; i++)
 		if (!g->crowd.stander[i].came)
 			result = stander_leave(g, h, i);
-	if (!result)
-		result = guest_steps(g, DETACH_DISARM);
 	if (!result)
 		result = guest_step(g, 0, DETACH_ACTIONS);
 	if (!result)
@@ -429,12 +431,59 @@ static int guest_end(struct guest *g, const struct host *h)
 	return result;
 }
 
+/* From here on there is no way back. */
+static int host_leave(struct guest *g, const struct host *h)
+{
+	int result = guest_word(g, offsetof(struct boot, between), 1);
+
+	if (!result)
+		result = code_end(g);
+	return result ? result : host_end(g, h);
+}
+
+/* Nothing came to be of it but what is mapped. */
+static int maps_drop(struct guest *g)
+{
+	struct maps maps = { 0 };
+	int result = maps_read(g->pid, &maps);
+
+	for (size_t i = 0; i < maps.n; i++)
+		if (strstr(maps.map[i].path, "memfd:mve-"))
+			unmap(g, maps.map[i].start, maps.map[i].end - maps.map[i].start);
+	maps_free(&maps);
+	return result;
+}
+
+int guest_leave(struct guest *g)
+{
+	struct remote remote;
+	struct host host;
+	int result = guest_open(g, &remote);
+
+	if (result)
+		return result;
+	result = host_read(g, &host);
+	if (!result)
+		result = host_leave(g, &host);
+	else if (result == -ENOENT || result == -EPROTO)
+		result = maps_drop(g);
+	guest_close(g);
+	return result;
+}
+
 /* --- from the first look on --------------------------------------------------------------- */
 
 static bool refuse_result(struct attach_done *done, int result)
 {
 	if (result == -EOVERFLOW)
 		return attach_refuse(done, "its files lie too far apart", "mve stop ends it");
+	if (result == -ENOEXEC)
+		return attach_refuse(done, "it has executed a program, which was begun by mve",
+				     "try again when that has ended; mve stop ends all");
+	if (result == -ESRCH)
+		return attach_refuse(done, "none of its processes is there", "mve ps shows it");
+	if (result == -EIO)
+		return attach_refuse(done, "a process could not be left whole", "it serves on");
 	return attach_refuse(done, result == -EBUSY || result == -ETIME ?
 			     "a thread is in a call that does not end" : strerror(-result),
 			     "try again");
@@ -449,6 +498,8 @@ static int all_open(struct guests *g, struct remote *remote, struct host *host)
 		result = guest_open(&g->guest[i], &remote[i]);
 		if (!result)
 			result = host_read(&g->guest[i], &host[i]);
+		if (!result && !host[i].boot.attached)
+			result = -ENOEXEC;
 	}
 	return result;
 }
@@ -480,31 +531,56 @@ static int all_come(struct monitor *m, struct guests *g, const struct host *host
 	return result;
 }
 
-/* There is no way back: what cannot be done in one process is said, and the others are left. */
-static void all_leave(struct guests *g, const struct host *host, struct attach_done *done)
+/*
+ * There is no way back.  Each goes on as soon as it is left, whatever comes of the others; the
+ * first that cannot be left whole is the answer.
+ */
+static int all_leave(struct guests *g, const struct host *host, struct attach_done *done)
 {
+	int all = 0;
+
 	for (unsigned i = 0; i < g->n; i++) {
 		struct guest *one = &g->guest[i];
-		int result = code_end(one);
+		int result = host_leave(one, &host[i]);
 
-		if (!result)
-			result = guest_end(one, &host[i]);
 		if (result)
 			say_error("it goes on, held in part", "cannot leave all of pid %d: %s",
 				  one->pid, strerror(-result));
+		all = all ? all : result;
 		done->processes++;
 		done->threads += one->crowd.n;
+		guest_close(one);
+		crowd_go(&one->crowd);
 	}
+	return all ? -EIO : 0;
+}
+
+/* All of them stand. */
+static int stood_leave(struct monitor *m, struct guests *g, struct attach_done *done)
+{
+	struct remote *remote = calloc(g->n, sizeof(*remote));
+	struct host *host = calloc(g->n, sizeof(*host));
+	int result;
+
+	MUST(remote && host);
+	result = all_open(g, remote, host);
+	if (!result)
+		result = all_come(m, g, host);
+	if (result == -ESRCH)
+		result = -EAGAIN;	/* a child has ended meanwhile */
+	if (!result)
+		result = all_leave(g, host, done);
+	all_close(g);
+	free(remote);
+	free(host);
+	return result;
 }
 
 static int detach_once(struct monitor *m, struct guests *g, struct attach_done *done)
 {
-	struct remote *remote = calloc(GUESTS_MAX, sizeof(*remote));
-	struct host *host = calloc(GUESTS_MAX, sizeof(*host));
 	uint64_t from;
 	int result;
 
-	MUST(remote && host);
 	*g = (struct guests){ .more = ours_add, .version = leading(m) };
 	result = ours_add(g);
 	for (unsigned i = 0; i < g->n && !result; i++)
@@ -513,17 +589,10 @@ static int detach_once(struct monitor *m, struct guests *g, struct attach_done *
 	if (!result)
 		result = guests_stop(g, from + STOP_MS * 1000);
 	if (!result) {
-		result = all_open(g, remote, host);
-		if (!result)
-			result = all_come(m, g, host);
-		if (!result)
-			all_leave(g, host, done);
-		all_close(g);
+		result = stood_leave(m, g, done);
 		guests_go(g);
 	}
 	done->stood_us = now_us() - from;
-	free(remote);
-	free(host);
 	return result;
 }
 

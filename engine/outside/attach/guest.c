@@ -14,6 +14,7 @@
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/session/memory.h"
 #include "engine/outside/start/image.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define PAGE		4096ull
 #define ALL_BLOCKED	(~0ull)
@@ -38,13 +39,19 @@ int guest_open(struct guest *g, struct remote *r)
 	return 0;
 }
 
-void guest_close(struct guest *g)
+void guest_table_end(struct guest *g)
 {
 	if (g->page)
 		REMOTE(g->remote, SYS_munmap, g->page, g->page_len);
-	g->page = 0;
+	g->page = g->table = 0;
+}
+
+void guest_close(struct guest *g)
+{
+	guest_table_end(g);
 	stub_end(&g->stub);
 	memory_close(g->memory);
+	g->memory = -1;
 }
 
 int guest_table_read(struct guest *g, void *to, size_t offset, size_t len)
@@ -57,6 +64,13 @@ int guest_table_write(struct guest *g, const void *from, size_t offset, size_t l
 {
 	MUST(g->table && offset + len <= g->page_len - PAGE);
 	return memory_write(g->memory, g->table + offset, from, len);
+}
+
+int guest_word(struct guest *g, size_t offset, uint32_t value)
+{
+	MUST(g->base && offset < sizeof(struct boot));
+	return memory_write(g->memory, g->base + inside_image()->boot + offset, &value,
+			    sizeof(value));
 }
 
 static size_t row_at(unsigned i)
@@ -125,17 +139,18 @@ static int step_begin(struct guest *g, struct stander *s, enum attach_step step)
 /* It makes calls of its own until it is at the one that says that it is done. */
 static int step_end(struct guest *g, const struct stander *s)
 {
-	uint64_t done = g->base + inside_image()->attach_done;
+	uint64_t done = g->base + inside_image()->attach_done, until_us = now_us() + STEP_US;
 	struct user_regs_struct regs = { 0 };
 	int result = 0;
 
 	while (!result && regs.rip != done) {
-		result = stander_step_call(&g->crowd, s->tid);
+		result = now_us() > until_us ? -ETIME
+					     : stander_step_call(&g->crowd, s->tid, until_us);
 		if (!result && ptrace(PTRACE_GETREGS, s->tid, 0, &regs) < 0)
 			result = -errno;
 	}
 	/* To behind that call. */
-	return result ? result : stander_step_call(&g->crowd, s->tid);
+	return result ? result : stander_step_call(&g->crowd, s->tid, until_us);
 }
 
 int guest_step(struct guest *g, unsigned who, enum attach_step step)
@@ -143,12 +158,12 @@ int guest_step(struct guest *g, unsigned who, enum attach_step step)
 	struct stander *s = &g->crowd.stander[who];
 	struct user_regs_struct regs = s->regs;
 	uint32_t row = who;
-	int result;
+	int result = back_write(g, s);
 
 	MUST(who < g->crowd.n && s->block && step < ATTACH_STEPS);
-	result = guest_table_write(g, &row, offsetof(struct attach, row), sizeof(row));
-	if (!result)
-		result = back_write(g, s);
+	MUST(g->table || step == ATTACH_ARM || step == DETACH_DISARM);
+	if (!result && g->table)
+		result = guest_table_write(g, &row, offsetof(struct attach, row), sizeof(row));
 	if (!result)
 		result = step_begin(g, s, step);
 	if (!result)
@@ -164,6 +179,7 @@ int guest_steps(struct guest *g, enum attach_step step)
 	int result = 0;
 
 	for (unsigned i = 0; i < g->crowd.n && !result; i++)
-		result = guest_step(g, i, step);
+		if (g->crowd.stander[i].block)
+			result = guest_step(g, i, step);
 	return result;
 }

@@ -111,7 +111,9 @@ static bool is_stopped(pid_t pid)
 
 static bool is_traced(pid_t pid)
 {
-	return process_tracer(pid) != 0;
+	pid_t tracer = process_tracer(pid);
+
+	return tracer && tracer != getpid();
 }
 
 static bool is_closed(pid_t pid)
@@ -127,6 +129,16 @@ static bool is_closed(pid_t pid)
 static bool is_filtered(pid_t pid)
 {
 	return status_number(pid, "Seccomp") > 0;
+}
+
+/* The numbers of its processes are none of ours. */
+static bool is_elsewhere(pid_t pid)
+{
+	struct stat ours, its;
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(name, &its) && ours.st_ino != its.st_ino;
 }
 
 static bool is_32bit(pid_t pid)
@@ -248,6 +260,8 @@ static const struct row {
 	{ is_closed, "it is another's: we have no right to it",
 	  "run mve attach as its user, or as root; kernel.yama.ptrace_scope may forbid it" },
 	{ is_us, "it is mve itself", "mve ps shows its sessions" },
+	{ is_elsewhere, "it is in another pid namespace, a container's",
+	  "run mve attach in there, or begin it with mve run" },
 	{ attach_is_held, "mve holds it already", "mve ps shows the sessions" },
 	{ is_stopped, "it is stopped", "let it go on: kill -CONT" },
 	{ is_32bit, "it is a 32-bit program", "mve holds 64-bit programs" },

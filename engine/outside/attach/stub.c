@@ -6,6 +6,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/attach/stub.h"
 #include "engine/outside/session/memory.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define PAGE		4096u
 #define ALL_BLOCKED	(~0ull)
@@ -87,11 +88,12 @@ static int code_write(struct stub *s)
 /* The call begins, and has been made: it stands at both. */
 static long call_made(struct stub *s, pid_t tid)
 {
+	uint64_t until_us = now_us() + STEP_US;
 	struct user_regs_struct regs;
-	int result = stander_step_call(s->crowd, tid);
+	int result = stander_step_call(s->crowd, tid, until_us);
 
 	if (!result)
-		result = stander_step_call(s->crowd, tid);
+		result = stander_step_call(s->crowd, tid, until_us);
 	if (!result && ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
 		result = -errno;
 	return result ? result : (long)regs.rax;

@@ -578,7 +578,7 @@ int inject_running(struct injection *in)
 	loader_note(in);
 	in->libraries = (struct board_room){ in->boards, LIBRARY_BOARDS, 0 };
 	checkpoints_note(in);
-	in->boot.attached = 1;
+	in->boot.attached = in->boot.between = 1;
 	in->boot.sealed = SEAL_WHOLE;	/* nobody is armed before there is one to come to */
 	return boot_write(in);
 }

@@ -290,17 +290,19 @@ static int shared_map_by(struct injection *in)
 	return result;
 }
 
-/* A server may live under a low limit of descriptors: lift it meanwhile. */
+/* A server may live under a low limit of descriptors, or have forbidden itself any: lift it. */
 int shared_map(struct injection *in)
 {
+	rlim_t least = process_table(in->r.pid) + FDS;
 	struct rlimit was = { 0, 0 }, more;
 	int result;
 
 	prlimit(in->r.pid, RLIMIT_NOFILE, NULL, &was);
-	more = (struct rlimit){ was.rlim_max, was.rlim_max };
-	if (was.rlim_cur == was.rlim_max)
-		return shared_map_by(in);
-	prlimit(in->r.pid, RLIMIT_NOFILE, &more, NULL);
+	more.rlim_cur = more.rlim_max = was.rlim_max > least ? was.rlim_max : least;
+	if (prlimit(in->r.pid, RLIMIT_NOFILE, &more, NULL) < 0) {
+		more.rlim_cur = more.rlim_max = was.rlim_max;
+		prlimit(in->r.pid, RLIMIT_NOFILE, &more, NULL);
+	}
 	result = shared_map_by(in);
 	prlimit(in->r.pid, RLIMIT_NOFILE, &was, NULL);
 	return result;
