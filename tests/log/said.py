@@ -8,6 +8,7 @@ number, and put together they must be the same.  Where tcpdump is installed it r
 import json
 import os
 import random
+import resource
 import shutil
 import socket
 import struct
@@ -270,6 +271,53 @@ def check_filters(streams, said):
         fail(f"a time divides: {len(early)} and {len(late)} of {len(everything)}")
 
 
+# --- one that says more than it has ------------------------------------------------------------
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return ~crc & 0xffffffff
+
+
+def swell(data, most):
+    """Each result of sendfile becomes `most`; the checksums of its frames are right again."""
+    at, n = 64, 0
+    while at + 64 <= len(data):
+        size, kind = struct.unpack_from("<II", data, at + 8)
+        cell, end = at + 64, at + 64 + size
+        found = False
+        while kind == 3 and cell < end:
+            length, call, event = struct.unpack_from("<IHB", data, cell)
+            result, = struct.unpack_from("<q", data, cell + 16)
+            if event == 1 and call == 40 and result > 0:
+                struct.pack_into("<q", data, cell + 16, most)
+                found = True
+            cell += 64 + (length + 63) // 64 * 64
+        if found:
+            struct.pack_into("<I", data, at + 4, crc32c(data[at + 8:end]))
+            n += 1
+        at += 64 + (size + 63) // 64 * 64
+    return n
+
+
+def check_swollen():
+    with open(f"{LOG}/000000.log", "rb") as f:
+        data = bytearray(f.read())
+    n = swell(data, (1 << 61) + 5)
+    shutil.rmtree("swollen.log", ignore_errors=True)
+    os.mkdir("swollen.log", 0o700)
+    with open("swollen.log/000000.log", "wb") as f:
+        f.write(data)
+    mve("log", "swollen.log", "verify")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
+    mve("log", "swollen.log", "export", "--pcap", "swollen.pcap")
+    if not n or os.path.getsize("swollen.pcap") > 2 * len(data):
+        fail(f"{n} calls that say much make {os.path.getsize('swollen.pcap')} bytes")
+
+
 said, peer, ports = record()
 datagrams = [(src[1], dst[1], body) for src, dst, body in check_streams(said, ports)
              if ports[2] in (src[1], dst[1])]
@@ -277,6 +325,7 @@ words = [b"one\n", b"", b"three\n" * 50, b"END\n"]
 if datagrams != [d for w in words for d in ((peer, ports[2], w), (ports[2], peer, w))]:
     fail(datagrams)
 check_filters(check_conns(said, ports), said)
+check_swollen()
 for bad in (["show", "--from", "noon"], ["show", "--conn", "0"], ["export"],
             ["show", "--to", "25:00:00"]):
     mve("log", LOG, *bad, status=2)

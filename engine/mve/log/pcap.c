@@ -2,7 +2,9 @@
  * Packets.  A recording has what calls took and gave, and no packet: they are made here, as few
  * as will do, so that a reader of pcap files puts together again what was said.  A stream begins
  * with the handshake and has no acknowledgements of their own; what the kernel alone has seen
- * (sendfile, splice) is a packet that says how long it was, and is cut behind its header.
+ * (sendfile, splice) are packets that say how long they were, and are cut behind their headers;
+ * behind MISSING_MOST of them the stream goes on where it would, as it does where packets were not
+ * caught.  So a file is as long as the recording that it is made from, whatever that says.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,6 +19,7 @@
 #define LINK_RAW	101		/* a packet begins with its IP header */
 #define PACKET_MOST	65535
 #define SEGMENT		32768		/* bytes of a stream in a packet, at most */
+#define MISSING_MOST	64		/* packets without a byte, of one call */
 #define HEADERS_MOST	80		/* IPv6, TCP and its options */
 #define DATAGRAM_MOST	(PACKET_MOST - HEADERS_MOST)
 #define TTL		64
@@ -250,10 +253,16 @@ static struct flow *flow_begin(struct pcap *p, struct conn *c)
 static void stream_moved(struct pcap *p, const struct conn_bytes *b)
 {
 	enum side from = b->given ? SERVER : PEER;
+	struct flow *f = flow_begin(p, b->conn);
+	unsigned missing = 0;
+	uint64_t at;
 
-	flow_begin(p, b->conn);
-	for (uint64_t at = 0; at < b->len; at += SEGMENT)
+	for (at = 0; at < b->len && missing < MISSING_MOST; at += SEGMENT) {
 		segment_write(p, b->conn, from, PSH | ACK, b, at, b->time_ns);
+		missing += at >= b->have;
+	}
+	if (at < b->len)
+		f->seq[from] += (uint32_t)(b->len - at);
 }
 
 static void side_over(struct pcap *p, struct conn *c, enum side side, uint64_t time_ns)
