@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/abi/boot.h"
 #include "engine/core/must.h"
 #include "engine/mve/commands.h"
 #include "engine/mve/named.h"
@@ -26,8 +27,7 @@
 #define LOOKS		3
 #define PIECE		(256u << 10)
 #define RANGE_MOST	(1ull << 30)	/* what is longer is mostly untouched */
-#define OWN_BELOW	(64ull << 30)	/* inside/gate/memory.c */
-#define OWN_ROOM	(16ull << 30)
+#define OWN_ROOM	(16ull << 30)	/* inside/gate/memory.c */
 #define COMES_MS	5000	/* for the follower to come to where the leader was */
 #define LOOK_MS		20
 
@@ -60,7 +60,7 @@ static bool is_inside(const struct map *m)
 	return strstr(m->path, "memfd:mve-inside");
 }
 
-/* Ours: behind the inside's image, a block, or what own_map() has given. */
+/* Ours: behind the inside's image, a block, or what own_map() has given, below its code. */
 static bool is_own(const struct pair *p, const struct maps *maps, size_t i)
 {
 	const struct map *m = &maps->map[i];
@@ -71,8 +71,9 @@ static bool is_own(const struct pair *p, const struct maps *maps, size_t i)
 
 		if (!is_inside(in))
 			continue;
-		if (m->start == in->end || (m->start < in->start - OWN_BELOW &&
-					    m->end > in->start - OWN_BELOW - OWN_ROOM))
+		if (m->start == in->end ||
+		    (m->start < in->end - OWN_BELOW &&
+		     m->end > in->start - OWN_BELOW - OWN_ROOM))
 			return true;
 	}
 	return !m->path[0] && memory_peek(p->leader, m->start, &first, 8) == 8 &&

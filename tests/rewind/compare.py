@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A follower of the same build has its leader's memory, under load, too; a word of it that is
 changed from outside is found, and named by symbol, member and type."""
+import contextlib
 import json
 import os
 import subprocess
@@ -31,23 +32,33 @@ def address(symbol, pid):
     return base + next(int(w[0], 16) for w in map(str.split, out.splitlines()) if w[-1] == symbol)
 
 
-def follower(name):
+def follower(name, who):
     """What status says of it; None: it does not follow yet."""
     said = run("status", name, "--json").stdout
     return next((v for v in (json.loads(said)["versions"] if said else [])
-                 if v["role"] == "follower"), None)
+                 if v["role"] == "follower" and v["name"] == who), None)
 
 
-def compared(name, expected):
-    done = run("compare", name, "f1")
+def await_follower(name, who):
+    end = time.monotonic() + 20
+    while not (v := follower(name, who)):
+        if time.monotonic() > end:
+            fail(f"no follower {who}")
+        time.sleep(0.05)
+    return v
+
+
+def compared(name, expected, who="f1"):
+    done = run("compare", name, who)
     if done.returncode != expected:
         fail(f"status {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
 
 
-def main():
-    name = f"compare-{os.getpid()}"
-    mve = subprocess.Popen([MVE, "run", "-n", name, "-f", "same", "--", f"{BIN}/compared"],
+@contextlib.contextmanager
+def loaded(name, *options):
+    """A session of the program, that answers lines all the while."""
+    mve = subprocess.Popen([MVE, "run", "-n", name, *options, "--", f"{BIN}/compared"],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
     busy = True
 
@@ -60,30 +71,52 @@ def main():
     loader = threading.Thread(target=load)
     loader.start()
     try:
-        end = time.monotonic() + 20
-        while not (v := follower(name)):
-            if time.monotonic() > end:
-                fail("no follower")
-            time.sleep(0.05)
-        none = run("compare", name, "nobody")
-        if none.returncode != 1 or "no follower of that name" not in none.stderr:
-            raise SystemExit(f"nobody: {none.returncode}: {none.stderr}")
-        said = compared(name, 0)
-        at = address("table", v["pid"]) + 2 * 16 + 8
-        with open(f"/proc/{v['pid']}/mem", "r+b", buffering=0) as mem:
-            mem.seek(at)
-            mem.write((77).to_bytes(8, "little"))
-        said = compared(name, 1)
-        if f"0x{at:x}" not in said or "table[2].seen, long" not in said or "000004d" not in said:
-            fail(said)
-        if "1 word differs" not in said:
-            fail(said)
+        yield
     finally:
         busy = False
         loader.join()
         mve.stdin.close()
     if mve.wait(20):
         fail("the server ended so")
+
+
+def changed_found(name):
+    v = await_follower(name, "f1")
+    none = run("compare", name, "nobody")
+    if none.returncode != 1 or "no follower of that name" not in none.stderr:
+        fail(f"nobody: {none.returncode}: {none.stderr}")
+    compared(name, 0)
+    at = address("table", v["pid"]) + 2 * 16 + 8
+    with open(f"/proc/{v['pid']}/mem", "r+b", buffering=0) as mem:
+        mem.seek(at)
+        mem.write((77).to_bytes(8, "little"))
+    said = compared(name, 1)
+    if f"0x{at:x}" not in said or "table[2].seen, long" not in said or "000004d" not in said:
+        fail(said)
+    if "1 word differs" not in said:
+        fail(said)
+
+
+def twin_compared(name):
+    """It comes late: memory of mve's own is filled otherwise, and is nobody's difference."""
+    end = time.monotonic() + 20
+    while run("status", name).returncode:
+        if time.monotonic() > end:
+            fail("no session")
+        time.sleep(0.05)
+    joined = run("follow", name)
+    if joined.returncode:
+        fail(joined.stderr)
+    await_follower(name, "twin1")
+    compared(name, 0, "twin1")
+
+
+def main():
+    name = f"compare-{os.getpid()}"
+    with loaded(name, "-f", "same"):
+        changed_found(name)
+    with loaded(name + "-twin"):
+        twin_compared(name + "-twin")
     print("compare: ok")
 
 
