@@ -20,6 +20,7 @@ int cmd_follow_from(int argc, char **argv);	/* mve follow --from */
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_drop(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_promote(int argc, char **argv);
 int cmd_rules(int argc, char **argv);

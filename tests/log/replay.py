@@ -10,6 +10,7 @@ synced		--sync: what the recorder asks of the kernel, and what it does not
 disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
 compressed	with zstd: smaller, and as well replayed; also where there is no time for it
+stopped		mve record --stop: the session goes on
 bounded		--max-size, --max-age: it ends, or its oldest parts go (--keep last)
 cut		cut and changed anywhere, compressed or not: up to the last whole frame, or
 		refused; never wrong
@@ -290,6 +291,11 @@ def looked():
     if s["calls"] != len(run(MVE, "log", folder, "show", status=0).stdout.splitlines()) - \
        s["signals"]:
         fail("not all calls are shown")
+    lines = [json.loads(line) for line in
+             run(MVE, "log", folder, "show", "--json", status=0).stdout.splitlines()]
+    if len(lines) != s["calls"] + s["signals"] or \
+       [e["text"].split() for e in lines if e.get("call") == "write"][1] != shown[1].split()[3:]:
+        fail("what is shown as JSON is other")
     if "whole" not in run(MVE, "log", folder, "verify", status=0).stdout:
         fail("it is not verified")
     with open(f"{folder}/000000.log", "r+b") as f:
@@ -328,6 +334,30 @@ def compressed():
         run(MVE, "run", *words, "--", "true", status=2)
 
 
+def stopped():
+    folder = fresh("stopped.log")
+
+    def shows(what):
+        return what in run(MVE, "log", folder, "show", "--call", "read", status=0).stdout
+
+    r = Redis(folder, "--ring", "1M")
+    r.load(500)
+    r.ask("SET before 1")
+    waited(lambda: shows("SET before"), "it is written")
+    run(MVE, "record", NAME, "--stop", status=0)
+    waited(lambda: not recording_now()["active"], "it ends")
+    r.ask("SET behind 1")
+    r.load(3000)        # more than the ring has room for
+    run(MVE, "record", NAME, "--stop", status=1)
+    run(MVE, "record", NAME, status=2)
+    said = r.end()
+    if "the recording ends: as was asked" not in said:
+        fail(said)
+    calls, said = replay(folder)
+    if calls < 1000 or "not whole" in said or not shows("SET before") or shows("SET behind"):
+        fail(f"{calls} calls: {said}")
+
+
 def filled(r, folder, n):
     most = 0
     for i in range(n):
@@ -360,9 +390,10 @@ def bounded():
     folder = fresh("bounded.log")
     r = Redis(folder, "--max-size", "32M", "--keep", "last")
     most = filled(r, folder, 400)
+    waited(lambda: recording_now()["dropped"], "it drops some")
     now = recording_now()
     said = r.end()
-    if most > 32 << 20 or "the recording ends" in said or not now["dropped"]:
+    if max(most, bytes_of(folder)) > 32 << 20 or "the recording ends" in said:
         fail(f"{most} bytes; {now}; {said}")
     s = json.loads(run(MVE, "log", folder, "--json", status=0).stdout)
     if not s["whole"] or s["dropped"] < now["dropped"] or s["bytes"] != bytes_of(folder):

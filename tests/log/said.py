@@ -330,4 +330,8 @@ for bad in (["show", "--from", "noon"], ["show", "--conn", "0"], ["export"],
             ["show", "--to", "25:00:00"]):
     mve("log", LOG, *bad, status=2)
 mve("log", LOG, "export", "--pcap", "nowhere/said.pcap", status=3)
+made = json.loads(mve("log", LOG, "export", "--pcap", "said.pcap", "--json"))
+if made["file"] != "said.pcap" or f"{made['packets']} packets of {made['connections']} conn" not in \
+   mve("log", LOG, "export", "--pcap", "said.pcap").decode() or made["packets"] < 10:
+    fail(made)
 print("said: ok")

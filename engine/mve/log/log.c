@@ -36,7 +36,7 @@ static const char help[] =
 	"                      damaged\n"
 	"  pack                the programs, libraries and mapped files that a replay\n"
 	"                      needs are put in; it is replayed once for that\n"
-	"  --json              as JSON (not with show)\n";
+	"  --json              as JSON; show: an object in each line\n";
 
 enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_CONN, OPT_FROM, OPT_TO, OPT_EVENT, OPT_AFTER,
        OPT_BEFORE, OPT_PCAP, OPT_HELP };

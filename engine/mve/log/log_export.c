@@ -15,6 +15,7 @@
 #include "engine/mve/log/pcap.h"
 #include "engine/mve/show.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/print/text_json.h"
 
 struct exporter {
 	const struct log_want *want;
@@ -183,7 +184,11 @@ static int packets_end(const struct exporter *x, bool whole)
 			  strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	if (strcmp(path, "-"))
+	if (strcmp(path, "-") && x->want->json)
+		show_json(json_pack("{s:o, s:I, s:I}", "file", text_json(path), "packets",
+				    (json_int_t)x->pcap.packets, "connections",
+				    (json_int_t)x->conns_told));
+	else if (strcmp(path, "-"))
 		printf("%lu packets of %lu connections in %s\n", (unsigned long)x->pcap.packets,
 		       (unsigned long)x->conns_told, path);
 	return whole ? EXIT_OK : EXIT_NO;

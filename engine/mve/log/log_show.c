@@ -1,14 +1,18 @@
 /*
  * mve log DIR show: the calls of a recording, as strace would have printed them.
  */
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/mve/log/conns.h"
 #include "engine/mve/log/log.h"
 #include "engine/mve/log/ordered.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/print/text_json.h"
 #include "engine/outside/report/view.h"
 
 #define INFO	128	/* bytes of a siginfo */
@@ -50,6 +54,25 @@ static void call_show(struct show *s, const struct told *t)
 	print_view(&s->print, &v);
 }
 
+/* The call, or signal, as an object in a line of its own. */
+static void line_json(const struct show *s, const struct told *t, const struct conn *c)
+{
+	const struct call_desc *row = call_find(t->event->call);
+	json_t *j = json_pack("{s:I, s:i, s:i, s:f}", "event", (json_int_t)t->number, "pid",
+			      t->pid, "tid", t->tid, "time", (double)t->time_ns / 1e9);
+	char *text = strndup(s->print.text, s->print.len);
+
+	MUST(j && text);
+	if (t->event->kind == EVENT_CALL && row)
+		json_object_set_new(j, "call", text_json(row->name));
+	if (c)
+		json_object_set_new(j, "connection", json_integer((json_int_t)c->number));
+	json_object_set_new(j, "text", text_json(text));
+	json_dumpf(j, stdout, JSON_COMPACT);
+	free(text);
+	json_decref(j);
+}
+
 static void event_show(void *ctx, const struct told *t, bool over)
 {
 	struct show *s = ctx;
@@ -59,9 +82,14 @@ static void event_show(void *ctx, const struct told *t, bool over)
 	if (over || !wanted(s->want, t, c))
 		return;
 	log_clock(t->time_ns, when);
-	s->print.column = (unsigned)printf("%lu %d %s ", (unsigned long)t->number, t->tid, when);
+	s->print.column = s->want->json ? 0 : (unsigned)printf("%lu %d %s ",
+							       (unsigned long)t->number, t->tid,
+							       when);
 	call_show(s, t);
-	fwrite(s->print.text, 1, s->print.len, stdout);
+	if (s->want->json)
+		line_json(s, t, c);
+	else
+		fwrite(s->print.text, 1, s->print.len, stdout);
 	putchar('\n');
 }
 

@@ -11,6 +11,7 @@
 #include "engine/outside/late/join.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/kernel/witness.h"
+#include "engine/outside/log/recorder.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -217,6 +218,9 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		return rules(m, ask, object);
 	if (!strcmp(what, "promote"))
 		return promote(m, ask);
+	if (!strcmp(what, "record stop"))
+		return recorder_stop(m) ? json_pack("{s:b}", "done", 1) :
+		       control_error("it is not recorded");
 	if (!strcmp(what, "detach"))
 		return detach_asked(m);
 	if (!strcmp(what, "stop")) {

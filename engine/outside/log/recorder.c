@@ -370,12 +370,17 @@ static bool given_back(struct recorder *r, struct gathered *g)
 
 /* --- its life ------------------------------------------------------------------------ */
 
-/* The monitor has closed its end, or is gone. */
-static bool is_over(const struct recorder *r)
+/* The monitor has closed its end, or is gone, or has said a word. */
+static bool is_over(struct recorder *r)
 {
 	struct pollfd p = { .fd = r->socket, .events = POLLIN };
+	char word;
 
-	return poll(&p, 1, 0) > 0;
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	if (recv(r->socket, &word, sizeof(word), MSG_DONTWAIT) == sizeof(word))
+		ends(r, "as was asked (mve record --stop)");
+	return true;
 }
 
 /* Until the lanes may have something new, or a leader finds no room. */
@@ -638,6 +643,12 @@ json_t *recorder_json(struct monitor *m)
 bool recorder_poll(struct monitor *m)
 {
 	return ours.socket < 0 || monitor_poll(m, ours.socket, POLLIN, WAKE_RECORDER, 0);
+}
+
+bool recorder_stop(struct monitor *m)
+{
+	return m->options->record && ours.socket >= 0 && !ours.why[0] &&
+	       send(ours.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
 void recorder_serve(struct monitor *m)

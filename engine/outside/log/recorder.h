@@ -22,6 +22,8 @@ void recorder_serve(struct monitor *m);
 void recorder_end(struct monitor *m);
 /* With --record: how it goes. */
 json_t *recorder_json(struct monitor *m);
+/* It is to end, and the session goes on; false: there is none. */
+bool recorder_stop(struct monitor *m);
 /* What wakes a copy of the monitor. */
 bool recorder_poll(struct monitor *m);
 
