@@ -21,6 +21,7 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
+#include <linux/wait.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
@@ -37,6 +38,7 @@
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/twin.h"
+#include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/twin_shares.h"
 #include "engine/inside/state/children.h"
 
@@ -220,10 +222,21 @@ static bool takes_orphans(void)
 	return is && start.processes > 1;
 }
 
+/* One that has ended and is still to be waited for could be waited for in the leader alone. */
+static bool has_ended_child(void)
+{
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+
+	OWN6(__NR_waitid, P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT, 0, 0);
+	return info_int(info, INFO_PID);
+}
+
 static long process_fork(void)
 {
 	if (takes_orphans())
 		return -EBUSY;
+	if (has_ended_child())
+		return -EAGAIN;
 	return start.first ? process_copy(CLONE_FILES) : process_copy_away(CLONE_FILES);
 }
 
