@@ -45,7 +45,7 @@
 #include "engine/inside/state/ids.h"
 
 /* What is looked after though nobody hears of the call. */
-#define CARE_UNTOLD	(CARE_POLLS | CARE_KEPT)
+#define CARE_UNTOLD	(CARE_POLLS | CARE_KEPT | TRAIT_RIGHTS)
 
 void lead_told(struct thread *t, long nr, int64_t result)
 {
@@ -180,6 +180,7 @@ static __attribute__((noinline)) long lead_part(struct thread *t, long nr, const
 		sample_kept(t, &w, p->scope);
 	if (care & TRAITS_GONE)
 		numbers_went(&w);
+	care_untold(t, &w, nr, care);
 	return w.result;
 }
 
@@ -239,6 +240,7 @@ static long lead_untold(struct thread *t, struct walk *w, long nr, unsigned care
 		sample_kept(t, w, row);
 	if (care & TRAITS_GONE)
 		numbers_went(w);
+	care_untold(t, w, nr, care);
 	return w->result;
 }
 

@@ -46,6 +46,14 @@ void care_told(struct thread *t, const struct walk *w, long nr, unsigned care)
 		realm_changed(t, nr);
 }
 
+void care_untold(struct thread *t, const struct walk *w, long nr, unsigned care)
+{
+	MUST(t->has_lane && !t->following);
+	/* Others are told of no lane of whom has other rights, when they come. */
+	if (care & TRAIT_RIGHTS && w->result >= 0 && !stateless)
+		realm_changed(t, nr);
+}
+
 /* Nothing was given: what comes behind it finds that told. */
 static void ungive(struct thread *t)
 {

@@ -49,6 +49,8 @@ uint64_t care_before(struct thread *t, const struct walk *w, long nr, unsigned c
 void care_made(struct thread *t, const struct walk *w, unsigned care, uint64_t seq);
 /* It is told. */
 void care_told(struct thread *t, const struct walk *w, long nr, unsigned care);
+/* The same where nobody hears of the call. */
+void care_untold(struct thread *t, const struct walk *w, long nr, unsigned care);
 /* Others may have met what the call gave: it is told. */
 void given(struct thread *t, const struct walk *w);
 /* A signal has come in the call: followers hear of it behind its event. */

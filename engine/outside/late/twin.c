@@ -97,6 +97,8 @@ static const char *copy_why(int result)
 		return "its processes are too many, or share too much memory (docs/limits.md)";
 	if (result == -EBUSY)
 		return "it has several processes, and one takes orphans (PR_SET_CHILD_SUBREAPER)";
+	if (result == -EPERM)
+		return "a process of it has changed its rights while it had several threads";
 	return result == -ENOMEM ? "there is no memory for it" : strerror(-result);
 }
 
