@@ -11,6 +11,7 @@ RECORD_OVER_NS = 30
 LEADER_CPU_RATIO = {"redis": 1.10, "memcached": 1.05, "nginx": 1.10,
                     "lighttpd": 1.05}
 FURTHER_FOLLOWER = 1.02
+RECORDED_RATIO = 1.03
 FORKS_ALONE, FORKS_FOLLOWED = 1.5, 2.0
 QUIET_SHARE = 0.005
 PROCESS_KIB = 1024
