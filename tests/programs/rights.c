@@ -120,7 +120,7 @@ static void by_capset(void)
 
 static void kept_caps(void)
 {
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, getpid() };
 	struct __user_cap_data_struct data[2] = { { 1 << CAP_NET_BIND_SERVICE,
 						    1 << CAP_NET_BIND_SERVICE, 0 } };
 

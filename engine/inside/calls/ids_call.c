@@ -3,6 +3,7 @@
  * the kernel knows, and answered with those of the leaders before it (ids.c).
  */
 #include <asm/unistd.h>
+#include <linux/capability.h>
 #include <linux/errno.h>
 
 #include "engine/core/walk.h"
@@ -39,6 +40,36 @@ static int32_t id_given(struct thread *t, long nr, int32_t id)
 	return standin ? standin : id_real(t, id);
 }
 
+/*
+ * capset and capget name theirs in memory, which stays the program's: the kernel is shown
+ * another header.  Where it knows no such version it writes there which one it prefers.
+ */
+static long call_with_head(struct thread *t, long nr)
+{
+	struct __user_cap_header_struct head;
+	uint64_t at = t->frame.rdi;
+	uint32_t version;
+	long result;
+
+	if (target_in(&head, at, sizeof(head)) || !head.pid)
+		return call_serve(t, nr);
+	version = head.version;
+	head.pid = id_real(t, head.pid);
+	t->frame.rdi = (uint64_t)&head;
+	result = call_serve(t, nr);
+	t->frame.rdi = at;
+	if (head.version != version && target_out(at, &head.version, sizeof(head.version)))
+		return -EFAULT;
+	return result;
+}
+
+static long serve_with_real(struct thread *t, long nr)
+{
+	if (nr == __NR_timer_create)
+		return timers_create(t);
+	return nr == __NR_capset || nr == __NR_capget ? call_with_head(t, nr) : call_serve(t, nr);
+}
+
 static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 {
 	uint64_t args[CALL_ARGS];
@@ -50,7 +81,7 @@ static long call_with_real(struct thread *t, const struct call_desc *d, long nr)
 			t->frame.arg[i] = (uint64_t)(int64_t)id_given(t, nr, (int32_t)args[i]);
 	if (call_has(d, TRAIT_SIGNALS) && nr != __NR_tkill)	/* to a process */
 		early_wait((int32_t)t->frame.rdi);
-	result = nr == __NR_timer_create ? timers_create(t) : call_serve(t, nr);
+	result = serve_with_real(t, nr);
 	for (unsigned i = 0; i < d->nargs; i++)
 		if (d->args[i].kind == KIND_PID)
 			t->frame.arg[i] = args[i];
