@@ -109,6 +109,7 @@ struct brief {
 	struct release release[RELEASES];
 	struct images images;
 	uint32_t company;	/* futex: enum company, of a leader that tells nobody */
+	uint32_t loud;		/* of a leader: somebody is about to follow (record/quiet.c) */
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
 	struct amends amends;
 	_Alignas(4096) struct rules_bank bank[2];

@@ -76,6 +76,8 @@ static void note(long fd, bool open)
 	fd_set_mark(fd, FD_PRIVATE, open);
 	if (open)
 		tell_stop(TELL_PRIVATE);
+	if (open && ways_are_hushed())
+		ways_hush(false);
 	if (!__atomic_add_fetch(&private_count, open ? 1u : ~0u, __ATOMIC_RELAXED))
 		tell_go(TELL_PRIVATE);
 	/* Another may have been opened between the two; both are locked instructions. */

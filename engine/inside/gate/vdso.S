@@ -1,6 +1,6 @@
 /*
  * The vDSO that programs see.  Its functions go to the kernel's own, whose
- * addresses the monitor leaves in boot.vdso; in a session with followers they
+ * addresses the monitor leaves in boot.vdso; in a session that is followed they
  * go through the gate, and are told like any other call.  getrandom has a state that is
  * the kernel's affair: there it says that it can keep none, and a libc makes the call.
  */
@@ -9,7 +9,7 @@
 #include "engine/abi/boot.h"
 #include "engine/abi/thread.h"
 
-	.hidden boot
+	.hidden boot, quiet_on
 .macro vdso_function name, index, nr, in_company=1f
 	.globl __vdso_\name
 	.weak \name
@@ -19,11 +19,14 @@ __vdso_\name:
 \name:
 	.cfi_startproc
 	cmpq	$0, boot + BOOT_STREAMS(%rip)
-	jne	\in_company
-	mov	boot + BOOT_VDSO + 8 * \index(%rip), %rax
+	jne	3f
+2:	mov	boot + BOOT_VDSO + 8 * \index(%rip), %rax
 	test	%rax, %rax
 	jz	\in_company
 	jmp	*%rax
+3:	cmpb	$0, quiet_on(%rip)
+	jne	2b
+	jmp	\in_company
 1:	mov	$\nr, %eax
 	jmp	vdso_call
 	.cfi_endproc

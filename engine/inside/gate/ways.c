@@ -18,6 +18,9 @@
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
+static uint8_t ways[SLOT_CALLS];	/* enum way: those that each takes, unless it is hushed */
+static bool hushable[SLOT_CALLS], hushed;
+uint8_t quiet_on;
 struct row_calls row_calls;
 row_told **told_calls;
 struct above above;
@@ -47,7 +50,7 @@ void slots_fill(void)
 	}
 }
 
-void way_set(unsigned slot, enum way way)
+static void handlers_set(unsigned slot, enum way way)
 {
 	extern char pass_patch[], pass_net[], slow_patch[], slow_net[], tell_patch[], tell_net[];
 	extern char ask_patch[], ask_net[];
@@ -73,6 +76,37 @@ void way_set(unsigned slot, enum way way)
 	}
 }
 
+static void way_take(unsigned slot)
+{
+	handlers_set(slot, hushed && hushable[slot] ? WAY_SHORT : (enum way)ways[slot]);
+}
+
+void way_set(unsigned slot, enum way way)
+{
+	MUST(slot < SLOT_CALLS);
+	ways[slot] = (uint8_t)way;
+	way_take(slot);
+}
+
+void way_hushable(unsigned slot, bool may)
+{
+	MUST(slot < SLOT_CALLS);
+	hushable[slot] = may;
+}
+
+void ways_hush(bool hush)
+{
+	hushed = hush;
+	for (unsigned slot = 0; slot < SLOT_CALLS; slot++)
+		if (hushable[slot])
+			way_take(slot);
+}
+
+bool ways_are_hushed(void)
+{
+	return hushed;
+}
+
 void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask, bool threads)
 {
 	MUST(slot < SLOT_CALLS && slot);
@@ -85,21 +119,17 @@ void way_calls(unsigned slot, row_told *told, row_told *asked, row_ask *ask, boo
 /* Rows whose calls are looked at where there are threads, and only then. */
 static void ways_threads(enum way way)
 {
-	extern char tell_patch[], ask_patch[];
-	const char *was = way == WAY_ASKED ? tell_patch : ask_patch;
+	enum way was = way == WAY_ASKED ? WAY_TOLD : WAY_ASKED;
 
 	for (unsigned slot = 0; slot < SLOT_CALLS; slot++)
-		if (row_calls.threads[slot] && role_handlers[TIER_PATCH][slot] == was)
+		if (row_calls.threads[slot] && ways[slot] == was)
 			way_set(slot, way);
 }
 
 void ways_untold(void)
 {
-	extern char tell_patch[], ask_patch[];
-
 	for (unsigned slot = 0; slot < SLOT_CALLS; slot++)
-		if (role_handlers[TIER_PATCH][slot] == tell_patch ||
-		    role_handlers[TIER_PATCH][slot] == ask_patch)
+		if (ways[slot] == WAY_TOLD || ways[slot] == WAY_ASKED)
 			way_set(slot, WAY_LONG);
 }
 

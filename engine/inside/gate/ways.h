@@ -13,6 +13,15 @@ enum way {
 	WAY_ASKED,	/* the same, but looked at beforehand, too */
 };
 void way_set(unsigned slot, enum way way);
+/*
+ * Where nobody follows, calls that are nothing to the leader itself take the short way, whatever
+ * theirs is: which may; and that they do from here on, or no longer.
+ */
+void way_hushable(unsigned slot, bool may);
+void ways_hush(bool hush);
+bool ways_are_hushed(void);
+/* Nobody follows, and nobody is about to: record/quiet.c sets it. */
+extern uint8_t quiet_on;
 /* What is told in place goes the long way from here on. */
 void ways_untold(void);
 

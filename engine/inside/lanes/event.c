@@ -19,7 +19,7 @@
 
 uint32_t forks;
 uint64_t lead_seq_now;
-uint8_t locks_on;
+uint8_t locks_on, locks_led;
 
 uint64_t lead_seq(void)
 {

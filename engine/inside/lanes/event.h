@@ -7,6 +7,7 @@
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/gate/ways.h"
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/lanes/tick.h"
 
@@ -20,6 +21,14 @@ static inline uint64_t order_now(uint64_t seq)
 
 /* The process has a second thread: what it tells has an order. */
 extern uint8_t locks_on;
+/* The same, and somebody may follow: the lock gate takes part. */
+extern uint8_t locks_led;
+
+/* Behind each change of one of them. */
+static inline void locks_led_set(void)
+{
+	__atomic_store_n(&locks_led, locks_on && !quiet_on, __ATOMIC_RELAXED);
+}
 
 /* A leader's: the last number of its process's events. */
 extern uint64_t lead_seq_now;

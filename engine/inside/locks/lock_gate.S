@@ -3,8 +3,8 @@
  *
  * It runs as a function of the program, on the program's stack: rax holds the
  * kind, r11 the function without its hook, all else is as its caller left it.
- * While the process has one thread, and in a thread that has no lane, it is two
- * jumps.
+ * While the process has one thread, or nobody follows (record/quiet.c), and in a thread that
+ * has no lane, it is two jumps.
  *
  * A leader calls the function, then tells of it (LOCK_TOOK).  A follower asks
  * first (LOCK_ASK), which waits for the leader's event and for the turn that it
@@ -21,7 +21,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/locks/lock_gate.h"
 
-	.hidden boot, local_span, locks_on, lock_took, lock_ask_now
+	.hidden boot, local_span, locks_led, lock_took, lock_ask_now
 	.hidden lock_wait_begin, lock_wait_end, lock_wake, before_over
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
@@ -83,7 +83,7 @@
 	.balign 16
 lock_gate:
 	.cfi_startproc
-	cmpb	$0, locks_on(%rip)
+	cmpb	$0, locks_led(%rip)
 	je	alone
 	cmpb	$0, %gs:T_HAS_LANE
 	je	alone

@@ -312,6 +312,7 @@ bool lock_wait_over(void *what)
 void locks_begin(void)
 {
 	locks_on = 1;
+	locks_led_set();
 	tell_stop(TELL_THREADS);
 }
 
@@ -322,6 +323,7 @@ void locks_fork(struct thread *t)
 	(void)t;
 	if (on) {
 		locks_on = 0;
+		locks_led_set();
 		tell_go(TELL_THREADS);
 	}
 	/* Nobody waits where no order is kept, and fifteen pages need not be looked at. */

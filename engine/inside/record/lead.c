@@ -34,6 +34,7 @@
 #include "engine/inside/record/form.h"
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/life.h"
+#include "engine/inside/record/quiet.h"
 #include "engine/inside/record/told.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/sample/inputs.h"
@@ -314,6 +315,7 @@ static __attribute__((noinline)) long lead_other(struct thread *t, long nr, cons
 {
 	long result;
 
+	quiet_look(t);
 	lead_settle(t);
 	if (t->faulting)
 		fault_look(t);

@@ -28,6 +28,7 @@
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/apart.h"
+#include "engine/inside/record/quiet.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/roles/park.h"
@@ -188,7 +189,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 {
 	uint64_t wait = lock_wait_within(uc->regs.rsp);
 	long cut = call_cut(t, &uc->regs);
-	bool alone = !streams.conduct;
+	bool alone = !streams.conduct || quiet_is(), told;
 	bool waits = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi);
 	bool sleeps = waits && is_of_condition(uc->regs.rdi, wait);
 
@@ -206,7 +207,9 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	park(t, (uint32_t)(cut + 1));
 	if (wait && !t->following)
 		lock_wait_is_out(t);
-	if (alone && streams.conduct)
+	told = alone && streams.conduct && !quiet_is();
+	/* Who is in a hooked function since somebody followed comes back to the lock gate. */
+	if (told && !lock_is_led(uc->regs.rsp))
 		before_note(t, caller_at(t, &uc->regs), waits ? uc->regs.rdi : 0);
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
@@ -220,7 +223,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	}
 	call_again(t, &uc->regs);
 	/* It sleeps as followers do; or is told of, and was on a way that tells nothing. */
-	if (t->following || (alone && streams.conduct))
+	if (t->following || told)
 		gate_leave(t, &uc->regs);
 }
 

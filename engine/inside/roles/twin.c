@@ -33,6 +33,7 @@
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/realm/sections.h"
+#include "engine/inside/record/quiet.h"
 #include "engine/inside/rewind/anew.h"
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
@@ -242,8 +243,11 @@ static long process_fork(void)
 
 static long copy_make(struct thread *t, uint32_t number)
 {
-	long pid = before_any(t) ? -EAGAIN : parts_ask(t, number);
+	long pid = quiet_is() || before_any(t) ? -EAGAIN : parts_ask(t, number);
 
+	/* Those that stand in what was not told come out of it first. */
+	if (quiet_is())
+		quiet_end();
 	if (!pid) {
 		modules_copy(t);
 		pid = process_fork();

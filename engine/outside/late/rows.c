@@ -123,6 +123,7 @@ int row_renew(struct version *v)
 	v->images = 0;
 	v->brief->strict = v->brief->maps = v->brief->rules = 0;
 	v->brief->images = (struct images){ 0 };
+	v->brief->loud = 0;
 	return 0;
 }
 

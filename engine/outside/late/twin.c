@@ -32,6 +32,7 @@
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define LOOK_MS		10
+#define LOUD_MS		10000	/* so long is one that is wanted waited for: see twin_want */
 
 /* --- may it be ------------------------------------------------------------------------- */
 
@@ -154,6 +155,47 @@ static struct version *row_for(struct monitor *m, const char *name, uint64_t *st
 	return *why ? NULL : v;
 }
 
+/*
+ * A leader that nobody follows tells nothing, and knows little of its locks.  From here on it
+ * does: which the first one that is asked for waits for, and is asked for again.
+ */
+static void twin_want(struct monitor *m)
+{
+	struct version *leader = leading(m);
+
+	__atomic_store_n(&leader->brief->loud, 1, __ATOMIC_RELAXED);
+	leader->loud_ms = now_ms() + LOUD_MS;
+}
+
+/* Once the last has gone the leader may be quiet. */
+static void loud_end(struct version *leader)
+{
+	leader->loud_ms = 0;
+	__atomic_store_n(&leader->brief->loud, 0, __ATOMIC_RELAXED);
+}
+
+void twin_has_come(struct version *v)
+{
+	v->comes_ms = 0;
+	v->state = VERSION_FOLLOWS;
+	v->follows_ms = now_ms();
+	loud_end(leading(v->monitor));
+	past_joined(v->monitor);
+}
+
+static void loud_look(struct version *v)
+{
+	uint64_t now = now_ms();
+
+	if (!v->loud_ms)
+		return;
+	if (now < v->loud_ms) {
+		monitor_wake_after(v->monitor, (unsigned)(v->loud_ms - now));
+		return;
+	}
+	loud_end(v);
+}
+
 struct version *twin_begin(struct monitor *m, const struct follower_options *like,
 			   uint64_t *stood_us, char *why, size_t size, bool *passes)
 {
@@ -161,8 +203,10 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 	struct version *v = row_for(m, like->name, stood_us, &no, passes);
 	int result = v ? row_renew(v) : 0;
 
-	if (v && !result)
+	if (v && !result) {
+		twin_want(m);
 		result = twin_copy(v, like, stood_us);
+	}
 	if (*stood_us)
 		past_stood(m, PAUSE_twin, *stood_us);
 	*passes |= result == -EAGAIN;
@@ -184,6 +228,7 @@ void twin_look(struct monitor *m)
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
 
+		loud_look(v);
 		if (!v->comes_ms || v->state != VERSION_STARTING)
 			continue;
 		if (now_ms() >= v->comes_ms)

@@ -12,6 +12,8 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 			   uint64_t *stood_us, char *why, size_t size, bool *passes);
 /* REQ_TWIN. */
 int64_t twin_serve(struct version *v, const struct request *r);
+/* It is there, and follows. */
+void twin_has_come(struct version *v);
 /* Those that do not come up have had their time. */
 void twin_look(struct monitor *m);
 

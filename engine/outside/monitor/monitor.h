@@ -120,6 +120,7 @@ struct version {
 	bool spare;		/* one of those that --spare keeps */
 	enum join join;
 	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
+	uint64_t loud_ms;	/* of a leader: until then it tells though nobody follows; or 0 */
 	uint64_t join_ms;	/* until then it may read the start */
 	uint64_t again_ms;	/* when it is started again; or 0 */
 	unsigned ends;		/* since it has followed for long */

@@ -17,7 +17,6 @@
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
-#include "engine/outside/late/past.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/monitor.h"
@@ -277,10 +276,7 @@ static int64_t is_serve(struct version *v, const struct request *r)
 		return -EINVAL;
 	if (!copies_wait(&v->rewind, c, r))
 		return REPLY_LATER;
-	v->comes_ms = 0;
-	v->state = VERSION_FOLLOWS;
-	v->follows_ms = now_ms();
-	past_joined(v->monitor);
+	twin_has_come(v);
 	copies_answer(v, 0);
 	v->rewind.wanted_copies = 0;
 	return REPLY_LATER;
