@@ -19,6 +19,11 @@ struct writer;
  * may be bad, or become bad meanwhile.  Not in a signal's handler (leave.c says why).
  */
 long target_in(void *to, uint64_t from, size_t len);
+/*
+ * The same where a fault would be the end: in a handler of ours the signals that end such a copy
+ * may be blocked, so the kernel copies.
+ */
+long code_read(void *to, uint64_t from, size_t len);
 long target_out(uint64_t to, const void *from, size_t len);
 /* A text without its zero: its length, or -EFAULT; -E2BIG: it and eight bytes have no room. */
 long target_text(void *to, uint64_t from, size_t room);

@@ -122,8 +122,24 @@ def spared():
         session.clean()
 
 
+def alone():
+    """It sleeps in stdio, whose calls are by a table: what it called is not to be found."""
+    session, peer = begin()
+    try:
+        peer.echoes()
+        done = subprocess.run([MVE, "follow", session.name], capture_output=True, text=True)
+        if done.returncode:
+            raise Wrong(f"{done.stdout}{done.stderr}{session.log()}")
+        peer.echoes()
+        session.wait_for(lambda: follows(session), "it reads")
+        end(session, peer)
+    finally:
+        session.clean()
+
+
 def main():
     try:
+        alone()
         replaced()
         spared()
     except Wrong as e:

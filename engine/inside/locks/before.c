@@ -50,7 +50,7 @@ static bool led_by(uint64_t *to, uint64_t operand)
 {
 	int32_t far;
 
-	if (target_in(&far, operand, sizeof(far)))
+	if (code_read(&far, operand, sizeof(far)))
 		return false;
 	*to = operand + sizeof(far) + (uint64_t)(int64_t)far;
 	return true;
@@ -58,7 +58,7 @@ static bool led_by(uint64_t *to, uint64_t operand)
 
 static bool led_by_word(uint64_t *to, uint64_t operand)
 {
-	return led_by(to, operand) && !target_in(to, *to, sizeof(*to));
+	return led_by(to, operand) && !code_read(to, *to, sizeof(*to));
 }
 
 /* Of the function, by its board (abi/locks.h); false: it is not hooked. */
@@ -69,10 +69,10 @@ static bool hooked(struct late *l, uint64_t function)
 	int8_t near;
 
 	/* A short jump leads to a long one. */
-	if (!target_in(&b, at, 2) && b.mov == NEAR && !target_in(&near, at + 1, 1))
+	if (!code_read(&b, at, 2) && b.mov == NEAR && !code_read(&near, at + 1, 1))
 		at += 2 + (uint64_t)(int64_t)near;
-	if (target_in(&b, at, 1) || b.mov != FAR || !led_by(&at, at + 1) ||
-	    target_in(&b, at, sizeof(b)))
+	if (code_read(&b, at, 1) || b.mov != FAR || !led_by(&at, at + 1) ||
+	    code_read(&b, at, sizeof(b)))
 		return false;
 	l->kind = b.kind;
 	l->function = function;
@@ -88,11 +88,11 @@ static uint64_t called_at(uint64_t back)
 	uint64_t to = 0;
 	unsigned at = 0;
 
-	if (target_in(code, back - 6, 6))
+	if (code_read(code, back - 6, 6))
 		return 0;
 	if (code[0] == INDIRECT && code[1] == OF_CALL)
 		return led_by_word(&to, back - 4) ? to : 0;
-	if (code[1] != CALL || !led_by(&to, back - 4) || target_in(code, to, sizeof(code)))
+	if (code[1] != CALL || !led_by(&to, back - 4) || code_read(code, to, sizeof(code)))
 		return 0;
 	if (code[0] == mark[0] && code[1] == mark[1] && code[2] == mark[2] && code[3] == mark[3])
 		at = sizeof(mark);

@@ -60,19 +60,6 @@ void window_leave(uint64_t *rip)
 }
 
 /*
- * Reads code; 0 or -EFAULT.  In a handler the signals that end a copy of ours may be
- * blocked, so the kernel copies.  By the thread: the process has no memory by its own id
- * when its first one has ended.
- */
-static long code_read(void *to, uint64_t from, size_t len)
-{
-	struct { uint64_t base, len; } here = { (uint64_t)to, len }, there = { from, len };
-	long n = OWN6(__NR_process_vm_readv, thread_self()->tid, &here, 1, &there, 1, 0);
-
-	return n == (long)len ? 0 : -EFAULT;
-}
-
-/*
  * The program's own instruction is whole where a site was patched before it.  Its code may
  * be gone by now: another thread has unmapped it.
  */
