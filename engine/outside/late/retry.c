@@ -82,6 +82,7 @@ void retry_look(struct monitor *m)
 
 		if (!v->retry.when_ms)
 			continue;
+		twin_want(m);
 		if (now_ms() >= v->retry.when_ms)
 			retry_make(m, v);
 		now = now_ms();

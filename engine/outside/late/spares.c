@@ -88,6 +88,7 @@ void spares_look(struct monitor *m)
 		return;
 	if (spares_count(m) >= m->options->spares)
 		return;
+	twin_want(m);
 	if (now_ms() >= s->next_ms)
 		spare_make(m);
 	now = now_ms();

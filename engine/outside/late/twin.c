@@ -32,7 +32,7 @@
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define LOOK_MS		10
-#define LOUD_MS		10000	/* so long is one that is wanted waited for: see twin_want */
+#define LOUD_MS		120000	/* so long is one that is wanted waited for: see twin_want */
 
 /* --- may it be ------------------------------------------------------------------------- */
 
@@ -159,7 +159,7 @@ static struct version *row_for(struct monitor *m, const char *name, uint64_t *st
  * A leader that nobody follows tells nothing, and knows little of its locks.  From here on it
  * does: which the first one that is asked for waits for, and is asked for again.
  */
-static void twin_want(struct monitor *m)
+void twin_want(struct monitor *m)
 {
 	struct version *leader = leading(m);
 

@@ -10,6 +10,8 @@
  */
 struct version *twin_begin(struct monitor *m, const struct follower_options *like,
 			   uint64_t *stood_us, char *why, size_t size, bool *passes);
+/* One is about to be asked for, once or until it is there: the leader stays loud for it. */
+void twin_want(struct monitor *m);
 /* REQ_TWIN. */
 int64_t twin_serve(struct version *v, const struct request *r);
 /* It is there, and follows. */
