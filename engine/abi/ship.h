@@ -18,7 +18,7 @@
 #define SHIP_VERSION	1
 #define SHIP_PAYLOAD	(256u << 10)	/* bytes of a segment in one message, at most */
 #define SHIP_SUBJECT_MAX 128
-#define SHIP_WORDS	200		/* that mve-ship says to its monitor at a time */
+#define SHIP_WORDS	200		/* that mve-ship says at a time, behind its state */
 
 #define SHIP_OVER	1u	/* the recording has no more bytes than are before this */
 
@@ -38,7 +38,8 @@ struct ship_message {
 _Static_assert(sizeof(struct ship_message) == 80, "no holes");
 _Static_assert(offsetof(struct ship_message, crc) == 76, "the checksum is the last");
 
-enum ship_state { SHIP_TRIES, SHIP_CONNECTED, SHIP_DONE, SHIP_REFUSED };
+/* What mve-ship says of itself: a byte, and words for people. */
+enum ship_state { SHIP_TRIES, SHIP_CONNECTED, SHIP_DONE, SHIP_REFUSED, SHIP_STATES };
 
 /* What mve-ship and its monitor share; mve-ship writes all but `drops` and parts of `tail`. */
 struct ship_page {
@@ -46,13 +47,11 @@ struct ship_page {
 	uint64_t acked_place;	/* tail_place() of tail.acked: it begins anew there */
 	uint64_t began;
 	uint64_t messages, again;	/* that were sent or taken; of them: twice */
-	uint32_t state;		/* enum ship_state */
 	uint32_t connects;
 	uint32_t drops;		/* segments that were acknowledged are removed */
-	uint32_t pad;
 };
 
-_Static_assert(sizeof(struct ship_page) == 88, "one build's, but two programs'");
+_Static_assert(sizeof(struct ship_page) == 80, "one build's, but two programs'");
 
 /* The descriptors that mve-ship is started with. */
 enum ship_fd { SHIP_FD_PAGE = 3, SHIP_FD_FOLDER, SHIP_FD_SOCKET, SHIP_FD_ENDS };

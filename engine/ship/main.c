@@ -23,13 +23,15 @@ struct ship_page *page_map(void)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-void words_say(const char *words)
+void state_say(enum ship_state state, const char *words)
 {
-	static char said[SHIP_WORDS];
+	static char said[1 + SHIP_WORDS];
+	char now[1 + SHIP_WORDS] = { (char)('0' + state) };
 
-	if (!strncmp(said, words, sizeof(said) - 1))
+	snprintf(now + 1, sizeof(now) - 1, "%s", words);
+	if (!strcmp(said, now))
 		return;
-	snprintf(said, sizeof(said), "%s", words);
+	strcpy(said, now);
 	send(SHIP_FD_SOCKET, said, strlen(said), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -50,8 +50,7 @@ static uint64_t now(void)
 static void refuse(struct receiver *r, const char *why)
 {
 	r->wrong = true;
-	r->page->state = SHIP_REFUSED;
-	words_say(why);
+	state_say(SHIP_REFUSED, why);
 }
 
 /* --- where it begins ----------------------------------------------------------------- */
@@ -184,9 +183,8 @@ static void link_serve(struct receiver *r)
 {
 	unsigned pause;
 
-	r->page->state = SHIP_CONNECTED;
 	r->page->connects++;
-	words_say("connected");
+	state_say(SHIP_CONNECTED, "connected");
 	while (!is_over(r)) {
 		pause = ROOM_MS;
 		if (!room_look(r))
@@ -194,8 +192,6 @@ static void link_serve(struct receiver *r)
 		else if (!fetch(r))
 			break;
 	}
-	if (!r->wrong)
-		r->page->state = r->done ? SHIP_DONE : SHIP_TRIES;
 }
 
 static bool begun_open(struct receiver *r)
@@ -209,8 +205,10 @@ static void link_end(struct receiver *r)
 	natsSubscription_Destroy(r->sub);
 	r->sub = NULL;
 	link_close(&r->link);
-	if (!r->wrong && !r->done)
-		words_say(r->link.why);
+	if (r->done)
+		state_say(SHIP_DONE, "done");
+	else if (!r->wrong)
+		state_say(SHIP_TRIES, r->link.why);
 }
 
 int receive_all(const char *url, struct ship_page *page)

@@ -223,9 +223,8 @@ static void link_serve(struct sender *s)
 
 	s->bytes = s->page->tail.acked;
 	s->place = s->page->acked_place;
-	s->page->state = SHIP_CONNECTED;
 	s->page->connects++;
-	words_say("connected");
+	state_say(SHIP_CONNECTED, "connected");
 	while (result >= 0 && !s->over && !is_left(s)) {
 		if (natsConnection_IsClosed(s->link.nats)) {
 			snprintf(s->link.why, sizeof(s->link.why), "the connection is lost");
@@ -237,7 +236,6 @@ static void link_serve(struct sender *s)
 		else
 			pause_grow(&pause, LOOK_LAST_MS);
 	}
-	s->page->state = s->over ? SHIP_DONE : SHIP_TRIES;
 }
 
 /* Which recording it is; it has begun when we are started. */
@@ -250,7 +248,7 @@ static bool recording_read(struct sender *s)
 	if (known)
 		memcpy(s->recording, head.recording, sizeof(s->recording));
 	else
-		words_say("cannot read the recording");
+		state_say(SHIP_TRIES, "cannot read the recording");
 	return known;
 }
 
@@ -271,8 +269,10 @@ int send_all(const char *url, struct ship_page *page)
 		    link_open(&s.link, acked, &s) && link_stream(&s.link, true))
 			link_serve(&s);
 		link_close(&s.link);
-		if (!s.over)
-			words_say(s.link.why);
+		if (s.over)
+			state_say(SHIP_DONE, "done");
+		else
+			state_say(SHIP_TRIES, s.link.why);
 		if (page->tail.acked != before)
 			pause = AGAIN_FIRST_MS;
 		if (!s.over)

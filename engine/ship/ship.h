@@ -12,7 +12,7 @@
 
 struct ship_page *page_map(void);
 /* To the monitor, unless it was the last that was said. */
-void words_say(const char *words);
+void state_say(enum ship_state state, const char *words);
 /* The monitor has nothing more to say, or is gone. */
 bool monitor_over(void);
 /* For so long; longer each time, up to most: *ms is the next pause. */

@@ -97,9 +97,9 @@ static bool courier_look(struct courier *c)
 	struct pollfd p = { .fd = c->socket, .events = POLLIN };
 	int heard = poll(&p, 1, LOOK_MS) > 0 ? courier_hear(c) : 0;
 
-	if (heard > 0 && c->page->state == SHIP_TRIES)
+	if (heard > 0 && c->state == SHIP_TRIES)
 		say_error("it is waited for; ^C ends that", "cannot follow yet: %s", c->words);
-	return heard >= 0 && c->page->state != SHIP_REFUSED;
+	return heard >= 0 && c->state != SHIP_REFUSED;
 }
 
 /* Until the recording's head is there. */
@@ -108,21 +108,20 @@ static int head_wait(struct courier *c, struct replay *r)
 	int code;
 
 	do {
-		if (!courier_look(c)) {
-			courier_hear(c);
+		if (!courier_look(c))
 			return cannot(NULL, c->url, c->words);
-		}
 		code = replay_open_tail(r, c->url, c->folder, &c->page->tail);
 	} while (code == REPLAY_COMES);
-	return code;
+	return code ? EXIT_SYSTEM : 0;	/* nothing was compared */
 }
 
 /* What the courier has said of the end. */
 static int ended(struct courier *c, const struct replay *r, int code)
 {
-	bool refused = c->page->state == SHIP_REFUSED;
+	bool refused;
 
 	courier_end(c);
+	refused = c->state == SHIP_REFUSED;
 	if (code || (r->fed->ended && !refused))
 		return code;
 	say_error("what came before was equal", "not followed to the end: %s: %s", c->url,

@@ -38,7 +38,8 @@ static int head_take(struct replay *r, int code)
 		memcpy(copy, head, sizeof(*head) + head->size);
 	}
 	if (!code && (!copy || !program_read(copy, &r->program))) {
-		snprintf(r->frames.why, sizeof(r->frames.why), "it has no head");
+		if (!r->frames.torn)
+			snprintf(r->frames.why, sizeof(r->frames.why), "it has no head");
 		code = EXIT_NO;
 	}
 	if (code)

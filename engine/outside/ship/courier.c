@@ -104,8 +104,9 @@ int courier_start(struct courier *c)
 
 int courier_hear(struct courier *c)
 {
-	char words[SHIP_WORDS];
+	char words[1 + SHIP_WORDS];
 	ssize_t n = recv(c->socket, words, sizeof(words) - 1, MSG_DONTWAIT);
+	int state;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -117,7 +118,9 @@ int courier_hear(struct courier *c)
 	for (ssize_t i = 0; i < n; i++)	/* a server's words may be in it */
 		words[i] = words[i] < ' ' || words[i] > '~' ? '?' : words[i];
 	words[n] = 0;
-	strcpy(c->words, words);
+	state = words[0] - '0';
+	c->state = state >= 0 && state < SHIP_STATES ? (enum ship_state)state : SHIP_TRIES;
+	strcpy(c->words, words + 1);
 	return 1;
 }
 

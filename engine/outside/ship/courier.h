@@ -14,6 +14,7 @@ struct courier {
 	struct ship_page *page;
 	int page_fd, folder, socket;	/* socket: -1: it does not run */
 	pid_t pid;
+	enum ship_state state;
 	char words[SHIP_WORDS];		/* the last that it said */
 };
 

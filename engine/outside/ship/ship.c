@@ -22,7 +22,7 @@
 static struct courier ours = { .socket = -1 };
 static uint64_t lost_ms;
 
-static const char *const states[] = {
+static const char *const states[SHIP_STATES] = {
 	[SHIP_TRIES] = "tries", [SHIP_CONNECTED] = "connected", [SHIP_DONE] = "done",
 	[SHIP_REFUSED] = "refused",
 };
@@ -72,7 +72,9 @@ static void words_pass(const struct monitor *m)
 	char to[512];
 
 	courier_name(&ours, to, sizeof(to));
-	if (ours.page->state == SHIP_CONNECTED)
+	if (ours.state == SHIP_DONE)
+		return;
+	if (ours.state == SHIP_CONNECTED)
 		say_error(NULL, "%s: ships to %s", m->session.name, to);
 	else
 		say_error("what waits is kept, up to --spool; mve status shows it",
@@ -85,7 +87,7 @@ void ship_serve(struct monitor *m)
 
 	while (ours.socket >= 0 && (heard = courier_hear(&ours)) > 0)
 		words_pass(m);
-	if (heard < 0 && ours.page->state != SHIP_DONE)
+	if (heard < 0 && ours.state != SHIP_DONE)
 		lost_ms = now_ms();
 	ship_poll(m);
 }
@@ -118,13 +120,12 @@ void ship_end(struct monitor *m)
 json_t *ship_json(void)
 {
 	const struct ship_page *p = ours.page;
-	uint32_t state = p->state;
 	char to[512];
 
 	MUST(p && ours.url);
 	courier_name(&ours, to, sizeof(to));
 	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "to", to, "state",
-			 state <= SHIP_REFUSED ? states[state] : "", "words", ours.words,
+			 states[ours.state], "words", ours.words,
 			 "shipped", (json_int_t)p->tail.acked, "waiting", (json_int_t)waiting(),
 			 "connects", (json_int_t)p->connects);
 }
