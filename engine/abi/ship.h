@@ -41,17 +41,23 @@ _Static_assert(offsetof(struct ship_message, crc) == 76, "the checksum is the la
 /* What mve-ship says of itself: a byte, and words for people. */
 enum ship_state { SHIP_TRIES, SHIP_CONNECTED, SHIP_DONE, SHIP_REFUSED, SHIP_STATES };
 
+/* How far all is acknowledged: a sender begins anew there. */
+struct ship_mark {
+	uint64_t bytes, place;
+};
+
 /* What mve-ship and its monitor share; mve-ship writes all but `drops` and parts of `tail`. */
 struct ship_page {
 	struct log_tail tail;
-	uint64_t acked_place;	/* tail_place() of tail.acked: it begins anew there */
+	struct ship_mark mark[2];
+	uint64_t marked;	/* of the two the one that is whole, by its last bit */
 	uint64_t began;
 	uint64_t messages, again;	/* that were sent or taken; of them: twice */
 	uint32_t connects;
 	uint32_t drops;		/* segments that were acknowledged are removed */
 };
 
-_Static_assert(sizeof(struct ship_page) == 80, "one build's, but two programs'");
+_Static_assert(sizeof(struct ship_page) == 112, "one build's, but two programs'");
 
 /* The descriptors that mve-ship is started with. */
 enum ship_fd { SHIP_FD_PAGE = 3, SHIP_FD_FOLDER, SHIP_FD_SOCKET, SHIP_FD_ENDS };

@@ -20,7 +20,7 @@
 #define AGAIN_FIRST_MS	100
 #define AGAIN_LAST_MS	5000
 #define ROOM_MS		20
-#define GAP_MS		60000	/* what is missing comes again within this */
+#define GAP_MS		60000	/* what is missing comes again within this, while we listen */
 /*
  * Limit (shipping): segments that a follower of a subject has on disk. Beyond: no more is fetched
  * until they are read; the stream keeps it.
@@ -55,6 +55,29 @@ static void refuse(struct receiver *r, const char *why)
 
 /* --- where it begins ----------------------------------------------------------------- */
 
+static bool nothing_yet(struct receiver *r)
+{
+	snprintf(r->link.why, sizeof(r->link.why), "nothing is on the subject %s yet",
+		 r->link.address.subject);
+	return false;
+}
+
+/*
+ * A stream that is being made is known before it can keep anything, and nats-server 2.9 dies of
+ * being asked for a message of it: so we ask first whether there are any.
+ */
+static bool messages_there(struct receiver *r)
+{
+	jsStreamInfo *info = NULL;
+	jsErrCode error = 0;
+	natsStatus s = js_GetStreamInfo(&info, r->link.js, r->link.stream, NULL, &error);
+	bool any = s == NATS_OK && info->State.Msgs;
+
+	jsStreamInfo_Destroy(info);
+	return any || (s == NATS_OK ? nothing_yet(r) :
+		       link_failed(&r->link, "cannot ask for the stream", s));
+}
+
 /* The subject's last message says where its recording begins. */
 static bool beginning_find(struct receiver *r)
 {
@@ -64,11 +87,8 @@ static bool beginning_find(struct receiver *r)
 				     NULL, &error);
 	const struct ship_message *m;
 
-	if (s == NATS_NOT_FOUND) {
-		snprintf(r->link.why, sizeof(r->link.why), "nothing is on the subject %s yet",
-			 r->link.address.subject);
-		return false;
-	}
+	if (s == NATS_NOT_FOUND)
+		return nothing_yet(r);
 	if (s != NATS_OK)
 		return link_failed(&r->link, "cannot read the subject's last message", s);
 	m = (const struct ship_message *)natsMsg_GetData(last);
@@ -102,9 +122,7 @@ static bool consumer_open(struct receiver *r)
 /* What is missing was sent again by now, or the stream has dropped it. */
 static void gap_look(struct receiver *r)
 {
-	if (!r->gap_ms)
-		r->gap_ms = now();
-	else if (now() >= r->gap_ms + GAP_MS)
+	if (r->gap_ms && !r->wrong && now() >= r->gap_ms + GAP_MS)
 		refuse(r, "a part of the recording is no longer in the stream");
 }
 
@@ -118,8 +136,8 @@ static void message_take(struct receiver *r, natsMsg *msg)
 	r->page->again += taken == INTAKE_AGAIN;
 	if (taken == INTAKE_WRONG)
 		refuse(r, r->intake.why);
-	if (taken == INTAKE_AHEAD)
-		gap_look(r);
+	if (taken == INTAKE_AHEAD && !r->gap_ms)
+		r->gap_ms = now();
 	if (taken == INTAKE_TAKEN)
 		r->gap_ms = 0;
 	r->done |= taken == INTAKE_OVER;
@@ -153,6 +171,7 @@ static bool fetch(struct receiver *r)
 	for (int i = 0; i < list.Count && !r->done && !r->wrong; i++)
 		message_take(r, list.Msgs[i]);
 	r->idle = list.Count ? 0 : r->idle;
+	gap_look(r);
 	if (s == NATS_OK)
 		natsMsgList_Destroy(&list);
 	if (s == NATS_OK)
@@ -183,6 +202,8 @@ static void link_serve(struct receiver *r)
 {
 	unsigned pause;
 
+	if (r->gap_ms)
+		r->gap_ms = now();	/* nothing could come */
 	r->page->connects++;
 	state_say(SHIP_CONNECTED, "connected");
 	while (!is_over(r)) {
@@ -197,7 +218,7 @@ static void link_serve(struct receiver *r)
 static bool begun_open(struct receiver *r)
 {
 	return link_open(&r->link, NULL, NULL) && link_stream(&r->link, false) &&
-	       (r->next || beginning_find(r)) && consumer_open(r);
+	       (r->next || (messages_there(r) && beginning_find(r))) && consumer_open(r);
 }
 
 static void link_end(struct receiver *r)

@@ -163,13 +163,27 @@ static bool window_acked(struct sender *s, uint32_t sent)
 	return false;
 }
 
+/* A sender that is killed anywhere leaves a mark that is whole. */
+static const struct ship_mark *mark_read(const struct ship_page *p)
+{
+	return &p->mark[CONSUME(ship_marked, &p->marked) & 1];
+}
+
+static void mark_write(struct sender *s)
+{
+	struct ship_page *p = s->page;
+
+	p->mark[(p->marked + 1) & 1] = (struct ship_mark){ .bytes = s->bytes, .place = s->place };
+	PUBLISH(ship_marked, &p->marked, p->marked + 1);
+}
+
 static void window_done(struct sender *s)
 {
 	struct ship_page *p = s->page;
 
 	if (!p->began)
 		p->began = __atomic_load_n(&s->sequence, __ATOMIC_RELAXED);
-	p->acked_place = s->place;
+	mark_write(s);
 	__atomic_store_n(&p->tail.acked, s->bytes, __ATOMIC_RELAXED);
 	if (p->drops)
 		spool_drop(SHIP_FD_FOLDER, &s->dropped, tail_segment(s->place));
@@ -221,8 +235,8 @@ static void link_serve(struct sender *s)
 	unsigned pause = LOOK_FIRST_MS;
 	int result = 0;
 
-	s->bytes = s->page->tail.acked;
-	s->place = s->page->acked_place;
+	s->bytes = mark_read(s->page)->bytes;
+	s->place = mark_read(s->page)->place;
 	s->page->connects++;
 	state_say(SHIP_CONNECTED, "connected");
 	while (result >= 0 && !s->over && !is_left(s)) {
@@ -242,7 +256,7 @@ static void link_serve(struct sender *s)
 static bool recording_read(struct sender *s)
 {
 	struct log_segment head;
-	bool known = segment_open(s, tail_segment(s->page->acked_place)) &&
+	bool known = segment_open(s, tail_segment(mark_read(s->page)->place)) &&
 		     pread(s->fd, &head, sizeof(head), 0) == sizeof(head);
 
 	if (known)
@@ -259,7 +273,7 @@ int send_all(const char *url, struct ship_page *page)
 	uint64_t before;
 
 	s = (struct sender){ .page = page, .fd = -1, .moved_ms = now(),
-			     .dropped = tail_segment(page->acked_place),
+			     .dropped = tail_segment(mark_read(page)->place),
 			     .message = malloc(sizeof(struct ship_message) + SHIP_PAYLOAD) };
 	if (!s.message || !recording_read(&s))
 		return 1;

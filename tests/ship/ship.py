@@ -10,6 +10,8 @@ refused		what is not mve's, of another version, torn, damaged, of another sessio
 secure		TLS with certificates on both sides, and a password, from the user's NATS context;
 		without them, or from a host that the certificate does not name, nothing goes
 changed		bytes changed in messages that are whole, anywhere (TURNS)
+dropped		the stream has lost what was in the middle, and the session is over: said, in a minute
+killed		mve-ship is killed again and again under load (TURNS); the follower ends equal
 """
 import json
 import os
@@ -214,6 +216,41 @@ def changed():
     nats.kill()
 
 
+def dropped():
+    nats = Nats("nats-dropped")
+    messages = captured(nats)
+    subject = f"{SUBJECT}-dropped"
+    peer = Peer(nats)
+    peer.stream("s-dropped", subject)
+    for one in (messages[0], messages[-1]):
+        peer.publish(subject, one)
+    peer.settle()
+    follow_says(nats, subject, "no longer in the stream")
+    nats.kill()
+
+
+def killed():
+    nats = Nats("nats-killed")
+    leader = Leader(nats.url(SUBJECT))
+    follower = follow(nats, "killed")
+    last = None
+
+    def another():
+        pid = child_named(leader.process.pid, "mve-ship")
+        return pid if pid != last else None     # the last one may not be waited for yet
+
+    for _ in range(int(os.environ.get("TURNS", "20"))):
+        last = until(another, "no mve-ship")
+        leader.load(random.randrange(100))
+        os.kill(last, signal.SIGKILL)
+    until(lambda: '"waiting": 0' in leader.status(), "what waits is not shipped")
+    leader.stop()
+    equal(follower.end())
+    nats.kill()
+    if spools():
+        fail(f"left behind: {spools()}")
+
+
 def certificates():
     """An authority of ours, a server that is localhost, and a client."""
     def openssl(*words):
@@ -277,7 +314,8 @@ def main():
     os.environ["XDG_CACHE_HOME"] = os.path.abspath("cache")
     build("kv")
     cases = {"equal": equal_case, "restarted": restarted, "gone": gone, "never": never,
-             "refused": refused, "changed": changed, "secure": secure}
+             "refused": refused, "changed": changed, "dropped": dropped, "killed": killed,
+             "secure": secure}
     for name in sys.argv[1:]:
         cases[name]()
         print(f"{name}: ok")
