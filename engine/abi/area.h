@@ -23,7 +23,7 @@
 #include "engine/abi/waits.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	20
+#define AREA_VERSION	21
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 /*
@@ -190,6 +190,7 @@ enum note {
 	NOTE_SIGNALS,		/* so many found no room when it took over */
 	NOTE_ROOM,		/* there are more than can be noted: enum room, how many can */
 	NOTE_CONFINED,		/* the twin has forbidden itself more than this process */
+	NOTE_PIDS,		/* what it forks has, or may have, a pid namespace of its own */
 };
 
 /* Of what a process notes only so many, to have them when it leads. */

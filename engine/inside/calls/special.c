@@ -18,6 +18,7 @@
 
 #include "engine/core/host.h"
 #include "engine/core/must.h"
+#include "engine/inside/calls/pids.h"
 #include "engine/inside/calls/seccomp.h"
 #include "engine/inside/calls/segments.h"
 #include "engine/inside/calls/special.h"
@@ -372,6 +373,9 @@ long serve_special(struct thread *t, long nr)
 		return serve_seccomp(t);
 	case __NR_rseq:
 		return serve_rseq(t);
+	case __NR_unshare:
+	case __NR_setns:
+		return serve_namespace(t, nr);
 	case __NR_io_setup:	/* its answers stand in memory that the kernel shares */
 		if (!boot.streams)
 			return call_kernel(t);

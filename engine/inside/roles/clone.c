@@ -20,6 +20,7 @@
 #include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/actions/actions.h"
+#include "engine/inside/calls/pids.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
@@ -213,6 +214,7 @@ long serve_clone(struct thread *t, long nr)
 
 	if (!clone_read(&t->frame, nr, &want))
 		return call_kernel(t);
+	pids_clone(t, want.flags);
 	/* While signals come: who holds one may wait for this thread to hear it (seal_break). */
 	if (!(want.flags & CLONE_VM))
 		taken = modules_fork_begin();

@@ -33,6 +33,7 @@
 #include "engine/outside/session/descriptors.h"
 #include "engine/outside/session/memory.h"
 #include "engine/outside/session/reach.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/versions.h"
 
@@ -181,6 +182,35 @@ static bool is_elsewhere(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
 	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &theirs) &&
 	       ours.st_ino != theirs.st_ino;
+}
+
+/* What it forks will be; of a namespace that has nobody yet the kernel says nothing. */
+static bool forks_elsewhere(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid_for_children", pid);
+	if (stat(path, &theirs))
+		return errno == ENOENT && !process_over(pid);
+	return !stat("/proc/self/ns/pid", &ours) && ours.st_ino != theirs.st_ino;
+}
+
+bool version_elsewhere(const struct version *v)
+{
+	const struct dirent *d;
+	bool found = is_elsewhere(v->server);
+	DIR *proc = v->monitor->pids_apart && !found ? opendir("/proc") : NULL;
+
+	while (!found && proc && (d = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+
+		found = pid > 0 && (is_elsewhere(pid) || forks_elsewhere(pid)) &&
+			version_owns(v, pid, pid);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
 }
 
 static enum asker threads_look(const struct version *v, uint32_t slot, pid_t pid,

@@ -15,6 +15,7 @@
 
 #include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/late/company.h"
@@ -73,6 +74,8 @@ static const char *barred(struct monitor *m)
 		return "a sanitizer's runtime is in it";
 	if (version_closed(v))
 		return "the server is not dumpable (prctl)";
+	if (version_elsewhere(v))
+		return "it has processes in another pid namespace";
 	return processes_barred(v);
 }
 

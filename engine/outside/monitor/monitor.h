@@ -304,6 +304,7 @@ struct monitor {
 	char cgroup_path[PATH_MAX];	/* "": none */
 	bool stopping;		/* by mve stop: all of it is to end */
 	bool failed;		/* mve has, in the leader, which goes on: nobody may follow it */
+	bool pids_apart;	/* its server has made a pid namespace: processes may be in it */
 	bool detached;		/* the server goes on without us: the session is over */
 	bool background;	/* the server has ended, others go on */
 	uint64_t over_ms;	/* since then; or 0 */

@@ -335,6 +335,20 @@ static void note_say(const struct version *v, const struct request *r)
 			  v->monitor->session.name, v->name, r->args[1]);
 }
 
+/* Followers make theirs behind their leader. */
+static void pids_note(const struct version *v)
+{
+	struct monitor *m = v->monitor;
+
+	if (v->index != m->leader || m->pids_apart)
+		return;
+	m->pids_apart = true;
+	if (m->conduct && m->conduct->following && !m->options->replay)
+		say_error("what is compared is compared as ever", "%s: its server makes a pid "
+			  "namespace: no follower leads while it has a process there",
+			  m->session.name);
+}
+
 static int64_t request_serve(struct version *v, const struct request *r)
 {
 	switch (r->kind) {
@@ -364,7 +378,9 @@ static int64_t request_serve(struct version *v, const struct request *r)
 	case REQ_NOTE:
 		say_log("note", "%s: %d: %lu %lu %lu", v->name, r->tid, r->args[0], r->args[1],
 			r->args[2]);
-		if (version_may_say(v))
+		if (r->args[0] == NOTE_PIDS)
+			pids_note(v);
+		else if (version_may_say(v))
 			note_say(v, r);
 		return 0;
 	default:

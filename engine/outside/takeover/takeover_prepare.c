@@ -614,7 +614,10 @@ enum move_event move_do_without(struct monitor *m, struct move *mv)
 enum move_event move_read_rest(struct monitor *m, struct move *mv)
 {
 	enum reading read = mv->forced || mv->differs ? READ_ALL : read_on(m, mv);
+	const char *barred = mv->forced ? NULL : successor_barred(m, mv->to);
 
+	if (barred)	/* by what the leader has done since this was asked */
+		return refuse(mv, barred);
 	if (read == READ_STOPPED)
 		return refuse_stopped(mv, "its", mv->to);
 	if (read == READ_FAILS)

@@ -8,6 +8,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/asker.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
@@ -56,6 +57,8 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 		return "its rules have connections apart (@apart), so it cannot lead";
 	if (version_closed(v) || version_closed(&m->version[m->leader]))
 		return "the server is not dumpable (prctl), and only root may hand on what it has";
+	if (version_elsewhere(&m->version[m->leader]))
+		return "the server has processes in another pid namespace";
 	return NULL;
 }
 
