@@ -28,6 +28,17 @@ def child(pid):
         return int(file.read().split()[0])
 
 
+def child_apart(hold):
+    """Until then nothing is against a follower that leads."""
+    for pid in subprocess.run(["pgrep", "-f", hold], capture_output=True).stdout.split():
+        try:
+            if os.readlink(b"/proc/%s/ns/pid" % pid) != os.readlink(b"/proc/self/ns/pid"):
+                return True
+        except FileNotFoundError:
+            pass    # it has ended
+    return False
+
+
 def inner(kv):
     """The server is in it: its crash is what it is without followers."""
     port = free_port()
@@ -52,6 +63,7 @@ def beside(kv):
     session = Session("kv", port=port, command=[
         "sh", "-c", f"unshare -p -f sh -c 'read line <{hold}' & exec {kv} {port}"])
     try:
+        session.wait_for(lambda: child_apart(hold), "its child")
         refused(session)
         with open(hold, "w") as file:
             file.write("\n")
