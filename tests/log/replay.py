@@ -279,10 +279,14 @@ def disk():
 
 def looked():
     folder = fresh("looked.log")
+    os.environ["LOOKED"] = "a \x01 word"
     run(MVE, "run", "--record", folder, "--", "sh", "-c", "echo one; /bin/echo two", status=0)
+    del os.environ["LOOKED"]
     s = json.loads(run(MVE, "log", folder, "--json", status=0).stdout)
     names = {c["name"]: c["calls"] for c in s["by_name"]}
-    if s["processes"] != 2 or not s["whole"] or s["program"]["argv"][0] != "sh" or \
+    if s["processes"] != 2 or not s["whole"] or s["segments"] != 1 or \
+       not any(word.startswith("LOOKED=a ") for word in s["program"]["env"]) or \
+       s["program"]["argv"][0] != "sh" or \
        names["execve"] != 1 or names["exit_group"] != 2 or sum(names.values()) != s["calls"]:
         fail(s)
     shown = run(MVE, "log", folder, "show", "--call", "write", status=0).stdout.splitlines()
@@ -302,6 +306,8 @@ def looked():
         f.truncate(s["bytes"] - 100)
     if "cut short" not in run(MVE, "log", folder, "verify", status=1).stderr:
         fail("a cut is not seen")
+    if "in 1 segment" not in run(MVE, "log", folder, status=0).stdout:
+        fail("where it is cut there is no segment")
     for words in (["verify", "x"], ["look"], ["--pid", "x"], ["--call", "nocall"]):
         run(MVE, "log", folder, *words, status=2)
 

@@ -102,6 +102,22 @@ static json_t *calls_json(const struct sum *s)
 	return list;
 }
 
+/* Behind the last there is none; where it is torn there is the one that we stand in. */
+static unsigned segments_of(const struct frames *f)
+{
+	return f->segment - f->dropped + f->torn;
+}
+
+/* A replay runs with it: who was sent a recording looks at it. */
+static json_t *env_json(const struct program *p)
+{
+	json_t *env = json_array();
+
+	for (char **word = p->env; *word; word++)
+		json_array_append_new(env, text_json(*word));
+	return env;
+}
+
 static json_t *program_json(const struct program *p)
 {
 	json_t *argv = json_array();
@@ -111,10 +127,10 @@ static json_t *program_json(const struct program *p)
 		json_array_append_new(argv, text_json(p->argv[i]));
 	for (uint32_t i = 0; i < p->head.build_id_size; i++)
 		sprintf(id + 2 * i, "%02x", p->head.build_id[i]);
-	return json_pack("{s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I}", "path", text_json(p->path),
-			 "argv", argv, "folder", text_json(p->folder), "build_id", id, "kernel",
-			 p->kernel, "uid", p->head.uid, "pid", p->head.pid, "began",
-			 (json_int_t)p->head.began);
+	return json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I}", "path",
+			 text_json(p->path), "argv", argv, "env", env_json(p), "folder",
+			 text_json(p->folder), "build_id", id, "kernel", p->kernel, "uid",
+			 p->head.uid, "pid", p->head.pid, "began", (json_int_t)p->head.began);
 }
 
 static json_t *sum_json(const struct log_want *w, const struct frames *f, const struct sum *s)
@@ -123,7 +139,7 @@ static json_t *sum_json(const struct log_want *w, const struct frames *f, const 
 
 	return json_pack("{s:o, s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:s}",
 			 "program", program_json(&w->program), "segments",
-			 (json_int_t)(f->segment - f->dropped), "dropped", (int)f->dropped,
+			 (json_int_t)segments_of(f), "dropped", (int)f->dropped,
 			 "bytes", (json_int_t)f->total, "seconds",
 			 (double)ns / 1e9, "processes", (json_int_t)s->processes, "connections",
 			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
@@ -220,7 +236,7 @@ int log_verify(const struct log_want *w, struct frames *f)
 				    whole ? "" : f->why));
 	else if (whole)
 		printf("%lu frames in %u segments, all of them whole\n",
-		       (unsigned long)(f->number - f->begins), f->segment - f->dropped);
+		       (unsigned long)(f->number - f->begins), segments_of(f));
 	else
 		say_error("it is true up to there", "%s: not whole: %s", w->path, f->why);
 	free(s->pid);
