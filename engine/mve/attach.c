@@ -64,10 +64,9 @@ static char **words_of(pid_t pid)
 
 static pid_t pid_take(const char *text)
 {
-	char *end;
-	long pid = strtol(text, &end, 10);
+	uint64_t pid;
 
-	if (end != text && !*end && pid > 0 && pid < 1 << 22)
+	if (count_take(text, &pid) && pid < 1 << 22)
 		return (pid_t)pid;
 	say_error("mve attach wants the number of a process", "not a pid: %s", text);
 	return 0;

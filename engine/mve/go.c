@@ -53,16 +53,12 @@ int cmd_go(int argc, char **argv)
 	struct look l = look_take(argc, argv, "nf", help);
 	struct session s;
 	uint64_t event = 0;
-	char *end;
 	int code = l.code ? l.code : look_session(&l, &s);
 
 	if (code)
 		return code;
-	if (strcmp(l.follower, "end")) {
-		event = strtoull(l.follower, &end, 10);
-		if (*end || !event || event > INT64_MAX)
-			return wrong(l.follower);
-	}
+	if (strcmp(l.follower, "end") && !count_take(l.follower, &event))
+		return wrong(l.follower);
 	code = show_done(control_ask_json(&s, json_pack("{s:s, s:I}", "do", "go", "event",
 							(json_int_t)event), -1),
 			 "go on", l.name);

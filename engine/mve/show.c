@@ -38,6 +38,14 @@ bool value_forgotten(char *const *argv)
 	return optarg && optarg == argv[optind - 1] && !strcmp(optarg, "--");
 }
 
+bool count_take(const char *text, uint64_t *n)
+{
+	char *end;
+
+	*n = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && !*end && *n && *n < INT64_MAX;
+}
+
 bool seconds_take(const char *text, long *seconds)
 {
 	char *end;
@@ -76,11 +84,11 @@ static bool flag_take(struct look *l, const char *arg, const char *allowed, cons
 
 static bool number_take(struct look *l, const char *arg)
 {
-	char *end;
-	unsigned long n = strtoul(arg, &end, 10);
+	uint64_t n;
+	bool is = count_take(arg, &n);
 
 	l->number = (unsigned)n;
-	return *arg >= '1' && *arg <= '9' && !*end && n == l->number;
+	return is && n == l->number;
 }
 
 static bool arg_take(struct look *l, const char *arg, const char *allowed, const char *next,

@@ -31,6 +31,8 @@ struct look look_take(int argc, char **argv, const char *allowed, const char *he
 /* Says why a session's folder cannot be looked at; false: it can, or there is none. */
 bool look_fails(const char *name, int result);
 
+/* A number from 1 on, of digits alone; false: it is none. */
+bool count_take(const char *text, uint64_t *n);
 /* A number of seconds, up to an hour; false: it is none. */
 bool seconds_take(const char *text, long *seconds);
 

@@ -70,15 +70,6 @@ static int wrong(const char *what, const char *text)
 	return EXIT_USE;
 }
 
-/* A number from 1 on; false: it is none. */
-static bool number_take(const char *text, uint64_t *n)
-{
-	char *end;
-
-	*n = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && !*end && *n && *n < INT64_MAX;
-}
-
 static int option_take(struct log_want *w, int opt, char **argv)
 {
 	uint64_t pid;
@@ -91,18 +82,18 @@ static int option_take(struct log_want *w, int opt, char **argv)
 		w->call = optarg;
 		return call_number(optarg) < 0 ? wrong("no such call", optarg) : 0;
 	case OPT_PID:
-		if (!number_take(optarg, &pid))
+		if (!count_take(optarg, &pid))
 			return wrong("not a process", optarg);
 		w->pid = (long)pid;
 		return 0;
 	case OPT_CONN:
-		return number_take(optarg, &w->conn) ? 0 : wrong("not a connection", optarg);
+		return count_take(optarg, &w->conn) ? 0 : wrong("not a connection", optarg);
 	case OPT_EVENT:
-		return number_take(optarg, &w->event) ? 0 : wrong("not an event", optarg);
+		return count_take(optarg, &w->event) ? 0 : wrong("not an event", optarg);
 	case OPT_AFTER:
-		return number_take(optarg, &w->after) ? 0 : wrong("not an event", optarg);
+		return count_take(optarg, &w->after) ? 0 : wrong("not an event", optarg);
 	case OPT_BEFORE:
-		return number_take(optarg, &w->before) ? 0 : wrong("not an event", optarg);
+		return count_take(optarg, &w->before) ? 0 : wrong("not an event", optarg);
 	case OPT_FROM:
 		w->from = optarg;
 		return 0;

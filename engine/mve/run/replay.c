@@ -9,6 +9,7 @@
 #include "engine/mve/run/run.h"
 #include "engine/mve/run/replay_gdb.h"
 #include "engine/mve/run/run_followers.h"
+#include "engine/mve/show.h"
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/pack/packed.h"
@@ -86,14 +87,11 @@ static int last_find(struct replay *r)
 /* Where it is to stand first. */
 static int until_take(struct replay *r, const char *text)
 {
-	char *end;
-
 	if (!text)
 		return 0;
 	if (!strcmp(text, "last"))
 		return last_find(r);
-	r->until_event = strtoull(text, &end, 10);
-	if (text[0] >= '0' && text[0] <= '9' && !*end && r->until_event)
+	if (count_take(text, &r->until_event))
 		return 0;
 	r->until_event = 0;
 	if (log_time(text, r->program.head.began, &r->until_ns))
