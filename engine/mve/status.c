@@ -108,7 +108,8 @@ static void rollbacks_show(const json_t *list)
 
 	json_array_foreach(list, i, v) {
 		r = json_object_get(v, "rollback");
-		if (show_number(r, "taken_back") || show_number(r, "not"))
+		if (show_number(r, "taken_back") || show_number(r, "not") ||
+		    show_number(r, "refused"))
 			printf("  %-16s %lld requests that failed were taken back, %lld were not; "
 			       "%lld refused\n", show_text(v, "name"),
 			       show_number(r, "taken_back"), show_number(r, "not"),

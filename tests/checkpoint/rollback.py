@@ -7,6 +7,7 @@ one is answered once, memory does not grow, and what is stored is as if they had
 in the follower, which leads at last.
 """
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -154,6 +155,11 @@ def amends():
     if got != {"taken_back": 4, "not": 0, "refused": 58}:
         raise Wrong(f"counted {got}; said {s.said()!r}")
     s.follows()
+    subprocess.run([MVE, "promote", s.name, "f1"], check=True, timeout=60)
+    s.bad("CRASH 1", reply.encode())
+    shown = subprocess.run([MVE, "status", s.name], capture_output=True, text=True).stdout
+    if not re.search(r"^  f1 .* 0 requests .* taken back, 0 were not; 1 refused$", shown, re.M):
+        raise Wrong(f"what f1 has refused is not shown: {shown}")
     s.end()
 
 
