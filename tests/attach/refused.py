@@ -117,6 +117,9 @@ def main():
         refused(server.mve.pid, "it is mve itself", False)
         refused(server.pid, "mve holds it already")
         server.stop()
+        said = server.mve.stdout.read()
+        if server.mve.returncode != 1 or f"pid {server.pid} has ended" not in said:
+            raise Wrong(f"the server's end: {server.mve.returncode} {said!r}")
     finally:
         server.clean()
     print("refused: ok")

@@ -348,3 +348,12 @@ int attach_start(struct monitor *m)
 		  done.threads, done.threads > 1 ? "s" : "", (double)done.stood_us / 1000);
 	return 0;
 }
+
+/* It is no child of ours: nobody says how it ended. */
+int attach_result(struct monitor *m)
+{
+	if (m->detached)
+		return EXIT_OK;
+	say_error(NULL, "%s: pid %d has ended", m->session.name, leading(m)->server);
+	return EXIT_NO;
+}

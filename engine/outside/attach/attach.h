@@ -23,6 +23,8 @@ bool attach_check(pid_t pid);
 
 /* The session's server is o->attach, with its children; 0, or an exit code behind a message. */
 int attach_start(struct monitor *m);
+/* What the command ends with; of a server that ended first that is said. */
+int attach_result(struct monitor *m);
 
 /* The way back, by whoever asks for it; false: it is held as before, and done->why says why. */
 bool detach(struct monitor *m, struct attach_done *done);

@@ -696,5 +696,5 @@ int monitor_run(const struct run_options *o)
 	used_write(&m);
 	if (o->replay)
 		return replay_result(&m);
-	return m.background ? 0 : status_pass(leading(&m)->status);
+	return o->attach ? attach_result(&m) : m.background ? 0 : status_pass(leading(&m)->status);
 }
