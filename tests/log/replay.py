@@ -114,6 +114,11 @@ def program():
     run(MVE, "replay", "-n", f"{NAME}-r", f"../{folder}", status=0, cwd="elsewhere")
     run(MVE, "replay", "-n", f"{NAME}-r", f"../{folder}", "--", "../true-here", status=0,
         cwd="elsewhere")
+    if "another build" in replay(folder)[1]:
+        fail("it is the recorded build")
+    shutil.copy(shutil.which("false"), "true-here")
+    if "/true-here: another build than the recorded one" not in replay(folder, status=1)[1]:
+        fail("it is not said that it is another build")
 
 
 def redis():
@@ -253,6 +258,17 @@ def synced():
         run(MVE, "run", *words, "--", "true", status=2)
 
 
+def again_full(here):
+    """Where there is no room for a beginning nothing is left: the folder can be taken later."""
+    words = ["run", "--record", f"{here}/again", "--", "true"]
+    subprocess.run(["dd", "if=/dev/zero", f"of={here}/rest", "bs=4k"], capture_output=True)
+    if "No space left" not in run(MVE, *words, status=3).stderr:
+        fail("there is room")
+    run("mount", "-o", "remount,size=4m", here, status=0)
+    run(MVE, *words, status=0)
+    shutil.rmtree(f"{here}/again")
+
+
 def disk():
     here = os.path.abspath("disk")
     os.makedirs(here, exist_ok=True)
@@ -264,6 +280,7 @@ def disk():
         said = r.end()
         if "the recording ends: cannot write: No space left on device" not in said:
             fail(said)
+        again_full(here)
         run("mount", "-o", "remount,ro", here, status=0)
         calls, _ = replay(folder)
         if calls < 1000:

@@ -93,8 +93,16 @@ int log_writer_open(struct log_writer *w, const char *path)
 	if (getrandom(w->recording, sizeof(w->recording), 0) != sizeof(w->recording))
 		return -EIO;
 	result = segment_make(w);
-	if (result)
-		close(w->folder);
+	if (!result)
+		return 0;
+	if (w->fd >= 0) {	/* it is ours, and nothing is in it */
+		char name[32];
+
+		snprintf(name, sizeof(name), LOG_NAME, w->segment);
+		unlinkat(w->folder, name, 0);
+		close(w->fd);
+	}
+	close(w->folder);
 	return result;
 }
 
