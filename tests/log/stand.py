@@ -44,7 +44,8 @@ class Replay:
 
     def end(self):
         mve("go", NAME, "end")
-        if self.mve.wait(100) or not re.search(r"^replayed \d+ calls, equal$", self.said(), re.M):
+        if self.mve.wait(100) or "it ends before" in self.said() or \
+           not re.search(r"^replayed \d+ calls, equal$", self.said(), re.M):
             fail(self.said())
 
 
@@ -96,9 +97,12 @@ def places():
     if abs(r.at.get("event", 0) - first) > 1:       # what is shown is cut to microseconds
         fail(f"at {clock}: {r.at}, not {first}")
     r.end()
-    # Behind the end it does not stand: it is replayed.
+    # Behind the end it does not stand: it is replayed, and that is said.
     r = Replay("+3000")
-    if r.mve.wait(100) or "equal" not in r.said():
+    if r.mve.wait(100) or "equal" not in r.said() or "it ends before that time" not in r.said():
+        fail(r.said())
+    r = Replay(str(last + 1))
+    if r.mve.wait(100) or f"it ends before event {last + 1}\n" not in r.said():
         fail(r.said())
     mve("replay", "--until", "noon", LOG, status=2)
 

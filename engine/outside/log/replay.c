@@ -14,6 +14,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/log/head.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -185,6 +186,34 @@ static bool is_read(const struct replay *r, const struct version *v,
 	return r->fed->whole && left->cells <= r->fed->open;
 }
 
+/* Whoever builds a program anew may not think of it. */
+static void build_say(const struct replay *r, const struct version *v)
+{
+	const struct log_head *h = &r->program.head;
+	uint8_t id[LOG_BUILD_ID];
+
+	if (strcmp(v->path, r->program.path) || !h->build_id_size)
+		return;
+	if (build_id_read(v->path, id) != h->build_id_size ||
+	    memcmp(id, h->build_id, h->build_id_size))
+		say_error("another build is given behind --, the recorded one too",
+			  "%s: another build than the recorded one lies there", v->path);
+}
+
+/* Where the recording ended before it stood where it was to stand. */
+static void until_say(const struct replay *r)
+{
+	const struct until *u = &r->fed->until;
+	char what[32] = "that time";
+
+	if (u->held == u->asked || (!u->event && !u->ns))
+		return;
+	if (u->event)
+		snprintf(what, sizeof(what), "event %lu", (unsigned long)u->event);
+	say_error("mve log DIR show has numbers and times", "%s: it ends before %s", r->path,
+		  what);
+}
+
 int replay_result(struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
@@ -194,6 +223,7 @@ int replay_result(struct monitor *m)
 	if (program_judged(v)) {
 		say_error("mve report shows where: mve report NAME", "%s: %s, and it differs",
 			  r->path, r->tail ? "followed" : "replayed");
+		build_say(r, v);
 		return EXIT_NO;
 	}
 	if (r->fed->torn)
@@ -202,6 +232,7 @@ int replay_result(struct monitor *m)
 		say_error(NULL, "%s: not replayed to the end: %s", r->path, v->why);
 		return EXIT_SYSTEM;
 	}
+	until_say(r);
 	printf("%s %lu calls, equal\n", r->tail ? "followed" : "replayed",
 	       (unsigned long)r->fed->calls);
 	return EXIT_OK;
