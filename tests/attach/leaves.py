@@ -91,7 +91,7 @@ def replaced(server):
 
 def forbids(server):
     _, most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-    load = server.load(pause=0.001)
+    load = server.load(pause=0.001, churn=0)    # none comes anew
     load.more(REPLIES)
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (0, most))
     server.attach()
