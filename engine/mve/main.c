@@ -99,9 +99,13 @@ static void printed(void)
 
 int main(int argc, char **argv)
 {
+	static char room[1 << 16];
 	const struct command *c;
 
 	start_keep_first();
+	/* No help is longer: why it cannot be printed is known in the end. */
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, room, _IOFBF, sizeof(room));
 	atexit(printed);
 	if (argc < 2) {
 		usage(stderr);

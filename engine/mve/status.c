@@ -15,9 +15,9 @@ static const char help[] =
 	"\n"
 	"The versions, how far behind they are and whether they stand still; calls by\n"
 	"name, class and tier; sites patched, trapped, and hot but not patched, with why;\n"
-	"calls that mve does not know; what was refused. Spares, who joined as it ran, who\n"
-	"was lost and why, and how long somebody stood still for a twin, an attach, a\n"
-	"detach, a takeover or an image at most.\n";
+	"calls that mve does not know; what was refused. Spares, who joined as it ran,\n"
+	"who was lost and why, and how long somebody stood still for a twin, an attach,\n"
+	"a detach, a takeover or an image at most.\n";
 
 /* The last programs: a sealed one needs no net, see docs/design/calls.md. */
 static void images_show(const json_t *list)
