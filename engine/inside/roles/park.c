@@ -192,6 +192,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	bool alone = !streams.conduct || quiet_is(), told;
 	bool waits = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi);
 	bool sleeps = waits && is_of_condition(uc->regs.rdi, wait);
+	bool earnest = wait && !t->following;
 
 	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
 		t->put_off++;
@@ -201,11 +202,11 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	if (loader_reads(t))
 		return;
 	company_note(t, uc->regs.rip, caller_at(t, &uc->regs));
-	/* Before any of the others goes on: it may wake this one. */
-	if (wait)
+	/* Before any of the others goes on, and may wake this one; a follower has its mark. */
+	if (earnest)
 		lock_wait_goes_on(t, wait, !sleeps);
 	park(t, (uint32_t)(cut + 1));
-	if (wait && !t->following)
+	if (earnest && !t->following)
 		lock_wait_is_out(t);
 	told = alone && streams.conduct && !quiet_is();
 	/* Who is in a hooked function since somebody followed comes back to the lock gate. */
