@@ -245,6 +245,7 @@ void child_begin(struct thread *t)
 	MUST(t == thread_self() && !t->stands && !t->standing);
 	t->frame.rax = 0;
 	t->made = 0;
+	t->restart = 0;		/* as a handler's end has left it: a signal may come below */
 	if (!(t->clone_flags & CLONE_THREAD))
 		t->pid = (int32_t)OWN0(__NR_getpid);
 	/* seal_break looks for it after it broke the seal. */
