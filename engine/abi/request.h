@@ -67,17 +67,21 @@ enum request_kind {
 };
 
 enum company_word {
-	/* All threads of a process stand that tells nobody what it does: */
+	/* All threads of all processes stand that tell nobody what they do. */
+	/* The first two are answered when all processes have asked for it. */
 	COMPANY_BEGIN,		/* a socket, where they stand (AREA_THREADS of them); in call[] what
 				   is used of its boards, where that is to be written, and where
 				   struct boot is -> through the socket struct company_start with
 				   the monitor's page, then the sections */
-	COMPANY_DONE,		/* 0, or why it stays alone */
+	COMPANY_MAPPED,		/* 0, or why it cannot be -> all have them; -errno: none has */
+	COMPANY_DONE,		/* it tells from here on */
 };
 
 /* What a program is not told at its beginning, where it is alone. */
 struct company_start {
-	uint32_t chunks, sections, version, locals, parts, pad;
+	uint32_t chunks, sections, version, locals, parts, realm;
+	uint32_t first;		/* the process has the lane that the monitor has opened */
+	uint32_t pad;
 	struct code_range_at local[BOOT_LOCALS];
 	struct code_part part[BOOT_PARTS];
 };

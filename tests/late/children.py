@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""children.py forks TWINS | bgsave: twins of a leader that has children, and one that leads.
+"""children.py forks TWINS | bgsave [alone|attached]: twins of a leader that has children, and one
+that leads.
 `forks`: a server that forks for each connection: each child goes on where it was, what it has
 in shared memory is there, and its parent hears that it has ended.  `bgsave`: Redis, whose child
-saves its memory: the next leader hears that it has."""
+saves its memory: the next leader hears that it has.  `alone`: the session was begun without a
+follower, and tells nothing until the first.  `attached`: mve has come to a server that ran."""
 import os
 import socket
 import subprocess
@@ -66,14 +68,20 @@ def children_are(session, port, served):
     session.wait_for(told, "all ends are heard of")
 
 
-def forks(twins):
+def begun(kind, how, **more):
+    if how:
+        return Session(kind, followers=0, attached=how == "attached", **more)
+    session = Session(kind, followers=1, **more)
+    subprocess.run([MVE, "drop", session.name, "f1"], check=True)
+    return session
+
+
+def forks(how, twins):
     port = free_port()
     subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-o", "forker",
                     os.path.join(HERE, "forker.c")], check=True)
-    session = Session("forker", followers=1, port=port,
-                      command=[os.path.abspath("forker"), str(port)])
+    session = begun("forker", how, port=port, command=[os.path.abspath("forker"), str(port)])
     try:
-        subprocess.run([MVE, "drop", session.name, "f1"], check=True)
         served, clients = [], []
         for n in range(twins):
             clients += [Client(port) for _ in range(CLIENTS)]
@@ -104,13 +112,12 @@ def cli(session, *words):
                           text=True, timeout=60).stdout
 
 
-def bgsave():
+def bgsave(how):
     port, folder = free_port(), os.getcwd()
-    session = Session("redis", followers=1, port=port, command=[
+    session = begun("redis", how, port=port, command=[
         program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "",
         "--dir", folder, "--rdb-key-save-delay", "20000"])
     try:
-        subprocess.run([MVE, "drop", session.name, "f1"], check=True)
         for n in range(500):
             cli(session, "set", f"k{n}", "v")
         cli(session, "bgsave")
@@ -128,8 +135,10 @@ def bgsave():
 
 
 def main():
+    words = sys.argv[1:]
+    how = words.pop() if words[-1] in ("alone", "attached") else None
     try:
-        bgsave() if sys.argv[1] == "bgsave" else forks(int(sys.argv[2]))
+        bgsave(how) if words[0] == "bgsave" else forks(how, int(words[1]))
     except Wrong as e:
         raise SystemExit(str(e)[-3000:])
     print("children: ok")

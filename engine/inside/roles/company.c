@@ -1,12 +1,12 @@
 /*
  * A program that was begun alone comes to tell others what it does: the first follower of its
- * session is wanted.  Its threads stand (park.c), the monitor says when all do, and whoever
- * sees that first asks for the streams, maps them, and makes of the process what it would be
- * had it begun in company: each thread has its lane, calls take the ways of a leader, locks
- * are ordered.  All the others go on when that is done.
+ * session is wanted.  Its threads stand (park.c), the monitor says when all do, in all of its
+ * processes, and whoever of a process sees that first asks for the streams, maps them, and
+ * makes of the process what it would be had it begun in company: each thread has its lane,
+ * calls take the ways of a leader, locks are ordered.  All the others go on when that is done.
  *
- * Nothing of the process is changed before the last thing that may fail is done; without a
- * monitor, or one that wants it no more, it stays alone.
+ * Nothing of a process is changed before the last thing that may fail is done, in all of them;
+ * without a monitor, or one that wants it no more, they stay alone.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -38,8 +38,11 @@
 
 static uint64_t places[AREA_THREADS];
 static struct caller_place callers[AREA_THREADS];
+static uint8_t come[AREA_THREADS];	/* who stands for it, and looks what is to be done */
 static struct company_start start;
-static uint32_t asked;		/* somebody takes the streams; 0 when it is over */
+/* Whether somebody takes the streams; NOT again when the others may go on. */
+enum { TAKEN_NOT, TAKEN_BUSY, TAKEN_OVER };
+static uint32_t taken;
 
 void company_note(const struct thread *t, uint64_t at, struct caller_place caller)
 {
@@ -82,7 +85,7 @@ static bool streams_map(int socket, int32_t conduct)
 
 	if (!start.sections || start.sections > VERSIONS || start.version >= start.sections ||
 	    !start.chunks || start.chunks > CHUNKS_MAX || start.locals > BOOT_LOCALS ||
-	    start.parts > BOOT_PARTS ||
+	    start.parts > BOOT_PARTS || start.realm >= REALMS ||
 	    !descriptors_receive(socket, fd, start.sections, &byte, 1))
 		return false;
 	if (!conduct_map(conduct)) {
@@ -118,6 +121,7 @@ static long streams_ask(struct thread *t)
 	request_of(t)->call[0] = boot.boards_used;
 	request_of(t)->call[1] = (uint64_t)&boot.boards_used;
 	request_of(t)->call[2] = (uint64_t)&boot;
+	request_of(t)->call[3] = boot.attached;
 	result = request_ask(t, REQ_COMPANY, COMPANY_BEGIN, (uint64_t)pair[1], (uint64_t)places);
 	if (!result)
 		result = streams_receive(pair[0]);
@@ -146,7 +150,8 @@ static void boot_fill(void)
 {
 	boot.role = ROLE_LEADER;
 	boot.version = start.version;
-	boot.lane = boot.realm = 0;
+	boot.lane = 0;
+	boot.realm = start.realm;
 	for (uint32_t i = 0; i < start.locals; i++)
 		boot.local[i] = start.local[i];
 	boot.locals = start.locals;
@@ -159,8 +164,7 @@ static void boot_fill(void)
 
 static int thread_lane(const struct thread *o)
 {
-	/* The monitor has opened the first one's. */
-	if (o->tid == o->pid)
+	if (start.first && o->tid == o->pid)
 		return 0;
 	return caller_is_allocators(callers[o->index]) ? -1 : lane_open(&streams, ~0u);
 }
@@ -207,36 +211,103 @@ static void company_begin(struct thread *t)
 	signals_deaf(t);
 }
 
+/* The child of a vfork has its parent's memory, where the parent is nowhere. */
+static bool any_in_vfork(void)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->in_vfork)
+			return true;
+	return false;
+}
+
 static void company_take(struct thread *t)
 {
-	long result = streams_take(t);
+	long result = any_in_vfork() ? -EAGAIN : streams_take(t);
 
-	if (!result)
+	result = request_ask(t, REQ_COMPANY, COMPANY_MAPPED, (uint64_t)result, 0);
+	if (!result) {
 		company_begin(t);
-	request_ask(t, REQ_COMPANY, COMPANY_DONE, (uint64_t)result, 0);
+		request_ask(t, REQ_COMPANY, COMPANY_DONE, 0, 0);
+	} else if (streams.conduct) {
+		streams_unmap();
+	}
+}
+
+/* The monitor has seen them stand; one may have been about to leave then. */
+static bool all_come(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && !LOOK(company, &come[o->index]))
+			return false;
+	return true;
+}
+
+static bool may_take(const struct thread *t)
+{
+	return any_in_vfork() || all_come(t);
+}
+
+/* One takes them for all: the last that comes finds that all have, and who leaves finds BUSY. */
+static bool take_begin(const struct thread *t)
+{
+	while (may_take(t)) {
+		uint32_t none = TAKEN_NOT;
+
+		if (!ANNOUNCE_IF(company, &taken, &none, TAKEN_BUSY))
+			return false;
+		if (may_take(t))
+			return true;
+		ANNOUNCE(company, &taken, TAKEN_NOT);
+	}
+	return false;
+}
+
+static void take_end(void)
+{
+	uint32_t over = TAKEN_OVER;
+
+	ANNOUNCE_IF(company, &taken, &over, TAKEN_NOT);
 }
 
 /* --- standing for it -------------------------------------------------------------------- */
 
-void company_come(struct thread *t)
+/* Nobody goes on in the midst of it, whatever the word says. */
+static bool is_being_taken(void)
 {
-	uint32_t word, none = 0;
+	return LOOK(company, &taken) == TAKEN_BUSY;
+}
 
-	if (streams.conduct || !company_wanted())
-		return;
-	while ((word = CONSUME(brief_company, &brief()->company)) && monitor_alive()) {
+static void company_wait(struct thread *t)
+{
+	uint32_t word;
+
+	while (((word = CONSUME(brief_company, &brief()->company)) && monitor_alive()) ||
+	       is_being_taken()) {
 		struct __kernel_timespec sleep = { 0, PAUSE_WOKEN_NS };
 
-		if (word == COMPANY_TAKE &&
-		    __atomic_compare_exchange_n(&asked, &none, 1, false, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
+		if (word == COMPANY_TAKE && take_begin(t)) {
 			company_take(t);
+			ANNOUNCE(company, &taken, TAKEN_OVER);
 			continue;
 		}
-		none = 0;
 		OWN4(__NR_futex, &brief()->company, FUTEX_WAIT, word, &sleep);
 	}
-	__atomic_store_n(&asked, 0, __ATOMIC_RELAXED);
+}
+
+void company_come(struct thread *t)
+{
+	if (streams.conduct || !company_wanted())
+		return;
+	do {
+		ANNOUNCE(company, &come[t->index], 1);
+		company_wait(t);
+		ANNOUNCE(company, &come[t->index], 0);
+	} while (is_being_taken());
+	take_end();
 	if (streams.conduct)
 		rseq_leave(t);
 }

@@ -1,28 +1,25 @@
 /*
  * From alone to leading.  A session that was begun without followers tells nothing, which is
  * why it costs nothing.  When the first follower is wanted (late/twin.c) all threads of its
- * server are made to stand, the streams are made, and the process takes them
- * (inside/roles/company.c).  While it stands its lock functions are hooked, and instructions
- * that ask the machine are marked, as both would have been had it begun in company: but only
- * where no thread stands within what changes.
+ * server are made to stand, the streams are made, and its processes take them, all or none
+ * (inside/roles/company.c): each asks for them, and is answered when all have asked; maps them,
+ * and says whether it could; and when all could each begins to tell, which cannot fail.
  *
- * What cannot be learnt any more (timers of timer_create, say) is refused beforehand.  Until the
- * process says that it is in company there are no streams: nobody else sees a step of this.
+ * Until then there are no streams: nobody else sees a step of this.
  */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
-#include "engine/outside/follow/runtime.h"
+#include "engine/outside/attach/company_code.h"
+#include "engine/outside/follow/given.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
-#include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/late/company.h"
@@ -32,29 +29,28 @@
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
-#include "engine/outside/patch/board.h"
-#include "engine/outside/patch/hook.h"
-#include "engine/outside/patch/patch.h"
-#include "engine/outside/patch/planner.h"
-#include "engine/outside/session/memory.h"
+#include "engine/outside/rewind/copies.h"
 #include "engine/outside/spill/spill.h"
-#include "engine/outside/start/auxv.h"
-#include "engine/outside/start/exec.h"
-#include "engine/outside/start/image.h"
-#include "engine/outside/start/inject.h"
-#include "engine/outside/start/vdso.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
-#define STAND_US	20000	/* of its time, for the leader's threads to come to stand */
-#define TAKE_US		500000	/* by the clock, for its process to be in company */
+/* Of the leader's time: */
+#define STAND_US	20000	/* for its threads to come to stand */
+#define BEGIN_US	20000	/* and its processes to ask */
+#define MAP_US		500000	/* for all to have what they ask for */
+#define TAKE_US		5000000	/* to tell: what is still to be done cannot fail */
 #define LOOK_US		20
+
+/* How far all processes are. */
+enum making_state { MAKING_NOT, MAKING_ASKED, MAKING_MAPS, MAKING_TAKES };
 
 /* While it is, the monitor does nothing else. */
 static struct {
-	struct monitor *m;	/* NULL: nothing is under way */
-	bool done;
-	int result;
+	enum making_state state;
+	struct monitor *m;
+	int error;
+	uint64_t taken;			/* processes that tell, as bits */
+	struct given given;		/* to the state */
 } making;
 
 void company_word_set(struct version *v, uint32_t word)
@@ -66,209 +62,46 @@ void company_word_set(struct version *v, uint32_t word)
 
 /* --- may it be -------------------------------------------------------------------------- */
 
-static bool has_several(const struct version *v)
+static const char *processes_barred(struct version *v, bool *passes)
 {
-	for (uint32_t i = 0; i < version_slots(v); i++) {
-		const struct slot *s = &v->area->slot[i];
-
-		if (s->owner && s->pid != v->server && thread_state(s->pid, (pid_t)s->owner))
-			return true;
-	}
-	return false;
-}
-
-/* The kernel tells what was created, but not what for. */
-static bool has_timers(pid_t pid)
-{
-	char name[64];
-	FILE *f;
-	bool any;
-
-	snprintf(name, sizeof(name), "/proc/%d/timers", pid);
-	f = fopen(name, "re");
-	any = f && fgetc(f) != EOF;
-	if (f)
-		fclose(f);
-	return any;
-}
-
-/* Memory that the kernel or strangers may write, and what was made to be followed nowhere. */
-static const char *map_barred(pid_t pid, const struct map *m)
-{
-	struct code_range_at range[RUNTIME_RANGES];
-
-	if (!strncmp(m->path, "/[aio]", 6))
-		return "it has asked the kernel for asynchronous I/O (io_setup)";
-	if (!strncmp(m->path, "/SYSV", 5))
-		return "it has attached shared memory (shmat)";
-	if (m->exec && m->inode &&
-	    (runtime_is_library(m->path) || runtime_in_program(pid, m, range)))
-		return "a sanitizer's runtime is in it";
-	return NULL;
-}
-
-static const char *barred(struct monitor *m, const struct maps *maps)
-{
-	const struct version *v = leading(m);
+	const struct rewind *rw = &v->rewind;
+	int result = copies_begin(v);
 	const char *why = NULL;
 
+	*passes = result == -EAGAIN;
+	if (result)
+		return *passes ? "a process of it has just begun" :
+				 "it has more than 64 processes";
+	for (unsigned i = 0; i < rw->wanted_copies && !why; i++)
+		why = company_barred(rw->wanted[i].of, passes);
+	return why;
+}
+
+static const char *barred(struct monitor *m, bool *passes)
+{
+	struct version *v = leading(m);
+
+	*passes = false;
 	if (m->options->role != ROLE_SOLO || m->trace)
 		return "it is traced, and cannot be followed";
 	if (m->options->rollback)
 		return "it was started with --rollback and no follower";
-	if (has_several(v))
-		return "it has several processes, and began with no follower and no --spare";
 	if (v->area->filters)
 		return "it has a filter of its own (seccomp)";
-	if (has_timers(v->server))
-		return "it has timers (timer_create) that it made when nobody followed";
-	for (size_t i = 0; i < maps->n && !why; i++)
-		why = map_barred(v->server, &maps->map[i]);
-	return why;
-}
-
-/* --- its code --------------------------------------------------------------------------- */
-
-static bool is_loader(const struct map *m)
-{
-	const char *base = strrchr(m->path, '/');
-
-	return base && !strncmp(base + 1, "ld-linux", 8);
-}
-
-/* A static program has its locks in itself. */
-static enum hook_file hooks_of(const struct maps *maps)
-{
-	for (size_t i = 0; i < maps->n; i++)
-		if (maps->map[i].exec && maps->map[i].inode && is_loader(&maps->map[i]))
-			return HOOK_LIBRARY;
-	return HOOK_STATIC;
-}
-
-/* Not ours: the inside, and what still lies on the shelf. */
-static bool is_of_file(const struct map *m)
-{
-	return m->exec && m->inode && !m->shared && strncmp(m->path, "/memfd:mve-", 11);
-}
-
-/* What is in its files is known; else somebody is finding it out. */
-static bool planned(pid_t pid, const struct maps *maps)
-{
-	enum hook_file file = hooks_of(maps);
-	bool all = true;
-
-	for (size_t i = 0; i < maps->n; i++) {
-		const struct map *m = &maps->map[i];
-		struct plan *p;
-		int result;
-
-		if (!is_of_file(m))
-			continue;
-		all &= hook_planned(pid, m, file);
-		result = patch_plan(pid, -1, m, &p);
-		if (!result)
-			plan_free(p);
-		all &= result != -EAGAIN;
-	}
-	return all;
-}
-
-/* A thread is within what would change. */
-static bool stands_within(pid_t pid, const struct maps *maps, const uint64_t *place, uint32_t n)
-{
-	enum hook_file file = hooks_of(maps);
-
-	for (size_t i = 0; i < maps->n; i++) {
-		const struct map *m = &maps->map[i];
-
-		for (uint32_t k = 0; is_of_file(m) && k < n; k++)
-			if (place[k] >= m->start && place[k] < m->end &&
-			    hook_holds(pid, m, file, place[k]))
-				return true;
-	}
-	return false;
-}
-
-static void map_mark(pid_t pid, int memory, const struct map *m)
-{
-	struct plan *p;
-
-	if (patch_plan(pid, memory, m, &p))
-		return;
-	patch_marks(memory, m, p);
-	plan_free(p);
-}
-
-static void library_note(struct company_start *s, pid_t pid, const struct map *m)
-{
-	struct mapped_answer a = { 0 };
-	uint64_t bits = library_look(&a, pid, m);
-
-	if ((is_loader(m) || bits & MAPPED_LOCAL) && s->locals < BOOT_LOCALS)
-		s->local[s->locals++] = (struct code_range_at){ m->start, m->end };
-	if (bits & (MAPPED_LIBC | MAPPED_LOCAL) && s->parts < BOOT_PARTS)
-		s->part[s->parts++] = (struct code_part){
-			m->start, m->end, a.unwind,
-			bits & MAPPED_LIBC ? PART_LIBC : PART_ALLOCATOR, 0,
-		};
-}
-
-/* All of it is as if it had been mapped in company. */
-static void code_ready(struct monitor *m, pid_t pid, int memory, const struct maps *maps,
-		       struct board_room *room, struct company_start *s)
-{
-	enum hook_file file = hooks_of(maps);
-
-	for (size_t i = 0; i < maps->n; i++) {
-		const struct map *one = &maps->map[i];
-
-		if (!is_of_file(one))
-			continue;
-		if (m->options->tier == TIER_PATCH)
-			map_mark(pid, memory, one);
-		hook_map(pid, memory, one, file, room);
-		library_note(s, pid, one);
-	}
+	return processes_barred(v, passes);
 }
 
 /* --- while it stands -------------------------------------------------------------------- */
 
-static int places_read(const struct request *r, int memory, uint64_t place[AREA_THREADS])
+static void state_begin(enum making_state state, uint64_t limit_us)
 {
-	return memory_read(memory, r->args[2], place, AREA_THREADS * sizeof(*place));
+	making.state = state;
+	given_begin(&making.given, leading(making.m), limit_us);
 }
 
-static int code_change(struct monitor *m, const struct request *r, struct company_start *s)
+static int start_send(struct monitor *m, const struct realm *r, int socket,
+		      struct company_start *s)
 {
-	static uint64_t place[AREA_THREADS];
-	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->call[0] };
-	int memory = memory_open(r->tid), result;
-	struct maps maps = { 0 };
-
-	if (memory < 0)
-		return memory;
-	result = board_room_fits(&room) ? places_read(r, memory, place) : -EINVAL;
-	if (!result)
-		result = maps_read(r->pid, &maps);
-	if (!result && stands_within(r->pid, &maps, place, AREA_THREADS))
-		result = -EAGAIN;
-	/* A program that we began has the inside's. */
-	if (!result && m->options->attach)
-		result = vdso_lead(memory, process_vdso(r->pid),
-				   r->call[2] - inside_image()->boot, place, AREA_THREADS);
-	if (!result)
-		code_ready(m, r->pid, memory, &maps, &room, s);
-	/* What has been hooked stays so, whatever comes of it. */
-	if (asker_give(r, r->call[1], &room.used, sizeof(room.used)) && !result)
-		result = -EFAULT;
-	maps_free(&maps);
-	memory_close(memory);
-	return result;
-}
-
-static int start_send(const struct monitor *m, int socket, struct company_start *s)
-{
-	const struct realm *r = &m->realm[0];
 	int fd[VERSIONS], result;
 
 	s->chunks = m->conduct->chunks;
@@ -280,64 +113,165 @@ static int start_send(const struct monitor *m, int socket, struct company_start 
 	return result ? result : descriptors_send(socket, fd, s->sections, "", 1);
 }
 
-static int64_t begin_serve(struct monitor *m, const struct request *r)
+static int process_begin(struct monitor *m, const struct copy *c)
 {
-	struct company_start s = { 0 };
-	int socket = asker_socket(r->pid, (int)r->args[1]), result;
+	int socket = asker_socket(c->of, (int)c->request.args[1]), realm, result;
+	struct company_start s = { .first = c->of == leading(m)->server };
 
 	if (socket < 0)
 		return socket;
-	result = streams_make(m);
+	realm = realm_for(m, c->of);
+	result = realm < 0 ? realm : company_code(m, &c->request, &s);
+	s.realm = (uint32_t)realm;
 	if (!result)
-		realm_first(m, r->pid);
-	if (!result)
-		result = code_change(m, r, &s);
-	if (!result)
-		result = start_send(m, socket, &s);
+		result = start_send(m, &m->realm[realm], socket, &s);
 	close(socket);
 	return result;
 }
 
+/* All have asked: the first one's rights are those of the first realm. */
+static int all_begin(struct monitor *m)
+{
+	const struct rewind *rw = &leading(m)->rewind;
+	int result = copies_all(leading(m)) ? streams_make(m) : -EAGAIN;
+
+	if (!result)
+		realm_first(m, leading(m)->server);
+	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
+		result = process_begin(m, &rw->wanted[i]);
+	return result;
+}
+
+/* Who waits is answered when all do; or at once when nothing comes of it. */
+static int64_t all_wait(struct version *v, struct copy *c, const struct request *r)
+{
+	if (making.error)
+		return making.error;
+	if (!copies_wait(&v->rewind, c, r))
+		return REPLY_LATER;
+	if (making.state == MAKING_ASKED) {
+		making.error = all_begin(making.m);
+		if (!making.error)
+			state_begin(MAKING_MAPS, MAP_US);
+	} else {
+		state_begin(MAKING_TAKES, TAKE_US);
+	}
+	copies_answer(v, making.error);
+	return REPLY_LATER;
+}
+
+static int64_t begin_serve(struct version *v, struct copy *c, const struct request *r)
+{
+	if (making.state != MAKING_ASKED)
+		return -EINVAL;
+	if (!making.error)
+		making.error = company_code(making.m, r, NULL);
+	return all_wait(v, c, r);
+}
+
+static int64_t mapped_serve(struct version *v, struct copy *c, const struct request *r)
+{
+	int64_t result = (int64_t)r->args[1];
+
+	if (making.state == MAKING_TAKES)
+		return -EINVAL;
+	if (!making.error && (result || making.state != MAKING_MAPS))
+		making.error = result > -4096 && result < 0 ? (int)result : -EAGAIN;
+	return all_wait(v, c, r);
+}
+
+static uint64_t taken_bit(const struct version *v, const struct copy *c)
+{
+	_Static_assert(COPIES_MAX <= 64, "a bit for each");
+	return 1ull << (c - v->rewind.wanted);
+}
+
 int64_t company_serve(struct version *v, const struct request *r)
 {
-	struct monitor *m = v->monitor;
+	struct copy *c = copy_of(&v->rewind, r->pid);
 
-	if (making.m != m || making.done || v->index != m->leader || r->pid != v->server)
+	if (making.state == MAKING_NOT || v != leading(making.m) || !c)
 		return -EINVAL;
+	/* Who waits asks again now and then. */
+	if (c->waits)
+		return REPLY_LATER;
 	if (r->args[0] == COMPANY_BEGIN)
-		return m->conduct ? -EINVAL : begin_serve(m, r);
-	making.done = true;
-	making.result = r->args[1] ? -EAGAIN : 0;
-	if (making.result && (int64_t)r->args[1] > -4096 && (int64_t)r->args[1] < 0)
-		making.result = (int)r->args[1];
+		return begin_serve(v, c, r);
+	if (r->args[0] == COMPANY_MAPPED)
+		return mapped_serve(v, c, r);
+	if (r->args[0] != COMPANY_DONE || making.state != MAKING_TAKES)
+		return -EINVAL;
+	making.taken |= taken_bit(v, c);
 	return 0;
+}
+
+/* --- until all have taken them ---------------------------------------------------------- */
+
+/* One that has been killed asks for nothing. */
+static bool any_lost(const struct rewind *rw)
+{
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		if (!rw->wanted[i].waits && process_over(rw->wanted[i].of))
+			return true;
+	return false;
+}
+
+static bool all_taken(const struct version *v)
+{
+	const struct copy *c = v->rewind.wanted;
+
+	for (unsigned i = 0; i < v->rewind.wanted_copies; i++)
+		if (!(making.taken & taken_bit(v, &c[i])) && !process_over(c[i].of))
+			return false;
+	return true;
 }
 
 static int take_wait(struct monitor *m)
 {
-	uint64_t begin = now_us();
+	struct version *v = leading(m);
 
-	while (!making.done && now_us() - begin < TAKE_US) {
+	for (; making.state != MAKING_TAKES && !making.error; usleep(LOOK_US)) {
 		serve_all(m);
-		usleep(LOOK_US);
+		if (making.state != MAKING_TAKES && !making.error &&
+		    (given_over(&making.given) || any_lost(&v->rewind)))
+			making.error = -EAGAIN;
 	}
-	return making.done ? making.result : -EAGAIN;
+	copies_answer(v, making.error);
+	/* Who does not say so has not begun to tell, and never will: nobody follows that. */
+	for (; making.state == MAKING_TAKES && !all_taken(v); usleep(LOOK_US)) {
+		serve_all(m);
+		m->failed |= given_over(&making.given);
+		if (m->failed)
+			return -ETIMEDOUT;
+	}
+	return making.error;
 }
 
-/* Who has taken the streams and has not said so is not asked again: it is in company, or dead. */
+static int company_ask(struct monitor *m)
+{
+	struct version *leader = leading(m);
+	int result = copies_begin(leader);
+
+	if (result)
+		return result;
+	making.m = m;
+	making.error = 0;
+	making.taken = 0;
+	state_begin(MAKING_ASKED, BEGIN_US);
+	company_word_set(leader, COMPANY_TAKE);
+	result = take_wait(m);
+	leader->rewind.wanted_copies = 0;
+	if (making.state != MAKING_TAKES && m->conduct)
+		streams_unmake(m);
+	making.state = MAKING_NOT;
+	return result;
+}
+
 static int company_make(struct monitor *m)
 {
 	struct version *leader = leading(m);
-	int result = -EAGAIN;
+	int result = leader_stands(m, leader, STAND_US) ? company_ask(m) : -EAGAIN;
 
-	making = (typeof(making)){ .m = m };
-	if (leader_stands(m, leader, STAND_US)) {
-		company_word_set(leader, COMPANY_TAKE);
-		result = take_wait(m);
-	}
-	if (result && m->conduct)
-		streams_unmake(m);
-	making.m = NULL;
 	company_word_set(leader, COMPANY_NONE);
 	if (!result)
 		spill_begin(m);
@@ -355,23 +289,11 @@ static const char *company_why(int result)
 
 const char *company_want(struct monitor *m, uint64_t *stood_us, bool *passes)
 {
-	struct version *leader = leading(m);
-	struct maps maps = { 0 };
+	const char *why = barred(m, passes);
+	int result = why ? 0 : rows_make_late(m);
 	uint64_t begin;
-	const char *why;
-	int result;
 
-	MUST(!m->conduct && !making.m);
-	if (maps_read(leader->server, &maps)) {
-		maps_free(&maps);
-		return "its memory cannot be read";
-	}
-	why = barred(m, &maps);
-	*passes = !why && !planned(leader->server, &maps);
-	maps_free(&maps);
-	if (*passes)
-		return "its files are being looked at";
-	result = why ? 0 : rows_make_late(m);
+	MUST(!m->conduct && making.state == MAKING_NOT);
 	if (why || result)
 		return why ? why : strerror(-result);
 	begin = now_us();

@@ -88,16 +88,20 @@ static void sections_close(struct realm *r)
 	}
 }
 
-void realm_sections_close(struct monitor *m)
-{
-	sections_close(&m->realm[0]);
-}
-
 static void realm_unmake(struct monitor *m, struct realm *r)
 {
 	MUST(r->conduct && r->conduct != m->conduct);	/* the first is everybody's */
 	sections_close(r);
 	munmap(r->conduct, streams_size(m->conduct->chunks));
+}
+
+/* The first one's page is everybody's. */
+void realms_close(struct monitor *m)
+{
+	while (m->realms > 1)
+		realm_unmake(m, &m->realm[--m->realms]);
+	sections_close(&m->realm[0]);
+	m->realms = 0;
 }
 
 static int sections_make(struct monitor *m, struct realm *r)
@@ -201,6 +205,15 @@ void realm_first(struct monitor *m, pid_t pid)
 {
 	if (!rights_key_read(pid, &m->realm[0].key))
 		memset(&m->realm[0].key, 0, sizeof(m->realm[0].key));
+}
+
+int realm_for(struct monitor *m, pid_t pid)
+{
+	struct rights_key key;
+
+	if (options_one_realm(m->options))
+		return 0;
+	return rights_key_read(pid, &key) ? realm_of(m, &key) : -ESRCH;
 }
 
 /* --- a process that asks -------------------------------------------------------------- */

@@ -8,11 +8,14 @@
 void *realm_room(uint32_t chunks);
 /* The sections of the first realm, whose page is mapped. */
 int realm_sections(struct monitor *m);
-void realm_sections_close(struct monitor *m);
+/* All of them; no process has any. */
+void realms_close(struct monitor *m);
 /* The process has the rights of the realm. */
 bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
 /* The first program's rights are those of the first realm. */
 void realm_first(struct monitor *m, pid_t pid);
+/* That of a process' rights, which may be made for it; or -errno. */
+int realm_for(struct monitor *m, pid_t pid);
 /*
  * A lane of the realm that the process belongs to, told to whom `was` is; -EAGAIN: when
  * followers have read more, and it has not waited for too long; else -errno, and they are

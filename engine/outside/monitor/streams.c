@@ -183,13 +183,12 @@ int streams_make(struct monitor *m)
 
 void streams_unmake(struct monitor *m)
 {
-	MUST(m->conduct && m->realms <= 1);	/* no process has them */
-	realm_sections_close(m);
+	MUST(m->conduct);	/* no process has them */
+	realms_close(m);
 	munmap(m->conduct, streams_size(m->conduct->chunks));
 	close(m->conduct_fd);
 	m->conduct = NULL;
 	m->realm[0].conduct = NULL;
-	m->realms = 0;
 }
 
 /* --- the monitor's page -------------------------------------------------------------- */

@@ -129,16 +129,24 @@ static bool any_within(const uint64_t *place, uint32_t n, uint64_t from, uint64_
 	return false;
 }
 
-int vdso_lead(int memory, uint64_t base, uint64_t inside, const uint64_t *place, uint32_t n)
+int vdso_may_lead(int memory, uint64_t base, const uint64_t *place, uint32_t n)
+{
+	uint64_t at[VDSO_FUNCTIONS];
+
+	vdso_functions(memory, base, at);
+	for (int i = 0; i < VDSO_FUNCTIONS; i++)
+		if (at[i] && any_within(place, n, at[i], sizeof(struct vdso_jump)))
+			return -EAGAIN;
+	return 0;
+}
+
+int vdso_lead(int memory, uint64_t base, uint64_t inside)
 {
 	const struct inside_image *im = inside_image();
 	uint64_t at[VDSO_FUNCTIONS];
 	int result = 0;
 
 	vdso_functions(memory, base, at);
-	for (int i = 0; i < VDSO_FUNCTIONS; i++)
-		if (at[i] && any_within(place, n, at[i], sizeof(struct vdso_jump)))
-			return -EAGAIN;
 	for (int i = 0; i < VDSO_FUNCTIONS && !result; i++) {
 		const struct vdso_jump jump = { { 0xff, 0x25 }, inside + im->vdso[i] };
 

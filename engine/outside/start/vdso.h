@@ -15,8 +15,10 @@ void vdso_functions(int memory, uint64_t base, uint64_t out[VDSO_FUNCTIONS]);
 
 /*
  * Of a process that began without us: whoever calls them comes to the inside's, whose image is at
- * `inside`.  -EAGAIN: one of the threads that stand, at these places, is where a jump would be.
+ * `inside`.
  */
-int vdso_lead(int memory, uint64_t base, uint64_t inside, const uint64_t *place, uint32_t n);
+int vdso_lead(int memory, uint64_t base, uint64_t inside);
+/* -EAGAIN: one of the threads that stand, at these places, is where a jump would be. */
+int vdso_may_lead(int memory, uint64_t base, const uint64_t *place, uint32_t n);
 
 #endif
