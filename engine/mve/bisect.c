@@ -78,10 +78,11 @@ static _Noreturn void trial_exec(const struct bisect *b, const struct trial *t, 
 
 	while (t->words[words])
 		words++;
-	argv = calloc((size_t)(b->n_options + words + 8), sizeof(*argv));
+	argv = calloc((size_t)(b->n_options + words + 9), sizeof(*argv));
 	MUST(argv);
 	argv[n++] = "mve";
 	argv[n++] = "replay";
+	argv[n++] = "--partial";
 	for (int i = 0; i < b->n_options; i++)
 		argv[n++] = b->options[i];
 	argv[n++] = "-n";

@@ -12,86 +12,17 @@ looked		what mve log says of a recording
 compressed	with zstd: smaller, and as well replayed; also where there is no time for it
 stopped		mve record --stop: the session goes on
 bounded		--max-size, --max-age: it ends, or its oldest parts go (--keep last)
-cut		cut and changed anywhere, compressed or not: up to the last whole frame, or
-		refused; never wrong
 """
 import json
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.append(ROOT + "/tests/servers")
-from free_port import free_port     # noqa: E402
-
-MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
-NAME = f"log-{os.getpid()}"
-EQUAL = re.compile(r"^replayed (\d+) calls, equal$", re.M)
-
-
-def fail(why):
-    print(f"FAILED: {why}")
-    sys.exit(1)
-
-
-def run(*words, status=None, **more):
-    p = subprocess.run(words, capture_output=True, text=True, errors="replace", **more)
-    if status is not None and p.returncode != status:
-        fail(f"{' '.join(words)}: {p.returncode} instead of {status}\n{p.stdout}{p.stderr}")
-    return p
-
-
-def replay(folder, *words, status=0):
-    p = run(MVE, "replay", "-n", f"{NAME}-r", folder, *words, status=status, timeout=100)
-    m = EQUAL.search(p.stdout)
-    if bool(m) != (status == 0):
-        fail(f"replay says {p.stdout!r} {p.stderr!r}")
-    return int(m[1]) if m else 0, p.stderr
-
-
-class Redis:
-    def __init__(self, folder, *more):
-        self.port = free_port()
-        self.words = ["redis-server", "--port", str(self.port), "--save", ""]
-        self.err = open(f"{NAME}.err", "w+")
-        self.mve = subprocess.Popen([MVE, "run", "-n", NAME, "--record", folder, *more, "--",
-                                     *self.words], stdout=subprocess.DEVNULL, stderr=self.err)
-        for _ in range(200):
-            try:
-                self.link = socket.create_connection(("127.0.0.1", self.port))
-                return
-            except OSError:
-                time.sleep(0.05)
-        fail("the server does not come")
-
-    def ask(self, line):
-        self.link.sendall(line.encode() + b"\r\n")
-        return self.link.recv(4096).decode()
-
-    def load(self, n):
-        for i in range(n):
-            if self.ask(f"SET k{i % 50} {'v' * (i % 300)}{i}") != "+OK\r\n":
-                fail("a SET fails")
-            if i % 7 == 0 and not self.ask(f"GET k{i % 50}").endswith(f"{i}\r\n"):
-                fail("a GET fails")
-
-    def end(self):
-        self.link.sendall(b"SHUTDOWN NOSAVE\r\n")
-        self.mve.wait(60)
-        self.err.seek(0)
-        return self.err.read()
-
-
-def fresh(name):
-    shutil.rmtree(name, ignore_errors=True)
-    return name
+from recorded import MVE, NAME, NOT_WHOLE, Redis, fail, fresh, replay, run
 
 
 def program():
@@ -151,14 +82,21 @@ def killed():
     folder = fresh("killed.log")
     r = Redis(folder, "--ring", "1M")
     r.load(500)
+    waited(lambda: json.loads(run(MVE, "log", folder, "--json", status=0).stdout)["calls"] > 1000,
+           "it is written")
     os.kill(child_named(r.mve.pid, "mve-record"), signal.SIGKILL)
     r.load(3000)        # more than the ring has room for
     said = r.end()
     if "the recording ends: its recorder was killed" not in said:
         fail(said)
-    calls, said = replay(folder)
-    if calls < 1000 or "not whole" in said:
+    calls, said = replay(folder, status=NOT_WHOLE)
+    if calls < 1000 or "its end is missing" not in said:
         fail(f"{calls} calls: {said}")
+    p = run(MVE, "replay", "-n", f"{NAME}-r", "--partial", folder, status=0)
+    if f"replayed {calls} calls, equal up to there\n" != p.stdout:
+        fail(f"{calls} calls: {p.stdout}")
+    if "its end is missing" not in run(MVE, "log", folder, "verify", status=1).stderr:
+        fail("it is whole")
 
 
 def refused():
@@ -282,7 +220,7 @@ def disk():
             fail(said)
         again_full(here)
         run("mount", "-o", "remount,ro", here, status=0)
-        calls, _ = replay(folder)
+        calls, _ = replay(folder, status=NOT_WHOLE)
         if calls < 1000:
             fail(f"{calls} calls")
         if run(MVE, "log", folder, status=0).stdout.count("calls") < 1:
@@ -448,35 +386,6 @@ def bounded():
     for words in (["--max-size", "1M", "--record", "x.log"], ["--max-age", "1y"],
                   ["--keep", "last", "--record", "x.log"], ["--keep", "last"]):
         run(MVE, "run", *words, "--", "true", status=2)
-
-
-def cut():
-    cut_of()
-    cut_of("--compress", "3")
-
-
-def cut_of(*options):
-    whole, folder = fresh("cut.log"), fresh("cut-now.log")
-    r = Redis(whole, *options)
-    r.load(200)
-    r.end()
-    calls, _ = replay(whole)
-    with open(f"{whole}/000000.log", "rb") as f:
-        data = f.read()
-    seed = int(os.environ.get("SEED", time.time()))
-    dice = random.Random(seed)
-    os.mkdir(folder, 0o700)
-    for i in range(int(os.environ.get("CUTS", 6))):
-        at = dice.randrange(len(data))
-        now = data[:at] if i % 2 else data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + \
-            data[at + 1:]
-        with open(f"{folder}/000000.log", "wb") as f:
-            f.write(now)
-        p = run(MVE, "replay", "-n", f"{NAME}-r", folder, timeout=100)
-        m = EQUAL.search(p.stdout)
-        if not (p.returncode == 0 and m and int(m[1]) <= calls or
-                p.returncode == 1 and "cannot read the recording" in p.stderr):
-            fail(f"seed {seed}, {i}: at {at}: {p.returncode} {p.stdout}{p.stderr}")
 
 
 for case in sys.argv[1:]:

@@ -343,7 +343,7 @@ static int replay_run(const char *path, const char *used)
 		null = open("/dev/null", O_RDWR);
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
-		execl("/proc/self/exe", "mve", "replay", "--used", used, path, NULL);
+		execl("/proc/self/exe", "mve", "replay", "--partial", "--used", used, path, NULL);
 		_exit(EXIT_SYSTEM);
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

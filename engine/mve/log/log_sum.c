@@ -144,8 +144,8 @@ static json_t *sum_json(const struct log_want *w, const struct frames *f, const 
 			 (double)ns / 1e9, "processes", (json_int_t)s->processes, "connections",
 			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
 			 (json_int_t)s->calls, "signals", (json_int_t)s->signals, "payload",
-			 (json_int_t)s->bytes, "by_name", calls_json(s), "whole", !f->torn,
-			 "ended", f->torn ? f->why : s->why);
+			 (json_int_t)s->bytes, "by_name", calls_json(s), "whole",
+			 f->ended && !f->torn, "ended", f->torn ? f->why : s->why);
 }
 
 static void began_print(json_int_t began)
@@ -225,20 +225,22 @@ int log_sum(const struct log_want *w, struct frames *f)
 int log_verify(const struct log_want *w, struct frames *f)
 {
 	struct sum *s = calloc(1, sizeof(*s));
+	const char *why;
 	bool whole;
 
 	MUST(s);
-	whole = events_each(f, event_count, frame_count, s);
+	whole = events_each(f, event_count, frame_count, s) && f->ended;
+	why = f->torn ? f->why : frames_endless;
 	if (w->json)
 		show_json(json_pack("{s:b, s:I, s:I, s:s}", "whole", whole, "frames",
 				    (json_int_t)(f->number - f->begins), "bytes",
 				    (json_int_t)f->total, "why",
-				    whole ? "" : f->why));
+				    whole ? "" : why));
 	else if (whole)
 		printf("%lu frames in %u segments, all of them whole\n",
 		       (unsigned long)(f->number - f->begins), segments_of(f));
 	else
-		say_error("it is true up to there", "%s: not whole: %s", w->path, f->why);
+		say_error("it is true up to there", "%s: not whole: %s", w->path, why);
 	free(s->pid);
 	free(s);
 	return whole ? EXIT_OK : EXIT_NO;

@@ -21,7 +21,8 @@ static const char replay_help[] =
 	"\n"
 	"Runs the recorded program, or CMD, against what mve run --record has written to\n"
 	"DIR, and compares it call by call.  The exit status is 0 where it is equal to\n"
-	"the end, 1 where it differs.\n"
+	"the end, 1 where it differs, 3 where it could not be replayed to the end: a\n"
+	"recording that is cut or damaged has none.\n"
 	"\n"
 	"  -n, --name NAME     the session's name\n"
 	"  --tier=patch|trap   as in mve run\n"
@@ -31,6 +32,7 @@ static const char replay_help[] =
 	"                      the last call that is recorded\n"
 	"  --gdb               gdb, with the replay standing there (or at the first\n"
 	"                      event): help mve shows how to go on, and back\n"
+	"  --partial           0 also where it is equal up to where it is cut\n"
 	"  --status FILE       write the final status there, as JSON\n"
 	"  --used FILE         write the paths of files there that it has mapped\n"
 	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
@@ -54,6 +56,7 @@ static const struct option replay_options[] = {
 	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ "until", required_argument, NULL, OPT_UNTIL },
 	{ "gdb", no_argument, NULL, OPT_GDB },
+	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ 0 },
 };
 

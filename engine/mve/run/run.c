@@ -386,6 +386,9 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 	case OPT_GDB:
 		o->gdb = true;
 		return 0;
+	case OPT_PARTIAL:
+		o->partial = true;
+		return 0;
 	case OPT_UNTIL:
 		o->until = optarg;
 		return 0;

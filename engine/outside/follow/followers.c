@@ -23,6 +23,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/log/replay.h"
+#include "engine/outside/log/rest.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -247,6 +248,8 @@ static void follower_still(struct monitor *m, struct version *v)
 	pid_t tid = 0;
 	uint64_t ms = still_look(m, v, &tid);
 
+	if (m->options->replay && rest_look(m, v))
+		return;
 	if (m->options->still_ms && ms >= m->options->still_ms)
 		follower_lose(v, VERDICT_LAGGING, "does not move: thread %d has slept for %lu ms "
 			      "in front of what the leader has told", tid, ms);
@@ -299,7 +302,7 @@ static bool has_read_all(const struct monitor *m, const struct version *v)
 	uint64_t cells;
 
 	streams_lag(m, v->index, &cells);
-	return !cells && now_us() > v->finish.began_us + IDLE_MS * 1000;
+	return cells <= rest_cells(m) && now_us() > v->finish.began_us + IDLE_MS * 1000;
 }
 
 /*
@@ -326,7 +329,7 @@ static bool is_behind(const struct monitor *m, const struct version *v)
 	uint64_t cells = 0;
 
 	streams_lag(m, v->index, &cells);
-	return cells;
+	return cells > rest_cells(m);
 }
 
 /* It is about to be killed: nobody shall believe that its last calls were compared. */

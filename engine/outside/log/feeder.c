@@ -104,7 +104,7 @@ static enum outcome wrong(struct feeder *f, const struct log_frame *frame, const
 {
 	struct fed *fed = f->replay->fed;
 
-	fed->whole = fed->torn = 1;
+	fed->whole = fed->read = fed->torn = 1;
 	snprintf(fed->why, sizeof(fed->why), "frame %lu, lane %u: %s",
 		 (unsigned long)frame->number, frame->lane, what);
 	return FRAME_ROOM;
@@ -415,11 +415,14 @@ static bool frame_next(struct feeder *f)
 	f->now = stand_next(&f->stand, &f->replay->frames, &fed->until);
 	fed->frames += f->now != NULL;
 	f->read = !f->now && !f->stand.is_held && f->replay->frames.over;
+	fed->read = f->read;
 	if (f->replay->frames.tail)	/* what was before is in our memory */
 		__atomic_store_n(&f->replay->tail->taken, f->replay->frames.segment,
 				 __ATOMIC_RELAXED);
-	fed->ended |= f->now && f->now->kind == LOG_END;
-	fed->early |= f->now && f->now->kind == LOG_END && f->now->at;
+	if (f->now) {
+		fed->ended = f->now->kind == LOG_END;
+		fed->early = fed->ended && f->now->at;
+	}
 	if (f->now && f->now->kind != LOG_END)
 		f->round = f->now->round;
 	return f->now;
@@ -517,7 +520,7 @@ static uint64_t open_cells(const struct feeder *f)
 
 static bool is_over(struct feeder *f)
 {
-	if (!is_followed(f))
+	if (!is_followed(f) || __atomic_load_n(&f->replay->fed->rests, __ATOMIC_RELAXED))
 		return true;
 	if (!f->replay->fed->whole)
 		return false;
@@ -540,6 +543,7 @@ static _Noreturn void feeder_run(struct feeder *f)
 		if (!feed(f)) {
 			room_wait(f);
 			stand_look(&f->stand, &f->replay->fed->until, f->its);
+			__atomic_fetch_add(&f->replay->fed->looks, 1, __ATOMIC_RELAXED);
 		}
 	_exit(EXIT_OK);
 }

@@ -6,15 +6,18 @@
 #include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
 
-/* What the feeder has come to; it writes there, we read. */
+/* What the feeder has come to; it writes there, we read, but for `rests`. */
 struct fed {
 	uint64_t frames, calls;
 	uint64_t open;		/* cells of events that the cut may have left without their ends */
 	uint32_t first_ends;	/* 1 + the lane whose last event ends the first process; or 0 */
 	uint32_t whole;		/* it is at the end of what is whole */
+	uint32_t read;		/* all of it is read, if not fed */
+	uint32_t looks;		/* that found nothing to feed */
 	uint32_t ended;		/* the recorder has said that it ends there; */
 	uint32_t early;		/* and that the session went on */
 	uint32_t torn;		/* there is something behind it, or it makes no sense: */
+	uint32_t rests;		/* the monitor's: nothing moves any more (rest.h) */
 	char why[FRAMES_WHY];
 	struct until until;
 };

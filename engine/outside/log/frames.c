@@ -29,6 +29,8 @@
 
 _Static_assert(READ_BYTES % CELL_SIZE == 0, "frames begin at cells");
 
+const char frames_endless[] = "its end is missing: its recorder was killed, or still writes";
+
 uint32_t frame_crc(const struct log_frame *frame, const void *payload)
 {
 	size_t from = offsetof(struct log_frame, size);
@@ -387,6 +389,8 @@ const struct log_frame *frames_next(struct frames *f)
 		h = frame_next(f);
 	while (h && h->kind == LOG_HEAD && f->begun);
 	f->begun |= h != NULL;
+	if (h)
+		f->ended = h->kind == LOG_END;
 	f->over |= h && f->tail && h->kind == LOG_END;
 	return h;
 }

@@ -29,6 +29,7 @@ struct frames {
 	size_t bale_have, bale_at;
 	bool over;		/* nothing more comes */
 	bool torn;		/* behind the last whole frame there is something else */
+	bool ended;		/* the last is its recorder's word that it ends there */
 	uint64_t total;		/* bytes of whole frames, and of what segments begin with */
 	const struct log_tail *tail;	/* it grows as it is read; or NULL */
 	uint64_t most;		/* of this segment no more may be read yet */
@@ -42,6 +43,8 @@ struct frames {
 int frames_open(struct frames *f, const char *path);
 /* Of a folder that still grows: its first segment has begun.  The folder becomes the reader's. */
 int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail);
+/* Why one is not whole that is not torn, and has not `ended`. */
+extern const char frames_endless[];
 /*
  * The next frame, with its payload behind it, until the one after it is asked for; NULL: there
  * is no more that is whole; and not `over`: there is none yet.

@@ -177,10 +177,17 @@ static bool program_judged(const struct version *v)
 	return any;
 }
 
+bool replay_missing(const struct replay *r)
+{
+	return r->fed->torn || r->fed->early || !r->fed->ended;
+}
+
 /* It may be over before all is fed: what its processes were killed at is not read. */
 static bool is_read(const struct replay *r, const struct version *v,
 		    const struct replay_left *left)
 {
+	if (r->fed->rests)
+		return r->fed->read && replay_missing(r);
 	if (v->over && r->fed->first_ends)
 		return left->first_over;
 	return r->fed->whole && left->cells <= r->fed->open;
@@ -214,6 +221,20 @@ static void until_say(const struct replay *r)
 		  what);
 }
 
+/* Of one that came over a network who brought it says whether its end is missing. */
+static bool is_whole(const struct replay *r)
+{
+	return (r->fed->ended || r->tail) && !r->fed->torn;
+}
+
+/* What is not there has not been compared: "equal" alone would be a lie. */
+static void not_whole_say(const struct replay *r)
+{
+	if (!is_whole(r))
+		say_error("mve log shows what is in it", "%s: not whole: %s", r->path,
+			  r->fed->torn ? r->fed->why : frames_endless);
+}
+
 int replay_result(struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
@@ -226,14 +247,16 @@ int replay_result(struct monitor *m)
 		build_say(r, v);
 		return EXIT_NO;
 	}
-	if (r->fed->torn)
-		say_error("mve log shows what is in it", "%s: not whole: %s", r->path, r->fed->why);
 	if (version_judged(v) || !is_read(r, v, &left)) {
-		say_error(NULL, "%s: not replayed to the end: %s", r->path, v->why);
+		not_whole_say(r);
+		say_error(NULL, "%s: not replayed to the end: %s", r->path,
+			  r->fed->rests ? "nobody comes to take what is left" : v->why);
 		return EXIT_SYSTEM;
 	}
 	until_say(r);
-	printf("%s %lu calls, equal\n", r->tail ? "followed" : "replayed",
-	       (unsigned long)r->fed->calls);
-	return EXIT_OK;
+	printf("%s %lu calls, equal%s\n", r->tail ? "followed" : "replayed",
+	       (unsigned long)r->fed->calls, is_whole(r) ? "" : " up to there");
+	fflush(stdout);
+	not_whole_say(r);
+	return is_whole(r) || m->options->partial ? EXIT_OK : EXIT_SYSTEM;
 }

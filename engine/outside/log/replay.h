@@ -14,6 +14,8 @@ void replay_inherit(const struct replay *r);
 void replay_inherit_last(const struct replay *r);
 /* The follower's first process has ended where the recorded one did. */
 bool replay_first_over(const struct monitor *m);
+/* The session had more than the recording has: of its last events some may be missing. */
+bool replay_missing(const struct replay *r);
 /* The follower is about to be read for no more: what it has not read is noted. */
 void replay_closes(struct monitor *m);
 /* The session is over: says how it ended; the exit status. */

@@ -112,6 +112,7 @@ struct run_options {
 	uint32_t reply_size;
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
 	bool gdb;		/* mve replay --gdb: another program will run it */
+	bool partial;		/* mve replay: one that is cut may be equal up to there */
 	const char *until;	/* where a replay is to stand first, or NULL */
 	const char *record;	/* the streams are written down in this folder; or NULL */
 	enum log_sync sync;	/* of what is recorded */

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""damaged.py CASE...: recordings that are cut, changed or made up are replayed.
+
+cut		of Redis, at any byte, compressed or not: equal up to the last whole frame, which
+		is said, or refused
+parted		of a shell and what it begins, between two frames: what one process waits for is
+		missing of another; the replay ends all the same
+made		made up, with sums that are right: it ends, whatever it comes to
+
+CUTS: how many of each; SEED.
+"""
+import os
+import random
+import subprocess
+import sys
+import time
+
+import frames
+from recorded import EQUAL, MVE, NAME, NOT_WHOLE, Redis, fail, fresh, replay, run
+
+CUTS = int(os.environ.get("CUTS", 6))
+SEED = int(os.environ.get("SEED", time.time()))
+SHELL = ["sh", "-c", "for i in 1 2 3; do date | cat; done; (sleep 0.01; date) & wait"]
+# What it may come to: status, whether it is "up to there", and said to be not whole.  Of what
+# fills the last cell of a frame nobody hears, and nothing is missing.
+ENDS = ((NOT_WHOLE, True, True), (0, False, False))
+
+dice = random.Random(SEED)
+
+
+def read(folder):
+    with open(f"{folder}/000000.log", "rb") as f:
+        return f.read()
+
+
+def put(folder, data):
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(f"{folder}/000000.log", "wb") as f:
+        f.write(data)
+
+
+def check(folder, calls, what):
+    p = run(MVE, "replay", "-n", f"{NAME}-r", folder, timeout=100)
+    m = EQUAL.search(p.stdout)
+    if not (m and (p.returncode, bool(m[2]), "not whole" in p.stderr) in ENDS and
+            int(m[1]) in range(calls if not m[2] else 0, calls + 1) or
+            p.returncode == 1 and "cannot read the recording" in p.stderr):
+        fail(f"seed {SEED}, {what}: {p.returncode} {p.stdout}{p.stderr}")
+
+
+def flipped(data, at):
+    return data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1:]
+
+
+def cut_of(*options):
+    whole, folder = fresh("cut.log"), fresh("cut-now.log")
+    r = Redis(whole, *options)
+    r.load(200)
+    r.end()
+    calls, _ = replay(whole)
+    data = read(whole)
+    for i in range(CUTS):
+        at = dice.randrange(len(data))
+        put(folder, data[:at] if i % 2 else flipped(data, at))
+        check(folder, calls, f"{i}: at {at}")
+
+
+def cut():
+    cut_of()
+    cut_of("--compress", "3")
+
+
+def shell_recorded():
+    folder = fresh("shell.log")
+    run(MVE, "run", "--record", folder, "--", *SHELL, status=0)
+    return read(folder), replay(folder)[0]
+
+
+def parted():
+    data, calls = shell_recorded()
+    folder = fresh("parted.log")
+    starts = list(frames.starts(data))[1:]
+    for at in sorted(dice.sample(starts, min(CUTS, len(starts)))):
+        put(folder, data[:at])
+        check(folder, calls, f"between frames, at {at}")
+
+
+def spoiled(segment, all_frames):
+    """One to three frames say something else, are missing, or come twice."""
+    now = list(all_frames)
+    for _ in range(dice.randrange(1, 4)):
+        i = dice.randrange(1, len(now))
+        fields, payload = list(now[i][0]), bytearray(now[i][1])
+        how = dice.randrange(5)
+        if how == 0:
+            fields[dice.choice((frames.LANE, frames.LIFE))] += dice.choice((1, 7, 60))
+        elif how == 1:
+            fields[frames.AT] += dice.choice((1, 64, 511))
+        elif how == 2 and payload:
+            payload[dice.randrange(min(len(payload), 4096))] ^= 1 << dice.randrange(8)
+        elif how == 3:
+            del now[i]
+            continue
+        else:
+            now.insert(i, now[i])
+            continue
+        fields[frames.CRC] = None
+        now[i] = (fields, bytes(payload))
+    return frames.together(segment, now)
+
+
+def made():
+    segment, all_frames = frames.apart(shell_recorded()[0])
+    folder = fresh("made.log")
+    for i in range(CUTS):
+        put(folder, spoiled(segment, all_frames))
+        try:
+            p = run(MVE, "replay", "-n", f"{NAME}-r", folder, timeout=150)
+        except subprocess.TimeoutExpired:
+            fail(f"seed {SEED}, {i}: it does not end")
+        if p.returncode not in (0, 1, 3):
+            fail(f"seed {SEED}, {i}: {p.returncode} {p.stdout}{p.stderr}")
+
+
+for case in sys.argv[1:]:
+    globals()[case]()
+print("damaged: ok")
