@@ -109,10 +109,10 @@ struct boot {
 	uint64_t shelf_moved;		/* its parts that have been, as bits */
 	uint64_t moves;			/* rows used of `move` */
 	struct code_move move[BOOT_MOVES];	/* before the program begins */
-	uint32_t attached;	/* the program has begun without us */
+	uint32_t attached;	/* the program has the kernel's vDSO, and can be left */
 	uint32_t leaving;	/* the monitor's, a futex: threads stand where calls end */
 	uint32_t between;	/* the monitor's: signals come here, and handlers may end past us */
-	uint32_t pad1;
+	uint32_t filtered;	/* a seccomp filter of ours is there, which stays */
 	uint64_t rooms;		/* rows used of `room`, and those that there was none for */
 	struct board_room room[BOOT_ROOMS];	/* for boards, near other files */
 	uint64_t rollback;	/* the program's struct rollback; 0: requests are not taken back */

@@ -4,7 +4,7 @@ them, they serve on, and what cannot be left is said to be so, by the status, to
 
 jit: code is made at run time.  replaced: the program's file is another one by now, as after an
 upgrade.  mounts: it sees other files than we do.  forbids: it may have no descriptors.  program:
-it executes one after mve has come, and is left when that has ended.  elsewhere: it is in another
+it executes one after mve has come, which is left, too.  elsewhere: it is in another
 pid namespace, and refused."""
 import os
 import resource
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from left import is_left
 from server import MVE, Server, WAIT_S, Wrong, wait_for
 from session import kv_build
 
@@ -120,16 +121,15 @@ def program():
             sleeper = int(f.read())
         wait_for(lambda: "sleep" in open(f"/proc/{sleeper}/comm").read(), "it is executed")
         done = subprocess.run([MVE, "detach", name], capture_output=True, text=True)
-        if done.returncode != 1 or "has executed a program" not in done.stderr:
+        if done.returncode:
             raise Wrong(f"mve detach: {done.returncode} {done.stderr}")
+        mve.wait(WAIT_S)
+        for pid in (shell.pid, sleeper):
+            is_left(pid, {})
         os.kill(sleeper, signal.SIGTERM)
         shell.stdin.write("wait; echo > over\n")
         shell.stdin.flush()
         wait_for(lambda: os.path.exists("over"), "it has ended")
-        subprocess.run([MVE, "detach", name], check=True, stdout=subprocess.DEVNULL)
-        mve.wait(WAIT_S)
-        if mapped(shell.pid):
-            raise Wrong("mappings are left in the shell")
         shell.communicate("exit 7\n", timeout=WAIT_S)
         if shell.returncode != 7:
             raise Wrong(f"the shell: {shell.returncode}")

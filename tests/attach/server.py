@@ -28,12 +28,12 @@ def family(pid):
     """The process and all that stem from it."""
     found = [pid]
     for at in found:
-        for task in os.listdir(f"/proc/{at}/task"):
-            try:
+        try:
+            for task in os.listdir(f"/proc/{at}/task"):
                 with open(f"/proc/{at}/task/{task}/children") as f:
                     found += [int(word) for word in f.read().split()]
-            except OSError:
-                pass
+        except OSError:     # it has ended
+            pass
     return found
 
 

@@ -37,6 +37,7 @@
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/takeover_parts.h"
 
 #define STOP_MS		500
 #define ROUNDS_MS	1500	/* how long threads in C code of ours are waited for */
@@ -46,6 +47,8 @@
 #define KNOCK_ROUNDS	4	/* one that comes while a signal waits is for nothing */
 #define AGAIN		20	/* looks for a moment when no handler is under way */
 #define AGAIN_US	5000
+#define EXEC_MS		2000	/* how long programs that are being started are waited for */
+#define EXEC_LOOK_US	200
 #define STEPS_MAX	64	/* instructions of a board */
 
 /* What a process says of what is in it: about itself alone. */
@@ -478,7 +481,8 @@ static bool refuse_result(struct attach_done *done, int result)
 	if (result == -EOVERFLOW)
 		return attach_refuse(done, "its files lie too far apart", "mve stop ends it");
 	if (result == -ENOEXEC)
-		return attach_refuse(done, "it has executed a program, which was begun by mve",
+		return attach_refuse(done, "it has executed a program that may call by the "
+				     "vsyscall page, which a filter holds for good",
 				     "try again when that has ended; mve stop ends all");
 	if (result == -ESRCH)
 		return attach_refuse(done, "none of its processes is there", "mve ps shows it");
@@ -498,7 +502,7 @@ static int all_open(struct guests *g, struct remote *remote, struct host *host)
 		result = guest_open(&g->guest[i], &remote[i]);
 		if (!result)
 			result = host_read(&g->guest[i], &host[i]);
-		if (!result && !host[i].boot.attached)
+		if (!result && (!host[i].boot.attached || host[i].boot.filtered))
 			result = -ENOEXEC;
 	}
 	return result;
@@ -596,6 +600,19 @@ static int detach_once(struct monitor *m, struct guests *g, struct attach_done *
 	return result;
 }
 
+/* Programs on their way through execve come to their beginning; false: one does not soon. */
+static bool programs_begin(struct monitor *m)
+{
+	uint64_t until_us = now_us() + EXEC_MS * 1000;
+
+	while (exec_any(m) && now_us() < until_us) {
+		serve_all(m);
+		exec_children(m);	/* planners may have come back */
+		usleep(EXEC_LOOK_US);
+	}
+	return !exec_any(m);
+}
+
 bool detach(struct monitor *m, struct attach_done *done)
 {
 	struct guests *g;
@@ -606,11 +623,11 @@ bool detach(struct monitor *m, struct attach_done *done)
 		return attach_refuse(done, "mve run has begun it", "mve stop ends it");
 	if (m->conduct)
 		return attach_refuse(done, "it has, or had, followers", "mve stop ends it");
-	if (exec_any(m))
-		return attach_refuse(done, "a program is being started", "try again");
 	g = calloc(1, sizeof(*g));
 	MUST(g);
 	for (int i = 0; i < AGAIN && result == -EAGAIN; i++) {
+		if (!programs_begin(m))
+			break;
 		result = detach_once(m, g, done);
 		past_stood(m, PAUSE_detach, done->stood_us);
 		if (result == -EAGAIN) {
@@ -619,6 +636,8 @@ bool detach(struct monitor *m, struct attach_done *done)
 		}
 	}
 	free(g);
+	if (result == -EAGAIN && exec_any(m))
+		return attach_refuse(done, "a program is being started", "try again");
 	if (result == -EAGAIN)
 		return attach_refuse(done, "a signal handler that interrupted a call has not "
 				     "returned, or its files are not planned yet", "try again");

@@ -348,7 +348,9 @@ static struct inject_want want_of(struct version *v, const struct tracee *t)
 				 .lane = t->lane % LANES, .realm = t->lane / LANES,
 				 .vpid = t->vpid, .wish = &t->wish,
 				 .rollbacks = m->options->rollback ? &m->rollback_programs
-								  : NULL };
+								  : NULL,
+				 /* In company clocks are to come to us from the first. */
+				 .leaves = m->options->attach && !m->conduct };
 	const struct realm *realm = &m->realm[w.realm];
 
 	if (!m->conduct || !lane_is(m, t->lane))	/* a sanitizer's own program: on its own */

@@ -138,7 +138,7 @@ void auxv_change(struct injection *in)
 
 	for (; at < in->auxv + in->auxv_len && !stack_word(in, at, &pair[0]) &&
 	       !stack_word(in, at + 8, &pair[1]); at += 16) {
-		if (pair[0] == AT_SYSINFO_EHDR)
+		if (pair[0] == AT_SYSINFO_EHDR && !in->want->leaves)
 			vdso_replace(in, at + 8, pair[1]);
 		else if (pair[0] == AT_RANDOM && in->want->chunks)
 			memory_write(in->r.memory, pair[1], in->want->random,
@@ -560,6 +560,8 @@ static int prepare(struct injection *in)
 	in->boot.boards_used = in->libraries.used;
 	if (in->sum.vsyscall)
 		vsyscall_catch(in);
+	in->boot.filtered = in->sum.vsyscall;
+	in->boot.attached = in->want->leaves;
 	auxv_learn(&in->told, in->auxv_result, &in->r, in->auxv, in->auxv_len);
 	row_fill(in);
 	return boot_write(in);

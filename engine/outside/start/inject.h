@@ -22,6 +22,7 @@ struct inject_want {
 	struct image *row;	/* and what is to be filled */
 	uint32_t hidden;	/* enum hidden_bits */
 	enum role role;
+	bool leaves;		/* the session may leave the program to itself again */
 	uint32_t chunks;	/* of each stream; 0: a session without followers */
 	uint32_t versions;	/* whose sections are mapped */
 	uint64_t span;		/* that the streams take of the address space, at the least */

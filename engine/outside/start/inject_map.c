@@ -81,7 +81,7 @@ static int pointed_write(struct injection *in, unsigned fds)
 	return memory_write(in->r.memory, batch_data(&in->r), &p, sizeof(p));
 }
 
-/* A program that runs may be left again: its code is to be its file's then, and no shelf's. */
+/* A program that may be left again: its code is to be its file's then, and no shelf's. */
 static unsigned fds_of(const struct injection *in, int *fd)
 {
 	const struct inject_want *w = in->want;
@@ -90,7 +90,7 @@ static unsigned fds_of(const struct injection *in, int *fd)
 	fd[FD_BRIEF] = w->brief_fd;
 	fd[FD_IMAGE] = inside_image_fd();
 	if (!w->chunks) {
-		fd[FD_SHELF] = in->r.way ? -1 : shelf_fd();
+		fd[FD_SHELF] = w->leaves ? -1 : shelf_fd();
 		return fd[FD_SHELF] < 0 ? FD_SHELF : FD_SHELF + 1;
 	}
 	MUST(w->versions <= VERSIONS && w->version < w->versions);
