@@ -6,8 +6,9 @@
  * cells.  LOG_CELLS has a part of a lane as it stood in the ring, within one chunk and without
  * the turn at its end; so a place in a lane is the same in the recording, and what an event says
  * of another lane's place (abi/edge.h) holds.  The first frame of each segment is the LOG_HEAD:
- * what a follower of the program must be started with.  Segments may be dropped from the beginning
- * on: what is left can be looked at.
+ * what a follower of the program must be started with.  A recording of a session that ran already
+ * begins with an image of its process (outside/foam), and lanes in the middle.  Segments may be
+ * dropped from the beginning on: what is left can be looked at.
  *
  * What the recorder finds in one look at the lanes stands lane behind lane, whatever order it
  * had.  Looks are counted in rounds, each of which has come to all lanes: what was told, or
@@ -32,7 +33,7 @@
 #include "engine/abi/ring.h"
 
 #define LOG_MAGIC	0x00676f6c65766dull	/* "mvelog" */
-#define LOG_VERSION	4
+#define LOG_VERSION	5
 #define LOG_NAME	"%06u.log"
 #define LOG_FRAME	0x6d617266u		/* "fram" */
 #define LOG_BUILD_ID	20
@@ -58,7 +59,8 @@ struct log_segment {
 enum log_kind {
 	LOG_NONE,
 	LOG_HEAD,	/* struct log_head, and its words */
-	LOG_OPEN,	/* a lane's life begins: before any event that names it */
+	LOG_OPEN,	/* a lane's life begins, or was at `at` where the recording begins:
+			   before any event that names it */
 	LOG_CELLS,	/* of a lane, from cell `at` on */
 	LOG_GIVES,	/* the lane has no more cells, but gives other than it did */
 	LOG_CLOSED,	/* the lane's life is over: it has `at` cells */
@@ -100,7 +102,7 @@ struct log_head {
 				   of the kernel; argc and envc more */
 	uint8_t build_id[LOG_BUILD_ID];	/* of the program's file; zeros: it has none */
 	uint32_t build_id_size;
-	uint32_t pad0;
+	uint32_t image;		/* the recording begins with this one (outside/foam), + 1; or 0 */
 	uint64_t pad[2];
 };
 

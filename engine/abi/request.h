@@ -94,6 +94,8 @@ enum twin_word {
 				   a twin_share with its file for each of start.shares */
 	TWIN_MADE,		/* the number, a process or -errno: it is the asker's copy */
 	TWIN_IS,		/* the asker is one, and stands */
+	TWIN_ASLEEP,		/* the same, of one whose memory is to be written into a file: where
+				   its struct foam_point is -> -EAGAIN: not yet; else nothing */
 };
 
 /* What a twin has instead of its leader's, and what the leader has instead of the twin's. */
@@ -105,7 +107,8 @@ struct twin_start {
 	uint32_t first;		/* the process is the version's first */
 	uint32_t session;	/* the copy is to have one of its own */
 	uint64_t key;
-	uint32_t processes, pad;
+	uint32_t processes;
+	uint32_t asleep;	/* the copy is to be an image on disk */
 };
 
 /*
@@ -119,6 +122,26 @@ struct twin_share {
 	uint64_t at, len, offset;
 	uint32_t prot;
 	uint32_t fills;		/* who is told so copies what there is */
+};
+
+#define FOAM_SIGNALS	64
+#define FOAM_CONTEXT	8		/* words of struct context (inside/rewind/stand.h) */
+
+/* As the kernel has it. */
+struct foam_signal {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* In the inside's memory: what a copy that sleeps notes of itself, and what the process that is
+   made of it is told. */
+struct foam_point {
+	uint64_t context[FOAM_CONTEXT];	/* where it goes on; the instruction comes first */
+	uint64_t fs, block, boot, mask, brk;
+	struct foam_signal action[FOAM_SIGNALS];
+	/* Written by the monitor: */
+	uint64_t key;
+	uint64_t bridge, bridge_len;	/* from where it was made: to be given up */
+	uint32_t version, pad;
 };
 
 enum image_word {

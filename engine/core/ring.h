@@ -83,6 +83,18 @@ int lane_open(struct streams *s, uint32_t readers);
  * last life is not read to its end, or there is no chunk for it.
  */
 bool lane_open_at(struct streams *s, uint32_t index, uint32_t life);
+/* The same, from this place on: what was told before nobody will read. */
+static inline bool lane_open_from(struct streams *s, uint32_t index, uint32_t life, uint64_t at)
+{
+	struct lane *l = &streams_section(s, s->self)->lane[index];
+
+	if (!lane_open_at(s, index, life))
+		return false;
+	PUBLISH(lane_oldest, &l->oldest, (l->base + at / CHUNK_CELLS) << 32 | l->now);
+	/* Who reads there begins there. */
+	PUBLISH(lane_head, &l->head, at);
+	return true;
+}
 /* The opened lane is not needed: it is empty, and no follower was told of it. */
 void lane_cancel(struct streams *s, uint32_t index);
 /*

@@ -388,6 +388,8 @@ int cmd_bisect(int argc, char **argv)
 		code = replay_open(&r, b.path);
 	if (!code)
 		code = replay_begins(&r);
+	if (!code)
+		code = replay_builds(&r);
 	if (code)
 		return code;
 	b.program = r.program;

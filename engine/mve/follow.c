@@ -137,29 +137,6 @@ static int wait_for(const struct session *s, const char *name)
 	return EXIT_NO;
 }
 
-/* While what is against it passes it is waited for; that is said once.  The last answer. */
-static json_t *asked(const struct session *s, json_t *ask, int object,
-		     long wait_s)
-{
-	struct timespec look = { 0, LOOK_MS * 1000000L };
-	json_t *reply = NULL;
-
-	for (uint64_t end = now_ms() + 1000 * (uint64_t)wait_s;;) {
-		bool first = !reply;
-
-		json_decref(reply);
-		reply = control_ask_json(s, json_incref(ask), object);
-		if (now_ms() >= end || !json_is_true(json_object_get(reply, "passes")))
-			break;
-		if (first)
-			say_error(NULL, "waits up to %ld s: %s: %s", wait_s, s->name,
-				  show_text(reply, "error"));
-		nanosleep(&look, NULL);
-	}
-	json_decref(ask);
-	return reply;
-}
-
 /* What came of it, and that it follows. */
 static int follows(const struct session *s, json_t *reply)
 {
@@ -184,8 +161,8 @@ static int follow_twin(const struct session *s, const struct wanted *want)
 			  "a twin takes no --rules, --again, --from-start: %s", s->name);
 		return EXIT_USE;
 	}
-	return follows(s, asked(s, json_pack("{s:s, s:s*}", "do", "twin", "name", want->name), -1,
-				want->wait_s));
+	return follows(s, show_asked(s, json_pack("{s:s, s:s*}", "do", "twin", "name",
+						  want->name), -1, want->wait_s));
 }
 
 static int follow(const struct session *s, const struct wanted *want, char *const argv[])
@@ -203,7 +180,7 @@ static int follow(const struct session *s, const struct wanted *want, char *cons
 	words = json_array();
 	for (size_t i = 0; argv[i]; i++)
 		json_array_append_new(words, json_string(argv[i]));
-	reply = asked(s, json_pack("{s:s, s:s, s:o, s:b, s:b, s:s*}", "do", "follow", "path",
+	reply = show_asked(s, json_pack("{s:s, s:s, s:o, s:b, s:b, s:s*}", "do", "follow", "path",
 				   path ? path : found, "argv", words, "again", want->again,
 				   "from_start", want->from_start, "name", want->name),
 		      object, want->wait_s);

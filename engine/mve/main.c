@@ -21,7 +21,7 @@ static const struct command commands[] = {
 	{ "run", "[-n NAME] [-f 'CMD...']... -- CMD...",
 	  "run a program with every call held, and followers beside it", cmd_run },
 	{ "trace", "[-o FILE] [--tier=...] -- CMD...", "print each call as it is made", cmd_trace },
-	{ "record", "NAME --stop", "end a session's recording", cmd_record },
+	{ "record", "NAME DIR | --stop", "record a session that runs; or end that", cmd_record },
 	{ "replay", "DIR [-- CMD...]", "run a recording again, and compare it", cmd_replay },
 	{ "bisect", "DIR -- BUILD...", "which of some builds differs first from it", cmd_bisect },
 	{ "go", "NAME EVENT|end", "a replay that stands goes on", cmd_go },

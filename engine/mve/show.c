@@ -5,10 +5,15 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/mve/show.h"
+#include "engine/outside/control/control.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/wakes.h"
+
+#define ASK_MS		50
 
 /* A seconds' value in ms; false: not one from 100 to 3600000. */
 static bool interval_take(struct look *l, const char *text)
@@ -235,4 +240,25 @@ const char *show_text(const json_t *j, const char *key)
 	const char *text = json_string_value(json_object_get(j, key));
 
 	return text ? text : "";
+}
+
+json_t *show_asked(const struct session *s, json_t *ask, int object, long wait_s)
+{
+	struct timespec look = { 0, ASK_MS * 1000000L };
+	json_t *reply = NULL;
+
+	for (uint64_t end = now_ms() + 1000 * (uint64_t)wait_s;;) {
+		bool first = !reply;
+
+		json_decref(reply);
+		reply = control_ask_json(s, json_incref(ask), object);
+		if (now_ms() >= end || !json_is_true(json_object_get(reply, "passes")))
+			break;
+		if (first)
+			say_error(NULL, "waits up to %ld s: %s: %s", wait_s, s->name,
+				  show_text(reply, "error"));
+		nanosleep(&look, NULL);
+	}
+	json_decref(ask);
+	return reply;
 }

@@ -45,6 +45,12 @@ int look_session(const struct look *l, struct session *s);
 /* Prints an answer of the monitor as JSON. */
 int show_json(json_t *j);
 
+/*
+ * The monitor's last answer; while what is against it passes it is asked again, for so many
+ * seconds, and that is said once.  `ask` is taken.
+ */
+json_t *show_asked(const struct session *s, json_t *ask, int object, long wait_s);
+
 /* Whether the monitor did as it was asked, in words; an exit code. */
 int show_done(json_t *reply, const char *what, const char *whom);
 

@@ -88,15 +88,22 @@ static void thread_make(struct thread *o)
 		OWN1(__NR_exit_group, 1);
 }
 
-void threads_anew(struct thread *t)
+void process_anew(struct thread *t)
 {
 	int32_t pid = (int32_t)OWN0(__NR_getpid);
-	uint32_t made = 0, came;
 	struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		o->pid = pid;
 	thread_renew(t);
+}
+
+void threads_anew(struct thread *t)
+{
+	uint32_t made = 0, came;
+	struct thread *o;
+
+	process_anew(t);
 	anew = all_anew = 0;
 	for (uint32_t i = 0; (o = block_next(&i)); i++) {
 		if (o == t)

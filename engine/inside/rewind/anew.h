@@ -8,7 +8,9 @@
 long process_copy(uint64_t flags);
 /* The same, and nobody's child of ours: the kernel gives it to whom it gives orphans. */
 long process_copy_away(uint64_t flags);
-/* In the copy: who it is now; each other thread is made of its stance, and waits. */
+/* In the copy: who it is now, and its one thread. */
+void process_anew(struct thread *t);
+/* The same; each other thread is made of its stance, and waits. */
 void threads_anew(struct thread *t);
 /* They go on. */
 void threads_go(void);

@@ -35,6 +35,7 @@
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/record/quiet.h"
 #include "engine/inside/rewind/anew.h"
+#include "engine/inside/rewind/asleep.h"
 #include "engine/inside/rewind/image.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
@@ -154,6 +155,14 @@ static void slot_begin(struct thread *o)
 	o->slot->parked = 1;
 }
 
+static void slots_begin(void)
+{
+	struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		slot_begin(o);
+}
+
 /* By its leader's thread, which may not have asked yet; which may have ended. */
 static bool is_wanted(struct thread *t)
 {
@@ -192,14 +201,16 @@ static void group_come(const struct thread *t)
 /* It is another process, with all that stands in memory. */
 static void twin_begin(struct thread *t, int32_t parent)
 {
-	struct thread *o;
-
 	if (OWN3(__NR_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) < 0 || !parts_move() ||
 	    !twin_shares_move())
 		OWN1(__NR_exit_group, 1);
+	slots_begin();
+	if (start.asleep) {
+		process_anew(t);
+		asleep(t);
+		slots_begin();	/* of another area again */
+	}
 	group_leave();
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		slot_begin(o);
 	sleepers_begin();
 	threads_anew(t);
 	modules_copied();

@@ -11,6 +11,7 @@
 #include "engine/core/must.h"
 #include "engine/mve/log/log.h"
 #include "engine/mve/show.h"
+#include "engine/outside/foam/foam.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/print/plain.h"
 #include "engine/outside/print/text_json.h"
@@ -148,6 +149,37 @@ static json_t *sum_json(const struct log_want *w, const struct frames *f, const 
 			 f->ended && !f->torn, "ended", f->torn ? f->why : s->why);
 }
 
+/* With which it begins; NULL: with its program. */
+static json_t *image_json(const struct log_want *w, const struct frames *f)
+{
+	uint32_t image = w->program.head.image;
+	char why[FOAM_WHY] = "";
+	struct foam *foam;
+	json_t *j;
+
+	if (!image)
+		return NULL;
+	foam = foam_open(f->folder, image - 1, f->recording, why, sizeof(why));
+	if (!foam)
+		return json_pack("{s:b, s:s}", "whole", 0, "why", why);
+	j = json_pack("{s:b, s:I, s:I, s:i, s:i}", "whole", 1, "size",
+		      (json_int_t)foam->head.size, "memory", (json_int_t)foam->head.bytes,
+		      "mappings", (int)foam->head.maps, "threads", (int)foam_threads(foam));
+	foam_close(foam);
+	return j;
+}
+
+static void image_print(const json_t *i)
+{
+	if (!i)
+		return;
+	if (json_is_true(json_object_get(i, "whole")))
+		printf("image        of a server that ran: %lld bytes, %lld threads\n",
+		       show_number(i, "size"), show_number(i, "threads"));
+	else
+		printf("image        %s\n", show_text(i, "why"));
+}
+
 static void began_print(json_int_t began)
 {
 	time_t at = (time_t)began;
@@ -199,6 +231,7 @@ static void sum_print(json_t *j)
 	printf("events       %lld: %lld calls, %lld signals, %lld bytes\n",
 	       show_number(j, "events"), show_number(j, "calls"), show_number(j, "signals"),
 	       show_number(j, "payload"));
+	image_print(json_object_get(j, "image"));
 	calls_print(json_object_get(j, "by_name"));
 }
 
@@ -213,6 +246,8 @@ int log_sum(const struct log_want *w, struct frames *f)
 	events_each(f, event_count, frame_count, s);
 	j = sum_json(w, f, s);
 	MUST(j);
+	if (w->program.head.image)
+		json_object_set_new(j, "image", image_json(w, f));
 	free(s->pid);
 	free(s);
 	if (w->json)
@@ -225,22 +260,24 @@ int log_sum(const struct log_want *w, struct frames *f)
 int log_verify(const struct log_want *w, struct frames *f)
 {
 	struct sum *s = calloc(1, sizeof(*s));
-	const char *why;
+	json_t *image = image_json(w, f);
+	const char *wrong = json_string_value(json_object_get(image, "why")), *why;
 	bool whole;
 
 	MUST(s);
-	whole = events_each(f, event_count, frame_count, s) && f->ended;
-	why = f->torn ? f->why : frames_endless;
+	whole = events_each(f, event_count, frame_count, s) && f->ended && !wrong;
+	why = wrong ? wrong : f->torn ? f->why : frames_endless;
 	if (w->json)
 		show_json(json_pack("{s:b, s:I, s:I, s:s}", "whole", whole, "frames",
 				    (json_int_t)(f->number - f->begins), "bytes",
-				    (json_int_t)f->total, "why",
-				    whole ? "" : why));
+				    (json_int_t)f->total, "why", whole ? "" : why));
 	else if (whole)
 		printf("%lu frames in %u segments, all of them whole\n",
 		       (unsigned long)(f->number - f->begins), segments_of(f));
 	else
-		say_error("it is true up to there", "%s: not whole: %s", w->path, why);
+		say_error(wrong ? "it cannot be replayed" : "it is true up to there",
+			  "%s: not whole: %s", w->path, why);
+	json_decref(image);
 	free(s->pid);
 	free(s);
 	return whole ? EXIT_OK : EXIT_NO;

@@ -126,6 +126,10 @@ int cmd_replay(int argc, char **argv)
 		result = replay_begins(&replay);
 	if (result)
 		return result;
+	if (optind + 1 < argc)
+		result = replay_builds(&replay);
+	if (result)
+		return result;
 	result = until_take(&replay, o.until);
 	if (result)
 		return result;

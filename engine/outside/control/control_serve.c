@@ -9,9 +9,10 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/late/join.h"
+#include "engine/outside/foam/record_late.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/kernel/witness.h"
-#include "engine/outside/log/recorder.h"
+#include "engine/outside/record/recorder.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
@@ -149,6 +150,28 @@ static json_t *twin(struct monitor *m, const json_t *ask)
 			 (json_int_t)stood_us);
 }
 
+/* Recorded from now on, in a folder by its whole path. */
+static json_t *record(struct monitor *m, const json_t *ask)
+{
+	struct run_options o = *m->options;
+	uint64_t stood_us = 0;
+	bool passes = false;
+	char why[WHY_MAX];
+
+	o.record = json_string_value(json_object_get(ask, "folder"));
+	o.sync = (enum log_sync)json_integer_value(json_object_get(ask, "sync"));
+	o.compress = (int)json_integer_value(json_object_get(ask, "compress"));
+	o.bounds = (struct record_bounds){
+		.bytes = (uint64_t)json_integer_value(json_object_get(ask, "bytes")),
+		.age_ns = (uint64_t)json_integer_value(json_object_get(ask, "age_ns")),
+	};
+	if (!o.record || o.record[0] != '/' || o.sync > SYNC_CALL)
+		return control_error("not a request");
+	if (!record_begin(m, &o, &stood_us, why, sizeof(why), &passes))
+		return refusal(why, passes);
+	return json_pack("{s:b, s:I}", "done", 1, "stood_us", (json_int_t)stood_us);
+}
+
 /* A follower that comes late. */
 static json_t *follow(struct monitor *m, const json_t *ask, int object)
 {
@@ -218,6 +241,8 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		return rules(m, ask, object);
 	if (!strcmp(what, "promote"))
 		return promote(m, ask);
+	if (!strcmp(what, "record"))
+		return record(m, ask);
 	if (!strcmp(what, "record stop"))
 		return recorder_stop(m) ? json_pack("{s:b}", "done", 1) :
 		       control_error("it is not recorded");

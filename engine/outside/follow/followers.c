@@ -46,7 +46,7 @@
 
 static bool follows(const struct monitor *m, const struct version *v)
 {
-	return v->index != m->leader && version_lives(v);
+	return v->index != m->leader && version_lives(v) && !v->asleep;
 }
 
 bool followers_any(const struct monitor *m)
@@ -129,7 +129,7 @@ void follower_ended(struct version *v)
 	int error;
 
 	v->gone = true;
-	if (!version_lives(v) || v->parked)
+	if (!version_lives(v) || v->parked || v->asleep)
 		return;
 	error = v->state == VERSION_STARTING ? version_start_error(v) : 0;
 	if (error) {
@@ -398,7 +398,7 @@ bool followers_finish(struct monitor *m)
 
 		if (still_reads(m, v) && !v->why[0] && !m->stopping)
 			uncompared_say(m, v);
-		if ((i != m->leader || m->stopping) && v->area) {
+		if ((i != m->leader || m->stopping) && v->area && !v->asleep) {
 			version_end(v);
 			await_end(v);
 		}

@@ -187,6 +187,33 @@ bool process_closed(pid_t pid)
 
 #define USER_NOBODY	65534
 
+/* A number of /proc/PID/status, as `form` has it, behind its name. */
+static bool status_number(pid_t pid, const char *what, const char *form, unsigned *out)
+{
+	char name[64], text[4096];
+	const char *at;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", pid);
+	text_read(name, text, sizeof(text));
+	at = strstr(text, what);
+	return at && sscanf(at + strlen(what), form, out) == 1;
+}
+
+uint32_t process_mask(pid_t pid)
+{
+	unsigned mask = 022;
+
+	status_number(pid, "\nUmask:", "%o", &mask);
+	return mask & 0777;
+}
+
+bool process_filtered(pid_t pid)
+{
+	unsigned mode = 0;
+
+	return status_number(pid, "\nSeccomp:", "%u", &mode) && mode;
+}
+
 uid_t process_user(pid_t pid)
 {
 	char text[STATUS_TEXT];

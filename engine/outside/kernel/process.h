@@ -21,6 +21,10 @@ pid_t process_tracer(pid_t pid);
 uint32_t process_table(pid_t pid);
 /* It lives, and the kernel does not let us look into it: it is not dumpable, say. */
 bool process_closed(pid_t pid);
+/* What it takes away from the rights of new files (umask); 022 if the kernel does not say. */
+uint32_t process_mask(pid_t pid);
+/* A filter of system calls is installed in it (seccomp). */
+bool process_filtered(pid_t pid);
 /* Its real user; of one that has ended, the overflow one. */
 uid_t process_user(pid_t pid);
 /* All its user ids are ours, and we are not root. */

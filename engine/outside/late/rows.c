@@ -56,6 +56,7 @@ int rows_make_late(struct monitor *m)
 bool row_is_free(const struct monitor *m, const struct version *v)
 {
 	return v->index != m->leader && v->state == VERSION_ENDED &&
+	       !(m->logs && v->index == ROW_LOG) &&
 	       (version_unused(v) || (v->gone && v->reaped));
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/foam/foam_task.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/cgroup.h"
@@ -33,6 +34,7 @@
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define LOOK_MS		10
+#define COMES_MS	5000	/* for it to follow */
 #define LOUD_MS		120000	/* so long is one that is wanted waited for: see twin_want */
 
 /* --- may it be ------------------------------------------------------------------------- */
@@ -177,6 +179,13 @@ static void loud_end(struct version *leader)
 	__atomic_store_n(&leader->brief->loud, 0, __ATOMIC_RELAXED);
 }
 
+void twin_comes(struct version *v)
+{
+	v->state = VERSION_STARTING;
+	v->comes_ms = now_ms() + COMES_MS;
+	monitor_wake_after(v->monitor, LOOK_MS);
+}
+
 void twin_has_come(struct version *v)
 {
 	v->comes_ms = 0;
@@ -232,9 +241,11 @@ void twin_look(struct monitor *m)
 		struct version *v = &m->version[i];
 
 		loud_look(v);
-		if (!v->comes_ms || v->state != VERSION_STARTING)
+		if (!v->comes_ms || v->state != VERSION_STARTING || foam_task_is_of(v))
 			continue;
-		if (now_ms() >= v->comes_ms)
+		if (now_ms() >= v->comes_ms && v->asleep)
+			foam_task_lost(v);
+		else if (now_ms() >= v->comes_ms)
 			follower_drop(v, VERDICT_UNSUPPORTED, "its copy does not come to follow");
 		else
 			monitor_wake_after(m, LOOK_MS);

@@ -14,7 +14,9 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 void twin_want(struct monitor *m);
 /* REQ_TWIN. */
 int64_t twin_serve(struct version *v, const struct request *r);
-/* It is there, and follows. */
+/* It is to say soon that it is there, */
+void twin_comes(struct version *v);
+/* and does, and follows. */
 void twin_has_come(struct version *v);
 /* Those that do not come up have had their time. */
 void twin_look(struct monitor *m);

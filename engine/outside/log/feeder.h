@@ -2,6 +2,7 @@
 #ifndef MVE_OUTSIDE_LOG_FEEDER_H
 #define MVE_OUTSIDE_LOG_FEEDER_H
 
+#include "engine/outside/foam/foam.h"
 #include "engine/outside/log/frames.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/monitor/monitor.h"
@@ -34,6 +35,7 @@ struct replay {
 	struct frames frames;
 	struct log_tail *tail;	/* of one that grows; or NULL */
 	struct program program;
+	struct foam *foam;	/* the image with which it begins; or NULL */
 	struct fed *fed;
 	struct replay_left left;
 	uint64_t until_event, until_ns;	/* where it is to stand first; or 0 */
@@ -46,7 +48,9 @@ int replay_open(struct replay *r, const char *path);
 /* One that still grows; `path` is for people.  REPLAY_COMES: its head is not there yet. */
 int replay_open_tail(struct replay *r, const char *path, int folder, struct log_tail *tail);
 /* 0, or an exit code behind a message: it can only be looked at. */
-int replay_begins(const struct replay *r);
+int replay_begins(struct replay *r);
+/* The same of another build than the recorded one. */
+int replay_builds(const struct replay *r);
 /* Chunks of a ring in which it cannot get stuck. */
 uint32_t replay_chunks(const struct replay *r);
 /* Bytes that the leader had mapped for its streams: so much has the follower, too. */

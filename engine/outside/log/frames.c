@@ -256,7 +256,7 @@ static bool frame_possible(const struct log_frame *h)
 		return h->size && h->size % CELL_SIZE == 0 && h->size / CELL_SIZE <= room &&
 		       h->lane < LANES && h->life && h->at < 1ull << 48;
 	case LOG_OPEN:
-		return !h->size && h->lane < LANES && h->life && !h->at;
+		return !h->size && h->lane < LANES && h->life && h->at < 1ull << 48;
 	case LOG_GIVES:
 	case LOG_CLOSED:
 		return !h->size && h->lane < LANES && h->life && h->at < 1ull << 48;

@@ -97,7 +97,21 @@ static mode_t mask_now(void)
 	return mask;
 }
 
-static void head_fill(const struct monitor *m, struct log_head *h)
+/* Of a process that runs, whose image has the rest. */
+static void head_late(const struct version *v, struct log_head *h)
+{
+	for (int i = 0; i < LOG_LIMITS; i++) {
+		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+
+		prlimit(v->server, (__rlimit_resource_t)i, NULL, &r);
+		h->limit[i][0] = r.rlim_cur;
+		h->limit[i][1] = r.rlim_max;
+	}
+	h->mask = process_mask(v->server);
+	h->image = 1;
+}
+
+static void head_fill(struct monitor *m, struct log_head *h)
 {
 	h->layout = m->layout;
 	h->maps = m->conduct->maps;
@@ -105,31 +119,48 @@ static void head_fill(const struct monitor *m, struct log_head *h)
 	limits_take(h);
 	signals_take(h);
 	h->began = time(NULL);
-	h->pid = m->version[0].server;
+	h->pid = leading(m)->server;
 	h->uid = getuid();
 	h->gid = getgid();
 	h->mask = mask_now();
 	h->chunks = m->conduct->chunks;
 	h->sections = m->conduct->sections;
-	h->build_id_size = build_id_read(m->version[0].path, h->build_id);
+	h->build_id_size = build_id_read(leading(m)->path, h->build_id);
 }
 
-int head_make(const struct monitor *m, struct head_bytes *out)
+/* Where a program is, or its folder. */
+static int link_read(pid_t pid, const char *what, char *out, size_t size)
 {
-	char folder[PATH_MAX];
+	char name[64];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", pid, what);
+	n = readlink(name, out, size - 1);
+	out[n > 0 ? n : 0] = 0;
+	return n > 0 ? 0 : -errno;
+}
+
+int head_make(struct monitor *m, bool late, struct head_bytes *out)
+{
+	char folder[PATH_MAX], exe[PATH_MAX];
+	const char *path = late ? exe : leading(m)->path;
 	struct utsname kernel;
 	struct log_head h = { 0 };
 	bool fits;
 
-	MUST(m->conduct && !m->leader);
-	if (!getcwd(folder, sizeof(folder)) || uname(&kernel))
+	MUST(m->conduct && (late || !m->leader));
+	if ((late ? link_read(leading(m)->server, "cwd", folder, sizeof(folder)) :
+		    !getcwd(folder, sizeof(folder))) || uname(&kernel) ||
+	    (late && link_read(leading(m)->server, "exe", exe, sizeof(exe))))
 		return -errno;
 	out->bytes = calloc(1, LOG_PAYLOAD_MAX);
 	out->size = sizeof(h);
 	MUST(out->bytes);
 	head_fill(m, &h);
-	fits = word_add(out, m->version[0].path) && word_add(out, folder) &&
-	       word_add(out, kernel.release) && words_add(out, m->version[0].argv, &h.argc) &&
+	if (late)
+		head_late(leading(m), &h);
+	fits = word_add(out, path) && word_add(out, folder) &&
+	       word_add(out, kernel.release) && words_add(out, leading(m)->argv, &h.argc) &&
 	       words_add(out, environ, &h.envc);
 	h.words = out->size - (uint32_t)sizeof(h);
 	memcpy(out->bytes, &h, sizeof(h));

@@ -10,8 +10,8 @@ struct head_bytes {
 	uint32_t size;
 };
 
-/* Of a leader that stands at its first instruction; or -E2BIG, ... */
-int head_make(const struct monitor *m, struct head_bytes *out);
+/* Of a leader that stands at its first instruction; `late`: or runs; or -E2BIG, ... */
+int head_make(struct monitor *m, bool late, struct head_bytes *out);
 /* Of the program's file; 0 bytes: it has none. */
 uint32_t build_id_read(const char *path, uint8_t id[LOG_BUILD_ID]);
 

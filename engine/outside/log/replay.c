@@ -63,13 +63,29 @@ int replay_open_tail(struct replay *r, const char *path, int folder, struct log_
 	return head_take(r, frames_open_tail(&r->frames, dup(folder), tail));
 }
 
-int replay_begins(const struct replay *r)
+int replay_begins(struct replay *r)
 {
-	if (!r->frames.dropped)
+	uint32_t image = r->program.head.image;
+	char why[FOAM_WHY] = "its beginning was dropped";
+
+	if (!r->frames.dropped && !image)
 		return 0;
-	say_error("mve log shows what is left", "cannot replay %s: its beginning was dropped",
-		  r->path);
+	if (!r->frames.dropped)
+		r->foam = foam_open(r->frames.folder, image - 1, r->frames.recording, why,
+				    sizeof(why));
+	if (r->foam)
+		return 0;
+	say_error("mve log shows what is left", "cannot replay %s: %s", r->path, why);
 	return EXIT_NO;
+}
+
+int replay_builds(const struct replay *r)
+{
+	if (!r->foam)
+		return 0;
+	say_error("mve run --record makes one that other builds can be run against",
+		  "%s begins with an image: it is replayed by its own program", r->path);
+	return EXIT_USE;
 }
 
 void replay_streams(struct monitor *m)

@@ -82,6 +82,19 @@ static int folder_take(const char *path)
 	return folder;
 }
 
+void log_writer_drop(struct log_writer *w)
+{
+	char name[32];
+
+	if (w->fd >= 0) {	/* it is ours, and nothing is in it */
+		snprintf(name, sizeof(name), LOG_NAME, w->segment);
+		unlinkat(w->folder, name, 0);
+		close(w->fd);
+	}
+	close(w->folder);
+	w->fd = w->folder = -1;
+}
+
 int log_writer_open(struct log_writer *w, const char *path)
 {
 	int result;
@@ -95,14 +108,7 @@ int log_writer_open(struct log_writer *w, const char *path)
 	result = segment_make(w);
 	if (!result)
 		return 0;
-	if (w->fd >= 0) {	/* it is ours, and nothing is in it */
-		char name[32];
-
-		snprintf(name, sizeof(name), LOG_NAME, w->segment);
-		unlinkat(w->folder, name, 0);
-		close(w->fd);
-	}
-	close(w->folder);
+	log_writer_drop(w);
 	return result;
 }
 

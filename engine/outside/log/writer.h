@@ -64,6 +64,8 @@ struct log_writer {
 
 /* In a folder of ours, which is made, and holds no recording; or a negative errno. */
 int log_writer_open(struct log_writer *w, const char *path);
+/* Nothing was written: the file goes again. */
+void log_writer_drop(struct log_writer *w);
 /* In the process that writes: what wakes and what is registered is its own.  Level 0: no zstd. */
 void log_writer_begin(struct log_writer *w, int level, const struct record_bounds *bounds);
 void batch_empty(struct batch *b);

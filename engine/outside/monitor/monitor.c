@@ -36,7 +36,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
-#include "engine/outside/log/recorder.h"
+#include "engine/outside/record/recorder.h"
 #include "engine/outside/spill/spill.h"
 #include "engine/outside/pack/used.h"
 #include "engine/outside/log/stand.h"

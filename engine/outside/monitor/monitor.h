@@ -118,6 +118,7 @@ struct version {
 				   that was right */
 	bool made;		/* for the row of another, in whose place it came: rows.c */
 	bool spare;		/* one of those that --spare keeps */
+	bool asleep;		/* a twin that is written into a file: it never follows */
 	enum join join;
 	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
 	uint64_t loud_ms;	/* of a leader: until then it tells though nobody follows; or 0 */
@@ -302,6 +303,7 @@ struct monitor {
 	uint32_t leader;
 	int cgroup_own, cgroup;	/* the session's, in ours; or -1 */
 	char cgroup_path[PATH_MAX];	/* "": none */
+	bool logs;		/* ROW_LOG is a recorder's, though others may have had it */
 	bool stopping;		/* by mve stop: all of it is to end */
 	bool failed;		/* mve has, in the leader, which goes on: nobody may follow it */
 	bool pids_apart;	/* its server has made a pid namespace: processes may be in it */

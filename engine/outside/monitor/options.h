@@ -75,6 +75,7 @@ struct follower_options {
 	unsigned maps;
 	bool again;		/* when it has ended it is started again */
 	bool from_start;	/* it comes late, and begins where the leader began */
+	bool asleep;		/* a twin that is to be written into a file */
 };
 
 /*

@@ -17,7 +17,7 @@
 #include "engine/outside/late/spares.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/witness.h"
-#include "engine/outside/log/recorder.h"
+#include "engine/outside/record/recorder.h"
 #include "engine/outside/log/stand.h"
 #include "engine/outside/ship/ship.h"
 #include "engine/outside/monitor/monitor.h"
@@ -297,7 +297,7 @@ static json_t *versions_json(struct monitor *m)
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < m->versions; i++)
-		if (!version_unused(&m->version[i]))
+		if (!version_unused(&m->version[i]) && !m->version[i].asleep)
 			json_array_append_new(list, version_json(&m->version[i]));
 	return list;
 }

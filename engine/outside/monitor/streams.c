@@ -129,6 +129,10 @@ static void lanes_begin(struct monitor *m)
 	struct streams own = { m->conduct, 0 };
 	uint32_t life;
 
+	if (m->options->replay && m->options->replay->foam) {
+		foam_lanes(m, m->options->replay->foam);
+		return;
+	}
 	MUST(lane_open(&own, ~0u) == 0);
 	life = streams_part(m, 0)->lane[0].life;
 	for (uint32_t v = 1; v < m->versions; v++) {

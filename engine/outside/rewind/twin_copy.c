@@ -13,6 +13,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
+#include "engine/outside/foam/foam_task.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
@@ -34,7 +35,6 @@
 #define BEGIN_US	20000	/* and where copies can be made of them */
 #define COPY_US		2000000	/* for the copies: more than a fork of 100 GB takes */
 #define COPY_LOOK_US	20
-#define COMES_MS	5000	/* for it to follow */
 
 /* The one that is being made; while the leader stands the monitor does nothing else. */
 static struct {
@@ -116,8 +116,8 @@ static void row_fill(struct version *v)
 	row_take(v, leader->path, row_words(leader->argv), making.like, "twin");
 	v->server = copies->wanted[0].pid;
 	v->began = copies->wanted[0].began;
-	v->state = VERSION_STARTING;
-	v->comes_ms = now_ms() + COMES_MS;
+	v->asleep = making.like->asleep;
+	twin_comes(v);
 	/* Its memory knows the leader's numbers. */
 	if (v->rewind.last < copies->last)
 		v->rewind.last = copies->last;
@@ -170,6 +170,7 @@ static int start_send(const struct version *leader, const struct copy *c, int so
 		.version = v->index, .key = v->key, .shares = shares_of(c->of),
 		.processes = leader->rewind.wanted_copies, .first = c->of == leader->server,
 		.session = has_session(&leader->rewind, c),
+		.asleep = making.like->asleep,
 	};
 	const int fd[TWIN_PARTS] = {
 		[TWIN_AREA] = v->area_fd, [TWIN_BRIEF] = v->brief_fd,
@@ -261,7 +262,8 @@ static int64_t made_serve(struct version *leader, const struct request *r)
 	row_fill(making.v);
 	copies_answer(leader, 0);
 	row_copies(making.v, &leader->rewind);
-	streams_follow(leader->monitor, making.v->index, true);
+	/* One that is to be a file reads nothing: its recorder does. */
+	streams_follow(leader->monitor, making.v->asleep ? ROW_LOG : making.v->index, true);
 	return REPLY_LATER;
 }
 
@@ -282,6 +284,16 @@ static int64_t is_serve(struct version *v, const struct request *r)
 	return REPLY_LATER;
 }
 
+/* It sleeps, and asks again and again: it is written once. */
+static int64_t asleep_serve(struct version *v, const struct request *r)
+{
+	if (making.v == v && !making.made)
+		return -EAGAIN;
+	if (v->state != VERSION_STARTING || !v->asleep || !copy_of(&v->rewind, r->pid))
+		return -EINVAL;
+	return foam_task_begin(v, r) ? REPLY_LATER : -EINVAL;
+}
+
 int64_t twin_serve(struct version *v, const struct request *r)
 {
 	switch (r->args[0]) {
@@ -291,6 +303,8 @@ int64_t twin_serve(struct version *v, const struct request *r)
 		return made_serve(v, r);
 	case TWIN_IS:
 		return is_serve(v, r);
+	case TWIN_ASLEEP:
+		return asleep_serve(v, r);
 	default:
 		return -EINVAL;
 	}
@@ -326,6 +340,8 @@ static int copy_ask(struct monitor *m, struct version *v)
 	making.made = making.begun = false;
 	making.error = 0;
 	cursors_begin(m, v->index);
+	if (making.like->asleep)
+		cursors_begin(m, ROW_LOG);
 	rewind_word_set(&leader->brief->images.stand, making.number);
 	streams_changed(m);
 	result = copy_wait(m);
@@ -348,6 +364,8 @@ int twin_copy(struct version *v, const struct follower_options *like, uint64_t *
 	making.like = like;
 	streams_sweep(m);
 	conduct_begin(m, v->index);
+	if (like->asleep)
+		conduct_begin(m, ROW_LOG);
 	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
 	unpark(m, leader->index);
 	*stood_us += now_us() - begin;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
-#include "engine/outside/log/recorder.h"
+#include "engine/outside/record/recorder.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/wakes.h"
 #include "engine/outside/ship/courier.h"

@@ -88,6 +88,18 @@ static void map_fill(struct prctl_mm_map *m, const uint64_t field[STAT_FIELDS],
 	m->exe_fd = (uint32_t)-1;
 }
 
+bool process_mm(pid_t pid, struct prctl_mm_map *mm)
+{
+	const struct layout_moves none = { 0 };
+	uint64_t field[STAT_FIELDS] = { 0 };
+
+	memset(mm, 0, sizeof(*mm));
+	if (stat_read(pid, field))
+		return false;
+	map_fill(mm, field, &none);
+	return true;
+}
+
 static bool needs_whole;	/* a program was refused to tell of the vector alone */
 
 struct batch_call auxv_call(struct auxv_told *told, uint64_t whole_at, pid_t pid, uint64_t at,

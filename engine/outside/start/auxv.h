@@ -17,6 +17,10 @@ uint64_t process_arguments(pid_t pid);
 /* Where its vDSO lies, which is our image, as the kernel has been told; 0: unknown. */
 uint64_t process_vdso(pid_t pid);
 
+/* What PR_SET_MM_MAP would have to be told for the process to be as it is, but for the heap's end
+   and the vector; false: it is not there. */
+bool process_mm(pid_t pid, struct prctl_mm_map *mm);
+
 #define AUXV_MAX	(64 * 16)	/* bytes; the kernel's is shorter */
 
 /*

@@ -14,6 +14,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
+#include "engine/outside/foam/foam.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/session/reach.h"
@@ -557,7 +558,9 @@ static void exec_stopped(struct monitor *m, pid_t pid)
 	pid_t stood = reach_stopped(pid);
 
 	MUST(t.version);
-	if (!program_waits(m, pid, &t, &maps))
+	if (foam_wanted(t.version))
+		foam_begin(t.version, pid);
+	else if (!program_waits(m, pid, &t, &maps))
 		program_begin(t.version, pid, &t, &maps);
 	reach_stopped(stood);
 	maps_free(&maps);

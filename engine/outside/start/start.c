@@ -204,7 +204,9 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 		replay_inherit_last(replay);
 	else
 		keep_give_back();
-	if (v->options)
+	if (replay && replay->foam)
+		foam_keep(v);
+	else if (v->options)
 		layout_ask(&v->monitor->layout);
 	execve(v->path, v->argv, replay ? replay->program.env : environ);
 	error = errno;

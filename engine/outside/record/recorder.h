@@ -1,6 +1,6 @@
 /* mve run --record: the streams are written down as they come. */
-#ifndef MVE_OUTSIDE_LOG_RECORDER_H
-#define MVE_OUTSIDE_LOG_RECORDER_H
+#ifndef MVE_OUTSIDE_RECORDER_H
+#define MVE_OUTSIDE_RECORDER_H
 
 #include <jansson.h>
 
@@ -16,6 +16,19 @@ int recorder_open(struct monitor *m);
 void recorder_bound(struct log_tail *tail, uint64_t most);
 /* The leader stands at its first instruction: its recorder begins. */
 void recorder_begin(struct monitor *m);
+/*
+ * Of a session that runs (foam/record_late.c).  The folder, or a negative errno; it is given up
+ * again; a descriptor of it, and which recording that will be.
+ */
+int recorder_late_open(const char *path);
+void recorder_late_drop(void);
+int recorder_late_folder(uint64_t recording[2]);
+/* The leader stood for its image, and its cursors are there: it begins. */
+void recorder_late_begin(struct monitor *m);
+/* There is one at work. */
+bool recorder_is(void);
+/* The image that it begins with is not to be had: it ends. */
+void recorder_fail(struct monitor *m, const char *why);
 /* It has said something, or has ended. */
 void recorder_serve(struct monitor *m);
 /* The session is over: what is left is written; it is waited for, for so long. */

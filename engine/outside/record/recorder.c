@@ -20,7 +20,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -29,68 +28,15 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
-#include "engine/core/ring.h"
-#include "engine/outside/kernel/folder.h"
-#include "engine/outside/log/frames.h"
-#include "engine/outside/log/head.h"
 #include "engine/outside/log/aside.h"
-#include "engine/outside/log/recorder.h"
-#include "engine/outside/log/writer.h"
+#include "engine/outside/record/recorder_parts.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
-#include "engine/outside/print/text_json.h"
 
-#define US		(1u << ROW_LOG)
 #define LOOK_FIRST_NS	500000		/* between two looks at quiet lanes; */
 #define LOOK_LAST_NS	20000000	/* twice as long each time, up to this */
 #define SYNC_MS		1000		/* with --sync second */
 #define HURRY_PART	4		/* of the ring is unread: nothing more is compressed */
-#define END_MS		30000		/* for what is left, at the session's end */
-#define SPOOL_SEGMENTS	16		/* of what may wait; they go one by one */
-
-/* Where we stand in a lane: how far is written down, and how far that is under way. */
-struct place {
-	uint32_t life, chunk;
-	uint64_t at, head;	/* `head`: as far as this look goes */
-	uint64_t ended;		/* the look in which the life was read to its end; or 0 */
-	bool closed, done;	/* no more will come; it is given back */
-	uint32_t giving, gave;	/* as seen with the head; as it is written down */
-};
-
-/* Cells of a batch: given back when they are written. */
-struct reached {
-	uint32_t lane, life, chunk;
-	uint64_t at;
-};
-
-/* What one look found. */
-struct gathered {
-	struct batch batch;
-	uint64_t look;
-	bool whole;		/* of all lanes */
-	struct reached reached[BATCH_FRAMES];
-};
-
-struct recorder {
-	struct monitor *m;
-	struct streams streams;
-	struct section *own;
-	const struct section *from;
-	struct log_writer writer;
-	struct head_bytes head;
-	struct place place[LANES];
-	struct gathered turn[2];
-	int socket;
-	uint32_t lane;		/* where the next look begins */
-	uint64_t looks;
-	uint64_t synced_ms;	/* when that was last asked for */
-	uint64_t most;		/* bytes that may wait to be shipped; 0: nobody ships */
-	uint32_t rounds;	/* whole ones */
-	bool full;		/* the batch is full: there may be more */
-	char why[FRAMES_WHY];	/* it ends; "": it goes on */
-};
-
-static struct recorder ours = { .socket = -1 };
 
 __attribute__((format(printf, 2, 3)))
 static bool ends(struct recorder *r, const char *fmt, ...)
@@ -193,7 +139,7 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 {
 	struct place *p = &r->place[lane];
 
-	if (!p->life || p->ended)
+	if (!p->life || p->ended || p->begins)
 		return true;
 	if (!cells_gather(r, g, lane))
 		return false;
@@ -221,7 +167,7 @@ static bool heads_see(struct recorder *r)
 		const struct lane *l = &r->from->lane[i];
 		struct place *p = &r->place[i];
 
-		if (!p->life || p->ended)
+		if (!p->life || p->ended || p->begins)
 			continue;
 		/* If it is closed the head is the last. */
 		p->closed = CONSUME(lane_state, &l->state) == LANE_CLOSED;
@@ -249,11 +195,16 @@ static void lives_see(struct recorder *r, struct gathered *g)
 		uint32_t state = CONSUME(lane_state, &l->state);
 		uint32_t life = CONSUME(lane_life, &l->life);
 
-		if (!life || life == r->place[i].life || state == LANE_FREE ||
-		    state == LANE_CLAIMED || is_full(r, g))
+		if (is_full(r, g))
 			continue;
-		r->place[i] = (struct place){ .life = life };
-		cursor_begin(&r->streams, i, life, 0);
+		if (!life || (life == r->place[i].life && !r->place[i].begins) ||
+		    state == LANE_FREE || state == LANE_CLAIMED)
+			continue;
+		if (!r->place[i].begins) {
+			r->place[i] = (struct place){ .life = life };
+			cursor_begin(&r->streams, i, life, r->leader);
+		}
+		r->place[i].begins = false;
 		frame_add(r, g, i, LOG_OPEN, NULL, 0);
 		g->reached[g->batch.frames - 1] = (struct reached){ 0 };
 	}
@@ -374,12 +325,14 @@ static bool given_back(struct recorder *r, struct gathered *g)
 static bool is_over(struct recorder *r)
 {
 	struct pollfd p = { .fd = r->socket, .events = POLLIN };
-	char word;
+	char word[FRAMES_WHY] = "";
+	ssize_t n;
 
 	if (poll(&p, 1, 0) <= 0)
 		return false;
-	if (recv(r->socket, &word, sizeof(word), MSG_DONTWAIT) == sizeof(word))
-		ends(r, "as was asked (mve record --stop)");
+	n = recv(r->socket, word, sizeof(word) - 1, MSG_DONTWAIT);
+	if (n > 0)
+		ends(r, "%s", word);
 	return true;
 }
 
@@ -476,7 +429,7 @@ static bool look(struct recorder *r, unsigned turn, bool *any)
 		batch_write(&r->writer, &g->batch);
 	batch_wait(&r->writer, &other->batch);
 	return sync_look(r) && given_back(r, other) && whole &&
-	       (!r->streams.conduct->leader || ends(r, "another version leads"));
+	       (r->streams.conduct->leader == r->leader || ends(r, "another version leads"));
 }
 
 static void record(struct recorder *r)
@@ -514,7 +467,23 @@ static void finish(struct recorder *r)
 		send(r->socket, r->why, strlen(r->why), MSG_NOSIGNAL);
 }
 
-static _Noreturn void recorder_run(struct recorder *r)
+/* Where the session's leader stood for an image; lanes of which nothing more comes are over. */
+static void places_take(struct recorder *r)
+{
+	for (uint32_t i = 0; i < LANES && r->image; i++) {
+		const struct cursor *c = &r->own->cursor[i];
+
+		if (!c->life)
+			continue;
+		r->place[i] = (struct place){ .life = c->life, .at = c->at, .head = c->at,
+					      .chunk = place_chunk(c->place),
+					      .begins = c->done != c->life };
+		if (c->done == c->life)
+			r->place[i].ended = r->place[i].closed = r->place[i].done = true;
+	}
+}
+
+void recorder_run(struct recorder *r)
 {
 	int result;
 
@@ -523,164 +492,13 @@ static _Noreturn void recorder_run(struct recorder *r)
 	signal(SIGXFSZ, SIG_IGN);
 	descriptors_keep((int *[]){ &r->socket, &r->writer.folder, &r->writer.fd }, 3);
 	log_writer_begin(&r->writer, r->m->options->compress, &r->m->options->bounds);
-	r->from = streams_part(r->m, 0);
+	r->from = streams_part(r->m, r->leader);
 	r->own = streams_part(r->m, ROW_LOG);
+	places_take(r);
 	result = head_write(r, &r->turn[0]);
 	if (result)
 		ends(r, "cannot write: %s", strerror(-result));
 	record(r);
 	finish(r);
 	_exit(r->why[0] ? EXIT_NO : EXIT_OK);
-}
-
-/* --- the monitor's side -------------------------------------------------------------- */
-
-static int open_fail(const char *path, int result)
-{
-	if (result == -EEXIST)
-		say_error("give a folder that is new, or empty",
-			  "cannot record: %s: a recording is there", path);
-	else
-		say_error("the folder must be yours alone (0700), on a disk with room",
-			  "cannot record: %s: %s", path, folder_why(-result));
-	return result == -EEXIST ? EXIT_USE : EXIT_SYSTEM;
-}
-
-int recorder_open(struct monitor *m)
-{
-	const char *path = m->options->record;
-	int result = path ? log_writer_open(&ours.writer, path) : 0;
-
-	if (!path || result)
-		return result ? open_fail(path, result) : 0;
-	say_error(NULL, "%s %s: it will hold what clients send, and what they are sent",
-		  m->options->spooled ? "shipping, by way of" : "recording to", path);
-	return 0;
-}
-
-void recorder_bound(struct log_tail *tail, uint64_t most)
-{
-	struct log_writer *w = &ours.writer;
-
-	MUST(most && w->segment_bytes);
-	w->tail = tail;
-	ours.most = most;
-	if (w->segment_bytes > most / SPOOL_SEGMENTS)
-		w->segment_bytes = most / SPOOL_SEGMENTS;
-}
-
-static void recorder_failed(struct monitor *m, const char *why)
-{
-	snprintf(ours.why, sizeof(ours.why), "%s", why);
-	streams_follow(m, ROW_LOG, false);
-	say_error("the session goes on without it", "%s: the recording ends: %s", m->session.name,
-		  why);
-}
-
-static void link_close(struct monitor *m)
-{
-	MUST(ours.socket >= 0);
-	close(ours.socket);
-	ours.socket = -1;
-	if (ours.writer.tail)
-		PUBLISH(tail_over, &ours.writer.tail->over, 1);
-	if (m->conduct->following & US)
-		recorder_failed(m, "its recorder was killed");
-}
-
-void recorder_begin(struct monitor *m)
-{
-	int pair[2], result = 0;
-	pid_t pid;
-
-	if (!m->options->record)
-		return;
-	ours.m = m;
-	ours.streams = (struct streams){ m->conduct, ROW_LOG };
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		result = -errno;
-	if (!result)
-		result = head_make(m, &ours.head);
-	if (result) {
-		recorder_failed(m, strerror(-result));
-		return;
-	}
-	ours.writer.written = mmap(NULL, sizeof(*ours.writer.written), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	MUST(ours.writer.written != MAP_FAILED);
-	pid = fork();
-	if (!pid) {
-		ours.socket = pair[1];
-		recorder_run(&ours);
-	}
-	close(pair[1]);
-	close(ours.writer.fd);
-	close(ours.writer.folder);
-	free(ours.head.bytes);
-	ours.socket = pair[0];
-	if (pid < 0 || !recorder_poll(m))
-		link_close(m);
-}
-
-json_t *recorder_json(struct monitor *m)
-{
-	const struct log_written *w = ours.writer.written;
-	json_t *j = json_pack("{s:o, s:b}", "folder", text_json(m->options->record), "active",
-			      ours.socket >= 0 && !ours.why[0]);
-
-	MUST(j);
-	if (ours.why[0])
-		json_object_set_new(j, "ended", text_json(ours.why));
-	if (w)
-		json_object_update_new(j, json_pack("{s:I, s:I, s:i, s:i}", "bytes",
-						    (json_int_t)w->bytes, "uncompressed",
-						    (json_int_t)w->frames, "segments",
-						    (int)w->segments, "dropped",
-						    (int)w->dropped));
-	return j;
-}
-
-bool recorder_poll(struct monitor *m)
-{
-	return ours.socket < 0 || monitor_poll(m, ours.socket, POLLIN, WAKE_RECORDER, 0);
-}
-
-bool recorder_stop(struct monitor *m)
-{
-	return m->options->record && ours.socket >= 0 && !ours.why[0] &&
-	       send(ours.socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-}
-
-void recorder_serve(struct monitor *m)
-{
-	char why[FRAMES_WHY];
-	ssize_t n;
-
-	while (ours.socket >= 0 &&
-	       (n = recv(ours.socket, why, sizeof(why) - 1, MSG_DONTWAIT)) >= 0) {
-		why[n] = 0;
-		if (n)
-			recorder_failed(m, why);
-		else
-			link_close(m);
-	}
-	recorder_poll(m);
-}
-
-void recorder_end(struct monitor *m)
-{
-	struct pollfd p = { .fd = ours.socket, .events = POLLIN };
-
-	if (ours.socket < 0)
-		return;
-	/* Who died told no end. */
-	streams_sweep(m);
-	shutdown(ours.socket, SHUT_WR);
-	if (poll(&p, 1, END_MS) > 0) {
-		recorder_serve(m);
-		return;
-	}
-	say_error("what is on disk is true up to its last whole frame",
-		  "%s: the recorder does not end in %d s: left behind", m->session.name,
-		  END_MS / 1000);
 }

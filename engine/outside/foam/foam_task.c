@@ -1,0 +1,212 @@
+/*
+ * Writing an image beside the monitor.  Its twin sleeps; what is needed to look into that is
+ * opened by us, its parent, and a process of its own writes it, for as long as the disk takes.
+ * Then the twin ends.  The leader has nothing to do with any of it; where it fails the recording
+ * that begins there ends, and says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/foam/foam.h"
+#include "engine/outside/foam/foam_task.h"
+#include "engine/outside/log/aside.h"
+#include "engine/outside/record/recorder.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/rewind.h"
+
+#define END_MS	30000		/* for what is being written, at the session's end */
+
+static struct {
+	struct foam_want want;
+	struct version *v;	/* that sleeps; NULL: nothing is written */
+	int socket;		/* of who writes; or -1 */
+	bool written;
+	char why[FOAM_WHY];	/* it failed */
+} task = { .socket = -1, .want.folder = -1 };
+
+void foam_task_want(int folder, const uint64_t recording[2], uint32_t number)
+{
+	MUST(!task.v);
+	if (task.want.folder >= 0)
+		close(task.want.folder);
+	task.want = (struct foam_want){ .folder = folder, .number = number };
+	memcpy(task.want.recording, recording, sizeof(task.want.recording));
+	task.written = false;
+	task.why[0] = 0;
+}
+
+bool foam_task_is_of(const struct version *v)
+{
+	return task.v == v;
+}
+
+/* --- who writes ------------------------------------------------------------------------ */
+
+static _Noreturn void writer_run(struct foam_want *want, int socket)
+{
+	char why[FOAM_WHY] = "";
+	int result;
+
+	MUST(want->folder >= 0 && want->memory >= 0 && want->pagemap >= 0);
+	setsid();
+	prctl(PR_SET_NAME, "mve-image");
+	aside_begin();
+	signal(SIGXFSZ, SIG_IGN);
+	descriptors_keep((int *[]){ &socket, &want->folder, &want->memory, &want->pagemap }, 4);
+	result = foam_write(want);
+	if (result)
+		snprintf(why, sizeof(why), "%s", strerror(-result));
+	send(socket, why, strlen(why) + 1, MSG_NOSIGNAL);
+	_exit(result ? EXIT_NO : EXIT_OK);
+}
+
+/* What a process that is not its parent may not be allowed to open. */
+static int process_open(pid_t pid, const char *what)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", pid, what);
+	return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+static int writer_begin(struct version *v)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (task.want.memory < 0 || task.want.pagemap < 0)
+		return -EACCES;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	versions_inherit(v->monitor, true);
+	pid = fork();
+	if (!pid)
+		writer_run(&task.want, pair[1]);
+	versions_inherit(v->monitor, false);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return -EAGAIN;
+	}
+	task.socket = pair[0];
+	return 0;
+}
+
+/* --- its end --------------------------------------------------------------------------- */
+
+static void descriptor_drop(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* The twin ends, and nobody has to hear of it. */
+static void twin_end(struct version *v)
+{
+	v->state = VERSION_ENDED;
+	v->comes_ms = 0;
+	snprintf(v->why, sizeof(v->why), "%.100s", task.written ? "its image is written" :
+		 task.why);
+	rewind_end(v);
+	version_end(v);
+}
+
+static void task_end(struct monitor *m, const char *why)
+{
+	struct version *v = task.v;
+
+	MUST(v && v->asleep && v->index != m->leader);
+	descriptor_drop(&task.socket);
+	descriptor_drop(&task.want.memory);
+	descriptor_drop(&task.want.pagemap);
+	descriptor_drop(&task.want.folder);
+	task.written = !*why;
+	snprintf(task.why, sizeof(task.why), "%s", why);
+	task.v = NULL;
+	twin_end(v);
+	say_log("record", "%s: image %u: %s", m->session.name, task.want.number,
+		*why ? why : "written");
+	if (*why)
+		recorder_fail(m, why);
+}
+
+bool foam_task_begin(struct version *v, const struct request *r)
+{
+	int result;
+
+	if (task.v == v)
+		return true;
+	if (task.v || task.want.folder < 0)
+		return false;
+	task.want.twin = v;
+	task.want.memory = process_open(r->pid, "mem");
+	task.want.pagemap = process_open(r->pid, "pagemap");
+	task.want.point = r->args[1];
+	task.want.parent = v->brief->images.move[0].parent;
+	task.want.group = v->brief->images.move[0].group;
+	task.v = v;
+	result = writer_begin(v);
+	if (result) {
+		task_end(v->monitor, strerror(-result));
+		return false;
+	}
+	foam_task_poll(v->monitor);
+	return true;
+}
+
+void foam_task_serve(struct monitor *m)
+{
+	char why[FOAM_WHY] = "";
+	ssize_t n;
+
+	if (task.socket < 0)
+		return;
+	n = recv(task.socket, why, sizeof(why) - 1, MSG_DONTWAIT);
+	if (n > 0)
+		task_end(m, why);
+	else if (n == 0)
+		task_end(m, "who writes its image was killed");
+	else
+		foam_task_poll(m);
+}
+
+void foam_task_lost(struct version *v)
+{
+	MUST(!task.v && v->asleep);
+	task.v = v;
+	task_end(v->monitor, "its copy does not come to sleep");
+}
+
+void foam_task_close(struct monitor *m)
+{
+	struct pollfd p = { .fd = task.socket, .events = POLLIN };
+
+	if (!task.v)
+		return;
+	if (task.socket >= 0 && poll(&p, 1, END_MS) > 0)
+		foam_task_serve(m);
+	if (task.v)
+		task_end(m, "it was not written in time");
+}
+
+bool foam_task_poll(struct monitor *m)
+{
+	return task.socket < 0 || monitor_poll(m, task.socket, POLLIN, WAKE_RECORDER, 0);
+}
+
+json_t *foam_task_json(void)
+{
+	return json_pack("{s:s, s:i}", "state", task.v ? "is written" : task.written ? "written" :
+			 task.why[0] ? "failed" : "begins", "number", (int)task.want.number);
+}

@@ -1,0 +1,143 @@
+/*
+ * Recording a session that runs.  A twin of its leader is taken, and sleeps, for its memory to be
+ * written into the recording (foam/foam_task.c); the recorder's cursors are put where the leader
+ * stood for that, and it reads on from there.  So a replay makes a process of the image, and
+ * feeds it what is recorded.
+ *
+ * What cannot be is said before anything is touched.  What a session was asked for is what it
+ * is now: its options are others from then on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/outside/foam/foam_task.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/rights.h"
+#include "engine/outside/foam/record_late.h"
+#include "engine/outside/late/rows.h"
+#include "engine/outside/late/twin.h"
+#include "engine/outside/record/recorder.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
+
+static bool has_several(const struct version *v)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->pid != v->server && !process_over(s->pid))
+			return true;
+	}
+	return false;
+}
+
+/* A replay begins with ours. */
+static bool has_our_rights(pid_t pid)
+{
+	struct rights_key ours, its;
+
+	return rights_key_read(getpid(), &ours) && rights_key_read(pid, &its) &&
+	       !memcmp(&ours, &its, sizeof(ours));
+}
+
+/* Its row may have been a follower's. */
+static bool row_in_use(struct monitor *m)
+{
+	return m->versions > ROW_LOG && !m->logs && !row_is_free(m, &m->version[ROW_LOG]);
+}
+
+static const char *barred(struct monitor *m)
+{
+	const struct version *v = leading(m);
+
+	if (recorder_is())
+		return "it is recorded already";
+	if (m->options->replay)
+		return "it is a replay";
+	if (m->options->from_start)
+		return "it keeps all from its start (--from-start)";
+	if (options_seams(m->options))
+		return "it was started with --mark";
+	if (m->options->ship)
+		return "it is shipped";
+	if (has_several(v))
+		return "it has several processes, and an image has one";
+	if (v->area->filters || process_filtered(v->server))
+		return "it has a filter of its own (seccomp)";
+	if (m->realms > 1 || !has_our_rights(v->server))
+		return "it has changed its rights: give --record to mve run";
+	if (m->conduct && m->conduct->sections < VERSIONS)
+		return "it was begun with -f and no --spare: there is no place for a recorder";
+	if (row_in_use(m))
+		return "the recorder's place is taken by a follower: drop one";
+	return NULL;
+}
+
+static const char *folder_refused(const char *path, int result)
+{
+	static char text[WHY_MAX];
+
+	snprintf(text, sizeof(text), "%s: %s", path, result == -EEXIST ? "a recording is there" :
+		 folder_why(-result));
+	return text;
+}
+
+/* The recorder begins where the twin was taken. */
+static void begin(struct monitor *m, const struct run_options *like)
+{
+	static struct run_options now;
+	static char *folder;
+
+	free(folder);
+	folder = strdup(like->record);
+	MUST(folder);
+	now = *like;
+	now.record = folder;
+	m->options = &now;
+	recorder_late_begin(m);
+	wakes_look(m);
+}
+
+/* Nothing came of it. */
+static void undo(struct monitor *m, const struct run_options *like, bool made)
+{
+	m->logs = false;
+	recorder_late_drop();
+	if (made)
+		rmdir(like->record);
+}
+
+bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *stood_us, char *why,
+		  size_t size, bool *passes)
+{
+	struct follower_options asleep = { .asleep = true };
+	const char *no = barred(m);
+	bool made = access(like->record, F_OK) < 0;
+	uint64_t recording[2];
+	int result = no ? 0 : recorder_late_open(like->record), folder;
+
+	*passes = false;
+	if (result)
+		no = folder_refused(like->record, result);
+	snprintf(why, size, "%s", no ? no : "");
+	if (no)
+		return false;
+	MUST(!m->options->replay && !recorder_is());
+	m->logs = true;
+	folder = recorder_late_folder(recording);
+	foam_task_want(folder, recording, 0);
+	if (!twin_begin(m, &asleep, stood_us, why, size, passes)) {
+		undo(m, like, made);
+		return false;
+	}
+	begin(m, like);
+	return true;
+}

@@ -1,0 +1,232 @@
+/*
+ * The recorder, as the monitor has it: its folder, its process (recorder.c), what that says and
+ * what it is told.  There is one at a time; of a session that runs already it begins where an
+ * image was taken (foam/record_late.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/outside/foam/foam_task.h"
+#include "engine/outside/kernel/folder.h"
+#include "engine/outside/record/recorder_parts.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
+#include "engine/outside/print/text_json.h"
+
+#define END_MS		30000		/* for what is left, at the session's end */
+#define SPOOL_SEGMENTS	16		/* of what may wait; they go one by one */
+
+static struct recorder ours = { .socket = -1 };
+
+static int open_fail(const char *path, int result)
+{
+	if (result == -EEXIST)
+		say_error("give a folder that is new, or empty",
+			  "cannot record: %s: a recording is there", path);
+	else
+		say_error("the folder must be yours alone (0700), on a disk with room",
+			  "cannot record: %s: %s", path, folder_why(-result));
+	return result == -EEXIST ? EXIT_USE : EXIT_SYSTEM;
+}
+
+int recorder_open(struct monitor *m)
+{
+	const char *path = m->options->record;
+	int result = path ? log_writer_open(&ours.writer, path) : 0;
+
+	if (!path || result)
+		return result ? open_fail(path, result) : 0;
+	say_error(NULL, "%s %s: it will hold what clients send, and what they are sent",
+		  m->options->spooled ? "shipping, by way of" : "recording to", path);
+	return 0;
+}
+
+void recorder_bound(struct log_tail *tail, uint64_t most)
+{
+	struct log_writer *w = &ours.writer;
+
+	MUST(most && w->segment_bytes);
+	w->tail = tail;
+	ours.most = most;
+	if (w->segment_bytes > most / SPOOL_SEGMENTS)
+		w->segment_bytes = most / SPOOL_SEGMENTS;
+}
+
+static void recorder_failed(struct monitor *m, const char *why)
+{
+	snprintf(ours.why, sizeof(ours.why), "%s", why);
+	streams_follow(m, ROW_LOG, false);
+	say_error("the session goes on without it", "%s: the recording ends: %s", m->session.name,
+		  why);
+}
+
+static void link_close(struct monitor *m)
+{
+	MUST(ours.socket >= 0);
+	close(ours.socket);
+	ours.socket = -1;
+	if (ours.writer.tail)
+		PUBLISH(tail_over, &ours.writer.tail->over, 1);
+	if (m->conduct->following & US)
+		recorder_failed(m, "its recorder was killed");
+}
+
+static void recorder_start(struct monitor *m)
+{
+	int pair[2], result = 0;
+	pid_t pid;
+
+	ours.m = m;
+	ours.leader = m->leader;
+	ours.streams = (struct streams){ m->conduct, ROW_LOG };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		result = -errno;
+	if (!result)
+		result = head_make(m, ours.image, &ours.head);
+	if (result) {
+		recorder_failed(m, strerror(-result));
+		return;
+	}
+	ours.writer.written = mmap(NULL, sizeof(*ours.writer.written), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(ours.writer.written != MAP_FAILED);
+	pid = fork();
+	if (!pid) {
+		ours.socket = pair[1];
+		recorder_run(&ours);
+	}
+	close(pair[1]);
+	close(ours.writer.fd);
+	close(ours.writer.folder);
+	free(ours.head.bytes);
+	ours.socket = pair[0];
+	if (pid < 0 || !recorder_poll(m))
+		link_close(m);
+}
+
+void recorder_begin(struct monitor *m)
+{
+	if (m->options->record)
+		recorder_start(m);
+}
+
+/* --- of a session that runs -------------------------------------------------------------- */
+
+int recorder_late_open(const char *path)
+{
+	MUST(!recorder_is());
+	ours = (struct recorder){ .socket = -1, .image = true };
+	return log_writer_open(&ours.writer, path);
+}
+
+void recorder_late_drop(void)
+{
+	log_writer_drop(&ours.writer);
+	ours.image = false;
+}
+
+int recorder_late_folder(uint64_t recording[2])
+{
+	memcpy(recording, ours.writer.recording, sizeof(ours.writer.recording));
+	return fcntl(ours.writer.folder, F_DUPFD_CLOEXEC, 0);
+}
+
+void recorder_late_begin(struct monitor *m)
+{
+	MUST(m->options->record && ours.image);
+	recorder_start(m);
+}
+
+bool recorder_is(void)
+{
+	return ours.socket >= 0;
+}
+
+void recorder_fail(struct monitor *m, const char *why)
+{
+	char text[FRAMES_WHY];
+
+	snprintf(text, sizeof(text), "the image that it begins with: %s", why);
+	if (m->options->record && recorder_is() && !ours.why[0])
+		send(ours.socket, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+json_t *recorder_json(struct monitor *m)
+{
+	const struct log_written *w = ours.writer.written;
+	json_t *j = json_pack("{s:o, s:b}", "folder", text_json(m->options->record), "active",
+			      ours.socket >= 0 && !ours.why[0]);
+
+	MUST(j);
+	if (ours.why[0])
+		json_object_set_new(j, "ended", text_json(ours.why));
+	if (ours.image)
+		json_object_set_new(j, "image", foam_task_json());
+	if (w)
+		json_object_update_new(j, json_pack("{s:I, s:I, s:i, s:i}", "bytes",
+						    (json_int_t)w->bytes, "uncompressed",
+						    (json_int_t)w->frames, "segments",
+						    (int)w->segments, "dropped",
+						    (int)w->dropped));
+	return j;
+}
+
+bool recorder_poll(struct monitor *m)
+{
+	return foam_task_poll(m) &&
+	       (ours.socket < 0 || monitor_poll(m, ours.socket, POLLIN, WAKE_RECORDER, 0));
+}
+
+bool recorder_stop(struct monitor *m)
+{
+	static const char asked[] = "as was asked (mve record --stop)";
+
+
+	return m->options->record && ours.socket >= 0 && !ours.why[0] &&
+	       send(ours.socket, asked, sizeof(asked) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
+void recorder_serve(struct monitor *m)
+{
+	char why[FRAMES_WHY];
+	ssize_t n;
+
+	foam_task_serve(m);
+	while (ours.socket >= 0 &&
+	       (n = recv(ours.socket, why, sizeof(why) - 1, MSG_DONTWAIT)) >= 0) {
+		why[n] = 0;
+		if (n)
+			recorder_failed(m, why);
+		else
+			link_close(m);
+	}
+	recorder_poll(m);
+}
+
+void recorder_end(struct monitor *m)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	foam_task_close(m);
+	p.fd = ours.socket;
+	if (ours.socket < 0)
+		return;
+	/* Who died told no end. */
+	streams_sweep(m);
+	shutdown(ours.socket, SHUT_WR);
+	if (poll(&p, 1, END_MS) > 0) {
+		recorder_serve(m);
+		return;
+	}
+	say_error("what is on disk is true up to its last whole frame",
+		  "%s: the recorder does not end in %d s: left behind", m->session.name,
+		  END_MS / 1000);
+}

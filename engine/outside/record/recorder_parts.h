@@ -1,0 +1,61 @@
+/* The recorder, as the monitor makes it and its process runs it. */
+#ifndef MVE_OUTSIDE_RECORDER_PARTS_H
+#define MVE_OUTSIDE_RECORDER_PARTS_H
+
+#include "engine/core/ring.h"
+#include "engine/outside/log/frames.h"
+#include "engine/outside/log/head.h"
+#include "engine/outside/record/recorder.h"
+#include "engine/outside/log/writer.h"
+
+#define US		(1u << ROW_LOG)
+
+/* Where we stand in a lane: how far is written down, and how far that is under way. */
+struct place {
+	uint32_t life, chunk;
+	uint64_t at, head;	/* `head`: as far as this look goes */
+	uint64_t ended;		/* the look in which the life was read to its end; or 0 */
+	bool closed, done;	/* no more will come; it is given back */
+	bool begins;		/* the recording begins within it, which has yet to be said */
+	uint32_t giving, gave;	/* as seen with the head; as it is written down */
+};
+
+/* Cells of a batch: given back when they are written. */
+struct reached {
+	uint32_t lane, life, chunk;
+	uint64_t at;
+};
+
+/* What one look found. */
+struct gathered {
+	struct batch batch;
+	uint64_t look;
+	bool whole;		/* of all lanes */
+	struct reached reached[BATCH_FRAMES];
+};
+
+struct recorder {
+	struct monitor *m;
+	struct streams streams;
+	struct section *own;
+	const struct section *from;
+	struct log_writer writer;
+	struct head_bytes head;
+	struct place place[LANES];
+	struct gathered turn[2];
+	int socket;
+	uint32_t leader;	/* the version that is read */
+	uint32_t lane;		/* where the next look begins */
+	uint64_t looks;
+	uint64_t synced_ms;	/* when that was last asked for */
+	uint64_t most;		/* bytes that may wait to be shipped; 0: nobody ships */
+	uint32_t rounds;	/* whole ones */
+	bool image;		/* it begins where one was taken */
+	bool full;		/* the batch is full: there may be more */
+	char why[FRAMES_WHY];	/* it ends; "": it goes on */
+};
+
+/* In its own process: until it is over. */
+_Noreturn void recorder_run(struct recorder *r);
+
+#endif

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""middle.py CASE...: a session that runs is recorded from then on (mve record NAME DIR).
+
+kv		a server of one thread, begun alone and with a follower; what it answers from
+		memory was there before; stopped, recorded again, and replayed twice
+redis		the same of redis-server under load
+memcached	and of memcached, which has threads
+refused		what has no image is said before anything is touched
+damaged		an image that is cut, changed, missing, another's: refused by name
+"""
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import kv as kv_server
+from kv import MVE, ROOT, connect, fail, free_port, mve
+
+EQUAL = re.compile(r"^replayed (\d+) calls, equal$", re.M)
+NAME = f"middle-{os.getpid()}"
+SERVERS = {
+    "kv": lambda port: ["./server", str(port)],
+    "redis": lambda port: ["redis-server", "--port", str(port), "--save", "",
+                           "--enable-debug-command", "yes"],
+    "memcached": lambda port: ["memcached", "-u", "root", "-t", "4", "-U", "0", "-p", str(port)],
+}
+# A request that stores, with its answer; one that asks, with its own.
+TALK = {
+    "kv": ("PUT {k} {v}\n", "OK\n", "GET {k}\n", "VALUE {v}\n"),
+    "redis": ("SET {k} {v}\r\n", "+OK\r\n", "GET {k}\r\n", "${n}\r\n{v}\r\n"),
+    "memcached": ("set {k} 0 0 {n}\r\n{v}\r\n", "STORED\r\n", "get {k}\r\n",
+                  "VALUE {k} 0 {n}\r\n{v}\r\nEND\r\n"),
+}
+
+
+class Client:
+    """A connection, and what the server is to answer on it."""
+    def __init__(self, what, port):
+        self.words = TALK[what]
+        self.link = connect(port)
+        self.file = self.link.makefile("rb")
+
+    def ask(self, which, k, v):
+        text, answer = (w.format(k=k, v=v, n=len(v)).encode()
+                        for w in self.words[2 * which:2 * which + 2])
+        self.link.sendall(text)
+        got = self.file.read(len(answer))
+        if got != answer:
+            fail(f"{text} is answered with {got}, not {answer}")
+
+    def put(self, k, v):
+        self.ask(0, k, v)
+
+    def get(self, k, v):
+        self.ask(1, k, v)
+
+
+class Load(threading.Thread):
+    """Connections that come, talk and stay for a while."""
+    def __init__(self, what, port, seed):
+        super().__init__(daemon=True)
+        self.what, self.port, self.seed = what, port, seed
+        self.over = False
+        self.turns = 0
+
+    def run(self):
+        dice = random.Random(self.seed)
+        client = Client(self.what, self.port)
+        while not self.over:
+            k, v = f"k{self.seed}-{dice.randrange(40)}", "v" * dice.randrange(1, 90)
+            client.put(k, v)
+            client.get(k, v)
+            self.turns += 1
+            if not dice.randrange(50):
+                client = Client(self.what, self.port)
+
+
+class Session:
+    def __init__(self, what, *more):
+        self.what = what
+        self.port = free_port()
+        self.words = SERVERS[what](self.port)
+        self.err = open(f"{NAME}.err", "w+")
+        self.mve = subprocess.Popen([MVE, "run", "-n", NAME, *more, "--", *self.words],
+                                    stdout=subprocess.DEVNULL, stderr=self.err)
+        self.first = Client(what, self.port)
+        self.first.put("early", "bird")
+        self.loads = []
+
+    def load(self, n):
+        self.loads = [Load(self.what, self.port, i) for i in range(n)]
+        for one in self.loads:
+            one.start()
+
+    def turns(self, n):
+        """Each connection has so many more."""
+        want = [one.turns + n for one in self.loads]
+        while any(one.turns < w for one, w in zip(self.loads, want)):
+            if not all(one.is_alive() for one in self.loads):
+                fail("a client has given up")
+            time.sleep(0.01)
+
+    def rest(self):
+        for one in self.loads:
+            one.over = True
+            one.join(60)
+        self.loads = []
+
+    def record(self, folder, *more, status=0):
+        shutil.rmtree(folder, ignore_errors=True)
+        return mve("record", NAME, folder, *more, status=status)
+
+    def end(self):
+        self.rest()
+        mve("stop", NAME)
+        self.mve.wait(60)
+        self.err.seek(0)
+        return self.err.read()
+
+
+def replay(folder, *words, status=0):
+    p = mve("replay", "-n", f"{NAME}-r", folder, *words, status=status)
+    m = EQUAL.search(p.stdout)
+    if bool(m) != (status == 0):
+        fail(f"{folder}: replay says {p.stdout!r} {p.stderr!r}")
+    return int(m[1]) if m else p.stderr
+
+
+def looked(folder):
+    """Nobody else may read it, and it is whole."""
+    if os.stat(folder).st_mode & 0o777 != 0o700 or \
+       any(os.stat(f"{folder}/{f}").st_mode & 0o777 != 0o600 for f in os.listdir(folder)):
+        fail(f"others may read {folder}")
+    mve("log", folder, "verify")
+    return json.loads(mve("log", folder, "--json").stdout)
+
+
+def twice(what, *more, threads=3, turns=150):
+    """Recorded under load, stopped, recorded again, to the session's end."""
+    s = Session(what, *more)
+    s.load(threads)
+    s.turns(turns)
+    s.record("one.log")
+    s.turns(turns)
+    s.first.get("early", "bird")
+    mve("record", NAME, "--stop")
+    s.turns(turns)
+    s.first.put("second", "chance")
+    deadline = time.time() + 60
+    while json.loads(mve("status", NAME, "--json").stdout)["recording"]["active"]:
+        if time.time() > deadline:
+            fail("it does not stop")
+        time.sleep(0.02)
+    s.record("two.log", "--compress", "1")
+    s.turns(turns)
+    s.rest()
+    s.first.get("early", "bird")
+    s.first.get("second", "chance")
+    said = s.end()
+    if "dropped" in said or "failed" in said or "bug" in said:
+        fail(said)
+    for folder in "one.log", "two.log":
+        looked(folder)
+        calls = replay(folder)
+        if calls < 2 * threads * turns or replay(folder) != calls:
+            fail(f"{folder}: {calls} calls")
+
+
+def kv():
+    kv_server.build("server")
+    twice("kv", turns=40)
+    twice("kv", "-f", "same", "--spare", "1", turns=40)
+
+
+def redis():
+    twice("redis")
+
+
+def memcached():
+    twice("memcached")
+
+
+def refused():
+    kv_server.build("server")
+    s = Session("kv", "-f", "same")
+    if "no place for a recorder" not in s.record("no.log", status=1).stderr:
+        fail("without a row")
+    if os.path.exists("no.log"):
+        fail("something is left")
+    s.end()
+    s = Session("kv")
+    os.makedirs("there.log", mode=0o700, exist_ok=True)
+    open("there.log/000000.log", "w").close()
+    if "a recording is there" not in mve("record", NAME, "there.log", status=1).stderr:
+        fail("a folder with a recording")
+    shutil.rmtree("there.log")
+    s.record("yes.log")
+    if "recorded already" not in s.record("more.log", status=1).stderr:
+        fail("twice at once")
+    mve("record", NAME, status=2)
+    mve("record", "nobody-has-this-name", "x.log", status=1)
+    s.first.get("early", "bird")
+    s.end()
+    if "its own program" not in replay("yes.log", "--", "true", status=2):
+        fail("another program")
+    replay("yes.log")
+
+
+def damaged():
+    """Each of these is said of the image by its name; and then it is whole again."""
+    kv_server.build("server")
+    s = Session("kv")
+    s.record("good.log")
+    s.first.get("early", "bird")
+    s.end()
+    with open("good.log/000000.image", "rb") as f:
+        image = f.read()
+    dice = random.Random(7)
+    whole = dice.sample(range(len(image)), 60) + list(range(0, 64, 4))
+    tried = [(image[:at], "cut") for at in dice.sample(range(len(image)), 12)] + \
+            [(image[:at] + bytes([image[at] ^ 1 << at % 8]) + image[at + 1:], at) for at in whole]
+    for text, how in tried + [(image + b"x", "longer"), (b"", "empty")]:
+        shutil.rmtree("bad.log", ignore_errors=True)
+        shutil.copytree("good.log", "bad.log")
+        with open("bad.log/000000.image", "wb") as f:
+            f.write(text)
+        if "its image 000000.image " not in replay("bad.log", status=1):
+            fail(f"{how}: not refused by name")
+        if how in ("cut", "longer") and not \
+           mve("log", "bad.log", "verify", status=1).stderr.count("000000.image"):
+            fail("verify says nothing")
+    os.unlink("bad.log/000000.image")
+    if "is missing" not in replay("bad.log", status=1):
+        fail("missing")
+    replay("good.log")
+
+
+for case in sys.argv[1:]:
+    {"kv": kv, "redis": redis, "memcached": memcached, "refused": refused,
+     "damaged": damaged}[case]()
+    print(f"{case}: as it should be")
+print("middle: ok")
