@@ -40,6 +40,8 @@ enum hidden_bits {
 	SIGSYS_BLOCKED = 1, SIGSYS_IGNORED = 2, SIGILL_BLOCKED = 4, SIGILL_IGNORED = 8,
 	SIGSEGV_BLOCKED = 16, SIGSEGV_IGNORED = 32, SIGBUS_BLOCKED = 64, SIGBUS_IGNORED = 128,
 	HIDDEN_FOLLOWS = 256,	/* of REQ_EXEC: the thread follows, and so will the program */
+	HIDDEN_SPACE = 1024,	/* RLIMIT_AS is wider than the program believes: state/space.c */
+	HIDDEN_DATA = 2048,	/* so is RLIMIT_DATA */
 	HIDDEN_MOVES = 512,	/* the program begins in another lane than its execve was told in */
 };
 

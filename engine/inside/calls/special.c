@@ -37,6 +37,7 @@
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/signal/sigcalls.h"
+#include "engine/inside/state/space.h"
 
 uint64_t *block_bitmap(uint32_t index);
 
@@ -315,6 +316,15 @@ static long serve_arch_prctl(struct thread *t)
 	return call_kernel(t);
 }
 
+/* What is done by calls that nobody makes, and whose answers stand in memory the kernel shares. */
+static long serve_io_setup(struct thread *t, bool uring)
+{
+	if (!uring && !boot.streams)
+		return call_kernel(t);
+	refused(t, uring ? REFUSED_IO_URING : REFUSED_AIO);
+	return -ENOSYS;
+}
+
 long serve_special(struct thread *t, long nr)
 {
 	switch (nr) {
@@ -376,14 +386,13 @@ long serve_special(struct thread *t, long nr)
 	case __NR_unshare:
 	case __NR_setns:
 		return serve_namespace(t, nr);
-	case __NR_io_setup:	/* its answers stand in memory that the kernel shares */
-		if (!boot.streams)
-			return call_kernel(t);
-		refused(t, REFUSED_AIO);
-		return -ENOSYS;
+	case __NR_setrlimit:
+	case __NR_getrlimit:
+	case __NR_prlimit64:
+		return serve_limit(t, nr);
+	case __NR_io_setup:
 	case __NR_io_uring_setup:
-		refused(t, REFUSED_IO_URING);
-		return -ENOSYS;
+		return serve_io_setup(t, nr == __NR_io_uring_setup);
 	default:
 		return call_kernel(t);
 	}

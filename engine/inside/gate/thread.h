@@ -129,6 +129,7 @@ struct thread {
 	uint8_t intercepted;	/* a sanitizer's interceptor makes the program's call */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
 	uint8_t failing;	/* mve has failed in its call, and it is to leave that */
+	uint32_t wider;		/* a vfork's child's: see state/space.c */
 	uint64_t temp_mask;	/* of ppoll and its like, while they run */
 	uint64_t kernel_mask;	/* the same without the hidden signals */
 	uint64_t held_mask;	/* the program's mask when a signal was held */

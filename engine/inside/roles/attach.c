@@ -36,6 +36,7 @@
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/ucontext.h"
+#include "engine/inside/state/space.h"
 
 #define CALL_LEN	2		/* of `syscall` */
 #define LEAVE_LOOK_NS	50000000	/* between two looks whether there is a monitor */
@@ -188,6 +189,7 @@ static void actions_end(struct thread *t, struct attach *a)
 		if (sig != SIGKILL && sig != SIGSTOP)
 			kernel_action(sig, &t->sig->action[sig]);
 	guards_end();
+	space_end();
 }
 
 static void thread_end(struct thread *t, struct attach *a)

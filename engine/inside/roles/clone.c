@@ -37,6 +37,7 @@
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/sample/inputs.h"
+#include "engine/inside/state/space.h"
 
 #define CLONE3_SIZE_MIN	64
 
@@ -103,6 +104,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
 	c->rseq = 0;
+	c->wider = space_bits(t);
 	if (w->flags & CLONE_VFORK)
 		c->alt = t->alt;
 	if (!(w->flags & CLONE_SIGHAND)) {

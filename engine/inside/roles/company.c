@@ -34,6 +34,7 @@
 #include "engine/inside/roles/long_way.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/runtime/callers.h"
+#include "engine/inside/state/space.h"
 #include "engine/inside/takeover/standing.h"
 
 static uint64_t places[AREA_THREADS];
@@ -57,19 +58,25 @@ void company_note(const struct thread *t, uint64_t at, struct caller_place calle
 
 static void streams_unmap(void)
 {
-	OWN2(__NR_munmap, (uint64_t)streams.conduct, section_offset(start.chunks, start.sections));
+	uint64_t len = section_offset(start.chunks, start.sections);
+
+	OWN2(__NR_munmap, (uint64_t)streams.conduct, len);
 	streams = (struct streams){ 0 };
+	space_grow(-(int64_t)len);
 }
 
 /* Where the sections are to be there is nothing yet that can be written or read. */
 static bool conduct_map(int32_t fd)
 {
 	uint64_t len = section_offset(start.chunks, start.sections);
-	long at = OWN6(__NR_mmap, 0, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		       -1, 0);
+	long at;
 
-	if (at < 0)
+	space_grow((int64_t)len);
+	at = OWN6(__NR_mmap, 0, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at < 0) {
+		space_grow(-(int64_t)len);
 		return false;
+	}
 	streams.conduct = (const struct conduct *)at;
 	streams.self = start.version;
 	if (OWN6(__NR_mmap, at, CONDUCT_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == at)

@@ -33,6 +33,7 @@
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/signals.h"
 #include "engine/inside/state/children.h"
+#include "engine/inside/state/space.h"
 #include "engine/inside/state/take.h"
 
 void inside_begin(struct thread *t);
@@ -48,6 +49,7 @@ static const struct { int sig; uint32_t blocked, ignored; } hidden_rows[] = {
 /* What the last program of this process believed of the hidden signals. */
 static void hidden_begin(struct thread *t)
 {
+	space_begin();
 	for (unsigned i = 0; i < HIDDEN_ROWS; i++) {
 		struct action *a = &t->sig->action[hidden_rows[i].sig];
 
@@ -62,7 +64,7 @@ static void hidden_begin(struct thread *t)
 /* The same for the program that an execve brings. */
 uint32_t hidden_state(const struct thread *t)
 {
-	uint32_t bits = 0;
+	uint32_t bits = space_bits(t);
 
 	for (unsigned i = 0; i < HIDDEN_ROWS; i++) {
 		int sig = hidden_rows[i].sig;

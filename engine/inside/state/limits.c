@@ -50,32 +50,40 @@ static void limit_set(struct limit l)
 }
 
 /* It has its parent's memory, but limits of its own, and is about to run another program. */
-static bool is_guest(const struct thread *t)
+bool limits_guest(const struct thread *t)
 {
 	return (t->clone_flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
 }
 
-/* Whether it is about this process's; the limit to be set, or 0, and where the old one goes. */
-static bool is_ours(const struct thread *t, long nr, uint64_t *set, uint64_t *get)
+bool limits_call(const struct thread *t, long nr, struct limit_call *c)
 {
 	const struct frame *f = &t->frame;
 	bool pr = nr == __NR_prlimit64;
+	int32_t pid = pr ? (int32_t)f->rdi : 0;
 
 	if (!pr && nr != __NR_setrlimit && nr != __NR_getrlimit)
 		return false;
-	*set = pr ? f->rdx : nr == __NR_setrlimit ? f->rsi : 0;
-	*get = pr ? f->arg[3] : nr == __NR_getrlimit ? f->rsi : 0;
-	if (pr && (int32_t)f->rdi && (int32_t)f->rdi != t->vpid)
-		return false;
-	return (uint32_t)(pr ? f->rsi : f->rdi) == RLIMIT_NOFILE && !is_guest(t);
+	if (pr)
+		*c = (struct limit_call){ (uint32_t)f->rsi, 2, f->rdx, f->arg[3] };
+	else if (nr == __NR_setrlimit)
+		*c = (struct limit_call){ (uint32_t)f->rdi, 1, f->rsi, 0 };
+	else
+		*c = (struct limit_call){ (uint32_t)f->rdi, 1, 0, f->rsi };
+	return !pid || pid == t->pid || (t->following && pid == t->vpid);
+}
+
+/* The same, of the limit that is kept. */
+static bool is_ours(const struct thread *t, long nr, struct limit_call *c)
+{
+	return limits_call(t, nr, c) && c->resource == RLIMIT_NOFILE && !limits_guest(t);
 }
 
 bool limits_keep(const struct thread *t, long nr)
 {
 	struct limit real, want;
-	uint64_t set, get;
+	struct limit_call c;
 
-	if (!is_ours(t, nr, &set, &get) || !set || target_in(&want, set, sizeof(want)))
+	if (!is_ours(t, nr, &c) || !c.set || target_in(&want, c.set, sizeof(want)))
 		return false;
 	real = limit_real();
 	limit_set((struct limit){ higher(real.now, want.now), higher(real.max, want.max) });
@@ -86,11 +94,11 @@ bool limits_keep(const struct thread *t, long nr)
 
 bool limits_asked(struct thread *t, long nr, long *result)
 {
-	uint64_t set, get;
+	struct limit_call c;
 
-	if (!is_kept || !is_ours(t, nr, &set, &get) || set)
+	if (!is_kept || !is_ours(t, nr, &c) || c.set)
 		return false;
-	*result = get ? target_out(get, &kept, sizeof(kept)) : 0;
+	*result = c.get ? target_out(c.get, &kept, sizeof(kept)) : 0;
 	t->answered = 1;
 	return true;
 }
@@ -103,7 +111,7 @@ void limits_lift(void)
 
 void limits_settle(struct thread *t)
 {
-	if (is_guest(t) || !is_kept) {
+	if (limits_guest(t) || !is_kept) {
 		limit_set(was);
 		return;
 	}
