@@ -119,7 +119,7 @@ struct cursor {
 	uint64_t place;
 	uint32_t life;		/* of the lane that is read */
 	uint32_t done;		/* life that has been read to its end */
-	int32_t owner;
+	int32_t owner;		/* 0: it has yet to come, also by an execve */
 	int32_t pid;
 	uint32_t source;	/* the version whose stream is read */
 	uint32_t counted;	/* the chunk that was counted last, + 1: for an image */

@@ -154,11 +154,6 @@ static inline int call_ends(const struct call_desc *row)
 	return row && row->class == CLASS_LIFE && row->result == KIND_NONE;
 }
 
-static inline int call_execs(const struct call_desc *row)
-{
-	return row && row->class == CLASS_LIFE && !call_bears(row) && !call_ends(row);
-}
-
 /* A follower may make such a call for itself: nobody but it will know. */
 static inline int class_is_harmless(enum call_class class)
 {

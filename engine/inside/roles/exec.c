@@ -97,6 +97,16 @@ static void exec_foretell(struct thread *t, long go)
 		lead_exec_done(t, EXEC_MOVES);
 }
 
+/*
+ * A thread that is not the first is gone by its execve, and comes back as the first: meanwhile
+ * it shall not be taken for dead.  0: it has yet to come.
+ */
+static void reader_note(const struct thread *t, int32_t owner)
+{
+	if (t->following && t->has_lane)
+		t->reader.cursor->owner = owner;
+}
+
 /* execve and execveat: the monitor looks at the program first. */
 static long serve_exec(struct thread *t, long nr)
 {
@@ -115,7 +125,9 @@ static long serve_exec(struct thread *t, long nr)
 		modules_exec(t);
 	t->in_exec = go == EXEC_GO;
 	MUST(!t->latches);
+	reader_note(t, 0);
 	result = go == EXEC_GO ? exec_held(t) : exec_unheld(t);
+	reader_note(t, t->tid);
 	t->in_exec = 0;
 	if (go == EXEC_GO)
 		request_tell(t, REQ_EXEC_FAILED, 0, 0);

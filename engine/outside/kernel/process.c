@@ -115,7 +115,8 @@ bool process_over(pid_t pid)
 	}
 	if (tasks)
 		closedir(tasks);
-	return over;
+	/* A thread whose execve was under way has become the first meanwhile. */
+	return over && thread_ended(pid, pid);
 }
 
 bool thread_runs(pid_t pid, pid_t tid)

@@ -50,7 +50,6 @@
 #define WAIT_NS		2000000		/* for room, at most: then we look again; */
 #define WAIT_LAST_NS	20000000	/* where it grows longer each time, up to this */
 #define STUCK_MS	200		/* nothing is fed: time to look what is ahead */
-#define NOT_YET		UINT64_MAX
 
 /* What became of a frame. */
 enum outcome {
@@ -72,7 +71,6 @@ struct feeder {
 	struct section *own, *its;
 	struct writer writer[LANES];
 	uint64_t last[LANES];	/* where the last event begins that the lane has */
-	uint64_t exec[LANES];	/* 1 + where the last execve's end is told; NOT_YET: it was begun */
 	struct named named[LANES];
 	struct ahead ahead;
 	struct stand stand;
@@ -119,16 +117,11 @@ static void lane_sleeper_wake(struct feeder *f, uint32_t lane)
 }
 
 /* The twin that reads there is dead; who has yet to come comes while its process lives. */
-static bool reader_over(const struct feeder *f, uint32_t lane)
+static bool reader_over(const struct cursor *c)
 {
-	const struct cursor *c = &f->its->cursor[lane];
 	int32_t pid = CONSUME(cursor_pid, &c->pid), owner = c->owner;
-	bool begins = CONSUME(cursor_at, &c->at) < f->exec[lane];
 
-	/* Another thread than the first is gone by its execve, and comes as the first. */
-	if (owner > 0 && !begins)
-		return pid > 0 && thread_ended(pid, owner);
-	return pid > 0 && process_over(pid);
+	return pid > 0 && (owner > 0 ? thread_ended(pid, owner) : process_over(pid));
 }
 
 /* Who is to make the life's twin has read on, or is dead. */
@@ -139,7 +132,7 @@ static bool maker_over(const struct feeder *f, const struct named *n)
 	if (f->own->lane[n->by].life != n->by_life)
 		return true;
 	/* Else it has yet to come itself. */
-	return c->life == n->by_life && (c->done == n->by_life || reader_over(f, n->by));
+	return c->life == n->by_life && (c->done == n->by_life || reader_over(c));
 }
 
 /* ... and what is ahead can be known. */
@@ -159,7 +152,7 @@ static bool life_forsaken(struct feeder *f, uint32_t lane)
 	bool over;
 
 	if (c->life == life)
-		return reader_over(f, lane);
+		return reader_over(c);
 	if (n->life != life)
 		return is_stuck(f) && !ahead_names(&f->ahead, f->now, f->stand.part,
 						   &f->replay->frames, lane, life);
@@ -205,7 +198,6 @@ static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 			return FRAME_WAITS;
 		if (!lane_open_at(&f->streams, frame->lane, frame->life))
 			return FRAME_ROOM;
-		f->exec[frame->lane] = 0;
 	}
 	writer_attach(&f->writer[frame->lane], &f->streams, frame->lane);
 	return FRAME_FED;
@@ -235,10 +227,6 @@ static void event_see(struct feeder *f, const struct log_frame *frame, const str
 	if (e->kind == EVENT_MORE)
 		return;
 	f->last[frame->lane] = at;
-	if (e->kind == EVENT_EXEC)
-		f->exec[frame->lane] = at + 1;
-	else if (e->kind == EVENT_CALL && call_execs(call_find(e->call)))
-		f->exec[frame->lane] = NOT_YET;
 	if (event_bears(e, &lane, &life))
 		f->named[lane] = (struct named){ life, frame->lane, frame->life };
 	first_see(f, frame, e);

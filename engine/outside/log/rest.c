@@ -43,6 +43,8 @@ static bool lane_sleeps(const struct cursor *c, const struct lane *l)
 
 	if (c->life != l->life || c->done == l->life || pid <= 0)
 		return true;
+	if (c->owner <= 0)	/* yet to come */
+		return process_over(pid);
 	state = thread_state(pid, c->owner);
 	return state != 'R' && state != 'D' && state != 't' && state != 'T';
 }
