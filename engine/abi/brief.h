@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	12
+#define BRIEF_VERSION	13
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -95,6 +95,53 @@ enum company {
 	COMPANY_TAKE,		/* all do: it takes the streams */
 };
 
+/*
+ * How a server that is prepared for updates (engine/update/) and mve speak with each other.  It
+ * asks by UPDATE_CALL, a number that the kernel does not know: natively the answer is ENOSYS.
+ * What is asked of it stands in `struct update_words`; the address is the answer to UPDATE_HELLO,
+ * the same in a twin, whose own brief lies there.
+ *
+ * `order` is a futex: a count, and an enum update_order in its low bits.
+ */
+#define UPDATE_CALL	0x6d77
+#define UPDATE_PATH	1024
+#define UPDATE_TEXT	1024	/* of a reason, or of what is said */
+
+/* UPDATE_CALL's first argument; the second is a text's address. */
+enum update_ask {
+	UPDATE_HELLO,	/* by a thread of the server's own for that; its build's path -> where the
+			   words are, or -errno */
+	UPDATE_STANDS,	/* all threads are at their points -> 0 */
+	UPDATE_LATE,	/* they are not, and go on: why -> 0 */
+	UPDATE_SERVES,	/* they were, and nobody has said more in time: they go on -> 0 */
+	UPDATE_SAYS,	/* a twin's: a word about what it does -> 0 */
+	UPDATE_IS_NEW,	/* a twin's: all threads are at their points in the new build; they follow
+			   from here on -> 0, or -errno: it ends */
+	UPDATE_FAILS,	/* a twin's: why; it ends */
+	UPDATE_POINT,	/* by any thread: it is about to stand at its point -> 0 */
+	UPDATE_ASKS
+};
+
+enum update_order {
+	UPDATE_NONE,	/* whoever stands goes on */
+	UPDATE_STAND,	/* threads are to come to their points */
+	UPDATE_CHANGE,	/* of a twin: it is to become the new build */
+	UPDATE_ORDERS	/* fits UPDATE_BITS */
+};
+
+#define UPDATE_BITS	2
+
+struct update_words {
+	uint32_t order;
+	uint32_t limit_ms;	/* for threads to come to their points */
+	char to[UPDATE_PATH], xform[UPDATE_PATH];
+};
+
+static inline enum update_order update_order_of(uint32_t word)
+{
+	return (enum update_order)(word & ((1u << UPDATE_BITS) - 1));
+}
+
 struct brief {
 	uint32_t magic, version;
 	union {			/* robust: held by the monitor while it lives */
@@ -112,6 +159,7 @@ struct brief {
 	uint32_t loud;		/* of a leader: somebody is about to follow (record/quiet.c) */
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
 	struct amends amends;
+	struct update_words update;
 	_Alignas(4096) struct rules_bank bank[2];
 };
 

@@ -64,6 +64,7 @@ enum request_kind {
 				   and words -> 0 */
 	REQ_TWIN,		/* enum twin_word, then as it says; -> 0, or -errno: it is none */
 	REQ_COMPANY,		/* enum company_word, then as it says; -> 0, or -errno */
+	REQ_UPDATE,		/* enum update_ask, a text -> 0, or -errno */
 };
 
 enum company_word {

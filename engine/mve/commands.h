@@ -24,6 +24,9 @@ int cmd_record(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_promote(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
+int cmd_update(int argc, char **argv);
+int cmd_commit(int argc, char **argv);
+int cmd_abort(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 

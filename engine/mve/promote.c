@@ -11,6 +11,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/control/control.h"
+#include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/wakes.h"
 
@@ -19,12 +20,13 @@
 #define LOOK_MS		20
 
 static const char help[] =
-	"usage: mve promote NAME FOLLOWER [--keep] [--wait[=S]] [--dry-run]\n"
+	"usage: mve promote NAME [FOLLOWER] [--keep] [--wait[=S]] [--dry-run]\n"
 	"\n"
 	"The follower takes over the leader's connections, files and timers and goes on\n"
 	"in its place.  The old leader ends; with --keep it stays, as a follower.  Comes\n"
 	"back with status 0 when the follower leads and serves; with 1, and why, when it\n"
-	"does not.\n"
+	"does not.  Without FOLLOWER it is the new version of a live update (mve update),\n"
+	"and the old one stays; what passes is waited for.\n"
 	"\n"
 	"  --wait[=S]  waits up to S seconds (60) for what is against it and passes:\n"
 	"              another takeover, threads that do not follow yet\n"
@@ -106,14 +108,36 @@ static int outcome(const struct session *s, const char *name)
 	return not_led(status, name);
 }
 
+/* Nobody was named: the new version of a live update, which the old one then follows. */
+static int updated_take(const struct session *s, struct look *l)
+{
+	static char name[FOLLOWER_NAME_MAX + 1];
+	json_t *status = control_ask(s, "status");
+	const json_t *u = json_object_get(status, "update");
+
+	snprintf(name, sizeof(name), "%s", show_text(u, "new"));
+	if (*name && strcmp(show_text(u, "stage"), "old leads"))
+		name[0] = 0;
+	json_decref(status);
+	l->follower = name;
+	l->keep = l->wait = true;
+	if (*name)
+		return 0;
+	say_error("mve status NAME shows them, and the stage of an update",
+		  "mve promote: which follower? give its name");
+	return EXIT_USE;
+}
+
 int cmd_promote(int argc, char **argv)
 {
-	struct look l = look_take(argc, argv, "nfKwD", help);
+	struct look l = look_take(argc, argv, "nf?KwD", help);
 	struct session s;
 	int code = l.code ? l.code : look_session(&l, &s);
 	json_t *reply;
 	bool done;
 
+	if (!code && !l.follower)
+		code = updated_take(&s, &l);
 	if (code)
 		return code;
 	reply = asked(&s, &l, l.wait ? 1000 * (uint64_t)(l.seconds < 0 ? WAIT_S : l.seconds) : 0);

@@ -138,7 +138,7 @@ struct look look_take(int argc, char **argv, const char *allowed, const char *he
 		say_error("mve ps lists the sessions", "mve %s: which session? give its name",
 			  argv[0]);
 		l.code = EXIT_USE;
-	} else if (strchr(allowed, 'f') && !l.follower) {
+	} else if (strchr(allowed, 'f') && !strchr(allowed, '?') && !l.follower) {
 		say_error("mve status NAME shows them", "mve %s: which follower? give its name",
 			  argv[0]);
 		l.code = EXIT_USE;

@@ -23,7 +23,7 @@ struct look {
 /*
  * Reads NAME and options; `allowed` lists the letters of those that the command
  * takes: j(son), k(ill), K(eep), s(econds), l(ist), o(nce), i(nterval), n(ame),
- * f(ollower), # (a number), D(ry-run), w(ait), whose seconds may be given.
+ * f(ollower; f?: it may be left out), # (a number), D(ry-run), w(ait), whose seconds may be given.
  * With --help prints `help`.
  */
 struct look look_take(int argc, char **argv, const char *allowed, const char *help);

@@ -212,6 +212,21 @@ static void past_show(const json_t *j)
 	}
 }
 
+/* Of a live update. */
+static void update_show(const json_t *u)
+{
+	const char *stage = show_text(u, "stage"), *why = show_text(u, "why");
+
+	if (!u)
+		return;
+	printf("  update: %s", stage);
+	if (json_is_true(json_object_get(u, "busy")))
+		printf(", for %lld s, to %s", show_number(u, "seconds"), show_text(u, "to"));
+	if (show_number(u, "stood_us"))
+		printf("; the server stood for %.1f ms", (double)show_number(u, "stood_us") / 1000);
+	printf("%s%s\n\n", *why ? "; the last one: " : "", why);
+}
+
 /* What goes to another machine, and what waits for that. */
 static void ship_show(const json_t *s)
 {
@@ -312,6 +327,7 @@ int cmd_status(int argc, char **argv)
 	versions_show(json_object_get(j, "versions"), json_object_get(j, "ring"));
 	rollbacks_show(json_object_get(j, "versions"));
 	spares_show(json_object_get(j, "spares"));
+	update_show(json_object_get(j, "update"));
 	past_show(j);
 	sample_show(json_object_get(j, "sample"));
 	recording_show(json_object_get(j, "recording"));

@@ -137,12 +137,11 @@ static int place_take(int fd, const struct sockaddr_un *a)
 	return err;
 }
 
-bool control_open(const char *path, struct image *image)
+bool control_open(const char *path)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 	struct sockaddr_un a;
 
-	update_begin(image);
 	if (fd < 0 || !address(&a, path)) {
 		fprintf(stderr, "mve-driver: cannot listen: %s: the name is too long\n", path);
 		return false;

@@ -6,7 +6,7 @@
 #include "engine/update/points.h"
 
 /* A thread that takes orders; false after a word. */
-bool control_open(const char *path, struct image *image);
+bool control_open(const char *path);
 /*
  * Gives one, prints the answer: 0, 1: no; 3: nobody is there.  What was refused for its moment
  * alone is asked again up to `tries` times, each `pause_ms` later.
@@ -25,6 +25,14 @@ enum update_end { UPDATE_DONE, UPDATE_REFUSED, UPDATE_LATER };
 enum update_end update_run(const char *new_path, const char *xform_path, unsigned limit_ms,
 	bool dry, FILE *tell, char *why, size_t size);
 void update_begin(struct image *image);
+/* The build that runs. */
+const struct image *update_image(void);
+/*
+ * In a twin of the server, all of whose threads stand: the state is brought into the new build,
+ * where they begin anew and stand again.  False: it is neither's.
+ */
+bool update_twin(const char *new_path, const char *xform_path, unsigned limit_ms, FILE *tell,
+	char *why, size_t size);
 bool update_plan(struct migration *m);
 
 /* rehearse.c: the same in a copy of the process, begun when all threads stand. */

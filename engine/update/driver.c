@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/update/control.h"
+#include "engine/update/session.h"
 
 static int usage(FILE *to, int status)
 {
@@ -52,7 +53,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "mve-driver: cannot load: %s: %s\n", argv[optind], why);
 		return 127;
 	}
-	if (socket && !control_open(socket, &image))
+	update_begin(&image);
+	if (socket && !control_open(socket))
 		return 3;
+	session_begin(argv[optind]);
 	return points_run(&image, argc - optind, argv + optind);
 }

@@ -5,7 +5,9 @@
  * where it comes back to when it is to begin anew.  What stands of it on its stack below is
  * gone then; until it does, it stands, and its locals can be read.
  *
- * One lock guards all of it; a thread that is asked waits on `changed`.
+ * One lock guards all of it; a thread that is asked waits on `round_`.  Both are futexes of our
+ * own: under mve libc's locks are told to who follows, and a twin that is updated passes here
+ * otherwise than its leader does (docs/design/updates.md).
  */
 #include "engine/update/points.h"
 
@@ -21,7 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/update/session.h"
 #include "engine/update/update.h"
+#include "engine/update/word.h"
 
 #define KNOCK		SIGURG	/* ends a call that waits; the server does not use it */
 #define KNOCK_MS	5
@@ -49,13 +53,12 @@ struct worker {
 	bool updating;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static uint32_t lock;		/* word_lock */
 static struct worker *workers;
 static struct kept_local *locals;
 static bool asked, epolls;	/* read without the lock: nothing hangs on their order */
 static enum { GO_WAIT, GO_ON, GO_ANEW } verdict;
-static unsigned round_;
+static uint32_t round_;	/* futex: who stands waits for the next one */
 static struct image *running;
 static __thread struct worker *self;
 
@@ -82,19 +85,19 @@ static void knock_ready(void)
 /* Known before it runs: else all could stand, and it would begin in the old code. */
 static void worker_add(struct worker *w)
 {
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	w->next = workers;
 	workers = w;
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 }
 
 static void worker_begins(struct worker *w)
 {
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	w->id = pthread_self();
 	w->tid = (pid_t)syscall(SYS_gettid);
 	self = w;
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 }
 
 /* All of a thread that ends; else those of the old code that the new one has not named anew. */
@@ -119,13 +122,12 @@ static void worker_gone(void *arg)
 {
 	struct worker *w = arg, **at = &workers;
 
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	while (*at != w)
 		at = &(*at)->next;
 	*at = w->next;
 	locals_drop(w, true);
-	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 	free(w);
 }
 
@@ -191,13 +193,14 @@ int points_run(struct image *image, int argc, char **argv)
 
 static void stand(struct worker *w, enum worker_state state)
 {
-	unsigned now = round_;
+	uint32_t now = round_;
 
 	w->here = __builtin_frame_address(0);
 	w->state = state;
-	pthread_cond_broadcast(&changed);
-	while (round_ == now)
-		pthread_cond_wait(&changed, &lock);
+	word_unlock(&lock);
+	while (CONSUME(update_round, &round_) == now)
+		word_wait(&round_, now, WORD_OURS, 0);
+	word_lock(&lock);
 }
 
 /* In the old code: true, if it is to begin anew. */
@@ -205,24 +208,24 @@ static bool stand_old(struct worker *w)
 {
 	bool anew = false;
 
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	if (asked) {
 		stand(w, WORKER_STANDS);
 		anew = verdict == GO_ANEW;
 	}
 	w->updating = anew;
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 	return anew;
 }
 
 /* In the new code: it is where it was, and waits for the others. */
 static void stand_new(struct worker *w)
 {
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	stand(w, WORKER_ARRIVED);
 	w->updating = false;
 	locals_drop(w, false);
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 }
 
 static bool is_on(const bool *flag)
@@ -242,6 +245,7 @@ void mve_update_point(const char *name)
 		return;
 	}
 	snprintf(w->point, sizeof(w->point), "%s", name);
+	session_point();
 	if (stand_old(w))
 		siglongjmp(w->top, 1);
 }
@@ -256,18 +260,17 @@ void mve_update_epoll(bool on)
 	__atomic_store_n(&epolls, on, __ATOMIC_RELAXED);
 }
 
-/* libc's, with a point before it, and behind it if it was ended to come to one. */
+/* libc's, with a point before it; it is made again if it was ended to come to one. */
 int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
 {
 	int n;
 
-	if (is_on(&epolls))
-		mve_update_point("epoll_wait");
-	n = epoll_pwait(fd, events, most, timeout, NULL);
-	if (n < 0 && errno == EINTR && is_on(&epolls) && is_on(&asked)) {
-		mve_update_point("epoll_wait");
-		errno = EINTR;
-	}
+	do {
+		if (is_on(&epolls))
+			mve_update_point("epoll_wait");
+		n = epoll_pwait(fd, events, most, timeout, NULL);
+		/* Who stood here waits once more, as it does in the new build. */
+	} while (n < 0 && errno == EINTR && is_on(&epolls) && is_on(&asked));
 	return n;
 }
 
@@ -304,7 +307,7 @@ bool mve_local_keep(const char *function, const char *name, void *at, size_t siz
 
 	if (!self)
 		return false;
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	l = local_find(self, function, name);
 	if (l && self->updating && l->value && l->size == size) {
 		memcpy(at, l->value, size);
@@ -318,17 +321,17 @@ bool mve_local_keep(const char *function, const char *name, void *at, size_t siz
 		l->at = at;
 		l->size = size;
 	}
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 	return taken;
 }
 
 static void call_keep(enum point_when when, void (*call)(void))
 {
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	if (ncalls == CALLS_MAX)
 		abort();
 	calls[ncalls++] = (struct call){ when, call };
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 }
 
 void mve_update_before(void (*call)(void)) { call_keep(POINT_BEFORE, call); }
@@ -394,9 +397,9 @@ static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 		for (struct worker *w = workers; w && state == WORKER_STANDS; w = w->next)
 			if (w->state != state && w->tid)
 				pthread_kill(w->id, KNOCK);
-		pthread_mutex_unlock(&lock);
+		word_unlock(&lock);
 		nanosleep(&nap, NULL);
-		pthread_mutex_lock(&lock);
+		word_lock(&lock);
 	}
 	return late(state);
 }
@@ -415,13 +418,13 @@ bool points_stop(unsigned limit_ms, char *why, size_t size)
 {
 	struct worker *w;
 
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	verdict = GO_WAIT;
 	__atomic_store_n(&asked, true, __ATOMIC_RELAXED);
 	w = wait_for(WORKER_STANDS, limit_ms);
 	if (w)
 		name_of(w, why, size, "did not come to an update point");
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 	return !w;
 }
 
@@ -432,15 +435,15 @@ static void release(int as)
 		w->state = WORKER_RUNS;
 	verdict = as;
 	__atomic_store_n(&asked, false, __ATOMIC_RELAXED);
-	round_++;
-	pthread_cond_broadcast(&changed);
+	PUBLISH_BY(update_round, add_fetch, &round_, 1);
+	word_wake(&round_);
 }
 
 void points_go_on(void)
 {
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	release(GO_ON);
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 }
 
 bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size)
@@ -448,7 +451,7 @@ bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size
 	const struct image *old = running;
 	struct worker *w;
 
-	pthread_mutex_lock(&lock);
+	word_lock(&lock);
 	calls_drop(old);
 	running = new;
 	for (w = workers; w; w = w->next)
@@ -457,11 +460,10 @@ bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size
 	w = wait_for(WORKER_ARRIVED, limit_ms);
 	if (w)
 		name_of(w, why, size, "is not at its point in the new build");
-	pthread_mutex_unlock(&lock);
+	word_unlock(&lock);
 	if (w)
 		return false;
 	points_call(POINT_AFTER, new);
-	points_go_on();
 	return true;
 }
 

@@ -14,7 +14,7 @@ int points_run(struct image *image, int argc, char **argv);
 bool points_stop(unsigned limit_ms, char *why, size_t size);
 /* ... and go on, in the old code. */
 void points_go_on(void);
-/* All begin anew in the new build; false after `limit_ms`: who is not at its point. */
+/* All begin anew in the new build, and stand there; false after `limit_ms`: who does not. */
 bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size);
 void points_call(enum point_when when, const struct image *image);
 bool points_are_stack(const void *at);

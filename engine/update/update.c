@@ -4,7 +4,8 @@
  *
  * Until the state is filled every failure leaves the old build as it was: its threads go on
  * from their points.  Once it is being filled there is no way back in this process, and what
- * goes wrong ends it; a twin of the server is the place to do it where that may not be.
+ * goes wrong ends it.  In a session of mve's that is a twin of the server (session.c), which
+ * has been copied where its threads stand, and needs no rehearsal.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -57,23 +58,33 @@ static bool fits(const struct xform *x, const struct image *new, char *why, size
 	return true;
 }
 
-/* From here on there is no way back. */
-static void over(const char *why)
+/* From here on there is no way back in this process. */
+static bool fill(struct migration *m, struct image *new, unsigned limit_ms, char *why, size_t size)
 {
-	fprintf(stderr, "mve-driver: the update failed, and its state is neither's: %s\n", why);
-	abort();
+	if (!migration_fill(m) || !migration_check(m))
+		return no(why, size, m->why);
+	points_fill(m);
+	if (!points_restart(new, limit_ms, why, size))
+		return false;
+	now = new;
+	return true;
 }
 
 static void commit(struct migration *m, struct image *new, unsigned limit_ms)
 {
 	char why[WHY_SIZE] = "";
 
-	if (!migration_fill(m) || !migration_check(m))
-		over(m->why);
-	points_fill(m);
-	if (!points_restart(new, limit_ms, why, sizeof(why)))
-		over(why);
-	now = new;
+	if (!fill(m, new, limit_ms, why, sizeof(why))) {
+		fprintf(stderr, "mve-driver: the update failed, and its state is neither's: %s\n",
+			why);
+		abort();
+	}
+	points_go_on();
+}
+
+const struct image *update_image(void)
+{
+	return now;
 }
 
 bool update_plan(struct migration *m)
@@ -134,23 +145,62 @@ static enum update_end loaded_run(const struct xform *x, struct image *new, unsi
 	return end;
 }
 
+/* A new build and a transformation that fits; what is to be kept of them, or let go. */
+struct wanted {
+	struct image *new;
+	void *handle;
+	const struct xform *x;
+};
+
+static bool wanted_load(struct wanted *w, const char *new_path, const char *xform_path, char *why,
+	size_t size)
+{
+	*w = (struct wanted){ .new = calloc(1, sizeof(*w->new)) };
+	if (w->new && image_load(w->new, new_path, why, size))
+		w->x = xform_load(xform_path, &w->handle, why, size);
+	return w->x && fits(w->x, w->new, why, size);
+}
+
+static void wanted_free(struct wanted *w, bool runs)
+{
+	if (w->handle)
+		dlclose(w->handle);
+	if (w->new && !runs) {
+		image_drop(w->new);
+		free(w->new);
+	}
+}
+
 enum update_end update_run(const char *new_path, const char *xform_path, unsigned limit_ms,
 	bool dry, FILE *tell, char *why, size_t size)
 {
-	struct image *new = calloc(1, sizeof(*new));
 	enum update_end end = UPDATE_REFUSED;
-	void *handle = NULL;
-	const struct xform *x = NULL;
+	struct wanted w;
 
-	if (new && image_load(new, new_path, why, size))
-		x = xform_load(xform_path, &handle, why, size);
-	if (x && fits(x, new, why, size))
-		end = loaded_run(x, new, limit_ms, dry, tell, why, size);
-	if (handle)
-		dlclose(handle);
-	if (new && (end != UPDATE_DONE || dry)) {
-		image_drop(new);
-		free(new);
-	}
+	if (wanted_load(&w, new_path, xform_path, why, size))
+		end = loaded_run(w.x, w.new, limit_ms, dry, tell, why, size);
+	wanted_free(&w, end == UPDATE_DONE && !dry);
 	return end;
+}
+
+bool update_twin(const char *new_path, const char *xform_path, unsigned limit_ms, FILE *tell,
+	char *why, size_t size)
+{
+	struct wanted w;
+	struct migration m;
+	bool ok;
+
+	if (!wanted_load(&w, new_path, xform_path, why, size))
+		return false;
+	m = (struct migration){ .x = w.x, .old = now, .new = w.new, .is_stack = points_are_stack };
+	ok = update_plan(&m);
+	if (ok)
+		migration_tell(&m, tell);
+	else
+		no(why, size, m.why);
+	ok = ok && fill(&m, w.new, limit_ms, why, size);
+	migration = NULL;
+	migration_free(&m);
+	wanted_free(&w, true);
+	return ok;
 }

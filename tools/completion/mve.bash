@@ -56,6 +56,8 @@ _mve()
 	run:--rules | replay:--rules) COMPREPLY=($(compgen -f -X '!*.@(rules|so)' -- "$current") $(compgen -d -- "$current")) ;;
 	*:--status | *:-o | *:--output) COMPREPLY=($(compgen -f -- "$current")) ;;
 	run:--record) COMPREPLY=($(compgen -d -- "$current")) ;;
+	update:--to | update:--xform | update:--rules | update:--reverse)
+		COMPREPLY=($(compgen -f -- "$current")) ;;
 	run:-f | run:--follow) COMPREPLY=($(compgen -W same -- "$current") $(compgen -c -- "$current")) ;;
 	*:--*) COMPREPLY=($(compgen -W "$(_mve_words "$mve" "$command" "$last")" -- "$current")) ;;
 	esac

@@ -166,6 +166,7 @@ struct thread {
 	uint8_t taking;		/* a follower's: it has its event and waits for a lock */
 	uint8_t turning;	/* a follower's: it has its event, and the turn is not done */
 	uint8_t exec_moves;	/* a follower's: its twin's program begins in another lane */
+	uint8_t update;		/* enum update_thread: update/offline.h */
 	uint32_t meant;		/* a follower's: of the deadly signals told last, no crashes */
 	uint32_t want_bucket;
 	int32_t child_vtid;	/* of the clone under way */

@@ -84,7 +84,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->made = c->failing = 0;
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
 	c->deferred = c->announced = c->park = c->put_off = c->kept = 0;
-	c->own_files = c->files_waited = 0;
+	c->own_files = c->files_waited = c->update = 0;
 	c->latches = 0;
 	c->stands = NULL;
 	c->away = c->ticking = 0;

@@ -32,6 +32,7 @@
 #include "engine/inside/record/lead.h"
 #include "engine/inside/record/tell.h"
 #include "engine/inside/roles/long_way.h"
+#include "engine/inside/update/offline.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/state/space.h"
@@ -173,7 +174,8 @@ static int thread_lane(const struct thread *o)
 {
 	if (start.first && o->tid == o->pid)
 		return 0;
-	return caller_is_allocators(callers[o->index]) ? -1 : lane_open(&streams, ~0u);
+	return o->update == UPDATE_THREAD_OURS ||
+	       caller_is_allocators(callers[o->index]) ? -1 : lane_open(&streams, ~0u);
 }
 
 static bool thread_begin(struct thread *o)

@@ -4,6 +4,7 @@
 #include <asm/unistd.h>
 
 #include "engine/abi/table.h"
+#include "engine/abi/brief.h"
 #include "engine/core/must.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/gate/latch.h"
@@ -18,6 +19,7 @@
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/roles/attach.h"
 #include "engine/inside/roles/dispatch.h"
+#include "engine/inside/update/offline.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/rules/overdue.h"
@@ -50,6 +52,8 @@ static __attribute__((noinline)) long serve_alone(struct thread *t, long nr)
 	bool trace = boot.role == ROLE_TRACE && monitor_alive();
 	long result;
 
+	if (offline_is(t))
+		return offline_call(t, nr);
 	if (streams.conduct && is_stateless() && call_find(nr))
 		scope_stray(t, t->frame.arg, scope_row(call_find(nr)).fds);
 	if (trace)
@@ -66,6 +70,8 @@ static inline long serve(struct thread *t, bool lock)
 
 	if (lock)
 		return lock_serve(t);
+	if (nr == UPDATE_CALL)
+		return offline_call(t, nr);
 	if (t->following)
 		return follow_call(t, nr);
 	return t->has_lane ? lead_call(t, nr) : serve_alone(t, nr);

@@ -20,7 +20,8 @@ void ways_follow(struct thread *t)
 
 static bool is_long(unsigned slot)
 {
-	return boot.role == ROLE_TRACE || (slot && call_is_special(slot - 1)) ||
+	/* A number that has no row may be one that a program asks us by (UPDATE_CALL). */
+	return boot.role == ROLE_TRACE || !slot || call_is_special(slot - 1) ||
 	       (boot.role != ROLE_SOLO && !(slot && call_is_local(slot - 1)));
 }
 

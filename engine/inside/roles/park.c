@@ -31,6 +31,7 @@
 #include "engine/inside/record/quiet.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/roles/modules.h"
+#include "engine/inside/update/offline.h"
 #include "engine/inside/roles/park.h"
 #include "engine/inside/roles/twin.h"
 #include "engine/inside/rules/overdue.h"
@@ -220,12 +221,13 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	/* Locks sleep by FUTEX_WAIT, and bear no time-out. */
 	if ((sleeps && t->following) || (waits && before_sleeps(t) && is_until(uc->regs.rsi))) {
 		call_end(&uc->regs, -ETIMEDOUT);
-		return;
+	} else {
+		call_again(t, &uc->regs);
+		/* It sleeps as followers do; or is told of, and was on a way that tells nothing. */
+		if (t->following || told)
+			gate_leave(t, &uc->regs);
 	}
-	call_again(t, &uc->regs);
-	/* It sleeps as followers do; or is told of, and was on a way that tells nothing. */
-	if (t->following || told)
-		gate_leave(t, &uc->regs);
+	offline_begin(t);
 }
 
 /* The monitor's signal has come. */
@@ -271,6 +273,7 @@ static void park_led(struct thread *t)
 		f->rax = (uint64_t)-ETIMEDOUT;
 		t->restart = 0;
 	}
+	offline_begin(t);
 }
 
 /* At the boundary; true: there was nothing but this. */

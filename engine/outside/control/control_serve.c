@@ -20,6 +20,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/print/text_json.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
 
 json_t *control_error(const char *fmt, ...)
@@ -220,6 +221,73 @@ static json_t *go(struct monitor *m, const json_t *ask)
 	return json_pack("{s:b}", "done", 1);
 }
 
+/* --- live updates ------------------------------------------------------------------------ */
+
+/* Rules that come before the update that they are for. */
+static struct rules_bank *update_rules[2];
+
+static json_t *update_rules_take(int object, int which)
+{
+	const char *why = "";
+	struct rules_bank *bank = object_take(object, &why);
+
+	if (!bank)
+		return control_error("the rules cannot be used: %s", why);
+	free(update_rules[which]);
+	update_rules[which] = bank;
+	return json_pack("{s:b}", "done", 1);
+}
+
+static uint64_t number_asked(const json_t *ask, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(ask, key));
+
+	return n > 0 && n <= UINT32_MAX ? (uint64_t)n : 0;
+}
+
+static json_t *update(struct monitor *m, const json_t *ask)
+{
+	const char *to = json_string_value(json_object_get(ask, "to"));
+	const char *xform = json_string_value(json_object_get(ask, "xform"));
+	struct update_wish w = {
+		.to = to ? to : "", .xform = xform ? xform : "",
+		.limit_ms = (unsigned)number_asked(ask, "limit_ms"),
+		.tries = (unsigned)number_asked(ask, "tries"),
+		.pause_ms = (unsigned)number_asked(ask, "pause_ms"),
+		.promote_ms = number_asked(ask, "auto_ms"),
+		.commit_ms = number_asked(ask, "auto_ms"),
+		.dry = json_is_true(json_object_get(ask, "dry")),
+		.rules = update_rules[0], .reverse = update_rules[1],
+	};
+	bool passes = false;
+	const char *no = *w.to == '/' && *w.xform == '/' ? NULL : "no build was given";
+
+	if (no)
+		return refusal(no, false);
+	update_rules[0] = update_rules[1] = NULL;
+	no = stages_update(m, &w, &passes);
+	return no ? refusal(no, passes) : json_pack("{s:b}", "done", 1);
+}
+
+static json_t *update_end(struct monitor *m, bool commit)
+{
+	bool passes = false;
+	const char *no = commit ? stages_commit(m) : stages_abort(m, &passes);
+
+	return no ? refusal(no, passes) : json_pack("{s:b}", "done", 1);
+}
+
+static json_t *update_serve(struct monitor *m, const json_t *ask, const char *what, int object)
+{
+	if (!strcmp(what, "update"))
+		return update(m, ask);
+	if (!strcmp(what, "update rules"))
+		return update_rules_take(object, 0);
+	if (!strcmp(what, "update reverse"))
+		return update_rules_take(object, 1);
+	return update_end(m, !strcmp(what, "commit"));
+}
+
 static json_t *detach_asked(struct monitor *m)
 {
 	struct attach_done done;
@@ -243,6 +311,8 @@ json_t *control_serve(struct monitor *m, const json_t *ask, int object)
 		return promote(m, ask);
 	if (!strcmp(what, "record"))
 		return record(m, ask);
+	if (!strncmp(what, "update", 6) || !strcmp(what, "commit") || !strcmp(what, "abort"))
+		return update_serve(m, ask, what, object);
 	if (!strcmp(what, "record stop"))
 		return recorder_stop(m) ? json_pack("{s:b}", "done", 1) :
 		       control_error("it is not recorded");

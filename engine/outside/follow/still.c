@@ -23,6 +23,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
 
 #define WAITED_LOOK_MS	1000
@@ -67,7 +68,7 @@ static bool may_stand(const struct monitor *m, const struct version *v)
 {
 	return takeover_any(m) || v->state != VERSION_FOLLOWS || v->parked ||
 	       v->judge_ms || follower_reports(v) || held_any(m, v, REQ_VERDICT) ||
-	       v->join == JOIN_READS || v->join == JOIN_WAITS;
+	       v->join == JOIN_READS || v->join == JOIN_WAITS || stages_is_changing(m, v);
 }
 
 uint64_t still_look(struct monitor *m, struct version *v, pid_t *tid)

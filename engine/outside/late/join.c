@@ -17,7 +17,11 @@
 #include "engine/outside/late/join.h"
 #include "engine/outside/late/kept.h"
 #include "engine/outside/late/past.h"
+#include "engine/outside/late/retry.h"
 #include "engine/outside/late/rows.h"
+#include "engine/outside/late/spares.h"
+#include "engine/outside/late/start_record.h"
+#include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -237,7 +241,7 @@ static void version_again(struct monitor *m, struct version *v)
 	free(path);
 }
 
-void join_look(struct monitor *m)
+static void join_look(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++) {
 		struct version *v = &m->version[i];
@@ -247,4 +251,13 @@ void join_look(struct monitor *m)
 		if (v->join && v->join != JOIN_DONE && version_lives(v))
 			version_look(m, v);
 	}
+}
+
+void late_look(struct monitor *m)
+{
+	start_record_look(m);
+	join_look(m);
+	twin_look(m);
+	spares_look(m);
+	retry_look(m);
 }

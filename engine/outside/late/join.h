@@ -11,7 +11,8 @@
 struct version *join_begin(struct monitor *m, const char *path, char **argv,
 			   const struct follower_options *like, char *why, size_t size,
 			   bool *passes);
-void join_look(struct monitor *m);
+/* All that may be due for those that come late, twins and spares, too. */
+void late_look(struct monitor *m);
 /* One that was dropped, not by the user: it may come again. */
 void join_ended(struct version *v);
 

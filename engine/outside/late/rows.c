@@ -125,6 +125,7 @@ int row_renew(struct version *v)
 	v->brief->strict = v->brief->maps = v->brief->rules = 0;
 	v->brief->images = (struct images){ 0 };
 	v->brief->loud = 0;
+	v->brief->update = (struct update_words){ 0 };
 	return 0;
 }
 

@@ -216,6 +216,8 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 	int result = v ? row_renew(v) : 0;
 
 	if (v && !result) {
+		if (like->update)
+			v->brief->update = *like->update;
 		twin_want(m);
 		result = twin_copy(v, like, stood_us);
 	}

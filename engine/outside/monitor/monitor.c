@@ -29,10 +29,6 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/hang.h"
 #include "engine/outside/late/join.h"
-#include "engine/outside/late/retry.h"
-#include "engine/outside/late/spares.h"
-#include "engine/outside/late/start_record.h"
-#include "engine/outside/late/twin.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/cgroup.h"
 #include "engine/outside/kernel/folder.h"
@@ -59,6 +55,7 @@
 #include "engine/outside/rollback/rollbacks.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/rewind/rewind.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/start.h"
 #include "engine/outside/takeover/takeover.h"
@@ -335,13 +332,10 @@ static void due_serve(struct monitor *m)
 		serve_requests(m);
 	}
 	control_look(m);
+	stages_look(m);
 	if (!m->conduct)
 		return;
-	start_record_look(m);
-	join_look(m);
-	twin_look(m);
-	spares_look(m);
-	retry_look(m);
+	late_look(m);
 	exec_look(m);
 	hang_look(m);
 	rewind_look(m);

@@ -34,6 +34,7 @@
 #include "engine/outside/session/session.h"
 #include "engine/outside/monitor/wakes.h"
 #include "engine/outside/rewind/images.h"
+#include "engine/outside/stages/stage.h"
 #include "engine/outside/start/layout.h"
 
 #define TRACEES_MAX	(2 * AREA_THREADS)	/* execs under way: of all threads, at worst */
@@ -119,6 +120,8 @@ struct version {
 	bool made;		/* for the row of another, in whose place it came: rows.c */
 	bool spare;		/* one of those that --spare keeps */
 	bool asleep;		/* a twin that is written into a file: it never follows */
+	int age;		/* the greater, the newer; 0: as its options say */
+	char prepared[UPDATE_PATH];	/* for live updates: the build that runs; or "" */
 	enum join join;
 	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
 	uint64_t loud_ms;	/* of a leader: until then it tells though nobody follows; or 0 */
@@ -330,6 +333,7 @@ struct monitor {
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;
 	struct spares spares;
+	struct stages stages;
 	struct past past;
 	struct audit *audit;
 	struct trace *trace;

@@ -76,6 +76,7 @@ struct follower_options {
 	bool again;		/* when it has ended it is started again */
 	bool from_start;	/* it comes late, and begins where the leader began */
 	bool asleep;		/* a twin that is to be written into a file */
+	const struct update_words *update;	/* a twin that becomes this build; or NULL */
 };
 
 /*

@@ -32,6 +32,7 @@
 #include "engine/outside/report/findings.h"
 #include "engine/outside/rollback/rollbacks.h"
 #include "engine/outside/rewind/rewind.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
 #include "engine/outside/takeover/take.h"
@@ -375,6 +376,8 @@ static int64_t request_serve(struct version *v, const struct request *r)
 		return rollback_serve(v, r);
 	case REQ_FAILED:
 		return failed_serve(v, r);
+	case REQ_UPDATE:
+		return stages_serve(v, r);
 	case REQ_NOTE:
 		say_log("note", "%s: %d: %lu %lu %lu", v->name, r->tid, r->args[0], r->args[1],
 			r->args[2]);

@@ -30,6 +30,7 @@
 #include "engine/outside/print/text_json.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/spill/spill.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
 
 #define HOT_SITE	1000	/* trapped calls that make a site worth a word */
@@ -360,6 +361,7 @@ json_t *status_json(struct monitor *m)
 {
 	const struct session *s = &m->session;
 	const struct version *v = leading(m);
+	json_t *update = stages_json(m);
 	json_t *j = json_pack("{s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:I, s:i, s:i, s:i}", "name",
 			      s->name, "state", "running", "monitor", getpid(), "server",
 			      (int)s->server, "tier", s->tier, "command", text_json(s->command),
@@ -380,6 +382,8 @@ json_t *status_json(struct monitor *m)
 	past_add(m, j);
 	if (m->options->spares)
 		json_object_set_new(j, "spares", spares_json(m));
+	if (update)
+		json_object_set_new(j, "update", update);
 	if (takeover_any(m))
 		json_object_set_new(j, "takeover",
 				    json_pack("{s:b}", "active", takeover_switched(m)));

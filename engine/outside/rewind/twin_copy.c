@@ -28,6 +28,7 @@
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/rewind/shares.h"
 #include "engine/outside/rewind/twin_copy.h"
+#include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -113,7 +114,12 @@ static void row_fill(struct version *v)
 	const struct rewind *copies = &leader->rewind;
 
 	MUST(v->state == VERSION_ENDED && v != leader && copies->wanted_copies);
-	row_take(v, leader->path, row_words(leader->argv), making.like, "twin");
+	row_take(v, leader->path, row_words(leader->argv), making.like,
+		 making.like->update ? "new" : "twin");
+	if (making.like->update) {
+		v->age = leader->age + 1;
+		rules_releases(v->monitor);
+	}
 	v->server = copies->wanted[0].pid;
 	v->began = copies->wanted[0].began;
 	v->asleep = making.like->asleep;

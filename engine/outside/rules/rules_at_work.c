@@ -16,6 +16,7 @@
 #include "engine/outside/print/print.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/rules/rules_load.h"
+#include "engine/outside/stages/stages.h"
 
 #define RULE_MS		1000	/* the code of a rule may run so long */
 #define GIVE_UP_MS	3000	/* and if it does not even hear that it is over */
@@ -25,12 +26,14 @@
 /* The session's command is the old version unless its follower is said to be older. */
 static int age_of(const struct version *v)
 {
+	if (v->age)
+		return v->age;
 	return !v->options ? 0 : v->options->older ? -1 : 1;
 }
 
 _Static_assert(RELEASES == VERSIONS, "a row for each version");
 
-/* Said once: which stage it is follows from whose stream a thread reads. */
+/* Which stage it is follows from whose stream a thread reads. */
 void rules_releases(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++) {
@@ -50,8 +53,12 @@ void rules_releases(struct monitor *m)
 
 void rules_pass(const struct version *from, struct version *to)
 {
+	const struct rules_bank *reverse = stages_reverse(from->monitor, to);
+
 	MUST(from != to && from->monitor == to->monitor);
-	if (from->brief->rules && !to->brief->rules)
+	if (reverse)
+		rules_put(to->brief, reverse);
+	else if (from->brief->rules && !to->brief->rules)
 		rules_put(to->brief, &from->brief->bank[from->brief->rules % 2]);
 }
 

@@ -27,6 +27,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/takeover/takeover.h"
@@ -156,6 +157,8 @@ const char *takeover_refused(struct monitor *m, const struct version *to, bool *
 		return "another takeover is under way";
 	if (to->state == VERSION_STARTING)
 		return "it has not begun";
+	if (stages_is_changing(m, to))
+		return "it is on its way into the new build";
 	if (rewind_busy(m))
 		return "a follower tries again what it differs in";
 	if (!old_stream_over(m, to))

@@ -1,0 +1,216 @@
+/*
+ * What a live update asks of the versions' processes: the leader's threads to their update
+ * points, where a twin is made of them; and what they and the twin say (engine/update/session.c).
+ *
+ * While threads stand the server does: there is little time for it, and none without need.  All
+ * that can be done before is: the leader in company, its calls told.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/verdicts.h"
+#include "engine/outside/kernel/asker.h"
+#include "engine/outside/late/company.h"
+#include "engine/outside/late/twin.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/versions.h"
+#include "engine/outside/stages/stages.h"
+#include "engine/outside/stages/stages_parts.h"
+#include "engine/outside/takeover/takeover.h"
+
+_Static_assert(UPDATE_ORDERS <= 1 << UPDATE_BITS, "an order fits its bits");
+
+#define LOOK_MS		5
+#define COPIES_TRIED	20	/* while they stand */
+#define READY_MS	10000	/* for the leader to come to be in company */
+/* Beyond their own limit: the time in which the server itself gives up (STANDS_MS there). */
+#define ANSWER_MS	5000
+
+static void order_set(struct monitor *m, struct version *v, enum update_order order)
+{
+	struct stages *s = &m->stages;
+	uint32_t count = (s->words.order >> UPDATE_BITS) + 1;
+
+	MUST(order < UPDATE_ORDERS);
+	s->words.order = count << UPDATE_BITS | order;
+	v->brief->update.limit_ms = s->words.limit_ms;
+	PUBLISH(update_order, &v->brief->update.order, s->words.order);
+	syscall(SYS_futex, &v->brief->update.order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* --- the leader ---------------------------------------------------------------------- */
+
+void stops_ask(struct monitor *m, struct stages *s)
+{
+	s->tried++;
+	s->stand = false;
+	s->asked_us = 0;
+	s->copies = 0;
+	s->why[0] = s->said[0] = 0;
+	s->limit_ms = now_ms() + READY_MS;
+	monitor_wake_after(m, 0);
+}
+
+void stops_end(struct monitor *m, struct stages *s)
+{
+	if (s->asked_us)
+		order_set(m, leading(m), UPDATE_NONE);
+	if (s->asked_us && s->stand)
+		s->stood_us = now_us() - s->asked_us;
+	s->asked_us = 0;
+	s->stand = false;
+	if (s->stage == STAGE_alone)
+		snprintf(s->why, sizeof(s->why), "by mve abort");
+}
+
+static void give_up(struct monitor *m, struct stages *s, enum stage_event e, const char *why)
+{
+	snprintf(s->why, sizeof(s->why), "%s", why);
+	stops_end(m, s);
+	stage_event(m, e);
+}
+
+/* It tells what it does, or soon will. */
+static void ready_look(struct monitor *m, struct stages *s)
+{
+	uint64_t stood_us = 0;
+	bool passes = false;
+	const char *no = m->conduct ? NULL : company_want(m, &stood_us, &passes);
+
+	if (no && (!passes || now_ms() >= s->limit_ms)) {
+		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, no);
+		return;
+	}
+	monitor_wake_after(m, LOOK_MS);
+	if (no)
+		return;
+	twin_want(m);
+	s->asked_us = now_us();
+	s->limit_ms = now_ms() + s->words.limit_ms + ANSWER_MS;
+	order_set(m, leading(m), UPDATE_STAND);
+}
+
+static void twin_look_for(struct monitor *m, struct stages *s)
+{
+	struct follower_options like = { .rules_bank = s->rules, .update = &s->words };
+	struct version *old = leading(m), *v;
+	uint32_t was = s->words.order;
+	char why[WHY_MAX];
+	uint64_t stood_us = 0;
+	bool passes = false;
+
+	MUST(s->stage == STAGE_stops && s->asked_us && s->stand);
+	s->words.order = ((was >> UPDATE_BITS) + 1) << UPDATE_BITS | UPDATE_CHANGE;
+	v = twin_begin(m, &like, &stood_us, why, sizeof(why), &passes);
+	if (v) {
+		s->old = old;
+		s->new = v;
+		stops_end(m, s);
+		stage_event(m, STAGE_made_happens);
+	} else if (!passes || ++s->copies >= COPIES_TRIED) {
+		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, why);
+	} else {
+		monitor_wake_after(m, LOOK_MS);
+	}
+}
+
+void stops_look(struct monitor *m, struct stages *s)
+{
+	if (!version_alive(leading(m)))
+		return;
+	if (!s->asked_us)
+		ready_look(m, s);
+	else if (s->stand)
+		twin_look_for(m, s);
+	else if (now_ms() >= s->limit_ms)
+		give_up(m, s, STAGE_not_now_happens, "the server does not say whether it stands");
+	else
+		monitor_wake_after(m, LOOK_MS);
+}
+
+/* --- what they say ------------------------------------------------------------------- */
+
+static int64_t hello(struct version *v, const struct request *r)
+{
+	return asker_text(r, r->args[1], v->prepared, sizeof(v->prepared));
+}
+
+static int64_t leader_says(struct version *v, const struct request *r)
+{
+	struct monitor *m = v->monitor;
+	struct stages *s = &m->stages;
+	char why[UPDATE_TEXT] = "its threads stood, and mve was not in time";
+
+	if (s->stage != STAGE_stops || !s->asked_us || v != leading(m))
+		return -EINVAL;
+	if (r->args[0] == UPDATE_STANDS) {
+		s->stand = true;
+		monitor_wake_after(m, 0);
+		return 0;
+	}
+	if (r->args[0] == UPDATE_LATE)
+		asker_text(r, r->args[1], why, sizeof(why));
+	give_up(m, s, STAGE_not_now_happens, why);
+	return 0;
+}
+
+static int64_t is_new(struct version *v)
+{
+	struct monitor *m = v->monitor;
+	struct stages *s = &m->stages;
+
+	MUST(s->stage == STAGE_updating && v == s->new);
+	if (s->dry) {
+		snprintf(s->why, sizeof(s->why), "it was a rehearsal, and would have gone well");
+		return -ECANCELED;
+	}
+	snprintf(v->prepared, sizeof(v->prepared), "%s", s->words.to);
+	order_set(m, v, UPDATE_NONE);
+	stage_event(m, STAGE_is_new_happens);
+	return 0;
+}
+
+static int64_t twin_says(struct version *v, const struct request *r)
+{
+	struct stages *s = &v->monitor->stages;
+	char why[UPDATE_TEXT];
+
+	if (!stages_is_changing(v->monitor, v))
+		return -EINVAL;
+	switch (r->args[0]) {
+	case UPDATE_SAYS:
+		return asker_text(r, r->args[1], s->said, sizeof(s->said));
+	case UPDATE_IS_NEW:
+		return is_new(v);
+	default:
+		if (!*s->why && !asker_text(r, r->args[1], why, sizeof(why)))
+			snprintf(s->why, sizeof(s->why), "%s", why);
+		follower_drop(v, VERDICT_UNSUPPORTED, "it did not become the new build");
+		return 0;
+	}
+}
+
+int64_t stages_serve(struct version *v, const struct request *r)
+{
+	switch (r->args[0]) {
+	case UPDATE_HELLO:
+		return hello(v, r);
+	case UPDATE_STANDS:
+	case UPDATE_LATE:
+	case UPDATE_SERVES:
+		return leader_says(v, r);
+	case UPDATE_SAYS:
+	case UPDATE_IS_NEW:
+	case UPDATE_FAILS:
+		return twin_says(v, r);
+	default:
+		return -EINVAL;
+	}
+}

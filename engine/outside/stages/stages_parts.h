@@ -1,0 +1,20 @@
+/* What the two files of stages know of each other. */
+#ifndef MVE_OUTSIDE_STAGES_PARTS_H
+#define MVE_OUTSIDE_STAGES_PARTS_H
+
+#include "engine/outside/monitor/monitor.h"
+
+enum stage_event {
+#define EVENT(name, what) STAGE_##name##_happens,
+#include "engine/outside/stages/stages.def"
+	STAGE_EVENTS
+};
+
+void stage_event(struct monitor *m, enum stage_event e);
+/* The leader's threads are asked to their points; and are to go on. */
+void stops_ask(struct monitor *m, struct stages *s);
+void stops_end(struct monitor *m, struct stages *s);
+/* They are waited for; when all stand a twin is made. */
+void stops_look(struct monitor *m, struct stages *s);
+
+#endif

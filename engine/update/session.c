@@ -1,0 +1,140 @@
+/*
+ * Updates by a twin: what mve asks of a server in a session (engine/abi/brief.h).
+ *
+ * A thread of ours waits for an order.  In the leader: all threads come to their points, mve
+ * copies the process, and they go on, whatever becomes of the copy; without a word they do after
+ * STANDS_MS.  In the copy the order is another: the state is brought into the new build, where
+ * the threads begin anew and stand at their points; they go on when mve lets them follow.
+ *
+ * This thread has no lane under mve: nobody who follows hears of its calls.
+ */
+#include "engine/update/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/abi/brief.h"
+#include "engine/core/pairs.h"
+#include "engine/update/control.h"
+#include "engine/update/points.h"
+#include "engine/update/word.h"
+
+/* Limit (live update): ms that a leader's threads stand without a word. Beyond: they go on. */
+#define STANDS_MS	2000
+
+static struct update_words *words;
+static char *path;
+static bool stands;	/* all threads do; a twin's copy of it says so, too */
+
+static long ask(enum update_ask what, const char *text)
+{
+	return syscall(UPDATE_CALL, (long)what, text);
+}
+
+void session_point(void)
+{
+	if (words)
+		ask(UPDATE_POINT, NULL);
+}
+
+static void stand(unsigned limit_ms)
+{
+	char why[UPDATE_TEXT] = "";
+
+	stands = points_stop(limit_ms, why, sizeof(why));
+	if (!stands)
+		points_go_on();
+	ask(stands ? UPDATE_STANDS : UPDATE_LATE, why);
+}
+
+/* The old build serves on: libraries' notes are as the new one's will be. */
+static void go_on(void)
+{
+	stands = false;
+	points_call(POINT_ABORT, update_image());
+	points_go_on();
+}
+
+/* Of a twin; whatever goes wrong, it ends. */
+static void change(void)
+{
+	char why[UPDATE_TEXT] = "its threads did not stand any more", *told = NULL;
+	size_t n = 0;
+	FILE *tell = open_memstream(&told, &n);
+	bool ok = stands && tell && update_twin(words->to, words->xform, words->limit_ms, tell, why,
+						sizeof(why));
+
+	if (tell)
+		fclose(tell);
+	if (ok && told)
+		ask(UPDATE_SAYS, told);
+	if (!ok || ask(UPDATE_IS_NEW, "")) {
+		ask(UPDATE_FAILS, why);
+		_exit(1);
+	}
+	free(told);
+	stands = false;
+	points_go_on();
+}
+
+static void order(uint32_t word)
+{
+	switch (update_order_of(word)) {
+	case UPDATE_STAND:
+		if (!stands)
+			stand(words->limit_ms);
+		break;
+	case UPDATE_CHANGE:
+		change();
+		break;
+	default:
+		if (stands)
+			go_on();
+	}
+}
+
+static void *hear(void *arg)
+{
+	uint32_t done = 0, word;
+
+	(void)arg;
+	words = (struct update_words *)ask(UPDATE_HELLO, path);
+	if ((long)words < 0 && (long)words > -4096)
+		words = NULL;
+	while (words) {
+		word = CONSUME(update_order, &words->order);
+		if (word != done) {
+			order(word);
+			done = word;
+			continue;
+		}
+		if (!word_wait(&words->order, word, WORD_SHARED, stands ? STANDS_MS : 0) &&
+		    stands) {
+			ask(UPDATE_SERVES, "");
+			go_on();
+		}
+	}
+	return NULL;
+}
+
+void session_begin(const char *build)
+{
+	sigset_t all, before;
+	pthread_t id;
+
+	path = realpath(build, NULL);
+	/* No question at all: natively there is no such call. */
+	if (!path || (ask(UPDATE_ASKS, NULL) < 0 && errno == ENOSYS))
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&id, NULL, hear, NULL) == 0)
+		pthread_detach(id);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}

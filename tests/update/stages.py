@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Updates of the threaded kv by a twin, stage by stage, while clients ask it.
+
+  stages.py forth [TIMES]   to version 2: promoted, committed; its state is a native server's
+  stages.py back            aborted in each stage: while the old one leads, and while the new one
+  stages.py same            a build in which nothing but code changed
+  stages.py auto            by itself: promoted and committed when it has kept up
+
+Numbered requests of several clients go on across all of it: none is lost or wrong, no connection
+is closed, and new clients are served in each stage.
+"""
+import json
+import sys
+import tempfile
+
+import load
+import served
+
+KV = f"{served.ROOT}/servers/kv/threads"
+ENTRIES = 500
+
+
+class Session:
+    """A server under mve run, with clients at work."""
+
+    def __init__(self, build, clients=3):
+        self.name = f"stages-{load.unique()}"
+        self.server = served.Server(build, f"{served.BIN}/mve", "run", "-n", self.name, "--")
+        self.clients = clients
+
+    def __enter__(self):
+        self.server.__enter__()
+        self.first = self.server.client()
+        for i in range(ENTRIES):
+            self.first.expect(f"PUT key-{i} value {i}", "OK")
+        self.loads = [load.Load(self.server, i) for i in range(self.clients)]
+        for one in self.loads:
+            one.start()
+        return self
+
+    def __exit__(self, *what):
+        for one in self.loads:
+            one.stopping.set()
+        self.server.__exit__(*what)
+
+    def mve(self, verb, *words, ok=True):
+        return served.run(f"{served.BIN}/mve", verb, self.name, *words, ok=ok)
+
+    def status(self):
+        return json.loads(self.mve("status", "--json")[1])
+
+    def stage(self):
+        return self.status()["update"]["stage"]
+
+    def until(self, stage):
+        load.until(lambda: self.stage() == stage, lambda: f"not '{stage}': {self.status()['update']}")
+
+    def leader(self):
+        return next(v["name"] for v in self.status()["versions"] if v["role"] == "leader")
+
+    def serves(self):
+        """All clients go on, and a new one is served."""
+        for one in self.loads:
+            one.goes_on(one.done)
+        new = self.server.client()
+        new.expect("GET key-1", "VALUE value 1")
+        new.socket.close()
+
+    def done(self):
+        for call in self.status()["calls"]["by_name"]:
+            assert call["name"] != "accept4" or call["patch"] + call["trap"] < 1000, "it spins"
+        for one in self.loads:
+            one.stop()
+
+
+def update(s, new, *words):
+    said = s.mve("update", "--to", new, *words)[1]
+    assert s.stage() == "old leads", (said, s.status()["update"])
+    return said
+
+
+def entries_are(server, natively):
+    a, b = server.client(), natively.client()
+    for i in range(ENTRIES):
+        b.expect(f"PUT key-{i} value {i}", "OK")
+    for i in range(ENTRIES):
+        for verb in ("GET", "TYPE"):
+            a.expect(f"{verb} key-{i}", b.ask(f"{verb} key-{i}"))
+
+
+def forth(old, new, *xform):
+    with Session(old) as s, served.Server(new) as natively:
+        said = update(s, new, *xform)
+        assert f"struct entry: " in said and "made anew" in said, said
+        s.serves()
+        s.mve("promote")
+        s.until("new leads")
+        s.serves()
+        s.mve("commit")
+        s.until("alone")
+        s.serves()
+        entries_are(s.server, natively)
+        s.first.expect("PUT-date day today", "OK")
+        s.first.expect("TYPE day", "TYPE date")
+        s.done()
+
+
+def back(old, new, *xform):
+    with Session(old) as s:
+        update(s, new, *xform)
+        s.serves()
+        s.mve("abort")
+        s.until("alone")
+        assert s.leader() == "v0"
+        s.serves()
+        update(s, new, *xform)
+        s.mve("promote")
+        s.until("new leads")
+        s.serves()
+        s.mve("abort")
+        s.until("alone")
+        assert s.leader() == "v0"
+        s.serves()
+        s.first.expect("TYPE key-1", "ERROR unknown request")
+        s.done()
+
+
+def same(old, new, *xform):
+    with Session(old) as s:
+        update(s, new, *xform)
+        s.mve("promote")
+        s.serves()
+        s.mve("commit")
+        s.serves()
+        s.done()
+
+
+def by_itself(old, new, *xform):
+    with Session(old) as s:
+        s.mve("update", "--to", new, *xform, "--auto=1")
+        load.until(lambda: s.stage() == "alone" and s.leader() != "v0", s.status)
+        s.serves()
+        s.first.expect("TYPE key-1", "TYPE string")
+        s.done()
+
+
+def main():
+    what, times = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    with tempfile.TemporaryDirectory() as work:
+        old = served.build(f"{KV}/v1.c", f"{work}/v1.so")
+        new = served.build(f"{KV}/v2.c", f"{work}/v2.so")
+        mended = served.build(f"{KV}/v1.c", f"{work}/v1-mended.so", "-DMENDED", "-O1")
+        xform = ("--xform", f"{KV}/v1-v2.xf")
+        for _ in range(times):
+            if what == "same":
+                same(old, mended, "--xform", f"{KV}/v2-v1.xf")
+            else:
+                {"forth": forth, "back": back, "auto": by_itself}[what](old, new, *xform)
+    print(f"update_{what}: ok")
+
+
+main()
