@@ -5,6 +5,10 @@ kv		a server of one thread, begun alone and with a follower; what it answers fro
 		memory was there before; stopped, recorded again, and replayed twice
 redis		the same of redis-server under load
 memcached	and of memcached, which has threads
+packed		with its files in it: replayed where they are others; without, refused by name
+gdb		under a debugger, forwards and back
+killed		who writes the image, the twin, the recorder, the monitor, the disk: the server
+		serves on, and what there is says what it is
 refused		what has no image is said before anything is touched
 damaged		an image that is cut, changed, missing, another's: refused by name
 """
@@ -13,14 +17,14 @@ import os
 import random
 import re
 import shutil
-import socket
+import signal
 import subprocess
 import sys
 import threading
 import time
 
 import kv as kv_server
-from kv import MVE, ROOT, connect, fail, free_port, mve
+from kv import MVE, connect, fail, free_port, mve
 
 EQUAL = re.compile(r"^replayed (\d+) calls, equal$", re.M)
 NAME = f"middle-{os.getpid()}"
@@ -141,6 +145,15 @@ def looked(folder):
     return json.loads(mve("log", folder, "--json").stdout)
 
 
+def stopped():
+    """The recording that was to end has ended."""
+    deadline = time.time() + 60
+    while json.loads(mve("status", NAME, "--json").stdout)["recording"]["active"]:
+        if time.time() > deadline:
+            fail("it does not stop")
+        time.sleep(0.02)
+
+
 def twice(what, *more, threads=3, turns=150):
     """Recorded under load, stopped, recorded again, to the session's end."""
     s = Session(what, *more)
@@ -152,11 +165,7 @@ def twice(what, *more, threads=3, turns=150):
     mve("record", NAME, "--stop")
     s.turns(turns)
     s.first.put("second", "chance")
-    deadline = time.time() + 60
-    while json.loads(mve("status", NAME, "--json").stdout)["recording"]["active"]:
-        if time.time() > deadline:
-            fail("it does not stop")
-        time.sleep(0.02)
+    stopped()
     s.record("two.log", "--compress", "1")
     s.turns(turns)
     s.rest()
@@ -184,6 +193,141 @@ def redis():
 
 def memcached():
     twice("memcached")
+
+
+def packed():
+    kv_server.build("server")
+    s = Session("kv")
+    s.record("pack.log")
+    s.first.put("a", "b")
+    s.first.get("early", "bird")
+    s.end()
+    mve("log", "pack.log", "pack")
+    shutil.copytree("pack.log", "bare.log", dirs_exist_ok=True)
+    shutil.rmtree("bare.log/files")
+    os.unlink("bare.log/files.json")
+    replay("bare.log")
+    kv_server.build("server", lambda text: text.replace("VALUE", "VALUe"))
+    if "/server is not there, or another" not in replay("bare.log", status=3):
+        fail("another program goes on from it")
+    replay("pack.log")
+
+
+def gdb():
+    kv_server.build("server")
+    s = Session("kv")
+    s.record("gdb.log")
+    for i in range(30):
+        s.first.put(f"k{i}", "v")
+    s.end()
+    shown = mve("log", "gdb.log", "show", "--call", "sendto").stdout.splitlines()
+    stands, before = (int(line.split()[0]) for line in (shown[20], shown[19]))
+    said = mve("replay", "-n", f"{NAME}-g", "--until", str(stands), "--gdb", "gdb.log",
+               input="bt\nmve back call sendto\nmve next call sendto\nmve end\n").stdout
+    seen = [int(n) for n in re.findall(r"event (\d+), thread", said)]
+    if seen[:3] != [stands, before, stands] or " in client_serve (" not in said:
+        fail(f"{stands}, {before}, {seen}: {said}")
+
+
+def processes(parent):
+    """(name, pid) of its children."""
+    found = []
+    try:
+        with open(f"/proc/{parent}/task/{parent}/children") as f:
+            for pid in f.read().split():
+                with open(f"/proc/{pid}/comm") as g:
+                    found.append((g.read().strip(), int(pid)))
+    except OSError:     # one has ended
+        pass
+    return found
+
+
+class Writing(threading.Thread):
+    """mve record, while its image is written: that is held there, to be sure of it."""
+    def __init__(self, s, folder):
+        super().__init__()
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        self.monitor = json.loads(mve("status", NAME, "--json").stdout)["monitor"]
+        self.result = None
+        self.start()
+        deadline = time.time() + 60
+        self.image = self.recorder = None
+        while not self.image or not self.recorder:
+            children = dict(processes(self.monitor))
+            if not self.image and "mve-image" in children:
+                self.image = children["mve-image"]
+                os.kill(self.image, signal.SIGSTOP)
+            self.recorder = children.get("mve-record")
+            if time.time() > deadline or not self.is_alive():
+                fail(f"no image is written: {self.result}, {children}")
+        if os.path.exists(f"{folder}/000000.image"):
+            fail("it was written before it was held")
+
+    def run(self):
+        self.result = subprocess.run([MVE, "record", NAME, self.folder], capture_output=True,
+                                     text=True)
+
+    def over(self, status):
+        self.join(100)
+        if self.is_alive() or self.result.returncode != status:
+            fail(f"mve record: {self.result}")
+        return self.result.stderr
+
+
+def served(s):
+    """It serves, and who recorded it goes."""
+    s.first.get("early", "bird")
+    deadline = time.time() + 60
+    while any(n in ("mve-image", "mve-record") for n, _ in processes(s.mve.pid)):
+        if time.time() > deadline:
+            fail("a process is left")
+        time.sleep(0.02)
+
+
+def cleaned(s, folder):
+    """The same; nothing but whole files is left; it can be recorded again."""
+    served(s)
+    if "missing" not in replay(folder, status=1):
+        fail("without an image")
+    s.record("again.log")
+    s.first.get("early", "bird")
+    mve("record", NAME, "--stop")
+    stopped()
+
+
+def killed():
+    s = Session("redis")
+    s.first.link.sendall(b"DEBUG POPULATE 200000 key 1000\r\n")
+    s.first.file.readline()
+    w = Writing(s, "image.log")
+    os.kill(w.image, signal.SIGKILL)
+    if "who writes its image was killed" not in w.over(1):
+        fail("mve record does not say why")
+    cleaned(s, "image.log")
+    replay("again.log")
+    w = Writing(s, "twin.log")
+    twin = [pid for name, pid in processes(w.monitor) if name == "redis-server" and
+            pid != json.loads(mve("status", NAME, "--json").stdout)["server"]]
+    if len(twin) != 1:
+        fail(f"twins: {twin}")
+    os.kill(twin[0], signal.SIGKILL)
+    os.kill(w.image, signal.SIGCONT)
+    w.over(1)
+    cleaned(s, "twin.log")
+    w = Writing(s, "recorder.log")
+    os.kill(w.recorder, signal.SIGKILL)
+    os.kill(w.image, signal.SIGCONT)
+    w.over(1)
+    served(s)
+    w = Writing(s, "monitor.log")
+    os.kill(w.monitor, signal.SIGKILL)
+    os.kill(w.image, signal.SIGCONT)
+    w.over(1)
+    s.first.get("early", "bird")
+    s.first.put("still", "serves")
+    s.first.link.sendall(b"SHUTDOWN NOSAVE\r\n")
+    s.mve.wait(60)
 
 
 def refused():
@@ -243,6 +387,6 @@ def damaged():
 
 for case in sys.argv[1:]:
     {"kv": kv, "redis": redis, "memcached": memcached, "refused": refused,
-     "damaged": damaged}[case]()
+     "damaged": damaged, "packed": packed, "gdb": gdb, "killed": killed}[case]()
     print(f"{case}: as it should be")
 print("middle: ok")

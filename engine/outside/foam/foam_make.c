@@ -504,7 +504,8 @@ int foam_make(struct version *v, pid_t pid, struct foam *f)
 		result = remote_begin(&k->r, pid);
 	if (!result) {
 		result = all_make(k);
-		registers_fill(k, &regs);
+		if (!result)
+			registers_fill(k, &regs);
 		k->r.mask = ~0ull;
 		remote_end(&k->r, result ? &k->r.regs : &regs);
 	}

@@ -45,6 +45,11 @@ void foam_task_want(int folder, const uint64_t recording[2], uint32_t number)
 	task.why[0] = 0;
 }
 
+bool foam_task_is(void)
+{
+	return task.v;
+}
+
 bool foam_task_is_of(const struct version *v)
 {
 	return task.v == v;

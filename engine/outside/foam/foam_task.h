@@ -10,6 +10,8 @@
 void foam_task_want(int folder, const uint64_t recording[2], uint32_t number);
 /* The asker sleeps, and where its struct foam_point is; false: it is not to be written. */
 bool foam_task_begin(struct version *v, const struct request *r);
+/* One is being written; of this twin. */
+bool foam_task_is(void);
 bool foam_task_is_of(const struct version *v);
 /* It does not come to sleep: nothing is written. */
 void foam_task_lost(struct version *v);

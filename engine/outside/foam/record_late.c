@@ -119,12 +119,13 @@ bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *s
 		  size_t size, bool *passes)
 {
 	struct follower_options asleep = { .asleep = true };
-	const char *no = barred(m);
+	bool writes = foam_task_is();
+	const char *no = writes ? "the image of one that has ended is still written" : barred(m);
 	bool made = access(like->record, F_OK) < 0;
 	uint64_t recording[2];
 	int result = no ? 0 : recorder_late_open(like->record), folder;
 
-	*passes = false;
+	*passes = writes;
 	if (result)
 		no = folder_refused(like->record, result);
 	snprintf(why, size, "%s", no ? no : "");
