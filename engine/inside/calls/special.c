@@ -68,12 +68,26 @@ static long serve_exit(struct thread *t)
 	thread_exit(block_bitmap(t->index), t->index % 64, (long)t->frame.rdi);
 }
 
+/*
+ * Nothing keeps the process from it any more, no signal, and no wish that it stand: its twin has
+ * ended already where it has been told, and nobody would take what it has.
+ */
+long exit_group_now(struct thread *t)
+{
+	long result;
+
+	MUST(!t->latches);
+	slot_release(t);
+	do {
+		t->pending = 0;
+		result = call_kernel(t);
+	} while (result == CALL_RESTART);
+	return result;
+}
+
 static long serve_exit_group(struct thread *t)
 {
-	if (t->pending)
-		return CALL_RESTART;
-	slot_release(t);
-	return call_kernel(t);
+	return t->pending ? CALL_RESTART : exit_group_now(t);
 }
 
 static struct mapped_answer mapped;	/* of the thread that has the latch */

@@ -16,5 +16,7 @@ long serve_special(struct thread *t, long nr);
 /* The thread has registered it; others come, and it is taken back. */
 void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign);
 void rseq_leave(struct thread *t);
+/* The process ends here, whatever comes. */
+long exit_group_now(struct thread *t);
 
 #endif

@@ -131,24 +131,25 @@ static void births_wait(const struct thread *t)
 static long lead_exit(struct thread *t, long nr, const struct walk *w)
 {
 	int32_t status = (int32_t)t->frame.rdi;
+	bool group = nr == __NR_exit_group;
 
 	if (t->pending)
 		return CALL_RESTART;
-	if (nr == __NR_exit_group && crash_exits(t))
+	if (group && crash_exits(t))
 		return serve_special(t, nr);
 	fault_end(t);
 	/* Another version may lead from here: then nobody is told of this end. */
-	if (nr == __NR_exit_group && status && request_ask(t, REQ_EXIT, (uint64_t)status, 0, 0) > 0)
+	if (group && status && request_ask(t, REQ_EXIT, (uint64_t)status, 0, 0) > 0)
 		t->has_lane = 0;
 	if (!t->has_lane)
 		return serve_special(t, nr);
-	if (nr == __NR_exit_group)
+	if (group)
 		births_wait(t);
 	call_tell(t, w, nr);
 	lead_settle(t);
 	lane_close(&streams, t->lane);
 	t->has_lane = 0;
-	return serve_special(t, nr);
+	return group ? exit_group_now(t) : serve_special(t, nr);
 }
 
 long lead_life(struct thread *t, long nr, const struct walk *w)

@@ -163,12 +163,30 @@ bool move_unheard(struct monitor *m, struct move *mv)
 	return true;
 }
 
+/* Whom the others have waited for. */
+static void late_say(const struct monitor *m, const struct move *mv)
+{
+	say_log("take", "%u processes are due, %u have asked", mv->due, mv->takers);
+	for (uint32_t i = 0; i < version_slots(mv->to); i++) {
+		const struct slot *s = &mv->to->area->slot[i];
+		uint32_t lane = s->lane - 1;
+
+		if (s->owner && !takers_have(mv, mv->to, s->pid))
+			say_log("take", "thread %d of process %d, lane %u: %c, asks %u, %s",
+				(int)s->owner, s->pid, lane,
+				thread_state(s->pid, (pid_t)s->owner), s->asked,
+				lane_is(m, lane) && streams_lane_unread(m, mv->to->index,
+					mv->from->index, lane) ? "not read" : "read");
+	}
+}
+
 /* The old leader leads again, or is replaced by the next, or ends of itself. */
 enum move_event move_switch_back(struct monitor *m, struct move *mv)
 {
 	struct version *from = mv->from, *to = mv->to;
 	enum move_event next;
 
+	late_say(m, mv);
 	version_kill(to);
 	take_over();
 	takers_forget(mv);
