@@ -7,9 +7,17 @@
 
 . "$ROOT/tests/servers/lib.sh"
 
+# FOLLOWERS is `record`: nobody follows, the server is recorded, and replayed in the end, twice;
+# what would have followed (an ASan build, say) has its turn then, too.
+
 load=$ROOT/tests/follow
 mode=patch name=$MVE_SESSION folder=$PWD
 seconds=${1:-7} followers=${2:-1}
+recording=
+if [ "$followers" = record ]; then
+	recording=$folder/recording followers=0
+	ring=4M		# a recorded server maps eight; vsftpd may have 200 MB
+fi
 chmod 755 .
 port=$(free_port)
 trap end_rest EXIT
@@ -22,7 +30,13 @@ trap 'exit 1' HUP INT TERM
 # $distance: how many calls the two may be apart.
 lead()
 {
-	if [ -n "$follower" ]; then
+	if [ -n "$recording" ]; then
+		command=$1
+		shift
+		another=${follower:+$follower $* $follower_more}
+		# shellcheck disable=SC2086 # words
+		set -- --record "$recording" -- ${leader:-$command} "$@"
+	elif [ -n "$follower" ]; then
 		shift
 		# shellcheck disable=SC2086 # words
 		set -- -f "$follower $* $follower_more" $rules -- $leader "$@"
@@ -91,19 +105,50 @@ findings_other()
 	done | grep -v "${known:-^$}"
 }
 
-# leave WORDS: the last look, then the end.
-leave()
+# replay OPTION... [-- COMMAND...]: $recording, to its end; one whole line of what it says.
+replay()
+{
+	"$MVE" replay -n "$name" "$@" >replay.out 2>replay.err || {
+		head -20 replay.err >&2
+		"$MVE" report "$name" >&2
+		fail "replay $*: $?"
+	}
+	cat replay.out
+}
+
+replays()
+{
+	replay "$recording"
+	replay "$recording"
+	# shellcheck disable=SC2086 # words
+	[ -z "$another" ] || replay $rules "$recording" -- $another
+	echo "$(du -sm "$recording" | cut -f1) MB recorded"
+}
+
+# Nobody was dropped, nothing was found, and all is told.
+followed()
 {
 	within 20 steady_told || trouble "$(cat steady.out)"
 	told=$(cat steady.out)
 	found=$(findings_other)
 	[ -z "$found" ] || trouble "found: $found"
+}
+
+# leave WORDS: the last look, then the end.
+leave()
+{
+	if [ -n "$recording" ]; then
+		"$MVE" status "$name" --json >now.json || trouble "no status"
+	else
+		followed
+	fi
 	"$MVE" stop "$name" >/dev/null || trouble "mve stop fails"
 	within 10 gone "$server" || trouble "the server does not end"
 	session_ended
 	for pid in $(python3 "$load/steady.py" now.json pids); do
 		gone "$pid" 2>/dev/null || fail "pid $pid of a version is left"
 	done
+	[ -z "$recording" ] || told=$(replays) || fail "it does not replay"
 	echo "$1; $told"
 	echo "$(basename "$0" .sh): ok"
 }

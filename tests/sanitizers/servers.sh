@@ -1,8 +1,8 @@
 #!/bin/sh
-# servers.sh SCRIPT EDITION SECONDS: SCRIPT of tests/follow (redis, memcached, lighttpd,
+# servers.sh SCRIPT EDITION SECONDS [record]: SCRIPT of tests/follow (redis, memcached, lighttpd,
 # nginx) with a plain build of Debian's source as the leader and EDITION of the same
 # source (servers/build: asan, ubsan, ...) as its follower.  Nobody may differ, and
-# nothing may be found that the edition does not find alone.
+# nothing may be found that the edition does not find alone.  record: it is replayed against EDITION.
 script=$1 edition=$2 seconds=$3
 
 . "$ROOT/tests/lib.sh"
@@ -25,5 +25,5 @@ esac
 export ASAN_OPTIONS=detect_leaks=0
 # The runtime's own calls are counted, too: only lag, verdicts and findings tell.
 oldest='' rules='' distance=100000000
-set -- "$seconds"
+set -- "$seconds" ${4:+"$4"}
 . "$ROOT/tests/follow/$script.sh"
