@@ -14,12 +14,45 @@
 #define PINGS_OUT	2
 #define MESSAGE_SPARE	4096	/* of a message, for NATS' own words */
 
+/* Where the library's words say less, or nothing that a user knows. */
+static const struct { natsStatus status; const char *text; } words[] = {
+	{ NATS_NO_SERVER, "nobody answers at that address" },
+	{ NATS_IO_ERROR, "the connection was broken" },
+	{ NATS_CONNECTION_CLOSED, "the connection is closed" },
+	{ NATS_CONNECTION_DISCONNECTED, "the connection was broken" },
+	{ NATS_STALE_CONNECTION, "the server answers no more" },
+	{ NATS_CONNECTION_AUTH_FAILED, "the server knows neither name nor password, or key" },
+	{ NATS_NOT_PERMITTED, "the server does not allow it" },
+	{ NATS_SECURE_CONNECTION_WANTED, "the server has no TLS" },
+	{ NATS_SECURE_CONNECTION_REQUIRED, "the server wants TLS: tls://..." },
+	{ NATS_NO_RESPONDERS, "the server has no JetStream" },
+	{ NATS_TIMEOUT, "no answer in time" },
+};
+
+static const char *status_text(natsStatus status)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i].status == status)
+			return words[i].text;
+	return natsStatus_GetText(status);
+}
+
+/* What the library adds, of certificates and streams: without the place in its source. */
+static const char *detail(natsStatus status)
+{
+	const char *more = nats_GetLastError(NULL), *text = more;
+
+	if (more && *more == '(' && (text = strstr(more, "): ")))
+		more = text + 3;
+	return !more || !*more || status_text(status) != natsStatus_GetText(status) ? NULL : more;
+}
+
 bool link_failed(struct link *l, const char *what, natsStatus status)
 {
-	const char *more = nats_GetLastError(NULL);
+	const char *more = detail(status);
 
-	snprintf(l->why, sizeof(l->why), "%s: %s%s%s", what, natsStatus_GetText(status),
-		 more && *more ? ": " : "", more && *more ? more : "");
+	snprintf(l->why, sizeof(l->why), "%s: %s%s%s", what, status_text(status),
+		 more ? ": " : "", more ? more : "");
 	return false;
 }
 

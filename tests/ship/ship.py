@@ -297,7 +297,7 @@ def secure():
     leader.load(200)
     leader.stop()
     equal(follower.end())
-    for name, text in (("password", "uthorization"), ("nobody", "cannot connect"),
+    for name, text in (("password", "neither name nor password"), ("nobody", "cannot connect"),
                        ("host", "SSL"), ("nkey", "which mve cannot do"), ("none", "cannot be read")):
         os.environ["NATS_CONTEXT"] = name
         leader = Leader(f"nats:///{SUBJECT}")

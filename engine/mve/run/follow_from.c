@@ -40,26 +40,13 @@ static const char from_help[] =
 	"  -n, --name NAME     the session's name\n"
 	"  --tier=patch|trap   as in mve run\n"
 	"  --status FILE       write the final status there, as JSON\n"
-	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
-	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
+	COMPARED_HELP
 	"                      as in mve run; without --still it may stand for as long\n"
 	"                      as nothing comes\n";
 
 static const struct option from_options[] = {
 	{ "from", required_argument, NULL, OPT_FROM },
-	{ "name", required_argument, NULL, 'n' },
-	{ "tier", required_argument, NULL, OPT_TIER },
-	{ "status", required_argument, NULL, OPT_STATUS },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "strict", no_argument, NULL, OPT_STRICT },
-	{ "on-divergence", required_argument, NULL, OPT_POLICY },
-	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
-	{ "rules", required_argument, NULL, OPT_RULES },
-	{ "older", no_argument, NULL, OPT_OLDER },
-	{ "release", required_argument, NULL, OPT_RELEASE },
-	{ "map", required_argument, NULL, OPT_MAP },
-	{ "still", required_argument, NULL, OPT_STILL },
-	{ "rewind", required_argument, NULL, OPT_REWIND },
+	REPLAY_OPTIONS,
 	{ 0 },
 };
 

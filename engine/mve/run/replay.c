@@ -35,25 +35,12 @@ static const char replay_help[] =
 	"  --partial           0 also where it is equal up to where it is cut\n"
 	"  --status FILE       write the final status there, as JSON\n"
 	"  --used FILE         write the paths of files there that it has mapped\n"
-	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"
-	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
+	COMPARED_HELP
 	"                      as in mve run\n";
 
 static const struct option replay_options[] = {
-	{ "name", required_argument, NULL, 'n' },
-	{ "tier", required_argument, NULL, OPT_TIER },
-	{ "status", required_argument, NULL, OPT_STATUS },
+	REPLAY_OPTIONS,
 	{ "used", required_argument, NULL, OPT_USED },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "strict", no_argument, NULL, OPT_STRICT },
-	{ "on-divergence", required_argument, NULL, OPT_POLICY },
-	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
-	{ "rules", required_argument, NULL, OPT_RULES },
-	{ "older", no_argument, NULL, OPT_OLDER },
-	{ "release", required_argument, NULL, OPT_RELEASE },
-	{ "map", required_argument, NULL, OPT_MAP },
-	{ "still", required_argument, NULL, OPT_STILL },
-	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ "until", required_argument, NULL, OPT_UNTIL },
 	{ "gdb", no_argument, NULL, OPT_GDB },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },

@@ -119,13 +119,7 @@ static const struct option run_options[] = {
 	{ "status", required_argument, NULL, OPT_STATUS },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "follow", required_argument, NULL, 'f' },
-	{ "strict", no_argument, NULL, OPT_STRICT },
-	{ "on-divergence", required_argument, NULL, OPT_POLICY },
-	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },
-	{ "rules", required_argument, NULL, OPT_RULES },
-	{ "older", no_argument, NULL, OPT_OLDER },
-	{ "release", required_argument, NULL, OPT_RELEASE },
-	{ "map", required_argument, NULL, OPT_MAP },
+	COMPARED_OPTIONS,
 	{ "ring", required_argument, NULL, OPT_RING },
 	{ "when-full", required_argument, NULL, OPT_WHEN_FULL },
 	{ "from-start", no_argument, NULL, OPT_FROM_START },
@@ -133,9 +127,7 @@ static const struct option run_options[] = {
 	{ "full-ms", required_argument, NULL, OPT_FULL_MS },
 	{ "failover", required_argument, NULL, OPT_FAILOVER },
 	{ "hang", required_argument, NULL, OPT_HANG },
-	{ "still", required_argument, NULL, OPT_STILL },
 	{ "verdict-ms", required_argument, NULL, OPT_VERDICT_MS },
-	{ "rewind", required_argument, NULL, OPT_REWIND },
 	{ "spare", required_argument, NULL, OPT_SPARE },
 	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
 	{ "reply", required_argument, NULL, OPT_REPLY },
@@ -275,10 +267,11 @@ static int spare_take(struct run_options *o, const char *text)
 
 static int option_wrong(const char *command, int opt, const char *text)
 {
-	say_error(command[0] == 't' ? "mve trace --help lists the options" :
-		  command[1] == 'e' ? "mve replay --help lists the options"
-				    : "mve run --help lists the options",
-		  opt == ':' ? "option needs a value: %s" : "unknown option: %s", text);
+	char hint[80];
+
+	snprintf(hint, sizeof(hint), "mve %s%s --help lists the options", command,
+		 strcmp(command, "follow") ? "" : " --from URL");
+	say_error(hint, opt == ':' ? "option needs a value: %s" : "unknown option: %s", text);
 	return EXIT_USE;
 }
 

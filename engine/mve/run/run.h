@@ -20,6 +20,30 @@ enum {
 
 #define HELPED	-1
 
+/* How a follower is compared: one of mve run, of a recording, or of one that comes from afar. */
+#define COMPARED_OPTIONS						\
+	{ "strict", no_argument, NULL, OPT_STRICT },			\
+	{ "on-divergence", required_argument, NULL, OPT_POLICY },	\
+	{ "on-finding", required_argument, NULL, OPT_ON_FINDING },	\
+	{ "rules", required_argument, NULL, OPT_RULES },		\
+	{ "older", no_argument, NULL, OPT_OLDER },			\
+	{ "release", required_argument, NULL, OPT_RELEASE },		\
+	{ "map", required_argument, NULL, OPT_MAP },			\
+	{ "still", required_argument, NULL, OPT_STILL },		\
+	{ "rewind", required_argument, NULL, OPT_REWIND }
+
+#define COMPARED_HELP									\
+	"  --strict, --on-divergence stop|ignore|alarm:CMD, --on-finding CMD,\n"	\
+	"  --rules FILE, --older, --release V, --map FROM=TO, --still MS, --rewind TIMES\n"
+
+/* Of the latter two. */
+#define REPLAY_OPTIONS							\
+	{ "name", required_argument, NULL, 'n' },			\
+	{ "tier", required_argument, NULL, OPT_TIER },			\
+	{ "status", required_argument, NULL, OPT_STATUS },		\
+	{ "help", no_argument, NULL, OPT_HELP },			\
+	COMPARED_OPTIONS
+
 /* 0, HELPED, or an exit code behind a message. */
 int options_take(struct run_options *o, int argc, char **argv, const char *shorts,
 		 const struct option *longs, const char *help);
