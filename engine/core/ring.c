@@ -372,7 +372,6 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->number = chunk_sane(s, w->lane->now) ? w->lane->now : 0;
 	w->chunk = chunk_at(w->section, w->number);
 	w->head = w->lane->head;
-	w->cell = (uint32_t)(w->head % CHUNK_CELLS);
 	w->open = NULL;
 	w->owes = false;
 }
@@ -418,19 +417,18 @@ bool writer_turn(struct writer *w)
 	if (chunk == CHUNK_NONE)
 		return false;
 	/* Ours, whatever stands in the section: the turn fits, and leads into it. */
-	MUST(w->cell < CHUNK_CELLS && chunk_sane(w->streams, chunk) && chunk != w->number);
-	((struct event *)w->chunk)[w->cell] =
+	MUST(chunk_sane(w->streams, chunk) && chunk != w->number);
+	((struct event *)w->chunk)[writer_at(w)] =
 		(struct event){ .kind = EVENT_TURN, .arg = { chunk } };
 	__atomic_store_n(&w->section->chunk_next[w->number], chunk, __ATOMIC_RELAXED);
 	/* The chunk before is full, and has its next. */
 	PUBLISH(lane_now, &l->now, chunk);
-	w->head += CHUNK_CELLS - w->cell;
+	w->head += CHUNK_CELLS - writer_at(w);
 	/* The turn is read after the head. */
 	PUBLISH(lane_head, &l->head, w->head);
 	w->number = chunk;
 	w->chunk = chunk_at(w->section, chunk);
-	w->cell = 0;
-	cells_fetch(w->chunk, CELLS_AHEAD);
+	cells_fetch(w->chunk, w->chunk + CELLS_AHEAD * CELL_SIZE);
 	return true;
 }
 

@@ -26,7 +26,6 @@ struct writer {
 	uint8_t *chunk;		/* that is written */
 	uint64_t head;		/* as published: nobody else writes it */
 	uint32_t index;
-	uint32_t cell;		/* in the chunk: where the open event begins */
 	struct event *open;
 	uint8_t *at;		/* where its payload goes on */
 	uint32_t number;	/* of the chunk: `now` of the lane may be anything */
@@ -184,35 +183,42 @@ static inline uint32_t streams_followers(const struct streams *s, const struct s
 	return bits & ~CONSUME(section_dropped, &own->dropped) & ~(1u << s->self);
 }
 
-#define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell */
-_Static_assert(CELLS_AHEAD + 4 <= CHUNK_CELLS, "a new chunk's first ones lie in it");
+#define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell, */
+#define FETCHED		4	/* and for how many at once */
+_Static_assert(CELLS_AHEAD + FETCHED <= CHUNK_CELLS, "a new chunk's first ones lie in it");
 
 /*
  * A follower has read what the next cells hold, so they are not ours to write:
  * asked for early, they are there when their time comes.  Behind the chunk's end
  * they are another lane's.
  */
-static INLINE void cells_fetch(const void *from, uint32_t cells)
+static INLINE void cells_fetch(const void *from, const void *to)
 {
 	const struct event *e = from;
 
 	__asm__ volatile("prefetchw %0" : : "m"(*e));
-	for (uint32_t i = 1; i < cells; i += 4)
+	for (e++; (const void *)e < to; e += FETCHED)
 		__asm__ volatile("prefetchw %0\n\tprefetchw %1\n\tprefetchw %2\n\tprefetchw %3"
-				 : : "m"(e[i]), "m"(e[i + 1]), "m"(e[i + 2]), "m"(e[i + 3]));
+				 : : "m"(e[0]), "m"(e[1]), "m"(e[2]), "m"(e[3]));
+}
+
+/* Where the open event begins, in the chunk. */
+static INLINE uint32_t writer_at(const struct writer *w)
+{
+	return (uint32_t)(w->head % CHUNK_CELLS);
 }
 
 /* There is a cell in its chunk: the last one is kept for the turn. */
 static INLINE bool writer_has_cell(const struct writer *w)
 {
-	return __builtin_expect(w->cell < CHUNK_CELLS - 1, 1);
+	return __builtin_expect(writer_at(w) < CHUNK_CELLS - 1, 1);
 }
 
 /* The cell, as writer_begin() has it, for who keeps the event and its place in registers. */
 static INLINE struct event *writer_cell(struct writer *w, uint8_t kind, uint16_t call,
 					uint8_t flags)
 {
-	struct event *e = (struct event *)w->chunk + w->cell;
+	struct event *e = (struct event *)w->chunk + writer_at(w);
 
 	e->kind = kind;
 	e->call = call;
@@ -243,12 +249,12 @@ static inline size_t writer_room(const struct writer *w)
 /* Publishes the event, whose payload ends there. */
 static INLINE void writer_publish(struct writer *w, struct event *e, const uint8_t *end)
 {
-	uint32_t size = (uint32_t)(end - (const uint8_t *)(e + 1)), cells = event_cells(size);
+	uint32_t size = (uint32_t)(end - (const uint8_t *)(e + 1));
+	uint64_t cells = event_cells(size);
 
 	e->size = size;
-	if (w->cell + CELLS_AHEAD + cells <= CHUNK_CELLS)
-		cells_fetch(e + CELLS_AHEAD, cells);
-	w->cell += cells;
+	if (e + cells + (CELLS_AHEAD + FETCHED) <= (struct event *)w->chunk + CHUNK_CELLS)
+		cells_fetch(e + CELLS_AHEAD, e + CELLS_AHEAD + cells);
 	w->head += cells;
 	/* A reader that sees the head sees the event. */
 	PUBLISH(lane_head, &w->lane->head, w->head);

@@ -73,7 +73,7 @@ Test(ring, exact_fits)
 
 			tell_many(&w, (int)skip);
 			cr_assert(tell(&w, 0));
-			room = (CHUNK_CELLS - 1 - w.cell) * CELL_SIZE;
+			room = (CHUNK_CELLS - 1 - writer_at(&w)) * CELL_SIZE;
 			room = room ? room - CELL_SIZE : ROOM;
 			cr_assert(tell(&w, room + (size_t)(room || off > 0 ? off : 0)));
 			take_from_to(&r, told - skip - 2, told);
@@ -89,13 +89,13 @@ Test(ring, empty_more)
 
 	tell_many(&w, EVENTS - 2);
 	cr_assert(tell(&w, 0));
-	cr_assert_eq(w.cell, CHUNK_CELLS - 2);
+	cr_assert_eq(writer_at(&w), CHUNK_CELLS - 2);
 	cr_assert(tell(&w, 200));
 	take_from_to(&r, 0, told);
 	tell_many(&w, 2);
 	/* Fills all but the last free cell; its EVENT_MORE there is empty. */
-	cr_assert(tell(&w, (CHUNK_CELLS - 3 - w.cell) * CELL_SIZE));
-	cr_assert_eq(w.cell, CHUNK_CELLS - 2);
+	cr_assert(tell(&w, (CHUNK_CELLS - 3 - writer_at(&w)) * CELL_SIZE));
+	cr_assert_eq(writer_at(&w), CHUNK_CELLS - 2);
 	cr_assert_not_null(writer_begin(&w, EVENT_MORE, 7));
 	cr_assert_eq(writer_room(&w), 0);
 	writer_commit(&w);

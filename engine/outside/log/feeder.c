@@ -316,9 +316,8 @@ static uint32_t cells_free(struct feeder *f, const struct log_frame *frame, uint
 /* Cells as the leader has written them; they fit into the chunk, before its turn. */
 static void cells_put(struct writer *w, const void *cells, uint32_t n)
 {
-	MUST(n && w->cell + n < CHUNK_CELLS);
-	memcpy(w->chunk + w->cell * CELL_SIZE, cells, (size_t)n * CELL_SIZE);
-	w->cell += n;
+	MUST(n && writer_at(w) + n < CHUNK_CELLS);
+	memcpy(w->chunk + writer_at(w) * CELL_SIZE, cells, (size_t)n * CELL_SIZE);
 	w->head += n;
 	/* A reader that sees the head sees the cells. */
 	PUBLISH(lane_head, &w->lane->head, w->head);
@@ -330,7 +329,7 @@ static bool cells_fit(const struct writer *w, const struct log_frame *frame)
 	uint64_t end = frame->at + frame->size / CELL_SIZE;
 
 	return w->lane->life == frame->life && w->head >= frame->at && w->head < end &&
-	       w->cell + (end - w->head) <= CHUNK_CELLS - 1;
+	       writer_at(w) + (end - w->head) <= CHUNK_CELLS - 1;
 }
 
 /* Behind what was told: nobody waits for what is given and stands there. */
@@ -353,7 +352,7 @@ static enum outcome cells_feed(struct feeder *f, const struct log_frame *frame)
 		return wrong(f, frame, "it has not begun");
 	if (w->owes)
 		writer_settle(w);
-	if (frame->at == w->head + 1 && w->cell == CHUNK_CELLS - 1 && !writer_turn(w))
+	if (frame->at == w->head + 1 && writer_at(w) == CHUNK_CELLS - 1 && !writer_turn(w))
 		return FRAME_ROOM;
 	if (!cells_fit(w, frame))
 		return wrong(f, frame, "it does not go on where it was");
@@ -512,7 +511,7 @@ static uint64_t open_cells(const struct feeder *f)
 		uint64_t at = CONSUME(cursor_at, &f->its->cursor[i].at);
 		uint64_t head = f->own->lane[i].head;
 
-		if (f->writer[i].cell == CHUNK_CELLS - 1 && at >= f->last[i] && at <= head)
+		if (writer_at(&f->writer[i]) == CHUNK_CELLS - 1 && at >= f->last[i] && at <= head)
 			cells += head - at;
 	}
 	return cells;
