@@ -85,13 +85,19 @@ struct event {
 	uint16_t call;		/* number in the table */
 	uint8_t kind;
 	uint8_t flags;
-	uint64_t seq;		/* order across the lanes of one process: ORDER_BITS
+	union {
+		uint64_t seq;	/* order across the lanes of one process: ORDER_BITS
 				   of it; above them how often it has forked */
+		struct {
+			uint16_t number[3], forks;
+		};
+	};
 	int64_t result;
 	uint64_t arg[EVENT_ARGS];	/* the values among the arguments, in order */
 };
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
+_Static_assert(ORDER_BITS == 8 * sizeof(((struct event *)0)->number), "forks are above it");
 
 /* A clone's values: its child's lane and the life of it, whether the child gets a copy. */
 enum { CLONE_LANE_ARG, CLONE_LIFE_ARG, CLONE_COPIES_ARG };

@@ -35,6 +35,8 @@
 /* Where groups of kinds end and begin, for assembly. */
 #define LOCK_ONCE_LAST	2
 #define LOCK_COND_LAST	5
+#define LOCK_TAKE_FIRST	6	/* kinds that take a lock, and do no more than that */
+#define LOCK_TAKE_LAST	23
 #define LOCK_WAKE_FIRST	25
 
 #ifndef __ASSEMBLER__
@@ -49,6 +51,8 @@ enum lock_kind {
 
 _Static_assert(LOCK_GUARD == LOCK_ONCE_LAST && LOCK_COND_CLOCKWAIT == LOCK_COND_LAST &&
 	       LOCK_COND_SIGNAL == LOCK_WAKE_FIRST, "groups");
+_Static_assert(LOCK_MUTEX_LOCK == LOCK_TAKE_FIRST && LOCK_SEM_CLOCKWAIT == LOCK_TAKE_LAST,
+	       "those of the hows before LOCK_BY_COND: lock_told");
 
 enum lock_how {
 	LOCK_BY_PLAIN,	/* waits until it has it; an error number otherwise */

@@ -10,7 +10,7 @@
 #ifndef MVE_ABI_THREAD_H
 #define MVE_ABI_THREAD_H
 
-#define THREAD_LAYOUT	5
+#define THREAD_LAYOUT	6
 
 #define T_SELF		0x00	/* address of the block itself */
 #define T_GATE		0x08	/* where a board jumps: gate_patch */
@@ -24,15 +24,13 @@
 #define T_DEFERRED	0x2c	/* 1 when a signal waits for a call to begin */
 #define T_FAULTING	0x2d	/* not 0 in the handler of a fault */
 #define T_AWAY		0x2e	/* 1 where it shows ticks before it goes on: tick.c */
-#define T_RESUME	0x30	/* the short way: where it resumes */
-#define T_SLOT		0x38	/* the short way: the call's slot */
-#define T_FRAME		0x40	/* struct frame: the registers of the call */
-#define T_R15		0xd8	/* the short way: the program's r15 */
-#define T_ASKED_SEQ	0xd8	/* the asked way: the number that the call has, or 0 */
-#define T_FLAGS		0xe0	/* the short way: r11 as the kernel left it */
-#define T_LOCK_GATE	0xe8	/* where the board of a hooked function jumps */
-#define T_ONCE		0xf0	/* what pthread_once is to run: see lock_gate.S */
-#define T_MADE		0xf8	/* the kernel's answer to the call that is served */
+#define T_FRAME		0x30	/* struct frame: the registers of the call */
+#define T_R15		0xc8	/* the short way: the program's r15 */
+#define T_ASKED_SEQ	0xc8	/* the asked way: the number that the call has, or 0 */
+#define T_FLAGS		0xd0	/* the short way: r11 as the kernel left it */
+#define T_LOCK_GATE	0xd8	/* where the board of a hooked function jumps */
+#define T_ONCE		0xe0	/* what pthread_once is to run: see lock_gate.S */
+#define T_MADE		0xe8	/* the kernel's answer to the call that is served */
 
 /* Offsets inside struct frame. */
 #define F_RAX		0x00

@@ -13,6 +13,11 @@
 #include "engine/core/must.h"
 #include "engine/core/recipe.h"
 
+/* What copies the program's bytes: the host may have a target_in() of less registers. */
+#ifndef RECORD_COPY
+#define RECORD_COPY target_in
+#endif
+
 _Static_assert(sizeof(struct packed_u32) == sizeof(uint32_t), "a section's length");
 _Static_assert(STRING_MAX + 2 * sizeof(uint64_t) < CHUNK_SIZE, "a text has room in a chunk");
 
@@ -77,6 +82,23 @@ static INLINE uint8_t *record_brief_text(uint8_t *at, const uint8_t *end, uint64
 	return at + sizeof(uint32_t) + len;
 }
 
+/* As step_simple_by() has it, but for lengths that no chunk has room for; false: not told. */
+static INLINE bool record_brief_length(const struct walk *call, unsigned i, bool fixed,
+				       uint64_t *len)
+{
+	const struct arg_desc *a = &call->desc->args[i];
+
+	if (layout_bytes(a->what) != 1 || fixed)
+		return step_simple_by(call, i, fixed, len);
+	if (!call->args[i] || !step_is_told(call, a))
+		return false;
+	*len = (uint64_t)call->result < call->args[a->len_arg] ? (uint64_t)call->result :
+								call->args[a->len_arg];
+	if (a->dir == DIR_IN && call->result < 0)
+		*len = 0;
+	return true;
+}
+
 static INLINE void record_brief_memory(unsigned i, uint8_t **at, const uint8_t *end,
 				       const struct walk *call, const struct call_desc *d,
 				       const struct recipe r)
@@ -87,9 +109,9 @@ static INLINE void record_brief_memory(unsigned i, uint8_t **at, const uint8_t *
 		return;
 	if (arg_is_text(d, i)) {
 		*at = record_brief_text(*at, end, call->args[i]);
-	} else if (step_simple_by(call, i, r.fixed >> i & 1, &len)) {
+	} else if (record_brief_length(call, i, r.fixed >> i & 1, &len)) {
 		*at = record_brief_head(*at, end, len);
-		if (!*at || __builtin_expect(target_in(*at, call->args[i], len), 0))
+		if (!*at || __builtin_expect(RECORD_COPY(*at, call->args[i], len), 0))
 			*at = NULL;
 		else
 			*at += len;

@@ -17,9 +17,9 @@ LIMIT_S = 60    # for what hangs
 
 # Of 512 bytes; a copy of so many is one instruction here.  The follower is asleep, and has been
 # woken: two instructions look at that.  At last in a process that has a second thread.
-LIMITS = {"getppid": 128, "read": 218, "write": 220, "close": 149, "open+close": 475,
-          "clock_gettime": 285}
-LIMITS_THREADS = {"getppid": 182, "read": 334, "close": 382, "lock": 262}
+LIMITS = {"getppid": 107, "read": 180, "write": 180, "close": 128, "open+close": 430,
+          "clock_gettime": 280}
+LIMITS_THREADS = {"getppid": 128, "read": 212, "close": 368, "lock": 123}
 
 
 def status():

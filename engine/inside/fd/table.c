@@ -13,23 +13,11 @@
 
 #define HIGHEST		64	/* numbers that a follower keeps for its own */
 _Static_assert(HIGHEST < FD_NUMBERS / 2, "there is room for others");
-#define PAGE_ROWS	4096
-#define PAGES		(FD_NUMBERS / PAGE_ROWS)
-_Static_assert(FD_NUMBERS % PAGE_ROWS == 0, "each number has a page");
+_Static_assert(FD_NUMBERS % FD_PAGE_ROWS == 0, "each number has a page");
 _Static_assert(FD_SET <= UINT16_MAX, "marks are one word");
 _Static_assert(sizeof(struct fd_row) == 20, "each has what it is said to have, and no hole");
 
-static void *pages[PAGES];
-
-struct fd_row *fd_row(int64_t fd)
-{
-	struct fd_row *page;
-
-	if (fd < 0 || fd >= FD_NUMBERS)
-		return NULL;
-	page = table_had(&pages[fd / PAGE_ROWS]);
-	return page ? &page[fd % PAGE_ROWS] : NULL;
-}
+void *fd_pages[FD_NUMBERS / FD_PAGE_ROWS];
 
 struct fd_row *fd_row_make(int64_t fd)
 {
@@ -37,16 +25,8 @@ struct fd_row *fd_row_make(int64_t fd)
 
 	if (fd < 0 || fd >= FD_NUMBERS)
 		return NULL;
-	page = table_page(&pages[fd / PAGE_ROWS], PAGE_ROWS * sizeof(*page));
-	return page ? &page[fd % PAGE_ROWS] : NULL;
-}
-
-bool fd_is(int64_t fd, enum fd_mark mark)
-{
-	const struct fd_row *r = fd_row(fd);
-
-	/* What was done before the mark is seen. */
-	return r && CONSUME(fd_marks, &r->marks) & mark;
+	page = table_page(&fd_pages[fd / FD_PAGE_ROWS], FD_PAGE_ROWS * sizeof(*page));
+	return page ? &page[fd % FD_PAGE_ROWS] : NULL;
 }
 
 void fd_set_mark(int64_t fd, unsigned marks, bool on)
@@ -91,7 +71,7 @@ void marks_copied(int64_t from, int64_t to)
 
 int64_t fd_next(int64_t from)
 {
-	for (; from >= 0 && from < FD_NUMBERS; from = (from / PAGE_ROWS + 1) * PAGE_ROWS)
+	for (; from >= 0 && from < FD_NUMBERS; from = (from / FD_PAGE_ROWS + 1) * FD_PAGE_ROWS)
 		if (fd_row(from))
 			return from;
 	return -1;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/core/pairs.h"
 #include "engine/inside/gate/memory.h"
 
 /*
@@ -47,11 +48,28 @@ static inline bool fd_row_kept(const struct fd_row *r)
 	return r->marks | r->born | r->object | r->epoll | r->set;
 }
 
+#define FD_PAGE_ROWS	4096
+extern void *fd_pages[FD_NUMBERS / FD_PAGE_ROWS];
+
 /* NULL: nothing is known of it. */
-struct fd_row *fd_row(int64_t fd);
+static inline struct fd_row *fd_row(int64_t fd)
+{
+	struct fd_row *page;
+
+	if ((uint64_t)fd >= FD_NUMBERS)
+		return NULL;
+	page = table_had(&fd_pages[fd / FD_PAGE_ROWS]);
+	return page ? &page[fd % FD_PAGE_ROWS] : NULL;
+}
 /* NULL: there is no such number, or no memory. */
 struct fd_row *fd_row_make(int64_t fd);
-bool fd_is(int64_t fd, enum fd_mark mark);
+static inline bool fd_is(int64_t fd, enum fd_mark mark)
+{
+	const struct fd_row *r = fd_row(fd);
+
+	/* What was done before the mark is seen. */
+	return r && CONSUME(fd_marks, &r->marks) & mark;
+}
 /* One mark or several. */
 void fd_set_mark(int64_t fd, unsigned marks, bool on);
 /* The first number from this one on of which something may be known; -1: none. */

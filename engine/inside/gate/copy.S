@@ -6,7 +6,8 @@
  * long target_swap(uint64_t at, int32_t was, int32_t now): the same; puts `now` where
  * `was` stands, and changes nothing else.
  * The fault handler knows the range of addresses and sends the thread to copy_failed
- * (caught.c).  No vector register, no flag beyond DF.
+ * (caught.c).  No vector register, no flag beyond DF.  target_in and target_out change rax, rcx
+ * and what they are given, and no other register: target_copy() says so to the compiler.
  */
 /* From here on `rep movsb`, which begins slowly, is the quicker one (Zen 4). */
 	.set	REP_FROM, 384
@@ -23,58 +24,57 @@ copy_try:
 	jae	long
 	cmp	$16, %rdx
 	jb	under16
-	lea	-32(%rdx), %rcx		/* what is before the last 32 */
-	cmp	$32, %rdx
+	sub	$32, %rdx		/* what is before the last 32 */
 	jbe	2f
 1:	mov	(%rsi), %rax
-	mov	8(%rsi), %r8
-	mov	16(%rsi), %r9
-	mov	24(%rsi), %r10
+	mov	8(%rsi), %rcx
 	mov	%rax, (%rdi)
-	mov	%r8, 8(%rdi)
-	mov	%r9, 16(%rdi)
-	mov	%r10, 24(%rdi)
+	mov	%rcx, 8(%rdi)
+	mov	16(%rsi), %rax
+	mov	24(%rsi), %rcx
+	mov	%rax, 16(%rdi)
+	mov	%rcx, 24(%rdi)
 	add	$32, %rsi
 	add	$32, %rdi
-	sub	$32, %rcx
+	sub	$32, %rdx
 	ja	1b
 	/* The last ones, of which some may have been copied. */
-	mov	(%rsi,%rcx), %rax
-	mov	8(%rsi,%rcx), %r8
-	mov	%rax, (%rdi,%rcx)
-	mov	%r8, 8(%rdi,%rcx)
+	mov	(%rsi,%rdx), %rax
+	mov	8(%rsi,%rdx), %rcx
+	mov	%rax, (%rdi,%rdx)
+	mov	%rcx, 8(%rdi,%rdx)
 	jmp	3f
 2:	mov	(%rsi), %rax
-	mov	8(%rsi), %r8
+	mov	8(%rsi), %rcx
 	mov	%rax, (%rdi)
-	mov	%r8, 8(%rdi)
-3:	mov	16(%rsi,%rcx), %r9
-	mov	24(%rsi,%rcx), %r10
-	mov	%r9, 16(%rdi,%rcx)
-	mov	%r10, 24(%rdi,%rcx)
+	mov	%rcx, 8(%rdi)
+3:	mov	16(%rsi,%rdx), %rax
+	mov	24(%rsi,%rdx), %rcx
+	mov	%rax, 16(%rdi,%rdx)
+	mov	%rcx, 24(%rdi,%rdx)
 done:	xor	%eax, %eax
 	ret
 under16:
 	cmp	$8, %edx
 	jb	under8
 	mov	(%rsi), %rax
-	mov	-8(%rsi,%rdx), %r8
+	mov	-8(%rsi,%rdx), %rcx
 	mov	%rax, (%rdi)
-	mov	%r8, -8(%rdi,%rdx)
+	mov	%rcx, -8(%rdi,%rdx)
 	jmp	done
 under8:	cmp	$4, %edx
 	jb	under4
 	mov	(%rsi), %eax
-	mov	-4(%rsi,%rdx), %r8d
+	mov	-4(%rsi,%rdx), %ecx
 	mov	%eax, (%rdi)
-	mov	%r8d, -4(%rdi,%rdx)
+	mov	%ecx, -4(%rdi,%rdx)
 	jmp	done
 under4:	test	%edx, %edx
 	jz	done
 	movzbl	(%rsi), %eax
-	movzbl	-1(%rsi,%rdx), %r8d
+	movzbl	-1(%rsi,%rdx), %ecx
 	mov	%al, (%rdi)
-	mov	%r8b, -1(%rdi,%rdx)
+	mov	%cl, -1(%rdi,%rdx)
 	cmp	$3, %edx
 	jne	done
 	movzbl	1(%rsi), %eax

@@ -40,7 +40,7 @@
 /* Between the top of our stack and the frame, for unwinders. */
 #define BELOW_TOP(f)	(T_FRAME + f - T_STACK)
 
-/* The registers of a call that is on its way into C code; rcx is free behind it. */
+/* The registers of a call on its way into C code, but those that the gate has put there. */
 .macro frame_save tier
 	movq	$\tier, FRAME(F_TIER)
 	mov	%rax, FRAME(F_RAX)
@@ -56,10 +56,8 @@
 	mov	%r13, FRAME(F_R13)
 	mov	%r14, FRAME(F_R14)
 	mov	%r15, FRAME(F_R15)
-	mov	%r11, FRAME(F_SLOT)
 	mov	%rsp, FRAME(F_RSP)
-	mov	%gs:T_RESUME, %rcx
-	mov	%rcx, FRAME(F_RESUME)
+	mov	FRAME(F_RESUME), %rcx
 	.if \tier == 0
 	mov	BOARD_SITE_END(%rcx), %rcx
 	.endif
@@ -189,11 +187,11 @@
 	.cfi_startproc
 	.cfi_def_cfa rsp, 0
 	\site_end
-	mov	%rcx, %gs:T_RESUME
+	mov	%rcx, FRAME(F_RESUME)
 	movzwl	%ax, %r11d
 	lea	slot_map(%rip), %rcx
 	movzwl	(%rcx,%r11,2), %r11d
-	mov	%r11, %gs:T_SLOT
+	mov	%r11, FRAME(F_SLOT)
 	mov	%gs:T_HANDLERS, %rcx
 	jmp	*\offset(%rcx,%r11,8)
 \slow_name:
@@ -235,7 +233,7 @@
 \pass_to:
 	mov	%r15, %gs:T_R15
 \name\()_saved:
-	mov	%gs:T_RESUME, %r15
+	mov	FRAME(F_RESUME), %r15
 	.if \offset == 0
 	mov	BOARD_SITE_END(%r15), %r15
 	.endif
@@ -247,7 +245,7 @@
 	mov	%gs:T_R15, %r15
 \name\()_restored:
 	mov	%r11, %gs:T_FLAGS
-	mov	%gs:T_SLOT, %r11
+	mov	FRAME(F_SLOT), %r11
 	mov	%gs:T_COUNTS, %rcx
 	lea	\offset(%rcx,%r11,8), %rcx
 	mov	(%rcx), %r11
@@ -255,7 +253,7 @@
 	mov	%r11, (%rcx)
 \name\()_counted:
 	mov	%gs:T_FLAGS, %r11
-	mov	%gs:T_RESUME, %rcx
+	mov	FRAME(F_RESUME), %rcx
 	jmp	*%rcx
 \name\()_end:
 	.cfi_endproc

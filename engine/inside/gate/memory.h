@@ -2,6 +2,8 @@
 #ifndef MVE_INSIDE_MEMORY_H
 #define MVE_INSIDE_MEMORY_H
 
+#include "engine/core/host.h"
+#include "engine/core/inline.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/thread.h"
@@ -48,5 +50,20 @@ static inline void *rows_at(const struct rows *r, uint32_t n)
 void *rows_more(struct rows *r);
 /* None has ever been used, and all are zeros. */
 void rows_clear(struct rows *r);
+
+/*
+ * target_in() where few registers change, and the compiler knows which: what a call is told by
+ * need keep nothing from it.
+ */
+static INLINE long target_copy(void *to, uint64_t from, size_t len)
+{
+	long result;
+
+	__asm__ volatile("call target_in"
+			 : "=a"(result), "+D"(to), "+S"(from), "+d"(len)
+			 : : "rcx", "memory", "cc");
+	return result;
+}
+#define RECORD_COPY target_copy
 
 #endif

@@ -33,7 +33,7 @@
  */
 #define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(7) | SIG_BIT(11) | SIG_BIT(31))
 
-/* The registers of the call that the gate holds. */
+/* The registers of the call that the gate holds; on the short way, of resume and slot. */
 struct frame {
 	uint64_t rax;
 	union {
@@ -93,11 +93,10 @@ struct thread {
 	uint8_t faulting;	/* enum faulting: see crash.c */
 	uint8_t away;		/* a leader's: AWAY, AWAY_NUMBERED */
 	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
-	uint64_t resume, slot_now;	/* of the short way, as r15, flags below */
 	struct frame frame;
 	union {
 		struct {
-			uint64_t r15, flags;
+			uint64_t r15, flags;	/* of the short way */
 		};
 		struct {	/* the asked way: the call's number, or 0; and its room */
 			uint64_t asked_seq, asked_room;
@@ -111,18 +110,18 @@ struct thread {
 	int32_t pid, tid;
 	int32_t creator;	/* the thread that made it */
 	union {
-		uint32_t call_state;	/* 0 when a call begins */
+		uint64_t call_state;	/* 0 when a call begins */
 		struct {
 			uint8_t returning;	/* it is an rt_sigreturn on its way out, or */
 #define RETURNS_TO_SIGNAL 2		/* one whose frame a signal comes to (sigcalls.c) */
 			uint8_t has_temp_mask;
 			uint8_t answered;	/* without a call from the gate */
 			uint8_t announced; /* the stream knows that a signal comes here */
+			uint8_t restart;	/* the held call is to be made again */
 		};
 	};
 	uint32_t index;		/* in the table of blocks */
 	uint8_t at_boundary;	/* the held signal comes with the next instructions */
-	uint8_t restart;	/* the held call is to be made again */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
 	uint8_t in_exec;	/* or past it, and the slot is a held program's */
@@ -247,8 +246,6 @@ ASSERT_OFFSET(counts, T_COUNTS);
 ASSERT_OFFSET(stack_top, T_STACK_TOP);
 ASSERT_OFFSET(busy, T_BUSY);
 ASSERT_OFFSET(pending, T_PENDING);
-ASSERT_OFFSET(resume, T_RESUME);
-ASSERT_OFFSET(slot_now, T_SLOT);
 ASSERT_OFFSET(frame, T_FRAME);
 ASSERT_OFFSET(r15, T_R15);
 ASSERT_OFFSET(asked_seq, T_ASKED_SEQ);
@@ -279,13 +276,14 @@ _Static_assert(SIGINFO_USED >= 32, "all of an info's words that ucontext.h names
 
 /* A leader's: who may sleep for its lane, as of so many changes of the conduct (sleep.h). */
 struct twins {
-	uint64_t of;		/* + 1; 0: they are to be found */
-	uint64_t count;
+	uint64_t of;		/* or TWINS_UNKNOWN */
+	uint64_t count;		/* 1 at least, where they are known */
 	struct twin {
-		const uint32_t *asleep;	/* in its section, */
-		uint64_t woken;		/* as it was when its thread was last woken */
+		const uint32_t *asleep;	/* in its section; of nobody, a word of ours, */
+		uint64_t seen;		/* as it was when there was last something to be done */
 	} twin[VERSIONS];
 };
+#define TWINS_UNKNOWN	UINT64_MAX
 
 #define KNOWN_EDGES	32	/* lanes, by their low bits, with edges that were told: edge.c */
 

@@ -19,6 +19,13 @@ static inline uint64_t order_now(uint64_t seq)
 	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
 }
 
+/* The event has the number, in the process' own count of forks. */
+static INLINE void order_put(struct event *e, uint64_t seq)
+{
+	e->seq = seq;
+	e->forks = (uint16_t)forks;
+}
+
 /* The process has a second thread: what it tells has an order. */
 extern uint8_t locks_on;
 /* The same, and somebody may follow: the lock gate takes part. */
@@ -36,7 +43,9 @@ extern uint64_t lead_seq_now;
 static inline uint64_t seq_draw(void)
 {
 	/* Alone, nobody else draws one. */
-	return locks_on ? __atomic_add_fetch(&lead_seq_now, 1, __ATOMIC_RELAXED) : ++lead_seq_now;
+	if (__builtin_expect(!locks_on, 0))
+		return ++lead_seq_now;
+	return __atomic_add_fetch(&lead_seq_now, 1, __ATOMIC_RELAXED);
 }
 
 /* A new one. */

@@ -44,10 +44,15 @@ extern struct local_span {
 	uint64_t from, to;
 } local_span;
 
-static inline bool local_code(uint64_t at)
+static inline bool local_spanned(uint64_t at)
 {
 	return at > __atomic_load_n(&local_span.from, __ATOMIC_RELAXED) &&
-	       at <= __atomic_load_n(&local_span.to, __ATOMIC_RELAXED) && local_code_in(at);
+	       at <= __atomic_load_n(&local_span.to, __ATOMIC_RELAXED);
+}
+
+static inline bool local_code(uint64_t at)
+{
+	return local_spanned(at) && local_code_in(at);
 }
 
 static inline bool local_site(const struct thread *t)

@@ -162,16 +162,20 @@ void lane_rest(const struct reader *r, uint32_t seen, struct also also, uint64_t
 
 /* --- who wakes ------------------------------------------------------------------------- */
 
-void sleepers_find(struct thread *t)
+static const uint32_t nobody;
+
+static void sleepers_find(struct thread *t)
 {
 	struct twins *s = twins_of(t);
 	uint32_t bits;
 
-	s->of = change_now() + 1ull;
+	s->of = change_now();
 	s->count = 0;
 	bits = streams_followers(&streams, t->writer.section);
-	if (!bits)
+	if (!bits) {
 		tell_stop(TELL_NOBODY);
+		s->twin[s->count++] = (struct twin){ &nobody, 0 };
+	}
 	for (; bits; bits &= bits - 1) {
 		uint32_t v = (uint32_t)__builtin_ctz(bits) % VERSIONS;
 		const struct section *other = streams_section(&streams, v);
@@ -182,23 +186,29 @@ void sleepers_find(struct thread *t)
 }
 
 /*
- * Once for each sleep: who has been woken may have to wait for a processor.  One that has seen
- * this event, and is about to sleep behind it, must be woken by the next.
+ * Each sleep is woken from once: who has been woken may have to wait for a processor.  One that
+ * has seen this event, and is about to sleep behind it, must be woken by the next.
  */
-void sleepers_wake(struct thread *t)
+static bool sleeper_wakes(struct twin *twin, uint64_t head)
+{
+	uint32_t asleep = LIGHT(sleeper, twin->asleep);
+
+	if (asleep == twin->seen || asleep == asleep_at(head))
+		return false;
+	twin->seen = asleep;
+	return asleep;
+}
+
+void sleepers_meet(struct thread *t)
 {
 	struct twins *s = twins_of(t);
 	bool wake = false;
 
-	MUST(s->count <= VERSIONS);
-	for (uint64_t i = 0; i < s->count; i++) {
-		uint32_t asleep = LIGHT(sleeper, s->twin[i].asleep);
-
-		if (!asleep || asleep == s->twin[i].woken || asleep == asleep_at(t->writer.head))
-			continue;
-		s->twin[i].woken = asleep;
-		wake = true;
-	}
+	if (s->of != change_now())
+		sleepers_find(t);
+	MUST(s->count && s->count <= VERSIONS);
+	for (uint64_t i = 0; i < s->count; i++)
+		wake |= sleeper_wakes(&s->twin[i], t->writer.head);
 	if (!wake)
 		return;
 	__atomic_fetch_add(&t->writer.section->wakes, 1, __ATOMIC_RELAXED);

@@ -43,25 +43,24 @@ void word_wake(const uint32_t *word);
 /* Wakes the lane's readers. */
 void lane_wake(const struct section *s, uint32_t lane);
 
-void sleepers_find(struct thread *t);
-void sleepers_wake(struct thread *t);
+/* Something is to be done for who sleeps, or is no longer asleep. */
+void sleepers_meet(struct thread *t);
 
-/* Behind each event: wakes the lane's readers, if one sleeps. */
-static INLINE void sleepers_look(struct thread *t)
+/* Behind each event: mostly there is one reader, who is as it was at the last event. */
+static INLINE bool sleepers_differ(const struct thread *t)
 {
 	const struct twins *s = twins_of(t);
 
 	/* Who follows is read after the count. */
-	if (__builtin_expect(s->of != CONSUME(conduct_change, &streams.conduct->change) + 1ull, 0))
-		sleepers_find(t);
-	for (uint64_t i = 0; i < s->count; i++) {
-		uint32_t asleep = LIGHT(sleeper, s->twin[i].asleep);
+	return s->of != CONSUME(conduct_change, &streams.conduct->change) ||
+	       s->twin[0].seen != LIGHT(sleeper, s->twin[0].asleep) || s->count > 1;
+}
 
-		if (__builtin_expect(asleep, 0) && asleep != s->twin[i].woken) {
-			sleepers_wake(t);
-			break;
-		}
-	}
+/* Wakes the lane's readers, if one sleeps. */
+static INLINE void sleepers_look(struct thread *t)
+{
+	if (__builtin_expect(sleepers_differ(t), 0))
+		sleepers_meet(t);
 }
 
 /* The open event is told. */
@@ -75,7 +74,7 @@ static INLINE void lane_commit(struct thread *t)
 static inline void lane_attach(struct thread *t, struct streams *s)
 {
 	writer_attach(&t->writer, s, t->lane);
-	twins_of(t)->of = 0;
+	twins_of(t)->of = TWINS_UNKNOWN;
 	t->edge = 0;
 	for (uint32_t i = 0; i < KNOWN_EDGES; i++)
 		known_edges(t)[i] = 0;

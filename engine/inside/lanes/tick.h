@@ -24,6 +24,12 @@ static inline void tick_over(struct thread *t)
 		tick_end(t);
 }
 
+/* The thread's next event says something of a clock: one has ticked, or it holds others. */
+static INLINE bool tick_shows(const struct thread *t, uint32_t now)
+{
+	return now != t->ticks.shown || __atomic_load_n(&tick_holder, __ATOMIC_RELAXED) == t;
+}
+
 /* Since the last event of this thread a clock has ticked in another: its next one's flag. */
 static inline uint8_t tick_shown(struct thread *t, uint32_t now)
 {

@@ -11,7 +11,8 @@
  * names.  Both are calls to the gate, as if by a site: so signals, parking and a
  * change of who leads come there, between two instructions of the program, and
  * nothing is half done.  Where there is nothing to wait for, the same C code is
- * reached on a shorter way (`quick`).  A fault or an unwinding goes through here as through
+ * reached on a shorter way (`quick`), and what a leader mostly tells on one that is shorter
+ * still (lock_told).  A fault or an unwinding goes through here as through
  * any other function.
  *
  * No vector register is touched: the functions take and return none, but what
@@ -21,7 +22,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/locks/lock_gate.h"
 
-	.hidden boot, local_span, locks_led, lock_took, lock_ask_now
+	.hidden boot, local_span, locks_led, lock_told, lock_took, lock_ask_now
 	.hidden lock_wait_begin, lock_wait_end, lock_wake, before_over
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
@@ -85,6 +86,63 @@ lock_gate:
 	.cfi_startproc
 	cmpb	$0, locks_led(%rip)
 	je	alone
+	cmpl	$LANE_TELLS, %gs:T_HAS_LANE
+	jne	lock_other
+	local_pass
+	lea	-LOCK_TAKE_FIRST(%rax), %r10d
+	cmp	$(LOCK_TAKE_LAST - LOCK_TAKE_FIRST), %r10d
+	ja	lock_other
+	/*
+	 * A leader takes a lock: mostly it has it then, and nothing else is to be said.  That
+	 * needs no stack of ours.
+	 */
+	frame_open
+	.cfi_remember_state
+	movb	$1, %gs:T_AWAY
+	call	*%r11
+	.globl lock_led_taken
+lock_led_taken:			/* see call_within */
+	test	%eax, %eax
+	jne	lock_led
+	cmpl	$LANE_TELLS, %gs:T_HAS_LANE
+	jne	lock_led
+	movb	$1, %gs:T_BUSY
+	movb	$0, %gs:T_AWAY
+	mov	%gs:T_SELF, %rdi
+	mov	%rsp, %rsi
+	call	lock_told
+	test	%rax, %rax
+	jne	told_rest
+	.globl told_window, told_window_end, told_held
+told_window:
+	cmpb	$0, %gs:T_PENDING
+	jne	told_held
+	movb	$0, %gs:T_BUSY
+told_window_end:
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+alone:	jmp	*%r11
+
+	.cfi_restore_state
+	.cfi_remember_state
+told_held:
+	call	lock_window
+	xor	%eax, %eax
+	add	$L_SIZE, %rsp
+	.cfi_adjust_cfa_offset -L_SIZE
+	ret
+
+	.cfi_restore_state
+	.cfi_remember_state
+told_rest:
+	movq	$0, L_RESULT(%rsp)
+	call	quick
+	jmp	told_how
+
+	.cfi_restore_state
+	.cfi_adjust_cfa_offset -L_SIZE
+lock_other:
 	cmpb	$0, %gs:T_HAS_LANE
 	je	alone
 	local_pass
@@ -100,7 +158,7 @@ lock_gate:
 lead:	movb	$1, %gs:T_AWAY
 	call	*%r11
 	.globl lock_led
-lock_led:			/* see lock_wait_within */
+lock_led:			/* see call_within */
 	movb	$0, %gs:T_AWAY
 	mov	%rax, L_RESULT(%rsp)
 	cmp	$-1, %eax
@@ -115,7 +173,6 @@ told_how:
 	add	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset -L_SIZE
 	ret
-alone:	jmp	*%r11
 
 	.cfi_restore_state
 	.cfi_remember_state

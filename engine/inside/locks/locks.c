@@ -29,6 +29,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/table.h"
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -90,24 +91,16 @@ static void lock_untold(struct thread *t, const struct lock_call *c)
 	conditions_look(t);
 }
 
-static void lock_tell(struct thread *t, const struct lock_call *c)
+/* `e` has been begun; the turn was drawn before. */
+static void lock_tell_turn(struct thread *t, const struct lock_call *c, struct event *e,
+			   uint64_t bucket, uint64_t turn)
 {
-	struct event *e;
 	uint8_t ticked;
 
-	lead_settle(t);
-	e = writer_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
-	if (!e)
-		e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
+	MUST(t->has_lane && !t->following && (turn || bucket == LOCK_NO_TURN));
 	e->result = (int32_t)c->result;
-	e->arg[0] = LOCK_NO_TURN;
-	e->arg[1] = 0;
-	if (lock_turn_took(c, c->result)) {
-		uint64_t bucket = bucket_of(c);
-
-		e->arg[0] = bucket;
-		e->arg[1] = turn_draw(bucket);
-	}
+	e->arg[0] = bucket;
+	e->arg[1] = turn;
 	/* After the turn: what was told before the turn before it has no greater number. */
 	e->seq = lead_seq_shown(t, &ticked);
 	e->flags |= ticked;
@@ -121,6 +114,74 @@ static void lock_tell(struct thread *t, const struct lock_call *c)
 	lane_commit(t);
 	if (ticked)
 		tick_stand(t);
+}
+
+static void lock_tell(struct thread *t, const struct lock_call *c)
+{
+	uint64_t bucket = LOCK_NO_TURN, turn = 0;
+	struct event *e;
+
+	lead_settle(t);
+	e = writer_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
+	if (!e)
+		e = host_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind);
+	if (lock_turn_took(c, c->result)) {
+		bucket = bucket_of(c);
+		turn = turn_draw(bucket);
+	}
+	lock_tell_turn(t, c, e, bucket, turn);
+}
+
+/* A clock ticked between the turn and the number. */
+static long lock_told_ticked(struct thread *t, struct lock_call *c)
+{
+	MUST(writer_has_cell(&t->writer) && c->bucket < LOCK_BUCKETS && c->turn);
+	lock_tell_turn(t, c, writer_begin(&t->writer, EVENT_LOCK, (uint16_t)c->kind), c->bucket,
+		       c->turn);
+	return TOOK_DONE;
+}
+
+static long lock_told_sleepers(struct thread *t, struct lock_call *c)
+{
+	(void)c;
+	sleepers_meet(t);
+	return TOOK_DONE;
+}
+
+/* It is more than an event that stands in one cell, or none. */
+static INLINE bool is_odd(const struct thread *t, uint32_t now)
+{
+	return tell_off & TELL_NOBODY || t->kept ||
+	       t->writer.owes | t->pending || !writer_has_cell(&t->writer) ||
+	       tick_shows(t, now);
+}
+
+/* This runs on the program's stack, and takes nothing of it. */
+lock_rest *lock_told(struct thread *t, struct lock_call *c)
+{
+	const uint32_t now = CONSUME(ticks, &ticks);
+	uint64_t bucket, turn, seq;
+	struct event *e;
+
+	if (__builtin_expect(is_odd(t, now), 0))
+		return lock_took;
+	bucket = lock_bucket_at(c->arg[0]);
+	turn = turn_draw(bucket);
+	seq = CONSUME(lead_seq, &lead_seq_now);
+	if (__builtin_expect(now != CONSUME(ticks, &ticks), 0)) {
+		c->bucket = bucket;
+		c->turn = turn;
+		return lock_told_ticked;
+	}
+	e = writer_cell(&t->writer, EVENT_LOCK, (uint16_t)c->kind, 0);
+	order_put(e, seq);
+	e->result = 0;
+	e->arg[0] = bucket;
+	e->arg[1] = turn;
+	e->arg[2] = c->arg[0];
+	e->arg[3] = e->arg[4] = 0;
+	writer_publish(&t->writer, e, (uint8_t *)(e + 1));
+	return __builtin_expect(sleepers_differ(t), 0) ? lock_told_sleepers : NULL;
 }
 
 /*
@@ -337,14 +398,15 @@ long lock_took(struct thread *t, struct lock_call *c)
  */
 static bool call_within(uint64_t rsp, struct lock_call *c, bool wait)
 {
-	extern char lock_led[];
+	extern char lock_led[], lock_led_taken[];
 
 	for (uint64_t at = rsp & ~7ull; at < rsp + WAIT_STACK; at += 8) {
 		uint64_t word;
 
 		if (target_in(&word, at, sizeof(word)))
 			break;
-		if (word == (uint64_t)lock_led && !target_in(c, at + 8, sizeof(*c)) &&
+		if ((word == (uint64_t)lock_led || word == (uint64_t)lock_led_taken) &&
+		    !target_in(c, at + 8, sizeof(*c)) &&
 		    c->kind < LOCK_KINDS && !c->state && (!wait || lock_is_wait(c)))
 			return true;
 	}

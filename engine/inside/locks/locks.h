@@ -23,6 +23,9 @@ uint64_t lock_wait_within(uint64_t rsp);
 bool lock_is_led(uint64_t rsp);
 /* The same on the lock gate's short way, which waits for nothing. */
 long lock_took(struct thread *t, struct lock_call *c);
+/* A leader's function has returned 0: NULL where that is told, else what is still to be called. */
+typedef long lock_rest(struct thread *t, struct lock_call *c);
+lock_rest *lock_told(struct thread *t, struct lock_call *c);
 long lock_ask_now(struct thread *t, struct lock_call *c);
 
 #endif

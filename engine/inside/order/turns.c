@@ -340,11 +340,6 @@ void locks_renew(void)
 	}
 }
 
-uint64_t lock_bucket_at(uint64_t address)
-{
-	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
-}
-
 uint64_t lock_turn_last(uint64_t address)
 {
 	return __atomic_load_n(&lock_buckets[lock_bucket_at(address)].turn, __ATOMIC_RELAXED);

@@ -15,7 +15,10 @@ void locks_fork(struct thread *t);
  * and in whoever comes, as its first thread joins.
  */
 void locks_renew(void);
-uint64_t lock_bucket_at(uint64_t address);
+static inline uint64_t lock_bucket_at(uint64_t address)
+{
+	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
+}
 /* The last turn of the lock at this address. */
 uint64_t lock_turn_last(uint64_t address);
 /* The thread waits for a turn that has not come, or for a mutex that somebody holds. */

@@ -45,7 +45,6 @@ static INLINE bool row_asks_threads(const struct call_desc *d)
 /* What the program gets; the gate has counted the call. */
 static INLINE void told(struct thread *t, long result)
 {
-	t->restart = 0;
 	t->frame.rax = (uint64_t)result;
 }
 
@@ -108,6 +107,114 @@ static INLINE void asked_row(struct thread *t, const struct call_desc *d, long r
 	else
 		told(t, w.result);
 }
+
+/*
+ * Most calls of a row that is quick are an event and nothing else: that is written down in one
+ * stretch, without a call and so without a frame.  Where there is anything else nothing has been
+ * done yet, and what does all (tell_else, asked_else) begins at the beginning.
+ */
+static __attribute__((noinline)) void tell_else(void)
+{
+	struct thread *t = thread_self();
+
+	MUST(t->has_lane && !t->following && t->frame.slot < SLOT_CALLS);
+	tell_row(t, plan_of((long)t->frame.slot - 1)->desc, t->made);
+}
+
+static __attribute__((noinline)) void asked_else(void)
+{
+	struct thread *t = thread_self();
+
+	MUST(t->has_lane && !t->following && t->frame.slot < SLOT_CALLS);
+	asked_row(t, plan_of((long)t->frame.slot - 1)->desc, t->made);
+}
+
+/* Nothing is done around its calls. */
+static INLINE bool row_is_quick(const struct call_desc *d)
+{
+	return row_is_brief(d) && recipe_room_arg(d) < 0 &&
+	       !(care_of_row(d) & CARE_ALONE & (CARE_MADE | CARE_TOLD | TRAITS_GONE));
+}
+
+/* The same where there are threads. */
+static INLINE bool row_is_quick_asked(const struct call_desc *d)
+{
+	return row_is_quick(d) &&
+	       !(care_of_row(d) & (CARE_NUMBER | TRAIT_SLEEPS | TRAIT_SIGNALS | TRAIT_CLOCK));
+}
+
+/* It changes no register, so that who asks need keep none. */
+static __attribute__((noinline, no_caller_saved_registers)) bool is_local(const struct thread *t)
+{
+	return local_code_in(t->frame.site_end);
+}
+
+static INLINE bool is_odd(struct thread *t, const struct call_desc *d, long result)
+{
+	return (uint32_t)t->frame.rax != (uint32_t)d->nr ||
+	       (local_spanned(t->frame.site_end) && is_local(t)) ||
+	       (result < 0 && (result == CALL_RESTART || result == -EINTR)) ||
+	       t->writer.owes | t->pending || !writer_has_cell(&t->writer);
+}
+
+/* It is told; what is left may be a call. */
+static INLINE void quick_end(struct thread *t)
+{
+	told(t, t->made);
+	sleepers_look(t);
+}
+
+static INLINE void tell_quick(struct thread *t, const struct call_desc *d, long result)
+{
+	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
+
+	t->call_state = 0;
+	t = __builtin_expect(is_odd(t, d, result), 0) ? NULL :
+							 cell_write(t, &w, lead_seq_now + 1, 0, d);
+	if (__builtin_expect(!t, 0)) {
+		tell_else();
+		return;
+	}
+	lead_seq_now++;
+	quick_end(t);
+}
+
+/* What threads have given each other, and this one begun to give. */
+static INLINE bool is_meeting(struct thread *t, const struct call_desc *d)
+{
+	const unsigned care = care_of_row(d);
+
+	return (care & CARE_EDGES && t->edge) ||
+	       (care & CARE_BEFORE && (t->shows || t->writer.lane->giving)) ||
+	       (care & TRAIT_READS && fd_is((int32_t)t->frame.arg[0], FD_INNER));
+}
+
+static INLINE void asked_quick(struct thread *t, const struct call_desc *d, long result)
+{
+	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
+	const uint32_t now = CONSUME(ticks, &ticks);
+	uint64_t seq;
+
+	t->call_state = 0;
+	t->away = 0;
+	t->ticks.goes_on = 0;
+	if (__builtin_expect(is_odd(t, d, result) || tick_shows(t, now) || is_meeting(t, d), 0)) {
+		asked_else();
+		return;
+	}
+	seq = care_of_row(d) & CARE_BEFORE ? t->asked_seq : 0;
+	if (!seq)
+		seq = seq_draw();
+	/* A number too many is in nobody's way. */
+	t = __builtin_expect(now != CONSUME(ticks, &ticks), 0) ? NULL :
+								  cell_write(t, &w, seq, 0, d);
+	if (__builtin_expect(!t, 0)) {
+		asked_else();
+		return;
+	}
+	quick_end(t);
+}
+
 /* The call in the frame is about to be made: enum asked. */
 static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 {
@@ -161,11 +268,17 @@ static INLINE int clock_row(struct thread *t, const struct call_desc *d)
 #define ROW_1(nr, name) \
 	static void tell_##name(struct thread *t, long result) \
 	{ \
-		tell_row(t, &row_##name, result); \
+		if (row_is_quick(&row_##name)) \
+			tell_quick(t, &row_##name, result); \
+		else \
+			tell_row(t, &row_##name, result); \
 	} \
 	static void asked_##name(struct thread *t, long result) \
 	{ \
-		asked_row(t, &row_##name, result); \
+		if (row_is_quick_asked(&row_##name)) \
+			asked_quick(t, &row_##name, result); \
+		else \
+			asked_row(t, &row_##name, result); \
 	} \
 	static int ask_##name(struct thread *t) \
 	{ \

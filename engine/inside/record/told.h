@@ -8,6 +8,8 @@
 #include <linux/errno.h>
 
 #include "engine/core/must.h"
+/* Before it: what its copies are. */
+#include "engine/inside/gate/memory.h"
 #include "engine/core/record_row.h"
 #include "engine/inside/crash/crash.h"
 #include "engine/inside/fd/follow_epoll.h"
@@ -67,7 +69,7 @@ static inline void call_write(struct thread *t, const struct walk *w, long nr, u
 	MUST(seq);
 	if (__builtin_expect(!e, 0))
 		e = cell_wait(t, nr);
-	e->seq = order_now(seq);
+	order_put(e, seq);
 	e->result = w->result;
 	e->flags = flags;
 	record_call(&t->writer, w);
@@ -81,38 +83,63 @@ static inline void call_write(struct thread *t, const struct walk *w, long nr, u
 /* What call_write_row() leaves to others: a signal, a full chunk, memory that is not there. */
 void call_write_else(struct thread *t, int64_t result, uint64_t seq, uint8_t flags);
 
+static INLINE struct event *cell_begin(struct writer *to, int64_t result, uint64_t seq,
+				       uint8_t flags, const struct call_desc *d)
+{
+	struct event *e = writer_cell(to, EVENT_CALL, (uint16_t)d->nr,
+				      row_looks(d) ? flags | EVENT_LOOK : flags);
+
+	order_put(e, seq);
+	e->result = result;
+	return e;
+}
+
+/* An event of a brief row, where there is a cell, by `t`; NULL: not so, and nothing is told. */
+static INLINE struct thread *cell_write(struct thread *t, const struct walk *w, uint64_t seq,
+					uint8_t flags, const struct call_desc *d)
+{
+	struct writer *to = &t->writer;
+	struct event *e = cell_begin(to, w->result, seq, flags, d);
+	uint8_t *end = record_brief(e, writer_end(to), w, d);
+
+	if (__builtin_expect(!end, 0))
+		return NULL;
+	/* So it need not be kept where the copy leaves it alone. */
+	if (recipe_of(d).memory)
+		t = thread_self();
+	if (flags & EVENT_AFTER)
+		edge_write(t, e);
+	writer_publish(&t->writer, e, end);
+	return t;
+}
+
+static INLINE void cells_write(struct thread *t, const struct walk *w, uint64_t seq, uint8_t flags,
+			       const struct call_desc *d)
+{
+	struct writer *to = &t->writer;
+	struct event *e = cell_begin(to, w->result, seq, flags, d);
+
+	to->open = e;
+	to->at = (uint8_t *)(e + 1);
+	record_row(to, w, d);
+	if (flags & EVENT_AFTER)
+		edge_write(t, e);
+	writer_commit(to);
+}
+
 /* The same where the compiler knows the row. */
 static INLINE void call_write_row(struct thread *t, const struct walk *w, uint64_t seq,
 				  uint8_t flags, const struct call_desc *d)
 {
-	struct writer *to = &t->writer;
-	struct event *e;
-	uint8_t *end;
-
-	if (__builtin_expect(to->owes | t->pending, 0) || !writer_has_cell(to)) {
+	if (__builtin_expect(t->writer.owes | t->pending, 0) || !writer_has_cell(&t->writer)) {
 		call_write_else(t, w->result, seq, flags);
 		return;
 	}
-	e = writer_cell(to, EVENT_CALL, (uint16_t)d->nr,
-			row_looks(d) ? flags | EVENT_LOOK : flags);
-	e->seq = order_now(seq);
-	e->result = w->result;
-	if (row_is_brief(d)) {
-		end = record_brief(e, writer_end(to), w, d);
-		if (__builtin_expect(!end, 0)) {
-			call_write_else(t, w->result, seq, flags);
-			return;
-		}
-		if (flags & EVENT_AFTER)
-			edge_write(t, e);
-		writer_publish(to, e, end);
-	} else {
-		to->open = e;
-		to->at = (uint8_t *)(e + 1);
-		record_row(to, w, d);
-		if (flags & EVENT_AFTER)
-			edge_write(t, e);
-		writer_commit(to);
+	if (!row_is_brief(d)) {
+		cells_write(t, w, seq, flags, d);
+	} else if (__builtin_expect(!cell_write(t, w, seq, flags, d), 0)) {
+		call_write_else(t, w->result, seq, flags);
+		return;
 	}
 	sleepers_look(t);
 }

@@ -41,6 +41,7 @@ void window_leave(uint64_t *rip)
 	extern char exit_window[], exit_window_end[];
 	extern char sigreturn_window[], sigreturn_window_end[];
 	extern char lock_window[], lock_window_end[], lock_held[];
+	extern char told_window[], told_window_end[], told_held[];
 	extern char call_kernel_patch_window[], call_kernel_patch_window_end[];
 	extern char call_kernel_net_window[], call_kernel_net_window_end[];
 	extern char tell_patch_window[], tell_patch_window_end[];
@@ -50,6 +51,7 @@ void window_leave(uint64_t *rip)
 
 	if (!range_redirect(rip, RANGE(exit_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(lock_window, lock_held)) &&
+	    !range_redirect(rip, RANGE(told_window, told_held)) &&
 	    !range_redirect(rip, RANGE(sigreturn_window, held_exit)) &&
 	    !range_redirect(rip, RANGE(tell_patch_window, slow_interrupted)) &&
 	    !range_redirect(rip, RANGE(tell_net_window, slow_interrupted)) &&
@@ -118,14 +120,14 @@ struct gate_labels {
 static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_labels *g)
 {
 	const char *at = (const char *)r->rip;
-	uint64_t resume = at == g->entry ? r->rcx : t->resume;
+	uint64_t resume = at == g->entry ? r->rcx : t->frame.resume;
 
 	if (at < g->entry || at >= g->end)
 		return false;
 	if (at >= g->saved && at < g->restored)
 		r->r15 = t->r15;
 	if (at >= g->after && at < g->counted)
-		t->counts[g->tier * SLOT_CALLS + t->slot_now]++;
+		t->counts[g->tier * SLOT_CALLS + t->frame.slot]++;
 	if (at > g->restored)
 		r->r11 = t->flags;
 	call_context(r, resume, g->tier, at >= g->after);
@@ -295,7 +297,7 @@ long call_cut(const struct thread *t, const struct gregs *r)
 	GATE_EXTERN(gate_net);
 	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
 
-	return gate && r->rax == (uint64_t)-EINTR ? (long)t->slot_now - 1 : -1;
+	return gate && r->rax == (uint64_t)-EINTR ? (long)t->frame.slot - 1 : -1;
 }
 
 /* The kernel has taken it back there, to make the call again; or it was never made. */
@@ -310,7 +312,7 @@ static const char *call_ahead(const struct gregs *r)
 
 long call_pending(const struct thread *t, const struct gregs *r)
 {
-	return call_ahead(r) ? (long)t->slot_now - 1 : call_cut(t, r);
+	return call_ahead(r) ? (long)t->frame.slot - 1 : call_cut(t, r);
 }
 
 void call_end(struct gregs *r, long result)
@@ -333,8 +335,8 @@ void call_again(struct thread *t, struct gregs *r)
 	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
 	bool busy = is_call_end(r->rip);
 
-	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->slot_now))
+	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->frame.slot))
 		return;
-	r->rax = gate ? t->slot_now - 1 : t->frame.rax;
+	r->rax = gate ? t->frame.slot - 1 : t->frame.rax;
 	r->rip -= 2;
 }
