@@ -51,6 +51,13 @@ struct rules_bank {
 #define COPIES_MAX	64
 
 /*
+ * Limit (followers): children of a leader that have ended, and that it has not waited for.
+ * Beyond: it has no twin, until it has waited for some.
+ */
+#define ENDED_MAX	192
+#define MOVES_MAX	(COPIES_MAX + ENDED_MAX)
+
+/*
  * Of a follower that keeps an image of itself (inside/rewind/).  Images are counted from 1,
  * and none has the number of another.
  */
@@ -63,8 +70,11 @@ struct images {
 	uint32_t tries;		/* so often has it gone on; 0: what is met is met first */
 	int32_t monitor;	/* the parent of what is to be its child */
 	uint32_t moves;		/* rows of `move`: who went on as another */
-	/* parent: by the kernel, of the one that was; group: whose process group this one's is. */
-	struct { int32_t was, is, parent, group; } move[COPIES_MAX];
+	/*
+	 * parent: by the kernel, of the one that was; group: whose process group this one's is.
+	 * One that has ended, and is to be waited for, has no other in its place.
+	 */
+	struct { int32_t was, is, parent, group; } move[MOVES_MAX];
 };
 
 /*

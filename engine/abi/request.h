@@ -110,6 +110,8 @@ struct twin_start {
 	uint64_t key;
 	uint32_t processes;
 	uint32_t asleep;	/* the copy is to be an image on disk */
+	uint32_t ended;		/* children that have ended are known: struct images */
+	uint32_t pad;
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "engine/outside/monitor/wakes.h"
 
 #define ASK_MS		50
+#define ASK_MOST_MS	800
 
 /* A seconds' value in ms; false: not one from 100 to 3600000. */
 static bool interval_take(struct look *l, const char *text)
@@ -242,12 +243,18 @@ const char *show_text(const json_t *j, const char *key)
 	return text ? text : "";
 }
 
+/* What does not pass at once is asked for less and less often: the server may stand for it. */
+static long ask_later(long pause_ms)
+{
+	return 2 * pause_ms < ASK_MOST_MS ? 2 * pause_ms : ASK_MOST_MS;
+}
+
 json_t *show_asked(const struct session *s, json_t *ask, int object, long wait_s)
 {
-	struct timespec look = { 0, ASK_MS * 1000000L };
+	uint64_t end = now_ms() + 1000 * (uint64_t)wait_s;
 	json_t *reply = NULL;
 
-	for (uint64_t end = now_ms() + 1000 * (uint64_t)wait_s;;) {
+	for (long pause_ms = ASK_MS;; pause_ms = ask_later(pause_ms)) {
 		bool first = !reply;
 
 		json_decref(reply);
@@ -257,7 +264,7 @@ json_t *show_asked(const struct session *s, json_t *ask, int object, long wait_s
 		if (first)
 			say_error(NULL, "waits up to %ld s: %s: %s", wait_s, s->name,
 				  show_text(reply, "error"));
-		nanosleep(&look, NULL);
+		nanosleep(&(struct timespec){ 0, pause_ms * 1000000L }, NULL);
 	}
 	json_decref(ask);
 	return reply;

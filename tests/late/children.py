@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""children.py forks TWINS | bgsave [alone|attached]: twins of a leader that has children, and one
-that leads.
+"""children.py forks TWINS | bgsave | ended TWINS [alone|attached]: twins of a leader that has
+children, and one that leads.
 `forks`: a server that forks for each connection: each child goes on where it was, what it has
 in shared memory is there, and its parent hears that it has ended.  `bgsave`: Redis, whose child
-saves its memory: the next leader hears that it has.  `alone`: the session was begun without a
+saves its memory: the next leader hears that it has.  `ended`: a server that does not wait for
+those that have ended: it hears of each, in whichever version.  `alone`: the session was begun without a
 follower, and tells nothing until the first.  `attached`: mve has come to a server that ran."""
 import os
 import socket
@@ -107,6 +108,49 @@ def forks(how, twins):
         session.clean()
 
 
+def ask(client, line):
+    client.socket.sendall(line.encode() + b"\n")
+    return client.file.readline().decode().strip()
+
+
+def ended(how, twins):
+    port = free_port()
+    subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-o", "ended", os.path.join(HERE, "ended.c")],
+                   check=True)
+    session = begun("ended", how, port=port, command=[os.path.abspath("ended"), str(port)])
+    try:
+        client, ends = Client(port), {}
+
+        def more():
+            for line, end in (("end 7", "exit 7"), ("end 0", "exit 0"), ("kill", "signal 9")):
+                ends[int(ask(client, line))] = end
+
+        def heard(words):
+            if ask(client, words) != (end := ends.pop(int(words.split()[1]))):
+                raise Wrong(f"{words}: expected {end}")
+        for n in range(twins):
+            more()
+            more()
+            name = twin(session)
+            more()
+            for number in list(ends)[1::3]:     # from before it, and from behind
+                heard(f"wait {number}")
+            equal(session, name)
+            if n % 2:
+                subprocess.run([MVE, "drop", session.name, name], check=True)
+                continue
+            session.promote(name)
+            more()
+            for number in list(ends)[::2]:
+                heard(f"wait {number}")
+        left = sorted(ends.values())
+        if sorted(ask(client, "any") for _ in left) != left or ask(client, "any") != "none":
+            raise Wrong(f"others than {left}")
+        session.stop()
+    finally:
+        session.clean()
+
+
 def cli(session, *words):
     return subprocess.run(["redis-cli", "-p", str(session.port), *words], capture_output=True,
                           text=True, timeout=60).stdout
@@ -138,7 +182,10 @@ def main():
     words = sys.argv[1:]
     how = words.pop() if words[-1] in ("alone", "attached") else None
     try:
-        bgsave(how) if words[0] == "bgsave" else forks(how, int(words[1]))
+        if words[0] == "bgsave":
+            bgsave(how)
+        else:
+            {"forks": forks, "ended": ended}[words[0]](how, int(words[1]))
     except Wrong as e:
         raise SystemExit(str(e)[-3000:])
     print("children: ok")

@@ -192,7 +192,7 @@ static void group_come(const struct thread *t)
 {
 	const struct images *i = images();
 
-	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+	for (uint32_t n = 0; n < i->moves && n < MOVES_MAX; n++)
 		if (i->move[n].is == t->pid && i->move[n].group > 0 &&
 		    i->move[n].group != t->pid)
 			OWN2(__NR_setpgid, 0, i->move[n].group);
@@ -234,7 +234,7 @@ static bool takes_orphans(void)
 	return is && start.processes > 1;
 }
 
-/* One that has ended and is still to be waited for could be waited for in the leader alone. */
+/* Still to be waited for: where the kernel does not tell who, that could be in the leader alone. */
 static bool has_ended_child(void)
 {
 	uint8_t info[SIGINFO_SIZE] = { 0 };
@@ -247,7 +247,7 @@ static long process_fork(void)
 {
 	if (takes_orphans())
 		return -EBUSY;
-	if (has_ended_child())
+	if (!start.ended && has_ended_child())
 		return -EAGAIN;
 	return start.first ? process_copy(CLONE_FILES) : process_copy_away(CLONE_FILES);
 }

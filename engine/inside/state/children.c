@@ -161,7 +161,7 @@ static int32_t moved_to(int32_t pid)
 {
 	const struct images *i = &brief()->images;
 
-	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+	for (uint32_t n = 0; n < i->moves && n < MOVES_MAX; n++)
 		if (i->move[n].was == pid)
 			return i->move[n].is;
 	return pid;
@@ -172,7 +172,7 @@ static bool is_noted(int32_t pid)
 	bool noted = false;
 
 	for (uint32_t i = 0; i < children.used; i++)
-		noted |= child_at(i)->pid == pid;
+		noted |= child_at(i)->pid == pid || child_at(i)->standin == pid;
 	for (uint32_t i = 0; i < unreaped.used; i++)
 		noted |= *unreaped_at(i) == pid;
 	return noted;
@@ -184,12 +184,19 @@ static void children_adopt(struct thread *t)
 	const struct images *i = &brief()->images;
 	int32_t was = 0;
 
-	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+	for (uint32_t n = 0; n < i->moves && n < MOVES_MAX; n++)
 		if (i->move[n].is == t->pid)
 			was = i->move[n].was;
-	for (uint32_t n = 0; n < i->moves && n < COPIES_MAX; n++)
+	for (uint32_t n = 0; n < i->moves && n < MOVES_MAX; n++)
 		if (was && i->move[n].parent == was && !is_noted(i->move[n].was))
 			child_note(t, i->move[n].was, i->move[n].was, LANES);
+}
+
+/* How one has ended whose own end was told by a stand-in, that knows as long as it is there. */
+static void child_moved(struct child *c)
+{
+	c->pid = c->pid && c->standin && process_is_over(c->pid) ? c->standin : moved_to(c->pid);
+	c->standin = 0;
 }
 
 int32_t children_moved(struct thread *t, int32_t was)
@@ -200,8 +207,7 @@ int32_t children_moved(struct thread *t, int32_t was)
 	parent = is == was ? 0 : is;
 	children_adopt(t);
 	for (uint32_t i = 0; i < children.used; i++) {
-		child_at(i)->pid = moved_to(child_at(i)->pid);
-		child_at(i)->standin = 0;
+		child_moved(child_at(i));
 	}
 	for (uint32_t i = 0; i < unreaped.used; i++)
 		*unreaped_at(i) = moved_to(*unreaped_at(i));
@@ -310,11 +316,29 @@ static void standins_make(const struct thread *t)
 }
 
 /*
+ * One that was killed in the leader has told no end, and its twin, which may only just have
+ * begun, would live on: nobody will kill it again.  By its leader's parent, which stands, it is
+ * still to be waited for.
+ */
+static void killed_end(void)
+{
+	for (uint32_t i = 0; i < children.used; i++) {
+		const struct child *c = child_at(i);
+
+		if (c->pid > 0 && c->vpid > 0 && c->pid != c->vpid && !is_over(c->pid) &&
+		    process_is_over(c->vpid) && process_status(c->vpid) > 0 &&
+		    process_status(c->vpid) & 0x7f)
+			OWN2(__NR_kill, c->pid, 9);
+	}
+}
+
+/*
  * Twins that had not ended when the program was told that theirs had: to the kernel they
  * are children that it waits for.
  */
 void children_settle(struct thread *t)
 {
+	killed_end();
 	if (moved)
 		standins_make(t);
 	for (uint32_t i = 0; i < unreaped.used; i++) {

@@ -17,6 +17,7 @@
 #include <linux/resource.h>
 #include <linux/signal.h>
 #include <linux/time_types.h>
+#include <linux/wait.h>
 
 #include "engine/abi/waits.h"
 #include "engine/core/must.h"
@@ -52,8 +53,8 @@ static uint32_t text_put(char *to, const char *text)
 	return n;
 }
 
-/* The last number of its line in /proc; 0, too, where we may not see it. */
-static int32_t status_shown(int32_t pid)
+/* The last number of its line in /proc. */
+int32_t process_status(int32_t pid)
 {
 	char path[32], text[STAT_MAX];
 	uint32_t at = text_put(path, "/proc/"), digits = 1;
@@ -66,6 +67,8 @@ static int32_t status_shown(int32_t pid)
 		path[at + i] = (char)('0' + pid % 10);
 	path[at + digits + text_put(path + at + digits, "/stat")] = 0;
 	fd = OWN3(__NR_open, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
 	len = OWN3(__NR_read, fd, text, sizeof(text));
 	for (long i = len - 2, ten = 1; i > 0 && text[i] >= '0' && text[i] <= '9'; i--, ten *= 10)
 		status += (int32_t)((text[i] - '0') * ten);
@@ -75,13 +78,13 @@ static int32_t status_shown(int32_t pid)
 /* As wait(2) has it. */
 static int32_t status_of(int32_t pid, int fd)
 {
-	int32_t shown = status_shown(pid);
+	int32_t shown = process_status(pid);
 	struct __kernel_timespec patience = { WAIT_LONG_NS / SECOND_NS, 0 };
 	struct pidfd_asked asked = { .mask = INFO_EXIT };
 	struct pollfd gone = { fd, 0, 0 };
 
 	/* A parent that ought to collect it may take its time.  POLLHUP: it has been. */
-	if (shown)
+	if (shown > 0)
 		return shown;
 	OWN6(__NR_ppoll, &gone, 1, &patience, 0, 0, 0);
 	if (OWN3(__NR_ioctl, fd, INFO_ASK, &asked) || !(asked.mask & INFO_EXIT))
@@ -106,12 +109,15 @@ static _Noreturn void end_as(int32_t status)
 		OWN1(__NR_exit_group, status >> 8 & 0xff);
 }
 
-static _Noreturn void standin_run(int32_t pid, int32_t parent)
+/* `over`: it had ended already, so. */
+static _Noreturn void standin_run(int32_t pid, int32_t parent, const int32_t *over)
 {
 	struct pollfd ends[2] = { { .events = POLLIN }, { .events = POLLIN } };
 
 	OWN2(__NR_prctl, PR_SET_NAME, "mve-stand-in");
 	OWN3(__NR_close_range, 0, ~0u, 0);
+	if (over)
+		end_as(*over);
 	ends[0].fd = (int)OWN2(__NR_pidfd_open, pid, 0);
 	ends[1].fd = (int)OWN2(__NR_pidfd_open, parent, 0);
 	if (ends[1].fd < 0 || OWN0(__NR_getppid) != parent)
@@ -125,6 +131,9 @@ static _Noreturn void standin_run(int32_t pid, int32_t parent)
 
 int32_t standin_make(const struct thread *t, int32_t pid)
 {
+	/* Its parent, in whose place we are, is about to end: nobody can be asked then. */
+	bool over = process_is_over(pid);
+	int32_t status = over ? process_status(pid) : 0;
 	uint64_t old;
 	long made;
 
@@ -132,7 +141,10 @@ int32_t standin_make(const struct thread *t, int32_t pid)
 	mask_set(~0ull, &old);
 	made = OWN2(__NR_clone, SIGCHLD, 0);
 	if (!made)
-		standin_run(pid, t->pid);
+		standin_run(pid, t->pid, over && status >= 0 ? &status : NULL);
+	/* The program may know already, and ask for it without waiting. */
+	if (made > 0 && over)
+		OWN6(__NR_waitid, P_PID, made, 0, WEXITED | WNOWAIT, 0, 0);
 	mask_set(old, NULL);
 	return made > 0 ? (int32_t)made : 0;
 }

@@ -2,8 +2,10 @@
  * The processes of a version, and their copies, which are its image or its twin: all of them,
  * or none.  Who asks for a step is answered when all have asked for it: they stand until then.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -112,6 +114,83 @@ void copies_answer(struct version *v, int64_t reply)
 		c->waits = false;
 	}
 }
+
+/* --- children that have ended -------------------------------------------------------------- */
+
+/* While all of its processes stand nobody waits for them, and no other ends by itself. */
+static struct { pid_t pid, parent; } ended[ENDED_MAX];
+static unsigned ended_n;
+
+static int ended_add(pid_t pid, pid_t parent)
+{
+	if (thread_state(pid, pid) != 'Z')
+		return 0;
+	if (ended_n == ENDED_MAX)
+		return -EAGAIN;
+	ended[ended_n].pid = pid;
+	ended[ended_n++].parent = parent;
+	return 0;
+}
+
+/* A thread's children: -ENOENT where the kernel does not say. */
+static int ended_read(pid_t pid, const char *tid)
+{
+	char name[64];
+	int child, result = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%.20s/children", pid, tid);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	while (!result && fscanf(f, "%d", &child) == 1)
+		result = ended_add(child, pid);
+	fclose(f);
+	return result;
+}
+
+static int ended_of(pid_t pid)
+{
+	const struct dirent *e;
+	int result = 0;
+	char name[64];
+	DIR *tasks;
+
+	snprintf(name, sizeof(name), "/proc/%d/task", pid);
+	tasks = opendir(name);
+	if (!tasks)
+		return -errno;
+	while (!result && (e = readdir(tasks)))
+		if (e->d_name[0] != '.')
+			result = ended_read(pid, e->d_name);
+	closedir(tasks);
+	return result;
+}
+
+int copies_ended(const struct version *v)
+{
+	int result = 0;
+
+	ended_n = 0;
+	for (unsigned i = 0; i < v->rewind.wanted_copies && !result; i++)
+		result = ended_of(v->rewind.wanted[i].of);
+	return result;
+}
+
+void copies_move_ended(struct version *v)
+{
+	struct images *words = &v->brief->images;
+
+	MUST(words->moves <= COPIES_MAX && ended_n <= ENDED_MAX);
+	for (unsigned i = 0; i < ended_n; i++) {
+		words->move[words->moves].was = words->move[words->moves].is = ended[i].pid;
+		words->move[words->moves].parent = ended[i].parent;
+		words->move[words->moves++].group = 0;
+	}
+	ended_n = 0;
+}
+
+/* --- their ends ---------------------------------------------------------------------------- */
 
 static void some_kill(struct copy *copy, unsigned copies)
 {

@@ -15,6 +15,10 @@ bool copies_all(struct version *v);
 struct copy *copy_of(struct rewind *rw, pid_t pid);
 /* The asker's copy is this process; false: that is none of the version's. */
 bool copy_have(struct version *v, struct copy *c, pid_t pid);
+/* Children that have ended, and are not waited for: 0; -EAGAIN: too many; -ENOENT: unknown. */
+int copies_ended(const struct version *v);
+/* They go on as what they are, in the copies' version. */
+void copies_move_ended(struct version *v);
 /* The asker waits for the others; true: all wait. */
 bool copies_wait(struct rewind *rw, struct copy *c, const struct request *r);
 void copies_answer(struct version *v, int64_t reply);

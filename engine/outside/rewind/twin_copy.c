@@ -14,6 +14,7 @@
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/outside/foam/foam_task.h"
+#include "engine/outside/follow/given.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
@@ -33,7 +34,7 @@
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define STAND_US	10000	/* of its time, for the leader's threads to come to stand */
-#define BEGIN_US	20000	/* and where copies can be made of them */
+#define BEGIN_US	20000	/* of its time, and where copies can be made of them */
 #define COPY_US		2000000	/* for the copies: more than a fork of 100 GB takes */
 #define COPY_LOOK_US	20
 
@@ -44,6 +45,7 @@ static struct {
 	uint32_t number;	/* of the copies that are asked for */
 	uint64_t began;		/* of the leader's first process */
 	bool begun, made;
+	bool ended;		/* who of its children has ended is known */
 	int error;
 } making;
 
@@ -146,6 +148,7 @@ static void row_copies(struct version *v, struct rewind *leaders)
 	for (unsigned i = 0; i < rw->copies; i++)
 		rw->oldest = rw->copy[i].began < rw->oldest ? rw->copy[i].began : rw->oldest;
 	copies_move(v);
+	copies_move_ended(v);
 	rw->copies = 0;		/* they are no image */
 }
 
@@ -177,6 +180,7 @@ static int start_send(const struct version *leader, const struct copy *c, int so
 		.processes = leader->rewind.wanted_copies, .first = c->of == leader->server,
 		.session = has_session(&leader->rewind, c),
 		.asleep = making.like->asleep,
+		.ended = making.ended,
 	};
 	const int fd[TWIN_PARTS] = {
 		[TWIN_AREA] = v->area_fd, [TWIN_BRIEF] = v->brief_fd,
@@ -203,7 +207,11 @@ static int process_begin(const struct version *leader, const struct copy *c)
 static int all_begin(struct version *leader)
 {
 	const struct rewind *rw = &leader->rewind;
-	int result = copies_all(leader) ? shares_make() : -EAGAIN;
+	int known = copies_ended(leader), result = copies_all(leader) ? shares_make() : -EAGAIN;
+
+	making.ended = !known;
+	if (known == -EAGAIN)
+		result = known;
 
 	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
 		result = process_begin(leader, &rw->wanted[i]);
@@ -318,13 +326,21 @@ int64_t twin_serve(struct version *v, const struct request *r)
 
 /* --- while the leader stands ------------------------------------------------------------- */
 
-/* Its threads are where copies can be made of them; or their time is over. */
+/* Its threads are where copies can be made of them, or have had their time for that. */
+static bool copy_late(struct given *begins, uint64_t begun_us)
+{
+	return making.begun ? now_us() - begun_us > COPY_US : given_over(begins);
+}
+
 static int copy_wait(struct monitor *m)
 {
-	uint64_t begin = now_us();
+	uint64_t begun_us = now_us();
+	struct given begins;
 
-	while (!making.made && !making.error &&
-	       now_us() - begin < (making.begun ? COPY_US : BEGIN_US) && !takeover_any(m)) {
+	given_begin(&begins, leading(m), BEGIN_US);
+	while (!making.made && !making.error && !copy_late(&begins, begun_us) &&
+	       !takeover_any(m)) {
+		begun_us = making.begun ? begun_us : now_us();
 		serve_all(m);
 		usleep(COPY_LOOK_US);
 	}
