@@ -309,6 +309,26 @@ def not_by_policy(session):
     session.stop()
 
 
+def twinless(folder):
+    """--on-divergence promote: one that has not made a process that the leader has cannot take
+    its place, and that is known before anybody is stopped for it."""
+    port, kv = free_port(), kv_build(folder, COMMON)
+    session = Session("kv", 0, ["-f", f"sh -c 'exec {kv} {port}'", "--on-divergence", "promote"],
+                      ["sh", "-c", f"sleep 1000 & exec {kv} {port}"], None, port)
+    try:
+        session.wait_for(lambda: not session.following(), "f1 is dropped")
+        load = session.load()
+        load.more(100)
+        load.stop()
+        if session.leader()["name"] != "v0" or "has no twin in it" not in session.log():
+            raise Wrong("another leads, or it does not say why not")
+        return session.log()
+    except Wrong as e:
+        raise Wrong(f"{e}\n{session.log()}")
+    finally:
+        session.clean()
+
+
 def apart(folder):
     """Such a follower does not lead: not by a user's wish, nor by policy, nor by a crash."""
     log = ""
@@ -348,7 +368,7 @@ def worker(_):
 
 
 WAYS = {f.__name__: f for f in (crash, abort, error, hang, hang_maps, chain, all_die, killed, taker, differs,
-                                too_late, ignored, apart, worker)}
+                                too_late, ignored, apart, twinless, worker)}
 
 
 def main():

@@ -31,6 +31,8 @@ enum move_event move_failure(const struct version *from, const char *cause);
 
 /* Why it leads in no case; NULL: nothing is against it. */
 const char *successor_barred(const struct monitor *m, const struct version *v);
+/* A process of the leader's that no process of the other's follows; or 0. */
+pid_t twinless(const struct monitor *m, const struct version *from, const struct version *to);
 /* Of those that may lead the one to be asked first; NULL: there is none. */
 struct version *successor(struct monitor *m);
 

@@ -480,6 +480,25 @@ static pid_t roll_call(struct monitor *m, const struct move *mv)
 	return mv->forced ? 0 : pid;
 }
 
+/*
+ * One that differs need not make the processes that the leader has made.  Such a one would be
+ * waited for, while nobody serves, for what none of it is going to take; where another of its
+ * threads has yet to fork it has time, in which the leader serves.
+ */
+static pid_t twins_call(struct monitor *m, const struct move *mv)
+{
+	struct given given;
+	pid_t pid;
+
+	MUST(!mv->forced && mv->differs);
+	given_begin(&given, mv->to, ROLL_US);
+	while ((pid = twinless(m, mv->from, mv->to)) && !mv->forced && !given_over(&given)) {
+		serve_all(m);
+		usleep(SLEEP_LAST_US);
+	}
+	return mv->forced ? 0 : pid;
+}
+
 enum reading { READ_ALL, READ_STANDS, READ_STOPPED, READ_FAILS };
 
 static void read_say(struct monitor *m, const struct move *mv, const char *why)
@@ -591,6 +610,8 @@ enum move_event move_stop_leader(struct monitor *m, struct move *mv)
 		return refuse_stopped(mv, "the leader's", mv->from);
 	if (!mv->forced && !mv->differs && roll_call(m, mv))
 		return refuse(mv, "a process of it computes, and comes to no call");
+	if (!mv->forced && mv->differs && twins_call(m, mv))
+		return refuse(mv, "a process of the leader's has no twin in it");
 	return stand(m, mv);
 }
 

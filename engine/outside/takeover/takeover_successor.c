@@ -99,3 +99,33 @@ struct version *successor(struct monitor *m)
 	}
 	return best;
 }
+
+static bool lane_has_twin(const struct monitor *m, const struct version *from,
+			  const struct version *to, uint32_t i)
+{
+	const struct lane *l = lane_at(m, from->index, i);
+	const struct cursor *c = cursor_at(m, to->index, i);
+
+	return c->life == l->life && c->pid > 0 && c->owner > 0 && !thread_over(c->pid, c->owner);
+}
+
+static bool process_has_twin(const struct monitor *m, const struct version *from,
+			     const struct version *to, pid_t pid)
+{
+	LANES_EACH(m, from->index, i)
+		if (lane_at(m, from->index, i)->pid == pid && lane_has_twin(m, from, to, i))
+			return true;
+	return false;
+}
+
+pid_t twinless(const struct monitor *m, const struct version *from, const struct version *to)
+{
+	LANES_EACH(m, from->index, i) {
+		const struct lane *l = lane_at(m, from->index, i);
+
+		if (l->state == LANE_OPEN && l->pid > 0 && l->owner > 0 &&
+		    !thread_over(l->pid, l->owner) && !process_has_twin(m, from, to, l->pid))
+			return l->pid;
+	}
+	return 0;
+}
