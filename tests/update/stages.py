@@ -53,7 +53,8 @@ class Session:
         return self.status()["update"]["stage"]
 
     def until(self, stage):
-        load.until(lambda: self.stage() == stage, lambda: f"not '{stage}': {self.status()['update']}")
+        load.until(lambda: self.stage() == stage,
+                   lambda: f"not '{stage}': {self.status()['update']}")
 
     def leader(self):
         return next(v["name"] for v in self.status()["versions"] if v["role"] == "leader")
@@ -159,4 +160,5 @@ def main():
     print(f"update_{what}: ok")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,7 @@
 #include "engine/inside/fd/files.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/sleep.h"
@@ -39,24 +40,30 @@ static bool process_is_offline(void)
 	       UPDATE_CHANGE;
 }
 
-/* A library's thread: it goes on where its leader's did, once all the others do. */
-static void wait_for_others(void)
-{
-	const uint32_t *order = &brief()->update.order;
-	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
+static uint32_t changing;	/* the order by which this process is off-line, or was */
+static uint32_t changed;	/* futex: the one after which all follow */
 
-	while (process_is_offline() && monitor_alive())
-		OWN4(__NR_futex, order, FUTEX_WAIT, __atomic_load_n(order, __ATOMIC_RELAXED),
-		     &look);
+/* A library's thread: it goes on where its leader's did, once all the others do. */
+static void wait_for_others(uint32_t order)
+{
+	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
+	uint32_t seen;
+
+	while ((seen = CONSUME(update_changed, &changed)) != order && monitor_alive())
+		OWN4(__NR_futex, &changed, FUTEX_WAIT_PRIVATE, seen, &look);
 }
 
 void offline_begin(struct thread *t)
 {
+	uint32_t order;
+
 	if (!t->has_lane || !process_is_offline())
 		return;
 	MUST(t == thread_self() && t->lane < LANES);
+	order = __atomic_load_n(&brief()->update.order, __ATOMIC_RELAXED);
+	__atomic_store_n(&changing, order, __ATOMIC_RELAXED);
 	if (t->update != UPDATE_THREAD_POINT) {
-		wait_for_others();
+		wait_for_others(order);
 		return;
 	}
 	t->update = UPDATE_THREAD_OFFLINE;
@@ -76,6 +83,8 @@ static void follow_all(const struct thread *t)
 		o->following = 1;
 		PUBLISH(thread_has_lane, &o->has_lane, 1);
 	}
+	PUBLISH(update_changed, &changed, __atomic_load_n(&changing, __ATOMIC_RELAXED));
+	OWN3(__NR_futex, &changed, FUTEX_WAKE_PRIVATE, 1 << 30);
 }
 
 /* --- what is asked ------------------------------------------------------------------- */
@@ -140,10 +149,20 @@ static bool is_words(const struct call_desc *d, const uint64_t *args)
 	       (args[0] == 1 || args[0] == 2);
 }
 
+/* The last call that was, by its name: mostly why what comes next does. */
+static const struct call_desc *refused;
+
 static long ended(struct thread *t, long nr)
 {
-	static const char why[] = "the new build ended on its way to its points";
+	static const char what[] = "a thread of the new build ended before it came to its point; "
+				   "refused there: ";
+	char why[sizeof(what) + sizeof(refused->name)];
 
+	bytes_copy(why, what, sizeof(what));
+	if (refused)
+		bytes_copy(why + sizeof(what) - 1, refused->name, sizeof(refused->name));
+	else
+		why[sizeof(what) - 1 - (sizeof("; refused there: ") - 1)] = 0;
 	request_ask(t, REQ_UPDATE, UPDATE_FAILS, (uint64_t)why, 0);
 	return serve_special(t, nr);
 }
@@ -160,7 +179,10 @@ static long call_offline(struct thread *t, long nr)
 		return ended(t, nr);
 	if (is_words(w.desc, args))
 		return (long)args[2];
-	return is_own(w.desc, args) ? ids_call(t, w.desc, nr) : -EPERM;
+	if (is_own(w.desc, args))
+		return ids_call(t, w.desc, nr);
+	refused = w.desc;
+	return -EPERM;
 }
 
 bool offline_is(const struct thread *t)

@@ -105,6 +105,16 @@ static void put_ring(struct top_frame *f, const json_t *j)
 	    show_text(ring, "when_full"));
 }
 
+/* A live update: its stage, and since when. */
+static void put_update(struct top_frame *f, const json_t *j)
+{
+	const json_t *u = json_object_get(j, "update");
+
+	if (json_is_true(json_object_get(u, "busy")))
+		put(f, LINE_PLAIN, "update: %s, for %lld s, to %s", show_text(u, "stage"),
+		    show_number(u, "seconds"), show_text(u, "to"));
+}
+
 /* The spares, who came and went, and the longest that the server stood still for it. */
 static void put_past(struct top_frame *f, const json_t *j)
 {
@@ -262,6 +272,7 @@ void frame_make(struct top_frame *f, const struct top_sample *s, const char *sel
 	f->n = 0;
 	put_session(f, s->now);
 	put_ring(f, s->now);
+	put_update(f, s->now);
 	put_past(f, s->now);
 	put(f, LINE_PLAIN, "%s", "");
 	put_versions(f, s, selected);

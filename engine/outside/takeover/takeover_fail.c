@@ -21,6 +21,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
@@ -86,7 +87,7 @@ bool move_is_late(struct monitor *m, struct move *mv)
 	if (now < mv->until_ms)
 		return false;
 	return !mv->forced || successor(m) || now_us() - mv->began_us > TAKE_MOST_MS * 1000ull ||
-	       !computes(m, mv->to);
+	       !(computes(m, mv->to) || stages_is_changing(m, mv->to));
 }
 
 /* --- the way back --------------------------------------------------------------------- */

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""What goes wrong in an update by a twin costs the twin alone: it is named, clients notice
+nothing, and when the reason is gone the same update succeeds.
+
+  twin_faults.py moment     a thread does not come to its point; a point within a lock; retried
+  twin_faults.py becoming   the new build cannot be loaded, dies or ends while the twin becomes it
+  twin_faults.py following  the new version crashes, differs, has lost a table's entries; the old
+                            one crashes: the new one leads
+  twin_faults.py leading    the new version crashes when it leads: the old one does again
+  twin_faults.py aborted    at its stages before the new version follows
+  twin_faults.py ends       the old version crashes, or the monitor ends, while the twin changes
+                            or threads stand
+  twin_faults.py rules      the published rules, forward and reverse
+"""
+import os
+import re
+import signal
+import sys
+import tempfile
+
+import load
+import served
+from stages import KV, Session, update
+
+SAYS = f"{KV}/v1-v2.xf"
+
+
+class Builds:
+    """Versions of the threaded kv with something changed in their sources."""
+
+    def __init__(self, work):
+        self.work, self.n = work, 0
+
+    def of(self, version, *changes):
+        self.n += 1
+        with open(f"{KV}/v{version}.c") as f:
+            text = f.read()
+        for was, now in changes:
+            assert was in text, was
+            text = text.replace(was, now)
+        path = f"{self.work}/v{version}-{self.n}"
+        with open(path + ".c", "w") as f:
+            f.write(text)
+        return served.build(path + ".c", path + ".so")
+
+    def says(self, text):
+        self.n += 1
+        with open(f"{self.work}/{self.n}.xf", "w") as f:
+            f.write(text)
+        return f"{self.work}/{self.n}.xf"
+
+
+def refused(s, new, text, *words, says=SAYS):
+    status, said = s.mve("update", "--to", new, "--xform", says, *words, ok=False)
+    assert status == 1 and re.search(text, said, re.M), f"status {status}: {said}"
+    assert s.stage() == "alone" and s.leader() == "v0", s.status()["update"]
+    s.serves()
+
+
+def goes(s, new):
+    update(s, new, "--xform", SAYS)
+    s.serves()
+    s.mve("promote")
+    s.until("new leads")
+    s.serves()
+    s.mve("commit")
+    s.until("alone")
+    s.first.expect("TYPE key-1", "TYPE string")
+
+
+# A PUT of the key `hold` does not come to a point, nor does who waits for the lock that it has.
+HOLDS = ("	struct entry *e = find(key);\n\n	if (!value || strlen",
+         "	struct entry *e = find(key);\n\n"
+         "	while (!strcmp(key, \"hold\") && access(value, F_OK))\n"
+         "		usleep(1000);\n	if (!value || strlen")
+
+
+def moment(b):
+    held = b.of(1, HOLDS)
+    within = b.of(1, ("	pthread_mutex_lock(&table_lock);\n",
+                      "	pthread_mutex_lock(&table_lock);\n"
+                      "	if (!strcmp(key, \"hold\"))\n		while (access(\"%s\", F_OK)) {\n"
+                      "			mve_update_point(\"within\");\n			usleep(1000);\n"
+                      "		}\n" % f"{b.work}/go-1"))
+    new = b.of(2)
+    for i, (old, text) in enumerate(((held, "did not come to an update point"),
+                                     (within, "did not come|lock is held|mutex"))):
+        go = f"{b.work}/go-{i}"
+        with Session(old, clients=0) as s:
+            holder = s.server.client()
+            holder.socket.sendall(f"PUT hold {go}\n".encode())
+            load.until(lambda: not ready(s), lambda: "it does not hold")
+            status, said = s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200",
+                                 ok=False)
+            assert status == 1 and re.search(text, said), said
+            s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200", "--retry",
+                  "10000/20", "--no-wait")
+            load.until(lambda: s.status()["update"]["tried"] > 1, s.status)
+            with open(go, "w"):
+                pass
+            assert holder.file.readline() == "OK\n"
+            s.until("old leads")
+            s.first.expect("GET key-1", "VALUE value 1")
+            s.mve("promote")
+            s.until("new leads")
+            s.first.expect("GET key-1", "VALUE value 1")
+
+
+def ready(s):
+    """Whether the table's lock is free: another client is answered soon."""
+    client = s.server.client()
+    client.socket.settimeout(0.3)
+    try:
+        client.ask("GET key-1")
+        return True
+    except OSError:
+        return False
+
+
+def transformed(b, old, new):
+    """Made beforehand: mve-xform reads both builds, too."""
+    status, said = served.xform(old, new, f"{b.work}/x.so", SAYS)
+    assert status == 0, said
+    return f"{b.work}/x.so"
+
+
+def text_file(b):
+    with open(f"{b.work}/text.so", "w") as f:
+        f.write("no build\n" * 1000)
+    return f.name
+
+
+def becoming(b):
+    old, new = b.of(1), b.of(2)
+    dies = b.says("transform struct entry { typ = { *(volatile int *)8 = 1; return string; } }\n"
+                  "transform thread serve { : struct client; }\n")
+    ends = b.of(2, ("	int listening;\n", "	int listening;\n\n	if (mve_updating())\n"
+                    "		exit(3);\n"))
+    lost = b.of(2, ("mve_update_point(\"client\")", "mve_update_point(\"elsewhere\")"))
+    with Session(old) as s:
+        refused(s, new, "died|signal|SIGSEGV|crash", says=dies)
+        refused(s, ends, "ended before it came to its point$")
+        refused(s, lost, "ended before it came to its point; refused there: recvfrom")
+        refused(s, text_file(b), "invalid ELF|file too short", says=transformed(b, old, new))
+        s.mve("update", "--to", new, "--xform", SAYS, "--dry-run")
+        assert s.stage() == "alone"
+        s.serves()
+        goes(s, new)
+        s.done()
+
+
+def crashes(b):
+    return b.of(2, ("	struct entry *e = find(key);\n\n	if (value)\n"
+                    "		return sprintf(out, \"ERROR usage: GET",
+                    "	struct entry *e = find(key);\n\n	if (!strcmp(key, \"boom\"))\n"
+                    "		*(volatile int *)8 = 1;\n	if (value)\n"
+                    "		return sprintf(out, \"ERROR usage: GET"))
+
+
+def following(b):
+    old, new = b.of(1), b.of(2)
+    grown = b.of(2, ("#define SIZE	1024", "#define SIZE	1030"))
+    differs = b.of(2, ("VALUE %s", "VALUe %s"))
+    with Session(old) as s:
+        update(s, crashes(b), "--xform", SAYS)
+        s.first.expect("GET boom", "NONE")
+        s.until("alone")
+        s.serves()
+        for bad in (differs, grown):
+            s.mve("update", "--to", bad, "--xform", SAYS, ok=False)
+            s.first.expect("GET key-1", "VALUE value 1")
+            s.until("alone")
+            assert s.leader() == "v0"
+            s.serves()
+        update(s, new, "--xform", SAYS)
+        os.kill(next(v["pid"] for v in s.status()["versions"] if v["role"] == "leader"),
+                signal.SIGSEGV)
+        load.until(lambda: s.leader() != "v0", s.status)
+        s.until("alone")
+        s.serves()
+        s.first.expect("TYPE key-1", "TYPE string")
+        s.done()
+
+
+def leading(b):
+    with Session(b.of(1)) as s:
+        update(s, crashes(b), "--xform", SAYS)
+        s.mve("promote")
+        s.until("new leads")
+        s.serves()
+        s.first.expect("GET boom", "NONE")
+        s.until("alone")
+        assert s.leader() == "v0", s.status()
+        s.serves()
+        goes(s, b.of(2))
+        s.done()
+
+
+SLOW = """transform struct entry {
+        typ = { extern int usleep(unsigned); usleep(%d); return string; }
+}
+transform thread serve { : struct client; }
+"""
+
+
+def aborted(b):
+    old = b.of(1, HOLDS)
+    with Session(old) as s:
+        slow = b.says(SLOW % 20000)
+        s.mve("update", "--to", b.of(2), "--xform", slow, "--no-wait")
+        s.until("updating")
+        s.serves()
+        s.mve("abort")
+        s.until("alone")
+        s.serves()
+        go = f"{b.work}/go-aborted"
+        holder = s.server.client()
+        holder.socket.sendall(f"PUT hold {go}\n".encode())
+        load.until(lambda: not ready(s), lambda: "it does not hold")
+        new = b.of(2)
+        for stage, limit in (("stopping", "60000"), ("alone, to be tried again", "1")):
+            s.mve("update", "--to", new, "--xform", SAYS, "--limit", limit, "--retry",
+                  "9/60000", "--no-wait")
+            s.until(stage)
+            s.mve("abort")
+            s.until("alone")
+        with open(go, "w"):
+            pass
+        assert holder.file.readline() == "OK\n"
+        s.serves()
+        goes(s, new)
+        s.done()
+
+
+def ends(b):
+    with Session(b.of(1)) as s:
+        s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), "--no-wait")
+        s.until("updating")
+        s.serves()
+        os.kill(next(v["pid"] for v in s.status()["versions"] if v["role"] == "leader"),
+                signal.SIGSEGV)
+        load.until(lambda: s.leader() != "v0", s.status)
+        s.until("alone")
+        s.serves()
+        s.first.expect("TYPE key-1", "TYPE string")
+        s.done()
+    for stage in ("stopping", "updating", "old leads"):
+        with Session(b.of(1, HOLDS), clients=0) as s:
+            go = f"{b.work}/go-{stage[:3]}"
+            holder = s.server.client()
+            if stage == "stopping":
+                holder.socket.sendall(f"PUT hold {go}\n".encode())
+                load.until(lambda: not ready(s), lambda: "it does not hold")
+            s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), "--limit",
+                  "60000", "--no-wait")
+            s.until(stage)
+            server = s.status()["server"]
+            s.server.process.kill()
+            s.server.process.wait()
+            with open(go, "w"):
+                pass
+            try:
+                s.first.expect("GET key-1", "VALUE value 1")
+                s.server.client().expect("GET key-2", "VALUE value 2")
+            finally:
+                os.kill(server, signal.SIGKILL)
+
+
+def rules(b):
+    with Session(b.of(1)) as s:
+        update(s, b.of(2), "--xform", SAYS, "--rules", f"{served.ROOT}/rules/kv/kv.rules")
+        s.first.expect("PUT-number one 1", "ERROR unknown request")
+        s.first.expect("TYPE key-1", "ERROR unknown request")
+        s.first.expect("PUT two words of it", "OK")
+        s.first.expect("GET one", "NONE")
+        s.serves()
+        assert s.stage() == "old leads", s.status()["update"]
+        s.mve("promote")
+        s.until("new leads")
+        s.first.expect("PUT-string three all of it", "OK")
+        s.first.expect("GET three", "VALUE all of it")
+        s.first.expect("GET two", "VALUE words of it")
+        s.serves()
+        assert s.stage() == "new leads", s.status()["update"]
+        # The old version has nothing for it: it ends, and the new one is alone.
+        s.first.expect("PUT-number four 4", "OK")
+        s.first.expect("TYPE four", "TYPE number")
+        s.until("alone")
+        assert s.leader() != "v0"
+        s.serves()
+        s.done()
+
+
+def main():
+    what = sys.argv[1]
+    with tempfile.TemporaryDirectory() as work:
+        {"moment": moment, "becoming": becoming, "following": following, "leading": leading,
+         "aborted": aborted, "ends": ends, "rules": rules}[what](Builds(work))
+    print(f"update_{what}: ok")
+
+
+main()
