@@ -19,6 +19,7 @@
 #include <linux/time.h>
 
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/crash/crash.h"
@@ -91,9 +92,16 @@ static void crash_place(struct thread *t, const struct gregs *r)
 		   (uint64_t[SAVED]){ r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15 });
 }
 
+/* One that tells nothing (an allocator's, the updater) ends the leader as any other does. */
+static bool leads_untold(const struct thread *t)
+{
+	return streams.conduct && !t->has_lane && !t->following &&
+	       CONSUME(conduct_leader, &streams.conduct->leader) == streams.self;
+}
+
 void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r)
 {
-	if (signal_leads(t)) {
+	if (signal_leads(t) || leads_untold(t)) {
 		crash_ask(t, sig, at, r->rip);
 	} else if (t->following) {
 		crash_place(t, r);
