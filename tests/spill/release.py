@@ -5,34 +5,11 @@ The session has told some rings by then; others come while it catches up.  What 
 was told the new one knows, and then has the words that only it understands.
 """
 import json
-import os
-import socket
 import subprocess
-import sys
-import time
 
-MVE, NAME, ROOT = (os.environ[k] for k in ("MVE", "MVE_SESSION", "ROOT"))
-sys.path.append(ROOT + "/tests/servers")
-from free_port import free_port     # noqa: E402
+from waits import LONG, MVE, NAME, ROOT, connect, fail, free_port, waited
 
 KEYS, AGAIN = 500, 12000
-LONG = 120      # seconds: what is not done by then will never be
-
-
-def fail(why):
-    print(f"FAILED: {why}")
-    with open("server.log", errors="replace") as log:
-        print(log.read()[-3000:])
-    sys.exit(1)
-
-
-def waited(what, why):
-    end = time.monotonic() + LONG
-    while not (value := what()):
-        if time.monotonic() > end:
-            fail(f"not in {LONG} s: {why}")
-        time.sleep(0.05)
-    return value
 
 
 def mve(*words):
@@ -45,13 +22,6 @@ def mve(*words):
 def build(name):
     subprocess.run(["gcc", "-D_GNU_SOURCE", "-g", f"{ROOT}/servers/kv/{name}.c", "-o", name],
                    check=True)
-
-
-def connect(port):
-    try:
-        return socket.create_connection(("127.0.0.1", port))
-    except OSError:
-        return None
 
 
 class Client:

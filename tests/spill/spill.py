@@ -16,36 +16,15 @@ import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-MVE, NAME, ROOT = (os.environ[k] for k in ("MVE", "MVE_SESSION", "ROOT"))
-sys.path.append(ROOT + "/tests/servers")
-from free_port import free_port     # noqa: E402
+from waits import LONG, MVE, NAME, connect, fail, free_port, waited
 
 MIB = 1 << 20
 VALUE = 4000
 BATCH = 64
-LONG = 120      # seconds: what is not done by then will never be
-
-
-def fail(why):
-    print(f"FAILED: {why}")
-    if os.path.exists("server.log"):
-        with open("server.log", errors="replace") as log:
-            print(log.read()[-3000:])
-    sys.exit(1)
-
-
-def waited(what, why):
-    end = time.monotonic() + LONG
-    while not (value := what()):
-        if time.monotonic() > end:
-            fail(f"not in {LONG} s: {why}")
-        time.sleep(0.05)
-    return value
 
 
 def value_of(number):
@@ -62,14 +41,8 @@ class Redis:
                 [MVE, "run", "-n", NAME, *follows, "--ring", ring, "--full-ms", "20000",
                  *options, "--", "redis-server", "--port", str(self.port), "--save", ""],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.sock = waited(self.connect, "the server listens")
+        self.sock = waited(lambda: connect(self.port), "the server listens")
         self.replies = self.sock.makefile("rb")
-
-    def connect(self):
-        try:
-            return socket.create_connection(("127.0.0.1", self.port))
-        except OSError:
-            return None
 
     def ask(self, requests, replies):
         """The requests at once; the replies must be these."""
