@@ -234,6 +234,35 @@ def check_streams(said, ports):
     return datagrams
 
 
+def check_unknown():
+    """Two clients of a server that does not ask who they are are two."""
+    port = free_port()
+    shutil.rmtree("unknown.log", ignore_errors=True)
+    server = ("import ctypes, socket, os\n"
+              f"s = socket.create_server(('127.0.0.1', {port}))\n"
+              "for _ in range(2):\n"
+              "    fd = ctypes.CDLL(None).accept(s.fileno(), None, None)\n"
+              "    os.write(fd, os.read(fd, 100))\n"
+              "    os.close(fd)\n")
+    session = subprocess.Popen([MVE, "run", "--record", "unknown.log", "--", sys.executable, "-c",
+                                server], stderr=subprocess.DEVNULL)
+    for word in (b"one", b"two"):
+        with connect(socket.AF_INET, ("127.0.0.1", port)) as s:
+            s.sendall(word)
+            if get(s, 3) != word:
+                fail("the server says something else")
+    session.wait(60)
+    conns = json.loads(mve("log", "unknown.log", "connections", "--json"))
+    if [c["peer"] for c in conns] != ["unknown"] * 2:
+        fail(conns)
+    mve("log", "unknown.log", "export", "--pcap", "unknown.pcap")
+    with open("unknown.pcap", "rb") as f:
+        found, _ = streams(f.read())
+    ours = {e[0]: s.merged() for e, s in found.items() if e[1][1] == port}
+    if sorted(ours.values()) != [[b"one"], [b"two"]]:
+        fail(f"{found.keys()}: {ours}")
+
+
 def check_conns(said, ports):
     conns = json.loads(mve("log", LOG, "connections", "--json"))
     streams = [c for c in conns if c["kind"] == "stream" and c["accepted"]]
@@ -325,6 +354,7 @@ words = [b"one\n", b"", b"three\n" * 50, b"END\n"]
 if datagrams != [d for w in words for d in ((peer, ports[2], w), (ports[2], peer, w))]:
     fail(datagrams)
 check_filters(check_conns(said, ports), said)
+check_unknown()
 check_swollen()
 for bad in (["show", "--from", "noon"], ["show", "--conn", "0"], ["export"],
             ["show", "--to", "25:00:00"]):

@@ -51,7 +51,9 @@ struct conn *conns_take(struct conns *all, const struct told *t, bool over);
 /* Those that are still open are ended as of then. */
 void conns_free(struct conns *all, uint64_t time_ns);
 
-/* "127.0.0.1:80", "[::1]:80", "unix", "?". */
+/* False: the server has not asked for it. */
+bool address_known(const struct address *a);
+/* "127.0.0.1:80", "[::1]:80", "unix", "unknown", "?". */
 #define ADDRESS_TEXT	64
 const char *address_text(const struct address *a, char text[ADDRESS_TEXT]);
 

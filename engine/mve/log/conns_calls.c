@@ -17,10 +17,18 @@
 
 /* --- addresses ------------------------------------------------------------------------ */
 
+/* Who accepts need not ask who it is; no port is 0. */
+bool address_known(const struct address *a)
+{
+	return a->port || (a->family != AF_INET && a->family != AF_INET6);
+}
+
 const char *address_text(const struct address *a, char text[ADDRESS_TEXT])
 {
 	char ip[INET6_ADDRSTRLEN] = "";
 
+	if (!address_known(a))
+		return strcpy(text, "unknown");
 	if (a->family == AF_INET || a->family == AF_INET6)
 		inet_ntop(a->family, a->ip, ip, sizeof(ip));
 	snprintf(text, ADDRESS_TEXT, a->family == AF_INET6 ? "[%s]:%u" :

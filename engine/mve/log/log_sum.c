@@ -220,8 +220,8 @@ static void sum_print(json_t *j)
 	printf(", for %.1f s, by user %lld, under Linux %s\n",
 	       json_real_value(json_object_get(j, "seconds")), show_number(p, "uid"),
 	       show_text(p, "kernel"));
-	printf("on disk      %lld bytes in %lld segments\n", show_number(j, "bytes"),
-	       show_number(j, "segments"));
+	printf("on disk      %lld bytes in %lld segment%s\n", show_number(j, "bytes"),
+	       show_number(j, "segments"), show_number(j, "segments") == 1 ? "" : "s");
 	if (show_number(j, "dropped"))
 		printf("dropped      the %lld segments before them: it can be looked at, not "
 		       "replayed\n", show_number(j, "dropped"));
@@ -272,8 +272,9 @@ int log_verify(const struct log_want *w, struct frames *f)
 				    (json_int_t)(f->number - f->begins), "bytes",
 				    (json_int_t)f->total, "why", whole ? "" : why));
 	else if (whole)
-		printf("%lu frames in %u segments, all of them whole\n",
-		       (unsigned long)(f->number - f->begins), segments_of(f));
+		printf("%lu frames in %u segment%s, all of them whole\n",
+		       (unsigned long)(f->number - f->begins), segments_of(f),
+		       segments_of(f) == 1 ? "" : "s");
 	else
 		say_error(wrong ? "it cannot be replayed" : "it is true up to there",
 			  "%s: not whole: %s", w->path, why);

@@ -77,7 +77,7 @@ static bool is_near(const struct address *a)
 	return a->family == AF_INET ? a->ip[0] == 127 : !memcmp(a->ip, &near, sizeof(near));
 }
 
-/* Sockets without addresses, Unix's, get one that nobody else has: 127.0.0.2. */
+/* Sockets without addresses, as Unix's, and peers that nobody asked for get one: 127.0.0.2. */
 static struct address made_up(uint16_t port)
 {
 	return (struct address){ .family = AF_INET, .port = port, .ip = { 127, 0, 0, 2 } };
@@ -89,9 +89,12 @@ static void addresses_mend(struct address *own, struct address *peer, uint64_t n
 	if (peer->family != AF_INET && peer->family != AF_INET6) {
 		*peer = made_up((uint16_t)(1024 + number % 60000));
 		*own = made_up(1);
-	} else if (own->family != peer->family) {
-		*own = (struct address){ .family = peer->family, .port = own->port };
+		return;
 	}
+	if (!address_known(peer))
+		*peer = made_up((uint16_t)(1024 + number % 60000));
+	if (own->family != peer->family)
+		*own = (struct address){ .family = peer->family, .port = own->port };
 	if (is_any(own) && is_near(peer))
 		memcpy(own->ip, peer->ip, sizeof(own->ip));
 }
