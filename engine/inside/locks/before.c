@@ -9,6 +9,8 @@
  *   semaphore's calls its function again, which is hooked now.  There is no twin before that.
  * - Who waits for a mutex, which may be for ever, is from then on where a hooked function's call
  *   would be: a leader tells that it has the lock, a follower gives it back and takes it in turn.
+ * - Who is at work in one is about to take its lock, and draws no turn for it.  There is no twin
+ *   before it is out.
  *
  * Which function it is is read from the stack, by libc's unwind tables: one that is still
  * there, or what the program's own call leads to, if that has jumped elsewhere.  A hooked one
@@ -26,13 +28,15 @@
 #include "engine/inside/order/lock_kind.h"
 
 #define FRAMES		8	/* of libc's, from its call up to what the program called */
+#define PUSHED		4	/* words, by the instructions that a hook has moved to its board */
+#define BOARD		64	/* bytes around those where an entry board is (abi/locks.h) */
 
-extern char lock_late[];
+extern char lock_late[], lock_led[], lock_led_taken[], lock_alone[], lock_gate_led[];
 
 /* Such waits, by the thread's index; a child's threads are others. */
 static struct late {
 	int32_t vtid;		/* a copy's are other threads, and believe to be these */
-	uint32_t kind;
+	uint32_t kind;		/* LOCK_NONE: it has yet to be looked for */
 	uint64_t back, arg;
 	uint64_t function, original;	/* without its hook */
 } lates[AREA_THREADS];
@@ -102,16 +106,29 @@ static uint64_t called_at(uint64_t back)
 	return to;
 }
 
-/* Such a wait can be ended. */
-static bool is_sleep(uint32_t kind)
+static bool is_of_mutex(const struct late *l)
 {
-	return kind == LOCK_SEM_WAIT || lock_how_of[kind] == LOCK_BY_COND;
+	return l->kind == LOCK_MUTEX_LOCK && l->arg;
 }
 
+/* Such a wait can be ended. */
+static bool is_sleep(const struct late *l)
+{
+	return lock_how_of[l->kind] == LOCK_BY_COND || (l->kind == LOCK_SEM_WAIT && l->arg);
+}
+
+/* Else it sleeps for as long as others will. */
 static bool comes_out(const struct late *l)
 {
-	return lock_how_of[l->kind] == LOCK_BY_COND ||
-	       (l->arg && (l->kind == LOCK_SEM_WAIT || l->kind == LOCK_MUTEX_LOCK));
+	switch (lock_how_of[l->kind]) {
+	case LOCK_BY_ONCE:
+	case LOCK_BY_GUARD:
+	case LOCK_BY_RESULT:
+	case LOCK_BY_WAKE:
+		return false;		/* it takes nothing */
+	default:
+		return !l->arg || is_sleep(l) || is_of_mutex(l);
+	}
 }
 
 /* --- coming out --------------------------------------------------------------------------- */
@@ -119,17 +136,48 @@ static bool comes_out(const struct late *l)
 static void late_begin(struct thread *t, uint64_t slot, struct late l)
 {
 	uint64_t to = (uint64_t)lock_late;
+	struct late *was = &lates[t->index];
 
-	MUST(t->index < AREA_THREADS);
+	if (target_in(&l.back, slot, sizeof(l.back)))
+		return;
+	/* The gate has called it. */
+	if (l.back == (uint64_t)lock_led || l.back == (uint64_t)lock_led_taken)
+		return;
+	/* Nobody has followed after all, and now it is looked at again. */
+	if (l.back == to) {
+		MUST(was->vtid == t->vtid);
+		l.back = was->back;
+	}
 	/* What an allocator locks is ordered by nobody. */
-	if (target_in(&l.back, slot, sizeof(l.back)) || local_code_in(l.back) ||
-	    target_out(slot, &to, sizeof(to)))
+	if (local_code_in(l.back) || target_out(slot, &to, sizeof(to)))
 		return;
 	l.vtid = t->vtid;
-	lates[t->index] = l;
+	*was = l;
 }
 
-void before_note(struct thread *t, struct caller_place at, uint64_t futex)
+/* It has found that its lock is not led, and has yet to come to libc's own code. */
+static bool begins_at(struct late *l, uint64_t pc, uint64_t slot)
+{
+	uint64_t back;
+
+	return !target_in(&back, slot, sizeof(back)) && hooked(l, called_at(back)) &&
+	       (pc - (l->original - BOARD) < 2 * BOARD ||
+		pc - (uint64_t)lock_alone < (uint64_t)(lock_gate_led - lock_alone));
+}
+
+static void begin_note(struct thread *t, struct caller_place at)
+{
+	struct late l = { 0 };
+
+	for (uint64_t slot = at.rsp; slot < at.rsp + PUSHED * sizeof(slot); slot += sizeof(slot))
+		if (begins_at(&l, at.pc, slot)) {
+			if (comes_out(&l))
+				late_begin(t, slot, l);
+			return;
+		}
+}
+
+static void function_note(struct thread *t, struct caller_place at, uint64_t futex)
 {
 	struct late l = { .arg = futex };
 	uint64_t function;
@@ -141,11 +189,38 @@ void before_note(struct thread *t, struct caller_place at, uint64_t futex)
 		}
 }
 
+void before_note(struct thread *t, struct caller_place at, uint64_t futex)
+{
+	struct late *l = &lates[t->index];
+
+	MUST(before_awaited(t));
+	begin_note(t, at);
+	function_note(t, at, futex);
+	if (l->kind == LOCK_NONE)
+		l->vtid = 0;
+}
+
+void before_begin(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o->pid == t->pid && lates[o->index].vtid != o->vtid)
+			lates[o->index] = (struct late){ .vtid = o->vtid };
+}
+
 bool before_sleeps(const struct thread *t)
 {
 	const struct late *l = &lates[t->index];
 
-	return l->vtid == t->vtid && is_sleep(l->kind);
+	return l->vtid == t->vtid && is_sleep(l);
+}
+
+bool before_awaited(const struct thread *t)
+{
+	const struct late *l = &lates[t->index];
+
+	return l->vtid == t->vtid && !is_of_mutex(l);
 }
 
 /* All stand. */
@@ -154,7 +229,7 @@ bool before_any(const struct thread *t)
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o->pid == t->pid && before_sleeps(o))
+		if (o->pid == t->pid && before_awaited(o))
 			return true;
 	return false;
 }
@@ -166,13 +241,13 @@ uint64_t before_over(struct thread *t, struct late_return *r)
 	MUST(l->vtid == t->vtid);
 	l->vtid = 0;
 	*r = (struct late_return){ 0, l->arg, r->result, l->back };
-	if (l->kind == LOCK_SEM_WAIT)
-		return (int32_t)r->result == -1 ? l->function : 0;
-	if (l->kind == LOCK_MUTEX_LOCK) {
+	if (is_of_mutex(l)) {
 		r->kind = l->kind;
 		return l->original;
 	}
-	if ((int32_t)r->result == ETIMEDOUT)
+	if (l->kind == LOCK_SEM_WAIT && l->arg && (int32_t)r->result == -1)
+		return l->function;
+	if (lock_how_of[l->kind] == LOCK_BY_COND && (int32_t)r->result == ETIMEDOUT)
 		r->result = 0;
 	return 0;
 }

@@ -1,14 +1,18 @@
-/* Threads that sleep in a function since before it was hooked. */
+/* Threads that are in a function since before it was hooked. */
 #ifndef MVE_INSIDE_BEFORE_H
 #define MVE_INSIDE_BEFORE_H
 
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/runtime/callers.h"
 
-/* The functions have just been hooked, and this thread stands there; `futex`: it sleeps on it. */
+/* The functions have just been hooked, and all stand: each looks where it is, or is looked for. */
+void before_begin(const struct thread *t);
+/* This one does.  It stands at a place, and sleeps on `futex`, if it does. */
 void before_note(struct thread *t, struct caller_place at, uint64_t futex);
-/* It has yet to come out of a wait that can be ended; one of the process has. */
+/* It has yet to come out of a wait that can be ended. */
 bool before_sleeps(const struct thread *t);
+/* There is no twin before it has looked, and is out; before all of the process are. */
+bool before_awaited(const struct thread *t);
 bool before_any(const struct thread *t);
 
 /* On the program's stack; to begin with all is what the function returned. */

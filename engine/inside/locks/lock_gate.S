@@ -80,10 +80,12 @@
 .endm
 
 	.text
-	.globl lock_gate
+	.globl lock_gate, lock_alone, lock_gate_led
+lock_alone:			/* from here to lock_gate_led: see begins_at */
+	.cfi_startproc
+alone:	jmp	*%r11
 	.balign 16
 lock_gate:
-	.cfi_startproc
 	cmpb	$0, locks_led(%rip)
 	je	alone
 	cmpl	$LANE_TELLS, %gs:T_HAS_LANE
@@ -122,7 +124,6 @@ told_window_end:
 	add	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset -L_SIZE
 	ret
-alone:	jmp	*%r11
 
 	.cfi_restore_state
 	.cfi_remember_state
@@ -150,6 +151,7 @@ lock_other:
 	jbe	once_gate
 	cmp	$LOCK_WAKE_FIRST, %eax
 	jae	wake_gate
+lock_gate_led:
 	frame_open
 	.cfi_remember_state
 	cmpb	$0, %gs:T_FOLLOWING

@@ -26,6 +26,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/lanes/tick.h"
+#include "engine/inside/locks/before.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/record/care.h"
@@ -217,6 +218,7 @@ static void company_begin(struct thread *t)
 		ticks_prepare();
 		locks_begin();
 	}
+	before_begin(t);
 	signals_deaf(t);
 }
 

@@ -170,15 +170,27 @@ static bool is_wait(uint64_t op)
 	return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 }
 
-/* While a call lasts its site stands in r15 (gate.S). */
+/* As if the instruction that comes next were a call: that is how frames are walked. */
 static struct caller_place caller_at(const struct thread *t, const struct gregs *r)
 {
-	return (struct caller_place){ call_pending(t, r) < 0 ? r->rip : r->r15, r->rsp, r->rbp };
+	return (struct caller_place){ gate_place(t, r) + 1, r->rsp, r->rbp };
 }
 
 static bool is_until(uint64_t op)
 {
 	return ((uint32_t)op & (uint32_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+}
+
+static bool is_alone(void)
+{
+	return !streams.conduct || quiet_is();
+}
+
+/* Who is in a hooked function since before that was hooked comes back to the lock gate. */
+static void late_note(struct thread *t, struct caller_place at, uint64_t futex)
+{
+	if (before_awaited(t) && !t->following)
+		before_note(t, at, futex);
 }
 
 /*
@@ -190,7 +202,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 {
 	uint64_t wait = lock_wait_within(uc->regs.rsp);
 	long cut = call_cut(t, &uc->regs);
-	bool alone = !streams.conduct || quiet_is(), told;
+	bool alone = is_alone();
 	bool waits = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi);
 	bool sleeps = waits && is_of_condition(uc->regs.rdi, wait);
 	bool earnest = wait && !t->following;
@@ -209,10 +221,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	park(t, (uint32_t)(cut + 1));
 	if (earnest && !t->following)
 		lock_wait_is_out(t);
-	told = alone && streams.conduct && !quiet_is();
-	/* Who is in a hooked function since somebody followed comes back to the lock gate. */
-	if (told && !lock_is_led(uc->regs.rsp))
-		before_note(t, caller_at(t, &uc->regs), waits ? uc->regs.rdi : 0);
+	late_note(t, caller_at(t, &uc->regs), waits ? uc->regs.rdi : 0);
 	/* A follower hears of signals from the stream: this one was never told. */
 	if (t->following && t->deferred) {
 		t->deferred = 0;
@@ -224,7 +233,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	} else {
 		call_again(t, &uc->regs);
 		/* It sleeps as followers do; or is told of, and was on a way that tells nothing. */
-		if (t->following || told)
+		if (t->following || alone != is_alone())
 			gate_leave(t, &uc->regs);
 	}
 	offline_begin(t);
@@ -254,22 +263,27 @@ void park_come(struct thread *t, struct ucontext_raw *uc)
 	}
 }
 
-/* The same for a version that has followed before: it sleeps on the long way (ways_follow). */
-static void park_led(struct thread *t)
+/*
+ * The same in the inside: a version that has followed before sleeps on the long way (ways_follow),
+ * one that is alone where a call has trapped.
+ */
+static void park_led(struct thread *t, struct caller_place at)
 {
 	struct frame *f = &t->frame;
 	uint64_t wait = lock_wait_within(f->rsp);
-	bool sleeps = f->slot == __NR_futex + 1 && (t->restart || f->rax == (uint64_t)-EINTR) &&
-		      is_wait(f->rsi) && is_of_condition(f->rdi, wait);
+	bool waits = f->slot == __NR_futex + 1 && (t->restart || f->rax == (uint64_t)-EINTR) &&
+		     is_wait(f->rsi);
+	bool sleeps = waits && is_of_condition(f->rdi, wait);
 
 	if (wait)
 		lock_wait_goes_on(t, wait, !sleeps);
 	park(t, t->restart ? f->slot : 0);
+	late_note(t, at, waits ? f->rdi : 0);
 	if (t->following)
 		bytes_zero(t->held_info, SIGINFO_SIZE);
 	else if (wait)
 		lock_wait_is_out(t);
-	if (t->following && sleeps) {
+	if ((t->following && sleeps) || (waits && before_sleeps(t) && is_until(f->rsi))) {
 		f->rax = (uint64_t)-ETIMEDOUT;
 		t->restart = 0;
 	}
@@ -279,6 +293,7 @@ static void park_led(struct thread *t)
 /* At the boundary; true: there was nothing but this. */
 bool park_at_exit(struct thread *t)
 {
+	struct caller_place at = { t->frame.site_end, t->frame.rsp, t->frame.rbp };
 	bool led = !t->following;
 
 	/* Followers have been told that a signal comes here: first it does.  We are asked again. */
@@ -290,10 +305,9 @@ bool park_at_exit(struct thread *t)
 		t->park = 0;
 	if (t->park) {
 		t->park = 0;
-		company_note(t, t->frame.resume, (struct caller_place){
-			t->frame.site_end, t->frame.rsp, t->frame.rbp });
+		company_note(t, t->frame.resume, at);
 		if (led)
-			park_led(t);
+			park_led(t, at);
 		else
 			park(t, t->restart ? t->frame.slot : 0);
 	}

@@ -257,8 +257,10 @@ static long copy_make(struct thread *t, uint32_t number)
 	long pid = quiet_is() || before_any(t) ? -EAGAIN : parts_ask(t, number);
 
 	/* Those that stand in what was not told come out of it first. */
-	if (quiet_is())
+	if (quiet_is()) {
 		quiet_end();
+		before_begin(t);
+	}
 	if (!pid) {
 		modules_copy(t);
 		pid = process_fork();

@@ -117,7 +117,7 @@ struct gate_labels {
 	extern char n[], n##_busy[], n##_saved[], n##_call[], n##_after[], \
 		n##_restored[], n##_counted[], n##_end[]
 
-static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_labels *g)
+static bool gate_left_by(const struct thread *t, struct gregs *r, const struct gate_labels *g)
 {
 	const char *at = (const char *)r->rip;
 	uint64_t resume = at == g->entry ? r->rcx : t->frame.resume;
@@ -126,8 +126,6 @@ static bool gate_leave_by(struct thread *t, struct gregs *r, const struct gate_l
 		return false;
 	if (at >= g->saved && at < g->restored)
 		r->r15 = t->r15;
-	if (at >= g->after && at < g->counted)
-		t->counts[g->tier * SLOT_CALLS + t->frame.slot]++;
 	if (at > g->restored)
 		r->r11 = t->flags;
 	call_context(r, resume, g->tier, at >= g->after);
@@ -232,15 +230,40 @@ void sigreturn_leave(struct thread *t, struct gregs *r)
 	t->returning = t->restart = 0;
 }
 
-/* Takes a thread that a signal found on the short way out of the gate. */
-void gate_leave(struct thread *t, struct gregs *r)
+static void gate_left(const struct thread *t, struct gregs *r)
 {
 	GATE_EXTERN(gate_patch);
 	GATE_EXTERN(gate_net);
 
-	if (!gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_patch, TIER_PATCH)) &&
-	    !gate_leave_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET)))
+	if (!gate_left_by(t, r, &(struct gate_labels)GATE_LABELS(gate_patch, TIER_PATCH)) &&
+	    !gate_left_by(t, r, &(struct gate_labels)GATE_LABELS(gate_net, TIER_NET)))
 		board_leave(r);
+}
+
+/* Its call has been made, and is not counted yet. */
+static void call_count(struct thread *t, uint64_t rip)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+
+	if (rip - (uint64_t)gate_patch_after < (uint64_t)(gate_patch_counted - gate_patch_after))
+		t->counts[TIER_PATCH * SLOT_CALLS + t->frame.slot]++;
+	if (rip - (uint64_t)gate_net_after < (uint64_t)(gate_net_counted - gate_net_after))
+		t->counts[TIER_NET * SLOT_CALLS + t->frame.slot]++;
+}
+
+void gate_leave(struct thread *t, struct gregs *r)
+{
+	call_count(t, r->rip);
+	gate_left(t, r);
+}
+
+uint64_t gate_place(const struct thread *t, const struct gregs *r)
+{
+	struct gregs left = *r;
+
+	gate_left(t, &left);
+	return left.rip;
 }
 
 /* Right behind a call of the program's that it did not make on the short way. */

@@ -9,7 +9,9 @@
 void window_leave(uint64_t *rip);
 void call_context(struct gregs *r, uint64_t resume, enum tier tier, bool done);
 void sigreturn_leave(struct thread *t, struct gregs *r);
+/* Takes a thread that a signal found on the short way out of the gate; to which place that is. */
 void gate_leave(struct thread *t, struct gregs *r);
+uint64_t gate_place(const struct thread *t, const struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
 long call_cut(const struct thread *t, const struct gregs *r);
 /* The same, or of one that is about to begin: whether it was cut is then not to be seen. */
