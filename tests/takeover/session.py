@@ -174,6 +174,8 @@ class Session:
             self.mve.wait(15)
         except subprocess.TimeoutExpired:
             raise Wrong(f"the session does not end\n{self.log()}")
+        if self.server and self.mve.returncode:
+            raise Wrong(f"mve attach: {self.mve.returncode} behind mve stop\n{self.log()}")
         return self.mve.returncode
 
     def clean(self):

@@ -355,5 +355,6 @@ int attach_result(struct monitor *m)
 	if (m->detached)
 		return EXIT_OK;
 	say_error(NULL, "%s: pid %d has ended", m->session.name, leading(m)->server);
-	return EXIT_NO;
+	/* As it was asked to, by mve stop. */
+	return m->stopping ? EXIT_OK : EXIT_NO;
 }

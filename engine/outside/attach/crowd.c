@@ -124,11 +124,31 @@ static int stander_learn(struct stander *s)
 	return 0;
 }
 
+/*
+ * A call that the stop has cut short: if the signal runs a handler here that ends the call, and
+ * if another thread gets it the call is made again.
+ */
+static int cut_waits(const struct stander *s)
+{
+	struct user_regs_struct regs = s->regs;
+
+	if (!s->cut)
+		return 0;
+	regs.orig_rax = regs.rax;
+	regs.rax = (uint64_t)RESTART_NOHAND;
+	regs.rip += CALL_LEN;
+	return ptrace(PTRACE_SETREGS, s->tid, 0, &regs) < 0 ? -errno : 0;
+}
+
 /* It goes on until it has the signal; asked at once, it would stand before that. */
-static int signal_come(struct crowd *c, pid_t tid)
+static int signal_come(struct crowd *c, const struct stander *s)
 {
 	uint64_t until_us = now_us() + SIGNAL_US;
-	int status, result = ptrace(PTRACE_CONT, tid, 0, 0) < 0 ? -errno : 0;
+	int status, result = cut_waits(s);
+	pid_t tid = s->tid;
+
+	if (!result && ptrace(PTRACE_CONT, tid, 0, 0) < 0)
+		result = -errno;
 
 	while (!result && now_us() < until_us) {
 		if (waitpid(tid, &status, WNOHANG | __WALL) > 0) {
@@ -153,7 +173,7 @@ static int stander_wait(struct crowd *c, struct stander *s, uint64_t until_us)
 	while (!result && s->again && stander_waits(c, s->tid)) {
 		if (now_us() > until_us)
 			return -ETIME;
-		result = signal_come(c, s->tid);
+		result = signal_come(c, s);
 		if (!result)
 			result = stop_wait(c, s->tid, until_us);
 		if (!result)
@@ -180,6 +200,12 @@ static void stander_add(struct crowd *c, pid_t tid)
 	c->stander[c->n++] = (struct stander){ .tid = tid };
 }
 
+/* The kernel lets nobody have one that is about to end; which it says as if it were another's. */
+static bool is_ending(const struct crowd *c, pid_t tid)
+{
+	return thread_ended(c->pid, tid) || !thread_has_memory(c->pid, tid);
+}
+
 /* Asks each that is not known; how many there were, or a negative errno. */
 static int tasks_seize(struct crowd *c)
 {
@@ -200,7 +226,7 @@ static int tasks_seize(struct crowd *c)
 		result = thread_seize(tid, PTRACE_O_TRACESYSGOOD);
 		if (!result && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 			result = -errno;
-		if (result == -ESRCH) {
+		if (result == -ESRCH || (result == -EPERM && is_ending(c, tid))) {
 			result = 0;	/* it has just ended */
 			continue;
 		}
