@@ -59,6 +59,21 @@ static bool call_again(struct user_regs_struct *r, bool *cut)
 	return true;
 }
 
+/*
+ * While it is traced a thread is woken by signals, too, that nobody hears: SIGCHLD where there is
+ * no handler.  A call that one has cut short is made again, unless a handler runs.
+ */
+static void cut_keep(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0 || (long)regs.orig_rax < 0 ||
+	    (long)regs.rax != -EINTR || !is_cut((long)regs.orig_rax))
+		return;
+	regs.rax = (uint64_t)RESTART_NOHAND;
+	ptrace(PTRACE_SETREGS, tid, 0, &regs);
+}
+
 /* 1: it stands as it is wanted to; 0: not yet, and it goes on; or a negative errno. */
 static int stop_look(struct crowd *c, pid_t tid, int status)
 {
@@ -71,6 +86,8 @@ static int stop_look(struct crowd *c, pid_t tid, int status)
 	(void)c;
 	if (sig == (SIGTRAP | 0x80))	/* it was let run to a call */
 		event = -1;
+	if (!event)
+		cut_keep(tid);
 	/* A signal on its way: it gets it, and stands then. */
 	return ptrace(PTRACE_CONT, tid, 0, event ? 0 : sig) < 0 ? -errno : 0;
 }
