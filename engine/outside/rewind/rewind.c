@@ -23,6 +23,7 @@
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind_parts.h"
+#include "engine/outside/stages/stages.h"
 
 #define LOOK_MS		1
 
@@ -76,7 +77,8 @@ void rewind_look(struct monitor *m)
 		struct version *v = &m->version[i];
 		bool keeps = i != m->leader && v->state == VERSION_FOLLOWS;
 
-		if (!v->brief)
+		/* One that becomes another build reads nothing: there is nothing to go back to. */
+		if (!v->brief || stages_is_changing(m, v))
 			continue;
 		rewind_begin(v);
 		if (keeps) {
