@@ -10,7 +10,8 @@
 #define THREADS 2
 
 static __thread volatile unsigned ticks;
-static volatile bool done;
+static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool done;
 
 static void tick(int sig, siginfo_t *info, void *context)
 {
@@ -94,6 +95,17 @@ static timer_t thread_timer(void)
 	return timer;
 }
 
+/* A lock tells a follower's threads when; plain memory would not. */
+static bool is_done(bool now)
+{
+	bool is;
+
+	pthread_mutex_lock(&done_lock);
+	is = done |= now;
+	pthread_mutex_unlock(&done_lock);
+	return is;
+}
+
 static void *work(void *arg)
 {
 	unsigned sequence = 0, rounds = 0;
@@ -102,7 +114,7 @@ static void *work(void *arg)
 	int fds[2];
 
 	CHECK_EQ(pipe(fds), 0);
-	while (!done) {
+	while (!is_done(false)) {
 		for (int i = 0; i < 50; i++) {
 			guarded_call(tid);
 			pipe_bytes(fds, &sequence);
@@ -132,7 +144,7 @@ int main(int argc, char **argv)
 		CHECK_EQ(pthread_create(&threads[i], NULL, work, (void *)i), 0);
 	while (nanosleep(&end, &end))
 		CHECK_EQ(errno, EINTR);
-	done = true;
+	is_done(true);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	setitimer(ITIMER_REAL, &off, NULL);

@@ -21,6 +21,14 @@ def said(port, guest):
         return text.decode()
 
 
+def listens(port, guest):
+    try:
+        said(port, guest)
+        return True
+    except ConnectionRefusedError:
+        return False
+
+
 def look(port, who):
     for guest in range(GUESTS):
         text = said(port, guest)
@@ -35,6 +43,8 @@ def main():
     port = free_port()
     session = Session("kv", 2, (), [out, str(port)], None, port)
     try:
+        for guest in range(GUESTS):
+            session.wait_for(lambda: listens(port, guest), f"guest {guest} listens")
         look(port, "v0")
         for name in ("f1", "f2"):
             session.promote(name)

@@ -316,29 +316,11 @@ static void standins_make(const struct thread *t)
 }
 
 /*
- * One that was killed in the leader has told no end, and its twin, which may only just have
- * begun, would live on: nobody will kill it again.  By its leader's parent, which stands, it is
- * still to be waited for.
- */
-static void killed_end(void)
-{
-	for (uint32_t i = 0; i < children.used; i++) {
-		const struct child *c = child_at(i);
-
-		if (c->pid > 0 && c->vpid > 0 && c->pid != c->vpid && !is_over(c->pid) &&
-		    process_is_over(c->vpid) && process_status(c->vpid) > 0 &&
-		    process_status(c->vpid) & 0x7f)
-			OWN2(__NR_kill, c->pid, 9);
-	}
-}
-
-/*
  * Twins that had not ended when the program was told that theirs had: to the kernel they
  * are children that it waits for.
  */
 void children_settle(struct thread *t)
 {
-	killed_end();
 	if (moved)
 		standins_make(t);
 	for (uint32_t i = 0; i < unreaped.used; i++) {

@@ -40,7 +40,7 @@ static const char help[] =
 	"commit NAME ends the old one. mve abort NAME goes back to the old version.\n"
 	"\n"
 	"  --xform FILE    how the state becomes the new build's: FILE.so, made by\n"
-	"                  mve-xform; else what mve-xform is to be told (-t), if anything\n"
+	"                  mve-xform; else what mve-xform is to be told, if anything\n"
 	"  --rules FILE    expected differences while the old version leads\n"
 	"  --reverse FILE  and while the new one does; without it those of --rules\n"
 	"  --auto[=S]      promote it when it has kept up for S seconds (10), commit after\n"
