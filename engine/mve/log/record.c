@@ -34,8 +34,8 @@ static const char help[] =
 	"  --max-age TIME      or where it is so old\n"
 	"  --wait S            what is against it and passes is waited for: so many\n"
 	"                      seconds (60)\n"
-	"  --stop              ends the recording; the session goes on.  What was written is\n"
-	"                      whole, and replays up to there\n";
+	"  --stop              ends the recording; the session goes on.  What was\n"
+	"                      written is whole, and replays up to there\n";
 
 struct wanted {
 	struct run_options o;
