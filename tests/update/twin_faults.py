@@ -236,6 +236,8 @@ def ends(b):
     with Session(b.of(1)) as s:
         s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), "--no-wait")
         s.until("updating")
+        # A twin that has yet to say that it is there leads in nobody's place.
+        load.until(lambda: any(v["role"] == "follower" for v in s.status()["versions"]), s.status)
         s.serves()
         os.kill(next(v["pid"] for v in s.status()["versions"] if v["role"] == "leader"),
                 signal.SIGSEGV)
