@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/late/rows.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rules/rules_load.h"
@@ -53,11 +54,19 @@ int rows_make_late(struct monitor *m)
 	return result;
 }
 
+/* Its first process is over.  A copy of the monitor is not its parent, and hears of no end. */
+static bool first_is_over(const struct version *v)
+{
+	if (v->monitor->background)
+		return process_began(v->server) != v->began;
+	return v->gone && v->reaped;
+}
+
 bool row_is_free(const struct monitor *m, const struct version *v)
 {
 	return v->index != m->leader && v->state == VERSION_ENDED &&
 	       !(m->logs && v->index == ROW_LOG) &&
-	       (version_unused(v) || (v->gone && v->reaped));
+	       (version_unused(v) || first_is_over(v));
 }
 
 /* One that nobody had, so that the others' ends can be seen; else the first that is free. */
