@@ -1,6 +1,6 @@
 /*
  * The waits of a version's threads: abi/waits.def has them, and here is all that the inside
- * knows of time.  Who looks and sleeps in turns sleeps longer each time.
+ * knows of time, in 14 numbers.  Who looks and sleeps in turns sleeps longer each time.
  */
 #ifndef MVE_ABI_WAITS_H
 #define MVE_ABI_WAITS_H
@@ -19,6 +19,15 @@
 #define PAUSE_ASLEEP_NS	500000000ull	/* of one who sleeps in a call of the program's own */
 
 #define DEFER_NS	5000000ull	/* of its time a thread may defer a signal (overdue.c) */
+
+#define CLOCK_STEP_NS	1000ll	/* a clock that was asked once more has gone on by that much */
+
+/* Of a sampled session (sample/scope.c). */
+#define COST_MOST_NS	5000000	/* of what telling may cost, with auto, what may be saved up */
+#define EVENT_NS	150	/* an event whose time is not taken, cache lines and all */
+#define BETWEEN_NS	5000000000ull	/* so long none is told, for the sake of a newcomer */
+
+#define SECOND_NS	1000000000ll	/* a unit */
 
 enum wait_kind {
 #define WAIT(name, ...) WAIT_##name,

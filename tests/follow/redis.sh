@@ -26,7 +26,10 @@ bench()
 		trouble "redis-benchmark: $(cat bench.err)"
 }
 
-lead redis-server "$folder/saving.conf" --port "$port" --bind 127.0.0.1 --dir "$folder" --maxclients 4000
+# The third word: so many threads read and write for the clients.
+threads=${3:+--io-threads $3 --io-threads-do-reads yes}
+# shellcheck disable=SC2086 # words
+lead redis-server "$folder/saving.conf" $threads --port "$port" --bind 127.0.0.1 --dir "$folder" --maxclients 4000
 up
 end=$(($(date +%s) + seconds))
 # shellcheck disable=SC2086 # words

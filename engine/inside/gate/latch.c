@@ -13,7 +13,6 @@
 #include "engine/inside/gate/latch.h"
 
 #define SPINS		100
-#define SECOND_NS	1000000000ull
 
 uint32_t latch_words[LATCHES];
 

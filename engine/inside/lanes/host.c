@@ -9,6 +9,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -21,7 +22,7 @@
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/record/care.h"
 
-#define CHUNK_NS	500000	/* for a chunk, between two looks */
+#define CHUNK_PAUSES	10	/* of the first, for a chunk, between two looks */
 
 struct streams streams;
 
@@ -143,7 +144,7 @@ bool host_chunk(const struct reader *r)
 		return false;
 	/* Who sees to it sleeps there, too. */
 	change_wake();
-	change_wait(seen, CHUNK_NS);
+	change_wait(seen, CHUNK_PAUSES * PAUSE_FIRST_NS);
 	return true;
 }
 

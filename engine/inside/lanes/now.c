@@ -2,10 +2,10 @@
 #include <asm/unistd.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/lanes/now.h"
 
-#define SECOND_NS	1000000000ull
 
 uint64_t clock_ns(int clock)
 {

@@ -23,6 +23,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -44,7 +45,6 @@
 #define SPINS		50
 #define SLEEP_SHARE	16	/* of the time waited: who waits for long must not use it up */
 #define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
-#define SECOND_NS	1000000000ull
 _Static_assert(ORDER_BITS + 16 == 64 && ORDER_MASK == (1ull << ORDER_BITS) - 1,
 	       "forks are counted above the number, modulo 2^16");
 

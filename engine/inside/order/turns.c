@@ -8,6 +8,7 @@
 #include <linux/time_types.h>
 
 #include "engine/abi/table.h"
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/walk.h"
@@ -30,7 +31,6 @@ struct bucket lock_buckets[LOCK_BUCKETS + 1];
 #define IDLE_SHARE	20	/* it uses less than one part in so many of a processor */
 #define FUTILE_MOST	6
 #define MUTEX_OWNER	8	/* in glibc's pthread_mutex_t, whose first word is the futex */
-#define SECOND_NS	1000000000ull
 
 #define GIVE_UP		3	/* after so many a lock is not ordered any more */
 

@@ -37,7 +37,6 @@
  * A lane that goes on within that time is looked at again and again, at growing distances;
  * then it wakes us.  So a leader at work makes no call to wake, or one in this time at most.
  */
-#define QUIET_NS	3000000
 #define LOOK_GROWS	4
 
 /* In a call that is no event, too: the thread may lead from here on, or follow another. */
@@ -105,7 +104,7 @@ static struct sleep sleep_begin(const struct thread *t, bool may_be_over)
 static void sleep_longer(struct sleep *s)
 {
 	s->ns *= LOOK_GROWS;
-	if (!s->may_be_over && s->ns > QUIET_NS)
+	if (!s->may_be_over && s->ns > PAUSE_IDLE_NS)
 		s->ns = 0;
 	else if (s->ns > PAUSE_WOKEN_NS)
 		s->ns = PAUSE_WOKEN_NS;
@@ -114,7 +113,7 @@ static void sleep_longer(struct sleep *s)
 /* Until the lane goes on: that is looked for, or the lane wakes us. */
 static void sleep_once(const struct reader *r, uint32_t seen, struct also also, struct sleep *s)
 {
-	if (s->ns && s->ns <= QUIET_NS)
+	if (s->ns && s->ns <= PAUSE_IDLE_NS)
 		lane_sleep(r, seen, also, s->ns);
 	else
 		lane_rest(r, seen, also, s->ns);
@@ -146,7 +145,7 @@ static void sleep_noted(struct thread *t, uint32_t seen, struct word begins, str
 	if (begins.at && !s->may_be_over)
 		*s = (struct sleep){ s->ns ? s->ns : PAUSE_FIRST_NS, true };
 	sleep_once(&t->reader, seen, (struct also){ { begins, stand_word() } }, s);
-	if (clock_ns(CLOCK_MONOTONIC) - since >= QUIET_NS)
+	if (clock_ns(CLOCK_MONOTONIC) - since >= PAUSE_IDLE_NS)
 		t->rest = t->frame.rax + 1;
 	else if (t->rest == t->frame.rax + 1)
 		t->rest = 0;
@@ -189,7 +188,7 @@ static bool fault_passed(struct thread *t)
 	if (follow_is_orphan(t))
 		OWN1(__NR_exit_group, 1);
 	order_rests();
-	fault_wait(t, seen, QUIET_NS);
+	fault_wait(t, seen, PAUSE_IDLE_NS);
 	return false;
 }
 

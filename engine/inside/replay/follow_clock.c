@@ -12,6 +12,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -24,8 +25,6 @@
 #include "engine/inside/rules/apart_meet.h"
 
 #define CLOCKS		12
-#define STEP_NS		1000
-#define SECOND_NS	1000000000ll
 
 static struct reading {
 	int64_t ns;		/* what the program was told last */
@@ -183,7 +182,7 @@ static bool clock_go_on(uint64_t clock)
 	} else if (!r->ns) {
 		return false;
 	}
-	r->ns = now > r->ns ? now : r->ns + STEP_NS;
+	r->ns = now > r->ns ? now : r->ns + CLOCK_STEP_NS;
 	return true;
 }
 

@@ -26,7 +26,6 @@
 #include "engine/inside/state/early.h"
 
 #define SLICE_GROWS	4
-#define SECOND_NS	1000000000ull
 #define NEVER		(~0ull)
 
 struct sleep {

@@ -15,6 +15,7 @@
 #include <linux/time_types.h>
 #include <linux/wait.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/gate/above.h"
@@ -125,7 +126,7 @@ static void image_sleep(struct thread *t, uint32_t image)
 /* --- met again ------------------------------------------------------------------------ */
 
 #define SHAKEN		16	/* one event in so many is put off, */
-#define SHAKE_NS	100000	/* by at most so long */
+#define SHAKE		2	/* by at most so many first pauses */
 
 /* Each time it is met another way. */
 static uint64_t dice_of(uint32_t who, uint64_t seq, uint32_t tries)
@@ -148,7 +149,7 @@ void image_shaken(const struct thread *t, uint64_t seq)
 {
 	uint32_t tries = image_tries();
 	uint64_t dice = dice_of((uint32_t)t->tid, seq, tries);
-	struct __kernel_timespec sleep = { 0, (long long)(dice >> 32) % SHAKE_NS };
+	struct __kernel_timespec sleep = { 0, (long long)(dice >> 32) % (SHAKE * PAUSE_FIRST_NS) };
 
 	if (dice >> 60 != tries % SHAKEN)
 		return;

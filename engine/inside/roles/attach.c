@@ -17,6 +17,7 @@
 #include <linux/signal.h>
 
 #include "engine/abi/attach.h"
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/inside/actions/actions.h"
@@ -39,7 +40,6 @@
 #include "engine/inside/state/space.h"
 
 #define CALL_LEN	2		/* of `syscall` */
-#define LEAVE_LOOK_NS	50000000	/* between two looks whether there is a monitor */
 
 void attach_serve(struct thread *t, struct attach *a, uint32_t step);
 
@@ -153,7 +153,7 @@ static void call_told(const struct thread *t, struct attach_back *b)
 void leave_stand(struct thread *t)
 {
 	struct attach_back *b = (struct attach_back *)((uint64_t)t + ATTACH_BACK);
-	struct __kernel_timespec look = { 0, LEAVE_LOOK_NS };
+	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
 
 	MUST(t->busy && t == thread_self());
 	call_told(t, b);

@@ -21,6 +21,7 @@
 #include <linux/errno.h>
 #include <linux/time.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -45,11 +46,8 @@ _Static_assert(GENERATIONS < KEPT_BACK && !(KEPT_BACK & (SOURCE | LISTENS | ACCE
 #define CTL_ADD		1
 #define AUTO_PART	16	/* of a ring: a follower that far behind gets no more */
 #define AUTO_GROWS	8	/* accepts after which it may have one more at a time */
-#define COST_MOST_NS	5000000	/* of what telling may cost, with auto, what may be saved up */
 #define COST_CONNS	64	/* that an average goes over */
-#define EVENT_NS	150	/* an event whose time is not taken, cache lines and all */
 #define TIMED_BYTES	8192	/* calls that moved more are timed: they are copied */
-#define BETWEEN_NS	5000000000ull	/* so long none is told, for the sake of a newcomer */
 
 static bool counts;		/* who is told of a descriptor stands with it (`born`); 0: all */
 static uint16_t generation;	/* of those who follow now */

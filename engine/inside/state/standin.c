@@ -26,7 +26,6 @@
 #include "engine/inside/state/standin.h"
 
 #define STAT_MAX	1024
-#define SECOND_NS	1000000000ull
 /* linux/pidfd.h has them from Linux 6.15 on. */
 #define INFO_EXIT	8u
 #define INFO_ASK	0xc040ff0bul

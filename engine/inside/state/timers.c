@@ -13,6 +13,7 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "engine/abi/waits.h"
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/table.h"
@@ -36,7 +37,6 @@
 #define RESTORE_IDS	77	/* PR_TIMER_CREATE_RESTORE_IDS, of Linux 6.15 */
 #define THREAD_ID	4	/* SIGEV_THREAD_ID */
 #define ABSOLUTE	1	/* TIMER_ABSTIME */
-#define SECOND_NS	1000000000ll
 
 struct timer_event {
 	uint64_t value;
