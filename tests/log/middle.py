@@ -5,6 +5,8 @@ kv		a server of one thread, begun alone and with a follower; what it answers fro
 		memory was there before; stopped, recorded again, and replayed twice
 redis		the same of redis-server under load
 memcached	and of memcached, which has threads
+images		another now and then: replayed through them, from each (--from, or where what
+		is before is gone), and where the oldest parts go by themselves (--keep last)
 packed		with its files in it: replayed where they are others; without, refused by name
 gdb		under a debugger, forwards and back
 killed		who writes the image, the twin, the recorder, the monitor, the disk: the server
@@ -193,6 +195,104 @@ def redis():
 
 def memcached():
     twice("memcached")
+
+
+def segments(folder):
+    """The numbers of those that begin with an image that is there."""
+    logs = sorted(f for f in os.listdir(folder) if f.endswith(".log"))
+    heads = [int(f[:6]) for f in os.listdir(folder) if f.endswith(".image")]
+    return len(logs), sorted(heads)
+
+
+def until(what, why):
+    deadline = time.time() + 100
+    while not what():
+        if time.time() > deadline:
+            fail(why)
+        time.sleep(0.05)
+
+
+def talks_on(s, folder, images):
+    s.load(3)
+    until(lambda: segments(folder)[1][-1:] >= [images], f"{images} images do not come")
+    s.turns(50)
+    s.rest()
+    s.first.get("early", "bird")
+
+
+def images_of(what, begun=False):
+    """begun: it is recorded from its start on, and the first image is a later one."""
+    folder = f"images-{what}.log"
+    shutil.rmtree(folder, ignore_errors=True)
+    more = ["--images", "1s"]
+    s = Session(what, *(["--record", folder, *more] if begun else []))
+    if not begun:
+        s.record(folder, *more)
+    talks_on(s, folder, 3)
+    said = s.end()
+    if "no further image" in said or "dropped" in said:
+        fail(said)
+    parts, found = segments(folder)
+    if parts < 4 or found[:4 - begun] != list(range(begun, 4)):
+        fail(f"{parts} segments, images {found}")
+    looked(folder)
+    whole = replay(folder)
+    late = replay(folder, "--from", "+100000")
+    if late >= whole or not late or replay(folder, "--from", "+0") != whole:
+        fail(f"{late} calls of {whole}")
+    # The last event has the number that it has in all of them.
+    last = int(mve("log", folder, "show").stdout.splitlines()[-2].split()[0])
+    for more in [], ["--from", "+100000"]:
+        stand(folder, last, *more)
+    with open(f"{folder}/000002.image", "r+b") as f:
+        f.seek(70000)
+        f.write(b"wrong")
+    if "000002.image" not in mve("log", folder, "verify", status=1).stderr:
+        fail("verify does not see a later image")
+    for gone in "000000.log", "000000.image", "000001.log", "000001.image":
+        if os.path.exists(f"{folder}/{gone}"):
+            os.unlink(f"{folder}/{gone}")
+    if not late <= replay(folder) < whole:
+        fail("without its beginning")
+
+
+def stand(folder, event, *more):
+    """It stands there, and goes on to its end."""
+    p = subprocess.Popen([MVE, "replay", "-n", f"{NAME}-s", "--until", str(event), *more, folder],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while True:
+        line = p.stderr.readline()
+        if not line:
+            fail(f"{more}: it does not stand at {event}")
+        if f"stands at event {event}:" in line:
+            break
+    mve("go", f"{NAME}-s", "end")
+    out, err = p.communicate(timeout=100)
+    if not EQUAL.search(out):
+        fail(f"{more}: {out} {err}")
+
+
+def images():
+    kv_server.build("server")
+    images_of("kv")
+    images_of("kv", begun=True)
+    images_of("memcached")
+    s = Session("redis")
+    s.record("kept.log", "--images", "1s", "--max-size", "32M", "--keep", "last")
+    s.load(2)
+    n = 0
+    while n < 3 or os.path.exists("kept.log/000000.log") or not segments("kept.log")[1]:
+        for i in range(100):
+            s.first.put(f"large{i}", "x" * 60000)
+            time.sleep(0.005)   # no more than the disk is to bear
+        n += 1
+        if n > 1000:
+            fail("nothing is dropped")
+    s.rest()
+    s.first.get("large7", "x" * 60000)
+    s.end()
+    if replay("kept.log") < 100:
+        fail("what is kept is not replayed")
 
 
 def packed():
@@ -387,6 +487,6 @@ def damaged():
 
 for case in sys.argv[1:]:
     {"kv": kv, "redis": redis, "memcached": memcached, "refused": refused,
-     "damaged": damaged, "packed": packed, "gdb": gdb, "killed": killed}[case]()
+     "damaged": damaged, "packed": packed, "images": images, "gdb": gdb, "killed": killed}[case]()
     print(f"{case}: as it should be")
 print("middle: ok")

@@ -262,9 +262,12 @@ int log_verify(const struct log_want *w, struct frames *f)
 	struct sum *s = calloc(1, sizeof(*s));
 	json_t *image = image_json(w, f);
 	const char *wrong = json_string_value(json_object_get(image, "why")), *why;
+	char damaged[FOAM_WHY] = "its folder cannot be read";
 	bool whole;
 
 	MUST(s);
+	if (!wrong && !foam_all_whole(f->folder, f->recording, damaged, sizeof(damaged)))
+		wrong = damaged;
 	whole = events_each(f, event_count, frame_count, s) && f->ended && !wrong;
 	why = wrong ? wrong : f->torn ? f->why : frames_endless;
 	if (w->json)

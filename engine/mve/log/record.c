@@ -25,15 +25,15 @@ static const char help[] =
 	"Records a session that runs, from now on, into the folder DIR, which is made:\n"
 	"the memory of its server (an image), then what it does.  The server stands for\n"
 	"some milliseconds; the image is written beside it, and waited for.  mve replay\n"
-	"DIR runs it from there.  It is for its owner alone, for it holds what clients\n"
-	"sent.\n"
+	"DIR runs it from there.  It is for its owner alone: it holds what clients sent.\n"
 	"\n"
 	"  --sync WORD         as mve run has it: none, second, call\n"
 	"  --compress LEVEL    with zstd: 1 to 19\n"
-	"  --max-size SIZE     the recording ends where there is so much,\n"
-	"  --max-age TIME      or where it is so old\n"
-	"  --wait S            what is against it and passes is waited for: so many\n"
-	"                      seconds (60)\n"
+	"  --max-size SIZE, --max-age TIME, --keep first|last\n"
+	"                      as mve run has them: no more is kept than that\n"
+	"  --images TIME       another image each time: with --keep last what is kept\n"
+	"                      can be replayed; and mve replay --from begins there\n"
+	"  --wait S            so long is waited for what is against it and passes (60)\n"
 	"  --stop              ends the recording; the session goes on.  What was\n"
 	"                      written is whole, and replays up to there\n";
 
@@ -65,6 +65,10 @@ static int option_take(struct wanted *w, int opt, char **argv)
 		return max_size_take(&w->o, optarg);
 	case 'a':
 		return max_age_take(&w->o, optarg);
+	case 'k':
+		return keep_take(&w->o, optarg);
+	case 'i':
+		return images_take(&w->o, optarg);
 	case 'w':
 		return wait_take(w, optarg);
 	case 's':
@@ -88,6 +92,8 @@ static int words_take(int argc, char **argv, const char **name, struct wanted *w
 		{ "compress", required_argument, NULL, 'c' },
 		{ "max-size", required_argument, NULL, 'm' },
 		{ "max-age", required_argument, NULL, 'a' },
+		{ "keep", required_argument, NULL, 'k' },
+		{ "images", required_argument, NULL, 'i' },
 		{ "wait", required_argument, NULL, 'w' }, { "stop", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' }, { 0 },
 	};
@@ -96,6 +102,9 @@ static int words_take(int argc, char **argv, const char **name, struct wanted *w
 	opterr = 0;
 	while (!code && (opt = getopt_long(argc, argv, ":h", options, NULL)) != -1)
 		code = option_take(w, opt, argv);
+	w->o.record = w->stop ? NULL : "";
+	if (!code)
+		code = record_complete(&w->o);
 	if (code)
 		return code;
 	*name = optind < argc ? argv[optind] : NULL;
@@ -169,10 +178,12 @@ static int begin(const struct session *s, struct wanted *w)
 
 	if (code)
 		return code;
-	reply = show_asked(s, json_pack("{s:s, s:s, s:i, s:i, s:I, s:I}", "do", "record", "folder",
-					folder, "sync", (int)o->sync, "compress", o->compress,
-					"bytes", (json_int_t)o->bounds.bytes, "age_ns",
-					(json_int_t)o->bounds.age_ns), -1, w->wait_s);
+	reply = show_asked(s, json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:b, s:I}", "do", "record",
+					"folder", folder, "sync", (int)o->sync, "compress",
+					o->compress, "bytes", (json_int_t)o->bounds.bytes,
+					"age_ns", (json_int_t)o->bounds.age_ns, "last",
+					o->bounds.last, "images_ms", (json_int_t)o->images_ms),
+			   -1, w->wait_s);
 	stood = json_object_get(reply, "stood_us");
 	if (!stood)
 		return show_done(reply, "record", s->name);

@@ -30,6 +30,7 @@ static const char replay_help[] =
 	"                      an event by its number in mve log DIR show, a time as\n"
 	"                      13:37:00.5 or +90 (seconds from the beginning), or last:\n"
 	"                      the last call that is recorded\n"
+	"  --from TIME         it begins at the last image before that (--images)\n"
 	"  --gdb               gdb, with the replay standing there (or at the first\n"
 	"                      event): help mve shows how to go on, and back\n"
 	"  --partial           0 also where it is equal up to where it is cut\n"
@@ -41,6 +42,7 @@ static const char replay_help[] =
 static const struct option replay_options[] = {
 	REPLAY_OPTIONS,
 	{ "used", required_argument, NULL, OPT_USED },
+	{ "from", required_argument, NULL, OPT_BEGIN },
 	{ "until", required_argument, NULL, OPT_UNTIL },
 	{ "gdb", no_argument, NULL, OPT_GDB },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
@@ -72,6 +74,14 @@ static int last_find(struct replay *r)
 	events_each(&again.frames, last_take, frame_pass, &r->until_event);
 	frames_close(&again.frames);
 	return 0;
+}
+
+static int from_take(struct replay *r, const char *text)
+{
+	if (!text || log_time(text, r->program.head.began, &r->from_ns))
+		return 0;
+	say_error("mve log DIR show has times", "not a time: %s", text);
+	return EXIT_USE;
 }
 
 /* Where it is to stand first. */
@@ -109,6 +119,8 @@ int cmd_replay(int argc, char **argv)
 		return EXIT_USE;
 	}
 	result = replay_open(&replay, argv[optind]);
+	if (!result)
+		result = from_take(&replay, o.begins);
 	if (!result)
 		result = replay_begins(&replay);
 	if (result)

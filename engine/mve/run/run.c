@@ -60,7 +60,8 @@ static const char run_help[] =
 	"  --max-size SIZE     no more than that (at least 32M), or no more than so long\n"
 	"  --max-age TIME      (30s, 10m, 2h, 7d); then --keep says\n"
 	"  --keep first|last   it ends (default), or its oldest parts are dropped: what\n"
-	"                      is left can be looked at (mve log) and not replayed\n"
+	"                      is left can be looked at (mve log) and not replayed,\n"
+	"  --images TIME       but from images of the server, one each time (10m)\n"
 	"  --ship nats://HOST:PORT/SUBJECT  the same goes to a stream of NATS, for mve\n"
 	"                      follow --from on another machine (docs/shipping.md)\n"
 	"  --spool SIZE        so much of it may wait on disk for NATS (1G); then the\n"
@@ -142,6 +143,7 @@ static const struct option run_options[] = {
 	{ "max-size", required_argument, NULL, OPT_MAX_SIZE },
 	{ "max-age", required_argument, NULL, OPT_MAX_AGE },
 	{ "keep", required_argument, NULL, OPT_KEEP },
+	{ "images", required_argument, NULL, OPT_IMAGES },
 	{ "ship", required_argument, NULL, OPT_SHIP },
 	{ "spool", required_argument, NULL, OPT_SPOOL },
 	{ 0 },
@@ -319,6 +321,8 @@ static int record_option(struct run_options *o, int opt, const char *command, ch
 		return max_size_take(o, optarg);
 	case OPT_MAX_AGE:
 		return max_age_take(o, optarg);
+	case OPT_IMAGES:
+		return images_take(o, optarg);
 	case OPT_KEEP:
 		return keep_take(o, optarg);
 	case OPT_SHIP:
@@ -381,6 +385,9 @@ static int session_option(struct run_options *o, int opt, const char *command, c
 		return 0;
 	case OPT_PARTIAL:
 		o->partial = true;
+		return 0;
+	case OPT_BEGIN:
+		o->begins = optarg;
 		return 0;
 	case OPT_UNTIL:
 		o->until = optarg;

@@ -39,7 +39,8 @@ int max_size_take(struct run_options *o, const char *text)
 	return n < 0 ? EXIT_USE : 0;
 }
 
-int max_age_take(struct run_options *o, const char *text)
+/* Seconds; 0 behind a message. */
+static uint64_t age_take(const char *option, const char *text)
 {
 	static const char units[] = "smhd";
 	static const uint64_t seconds[] = { 1, 60, 3600, 86400 };
@@ -49,13 +50,23 @@ int max_age_take(struct run_options *o, const char *text)
 	uint64_t age = unit ? n * seconds[unit - units] : n;
 
 	if (text[0] >= '0' && text[0] <= '9' && (!*end || unit) && n <= AGE_MOST &&
-	    age >= AGE_LEAST && age <= AGE_MOST) {
-		o->bounds.age_ns = age * 1000000000;
-		return 0;
-	}
+	    age >= AGE_LEAST && age <= AGE_MOST)
+		return age;
 	say_error("seconds; or a number with s, m, h or d behind it",
-		  "not a value of --max-age: %s (%ds to 3650d)", text, AGE_LEAST);
-	return EXIT_USE;
+		  "not a value of --%s: %s (%ds to 3650d)", option, text, AGE_LEAST);
+	return 0;
+}
+
+int max_age_take(struct run_options *o, const char *text)
+{
+	o->bounds.age_ns = age_take("max-age", text) * 1000000000;
+	return o->bounds.age_ns ? 0 : EXIT_USE;
+}
+
+int images_take(struct run_options *o, const char *text)
+{
+	o->images_ms = age_take("images", text) * 1000;
+	return o->images_ms ? 0 : EXIT_USE;
 }
 
 int keep_take(struct run_options *o, const char *text)
@@ -72,7 +83,7 @@ static const char *about_none(const struct run_options *o)
 {
 	return o->sync != SYNC_NONE ? "--sync" : o->compress ? "--compress" :
 	       o->bounds.bytes ? "--max-size" : o->bounds.age_ns ? "--max-age" :
-	       o->bounds.last ? "--keep" : NULL;
+	       o->bounds.last ? "--keep" : o->images_ms ? "--images" : NULL;
 }
 
 /* What a recording does not have: where it could begin later, or leave something out. */

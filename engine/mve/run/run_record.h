@@ -10,6 +10,7 @@ int sync_take(struct run_options *o, const char *text);
 int compress_take(struct run_options *o, const char *text);
 int max_size_take(struct run_options *o, const char *text);
 int max_age_take(struct run_options *o, const char *text);
+int images_take(struct run_options *o, const char *text);
 int keep_take(struct run_options *o, const char *text);
 /* When all options have been read. */
 int record_complete(const struct run_options *o);

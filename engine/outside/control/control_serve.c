@@ -165,7 +165,9 @@ static json_t *record(struct monitor *m, const json_t *ask)
 	o.bounds = (struct record_bounds){
 		.bytes = (uint64_t)json_integer_value(json_object_get(ask, "bytes")),
 		.age_ns = (uint64_t)json_integer_value(json_object_get(ask, "age_ns")),
+		.last = json_is_true(json_object_get(ask, "last")),
 	};
+	o.images_ms = (uint64_t)json_integer_value(json_object_get(ask, "images_ms"));
 	if (!o.record || o.record[0] != '/' || o.sync > SYNC_CALL)
 		return control_error("not a request");
 	if (!record_begin(m, &o, &stood_us, why, sizeof(why), &passes))

@@ -41,6 +41,8 @@ struct foam {
 struct foam *foam_open(int folder, uint32_t number, const uint64_t recording[2], char *why,
 		       size_t size);
 void foam_close(struct foam *f);
+/* All images of a recording's folder are. */
+bool foam_all_whole(int folder, const uint64_t recording[2], char *why, size_t size);
 /* The run at `offset`, its bytes in `bytes` (FOAM_RUN); where the next is, or 0: no more. */
 uint64_t foam_run_read(const struct foam *f, uint64_t offset, struct foam_run *run, void *bytes);
 /* Threads that go on. */

@@ -2,6 +2,7 @@
  * Reading an image.  Nothing in it is believed before all of it was looked at: lengths,
  * checksums, and that what it says fits together.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -289,4 +290,33 @@ struct foam *foam_open(int folder, uint32_t number, const uint64_t recording[2],
 	snprintf(why, size, "its image %s %s", name, f->why);
 	foam_close(f);
 	return NULL;
+}
+
+/* Those of the folder, by their names: a cut recording may have one that nobody names. */
+bool foam_all_whole(int folder, const uint64_t recording[2], char *why, size_t size)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	bool whole = dir;
+	char name[32];
+	uint32_t n;
+
+	for (struct dirent *d; whole && (d = readdir(dir));) {
+		struct foam *f;
+
+		if (sscanf(d->d_name, "%u", &n) != 1)
+			continue;
+		snprintf(name, sizeof(name), FOAM_NAME, n);
+		if (strcmp(name, d->d_name))
+			continue;
+		f = foam_open(folder, n, recording, why, size);
+		whole = f;
+		if (f)
+			foam_close(f);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return whole;
 }

@@ -21,6 +21,7 @@
 #include "engine/outside/log/aside.h"
 #include "engine/outside/record/recorder.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind.h"
 
@@ -30,7 +31,7 @@ static struct {
 	struct foam_want want;
 	struct version *v;	/* that sleeps; NULL: nothing is written */
 	int socket;		/* of who writes; or -1 */
-	bool written;
+	bool asked, written;
 	char why[FOAM_WHY];	/* it failed */
 } task = { .socket = -1, .want.folder = -1 };
 
@@ -41,8 +42,22 @@ void foam_task_want(int folder, const uint64_t recording[2], uint32_t number)
 		close(task.want.folder);
 	task.want = (struct foam_want){ .folder = folder, .number = number };
 	memcpy(task.want.recording, recording, sizeof(task.want.recording));
+	task.asked = true;
 	task.written = false;
 	task.why[0] = 0;
+}
+
+void foam_task_stands(struct version *v)
+{
+	if (task.want.number)
+		recorder_cut(v->monitor, v->index, task.want.number);
+	else
+		streams_follow(v->monitor, ROW_LOG, true);
+}
+
+bool foam_task_any(void)
+{
+	return task.asked;
 }
 
 bool foam_task_is(void)
@@ -142,8 +157,12 @@ static void task_end(struct monitor *m, const char *why)
 	twin_end(v);
 	say_log("record", "%s: image %u: %s", m->session.name, task.want.number,
 		*why ? why : "written");
-	if (*why)
+	/* Of a later one it is the segments before that a replay begins with. */
+	if (*why && !task.want.number)
 		recorder_fail(m, why);
+	else if (*why)
+		say_error("a replay begins with another", "%s: image %u: %s", m->session.name,
+			  task.want.number, why);
 }
 
 bool foam_task_begin(struct version *v, const struct request *r)

@@ -28,6 +28,9 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 
+#define PARTS		4	/* of what is kept, with an image each, if that can be */
+#define AGAIN_MS	1000	/* what is against an image may have passed */
+
 static bool has_several(const struct version *v)
 {
 	for (uint32_t i = 0; i < version_slots(v); i++) {
@@ -54,10 +57,22 @@ static bool row_in_use(struct monitor *m)
 	return m->versions > ROW_LOG && !m->logs && !row_is_free(m, &m->version[ROW_LOG]);
 }
 
-static const char *barred(struct monitor *m)
+/* What has no image. */
+static const char *leader_barred(struct monitor *m)
 {
 	const struct version *v = leading(m);
 
+	if (has_several(v))
+		return "it has several processes, and an image has one";
+	if (v->area->filters || process_filtered(v->server))
+		return "it has a filter of its own (seccomp)";
+	if (m->realms > 1 || !has_our_rights(v->server))
+		return "it has changed its rights: give --record to mve run";
+	return NULL;
+}
+
+static const char *barred(struct monitor *m)
+{
 	if (recorder_is())
 		return "it is recorded already";
 	if (m->options->replay)
@@ -68,17 +83,11 @@ static const char *barred(struct monitor *m)
 		return "it was started with --mark";
 	if (m->options->ship)
 		return "it is shipped";
-	if (has_several(v))
-		return "it has several processes, and an image has one";
-	if (v->area->filters || process_filtered(v->server))
-		return "it has a filter of its own (seccomp)";
-	if (m->realms > 1 || !has_our_rights(v->server))
-		return "it has changed its rights: give --record to mve run";
 	if (m->conduct && m->conduct->sections < VERSIONS)
 		return "it was begun with -f and no --spare: there is no place for a recorder";
 	if (row_in_use(m))
 		return "the recorder's place is taken by a follower: drop one";
-	return NULL;
+	return leader_barred(m);
 }
 
 static const char *folder_refused(const char *path, int result)
@@ -89,6 +98,13 @@ static const char *folder_refused(const char *path, int result)
 		 folder_why(-result));
 	return text;
 }
+
+static struct {
+	uint32_t number;	/* of the last image */
+	uint64_t next_ms;	/* when another is due; 0: not known yet */
+	uint64_t bytes;		/* that were written when the last one was taken */
+	bool off;		/* none can be had: it was said */
+} further;
 
 /* The recorder begins where the twin was taken. */
 static void begin(struct monitor *m, const struct run_options *like)
@@ -102,6 +118,7 @@ static void begin(struct monitor *m, const struct run_options *like)
 	now = *like;
 	now.record = folder;
 	m->options = &now;
+	further = (typeof(further)){ .number = 0 };
 	recorder_late_begin(m);
 	wakes_look(m);
 }
@@ -118,7 +135,7 @@ static void undo(struct monitor *m, const struct run_options *like, bool made)
 bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *stood_us, char *why,
 		  size_t size, bool *passes)
 {
-	struct follower_options asleep = { .asleep = true };
+	struct follower_options asleep = { .asleep = ASLEEP_FIRST };
 	bool writes = foam_task_is();
 	const char *no = writes ? "the image of one that has ended is still written" : barred(m);
 	bool made = access(like->record, F_OK) < 0;
@@ -131,7 +148,7 @@ bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *s
 	snprintf(why, size, "%s", no ? no : "");
 	if (no)
 		return false;
-	MUST(!m->options->replay && !recorder_is());
+	MUST(!m->options->replay && !recorder_is() && like->record);
 	m->logs = true;
 	folder = recorder_late_folder(recording);
 	foam_task_want(folder, recording, 0);
@@ -141,4 +158,54 @@ bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *s
 	}
 	begin(m, like);
 	return true;
+}
+
+/* --- and now and then another ----------------------------------------------------------- */
+
+static const char *further_take(struct monitor *m, bool *passes)
+{
+	struct follower_options asleep = { .asleep = ASLEEP_LATER };
+	static char why[WHY_MAX];
+	uint64_t recording[2], stood_us = 0;
+	const char *no = leader_barred(m);
+	int folder;
+
+	*passes = false;
+	if (no)
+		return no;
+	folder = recorder_late_folder(recording);
+	foam_task_want(folder, recording, further.number + 1);
+	if (!twin_begin(m, &asleep, &stood_us, why, sizeof(why), passes))
+		return why;
+	further.number++;
+	return NULL;
+}
+
+/* The time is over, or there is so much that what the last one begins will soon be dropped. */
+static bool is_due(const struct monitor *m)
+{
+	const struct record_bounds *b = &m->options->bounds;
+
+	return now_ms() >= further.next_ms ||
+	       (b->last && b->bytes && recorder_bytes() - further.bytes > b->bytes / PARTS);
+}
+
+void record_images_look(struct monitor *m)
+{
+	uint64_t each = m->options->images_ms, now = now_ms();
+	bool passes;
+	const char *why;
+
+	if (!each || further.off || !recorder_is() || foam_task_is() || m->finishing)
+		return;
+	further.next_ms = further.next_ms ? further.next_ms : now + each;
+	if (!is_due(m))
+		return;
+	further.bytes = recorder_bytes();
+	why = further_take(m, &passes);
+	further.next_ms = now + (why && passes && each > AGAIN_MS ? AGAIN_MS : each);
+	further.off = why && !passes;
+	if (further.off)
+		say_error("the recording goes on without", "%s: no further image: %s",
+			  m->session.name, why);
 }

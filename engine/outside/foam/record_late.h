@@ -11,4 +11,7 @@
 bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *stood_us, char *why,
 		  size_t size, bool *passes);
 
+/* --images: another image may be due. */
+void record_images_look(struct monitor *m);
+
 #endif

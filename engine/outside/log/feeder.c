@@ -187,6 +187,9 @@ static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 {
 	struct lane *lane = &f->own->lane[frame->lane];
 
+	/* It was said again, where a segment begins with an image. */
+	if (lane->life == frame->life && f->writer[frame->lane].lane)
+		return FRAME_FED;
 	/* The first one is open from the start. */
 	if (lane->life != frame->life) {
 		if (lane->state == LANE_OPEN && lane->head)
@@ -562,6 +565,7 @@ pid_t feeder_begin(struct monitor *m, struct replay *r)
 	ours.replay = r;
 	ours.streams = (struct streams){ m->conduct, 0 };
 	ours.own = streams_part(m, 0);
+	ours.stand.events = r->before;
 	ours.its = streams_part(m, FOLLOWER);
 	pid = fork();
 	if (!pid)

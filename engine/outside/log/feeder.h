@@ -38,6 +38,8 @@ struct replay {
 	struct foam *foam;	/* the image with which it begins; or NULL */
 	struct fed *fed;
 	struct replay_left left;
+	uint64_t from_ns;	/* it begins at the last image before; 0: as early as can be */
+	uint64_t before;	/* events of segments that are not fed for that */
 	uint64_t until_event, until_ns;	/* where it is to stand first; or 0 */
 };
 

@@ -231,6 +231,22 @@ int frames_open(struct frames *f, const char *path)
 	return segment_begin(f) ? 0 : EXIT_NO;
 }
 
+int frames_open_at(struct frames *f, const char *path, uint32_t segment)
+{
+	int fd;
+
+	*f = (struct frames){ .fd = -1, .most = UINT64_MAX, .segment = segment,
+			      .dropped = segment };
+	f->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = f->folder < 0 ? -errno : segment_open(f, segment);
+	if (fd < 0) {
+		frames_close(f);
+		return EXIT_USE;
+	}
+	close(fd);
+	return segment_begin(f) ? 0 : EXIT_NO;
+}
+
 void frames_close(struct frames *f)
 {
 	if (f->fd >= 0)

@@ -41,6 +41,8 @@ struct frames {
  * oldest that is there.
  */
 int frames_open(struct frames *f, const char *path);
+/* From this segment on, as if those before had been dropped; EXIT_USE: it is not there. */
+int frames_open_at(struct frames *f, const char *path, uint32_t segment);
 /* Of a folder that still grows: its first segment has begun.  The folder becomes the reader's. */
 int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail);
 /* Why one is not whole that is not torn, and has not `ended`. */

@@ -63,18 +63,105 @@ int replay_open_tail(struct replay *r, const char *path, int folder, struct log_
 	return head_take(r, frames_open_tail(&r->frames, dup(folder), tail));
 }
 
+/* --- where it begins ------------------------------------------------------------------- */
+
+/* A segment with which a replay can begin. */
+struct beginning {
+	struct frames frames;
+	struct program program;
+	struct foam *foam;	/* NULL: the program's own beginning */
+};
+
+static void beginning_drop(struct beginning *b)
+{
+	if (b->foam)
+		foam_close(b->foam);
+	frames_close(&b->frames);
+	*b = (struct beginning){ .frames.fd = -1, .frames.folder = -1 };
+}
+
+/* False, and perhaps why: it begins nowhere. */
+static bool beginning_open(struct beginning *b, const char *path, uint32_t segment, char *why)
+{
+	struct replay r = { .path = path };
+	uint32_t image;
+
+	if (frames_open_at(&r.frames, path, segment) || head_take(&r, 0)) {
+		frames_close(&r.frames);
+		return false;
+	}
+	*b = (struct beginning){ .frames = r.frames, .program = r.program };
+	image = r.program.head.image;
+	if (image)
+		b->foam = foam_open(r.frames.folder, image - 1, r.frames.recording, why, FOAM_WHY);
+	if (b->foam || (!image && !segment))
+		return true;
+	beginning_drop(b);
+	return false;
+}
+
+/* Events that stand before it, which have the numbers before its own. */
+static uint64_t events_before(const char *path, uint32_t from, uint32_t to)
+{
+	const struct log_frame *frame;
+	struct frames f;
+	uint64_t n = 0;
+
+	if (from == to || frames_open_at(&f, path, from))
+		return 0;
+	while ((frame = frames_next(&f)) && f.segment < to)
+		n += frame->kind == LOG_CELLS ? events_in(frame) : 0;
+	frames_close(&f);
+	return n;
+}
+
+static bool is_there(const char *path, uint32_t segment)
+{
+	struct frames f;
+	int result = frames_open_at(&f, path, segment);
+
+	if (!result)
+		frames_close(&f);
+	return !result;
+}
+
+/* The first of all, or the last that begins before that time. */
+static bool beginning_find(struct replay *r, struct beginning *found, char *why)
+{
+	uint32_t at = r->frames.dropped;
+	struct beginning b;
+	bool any = false;
+
+	for (; is_there(r->path, at) && !(any && !r->from_ns); at++) {
+		if (!beginning_open(&b, r->path, at, why))
+			continue;
+		if (any && b.frames.began_ns > r->from_ns) {
+			beginning_drop(&b);
+			break;
+		}
+		if (any)
+			beginning_drop(found);
+		*found = b;
+		any = true;
+	}
+	return any;
+}
+
 int replay_begins(struct replay *r)
 {
-	uint32_t image = r->program.head.image;
-	char why[FOAM_WHY] = "its beginning was dropped";
+	char why[FOAM_WHY] = "its beginning was dropped, and no image is there";
+	struct beginning b;
 
-	if (!r->frames.dropped && !image)
+	if (!r->frames.dropped && !r->program.head.image && !r->from_ns)
 		return 0;
-	if (!r->frames.dropped)
-		r->foam = foam_open(r->frames.folder, image - 1, r->frames.recording, why,
-				    sizeof(why));
-	if (r->foam)
+	if (beginning_find(r, &b, why)) {
+		r->before = events_before(r->path, r->frames.dropped, b.frames.dropped);
+		frames_close(&r->frames);
+		r->frames = b.frames;
+		r->program = b.program;
+		r->foam = b.foam;
 		return 0;
+	}
 	say_error("mve log shows what is left", "cannot replay %s: %s", r->path, why);
 	return EXIT_NO;
 }

@@ -25,6 +25,17 @@ static struct log_frame *frame_copy(const struct log_frame *frame)
 	return copy;
 }
 
+uint64_t events_in(const struct log_frame *frame)
+{
+	const struct event *e = frame_payload(frame);
+	uint32_t cells = frame->size / CELL_SIZE;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < cells; i += event_cells(e[i].size % (CHUNK_SIZE + 1)))
+		n += e[i].kind != EVENT_MORE;
+	return n;
+}
+
 /* The cell with which the frame's part that may be fed ends; all of it: its size. */
 static uint32_t cells_before(struct stand *s, const struct log_frame *frame, uint32_t from,
 			     const struct until *u)

@@ -46,4 +46,7 @@ json_t *stand_json(struct monitor *m);
 /* Says it once when it stands. */
 void stand_say(struct monitor *m);
 
+/* Events of a frame of cells. */
+uint64_t events_in(const struct log_frame *frame);
+
 #endif

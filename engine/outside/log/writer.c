@@ -19,6 +19,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
+#include "engine/outside/foam/foam_file.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/log/frames.h"
 #include "engine/outside/log/writer.h"
@@ -159,6 +160,17 @@ static bool oldest_goes(const struct log_writer *w)
 		(w->bounds.age_ns && day_ns() - w->kept[0].ended_ns > w->bounds.age_ns));
 }
 
+/* It goes with its segment; one that is still being written will be there later. */
+static void image_drop(const struct log_writer *w)
+{
+	char name[32];
+
+	if (!w->image_gone)
+		return;
+	snprintf(name, sizeof(name), FOAM_NAME, w->image_gone - 1);
+	unlinkat(w->folder, name, 0);
+}
+
 static int oldest_drop(struct log_writer *w)
 {
 	char name[32];
@@ -166,6 +178,8 @@ static int oldest_drop(struct log_writer *w)
 	snprintf(name, sizeof(name), LOG_NAME, w->dropped);
 	if (unlinkat(w->folder, name, 0) && errno != ENOENT)
 		return -errno;
+	w->image_gone = w->kept[0].image ? w->kept[0].image : w->image_gone;
+	image_drop(w);
 	w->dropped++;
 	w->kept_bytes -= w->kept[0].bytes;
 	memmove(w->kept, w->kept + 1, --w->kept_count * sizeof(*w->kept));
@@ -176,7 +190,7 @@ static void segment_keep(struct log_writer *w)
 {
 	w->kept = realloc(w->kept, (w->kept_count + 1) * sizeof(*w->kept));
 	MUST(w->kept);
-	w->kept[w->kept_count++] = (struct segment_kept){ w->offset, day_ns() };
+	w->kept[w->kept_count++] = (struct segment_kept){ w->offset, day_ns(), w->image };
 	w->kept_bytes += w->offset;
 }
 
@@ -188,6 +202,8 @@ int log_writer_turn(struct log_writer *w)
 	close(w->fd);
 	w->before += w->offset;
 	segment_keep(w);
+	w->image = 0;
+	image_drop(w);
 	while (!result && oldest_goes(w))
 		result = oldest_drop(w);
 	w->segment++;
@@ -210,6 +226,7 @@ int log_writer_close(struct log_writer *w)
 
 	w->dirty = true;
 	result = log_writer_sync(w);
+	image_drop(w);
 	close(w->fd);
 	close(w->folder);
 	baler_free(w->baler);

@@ -31,6 +31,7 @@ struct batch {
 /* A segment that is written. */
 struct segment_kept {
 	uint64_t bytes, ended_ns;
+	uint32_t image;		/* with which it begins, + 1: it goes with it; or 0 */
 };
 
 /* What there is of a recording, for who wants to know; the writer's. */
@@ -49,6 +50,8 @@ struct log_writer {
 	uint64_t segment_bytes;	/* then comes another */
 	uint64_t began_ns, segment_ns;	/* the recording, the segment that is written */
 	struct record_bounds bounds;
+	uint32_t image;		/* of the segment that is written, + 1; or 0 */
+	uint32_t image_gone;	/* the last one whose segment was dropped, + 1; or 0 */
 	struct segment_kept *kept;
 	uint32_t kept_count, dropped;
 	uint64_t kept_bytes;

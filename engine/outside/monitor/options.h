@@ -75,7 +75,8 @@ struct follower_options {
 	unsigned maps;
 	bool again;		/* when it has ended it is started again */
 	bool from_start;	/* it comes late, and begins where the leader began */
-	bool asleep;		/* a twin that is to be written into a file */
+	enum { ASLEEP_NOT, ASLEEP_FIRST, ASLEEP_LATER } asleep;	/* a twin that is to be a file,
+				   with which a recording begins, or which is further on in it */
 	const struct update_words *update;	/* a twin that becomes this build; or NULL */
 };
 
@@ -115,11 +116,13 @@ struct run_options {
 	uint32_t still_ms;	/* a follower that does not move for so long is dropped; 0: none */
 	bool gdb;		/* mve replay --gdb: another program will run it */
 	bool partial;		/* mve replay: one that is cut may be equal up to there */
+	const char *begins;	/* a time, by the image before which a replay begins; or NULL */
 	const char *until;	/* where a replay is to stand first, or NULL */
 	const char *record;	/* the streams are written down in this folder; or NULL */
 	enum log_sync sync;	/* of what is recorded */
 	int compress;		/* zstd's level for it; or 0 */
 	struct record_bounds bounds;
+	uint64_t images_ms;	/* between two images of what is recorded; 0: none is taken */
 	const char *ship;	/* where it goes: nats://...; or NULL */
 	uint64_t spool;		/* bytes that may wait for that */
 	const char *from;	/* mve follow --from: where it comes from */
@@ -158,7 +161,7 @@ static inline bool options_company(const struct run_options *o)
 /* There are rows for others than those that are named. */
 static inline bool options_rows(const struct run_options *o)
 {
-	return options_joinable(o) || o->spares || o->from_start;
+	return options_joinable(o) || o->spares || o->from_start || o->images_ms;
 }
 
 /* Rows of versions: those behind are of sections that no version has (abi/ring.h). */

@@ -98,6 +98,9 @@ static void recorder_start(struct monitor *m)
 	ours.writer.written = mmap(NULL, sizeof(*ours.writer.written), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(ours.writer.written != MAP_FAILED);
+	ours.cut = mmap(NULL, sizeof(*ours.cut), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	MUST(ours.cut != MAP_FAILED);
 	pid = fork();
 	if (!pid) {
 		ours.socket = pair[1];
@@ -105,7 +108,6 @@ static void recorder_start(struct monitor *m)
 	}
 	close(pair[1]);
 	close(ours.writer.fd);
-	close(ours.writer.folder);
 	free(ours.head.bytes);
 	ours.socket = pair[0];
 	if (pid < 0 || !recorder_poll(m))
@@ -120,9 +122,21 @@ void recorder_begin(struct monitor *m)
 
 /* --- of a session that runs -------------------------------------------------------------- */
 
+/* What the one before has left: the folder, and pages that its process had. */
+static void recorder_forget(void)
+{
+	MUST(ours.socket < 0);
+	if (!ours.writer.written)
+		return;
+	munmap(ours.writer.written, sizeof(*ours.writer.written));
+	munmap(ours.cut, sizeof(*ours.cut));
+	close(ours.writer.folder);
+}
+
 int recorder_late_open(const char *path)
 {
 	MUST(!recorder_is());
+	recorder_forget();
 	ours = (struct recorder){ .socket = -1, .image = true };
 	return log_writer_open(&ours.writer, path);
 }
@@ -143,6 +157,25 @@ void recorder_late_begin(struct monitor *m)
 {
 	MUST(m->options->record && ours.image);
 	recorder_start(m);
+}
+
+/* While the leader stands: what the twin of this row has read the recording has, too. */
+void recorder_cut(struct monitor *m, uint32_t version, uint32_t image)
+{
+	const struct section *s = streams_part(m, version);
+
+	MUST(recorder_is() && ours.cut);
+	ours.cut->image = image;
+	for (uint32_t i = 0; i < LANES; i++) {
+		ours.cut->lane[i].life = s->cursor[i].life;
+		ours.cut->lane[i].at = s->cursor[i].at;
+	}
+	PUBLISH(recorder_cut, &ours.cut->number, ours.cut->number + 1);
+}
+
+uint64_t recorder_bytes(void)
+{
+	return ours.writer.written ? ours.writer.written->frames : 0;
 }
 
 bool recorder_is(void)
@@ -168,7 +201,7 @@ json_t *recorder_json(struct monitor *m)
 	MUST(j);
 	if (ours.why[0])
 		json_object_set_new(j, "ended", text_json(ours.why));
-	if (ours.image)
+	if (foam_task_any())
 		json_object_set_new(j, "image", foam_task_json());
 	if (w)
 		json_object_update_new(j, json_pack("{s:I, s:I, s:i, s:i}", "bytes",

@@ -157,6 +157,34 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 	return true;
 }
 
+/* A lane is read up to the cut; of a life that began behind it nothing is. */
+static void head_clip(struct place *p, uint32_t life, uint64_t at)
+{
+	uint64_t most = p->life == life ? at : p->at;
+
+	if (!p->life || p->ended || p->begins || (int32_t)(p->life - life) < 0 || p->head <= most)
+		return;
+	MUST(p->at <= most);
+	p->head = most;
+	p->closed = false;
+	p->giving = p->gave;
+}
+
+/* All that was told before it is gathered. */
+static bool cut_reached(const struct recorder *r)
+{
+	bool all = r->cutting;
+
+	for (uint32_t i = 0; i < LANES && all; i++) {
+		const struct place *p = &r->place[i];
+		int32_t behind = (int32_t)(p->life - r->cut->lane[i].life);
+
+		all = !r->cut->lane[i].life || behind > 0 ||
+		      (!behind && !p->begins && p->at >= r->cut->lane[i].at);
+	}
+	return all;
+}
+
 /* How far each lane is told. */
 static bool heads_see(struct recorder *r)
 {
@@ -179,6 +207,10 @@ static bool heads_see(struct recorder *r)
 		filled += p->head - r->own->cursor[i].at;
 	}
 	r->writer.hurry = filled > cells / HURRY_PART;
+	/* Behind the heads: what was told behind the cut shows that there is one. */
+	r->cutting = CONSUME(recorder_cut, &r->cut->number) != r->cuts;
+	for (uint32_t i = 0; i < high && r->cutting; i++)
+		head_clip(&r->place[i], r->cut->lane[i].life, r->cut->lane[i].at);
 	return true;
 }
 
@@ -199,6 +231,9 @@ static void lives_see(struct recorder *r, struct gathered *g)
 			continue;
 		if (!life || (life == r->place[i].life && !r->place[i].begins) ||
 		    state == LANE_FREE || state == LANE_CLAIMED)
+			continue;
+		/* One that began behind the cut is said behind it. */
+		if (r->cutting && !r->place[i].begins && life != r->cut->lane[i].life)
 			continue;
 		if (!r->place[i].begins) {
 			r->place[i] = (struct place){ .life = life };
@@ -392,20 +427,41 @@ static int frame_write(struct recorder *r, struct gathered *g, enum log_kind kin
 	return b->error;
 }
 
+/* With the image that the segment begins with, which the next one does not. */
 static int head_write(struct recorder *r, struct gathered *g)
 {
-	return frame_write(r, g, LOG_HEAD, r->head.bytes, r->head.size);
+	struct log_head *h = (struct log_head *)r->head.bytes;
+	int result;
+
+	r->writer.image = h->image;
+	result = frame_write(r, g, LOG_HEAD, r->head.bytes, r->head.size);
+	h->image = 0;
+	return result;
+}
+
+/* Behind the cut all lanes begin anew, in a segment that can be read alone. */
+static void cut_done(struct recorder *r)
+{
+	struct log_head *h = (struct log_head *)r->head.bytes;
+
+	h->image = r->cut->image + 1;
+	r->cuts = r->cut->number;
+	r->cutting = false;
+	for (uint32_t i = 0; i < LANES; i++)
+		r->place[i].begins = r->place[i].life && !r->place[i].ended;
 }
 
 /* There is room for a batch, in this segment or the next. */
 static bool segment_look(struct recorder *r, struct gathered *g, struct gathered *other)
 {
 	const char *bound = log_writer_bound(&r->writer);
+	bool cuts;
 	int result;
 
 	if (bound)
 		return ends(r, "there is as much as may be (%s)", bound);
-	if (!log_writer_full(&r->writer))
+	cuts = cut_reached(r);
+	if (!cuts && !log_writer_full(&r->writer))
 		return true;
 	batch_wait(&r->writer, &other->batch);
 	result = r->m->options->sync == SYNC_NONE ? 0 : log_writer_sync(&r->writer);
@@ -413,6 +469,8 @@ static bool segment_look(struct recorder *r, struct gathered *g, struct gathered
 		return false;
 	if (!result)
 		result = log_writer_turn(&r->writer);
+	if (cuts)
+		cut_done(r);
 	if (!result)
 		result = head_write(r, g);
 	return !result || ends(r, "cannot write: %s", strerror(-result));

@@ -25,6 +25,10 @@ void recorder_late_drop(void);
 int recorder_late_folder(uint64_t recording[2]);
 /* The leader stood for its image, and its cursors are there: it begins. */
 void recorder_late_begin(struct monitor *m);
+/* The leader stands: another image is of what the twin of this row has read; a segment begins. */
+void recorder_cut(struct monitor *m, uint32_t version, uint32_t image);
+/* What was ever written, before it was compressed. */
+uint64_t recorder_bytes(void);
 /* There is one at work. */
 bool recorder_is(void);
 /* The image that it begins with is not to be had: it ends. */

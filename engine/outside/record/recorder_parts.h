@@ -34,6 +34,16 @@ struct gathered {
 	struct reached reached[BATCH_FRAMES];
 };
 
+/*
+ * Where the leader stood when another image was taken: the monitor writes it while that stands,
+ * and then its number, so who sees what was told later sees it.  A segment begins there.
+ */
+struct cut {
+	uint32_t number;	/* counts them */
+	uint32_t image;
+	struct { uint64_t at; uint32_t life, pad; } lane[LANES];
+};
+
 struct recorder {
 	struct monitor *m;
 	struct streams streams;
@@ -51,6 +61,9 @@ struct recorder {
 	uint64_t most;		/* bytes that may wait to be shipped; 0: nobody ships */
 	uint32_t rounds;	/* whole ones */
 	bool image;		/* it begins where one was taken */
+	struct cut *cut;
+	uint32_t cuts;		/* that have been made */
+	bool cutting;		/* it reads up to the next one, and no further */
 	bool full;		/* the batch is full: there may be more */
 	char why[FRAMES_WHY];	/* it ends; "": it goes on */
 };

@@ -277,7 +277,10 @@ static int64_t made_serve(struct version *leader, const struct request *r)
 	copies_answer(leader, 0);
 	row_copies(making.v, &leader->rewind);
 	/* One that is to be a file reads nothing: its recorder does. */
-	streams_follow(leader->monitor, making.v->asleep ? ROW_LOG : making.v->index, true);
+	if (making.v->asleep)
+		foam_task_stands(making.v);
+	else
+		streams_follow(leader->monitor, making.v->index, true);
 	return REPLY_LATER;
 }
 
@@ -362,7 +365,7 @@ static int copy_ask(struct monitor *m, struct version *v)
 	making.made = making.begun = false;
 	making.error = 0;
 	cursors_begin(m, v->index);
-	if (making.like->asleep)
+	if (making.like->asleep == ASLEEP_FIRST)
 		cursors_begin(m, ROW_LOG);
 	rewind_word_set(&leader->brief->images.stand, making.number);
 	streams_changed(m);
@@ -386,7 +389,7 @@ int twin_copy(struct version *v, const struct follower_options *like, uint64_t *
 	making.like = like;
 	streams_sweep(m);
 	conduct_begin(m, v->index);
-	if (like->asleep)
+	if (like->asleep == ASLEEP_FIRST)
 		conduct_begin(m, ROW_LOG);
 	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
 	unpark(m, leader->index);
