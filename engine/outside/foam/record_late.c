@@ -196,7 +196,8 @@ void record_images_look(struct monitor *m)
 	bool passes;
 	const char *why;
 
-	if (!each || further.off || !recorder_is() || foam_task_is() || m->finishing)
+	if (!each || further.off || !recorder_is() || foam_task_is() || m->finishing ||
+	    leading(m)->gone)
 		return;
 	further.next_ms = further.next_ms ? further.next_ms : now + each;
 	if (!is_due(m))
@@ -205,7 +206,7 @@ void record_images_look(struct monitor *m)
 	why = further_take(m, &passes);
 	further.next_ms = now + (why && passes && each > AGAIN_MS ? AGAIN_MS : each);
 	further.off = why && !passes;
-	if (further.off)
+	if (further.off && version_alive(leading(m)))
 		say_error("the recording goes on without", "%s: no further image: %s",
 			  m->session.name, why);
 }
