@@ -111,7 +111,7 @@ static bool name_is_runtime(const char *name)
 {
 	static const char *const parts[] = {
 		"__asan", "__lsan", "__msan", "__tsan", "__ubsan", "__sanitizer",
-		"__interception", "_interceptor_", "__sancov",
+		"__interception", "__interceptor_", "__sancov",
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
