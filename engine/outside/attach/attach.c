@@ -298,6 +298,10 @@ static bool attach_tree(struct guests *g, struct version *v, struct attach_done 
 	result = guests_stop(g, from + STOP_MS * 1000);
 	if (result)
 		return refuse_result(done, "it does not stand still", result);
+	if (g->guest[0].pid != v->server) {
+		guests_go(g);
+		return attach_refuse(done, "it has ended", "its children go on");
+	}
 	all = all_begin(g, v, done);
 	guests_go(g);
 	done->stood_us = now_us() - from;

@@ -74,8 +74,11 @@ static void cut_keep(pid_t tid)
 	ptrace(PTRACE_SETREGS, tid, 0, &regs);
 }
 
-/* 1: it stands as it is wanted to; 0: not yet, and it goes on; or a negative errno. */
-static int stop_look(struct crowd *c, pid_t tid, int status)
+/*
+ * 1: it stands as it is wanted to; 0: not yet, and it goes on; or a negative errno.  Whatever
+ * a thread stops for takes back that it was asked to stand: so it is asked again, if it is to.
+ */
+static int stop_look(pid_t tid, int status, bool ask)
 {
 	int event = status >> 16, sig = WSTOPSIG(status);
 
@@ -83,31 +86,34 @@ static int stop_look(struct crowd *c, pid_t tid, int status)
 		return -ESRCH;
 	if (event == PTRACE_EVENT_STOP)
 		return sig == SIGTRAP ? 1 : -EALREADY;
-	(void)c;
 	if (sig == (SIGTRAP | 0x80))	/* it was let run to a call */
 		event = -1;
 	if (!event)
 		cut_keep(tid);
+	if (ask && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+		return -errno;
 	/* A signal on its way: it gets it, and stands then. */
 	return ptrace(PTRACE_CONT, tid, 0, event ? 0 : sig) < 0 ? -errno : 0;
 }
 
-static int stop_wait(struct crowd *c, pid_t tid, uint64_t until_us)
+static int stop_wait(struct stander *s, uint64_t until_us)
 {
 	int status, result = 0;
 
+	s->runs = true;
 	while (!result) {
-		pid_t got = waitpid(tid, &status, WNOHANG | __WALL);
+		pid_t got = waitpid(s->tid, &status, WNOHANG | __WALL);
 
 		if (got < 0)
 			return -errno;
 		if (got)
-			result = stop_look(c, tid, status);
+			result = stop_look(s->tid, status, true);
 		else if (now_us() > until_us)
-			result = -ETIME;
+			return -ETIME;
 		else
 			usleep(LOOK_US);
 	}
+	s->runs = false;
 	return result < 0 ? result : 0;
 }
 
@@ -158,7 +164,7 @@ static int cut_waits(const struct stander *s)
 }
 
 /* It goes on until it has the signal; asked at once, it would stand before that. */
-static int signal_come(struct crowd *c, const struct stander *s)
+static int signal_come(const struct stander *s)
 {
 	uint64_t until_us = now_us() + SIGNAL_US;
 	int status, result = cut_waits(s);
@@ -169,7 +175,7 @@ static int signal_come(struct crowd *c, const struct stander *s)
 
 	while (!result && now_us() < until_us) {
 		if (waitpid(tid, &status, WNOHANG | __WALL) > 0) {
-			result = stop_look(c, tid, status);
+			result = stop_look(tid, status, false);
 			break;
 		}
 		usleep(LOOK_US);
@@ -183,16 +189,16 @@ static int signal_come(struct crowd *c, const struct stander *s)
  */
 static int stander_wait(struct crowd *c, struct stander *s, uint64_t until_us)
 {
-	int result = stop_wait(c, s->tid, until_us);
+	int result = stop_wait(s, until_us);
 
 	if (!result)
 		result = stander_learn(s);
 	while (!result && s->again && stander_waits(c, s->tid)) {
 		if (now_us() > until_us)
 			return -ETIME;
-		result = signal_come(c, s);
+		result = signal_come(s);
 		if (!result)
-			result = stop_wait(c, s->tid, until_us);
+			result = stop_wait(s, until_us);
 		if (!result)
 			result = stander_learn(s);
 	}
@@ -262,6 +268,27 @@ static void stander_forget(struct crowd *c, unsigned i)
 	c->n--;
 }
 
+/*
+ * Those that were asked to come to stand, whatever became of the others: how a call of theirs
+ * was cut short is seen only then, and it would end so where they are let go.
+ */
+static int standers_wait(struct crowd *c, unsigned from, uint64_t until_us)
+{
+	int result = 0;
+
+	while (from < c->n) {
+		int one = stander_wait(c, &c->stander[from], until_us);
+
+		if (one == -ESRCH || one == -ECHILD) {
+			stander_forget(c, from);
+			continue;
+		}
+		result = result ? result : one;
+		from++;
+	}
+	return result;
+}
+
 int crowd_look(struct crowd *c, uint64_t until_us)
 {
 	int found = 1, result = 0;
@@ -270,18 +297,8 @@ int crowd_look(struct crowd *c, uint64_t until_us)
 		unsigned from = c->n;
 
 		found = tasks_seize(c);
-		result = found < 0 ? found : 0;
-		while (!result && from < c->n) {
-			struct stander *s = &c->stander[from];
-
-			result = stander_wait(c, s, until_us);
-			if (result == -ESRCH || result == -ECHILD) {
-				stander_forget(c, from);
-				result = 0;
-			} else {
-				from++;
-			}
-		}
+		result = standers_wait(c, from, until_us);
+		result = found < 0 ? found : result;
 	}
 	return result ? result : c->n ? 0 : -ESRCH;
 }
@@ -376,7 +393,7 @@ void crowd_pass(struct crowd *c, uint64_t until_us)
 		for (unsigned i = 0; i < c->n; i++)
 			if (c->stander[i].runs &&
 			    waitpid(c->stander[i].tid, &status, WNOHANG | __WALL) > 0)
-				stop_look(c, c->stander[i].tid, status);
+				stop_look(c->stander[i].tid, status, false);
 }
 
 int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us)
@@ -385,9 +402,9 @@ int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us)
 	int result = ptrace(PTRACE_INTERRUPT, s->tid, 0, 0) < 0 ? -errno : 0;
 
 	MUST(s->runs);
+	s->came = false;
 	if (!result)
 		result = stander_wait(c, s, until_us);
-	s->runs = s->came = false;
 	if (result != -ESRCH && result != -ECHILD)
 		return result;
 	stander_forget(c, who);
@@ -446,9 +463,18 @@ int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t
 	return 0;
 }
 
+/* One that runs cannot be let go: it would be ours for ever. */
+static void runners_catch(struct crowd *c)
+{
+	for (unsigned i = c->n; i--;)
+		if (c->stander[i].runs)
+			crowd_catch(c, i, now_us() + INTERRUPT_US);
+}
+
 /* Those that we have not changed the kernel takes back to their calls by itself. */
 void crowd_go(struct crowd *c)
 {
+	runners_catch(c);
 	for (unsigned i = 0; i < c->n; i++) {
 		cut_mend(&c->stander[i]);
 		if (ptrace(PTRACE_DETACH, c->stander[i].tid, 0, 0) < 0 && errno == ESRCH)

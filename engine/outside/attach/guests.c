@@ -75,15 +75,17 @@ int guests_stop(struct guests *g, uint64_t until_us)
 		struct guest *one = &g->guest[stood];
 
 		result = crowd_stop(&one->crowd, one->pid, until_us);
-		if (result == -ESRCH && stood) {	/* a child that has ended */
+		if (result == -ESRCH) {		/* it has ended, as children do */
 			*one = g->guest[--g->n];
 			result = 0;
 		} else {
 			stood++;
 		}
-		if (!result && stood == g->n)
+		if (!result && g->n && stood == g->n)
 			result = g->more(g);
 	}
+	if (!result && !g->n)
+		result = -ESRCH;
 	if (result)
 		guests_go(g);
 	return result;
