@@ -196,8 +196,8 @@ void record_images_look(struct monitor *m)
 	bool passes;
 	const char *why;
 
-	if (!each || further.off || !recorder_is() || foam_task_is() || m->finishing ||
-	    leading(m)->gone)
+	if (!each || further.off || !recorder_is() || recorder_cuts() || foam_task_is() ||
+	    m->finishing || leading(m)->gone)
 		return;
 	further.next_ms = further.next_ms ? further.next_ms : now + each;
 	if (!is_due(m))

@@ -164,13 +164,18 @@ void recorder_cut(struct monitor *m, uint32_t version, uint32_t image)
 {
 	const struct section *s = streams_part(m, version);
 
-	MUST(recorder_is() && ours.cut);
+	MUST(recorder_is() && ours.cut && !recorder_cuts());
 	ours.cut->image = image;
 	for (uint32_t i = 0; i < LANES; i++) {
 		ours.cut->lane[i].life = s->cursor[i].life;
 		ours.cut->lane[i].at = s->cursor[i].at;
 	}
 	PUBLISH(recorder_cut, &ours.cut->number, ours.cut->number + 1);
+}
+
+bool recorder_cuts(void)
+{
+	return ours.cut && CONSUME(cut_made, &ours.cut->made) != ours.cut->number;
 }
 
 uint64_t recorder_bytes(void)

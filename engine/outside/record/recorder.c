@@ -158,11 +158,12 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 }
 
 /* A lane is read up to the cut; of a life that began behind it nothing is. */
-static void head_clip(struct place *p, uint32_t life, uint64_t at)
+static void head_clip(struct place *p, const struct told *cut)
 {
-	uint64_t most = p->life == life ? at : p->at;
+	uint64_t most = p->life == cut->life ? cut->at : p->at;
 
-	if (!p->life || p->ended || p->begins || (int32_t)(p->life - life) < 0 || p->head <= most)
+	if (!p->life || p->ended || p->begins || (int32_t)(p->life - cut->life) < 0 ||
+	    p->head <= most)
 		return;
 	MUST(p->at <= most);
 	p->head = most;
@@ -170,17 +171,18 @@ static void head_clip(struct place *p, uint32_t life, uint64_t at)
 	p->giving = p->gave;
 }
 
-/* All that was told before it is gathered. */
-static bool cut_reached(const struct recorder *r)
+/* All that was told up to there is gathered. */
+static bool is_reached(const struct recorder *r, const struct told *lane)
 {
-	bool all = r->cutting;
+	bool all = true;
 
 	for (uint32_t i = 0; i < LANES && all; i++) {
 		const struct place *p = &r->place[i];
-		int32_t behind = (int32_t)(p->life - r->cut->lane[i].life);
+		int32_t behind = (int32_t)(p->life - lane[i].life);
 
-		all = !r->cut->lane[i].life || behind > 0 ||
-		      (!behind && !p->begins && p->at >= r->cut->lane[i].at);
+		/* Of a life that has told nothing nothing may ever come. */
+		all = !lane[i].at || behind > 0 ||
+		      (!behind && !p->begins && p->at >= lane[i].at);
 	}
 	return all;
 }
@@ -210,7 +212,7 @@ static bool heads_see(struct recorder *r)
 	/* Behind the heads: what was told behind the cut shows that there is one. */
 	r->cutting = CONSUME(recorder_cut, &r->cut->number) != r->cuts;
 	for (uint32_t i = 0; i < high && r->cutting; i++)
-		head_clip(&r->place[i], r->cut->lane[i].life, r->cut->lane[i].at);
+		head_clip(&r->place[i], &r->cut->lane[i]);
 	return true;
 }
 
@@ -356,19 +358,32 @@ static bool given_back(struct recorder *r, struct gathered *g)
 
 /* --- its life ------------------------------------------------------------------------ */
 
-/* The monitor has closed its end, or is gone, or has said a word. */
+/* It is to end where the lanes are now, however far behind it is. */
+static void last_note(struct recorder *r)
+{
+	uint32_t high = section_lanes(r->from);
+
+	for (uint32_t i = 0; i < high; i++) {
+		const struct lane *l = &r->from->lane[i];
+
+		/* None that we have yet to read has another after it. */
+		r->last[i].life = CONSUME(lane_life, &l->life);
+		r->last[i].at = CONSUME(lane_head, &l->head);
+	}
+}
+
+/* The monitor has closed its end, or is gone: the session is over.  Or it has said a word. */
 static bool is_over(struct recorder *r)
 {
 	struct pollfd p = { .fd = r->socket, .events = POLLIN };
-	char word[FRAMES_WHY] = "";
 	ssize_t n;
 
-	if (poll(&p, 1, 0) <= 0)
+	if (r->asked[0] || poll(&p, 1, 0) <= 0)
 		return false;
-	n = recv(r->socket, word, sizeof(word) - 1, MSG_DONTWAIT);
+	n = recv(r->socket, r->asked, sizeof(r->asked) - 1, MSG_DONTWAIT);
 	if (n > 0)
-		ends(r, "%s", word);
-	return true;
+		last_note(r);
+	return n <= 0;
 }
 
 /* Until the lanes may have something new, or a leader finds no room. */
@@ -447,6 +462,8 @@ static void cut_done(struct recorder *r)
 	h->image = r->cut->image + 1;
 	r->cuts = r->cut->number;
 	r->cutting = false;
+	/* The next one may be written. */
+	PUBLISH(cut_made, &r->cut->made, r->cuts);
 	for (uint32_t i = 0; i < LANES; i++)
 		r->place[i].begins = r->place[i].life && !r->place[i].ended;
 }
@@ -460,7 +477,7 @@ static bool segment_look(struct recorder *r, struct gathered *g, struct gathered
 
 	if (bound)
 		return ends(r, "there is as much as may be (%s)", bound);
-	cuts = cut_reached(r);
+	cuts = r->cutting && is_reached(r, r->cut->lane);
 	if (!cuts && !log_writer_full(&r->writer))
 		return true;
 	batch_wait(&r->writer, &other->batch);
@@ -490,16 +507,22 @@ static bool look(struct recorder *r, unsigned turn, bool *any)
 	       (r->streams.conduct->leader == r->leader || ends(r, "another version leads"));
 }
 
+/* It was asked to end, and has come to where the lanes were then. */
+static bool is_done(struct recorder *r)
+{
+	return r->asked[0] && is_reached(r, r->last) && !ends(r, "%s", r->asked);
+}
+
 static void record(struct recorder *r)
 {
 	uint64_t ns = LOOK_FIRST_NS;
 	bool over = false, any = true;
 
-	for (unsigned turn = 0; !r->why[0] && (!over || any); turn = !turn) {
+	for (unsigned turn = 0; !is_done(r) && (!over || any); turn = !turn) {
 		/* What was told before the change is seen by the look. */
 		uint32_t seen = CONSUME(conduct_change, &r->streams.conduct->change);
 
-		over = is_over(r);
+		over |= is_over(r);
 		if (!look(r, turn, &any))
 			return;
 		ns = any ? LOOK_FIRST_NS : ns;

@@ -27,6 +27,8 @@ int recorder_late_folder(uint64_t recording[2]);
 void recorder_late_begin(struct monitor *m);
 /* The leader stands: another image is of what the twin of this row has read; a segment begins. */
 void recorder_cut(struct monitor *m, uint32_t version, uint32_t image);
+/* It has yet to come there: no other can be taken. */
+bool recorder_cuts(void);
 /* What was ever written, before it was compressed. */
 uint64_t recorder_bytes(void);
 /* There is one at work. */

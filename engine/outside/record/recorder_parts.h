@@ -34,14 +34,21 @@ struct gathered {
 	struct reached reached[BATCH_FRAMES];
 };
 
+/* How far a lane was told. */
+struct told {
+	uint64_t at;
+	uint32_t life, pad;	/* 0: it had none */
+};
+
 /*
  * Where the leader stood when another image was taken: the monitor writes it while that stands,
  * and then its number, so who sees what was told later sees it.  A segment begins there.
  */
 struct cut {
 	uint32_t number;	/* counts them */
-	uint32_t image;
-	struct { uint64_t at; uint32_t life, pad; } lane[LANES];
+	uint32_t made;		/* the recorder's: it has come to this one */
+	uint32_t image, pad;
+	struct told lane[LANES];
 };
 
 struct recorder {
@@ -65,6 +72,8 @@ struct recorder {
 	uint32_t cuts;		/* that have been made */
 	bool cutting;		/* it reads up to the next one, and no further */
 	bool full;		/* the batch is full: there may be more */
+	char asked[FRAMES_WHY];	/* it is to end, and why; "": it is not, */
+	struct told last[LANES];	/* and where the lanes were then */
 	char why[FRAMES_WHY];	/* it ends; "": it goes on */
 };
 
