@@ -15,6 +15,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/follow_epoll.h"
+#include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/mirror.h"
 #include "engine/inside/fd/table.h"
 #include "engine/inside/gate/block.h"
@@ -208,10 +209,10 @@ static bool link_read(struct file *f, int folder, const char *name)
 		to = f->far;
 		n = OWN4(__NR_readlinkat, folder, name, to, PATH_SIZE);
 	}
-	if (n <= 0 || n >= (f->is_far ? PATH_SIZE : PATH_NEAR) || to[0] != '/')
-		return false;
+	if (n <= 0 || n >= (f->is_far ? PATH_SIZE : PATH_NEAR))
+		n = 0;
 	to[n] = 0;
-	return true;
+	return to[0] == '/';
 }
 
 static void file_learn(int folder, const char *name)
@@ -226,8 +227,10 @@ static void file_learn(int folder, const char *name)
 	if (!f)
 		return;
 	f->known = link_read(f, folder, name);
-	if (!f->known)
+	if (!f->known) {
+		inner_learn(fd, f->near);
 		return;
+	}
 	f->dir = AT_FDCWD;
 	f->appends = OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_APPEND ? 1 : 0;
 	n = OWN3(__NR_lseek, fd, 0, SEEK_CUR_);
@@ -252,6 +255,7 @@ void files_learn(struct thread *t)
 			file_learn(folder, ((const struct entry *)(list + at))->name);
 	if (folder >= 0)
 		OWN1(__NR_close, folder);
+	inner_learnt();
 }
 
 /* The successor has them. */

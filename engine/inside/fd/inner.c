@@ -9,10 +9,19 @@
  * wakes: it is asked by bare atomics.
  *
  * Both a leader and a follower keep these bits: the one may become the other.
+ *
+ * A process that was alone when it made them has no such bits.  Before it is copied the kernel is
+ * asked what its descriptors are: of a pipe both ends must be its own, and of a pair it must be the
+ * maker.  Which two sockets are a pair is not known: they have one object, an edge too many.
  */
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+
 #include "engine/core/walk.h"
 #include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/table.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/gate/memory.h"
 #include "engine/inside/lanes/edge.h"
 
 bool inner_is(long fd)
@@ -34,7 +43,9 @@ uint32_t object_at(long fd)
 
 uint32_t object_behind(long fd)
 {
-	return inner_is_bell(fd) ? object_at(fd) : object_at(fd) ^ 1;
+	uint32_t at = object_at(fd);
+
+	return inner_is_bell(fd) || at == OBJECT_OTHER ? at : at ^ 1;
 }
 
 static void inner_mark(long fd, unsigned marks, uint32_t object)
@@ -73,4 +84,81 @@ void inner_made(const struct walk *w)
 			pair_made(w->args[i]);
 	if (d->result == KIND_FD)
 		inner_mark(w->result, FD_INNER | FD_BELL, objects_new());
+}
+
+/* --- of before ------------------------------------------------------------------------- */
+
+#define PIPES		512	/* told apart by that of their inodes */
+#define SOL_SOCKET_	1
+#define SO_PEERCRED_	17
+
+enum end { END_READS = 1, END_WRITES = 2, ENDS = 3 };
+
+static uint8_t pipe_ends[PIPES];	/* that the process has */
+
+static bool begins(const char *text, const char *with)
+{
+	while (*with && *text == *with)
+		text++, with++;
+	return !*with;
+}
+
+static uint32_t pipe_of(const char *link)
+{
+	uint64_t inode = 0;
+
+	for (; *link; link++)
+		if (*link >= '0' && *link <= '9')
+			inode = inode * 10 + (uint64_t)(*link - '0');
+	return (uint32_t)(inode % PIPES);
+}
+
+/* It is inner when the other end is met: until then its object says which one it is. */
+static void pipe_learn(long fd, const char *link)
+{
+	bool writes = (OWN3(__NR_fcntl, fd, F_GETFL, 0) & O_ACCMODE) == O_WRONLY;
+	uint32_t pipe = pipe_of(link);
+	struct fd_row *r = fd_row_make(fd);
+
+	if (!r)
+		return;
+	r->object = OBJECT_FIRST + 2 * pipe + writes;
+	pipe_ends[pipe] |= writes ? END_WRITES : END_READS;
+}
+
+/* Unix sockets tell who made them: of a connection that would be the other's process. */
+static bool is_own_pair(long fd)
+{
+	struct { int32_t pid; uint32_t uid, gid; } maker = { 0, 0, 0 };
+	uint32_t size = sizeof(maker);
+
+	return !OWN6(__NR_getsockopt, fd, SOL_SOCKET_, SO_PEERCRED_, &maker, &size, 0) &&
+	       maker.pid == OWN0(__NR_getpid);
+}
+
+void inner_learn(long fd, const char *link)
+{
+	if (inner_is(fd))
+		return;
+	if (begins(link, "anon_inode:[eventfd]"))
+		inner_mark(fd, FD_INNER | FD_BELL, objects_new());
+	else if (begins(link, "pipe:["))
+		pipe_learn(fd, link);
+	else if (begins(link, "socket:[") && is_own_pair(fd))
+		inner_mark(fd, FD_INNER, OBJECT_OTHER);
+}
+
+void inner_learnt(void)
+{
+	for (int64_t fd = fd_next(0); fd >= 0; fd = fd_next(fd + 1)) {
+		uint32_t object = object_at(fd), pipe = (object - OBJECT_FIRST) / 2;
+
+		if (object < OBJECT_FIRST || fd_is(fd, FD_INNER | FD_SET) || pipe >= PIPES)
+			continue;
+		if (pipe_ends[pipe] == ENDS)
+			fd_set_mark(fd, FD_INNER, true);
+		else
+			fd_row(fd)->object = OBJECT_OTHER;
+	}
+	bytes_zero(pipe_ends, sizeof(pipe_ends));
 }

@@ -14,5 +14,9 @@ uint32_t object_behind(long fd);
 void set_made(long fd);
 /* A call with the trait INNER was made: these are. */
 void inner_made(const struct walk *w);
+/* One that was made when nobody was told: what the kernel says that it leads to; */
+void inner_learn(long fd, const char *link);
+/* and those were all. */
+void inner_learnt(void);
 
 #endif
