@@ -18,6 +18,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/order/edges.h"
 #include "engine/inside/order/follow_signal.h"
+#include "engine/inside/order/order.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/timers.h"
@@ -35,6 +36,11 @@ static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 {
 	bool more = e->flags & EVENT_SIGNAL_NEXT, meant = e->flags & EVENT_MEANT;
 
+	/*
+	 * Its handler says in plain memory what others go by.  One that sleeps in a futex finds it
+	 * here as soon as it is told, and others may be a ring behind.
+	 */
+	order_wait_all_told(t, e->seq);
 	edge_meet(t, e);
 	if (!follow_payload(&t->reader, info, SIGINFO_SIZE) || !is_signal(info))
 		follow_broken(t);
