@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/log/aside.h"
@@ -37,6 +38,7 @@
 #define LOOK_LAST_NS	20000000	/* twice as long each time, up to this */
 #define SYNC_MS		1000		/* with --sync second */
 #define HURRY_PART	4		/* of the ring is unread: nothing more is compressed */
+#define OVER_PART	8		/* of all lanes are kept from another life */
 
 __attribute__((format(printf, 2, 3)))
 static bool ends(struct recorder *r, const char *fmt, ...)
@@ -153,6 +155,8 @@ static bool lane_gather(struct recorder *r, struct gathered *g, uint32_t lane)
 		return true;
 	frame_add(r, g, lane, LOG_CLOSED, NULL, 0);
 	p->ended = r->looks;
+	r->over[(r->over_first + r->over_count++) % LANES] = lane;
+	MUST(r->over_count <= LANES);
 	reached_note(r, g, lane);
 	return true;
 }
@@ -310,21 +314,38 @@ static void room_tell(struct recorder *r)
 }
 
 /*
+ * So many lanes whose life is written down are kept from another one, those that ended last: none
+ * if the leader wants for room.  A replay comes to the next life once the last one's thread has
+ * ended there, too; that may want a lock, of no order of ours, which who makes the next one holds.
+ */
+static uint32_t over_kept(const struct recorder *r)
+{
+	uint32_t chunks = chunks_in_memory(r->streams.conduct);
+
+	/* It has waked us. */
+	if (__atomic_load_n(&r->from->full, __ATOMIC_RELAXED))
+		return 0;
+	return (chunks < LANES ? chunks : LANES) / OVER_PART;
+}
+
+/*
  * A lane may have another life when a whole look has been written that began behind its end: so
  * all that came before it stands in the recording before the life that comes next.
  */
 static void ended_done(struct recorder *r, uint64_t look)
 {
-	uint32_t high = section_lanes(r->from);
+	uint32_t kept = over_kept(r), lane;
 	bool any = false;
 
-	for (uint32_t i = 0; i < high; i++) {
-		struct place *p = &r->place[i];
-
-		if (!p->ended || p->done || p->ended >= look)
-			continue;
-		p->done = any = true;
-		cursor_done(&r->streams, i);
+	while (r->over_count > kept) {
+		lane = r->over[r->over_first];
+		MUST(r->place[lane].ended);
+		if (r->place[lane].ended >= look)
+			break;
+		cursor_done(&r->streams, lane);
+		r->over_first = (r->over_first + 1) % LANES;
+		r->over_count--;
+		any = true;
 	}
 	if (any)
 		room_tell(r);
@@ -560,7 +581,7 @@ static void places_take(struct recorder *r)
 					      .chunk = place_chunk(c->place),
 					      .begins = c->done != c->life };
 		if (c->done == c->life)
-			r->place[i].ended = r->place[i].closed = r->place[i].done = true;
+			r->place[i].ended = r->place[i].closed = true;
 	}
 }
 

@@ -15,7 +15,7 @@ struct place {
 	uint32_t life, chunk;
 	uint64_t at, head;	/* `head`: as far as this look goes */
 	uint64_t ended;		/* the look in which the life was read to its end; or 0 */
-	bool closed, done;	/* no more will come; it is given back */
+	bool closed;		/* no more will come */
 	bool begins;		/* the recording begins within it, which has yet to be said */
 	uint32_t giving, gave;	/* as seen with the head; as it is written down */
 };
@@ -59,6 +59,8 @@ struct recorder {
 	struct log_writer writer;
 	struct head_bytes head;
 	struct place place[LANES];
+	uint32_t over[LANES];	/* lanes written down to their end, in the order of that, and */
+	uint32_t over_first, over_count;	/* not given back */
 	struct gathered turn[2];
 	int socket;
 	uint32_t leader;	/* the version that is read */
