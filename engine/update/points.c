@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +48,7 @@ struct worker {
 	char *stack;		/* where it began */
 	char *here;		/* where it stands */
 	char point[POINT_NAME];
+	pthread_cond_t *condition;	/* what it waits for, where that is a point */
 	enum worker_state state;
 	bool updating;
 };
@@ -56,7 +56,7 @@ struct worker {
 static uint32_t lock;		/* word_lock */
 static struct worker *workers;
 static struct kept_local *locals;
-static bool asked, epolls;	/* read without the lock: nothing hangs on their order */
+static bool asked;	/* read without the lock: nothing hangs on its order */
 static enum { GO_WAIT, GO_ON, GO_ANEW } verdict;
 static uint32_t round_;	/* futex: who stands waits for the next one */
 static struct image *running;
@@ -228,16 +228,27 @@ static void stand_new(struct worker *w)
 	word_unlock(&lock);
 }
 
-static bool is_on(const bool *flag)
+bool points_are_asked(void)
 {
-	return __atomic_load_n(flag, __ATOMIC_RELAXED);
+	return __atomic_load_n(&asked, __ATOMIC_RELAXED);
+}
+
+bool points_concern_me(void)
+{
+	return self && (self->updating || points_are_asked());
+}
+
+void points_wait(pthread_cond_t *condition)
+{
+	if (self)
+		__atomic_store_n(&self->condition, condition, __ATOMIC_RELAXED);
 }
 
 void mve_update_point(const char *name)
 {
 	struct worker *w = self;
 
-	if (!w || !(w->updating || is_on(&asked)))
+	if (!points_concern_me())
 		return;
 	if (w->updating) {
 		if (!strcmp(w->point, name))
@@ -253,25 +264,6 @@ void mve_update_point(const char *name)
 bool mve_updating(void)
 {
 	return self && self->updating;
-}
-
-void mve_update_epoll(bool on)
-{
-	__atomic_store_n(&epolls, on, __ATOMIC_RELAXED);
-}
-
-/* libc's, with a point before it; it is made again if it was ended to come to one. */
-int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
-{
-	int n;
-
-	do {
-		if (is_on(&epolls))
-			mve_update_point("epoll_wait");
-		n = epoll_pwait(fd, events, most, timeout, NULL);
-		/* Who stood here waits once more, as it does in the new build. */
-	} while (n < 0 && errno == EINTR && is_on(&epolls) && is_on(&asked));
-	return n;
 }
 
 /* --- locals, callbacks ----------------------------------------------------------- */
@@ -388,6 +380,16 @@ static struct timespec in_ms(unsigned ms)
 	return t;
 }
 
+/* A call that waits ends, and so does a wait for a condition. */
+static void knock(const struct worker *w)
+{
+	pthread_cond_t *condition = __atomic_load_n(&w->condition, __ATOMIC_RELAXED);
+
+	pthread_kill(w->id, KNOCK);
+	if (condition)
+		pthread_cond_broadcast(condition);
+}
+
 /* With the lock held, which is given up in between.  NULL: all are; else who is not. */
 static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 {
@@ -396,7 +398,7 @@ static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 	while (late(state) && !later(&end)) {
 		for (struct worker *w = workers; w && state == WORKER_STANDS; w = w->next)
 			if (w->state != state && w->tid)
-				pthread_kill(w->id, KNOCK);
+				knock(w);
 		word_unlock(&lock);
 		nanosleep(&nap, NULL);
 		word_lock(&lock);

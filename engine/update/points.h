@@ -4,6 +4,8 @@
 #ifndef MVE_UPDATE_POINTS_H
 #define MVE_UPDATE_POINTS_H
 
+#include <pthread.h>
+
 #include "engine/update/migrate.h"
 
 enum point_when { POINT_BEFORE, POINT_AFTER, POINT_ABORT, POINT_WHENS };
@@ -16,6 +18,11 @@ bool points_stop(unsigned limit_ms, char *why, size_t size);
 void points_go_on(void);
 /* All begin anew in the new build, and stand there; false after `limit_ms`: who does not. */
 bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size);
+/* Threads are to come to their points; ... or this one is, or is on its way in new code. */
+bool points_are_asked(void);
+bool points_concern_me(void);
+/* The calling thread waits for it, or not any more (NULL). */
+void points_wait(pthread_cond_t *condition);
 void points_call(enum point_when when, const struct image *image);
 bool points_are_stack(const void *at);
 bool points_plan(struct migration *m);

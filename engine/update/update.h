@@ -23,6 +23,11 @@ bool mve_updating(void);
 /* Any epoll_wait() is a point, named epoll_wait. */
 void mve_update_epoll(bool on);
 /*
+ * Any pthread_cond_wait() and _timedwait() is one, named by the function: it gives its mutex up
+ * and may return as if it had been woken.
+ */
+void mve_update_conditions(bool on);
+/*
  * Called when all threads stand, in the old code; when all have come to their points in the
  * new code; and in the old code when an update was asked for and given up.
  */
@@ -40,6 +45,7 @@ bool mve_local_keep(const char *function, const char *name, void *at, size_t siz
 static inline void mve_update_point(const char *name) { (void)name; }
 static inline bool mve_updating(void) { return false; }
 static inline void mve_update_epoll(bool on) { (void)on; }
+static inline void mve_update_conditions(bool on) { (void)on; }
 static inline void mve_update_before(void (*call)(void)) { (void)call; }
 static inline void mve_update_after(void (*call)(void)) { (void)call; }
 static inline void mve_update_abort(void (*call)(void)) { (void)call; }
