@@ -286,6 +286,8 @@ static bool locals_fill(struct migration *m)
 
 bool migration_fill(struct migration *m)
 {
+	if (m->x->code_only)
+		return words_fill(m);
 	if (!places_make(m))
 		return false;
 	for (size_t i = 0; i < m->nobjects; i++)

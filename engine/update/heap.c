@@ -245,3 +245,24 @@ char *heap_base(const void *at, size_t *size)
 	*size = *note_of((void *)begin);
 	return (uintptr_t)at - begin <= *size ? (char *)begin : NULL;
 }
+
+static void word_each(uint64_t bits, uintptr_t at, void (*look)(void *, char *, size_t), void *arg)
+{
+	for (; bits; bits &= bits - 1) {
+		char *begin = (char *)(at + ((uintptr_t)__builtin_ctzll(bits) << GRAIN_BITS));
+
+		look(arg, begin, *note_of(begin));
+	}
+}
+
+void heap_each(void (*look)(void *arg, char *at, size_t size), void *arg)
+{
+	for (uintptr_t region = 0; region < REGIONS; region++) {
+		const word *map = __atomic_load_n(&maps[region], __ATOMIC_RELAXED);
+
+		for (uintptr_t i = 0; map && i < REGION_WORDS; i++)
+			if (map[i])
+				word_each(map[i], (region << REGION_BITS) +
+					(i << (GRAIN_BITS + WORD_BITS)), look, arg);
+	}
+}

@@ -10,5 +10,7 @@
 
 /* The live allocation that `at` points into, or just behind; NULL: none. */
 char *heap_base(const void *at, size_t *size);
+/* Each live allocation; nobody may allocate or free meanwhile. */
+void heap_each(void (*look)(void *arg, char *at, size_t size), void *arg);
 
 #endif

@@ -48,7 +48,8 @@ struct migration {
 	size_t ninners, inners_size;
 	struct kept_local *locals;
 	bool (*is_stack)(const void *at);
-	char *copies;		/* texts that stood in the old build's constants */
+	struct span *spans;	/* where only code changed: words.c */
+	size_t nspans, nled, nlooked;
 	char why[WHY_SIZE];
 	bool later;		/* it was a bad moment: the same may go well another time */
 };
@@ -73,6 +74,14 @@ const struct xform_local *local_said(const struct migration *m, const struct kep
 bool migration_fill(struct migration *m);
 void *migrated(struct migration *m, const void *old);
 void *migrated_code(struct migration *m, const void *old);
+
+/* words.c: the same where nothing but code changed. */
+bool words_plan(struct migration *m);
+bool words_fill(struct migration *m);
+void words_tell(const struct migration *m, FILE *to);
+
+/* handlers.c: of signals, in the new build. */
+void handlers_fill(struct migration *m);
 
 /* check.c: false: something leads into old or freed memory. */
 bool migration_check(struct migration *m);

@@ -348,8 +348,8 @@ static bool value_plan(struct migration *m, const struct xform_pair *pair, const
 /* What the old version never changed is the new one's own. */
 bool variable_goes(const struct migration *m, const struct xform_variable *v)
 {
-	return v->pair && !v->constant && v->old_at != XFORM_NONE &&
-		!image_fresh(m->old, m->old->base + v->old_at, v->pair->old_size);
+	return (v->pair || m->x->code_only) && !v->constant && v->old_at != XFORM_NONE &&
+		!image_fresh(m->old, m->old->base + v->old_at, v->old_size);
 }
 
 const struct xform_local *local_said(const struct migration *m, const struct kept_local *l)
@@ -397,6 +397,8 @@ bool migration_plan(struct migration *m)
 
 	*m->x->old_base = m->old->base;
 	*m->x->new_base = m->new->base;
+	if (m->x->code_only)
+		return words_plan(m);
 	for (unsigned long i = 0; ok && i < m->x->nvariables; i++) {
 		const struct xform_variable *v = &m->x->variables[i];
 
@@ -427,6 +429,8 @@ void migration_tell(const struct migration *m, FILE *to)
 	const struct xform_pair *pairs[TOLD_MAX];
 	size_t counts[TOLD_MAX] = { 0 }, n = 0, k;
 
+	if (m->x->code_only)
+		words_tell(m, to);
 	for (size_t i = 0; i < m->nobjects; i++) {
 		for (k = 0; k < n && pairs[k] != m->objects[i].pair; k++)
 			;
@@ -438,7 +442,7 @@ void migration_tell(const struct migration *m, FILE *to)
 	for (k = 0; k < n; k++)
 		fprintf(to, "%s: %zu, %s\n", pairs[k]->name, counts[k], pairs[k]->moves ?
 			"made anew" : pairs[k]->still ? "as they are" : "changed in place");
-	for (unsigned long i = 0; i < m->x->nvariables; i++)
+	for (unsigned long i = 0; !m->x->code_only && i < m->x->nvariables; i++)
 		if (variable_goes(m, &m->x->variables[i]))
 			fprintf(to, "variable %s: taken over\n", m->x->variables[i].name);
 }
@@ -448,6 +452,8 @@ void migration_free(struct migration *m)
 	free(m->objects);
 	free(m->slots);
 	free(m->inners);
+	free(m->spans);
+	m->spans = NULL;
 	m->objects = NULL;
 	m->slots = NULL;
 	m->inners = NULL;

@@ -64,6 +64,7 @@ static bool fill(struct migration *m, struct image *new, unsigned limit_ms, char
 	if (!migration_fill(m) || !migration_check(m))
 		return no(why, size, m->why);
 	points_fill(m);
+	handlers_fill(m);
 	if (!points_restart(new, limit_ms, why, size))
 		return false;
 	now = new;

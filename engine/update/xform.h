@@ -9,7 +9,7 @@
 #ifndef MVE_UPDATE_XFORM_H
 #define MVE_UPDATE_XFORM_H
 
-#define XFORM_VERSION	1
+#define XFORM_VERSION	2
 #define XFORM_ID	48	/* a build id in hexadecimal digits, and a zero */
 #define XFORM_NONE	(~0ul)	/* an offset of what the other build has not */
 
@@ -88,6 +88,7 @@ struct xform {
 	const struct xform_function *functions;
 	const struct xform_thread *threads;
 	unsigned long nvariables, nlocals, nfunctions, nthreads;
+	_Bool code_only;	/* both builds' types are alike, and no pair is given */
 	char **old_base, **new_base;	/* set before anything of it is called */
 };
 

@@ -105,6 +105,10 @@ void build_close(struct build *b);
 struct type *type_of(struct build *b, Dwarf_Die *die);
 struct type *type_named(struct build *b, const char *kind, const char *name);
 void type_index(struct build *b, Dwarf_Die *cu);
+/* Each complete structure, union and enumeration that has a name; `at` begins as NULL. */
+struct type *type_next(struct build *b, const struct named **at);
+/* ... and the one of that name in another build; NULL: there is none. */
+struct type *type_partner(struct build *b, const struct named *of);
 /* For messages: `struct entry`, `char [64]`, `void *`. */
 const char *type_text(const struct unit *u, const struct type *t);
 struct place_in die_place(struct build *b, Dwarf_Die *die);

@@ -300,9 +300,10 @@ static void roots_emit(struct pairing *p, struct buffer *to)
 		variable_emit(p, v, to);
 	buffer_print(to, "\t{ 0 }\n};\n\nstatic const struct xform_local locals[] = {\n");
 	for (const struct pair_local *l = p->locals; l; l = l->next)
-		if (l->pair)
-			buffer_print(to, "\t{ \"%s\", \"%s\", &pairs[%u] },\n", l->new->function,
-				l->new->name, l->pair->number);
+		if (l->pair || p->code_only)
+			buffer_print(to, "\t{ \"%s\", \"%s\", %s%u%s },\n", l->new->function,
+				l->new->name, l->pair ? "&pairs[" : "", l->pair ? l->pair->number :
+				0, l->pair ? "]" : "");
 	buffer_print(to, "\t{ 0 }\n};\n\nstatic const struct xform_thread threads[] = {\n");
 	for (const struct pair_thread *t = p->threads; t; t = t->next)
 		if (t->pair)
@@ -345,13 +346,15 @@ static void includes_emit(struct pairing *p, struct buffer *to)
 void emit_c(struct pairing *p, struct buffer *to)
 {
 	buffer_print(to, "%s\n%s", xform_header, head);
-	emit_types(p, p->new, to);
-	emit_types(p, p->old, to);
-	names_emit(p, p->old, "old", to);
-	names_emit(p, p->new, "new", to);
-	includes_emit(p, to);
-	functions_emit(p, to);
-	pairs_emit(p, to);
+	if (!p->code_only) {
+		emit_types(p, p->new, to);
+		emit_types(p, p->old, to);
+		names_emit(p, p->old, "old", to);
+		names_emit(p, p->new, "new", to);
+		includes_emit(p, to);
+		functions_emit(p, to);
+		pairs_emit(p, to);
+	}
 	roots_emit(p, to);
 	buffer_print(to, "const struct xform mve_xform = {\n\t.version = XFORM_VERSION, "
 		".old_id = \"%s\", .new_id = \"%s\",\n\t.variables = variables, .locals = locals, "
@@ -359,5 +362,6 @@ void emit_c(struct pairing *p, struct buffer *to)
 	buffer_print(to, "#define COUNT(a) (sizeof(a) / sizeof((a)[0]) - 1)\n"
 		"\t.nvariables = COUNT(variables), .nlocals = COUNT(locals),\n"
 		"\t.nfunctions = COUNT(functions), .nthreads = COUNT(threads),\n"
-		"\t.old_base = &mve_old_base, .new_base = &mve_new_base,\n};\n");
+		"\t.old_base = &mve_old_base, .new_base = &mve_new_base,\n"
+		"\t.code_only = %d,\n};\n", p->code_only);
 }

@@ -15,8 +15,9 @@
 
 static int usage(FILE *to, int status)
 {
-	fprintf(to, "usage: mve-xform [-t FILE] [-o FILE.so|FILE.c] OLD.so NEW.so\n"
+	fprintf(to, "usage: mve-xform [-t FILE|-c] [-o FILE.so|FILE.c] OLD.so NEW.so\n"
 		"       -t FILE: what is to be said of types (docs/updating.md)\n"
+		"       -c: nothing but code changed: types are alike, and none is asked for\n"
 		"       -o FILE.so: the transformation; FILE.c: its C. Without -o it is tried\n"
 		"       -h, --help: this\n");
 	return status;
@@ -98,7 +99,9 @@ static int passes(struct pairing *p, const char *output)
 	int status;
 
 	lines_read(p);
-	if (!p->u->errors)
+	if (!p->u->errors && p->code_only)
+		alike_make(p);
+	else if (!p->u->errors)
 		pairs_make(p);
 	if (p->u->errors) {
 		diag_print(p->u, stderr);
@@ -110,11 +113,13 @@ static int passes(struct pairing *p, const char *output)
 	return status;
 }
 
-static int run(const char *old_path, const char *new_path, const char *says, const char *output)
+static int run(const char *old_path, const char *new_path, const char *says, bool code_only,
+	const char *output)
 {
 	struct unit *u = calloc(1, sizeof(*u));
 	struct build *builds = calloc(2, sizeof(*builds));
-	struct pairing p = { .u = u, .old = builds, .new = builds + 1 };
+	struct pairing p = { .u = u, .old = builds, .new = builds + 1,
+		.code_only = code_only };
 	int status = EXIT_SYSTEM;
 
 	MUST(u && builds);
@@ -139,16 +144,18 @@ int main(int argc, char **argv)
 {
 	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	const char *says = NULL, *output = NULL;
+	bool code_only = false;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "t:o:h", longs, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "t:o:ch", longs, NULL)) != -1)
 		switch (option) {
 		case 't': says = optarg; break;
+		case 'c': code_only = true; break;
 		case 'o': output = optarg; break;
 		case 'h': return usage(stdout, EXIT_OK);
 		default: return usage(stderr, EXIT_USAGE);
 		}
-	if (argc - optind != 2)
+	if (argc - optind != 2 || (says && code_only))
 		return usage(stderr, EXIT_USAGE);
-	return run(argv[optind], argv[optind + 1], says, output);
+	return run(argv[optind], argv[optind + 1], says, code_only, output);
 }

@@ -67,6 +67,7 @@ struct pairing {
 	struct change *changes;
 	struct pair *pairs, **end;
 	unsigned npairs, nlines;
+	bool code_only;
 	struct pair_variable {
 		struct pair_variable *next;
 		const struct variable *old, *new;
@@ -100,10 +101,15 @@ void lines_read(struct pairing *p);
 struct line *line_find(struct change *c, const char *path, enum line_kind kind);
 /* pair.c: everything that both builds have. */
 void pairs_make(struct pairing *p);
+/* alike.c: the same where nothing but code changed; what did is an error. */
+void alike_make(struct pairing *p);
 struct pair *pair_of(struct pairing *p, const struct type *old, const struct type *new);
 /* Fields and variables that differ so that only a person can say what becomes of them. */
 struct pair *pair_unlike(struct pairing *p, const char *what, struct place_in old,
 	struct place_in new, const struct type *a, const struct type *b);
+/* roots.c: the old variable of this one; NULL: there is none. */
+const struct variable *variable_partner(const struct build *old, const struct variable *new);
+const struct local *local_partner(const struct build *old, const struct local *new);
 /* pair_fields.c: the rows of two structures. */
 void fields_pair(struct pairing *p, struct pair *pair);
 struct flat *fields_flat(struct pairing *p, const struct type *t, const struct change *c);

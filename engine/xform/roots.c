@@ -14,8 +14,7 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-/* The old variable of this one; NULL: there is none. */
-static const struct variable *partner(const struct build *old, const struct variable *new)
+const struct variable *variable_partner(const struct build *old, const struct variable *new)
 {
 	const struct variable *only = NULL;
 	unsigned n = 0;
@@ -75,7 +74,7 @@ static void ask_target(struct pairing *p, const struct pair *pair, const char *h
 
 static void variable_pair(struct pairing *p, const struct variable *new)
 {
-	const struct variable *old = partner(p->old, new);
+	const struct variable *old = variable_partner(p->old, new);
 	struct change *change = root_change(p, "variable", new->name);
 	struct pair_variable *v;
 	struct pair *pair = NULL;
@@ -100,14 +99,21 @@ static void variable_pair(struct pairing *p, const struct variable *new)
 	p->variables = v;
 }
 
+const struct local *local_partner(const struct build *old, const struct local *new)
+{
+	const struct local *l = old->locals;
+
+	while (l && (strcmp(l->name, new->name) || strcmp(l->function, new->function)))
+		l = l->next;
+	return l;
+}
+
 static void local_pair(struct pairing *p, const struct local *new)
 {
-	const struct local *old = p->old->locals;
+	const struct local *old = local_partner(p->old, new);
 	struct pair_local *l;
 	struct pair *pair;
 
-	while (old && (strcmp(old->name, new->name) || strcmp(old->function, new->function)))
-		old = old->next;
 	if (!old)
 		return;
 	pair = pair_of(p, old->type, new->type);

@@ -83,6 +83,17 @@ void type_index(struct build *b, Dwarf_Die *cu)
 
 static struct type *type_read(struct build *b, Dwarf_Die *die);
 
+struct type *type_next(struct build *b, const struct named **at)
+{
+	Dwarf_Die die;
+
+	*at = *at ? (*at)->next : b->named;
+	if (!*at)
+		return NULL;
+	die = (*at)->die;
+	return type_read(b, &die);
+}
+
 static struct type *type_new(struct build *b, Dwarf_Off at, enum type_kind kind, const char *name)
 {
 	struct type *t = arena_alloc(b->u->arena, sizeof(*t));
@@ -289,6 +300,17 @@ static struct type *type_read(struct build *b, Dwarf_Die *die)
 			return t;
 	t = other_of_name(b, die, tag);
 	return t ? t : type_made(b, die, tag);
+}
+
+struct type *type_partner(struct build *b, const struct named *of)
+{
+	const struct named *n = named_find(b, of->tag, of->name);
+	Dwarf_Die die;
+
+	if (!n)
+		return NULL;
+	die = n->die;
+	return type_read(b, &die);
 }
 
 struct type *type_named(struct build *b, const char *kind, const char *name)

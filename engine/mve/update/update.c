@@ -27,7 +27,7 @@
 #define AUTO_S		10
 
 static const char help[] =
-	"usage: mve update NAME --to NEW.so [--xform FILE] [--rules FILE]\n"
+	"usage: mve update NAME --to NEW.so [--xform FILE|--code] [--rules FILE]\n"
 	"                  [--reverse FILE] [--auto[=S]] [--retry N/MS] [--limit MS]\n"
 	"                  [--dry-run] [--no-wait]\n"
 	"\n"
@@ -42,6 +42,8 @@ static const char help[] =
 	"\n"
 	"  --xform FILE    how the state becomes the new build's: FILE.so, made by\n"
 	"                  mve-xform; else what mve-xform is to be told, if anything\n"
+	"  --code          nothing but code changed: all types are the same, and the\n"
+	"                  state stays as it is\n"
 	"  --rules FILE    expected differences while the old version leads\n"
 	"  --reverse FILE  and while the new one does; without it those of --rules\n"
 	"  --auto[=S]      promote it when it has kept up for S seconds (10), commit\n"
@@ -66,7 +68,7 @@ static const char help_abort[] =
 struct wish {
 	const char *to, *xform, *rules, *reverse;
 	unsigned tries, pause_ms, limit_ms, auto_s;
-	bool dry, no_wait;
+	bool dry, no_wait, code_only;
 };
 
 /* --- options ------------------------------------------------------------------------- */
@@ -101,6 +103,7 @@ static int option_take(int opt, struct wish *w)
 	case 'x': w->xform = optarg; return 0;
 	case 'r': w->rules = optarg; return 0;
 	case 'R': w->reverse = optarg; return 0;
+	case 'c': w->code_only = true; return 0;
 	case 'd': w->dry = true; return 0;
 	case 'n': w->no_wait = true; return 0;
 	case 'a':
@@ -122,6 +125,7 @@ static int options_take(int argc, char **argv, struct wish *w)
 	static const struct option options[] = {
 		{ "to", required_argument, NULL, 't' },
 		{ "xform", required_argument, NULL, 'x' },
+		{ "code", no_argument, NULL, 'c' },
 		{ "rules", required_argument, NULL, 'r' },
 		{ "reverse", required_argument, NULL, 'R' },
 		{ "auto", optional_argument, NULL, 'a' },
@@ -143,6 +147,8 @@ static int options_take(int argc, char **argv, struct wish *w)
 	}
 	if (!code && optind < argc)
 		return wrong("not understood: %s", argv[optind]);
+	if (!code && w->code_only && w->xform)
+		return wrong("give --xform or %s", "--code");
 	if (!code && !w->to)
 		return wrong("which build? give %s", "--to NEW.so");
 	return code;
@@ -194,8 +200,8 @@ static int xform_make(const struct session *s, const struct wish *w, const char 
 	json_t *status = control_ask(s, "status");
 	const json_t *update = json_object_get(status, "update");
 	char tool[PATH_MAX], old[PATH_MAX];
-	char *argv[] = { tool, "-o", path, w->xform ? "-t" : old, (char *)w->xform, old,
-			 (char *)to, NULL };
+	char *argv[8] = { tool, "-o", path };
+	int n = 3;
 
 	snprintf(old, sizeof(old), "%s", show_text(update, "build"));
 	json_decref(status);
@@ -206,10 +212,14 @@ static int xform_make(const struct session *s, const struct wish *w, const char 
 	}
 	tool_path("mve-xform", tool, sizeof(tool));
 	snprintf(path, size, "%s/update-%d.so", s->folder, (int)getpid());
-	if (!w->xform) {
-		argv[4] = (char *)to;
-		argv[5] = NULL;
+	if (w->code_only)
+		argv[n++] = "-c";
+	if (w->xform) {
+		argv[n++] = "-t";
+		argv[n++] = (char *)w->xform;
 	}
+	argv[n++] = old;
+	argv[n] = (char *)to;
 	return tool_run(argv);
 }
 
