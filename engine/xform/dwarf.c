@@ -144,6 +144,14 @@ static void body_read(struct build *b, Dwarf_Die *function, Dwarf_Die *scope, co
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
+/* Of one in several pieces the first is where it begins: what is cold stands elsewhere. */
+static bool function_at(Dwarf_Die *die, Dwarf_Addr *at)
+{
+	Dwarf_Addr base, end;
+
+	return (dwarf_lowpc(die, at) == 0 || dwarf_ranges(die, 0, &base, at, &end) > 0) && *at;
+}
+
 static void function_read(struct build *b, Dwarf_Die *die, const char *file)
 {
 	const char *name = die_name(die);
@@ -153,7 +161,7 @@ static void function_read(struct build *b, Dwarf_Die *die, const char *file)
 	if (!name)
 		return;
 	body_read(b, die, die, name, file);
-	if (dwarf_lowpc(die, &at) != 0 || !at)
+	if (!function_at(die, &at))
 		return;
 	f = arena_alloc(b->u->arena, sizeof(*f));
 	*f = (struct function){ b->functions, name, file, at };
