@@ -390,12 +390,19 @@ static void knock(const struct worker *w)
 		pthread_cond_broadcast(condition);
 }
 
-/* With the lock held, which is given up in between.  NULL: all are; else who is not. */
+/*
+ * With the lock held, which is given up in between.  NULL: all are; else who is not.
+ *
+ * In the old build those that stand wait for the others, and clients for them: the limit is time.
+ * In the new one nothing is lost but the update, so it is what we have slept: on a busy machine
+ * the threads wait for a processor as we do.
+ */
 static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 {
 	struct timespec end = in_ms(limit_ms), nap = { 0, KNOCK_MS * 1000000l };
+	unsigned naps = (limit_ms + KNOCK_MS - 1) / KNOCK_MS;
 
-	while (late(state) && !later(&end)) {
+	while (late(state) && (state == WORKER_STANDS ? !later(&end) : naps-- > 0)) {
 		for (struct worker *w = workers; w && state == WORKER_STANDS; w = w->next)
 			if (w->state != state && w->tid)
 				knock(w);
