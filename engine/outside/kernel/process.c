@@ -97,26 +97,35 @@ bool thread_ended(pid_t pid, pid_t tid)
 	return !state || state == 'Z' || state == 'X';
 }
 
-bool process_over(pid_t pid)
+/* One of the process' threads is. */
+static bool threads_any(pid_t pid, bool (*is)(pid_t pid, pid_t tid))
 {
 	const struct dirent *d;
-	bool over = thread_ended(pid, pid);
+	bool any = false;
 	char path[48];
 	DIR *tasks;
 
-	if (!over)
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
-	while (tasks && over && (d = readdir(tasks))) {
+	while (tasks && !any && (d = readdir(tasks))) {
 		pid_t tid = (pid_t)strtol(d->d_name, NULL, 10);
 
-		over = tid <= 0 || thread_ended(pid, tid);
+		any = tid > 0 && is(pid, tid);
 	}
 	if (tasks)
 		closedir(tasks);
+	return any;
+}
+
+static bool thread_lives(pid_t pid, pid_t tid)
+{
+	return !thread_ended(pid, tid);
+}
+
+bool process_over(pid_t pid)
+{
 	/* A thread whose execve was under way has become the first meanwhile. */
-	return over && thread_ended(pid, pid);
+	return thread_ended(pid, pid) && !threads_any(pid, thread_lives) && thread_ended(pid, pid);
 }
 
 bool thread_runs(pid_t pid, pid_t tid)
@@ -124,6 +133,11 @@ bool thread_runs(pid_t pid, pid_t tid)
 	char state = thread_state(pid, tid);
 
 	return state == 'R' || state == 'D';
+}
+
+bool process_runs(pid_t pid)
+{
+	return threads_any(pid, thread_runs);
 }
 
 uint64_t process_began(pid_t pid)

@@ -40,6 +40,8 @@ bool process_over(pid_t pid);
 bool thread_has_memory(pid_t pid, pid_t tid);
 /* Whether the kernel would let the thread run, if there were a processor. */
 bool thread_runs(pid_t pid, pid_t tid);
+/* ... or any thread of the process. */
+bool process_runs(pid_t pid);
 /* Asks the thread to come to our code (abi/knock.h). */
 void thread_knock(pid_t pid, pid_t tid);
 

@@ -34,7 +34,7 @@
 #include "engine/outside/takeover/takeover_parts.h"
 
 #define LOOK_MS		10
-#define COMES_MS	5000	/* for it to follow */
+#define COMES_MS	5000	/* for it to follow, as long as it sleeps */
 #define LOUD_MS		120000	/* so long is one that is wanted waited for: see twin_want */
 
 /* --- may it be ------------------------------------------------------------------------- */
@@ -245,6 +245,8 @@ void twin_look(struct monitor *m)
 		loud_look(v);
 		if (!v->comes_ms || v->state != VERSION_STARTING || foam_task_is_of(v))
 			continue;
+		if (process_runs(v->server))
+			v->comes_ms = now_ms() + COMES_MS;
 		if (now_ms() >= v->comes_ms && v->asleep)
 			foam_task_lost(v);
 		else if (now_ms() >= v->comes_ms)
