@@ -201,7 +201,7 @@ def measure(ways, options, progress):
     rounds = options.rounds or (1 if options.quick else 5)
     turns = 3 if options.quick else 6
     rows = []
-    for spec in SERVERS:
+    for spec in servers.chosen(SERVERS, options):
         rows += servers.measure_server(ways, spec, options, rounds, turns,
                                        progress, _modes(ways), LedServer)
     return {"rounds": rounds, "turns": turns, "rows": rows,

@@ -67,18 +67,18 @@ def _modes(ways):
 
 
 def _over(row, other):
-    """The ratio of their leaders' CPU a request: a median for each round."""
-    each = [figures.median([s["cpu_us"] for s in mine]) /
-            figures.median([s["cpu_us"] for s in its])
-            for mine, its in zip(row["slices"], other["slices"]) if mine and its]
+    """The ratio of their leaders' CPU a request, within a turn: one for each turn of all rounds."""
+    each = [s["cpu_us"] / t["cpu_us"]
+            for mine, its in zip(row["slices"], other["slices"]) if len(mine) == len(its)
+            for s, t in zip(mine, its)]
     return figures.summary(each) if each else None
 
 
 def measure(ways, options, progress):
     rounds = options.rounds or (1 if options.quick else 5)
-    turns = 3 if options.quick else 6
+    turns = 8 if options.quick else 12
     rows = []
-    for spec in followers.SERVERS:
+    for spec in servers.chosen(followers.SERVERS, options):
         mine = servers.measure_server(ways, spec, options, rounds, turns,
                                       progress, _modes(ways), RecordedServer)
         for row in mine:

@@ -308,6 +308,11 @@ def _result(load, mode, rounds, trouble):
     return row
 
 
+def chosen(specs, options):
+    """Those that --servers names; all, where it names none."""
+    return [spec for spec in specs if spec[0] in (options.servers or (spec[0],))]
+
+
 def measure_server(ways, spec, options, rounds, turns, progress, modes,
                    make=Server):
     """A row for each load and mode; modes: {name: (words(), missing)}."""
@@ -333,7 +338,7 @@ def measure(ways, options, progress):
     rounds = options.rounds or (3 if options.quick else 9)
     turns = 4 if options.quick else 6
     rows = []
-    for spec in SERVERS:
+    for spec in chosen(SERVERS, options):
         rows += measure_server(ways, spec, options, rounds, turns, progress,
                                _modes(ways, options))
     return {"rounds": rounds, "turns": turns, "connections": CONNECTIONS,

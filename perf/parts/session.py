@@ -79,11 +79,12 @@ def move(pids, cpu):
 
 
 def stand_back(pids):
-    """A small share of their CPU for all threads of these processes."""
+    """A small share of their CPU for all threads of these processes, beside ours."""
+    nice = min(os.nice(0) + 10, 19)
     for pid in pids:
         for tid in threads(pid):
             try:
-                os.setpriority(os.PRIO_PROCESS, tid, 10)
+                os.setpriority(os.PRIO_PROCESS, tid, nice)
             except OSError:
                 pass
 
