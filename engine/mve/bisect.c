@@ -18,10 +18,12 @@
 
 #include "engine/core/must.h"
 #include "engine/mve/commands.h"
+#include "engine/mve/run/run.h"
 #include "engine/mve/show.h"
 #include "engine/mve/words.h"
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/pack/packed.h"
 #include "engine/outside/print/text_json.h"
 #include "engine/outside/report/report.h"
 
@@ -39,7 +41,9 @@ static const char help[] =
 	"\n"
 	"  --all               every build is tried, and said where it changes\n"
 	"  --json              the trials, and the report, as JSON\n"
-	"  All other options are those of mve replay, for each trial.\n";
+	"  --tier=patch|trap, --from TIME\n"
+	COMPARED_HELP
+	"                      as in mve replay, for each trial\n";
 
 #define SAID	4096	/* bytes of what a trial says that are looked at */
 
@@ -331,25 +335,29 @@ static int wrong(const char *what, const char *text)
 	return EXIT_USE;
 }
 
-/* Ours are taken out; the others are for mve replay, which finds out what is wrong with them. */
+/* Ours are taken out; the others are for mve replay. */
 static int options_sort(struct bisect *b, int argc, char **argv)
 {
-	b->options = calloc((size_t)argc + 1, sizeof(*b->options));
-	MUST(b->options);
-	for (int i = 1; i < argc; i++) {
+	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	int n = 0, code;
+
+	MUST(words);
+	for (int i = 0; i < argc; i++) {
 		if (!strcmp(argv[i], "--json"))
 			b->json = true;
 		else if (!strcmp(argv[i], "--all"))
 			b->all = true;
-		else if (!strcmp(argv[i], "-n") || !strncmp(argv[i], "--name", 6))
-			return wrong("each trial has a session of its own", argv[i]);
 		else
-			b->options[b->n_options++] = argv[i];
+			words[n++] = argv[i];
 	}
-	/* DIR stands last, for options may have values. */
-	if (!b->n_options)
+	code = replay_trial_take(n, words, help);
+	if (code)
+		return code;
+	if (optind == n)
 		return wrong("no recording is given", argv[0]);
-	b->path = b->options[--b->n_options];
+	b->path = words[optind];
+	b->options = words + 1;
+	b->n_options = optind - 1;
 	return 0;
 }
 
@@ -374,16 +382,13 @@ int cmd_bisect(int argc, char **argv)
 	struct replay r;
 	int end = 1, code;
 
-	while (end < argc && strcmp(argv[end], "--")) {
-		if (!strcmp(argv[end], "--help") || !strcmp(argv[end], "-h")) {
-			fputs(help, stdout);
-			return EXIT_OK;
-		}
+	while (end < argc && strcmp(argv[end], "--"))
 		end++;
-	}
-	if (end + 1 >= argc)
-		return wrong("no build is given", argv[argc - 1]);
 	code = options_sort(&b, end, argv);
+	if (!code && end + 1 >= argc)
+		return wrong("no build is given", b.path);
+	if (code == HELPED)
+		return EXIT_OK;
 	if (!code)
 		code = replay_open(&r, b.path);
 	if (!code)
@@ -394,6 +399,9 @@ int cmd_bisect(int argc, char **argv)
 		return code;
 	b.program = r.program;
 	code = builds_take(&b, argc - end - 1, argv + end + 1);
+	/* Once, for all of them. */
+	if (!code)
+		code = packed_enter(b.path, b.program.folder);
 	if (!code)
 		code = found_say(&b, b.all ? all_try(&b) : halve(&b));
 	frames_close(&r.frames);

@@ -50,15 +50,19 @@ static int stand_wait(const struct session *s)
 
 int cmd_go(int argc, char **argv)
 {
-	struct look l = look_take(argc, argv, "nf", help);
+	struct look l = look_take(argc, argv, "nf?", help);
 	struct session s;
 	uint64_t event = 0;
-	int code = l.code ? l.code : look_session(&l, &s);
+	int code = l.code;
 
+	if (!code && !l.follower)
+		code = wrong("none is given");
+	else if (!code && strcmp(l.follower, "end") && !count_take(l.follower, &event))
+		code = wrong(l.follower);
+	if (!code)
+		code = look_session(&l, &s);
 	if (code)
 		return code;
-	if (strcmp(l.follower, "end") && !count_take(l.follower, &event))
-		return wrong(l.follower);
 	code = show_done(control_ask_json(&s, json_pack("{s:s, s:I}", "do", "go", "event",
 							(json_int_t)event), -1),
 			 "go on", l.name);

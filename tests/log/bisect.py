@@ -60,7 +60,9 @@ if "none of those that were tried differs" not in p.stdout:
     fail(p.stdout)
 mve("bisect", LOG, "--", "./nothere", status=3)
 for words in (["bisect"], ["bisect", LOG], ["bisect", "nowhere", "--", "true"],
-              ["bisect", "-n", "x", LOG, "--", "true"]):
+              ["bisect", "-n", "x", LOG, "--", "true"], ["bisect", "--foo", LOG, "--", "true"],
+              ["bisect", "--until", "3", LOG, "--", "true"], ["bisect", "--gdb", LOG, "--", "true"],
+              ["bisect", LOG, "more", "--", "true"]):
     if "hint:" not in mve(*words, status=2).stderr:
         fail(words)
 print("bisect: ok")

@@ -99,14 +99,16 @@ def killed():
         fail("it is whole")
 
 
+def no(words, text, status):
+    p = run(MVE, *words, status=status)
+    if text not in p.stderr or "hint:" not in p.stderr or p.stdout:
+        fail(f"{words}: {p.stdout} {p.stderr}")
+
+
 def refused():
     folder = fresh("refused.log")
     os.mkdir(folder)
 
-    def no(words, text, status):
-        p = run(MVE, *words, status=status)
-        if text not in p.stderr or "hint:" not in p.stderr:
-            fail(f"{words}: {p.stderr}")
     no(["replay", folder], "No such file", 1)
     no(["replay", "nowhere.log"], "No such file", 2)
     no(["replay"], "no recording is given", 2)
@@ -117,6 +119,7 @@ def refused():
     os.chmod(folder, 0o700)
     no(["run", "--record", folder, "--", "true"], "a recording is there", 2)
     no(["run", "--record", "nowhere/log", "--", "true"], "No such file", 3)
+    no(["run", "--record", ".", "--", "true"], "not the name of a folder", 2)
     no(["run", "--record", "x.log", "--stateless", "--mark", "accept", "--", "true"],
        "do not go together", 2)
 
@@ -263,8 +266,21 @@ def looked():
         fail("a cut is not seen")
     if "in 1 segment" not in run(MVE, "log", folder, status=0).stdout:
         fail("where it is cut there is no segment")
-    for words in (["verify", "x"], ["look"], ["--pid", "x"], ["--call", "nocall"]):
+    for words in (["verify", "x"], ["look"], ["--pid", "x"], ["--call", "nocall"],
+                  ["verify", "--call", "write"], ["connections", "--event", "3"], ["--pid", "3"],
+                  ["show", "--pcap", "x"], ["pack", "--conn", "1"]):
         run(MVE, "log", folder, *words, status=2)
+    for words, text in ((["show", "--event", "99999"], "no such event: 99999"),
+                        (["show", "--conn", "7"], "no such connection: 7"),
+                        (["connections", "--conn", "7"], "no such connection: 7"),
+                        (["export", "--pcap", "seven.pcap", "--conn", "7"],
+                         "no such connection: 7")):
+        if text not in run(MVE, "log", folder, *words, status=1).stderr:
+            fail(f"{words}: not said: {text}")
+    if os.path.exists("seven.pcap"):
+        fail("packets of no connection are left")
+    no(["replay", "--used", "nowhere/used", folder], "cannot write what was used", 3)
+    no(["replay", "--on-divergence", "promote", folder], "a recording leads nobody", 2)
 
 
 def bytes_of(folder):

@@ -218,6 +218,7 @@ Test(address, taken)
 	cr_assert(!address_parse(&a, "tls://me:secret@one,nats://two:1/x"));
 	cr_expect(a.servers == 2 && !strcmp(a.server[0], "tls://me:secret@one"));
 	cr_expect(!strcmp(a.server[1], "nats://two:1"));
+	cr_assert(!address_parse(&a, "nats://[::1]:4222,me:secret@[::1]/x"));
 	cr_assert(!address_parse(&a, "nats:///x"));
 	cr_expect(!a.servers);
 }
@@ -228,6 +229,8 @@ Test(address, refused)
 		"", "x", "nats://", "nats://one", "http://one/x", "nats://one/", "nats://one/a..b",
 		"nats://one/.a", "nats://one/a.", "nats://one/a.*", "nats://one/>",
 		"nats://one/$JS.x", "nats://one/a b", "nats://,/x", "nats://a,b,c,d,e,f,g,h,i/x",
+		"nats://one:/x", "nats://one:0/x", "nats://one:65536/x", "nats://one:4x/x",
+		"nats://one,me:4222@two:+1/x",
 	};
 	struct ship_address a;
 	char longest[4096];

@@ -56,12 +56,21 @@ static const struct option options[] = {
 	{ 0 },
 };
 
+#define BIT(opt)	(1u << ((opt) - OPT_JSON))
+#define PART		(BIT(OPT_JSON) | BIT(OPT_PID) | BIT(OPT_CONN) | BIT(OPT_FROM) | BIT(OPT_TO))
+
 static const struct verb {
 	const char *name;
 	int (*run)(const struct log_want *w, struct frames *f);
+	unsigned takes;		/* BIT() of options */
 } verbs[] = {
-	{ "", log_sum }, { "show", log_show }, { "connections", log_conns },
-	{ "export", log_export }, { "verify", log_verify }, { "pack", log_pack },
+	{ "", log_sum, BIT(OPT_JSON) },
+	{ "show", log_show, PART | BIT(OPT_CALL) | BIT(OPT_EVENT) | BIT(OPT_AFTER) |
+			    BIT(OPT_BEFORE) },
+	{ "connections", log_conns, PART },
+	{ "export", log_export, PART | BIT(OPT_PCAP) },
+	{ "verify", log_verify, BIT(OPT_JSON) },
+	{ "pack", log_pack, BIT(OPT_JSON) },
 };
 
 static int wrong(const char *what, const char *text)
@@ -109,6 +118,20 @@ static int option_take(struct log_want *w, int opt, char **argv)
 	}
 }
 
+/* Each option is one of what is to be done. */
+static int verb_takes(const struct verb *verb, unsigned given)
+{
+	const struct option *o = options;
+
+	while (o->name && !(given & ~verb->takes & BIT(o->val)))
+		o++;
+	if (!o->name)
+		return 0;
+	say_error("mve log --help lists them", "not an option of mve log DIR%s%s: --%s",
+		  verb->name[0] ? " " : "", verb->name, o->name);
+	return EXIT_USE;
+}
+
 /* What a time means is known once it is known when the recording began. */
 static int times_take(struct log_want *w)
 {
@@ -128,11 +151,23 @@ static const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
+bool log_has(const struct log_want *w, uint64_t events, uint64_t conns)
+{
+	if (w->event > events)
+		say_error("mve log DIR show has their numbers", "no such event: %lu",
+			  (unsigned long)w->event);
+	else if (w->conn > conns)
+		say_error("mve log DIR connections has their numbers", "no such connection: %lu",
+			  (unsigned long)w->conn);
+	return w->event <= events && w->conn <= conns;
+}
+
 int cmd_log(int argc, char **argv)
 {
 	struct log_want w = { 0 };
 	const struct verb *verb;
 	struct replay r;
+	unsigned given = 0;
 	int opt, result;
 
 	opterr = 0;
@@ -144,6 +179,7 @@ int cmd_log(int argc, char **argv)
 		result = option_take(&w, opt, argv);
 		if (result)
 			return result;
+		given |= BIT(opt);
 	}
 	if (optind == argc || argc - optind > 2)
 		return wrong(optind == argc ? "no recording is given" : "too many words",
@@ -152,7 +188,9 @@ int cmd_log(int argc, char **argv)
 	if (!verb)
 		return wrong("nothing to do with a recording", argv[optind + 1]);
 	w.path = argv[optind];
-	result = replay_open(&r, w.path);
+	result = verb_takes(verb, given);
+	if (!result)
+		result = replay_open(&r, w.path);
 	if (result)
 		return result;
 	w.program = r.program;

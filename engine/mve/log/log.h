@@ -26,6 +26,9 @@ int log_pack(const struct log_want *w, struct frames *f);
 int log_conns(const struct log_want *w, struct frames *f);
 int log_export(const struct log_want *w, struct frames *f);
 
+/* There are so many events and connections; false, and a word: that asked for is none. */
+bool log_has(const struct log_want *w, uint64_t events, uint64_t conns);
+
 /*
  * A time of a recording that began then: "+1.5" is seconds from there, "13:37:00.25" of the clock,
  * the next from there that is so late.  False: it is none.

@@ -23,12 +23,17 @@ struct exporter {
 	struct pcap pcap;
 	json_t *list;		/* of connections */
 	uint64_t last_ns;
-	uint64_t conns_told;
+	uint64_t conns_told, last_conn;
 };
 
 static bool wanted(const struct log_want *w, const struct conn *c)
 {
 	return (!w->conn || w->conn == c->number) && (!w->pid || w->pid == c->pid);
+}
+
+static void last_note(struct exporter *x, const struct conn *c)
+{
+	x->last_conn = c->number > x->last_conn ? c->number : x->last_conn;
 }
 
 static void event_take(void *ctx, const struct told *t, bool over)
@@ -59,6 +64,7 @@ static void conn_list(void *ctx, struct conn *c)
 	char own[ADDRESS_TEXT], peer[ADDRESS_TEXT];
 	struct exporter *x = ctx;
 
+	last_note(x, c);
 	if (!wanted(x->want, c) || c->ended_ns < x->want->from_ns || c->began_ns >= x->want->to_ns)
 		return;
 	json_array_append_new(x->list, json_pack(
@@ -128,7 +134,7 @@ int log_conns(const struct log_want *w, struct frames *f)
 		conns_print(x.list);
 		json_decref(x.list);
 	}
-	return whole ? EXIT_OK : EXIT_NO;
+	return log_has(w, UINT64_MAX, x.last_conn) && whole ? EXIT_OK : EXIT_NO;
 }
 
 /* --- what was said ----------------------------------------------------------------------- */
@@ -156,6 +162,7 @@ static void ended_export(void *ctx, struct conn *c)
 	bool is = c->user || (log_in_time(x->want, c->began_ns) &&
 			      log_in_time(x->want, c->ended_ns));
 
+	last_note(x, c);
 	if (!wanted(x->want, c) || !is)
 		return;
 	x->conns_told++;
@@ -199,6 +206,7 @@ int log_export(const struct log_want *w, struct frames *f)
 	struct exporter x = { .want = w };
 	struct conns_user user = { .ctx = &x, .moved = bytes_export,
 				   .peer_ended = peer_ended_export, .ended = ended_export };
+	bool whole, has;
 	FILE *file;
 
 	if (!w->pcap) {
@@ -209,5 +217,12 @@ int log_export(const struct log_want *w, struct frames *f)
 	if (!file)
 		return EXIT_SYSTEM;
 	pcap_begin(&x.pcap, file);
-	return packets_end(&x, conns_each(&x, f, &user));
+	whole = conns_each(&x, f, &user);
+	has = log_has(w, UINT64_MAX, x.last_conn);
+	if (has)
+		return packets_end(&x, whole);
+	fclose(file);
+	if (strcmp(w->pcap, "-"))
+		unlink(w->pcap);
+	return EXIT_NO;
 }

@@ -21,6 +21,7 @@ struct show {
 	const struct log_want *want;
 	struct conns *conns;
 	struct call_print print;
+	uint64_t events, last_conn;
 };
 
 static bool wanted(const struct log_want *w, const struct told *t, const struct conn *c)
@@ -79,6 +80,8 @@ static void event_show(void *ctx, const struct told *t, bool over)
 	const struct conn *c = conns_take(s->conns, t, over);
 	char when[LOG_CLOCK];
 
+	s->events = t->number > s->events ? t->number : s->events;
+	s->last_conn = c && c->number > s->last_conn ? c->number : s->last_conn;
 	if (over || !wanted(s->want, t, c))
 		return;
 	log_clock(t->time_ns, when);
@@ -102,5 +105,5 @@ int log_show(const struct log_want *w, struct frames *f)
 	print_free(&s.print);
 	if (!whole)
 		say_error("all before it is shown", "%s: not whole: %s", w->path, f->why);
-	return whole ? EXIT_OK : EXIT_NO;
+	return log_has(w, s.events, s.last_conn) && whole ? EXIT_OK : EXIT_NO;
 }

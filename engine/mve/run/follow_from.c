@@ -24,6 +24,7 @@
 #include "engine/outside/ship/courier.h"
 #include "engine/outside/ship/ship.h"
 #include "engine/outside/ship/spool.h"
+#include "engine/outside/start/start.h"
 
 #define LOOK_MS		20
 
@@ -116,6 +117,16 @@ static int ended(struct courier *c, const struct replay *r, int code)
 	return EXIT_SYSTEM;
 }
 
+/* A program that is not there need not be waited with. */
+static int command_look(int argc, char **argv)
+{
+	char *path = NULL;
+	int code = optind < argc ? program_find(argv[optind], &path) : 0;
+
+	free(path);
+	return code;
+}
+
 static int from_take(struct run_options *o, int argc, char **argv)
 {
 	struct ship_address address;
@@ -132,7 +143,7 @@ static int from_take(struct run_options *o, int argc, char **argv)
 			  "cannot follow: %s", wrong);
 		return EXIT_USE;
 	}
-	return courier_there() ? 0 : EXIT_SYSTEM;
+	return courier_there() ? command_look(argc, argv) : EXIT_SYSTEM;
 }
 
 int cmd_follow_from(int argc, char **argv)

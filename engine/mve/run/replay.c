@@ -13,6 +13,7 @@
 #include "engine/outside/log/feeder.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/pack/packed.h"
+#include "engine/outside/pack/used.h"
 
 #define STAND_MS	3600000
 
@@ -48,6 +49,30 @@ static const struct option replay_options[] = {
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
 	{ 0 },
 };
+
+/* Those that each trial of mve bisect may have. */
+static const struct option trial_options[] = {
+	{ "tier", required_argument, NULL, OPT_TIER },
+	{ "help", no_argument, NULL, OPT_HELP },
+	COMPARED_OPTIONS,
+	{ "from", required_argument, NULL, OPT_BEGIN },
+	{ "partial", no_argument, NULL, OPT_PARTIAL },
+	{ 0 },
+};
+
+int replay_trial_take(int argc, char **argv, const char *help)
+{
+	static struct run_options o;
+	int code = follower_add(&o, "same");
+
+	if (!code)
+		code = options_take(&o, argc, argv, ":h", trial_options, help);
+	if (!code && optind + 1 < argc) {
+		say_error("builds stand behind --", "not understood: %s", argv[optind + 1]);
+		code = EXIT_USE;
+	}
+	return code;
+}
 
 static void last_take(void *ctx, const struct told *t)
 {
@@ -114,6 +139,8 @@ int cmd_replay(int argc, char **argv)
 		result = options_take(&o, argc, argv, ":hn:", replay_options, replay_help);
 	if (result)
 		return result == HELPED ? EXIT_OK : result;
+	if (o.used && (result = used_open(o.used)))
+		return result;
 	if (optind >= argc) {
 		say_error("for example: mve replay DIR", "no recording is given");
 		return EXIT_USE;

@@ -44,6 +44,8 @@ enum {
 	{ "help", no_argument, NULL, OPT_HELP },			\
 	COMPARED_OPTIONS
 
+/* Options of mve replay for trials, and a recording behind them, at optind; 0, HELPED or a code. */
+int replay_trial_take(int argc, char **argv, const char *help);
 /* 0, HELPED, or an exit code behind a message. */
 int options_take(struct run_options *o, int argc, char **argv, const char *shorts,
 		 const struct option *longs, const char *help);

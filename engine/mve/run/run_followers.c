@@ -227,13 +227,18 @@ int follower_map(struct run_options *o, char *text)
 	return 0;
 }
 
-/* What comes in its place is a copy of the leader. */
-static int retry_complete(const struct run_options *o, const struct follower_options *f)
+/* What comes in its place is a copy of the leader; what takes the leader's needs one. */
+static int policy_complete(const struct run_options *o, const struct follower_options *f)
 {
 	const char *why = o->replay ? "a recording has no leader to copy" :
 			  o->sampling.stateless ? "--again is the like with --stateless" :
 			  strcmp(f->command, "same") ? "only -f same can be replaced by one" : NULL;
 
+	if (f->policy == POLICY_PROMOTE && o->replay) {
+		say_error("stop, ignore or alarm:CMD",
+			  "--on-divergence promote: a recording leads nobody");
+		return EXIT_USE;
+	}
 	if (f->policy != POLICY_RETRY || !why)
 		return 0;
 	say_error(why, "--on-divergence retry: a twin of the leader cannot replace it: -f '%s'",
@@ -295,7 +300,7 @@ int followers_complete(struct run_options *o)
 		}
 	}
 	for (unsigned i = 0; i < o->followers; i++) {
-		int code = retry_complete(o, &o->follower[i]);
+		int code = policy_complete(o, &o->follower[i]);
 
 		code = code ? code : rules_make(&o->follower[i]);
 		if (code)

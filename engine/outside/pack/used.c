@@ -19,6 +19,7 @@
 
 static char *paths[USED_MOST];
 static size_t count;
+static int file = -1;
 
 static void path_note(const char *path)
 {
@@ -45,17 +46,26 @@ void used_see(const struct monitor *m, pid_t pid)
 	maps_free(&maps);
 }
 
+static int cannot(const char *path, int error)
+{
+	say_error("check the folder and its rights", "cannot write what was used: %s: %s", path,
+		  strerror(error));
+	return EXIT_SYSTEM;
+}
+
+int used_open(const char *path)
+{
+	MUST(file < 0);
+	file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return file < 0 ? cannot(path, errno) : 0;
+}
+
 void used_write(const struct monitor *m)
 {
-	const char *path = m->options->used;
-	int how = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
-	int fd = path ? open(path, how, 0600) : -1, result = fd < 0 ? -errno : 0;
+	int result = 0;
 
 	for (size_t i = 0; i < count && !result; i++)
-		result = fd_write(fd, &(struct folder_part){ paths[i], strlen(paths[i]) + 1 });
-	if (fd >= 0)
-		close(fd);
-	if (path && result)
-		say_error("check the folder and its rights", "cannot write %s: %s", path,
-			  strerror(-result));
+		result = fd_write(file, &(struct folder_part){ paths[i], strlen(paths[i]) + 1 });
+	if (result)
+		cannot(m->options->used, -result);
 }

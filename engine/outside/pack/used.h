@@ -4,6 +4,8 @@
 
 #include "engine/outside/monitor/monitor.h"
 
+/* They are to be written there; 0, or an exit code behind a message. */
+int used_open(const char *path);
 /* A process has mapped code: with it, what else it has mapped; with --used alone. */
 void used_see(const struct monitor *m, pid_t pid);
 /* The paths, each with a zero behind it. */

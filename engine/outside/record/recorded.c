@@ -31,10 +31,13 @@ static int open_fail(const char *path, int result)
 	if (result == -EEXIST)
 		say_error("give a folder that is new, or empty",
 			  "cannot record: %s: a recording is there", path);
+	else if (result == -EINVAL)
+		say_error("for example: --record shop.log",
+			  "cannot record: %s: it is not the name of a folder", path);
 	else
 		say_error("the folder must be yours alone (0700), on a disk with room",
 			  "cannot record: %s: %s", path, folder_why(-result));
-	return result == -EEXIST ? EXIT_USE : EXIT_SYSTEM;
+	return result == -EEXIST || result == -EINVAL ? EXIT_USE : EXIT_SYSTEM;
 }
 
 int recorder_open(struct monitor *m)

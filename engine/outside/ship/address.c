@@ -1,6 +1,8 @@
 /* Addresses: one scheme for all servers, or each has its own. */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/outside/ship/address.h"
@@ -22,6 +24,20 @@ static bool subject_ok(const char *s)
 		    (*s != '.' || before == '.'))
 			return false;
 	return before != '.';
+}
+
+/* A number where one stands; the last colon of an address in brackets is in them. */
+static bool port_ok(const char *server)
+{
+	const char *host = strstr(server, "://") + 3, *at = strrchr(host, '@');
+	const char *colon = strrchr(at ? at : host, ':');
+	unsigned long port;
+	char *end;
+
+	if (!colon || strchr(colon, ']'))
+		return true;
+	port = strtoul(colon + 1, &end, 10);
+	return isdigit((unsigned char)colon[1]) && !*end && port && port <= UINT16_MAX;
 }
 
 bool address_servers(struct ship_address *a, const char *scheme, const char *list)
@@ -61,6 +77,9 @@ const char *address_parse(struct ship_address *a, const char *url)
 	snprintf(list, sizeof(list), "%.*s", (int)(slash - hosts), hosts);
 	if (slash - hosts >= (long)sizeof(list) || !address_servers(a, scheme, list))
 		return "it has too many servers";
+	for (unsigned i = 0; i < a->servers; i++)
+		if (!port_ok(a->server[i]))
+			return "its port must be a number, 1 to 65535";
 	strcpy(a->subject, slash + 1);
 	return NULL;
 }
