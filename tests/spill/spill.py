@@ -7,10 +7,12 @@ crash		the leader crashes meanwhile: it reads all that was told, and leads
 kept		the same of who led before, twice: each section is the leader's in its turn
 over		its spiller is killed: it is said, the server goes on, the follower is dropped
 full		the file takes no more: the same, but that it goes on trying
+small		so it is where the disk itself is full, and a recording is on it, too (root)
+several		three followers, stopped one behind the other, and a takeover meanwhile: each reads all
 bounded		more is told than --log-max has: the follower is dropped, the server goes on
 start		--from-start: a program begins where the server began, rings ago, and then leads;
 		who is dropped begins there again
-soak		as `stopped`, for 60 s at full load
+soak		as `stopped`, for 60 s at full load; the times of its requests, before and meanwhile
 """
 import json
 import os
@@ -192,6 +194,56 @@ def full():
     r.end()
 
 
+def small():
+    here, image = os.path.abspath("small"), "small.img"
+    os.makedirs(here, mode=0o700, exist_ok=True)
+    with open(image, "wb") as f:
+        f.truncate(16 * MIB)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, here], check=True)
+    try:
+        r = Redis("--when-full", "spill", "--full-ms", "500", "--record", f"{here}/log")
+        stop(r)
+        r.fill(range(8000))
+        for what in ("cannot spill: No space left", "the recording ends: cannot write: No space"):
+            if what not in r.said():
+                fail(f"not said: {what}")
+        waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
+        r.has(range(7000, 8000))
+        r.end()
+    finally:
+        subprocess.run(["umount", "-l", here], check=True)
+
+
+def several():
+    r = Redis("--when-full", "spill", "--log-max", "512M", "--full-ms", "60000",
+              follows=("-f", "same") * 3)
+    r.fill(range(1000))
+    names, last, part = ("f1", "f2", "f3"), 1000, 8 * MIB // VALUE
+    for name in names:
+        waited(lambda: caught_up(r, name), f"{name} comes")
+    pids = {}
+    for name in names:      # one is a part ahead of the next
+        pids[name] = r.follower(name)["pid"]
+        os.kill(pids[name], signal.SIGSTOP)
+        r.fill(range(last, last + part))
+        last += part
+    os.kill(pids["f3"], signal.SIGCONT)
+    waited(lambda: caught_up(r, "f3"), "the first catches up")
+    subprocess.run([MVE, "promote", NAME, "f3", "--wait"], check=True, stdout=subprocess.DEVNULL)
+    r.fill(range(last, last + part))
+    last += part
+    if r.status()["ring"]["spill"]["on_disk"] < 8 * MIB:
+        fail(f"hardly anything is on disk: {r.status()['ring']}")
+    for name in ("f1", "f2"):
+        os.kill(pids[name], signal.SIGCONT)
+        waited(lambda: caught_up(r, name), f"{name} catches up, by two streams")
+    os.kill(r.status()["server"], signal.SIGSEGV)
+    r.has(range(last - 1000, last))
+    r.fill(range(last, last + 100))
+    r.end()
+
+
 def bounded():
     r = Redis("--when-full", "spill", "--log-max", "8M", "--full-ms", "500")
     stop(r)
@@ -201,17 +253,33 @@ def bounded():
     r.end()
 
 
+def times_print(what, took):
+    took = sorted(took)
+    at = {f"{p} %": f"{took[int(len(took) * p / 100)] * 1000:.2f}" for p in (50, 90, 99, 99.9)}
+    print(f"{what}: {len(took)} times {BATCH} requests, ms: {at}, most {took[-1] * 1000:.1f}",
+          file=sys.stderr)
+
+
 def soak():
     r = Redis("--when-full", "spill", "--log-max", "12G", ring="64M")
-    pid, last, worst = stop(r), 1000, 0.0
+    last, took = 1000, []
     r.fill(range(last))
+    waited(lambda: caught_up(r), "the follower comes")
+    for _ in range(1000):
+        since = time.monotonic()
+        r.fill(range(last, last + BATCH))
+        took.append(time.monotonic() - since)
+        last += BATCH
+    times_print("it follows", took)
+    pid, took = stop(r), []
     end = time.monotonic() + 60
     while time.monotonic() < end:
         since = time.monotonic()
         r.fill(range(last, last + BATCH))
-        worst = max(worst, time.monotonic() - since)
+        took.append(time.monotonic() - since)
         last += BATCH
-    print(f"told {r.status()['ring']}, slowest batch {worst * 1000:.1f} ms", file=sys.stderr)
+    print(f"told {r.status()['ring']}", file=sys.stderr)
+    times_print("it stands", took)
     spill = is_equal_at_last(r, pid, last)
     if spill["memory_most"] > 66 * MIB:
         fail(f"more memory than the ring has: {spill}")
