@@ -448,6 +448,8 @@ def refused():
     if "recorded already" not in s.record("more.log", status=1).stderr:
         fail("twice at once")
     mve("record", NAME, status=2)
+    for bad in ("", ".", "..", "x/."):
+        mve("record", NAME, bad, status=2)
     mve("record", "nobody-has-this-name", "x.log", status=1)
     s.first.get("early", "bird")
     s.end()

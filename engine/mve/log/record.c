@@ -123,8 +123,14 @@ static int words_take(int argc, char **argv, const char **name, struct wanted *w
 /* The monitor has another working folder. */
 static int folder_whole(struct wanted *w, char *out, size_t size)
 {
+	const char *slash = strrchr(w->folder, '/'), *last = slash ? slash + 1 : w->folder;
 	char here[PATH_MAX] = "";
 
+	if (!last[0] || !strcmp(last, ".") || !strcmp(last, "..")) {
+		say_error("for example: mve record NAME shop.log",
+			  "cannot record: %s: it is not the name of a folder", w->folder);
+		return EXIT_USE;
+	}
 	if (w->folder[0] != '/' && !getcwd(here, sizeof(here)))
 		here[0] = 0;
 	if (snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", w->folder) < (int)size &&
@@ -168,6 +174,18 @@ static int image_wait(const struct session *s, const char *folder)
 	return EXIT_NO;
 }
 
+static int refused(json_t *reply, const char *name)
+{
+	const char *why = json_string_value(json_object_get(reply, "error"));
+
+	if (!why)
+		return show_done(reply, "record", name);
+	say_error("the folder must be new, and yours alone; docs/recording.md says which servers",
+		  "cannot record: %s: %s", name, why);
+	json_decref(reply);
+	return EXIT_NO;
+}
+
 static int begin(const struct session *s, struct wanted *w)
 {
 	const struct run_options *o = &w->o;
@@ -186,7 +204,7 @@ static int begin(const struct session *s, struct wanted *w)
 			   -1, w->wait_s);
 	stood = json_object_get(reply, "stood_us");
 	if (!stood)
-		return show_done(reply, "record", s->name);
+		return refused(reply, s->name);
 	say_error(NULL, "recording to %s: it will hold what clients send, and what they are sent",
 		  w->folder);
 	printf("%s: recorded from now on; the server stood for %.1f ms\n", s->name,
