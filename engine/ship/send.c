@@ -154,6 +154,8 @@ static bool window_acked(struct sender *s, uint32_t sent)
 	do
 		status = js_PublishAsyncComplete(s->link.js, &o);
 	while (status == NATS_TIMEOUT && now() < end && !natsConnection_IsClosed(s->link.nats));
+	if (status == NATS_TIMEOUT && natsConnection_IsClosed(s->link.nats))
+		status = NATS_CONNECTION_DISCONNECTED;
 	if (status != NATS_OK)
 		return link_failed(&s->link, "not acknowledged", status);
 	if (__atomic_load_n(&s->acks, __ATOMIC_RELAXED) == sent)

@@ -1,12 +1,14 @@
 """nats.py: what tests of shipping share: a NATS server of our own, kv shipped, its follower."""
 import json
 import os
+import random
 import re
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -63,6 +65,51 @@ class Nats:
 
     def url(self, subject, scheme="nats", user=""):
         return f"{scheme}://{user}127.0.0.1:{self.port}/{subject}"
+
+
+class Cutter:
+    """Passes bytes on to the server, and cuts each connection after some, wherever that is.
+
+    Twice the largest message, at most: so each comes through in one of a few connections."""
+
+    def __init__(self, nats):
+        self.nats, self.cuts, self.whole = nats, 0, False
+        self.listens = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listens.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            peer, _ = self.listens.accept()
+            try:
+                server = socket.create_connection(("127.0.0.1", self.nats.port))
+            except OSError:
+                peer.close()
+                continue
+            pair = (peer, server)
+            left = [random.randrange(2 * PAYLOAD)]
+            for a, b in (pair, pair[::-1]):
+                threading.Thread(target=self.carry, args=(a, b, left), daemon=True).start()
+
+    def carry(self, a, b, left):
+        try:
+            while data := a.recv(4096):
+                if not self.whole and left[0] < len(data):
+                    b.sendall(data[:left[0]])
+                    self.cuts += 1
+                    break
+                left[0] -= len(data)
+                b.sendall(data)
+        except OSError:
+            pass
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def url(self, subject):
+        return f"nats://127.0.0.1:{self.port}/{subject}"
 
 
 class Session:
@@ -145,6 +192,7 @@ HEAD = struct.Struct("<QIIIIQQQQQIIII")     # struct ship_message
 VERSIONS = slice(1, 5)
 RECORDING, BYTES, PLACE, BEGAN, FLAGS, SIZE, CRC = 5, 7, 8, 9, 10, 11, 13
 OVER = 1
+PAYLOAD = 256 << 10     # of a segment in one message, at most
 
 
 def crc32c_table():

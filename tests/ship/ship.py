@@ -3,6 +3,7 @@
 
 equal		kv under load; two followers, one from the beginning, one that comes late
 restarted	the NATS server is killed and started again under load, and so is mve-ship
+cut		the connections of both are cut at any byte, again and again (TURNS), under load
 gone		the NATS server goes for good: the leader serves on, and says so; what waits is bounded
 never		there is none when the session begins, and then there is; and one that never comes
 refused		what is not mve's, of another version, torn, damaged, of another session, and
@@ -20,7 +21,7 @@ import signal
 import subprocess
 import sys
 
-from nats import (BYTES, FLAGS, HEAD, OVER, RECORDING, SIZE, VERSIONS, Leader, Nats, Peer,
+from nats import (BYTES, FLAGS, HEAD, OVER, RECORDING, SIZE, VERSIONS, Cutter, Leader, Nats, Peer,
                   Session, build, equal, fail, free_port, message, needed, until)
 
 SUBJECT = f"mve.test-{os.getpid()}"
@@ -84,6 +85,25 @@ def restarted():
     calls = equal(follower.end())
     if calls < 8400:
         fail(f"{calls} calls")
+    nats.kill()
+    if spools():
+        fail(f"left behind: {spools()}")
+
+
+def cut():
+    nats = Nats("nats-cut")
+    here, there = Cutter(nats), Cutter(nats)
+    leader = Leader(here.url(SUBJECT))
+    follower = Session("follow-cut", "follow", "--from", there.url(SUBJECT), "-n",
+                       f"ship-f-{os.getpid()}-cut")
+    for n in range(int(os.environ.get("TURNS", "6"))):
+        until(lambda: leader.load(20) or min(here.cuts, there.cuts) > n, "they are not cut",
+              every=0.02)
+    here.whole = there.whole = True
+    until(lambda: '"waiting": 0' in leader.status(), "what waits is not shipped")
+    leader.stop()
+    calls = equal(follower.end())
+    print(f"{calls} calls; cut {here.cuts} and {there.cuts} times", file=sys.stderr)
     nats.kill()
     if spools():
         fail(f"left behind: {spools()}")
@@ -313,7 +333,7 @@ def main():
     needed()
     os.environ["XDG_CACHE_HOME"] = os.path.abspath("cache")
     build("kv")
-    cases = {"equal": equal_case, "restarted": restarted, "gone": gone, "never": never,
+    cases = {"equal": equal_case, "restarted": restarted, "cut": cut, "gone": gone, "never": never,
              "refused": refused, "changed": changed, "dropped": dropped, "killed": killed,
              "secure": secure}
     for name in sys.argv[1:]:
