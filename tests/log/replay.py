@@ -6,6 +6,7 @@ redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
 spare		twins are kept beside the recorder, which has a row of its own
+taken		another version comes to lead, twice: what goes on is recorded beside it; all are replayed
 synced		--sync: what the recorder asks of the kernel, and what it does not
 disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
@@ -156,6 +157,41 @@ def spare():
         fail(said)
     if replay(folder)[0] < 600:
         fail("not all is replayed")
+
+
+def goes_on(folder):
+    def image():
+        now = recording_now()
+        return now["folder"].endswith(folder) and now.get("image", {}).get("state") == "written"
+
+    waited(image, f"the image in {folder} is written")
+
+
+def taken():
+    folder = fresh("taken.log")
+    parts = [f"{folder}.{n}" for n in (3, 4)]
+    for part in parts:
+        fresh(part)
+    os.makedirs(f"{folder}.2", exist_ok=True)       # somebody else's
+    r = Redis(folder, "--spare", "1")
+    r.load(200)
+    for part in parts:
+        twins_wait(1)
+        if part == parts[0]:
+            os.kill(json.loads(run(MVE, "status", NAME, "--json", status=0).stdout)["server"],
+                    signal.SIGSEGV)
+        else:
+            run(MVE, "promote", NAME, twins()[0], "--wait", status=0)
+        r.load(200)
+        goes_on(part)
+        r.load(200)
+    said = r.end()
+    if said.count("the recording ends: another version leads") != 2 or \
+       said.count("recorded again, to") != 2:
+        fail(said)
+    for part in (folder, *parts):
+        if replay(part)[0] < 400:
+            fail(f"not all is replayed: {part}")
 
 
 def waited(what, why):

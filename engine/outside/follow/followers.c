@@ -17,6 +17,7 @@
 #include "engine/outside/late/join.h"
 #include "engine/outside/follow/pace.h"
 #include "engine/outside/foam/record_late.h"
+#include "engine/outside/record/goes_on.h"
 #include "engine/outside/late/past.h"
 #include "engine/outside/late/retry.h"
 #include "engine/outside/late/rows.h"
@@ -281,6 +282,7 @@ void followers_look(struct monitor *m)
 	streams_sweep(m);
 	pace_look(m);
 	record_images_look(m);
+	record_goes_on_look(m);
 	for (unsigned i = 0; i < m->versions; i++) {
 		if (!follows(m, &m->version[i]))
 			continue;

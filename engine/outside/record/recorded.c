@@ -191,6 +191,17 @@ bool recorder_is(void)
 	return ours.socket >= 0;
 }
 
+bool recorder_left(void)
+{
+	return !recorder_is() && !strcmp(ours.why, RECORDER_LEFT);
+}
+
+void recorder_folder(char *path, size_t size)
+{
+	MUST(ours.writer.folder >= 0);
+	folder_path(ours.writer.folder, path, size);
+}
+
 void recorder_fail(struct monitor *m, const char *why)
 {
 	char text[FRAMES_WHY];

@@ -525,7 +525,7 @@ static bool look(struct recorder *r, unsigned turn, bool *any)
 		batch_write(&r->writer, &g->batch);
 	batch_wait(&r->writer, &other->batch);
 	return sync_look(r) && given_back(r, other) && whole &&
-	       (r->streams.conduct->leader == r->leader || ends(r, "another version leads"));
+	       (r->streams.conduct->leader == r->leader || ends(r, RECORDER_LEFT));
 }
 
 /* It was asked to end, and has come to where the lanes were then. */

@@ -33,6 +33,10 @@ bool recorder_cuts(void);
 uint64_t recorder_bytes(void);
 /* There is one at work. */
 bool recorder_is(void);
+/* The last one has ended because another version leads. */
+bool recorder_left(void);
+/* Of the last one: the path of its folder. */
+void recorder_folder(char *path, size_t size);
 /* The image that it begins with is not to be had: it ends. */
 void recorder_fail(struct monitor *m, const char *why);
 /* It has said something, or has ended. */

@@ -9,6 +9,7 @@
 #include "engine/outside/log/writer.h"
 
 #define US		(1u << ROW_LOG)
+#define RECORDER_LEFT	"another version leads"	/* why it ended */
 
 /* Where we stand in a lane: how far is written down, and how far that is under way. */
 struct place {
