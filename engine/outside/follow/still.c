@@ -7,6 +7,12 @@
  * (a futex, a flag).  Such a version cannot lead: that is a verdict, and not an accident of
  * the day when it is needed.
  *
+ * For how long it sleeps says nothing by itself: what it waits for may come behind all that a
+ * whole ring has for the others, and on a busy machine that is minutes.  So it is asked whether
+ * it waits for anybody.  One of the process that has an older event comes first, and is judged
+ * if it sleeps; one that runs, or would with a processor, may be whom it waits for.  Where one
+ * runs for ever the process' own time says so.
+ *
  * A follower that is a whole ring behind, but moves, makes its leader wait, each time for
  * less than --full-ms.  That is said.
  */
@@ -26,13 +32,19 @@
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
 
+#define ASKED_MS	1000	/* it has slept so long when others are looked at */
+#define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
 #define WAITED_LOOK_MS	1000
 #define WAITED_SHARE	10	/* percent of the time that are worth a word */
 
 /* --- that stand ------------------------------------------------------------------- */
 
-/* Since when a lane's reader has slept in front of the same event. */
-static struct { uint64_t at, since_ms; } seen[VERSIONS][LANES_ALL];
+/* Since when a lane's reader has slept in front of the same event, and waited for nobody. */
+static struct seen {
+	uint64_t at, since_ms;
+	uint64_t used_ms;	/* by its process, when others were first looked at; 0: not yet */
+	uint64_t asked_ms;	/* when others were looked at last */
+} seen[VERSIONS][LANES_ALL];
 
 /* It has something to read, and sleeps all the same. */
 static bool reader_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
@@ -45,19 +57,66 @@ static bool reader_sleeps(const struct monitor *m, const struct version *v, uint
 	       !stream_only_looks(m->realm[lane / LANES].conduct, v->index, lane % LANES);
 }
 
+static uint64_t next_of(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	return stream_next(m->realm[lane / LANES].conduct, v->index, lane % LANES);
+}
+
+/* The other lane is read by a thread of the process that comes first, or may be at work. */
+static bool comes_first(const struct monitor *m, const struct version *v, uint32_t other,
+			uint64_t than)
+{
+	const struct cursor *c = cursor_at(m, v->index, other);
+	uint64_t next = streams_lane_unread(m, v->index, m->leader, other) ?
+			next_of(m, v, other) : 0;
+
+	return (next && next < than) || thread_runs(c->pid, c->owner);
+}
+
+static bool waits_for_another(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	pid_t pid = cursor_at(m, v->index, lane)->pid;
+	uint64_t next = next_of(m, v, lane);
+
+	LANES_EACH(m, m->leader, i) {
+		const struct cursor *c = cursor_at(m, v->index, i);
+
+		if (i != lane && c->pid == pid && c->source == m->leader &&
+		    c->life == lane_at(m, m->leader, i)->life && c->done != c->life &&
+		    comes_first(m, v, i, next))
+			return true;
+	}
+	return false;
+}
+
+/* Now and then: others may be many. */
+static bool waits_still(const struct monitor *m, const struct version *v, uint32_t lane,
+			struct seen *s, uint64_t now)
+{
+	uint64_t used;
+
+	if (now < s->since_ms + ASKED_MS || now < s->asked_ms + ASKED_MS)
+		return false;
+	s->asked_ms = now;
+	used = process_used_ms(cursor_at(m, v->index, lane)->pid);
+	s->used_ms = s->used_ms ? s->used_ms : used;
+	return used < s->used_ms + CPU_SHARE * m->options->still_ms &&
+	       waits_for_another(m, v, lane);
+}
+
 static uint64_t lane_stands(const struct monitor *m, const struct version *v, uint32_t lane,
 			    uint64_t now)
 {
 	uint64_t at = __atomic_load_n(&cursor_at(m, v->index, lane)->at,
 				      __ATOMIC_RELAXED);
+	struct seen *s = &seen[v->index][lane];
 
 	MUST(v->index < VERSIONS && lane < LANES_ALL);
-	if (seen[v->index][lane].at != at || !seen[v->index][lane].since_ms ||
-	    !reader_sleeps(m, v, lane)) {
-		seen[v->index][lane].at = at;
-		seen[v->index][lane].since_ms = now;
-	}
-	return now - seen[v->index][lane].since_ms;
+	if (s->at != at || !s->since_ms)
+		*s = (struct seen){ .at = at, .since_ms = now };
+	else if (!reader_sleeps(m, v, lane) || waits_still(m, v, lane, s, now))
+		s->since_ms = now;
+	return now - s->since_ms;
 }
 
 /*

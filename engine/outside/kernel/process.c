@@ -19,6 +19,8 @@
 
 #define STATE		3	/* fields of /proc/PID/stat, counted from 1 */
 #define PARENT		4
+#define USED		14	/* of a processor, in its own code and in the kernel's */
+#define USED_KERNEL	15
 #define THREADS		20
 #define BEGAN		22
 #define ROOM		23	/* of its memory, in bytes */
@@ -143,6 +145,13 @@ bool process_runs(pid_t pid)
 uint64_t process_began(pid_t pid)
 {
 	return stat_field(pid, BEGAN);
+}
+
+uint64_t process_used_ms(pid_t pid)
+{
+	uint64_t ticks = stat_field(pid, USED) + stat_field(pid, USED_KERNEL);
+
+	return ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 pid_t process_parent(pid_t pid)

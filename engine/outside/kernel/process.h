@@ -11,6 +11,8 @@
 
 /* When it began, in clock ticks since boot; 0: there is none, or it has ended. */
 uint64_t process_began(pid_t pid);
+/* What its threads have used of processors. */
+uint64_t process_used_ms(pid_t pid);
 /* Its parent; 0: it has none that we see. */
 pid_t process_parent(pid_t pid);
 /* It is `of`, or a child of it, or of one of its children. */

@@ -66,6 +66,8 @@ struct report_event {
 
 /* Of what the follower has not taken in the lane it must take nothing. */
 bool stream_only_looks(const struct conduct *streams, uint32_t version, uint32_t lane);
+/* The number, among its process' events, of the next that is more than a look; 0: there is none. */
+uint64_t stream_next(const struct conduct *streams, uint32_t version, uint32_t lane);
 /* Up to `max` calls and signals that the follower has not taken; how many. */
 unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t lane,
 		      struct report_event *e, unsigned max);

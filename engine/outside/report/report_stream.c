@@ -75,6 +75,25 @@ bool stream_only_looks(const struct conduct *streams, uint32_t version, uint32_t
 	return !e && !r.broken;
 }
 
+uint64_t stream_next(const struct conduct *streams, uint32_t version, uint32_t lane)
+{
+	struct streams s = { streams, version };
+	const struct event *e;
+	struct cursor ours;
+	struct reader r;
+	uint64_t seq;
+
+	if (!attach(&r, &s, &ours, lane) || r.from->lane[lane].life != ours.life)
+		return 0;
+	for (int i = 0; i < LOOKS_MAX && (e = reader_peek(&r)); i++) {
+		seq = __atomic_load_n(&e->seq, __ATOMIC_RELAXED) & ORDER_MASK;
+		if (seq && !event_looks(e))
+			return seq;
+		reader_take(&r);
+	}
+	return 0;
+}
+
 unsigned report_ahead(const struct conduct *streams, uint32_t version, uint32_t lane,
 		      struct report_event *e, unsigned max)
 {
