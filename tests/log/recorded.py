@@ -45,7 +45,9 @@ class Redis:
         self.words = ["redis-server", "--port", str(self.port), "--save", ""]
         self.err = open(f"{NAME}.err", "w+")
         self.mve = subprocess.Popen([MVE, "run", "-n", NAME, "--record", folder, *more, "--",
-                                     *self.words], stdout=subprocess.DEVNULL, stderr=self.err)
+                                     *self.words], stdout=subprocess.DEVNULL, stderr=self.err,
+                                    # libc maps a file shared for it
+                                    env={**os.environ, "LC_ALL": "C.UTF-8"})
         for _ in range(200):
             try:
                 self.link = socket.create_connection(("127.0.0.1", self.port))

@@ -173,15 +173,16 @@ def taken():
     for part in parts:
         fresh(part)
     os.makedirs(f"{folder}.2", exist_ok=True)       # somebody else's
-    r = Redis(folder, "--spare", "1")
+    # f1 has memory of its own where its leader has a file, shared.
+    r = Redis(folder, "-f", "same", "--spare", "1")
     r.load(200)
     for part in parts:
-        twins_wait(1)
+        twins_wait(2 if part == parts[0] else 1)
         if part == parts[0]:
+            run(MVE, "promote", NAME, "f1", "--wait", status=0)
+        else:
             os.kill(json.loads(run(MVE, "status", NAME, "--json", status=0).stdout)["server"],
                     signal.SIGSEGV)
-        else:
-            run(MVE, "promote", NAME, twins()[0], "--wait", status=0)
         r.load(200)
         goes_on(part)
         r.load(200)

@@ -304,7 +304,8 @@ static int memory_map(struct making *k, const struct foam_map *m)
 {
 	long fd = memory_of(k, m->inode);
 
-	return failed(fd) ? (int)fd : map_by(k, m, MAP_SHARED, fd, m->offset, m->prot);
+	/* What is shared is written as its mapping may be: so may this, until its bytes are there. */
+	return failed(fd) ? (int)fd : map_by(k, m, MAP_SHARED, fd, m->offset, m->prot | PROT_WRITE);
 }
 
 static int inside_map(struct making *k, const struct foam_map *m)
@@ -403,6 +404,20 @@ static int bytes_write(struct making *k)
 	return 0;
 }
 
+static int rights_give(struct making *k)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; i < k->f->head.maps && !result; i++) {
+		const struct foam_map *m = &k->f->map[i];
+
+		if (m->kind == FOAM_MEMORY && !(m->prot & PROT_WRITE))
+			result = (int)REMOTE(&k->r, SYS_mprotect, m->start, m->end - m->start,
+					     m->prot);
+	}
+	return result;
+}
+
 /* What it is told, of this session. */
 static int point_write(struct making *k)
 {
@@ -473,8 +488,8 @@ static int closed(struct making *k)
 /* In this order. */
 static const struct step { const char *name; int (*make)(struct making *k); } steps[] = {
 	{ "bridge", bridge_make }, { "unmap", all_unmap }, { "vdso", kernels_place },
-	{ "maps", maps_make }, { "memory", bytes_write }, { "point", point_write },
-	{ "layout", mm_tell }, { "descriptors", closed },
+	{ "maps", maps_make }, { "memory", bytes_write }, { "rights", rights_give },
+	{ "point", point_write }, { "layout", mm_tell }, { "descriptors", closed },
 };
 
 static int all_make(struct making *k)
