@@ -249,9 +249,18 @@ static long ask_later(long pause_ms)
 	return 2 * pause_ms < ASK_MOST_MS ? 2 * pause_ms : ASK_MOST_MS;
 }
 
+/* What it says of how long the server stood is of all that was asked. */
+static void stood_add(json_t *reply, json_int_t before_us)
+{
+	json_t *stood = json_object_get(reply, "stood_us");
+
+	json_integer_set(stood, json_integer_value(stood) + before_us);
+}
+
 json_t *show_asked(const struct session *s, json_t *ask, int object, long wait_s)
 {
 	uint64_t end = now_ms() + 1000 * (uint64_t)wait_s;
+	json_int_t stood_us = 0;
 	json_t *reply = NULL;
 
 	for (long pause_ms = ASK_MS;; pause_ms = ask_later(pause_ms)) {
@@ -259,6 +268,8 @@ json_t *show_asked(const struct session *s, json_t *ask, int object, long wait_s
 
 		json_decref(reply);
 		reply = control_ask_json(s, json_incref(ask), object);
+		stood_add(reply, stood_us);
+		stood_us = json_integer_value(json_object_get(reply, "stood_us"));
 		if (now_ms() >= end || !json_is_true(json_object_get(reply, "passes")))
 			break;
 		if (first)

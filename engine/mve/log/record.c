@@ -191,7 +191,6 @@ static int begin(const struct session *s, struct wanted *w)
 	const struct run_options *o = &w->o;
 	char folder[PATH_MAX];
 	int code = folder_whole(w, folder, sizeof(folder));
-	const json_t *stood;
 	json_t *reply;
 
 	if (code)
@@ -202,13 +201,12 @@ static int begin(const struct session *s, struct wanted *w)
 					"age_ns", (json_int_t)o->bounds.age_ns, "last",
 					o->bounds.last, "images_ms", (json_int_t)o->images_ms),
 			   -1, w->wait_s);
-	stood = json_object_get(reply, "stood_us");
-	if (!stood)
+	if (!json_is_true(json_object_get(reply, "done")))
 		return refused(reply, s->name);
 	say_error(NULL, "recording to %s: it will hold what clients send, and what they are sent",
 		  w->folder);
 	printf("%s: recorded from now on; the server stood for %.1f ms\n", s->name,
-	       (double)json_integer_value(stood) / 1000);
+	       (double)show_number(reply, "stood_us") / 1000);
 	fflush(stdout);
 	json_decref(reply);
 	return image_wait(s, w->folder);

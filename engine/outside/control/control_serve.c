@@ -49,6 +49,15 @@ static json_t *refusal(const char *why, bool passes)
 	return json_pack("{s:o, s:b}", "error", text_json(why), "passes", passes);
 }
 
+/* The same, of what the leader has stood for all the same. */
+static json_t *refusal_stood(const char *why, bool passes, uint64_t stood_us)
+{
+	json_t *reply = refusal(why, passes);
+
+	json_object_set_new(reply, "stood_us", json_integer((json_int_t)stood_us));
+	return reply;
+}
+
 /* A follower that lives, by its name; or NULL and *error. */
 static struct version *follower_of(struct monitor *m, const json_t *ask, json_t **error)
 {
@@ -146,7 +155,7 @@ static json_t *twin(struct monitor *m, const json_t *ask)
 	const struct version *v = twin_begin(m, &like, &stood_us, why, sizeof(why), &passes);
 
 	if (!v)
-		return refusal(why, passes);
+		return refusal_stood(why, passes, stood_us);
 	return json_pack("{s:b, s:s, s:I}", "done", 1, "follower", v->name, "stood_us",
 			 (json_int_t)stood_us);
 }
@@ -171,7 +180,7 @@ static json_t *record(struct monitor *m, const json_t *ask)
 	if (!o.record || o.record[0] != '/' || o.sync > SYNC_CALL)
 		return control_error("not a request");
 	if (!record_begin(m, &o, &stood_us, why, sizeof(why), &passes))
-		return refusal(why, passes);
+		return refusal_stood(why, passes, stood_us);
 	return json_pack("{s:b, s:I}", "done", 1, "stood_us", (json_int_t)stood_us);
 }
 
