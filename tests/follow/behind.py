@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """behind.py: a follower whose thread waits for another that is far behind, or computes for long,
-is not lost: what it waits for comes."""
+is neither out of order nor lost: what it waits for comes."""
 import json
 import os
 import subprocess
@@ -32,12 +32,21 @@ def follower():
     return rows[1]
 
 
+def begun():
+    rows = versions()
+    return len(rows) == 2 and rows[1]["role"] == "follower" and not rows[1]["lag_cells"]
+
+
 def wait_for(what, words):
     end = time.monotonic() + COMES_S
     while not what():
         if time.monotonic() > end:
             wrong(f"not in {COMES_S} s: {words}")
         time.sleep(0.02)
+
+
+def met():
+    return {w["kind"]: w["met"] for w in follower()["waits"] if w["met"]}
 
 
 def over():
@@ -77,19 +86,23 @@ def session(way):
         server.stdin.flush()
 
     try:
-        wait_for(lambda: len(versions()) == 2 and not follower()["lag_cells"], "it begins")
+        wait_for(begun, "it begins")
         way(order)
+        limits = met()
     finally:
         server.stdin.close()
         status = server.wait(COMES_S)
     if status:
         wrong(f"status {status}")
+    return limits
 
 
 def main():
     subprocess.run(["gcc", "-O1", "-no-pie", "-pthread", "-o", "behind",
                     ROOT + "/tests/follow/behind.c"], check=True)
-    session(many)
+    limits = session(many)
+    if limits:
+        wrong(f"a wait for who takes steps came to its limit: {limits}")
     session(computes)
     print("behind: ok")
 

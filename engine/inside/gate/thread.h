@@ -78,8 +78,11 @@ struct altstack {
 #define AWAY_NUMBERED	2
 
 struct thread;
-/* Whether the thread must still wait, with its event of this number, for others (order.c). */
-typedef bool order_test(const struct thread *t, uint64_t seq);
+/*
+ * For whom the thread must still wait, with its event of this number: one of them, or NULL
+ * (order.c).
+ */
+typedef const struct thread *order_test(const struct thread *t, uint64_t seq);
 
 struct thread {
 	struct thread *self;
@@ -207,6 +210,8 @@ struct thread {
 	uint8_t polls;		/* it does not wait in accept alone */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;
+	uint32_t stood;		/* what `works` was as it began to stand, */
+	uint32_t worked;	/* and as it last went from the gate to its work (order_works) */
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
 	uint64_t edge;		/* a leader's: to be told with its next event; see edge.c */
 	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */

@@ -50,11 +50,6 @@ struct hold {
 	bool over;
 };
 
-static int cpu_clock(const struct thread *o)
-{
-	return (int)(~(uint32_t)o->tid << 3 | 6);
-}
-
 struct look {
 	int32_t tid;
 	char state;
@@ -120,7 +115,7 @@ static bool hold_step(struct hold *h, const struct thread *o)
 	h->now = clock_ns(CLOCK_MONOTONIC);
 	if (!h->since)
 		h->since = h->now;
-	cpu = clock_ns(cpu_clock(o));
+	cpu = clock_ns(cpu_clock(o->tid));
 	if (!h->cpu || (o == tick_holder && holder_waits))
 		h->cpu = cpu;
 	if (!h->until || (o == tick_holder && holder_waits))

@@ -16,6 +16,7 @@
 #include "engine/inside/locks/lock_gate.h"
 #include "engine/inside/locks/locks.h"
 #include "engine/inside/order/follow_signal.h"
+#include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/replay/follow.h"
@@ -136,7 +137,7 @@ const struct event *lock_event(struct thread *t, struct lock_call *c)
 		return e;
 	PUBLISH(thread_waits, &t->waits, 1);
 	e = behind_queries(&w);
-	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	order_works(t);
 	return e;
 }
 

@@ -34,8 +34,8 @@ static bool is_begun(const struct thread *t, uint64_t edge)
 	return !(edge & EDGE_DONE) && o && CONSUME(thread_waits, &o->waits) == 1;
 }
 
-/* An order_test: the thread at the edge's end has yet to come there. */
-static bool edge_open(const struct thread *t, uint64_t edge)
+/* The thread at the edge's end has yet to come there. */
+static bool is_open(const struct thread *t, uint64_t edge)
 {
 	uint32_t lane = edge_lane(edge), source = t->reader.cursor->source;
 	const struct cursor *c = &streams_section(&streams, streams.self)->cursor[lane];
@@ -57,12 +57,20 @@ static bool edge_open(const struct thread *t, uint64_t edge)
 	return edge_behind(at, edge & ~EDGE_DONE) < 0 || !is_begun(t, edge);
 }
 
-/* One that sleeps until another wakes it may never come. */
-static bool edge_open_awake(const struct thread *t, uint64_t edge)
+/* An order_test, as the next: one that is yet to be made is waited for as if it were t. */
+static const struct thread *edge_open(const struct thread *t, uint64_t edge)
 {
-	const struct thread *o = thread_of_lane(t, edge_lane(edge));
+	const struct thread *o = is_open(t, edge) ? thread_of_lane(t, edge_lane(edge)) : NULL;
 
-	return edge_open(t, edge) && (!o || order_is_awake(o));
+	return o || !is_open(t, edge) ? o : t;
+}
+
+/* One that sleeps until another wakes it may never come. */
+static const struct thread *edge_open_awake(const struct thread *t, uint64_t edge)
+{
+	const struct thread *o = edge_open(t, edge);
+
+	return o && order_is_awake(o) ? o : NULL;
 }
 
 void edge_wait(struct thread *t, uint64_t edge)
@@ -72,7 +80,7 @@ void edge_wait(struct thread *t, uint64_t edge)
 	bool met;
 
 	MUST(t->following);
-	if (missed >= ORDER_GIVE_UP || !edge_open(t, edge))
+	if (missed >= ORDER_GIVE_UP || !is_open(t, edge))
 		return;
 	/* The event is not taken yet. */
 	PUBLISH(thread_waits, &t->waits, 1);

@@ -50,6 +50,19 @@ _Static_assert(ORDER_BITS + 16 == 64 && ORDER_MASK == (1ull << ORDER_BITS) - 1,
 
 int32_t order_limits_met;	/* that many more than waits that were of use */
 
+static uint32_t works;		/* counts waits: a stretch of work is before one, or behind it */
+
+void order_works(struct thread *t)
+{
+	PUBLISH(thread_worked, &t->worked, CONSUME(works, &works));
+	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+}
+
+bool order_works_since(const struct thread *o, const struct thread *t)
+{
+	return (int32_t)(CONSUME(thread_worked, &o->worked) - t->stood) >= 0;
+}
+
 /* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
 void order_forked(void)
 {
@@ -162,24 +175,74 @@ static bool is_behind_of(const struct thread *o, const struct thread *t, uint64_
 						 CONSUME(thread_waits, &o->waits));
 }
 
-static bool others_behind(const struct thread *t, uint64_t seq, uint64_t slack)
+static const struct thread *others_behind(const struct thread *t, uint64_t seq, uint64_t slack)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (is_behind_of(o, t, seq, slack))
-			return true;
-	return false;
+			return o;
+	return NULL;
 }
 
 /*
- * So long have we waited, and it is not for want of a processor: on a busy machine a
- * thread may stand in the queue for one for seconds.  What the process used of one was
- * then used by others.
+ * Who is waited for, how far it has come, and since when it has not come further: a wait's time
+ * begins anew with each step.  So a thread may wait for as long as others have to read what was
+ * told before, however long that is on a busy machine.
  */
-static bool limit_is_met(struct thread *t, uint64_t cpu, uint64_t limit)
+struct awaited {
+	const struct thread *who;
+	uint64_t at;		/* of its cursor */
+	uint64_t since;		/* it stands there; 0: it has yet to be seen */
+	uint64_t own, all;	/* what it, and the process, had of a processor by then */
+};
+
+static uint64_t place_of(const struct thread *o)
 {
-	return cpu / CPU_SHARE >= limit || !order_others_able(t);
+	return o->has_lane && o->reader.cursor ?
+	       __atomic_load_n(&o->reader.cursor->at, __ATOMIC_RELAXED) : 0;
+}
+
+static void awaited_begin(struct awaited *a, const struct thread *who, uint64_t since)
+{
+	a->who = who;
+	a->at = place_of(who);
+	a->since = since;
+	a->own = clock_ns(cpu_clock(who->tid));
+	a->all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/*
+ * Where threads are waited for that do what they like, and not for what they have to read, there
+ * is always one that takes a step: those have one time together.
+ */
+static void awaited_look(struct awaited *a, const struct thread *who, enum wait_kind kind,
+			 uint64_t now)
+{
+	bool anew = !a->since || (kind != WAIT_busy && a->at != place_of(who));
+
+	if (anew || a->who != who)
+		awaited_begin(a, who, anew || kind != WAIT_busy ? now : a->since);
+}
+
+static bool had_more(int clock, uint64_t than, uint64_t ns)
+{
+	uint64_t now = clock_ns(clock);
+
+	return now > than && now - than >= ns;	/* a thread that has ended has no clock */
+}
+
+/*
+ * So long have we waited, and it is not for want of a processor: on a busy machine a thread may
+ * stand in the queue for one for seconds.  One that computes is waited for as long of its own
+ * time.  Is it another that does, for whom it waits, what the process used was used by others,
+ * too.
+ */
+static bool limit_is_met(struct thread *t, const struct awaited *a, uint64_t limit)
+{
+	return had_more(cpu_clock(a->who->tid), a->own, limit) ||
+	       had_more(CLOCK_PROCESS_CPUTIME_ID, a->all, CPU_SHARE * limit) ||
+	       !order_others_able(t);
 }
 
 /*
@@ -253,11 +316,13 @@ static void sleepers_rouse(const struct thread *t)
 static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind,
 		       uint64_t limit)
 {
-	uint64_t since = 0, cpu = 0, look = 0, sleep = PAUSE_FIRST_NS, now = 0;
-	bool still = true;
+	uint64_t since = 0, look = 0, sleep = PAUSE_FIRST_NS, now = 0;
+	struct awaited awaited = { .since = 0 };
+	const struct thread *who;
 
 	MUST(!t->stands && t == thread_self());	/* who waits twice is seen to wait once */
 
+	t->stood = BOTH_BY(works, add_fetch, &works, 1);
 	for (int i = 0; i < SPINS && what(t, seq); i++)
 		__builtin_ia32_pause();
 	t->stands_seq = seq;
@@ -265,21 +330,18 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 	for (;;) {
 		/* What was done before is seen. */
 		uint32_t seen = CONSUME(steps, &steps);
-		uint64_t used;
 
 		if (stand_look(t))
-			since = 0;
-		still = what(t, seq);
-		if (!still)
+			since = awaited.since = 0;
+		who = what(t, seq);
+		if (!who)
 			break;
 		now = clock_ns(CLOCK_MONOTONIC);
-		used = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-		if (!since) {
-			since = now;
-			look = now + limit;
-			cpu = used;
-		}
-		if (now >= look && limit_is_met(t, used - cpu, limit))
+		since = since ? since : now;
+		awaited_look(&awaited, who, kind, now);
+		if (look < awaited.since + limit)
+			look = awaited.since + limit;
+		if (now >= look && limit_is_met(t, &awaited, limit))
 			break;
 		if (now >= look)
 			look = now + limit;
@@ -291,12 +353,12 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 	}
 	PUBLISH(thread_stands, &t->stands, NULL);
 	if (since && kind < WAITS)
-		wait_note(kind, now - since, still);
-	if (still)
+		wait_note(kind, now - since, who);
+	if (who)
 		__atomic_fetch_add(&order_limits_met, 1, __ATOMIC_RELAXED);
 	else if (since && __atomic_load_n(&order_limits_met, __ATOMIC_RELAXED) > 0)
 		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
-	return !still;
+	return !who;
 }
 
 bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind)
@@ -304,20 +366,42 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wai
 	return wait_while(t, seq, what, kind, wait_limit(kind));
 }
 
-static bool before_fork(const struct thread *t, uint64_t seq)
+static bool is_before_fork(uint64_t seq)
 {
-	(void)t;
 	return (uint16_t)(seq >> ORDER_BITS) !=
 	       (uint16_t)CONSUME(forks, &forks);
 }
 
-static bool far_ahead(const struct thread *t, uint64_t seq)
+/* Whose event is the oldest: so far the process has come. */
+static const struct thread *furthest_behind(const struct thread *t)
+{
+	const struct thread *o, *who = t;
+	uint64_t least = ~0ull;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		uint64_t next = o != t && o->pid == t->pid && o->following && o->has_lane ?
+				next_of(o) & ORDER_MASK : 0;
+
+		if (next && next < least) {
+			least = next;
+			who = o;
+		}
+	}
+	return who;
+}
+
+static const struct thread *before_fork(const struct thread *t, uint64_t seq)
+{
+	return is_before_fork(seq) ? furthest_behind(t) : NULL;
+}
+
+static const struct thread *far_ahead(const struct thread *t, uint64_t seq)
 {
 	return others_behind(t, seq, SLACK_EVENTS);
 }
 
 /* Threads that still work on what they took: the copy would hold half of it. */
-static bool others_busy(const struct thread *t, uint64_t seq)
+static const struct thread *others_busy(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
@@ -327,9 +411,9 @@ static bool others_busy(const struct thread *t, uint64_t seq)
 			continue;
 		/* What it did before is done. */
 		if (!CONSUME(thread_waits, &o->waits))
-			return true;
+			return o;
 	}
-	return false;
+	return NULL;
 }
 
 /*
@@ -396,10 +480,10 @@ void order_wait(struct thread *t, uint64_t seq)
 
 bool order_is_clear(const struct thread *t, uint64_t seq)
 {
-	return (seq & ORDER_MASK) < t->ordered && !before_fork(t, seq);
+	return (seq & ORDER_MASK) < t->ordered && !is_before_fork(seq);
 }
 
-bool order_is_thread_behind(const struct thread *t, uint64_t seq)
+const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq)
 {
 	return others_behind(t, seq, 0);
 }
@@ -411,14 +495,14 @@ bool order_is_awake(const struct thread *o)
 	       CONSUME(want_mutex, &o->want_mutex);
 }
 
-bool order_awake_behind(const struct thread *t, uint64_t seq)
+const struct thread *order_awake_behind(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (is_behind_of(o, t, seq, 0) && order_is_awake(o))
-			return true;
-	return false;
+			return o;
+	return NULL;
 }
 
 /*
@@ -449,22 +533,22 @@ static bool may_fork(const struct thread *o, uint64_t seq)
 	return order_is_awake(o) && (next ? fork_between(next, seq) : given_by(o) != 0);
 }
 
-static bool before_fork_awake(const struct thread *t, uint64_t seq)
+static const struct thread *before_fork_awake(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
-	if (!before_fork(t, seq))
-		return false;
+	if (!is_before_fork(seq))
+		return NULL;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane && may_fork(o, seq))
-			return true;
-	return false;
+			return furthest_behind(t);
+	return NULL;
 }
 
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
-	if (before_fork(t, seq) && seq && order_limits_met < ORDER_GIVE_UP)
+	if (is_before_fork(seq) && seq && order_limits_met < ORDER_GIVE_UP)
 		order_wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_forked);
 }
 
@@ -484,7 +568,7 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 	PUBLISH(thread_waits, &t->waits, 1);
 	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
 				   WAIT_told);
-	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	order_works(t);
 	if (met)
 		return;
 	request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);

@@ -42,8 +42,12 @@ bool order_leads_to(uint32_t source, uint32_t to);
 /* It does not sleep until another wakes it. */
 bool order_is_awake(const struct thread *o);
 bool order_stands_till(const struct thread *o);
-bool order_is_thread_behind(const struct thread *t, uint64_t seq);
-bool order_awake_behind(const struct thread *t, uint64_t seq);
+/* The thread goes from the gate to its work, with what it has been told. */
+void order_works(struct thread *t);
+/* What o works on it came to the gate for while t stood, or later. */
+bool order_works_since(const struct thread *o, const struct thread *t);
+const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq);
+const struct thread *order_awake_behind(const struct thread *t, uint64_t seq);
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 			  order_test *awake, enum wait_kind kind);
 

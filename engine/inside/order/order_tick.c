@@ -46,37 +46,38 @@ static bool tick_to_come(const struct thread *o, uint64_t seq)
 	return false;
 }
 
-static bool others_to_tick(const struct thread *t, uint64_t seq)
+static const struct thread *others_to_tick(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
 		    o->reader.cursor->source == t->reader.cursor->source && tick_to_come(o, seq))
-			return true;
-	return false;
+			return o;
+	return NULL;
 }
 
-static bool others_at_work(const struct thread *t, uint64_t seq)
+static const struct thread *others_at_work(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
 	(void)seq;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && o->pid == t->pid && o->following && o->has_lane && is_at_work(o))
-			return true;
-	return false;
+		if (o != t && o->pid == t->pid && o->following && o->has_lane && is_at_work(o) &&
+		    !order_works_since(o, t))
+			return o;
+	return NULL;
 }
 
-static bool others_tick(const struct thread *t, uint64_t seq)
+static const struct thread *others_tick(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
 	(void)seq;
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o != t && o->pid == t->pid && CONSUME(thread_ticking, &o->ticking))
-			return true;
-	return false;
+			return o;
+	return NULL;
 }
 
 /*

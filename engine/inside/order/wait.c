@@ -264,7 +264,7 @@ const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void
 	/* A thread that forks sees all that was done before (order.c). */
 	PUBLISH(thread_waits, &t->waits, 1);
 	e = event_wait(t, over, what);
-	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	order_works(t);
 	return e;
 }
 

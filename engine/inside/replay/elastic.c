@@ -18,6 +18,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/order/order.h"
 #include "engine/inside/order/passable.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/record/form.h"
@@ -153,7 +154,7 @@ bool follow_told_value(struct thread *t, long nr, int64_t *value)
 	call_walk(t, &w, args, nr);
 	PUBLISH(thread_waits, &t->waits, 1);
 	told = answer_elastic(t, &w, nr, &result, &signal);
-	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
+	order_works(t);
 	if (t->ahead & 1 && reader_peek(&t->reader))
 		follow_take(t);
 	*value = result;
