@@ -35,6 +35,7 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
+#include "engine/inside/order/order_tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/replay/follow.h"
 #include "engine/inside/rewind/stand.h"
@@ -463,11 +464,16 @@ bool order_others_able(struct thread *t)
 	return false;
 }
 
-/* Before the thread takes an event. */
+/*
+ * Before the thread takes an event.  Others stand for one that has read a new second, until it
+ * comes to a call that is no clock's: it does not wait for them.
+ */
 void order_wait(struct thread *t, uint64_t seq)
 {
 	uint32_t i = 0;
 
+	if (t->ticking)
+		return;
 	if (!seq || order_limits_met >= ORDER_GIVE_UP || (seq & ORDER_MASK) < t->ordered)
 		return;
 	/* Looked at once for as many events as the slack has. */
@@ -548,8 +554,11 @@ static const struct thread *before_fork_awake(const struct thread *t, uint64_t s
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
-	if (is_before_fork(seq) && seq && order_limits_met < ORDER_GIVE_UP)
-		order_wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_forked);
+	if (!is_before_fork(seq) || !seq || order_limits_met >= ORDER_GIVE_UP)
+		return;
+	/* Who forks may stand for this one's clock: in the leader it did not any more. */
+	order_tick_over(t);
+	order_wait_for_awake(t, seq, before_fork, before_fork_awake, WAIT_forked);
 }
 
 /*
