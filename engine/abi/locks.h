@@ -37,7 +37,8 @@
 #define LOCK_COND_LAST	5
 #define LOCK_TAKE_FIRST	6	/* kinds that take a lock, and do no more than that */
 #define LOCK_TAKE_LAST	23
-#define LOCK_WAKE_FIRST	25
+#define LOCK_WAKE_FIRST	25	/* kinds of which a follower takes note, and nobody is told */
+#define LOCK_INIT_FIRST	27
 
 #ifndef __ASSEMBLER__
 #include <stdint.h>
@@ -50,7 +51,7 @@ enum lock_kind {
 };
 
 _Static_assert(LOCK_GUARD == LOCK_ONCE_LAST && LOCK_COND_CLOCKWAIT == LOCK_COND_LAST &&
-	       LOCK_COND_SIGNAL == LOCK_WAKE_FIRST, "groups");
+	       LOCK_COND_SIGNAL == LOCK_WAKE_FIRST && LOCK_MUTEX_INIT == LOCK_INIT_FIRST, "groups");
 _Static_assert(LOCK_MUTEX_LOCK == LOCK_TAKE_FIRST && LOCK_SEM_CLOCKWAIT == LOCK_TAKE_LAST,
 	       "those of the hows before LOCK_BY_COND: lock_told");
 
@@ -64,6 +65,7 @@ enum lock_how {
 	LOCK_BY_GUARD,	/* 1 in the thread that is to initialise */
 	LOCK_BY_RESULT,	/* takes nothing: only what it returned is told */
 	LOCK_BY_WAKE,	/* no lock, and not told: wakes who waits for a condition */
+	LOCK_BY_INIT,	/* likewise: another lock is in this place from now on */
 };
 
 /*

@@ -125,6 +125,7 @@ static bool comes_out(const struct late *l)
 	case LOCK_BY_GUARD:
 	case LOCK_BY_RESULT:
 	case LOCK_BY_WAKE:
+	case LOCK_BY_INIT:
 		return false;		/* it takes nothing */
 	default:
 		return !l->arg || is_sleep(l) || is_of_mutex(l);

@@ -24,7 +24,9 @@
 
 /*
  * Which lock of the leader's is which of ours is learnt from what is matched.  Memory
- * is used again, so a pair that comes up now and then only does not count.
+ * is used again, and not the same by all versions: where a lock is made what was known of the
+ * one before is forgotten.  Not all are made by a call, so a pair that comes up now and then
+ * only does not count.
  */
 #define PAIRS		4096
 #define PAIR_SURE	4
@@ -56,6 +58,15 @@ static void pair_learn(const struct thread *t, const struct lock_call *c, const 
 {
 	pairs[lock_address(c) * 0x9e3779b97f4a7c15ull >> 32 & (PAIRS - 1)] =
 		(struct pair){ lock_address(c), e->arg[2], t->reader.cursor->source, 1 };
+}
+
+long lock_renewed(struct thread *t, struct lock_call *c)
+{
+	struct pair *p = pair_of(t, c);
+
+	if (p)
+		p->own = 0;
+	return 0;
 }
 
 bool lock_is_same(const struct thread *t, const struct lock_call *c,

@@ -23,7 +23,7 @@
 #include "engine/inside/locks/lock_gate.h"
 
 	.hidden boot, local_span, locks_led, lock_told, lock_took, lock_ask_now
-	.hidden lock_wait_begin, lock_wait_end, lock_wake, before_over
+	.hidden lock_wait_begin, lock_wait_end, lock_wake, lock_renewed, before_over
 
 #define ARG(i)	(L_ARG + 8 * (i))(%rsp)
 
@@ -291,14 +291,18 @@ follow_wait:
 	.cfi_adjust_cfa_offset -L_SIZE
 	ret
 
-	/* What wakes: noted, then called. */
+	/* What wakes, or makes a lock: noted, then called. */
 	.cfi_restore_state
 	.cfi_adjust_cfa_offset -L_SIZE
 wake_gate:
 	cmpb	$0, %gs:T_FOLLOWING
 	je	alone
 	frame_open
+	cmp	$LOCK_INIT_FIRST, %eax
+	jae	1f
 	inside_quick lock_wake
+	jmp	unordered
+1:	inside_quick lock_renewed
 	jmp	unordered
 	.cfi_endproc
 
