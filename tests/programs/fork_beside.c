@@ -10,13 +10,25 @@
 #define SIZE	(48 << 20)
 
 static volatile unsigned counted;
-static volatile int over;
+/* By a lock: how often it works is to be the same in all versions. */
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
+static int ends;
+
+static int end_set(int set)
+{
+	int now;
+
+	CHECK_EQ(pthread_mutex_lock(&ending), 0);
+	now = ends |= set;
+	CHECK_EQ(pthread_mutex_unlock(&ending), 0);
+	return now;
+}
 
 static void *work(void *arg)
 {
 	int fd = *(int *)arg;
 
-	while (!over) {
+	while (!end_set(0)) {
 		CHECK_EQ(fallocate(fd, 0, 0, SIZE), 0);
 		counted++;
 		CHECK_EQ(ftruncate(fd, 0), 0);
@@ -42,7 +54,7 @@ int main(void)
 		CHECK_EQ(waitpid(pid, &status, 0), pid);
 		CHECK(WIFEXITED(status));
 	}
-	over = 1;
+	end_set(1);
 	CHECK_EQ(pthread_join(thread, NULL), 0);
 	return passed("fork_beside");
 }
