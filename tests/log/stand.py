@@ -115,15 +115,17 @@ def debugger(log, until, *commands):
 
 
 def gdb():
-    """Forwards, by kind, to a breakpoint; backwards; to the end; anew."""
+    """Forwards, by kind, to a breakpoint; backwards; to the end; anew.  A frame above the call
+    has what was given to it."""
     asked, answered = numbers("recvfrom"), numbers("sendto")
-    seen = debugger(LOG, str(asked[0]), "mve next call sendto", "bt", "mve next conn 1",
+    seen = debugger(LOG, str(asked[0]), "mve next call sendto", "bt",
+                    "frame function client_write", "down", "p $rdi", "mve next conn 1",
                     "break get", "mve next call sendto", "p key", "mve go last", "delete",
                     "mve back call recvfrom", "mve go +0.001", "mve end", "mve next",
                     f"mve go {answered[1]}", "bt", "mve go 99999", "mve next", "mve go noon", "quit")
     place = 0
     for want in (f"event {asked[0]},", "PUT a b", f"event {answered[0]},", r"#\d+ .*\bclient_write ",
-                 f"event {asked[1]},", r"\nBreakpoint 1, get \(key=0x\w+ \"a\"",
+                 r"\$1 = 6\n", f"event {asked[1]},", r"\nBreakpoint 1, get \(key=0x\w+ \"a\"",
                  f"stopped behind event {asked[1]}", r'"a"', f"event {numbers('')[-1]},",
                  f"event {asked[-1]},", "event 1,", r"replayed \d+ calls, equal", "the replay is over",
                  "has not begun", f"event {answered[1]},", r"#\d+ .*\bclient_write ",

@@ -90,12 +90,26 @@
 #define SLEB1(n)	((n) >> 7 & 0x7f | 0x80)
 #define SLEB2(n)	((n) >> 14 & 0x7f)
 
-/* rsp is `pushed` bytes below the top of our stack: the program's rsp and its return address. */
+/* A register, by its number in DWARF, stands there in the frame; rsp: see in_frame. */
+.macro saved_in reg, at, pushed
+	.cfi_escape 0x10, \reg, 4, 0x77, SLEB0(BELOW_TOP(\at) + \pushed), \
+		SLEB1(BELOW_TOP(\at) + \pushed), SLEB2(BELOW_TOP(\at) + \pushed)
+.endm
+
+/*
+ * rsp is `pushed` bytes below the top of our stack: the program's rsp and its return address;
+ * and what it gave the call, which a debugger shows.
+ */
 .macro in_frame pushed=0
 	.cfi_escape 0x0f, 5, 0x77, SLEB0(BELOW_TOP(F_RSP) + \pushed), \
 		SLEB1(BELOW_TOP(F_RSP) + \pushed), SLEB2(BELOW_TOP(F_RSP) + \pushed), 0x06
-	.cfi_escape 0x10, 16, 4, 0x77, SLEB0(BELOW_TOP(F_SITE_END) + \pushed), \
-		SLEB1(BELOW_TOP(F_SITE_END) + \pushed), SLEB2(BELOW_TOP(F_SITE_END) + \pushed)
+	saved_in 16, F_SITE_END, \pushed
+	saved_in 5, F_RDI, \pushed
+	saved_in 4, F_RSI, \pushed
+	saved_in 1, F_RDX, \pushed
+	saved_in 10, F_R10, \pushed
+	saved_in 8, F_R8, \pushed
+	saved_in 9, F_R9, \pushed
 .endm
 
 /* The flags go into the frame; C may be called. */
