@@ -3,7 +3,8 @@
 # the function to in_each_mode: it runs natively, in tier patch and in tier trap,
 # each in a folder of its own, and must print the same each time.  With
 # more_modes=follow it runs once more as the leader of one follower, with
-# $follower_options.
+# $follower_options.  A script that is told `record` runs natively and recorded
+# instead, and each recording is replayed twice: equal to its end.
 #
 # The function runs in a subshell with $mode, $name (the session's), $port (a
 # free one) and $folder (its own, current) set.  What it prints is compared:
@@ -16,6 +17,7 @@ here=$ROOT/tests/servers
 PATH=$PATH:/usr/sbin:/sbin
 TRAP_SHARE_MAX=0.001	# of the calls of a server that does its work
 export LC_ALL=C
+only=${1:-}
 
 need()
 {
@@ -39,7 +41,36 @@ under()
 	if [ "$mode" = follow ]; then
 		exec "$MVE" run -f same $follower_options --when-full block -n "$name" -- "$@"
 	fi
+	if [ "$mode" = record ]; then
+		recording=$(mktemp -d "$folder/recording.XXXXXX")
+		exec "$MVE" run --record "$recording" --ring 4M --when-full block -n "$name" -- "$@"
+	fi
 	exec "$MVE" run --tier="$mode" -n "$name" -- "$@"
+}
+
+# replay RECORDING: twice, which must go the same way, and be equal to its end.
+replay()
+{
+	for turn in 1 2; do
+		"$MVE" replay -n "$name" "$1" >"$folder/replay.$turn" 2>"$folder/replay.err" || {
+			status=$?
+			cat "$folder/replay.err" >&2
+			"$MVE" report "$name" >&2
+			echo "replay $turn of $1: $status" >&2
+			return 1
+		}
+	done
+	cmp "$folder/replay.1" "$folder/replay.2" >&2 &&
+		grep '^replayed [1-9][0-9]* calls, equal$' "$folder/replay.1"
+}
+
+# replayed: each recording of the mode; what they said is for who looks.
+replayed()
+{
+	for recording in "$folder"/recording.*; do
+		said=$(replay "$recording") || fail "it does not replay"
+		echo "$said, $(du -sm "$recording" | cut -f1) MB" >>"$folder/replays"
+	done
 }
 
 # start COMMAND...: in the background; $server is the process to signal, and
@@ -117,6 +148,7 @@ held_all()
 	fi
 	"$MVE" ps | grep "^$name " | grep -q running ||
 		fail "$mode: mve ps does not show $name: $("$MVE" ps)"
+	[ "$mode" != record ] || return 0
 	"$MVE" status "$name" --json >"$folder/status.json" || fail "$mode: no status"
 	python3 "$here/status.py" check "$mode" "$TRAP_SHARE_MAX" "$folder" ||
 		fail "$mode: see $folder/status.json"
@@ -156,12 +188,15 @@ in_mode()
 	shift
 	"$@" || fail "$mode: status $?"
 	session_ended
+	[ "$mode" != record ] || replayed
 }
 
 in_each_mode()
 {
 	top=$PWD
-	for mode in native ${MVE_TIER:-patch trap} $more_modes; do
+	modes="${MVE_TIER:-patch trap} $more_modes"
+	[ -z "$only" ] || modes=$only
+	for mode in native $modes; do
 		( in_mode "$mode" "$@" ) >"out.$mode" 2>"err.$mode"
 		status=$?
 		if [ $status = 77 ]; then
@@ -175,6 +210,7 @@ in_each_mode()
 			fail "$mode: differs from native"
 		fi
 	done
+	[ ! -f "$top/record/replays" ] || cat "$top/record/replays"
 	echo "$(basename "$0" .sh): ok"
 }
 

@@ -322,6 +322,18 @@ class Radicale(Server):
                 "--storage-filesystem-folder", f"{self.folder}/data"]
 
 
+class Simple(Server):
+    needs, shape, client = ("python3",), "Python; a thread for each connection", clients.HttpOnce
+    reload, daemon = None, False
+
+    def prepare(self):
+        self.pages()
+
+    def command(self, daemon):
+        return ["python3", "-m", "http.server", "--bind", "127.0.0.1", "-d",
+                f"{self.folder}/pages", str(self.port)]
+
+
 class Twisted(Server):
     needs, shape, reload = ("twistd3",), "Python; one loop", None
 

@@ -10,6 +10,7 @@ tried as a stranger would.  servers.py has them, a few lines each; clients.py ch
 	promote	to and fro twice under load
 	crash	the leader is killed by SIGSEGV (or `crash`) under load; the follower takes over
 	daemon	as a daemon: with a follower, promoted to and fro, crashed, stopped
+	record	recorded under load, and replayed twice to the end: equal (only when asked for)
 
 Each begins anew, in a session of its own.  It says a line for each: `yes`, or what did not hold:
 requests that got no or a wrong answer are *lost* and counted, nobody answered for QUIET_S is an
@@ -34,6 +35,7 @@ MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
 PHASES = ("native", "held", "follow", "reload", "promote", "crash", "daemon")
 LOAD = 40       # answers between two things that happen
 QUIET_S = 30    # longer than a client waits
+REPLAY_S = 200
 
 
 class Load:
@@ -97,19 +99,21 @@ class Load:
 
 
 class Session:
-    """The server at work: natively, or under mve with so many followers."""
+    """The server at work: natively (how is None), or under mve with these options."""
     count = 0
 
-    def __init__(self, kind, followers, daemon=False):
+    def __init__(self, kind, how, daemon=False):
         Session.count += 1
         self.folder = tempfile.mkdtemp(prefix="mve-stranger-", dir="/tmp")
         self.name = "%s-%d" % (os.environ.get("MVE_SESSION", f"t-{os.getpid()}"), Session.count)
-        self.held, self.daemon = followers is not None, daemon
+        self.held, self.daemon = how is not None, daemon
+        self.recording = self.folder + ".log"
         self.server = kind(free_port(kind.udp), self.folder)
         command = self.server.command(daemon)
         if self.held:
-            command = [MVE, "run", "-n", self.name, *["-f", "same"] * followers, "--ring", "16M",
-                       "--when-full", "block", "--", *command]
+            how = [word.format(recording=self.recording) for word in how]
+            command = [MVE, "run", "-n", self.name, *how, "--ring", "16M", "--when-full", "block",
+                       "--", *command]
         with open(f"{self.folder}/out", "ab") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out,
                                             stderr=out, cwd=self.folder, start_new_session=True)
@@ -190,6 +194,15 @@ class Session:
             if done.returncode:
                 raise Wrong(f"stop: {done.stderr.strip()}")
 
+    def replay(self):
+        """What a replay of the recording says of itself, which is that it is equal."""
+        done = subprocess.run([MVE, "replay", "-n", self.name + "-again", self.recording],
+                              capture_output=True, text=True, errors="replace", timeout=REPLAY_S)
+        if done.returncode or not re.match(r"replayed [1-9]\d* calls, equal$", done.stdout.strip()):
+            raise Wrong(f"replay: {done.returncode} {done.stdout.strip()} "
+                        + " | ".join(done.stderr.splitlines()[:4]))
+        return done.stdout.strip()
+
     def clean(self):
         if self.held:
             subprocess.run([MVE, "stop", self.name, "--kill"], capture_output=True)
@@ -201,8 +214,9 @@ class Session:
                 pass
         if os.environ.get("KEEP"):
             print("kept:", self.folder)
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            return
+        for folder in self.folder, self.recording:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_port(udp):
@@ -282,7 +296,19 @@ def daemon(session, load):
         load.more()
 
 
-WITH = {"native": None, "held": 0}
+def record(session, load):
+    load.more(3 * LOAD)
+    load.stop()
+    session.end()
+    session.process.wait(60)
+    said = [session.replay() for _ in range(2)]
+    if said[0] != said[1]:
+        raise Wrong(f"replays differ: {said}")
+    return "yes, " + said[0]
+
+
+FOLLOWED = ["-f", "same"]
+WITH = {"native": None, "held": [], "record": ["--record", "{recording}"]}
 
 
 def attempt(kind, phase):
@@ -292,11 +318,12 @@ def attempt(kind, phase):
     session = load = None
     try:
         session = Session.__new__(Session)
-        session.__init__(kind, WITH.get(phase, 1), phase == "daemon")
+        session.__init__(kind, WITH.get(phase, FOLLOWED), phase == "daemon")
         load = Load(session.server)
         words = globals()[phase](session, load)
         load.stop()
-        session.end()
+        if phase != "record":   # which has ended
+            session.end()
         return words or "yes"
     except (Wrong, OSError, subprocess.SubprocessError) as e:
         detail = f"{e}"
