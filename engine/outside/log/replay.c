@@ -357,6 +357,12 @@ int replay_result(struct monitor *m)
 		return EXIT_SYSTEM;
 	}
 	until_say(r);
+	if (v->findings) {
+		say_error("mve report shows it, and the request: mve report NAME",
+			  "%s: %s to the end, and its sanitizer has found something", r->path,
+			  r->tail ? "followed" : "replayed");
+		return EXIT_NO;
+	}
 	printf("%s %lu calls, equal%s\n", r->tail ? "followed" : "replayed",
 	       (unsigned long)r->fed->calls, is_whole(r) ? "" : " up to there");
 	fflush(stdout);
