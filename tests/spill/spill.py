@@ -27,6 +27,7 @@ from waits import LONG, MVE, NAME, connect, fail, free_port, waited
 MIB = 1 << 20
 VALUE = 4000
 BATCH = 64
+SOAK_S = int(os.environ.get("SOAK_S", 60))
 
 
 def value_of(number):
@@ -272,7 +273,7 @@ def soak():
         last += BATCH
     times_print("it follows", took)
     pid, took = stop(r), []
-    end = time.monotonic() + 60
+    end = time.monotonic() + SOAK_S
     while time.monotonic() < end:
         since = time.monotonic()
         r.fill(range(last, last + BATCH))
@@ -281,6 +282,7 @@ def soak():
     print(f"told {r.status()['ring']}", file=sys.stderr)
     times_print("it stands", took)
     spill = is_equal_at_last(r, pid, last)
+    print(f"at last {spill}", file=sys.stderr)
     if spill["memory_most"] > 66 * MIB:
         fail(f"more memory than the ring has: {spill}")
     r.end()

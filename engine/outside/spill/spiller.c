@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "engine/core/away.h"
+#include "engine/core/holds.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/log/aside.h"
@@ -320,10 +321,15 @@ static void send_out(struct work *w)
 
 /* --- back --------------------------------------------------------------------------- */
 
+/* What images hold behind followers is no reason to have more of it than the ring. */
 static bool memory_have(struct work *w, bool needed)
 {
+	struct section *own = section_of(w, w->streams.self);
+
 	if (w->memory < chunks_in_memory(w->s->m->conduct) || memory_withdraw(w))
 		return true;
+	if (needed && images_let_go(&w->streams, own))
+		memory_withdraw(w);
 	return needed;
 }
 
