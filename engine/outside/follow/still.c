@@ -28,6 +28,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/record/recorder.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
@@ -186,6 +187,7 @@ void still_waits_look(struct monitor *m)
 	v = furthest_behind(m);
 	say_error("a larger --ring, or --full-ms, by which it is dropped sooner",
 		  "%s: %s is held up by %s, a whole ring behind: it waits %lu %% of its time",
-		  m->session.name, leading(m)->name, v ? v->name : "a follower",
+		  m->session.name, leading(m)->name, v ? v->name :
+		  recorder_is() ? "its recorder" : "a follower",
 		  share > 100 ? 100 : share);
 }
