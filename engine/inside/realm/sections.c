@@ -92,19 +92,30 @@ static long sections_ask_once(struct thread *t, uint64_t wants, uint64_t waited_
 	return reply;
 }
 
-/* A process that has forbidden itself descriptors is let have some until it is answered. */
+struct files_limit files_allow(void)
+{
+	struct files_limit was = { 0, 0 }, most;
+
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &was);
+	most.now = most.max = was.max;
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &most, 0);
+	return was;
+}
+
+void files_forbid(const struct files_limit *was)
+{
+	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, was, 0);
+}
+
 long sections_ask(struct thread *t, uint64_t wants, uint64_t waited_ms, int32_t fd[VERSIONS])
 {
-	struct { uint64_t now, max; } limit, most;
+	struct files_limit was = files_allow();
 	long reply;
 
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
-	most.now = most.max = limit.max;
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &most, 0);
 	reply = sections_ask_once(t, wants, waited_ms, fd);
 	if (reply == REALM_AGAIN)
 		reply = sections_ask_once(t, wants, waited_ms, fd);
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
+	files_forbid(&was);
 	return reply == REALM_AGAIN ? -EMFILE : reply;
 }
 

@@ -7,6 +7,13 @@
 #define AF_UNIX_	1
 #define SEQPACKET	5
 
+struct files_limit {
+	uint64_t now, max;
+};
+
+/* A process that has forbidden itself descriptors is let have some until it has been answered. */
+struct files_limit files_allow(void);
+void files_forbid(const struct files_limit *was);
 /* `n` descriptors and `size` bytes that the monitor has sent: false: not just these. */
 bool descriptors_receive(int socket, int32_t *fd, uint32_t n, void *bytes, uint64_t size);
 /* The monitor's answer; what is in *fd is to be taken if it is a lane. */

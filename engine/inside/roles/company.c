@@ -13,7 +13,7 @@
 #include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/mman.h>
-#include <linux/resource.h>
+#include <linux/time_types.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
@@ -139,17 +139,12 @@ static long streams_ask(struct thread *t)
 	return result;
 }
 
-/* A process that has forbidden itself descriptors is let have some meanwhile. */
 static long streams_take(struct thread *t)
 {
-	struct { uint64_t now, max; } limit, most;
-	long result;
+	struct files_limit was = files_allow();
+	long result = streams_ask(t);
 
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit);
-	most.now = most.max = limit.max;
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &most, 0);
-	result = streams_ask(t);
-	OWN4(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, 0);
+	files_forbid(&was);
 	return result;
 }
 

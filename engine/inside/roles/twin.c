@@ -111,8 +111,7 @@ static bool parts_take(int socket)
 	return all;
 }
 
-/* 0, or why there are none. */
-static long parts_ask(struct thread *t, uint64_t number)
+static long parts_ask_once(struct thread *t, uint64_t number)
 {
 	int32_t pair[2];
 	long result = OWN4(__NR_socketpair, AF_UNIX_, SEQPACKET | O_CLOEXEC, 0, pair);
@@ -125,6 +124,16 @@ static long parts_ask(struct thread *t, uint64_t number)
 		result = -ENOMEM;
 	OWN1(__NR_close, pair[0]);
 	OWN1(__NR_close, pair[1]);
+	return result;
+}
+
+/* 0, or why there are none. */
+static long parts_ask(struct thread *t, uint64_t number)
+{
+	struct files_limit was = files_allow();
+	long result = parts_ask_once(t, number);
+
+	files_forbid(&was);
 	return result;
 }
 

@@ -72,6 +72,10 @@ static const char *processes_barred(struct version *v, bool *passes)
 	if (result)
 		return *passes ? "a process of it has just begun" :
 				 "it has more than 64 processes";
+	if (copies_confined(rw)) {
+		*passes = true;		/* such a one mostly ends soon */
+		return COPIES_CONFINED;
+	}
 	for (unsigned i = 0; i < rw->wanted_copies && !why; i++)
 		why = company_barred(rw->wanted[i].of, passes);
 	return why;
@@ -236,6 +240,7 @@ static int take_wait(struct monitor *m)
 		    (given_over(&making.given) || any_lost(&v->rewind)))
 			making.error = -EAGAIN;
 	}
+	copies_settle(&v->rewind);
 	copies_answer(v, making.error);
 	/* Who does not say so has not begun to tell, and never will: nobody follows that. */
 	for (; making.state == MAKING_TAKES && !all_taken(v); usleep(LOOK_US)) {
@@ -258,6 +263,7 @@ static int company_ask(struct monitor *m)
 	making.error = 0;
 	making.taken = 0;
 	state_begin(MAKING_ASKED, BEGIN_US);
+	copies_lift(&leader->rewind);
 	company_word_set(leader, COMPANY_TAKE);
 	result = take_wait(m);
 	leader->rewind.wanted_copies = 0;

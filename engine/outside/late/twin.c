@@ -113,6 +113,8 @@ static const char *crowd(struct monitor *m, bool *passes)
 {
 	int result = copies_begin(leading(m));
 
+	if (!result && copies_confined(&leading(m)->rewind))
+		return COPIES_CONFINED;
 	*passes = result == -EAGAIN;
 	if (result == -E2BIG)
 		return "it has more than 64 processes";

@@ -4,14 +4,18 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/rights.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind_parts.h"
 
@@ -113,6 +117,100 @@ void copies_answer(struct version *v, int64_t reply)
 			asker_answer_late(v, &c->request, reply);
 		c->waits = false;
 	}
+}
+
+/* --- what they have forbidden themselves ----------------------------------------------------- */
+
+#define FILES_NEEDED	16
+#define FILES_LIFTED	4096
+
+static const struct lifted_limit {
+	__rlimit_resource_t resource;
+	rlim_t needs, more;
+} lifted_limits[COPY_LIMITS] = {
+	{ RLIMIT_NOFILE, FILES_NEEDED, FILES_LIFTED },
+	{ RLIMIT_NPROC, 1, RLIM_INFINITY },
+};
+
+/* Beyond what a process may give itself. */
+static bool may_lift(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return !syscall(SYS_capget, &head, data) &&
+	       data[0].effective & 1u << CAP_SYS_RESOURCE;
+}
+
+/* Root's children the kernel does not count. */
+static bool is_roots(pid_t pid)
+{
+	struct rights_key key;
+
+	return rights_key_read(pid, &key) && !key.uid[0];
+}
+
+/* The hard ones: prlimit tells them only to those with the same ids; this, everybody. */
+static bool is_confined(pid_t pid)
+{
+	uint64_t files = UINT64_MAX, processes = UINT64_MAX;	/* also where it says "unlimited" */
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Max open files %*s %lu", &files);
+		sscanf(line, "Max processes %*s %lu", &processes);
+	}
+	if (f)
+		fclose(f);
+	return files < FILES_NEEDED || (!processes && !is_roots(pid));
+}
+
+bool copies_confined(const struct rewind *rw)
+{
+	bool confined = false;
+
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		confined |= is_confined(rw->wanted[i].of);
+	return confined && !may_lift();
+}
+
+static void limit_lift(struct copy *c, int k)
+{
+	const struct lifted_limit *l = &lifted_limits[k];
+	struct rlimit *was = &c->limit[k], more = { l->more, l->more };
+
+	if (prlimit(c->of, l->resource, NULL, was) || was->rlim_cur >= l->needs)
+		return;
+	more.rlim_max = was->rlim_max < l->needs ? l->more : was->rlim_max;
+	more.rlim_cur = more.rlim_max < l->more ? more.rlim_max : l->more;
+	c->lifted[k] = !prlimit(c->of, l->resource, &more, NULL);
+}
+
+void copies_lift(struct rewind *rw)
+{
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		for (int k = 0; k < COPY_LIMITS; k++)
+			limit_lift(&rw->wanted[i], k);
+}
+
+static void limit_settle(struct copy *c, int k)
+{
+	if (!c->lifted[k])
+		return;
+	prlimit(c->of, lifted_limits[k].resource, &c->limit[k], NULL);
+	if (c->pid)
+		prlimit(c->pid, lifted_limits[k].resource, &c->limit[k], NULL);
+	c->lifted[k] = false;
+}
+
+void copies_settle(struct rewind *rw)
+{
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		for (int k = 0; k < COPY_LIMITS; k++)
+			limit_settle(&rw->wanted[i], k);
 }
 
 /* --- children that have ended -------------------------------------------------------------- */

@@ -22,6 +22,16 @@ void copies_move_ended(struct version *v);
 /* The asker waits for the others; true: all wait. */
 bool copies_wait(struct rewind *rw, struct copy *c, const struct request *r);
 void copies_answer(struct version *v, int64_t reply);
+/*
+ * A process that stands is let have the descriptors and children that it has forbidden itself,
+ * for what it is asked; and then no more, nor its copy, which was made meanwhile.
+ */
+void copies_lift(struct rewind *rw);
+void copies_settle(struct rewind *rw);
+#define COPIES_CONFINED	"a process of it has forbidden itself descriptors or children " \
+			"(setrlimit), and mve lacks CAP_SYS_RESOURCE"
+/* One has, and only who has CAP_SYS_RESOURCE could let it. */
+bool copies_confined(const struct rewind *rw);
 /* What was wanted is not to be, or is the image. */
 void copies_drop(struct rewind *rw);
 void copies_take(struct rewind *rw, uint32_t image);

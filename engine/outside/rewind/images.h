@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "engine/abi/brief.h"
@@ -33,12 +34,16 @@ struct race {
 	uint64_t times;
 };
 
+#define COPY_LIMITS	2	/* of a process: descriptors, processes */
+
 /* A process of the follower, and its copy. */
 struct copy {
 	pid_t of, pid;		/* pid 0: there is none, or none yet */
 	uint64_t began;		/* the copy */
 	pid_t parent, group;	/* of the one that it is of, as the kernel says */
 	bool waits;		/* who asks waits for the others' */
+	bool lifted[COPY_LIMITS];	/* it may have more than these of it: */
+	struct rlimit limit[COPY_LIMITS];
 	struct request request;
 };
 

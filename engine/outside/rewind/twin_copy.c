@@ -274,6 +274,7 @@ static int64_t made_serve(struct version *leader, const struct request *r)
 		return REPLY_LATER;
 	making.made = true;
 	row_fill(making.v);
+	copies_settle(&leader->rewind);
 	copies_answer(leader, 0);
 	row_copies(making.v, &leader->rewind);
 	/* One that is to be a file reads nothing: its recorder does. */
@@ -364,12 +365,14 @@ static int copy_ask(struct monitor *m, struct version *v)
 	making.began = leader->began;
 	making.made = making.begun = false;
 	making.error = 0;
+	copies_lift(&leader->rewind);
 	cursors_begin(m, v->index);
 	if (making.like->asleep == ASLEEP_FIRST)
 		cursors_begin(m, ROW_LOG);
 	rewind_word_set(&leader->brief->images.stand, making.number);
 	streams_changed(m);
 	result = copy_wait(m);
+	copies_settle(&leader->rewind);
 	copies_answer(leader, result);
 	copies_drop(&leader->rewind);
 	rewind_word_set(&leader->brief->images.stand, 0);
