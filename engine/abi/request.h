@@ -78,11 +78,24 @@ enum company_word {
 	COMPANY_DONE,		/* it tells from here on */
 };
 
+/*
+ * Limit (programs): timers of timer_create that a process had before its first follower came.
+ * Beyond: refused.
+ */
+#define COMPANY_TIMERS	256
+
+/* One that it has made when it told nobody, as the kernel says. */
+struct company_timer {
+	uint64_t value;
+	int32_t id, clock, signo, notify, tid, pad;
+};
+
 /* What a program is not told at its beginning, where it is alone. */
 struct company_start {
 	uint32_t chunks, sections, version, locals, parts, realm;
 	uint32_t first;		/* the process has the lane that the monitor has opened */
-	uint32_t pad;
+	uint32_t timers;
+	struct company_timer timer[COMPANY_TIMERS];
 	struct code_range_at local[BOOT_LOCALS];
 	struct code_part part[BOOT_PARTS];
 };

@@ -37,6 +37,7 @@
 #include "engine/inside/roles/park.h"
 #include "engine/inside/runtime/callers.h"
 #include "engine/inside/state/space.h"
+#include "engine/inside/state/timers.h"
 #include "engine/inside/takeover/standing.h"
 
 static uint64_t places[AREA_THREADS];
@@ -94,7 +95,7 @@ static bool streams_map(int socket, int32_t conduct)
 
 	if (!start.sections || start.sections > VERSIONS || start.version >= start.sections ||
 	    !start.chunks || start.chunks > CHUNKS_MAX || start.locals > BOOT_LOCALS ||
-	    start.parts > BOOT_PARTS || start.realm >= REALMS ||
+	    start.parts > BOOT_PARTS || start.timers > COMPANY_TIMERS || start.realm >= REALMS ||
 	    !descriptors_receive(socket, fd, start.sections, &byte, 1))
 		return false;
 	if (!conduct_map(conduct)) {
@@ -214,6 +215,7 @@ static void company_begin(struct thread *t)
 		locks_begin();
 	}
 	before_begin(t);
+	timers_come(t, start.timer, start.timers);
 	signals_deaf(t);
 }
 

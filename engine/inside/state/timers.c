@@ -196,6 +196,20 @@ static void timer_made(struct thread *t, const uint64_t *args)
 		request_room(t, ROOM_TIMERS, TIMERS);
 }
 
+void timers_come(struct thread *t, const struct company_timer *timer, uint32_t n)
+{
+	MUST(n <= COMPANY_TIMERS && !t->following);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct company_timer *is = &timer[i];
+		struct timer made = { .clock = is->clock, .id = is->id, .used = true, .real = true,
+				      .event = { .value = is->value, .signo = is->signo,
+						 .notify = is->notify, .tid = is->tid } };
+
+		if (!timer_add(&made))
+			request_room(t, ROOM_TIMERS, TIMERS);
+	}
+}
+
 static void timer_was_set(const uint64_t *args)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -242,6 +256,15 @@ static int32_t thread_real(int32_t vtid)
 	return vtid;
 }
 
+/* A clock of processor time names its thread, or process. */
+static int32_t clock_real(int32_t clock)
+{
+	int32_t whose = ~(clock >> 3);
+
+	return clock >= 0 || !whose ? clock : (int32_t)((uint32_t)~thread_real(whose) << 3) |
+					      (clock & 7);
+}
+
 static long timer_make_at(const struct timer *n, struct timer_event *e)
 {
 	int32_t id = n->id, made[8];
@@ -249,12 +272,12 @@ static long timer_make_at(const struct timer *n, struct timer_event *e)
 	int tries = 0, many = 0;
 
 	if (OWN6(__NR_prctl, RESTORE_IDS, 1, 0, 0, 0, 0) == 0) {
-		result = OWN3(__NR_timer_create, n->clock, e, &id);
+		result = OWN3(__NR_timer_create, clock_real(n->clock), e, &id);
 		OWN6(__NR_prctl, RESTORE_IDS, 0, 0, 0, 0, 0);
 		return result;
 	}
 	do {
-		result = OWN3(__NR_timer_create, n->clock, e, &id);
+		result = OWN3(__NR_timer_create, clock_real(n->clock), e, &id);
 		if (result < 0 || id == n->id)
 			break;
 		made[many++ % 8] = id;
@@ -312,7 +335,7 @@ long timers_create(struct thread *t)
 	if (!at || target_in(&e, at, sizeof(e)) || e.notify != THREAD_ID)
 		return call_kernel(t);
 	e.tid = thread_real(e.tid);
-	result = OWN3(__NR_timer_create, t->frame.rdi, &e, t->frame.rdx);
+	result = OWN3(__NR_timer_create, clock_real((int32_t)t->frame.rdi), &e, t->frame.rdx);
 	t->answered = 1;
 	return result;
 }

@@ -5,9 +5,10 @@
  * within what changes.  What has been hooked stays so, whatever comes of it: a hook of a process
  * that is alone does nothing.
  *
- * What cannot be learnt any more (timers of timer_create, say) is refused beforehand.
+ * What cannot be learnt any more (shared memory of shmat, say) is refused beforehand.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,19 +30,30 @@
 
 /* --- may it be -------------------------------------------------------------------------- */
 
-/* The kernel tells what was created, but not what for. */
-static bool has_timers(pid_t pid)
+/* Its timers (timer_create); 0, -E2BIG, or -EPROTO: the kernel says something else of them. */
+static int timers_read(pid_t pid, struct company_timer *to, uint32_t *n)
 {
-	char name[64];
+	char name[64], notify[8], whom[8];
+	struct company_timer one = { 0 };
+	int result = 0;
 	FILE *f;
-	bool any;
 
+	*n = 0;
 	snprintf(name, sizeof(name), "/proc/%d/timers", pid);
 	f = fopen(name, "re");
-	any = f && fgetc(f) != EOF;
+	while (f && !result && fscanf(f, " ID: %d", &one.id) == 1) {
+		int got = fscanf(f, " signal: %d/%lx notify: %7[a-z]/%3[a-z].%d ClockID: %d",
+				 &one.signo, &one.value, notify, whom, &one.tid, &one.clock);
+
+		one.notify = !strcmp(notify, "none") ? SIGEV_NONE :
+			     !strcmp(whom, "tid") ? SIGEV_THREAD_ID : SIGEV_SIGNAL;
+		result = got != 6 ? -EPROTO : *n == COMPANY_TIMERS ? -E2BIG : 0;
+		if (!result)
+			to[(*n)++] = one;
+	}
 	if (f)
 		fclose(f);
-	return any;
+	return result;
 }
 
 /* Memory that the kernel or strangers may write, and what was made to be followed nowhere. */
@@ -61,10 +73,12 @@ static const char *map_barred(pid_t pid, const struct map *m)
 
 static const char *maps_barred(pid_t pid, const struct maps *maps)
 {
+	static struct company_timer timer[COMPANY_TIMERS];
 	const char *why = NULL;
+	uint32_t timers;
 
-	if (has_timers(pid))
-		why = "it has timers (timer_create) that it made when nobody followed";
+	if (timers_read(pid, timer, &timers))
+		why = "it has too many timers (timer_create) that it made when nobody followed";
 	for (size_t i = 0; i < maps->n && !why; i++)
 		why = map_barred(pid, &maps->map[i]);
 	return why;
@@ -218,9 +232,9 @@ static int code_change(struct monitor *m, const struct request *r, int memory,
 		       const struct maps *maps, struct company_start *s)
 {
 	struct board_room room = { r->args[3], LIBRARY_BOARDS, r->call[0] };
-	int result = 0;
+	int result = timers_read(r->pid, s->timer, &s->timers);
 
-	if (has_kernels_vdso(r))
+	if (!result && has_kernels_vdso(r))
 		result = vdso_lead(memory, process_vdso(r->pid),
 				   r->call[2] - inside_image()->boot);
 	if (!result)
