@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../takeover"))
-from load import Wrong                                  # noqa: E402
+from load import Wrong, talk_of                         # noqa: E402
 from session import MVE, ROOT, Session, fds, free_port   # noqa: E402
 
 REPLIES = 40
@@ -46,6 +46,23 @@ def equal(session, name, load):
         raise Wrong(f"{name}: {json.dumps(v, indent=1)}\n{session.log()}")
 
 
+def none_left(session, first):
+    pid = session.leader()["pid"]
+    try:
+        session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
+    except Wrong as e:
+        names = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
+        raise Wrong(f"{first} before, now {sorted(names)}\n{e}")
+
+
+def asked_once(session):
+    talk, data = talk_of(session.kind)(99), b""
+    with talk.open(session.port) as s:
+        s.sendall(talk.request(0))
+        while not talk.reply(0, data):
+            data += s.recv(65536)
+
+
 def begun(kind, followers, attached):
     name, _, how = kind.partition(":")
     if not how:
@@ -65,6 +82,7 @@ def main():
     try:
         if not alone:
             drop(session, "f1")
+        asked_once(session)     # it may listen before it has all that it opens
         first = fds(session.leader()["pid"])    # with no client
         load = session.load(churn=2, pause=0.002)
         load.more(REPLIES)
@@ -81,7 +99,7 @@ def main():
             if session.leader()["name"] != name:
                 raise Wrong(f"{name} does not lead")
         replies = load.stop()
-        session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
+        none_left(session, first)
         session.stop()
     except Wrong as e:
         raise SystemExit(f"{e}\nmve: {session.mve.poll()}\n{session.log()[-3000:]}")

@@ -16,11 +16,22 @@ class Wrong(Exception):
     pass
 
 
-class Kv:
-    """PUT and GET in turns: each GET reads what the PUT before it wrote."""
+class Talk:
+    """What is asked, and what a reply must be; servers of others.py have one each, too."""
+    DEPTH = 0       # requests under way at most, where that is fewer
+    CHURN = True    # connections may be closed and opened again
 
     def __init__(self, who):
         self.who = who
+
+    def open(self, port):
+        s = socket.create_connection(("127.0.0.1", port), 10)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+
+class Kv(Talk):
+    """PUT and GET in turns: each GET reads what the PUT before it wrote."""
 
     def request(self, n):
         if n % 2:
@@ -33,11 +44,8 @@ class Kv:
         return matched(want, data, n)
 
 
-class Redis:
+class Redis(Talk):
     """INCR, which would count twice if it were made twice, and GET."""
-
-    def __init__(self, who):
-        self.who = who
 
     def request(self, n):
         verb = b"GET" if n % 3 == 2 else b"INCR"
@@ -50,10 +58,7 @@ class Redis:
         return matched(want, data, n)
 
 
-class Memcached:
-    def __init__(self, who):
-        self.who = who
-
+class Memcached(Talk):
     def request(self, n):
         if n == 0:
             return b"set c%d 0 0 1\r\n0\r\n" % self.who
@@ -73,12 +78,9 @@ class Memcached:
         return len(got)
 
 
-class Http:
+class Http(Talk):
     """An echo of the number, and a file of 20,000 bytes."""
     FILE = bytes(65 + i * 7 % 26 for i in range(20000))
-
-    def __init__(self, who):
-        self.who = who
 
     def request(self, n):
         path = b"/file" if n % 3 == 2 else b"/echo?n=%d-%d" % (self.who, n)
@@ -110,18 +112,24 @@ def matched(want, data, n):
 KINDS = {"kv": Kv, "redis": Redis, "memcached": Memcached, "nginx": Http}
 
 
+def talk_of(kind):
+    from others import TALKS
+    return KINDS.get(kind) or TALKS[kind]
+
+
 class Connection:
     def __init__(self, port, kind, who, depth, lives):
-        self.port, self.talk, self.who = port, KINDS[kind](who), who
-        self.depth, self.lives = depth, lives   # lives: requests of a connection; 0: for ever
+        self.port, self.talk, self.who = port, talk_of(kind)(who), who
+        self.depth = self.talk.DEPTH or depth
+        # requests of a connection; 0: for ever
+        self.lives = lives if self.talk.CHURN else 0
         self.sent = self.got = self.until = 0
         self.out = self.data = b""
         self.begun = []
         self.open()
 
     def open(self):
-        self.socket = socket.create_connection(("127.0.0.1", self.port), 10)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = self.talk.open(self.port)
         self.socket.setblocking(False)
         self.until = self.got + self.lives if self.lives else None
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import others
 from load import Wrong, Load
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -49,6 +50,8 @@ def server_command(kind, port, folder):
     if kind == "memcached":
         return [program("memcached"), "-p", str(port), "-l", "127.0.0.1", "-U", "0", "-t", "4",
                 "-u", "root"]
+    if kind in others.COMMANDS:
+        return others.COMMANDS[kind](port, folder)
     with open(folder + "/nginx.conf", "w") as conf:
         conf.write(NGINX.format(dir=folder, port=port))
     with open(folder + "/file", "wb") as file:
