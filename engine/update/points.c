@@ -49,6 +49,9 @@ struct worker {
 	char *here;		/* where it stands */
 	char point[POINT_NAME];
 	pthread_cond_t *condition;	/* what it waits for, where that is a point */
+	/* When it is asked; or NULL.  A handler of its own reads them. */
+	void (*volatile called)(void *arg);
+	void *volatile called_arg;
 	enum worker_state state;
 	bool updating;
 };
@@ -72,7 +75,11 @@ static unsigned ncalls;
 
 static void knocked(int signal)
 {
+	const struct worker *w = self;
+
 	(void)signal;
+	if (w && w->called && points_are_asked() && w->state == WORKER_RUNS)
+		w->called(w->called_arg);
 }
 
 static void knock_ready(void)
@@ -259,6 +266,15 @@ void mve_update_point(const char *name)
 	session_point();
 	if (stand_old(w))
 		siglongjmp(w->top, 1);
+}
+
+void mve_update_asked(void (*call)(void *arg), void *arg)
+{
+	if (!self)
+		return;
+	self->called = NULL;	/* never the one with the other's argument */
+	self->called_arg = arg;
+	self->called = call;
 }
 
 bool mve_updating(void)

@@ -28,6 +28,11 @@ void mve_update_epoll(bool on);
  */
 void mve_update_conditions(bool on);
 /*
+ * Called in this thread, by a handler of a signal and perhaps several times, when it is to come to
+ * its point: what ends a library's loop, so that it comes back to ours.
+ */
+void mve_update_asked(void (*call)(void *arg), void *arg);
+/*
  * Called when all threads stand, in the old code; when all have come to their points in the
  * new code; and in the old code when an update was asked for and given up.
  */
@@ -46,6 +51,7 @@ static inline void mve_update_point(const char *name) { (void)name; }
 static inline bool mve_updating(void) { return false; }
 static inline void mve_update_epoll(bool on) { (void)on; }
 static inline void mve_update_conditions(bool on) { (void)on; }
+static inline void mve_update_asked(void (*call)(void *), void *arg) { (void)call, (void)arg; }
 static inline void mve_update_before(void (*call)(void)) { (void)call; }
 static inline void mve_update_after(void (*call)(void)) { (void)call; }
 static inline void mve_update_abort(void (*call)(void)) { (void)call; }
