@@ -41,7 +41,7 @@ static const struct command commands[] = {
 	{ "compare", "NAME FOLLOWER", "words of memory in which a follower differs", cmd_compare },
 	{ "promote", "NAME [FOLLOWER] [--keep] [--wait] [--dry-run]",
 	  "a follower takes the leader's place", cmd_promote },
-	{ "update", "NAME --to NEW.so [--xform FILE|--code]",
+	{ "update", "NAME --to NEW.so [--xform FILE] [--code]",
 	  "a prepared server's next build, in a twin", cmd_update },
 	{ "commit", "NAME", "the new version leads for good", cmd_commit },
 	{ "abort", "NAME", "back to the old version", cmd_abort },

@@ -80,9 +80,6 @@ bool words_plan(struct migration *m);
 bool words_fill(struct migration *m);
 void words_tell(const struct migration *m, FILE *to);
 
-/* handlers.c: of signals, in the new build. */
-void handlers_fill(struct migration *m);
-
 /* check.c: false: something leads into old or freed memory. */
 bool migration_check(struct migration *m);
 

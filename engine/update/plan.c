@@ -384,6 +384,9 @@ bool plan_argument(struct migration *m, const char *function, const void *argume
 
 	if (t)
 		return pointer_plan(m, t->pair, argument, function);
+	/* Where only code changed it is in the heap, and looked at there (words.c). */
+	if (m->x->code_only && !m->is_stack(argument))
+		return true;
 	if (!image_holds(m->old, argument) && !m->is_stack(argument) &&
 	    ((uintptr_t)argument < LEAST_ADDRESS || !heap_base(argument, &size)))
 		return true;

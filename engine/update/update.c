@@ -8,6 +8,7 @@
  * has been copied where its threads stand, and needs no rehearsal.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,23 @@ static bool fits(const struct xform *x, const struct image *new, char *why, size
 	if (strcmp(x->new_id, new->id))
 		return no(why, size, "the transformation does not lead to this new build");
 	return true;
+}
+
+/* The kernel, or mve in its place, has the addresses of signals' handlers. */
+static void handlers_fill(struct migration *m)
+{
+	for (int signal = 1; signal < NSIG; signal++) {
+		struct sigaction a;
+		void *is;
+
+		if (sigaction(signal, NULL, &a) < 0)
+			continue;
+		is = migrated_code(m, (void *)a.sa_handler);
+		if (is == (void *)a.sa_handler)
+			continue;
+		a.sa_handler = (void (*)(int))is;
+		sigaction(signal, &a, NULL);
+	}
 }
 
 /* From here on there is no way back in this process. */

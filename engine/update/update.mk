@@ -7,5 +7,13 @@
 #
 # Every build needs a name of its own: the old one stays mapped while the new one runs.
 MVE ?= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
-UPDATE_CFLAGS := -g -fPIC -I$(MVE) -pthread
+# Functions of one code would have one address, and in the next build perhaps two.
+UPDATE_CFLAGS := -g -fPIC -fno-ipa-icf -I$(MVE) -pthread
 UPDATE_LDFLAGS := -shared -Wl,-Bsymbolic -Wl,-z,now -Wl,--build-id=sha1
+
+# For builds that are not make's.
+.PHONY: update-cflags update-ldflags
+update-cflags:
+	@echo $(UPDATE_CFLAGS)
+update-ldflags:
+	@echo $(UPDATE_LDFLAGS)

@@ -42,8 +42,9 @@ static bool spans_make(struct migration *m)
 	if (!m->spans)
 		return wrong(m, "no memory");
 	for (unsigned long i = 0; i < x->nvariables; i++)
-		spans_add(m, x->variables[i].old_at, x->variables[i].old_size,
-			x->variables[i].new_at);
+		if (!x->variables[i].unlike)
+			spans_add(m, x->variables[i].old_at, x->variables[i].old_size,
+				x->variables[i].new_at);
 	for (unsigned long i = 0; i < x->nfunctions; i++)
 		spans_add(m, x->functions[i].old_at, 1, x->functions[i].new_at);
 	qsort(m->spans, m->nspans, sizeof(*m->spans), span_order);
@@ -152,6 +153,10 @@ bool words_plan(struct migration *m)
 {
 	if (!spans_make(m))
 		return false;
+	for (unsigned long i = 0; i < m->x->nvariables; i++)
+		if (m->x->variables[i].unlike && variable_goes(m, &m->x->variables[i]))
+			return wrong(m, "`%s` is of another type in the new build, and is used: "
+				"not only code changed", m->x->variables[i].name);
 	for (struct kept_local *l = m->locals; l; l = l->next)
 		if (!local_said(m, l))
 			return wrong(m, "%s() of the new build has no local %s", l->function,

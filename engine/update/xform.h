@@ -60,6 +60,7 @@ struct xform_variable {
 	unsigned long old_at, new_at;	/* from the builds' beginnings */
 	const struct xform_pair *pair;	/* NULL: `fill` alone */
 	_Bool constant;			/* the new build's own, found by its address only */
+	_Bool unlike;			/* of another type, where only code changed */
 	unsigned long old_size, old_each, new_each;	/* each: of an array's elements */
 	void (*fill)(void *new_at, const void *old_at);
 };

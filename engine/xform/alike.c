@@ -1,7 +1,9 @@
 /*
  * Two builds between which nothing but code changed: that all types which both have are alike,
  * and which variables and functions are the same.  What became of each address is all that the
- * transformation says.
+ * transformation says.  A variable of another type (a table that grew) is the new build's own,
+ * if the old one never changed it: that is found when there is one at work.  A type that differs
+ * may be said not to be in use.
  */
 #include "engine/core/must.h"
 #include "engine/xform/pairs.h"
@@ -20,6 +22,25 @@ static bool has_layout(const struct type *t)
 	return t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_ENUM;
 }
 
+/* A transform without a line: the user says that there is none of it at work. */
+static bool is_unused(struct pairing *p, const struct type *old)
+{
+	for (const struct change *c = p->changes; c; c = c->next)
+		if (c->old == old)
+			return true;
+	return false;
+}
+
+static void changes_check(struct pairing *p)
+{
+	for (const struct change *c = p->changes; c; c = c->next)
+		if (c->lines || !c->old)
+			diag_hint(p->u, diag_error(p->u, c->transform->name_loc,
+				"where only code changed nothing becomes of `%s`",
+				c->transform->name), "an empty transform of a type says that "
+				"none of it is in use");
+}
+
 static void types_compare(struct pairing *p)
 {
 	const struct named *at = NULL;
@@ -27,7 +48,7 @@ static void types_compare(struct pairing *p)
 
 	while ((old = type_next(p->old, &at)) != NULL) {
 		new = has_layout(old) ? type_partner(p->new, at) : NULL;
-		if (new && !type_same(old, new))
+		if (new && !type_same(old, new) && !is_unused(p, old))
 			unlike(p, arena_format(p->u->arena, "`%s`", type_text(p->u, old)),
 				old->place, new->place);
 	}
@@ -40,12 +61,9 @@ static void variable_take(struct pairing *p, const struct variable *new)
 
 	if (!old)
 		return;
-	if (!new->constant && !type_same(old->type, new->type)) {
-		unlike(p, arena_format(p->u->arena, "`%s`", new->name), old->place, new->place);
-		return;
-	}
 	v = arena_alloc(p->u->arena, sizeof(*v));
-	*v = (struct pair_variable){ p->variables, old, new, NULL, NULL };
+	*v = (struct pair_variable){ p->variables, old, new, NULL, NULL,
+		!new->constant && !type_same(old->type, new->type) };
 	p->variables = v;
 }
 
@@ -69,6 +87,7 @@ static void local_take(struct pairing *p, const struct local *new)
 void alike_make(struct pairing *p)
 {
 	MUST(p->code_only && !p->pairs);
+	changes_check(p);
 	types_compare(p);
 	for (const struct variable *v = p->new->variables; v; v = v->next)
 		variable_take(p, v);

@@ -228,6 +228,8 @@ static void variable_emit(struct pairing *p, const struct pair_variable *v, stru
 			v->old->type->size, each_size(v->old->type), each_size(v->new->type));
 	if (v->pair)
 		buffer_print(to, ", .pair = &pairs[%u]", v->pair->number);
+	if (v->unlike)
+		buffer_print(to, ", .unlike = 1");
 	if (v->change)
 		buffer_print(to, ", .fill = variable_%u", v->change->lines->number);
 	buffer_print(to, " },\n");

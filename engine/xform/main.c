@@ -15,7 +15,7 @@
 
 static int usage(FILE *to, int status)
 {
-	fprintf(to, "usage: mve-xform [-t FILE|-c] [-o FILE.so|FILE.c] OLD.so NEW.so\n"
+	fprintf(to, "usage: mve-xform [-c] [-t FILE] [-o FILE.so|FILE.c] OLD.so NEW.so\n"
 		"       -t FILE: what is to be said of types (docs/updating.md)\n"
 		"       -c: nothing but code changed: types are alike, and none is asked for\n"
 		"       -o FILE.so: the transformation; FILE.c: its C. Without -o it is tried\n"
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 		case 'h': return usage(stdout, EXIT_OK);
 		default: return usage(stderr, EXIT_USAGE);
 		}
-	if (argc - optind != 2 || (says && code_only))
+	if (argc - optind != 2)
 		return usage(stderr, EXIT_USAGE);
 	return run(argv[optind], argv[optind + 1], says, code_only, output);
 }

@@ -73,6 +73,7 @@ struct pairing {
 		const struct variable *old, *new;
 		struct pair *pair;
 		struct change *change;
+		bool unlike;	/* where only code changed: this one did as well */
 	} *variables;
 	struct pair_local {
 		struct pair_local *next;

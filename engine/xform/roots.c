@@ -95,7 +95,8 @@ static void variable_pair(struct pairing *p, const struct variable *new)
 		change->lines->used = true;
 	}
 	v = arena_alloc(p->u->arena, sizeof(*v));
-	*v = (struct pair_variable){ p->variables, old, new, pair, given ? change : NULL };
+	*v = (struct pair_variable){ p->variables, old, new, pair, given ? change : NULL,
+		false };
 	p->variables = v;
 }
 

@@ -37,6 +37,13 @@ static int set, listening;
 #ifdef NEW
 static unsigned of_the_new_one;		/* places of variables are others */
 #endif
+/* The new one's own: nobody changes it. */
+static const char *table[] = {
+	"first",
+#ifdef NEW
+	"second",
+#endif
+};
 #ifdef UNLIKE
 struct unlike {
 	int a;
@@ -52,7 +59,7 @@ static struct job {
 	struct job *next;
 	int fd;
 } *jobs;
-static unsigned done;
+static unsigned jobs_done;
 
 static void answer(int fd, const char *what, unsigned n)
 {
@@ -87,6 +94,8 @@ static unsigned called(void *counter)
 
 static void *worker(void *arg)
 {
+	unsigned *done = arg;	/* a variable of the build */
+
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		struct job *job = jobs;
@@ -96,8 +105,7 @@ static void *worker(void *arg)
 			continue;
 		}
 		jobs = job->next;
-		done++;
-		answer(job->fd, "job", done);
+		answer(job->fd, "job", ++*done);
 		free(job);
 	}
 	return arg;
@@ -125,6 +133,8 @@ static void command(struct client *c)
 		answer(c->fd, names[1], ((unsigned (*)(void *))p->call)(p->counter));
 	else if (!strcmp(c->line, "signals"))
 		answer(c->fd, "signals", signals);
+	else if (!strcmp(c->line, "table"))
+		answer(c->fd, table[sizeof(table) / sizeof(table[0]) - 1], 0);
 	else
 		answer(c->fd, "unknown", 0);
 }
@@ -167,7 +177,7 @@ static void begin(unsigned port)
 	plugins[1] = p;
 	sigaction(SIGUSR1, &action, NULL);
 	set = epoll_create1(EPOLL_CLOEXEC);
-	pthread_create(&id, NULL, worker, NULL);
+	pthread_create(&id, NULL, worker, &jobs_done);
 	listening = listen_on(port);
 	epoll_ctl(set, EPOLL_CTL_ADD, listening, &e);
 }

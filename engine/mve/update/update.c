@@ -27,7 +27,7 @@
 #define AUTO_S		10
 
 static const char help[] =
-	"usage: mve update NAME --to NEW.so [--xform FILE|--code] [--rules FILE]\n"
+	"usage: mve update NAME --to NEW.so [--xform FILE] [--code] [--rules FILE]\n"
 	"                  [--reverse FILE] [--auto[=S]] [--retry N/MS] [--limit MS]\n"
 	"                  [--dry-run] [--no-wait]\n"
 	"\n"
@@ -43,7 +43,8 @@ static const char help[] =
 	"  --xform FILE    how the state becomes the new build's: FILE.so, made by\n"
 	"                  mve-xform; else what mve-xform is to be told, if anything\n"
 	"  --code          nothing but code changed: all types are the same, and the\n"
-	"                  state stays as it is\n"
+	"                  state stays as it is; --xform FILE names types that are not,\n"
+	"                  and of which there is nothing\n"
 	"  --rules FILE    expected differences while the old version leads\n"
 	"  --reverse FILE  and while the new one does; without it those of --rules\n"
 	"  --auto[=S]      promote it when it has kept up for S seconds (10), commit\n"
@@ -120,6 +121,13 @@ static int option_take(int opt, struct wish *w)
 	}
 }
 
+static bool is_object(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 3 && !strcmp(path + n - 3, ".so");
+}
+
 static int options_take(int argc, char **argv, struct wish *w)
 {
 	static const struct option options[] = {
@@ -147,8 +155,8 @@ static int options_take(int argc, char **argv, struct wish *w)
 	}
 	if (!code && optind < argc)
 		return wrong("not understood: %s", argv[optind]);
-	if (!code && w->code_only && w->xform)
-		return wrong("give --xform or %s", "--code");
+	if (!code && w->code_only && w->xform && is_object(w->xform))
+		return wrong("it is made already: %s", w->xform);
 	if (!code && !w->to)
 		return wrong("which build? give %s", "--to NEW.so");
 	return code;
@@ -184,13 +192,6 @@ static int tool_run(char **argv)
 		if (errno != EINTR)
 			return EXIT_SYSTEM;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SYSTEM;
-}
-
-static bool is_object(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n > 3 && !strcmp(path + n - 3, ".so");
 }
 
 /* Where the transformation is, which is made if there is none yet. */
