@@ -20,7 +20,7 @@ import tempfile
 
 import load
 import served
-from stages import KV, Session, update
+from stages import AGAIN, KV, Session, update
 
 SAYS = f"{KV}/v1-v2.xf"
 
@@ -51,7 +51,7 @@ class Builds:
 
 
 def refused(s, new, text, *words, says=SAYS):
-    status, said = s.mve("update", "--to", new, "--xform", says, *words, ok=False)
+    status, said = s.mve("update", "--to", new, "--xform", says, *AGAIN, *words, ok=False)
     assert status == 1 and re.search(text, said, re.M), f"status {status}: {said}"
     assert s.stage() == "alone" and s.leader() == "v0", s.status()["update"]
     s.serves()
@@ -142,7 +142,7 @@ def becoming(b):
         refused(s, ends, "ended before it came to its point$")
         refused(s, lost, "ended before it came to its point; refused there: recvfrom")
         refused(s, text_file(b), "invalid ELF|file too short", says=transformed(b, old, new))
-        s.mve("update", "--to", new, "--xform", SAYS, "--dry-run")
+        s.mve("update", "--to", new, "--xform", SAYS, *AGAIN, "--dry-run")
         assert s.stage() == "alone"
         s.serves()
         goes(s, new)
@@ -167,7 +167,7 @@ def following(b):
         s.until("alone")
         s.serves()
         for bad in (differs, grown):
-            s.mve("update", "--to", bad, "--xform", SAYS, ok=False)
+            s.mve("update", "--to", bad, "--xform", SAYS, *AGAIN, ok=False)
             s.first.expect("GET key-1", "VALUE value 1")
             s.until("alone")
             assert s.leader() == "v0"
@@ -207,7 +207,7 @@ def aborted(b):
     old = b.of(1, HOLDS)
     with Session(old) as s:
         slow = b.says(SLOW % 20000)
-        s.mve("update", "--to", b.of(2), "--xform", slow, "--no-wait")
+        s.mve("update", "--to", b.of(2), "--xform", slow, *AGAIN, "--no-wait")
         s.until("updating")
         s.serves()
         s.mve("abort")
@@ -234,7 +234,8 @@ def aborted(b):
 
 def ends(b):
     with Session(b.of(1)) as s:
-        s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), "--no-wait")
+        s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), *AGAIN,
+              "--no-wait")
         s.until("updating")
         # A twin that has yet to say that it is there leads in nobody's place.
         load.until(lambda: any(v["role"] == "follower" for v in s.status()["versions"]), s.status)
@@ -254,7 +255,7 @@ def ends(b):
                 holder.socket.sendall(f"PUT hold {go}\n".encode())
                 load.until(lambda: not ready(s), lambda: "it does not hold")
             s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), "--limit",
-                  "60000", "--no-wait")
+                  "60000", *AGAIN, "--no-wait")
             s.until(stage)
             server = s.status()["server"]
             s.server.process.kill()
