@@ -57,5 +57,8 @@ int main(int argc, char **argv)
 	if (socket && !control_open(socket))
 		return 3;
 	session_begin(argv[optind]);
-	return points_run(&image, argc - optind, argv + optind);
+	argc -= optind;
+	argv += optind;
+	optind = 0;	/* the server's getopt() begins anew */
+	return points_run(&image, argc, argv);
 }
