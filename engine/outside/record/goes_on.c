@@ -57,7 +57,7 @@ static void again(struct monitor *m)
 	series.next_ms = now_ms() + AGAIN_MS;
 	series.off = !passes;
 	if (series.off && version_alive(leading(m)))
-		say_error("mve record NAME DIR begins another",
+		say_error("docs/recording.md says which servers have an image",
 			  "%s: it is not recorded any more: %s", m->session.name, why);
 }
 
