@@ -110,6 +110,15 @@ def executable(pid):
         return ""
 
 
+def name_of(pid):
+    """As the kernel has it."""
+    try:
+        with open(f"/proc/{pid}/comm") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
 class Running:
     """A command, and every process that comes of it."""
 

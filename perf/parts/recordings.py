@@ -1,8 +1,10 @@
 """Servers that are recorded: what that costs a leader beside a follower that keeps up.
 
 As parts/followers.py, and with its servers: the leader has one CPU for itself, and whoever
-reads what it tells is on the other, with the load.  All modes take turns at slices, so that
-the ratio of two is of the same minutes.  What came to the disk is what `mve status` says.
+reads what it tells is on the other, with the load.  A load that is held up asks in bursts,
+which some servers answer for less than one by one; so in the two modes that are paused who
+reads stands still while the load runs, and has its turn behind it.  All modes take turns at
+slices, so that the ratio of two is of the same minutes.  What came to the disk is what `mve status` says.
 """
 
 import tempfile
@@ -10,10 +12,13 @@ import time
 
 from . import figures, followers, plots, processes, servers, session
 
-WIDTHS = (-13, -13, 9, 9, 9, 9, 9, 9)
+WIDTHS = (-12, -16, 8, 8, 9, 9, 8, 10)
 FOLLOWED, RECORDED, SMALLER = "follower", "recorded", "by zstd"
-MODES = (FOLLOWED, RECORDED, SMALLER)
-RING = "--ring=4M"  # a recorded leader maps eight; vsftpd may have 200 MB
+PAUSED = (FOLLOWED + ", paused", RECORDED + ", paused")
+# Each beside what it is compared with.
+OVER = {RECORDED: FOLLOWED, SMALLER: FOLLOWED, PAUSED[1]: PAUSED[0]}
+MODES = (FOLLOWED, *OVER)
+RING = "--ring=64M"  # a slice of one that is paused
 WRITE_S = 0.1  # the recorder has looked and written by then, which takes it some ms
 
 
@@ -23,6 +28,7 @@ class RecordedServer(followers.LedServer):
     def __init__(self, ways, spec, mode, words):
         self.recorded = "--record" in words
         super().__init__(ways, spec, mode, words)
+        self.paused = mode in PAUSED
 
     def settle(self):
         super().settle()
@@ -30,6 +36,13 @@ class RecordedServer(followers.LedServer):
             holders = self.running.split()[1]
             session.move(holders, self.follower_cpu)
             session.stand_back(holders)
+
+    def _pause(self, sig):
+        if self.paused and self.recorded:
+            processes.signal_all([p for p in self.running.split()[1]
+                                  if processes.name_of(p) == "mve-record"], sig)
+        else:
+            super()._pause(sig)
 
     def _bytes(self):
         if not self.recorded:
@@ -63,7 +76,8 @@ def _modes(ways):
 
     return {"native": (lambda: [], None), FOLLOWED: (led(1), missing),
             RECORDED: (recorded(), missing),
-            SMALLER: (recorded("--compress", "3"), missing)}
+            SMALLER: (recorded("--compress", "3"), missing),
+            PAUSED[0]: (led(1), missing), PAUSED[1]: (recorded(), missing)}
 
 
 def _over(row, other):
@@ -83,8 +97,8 @@ def measure(ways, options, progress):
                                       progress, _modes(ways), RecordedServer)
         for row in mine:
             other = next(r for r in mine if r["load"] == row["load"] and
-                         r["mode"] == FOLLOWED)
-            if row["mode"] in MODES[1:] and "slices" in row and "slices" in other:
+                         r["mode"] == OVER.get(row["mode"], FOLLOWED))
+            if row["mode"] in OVER and "slices" in row and "slices" in other:
                 row["over_follower"] = _over(row, other)
         rows += mine
     return {"rounds": rounds, "turns": turns, "rows": rows}
@@ -106,7 +120,7 @@ def _line(row):
     label = row["load"] if row["mode"] == "native" else ""
     if "cpu_us" not in row:
         return figures.shorten(
-            f"{label:<13}{row['mode']:<13}  {row['trouble']}", figures.WIDTH)
+            f"{label:<12}{row['mode']:<16}  {row['trouble']}", figures.WIDTH)
     return figures.columns(WIDTHS, (
         label, row["mode"], _cell(row, "per_second", 0), _cell(row, "cpu_us", 2),
         _cell(row, "over_follower", 3), _cell(row, "bytes", 0),
@@ -130,7 +144,7 @@ def show(result, options):
 def targets(result):
     what = f"recorded, over followed <= {figures.RECORDED_RATIO}"
     for row in result["rows"]:
-        if row["mode"] not in MODES[1:]:
+        if row["mode"] not in OVER:
             continue
         over = row.get("over_follower")
         name = f"{row['load']}, {row['mode']}"
@@ -147,6 +161,6 @@ def drawings(result):
              "The leader's CPU time per request, recorded", "ratio to a follower's"),
             ("bytes", "bytes", "A request in a recording", "bytes")):
         yield "recordings-" + name, plots.bars(
-            title, unit, MODES[1:],
-            [(load, [by_mode.get(m, {}).get(key) for m in MODES[1:]])
+            title, unit, tuple(OVER),
+            [(load, [by_mode.get(m, {}).get(key) for m in OVER])
              for load, by_mode in loads.items()])

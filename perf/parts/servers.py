@@ -14,6 +14,7 @@ CPU time is that of all the server's processes over the slice.  What holds them
 (mve's monitor, strace) is counted apart.
 """
 
+import itertools
 import os
 import re
 import time
@@ -29,6 +30,9 @@ SHARES = {"strace": 8}  # it is slow: it gets an eighth of the requests
 SETTLE_S = 0.02	  # closing 50 connections belongs to the slice
 
 WIDTHS = (-11, -10, 8, 6, 9, 8, 14, 9)
+
+
+_serial = itertools.count()    # a port may be had twice
 
 
 def _write(folder, name, text):
@@ -152,7 +156,7 @@ class Server:
         name, _, _, fill, _, _ = spec
         self.ways = ways
         self.port = processes.free_port()
-        folder = os.path.join(ways.folder, f"{name}.{self.port}")
+        folder = os.path.join(ways.folder, f"{name}.{self.port}.{next(_serial)}")
         os.makedirs(folder)
         on, self.load_cpu, self.follower_cpu = self.place(*processes.cpus())
         self.running = processes.Running(
