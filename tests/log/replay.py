@@ -12,6 +12,7 @@ disk		the disk is full, and the folder cannot be written (root)
 looked		what mve log says of a recording
 compressed	with zstd: smaller, and as well replayed; also where there is no time for it
 stopped		mve record --stop: the session goes on
+large		2 GiB of stream, at full load: nothing is lost, and all is replayed
 bounded		--max-size, --max-age: it ends, or its oldest parts go (--keep last)
 """
 import json
@@ -376,7 +377,7 @@ def filled(r, folder, n):
     most = 0
     for i in range(n):
         text = "v" * 200000
-        r.link.sendall(f"*3\r\n$3\r\nSET\r\n$6\r\nbig{i:03}\r\n${len(text)}\r\n{text}\r\n".encode())
+        r.link.sendall(f"*3\r\n$3\r\nSET\r\n$6\r\nbig{i % 1000:03}\r\n${len(text)}\r\n{text}\r\n".encode())
         if r.link.recv(4096) != b"+OK\r\n":
             fail("a SET fails")
         most = max(most, bytes_of(folder))
@@ -385,6 +386,22 @@ def filled(r, folder, n):
 
 def recording_now():
     return json.loads(run(MVE, "status", NAME, "--json", status=0).stdout)["recording"]
+
+
+def large():
+    folder = fresh("large.log")
+    r = Redis(folder, "--when-full", "block")
+    while recording_now()["bytes"] < 2 << 30:
+        filled(r, folder, 1000)
+    said = r.end()
+    if "the recording ends" in said:
+        fail(said)
+    run(MVE, "log", folder, "verify", status=0)
+    calls, again = replay(folder)[0], replay(folder)[0]
+    print(f"{bytes_of(folder)} bytes, {calls} calls", file=sys.stderr)
+    if calls < 20000 or calls != again:
+        fail(f"{calls} calls, {again}")
+    fresh(folder)
 
 
 def bounded():
