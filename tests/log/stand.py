@@ -138,6 +138,48 @@ def gdb():
         fail(f"frames of mve's own are shown: {seen}")
 
 
+FORKS = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+static void __attribute__((noinline)) child_says(void) { (void)!write(1, "child\n", 6); }
+static void __attribute__((noinline)) parent_says(void) { (void)!write(1, "after\n", 6); }
+int main(void)
+{
+	(void)!write(1, "first\n", 6);
+	if (!fork()) {
+		child_says();
+		_exit(0);
+	}
+	wait(NULL);
+	parent_says();
+	return 0;
+}
+"""
+
+
+def forks():
+    """The debugger goes where the event is: into a child, and behind its end to its parent."""
+    with open("forks.c", "w") as file:
+        file.write(FORKS)
+    subprocess.run(["gcc", "-g", "-O0", "forks.c", "-o", "forks"], check=True)
+    shutil.rmtree("forks.log", ignore_errors=True)
+    mve("run", "--record", "forks.log", "--", "./forks")
+    lines = [line for line in mve("log", "forks.log", "show").stdout.splitlines() if " write(" in line]
+    says = sorted((int(line.split()[0]), re.search(r'"(\w+)', line)[1]) for line in lines)
+    where = {"first": "main", "child": "child_says", "after": "parent_says"}
+    steps = [*says, says[0], says[-1]]
+    seen = debugger("forks.log", str(says[0][0]), "bt",
+                    *(word for number, _ in steps[1:] for word in (f"mve go {number}", "bt")),
+                    "mve end", "quit")
+    place = 0
+    for want in (*(f'event {number},.*"{text}(?s:.*?)\\b{where[text]} ' for number, text in steps),
+                 r"replayed \d+ calls, equal"):
+        found = re.compile(want).search(seen, place)
+        if not found:
+            fail(f"no {want!r} behind {seen[:place][-200:]!r} in:\n{seen}")
+        place = found.end()
+
+
 def execs():
     """A program that begins under the debugger cannot be held: no such replay is equal."""
     shutil.rmtree("execs.log", ignore_errors=True)

@@ -61,7 +61,6 @@ class Replay:
         while self.process.poll() is None:
             now = self.status()
             if now and now["stands"]:
-                gdb.execute(f"attach {now['pid']}", to_string=True)
                 self.stand(now)
                 return
             time.sleep(LOOK_S)
@@ -83,8 +82,13 @@ class Replay:
     # --- where it is ------------------------------------------------------------------------
 
     def stand(self, now):
-        """At the event: its thread is selected, and the frame that made the call."""
+        """At the event: the debugger is in its process, its thread is selected, and the frame
+        that made the call."""
         self.at, self.stands = now["event"], True
+        if gdb.selected_inferior().pid != now["pid"]:
+            if gdb.selected_inferior().pid:
+                gdb.execute("detach", to_string=True)
+            gdb.execute(f"attach {now['pid']}", to_string=True)
         for thread in gdb.selected_inferior().threads():
             if thread.ptid[1] == now["tid"]:
                 thread.switch()
@@ -115,7 +119,7 @@ class Replay:
         # A process: while the program runs no thread of ours does.  And a signal that no
         # program can block; it is for the debugger alone.
         go = subprocess.Popen(["sh", "-c", '"$0" go "$1" "$2" >/dev/null 2>&1 && [ "$2" != end ] '
-                               '&& kill -STOP "$3"', ASK["mve"], self.name, str(event), str(pid)])
+                               '&& kill -STOP "$3" 2>/dev/null', ASK["mve"], self.name, str(event), str(pid)])
         self.stands, self.signal = False, None
         try:
             gdb.execute("continue", to_string=True)
@@ -123,14 +127,15 @@ class Replay:
             while self.signal == "SIGSEGV" and not is_programs(gdb.newest_frame()):
                 gdb.execute("continue", to_string=True)
         finally:
-            go.terminate()
+            # Where its process has ended others go on to the event.
+            if gdb.selected_inferior().pid:
+                go.terminate()
             go.wait()
-        if not gdb.selected_inferior().pid:
-            self.over()
-            return
         now = self.status()
         if now and now["stands"] and now["event"] == event:
             self.stand(now)
+        elif not gdb.selected_inferior().pid:
+            self.over()
         else:
             print(f"stopped behind event {self.at}" + (f": {self.signal}" if self.signal else ""))
             gdb.execute("frame")
