@@ -1,4 +1,6 @@
 /* Content that is the same but for some words. */
+#ifndef RULES_WORDS_H
+#define RULES_WORDS_H
 
 /* Is text v from byte `at` on? */
 static inline bool text_here(struct view v, size_t at, const char *text)
@@ -21,3 +23,5 @@ static inline bool same_but(struct view a, struct view b, const char *old, const
 	}
 	return i == view_len(a) && j == view_len(b);
 }
+
+#endif

@@ -48,11 +48,12 @@ under()
 	exec "$MVE" run --tier="$mode" -n "$name" -- "$@"
 }
 
-# replay RECORDING: twice, which must go the same way, and be equal to its end.
+# replay RECORDING: twice, with $replay_options, which must go the same way, and be equal to its end.
 replay()
 {
 	for turn in 1 2; do
-		"$MVE" replay -n "$name" "$1" >"$folder/replay.$turn" 2>"$folder/replay.err" || {
+		# shellcheck disable=SC2086 # words
+		"$MVE" replay -n "$name" $replay_options "$1" >"$folder/replay.$turn" 2>"$folder/replay.err" || {
 			status=$?
 			cat "$folder/replay.err" >&2
 			"$MVE" report "$name" >&2

@@ -1,8 +1,7 @@
 #!/bin/sh
 # memcached's own tests (perl): natively, and with every server that they start
 # held by mve, and with every one leading a follower: the same tests pass, and no
-# follower is lost but of those in `racing`.  Recorded (`record`) each server's replays are equal,
-# but of those.
+# follower is lost but of those in `racing`.
 . "$ROOT/tests/servers/lib.sh"
 need gcc make prove perl
 [ "$(id -u)" != 0 ] || need setpriv
@@ -10,7 +9,7 @@ need gcc make prove perl
 debian_source memcached memcached-1.6.18
 debian_library libevent-dev libevent-2.1-7 libevent-core-2.1-7
 built=$sources/memcached-1.6.18
-if ! grep -qs '^record)' "$built/memcached-debug" || grep -q 'coverage' "$built/config.status" ; then
+if ! grep -qs '^test_of' "$built/memcached-debug" || grep -q 'coverage' "$built/config.status" ; then
 	( cd "$built" && ./configure --disable-coverage CPPFLAGS="-I$sources/root/usr/include" \
 		LDFLAGS="-L$sources/root/usr/lib/x86_64-linux-gnu" >conf.log 2>&1 &&
 		make -j2 memcached memcached-debug sizes testapp timedrun >make.log 2>&1 &&
@@ -29,8 +28,6 @@ test_of()
 case "$MODE" in
 follow) exec "$MVE" run -f same --when-full block --failover off \
 	--status "$STATUS/$(test_of $PPID).$$.json" -n "$MVE_SESSION-$$" -- "$real" "$@";;
-record) exec "$MVE" run --record "$STATUS/$(test_of $PPID).$$.log" --ring 4M --when-full block \
-	-n "$MVE_SESSION-$$" -- "$real" "$@";;
 patch|trap) exec "$MVE" run --tier=$MODE -n "$MVE_SESSION-$$" -- "$real" "$@";;
 esac
 exec "$real" "$@"
@@ -64,27 +61,6 @@ for path in sorted(glob.glob("status/*.json")):
 print(f"{count} followers, {races} lost where memcached races, {lost} elsewhere", file=sys.stderr)
 sys.exit(lost or not count)
 END
-}
-
-# In the place of lib.sh's: of every server that the tests started.
-replayed()
-{
-	count=0 races=0 calls=0
-	for recording in status/*.log; do
-		test=${recording#status/}
-		count=$((count + 1))
-		if said=$(replay "$recording"); then
-			said=${said#replayed }
-			calls=$((calls + ${said%% *}))
-		elif echo " $racing " | tr '\n\t' '  ' | grep -q " ${test%%.*} "; then
-			races=$((races + 1))
-		else
-			fail "$test does not replay"
-		fi
-	done
-	[ $count != 0 ] || fail "no server was recorded"
-	echo "$count recordings, $(du -sm status | cut -f1) MB, $calls calls replayed twice," \
-		"$races differ where memcached races" >replays
 }
 
 suite()

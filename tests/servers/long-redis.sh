@@ -27,5 +27,6 @@ suite()
 }
 
 more_modes=follow
+replay_options="--rules $ROOT/rules/redis/twin.rules"
 follower_options="--rules $ROOT/rules/redis/info.rules"
 in_each_mode suite
