@@ -155,9 +155,8 @@ static int64_t take_refuse(struct version *v, const struct request *r, int why, 
 			  v->monitor->session.name, v->name, r->pid, strerror(-why));
 	if (twin)
 		return why;
-	asker_answer(v, r, why);
-	version_kill_one(v, r->pid);	/* nothing is left of what it would serve with */
-	return REPLY_LATER;
+	/* Nothing is left of what it would serve with; its parent hears what became of its twin. */
+	return version_kill_one(v, r->pid) ? REPLY_LATER : why;
 }
 
 /* REQ_TAKE: all that its twin has is sent; it is answered when all processes have theirs. */
