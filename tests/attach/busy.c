@@ -103,7 +103,7 @@ static void nanosleep_round(void)
 	struct timespec t = { 0, 20000000 };
 	int64_t from = now_us();
 
-	same("nanosleep", nanosleep(&t, NULL), 0);
+	same("nanosleep", nanosleep(&t, NULL) ? errno : 0, 0);
 	if (now_us() - from < 20000)
 		wrong("it slept too short", now_us() - from, 20000);
 }
@@ -128,9 +128,9 @@ static void poll_round(void)
 	struct timespec wait = { 0, 9000000 };
 
 	set = set ? set : epoll_create1(0);
-	same("poll", poll(NULL, 0, 9), 0);
-	same("epoll_wait", epoll_wait(set, &e, 1, 9), 0);
-	same("select", select(0, NULL, NULL, NULL, &t), 0);
+	same("poll", poll(NULL, 0, 9) ? errno : 0, 0);
+	same("epoll_wait", epoll_wait(set, &e, 1, 9) ? errno : 0, 0);
+	same("select", select(0, NULL, NULL, NULL, &t) ? errno : 0, 0);
 	same("futex", syscall(SYS_futex, &word, FUTEX_WAIT, 0, &wait, 0, 0), -1);
 	same("futex", errno, ETIMEDOUT);
 }

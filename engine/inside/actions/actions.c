@@ -32,6 +32,26 @@ long kernel_action(int sig, const struct action *a)
 	return OWN4(__NR_rt_sigaction, sig, a, 0, 8);
 }
 
+static bool learnt;
+
+void actions_learn(struct sighand *s)
+{
+	struct action now;
+
+	for (int sig = 1; sig <= SIGNALS; sig++)
+		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
+			s->action[sig] = now;
+	learnt = true;
+}
+
+/* Who was stopped on its way in, before it had learnt them, would give none. */
+void actions_give_back(const struct sighand *s)
+{
+	for (int sig = 1; learnt && sig <= SIGNALS; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			kernel_action(sig, &s->action[sig]);
+}
+
 /* The action that the kernel gets for one of the program's. */
 struct action action_for_kernel(int sig, const struct action *a)
 {

@@ -10,6 +10,10 @@ extern bool signals_are_deaf;
 bool is_handler(uint64_t handler);
 bool on_stack(const struct altstack *a, uint64_t sp);
 long kernel_action(int sig, const struct action *a);
+/* What there is when we come: of an execve "ignored" alone. */
+void actions_learn(struct sighand *s);
+/* The program has its own again; one that has not been learnt it still has. */
+void actions_give_back(const struct sighand *s);
 struct action action_for_kernel(int sig, const struct action *a);
 void action_reset(struct thread *t, int sig);
 void default_restore(int sig);

@@ -60,15 +60,6 @@ static void thread_init(struct thread *t, int32_t pid, int32_t tid)
 	t->vtid = tid;
 }
 
-static void actions_learn(struct sighand *s)
-{
-	struct action now;
-
-	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
-			s->action[sig] = now;
-}
-
 /* The first thread of `a` is the caller, in the block that the monitor has mapped. */
 static void begin(struct thread *t, struct attach *a)
 {
@@ -185,9 +176,7 @@ static void disarm(struct thread *t, struct attach *a)
 static void actions_end(struct thread *t, struct attach *a)
 {
 	(void)a;
-	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (sig != SIGKILL && sig != SIGSTOP)
-			kernel_action(sig, &t->sig->action[sig]);
+	actions_give_back(t->sig);
 	guards_end();
 	space_end();
 }

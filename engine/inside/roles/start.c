@@ -122,7 +122,6 @@ void inside_begin(struct thread *t)
 {
 	extern char lock_gate[];
 	struct sighand *s = &process_sig;
-	struct action now;
 
 	above_fill();
 	block_prepare(t, 0);
@@ -134,10 +133,7 @@ void inside_begin(struct thread *t)
 	t->frame.resume = boot.entry;
 	t->frame.rsp = boot.stack;
 	t->frame.flags = 0x202;
-	/* Only "ignored" outlives an execve. */
-	for (int sig = 1; sig <= SIGNALS; sig++)
-		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
-			s->action[sig] = now;
+	actions_learn(s);
 	failed_begin();
 	hidden_begin(t);
 	rollback_begin();
