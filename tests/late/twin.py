@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""twin.py SERVER TWINS [alone|attached]: twins of a leader that runs, one after the other, under
-numbered requests.  Each follows and is equal; every fifth leads, and the one before ends.  No
-request is lost, doubled or wrong, and no descriptor, process or session's file is left.  `alone`:
-the session was begun without a follower, and tells nothing until the first.  `attached`: mve has
-come to a server that ran.  A server pool:HOW is pool.c, whose threads wait so."""
+"""twin.py SERVER TWINS [alone|attached] [many]: twins of a leader that runs, one after the other,
+under numbered requests.  Each follows and is equal; every fifth leads, and the one before ends.
+No request is lost, doubled or wrong, and no descriptor, process or session's file is left.
+`alone`: the session was begun without a follower, and tells nothing until the first.
+`attached`: mve has come to a server that ran.  `many`: it has 200 connections.  A server
+pool:HOW is pool.c, whose threads wait so."""
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from session import MVE, ROOT, Session, fds, free_port   # noqa: E402
 
 REPLIES = 40
 PROMOTED = 5        # one in so many
+FEW, MANY = 6, 200  # connections
 
 
 def row(session, name):
@@ -56,7 +58,7 @@ def none_left(session, first):
 
 
 def asked_once(session):
-    talk, data = talk_of(session.kind)(99), b""
+    talk, data = talk_of(session.kind)(999), b""
     with talk.open(session.port) as s:
         s.sendall(talk.request(0))
         while not talk.reply(0, data):
@@ -76,6 +78,7 @@ def begun(kind, followers, attached):
 def main():
     kind, twins = sys.argv[1], int(sys.argv[2])
     attached = "attached" in sys.argv[3:]
+    connections = MANY if "many" in sys.argv[3:] else FEW
     alone = attached or "alone" in sys.argv[3:]
     session = begun(kind, 0 if alone else 1, attached)
     load = None
@@ -84,7 +87,7 @@ def main():
             drop(session, "f1")
         asked_once(session)     # it may listen before it has all that it opens
         first = fds(session.leader()["pid"])    # with no client
-        load = session.load(churn=2, pause=0.002)
+        load = session.load(churn=2, pause=0.002, connections=connections)
         load.more(REPLIES)
         for n in range(1, twins + 1):
             name = twin(session)
