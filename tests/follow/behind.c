@@ -4,6 +4,7 @@
  *
  *	'c'	it holds a mutex, and computes until somebody writes into `over`
  *	'm'	it makes many calls, and computes a little before each
+ *	'q'	it makes them when the first thread has asked something that nobody else asks
  *
  * The first thread's next call comes behind all of that.
  */
@@ -18,7 +19,7 @@
 #define LITTLE	4000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-volatile char over;
+volatile char over, asked;
 static int slow, orders[2], done[2], null;
 
 static void call(void)
@@ -42,8 +43,10 @@ static void *work(void *arg)
 		while (slow && what == 'c' && !over)
 			;
 		pthread_mutex_unlock(&mutex);
-		for (int i = 0; i < CALLS && what == 'm'; i++) {
-			if (slow)
+		while (slow && what == 'q' && !asked)
+			;
+		for (int i = 0; i < CALLS && what != 'c'; i++) {
+			if (slow && what == 'm')
 				compute();
 			call();
 		}
@@ -60,7 +63,11 @@ static void order(char what)
 		abort();
 	if (what == 'c' && read(done[0], &what, 1) != 1)
 		abort();
-	if (what == 'm')
+	if (slow && what == 'q') {
+		getppid();
+		asked = 1;
+	}
+	if (what != 'c')
 		poll(NULL, 0, 500);
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);

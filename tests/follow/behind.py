@@ -65,6 +65,14 @@ def many(order):
     wait_for(lambda: not follower()["lag_cells"], "it has read all")
 
 
+def asks(order):
+    """It asks something of its own in front of an event that comes behind the other thread's, and
+    that thread waits for it, by memory alone."""
+    order("q")
+    wait_for(lambda: follower()["lag_cells"], "the leader is ahead")
+    wait_for(lambda: not follower()["lag_cells"], "it has read all")
+
+
 def computes(order):
     """Its other thread holds a lock and computes, for longer than --still."""
     order("c")
@@ -100,9 +108,10 @@ def session(way):
 def main():
     subprocess.run(["gcc", "-O1", "-no-pie", "-pthread", "-o", "behind",
                     ROOT + "/tests/follow/behind.c"], check=True)
-    limits = session(many)
-    if limits:
-        wrong(f"a wait for who takes steps came to its limit: {limits}")
+    for way in many, asks:
+        limits = session(way)
+        if limits:
+            wrong(f"{way.__name__}: a wait came to its limit: {limits}")
     session(computes)
     print("behind: ok")
 

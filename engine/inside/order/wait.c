@@ -25,6 +25,7 @@
 #include "engine/inside/order/follow_realm.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
+#include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/rewind/image.h"
@@ -171,6 +172,15 @@ static uint8_t event_take(struct thread *t)
 	return flags;
 }
 
+/* A query that is not the event's leaves that where it is: its turn is not waited for. */
+static bool asks_aside(const struct thread *t, const struct event *e)
+{
+	int32_t nr = (int32_t)t->frame.rax;
+
+	return !lock_asked(t) && call_is_elastic(call_find(nr)) &&
+	       !(e->kind == EVENT_CALL && e->call == nr);
+}
+
 static bool is_clock_call(const struct thread *t)
 {
 	return !lock_asked(t) && call_has(call_find((int32_t)t->frame.rax), TRAIT_CLOCK);
@@ -224,6 +234,8 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			event_take(t);
 			continue;
 		}
+		if (e && e->kind != EVENT_SEAM && asks_aside(t, e))
+			return e;
 		if (e && e->kind != EVENT_SEAM) {
 			order_wait_fork(t, e->seq);
 			order_wait(t, e->seq);
