@@ -16,12 +16,17 @@
 #include "engine/core/pairs.h"
 #include "engine/outside/foam/foam_task.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/late/past.h"
 #include "engine/outside/record/recorder_parts.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/print/text_json.h"
+#include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/takeover_parts.h"
 
 #define END_MS		30000		/* for what is left, at the session's end */
+#define END_STAND_US	10000		/* of the leader's time, to stand where a recording ends */
 #define SPOOL_SEGMENTS	16		/* of what may wait; they go one by one */
 
 static struct recorder ours = { .socket = -1 };
@@ -237,13 +242,34 @@ bool recorder_poll(struct monitor *m)
 	       (ours.socket < 0 || monitor_poll(m, ours.socket, POLLIN, WAKE_RECORDER, 0));
 }
 
+/* Its lanes end where nothing that they tell needs what is told behind. */
+static void end_cut(struct monitor *m)
+{
+	const struct section *s = streams_part(m, m->leader);
+	uint64_t begin = now_us();
+
+	if (recorder_cuts() || takeover_any(m))
+		return;
+	if (leader_stands(m, leading(m), END_STAND_US)) {
+		ours.cut->image = CUT_ENDS;
+		for (uint32_t i = 0; i < LANES; i++) {
+			ours.cut->lane[i].life = s->lane[i].life;
+			ours.cut->lane[i].at = s->lane[i].head;
+		}
+		PUBLISH(recorder_cut, &ours.cut->number, ours.cut->number + 1);
+	}
+	unpark(m, m->leader);
+	past_stood(m, PAUSE_end, now_us() - begin);
+}
+
 bool recorder_stop(struct monitor *m)
 {
 	static const char asked[] = "as was asked (mve record --stop)";
 
-
-	return m->options->record && ours.socket >= 0 && !ours.why[0] &&
-	       send(ours.socket, asked, sizeof(asked) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+	if (!m->options->record || ours.socket < 0 || ours.why[0])
+		return false;
+	end_cut(m);
+	return send(ours.socket, asked, sizeof(asked) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 }
 
 void recorder_serve(struct monitor *m)

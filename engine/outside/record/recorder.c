@@ -217,6 +217,8 @@ static bool heads_see(struct recorder *r)
 	r->cutting = CONSUME(recorder_cut, &r->cut->number) != r->cuts;
 	for (uint32_t i = 0; i < high && r->cutting; i++)
 		head_clip(&r->place[i], &r->cut->lane[i]);
+	for (uint32_t i = 0; i < high && r->asked[0]; i++)
+		head_clip(&r->place[i], &r->last[i]);
 	return true;
 }
 
@@ -238,8 +240,9 @@ static void lives_see(struct recorder *r, struct gathered *g)
 		if (!life || (life == r->place[i].life && !r->place[i].begins) ||
 		    state == LANE_FREE || state == LANE_CLAIMED)
 			continue;
-		/* One that began behind the cut is said behind it. */
-		if (r->cutting && !r->place[i].begins && life != r->cut->lane[i].life)
+		/* One that began behind the cut is said behind it; behind the end none is. */
+		if (!r->place[i].begins && ((r->cutting && life != r->cut->lane[i].life) ||
+					    (r->asked[0] && life != r->last[i].life)))
 			continue;
 		if (!r->place[i].begins) {
 			r->place[i] = (struct place){ .life = life };
@@ -379,12 +382,17 @@ static bool given_back(struct recorder *r, struct gathered *g)
 
 /* --- its life ------------------------------------------------------------------------ */
 
-/* It is to end where the lanes are now, however far behind it is. */
+/* It is to end where the leader stood for that, or else where the lanes are now. */
 static void last_note(struct recorder *r)
 {
-	uint32_t high = section_lanes(r->from);
+	uint32_t number = CONSUME(recorder_cut, &r->cut->number), high = section_lanes(r->from);
+	bool stood = number != r->cuts && r->cut->image == CUT_ENDS;
 
-	for (uint32_t i = 0; i < high; i++) {
+	if (stood) {
+		memcpy(r->last, r->cut->lane, sizeof(r->last));
+		r->cuts = number;
+	}
+	for (uint32_t i = 0; i < high && !stood; i++) {
 		const struct lane *l = &r->from->lane[i];
 
 		/* None that we have yet to read has another after it. */
@@ -498,7 +506,7 @@ static bool segment_look(struct recorder *r, struct gathered *g, struct gathered
 
 	if (bound)
 		return ends(r, "there is as much as may be (%s)", bound);
-	cuts = r->cutting && is_reached(r, r->cut->lane);
+	cuts = r->cutting && r->cut->image != CUT_ENDS && is_reached(r, r->cut->lane);
 	if (!cuts && !log_writer_full(&r->writer))
 		return true;
 	batch_wait(&r->writer, &other->batch);

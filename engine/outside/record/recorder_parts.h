@@ -43,12 +43,15 @@ struct told {
 
 /*
  * Where the leader stood when another image was taken: the monitor writes it while that stands,
- * and then its number, so who sees what was told later sees it.  A segment begins there.
+ * and then its number, so who sees what was told later sees it.  A segment begins there.  Or it
+ * stood for the end: what is told up to there needs nothing of what is told behind.
  */
+#define CUT_ENDS	(~0u)
+
 struct cut {
 	uint32_t number;	/* counts them */
 	uint32_t made;		/* the recorder's: it has come to this one */
-	uint32_t image, pad;
+	uint32_t image, pad;	/* CUT_ENDS: the recording ends there */
 	struct told lane[LANES];
 };
 
