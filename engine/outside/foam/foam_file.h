@@ -1,10 +1,12 @@
 /*
- * An image as a file: a process of a leader's twin, as it was when that slept, in a folder of a
- * recording that begins there.  What is free is not in it, nor what its files have.
+ * An image as files: the processes of a leader's twin, as they were when they slept, one each, in
+ * a folder of a recording that begins there.  What is free is not in them, nor what files have;
+ * memory that processes share is in one of them.
  *
  * Behind struct foam_head stand its rows, then runs of memory (struct foam_run and the bytes),
- * the last of which is empty.  Everything has a CRC32C, and the file gets its name when it is
- * whole: who reads it checks all of it before any of it is believed.
+ * the last of which is empty.  Everything has a CRC32C, and a file gets its name when it is
+ * whole, the first process' last: who reads an image checks all of it before any of it is
+ * believed.
  *
  * Memory has the inside's, too, with the layouts of the build that made it: no other goes on
  * from there.  Raise FOAM_VERSION when a layout here changes.
@@ -20,15 +22,23 @@
 #include "engine/abi/request.h"
 
 #define FOAM_MAGIC	0x006d616f6665766dull	/* "mvefoam" */
-#define FOAM_VERSION	1
-#define FOAM_NAME	"%06u.image"
+#define FOAM_VERSION	2
+#define FOAM_NAME	"%06u.image"	/* its first process; */
+#define FOAM_OTHER	"%06u.%u.image"	/* another one, from 1 on */
 #define FOAM_AUXV	1024
 /*
  * Limit (recordings): mappings of a process that is recorded when it runs already. Beyond:
  * mve record is refused.
  */
 #define FOAM_MAPS	65536
-#define FOAM_RUN	(256u << 10)	/* bytes of memory in a run, at most */
+#define FOAM_RUN	(256u << 10)	/* bytes of memory in a run, at most; all of one mapping */
+/*
+ * Limit (recordings): groups of a process that is recorded when it runs already. Beyond:
+ * mve record is refused.
+ */
+#define FOAM_GROUPS	256
+#define FOAM_LIMITS	16
+#define FOAM_PATH	256
 
 /* What a mapping is made of; bytes of runs come over it. */
 enum foam_kind {
@@ -36,7 +46,7 @@ enum foam_kind {
 	FOAM_STACK,		/* the same, and it grows downwards */
 	FOAM_FILE,		/* a file, private */
 	FOAM_FILE_SHARED,	/* a file, that nobody writes by it */
-	FOAM_MEMORY,		/* memory that is like a file: `inode` says which */
+	FOAM_MEMORY,		/* memory that is like a file: `dev` and `inode` say which */
 	FOAM_INSIDE,		/* the inside's code */
 	FOAM_AREA, FOAM_BRIEF,	/* the session's */
 	FOAM_STREAMS,		/* the first part of them: the others go with it */
@@ -51,11 +61,11 @@ static inline bool foam_has_bytes(uint32_t kind)
 
 struct foam_map {
 	uint64_t start, end, offset;
-	uint64_t inode;
+	uint64_t dev, inode;
 	uint32_t kind, prot;
 	uint32_t crc;		/* of a file's part, as far as there is one */
 	uint32_t pad;
-	char path[256];
+	char path[FOAM_PATH];
 };
 
 /* A lane of the leader's that ever had a life. */
@@ -65,6 +75,18 @@ struct foam_lane {
 	uint32_t open;		/* its thread stood: it is read on from there */
 	uint32_t execs;		/* programs begun in it */
 	int32_t pid, tid;
+};
+
+/* A child that has ended, and nobody has waited for. */
+struct foam_ended { int32_t pid, parent; };
+
+/* What it may do, as the kernel has it. */
+struct foam_rights {
+	uint32_t uid[4], gid[4];	/* real, effective, saved, of the file system */
+	uint64_t inheritable, permitted, effective, bounding, ambient;
+	uint32_t no_new;
+	uint32_t groups;
+	uint32_t group[FOAM_GROUPS];
 };
 
 struct foam_head {
@@ -78,11 +100,19 @@ struct foam_head {
 	struct prctl_mm_map mm;	/* its code, data, stack and arguments; the heap is the point's */
 	uint8_t auxv[FOAM_AUXV];
 	uint32_t auxv_len;
-	uint32_t maps, lanes, programs;	/* rows behind this, in this order */
+	uint32_t maps;		/* rows behind this, in this order; */
+	uint32_t lanes, programs, ended;	/* in the first process' file */
 	uint32_t rows;		/* CRC of those */
-	int32_t pid;		/* of the process whose copy it is, its parent and group */
-	int32_t parent, group;
+	uint32_t processes, process;	/* how many the image has; which of them this is, from 0 */
+	uint64_t taken;		/* at random: the same in all of an image */
+	int32_t pid;		/* of the process whose copy it is, of its parent, */
+	int32_t parent, group;	/* and of the one whose group it is in; 0: that is none of these */
 	uint32_t filters;
+	uint32_t mask;		/* umask(2) */
+	uint32_t pad0;
+	uint64_t limit[FOAM_LIMITS][2];	/* rlimits: now, most */
+	struct foam_rights rights;
+	char exe[FOAM_PATH];	/* the program's file */
 	uint8_t unsealed[AREA_IMAGES];
 	uint64_t bytes;		/* of memory in runs */
 	uint32_t pad;
@@ -95,7 +125,7 @@ struct foam_run {
 	uint32_t crc;		/* of the two, and of the bytes */
 };
 
-_Static_assert(sizeof(struct foam_map) == 304 && sizeof(struct foam_lane) == 32, "no holes");
+_Static_assert(sizeof(struct foam_map) == 312 && sizeof(struct foam_lane) == 32, "no holes");
 _Static_assert(sizeof(struct foam_run) == 16, "no holes");
 
 #endif

@@ -5,7 +5,8 @@
  * the copy slept (inside/rewind/asleep.c).
  *
  * The calls are made from a page that neither of the two has, the bridge, which the inside gives
- * up.  Of descriptors it has those of the session that it is mapped of, until that is done.
+ * up.  Of descriptors it has those of the session and of shared memory that it is mapped of, until
+ * that is done.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,6 @@
 #define BRIDGE_TOP	(1ull << 46)
 #define BRIDGE_LEN	(2 * PAGE)	/* code, and what calls point to */
 #define TEXT_MAX	(PAGE - 8)
-#define MEMORIES_MAX	128		/* TWIN_SHARES */
 
 struct making {
 	struct version *v;
@@ -48,8 +48,6 @@ struct making {
 	struct maps maps;	/* of the program that was begun */
 	uint64_t bridge;
 	uint64_t vdso;		/* where the kernel's is now */
-	struct memory { uint64_t inode; long fd; } memory[MEMORIES_MAX];
-	unsigned memories;
 };
 
 static bool failed(long result)
@@ -263,49 +261,12 @@ static int file_map(struct making *k, const struct foam_map *m)
 	return result;
 }
 
-/* As long as the last byte of it that is mapped. */
-static uint64_t memory_len(const struct making *k, uint64_t inode)
-{
-	uint64_t len = 0;
-
-	for (uint32_t i = 0; i < k->f->head.maps; i++) {
-		const struct foam_map *m = &k->f->map[i];
-		uint64_t end = m->offset + (m->end - m->start);
-
-		if (m->kind == FOAM_MEMORY && m->inode == inode && end > len)
-			len = end;
-	}
-	return len;
-}
-
-/* Memory that is mapped at two places is one. */
-static long memory_of(struct making *k, uint64_t inode)
-{
-	uint64_t name;
-	long fd, result;
-
-	for (unsigned i = 0; i < k->memories; i++)
-		if (k->memory[i].inode == inode)
-			return k->memory[i].fd;
-	if (k->memories == MEMORIES_MAX)
-		return -E2BIG;
-	name = pointed(k, "shared", sizeof("shared"));
-	fd = name ? REMOTE(&k->r, SYS_memfd_create, name, MFD_CLOEXEC) : -EIO;
-	if (failed(fd))
-		return fd;
-	result = REMOTE(&k->r, SYS_ftruncate, (uint64_t)fd, memory_len(k, inode));
-	if (failed(result))
-		return result;
-	k->memory[k->memories++] = (struct memory){ inode, fd };
-	return fd;
-}
-
+/* The tracee has inherited it. */
 static int memory_map(struct making *k, const struct foam_map *m)
 {
-	long fd = memory_of(k, m->inode);
+	int fd = foam_object(m);
 
-	/* What is shared is written as its mapping may be: so may this, until its bytes are there. */
-	return failed(fd) ? (int)fd : map_by(k, m, MAP_SHARED, fd, m->offset, m->prot | PROT_WRITE);
+	return fd < 0 ? fd : map_by(k, m, MAP_SHARED, fd, m->offset, m->prot);
 }
 
 static int inside_map(struct making *k, const struct foam_map *m)
@@ -388,9 +349,31 @@ static int maps_make(struct making *k)
 
 /* --- memory ---------------------------------------------------------------------------- */
 
+static const struct foam_map *map_of(const struct foam *f, uint64_t at)
+{
+	const struct foam_map *m = f->map;
+
+	while (m < f->map + f->head.maps && m->end <= at)
+		m++;
+	MUST(m < f->map + f->head.maps && m->start <= at);	/* run_is_sane */
+	return m;
+}
+
+/* What processes share may be mapped so that it cannot be written there. */
+static int run_write(struct making *k, const struct foam_run *run, const void *bytes)
+{
+	const struct foam_map *m = map_of(k->f, run->at);
+
+	if (m->kind != FOAM_MEMORY)
+		return memory_write(k->r.memory, run->at, bytes, run->len) ? -EFAULT : 0;
+	return pwrite(foam_object(m), bytes, run->len, (off_t)(m->offset + (run->at - m->start))) ==
+	       (ssize_t)run->len ? 0 : -EIO;
+}
+
 static int bytes_write(struct making *k)
 {
 	static uint8_t bytes[FOAM_RUN];
+	int result = 0;
 	uint64_t at = foam_runs_at(&k->f->head);
 	struct foam_run run;
 
@@ -398,23 +381,9 @@ static int bytes_write(struct making *k)
 		at = foam_run_read(k->f, at, &run, bytes);
 		if (run.len == ~0u)
 			return -EIO;
-		if (run.len && memory_write(k->r.memory, run.at, bytes, run.len))
-			return -EFAULT;
-	} while (at);
-	return 0;
-}
-
-static int rights_give(struct making *k)
-{
-	int result = 0;
-
-	for (uint32_t i = 0; i < k->f->head.maps && !result; i++) {
-		const struct foam_map *m = &k->f->map[i];
-
-		if (m->kind == FOAM_MEMORY && !(m->prot & PROT_WRITE))
-			result = (int)REMOTE(&k->r, SYS_mprotect, m->start, m->end - m->start,
-					     m->prot);
-	}
+		if (run.len)
+			result = run_write(k, &run, bytes);
+	} while (at && !result);
 	return result;
 }
 
@@ -480,6 +449,14 @@ static void registers_fill(const struct making *k, struct user_regs_struct *regs
 	regs->gs_base = p->block;
 }
 
+static int rights_make(struct making *k)
+{
+	int result = foam_rights_make(&k->r, k->bridge + PAGE, &k->f->head.rights);
+
+	return result == -EPERM ?
+	       not_made(k, "it had rights that are not ours: replay it as root") : result;
+}
+
 static int closed(struct making *k)
 {
 	return (int)REMOTE(&k->r, SYS_close_range, 0, ~0u, 0);
@@ -488,8 +465,8 @@ static int closed(struct making *k)
 /* In this order. */
 static const struct step { const char *name; int (*make)(struct making *k); } steps[] = {
 	{ "bridge", bridge_make }, { "unmap", all_unmap }, { "vdso", kernels_place },
-	{ "maps", maps_make }, { "memory", bytes_write }, { "rights", rights_give },
-	{ "point", point_write }, { "layout", mm_tell }, { "descriptors", closed },
+	{ "maps", maps_make }, { "memory", bytes_write }, { "point", point_write },
+	{ "layout", mm_tell }, { "rights", rights_make }, { "descriptors", closed },
 };
 
 static int all_make(struct making *k)
@@ -505,9 +482,10 @@ static int all_make(struct making *k)
 	return result;
 }
 
-int foam_make(struct version *v, pid_t pid, struct foam *f)
+int foam_make(struct version *v, struct foam *f)
 {
 	struct making *k = calloc(1, sizeof(*k));
+	pid_t pid = f->pid;
 	struct user_regs_struct regs;
 	int result;
 
@@ -545,6 +523,7 @@ void foam_keep(const struct version *v)
 	stay_open(v->brief_fd);
 	stay_open(m->conduct_fd);
 	stay_open(inside_image_fd());
+	foam_objects_keep();
 	for (uint32_t i = 0; i < m->conduct->sections; i++) {
 		stay_open(m->realm[0].section_fd[i]);
 		stay_open(m->realm[0].section_read_fd[i]);
@@ -569,12 +548,13 @@ static void lane_place(struct monitor *m, struct streams *own, const struct foam
 	v->execs[l->lane] = l->execs;
 }
 
-void foam_lanes(struct monitor *m, const struct foam *f)
+int foam_lanes(struct monitor *m, const struct foam *first)
 {
 	struct streams own = { m->conduct, 0 };
 
 	inside_image_fd();	/* our children have it, too */
-	for (uint32_t i = 0; i < f->head.lanes; i++)
-		lane_place(m, &own, &f->lane[i], &m->version[1]);
+	for (uint32_t i = 0; i < first->head.lanes; i++)
+		lane_place(m, &own, &first->lane[i], &m->version[1]);
 	m->conduct->following |= 1u << 1;
+	return foam_objects_make(first);
 }

@@ -57,7 +57,8 @@ uint32_t foam_file_crc(int fd, uint64_t offset, uint64_t len)
 uint64_t foam_runs_at(const struct foam_head *h)
 {
 	return sizeof(*h) + h->maps * sizeof(struct foam_map) +
-	       h->lanes * sizeof(struct foam_lane) + h->programs * sizeof(struct image);
+	       h->lanes * sizeof(struct foam_lane) + h->programs * sizeof(struct image) +
+	       h->ended * sizeof(struct foam_ended);
 }
 
 __attribute__((format(printf, 2, 3)))
@@ -117,7 +118,10 @@ static bool head_is_ours(struct foam *f, const uint64_t recording[2])
 	    h->inside != foam_inside())
 		return wrong(f, "is of another build of mve, which alone can go on from it");
 	if (h->maps > FOAM_MAPS || h->lanes > LANES || h->programs > AREA_IMAGES ||
-	    !h->programs || h->auxv_len > FOAM_AUXV || foam_runs_at(h) > h->size)
+	    h->ended > ENDED_MAX || !h->processes || h->processes > COPIES_MAX ||
+	    !h->programs != (h->process > 0) || h->auxv_len > FOAM_AUXV ||
+	    h->rights.groups > FOAM_GROUPS || !memchr(h->exe, 0, sizeof(h->exe)) ||
+	    foam_runs_at(h) > h->size)
 		return wrong(f, "makes no sense: its head");
 	return true;
 }
@@ -184,6 +188,7 @@ static bool rows_are_whole(struct foam *f)
 	f->map = rows_read(f, &at, f->head.maps, sizeof(*f->map), &crc);
 	f->lane = rows_read(f, &at, f->head.lanes, sizeof(*f->lane), &crc);
 	f->program = rows_read(f, &at, f->head.programs, sizeof(*f->program), &crc);
+	f->ended = rows_read(f, &at, f->head.ended, sizeof(*f->ended), &crc);
 	MUST(at == foam_runs_at(&f->head));
 	if (f->why[0] || crc != f->head.rows)
 		return wrong(f, "is damaged: its rows");
@@ -211,17 +216,8 @@ static bool run_is_sane(const struct foam *f, const struct foam_run *run)
 	for (uint32_t i = 0; i < f->head.maps; i++) {
 		const struct foam_map *m = &f->map[i];
 
-		if (run->at >= m->end || run->at < m->start)
-			continue;
-		if (!foam_has_bytes(m->kind))
-			return false;
-		if (run->at + run->len <= m->end)
-			return true;
-		/* The next begins where this one ends, or it is nowhere. */
-		if (i + 1 == f->head.maps || f->map[i + 1].start != m->end)
-			return false;
-		return run_is_sane(f, &(struct foam_run){ .at = m->end, .len = (uint32_t)(
-					run->at + run->len - m->end) });
+		if (run->at >= m->start && run->at < m->end)
+			return foam_has_bytes(m->kind) && run->len <= m->end - run->at;
 	}
 	return false;
 }
@@ -263,32 +259,60 @@ static bool foam_take(struct foam *f, uint64_t size, const uint64_t recording[2]
 
 void foam_close(struct foam *f)
 {
-	if (f->fd >= 0)
-		close(f->fd);
-	free(f->map);
-	free(f->lane);
-	free(f->program);
-	free(f);
+	while (f) {
+		struct foam *next = f->next;
+
+		if (f->fd >= 0)
+			close(f->fd);
+		free(f->map);
+		free(f->lane);
+		free(f->program);
+		free(f->ended);
+		free(f);
+		f = next;
+	}
 }
 
-struct foam *foam_open(int folder, uint32_t number, const uint64_t recording[2], char *why,
-		       size_t size)
+/* One of its processes; `first` is there, or it is the first. */
+static struct foam *process_open(int folder, uint32_t number, uint32_t process,
+				 const struct foam *first, const uint64_t recording[2], char *why,
+				 size_t size)
 {
 	struct foam *f = calloc(1, sizeof(*f));
 	uint64_t len = 0;
 	char name[32];
 
 	MUST(f);
-	snprintf(name, sizeof(name), FOAM_NAME, number);
+	foam_name(name, number, process);
 	f->fd = folder_file(folder, name, &len);
 	if (f->fd == -ENOENT)
-		wrong(f, "is missing: mve record was ended before it was written");
+		wrong(f, "is missing%s", process ? "" : ": mve record was ended before it was "
+							"written");
 	else if (f->fd < 0)
 		wrong(f, "cannot be read: %s", folder_why(-f->fd));
-	else if (foam_take(f, len, recording))
+	else if (foam_take(f, len, recording) &&
+		 (f->head.process != process || (first && f->head.taken != first->head.taken)))
+		wrong(f, "is of another image");
+	if (!f->why[0])
 		return f;
 	snprintf(why, size, "its image %s %s", name, f->why);
 	foam_close(f);
+	return NULL;
+}
+
+struct foam *foam_open(int folder, uint32_t number, const uint64_t recording[2], char *why,
+		       size_t size)
+{
+	struct foam *first = process_open(folder, number, 0, NULL, recording, why, size);
+	struct foam *last = first;
+
+	for (uint32_t i = 1; last && i < first->head.processes; i++) {
+		last->next = process_open(folder, number, i, first, recording, why, size);
+		last = last->next;
+	}
+	if (last || !first)
+		return first;
+	foam_close(first);
 	return NULL;
 }
 
@@ -306,7 +330,7 @@ bool foam_all_whole(int folder, const uint64_t recording[2], char *why, size_t s
 
 		if (sscanf(d->d_name, "%u", &n) != 1)
 			continue;
-		snprintf(name, sizeof(name), FOAM_NAME, n);
+		foam_name(name, n, 0);
 		if (strcmp(name, d->d_name))
 			continue;
 		f = foam_open(folder, n, recording, why, size);

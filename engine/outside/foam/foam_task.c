@@ -1,8 +1,8 @@
 /*
- * Writing an image beside the monitor.  Its twin sleeps; what is needed to look into that is
- * opened by us, its parent, and a process of its own writes it, for as long as the disk takes.
- * Then the twin ends.  The leader has nothing to do with any of it; where it fails the recording
- * that begins there ends, and says so.
+ * Writing an image beside the monitor.  Its twin sleeps; what is needed to look into its processes
+ * is opened by us, and when all sleep a process of its own writes it, for as long as the disk
+ * takes.  Then the twin ends.  The leader has nothing to do with any of it; where it fails the
+ * recording that begins there ends, and says so.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,23 +23,41 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/rewind/copies.h"
 #include "engine/outside/rewind/rewind.h"
 
 #define END_MS	30000		/* for what is being written, at the session's end */
 
 static struct {
 	struct foam_want want;
-	struct version *v;	/* that sleeps; NULL: nothing is written */
+	struct version *v;	/* all of which sleeps; NULL: nothing is written */
 	int socket;		/* of who writes; or -1 */
 	bool asked, written;
 	char why[FOAM_WHY];	/* it failed */
 } task = { .socket = -1, .want.folder = -1 };
+
+static void descriptor_drop(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void processes_drop(void)
+{
+	for (unsigned i = 0; i < task.want.processes; i++) {
+		descriptor_drop(&task.want.of[i].memory);
+		descriptor_drop(&task.want.of[i].pagemap);
+	}
+	task.want.processes = 0;
+}
 
 void foam_task_want(int folder, const uint64_t recording[2], uint32_t number)
 {
 	MUST(!task.v);
 	if (task.want.folder >= 0)
 		close(task.want.folder);
+	processes_drop();
 	task.want = (struct foam_want){ .folder = folder, .number = number };
 	memcpy(task.want.recording, recording, sizeof(task.want.recording));
 	task.asked = true;
@@ -76,13 +94,21 @@ static _Noreturn void writer_run(struct foam_want *want, int socket)
 {
 	char why[FOAM_WHY] = "";
 	int result;
+	static int *keep[2 + 2 * COPIES_MAX];
+	unsigned n = 0;
 
-	MUST(want->folder >= 0 && want->memory >= 0 && want->pagemap >= 0);
+	MUST(want->folder >= 0 && want->processes <= COPIES_MAX);
+	keep[n++] = &socket;
+	keep[n++] = &want->folder;
+	for (unsigned i = 0; i < want->processes; i++) {
+		keep[n++] = &want->of[i].memory;
+		keep[n++] = &want->of[i].pagemap;
+	}
 	setsid();
 	prctl(PR_SET_NAME, "mve-image");
 	aside_begin();
 	signal(SIGXFSZ, SIG_IGN);
-	descriptors_keep((int *[]){ &socket, &want->folder, &want->memory, &want->pagemap }, 4);
+	descriptors_keep(keep, n);
 	result = foam_write(want);
 	if (result)
 		snprintf(why, sizeof(why), "%s", strerror(-result));
@@ -104,8 +130,6 @@ static int writer_begin(struct version *v)
 	int pair[2];
 	pid_t pid;
 
-	if (task.want.memory < 0 || task.want.pagemap < 0)
-		return -EACCES;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	versions_inherit(v->monitor, true);
@@ -124,13 +148,6 @@ static int writer_begin(struct version *v)
 
 /* --- its end --------------------------------------------------------------------------- */
 
-static void descriptor_drop(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 /* The twin ends, and nobody has to hear of it. */
 static void twin_end(struct version *v)
 {
@@ -148,8 +165,9 @@ static void task_end(struct monitor *m, const char *why)
 
 	MUST(v && v->asleep && v->index != m->leader);
 	descriptor_drop(&task.socket);
-	descriptor_drop(&task.want.memory);
-	descriptor_drop(&task.want.pagemap);
+	processes_drop();
+	if (*why)
+		foam_unlink(task.want.folder, task.want.number, true);
 	descriptor_drop(&task.want.folder);
 	task.written = !*why;
 	snprintf(task.why, sizeof(task.why), "%s", why);
@@ -165,22 +183,57 @@ static void task_end(struct monitor *m, const char *why)
 			  task.want.number, why);
 }
 
+/* Whose group it was in: of the leader's process whose copy leads it now; 0: of none. */
+static pid_t group_was(const struct images *words, pid_t group)
+{
+	for (uint32_t i = 0; i < words->moves && i < MOVES_MAX; i++)
+		if (group && words->move[i].is == group)
+			return words->move[i].was;
+	return 0;
+}
+
+static bool process_take(struct version *v, unsigned row, const struct request *r)
+{
+	const struct images *words = &v->brief->images;
+	struct foam_of *of = &task.want.of[row];
+
+	MUST(row < words->moves && words->move[row].is == r->pid);
+	*of = (struct foam_of){ .pid = r->pid, .point = r->args[1], .was = words->move[row].was,
+				.parent = words->move[row].parent,
+				.group = group_was(words, words->move[row].group),
+				.memory = process_open(r->pid, "mem"),
+				.pagemap = process_open(r->pid, "pagemap") };
+	return of->memory >= 0 && of->pagemap >= 0;
+}
+
+static void rows_begin(const struct version *v)
+{
+	if (task.want.processes)
+		return;
+	task.want.twin = v;
+	task.want.processes = v->rewind.wanted_copies;
+	for (unsigned i = 0; i < task.want.processes; i++)
+		task.want.of[i].memory = task.want.of[i].pagemap = -1;
+}
+
 bool foam_task_begin(struct version *v, const struct request *r)
 {
-	int result;
+	struct copy *c = copy_of(&v->rewind, r->pid);
+	int result = 0;
 
-	if (task.v == v)
+	/* Who waits asks again now and then. */
+	if (c && c->waits)
 		return true;
-	if (task.v || task.want.folder < 0)
+	if (!c || task.v || task.want.folder < 0 || !r->args[1])
 		return false;
-	task.want.twin = v;
-	task.want.memory = process_open(r->pid, "mem");
-	task.want.pagemap = process_open(r->pid, "pagemap");
-	task.want.point = r->args[1];
-	task.want.parent = v->brief->images.move[0].parent;
-	task.want.group = v->brief->images.move[0].group;
+	rows_begin(v);
+	if (!process_take(v, (unsigned)(c - v->rewind.wanted), r))
+		result = -EACCES;
+	if (!copies_wait(&v->rewind, c, r) && !result)
+		return true;
 	task.v = v;
-	result = writer_begin(v);
+	if (!result)
+		result = writer_begin(v);
 	if (result) {
 		task_end(v->monitor, strerror(-result));
 		return false;

@@ -1,5 +1,5 @@
 /*
- * Writing an image: the memory of a process that sleeps, by its maps and its page map.
+ * Writing an image: the memory of processes that sleep, by their maps and page maps, a file each.
  *
  * Of private memory that has no file all pages are written that are not zero; of a file's those
  * that differ from it, which the kernel says.  A file that is not the mapped one any more, or
@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,11 +31,21 @@
 #define PAGE_SWAPPED	(1ull << 62)
 #define PAGE_PRESENT	(1ull << 63)
 
+/* Of memory that several processes have mapped, what is written already. */
+struct stretch {
+	uint64_t dev, inode, offset, end;
+};
+
 struct writing {
 	const struct foam_want *want;
+	const struct foam_of *of;	/* whose file it is */
+	struct stretch *stretch;
+	unsigned stretches;
+	uint64_t taken;
 	struct foam_head head;
 	struct foam_map *map;
 	struct foam_lane lane[LANES];
+	struct foam_ended ended[MOVES_MAX];
 	int fd;
 	uint64_t at;
 	int error;
@@ -44,9 +56,9 @@ struct writing {
 };
 
 /* 0, or a negative errno: it may have ended. */
-static int read_at(const struct foam_want *want, uint64_t at, void *to, size_t len)
+static int read_at(const struct foam_of *of, uint64_t at, void *to, size_t len)
 {
-	ssize_t n = pread(want->memory, to, len, (off_t)at);
+	ssize_t n = pread(of->memory, to, len, (off_t)at);
 
 	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -ESRCH;
 }
@@ -121,6 +133,7 @@ static void map_note(struct writing *w, const struct map *m, const struct boot *
 		return;
 	*to = (struct foam_map){
 		.start = m->start, .end = m->end, .offset = m->offset, .inode = m->inode,
+		.dev = m->dev,
 		.prot = (m->read ? PROT_READ : 0u) | (m->write ? PROT_WRITE : 0u) |
 			(m->exec ? PROT_EXEC : 0u) };
 	memcpy(to->path, m->path, sizeof(to->path));
@@ -135,12 +148,13 @@ static int maps_note(struct writing *w)
 	uint64_t span = section_offset(c->chunks, c->sections);
 	struct boot boot;
 	struct maps maps;
-	int result = maps_read(v->server, &maps);
+	int result = maps_read(w->of->pid, &maps);
 
 	if (!result)
-		result = read_at(w->want, w->head.point.boot, &boot, sizeof(boot));
+		result = read_at(w->of, w->head.point.boot, &boot, sizeof(boot));
 	if (!result && (maps.n > FOAM_MAPS || boot.magic != BOOT_MAGIC))
 		result = maps.n > FOAM_MAPS ? -E2BIG : -EINVAL;
+	free(w->map);
 	w->map = calloc(maps.n, sizeof(*w->map));
 	MUST(w->map);
 	for (size_t i = 0; i < maps.n && !result; i++)
@@ -185,26 +199,67 @@ static int auxv_note(struct foam_head *h, pid_t pid)
 	return n > 0 ? 0 : -EIO;
 }
 
+/* Where its program is, if its name has room. */
+static int exe_note(struct foam_head *h, pid_t pid)
+{
+	char name[64];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	n = readlink(name, h->exe, sizeof(h->exe));
+	if (n < 0 || n == sizeof(h->exe))
+		return n < 0 ? -errno : -ENAMETOOLONG;
+	h->exe[n] = 0;
+	return 0;
+}
+
+static int limits_note(struct foam_head *h, pid_t pid)
+{
+	int result = process_limits(pid, h->limit);
+
+	_Static_assert(FOAM_LIMITS == RLIM_NLIMITS, "all limits");
+	h->mask = process_mask(pid);
+	return result ? result : foam_rights_note(pid, &h->rights);
+}
+
 static int head_fill(struct writing *w)
 {
 	const struct foam_want *want = w->want;
 	const struct version *v = want->twin;
+	const struct foam_of *of = w->of;
 	struct foam_head *h = &w->head;
 	int result;
 
 	*h = (struct foam_head){
 		.magic = FOAM_MAGIC, .version = FOAM_VERSION, .event_version = EVENT_VERSION,
 		.ring_version = RING_VERSION, .area_version = AREA_VERSION,
-		.brief_version = BRIEF_VERSION, .inside = foam_inside(),
-		.point_at = want->point, .pid = leading(v->monitor)->server,
-		.parent = want->parent, .group = want->group, .filters = v->area->filters,
-		.programs = v->images < AREA_IMAGES ? v->images : AREA_IMAGES };
+		.brief_version = BRIEF_VERSION, .inside = foam_inside(), .taken = w->taken,
+		.processes = want->processes, .process = (uint32_t)(of - want->of),
+		.point_at = of->point, .pid = of->was, .parent = of->parent, .group = of->group,
+		.filters = v->area->filters };
 	memcpy(h->recording, want->recording, sizeof(h->recording));
 	memcpy(h->unsealed, v->area->unsealed, sizeof(h->unsealed));
-	if (!process_mm(v->server, &h->mm))
+	if (!process_mm(of->pid, &h->mm))
 		return -ESRCH;
-	result = read_at(want, want->point, &h->point, sizeof(h->point));
-	return result ? result : auxv_note(h, v->server);
+	result = read_at(of, of->point, &h->point, sizeof(h->point));
+	if (!result)
+		result = auxv_note(h, of->pid);
+	if (!result)
+		result = exe_note(h, of->pid);
+	return result ? result : limits_note(h, of->pid);
+}
+
+/* What the first process' file has of all of them. */
+static void version_note(struct writing *w)
+{
+	const struct version *v = w->want->twin;
+	const struct images *words = &v->brief->images;
+
+	lanes_note(w);
+	w->head.programs = v->images < AREA_IMAGES ? v->images : AREA_IMAGES;
+	for (uint32_t i = w->want->processes; i < words->moves && i < MOVES_MAX; i++)
+		w->ended[w->head.ended++] = (struct foam_ended){ words->move[i].was,
+								 words->move[i].parent };
 }
 
 /* --- bytes ----------------------------------------------------------------------------- */
@@ -267,19 +322,39 @@ static bool is_own(const struct foam_map *m, uint64_t page)
 static void page_write(struct writing *w, const struct foam_map *m, uint64_t at, uint64_t page)
 {
 	if (!is_own(m, page) ||
-	    pread(w->want->memory, w->bytes, PAGE, (off_t)at) != (ssize_t)PAGE ||
+	    pread(w->of->memory, w->bytes, PAGE, (off_t)at) != (ssize_t)PAGE ||
 	    (m->kind != FOAM_FILE && m->kind != FOAM_INSIDE && is_zero(w->bytes)))
 		return;
 	page_put(w, at, w->bytes);
 }
 
+/* Another process, or another mapping, has had all of it. */
+static bool is_written(struct writing *w, const struct foam_map *m)
+{
+	uint64_t end = m->offset + (m->end - m->start);
+
+	for (unsigned i = 0; i < w->stretches; i++) {
+		const struct stretch *s = &w->stretch[i];
+
+		if (s->dev == m->dev && s->inode == m->inode && s->offset <= m->offset &&
+		    s->end >= end)
+			return true;
+	}
+	w->stretch = realloc(w->stretch, (w->stretches + 1) * sizeof(*w->stretch));
+	MUST(w->stretch);
+	w->stretch[w->stretches++] = (struct stretch){ m->dev, m->inode, m->offset, end };
+	return false;
+}
+
+/* A run is of one mapping. */
 static void map_write(struct writing *w, const struct foam_map *m)
 {
-	if (!foam_has_bytes(m->kind))
+	run_end(w);
+	if (!foam_has_bytes(m->kind) || (m->kind == FOAM_MEMORY && is_written(w, m)))
 		return;
 	for (uint64_t at = m->start; at < m->end && !w->error; at += FOAM_RUN) {
 		uint64_t n = (m->end - at) / PAGE < PAGES ? (m->end - at) / PAGE : PAGES;
-		ssize_t got = pread(w->want->pagemap, w->page, n * 8, (off_t)(at / PAGE * 8));
+		ssize_t got = pread(w->of->pagemap, w->page, n * 8, (off_t)(at / PAGE * 8));
 
 		if (got != (ssize_t)(n * 8)) {
 			w->error = got < 0 ? -errno : -EIO;
@@ -297,6 +372,7 @@ static uint32_t rows_put(struct writing *w)
 		{ w->map, w->head.maps * sizeof(*w->map) },
 		{ w->lane, w->head.lanes * sizeof(*w->lane) },
 		{ v->image, w->head.programs * sizeof(*v->image) },
+		{ w->ended, w->head.ended * sizeof(*w->ended) },
 	};
 	uint32_t crc = 0;
 
@@ -327,7 +403,7 @@ static void all_put(struct writing *w)
 
 /* --- the file -------------------------------------------------------------------------- */
 
-static int file_write(struct writing *w)
+static int process_write(struct writing *w)
 {
 	int result = head_fill(w);
 
@@ -335,37 +411,83 @@ static int file_write(struct writing *w)
 		result = maps_note(w);
 	if (result)
 		return result;
-	lanes_note(w);
+	if (w->of == w->want->of)
+		version_note(w);
 	all_put(w);
 	/* What was not there is zero, unless it had ended by then. */
 	if (!w->error)
-		w->error = read_at(w->want, w->want->point, &w->head.point,
-				   sizeof(w->head.point));
+		w->error = read_at(w->of, w->of->point, &w->head.point, sizeof(w->head.point));
 	if (!w->error && fsync(w->fd) < 0)
 		w->error = -errno;
 	return w->error;
 }
 
-int foam_write(const struct foam_want *want)
+void foam_name(char name[32], uint32_t number, uint32_t process)
+{
+	if (process)
+		snprintf(name, 32, FOAM_OTHER, number, process);
+	else
+		snprintf(name, 32, FOAM_NAME, number);
+}
+
+static void part_name(char part[48], uint32_t number, uint32_t process)
+{
+	char name[32];
+
+	foam_name(name, number, process);
+	snprintf(part, 48, "%s.part", name);
+}
+
+void foam_unlink(int folder, uint32_t number, bool parts)
 {
 	char name[32], part[48];
-	struct writing *w = calloc(1, sizeof(*w));
+
+	for (uint32_t i = 0; i < COPIES_MAX; i++) {
+		foam_name(name, number, i);
+		unlinkat(folder, name, 0);
+		part_name(part, number, i);
+		if (parts)
+			unlinkat(folder, part, 0);
+	}
+}
+
+/* It gets its name when it is whole. */
+static int file_write(struct writing *w)
+{
+	const struct foam_want *want = w->want;
+	char name[32], part[48];
 	int result;
 
-	MUST(w && want->point);
-	w->want = want;
-	snprintf(name, sizeof(name), FOAM_NAME, want->number);
-	snprintf(part, sizeof(part), "%s.part", name);
+	foam_name(name, want->number, (uint32_t)(w->of - want->of));
+	part_name(part, want->number, (uint32_t)(w->of - want->of));
 	w->fd = openat(want->folder, part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 		       0600);
 	if (w->fd < 0)
 		return -errno;
-	result = file_write(w);
+	result = process_write(w);
 	close(w->fd);
 	if (!result && renameat(want->folder, part, want->folder, name) < 0)
 		result = -errno;
+	return result;
+}
+
+int foam_write(const struct foam_want *want)
+{
+	struct writing *w = calloc(1, sizeof(*w));
+	int result = 0;
+
+	MUST(w && want->processes && want->processes <= COPIES_MAX);
+	w->want = want;
+	if (getrandom(&w->taken, sizeof(w->taken), 0) != sizeof(w->taken))
+		return -EIO;
+	/* The first one's is what says that there is an image: it comes last. */
+	for (unsigned i = want->processes; i-- && !result;) {
+		w->of = &want->of[i];
+		MUST(w->of->point);
+		result = file_write(w);
+	}
 	if (result)
-		unlinkat(want->folder, part, 0);
+		foam_unlink(want->folder, want->number, true);
 	else
 		fsync(want->folder);
 	return result;

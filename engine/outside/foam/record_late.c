@@ -31,24 +31,14 @@
 #define PARTS		4	/* of what is kept, with an image each, if that can be */
 #define AGAIN_MS	1000	/* what is against an image may have passed */
 
-static bool has_several(const struct version *v)
+/* A filter may refuse what is needed to make it again. */
+static bool is_filtered(const struct version *v)
 {
-	for (uint32_t i = 0; i < version_slots(v); i++) {
-		const struct slot *s = &v->area->slot[i];
+	bool any = v->area->filters || process_filtered(v->server);
 
-		if (s->owner && s->pid != v->server && !process_over(s->pid))
-			return true;
-	}
-	return false;
-}
-
-/* A replay begins with ours. */
-static bool has_our_rights(pid_t pid)
-{
-	struct rights_key ours, its;
-
-	return rights_key_read(getpid(), &ours) && rights_key_read(pid, &its) &&
-	       !memcmp(&ours, &its, sizeof(ours));
+	for (uint32_t i = 0; i < version_slots(v) && !any; i++)
+		any = v->area->slot[i].owner && process_filtered(v->area->slot[i].pid);
+	return any;
 }
 
 /* Its row may have been a follower's. */
@@ -62,12 +52,11 @@ static const char *leader_barred(struct monitor *m)
 {
 	const struct version *v = leading(m);
 
-	if (has_several(v))
-		return "it has several processes, and an image has one";
-	if (v->area->filters || process_filtered(v->server))
+	if (is_filtered(v))
 		return "it has a filter of its own (seccomp)";
-	if (m->realms > 1 || !has_our_rights(v->server))
-		return "it has changed its rights: give --record to mve run";
+	if (m->realms > 1)
+		return "its processes have different rights, and it was begun to be followed: "
+		       "give --record to mve run";
 	return NULL;
 }
 
@@ -127,6 +116,7 @@ static void begin(struct monitor *m, const struct run_options *like)
 static void undo(struct monitor *m, const struct run_options *like, bool made)
 {
 	m->logs = false;
+	m->one_realm &= m->conduct != NULL;
 	recorder_late_drop();
 	if (made)
 		rmdir(like->record);
@@ -150,6 +140,8 @@ bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *s
 		return false;
 	MUST(!m->options->replay && !recorder_is() && like->record);
 	m->logs = true;
+	/* A recording is of one. */
+	m->one_realm |= !m->conduct;
 	folder = recorder_late_folder(recording);
 	foam_task_want(folder, recording, 0);
 	if (!twin_begin(m, &asleep, stood_us, why, size, passes)) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -229,6 +230,37 @@ uint32_t process_mask(pid_t pid)
 
 	status_number(pid, "\nUmask:", "%o", &mask);
 	return mask & 0777;
+}
+
+/* As wide as the kernel prints what it is of. */
+#define LIMIT_NAME	26
+
+static uint64_t limit_number(const char *text)
+{
+	return strcmp(text, "unlimited") ? strtoull(text, NULL, 10) : RLIM_INFINITY;
+}
+
+int process_limits(pid_t pid, uint64_t limit[][2])
+{
+	char name[64], line[128], now[32], most[32];
+	int n = -1;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/limits", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	for (; n < (int)RLIM_NLIMITS && fgets(line, sizeof(line), f); n++) {
+		if (n < 0)	/* what the columns are */
+			continue;
+		if (strlen(line) <= LIMIT_NAME ||
+		    sscanf(line + LIMIT_NAME, "%31s%31s", now, most) != 2)
+			break;
+		limit[n][0] = limit_number(now);
+		limit[n][1] = limit_number(most);
+	}
+	fclose(f);
+	return n == (int)RLIM_NLIMITS ? 0 : -ESRCH;
 }
 
 bool process_filtered(pid_t pid)

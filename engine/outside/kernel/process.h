@@ -23,6 +23,8 @@ pid_t process_tracer(pid_t pid);
 uint32_t process_table(pid_t pid);
 /* It lives, and the kernel does not let us look into it: it is not dumpable, say. */
 bool process_closed(pid_t pid);
+/* Its RLIM_NLIMITS limits, now and at most, as who may not ask the kernel for them has them. */
+int process_limits(pid_t pid, uint64_t limit[][2]);
 /* What it takes away from the rights of new files (umask); 022 if the kernel does not say. */
 uint32_t process_mask(pid_t pid);
 /* A filter of system calls is installed in it (seccomp). */

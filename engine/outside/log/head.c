@@ -100,13 +100,7 @@ static mode_t mask_now(void)
 /* Of a process that runs, whose image has the rest. */
 static void head_late(const struct version *v, struct log_head *h)
 {
-	for (int i = 0; i < LOG_LIMITS; i++) {
-		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
-
-		prlimit(v->server, (__rlimit_resource_t)i, NULL, &r);
-		h->limit[i][0] = r.rlim_cur;
-		h->limit[i][1] = r.rlim_max;
-	}
+	process_limits(v->server, h->limit);
 	h->mask = process_mask(v->server);
 	h->image = 1;
 }

@@ -200,25 +200,26 @@ int replay_begin(struct monitor *m)
 
 /* --- what it inherits ---------------------------------------------------------------- */
 
-static void limit_set(const struct log_head *h, int which)
+static void limit_set(const uint64_t limit[2], int which)
 {
-	struct rlimit r = { h->limit[which][0], h->limit[which][1] };
+	struct rlimit r = { limit[0], limit[1] };
 
 	if (!setrlimit(which, &r))
 		return;
 	getrlimit(which, &r);
-	r.rlim_cur = h->limit[which][0] < r.rlim_max ? h->limit[which][0] : r.rlim_max;
+	r.rlim_cur = limit[0] < r.rlim_max ? limit[0] : r.rlim_max;
 	setrlimit(which, &r);
 }
 
-void replay_inherit(const struct replay *r)
+void replay_inherit(const struct replay *r, const struct foam *f)
 {
 	const struct log_head *h = &r->program.head;
 
+	_Static_assert(LOG_LIMITS == FOAM_LIMITS, "all limits");
 	for (int i = 0; i < LOG_LIMITS; i++)
 		if (i != RLIMIT_FSIZE)
-			limit_set(h, i);
-	umask(h->mask & 0777);
+			limit_set(f ? f->head.limit[i] : h->limit[i], i);
+	umask((f ? f->head.mask : h->mask) & 0777);
 	if (chdir(r->program.folder))
 		_exit(EXIT_SYSTEM);
 }
@@ -238,7 +239,7 @@ void replay_inherit_last(const struct replay *r)
 		sigaction(sig, &a, NULL);
 	}
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	limit_set(h, RLIMIT_FSIZE);
+	limit_set(h->limit[RLIMIT_FSIZE], RLIMIT_FSIZE);
 }
 
 /* --- what it came to ----------------------------------------------------------------- */

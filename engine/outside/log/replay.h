@@ -8,8 +8,11 @@
 void replay_streams(struct monitor *m);
 /* The feeder is the first version's process; 0, or a negative errno. */
 int replay_begin(struct monitor *m);
-/* In a follower's process: what the recorded program inherited; before it is seized. */
-void replay_inherit(const struct replay *r);
+/*
+ * In a follower's process: what the recorded program inherited, or what one of an image had;
+ * before it is seized.
+ */
+void replay_inherit(const struct replay *r, const struct foam *f);
 /* The rest, right before the program. */
 void replay_inherit_last(const struct replay *r);
 /* The follower's first process has ended where the recorded one did. */

@@ -19,7 +19,7 @@
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
-#include "engine/outside/foam/foam_file.h"
+#include "engine/outside/foam/foam.h"
 #include "engine/outside/kernel/folder.h"
 #include "engine/outside/log/frames.h"
 #include "engine/outside/log/writer.h"
@@ -163,12 +163,8 @@ static bool oldest_goes(const struct log_writer *w)
 /* It goes with its segment; one that is still being written will be there later. */
 static void image_drop(const struct log_writer *w)
 {
-	char name[32];
-
-	if (!w->image_gone)
-		return;
-	snprintf(name, sizeof(name), FOAM_NAME, w->image_gone - 1);
-	unlinkat(w->folder, name, 0);
+	if (w->image_gone)
+		foam_unlink(w->folder, w->image_gone - 1, false);
 }
 
 static int oldest_drop(struct log_writer *w)

@@ -320,6 +320,7 @@ struct monitor {
 	int conduct_fd;
 	struct realm realm[REALMS];	/* the first is that of the first program */
 	uint32_t realms;
+	bool one_realm;		/* its streams were made for a recorder: there is no other */
 	uint64_t secret[2];	/* random bytes of programs are made of it */
 	struct layout layout;	/* of the session's first program, as the leader has it */
 

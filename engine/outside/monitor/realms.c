@@ -15,7 +15,7 @@
  *
  * A realm without an open or unread lane may become another's: it gets new files then, for
  * somebody may still have the old ones.  Sessions that are followed late have one realm:
- * what their start told is kept for one section.
+ * what their start told is kept for one section; and so have those that are recorded, or were.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -211,7 +211,7 @@ int realm_for(struct monitor *m, pid_t pid)
 {
 	struct rights_key key;
 
-	if (options_one_realm(m->options))
+	if (realm_is_one(m))
 		return 0;
 	return rights_key_read(pid, &key) ? realm_of(m, &key) : -ESRCH;
 }
@@ -355,7 +355,7 @@ int64_t realm_serve(struct version *v, const struct request *r)
 	struct rights_key key;
 	int64_t lane;
 
-	if (options_one_realm(m->options))
+	if (realm_is_one(m))
 		return REALM_STAY;
 	if (!lane_is(m, r->args[5]) || is >= m->realms || !rights_key_read(r->tid, &key))
 		return -EINVAL;

@@ -10,6 +10,12 @@ void *realm_room(uint32_t chunks);
 int realm_sections(struct monitor *m);
 /* All of them; no process has any. */
 void realms_close(struct monitor *m);
+/* One set of sections for all processes, whatever rights they have. */
+static inline bool realm_is_one(const struct monitor *m)
+{
+	return m->one_realm || options_one_realm(m->options);
+}
+
 /* The process has the rights of the realm. */
 bool realm_fits(const struct monitor *m, uint32_t realm, pid_t tid);
 /* The first program's rights are those of the first realm. */

@@ -124,15 +124,13 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 }
 
 /* The first thread's lane, and everybody's place at its beginning. */
-static void lanes_begin(struct monitor *m)
+static int lanes_begin(struct monitor *m)
 {
 	struct streams own = { m->conduct, 0 };
 	uint32_t life;
 
-	if (m->options->replay && m->options->replay->foam) {
-		foam_lanes(m, m->options->replay->foam);
-		return;
-	}
+	if (m->options->replay && m->options->replay->foam)
+		return foam_lanes(m, m->options->replay->foam);
 	MUST(lane_open(&own, ~0u) == 0);
 	life = streams_part(m, 0)->lane[0].life;
 	for (uint32_t v = 1; v < m->versions; v++) {
@@ -152,6 +150,7 @@ static void lanes_begin(struct monitor *m)
 	kept_begin(m);
 	if (m->options->sampling.stateless)
 		streams_part(m, 0)->lane[0].readers = m->conduct->following;
+	return 0;
 }
 
 int streams_make(struct monitor *m)
@@ -180,9 +179,7 @@ int streams_make(struct monitor *m)
 	if (m->options->replay)
 		replay_streams(m);
 	result = realm_sections(m);
-	if (!result)
-		lanes_begin(m);
-	return result;
+	return result ? result : lanes_begin(m);
 }
 
 void streams_unmake(struct monitor *m)

@@ -235,7 +235,7 @@ static bool exec_moves(const struct version *v, const struct request *r, bool ga
 {
 	const struct monitor *m = v->monitor;
 
-	return m->conduct && !options_one_realm(m->options) && lane_is(m, r->args[5]) &&
+	return m->conduct && !realm_is_one(m) && lane_is(m, r->args[5]) &&
 	       !(r->args[2] & HIDDEN_FOLLOWS) &&
 	       (!realm_fits(m, (uint32_t)r->args[5] / LANES, r->tid) ||
 		rights_change_by_exec(r->tid, gains));
@@ -417,7 +417,7 @@ static int realm_look(struct version *v, const struct tracee *t, pid_t pid)
 
 	if (!v->index && !v->images)
 		realm_first(m, pid);
-	if (options_one_realm(m->options) || realm_fits(m, t->lane / LANES, pid))
+	if (realm_is_one(m) || realm_fits(m, t->lane / LANES, pid))
 		return 0;
 	for (unsigned i = 0; i < m->versions && v->index == m->leader; i++)
 		follower_drop(&m->version[i], VERDICT_UNSUPPORTED,
@@ -636,6 +636,7 @@ void exec_children(struct monitor *m)
 			continue;
 		}
 		tracee_forget(m, pid);
+		foam_ended(m, pid);
 		if (!rewind_ended(m, pid))
 			first_ended(m, pid, status);
 	}

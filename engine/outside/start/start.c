@@ -156,11 +156,12 @@ static uint32_t hidden_at_start(void)
 }
 
 /* What mve inherited stays the leader's: a follower holds no pipe open. */
-static void outputs_replace(int log)
+static void outputs_replace(int log, bool apart)
 {
 	int null = open("/dev/null", O_RDONLY);
 
-	setsid();
+	if (apart)
+		setsid();
 	if (null > 0)
 		dup2(null, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
@@ -178,16 +179,18 @@ static void keep_give_back(void)
 }
 
 /* In the child: says that it may be seized, waits until it is, then becomes the program. */
-static _Noreturn void become(struct version *v, const int go[2], int tell, int log)
+static _Noreturn void become(struct version *v, const struct foam *f, const int go[2], int tell,
+			     int log)
 {
 	const struct replay *replay = v->monitor->options->replay;
+	bool other = f && f->head.process;
 	ssize_t n;
 	char byte;
 	int error;
 
 	monitor_open_child();
 	if (replay)
-		replay_inherit(replay);
+		replay_inherit(replay, f);
 	if (v->monitor->cgroup >= 0)
 		cgroup_enter(v->monitor->cgroup, v->name);
 	close(go[1]);
@@ -198,17 +201,18 @@ static _Noreturn void become(struct version *v, const int go[2], int tell, int l
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(EXIT_SYSTEM);	/* the monitor has ended before it had us */
+	/* Those of an image come to be in groups of one session, as a twin's do. */
 	if (log >= 0)
-		outputs_replace(log);
+		outputs_replace(log, !f);
 	if (replay)
 		replay_inherit_last(replay);
 	else
 		keep_give_back();
-	if (replay && replay->foam)
+	if (f)
 		foam_keep(v);
 	else if (v->options)
 		layout_ask(&v->monitor->layout);
-	execve(v->path, v->argv, replay ? replay->program.env : environ);
+	execve(other ? f->head.exe : v->path, v->argv, replay ? replay->program.env : environ);
 	error = errno;
 	if (write(tell, &error, sizeof(error)) < 0)
 		_exit(EXIT_SYSTEM);
@@ -226,10 +230,10 @@ static int log_open(const struct version *v)
 	return folder_append(v->monitor->session.lock, name);
 }
 
-static int seize(struct version *v)
+static int seize(struct version *v, pid_t pid)
 {
 	struct monitor *m = v->monitor;
-	struct tracee want = { .pid = v->server, .version = v,
+	struct tracee want = { .pid = pid, .version = v,
 			       .hidden = hidden_at_start(), .left = LANES_ALL,
 			       .role = exec_role(v, v->options) };
 
@@ -237,22 +241,23 @@ static int seize(struct version *v)
 		want.vpid = m->options->replay ? m->options->replay->program.head.pid :
 						 m->version[0].server;
 	if (v->options)
-		want.wish = layout_wish(v->server, &m->layout);
+		want.wish = layout_wish(pid, &m->layout);
 	MUST(!v->reaped);
-	v->began = process_began(v->server);
-	return exec_seize_as(v, v->server, &want);
+	if (pid == v->server)
+		v->began = process_began(pid);
+	return exec_seize_as(v, pid, &want);
 }
 
 /* The child stands, or has ended: from here on it is seen to. */
-static int child_take(struct version *v, int go)
+static int child_take(struct version *v, pid_t pid, int go)
 {
 	int result;
 	char byte;
 
-	MUST(v->server > 0);
+	MUST(pid > 0 && v->server > 0);
 	while (read(go, &byte, 1) < 0 && errno == EINTR)
 		;
-	result = seize(v);
+	result = seize(v, pid);
 	if (!result && v->monitor->audit && !v->options)
 		result = audit_add(v->monitor->audit, v->server, NULL);
 	if (!result && v->index == v->monitor->leader)
@@ -260,7 +265,7 @@ static int child_take(struct version *v, int go)
 	if (!result && write(go, "", 1) != 1)
 		result = -errno;
 	if (result)
-		kill(v->server, SIGKILL);
+		kill(pid, SIGKILL);
 	return result;
 }
 
@@ -271,29 +276,56 @@ static void pair_close(const int pair[2])
 			close(pair[i]);
 }
 
-/* Starts the first process; its execve ends in exec_children(). */
+/* One process; its execve ends in exec_children(). */
+static int process_start(struct version *v, struct foam *f, int tell, int log)
+{
+	int go[2] = { -1, -1 }, result = 0;
+	pid_t pid = -1;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 || (pid = fork()) < 0)
+		result = -errno;
+	if (!pid)
+		become(v, f, go, tell, log);
+	if (!result) {
+		if (!f || !f->head.process)
+			v->server = pid;
+		if (f)
+			f->pid = pid;
+		close(go[0]);
+		go[0] = -1;
+		result = child_take(v, pid, go[1]);
+	}
+	pair_close(go);
+	return result;
+}
+
+/* Its first process; of an image each. */
+static int processes_start(struct version *v, int tell, int log)
+{
+	const struct replay *replay = v->monitor->options->replay;
+	struct foam *f = replay ? replay->foam : NULL;
+	int result = process_start(v, f, tell, log);
+
+	while (f && !result && (f = f->next))
+		result = process_start(v, f, tell, log);
+	if (result && replay && replay->foam)
+		foam_drop(v);
+	return result;
+}
+
 int version_start(struct version *v)
 {
-	int go[2] = { -1, -1 }, tell[2] = { -1, -1 }, log = log_open(v), result = 0;
-	pid_t pid = -1;
+	int tell[2] = { -1, -1 }, log = log_open(v), result = 0;
 
 	MUST(!v->images && v->tell < 0);
 	if (v->options && log < 0)
 		return log;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0 ||
-	    pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0 || (pid = fork()) < 0)
+	if (pipe2(tell, O_CLOEXEC | O_NONBLOCK) < 0)
 		result = -errno;
-	if (!pid)
-		become(v, go, tell[1], log);
-	if (!result) {
-		v->server = pid;
-		close(go[0]);
-		go[0] = -1;
-		result = child_take(v, go[1]);
-		v->tell = tell[0];
-		tell[0] = -1;
-	}
-	pair_close(go);
+	if (!result)
+		result = processes_start(v, tell[1], log);
+	v->tell = tell[0];
+	tell[0] = -1;
 	pair_close(tell);
 	if (log >= 0)
 		close(log);
