@@ -6,7 +6,9 @@ kv		a server of one thread, begun alone and with a follower; what it answers fro
 redis		the same of redis-server under load
 memcached	and of memcached, which has threads
 images		another now and then: replayed through them, from each (--from, or where what
-		is before is gone), and where the oldest parts go by themselves (--keep last)
+		is before is gone)
+kept		where the oldest parts go by themselves (--keep last): what is left is replayed,
+		however much comes between two images
 forks		of a server with a process for each connection, and memory that all share
 nginx		of a master that is root, and workers that are not; reloaded
 rights		of one that has given up root
@@ -457,10 +459,10 @@ def images():
     images_of("kv")
     images_of("kv", begun=True)
     images_of("memcached")
-    kept()
 
 
 def kept():
+    """What is left can be replayed, however much comes between two images."""
     s = Session("redis")
     s.record("kept.log", "--images", "1s", "--max-size", "32M", "--keep", "last")
     s.load(2)
@@ -474,9 +476,43 @@ def kept():
             fail("nothing is dropped")
     s.rest()
     s.first.get("large7", "x" * 60000)
-    s.end()
+    said = s.end()
+    if "recording ends" in said:
+        fail(said)
     if replay("kept.log") < 100:
         fail("what is kept is not replayed")
+    seldom()
+
+
+def seldom():
+    """None comes, for who writes the second is held: it ends where twice as much is there."""
+    s = Session("redis")
+    s.record("seldom.log", "--images", "1h", "--max-size", "32M", "--keep", "last")
+    until(lambda: segments("seldom.log")[1], "its image is not written")
+    monitor, ended, held = s.mve.pid, False, None
+    while not ended:
+        for i in range(100):
+            s.first.put(f"large{i}", "x" * 60000)
+            held = held or held_image(monitor)
+        status = json.loads(mve("status", NAME, "--json").stdout)["recording"]
+        ended = not status["active"]
+        if status["bytes"] > 2 * 32 << 20:
+            fail(f"{status}")
+    if not held or "no image in time" not in status["ended"]:
+        fail(f"{status}, {held}")
+    os.kill(held, signal.SIGCONT)
+    s.first.get("large7", "x" * 60000)
+    s.end()
+    if replay("seldom.log") < 100:
+        fail("what is left is not replayed")
+
+
+def held_image(monitor):
+    for name, pid in processes(monitor):
+        if name == "mve-image":
+            os.kill(pid, signal.SIGSTOP)
+            return pid
+    return None
 
 
 def packed():

@@ -91,6 +91,7 @@ static const char *folder_refused(const char *path, int result)
 static struct {
 	uint32_t number;	/* of the last image */
 	uint64_t next_ms;	/* when another is due; 0: not known yet */
+	uint64_t again_ms;	/* none is taken before: it was tried in vain */
 	uint64_t bytes;		/* that were written when the last one was taken */
 	bool off;		/* none can be had: it was said */
 } further;
@@ -184,7 +185,7 @@ static bool is_due(const struct monitor *m)
 
 void record_images_look(struct monitor *m)
 {
-	uint64_t each = m->options->images_ms, now = now_ms();
+	uint64_t each = m->options->images_ms, now = now_ms(), written;
 	bool passes;
 	const char *why;
 
@@ -192,12 +193,17 @@ void record_images_look(struct monitor *m)
 	    m->finishing || leading(m)->gone)
 		return;
 	further.next_ms = further.next_ms ? further.next_ms : now + each;
-	if (!is_due(m))
+	if (now < further.again_ms || !is_due(m))
 		return;
-	further.bytes = recorder_bytes();
+	written = recorder_bytes();
 	why = further_take(m, &passes);
-	further.next_ms = now + (why && passes && each > AGAIN_MS ? AGAIN_MS : each);
-	further.off = why && !passes;
+	if (why && passes) {
+		further.again_ms = now + AGAIN_MS;
+		return;
+	}
+	further.bytes = written;
+	further.next_ms = now + each;
+	further.off = why;
 	if (further.off && version_alive(leading(m)))
 		say_error("the recording goes on without", "%s: no further image: %s",
 			  m->session.name, why);

@@ -27,6 +27,7 @@
 #define SEGMENT_BYTES	(64ull << 20)
 #define SEGMENT_PART	8		/* of what is kept, at most, and the last for the rest */
 #define NEXT_MOST	LOG_BALE_MAX	/* of a batch, and a frame or two beside it */
+#define KEPT_MOST	2		/* times what is to be kept: while an image is awaited */
 
 _Static_assert(RECORD_LEAST / SEGMENT_PART + NEXT_MOST < RECORD_LEAST / 2, "some are kept");
 _Static_assert(BATCH_FRAMES * (sizeof(struct log_frame) + CHUNK_SIZE) < NEXT_MOST, "a bale");
@@ -139,15 +140,45 @@ bool log_writer_full(const struct log_writer *w)
 	return old || w->offset >= w->segment_bytes;
 }
 
+/* What a replay needs is kept, and no image has come in time. */
+static const char *kept_bound(const struct log_writer *w)
+{
+	uint64_t most = KEPT_MOST * w->bounds.bytes;
+
+	return w->bounds.images && most && w->kept_bytes + w->offset + NEXT_MOST > most ?
+	       "twice --max-size, and no image in time" : NULL;
+}
+
 const char *log_writer_bound(const struct log_writer *w)
 {
 	uint64_t bytes = w->before + w->offset + NEXT_MOST;
 
 	if (w->bounds.last)
-		return NULL;
+		return kept_bound(w);
 	if (w->bounds.bytes && bytes > w->bounds.bytes)
 		return "--max-size";
 	return w->bounds.age_ns && day_ns() - w->began_ns > w->bounds.age_ns ? "--max-age" : NULL;
+}
+
+/* It is written: a later one, for it gets its name when it is whole. */
+static bool image_is(const struct log_writer *w, uint32_t image)
+{
+	char name[32];
+
+	if (!image)
+		return false;
+	foam_name(name, image - 1, 0);
+	return !faccessat(w->folder, name, F_OK, 0);
+}
+
+/* A replay can begin behind the oldest. */
+static bool begins_later(const struct log_writer *w)
+{
+	bool any = !w->bounds.images;
+
+	for (uint32_t i = 1; i < w->kept_count && !any; i++)
+		any = image_is(w, w->kept[i].image);
+	return any;
 }
 
 /* The oldest that is kept is not to be, any more: another is to come. */
@@ -155,7 +186,7 @@ static bool oldest_goes(const struct log_writer *w)
 {
 	uint64_t bytes = w->kept_bytes + w->segment_bytes + NEXT_MOST;
 
-	return w->bounds.last && w->kept_count &&
+	return w->bounds.last && w->kept_count && begins_later(w) &&
 	       ((w->bounds.bytes && bytes > w->bounds.bytes) ||
 		(w->bounds.age_ns && day_ns() - w->kept[0].ended_ns > w->bounds.age_ns));
 }

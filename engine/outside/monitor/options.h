@@ -55,6 +55,7 @@ enum log_sync { SYNC_NONE, SYNC_SECOND, SYNC_CALL };
 struct record_bounds {
 	uint64_t bytes, age_ns;
 	bool last;
+	bool images;		/* what is left begins with one: then it may be twice as much */
 };
 
 struct follower_options {

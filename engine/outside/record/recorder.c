@@ -595,13 +595,15 @@ static void places_take(struct recorder *r)
 
 void recorder_run(struct recorder *r)
 {
+	struct record_bounds bounds = r->m->options->bounds;
 	int result;
 
 	setsid();
 	prctl(PR_SET_NAME, "mve-record");
 	signal(SIGXFSZ, SIG_IGN);
 	descriptors_keep((int *[]){ &r->socket, &r->writer.folder, &r->writer.fd }, 3);
-	log_writer_begin(&r->writer, r->m->options->compress, &r->m->options->bounds);
+	bounds.images = r->m->options->images_ms;
+	log_writer_begin(&r->writer, r->m->options->compress, &bounds);
 	r->from = streams_part(r->m, r->leader);
 	r->own = streams_part(r->m, ROW_LOG);
 	places_take(r);
