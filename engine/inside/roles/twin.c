@@ -139,12 +139,15 @@ static long parts_ask(struct thread *t, uint64_t number)
 
 /* --- in the copy -------------------------------------------------------------------------- */
 
+/* Where they were is nobody's from then on: the program may have it, and parts_drop() must not. */
 static bool parts_move(void)
 {
-	for (int i = 0; i < TWIN_PARTS; i++)
+	for (int i = 0; i < TWIN_PARTS; i++) {
 		if (OWN6(__NR_mremap, parts[i].at, parts[i].len, parts[i].len,
 			 MREMAP_MAYMOVE | MREMAP_FIXED, parts[i].to, 0) != (long)parts[i].to)
 			return false;
+		parts[i].at = 0;
+	}
 	boot.version = streams.self = start.version;
 	boot.key = start.key;
 	return true;
