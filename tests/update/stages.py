@@ -23,9 +23,10 @@ ENTRIES = 500
 class Session:
     """A server under mve run, with clients at work."""
 
-    def __init__(self, build, clients=3):
+    def __init__(self, build, clients=3, options=()):
         self.name = f"stages-{load.unique()}"
-        self.server = served.Server(build, f"{served.BIN}/mve", "run", "-n", self.name, "--")
+        self.server = served.Server(build, f"{served.BIN}/mve", "run", "-n", self.name, *options,
+                                    "--")
         self.clients = clients
 
     def __enter__(self):

@@ -236,6 +236,7 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 	say_log("twin", "%s/%s: pid %d, the leader stood for %lu us", m->session.name, v->name,
 		v->server, *stood_us);
 	monitor_wake_after(m, LOOK_MS);
+	wakes_look(m);	/* where nobody followed nobody was looked after */
 	return v;
 }
 
