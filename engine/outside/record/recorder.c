@@ -317,17 +317,18 @@ static void room_tell(struct recorder *r)
 }
 
 /*
- * So many lanes whose life is written down are kept from another one, those that ended last: none
- * if the leader wants for room.  A replay comes to the next life once the last one's thread has
- * ended there, too; that may want a lock, of no order of ours, which who makes the next one holds.
+ * So many lanes whose life is written down are kept from another one, those that ended last: half
+ * of them, again and again, while the leader wants for room.  A replay comes to the next life once
+ * the last one's thread has ended there, too; that may want a lock, of no order of ours, which who
+ * makes the next one holds.
  */
 static uint32_t over_kept(const struct recorder *r)
 {
 	uint32_t chunks = chunks_in_memory(r->streams.conduct);
 
-	/* It has waked us. */
+	/* It has waked us.  All at once would be those, too, whose threads are just ending. */
 	if (__atomic_load_n(&r->from->full, __ATOMIC_RELAXED))
-		return 0;
+		return r->over_count / 2;
 	return (chunks < LANES ? chunks : LANES) / OVER_PART;
 }
 
