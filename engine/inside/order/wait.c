@@ -10,6 +10,7 @@
 #include <linux/time.h>
 
 #include "engine/abi/waits.h"
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -177,6 +178,7 @@ static bool asks_aside(const struct thread *t, const struct event *e)
 {
 	int32_t nr = (int32_t)t->frame.rax;
 
+	MUST(t == thread_self() && t->reader.cursor);
 	return !lock_asked(t) && call_is_elastic(call_find(nr)) &&
 	       !(e->kind == EVENT_CALL && e->call == nr);
 }
