@@ -17,6 +17,7 @@
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 
+#include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/fd/inner.h"
 #include "engine/inside/fd/table.h"
@@ -96,6 +97,8 @@ enum end { END_READS = 1, END_WRITES = 2, ENDS = 3 };
 
 static uint8_t pipe_ends[PIPES];	/* that the process has */
 
+_Static_assert(OBJECT_OTHER < OBJECT_FIRST, "what is met in no pipe has no pipe's object");
+
 static bool begins(const char *text, const char *with)
 {
 	while (*with && *text == *with)
@@ -120,6 +123,7 @@ static void pipe_learn(long fd, const char *link)
 	uint32_t pipe = pipe_of(link);
 	struct fd_row *r = fd_row_make(fd);
 
+	MUST(pipe < PIPES);
 	if (!r)
 		return;
 	r->object = OBJECT_FIRST + 2 * pipe + writes;
@@ -138,6 +142,7 @@ static bool is_own_pair(long fd)
 
 void inner_learn(long fd, const char *link)
 {
+	MUST(fd >= 0 && link);
 	if (inner_is(fd))
 		return;
 	if (begins(link, "anon_inode:[eventfd]"))
