@@ -55,6 +55,7 @@ static uint32_t works;		/* counts waits: a stretch of work is before one, or beh
 
 void order_works(struct thread *t)
 {
+	MUST(t == thread_self());
 	PUBLISH(thread_worked, &t->worked, CONSUME(works, &works));
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 }
@@ -206,6 +207,7 @@ static uint64_t place_of(const struct thread *o)
 
 static void awaited_begin(struct awaited *a, const struct thread *who, uint64_t since)
 {
+	MUST(who && since);
 	a->who = who;
 	a->at = place_of(who);
 	a->since = since;
@@ -241,6 +243,7 @@ static bool had_more(int clock, uint64_t than, uint64_t ns)
  */
 static bool limit_is_met(struct thread *t, const struct awaited *a, uint64_t limit)
 {
+	MUST(a->who && a->since);
 	return had_more(cpu_clock(a->who->tid), a->own, limit) ||
 	       had_more(CLOCK_PROCESS_CPUTIME_ID, a->all, CPU_SHARE * limit) ||
 	       !order_others_able(t);
