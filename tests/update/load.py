@@ -6,7 +6,7 @@ import time
 
 import served
 
-PAUSE_S = 0.001
+PAUSE_S = 0.001         # a client's rest: who follows can keep up
 _count = itertools.count()
 
 
@@ -37,6 +37,7 @@ class Load(threading.Thread):
                 self.client.expect(f"PUT {key} {value}", "OK")
                 self.client.expect(f"GET {key}", f"VALUE {value}")
                 self.done += 1
+                time.sleep(PAUSE_S)
         except (AssertionError, OSError) as wrong:
             self.wrong = wrong
 

@@ -23,7 +23,8 @@ ENTRIES = 500
 class Session:
     """A server under mve run, with clients at work."""
 
-    def __init__(self, build, clients=3, options=()):
+    # Else what becomes of the twin hangs on how fast the machine is beside its other work.
+    def __init__(self, build, clients=3, options=("--when-full", "block")):
         self.name = f"stages-{load.unique()}"
         self.server = served.Server(build, f"{served.BIN}/mve", "run", "-n", self.name, *options,
                                     "--")
