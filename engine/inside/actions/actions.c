@@ -38,6 +38,7 @@ void actions_learn(struct sighand *s)
 {
 	struct action now;
 
+	MUST(s == &process_sig && !learnt);
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		if (!OWN4(__NR_rt_sigaction, sig, 0, &now, 8))
 			s->action[sig] = now;
@@ -47,6 +48,7 @@ void actions_learn(struct sighand *s)
 /* Who was stopped on its way in, before it had learnt them, would give none. */
 void actions_give_back(const struct sighand *s)
 {
+	MUST(!learnt || s == &process_sig);
 	for (int sig = 1; learnt && sig <= SIGNALS; sig++)
 		if (sig != SIGKILL && sig != SIGSTOP)
 			kernel_action(sig, &s->action[sig]);
