@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import frames
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(ROOT + "/tests/servers")
@@ -347,6 +349,23 @@ def check_swollen():
         fail(f"{n} calls that say much make {os.path.getsize('swollen.pcap')} bytes")
 
 
+def check_strange():
+    """The words of its end are no text: they are shown, as JSON, too."""
+    with open(f"{LOG}/000000.log", "rb") as f:
+        segment, all_frames = frames.apart(f.read())
+    fields, _ = all_frames[-1]
+    if fields[frames.KIND] != frames.END:
+        fail("the last frame is no end")
+    fields[frames.CRC] = None
+    shutil.rmtree("strange.log", ignore_errors=True)
+    os.mkdir("strange.log", 0o700)
+    with open("strange.log/000000.log", "wb") as f:
+        f.write(frames.together(segment, all_frames[:-1] + [(fields, b"\xff\xfe")]))
+    if b"\nended " not in mve("log", "strange.log") or \
+       json.loads(mve("log", "strange.log", "--json"))["ended"] != "\ufffd\ufffd":
+        fail("of strange words")
+
+
 said, peer, ports = record()
 datagrams = [(src[1], dst[1], body) for src, dst, body in check_streams(said, ports)
              if ports[2] in (src[1], dst[1])]
@@ -355,11 +374,22 @@ if datagrams != [d for w in words for d in ((peer, ports[2], w), (ports[2], peer
     fail(datagrams)
 check_filters(check_conns(said, ports), said)
 check_unknown()
+check_strange()
 check_swollen()
 for bad in (["show", "--from", "noon"], ["show", "--conn", "0"], ["export"],
             ["show", "--to", "25:00:00"]):
     mve("log", LOG, *bad, status=2)
 mve("log", LOG, "export", "--pcap", "nowhere/said.pcap", status=3)
+# What others may read is not written over, nor the recording itself.
+with open("open.pcap", "w", opener=lambda *a: os.open(*a, mode=0o644)):
+    os.chmod("open.pcap", 0o644)
+for there in ("open.pcap", f"{LOG}/000000.log"):
+    size = os.stat(there).st_size
+    mve("log", LOG, "export", "--pcap", there, status=3)
+    if os.stat(there).st_size != size:
+        fail(f"{there} was written")
+if mve("log", LOG, "export", "--pcap", "/dev/stdout") != mve("log", LOG, "export", "--pcap", "-"):
+    fail("there are words in the packets")
 made = json.loads(mve("log", LOG, "export", "--pcap", "said.pcap", "--json"))
 if made["file"] != "said.pcap" or f"{made['packets']} packets of {made['connections']} conn" not in \
    mve("log", LOG, "export", "--pcap", "said.pcap").decode() or made["packets"] < 10:

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -14,6 +16,7 @@
 #include "engine/mve/log/ordered.h"
 #include "engine/mve/log/pcap.h"
 #include "engine/mve/show.h"
+#include "engine/outside/kernel/folder.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/print/text_json.h"
 
@@ -169,17 +172,58 @@ static void ended_export(void *ctx, struct conn *c)
 	pcap_ended(&x->pcap, c);
 }
 
-/* Only its owner may read it, as with the recording. */
-static FILE *file_create(const char *path)
+/* Where the open file lies is in the folder, or below it. */
+static bool is_within(int fd, int folder)
 {
-	int fd = !strcmp(path, "-") ? dup(STDOUT_FILENO)
-				    : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	char file[PATH_MAX], part[PATH_MAX];
+	size_t len;
 
-	if (!file)
-		say_error("check the folder and its rights", "cannot write the packets: %s: %s",
-			  path, strerror(errno));
-	return file;
+	folder_path(fd, file, sizeof(file));
+	folder_path(folder, part, sizeof(part));
+	len = strlen(part);
+	return len && !strncmp(file, part, len) && file[len] == '/';
+}
+
+/* Only its owner may read it, as with the recording: what is against that; NULL: nothing. */
+static const char *file_fault(int fd, int folder)
+{
+	struct stat is;
+
+	if (fstat(fd, &is) < 0)
+		return strerror(errno);
+	if (!S_ISREG(is.st_mode))
+		return NULL;
+	if (is.st_uid != geteuid() || is.st_mode & (S_IRWXG | S_IRWXO))
+		return "it is there, and others may read it";
+	if (is.st_size && is_within(fd, folder))
+		return "it is the recording's";
+	return ftruncate(fd, 0) < 0 ? strerror(errno) : NULL;
+}
+
+static int file_open(const char *path, int folder)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	const char *fault = fd < 0 ? strerror(errno) : file_fault(fd, folder);
+
+	if (!fault)
+		return fd;
+	say_error("name a new file, in a folder where you may write",
+		  "cannot write the packets: %s: %s", path, fault);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool is_output(const char *path)
+{
+	return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
+}
+
+static FILE *file_create(const char *path, int folder)
+{
+	int fd = is_output(path) ? dup(STDOUT_FILENO) : file_open(path, folder);
+
+	return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
 static int packets_end(const struct exporter *x, bool whole)
@@ -191,11 +235,11 @@ static int packets_end(const struct exporter *x, bool whole)
 			  strerror(errno));
 		return EXIT_SYSTEM;
 	}
-	if (strcmp(path, "-") && x->want->json)
+	if (!is_output(path) && x->want->json)
 		show_json(json_pack("{s:o, s:I, s:I}", "file", text_json(path), "packets",
 				    (json_int_t)x->pcap.packets, "connections",
 				    (json_int_t)x->conns_told));
-	else if (strcmp(path, "-"))
+	else if (!is_output(path))
 		printf("%lu packets of %lu connections in %s\n", (unsigned long)x->pcap.packets,
 		       (unsigned long)x->conns_told, path);
 	return whole ? EXIT_OK : EXIT_NO;
@@ -213,7 +257,7 @@ int log_export(const struct log_want *w, struct frames *f)
 		say_error("mve log DIR export --pcap FILE", "it is not said where to");
 		return EXIT_USE;
 	}
-	file = file_create(w->pcap);
+	file = file_create(w->pcap, f->folder);
 	if (!file)
 		return EXIT_SYSTEM;
 	pcap_begin(&x.pcap, file);
@@ -222,7 +266,7 @@ int log_export(const struct log_want *w, struct frames *f)
 	if (has)
 		return packets_end(&x, whole);
 	fclose(file);
-	if (strcmp(w->pcap, "-"))
+	if (!is_output(w->pcap))
 		unlink(w->pcap);
 	return EXIT_NO;
 }

@@ -128,9 +128,10 @@ static json_t *program_json(const struct program *p)
 		json_array_append_new(argv, text_json(p->argv[i]));
 	for (uint32_t i = 0; i < p->head.build_id_size; i++)
 		sprintf(id + 2 * i, "%02x", p->head.build_id[i]);
-	return json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I}", "path",
+	return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:i, s:i, s:I}", "path",
 			 text_json(p->path), "argv", argv, "env", env_json(p), "folder",
-			 text_json(p->folder), "build_id", id, "kernel", p->kernel, "uid",
+			 text_json(p->folder), "build_id", id, "kernel", text_json(p->kernel),
+			 "uid",
 			 p->head.uid, "pid", p->head.pid, "began", (json_int_t)p->head.began);
 }
 
@@ -138,7 +139,7 @@ static json_t *sum_json(const struct log_want *w, const struct frames *f, const 
 {
 	uint64_t ns = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
 
-	return json_pack("{s:o, s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:s}",
+	return json_pack("{s:o, s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o}",
 			 "program", program_json(&w->program), "segments",
 			 (json_int_t)segments_of(f), "dropped", (int)f->dropped,
 			 "bytes", (json_int_t)f->total, "seconds",
@@ -146,7 +147,8 @@ static json_t *sum_json(const struct log_want *w, const struct frames *f, const 
 			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
 			 (json_int_t)s->calls, "signals", (json_int_t)s->signals, "payload",
 			 (json_int_t)s->bytes, "by_name", calls_json(s), "whole",
-			 f->ended && !f->torn, "ended", f->torn ? f->why : s->why);
+			 f->ended && !f->torn, "ended",
+			 text_json(f->torn ? f->why : s->why));
 }
 
 /* With which it begins; NULL: with its program. */
@@ -161,7 +163,7 @@ static json_t *image_json(const struct log_want *w, const struct frames *f)
 		return NULL;
 	foam = foam_open(f->folder, image - 1, f->recording, why, sizeof(why));
 	if (!foam)
-		return json_pack("{s:b, s:s}", "whole", 0, "why", why);
+		return json_pack("{s:b, s:o}", "whole", 0, "why", text_json(why));
 	j = json_pack("{s:b, s:I, s:I, s:i, s:i}", "whole", 1, "size",
 		      (json_int_t)foam->head.size, "memory", (json_int_t)foam->head.bytes,
 		      "mappings", (int)foam->head.maps, "threads", (int)foam_threads(foam));
@@ -271,9 +273,9 @@ int log_verify(const struct log_want *w, struct frames *f)
 	whole = events_each(f, event_count, frame_count, s) && f->ended && !wrong;
 	why = wrong ? wrong : f->torn ? f->why : frames_endless;
 	if (w->json)
-		show_json(json_pack("{s:b, s:I, s:I, s:s}", "whole", whole, "frames",
+		show_json(json_pack("{s:b, s:I, s:I, s:o}", "whole", whole, "frames",
 				    (json_int_t)(f->number - f->begins), "bytes",
-				    (json_int_t)f->total, "why", whole ? "" : why));
+				    (json_int_t)f->total, "why", text_json(whole ? "" : why)));
 	else if (whole)
 		printf("%lu frames in %u segment%s, all of them whole\n",
 		       (unsigned long)(f->number - f->begins), segments_of(f),
