@@ -359,11 +359,13 @@ def stopped():
     r.load(500)
     r.ask("SET before 1")
     waited(lambda: shows("SET before"), "it is written")
-    run(MVE, "record", NAME, "--stop", status=0)
+    if "its recording ends" not in run(MVE, "record", NAME, "--stop", status=0).stdout:
+        fail("it is not said that it ends")
     waited(lambda: not recording_now()["active"], "it ends")
     r.ask("SET behind 1")
     r.load(3000)        # more than the ring has room for
-    run(MVE, "record", NAME, "--stop", status=1)
+    if "mve record NAME DIR begins one" not in run(MVE, "record", NAME, "--stop", status=1).stderr:
+        fail("no hint where nothing is recorded")
     run(MVE, "record", NAME, status=2)
     said = r.end()
     if "the recording ends: as was asked" not in said:

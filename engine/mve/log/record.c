@@ -180,7 +180,7 @@ static int refused(json_t *reply, const char *name)
 
 	if (!why)
 		return show_done(reply, "record", name);
-	say_error("the folder must be new, and yours alone; docs/recording.md says which servers",
+	say_error("docs/recording.md says what can be recorded, and where to",
 		  "cannot record: %s: %s", name, why);
 	json_decref(reply);
 	return EXIT_NO;
@@ -212,6 +212,24 @@ static int begin(const struct session *s, struct wanted *w)
 	return image_wait(s, w->folder);
 }
 
+static int end(const struct session *s)
+{
+	json_t *reply = control_ask_json(s, json_pack("{s:s}", "do", "record stop"), -1);
+	const char *why = json_string_value(json_object_get(reply, "error"));
+	int code;
+
+	if (why) {
+		say_error("mve record NAME DIR begins one", "cannot end the recording of %s: %s",
+			  s->name, why);
+		json_decref(reply);
+		return EXIT_NO;
+	}
+	code = show_done(reply, "end the recording of", s->name);
+	if (!code)
+		printf("%s: its recording ends\n", s->name);
+	return code;
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct wanted w = { .wait_s = PASSES_S };
@@ -223,8 +241,5 @@ int cmd_record(int argc, char **argv)
 		code = look_session(&l, &s);
 	if (code)
 		return code;
-	if (!w.stop)
-		return begin(&s, &w);
-	return show_done(control_ask_json(&s, json_pack("{s:s}", "do", "record stop"), -1),
-			 "end the recording of", l.name);
+	return w.stop ? end(&s) : begin(&s, &w);
 }
