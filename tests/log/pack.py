@@ -59,13 +59,31 @@ def replayed(status=0, *words):
     return p.stderr
 
 
+def packed():
+    said = json.loads(mve("log", LOG, "pack", "--json").stdout)
+    return said, {f["path"]: f for f in said["files"]}
+
+
+def verified(*texts):
+    """What is not whole is named, each thing; nothing: all of it is."""
+    p = mve("log", LOG, "verify", status=1 if texts else 0)
+    lines = [line for line in p.stderr.splitlines() if "not whole" in line]
+    if len(lines) != len(texts) or not all(t in line for t, line in zip(texts, lines)):
+        fail(f"verify says {p.stdout!r} {p.stderr!r}")
+    said = json.loads(mve("log", LOG, "verify", "--json", status=p.returncode).stdout)
+    if said["whole"] != (not texts) or len(said["damage"]) != len(texts):
+        fail(said)
+    return p.stdout
+
+
 made(1)
 shutil.rmtree(LOG, ignore_errors=True)
 p = mve("run", "--record", LOG, "--", "../bin/script", status=3, cwd=f"{PLACE}/work")
 if p.stdout != "13 hello\n":
     fail(p.stdout)
-said = json.loads(mve("log", LOG, "pack", "--json").stdout)
-paths = {f["path"]: f for f in said["files"]}
+if "packed" in verified():
+    fail("nothing is packed")
+said, paths = packed()
 for name in ("bin/program", "bin/script", "lib/libtripled.so.1.2", "lib/libtripled.so.1",
              "work/data"):
     if f"{PLACE}/{name}" not in paths:
@@ -74,6 +92,8 @@ if said["missing"] or os.stat(f"{LOG}/files").st_mode & 0o77:
     fail(said)
 if "its own" in replayed():
     fail("what is here is not taken from here")
+if f"{len(paths)} packed files" not in verified():
+    fail("what is packed is not looked at")
 
 # All of it is away; then another stands in its place; then a part of it is missing.
 if subprocess.run(["unshare", "-m", "true"]).returncode and \
@@ -100,11 +120,13 @@ sum_of = paths[f"{PLACE}/lib/libtripled.so.1.2"]["sha256"]
 with open(f"{LOG}/files/{sum_of}", "r+b") as f:
     f.seek(100)
     f.write(b"?")
+verified(f"its file {sum_of} is damaged: {PLACE}/lib/libtripled.so.1.2")
 if f"its file {sum_of} is damaged" not in replayed(3):
     fail("a damaged file is taken")
 os.unlink(f"{LOG}/files/{sum_of}")
 if sum_of not in replayed(3):
     fail("a missing file is not named")
+verified(f"its file {sum_of} is missing: {PLACE}/lib/libtripled.so.1.2")
 with open(f"{LOG}/files.json") as f:
     index = f.read()
 for bad in (index[:len(index) // 2], index.replace('"version": 1', '"version": 2'),
@@ -112,6 +134,7 @@ for bad in (index[:len(index) // 2], index.replace('"version": 1', '"version": 2
     write(f"{LOG}/files.json", bad)
     if "files.json: damaged" not in replayed(1):
         fail(bad)
+    verified("files.json: damaged")
 
 # What cannot be replayed is not packed.
 os.symlink("libtripled.so.1.2", f"{PLACE}/lib/libtripled.so.1")
@@ -120,5 +143,6 @@ if "not packed" not in mve("log", LOG, "pack", status=1).stderr:
 os.unlink(f"{LOG}/files.json")
 if "not packed" not in mve("log", LOG, "pack", status=1).stderr:
     fail("it is packed, and differs")
+
 shutil.rmtree(PLACE)
 print("pack: ok")

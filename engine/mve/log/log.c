@@ -32,8 +32,8 @@ static const char help[] =
 	"    --pid N             only of this process, or (show) this thread\n"
 	"    --from T, --to T    from then on, before then: 13:37:00.5, or +90 (seconds\n"
 	"                        from the beginning)\n"
-	"  verify              every frame is looked at; exit status 1: it is cut or\n"
-	"                      damaged\n"
+	"  verify              every frame is looked at, and every file that is packed;\n"
+	"                      exit status 1: it is cut or damaged\n"
 	"  pack                the programs, libraries and mapped files that a replay\n"
 	"                      needs are put in; it is replayed once for that\n"
 	"  --json              as JSON; show: an object in each line\n";

@@ -13,6 +13,7 @@
 #include "engine/mve/show.h"
 #include "engine/outside/foam/foam.h"
 #include "engine/outside/monitor/say.h"
+#include "engine/outside/pack/packed.h"
 #include "engine/outside/print/plain.h"
 #include "engine/outside/print/text_json.h"
 
@@ -259,32 +260,71 @@ int log_sum(const struct log_want *w, struct frames *f)
 	return EXIT_OK;
 }
 
+/* --- whether it is whole ------------------------------------------------------------------ */
+
+struct finding {
+	bool whole, told;	/* all of it; the frames, and the images with which they begin */
+	const char *why, *hint;	/* of what is told */
+	json_t *damage;		/* of what is packed: texts */
+	size_t packed;
+};
+
+static void whole_print(const struct frames *f, const struct finding *v)
+{
+	printf("%lu frames in %u segment%s", (unsigned long)(f->number - f->begins),
+	       segments_of(f), segments_of(f) == 1 ? "" : "s");
+	if (v->packed)
+		printf(", %zu packed files and links", v->packed);
+	printf(", all of them whole\n");
+}
+
+static void whole_say(const struct log_want *w, const struct frames *f,
+			  const struct finding *v)
+{
+	const json_t *text;
+	size_t i;
+
+	if (v->whole)
+		whole_print(f, v);
+	if (!v->told)
+		say_error(v->hint, "%s: not whole: %s", w->path, v->why);
+	json_array_foreach(v->damage, i, text)
+		say_error(PACKED_HINT, "%s: not whole: %s", w->path, json_string_value(text));
+}
+
+static int whole_json(const struct frames *f, const struct finding *v)
+{
+	const char *why = v->told ? json_string_value(json_array_get(v->damage, 0)) : v->why;
+
+	return show_json(json_pack("{s:b, s:I, s:I, s:I, s:O, s:o}", "whole", v->whole, "frames",
+				   (json_int_t)(f->number - f->begins), "bytes",
+				   (json_int_t)f->total, "packed", (json_int_t)v->packed,
+				   "damage", v->damage, "why", text_json(why ? why : "")));
+}
+
 int log_verify(const struct log_want *w, struct frames *f)
 {
 	struct sum *s = calloc(1, sizeof(*s));
 	json_t *image = image_json(w, f);
-	const char *wrong = json_string_value(json_object_get(image, "why")), *why;
+	const char *wrong = json_string_value(json_object_get(image, "why"));
 	char damaged[FOAM_WHY] = "its folder cannot be read";
-	bool whole;
+	struct finding v = { 0 };
 
 	MUST(s);
 	if (!wrong && !foam_all_whole(f->folder, f->recording, damaged, sizeof(damaged)))
 		wrong = damaged;
-	whole = events_each(f, event_count, frame_count, s) && f->ended && !wrong;
-	why = wrong ? wrong : f->torn ? f->why : frames_endless;
+	v.damage = packed_damage(f->folder, &v.packed);
+	v.told = events_each(f, event_count, frame_count, s) && f->ended && !wrong;
+	v.whole = v.told && !json_array_size(v.damage);
+	v.why = wrong ? wrong : f->torn ? f->why : frames_endless;
+	v.hint = wrong ? "it cannot be replayed" : "it is true up to there";
 	if (w->json)
-		show_json(json_pack("{s:b, s:I, s:I, s:o}", "whole", whole, "frames",
-				    (json_int_t)(f->number - f->begins), "bytes",
-				    (json_int_t)f->total, "why", text_json(whole ? "" : why)));
-	else if (whole)
-		printf("%lu frames in %u segment%s, all of them whole\n",
-		       (unsigned long)(f->number - f->begins), segments_of(f),
-		       segments_of(f) == 1 ? "" : "s");
+		whole_json(f, &v);
 	else
-		say_error(wrong ? "it cannot be replayed" : "it is true up to there",
-			  "%s: not whole: %s", w->path, why);
+		whole_say(w, f, &v);
+	json_decref(v.damage);
 	json_decref(image);
 	free(s->pid);
 	free(s);
-	return whole ? EXIT_OK : EXIT_NO;
+	return v.whole ? EXIT_OK : EXIT_NO;
 }

@@ -26,6 +26,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/pack/packed.h"
 
+#define INDEX_DAMAGED	PACKED_INDEX ": damaged, or of another version of mve"
 #define INDEX_MOST	(64u << 20)	/* bytes */
 #define COPY_BYTES	(1u << 16)	/* at a time */
 
@@ -327,6 +328,65 @@ static json_t *index_read(int folder)
 	return NULL;
 }
 
+json_t *packed_index(int recording, bool *damaged)
+{
+	bool is = !faccessat(recording, PACKED_INDEX, F_OK, AT_SYMLINK_NOFOLLOW);
+	json_t *j = is ? index_read(recording) : NULL;
+
+	*damaged = is && !j;
+	return j;
+}
+
+bool packed_has(int files, const char *sum)
+{
+	int fd = openat(files, sum, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char text[SHA256_TEXT] = "";
+	struct stat is;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &is) || !S_ISREG(is.st_mode) || packed_sum(fd, text))
+		text[0] = 0;
+	close(fd);
+	return !strcmp(text, sum);
+}
+
+static json_t *file_damage(int files, const json_t *row)
+{
+	const char *sum = word(row, "sha256");
+
+	if (word(row, "link")[0] || packed_has(files, sum))
+		return NULL;
+	return json_sprintf("its file %s is %s: %s", sum,
+			    faccessat(files, sum, F_OK, AT_SYMLINK_NOFOLLOW) ? "missing" :
+			    "damaged", word(row, "path"));
+}
+
+json_t *packed_damage(int recording, size_t *n)
+{
+	int files = openat(recording, PACKED_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+			   O_NOFOLLOW);
+	json_t *texts = json_array(), *j, *list, *row, *text;
+	bool damaged;
+	size_t i;
+
+	MUST(texts);
+	j = packed_index(recording, &damaged);
+	if (damaged)
+		json_array_append_new(texts, json_string(INDEX_DAMAGED));
+	list = json_object_get(j, "files");
+	json_array_foreach(list, i, row) {
+		text = file_damage(files, row);
+		if (text)
+			json_array_append_new(texts, text);
+	}
+	*n = json_array_size(list);
+	json_decref(j);
+	if (files >= 0)
+		close(files);
+	return texts;
+}
+
 static bool any_missing(const json_t *list, const char *folder)
 {
 	const json_t *row;
@@ -361,16 +421,12 @@ static int enter(int recording, const char *path, const json_t *list, const char
 int packed_enter(const char *path, const char *folder)
 {
 	int recording = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
-	json_t *j = NULL;
+	bool damaged = false;
+	json_t *j = recording < 0 ? NULL : packed_index(recording, &damaged);
 
-	if (recording >= 0 && !faccessat(recording, PACKED_INDEX, F_OK, 0)) {
-		j = index_read(recording);
-		if (!j) {
-			say_error("mve log DIR pack makes it again",
-				  "%s/%s: damaged, or of another version of mve", path,
-				  PACKED_INDEX);
-			result = EXIT_NO;
-		}
+	if (damaged) {
+		say_error(PACKED_HINT, "%s/%s", path, INDEX_DAMAGED);
+		result = EXIT_NO;
 	}
 	if (j && any_missing(json_object_get(j, "files"), folder))
 		result = enter(recording, path, json_object_get(j, "files"), folder);
