@@ -115,12 +115,27 @@ replayed()
 if os.path.exists(f"{PLACE}/lib/libtripled.so.1"):
     fail("something is left in a folder of the machine")
 
+# Packed again, what is missing here, or another, stays as it is packed.
+for place in (lambda: None, lambda: made(2), lambda: shutil.rmtree(PLACE)):
+    place()
+    again, paths_now = packed()
+    if again["missing"] or paths_now != paths:
+        fail(f"packed again it has {again}")
+    replayed()
+made(1)
+
 # Damaged: refused by name, whatever it is.
 sum_of = paths[f"{PLACE}/lib/libtripled.so.1.2"]["sha256"]
 with open(f"{LOG}/files/{sum_of}", "r+b") as f:
     f.seek(100)
     f.write(b"?")
 verified(f"its file {sum_of} is damaged: {PLACE}/lib/libtripled.so.1.2")
+packed()        # it is here as it was
+verified()
+with open(f"{LOG}/files/{sum_of}", "r+b") as f:
+    f.seek(100)
+    f.write(b"?")
+made(2)
 if f"its file {sum_of} is damaged" not in replayed(3):
     fail("a damaged file is taken")
 os.unlink(f"{LOG}/files/{sum_of}")
@@ -137,7 +152,6 @@ for bad in (index[:len(index) // 2], index.replace('"version": 1', '"version": 2
     verified("files.json: damaged")
 
 # What cannot be replayed is not packed.
-os.symlink("libtripled.so.1.2", f"{PLACE}/lib/libtripled.so.1")
 if "not packed" not in mve("log", LOG, "pack", status=1).stderr:
     fail("it is packed, and differs")
 os.unlink(f"{LOG}/files.json")

@@ -35,7 +35,8 @@ static const char help[] =
 	"  verify              every frame is looked at, and every file that is packed;\n"
 	"                      exit status 1: it is cut or damaged\n"
 	"  pack                the programs, libraries and mapped files that a replay\n"
-	"                      needs are put in; it is replayed once for that\n"
+	"                      needs are put in; it is replayed once for that; what\n"
+	"                      is packed stays\n"
 	"  --json              as JSON; show: an object in each line\n";
 
 enum { OPT_JSON = 256, OPT_CALL, OPT_PID, OPT_CONN, OPT_FROM, OPT_TO, OPT_EVENT, OPT_AFTER,

@@ -3,8 +3,12 @@
  *
  * Which they are nobody has told: a loader opens libraries by itself.  So the recording is
  * replayed, here, where they are; what its processes map is what is needed (--used), and that they
- * are the right ones is known from its being equal.  To that come programs that were begun, what
- * they name as their interpreters, files that calls have mapped, and the symbolic links on the way.
+ * are the right ones is known from its being equal.  To that come
+ * programs that were begun, what they name as their interpreters, files that calls have mapped, and
+ * the symbolic links on the way.
+ *
+ * What was packed before stays, and is taken where this machine has none, or another: we look from
+ * where its files stand in their places, as the replay does.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -66,7 +70,7 @@ static bool is_seen(struct pack *p, const char *path)
 	return was;
 }
 
-/* Named by what it holds; one that is there already is that. */
+/* Named by what it holds. */
 static int content_put(struct pack *p, int fd, const char *sum)
 {
 	int to = openat(p->files, "new", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -117,7 +121,7 @@ static void file_add(struct pack *p, const char *path, int fd, const struct stat
 	char sum[SHA256_TEXT];
 	int result = packed_sum(fd, sum);
 
-	if (!result && faccessat(p->files, sum, F_OK, AT_SYMLINK_NOFOLLOW))
+	if (!result && !packed_has(p->files, sum))
 		result = content_put(p, fd, sum);
 	if (result) {
 		snprintf(p->why, sizeof(p->why), "%s: %s", path, strerror(-result));
@@ -351,6 +355,31 @@ static int replay_run(const char *path, const char *used)
 	return pid < 0 || !WIFEXITED(status) ? EXIT_SYSTEM : WEXITSTATUS(status);
 }
 
+static int refuse(const struct pack *p, const char *why)
+{
+	say_error("what was packed before is as it was", "%s: not packed: %s", p->want->path, why);
+	return EXIT_NO;
+}
+
+/* What is packed stands in its places, for us and for the replay. */
+static int packed_take(struct pack *p)
+{
+	int code = packed_enter(p->want->path, p->want->program.folder);
+	json_t *index, *row;
+	bool damaged;
+	size_t i;
+
+	if (code) {
+		refuse(p, "what it has cannot be taken");
+		return code;
+	}
+	index = packed_index(p->recording, &damaged);
+	json_array_foreach(json_object_get(index, "files"), i, row)
+		path_add(p, show_text(row, "path"));
+	json_decref(index);
+	return 0;
+}
+
 static int used_take(struct pack *p)
 {
 	char used[PATH_MAX + 8], *text;
@@ -401,8 +430,10 @@ static int all_add(struct pack *p, struct frames *f)
 {
 	static const char *const always[] = { "/etc/ld.so.cache", "/lib", "/lib64", "/bin", "/sbin",
 					      "/usr/lib64" };
-	int code = used_take(p), result;
+	int code = packed_take(p), result;
 
+	if (!code)
+		code = used_take(p);
 	if (code)
 		return code;
 	path_add(p, p->want->program.path);
@@ -413,10 +444,10 @@ static int all_add(struct pack *p, struct frames *f)
 	result = p->why[0] ? 0 : index_write(p);
 	if (result)
 		snprintf(p->why, sizeof(p->why), "%s", strerror(-result));
-	if (p->why[0])
-		say_error("what was packed before is as it was", "%s: not packed: %s",
-			  p->want->path, p->why);
-	return p->why[0] ? EXIT_SYSTEM : 0;
+	if (!p->why[0])
+		return 0;
+	refuse(p, p->why);
+	return EXIT_SYSTEM;
 }
 
 int log_pack(const struct log_want *w, struct frames *f)
