@@ -158,5 +158,27 @@ os.unlink(f"{LOG}/files.json")
 if "not packed" not in mve("log", LOG, "pack", status=1).stderr:
     fail("it is packed, and differs")
 
+# Another build that does the same is named, not packed, and takes no right one's place.
+made(1)
+shutil.rmtree(LOG)
+mve("run", "--record", LOG, "--", f"{PLACE}/bin/program", status=3, cwd=f"{PLACE}/work")
+OTHER = f"{PLACE}/bin/program: another build than the recorded one lies there"
+if "another build" in replayed():
+    fail("it is the recorded build")
+shutil.move(f"{PLACE}/bin/program", "recorded")
+write("program.c", PROGRAM + "int more = 1;\n")
+subprocess.run(["gcc", "program.c", f"{PLACE}/lib/libtripled.so.1", f"-Wl,-rpath,{PLACE}/lib",
+                "-o", f"{PLACE}/bin/program"], check=True)
+if OTHER not in replayed() or "another build" in replayed(0, "--", f"{PLACE}/bin/program"):
+    fail("another build is equal, and nothing is said of it")
+if OTHER not in mve("log", LOG, "pack", status=1).stderr or os.path.exists(f"{LOG}/files.json"):
+    fail("another build is packed")
+os.rename(f"{PLACE}/bin/program", "other")
+shutil.copy("recorded", f"{PLACE}/bin/program")
+_, paths = packed()
+shutil.copy("other", f"{PLACE}/bin/program")
+if "another build" in replayed() or packed()[1] != paths:
+    fail("another build takes the place of what is packed")
+verified()
 shutil.rmtree(PLACE)
 print("pack: ok")

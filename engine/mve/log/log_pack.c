@@ -3,7 +3,7 @@
  *
  * Which they are nobody has told: a loader opens libraries by itself.  So the recording is
  * replayed, here, where they are; what its processes map is what is needed (--used), and that they
- * are the right ones is known from its being equal.  To that come
+ * are the right ones is known from its being equal, and from the program's build id.  To that come
  * programs that were begun, what they name as their interpreters, files that calls have mapped, and
  * the symbolic links on the way.
  *
@@ -28,6 +28,7 @@
 #include "engine/mve/log/log.h"
 #include "engine/mve/show.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/log/head.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/pack/packed.h"
 #include "engine/outside/report/view.h"
@@ -361,6 +362,19 @@ static int refuse(const struct pack *p, const char *why)
 	return EXIT_NO;
 }
 
+/* The replay may be equal all the same. */
+static int build_check(const struct pack *p)
+{
+	const struct program *program = &p->want->program;
+	char why[PATH_MAX + 100];
+
+	if (!program_is_other(program))
+		return 0;
+	snprintf(why, sizeof(why), "%s: another build than the recorded one lies there",
+		 program->path);
+	return refuse(p, why);
+}
+
 /* What is packed stands in its places, for us and for the replay. */
 static int packed_take(struct pack *p)
 {
@@ -432,6 +446,8 @@ static int all_add(struct pack *p, struct frames *f)
 					      "/usr/lib64" };
 	int code = packed_take(p), result;
 
+	if (!code)
+		code = build_check(p);
 	if (!code)
 		code = used_take(p);
 	if (code)

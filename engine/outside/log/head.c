@@ -21,9 +21,10 @@
 
 _Static_assert(LOG_LIMITS == RLIM_NLIMITS, "all limits");
 
-uint32_t build_id_read(const char *path, uint8_t id[LOG_BUILD_ID])
+/* Of a program's file; 0 bytes: it has none. */
+static uint32_t build_id_read(int folder, const char *path, uint8_t id[LOG_BUILD_ID])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct elf_view v;
 	uint32_t size = 0;
 
@@ -36,6 +37,20 @@ uint32_t build_id_read(const char *path, uint8_t id[LOG_BUILD_ID])
 	if (fd >= 0)
 		close(fd);
 	return size;
+}
+
+bool program_is_other(const struct program *p)
+{
+	int folder = open(p->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct log_head *h = &p->head;
+	uint8_t id[LOG_BUILD_ID];
+	bool other = h->build_id_size && !faccessat(folder, p->path, F_OK, 0) &&
+		     (build_id_read(folder, p->path, id) != h->build_id_size ||
+		      memcmp(id, h->build_id, h->build_id_size));
+
+	if (folder >= 0)
+		close(folder);
+	return other;
 }
 
 static void limits_take(struct log_head *h)
@@ -119,7 +134,7 @@ static void head_fill(struct monitor *m, struct log_head *h)
 	h->mask = mask_now();
 	h->chunks = m->conduct->chunks;
 	h->sections = m->conduct->sections;
-	h->build_id_size = build_id_read(leading(m)->path, h->build_id);
+	h->build_id_size = build_id_read(AT_FDCWD, leading(m)->path, h->build_id);
 }
 
 /* Where a program is, or its folder. */

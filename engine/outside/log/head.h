@@ -3,6 +3,7 @@
 #define MVE_OUTSIDE_LOG_HEAD_H
 
 #include "engine/abi/log.h"
+#include "engine/outside/log/frames.h"
 #include "engine/outside/monitor/monitor.h"
 
 struct head_bytes {
@@ -12,7 +13,7 @@ struct head_bytes {
 
 /* Of a leader that stands at its first instruction; `late`: or runs; or -E2BIG, ... */
 int head_make(struct monitor *m, bool late, struct head_bytes *out);
-/* Of the program's file; 0 bytes: it has none. */
-uint32_t build_id_read(const char *path, uint8_t id[LOG_BUILD_ID]);
+/* At its path there is a file of another build; of one that had no build id nobody knows. */
+bool program_is_other(const struct program *p);
 
 #endif

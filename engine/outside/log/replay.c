@@ -300,13 +300,7 @@ static bool is_read(const struct replay *r, const struct version *v,
 /* Whoever builds a program anew may not think of it. */
 static void build_say(const struct replay *r, const struct version *v)
 {
-	const struct log_head *h = &r->program.head;
-	uint8_t id[LOG_BUILD_ID];
-
-	if (strcmp(v->path, r->program.path) || !h->build_id_size)
-		return;
-	if (build_id_read(v->path, id) != h->build_id_size ||
-	    memcmp(id, h->build_id, h->build_id_size))
+	if (v->argv == r->program.argv && program_is_other(&r->program))
 		say_error("another build is given behind --, the recorded one too",
 			  "%s: another build than the recorded one lies there", v->path);
 }
@@ -367,6 +361,7 @@ int replay_result(struct monitor *m)
 	printf("%s %lu calls, equal%s\n", r->tail ? "followed" : "replayed",
 	       (unsigned long)r->fed->calls, is_whole(r) ? "" : " up to there");
 	fflush(stdout);
+	build_say(r, v);
 	not_whole_say(r);
 	return is_whole(r) || m->options->partial ? EXIT_OK : EXIT_SYSTEM;
 }
