@@ -56,15 +56,21 @@ static void again(struct monitor *m)
 	}
 	series.next_ms = now_ms() + AGAIN_MS;
 	series.off = !passes;
-	if (series.off && version_alive(leading(m)))
+	if (series.off)
 		say_error("docs/recording.md says which servers have an image",
 			  "%s: it is not recorded any more: %s", m->session.name, why);
+}
+
+/* The recorder may be over before the takeover is: nobody leads yet who could be copied. */
+static bool is_led(struct monitor *m)
+{
+	return !leading(m)->gone && version_alive(leading(m));
 }
 
 void record_goes_on_look(struct monitor *m)
 {
 	series.off &= !recorder_is();
-	if (recorder_left() && !series.off && !m->options->ship && !m->finishing &&
-	    !leading(m)->gone && now_ms() >= series.next_ms)
+	if (recorder_left() && !series.off && !m->options->ship && !m->finishing && is_led(m) &&
+	    now_ms() >= series.next_ms)
 		again(m);
 }
