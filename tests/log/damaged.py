@@ -5,6 +5,8 @@ cut		of Redis, at any byte, compressed or not: equal up to the last whole frame,
 		is said, or refused
 parted		of a shell and what it begins, between two frames: what one process waits for is
 		missing of another; the replay ends all the same
+beginning	its first file is empty or damaged, or its head: it cannot be replayed, which
+		is no difference
 made		made up, with sums that are right: it ends, whatever it comes to
 
 CUTS: how many of each; SEED.
@@ -44,7 +46,7 @@ def check(folder, calls, what):
     m = EQUAL.search(p.stdout)
     if not (m and (p.returncode, bool(m[2]), "not whole" in p.stderr) in ENDS and
             int(m[1]) in range(calls if not m[2] else 0, calls + 1) or
-            p.returncode == 1 and "cannot read the recording" in p.stderr):
+            p.returncode == NOT_WHOLE and "cannot read the recording" in p.stderr):
         fail(f"seed {SEED}, {what}: {p.returncode} {p.stdout}{p.stderr}")
 
 
@@ -83,6 +85,27 @@ def parted():
     for at in sorted(dice.sample(starts, min(CUTS, len(starts)))):
         put(folder, data[:at])
         check(folder, calls, f"between frames, at {at}")
+
+
+def cannot(folder, why):
+    """Nothing is compared: nobody is to take it for a difference, or for equal."""
+    for more in [], ["--partial"]:
+        p = run(MVE, "replay", "-n", f"{NAME}-r", *more, folder, status=NOT_WHOLE)
+        if why not in p.stderr or EQUAL.search(p.stdout):
+            fail(f"{why} is not said: {p.stdout}{p.stderr}")
+
+
+def beginning():
+    data, _ = shell_recorded()
+    folder = fresh("beginning.log")
+    head = next(frames.starts(data))
+    for bad, why in ((b"", "it is cut short"), (data[:head - 1], "it is cut short"),
+                     (flipped(data, 30), "its beginning is damaged"),
+                     (data[:head], "it has no head"), (data[:head + 70], "a frame is cut short"),
+                     (flipped(data, head + 200), "a frame is damaged")):
+        put(folder, bad)
+        cannot(folder, why)
+        run(MVE, "log", folder, "verify", status=1)
 
 
 def spoiled(segment, all_frames):

@@ -608,7 +608,7 @@ def served(s):
 def cleaned(s, folder):
     """The same; nothing but whole files is left; it can be recorded again."""
     served(s)
-    if "missing" not in replay(folder, status=1):
+    if "missing" not in replay(folder, status=3):
         fail("without an image")
     s.record("again.log")
     s.first.get("early", "bird")
@@ -749,13 +749,13 @@ def damaged():
         shutil.copytree("good.log", "bad.log")
         with open("bad.log/000000.image", "wb") as f:
             f.write(text)
-        if "its image 000000.image " not in replay("bad.log", status=1):
+        if "its image 000000.image " not in replay("bad.log", status=3):
             fail(f"{how}: not refused by name")
         if how in ("cut", "longer") and not \
            mve("log", "bad.log", "verify", status=1).stderr.count("000000.image"):
             fail("verify says nothing")
     os.unlink("bad.log/000000.image")
-    if "is missing" not in replay("bad.log", status=1):
+    if "is missing" not in replay("bad.log", status=3):
         fail("missing")
     replay("good.log")
 
@@ -799,7 +799,7 @@ def changed(name, text, n):
     if text is not None:
         with open(f"bad.log/{name}", "wb") as f:
             f.write(text)
-    if f"its image {name} " not in replay("bad.log", status=1):
+    if f"its image {name} " not in replay("bad.log", status=3):
         fail(f"{name}, {n}: not refused by name")
 
 

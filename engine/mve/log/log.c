@@ -192,8 +192,8 @@ int cmd_log(int argc, char **argv)
 	result = verb_takes(verb, given);
 	if (!result)
 		result = replay_open(&r, w.path);
-	if (result)
-		return result;
+	if (result)	/* who looks is told that it is damaged */
+		return result == EXIT_SYSTEM ? EXIT_NO : result;
 	w.program = r.program;
 	result = times_take(&w);
 	if (!result)

@@ -23,7 +23,7 @@
 #define RECORDED	0	/* the version that was */
 #define REPLAYED	1
 
-/* `code`: of opening it. */
+/* `code`: of opening it.  What cannot be read is no difference: EXIT_SYSTEM. */
 static int head_take(struct replay *r, int code)
 {
 	const struct log_frame *head = code ? NULL : frames_next(&r->frames);
@@ -41,12 +41,12 @@ static int head_take(struct replay *r, int code)
 	if (!code && (!copy || !program_read(copy, &r->program))) {
 		if (!r->frames.torn)
 			snprintf(r->frames.why, sizeof(r->frames.why), "it has no head");
-		code = EXIT_NO;
+		code = EXIT_SYSTEM;
 	}
 	if (code)
 		say_error("mve run --record makes one", "cannot read the recording: %s: %s",
 			  r->path, r->frames.why);
-	return code;
+	return code == EXIT_NO ? EXIT_SYSTEM : code;
 }
 
 int replay_open(struct replay *r, const char *path)
@@ -163,7 +163,7 @@ int replay_begins(struct replay *r)
 		return 0;
 	}
 	say_error("mve log shows what is left", "cannot replay %s: %s", r->path, why);
-	return EXIT_NO;
+	return EXIT_SYSTEM;
 }
 
 int replay_builds(const struct replay *r)

@@ -426,7 +426,7 @@ int packed_enter(const char *path, const char *folder)
 
 	if (damaged) {
 		say_error(PACKED_HINT, "%s/%s", path, INDEX_DAMAGED);
-		result = EXIT_NO;
+		result = EXIT_SYSTEM;
 	}
 	if (j && any_missing(json_object_get(j, "files"), folder))
 		result = enter(recording, path, json_object_get(j, "files"), folder);
