@@ -21,6 +21,7 @@ killed_some	the same of several processes: who writes, and the second copy
 refused		what has no image is said before anything is touched
 damaged		an image that is cut, changed, missing, another's: refused by name
 damaged_some	and one of several files
+damaged_later	and one of several images: nothing is passed over for it
 """
 import json
 import os
@@ -789,6 +790,50 @@ def damaged_some():
     replay("good.log")
 
 
+def damaged_later():
+    """What is behind is replayed where that is asked for, and not by itself."""
+    kv_server.build("server")
+    s = Session("kv")
+    s.record("good.log", "--images", "1s")
+    talks_on(s, "good.log", 2)
+    s.end()
+    whole, late = replay("good.log"), replay("good.log", "--from", "+100000")
+    for last in False, True:
+        name = f"{segments('good.log')[1][-1] if last else 0:06}.image"
+        with open(f"good.log/{name}", "rb") as f:
+            image = f.read()
+        for text in image[:-1], image[:70000] + b"wrong" + image[70005:], None:
+            changed_one("good.log", name, text)
+            mve("log", "bad.log", "verify", status=1 if text or not last else 0)
+            (asked_earlier if last else refused_first)(name, whole, late)
+
+
+def refused_first(name, whole, late):
+    for more in [], ["--partial"], ["--from", "+0"]:
+        if f"its image {name} " not in replay("bad.log", *more, status=3):
+            fail(f"{more}: not refused by name")
+    if replay("bad.log", "--from", "+100000") != late:
+        fail("what is asked for is not begun with")
+
+
+def asked_earlier(name, whole, late):
+    p = mve("replay", "-n", f"{NAME}-r", "bad.log", "--from", "+100000")
+    m = EQUAL.search(p.stdout)
+    if not m or not late < int(m[1]) < whole or f"its image {name} " not in p.stderr:
+        fail(f"{name}: {p.stdout}{p.stderr}")
+    if replay("bad.log") != whole:
+        fail(f"{name}: from its beginning on")
+
+
+def changed_one(folder, name, text):
+    shutil.rmtree("bad.log", ignore_errors=True)
+    shutil.copytree(folder, "bad.log")
+    os.unlink(f"bad.log/{name}")
+    if text is not None:
+        with open(f"bad.log/{name}", "wb") as f:
+            f.write(text)
+
+
 def changed(name, text, n):
     shutil.rmtree("bad.log", ignore_errors=True)
     shutil.copytree("good.log", "bad.log")
@@ -805,7 +850,8 @@ def changed(name, text, n):
 
 for case in sys.argv[1:]:
     {"kv": kv, "forks": forks, "nginx": nginx, "rights": rights, "saving": saving,
-     "killed_some": killed_some, "damaged_some": damaged_some, "kept": kept, "redis": redis, "memcached": memcached, "refused": refused,
+     "killed_some": killed_some, "damaged_some": damaged_some,
+     "damaged_later": damaged_later, "kept": kept, "redis": redis, "memcached": memcached, "refused": refused,
      "damaged": damaged, "packed": packed, "images": images, "gdb": gdb, "killed": killed}[case]()
     print(f"{case}: as it should be")
 print("middle: ok")

@@ -24,7 +24,7 @@
 #define REPLAYED	1
 
 /* `code`: of opening it.  What cannot be read is no difference: EXIT_SYSTEM. */
-static int head_take(struct replay *r, int code)
+static int head_read(struct replay *r, int code)
 {
 	const struct log_frame *head = code ? NULL : frames_next(&r->frames);
 	struct log_frame *copy = NULL;
@@ -43,10 +43,16 @@ static int head_take(struct replay *r, int code)
 			snprintf(r->frames.why, sizeof(r->frames.why), "it has no head");
 		code = EXIT_SYSTEM;
 	}
-	if (code)
+	return code == EXIT_NO ? EXIT_SYSTEM : code;
+}
+
+static int head_take(struct replay *r, int code)
+{
+	code = head_read(r, code);
+	if (code && code != REPLAY_COMES)
 		say_error("mve run --record makes one", "cannot read the recording: %s: %s",
 			  r->path, r->frames.why);
-	return code == EXIT_NO ? EXIT_SYSTEM : code;
+	return code;
 }
 
 int replay_open(struct replay *r, const char *path)
@@ -80,24 +86,42 @@ static void beginning_drop(struct beginning *b)
 	*b = (struct beginning){ .frames.fd = -1, .frames.folder = -1 };
 }
 
-/* False, and perhaps why: it begins nowhere. */
-static bool beginning_open(struct beginning *b, const char *path, uint32_t segment, char *why)
+enum begins {
+	BEGINS_NOT,	/* what is there goes on from the segment before */
+	BEGINS_LATE,	/* behind the time that is asked for */
+	BEGINS_BAD,	/* it could begin there, but for `why` */
+	BEGINS,
+};
+
+static enum begins beginning_read(struct beginning *b, uint32_t segment, char *why)
+{
+	uint32_t image = b->program.head.image;
+
+	if (!image)
+		return segment ? BEGINS_NOT : BEGINS;
+	b->foam = foam_open(b->frames.folder, image - 1, b->frames.recording, why, FOAM_WHY);
+	return b->foam ? BEGINS : BEGINS_BAD;
+}
+
+static enum begins beginning_open(struct beginning *b, const char *path, uint32_t segment,
+				  uint64_t most_ns, char *why)
 {
 	struct replay r = { .path = path };
-	uint32_t image;
+	int code = frames_open_at(&r.frames, path, segment);
+	enum begins is = BEGINS_BAD;
 
-	if (frames_open_at(&r.frames, path, segment) || head_take(&r, 0)) {
-		frames_close(&r.frames);
-		return false;
-	}
+	if (!code && r.frames.began_ns > most_ns)
+		is = BEGINS_LATE;
+	else if (!head_read(&r, code))
+		is = BEGINS;
+	else
+		snprintf(why, FOAM_WHY, "%s", r.frames.why);
 	*b = (struct beginning){ .frames = r.frames, .program = r.program };
-	image = r.program.head.image;
-	if (image)
-		b->foam = foam_open(r.frames.folder, image - 1, r.frames.recording, why, FOAM_WHY);
-	if (b->foam || (!image && !segment))
-		return true;
-	beginning_drop(b);
-	return false;
+	if (is == BEGINS)
+		is = beginning_read(b, segment, why);
+	if (is != BEGINS)
+		beginning_drop(b);
+	return is;
 }
 
 /* Events that stand before it, which have the numbers before its own. */
@@ -125,24 +149,28 @@ static bool is_there(const char *path, uint32_t segment)
 	return !result;
 }
 
-/* The first of all, or the last that begins before that time. */
-static bool beginning_find(struct replay *r, struct beginning *found, char *why)
+/*
+ * The first of all, or the last that begins before that time.  Where that cannot be used an earlier
+ * one will do, with which more is replayed; never a later one, with which less is.  `why`: what is
+ * against the last of them, if anything is.
+ */
+static bool beginning_find(const struct replay *r, struct beginning *found, char *why)
 {
-	uint32_t at = r->frames.dropped;
+	bool any = false, first = true;
+	enum begins is = BEGINS_NOT;
 	struct beginning b;
-	bool any = false;
 
-	for (; is_there(r->path, at) && !(any && !r->from_ns); at++) {
-		if (!beginning_open(&b, r->path, at, why))
+	for (uint32_t at = r->frames.dropped; is != BEGINS_LATE && (first || r->from_ns) &&
+	     is_there(r->path, at); at++) {
+		is = beginning_open(&b, r->path, at, first ? UINT64_MAX : r->from_ns, why);
+		first &= is == BEGINS_NOT;
+		if (is != BEGINS)
 			continue;
-		if (any && b.frames.began_ns > r->from_ns) {
-			beginning_drop(&b);
-			break;
-		}
 		if (any)
 			beginning_drop(found);
 		*found = b;
 		any = true;
+		why[0] = 0;
 	}
 	return any;
 }
@@ -155,6 +183,8 @@ int replay_begins(struct replay *r)
 	if (!r->frames.dropped && !r->program.head.image && !r->from_ns)
 		return 0;
 	if (beginning_find(r, &b, why)) {
+		if (why[0])
+			say_error(NULL, "%s: %s; it begins before that", r->path, why);
 		r->before = events_before(r->path, r->frames.dropped, b.frames.dropped);
 		frames_close(&r->frames);
 		r->frames = b.frames;
@@ -162,7 +192,8 @@ int replay_begins(struct replay *r)
 		r->foam = b.foam;
 		return 0;
 	}
-	say_error("mve log shows what is left", "cannot replay %s: %s", r->path, why);
+	say_error("mve log shows what there is; --from TIME begins at a later image",
+		  "cannot replay %s: %s", r->path, why);
 	return EXIT_SYSTEM;
 }
 
