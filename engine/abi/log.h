@@ -8,7 +8,7 @@
  * of another lane's place (abi/edge.h) holds.  The first frame of each segment is the LOG_HEAD:
  * what a follower of the program must be started with.  A recording of a session that ran already
  * begins with an image of its process (outside/foam), and lanes in the middle.  Segments may be
- * dropped from the beginning on: what is left can be looked at.
+ * dropped from the beginning on, which later ones say: what is left can be looked at.
  *
  * What the recorder finds in one look at the lanes stands lane behind lane, whatever order it
  * had.  Looks are counted in rounds, each of which has come to all lanes: what was told, or
@@ -33,7 +33,7 @@
 #include "engine/abi/ring.h"
 
 #define LOG_MAGIC	0x00676f6c65766dull	/* "mvelog" */
-#define LOG_VERSION	5
+#define LOG_VERSION	6
 #define LOG_NAME	"%06u.log"
 #define LOG_FRAME	0x6d617266u		/* "fram" */
 #define LOG_BUILD_ID	20
@@ -52,8 +52,8 @@ struct log_segment {
 	uint64_t recording[2];	/* at random: the same in all segments of one */
 	uint64_t first;		/* the number of its first frame */
 	uint64_t time_ns;	/* of the day, when it began */
+	uint32_t dropped;	/* so many of the first its recorder had dropped by then */
 	uint32_t crc;		/* of all that is before */
-	uint32_t pad1;
 };
 
 enum log_kind {

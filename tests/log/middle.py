@@ -433,7 +433,8 @@ def images_of(what, begun=False, stands=True):
     for gone in os.listdir(folder):
         if gone[:6] in ("000000", "000001"):
             os.unlink(f"{folder}/{gone}")
-    if not late <= replay(folder) < whole:
+    if "its image 000002.image " not in replay(folder, status=3) or \
+       replay(folder, "--from", "+100000") != late:
         fail("without its beginning")
 
 
@@ -482,6 +483,10 @@ def kept():
         fail(said)
     if replay("kept.log") < 100:
         fail("what is kept is not replayed")
+    if not re.search(r"^dropped .*: it is replayed from \d{6}\.log on$",
+                     mve("log", "kept.log").stdout, re.M):
+        fail("mve log does not say that it is replayed")
+    mve("log", "kept.log", "verify")
     seldom()
 
 
@@ -806,6 +811,7 @@ def damaged_later():
             changed_one("good.log", name, text)
             mve("log", "bad.log", "verify", status=1 if text or not last else 0)
             (asked_earlier if last else refused_first)(name, whole, late)
+    beginning_lost(late)
 
 
 def refused_first(name, whole, late):
@@ -823,6 +829,25 @@ def asked_earlier(name, whole, late):
         fail(f"{name}: {p.stdout}{p.stderr}")
     if replay("bad.log") != whole:
         fail(f"{name}: from its beginning on")
+
+
+def beginning_lost(late):
+    """Nothing was dropped, so it is missing: what is behind is true, and not all."""
+    shutil.rmtree("bad.log", ignore_errors=True)
+    shutil.copytree("good.log", "bad.log")
+    os.unlink("bad.log/000000.log")
+    why = "not whole: what is before segment 000001.log is missing"
+    if why not in mve("log", "bad.log", "verify", status=1).stderr:
+        fail("verify does not miss it")
+    for more, status in ([], 3), (["--partial"], 0):
+        p = mve("replay", "-n", f"{NAME}-r", *more, "bad.log", status=status)
+        if why not in p.stderr or "equal from there on" not in p.stdout:
+            fail(f"{more}: {p.stdout}{p.stderr}")
+    if replay("bad.log", "--from", "+100000") != late:
+        fail("what is asked for is all there")
+    if "missing      the segment before them: it is replayed from 000001.log on" not in \
+       mve("log", "bad.log").stdout:
+        fail(mve("log", "bad.log").stdout)
 
 
 def changed_one(folder, name, text):

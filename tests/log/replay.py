@@ -437,8 +437,11 @@ def bounded():
         fail("what is shown is not the end")
     run(MVE, "log", folder, "verify", status=0)
     run(MVE, "log", folder, "export", "--pcap", "bounded.pcap", status=0)
-    if "its beginning was dropped" not in run(MVE, "replay", folder, status=NOT_WHOLE).stderr:
+    if "its beginning is not there" not in run(MVE, "replay", folder, status=NOT_WHOLE).stderr:
         fail("what has no beginning is replayed")
+    if "segments before them: it can be looked at, not replayed" not in \
+       run(MVE, "log", folder, status=0).stdout:
+        fail("it is not said that it cannot be replayed")
     # One that is in the midst is missing.
     segments = sorted(os.listdir(folder))
     os.unlink(f"{folder}/{segments[1]}")

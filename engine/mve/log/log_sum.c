@@ -12,6 +12,7 @@
 #include "engine/mve/log/log.h"
 #include "engine/mve/show.h"
 #include "engine/outside/foam/foam.h"
+#include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/pack/packed.h"
 #include "engine/outside/print/plain.h"
@@ -136,20 +137,32 @@ static json_t *program_json(const struct program *p)
 			 p->head.uid, "pid", p->head.pid, "began", (json_int_t)p->head.began);
 }
 
+/* Where it can begin; or why it cannot be replayed. */
+static json_t *replay_json(const struct log_want *w)
+{
+	char why[FOAM_WHY] = "";
+	uint32_t segment = 0;
+	bool can = replay_can(w->path, &segment, why);
+
+	return can ? json_pack("{s:b, s:i}", "can", 1, "segment", (int)segment) :
+	       json_pack("{s:b, s:o}", "can", 0, "why", text_json(why));
+}
+
 static json_t *sum_json(const struct log_want *w, const struct frames *f, const struct sum *s)
 {
 	uint64_t ns = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
 
-	return json_pack("{s:o, s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o}",
-			 "program", program_json(&w->program), "segments",
-			 (json_int_t)segments_of(f), "dropped", (int)f->dropped,
+	return json_pack("{s:o, s:o, s:I, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
+			 "s:b, s:o}",
+			 "program", program_json(&w->program), "replay", replay_json(w),
+			 "segments", (json_int_t)segments_of(f), "missing",
+			 (int)frames_lost(f), "dropped", (int)(f->dropped - frames_lost(f)),
 			 "bytes", (json_int_t)f->total, "seconds",
 			 (double)ns / 1e9, "processes", (json_int_t)s->processes, "connections",
 			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
 			 (json_int_t)s->calls, "signals", (json_int_t)s->signals, "payload",
 			 (json_int_t)s->bytes, "by_name", calls_json(s), "whole",
-			 f->ended && !f->torn, "ended",
-			 text_json(f->torn ? f->why : s->why));
+			 !frames_wrong(f), "ended", text_json(f->torn ? f->why : s->why));
 }
 
 /* With which it begins; NULL: with its program. */
@@ -210,6 +223,26 @@ static void calls_print(const json_t *list)
 	}
 }
 
+/* Segments that are not there. */
+static void before_print(const json_t *j, const char *key)
+{
+	const json_t *replay = json_object_get(j, "replay");
+	long long n = show_number(j, key);
+
+	if (!n)
+		return;
+	printf("%-12s ", key);
+	if (n == 1)
+		printf("the segment before them: ");
+	else
+		printf("the %lld segments before them: ", n);
+	if (json_is_true(json_object_get(replay, "can")))
+		printf("it is replayed from " LOG_NAME " on\n",
+		       (unsigned)show_number(replay, "segment"));
+	else
+		printf("it can be looked at, not replayed\n");
+}
+
 static void sum_print(json_t *j)
 {
 	const json_t *p = json_object_get(plain_json(j, false), "program"), *word;
@@ -225,9 +258,8 @@ static void sum_print(json_t *j)
 	       show_text(p, "kernel"));
 	printf("on disk      %lld bytes in %lld segment%s\n", show_number(j, "bytes"),
 	       show_number(j, "segments"), show_number(j, "segments") == 1 ? "" : "s");
-	if (show_number(j, "dropped"))
-		printf("dropped      the %lld segments before them: it can be looked at, not "
-		       "replayed\n", show_number(j, "dropped"));
+	before_print(j, "missing");
+	before_print(j, "dropped");
 	printf("ended        %s\n", show_text(j, "ended"));
 	printf("processes    %lld\nconnections  %lld\n", show_number(j, "processes"),
 	       show_number(j, "connections"));
@@ -314,10 +346,12 @@ int log_verify(const struct log_want *w, struct frames *f)
 	if (!wrong && !foam_all_whole(f->folder, f->recording, damaged, sizeof(damaged)))
 		wrong = damaged;
 	v.damage = packed_damage(f->folder, &v.packed);
-	v.told = events_each(f, event_count, frame_count, s) && f->ended && !wrong;
+	events_each(f, event_count, frame_count, s);
+	v.why = wrong ? wrong : frames_wrong(f);
+	v.told = !v.why;
 	v.whole = v.told && !json_array_size(v.damage);
-	v.why = wrong ? wrong : f->torn ? f->why : frames_endless;
-	v.hint = wrong ? "it cannot be replayed" : "it is true up to there";
+	v.hint = wrong ? "it cannot be replayed" :
+		 frames_lost(f) ? "what is left is true" : "it is true up to there";
 	if (w->json)
 		whole_json(f, &v);
 	else

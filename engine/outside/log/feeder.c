@@ -424,6 +424,10 @@ static bool frame_next(struct feeder *f)
 	if (f->now) {
 		fed->ended = f->now->kind == LOG_END;
 		fed->early = fed->ended && f->now->at;
+		fed->lost = frames_lost(&f->replay->frames);
+		if (fed->lost)
+			snprintf(fed->why, sizeof(fed->why), "%s",
+				 frames_wrong(&f->replay->frames));
 	}
 	if (f->now && f->now->kind != LOG_END)
 		f->round = f->now->round;
@@ -449,7 +453,8 @@ static void feed_end(struct feeder *f)
 	if (fed->whole || !f->read || f->ahead.frames)
 		return;
 	fed->torn = f->replay->frames.torn;
-	memcpy(fed->why, f->replay->frames.why, sizeof(fed->why));
+	if (fed->torn)
+		memcpy(fed->why, f->replay->frames.why, sizeof(fed->why));
 	fed->whole = 1;
 }
 

@@ -17,6 +17,7 @@ struct fed {
 	uint32_t looks;		/* that found nothing to feed */
 	uint32_t ended;		/* the recorder has said that it ends there; */
 	uint32_t early;		/* and that the session went on */
+	uint32_t lost;		/* of its beginning segments are missing: `why` */
 	uint32_t torn;		/* there is something behind it, or it makes no sense: */
 	uint32_t rests;		/* the monitor's: nothing moves any more (rest.h) */
 	char why[FRAMES_WHY];
@@ -51,6 +52,8 @@ int replay_open(struct replay *r, const char *path);
 int replay_open_tail(struct replay *r, const char *path, int folder, struct log_tail *tail);
 /* 0, or an exit code behind a message: it can only be looked at. */
 int replay_begins(struct replay *r);
+/* It can: from this segment on; false, and `why`. */
+bool replay_can(const char *path, uint32_t *segment, char why[FOAM_WHY]);
 /* The same of another build than the recorded one. */
 int replay_builds(const struct replay *r);
 /* Chunks of a ring in which it cannot get stuck. */

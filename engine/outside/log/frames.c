@@ -183,6 +183,7 @@ static bool segment_begin(struct frames *f)
 		f->number = f->begins = s->first;
 		f->began_ns = s->time_ns;
 	}
+	f->gone = s->dropped;
 	f->first = f->number;
 	f->at = sizeof(*s);
 	f->total += sizeof(*s);
@@ -227,7 +228,7 @@ int frames_open(struct frames *f, const char *path)
 		torn(f, "%s", strerror(errno));
 		return EXIT_USE;
 	}
-	f->segment = f->dropped = oldest_find(f->folder);
+	f->segment = f->dropped = f->missing_to = oldest_find(f->folder);
 	return segment_begin(f) ? 0 : EXIT_NO;
 }
 
@@ -423,6 +424,25 @@ void frames_copy(const struct frames *f, struct frames *copy)
 		return;
 	while (copy->number < f->number && frame_next(copy))
 		;
+}
+
+/* Only the last segment knows how many were dropped. */
+uint32_t frames_lost(const struct frames *f)
+{
+	return f->ended && !f->torn && f->missing_to > f->gone ? f->missing_to - f->gone : 0;
+}
+
+const char *frames_wrong(const struct frames *f)
+{
+	static char text[FRAMES_WHY];
+
+	if (f->torn)
+		return f->why;
+	if (!f->ended)
+		return frames_endless;
+	snprintf(text, sizeof(text), "what is before segment " LOG_NAME " is missing",
+		 f->missing_to);
+	return frames_lost(f) ? text : NULL;
 }
 
 /* --- the head ------------------------------------------------------------------------ */

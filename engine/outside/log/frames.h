@@ -15,7 +15,9 @@
 struct frames {
 	int folder, fd;
 	uint32_t segment;	/* that is read */
-	uint32_t dropped;	/* so many before the first were dropped */
+	uint32_t dropped;	/* so many before the first are not read; */
+	uint32_t missing_to;	/* those that are not there, or 0: some are not asked for; */
+	uint32_t gone;		/* and so many its recorder had dropped, as far as is read */
 	uint64_t begins, began_ns;	/* the first one's number, and when it was begun */
 	bool begun;		/* its head has been handed out */
 	uint64_t recording[2];
@@ -47,6 +49,10 @@ int frames_open_at(struct frames *f, const char *path, uint32_t segment);
 int frames_open_tail(struct frames *f, int folder, const struct log_tail *tail);
 /* Why one is not whole that is not torn, and has not `ended`. */
 extern const char frames_endless[];
+/* Segments of its beginning that its recorder has not dropped, and that are not there. */
+uint32_t frames_lost(const struct frames *f);
+/* Read to its end: why it is not whole; NULL: it is. */
+const char *frames_wrong(const struct frames *f);
 /*
  * The next frame, with its payload behind it, until the one after it is asked for; NULL: there
  * is no more that is whole; and not `over`: there is none yet.

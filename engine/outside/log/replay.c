@@ -78,6 +78,8 @@ struct beginning {
 	struct foam *foam;	/* NULL: the program's own beginning */
 };
 
+static const char no_beginning[] = "its beginning is not there, and no image";
+
 static void beginning_drop(struct beginning *b)
 {
 	if (b->foam)
@@ -175,17 +177,38 @@ static bool beginning_find(const struct replay *r, struct beginning *found, char
 	return any;
 }
 
+bool replay_can(const char *path, uint32_t *segment, char why[FOAM_WHY])
+{
+	struct replay r = { .path = path };
+	struct beginning b;
+	bool can;
+
+	if (frames_open(&r.frames, path))
+		return false;
+	snprintf(why, FOAM_WHY, "%s", no_beginning);
+	can = beginning_find(&r, &b, why);
+	frames_close(&r.frames);
+	if (!can)
+		return false;
+	*segment = b.frames.segment;
+	beginning_drop(&b);
+	return true;
+}
+
 int replay_begins(struct replay *r)
 {
-	char why[FOAM_WHY] = "its beginning was dropped, and no image is there";
+	char why[FOAM_WHY];
 	struct beginning b;
 
 	if (!r->frames.dropped && !r->program.head.image && !r->from_ns)
 		return 0;
+	snprintf(why, sizeof(why), "%s", no_beginning);
 	if (beginning_find(r, &b, why)) {
 		if (why[0])
 			say_error(NULL, "%s: %s; it begins before that", r->path, why);
 		r->before = events_before(r->path, r->frames.dropped, b.frames.dropped);
+		/* Who asks for a later one does without what is before. */
+		b.frames.missing_to = r->from_ns ? 0 : r->frames.missing_to;
 		frames_close(&r->frames);
 		r->frames = b.frames;
 		r->program = b.program;
@@ -353,7 +376,7 @@ static void until_say(const struct replay *r)
 /* Of one that came over a network who brought it says whether its end is missing. */
 static bool is_whole(const struct replay *r)
 {
-	return (r->fed->ended || r->tail) && !r->fed->torn;
+	return (r->fed->ended || r->tail) && !r->fed->torn && !r->fed->lost;
 }
 
 /* What is not there has not been compared: "equal" alone would be a lie. */
@@ -361,7 +384,7 @@ static void not_whole_say(const struct replay *r)
 {
 	if (!is_whole(r))
 		say_error("mve log shows what is in it", "%s: not whole: %s", r->path,
-			  r->fed->torn ? r->fed->why : frames_endless);
+			  r->fed->torn || r->fed->lost ? r->fed->why : frames_endless);
 }
 
 int replay_result(struct monitor *m)
@@ -390,7 +413,8 @@ int replay_result(struct monitor *m)
 		return EXIT_NO;
 	}
 	printf("%s %lu calls, equal%s\n", r->tail ? "followed" : "replayed",
-	       (unsigned long)r->fed->calls, is_whole(r) ? "" : " up to there");
+	       (unsigned long)r->fed->calls, is_whole(r) ? "" :
+	       r->fed->lost ? " from there on" : " up to there");
 	fflush(stdout);
 	build_say(r, v);
 	not_whole_say(r);

@@ -47,7 +47,7 @@ static int segment_make(struct log_writer *w)
 	struct log_segment s = { .magic = LOG_MAGIC, .version = LOG_VERSION,
 				 .event_version = EVENT_VERSION, .ring_version = RING_VERSION,
 				 .number = w->segment, .first = w->number,
-				 .time_ns = day_ns() };
+				 .time_ns = day_ns(), .dropped = w->dropped };
 	char name[32];
 	ssize_t n;
 
