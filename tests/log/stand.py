@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,13 @@ def until():
     for word in ("somewhere", "+2", "2x", "0"):
         mve("go", NAME, word, status=2)
     r.end()
+    # Who ends it hears that, and nothing of what it had yet to read.
+    for sig in signal.SIGTERM, signal.SIGINT:
+        r = Replay(str(asked[0]))
+        r.mve.send_signal(sig)
+        if r.mve.wait(100) != 3 or "not whole" in r.said() or "equal" in r.said() or \
+           "not replayed to the end: it was ended before that" not in r.said():
+            fail(f"{sig}: {r.mve.returncode} {r.said()}")
 
 
 def places():

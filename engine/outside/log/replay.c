@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -387,6 +388,28 @@ static void not_whole_say(const struct replay *r)
 			  r->fed->torn || r->fed->lost ? r->fed->why : frames_endless);
 }
 
+/* By mve stop, or a signal, of which the feeder dies first: not by what is in it. */
+static bool was_ended(const struct monitor *m)
+{
+	const struct version *feeder = &m->version[RECORDED];
+
+	return !version_judged(&m->version[REPLAYED]) &&
+	       (m->stopping || (feeder->reaped && WIFSIGNALED(feeder->status)));
+}
+
+/* Why it has not come to the end; of what was not looked at nothing is known. */
+static int not_read_say(const struct monitor *m)
+{
+	const struct replay *r = m->options->replay;
+
+	if (r->fed->read)
+		not_whole_say(r);
+	say_error(NULL, "%s: not %s to the end: %s", r->path, r->tail ? "followed" : "replayed",
+		  r->fed->rests ? "nobody comes to take what is left" :
+		  was_ended(m) ? "it was ended before that" : m->version[REPLAYED].why);
+	return EXIT_SYSTEM;
+}
+
 int replay_result(struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
@@ -399,12 +422,8 @@ int replay_result(struct monitor *m)
 		build_say(r, v);
 		return EXIT_NO;
 	}
-	if (version_judged(v) || !is_read(r, v, &left)) {
-		not_whole_say(r);
-		say_error(NULL, "%s: not replayed to the end: %s", r->path,
-			  r->fed->rests ? "nobody comes to take what is left" : v->why);
-		return EXIT_SYSTEM;
-	}
+	if (version_judged(v) || !is_read(r, v, &left))
+		return not_read_say(m);
 	until_say(r);
 	if (v->findings) {
 		say_error("mve report shows it, and the request: mve report NAME",
