@@ -64,7 +64,8 @@ enum log_kind {
 	LOG_CELLS,	/* of a lane, from cell `at` on */
 	LOG_GIVES,	/* the lane has no more cells, but gives other than it did */
 	LOG_CLOSED,	/* the lane's life is over: it has `at` cells */
-	LOG_END,	/* the recording ended, and why: a text; `at` not 0: the session went on */
+	LOG_END,	/* the recording ended, and why: a text; `at` not 0: the session went on;
+			   `life` not 0: who was recorded died there, the text says of what */
 	LOG_BALE,	/* frames, compressed */
 	LOG_KINDS
 };

@@ -44,11 +44,12 @@ def build(name, change=lambda text: text):
     subprocess.run(["gcc", "-D_GNU_SOURCE", "-g", "-O0", f"{name}.c", "-o", name], check=True)
 
 
-def record(log, program, talk):
+def record(log, program, talk, follower=None):
     """Of the server ./PROGRAM with these (request, answer) on a connection; its port."""
     shutil.rmtree(log, ignore_errors=True)
     port = free_port()
-    session = subprocess.Popen([MVE, "run", "--record", log, "--", f"./{program}", str(port)],
+    more = ["-f", f"./{follower} {port}"] if follower else []
+    session = subprocess.Popen([MVE, "run", "--record", log, *more, "--", f"./{program}", str(port)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     s = connect(port)
     f = s.makefile("rw")

@@ -199,6 +199,22 @@ def execs():
         fail("without a debugger it is not equal")
 
 
+def died():
+    """A crash is the recording's end, whether another took over or not, and is said."""
+    build("kvc", lambda text: text.replace("if (!value || strlen(key)", "if (strlen(key)"))
+    for follower, answer, what in ((None, None, "killed by SIGSEGV; the session has ended"),
+                                   ("kv", "ERROR usage: PUT key value",
+                                    "crashed: SIGSEGV at 0x0; another version leads")):
+        port = record("died.log", "kvc", (("PUT a b", "OK"), ("PUT c", answer)), follower)
+        mve("log", "died.log", "verify")
+        if f"\nended        {what}\n" not in mve("log", "died.log").stdout:
+            fail(mve("log", "died.log").stdout)
+        for build_of in [], ["--", "./kv", str(port)]:
+            said = mve("replay", "-n", NAME, "died.log", *build_of).stdout
+            if not re.fullmatch(rf"replayed \d+ calls, equal\n.* ended there: {what}\n", said):
+                fail(said)
+
+
 def crash():
     """From a crash to the request, and back to the one before."""
     build("kvc", lambda text: text.replace("if (!value || strlen(key)", "if (strlen(key)"))

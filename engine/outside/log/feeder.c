@@ -408,6 +408,16 @@ static bool rows_feed(struct feeder *f, bool *any)
 	return now != FRAME_ROOM;
 }
 
+/* The recorder's word of the end. */
+static void end_see(struct fed *fed, const struct log_frame *end)
+{
+	fed->ended = 1;
+	fed->early = end->at != 0;
+	if (end->life)
+		snprintf(fed->died, sizeof(fed->died), "%.*s", (int)end->size,
+			 (const char *)frame_payload(end));
+}
+
 static bool frame_next(struct feeder *f)
 {
 	struct fed *fed = f->replay->fed;
@@ -422,8 +432,9 @@ static bool frame_next(struct feeder *f)
 		__atomic_store_n(&f->replay->tail->taken, f->replay->frames.segment,
 				 __ATOMIC_RELAXED);
 	if (f->now) {
-		fed->ended = f->now->kind == LOG_END;
-		fed->early = fed->ended && f->now->at;
+		fed->ended = fed->early = 0;
+		if (f->now->kind == LOG_END)
+			end_see(fed, f->now);
 		fed->lost = frames_lost(&f->replay->frames);
 		if (fed->lost)
 			snprintf(fed->why, sizeof(fed->why), "%s",

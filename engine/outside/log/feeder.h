@@ -21,6 +21,7 @@ struct fed {
 	uint32_t torn;		/* there is something behind it, or it makes no sense: */
 	uint32_t rests;		/* the monitor's: nothing moves any more (rest.h) */
 	char why[FRAMES_WHY];
+	char died[FRAMES_WHY];	/* who was recorded died at its end, and of what; or "" */
 	struct until until;
 };
 

@@ -20,6 +20,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/print/plain.h"
 
 #define RECORDED	0	/* the version that was */
 #define REPLAYED	1
@@ -434,6 +435,8 @@ int replay_result(struct monitor *m)
 	printf("%s %lu calls, equal%s\n", r->tail ? "followed" : "replayed",
 	       (unsigned long)r->fed->calls, is_whole(r) ? "" :
 	       r->fed->lost ? " from there on" : " up to there");
+	if (is_whole(r) && r->fed->died[0])
+		printf("the recorded server ended there: %s\n", plain(r->fed->died));
 	fflush(stdout);
 	build_say(r, v);
 	not_whole_say(r);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -22,6 +23,7 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/print/text_json.h"
+#include "engine/outside/report/report.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -289,6 +291,26 @@ void recorder_serve(struct monitor *m)
 	recorder_poll(m);
 }
 
+void recorder_died(const char *what)
+{
+	if (recorder_is())
+		snprintf(ours.cut->died, sizeof(ours.cut->died), "%s", what);
+}
+
+/* Of one that leads since, the recording has nothing. */
+static void leader_died(const struct version *v)
+{
+	bool died = v->reaped && WIFSIGNALED(v->status);
+	char what[32] = "";
+
+	if (v->index != ours.leader)
+		return;
+	if (died)
+		snprintf(what, sizeof(what), "killed by %s",
+			 signal_word((uint64_t)WTERMSIG(v->status)));
+	recorder_died(what);
+}
+
 void recorder_end(struct monitor *m)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -299,6 +321,7 @@ void recorder_end(struct monitor *m)
 		return;
 	/* Who died told no end. */
 	streams_sweep(m);
+	leader_died(leading(m));
 	shutdown(ours.socket, SHUT_WR);
 	if (poll(&p, 1, END_MS) > 0) {
 		recorder_serve(m);

@@ -452,6 +452,12 @@ static bool spool_look(struct recorder *r)
 		    (unsigned long)(r->most >> 20));
 }
 
+/* Whom we read died, and the recording ends with that. */
+static bool is_dead(const struct recorder *r)
+{
+	return r->cut->died[0] && (!r->why[0] || !strcmp(r->why, RECORDER_LEFT));
+}
+
 /* One frame for itself. */
 static int frame_write(struct recorder *r, struct gathered *g, enum log_kind kind,
 		       const void *payload, uint32_t size)
@@ -463,6 +469,7 @@ static int frame_write(struct recorder *r, struct gathered *g, enum log_kind kin
 	g->reached[0] = (struct reached){ 0 };
 	f = batch_add(&r->writer, b, kind, payload, size);
 	f->at = kind == LOG_END && r->why[0];
+	f->life = kind == LOG_END && is_dead(r);
 	batch_seal(f, payload);
 	batch_write(&r->writer, b);
 	batch_wait(&r->writer, b);
@@ -561,15 +568,48 @@ static void record(struct recorder *r)
 	}
 }
 
+/* Nobody reads on for who was replaced: what it told is over where that is all written down. */
+static bool is_left(const struct recorder *r, uint32_t lane)
+{
+	const struct place *p = &r->place[lane];
+
+	return p->life && !p->ended && !p->begins && p->life == r->from->lane[lane].life &&
+	       p->at == CONSUME(lane_head, &r->from->lane[lane].head);
+}
+
+static int lanes_close(struct recorder *r)
+{
+	struct gathered *g = &r->turn[0];
+	int result = 0;
+
+	for (uint32_t i = 0; i < LANES && is_dead(r) && !result; i++) {
+		batch_empty(&g->batch);
+		if (!is_left(r, i))
+			continue;
+		frame_add(r, g, i, LOG_CLOSED, NULL, 0);
+		batch_write(&r->writer, &g->batch);
+		batch_wait(&r->writer, &g->batch);
+		result = g->batch.error;
+		if (!result)
+			batch_settle(&r->writer, &g->batch);
+	}
+	return result;
+}
+
 static void finish(struct recorder *r)
 {
 	const char *why = r->why[0] ? r->why : "the session has ended";
+	char died[FRAMES_WHY];
 	int result;
 
 	for (unsigned i = 0; i < 2; i++)
 		batch_wait(&r->writer, &r->turn[i].batch);
+	snprintf(died, sizeof(died), "%.60s; %.60s", r->cut->died, why);
+	why = is_dead(r) ? died : why;
+	result = lanes_close(r);
 	streams_follow(r->m, ROW_LOG, false);
-	result = frame_write(r, &r->turn[0], LOG_END, why, (uint32_t)strlen(why));
+	if (!result)
+		result = frame_write(r, &r->turn[0], LOG_END, why, (uint32_t)strlen(why));
 	if (!result)
 		result = log_writer_close(&r->writer);
 	if (result)

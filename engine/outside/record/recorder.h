@@ -41,6 +41,8 @@ void recorder_folder(char *path, size_t size);
 void recorder_fail(struct monitor *m, const char *why);
 /* It has said something, or has ended. */
 void recorder_serve(struct monitor *m);
+/* The leader is dead, or cannot go on, and of what; before it is another. */
+void recorder_died(const char *what);
 /* The session is over: what is left is written; it is waited for, for so long. */
 void recorder_end(struct monitor *m);
 /* With --record: how it goes. */

@@ -53,6 +53,7 @@ struct cut {
 	uint32_t made;		/* the recorder's: it has come to this one */
 	uint32_t image, pad;	/* CUT_ENDS: the recording ends there */
 	struct told lane[LANES];
+	char died[64];		/* of what the leader died, before another leads; "": it did not */
 };
 
 struct recorder {

@@ -12,6 +12,7 @@
 #include "engine/outside/late/kept.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/record/recorder.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/spill/spill.h"
 #include "engine/outside/takeover/takeover_parts.h"
@@ -105,6 +106,7 @@ void streams_switch(struct monitor *m, const struct move *mv)
 	conduct_bit(&c->following, from, mv->keep);
 	c->next[from] = to;
 	c->next[to] = to;
+	recorder_died(mv->forced ? mv->cause : "");
 	/* Whose stream goes on is known. */
 	PUBLISH(conduct_leader, &c->leader, to);
 	kept_end(m);
