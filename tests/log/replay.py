@@ -111,12 +111,12 @@ def refused():
     folder = fresh("refused.log")
     os.mkdir(folder)
 
-    no(["replay", folder], "No such file", 1)
+    no(["replay", folder], "No such file", NOT_WHOLE)
     no(["replay", "nowhere.log"], "No such file", 2)
     no(["replay"], "no recording is given", 2)
     with open(f"{folder}/000000.log", "wb") as f:
         f.write(b"something else" * 100)
-    no(["replay", folder], "not a recording", 1)
+    no(["replay", folder], "not a recording", NOT_WHOLE)
     no(["run", "--record", folder, "--", "true"], "open to other users", 3)
     os.chmod(folder, 0o700)
     no(["run", "--record", folder, "--", "true"], "a recording is there", 2)
