@@ -25,12 +25,9 @@ static int epoll, out;
 
 static void *wait_on(void *arg)
 {
-	int pair[2];
+	const int *pair = arg;
 	char c;
 
-	(void)arg;
-	if (pipe2(pair, 0))
-		exit(2);
 	while (read(pair[0], &c, 1))
 		;
 	return NULL;
@@ -97,7 +94,7 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				  .sin_port = htons((uint16_t)atoi(argv[argc - 1])) };
-	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, client;
+	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, client, pair[2];
 	pthread_t thread;
 	char c;
 
@@ -105,7 +102,8 @@ int main(int argc, char **argv)
 	if (bind(s, (struct sockaddr *)&to, sizeof(to)) || listen(s, 8))
 		return 2;
 	all_open();
-	pthread_create(&thread, NULL, wait_on, NULL);
+	if (pipe(pair) || pthread_create(&thread, NULL, wait_on, pair))
+		return 2;
 	while ((client = accept(s, NULL, NULL)) >= 0) {
 		while (read(client, &c, 1) == 1)
 			tell(client);
