@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from load import Load, Wrong                                                # noqa: E402
 from session import MVE, free_port, listens, server_command                 # noqa: E402
 
-WAIT_S = 30
+WAIT_S = 120
 
 
 def wait_for(what, words, seconds=WAIT_S):

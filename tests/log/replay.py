@@ -197,11 +197,11 @@ def taken():
 
 
 def waited(what, why):
-    for _ in range(1200):
+    for _ in range(6000):
         if what():
             return
         time.sleep(0.05)
-    fail(f"not in a minute: {why}")
+    fail(f"not in five minutes: {why}")
 
 
 def synced_times():

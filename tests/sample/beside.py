@@ -42,7 +42,7 @@ def follow(session, name):
     asked = subprocess.run([MVE, "follow", NAME, "--name", name, "--", *session.server],
                            capture_output=True, timeout=100, text=True)
     must(asked.returncode == 0, name, "does not join:", asked.stdout, asked.stderr)
-    must(within(60, lambda: session.version(name)["role"] == "follower"), name,
+    must(within(300, lambda: session.version(name)["role"] == "follower"), name,
          "is ready and does not join:", asked.stdout, session.version(name))
 
 
@@ -51,11 +51,11 @@ def all_follow(session, load, names):
     the machine's affair: the load pauses until they have read all."""
     before = {name: session.version(name)["requests"] for name in names}
     for name in names:
-        must(within(20, lambda: session.version(name)["requests"] > before[name] + 20), name,
+        must(within(120, lambda: session.version(name)["requests"] > before[name] + 20), name,
              "is told of no more:", session.version(name))
     load.goes.clear()
     for name in names:
-        must(within(60, lambda: session.version(name)["lag_cells"] < 200), name, "stands still:",
+        must(within(300, lambda: session.version(name)["lag_cells"] < 200), name, "stands still:",
              session.version(name))
         session.steady(name, lag=200)
     load.goes.set()

@@ -22,7 +22,7 @@ from free_port import free_port     # noqa: E402
 
 MVE = os.environ.get("MVE", os.path.join(ROOT, "build/mve"))
 BIN = os.environ.get("TESTS", os.path.join(ROOT, "build/tests"))
-BEGIN_S = 20
+BEGIN_S = 120       # for what hangs
 
 NGINX = """worker_processes 2; daemon off; pid {dir}/pid; error_log {dir}/error.log;
 events {{ worker_connections 256; }}
