@@ -11,7 +11,8 @@
  * whole ring has for the others, and on a busy machine that is minutes.  So it is asked whether
  * it waits for anybody.  One of the process that has an older event comes first, and is judged
  * if it sleeps; one that runs, or would with a processor, may be whom it waits for.  Where one
- * runs for ever the process' own time says so.
+ * runs for ever the process' own time says so.  And nobody is judged who waits for the leader,
+ * which may have told half an event, and have no processor for the rest.
  *
  * A follower that is a whole ring behind, but moves, makes its leader wait, each time for
  * less than --full-ms.  That is said.
@@ -47,6 +48,18 @@ static struct seen {
 	uint64_t asked_ms;	/* when others were looked at last */
 } seen[VERSIONS][LANES_ALL];
 
+/*
+ * Its leader has still to do something for it: to tell the rest of an event that is half told, or,
+ * where a debugger holds it, to wake it.
+ */
+static bool waits_for_leader(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	const struct lane *l = lane_at(m, m->leader, lane);
+	char state = thread_state(l->pid, (pid_t)l->owner);
+
+	return state == 't' || state == 'T' || streams_lane_waits(m, v->index, m->leader, lane);
+}
+
 /* It has something to read, and sleeps all the same. */
 static bool reader_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
 {
@@ -54,7 +67,7 @@ static bool reader_sleeps(const struct monitor *m, const struct version *v, uint
 
 	return streams_lane_unread(m, v->index, m->leader, lane) && c->source == m->leader &&
 	       c->life == lane_at(m, m->leader, lane)->life &&
-	       thread_state(c->pid, c->owner) == 'S' &&
+	       thread_state(c->pid, c->owner) == 'S' && !waits_for_leader(m, v, lane) &&
 	       !stream_only_looks(m->realm[lane / LANES].conduct, v->index, lane % LANES);
 }
 

@@ -229,6 +229,15 @@ uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t
 	return head > at ? head - at : 0;
 }
 
+bool streams_lane_waits(const struct monitor *m, uint32_t version, uint32_t source,
+			uint32_t index)
+{
+	const struct section *own = realm_part(m, index / LANES, version);
+	uint32_t asleep = __atomic_load_n(&own->asleep[index % LANES], __ATOMIC_RELAXED);
+
+	return asleep == asleep_at(CONSUME(lane_head, &lane_at(m, source, index)->head));
+}
+
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source)
 {
 	uint64_t cells = 0;

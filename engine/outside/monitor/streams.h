@@ -39,6 +39,9 @@ void streams_end_twins(struct monitor *m, const struct version *v);
 /* Cells of one version's stream that another has not taken; those of one lane. */
 uint64_t streams_lane_unread(const struct monitor *m, uint32_t version, uint32_t source,
 			     uint32_t index);
+/* The lane's reader has seen all that is told there, and sleeps until there is more. */
+bool streams_lane_waits(const struct monitor *m, uint32_t version, uint32_t source,
+			uint32_t index);
 uint64_t streams_unread(const struct monitor *m, uint32_t version, uint32_t source);
 uint64_t streams_seed(struct version *v, uint32_t lane, uint32_t half);
 
