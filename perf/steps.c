@@ -71,14 +71,17 @@ static bool is_own(uint64_t at)
 	return false;
 }
 
+static int sig;		/* that came meanwhile: it is the program's */
+
 static uint64_t step(pid_t pid)
 {
 	struct user_regs_struct regs;
 	int status;
 
-	if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) || waitpid(pid, &status, __WALL) != pid ||
+	if (ptrace(PTRACE_SINGLESTEP, pid, 0, sig) || waitpid(pid, &status, __WALL) != pid ||
 	    !WIFSTOPPED(status))
 		fail("single step");
+	sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 	if (ptrace(PTRACE_GETREGS, pid, 0, &regs))
 		fail("registers");
 	return regs.rip;
@@ -93,7 +96,7 @@ static void release(pid_t pid)
 		regs.eflags &= ~TRAP_FLAG;
 		ptrace(PTRACE_SETREGS, pid, 0, &regs);
 	}
-	ptrace(PTRACE_DETACH, pid, 0, 0);
+	ptrace(PTRACE_DETACH, pid, 0, sig);
 }
 
 static char state_of(pid_t pid)
