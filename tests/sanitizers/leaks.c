@@ -16,7 +16,7 @@
 #define HELD	555
 #define KEY	0x5a5a000000000000ul	/* hides an address */
 
-static int never[2];
+static int never[2], ready[2];
 
 /* Calls deep enough that what it leaves is not written over at once. */
 static __attribute__((noinline)) void lose(int depth)
@@ -48,19 +48,18 @@ static __attribute__((noinline)) void wait_holding(uint64_t hidden)
 		     : "rax", "rbx", "rcx", "rdx", "r11", "memory");
 }
 
-static void *thread(void *ready)
+static void *thread(void *arg)
 {
 	uint64_t hidden = hold();
 
 	lose(3);
-	if (write(*(int *)ready, "", 1) == 1)
+	if (write(ready[1], "", 1) == 1)
 		wait_holding(hidden);
-	return NULL;
+	return arg;
 }
 
 int main(void)
 {
-	int ready[2];
 	char byte;
 
 	if (pipe(never) || pipe(ready))
@@ -68,7 +67,7 @@ int main(void)
 	for (int i = 0; i < THREADS; i++) {
 		pthread_t t;
 
-		if (pthread_create(&t, NULL, thread, &ready[1]))
+		if (pthread_create(&t, NULL, thread, NULL))
 			return 1;
 		pthread_detach(t);
 	}
