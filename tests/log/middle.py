@@ -3,6 +3,7 @@
 
 kv		a server of one thread, begun alone and with a follower; what it answers from
 		memory was there before; stopped, recorded again, and replayed twice
+beside		and of one that was begun with a follower alone
 redis		the same of redis-server under load
 memcached	and of memcached, which has threads
 images		another now and then: replayed through them, from each (--from, or where what
@@ -289,6 +290,11 @@ def kv():
     kv_server.build("server")
     twice("kv", turns=40)
     twice("kv", "-f", "same", "--spare", "1", turns=40)
+
+
+def beside():
+    kv_server.build("server")
+    twice("kv", "-f", "same", turns=40)
 
 
 def redis():
@@ -711,8 +717,8 @@ def copies_gone(s, server):
 
 def refused():
     kv_server.build("server")
-    s = Session("kv", "-f", "same")
-    if "no place for a recorder" not in s.record("no.log", status=1).stderr:
+    s = Session("kv", *["-f", "same"] * 6)
+    if "the recorder's place is taken" not in s.record("no.log", status=1).stderr:
         fail("without a row")
     if os.path.exists("no.log"):
         fail("something is left")
@@ -874,7 +880,7 @@ def changed(name, text, n):
 
 
 for case in sys.argv[1:]:
-    {"kv": kv, "forks": forks, "nginx": nginx, "rights": rights, "saving": saving,
+    {"kv": kv, "beside": beside, "forks": forks, "nginx": nginx, "rights": rights, "saving": saving,
      "killed_some": killed_some, "damaged_some": damaged_some,
      "damaged_later": damaged_later, "kept": kept, "redis": redis, "memcached": memcached, "refused": refused,
      "damaged": damaged, "packed": packed, "images": images, "gdb": gdb, "killed": killed}[case]()

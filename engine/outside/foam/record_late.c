@@ -72,8 +72,6 @@ static const char *barred(struct monitor *m)
 		return "it was started with --mark";
 	if (m->options->ship)
 		return "it is shipped";
-	if (m->conduct && m->conduct->sections < VERSIONS)
-		return "it was begun with -f and no --spare: there is no place for a recorder";
 	if (row_in_use(m))
 		return "the recorder's place is taken by a follower: drop one";
 	return leader_barred(m);

@@ -27,7 +27,7 @@ static int rows_fill(struct monitor *m, unsigned most)
 {
 	int result = 0;
 
-	MUST(m->versions <= most && most <= ROW_START);
+	MUST(most <= ROW_START);
 
 	while (!result && m->versions < most) {
 		result = version_make(m, &unused);
@@ -39,7 +39,9 @@ static int rows_fill(struct monitor *m, unsigned most)
 
 int rows_make(struct monitor *m)
 {
-	return rows_fill(m, options_versions(m->options));
+	unsigned most = options_versions(m->options);
+
+	return rows_fill(m, most < ROW_START ? most : ROW_START);
 }
 
 int rows_make_late(struct monitor *m)

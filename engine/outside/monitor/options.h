@@ -159,16 +159,11 @@ static inline bool options_company(const struct run_options *o)
 	       o->from_start;
 }
 
-/* There are rows for others than those that are named. */
-static inline bool options_rows(const struct run_options *o)
-{
-	return options_joinable(o) || o->spares || o->from_start || o->images_ms;
-}
-
 /* Rows of versions: those behind are of sections that no version has (abi/ring.h). */
 static inline unsigned options_versions(const struct run_options *o)
 {
-	return o->record ? ROW_LOG : options_rows(o) ? ROW_START : VERSIONS;
+	return o->record ? ROW_LOG : options_joinable(o) || o->spares || o->from_start ?
+	       ROW_START : VERSIONS;
 }
 
 #endif

@@ -112,9 +112,8 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 		c->mute |= 1u << ROW_LOG;
 	if (m->options->sampling.stateless)
 		c->mute |= 1u << ROW_START;
-	/* There are rows for others than those that are named. */
-	c->sections = m->versions == ROW_START || m->options->record ||
-		      m->options->from_start ? VERSIONS : m->versions;
+	/* For those that come later, too; in a replay the ring has their room. */
+	c->sections = m->options->replay ? m->versions : VERSIONS;
 	c->when_full = m->options->when_full;
 	c->full_ms = m->options->full_ms;
 	c->seams = m->options->seams;

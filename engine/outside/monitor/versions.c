@@ -207,7 +207,7 @@ int versions_make(struct monitor *m)
 
 	for (unsigned i = 0; !result && i < m->options->followers; i++)
 		result = version_make(m, &m->options->follower[i]);
-	if (!result && options_rows(m->options))
+	if (!result && options_company(m->options) && !m->options->replay)
 		result = rows_make(m);
 	if (!result)
 		rules_releases(m);
