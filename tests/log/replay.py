@@ -5,6 +5,7 @@ program		a program that ends by itself, and its status
 redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
+foreign		what another user could have written is not run
 spare		twins are kept beside the recorder, which has a row of its own
 taken		another version comes to lead, twice: what goes on is recorded beside it; all are replayed
 synced		--sync: what the recorder asks of the kernel, and what it does not
@@ -124,6 +125,28 @@ def refused():
     no(["run", "--record", ".", "--", "true"], "not the name of a folder", 2)
     no(["run", "--record", "x.log", "--stateless", "--mark", "accept", "--", "true"],
        "do not go together", 2)
+
+
+def foreign():
+    folder = fresh("foreign.log")
+    run(MVE, "run", "--record", folder, "--", "sh", "-c", "echo one", status=0)
+    segment = f"{folder}/000000.log"
+    for path, mode, text in ((folder, 0o720, "other users can write it (mode 0720)"),
+                             (segment, 0o602, "000000.log: other users can write it (mode 0602)")):
+        was = os.stat(path).st_mode & 0o777
+        os.chmod(path, mode)
+        no(["replay", folder], text, NOT_WHOLE)
+        no(["bisect", folder, "--", "true"], text, NOT_WHOLE)
+        os.chmod(path, was)
+    for path in (segment, folder) if not os.geteuid() else ():
+        os.chown(path, 65534, -1)
+        no(["replay", folder], "it belongs to another user (65534)", NOT_WHOLE)
+        run("cp", "-r", folder, fresh("copied.log"), status=0)
+        replay("copied.log")
+        # It is looked at as ever.
+        run(MVE, "log", folder, "show", status=0)
+        os.chown(path, 0, -1)
+    replay(folder)
 
 
 def twins():

@@ -107,10 +107,11 @@ def places():
     r.end()
     # Behind the end it does not stand: it is replayed, and that is said.
     r = Replay("+3000")
-    if r.mve.wait(100) or "equal" not in r.said() or "it ends before that time" not in r.said():
+    if r.mve.wait(100) != 3 or "equal" not in r.said() or \
+       "it ends before that time" not in r.said():
         fail(r.said())
     r = Replay(str(last + 1))
-    if r.mve.wait(100) or f"it ends before event {last + 1}\n" not in r.said():
+    if r.mve.wait(100) != 3 or f"it ends before event {last + 1}\n" not in r.said():
         fail(r.said())
     mve("replay", "--until", "noon", LOG, status=2)
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/abi/table.h"
 #include "engine/core/must.h"
@@ -299,7 +300,26 @@ struct finding {
 	const char *why, *hint;	/* of what is told */
 	json_t *damage;		/* of what is packed: texts */
 	size_t packed;
+	bool gone;		/* an image with which a later segment begins */
 };
+
+/* It was not written, or has gone. */
+static bool image_gone(const char *path, uint32_t segment, char why[FOAM_WHY])
+{
+	struct frames f;
+	const struct log_frame *frame = frames_open_at(&f, path, segment) ? NULL : frames_next(&f);
+	const struct log_head *h = frame ? frame_payload(frame) : NULL;
+	char name[32];
+	bool gone = frame && frame->kind == LOG_HEAD && frame->size >= sizeof(*h) && h->image;
+
+	if (gone) {
+		foam_name(name, h->image - 1, 0);
+		gone = faccessat(f.folder, name, F_OK, 0) < 0;
+		snprintf(why, FOAM_WHY, "its image %s is missing", name);
+	}
+	frames_close(&f);
+	return gone;
+}
 
 static void whole_print(const struct frames *f, const struct finding *v)
 {
@@ -347,10 +367,14 @@ int log_verify(const struct log_want *w, struct frames *f)
 		wrong = damaged;
 	v.damage = packed_damage(f->folder, &v.packed);
 	events_each(f, event_count, frame_count, s);
+	for (uint32_t i = f->dropped; !wrong && !v.gone && i < f->dropped + segments_of(f); i++)
+		v.gone = image_gone(w->path, i, damaged);
+	wrong = v.gone ? damaged : wrong;
 	v.why = wrong ? wrong : frames_wrong(f);
 	v.told = !v.why;
 	v.whole = v.told && !json_array_size(v.damage);
-	v.hint = wrong ? "it cannot be replayed" :
+	v.hint = v.gone ? "a replay begins before it" :
+		 wrong ? "it cannot be replayed" :
 		 frames_lost(f) ? "what is left is true" : "it is true up to there";
 	if (w->json)
 		whole_json(f, &v);

@@ -16,6 +16,7 @@
 #include "engine/core/pairs.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/log/head.h"
+#include "engine/outside/log/ours.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -197,11 +198,27 @@ bool replay_can(const char *path, uint32_t *segment, char why[FOAM_WHY])
 	return true;
 }
 
+/* What it names is run as whoever replays it: it is in nobody else's power. */
+static bool is_foreign(const struct replay *r)
+{
+	struct foreign f;
+	bool in;
+
+	if (folder_is_ours(r->frames.folder, &f))
+		return false;
+	in = strcmp(f.name, ".");
+	say_error("it says what is run, as you; if you trust it make a copy: cp -r",
+		  "cannot replay %s: %s%s%s", r->path, in ? f.name : "", in ? ": " : "", f.why);
+	return true;
+}
+
 int replay_begins(struct replay *r)
 {
 	char why[FOAM_WHY];
 	struct beginning b;
 
+	if (is_foreign(r))
+		return EXIT_SYSTEM;
 	if (!r->frames.dropped && !r->program.head.image && !r->from_ns)
 		return 0;
 	snprintf(why, sizeof(why), "%s", no_beginning);
@@ -361,18 +378,19 @@ static void build_say(const struct replay *r, const struct version *v)
 			  "%s: another build than the recorded one lies there", v->path);
 }
 
-/* Where the recording ended before it stood where it was to stand. */
-static void until_say(const struct replay *r)
+/* Where the recording ended before it stood where it was to stand last. */
+static bool until_missed(const struct replay *r)
 {
 	const struct until *u = &r->fed->until;
 	char what[32] = "that time";
 
 	if (u->held == u->asked || (!u->event && !u->ns))
-		return;
+		return false;
 	if (u->event)
 		snprintf(what, sizeof(what), "event %lu", (unsigned long)u->event);
 	say_error("mve log DIR show has numbers and times", "%s: it ends before %s", r->path,
 		  what);
+	return true;
 }
 
 /* Of one that came over a network who brought it says whether its end is missing. */
@@ -416,6 +434,7 @@ int replay_result(struct monitor *m)
 	const struct replay *r = m->options->replay;
 	const struct version *v = &m->version[REPLAYED];
 	struct replay_left left = r->left.is ? r->left : left_now(m);
+	bool missed;
 
 	if (program_judged(v)) {
 		say_error("mve report shows where: mve report NAME", "%s: %s, and it differs",
@@ -425,7 +444,7 @@ int replay_result(struct monitor *m)
 	}
 	if (version_judged(v) || !is_read(r, v, &left))
 		return not_read_say(m);
-	until_say(r);
+	missed = until_missed(r);
 	if (v->findings) {
 		say_error("mve report shows it, and the request: mve report NAME",
 			  "%s: %s to the end, and its sanitizer has found something", r->path,
@@ -440,5 +459,5 @@ int replay_result(struct monitor *m)
 	fflush(stdout);
 	build_say(r, v);
 	not_whole_say(r);
-	return is_whole(r) || m->options->partial ? EXIT_OK : EXIT_SYSTEM;
+	return !missed && (is_whole(r) || m->options->partial) ? EXIT_OK : EXIT_SYSTEM;
 }
