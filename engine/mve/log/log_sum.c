@@ -22,12 +22,19 @@
 #define SHOWN	12	/* calls by name, in text */
 
 struct sum {
-	uint64_t frames, events, calls, signals, bytes, connections, threads, processes;
+	uint64_t frames, events, calls, bytes, connections, threads, processes;
 	uint64_t first_ns, last_ns;
-	uint64_t count[CALL_MAX], payload[CALL_MAX];
+	uint64_t kind[EVENT_KINDS], count[CALL_MAX], payload[CALL_MAX];
 	int32_t *pid;		/* those that were seen */
 	size_t room;
 	char why[FRAMES_WHY];	/* it ended */
+};
+
+/* What an event beside a call tells. */
+static const char *const kinds[EVENT_KINDS] = {
+	[EVENT_SIGNAL] = "signals", [EVENT_LOCK] = "locks taken", [EVENT_EXEC] = "programs begun",
+	[EVENT_FILE] = "files mapped", [EVENT_SEAM] = "seams", [EVENT_MOVED] = "changes of rights",
+	[EVENT_BACK] = "requests taken back", [EVENT_EDGE] = "orders",
 };
 
 static void process_see(struct sum *s, int32_t pid)
@@ -53,7 +60,8 @@ static void event_count(void *ctx, const struct told *t)
 	s->last_ns = t->time_ns > s->last_ns ? t->time_ns : s->last_ns;
 	if (t->pid)
 		process_see(s, t->pid);
-	s->signals += t->event->kind == EVENT_SIGNAL;
+	if (t->event->kind < EVENT_KINDS)
+		s->kind[t->event->kind]++;
 	if (t->event->kind != EVENT_CALL || nr >= CALL_MAX)
 		return;
 	s->calls++;
@@ -149,19 +157,30 @@ static json_t *replay_json(const struct log_want *w)
 	       json_pack("{s:b, s:o}", "can", 0, "why", text_json(why));
 }
 
+static json_t *kinds_json(const struct sum *s)
+{
+	json_t *j = json_object();
+
+	for (int i = 0; i < EVENT_KINDS; i++)
+		if (kinds[i])
+			json_object_set_new(j, kinds[i], json_integer((json_int_t)s->kind[i]));
+	return j;
+}
+
 static json_t *sum_json(const struct log_want *w, const struct frames *f, const struct sum *s)
 {
 	uint64_t ns = s->last_ns > s->first_ns ? s->last_ns - s->first_ns : 0;
 
-	return json_pack("{s:o, s:o, s:I, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-			 "s:b, s:o}",
+	return json_pack("{s:o, s:o, s:I, s:i, s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:I, "
+			 "s:o, s:b, s:o}",
 			 "program", program_json(&w->program), "replay", replay_json(w),
 			 "segments", (json_int_t)segments_of(f), "missing",
 			 (int)frames_lost(f), "dropped", (int)(f->dropped - frames_lost(f)),
 			 "bytes", (json_int_t)f->total, "seconds",
 			 (double)ns / 1e9, "processes", (json_int_t)s->processes, "connections",
 			 (json_int_t)s->connections, "events", (json_int_t)s->events, "calls",
-			 (json_int_t)s->calls, "signals", (json_int_t)s->signals, "payload",
+			 (json_int_t)s->calls, "signals",
+			 (json_int_t)s->kind[EVENT_SIGNAL], "kinds", kinds_json(s), "payload",
 			 (json_int_t)s->bytes, "by_name", calls_json(s), "whole",
 			 !frames_wrong(f), "ended", text_json(f->torn ? f->why : s->why));
 }
@@ -244,6 +263,19 @@ static void before_print(const json_t *j, const char *key)
 		printf("it can be looked at, not replayed\n");
 }
 
+static void events_print(const json_t *j)
+{
+	const char *kind;
+	json_t *n;
+
+	printf("events       %lld: %lld calls", show_number(j, "events"),
+	       show_number(j, "calls"));
+	json_object_foreach(json_object_get(j, "kinds"), kind, n)
+		if (json_integer_value(n))
+			printf(", %lld %s", json_integer_value(n), kind);
+	printf("; %lld bytes\n", show_number(j, "payload"));
+}
+
 static void sum_print(json_t *j)
 {
 	const json_t *p = json_object_get(plain_json(j, false), "program"), *word;
@@ -264,9 +296,7 @@ static void sum_print(json_t *j)
 	printf("ended        %s\n", show_text(j, "ended"));
 	printf("processes    %lld\nconnections  %lld\n", show_number(j, "processes"),
 	       show_number(j, "connections"));
-	printf("events       %lld: %lld calls, %lld signals, %lld bytes\n",
-	       show_number(j, "events"), show_number(j, "calls"), show_number(j, "signals"),
-	       show_number(j, "payload"));
+	events_print(j);
 	image_print(json_object_get(j, "image"));
 	calls_print(json_object_get(j, "by_name"));
 }

@@ -170,7 +170,9 @@ static int image_wait(const struct session *s, const char *folder)
 		printf("%s: its image is written\n", folder);
 		return EXIT_OK;
 	}
-	say_error("the session goes on without it", "cannot record: %s: %s", s->name, why);
+	say_error(access(folder, F_OK) ? "the session goes on without it" :
+		  "the session goes on; remove the folder, which can be looked at, not replayed",
+		  "cannot record: %s: %s", s->name, why);
 	return EXIT_NO;
 }
 

@@ -132,6 +132,8 @@ bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *s
 	int result = no ? 0 : recorder_late_open(like->record), folder;
 
 	*passes = writes;
+	if (result && made)
+		rmdir(like->record);
 	if (result)
 		no = folder_refused(like->record, result);
 	snprintf(why, size, "%s", no ? no : "");
