@@ -330,25 +330,23 @@ struct finding {
 	const char *why, *hint;	/* of what is told */
 	json_t *damage;		/* of what is packed: texts */
 	size_t packed;
-	bool gone;		/* an image with which a later segment begins */
+	char gone[64];		/* an image with which a later segment begins, and is not there */
 };
 
-/* It was not written, or has gone. */
-static bool image_gone(const char *path, uint32_t segment, char why[FOAM_WHY])
+/* It has gone, or was not written (the session ended, the disk was full): all else is there. */
+static void image_gone(const char *path, uint32_t segment, char gone[64])
 {
 	struct frames f;
 	const struct log_frame *frame = frames_open_at(&f, path, segment) ? NULL : frames_next(&f);
 	const struct log_head *h = frame ? frame_payload(frame) : NULL;
 	char name[32];
-	bool gone = frame && frame->kind == LOG_HEAD && frame->size >= sizeof(*h) && h->image;
 
-	if (gone) {
+	if (frame && frame->kind == LOG_HEAD && frame->size >= sizeof(*h) && h->image) {
 		foam_name(name, h->image - 1, 0);
-		gone = faccessat(f.folder, name, F_OK, 0) < 0;
-		snprintf(why, FOAM_WHY, "its image %s is missing", name);
+		if (faccessat(f.folder, name, F_OK, 0) < 0)
+			snprintf(gone, 64, "its image %s is not there", name);
 	}
 	frames_close(&f);
-	return gone;
 }
 
 static void whole_print(const struct frames *f, const struct finding *v)
@@ -368,6 +366,8 @@ static void whole_say(const struct log_want *w, const struct frames *f,
 
 	if (v->whole)
 		whole_print(f, v);
+	if (v->gone[0])
+		say_error("a replay begins before it", "%s: %s", w->path, v->gone);
 	if (!v->told)
 		say_error(v->hint, "%s: not whole: %s", w->path, v->why);
 	json_array_foreach(v->damage, i, text)
@@ -378,7 +378,8 @@ static int whole_json(const struct frames *f, const struct finding *v)
 {
 	const char *why = v->told ? json_string_value(json_array_get(v->damage, 0)) : v->why;
 
-	return show_json(json_pack("{s:b, s:I, s:I, s:I, s:O, s:o}", "whole", v->whole, "frames",
+	return show_json(json_pack("{s:b, s:o, s:I, s:I, s:I, s:O, s:o}", "whole", v->whole, "gone",
+				   text_json(v->gone), "frames",
 				   (json_int_t)(f->number - f->begins), "bytes",
 				   (json_int_t)f->total, "packed", (json_int_t)v->packed,
 				   "damage", v->damage, "why", text_json(why ? why : "")));
@@ -397,14 +398,12 @@ int log_verify(const struct log_want *w, struct frames *f)
 		wrong = damaged;
 	v.damage = packed_damage(f->folder, &v.packed);
 	events_each(f, event_count, frame_count, s);
-	for (uint32_t i = f->dropped; !wrong && !v.gone && i < f->dropped + segments_of(f); i++)
-		v.gone = image_gone(w->path, i, damaged);
-	wrong = v.gone ? damaged : wrong;
+	for (uint32_t i = f->dropped; !wrong && !v.gone[0] && i < f->dropped + segments_of(f); i++)
+		image_gone(w->path, i, v.gone);
 	v.why = wrong ? wrong : frames_wrong(f);
 	v.told = !v.why;
 	v.whole = v.told && !json_array_size(v.damage);
-	v.hint = v.gone ? "a replay begins before it" :
-		 wrong ? "it cannot be replayed" :
+	v.hint = wrong ? "it cannot be replayed" :
 		 frames_lost(f) ? "what is left is true" : "it is true up to there";
 	if (w->json)
 		whole_json(f, &v);

@@ -240,6 +240,16 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 	return v;
 }
 
+/* Each of its processes is waited for by the others. */
+static bool any_runs(const struct version *v)
+{
+	bool any = process_runs(v->server);
+
+	for (unsigned i = 0; i < v->rewind.wanted_copies; i++)
+		any |= process_runs(v->rewind.wanted[i].of);
+	return any;
+}
+
 void twin_look(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++) {
@@ -248,7 +258,7 @@ void twin_look(struct monitor *m)
 		loud_look(v);
 		if (!v->comes_ms || v->state != VERSION_STARTING || foam_task_is_of(v))
 			continue;
-		if (process_runs(v->server))
+		if (any_runs(v))
 			v->comes_ms = now_ms() + COMES_MS;
 		if (now_ms() >= v->comes_ms && v->asleep)
 			foam_task_lost(v);
