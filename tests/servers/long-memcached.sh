@@ -1,7 +1,8 @@
 #!/bin/sh
 # memcached's own tests (perl): natively, and with every server that they start
 # held by mve, and with every one leading a follower: the same tests pass, and no
-# follower is lost but of those in `racing`.
+# follower is lost but of those in `racing`.  Recorded (`record`) each server's replays are equal,
+# but of those, and of `racing_replayed`.
 . "$ROOT/tests/servers/lib.sh"
 need gcc make prove perl
 [ "$(id -u)" != 0 ] || need setpriv
@@ -9,7 +10,7 @@ need gcc make prove perl
 debian_source memcached memcached-1.6.18
 debian_library libevent-dev libevent-2.1-7 libevent-core-2.1-7
 built=$sources/memcached-1.6.18
-if ! grep -qs '^test_of' "$built/memcached-debug" || grep -q 'coverage' "$built/config.status" ; then
+if ! grep -qs '^record)' "$built/memcached-debug" || grep -q 'coverage' "$built/config.status" ; then
 	( cd "$built" && ./configure --disable-coverage CPPFLAGS="-I$sources/root/usr/include" \
 		LDFLAGS="-L$sources/root/usr/lib/x86_64-linux-gnu" >conf.log 2>&1 &&
 		make -j2 memcached memcached-debug sizes testapp timedrun >make.log 2>&1 &&
@@ -28,6 +29,8 @@ test_of()
 case "$MODE" in
 follow) exec "$MVE" run -f same --when-full block --failover off \
 	--status "$STATUS/$(test_of $PPID).$$.json" -n "$MVE_SESSION-$$" -- "$real" "$@";;
+record) exec "$MVE" run --record "$STATUS/$(test_of $PPID).$$.log" --ring 4M --when-full block \
+	-n "$MVE_SESSION-$$" -- "$real" "$@";;
 patch|trap) exec "$MVE" run --tier=$MODE -n "$MVE_SESSION-$$" -- "$real" "$@";;
 esac
 exec "$real" "$@"
@@ -40,6 +43,9 @@ fi
 # as they work; the restart file is larger than what is told of mapped files.
 racing="binary-extstore chunked-extstore error-extstore extstore extstore-buckets
 	extstore-jbod lru-crawler maxconns restart slabs-reassign2"
+# Workers look at the flags of those who watch without the lock under which they are set: a
+# follower does so soon behind its leader, a replay at any time.
+racing_replayed="watcher"
 
 # Followers that were given up, of all the servers that the tests started.
 lost()
@@ -63,14 +69,45 @@ sys.exit(lost or not count)
 END
 }
 
+races()
+{
+	echo " $racing $racing_replayed " | tr '\n\t' '  ' | grep -q " $1 "
+}
+
+# In the place of lib.sh's: of every server that the tests started.
+replayed()
+{
+	count=0 races=0 calls=0
+	for recording in status/*.log; do
+		test=${recording#status/}
+		count=$((count + 1))
+		if said=$(replay "$recording"); then
+			said=${said#replayed }
+			calls=$((calls + ${said%% *}))
+		elif races "${test%%.*}"; then
+			races=$((races + 1))
+		else
+			fail "$test does not replay"
+		fi
+	done
+	[ $count != 0 ] || fail "no server was recorded"
+	echo "$count recordings, $(du -sm status | cut -f1) MB, $calls calls replayed twice," \
+		"$races differ where memcached races" >replays
+}
+
 suite()
 {
 	mkdir status && chmod 777 status
 	( cd "$built" && STATUS=$folder/status MODE=$mode timeout 900 prove -j2 t/ ) >suite.log 2>&1
-	echo "prove: $?"
+	prove=$?
+	# Of what is recorded it is the replays that count: the disk's speed is extstore's alone.
+	[ "$only" != record ] || return 0
+	echo "prove: $prove"
 	[ $mode != follow ] || lost 2>lost || fail "$(cat lost)"
 	sed -n '/^Test Summary/,/^Files=/p' suite.log | grep -E '^(t/|  Failed)' | sed 's/Wstat.*//'
 }
 
 more_modes=follow
+# Counters of other threads are read as they are: such a place is tried again.
+replay_options="--rewind 8"
 in_each_mode suite
