@@ -72,6 +72,7 @@ struct feeder {
 	struct writer writer[LANES];
 	uint64_t last[LANES];	/* where the last event begins that the lane has */
 	struct named named[LANES];
+	uint64_t calls[LANES];	/* of the lane's life */
 	struct ahead ahead;
 	struct stand stand;
 	const struct log_frame *now;	/* that waits for room */
@@ -183,6 +184,34 @@ static bool life_over(struct feeder *f, uint32_t lane)
 	return c->life == life && CONSUME(cursor_done, &c->done) == life;
 }
 
+/* Another thread of the lane's process has a twin. */
+static bool process_read(const struct feeder *f, uint32_t lane)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < section_lanes(f->own) && !any; i++)
+		any = i != lane && f->own->lane[i].pid == f->own->lane[lane].pid &&
+		      CONSUME(cursor_life, &f->its->cursor[i].life) == f->own->lane[i].life;
+	return any;
+}
+
+/*
+ * A thread that its process died of before the one that made it had told so: no clone names it,
+ * and nobody comes to read what it did.  Once all is fed that is known.
+ */
+static void unnamed_forsake(struct feeder *f)
+{
+	for (uint32_t i = 0; i < section_lanes(f->own) && f->replay->fed->died[0]; i++) {
+		uint32_t life = f->own->lane[i].life;
+
+		if (life && f->named[i].life != life && process_read(f, i) &&
+		    CONSUME(cursor_life, &f->its->cursor[i].life) != life) {
+			life_forsake(f, i);
+			f->replay->fed->calls -= f->calls[i];
+		}
+	}
+}
+
 static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 {
 	struct lane *lane = &f->own->lane[frame->lane];
@@ -201,6 +230,7 @@ static enum outcome lane_begin(struct feeder *f, const struct log_frame *frame)
 			return FRAME_WAITS;
 		if (!lane_open_at(&f->streams, frame->lane, frame->life))
 			return FRAME_ROOM;
+		f->calls[frame->lane] = 0;
 	}
 	writer_attach(&f->writer[frame->lane], &f->streams, frame->lane);
 	return FRAME_FED;
@@ -227,6 +257,7 @@ static void event_see(struct feeder *f, const struct log_frame *frame, const str
 	uint32_t lane, life;
 
 	f->replay->fed->calls += e->kind == EVENT_CALL;
+	f->calls[frame->lane] += e->kind == EVENT_CALL;
 	if (e->kind == EVENT_MORE)
 		return;
 	f->last[frame->lane] = at;
@@ -466,6 +497,7 @@ static void feed_end(struct feeder *f)
 	fed->torn = f->replay->frames.torn;
 	if (fed->torn)
 		memcpy(fed->why, f->replay->frames.why, sizeof(fed->why));
+	unnamed_forsake(f);
 	fed->whole = 1;
 }
 
