@@ -243,7 +243,7 @@ static void all_undo(struct guests *g, unsigned begun)
 		if (result)
 			say_error("it goes on, held in part", "cannot leave all of pid %d: %s",
 				  g->guest[i].pid, strerror(-result));
-		crowd_go(&g->guest[i].crowd);
+		crowd_release(&g->guest[i].crowd);
 	}
 }
 

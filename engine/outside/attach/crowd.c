@@ -26,7 +26,6 @@
 
 #define LOOK_US		20	/* between two looks whether a thread stands */
 #define LOOKS_AT_ONCE	200	/* so many first, where it should take a few microseconds */
-#define INTERRUPT_US	100000	/* how long one that is to stand now is waited for */
 #define SIGNAL_US	2000	/* how long a signal that waits may take to come */
 
 /* The kernel's own results of a call that is to be made again. */
@@ -314,21 +313,39 @@ int crowd_stop(struct crowd *c, pid_t pid, uint64_t until_us)
 	return result;
 }
 
-/* It stands, or does so as soon as it may: one that runs nobody can let go. */
+/* It is to stand now: one that runs nobody can let go, nor give other registers. */
 static int step_late(pid_t tid)
 {
-	uint64_t until_us = now_us() + INTERRUPT_US;
 	int status;
 
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-	while (waitpid(tid, &status, WNOHANG | __WALL) == 0 && now_us() < until_us)
-		usleep(LOOK_US);
+	waitpid(tid, &status, __WALL);
 	return -ETIME;
 }
 
-/* Mostly it is there at once: who sleeps meanwhile wakes late. */
-static int step_wait(pid_t tid, int *status, uint64_t until_us)
+struct step_time step_time_begin(const struct crowd *c, pid_t tid)
 {
+	return (struct step_time){ tid, now_us(), thread_used_us(c->pid, tid) };
+}
+
+bool step_time_is_late(const struct step_time *t)
+{
+	return now_us() - t->began_us > STEP_US;
+}
+
+/* No step sleeps: who does has been led astray. */
+static bool step_is_over(const struct crowd *c, const struct step_time *t)
+{
+	return step_time_is_late(t) &&
+	       (thread_used_us(c->pid, t->tid) - t->used_us > STEP_US ||
+		thread_state(c->pid, t->tid) == 'S');
+}
+
+/* Mostly it is there at once: who sleeps meanwhile wakes late. */
+static int step_wait(const struct crowd *c, const struct step_time *t, int *status)
+{
+	pid_t tid = t->tid;
+
 	for (unsigned looks = 0;; looks++) {
 		pid_t got = waitpid(tid, status, WNOHANG | __WALL);
 
@@ -336,7 +353,7 @@ static int step_wait(pid_t tid, int *status, uint64_t until_us)
 			return 0;
 		if (got < 0 && errno != EINTR)
 			return -errno;
-		if (now_us() > until_us)
+		if (step_is_over(c, t))
 			return step_late(tid);
 		if (looks < LOOKS_AT_ONCE)
 			sched_yield();
@@ -345,14 +362,14 @@ static int step_wait(pid_t tid, int *status, uint64_t until_us)
 	}
 }
 
-int stander_step_call(struct crowd *c, pid_t tid, uint64_t until_us)
+int stander_step_call(struct crowd *c, const struct step_time *t)
 {
 	for (;;) {
 		int status, sig, result;
 
-		if (ptrace(PTRACE_SYSCALL, tid, 0, 0) < 0)
+		if (ptrace(PTRACE_SYSCALL, t->tid, 0, 0) < 0)
 			return -errno;
-		result = step_wait(tid, &status, until_us);
+		result = step_wait(c, t, &status);
 		if (result)
 			return result;
 		if (!WIFSTOPPED(status))
@@ -463,23 +480,29 @@ int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t
 	return 0;
 }
 
-/* One that runs cannot be let go: it would be ours for ever. */
-static void runners_catch(struct crowd *c)
+/* One that we have not changed the kernel takes back to its call by itself. */
+static void stander_go(struct stander *s)
 {
-	for (unsigned i = c->n; i--;)
-		if (c->stander[i].runs)
-			crowd_catch(c, i, now_us() + INTERRUPT_US);
+	cut_mend(s);
+	if (ptrace(PTRACE_DETACH, s->tid, 0, 0) < 0 && errno == ESRCH)
+		waitpid(s->tid, NULL, WNOHANG | __WALL);
 }
 
-/* Those that we have not changed the kernel takes back to their calls by itself. */
+void crowd_release(struct crowd *c)
+{
+	for (unsigned i = c->n; i--;)
+		if (!c->stander[i].runs) {
+			stander_go(&c->stander[i]);
+			stander_forget(c, i);
+		}
+}
+
 void crowd_go(struct crowd *c)
 {
-	runners_catch(c);
-	for (unsigned i = 0; i < c->n; i++) {
-		cut_mend(&c->stander[i]);
-		if (ptrace(PTRACE_DETACH, c->stander[i].tid, 0, 0) < 0 && errno == ESRCH)
-			waitpid(c->stander[i].tid, NULL, WNOHANG | __WALL);
-	}
+	crowd_release(c);
+	for (unsigned i = c->n; i--;)
+		crowd_catch(c, i, UINT64_MAX);
+	crowd_release(c);
 	if (c->asked_to_stop)
 		kill(c->pid, SIGSTOP);
 	free(c->stander);

@@ -57,18 +57,33 @@ int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us);
 int crowd_step(struct crowd *c, unsigned who);
 
 /*
- * How long a thread may take that we send somewhere: much more than it needs.  It is the
- * program's, and may be made to go nowhere.
+ * How long a thread may take that we send somewhere, in its own time: much more than it needs.
+ * It is the program's, and may be made to go nowhere.  One that a busy machine gives no processor
+ * to is waited for: stopped half way it would stay so.
  */
 #define STEP_US		1000000
 
+struct step_time {
+	pid_t tid;
+	uint64_t began_us, used_us;
+};
+
+struct step_time step_time_begin(const struct crowd *c, pid_t tid);
+/* By the clock: whoever has a way back is to take it. */
+bool step_time_is_late(const struct step_time *t);
+
 /* Runs until it has made, or is about to make, the call that it is at; 0 or a negative errno. */
-int stander_step_call(struct crowd *c, pid_t tid, uint64_t until_us);
+int stander_step_call(struct crowd *c, const struct step_time *t);
 
 /* Registers and mask that a thread goes on with; kept as its own. */
 int stander_set(struct stander *s, const struct user_regs_struct *regs, uint64_t mask);
 
-/* All go on, with what is theirs by now. */
+/*
+ * All go on that stand, with what is theirs by now; and crowd_go: all, and it is empty.  For one
+ * that runs has to stand first, for however long that takes: it would be traced for ever, and
+ * stand at its next signal.
+ */
+void crowd_release(struct crowd *c);
 void crowd_go(struct crowd *c);
 
 #endif

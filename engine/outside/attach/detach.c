@@ -439,6 +439,7 @@ static int host_leave(struct guest *g, const struct host *h)
 {
 	int result = guest_word(g, offsetof(struct boot, between), 1);
 
+	g->leaves = true;
 	if (!result)
 		result = code_end(g);
 	return result ? result : host_end(g, h);
@@ -554,7 +555,7 @@ static int all_leave(struct guests *g, const struct host *host, struct attach_do
 		done->processes++;
 		done->threads += one->crowd.n;
 		guest_close(one);
-		crowd_go(&one->crowd);
+		crowd_release(&one->crowd);
 	}
 	return all ? -EIO : 0;
 }

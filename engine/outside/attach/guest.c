@@ -139,18 +139,20 @@ static int step_begin(struct guest *g, struct stander *s, enum attach_step step)
 /* It makes calls of its own until it is at the one that says that it is done. */
 static int step_end(struct guest *g, const struct stander *s)
 {
-	uint64_t done = g->base + inside_image()->attach_done, until_us = now_us() + STEP_US;
+	const struct step_time time = step_time_begin(&g->crowd, s->tid);
+	uint64_t done = g->base + inside_image()->attach_done;
 	struct user_regs_struct regs = { 0 };
 	int result = 0;
 
 	while (!result && regs.rip != done) {
-		result = now_us() > until_us ? -ETIME
-					     : stander_step_call(&g->crowd, s->tid, until_us);
+		result = stander_step_call(&g->crowd, &time);
 		if (!result && ptrace(PTRACE_GETREGS, s->tid, 0, &regs) < 0)
 			result = -errno;
 	}
 	/* To behind that call. */
-	return result ? result : stander_step_call(&g->crowd, s->tid, until_us);
+	if (!result)
+		result = stander_step_call(&g->crowd, &time);
+	return result || g->leaves || !step_time_is_late(&time) ? result : -ETIME;
 }
 
 int guest_step(struct guest *g, unsigned who, enum attach_step step)

@@ -19,6 +19,7 @@
 struct guest {
 	pid_t pid;
 	uint64_t began;
+	bool leaves;		/* no step is too late: there is no other way */
 	bool asked;		/* whether it may be, before it stood */
 	struct crowd crowd;
 	struct stub stub;

@@ -63,6 +63,8 @@ int guests_children(struct guests *g)
 void guests_go(struct guests *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
+		crowd_release(&g->guest[i].crowd);
+	for (unsigned i = 0; i < g->n; i++)
 		crowd_go(&g->guest[i].crowd);
 }
 

@@ -88,12 +88,12 @@ static int code_write(struct stub *s)
 /* The call begins, and has been made: it stands at both. */
 static long call_made(struct stub *s, pid_t tid)
 {
-	uint64_t until_us = now_us() + STEP_US;
+	const struct step_time time = step_time_begin(s->crowd, tid);
 	struct user_regs_struct regs;
-	int result = stander_step_call(s->crowd, tid, until_us);
+	int result = stander_step_call(s->crowd, &time);
 
 	if (!result)
-		result = stander_step_call(s->crowd, tid, until_us);
+		result = stander_step_call(s->crowd, &time);
 	if (!result && ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
 		result = -errno;
 	return result ? result : (long)regs.rax;

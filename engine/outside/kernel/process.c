@@ -100,6 +100,16 @@ bool thread_ended(pid_t pid, pid_t tid)
 	return !state || state == 'Z' || state == 'X';
 }
 
+uint64_t thread_used_us(pid_t pid, pid_t tid)
+{
+	char name[64], text[128];
+	uint64_t ns;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/schedstat", pid, tid);
+	text_read(name, text, sizeof(text));
+	return sscanf(text, "%lu", &ns) == 1 ? ns / 1000 : UINT64_MAX / 2;
+}
+
 /* One of the process' threads is. */
 static bool threads_any(pid_t pid, bool (*is)(pid_t pid, pid_t tid))
 {

@@ -42,6 +42,8 @@ bool thread_ended(pid_t pid, pid_t tid);
 bool process_over(pid_t pid);
 /* One that ends has given its memory up, and what /proc has of it belongs to root. */
 bool thread_has_memory(pid_t pid, pid_t tid);
+/* What the thread has used of processors; where nobody counts it, more than any limit. */
+uint64_t thread_used_us(pid_t pid, pid_t tid);
 /* Whether the kernel would let the thread run, if there were a processor. */
 bool thread_runs(pid_t pid, pid_t tid);
 /* ... or any thread of the process. */
