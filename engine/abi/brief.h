@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	14
+#define BRIEF_VERSION	15
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -167,6 +167,8 @@ struct brief {
 	struct images images;
 	uint32_t company;	/* futex: enum company, of a leader that tells nobody */
 	uint32_t loud;		/* of a leader: somebody is about to follow (record/quiet.c) */
+	uint32_t leave;		/* of a leader that nobody follows: it is about to be left, and its
+				   threads come out of waits that the lock gate has begun */
 	uint32_t answer[BRIEF_SLOTS];	/* futex of the thread that asks */
 	struct amends amends;
 	struct update_words update;

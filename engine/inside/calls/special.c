@@ -282,9 +282,14 @@ static long serve_seccomp(struct thread *t)
 static const int32_t cpu_unknown = -1;	/* RSEQ_CPU_ID_UNINITIALIZED */
 static bool rseq_was;
 
+static bool is_libcs_rseq(uint64_t at, uint64_t len, uint32_t sign)
+{
+	return at && len == RSEQ_SIZE && sign == RSEQ_SIGN;
+}
+
 void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign)
 {
-	if (at && len == RSEQ_SIZE && sign == RSEQ_SIGN)
+	if (is_libcs_rseq(at, len, sign))
 		t->rseq = at;
 }
 
@@ -294,7 +299,27 @@ void rseq_leave(struct thread *t)
 	if (!t->rseq)
 		return;
 	OWN4(__NR_rseq, t->rseq, RSEQ_SIZE, RSEQ_LEAVE, RSEQ_SIGN);
+	t->rseq_left = t->rseq;
 	t->rseq = 0;
+}
+
+void rseq_back(struct thread *t)
+{
+	if (t->rseq_left)
+		OWN4(__NR_rseq, t->rseq_left, RSEQ_SIZE, 0, RSEQ_SIGN);
+	t->rseq_left = 0;
+}
+
+/* A thread that is made in company by a program that has one believes that it has, too. */
+static long rseq_believed(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+
+	if (!rseq_was || target_out(f->rdi + RSEQ_CPU_ID, &cpu_unknown, sizeof(cpu_unknown)))
+		return -ENOSYS;
+	t->rseq_left = is_libcs_rseq(f->rdi, f->rsi, (uint32_t)f->r10) &&
+		       !(f->rdx & RSEQ_LEAVE) ? f->rdi : 0;
+	return 0;
 }
 
 static long serve_rseq(struct thread *t)
@@ -303,8 +328,7 @@ static long serve_rseq(struct thread *t)
 	long result;
 
 	if (boot.streams)
-		return rseq_was && !target_out(f->rdi + RSEQ_CPU_ID, &cpu_unknown,
-					       sizeof(cpu_unknown)) ? 0 : -ENOSYS;
+		return rseq_believed(t);
 	result = call_kernel(t);
 	if (!result && f->rdx & RSEQ_LEAVE)
 		t->rseq = 0;

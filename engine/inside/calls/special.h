@@ -13,9 +13,10 @@ static inline bool call_is_special(long nr)
 
 long serve_special(struct thread *t, long nr);
 
-/* The thread has registered it; others come, and it is taken back. */
+/* The thread has registered it; others come, and it is taken back; we leave, and it is again. */
 void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign);
 void rseq_leave(struct thread *t);
+void rseq_back(struct thread *t);
 /* The process ends here, whatever comes. */
 long exit_group_now(struct thread *t);
 

@@ -25,6 +25,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/locks/before.h"
+#include "engine/inside/locks/locks.h"
 #include "engine/inside/order/lock_kind.h"
 
 #define FRAMES		8	/* of libc's, from its call up to what the program called */
@@ -37,7 +38,7 @@ extern char lock_late[], lock_led[], lock_led_taken[], lock_alone[], lock_gate_l
 static struct late {
 	int32_t vtid;		/* a copy's are other threads, and believe to be these */
 	uint32_t kind;		/* LOCK_NONE: it has yet to be looked for */
-	uint64_t back, arg;
+	uint64_t slot, back, arg;	/* where on its stack it was told to come to us */
 	uint64_t function, original;	/* without its hook */
 } lates[AREA_THREADS];
 
@@ -153,7 +154,21 @@ static void late_begin(struct thread *t, uint64_t slot, struct late l)
 	if (local_code_in(l.back) || target_out(slot, &to, sizeof(to)))
 		return;
 	l.vtid = t->vtid;
+	l.slot = slot;
 	*was = l;
+}
+
+/* One that is still in its function; if it is not left after all it is looked for again. */
+static void before_undo(const struct thread *t)
+{
+	struct late *l = &lates[t->index];
+	uint64_t to;
+
+	if (l->vtid != t->vtid || !l->slot || target_in(&to, l->slot, sizeof(to)) ||
+	    to != (uint64_t)lock_late)
+		return;
+	if (!target_out(l->slot, &l->back, sizeof(l->back)))
+		*l = (struct late){ .vtid = t->vtid };
 }
 
 /* It has found that its lock is not led, and has yet to come to libc's own code. */
@@ -208,6 +223,41 @@ void before_begin(const struct thread *t)
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o->pid == t->pid && lates[o->index].vtid != o->vtid)
 			lates[o->index] = (struct late){ .vtid = o->vtid };
+}
+
+/* --- being left --------------------------------------------------------------------------- */
+
+/* Who was in a function that the lock gate has called, when it stood last; by index. */
+int32_t led_tids[AREA_THREADS];
+
+static bool in_lock_gate(uint64_t at)
+{
+	extern char lock_gate_end[];
+
+	return at - (uint64_t)lock_alone < (uint64_t)(lock_gate_end - lock_alone);
+}
+
+/*
+ * A word of the stack that says so may be what is left of a call before.  By libc's tables it is
+ * known, where the program has a libc that has any.
+ */
+static bool is_led(struct caller_place at)
+{
+	uint64_t function, rsp = at.rsp;
+
+	if (in_lock_gate(at.pc - 1) || in_lock_gate(at.pc))
+		return true;
+	for (int i = 0; i < FRAMES && caller_up(&at, &function, !i); i++)
+		if (in_lock_gate(at.pc))
+			return true;
+	return caller_in_known_libc(at.pc) && lock_is_led(rsp);
+}
+
+void before_left(struct thread *t, struct caller_place at)
+{
+	MUST(t->index < AREA_THREADS);
+	before_undo(t);
+	led_tids[t->index] = is_led(at) ? t->tid : 0;
 }
 
 bool before_sleeps(const struct thread *t)

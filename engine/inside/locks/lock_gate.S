@@ -392,6 +392,8 @@ once_lead:
 	mov	%rsi, %gs:T_ONCE
 	lea	once_init(%rip), %rsi
 	call	*%r11
+	.globl lock_once_back
+lock_once_back:
 	pop	%gs:T_ONCE
 	.cfi_adjust_cfa_offset -8
 	ret
@@ -443,5 +445,7 @@ once_init:
 	.cfi_adjust_cfa_offset -L_SIZE
 	jmp	*%gs:T_ONCE
 	.cfi_endproc
+	.globl lock_gate_end
+lock_gate_end:
 
 	.section .note.GNU-stack, "", @progbits

@@ -33,6 +33,7 @@
 #include "engine/inside/record/back.h"
 #include "engine/inside/roles/attach.h"
 #include "engine/inside/roles/long_way.h"
+#include "engine/inside/roles/park.h"
 #include "engine/inside/roles/start.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/leave.h"
@@ -179,6 +180,7 @@ static void actions_end(struct thread *t, struct attach *a)
 	actions_give_back(t->sig);
 	guards_end();
 	space_end();
+	company_end();
 }
 
 static void thread_end(struct thread *t, struct attach *a)
@@ -186,6 +188,7 @@ static void thread_end(struct thread *t, struct attach *a)
 	MUST(a->row < a->threads);
 	a->thread[a->row].mask = t->hidden_blocked;
 	OWN2(__NR_sigaltstack, &t->alt, 0);
+	rseq_back(t);
 	slot_release(t);
 }
 

@@ -306,6 +306,13 @@ static void company_wait(struct thread *t)
 	}
 }
 
+void company_end(void)
+{
+	boot.streams = 0;
+	if (streams.conduct)
+		streams_unmap();
+}
+
 void company_come(struct thread *t)
 {
 	if (streams.conduct || !company_wanted())

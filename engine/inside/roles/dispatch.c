@@ -185,7 +185,8 @@ void dispatch(struct thread *t)
 void dispatch_exit(struct thread *t)
 {
 	MUST(t->busy && !t->at_boundary);
-	if (boot.leaving && !info_int(t->held_info, INFO_SIGNO))
+	/* What has no site is a function's of ours, and is soon behind it. */
+	if (boot.leaving && t->frame.site_end && !info_int(t->held_info, INFO_SIGNO))
 		leave_stand(t);
 	if (!park_at_exit(t))
 		signal_exit(t);

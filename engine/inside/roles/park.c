@@ -176,6 +176,24 @@ static struct caller_place caller_at(const struct thread *t, const struct gregs 
 	return (struct caller_place){ gate_place(t, r) + 1, r->rsp, r->rbp };
 }
 
+/*
+ * The lock gate's frame would be in the way when the monitor leaves the program: who sleeps in a
+ * condition comes out as if woken by chance (locks.c), and its next wait is the program's own.
+ */
+static bool wait_ends(const struct thread *t, bool sleeps)
+{
+	return sleeps && (t->following || brief()->leave);
+}
+
+/* A leader that is about to be left is one that nobody follows. */
+static void leave_begin(struct thread *t, struct caller_place at)
+{
+	if (!brief()->leave || !t->has_lane || t->following || stream_followed(t))
+		return;
+	quiet_begin(t);
+	before_left(t, at);
+}
+
 static bool is_until(uint64_t op)
 {
 	return ((uint32_t)op & (uint32_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
@@ -189,7 +207,7 @@ static bool is_alone(void)
 /* Who is in a hooked function since before that was hooked comes back to the lock gate. */
 static void late_note(struct thread *t, struct caller_place at, uint64_t futex)
 {
-	if (before_awaited(t) && !t->following)
+	if (before_awaited(t) && !t->following && !brief()->leave)
 		before_note(t, at, futex);
 }
 
@@ -219,7 +237,8 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	if (earnest)
 		lock_wait_goes_on(t, wait, !sleeps);
 	park(t, (uint32_t)(cut + 1));
-	if (earnest && !t->following)
+	leave_begin(t, caller_at(t, &uc->regs));
+	if (earnest && !t->following && !wait_ends(t, sleeps))
 		lock_wait_is_out(t);
 	late_note(t, caller_at(t, &uc->regs), waits ? uc->regs.rdi : 0);
 	/* A follower hears of signals from the stream: this one was never told. */
@@ -228,7 +247,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 		uc->mask = t->held_mask;
 	}
 	/* Locks sleep by FUTEX_WAIT, and bear no time-out. */
-	if ((sleeps && t->following) || (waits && before_sleeps(t) && is_until(uc->regs.rsi))) {
+	if (wait_ends(t, sleeps) || (waits && before_sleeps(t) && is_until(uc->regs.rsi))) {
 		call_end(&uc->regs, -ETIMEDOUT);
 	} else {
 		call_again(t, &uc->regs);
@@ -278,12 +297,13 @@ static void park_led(struct thread *t, struct caller_place at)
 	if (wait)
 		lock_wait_goes_on(t, wait, !sleeps);
 	park(t, t->restart ? f->slot : 0);
+	leave_begin(t, at);
 	late_note(t, at, waits ? f->rdi : 0);
 	if (t->following)
 		bytes_zero(t->held_info, SIGINFO_SIZE);
-	else if (wait)
+	else if (wait && !wait_ends(t, sleeps))
 		lock_wait_is_out(t);
-	if ((t->following && sleeps) || (waits && before_sleeps(t) && is_until(f->rsi))) {
+	if (wait_ends(t, sleeps) || (waits && before_sleeps(t) && is_until(f->rsi))) {
 		f->rax = (uint64_t)-ETIMEDOUT;
 		t->restart = 0;
 	}

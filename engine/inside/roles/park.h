@@ -13,6 +13,8 @@ void park_come(struct thread *t, struct ucontext_raw *uc);
  */
 void company_note(const struct thread *t, uint64_t at, struct caller_place caller);
 void company_come(struct thread *t);
+/* The program is left, and none of its threads comes to a lane again. */
+void company_end(void);
 bool park_at_exit(struct thread *t);
 void park_reset(struct thread *t);
 /* From leader to follower, all of them. */

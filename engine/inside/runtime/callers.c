@@ -546,6 +546,16 @@ bool caller_up(struct caller_place *p, uint64_t *function, bool first)
 	return step_up(m, p, first);
 }
 
+bool caller_in_known_libc(uint64_t pc)
+{
+	const struct code_part *m = part_of(pc - 1);
+	bool known = false;
+
+	for (uint32_t i = 0; i < boot.parts; i++)
+		known |= boot.part[i].kind == PART_LIBC;
+	return !known || (m && m->kind == PART_LIBC);
+}
+
 bool caller_in_libc(uint64_t return_address)
 {
 	const struct code_part *m = boot.runtimes ? part_of(return_address - 1) : NULL;

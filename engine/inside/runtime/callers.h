@@ -22,6 +22,8 @@ bool caller_is_allocators(struct caller_place p);
 bool caller_up(struct caller_place *p, uint64_t *function, bool first);
 /* A lock that libc takes: whether a runtime made it do so, to look at what is loaded. */
 bool caller_in_libc(uint64_t return_address);
+/* It is libc's, or it is not known where that is: the program has it in itself. */
+bool caller_in_known_libc(uint64_t pc);
 bool caller_locks(struct thread *t, uint64_t return_address, uint64_t rsp);
 /* The call stands in a sanitizer's runtime itself. */
 bool caller_is_runtime(const struct thread *t);

@@ -334,6 +334,7 @@ int attach_start(struct monitor *m)
 	bool attached;
 
 	MUST(g && v->state == VERSION_STARTING && !m->conduct);
+	patch_keeps();
 	g->more = guests_children;
 	guest_add(g, m->options->attach);
 	v->server = m->options->attach;

@@ -25,6 +25,7 @@
 #include "engine/abi/knock.h"
 #include "engine/abi/thread.h"
 #include "engine/core/must.h"
+#include "engine/outside/attach/alone.h"
 #include "engine/outside/attach/attach.h"
 #include "engine/outside/attach/attach_parts.h"
 #include "engine/outside/kernel/process.h"
@@ -159,11 +160,21 @@ static bool has_come(const struct guest *g, struct stander *s)
 	return true;
 }
 
+/* One that has come has done so in C code. */
+static bool is_under_way(const struct guest *g, const struct host *h, struct stander *s)
+{
+	if (s->came)
+		return false;
+	if (is_busy(g, s))
+		return !has_come(g, s);
+	return h->boot.streams && alone_passes(g, s->regs.rip);
+}
+
 /*
  * How many have yet to come.  So has one that a signal of ours waits for: a mark that it has
  * met, or a knock, would end the program.
  */
-static unsigned busy_count(struct guest *g)
+static unsigned busy_count(struct guest *g, const struct host *h)
 {
 	unsigned busy = 0;
 
@@ -171,8 +182,7 @@ static unsigned busy_count(struct guest *g)
 		struct stander *s = &g->crowd.stander[i];
 
 		s->block = s->regs.gs_base ? s->regs.gs_base : s->block;
-		s->busy = (stander_waits(&g->crowd, s->tid) & HIDDEN) ||
-			  (!s->came && is_busy(g, s) && !has_come(g, s));
+		s->busy = (stander_waits(&g->crowd, s->tid) & HIDDEN) || is_under_way(g, h, s);
 		busy += s->busy;
 	}
 	return busy;
@@ -241,7 +251,7 @@ static void busy_say(const struct guest *g)
 }
 
 /* 0: all threads are where they can leave from. */
-static int rounds(struct monitor *m, struct guests *g)
+static int rounds(struct monitor *m, struct guests *g, const struct host *host)
 {
 	uint64_t until_us = now_us() + ROUNDS_MS * 1000;
 	unsigned busy = 1, round = 0;
@@ -250,7 +260,7 @@ static int rounds(struct monitor *m, struct guests *g)
 	for (; busy && !result; round++) {
 		busy = 0;
 		for (unsigned i = 0; i < g->n && !result; i++) {
-			unsigned of_one = busy_count(&g->guest[i]);
+			unsigned of_one = busy_count(&g->guest[i], &host[i]);
 
 			busy += of_one;
 			if (of_one)
@@ -397,7 +407,10 @@ static bool is_rip(const struct guest *g, uint64_t at)
 	return false;
 }
 
-/* A handler of the program's has interrupted a call, and would come back to us. */
+/*
+ * A handler of the program's has interrupted a call, or a lock function was called by the lock
+ * gate, and would come back to us.
+ */
 static bool is_awaited(struct guest *g, const struct host *h)
 {
 	struct maps maps = { 0 };
@@ -405,9 +418,14 @@ static bool is_awaited(struct guest *g, const struct host *h)
 	bool awaited = true;
 
 	if (!maps_read(g->pid, &maps) && !places_find(g, &maps, &p)) {
-		awaited = false;
-		for (size_t i = 0; i < p.n && !awaited; i++)
-			awaited = is_ours(g, h, p.at[i]) && !is_rip(g, p.at[i]);
+		awaited = h->boot.streams && alone_is_led(g);
+		for (size_t i = 0; i < p.n && !awaited; i++) {
+			awaited = is_ours(g, h, p.at[i]) && !is_rip(g, p.at[i]) &&
+				  !(h->boot.streams && alone_is_stale(g, p.at[i]));
+			if (awaited)
+				say_log("attach", "%d: comes back to %#lx of the inside", g->pid,
+					(unsigned long)(p.at[i] - g->base));
+		}
 	}
 	maps_free(&maps);
 	free(p.at);
@@ -485,6 +503,9 @@ static bool refuse_result(struct attach_done *done, int result)
 		return attach_refuse(done, "it has executed a program that may call by the "
 				     "vsyscall page, which a filter holds for good",
 				     "try again when that has ended; mve stop ends all");
+	if (result == -ELIBEXEC)
+		return attach_refuse(done, "it has executed a program while it was followed",
+				     "try again when that has ended; mve stop ends all");
 	if (result == -ESRCH)
 		return attach_refuse(done, "none of its processes is there", "mve ps shows it");
 	if (result == -EIO)
@@ -504,7 +525,7 @@ static int all_open(struct guests *g, struct remote *remote, struct host *host)
 		if (!result)
 			result = host_read(&g->guest[i], &host[i]);
 		if (!result && (!host[i].boot.attached || host[i].boot.filtered))
-			result = -ENOEXEC;
+			result = host[i].boot.filtered ? -ENOEXEC : -ELIBEXEC;
 	}
 	return result;
 }
@@ -527,7 +548,7 @@ static bool any_awaited(struct guests *g, const struct host *host)
 /* All threads can leave; else all is as it was. */
 static int all_come(struct monitor *m, struct guests *g, const struct host *host)
 {
-	int result = rounds(m, g);
+	int result = rounds(m, g, host);
 
 	if (!result && any_awaited(g, host))
 		result = -EAGAIN;
@@ -591,8 +612,10 @@ static int detach_once(struct monitor *m, struct guests *g, struct attach_done *
 	for (unsigned i = 0; i < g->n && !result; i++)
 		result = is_planned(g->guest[i].pid) ? 0 : -EAGAIN;
 	from = now_us();	/* until here it serves */
+	if (!result && m->conduct && !alone_begin(m))
+		result = -EAGAIN;
 	if (!result)
-		result = guests_stop(g, from + STOP_MS * 1000);
+		result = guests_stop(g, now_us() + STOP_MS * 1000);
 	if (!result) {
 		result = stood_leave(m, g, done);
 		guests_go(g);
@@ -614,17 +637,12 @@ static bool programs_begin(struct monitor *m)
 	return !exec_any(m);
 }
 
-bool detach(struct monitor *m, struct attach_done *done)
+/* -EAGAIN: there was no moment for it. */
+static int detach_often(struct monitor *m, struct attach_done *done)
 {
-	struct guests *g;
+	struct guests *g = calloc(1, sizeof(*g));
 	int result = -EAGAIN;
 
-	*done = (struct attach_done){ 0 };
-	if (!m->options->attach)
-		return attach_refuse(done, "mve run has begun it", "mve stop ends it");
-	if (m->conduct)
-		return attach_refuse(done, "it has, or had, followers", "mve stop ends it");
-	g = calloc(1, sizeof(*g));
 	MUST(g);
 	for (int i = 0; i < AGAIN && result == -EAGAIN; i++) {
 		if (!programs_begin(m))
@@ -637,11 +655,29 @@ bool detach(struct monitor *m, struct attach_done *done)
 		}
 	}
 	free(g);
+	return result;
+}
+
+bool detach(struct monitor *m, struct attach_done *done)
+{
+	const char *why, *hint;
+	int result;
+
+	*done = (struct attach_done){ 0 };
+	if (!m->options->attach)
+		return attach_refuse(done, "mve run has begun it", "mve stop ends it");
+	why = m->conduct ? alone_barred(m, &hint) : NULL;
+	if (why)
+		return attach_refuse(done, why, hint);
+	result = detach_often(m, done);
+	if (result && m->conduct)
+		alone_end(m);
 	if (result == -EAGAIN && exec_any(m))
 		return attach_refuse(done, "a program is being started", "try again");
 	if (result == -EAGAIN)
 		return attach_refuse(done, "a signal handler that interrupted a call has not "
-				     "returned, or its files are not planned yet", "try again");
+				     "returned, a thread waits for a lock since it was followed, "
+				     "or its files are not planned yet", "try again");
 	if (result)
 		return refuse_result(done, result);
 	m->detached = true;

@@ -135,7 +135,7 @@ int row_renew(struct version *v)
 	v->images = 0;
 	v->brief->strict = v->brief->maps = v->brief->rules = 0;
 	v->brief->images = (struct images){ 0 };
-	v->brief->loud = 0;
+	v->brief->loud = v->brief->leave = 0;
 	v->brief->update = (struct update_words){ 0 };
 	return 0;
 }

@@ -146,6 +146,10 @@ static int jump_write(const struct hooking *k, const struct hook *h, uint64_t at
 	int result = hook_jump(to, board, jump);
 
 	if (!result)
+		patch_keep_bytes(k->map, to, h->pad ? h->pad_bytes : h->bytes, sizeof(jump));
+	if (!result && h->pad)
+		patch_keep_bytes(k->map, at, h->bytes, sizeof(to_pad));
+	if (!result)
 		result = memory_write(k->memory, to, jump, sizeof(jump));
 	if (!result && h->pad)
 		result = memory_write(k->memory, at, to_pad, sizeof(to_pad));

@@ -87,6 +87,9 @@ int patch_site(pid_t pid, int memory, uint64_t site, struct board_room *room);
  */
 int patch_keep(pid_t pid, int memory, const struct map *m);
 bool patch_kept(const struct map *m);
+/* The session may be left: bytes that are written over beside sites are kept, too. */
+void patch_keeps(void);
+void patch_keep_bytes(const struct map *m, uint64_t at, const uint8_t *was, unsigned len);
 /*
  * All that may have been written into one executable mapping is as it was; of the vDSO, as ours
  * is.  0 or a negative errno.

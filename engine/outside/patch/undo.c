@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/patch/hook.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/session/memory.h"
@@ -158,6 +159,63 @@ bool patch_kept(const struct map *m)
 	return kept_find(m);
 }
 
+/* Beside sites, what is led elsewhere (hook.c): the bytes that a jump lies over. */
+struct kept_bytes {
+	struct kept_bytes *next;
+	dev_t dev;
+	uint64_t inode, offset;
+	unsigned len;
+	uint8_t was[HOOK_JUMP];
+};
+
+static struct kept_bytes *bytes_kept;
+static bool keeps;
+
+void patch_keeps(void)
+{
+	keeps = true;
+}
+
+static bool bytes_are_of(const struct kept_bytes *k, const struct map *m)
+{
+	return k->inode == m->inode && k->dev == m->dev && k->offset >= m->offset &&
+	       k->offset - m->offset + k->len <= m->end - m->start;
+}
+
+void patch_keep_bytes(const struct map *m, uint64_t at, const uint8_t *was, unsigned len)
+{
+	uint64_t offset = at - m->start + m->offset;
+	struct kept_bytes *k = bytes_kept;
+
+	MUST(len <= HOOK_JUMP && at >= m->start && at + len <= m->end);
+	while (k && !(bytes_are_of(k, m) && k->offset == offset))
+		k = k->next;
+	if (k || !keeps)
+		return;
+	k = calloc(1, sizeof(*k));
+	MUST(k);
+	*k = (struct kept_bytes){ bytes_kept, m->dev, m->inode, offset, len, { 0 } };
+	memcpy(k->was, was, len);
+	bytes_kept = k;
+}
+
+static int bytes_undo(int memory, const struct map *m)
+{
+	uint8_t now[HOOK_JUMP];
+	int result = 0;
+
+	for (const struct kept_bytes *k = bytes_kept; k && !result; k = k->next) {
+		uint64_t at = m->start + (k->offset - m->offset);
+
+		if (!bytes_are_of(k, m))
+			continue;
+		result = memory_read(memory, at, now, k->len);
+		if (!result && memcmp(now, k->was, k->len))
+			result = memory_write(memory, at, k->was, k->len);
+	}
+	return result;
+}
+
 /* --- and back ------------------------------------------------------------------------------ */
 
 /* Where the bytes are that were there: kept, the next of them; or in the file. */
@@ -232,9 +290,13 @@ static int undo_by_file(pid_t pid, int memory, const struct map *m)
 int patch_undo(pid_t pid, int memory, const struct map *m)
 {
 	const struct kept *k = kept_find(m);
+	int result;
 
 	if (patch_is_vdso(m))
 		return vdso_undo(memory, m);
+	result = bytes_undo(memory, m);
+	if (result)
+		return result;
 	if (!k)
 		return undo_by_file(pid, memory, m);
 	return sites_undo(memory, m, k->plan, (struct origin){ k->window, -1 });

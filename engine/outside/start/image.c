@@ -132,6 +132,11 @@ static void image_read(struct inside_image *im)
 	for (int i = 0; i < VDSO_FUNCTIONS; i++)
 		im->vdso[i] = symbol(im->bytes, base, vdso_names[i]);
 	im->gate_net = symbol(im->bytes, base, "gate_net");
+	im->locks_led = symbol(im->bytes, base, "locks_led");
+	im->led_tids = symbol(im->bytes, base, "led_tids");
+	im->lock_from = symbol(im->bytes, base, "lock_alone");
+	im->lock_to = symbol(im->bytes, base, "lock_gate_end");
+	im->lock_once = symbol(im->bytes, base, "lock_once_back");
 	im->attach_run = symbol(im->bytes, base, "attach_run");
 	im->attach_done = symbol(im->bytes, base, "attach_done");
 	im->patch_from = symbol(im->bytes, base, "gate_patch_start");
