@@ -3,20 +3,16 @@
 again.  No request is lost, doubled or wrong; and when mve has left, the server's code is that of
 its files, byte for byte, its signals' actions and masks are those that it had, and nothing more is
 mapped than there was."""
-import subprocess
 import sys
 
 from left import is_left, signals
-from server import MVE, WAIT_S, Server, Wrong, family
+from server import WAIT_S, Server, Wrong, family, wait_for
 
 REPLIES = 150
 
 
 def detach(server):
-    done = subprocess.run([MVE, "detach", server.name], capture_output=True, text=True,
-                          timeout=WAIT_S)
-    if done.returncode:
-        raise Wrong(f"mve detach: {done.stdout}{done.stderr}")
+    wait_for(server.left, "it is left", 60)
     if server.mve.wait(WAIT_S):
         raise Wrong(f"mve attach ended with {server.mve.returncode}: {server.mve.stdout.read()}")
     return server.mve.stdout.read()

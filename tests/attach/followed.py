@@ -34,16 +34,8 @@ def refused(server, words):
         raise Wrong(f"mve detach is to say {words}: {done.returncode} {done.stderr}")
 
 
-def left(server):
-    done = mve(server, "detach")
-    if done.returncode and "try again" not in done.stderr:
-        raise Wrong(f"mve detach: {done.returncode} {done.stderr}")
-    return not done.returncode
-
-
 def leave(server):
-    """On a busy machine a thread may be in a call for longer than it is waited for."""
-    wait_for(lambda: left(server), "it is left", 60)
+    wait_for(server.left, "it is left", 60)
     server.mve.wait(WAIT_S)
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """killed.py SERVER POINTS [OPTION...]: mve is killed while it comes to a server, and while it
-leaves one, at points spread over the time of that, from its first instant on; the server serves
-on every time, and no request is lost, doubled or wrong."""
+leaves one, also one that has had a follower, at points spread over the time of that, from its first
+instant on; the server serves on every time, and no request is lost, doubled or wrong."""
 import random
 import subprocess
 import sys
 import time
 
-from server import MVE, Server, Wrong
+from server import MVE, Server, Wrong, wait_for
 
 REPLIES = 60
 SPREAD_S = 0.05     # where one does not take so long on this machine
@@ -26,8 +26,25 @@ def kill_coming(server, after_s):
     return "holds pid" in mve.communicate()[0]
 
 
+def kill_parting(server, after_s):
+    """It has had a follower."""
+    server.attach()
+    for words in ("follow",), ("drop", "twin1"):
+        done = subprocess.run([MVE, words[0], server.name, *words[1:]], capture_output=True,
+                              text=True)
+        if done.returncode:
+            raise Wrong(f"mve {words[0]}: {done.stderr}")
+    wait_for(lambda: all(v["role"] != "follower" for v in server.status()["versions"]),
+             "it is dropped")
+    return leaving_killed(server, after_s)
+
+
 def kill_leaving(server, after_s):
     server.attach()
+    return leaving_killed(server, after_s)
+
+
+def leaving_killed(server, after_s):
     ask = subprocess.Popen([MVE, "detach", server.name], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
     time.sleep(after_s)
@@ -43,11 +60,11 @@ def times(kind, more):
         began = time.monotonic()
         server.attach()
         came = time.monotonic()
-        subprocess.run([MVE, "detach", server.name], check=True)
+        wait_for(server.left, "it is left", 60)
         left = time.monotonic()
     finally:
         server.clean()
-    return max(came - began, SPREAD_S), max(left - came, SPREAD_S)
+    return max(came - began, SPREAD_S), max(left - came, SPREAD_S), max(left - came, SPREAD_S)
 
 
 def point(kind, more, kill, after_s):
@@ -69,7 +86,7 @@ def point(kind, more, kill, after_s):
 
 def main():
     kind, points, more = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    for kill, took in zip((kill_coming, kill_leaving), times(kind, more)):
+    for kill, took in zip((kill_coming, kill_leaving, kill_parting), times(kind, more)):
         done = sum(point(kind, more, kill, took * 1.1 * (n + random.random()) / points)
                    for n in range(points))
         print(f"{kill.__name__}: {points} points, {done} were over", file=sys.stderr)

@@ -67,10 +67,15 @@ def attach(pid, name):
     raise Wrong(f"mve attach, {TRIES} times: {words}")
 
 
-def detach(mve, name):
+def left(name):
     done = subprocess.run([MVE, "detach", name], capture_output=True, text=True, timeout=WAIT_S)
-    if done.returncode:
+    if done.returncode and "try again" not in done.stderr:
         raise Wrong(f"mve detach: {done.stderr}")
+    return not done.returncode
+
+
+def detach(mve, name):
+    wait_for(lambda: left(name), "it is left", 60)
     words = mve.communicate(timeout=WAIT_S)[0]
     if "cannot" in words:
         raise Wrong(words)
