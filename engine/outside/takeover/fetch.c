@@ -111,8 +111,9 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 		row->flags = info_read(f->info, number, info, sizeof(info));
 	else if (bit_of(f->known.cloexec, number))
 		row->flags = TAKEN_CLOEXEC;
+	f->k.fd[to->n] = fd;
 	kind_look(m, &f->k, row, info);
-	f->k.fd[to->n++] = fd;
+	to->n++;
 	return 1;
 }
 

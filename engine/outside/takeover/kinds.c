@@ -116,6 +116,9 @@ static int pidfds_send(struct monitor *m, struct taking *k)
 
 void kinds_drop(struct taking *k)
 {
+	for (unsigned i = 0; i < k->epolls; i++)
+		close(k->epoll[i].own);
+	k->epolls = 0;
 	for (unsigned i = 0; i < k->pidfds; i++)
 		close(k->pidfd[i]);
 	k->pidfds = 0;
@@ -123,12 +126,23 @@ void kinds_drop(struct taking *k)
 
 /* --- epoll sets, and what they are to be given anew --------------------------------------- */
 
+/*
+ * What it watches is asked when all is known that must be given anew.  The twin may be gone by
+ * then, and its signalfds watched by nobody: the set itself still says that they are in it.
+ */
 static void epoll_look(struct monitor *m, struct taking *k, const struct taken_descriptor *row,
 		       const char *info)
 {
+	int own;
+
 	(void)m, (void)info;
-	if (k->epolls < TAKEN_WATCHES)
-		k->epoll[k->epolls++] = row->fd;
+	if (k->epolls == TAKEN_WATCHES)
+		return;
+	own = fcntl(k->fd[k->message.n], F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return;
+	k->epoll[k->epolls].number = row->fd;
+	k->epoll[k->epolls++].own = own;
 }
 
 static void signalfd_look(struct monitor *m, struct taking *k, const struct taken_descriptor *row,
@@ -148,17 +162,18 @@ static bool number_in(const int *list, unsigned n, int number)
 }
 
 /* What an epoll instance watches, by its fdinfo. */
-static unsigned watches_read(const struct taking *k, int epfd, struct taken_watch *w, unsigned n)
+static unsigned watches_read(const struct taking *k, unsigned set, struct taken_watch *w,
+			     unsigned n)
 {
 	char path[64], line[256];
 	FILE *f;
 
 	MUST(n <= TAKEN_WATCHES && k->moved <= TAKEN_WATCHES);
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", k->twin, epfd);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", k->epoll[set].own);
 	f = fopen(path, "re");
 	while (f && n < TAKEN_WATCHES && fgets(line, sizeof(line), f)) {
-		w[n] = (struct taken_watch){ .epfd = epfd };
+		w[n] = (struct taken_watch){ .epfd = k->epoll[set].number };
 		if (sscanf(line, "tfd: %d events: %x data: %lx", &w[n].fd, &w[n].events,
 			   &w[n].data) == 3)
 			n += number_in(k->move, k->moved, w[n].fd);
@@ -174,7 +189,7 @@ static int watches_send(struct monitor *m, struct taking *k)
 
 	(void)m;
 	for (unsigned i = 0; k->moved && i < k->epolls; i++)
-		message.n = watches_read(k, k->epoll[i], message.watch, message.n);
+		message.n = watches_read(k, i, message.watch, message.n);
 	return message.n ? message_send(k, &message, sizeof(message.watch[0]), NULL) : 0;
 }
 

@@ -18,7 +18,8 @@ struct taking {
 	struct taken_message message;	/* descriptors that are fetched, and yet to be sent */
 	int fd[TAKEN_ROWS];
 	unsigned epolls, moved;		/* epoll sets; descriptors that they must be given anew */
-	int epoll[TAKEN_WATCHES], move[TAKEN_WATCHES];
+	struct { int number, own; } epoll[TAKEN_WATCHES];	/* own: a descriptor of ours */
+	int move[TAKEN_WATCHES];
 	unsigned pidfds;		/* of the successor's processes, for the old leader's */
 	struct taken_descriptor pidfd_row[TAKEN_WATCHES];
 	int pidfd[TAKEN_WATCHES];
@@ -45,7 +46,7 @@ int message_send(struct taking *k, const struct taken_message *message, size_t r
 		 const int *fd);
 /* The kind of our copy of a descriptor of the twin's. */
 enum state_kind kind_of(int fd);
-/* It has been met; `info`: its fdinfo, of pidfds and where that had to be read. */
+/* It has been met, next in k->fd; `info`: its fdinfo, of pidfds and where that had to be read. */
 void kind_look(struct monitor *m, struct taking *k, const struct taken_descriptor *row,
 	       const char *info);
 /* Everything that is SENT, in the table's order; 0 or -errno. */
