@@ -2,7 +2,8 @@
 
 perf/heap.c has a heap of so many MB.  It lives twice: natively, where it forks, and in a
 session that was begun alone, of which a twin is made and dropped.  The two take turns; the
-first of each, in which a session comes to have followers, is told apart.
+first of each, in which a session comes to have followers, is told apart.  And how long one of
+ten threads stands for mve attach and detach.
 """
 
 import subprocess
@@ -13,6 +14,8 @@ from . import figures, plots, processes, session
 HEAPS = (10, 500, 2000)
 MORE_US = 1000      # that a twin may take more than the fork beside it
 GONE_S = 20         # for a twin to end
+ATTACHED = (100, 10)    # MB, threads
+ATTACH_US = 50000       # that it may stand
 WIDTHS = (-10, 11, 11, 11, 11, 16)
 
 
@@ -56,6 +59,49 @@ class Pair:
         self.held.stop()
 
 
+class Attached:
+    def __init__(self, ways, heap, threads):
+        self.mve, self.folder = ways.mve, ways.folder
+        argv = [ways.program("heap"), str(heap), str(threads - 1)]
+        self.server = processes.Running(argv, ways.folder, (), talk=True)
+        self.server.ask("begin")
+        self.turn = 0
+
+    def stood_us(self):
+        """For mve attach, and mve detach."""
+        self.turn += 1
+        name = f"bench-attach-{self.server.popen.pid}-{self.turn}"
+        mve = processes.Running([self.mve, "attach", "-n", name,
+                                 str(self.server.popen.pid)], self.folder)
+        end = time.monotonic() + GONE_S
+        while "holds pid" not in mve.said():
+            if mve.popen.poll() is not None or time.monotonic() > end:
+                raise processes.Failed(mve.said())
+            time.sleep(0.01)
+        pauses = session.Session(self.mve, ["-n", name]).status()["pauses"]
+        left = subprocess.run([self.mve, "detach", name], text=True,
+                              capture_output=True, check=False)
+        if left.returncode:
+            raise processes.Failed(" ".join(left.stderr.split()))
+        mve.popen.wait()
+        mve.stop()
+        return (next(p["last_us"] for p in pauses if p["kind"] == "attach"),
+                1000 * float(left.stdout.split()[-2]))
+
+    def stop(self):
+        self.server.stop()
+
+
+def _attached(ways, turns):
+    server = Attached(ways, *ATTACHED)
+    try:
+        stood = [server.stood_us() for _ in range(turns)]
+    finally:
+        server.stop()
+    return {"attach": figures.summary([a for a, _ in stood]),
+            "detach": figures.summary([d for _, d in stood])}
+
+
 def _turns(pair, turns):
     fork, twin = [], []
     first = pair.twin_us()[1]
@@ -69,7 +115,7 @@ def _turns(pair, turns):
 
 
 def measure(ways, options, progress):
-    turns, rows = 5 if options.quick else 15, []
+    turns, rows, attached = 5 if options.quick else 15, [], None
     trouble = ways.mve_missing("run")
     try:
         for heap in () if trouble else HEAPS:
@@ -79,9 +125,13 @@ def measure(ways, options, progress):
                 rows.append({"heap": heap, **_turns(pair, turns)})
             finally:
                 pair.stop()
+        if not trouble:
+            progress("twins: mve attach")
+            attached = _attached(ways, turns)
     except processes.Failed as e:
         trouble = f"failed: {e}"
-    return {"turns": turns, "unit": "us", "trouble": trouble, "rows": rows}
+    return {"turns": turns, "unit": "us", "trouble": trouble, "rows": rows,
+            "attached": attached}
 
 
 def show(result, options):
@@ -98,9 +148,21 @@ def show(result, options):
             figures.number(us / 1000, 2) for us in (
                 row["fork"]["median"], row["twin"]["median"],
                 row["more"]["median"], row["more"]["max"], row["first"]))))
+    if result["attached"]:
+        yield ""
+        yield ("mve attach, of %d MB and %d threads: %s ms, detach: %s ms" % (
+            *ATTACHED, *(figures.number(
+                result["attached"][what]["median"] / 1000, 2)
+                for what in ("attach", "detach"))))
 
 
 def targets(result):
+    if result["attached"]:
+        stood = result["attached"]["attach"]
+        yield ("mve attach of %d MB <= 50 ms" % ATTACHED[0],
+               f"{figures.number(stood['median'] / 1000, 2)} ms",
+               figures.verdict(stood["median"], ATTACH_US, stood["q1"],
+                               stood["q3"]))
     for row in result["rows"]:
         more = row["more"]
         yield (f"a twin of {row['heap']} MB <= fork(2) + 1 ms",
