@@ -26,7 +26,8 @@ static const char help[] =
 	"in its place.  The old leader ends; with --keep it stays, as a follower.  Comes\n"
 	"back with status 0 when the follower leads and serves; with 1, and why, when it\n"
 	"does not.  Without FOLLOWER it is the new version of a live update (mve update),\n"
-	"and the old one stays; what passes is waited for.\n"
+	"and the old one stays; what passes is waited for, and so is one that is behind,\n"
+	"for clients would wait until it has read all.\n"
 	"\n"
 	"  --wait[=S]  waits up to S seconds (60) for what is against it and passes:\n"
 	"              another takeover, threads that do not follow yet\n"
@@ -48,8 +49,9 @@ static json_t *asked(const struct session *s, const struct look *l, uint64_t wai
 	uint64_t begin = now_ms(), end = begin + wait_ms, now;
 
 	for (;; begin = now_ms()) {
-		json_t *ask = json_pack("{s:s, s:s, s:b, s:b}", "do", "promote", "follower",
-					l->follower, "keep", l->keep, "dry", l->dry);
+		json_t *ask = json_pack("{s:s, s:s, s:b, s:b, s:b}", "do", "promote", "follower",
+					l->follower, "keep", l->keep, "dry", l->dry, "even",
+					l->even);
 		json_t *reply = control_ask_json(s, ask, CONTROL_LATER);
 
 		now = now_ms();
@@ -120,7 +122,7 @@ static int updated_take(const struct session *s, struct look *l)
 		name[0] = 0;
 	json_decref(status);
 	l->follower = name;
-	l->keep = l->wait = true;
+	l->keep = l->wait = l->even = true;
 	if (*name)
 		return 0;
 	say_error("mve status NAME shows them, and the stage of an update",

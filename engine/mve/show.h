@@ -13,7 +13,7 @@ struct look {
 	const char *name;	/* NULL: none was given */
 	const char *follower;
 	const char *file;
-	bool json, kill, keep, list, once, dry, wait;
+	bool json, kill, keep, list, once, dry, wait, even;
 	unsigned number;	/* 0: not given */
 	long seconds;		/* -1: not given */
 	long interval_ms;	/* 0: not given */

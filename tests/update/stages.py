@@ -4,12 +4,15 @@
   stages.py forth [TIMES]   to version 2: promoted, committed; its state is a native server's
   stages.py back            aborted in each stage: while the old one leads, and while the new one
   stages.py same            a build in which nothing but code changed
+  stages.py even            told to lead while it is behind: it leads once it has read all, and
+                            clients are served meanwhile
   stages.py auto            by itself: promoted and committed when it has kept up
 
 Numbered requests of several clients go on across all of it: none is lost or wrong, no connection
 is closed, and new clients are served in each stage.
 """
 import json
+import subprocess
 import sys
 import tempfile
 
@@ -142,6 +145,45 @@ def same(old, new, *xform):
         s.done()
 
 
+def changed(source, to, was, now):
+    """Another source, in which something reads otherwise."""
+    with open(source) as f:
+        text = f.read()
+    assert was in text, was
+    with open(to, "w") as f:
+        f.write(text.replace(was, now))
+    return to
+
+
+# What the new build does not come over until a file is there.
+HELD = ("	struct entry *e = find(key);\n\n	if (value)\n		return sprintf(out, \"ERROR usage: GET",
+        "	struct entry *e = find(key);\n\n	while (!strcmp(key, \"hold\") && access(\"%s\", F_OK))\n"
+        "		;\n	if (value)\n		return sprintf(out, \"ERROR usage: GET")
+
+
+def even(work, old, *xform):
+    go = f"{work}/go"
+    new = served.build(changed(f"{KV}/v2.c", f"{work}/held.c", HELD[0], HELD[1] % go),
+                       f"{work}/held.so")
+    with Session(old) as s:
+        update(s, new, *xform)
+        s.first.expect("GET hold", "NONE")
+        load.until(lambda: any(v.get("lag_ms", 0) > 1000 for v in s.status()["versions"]),
+                   s.status)
+        status, said = s.mve("promote", "--wait=1", ok=False)
+        assert status == 1 and "s behind, and clients would wait" in said, said
+        asks = subprocess.Popen([f"{served.BIN}/mve", "promote", s.name])
+        for one in s.loads:
+            one.goes_on(one.done)
+        assert s.stage() == "old leads" and asks.poll() is None, s.status()["update"]
+        with open(go, "w"):
+            pass
+        assert asks.wait(served.HANGS_S) == 0
+        s.until("new leads")
+        s.serves()
+        s.done()
+
+
 def by_itself(old, new, *xform):
     with Session(old) as s:
         s.mve("update", "--to", new, *xform, *AGAIN, "--auto=1")
@@ -161,6 +203,8 @@ def main():
         for _ in range(times):
             if what == "same":
                 same(old, mended, "--xform", f"{KV}/v2-v1.xf")
+            elif what == "even":
+                even(work, old, *xform)
             else:
                 {"forth": forth, "back": back, "auto": by_itself}[what](old, new, *xform)
     print(f"update_{what}: ok")

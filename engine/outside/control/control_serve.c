@@ -8,6 +8,7 @@
 #include "engine/outside/attach/attach.h"
 #include "engine/outside/control/control.h"
 #include "engine/outside/follow/followers.h"
+#include "engine/outside/follow/pace.h"
 #include "engine/outside/late/join.h"
 #include "engine/outside/foam/record_late.h"
 #include "engine/outside/late/twin.h"
@@ -90,6 +91,17 @@ static json_t *drop(struct monitor *m, const json_t *ask)
 	return json_pack("{s:b}", "done", 1);
 }
 
+/* Clients wait at a promotion until the successor has read all. */
+static const char *promote_uneven(const struct monitor *m, const struct version *v, char *why,
+				  size_t size)
+{
+	uint64_t behind = pace_behind_ms(m, v);
+
+	snprintf(why, size, "it is %.1f s behind, and clients would wait for that",
+		 (double)behind / 1000);
+	return behind > PACE_EVEN_MS ? why : NULL;
+}
+
 static json_t *promote(struct monitor *m, const json_t *ask)
 {
 	bool keep = json_is_true(json_object_get(ask, "keep"));
@@ -101,6 +113,10 @@ static json_t *promote(struct monitor *m, const json_t *ask)
 
 	if (!v)
 		return error;
+	if (!no && json_is_true(json_object_get(ask, "even"))) {
+		no = promote_uneven(m, v, why, sizeof(why));
+		passes = true;
+	}
 	/* A leader that could not be stopped now may stand at the next call. */
 	if (!no && !dry &&
 	    takeover_promote(m, v, keep ? PROMOTE_KEEP : PROMOTE_END, why, sizeof(why)))

@@ -4,6 +4,8 @@
 
 #include "engine/outside/monitor/monitor.h"
 
+#define PACE_EVEN_MS	200	/* so far behind counts as having read all */
+
 /* Looked at with followers_look() */
 void pace_look(struct monitor *m);
 /* How old the oldest event is that it has not read; 0: it has read all. */

@@ -22,7 +22,6 @@
 #include "engine/outside/takeover/takeover.h"
 
 #define LOOK_MS		50
-#define EQUAL_MS	200	/* so far behind counts as having read all */
 
 typedef void stage_act(struct monitor *m, struct stages *s);
 
@@ -180,7 +179,7 @@ static bool is_equal_for(struct monitor *m, struct stages *s, const struct versi
 	uint64_t now = now_ms();
 
 	monitor_wake_after(m, LOOK_MS);
-	if (!s->equal_ms || v->state != VERSION_FOLLOWS || pace_behind_ms(m, v) > EQUAL_MS)
+	if (!s->equal_ms || v->state != VERSION_FOLLOWS || pace_behind_ms(m, v) > PACE_EVEN_MS)
 		s->equal_ms = now;
 	return now - s->equal_ms >= ms;
 }
