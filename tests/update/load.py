@@ -6,8 +6,14 @@ import time
 
 import served
 
-PAUSE_S = 0.001         # a client's rest: who follows can keep up
+# A client rests for as long as so many of its requests took: who follows can keep up on any
+# machine, however busy.
+RESTS, REST_LEAST_S, REST_MOST_S = 20, 0.001, 0.1
 _count = itertools.count()
+
+
+def rest(took_s):
+    time.sleep(min(max(RESTS * took_s, REST_LEAST_S), REST_MOST_S))
 
 
 def unique():
@@ -34,10 +40,11 @@ class Load(threading.Thread):
         try:
             while not self.stopping.is_set():
                 key, value = f"load-{self.number}-{self.done % 50}", f"value {self.done}"
+                begun = time.monotonic()
                 self.client.expect(f"PUT {key} {value}", "OK")
                 self.client.expect(f"GET {key}", f"VALUE {value}")
                 self.done += 1
-                time.sleep(PAUSE_S)
+                rest(time.monotonic() - begun)
         except (AssertionError, OSError) as wrong:
             self.wrong = wrong
 
