@@ -7,6 +7,8 @@ nothing, and when the reason is gone the same update succeeds.
   twin_faults.py following  the new version crashes, differs, has lost a table's entries; the old
                             one crashes: the new one leads
   twin_faults.py leading    the new version crashes when it leads: the old one does again
+  twin_faults.py unset      a new field is left as memory was found; its value was not said at all
+  twin_faults.py freed      the transformation frees memory that a library goes on using
   twin_faults.py aborted    at its stages before the new version follows
   twin_faults.py ends       the old version crashes, or the monitor ends, while the twin changes
                             or threads stand
@@ -57,8 +59,8 @@ def refused(s, new, text, *words, says=SAYS):
     s.serves()
 
 
-def goes(s, new):
-    update(s, new, "--xform", SAYS)
+def goes(s, new, says=SAYS):
+    update(s, new, "--xform", says)
     s.serves()
     s.mve("promote")
     s.until("new leads")
@@ -196,6 +198,65 @@ def leading(b):
         s.done()
 
 
+def unset(b):
+    """Not said it is asked for, with both places; said wrongly it is met where it is used."""
+    found = b.says("transform struct entry { typ = (enum type)0x6b6b6b6b; }\n"
+                   "transform thread serve { : struct client; }\n")
+    left_out = b.says("transform thread serve { : struct client; }\n")
+    new = b.of(2)
+    with Session(b.of(1)) as s:
+        status, said = s.mve("update", "--to", new, "--xform", left_out, ok=False)
+        assert status and re.search(r"v2-\d+\.c:\d+:\d+: error: `typ` is new in `struct entry`"
+                                    r"(?s:.*)v1-\d+\.c:\d+:\d+:", said), f"status {status}: {said}"
+        assert not s.status()["update"]["tried"], "the leader was asked"
+        update(s, new, "--xform", found)
+        s.serves()
+        s.mve("promote")
+        s.until("new leads")
+        s.first.expect("GET key-1", "VALUE value 1")
+        s.first.expect("TYPE key-1", "ERROR unknown request")    # the old one's answer
+        s.until("alone")
+        assert s.leader() == "v0", s.status()
+        assert "crashed: SIGSEGV" in s.status()["update"]["why"], s.status()["update"]
+        s.serves()
+        goes(s, new)
+        s.done()
+
+
+# What a PUT was goes into memory of the server's, by a stream of libc's that has its address.
+NOTED = (("static unsigned long entries;\n",
+          "static unsigned long entries;\nstatic char *noted;\nstatic FILE *notes;\n"),
+         ("	free(e->value);\n",
+          "	free(e->value);\n	if (noted) {\n		rewind(notes);\n"
+          "		fprintf(notes, \"%s is %s\", key, value);\n		fflush(notes);\n	}\n"),
+         ("	int listening;\n\n",
+          "	int listening;\n\n	if (!mve_updating()) {\n		noted = malloc(4096);\n"
+          "		notes = fmemopen(noted, 4096, \"w\");\n	}\n"))
+
+
+def freed(b):
+    old, new = b.of(1, *NOTED), b.of(2, *NOTED)
+    with open(SAYS) as f:
+        says = f.read()
+    frees = b.says(says + "transform variable noted {\n"
+                   "	*new = ({ extern void free(void *), *malloc(unsigned long);\n"
+                   "		free(OLD(noted)); (char *)malloc(4096); });\n}\n")
+    right = b.says(says)
+    with Session(old) as s:
+        update(s, new, "--xform", frees)
+        # As published: with many clients, for one of them is given the memory.
+        many = [s.server.client() for _ in range(20)]
+        for i, one in enumerate(many):
+            one.expect(f"PUT many-{i} value {i}", "OK")
+            one.expect(f"GET many-{i}", f"VALUE value {i}")
+        s.until("alone")
+        assert s.leader() == "v0", s.status()["update"]
+        assert re.search("crash|diverged|SIG", s.status()["update"]["why"]), s.status()["update"]
+        s.serves()
+        goes(s, new, right)
+        s.done()
+
+
 SLOW = """transform struct entry {
         typ = { extern int usleep(unsigned); usleep(%d); return string; }
 }
@@ -298,7 +359,7 @@ def main():
     what = sys.argv[1]
     with tempfile.TemporaryDirectory() as work:
         {"moment": moment, "becoming": becoming, "following": following, "leading": leading,
-         "aborted": aborted, "ends": ends, "rules": rules}[what](Builds(work))
+         "unset": unset, "freed": freed, "aborted": aborted, "ends": ends, "rules": rules}[what](Builds(work))
     print(f"update_{what}: ok")
 
 
