@@ -20,7 +20,10 @@ import served
 
 MVE = f"{served.BIN}/mve"
 # Where a round ends: most go all the way.
-ENDS = ("commit", "updating", "commit", "old leads", "commit", "new leads", "commit", "auto")
+ENDS = ("commit", "updating", "commit", "old leads", "commit", "new leads", "commit", "auto",
+        "stopping")
+# Ends before the new version follows: nobody waits for the update.
+EARLY = ("stopping", "updating")
 
 
 def built(server, version):
@@ -119,8 +122,10 @@ class Load(threading.Thread):
             while not self.stopping.is_set():
                 begun = time.monotonic()
                 self.step(self.done)
-                self.longest = max(self.longest, time.monotonic() - begun)
+                took = time.monotonic() - begun
+                self.longest = max(self.longest, took)
                 self.done += 1
+                load.rest(took)
         except (AssertionError, OSError, EOFError) as wrong:
             self.wrong = wrong
 
@@ -144,14 +149,16 @@ def serves(loads):
 def update(server, build, loads, end, words):
     """One round; true: the new build is what runs behind it."""
     to = server.named(build)
-    more = ("--no-wait",) if end == "updating" else ("--auto=1",) if end == "auto" else ()
+    more = ("--no-wait",) if end in EARLY else ("--auto=1",) if end == "auto" else ()
     server.mve("update", "--to", to, *words, "--retry", "8/200", *more)
     if end == "auto":
         load.until(lambda: server.status()["update"]["stage"] == "alone", server.status)
         assert server.status()["update"]["build"] == to, server.status()["update"]
         serves(loads)
         return True
-    if end != "updating":
+    if end == "updating":   # or what it has come to meanwhile
+        load.until(lambda: server.status()["update"]["stage"] != "stopping", server.status)
+    if end != "stopping":
         serves(loads)
     if end in ("commit", "new leads"):
         server.mve("promote")
@@ -174,4 +181,6 @@ def rounds(server, builds, loads, times, words=lambda new: ("--code",)):
             runs = 1 - runs
         print(f"round {i}: {end}, {[one.done for one in loads]} requests, longest "
               f"{max(one.longest for one in loads) * 1000:.0f} ms", flush=True)
+        for one in loads:
+            one.longest = 0.0
     return runs

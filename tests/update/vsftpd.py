@@ -12,6 +12,7 @@ import io
 import itertools
 import os
 import sys
+import time
 
 import real
 
@@ -30,6 +31,8 @@ write_enable=YES
 local_enable=NO
 secure_chroot_dir={folder}/empty
 seccomp_sandbox=NO
+max_clients=5
+max_per_ip=5
 ftp_username=www-data
 connect_from_port_20=NO
 pasv_min_port=12000
@@ -66,6 +69,29 @@ def visit(port):
     return ftp
 
 
+def visit_soon(port):
+    """Who has gone is counted until his process has."""
+    end = time.monotonic() + real.served.HANGS_S
+    while True:
+        try:
+            return visit(port)
+        except ftplib.error_temp:
+            assert time.monotonic() < end, "somebody who has gone is counted for ever"
+            time.sleep(0.01)
+
+
+def counts(port, stay):
+    """What the listener knows: how many there are, by whom and from where."""
+    came = [visit_soon(port) for _ in range(5 - stay)]
+    try:
+        visit(port)
+        raise AssertionError("a sixth is let in")
+    except ftplib.error_temp as refused:
+        assert str(refused).startswith("421 There are too many connect"), refused
+    for ftp in came:
+        ftp.quit()
+
+
 def get(ftp, i):
     got = io.BytesIO()
     ftp.retrbinary(f"RETR file-{i}", got.write)
@@ -74,7 +100,7 @@ def get(ftp, i):
 
 def visits(server, number):
     """Several at once, each on its own; what they leave is there."""
-    came = [visit(server.port) for _ in range(3)]
+    came = [visit_soon(server.port) for _ in range(3)]
     for i, ftp in enumerate(came):
         get(ftp, (number + i) % FILES)
         ftp.storbinary(f"STOR in/{number}-{i}", io.BytesIO(b"%d" % number))
@@ -84,10 +110,19 @@ def visits(server, number):
             assert f.read() == b"%d" % number
 
 
+def early_round(server, build, end, numbers):
+    server.mve("update", "--to", server.named(build), "--code", "--retry", "20/200", "--no-wait")
+    if end == "updating":
+        real.load.until(lambda: server.status()["update"]["stage"] != "stopping", server.status)
+    server.mve("abort")
+    real.load.until(lambda: server.status()["update"]["stage"] == "alone", server.status)
+    visits(server, next(numbers))
+
+
 def one_round(server, build, end, numbers):
     to = server.named(build)
     server.mve("update", "--to", to, "--code", "--retry", "20/200")
-    stays = visit(server.port)      # from here on to the end, in each stage
+    stays = visit_soon(server.port)      # from here on to the end, in each stage
     get(stays, 1)
     visits(server, next(numbers))
     if end != "old leads":
@@ -101,6 +136,7 @@ def one_round(server, build, end, numbers):
     assert (now["build"] == to) == (end == "commit"), now
     get(stays, 3)
     visits(server, next(numbers))
+    counts(server.port, 1)
     stays.quit()
 
 
@@ -109,14 +145,19 @@ def main():
     times = int(sys.argv[3]) if len(sys.argv) > 3 else 6
     if os.environ.get("FETCH_ONLY"):
         return
-    ends, numbers, runs = ("commit", "old leads", "commit", "new leads"), itertools.count(), 0
+    ends = ("commit", "old leads", "commit", "new leads", "stopping", "updating")
+    numbers, runs = itertools.count(), 0
     with Server(builds[0], True) as server:
         visits(server, next(numbers))
         for i in range(times):
             end = ends[i % len(ends)]
-            one_round(server, builds[1 - runs], end, numbers)
+            (early_round if end in real.EARLY else one_round)(server, builds[1 - runs], end,
+                                                              numbers)
             runs = 1 - runs if end == "commit" else runs
             print(f"round {i}: {end}", flush=True)
+        counts(server.port, 0)
+    with Server(builds[runs], False) as natively:
+        counts(natively.port, 0)
     print("update_vsftpd: ok")
 
 
