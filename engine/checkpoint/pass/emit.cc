@@ -4,7 +4,8 @@
 //		if (any tag < epoch)	the tags of first and last byte of each range, and between
 //			save(...)	for each range; it looks again
 //
-// and a range whose length is not known here is left to the runtime behind the gate.
+// and a range whose length is not known here is looked at in the same way where it turns out to be
+// no longer than a region; else the runtime looks, behind the gate.
 #include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/options.h"
 #include "engine/checkpoint/runtime/tags.h"
@@ -122,6 +123,35 @@ static Instruction *gate(Instruction *at, Value *&epoch)
 	return SplitBlockAndInsertIfThen(b.CreateIsNotNull(epoch), at, false);
 }
 
+// Of a length of 1 to a region's the first and last byte say all; nothing is read for one of 0.
+static Value *length_old(IRBuilder<> &b, const Site &s, Instruction *at, Value *epoch)
+{
+	Type *word = b.getInt64Ty();
+	Value *more = b.CreateSub(b.CreateZExtOrTrunc(s.length, word), b.getInt64(1));
+	Value *is_short = b.CreateICmpULT(more, b.getInt64(options().region()));
+	BasicBlock *before = b.GetInsertBlock();
+	Instruction *in = SplitBlockAndInsertIfThen(is_short, at, false);
+	IRBuilder<> look(in), after(at);
+	Value *last = look.CreatePtrAdd(s.pointer, more);
+	Value *any = look.CreateOr(old(look, s.pointer, 0, epoch), old(look, last, 0, epoch));
+	PHINode *either = after.CreatePHI(b.getInt1Ty(), 2);
+
+	either->addIncoming(b.getTrue(), before);
+	either->addIncoming(any, in->getParent());
+	return either;
+}
+
+static void emit_length(const Site &s, Instruction *at, Value *epoch)
+{
+	IRBuilder<> b(at);
+	Value *any = length_old(b, s, at, epoch);
+	MDNode *seldom = MDBuilder(at->getContext()).createBranchWeights(1, 1000);
+	IRBuilder<> save(SplitBlockAndInsertIfThen(any, at, false, seldom));
+
+	save.SetCurrentDebugLocation(s.at->getDebugLoc());
+	range_save(save, s);
+}
+
 // The ranges whose tags are looked at in line, in one branch.
 static void emit_tags(const Cluster &cluster, Instruction *at, Value *epoch)
 {
@@ -159,7 +189,9 @@ void emit(const Cluster &cluster, Count &count)
 	IRBuilder<> b(at);
 	b.SetCurrentDebugLocation(cluster.at->getDebugLoc());
 	for (const Site &s : cluster.sites)
-		if (!in_line(s) || !tags())
+		if (s.length && tags())
+			emit_length(s, at, epoch);
+		else if (!in_line(s) || !tags())
 			range_save(b, s);
 	if (tags())
 		emit_tags(cluster, at, epoch);
