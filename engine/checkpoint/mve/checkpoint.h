@@ -50,6 +50,7 @@ struct mve_checkpoint_counts {
 	unsigned long log_most;		/* bytes of the log that one checkpoint needed */
 	unsigned long pages;		/* of libraries, copied */
 	unsigned long looks;		/* at the memory of libraries */
+	unsigned long ahead;		/* of the regions: saved as one was opened */
 };
 
 void mve_checkpoint_counts(struct mve_checkpoint_counts *counts);

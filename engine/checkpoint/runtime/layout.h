@@ -38,6 +38,13 @@
  * Beyond: they are given back to the kernel. */
 #define LOG_KEPT	(4ul << 20)
 
+/* Limit (Checkpoints): regions that are saved as a checkpoint is opened, for the last ones have
+ * written them.  Beyond: they are saved as they are written. */
+#define HOT_MAX		512
+
+/* So much of the stack that does not stand yet needs no look either. */
+#define STACK_AHEAD	(16ul << 10)
+
 _Static_assert(REGION >= 32 && REGION <= 512 && REGION == 1ul << REGION_SHIFT,
 	       "32 to 512 bytes");
 

@@ -14,8 +14,6 @@
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ways.h"
 
-#define EPOCH_LAST	255
-
 union state_pages checkpoint_state __attribute__((aligned(4096)));
 extern uint8_t mve_checkpoint_epoch __attribute__((alias("checkpoint_state")));
 
@@ -77,7 +75,7 @@ int checkpoint_open(const struct jump *jump)
 	if (state->depth == 0)
 		outermost(jump);
 	level->jump = *jump;
-	level->mark = state->head;
+	level->mark = state->depth ? state->head : 0;
 	state->turn++;
 	level->changed = state->changed;
 	level->error = errno;
@@ -89,7 +87,9 @@ int checkpoint_open(const struct jump *jump)
 		return error;
 	level->epoch = epoch_next();
 	state->epoch = level->epoch;
-	state->depth++;
+	if (state->depth++ == 0)
+		log_ahead();
+	log_stack(state->stack_low, level->stack, level->stack + level->stack_size);
 	state->counts.opened++;
 	state->why = "";
 	return 0;

@@ -15,10 +15,16 @@
  *
  * An entry is valid whose serial is that of the log's contents.  Written by all threads, read
  * when the others stand.
+ *
+ * What one request has written the next one mostly writes, too, and to save it as the checkpoint
+ * is opened costs a quarter.  So a region that is saved, and whose tag is the epoch before, was
+ * saved twice running: it is hot, and is saved ahead from then on, until the tags are wiped.
+ * Only memory that is always there can be: the program's data, and its heap.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
@@ -26,7 +32,7 @@
 #include "engine/checkpoint/ways/ways.h"
 
 struct entry {
-	uintptr_t at;
+	uintptr_t at;		/* in its low bits: HOT */
 	uint64_t serial;
 	unsigned char bytes[REGION];
 };
@@ -48,6 +54,11 @@ static __thread struct {
 
 #define BATCH_END	32
 
+#define HOT		1ul
+
+extern char __data_start __attribute__((visibility("hidden")));
+extern char _end __attribute__((visibility("hidden")));
+
 _Static_assert(LOG_ENTRIES < 1ul << 31, "a batch is one word");
 
 /* Without the lock prefix it is still one instruction: a handler comes before or after it. */
@@ -61,7 +72,7 @@ static inline size_t next_of(size_t *count)
 
 /* The word is written before its turn: a handler that comes in between takes some for itself, and
  * what is left of those, or of these, nobody has. */
-static size_t take_more(void)
+SAVES __attribute__((noinline)) static size_t take_more(void)
 {
 	uint64_t turn = state->turn;
 	size_t n = __atomic_fetch_add(&state->head, ENTRIES_TAKEN, __ATOMIC_RELAXED);
@@ -86,10 +97,17 @@ static inline size_t take(void)
 	return n < batch >> BATCH_END ? n : take_more();
 }
 
+/* By two registers, for a SAVES function has to keep each that it uses. */
 static inline void copy(struct entry *entry, uintptr_t region)
 {
-	__builtin_memcpy_inline(entry->bytes, (const void *)region, REGION);
-	__asm__ volatile("" : : : "memory");
+	for (size_t n = 0; n < REGION; n += 32)
+		__asm__ volatile("movups %2, %%xmm0\n\tmovups %3, %%xmm1\n\t"
+				 "movups %%xmm0, %0\n\tmovups %%xmm1, %1"
+				 : "=m"(*(__int128 *)(entry->bytes + n)),
+				   "=m"(*(__int128 *)(entry->bytes + n + 16))
+				 : "m"(*(const __int128 *)(region + n)),
+				   "m"(*(const __int128 *)(region + n + 16))
+				 : "xmm0", "xmm1", "memory");
 }
 
 static inline int tag_put(uintptr_t page, uintptr_t place)
@@ -110,41 +128,67 @@ static inline void tag_noted(uintptr_t tag)
 		state->tag_pages_more = 1;
 }
 
-static inline void save(uintptr_t at)
+/* Whether it meets memory that can be read at any time. */
+static int stays(uintptr_t at, size_t size)
 {
-	uintptr_t region = at & -REGION;
-	uint8_t *tag = tag_of(at), epoch = state->epoch;
-	struct entry *entry;
+	uintptr_t begin, top, end;
+
+	heap_bounds(&begin, &top, &end);
+	return (at < top && at + size > begin) ||
+	       (at < (uintptr_t)&_end && at + size > (uintptr_t)&__data_start);
+}
+
+/* With its tag as it is, which was found old.  Nothing where somebody else was first. */
+static inline int fill(struct entry *entry, uintptr_t region, uint8_t epoch)
+{
+	copy(entry, region);
+	if (*(volatile uint8_t *)tag_of(region) >= epoch)
+		return 0;
+	*(volatile uint64_t *)&entry->serial = state->serial;
+	return 1;
+}
+
+SAVES __attribute__((noinline)) static uintptr_t hot_of(uintptr_t region)
+{
+	return stays(region, REGION) ? HOT : 0;
+}
+
+SAVES __attribute__((noinline)) static void log_full(void)
+{
+	lost(ENOSPC, "more was written than the log can hold");
+}
+
+SAVES __attribute__((noinline)) static void undo_save(uintptr_t region)
+{
+	if (undo_room(REGION))
+		__builtin_memcpy_inline(undo_put(region, REGION), (void *)region, REGION);
+}
+
+SAVES void mve_checkpoint_save(const void *pointer)
+{
+	uintptr_t at = (uintptr_t)pointer, region = at & -REGION;
+	uint8_t *tag = tag_of(at), epoch = state->epoch, was = *(volatile uint8_t *)tag;
 	size_t n;
 
-	if (*(volatile uint8_t *)tag >= epoch)
+	if (was >= epoch)
 		return;
 	if (state->undo) {
-		if (undo_room(REGION))
-			__builtin_memcpy_inline(undo_put(region, REGION), (void *)region, REGION);
+		undo_save(region);
 		return;
 	}
 	if (at - state->stack_low >= state->stack_room && at - own_stack.low >= own_stack.room) {
 		n = take();
 		if (n >= LOG_ENTRIES) {
-			lost(ENOSPC, "more was written than the log can hold");
+			log_full();
 			return;
 		}
-		entry = LOG + n;
-		entry->serial = 0;
-		entry->at = region;
-		copy(entry, region);
-		if (*(volatile uint8_t *)tag >= epoch)
+		LOG[n].serial = 0;
+		LOG[n].at = region | (was && was == epoch - 1 ? hot_of(region) : 0);
+		if (!fill(LOG + n, region, epoch))
 			return;
-		*(volatile uint64_t *)&entry->serial = state->serial;
 	}
 	tag_noted((uintptr_t)tag);
 	*(volatile uint8_t *)tag = epoch;
-}
-
-SAVES void mve_checkpoint_save(const void *at)
-{
-	save((uintptr_t)at);
 }
 
 SAVES void mve_checkpoint_save_range(const void *at, size_t size)
@@ -154,10 +198,50 @@ SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 	if (size == 0 || state->epoch == 0)
 		return;
 	for (; region < end; region += REGION)
-		save(region);
+		if (*(volatile uint8_t *)tag_of(region) < state->epoch)
+			mve_checkpoint_save((const void *)region);
 }
 
-/* The outermost checkpoint begins: the log is empty. */
+/* Those that have become hot are put behind those that were. */
+static size_t hot_gather(void)
+{
+	size_t all = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES, to = state->hot;
+
+	for (size_t n = to; n < all && to < HOT_MAX; n++)
+		if (LOG[n].at & HOT && LOG[n].serial == state->serial)
+			LOG[to++].at = LOG[n].at;
+	return to;
+}
+
+/* The checkpoint is open: whoever comes in between saves by himself, behind these. */
+void log_ahead(void)
+{
+	const uint8_t epoch = state->epoch;
+
+	for (struct entry *entry = LOG; entry < LOG + state->hot; entry++)
+		if (fill(entry, entry->at - HOT, epoch))
+			*(volatile uint8_t *)tag_of(entry->at) = epoch;
+	state->counts.ahead += state->hot;
+}
+
+/* What lies in the stack that is saved as it stands, or will come below it, needs no entry. */
+void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end)
+{
+	uintptr_t from = sp - low > STACK_AHEAD ? sp - STACK_AHEAD : low;
+	uint8_t *first = tag_of(from), *last = tag_of(end - 1);
+
+	for (uintptr_t page = (uintptr_t)first & -PAGE; page <= (uintptr_t)last; page += PAGE)
+		tag_noted(page);
+	memset(first + 1, state->epoch, last - first - 1);
+}
+
+void log_forget(const void *at, size_t size)
+{
+	if (stays((uintptr_t)at, size))
+		state->forgets = 1;
+}
+
+/* The outermost checkpoint begins: the log is empty, but for room for what is hot. */
 void log_begin(void)
 {
 	size_t used = state->head * way->unit < LOG_MAX ? state->head * way->unit : LOG_MAX;
@@ -168,7 +252,9 @@ void log_begin(void)
 		state->counts.log_most = used;
 	if (used > LOG_KEPT)
 		KERNEL_3(SYS_madvise, LOG_AT + LOG_KEPT, LOG_MAX - LOG_KEPT, MADV_DONTNEED);
-	state->head = 0;
+	state->hot = way->hot && !state->forgets && state->last < EPOCH_LAST ? hot_gather() : 0;
+	state->head = state->hot;
+	state->forgets = 0;
 	state->serial++;
 	state->turn++;
 }
@@ -183,17 +269,20 @@ void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes))
 	MUST(state->head <= LOG_ENTRIES && mark <= state->head);
 	for (size_t n = state->head; n-- > mark;) {
 		struct entry *entry = LOG + n;
+		uintptr_t at = entry->at & -REGION;
 
 		if (entry->serial != state->serial)
 			continue;
-		if (memcmp((void *)entry->at, entry->bytes, REGION))
-			memcpy((void *)entry->at, entry->bytes, REGION);
+		if (memcmp((void *)at, entry->bytes, REGION))
+			memcpy((void *)at, entry->bytes, REGION);
 		if (also)
-			also(entry->at, entry->bytes);
-		*tag_of(entry->at) = 0;
+			also(at, entry->bytes);
+		*tag_of(at) = 0;
 		entry->serial = 0;
 	}
 	state->counts.regions += state->head - mark;
+	if (mark < state->hot)
+		state->hot = mark;
 	state->head = mark;
 	state->turn++;
 }

@@ -121,6 +121,7 @@ static void given_back(void)
 
 void tags_wipe(void)
 {
+	state->forgets = 1;
 	if (!wiped_in_place())
 		given_back();
 }

@@ -37,6 +37,8 @@ struct change {
  * tags are given back to the kernel. */
 #define TAG_PAGES	1024
 
+#define EPOCH_LAST	255
+
 struct level {
 	struct jump jump;
 	size_t mark;		/* the log's head when it was opened */
@@ -61,9 +63,11 @@ struct state {
 	uint8_t watch;		/* thunks.S: the newest checkpoint has not looked */
 	uint8_t strange;	/* libraries may write without a call that is known */
 	uint8_t called;		/* library.h: since the seam has put it out */
+	uint8_t forgets;	/* what is hot: it cannot be read, or its tags are wiped */
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
 	size_t head;		/* entries of the log; past its end when it is full */
+	size_t hot;		/* entries of it that are saved ahead, the first ones */
 	uint64_t turn;		/* of the log: how often a mark was set in it, or gone back to */
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
@@ -121,6 +125,10 @@ void stack_restore(const struct level *level);
 
 /* log.c */
 void log_begin(void);
+void log_ahead(void);
+void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end);
+/* This can no longer be read. */
+void log_forget(const void *at, size_t size);
 void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes));
 
 /* levels.c, for jump.S */

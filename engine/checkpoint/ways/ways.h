@@ -23,6 +23,7 @@ struct way {
 	void (*drop)(const struct level *level);
 	int all;		/* by pages: all memory; else that of libraries */
 	size_t unit;		/* bytes of the log that its head counts in */
+	int hot;		/* regions may be saved ahead */
 };
 
 extern const struct way *way __attribute__((visibility("hidden")));

@@ -1,0 +1,112 @@
+/*
+ * What requests write again and again is saved as the checkpoint is opened. It goes back as the
+ * rest does, whether or not it is written this time; what can no longer be read is let alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <mve/checkpoint.h>
+
+#define CHECK(cond)	do { \
+	if (!(cond)) { \
+		printf("line %d: %s: %s\n", __LINE__, #cond, mve_checkpoint_why()); \
+		exit(1); \
+	} } while (0)
+
+#define ROUNDS	600	/* more than there are epochs */
+#define PAGES	4
+
+static char data[8192], before[8192];
+static char *heap, *pages;
+
+static unsigned long ahead(void)
+{
+	struct mve_checkpoint_counts counts;
+
+	mve_checkpoint_counts(&counts);
+	return counts.ahead;
+}
+
+static void change(int round)
+{
+	for (size_t n = 0; n < sizeof(data); n += 300)
+		data[n] = (char)(round + 1);
+	for (size_t n = 0; n < 4096; n += 128 * (1 + round % 3))
+		heap[n] = (char)(round + 2);
+	data[round * 7 % sizeof(data)]++;
+}
+
+/* Within another one at times, of which the inner one is dropped. */
+static void request(int round)
+{
+	change(round);
+	if (round % 5)
+		return;
+	CHECK(mve_checkpoint_open() == 0);
+	change(round + 1);
+	CHECK(mve_checkpoint_drop() == 0);
+}
+
+static __attribute__((noinline)) void turn(int round, char *heap_before)
+{
+	int got;
+
+	memcpy(before, data, sizeof(data));
+	memcpy(heap_before, heap, 4096);
+	got = mve_checkpoint_open();
+	CHECK(got >= 0);
+	if (got == 1) {
+		CHECK(!memcmp(before, data, sizeof(data)) && !memcmp(heap_before, heap, 4096));
+		return;
+	}
+	request(round);
+	if (round % 11 == 10)
+		mve_checkpoint_restore();
+	CHECK(mve_checkpoint_drop() == 0);
+}
+
+/* Pages of the heap that the program shuts. */
+static void shut(int how)
+{
+	CHECK(mprotect(pages, PAGES * 4096, how) == 0);
+}
+
+static void write_pages(void)
+{
+	CHECK(mve_checkpoint_open() == 0);
+	for (int n = 0; n < PAGES * 4096; n += 64)
+		pages[n]++;
+	CHECK(mve_checkpoint_drop() == 0);
+}
+
+static void unreadable(void)
+{
+	unsigned long was;
+
+	pages = aligned_alloc(4096, PAGES * 4096);
+	memset(pages, 0, PAGES * 4096);
+	for (int n = 0; n < 5; n++)
+		write_pages();
+	was = ahead();
+	write_pages();
+	CHECK(ahead() - was >= PAGES * 4096 / 512);
+	shut(PROT_NONE);
+	CHECK(mve_checkpoint_open() == 0);
+	CHECK(mve_checkpoint_drop() == 0);
+	shut(PROT_READ | PROT_WRITE);
+	CHECK(pages[64] == 6);
+}
+
+int main(void)
+{
+	char *heap_before = malloc(4096);
+
+	heap = malloc(4096);
+	memset(heap, 1, 4096);
+	for (int round = 0; round < ROUNDS; round++)
+		turn(round, heap_before);
+	CHECK(ahead() > ROUNDS * 10);
+	unreadable();
+	puts("hot: ok");
+}
