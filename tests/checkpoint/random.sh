@@ -5,7 +5,7 @@ rounds=$1
 ways="-O2
 -O0
 -O3 -march=native
--O2 -mve-no-stack -mve-no-dominated -mve-no-fresh -mve-no-joined -mve-no-loops -mve-no-editions
+-O2 -mve-no-stack -mve-no-dominated -mve-no-joined -mve-no-loops -mve-no-editions
 -O2 -mve-no-editions
 -O2 -mve-no-joined"
 for how in "0 1" "0 4" "2 1" "3 4"; do

@@ -89,6 +89,34 @@ static void freed(void)
 	free(given);
 }
 
+struct record {
+	long word[25];
+};
+
+static struct record *volatile latest;
+
+/* Who writes what was just allocated, and was another's. */
+static void allocate_again(void)
+{
+	free(given);
+	for (int i = 0; i < 50; i++) {
+		struct record *new = malloc(sizeof(*new));
+
+		new->word[1] = new->word[20] = new->word[24] = i;
+		latest = new;
+	}
+}
+
+static void reused(void)
+{
+	given = malloc(sizeof(struct record));
+	memset(given, 'r', sizeof(struct record));
+	taken_back(allocate_again);
+	for (size_t i = 0; i < sizeof(struct record); i++)
+		CHECK(given[i] == 'r');
+	free(given);
+}
+
 static char *mapping, *other;
 static int told[2];
 
@@ -260,6 +288,7 @@ int main(void)
 {
 	heap();
 	freed();
+	reused();
 	mappings();
 	libc();
 	libraries();

@@ -11,7 +11,7 @@ static std::string line(const Count &c, const Module &m)
 	std::string text;
 	raw_string_ostream out(text);
 
-	out << "stores=" << c.stores << " stack=" << c.stack << " fresh=" << c.fresh
+	out << "stores=" << c.stores << " stack=" << c.stack
 	    << " dominated=" << c.dominated << " loop=" << c.loop << " joined=" << c.joined
 	    << " checks=" << c.checks << " gates=" << c.gates << " editions=" << c.editions
 	    << " unseen=" << c.unseen << " file=" << m.getSourceFileName();

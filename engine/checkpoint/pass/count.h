@@ -9,7 +9,6 @@
 struct Count {
 	unsigned stores = 0;	// all that write memory
 	unsigned stack = 0;	// left out: to the function's own frame
-	unsigned fresh = 0;	// left out: allocated since a checkpoint could be opened
 	unsigned dominated = 0;	// left out: checked before on every way
 	unsigned loop = 0;	// left out: checked once before the loop
 	unsigned joined = 0;	// left out: within a neighbour's check

@@ -1,12 +1,13 @@
 // The second analysis follows facts forward through the blocks: "these bytes from this base are
-// checked".  A fact begins at a site, or at an allocation; what may open a checkpoint ends all; the
-// definition of its base, come to again by a loop, ends it, too.  At a meeting of ways those hold
-// that hold on each.
+// checked".  A fact begins at a site; what may open a checkpoint ends all; the definition of its
+// base, come to again by a loop, ends it, too.  At a meeting of ways those hold that hold on each.
+//
+// What was just allocated is checked as the rest: it may have been somebody's when the checkpoint
+// was opened, and have been freed since.
 #include "engine/checkpoint/pass/leave.h"
 #include "engine/checkpoint/pass/options.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/PostOrderIterator.h"
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
 #include <algorithm>
@@ -31,19 +32,10 @@ void leave_stack(Sites &sites, Count &count)
 	sites.erase(kept, sites.end());
 }
 
-static bool allocates(const Value *v)
-{
-	auto *call = dyn_cast<CallBase>(v);
-	const Function *f = call ? call->getCalledFunction() : nullptr;
-
-	return f && (f->getName() == "mve_heap_malloc" || f->getName() == "mve_heap_calloc");
-}
-
 namespace {
 struct Fact {
 	const Value *base;
 	int64_t begin, end;
-	bool fresh;
 };
 
 class Facts {
@@ -109,16 +101,6 @@ BitVector Facts::through(const BasicBlock &b) const
 	return now;
 }
 
-static SmallPtrSet<const Value *, 4> allocated(const Sites &sites)
-{
-	SmallPtrSet<const Value *, 4> found;
-
-	for (const Site &s : sites)
-		if (allocates(s.base))
-			found.insert(s.base);
-	return found;
-}
-
 Facts::Facts(Function &f, const Sites &sites, const Quiet &q) : quiet(q)
 {
 	bool changed = true;
@@ -126,10 +108,7 @@ Facts::Facts(Function &f, const Sites &sites, const Quiet &q) : quiet(q)
 	if (options().dominated)
 		for (const Site &s : sites)
 			if (!s.length && s.size)
-				add(s.at, {s.base, s.offset, s.offset + (int64_t)s.size, false});
-	if (options().fresh)
-		for (const Value *v : allocated(sites))
-			add(cast<Instruction>(v), {v, INT64_MIN, INT64_MAX, true});
+				add(s.at, {s.base, s.offset, s.offset + (int64_t)s.size});
 	ReversePostOrderTraversal<Function *> order(&f);
 	while (changed) {
 		changed = false;
@@ -152,8 +131,8 @@ const Fact *Facts::covers(const Site &site, const BitVector &now) const
 		const Fact &fact = facts[n];
 		if (!now.test(n))
 			continue;
-		if (fact.fresh || (!site.length && fact.begin <= site.offset &&
-				   site.offset + (int64_t)site.size <= fact.end))
+		if (!site.length && fact.begin <= site.offset &&
+		    site.offset + (int64_t)site.size <= fact.end)
 			return &fact;
 	}
 	return nullptr;
@@ -173,8 +152,7 @@ static void block_leave(const Facts &facts, const BasicBlock &b, const Sites &si
 			for (unsigned n : here->second) {
 				const Fact *fact = facts.covers(sites[n], now);
 				leaves[n] = fact;
-				if (fact)
-					(fact->fresh ? count.fresh : count.dominated)++;
+				count.dominated += fact != nullptr;
 			}
 		facts.step(i, now);
 	}

@@ -9,7 +9,7 @@
 void leave_stack(Sites &sites, Count &count);
 
 // Takes away those whose bytes were checked on every way from where a checkpoint could last have
-// been opened, or were allocated since.
+// been opened.
 void leave_checked(llvm::Function &f, Sites &sites, const Quiet &quiet, Count &count);
 
 #endif

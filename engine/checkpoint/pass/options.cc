@@ -19,7 +19,6 @@ static const struct {
 	{"unmarked", &Options::marked, false},
 	{"no-stack", &Options::stack, false},
 	{"no-dominated", &Options::dominated, false},
-	{"no-fresh", &Options::fresh, false},
 	{"no-joined", &Options::joined, false},
 	{"no-loops", &Options::loops, false},
 	{"no-editions", &Options::editions, false},

@@ -11,7 +11,6 @@ struct Options {
 	bool log = false;	// undo: each store is logged, without tags
 	bool stack = true;	// no-stack: stores to the stack are checked, too
 	bool dominated = true;	// no-dominated
-	bool fresh = true;	// no-fresh: stores to what was just allocated are checked, too
 	bool joined = true;	// no-joined
 	bool loops = true;	// no-loops
 	bool aligned = false;	// trust-alignment: a store is aligned as its type says

@@ -3,9 +3,7 @@
  * one reservation; a span's head says what it holds: blocks of one size, or the first part of
  * one large block, which then goes over as many spans as it needs.
  *
- * A free block's first word leads to the next one.  Whoever allocates it may write there
- * without a check (the pass leaves out stores to what is fresh), so that word is saved here,
- * by being written.
+ * A free block's first word leads to the next one.
  *
  * This file is built with the pass: its stores are checked.  One lock for all threads.
  */
@@ -150,13 +148,11 @@ static int refill(unsigned class)
 	return 1;
 }
 
-/* The first of a list, which is written before anybody has it. */
 static void *block_take(struct block **list)
 {
 	struct block *block = *list;
 
 	*list = block->next;
-	*(struct block *volatile *)&block->next = NULL;
 	return block;
 }
 
