@@ -126,12 +126,13 @@ bool record_begin(struct monitor *m, const struct run_options *like, uint64_t *s
 {
 	struct follower_options asleep = { .asleep = ASLEEP_FIRST };
 	bool writes = foam_task_is();
-	const char *no = writes ? "the image of one that has ended is still written" : barred(m);
+	const char *no = writes ? "the image of one that has ended is still written" :
+			 recorder_ends() ? "its last recording is just ending" : barred(m);
 	bool made = access(like->record, F_OK) < 0;
 	uint64_t recording[2];
 	int result = no ? 0 : recorder_late_open(like->record), folder;
 
-	*passes = writes;
+	*passes = writes || recorder_ends();
 	if (result && made)
 		rmdir(like->record);
 	if (result)

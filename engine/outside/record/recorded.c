@@ -198,6 +198,11 @@ bool recorder_is(void)
 	return ours.socket >= 0;
 }
 
+bool recorder_ends(void)
+{
+	return recorder_is() && ours.why[0];
+}
+
 bool recorder_left(void)
 {
 	return !recorder_is() && !strcmp(ours.why, RECORDER_LEFT);

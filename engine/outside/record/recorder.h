@@ -33,6 +33,8 @@ bool recorder_cuts(void);
 uint64_t recorder_bytes(void);
 /* There is one at work. */
 bool recorder_is(void);
+/* It writes no more, and its process is about to end. */
+bool recorder_ends(void);
 /* The last one has ended because another version leads. */
 bool recorder_left(void);
 /* Of the last one: the path of its folder. */
