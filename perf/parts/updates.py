@@ -77,6 +77,7 @@ class Server:
             self.port = s.getsockname()[1]
         self.running = processes.Running(
             [*before, *driver, build, "--port", str(self.port), "--save", "",
+             "--dbfilename", f"{self.port}.rdb",
              "--enable-debug-command", "yes", "--io-threads", "1"], ways.folder,
             (ways.mve,) if before else ())
         end = time.monotonic() + LIMIT_S
