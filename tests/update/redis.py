@@ -8,40 +8,10 @@ A client that waits in BLPOP, a subscriber and a transaction that is open stand 
 In the end every key is what a server of that version, which was given the same, has.
 """
 import os
-import socket
 import sys
 
 import real
-
-
-class Client:
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), real.served.HANGS_S)
-        self.file = self.socket.makefile("rb")
-
-    def send(self, *words):
-        words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
-        self.socket.sendall(b"*%d\r\n" % len(words) +
-                            b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
-
-    def read(self):
-        line = self.file.readline()
-        if not line:
-            raise EOFError("the connection was closed")
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"$":
-            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2]
-        if kind in b"*":
-            return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
-        return int(rest) if kind == b":" else line[:-2] if kind == b"-" else rest
-
-    def ask(self, *words):
-        self.send(*words)
-        return self.read()
-
-    def expect(self, reply, *words):
-        got = self.ask(*words)
-        assert got == reply, f"{words}: {got!r}, expected {reply!r}"
+from redis_client import Client, words
 
 
 class Load(real.Load):
@@ -58,11 +28,6 @@ class Load(real.Load):
         c.expect(n + 1, "EVAL", "return redis.call('hincrby', KEYS[1], 'n', 1)", 1, f"{key}-hash")
         c.expect(b"%d-1" % (n + 1), "XADD", f"{key}-stream", f"{n + 1}-1", "n", n)
         c.expect(n * 2, "FCALL", "twice", 0, n)
-
-
-def words(port):
-    return ["--port", str(port), "--save", "", "--enable-debug-command", "yes",
-            "--io-threads", "1"]
 
 
 LIBRARY = """#!lua name=ours
