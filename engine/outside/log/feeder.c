@@ -117,12 +117,18 @@ static void lane_sleeper_wake(struct feeder *f, uint32_t lane)
 		syscall(SYS_futex, &f->own->lane[lane].head, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The twin that reads there is dead; who has yet to come comes while its process lives. */
+/*
+ * The twin that reads there is dead; who has yet to come comes while its process lives.  A thread
+ * that executes a program is gone, too, and has said before that it comes again (roles/exec.c).
+ */
 static bool reader_over(const struct cursor *c)
 {
-	int32_t pid = CONSUME(cursor_pid, &c->pid), owner = c->owner;
+	int32_t pid = CONSUME(cursor_pid, &c->pid);
+	int32_t owner = __atomic_load_n(&c->owner, __ATOMIC_RELAXED);
+	bool over = pid > 0 && (owner > 0 ? thread_ended(pid, owner) : process_over(pid));
 
-	return pid > 0 && (owner > 0 ? thread_ended(pid, owner) : process_over(pid));
+	return over && CONSUME(cursor_pid, &c->pid) == pid &&
+	       __atomic_load_n(&c->owner, __ATOMIC_RELAXED) == owner;
 }
 
 /* Who is to make the life's twin has read on, or is dead. */

@@ -306,13 +306,17 @@ static void cursors_sweep(struct monitor *m, uint32_t version, unsigned *looks)
 	LANES_EACH(m, m->leader, i) {
 		struct cursor *c = cursor_at(m, version, i);
 		const struct lane *l = lane_at(m, m->leader, i);
+		int32_t owner = __atomic_load_n(&c->owner, __ATOMIC_RELAXED);
+		uint32_t life = c->life;
 
 		/* Read to its end in the stream of the leader before this one. */
 		if (l->state == LANE_CLOSED && !l->head && c->done == l->life)
 			c->source = m->leader;
-		if (l->state == LANE_CLOSED && c->life == l->life && c->done != l->life &&
-		    thread_dead(c->pid, c->owner, looks))
-			PUBLISH(cursor_done, &c->done, c->life);
+		/* It has not said that it comes again behind an execve. */
+		if (l->state == LANE_CLOSED && life == l->life && c->done != life &&
+		    thread_dead(c->pid, owner, looks) &&
+		    __atomic_load_n(&c->owner, __ATOMIC_RELAXED) == owner)
+			PUBLISH(cursor_done, &c->done, life);
 	}
 }
 
