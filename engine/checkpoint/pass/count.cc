@@ -14,7 +14,8 @@ static std::string line(const Count &c, const Module &m)
 	out << "stores=" << c.stores << " stack=" << c.stack
 	    << " dominated=" << c.dominated << " loop=" << c.loop << " joined=" << c.joined
 	    << " checks=" << c.checks << " gates=" << c.gates << " editions=" << c.editions
-	    << " unseen=" << c.unseen << " file=" << m.getSourceFileName();
+	    << " frames=" << c.frames << " unseen=" << c.unseen
+	    << " file=" << m.getSourceFileName();
 	if (!c.unknown.empty())
 		out << " unknown=";
 	const char *between = "";

@@ -9,6 +9,7 @@
 struct Count {
 	unsigned stores = 0;	// all that write memory
 	unsigned stack = 0;	// left out: to the function's own frame
+	unsigned frames = 0;	// arrays that were moved to the second stack
 	unsigned dominated = 0;	// left out: checked before on every way
 	unsigned loop = 0;	// left out: checked once before the loop
 	unsigned joined = 0;	// left out: within a neighbour's check

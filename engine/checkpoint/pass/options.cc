@@ -18,6 +18,7 @@ static const struct {
 	{"trust-alignment", &Options::aligned, true},
 	{"unmarked", &Options::marked, false},
 	{"no-stack", &Options::stack, false},
+	{"no-frames", &Options::frames, false},
 	{"no-dominated", &Options::dominated, false},
 	{"no-joined", &Options::joined, false},
 	{"no-loops", &Options::loops, false},

@@ -10,6 +10,7 @@ struct Options {
 	bool checks = true;	// no-checks: only what is known of libraries
 	bool log = false;	// undo: each store is logged, without tags
 	bool stack = true;	// no-stack: stores to the stack are checked, too
+	bool frames = true;	// no-frames: large arrays stay on the ordinary stack
 	bool dominated = true;	// no-dominated
 	bool joined = true;	// no-joined
 	bool loops = true;	// no-loops

@@ -1,6 +1,7 @@
 // The pass: runs last on each module, and puts a check before each store that needs one.
 // mve-cc loads it into clang; for opt it is called mve-checkpoint.
 #include "engine/checkpoint/pass/emit.h"
+#include "engine/checkpoint/pass/frames.h"
 #include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/leave.h"
 #include "engine/checkpoint/pass/loops.h"
@@ -24,6 +25,7 @@ static bool wants(const Function &f)
 
 static void function(Function &f, const Quiet &quiet, Count &count)
 {
+	frames_move(f, count);
 	loops_prepare(f);
 	Sites sites = sites_find(f, count);
 

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/ways/pages.h"
@@ -80,6 +81,7 @@ int checkpoint_open(const struct jump *jump)
 	level->changed = state->changed;
 	level->error = errno;
 	level->looked = 1;
+	frames_save(level);
 	error = stack_save(level);
 	if (!error)
 		error = way->open(level);
@@ -102,6 +104,7 @@ static struct level *level_pop(void)
 
 	MUST(state->depth >= 0 && state->depth < MVE_CHECKPOINT_DEPTH);
 	state->stacks = level->stack_mark;
+	state->frames_live = level->frames_live;
 	state->epoch = state->depth && !state->lost ? level[-1].epoch : 0;
 	state->watch = state->epoch && !level[-1].looked;
 	if (state->depth == 0)
@@ -149,6 +152,7 @@ int checkpoint_restore(void)
 	way->restore(level);
 	maps_undo(level->changed);
 	stack_restore(level);
+	frames_restore(level);
 	state->counts.restored++;
 	errno = level->error;
 	checkpoint_jump(&level->jump, 1);

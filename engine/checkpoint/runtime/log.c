@@ -176,7 +176,8 @@ SAVES void mve_checkpoint_save(const void *pointer)
 		undo_save(region);
 		return;
 	}
-	if (at - state->stack_low >= state->stack_room && at - own_stack.low >= own_stack.room) {
+	if (at - state->stack_low >= state->stack_room && at - own_stack.low >= own_stack.room &&
+	    !(frames_have(at) && frames_dead(at))) {
 		n = take();
 		if (n >= LOG_ENTRIES) {
 			log_full();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/ways/pages.h"
@@ -46,6 +47,8 @@ static int reserve_all(void)
 
 	if (!error)
 		error = reserve(TAGS_OF(HIGH_BEGIN), TAGS_OF(HIGH_END));
+	if (!error)
+		error = reserve(TAGS_OF(FRAMES_AT), TAGS_OF(FRAMES_END));
 	if (!error)
 		error = reserve(LOG_AT, LOG_AT + LOG_MAX);
 	if (!error)
@@ -113,8 +116,10 @@ static void given_back(void)
 	long low = KERNEL_3(SYS_madvise, TAGS_OF(0), LOW_END >> REGION_SHIFT, MADV_DONTNEED);
 	long high = KERNEL_3(SYS_madvise, TAGS_OF(HIGH_BEGIN),
 			     (HIGH_END - HIGH_BEGIN) >> REGION_SHIFT, MADV_DONTNEED);
+	long frames = KERNEL_3(SYS_madvise, TAGS_OF(FRAMES_AT),
+			       (FRAMES_END - FRAMES_AT) >> REGION_SHIFT, MADV_DONTNEED);
 
-	MUST(low == 0 && high == 0);
+	MUST(low == 0 && high == 0 && frames == 0);
 	state->tag_pages_more = 0;
 	memset(state->tag_page, 0, sizeof(state->tag_page));
 }

@@ -40,6 +40,7 @@ void own_first(void)
 		limit.rlim_cur = STACK_GAP;
 	own_known(end - limit.rlim_cur, end);
 	heap_place = 1;
+	frames_begin(0);
 }
 
 static void own_ask(void)
@@ -83,6 +84,7 @@ static void stack_leave(void *place)
 {
 	library_called();
 	heap_place = 0;
+	frames_end();
 	state->stack[(intptr_t)place].begin = 0;
 	__atomic_fetch_sub(&state->stacks_known, 1, __ATOMIC_RELAXED);
 }
@@ -109,6 +111,7 @@ static void *started(void *told)
 	place = stack_enter();
 	MUST(place >= 0);
 	heap_place = (unsigned)place + 2;
+	frames_begin((int)place + 1);
 	pthread_cleanup_push(stack_leave, (void *)place);
 	got = start.function(start.argument);
 	pthread_cleanup_pop(1);

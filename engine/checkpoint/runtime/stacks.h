@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "engine/checkpoint/runtime/layout.h"
 
 #define STACKS_AT	(LOG_AT + LOG_MAX + 4096)
@@ -42,5 +43,44 @@ int stack_within(uintptr_t begin, uintptr_t end);
 /* libc's own heap. */
 void *__libc_malloc(size_t size);
 void __libc_free(void *at);
+
+/*
+ * Large arrays of the program's frames lie on a second stack of each thread (frames.c,
+ * pass/frames.cc), whose stores are checked as those to other memory are.  So the stack that is
+ * copied as a checkpoint is opened stays small.
+ */
+
+/* Limit (Checkpoints): bytes of large arrays in frames of a thread.  Beyond: they lie on its
+ * ordinary stack, which is copied whole. */
+#define FRAMES_ROOM	(1ul << 20)
+
+#define FRAMES_AT	0x2000000000ul		/* 128 GiB */
+#define FRAMES_END	(FRAMES_AT + (THREADS_MAX + 1) * FRAMES_ROOM)
+
+#define FRAMES_CALL	__attribute__((preserve_most))
+
+/* A function begins, with its frame there: its place for so many bytes.  Null: it has to use
+ * its own frame. */
+FRAMES_CALL void *mve_checkpoint_frame(const void *here, size_t size);
+
+/* It returns.  What it was given may be null. */
+FRAMES_CALL void mve_checkpoint_frame_end(void *given);
+
+/* A thread's is made, or ends.  The first thread's has place 0. */
+void frames_begin(int place);
+void frames_end(void);
+
+/* The newest checkpoint's, for who opens it, and goes back to it. */
+struct level;
+void frames_save(struct level *level);
+void frames_restore(const struct level *level);
+
+/* Whether a byte here need not be saved: it lies below all that stands, or another thread's. */
+__attribute__((preserve_all)) int frames_dead(uintptr_t at);
+
+static inline int frames_have(uintptr_t at)
+{
+	return at - FRAMES_AT < FRAMES_END - FRAMES_AT;
+}
 
 #endif

@@ -46,6 +46,8 @@ struct level {
 	uintptr_t stack;	/* the standing stack: from here */
 	size_t stack_size;
 	size_t stack_mark;	/* its copy among the stacks */
+	void *frames_top;	/* its arrays */
+	uintptr_t frames_low, frames_live;	/* the latter before it was opened */
 	uint8_t epoch;
 	uint8_t looked;		/* pages.c: libraries' memory was looked at since, */
 	size_t looked_mark;	/* with the log's head here */
@@ -72,6 +74,8 @@ struct state {
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
 	size_t stacks;		/* bytes of the stacks' copies */
+	uintptr_t frames_place;	/* frames.c: of who opened the outermost one; */
+	uintptr_t frames_live;	/* what is below stood at none of those that are open */
 	const char *why, *lost_why;
 	int stacks_known;
 	int stacks_most;
