@@ -70,8 +70,10 @@ def main():
             if "busy: ok" not in words or program.returncode:
                 raise Wrong(f"{program.returncode}: {words}")
         except Wrong as e:
+            time.sleep(PAUSE_S)
+            ended = program.poll()
             program.kill()
-            raise SystemExit(f"{e}\n{program.communicate()[0]}")
+            raise SystemExit(f"{e}\n{ended}: {program.communicate()[0]}")
         finally:
             for process in (program, mve):
                 if process and process.poll() is None:
