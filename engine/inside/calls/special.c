@@ -281,6 +281,7 @@ static long serve_seccomp(struct thread *t)
 #define RSEQ_CPU_ID	4		/* where its number is; none: */
 static const int32_t cpu_unknown = -1;	/* RSEQ_CPU_ID_UNINITIALIZED */
 static bool rseq_was;
+static uint64_t rseq_left[AREA_THREADS];	/* of threads in company: where it was */
 
 static bool is_libcs_rseq(uint64_t at, uint64_t len, uint32_t sign)
 {
@@ -293,21 +294,28 @@ void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign)
 		t->rseq = at;
 }
 
+void rseq_none(struct thread *t)
+{
+	MUST(t->index < AREA_THREADS);
+	t->rseq = rseq_left[t->index] = 0;
+}
+
 void rseq_leave(struct thread *t)
 {
 	rseq_was = true;
 	if (!t->rseq)
 		return;
 	OWN4(__NR_rseq, t->rseq, RSEQ_SIZE, RSEQ_LEAVE, RSEQ_SIGN);
-	t->rseq_left = t->rseq;
+	rseq_left[t->index] = t->rseq;
 	t->rseq = 0;
 }
 
 void rseq_back(struct thread *t)
 {
-	if (t->rseq_left)
-		OWN4(__NR_rseq, t->rseq_left, RSEQ_SIZE, 0, RSEQ_SIGN);
-	t->rseq_left = 0;
+	MUST(t->index < AREA_THREADS);
+	if (rseq_left[t->index])
+		OWN4(__NR_rseq, rseq_left[t->index], RSEQ_SIZE, 0, RSEQ_SIGN);
+	rseq_left[t->index] = 0;
 }
 
 /* A thread that is made in company by a program that has one believes that it has, too. */
@@ -315,10 +323,12 @@ static long rseq_believed(struct thread *t)
 {
 	const struct frame *f = &t->frame;
 
+	MUST(t->index < AREA_THREADS);
+	rseq_left[t->index] = 0;
 	if (!rseq_was || target_out(f->rdi + RSEQ_CPU_ID, &cpu_unknown, sizeof(cpu_unknown)))
 		return -ENOSYS;
-	t->rseq_left = is_libcs_rseq(f->rdi, f->rsi, (uint32_t)f->r10) &&
-		       !(f->rdx & RSEQ_LEAVE) ? f->rdi : 0;
+	if (is_libcs_rseq(f->rdi, f->rsi, (uint32_t)f->r10) && !(f->rdx & RSEQ_LEAVE))
+		rseq_left[t->index] = f->rdi;
 	return 0;
 }
 

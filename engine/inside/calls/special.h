@@ -13,7 +13,11 @@ static inline bool call_is_special(long nr)
 
 long serve_special(struct thread *t, long nr);
 
-/* The thread has registered it; others come, and it is taken back; we leave, and it is again. */
+/*
+ * A thread has none at its begin.  It has registered it; others come, and it is taken back; we
+ * leave, and it is registered again.
+ */
+void rseq_none(struct thread *t);
 void rseq_note(struct thread *t, uint64_t at, uint64_t len, uint32_t sign);
 void rseq_leave(struct thread *t);
 void rseq_back(struct thread *t);

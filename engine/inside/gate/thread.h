@@ -188,7 +188,6 @@ struct thread {
 	union {
 		uint64_t mutex;	/* its mutex */
 		uint64_t rseq;	/* of a program that is alone: where libc has one; or 0 */
-		uint64_t rseq_left;	/* of one in company: where it was */
 	};
 	uint64_t mutex_turn;	/* the mutex' last turn when we came to lead */
 	uint64_t asked;		/* a follower's: TSan's handler, which is about to be asked for */

@@ -21,6 +21,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/actions/actions.h"
 #include "engine/inside/calls/pids.h"
+#include "engine/inside/calls/special.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/latch.h"
@@ -103,7 +104,7 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	c->creator = t->tid;
 	c->clone_mask = t->clone_mask;
 	c->alt = (struct altstack){ 0 };
-	c->rseq = 0;
+	rseq_none(c);
 	c->wider = space_bits(t);
 	if (w->flags & CLONE_VFORK)
 		c->alt = t->alt;
