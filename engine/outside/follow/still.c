@@ -55,7 +55,8 @@ static struct seen {
 static bool waits_for_leader(const struct monitor *m, const struct version *v, uint32_t lane)
 {
 	const struct lane *l = lane_at(m, m->leader, lane);
-	char state = thread_state(l->pid, (pid_t)l->owner);
+	/* In a replay they are another day's. */
+	char state = m->options->replay ? 0 : thread_state(l->pid, (pid_t)l->owner);
 
 	return state == 't' || state == 'T' || streams_lane_waits(m, v->index, m->leader, lane);
 }
