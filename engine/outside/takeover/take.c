@@ -171,8 +171,11 @@ int64_t take_serve(struct version *v, const struct request *r)
 	/* Its version has failed, and is replaced: it stands here until it ends. */
 	if (is_replaced(m, v) && takeover_switched(m))
 		return takers_add(mv, &k);
-	if (v->index != m->leader || !takeover_switched(m) || lane == LANES_ALL)
+	if (v->index != m->leader || lane == LANES_ALL)
 		return -EINVAL;
+	/* All that stood have been taken from: its twin had ended before, and has told no end. */
+	if (!takeover_switched(m))
+		return take_refuse(v, r, -ESRCH, false);
 	k.holder = holder(m, v, r->pid, lane, &k.twin);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
