@@ -23,7 +23,7 @@
 #include "engine/abi/waits.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	21
+#define AREA_VERSION	22
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 /*
@@ -196,6 +196,8 @@ enum note {
 /* Of what a process notes only so many, to have them when it leads. */
 enum room { ROOM_TIMERS, ROOM_LOCKS, ROOM_CHILDREN, ROOMS };
 
+#define IDS_KERNEL	(1 << 22)	/* the kernel's ids are below that (PID_MAX_LIMIT) */
+
 #define INPUT_CELLS	8192
 #define INPUT_BYTES	232
 
@@ -243,6 +245,8 @@ struct area {
 	_Alignas(4096) struct site_row site[AREA_SITES];
 	struct slot slot[AREA_THREADS];
 	struct input_cell input[INPUT_CELLS];
+	/* As bits: ids that its programs know, and that the kernel may give to others since. */
+	uint64_t id_held[IDS_KERNEL / 64];
 };
 
 _Static_assert(sizeof(struct slot) == 4 * 4096, "a slot is four pages");

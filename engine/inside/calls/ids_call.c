@@ -5,6 +5,8 @@
 #include <asm/unistd.h>
 #include <linux/capability.h>
 #include <linux/errno.h>
+#include <linux/signal.h>
+#include <linux/wait.h>
 
 #include "engine/core/walk.h"
 #include "engine/inside/calls/clock.h"
@@ -103,15 +105,30 @@ long ids_both(struct thread *t, const struct call_desc *d, long nr)
 	return call_with_real(t, d, nr);
 }
 
-/* Of whom waitid tells. */
-static void info_seen(uint64_t at)
+/* Of whom waitid tells; who is only looked at, or has stopped, will be waited for again. */
+static void info_seen(uint64_t at, uint64_t options)
 {
-	int32_t pid;
+	int32_t pid, code;
 
-	if (!at || target_in(&pid, at + INFO_PID, sizeof(pid)) || pid <= 0)
+	if (!at || target_in(&pid, at + INFO_PID, sizeof(pid)) || pid <= 0 ||
+	    target_in(&code, at + INFO_CODE, sizeof(code)))
 		return;
 	pid = id_seen(pid);
 	target_out(at + INFO_PID, &pid, sizeof(pid));
+	if (!(options & WNOWAIT) && code <= CLD_DUMPED)
+		child_gone(pid);
+}
+
+/* wait4 has told of one; who has stopped, or goes on, is known further. */
+static int32_t waited_seen(int32_t real, uint64_t at, uint64_t options)
+{
+	int32_t seen = id_seen(real), status = 0;
+	bool told = at && !target_in(&status, at, sizeof(status));
+
+	if (told ? (status & 0xff) != 0x7f && status != 0xffff :
+		   !(options & (WUNTRACED | WCONTINUED)))
+		child_gone(seen);
+	return seen;
 }
 
 /* Makes the call with the kernel's ids and gives back the program's. */
@@ -123,18 +140,14 @@ long ids_call(struct thread *t, const struct call_desc *d, long nr)
 		return call_serve(t, nr);
 	result = call_with_real(t, d, nr);
 	if (nr == __NR_waitid && !result)
-		info_seen(t->frame.rdx);
+		info_seen(t->frame.rdx, t->frame.r10);
 	if (result <= 0 || d->result != KIND_PID || d->class == CLASS_LIFE)
 		return result;
 	if (nr == __NR_getpid)
 		return t->vpid;
 	if (nr == __NR_getppid)
 		return id_seen(parent_real((int32_t)result));
-	if (nr == __NR_wait4) {
-		int32_t seen = id_seen((int32_t)result);
-
-		child_gone(seen);
-		return seen;
-	}
+	if (nr == __NR_wait4)
+		return waited_seen((int32_t)result, t->frame.rsi, t->frame.rdx);
 	return id_seen((int32_t)result);
 }

@@ -100,14 +100,10 @@ void stream_child(struct thread *c, uint32_t lane)
 		cur = c->reader.cursor;
 		cur->owner = c->tid;
 		cur->pid = c->pid;
-	} else {
-		c->vtid = c->tid;
-		c->vpid = c->pid;
-		if (lane != CHUNK_NONE) {
-			lane_attach(c, &streams);
-			c->writer.lane->owner = c->tid;
-			c->writer.lane->pid = c->pid;
-		}
+	} else if (lane != CHUNK_NONE) {
+		lane_attach(c, &streams);
+		c->writer.lane->owner = c->tid;
+		c->writer.lane->pid = c->pid;
 	}
 	/* Other threads of a follower look at what it reads (order.c). */
 	PUBLISH(thread_has_lane, &c->has_lane, lane != CHUNK_NONE);

@@ -176,6 +176,35 @@ struct clone_args clone_asked(const struct thread *t, long nr)
 	return args;
 }
 
+/*
+ * The kernel wrote its own id where the program looks for the one that it is to know.  Parent
+ * and child both mend it, and whoever comes late changes nothing: the other may have
+ * ended, and the kernel have cleared the word, or the program may have used it anew.
+ */
+static void id_mend(uint64_t at, int32_t real, int32_t id)
+{
+	if (at)
+		target_swap(at, real, id);
+}
+
+void child_ids_find(struct thread *t, const struct clone_args *args)
+{
+	t->child_ptid = args->flags & CLONE_PARENT_SETTID ? args->parent_tid : 0;
+	t->child_ctid = args->flags & CLONE_CHILD_SETTID ? args->child_tid : 0;
+}
+
+void child_ids_parent(const struct thread *t, int32_t real, int32_t id)
+{
+	id_mend(t->child_ptid, real, id);
+}
+
+void child_ids(const struct thread *c)
+{
+	if (c->clone_flags & CLONE_VM)
+		id_mend(c->child_ptid, c->tid, c->vtid);
+	id_mend(c->child_ctid, c->tid, c->vtid);
+}
+
 int64_t clone_pidfd(const struct thread *t, long nr)
 {
 	struct clone_args args = clone_asked(t, nr);

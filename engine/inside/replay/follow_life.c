@@ -36,30 +36,6 @@ _Static_assert(sizeof(struct layout) <= sizeof(((struct request *)0)->call), "la
 /* --- clone --------------------------------------------------------------------------- */
 
 /*
- * The kernel wrote its own id where the program looks for the leader's.  Parent and
- * child both mend it, and whoever comes late changes nothing: the other may have
- * ended, and the kernel have cleared the word, or the program may have used it anew.
- */
-static void id_mend(uint64_t at, int32_t real, int32_t id)
-{
-	if (at)
-		target_swap(at, real, id);
-}
-
-void child_ids(struct thread *c)
-{
-	if (c->clone_flags & CLONE_VM)
-		id_mend(c->child_ptid, c->tid, c->vtid);
-	id_mend(c->child_ctid, c->tid, c->vtid);
-}
-
-static void ids_find(struct thread *t, const struct clone_args *args)
-{
-	t->child_ptid = args->flags & CLONE_PARENT_SETTID ? args->parent_tid : 0;
-	t->child_ctid = args->flags & CLONE_CHILD_SETTID ? args->child_tid : 0;
-}
-
-/*
  * An id that is the leader's, and a descriptor that only it has, are not asked for: with
  * `less`, before the call.
  */
@@ -128,7 +104,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	cursor_await(lane, asked.flags & CLONE_THREAD ? t->pid : 0);
 	cursor_begin(&streams, lane, life, source);
 	follow_take(t);
-	ids_find(t, &asked);
+	child_ids_find(t, &asked);
 	t->child_lane = lane;
 	t->child_vtid = vtid;
 	if (copies)	/* a thread may be what another waits for */
@@ -145,7 +121,7 @@ static long follow_clone(struct thread *t, long nr, const struct event *e)
 	if (copies)
 		order_forked();
 	pidfd_give(t, nr, &asked, pidfd);
-	id_mend(t->child_ptid, (int32_t)result, vtid);
+	child_ids_parent(t, (int32_t)result, vtid);
 	child_note(t, vtid, (int32_t)result, lane);
 	return vtid;
 }

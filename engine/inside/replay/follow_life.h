@@ -7,6 +7,5 @@
 /* A difference in what the twin of a program or of an end was given: before its row ends. */
 void life_compare(struct thread *t, long nr, const struct event *e);
 long follow_life(struct thread *t, long nr, const struct event *e);
-void child_ids(struct thread *c);
 
 #endif

@@ -33,11 +33,12 @@
 #include "engine/inside/lanes/tick.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/life.h"
-#include "engine/inside/replay/follow_life.h"
 #include "engine/inside/roles/clone.h"
 #include "engine/inside/roles/modules.h"
 #include "engine/inside/rules/rules_object.h"
 #include "engine/inside/sample/inputs.h"
+#include "engine/inside/state/children.h"
+#include "engine/inside/state/ids.h"
 #include "engine/inside/state/space.h"
 
 #define CLONE3_SIZE_MIN	64
@@ -207,17 +208,38 @@ static long clone_copying(struct thread *t, const struct clone_want *w)
 	return result;
 }
 
+/* A leader's: the program hears of it by an id that means nobody else (ids.c). */
+static long born_named(struct thread *t, const struct clone_want *w, long real)
+{
+	int32_t id = id_born((int32_t)real);
+
+	if (!(w->flags & CLONE_THREAD))
+		child_reused((int32_t)real);
+	if (id == real)
+		return real;
+	child_ids_parent(t, (int32_t)real, id);
+	if (!(w->flags & CLONE_THREAD))
+		child_note(t, id, (int32_t)real, LANES);
+	return id;
+}
+
 /* clone, clone3, fork, vfork; in the parent. */
 long serve_clone(struct thread *t, long nr)
 {
 	uint64_t all = ALL_SIGNALS;
 	struct clone_want want;
+	bool names = !t->following && !ids_are_ours();
+	struct clone_args asked;
 	uint32_t taken = 0;
 	long result;
 
 	if (!clone_read(&t->frame, nr, &want))
 		return call_kernel(t);
 	pids_clone(t, want.flags);
+	if (names) {
+		asked = clone_asked(t, nr);
+		child_ids_find(t, &asked);
+	}
 	/* While signals come: who holds one may wait for this thread to hear it (seal_break). */
 	if (!(want.flags & CLONE_VM))
 		taken = modules_fork_begin();
@@ -228,6 +250,8 @@ long serve_clone(struct thread *t, long nr)
 		result = want.flags & CLONE_VM ? clone_sharing(t, &want)
 					       : clone_copying(t, &want);
 	modules_fork_end(taken);
+	if (names && result > 0)
+		result = born_named(t, &want, result);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);
 	return result;
 }
@@ -240,6 +264,17 @@ void thread_fork(struct thread *t)
 	t->hidden_waits = 0;	/* pending signals are the parent's */
 	t->arm_wanted = 0;
 	t->timer = 0;
+}
+
+/* How its program knows it; a follower's sanitizer has tasks of its own, which have no lane. */
+static void child_named(struct thread *c)
+{
+	if (!c->following)
+		c->vtid = id_born(c->tid);
+	else
+		c->vtid = c->child_lane != CHUNK_NONE ? c->child_vtid : c->tid;
+	if (!(c->clone_flags & CLONE_THREAD))
+		c->vpid = c->vtid;
 }
 
 /* First C code of a child; clone_child in gate.S brought us here. */
@@ -265,11 +300,7 @@ void child_begin(struct thread *t)
 		PUBLISH_BY(area_newborn, fetch_sub, &((struct area *)boot.area)->newborn, 1);
 	rules_child(t);
 	if (streams.conduct) {
-		if (t->following && t->child_lane != CHUNK_NONE)
-			t->vtid = t->child_vtid;
-		if (t->following && t->child_lane != CHUNK_NONE &&
-		    !(t->clone_flags & CLONE_THREAD))
-			t->vpid = t->vtid;
+		child_named(t);
 		stream_child(t, t->child_lane);
 		if (t->clone_flags & CLONE_THREAD && t->has_lane)
 			locks_begin();
@@ -280,7 +311,7 @@ void child_begin(struct thread *t)
 		/* Who sees that it is born sees its slot. */
 		PUBLISH(births, t->birth, 0);
 	signals_start(t);
-	if (t->following)	/* a bad pointer is a signal: not before */
+	if (t->vtid != t->tid)	/* a bad pointer is a signal: not before */
 		child_ids(t);
 	seal_arm(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->clone_mask, 0, 8);

@@ -132,6 +132,21 @@ int32_t child_seen(int32_t pid)
 	return 0;
 }
 
+void children_each(void (*each)(int32_t vpid, int32_t pid))
+{
+	for (uint32_t i = 0; i < children.used; i++)
+		if (child_at(i)->pid)
+			each(child_at(i)->vpid, child_at(i)->pid);
+}
+
+/* The kernel has given the id of one that is gone, and that nobody has waited for, anew. */
+void child_reused(int32_t pid)
+{
+	for (uint32_t i = 0; i < children.used; i++)
+		if (child_at(i)->pid == pid)
+			child_gone(child_at(i)->vpid);
+}
+
 int32_t child_waited(int32_t vpid)
 {
 	for (uint32_t i = 0; vpid > 0 && i < children.used; i++)

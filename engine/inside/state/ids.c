@@ -38,10 +38,46 @@ static uint32_t slots(void)
 	return high < AREA_THREADS ? high : AREA_THREADS;
 }
 
+static uint64_t *id_word(int32_t id)
+{
+	return &((struct area *)boot.area)->id_held[(uint32_t)id / 64 % (IDS_KERNEL / 64)];
+}
+
+/*
+ * The id is a thread's or process's of the leader before, which is gone: the kernel will give it
+ * to another that this version makes, while the program means its own by it.
+ */
+static void id_hold(int32_t id, int32_t real)
+{
+	if (id > 0 && id < IDS_KERNEL && id != real)
+		__atomic_fetch_or(id_word(id), 1ull << id % 64, __ATOMIC_RELAXED);
+}
+
+/*
+ * How the program is to know one that has just been made: by the kernel's id, or, where that
+ * is held, by one that the kernel gives to nobody.  Parent and child find the same.
+ */
+int32_t id_born(int32_t id)
+{
+	if (ids_are_ours() || !(__atomic_load_n(id_word(id), __ATOMIC_RELAXED) >> id % 64 & 1))
+		return id;
+	return id | IDS_KERNEL;
+}
+
+static void ids_hold(const struct thread *t)
+{
+	const struct thread *o;
+
+	id_hold(t->vpid, t->pid);
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		id_hold(o->vtid, o->tid);
+	children_each(id_hold);
+}
+
 /* The version takes over, or will follow: from here on ids are translated (ids_call.c). */
 void ids_begin(struct thread *t)
 {
-	(void)t;
+	ids_hold(t);
 	__atomic_store_n(&((struct area *)boot.area)->ids, 1, __ATOMIC_RELAXED);
 	for (long nr = 0; nr + 1 < SLOT_CALLS; nr++)
 		if (call_has(call_find(nr), TRAIT_HOT) && call_has_ids(call_find(nr)))
