@@ -249,6 +249,14 @@ struct area {
 	uint64_t id_held[IDS_KERNEL / 64];
 };
 
+/*
+ * What it is given of the address space, in each build of mve alike: where a program's own
+ * mappings come to lie it tells, and a recording is to replay with the next release, too.
+ */
+#define AREA_ROOM	(40ull << 20)
+
+_Static_assert(sizeof(struct area) <= AREA_ROOM, "it has room");
+
 _Static_assert(sizeof(struct slot) == 4 * 4096, "a slot is four pages");
 _Static_assert(__builtin_offsetof(struct area, site) == 4096, "first page");
 _Static_assert(sizeof(struct input_cell) == 256, "cells stay aligned");

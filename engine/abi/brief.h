@@ -175,6 +175,8 @@ struct brief {
 	_Alignas(4096) struct rules_bank bank[2];
 };
 
+#define BRIEF_ROOM	(20ull << 20)	/* of the address space: AREA_ROOM */
 
+_Static_assert(sizeof(struct brief) <= BRIEF_ROOM, "it has room");
 
 #endif

@@ -66,8 +66,8 @@ static void parts_place(void)
 	uint64_t len = section_size(streams.conduct->chunks);
 
 	MUST(start.version < VERSIONS && start.version != streams.self);
-	parts[TWIN_AREA] = (struct part){ boot.area, sizeof(struct area), 0 };
-	parts[TWIN_BRIEF] = (struct part){ boot.brief, sizeof(struct brief), 0 };
+	parts[TWIN_AREA] = (struct part){ boot.area, AREA_ROOM, 0 };
+	parts[TWIN_BRIEF] = (struct part){ boot.brief, BRIEF_ROOM, 0 };
 	parts[TWIN_SECTION] = (struct part){
 		(uint64_t)streams_section(&streams, start.version), len, 0 };
 	parts[TWIN_LEADERS] = (struct part){

@@ -390,8 +390,8 @@ static void memory_end(struct guest *g, const struct host *h)
 
 	for (uint64_t i = 0; i < h->boot.rooms; i++)
 		unmap(g, h->boot.room[i].at, h->boot.room[i].len);
-	unmap(g, h->boot.area, sizeof(struct area));
-	unmap(g, h->boot.brief, sizeof(struct brief));
+	unmap(g, h->boot.area, AREA_ROOM);
+	unmap(g, h->boot.brief, BRIEF_ROOM);
 	unmap(g, h->boot.shelf, h->boot.shelf_len);
 	if (h->own_taken < OWN_BELOW)
 		unmap(g, own - h->own_taken, h->own_taken);

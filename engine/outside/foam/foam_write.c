@@ -94,9 +94,9 @@ static enum foam_kind kind_of_ours(const struct map *m, const struct boot *boot,
 {
 	if (is_in(m, boot->streams, span))
 		return FOAM_STREAMS;
-	if (is_in(m, boot->area, sizeof(struct area)))
+	if (is_in(m, boot->area, AREA_ROOM))
 		return FOAM_AREA;
-	if (is_in(m, boot->brief, sizeof(struct brief)))
+	if (is_in(m, boot->brief, BRIEF_ROOM))
 		return FOAM_BRIEF;
 	if (is_named(m, "/memfd:mve-inside"))
 		return FOAM_INSIDE;

@@ -17,6 +17,9 @@
 
 #define PAGE 4096ul
 
+/* What the image is mapped into, in each build of mve alike: AREA_ROOM. */
+#define INSIDE_ROOM	(2ul << 20)
+
 extern const uint8_t _binary_inside_elf_start[], _binary_inside_elf_end[];
 
 static const Elf64_Shdr *section_of(const uint8_t *b, uint32_t type)
@@ -61,7 +64,8 @@ static void loads_read(struct inside_image *im, uint64_t *base)
 		im->memory_len = p[i].p_vaddr + p[i].p_memsz - *base;
 	}
 	MUST(*base && im->data && im->data < im->memory_len && im->file_len <= im->memory_len);
-	im->memory_len = (im->memory_len + PAGE - 1) & ~(PAGE - 1);
+	MUST(im->memory_len <= INSIDE_ROOM);
+	im->memory_len = INSIDE_ROOM;
 }
 
 /* What debuggers look for in an image that they find in memory. */

@@ -150,8 +150,8 @@ static void shared_calls(struct injection *in)
 	MUST(in->calls == CALL_RECEIVE);
 	call_add(in, (struct batch_call){ SYS_recvmsg, true, 3, { AT(in, pair), AT(in, m), 0 },
 					  { OF_WORD } });
-	call_add(in, map_of(in, FD_AREA, sizeof(struct area), PROT_READ | PROT_WRITE));
-	call_add(in, map_of(in, FD_BRIEF, sizeof(struct brief), PROT_READ));
+	call_add(in, map_of(in, FD_AREA, AREA_ROOM, PROT_READ | PROT_WRITE));
+	call_add(in, map_of(in, FD_BRIEF, BRIEF_ROOM, PROT_READ));
 	image.of[0] = OF_RESULT + CALL_ROOM;
 	image.arg[3] = MAP_PRIVATE | MAP_FIXED;
 	call_add(in, image);
