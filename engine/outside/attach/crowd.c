@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -212,6 +213,22 @@ static bool is_known(const struct crowd *c, pid_t tid)
 	return false;
 }
 
+/* Has it children?  Of what they come to their parent's thread is told, and main of all else. */
+static bool is_told(const struct crowd *c, pid_t tid)
+{
+	char path[64];
+	int fd, got = 0;
+	char byte;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", c->pid, tid);
+	fd = tid == c->pid ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = (int)read(fd, &byte, 1);
+		close(fd);
+	}
+	return tid == c->pid || got > 0;
+}
+
 static void stander_add(struct crowd *c, pid_t tid)
 {
 	if (c->n == c->room) {
@@ -219,7 +236,7 @@ static void stander_add(struct crowd *c, pid_t tid)
 		c->stander = realloc(c->stander, c->room * sizeof(*c->stander));
 		MUST(c->stander);
 	}
-	c->stander[c->n++] = (struct stander){ .tid = tid };
+	c->stander[c->n++] = (struct stander){ .tid = tid, .told = is_told(c, tid) };
 }
 
 /* The kernel lets nobody have one that is about to end; which it says as if it were another's. */
@@ -228,7 +245,11 @@ static bool is_ending(const struct crowd *c, pid_t tid)
 	return thread_ended(c->pid, tid) || !thread_has_memory(c->pid, tid);
 }
 
-/* Asks each that is not known; how many there were, or a negative errno. */
+/*
+ * Seizes each that is not known; how many there were, or a negative errno.  None is asked to
+ * stand before all are seized: what the process ignores is no longer dropped when it comes for a
+ * thread that is traced, and goes to one that does not stand, whose call it cuts short.
+ */
 static int tasks_seize(struct crowd *c)
 {
 	char name[32];
@@ -246,8 +267,6 @@ static int tasks_seize(struct crowd *c)
 		if (tid <= 0 || is_known(c, tid) || thread_ended(c->pid, tid))
 			continue;
 		result = thread_seize(tid, PTRACE_O_TRACESYSGOOD);
-		if (!result && ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
-			result = -errno;
 		if (result == -ESRCH || (result == -EPERM && is_ending(c, tid))) {
 			result = 0;	/* it has just ended */
 			continue;
@@ -258,6 +277,17 @@ static int tasks_seize(struct crowd *c)
 	}
 	closedir(d);
 	return result ? result : found;
+}
+
+/* One that has ended meanwhile is found when it is waited for. */
+static int standers_ask(const struct crowd *c, unsigned from)
+{
+	int result = 0;
+
+	for (unsigned i = from; i < c->n; i++)
+		if (ptrace(PTRACE_INTERRUPT, c->stander[i].tid, 0, 0) < 0 && errno != ESRCH)
+			result = -errno;
+	return result;
 }
 
 static void stander_forget(struct crowd *c, unsigned i)
@@ -294,10 +324,12 @@ int crowd_look(struct crowd *c, uint64_t until_us)
 
 	while (!result && found > 0) {
 		unsigned from = c->n;
+		int asked;
 
 		found = tasks_seize(c);
+		asked = standers_ask(c, from);
 		result = standers_wait(c, from, until_us);
-		result = found < 0 ? found : result;
+		result = found < 0 ? found : result ? result : asked;
 	}
 	return result ? result : c->n ? 0 : -ESRCH;
 }
@@ -448,6 +480,8 @@ int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us)
 	s->runs = s->came = false;
 	if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
 		s->runs = true;
+		if (!(status >> 16))
+			cut_keep(s->tid);
 		ptrace(PTRACE_CONT, s->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 		return -EINTR;
 	}
@@ -488,13 +522,20 @@ static void stander_go(struct stander *s)
 		waitpid(s->tid, NULL, WNOHANG | __WALL);
 }
 
-void crowd_release(struct crowd *c)
+static void standers_go(struct crowd *c, bool told)
 {
 	for (unsigned i = c->n; i--;)
-		if (!c->stander[i].runs) {
+		if (!c->stander[i].runs && c->stander[i].told == told) {
 			stander_go(&c->stander[i]);
 			stander_forget(c, i);
 		}
+}
+
+/* First those for whom signals come: as long as one is traced the others meet what they ignore. */
+void crowd_release(struct crowd *c)
+{
+	standers_go(c, true);
+	standers_go(c, false);
 }
 
 void crowd_go(struct crowd *c)

@@ -22,6 +22,7 @@ struct stander {
 	bool again;			/* it stands before a call that was cut short, */
 	bool cut;			/* which the kernel would not make again */
 	bool runs;			/* it was let go on, and is ours still */
+	bool told;			/* the process' signals come for it, or its children's */
 	bool busy;			/* when we leave: it has to run first; */
 	bool came;			/* when we leave: `regs` are the program's already */
 };
