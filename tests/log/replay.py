@@ -2,6 +2,7 @@
 """replay.py CASE...: a session is recorded, and replayed.
 
 program		a program that ends by itself, and its status
+rooms		one that tells where its memory lies, by a build of mve whose inside is larger
 redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
@@ -21,6 +22,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -53,6 +55,56 @@ def program():
     shutil.copy(shutil.which("false"), "true-here")
     if "/true-here: another build than the recorded one" not in replay(folder, status=1)[1]:
         fail("it is not said that it is another build")
+
+
+TELLS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(void)
+{
+	void *own = mmap(0, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *shared = mmap(0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return printf("%p %p %p %p\\n", own, shared, malloc(1 << 20), (void *)printf) < 0;
+}
+"""
+# Of elf.h: a shared object of this machine, a part that is loaded and can be read and written.
+ET_DYN, EM_X86_64, PT_LOAD, PF_READ_WRITE = 3, 62, 1, 6
+
+
+def inside_widened(path, more):
+    """Writes another mve, as if its inside had more of what can be written."""
+    with open(MVE, "rb") as f:
+        mve = bytearray(f.read())
+    widened, at = 0, mve.find(b"\x7fELF", 1)
+    while at >= 0:
+        if struct.unpack_from("<HH", mve, at + 16) == (ET_DYN, EM_X86_64):
+            first, = struct.unpack_from("<Q", mve, at + 32)
+            count, = struct.unpack_from("<H", mve, at + 56)
+            for row in range(at + first, at + first + 56 * count, 56):
+                if struct.unpack_from("<II", mve, row) == (PT_LOAD, PF_READ_WRITE):
+                    was, = struct.unpack_from("<Q", mve, row + 40)
+                    struct.pack_into("<Q", mve, row + 40, was + more)
+                    widened += 1
+        at = mve.find(b"\x7fELF", at + 1)
+    if widened != 1:
+        fail(f"{widened} insides in {MVE}")
+    with open(path, "wb") as f:
+        f.write(mve)
+    os.chmod(path, 0o755)
+
+
+def rooms():
+    run("gcc", "-x", "c", "-o", "tells", "-", input=TELLS, status=0)
+    folder = fresh("rooms.log")
+    run(MVE, "run", "--record", folder, "--", "./tells", status=0)
+    calls, _ = replay(folder)
+    for more in (0x6000, 0x80000):
+        inside_widened("mve-wide", more)
+        p = run("./mve-wide", "replay", "-n", f"{NAME}-r", folder, status=0)
+        if p.stdout != f"replayed {calls} calls, equal\n":
+            fail(f"with {more} bytes more: {p.stdout}{p.stderr}")
 
 
 def redis():
