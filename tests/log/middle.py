@@ -245,15 +245,6 @@ def looked(folder):
     return json.loads(mve("log", folder, "--json").stdout)
 
 
-def stopped():
-    """The recording that was to end has ended."""
-    deadline = time.time() + 60
-    while json.loads(mve("status", NAME, "--json").stdout)["recording"]["active"]:
-        if time.time() > deadline:
-            fail("it does not stop")
-        time.sleep(0.02)
-
-
 def well(said):
     """A hint names what might be dropped: how fast the machine is decides whether one comes."""
     if re.search(r"^mve: .*(dropped|failed|bug)", said, re.M):
@@ -271,7 +262,6 @@ def twice(what, *more, threads=3, turns=150):
     mve("record", NAME, "--stop")
     s.turns(turns)
     s.first.put("second", "chance")
-    stopped()
     s.record("two.log", "--compress", "1")
     s.turns(turns)
     s.rest()
@@ -411,7 +401,6 @@ def talks_on(s, images):
     s.rest()
     s.first.get("early", "bird")
     mve("record", NAME, "--stop")
-    stopped()
     until(lambda: image_now()[1] == "written", "the last image is not written")
 
 
@@ -640,7 +629,6 @@ def cleaned(s, folder):
     s.record("again.log")
     s.first.get("early", "bird")
     mve("record", NAME, "--stop")
-    stopped()
 
 
 def killed():
@@ -717,7 +705,6 @@ def killed_some():
     s.record("again.log")
     s.first.get("early", "bird")
     mve("record", NAME, "--stop")
-    stopped()
     if len(files("again.log")) != 2:
         fail(f"{files('again.log')}")
     replay("again.log")

@@ -435,9 +435,12 @@ def stopped():
     r.load(500)
     r.ask("SET before 1")
     waited(lambda: shows("SET before"), "it is written")
-    if "its recording ends" not in run(MVE, "record", NAME, "--stop", status=0).stdout:
-        fail("it is not said that it ends")
-    waited(lambda: not recording_now()["active"], "it ends")
+    if "has ended: as was asked" not in run(MVE, "record", NAME, "--stop", status=0).stdout:
+        fail("it is not said that it has ended")
+    # All of it is there, and another may begin.
+    run(MVE, "log", folder, "verify", status=0)
+    run(MVE, "record", NAME, fresh("behind.log"), status=0)
+    run(MVE, "record", NAME, "--stop", status=0)
     r.ask("SET behind 1")
     r.load(3000)        # more than the ring has room for
     if "mve record NAME DIR begins one" not in run(MVE, "record", NAME, "--stop", status=1).stderr:

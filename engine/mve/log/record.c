@@ -15,8 +15,9 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/monitor/say.h"
 
-#define LOOK_MS		20
 #define PASSES_S	60
+
+static const struct timespec look = { 0, 20000000 };
 
 static const char help[] =
 	"usage: mve record NAME DIR [OPTIONS]\n"
@@ -34,8 +35,8 @@ static const char help[] =
 	"  --images TIME       another image each time: with --keep last what is kept\n"
 	"                      can be replayed; and mve replay --from begins there\n"
 	"  --wait S            so long is waited for what is against it and passes (60)\n"
-	"  --stop              ends the recording; the session goes on.  What was\n"
-	"                      written is whole, and replays up to there\n";
+	"  --stop              ends the recording, and waits for it; the session goes\n"
+	"                      on.  What was written is whole, and replays up to there\n";
 
 struct wanted {
 	struct run_options o;
@@ -160,7 +161,6 @@ static int image_state(const struct session *s, char *why, size_t size)
 
 static int image_wait(const struct session *s, const char *folder)
 {
-	struct timespec look = { 0, LOOK_MS * 1000000L };
 	char why[WHY_MAX];
 	int state;
 
@@ -214,6 +214,21 @@ static int begin(const struct session *s, struct wanted *w)
 	return image_wait(s, w->folder);
 }
 
+/* Until all of it is written: what comes next may replay it, or begin another. */
+static void end_wait(const struct session *s)
+{
+	json_t *status = control_ask(s, "status");
+
+	while (json_is_true(json_object_get(json_object_get(status, "recording"), "active"))) {
+		nanosleep(&look, NULL);
+		json_decref(status);
+		status = control_ask(s, "status");
+	}
+	printf("%s: its recording has ended: %s\n", s->name, status ?
+	       show_text(json_object_get(status, "recording"), "ended") : "the session is gone");
+	json_decref(status);
+}
+
 static int end(const struct session *s)
 {
 	json_t *reply = control_ask_json(s, json_pack("{s:s}", "do", "record stop"), -1);
@@ -228,7 +243,7 @@ static int end(const struct session *s)
 	}
 	code = show_done(reply, "end the recording of", s->name);
 	if (!code)
-		printf("%s: its recording ends\n", s->name);
+		end_wait(s);
 	return code;
 }
 

@@ -227,7 +227,7 @@ json_t *recorder_json(struct monitor *m)
 {
 	const struct log_written *w = ours.writer.written;
 	json_t *j = json_pack("{s:o, s:b}", "folder", text_json(m->options->record), "active",
-			      ours.socket >= 0 && !ours.why[0]);
+			      recorder_is());
 
 	MUST(j);
 	if (ours.why[0])
