@@ -128,4 +128,5 @@ def main():
     print("update_memcached: ok")
 
 
-main()
+if __name__ == "__main__":
+    main()
