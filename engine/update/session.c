@@ -31,6 +31,7 @@
 static struct update_words *words;
 static char *path;
 static bool stands;	/* all threads do; a twin's copy of it says so, too */
+static uint32_t silent;	/* a lock: our thread has yet to say that it is there */
 
 static long ask(enum update_ask what, const char *text)
 {
@@ -107,6 +108,7 @@ static void *hear(void *arg)
 	words = (struct update_words *)ask(UPDATE_HELLO, path);
 	if ((long)words < 0 && (long)words > -4096)
 		words = NULL;
+	word_unlock(&silent);
 	while (words) {
 		word = CONSUME(update_order, &words->order);
 		if (word != done) {
@@ -123,6 +125,7 @@ static void *hear(void *arg)
 	return NULL;
 }
 
+/* Known to mve before the server serves: who asks then is not told that it is not prepared. */
 void session_begin(const char *build)
 {
 	sigset_t all, before;
@@ -134,7 +137,10 @@ void session_begin(const char *build)
 		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&id, NULL, hear, NULL) == 0)
+	word_lock(&silent);
+	if (pthread_create(&id, NULL, hear, NULL) == 0) {
 		pthread_detach(id);
+		word_lock(&silent);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

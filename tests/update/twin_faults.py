@@ -13,6 +13,7 @@ nothing, and when the reason is gone the same update succeeds.
   twin_faults.py ends       the old version crashes, or the monitor ends, while the twin changes
                             or threads stand
   twin_faults.py rules      the published rules, forward and reverse
+  twin_faults.py begun      asked as soon as the server serves
 """
 import os
 import re
@@ -330,6 +331,42 @@ def ends(b):
                 os.kill(server, signal.SIGKILL)
 
 
+# What the server says of itself to mve it says late.
+LATE = """#include <errno.h>
+#include <stdarg.h>
+#include <unistd.h>
+#include "engine/abi/brief.h"
+
+long syscall(long number, ...)
+{
+	long arg[6], result;
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == UPDATE_CALL && arg[0] == UPDATE_HELLO)
+		sleep(1);
+	register long r10 __asm__("r10") = arg[3], r8 __asm__("r8") = arg[4], r9 __asm__("r9") = arg[5];
+	__asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(arg[0]), "S"(arg[1]),
+			 "d"(arg[2]), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+	errno = result < 0 ? (int)-result : errno;
+	return result < 0 ? -1 : result;
+}
+"""
+
+
+def begun(b):
+    with open(f"{b.work}/late.c", "w") as f:
+        f.write(LATE)
+    os.environ["LD_PRELOAD"] = served.build(f"{b.work}/late.c", f"{b.work}/late.so")
+    with Session(b.of(1)) as s:
+        del os.environ["LD_PRELOAD"]
+        goes(s, b.of(2))
+        s.done()
+
+
 def rules(b):
     with Session(b.of(1)) as s:
         update(s, b.of(2), "--xform", SAYS, "--rules", f"{served.ROOT}/rules/kv/kv.rules")
@@ -359,7 +396,8 @@ def main():
     what = sys.argv[1]
     with tempfile.TemporaryDirectory() as work:
         {"moment": moment, "becoming": becoming, "following": following, "leading": leading,
-         "unset": unset, "freed": freed, "aborted": aborted, "ends": ends, "rules": rules}[what](Builds(work))
+         "unset": unset, "freed": freed, "aborted": aborted, "ends": ends, "rules": rules,
+         "begun": begun}[what](Builds(work))
     print(f"update_{what}: ok")
 
 
