@@ -145,8 +145,11 @@ def becoming(b):
         refused(s, ends, "ended before it came to its point$")
         refused(s, lost, "ended before it came to its point; refused there: recvfrom")
         refused(s, text_file(b), "invalid ELF|file too short", says=transformed(b, old, new))
-        s.mve("update", "--to", new, "--xform", SAYS, *AGAIN, "--dry-run")
+        said = s.mve("update", "--to", new, "--xform", SAYS, *AGAIN, "--dry-run")[1]
+        assert "would have gone well" in said, said
         assert s.stage() == "alone"
+        assert any(v["why"] == "it was a rehearsal" and not v["verdicts"]
+                   for v in s.status()["versions"]), s.status()["versions"]
         s.serves()
         goes(s, new)
         s.done()

@@ -169,6 +169,7 @@ static int64_t is_new(struct version *v)
 	MUST(s->stage == STAGE_updating && v == s->new);
 	if (s->dry) {
 		snprintf(s->why, sizeof(s->why), "it was a rehearsal, and would have gone well");
+		follower_drop(v, VERDICT_MATCH, "it was a rehearsal");
 		return -ECANCELED;
 	}
 	snprintf(v->prepared, sizeof(v->prepared), "%s", s->words.to);
