@@ -71,20 +71,24 @@ def goes(s, new, says=SAYS):
     s.first.expect("TYPE key-1", "TYPE string")
 
 
+# What says that it holds until a file of that name is there.
+HELD = "	if (!strcmp(key, \"hold\")) {\n" \
+       "		char name[300];\n\n" \
+       "		snprintf(name, sizeof(name), \"%s.held\", value);\n" \
+       "		fclose(fopen(name, \"w\"));\n" \
+       "		while (access(value, F_OK)) {\n" \
+       "			WITHIN;\n			usleep(1000);\n		}\n	}\n"
 # A PUT of the key `hold` does not come to a point, nor does who waits for the lock that it has.
 HOLDS = ("	struct entry *e = find(key);\n\n	if (!value || strlen",
-         "	struct entry *e = find(key);\n\n"
-         "	while (!strcmp(key, \"hold\") && access(value, F_OK))\n"
-         "		usleep(1000);\n	if (!value || strlen")
+         "	struct entry *e = find(key);\n\n" + HELD.replace("WITHIN", "") +
+         "	if (!value || strlen")
 
 
 def moment(b):
     held = b.of(1, HOLDS)
     within = b.of(1, ("	pthread_mutex_lock(&table_lock);\n",
-                      "	pthread_mutex_lock(&table_lock);\n"
-                      "	if (!strcmp(key, \"hold\"))\n		while (access(\"%s\", F_OK)) {\n"
-                      "			mve_update_point(\"within\");\n			usleep(1000);\n"
-                      "		}\n" % f"{b.work}/go-1"))
+                      "	pthread_mutex_lock(&table_lock);\n" +
+                      HELD.replace("WITHIN", "mve_update_point(\"within\")")))
     new = b.of(2)
     for i, (old, text) in enumerate(((held, "did not come to an update point"),
                                      (within, "did not come|lock is held|mutex"))):
@@ -92,7 +96,7 @@ def moment(b):
         with Session(old, clients=0) as s:
             holder = s.server.client()
             holder.socket.sendall(f"PUT hold {go}\n".encode())
-            load.until(lambda: not ready(s), lambda: "it does not hold")
+            until_held(go)
             status, said = s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200",
                                  ok=False)
             assert status == 1 and re.search(text, said), said
@@ -109,15 +113,8 @@ def moment(b):
             s.first.expect("GET key-1", "VALUE value 1")
 
 
-def ready(s):
-    """Whether the table's lock is free: another client is answered soon."""
-    client = s.server.client()
-    client.socket.settimeout(0.3)
-    try:
-        client.ask("GET key-1")
-        return True
-    except OSError:
-        return False
+def until_held(go):
+    load.until(lambda: os.path.exists(f"{go}.held"), lambda: "it does not hold")
 
 
 def transformed(b, old, new):
@@ -261,8 +258,10 @@ def freed(b):
         s.done()
 
 
-SLOW = """transform struct entry {
-        typ = { extern int usleep(unsigned); usleep(%d); return string; }
+# Is under way until a file is there.
+GATED = """transform struct entry {
+        typ = { extern int access(const char *, int), usleep(unsigned);
+                while (access("%s", 0)) usleep(1000); return string; }
 }
 transform thread serve { : struct client; }
 """
@@ -271,8 +270,8 @@ transform thread serve { : struct client; }
 def aborted(b):
     old = b.of(1, HOLDS)
     with Session(old) as s:
-        slow = b.says(SLOW % 20000)
-        s.mve("update", "--to", b.of(2), "--xform", slow, *AGAIN, "--no-wait")
+        never = b.says(GATED % f"{b.work}/never")
+        s.mve("update", "--to", b.of(2), "--xform", never, *AGAIN, "--no-wait")
         s.until("updating")
         s.serves()
         s.mve("abort")
@@ -281,7 +280,7 @@ def aborted(b):
         go = f"{b.work}/go-aborted"
         holder = s.server.client()
         holder.socket.sendall(f"PUT hold {go}\n".encode())
-        load.until(lambda: not ready(s), lambda: "it does not hold")
+        until_held(go)
         new = b.of(2)
         for stage, limit in (("stopping", "60000"), ("alone, to be tried again", "1")):
             s.mve("update", "--to", new, "--xform", SAYS, "--limit", limit, "--retry",
@@ -298,9 +297,10 @@ def aborted(b):
 
 
 def ends(b):
+    gate = f"{b.work}/gate"
+    says = b.says(GATED % gate)
     with Session(b.of(1)) as s:
-        s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), *AGAIN,
-              "--no-wait")
+        s.mve("update", "--to", b.of(2), "--xform", says, *AGAIN, "--no-wait")
         s.until("updating")
         # A twin that has yet to say that it is there leads in nobody's place.
         load.until(lambda: any(v["role"] == "follower" for v in s.status()["versions"]), s.status)
@@ -308,19 +308,23 @@ def ends(b):
         os.kill(next(v["pid"] for v in s.status()["versions"] if v["role"] == "leader"),
                 signal.SIGSEGV)
         load.until(lambda: s.leader() != "v0", s.status)
+        assert s.stage() == "updating", s.status()["update"]
+        with open(gate, "w"):
+            pass
         s.until("alone")
         s.serves()
         s.first.expect("TYPE key-1", "TYPE string")
         s.done()
+    never = b.says(GATED % f"{b.work}/never")
     for stage in ("stopping", "updating", "old leads"):
         with Session(b.of(1, HOLDS), clients=0) as s:
             go = f"{b.work}/go-{stage[:3]}"
             holder = s.server.client()
             if stage == "stopping":
                 holder.socket.sendall(f"PUT hold {go}\n".encode())
-                load.until(lambda: not ready(s), lambda: "it does not hold")
-            s.mve("update", "--to", b.of(2), "--xform", b.says(SLOW % 3000), "--limit",
-                  "60000", *AGAIN, "--no-wait")
+                until_held(go)
+            s.mve("update", "--to", b.of(2), "--xform", SAYS if stage == "old leads" else
+                  never, "--limit", "60000", *AGAIN, "--no-wait")
             s.until(stage)
             server = s.status()["server"]
             s.server.process.kill()
