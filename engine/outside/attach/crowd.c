@@ -460,6 +460,23 @@ int crowd_catch(struct crowd *c, unsigned who, uint64_t until_us)
 	return 0;
 }
 
+/*
+ * Where the kernel has yet to begin its call it stands before that, if it is given registers:
+ * else they would be those of a call that was made, and not known (-ENOSYS).
+ */
+static int entry_learn(struct stander *s)
+{
+	struct __ptrace_syscall_info info = { 0 };
+	int result = stander_learn(s);
+
+	if (result || ptrace(PTRACE_GET_SYSCALL_INFO, s->tid, sizeof(info), &info) < 0 ||
+	    info.op != PTRACE_SYSCALL_INFO_ENTRY)
+		return result;
+	s->regs.rax = info.entry.nr;
+	s->regs.rip -= CALL_LEN;
+	return 0;
+}
+
 int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us)
 {
 	struct stander *s = &c->stander[who];
@@ -485,7 +502,7 @@ int crowd_step_call(struct crowd *c, unsigned who, uint64_t until_us)
 		ptrace(PTRACE_CONT, s->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 		return -EINTR;
 	}
-	return stander_learn(s);
+	return entry_learn(s);
 }
 
 int crowd_step(struct crowd *c, unsigned who)
