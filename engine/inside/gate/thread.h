@@ -116,6 +116,7 @@ struct thread {
 		uint64_t call_state;	/* 0 when a call begins */
 		struct {
 			uint8_t returning;	/* it is an rt_sigreturn on its way out, or */
+#define RETURNS		1
 #define RETURNS_TO_SIGNAL 2		/* one whose frame a signal comes to (sigcalls.c) */
 			uint8_t has_temp_mask;
 			uint8_t answered;	/* without a call from the gate */

@@ -37,6 +37,7 @@
 #include "engine/inside/roles/start.h"
 #include "engine/inside/rollback/rollback.h"
 #include "engine/inside/signal/leave.h"
+#include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/ucontext.h"
 #include "engine/inside/state/space.h"
 
@@ -148,6 +149,7 @@ void leave_stand(struct thread *t)
 	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
 
 	MUST(t->busy && t == thread_self());
+	sigreturn_undo(t);
 	call_told(t, b);
 	/* The monitor looks when we are stopped. */
 	PUBLISH(leave_stands, &b->stands, (uint64_t)t->tid);

@@ -14,6 +14,7 @@
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/signal/leave.h"
+#include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/ucontext.h"
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
@@ -226,8 +227,8 @@ void sigreturn_leave(struct thread *t, struct gregs *r)
 	    (r->rip < (uint64_t)sigreturn_net || r->rip >= (uint64_t)sigreturn_net_end))
 		return;
 	call_context(r, t->frame.resume, t->frame.tier, false);
-	--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];	/* it comes again */
-	t->returning = t->restart = 0;
+	sigreturn_undo(t);
+	t->restart = 0;
 }
 
 static void gate_left(const struct thread *t, struct gregs *r)

@@ -325,6 +325,22 @@ void frame_settle(struct thread *t, const struct ucontext_raw *uc)
 	hidden_block(t, uc->mask & HIDDEN_SIGNALS);
 }
 
+/* It is not made now, or by the program itself: its frame is again what that has left there. */
+void sigreturn_undo(struct thread *t)
+{
+	uint64_t at = t->frame.rsp, mask_at = at + offsetof(struct ucontext_raw, mask), mask;
+
+	if (t->returning != RETURNS)
+		return;
+	if (!target_in(&mask, mask_at, sizeof(mask))) {
+		mask = (t->deferred ? t->held_mask : mask) | (t->hidden_blocked & HIDDEN_SIGNALS);
+		target_out(at + offsetof(struct ucontext_raw, stack), &t->alt, sizeof(t->alt));
+		target_out(mask_at, &mask, sizeof(mask));
+	}
+	--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];	/* it comes again */
+	t->returning = 0;
+}
+
 /*
  * The frame lies at the program's rsp.  What it says of the alternate stack is
  * taken over, ours is put in its place, and the kernel does the rest.
@@ -352,7 +368,7 @@ long serve_sigreturn(struct thread *t)
 	}
 	MUST(!t->at_boundary && !t->latches);
 	rollback_handler(t, false);
-	t->returning = 1;
+	t->returning = RETURNS;
 	t->restart = 1;		/* if a signal comes before the kernel has it */
 	sigreturn_exit();
 }

@@ -501,11 +501,7 @@ void signal_exit(struct thread *t)
 		t->deferred = 1;
 		return;
 	}
-	if (t->returning && t->returning != RETURNS_TO_SIGNAL) {
-		/* rt_sigreturn counted, and will come again */
-		--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
-		t->returning = 0;
-	}
+	sigreturn_undo(t);
 	t->at_boundary = 1;	/* a hidden signal is not blocked even here */
 	held_come_here();
 }
