@@ -7,11 +7,14 @@
   stages.py even            told to lead while it is behind: it leads once it has read all, and
                             clients are served meanwhile
   stages.py auto            by itself: promoted and committed when it has kept up
+  stages.py again           so often that versions have the numbers of others that have gone: each
+                            old one takes its locks in the new one's order
 
 Numbered requests of several clients go on across all of it: none is lost or wrong, no connection
 is closed, and new clients are served in each stage.
 """
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -193,6 +196,23 @@ def by_itself(old, new, *xform):
         s.done()
 
 
+TIMES = 10       # more than versions can be at once
+
+
+def again(work, *builds):
+    with Session(builds[0]) as s:
+        for n in range(TIMES):
+            update(s, shutil.copy(builds[(n + 1) % 2], f"{work}/build-{n}.so"), "--code")
+            s.mve("promote")
+            s.until("new leads")
+            s.serves()
+            old = next(v for v in s.status()["versions"] if v["role"] == "follower")
+            assert not old["locks_unordered"], (n, old)
+            s.mve("commit")
+            s.until("alone")
+        s.done()
+
+
 def main():
     what, times = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory() as work:
@@ -205,6 +225,8 @@ def main():
                 same(old, mended, "--xform", f"{KV}/v2-v1.xf")
             elif what == "even":
                 even(work, old, *xform)
+            elif what == "again":
+                again(work, old, mended)
             else:
                 {"forth": forth, "back": back, "auto": by_itself}[what](old, new, *xform)
     print(f"update_{what}: ok")

@@ -60,6 +60,15 @@ static void pair_learn(const struct thread *t, const struct lock_call *c, const 
 		(struct pair){ lock_address(c), e->arg[2], t->reader.cursor->source, 1 };
 }
 
+/* A version that follows now may have the number of one that was followed before. */
+void lock_pairs_forget(struct thread *t)
+{
+	(void)t;
+	for (uint32_t i = 0; i < PAIRS; i++)
+		if (pairs[i].own)
+			pairs[i].own = 0;
+}
+
 long lock_renewed(struct thread *t, struct lock_call *c)
 {
 	struct pair *p = pair_of(t, c);

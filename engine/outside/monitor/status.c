@@ -281,6 +281,8 @@ static json_t *version_json(const struct version *v)
 		      "findings_all", (json_int_t)v->findings_all, "why", v->why);
 	json_object_set_new(j, "argv", words_json(v->argv));
 	json_object_set_new(j, "waits", waits_json(v));
+	json_object_set_new(j, "locks_unordered",
+			    json_integer((json_int_t)v->area->locks_unordered));
 	if (v->monitor->options->rollback)
 		json_object_set_new(j, "rollback", rollback_json(v));
 	if (v->monitor->options->rewind && v->index)
