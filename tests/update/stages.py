@@ -83,7 +83,7 @@ class Session:
 
 
 # The moment may be bad where the machine has others to serve: that is not what is tested here.
-AGAIN = ("--retry", "8/100")
+AGAIN = ("--retry", "8/100", "--limit", "20000")
 
 
 def update(s, new, *words):

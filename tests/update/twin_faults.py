@@ -324,7 +324,7 @@ def ends(b):
                 holder.socket.sendall(f"PUT hold {go}\n".encode())
                 until_held(go)
             s.mve("update", "--to", b.of(2), "--xform", SAYS if stage == "old leads" else
-                  never, "--limit", "60000", *AGAIN, "--no-wait")
+                  never, *AGAIN, "--limit", "60000", "--no-wait")
             s.until(stage)
             server = s.status()["server"]
             s.server.process.kill()
