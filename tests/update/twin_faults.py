@@ -294,6 +294,9 @@ def aborted(b):
         s.serves()
         goes(s, new)
         s.done()
+    left = served.run(f"{served.BIN}/mve", "status", s.name, ok=False)
+    folder = f"{os.environ['XDG_RUNTIME_DIR']}/mve/{s.name}"
+    assert left[0] and not os.path.exists(folder), (left, os.listdir(folder))
 
 
 def ends(b):

@@ -328,11 +328,12 @@ static int update(const struct session *s, const struct wish *w)
 		code = rules_send(s, w->reverse, "update reverse");
 	if (!code)
 		code = ask(s, w, to, xform);
-	if (!code && !w->no_wait) {
+	if (!code && w->no_wait)
+		return code;	/* it is needed yet, and goes with the session */
+	if (!code)
 		code = wait_for(s, w);
-		if (made)
-			unlink(xform);
-	}
+	if (made && *xform)
+		unlink(xform);
 	return code;
 }
 

@@ -29,7 +29,7 @@
 #define LOCK_MS		5000	/* whoever makes or removes a session is quicker */
 
 static const char *const session_files[] = {
-	"session.json", "session.json.*.tmp", "control", "*.log",
+	"session.json", "session.json.*.tmp", "control", "*.log", "update-*.so",
 };
 #define FILES (sizeof(session_files) / sizeof(session_files[0]))
 
