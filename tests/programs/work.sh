@@ -42,10 +42,12 @@ check ignored "$(trap '' TERM; sh -c 'kill -TERM $$; echo alive')" alive
 
 set -m
 sleep 100 &
+job=$!
 kill -STOP %1
 kill -CONT %1
 kill %1
-status=0; wait %1 || status=$?
+# By its id: a job that has ended before is no job any more.
+status=0; wait $job || status=$?
 check job $status 143
 set +m
 
