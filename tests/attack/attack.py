@@ -76,7 +76,7 @@ def worker_wait(client):
 def hold(name, client, how):
     status = worker_wait(client)
     # Who has not taken over in time is ended.
-    expect(how in ("fuzz", "pose", "wake") or status == 0, f"the worker ended with {status:#x}")
+    expect(how in ("fuzz", "pose", "take", "wake") or status == 0, f"the worker ended with {status:#x}")
     expect(client.ask("check") == "whole", "the server's memory has changed")
     expect(client.ask("exec") == "0", "the server cannot start a program")
     shown = run(name, "status")

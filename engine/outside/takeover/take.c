@@ -87,6 +87,15 @@ static struct version *holder(struct monitor *m, const struct version *asker, pi
 	return NULL;
 }
 
+/* It tells in a lane of its own. */
+static bool leads_already(struct monitor *m, const struct version *v, pid_t pid)
+{
+	LANES_EACH(m, v->index, i)
+		if (lane_at(m, v->index, i)->pid == pid)
+			return true;
+	return false;
+}
+
 /* --- all that it has ------------------------------------------------------------------------ */
 
 uint64_t take_prepare(struct monitor *m, pid_t twin)
@@ -171,7 +180,8 @@ int64_t take_serve(struct version *v, const struct request *r)
 	/* Its version has failed, and is replaced: it stands here until it ends. */
 	if (is_replaced(m, v) && takeover_switched(m))
 		return takers_add(mv, &k);
-	if (v->index != m->leader || lane == LANES_ALL)
+	if (v->index != m->leader || lane == LANES_ALL ||
+	    (!takeover_switched(m) && leads_already(m, v, r->pid)))
 		return -EINVAL;
 	/* All that stood have been taken from: its twin had ended before, and has told no end. */
 	if (!takeover_switched(m))
