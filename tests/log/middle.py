@@ -452,10 +452,12 @@ def stand(folder, event, *more, look=None):
     """It stands there, where it is looked at, and goes on to its end."""
     p = subprocess.Popen([MVE, "replay", "-n", f"{NAME}-s", "--until", str(event), *more, folder],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said = ""
     while True:
         line = p.stderr.readline()
+        said += line
         if not line:
-            fail(f"{more}: it does not stand at {event}")
+            fail(f"{more}: it does not stand at {event}: {said}{p.stdout.read()}")
         if f"stands at event {event}:" in line:
             break
     if look:
