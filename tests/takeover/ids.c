@@ -3,7 +3,6 @@
  * with status 7; "wait": waits for it by its id, and says how it ended; "thread": makes a thread
  * that waits likewise; "join": what it saw of itself, and whether a signal found it.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lines.h"
 
 static int go[2], pid, tid, heard_by;
 static pthread_t thread;
@@ -92,20 +93,8 @@ static void serve(FILE *peer)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) },
-				 .sin_port = htons((uint16_t)atoi(argv[argc - 1])) };
-	int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	signal(SIGUSR1, hear);
-	if (pipe(go) || bind(s, (void *)&a, sizeof(a)) || listen(s, 9))
+	if (pipe(go))
 		return 1;
-	for (;;) {
-		FILE *peer = fdopen(accept(s, NULL, NULL), "r+");
-
-		if (!peer)
-			return 1;
-		serve(peer);
-		fclose(peer);
-	}
+	return lines_serve(argv[argc - 1], serve);
 }

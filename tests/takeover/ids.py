@@ -6,16 +6,10 @@ import socket
 import subprocess
 
 from load import Wrong
-from session import ROOT, Session, free_port
+from session import ROOT, Session, free_port, says
 
 LAST = "/proc/sys/kernel/ns_last_pid"
 TRIES = 1000    # another process may be given the number
-
-
-def says(peer, word):
-    peer.write(word + "\n")
-    peer.flush()
-    return peer.readline().strip()
 
 
 def made(session, peer, word, end, held, want):

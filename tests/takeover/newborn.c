@@ -2,12 +2,13 @@
  * A server whose child is killed as soon as it is there.  Of one client: "make" forks one that
  * sleeps, "wait" says who has ended, and how.
  */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lines.h"
 
 static int child_make(void)
 {
@@ -36,19 +37,5 @@ static void serve(FILE *peer)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) },
-				 .sin_port = htons((uint16_t)atoi(argv[argc - 1])) };
-	int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(s, (void *)&a, sizeof(a)) || listen(s, 9))
-		return 1;
-	for (;;) {
-		FILE *peer = fdopen(accept(s, NULL, NULL), "r+");
-
-		if (!peer)
-			return 1;
-		serve(peer);
-		fclose(peer);
-	}
+	return lines_serve(argv[argc - 1], serve);
 }

@@ -9,18 +9,12 @@ import subprocess
 import sys
 
 from load import Wrong
-from session import ROOT, Session, free_port
+from session import ROOT, Session, free_port, says
 
 
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as f:
         return [int(word) for word in f.read().split()]
-
-
-def says(peer, word):
-    peer.write(word + "\n")
-    peer.flush()
-    return peer.readline().strip()
 
 
 def followed(session):

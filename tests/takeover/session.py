@@ -78,6 +78,13 @@ def listens(port):
         return False
 
 
+def says(peer, word):
+    """What one says to the word, of a server that is asked by lines."""
+    peer.write(word + "\n")
+    peer.flush()
+    return peer.readline().strip()
+
+
 class Session:
     count = 0
 

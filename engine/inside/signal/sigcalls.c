@@ -325,7 +325,6 @@ void frame_settle(struct thread *t, const struct ucontext_raw *uc)
 	hidden_block(t, uc->mask & HIDDEN_SIGNALS);
 }
 
-/* It is not made now, or by the program itself: its frame is again what that has left there. */
 void sigreturn_undo(struct thread *t)
 {
 	uint64_t at = t->frame.rsp, mask_at = at + offsetof(struct ucontext_raw, mask), mask;

@@ -11,6 +11,7 @@ long serve_sigprocmask(struct thread *t);
 long serve_sigpending(struct thread *t);
 long serve_sigaltstack(struct thread *t);
 long serve_sigreturn(struct thread *t);
+/* It is not made now, or by the program itself: its frame is again what that has left there. */
 void sigreturn_undo(struct thread *t);
 /* A call that sends a signal was made, or answered: perhaps the thread has sent it to itself. */
 void signal_owe(struct thread *t, const struct walk *w);

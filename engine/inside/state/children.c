@@ -139,7 +139,6 @@ void children_each(void (*each)(int32_t vpid, int32_t pid))
 			each(child_at(i)->vpid, child_at(i)->pid);
 }
 
-/* The kernel has given the id of one that is gone, and that nobody has waited for, anew. */
 void child_reused(int32_t pid)
 {
 	for (uint32_t i = 0; i < children.used; i++)

@@ -14,9 +14,10 @@ void follow_peeked(struct thread *t, int32_t vpid, int32_t status);
 int32_t child_real(int32_t vpid);
 int32_t child_seen(int32_t pid);
 void child_gone(int32_t vpid);
-/* Whom the kernel knows as our child in its place; 0: itself. */
-void children_each(void (*each)(int32_t vpid, int32_t pid));
+/* Another has the kernel's id: whose it was is gone, though nobody has waited for it. */
 void child_reused(int32_t pid);
+void children_each(void (*each)(int32_t vpid, int32_t pid));
+/* Whom the kernel knows as our child in its place; 0: itself. */
 int32_t child_waited(int32_t vpid);
 /* Those of whose end the program knows, and that are there, are not: it leads now. */
 void children_settle(struct thread *t);

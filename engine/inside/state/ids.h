@@ -12,6 +12,7 @@ static inline bool ids_are_ours(void)
 int32_t id_own(struct thread *t, int32_t id);
 int32_t id_real(struct thread *t, int32_t id);
 int32_t id_seen(int32_t id);
+/* How the program is to know a child or thread that has this id. */
 int32_t id_born(int32_t id);
 void ids_begin(struct thread *t);
 void ids_info(uint8_t *info);
