@@ -3,6 +3,7 @@
 
 program		a program that ends by itself, and its status
 rooms		one that tells where its memory lies, by a build of mve whose inside is larger
+looks		a thread reads a clock once more than its twin did, with a lock of its own held
 redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
@@ -105,6 +106,64 @@ def rooms():
         p = run("./mve-wide", "replay", "-n", f"{NAME}-r", folder, status=0)
         if p.stdout != f"replayed {calls} calls, equal\n":
             fail(f"with {more} bytes more: {p.stdout}{p.stderr}")
+
+
+# A thread reads a clock as often as is asked for, while the first one waits for its lock.
+LOOKS = r"""
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int taken, free_now, never;
+
+static void await(atomic_int *word)
+{
+	while (!*word)
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+static void wake(atomic_int *word)
+{
+	*word = 1;
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *reader(void *times)
+{
+	struct timespec now;
+
+	wake(&taken);
+	for (int i = 0; i < atoi(times); i++)
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	wake(&free_now);
+	await(&never);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc != 2 || pthread_create(&thread, NULL, reader, argv[1]))
+		return 1;
+	await(&taken);
+	await(&free_now);
+	return write(1, "free\n", 5) != 5;
+}
+"""
+
+
+def looks():
+    run("gcc", "-x", "c", "-pthread", "-o", "looks", "-", input=LOOKS, status=0)
+    folder = fresh("looks.log")
+    run(MVE, "run", "--record", folder, "--", "./looks", "1", status=0)
+    calls, _ = replay(folder)
+    if replay(folder, "--", "./looks", "2")[0] != calls:
+        fail("not all is replayed")
 
 
 def redis():

@@ -133,11 +133,11 @@ void words_sleep(const struct word *word, uint32_t words, uint32_t seen, uint64_
 
 void lane_sleep(const struct reader *r, uint32_t seen, struct also also, uint64_t ns)
 {
-	struct word word[3] = { { head_word(r->from, r->index), (uint32_t)r->head } };
+	struct word word[4] = { { head_word(r->from, r->index), (uint32_t)r->head } };
 	uint32_t n = 1;
 
 	MUST(r->index < LANES);
-	for (uint32_t i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		if (also.word[i].at)
 			word[n++] = also.word[i];
 	words_sleep(word, n, seen, ns);

@@ -27,7 +27,7 @@ struct word {
 
 /* What else ends a sleep for a lane. */
 struct also {
-	struct word word[2];
+	struct word word[3];
 };
 
 /*

@@ -32,10 +32,10 @@ static bool once_is_done(const struct lock_call *c, uint32_t value)
 	return libcs ? value == 2 : (value & 0xff) != 0;
 }
 
-static bool no_wait(void *what)
+static enum over no_wait(void *what)
 {
 	(void)what;
-	return true;
+	return OVER_YES;
 }
 
 /*

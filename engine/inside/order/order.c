@@ -448,6 +448,18 @@ bool order_all_stand(const struct thread *t)
 	return true;
 }
 
+/* Another thread sleeps until it is woken, and was told what comes behind that. */
+bool order_sleeper_behind(const struct thread *t)
+{
+	const struct thread *o;
+
+	for (uint32_t i = 0; (o = block_next(&i)); i++)
+		if (o != t && o->pid == t->pid && o->following && o->has_lane &&
+		    CONSUME(thread_waits, &o->waits) == WAITS_ASLEEP && next_of(o))
+			return true;
+	return false;
+}
+
 /* Another thread of the process would go on by itself, if it had a processor. */
 bool order_others_able(struct thread *t)
 {

@@ -27,6 +27,7 @@ void order_wait_all_told(struct thread *t, uint64_t seq);
 /* No other thread of the process will go on by itself. */
 bool order_all_stand(const struct thread *t);
 bool order_others_able(struct thread *t);
+bool order_sleeper_behind(const struct thread *t);
 /* Nothing but queries and clocks is left in the thread's lane. */
 bool order_only_looks(const struct thread *o);
 /* All threads of the process have read the thread's stream to its end. */

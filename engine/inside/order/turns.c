@@ -298,15 +298,15 @@ bool lock_may_be_over(const struct lock_call *c)
 }
 
 /* No event is to be waited for any more. */
-bool lock_wait_over(void *what)
+enum over lock_wait_over(void *what)
 {
 	struct wanted *w = what;
 
 	if (!others_take(w->t) && !lock_is_wanted(w->t)) {
 		w->idling.since = 0;
-		return false;
+		return OVER_PERHAPS;
 	}
-	return idling_over(w->t, &w->idling);
+	return idling_over(w->t, &w->idling) ? OVER_YES : OVER_PERHAPS;
 }
 
 void locks_begin(void)

@@ -5,6 +5,7 @@
 #include "engine/abi/waits.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/order/lock_kind.h"
+#include "engine/inside/order/wait.h"
 
 /* The process has a second thread: from here on the order counts (locks_on). */
 void locks_begin(void);
@@ -67,6 +68,6 @@ void turn_done(uint64_t bucket, uint64_t turn);
 uint64_t event_bucket(const struct event *e);
 uint64_t event_turn(const struct event *e);
 bool lock_may_be_over(const struct lock_call *c);
-bool lock_wait_over(void *what);
+enum over lock_wait_over(void *what);
 
 #endif

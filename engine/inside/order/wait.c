@@ -92,21 +92,29 @@ static bool is_left_behind(const struct thread *t)
 /* Sleeps that a thread has made for the next event: 0 is a sleep without an end. */
 struct sleep {
 	uint64_t ns;
-	bool may_be_over;
+	enum over over;
 };
 
 /* One who found it quiet in this call the last time need not look first. */
-static struct sleep sleep_begin(const struct thread *t, bool may_be_over)
+static struct sleep sleep_begin(const struct thread *t)
 {
-	bool quiet = t->rest == t->frame.rax + 1 && !may_be_over;
+	bool quiet = t->rest == t->frame.rax + 1;
 
-	return (struct sleep){ quiet ? 0 : PAUSE_FIRST_NS, may_be_over };
+	return (struct sleep){ quiet ? 0 : PAUSE_FIRST_NS, OVER_NOT };
+}
+
+/* What it may be over by is not said to who sleeps. */
+static void sleep_no_longer(struct sleep *s, enum over over)
+{
+	s->over = over;
+	if (over != OVER_NOT && !s->ns)
+		s->ns = PAUSE_FIRST_NS;
 }
 
 static void sleep_longer(struct sleep *s)
 {
 	s->ns *= LOOK_GROWS;
-	if (!s->may_be_over && s->ns > PAUSE_IDLE_NS)
+	if (s->over == OVER_NOT && s->ns > PAUSE_IDLE_NS)
 		s->ns = 0;
 	else if (s->ns > PAUSE_WOKEN_NS)
 		s->ns = PAUSE_WOKEN_NS;
@@ -139,14 +147,27 @@ static struct word begins_word(const struct thread *t)
 	return (struct word){ at, __atomic_load_n(at, __ATOMIC_RELAXED) };
 }
 
-/* Between two streams there are steps that nobody says. */
-static void sleep_noted(struct thread *t, uint32_t seen, struct word begins, struct sleep *s)
+/* How often a thread was told something in a sleep of its own. */
+static uint32_t told_asleep;
+
+void follow_told_asleep(void)
+{
+	PUBLISH_BY(told_asleep, fetch_add, &told_asleep, 1);
+	word_wake(&told_asleep);
+}
+
+static struct word told_word(over_test *test)
+{
+	if (!test)
+		return (struct word){ 0 };
+	return (struct word){ &told_asleep, CONSUME(told_asleep, &told_asleep) };
+}
+
+static void sleep_noted(struct thread *t, uint32_t seen, struct also also, struct sleep *s)
 {
 	uint64_t since = clock_ns(CLOCK_MONOTONIC);
 
-	if (begins.at && !s->may_be_over)
-		*s = (struct sleep){ s->ns ? s->ns : PAUSE_FIRST_NS, true };
-	sleep_once(&t->reader, seen, (struct also){ { begins, stand_word() } }, s);
+	sleep_once(&t->reader, seen, also, s);
 	if (clock_ns(CLOCK_MONOTONIC) - since >= PAUSE_IDLE_NS)
 		t->rest = t->frame.rax + 1;
 	else if (t->rest == t->frame.rax + 1)
@@ -204,13 +225,14 @@ static bool fault_passed(struct thread *t)
 	return false;
 }
 
-static const struct event *event_wait(struct thread *t, bool (*over)(void *), void *what)
+static const struct event *event_wait(struct thread *t, over_test *test, void *what)
 {
-	struct sleep sleep = sleep_begin(t, over);
+	struct sleep sleep = sleep_begin(t);
 
 	for (uint32_t looks = 0;; looks++) {
 		const struct event *e = (stand_look(t), reader_peek(&t->reader));
-		struct word begins;
+		enum over over = OVER_NOT;
+		struct also also;
 		uint32_t seen;
 
 		room_look(&t->reader);
@@ -223,7 +245,7 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 		if (e && fault_stands(t)) {
 			if (fault_passed(t))
 				continue;
-			if (over && over(what))
+			if (test && test(what) == OVER_YES)
 				return NULL;
 			continue;
 		}
@@ -258,20 +280,26 @@ static const struct event *event_wait(struct thread *t, bool (*over)(void *), vo
 			continue;
 		}
 		seen = change_now();
-		begins = begins_word(t);
+		also = (struct also){ { begins_word(t), stand_word(), told_word(test) } };
 		follow_ended(t);
-		if (!t->following || (over && over(what)))
+		if (!t->following)
+			return NULL;
+		if (test)
+			over = test(what);
+		if (over == OVER_YES)
 			return NULL;
 		if (reader_peek(&t->reader))
 			continue;
 		if (follow_is_orphan(t))
 			OWN1(__NR_exit_group, 1);
 		order_rests();
-		sleep_noted(t, seen, begins, &sleep);
+		/* Between two streams there are steps that nobody says. */
+		sleep_no_longer(&sleep, also.word[0].at ? OVER_PERHAPS : over);
+		sleep_noted(t, seen, also, &sleep);
 	}
 }
 
-const struct event *follow_event_or(struct thread *t, bool (*over)(void *), void *what)
+const struct event *follow_event_or(struct thread *t, over_test *over, void *what)
 {
 	const struct event *e;
 
@@ -288,21 +316,27 @@ const struct event *follow_event(struct thread *t)
 }
 
 /* Waits until more than `n` events are there; false: there will be no more, or it is over. */
-bool follow_behind(struct thread *t, unsigned n, bool (*over)(void *), void *what)
+bool follow_behind(struct thread *t, unsigned n, over_test *test, void *what)
 {
-	for (struct sleep sleep = { PAUSE_FIRST_NS, over };;) {
+	for (struct sleep sleep = { PAUSE_FIRST_NS, OVER_NOT };;) {
 		struct reader ahead = t->reader;
 		const struct event *e = reader_peek(&ahead);
+		struct also also = { { told_word(test) } };
 		uint32_t seen = change_now();
+		enum over over = OVER_NOT;
 
 		for (unsigned i = 0; e && i < n; i++)
 			e = reader_next(&ahead);
 		if (e)
 			return true;
-		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1 ||
-		    (over && over(what)))
+		if (ahead.broken || streams.conduct->ended >> t->reader.cursor->source & 1)
 			return false;
-		sleep_once(&ahead, seen, (struct also){ 0 }, &sleep);
+		if (test)
+			over = test(what);
+		if (over == OVER_YES)
+			return false;
+		sleep_no_longer(&sleep, over);
+		sleep_once(&ahead, seen, also, &sleep);
 	}
 }
 

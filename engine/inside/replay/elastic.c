@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 #include <linux/time.h>
 
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
 #include "engine/core/walk.h"
@@ -103,6 +104,30 @@ bool event_is_call(const struct event *e, struct walk *w, long nr, struct mismat
 }
 
 /*
+ * How often an allocator reads a clock hangs on who else came to its locks just then, and it may
+ * hold one meanwhile.  Whoever sleeps for that does not come to what lets the leader's thread
+ * tell more: what comes behind its last event need not come before we go on.  What was awaited
+ * in vain is not awaited again before the lane goes on: such a loop reads a clock often.
+ */
+enum over look_over(void *what)
+{
+	static uint64_t vain[LANES];	/* the lane's head then, + 1 */
+	struct look *l = what;
+	struct thread *t = l->t;
+	uint64_t head = CONSUME(lane_head, &t->reader.from->lane[t->lane].head);
+
+	MUST(t->lane < LANES);
+	if (!order_sleeper_behind(t)) {
+		l->idling.since = 0;
+		return OVER_NOT;
+	}
+	if (vain[t->lane] != head + 1 && !idling_over(t, &l->idling))
+		return OVER_PERHAPS;
+	vain[t->lane] = head + 1;
+	return OVER_YES;
+}
+
+/*
  * Answers a query or a clock from the events up to the next one that is neither:
  * in what order such calls are made means nothing, and either version may make
  * some that the other does not.  The answered event stays in its place with a bit
@@ -113,6 +138,7 @@ bool answer_elastic(struct thread *t, struct walk *w, long nr, long *result, boo
 {
 	struct reader ahead = t->reader;
 	const struct event *e = reader_peek(&ahead);
+	struct look look = { t, { .kind = WAIT_look } };
 	struct mismatch m;
 	bool passed = false;	/* something of a connection: what is missing need not come */
 
@@ -121,7 +147,7 @@ bool answer_elastic(struct thread *t, struct walk *w, long nr, long *result, boo
 
 		while (!e) {
 			ahead = t->reader;
-			if (passed || !follow_behind(t, i, NULL, NULL))
+			if (passed || !follow_behind(t, i, look_over, &look))
 				return false;
 			e = reader_peek(&ahead);
 			for (unsigned n = 0; e && n < i; n++)

@@ -229,6 +229,8 @@ static long follow_back(struct thread *t)
 static long stream_meet(struct thread *t, struct walk *w, long nr)
 {
 	struct window_row *row = window_note(t, w->args, nr);
+	over_test *over = call_is_elastic(w->desc) ? look_over : NULL;
+	struct look look = { t, { .kind = WAIT_look } };
 	enum step_result step;
 	long result = 0;
 
@@ -242,10 +244,15 @@ static long stream_meet(struct thread *t, struct walk *w, long nr)
 			window_end(row, result, ROW_OWN);
 			return result;
 		}
-		e = follow_event(t);
+		e = follow_event_or(t, over, &look);
 		if (e && apart_given(t) &&
 		    apart_meet(t, w, nr, &e, &result) == APART_ANSWERED) {
 			t->answered = 1;
+			window_end(row, result, ROW_OWN);
+			return result;
+		}
+		if (!e && t->following) {
+			result = own_query(t, nr);
 			window_end(row, result, ROW_OWN);
 			return result;
 		}

@@ -121,6 +121,8 @@ static long sleep_sliced(struct thread *t, const struct sleep *s)
 			follow_ended(t);
 		if (e && e->kind == EVENT_SIGNAL)
 			return sleep_end(t, s, e);
+		if (e)
+			follow_told_asleep();
 	}
 }
 

@@ -185,12 +185,13 @@ static void exec_lend(struct thread *t, long nr)
 }
 
 /* The leader's thread has left the lane: its program has begun in another one. */
-static bool lane_is_left(void *what)
+static enum over lane_is_left(void *what)
 {
 	const struct reader *r = &((const struct thread *)what)->reader;
 
 	/* What was told before is seen. */
-	return CONSUME(lane_state, &r->from->lane[r->index].state) == LANE_CLOSED;
+	return CONSUME(lane_state, &r->from->lane[r->index].state) == LANE_CLOSED ? OVER_YES :
+										     OVER_PERHAPS;
 }
 
 /* How the leader's execve ended; NULL: it has none, or it moved, and t->exec_moves says so. */
@@ -202,7 +203,7 @@ static const struct event *exec_outcome(struct thread *t)
 		return e;
 	follow_take(t);
 	e = follow_event_or(t, lane_is_left, t);
-	t->exec_moves = !e && lane_is_left(t);
+	t->exec_moves = !e && lane_is_left(t) == OVER_YES;
 	return e;
 }
 
