@@ -291,6 +291,15 @@ def wait_for_port(running, port, seconds=20):
     raise Failed(f"does not listen after {seconds} s: {running.said()}")
 
 
+def wait_for_word(running, word, seconds=20):
+    """Until it has said so."""
+    end = time.monotonic() + seconds
+    while word not in running.said():
+        if running.popen.poll() is not None or time.monotonic() > end:
+            raise Failed(running.said())
+        time.sleep(0.01)
+
+
 class Foreign:
     """What else the machine did meanwhile: figures beside a busy machine lie.
 

@@ -27,6 +27,7 @@ FILE_BYTES = 1024
 COUNTS = ("server_ns", "holder_ns", "user_ticks", "system_ticks", "requests",
           "seconds", "holder_us")  # of a slice: not to be shown as they are
 SHARES = {"strace": 8}  # it is slow: it gets an eighth of the requests
+ATTACHED = "attached"  # a mode: begun natively
 SETTLE_S = 0.02	  # closing 50 connections belongs to the slice
 
 WIDTHS = (-11, -10, 8, 6, 9, 8, 14, 9)
@@ -163,8 +164,16 @@ class Server:
             pinned(on, self.command(spec, mode, words, folder)), folder,
             (ways.mve, ways.strace))
         processes.wait_for_port(self.running, self.port)
+        self.attached = mode == ATTACHED and self.attach()
         self.load(fill, self.FILL)
         self.members = self.running.split()
+
+    def attach(self):
+        words = self.ways.mve_attach(self.running.popen.pid)
+        attached = processes.Running(pinned(self.place(*processes.cpus())[0], words), self.ways.folder,
+                                     (self.ways.mve,))
+        processes.wait_for_word(attached, "holds pid")
+        return attached
 
     def place(self, one, other):
         """CPUs of the server, of the load, of followers."""
@@ -197,11 +206,18 @@ class Server:
                 "per_second": requests / seconds,
                 "p50_us": p50, "p99_us": p99}
 
+    def stop(self):
+        self.running.stop()
+        if self.attached:
+            self.attached.stop()
+
     def check(self):
         """Its processes are those that were counted."""
         if not self.members[0] or self.running.split() != self.members:
             raise processes.Failed(
                 f"processes came or went: {self.running.said()}")
+        if self.attached and self.attached.popen.poll() is not None:
+            raise processes.Failed(f"left: {self.attached.said()}")
 
 
 def _modes(ways, options):
@@ -212,6 +228,8 @@ def _modes(ways, options):
     }
     if options.null:
         modes["native 2"] = (lambda: [], None)
+    if options.attached:
+        modes[ATTACHED] = (lambda: [], ways.mve_missing())
     if options.trap:
         modes["mve trap"] = (lambda: ways.mve_run("trap"),
                              ways.mve_missing("run", "trap"))
@@ -270,7 +288,7 @@ def _round(ways, spec, modes, trouble, options, turns, make):
             server.check()
         except processes.Failed as e:
             trouble[mode] = trouble[mode] or f"failed: {e}"
-        server.running.stop()
+        server.stop()
     return got
 
 

@@ -61,25 +61,19 @@ class Pair:
 
 class Attached:
     def __init__(self, ways, heap, threads):
-        self.mve, self.folder = ways.mve, ways.folder
+        self.ways = ways
         argv = [ways.program("heap"), str(heap), str(threads - 1)]
         self.server = processes.Running(argv, ways.folder, (), talk=True)
         self.server.ask("begin")
-        self.turn = 0
 
     def stood_us(self):
         """For mve attach, and mve detach."""
-        self.turn += 1
-        name = f"bench-attach-{self.server.popen.pid}-{self.turn}"
-        mve = processes.Running([self.mve, "attach", "-n", name,
-                                 str(self.server.popen.pid)], self.folder)
-        end = time.monotonic() + GONE_S
-        while "holds pid" not in mve.said():
-            if mve.popen.poll() is not None or time.monotonic() > end:
-                raise processes.Failed(mve.said())
-            time.sleep(0.01)
-        pauses = session.Session(self.mve, ["-n", name]).status()["pauses"]
-        left = subprocess.run([self.mve, "detach", name], text=True,
+        words = self.ways.mve_attach(self.server.popen.pid)
+        mve = processes.Running(words, self.ways.folder)
+        processes.wait_for_word(mve, "holds pid")
+        s = session.Session(self.ways.mve, words)
+        pauses = s.status()["pauses"]
+        left = subprocess.run([self.ways.mve, "detach", s.name], text=True,
                               capture_output=True, check=False)
         if left.returncode:
             raise processes.Failed(" ".join(left.stderr.split()))

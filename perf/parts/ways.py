@@ -36,6 +36,9 @@ class Ways:
         return [self.mve, "run", "-n", self._session(), *options, *follow,
                 "--"]
 
+    def mve_attach(self, pid):
+        return [self.mve, "attach", "-n", self._session(), str(pid)]
+
     def mve_trace(self):
         return [self.mve, "trace", "-o", "/dev/null", "--"]
 

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from load import Wrong, talk_of                         # noqa: E402
 from session import MVE, ROOT, Session, fds, free_port   # noqa: E402
 
-REPLIES = 40
+REPLIES = int(os.environ.get("REPLIES", "40"))     # while each follows
 PROMOTED = 5        # one in so many
 FEW, MANY = 6, 200  # connections
 
