@@ -103,9 +103,7 @@ static int options_take(struct run_options *o, int argc, char **argv)
 
 int cmd_attach(int argc, char **argv)
 {
-	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
-					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS,
-					.still_ms = STILL_MS, .verdict_ms = VERDICT_MS };
+	static struct run_options o = SERVER_OPTIONS;
 	int code = options_take(&o, argc, argv);
 
 	if (code < 0) {

@@ -496,11 +496,7 @@ static int run_with(struct run_options *o, int argc, char **argv, const char *sh
 
 int cmd_run(int argc, char **argv)
 {
-	static struct run_options o = { .tier = TIER_PATCH, .role = ROLE_SOLO,
-					.ring_bytes = RING_DEFAULT, .full_ms = FULL_MS,
-					.still_ms = STILL_MS,
-					.verdict_ms = VERDICT_MS,
-					.rewind = REWIND_TIMES };
+	static struct run_options o = SERVER_OPTIONS;
 
 	return run_with(&o, argc, argv, "+:hn:f:", run_options, run_help);
 }

@@ -135,6 +135,12 @@ struct run_options {
 	struct sampling sampling;
 };
 
+/* What holds of a server where nothing else is said, whether it is begun or attached to. */
+#define SERVER_OPTIONS { \
+	.tier = TIER_PATCH, .role = ROLE_SOLO, .ring_bytes = RING_DEFAULT, .full_ms = FULL_MS, \
+	.still_ms = STILL_MS, .verdict_ms = VERDICT_MS, .rewind = REWIND_TIMES, \
+}
+
 static inline bool options_seams(const struct run_options *o)
 {
 	return o->seams.calls || o->seams.path[0] || o->seam_function[0];
