@@ -4,7 +4,7 @@ under numbered requests.  Each follows and is equal; every fifth leads, and the 
 No request is lost, doubled or wrong, and no descriptor, process or session's file is left.
 `alone`: the session was begun without a follower, and tells nothing until the first.
 `attached`: mve has come to a server that ran.  `many`: it has 200 connections.  A server
-pool:HOW is pool.c, whose threads wait so."""
+pool:HOW is pool.c, whose threads wait so; pool:HOW:library has it in a shared object."""
 import json
 import os
 import subprocess
@@ -65,13 +65,23 @@ def asked_once(session):
             data += s.recv(65536)
 
 
+def compiled(out, *words):
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", *words, "-o", out], check=True)
+
+
 def begun(kind, followers, attached):
     name, _, how = kind.partition(":")
     if not how:
         return Session(kind, followers, attached=attached)
     port, out = free_port(), os.path.abspath(name)
-    subprocess.run(["gcc", "-O1", "-g", "-pthread", "-o", out, f"{ROOT}/tests/late/{name}.c"],
-                   check=True)
+    how, _, library = how.partition(":")
+    source = [f"{ROOT}/tests/late/{name}.c"]
+    if library:
+        compiled("lib.so", "-shared", "-fPIC", "-Dmain=served", *source)
+        with open("main.c", "w") as f:
+            f.write("int served(int, char **);\nint main(int n, char **v) { return served(n, v); }\n")
+        source = ["main.c", "./lib.so"]
+    compiled(out, *source)
     return Session("kv", followers, [], [out, str(port), how], None, port, attached=attached)
 
 

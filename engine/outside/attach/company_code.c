@@ -86,18 +86,11 @@ static const char *maps_barred(pid_t pid, const struct maps *maps)
 
 /* --- its code --------------------------------------------------------------------------- */
 
-static bool is_loader(const struct map *m)
-{
-	const char *base = strrchr(m->path, '/');
-
-	return base && !strncmp(base + 1, "ld-linux", 8);
-}
-
 /* A static program has its locks in itself. */
 static enum hook_file hooks_of(const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)
-		if (maps->map[i].exec && maps->map[i].inode && is_loader(&maps->map[i]))
+		if (maps->map[i].exec && maps->map[i].inode && runtime_is_loader(maps->map[i].path))
 			return HOOK_LIBRARY;
 	return HOOK_STATIC;
 }
@@ -161,7 +154,7 @@ static void library_note(struct company_start *s, pid_t pid, const struct map *m
 	struct mapped_answer a = { 0 };
 	uint64_t bits = library_look(&a, pid, m);
 
-	if ((is_loader(m) || bits & MAPPED_LOCAL) && s->locals < BOOT_LOCALS)
+	if ((runtime_is_loader(m->path) || bits & MAPPED_LOCAL) && s->locals < BOOT_LOCALS)
 		s->local[s->locals++] = (struct code_range_at){ m->start, m->end };
 	if (bits & (MAPPED_LIBC | MAPPED_LOCAL) && s->parts < BOOT_PARTS)
 		s->part[s->parts++] = (struct code_part){

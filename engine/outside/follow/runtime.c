@@ -59,6 +59,14 @@ bool runtime_is_libc(const char *path)
 	return base_begins(path, names, sizeof(names) / sizeof(names[0]));
 }
 
+/* glibc's, up to 2.33 by its version.  musl's is its libc, whose calls are the program's. */
+bool runtime_is_loader(const char *path)
+{
+	static const char *const names[] = { "ld-linux", "ld-2." };
+
+	return base_begins(path, names, sizeof(names) / sizeof(names[0]));
+}
+
 /* --- symbols ------------------------------------------------------------------------ */
 
 struct functions {

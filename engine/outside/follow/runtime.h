@@ -14,9 +14,10 @@
 
 #define RUNTIME_RANGES	5	/* of one program */
 
-/* A library that is one; and libc, through which they call. */
+/* A library that is one; libc, through which they call; and the dynamic loader. */
 bool runtime_is_library(const char *path);
 bool runtime_is_libc(const char *path);
+bool runtime_is_loader(const char *path);
 
 /*
  * The runtime that is linked into a program, as addresses of the process; how many

@@ -317,31 +317,17 @@ static void map_patch(struct injection *in, const struct map *m, bool dynamic)
 	plan_free(p);
 }
 
-static const char *base_name(const char *path)
-{
-	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-}
-
-static bool is_loader(const char *path)
-{
-	return !strncmp(base_name(path), "ld-linux", 8);
-}
-
 /*
  * The dynamic loader finds another version's libraries in other places: its
- * calls are nobody's twin.  musl's is its libc, whose calls are the program's.
- * It may be the program itself, told to load another one.
+ * calls are nobody's twin.  It may be the program itself, told to load another one.
  */
 static void loader_note(struct injection *in)
 {
-	const char *name = in->program.interpreter;
-	bool dynamic = in->program.dynamic;
-
 	for (size_t i = 0; i < in->maps.n; i++) {
 		const struct map *m = &in->maps.map[i];
-		bool loader = dynamic ? is_loader(name) && !is_program(in, m) : is_loader(m->path);
 
-		if (m->exec && m->inode && loader && in->boot.locals < BOOT_LOCALS)
+		if (m->exec && m->inode && runtime_is_loader(m->path) &&
+		    in->boot.locals < BOOT_LOCALS)
 			in->boot.local[in->boot.locals++] =
 				(struct code_range_at){ m->start, m->end };
 	}
