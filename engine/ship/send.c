@@ -1,7 +1,9 @@
 /*
- * Sending: slices of the segments, some at a time, each acknowledged by the stream before more are
- * sent.  Where anything fails they are all sent again, over a new connection; who receives them
- * sorts out what came twice.  Nobody waits for us: what is not acknowledged stands in the folder.
+ * Sending: slices of the segments, some at a time (a window), all acknowledged by the stream
+ * before more are sent.  Where anything fails what is behind the last acknowledgement is sent
+ * again, over a new connection: so one that breaks soon, and often, gets on, too.  Who receives
+ * them sorts out what came twice.  Nobody waits for us: what is not acknowledged stands in the
+ * folder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/outside/ship/message.h"
 #include "engine/outside/ship/spool.h"
 #include "engine/ship/link.h"
 #include "engine/ship/ship.h"
 
-#define WINDOW		32	/* messages before an acknowledgement is waited for */
-#define ACK_MS		15000
+#define WINDOW		32	/* messages before an acknowledgement is waited for, at most */
+#define ACK_MS		15000	/* none comes for so long */
 #define ACK_LOOK_MS	50	/* the library waits on when the connection is gone */
 #define LOOK_FIRST_MS	1	/* between two looks at what is settled: */
 #define LOOK_LAST_MS	20
@@ -35,7 +38,11 @@ struct sender {
 	uint32_t dropped;	/* segments before it are */
 	int fd;			/* of `segment` */
 	uint32_t segment;
+	uint32_t window;	/* messages: one, and more where a connection lasts */
+	struct ship_mark end[WINDOW];	/* of each that is sent */
+	uint32_t sent;
 	uint32_t acks;		/* by the library's thread */
+	uint64_t acked;		/* bytes: of all before them, too */
 	uint64_t sequence;	/* of the last of these */
 	bool over;		/* that is said, too */
 	uint64_t moved_ms;
@@ -120,6 +127,15 @@ static struct ship_message *message_make(struct sender *s, uint32_t size, uint32
 
 /* --- the stream ---------------------------------------------------------------------- */
 
+/* One that is refused is a gap: what is behind it is sent again, with it. */
+static void ack_take(struct sender *s, const struct ship_message *m)
+{
+	uint64_t end = m->bytes + m->size;
+
+	if (m->bytes <= s->acked && end > s->acked)
+		__atomic_store_n(&s->acked, end, __ATOMIC_RELAXED);
+}
+
 static void acked(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *error, void *ctx)
 {
 	struct sender *s = ctx;
@@ -128,6 +144,7 @@ static void acked(jsCtx *js, natsMsg *msg, jsPubAck *ack, jsPubAckErr *error, vo
 	(void)error;
 	if (ack) {
 		__atomic_store_n(&s->sequence, ack->Sequence, __ATOMIC_RELAXED);
+		ack_take(s, (const struct ship_message *)natsMsg_GetData(msg));
 		__atomic_fetch_add(&s->acks, 1, __ATOMIC_RELAXED);
 	}
 	natsMsg_Destroy(msg);
@@ -139,26 +156,39 @@ static bool publish(struct sender *s, const struct ship_message *m)
 					    (int)(sizeof(*m) + m->size), NULL);
 
 	s->page->messages++;
+	s->end[s->sent++] = (struct ship_mark){ .bytes = s->bytes, .place = s->place };
 	return status == NATS_OK || link_failed(&s->link, "cannot send", status);
 }
 
-/* What was sent is the stream's; false: nobody knows of how much that is true. */
-static bool window_acked(struct sender *s, uint32_t sent)
+static natsStatus acks_wait(struct sender *s)
 {
 	uint64_t end = now() + ACK_MS;
+	uint32_t before = 0, acks;
 	jsPubOptions o;
 	natsStatus status;
 
 	jsPubOptions_Init(&o);
 	o.MaxWait = ACK_LOOK_MS;
-	do
+	do {
 		status = js_PublishAsyncComplete(s->link.js, &o);
-	while (status == NATS_TIMEOUT && now() < end && !natsConnection_IsClosed(s->link.nats));
+		acks = __atomic_load_n(&s->acks, __ATOMIC_RELAXED);
+		if (acks != before)
+			end = now() + ACK_MS;
+		before = acks;
+	} while (status == NATS_TIMEOUT && now() < end && !natsConnection_IsClosed(s->link.nats));
 	if (status == NATS_TIMEOUT && natsConnection_IsClosed(s->link.nats))
 		status = NATS_CONNECTION_DISCONNECTED;
+	return status;
+}
+
+/* What was sent is the stream's; false: nobody knows of how much that is true. */
+static bool window_acked(struct sender *s)
+{
+	natsStatus status = acks_wait(s);
+
 	if (status != NATS_OK)
 		return link_failed(&s->link, "not acknowledged", status);
-	if (__atomic_load_n(&s->acks, __ATOMIC_RELAXED) == sent)
+	if (__atomic_load_n(&s->acks, __ATOMIC_RELAXED) == s->sent)
 		return true;
 	snprintf(s->link.why, sizeof(s->link.why), "the stream %.64s has refused a message",
 		 s->link.stream);
@@ -171,57 +201,62 @@ static const struct ship_mark *mark_read(const struct ship_page *p)
 	return &p->mark[CONSUME(ship_marked, &p->marked) & 1];
 }
 
-static void mark_write(struct sender *s)
+static void mark_write(struct ship_page *p, const struct ship_mark *mark)
 {
-	struct ship_page *p = s->page;
-
-	p->mark[(p->marked + 1) & 1] = (struct ship_mark){ .bytes = s->bytes, .place = s->place };
+	p->mark[(p->marked + 1) & 1] = *mark;
 	PUBLISH(ship_marked, &p->marked, p->marked + 1);
 }
 
-static void window_done(struct sender *s)
+/* The mark is behind the last message that is acknowledged with all before it. */
+static void window_mark(struct sender *s)
 {
+	uint64_t acked = __atomic_load_n(&s->acked, __ATOMIC_RELAXED);
 	struct ship_page *p = s->page;
+	uint32_t n = s->sent;
 
+	MUST(n <= WINDOW);
+	while (n && s->end[n - 1].bytes > acked)
+		n--;
+	if (!n || s->end[n - 1].bytes == mark_read(p)->bytes)
+		return;
 	if (!p->began)
 		p->began = __atomic_load_n(&s->sequence, __ATOMIC_RELAXED);
-	mark_write(s);
-	__atomic_store_n(&p->tail.acked, s->bytes, __ATOMIC_RELAXED);
+	mark_write(p, &s->end[n - 1]);
+	__atomic_store_n(&p->tail.acked, s->end[n - 1].bytes, __ATOMIC_RELAXED);
 	if (p->drops)
-		spool_drop(SHIP_FD_FOLDER, &s->dropped, tail_segment(s->place));
+		spool_drop(SHIP_FD_FOLDER, &s->dropped, tail_segment(s->end[n - 1].place));
 	s->moved_ms = now();
 }
 
-/* 1: something is acknowledged; 0: there was nothing; -1: the connection is of no use. */
-static int window_send(struct sender *s)
+static bool window_publish(struct sender *s)
 {
-	uint32_t sent = 0, most = s->page->began ? WINDOW : 1;
 	bool over = CONSUME(tail_over, &s->page->tail.over);
 	int n = 0;
 
-	s->acks = 0;
-	while (sent < most && (n = slice_read(s)) > 0) {
+	s->sent = s->acks = 0;
+	while (s->sent < s->window && (n = slice_read(s)) > 0)
 		if (!publish(s, message_make(s, (uint32_t)n, 0)))
-			return -1;
-		sent++;
-	}
-	if (n < 0) {
+			return false;
+	if (n < 0)
 		snprintf(s->link.why, sizeof(s->link.why), "cannot read the recording: %s",
 			 strerror(-n));
-		return -1;
-	}
-	if (over && !n && sent < most) {
+	else if (over && !n && s->sent < s->window)
 		s->over = publish(s, message_make(s, 0, SHIP_OVER));
-		sent++;
-	}
-	if (!sent)
+	return n >= 0;
+}
+
+/* 1: all of it is acknowledged; 0: there was nothing; -1: the connection is of no use. */
+static int window_send(struct sender *s)
+{
+	bool sent = window_publish(s);
+
+	if (sent && !s->sent)
 		return 0;
-	if (!window_acked(s, sent)) {
-		s->over = false;
-		return -1;
-	}
-	window_done(s);
-	return 1;
+	sent = sent && window_acked(s);
+	s->over = s->over && sent;
+	window_mark(s);
+	s->window = s->window * 2 < WINDOW ? s->window * 2 : WINDOW;
+	return sent ? 1 : -1;
 }
 
 /* --- its life ------------------------------------------------------------------------ */
@@ -239,6 +274,8 @@ static void link_serve(struct sender *s)
 
 	s->bytes = mark_read(s->page)->bytes;
 	s->place = mark_read(s->page)->place;
+	s->acked = s->bytes;
+	s->window = 1;	/* of the first one the number is needed, too */
 	s->page->connects++;
 	state_say(SHIP_CONNECTED, "connected");
 	while (result >= 0 && !s->over && !is_left(s)) {

@@ -74,6 +74,7 @@ class Cutter:
 
     def __init__(self, nats):
         self.nats, self.cuts, self.whole = nats, 0, False
+        self.most = 2 * PAYLOAD
         self.listens = socket.create_server(("127.0.0.1", 0))
         self.port = self.listens.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -87,7 +88,7 @@ class Cutter:
                 peer.close()
                 continue
             pair = (peer, server)
-            left = [random.randrange(2 * PAYLOAD)]
+            left = [random.randrange(self.most)]
             for a, b in (pair, pair[::-1]):
                 threading.Thread(target=self.carry, args=(a, b, left), daemon=True).start()
 

@@ -4,6 +4,7 @@
 equal		kv under load; two followers, one from the beginning, one that comes late
 restarted	the NATS server is killed and started again under load, and so is mve-ship
 cut		the connections of both are cut at any byte, again and again (TURNS), under load
+behind		what waits is many times what a connection carries before it is cut: it is shipped
 gone		the NATS server goes for good: the leader serves on, and says so; what waits is bounded
 never		there is none when the session begins, and then there is; and one that never comes
 refused		what is not mve's, of another version, torn, damaged, of another session, and
@@ -21,8 +22,8 @@ import signal
 import subprocess
 import sys
 
-from nats import (BYTES, FLAGS, HEAD, OVER, RECORDING, SIZE, VERSIONS, Cutter, Leader, Nats, Peer,
-                  Session, build, equal, fail, free_port, message, needed, until)
+from nats import (BYTES, FLAGS, HEAD, OVER, PAYLOAD, RECORDING, SIZE, VERSIONS, Cutter, Leader,
+                  Nats, Peer, Session, build, equal, fail, free_port, message, needed, until)
 
 SUBJECT = f"mve.test-{os.getpid()}"
 
@@ -107,6 +108,27 @@ def cut():
     nats.kill()
     if spools():
         fail(f"left behind: {spools()}")
+
+
+def waiting(leader):
+    return json.loads(leader.status())["ship"]["waiting"]
+
+
+def behind():
+    nats = Nats("nats-behind")
+    cutter = Cutter(nats)
+    leader = Leader(cutter.url(SUBJECT))
+    cutter.most = 1         # nothing comes through a new connection
+    until(lambda: leader.load(200) or waiting(leader) > 8 * PAYLOAD, "nothing waits", every=0)
+    before = cutter.cuts
+    cutter.most = 2 * PAYLOAD
+    while left := waiting(leader):
+        until(lambda: waiting(leader) < left, "what waits is not shipped")
+    if cutter.cuts < before + 4:
+        fail(f"cut {cutter.cuts - before} times")
+    leader.stop()
+    equal(follow(nats, "behind").end())
+    nats.kill()
 
 
 def gone():
@@ -333,8 +355,8 @@ def main():
     needed()
     os.environ["XDG_CACHE_HOME"] = os.path.abspath("cache")
     build("kv")
-    cases = {"equal": equal_case, "restarted": restarted, "cut": cut, "gone": gone, "never": never,
-             "refused": refused, "changed": changed, "dropped": dropped, "killed": killed,
+    cases = {"equal": equal_case, "restarted": restarted, "cut": cut, "behind": behind, "gone": gone,
+             "never": never, "refused": refused, "changed": changed, "dropped": dropped, "killed": killed,
              "secure": secure}
     for name in sys.argv[1:]:
         cases[name]()
