@@ -69,6 +69,7 @@ struct code_move {
 
 /* So far below the inside's code what it maps for itself ends: servers with more are rare. */
 #define OWN_BELOW	(64ull << 30)
+#define OWN_SPAN	(16ull << 30)	/* of it no more is needed: blocks, tables, rules */
 
 /* Whole: no unpatched call is left (GLOSSARY).  While it breaks, threads are being armed. */
 enum seal { SEAL_BROKEN, SEAL_WHOLE, SEAL_BREAKING };

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/abi/boot.h"
 #include "engine/core/must.h"
 #include "engine/mve/commands.h"
 #include "engine/mve/named.h"
@@ -27,7 +26,6 @@
 #define LOOKS		3
 #define PIECE		(256u << 10)
 #define RANGE_MOST	(1ull << 30)	/* what is longer is mostly untouched */
-#define OWN_ROOM	(16ull << 30)	/* inside/gate/memory.c */
 #define COMES_MS	5000	/* for the follower to come to where the leader was */
 #define LOOK_MS		20
 
@@ -55,12 +53,7 @@ static bool more;		/* words than could be kept */
 
 /* --- which ranges ---------------------------------------------------------------------- */
 
-static bool is_inside(const struct map *m)
-{
-	return strstr(m->path, "memfd:mve-inside");
-}
-
-/* Ours: behind the inside's image, a block, or what own_map() has given, below its code. */
+/* Ours: behind the inside's image, a block, or what it has mapped. */
 static bool is_own(const struct pair *p, const struct maps *maps, size_t i)
 {
 	const struct map *m = &maps->map[i];
@@ -69,15 +62,12 @@ static bool is_own(const struct pair *p, const struct maps *maps, size_t i)
 	for (size_t k = 0; k < maps->n; k++) {
 		const struct map *in = &maps->map[k];
 
-		if (!is_inside(in))
-			continue;
-		if (m->start == in->end ||
-		    (m->start < in->end - OWN_BELOW &&
-		     m->end > in->start - OWN_BELOW - OWN_ROOM))
+		if (map_is_insides(in) && m->start == in->end)
 			return true;
 	}
-	return !m->path[0] && memory_peek(p->leader, m->start, &first, 8) == 8 &&
-	       first == m->start;
+	return maps_own(maps, m) ||
+	       (!m->path[0] && memory_peek(p->leader, m->start, &first, 8) == 8 &&
+	       first == m->start);
 }
 
 /* What a first stack begins with, and the loader's own times, are each process'. */

@@ -7,6 +7,7 @@ looks		a thread reads a clock once more than its twin did, with a lock of its ow
 redis		Redis under load; replayed twice, and with other options, which differs
 killed		its recorder is killed: the server goes on; what is on disk is replayed
 refused		folders that are no recordings, that others may read, that have one
+itself		a program that differs from itself: what is said of the cause
 foreign		what another user could have written is not run
 spare		twins are kept beside the recorder, which has a row of its own
 taken		another version comes to lead, twice: what goes on is recorded beside it; all are replayed
@@ -28,7 +29,7 @@ import subprocess
 import sys
 import time
 
-from recorded import MVE, NAME, NOT_WHOLE, Redis, fail, fresh, replay, run
+from recorded import HERE, MVE, NAME, NOT_WHOLE, Redis, fail, fresh, replay, run
 
 
 def program():
@@ -236,6 +237,52 @@ def refused():
     no(["run", "--record", ".", "--", "true"], "not the name of a folder", 2)
     no(["run", "--record", "x.log", "--stateless", "--mark", "accept", "--", "true"],
        "do not go together", 2)
+
+
+CAUSES = {
+    "several": "it writes memory that is shared (anonymous), which others may write",
+    "threads": "it has 2 threads, which may agree by plain memory",
+}
+ITSELF = "the program differs from itself"
+
+
+def itself_build(built):
+    subprocess.run(["gcc", "-O1", f"-DBUILT={built}", "-o", f"itself-{built}",
+                    os.path.join(HERE, "itself.c")], check=True)
+    os.rename(f"itself-{built}", "itself")      # the one that runs stays what it is
+
+
+def itself():
+    itself_build(1)
+    for how, why in CAUSES.items():
+        folder = fresh(f"itself-{how}.log")
+        run(MVE, "run", "--record", folder, "--", "./itself", how, status=0)
+        said = replay(folder, status=1)[1]
+        if f"{ITSELF}: {why}" not in said:
+            fail(f"{how}: {said}")
+        # Beside its leader it may be equal.
+        said = run(MVE, "run", "-n", f"{NAME}-i", "-f", "same", "--", "./itself", how).stderr
+        if "diverged" in said and f"{ITSELF}: {why}" not in said:
+            fail(f"{how}, beside its leader: {said}")
+    renewed()
+
+
+def renewed():
+    """Its file is another by then: what differs is a finding."""
+    folder = fresh("renewed.log")
+    run(MVE, "run", "--record", folder, "--", "./itself", "alone", status=0,
+        stdin=subprocess.DEVNULL)
+    with open("renewed.err", "w+") as err:
+        leader = subprocess.Popen([MVE, "run", "-n", f"{NAME}-l", "--from-start", "--",
+                                   "./itself", "alone"], stdin=subprocess.PIPE, stderr=err)
+        waited(lambda: not run(MVE, "status", f"{NAME}-l").returncode, "it does not begin")
+        itself_build(2)
+        run(MVE, "follow", f"{NAME}-l", "--from-start", "--", "./itself", "alone", status=0)
+        leader.communicate(b"", 60)
+        err.seek(0)
+        for said in err.read(), replay(folder, status=1)[1]:
+            if "diverged" not in said or ITSELF in said:
+                fail(said)
 
 
 def foreign():

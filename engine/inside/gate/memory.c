@@ -25,12 +25,10 @@ void bytes_zero(void *to, size_t len)
  * Memory of our own, out of the way: what the program maps must come to lie where it
  * does in its twins, which may need other memory of ours, at other times.
  */
-#define OWN_ROOM	(16ull << 30)	/* of it no more is needed: blocks, tables, rules */
-
 void own_range(uint64_t *from, uint64_t *to)
 {
 	*to = (boot.text - OWN_BELOW) & ~0xfffull;
-	*from = *to - OWN_ROOM;
+	*from = *to - OWN_SPAN;
 }
 
 uint64_t own_taken;		/* so much of it has been, from its end down */

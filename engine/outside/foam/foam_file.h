@@ -22,7 +22,7 @@
 #include "engine/abi/request.h"
 
 #define FOAM_MAGIC	0x006d616f6665766dull	/* "mvefoam" */
-#define FOAM_VERSION	2
+#define FOAM_VERSION	3
 #define FOAM_NAME	"%06u.image"	/* its first process; */
 #define FOAM_OTHER	"%06u.%u.image"	/* another one, from 1 on */
 #define FOAM_AUXV	1024

@@ -12,6 +12,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "engine/abi/boot.h"
+#include "engine/core/must.h"
 #include "engine/outside/patch/shelf.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/session/reach.h"
@@ -232,6 +234,24 @@ void maps_free(struct maps *m)
 {
 	free(m->map);
 	*m = (struct maps){ 0 };
+}
+
+bool map_is_insides(const struct map *m)
+{
+	return strstr(m->path, "memfd:mve-inside");
+}
+
+bool maps_own(const struct maps *m, const struct map *at)
+{
+	MUST(at->start < at->end);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct map *in = &m->map[i];
+
+		if (map_is_insides(in) && at->start < in->end - OWN_BELOW &&
+		    at->end > in->start - OWN_BELOW - OWN_SPAN)
+			return true;
+	}
+	return false;
 }
 
 uint64_t maps_hole_near(const struct maps *m, uint64_t start, uint64_t end, uint64_t len)

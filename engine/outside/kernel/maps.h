@@ -30,6 +30,9 @@ int maps_read(pid_t pid, struct maps *m);
  */
 int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m);
 void maps_free(struct maps *m);
+/* The inside's image, and what it has mapped for itself, far below its code (abi/boot.h). */
+bool map_is_insides(const struct map *m);
+bool maps_own(const struct maps *m, const struct map *at);
 
 /*
  * A hole of len bytes that a 32-bit displacement reaches from all of

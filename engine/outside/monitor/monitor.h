@@ -54,6 +54,7 @@ struct image {
 	uint32_t sealed;
 	uint64_t inside;	/* where the inside image is mapped */
 	uint64_t inside_len;
+	uint64_t dev, ino;	/* of its file; 0: not known */
 	char exe[232];
 };
 

@@ -484,6 +484,7 @@ static void row_fill(const struct injection *in)
 {
 	const struct inside_image *im = inside_image();
 	struct image *row = in->want->row;
+	struct stat st;
 	char name[64];
 	ssize_t n;
 
@@ -494,6 +495,10 @@ static void row_fill(const struct injection *in)
 	snprintf(name, sizeof(name), "/proc/%d/exe", in->r.pid);
 	n = readlink(name, row->exe, sizeof(row->exe) - 1);
 	row->exe[n < 0 ? 0 : n] = 0;
+	if (!stat(name, &st)) {
+		row->dev = st.st_dev;
+		row->ino = st.st_ino;
+	}
 }
 
 /*
