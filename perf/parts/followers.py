@@ -51,12 +51,12 @@ xferlog_enable=NO
 """
 
 
-def _vsftpd(binary, folder, port):
+def vsftpd(binary, folder, port, files=(("small", SMALL), ("large", LARGE))):
     if os.geteuid():
         raise processes.Failed("vsftpd needs root")
     for name in ("ftp", "empty"):
         os.makedirs(os.path.join(folder, name))
-    for name, size in (("small", SMALL), ("large", LARGE)):
+    for name, size in files:
         with open(os.path.join(folder, "ftp", name), "wb") as f:
             f.write(b"q" * size)
     # www-data must get there, through the scratch folder too.
@@ -68,7 +68,7 @@ def _vsftpd(binary, folder, port):
     return [binary, conf]
 
 
-def _ask_ftp(name, size, share):
+def ask_ftp(name, size, share):
     """share: a large file is asked for so many times less often."""
     def argv(ways, port, requests):
         return [ways.program("ftp"), f"--port={port}", f"--path={name}",
@@ -78,11 +78,11 @@ def _ask_ftp(name, size, share):
     return argv
 
 
-_small = _ask_ftp("small", SMALL, 1)
+_small = ask_ftp("small", SMALL, 1)
 SERVERS = tuple((*spec[:4], dict(list(spec[4].items())[:1]), spec[5])
                 for spec in servers.SERVERS) + (
-    ("vsftpd", "vsftpd", _vsftpd, _small,
-     {"vsftpd 1 K": _small, "vsftpd 4 M": _ask_ftp("large", LARGE, 10)},
+    ("vsftpd", "vsftpd", vsftpd, _small,
+     {"vsftpd 1 K": _small, "vsftpd 4 M": ask_ftp("large", LARGE, 10)},
      600),)
 
 

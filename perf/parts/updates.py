@@ -40,6 +40,12 @@ class Client:
             raise processes.Failed(f"{words[0]}: {line.decode().strip() or 'closed'}")
         return self.file.read(int(line[1:]) + 2)[:-2] if line[:1] == b"$" else line[1:-2]
 
+    def told(self, section, key):
+        for line in self.ask("INFO", section).decode().splitlines():
+            if line.startswith(key + ":"):
+                return int(line.split(":")[1])
+        raise processes.Failed(f"INFO {section} has no {key}")
+
 
 class Asking(threading.Thread):
     """(when, how long) of each request, in seconds."""
@@ -91,22 +97,16 @@ class Server:
                 time.sleep(0.05)
         self.client.ask("DEBUG", "POPULATE", KEYS, "key", BYTES)
 
-    def told(self, section, key):
-        for line in self.client.ask("INFO", section).decode().splitlines():
-            if line.startswith(key + ":"):
-                return int(line.split(":")[1])
-        raise processes.Failed(f"INFO {section} has no {key}")
 
-
-def _build(version):
-    run = subprocess.run([f"{ROOT}/servers/update/build", "redis", version],
+def built(server, version):
+    run = subprocess.run([f"{ROOT}/servers/update/build", server, version],
                          capture_output=True, text=True, check=False)
     if run.returncode:
         raise processes.Failed(" ".join(run.stderr.split()))
     return run.stdout.strip()
 
 
-def _do(*words):
+def do(*words):
     run = subprocess.run(words, capture_output=True, text=True, check=False)
     if run.returncode:
         raise processes.Failed(" ".join((run.stderr or run.stdout).split()))
@@ -143,17 +143,17 @@ def _native(ways, old, seconds):
     server = Server(ways, (), (ways.program("../mve-driver"),), old)
     try:
         marks, replies = _asked(server, lambda mark: time.sleep(seconds))
-        megabytes = server.told("memory", "used_memory") / 1e6
+        megabytes = server.client.told("memory", "used_memory") / 1e6
         server.client.ask("BGSAVE")
-        while server.told("persistence", "rdb_bgsave_in_progress"):
+        while server.client.told("persistence", "rdb_bgsave_in_progress"):
             time.sleep(0.1)
         return _row("native", marks, replies, megabytes=megabytes,
-                    fork_ms=server.told("stats", "latest_fork_usec") / 1000)
+                    fork_ms=server.client.told("stats", "latest_fork_usec") / 1000)
     finally:
         server.running.stop()
 
 
-def _stage(s, name):
+def until_stage(s, name):
     end = time.monotonic() + LIMIT_S
     while s.status()["update"]["stage"] != name:
         if time.monotonic() > end:
@@ -169,12 +169,12 @@ def _twin(ways, old, new):
 
         def during(mark):
             mark("update")
-            _do(ways.mve, "update", s.name, "--to", new, "--code")
+            do(ways.mve, "update", s.name, "--to", new, "--code")
             mark("new follows")
-            _do(ways.mve, "promote", s.name)
+            do(ways.mve, "promote", s.name)
             mark("new leads")
-            _do(ways.mve, "commit", s.name)
-            _stage(s, "alone")
+            do(ways.mve, "commit", s.name)
+            until_stage(s, "alone")
         marks, replies = _asked(server, during)
         stood = s.status()["update"]["stood_us"] / 1000
         return _row("by a twin", marks, replies, stood_ms=stood)
@@ -184,13 +184,13 @@ def _twin(ways, old, new):
 
 def _place(ways, old, new):
     control, code = f"{ways.folder}/control", f"{ways.folder}/code.so"
-    _do(ways.program("../mve-xform"), "-c", "-o", code, old, new)
+    do(ways.program("../mve-xform"), "-c", "-o", code, old, new)
     driver = ways.program("../mve-driver")
     server = Server(ways, (), (driver, "-c", control), old)
     try:
         def during(mark):
             mark("update")
-            _do(driver, "-a", control, "update", new, code, LIMIT_MS)
+            do(driver, "-a", control, "update", new, code, LIMIT_MS)
         return _row("in place", *_asked(server, during))
     finally:
         server.running.stop()
@@ -200,7 +200,7 @@ def measure(ways, options, progress):
     rows, trouble = [], ways.mve_missing("run")
     try:
         if not trouble:
-            old, new = _build("u7"), _build("u10")
+            old, new = built("redis", "u7"), built("redis", "u10")
             progress("updates: by a twin")
             twin = _twin(ways, old, new)
             progress("updates: native")
