@@ -42,7 +42,7 @@
 #include "engine/abi/event.h"
 
 #define RING_MAGIC	0x6d766552u	/* "Revm" */
-#define RING_VERSION	15
+#define RING_VERSION	16
 
 /*
  * Limit (sessions): versions of a session at one time, the leader among them. Beyond: a
@@ -234,7 +234,10 @@ struct conduct {
 	uint32_t spills;	/* there is one, and who sees to it */
 	uint32_t mute;		/* versions that do not say what they look at (`reach`), as bits */
 	uint32_t keeps;		/* versions that look at nothing, and hold all, as bits */
-	uint64_t pad[451];
+	uint32_t born[VERSIONS];	/* of all that ever were, who has the number */
+	uint32_t births;	/* that there were */
+	uint32_t pad0;
+	uint64_t pad[446];
 };
 
 _Static_assert(sizeof(struct lane) == 64 && sizeof(struct cursor) == 64, "lines");

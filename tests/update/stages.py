@@ -9,6 +9,7 @@
   stages.py auto            by itself: promoted and committed when it has kept up
   stages.py again           so often that versions have the numbers of others that have gone: each
                             old one takes its locks in the new one's order
+  stages.py third           as often, beside a twin that follows on: so does that
 
 Numbered requests of several clients go on across all of it: none is lost or wrong, no connection
 is closed, and new clients are served in each stage.
@@ -213,6 +214,43 @@ def again(work, *builds):
         s.done()
 
 
+# A lock that few requests take.
+RARE = ("	pthread_mutex_lock(&table_lock);\n",
+        "	static pthread_mutex_t rare_lock = PTHREAD_MUTEX_INITIALIZER;\n\n"
+        "	if (!strcmp(key, \"rare\")) {\n		pthread_mutex_lock(&rare_lock);\n"
+        "		pthread_mutex_unlock(&rare_lock);\n	}\n	pthread_mutex_lock(&table_lock);\n")
+ASKED = 20
+
+
+def third(work):
+    """It meets the lock when the first new version leads, and when one that has its number does."""
+    source = changed(f"{KV}/v1.c", f"{work}/rare.c", *RARE)
+    builds = [served.build(source, f"{work}/rare-{n}.so", f"-DBUILD={n}", f"-I{KV}")
+              for n in range(2)]
+    with Session(builds[0]) as s:
+        s.mve("follow", "--name", "third")
+        numbers = []
+        while len(numbers) < 2 or numbers[-1] != numbers[0]:
+            assert len(numbers) < 2 * TIMES, numbers
+            n = len(numbers)
+            update(s, shutil.copy(builds[(n + 1) % 2], f"{work}/build-{n}.so"), "--code")
+            s.mve("promote")
+            s.until("new leads")
+            numbers.append([v["role"] for v in s.status()["versions"]].index("leader"))
+            for _ in range(ASKED if numbers[-1] == numbers[0] else 0):
+                s.first.expect("GET rare", "NONE")
+            s.mve("commit")
+            s.until("alone")
+            load.until(lambda: behind(s)["role"] == "follower" and not behind(s)["lag_cells"],
+                       s.status)
+            assert not behind(s)["locks_unordered"], (numbers, behind(s))
+        s.done()
+
+
+def behind(s):
+    return next(v for v in s.status()["versions"] if v["name"] == "third")
+
+
 def main():
     what, times = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1
     with tempfile.TemporaryDirectory() as work:
@@ -227,6 +265,8 @@ def main():
                 even(work, old, *xform)
             elif what == "again":
                 again(work, old, mended)
+            elif what == "third":
+                third(work)
             else:
                 {"forth": forth, "back": back, "auto": by_itself}[what](old, new, *xform)
     print(f"update_{what}: ok")

@@ -35,16 +35,21 @@ _Static_assert(!(PAIRS & (PAIRS - 1)) && PAIR_SURE < PAIR_MOST, "a row by a hash
 
 static struct pair {
 	uint64_t own, leaders;
-	uint32_t source;	/* the version whose lock it is */
+	uint32_t born;		/* whose lock it is: numbers of versions are used again */
 	uint32_t count;
 } pairs[PAIRS];
+
+static uint32_t source_born(const struct thread *t)
+{
+	return streams.conduct->born[t->reader.cursor->source % VERSIONS];
+}
 
 /* What is known of the lock; NULL: nothing yet. */
 static struct pair *pair_of(const struct thread *t, const struct lock_call *c)
 {
 	struct pair *p = &pairs[lock_address(c) * 0x9e3779b97f4a7c15ull >> 32 & (PAIRS - 1)];
 
-	return p->own == lock_address(c) && p->source == t->reader.cursor->source ? p : NULL;
+	return p->own == lock_address(c) && p->born == source_born(t) ? p : NULL;
 }
 
 static bool is_pair(const struct thread *t, const struct lock_call *c, const struct event *e)
@@ -57,16 +62,7 @@ static bool is_pair(const struct thread *t, const struct lock_call *c, const str
 static void pair_learn(const struct thread *t, const struct lock_call *c, const struct event *e)
 {
 	pairs[lock_address(c) * 0x9e3779b97f4a7c15ull >> 32 & (PAIRS - 1)] =
-		(struct pair){ lock_address(c), e->arg[2], t->reader.cursor->source, 1 };
-}
-
-/* A version that follows now may have the number of one that was followed before. */
-void lock_pairs_forget(struct thread *t)
-{
-	(void)t;
-	for (uint32_t i = 0; i < PAIRS; i++)
-		if (pairs[i].own)
-			pairs[i].own = 0;
+		(struct pair){ lock_address(c), e->arg[2], source_born(t), 1 };
 }
 
 long lock_renewed(struct thread *t, struct lock_call *c)

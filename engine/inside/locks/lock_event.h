@@ -8,7 +8,6 @@
 bool lock_is_same(const struct thread *t, const struct lock_call *c, const struct event *e);
 const struct event *lock_behind_locks(struct thread *t, const struct lock_call *c);
 const struct event *lock_event(struct thread *t, struct lock_call *c);
-void lock_pairs_forget(struct thread *t);
 /* On the short way: a lock is made where another may have been. */
 long lock_renewed(struct thread *t, struct lock_call *c);
 void lock_event_take(struct thread *t, struct lock_call *c, const struct event *e);

@@ -24,7 +24,6 @@
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/lanes/tick.h"
 #include "engine/inside/locks/conditions.h"
-#include "engine/inside/locks/lock_event.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/rewind/image.h"

@@ -190,6 +190,8 @@ void row_take(struct version *v, const char *path, char **argv,
 			       .brief_fd = was.brief_fd, .key = was.key, .image = was.image,
 			       .bell_thread = was.bell_thread,
 			       .argv = argv, .tell = -1, .ends = was.ends, .made = true };
+	/* Before anybody reads what it tells. */
+	v->monitor->conduct->born[v->index] = v->monitor->conduct->births++;
 	/* None of its images has the number of one that the leader has let go. */
 	v->rewind.last = was.rewind.last;
 	v->path = strdup(path);

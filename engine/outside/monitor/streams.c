@@ -119,7 +119,8 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->seams = m->options->seams;
 	c->sampling = m->options->sampling;
 	for (uint32_t v = 0; v < VERSIONS; v++)
-		c->next[v] = v;
+		c->next[v] = c->born[v] = v;
+	c->births = VERSIONS;
 }
 
 /* The first thread's lane, and everybody's place at its beginning. */
