@@ -175,6 +175,8 @@ def following(b):
             s.until("alone")
             assert s.leader() == "v0"
             s.serves()
+        # Each is another program, whatever it was begun as.
+        assert "itself" not in s.mve("report", "--list")[1], s.mve("report", "--list")
         update(s, new, "--xform", SAYS)
         os.kill(next(v["pid"] for v in s.status()["versions"] if v["role"] == "leader"),
                 signal.SIGSEGV)

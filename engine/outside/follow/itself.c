@@ -29,12 +29,14 @@ static bool is_renewed(const struct image *a, const struct image *b)
 	       !strcmp(a->exe, b->exe);
 }
 
-/* Its file was built or installed anew since: a build that is known by its path alone. */
+/* It was updated, or its file was built or installed anew: its path alone does not tell. */
 static bool is_other_build(const struct version *v, const struct version *leader)
 {
 	const struct replay *r = v->monitor->options->replay;
 
 	MUST(v != leader);
+	if (strcmp(v->prepared, leader->prepared))
+		return true;
 	if (r)
 		return program_is_other(&r->program);
 	for (uint32_t i = 0; i < images(v); i++)
