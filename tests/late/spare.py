@@ -22,6 +22,16 @@ def whole(session):
     return len(session.following()) == SPARES
 
 
+def masks(session):
+    """What signals the leader's threads block: each thread of it has its twin's."""
+    tasks = f"/proc/{session.leader()['pid']}/task"
+    found = []
+    for tid in os.listdir(tasks):
+        with open(f"{tasks}/{tid}/status") as f:
+            found += [line.split()[1] for line in f if line.startswith("SigBlk")]
+    return sorted(found)
+
+
 def leader_dies(session):
     old = session.leader()["pid"]
     os.kill(old, signal.SIGSEGV)
@@ -45,11 +55,15 @@ def main():
         load = session.load(churn=2, pause=0.001)
         load.more(REPLIES)
         first, own = fds(session.leader()["pid"]), fds(session.mve.pid)
+        with load.rest():
+            blocked = masks(session)
         for n in range(1, rounds + 1):
             lost = not n % LOST and n <= LOST * LOSSES
             (spare_dies if lost else leader_dies)(session)
             load.more(REPLIES)
             session.wait_for(lambda: whole(session), "a new one comes", 90)
+            with load.rest():
+                session.wait_for(lambda: masks(session) == blocked, "no thread blocks signals")
         session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
         if fds(session.mve.pid) > own:
             raise Wrong(f"descriptors of mve: {own}, then {fds(session.mve.pid)}")

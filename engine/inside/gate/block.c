@@ -8,6 +8,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/signal.h>
 
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
@@ -237,4 +238,18 @@ void slot_release(struct thread *t)
 	}
 	t->slot = &no_slot;
 	t->counts = &no_slot.counts[0][0];
+}
+
+/*
+ * Asked to stand before that, the thread has all blocked already, and its own mask is noted for
+ * the end of its call; asked behind it, the caller's noting comes last.
+ */
+uint64_t signals_block(struct thread *t)
+{
+	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS, was = 0;
+
+	MUST(t == thread_self());	/* whose mask is changed */
+
+	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &was, 8);
+	return t->pending && was == all ? t->held_mask : was;
 }

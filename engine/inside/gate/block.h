@@ -13,5 +13,7 @@ void slot_mend(struct thread *t);
 void slot_release(struct thread *t);
 struct thread *block_live(uint32_t index);
 struct thread *block_next(uint32_t *index);
+/* Blocks all in this thread; the mask that it has to have again. */
+uint64_t signals_block(struct thread *t);
 
 #endif

@@ -12,6 +12,7 @@
 #include "engine/core/must.h"
 #include "engine/core/walk.h"
 #include "engine/inside/crash/crash.h"
+#include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
@@ -53,8 +54,8 @@ static bool signal_take(struct thread *t, const struct event *e, uint8_t *info)
 /* Readies the program's handler, and those of what came with it, to run at the call's end. */
 void follow_signal(struct thread *t, const struct event *e)
 {
-	uint64_t all = ALL_SIGNALS & ~HIDDEN_SIGNALS;
-	bool more = signal_take(t, e, t->held_info);
+	uint8_t first[SIGINFO_SIZE];
+	bool more = signal_take(t, e, first);
 
 	MUST(t->following && t->busy);	/* it comes at the end of a call */
 
@@ -67,8 +68,10 @@ void follow_signal(struct thread *t, const struct event *e)
 		more = signal_take(t, e, info);
 		bytes_copy(t->next_info[t->nexts], info, SIGINFO_USED);
 	}
-	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &t->held_mask, 8);
+	t->held_mask = signals_block(t);
 	t->pending = 1;
+	/* Who is asked to stand before that has nothing noted. */
+	bytes_copy(t->held_info, first, SIGINFO_SIZE);
 	t->announced = 1;
 }
 

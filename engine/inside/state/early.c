@@ -23,6 +23,7 @@
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
+#include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/request.h"
@@ -216,12 +217,10 @@ static void waiting_take(const struct thread *t)
 /* The thread is about to lead.  None comes before early_over. */
 uint64_t early_come(struct thread *t)
 {
-	uint64_t none = ALL_SIGNALS & ~HIDDEN_SIGNALS, was;
+	uint64_t was;
 	uint32_t n;
 
-	MUST(t == thread_self());	/* whose mask is changed */
-
-	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &none, &was, 8);
+	was = signals_block(t);
 	if (rows_of(&twins) && !__atomic_exchange_n(&waited, 1, __ATOMIC_RELAXED))
 		waiting_take(t);
 	all_send(t, &twins);
@@ -237,10 +236,11 @@ uint64_t early_come(struct thread *t)
 /* It leads. */
 void early_over(struct thread *t, uint64_t mask)
 {
-	if (t->pending)		/* it is to stand, as it was asked meanwhile, and then unblocks */
-		t->held_mask = mask;
-	else
+	if (!t->pending)
 		OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	/* It is to stand, as it was asked meanwhile, and then unblocks. */
+	if (t->pending)
+		t->held_mask = mask;
 	change_wake();
 }
 
