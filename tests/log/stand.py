@@ -131,14 +131,16 @@ def gdb():
                     "frame function client_write", "down", "p $rdi", "mve next conn 1",
                     "break get", "mve next call sendto", "p key", "mve go last", "delete",
                     "mve back call recvfrom", "mve go +0.001", "mve end", "mve next",
-                    f"mve go {answered[1]}", "bt", "mve go 99999", "mve next", "mve go noon", "quit")
+                    f"mve go {answered[1]}", "bt", "mve go 99999", "mve next call nothing",
+                    "mve next conn 99", "mve go noon", "mve where", "quit")
     place = 0
     for want in (f"event {asked[0]},", "PUT a b", f"event {answered[0]},", r"#\d+ .*\bclient_write ",
                  r"\$1 = 6\n", f"event {asked[1]},", r"\nBreakpoint 1, get \(key=0x\w+ \"a\"",
                  f"stopped behind event {asked[1]}", r'"a"', f"event {numbers('')[-1]},",
                  f"event {asked[-1]},", "event 1,", r"replayed \d+ calls, equal", "the replay is over",
                  "has not begun", f"event {answered[1]},", r"#\d+ .*\bclient_write ",
-                 "the replay is over", "has not begun", "not an event or a time"):
+                 "the recording ends before event 99999", "no such call: nothing",
+                 "no such connection: 99", "not an event or a time", f"event {answered[1]},"):
         found = re.compile(want).search(seen, place)
         if not found:
             fail(f"no {want!r} behind {seen[:place][-200:]!r} in:\n{seen}")

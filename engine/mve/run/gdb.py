@@ -24,13 +24,20 @@ class Event:
 
 
 def events(*filters):
+    """Of a call or a connection that there is not, mve log's word."""
     p = subprocess.Popen([ASK["mve"], "log", ASK["folder"], "show", *filters],
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          errors="replace")
+    none = True
     try:
         for line in p.stdout:
+            none = False
             yield Event(line)
+        said = p.stderr.readline().strip()
+        if p.wait() and none:
+            raise gdb.GdbError(said.removeprefix("mve: "))
     finally:
+        p.stderr.close()
         p.kill()
         p.wait()
 
@@ -269,6 +276,13 @@ anew for that: breakpoints stay, what was changed in memory does not."""
         replay.begin(last.number)
 
 
+def time_event(text):
+    try:
+        return next((e.number for e in events("--from", text)), None)
+    except gdb.GdbError:
+        return None
+
+
 class Go(gdb.Command):
     """mve go EVENT|TIME|last: to the event of this number in mve log show, or at this time
 (13:37:00.5, or +90: seconds from the beginning). An earlier one begins the replay anew."""
@@ -278,12 +292,15 @@ class Go(gdb.Command):
     def invoke(self, text, tty):
         text = text.strip()
         if text.isdigit() and int(text):
-            replay.go(int(text))
+            number = int(text)
+            if number > 1 and not next(events("--after", str(number - 1)), None):
+                raise gdb.GdbError(f"the recording ends before event {number}")
+            replay.go(number)
             return
         if text == "last":
             number = max(e.number for e in events())
         else:
-            number = next((e.number for e in events("--from", text)), None)
+            number = time_event(text)
         if not number:
             raise gdb.GdbError(f"not an event or a time of the recording: {text}")
         replay.go(number)
