@@ -88,7 +88,7 @@ bool foam_wanted(const struct version *v);
 /* and one stands there.  When all do they come to follow as a twin does. */
 void foam_begin(struct version *v, pid_t pid);
 /* A child of ours has ended: if it was one of those nothing comes of them. */
-void foam_ended(struct monitor *m, pid_t pid);
+void foam_ended(struct monitor *m, pid_t pid, int status);
 /* Nothing does. */
 void foam_drop(struct version *v);
 

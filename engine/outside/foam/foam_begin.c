@@ -5,8 +5,10 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
@@ -17,6 +19,7 @@
 #include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/pack/used.h"
+#include "engine/outside/report/reports.h"
 #include "engine/outside/rewind/copies.h"
 #include "engine/outside/start/start.h"
 
@@ -128,7 +131,22 @@ void foam_begin(struct version *v, pid_t pid)
 		all_begin(v, first);
 }
 
-void foam_ended(struct monitor *m, pid_t pid)
+/* By its execve, or of what it was before its program was made. */
+static void ended_say(struct version *v, int status)
+{
+	int error = version_start_error(v);
+	char why[80];
+
+	if (WIFSIGNALED(status))
+		snprintf(why, sizeof(why), "a process was killed by %s before it was made",
+			 signal_word((uint64_t)WTERMSIG(status)));
+	else
+		snprintf(why, sizeof(why), "a process has ended before it was made, status %d",
+			 WEXITSTATUS(status));
+	lost(v, error ? strerror(-error) : why);
+}
+
+void foam_ended(struct monitor *m, pid_t pid, int status)
 {
 	struct version *v = &m->version[m->versions > 1];
 
@@ -136,11 +154,8 @@ void foam_ended(struct monitor *m, pid_t pid)
 		return;
 	FOAM_EACH(f, foam_of(v))
 		if (f->pid == pid) {
-			int error = version_start_error(v);
-
 			f->pid = 0;
-			lost(v, error ? strerror(-error) :
-				     "a process has ended before it was made");
+			ended_say(v, status);
 			return;
 		}
 }

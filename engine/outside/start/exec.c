@@ -636,7 +636,7 @@ void exec_children(struct monitor *m)
 			continue;
 		}
 		tracee_forget(m, pid);
-		foam_ended(m, pid);
+		foam_ended(m, pid, status);
 		if (!rewind_ended(m, pid))
 			first_ended(m, pid, status);
 	}
