@@ -151,6 +151,7 @@ static enum result try(struct bisect *b, int i)
 	if (!b->json) {
 		printf("%s: ", result_words[t->result]);
 		said_print(t);
+		fflush(stdout);		/* what is said of all of them comes behind it */
 	}
 	return t->result;
 }

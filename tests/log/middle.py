@@ -540,6 +540,10 @@ def packed():
     s.first.put("a", "b")
     s.first.get("early", "bird")
     s.end()
+    for what in ["connections"], ["export", "--pcap", "pack.pcap"]:
+        if "from before it was recorded are not among these" not in \
+           mve("log", "pack.log", *what).stderr:
+            fail(f"{what}: nothing is said of the connection")
     mve("log", "pack.log", "pack")
     shutil.copytree("pack.log", "bare.log", dirs_exist_ok=True)
     shutil.rmtree("bare.log/files")

@@ -124,6 +124,15 @@ static void conns_print(const json_t *list)
 	}
 }
 
+/* Which of the descriptors that it had are connections no call has told. */
+static void late_say(const struct log_want *w)
+{
+	if (w->program.head.image)
+		say_error("mve log DIR show has their calls",
+			  "%s: of a server that ran: connections from before it was recorded "
+			  "are not among these", w->path);
+}
+
 int log_conns(const struct log_want *w, struct frames *f)
 {
 	struct exporter x = { .want = w, .list = json_array() };
@@ -137,6 +146,7 @@ int log_conns(const struct log_want *w, struct frames *f)
 		conns_print(x.list);
 		json_decref(x.list);
 	}
+	late_say(w);
 	return log_has(w, UINT64_MAX, x.last_conn) && whole ? EXIT_OK : EXIT_NO;
 }
 
@@ -240,8 +250,10 @@ static int packets_end(const struct exporter *x, bool whole)
 				    (json_int_t)x->pcap.packets, "connections",
 				    (json_int_t)x->conns_told));
 	else if (!is_output(path))
-		printf("%lu packets of %lu connections in %s\n", (unsigned long)x->pcap.packets,
-		       (unsigned long)x->conns_told, path);
+		printf("%lu packet%s of %lu connection%s in %s\n",
+		       (unsigned long)x->pcap.packets, x->pcap.packets == 1 ? "" : "s",
+		       (unsigned long)x->conns_told, x->conns_told == 1 ? "" : "s", path);
+	late_say(x->want);
 	return whole ? EXIT_OK : EXIT_NO;
 }
 

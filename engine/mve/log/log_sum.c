@@ -210,8 +210,9 @@ static void image_print(const json_t *i)
 	if (!i)
 		return;
 	if (json_is_true(json_object_get(i, "whole")))
-		printf("image        of a server that ran: %lld bytes, %lld threads\n",
-		       show_number(i, "size"), show_number(i, "threads"));
+		printf("image        of a server that ran: %lld bytes, %lld thread%s\n",
+		       show_number(i, "size"), show_number(i, "threads"),
+		       show_number(i, "threads") == 1 ? "" : "s");
 	else
 		printf("image        %s\n", show_text(i, "why"));
 }

@@ -410,8 +410,10 @@ static int enter(int recording, const char *path, const json_t *list, const char
 	if (p.from >= 0)
 		close(p.from);
 	if (done)
-		say_error(NULL, "%s: its own are taken of %u files that are missing here, or "
-			  "are others", path, p.files);
+		say_error(NULL, p.files == 1 ?
+			  "%s: its own is taken of %u file that is missing here, or is another" :
+			  "%s: its own are taken of %u files that are missing here, or are others",
+			  path, p.files);
 	else
 		say_error("install them: files.json in it says where they belong",
 			  "%s: its files cannot be put in their places: %s", path, p.why);
