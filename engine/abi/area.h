@@ -23,7 +23,7 @@
 #include "engine/abi/waits.h"
 
 #define AREA_MAGIC	0x6d766541u	/* "Aevm" */
-#define AREA_VERSION	22
+#define AREA_VERSION	23
 
 #define SLOT_CALLS	512	/* call slots: number + 1; 0 is "unknown" */
 /*
@@ -168,7 +168,10 @@ struct slot {
 				   that followers do not know of */
 	uint32_t parked_at;	/* of a thread that stands: its call, as a slot number; 0: none */
 	uint32_t faulting;	/* its thread is in a handler of a deadly signal */
-	uint64_t pad[52];
+	uint32_t idles;		/* a follower's: waits for a condition that its leader did not
+				   make, where it had waited before; a count */
+	uint32_t pad0;
+	uint64_t pad[51];
 	uint64_t counts[COUNT_ROWS][SLOT_CALLS];
 };
 

@@ -1,18 +1,22 @@
 /*
  * A server that answers each connection's line with the same line, by THREADS threads.  Where
  * it was built with STILL a thread does not go on: at "stall" before its answer and at "later"
- * behind it, in a futex that nobody wakes; at "spin" and "spinlater" it computes for ever.
+ * behind it, in a futex that nobody wakes; at "spin" and "spinlater" it computes for ever; at
+ * "naps" it waits for a condition that the leader does not wait for, again and again.
  */
 #include <arpa/inet.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define AWAKE	700000		/* ticks at each nap: it may be met awake, and mostly is not */
 
 static int listener;
 
@@ -21,11 +25,20 @@ static void still(const char *line, const char *word)
 #ifdef STILL
 	static int nobody;
 	static volatile int spins = 1;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 
 	if (strcmp(line, word))
 		return;
 	while (!strncmp(word, "spin", 4) && spins)
 		;
+	while (!strcmp(word, "naps\n")) {
+		const uint64_t from = __builtin_ia32_rdtsc();
+
+		while (__builtin_ia32_rdtsc() - from < AWAKE)
+			;
+		pthread_cond_wait(&never, &lock);
+	}
 	for (;;)
 		syscall(SYS_futex, &nobody, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 #endif
@@ -53,6 +66,7 @@ static void *serve(void *arg)
 			exit(1);
 		still(line, "stall\n");
 		still(line, "spin\n");
+		still(line, "naps\n");
 		if (write(fd, line, strlen(line)) < 0)
 			exit(1);
 		close(fd);

@@ -14,6 +14,7 @@ from session import MVE, ROOT, Session, free_port
 from ways import ask
 
 STILL_MS = 1500
+NAPS_MS = 4000          # it is looked at often enough to be met awake
 COMPUTES_MS = 300       # more than it has needed to begin
 
 
@@ -100,6 +101,23 @@ def one(word, threads, seen=True):
 
 def stall():
     return one(b"stall\n", 1) + one(b"stall\n", 3)
+
+
+def naps():
+    """It is awake now and then, and stands all the same."""
+    log = ""
+    for threads in 1, 3:
+        session = session_of(threads, "--still", str(NAPS_MS))
+        try:
+            serves(session)
+            if ask(session.port, b"naps\n") != b"naps\n":
+                raise Wrong("the leader does not answer")
+            log += verdict(session)
+        except Wrong as e:
+            raise Wrong(f"naps, {threads} threads: {e}\n{session.log()}\n{session.status_text()}")
+        finally:
+            session.clean()
+    return log
 
 
 def later():
@@ -257,7 +275,7 @@ def held_ends():
         session.clean()
 
 
-WAYS = {f.__name__: f for f in (stall, later, spin, stopped_promote, stopped_leader, spinlater,
+WAYS = {f.__name__: f for f in (stall, naps, later, spin, stopped_promote, stopped_leader, spinlater,
                                 stopped_crash, held_next, held_ends)}
 
 

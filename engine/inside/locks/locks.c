@@ -267,8 +267,10 @@ static void wait_idle(struct thread *t)
 	struct __kernel_timespec pause = { 0, PAUSE_IDLE_NS };
 	uint32_t at = (uint32_t)t->reader.cursor->at + 1;
 
-	if (t->waited_at == at)
+	if (t->waited_at == at) {
+		t->slot->idles++;
 		OWN2(__NR_nanosleep, &pause, 0);
+	}
 	t->waited_at = at;
 }
 

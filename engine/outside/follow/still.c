@@ -11,7 +11,9 @@
  * whole ring has for the others, and on a busy machine that is minutes.  So it is asked whether
  * it waits for anybody.  One of the process that has an older event comes first, and is judged
  * if it sleeps; one that runs, or would with a processor, may be whom it waits for.  Where one
- * runs for ever the process' own time says so.  And nobody is judged who waits for the leader,
+ * runs for ever the process' own time says so.  One that waits again and again for a condition
+ * that its leader did not wait for, which ends at once, sleeps as well, awake as it may be when it
+ * is looked at: it counts such waits (`idles`).  And nobody is judged who waits for the leader,
  * which may have told half an event, and have no processor for the rest.
  *
  * A follower that is a whole ring behind, but moves, makes its leader wait, each time for
@@ -29,6 +31,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/versions.h"
 #include "engine/outside/record/recorder.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/stages/stages.h"
@@ -41,11 +44,20 @@
 
 /* --- that stand ------------------------------------------------------------------- */
 
+/* A lane's thread when it was looked at last, and whether it had waited again by then. */
+struct idle {
+	uint64_t ms;
+	pid_t tid;
+	uint32_t waits;
+	bool again;
+};
+
 /* Since when a lane's reader has slept in front of the same event, and waited for nobody. */
 static struct seen {
 	uint64_t at, since_ms;
 	uint64_t used_ms;	/* by its process, when others were first looked at; 0: not yet */
 	uint64_t asked_ms;	/* when others were looked at last */
+	struct idle idle;
 } seen[VERSIONS][LANES_ALL];
 
 /*
@@ -61,6 +73,45 @@ static bool waits_for_leader(const struct monitor *m, const struct version *v, u
 	return state == 't' || state == 'T' || streams_lane_waits(m, v->index, m->leader, lane);
 }
 
+static uint32_t idle_waits(const struct version *v, pid_t tid)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++)
+		if ((pid_t)v->area->slot[i].owner == tid)
+			return v->area->slot[i].idles;
+	return 0;
+}
+
+/* Looked at now and then: from one time to the next. */
+static bool thread_idles(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	pid_t tid = (pid_t)cursor_at(m, v->index, lane)->owner;
+	struct idle *was = &seen[v->index][lane].idle;
+	struct idle is = { .ms = now_ms(), .tid = tid };
+
+	if (was->tid == tid && is.ms < was->ms + ASKED_MS)
+		return was->again;
+	is.waits = idle_waits(v, tid);
+	is.again = was->tid == tid && is.waits != was->waits;
+	*was = is;
+	return is.again;
+}
+
+static bool thread_works(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	const struct cursor *c = cursor_at(m, v->index, lane);
+
+	return thread_runs(c->pid, c->owner) && !thread_idles(m, v, lane);
+}
+
+/* Now, or again and again. */
+static bool thread_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
+{
+	const struct cursor *c = cursor_at(m, v->index, lane);
+	char state = thread_state(c->pid, c->owner);
+
+	return state == 'S' || (state == 'R' && thread_idles(m, v, lane));
+}
+
 /* It has something to read, and sleeps all the same. */
 static bool reader_sleeps(const struct monitor *m, const struct version *v, uint32_t lane)
 {
@@ -68,7 +119,7 @@ static bool reader_sleeps(const struct monitor *m, const struct version *v, uint
 
 	return streams_lane_unread(m, v->index, m->leader, lane) && c->source == m->leader &&
 	       c->life == lane_at(m, m->leader, lane)->life &&
-	       thread_state(c->pid, c->owner) == 'S' && !waits_for_leader(m, v, lane) &&
+	       thread_sleeps(m, v, lane) && !waits_for_leader(m, v, lane) &&
 	       !stream_only_looks(m->realm[lane / LANES].conduct, v->index, lane % LANES);
 }
 
@@ -81,11 +132,10 @@ static uint64_t next_of(const struct monitor *m, const struct version *v, uint32
 static bool comes_first(const struct monitor *m, const struct version *v, uint32_t other,
 			uint64_t than)
 {
-	const struct cursor *c = cursor_at(m, v->index, other);
 	uint64_t next = streams_lane_unread(m, v->index, m->leader, other) ?
 			next_of(m, v, other) : 0;
 
-	return (next && next < than) || thread_runs(c->pid, c->owner);
+	return (next && next < than) || thread_works(m, v, other);
 }
 
 static bool waits_for_another(const struct monitor *m, const struct version *v, uint32_t lane)
