@@ -127,7 +127,8 @@ enum update_ask {
 	UPDATE_SAYS,	/* a twin's: a word about what it does -> 0 */
 	UPDATE_IS_NEW,	/* a twin's: all threads are at their points in the new build; they follow
 			   from here on -> 0, or -errno: it ends */
-	UPDATE_FAILS,	/* a twin's: why; it ends */
+	UPDATE_FAILS,	/* a twin's: why; it ends, and another may do better at another moment */
+	UPDATE_NEVER,	/* ... and no other will */
 	UPDATE_POINT,	/* by any thread: it is about to stand at its point -> 0 */
 	UPDATE_ASKS
 };

@@ -29,10 +29,10 @@ void update_begin(struct image *image);
 const struct image *update_image(void);
 /*
  * In a twin of the server, all of whose threads stand: the state is brought into the new build,
- * where they begin anew and stand again.  False: it is neither's.
+ * where they begin anew and stand again.  Else it is neither's.
  */
-bool update_twin(const char *new_path, const char *xform_path, unsigned limit_ms, FILE *tell,
-	char *why, size_t size);
+enum update_end update_twin(const char *new_path, const char *xform_path, unsigned limit_ms,
+	FILE *tell, char *why, size_t size);
 bool update_plan(struct migration *m);
 
 /* rehearse.c: the same in a copy of the process, begun when all threads stand. */

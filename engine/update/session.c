@@ -68,15 +68,16 @@ static void change(void)
 	char why[UPDATE_TEXT] = "its threads did not stand any more", *told = NULL;
 	size_t n = 0;
 	FILE *tell = open_memstream(&told, &n);
-	bool ok = stands && tell && update_twin(words->to, words->xform, words->limit_ms, tell, why,
-						sizeof(why));
+	enum update_end end = UPDATE_LATER;
 
+	if (stands && tell)
+		end = update_twin(words->to, words->xform, words->limit_ms, tell, why, sizeof(why));
 	if (tell)
 		fclose(tell);
-	if (ok && told)
+	if (end == UPDATE_DONE && told)
 		ask(UPDATE_SAYS, told);
-	if (!ok || ask(UPDATE_IS_NEW, "")) {
-		ask(UPDATE_FAILS, why);
+	if (end != UPDATE_DONE || ask(UPDATE_IS_NEW, "")) {
+		ask(end == UPDATE_REFUSED ? UPDATE_NEVER : UPDATE_FAILS, why);
 		_exit(1);
 	}
 	free(told);

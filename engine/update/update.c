@@ -77,23 +77,27 @@ static void handlers_fill(struct migration *m)
 }
 
 /* From here on there is no way back in this process. */
-static bool fill(struct migration *m, struct image *new, unsigned limit_ms, char *why, size_t size)
+static enum update_end fill(struct migration *m, struct image *new, unsigned limit_ms, char *why,
+	size_t size)
 {
-	if (!migration_fill(m) || !migration_check(m))
-		return no(why, size, m->why);
+	if (!migration_fill(m) || !migration_check(m)) {
+		no(why, size, m->why);
+		return m->later ? UPDATE_LATER : UPDATE_REFUSED;
+	}
 	points_fill(m);
 	handlers_fill(m);
+	/* Where threads stood, and how long they had, is the moment's. */
 	if (!points_restart(new, limit_ms, why, size))
-		return false;
+		return UPDATE_LATER;
 	now = new;
-	return true;
+	return UPDATE_DONE;
 }
 
 static void commit(struct migration *m, struct image *new, unsigned limit_ms)
 {
 	char why[WHY_SIZE] = "";
 
-	if (!fill(m, new, limit_ms, why, sizeof(why))) {
+	if (fill(m, new, limit_ms, why, sizeof(why)) != UPDATE_DONE) {
 		fprintf(stderr, "mve-driver: the update failed, and its state is neither's: %s\n",
 			why);
 		abort();
@@ -202,24 +206,25 @@ enum update_end update_run(const char *new_path, const char *xform_path, unsigne
 	return end;
 }
 
-bool update_twin(const char *new_path, const char *xform_path, unsigned limit_ms, FILE *tell,
-	char *why, size_t size)
+enum update_end update_twin(const char *new_path, const char *xform_path, unsigned limit_ms,
+	FILE *tell, char *why, size_t size)
 {
+	enum update_end end;
 	struct wanted w;
 	struct migration m;
-	bool ok;
 
 	if (!wanted_load(&w, new_path, xform_path, why, size))
-		return false;
+		return UPDATE_REFUSED;
 	m = (struct migration){ .x = w.x, .old = now, .new = w.new, .is_stack = points_are_stack };
-	ok = update_plan(&m);
-	if (ok)
+	if (update_plan(&m)) {
 		migration_tell(&m, tell);
-	else
+		end = fill(&m, w.new, limit_ms, why, size);
+	} else {
 		no(why, size, m.why);
-	ok = ok && fill(&m, w.new, limit_ms, why, size);
+		end = m.later ? UPDATE_LATER : UPDATE_REFUSED;
+	}
 	migration = NULL;
 	migration_free(&m);
 	wanted_free(&w, true);
-	return ok;
+	return end;
 }

@@ -3,7 +3,8 @@
 nothing, and when the reason is gone the same update succeeds.
 
   twin_faults.py moment     a thread does not come to its point; a point within a lock; retried
-  twin_faults.py becoming   the new build cannot be loaded, dies or ends while the twin becomes it
+  twin_faults.py becoming   the new build cannot be loaded, dies or ends while the twin becomes it;
+                            what another moment does not mend is not retried
   twin_faults.py following  the new version crashes, differs, has lost a table's entries; the old
                             one crashes: the new one leads
   twin_faults.py leading    the new version crashes when it leads: the old one does again
@@ -141,7 +142,13 @@ def becoming(b):
         refused(s, new, "died|signal|SIGSEGV|crash", says=dies)
         refused(s, ends, "ended before it came to its point$")
         refused(s, lost, "ended before it came to its point; refused there: recvfrom")
-        refused(s, text_file(b), "invalid ELF|file too short", says=transformed(b, old, new))
+        assert s.status()["update"]["tried"] > 1, s.status()["update"]
+        made = transformed(b, old, new)
+        for to, text in ((text_file(b), "invalid ELF|file too short"),
+                         (b.of(2, ("int main(", "int other;\n\nint main(")),
+                          "does not lead to this new build")):
+            refused(s, to, text, says=made)
+            assert s.status()["update"]["tried"] == 1, s.status()["update"]
         said = s.mve("update", "--to", new, "--xform", SAYS, *AGAIN, "--dry-run")[1]
         assert "would have gone well" in said, said
         assert s.stage() == "alone"

@@ -31,6 +31,7 @@ struct stages {
 	uint64_t stood_us;		/* they stood for so long, the last time */
 	uint64_t limit_ms;		/* until then they come, or are given up */
 	bool stand;			/* they do */
+	bool unfit;			/* the new version has said that it will never be */
 	bool dry;			/* once it is new it is ended */
 	unsigned copies;		/* asked for since they do, in vain */
 	struct version *old, *new;	/* once there is a twin */

@@ -155,7 +155,8 @@ static void new_look(struct monitor *m, struct stages *s)
 	if (!version_lives(s->new)) {
 		if (!*s->why)
 			snprintf(s->why, sizeof(s->why), "%s", s->new->why);
-		stage_event(m, STAGE_new_lost_happens);
+		stage_event(m, s->stage == STAGE_updating && s->unfit ? STAGE_unfit_happens :
+								       STAGE_new_lost_happens);
 		s->old = s->new = NULL;
 	} else if (s->stage == STAGE_old_leads && leads(m, s->new)) {
 		stage_event(m, STAGE_new_led_happens);

@@ -50,7 +50,7 @@ static void order_set(struct monitor *m, struct version *v, enum update_order or
 void stops_ask(struct monitor *m, struct stages *s)
 {
 	s->tried++;
-	s->stand = false;
+	s->stand = s->unfit = false;
 	s->asked_us = 0;
 	s->copies = 0;
 	s->why[0] = s->said[0] = 0;
@@ -191,6 +191,7 @@ static int64_t twin_says(struct version *v, const struct request *r)
 	case UPDATE_IS_NEW:
 		return is_new(v);
 	default:
+		s->unfit = r->args[0] == UPDATE_NEVER;
 		if (!*s->why && !asker_text(r, r->args[1], why, sizeof(why)))
 			snprintf(s->why, sizeof(s->why), "%s", why);
 		follower_drop(v, VERDICT_UNSUPPORTED, "it did not become the new build");
@@ -210,6 +211,7 @@ int64_t stages_serve(struct version *v, const struct request *r)
 	case UPDATE_SAYS:
 	case UPDATE_IS_NEW:
 	case UPDATE_FAILS:
+	case UPDATE_NEVER:
 		return twin_says(v, r);
 	default:
 		return -EINVAL;
