@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """followed.py SERVER TIMES [OPTION...]: mve comes to a server, makes a twin of it, drops that, and
 leaves the server, TIMES times, under numbered requests.  Nothing of it stays in any of its
-processes; its lock functions and clocks are its own again.  Before that it is refused while
-somebody follows; and in the end, when a twin has come to lead."""
+processes; its lock functions and clocks are its own again.  Then it comes and goes with nobody
+following.  It is refused while somebody follows; and in the end, when a twin has come to lead."""
 import subprocess
 import sys
 
@@ -58,6 +58,13 @@ def once(server, load):
         is_left(pid, before.get(pid, {}))
 
 
+def unfollowed(server, load):
+    """What lock functions have left on stacks before is no reason to stay."""
+    server.attach()
+    load.more(REPLIES)
+    leave(server)
+
+
 def promoted(server, load):
     """A copy leads: the ids that it believes to have are those of who has ended."""
     server.attach()
@@ -77,6 +84,7 @@ def main():
         load.more(REPLIES)
         for _ in range(int(sys.argv[2])):
             once(server, load)
+        unfollowed(server, load)
         server.check()
         promoted(server, load)
         replies = load.stop()

@@ -112,14 +112,14 @@ static bool is_within(uint64_t at, uint64_t from, uint64_t len)
 	return at >= from && at - from < len;
 }
 
-/* Code of ours, or a board. */
+/* Code of ours, or a board: what lies where none is was left by a session before. */
 static bool is_ours(const struct guest *g, const struct host *h, uint64_t at)
 {
 	bool ours = is_within(at, g->base, inside_image()->memory_len) ||
-		    is_within(at, h->boot.boards, h->boot.boards_len);
+		    is_within(at, h->boot.boards, h->boot.boards_used);
 
 	for (uint64_t i = 0; i < h->boot.rooms; i++)
-		ours |= is_within(at, h->boot.room[i].at, h->boot.room[i].len);
+		ours |= is_within(at, h->boot.room[i].at, h->boot.room[i].used);
 	return ours;
 }
 
