@@ -293,10 +293,12 @@ bool migration_fill(struct migration *m)
 	for (size_t i = 0; i < m->nobjects; i++)
 		object_fill(m, &m->objects[i]);
 	variables_fill(m);
-	if (!locals_fill(m))
-		return false;
+	return locals_fill(m);
+}
+
+void migration_leave(struct migration *m)
+{
 	for (size_t i = 0; i < m->nobjects; i++)
 		if (m->objects[i].new != m->objects[i].old)
 			free(m->objects[i].old);
-	return true;
 }

@@ -56,6 +56,8 @@ struct migration {
 
 /* plan.c */
 bool migration_plan(struct migration *m);
+/* What all that was found leads to: variables, and threads' arguments. */
+bool objects_plan(struct migration *m);
 bool plan_argument(struct migration *m, const char *function, const void *argument);
 struct object *object_find(const struct migration *m, const char *old);
 void migration_free(struct migration *m);
@@ -72,6 +74,8 @@ const struct xform_local *local_said(const struct migration *m, const struct kep
 
 /* fill.c */
 bool migration_fill(struct migration *m);
+/* Frees what has moved: from here on nobody can be told where it is now. */
+void migration_leave(struct migration *m);
 void *migrated(struct migration *m, const void *old);
 void *migrated_code(struct migration *m, const void *old);
 

@@ -417,6 +417,13 @@ bool migration_plan(struct migration *m)
 		else
 			ok = value_plan(m, said->pair, l->at, 0, l->name);
 	}
+	return ok;
+}
+
+bool objects_plan(struct migration *m)
+{
+	bool ok = true;
+
 	for (size_t i = 0; ok && i < m->nobjects; i++)
 		ok = object_contents(m, &m->objects[i]);
 	for (size_t i = 0; ok && i < m->ninners; i++)

@@ -28,7 +28,7 @@ static __attribute__((noreturn)) void copy_run(struct migration *m, int to)
 
 	if (!file)
 		_exit(UPDATE_REFUSED);
-	ok = update_plan(m) && migration_fill(m) && migration_check(m);
+	ok = update_plan(m) && update_fill(m);
 	if (ok)
 		migration_tell(m, file);
 	else

@@ -76,15 +76,23 @@ static void handlers_fill(struct migration *m)
 	}
 }
 
+bool update_fill(struct migration *m)
+{
+	if (!migration_fill(m))
+		return false;
+	points_fill(m);
+	migration_leave(m);
+	return migration_check(m);
+}
+
 /* From here on there is no way back in this process. */
 static enum update_end fill(struct migration *m, struct image *new, unsigned limit_ms, char *why,
 	size_t size)
 {
-	if (!migration_fill(m) || !migration_check(m)) {
+	if (!update_fill(m)) {
 		no(why, size, m->why);
 		return m->later ? UPDATE_LATER : UPDATE_REFUSED;
 	}
-	points_fill(m);
 	handlers_fill(m);
 	/* Where threads stood, and how long they had, is the moment's. */
 	if (!points_restart(new, limit_ms, why, size))
@@ -115,7 +123,7 @@ bool update_plan(struct migration *m)
 	migration = m;
 	points_call(POINT_BEFORE, now);
 	m->locals = points_locals();
-	return migration_plan(m) && points_plan(m);
+	return migration_plan(m) && points_plan(m) && objects_plan(m);
 }
 
 /* Everything but the last step, in a copy. */
