@@ -139,7 +139,7 @@ $(B)/mve-xform: $(xform_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ -ldw -lelf -o $@
 
 # What runs a server that can be updated, and offers it engine/update/update.h.
-update_objs := $(call obj,$(wildcard engine/update/*.c))
+update_objs := $(call obj,$(wildcard engine/update/*.c engine/update/state/*.c))
 
 $(B)/engine/update/%.o: engine/update/%.c
 	@mkdir -p $(@D)

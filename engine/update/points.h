@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "engine/update/migrate.h"
+#include "engine/update/state/migrate.h"
 
 enum point_when { POINT_BEFORE, POINT_AFTER, POINT_ABORT, POINT_WHENS };
 

@@ -1,6 +1,6 @@
 /*
  * What a transformation is: the contract between the C that mve-xform writes and who carries
- * it out (engine/update/migrate.c).  It is data, with functions only where the user gave C.
+ * it out (engine/update/state/migrate.h).  It is data, with functions only where the user gave C.
  *
  * A *pair* says how a thing of one type of the old build becomes one of the new.  Raise
  * XFORM_VERSION when any of these structures change.  No libc header stands here: the names

@@ -5,7 +5,7 @@
  * What does not move is changed where it is: each of its fields stands where it stood, so it
  * is read before it is written.
  */
-#include "engine/update/migrate.h"
+#include "engine/update/state/migrate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * The walk over the new state: no pointer of it leads into the old build or to memory that has
  * been given back.
  */
-#include "engine/update/migrate.h"
+#include "engine/update/state/migrate.h"
 
 #include <string.h>
 

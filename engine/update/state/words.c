@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "engine/update/heap.h"
-#include "engine/update/migrate.h"
+#include "engine/update/state/migrate.h"
 
 /* From the builds' beginnings, so that no span is taken for an address itself. */
 struct span {

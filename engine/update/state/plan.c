@@ -4,7 +4,7 @@
  * Nothing is changed here.  An allocation has one type: where two pointers mean different
  * ones, that which holds the other at its beginning, or the one that is more than bytes.
  */
-#include "engine/update/migrate.h"
+#include "engine/update/state/migrate.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
