@@ -129,8 +129,16 @@ enum update_ask {
 			   from here on -> 0, or -errno: it ends */
 	UPDATE_FAILS,	/* a twin's: why; it ends, and another may do better at another moment */
 	UPDATE_NEVER,	/* ... and no other will */
+	UPDATE_EPOLL_OWN,	/* `own` of a registration is asked for -> 0 */
+	UPDATE_EPOLL_IS,	/* a twin's: it is `own` from here on -> 0, or -errno */
 	UPDATE_POINT,	/* by any thread: it is about to stand at its point -> 0 */
 	UPDATE_ASKS
+};
+
+/* A registration in an epoll set: the kernel's data, and what the version reads in their place. */
+struct update_epoll {
+	int32_t set, fd;
+	uint64_t kernels, own;
 };
 
 enum update_order {

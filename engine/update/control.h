@@ -33,6 +33,8 @@ const struct image *update_image(void);
  */
 enum update_end update_twin(const char *new_path, const char *xform_path, unsigned limit_ms,
 	FILE *tell, char *why, size_t size);
+/* All threads stand, and what is known of them alone is read; they go on by points_go_on(). */
+bool update_stop(unsigned limit_ms, char *why, size_t size);
 bool update_plan(struct migration *m);
 /* All that was planned, threads' arguments, too; what has moved is freed, and looked for. */
 bool update_fill(struct migration *m);

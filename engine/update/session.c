@@ -22,6 +22,7 @@
 #include "engine/abi/brief.h"
 #include "engine/core/pairs.h"
 #include "engine/update/control.h"
+#include "engine/update/state/epoll.h"
 #include "engine/update/points.h"
 #include "engine/update/word.h"
 
@@ -31,11 +32,32 @@
 static struct update_words *words;
 static char *path;
 static bool stands;	/* all threads do; a twin's copy of it says so, too */
+static bool twin;	/* this is one, and changes */
 static uint32_t silent;	/* a lock: our thread has yet to say that it is there */
 
-static long ask(enum update_ask what, const char *text)
+static long ask(enum update_ask what, const void *text)
 {
 	return syscall(UPDATE_CALL, (long)what, text);
+}
+
+bool session_is_twin(void)
+{
+	return twin;
+}
+
+void session_epoll_own(int set, int fd, uint64_t kernels, uint64_t *own)
+{
+	struct update_epoll e = { set, fd, kernels, kernels };
+
+	if (words && ask(UPDATE_EPOLL_OWN, &e) == 0)
+		*own = e.own;
+}
+
+bool session_epoll_is(int set, int fd, uint64_t kernels, uint64_t own)
+{
+	struct update_epoll e = { set, fd, kernels, own };
+
+	return ask(UPDATE_EPOLL_IS, &e) == 0;
 }
 
 void session_point(void)
@@ -48,7 +70,7 @@ static void stand(unsigned limit_ms)
 {
 	char why[UPDATE_TEXT] = "";
 
-	stands = points_stop(limit_ms, why, sizeof(why));
+	stands = update_stop(limit_ms, why, sizeof(why));
 	if (!stands)
 		points_go_on();
 	ask(stands ? UPDATE_STANDS : UPDATE_LATE, why);
@@ -59,6 +81,7 @@ static void go_on(void)
 {
 	stands = false;
 	points_call(POINT_ABORT, update_image());
+	epoll_forget();
 	points_go_on();
 }
 
@@ -70,6 +93,7 @@ static void change(void)
 	FILE *tell = open_memstream(&told, &n);
 	enum update_end end = UPDATE_LATER;
 
+	twin = true;
 	if (stands && tell)
 		end = update_twin(words->to, words->xform, words->limit_ms, tell, why, sizeof(why));
 	if (tell)
@@ -81,7 +105,8 @@ static void change(void)
 		_exit(1);
 	}
 	free(told);
-	stands = false;
+	stands = twin = false;
+	epoll_forget();
 	points_go_on();
 }
 

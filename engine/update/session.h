@@ -2,9 +2,20 @@
 #ifndef MVE_UPDATE_SESSION_H
 #define MVE_UPDATE_SESSION_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* A thread that hears of them; without mve, or where it does not want them, there is none. */
 void session_begin(const char *build);
 /* The calling thread is about to stand at its point. */
 void session_point(void);
+/* This is a twin that changes. */
+bool session_is_twin(void);
+/*
+ * mve may put other data in the place of the kernel's in what epoll_wait() answers: which; and
+ * in a twin, that they are these from here on.  False with errno.
+ */
+void session_epoll_own(int set, int fd, uint64_t kernels, uint64_t *own);
+bool session_epoll_is(int set, int fd, uint64_t kernels, uint64_t own);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/update/control.h"
+#include "engine/update/state/epoll.h"
 
 static struct image *now;
 static struct migration *migration;
@@ -81,6 +82,7 @@ bool update_fill(struct migration *m)
 	if (!migration_fill(m))
 		return false;
 	points_fill(m);
+	epoll_fill(m);
 	migration_leave(m);
 	return migration_check(m);
 }
@@ -89,7 +91,7 @@ bool update_fill(struct migration *m)
 static enum update_end fill(struct migration *m, struct image *new, unsigned limit_ms, char *why,
 	size_t size)
 {
-	if (!update_fill(m)) {
+	if (!update_fill(m) || !epoll_set(m)) {
 		no(why, size, m->why);
 		return m->later ? UPDATE_LATER : UPDATE_REFUSED;
 	}
@@ -123,7 +125,12 @@ bool update_plan(struct migration *m)
 	migration = m;
 	points_call(POINT_BEFORE, now);
 	m->locals = points_locals();
-	return migration_plan(m) && points_plan(m) && objects_plan(m);
+	return migration_plan(m) && points_plan(m) && objects_plan(m) && epoll_plan(m);
+}
+
+bool update_stop(unsigned limit_ms, char *why, size_t size)
+{
+	return points_stop(limit_ms, why, size) && epoll_read(why, size);
 }
 
 /* Everything but the last step, in a copy. */
@@ -133,7 +140,7 @@ static enum update_end rehearse(struct migration *m, unsigned limit_ms, FILE *te
 	struct rehearsal r;
 	bool begun;
 
-	if (!points_stop(limit_ms, why, size)) {
+	if (!update_stop(limit_ms, why, size)) {
 		points_go_on();
 		return UPDATE_LATER;
 	}
@@ -149,7 +156,7 @@ static enum update_end carry_out(struct migration *m, struct image *new, unsigne
 	char *why, size_t size)
 {
 	struct image *old = now;
-	bool stand = points_stop(limit_ms, why, size), ok = stand && update_plan(m);
+	bool stand = update_stop(limit_ms, why, size), ok = stand && update_plan(m);
 
 	if (ok) {
 		commit(m, new, limit_ms);
@@ -160,6 +167,7 @@ static enum update_end carry_out(struct migration *m, struct image *new, unsigne
 		}
 		points_go_on();
 	}
+	epoll_forget();
 	migration = NULL;
 	return ok ? UPDATE_DONE : !stand || m->later ? UPDATE_LATER : UPDATE_REFUSED;
 }

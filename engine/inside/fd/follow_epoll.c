@@ -450,6 +450,31 @@ void epoll_own(const struct walk *call)
 	latch_give(LATCH_epoll);
 }
 
+uint64_t epoll_data_own(int32_t epfd, uint64_t kernels)
+{
+	const struct registration *r;
+	uint64_t own;
+
+	latch_take(LATCH_epoll);
+	r = by_data(kernels, description_of(epfd));
+	own = r ? r->own : kernels;
+	latch_give(LATCH_epoll);
+	return own;
+}
+
+bool epoll_data_is(int32_t epfd, int32_t fd, uint64_t kernels, uint64_t own)
+{
+	int32_t set;
+
+	latch_take(LATCH_epoll);
+	set = description_make(epfd);
+	forget(set, fd);
+	dropped_forget(set, kernels);
+	add(set, fd, kernels, own);
+	latch_give(LATCH_epoll);
+	return !lost;
+}
+
 void epoll_noted(const struct walk *call)
 {
 	int32_t fd = (int32_t)call->args[2], set;

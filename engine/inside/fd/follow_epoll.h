@@ -30,6 +30,9 @@ bool epoll_is_of(int32_t epfd, uint64_t leaders, int32_t fd);
 int64_t epoll_make(const struct walk *call, int32_t fd, uint32_t events);
 /* Our own registration has changed, and the leader's has not. */
 void epoll_own(const struct walk *call);
+/* A registration with the kernel's data: what stands for them here; it is another from now on. */
+uint64_t epoll_data_own(int32_t epfd, uint64_t kernels);
+bool epoll_data_is(int32_t epfd, int32_t fd, uint64_t kernels, uint64_t own);
 bool epoll_is_wait(long nr);
 void epoll_led(struct thread *t, const struct walk *call, long nr);
 /* Before a leader's epoll_ctl, and behind it. */

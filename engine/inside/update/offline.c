@@ -24,6 +24,7 @@
 #include "engine/inside/calls/ids_call.h"
 #include "engine/inside/calls/special.h"
 #include "engine/inside/fd/files.h"
+#include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
@@ -114,6 +115,23 @@ static long is_new(struct thread *t)
 	return result;
 }
 
+/* What the new build reads of a registration that was made by the old one. */
+static long registration(struct thread *t, uint64_t what)
+{
+	uint64_t at = t->frame.rsi;
+	struct update_epoll e;
+
+	if (target_in(&e, at, sizeof(e)))
+		return -EFAULT;
+	if (what == UPDATE_EPOLL_OWN) {
+		e.own = epoll_data_own(e.set, e.kernels);
+		return target_out(at, &e, sizeof(e)) ? -EFAULT : 0;
+	}
+	if (!process_is_offline())
+		return -EINVAL;
+	return epoll_data_is(e.set, e.fd, e.kernels, e.own) ? 0 : -ENOMEM;
+}
+
 static long asked(struct thread *t)
 {
 	uint64_t what = t->frame.rdi;
@@ -128,6 +146,8 @@ static long asked(struct thread *t)
 		return hello(t);
 	if (t->update != UPDATE_THREAD_OURS || what >= UPDATE_ASKS)
 		return -EPERM;
+	if (what == UPDATE_EPOLL_OWN || what == UPDATE_EPOLL_IS)
+		return registration(t, what);
 	return what == UPDATE_IS_NEW ? is_new(t)
 				     : request_ask(t, REQ_UPDATE, what, t->frame.rsi, 0);
 }

@@ -82,6 +82,8 @@ void *migrated_code(struct migration *m, const void *old);
 /* words.c: the same where nothing but code changed. */
 bool words_plan(struct migration *m);
 bool words_fill(struct migration *m);
+/* Where such an address is in the new build; NULL: nowhere else. */
+char *word_moved(const struct migration *m, const char *word);
 void words_tell(const struct migration *m, FILE *to);
 
 /* check.c: false: something leads into old or freed memory. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/update/state/epoll.h"
 #include "engine/update/heap.h"
 
 #define LEAST_ADDRESS	4096	/* smaller values of pointers are marks */
@@ -455,6 +456,7 @@ void migration_tell(const struct migration *m, FILE *to)
 	for (unsigned long i = 0; !m->x->code_only && i < m->x->nvariables; i++)
 		if (variable_goes(m, &m->x->variables[i]))
 			fprintf(to, "variable %s: taken over\n", m->x->variables[i].name);
+	epoll_tell(to);
 }
 
 void migration_free(struct migration *m)

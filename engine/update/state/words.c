@@ -68,7 +68,7 @@ static const struct span *span_of(const struct migration *m, size_t at)
 		&m->spans[low - 1] : NULL;
 }
 
-static char *word_moved(const struct migration *m, const char *word)
+char *word_moved(const struct migration *m, const char *word)
 {
 	const struct span *s = image_holds(m->old, word) ?
 		span_of(m, (size_t)(word - m->old->base)) : NULL;
