@@ -6,7 +6,8 @@ a new one shows what it made itself.
 
 A case is a file of pairs/, built with and without NEW.  Lines in it: `// xf: ...` is its
 transform file, `// refused: TEXT` says that mve-xform must refuse it with that text, and
-`// stays: TEXT` that the update is refused when it is asked for, and the old one serves on.
+`// stays: TEXT` that the update is refused when it is asked for, and the old one serves on;
+`// says: TEXT` is in what the update says.
 """
 import os
 import sys
@@ -36,7 +37,7 @@ def show(server):
 def case(name, work):
     with open(f"{FOLDER}/{name}.c") as f:
         text = f.read()
-    says, refused, stays = (said(text, w) for w in ("xf", "refused", "stays"))
+    says, refused, stays, tells = (said(text, w) for w in ("xf", "refused", "stays", "says"))
     include = ("-include", f"{FOLDER}/frame.h")
     old = served.build(f"{FOLDER}/{name}.c", f"{work}/{name}-1.so", *include)
     new = served.build(f"{FOLDER}/{name}.c", f"{work}/{name}-2.so", *include, "-DNEW")
@@ -57,6 +58,8 @@ def case(name, work):
             assert show(server) == before, "it is another after a refused update"
             return
         assert status == 0, words
+        for one in tells:
+            assert one in words, words
         got = show(server)
         assert got == show(server), "it is another when it is shown again"
     with served.Server(new) as natively:

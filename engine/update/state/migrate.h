@@ -19,7 +19,17 @@ struct object {
 	char *old, *new;
 	size_t size, count, room;	/* count of the type; room: bytes of a flexible end */
 	const struct xform_pair *pair;
+	const char *in, *where;		/* what leads there first; in: the structure, or NULL */
 };
+
+/* Opaque memory of one owner has addresses of what moves. */
+struct opaque {
+	const char *in, *where;
+	const struct xform_pair *pair;	/* what moves */
+	size_t n;
+};
+
+#define OPAQUES_TOLD	8
 
 /* A pointer into the middle, to be looked at when all allocations have their types. */
 struct inner {
@@ -46,6 +56,11 @@ struct migration {
 	size_t nslots;
 	struct inner *inners;
 	size_t ninners, inners_size;
+	struct object *unknown;		/* what pointers lead to behind which nobody looks */
+	size_t nunknown, unknown_size;
+	struct opaque opaques[OPAQUES_TOLD];
+	size_t nopaques;
+	const char *in;			/* the structure that is looked at */
 	struct kept_local *locals;
 	bool (*is_stack)(const void *at);
 	struct span *spans;	/* where only code changed: words.c */
@@ -85,6 +100,10 @@ bool words_fill(struct migration *m);
 /* Where such an address is in the new build; NULL: nowhere else. */
 char *word_moved(const struct migration *m, const char *word);
 void words_tell(const struct migration *m, FILE *to);
+
+/* opaque.c: addresses of what moves in memory that nobody looks into; they stay, and it is said. */
+void opaque_look(struct migration *m);
+void opaque_tell(const struct migration *m, FILE *to);
 
 /* check.c: false: something leads into old or freed memory. */
 bool migration_check(struct migration *m);

@@ -172,7 +172,8 @@ static bool object_add(struct migration *m, char *base, size_t size,
 	    !slots_grow(m))
 		return wrong(m, "no memory");
 	o = &m->objects[m->nobjects];
-	*o = (struct object){ .old = base, .size = size, .pair = pair };
+	*o = (struct object){ .old = base, .size = size, .pair = pair, .in = m->in,
+		.where = where };
 	m->slots[slot_of(m, base)] = (uint32_t)++m->nobjects;
 	return object_shape(m, o, where);
 }
@@ -211,6 +212,16 @@ static bool inner_add(struct migration *m, const char *at, const struct xform_pa
 	return true;
 }
 
+/* Nobody looks behind it, but for addresses (opaque.c). */
+static bool unknown_add(struct migration *m, char *base, size_t size, const char *where)
+{
+	if (!grow((void **)&m->unknown, &m->unknown_size, m->nunknown, sizeof(*m->unknown)))
+		return wrong(m, "no memory");
+	m->unknown[m->nunknown++] = (struct object){ .old = base, .size = size, .in = m->in,
+		.where = where };
+	return true;
+}
+
 static bool pointer_plan(struct migration *m, const struct xform_pair *pair, const char *at,
 	const char *where)
 {
@@ -224,11 +235,11 @@ static bool pointer_plan(struct migration *m, const struct xform_pair *pair, con
 		return image_plan(m, to, at, where);
 	if (m->is_stack(at))
 		return wrong(m, "%s leads to the stack of a thread, which begins anew", where);
-	if (!to)
-		return true;
 	base = heap_base(at, &size);
 	if (!base)
 		return true;	/* a library's, or nobody's: see the check */
+	if (!to)
+		return unknown_add(m, base, size, where);
 	if (base == at - pair->inside)
 		return object_add(m, base, size, to, where);
 	return inner_add(m, at, to, where);
@@ -304,6 +315,9 @@ static bool array_plan(struct migration *m, const struct xform_pair *pair, const
 static bool struct_plan(struct migration *m, const struct xform_pair *pair, const char *at,
 	size_t room)
 {
+	const char *in = m->in;
+
+	m->in = pair->name;
 	for (unsigned long i = 0; i < pair->nfields; i++) {
 		const struct xform_field *f = &pair->fields[i];
 		const struct xform_pair *of = f->flexible ? f->pair->to : f->pair;
@@ -318,6 +332,7 @@ static bool struct_plan(struct migration *m, const struct xform_pair *pair, cons
 				return wrong_in(m, pair->name);
 		}
 	}
+	m->in = in;
 	return true;
 }
 
@@ -429,6 +444,8 @@ bool objects_plan(struct migration *m)
 		ok = object_contents(m, &m->objects[i]);
 	for (size_t i = 0; ok && i < m->ninners; i++)
 		ok = inner_plan(m, &m->inners[i]);
+	if (ok)
+		opaque_look(m);
 	return ok;
 }
 
@@ -457,6 +474,7 @@ void migration_tell(const struct migration *m, FILE *to)
 		if (variable_goes(m, &m->x->variables[i]))
 			fprintf(to, "variable %s: taken over\n", m->x->variables[i].name);
 	epoll_tell(to);
+	opaque_tell(m, to);
 }
 
 void migration_free(struct migration *m)
@@ -465,7 +483,10 @@ void migration_free(struct migration *m)
 	free(m->slots);
 	free(m->inners);
 	free(m->spans);
+	free(m->unknown);
 	m->spans = NULL;
+	m->unknown = NULL;
+	m->nunknown = m->unknown_size = m->nopaques = 0;
 	m->objects = NULL;
 	m->slots = NULL;
 	m->inners = NULL;
