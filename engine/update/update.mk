@@ -11,9 +11,11 @@ MVE ?= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
 UPDATE_CFLAGS := -g -fPIC -fno-ipa-icf -I$(MVE) -pthread
 UPDATE_LDFLAGS := -shared -Wl,-Bsymbolic -Wl,-z,now -Wl,--build-id=sha1
 
-# For builds that are not make's.
+# For builds that are not make's.  The first target stays the Makefile's own.
+update_goal := $(.DEFAULT_GOAL)
 .PHONY: update-cflags update-ldflags
 update-cflags:
 	@echo $(UPDATE_CFLAGS)
 update-ldflags:
 	@echo $(UPDATE_LDFLAGS)
+.DEFAULT_GOAL := $(update_goal)
