@@ -127,7 +127,10 @@ enum update_ask {
 	UPDATE_SAYS,	/* a twin's: a word about what it does -> 0 */
 	UPDATE_IS_NEW,	/* a twin's: all threads are at their points in the new build; they follow
 			   from here on -> 0, or -errno: it ends */
-	UPDATE_FAILS,	/* a twin's: why; it ends, and another may do better at another moment */
+	UPDATE_DOES,	/* a twin's: what it does from here on -> 0 */
+	UPDATE_DIES,	/* a twin's thread: of which signal, and where it faulted -> 0 */
+	UPDATE_FAILS,	/* a twin's: why, and whether where the thread is says more; it ends,
+			   and another may do better at another moment */
 	UPDATE_NEVER,	/* ... and no other will */
 	UPDATE_EPOLL_OWN,	/* `own` of a registration is asked for -> 0 */
 	UPDATE_EPOLL_IS,	/* a twin's: it is `own` from here on -> 0, or -errno */

@@ -481,6 +481,7 @@ bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size
 	running = new;
 	for (w = workers; w; w = w->next)
 		w->image = w->image ? new : NULL;
+	session_does("on the way to its points in the new build");
 	release(GO_ANEW);
 	w = wait_for(WORKER_ARRIVED, limit_ms);
 	if (w)
@@ -488,6 +489,7 @@ bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size
 	word_unlock(&lock);
 	if (w)
 		return false;
+	session_does("in a function of mve_update_after");
 	points_call(POINT_AFTER, new);
 	return true;
 }

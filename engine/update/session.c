@@ -40,6 +40,12 @@ static long ask(enum update_ask what, const void *text)
 	return syscall(UPDATE_CALL, (long)what, text);
 }
 
+void session_does(const char *what)
+{
+	if (twin)
+		ask(UPDATE_DOES, what);
+}
+
 bool session_is_twin(void)
 {
 	return twin;

@@ -9,6 +9,8 @@
 void session_begin(const char *build);
 /* The calling thread is about to stand at its point. */
 void session_point(void);
+/* What a twin is at from here on, for who asks why it went no further. */
+void session_does(const char *what);
 /* This is a twin that changes. */
 bool session_is_twin(void);
 /*

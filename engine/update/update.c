@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/update/control.h"
+#include "engine/update/session.h"
 #include "engine/update/state/epoll.h"
 
 static struct image *now;
@@ -229,8 +230,10 @@ enum update_end update_twin(const char *new_path, const char *xform_path, unsign
 	struct wanted w;
 	struct migration m;
 
+	session_does("at the loading of the new build");
 	if (!wanted_load(&w, new_path, xform_path, why, size))
 		return UPDATE_REFUSED;
+	session_does("in the transformation");
 	m = (struct migration){ .x = w.x, .old = now, .new = w.new, .is_stack = points_are_stack };
 	if (update_plan(&m)) {
 		migration_tell(&m, tell);

@@ -137,11 +137,21 @@ def becoming(b):
                   "transform thread serve { : struct client; }\n")
     ends = b.of(2, ("	int listening;\n", "	int listening;\n\n	if (mve_updating())\n"
                     "		exit(3);\n"))
+    aborts = b.of(2, ("	int listening;\n", "	int listening;\n\n	if (mve_updating())\n"
+                      "		abort();\n"))
+    after = b.of(2, ("int main(", "static void wrong(void)\n{\n	*(volatile int *)8 = 1;\n}\n\n"
+                     "int main("), ("	int listening;\n", "	int listening;\n\n"
+                                    "	mve_update_after(wrong);\n"))
     lost = b.of(2, ("mve_update_point(\"client\")", "mve_update_point(\"elsewhere\")"))
     with Session(old) as s:
-        refused(s, new, "died|signal|SIGSEGV|crash", says=dies)
-        refused(s, ends, "ended before it came to its point$")
-        refused(s, lost, "ended before it came to its point; refused there: recvfrom")
+        refused(s, new, r"killed by SIGSEGV at address 0x8, in the transformation: "
+                r"value_\d+ at \d+.xf:1$", says=dies)
+        refused(s, ends, r"ended before it came to its point: main at v2-\d+.c:\d+$")
+        refused(s, aborts, r"killed by SIGABRT at address 0x0, on the way to its points in the "
+                r"new build: main at v2-\d+.c:\d+$")
+        refused(s, after, r"killed by SIGSEGV at address 0x8, in a function of mve_update_after: "
+                r"wrong at v2-\d+.c:\d+$")
+        refused(s, lost, "ended before it came to its point; refused there: recvfrom: ")
         assert s.status()["update"]["tried"] > 1, s.status()["update"]
         made = transformed(b, old, new)
         for to, text in ((text_file(b), "invalid ELF|file too short"),

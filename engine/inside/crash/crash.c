@@ -106,6 +106,9 @@ void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r)
 	} else if (t->following) {
 		crash_place(t, r);
 		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at);
+	} else if (t->update) {	/* a twin that changes; of others nobody is told */
+		crash_place(t, r);
+		request_ask(t, REQ_UPDATE, UPDATE_DIES, (uint64_t)sig, at);
 	}
 }
 
@@ -164,6 +167,18 @@ _Noreturn void crash_die(const struct thread *t, int sig)
 	OWN4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, 8);
 	for (;;)
 		OWN3(__NR_tgkill, t->pid, t->tid, sig);
+}
+
+void crash_offline(struct thread *t, long nr, const uint64_t *args)
+{
+	int sig = crash_sent_to_us(t, nr, args);
+
+	MUST(!t->has_lane && !t->following);
+	if (!is_deadly(t, sig))
+		return;
+	place_note_call(t);
+	request_ask(t, REQ_UPDATE, UPDATE_DIES, (uint64_t)sig, 0);
+	crash_die(t, sig);
 }
 
 bool crash_call(struct thread *t, long nr, const uint64_t *args)

@@ -9,6 +9,8 @@
 _Noreturn void crash_die(const struct thread *t, int sig);
 /* The leader's call is about to kill this process; true: another leads, let it. */
 bool crash_call(struct thread *t, long nr, const uint64_t *args);
+/* Of a twin that changes: it dies of its own call here, if that is to kill it. */
+void crash_offline(struct thread *t, long nr, const uint64_t *args);
 /* Which signal the call sends to this process, or to a thread of it; 0: none, or to others. */
 int crash_sent_to_us(const struct thread *t, long nr, const uint64_t *args);
 /* It is about to exit: the same, if that is in a handler of a deadly signal. */

@@ -21,10 +21,17 @@ void place_note(struct thread *t, uint64_t place, uint64_t stack, const uint64_t
 		t->slot->saved[i] = saved[i];
 }
 
+void place_note_call(struct thread *t)
+{
+	const struct frame *f = &t->frame;
+
+	place_note(t, f->site_end, f->rsp,
+		   (uint64_t[SAVED]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
+}
+
 struct window_row *window_note(struct thread *t, const uint64_t *args, long nr)
 {
 	struct window_row *w = &t->slot->window[t->slot->calls % WINDOW];
-	const struct frame *f = &t->frame;
 
 	w->call = (uint32_t)nr;
 	w->result = 0;
@@ -33,8 +40,7 @@ struct window_row *window_note(struct thread *t, const uint64_t *args, long nr)
 	for (int i = 0; i < CALL_ARGS; i++)
 		w->args[i] = args[i];
 	t->slot->calls++;
-	place_note(t, f->site_end, f->rsp,
-		   (uint64_t[SAVED]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
+	place_note_call(t);
 	return w;
 }
 

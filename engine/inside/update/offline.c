@@ -23,6 +23,7 @@
 #include "engine/core/walk.h"
 #include "engine/inside/calls/ids_call.h"
 #include "engine/inside/calls/special.h"
+#include "engine/inside/crash/crash.h"
 #include "engine/inside/fd/files.h"
 #include "engine/inside/fd/follow_epoll.h"
 #include "engine/inside/gate/block.h"
@@ -31,6 +32,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/sleep.h"
+#include "engine/inside/lanes/window.h"
 #include "engine/inside/record/form.h"
 #include "engine/inside/update/offline.h"
 
@@ -183,7 +185,8 @@ static long ended(struct thread *t, long nr)
 		bytes_copy(why + sizeof(what) - 1, refused->name, sizeof(refused->name));
 	else
 		why[sizeof(what) - 1 - (sizeof("; refused there: ") - 1)] = 0;
-	request_ask(t, REQ_UPDATE, UPDATE_FAILS, (uint64_t)why, 0);
+	place_note_call(t);
+	request_ask(t, REQ_UPDATE, UPDATE_FAILS, (uint64_t)why, 1);
 	return serve_special(t, nr);
 }
 
@@ -199,6 +202,7 @@ static long call_offline(struct thread *t, long nr)
 		return ended(t, nr);
 	if (is_words(w.desc, args))
 		return (long)args[2];
+	crash_offline(t, nr, args);
 	if (is_own(w.desc, args))
 		return ids_call(t, w.desc, nr);
 	refused = w.desc;

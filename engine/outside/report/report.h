@@ -48,6 +48,8 @@ struct report_want {
 /* The report as JSON; see report_make.c for its fields. */
 json_t *report_make(const struct report_want *w);
 
+/* ": FUNCTION at FILE:LINE", by a stack; "" if it has nothing. */
+json_t *report_place(const json_t *stack);
 /* What diverged and where, in one line without the names of session and follower. */
 const char *report_summary(const json_t *report);
 

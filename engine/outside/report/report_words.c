@@ -85,7 +85,7 @@ static json_t *verdict_words(const struct making *k, const char *call, const cha
 }
 
 /* ": kv_reply at v1.c:88" */
-static json_t *place_words(const json_t *stack)
+json_t *report_place(const json_t *stack)
 {
 	const json_t *f = stack_frame_own(stack);
 	const char *file = text_of(f, "file"), *base = strrchr(file, '/');
@@ -107,7 +107,7 @@ json_t *report_words(const struct making *k)
 	json_t *call = call_short(text_of(follower, "call"));
 	json_t *leaders = call_short(text_of(json_object_get(k->report, "leader"), "call"));
 	json_t *words = verdict_words(k, json_string_value(call), json_string_value(leaders));
-	json_t *place = place_words(json_object_get(follower, "stack"));
+	json_t *place = report_place(json_object_get(follower, "stack"));
 	json_t *all = json_sprintf("%s%s", json_string_value(words), json_string_value(place));
 
 	json_decref(call);

@@ -38,6 +38,7 @@ struct stages {
 	uint64_t equal_ms;		/* since when it has read all, nearly */
 	char why[UPDATE_TEXT];		/* the last one failed, or ended; "" */
 	char said[UPDATE_TEXT];		/* what became of the state */
+	char does[UPDATE_TEXT];		/* the twin's own word for what it is at; "" */
 };
 
 #endif

@@ -154,7 +154,9 @@ static void new_look(struct monitor *m, struct stages *s)
 	MUST(s->new && s->old && s->new != s->old);
 	if (!version_lives(s->new)) {
 		if (!*s->why)
-			snprintf(s->why, sizeof(s->why), "%s", s->new->why);
+			snprintf(s->why, sizeof(s->why), "%s%s%.100s", s->new->why,
+				 s->stage == STAGE_updating && *s->does ? "; it was " : "",
+				 s->stage == STAGE_updating ? s->does : "");
 		stage_event(m, s->stage == STAGE_updating && s->unfit ? STAGE_unfit_happens :
 								       STAGE_new_lost_happens);
 		s->old = s->new = NULL;

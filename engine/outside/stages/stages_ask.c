@@ -21,6 +21,8 @@
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/report/report.h"
+#include "engine/outside/report/stack.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/stages/stages_parts.h"
 #include "engine/outside/takeover/takeover.h"
@@ -53,7 +55,7 @@ void stops_ask(struct monitor *m, struct stages *s)
 	s->stand = s->unfit = false;
 	s->asked_us = 0;
 	s->copies = 0;
-	s->why[0] = s->said[0] = 0;
+	s->why[0] = s->said[0] = s->does[0] = 0;
 	s->limit_ms = now_ms() + READY_MS;
 	monitor_wake_after(m, 0);
 }
@@ -178,23 +180,64 @@ static int64_t is_new(struct version *v)
 	return 0;
 }
 
+/* Where the thread is that asks; it waits. */
+static json_t *place_of(const struct version *v, const struct request *r)
+{
+	const struct slot *s = &v->area->slot[r->slot];
+	struct stack_start start = { .place = s->place, .stack = s->stack, .exact = true };
+	json_t *stack, *place;
+
+	MUST(r->slot < AREA_THREADS);	/* asker_find has bounded it */
+	memcpy(start.saved, s->saved, sizeof(start.saved));
+	stack = asker_waits(v, r) ? stack_read(r->pid, &start) : NULL;
+	place = report_place(stack);
+	json_decref(stack);
+	return place;
+}
+
+static void twin_dies(struct version *v, const struct request *r)
+{
+	struct stages *s = &v->monitor->stages;
+	json_t *place = place_of(v, r);
+
+	if (!*s->why)
+		snprintf(s->why, sizeof(s->why), "killed by %s at address 0x%lx%s%.100s%.500s",
+			 signal_word(r->args[1]), r->args[2], *s->does ? ", " : "", s->does,
+			 json_string_value(place));
+	json_decref(place);
+}
+
+static void twin_fails(struct version *v, const struct request *r)
+{
+	struct stages *s = &v->monitor->stages;
+	json_t *place = r->args[2] ? place_of(v, r) : json_string("");
+	char why[UPDATE_TEXT];
+
+	if (!*s->why && !asker_text(r, r->args[1], why, sizeof(why)))
+		snprintf(s->why, sizeof(s->why), "%.500s%.500s", why, json_string_value(place));
+	json_decref(place);
+	follower_drop(v, VERDICT_UNSUPPORTED, "it did not become the new build");
+}
+
 static int64_t twin_says(struct version *v, const struct request *r)
 {
 	struct stages *s = &v->monitor->stages;
-	char why[UPDATE_TEXT];
 
 	if (!stages_is_changing(v->monitor, v))
 		return -EINVAL;
 	switch (r->args[0]) {
 	case UPDATE_SAYS:
 		return asker_text(r, r->args[1], s->said, sizeof(s->said));
+	case UPDATE_DOES:
+		return asker_text(r, r->args[1], s->does, sizeof(s->does));
 	case UPDATE_IS_NEW:
 		return is_new(v);
+	case UPDATE_DIES:
+		twin_dies(v, r);
+		return 0;
 	default:
 		s->unfit = r->args[0] == UPDATE_NEVER;
-		if (!*s->why && !asker_text(r, r->args[1], why, sizeof(why)))
-			snprintf(s->why, sizeof(s->why), "%s", why);
-		follower_drop(v, VERDICT_UNSUPPORTED, "it did not become the new build");
+		twin_fails(v, r);
 		return 0;
 	}
 }
@@ -209,7 +252,9 @@ int64_t stages_serve(struct version *v, const struct request *r)
 	case UPDATE_SERVES:
 		return leader_says(v, r);
 	case UPDATE_SAYS:
+	case UPDATE_DOES:
 	case UPDATE_IS_NEW:
+	case UPDATE_DIES:
 	case UPDATE_FAILS:
 	case UPDATE_NEVER:
 		return twin_says(v, r);
