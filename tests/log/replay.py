@@ -43,6 +43,10 @@ def program():
     calls, _ = replay(folder)
     if calls < 20:
         fail(f"{calls} calls")
+    for start, said in ("+0", False), ("+100000", True):
+        again, words = replay(folder, "--from", start)
+        if again != calls or ("there is no image before that" in words) != said:
+            fail(f"--from {start}: {again} calls, {words}")
     replay(folder, "--", "sh", "-c", "echo two; exit 7", status=1)
     # A program is found from where it was recorded, another from where we are.
     shutil.copy(shutil.which("true"), "true-here")

@@ -212,6 +212,16 @@ static bool is_foreign(const struct replay *r)
 	return true;
 }
 
+/* Who asks for a later one may think that what is before is passed over. */
+static void beginning_say(const struct replay *r, const struct beginning *b, const char *why)
+{
+	if (why[0])
+		say_error(NULL, "%s: %s; it begins before that", r->path, why);
+	else if (!b->foam && r->from_ns > b->frames.began_ns)
+		say_error("mve run --record DIR --images TIME takes some",
+			  "%s: there is no image before that: it begins at its beginning", r->path);
+}
+
 int replay_begins(struct replay *r)
 {
 	char why[FOAM_WHY];
@@ -223,8 +233,7 @@ int replay_begins(struct replay *r)
 		return 0;
 	snprintf(why, sizeof(why), "%s", no_beginning);
 	if (beginning_find(r, &b, why)) {
-		if (why[0])
-			say_error(NULL, "%s: %s; it begins before that", r->path, why);
+		beginning_say(r, &b, why);
 		r->before = events_before(r->path, r->frames.dropped, b.frames.dropped);
 		/* Who asks for a later one does without what is before. */
 		b.frames.missing_to = r->from_ns ? 0 : r->frames.missing_to;
