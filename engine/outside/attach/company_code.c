@@ -191,8 +191,8 @@ const char *company_barred(pid_t pid, bool *passes)
 		*passes = !why && !planned(pid, &maps);
 		if (*passes)
 			why = "its files are being looked at";
-	} else {
-		*passes = process_over(pid);
+	} else if (process_over(pid)) {
+		why = NULL;	/* it has ended since it was found: nobody waits for it */
 	}
 	maps_free(&maps);
 	return why;
