@@ -117,6 +117,11 @@ static int updated_take(const struct session *s, struct look *l)
 	json_t *status = control_ask(s, "status");
 	const json_t *u = json_object_get(status, "update");
 
+	for (; json_is_true(json_object_get(u, "coming")); u = json_object_get(status, "update")) {
+		pause_ms(LOOK_MS);
+		json_decref(status);
+		status = control_ask(s, "status");
+	}
 	snprintf(name, sizeof(name), "%s", show_text(u, "new"));
 	if (*name && strcmp(show_text(u, "stage"), "old leads"))
 		name[0] = 0;

@@ -2,6 +2,7 @@
 """Updates of the threaded kv by a twin, stage by stage, while clients ask it.
 
   stages.py forth [TIMES]   to version 2: promoted, committed; its state is a native server's
+  stages.py early           told to lead before it is there: it leads as soon as it is
   stages.py back            aborted in each stage: while the old one leads, and while the new one
   stages.py same            a build in which nothing but code changed
   stages.py even            told to lead while it is behind: it leads once it has read all, and
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 import load
 import served
@@ -116,6 +118,23 @@ def forth(old, new, *xform):
         entries_are(s.server, natively)
         s.first.expect("PUT-date day today", "OK")
         s.first.expect("TYPE day", "TYPE date")
+        s.done()
+
+
+def early(old, new, *xform):
+    """The new version is let lead as soon as it is there: who asks before that waits."""
+    with Session(old) as s:
+        asked = threading.Thread(target=s.mve, args=("update", "--to", new, *AGAIN, *xform))
+        refused = s.mve("promote", ok=False)[1]
+        assert "which follower" in refused, refused
+        asked.start()
+        load.until(lambda: s.stage() not in ("alone", "old leads"), s.status)
+        s.mve("promote")
+        s.until("new leads")
+        asked.join()
+        s.serves()
+        s.mve("commit")
+        s.until("alone")
         s.done()
 
 
@@ -268,7 +287,8 @@ def main():
             elif what == "third":
                 third(work)
             else:
-                {"forth": forth, "back": back, "auto": by_itself}[what](old, new, *xform)
+                {"forth": forth, "early": early, "back": back,
+                 "auto": by_itself}[what](old, new, *xform)
     print(f"update_{what}: ok")
 
 

@@ -162,6 +162,7 @@ def becoming(b):
         said = s.mve("update", "--to", new, "--xform", SAYS, *AGAIN, "--dry-run")[1]
         assert "would have gone well" in said, said
         assert s.stage() == "alone"
+        assert s.status()["update"]["tried"] == 1, s.status()["update"]
         assert any(v["why"] == "it was a rehearsal" and not v["verdicts"]
                    for v in s.status()["versions"]), s.status()["versions"]
         s.serves()

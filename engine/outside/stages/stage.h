@@ -14,6 +14,12 @@ enum stage {
 	STAGES
 };
 
+enum stage_event {
+#define EVENT(name, what) STAGE_##name##_happens,
+#include "engine/outside/stages/stages.def"
+	STAGE_EVENTS
+};
+
 struct version;
 struct rules_bank;
 
@@ -31,7 +37,7 @@ struct stages {
 	uint64_t stood_us;		/* they stood for so long, the last time */
 	uint64_t limit_ms;		/* until then they come, or are given up */
 	bool stand;			/* they do */
-	bool unfit;			/* the new version has said that it will never be */
+	enum stage_event end;		/* what it means where the new version ends before it is new */
 	bool dry;			/* once it is new it is ended */
 	unsigned copies;		/* asked for since they do, in vain */
 	struct version *old, *new;	/* once there is a twin */

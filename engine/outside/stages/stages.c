@@ -57,6 +57,11 @@ static void say_failed(struct monitor *m, struct stages *s)
 	say(m, "the old version serves on", "failed", s->why);
 }
 
+static void say_rehearsed(struct monitor *m, struct stages *s)
+{
+	say(m, NULL, "rehearsed", s->why);
+}
+
 static void say_follows(struct monitor *m, struct stages *s)
 {
 	say(m, "mve promote lets it lead", "old leads; the new version follows",
@@ -157,8 +162,7 @@ static void new_look(struct monitor *m, struct stages *s)
 			snprintf(s->why, sizeof(s->why), "%s%s%.100s", s->new->why,
 				 s->stage == STAGE_updating && *s->does ? "; it was " : "",
 				 s->stage == STAGE_updating ? s->does : "");
-		stage_event(m, s->stage == STAGE_updating && s->unfit ? STAGE_unfit_happens :
-								       STAGE_new_lost_happens);
+		stage_event(m, s->stage == STAGE_updating ? s->end : STAGE_new_lost_happens);
 		s->old = s->new = NULL;
 	} else if (s->stage == STAGE_old_leads && leads(m, s->new)) {
 		stage_event(m, STAGE_new_led_happens);
@@ -295,8 +299,10 @@ const char *stages_commit(struct monitor *m)
 
 	if (s->stage == STAGE_old_leads)
 		return "the old version leads: mve promote comes before";
-	if (s->stage != STAGE_new_leads)
+	if (s->stage == STAGE_alone)
 		return "no update is under way";
+	if (s->stage != STAGE_new_leads)
+		return "the new version is not there yet: mve promote comes before";
 	MUST(s->old && s->old->index != m->leader);
 	follower_drop(s->old, VERDICT_MATCH, "by mve commit");
 	return NULL;
@@ -317,18 +323,24 @@ bool stages_is_changing(const struct monitor *m, const struct version *v)
 	return m->stages.stage == STAGE_updating && v == m->stages.new;
 }
 
+/* There is no new version yet, and it has not failed for good. */
+static bool is_coming(const struct stages *s)
+{
+	return s->stage == STAGE_again || s->stage == STAGE_stops || s->stage == STAGE_updating;
+}
+
 json_t *stages_json(struct monitor *m)
 {
 	const struct stages *s = &m->stages;
 
 	if (!s->since && !leading(m)->prepared[0])
 		return NULL;
-	return json_pack("{s:s, s:s*, s:s*, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:b}",
+	return json_pack("{s:s, s:s*, s:s*, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:b, s:b}",
 			 "stage", titles[s->stage],
 			 "old", s->old ? s->old->name : NULL, "new", s->new ? s->new->name : NULL,
 			 "build", leading(m)->prepared, "to", s->words.to,
 			 "seconds", (json_int_t)(s->since ? time(NULL) - s->since : 0),
 			 "tried", (json_int_t)s->tried, "stood_us", (json_int_t)s->stood_us,
 			 "tries_left", (json_int_t)s->tries, "why", s->why, "said", s->said,
-			 "busy", s->stage != STAGE_alone);
+			 "busy", s->stage != STAGE_alone, "coming", is_coming(s));
 }

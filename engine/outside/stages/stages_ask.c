@@ -52,7 +52,8 @@ static void order_set(struct monitor *m, struct version *v, enum update_order or
 void stops_ask(struct monitor *m, struct stages *s)
 {
 	s->tried++;
-	s->stand = s->unfit = false;
+	s->stand = false;
+	s->end = STAGE_new_lost_happens;
 	s->asked_us = 0;
 	s->copies = 0;
 	s->why[0] = s->said[0] = s->does[0] = 0;
@@ -171,6 +172,7 @@ static int64_t is_new(struct version *v)
 	MUST(s->stage == STAGE_updating && v == s->new);
 	if (s->dry) {
 		snprintf(s->why, sizeof(s->why), "it was a rehearsal, and would have gone well");
+		s->end = STAGE_rehearsed_happens;
 		follower_drop(v, VERDICT_MATCH, "it was a rehearsal");
 		return -ECANCELED;
 	}
@@ -236,7 +238,8 @@ static int64_t twin_says(struct version *v, const struct request *r)
 		twin_dies(v, r);
 		return 0;
 	default:
-		s->unfit = r->args[0] == UPDATE_NEVER;
+		if (r->args[0] == UPDATE_NEVER)
+			s->end = STAGE_unfit_happens;
 		twin_fails(v, r);
 		return 0;
 	}

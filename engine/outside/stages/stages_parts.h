@@ -4,12 +4,6 @@
 
 #include "engine/outside/monitor/monitor.h"
 
-enum stage_event {
-#define EVENT(name, what) STAGE_##name##_happens,
-#include "engine/outside/stages/stages.def"
-	STAGE_EVENTS
-};
-
 void stage_event(struct monitor *m, enum stage_event e);
 /* The leader's threads are asked to their points; and are to go on. */
 void stops_ask(struct monitor *m, struct stages *s);
