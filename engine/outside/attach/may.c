@@ -22,6 +22,7 @@
 #include "engine/outside/attach/may.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/late/cost.h"
 #include "engine/outside/patch/patch.h"
 #include "engine/outside/plan/plan.h"
 #include "engine/outside/session/memory.h"
@@ -234,17 +235,11 @@ static bool calls_vsyscall(pid_t pid)
 
 static bool is_short(pid_t pid)
 {
-	unsigned long kib = 0, size = (unsigned long)status_number(pid, "VmSize");
+	unsigned long size = (unsigned long)status_number(pid, "VmSize");
 	struct rlimit room = { RLIM_INFINITY, RLIM_INFINITY };
-	char line[128];
-	FILE *f = fopen("/proc/meminfo", "re");
 
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "MemAvailable: %lu", &kib) != 1)
-		;
-	if (f)
-		fclose(f);
 	prlimit(pid, RLIMIT_AS, NULL, &room);
-	return kib * 1024 < MEMORY_NEEDED ||
+	return cost_room(pid) < MEMORY_NEEDED ||
 	       (room.rlim_cur != RLIM_INFINITY && size * 1024 + ROOM_NEEDED > room.rlim_cur);
 }
 

@@ -24,8 +24,16 @@
 
 /* --- where ---------------------------------------------------------------------------- */
 
-/* Its name in the hierarchy of version 2, which has number 0. */
-static bool path_of(pid_t pid, char *path, size_t size)
+/* One of version 1 is known by what it controls. */
+struct hierarchy {
+	const char *named;		/* as in /proc/PID/cgroup */
+	const char *type, *option;	/* as it is mounted */
+};
+static const struct hierarchy unified = { "::", "cgroup2 ", "" },
+			      of_memory = { ":memory:", "cgroup ", "memory" };
+
+/* Its name in the hierarchy. */
+static bool path_in(const struct hierarchy *h, pid_t pid, char *path, size_t size)
 {
 	char file[48], line[PATH_MAX + 8];
 	bool found = false;
@@ -34,17 +42,24 @@ static bool path_of(pid_t pid, char *path, size_t size)
 	snprintf(file, sizeof(file), "/proc/%d/cgroup", pid);
 	f = fopen(file, "re");
 	while (f && !found && fgets(line, sizeof(line), f)) {
+		const char *named = strchr(line, ':');
+
 		line[strcspn(line, "\n")] = 0;
-		found = !strncmp(line, "0::/", 4) &&
-			snprintf(path, size, "%s", line + 3) < (int)size;
+		found = named && !strncmp(named, h->named, strlen(h->named)) &&
+			snprintf(path, size, "%s", named + strlen(h->named)) < (int)size;
 	}
 	if (f)
 		fclose(f);
 	return found;
 }
 
+static bool path_of(pid_t pid, char *path, size_t size)
+{
+	return path_in(&unified, pid, path, size);
+}
+
 /* Where the hierarchy is mounted, and what of it. */
-static bool mount_of(char *root, char *at, size_t size)
+static bool mount_of(const struct hierarchy *h, char *root, char *at, size_t size)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	char line[PATH_MAX * 3];
@@ -54,7 +69,8 @@ static bool mount_of(char *root, char *at, size_t size)
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		const char *type = strstr(line, " - ");
 
-		found = type && !strncmp(type + 3, "cgroup2 ", 8) && size >= PATH_MAX &&
+		found = type && !strncmp(type + 3, h->type, strlen(h->type)) &&
+			strstr(type, h->option) && size >= PATH_MAX &&
 			sscanf(line, "%*s %*s %*s %4095s %4095s", root, at) == 2;
 	}
 	if (f)
@@ -63,13 +79,13 @@ static bool mount_of(char *root, char *at, size_t size)
 }
 
 /* The folder of that name; -ENOENT: it is not in what is mounted. */
-static int folder_of(const char *path)
+static int folder_in(const struct hierarchy *h, const char *path)
 {
 	char root[PATH_MAX], at[PATH_MAX], full[PATH_MAX * 2];
 	size_t n;
 	int fd;
 
-	if (!mount_of(root, at, sizeof(root)))
+	if (!mount_of(h, root, at, sizeof(root)))
 		return -ENOENT;
 	n = strcmp(root, "/") ? strlen(root) : 0;
 	if (strncmp(path, root, n) || strstr(path, "/.."))
@@ -77,6 +93,18 @@ static int folder_of(const char *path)
 	snprintf(full, sizeof(full), "%s%s", at, path + n);
 	fd = open(full, AS_FOLDER);
 	return fd < 0 ? -errno : fd;
+}
+
+static int folder_of(const char *path)
+{
+	return folder_in(&unified, path);
+}
+
+int cgroup_memory(pid_t pid, char *path, size_t size)
+{
+	if (path_in(&of_memory, pid, path, size))
+		return folder_in(&of_memory, path);
+	return path_of(pid, path, size) ? folder_of(path) : -ENOENT;
 }
 
 int cgroup_own(char *path, size_t size)

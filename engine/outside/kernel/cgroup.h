@@ -14,6 +14,8 @@
 
 /* Ours; a descriptor, or a negative errno.  *path: its name in /proc/PID/cgroup. */
 int cgroup_own(char *path, size_t size);
+/* The process', in the hierarchy in which memory is counted: version 1's, if there is one. */
+int cgroup_memory(pid_t pid, char *path, size_t size);
 /* Makes the session's beneath ours; removes what ended sessions have left there. */
 int cgroup_make(int own, const char *session);
 /* In the child: it and what it starts are in the version's from now on. */

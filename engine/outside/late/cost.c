@@ -49,29 +49,38 @@ uint64_t cost_of(pid_t pid)
 	return (number_behind(text, "RssAnon:") + number_behind(text, "VmSwap:")) * 1024;
 }
 
+/* A file's number; false: "max", or no such file. */
+static bool number_in(int folder, const char *name, uint64_t *number)
+{
+	char text[TEXT_SIZE];
+
+	text_read(folder, name, text);
+	*number = strtoull(text, NULL, 10);
+	return text[0] >= '0' && text[0] <= '9';
+}
+
 /* What its limit leaves; what it has of files the kernel takes back where that is needed. */
 static uint64_t room_in(int folder)
 {
 	char text[TEXT_SIZE];
 	uint64_t most, used, files;
 
-	text_read(folder, "memory.max", text);
-	if (text[0] < '0' || text[0] > '9')	/* max, or no such file */
+	if (!(number_in(folder, "memory.max", &most) &&
+	      number_in(folder, "memory.current", &used)) &&
+	    !(number_in(folder, "memory.limit_in_bytes", &most) &&
+	      number_in(folder, "memory.usage_in_bytes", &used)))
 		return UINT64_MAX;
-	most = strtoull(text, NULL, 10);
-	text_read(folder, "memory.current", text);
-	used = strtoull(text, NULL, 10);
 	text_read(folder, "memory.stat", text);
 	files = number_behind(text, "inactive_file ") + number_behind(text, "active_file ");
 	used -= files < used ? files : used;
 	return most > used ? most - used : 0;
 }
 
-/* Ours, and all those that it lies in. */
-static uint64_t room_in_cgroups(void)
+/* The process', and all those that it lies in. */
+static uint64_t room_in_cgroups(pid_t pid)
 {
 	char path[PATH_MAX];
-	int folder = cgroup_own(path, sizeof(path));
+	int folder = cgroup_memory(pid, path, sizeof(path));
 	uint64_t least = UINT64_MAX;
 
 	for (const char *at = path; folder >= 0 && at; at = strchr(at + 1, '/')) {
@@ -87,10 +96,12 @@ static uint64_t room_in_cgroups(void)
 	return least;
 }
 
-uint64_t cost_room(void)
+uint64_t cost_room(pid_t pid)
 {
 	char text[TEXT_SIZE];
-	uint64_t machine, cgroups = room_in_cgroups();
+	uint64_t machine, own = room_in_cgroups(getpid()), cgroups = room_in_cgroups(pid);
+
+	cgroups = own < cgroups ? own : cgroups;
 
 	text_read(AT_FDCWD, "/proc/meminfo", text);
 	machine = number_behind(text, "MemAvailable:") * 1024;

@@ -7,7 +7,7 @@
 
 /* Bytes of the process that a copy may come to have anew: all that no file has. */
 uint64_t cost_of(pid_t pid);
-/* Bytes that the machine has, and the cgroup that we are in may still take. */
-uint64_t cost_room(void);
+/* Bytes that the machine has, and the cgroups that the process and we are in may still take. */
+uint64_t cost_room(pid_t pid);
 
 #endif

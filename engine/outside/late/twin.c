@@ -126,7 +126,7 @@ static const char *too_much(struct monitor *m)
 {
 	static char text[WHY_MAX];
 	const struct rewind *rw = &leading(m)->rewind;
-	uint64_t cost = 0, room = cost_room();
+	uint64_t cost = 0, room = cost_room(leading(m)->server);
 
 	for (unsigned i = 0; i < rw->wanted_copies; i++)
 		cost += cost_of(rw->wanted[i].of);

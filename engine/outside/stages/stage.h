@@ -37,7 +37,7 @@ struct stages {
 	uint64_t stood_us;		/* they stood for so long, the last time */
 	uint64_t limit_ms;		/* until then they come, or are given up */
 	bool stand;			/* they do */
-	enum stage_event end;		/* what it means where the new version ends before it is new */
+	enum stage_event end;		/* what the new version's end means before it is new */
 	bool dry;			/* once it is new it is ended */
 	unsigned copies;		/* asked for since they do, in vain */
 	struct version *old, *new;	/* once there is a twin */
