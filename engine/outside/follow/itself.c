@@ -173,7 +173,6 @@ const char *itself_why(const struct version *v)
 {
 	static char text[CAUSE_MAX];
 	const struct rewind *rw = &v->rewind;
-
 	int processes;
 
 	text[0] = 0;
