@@ -1,6 +1,6 @@
 /*
  * A server whose first thread waits for the other (pthread_join) and takes the signals,
- * of which it tells the other by a pipe: each connection is told how many have come.
+ * of which it tells the other by a pipe: each connection is told how many have come, and when.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static int pipe_fds[2];
@@ -34,11 +35,12 @@ static void *serve(void *port)
 		exit(1);
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
-		char text[16];
+		char text[48];
 
 		while (read(pipe_fds[0], text, 1) == 1)
 			came++;
-		if (write(fd, text, (size_t)snprintf(text, sizeof(text), "%d\n", came)) < 0)
+		if (write(fd, text, (size_t)snprintf(text, sizeof(text), "%d %ld\n", came,
+						      (long)time(NULL))) < 0)
 			exit(1);
 		close(fd);
 	}

@@ -86,12 +86,19 @@ static char state_of(const struct thread *o)
 }
 
 /*
- * It sleeps where it tells nothing: in a call that is not told, or in one that has its
- * number.  Where it has told of one, it may sleep for room in the ring.
+ * It is where it tells nothing: in the program or a call that is not told, in one that has
+ * its number, or in a futex that it began as a follower (follow_futex.c) and sleeps in still.
  */
+static bool tells_nothing(const struct thread *o)
+{
+	return !o->busy || o->away == AWAY_NUMBERED ||
+	       CONSUME(thread_waits, &o->waits) == WAITS_ASLEEP;
+}
+
+/* It sleeps there.  Where it has told of a call, it may sleep for room in the ring. */
 static bool is_asleep(const struct thread *o)
 {
-	return (!o->busy || o->away == AWAY_NUMBERED) && state_of(o) == 'S';
+	return tells_nothing(o) && state_of(o) == 'S';
 }
 
 static void hold_next(struct hold *h)
