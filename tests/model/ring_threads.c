@@ -33,13 +33,6 @@ void must_failed(const char *place)
 	abort();
 }
 
-bool host_chunk(const struct reader *r)
-{
-	(void)r;
-	sched_yield();
-	return true;
-}
-
 #define CHUNKS	5
 #define AWAY	20	/* more of them, with `spill` */
 #define LEFT_FIRST	8	/* that are out before one is read */
@@ -99,16 +92,22 @@ static uint64_t sum_add(uint64_t sum, uint8_t byte)
 
 /* --- the leader ----------------------------------------------------------------- */
 
-/* Waits for room; gives up who is in the way, if it is the one that may be. */
+/* There is no room: gives up who is in the way, if it is the one that may be. */
+static void give_up(const struct streams *s, uint32_t held)
+{
+	if (__atomic_load_n(&slow, __ATOMIC_ACQUIRE) && held & 1u << DROPPED)
+		__atomic_fetch_or(&streams_section(s, 0)->dropped, 1u << DROPPED,
+				  __ATOMIC_SEQ_CST);
+	pause_ns(20000);
+}
+
 static struct event *begin(struct writer *w, uint8_t kind)
 {
 	struct event *e;
 
 	while (!(e = writer_begin(w, kind, 7))) {
 		__atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
-		if (__atomic_load_n(&slow, __ATOMIC_ACQUIRE) && writer_held_by(w) & 1u << DROPPED)
-			__atomic_fetch_or(&w->section->dropped, 1u << DROPPED, __ATOMIC_SEQ_CST);
-		pause_ns(20000);
+		give_up(w->streams, writer_held_by(w));
 	}
 	return e;
 }
@@ -138,7 +137,7 @@ static void life(struct streams *s, uint64_t *state)
 	int lane;
 
 	while ((lane = lane_open(s, ~0u)) < 0)
-		pause_ns(20000);
+		give_up(s, lanes_held_by(s));
 	writer_attach(&w, s, (uint32_t)lane);
 	for (uint64_t n = 0; n < EVENTS; n++) {
 		size_t size = random_size(state);
@@ -178,6 +177,13 @@ static bool dropped(const struct lane_reader *l)
 {
 	return __atomic_load_n(&streams_section(&l->s, 0)->dropped, __ATOMIC_ACQUIRE) >>
 	       l->s.self & 1;
+}
+
+/* Who has been dropped may wait for a chunk that is no longer its lane's. */
+bool host_chunk(const struct reader *r)
+{
+	sched_yield();
+	return !(__atomic_load_n(&r->from->dropped, __ATOMIC_ACQUIRE) >> r->streams->self & 1);
 }
 
 /* What is false must have come after the drop. */
@@ -350,6 +356,9 @@ static void lane_send_out(struct streams *s, uint32_t lane)
 	struct section *own = streams_section(s, 0);
 	uint64_t old = LOOK(away, &own->lane[lane].oldest);
 
+	/* Before its first life a lane's chunk is nobody's, and may be its own next. */
+	if (!CONSUME(lane_life, &own->lane[lane].life))
+		return;
 	for (uint32_t serial = (uint32_t)(old >> 32), chunk = (uint32_t)old;
 	     chunk < conduct->chunks && chunk != CONSUME(lane_now, &own->lane[lane].now); serial++) {
 		uint32_t next = __atomic_load_n(&own->chunk_next[chunk], __ATOMIC_RELAXED);
