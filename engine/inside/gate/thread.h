@@ -76,6 +76,7 @@ struct altstack {
  */
 #define AWAY		1
 #define AWAY_NUMBERED	2
+#define AWAY_UNTOLD	3	/* in a call that is not told: it is back without having seen one */
 
 struct thread;
 /*
@@ -94,7 +95,7 @@ struct thread {
 	uint8_t has_lane, following;	/* in company: with other versions */
 	uint8_t deferred;	/* a signal waits for the next boundary */
 	uint8_t faulting;	/* enum faulting: see crash.c */
-	uint8_t away;		/* a leader's: AWAY, AWAY_NUMBERED */
+	uint8_t away;		/* a leader's: AWAY, ... */
 	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
 	struct frame frame;
 	union {

@@ -91,7 +91,9 @@ static char state_of(const struct thread *o)
  */
 static bool tells_nothing(const struct thread *o)
 {
-	return !o->busy || o->away == AWAY_NUMBERED ||
+	uint8_t away = CONSUME(thread_away, &o->away);
+
+	return !o->busy || away == AWAY_NUMBERED || away == AWAY_UNTOLD ||
 	       CONSUME(thread_waits, &o->waits) == WAITS_ASLEEP;
 }
 

@@ -245,6 +245,18 @@ static long lead_untold(struct thread *t, struct walk *w, long nr, unsigned care
 	return w->result;
 }
 
+/* It may sleep there, and tells nothing: who waits for it is to see that. */
+static long lead_local(struct thread *t, long nr, const struct call_desc *d)
+{
+	long result;
+
+	MUST(t->has_lane && d->class == CLASS_LOCAL);
+	PUBLISH(thread_away, &t->away, AWAY_UNTOLD);
+	result = ids_are_ours() ? call_serve(t, nr) : ids_call(t, d, nr);
+	PUBLISH(thread_away, &t->away, 0);
+	return result;
+}
+
 static long lead_walked(struct thread *t, long nr, const struct plan *p, struct walk w, long form)
 {
 	uint64_t *args = (uint64_t *)w.args, seq;
@@ -257,7 +269,7 @@ static long lead_walked(struct thread *t, long nr, const struct plan *p, struct 
 	if (!w.desc)
 		return call_serve(t, nr);
 	if (w.desc->class == CLASS_LOCAL)
-		return ids_are_ours() ? call_serve(t, nr) : ids_call(t, w.desc, nr);
+		return lead_local(t, nr, w.desc);
 	if (call_has(w.desc, TRAIT_SIGNALS) && stream_followed(t) && crash_call(t, nr, args))
 		return ids_call(t, w.desc, nr);
 	if (caller_is_local(t, nr)) {
