@@ -28,8 +28,16 @@ def masks(session):
     found = []
     for tid in os.listdir(tasks):
         with open(f"{tasks}/{tid}/status") as f:
-            found += [line.split()[1] for line in f if line.startswith("SigBlk")]
+            said = dict(line.split(":\t", 1) for line in f)
+            found.append((said["Name"].strip(), said["SigBlk"].strip()))
     return sorted(found)
+
+
+def masks_wait(session, first):
+    try:
+        session.wait_for(lambda: masks(session) == first, "each thread has its first mask")
+    except Wrong as e:
+        raise Wrong(f"{e}\nfirst {first}\nnow {masks(session)}") from e
 
 
 def leader_dies(session):
@@ -63,7 +71,7 @@ def main():
             load.more(REPLIES)
             session.wait_for(lambda: whole(session), "a new one comes", 90)
             with load.rest():
-                session.wait_for(lambda: masks(session) == blocked, "no thread blocks signals")
+                masks_wait(session, blocked)
         session.wait_for(lambda: fds(session.leader()["pid"]) <= first, "no descriptor is left")
         if fds(session.mve.pid) > own:
             raise Wrong(f"descriptors of mve: {own}, then {fds(session.mve.pid)}")

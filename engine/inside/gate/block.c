@@ -250,6 +250,10 @@ uint64_t signals_block(struct thread *t)
 
 	MUST(t == thread_self());	/* whose mask is changed */
 
+	turn_begin(t);
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &was, 8);
-	return t->pending && was == all ? t->held_mask : was;
+	if (t->pending)
+		was = t->held_mask;
+	turn_end(t);
+	return was;
 }

@@ -129,6 +129,7 @@ struct thread {
 	uint8_t at_boundary;	/* the held signal comes with the next instructions */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
 	uint8_t in_vfork;	/* stopped until its child is done */
+	uint8_t turns;		/* what is noted of a signal is being changed: see turn_begin */
 	uint8_t in_exec;	/* or past it, and the slot is a held program's */
 	uint8_t intercepted;	/* a sanitizer's interceptor makes the program's call */
 	uint8_t armed;		/* calls outside the gate raise SIGSYS */
@@ -243,6 +244,22 @@ struct thread {
 };
 
 #define WAITS_ASLEEP	2	/* in a futex of its own */
+
+/*
+ * What is noted of a signal and the mask change together (pending, deferred, held_mask): a knock
+ * in between would note our own mask for the program's.  It is let pass, and comes again.
+ */
+static inline void turn_begin(struct thread *t)
+{
+	__atomic_store_n(&t->turns, 1, __ATOMIC_RELAXED);
+	__asm__ volatile("" : : : "memory");	/* the knock is in this thread */
+}
+
+static inline void turn_end(struct thread *t)
+{
+	__asm__ volatile("" : : : "memory");	/* the knock is in this thread */
+	__atomic_store_n(&t->turns, 0, __ATOMIC_RELAXED);
+}
 
 #define ASSERT_OFFSET(field, off) \
 	_Static_assert(offsetof(struct thread, field) == (off), #field)

@@ -127,9 +127,11 @@ static bool is_boundary(const struct thread *t, bool lock)
 static long deferred_come(struct thread *t)
 {
 	MUST(!t->pending);
+	turn_begin(t);
 	t->deferred = 0;
 	overdue_end(t);
 	t->pending = 1;
+	turn_end(t);
 	return CALL_RESTART;
 }
 

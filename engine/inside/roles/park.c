@@ -333,7 +333,9 @@ bool park_at_exit(struct thread *t)
 	}
 	if (info_int(t->held_info, INFO_SIGNO))
 		return false;
+	turn_begin(t);
 	t->pending = 0;
 	OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &t->held_mask, 0, 8);
+	turn_end(t);
 	return true;
 }

@@ -186,6 +186,8 @@ static void knock_serve(struct thread *t, struct ucontext_raw *uc)
 {
 	if (t->arm_wanted)
 		seal_arm_wanted(t);
+	if (t->turns)
+		return;
 	if (boot.leaving && t->busy && !t->pending && !t->at_boundary) {
 		boundary_ask(t, uc);
 		return;

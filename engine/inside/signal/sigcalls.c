@@ -220,7 +220,7 @@ long serve_sigaltstack(struct thread *t)
  * A leader's signal that came in a handler waits for the next call that followers look
  * at, which this is not; but where it would be blocked it comes now.  False: it does.
  */
-static bool signal_waits(struct thread *t, uint64_t mask)
+static bool signal_waits_for(struct thread *t, uint64_t mask)
 {
 	int sig = info_int(t->held_info, INFO_SIGNO);
 
@@ -239,6 +239,16 @@ static bool signal_waits(struct thread *t, uint64_t mask)
 	t->deferred = 0;
 	t->pending = 1;
 	return false;
+}
+
+static bool signal_waits(struct thread *t, uint64_t mask)
+{
+	bool waits;
+
+	turn_begin(t);
+	waits = signal_waits_for(t, mask);
+	turn_end(t);
+	return waits;
 }
 
 static bool is_alone(const struct thread *t)

@@ -497,8 +497,10 @@ void signal_exit(struct thread *t)
 	 */
 	if (signal_leads(t) && !t->restart && !t->announced && t->frame.rax != (uint64_t)-EINTR &&
 	    overdue_begin(t)) {
+		turn_begin(t);
 		t->pending = 0;
 		t->deferred = 1;
+		turn_end(t);
 		return;
 	}
 	sigreturn_undo(t);

@@ -236,11 +236,13 @@ uint64_t early_come(struct thread *t)
 /* It leads. */
 void early_over(struct thread *t, uint64_t mask)
 {
-	if (!t->pending)
-		OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	turn_begin(t);
 	/* It is to stand, as it was asked meanwhile, and then unblocks. */
 	if (t->pending)
 		t->held_mask = mask;
+	else
+		OWN4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
+	turn_end(t);
 	change_wake();
 }
 
