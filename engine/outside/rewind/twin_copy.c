@@ -36,7 +36,8 @@
 #define STAND_US	10000	/* of its time, for the leader's threads to come to stand */
 #define BEGIN_US	20000	/* of its time, and where copies can be made of them */
 #define COPY_US		2000000	/* for the copies: more than a fork of 100 GB takes */
-#define COPY_LOOK_US	20
+#define SOON_US		20	/* who has rung and does not sleep yet rings no second time */
+#define LOOK_US		2000	/* at who has ended, or stands for a request of another kind */
 
 /* The one that is being made; while the leader stands the monitor does nothing else. */
 static struct {
@@ -45,6 +46,7 @@ static struct {
 	uint32_t number;	/* of the copies that are asked for */
 	uint64_t began;		/* of the leader's first process */
 	bool begun, made;
+	uint64_t went_us;	/* when the leader went on; 0: it stands */
 	bool ended;		/* who of its children has ended is known */
 	int error;
 } making;
@@ -73,6 +75,22 @@ static struct cursor cursor_of(const struct lane *l, uint32_t source, bool open)
 	};
 }
 
+/* Before they stand: of a lane that is never opened this is all, and the pages are there. */
+static void cursors_prepare(struct monitor *m, uint32_t version)
+{
+	const struct lane none = { 0 };
+
+	MUST(version != m->leader);
+	for (uint32_t r = 0; r < m->realms; r++) {
+		struct section *s = realm_part(m, r, version);
+
+		s->image = 0;
+		memset(s->asleep, 0, sizeof(s->asleep));
+		for (uint32_t i = 0; i < LANES; i++)
+			s->cursor[i] = cursor_of(&none, m->leader, false);
+	}
+}
+
 /* All stand: it has read what there is. */
 static void cursors_begin(struct monitor *m, uint32_t version)
 {
@@ -86,9 +104,7 @@ static void cursors_begin(struct monitor *m, uint32_t version)
 
 		__atomic_fetch_and(&leader->strayed, ~(1u << version), __ATOMIC_RELAXED);
 		BOTH_BY(section_dropped, fetch_and, &leader->dropped, ~(1u << version));
-		s->image = 0;
-		memset(s->asleep, 0, sizeof(s->asleep));
-		for (uint32_t i = 0; i < LANES; i++)
+		for (uint32_t i = 0; i < section_lanes(leader); i++)
 			s->cursor[i] = cursor_of(&leader->lane[i], m->leader,
 						 leader->lane[i].state == LANE_OPEN &&
 						 stands[r * LANES + i]);
@@ -251,8 +267,24 @@ static int copy_check(const struct version *leader, pid_t pid)
 	for (unsigned i = 0; i < rw->wanted_copies; i++)
 		if (rw->wanted[i].of == pid || rw->wanted[i].pid == pid)
 			return -EPERM;
+	/* As a rule it has moved by now. */
 	return process_began(pid) >= making.began &&
-	       (version_owns(leader, pid, pid) || version_owns(making.v, pid, pid)) ? 0 : -EPERM;
+	       (version_owns(making.v, pid, pid) || version_owns(leader, pid, pid)) ? 0 : -EPERM;
+}
+
+static void leader_unparks(struct version *leader)
+{
+	unpark(leader->monitor, leader->index);
+	making.went_us = now_us();
+}
+
+/* What is still to be done for a twin is its own time. */
+static void leader_goes(struct version *leader, int result)
+{
+	copies_settle(&leader->rewind);
+	copies_answer(leader, result);
+	rewind_word_set(&leader->brief->images.stand, 0);
+	leader_unparks(leader);
 }
 
 static int64_t made_serve(struct version *leader, const struct request *r)
@@ -273,15 +305,14 @@ static int64_t made_serve(struct version *leader, const struct request *r)
 	if (!copies_wait(&leader->rewind, c, r))
 		return REPLY_LATER;
 	making.made = true;
-	row_fill(making.v);
-	copies_settle(&leader->rewind);
-	copies_answer(leader, 0);
-	row_copies(making.v, &leader->rewind);
 	/* One that is to be a file reads nothing: its recorder does. */
-	if (making.v->asleep)
+	if (making.like->asleep)
 		foam_task_stands(making.v);
 	else
 		streams_follow(leader->monitor, making.v->index, true);
+	leader_goes(leader, 0);
+	row_fill(making.v);
+	row_copies(making.v, &leader->rewind);
 	return REPLY_LATER;
 }
 
@@ -336,6 +367,19 @@ static bool copy_late(struct given *begins, uint64_t begun_us)
 	return making.begun ? now_us() - begun_us > COPY_US : given_over(begins);
 }
 
+/* For who asks next; by the bell, for the leader stands. */
+static void copy_serve(struct monitor *m)
+{
+	uint32_t heard[VERSIONS];
+	unsigned n = versions_heard(m, heard);
+
+	m->asked_soon = false;
+	serve_all(m);
+	if (!making.made && !making.error &&
+	    !versions_ring(m, heard, n, m->asked_soon ? SOON_US : LOOK_US))
+		usleep(SOON_US);
+}
+
 static int copy_wait(struct monitor *m)
 {
 	uint64_t begun_us = now_us();
@@ -345,8 +389,7 @@ static int copy_wait(struct monitor *m)
 	while (!making.made && !making.error && !copy_late(&begins, begun_us) &&
 	       !takeover_any(m)) {
 		begun_us = making.begun ? begun_us : now_us();
-		serve_all(m);
-		usleep(COPY_LOOK_US);
+		copy_serve(m);
 	}
 	if (!making.made && !making.error)
 		making.error = -EAGAIN;
@@ -372,10 +415,9 @@ static int copy_ask(struct monitor *m, struct version *v)
 	rewind_word_set(&leader->brief->images.stand, making.number);
 	streams_changed(m);
 	result = copy_wait(m);
-	copies_settle(&leader->rewind);
-	copies_answer(leader, result);
+	if (!making.went_us)
+		leader_goes(leader, result);
 	copies_drop(&leader->rewind);
-	rewind_word_set(&leader->brief->images.stand, 0);
 	shares_end();
 	making.v = NULL;
 	return result;
@@ -385,17 +427,23 @@ int twin_copy(struct version *v, const struct follower_options *like, uint64_t *
 {
 	struct monitor *m = v->monitor;
 	struct version *leader = leading(m);
-	uint64_t begin = now_us();
+	uint64_t begin;
 	int result;
 
 	MUST(v->state == VERSION_ENDED && !takeover_any(m));
 	making.like = like;
+	making.went_us = 0;
 	streams_sweep(m);
 	conduct_begin(m, v->index);
-	if (like->asleep == ASLEEP_FIRST)
+	cursors_prepare(m, v->index);
+	if (like->asleep == ASLEEP_FIRST) {
 		conduct_begin(m, ROW_LOG);
+		cursors_prepare(m, ROW_LOG);
+	}
+	begin = now_us();
 	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
-	unpark(m, leader->index);
-	*stood_us += now_us() - begin;
+	if (!making.went_us)
+		leader_unparks(leader);
+	*stood_us += making.went_us - begin;
 	return result;
 }
