@@ -214,6 +214,11 @@ def leading(b):
         s.first.expect("GET boom", "NONE")
         s.until("alone")
         assert s.leader() == "v0", s.status()
+        load.until(lambda: re.search(r"crashed: SIGSEGV at 0x8: get at v2-\d+.c:\d+$",
+                                     s.status()["update"]["why"]), s.status)
+        report = s.mve("report")[1]
+        assert re.search(r"^  led +new1 (?s:.*)^SIGSEGV at address 0x8: get at v2-\d+.c:\d+$(?s:.*)"
+                         r"^  #0 +get .*\.c:\d+$(?s:.*)^  #\d+ +serve ", report, re.M), report
         s.serves()
         goes(s, b.of(2))
         s.done()

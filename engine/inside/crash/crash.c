@@ -101,15 +101,13 @@ static bool leads_untold(const struct thread *t)
 
 void crash_tell(struct thread *t, int sig, uint64_t at, const struct gregs *r)
 {
-	if (signal_leads(t) || leads_untold(t)) {
+	crash_place(t, r);
+	if (signal_leads(t) || leads_untold(t))
 		crash_ask(t, sig, at, r->rip);
-	} else if (t->following) {
-		crash_place(t, r);
+	else if (t->following)
 		request_ask(t, REQ_VERDICT, VERDICT_CRASHED, (uint64_t)sig, at);
-	} else if (t->update) {	/* a twin that changes; of others nobody is told */
-		crash_place(t, r);
+	else if (t->update)	/* a twin that changes; of others nobody is told */
 		request_ask(t, REQ_UPDATE, UPDATE_DIES, (uint64_t)sig, at);
-	}
 }
 
 /* --- calls ---------------------------------------------------------------------------- */
@@ -187,6 +185,7 @@ bool crash_call(struct thread *t, long nr, const uint64_t *args)
 
 	if (!is_deadly(t, sig))
 		return false;
+	place_note_call(t);
 	crash_ask(t, sig, 0, t->frame.site_end);
 	if (!t->has_lane && !is_handler(t->sig->action[sig].handler))
 		crash_die(t, sig);
@@ -231,6 +230,7 @@ bool crash_exits(struct thread *t)
 {
 	if (!t->faulting)
 		return false;
+	place_note_call(t);
 	crash_ask(t, t->fault_sig, 0, t->frame.site_end);
 	return !t->has_lane;
 }

@@ -157,10 +157,27 @@ void held_void(struct monitor *m, uint32_t kind, int64_t reply)
 			held_reply(&m->held[i], reply);
 }
 
+/* Its process is about to die of it: the first of those that have crashed is what it died of. */
+static void crash_keep(struct monitor *m, struct version *v)
+{
+	const struct held *first = NULL;
+
+	for (unsigned i = 0; i < m->held_high; i++) {
+		const struct held *h = &m->held[i];
+
+		if (h->version == v && h->request.kind == REQ_CRASHED && !held_gone(h) &&
+		    (!first || h->since_ms < first->since_ms))
+			first = h;
+	}
+	if (first && v->index != m->leader)
+		report_crash(v, &first->request);
+}
+
 bool held_leave(struct monitor *m, struct version *v, pid_t pid)
 {
 	bool any = false, follows = v->index != m->leader && version_lives(v);
 
+	crash_keep(m, v);
 	for (unsigned i = 0; i < m->held_high; i++) {
 		struct held *h = &m->held[i];
 

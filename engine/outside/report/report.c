@@ -4,21 +4,25 @@
  * report is written, so its memory can be read.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/follow/itself.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/folder.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/patch/beside.h"
 #include "engine/outside/report/finding.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/report/reports.h"
 #include "engine/outside/rewind/rewind.h"
+#include "engine/outside/stages/stages.h"
 
 static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_MATCH] = "match", [VERDICT_RULE] = "match by rule",
@@ -125,7 +129,8 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 			 folder_why(-result));
 	else
 		snprintf(hint, sizeof(hint), "mve report %s shows %s", w->session,
-			 w->finding ? "it, and the request" : "both sides");
+			 w->finding ? "it, and the request" :
+			 w->led ? "its stack" : "both sides");
 	say_error(hint, "%s/%s: %s: %s", w->session, w->follower.name, verdict_name(w->verdict),
 		  report_summary(report));
 	itself_say(w);
@@ -200,6 +205,100 @@ unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 	w.finding = finding;
 	w.request = request;
 	return report_finish(&w, path, size);
+}
+
+/* --- a leader that crashed ------------------------------------------------------------ */
+
+#define FRAMES_TEXT	(1u << 20)
+
+/* What is known when it goes: its version's row may be another's when this is told. */
+struct crash {
+	struct monitor *monitor;
+	struct report_want want;
+	struct slot slot;
+	char names[2][FOLLOWER_NAME_MAX + 1];
+	struct stack_kept *stack;
+};
+
+/* In a child, which may wait for a file. */
+static void crash_read(void *result, const void *about)
+{
+	const struct crash *c = *(struct crash *const *)about;
+
+	stack_kept_text(c->stack, result, FRAMES_TEXT);
+}
+
+/* Where its end is told by a word, the place is added. */
+static void crash_place_say(const struct crash *c)
+{
+	struct version *v = version_named(c->monitor, c->want.follower.name);
+	json_t *place = report_place(c->want.frames);
+	const char *text = json_string_value(place);
+
+	if (v && v->crash_kept) {
+		stages_place(c->monitor, v->why, text);
+		strncat(v->why, text, sizeof(v->why) - strlen(v->why) - 1);
+	}
+	json_decref(place);
+}
+
+static void crash_tell(const void *result, const void *about, int error)
+{
+	struct crash *c = *(struct crash *const *)about;
+	char path[REPORT_PATH];
+
+	c->want.frames = error ? NULL : json_loadb(result, strnlen(result, FRAMES_TEXT), 0, NULL);
+	if (!json_is_array(c->want.frames)) {
+		json_decref(c->want.frames);
+		c->want.frames = json_array();
+	}
+	crash_place_say(c);
+	report_finish(&c->want, path, sizeof(path));
+	json_decref(c->want.frames);
+	stack_kept_free(c->stack);
+	free(c);
+}
+
+static struct crash *crash_make(struct version *v, const struct request *r)
+{
+	const struct slot *s = &v->area->slot[r->slot];
+	struct crash *c = calloc(1, sizeof(*c));
+	struct stack_start start;
+
+	MUST(r->slot < AREA_THREADS && v->index != v->monitor->leader);
+	if (!c)
+		return NULL;
+	c->monitor = v->monitor;
+	/* What it met when it followed has nothing to do with this. */
+	c->slot = (struct slot){ .owner = (uint32_t)r->tid, .pid = r->pid };
+	want_fill(&c->want, v, &c->slot, VERDICT_CRASHED);
+	snprintf(c->names[0], sizeof(c->names[0]), "%s", c->want.leader.name);
+	snprintf(c->names[1], sizeof(c->names[1]), "%s", c->want.follower.name);
+	c->want.leader.name = c->names[0];
+	c->want.follower.name = c->names[1];
+	c->want.what = r->args[0];
+	c->want.where = r->args[1];
+	c->want.led = true;
+	start_fill(&start, s, true);
+	c->stack = stack_keep(r->pid, &start);
+	return c;
+}
+
+void report_crash(struct version *v, const struct request *r)
+{
+	static const struct beside reads = { FRAMES_TEXT, crash_read, crash_tell };
+	struct crash *c;
+
+	MUST(r->kind == REQ_CRASHED);
+	if (v->crash_kept || !asker_waits(v, r))
+		return;
+	v->crash_kept = true;
+	c = crash_make(v, r);
+	if (c && c->stack && !beside_start(&reads, -1, process_user(r->pid), &c, sizeof(c)))
+		return;
+	if (c && c->stack)
+		stack_kept_free(c->stack);
+	free(c);
 }
 
 /* --- one that it knows nothing of ----------------------------------------------------- */

@@ -40,7 +40,9 @@ struct report_want {
 	bool strict;
 	const char *policy;
 	const struct print_mem *mem;	/* the follower's memory; NULL: not to be read */
-	const struct stack_start *stack;	/* NULL: it has none any more */
+	const struct stack_start *stack;	/* NULL: it has none any more, */
+	json_t *frames;			/* or it has been read: these are it */
+	bool led;			/* it led when it crashed; `leader` came after it */
 	json_t *finding;		/* of VERDICT_FOUND; else NULL */
 	const struct finding_request *request;	/* and its bytes; or NULL */
 };

@@ -3,6 +3,8 @@
  *
  *	format, number, time, session, verdict, summary, why, itself (why the program
  *			differs from itself; or null), strict, policy
+ *	led		the one in question, `follower`, led when it crashed: `leader` is who
+ *			leads since, and nothing was compared
  *	tried		how often the follower has met the event at which it differs
  *	difference	null, or what differs: call, value, length, bytes, end, extra
  *	leader		name, command, pid, call (the one that was met; or null)
@@ -266,7 +268,7 @@ static void sides_add(struct making *k)
 
 	json_object_set_new(follower, "thread", json_integer(w->tid));
 	json_object_set_new(follower, "lane", json_integer((json_int_t)w->slot->lane - 1));
-	json_object_set_new(follower, "stack",
+	json_object_set_new(follower, "stack", w->frames ? json_incref(w->frames) :
 			    w->stack ? stack_read(w->follower.pid, w->stack) : json_array());
 	calls_add(k, leader, follower);
 	json_object_set_new(k->report, "leader", leader);
@@ -286,6 +288,7 @@ json_t *report_make(const struct report_want *w)
 			     "time", time_make(), "session", w->session, "verdict",
 			     verdict_name(w->verdict), "difference", difference_name(w), "why",
 			     w->why, "itself", w->itself, "strict", w->strict, "policy", w->policy);
+	json_object_set_new(k.report, "led", json_boolean(w->led));
 	json_object_set_new(k.report, "tried", json_integer((json_int_t)(w->tried ? w->tried : 1)));
 	json_object_set_new(k.report, "window", window_make(&k));
 	json_object_set_new(k.report, "next", next_make(&k));

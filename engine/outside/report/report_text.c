@@ -44,6 +44,17 @@ static void wrapped(FILE *to, const char *head, const char *text)
 	fprintf(to, "%s\n", text);
 }
 
+static bool led(const json_t *r)
+{
+	return json_is_true(json_object_get(r, "led"));
+}
+
+/* Whom the report is about. */
+static const char *who(const json_t *r)
+{
+	return led(r) ? "led" : "follower";
+}
+
 static void head(FILE *to, const json_t *r)
 {
 	const json_t *leader = json_object_get(r, "leader"), *f = json_object_get(r, "follower");
@@ -59,12 +70,15 @@ static void head(FILE *to, const json_t *r)
 	snprintf(label, sizeof(label), "  leader    %-8s pid %-8lld ", text_of(leader, "name"),
 		 number_of(leader, "pid"));
 	line(to, label, text_of(leader, "command"));
-	snprintf(label, sizeof(label), "  follower  %-8s pid %-8lld ", text_of(f, "name"),
+	snprintf(label, sizeof(label), "  %-9s %-8s pid %-8lld ", who(r), text_of(f, "name"),
 		 number_of(f, "pid"));
 	/* What became of a leader's own request is a report, too. */
 	if (strcmp(text_of(f, "name"), text_of(leader, "name")))
 		line(to, label, text_of(f, "command"));
-	fprintf(to, "  thread %lld, lane %lld\n\n", number_of(f, "thread"), number_of(f, "lane"));
+	fprintf(to, "  thread %lld", number_of(f, "thread"));
+	if (number_of(f, "lane") >= 0)
+		fprintf(to, ", lane %lld", number_of(f, "lane"));
+	fputs("\n\n", to);
 }
 
 /* The columns up to the byte that differs: the same on both sides. */
@@ -179,12 +193,12 @@ static void stack(FILE *to, const json_t *r)
 	const json_t *f, *frames = json_object_get(json_object_get(r, "follower"), "stack");
 	size_t i;
 
-	fputs("\nthe follower's stack", to);
+	fprintf(to, "\n%s stack", led(r) ? "its" : "the follower's");
 	if (!json_array_size(frames)) {
 		fputs(": not known\n", to);
 		return;
 	}
-	fputs(" (the leader has moved on):\n", to);
+	fputs(led(r) ? ":\n" : " (the leader has moved on):\n", to);
 	json_array_foreach(frames, i, f)
 		frame(to, i, f);
 }
@@ -298,6 +312,8 @@ void report_text(FILE *to, const json_t *report)
 	if (json_is_object(f)) {
 		finding(to, f);
 		window(to, r);
+	} else if (led(r)) {
+		stack(to, r);
 	} else {
 		stack(to, r);
 		window(to, r);

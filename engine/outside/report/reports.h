@@ -20,6 +20,11 @@ void report_failed(struct version *v, struct version *witness, const struct requ
 		   const char *why, char *path, size_t size);
 /* The same of a follower that asks for nothing: it lags, or is gone. */
 void report_lost(struct version *v, enum verdict verdict, const char *why);
+/*
+ * A leader's thread has crashed, and another leads by now: what is needed of it is taken, and
+ * told when it has been read beside the loop.
+ */
+void report_crash(struct version *v, const struct request *r);
 /* A finding; the report's number, or 0. */
 struct finding_request;
 unsigned report_found(struct version *v, uint32_t slot, json_t *finding,

@@ -4,6 +4,9 @@
  * pipe.  What it reads are files and memory of a program that may be broken: if
  * they upset libdw, the child is lost and not the monitor, and one that takes too
  * long is killed.  A file that may let it wait it does not open (unwind.c).
+ *
+ * Of a process that is about to end all that is read is copied, so that nobody waits: the file
+ * names, too.
  */
 #include <elf.h>
 #include <elfutils/libdwfl.h>
@@ -28,6 +31,7 @@
 #define COPY_SIZE	(256u << 10)
 #define LIMIT_MS	4000
 #define TEXT_MAX	(1u << 20)
+#define MAPS_MAX	(1u << 20)	/* of more the first are known */
 #define CATCH_MS	200
 
 /* --- the child ------------------------------------------------------------------ */
@@ -96,20 +100,82 @@ static json_t *child_read(pid_t pid, const struct stack_start *s, const struct s
 	return frames;
 }
 
-json_t *stack_read(pid_t pid, const struct stack_start *s)
+static bool copy_take(pid_t pid, const struct stack_start *s, struct stack_copy *copy)
 {
-	struct stack_copy copy = { .at = s->stack & ~15ull, .bytes = malloc(COPY_SIZE) };
-	json_t *frames;
 	long n;
 
-	if (!copy.bytes)
+	copy->at = s->stack & ~15ull;
+	copy->bytes = malloc(COPY_SIZE);
+	n = copy->bytes ? memory_peek(pid, copy->at, copy->bytes, COPY_SIZE) : 0;
+	copy->len = n > 0 ? (uint64_t)n : 0;
+	MUST(copy->len <= COPY_SIZE);
+	return copy->bytes;
+}
+
+json_t *stack_read(pid_t pid, const struct stack_start *s)
+{
+	struct stack_copy copy = { 0 };
+	json_t *frames;
+
+	if (!copy_take(pid, s, &copy))
 		return json_array();
-	n = memory_peek(pid, copy.at, copy.bytes, COPY_SIZE);
-	copy.len = n > 0 ? (uint64_t)n : 0;
-	MUST(copy.len <= COPY_SIZE);
 	frames = child_read(pid, s, &copy);
 	free(copy.bytes);
 	return frames ? frames : json_array();
+}
+
+/* --- a process that ends ---------------------------------------------------------- */
+
+struct stack_kept {
+	pid_t pid;
+	struct stack_start start;
+	struct stack_copy copy;
+};
+
+static char *maps_text(pid_t pid, size_t *len)
+{
+	char path[40], *text = malloc(MAPS_MAX);
+	ssize_t n = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	fd = text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	for (*len = 0; fd >= 0 && n > 0 && *len < MAPS_MAX; *len += n > 0 ? (size_t)n : 0)
+		n = read(fd, text + *len, MAPS_MAX - *len);
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+struct stack_kept *stack_keep(pid_t pid, const struct stack_start *s)
+{
+	struct stack_kept *k = malloc(sizeof(*k));
+
+	if (!k)
+		return NULL;
+	*k = (struct stack_kept){ .pid = pid, .start = *s };
+	k->copy.maps = maps_text(pid, &k->copy.maps_len);
+	if (copy_take(pid, s, &k->copy) && k->copy.maps)
+		return k;
+	stack_kept_free(k);
+	return NULL;
+}
+
+void stack_kept_text(const struct stack_kept *k, char *text, size_t size)
+{
+	json_t *frames = unwind(k->pid, &k->start, &k->copy);
+	size_t n = json_dumpb(frames, text, size - 1, JSON_COMPACT);
+
+	MUST(size > 1);
+	text[n < size ? n : 0] = 0;
+	json_decref(frames);
+}
+
+void stack_kept_free(struct stack_kept *k)
+{
+	free(k->copy.maps);
+	free(k->copy.bytes);
+	free(k);
 }
 
 /* --- threads that nobody has stopped ---------------------------------------------- */

@@ -27,6 +27,16 @@ struct stack_start {
 json_t *stack_read(pid_t pid, const struct stack_start *s);
 
 /*
+ * The same of a thread whose process ends: what is needed of it is taken now, in a moment, and
+ * read when it is gone, by a child of ours.  NULL: there is no memory for it.
+ */
+struct stack_kept;
+struct stack_kept *stack_keep(pid_t pid, const struct stack_start *s);
+/* The frames as JSON; "" where that is more than `size`. */
+void stack_kept_text(const struct stack_kept *k, char *text, size_t size);
+void stack_kept_free(struct stack_kept *k);
+
+/*
  * Where a thread is that nobody has stopped: stops it for a moment.  False when it
  * cannot be stopped.  A thread in mve's own code is at its last call (*s is left).
  */

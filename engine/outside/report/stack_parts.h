@@ -11,6 +11,8 @@
 struct stack_copy {
 	uint64_t at, len;
 	uint8_t *bytes;
+	char *maps;		/* /proc/PID/maps of a process that is gone by now; else NULL */
+	size_t maps_len;
 };
 
 /* unwind.c: the frames, as stack_read() gives them. */

@@ -173,7 +173,7 @@ static bool word_read(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *word, void *arg)
 		memcpy(word, w->copy->bytes + from, sizeof(*word));
 		return true;
 	}
-	return memory_peek(w->pid, at, word, sizeof(*word)) == sizeof(*word);
+	return !w->copy->maps && memory_peek(w->pid, at, word, sizeof(*word)) == sizeof(*word);
 }
 
 /*
@@ -223,6 +223,20 @@ static int elf_find(Dwfl_Module *module, void **data, const char *name, Dwarf_Ad
 	       dwfl_linux_proc_find_elf(module, data, name, base, file, elf);
 }
 
+static int modules_report(const struct walk *w)
+{
+	FILE *maps;
+	int result;
+
+	if (!w->copy->maps)
+		return dwfl_linux_proc_report(w->dwfl, w->pid);
+	maps = fmemopen(w->copy->maps, w->copy->maps_len, "r");
+	result = maps ? dwfl_linux_proc_maps_report(w->dwfl, maps) : -1;
+	if (maps)
+		fclose(maps);
+	return result;
+}
+
 static bool begin(struct walk *w)
 {
 	static char *path;
@@ -238,7 +252,7 @@ static bool begin(struct walk *w)
 
 	unsetenv("DEBUGINFOD_URLS");	/* nobody waits for a server in the net */
 	w->dwfl = dwfl_begin(&files);
-	return w->dwfl && !dwfl_linux_proc_report(w->dwfl, w->pid) &&
+	return w->dwfl && !modules_report(w) &&
 	       !dwfl_report_end(w->dwfl, NULL, NULL) &&
 	       dwfl_attach_state(w->dwfl, NULL, w->pid, &threads, w);
 }

@@ -318,6 +318,15 @@ const struct rules_bank *stages_reverse(const struct monitor *m, const struct ve
 	return v == m->stages.old ? m->stages.reverse : NULL;
 }
 
+void stages_place(struct monitor *m, const char *why, const char *place)
+{
+	struct stages *s = &m->stages;
+	size_t n = strlen(s->why), tail = strlen(why);
+
+	if (tail && n >= tail && !strcmp(s->why + n - tail, why))
+		strncat(s->why, place, sizeof(s->why) - n - 1);
+}
+
 bool stages_is_changing(const struct monitor *m, const struct version *v)
 {
 	return m->stages.stage == STAGE_updating && v == m->stages.new;

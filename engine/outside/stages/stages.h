@@ -25,6 +25,8 @@ const char *stages_commit(struct monitor *m);
 struct version *stages_next(struct monitor *m);
 /* The rules by which the old version follows; NULL: those of the new one. */
 const struct rules_bank *stages_reverse(const struct monitor *m, const struct version *v);
+/* Where a version died whose end was told by `why`. */
+void stages_place(struct monitor *m, const char *why, const char *place);
 /* It is on its way into its new build, and reads nothing. */
 bool stages_is_changing(const struct monitor *m, const struct version *v);
 /* For status; NULL: there was none. */
