@@ -117,7 +117,12 @@ enum company {
 #define UPDATE_PATH	1024
 #define UPDATE_TEXT	1024	/* of a reason, or of what is said */
 
-/* UPDATE_CALL's first argument; the second is a text's address. */
+#define UPDATE_HERE	1	/* the place: where the thread is that asks */
+
+/*
+ * UPDATE_CALL's first argument; the second is a text's address.  Of a text that says why the third
+ * is the place in the program's code that it is about, which is told with its line; or 0.
+ */
 enum update_ask {
 	UPDATE_HELLO,	/* by a thread of the server's own for that; its build's path -> where the
 			   words are, or -errno */
@@ -129,8 +134,7 @@ enum update_ask {
 			   from here on -> 0, or -errno: it ends */
 	UPDATE_DOES,	/* a twin's: what it does from here on -> 0 */
 	UPDATE_DIES,	/* a twin's thread: of which signal, and where it faulted -> 0 */
-	UPDATE_FAILS,	/* a twin's: why, and whether where the thread is says more; it ends,
-			   and another may do better at another moment */
+	UPDATE_FAILS,	/* a twin's: why; it ends, and another may do better at another moment */
 	UPDATE_NEVER,	/* ... and no other will */
 	UPDATE_EPOLL_OWN,	/* `own` of a registration is asked for -> 0 */
 	UPDATE_EPOLL_IS,	/* a twin's: it is `own` from here on -> 0, or -errno */

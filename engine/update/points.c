@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "engine/update/session.h"
 #include "engine/update/update.h"
@@ -52,6 +53,7 @@ struct worker {
 	/* When it is asked; or NULL.  A handler of its own reads them. */
 	void (*volatile called)(void *arg);
 	void *volatile called_arg;
+	const char *at;		/* where it was in the build's code when it was knocked at last */
 	enum worker_state state;
 	bool updating;
 };
@@ -64,6 +66,7 @@ static enum { GO_WAIT, GO_ON, GO_ANEW } verdict;
 static uint32_t round_;	/* futex: who stands waits for the next one */
 static struct image *running;
 static __thread struct worker *self;
+static const void *late_at;
 
 static struct call {
 	enum point_when when;
@@ -73,12 +76,29 @@ static unsigned ncalls;
 
 /* --- threads begin ------------------------------------------------------------ */
 
+/* The innermost frame that is the build's: what stands above it is libraries'. */
+static _Unwind_Reason_Code frame_look(struct _Unwind_Context *frame, void *at)
+{
+	int before = 0;
+	const char *is = (const char *)_Unwind_GetIPInfo(frame, &before);
+
+	if (!image_holds(running, is))
+		return _URC_NO_REASON;
+	*(const char **)at = is - !before;	/* where it returns to may be behind its function */
+	return _URC_END_OF_STACK;
+}
+
 static void knocked(int signal)
 {
-	const struct worker *w = self;
+	struct worker *w = self;
+	const char *at = NULL;
 
 	(void)signal;
-	if (w && w->called && points_are_asked() && w->state == WORKER_RUNS)
+	if (!w || w->state != WORKER_RUNS || !points_are_asked())
+		return;
+	_Unwind_Backtrace(frame_look, &at);
+	__atomic_store_n(&w->at, at, __ATOMIC_RELAXED);
+	if (w->called)
 		w->called(w->called_arg);
 }
 
@@ -429,14 +449,28 @@ static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 	return late(state);
 }
 
+/* A compiler's part of a function, find.part.0, is that function's. */
+static int name_length(const char *name)
+{
+	return (int)strcspn(name, ".");
+}
+
 static void name_of(const struct worker *w, char *why, size_t size, const char *what)
 {
-	Dl_info info;
-	bool known = w->function && dladdr((void *)w->function, &info) && info.dli_sname;
+	const char *at = __atomic_load_n(&w->at, __ATOMIC_RELAXED);
+	const char *is = at && image_holds(running, at) ? image_function(running, at) : NULL;
+	const char *began = w->function ? image_function(running, (void *)w->function) : "main";
 
-	snprintf(why, size, "thread %d, %s%s, %s%s%s", (int)w->tid, w->image ? "main()" :
-		known ? info.dli_sname : "begun at a static function", known ? "()" : "", what,
-		*w->point ? "; its last point was " : "", w->point);
+	began = began ? began : "begun at a function without a name";
+	late_at = is ? at : NULL;
+	snprintf(why, size, "thread %d, %.*s, %s%s%s%s%.*s", (int)w->tid, name_length(began), began,
+		what, *w->point ? "; its last point was " : "", w->point, is ? "; it is in " : "",
+		is ? name_length(is) : 0, is ? is : "");
+}
+
+const void *points_late_at(void)
+{
+	return late_at;
 }
 
 bool points_stop(unsigned limit_ms, char *why, size_t size)
@@ -456,8 +490,10 @@ bool points_stop(unsigned limit_ms, char *why, size_t size)
 /* Nobody stands from here on, whether it has woken yet or not. */
 static void release(int as)
 {
-	for (struct worker *w = workers; w; w = w->next)
+	for (struct worker *w = workers; w; w = w->next) {
 		w->state = WORKER_RUNS;
+		w->at = NULL;
+	}
 	verdict = as;
 	__atomic_store_n(&asked, false, __ATOMIC_RELAXED);
 	PUBLISH_BY(update_round, add_fetch, &round_, 1);

@@ -35,9 +35,14 @@ static bool stands;	/* all threads do; a twin's copy of it says so, too */
 static bool twin;	/* this is one, and changes */
 static uint32_t silent;	/* a lock: our thread has yet to say that it is there */
 
+static long ask_at(enum update_ask what, const void *text, const void *at)
+{
+	return syscall(UPDATE_CALL, (long)what, text, at);
+}
+
 static long ask(enum update_ask what, const void *text)
 {
-	return syscall(UPDATE_CALL, (long)what, text);
+	return ask_at(what, text, NULL);
 }
 
 void session_does(const char *what)
@@ -79,7 +84,7 @@ static void stand(unsigned limit_ms)
 	stands = update_stop(limit_ms, why, sizeof(why));
 	if (!stands)
 		points_go_on();
-	ask(stands ? UPDATE_STANDS : UPDATE_LATE, why);
+	ask_at(stands ? UPDATE_STANDS : UPDATE_LATE, why, stands ? NULL : points_late_at());
 }
 
 /* The old build serves on: libraries' notes are as the new one's will be. */

@@ -54,7 +54,7 @@ def never_comes(b):
     xform = b.xform(old, new)
     with served.Server(old) as server:
         assert ask(server, "b") == "old 1 note aborted 0 before 0 after 0"
-        refused(server, new, xform, "did not come to an update point")
+        refused(server, new, xform, ", work, did not come to an update point; it is in work\n")
         got = ask(server, "f")
         assert got == "old 2 note aborted 0 before 0 after 0"
         goes(server, new, xform, "new 3 5 note aborted 0 before 1 after 1")

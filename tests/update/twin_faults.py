@@ -91,7 +91,8 @@ def moment(b):
                       "	pthread_mutex_lock(&table_lock);\n" +
                       HELD.replace("WITHIN", "mve_update_point(\"within\")")))
     new = b.of(2)
-    for i, (old, text) in enumerate(((held, "did not come to an update point"),
+    for i, (old, text) in enumerate(((held, r"thread \d+, serve, did not come to an update point; "
+                                      r"it is in serve\w*: put at v1-\d+.c:\d+$"),
                                      (within, "did not come|lock is held|mutex"))):
         go = f"{b.work}/go-{i}"
         with Session(old, clients=0) as s:
@@ -100,7 +101,7 @@ def moment(b):
             until_held(go)
             status, said = s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200",
                                  ok=False)
-            assert status == 1 and re.search(text, said), said
+            assert status == 1 and re.search(text, said, re.M), said
             s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200", "--retry",
                   "10000/20", "--no-wait")
             load.until(lambda: s.status()["update"]["tried"] > 1, s.status)

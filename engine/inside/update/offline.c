@@ -151,7 +151,8 @@ static long asked(struct thread *t)
 	if (what == UPDATE_EPOLL_OWN || what == UPDATE_EPOLL_IS)
 		return registration(t, what);
 	return what == UPDATE_IS_NEW ? is_new(t)
-				     : request_ask(t, REQ_UPDATE, what, t->frame.rsi, 0);
+				     : request_ask(t, REQ_UPDATE, what, t->frame.rsi,
+						   t->frame.rdx);
 }
 
 /* --- off-line ------------------------------------------------------------------------ */
@@ -186,7 +187,7 @@ static long ended(struct thread *t, long nr)
 	else
 		why[sizeof(what) - 1 - (sizeof("; refused there: ") - 1)] = 0;
 	place_note_call(t);
-	request_ask(t, REQ_UPDATE, UPDATE_FAILS, (uint64_t)why, 1);
+	request_ask(t, REQ_UPDATE, UPDATE_FAILS, (uint64_t)why, UPDATE_HERE);
 	return serve_special(t, nr);
 }
 

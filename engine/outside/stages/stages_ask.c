@@ -145,6 +145,44 @@ static int64_t hello(struct version *v, const struct request *r)
 	return asker_text(r, r->args[1], v->prepared, sizeof(v->prepared));
 }
 
+/* Where the thread is that asks, which waits. */
+static struct stack_start start_here(const struct version *v, const struct request *r)
+{
+	const struct slot *s = &v->area->slot[r->slot];
+	struct stack_start start = { .place = s->place, .stack = s->stack, .exact = true };
+
+	MUST(r->slot < AREA_THREADS);	/* asker_find has bounded it */
+	memcpy(start.saved, s->saved, sizeof(start.saved));
+	return start;
+}
+
+static json_t *place_read(const struct version *v, const struct request *r,
+			  const struct stack_start *start)
+{
+	json_t *stack = asker_waits(v, r) ? stack_read(r->pid, start) : NULL;
+	json_t *place = report_place(stack);
+
+	json_decref(stack);
+	return place;
+}
+
+/* Why it is not now, and where in the program's code that is. */
+static void why_read(const struct version *v, const struct request *r, char *why, size_t size)
+{
+	struct stack_start start = { .place = r->args[2], .exact = true };
+	size_t n;
+	json_t *place;
+
+	if (asker_text(r, r->args[1], why, size) || !r->args[2])
+		return;
+	if (r->args[2] == UPDATE_HERE)
+		start = start_here(v, r);
+	n = strlen(why);
+	place = place_read(v, r, &start);
+	snprintf(why + n, size - n, "%s", json_string_value(place));
+	json_decref(place);
+}
+
 static int64_t leader_says(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
@@ -159,7 +197,7 @@ static int64_t leader_says(struct version *v, const struct request *r)
 		return 0;
 	}
 	if (r->args[0] == UPDATE_LATE)
-		asker_text(r, r->args[1], why, sizeof(why));
+		why_read(v, r, why, sizeof(why));
 	give_up(m, s, STAGE_not_now_happens, why);
 	return 0;
 }
@@ -182,25 +220,11 @@ static int64_t is_new(struct version *v)
 	return 0;
 }
 
-/* Where the thread is that asks; it waits. */
-static json_t *place_of(const struct version *v, const struct request *r)
-{
-	const struct slot *s = &v->area->slot[r->slot];
-	struct stack_start start = { .place = s->place, .stack = s->stack, .exact = true };
-	json_t *stack, *place;
-
-	MUST(r->slot < AREA_THREADS);	/* asker_find has bounded it */
-	memcpy(start.saved, s->saved, sizeof(start.saved));
-	stack = asker_waits(v, r) ? stack_read(r->pid, &start) : NULL;
-	place = report_place(stack);
-	json_decref(stack);
-	return place;
-}
-
 static void twin_dies(struct version *v, const struct request *r)
 {
 	struct stages *s = &v->monitor->stages;
-	json_t *place = place_of(v, r);
+	const struct stack_start start = start_here(v, r);
+	json_t *place = place_read(v, r, &start);
 
 	if (!*s->why)
 		snprintf(s->why, sizeof(s->why), "killed by %s at address 0x%lx%s%.100s%.500s",
@@ -212,12 +236,12 @@ static void twin_dies(struct version *v, const struct request *r)
 static void twin_fails(struct version *v, const struct request *r)
 {
 	struct stages *s = &v->monitor->stages;
-	json_t *place = r->args[2] ? place_of(v, r) : json_string("");
-	char why[UPDATE_TEXT];
+	char why[UPDATE_TEXT] = "";
 
-	if (!*s->why && !asker_text(r, r->args[1], why, sizeof(why)))
-		snprintf(s->why, sizeof(s->why), "%.500s%.500s", why, json_string_value(place));
-	json_decref(place);
+	if (!*s->why) {
+		why_read(v, r, why, sizeof(why));
+		snprintf(s->why, sizeof(s->why), "%s", why);
+	}
 	follower_drop(v, VERDICT_UNSUPPORTED, "it did not become the new build");
 }
 
