@@ -124,8 +124,8 @@ enum company {
  * is the place in the program's code that it is about, which is told with its line; or 0.
  */
 enum update_ask {
-	UPDATE_HELLO,	/* by a thread of the server's own for that; its build's path -> where the
-			   words are, or -errno */
+	UPDATE_HELLO,	/* by a thread of the server's own for that; its build's path, and as it
+			   was given -> where the words are, or -errno */
 	UPDATE_STANDS,	/* all threads are at their points -> 0 */
 	UPDATE_LATE,	/* they are not, and go on: why -> 0 */
 	UPDATE_SERVES,	/* they were, and nobody has said more in time: they go on -> 0 */

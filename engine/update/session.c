@@ -31,6 +31,7 @@
 
 static struct update_words *words;
 static char *path;
+static const char *given;	/* the same, as the command has it */
 static bool stands;	/* all threads do; a twin's copy of it says so, too */
 static bool twin;	/* this is one, and changes */
 static uint32_t silent;	/* a lock: our thread has yet to say that it is there */
@@ -142,7 +143,7 @@ static void *hear(void *arg)
 	uint32_t done = 0, word;
 
 	(void)arg;
-	words = (struct update_words *)ask(UPDATE_HELLO, path);
+	words = (struct update_words *)ask_at(UPDATE_HELLO, path, given);
 	if ((long)words < 0 && (long)words > -4096)
 		words = NULL;
 	word_unlock(&silent);
@@ -168,6 +169,7 @@ void session_begin(const char *build)
 	sigset_t all, before;
 	pthread_t id;
 
+	given = build;
 	path = realpath(build, NULL);
 	/* No question at all: natively there is no such call. */
 	if (!path || (ask(UPDATE_ASKS, NULL) < 0 && errno == ENOSYS))

@@ -115,6 +115,9 @@ def forth(old, new, *xform):
         s.mve("commit")
         s.until("alone")
         s.serves()
+        listed = [one for one in json.loads(served.run(f"{served.BIN}/mve", "ps", "--json")[1])
+                  if one["name"] == s.name]
+        assert new in listed[0]["argv"] and old not in listed[0]["argv"], listed
         entries_are(s.server, natively)
         s.first.expect("PUT-date day today", "OK")
         s.first.expect("TYPE day", "TYPE date")

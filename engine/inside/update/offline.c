@@ -98,7 +98,7 @@ static long hello(struct thread *t)
 
 	if (t->has_lane || boot.role != ROLE_SOLO)
 		return -EBUSY;	/* it was begun with followers: its threads are known to them */
-	result = request_ask(t, REQ_UPDATE, UPDATE_HELLO, t->frame.rsi, 0);
+	result = request_ask(t, REQ_UPDATE, UPDATE_HELLO, t->frame.rsi, t->frame.rdx);
 	if (result)
 		return result;
 	t->update = UPDATE_THREAD_OURS;

@@ -424,18 +424,6 @@ static int status_pass(int status)
 
 /* --- the beginning -------------------------------------------------------------------- */
 
-static void command_note(struct session *s, char **argv)
-{
-	size_t n = 0;
-
-	MUST(argv && *argv);
-
-	s->argv = argv;
-	for (; *argv && n < sizeof(s->command) - 1; argv++)
-		n += (size_t)snprintf(s->command + n, sizeof(s->command) - n, "%s%s", n ? " " : "",
-				      *argv);
-}
-
 static int name_fail(const char *name, int result)
 {
 	if (result == -EEXIST)
@@ -477,7 +465,7 @@ static int session_begin(struct monitor *m)
 	s->monitor_began = process_began(s->monitor);
 	s->started = time(NULL);
 	strcpy(s->tier, m->options->tier == TIER_PATCH ? "patch" : "trap");
-	command_note(s, m->options->argv);
+	session_command(s, m->options->argv);
 	m->control_fd = control_open(s);
 	result = m->control_fd < 0 ? m->control_fd : session_save(s);
 	if (result) {

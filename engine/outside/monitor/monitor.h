@@ -123,6 +123,7 @@ struct version {
 	bool asleep;		/* a twin that is written into a file: it never follows */
 	int age;		/* the greater, the newer; 0: as its options say */
 	char prepared[UPDATE_PATH];	/* for live updates: the build that runs; or "" */
+	unsigned build_word;	/* which word of the command that is; or 0 */
 	enum join join;
 	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */
 	uint64_t loud_ms;	/* of a leader: until then it tells though nobody follows; or 0 */
@@ -365,6 +366,8 @@ bool session_look(struct monitor *m);
  * come to, before who served ends.
  */
 void session_note(struct monitor *m);
+/* The words of whoever leads are the session's. */
+void session_command(struct session *s, char **argv);
 /* The version is about to serve: it is written down that it may, if that is not so yet. */
 void session_expect(struct monitor *m, const struct version *v);
 /* In a child that is to be seized before its execve: without rights we may not otherwise. */

@@ -57,12 +57,26 @@ bool session_look(struct monitor *m)
 	return other;
 }
 
+void session_command(struct session *s, char **argv)
+{
+	size_t n = 0;
+
+	MUST(argv && *argv);
+
+	s->argv = argv;
+	for (; *argv && n < sizeof(s->command) - 1; argv++)
+		n += (size_t)snprintf(s->command + n, sizeof(s->command) - n, "%s%s", n ? " " : "",
+				      *argv);
+}
+
 void session_note(struct monitor *m)
 {
 	static int said;
 	int result;
 
 	session_look(m);
+	if (leading(m)->argv)
+		session_command(&m->session, leading(m)->argv);
 	result = session_save(&m->session);
 	if (result && result != said)
 		say_error("mve ps and mve stop go by what it said before",

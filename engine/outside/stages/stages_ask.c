@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -140,8 +141,23 @@ void stops_look(struct monitor *m, struct stages *s)
 
 /* --- what they say ------------------------------------------------------------------- */
 
+/* The word of its command that names its build: of another build it is another. */
+static unsigned word_find(const struct version *v, const struct request *r)
+{
+	char word[UPDATE_PATH];
+	unsigned found = 0;
+
+	if (asker_text(r, r->args[2], word, sizeof(word)))
+		return 0;
+	for (unsigned i = 1; !found && v->argv && v->argv[0] && v->argv[i]; i++)
+		if (!strcmp(v->argv[i], word))
+			found = i;
+	return found;
+}
+
 static int64_t hello(struct version *v, const struct request *r)
 {
+	v->build_word = word_find(v, r);
 	return asker_text(r, r->args[1], v->prepared, sizeof(v->prepared));
 }
 
@@ -202,6 +218,19 @@ static int64_t leader_says(struct version *v, const struct request *r)
 	return 0;
 }
 
+/* Its command is its leader's but for the build. */
+static void word_set(struct version *v, const struct version *old, const char *to)
+{
+	char **words = v->argv, *word = old->build_word ? strdup(to) : NULL;
+
+	MUST(v->made);	/* its words are its own */
+	if (!word)
+		return;
+	v->build_word = old->build_word;
+	free(words[v->build_word]);
+	words[v->build_word] = word;
+}
+
 static int64_t is_new(struct version *v)
 {
 	struct monitor *m = v->monitor;
@@ -215,6 +244,7 @@ static int64_t is_new(struct version *v)
 		return -ECANCELED;
 	}
 	snprintf(v->prepared, sizeof(v->prepared), "%s", s->words.to);
+	word_set(v, s->old, s->words.to);
 	order_set(m, v, UPDATE_NONE);
 	stage_event(m, STAGE_is_new_happens);
 	return 0;
