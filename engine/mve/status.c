@@ -59,18 +59,38 @@ static void lag_show(const json_t *v)
 	printf(", stands still for %lld s (since %s)", still / 1000, at);
 }
 
-/* Waits that came to their limit, and what its threads waited for. */
+/* Whose threads wait, and who waits with them. */
+static const struct waiter {
+	const char *whose, *who, *with;
+} waiters[] = {
+	{ "leader", "the server", ", and clients with it" },
+	{ "follower", "this follower", ", and no client with it" },
+	{ "taker", "a takeover", ", and clients with it" },
+};
+
+/* A wait that came to its limit, and what was waited for (abi/waits.def). */
+static void wait_show(const json_t *w)
+{
+	const struct waiter *who = waiters, *end = waiters + sizeof(waiters) / sizeof(*waiters);
+	json_int_t met = show_number(w, "met");
+
+	while (who < end && strcmp(show_text(w, "whose"), who->whose))
+		who++;
+	if (!met || who == end)
+		return;
+	printf("%20s %s waited in vain %lld time%s, %lld ms at most%s,\n"
+	       "%20s for %s;\n%20s then %s\n", "", who->who, met, met == 1 ? "" : "s",
+	       show_number(w, "longest_us") / 1000, who->with, "", show_text(w, "for"), "",
+	       show_text(w, "then"));
+}
+
 static void waits_show(const json_t *list)
 {
 	const json_t *w;
 	size_t i;
 
 	json_array_foreach(list, i, w)
-		if (show_number(w, "met"))
-			printf("%20s gave up %lld time%s (%lld ms at most) waiting for %s: %s\n",
-			       "", show_number(w, "met"), show_number(w, "met") == 1 ? "" : "s",
-			       show_number(w, "longest_us") / 1000, show_text(w, "for"),
-			       show_text(w, "then"));
+		wait_show(w);
 }
 
 /* Where it differed once, and not when that was tried again. */
