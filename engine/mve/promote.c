@@ -27,7 +27,7 @@ static const char help[] =
 	"back with status 0 when the follower leads and serves; with 1, and why, when it\n"
 	"does not.  Without FOLLOWER it is the new version of a live update (mve update),\n"
 	"and the old one stays; what passes is waited for, and so is one that is behind,\n"
-	"for clients would wait until it has read all.\n"
+	"for clients would wait until it has read all.  What it waits for it says.\n"
 	"\n"
 	"  --wait[=S]  waits up to S seconds (60) for what is against it and passes:\n"
 	"              another takeover, threads that do not follow yet\n"
@@ -38,6 +38,30 @@ static void pause_ms(uint64_t ms)
 	struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000L };
 
 	nanosleep(&t, NULL);
+}
+
+/* But for their numbers, which grow and shrink. */
+static bool same_words(const char *a, const char *b)
+{
+	static const char number[] = "0123456789.";
+
+	for (;; a++, b++) {
+		a += strspn(a, number);
+		b += strspn(b, number);
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
+/* What a promotion is waiting for, once for each: it may take as long as an update. */
+static void wait_say(const struct session *s, const char *what)
+{
+	static char said[300];
+
+	if (same_words(said, what))
+		return;
+	snprintf(said, sizeof(said), "%s", what);
+	say_error(NULL, "%s: waits: %s", s->name, what);
 }
 
 /*
@@ -57,6 +81,7 @@ static json_t *asked(const struct session *s, const struct look *l, uint64_t wai
 		now = now_ms();
 		if (now >= end || !json_is_true(json_object_get(reply, "passes")))
 			return reply;
+		wait_say(s, show_text(reply, "error"));
 		json_decref(reply);
 		pause_ms(now - begin > LOOK_MS ? now - begin : LOOK_MS);
 	}
@@ -110,6 +135,15 @@ static int outcome(const struct session *s, const char *name)
 	return not_led(status, name);
 }
 
+static void coming_say(const struct session *s, const json_t *u)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what), "there is no new version yet (%s)%s%s", show_text(u, "stage"),
+		 *show_text(u, "why") ? ": " : "", show_text(u, "why"));
+	wait_say(s, what);
+}
+
 /* Nobody was named: the new version of a live update, which the old one then follows. */
 static int updated_take(const struct session *s, struct look *l)
 {
@@ -118,6 +152,7 @@ static int updated_take(const struct session *s, struct look *l)
 	const json_t *u = json_object_get(status, "update");
 
 	for (; json_is_true(json_object_get(u, "coming")); u = json_object_get(status, "update")) {
+		coming_say(s, u);
 		pause_ms(LOOK_MS);
 		json_decref(status);
 		status = control_ask(s, "status");

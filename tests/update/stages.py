@@ -132,7 +132,8 @@ def early(old, new, *xform):
         assert "which follower" in refused, refused
         asked.start()
         load.until(lambda: s.stage() not in ("alone", "old leads"), s.status)
-        s.mve("promote")
+        said = s.mve("promote")[1]
+        assert "waits: there is no new version yet" in said, said
         s.until("new leads")
         asked.join()
         s.serves()
