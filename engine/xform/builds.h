@@ -104,6 +104,8 @@ void build_close(struct build *b);
 /* types.c: the type of a DIE (of its DW_AT_type), of a name. */
 struct type *type_of(struct build *b, Dwarf_Die *die);
 struct type *type_named(struct build *b, const char *kind, const char *name);
+/* The name most like it of that kind; NULL: none is. */
+const char *type_nearest(const struct build *b, const char *kind, const char *name);
 void type_index(struct build *b, Dwarf_Die *cu);
 /* Each complete structure, union and enumeration that has a name; `at` begins as NULL. */
 struct type *type_next(struct build *b, const struct named **at);

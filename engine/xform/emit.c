@@ -17,12 +17,24 @@ static const char *const kinds[] = {
 	[XFORM_MUTEX] = "MUTEX",
 };
 
-static void user_c(struct pairing *p, struct loc loc, const char *text, struct buffer *to)
+static void placed(struct pairing *p, struct loc loc, const char *text, struct buffer *to)
 {
 	emit_line(to, diag_line(p->u, loc), p->u->sources[loc.file].path);
 	for (unsigned i = 1; i < diag_column(p->u, loc); i++)
 		buffer_add(to, " ", 1);
-	buffer_print(to, "%s\n#line 1 \"written by mve-xform\"\n", text);
+	buffer_print(to, "%s\n", text);
+}
+
+/* The function ends where the user's C does: what the compiler says of its end is about that. */
+static void user_c(struct pairing *p, struct loc loc, const char *text, const char *end,
+	struct buffer *to)
+{
+	struct loc last = loc;
+
+	last.begin = loc.end > loc.begin ? loc.end - 1 : loc.begin;
+	placed(p, loc, text, to);
+	placed(p, last, end, to);
+	buffer_print(to, "#line 1 \"written by mve-xform\"\n\n");
 }
 
 static void arguments(struct pairing *p, const struct pair *pair, struct buffer *to)
@@ -47,19 +59,17 @@ static void value_emit(struct pairing *p, const struct pair *pair, const struct 
 	buffer_print(to, "static %s value_%u", writes ? "void" : type_c(p->new, f->type),
 		l->number);
 	arguments(p, pair, to);
-	buffer_print(to, "\n{\n\t(void)new, (void)old;\n%s", l->block ? "" : "\treturn (\n");
-	user_c(p, l->value_loc, l->value, to);
-	buffer_print(to, "%s}\n\n", l->block ? "" : "\t);\n");
+	buffer_print(to, "\n{\n\t(void)new, (void)old;\n%s", l->block ? "" : "\treturn\n");
+	user_c(p, l->value_loc, l->value, l->block ? "}" : ";}", to);
 }
 
 static void live_emit(struct pairing *p, const struct pair *pair, const struct line *l,
 	struct buffer *to)
 {
 	buffer_print(to, "static _Bool live_%u(const void *old_at)\n{\n"
-		"\tconst %s *old = old_at;\n\n\t(void)old;\n\treturn (\n", l->number,
+		"\tconst %s *old = old_at;\n\n\t(void)old;\n\treturn\n", l->number,
 		type_c(p->old, pair->old));
-	user_c(p, l->if_loc, l->condition, to);
-	buffer_print(to, "\t);\n}\n\n");
+	user_c(p, l->if_loc, l->condition, ";}", to);
 }
 
 static bool has_fill(const struct pair *pair)
@@ -246,8 +256,7 @@ static void variable_fill(struct pairing *p, const struct pair_variable *v, stru
 	else
 		buffer_print(to, "\tconst void *old = old_at;\n");
 	buffer_print(to, "\n\t(void)new, (void)old;\n");
-	user_c(p, l->value_loc, l->value, to);
-	buffer_print(to, "}\n\n");
+	user_c(p, l->value_loc, l->value, "}", to);
 }
 
 /* Statics of one name in several sources have none in common. */

@@ -146,7 +146,7 @@ static bool rest_read(struct reader *r, struct line *l)
 	if (sign(r, '=')) {
 		l->kind = LINE_VALUE;
 		l->value = c_text(r, &l->value_loc, &l->block);
-		return true;
+		return *l->value;
 	}
 	if (sign(r, ':')) {
 		type_read(r, l);
@@ -162,7 +162,7 @@ static bool rest_read(struct reader *r, struct line *l)
 	}
 	if (word(r, "if"))
 		l->condition = c_text(r, &l->if_loc, &block);
-	return l->kind != LINE_LIVE || l->condition;
+	return l->condition ? *l->condition : l->kind != LINE_LIVE;
 }
 
 /* NULL at the end, and after an error. */
@@ -242,7 +242,6 @@ static void types_find(struct pairing *p, struct change *c)
 {
 	const struct transform *t = c->transform;
 	bool is_type = !t->kind || (strcmp(t->kind, "variable") && strcmp(t->kind, "thread"));
-	struct diag *d;
 
 	if (!is_type)
 		return;
@@ -250,11 +249,7 @@ static void types_find(struct pairing *p, struct change *c)
 	c->new = type_named(p->new, t->kind, t->name);
 	if (c->old && c->new)
 		return;
-	d = diag_error(p->u, t->name_loc, "`%s%s%s` is no type of the %s build",
-		t->kind ? t->kind : "", t->kind ? " " : "", t->name, c->old ? "new" : "old");
-	if (c->old || c->new)
-		diag_second(p->u, d, place_loc(p->u, (c->old ? c->old : c->new)->place));
-	diag_hint(p->u, d, c->old || c->new ? "the other build has it" : "neither has the other");
+	type_missing(p, t->name_loc, t->kind, t->name, c->old, c->new);
 }
 
 void lines_read(struct pairing *p)

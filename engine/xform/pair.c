@@ -101,6 +101,22 @@ static struct pair *union_pair(struct pairing *p, const struct type *old, const 
 	return open_union(p, old, new);
 }
 
+void type_missing(struct pairing *p, struct loc loc, const char *kind, const char *name,
+	const struct type *old, const struct type *new)
+{
+	struct diag *d = diag_error(p->u, loc, "`%s%s%s` is no type of the %s build",
+		kind ? kind : "", kind ? " " : "", name, old ? "new" : "old");
+	const char *near = type_nearest(old ? p->new : p->old, kind, name);
+
+	if (old || new)
+		diag_second(p->u, d, place_loc(p->u, (old ? old : new)->place));
+	if (near)
+		diag_hint(p->u, d, "did you mean `%s%s%s`?", kind ? kind : "", kind ? " " : "",
+			near);
+	else
+		diag_hint(p->u, d, old || new ? "the other build has it" : "neither has the other");
+}
+
 struct pair *pair_said(struct pairing *p, struct line *l, uint64_t *inside)
 {
 	struct type *old = type_named(p->old, l->type_kind, l->type_name);
@@ -108,9 +124,7 @@ struct pair *pair_said(struct pairing *p, struct line *l, uint64_t *inside)
 	const struct flat *f = NULL;
 
 	if (!old || !new) {
-		diag_error(p->u, l->value_loc, "`%s%s%s` is no type of the %s build",
-			l->type_kind ? l->type_kind : "", l->type_kind ? " " : "", l->type_name,
-			old ? "new" : "old");
+		type_missing(p, l->value_loc, l->type_kind, l->type_name, old, new);
 		return NULL;
 	}
 	for (f = l->member ? fields_flat(p, old, NULL) : NULL; f; f = f->next)

@@ -115,6 +115,9 @@ const struct local *local_partner(const struct build *old, const struct local *n
 void fields_pair(struct pairing *p, struct pair *pair);
 struct flat *fields_flat(struct pairing *p, const struct type *t, const struct change *c);
 /* What a line says that a pointer leads to. */
+/* `name` is no type of one of the builds, or of both: said, with what was meant perhaps. */
+void type_missing(struct pairing *p, struct loc loc, const char *kind, const char *name,
+	const struct type *old, const struct type *new);
 struct pair *pair_said(struct pairing *p, struct line *l, uint64_t *inside);
 bool fields_moves(struct pair *pair);	/* looks again; true: it is another now */
 bool from_system(const struct type *t);

@@ -47,6 +47,9 @@ struct place_in die_place(struct build *b, Dwarf_Die *die)
 	return (struct place_in){ file, (unsigned)line, (unsigned)column };
 }
 
+/* Limit (live update): names of types searched for what was meant. Beyond: it may not be named. */
+#define NAMES_MOST	4096
+
 static bool has_name(int tag)
 {
 	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type ||
@@ -313,11 +316,26 @@ struct type *type_partner(struct build *b, const struct named *of)
 	return type_read(b, &die);
 }
 
+static int kind_tag(const char *kind)
+{
+	return !kind ? DW_TAG_typedef : !strcmp(kind, "struct") ? DW_TAG_structure_type :
+		!strcmp(kind, "union") ? DW_TAG_union_type : DW_TAG_enumeration_type;
+}
+
+const char *type_nearest(const struct build *b, const char *kind, const char *name)
+{
+	const char *names[NAMES_MOST];
+	unsigned n = 0;
+
+	for (const struct named *is = b->named; is && n < NAMES_MOST; is = is->next)
+		if (is->tag == kind_tag(kind))
+			names[n++] = is->name;
+	return nearest_of(name, names, n);
+}
+
 struct type *type_named(struct build *b, const char *kind, const char *name)
 {
-	int tag = !kind ? DW_TAG_typedef : !strcmp(kind, "struct") ? DW_TAG_structure_type :
-		!strcmp(kind, "union") ? DW_TAG_union_type : DW_TAG_enumeration_type;
-	const struct named *n = named_find(b, tag, name);
+	const struct named *n = named_find(b, kind_tag(kind), name);
 	Dwarf_Die die;
 
 	if (!n)

@@ -47,11 +47,18 @@ def xform_refuses(work, old, new):
             (1, "this `{` has no end", "transform struct entry { typ = 1;"),
             (1, "can not be transformed", "transform thing entry { typ = 1; }"),
             (1, "this is no line", "transform struct entry { = 4; }"),
+            (1, "this is no line", "transform struct entry { typ = ; }"),
             (1, "no type stands here", "transform struct entry { key : ; }"),
             (1, "is no pointer", "transform struct entry { typ = 1; key : opaque; }"
              "transform struct client { fd : opaque; }"
              "transform thread serve { : struct client; }"),
             (1, "is no type of the", "transform thread serve { : struct nobody; }"),
+            (1, "did you mean `struct client`?", "transform thread serve { : struct clint; }"),
+            (1, "did you mean `struct entry`?", "transform struct entri { typ = 1; }"),
+            (1, "bad.xf:1:32: error: incompatible types", "transform struct entry { typ = \"x\"; }"
+             "transform thread serve { : struct client; }"),
+            (1, "bad.xf:2:25: error: control reaches end", "transform struct entry { typ = {\n"
+             "if (old->key) return 1; } } transform thread serve { : struct client; }"),
             (1, "is out of place", "transform { }"),
             (1, "nothing is done with `nobody`",
              "transform struct entry { typ = 1; } transform variable nobody { *new = 1; }")):
