@@ -1,4 +1,4 @@
-"""Eight more servers for the tests of twins: how each is begun, and numbered requests to it.
+"""Ten more servers for the tests of twins: how each is begun, and numbered requests to it.
 
 A talk is what load.py asks of one: request(n), reply(n, data), and open(port), which gives a
 socket that is past all greetings.
@@ -335,11 +335,78 @@ def unbound(port, folder):
     return [found("unbound"), "-d", "-c", conf]
 
 
+def nsd(port, folder):
+    zone = written(folder + "/zone", """$TTL 60
+@ SOA a.test. b.test. 1 60 60 60 60
+@ NS a.test.
+a A 10.1.2.3
+*.test. A 10.1.2.3
+""")
+    conf = written(folder + "/conf", f"""server:
+  ip-address: 127.0.0.1@{port}
+  server-count: 2
+  tcp-count: 100
+  tcp-query-count: 0
+  tcp-timeout: 1000
+  chroot: ""
+  username: ""
+  zonesdir: "{folder}"
+  database: ""
+  pidfile: "{folder}/pid"
+  logfile: "{folder}/log"
+  xfrdfile: "{folder}/xfrd"
+  zonelistfile: "{folder}/zones"
+  xfrdir: "{folder}"
+remote-control:
+  control-enable: no
+zone:
+  name: "test."
+  zonefile: "{zone}"
+""")
+    return [found("nsd"), "-d", "-c", conf]
+
+
+class Beanstalk(Talk):
+    """A job with the number is put into a tube of its own, taken out and deleted."""
+    DEPTH = 1       # the server says which number the job has
+    tubes = job = 0
+
+    def open(self, port):
+        s = socket.create_connection(("127.0.0.1", port), 20)
+        Beanstalk.tubes += 1
+        s.sendall(b"use t%d\r\nwatch t%d\r\n" % (self.tubes, self.tubes))
+        read_until(s, b"\r\nWATCHING 2\r\n")
+        return s
+
+    def request(self, n):
+        body = b"%d-%d" % (self.who, n)
+        return (b"put 0 0 1000 %d\r\n%s\r\n" % (len(body), body), b"reserve\r\n",
+                b"delete %d\r\n" % self.job)[n % 3]
+
+    def reply(self, n, data):
+        if n % 3 == 0 and b"\r\n" in data:
+            line = data[:data.index(b"\r\n")].split()
+            if line[0] != b"INSERTED" or int(line[1]) <= self.job:
+                raise Wrong(f"reply {n}: {data[:60]!r}, behind {self.job}")
+            self.job = int(line[1])
+            return data.index(b"\r\n") + 2
+        body = b"%d-%d" % (self.who, n - 1)
+        return 0 if n % 3 == 0 else matched(
+            b"RESERVED %d %d\r\n%s\r\n" % (self.job, len(body), body) if n % 3 == 1 else
+            b"DELETED\r\n", data, n)
+
+
+def beanstalkd(port, folder):
+    del folder
+    return [found("beanstalkd"), "-l", "127.0.0.1", "-p", str(port)]
+
+
 class Gunicorn(Http):
     DEPTH = 1       # what has been sent with a request that is served waits for more
 
 
 TALKS = {"lighttpd": Redirected, "apache2": Redirected, "haproxy": Http, "gunicorn": Gunicorn,
-         "mosquitto": Mqtt, "vsftpd": Ftp, "dropbear": Ssh, "unbound": Dns}
+         "mosquitto": Mqtt, "vsftpd": Ftp, "dropbear": Ssh, "unbound": Dns, "nsd": Dns,
+         "beanstalkd": Beanstalk}
 COMMANDS = {f.__name__: f for f in (lighttpd, apache2, haproxy, gunicorn, mosquitto, vsftpd,
-                                    dropbear, unbound)}
+                                    dropbear, unbound, nsd, beanstalkd)}
