@@ -111,6 +111,12 @@ void type_index(struct build *b, Dwarf_Die *cu);
 struct type *type_next(struct build *b, const struct named **at);
 /* ... and the one of that name in another build; NULL: there is none. */
 struct type *type_partner(struct build *b, const struct named *of);
+/*
+ * An enumeration of the old build and a name of it that has another number in the new one, which
+ * is `*is`; NULL: there is none.
+ */
+const struct type *type_renumbered(struct build *old, struct build *new, const struct value **was,
+	const struct value **is);
 /* For messages: `struct entry`, `char [64]`, `void *`. */
 const char *type_text(const struct unit *u, const struct type *t);
 struct place_in die_place(struct build *b, Dwarf_Die *die);

@@ -80,12 +80,12 @@ static bool may_write(const struct unit *u, const char *output, const char *cons
 	return !bad;
 }
 
-static int write_out(struct unit *u, struct buffer *c, const char *output)
+static int write_out(struct pairing *p, struct buffer *c, const char *output)
 {
 	int err;
 
 	if (!output || !is_c(output))
-		return compile_c(u, c, output) ? EXIT_OK : u->errors ? EXIT_NO : EXIT_SYSTEM;
+		return compile_c(p, c, output) ? EXIT_OK : p->u->errors ? EXIT_NO : EXIT_SYSTEM;
 	err = file_write(output, c->at, c->len);
 	if (err)
 		fprintf(stderr, "mve-xform: cannot write: %s: %s\n", output, strerror(-err));
@@ -108,7 +108,7 @@ static int passes(struct pairing *p, const char *output)
 		return EXIT_NO;
 	}
 	emit_c(p, &c);
-	status = write_out(p->u, &c, output);
+	status = write_out(p, &c, output);
 	free(c.at);
 	return status;
 }

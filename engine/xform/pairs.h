@@ -128,6 +128,6 @@ bool holds_pointer(const struct type *t);
 void emit_c(struct pairing *p, struct buffer *to);
 void emit_types(struct pairing *p, const struct build *b, struct buffer *to);
 const char *type_c(const struct build *b, const struct type *t);
-bool compile_c(struct unit *u, const struct buffer *c, const char *path);
+bool compile_c(struct pairing *p, const struct buffer *c, const char *path);
 
 #endif

@@ -344,6 +344,26 @@ struct type *type_named(struct build *b, const char *kind, const char *name)
 	return type_read(b, &die);
 }
 
+const struct type *type_renumbered(struct build *old, struct build *new, const struct value **was,
+	const struct value **is)
+{
+	for (const struct named *n = old->named; n; n = n->next) {
+		Dwarf_Die die = n->die;
+		struct type *o, *other;
+
+		if (n->tag != DW_TAG_enumeration_type)
+			continue;
+		o = type_read(old, &die);
+		other = type_partner(new, n);
+		for (*was = other ? o->values : NULL; *was; *was = (*was)->next)
+			for (*is = other->values; *is; *is = (*is)->next)
+				if (!strcmp((*was)->name, (*is)->name) &&
+				    (*was)->number != (*is)->number)
+					return o;
+	}
+	return NULL;
+}
+
 const char *type_text(const struct unit *u, const struct type *t)
 {
 	static const char *const tags[] = { [TYPE_STRUCT] = "struct", [TYPE_UNION] = "union",
