@@ -236,6 +236,9 @@ def unset(b):
         assert status and re.search(r"v2-\d+\.c:\d+:\d+: error: `typ` is new in `struct entry`"
                                     r"(?s:.*)v1-\d+\.c:\d+:\d+:", said), f"status {status}: {said}"
         assert not s.status()["update"]["tried"], "the leader was asked"
+        refused(s, new, "not the new version within 1 s; it was in the transformation$",
+                "--within", "1", "--retry", "1/1",
+                says=b.says(GATED % f"{b.work}/never"))
         update(s, new, "--xform", found)
         s.serves()
         s.mve("promote")

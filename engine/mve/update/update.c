@@ -29,7 +29,7 @@
 static const char help[] =
 	"usage: mve update NAME --to NEW.so [--xform FILE] [--code] [--rules FILE]\n"
 	"                  [--reverse FILE] [--auto[=S]] [--retry N/MS] [--limit MS]\n"
-	"                  [--dry-run] [--no-wait]\n"
+	"                  [--within S] [--dry-run] [--no-wait]\n"
 	"\n"
 	"The server of the session NAME, which is built for it and run by mve-driver\n"
 	"(docs/updating.md), goes to its next build NEW.so: a copy of it becomes the new\n"
@@ -51,6 +51,8 @@ static const char help[] =
 	"                  after as many\n"
 	"  --retry N/MS    if it fails before it follows, up to N times more, MS later\n"
 	"  --limit MS      for threads to come to their update points (1000)\n"
+	"  --within S      for the copy to become the new version; else it may take as\n"
+	"                  long as it takes, and mve abort ends it\n"
 	"  --dry-run       the copy is ended when it is the new version: says what became\n"
 	"                  of the state\n"
 	"  --no-wait       comes back at once; mve status shows the stage\n";
@@ -68,7 +70,7 @@ static const char help_abort[] =
 
 struct wish {
 	const char *to, *xform, *rules, *reverse;
-	unsigned tries, pause_ms, limit_ms, auto_s;
+	unsigned tries, pause_ms, limit_ms, auto_s, within_s;
 	bool dry, no_wait, code_only;
 };
 
@@ -114,6 +116,9 @@ static int option_take(int opt, struct wish *w)
 	case 'l':
 		return number_is(optarg, 1, LIMIT_MOST_MS, &w->limit_ms) ? 0 :
 		       wrong("not a number of milliseconds: %s", optarg);
+	case 'w':
+		return number_is(optarg, 1, 86400, &w->within_s) ? 0 :
+		       wrong("not a number of seconds: %s", optarg);
 	case 'y':
 		return retry_is(optarg, w) ? 0 : wrong("not N/MS: %s", optarg);
 	default:
@@ -139,6 +144,7 @@ static int options_take(int argc, char **argv, struct wish *w)
 		{ "auto", optional_argument, NULL, 'a' },
 		{ "retry", required_argument, NULL, 'y' },
 		{ "limit", required_argument, NULL, 'l' },
+		{ "within", required_argument, NULL, 'w' },
 		{ "dry-run", no_argument, NULL, 'd' },
 		{ "no-wait", no_argument, NULL, 'n' }, { 0 },
 	};
@@ -256,10 +262,11 @@ static int rules_send(const struct session *s, const char *file, const char *wha
 
 static int ask(const struct session *s, const struct wish *w, const char *to, const char *xform)
 {
-	json_t *wish = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:b}", "do", "update",
+	json_t *wish = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:b}", "do", "update",
 				 "to", to, "xform", xform, "limit_ms", (int)w->limit_ms,
 				 "tries", (int)w->tries, "pause_ms", (int)w->pause_ms,
-				 "auto_ms", (int)w->auto_s * 1000, "dry", w->dry);
+				 "auto_ms", (int)w->auto_s * 1000, "within_ms",
+				 (json_int_t)w->within_s * 1000, "dry", w->dry);
 
 	return answer_of(control_ask_json(s, wish, -1), s->name);
 }

@@ -279,6 +279,7 @@ static json_t *update(struct monitor *m, const json_t *ask)
 	struct update_wish w = {
 		.to = to ? to : "", .xform = xform ? xform : "",
 		.limit_ms = (unsigned)number_asked(ask, "limit_ms"),
+		.within_ms = number_asked(ask, "within_ms"),
 		.tries = (unsigned)number_asked(ask, "tries"),
 		.pause_ms = (unsigned)number_asked(ask, "pause_ms"),
 		.promote_ms = number_asked(ask, "auto_ms"),

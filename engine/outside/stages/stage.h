@@ -33,6 +33,7 @@ struct stages {
 	unsigned tried;
 	uint64_t again_ms;		/* then */
 	uint64_t promote_ms, commit_ms;	/* --auto: after so long; 0: by command */
+	uint64_t within_ms;		/* for the twin to become the new build; 0: no limit */
 	uint64_t asked_us;		/* the leader's threads were asked to their points */
 	uint64_t stood_us;		/* they stood for so long, the last time */
 	uint64_t limit_ms;		/* until then they come, or are given up */

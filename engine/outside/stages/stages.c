@@ -154,6 +154,23 @@ static bool leads(const struct monitor *m, const struct version *v)
 	return m->leader == v->index && !takeover_any(m);
 }
 
+/* Who asked has set it so much time: a transformation may have no end. */
+static void within_look(struct monitor *m, struct stages *s)
+{
+	uint64_t now = now_ms(), end = s->since_ms + s->within_ms;
+
+	MUST(s->stage == STAGE_updating && s->new);
+	if (!s->within_ms || !version_lives(s->new))
+		return;
+	if (now < end) {
+		monitor_wake_after(m, (unsigned)(end - now));
+		return;
+	}
+	snprintf(s->why, sizeof(s->why), "it was not the new version within %lu s%s%.100s",
+		 s->within_ms / 1000, *s->does ? "; it was " : "", s->does);
+	follower_drop(s->new, VERDICT_LAGGING, "it did not become the new build in its time");
+}
+
 static void new_look(struct monitor *m, struct stages *s)
 {
 	MUST(s->new && s->old && s->new != s->old);
@@ -221,6 +238,8 @@ void stages_look(struct monitor *m)
 		monitor_wake_after(m, LOOK_MS);
 	if (s->stage == STAGE_stops)
 		stops_look(m, s);
+	if (s->stage == STAGE_updating)
+		within_look(m, s);
 	if (s->stage == STAGE_updating || s->stage == STAGE_old_leads)
 		new_look(m, s);
 	if (s->stage == STAGE_new_leads)
@@ -268,6 +287,7 @@ const char *stages_update(struct monitor *m, const struct update_wish *w, bool *
 	*s = (struct stages){
 		.rules = w->rules, .reverse = w->reverse, .tries = w->tries,
 		.pause_ms = w->pause_ms, .promote_ms = w->promote_ms, .commit_ms = w->commit_ms,
+		.within_ms = w->within_ms,
 		.dry = w->dry, .words = { .limit_ms = w->limit_ms, .order = s->words.order },
 	};
 	snprintf(s->words.to, sizeof(s->words.to), "%s", w->to);

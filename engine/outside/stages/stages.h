@@ -13,7 +13,7 @@ void stages_look(struct monitor *m);
 struct update_wish {
 	const char *to, *xform;
 	unsigned limit_ms, tries, pause_ms;
-	uint64_t promote_ms, commit_ms;
+	uint64_t promote_ms, commit_ms, within_ms;
 	bool dry;
 	struct rules_bank *rules, *reverse;	/* taken, whatever comes of it */
 };
