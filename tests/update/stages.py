@@ -20,7 +20,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 
 import load
 import served
@@ -124,18 +123,33 @@ def forth(old, new, *xform):
         s.done()
 
 
-def early(old, new, *xform):
-    """The new version is let lead as soon as it is there: who asks before that waits."""
+# The twin is on its way until a file is there.
+GATED = """transform struct entry {
+        typ = { extern int access(const char *, int), usleep(unsigned);
+                while (access("%s", 0)) usleep(1000); return string; }
+}
+transform thread serve { : struct client; }
+"""
+
+
+def early(work, old, new):
+    """The new version is let lead as soon as it is there: who asks before that waits, and says so."""
+    gate = f"{work}/gate"
+    with open(f"{work}/gated.xf", "w") as f:
+        f.write(GATED % gate)
     with Session(old) as s:
-        asked = threading.Thread(target=s.mve, args=("update", "--to", new, *AGAIN, *xform))
         refused = s.mve("promote", ok=False)[1]
         assert "which follower" in refused, refused
-        asked.start()
-        load.until(lambda: s.stage() not in ("alone", "old leads"), s.status)
-        said = s.mve("promote")[1]
-        assert "waits: there is no new version yet" in said, said
+        s.mve("update", "--to", new, *AGAIN, "--xform", f.name, "--no-wait")
+        asks = subprocess.Popen([f"{served.BIN}/mve", "promote", s.name], stderr=subprocess.PIPE,
+                                text=True)
+        while "waits: there is no new version yet" not in (said := asks.stderr.readline()):
+            assert said, "it does not wait"
+        with open(gate, "w"):
+            pass
+        asks.communicate()
+        assert asks.returncode == 0, asks.returncode
         s.until("new leads")
-        asked.join()
         s.serves()
         s.mve("commit")
         s.until("alone")
@@ -284,6 +298,8 @@ def main():
         for _ in range(times):
             if what == "same":
                 same(old, mended, "--xform", f"{KV}/v2-v1.xf")
+            elif what == "early":
+                early(work, old, new)
             elif what == "even":
                 even(work, old, *xform)
             elif what == "again":
@@ -291,7 +307,7 @@ def main():
             elif what == "third":
                 third(work)
             else:
-                {"forth": forth, "early": early, "back": back,
+                {"forth": forth, "back": back,
                  "auto": by_itself}[what](old, new, *xform)
     print(f"update_{what}: ok")
 

@@ -24,7 +24,7 @@ import tempfile
 
 import load
 import served
-from stages import AGAIN, KV, Session, update
+from stages import AGAIN, GATED, KV, Session, update
 
 SAYS = f"{KV}/v1-v2.xf"
 
@@ -285,15 +285,6 @@ def freed(b):
         s.serves()
         goes(s, new, right)
         s.done()
-
-
-# Is under way until a file is there.
-GATED = """transform struct entry {
-        typ = { extern int access(const char *, int), usleep(unsigned);
-                while (access("%s", 0)) usleep(1000); return string; }
-}
-transform thread serve { : struct client; }
-"""
 
 
 def aborted(b):
