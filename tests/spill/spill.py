@@ -10,6 +10,7 @@ full		the file takes no more: the same, but that it goes on trying
 small		so it is where the disk itself is full, and a recording is on it, too (root)
 several		three followers, stopped one behind the other, and a takeover meanwhile: each reads all
 bounded		more is told than --log-max has: the follower is dropped, the server goes on
+near		a large ring is not between what is mve's and the libraries: their calls are patched
 start		--from-start: a program begins where the server began, rings ago, and then leads;
 		who is dropped begins there again
 soak		as `stopped`, for 60 s at full load; the times of its requests, before and meanwhile
@@ -251,6 +252,15 @@ def bounded():
     r.fill(range(8000))
     waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
     r.has(range(7000, 8000))
+    r.end()
+
+
+def near():
+    r = Redis("--when-full", "drop", ring="1G")
+    r.fill(range(1000))
+    calls = r.status()["calls"]
+    if calls["trap"] * 10 > calls["patch"]:
+        fail(f"calls trap: {calls['trap']} of {calls['total']}")
     r.end()
 
 

@@ -29,7 +29,9 @@
 #define FDS		(4 + VERSIONS)
 enum { FD_AREA, FD_BRIEF, FD_IMAGE, FD_CONDUCT, FD_SHELF = FD_CONDUCT, FD_SECTION };
 
-#define SHELF_BELOW	(96ull << 30)	/* what is ours: farther than what the inside maps */
+#define FAR_BELOW	(96ull << 30)	/* what is ours: farther than what the inside maps */
+#define STREAMS_NEAR	(1ull << 30)	/* larger ones lie there, too: libraries are to be near
+					   what is ours, for their calls jump there */
 
 /* Sends our fds to the tracee's socket `theirs` by way of a copy of it. */
 static int fds_send_to(pid_t pid, int theirs, const int *fd, unsigned n)
@@ -165,7 +167,7 @@ static void shelf_calls(struct injection *in)
 
 	MUST(in->calls == CALL_SHELF && !in->want->chunks);
 	shelf.must = false;
-	shelf.arg[0] = -SHELF_BELOW;
+	shelf.arg[0] = -FAR_BELOW;
 	shelf.of[0] = OF_RESULT + CALL_ROOM;
 	shelf.arg[3] = MAP_PRIVATE | MAP_NORESERVE;
 	call_add(in, shelf);
@@ -178,8 +180,14 @@ static void streams_calls(struct injection *in)
 	uint64_t len = section_offset(w->chunks, w->versions), size = section_size(w->chunks);
 	uint64_t span = w->span > len ? w->span : len;
 
+	struct batch_call conduct = map_of(in, FD_CONDUCT, span, PROT_READ);
+
 	MUST(in->calls == CALL_STREAMS);
-	call_add(in, map_of(in, FD_CONDUCT, span, PROT_READ));
+	if (span > STREAMS_NEAR) {
+		conduct.arg[0] = -(FAR_BELOW + span);
+		conduct.of[0] = OF_RESULT + CALL_ROOM;
+	}
+	call_add(in, conduct);
 	for (uint32_t v = 0; v < w->versions; v++) {
 		struct batch_call c = map_of(in, FD_SECTION + v, size, v == w->version ?
 					     PROT_READ | PROT_WRITE : PROT_READ);
