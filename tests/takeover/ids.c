@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 static int go[2], pid, tid, heard_by;
 static pthread_t thread;
+static sem_t begun;		/* agreed by plain memory a twin would differ from its leader */
 
 static void hear(int sig)
 {
@@ -37,6 +39,7 @@ static void *work(void *arg)
 	(void)arg;
 	tid = (int)syscall(SYS_gettid);
 	pid = getpid();
+	sem_post(&begun);
 	wait_for_go();
 	return NULL;
 }
@@ -79,10 +82,8 @@ static void serve(FILE *peer)
 			if (write(go[1], "g", 1) == 1)
 				say_wait(peer);
 		} else if (!strcmp(line, "thread\n")) {
-			tid = 0;
 			pthread_create(&thread, NULL, work, NULL);
-			while (!__atomic_load_n(&tid, __ATOMIC_RELAXED))
-				usleep(100);
+			sem_wait(&begun);
 			fprintf(peer, "made\n");
 		} else {
 			say_join(peer);
@@ -94,7 +95,7 @@ static void serve(FILE *peer)
 int main(int argc, char **argv)
 {
 	signal(SIGUSR1, hear);
-	if (pipe(go))
+	if (pipe(go) || sem_init(&begun, 0, 0))
 		return 1;
 	return lines_serve(argv[argc - 1], serve);
 }
