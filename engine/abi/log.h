@@ -104,7 +104,9 @@ struct log_head {
 	uint8_t build_id[LOG_BUILD_ID];	/* of the program's file; zeros: it has none */
 	uint32_t build_id_size;
 	uint32_t image;		/* the recording begins with this one (outside/foam), + 1; or 0 */
-	uint64_t pad[2];
+	uint32_t away;		/* of the chunks: they had no memory (--when-full spill) */
+	uint32_t pad0;
+	uint64_t pad1;
 };
 
 _Static_assert(sizeof(struct log_segment) == 64 && sizeof(struct log_frame) == CELL_SIZE, "cells");

@@ -86,6 +86,7 @@
 #define CHUNKS_SPARE(n)	((n) / 8)	/* of n */
 #define RING_DEFAULT	(64u << 20)
 #define LOG_MAX_DEFAULT	(4ull << 30)
+#define LOG_MAX_UNASKED	(1ull << 30)	/* where nobody has said that anything is to be there */
 
 /* LANE_CLAIMED: between two lives; `owner` may still be the one of the life before. */
 enum lane_state { LANE_FREE, LANE_OPEN, LANE_CLOSED, LANE_CLAIMED };

@@ -52,6 +52,14 @@ bool version_holds(const struct streams *s, const struct section *own, uint32_t 
 	       cursor_holds(s, l, &its->cursor[index], serial);
 }
 
+bool version_reads(const struct streams *s, const struct section *own, uint32_t version,
+		   uint32_t index, uint32_t serial)
+{
+	MUST(version < VERSIONS && index < LANES);
+	return cursor_holds(s, &own->lane[index],
+			    &streams_section(s, version)->cursor[index], serial);
+}
+
 /* Its follower is as far behind as it stands. */
 static bool image_needed(const struct streams *s, const struct section *its)
 {

@@ -7,6 +7,9 @@
 /* The version, or its image, has not read the lane's chunk `serial`, or one before it. */
 bool version_holds(const struct streams *s, const struct section *own, uint32_t version,
 		   uint32_t index, uint32_t serial);
+/* The version itself has not read it: where its image alone holds it, it is let go for room. */
+bool version_reads(const struct streams *s, const struct section *own, uint32_t version,
+		   uint32_t index, uint32_t serial);
 /* There is no room: no image is told anything any more.  True: one was. */
 bool images_let_go(const struct streams *s, struct section *own);
 

@@ -169,8 +169,11 @@ static void versions_show(const json_t *list, const json_t *ring)
 	       show_number(ring, "bytes") >> 20, show_text(ring, "when_full"),
 	       show_number(ring, "waits"));
 	if (spill)
-		printf("; %lld MiB on disk, written in all: %lld MiB",
-		       show_number(spill, "on_disk") >> 20, show_number(spill, "written") >> 20);
+		printf("; %lld MiB on disk (%s, %lld at most), written in all: %lld MiB",
+		       show_number(spill, "on_disk") >> 20, show_text(spill, "folder"),
+		       show_number(spill, "most") >> 20, show_number(spill, "written") >> 20);
+	if (json_object_get(ring, "no_spill"))
+		printf("; nothing is spilled to disk: %s", show_text(ring, "no_spill"));
 	printf("\n\n");
 }
 

@@ -48,8 +48,8 @@ def run(row, tier, rest):
     shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
     rounds = "20000" if row.fault == "hang" else "12"
     follower = " ".join([DIFFER, row.fault, rounds, *rest])
-    done = subprocess.run([MVE, "run", "-n", NAME, f"--tier={tier}", "--ring=1M", "-f", follower,
-                           "--", DIFFER, "none", rounds, *rest],
+    done = subprocess.run([MVE, "run", "-n", NAME, f"--tier={tier}", "--ring=1M",
+                           "--when-full=drop", "-f", follower, "--", DIFFER, "none", rounds, *rest],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout == "differ: ok\n", done
     said = [x for x in done.stderr.splitlines() if f"mve: {NAME}/f1: {row.verdict}: " in x]

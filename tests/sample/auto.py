@@ -88,7 +88,8 @@ def from_start():
 
 
 def again():
-    session = Session("--stateless", "--mark", "epoll_wait", "--sample", "auto", "--ring", "1M")
+    session = Session("--stateless", "--mark", "epoll_wait", "--sample", "auto", "--ring", "1M",
+                      "--when-full", "drop")
     session.get()
     asked = within(20, lambda: follow(session))
     must(asked, "it cannot follow")

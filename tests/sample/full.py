@@ -36,7 +36,8 @@ def full(session):
 
 
 def main():
-    session = Session("--stateless", "--mark", "accept", "--ring", "1M", command=server)
+    session = Session("--stateless", "--mark", "accept", "--ring", "1M",
+                      "--when-full", "drop", command=server)
     ask(session, "first")
     must(within(20, lambda: follow(session).returncode == 0), "none comes:", follow(session))
     must(within(20, lambda: ask(session, "on") or session.version("late")["requests"] > 2),

@@ -9,18 +9,28 @@ over		its spiller is killed: it is said, the server goes on, the follower is dro
 full		the file takes no more: the same, but that it goes on trying
 small		so it is where the disk itself is full, and a recording is on it, too (root)
 several		three followers, stopped one behind the other, and a takeover meanwhile: each reads all
+unasked		where nothing is said it is so, too: no file before somebody is behind, none behind that
+unfit		but where no disk is there for it the follower is dropped, which is said, and why
+shares		of a disk that nobody has named it has an eighth of what is free, and no more (root)
+breaks		the disk fails: it is said, the server goes on, the follower is dropped (root)
 bounded		more is told than --log-max has: the follower is dropped, the server goes on
 near		a large ring is not between what is mve's and the libraries: their calls are patched
 start		--from-start: a program begins where the server began, rings ago, and then leads;
 		who is dropped begins there again
 soak		as `stopped`, for 60 s at full load; the times of its requests, before and meanwhile
 """
+import contextlib
+import fcntl
 import json
 import os
 import resource
+import shutil
 import signal
+import stat
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 from waits import LONG, MVE, NAME, connect, fail, free_port, waited
@@ -28,6 +38,7 @@ from waits import LONG, MVE, NAME, connect, fail, free_port, waited
 MIB = 1 << 20
 VALUE = 4000
 BATCH = 64
+SHUTDOWN, NO_LOG = 0x8004587d, 2     # EXT4_IOC_SHUTDOWN
 SOAK_S = int(os.environ.get("SOAK_S", 60))
 
 
@@ -38,13 +49,14 @@ def value_of(number):
 class Redis:
     """Under mve with one follower and a small ring."""
 
-    def __init__(self, *options, ring="2M", follows=("-f", "same")):
+    def __init__(self, *options, ring="2M", follows=("-f", "same"), limits=()):
         self.port = free_port()
         with open("server.log", "ab") as log:
             self.mve = subprocess.Popen(
                 [MVE, "run", "-n", NAME, *follows, "--ring", ring, "--full-ms", "20000",
                  *options, "--", "redis-server", "--port", str(self.port), "--save", ""],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=lambda: [resource.setrlimit(*limit) for limit in limits])
         self.sock = waited(lambda: connect(self.port), "the server listens")
         self.replies = self.sock.makefile("rb")
 
@@ -196,25 +208,107 @@ def full():
     r.end()
 
 
-def small():
+@contextlib.contextmanager
+def disk(size):
     here, image = os.path.abspath("small"), "small.img"
     os.makedirs(here, mode=0o700, exist_ok=True)
     with open(image, "wb") as f:
-        f.truncate(16 * MIB)
+        f.truncate(size)
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
     subprocess.run(["mount", "-o", "loop", image, here], check=True)
     try:
+        yield here
+    finally:
+        subprocess.run(["umount", "-l", here], check=True)
+
+
+def goes_on_without(r, last, *said):
+    waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
+    for what in said:
+        if what not in r.said():
+            fail(f"not said: {what}: {r.said()}")
+    r.has(range(last - 1000, last))
+    r.end()
+
+
+def small():
+    with disk(16 * MIB) as here:
         r = Redis("--when-full", "spill", "--full-ms", "500", "--record", f"{here}/log")
         stop(r)
         r.fill(range(8000))
-        for what in ("cannot spill: No space left", "the recording ends: cannot write: No space"):
-            if what not in r.said():
-                fail(f"not said: {what}")
-        waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
-        r.has(range(7000, 8000))
-        r.end()
+        goes_on_without(r, 8000, "cannot spill: No space left",
+                        "the recording ends: cannot write: No space")
+
+
+def files_of(pid):
+    """The regular ones that it has open: mve's own memory is none."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{fd}"
+        if "/memfd:" not in os.readlink(path) and stat.S_ISREG(os.stat(path).st_mode):
+            found.append(os.stat(path))
+    return found
+
+
+def unasked():
+    r = Redis()
+    r.fill(range(1000))
+    waited(lambda: caught_up(r), "the follower comes")
+    ring = r.status()["ring"]
+    if ring["when_full"] != "spill" or ring["spill"]["most"] > 1 << 30 or "no_spill" in ring:
+        fail(ring)
+    spiller = spiller_of(r.mve.pid)
+    waited(lambda: not files_of(spiller), "no file while nobody is behind")
+    pid, last = stop(r), 1000 + 12 * MIB // VALUE
+    r.fill(range(1000, last))
+    file, = files_of(spiller)
+    if file.st_nlink or stat.S_IMODE(file.st_mode) != 0o600:
+        fail(file)
+    is_equal_at_last(r, pid, last)
+    waited(lambda: not files_of(spiller), "no file when all has been read")
+    r.end()
+
+
+def unfit():
+    memory = tempfile.mkdtemp(dir="/dev/shm")
+    ways = ((("--record", f"{memory}/log"), (), "it lies in memory"),
+            ((), ((resource.RLIMIT_FSIZE, (256 * MIB,) * 2),), "ulimit -f"))
+    try:
+        for options, limits, why in ways:
+            r = Redis("--full-ms", "500", *options, limits=limits)
+            ring = r.status()["ring"]
+            if ring["when_full"] != "drop" or why not in ring["no_spill"] or "spill" in ring:
+                fail(ring)
+            stop(r)
+            r.fill(range(4000))
+            goes_on_without(r, 4000, "nothing is spilled to", why)
     finally:
-        subprocess.run(["umount", "-l", here], check=True)
+        shutil.rmtree(memory)
+
+
+def shares():
+    with disk(200 * MIB) as here:
+        r = Redis("--full-ms", "500", "--record", f"{here}/log")
+        stop(r)
+        r.fill(range(10000))
+        most = r.status()["ring"]["spill"]["written"]
+        if not 8 * MIB < most <= 26 * MIB:
+            fail(f"{most} bytes of a disk of 200 MiB")
+        goes_on_without(r, 10000, "cannot spill more than an eighth of what is free")
+
+
+def breaks():
+    with disk(200 * MIB) as here:
+        r = Redis("--full-ms", "500", "--record", f"{here}/log")
+        pid = stop(r)
+        r.fill(range(2000))
+        waited(lambda: r.status()["ring"]["spill"]["on_disk"] > MIB, "something is on disk")
+        folder = os.open(here, os.O_RDONLY)
+        fcntl.ioctl(folder, SHUTDOWN, struct.pack("I", NO_LOG))
+        os.close(folder)
+        r.fill(range(2000, 4000))
+        os.kill(pid, signal.SIGCONT)
+        goes_on_without(r, 4000, "Input/output error")
 
 
 def several():

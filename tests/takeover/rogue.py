@@ -101,7 +101,7 @@ DEEDS = {"crash": (crash, "dropped"), "loop": (loop, "dropped"), "stack": (stack
 
 def go_wrong(kind, what):
     deed, word = DEEDS[what]
-    session = Session(kind, 1, ["--ring", "1M", "--full-ms", "100"])
+    session = Session(kind, 1, ["--ring", "1M", "--when-full", "drop", "--full-ms", "100"])
     pid = None
     try:
         load = session.load()

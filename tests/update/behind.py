@@ -13,7 +13,7 @@ import stages
 def main():
     with tempfile.TemporaryDirectory() as work:
         old = served.build(f"{stages.KV}/v1.c", f"{work}/v1.so")
-        with stages.Session(old, options=("--ring", "1M")) as s:
+        with stages.Session(old, options=("--ring", "1M", "--when-full", "drop")) as s:
             s.mve("follow")
             twin = next(v for v in s.status()["versions"] if v["role"] == "follower")
             os.kill(twin["pid"], signal.SIGSTOP)

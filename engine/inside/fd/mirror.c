@@ -19,6 +19,7 @@
 #include <linux/mman.h>
 #include <linux/stat.h>
 
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -62,7 +63,7 @@ _Static_assert(!(KIND_MASK & (APPENDS | READS)) && !(ADDRESS_MASK & (KIND_MASK |
 
 static uint64_t told_limit(void)
 {
-	uint64_t part = (uint64_t)streams.conduct->chunks * CHUNK_SIZE / RING_SHARE;
+	uint64_t part = (uint64_t)chunks_in_memory(streams.conduct) * CHUNK_SIZE / RING_SHARE;
 
 	return part < TOLD_MAX ? part : TOLD_MAX;
 }

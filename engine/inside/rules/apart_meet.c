@@ -7,6 +7,7 @@
 #include <linux/errno.h>
 #include <linux/eventpoll.h>
 
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -100,7 +101,7 @@ static bool is_far(int32_t of, bool reads, unsigned waits)
 static bool is_half(const struct thread *t, const struct reader *at)
 {
 	return at->pos - t->reader.cursor->at >=
-	       (uint64_t)streams.conduct->chunks * CHUNK_CELLS / 2;
+	       (uint64_t)chunks_in_memory(streams.conduct) * CHUNK_CELLS / 2;
 }
 
 /*

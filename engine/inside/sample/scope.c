@@ -22,6 +22,7 @@
 #include <linux/time.h>
 
 #include "engine/abi/waits.h"
+#include "engine/core/away.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
 #include "engine/core/ring.h"
@@ -291,7 +292,7 @@ static bool by_window(const struct thread *t, const struct sampling *s)
 static bool by_lag(const struct thread *t)
 {
 	uint32_t bits = streams_followers(&streams, t->writer.section) & t->writer.lane->readers;
-	uint64_t most = (uint64_t)streams.conduct->chunks * CHUNK_CELLS / AUTO_PART;
+	uint64_t most = (uint64_t)chunks_in_memory(streams.conduct) * CHUNK_CELLS / AUTO_PART;
 
 	for (uint32_t v = 0; v < VERSIONS; v++) {
 		const struct cursor *c = &streams_section(&streams, v)->cursor[t->lane];

@@ -64,7 +64,7 @@ static struct limit row_adds(const struct space_row *r)
 {
 	const struct conduct *c = streams.conduct;
 	uint64_t now = c ? section_offset(c->chunks, c->sections) : 0;
-	uint64_t later = c ? now : streams_size(RING_DEFAULT / CHUNK_SIZE);
+	uint64_t later = c ? now : streams_size((RING_DEFAULT + LOG_MAX_UNASKED) / CHUNK_SIZE);
 
 	if (!r->maps)
 		now = later = 0;

@@ -80,9 +80,11 @@ static const char run_help[] =
 	"                      many as they can take, and as cost the leader at most 3%\n"
 	"                      of its time; auto:10%: a tenth); needs --stateless\n"
 	"  --ring SIZE         memory of the stream (64M; at least 1M)\n"
-	"  --when-full WHAT    a follower that is a ring behind is dropped (drop); the\n"
-	"                      server waits for it (block); it reads on from disk\n"
-	"                      (spill, or spill-block: block where the disk is full)\n"
+	"  --when-full WHAT    a follower that is a ring behind reads on from disk\n"
+	"                      (spill; spill-block: block where that is full), is\n"
+	"                      dropped (drop), or the server waits for it (block).\n"
+	"                      Where nothing is said: spill, up to 1G and an eighth of\n"
+	"                      what is free, or drop, where there is no disk for it\n"
 	"  --from-start        all that it tells is kept, on disk (spill): a program can\n"
 	"                      begin where it began (mve follow --from-start)\n"
 	"  --log-max SIZE      so much of the stream is on disk, at most (4G)\n"
@@ -210,7 +212,7 @@ static int when_full_take(struct run_options *o, const char *text)
 	if (n < 0)
 		return EXIT_USE;
 	o->when_full = then[n];
-	o->spills = n >= 2;
+	o->spill = n >= 2 ? SPILL_MUST : SPILL_NOT;
 	return 0;
 }
 
@@ -437,13 +439,14 @@ static int spill_complete(struct run_options *o)
 			  "--from-start with --stateless: what it told at first is kept anyhow");
 		return EXIT_USE;
 	}
-	o->spills |= o->from_start;
-	if (o->log_max && !o->spills) {
-		say_error("it says how much of the stream may be on disk",
-			  "--log-max without --when-full spill");
+	if (o->from_start || (o->log_max && o->spill == SPILL_MAY))
+		o->spill = SPILL_MUST;
+	if (o->log_max && o->spill == SPILL_NOT) {
+		say_error("it says how much of the stream may be on disk (--when-full spill)",
+			  "--log-max with --when-full drop or block");
 		return EXIT_USE;
 	}
-	if (o->spills && !o->log_max)
+	if (o->spill == SPILL_MUST && !o->log_max)
 		o->log_max = LOG_MAX_DEFAULT;
 	return 0;
 }

@@ -302,6 +302,8 @@ const char *company_want(struct monitor *m, uint64_t *stood_us, bool *passes)
 	MUST(!m->conduct && making.state == MAKING_NOT);
 	if (why || result)
 		return why ? why : strerror(-result);
+	/* A disk may take its time: before the server stands. */
+	spill_choose(m);
 	begin = now_us();
 	result = company_make(m);
 	*stood_us += now_us() - begin;

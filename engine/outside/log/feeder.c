@@ -93,6 +93,14 @@ uint32_t replay_chunks(const struct replay *r)
 	return chunks < CHUNKS_MAX ? (uint32_t)chunks : CHUNKS_MAX;
 }
 
+/* As large a part of them as of the leader's has no memory: nobody gives it any here. */
+uint32_t replay_away(const struct replay *r)
+{
+	const struct log_head *h = &r->program.head;
+
+	return (uint32_t)((uint64_t)replay_chunks(r) * h->away / h->chunks);
+}
+
 uint64_t replay_span(const struct replay *r)
 {
 	return section_offset(r->program.head.chunks, r->program.head.sections);

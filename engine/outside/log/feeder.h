@@ -59,6 +59,7 @@ bool replay_can(const char *path, uint32_t *segment, char why[FOAM_WHY]);
 int replay_builds(const struct replay *r);
 /* Chunks of a ring in which it cannot get stuck. */
 uint32_t replay_chunks(const struct replay *r);
+uint32_t replay_away(const struct replay *r);
 /* Bytes that the leader had mapped for its streams: so much has the follower, too. */
 uint64_t replay_span(const struct replay *r);
 /* Begins the process that fills the leader's lanes; its pid, or a negative errno. */

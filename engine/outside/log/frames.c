@@ -482,7 +482,8 @@ bool program_read(const struct log_frame *frame, struct program *p)
 	memcpy(&p->head, frame + 1, sizeof(p->head));
 	if (p->head.words != frame->size - sizeof(p->head) || !p->head.argc ||
 	    p->head.build_id_size > LOG_BUILD_ID || !p->head.chunks ||
-	    p->head.chunks > CHUNKS_MAX || p->head.sections < 2 || p->head.sections > VERSIONS)
+	    p->head.chunks > CHUNKS_MAX || p->head.away >= p->head.chunks ||
+	    p->head.sections < 2 || p->head.sections > VERSIONS)
 		return false;
 	end = at + p->head.words;
 	p->path = word_take(&at, end);

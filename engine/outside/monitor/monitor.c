@@ -539,8 +539,10 @@ static int parts_open(struct monitor *m)
 	if (result)
 		return system_fail(m, "signals", result);
 	result = versions_make(m);
-	if (!result && options_company(m->options))
+	if (!result && options_company(m->options)) {
+		spill_choose(m);
 		result = streams_make(m);
+	}
 	if (result)
 		return system_fail(m, "shared memory", result);
 	result = loop_open(m);

@@ -86,6 +86,9 @@ struct follower_options {
  */
 #define SEAM_FUNCTIONS	8
 
+/* Not; where a disk allows it; or it is an error where none does. */
+enum spill { SPILL_NOT, SPILL_MAY, SPILL_MUST };
+
 struct run_options {
 	const char *name;	/* NULL: made from the command */
 	const char *release;	/* the leader's */
@@ -102,8 +105,8 @@ struct run_options {
 	uint32_t full_ms;
 	bool from_start;	/* what it tells from its start on is kept */
 	uint64_t ring_bytes;
-	bool spills;		/* a follower that is a ring behind reads on from disk */
-	uint64_t log_max;	/* what of the ring is on disk, at most; 0: it is in memory */
+	enum spill spill;	/* a follower that is a ring behind reads on from disk */
+	uint64_t log_max;	/* what of the ring is on disk, at most; 0: nobody has said */
 	enum failover failover;
 	uint32_t verdict_ms;	/* a crash of the leader within this makes a verdict void */
 	uint32_t hang_ms;	/* 0: a hang is not looked for */
@@ -139,6 +142,7 @@ struct run_options {
 #define SERVER_OPTIONS { \
 	.tier = TIER_PATCH, .role = ROLE_SOLO, .ring_bytes = RING_DEFAULT, .full_ms = FULL_MS, \
 	.still_ms = STILL_MS, .verdict_ms = VERDICT_MS, .rewind = REWIND_TIMES, \
+	.spill = SPILL_MAY, \
 }
 
 static inline bool options_seams(const struct run_options *o)

@@ -312,7 +312,9 @@ static json_t *spill_json(void)
 
 	if (!s)
 		return NULL;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "on_disk", (json_int_t)s->out * CHUNK_SIZE,
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "folder", spill_folder(), "most",
+			 (json_int_t)spill_chunks() * CHUNK_SIZE,
+			 "on_disk", (json_int_t)s->out * CHUNK_SIZE,
 			 "written", (json_int_t)s->written * CHUNK_SIZE, "read",
 			 (json_int_t)s->read * CHUNK_SIZE, "memory",
 			 (json_int_t)s->memory * CHUNK_SIZE, "memory_most",
@@ -331,10 +333,11 @@ static json_t *ring_json(struct monitor *m)
 		lanes += (int)realm_part(m, r, m->leader)->lanes_high;
 	}
 
-	return json_pack("{s:I, s:s, s:I, s:i, s:o*}", "bytes",
+	return json_pack("{s:I, s:s, s:s*, s:I, s:i, s:o*}", "bytes",
 			 (json_int_t)chunks_in_memory(m->conduct) * CHUNK_SIZE, "when_full",
 			 m->conduct->spills ? "spill" :
-			 m->conduct->when_full == WHEN_FULL_BLOCK ? "block" : "drop", "waits",
+			 m->conduct->when_full == WHEN_FULL_BLOCK ? "block" : "drop",
+			 "no_spill", spill_why_not(), "waits",
 			 (json_int_t)waits, "lanes", lanes, "spill", spill_json());
 }
 

@@ -32,6 +32,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/spill/spill.h"
 #include "engine/outside/takeover/takeover.h"
 
 #define ZOMBIES_LOOKED	16	/* process table entries read in one sweep */
@@ -107,7 +108,7 @@ static void conduct_fill(struct monitor *m, uint32_t chunks)
 	c->magic = RING_MAGIC;
 	c->version = RING_VERSION;
 	c->chunks = chunks;
-	c->away = (uint32_t)(m->options->log_max / CHUNK_SIZE);
+	c->away = m->options->replay ? replay_away(m->options->replay) : spill_chunks();
 	if (m->options->record)
 		c->mute |= 1u << ROW_LOG;
 	if (m->options->sampling.stateless)
@@ -157,8 +158,7 @@ int streams_make(struct monitor *m)
 {
 	const struct replay *replay = m->options->replay;
 	uint32_t chunks = replay ? replay_chunks(replay) :
-			  (uint32_t)(m->options->ring_bytes / CHUNK_SIZE +
-				     m->options->log_max / CHUNK_SIZE);
+			  (uint32_t)(m->options->ring_bytes / CHUNK_SIZE) + spill_chunks();
 	void *room;
 	int result;
 

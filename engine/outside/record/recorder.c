@@ -194,7 +194,8 @@ static bool is_reached(const struct recorder *r, const struct told *lane)
 /* How far each lane is told. */
 static bool heads_see(struct recorder *r)
 {
-	uint64_t cells = (uint64_t)r->streams.conduct->chunks * CHUNK_CELLS, filled = 0;
+	const struct conduct *c = r->streams.conduct;
+	uint64_t cells = (uint64_t)c->chunks * CHUNK_CELLS, filled = 0;
 	uint32_t high = section_lanes(r->from);
 
 	for (uint32_t i = 0; i < high; i++) {
@@ -212,7 +213,7 @@ static bool heads_see(struct recorder *r)
 			return ends(r, "what stands in the ring makes no sense (lane %u)", i);
 		filled += p->head - r->own->cursor[i].at;
 	}
-	r->writer.hurry = filled > cells / HURRY_PART;
+	r->writer.hurry = filled > (uint64_t)chunks_in_memory(c) * CHUNK_CELLS / HURRY_PART;
 	/* Behind the heads: what was told behind the cut shows that there is one. */
 	r->cutting = CONSUME(recorder_cut, &r->cut->number) != r->cuts;
 	for (uint32_t i = 0; i < high && r->cutting; i++)

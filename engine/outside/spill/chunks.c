@@ -49,7 +49,8 @@ bool chunk_may_leave(const struct streams *s, uint32_t index, uint32_t serial, u
 	MUST(index < LANES);
 	bits &= __atomic_load_n(&l->readers, __ATOMIC_RELAXED) | 1u << ROW_START;
 	for (uint32_t v = 0; v < VERSIONS; v++) {
-		if (!(bits >> v & 1) || !version_holds(s, own, v, index, serial))
+		/* What an image holds, and nobody has to read, the leader has when it needs it. */
+		if (!(bits >> v & 1) || !version_reads(s, own, v, index, serial))
 			continue;
 		held = true;
 		if (version_looks(s, v, index, serial, ahead))

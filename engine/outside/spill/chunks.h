@@ -7,7 +7,7 @@
 /* The last chunk of the lane that the version looks at; none of a life that it has not begun. */
 uint32_t chunk_reach(const struct streams *s, uint32_t version, uint32_t index);
 /*
- * The lane's chunk is full, somebody holds it, and nobody looks at it or at one
+ * The lane's chunk is full, somebody has to read it, and nobody looks at it or at one
  * of the `ahead` before it.
  */
 bool chunk_may_leave(const struct streams *s, uint32_t index, uint32_t serial, uint32_t ahead);

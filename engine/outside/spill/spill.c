@@ -1,5 +1,9 @@
 /*
- * The spiller as the monitor sees it: its file, its beginning, its end.
+ * The spiller as the monitor sees it: its folder, its beginning, its end.
+ *
+ * Where the user has said nothing the ring is spilled if the folder can have a file of ours on
+ * a disk with room enough; that is looked at when streams are made, so a server alone pays for
+ * none of it.  What is against it is said, and in the status.
  *
  * Whatever becomes of it, the leader goes on: the ring's memory is then all the ring there is,
  * and a follower whose next chunks are in the file is lost to the session (host_chunk).
@@ -7,12 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <linux/magic.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "engine/core/away.h"
@@ -21,10 +25,17 @@
 #include "engine/outside/log/aside.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/spill/disk.h"
 #include "engine/outside/spill/spill.h"
 #include "engine/outside/spill/spiller.h"
 
-static struct spiller ours = { .fd = -1, .socket = -1 };
+static struct spiller ours = { .folder = -1, .socket = -1 };
+
+static struct {
+	uint32_t chunks;		/* that have no memory */
+	const char *folder;
+	char why_not[SPILLER_WHY];	/* nothing is spilled; "": it is, or nobody wants it */
+} chosen;
 
 /* In the monitor nobody waits for a chunk. */
 bool host_chunk(const struct reader *r)
@@ -33,46 +44,114 @@ bool host_chunk(const struct reader *r)
 	return false;
 }
 
-static bool is_memory(int fd)
-{
-	struct statfs fs;
+/* --- whether, and how much ------------------------------------------------------------ */
 
-	return fstatfs(fd, &fs) < 0 || fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+static bool is_limited(pid_t pid, int resource, uint64_t bytes)
+{
+	struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+
+	prlimit(pid, resource, NULL, &most);
+	return most.rlim_cur < bytes;
 }
 
-/* A file without a name in the folder; -EMEDIUMTYPE: that lies in memory. */
-static int file_in(const char *folder)
+/* What the streams are mapped from, and where, is larger then. */
+static const char *limit_why(const struct monitor *m, uint64_t log_max)
 {
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return -errno;
-	if (!is_memory(fd))
-		return fd;
-	close(fd);
-	return -EMEDIUMTYPE;
+	if (is_limited(0, RLIMIT_FSIZE, m->options->ring_bytes + log_max + (1u << 24)))
+		return "the limit of the file size is too small for it (ulimit -f)";
+	if (is_limited(0, RLIMIT_AS, RLIM_INFINITY) ||
+	    is_limited(m->options->attach, RLIMIT_AS, RLIM_INFINITY))
+		return "the address space is limited (ulimit -v)";
+	return NULL;
 }
 
-static const char *file_why(int result)
+/* Its share of the disk, at most; less than a ring is worth nothing. */
+static const char *share_why(const struct monitor *m, int file, uint64_t *log_max)
 {
-	return result == -EMEDIUMTYPE ? "it lies in memory" : strerror(-result);
+	uint64_t share = disk_share(file);
+
+	MUST(*log_max && m->options->ring_bytes);
+	if (*log_max > share)
+		*log_max = share;
+	return share < m->options->ring_bytes ? "too little is free there" :
+	       limit_why(m, *log_max);
+}
+
+/* The folder takes a file of ours; NULL, or why not.  `log_max`: where nobody has said. */
+static const char *folder_why(struct monitor *m, uint64_t *log_max)
+{
+	const char *why = NULL;
+	int file;
+
+	chosen.folder = m->options->record ? m->options->record : "/var/tmp";
+	if (ours.folder >= 0)
+		close(ours.folder);
+	ours.folder = open(chosen.folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	file = ours.folder < 0 ? -errno : disk_file(ours.folder);
+	if (file < 0)
+		return strerror(-file);
+	if (disk_is_memory(file))
+		why = "it lies in memory";
+	else if (log_max)
+		why = share_why(m, file, log_max);
+	close(file);
+	return why;
 }
 
 int spill_open(struct monitor *m)
 {
-	const char *folder = m->options->record ? m->options->record : "/var/tmp";
-	int fd;
+	const char *why;
 
-	if (!m->options->log_max)
+	if (m->options->spill != SPILL_MUST)
 		return 0;
-	fd = file_in(folder);
-	ours.fd = fd;
-	if (fd >= 0)
+	why = folder_why(m, NULL);
+	chosen.chunks = (uint32_t)(m->options->log_max / CHUNK_SIZE);
+	if (!why)
 		return 0;
-	say_error("--when-full drop or block needs no disk", "cannot spill to %s: %s", folder,
-		  file_why(fd));
+	say_error("--when-full drop or block needs no disk", "cannot spill to %s: %s",
+		  chosen.folder, why);
 	return EXIT_SYSTEM;
 }
+
+void spill_choose(struct monitor *m)
+{
+	uint64_t log_max = LOG_MAX_UNASKED;
+	char was[SPILLER_WHY];
+	const char *why;
+
+	if (m->options->spill != SPILL_MAY)
+		return;
+	MUST(!m->conduct && !m->options->replay);
+	memcpy(was, chosen.why_not, sizeof(was));
+	why = folder_why(m, &log_max);
+	chosen.chunks = why ? 0 : (uint32_t)(log_max / CHUNK_SIZE);
+	snprintf(chosen.why_not, sizeof(chosen.why_not), "%s%s%s", why ? chosen.folder : "",
+		 why ? ": " : "", why ? why : "");
+	/* Who could have no followers may be asked again. */
+	if (!why || !strcmp(was, chosen.why_not))
+		return;
+	say_error("with --when-full drop that is so anyhow, with block the server waits for them",
+		  "%s: followers that are a ring behind are dropped, for nothing is spilled to %s",
+		  m->session.name, chosen.why_not);
+}
+
+uint32_t spill_chunks(void)
+{
+	MUST(chosen.chunks < CHUNKS_MAX);
+	return chosen.chunks;
+}
+
+const char *spill_folder(void)
+{
+	return chosen.folder;
+}
+
+const char *spill_why_not(void)
+{
+	return chosen.why_not[0] ? chosen.why_not : NULL;
+}
+
+/* --- its process ---------------------------------------------------------------------- */
 
 static void over(struct monitor *m, const char *why)
 {
@@ -80,6 +159,7 @@ static void over(struct monitor *m, const char *why)
 		close(ours.socket);
 	ours.socket = -1;
 	m->conduct->spills = 0;
+	snprintf(chosen.why_not, sizeof(chosen.why_not), "%s", why);
 	streams_changed(m);
 	say_error(m->conduct->when_full == WHEN_FULL_BLOCK ?
 		  "the server waits for followers that are a ring behind from now on" :
@@ -92,7 +172,7 @@ static int files_keep(struct monitor *m, struct spiller *s)
 	int *keep[VERSIONS + 2];
 	unsigned n = 0;
 
-	keep[n++] = &s->fd;
+	keep[n++] = &s->folder;
 	keep[n++] = &s->socket;
 	for (uint32_t v = 0; v < m->versions; v++) {
 		s->section[v] = m->realm[0].section_fd[v];
@@ -110,6 +190,7 @@ void spill_begin(struct monitor *m)
 	if (!m->conduct || !m->conduct->away)
 		return;
 	ours.m = m;
+	ours.shares = m->options->spill == SPILL_MAY;
 	ours.seen = mmap(NULL, sizeof(*ours.seen), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (ours.seen == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
@@ -126,8 +207,8 @@ void spill_begin(struct monitor *m)
 		spiller_run(&ours);
 	}
 	close(pair[1]);
-	close(ours.fd);
-	ours.fd = -1;
+	close(ours.folder);
+	ours.folder = -1;
 	ours.socket = pair[0];
 	if (pid < 0)
 		over(m, strerror(errno));
@@ -159,10 +240,12 @@ void spill_serve(struct monitor *m)
 
 void spill_end(struct monitor *m)
 {
-	MUST(m);
-	if (ours.socket >= 0)
-		close(ours.socket);
+	if (ours.socket < 0)
+		return;
+	close(ours.socket);
 	ours.socket = -1;
+	/* It sleeps there, and sees that its socket is closed. */
+	streams_changed(m);
 }
 
 void spill_forget(const struct monitor *m, uint32_t realm, uint32_t version)

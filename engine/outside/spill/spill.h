@@ -11,8 +11,15 @@ struct spilled {
 	uint64_t memory, most;	/* chunks that have memory; the most ever */
 };
 
-/* The file is there, before anything runs; 0 or an exit code. */
+/* Before anything runs: what the user has asked for can be had; 0 or an exit code. */
 int spill_open(struct monitor *m);
+/* Streams are to be made: whether a disk allows it, and how much. */
+void spill_choose(struct monitor *m);
+/* So many chunks of the ring have no memory; 0: nothing is spilled. */
+uint32_t spill_chunks(void);
+const char *spill_folder(void);
+/* NULL: it is spilled, or nobody wants it. */
+const char *spill_why_not(void);
 /* The streams are made: it begins. */
 void spill_begin(struct monitor *m);
 /* It has said something, or has ended. */

@@ -7,7 +7,12 @@
  *
  * So much memory as the ring had stays in use, more only where a follower needs a chunk and all
  * that are there are looked at.  The file has a place for each chunk of each version's section,
- * and grows where chunks stand there; it has no name, and is gone with its last user.
+ * and grows where chunks stand there; it has no name, is made where the first leaves, and is
+ * gone when all in it have been read.
+ *
+ * While nobody is far behind it sleeps, and looks now and then whether somebody comes to be.  A
+ * leader's thread that finds no room wakes it (lanes/full.c): it says so in `full`, and then
+ * wakes who sleeps on `change`; we sleep on both words, and see one or the other.
  *
  * Where the file takes no more it stays at bringing back, and looks now and then whether it
  * takes some again.  It ends with the monitor, or where it cannot read back what it wrote.
@@ -34,12 +39,15 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/spill/chunks.h"
+#include "engine/outside/spill/disk.h"
+#include "engine/outside/spill/quiet.h"
 #include "engine/outside/spill/spiller.h"
 
 #define LOOK_NS		1000000		/* between two looks, where there is something to do; */
-#define QUIET_NS	5000000		/* where there is not */
+#define QUIET_NS	5000000		/* where there is not, but somebody is behind */
 #define FREE_SHARE	2		/* half of the memory is to be free for the leader */
-#define AHEAD_SHARE	4		/* a fourth is for what followers look at next, */
+#define AHEAD_SHARE	4		/* a fourth is for what followers look at next: who is no
+					   further behind is not behind; */
 #define AHEAD_MOST	64		/* in no lane more chunks than that */
 #define AGAIN_MS	20		/* between two walks through all that lanes hold */
 #define FULL_AGAIN_MS	1000		/* the file was full: between two trials */
@@ -51,14 +59,15 @@ struct place {
 
 struct work {
 	const struct spiller *s;
+	int fd;				/* the file; -1: nothing is out, and there is none */
 	struct streams streams;		/* the leader's */
 	struct place place[LANES];
 	uint32_t ahead;			/* chunks behind what is looked at that stay */
 	uint32_t free, memory, out, away;	/* as last counted */
 	uint32_t grant, withdraw;	/* where to look for one without memory, for a free one */
 	uint64_t again_ms, full_ms;
-	uint64_t trimmed;		/* so much was written when the file was made empty */
 	bool busy, gave, brought;	/* in this look: something was moved; there is room */
+	bool sees;			/* it has a word to sleep on until the leader is full */
 	uint8_t bytes[CHUNK_SIZE];
 };
 
@@ -88,12 +97,25 @@ static off_t file_place(const struct work *w, uint32_t version, uint32_t chunk)
 	return (off_t)(((uint64_t)version * chunks_all(w) + chunk) * CHUNK_SIZE);
 }
 
+/* There is one, and it may grow; 0 or a negative errno. */
+static int file_ready(struct work *w)
+{
+	MUST(w->s->folder >= 0);
+	if (w->fd < 0)
+		w->fd = disk_file(w->s->folder);
+	if (w->fd < 0)
+		return w->fd;
+	return !w->s->shares || disk_has_room(w->fd, CHUNK_SIZE) ? 0 : -ENOSPC;
+}
+
 /* 0 or a negative errno. */
 static int chunk_write(struct work *w, uint32_t version, uint32_t chunk)
 {
-	ssize_t n;
+	ssize_t n = file_ready(w);
 
-	n = pwrite(w->s->fd, chunk_bytes(w, version, chunk), CHUNK_SIZE,
+	if (n)
+		return (int)n;
+	n = pwrite(w->fd, chunk_bytes(w, version, chunk), CHUNK_SIZE,
 		   file_place(w, version, chunk));
 	if (n == CHUNK_SIZE)
 		return 0;
@@ -118,8 +140,11 @@ static _Noreturn void fail(const struct work *w, const char *what, int error)
 /* The file takes no more; said once, until it takes some again. */
 static void file_full(struct work *w, int error)
 {
+	const char *what = w->s->shares && error == ENOSPC ?
+			   "cannot spill more than an eighth of what is free" : "cannot spill";
+
 	if (!w->full_ms)
-		tell(w, false, "cannot spill", error);
+		tell(w, false, what, error);
 	w->full_ms = now_ms();
 }
 
@@ -224,7 +249,8 @@ static bool chunk_send_out(struct work *w, uint32_t lane, const struct place *p)
 	struct section *own = section_of(w, w->streams.self);
 	int result;
 
-	if (!chunk_leave(&w->streams, lane, p->chunk, p->serial, w->ahead))
+	if (!chunk_may_leave(&w->streams, lane, p->serial, w->ahead) ||
+	    !chunk_leave(&w->streams, lane, p->chunk, p->serial, w->ahead))
 		return false;
 	result = chunk_write(w, w->streams.self, p->chunk);
 	if (result) {
@@ -340,7 +366,7 @@ static void chunk_bring(struct work *w, uint32_t version, uint32_t lane, uint32_
 
 	if (!chunk_comes(from, lane, chunk))
 		return;
-	n = pread(w->s->fd, w->bytes, CHUNK_SIZE, file_place(w, version, chunk));
+	n = pread(w->fd, w->bytes, CHUNK_SIZE, file_place(w, version, chunk));
 	if (n != CHUNK_SIZE)
 		fail(w, "cannot read back", n < 0 ? errno : EIO);
 	memcpy(chunk_bytes(w, version, chunk), w->bytes, CHUNK_SIZE);
@@ -433,6 +459,7 @@ static void leader_see(struct work *w)
 	if (leader == w->streams.self)
 		return;
 	w->streams.self = leader;
+	w->memory = 0;		/* it is not counted yet */
 	memset(w->place, 0, sizeof(w->place));
 }
 
@@ -463,17 +490,15 @@ static bool any_out(const struct work *w)
 /* What was out has been read, all of it: the disk has its room back. */
 static void file_trim(struct work *w)
 {
-	if (w->out || w->busy || w->s->seen->written == w->trimmed || any_out(w))
+	if (w->out || w->busy || w->fd < 0 || any_out(w))
 		return;
-	w->trimmed = w->s->seen->written;
-	if (ftruncate(w->s->fd, 0) < 0)
-		fail(w, "cannot give the disk's room back", errno);
+	close(w->fd);
+	w->fd = -1;
 }
 
 static void look(struct work *w)
 {
 	w->busy = w->gave = w->brought = false;
-	leader_see(w);
 	count(w);
 	w->ahead = ahead_of(w);
 	bring_all(w, true);
@@ -485,6 +510,30 @@ static void look(struct work *w)
 	file_trim(w);
 	if (w->busy || w->gave)
 		room_tell(w);
+}
+
+/* --- nothing to do -------------------------------------------------------------------- */
+
+/* All is as it was before anything was spilled, and nobody needs that anything is. */
+static bool is_quiet(const struct work *w)
+{
+	uint32_t memory = chunks_in_memory(w->s->m->conduct);
+
+	return w->fd < 0 && w->memory == memory &&
+	       !LOOK(full, &section_of(w, w->streams.self)->full) &&
+	       behind_most(w->s->m, w->streams.self) < memory / AHEAD_SHARE;
+}
+
+static void look_rest(struct work *w, uint32_t seen)
+{
+	struct timespec t = { 0 };
+
+	look(w);
+	/* Who reads on will want more at once. */
+	if (w->brought)
+		return;
+	t.tv_nsec = w->busy ? LOOK_NS : QUIET_NS;
+	syscall(SYS_futex, &w->s->m->conduct->change, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
 static bool is_over(const struct work *w)
@@ -501,20 +550,20 @@ _Noreturn void spiller_run(const struct spiller *s)
 	setsid();
 	aside_begin();
 	prctl(PR_SET_NAME, "mve-spill");
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sleep_ends_with_parent();
 	signal(SIGXFSZ, SIG_IGN);
 	w->s = s;
+	w->fd = -1;
+	w->sees = true;
 	w->streams = (struct streams){ s->m->conduct, s->m->conduct->leader };
 	while (!is_over(w)) {
 		uint32_t seen = CONSUME(conduct_change, &s->m->conduct->change);
-		struct timespec t = { 0 };
 
-		look(w);
-		/* Who reads on will want more at once. */
-		if (w->brought)
-			continue;
-		t.tv_nsec = w->busy ? LOOK_NS : QUIET_NS;
-		syscall(SYS_futex, &s->m->conduct->change, FUTEX_WAIT, seen, &t, NULL, 0);
+		leader_see(w);
+		if (w->sees && is_quiet(w))
+			w->sees = sleep_until_full(w->s->m, w->streams.self, seen);
+		else
+			look_rest(w, seen);
 	}
 	_exit(EXIT_OK);
 }

@@ -15,7 +15,8 @@ struct spiller_word {
 struct spiller {
 	struct monitor *m;
 	struct spilled *seen;
-	int fd, socket;		/* the file; the monitor's end is the other's */
+	bool shares;		/* the disk's room is not ours to take: disk_has_room() */
+	int folder, socket;	/* where the file is made; the monitor's end is the other's */
 	int section[VERSIONS];	/* files of the first realm's sections */
 };
 
