@@ -4,6 +4,7 @@
  * A declaration without a body is looked up by its name in all sources of the build, so that
  * what is incomplete here is incomplete everywhere.
  */
+#include <ctype.h>
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,26 @@ struct named {
 	Dwarf_Die die;
 };
 
+/* A word of C, in any script, or several, as in `long unsigned int`. */
+static bool is_words(const char *name)
+{
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("_$. ", *name) &&
+		    (unsigned char)*name < 0x80)
+			return false;
+	return true;
+}
+
+/*
+ * What becomes C is only what is a name there: who wrote the build is not who runs the compiler,
+ * and may not say what that reads.
+ */
 const char *die_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
 	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &a));
 
-	return name && *name ? name : NULL;
+	return name && *name && is_words(name) ? name : NULL;
 }
 
 uint64_t die_number(Dwarf_Die *die, unsigned attribute, uint64_t otherwise)
@@ -74,7 +89,7 @@ void type_index(struct build *b, Dwarf_Die *cu)
 		return;
 	do {
 		int tag = dwarf_tag(&die);
-		const char *name = has_name(tag) ? dwarf_diename(&die) : NULL;
+		const char *name = has_name(tag) ? die_name(&die) : NULL;
 
 		if (!name || dwarf_hasattr(&die, DW_AT_declaration) || named_find(b, tag, name))
 			continue;
@@ -130,7 +145,7 @@ static struct field *field_read(struct build *b, Dwarf_Die *die)
 {
 	struct field *f = arena_alloc(b->u->arena, sizeof(*f));
 	uint64_t bit = die_number(die, DW_AT_data_bit_offset, 0);
-	const char *name = dwarf_diename(die);
+	const char *name = die_name(die);
 
 	f->name = name ? name : "";
 	f->bits = (unsigned)die_number(die, DW_AT_bit_size, 0);
@@ -166,11 +181,13 @@ static void values_read(struct build *b, struct type *t, Dwarf_Die *die)
 	if (dwarf_child(die, &child) != 0)
 		return;
 	do {
-		if (dwarf_tag(&child) != DW_TAG_enumerator ||
+		const char *name = die_name(&child);
+
+		if (dwarf_tag(&child) != DW_TAG_enumerator || !name ||
 		    dwarf_formsdata(dwarf_attr(&child, DW_AT_const_value, &a), &number) != 0)
 			continue;
 		*end = arena_alloc(b->u->arena, sizeof(**end));
-		**end = (struct value){ NULL, dwarf_diename(&child), number };
+		**end = (struct value){ NULL, name, number };
 		end = &(*end)->next;
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
@@ -208,7 +225,7 @@ static uint64_t array_size(struct type *t)
 
 static struct type *compound(struct build *b, Dwarf_Die *die, enum type_kind kind)
 {
-	struct type *t = type_new(b, dwarf_dieoffset(die), kind, dwarf_diename(die));
+	struct type *t = type_new(b, dwarf_dieoffset(die), kind, die_name(die));
 
 	t->tagged = t->name != NULL;
 	t->size = die_number(die, DW_AT_byte_size, 0);
@@ -224,7 +241,7 @@ static struct type *compound(struct build *b, Dwarf_Die *die, enum type_kind kin
 /* The one complete type of that name, if this is another source's, or a declaration. */
 static struct type *other_of_name(struct build *b, Dwarf_Die *die, int tag)
 {
-	const char *name = has_name(tag) && tag != DW_TAG_typedef ? dwarf_diename(die) : NULL;
+	const char *name = has_name(tag) && tag != DW_TAG_typedef ? die_name(die) : NULL;
 	const struct named *n = name ? named_find(b, tag, name) : NULL;
 	Dwarf_Die copy;
 
@@ -243,15 +260,16 @@ static struct type *typedef_read(struct build *b, Dwarf_Die *die)
 	struct type *t = type_of(b, die);
 
 	if (!t->name && (t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_ENUM))
-		t->name = dwarf_diename(die);
+		t->name = die_name(die);
 	return t;
 }
 
 static struct type *base_read(struct build *b, Dwarf_Die *die)
 {
 	uint64_t how = die_number(die, DW_AT_encoding, DW_ATE_signed);
+	const char *name = die_name(die);
 	struct type *t = type_new(b, dwarf_dieoffset(die), how == DW_ATE_float ? TYPE_FLOAT :
-		TYPE_NUMBER, dwarf_diename(die));
+		TYPE_NUMBER, name ? name : "unnamed");
 
 	t->size = die_number(die, DW_AT_byte_size, 0);
 	t->is_signed = how == DW_ATE_signed || how == DW_ATE_signed_char;

@@ -142,6 +142,22 @@ def damaged(work, old, new, times):
             assert done.returncode in (0, 1, 3), f"damaged build {n}: {done.returncode}"
 
 
+def names_are_names(work):
+    """Who wrote a build has the compiler read nothing: its names are names, or none."""
+    said = b'x",1,2},{0}};__asm__(".incbin \\"/etc/hostname\\"");static struct xform_function y[]={{"'
+    name = "f" * len(said)
+    old = served.build(written(f"{work}/n.c", f"int n;\nint {name}(void)\n{{\n\treturn n;\n}}\n"),
+                       f"{work}/n.so")
+    with open(old, "rb") as f:
+        data = f.read()
+    assert name.encode() in data
+    with open(old, "wb") as f:
+        f.write(data.replace(name.encode(), said))
+    says(0, "", XFORM, "-o", f"{work}/n.out.c", old, old)
+    with open(f"{work}/n.out.c") as f:
+        assert "incbin" not in f.read(), "a name of the build became C"
+
+
 def main():
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     with tempfile.TemporaryDirectory() as work:
@@ -151,6 +167,7 @@ def main():
         xf = f"{served.ROOT}/servers/kv/threads/v2-v1.xf"
         says(0, "", XFORM, "-t", xf, "-o", f"{work}/back.so", new, old)
         socket_is_kept(work, old)
+        names_are_names(work)
         damaged(work, old, new, times)
     print("update_bad: ok")
 

@@ -207,7 +207,7 @@ static int xform_make(const struct session *s, const struct wish *w, const char 
 	json_t *status = control_ask(s, "status");
 	const json_t *update = json_object_get(status, "update");
 	char tool[PATH_MAX], old[PATH_MAX];
-	char *argv[10] = { tool, "-o", path };
+	char *argv[12] = { tool, "-o", path };
 	int n = 3;
 
 	snprintf(old, sizeof(old), "%s", show_text(update, "build"));
@@ -225,6 +225,7 @@ static int xform_make(const struct session *s, const struct wish *w, const char 
 		argv[n++] = "-t";
 		argv[n++] = (char *)w->xform;
 	}
+	argv[n++] = "--";
 	argv[n++] = old;
 	argv[n] = (char *)to;
 	return tool_run(argv);
