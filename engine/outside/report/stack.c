@@ -24,6 +24,7 @@
 
 #include "engine/core/must.h"
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/session/seize.h"
 #include "engine/outside/report/stack.h"
 #include "engine/outside/report/stack_parts.h"
@@ -31,7 +32,7 @@
 #define COPY_SIZE	(256u << 10)
 #define LIMIT_MS	4000
 #define TEXT_MAX	(1u << 20)
-#define MAPS_MAX	(1u << 20)	/* of more the first are known */
+#define MAPS_MAX	((1u << 20) - 64)	/* of more the first are known */
 #define CATCH_MS	200
 
 /* --- the child ------------------------------------------------------------------ */
@@ -132,19 +133,46 @@ struct stack_kept {
 	struct stack_copy copy;
 };
 
-static char *maps_text(pid_t pid, size_t *len)
+/* As much of it as a room for reaching holds. */
+struct maps_copy {
+	pid_t pid;
+	size_t len;
+	char text[MAPS_MAX];
+};
+
+_Static_assert(sizeof(struct maps_copy) <= REACH_ROOM, "it is read there");
+
+static long maps_copy_do(void *room)
 {
-	char path[40], *text = malloc(MAPS_MAX);
+	struct maps_copy *c = room;
+	char path[40];
 	ssize_t n = 1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	fd = text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	for (*len = 0; fd >= 0 && n > 0 && *len < MAPS_MAX; *len += n > 0 ? (size_t)n : 0)
-		n = read(fd, text + *len, MAPS_MAX - *len);
+	snprintf(path, sizeof(path), "/proc/%d/maps", c->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (c->len = 0; fd >= 0 && n > 0 && c->len < MAPS_MAX; c->len += n > 0 ? (size_t)n : 0)
+		n = read(fd, c->text + c->len, MAPS_MAX - c->len);
 	if (fd >= 0)
 		close(fd);
-	return text;
+	return 0;
+}
+
+/* Whoever holds the maps may hold them for ever. */
+static char *maps_text(pid_t pid, size_t *len)
+{
+	struct maps_copy *c = reach_room(pid, sizeof(*c));
+	char *text;
+
+	if (!c)
+		return NULL;
+	c->pid = pid;
+	if (reach_do(maps_copy_do, NULL))
+		return NULL;
+	text = malloc(MAPS_MAX);
+	*len = c->len;
+	MUST(*len <= MAPS_MAX);
+	return text ? memcpy(text, c->text, *len) : NULL;
 }
 
 struct stack_kept *stack_keep(pid_t pid, const struct stack_start *s)
