@@ -254,12 +254,14 @@ static void twin_dies(struct version *v, const struct request *r)
 {
 	struct stages *s = &v->monitor->stages;
 	const struct stack_start start = start_here(v, r);
-	json_t *place = place_read(v, r, &start);
+	json_t *place;
 
-	if (!*s->why)
-		snprintf(s->why, sizeof(s->why), "killed by %s at address 0x%lx%s%.100s%.500s",
-			 signal_word(r->args[1]), r->args[2], *s->does ? ", " : "", s->does,
-			 json_string_value(place));
+	if (*s->why)		/* a stack is read once: that takes its time */
+		return;
+	place = place_read(v, r, &start);
+	snprintf(s->why, sizeof(s->why), "killed by %s at address 0x%lx%s%.100s%.500s",
+		 signal_word(r->args[1]), r->args[2], *s->does ? ", " : "", s->does,
+		 json_string_value(place));
 	json_decref(place);
 }
 
