@@ -9,6 +9,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/late/past.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/print/text_json.h"
 
 static const struct pause_name { const char *name, *who, *what; } names[PAUSES] = {
 #define PAUSE(name, who, what) { #name, who, what },
@@ -66,8 +67,9 @@ static json_t *losses_json(const struct past *p)
 	for (uint64_t i = first; i < p->losses; i++) {
 		const struct loss *l = &p->loss[i % LOSSES_KEPT];
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "name", l->name, "why",
-						      l->why, "time", (json_int_t)l->at));
+		json_array_append_new(list, json_pack("{s:s, s:o, s:I}", "name", l->name,
+						      "why", text_json(l->why), "time",
+						      (json_int_t)l->at));
 	}
 	return list;
 }

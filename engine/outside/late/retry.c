@@ -16,6 +16,7 @@
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
+#include "engine/outside/print/text_json.h"
 
 static bool is_wanted(const struct version *v)
 {
@@ -96,7 +97,7 @@ json_t *retry_json(const struct version *v)
 {
 	if (!is_wanted(v))
 		return NULL;
-	return json_pack("{s:I, s:i, s:b, s:s}", "times", (json_int_t)v->retry.times,
+	return json_pack("{s:I, s:i, s:b, s:o}", "times", (json_int_t)v->retry.times,
 			 "in_a_row", (int)v->retry.ends, "comes", v->retry.when_ms != 0,
-			 "why", v->retry.why);
+			 "why", text_json(v->retry.why));
 }

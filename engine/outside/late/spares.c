@@ -14,6 +14,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/monitor/wakes.h"
+#include "engine/outside/print/text_json.h"
 
 static void spare_ended(struct spares *s, struct version *v)
 {
@@ -104,7 +105,8 @@ json_t *spares_json(const struct monitor *m)
 		return NULL;
 	for (unsigned i = 0; i < m->versions; i++)
 		there += m->version[i].spare && i != m->leader && version_lives(&m->version[i]);
-	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:s}", "wanted", (int)m->options->spares,
+	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:o}", "wanted", (int)m->options->spares,
 			 "there", there, "made", (json_int_t)s->made, "lost", (json_int_t)s->lost,
-			 "stood_us_most", (json_int_t)s->stood_us, "why", s->why);
+			 "stood_us_most", (json_int_t)s->stood_us, "why",
+			 text_json(s->why));
 }

@@ -112,8 +112,8 @@ static json_t *site_row_json(const struct version *v, const struct site_row *s)
 			      patch_why_not(pid, at, s->address);
 	}
 	maps_free(&maps);
-	return json_pack("{s:s, s:I, s:s}", "place", place, "calls", (json_int_t)s->count,
-			 "why", why);
+	return json_pack("{s:o, s:I, s:s}", "place", text_json(place), "calls",
+			 (json_int_t)s->count, "why", why);
 }
 
 static json_t *sites_json(const struct version *v)
@@ -272,13 +272,14 @@ static json_t *version_json(const struct version *v)
 		seams += v->area->slot[i].seams;
 	if (version_lives(v))
 		streams_lag(v->monitor, v->index, &cells);
-	j = json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:s}",
+	j = json_pack("{s:s, s:s, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:o}",
 		      "name", v->name, "role", role_name(v), "pid", (int)version_head(v),
 		      "alive", version_alive(v), "threads", status_threads(v),
 		      "calls", (json_int_t)calls, "requests", (json_int_t)seams,
 		      "lag_cells", (json_int_t)cells, "lag_bytes", (json_int_t)(cells * CELL_SIZE),
 		      "verdicts", verdicts_json(v), "findings", (json_int_t)v->findings,
-		      "findings_all", (json_int_t)v->findings_all, "why", v->why);
+		      "findings_all", (json_int_t)v->findings_all, "why",
+		      text_json(v->why));
 	json_object_set_new(j, "argv", words_json(v->argv));
 	json_object_set_new(j, "waits", waits_json(v));
 	json_object_set_new(j, "locks_unordered",

@@ -16,6 +16,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/follow/pace.h"
+#include "engine/outside/print/text_json.h"
 #include "engine/outside/rules/rules_at_work.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/stages/stages_parts.h"
@@ -364,12 +365,13 @@ json_t *stages_json(struct monitor *m)
 
 	if (!s->since && !leading(m)->prepared[0])
 		return NULL;
-	return json_pack("{s:s, s:s*, s:s*, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:b, s:b}",
+	return json_pack("{s:s, s:s*, s:s*, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:b}",
 			 "stage", titles[s->stage],
 			 "old", s->old ? s->old->name : NULL, "new", s->new ? s->new->name : NULL,
-			 "build", leading(m)->prepared, "to", s->words.to,
+			 "build", text_json(leading(m)->prepared), "to", s->words.to,
 			 "seconds", (json_int_t)(s->since ? time(NULL) - s->since : 0),
 			 "tried", (json_int_t)s->tried, "stood_us", (json_int_t)s->stood_us,
-			 "tries_left", (json_int_t)s->tries, "why", s->why, "said", s->said,
+			 "tries_left", (json_int_t)s->tries, "why", text_json(s->why), "said",
+			 text_json(s->said),
 			 "busy", s->stage != STAGE_alone, "coming", is_coming(s));
 }
