@@ -19,6 +19,7 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/wakes.h"
+#include "engine/outside/print/plain.h"
 #include "engine/outside/rules/rules_load.h"
 
 #define LOOK_MS		50
@@ -311,6 +312,7 @@ static int wait_for(const struct session *s, const struct wish *w)
 		int code = EXIT_SYSTEM;
 		bool over = !u || !is_on_its_way(show_text(u, "stage"));
 
+		plain_json(status, true);
 		if (!status)
 			say_error(NULL, "the session is gone: %s", s->name);
 		else if (over)
