@@ -123,6 +123,7 @@ struct version {
 	bool asleep;		/* a twin that is written into a file: it never follows */
 	int age;		/* the greater, the newer; 0: as its options say */
 	char prepared[UPDATE_PATH];	/* for live updates: the build that runs; or "" */
+	uid_t prepared_by;	/* whose process said so */
 	unsigned build_word;	/* which word of the command that is; or 0 */
 	enum join join;
 	uint64_t comes_ms;	/* of a twin: until then it may come to follow; or 0 */

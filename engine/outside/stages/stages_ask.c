@@ -18,6 +18,7 @@
 #include "engine/outside/follow/followers.h"
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/late/company.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/say.h"
@@ -155,8 +156,17 @@ static unsigned word_find(const struct version *v, const struct request *r)
 	return found;
 }
 
+/*
+ * What is named is read, and made into code of the server, by who updates: a worker that gave up
+ * its rights does not say in its master's place what that is.
+ */
 static int64_t hello(struct version *v, const struct request *r)
 {
+	uid_t user = process_user(r->pid);
+
+	if (*v->prepared && user && user != v->prepared_by)
+		return -EPERM;
+	v->prepared_by = user;
 	v->build_word = word_find(v, r);
 	return asker_text(r, r->args[1], v->prepared, sizeof(v->prepared));
 }
@@ -244,6 +254,7 @@ static int64_t is_new(struct version *v)
 		return -ECANCELED;
 	}
 	snprintf(v->prepared, sizeof(v->prepared), "%s", s->words.to);
+	v->prepared_by = s->old->prepared_by;
 	word_set(v, s->old, s->words.to);
 	order_set(m, v, UPDATE_NONE);
 	stage_event(m, STAGE_is_new_happens);
