@@ -784,6 +784,8 @@ def damaged_some():
     """Each file is looked at, and that they are of one image."""
     forker_build()
     s = Session("forker")
+    stays = client_of("forker", s.port)     # as the first does; of the others none may be there
+    stays.put("early", "bird")
     s.load(2)
     s.turns(3)
     s.record("good.log", "--images", "1s")
