@@ -24,7 +24,7 @@ static void chunk_begin(uint32_t *owner, uint32_t as_new)
 {
 	uint32_t was = LOOK(away, owner);
 
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < TRIES && was != as_new; i++) {
 		bool moves = chunk_is_away(was) && !(was & CHUNK_OUT);
 
 		if (ANNOUNCE_IF(away, owner, &was, moves ? was & CHUNK_STATES : as_new))
@@ -33,14 +33,24 @@ static void chunk_begin(uint32_t *owner, uint32_t as_new)
 }
 
 /* Spare ones at the end, which an ordinary search comes to last. */
-void chunks_begin(struct section *own, const struct conduct *c)
+static uint32_t chunk_as_new(const struct conduct *c, uint32_t i)
 {
 	uint32_t memory = chunks_in_memory(c), spare = memory - CHUNKS_SPARE(memory);
 
 	MUST(c->chunks <= CHUNKS_MAX && c->away < c->chunks && spare);
+	return i >= memory ? CHUNK_AWAY : i >= spare ? CHUNK_SPARE : 0;
+}
+
+void chunks_make(struct section *fresh, const struct conduct *c)
+{
 	for (uint32_t i = 0; i < c->chunks; i++)
-		chunk_begin(&own->chunk_owner[i],
-			    i >= memory ? CHUNK_AWAY : i >= spare ? CHUNK_SPARE : 0);
+		fresh->chunk_owner[i] = chunk_as_new(c, i);
+}
+
+void chunks_begin(struct section *own, const struct conduct *c)
+{
+	for (uint32_t i = 0; i < c->chunks; i++)
+		chunk_begin(&own->chunk_owner[i], chunk_as_new(c, i));
 }
 
 bool chunk_ours(struct section *own, uint32_t chunk)

@@ -37,6 +37,8 @@ static inline uint32_t lane_serial(const struct lane *l, uint64_t at)
 }
 
 /* A section's chunks as they are where nobody has used any; the spare ones among them. */
+void chunks_make(struct section *fresh, const struct conduct *c);
+/* The same, of one that the spiller may be at. */
 void chunks_begin(struct section *own, const struct conduct *c);
 /* It was taken out of its lane; false: it has no memory, and is no chunk to write to. */
 bool chunk_ours(struct section *own, uint32_t chunk);

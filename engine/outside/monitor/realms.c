@@ -69,7 +69,7 @@ static int section_make(struct monitor *m, struct realm *r, uint32_t v)
 	s->magic = RING_MAGIC;
 	s->version = RING_VERSION;
 	if (v < m->versions)
-		chunks_begin(s, m->conduct);
+		chunks_make(s, m->conduct);
 	return r->section_read_fd[v] < 0 ? r->section_read_fd[v] : 0;
 }
 
