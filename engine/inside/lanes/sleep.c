@@ -36,9 +36,8 @@
 
 static uint8_t blind;
 
-void sleepers_begin(void)
+void barriers_begin(void)
 {
-	/* Before there is a second thread it costs no grace period. */
 	OWN3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 }
 
@@ -143,7 +142,7 @@ void lane_sleep(const struct reader *r, uint32_t seen, struct also also, uint64_
 	words_sleep(word, n, seen, ns);
 }
 
-static void everyones_barrier(void)
+void everyones_barrier(void)
 {
 	if (OWN3(__NR_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) < 0)
 		blind = 1;

@@ -11,8 +11,13 @@
 
 extern struct streams streams;
 
-/* Once in a program, while it has one thread: sleepers are to see what its threads write. */
-void sleepers_begin(void);
+/*
+ * Before a program has a second thread: everyone's barriers are its threads', too.  Later it
+ * costs a grace period of the kernel's, some milliseconds; a second time it costs nothing.
+ */
+void barriers_begin(void);
+/* What runs of the session's programs has seen what we wrote, and we what it wrote before. */
+void everyones_barrier(void);
 
 uint32_t change_now(void);
 /* Sleeps until conduct.change is not `seen`, or for ns at most. */

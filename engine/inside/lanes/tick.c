@@ -15,7 +15,6 @@
  */
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
-#include <linux/membarrier.h>
 #include <linux/time.h>
 #include <linux/time_types.h>
 
@@ -29,6 +28,7 @@
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/lanes/tick.h"
 
 #define TICKS_MOST	64	/* in a second */
@@ -200,21 +200,6 @@ static void others_wait(const struct thread *t, uint32_t now)
 		haste--;
 }
 
-/*
- * Behind it each thread that has come to say `away`, or back, before it saw the tick is seen
- * to have done so.
- */
-static void barrier(void)
-{
-	OWN3(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-}
-
-/* A thread is about to be made: as long as it is alone this takes no time. */
-void ticks_prepare(void)
-{
-	OWN3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-}
-
 /* Where another has the hold, the thread stands here, with what it has not told yet. */
 static void hold_take(struct thread *t)
 {
@@ -257,7 +242,8 @@ void tick_told(struct thread *t)
 {
 	giving_end(t);
 	if (tick_holder == t) {
-		barrier();
+		/* Who said `away`, or came back, before it saw the tick is seen to have done so. */
+		everyones_barrier();
 		others_wait(t, ticks);
 	}
 	/* Whoever has the hold now: nobody stands without a limit. */

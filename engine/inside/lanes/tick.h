@@ -13,7 +13,6 @@ uint64_t tick_number(struct thread *t, bool hold);
 void tick_told(struct thread *t);
 void tick_stand(const struct thread *t);
 void tick_end(struct thread *t);
-void ticks_prepare(void);
 void ticks_lead(struct thread *t);
 void ticks_fork(struct thread *t);
 

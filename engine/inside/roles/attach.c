@@ -30,6 +30,7 @@
 #include "engine/inside/gate/seal.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/record/back.h"
 #include "engine/inside/roles/attach.h"
 #include "engine/inside/roles/long_way.h"
@@ -76,6 +77,8 @@ static void begin(struct thread *t, struct attach *a)
 	ways_begin();
 	locals_begin();
 	back_begin();
+	/* Whoever may come to follow: its threads are to stand for as short as can be. */
+	barriers_begin();
 	a->thread[0].block = (uint64_t)t;
 	for (uint32_t i = 1; i < a->threads; i++) {
 		struct thread *o = block_take();

@@ -30,7 +30,7 @@
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
-#include "engine/inside/lanes/tick.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/record/life.h"
 #include "engine/inside/roles/clone.h"
@@ -143,7 +143,7 @@ static long clone_sharing(struct thread *t, const struct clone_want *w)
 	/* Until its child is done it stands still by itself. */
 	t->in_vfork = t->slot->parked = !!(w->flags & CLONE_VFORK);
 	if (!locks_on)
-		ticks_prepare();
+		barriers_begin();
 	/* The monitor must not take all threads to stand while one has not begun. */
 	__atomic_fetch_add(newborn, 1, __ATOMIC_RELAXED);
 	result = clone_kernel(&t->frame, c);

@@ -25,7 +25,6 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/sleep.h"
-#include "engine/inside/lanes/tick.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/realm/sections.h"
@@ -207,13 +206,11 @@ static void company_begin(struct thread *t)
 	boot_fill();
 	locals_begin();
 	ways_fill();
-	sleepers_begin();
+	barriers_begin();
 	lead_prepare();
 	tell_prepare();
-	if (threads_begin(t)) {
-		ticks_prepare();
+	if (threads_begin(t))
 		locks_begin();
-	}
 	before_begin(t);
 	timers_come(t, start.timer, start.timers);
 	signals_deaf(t);

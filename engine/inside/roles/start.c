@@ -89,7 +89,7 @@ static void stream_begin(struct thread *t)
 	MUST(boot.lane < LANES && boot.version < VERSIONS && boot.realm < REALMS);
 	t->lane = boot.lane;
 	t->has_lane = 1;
-	sleepers_begin();
+	barriers_begin();
 	lead_prepare();
 	tell_prepare();
 	t->following = boot.role == ROLE_FOLLOWER;

@@ -223,7 +223,7 @@ static void twin_begin(struct thread *t, int32_t parent)
 		slots_begin();	/* of another area again */
 	}
 	group_leave();
-	sleepers_begin();
+	barriers_begin();
 	threads_anew(t);
 	modules_copied();
 	is_new = true;
