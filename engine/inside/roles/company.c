@@ -286,20 +286,30 @@ static bool is_being_taken(void)
 	return LOOK(company, &taken) == TAKEN_BUSY;
 }
 
+/* The monitor may have said that it is over before who takes them has heard so. */
+static void company_sleep(uint32_t word)
+{
+	struct __kernel_timespec sleep = { 0, PAUSE_WOKEN_NS };
+
+	if (word)
+		OWN4(__NR_futex, &brief()->company, FUTEX_WAIT, word, &sleep);
+	else
+		OWN4(__NR_futex, &taken, FUTEX_WAIT, TAKEN_BUSY, &sleep);
+}
+
 static void company_wait(struct thread *t)
 {
 	uint32_t word;
 
 	while (((word = CONSUME(brief_company, &brief()->company)) && monitor_alive()) ||
 	       is_being_taken()) {
-		struct __kernel_timespec sleep = { 0, PAUSE_WOKEN_NS };
-
 		if (word == COMPANY_TAKE && take_begin(t)) {
 			company_take(t);
 			ANNOUNCE(company, &taken, TAKEN_OVER);
+			word_wake(&taken);
 			continue;
 		}
-		OWN4(__NR_futex, &brief()->company, FUTEX_WAIT, word, &sleep);
+		company_sleep(word);
 	}
 }
 
