@@ -107,6 +107,19 @@ bool hook_planned(pid_t pid, const struct map *m, enum hook_file file)
 
 /* --- one mapping ------------------------------------------------------------------- */
 
+/* What stands there. */
+struct hook_seen {
+	uint8_t bytes[HOOK_BYTES_MAX], pad[HOOK_JUMP];
+};
+
+/* What is to be written, one after the other: a board before the jump to it. */
+struct hook_writes {
+	unsigned n;
+	size_t used;
+	struct memory_part part[3 * HOOKS_MAX];
+	uint8_t bytes[HOOKS_MAX * (HOOK_BOARD_MAX + HOOK_JUMP + HOOK_SHORT)];
+};
+
 struct hooking {
 	const struct hook_plan *plan;
 	const struct map *map;
@@ -117,6 +130,8 @@ struct hooking {
 	bool wakes;		/* see wakes_hooked */
 	unsigned done;
 	bool runtime;		/* of a sanitizer */
+	struct hook_seen *seen;	/* for each of the plan's */
+	struct hook_writes *writes;
 };
 
 static bool in_map(const struct hook *h, const struct map *m)
@@ -127,14 +142,23 @@ static bool in_map(const struct hook *h, const struct map *m)
 	return at >= HOOK_REACH && len >= 2 * HOOK_REACH && at <= len - HOOK_REACH;
 }
 
-static bool is_as_planned(const struct hooking *k, const struct hook *h, uint64_t at)
+static bool is_as_planned(const struct hooking *k, const struct hook *h)
 {
-	uint8_t bytes[HOOK_BYTES_MAX];
+	const struct hook_seen *seen = &k->seen[h - k->plan->hook];
 
-	if (memory_read(k->memory, at, bytes, h->len) || memcmp(bytes, h->bytes, h->len))
-		return false;
-	return !h->pad || (!memory_read(k->memory, h->pad + k->bias, bytes, HOOK_JUMP) &&
-			   !memcmp(bytes, h->pad_bytes, HOOK_JUMP));
+	MUST(h >= k->plan->hook && h < k->plan->hook + k->plan->n);
+	return !memcmp(seen->bytes, h->bytes, h->len) &&
+	       (!h->pad || !memcmp(seen->pad, h->pad_bytes, HOOK_JUMP));
+}
+
+static void write_later(const struct hooking *k, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	struct hook_writes *w = k->writes;
+
+	MUST(w->n < 3 * HOOKS_MAX && len <= sizeof(w->bytes) - w->used);
+	w->part[w->n++] = (struct memory_part){ at, w->bytes + w->used, len };
+	memcpy(w->bytes + w->used, bytes, len);
+	w->used += len;
 }
 
 /* The jump, and where it stands in padding, then a short one to it. */
@@ -150,9 +174,9 @@ static int jump_write(const struct hooking *k, const struct hook *h, uint64_t at
 	if (!result && h->pad)
 		patch_keep_bytes(k->map, at, h->bytes, sizeof(to_pad));
 	if (!result)
-		result = memory_write(k->memory, to, jump, sizeof(jump));
+		write_later(k, to, jump, sizeof(jump));
 	if (!result && h->pad)
-		result = memory_write(k->memory, at, to_pad, sizeof(to_pad));
+		write_later(k, at, to_pad, sizeof(to_pad));
 	return result;
 }
 
@@ -191,12 +215,13 @@ static int hook_write(struct hooking *k, const struct hook *h, uint64_t at)
 	long size;
 
 	MUST(board_room_fits(k->room) && h->kind < LOCK_KINDS && h->len <= sizeof(h->bytes));
-	if (!is_as_planned(k, h, at))
+	if (!is_as_planned(k, h))
 		return -EBADMSG;
 	size = hook_emit(h, at, board, helper, code, left < sizeof(code) ? left : sizeof(code));
-	result = size < 0 ? (int)size : memory_write(k->memory, board, code, (size_t)size);
-	if (!result)
-		result = jump_write(k, h, at, board);
+	if (size < 0)
+		return (int)size;
+	write_later(k, board, code, (size_t)size);
+	result = jump_write(k, h, at, board);
 	if (result)
 		return result;
 	if (h->kind == LOCK_MUTEX_LOCK && !k->done)
@@ -256,8 +281,28 @@ bool hook_holds(pid_t pid, const struct map *m, enum hook_file file, uint64_t at
 	return holds;
 }
 
+/* All that it will be compared with. */
+static int seen_read(const struct hooking *k)
+{
+	struct memory_part part[2 * HOOKS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < k->plan->n; i++) {
+		const struct hook *h = &k->plan->hook[i];
+		uint64_t at = address_of(k, h);
+
+		if (!is_wanted(k, h))
+			continue;
+		part[n++] = (struct memory_part){ at, k->seen[i].bytes, h->len };
+		if (h->pad)
+			part[n++] = (struct memory_part){ h->pad + at - h->at, k->seen[i].pad,
+							  HOOK_JUMP };
+	}
+	return n ? memory_read_parts(k->memory, part, n) : -ENOENT;
+}
+
 /* pthread_mutex_lock first: the waits need what it is without its hook. */
-static void hook_all(struct hooking *k)
+static void hooks_prepare(struct hooking *k)
 {
 	const struct hook_plan *p = k->plan;
 
@@ -275,6 +320,29 @@ static void hook_all(struct hooking *k)
 			hook_one(k, &p->hook[i]);
 }
 
+/* Its memory is read once and written once: its threads may stand meanwhile. */
+static void hook_all(struct hooking *k)
+{
+	static struct hook_seen seen[HOOKS_MAX];
+	static struct hook_writes writes;
+	int result;
+
+	MUST(k->plan->n <= HOOKS_MAX);
+	k->seen = seen;
+	k->writes = &writes;
+	writes.n = 0;
+	writes.used = 0;
+	result = seen_read(k);
+	if (!result)
+		hooks_prepare(k);
+	if (!result && writes.n)
+		result = memory_write_parts(k->memory, writes.part, writes.n);
+	if (result)
+		k->done = 0;
+	if (result && result != -ENOENT)
+		say_log("hook", "%s: nothing is hooked: %s", k->map->path, strerror(-result));
+}
+
 /* One function of the program; it is planned anew each time, which is once for each program. */
 void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
 		   struct board_room *room)
@@ -286,8 +354,9 @@ void hook_function(pid_t pid, int memory, const struct map *m, const char *name,
 	MUST(board_room_fits(room));
 	if (fd < 0)
 		return;
-	if (!hook_plan_function(fd, name, &p.hook[0]))
-		hook_one(&k, &p.hook[0]);
+	p.n = !hook_plan_function(fd, name, &p.hook[0]);
+	if (p.n)
+		hook_all(&k);
 	close(fd);
 	say_log("hook", "%d: %s: %s: %s", pid, m->path, name, k.done ? "hooked" : "not hooked");
 }

@@ -372,17 +372,48 @@ static int plan_apply(struct plan *p, pid_t pid, int memory, const struct map *m
 	return result;
 }
 
+/* The first bytes of what is to be marked, which go to `is`; how many. */
+static unsigned marks_find(const struct map *m, const struct plan *p, struct memory_part *part,
+			   uint8_t *is)
+{
+	unsigned n = 0;
+	uint64_t at;
+
+	for (unsigned i = 0; i < p->n && !patch_is_vdso(m); i++) {
+		if (p->sites[i].kind != SITE_INSN || !patch_site_in(&p->sites[i], m, &at))
+			continue;
+		part[n] = (struct memory_part){ at, &is[n], 1 };
+		n++;
+	}
+	return n;
+}
+
+/* Those that are as they were planned become marks. */
+static unsigned marks_make(struct memory_part *part, unsigned n)
+{
+	static uint8_t mark = MARK_INSN;
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (*(const uint8_t *)part[i].bytes == 0x0f)
+			part[left++] = (struct memory_part){ part[i].at, &mark, 1 };
+	return left;
+}
+
 /* One byte each: no thread can stand within. */
 void patch_marks(int memory, const struct map *m, const struct plan *p)
 {
-	const uint8_t mark = MARK_INSN;
-	uint64_t at;
-	uint8_t is;
+	struct memory_part *part = calloc(p->n + 1, sizeof(*part));
+	uint8_t *is = calloc(p->n + 1, 1);
+	unsigned n = part && is ? marks_find(m, p, part, is) : 0;
 
-	for (unsigned i = 0; i < p->n && !patch_is_vdso(m); i++)
-		if (p->sites[i].kind == SITE_INSN && patch_site_in(&p->sites[i], m, &at) &&
-		    !memory_read(memory, at, &is, 1) && is == 0x0f)
-			memory_write(memory, at, &mark, 1);
+	if (n && !memory_read_parts(memory, part, n)) {
+		n = marks_make(part, n);
+		if (n)
+			memory_write_parts(memory, part, n);
+	}
+	free(part);
+	free(is);
 }
 
 int patch_copy(struct plan *p, int fd, const struct map *m, const struct board_room *room,

@@ -147,6 +147,94 @@ static int file_do(int memory, bool writes, uint64_t at, void *bytes, size_t len
 	return n == (long)len ? 0 : n < 0 ? (int)n : -EFAULT;
 }
 
+/* --- many at once ------------------------------------------------------------------------- */
+
+struct parts {
+	pid_t pid;
+	bool write;
+	unsigned n;
+	struct memory_part part[];	/* their bytes stand behind them */
+};
+
+static long parts_run(int memory, bool writes, const struct memory_part *part, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		long got = by_file(memory, writes, part[i].at, part[i].bytes, part[i].len);
+
+		if (got != (long)part[i].len)
+			return got < 0 ? got : -EFAULT;
+	}
+	return 0;
+}
+
+static long parts_opened(void *room)
+{
+	const struct parts *p = room;
+	int memory = mem_open(p->pid);
+	long result = memory < 0 ? memory : parts_run(memory, p->write, p->part, p->n);
+
+	if (memory >= 0)
+		close(memory);
+	return result;
+}
+
+static size_t parts_size(const struct memory_part *part, unsigned n)
+{
+	size_t size = sizeof(struct parts) + n * sizeof(*part);
+
+	for (unsigned i = 0; i < n; i++)
+		size += part[i].len;
+	return size;
+}
+
+/* Between the parts' bytes and those in the room. */
+static void parts_copy(struct parts *p, const struct memory_part *part, bool in)
+{
+	uint8_t *at = (uint8_t *)&p->part[p->n];
+
+	for (unsigned i = 0; i < p->n; at += part[i++].len) {
+		p->part[i] = (struct memory_part){ part[i].at, at, part[i].len };
+		memcpy(in ? at : part[i].bytes, in ? part[i].bytes : at, part[i].len);
+	}
+}
+
+static int parts_reach(pid_t pid, bool writes, const struct memory_part *part, unsigned n)
+{
+	size_t size = parts_size(part, n);
+	struct parts *p = size <= REACH_ROOM ? reach_room(pid, size) : NULL;
+	long result;
+
+	if (!p)
+		return size <= REACH_ROOM ? -ETIME : -E2BIG;
+	p->pid = pid;
+	p->write = writes;
+	p->n = n;
+	parts_copy(p, part, true);
+	result = reach_do(parts_opened, NULL);
+	if (!result && !writes)
+		parts_copy(p, part, false);
+	return (int)result;
+}
+
+static int file_parts(int memory, bool writes, const struct memory_part *part, unsigned n)
+{
+	MUST(memory >= 0 && n);
+	return memory < BY_NUMBER ? (int)parts_run(memory, writes, part, n) :
+				    parts_reach(memory - BY_NUMBER, writes, part, n);
+}
+
+int memory_read_parts(int memory, const struct memory_part *part, unsigned n)
+{
+	return file_parts(memory, false, part, n);
+}
+
+int memory_write_parts(int memory, const struct memory_part *part, unsigned n)
+{
+	return file_parts(memory, true, part, n);
+}
+
+/* --- one ---------------------------------------------------------------------------------- */
+
 int memory_read(int memory, uint64_t at, void *to, size_t len)
 {
 	return file_do(memory, false, at, to, len);
