@@ -1,11 +1,11 @@
 /*
  * From alone to leading.  A session that was begun without followers tells nothing, which is
- * why it costs nothing.  When the first follower is wanted (late/twin.c) all threads of its
- * server are made to stand, the streams are made, and its processes take them, all or none
+ * why it costs nothing.  When the first follower is wanted (late/twin.c) the streams are made,
+ * all threads of its server are made to stand, and its processes take them, all or none
  * (inside/roles/company.c): each asks for them, and is answered when all have asked; maps them,
  * and says whether it could; and when all could each begins to tell, which cannot fail.
  *
- * Until then there are no streams: nobody else sees a step of this.
+ * Until all have asked the streams are hidden: nobody else sees a step of this.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +24,7 @@
 #include "engine/outside/kernel/shared.h"
 #include "engine/outside/late/company.h"
 #include "engine/outside/late/rows.h"
+#include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/realms.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -49,7 +50,9 @@ static struct {
 	enum making_state state;
 	struct monitor *m;
 	int error;
+	struct conduct *streams;	/* until the first process is to take them */
 	uint64_t taken;			/* processes that tell, as bits */
+	uint64_t rests_us;		/* the server is not made to stand again until then */
 	struct given given;		/* to the state */
 } making;
 
@@ -137,10 +140,13 @@ static int process_begin(struct monitor *m, const struct copy *c)
 static int all_begin(struct monitor *m)
 {
 	const struct rewind *rw = &leading(m)->rewind;
-	int result = copies_all(leading(m)) ? streams_make(m) : -EAGAIN;
+	int result = copies_all(leading(m)) ? 0 : -EAGAIN;
 
-	if (!result)
+	if (!result) {
+		streams_show(m, making.streams);
+		making.streams = NULL;
 		realm_first(m, leading(m)->server);
+	}
 	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
 		result = process_begin(m, &rw->wanted[i]);
 	return result;
@@ -273,15 +279,43 @@ static int company_ask(struct monitor *m)
 	return result;
 }
 
-static int company_make(struct monitor *m)
+static int company_make(struct monitor *m, uint64_t *stood_us)
 {
 	struct version *leader = leading(m);
+	uint64_t begin = now_us();
 	int result = leader_stands(m, leader, STAND_US) ? company_ask(m) : -EAGAIN;
 
 	company_word_set(leader, COMPANY_NONE);
-	if (!result)
-		spill_begin(m);
+	*stood_us += now_us() - begin;
+	say_log("twin", "%s: the leader comes to have followers: %s, after %lu us",
+		m->session.name, strerror(-result), now_us() - begin);
 	return result;
+}
+
+/* What takes its time is done before the server stands. */
+static int company_prepare(struct monitor *m)
+{
+	int result = rows_make_late(m);
+
+	if (result)
+		return result;
+	spill_choose(m);
+	result = streams_make(m);
+	if (result && m->conduct)
+		streams_unmake(m);
+	if (!result)
+		making.streams = streams_hide(m);
+	return result;
+}
+
+/* Nobody has come to take them. */
+static void streams_drop(struct monitor *m)
+{
+	if (!making.streams)
+		return;
+	streams_show(m, making.streams);
+	making.streams = NULL;
+	streams_unmake(m);
 }
 
 /* --- one is wanted ---------------------------------------------------------------------- */
@@ -293,22 +327,36 @@ static const char *company_why(int result)
 	return result == -ENOMEM ? "there is no memory for it" : strerror(-result);
 }
 
-const char *company_want(struct monitor *m, uint64_t *stood_us, bool *passes)
+static const char *company_begin(struct monitor *m, uint64_t *stood_us, bool *passes)
 {
 	const char *why = barred(m, passes);
-	int result = why ? 0 : rows_make_late(m);
-	uint64_t begin;
+	int result;
 
-	MUST(!m->conduct && making.state == MAKING_NOT);
-	if (why || result)
-		return why ? why : strerror(-result);
-	/* A disk may take its time: before the server stands. */
-	spill_choose(m);
-	begin = now_us();
-	result = company_make(m);
-	*stood_us += now_us() - begin;
+	MUST(!m->conduct && !making.streams && making.state == MAKING_NOT);
+	if (why)
+		return why;
+	result = company_prepare(m);
+	if (result)
+		return company_why(result);
+	/* Else it would be quiet again before there is one that follows. */
+	twin_want(m);
+	result = company_make(m, stood_us);
+	streams_drop(m);
 	*passes = result == -EAGAIN;
-	say_log("twin", "%s: the leader comes to have followers: %s, after %lu us",
-		m->session.name, strerror(-result), now_us() - begin);
-	return result ? company_why(result) : NULL;
+	if (result)
+		return company_why(result);
+	spill_begin(m);
+	making.rests_us = now_us() + *stood_us;
+	return NULL;
+}
+
+/* Its clients wait for the longer of the two pauses, then, and not for both in one. */
+const char *company_want(struct monitor *m, uint64_t *stood_us, bool *passes)
+{
+	const char *why = m->conduct ? NULL : company_begin(m, stood_us, passes);
+
+	if (why || now_us() >= making.rests_us)
+		return why;
+	*passes = true;
+	return "its server has just stood, and goes on for as long first";
 }

@@ -143,7 +143,7 @@ static struct version *row_for(struct monitor *m, const char *name, uint64_t *st
 	struct version *v;
 
 	*why = barred(m);
-	if (!*why && !m->conduct)
+	if (!*why)
 		*why = company_want(m, stood_us, passes);
 	if (*why)
 		return NULL;

@@ -182,6 +182,23 @@ int streams_make(struct monitor *m)
 	return result ? result : lanes_begin(m);
 }
 
+struct conduct *streams_hide(struct monitor *m)
+{
+	struct conduct *made = m->conduct;
+
+	MUST(made && m->realms == 1);
+	m->conduct = NULL;
+	m->realms = 0;
+	return made;
+}
+
+void streams_show(struct monitor *m, struct conduct *made)
+{
+	MUST(!m->conduct && !m->realms && made == m->realm[0].conduct);
+	m->conduct = made;
+	m->realms = 1;
+}
+
 void streams_unmake(struct monitor *m)
 {
 	MUST(m->conduct);	/* no process has them */

@@ -7,6 +7,9 @@
 int streams_make(struct monitor *m);
 /* Of a session whose server has not come to have them. */
 void streams_unmake(struct monitor *m);
+/* They are made, and the session is still one without streams; until they are shown. */
+struct conduct *streams_hide(struct monitor *m);
+void streams_show(struct monitor *m, struct conduct *made);
 /* Of the first realm, and of any. */
 struct section *streams_part(const struct monitor *m, uint32_t version);
 struct section *realm_part(const struct monitor *m, uint32_t realm, uint32_t version);

@@ -87,7 +87,7 @@ static void ready_look(struct monitor *m, struct stages *s)
 {
 	uint64_t stood_us = 0;
 	bool passes = false;
-	const char *no = m->conduct ? NULL : company_want(m, &stood_us, &passes);
+	const char *no = company_want(m, &stood_us, &passes);
 
 	if (no && (!passes || now_ms() >= s->limit_ms)) {
 		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, no);
