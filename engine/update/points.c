@@ -64,6 +64,7 @@ static struct kept_local *locals;
 static bool asked;	/* read without the lock: nothing hangs on its order */
 static enum { GO_WAIT, GO_ON, GO_ANEW } verdict;
 static uint32_t round_;	/* futex: who stands waits for the next one */
+static uint32_t stands;	/* futex: who waits for all looks again at each that has come to stand */
 static struct image *running;
 static __thread struct worker *self;
 static const void *late_at;
@@ -224,6 +225,8 @@ static void stand(struct worker *w, enum worker_state state)
 
 	w->here = __builtin_frame_address(0);
 	w->state = state;
+	stands++;
+	word_wake(&stands);
 	word_unlock(&lock);
 	while (CONSUME(update_round, &round_) == now)
 		word_wait(&round_, now, WORD_OURS, 0);
@@ -435,16 +438,20 @@ static void knock(const struct worker *w)
  */
 static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 {
-	struct timespec end = in_ms(limit_ms), nap = { 0, KNOCK_MS * 1000000l };
+	struct timespec end = in_ms(limit_ms);
 	unsigned naps = (limit_ms + KNOCK_MS - 1) / KNOCK_MS;
+	bool again = true;
 
-	while (late(state) && (state == WORKER_STANDS ? !later(&end) : naps-- > 0)) {
-		for (struct worker *w = workers; w && state == WORKER_STANDS; w = w->next)
+	while (late(state) && (state == WORKER_STANDS ? !later(&end) : naps > 0)) {
+		uint32_t seen = stands;
+
+		for (struct worker *w = workers; w && again && state == WORKER_STANDS; w = w->next)
 			if (w->state != state && w->tid)
 				knock(w);
 		word_unlock(&lock);
-		nanosleep(&nap, NULL);
+		again = !word_wait(&stands, seen, WORD_OURS, KNOCK_MS);
 		word_lock(&lock);
+		naps -= again;
 	}
 	return late(state);
 }
