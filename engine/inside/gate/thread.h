@@ -148,6 +148,7 @@ struct thread {
 		struct ticks {		/* a leader's: see tick.c */
 			uint32_t shown;		/* ticks of the process that its events show */
 			uint32_t let;		/* it is not waited for while `shown` is one less */
+			uint32_t held;		/* for which one it has held the others last */
 			uint32_t second[2];	/* what clocks said last; 0: not asked yet, */
 			struct tick_place {	/* and to places that read them */
 				uint32_t key, second;

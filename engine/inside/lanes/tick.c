@@ -147,6 +147,16 @@ static void hold_release(struct thread *holder)
 	PUBLISH_IF(tick_holder, &tick_holder, &holder, NULL);
 }
 
+/*
+ * Whom `o` holds: who has shown the tick.  Where it has gone on to the next one meanwhile it
+ * waits for us to show that.
+ */
+static bool is_held(const struct thread *t, const struct thread *o)
+{
+	return CONSUME(tick_holder, &tick_holder) == o &&
+	       (int32_t)(t->ticks.shown - CONSUME(ticks_held, &o->ticks.held)) >= 0;
+}
+
 /* Behind an event that shows a tick: until what the clock said has been written down. */
 void tick_stand(const struct thread *t)
 {
@@ -156,7 +166,7 @@ void tick_stand(const struct thread *t)
 
 	if (!o || o == t)
 		return;
-	while (CONSUME(tick_holder, &tick_holder) == o)
+	while (is_held(t, o))
 		if (CONSUME(thread_away, &o->away) == AWAY || !hold_step(&h, o)) {
 			hold_release(o);
 			break;
@@ -232,6 +242,8 @@ uint64_t tick_number(struct thread *t, bool hold)
 	giving_set(t, seq);
 	lead_seq();
 	now = BOTH_BY(ticks, add_fetch, &ticks, 1);
+	if (hold)
+		PUBLISH(ticks_held, &t->ticks.held, now);
 	if (hold || t->ticks.shown == now - 1)
 		t->ticks.shown = now;
 	return seq;
