@@ -6,6 +6,9 @@ stopped		it is stopped while a server tells many rings: it is not dropped, reads
 crash		the leader crashes meanwhile: it reads all that was told, and leads
 kept		the same of who led before, twice: each section is the leader's in its turn
 over		its spiller is killed: it is said, the server goes on, the follower is dropped
+flipped		a bit of each chunk in the file is another: who comes there is dropped, the others and
+		the server go on
+flipped_lead	the same, and the server crashes: who would have to believe it does not lead
 full		the file takes no more: the same, but that it goes on trying
 small		so it is where the disk itself is full, and a recording is on it, too (root)
 several		three followers, stopped one behind the other, and a takeover meanwhile: each reads all
@@ -23,6 +26,7 @@ import contextlib
 import fcntl
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -38,6 +42,8 @@ from waits import LONG, MVE, NAME, connect, fail, free_port, waited
 MIB = 1 << 20
 VALUE = 4000
 BATCH = 64
+CHUNK = 32768
+DAMAGED = "damaged on the disk"
 SHUTDOWN, NO_LOG = 0x8004587d, 2     # EXT4_IOC_SHUTDOWN
 SOAK_S = int(os.environ.get("SOAK_S", 60))
 
@@ -193,6 +199,67 @@ def over():
     waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
     r.has(range(3000, 4000))
     r.end()
+
+
+def bits_flip(spiller):
+    """In each chunk that the spiller's file has: one, anywhere."""
+    for fd in os.listdir(f"/proc/{spiller}/fd"):
+        path = f"/proc/{spiller}/fd/{fd}"
+        if "/memfd:" in os.readlink(path) or not stat.S_ISREG(os.stat(path).st_mode):
+            continue
+        with open(path, "r+b", buffering=0) as f:
+            end = f.seek(0, os.SEEK_END)
+            for at in range(0, end, CHUNK):
+                at += random.randrange(CHUNK)
+                byte = os.pread(f.fileno(), 1, at)
+                os.pwrite(f.fileno(), bytes([byte[0] ^ 1 << random.randrange(8)]), at)
+        return
+    fail("the spiller has no file")
+
+
+def behind_what_is_flipped(*others):
+    """The first follower is; the others have read all."""
+    r = Redis("--when-full", "spill", "--log-max", "256M",
+              follows=("-f", "same") * (1 + len(others)))
+    r.fill(range(1000))
+    for name in ("f1", *others):
+        waited(lambda: caught_up(r, name), f"{name} comes")
+    pid = stop(r)
+    r.fill(range(1000, 6000))
+    for name in others:
+        waited(lambda: caught_up(r, name), f"{name} catches up")
+    if r.status()["ring"]["spill"]["on_disk"] < 4 * MIB:
+        fail("hardly anything is on disk")
+    spiller = spiller_of(r.mve.pid)
+    os.kill(spiller, signal.SIGSTOP)
+    bits_flip(spiller)
+    os.kill(spiller, signal.SIGCONT)
+    return r, pid
+
+
+def flipped():
+    r, pid = behind_what_is_flipped("f2")
+    os.kill(pid, signal.SIGCONT)
+    waited(lambda: r.follower()["role"] == "ended", "the follower is dropped")
+    if DAMAGED not in r.follower()["why"]:
+        fail(r.follower())
+    r.fill(range(6000, 7000))
+    waited(lambda: caught_up(r, "f2"), "the other follows")
+    subprocess.run([MVE, "promote", NAME, "f2", "--wait"], check=True, stdout=subprocess.DEVNULL)
+    r.has(range(6000, 7000))
+    r.end()
+
+
+def flipped_lead():
+    r, _ = behind_what_is_flipped()
+    os.kill(r.status()["server"], signal.SIGSEGV)
+    with contextlib.suppress(ConnectionError):
+        r.sock.sendall(b"PING\r\n")
+        if r.replies.read():
+            fail("it answers, and cannot know what")
+    waited(lambda: r.mve.poll() is not None, "the session ends")
+    if DAMAGED not in r.said():
+        fail(f"it is not said: {r.said()}")
 
 
 def full():

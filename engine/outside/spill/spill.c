@@ -22,6 +22,8 @@
 #include "engine/core/away.h"
 #include "engine/core/host.h"
 #include "engine/core/must.h"
+#include "engine/core/pairs.h"
+#include "engine/outside/follow/followers.h"
 #include "engine/outside/log/aside.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -30,6 +32,8 @@
 #include "engine/outside/spill/spiller.h"
 
 static struct spiller ours = { .folder = -1, .socket = -1 };
+
+static const char is_damaged[] = "what it had still to read is damaged on the disk";
 
 static struct {
 	uint32_t chunks;		/* that have no memory */
@@ -221,6 +225,27 @@ bool spill_poll(struct monitor *m)
 	return ours.socket < 0 || monitor_poll(m, ours.socket, POLLIN, WAKE_SPILLER, 0);
 }
 
+/* It leads already, and reads what the one before has told: its threads say so, by no answer. */
+static void leader_lost(struct monitor *m, const struct spiller_word *word)
+{
+	struct section *source = streams_part(m, word->source);
+	uint32_t bit = 1u << word->reader;
+
+	if (BOTH_BY(section_dropped, fetch_or, &source->dropped, bit) & bit)
+		return;
+	say_error(NULL, "%s/%s: %s", m->session.name, m->version[word->reader].name, is_damaged);
+}
+
+static void reader_lost(struct monitor *m, const struct spiller_word *word)
+{
+	MUST(word->reader < m->versions && word->source < m->versions);
+	if (word->reader == m->leader)
+		leader_lost(m, word);
+	else if (m->conduct->following >> word->reader & 1)
+		follower_drop(&m->version[word->reader], VERDICT_BROKEN, "%s",
+			      is_damaged);
+}
+
 void spill_serve(struct monitor *m)
 {
 	struct spiller_word word;
@@ -231,6 +256,8 @@ void spill_serve(struct monitor *m)
 		word.text[SPILLER_WHY - 1] = 0;
 		if (n < (ssize_t)sizeof(word) || word.over)
 			over(m, n ? word.text : "its process was killed");
+		else if (word.lost)
+			reader_lost(m, &word);
 		else
 			say_error("it is tried again each second; until then it is as without one",
 				  "%s: %s", m->session.name, word.text);

@@ -16,6 +16,9 @@
  *
  * Where the file takes no more it stays at bringing back, and looks now and then whether it
  * takes some again.  It ends with the monitor, or where it cannot read back what it wrote.
+ *
+ * Nor is what it reads believed to be what it wrote: of each chunk in the file it keeps the sum, in
+ * its own memory.  One that is another stays where it is, and who comes there is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +38,7 @@
 #include "engine/core/holds.h"
 #include "engine/core/must.h"
 #include "engine/core/pairs.h"
+#include "engine/outside/bytes/crc32c.h"
 #include "engine/outside/log/aside.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -68,6 +72,7 @@ struct work {
 	uint64_t again_ms, full_ms;
 	bool busy, gave, brought;	/* in this look: something was moved; there is room */
 	bool sees;			/* it has a word to sleep on until the leader is full */
+	uint32_t sum[VERSIONS][CHUNKS_MAX];	/* of what the file has of each */
 	uint8_t bytes[CHUNK_SIZE];
 };
 
@@ -108,15 +113,19 @@ static int file_ready(struct work *w)
 	return !w->s->shares || disk_has_room(w->fd, CHUNK_SIZE) ? 0 : -ENOSPC;
 }
 
-/* 0 or a negative errno. */
+/*
+ * 0 or a negative errno.  The sum is of the bytes that are written: the version can change its own
+ * meanwhile.
+ */
 static int chunk_write(struct work *w, uint32_t version, uint32_t chunk)
 {
 	ssize_t n = file_ready(w);
 
 	if (n)
 		return (int)n;
-	n = pwrite(w->fd, chunk_bytes(w, version, chunk), CHUNK_SIZE,
-		   file_place(w, version, chunk));
+	memcpy(w->bytes, chunk_bytes(w, version, chunk), CHUNK_SIZE);
+	w->sum[version][chunk] = crc32c(0, w->bytes, CHUNK_SIZE);
+	n = pwrite(w->fd, w->bytes, CHUNK_SIZE, file_place(w, version, chunk));
 	if (n == CHUNK_SIZE)
 		return 0;
 	return n < 0 ? -errno : -ENOSPC;
@@ -135,6 +144,15 @@ static _Noreturn void fail(const struct work *w, const char *what, int error)
 {
 	tell(w, true, what, error);
 	_exit(EXIT_NO);
+}
+
+/* Whoever is in front of it looks for it again and again, so it is told until it is heard. */
+static void lost_tell(const struct work *w, uint32_t reader, uint32_t source)
+{
+	struct spiller_word word = { .lost = true, .reader = reader, .source = source };
+
+	MUST(w->s->socket >= 0);
+	send(w->s->socket, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The file takes no more; said once, until it takes some again. */
@@ -359,21 +377,34 @@ static bool memory_have(struct work *w, bool needed)
 	return needed;
 }
 
-static void chunk_bring(struct work *w, uint32_t version, uint32_t lane, uint32_t chunk)
+/* To `bytes`; false: it is not what was written. */
+static bool chunk_read(struct work *w, uint32_t version, uint32_t chunk)
 {
-	struct section *from = section_of(w, version);
-	ssize_t n;
+	ssize_t n = pread(w->fd, w->bytes, CHUNK_SIZE, file_place(w, version, chunk));
 
-	if (!chunk_comes(from, lane, chunk))
-		return;
-	n = pread(w->fd, w->bytes, CHUNK_SIZE, file_place(w, version, chunk));
 	if (n != CHUNK_SIZE)
 		fail(w, "cannot read back", n < 0 ? errno : EIO);
+	return crc32c(0, w->bytes, CHUNK_SIZE) == w->sum[version][chunk];
+}
+
+/* False: it is lost. */
+static bool chunk_bring(struct work *w, uint32_t version, uint32_t lane, uint32_t chunk)
+{
+	struct section *from = section_of(w, version);
+
+	MUST(version < VERSIONS && chunk < chunks_all(w));
+	if (!chunk_comes(from, lane, chunk))
+		return true;
+	if (!chunk_read(w, version, chunk)) {
+		chunk_gone(from, chunk);
+		return false;
+	}
 	memcpy(chunk_bytes(w, version, chunk), w->bytes, CHUNK_SIZE);
 	chunk_came(from, chunk);
 	w->memory += version == w->streams.self;
 	w->s->seen->read++;
 	w->busy = w->brought = true;
+	return true;
 }
 
 /* Where the follower stands in a lane. */
@@ -412,7 +443,11 @@ static void lane_bring(struct work *w, uint32_t version, uint32_t lane, bool nee
 		if (owner == (CHUNK_OUT | (lane + 1))) {
 			if (!memory_have(w, needed))
 				return;
-			chunk_bring(w, source, lane, p.chunk);
+			if (!chunk_bring(w, source, lane, p.chunk)) {
+				if (needed)
+					lost_tell(w, version, source);
+				return;
+			}
 		}
 		more = place_next(from, chunks, &from->lane[lane], &p);
 	}

@@ -9,6 +9,8 @@
 /* To the monitor; nothing: it has ended. */
 struct spiller_word {
 	bool over;		/* it ends */
+	bool lost;		/* `reader` cannot read on of `source`: the file has lost it */
+	uint32_t reader, source;	/* versions */
 	char text[SPILLER_WHY];
 };
 
