@@ -248,17 +248,18 @@ struct thread {
 
 /*
  * What is noted of a signal and the mask change together (pending, deferred, held_mask): a knock
- * in between would note our own mask for the program's.  It is let pass, and comes again.
+ * in between would note our own mask for the program's.  It is let pass, and comes again.  It
+ * comes in this thread: what the compiler keeps in order is in order.
  */
 static inline void turn_begin(struct thread *t)
 {
 	__atomic_store_n(&t->turns, 1, __ATOMIC_RELAXED);
-	__asm__ volatile("" : : : "memory");	/* the knock is in this thread */
+	__asm__ volatile("" : : : "memory");
 }
 
 static inline void turn_end(struct thread *t)
 {
-	__asm__ volatile("" : : : "memory");	/* the knock is in this thread */
+	__asm__ volatile("" : : : "memory");
 	__atomic_store_n(&t->turns, 0, __ATOMIC_RELAXED);
 }
 

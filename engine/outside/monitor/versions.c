@@ -249,16 +249,12 @@ unsigned versions_heard(const struct monitor *m, uint32_t *heard)
 bool versions_ring(const struct monitor *m, const uint32_t *heard, unsigned n, uint64_t us)
 {
 	struct futex_waitv bell[VERSIONS] = { 0 };
-	struct timespec until;
+	const struct timespec until = clock_after(us);
 
-	MUST(n <= VERSIONS && us < 1000000);
+	MUST(n <= VERSIONS);
 	for (unsigned i = 0; i < n; i++)
 		bell[i] = (struct futex_waitv){ .val = heard[i], .flags = FUTEX_32,
 			.uaddr = (uintptr_t)&m->version[i].area->doorbell };
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += (long)us * 1000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	return syscall(SYS_futex_waitv, bell, n, 0, &until, CLOCK_MONOTONIC) >= 0 ||
 	       errno != ENOSYS;
 }

@@ -24,6 +24,17 @@ uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+struct timespec clock_after(uint64_t us)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += (long)(us % 1000000) * 1000;
+	t.tv_sec += (time_t)(us / 1000000) + t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
 int wakes_open(struct monitor *m)
 {
 	if (m->wakes.fd > 0)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct monitor;
 
@@ -38,5 +39,7 @@ void wakes_look(struct monitor *m);
 /* Waits for a wake and serves what has come; false: a wait is impossible. */
 bool wakes_wait(struct monitor *m, void (*serve)(struct monitor *m, enum wake, uint64_t which));
 uint64_t now_ms(void);
+/* That much later than now, by the same clock. */
+struct timespec clock_after(uint64_t us);
 
 #endif

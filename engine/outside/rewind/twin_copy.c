@@ -36,7 +36,6 @@
 #define STAND_US	10000	/* of its time, for the leader's threads to come to stand */
 #define BEGIN_US	20000	/* of its time, and where copies can be made of them */
 #define COPY_US		2000000	/* for the copies: more than a fork of 100 GB takes */
-#define SOON_US		20	/* who has rung and does not sleep yet rings no second time */
 #define LOOK_US		2000	/* at who has ended, or stands for a request of another kind */
 
 /* The one that is being made; while the leader stands the monitor does nothing else. */

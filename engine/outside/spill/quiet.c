@@ -9,15 +9,15 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/core/ring.h"
 #include "engine/outside/monitor/streams.h"
+#include "engine/outside/monitor/wakes.h"
 #include "engine/outside/spill/quiet.h"
 
-#define SLEEP_NS	250000000	/* then it looks whether somebody comes to be behind */
+#define SLEEP_US	250000	/* then it looks whether somebody comes to be behind */
 
 uint32_t behind_most(const struct monitor *m, uint32_t leader)
 {
@@ -37,20 +37,9 @@ uint32_t behind_most(const struct monitor *m, uint32_t leader)
 	return most;
 }
 
-static struct timespec time_after(long ns)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec += ns;
-	t.tv_sec += t.tv_nsec / 1000000000;
-	t.tv_nsec %= 1000000000;
-	return t;
-}
-
 bool sleep_until_full(const struct monitor *m, uint32_t leader, uint32_t seen)
 {
-	struct timespec until = time_after(SLEEP_NS);
+	const struct timespec until = clock_after(SLEEP_US);
 	struct futex_waitv word[] = {
 		{ .val = seen, .uaddr = (uintptr_t)&m->conduct->change, .flags = FUTEX_32 },
 		{ .val = 0, .uaddr = (uintptr_t)&streams_part(m, leader)->full, .flags = FUTEX_32 },

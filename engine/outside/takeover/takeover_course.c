@@ -26,7 +26,6 @@
 #include "engine/outside/takeover/untold.h"
 
 #define HASTEN_US	1000
-#define SOON_US		50
 #define LOOK_MS		50
 #define CRASH_US	1000000	/* what is older was another crash */
 #define REPORT_MS	10000	/* of a sanitizer in the only follower */
@@ -224,7 +223,6 @@ static void move_hasten(struct monitor *m, struct move *mv)
 		serve_all(m);
 		if (mv->state != MOVE_IS_receives || mv->lacks[0] || takers_hear(mv) >= mv->due)
 			return;
-		/* Who has rung and does not sleep yet rings no second time. */
 		if (!versions_ring(m, heard, n, m->asked_soon ? SOON_US : HASTEN_US))
 			return;
 	}
