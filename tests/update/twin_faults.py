@@ -15,16 +15,22 @@ nothing, and when the reason is gone the same update succeeds.
                             or threads stand
   twin_faults.py rules      the published rules, forward and reverse
   twin_faults.py begun      asked as soon as the server serves
+  twin_faults.py reading    a build's debug information does not answer: all are served meanwhile
 """
 import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
 import load
 import served
 from stages import AGAIN, GATED, KV, Session, update
+
+sys.path.insert(0, f"{served.ROOT}/tests/takeover")
+from slowfs import SlowFs       # noqa: E402
 
 SAYS = f"{KV}/v1-v2.xf"
 
@@ -119,9 +125,9 @@ def until_held(go):
     load.until(lambda: os.path.exists(f"{go}.held"), lambda: "it does not hold")
 
 
-def transformed(b, old, new):
+def transformed(b, old, new, says=SAYS):
     """Made beforehand: mve-xform reads both builds, too."""
-    status, said = served.xform(old, new, f"{b.work}/x.so", SAYS)
+    status, said = served.xform(old, new, f"{b.work}/x.so", says)
     assert status == 0, said
     return f"{b.work}/x.so"
 
@@ -134,8 +140,7 @@ def text_file(b):
 
 def becoming(b):
     old, new = b.of(1), b.of(2)
-    dies = b.says("transform struct entry { typ = { *(volatile int *)8 = 1; return string; } }\n"
-                  "transform thread serve { : struct client; }\n")
+    dies = b.says(DIES)
     ends = b.of(2, ("	int listening;\n", "	int listening;\n\n	if (mve_updating())\n"
                     "		exit(3);\n"))
     aborts = b.of(2, ("	int listening;\n", "	int listening;\n\n	if (mve_updating())\n"
@@ -169,6 +174,61 @@ def becoming(b):
         s.serves()
         goes(s, new)
         s.done()
+
+
+DIES = ("transform struct entry { typ = { *(volatile int *)8 = 1; return string; } }\n"
+        "transform thread serve { : struct client; }\n")
+
+
+def debug_apart(path):
+    """Its debug information by itself, which it names; name and bytes."""
+    name = f"{os.path.basename(path)}.debug"
+    with tempfile.TemporaryDirectory() as work:
+        served.run("objcopy", "--only-keep-debug", path, f"{work}/{name}")
+        served.run("objcopy", "--strip-debug", f"--add-gnu-debuglink={work}/{name}", path)
+        with open(f"{work}/{name}", "rb") as f:
+            return name, f.read()
+
+
+def named(s, fs, stage, text, *words):
+    """While the place is read all are served; then it is told."""
+    asked, fs.held = fs.asked, lambda pid: True
+    with subprocess.Popen([f"{served.BIN}/mve", "update", s.name, *words], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as p:
+        try:
+            load.until(lambda: fs.asked > asked or p.poll() is not None, lambda: "nothing is read")
+            assert s.stage() == stage, s.status()["update"]
+            s.first.expect("who", "ERROR unknown request")     # that takes no lock
+        finally:
+            fs.release()    # else nothing of this ends
+        said = p.communicate(timeout=served.HANGS_S)[0]
+    assert p.returncode == 1 and re.search(text, said, re.M), said
+    assert s.stage() == "alone", s.status()["update"]
+
+
+def reading(b):
+    if os.geteuid() or not os.path.exists("/dev/fuse") or not shutil.which("objcopy"):
+        print("needs root, /dev/fuse and objcopy")
+        sys.exit(77)
+    old, new, go, where = b.of(1, HOLDS), b.of(2), f"{b.work}/go", f"{b.work}/.debug"
+    dies = transformed(b, old, new, b.says(DIES))
+    os.mkdir(where)
+    fs = SlowFs(where, dict(map(debug_apart, (old, dies))))
+    try:
+        with Session(old, clients=0) as s:
+            holder = s.server.client()
+            holder.socket.sendall(f"PUT hold {go}\n".encode())
+            until_held(go)
+            named(s, fs, "stopping", r"it is in serve\w*: put at v1-\d+.c:\d+$", "--to", new,
+                  "--xform", dies, "--limit", "200")
+            with open(go, "w"):
+                pass
+            assert holder.file.readline() == "OK\n"
+            named(s, fs, "updating", r"in the transformation: value_\d+ at \d+.xf:1$", "--to",
+                  new, "--xform", dies, *AGAIN[2:])
+            s.serves()
+    finally:
+        fs.close()
 
 
 def crashes(b):
@@ -427,7 +487,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         {"moment": moment, "becoming": becoming, "following": following, "leading": leading,
          "unset": unset, "freed": freed, "aborted": aborted, "ends": ends, "rules": rules,
-         "begun": begun}[what](Builds(work))
+         "begun": begun, "reading": reading}[what](Builds(work))
     print(f"update_{what}: ok")
 
 

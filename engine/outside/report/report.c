@@ -17,7 +17,6 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
-#include "engine/outside/patch/beside.h"
 #include "engine/outside/report/finding.h"
 #include "engine/outside/report/report.h"
 #include "engine/outside/report/reports.h"
@@ -209,24 +208,13 @@ unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 
 /* --- a leader that crashed ------------------------------------------------------------ */
 
-#define FRAMES_TEXT	(1u << 20)
-
 /* What is known when it goes: its version's row may be another's when this is told. */
 struct crash {
 	struct monitor *monitor;
 	struct report_want want;
 	struct slot slot;
 	char names[2][FOLLOWER_NAME_MAX + 1];
-	struct stack_kept *stack;
 };
-
-/* In a child, which may wait for a file. */
-static void crash_read(void *result, const void *about)
-{
-	const struct crash *c = *(struct crash *const *)about;
-
-	stack_kept_text(c->stack, result, FRAMES_TEXT);
-}
 
 /* Where its end is told by a word, the place is added. */
 static void crash_place_say(const struct crash *c)
@@ -242,28 +230,20 @@ static void crash_place_say(const struct crash *c)
 	json_decref(place);
 }
 
-static void crash_tell(const void *result, const void *about, int error)
+static void crash_tell(void *of, json_t *frames)
 {
-	struct crash *c = *(struct crash *const *)about;
+	struct crash *c = of;
 	char path[REPORT_PATH];
 
-	c->want.frames = error ? NULL : json_loadb(result, strnlen(result, FRAMES_TEXT), 0, NULL);
-	if (!json_is_array(c->want.frames)) {
-		json_decref(c->want.frames);
-		c->want.frames = json_array();
-	}
+	c->want.frames = frames;
 	crash_place_say(c);
 	report_finish(&c->want, path, sizeof(path));
-	json_decref(c->want.frames);
-	stack_kept_free(c->stack);
 	free(c);
 }
 
 static struct crash *crash_make(struct version *v, const struct request *r)
 {
-	const struct slot *s = &v->area->slot[r->slot];
 	struct crash *c = calloc(1, sizeof(*c));
-	struct stack_start start;
 
 	MUST(r->slot < AREA_THREADS && v->index != v->monitor->leader);
 	if (!c)
@@ -279,14 +259,12 @@ static struct crash *crash_make(struct version *v, const struct request *r)
 	c->want.what = r->args[0];
 	c->want.where = r->args[1];
 	c->want.led = true;
-	start_fill(&start, s, true);
-	c->stack = stack_keep(r->pid, &start);
 	return c;
 }
 
 void report_crash(struct version *v, const struct request *r)
 {
-	static const struct beside reads = { FRAMES_TEXT, crash_read, crash_tell };
+	struct stack_start start;
 	struct crash *c;
 
 	MUST(r->kind == REQ_CRASHED);
@@ -294,11 +272,9 @@ void report_crash(struct version *v, const struct request *r)
 		return;
 	v->crash_kept = true;
 	c = crash_make(v, r);
-	if (c && c->stack && !beside_start(&reads, -1, process_user(r->pid), &c, sizeof(c)))
-		return;
-	if (c && c->stack)
-		stack_kept_free(c->stack);
-	free(c);
+	start_fill(&start, &v->area->slot[r->slot], true);
+	if (c)
+		stack_read_beside(r->pid, &start, crash_tell, c);
 }
 
 /* --- one that it knows nothing of ----------------------------------------------------- */

@@ -1,11 +1,12 @@
 /*
  * Reading a stack.  The part of the stack that matters is copied first; then a
- * child of ours reads the files and unwinds, and hands the frames back through a
- * pipe.  What it reads are files and memory of a program that may be broken: if
- * they upset libdw, the child is lost and not the monitor, and one that takes too
- * long is killed.  A file that may let it wait it does not open (unwind.c).
+ * child of ours reads the files and unwinds.  What it reads are files and memory of a
+ * program that may be broken: if they upset libdw, the child is lost and not the
+ * monitor, and one that takes too long is killed.
  *
- * Of a process that is about to end all that is read is copied, so that nobody waits: the file
+ * The loop waits for a child that hands the frames back through a pipe: while it does the
+ * thread stands.  A file that may let it wait this one does not open (unwind.c).  Of a
+ * thread that goes on, or ends, all that is read is copied, so that nobody waits: the file
  * names, too.
  */
 #include <elf.h>
@@ -23,7 +24,9 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
+#include "engine/outside/patch/beside.h"
 #include "engine/outside/session/reach.h"
 #include "engine/outside/session/seize.h"
 #include "engine/outside/report/stack.h"
@@ -125,12 +128,14 @@ json_t *stack_read(pid_t pid, const struct stack_start *s)
 	return frames ? frames : json_array();
 }
 
-/* --- a process that ends ---------------------------------------------------------- */
+/* --- beside the loop --------------------------------------------------------------- */
 
-struct stack_kept {
+struct kept {
 	pid_t pid;
 	struct stack_start start;
 	struct stack_copy copy;
+	void (*told)(void *of, json_t *frames);
+	void *of;
 };
 
 /* As much of it as a room for reaching holds. */
@@ -175,35 +180,60 @@ static char *maps_text(pid_t pid, size_t *len)
 	return text ? memcpy(text, c->text, *len) : NULL;
 }
 
-struct stack_kept *stack_keep(pid_t pid, const struct stack_start *s)
-{
-	struct stack_kept *k = malloc(sizeof(*k));
-
-	if (!k)
-		return NULL;
-	*k = (struct stack_kept){ .pid = pid, .start = *s };
-	k->copy.maps = maps_text(pid, &k->copy.maps_len);
-	if (copy_take(pid, s, &k->copy) && k->copy.maps)
-		return k;
-	stack_kept_free(k);
-	return NULL;
-}
-
-void stack_kept_text(const struct stack_kept *k, char *text, size_t size)
-{
-	json_t *frames = unwind(k->pid, &k->start, &k->copy);
-	size_t n = json_dumpb(frames, text, size - 1, JSON_COMPACT);
-
-	MUST(size > 1);
-	text[n < size ? n : 0] = 0;
-	json_decref(frames);
-}
-
-void stack_kept_free(struct stack_kept *k)
+static void kept_free(struct kept *k)
 {
 	free(k->copy.maps);
 	free(k->copy.bytes);
 	free(k);
+}
+
+static bool kept_take(struct kept *k)
+{
+	k->copy.maps = maps_text(k->pid, &k->copy.maps_len);
+	return copy_take(k->pid, &k->start, &k->copy) && k->copy.maps;
+}
+
+/* In a child, which may wait for a file. */
+static void kept_read(void *result, const void *about)
+{
+	const struct kept *k = *(struct kept *const *)about;
+	json_t *frames = unwind(k->pid, &k->start, &k->copy);
+	char *text = result;
+	size_t n = json_dumpb(frames, text, TEXT_MAX - 1, JSON_COMPACT);
+
+	text[n < TEXT_MAX ? n : 0] = 0;
+}
+
+static void kept_tell(const void *result, const void *about, int error)
+{
+	struct kept *k = *(struct kept *const *)about;
+	json_t *frames = error ? NULL :
+			 json_loadb(result, strnlen(result, TEXT_MAX), 0, NULL);
+
+	if (!json_is_array(frames)) {
+		json_decref(frames);
+		frames = json_array();
+	}
+	k->told(k->of, frames);
+	json_decref(frames);
+	kept_free(k);
+}
+
+void stack_read_beside(pid_t pid, const struct stack_start *s,
+		       void (*told)(void *of, json_t *frames), void *of)
+{
+	static const struct beside reads = { TEXT_MAX, kept_read, kept_tell };
+	struct kept *k = malloc(sizeof(*k));
+	json_t *none = k ? NULL : json_array();
+
+	if (!k) {
+		told(of, none);
+		json_decref(none);
+		return;
+	}
+	*k = (struct kept){ .pid = pid, .start = *s, .told = told, .of = of };
+	if (!kept_take(k) || beside_start(&reads, -1, process_user(pid), &k, sizeof(k)))
+		kept_tell(NULL, &k, -ENOMEM);
 }
 
 /* --- threads that nobody has stopped ---------------------------------------------- */

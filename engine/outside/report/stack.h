@@ -27,14 +27,12 @@ struct stack_start {
 json_t *stack_read(pid_t pid, const struct stack_start *s);
 
 /*
- * The same of a thread whose process ends: what is needed of it is taken now, in a moment, and
- * read when it is gone, by a child of ours.  NULL: there is no memory for it.
+ * The same beside the loop.  What is needed of the thread is taken now, in a moment: it may go
+ * on then, and its process end.  `told` hears of the frames later, once; or at once, and of
+ * none, where nothing can be begun.
  */
-struct stack_kept;
-struct stack_kept *stack_keep(pid_t pid, const struct stack_start *s);
-/* The frames as JSON; "" where that is more than `size`. */
-void stack_kept_text(const struct stack_kept *k, char *text, size_t size);
-void stack_kept_free(struct stack_kept *k);
+void stack_read_beside(pid_t pid, const struct stack_start *s,
+		       void (*told)(void *of, json_t *frames), void *of);
 
 /*
  * Where a thread is that nobody has stopped: stops it for a moment.  False when it

@@ -38,9 +38,11 @@ struct stages {
 	uint64_t stood_us;		/* they stood for so long, the last time */
 	uint64_t limit_ms;		/* until then they come, or are given up */
 	bool stand;			/* they do */
+	bool late;			/* one does not, and all go on */
 	enum stage_event end;		/* what the new version's end means before it is new */
 	bool dry;			/* once it is new it is ended */
 	unsigned copies;		/* asked for since they do, in vain */
+	struct place_read *reading;	/* where it ended: `why` waits for it; or NULL */
 	struct version *old, *new;	/* once there is a twin */
 	uint64_t equal_ms;		/* since when it has read all, nearly */
 	char why[UPDATE_TEXT];		/* the last one failed, or ended; "" */

@@ -141,6 +141,7 @@ void stage_event(struct monitor *m, enum stage_event e)
 	enum stage was = s->stage;
 
 	MUST(s->stage < STAGES && e < STAGE_EVENTS && on[s->stage][e].is == ON_IS);
+	s->reading = NULL;	/* what is over waits for no word of it */
 	s->since = time(NULL);
 	s->since_ms = now_ms();
 	s->stage = on[was][e].next;
@@ -175,6 +176,8 @@ static void within_look(struct monitor *m, struct stages *s)
 static void new_look(struct monitor *m, struct stages *s)
 {
 	MUST(s->new && s->old && s->new != s->old);
+	if (!version_lives(s->new) && s->reading)
+		return;
 	if (!version_lives(s->new)) {
 		if (!*s->why)
 			snprintf(s->why, sizeof(s->why), "%s%s%.100s", s->new->why,

@@ -58,6 +58,7 @@ void stops_ask(struct monitor *m, struct stages *s)
 	s->end = STAGE_new_lost_happens;
 	s->asked_us = 0;
 	s->copies = 0;
+	s->late = false;
 	s->why[0] = s->said[0] = s->does[0] = 0;
 	s->limit_ms = now_ms() + READY_MS;
 	monitor_wake_after(m, 0);
@@ -128,9 +129,11 @@ static void twin_look_for(struct monitor *m, struct stages *s)
 
 void stops_look(struct monitor *m, struct stages *s)
 {
-	if (!version_alive(leading(m)))
+	if (!version_alive(leading(m)) || s->reading)
 		return;
-	if (!s->asked_us)
+	if (s->late)
+		stage_event(m, STAGE_not_now_happens);
+	else if (!s->asked_us)
 		ready_look(m, s);
 	else if (s->stand)
 		twin_look_for(m, s);
@@ -182,38 +185,59 @@ static struct stack_start start_here(const struct version *v, const struct reque
 	return start;
 }
 
-static json_t *place_read(const struct version *v, const struct request *r,
-			  const struct stack_start *start)
-{
-	json_t *stack = asker_waits(v, r) ? stack_read(r->pid, start) : NULL;
-	json_t *place = report_place(stack);
+/* One that is read; what is of a stage that is over by then is of no use. */
+struct place_read {
+	struct monitor *m;
+};
 
-	json_decref(stack);
-	return place;
+static void place_told(void *of, json_t *frames)
+{
+	struct place_read *p = of;
+	struct monitor *m = p->m;
+	struct stages *s = &m->stages;
+	json_t *place = report_place(frames);
+
+	if (s->reading == p) {
+		s->reading = NULL;
+		strncat(s->why, json_string_value(place), sizeof(s->why) - strlen(s->why) - 1);
+		monitor_wake_after(m, 0);
+	}
+	json_decref(place);
+	free(p);
 }
 
-/* Why it is not now, and where in the program's code that is. */
-static void why_read(const struct version *v, const struct request *r, char *why, size_t size)
+/* The place is added to what it ended for; until then that is not told. */
+static void place_read(struct version *v, const struct request *r, const struct stack_start *start)
 {
-	struct stack_start start = { .place = r->args[2], .exact = true };
-	size_t n;
-	json_t *place;
+	struct place_read *p = malloc(sizeof(*p));
 
-	if (asker_text(r, r->args[1], why, size) || !r->args[2])
+	if (!p || !asker_waits(v, r)) {
+		free(p);
+		return;
+	}
+	p->m = v->monitor;
+	p->m->stages.reading = p;
+	stack_read_beside(r->pid, start, place_told, p);
+}
+
+/* Why it is not now, and where in the program's code that is: read, too. */
+static void why_read(struct version *v, const struct request *r)
+{
+	struct stages *s = &v->monitor->stages;
+	struct stack_start start = { .place = r->args[2], .exact = true };
+
+	if (asker_text(r, r->args[1], s->why, sizeof(s->why)) || !r->args[2])
 		return;
 	if (r->args[2] == UPDATE_HERE)
 		start = start_here(v, r);
-	n = strlen(why);
-	place = place_read(v, r, &start);
-	snprintf(why + n, size - n, "%s", json_string_value(place));
-	json_decref(place);
+	place_read(v, r, &start);
 }
 
 static int64_t leader_says(struct version *v, const struct request *r)
 {
 	struct monitor *m = v->monitor;
 	struct stages *s = &m->stages;
-	char why[UPDATE_TEXT] = "its threads stood, and mve was not in time";
+	const char *why = "its threads stood, and mve was not in time";
 
 	if (s->stage != STAGE_stops || !s->asked_us || v != leading(m))
 		return -EINVAL;
@@ -222,9 +246,15 @@ static int64_t leader_says(struct version *v, const struct request *r)
 		monitor_wake_after(m, 0);
 		return 0;
 	}
-	if (r->args[0] == UPDATE_LATE)
-		why_read(v, r, why, sizeof(why));
-	give_up(m, s, STAGE_not_now_happens, why);
+	if (r->args[0] == UPDATE_SERVES) {
+		give_up(m, s, STAGE_not_now_happens, why);
+		return 0;
+	}
+	stops_end(m, s);	/* before anything is read: those that stand go on */
+	s->late = true;
+	snprintf(s->why, sizeof(s->why), "%s", why);
+	why_read(v, r);
+	monitor_wake_after(m, 0);
 	return 0;
 }
 
@@ -265,26 +295,18 @@ static void twin_dies(struct version *v, const struct request *r)
 {
 	struct stages *s = &v->monitor->stages;
 	const struct stack_start start = start_here(v, r);
-	json_t *place;
 
-	if (*s->why)		/* a stack is read once: that takes its time */
+	if (*s->why)		/* it dies of the first */
 		return;
-	place = place_read(v, r, &start);
-	snprintf(s->why, sizeof(s->why), "killed by %s at address 0x%lx%s%.100s%.500s",
-		 signal_word(r->args[1]), r->args[2], *s->does ? ", " : "", s->does,
-		 json_string_value(place));
-	json_decref(place);
+	snprintf(s->why, sizeof(s->why), "killed by %s at address 0x%lx%s%.100s",
+		 signal_word(r->args[1]), r->args[2], *s->does ? ", " : "", s->does);
+	place_read(v, r, &start);
 }
 
 static void twin_fails(struct version *v, const struct request *r)
 {
-	struct stages *s = &v->monitor->stages;
-	char why[UPDATE_TEXT] = "";
-
-	if (!*s->why) {
-		why_read(v, r, why, sizeof(why));
-		snprintf(s->why, sizeof(s->why), "%s", why);
-	}
+	if (!*v->monitor->stages.why)
+		why_read(v, r);
 	follower_drop(v, VERDICT_UNSUPPORTED, "it did not become the new build");
 }
 
