@@ -13,6 +13,7 @@ DECLARED = """
 target triple = "x86_64-pc-linux-gnu"
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 declare void @other(ptr)
+declare void @llvm.lifetime.start.p0(i64, ptr)
 declare ptr @malloc(i64)
 declare i64 @strlen(ptr)
 declare ptr @memcpy(ptr, ptr, i64)
@@ -82,6 +83,11 @@ CASES = {
                           "stores=4 joined=1 checks=3 gates=3"),
     "by libc": ("%r = call ptr @memcpy(ptr %p, ptr %s, i64 %n)\n ret void",
                 "stores=1 checks=1 gates=1"),
+    "large arrays": ("%a = alloca [8192 x i8]\n%b = alloca [8192 x i8]\n"
+                     " call void @llvm.lifetime.start.p0(i64 8192, ptr %a)\n"
+                     " call void @llvm.lifetime.start.p0(i64 8192, ptr %b)\n"
+                     " call void @other(ptr %a)\n call void @other(ptr %b)\n"
+                     " store i64 %n, ptr %p\n ret void", "stores=1 checks=1 gates=1 frames=2"),
 }
 
 
@@ -108,7 +114,7 @@ def main():
         if got != expected:
             print(f"{name}: {got}, expected {expected}")
             wrong += 1
-    without = ",no-stack,no-dominated,no-joined,no-loops,no-editions"
+    without = ",no-stack,no-frames,no-dominated,no-joined,no-loops,no-editions"
     for name, (body, expected) in CASES.items():
         got = counted(body, without).split()
         stores = expected.split()[0].split("=")[1]

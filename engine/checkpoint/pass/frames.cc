@@ -153,11 +153,13 @@ void frames_move(Function &f, Count &count)
 	Instruction *at = behind_allocas(f);
 	PHINode *begin = place(at, all, given);
 	IRBuilder<> b(&*begin->getParent()->getFirstInsertionPt());
+	std::vector<Value *> places;	// all, before a marker goes that they may stand before
 	for (AllocaInst *a : found) {
-		uint64_t size = alignTo(bytes(*a), place_align);
-		replace(a, offset ? b.CreatePtrAdd(begin, b.getInt64(offset)) : begin);
-		offset += size;
+		places.push_back(offset ? b.CreatePtrAdd(begin, b.getInt64(offset)) : begin);
+		offset += alignTo(bytes(*a), place_align);
 	}
+	for (size_t n = 0; n < found.size(); n++)
+		replace(found[n], places[n]);
 	ends(f, given);
 	count.frames += found.size();
 }
