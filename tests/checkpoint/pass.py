@@ -72,11 +72,15 @@ CASES = {
                         " store i64 1, ptr %a\n ret void", "stores=1 checks=1 gates=1"),
     "one way only": ("%c = icmp eq i64 %n, 0\n br i1 %c, label %a, label %b\na:\n"
                      " store i64 1, ptr %p\n br label %b\nb:\n store i64 2, ptr %p\n ret void",
-                     "stores=2 checks=2 gates=2"),
+                     "stores=2 checks=2 gates=2 editions=1"),
+    "known on": ("store i64 %n, ptr %p\n %c = icmp eq i64 %n, 0\n"
+                 " br i1 %c, label %a, label %b\na:\n store i64 1, ptr %s\n ret void\n"
+                 "b:\n call void @other(ptr %p)\n store i64 2, ptr %s\n ret void",
+                 "stores=3 checks=3 gates=2 editions=1"),
     "a range": (LOOP.replace("CALL", "") + "ret void", "stores=1 loop=1 checks=1 gates=1"),
     "a loop that calls": (LOOP.replace("CALL", "call void @other(ptr %p)") + "ret void",
                           "stores=1 checks=1 gates=1"),
-    "two editions": (LAST, "stores=3 joined=1 checks=2 gates=1 editions=1"),
+    "two editions": (LAST, "stores=3 joined=1 checks=2 gates=1 editions=2"),
     "a block's address": (LAST.replace("store i32 7, ptr %r", "store i32 7, ptr %r\n  br label %mid\n"
                                        "mid:").replace("[ %r, %loop ]", "[ %r, %mid ]")
                           .replace("entry:", "entry:\n  store ptr blockaddress(@f, %mid), ptr %s"),

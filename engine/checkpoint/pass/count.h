@@ -15,7 +15,7 @@ struct Count {
 	unsigned joined = 0;	// left out: within a neighbour's check
 	unsigned checks = 0;	// ranges that are checked
 	unsigned gates = 0;	// places where an open checkpoint is asked for
-	unsigned editions = 0;	// loops in two editions
+	unsigned editions = 0;	// gates that need not ask: in blocks for who knows
 	unsigned unseen = 0;	// what may write memory in a way that is not known
 	std::set<std::string> unknown;	// functions of others that are given pointers
 

@@ -1,6 +1,6 @@
 // A cluster becomes
 //
-//	if (epoch)			the gate, unless it runs only then
+//	if (epoch)			the gate
 //		if (any tag < epoch)	the tags of first and last byte of each range, and between
 //			save(...)	for each range; it looks again
 //
@@ -10,6 +10,7 @@
 #include "engine/checkpoint/pass/options.h"
 #include "engine/checkpoint/runtime/tags.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -19,7 +20,7 @@ using namespace llvm;
 // So many regions' tags are looked at in line.
 static const unsigned inline_regions = 3;
 
-Value *emit_epoch(IRBuilder<> &b)
+static Value *emit_epoch(IRBuilder<> &b)
 {
 	Module *m = b.GetInsertBlock()->getModule();
 	Constant *found = m->getOrInsertGlobal("mve_checkpoint_epoch", b.getInt8Ty());
@@ -115,12 +116,24 @@ static void range_save(IRBuilder<> &b, const Site &s)
 		call_save(b, "mve_checkpoint_save_range", {pointer, size});
 }
 
-static Instruction *gate(Instruction *at, Value *&epoch)
+// What is behind it reads the epoch once more: so the gate is a comparison with memory, and can go
+// alone (editions.cc).
+static Instruction *gate(Instruction *at, Gates &gates)
 {
 	IRBuilder<> b(at);
+	Instruction *in = SplitBlockAndInsertIfThen(b.CreateIsNotNull(emit_epoch(b)), at, false);
 
-	epoch = emit_epoch(b);
-	return SplitBlockAndInsertIfThen(b.CreateIsNotNull(epoch), at, false);
+	gates.push_back(in->getParent()->getSinglePredecessor()->getTerminator());
+	return in;
+}
+
+void emit_gate(Instruction *at, Gates &gates)
+{
+	BasicBlock *before = at->getParent(), *after = SplitBlock(before, at);
+	IRBuilder<> b(before->getTerminator());
+
+	gates.push_back(b.CreateCondBr(b.CreateIsNotNull(emit_epoch(b)), after, after));
+	before->back().eraseFromParent();
 }
 
 // Of a length of 1 to a region's the first and last byte say all; nothing is read for one of 0.
@@ -173,20 +186,13 @@ static void emit_tags(const Cluster &cluster, Instruction *at, Value *epoch)
 			range_save(save, s);
 }
 
-void emit(const Cluster &cluster, Count &count)
+void emit(const Cluster &cluster, Gates &gates, Count &count)
 {
-	Instruction *at = cluster.at;
-	Value *epoch;
+	Instruction *at = gate(cluster.at, gates);
+	IRBuilder<> b(at);
+	Value *epoch = emit_epoch(b);
 
 	count.checks += cluster.sites.size();
-	if (cluster.gated) {
-		count.gates++;
-		at = gate(at, epoch);
-	} else {
-		IRBuilder<> b(at);
-		epoch = emit_epoch(b);
-	}
-	IRBuilder<> b(at);
 	b.SetCurrentDebugLocation(cluster.at->getDebugLoc());
 	for (const Site &s : cluster.sites)
 		if (s.length && tags())

@@ -3,11 +3,20 @@
 #define MVE_CHECKPOINT_EMIT_H
 
 #include "engine/checkpoint/pass/join.h"
-#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/ValueHandle.h"
 
-// The newest open checkpoint's epoch.
-llvm::Value *emit_epoch(llvm::IRBuilder<> &b);
+// The branches by which a checkpoint is asked for, taken where one is open; null: gone.
+using Gates = std::vector<llvm::WeakVH>;
 
-void emit(const Cluster &cluster, Count &count);
+void emit(const Cluster &cluster, Gates &gates, Count &count);
+
+// A gate that leads to the same place both ways: what comes behind it is in two editions.
+void emit_gate(llvm::Instruction *at, Gates &gates);
+
+// Whether a function can be in editions (editions.cc): a gate before a loop is of use only then.
+bool editions_can(const llvm::Function &f);
+
+// Blocks in editions for who knows whether one is open: gates whose answer is known are gone.
+void editions(llvm::Function &f, const Gates &gates, const Quiet &quiet, Count &count);
 
 #endif

@@ -66,7 +66,7 @@ Clusters join(Function &f, const Sites &sites, const Quiet &quiet, Count &count)
 		for (Instruction &i : b) {
 			for (const Site *s : at.count(&i) ? at[&i] : std::vector<const Site *>()) {
 				if (!open || !options().joined || !can_join(*s, clusters.back()))
-					clusters.push_back({&i, s->gated, {}});
+					clusters.push_back({&i, {}});
 				open = true;
 				put(clusters.back(), *s, count);
 			}

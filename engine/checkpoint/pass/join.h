@@ -7,7 +7,6 @@
 // What is checked before one instruction.
 struct Cluster {
 	llvm::Instruction *at;
-	bool gated;
 	Sites sites;
 };
 

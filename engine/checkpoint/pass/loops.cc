@@ -2,7 +2,6 @@
 // is exact: the loop is left at its end only, and the store is made in each turn; so no byte is
 // read that the loop would not have written.
 #include "engine/checkpoint/pass/loops.h"
-#include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/options.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -11,15 +10,11 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
 using namespace llvm;
-
-// A loop of more instructions is not doubled.
-static const unsigned edition_most = 1000;
 
 namespace {
 // What is known of a function's loops; made anew when they are changed.
@@ -143,97 +138,31 @@ static bool has_sites(const Loop &loop, const Sites &sites)
 	return any_of(sites, [&](const Site &s) { return loop.contains(s.at); });
 }
 
-static unsigned size(const Loop &loop)
+// The outermost ones that no checkpoint is opened in: where they are come to.
+static void closed_loops(const Loop &loop, const Sites &sites, const Quiet &quiet,
+			 std::vector<Instruction *> &begin)
 {
-	unsigned n = 0;
+	BasicBlock *before = loop.getLoopPreheader();
 
-	for (const BasicBlock *b : loop.blocks())
-		n += b->size();
-	return n;
-}
-
-// An address of a block is that of one of the two: a jump to it would leave the other.
-static bool clonable(const Loop &loop, const DominatorTree &dominators)
-{
-	for (const BasicBlock *b : loop.blocks()) {
-		if (b->hasAddressTaken())
-			return false;
-		for (const Instruction &i : *b)
-			if (auto *call = dyn_cast<CallBase>(&i))
-				if (call->isConvergent())
-					return false;
-	}
-	return loop.isSafeToClone() && loop.isLoopSimplifyForm() && loop.isLCSSAForm(dominators) &&
-	       size(loop) <= edition_most;
-}
-
-// The exits of a loop are those of its copy, too.
-static void exits_share(const Loop &loop, ValueToValueMapTy &copies)
-{
-	SmallVector<BasicBlock *, 4> exits;
-
-	loop.getUniqueExitBlocks(exits);
-	for (BasicBlock *exit : exits)
-		for (PHINode &phi : exit->phis())
-			for (unsigned n = 0, all = phi.getNumIncomingValues(); n < all; n++) {
-				BasicBlock *from = phi.getIncomingBlock(n);
-				if (!loop.contains(from))
-					continue;
-				Value *v = phi.getIncomingValue(n);
-				auto copy = copies.find(v);
-				phi.addIncoming(copy == copies.end() ? v : (Value *)copy->second,
-						cast<BasicBlock>(copies[from]));
-			}
-}
-
-static void edition(Loop &loop, Analyses &a)
-{
-	BasicBlock *choice = loop.getLoopPreheader();
-	BasicBlock *before = SplitBlock(choice, choice->getTerminator(), &a.dominators, &a.loops);
-	SmallVector<BasicBlock *, 16> blocks;
-	ValueToValueMapTy copies;
-	Loop *plain = cloneLoopWithPreheader(before, choice, &loop, copies, ".plain", &a.loops,
-					     &a.dominators, blocks);
-
-	remapInstructionsInBlocks(blocks, copies);
-	exits_share(loop, copies);
-	Instruction *old = choice->getTerminator();
-	IRBuilder<> b(old);
-	b.CreateCondBr(b.CreateIsNotNull(emit_epoch(b)), before, plain->getLoopPreheader());
-	old->eraseFromParent();
-}
-
-// The outermost loops that can be had, by their headers: cloning one changes what is known of all.
-static Loop *next(Analyses &a, const Sites &sites, const Quiet &quiet,
-		  SmallPtrSetImpl<const BasicBlock *> &seen)
-{
-	for (Loop *loop : a.loops.getLoopsInPreorder()) {
-		const Loop *outer = loop->getParentLoop();
-		bool inside = outer && seen.count(outer->getHeader());
-		if (seen.count(loop->getHeader()) || inside || !has_sites(*loop, sites) ||
-		    opens(*loop, quiet) || !clonable(*loop, a.dominators))
-			continue;
-		seen.insert(loop->getHeader());
-		return loop;
-	}
-	return nullptr;
-}
-
-void loops_editions(Function &f, Sites &sites, const Quiet &quiet, Count &count)
-{
-	SmallPtrSet<const BasicBlock *, 8> seen;
-
-	if (!options().editions || sites.empty())
+	if (!has_sites(loop, sites))
 		return;
-	for (;;) {
-		Analyses a(f);
-		Loop *loop = next(a, sites, quiet, seen);
-		if (!loop)
-			return;
-		for (Site &s : sites)
-			if (loop->contains(s.at))
-				s.gated = false;
-		edition(*loop, a);
-		count.editions++;
+	if (before && !opens(loop, quiet)) {
+		begin.push_back(before->getTerminator());
+		return;
 	}
+	for (const Loop *inner : loop)
+		closed_loops(*inner, sites, quiet, begin);
+}
+
+void loops_gates(Function &f, const Sites &sites, const Quiet &quiet, Gates &gates)
+{
+	std::vector<Instruction *> begin;
+	Analyses a(f);
+
+	if (sites.empty() || !editions_can(f))
+		return;
+	for (const Loop *loop : a.loops)
+		closed_loops(*loop, sites, quiet, begin);
+	for (Instruction *at : begin)
+		emit_gate(at, gates);
 }

@@ -2,8 +2,7 @@
 #ifndef MVE_CHECKPOINT_LOOPS_H
 #define MVE_CHECKPOINT_LOOPS_H
 
-#include "engine/checkpoint/pass/sites.h"
-#include "llvm/IR/PassManager.h"
+#include "engine/checkpoint/pass/emit.h"
 
 // Before sites are looked for: loops get the form that the rest needs, so that no value that a site
 // has is another afterwards.
@@ -13,8 +12,7 @@ void loops_prepare(llvm::Function &f);
 // once before it.
 void loops_range(llvm::Function &f, Sites &sites, const Quiet &quiet, Count &count);
 
-// A loop in which no checkpoint can be opened and that still has checks is there twice: with them
-// and without, chosen before it.
-void loops_editions(llvm::Function &f, Sites &sites, const Quiet &quiet, Count &count);
+// Before a loop in which no checkpoint can be opened, and that still has checks, one is asked for.
+void loops_gates(llvm::Function &f, const Sites &sites, const Quiet &quiet, Gates &gates);
 
 #endif

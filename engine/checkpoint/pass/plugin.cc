@@ -25,6 +25,8 @@ static bool wants(const Function &f)
 
 static void function(Function &f, const Quiet &quiet, Count &count)
 {
+	Gates gates;
+
 	frames_move(f, count);
 	loops_prepare(f);
 	Sites sites = sites_find(f, count);
@@ -37,9 +39,10 @@ static void function(Function &f, const Quiet &quiet, Count &count)
 		loops_range(f, sites, quiet, count);
 		leave_checked(f, sites, quiet, count);
 	}
-	loops_editions(f, sites, quiet, count);
+	loops_gates(f, sites, quiet, gates);
 	for (const Cluster &c : join(f, sites, quiet, count))
-		emit(c, count);
+		emit(c, gates, count);
+	editions(f, gates, quiet, count);
 	if (options().checks && !options().log)
 		outside_thunks(f);
 	if (verifyFunction(f, &errs()))

@@ -16,7 +16,6 @@ struct Site {
 	uint64_t size;		// 0: as many as length says, in bytes
 	llvm::Value *length = nullptr;
 	uint64_t align = 1;
-	bool gated = true;	// false: it runs only while a checkpoint is open
 };
 
 using Sites = std::vector<Site>;
