@@ -97,8 +97,11 @@ static inline size_t take(void)
 	return n < batch >> BATCH_END ? n : take_more();
 }
 
-/* By two registers, for a SAVES function has to keep each that it uses. */
-static inline void copy(struct entry *entry, uintptr_t region)
+/* By two registers, for a SAVES function has to keep each that it uses; and all that a callee may
+ * use, where it calls one that is no such function. */
+#define IN_LINE		__attribute__((always_inline)) static inline
+
+IN_LINE void copy(struct entry *entry, uintptr_t region)
 {
 	for (size_t n = 0; n < REGION; n += 32)
 		__asm__ volatile("movups %2, %%xmm0\n\tmovups %3, %%xmm1\n\t"
@@ -138,13 +141,13 @@ static int stays(uintptr_t at, size_t size)
 	       (at < (uintptr_t)&_end && at + size > (uintptr_t)&__data_start);
 }
 
-/* With its tag as it is, which was found old.  Nothing where somebody else was first. */
-static inline int fill(struct entry *entry, uintptr_t region, uint8_t epoch)
+/* With its tag as it is, which was found old, and its bytes.  Nothing where somebody else was
+ * first. */
+IN_LINE int fill(struct entry *entry, uintptr_t region, uint8_t epoch, uint64_t serial)
 {
-	copy(entry, region);
 	if (*(volatile uint8_t *)tag_of(region) >= epoch)
 		return 0;
-	*(volatile uint64_t *)&entry->serial = state->serial;
+	*(volatile uint64_t *)&entry->serial = serial;
 	return 1;
 }
 
@@ -185,7 +188,8 @@ SAVES void mve_checkpoint_save(const void *pointer)
 		}
 		LOG[n].serial = 0;
 		LOG[n].at = region | (was && was == epoch - 1 ? hot_of(region) : 0);
-		if (!fill(LOG + n, region, epoch))
+		copy(LOG + n, region);
+		if (!fill(LOG + n, region, epoch, state->serial))
 			return;
 	}
 	tag_noted((uintptr_t)tag);
@@ -214,14 +218,42 @@ static size_t hot_gather(void)
 	return to;
 }
 
+IN_LINE void copy_wide(struct entry *entry, uintptr_t region)
+{
+	for (size_t n = 0; n < REGION; n += 32)
+		__asm__ volatile("vmovups %1, %%ymm0\n\tvmovups %%ymm0, %0"
+				 : "=m"(*(char (*)[32])(entry->bytes + n))
+				 : "m"(*(const char (*)[32])(region + n)) : "xmm0", "memory");
+}
+
+IN_LINE void ahead(void (*copies)(struct entry *entry, uintptr_t region))
+{
+	const uint8_t epoch = state->epoch;
+	const uint64_t serial = state->serial;
+	struct entry *const end = LOG + state->hot;
+
+	for (struct entry *entry = LOG; entry < end; entry++) {
+		uintptr_t region = entry->at - HOT;
+
+		copies(entry, region);
+		if (fill(entry, region, epoch, serial))
+			*(volatile uint8_t *)tag_of(region) = epoch;
+	}
+}
+
+__attribute__((target("avx"))) static void ahead_wide(void)
+{
+	ahead(copy_wide);
+	__asm__ volatile("vzeroupper");
+}
+
 /* The checkpoint is open: whoever comes in between saves by himself, behind these. */
 void log_ahead(void)
 {
-	const uint8_t epoch = state->epoch;
-
-	for (struct entry *entry = LOG; entry < LOG + state->hot; entry++)
-		if (fill(entry, entry->at - HOT, epoch))
-			*(volatile uint8_t *)tag_of(entry->at) = epoch;
+	if (__builtin_cpu_supports("avx"))
+		ahead_wide();
+	else
+		ahead(copy);
 	state->counts.ahead += state->hot;
 }
 
