@@ -81,7 +81,7 @@ static bool is_first(const struct thread *t)
 	return any == t;
 }
 
-/* Whoever finds that all stand says so once: each that is woken has its processor to itself. */
+/* Whoever finds that all stand says so. */
 static uint32_t stood;
 
 static void stood_say(const struct thread *t)
@@ -92,14 +92,18 @@ static void stood_say(const struct thread *t)
 	word_wake(&stood);
 }
 
-/* For all to stand, or for the end of it; one that has ended meanwhile says nothing. */
+/*
+ * For the end of it, and who copies for all to stand: it alone is woken for that.  One that has
+ * ended meanwhile says nothing.
+ */
 static void stand_step(struct thread *t, uint32_t image)
 {
 	uint32_t change = change_now(), seen = CONSUME(stood, &stood);
-	struct word words[2] = { { &stood, seen }, { &images()->stand, image } };
+	struct word words[2] = { { &images()->stand, image }, { &stood, seen } };
+	bool first = is_first(t);
 
-	if (!all_stand(t) || !is_first(t) || !image_take(t, image))
-		words_sleep(words, 2, change, PAUSE_WOKEN_NS);
+	if (!first || !all_stand(t) || !image_take(t, image))
+		words_sleep(words, 1 + first, change, PAUSE_WOKEN_NS);
 }
 
 void stand(struct thread *t)
