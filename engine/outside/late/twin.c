@@ -137,8 +137,15 @@ static const char *too_much(struct monitor *m)
 	return text;
 }
 
-static struct version *row_for(struct monitor *m, const char *name, uint64_t *stood_us,
-			       const char **why, bool *passes)
+const char *twin_room(struct monitor *m, bool *passes)
+{
+	const char *why = crowd(m, passes);
+
+	return why ? why : too_much(m);
+}
+
+static struct version *row_for(struct monitor *m, const struct follower_options *like,
+			       uint64_t *stood_us, const char **why, bool *passes)
 {
 	struct version *v;
 
@@ -147,7 +154,7 @@ static struct version *row_for(struct monitor *m, const char *name, uint64_t *st
 		*why = company_want(m, stood_us, passes);
 	if (*why)
 		return NULL;
-	v = row_find(m, name, why, passes);
+	v = row_find(m, like->name, why, passes);
 	if (!v)
 		return NULL;
 	*passes = true;
@@ -156,9 +163,8 @@ static struct version *row_for(struct monitor *m, const char *name, uint64_t *st
 		*why = "a follower still reads what another told in its place";
 	if (*why)
 		return NULL;
-	*why = crowd(m, passes);
-	if (!*why)
-		*why = too_much(m);
+	/* The server of an update stands by now: it has asked before. */
+	*why = like->update ? crowd(m, passes) : twin_room(m, passes);
 	return *why ? NULL : v;
 }
 
@@ -214,7 +220,7 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 			   uint64_t *stood_us, char *why, size_t size, bool *passes)
 {
 	const char *no;
-	struct version *v = row_for(m, like->name, stood_us, &no, passes);
+	struct version *v = row_for(m, like, stood_us, &no, passes);
 	int result = v ? row_renew(v) : 0;
 
 	if (v && !result) {

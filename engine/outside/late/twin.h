@@ -10,6 +10,8 @@
  */
 struct version *twin_begin(struct monitor *m, const struct follower_options *like,
 			   uint64_t *stood_us, char *why, size_t size, bool *passes);
+/* What it may come to cost is there: NULL, or why it cannot be, and whether that passes. */
+const char *twin_room(struct monitor *m, bool *passes);
 /* One is about to be asked for, once or until it is there: the leader stays loud for it. */
 void twin_want(struct monitor *m);
 /* REQ_TWIN. */

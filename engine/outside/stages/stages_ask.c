@@ -90,6 +90,8 @@ static void ready_look(struct monitor *m, struct stages *s)
 	bool passes = false;
 	const char *no = company_want(m, &stood_us, &passes);
 
+	if (!no)
+		no = twin_room(m, &passes);
 	if (no && (!passes || now_ms() >= s->limit_ms)) {
 		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, no);
 		return;
