@@ -13,6 +13,7 @@
 #include <linux/errno.h>
 #include <linux/futex.h>
 #include <linux/signal.h>
+#include <linux/time_types.h>
 
 #include "engine/abi/waits.h"
 #include "engine/core/must.h"
@@ -24,6 +25,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/locks/conditions.h"
 #include "engine/inside/locks/locks.h"
@@ -81,6 +83,7 @@ void threads_demote(struct thread *t)
 /* From leader to follower: the successor has our descriptors. */
 static void demote(struct thread *t)
 {
+	struct __kernel_timespec look = { 0, PAUSE_WOKEN_NS };
 	uint32_t was = DEMOTED_NOT;
 	bool first = BOTH_IF(demoted, &demoted, &was, DEMOTED_BUSY);
 
@@ -88,9 +91,11 @@ static void demote(struct thread *t)
 		modules_follow(t);
 		/* Nobody goes on, and perhaps leads, before all that is done. */
 		PUBLISH(demoted, &demoted, DEMOTED_DONE);
+		word_wake(&demoted);
 	}
+	/* Milliseconds, where the kernel's table of descriptors grows; and others want to run. */
 	while (CONSUME(demoted, &demoted) == DEMOTED_BUSY)
-		OWN0(__NR_sched_yield);
+		OWN4(__NR_futex, &demoted, FUTEX_WAIT, DEMOTED_BUSY, &look);
 	if (!t->following)
 		thread_demote(t);
 	early_drain();
