@@ -2,7 +2,8 @@
 # Redis' own suite (Tcl) against a server held by mve, in both tiers, and against
 # a leader whose follower must be alive at the end: the tests
 # that fail are those that fail against a native one, at most.  The suite asks for INFO
-# all the time, whose figures of memory are each twin's own.
+# all the time, whose figures of memory are each twin's own.  TESTS: some of its units (unit/scan,
+# say), instead of all.
 . "$ROOT/tests/servers/lib.sh"
 need redis-server tclsh
 
@@ -12,13 +13,17 @@ for tool in redis-server redis-cli redis-benchmark redis-check-aof redis-check-r
 	ln -sf "$(command -v $tool)" "$sources/redis-7.0.15/src/$tool"
 done
 
+# With --single, which is each one's own.
+units=$(printf ' --single %s' $TESTS)
+[ -n "$TESTS" ] || units=
+
 suite()
 {
 	start redis-server --port "$port" --bind 127.0.0.1 --dir "$folder" \
 		--enable-debug-command yes --enable-protected-configs yes
 	up
 	( cd "$sources/redis-7.0.15" && timeout 1200 ./runtest --host 127.0.0.1 \
-		--port "$port" --tags '-slow -needs:debug' --timeout 300 ) >suite.log 2>&1
+		--port "$port" --tags '-slow -needs:debug' --timeout 300 $units ) >suite.log 2>&1
 	echo "suite: $?"
 	sed 's/\x1b\[[0-9;]*m//g' suite.log | grep -aE '^\[(err|exception)\]' |
 		sed 's/ in tests.*//' | sort -u
