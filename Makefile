@@ -125,7 +125,8 @@ $(B)/rulec: $(rulec_objs)
 	$(call say,ld $@) $(CC) $(CFLAGS) $^ -o $@
 
 # mve-xform reads two builds' types; files of transforms are in the rules' language.
-xform_objs := $(call obj,$(wildcard engine/xform/*.c engine/xform/*.S)) $(filter-out $(B)/rulec-obj/main.o,$(rulec_objs))
+xform_objs := $(call obj,$(wildcard engine/xform/*.c engine/xform/*.S) engine/outside/session/near.c) \
+	$(filter-out $(B)/rulec-obj/main.o,$(rulec_objs))
 
 $(B)/engine/xform/%.o: engine/xform/%.c | $(B)/grammar/rules.tab.h
 	@mkdir -p $(@D)

@@ -10,23 +10,21 @@
 
 #include "engine/mve/named.h"
 #include "engine/outside/kernel/maps.h"
+#include "engine/outside/report/module_file.h"
 
 #define DEPTH_MOST	8	/* members of members */
 #define PART		128
 
 static Dwfl *dwfl_of(pid_t pid)
 {
-	static char *path;
 	static const Dwfl_Callbacks files = {
-		.find_elf = dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.debuginfo_path = &path,
+		.find_elf = module_elf_find,
+		.find_debuginfo = module_debug_find,
 	};
 	static Dwfl *made;
 
 	if (made)
 		return made;
-	unsetenv("DEBUGINFOD_URLS");	/* nobody waits for a server in the net */
 	made = dwfl_begin(&files);
 	if (made && !dwfl_linux_proc_report(made, pid))
 		dwfl_report_end(made, NULL, NULL);

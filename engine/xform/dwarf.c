@@ -6,12 +6,12 @@
  */
 #include <dwarf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/session/near.h"
 #include "engine/xform/builds.h"
 
 #define MARK	"mve_local_of_"	/* what mve_local() leaves (engine/update/update.h) */
@@ -221,9 +221,10 @@ bool build_read(struct unit *u, struct build *b, const char *path, const char *w
 {
 	*b = (struct build){ .u = u, .path = path, .which = which };
 	b->types_end = &b->types;
-	b->fd = open(path, O_RDONLY | O_CLOEXEC);
+	b->fd = near_regular(path);
 	if (b->fd < 0)
-		return wrong(b, strerror(errno), "give both builds: mve-xform OLD.so NEW.so");
+		return wrong(b, b->fd == -EINVAL ? "no regular file" : strerror(-b->fd),
+			     "give both builds: mve-xform OLD.so NEW.so");
 	b->dwarf = dwarf_begin(b->fd, DWARF_C_READ);
 	if (!b->dwarf)
 		return wrong(b, "no DWARF in it", "build it with -g");

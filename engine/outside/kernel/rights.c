@@ -1,10 +1,17 @@
 /*
- * Which user and groups a process acts as, and what it may become, as the kernel has it.
+ * Which user and groups a process acts as, and what it may become, as the kernel has it; and
+ * a child of ours that is to have no more than it.
  */
+#include <grp.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/kernel/rights.h"
@@ -131,4 +138,83 @@ bool rights_change_by_exec(pid_t tid, bool by_file)
 		return r.permitted != (r.bounding | r.inheritable) ||
 		       (by_file && !has(r.permitted, CAP_SETUID));
 	return by_file || r.permitted != r.ambient;
+}
+
+/* --- worn by us --------------------------------------------------------------------------- */
+
+static bool groups_read(pid_t pid, struct rights_worn *w)
+{
+	char path[48], *line = NULL, *at, *end;
+	size_t size = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &size, f) > 0)
+		found = !strncmp(line, "Groups:", 7);
+	for (at = line + 7; found && w->groups < WORN_GROUPS; at = end) {
+		gid_t group = (gid_t)strtoul(at, &end, 10);
+
+		if (end == at)
+			break;
+		w->group[w->groups++] = group;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+bool rights_worn_read(pid_t pid, struct rights_worn *w)
+{
+	struct rights r;
+
+	memset(w, 0, sizeof(*w));
+	if (!rights_read(pid, &r) || !groups_read(pid, w))
+		return false;
+	/* Files are opened with the rights of the file system's ids. */
+	w->uid = r.uid[3];
+	w->gid = r.gid[3];
+	w->caps = is_ours(pid) ? r.permitted : 0;
+	return true;
+}
+
+/* Who has no right to change them may have the same. */
+static bool groups_wear(const struct rights_worn *w)
+{
+	gid_t ours[WORN_GROUPS];
+	int n = getgroups(WORN_GROUPS, ours);
+
+	return (n == (int)w->groups && !memcmp(ours, w->group, w->groups * sizeof(*ours))) ||
+	       !setgroups(w->groups, w->group);
+}
+
+static bool caps_wear(uint64_t most)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted &= (uint32_t)(most >> 32 * i);
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	return !syscall(SYS_capset, &head, data);
+}
+
+bool rights_wear(const struct rights_worn *w)
+{
+	pid_t parent = getppid();
+
+	MUST(w->groups <= WORN_GROUPS);
+	if (!groups_wear(w) || setresgid(w->gid, w->gid, w->gid) ||
+	    setresuid(w->uid, w->uid, w->uid) || !caps_wear(w->caps) ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return false;
+	/* Our memory is the monitor's; and what ends us with it is lost with the rights. */
+	return !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_PDEATHSIG, SIGKILL) &&
+	       getppid() == parent;
 }

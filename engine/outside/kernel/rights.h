@@ -13,6 +13,22 @@
 
 struct rights_key;
 
+/* What a process may open, as far as we may give that to ourselves. */
+#define WORN_GROUPS	256	/* those beyond it are not: that is less */
+
+struct rights_worn {
+	uint32_t uid, gid, groups;
+	gid_t group[WORN_GROUPS];
+	uint64_t caps;
+};
+
+bool rights_worn_read(pid_t pid, struct rights_worn *w);
+/*
+ * We have no more than these from here on, for good: a child that opens what a process names.
+ * False: we cannot give ours up, and nothing is to be opened.
+ */
+bool rights_wear(const struct rights_worn *w);
+
 bool rights_cover(pid_t asker, pid_t twin);
 /* What it may become.  Two processes of one key could write each other's memory, too. */
 bool rights_key_read(pid_t tid, struct rights_key *key);

@@ -1,13 +1,14 @@
 /*
- * Reading a stack.  The part of the stack that matters is copied first; then a
- * child of ours reads the files and unwinds.  What it reads are files and memory of a
- * program that may be broken: if they upset libdw, the child is lost and not the
- * monitor, and one that takes too long is killed.
+ * Reading a stack.  All that is needed of the process is copied first: the part of the stack
+ * that matters, the names of its files and its rights; then a child of ours reads the files
+ * and unwinds.  What it reads are files of a program that may be broken: if they upset libdw,
+ * the child is lost and not the monitor, and one that takes too long is killed.  It has the
+ * process' rights by then, not ours: whoever can name a file that is to be read could not read
+ * another by it.
  *
- * The loop waits for a child that hands the frames back through a pipe: while it does the
- * thread stands.  A file that may let it wait this one does not open (unwind.c).  Of a
- * thread that goes on, or ends, all that is read is copied, so that nobody waits: the file
- * names, too.
+ * The loop waits for a child that hands the frames back through a pipe.  A file that may let
+ * it wait this one does not open (session/near.c).  Or the child is beside the loop, nobody waits,
+ * and the thread goes on, or ends.
  */
 #include <elf.h>
 #include <elfutils/libdwfl.h>
@@ -40,11 +41,20 @@
 
 /* --- the child ------------------------------------------------------------------ */
 
-static _Noreturn void child(pid_t pid, const struct stack_start *s, const struct stack_copy *copy,
-			    int to)
+/* What a version names is opened with its rights. */
+static json_t *frames_read(const struct stack_copy *copy)
 {
-	json_t *frames = unwind(pid, s, copy);
+	return rights_wear(&copy->rights) ? unwind(copy) : json_array();
+}
 
+static _Noreturn void child(struct stack_copy *copy, int to)
+{
+	char memory[40];
+	json_t *frames;
+
+	snprintf(memory, sizeof(memory), "/proc/%d/mem", copy->pid);
+	copy->memory = open(memory, O_RDONLY | O_CLOEXEC);
+	frames = frames_read(copy);
 	json_dumpfd(frames, to, JSON_COMPACT);
 	_exit(0);
 }
@@ -79,7 +89,7 @@ static size_t receive(int from, char *text, size_t size)
 	return len;
 }
 
-static json_t *child_read(pid_t pid, const struct stack_start *s, const struct stack_copy *copy)
+static json_t *child_read(struct stack_copy *copy)
 {
 	char *text = malloc(TEXT_MAX);
 	json_t *frames = NULL;
@@ -92,7 +102,7 @@ static json_t *child_read(pid_t pid, const struct stack_start *s, const struct s
 	}
 	reader = fork();
 	if (reader == 0)
-		child(pid, s, copy, pipe_fds[1]);
+		child(copy, pipe_fds[1]);
 	close(pipe_fds[1]);
 	if (reader > 0) {
 		frames = json_loadb(text, receive(pipe_fds[0], text, TEXT_MAX), 0, NULL);
@@ -104,39 +114,7 @@ static json_t *child_read(pid_t pid, const struct stack_start *s, const struct s
 	return frames;
 }
 
-static bool copy_take(pid_t pid, const struct stack_start *s, struct stack_copy *copy)
-{
-	long n;
-
-	copy->at = s->stack & ~15ull;
-	copy->bytes = malloc(COPY_SIZE);
-	n = copy->bytes ? memory_peek(pid, copy->at, copy->bytes, COPY_SIZE) : 0;
-	copy->len = n > 0 ? (uint64_t)n : 0;
-	MUST(copy->len <= COPY_SIZE);
-	return copy->bytes;
-}
-
-json_t *stack_read(pid_t pid, const struct stack_start *s)
-{
-	struct stack_copy copy = { 0 };
-	json_t *frames;
-
-	if (!copy_take(pid, s, &copy))
-		return json_array();
-	frames = child_read(pid, s, &copy);
-	free(copy.bytes);
-	return frames ? frames : json_array();
-}
-
-/* --- beside the loop --------------------------------------------------------------- */
-
-struct kept {
-	pid_t pid;
-	struct stack_start start;
-	struct stack_copy copy;
-	void (*told)(void *of, json_t *frames);
-	void *of;
-};
+/* --- what is copied ---------------------------------------------------------------- */
 
 /* As much of it as a room for reaching holds. */
 struct maps_copy {
@@ -180,24 +158,51 @@ static char *maps_text(pid_t pid, size_t *len)
 	return text ? memcpy(text, c->text, *len) : NULL;
 }
 
-static void kept_free(struct kept *k)
+static void copy_free(struct stack_copy *copy)
 {
-	free(k->copy.maps);
-	free(k->copy.bytes);
-	free(k);
+	free(copy->maps);
+	free(copy->bytes);
 }
 
-static bool kept_take(struct kept *k)
+/* False: some of it is wanting; to be freed in each case. */
+static bool copy_take(pid_t pid, const struct stack_start *s, struct stack_copy *copy)
 {
-	k->copy.maps = maps_text(k->pid, &k->copy.maps_len);
-	return copy_take(k->pid, &k->start, &k->copy) && k->copy.maps;
+	long n;
+
+	*copy = (struct stack_copy){ .pid = pid, .start = *s, .at = s->stack & ~15ull,
+				     .memory = -1 };
+	copy->maps = maps_text(pid, &copy->maps_len);
+	copy->bytes = malloc(COPY_SIZE);
+	if (!copy->maps || !copy->bytes || !rights_worn_read(pid, &copy->rights))
+		return false;
+	n = memory_peek(pid, copy->at, copy->bytes, COPY_SIZE);
+	copy->len = n > 0 ? (uint64_t)n : 0;
+	MUST(copy->len <= COPY_SIZE);
+	return true;
 }
+
+json_t *stack_read(pid_t pid, const struct stack_start *s)
+{
+	struct stack_copy copy;
+	json_t *frames = copy_take(pid, s, &copy) ? child_read(&copy) : NULL;
+
+	copy_free(&copy);
+	return frames ? frames : json_array();
+}
+
+/* --- beside the loop --------------------------------------------------------------- */
+
+struct kept {
+	struct stack_copy copy;
+	void (*told)(void *of, json_t *frames);
+	void *of;
+};
 
 /* In a child, which may wait for a file. */
 static void kept_read(void *result, const void *about)
 {
 	const struct kept *k = *(struct kept *const *)about;
-	json_t *frames = unwind(k->pid, &k->start, &k->copy);
+	json_t *frames = frames_read(&k->copy);
 	char *text = result;
 	size_t n = json_dumpb(frames, text, TEXT_MAX - 1, JSON_COMPACT);
 
@@ -216,7 +221,8 @@ static void kept_tell(const void *result, const void *about, int error)
 	}
 	k->told(k->of, frames);
 	json_decref(frames);
-	kept_free(k);
+	copy_free(&k->copy);
+	free(k);
 }
 
 void stack_read_beside(pid_t pid, const struct stack_start *s,
@@ -231,8 +237,10 @@ void stack_read_beside(pid_t pid, const struct stack_start *s,
 		json_decref(none);
 		return;
 	}
-	*k = (struct kept){ .pid = pid, .start = *s, .told = told, .of = of };
-	if (!kept_take(k) || beside_start(&reads, -1, process_user(pid), &k, sizeof(k)))
+	k->told = told;
+	k->of = of;
+	if (!copy_take(pid, s, &k->copy) ||
+	    beside_start(&reads, -1, process_user(pid), &k, sizeof(k)))
 		kept_tell(NULL, &k, -ENOMEM);
 }
 

@@ -5,17 +5,22 @@
 #ifndef MVE_OUTSIDE_STACK_PARTS_H
 #define MVE_OUTSIDE_STACK_PARTS_H
 
+#include "engine/outside/kernel/rights.h"
 #include "engine/outside/report/stack.h"
 
-/* A copy of the stack's upper end. */
+/* All that is read of a process, which may be gone by then. */
 struct stack_copy {
-	uint64_t at, len;
+	pid_t pid;
+	struct stack_start start;
+	uint64_t at, len;	/* of the stack's upper end */
 	uint8_t *bytes;
-	char *maps;		/* /proc/PID/maps of a process that is gone by now; else NULL */
+	char *maps;		/* /proc/PID/maps */
 	size_t maps_len;
+	struct rights_worn rights;
+	int memory;		/* while its thread stands: what else it needs; or -1 */
 };
 
 /* unwind.c: the frames, as stack_read() gives them. */
-json_t *unwind(pid_t pid, const struct stack_start *s, const struct stack_copy *copy);
+json_t *unwind(const struct stack_copy *copy);
 
 #endif

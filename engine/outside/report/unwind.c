@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "engine/outside/kernel/remote.h"
+#include "engine/outside/report/module_file.h"
 #include "engine/outside/report/stack_parts.h"
-#include "engine/outside/session/near.h"
 
 #define FRAMES_MAX	64
 
@@ -22,7 +22,6 @@ enum { DW_RBX = 3, DW_RBP = 6, DW_RSP = 7, DW_R12 = 12, DW_RA = 16 };
 
 struct walk {
 	Dwfl *dwfl;
-	pid_t pid;
 	const struct stack_start *start;
 	const struct stack_copy *copy;
 	unsigned n;
@@ -151,7 +150,7 @@ static pid_t thread_next(Dwfl *dwfl, void *arg, void **state)
 	if (*state)
 		return 0;
 	*state = arg;
-	return w->pid;
+	return w->copy->pid;
 }
 
 static bool thread_get(Dwfl *dwfl, pid_t tid, void *arg, void **state)
@@ -160,7 +159,7 @@ static bool thread_get(Dwfl *dwfl, pid_t tid, void *arg, void **state)
 
 	(void)dwfl;
 	*state = arg;
-	return tid == w->pid;
+	return tid == w->copy->pid;
 }
 
 static bool word_read(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *word, void *arg)
@@ -173,7 +172,8 @@ static bool word_read(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *word, void *arg)
 		memcpy(word, w->copy->bytes + from, sizeof(*word));
 		return true;
 	}
-	return !w->copy->maps && memory_peek(w->pid, at, word, sizeof(*word)) == sizeof(*word);
+	return w->copy->memory >= 0 &&
+	       pread(w->copy->memory, word, sizeof(*word), (off_t)at) == sizeof(*word);
 }
 
 /*
@@ -210,26 +210,11 @@ static int frame_met(Dwfl_Frame *frame, void *arg)
 
 /* --- the walk ------------------------------------------------------------------------- */
 
-/* Who waits for this child waits for no file system but ours: of a far file there are no names. */
-static int elf_find(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-		    char **file, Elf **elf)
-{
-	struct near_file f;
-	int result = name[0] == '/' ? near_open(name, &f) : 0;
-
-	if (name[0] == '/' && !result)
-		near_close(&f);
-	return result == -EAGAIN ? -1 :
-	       dwfl_linux_proc_find_elf(module, data, name, base, file, elf);
-}
-
 static int modules_report(const struct walk *w)
 {
 	FILE *maps;
 	int result;
 
-	if (!w->copy->maps)
-		return dwfl_linux_proc_report(w->dwfl, w->pid);
 	maps = fmemopen(w->copy->maps, w->copy->maps_len, "r");
 	result = maps ? dwfl_linux_proc_maps_report(w->dwfl, maps) : -1;
 	if (maps)
@@ -239,32 +224,29 @@ static int modules_report(const struct walk *w)
 
 static bool begin(struct walk *w)
 {
-	static char *path;
 	static const Dwfl_Callbacks files = {
-		.find_elf = elf_find,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.debuginfo_path = &path,
+		.find_elf = module_elf_find,
+		.find_debuginfo = module_debug_find,
 	};
 	static const Dwfl_Thread_Callbacks threads = {
 		.next_thread = thread_next, .get_thread = thread_get,
 		.memory_read = word_read, .set_initial_registers = registers_set,
 	};
 
-	unsetenv("DEBUGINFOD_URLS");	/* nobody waits for a server in the net */
 	w->dwfl = dwfl_begin(&files);
 	return w->dwfl && !modules_report(w) &&
 	       !dwfl_report_end(w->dwfl, NULL, NULL) &&
-	       dwfl_attach_state(w->dwfl, NULL, w->pid, &threads, w);
+	       dwfl_attach_state(w->dwfl, NULL, w->copy->pid, &threads, w);
 }
 
-json_t *unwind(pid_t pid, const struct stack_start *start, const struct stack_copy *copy)
+json_t *unwind(const struct stack_copy *copy)
 {
-	struct stack_start from = *start;
-	struct walk w = { .pid = pid, .start = &from, .copy = copy, .frames = json_array() };
+	struct stack_start from = copy->start;
+	struct walk w = { .start = &from, .copy = copy, .frames = json_array() };
 
 	if (!from.place && word_read(NULL, from.stack, &from.place, &w))
 		from.stack += 8;
 	if (from.place && begin(&w))
-		dwfl_getthread_frames(w.dwfl, pid, frame_met, &w);
+		dwfl_getthread_frames(w.dwfl, copy->pid, frame_met, &w);
 	return w.frames;
 }

@@ -218,6 +218,19 @@ int near_read(int fd)
 	return again < 0 ? -errno : again;
 }
 
+int near_regular(const char *path)
+{
+	struct near_file f;
+	int result = near_open(path, &f);
+
+	if (result)
+		return result;
+	result = S_ISREG(f.st.st_mode) ? near_read(f.fd) : S_ISDIR(f.st.st_mode) ? -EISDIR :
+		 -EINVAL;
+	near_close(&f);
+	return result;
+}
+
 void near_close(struct near_file *f)
 {
 	MUST(f->fd >= 0);	/* once: the number may be another's by now */

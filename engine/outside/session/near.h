@@ -29,6 +29,12 @@ int near_read(int fd);
 
 void near_close(struct near_file *f);
 
+/*
+ * A file whose name another has chosen, for reading, or a negative errno: a regular one, or
+ * none.  What is looked at is what is read, whatever is put in its place meanwhile.
+ */
+int near_regular(const char *path);
+
 /* Whether we may wait: nobody is served yet, or this is a child.  At first so. */
 void near_waits(bool may);
 
