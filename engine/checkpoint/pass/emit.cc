@@ -7,6 +7,7 @@
 // and a range whose length is not known here is looked at in the same way where it turns out to be
 // no longer than a region; else the runtime looks, behind the gate.
 #include "engine/checkpoint/pass/emit.h"
+#include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/options.h"
 #include "engine/checkpoint/runtime/tags.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -186,9 +187,26 @@ static void emit_tags(const Cluster &cluster, Instruction *at, Value *epoch)
 			range_save(save, s);
 }
 
+// A length that the runtime is asked for is of use only here, where a checkpoint is open.
+static void ask_here(const Site &s, Instruction *at)
+{
+	auto *pick = dyn_cast_or_null<SelectInst>(s.length);
+	auto *call = dyn_cast_or_null<CallInst>(pick ? pick->getFalseValue() : s.length);
+
+	if (!call || !call->getCalledFunction() || !known_asked(*call->getCalledFunction()) ||
+	    call->getNumUses() != (pick ? 1 : 0) || (pick && !pick->use_empty()))
+		return;
+	call->moveBefore(at);
+	if (pick)
+		pick->moveBefore(at);
+}
+
 void emit(const Cluster &cluster, Gates &gates, Count &count)
 {
 	Instruction *at = gate(cluster.at, gates);
+
+	for (const Site &s : cluster.sites)
+		ask_here(s, at);
 	IRBuilder<> b(at);
 	Value *epoch = emit_epoch(b);
 

@@ -60,7 +60,8 @@ static bool is_strange(Function &f)
 	return false;
 }
 
-static CallInst *call(IRBuilder<> &b, StringRef name, Type *result, ArrayRef<Value *> arguments)
+static CallInst *call(IRBuilder<> &b, StringRef name, CallingConv::ID kept, Type *result,
+		      ArrayRef<Value *> arguments)
 {
 	Module *m = b.GetInsertBlock()->getModule();
 	SmallVector<Type *, 2> types;
@@ -68,9 +69,9 @@ static CallInst *call(IRBuilder<> &b, StringRef name, Type *result, ArrayRef<Val
 	for (Value *v : arguments)
 		types.push_back(v->getType());
 	FunctionCallee f = m->getOrInsertFunction(name, FunctionType::get(result, types, false));
-	cast<Function>(f.getCallee())->setCallingConv(CallingConv::PreserveMost);
+	cast<Function>(f.getCallee())->setCallingConv(kept);
 	CallInst *made = b.CreateCall(f, arguments);
-	made->setCallingConv(CallingConv::PreserveMost);
+	made->setCallingConv(kept);
 	made->setDoesNotThrow();
 	return made;
 }
@@ -116,22 +117,25 @@ static void ends(Function &f, Value *given)
 			leave.push_back(b.getTerminator());
 	for (Instruction *i : leave) {
 		IRBuilder<> b(i);
-		call(b, "mve_checkpoint_frame_end", b.getVoidTy(), given);
+		call(b, "mve_checkpoint_frame_end", CallingConv::PreserveMost, b.getVoidTy(),
+		     given);
 	}
 }
 
-static PHINode *place(Instruction *at, uint64_t all, Value *&given)
+// The frame itself is aligned no more than the arrays are: that would cost each call.
+static PHINode *place(Instruction *at, uint64_t all, Align align, Value *&given)
 {
 	IRBuilder<> b(at);
 	MDNode *seldom = MDBuilder(at->getContext()).createBranchWeights(1, 1000);
 
 	Value *here = b.CreateIntrinsic(Intrinsic::frameaddress, {b.getPtrTy()}, {b.getInt32(0)});
-	given = call(b, "mve_checkpoint_frame", b.getPtrTy(), {here, b.getInt64(all)});
+	given = call(b, "mve_checkpoint_frame", CallingConv::C, b.getPtrTy(),
+		     {here, b.getInt64(all)});
 	BasicBlock *entry = at->getParent();
 	Value *none = b.CreateIsNull(given);
 	IRBuilder<> in(SplitBlockAndInsertIfThen(none, at, false, seldom));
 	AllocaInst *own = in.CreateAlloca(in.getInt8Ty(), in.getInt64(all));
-	own->setAlignment(Align(place_align));
+	own->setAlignment(align);
 	IRBuilder<> after(at);
 	PHINode *either = after.CreatePHI(after.getPtrTy(), 2);
 	either->addIncoming(given, entry);
@@ -143,15 +147,18 @@ void frames_move(Function &f, Count &count)
 {
 	Arrays found = arrays(f);
 	uint64_t all = 0, offset = 0;
+	Align align;
 	Value *given;
 
 	if (!options().frames || !options().checks || options().log || found.empty() ||
 	    is_strange(f))
 		return;
-	for (AllocaInst *a : found)
+	for (AllocaInst *a : found) {
 		all += alignTo(bytes(*a), place_align);
+		align = std::max(align, a->getAlign());
+	}
 	Instruction *at = behind_allocas(f);
-	PHINode *begin = place(at, all, given);
+	PHINode *begin = place(at, all, align, given);
 	IRBuilder<> b(&*begin->getParent()->getFirstInsertionPt());
 	std::vector<Value *> places;	// all, before a marker goes that they may stand before
 	for (AllocaInst *a : found) {

@@ -104,6 +104,11 @@ static const std::vector<const Row *> *find(const Function *f)
 	return found == map.end() ? nullptr : &found->second;
 }
 
+bool known_asked(const Function &f)
+{
+	return f.getName().starts_with("mve_known_");
+}
+
 // What checks call, and frames: the runtime's functions that open nothing.
 static const char *const checks[] = {
 	"mve_known_", "mve_checkpoint_save", "mve_checkpoint_log", "mve_checkpoint_touch",

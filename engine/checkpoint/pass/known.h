@@ -18,6 +18,9 @@ Ranges known_ranges(llvm::CallBase &call);
 // A function of another module that has no row, and is given a pointer that it may write to.
 bool known_not(const llvm::CallBase &call);
 
+// The runtime's, of which a range's length is asked.
+bool known_asked(const llvm::Function &f);
+
 // It has a row, so no checkpoint is opened in it.
 bool known_quiet(const llvm::Function &f);
 

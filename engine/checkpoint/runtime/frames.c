@@ -69,7 +69,7 @@ static inline void end(struct frame *frame)
 	own.top = before;
 }
 
-FRAMES_CALL void *mve_checkpoint_frame(const void *here, size_t size)
+void *mve_checkpoint_frame(const void *here, size_t size)
 {
 	uintptr_t sp = (uintptr_t)here, low;
 	struct frame *new;
@@ -92,7 +92,7 @@ FRAMES_CALL void *mve_checkpoint_frame(const void *here, size_t size)
 	return new + 1;
 }
 
-FRAMES_CALL void mve_checkpoint_frame_end(void *given)
+__attribute__((preserve_most)) void mve_checkpoint_frame_end(void *given)
 {
 	if (given)
 		end((struct frame *)given - 1);

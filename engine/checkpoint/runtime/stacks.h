@@ -57,14 +57,12 @@ void __libc_free(void *at);
 #define FRAMES_AT	0x2000000000ul		/* 128 GiB */
 #define FRAMES_END	(FRAMES_AT + (THREADS_MAX + 1) * FRAMES_ROOM)
 
-#define FRAMES_CALL	__attribute__((preserve_most))
-
 /* A function begins, with its frame there: its place for so many bytes.  Null: it has to use
  * its own frame. */
-FRAMES_CALL void *mve_checkpoint_frame(const void *here, size_t size);
+void *mve_checkpoint_frame(const void *here, size_t size);
 
-/* It returns.  What it was given may be null. */
-FRAMES_CALL void mve_checkpoint_frame_end(void *given);
+/* It returns, with its value in registers.  What it was given may be null. */
+__attribute__((preserve_most)) void mve_checkpoint_frame_end(void *given);
 
 /* A thread's is made, or ends.  The first thread's has place 0. */
 void frames_begin(int place);

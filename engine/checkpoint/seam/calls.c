@@ -30,15 +30,21 @@ static const char changed[] = "it had changed what is waited for";
 #define MESSAGES_MAX	1024
 #define PARTS_MAX	1024
 
-/* The kernel is about to write there. */
-void seam_written(const void *at, size_t size)
+static __attribute__((noinline)) void save(const void *at, size_t size)
 {
-	if (!at || !state->epoch || (uintptr_t)at - own_stack.low < own_stack.room)
+	if (!at || (uintptr_t)at - own_stack.low < own_stack.room)
 		return;
 	if (way->all)
 		mve_checkpoint_touch(at, size);
 	else
 		mve_checkpoint_save_range(at, size);
+}
+
+/* The kernel is about to write there. */
+void seam_written(const void *at, size_t size)
+{
+	if (state->epoch)
+		save(at, size);
 }
 
 static void written_parts(const struct iovec *parts, size_t number)
@@ -92,7 +98,7 @@ static ssize_t came_whole(int fd, enum rollback_brings call, void *bytes, size_t
 {
 	const struct iovec part = { bytes, size };
 
-	return came(fd, call, &part, 1, got);
+	return seam->each > 0 ? came(fd, call, &part, 1, got) : got;
 }
 
 /* It is a library's: --mark names calls of the program's own. */
