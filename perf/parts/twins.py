@@ -1,9 +1,10 @@
-"""How long a server stands for a twin (mve follow), beside a plain fork(2) of the same program.
+"""How long a server stands for a twin (mve follow), beside a plain fork(2) of that process.
 
-perf/heap.c has a heap of so many MB.  It lives twice: natively, where it forks, and in a
-session that was begun alone, of which a twin is made and dropped.  The two take turns; the
-first of each, in which a session comes to have followers, is told apart.  And how long one of
-ten threads stands for mve attach and detach.
+perf/heap.c has a heap of so many MB.  What a fork of it takes hangs on where its pages lie: two
+processes with the same heap differ by a half or more.  So it is one process: it forks, natively;
+mve comes to it (attach), twins of it are made and dropped, mve leaves it; and so on in turns.
+The first of each turn, in which a session comes to have followers, is told apart.  And how long
+one of ten threads stands for mve attach and detach.
 """
 
 import subprocess
@@ -14,49 +15,55 @@ from . import figures, plots, processes, session
 HEAPS = (10, 500, 2000)
 MORE_US = 1000      # that a twin may take more than the fork beside it
 GONE_S = 20         # for a twin to end
+EACH = 5            # forks, and twins, in a turn
 ATTACHED = (100, 10)    # MB, threads
 ATTACH_US = 50000       # that it may stand
 WIDTHS = (-10, 11, 11, 11, 11, 16)
 
 
-class Pair:
+class Server:
     def __init__(self, ways, heap):
-        self.mve, words = ways.mve, ways.mve_run()
-        argv = [ways.program("heap"), str(heap)]
-        self.native = processes.Running(argv, ways.folder, (), talk=True)
-        self.held = processes.Running([*words, *argv], ways.folder,
-                                      (ways.mve,), talk=True)
-        self.session = session.Session(ways.mve, words)
-        for running in (self.native, self.held):
-            running.ask("begin")
+        self.ways = ways
+        self.native = processes.Running([ways.program("heap"), str(heap)], ways.folder, (),
+                                        talk=True)
+        self.native.ask("begin")
 
-    def fork_us(self):
-        return float(self.native.ask("fork"))
+    def forks_us(self):
+        return [float(self.native.ask("fork")) for _ in range(EACH)]
 
     def _do(self, *words):
-        run = subprocess.run([self.mve, *words], capture_output=True,
+        run = subprocess.run([self.ways.mve, *words], capture_output=True,
                              text=True, check=False)
         if run.returncode:
             raise processes.Failed(" ".join(run.stderr.split()))
         return run.stdout
 
-    def twin_us(self):
+    def _twin_us(self, s):
         """The server has stood for so long; the twin follows, and is gone."""
-        name = self._do("follow", self.session.name).split(":")[0]
-        status = self.session.status()
-        stood = next(p for p in status["pauses"] if p["kind"] == "twin")
-        self._do("drop", self.session.name, name)
+        name = self._do("follow", s.name).split(":")[0]
+        stood = next(p for p in s.status()["pauses"] if p["kind"] == "twin")
+        self._do("drop", s.name, name)
         end = time.monotonic() + GONE_S
-        while any(v["alive"] for v in self.session.status()["versions"]
-                  if v["name"] == name):
+        while any(v["alive"] for v in s.status()["versions"] if v["name"] == name):
             if time.monotonic() > end:
                 raise processes.Failed(f"{name} does not end")
             time.sleep(0.01)
-        return stood["last_us"], stood["longest_us"]
+        return stood["last_us"]
+
+    def twins_us(self):
+        """The first one, and the others, of a session that comes to it and leaves it."""
+        words = self.ways.mve_attach(self.native.popen.pid)
+        mve = processes.Running(words, self.ways.folder)
+        processes.wait_for_word(mve, "holds pid")
+        s = session.Session(self.ways.mve, words)
+        first, *others = [self._twin_us(s) for _ in range(1 + EACH)]
+        self._do("detach", s.name)
+        mve.popen.wait()
+        mve.stop()
+        return first, others
 
     def stop(self):
         self.native.stop()
-        self.held.stop()
 
 
 class Attached:
@@ -96,29 +103,31 @@ def _attached(ways, turns):
             "detach": figures.summary([d for _, d in stood])}
 
 
-def _turns(pair, turns):
-    fork, twin = [], []
-    first = pair.twin_us()[1]
-    pair.fork_us()
-    for t in range(turns):
-        for what in ((fork, twin) if t % 2 else (twin, fork)):
-            what.append(pair.fork_us() if what is fork else pair.twin_us()[0])
-    return {"first": first, "fork": figures.summary(fork),
-            "twin": figures.summary(twin),
-            "more": figures.summary([b - a for a, b in zip(fork, twin)])}
+def _turns(server, turns):
+    fork, twin, more, firsts = [], [], [], []
+    for _ in range(turns):
+        forks = server.forks_us()
+        first, twins = server.twins_us()
+        forks += server.forks_us()
+        firsts.append(first)
+        fork += forks
+        twin += twins
+        more += [t - figures.median(forks) for t in twins]
+    return {"first": figures.median(firsts), "fork": figures.summary(fork),
+            "twin": figures.summary(twin), "more": figures.summary(more)}
 
 
 def measure(ways, options, progress):
-    turns, rows, attached = 5 if options.quick else 15, [], None
+    turns, rows, attached = 3 if options.quick else 9, [], None
     trouble = ways.mve_missing("run")
     try:
         for heap in () if trouble else HEAPS:
             progress(f"twins: a heap of {heap} MB")
-            pair = Pair(ways, heap)
+            server = Server(ways, heap)
             try:
-                rows.append({"heap": heap, **_turns(pair, turns)})
+                rows.append({"heap": heap, **_turns(server, turns)})
             finally:
-                pair.stop()
+                server.stop()
         if not trouble:
             progress("twins: mve attach")
             attached = _attached(ways, turns)
@@ -129,8 +138,8 @@ def measure(ways, options, progress):
 
 
 def show(result, options):
-    yield (f"A TWIN'S PAUSE, ms (medians of {result['turns']} turns), beside"
-           " fork(2)")
+    yield (f"A TWIN'S PAUSE, ms (medians of {result['turns']} turns of {EACH}), beside"
+           " fork(2) of the same process")
     yield ""
     if result["trouble"]:
         yield result["trouble"]
