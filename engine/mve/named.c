@@ -10,7 +10,7 @@
 
 #include "engine/mve/named.h"
 #include "engine/outside/kernel/maps.h"
-#include "engine/outside/report/module_file.h"
+#include "engine/outside/session/module_file.h"
 
 #define DEPTH_MOST	8	/* members of members */
 #define PART		128

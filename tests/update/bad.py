@@ -36,9 +36,9 @@ def builds(work):
 def xform_refuses(work, old, new):
     out = f"{work}/out.so"
     stripped = served.build(f"{served.ROOT}/servers/kv/threads/v2.c", f"{work}/3.so", "-g0")
-    os.mkfifo(f"{work}/fifo.so")
+    os.mkfifo(f"{work}/build.so")
     for text, bad in (("No such file", f"{work}/none"), ("no DWARF", stripped),
-                      ("no regular file", f"{work}/fifo.so"),
+                      ("no regular file", f"{work}/build.so"),
                       ("no DWARF", written(f"{work}/text.so", "text")),
                       ("no shared object", f"{work}/object.o")):
         if bad.endswith(".o"):

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/outside/report/module_file.h"
 #include "engine/outside/report/stack_parts.h"
+#include "engine/outside/session/module_file.h"
 
 #define FRAMES_MAX	64
 

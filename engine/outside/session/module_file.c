@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
-#include "engine/outside/report/module_file.h"
+#include "engine/outside/session/module_file.h"
 #include "engine/outside/session/near.h"
 
 #define SYSTEM	"/usr/lib/debug"
