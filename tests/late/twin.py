@@ -3,8 +3,9 @@
 under numbered requests.  Each follows and is equal; every fifth leads, and the one before ends.
 No request is lost, doubled or wrong, and no descriptor, process or session's file is left.
 `alone`: the session was begun without a follower, and tells nothing until the first.
-`attached`: mve has come to a server that ran.  `many`: it has 200 connections.  A server
-pool:HOW is pool.c, whose threads wait so; pool:HOW:library has it in a shared object."""
+`attached`: mve has come to a server that ran.  `many`: it has 200 connections, or as many as
+CONNECTIONS in the environment says.  A server pool:HOW is pool.c, whose threads wait so;
+pool:HOW:library has it in a shared object."""
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ from session import MVE, ROOT, Session, fds, free_port   # noqa: E402
 
 REPLIES = int(os.environ.get("REPLIES", "40"))     # while each follows
 PROMOTED = 5        # one in so many
-FEW, MANY = 6, 200  # connections
+FEW, MANY = 6, int(os.environ.get("CONNECTIONS", "200"))    # connections
 
 
 def row(session, name):
