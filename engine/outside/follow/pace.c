@@ -84,7 +84,10 @@ void pace_look(struct monitor *m)
 	}
 }
 
-/* Of the looks that are kept the first by which more was written than has been read. */
+/*
+ * Of the looks that are kept the first by which more was written than has been read by now: what
+ * had not been read at the last look is as old as the next one, and may be a moment's.
+ */
 uint64_t pace_behind_ms(const struct monitor *m, const struct version *v)
 {
 	unsigned first = pace.marks > LOOKS ? pace.marks - LOOKS : 0;
@@ -94,8 +97,9 @@ uint64_t pace_behind_ms(const struct monitor *m, const struct version *v)
 
 	if (!streams_lag(m, v->index, &lag) || !lag || pace.leader != m->leader)
 		return 0;
+	written_add(m);
 	for (unsigned i = first; i < pace.marks; i++)
-		if (pace.mark[i % LOOKS].written > pace.of[v->index].read)
+		if (pace.mark[i % LOOKS].written + lag > pace.written)
 			return now_ms() - pace.mark[i % LOOKS].ms;
 	return 0;
 }
