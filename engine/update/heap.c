@@ -5,6 +5,10 @@
  * eight bytes of what libc gave, beyond what was asked for.  A bit is cleared before its memory
  * is given back and set after it is got, so that no two threads mean the same one.  Nothing is
  * ordered by bits: who looks at those of others looks when all threads stand (points.c).
+ *
+ * All of it is zero at first.  Words that lead into the old build are looked for in what was
+ * asked for (state/words.c): a pointer of before, in room that a string has not filled, would be
+ * led on into the new build together with the string's last bytes, which lie in its first ones.
  */
 #include "engine/update/heap.h"
 
@@ -23,7 +27,6 @@
 #define REGIONS		(1ul << (ADDRESS_BITS - REGION_BITS))
 #define NOTE		sizeof(size_t)
 
-void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *at, size_t size);
 void *__libc_memalign(size_t align, size_t size);
@@ -117,7 +120,7 @@ static bool too_much(size_t size)
 
 void *malloc(size_t size)
 {
-	return too_much(size) ? NULL : noted(__libc_malloc(size + NOTE), size);
+	return too_much(size) ? NULL : noted(__libc_calloc(1, size + NOTE), size);
 }
 
 void *calloc(size_t n, size_t size)
@@ -154,6 +157,8 @@ void *realloc(void *at, size_t size)
 		return NULL;
 	forget(at);
 	to = __libc_realloc(at, size + NOTE);
+	if (to && was && size > old)
+		memset((char *)to + old, 0, size - old);
 	if (to)
 		return noted(to, size);
 	if (was)
@@ -172,7 +177,11 @@ void free(void *at)
 
 void *memalign(size_t align, size_t size)
 {
-	return too_much(size) ? NULL : noted(__libc_memalign(align, size + NOTE), size);
+	void *at = too_much(size) ? NULL : __libc_memalign(align, size + NOTE);
+
+	if (at)
+		memset(at, 0, size);
+	return noted(at, size);
 }
 
 void *aligned_alloc(size_t align, size_t size)
