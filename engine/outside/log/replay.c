@@ -212,12 +212,16 @@ static bool is_foreign(const struct replay *r)
 	return true;
 }
 
-/* Who asks for a later one may think that what is before is passed over. */
+/*
+ * Who asks for a later one may think that what is before is passed over.  +0 is the second that
+ * the program's head says, which may have come just behind the first frame.
+ */
 static void beginning_say(const struct replay *r, const struct beginning *b, const char *why)
 {
 	if (why[0])
 		say_error(NULL, "%s: %s; it begins before that", r->path, why);
-	else if (!b->foam && r->from_ns > b->frames.began_ns)
+	else if (!b->foam && r->from_ns > b->frames.began_ns &&
+		 r->from_ns / 1000000000 > (uint64_t)r->program.head.began)
 		say_error("mve run --record DIR --images TIME takes some",
 			  "%s: there is no image before that: it begins at its beginning", r->path);
 }
