@@ -16,8 +16,8 @@ void versions_inherit(const struct monitor *m, bool inherit);
 int version_bell_start(struct version *v);
 /* What their bells have rung so far; how many there are. */
 unsigned versions_heard(const struct monitor *m, uint32_t *heard);
-/* Sleeps until one of them rings again, for so long; false: the kernel has no such sleep. */
 #define SOON_US	20	/* for who is still on its way to sleep, and does not ring a second time */
+/* Sleeps until one of them rings again, for so long; false: the kernel has no such sleep. */
 bool versions_ring(const struct monitor *m, const uint32_t *heard, unsigned n, uint64_t us);
 struct version *version_named(struct monitor *m, const char *name);
 struct version *version_of_child(struct monitor *m, pid_t pid);
