@@ -103,9 +103,10 @@ struct company_start {
 enum twin_word {
 	/* All threads of a leader's process stand: */
 	/* Each is answered when all processes have asked for it. */
-	TWIN_BEGIN,		/* the twin's number (<< 32: the realm), a socket: -> through that
-				   struct twin_start with enum twin_part's descriptors, then
-				   a twin_share with its file for each of start.shares */
+	TWIN_BEGIN,		/* the twin's number (<< 32: the realm), a socket (<< 32: it has a
+				   child that has ended): -> through that struct twin_start with
+				   enum twin_part's descriptors, then a twin_share with its file
+				   for each of start.shares */
 	TWIN_MADE,		/* the number, a process or -errno: it is the asker's copy */
 	TWIN_IS,		/* the asker is one, and stands */
 	TWIN_ASLEEP,		/* the same, of one whose memory is to be written into a file: where
@@ -123,8 +124,6 @@ struct twin_start {
 	uint64_t key;
 	uint32_t processes;
 	uint32_t asleep;	/* the copy is to be an image on disk */
-	uint32_t ended;		/* children that have ended are known: struct images */
-	uint32_t pad;
 };
 
 /*

@@ -31,6 +31,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
+#include "engine/inside/lanes/sleep.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/realm/sections.h"
 #include "engine/inside/record/quiet.h"
@@ -111,6 +112,15 @@ static bool parts_take(int socket)
 	return all;
 }
 
+/* Still to be waited for: the monitor has to find out who. */
+static bool has_ended_child(void)
+{
+	uint8_t info[SIGINFO_SIZE] = { 0 };
+
+	OWN6(__NR_waitid, P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT, 0, 0);
+	return info_int(info, INFO_PID);
+}
+
 static long parts_ask_once(struct thread *t, uint64_t number)
 {
 	int32_t pair[2];
@@ -119,7 +129,7 @@ static long parts_ask_once(struct thread *t, uint64_t number)
 	if (result < 0)
 		return result;
 	result = request_ask(t, REQ_TWIN, TWIN_BEGIN, number | (uint64_t)boot.realm << 32,
-			     (uint64_t)pair[1]);
+			     (uint64_t)pair[1] | (uint64_t)has_ended_child() << 32);
 	if (!result && (!parts_take(pair[0]) || !twin_shares_take(pair[0], start.shares)))
 		result = -ENOMEM;
 	OWN1(__NR_close, pair[0]);
@@ -210,11 +220,27 @@ static void group_come(const struct thread *t)
 			OWN2(__NR_setpgid, 0, i->move[n].group);
 }
 
-/* It is another process, with all that stands in memory. */
-static void twin_begin(struct thread *t, int32_t parent)
+/* It has the time, and where processors are few its leader's threads want this one. */
+static void leader_goes_first(uint32_t number)
 {
-	if (OWN3(__NR_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) < 0 || !parts_move() ||
-	    !twin_shares_move())
+	const struct word stand = { &images()->stand, number };
+
+	for (;;) {
+		uint32_t change = change_now();
+
+		if (__atomic_load_n(stand.at, __ATOMIC_RELAXED) != number || !monitor_alive())
+			return;
+		words_sleep(&stand, 1, change, 0);
+	}
+}
+
+/* It is another process, with all that stands in memory. */
+static void twin_begin(struct thread *t, uint32_t number, int32_t parent)
+{
+	if (OWN3(__NR_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) < 0)
+		OWN1(__NR_exit_group, 1);
+	leader_goes_first(number);
+	if (!parts_move() || !twin_shares_move())
 		OWN1(__NR_exit_group, 1);
 	slots_begin();
 	if (start.asleep) {
@@ -246,21 +272,10 @@ static bool takes_orphans(void)
 	return is && start.processes > 1;
 }
 
-/* Still to be waited for: where the kernel does not tell who, that could be in the leader alone. */
-static bool has_ended_child(void)
-{
-	uint8_t info[SIGINFO_SIZE] = { 0 };
-
-	OWN6(__NR_waitid, P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT, 0, 0);
-	return info_int(info, INFO_PID);
-}
-
 static long process_fork(void)
 {
 	if (takes_orphans())
 		return -EBUSY;
-	if (!start.ended && has_ended_child())
-		return -EAGAIN;
 	return start.first ? process_copy(CLONE_FILES) : process_copy_away(CLONE_FILES);
 }
 
@@ -291,7 +306,7 @@ bool twin_make(struct thread *t, uint32_t number)
 	MUST(!t->following && t == thread_self());
 	pid = copy_make(t, number);
 	if (!pid)
-		twin_begin(t, parent);
+		twin_begin(t, number, parent);
 	/* Without a monitor, or one that wants it no more, it is none. */
 	else if (request_ask(t, REQ_TWIN, TWIN_MADE, number, (uint64_t)pid) && pid > 0)
 		OWN2(__NR_kill, pid, SIGKILL);

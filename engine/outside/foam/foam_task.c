@@ -65,12 +65,12 @@ void foam_task_want(int folder, const uint64_t recording[2], uint32_t number)
 	task.why[0] = 0;
 }
 
-void foam_task_stands(struct version *v)
+void foam_task_reads(struct version *v, bool reads)
 {
-	if (task.want.number)
+	if (!task.want.number)
+		streams_follow(v->monitor, ROW_LOG, reads);
+	else if (reads)
 		recorder_cut(v->monitor, v->index, task.want.number);
-	else
-		streams_follow(v->monitor, ROW_LOG, true);
 }
 
 bool foam_task_any(void)

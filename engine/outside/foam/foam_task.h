@@ -11,7 +11,7 @@ void foam_task_want(int folder, const uint64_t recording[2], uint32_t number);
 /* The asker sleeps, and where its struct foam_point is; false: it is not to be written. */
 bool foam_task_begin(struct version *v, const struct request *r);
 /* The leader stands for it, and its twin is this row's: the recording knows. */
-void foam_task_stands(struct version *v);
+void foam_task_reads(struct version *v, bool reads);
 /* There was one, or is to be. */
 bool foam_task_any(void);
 /* One is being written; of this twin. */

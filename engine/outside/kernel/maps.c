@@ -133,10 +133,10 @@ enum query_flags {
 	QUERY_READ = 1, QUERY_WRITE = 2, QUERY_EXEC = 4, QUERY_SHARED = 8, QUERY_OR_NEXT = 16
 };
 
-/* The mapping at the address, or the next one: 0, -ENOENT: none, or why it cannot be asked. */
-static int map_at(int maps, uint64_t at, struct map *m)
+/* Of some kind: at the address, or the next one: 0, -ENOENT: none, or why it cannot be asked. */
+static int map_at(int maps, uint64_t at, uint64_t kind, struct map *m)
 {
-	struct query q = { .size = sizeof(q), .flags = QUERY_OR_NEXT, .at = at,
+	struct query q = { .size = sizeof(q), .flags = QUERY_OR_NEXT | kind, .at = at,
 			   .name_size = sizeof(m->path), .name = (uint64_t)(uintptr_t)m->path };
 
 	*m = (struct map){ 0 };
@@ -155,8 +155,13 @@ static int map_at(int maps, uint64_t at, struct map *m)
 	return 0;
 }
 
-static int part_read(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
+struct part {
+	uint64_t start, end, kind;
+};
+
+static int part_read(pid_t pid, const struct part *p, struct maps *m)
 {
+	uint64_t start = p->start, end = p->end;
 	char name[64];
 	struct map one;
 	int fd, result;
@@ -166,7 +171,8 @@ static int part_read(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (!(result = map_at(fd, start, &one)) && one.start < end && start < one.end) {
+	while (!(result = map_at(fd, start, p->kind, &one)) && one.start < end &&
+	       start < one.end) {
 		result = map_append(m, &one);
 		start = one.end;
 		if (result || start >= end)
@@ -183,8 +189,7 @@ static int part_read(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
 
 struct reading {
 	pid_t pid;
-	bool part;
-	uint64_t start, end;
+	struct part part;	/* without an end: all */
 	struct maps maps;
 };
 
@@ -192,8 +197,8 @@ static long reading_do(void *room)
 {
 	struct reading *r = room;
 
-	return r->part ? part_read(r->pid, r->start, r->end, &r->maps) :
-			 all_read(r->pid, &r->maps);
+	return r->part.end ? part_read(r->pid, &r->part, &r->maps) :
+			     all_read(r->pid, &r->maps);
 }
 
 static void reading_late(void *room, long result)
@@ -204,10 +209,16 @@ static void reading_late(void *room, long result)
 
 static int reading(struct reading want, struct maps *m)
 {
-	struct reading *r = reach_room(want.pid, sizeof(*r));
+	struct reading *r;
 	int result;
 
 	*m = (struct maps){ 0 };
+	if (reach_in_place(want.pid)) {
+		result = (int)reading_do(&want);
+		*m = want.maps;
+		return result;
+	}
+	r = reach_room(want.pid, sizeof(*r));
 	if (!r)
 		return -ETIME;
 	*r = want;
@@ -219,15 +230,18 @@ static int reading(struct reading want, struct maps *m)
 
 int maps_read(pid_t pid, struct maps *m)
 {
-	return reach_in_place(pid) ? all_read(pid, m) :
-				     reading((struct reading){ .pid = pid }, m);
+	return reading((struct reading){ .pid = pid }, m);
 }
 
 int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m)
 {
-	struct reading want = { .pid = pid, .part = true, .start = start, .end = end };
+	MUST(start < end);
+	return reading((struct reading){ pid, .part = { start, end, 0 } }, m);
+}
 
-	return reach_in_place(pid) ? part_read(pid, start, end, m) : reading(want, m);
+int maps_read_shared(pid_t pid, struct maps *m)
+{
+	return reading((struct reading){ pid, .part = { 0, UINT64_MAX, QUERY_SHARED } }, m);
 }
 
 void maps_free(struct maps *m)

@@ -29,6 +29,8 @@ int maps_read(pid_t pid, struct maps *m);
  * alone, a program with many mappings costs no more than one with few.
  */
 int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m);
+/* Those that are shared, and perhaps others, likewise. */
+int maps_read_shared(pid_t pid, struct maps *m);
 void maps_free(struct maps *m);
 /* The inside's image, and what it has mapped for itself, far below its code (abi/boot.h). */
 bool map_is_insides(const struct map *m);

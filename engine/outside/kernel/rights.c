@@ -38,6 +38,9 @@ static uint64_t hash_line(const char *text)
 /* One line of the file; groups may be so many that theirs comes in pieces. */
 static unsigned line_read(const char *line, struct rights *r)
 {
+	/* Of some sixty lines these are few, and a server may stand meanwhile. */
+	if (!strchr("UGC", *line))
+		return 0;
 	if (sscanf(line, "Uid:%u%u%u%u", r->uid, r->uid + 1, r->uid + 2, r->uid + 3) == 4 ||
 	    sscanf(line, "Gid:%u%u%u%u", r->gid, r->gid + 1, r->gid + 2, r->gid + 3) == 4)
 		return 1;

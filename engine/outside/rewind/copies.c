@@ -196,21 +196,24 @@ void copies_lift(struct rewind *rw)
 			limit_lift(&rw->wanted[i], k);
 }
 
-static void limit_settle(struct copy *c, int k)
+/* The process, or its copy, has what it had given itself. */
+static void limits_settle(const struct copy *c, pid_t pid)
 {
-	if (!c->lifted[k])
-		return;
-	prlimit(c->of, lifted_limits[k].resource, &c->limit[k], NULL);
-	if (c->pid)
-		prlimit(c->pid, lifted_limits[k].resource, &c->limit[k], NULL);
-	c->lifted[k] = false;
+	for (int k = 0; k < COPY_LIMITS; k++)
+		if (c->lifted[k] && pid)
+			prlimit(pid, lifted_limits[k].resource, &c->limit[k], NULL);
 }
 
-void copies_settle(struct rewind *rw)
+void copies_settle(const struct rewind *rw)
 {
 	for (unsigned i = 0; i < rw->wanted_copies; i++)
-		for (int k = 0; k < COPY_LIMITS; k++)
-			limit_settle(&rw->wanted[i], k);
+		limits_settle(&rw->wanted[i], rw->wanted[i].of);
+}
+
+void copies_made_settle(const struct rewind *rw)
+{
+	for (unsigned i = 0; i < rw->wanted_copies; i++)
+		limits_settle(&rw->wanted[i], rw->wanted[i].pid);
 }
 
 /* --- children that have ended -------------------------------------------------------------- */

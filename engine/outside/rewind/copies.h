@@ -27,7 +27,8 @@ void copies_answer(struct version *v, int64_t reply);
  * for what it is asked; and then no more, nor its copy, which was made meanwhile.
  */
 void copies_lift(struct rewind *rw);
-void copies_settle(struct rewind *rw);
+void copies_settle(const struct rewind *rw);
+void copies_made_settle(const struct rewind *rw);
 #define COPIES_CONFINED	"a process of it has forbidden itself descriptors or children " \
 			"(setrlimit), and mve lacks CAP_SYS_RESOURCE"
 /* One has, and only who has CAP_SYS_RESOURCE could let it. */

@@ -39,6 +39,7 @@ struct race {
 /* A process of the follower, and its copy. */
 struct copy {
 	pid_t of, pid;		/* pid 0: there is none, or none yet */
+	pid_t claim;		/* what `of` says that it is: nothing is done to it for that */
 	uint64_t began;		/* the copy */
 	pid_t parent, group;	/* of the one that it is of, as the kernel says */
 	bool waits;		/* who asks waits for the others' */

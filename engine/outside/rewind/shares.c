@@ -92,7 +92,7 @@ static int map_add(pid_t pid, const struct map *m)
 int shares_look(pid_t pid)
 {
 	struct maps maps;
-	int result = maps_read(pid, &maps);
+	int result = maps_read_shared(pid, &maps);
 
 	for (size_t i = 0; i < maps.n && !result; i++)
 		if (maps.map[i].shared && !is_sessions(&maps.map[i]))

@@ -46,7 +46,7 @@ static struct {
 	uint64_t began;		/* of the leader's first process */
 	bool begun, made;
 	uint64_t went_us;	/* when the leader went on; 0: it stands */
-	bool ended;		/* who of its children has ended is known */
+	bool ended;		/* one of them has a child that has ended, and waited for none */
 	int error;
 } making;
 
@@ -195,7 +195,6 @@ static int start_send(const struct version *leader, const struct copy *c, int so
 		.processes = leader->rewind.wanted_copies, .first = c->of == leader->server,
 		.session = has_session(&leader->rewind, c),
 		.asleep = making.like->asleep,
-		.ended = making.ended,
 	};
 	const int fd[TWIN_PARTS] = {
 		[TWIN_AREA] = v->area_fd, [TWIN_BRIEF] = v->brief_fd,
@@ -222,12 +221,10 @@ static int process_begin(const struct version *leader, const struct copy *c)
 static int all_begin(struct version *leader)
 {
 	const struct rewind *rw = &leader->rewind;
-	int known = copies_ended(leader), result = copies_all(leader) ? shares_make() : -EAGAIN;
+	int result = copies_all(leader) ? shares_make() : -EAGAIN;
 
-	making.ended = !known;
-	if (known == -EAGAIN)
-		result = known;
-
+	if (making.ended && !result)
+		result = copies_ended(leader);
 	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
 		result = process_begin(leader, &rw->wanted[i]);
 	return result;
@@ -247,6 +244,7 @@ static int64_t begin_serve(struct version *leader, const struct request *r)
 		return -EPERM;
 	if (!making.error)
 		making.error = shares_look(r->pid);
+	making.ended |= r->args[2] >> 32;
 	if (!copies_wait(&leader->rewind, c, r))
 		return REPLY_LATER;
 	making.begun = true;
@@ -256,19 +254,32 @@ static int64_t begin_serve(struct version *leader, const struct request *r)
 	return REPLY_LATER;
 }
 
-/* The kernel says whose it is: the leader's, or the twin's already. */
-static int copy_check(const struct version *leader, pid_t pid)
+/* The kernel says whose it is: the leader's still, or the twin's already. */
+static int copy_check(const struct version *leader, struct copy *c)
 {
 	const struct rewind *rw = &leader->rewind;
+	pid_t pid = c->claim;
 
-	if (pid <= 0)
-		return pid ? pid : -EINVAL;
 	for (unsigned i = 0; i < rw->wanted_copies; i++)
 		if (rw->wanted[i].of == pid || rw->wanted[i].pid == pid)
 			return -EPERM;
-	/* As a rule it has moved by now. */
-	return process_began(pid) >= making.began &&
-	       (version_owns(making.v, pid, pid) || version_owns(leader, pid, pid)) ? 0 : -EPERM;
+	if (process_began(pid) < making.began ||
+	    (!version_owns(leader, pid, pid) && !version_owns(making.v, pid, pid)))
+		return -EPERM;
+	c->pid = pid;
+	c->began = process_began(pid);
+	return 0;
+}
+
+static int copies_check(struct version *leader)
+{
+	struct rewind *rw = &leader->rewind;
+	int result = 0;
+
+	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
+		result = copy_check(leader, &rw->wanted[i]);
+	copies_made_settle(rw);
+	return result;
 }
 
 static void leader_unparks(struct version *leader)
@@ -277,15 +288,41 @@ static void leader_unparks(struct version *leader)
 	making.went_us = now_us();
 }
 
-/* What is still to be done for a twin is its own time. */
+/* Its threads have a processor before ours goes on. */
 static void leader_goes(struct version *leader, int result)
 {
 	copies_settle(&leader->rewind);
 	copies_answer(leader, result);
 	rewind_word_set(&leader->brief->images.stand, 0);
 	leader_unparks(leader);
+	usleep(SOON_US);
 }
 
+/* One that is to be a file reads nothing: its recorder does. */
+static void copies_read(struct monitor *m, bool reads)
+{
+	if (making.like->asleep)
+		foam_task_reads(making.v, reads);
+	else
+		streams_follow(m, making.v->index, reads);
+}
+
+/* What is still to be done for a twin is its own time. */
+static void all_made(struct version *leader)
+{
+	making.made = true;
+	copies_read(leader->monitor, true);
+	leader_goes(leader, 0);
+	making.error = copies_check(leader);
+	if (making.error) {
+		copies_read(leader->monitor, false);
+		return;
+	}
+	row_fill(making.v);
+	row_copies(making.v, &leader->rewind);
+}
+
+/* Which process is its copy each says itself: of whom they are is looked at behind the stand. */
 static int64_t made_serve(struct version *leader, const struct request *r)
 {
 	struct copy *c = asked(leader, r);
@@ -295,23 +332,13 @@ static int64_t made_serve(struct version *leader, const struct request *r)
 		return -EINVAL;
 	if (c->waits)
 		return REPLY_LATER;
-	if (!making.error)
-		making.error = copy_check(leader, pid);
+	if (!making.error && pid <= 0)
+		making.error = pid ? pid : -EINVAL;
 	if (making.error)
 		return making.error;
-	c->pid = pid;
-	c->began = process_began(pid);
-	if (!copies_wait(&leader->rewind, c, r))
-		return REPLY_LATER;
-	making.made = true;
-	/* One that is to be a file reads nothing: its recorder does. */
-	if (making.like->asleep)
-		foam_task_stands(making.v);
-	else
-		streams_follow(leader->monitor, making.v->index, true);
-	leader_goes(leader, 0);
-	row_fill(making.v);
-	row_copies(making.v, &leader->rewind);
+	c->claim = pid;
+	if (copies_wait(&leader->rewind, c, r))
+		all_made(leader);
 	return REPLY_LATER;
 }
 
@@ -405,7 +432,7 @@ static int copy_ask(struct monitor *m, struct version *v)
 	making.v = v;
 	making.number = ++leader->rewind.last;
 	making.began = leader->began;
-	making.made = making.begun = false;
+	making.made = making.begun = making.ended = false;
 	making.error = 0;
 	copies_lift(&leader->rewind);
 	cursors_begin(m, v->index);
