@@ -93,8 +93,8 @@ static void go_on(void)
 {
 	stands = false;
 	points_call(POINT_ABORT, update_image());
-	epoll_forget();
 	points_go_on();
+	epoll_forget();
 }
 
 /* Of a twin; whatever goes wrong, it ends. */

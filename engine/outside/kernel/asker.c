@@ -260,6 +260,11 @@ static bool spend(unsigned *looks, unsigned n)
 	return has;
 }
 
+static bool asks(const struct slot *s)
+{
+	return __atomic_load_n(&s->asked, __ATOMIC_RELAXED) == RS_ASKED;
+}
+
 enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 		      unsigned *looks)
 {
@@ -269,7 +274,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	enum asker is = look(v, slot, pid, tid, r), elsewhere;
 
 	MUST(slot < AREA_THREADS);
-	for (unsigned i = 0; is == ASKER_SOON && i < LOOKS && spend(looks, 1); i++) {
+	for (unsigned i = 0; is == ASKER_SOON && asks(s) && i < LOOKS && spend(looks, 1); i++) {
 		if (i < LOOKS_QUICK)
 			sched_yield();
 		else
@@ -279,7 +284,7 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 	if (is == ASKER_IS || is == ASKER_MIRED)
 		return is;
 	/* It has gone on, perhaps into an execve, where it has no area for a while. */
-	if (__atomic_load_n(&s->asked, __ATOMIC_RELAXED) != RS_ASKED)
+	if (!asks(s))
 		return ASKER_NONE;
 	if (__atomic_load_n(&s->holder, __ATOMIC_RELAXED) != holder)
 		return ASKER_SOON;	/* another has the slot by now */

@@ -137,13 +137,6 @@ static const char *too_much(struct monitor *m)
 	return text;
 }
 
-const char *twin_room(struct monitor *m, bool *passes)
-{
-	const char *why = crowd(m, passes);
-
-	return why ? why : too_much(m);
-}
-
 static struct version *row_for(struct monitor *m, const struct follower_options *like,
 			       uint64_t *stood_us, const char **why, bool *passes)
 {
@@ -161,11 +154,60 @@ static struct version *row_for(struct monitor *m, const struct follower_options 
 	*why = busy(m);
 	if (!*why && !old_stream_read(m, v, false))
 		*why = "a follower still reads what another told in its place";
-	if (*why)
-		return NULL;
-	/* The server of an update stands by now: it has asked before. */
-	*why = like->update ? crowd(m, passes) : twin_room(m, passes);
+	if (!*why)
+		*why = crowd(m, passes);
+	if (!*why)
+		*why = too_much(m);
 	return *why ? NULL : v;
+}
+
+/* A row that is as new, as long as nobody has become a version, and the same one leads. */
+static struct {
+	struct version *v;
+	const struct version *leader;
+	uint32_t births;
+} ready;
+
+const char *twin_ready(struct monitor *m, const struct follower_options *like,
+		       uint64_t *stood_us, bool *passes)
+{
+	const char *why;
+	struct version *v = row_for(m, like, stood_us, &why, passes);
+	int result = v ? row_renew(v) : 0;
+
+	if (v && result) {
+		*passes = result == -EAGAIN;
+		why = copy_why(result);
+	} else if (v) {
+		twin_prepare(v, like);
+		ready.v = v;
+		ready.leader = leading(m);
+		ready.births = m->conduct->births;
+	}
+	return why;
+}
+
+static bool is_ready(struct monitor *m)
+{
+	return ready.v && row_is_free(m, ready.v) && ready.leader == leading(m) &&
+	       ready.births == m->conduct->births && !m->failed;
+}
+
+/* The server of an update stands by now: what could be asked before has been. */
+static struct version *row_ready(struct monitor *m, const struct follower_options *like,
+				 uint64_t *stood_us, const char **why, bool *passes)
+{
+	struct version *v;
+
+	if (like->update && is_ready(m)) {
+		*passes = true;
+		*why = busy(m);
+	} else {
+		*why = twin_ready(m, like, stood_us, passes);
+	}
+	v = *why ? NULL : ready.v;
+	ready.v = NULL;
+	return v;
 }
 
 /*
@@ -220,10 +262,10 @@ struct version *twin_begin(struct monitor *m, const struct follower_options *lik
 			   uint64_t *stood_us, char *why, size_t size, bool *passes)
 {
 	const char *no;
-	struct version *v = row_for(m, like, stood_us, &no, passes);
-	int result = v ? row_renew(v) : 0;
+	struct version *v = row_ready(m, like, stood_us, &no, passes);
+	int result = 0;
 
-	if (v && !result) {
+	if (v) {
 		if (like->update)
 			v->brief->update = *like->update;
 		twin_want(m);

@@ -10,8 +10,12 @@
  */
 struct version *twin_begin(struct monitor *m, const struct follower_options *like,
 			   uint64_t *stood_us, char *why, size_t size, bool *passes);
-/* What it may come to cost is there: NULL, or why it cannot be, and whether that passes. */
-const char *twin_room(struct monitor *m, bool *passes);
+/*
+ * All that can be done for an update's before its server stands: NULL, or why it cannot be, and
+ * whether that goes by itself.
+ */
+const char *twin_ready(struct monitor *m, const struct follower_options *like,
+		       uint64_t *stood_us, bool *passes);
 /* One is about to be asked for, once or until it is there: the leader stays loud for it. */
 void twin_want(struct monitor *m);
 /* REQ_TWIN. */

@@ -30,6 +30,7 @@
 #include "engine/outside/rewind/shares.h"
 #include "engine/outside/rewind/twin_copy.h"
 #include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
 
@@ -312,6 +313,8 @@ static void all_made(struct version *leader)
 {
 	making.made = true;
 	copies_read(leader->monitor, true);
+	if (making.like->update)
+		stages_leader_goes(leader->monitor);
 	leader_goes(leader, 0);
 	making.error = copies_check(leader);
 	if (making.error) {
@@ -449,16 +452,11 @@ static int copy_ask(struct monitor *m, struct version *v)
 	return result;
 }
 
-int twin_copy(struct version *v, const struct follower_options *like, uint64_t *stood_us)
+void twin_prepare(struct version *v, const struct follower_options *like)
 {
 	struct monitor *m = v->monitor;
-	struct version *leader = leading(m);
-	uint64_t begin;
-	int result;
 
-	MUST(v->state == VERSION_ENDED && !takeover_any(m));
-	making.like = like;
-	making.went_us = 0;
+	MUST(v->state == VERSION_ENDED);
 	streams_sweep(m);
 	conduct_begin(m, v->index);
 	cursors_prepare(m, v->index);
@@ -466,7 +464,18 @@ int twin_copy(struct version *v, const struct follower_options *like, uint64_t *
 		conduct_begin(m, ROW_LOG);
 		cursors_prepare(m, ROW_LOG);
 	}
-	begin = now_us();
+}
+
+int twin_copy(struct version *v, const struct follower_options *like, uint64_t *stood_us)
+{
+	struct monitor *m = v->monitor;
+	struct version *leader = leading(m);
+	uint64_t begin = now_us();
+	int result;
+
+	MUST(v->state == VERSION_ENDED && !takeover_any(m));
+	making.like = like;
+	making.went_us = 0;
 	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
 	if (!making.went_us)
 		leader_unparks(leader);

@@ -27,6 +27,8 @@ struct version *stages_next(struct monitor *m);
 const struct rules_bank *stages_reverse(const struct monitor *m, const struct version *v);
 /* Where a version died whose end was told by `why`. */
 void stages_place(struct monitor *m, const char *why, const char *place);
+/* The twin of an update is made, and nothing keeps its leader at its update points any more. */
+void stages_leader_goes(struct monitor *m);
 /* It is on its way into its new build, and reads nothing. */
 bool stages_is_changing(const struct monitor *m, const struct version *v);
 /* For status; NULL: there was none. */

@@ -19,7 +19,6 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
-#include "engine/outside/late/company.h"
 #include "engine/outside/late/twin.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
@@ -76,6 +75,14 @@ void stops_end(struct monitor *m, struct stages *s)
 		snprintf(s->why, sizeof(s->why), "by mve abort");
 }
 
+void stages_leader_goes(struct monitor *m)
+{
+	struct stages *s = &m->stages;
+
+	MUST(s->stage == STAGE_stops && s->asked_us && s->stand);
+	stops_end(m, s);
+}
+
 static void give_up(struct monitor *m, struct stages *s, enum stage_event e, const char *why)
 {
 	snprintf(s->why, sizeof(s->why), "%s", why);
@@ -86,12 +93,11 @@ static void give_up(struct monitor *m, struct stages *s, enum stage_event e, con
 /* It tells what it does, or soon will. */
 static void ready_look(struct monitor *m, struct stages *s)
 {
+	struct follower_options like = { .rules_bank = s->rules, .update = &s->words };
 	uint64_t stood_us = 0;
 	bool passes = false;
-	const char *no = company_want(m, &stood_us, &passes);
+	const char *no = twin_ready(m, &like, &stood_us, &passes);
 
-	if (!no)
-		no = twin_room(m, &passes);
 	if (no && (!passes || now_ms() >= s->limit_ms)) {
 		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, no);
 		return;
@@ -120,7 +126,6 @@ static void twin_look_for(struct monitor *m, struct stages *s)
 	if (v) {
 		s->old = old;
 		s->new = v;
-		stops_end(m, s);
 		stage_event(m, STAGE_made_happens);
 	} else if (!passes || ++s->copies >= COPIES_TRIED) {
 		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, why);
