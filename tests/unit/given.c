@@ -10,6 +10,7 @@
 
 #include "engine/outside/follow/given.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define LIMIT_US	100000
 #define LOOKS		40	/* of 10 ms: four times the limit */
@@ -38,8 +39,8 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Whether its time is over, after so long. */
-static bool over(pid_t pid)
+/* Whether its time is over, after so long; `ours`: that was a look of the monitor's. */
+static bool over_by(pid_t pid, bool ours)
 {
 	struct version v = { .area = aligned_alloc(_Alignof(struct area), sizeof(struct area)) };
 	struct given p;
@@ -51,12 +52,30 @@ static bool over(pid_t pid)
 	v.area->slot[0].pid = pid;
 	given_begin(&p, &v, LIMIT_US);
 	for (int i = 0; i < LOOKS && !is; i++) {
+		uint64_t since = now_us();
+
 		usleep(GIVEN_LOOK_US);
+		if (ours)
+			given_ours(&p, since);
 		is = given_over(&p);
 	}
 	cr_assert(is == given_over(&p));	/* and so it stays, asked at once */
 	free(v.area);
 	return is;
+}
+
+static bool over(pid_t pid)
+{
+	return over_by(pid, false);
+}
+
+/* What the monitor takes for itself is not the version's. */
+Test(given, looked_at)
+{
+	pid_t pid = child(false, SCHED_OTHER);
+
+	cr_assert_not(over_by(pid, true));
+	end(pid);
 }
 
 Test(given, sleeper)

@@ -69,6 +69,14 @@ static bool had_all(const struct given *p, uint64_t now)
 	return p->had_us > p->limit_us || now - p->began_us > p->most_us;
 }
 
+void given_ours(struct given *p, uint64_t since_us)
+{
+	uint64_t now = now_us(), from = since_us > p->looked_us ? since_us : p->looked_us;
+
+	MUST(from <= now);
+	p->looked_us += now - from;
+}
+
 bool given_over(struct given *p)
 {
 	uint64_t now = now_us(), cpu, went, got;

@@ -20,6 +20,8 @@ struct given {
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
 /* The same at the end of all. */
 void given_begin_ending(struct given *p, const struct version *v, uint64_t limit_us);
+/* The monitor has looked at it, or served it, since then: that was none of its time. */
+void given_ours(struct given *p, uint64_t since_us);
 /* It has had its time; or nobody waits any longer. */
 bool given_over(struct given *p);
 

@@ -397,13 +397,15 @@ static bool copy_late(struct given *begins, uint64_t begun_us)
 }
 
 /* For who asks next; by the bell, for the leader stands. */
-static void copy_serve(struct monitor *m)
+static void copy_serve(struct monitor *m, struct given *begins)
 {
 	uint32_t heard[VERSIONS];
 	unsigned n = versions_heard(m, heard);
+	uint64_t now = now_us();
 
 	m->asked_soon = false;
 	serve_all(m);
+	given_ours(begins, now);
 	if (!making.made && !making.error &&
 	    !versions_ring(m, heard, n, m->asked_soon ? SOON_US : LOOK_US))
 		usleep(SOON_US);
@@ -413,12 +415,14 @@ static int copy_wait(struct monitor *m)
 {
 	uint64_t begun_us = now_us();
 	struct given begins;
+	bool late = false;
 
 	given_begin(&begins, leading(m), BEGIN_US);
-	while (!making.made && !making.error && !copy_late(&begins, begun_us) &&
-	       !takeover_any(m)) {
+	/* Who has asked by the end of that time is served. */
+	while (!making.made && !making.error && !late && !takeover_any(m)) {
+		late = copy_late(&begins, begun_us);
 		begun_us = making.begun ? begun_us : now_us();
-		copy_serve(m);
+		copy_serve(m, &begins);
 	}
 	if (!making.made && !making.error)
 		making.error = -EAGAIN;

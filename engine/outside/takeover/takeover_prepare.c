@@ -218,14 +218,30 @@ static void park_ask(struct monitor *m, uint32_t version, bool stands)
 	streams_changed(m);
 }
 
-/* Stops every thread of the old leader; false when one did not in this time of its own. */
+/* Whose they are is asked of the kernel while they run: the first to stand waits for the last. */
+static void processes_find(struct move *mv)
+{
+	for (uint32_t i = 0; i < version_slots(mv->from); i++) {
+		const struct slot *s = &mv->from->area->slot[i];
+
+		if (s->owner && !s->unheld)
+			process_note(mv, s->pid);
+	}
+}
+
+/*
+ * Stops every thread of the old leader; false when one did not in this time of its own.  Who has
+ * had it is looked at once more: a look at many takes its time, and they come meanwhile.
+ */
 static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 {
-	uint64_t begin = now_us(), asked = 0, now;
+	uint64_t begin, asked = 0, now;
 	struct given given;
+	bool late = false;
 
 	MUST(mv->from == leading(m));
-
+	processes_find(mv);
+	begin = now_us();
 	given_begin(&given, mv->from, limit_us);
 	park_ask(m, mv->from->index, true);
 	/* Those of the two are answered at once: monitor/serve.c. */
@@ -236,13 +252,15 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 			asked = now;
 		if (all_stand(m, mv, ask, now - begin))
 			return true;
-		if (given_over(&given)) {
+		if (late) {
 			park_say(m, mv);
 			return false;
 		}
 		/* A thread may stand in a question that has nothing to do with this. */
 		serve_all(m);
+		given_ours(&given, now);
 		pause_for(now - begin);
+		late = given_over(&given);
 	}
 }
 
