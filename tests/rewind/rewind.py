@@ -8,6 +8,7 @@ locks	it takes locks in another order for that, and would say the same
 crash	it crashes of that
 image_gone, image_stopped, killed	its image, or it, is killed or stopped
 again	its image is killed: there is another, without a line
+forked, forks_lead, collected	of several processes: goes back, leads, leaves no copy behind
 always	it is another program, as it says at a line: that is reported, and how often tried
 """
 import json
@@ -22,6 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 MVE = os.environ.get("MVE", f"{ROOT}/build/mve")
 BIN = os.environ.get("BIN", f"{ROOT}/build/tests")
 TIMES = 8
+IMAGES = 6          # so many, one after the other
 FOLLOWER = "rewound"
 
 
@@ -31,13 +33,14 @@ def fail(why):
 
 
 class Session:
-    def __init__(self, name, threads, differs=0, shared=False, forks=False):
+    def __init__(self, name, threads, differs=0, shared=False, forks=False, ring="64M"):
         self.name = f"rewind-{name}-{os.getpid()}"
         word = [f"{BIN}/rewound", str(threads), "0"] + (["shared"] * shared or ["forks"] * forks)
         follower = " ".join([f"{BIN}/{FOLLOWER}", word[1], str(differs)] + word[3:])
         self.words = open(f"{self.name}.err", "w+")
         self.mve = subprocess.Popen(
-            [MVE, "run", "-n", self.name, "--rewind", str(TIMES), "-f", follower, "--", *word],
+            [MVE, "run", "-n", self.name, "--rewind", str(TIMES), "--ring", ring,
+             "-f", follower, "--", *word],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.words, text=True, bufsize=1)
         self.at = int(self.mve.stdout.readline().split()[-1], 16)
         self.lines = 0
@@ -225,6 +228,27 @@ def forks_lead(threads):
     s.end()
 
 
+def children(pid):
+    out = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True)
+    return list(map(int, out.stdout.split()))
+
+
+def collected(threads):
+    """Of the images that its processes were the parents of no more are left than two each."""
+    s = Session("collected", threads, forks=True, ring="1M")
+    while (f := s.wait(has_read))["rewind"]["images"] < IMAGES:
+        for _ in range(100):
+            s.line()
+    workers = [w for w in children(f["pid"]) if not has_ended(w)]
+    if f["rewind"]["processes"] != threads + 1 or len(workers) < threads:
+        fail(f"{workers}: {f['rewind']}")
+    for worker in workers:
+        dead = [p for p in children(worker) if has_ended(p)]
+        if len(dead) > 2:
+            fail(f"{worker} has not collected {dead}")
+    s.end()
+
+
 def crash(threads):
     once(threads, value=3, place="SIGSEGV")
 
@@ -300,7 +324,7 @@ def kill(pid):
 
 
 CASES = {"once": once, "locks": locks, "shared": shared, "always": always, "forked": forked,
-         "forks_lead": forks_lead, "crash": crash,
+         "forks_lead": forks_lead, "collected": collected, "crash": crash,
          "again": again, "image_gone": image_gone, "image_stopped": image_stopped, "killed": killed}
 
 

@@ -29,14 +29,42 @@
 #include "engine/inside/rewind/stand.h"
 
 #define REFUSED_MOST	12	/* 4096 events between two */
+#define OWN_COPIES	4	/* kept, killed before, and two that the kernel may be late with */
 #define SLEEP_S		1	/* then it looks whether there is a monitor */
 
 static uint32_t tried;		/* the last image that this process was asked for */
 static uint32_t chunks_left;	/* to be read before the next image; 0: now, */
 static uint32_t events_left;	/* or after so many events, for it was refused */
 
-static int32_t own_copy;	/* that is our child: collected when the next is made */
+/*
+ * Those that are our children, each until it is collected: the one that is kept when another is
+ * made is killed behind that, and collected when there is to be a third.
+ */
+static int32_t own_copies[OWN_COPIES];
 static int32_t parent;		/* that the process had when its image was taken */
+
+/* Collects those that have ended, or are none of ours; room for another, or NULL. */
+static int32_t *own_room(void)
+{
+	int32_t *room = NULL;
+
+	for (int i = 0; i < OWN_COPIES; i++) {
+		int32_t *own = &own_copies[i];
+
+		if (*own && OWN4(__NR_wait4, *own, 0, WNOHANG | __WALL, 0))
+			*own = 0;
+		room = *own ? room : own;
+	}
+	return room;
+}
+
+/* They are another's; each page that is written is copied. */
+static void own_forget(void)
+{
+	for (int i = 0; i < OWN_COPIES; i++)
+		if (own_copies[i])
+			own_copies[i] = 0;
+}
 
 /*
  * The monitor is the parent of its child's copy; of others it is the process itself, whose
@@ -44,14 +72,19 @@ static int32_t parent;		/* that the process had when its image was taken */
  */
 static long image_copy(void)
 {
+	int32_t *own;
 	long pid;
 
-	if (own_copy)
-		OWN4(__NR_wait4, own_copy, 0, WNOHANG | __WALL, 0);
 	if (OWN0(__NR_getppid) == images()->monitor)
 		return process_copy(0);
+	own = own_room();
+	if (!own)
+		return -EAGAIN;
 	pid = OWN2(__NR_clone, 0, 0);
-	own_copy = pid > 0 ? (int32_t)pid : 0;
+	if (pid > 0)
+		*own = (int32_t)pid;
+	else if (!pid)
+		own_forget();
 	return pid;
 }
 
@@ -59,19 +92,20 @@ static long image_copy(void)
 void images_lead(struct thread *t)
 {
 	(void)t;
-	if (!own_copy)
-		return;
-	OWN2(__NR_kill, own_copy, SIGKILL);
-	OWN4(__NR_wait4, own_copy, 0, __WALL, 0);
-	own_copy = 0;
+	for (int i = 0; i < OWN_COPIES; i++) {
+		if (!own_copies[i])
+			continue;
+		OWN2(__NR_kill, own_copies[i], SIGKILL);
+		OWN4(__NR_wait4, own_copies[i], 0, __WALL, 0);
+		own_copies[i] = 0;
+	}
 }
 
-/* The copy is its parent's. */
+/* The copies are its parent's. */
 void images_fork(struct thread *t)
 {
 	(void)t;
-	if (own_copy)
-		own_copy = 0;
+	own_forget();
 	if (parent)
 		parent = 0;
 }
