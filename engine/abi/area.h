@@ -136,6 +136,12 @@ struct rule_note {
 
 #define BIRTHS		64
 
+enum parked {
+	PARKED_NOT,
+	PARKED_STANDS,
+	PARKED_WRITTEN,		/* and all that the kernel keeps of it is written down */
+};
+
 struct slot {
 	union {
 		struct {
@@ -150,7 +156,7 @@ struct slot {
 	uint32_t asleep;	/* a follower's: in a futex of its own, whatever it is told */
 	int32_t vpid, vtid;	/* the ids that the program believes to have */
 	uint32_t lane;		/* + 1; 0: none */
-	uint32_t parked;	/* it stands still because conduct.park says so */
+	uint32_t parked;	/* enum parked: it stands still because conduct.park says so */
 	uint64_t calls;		/* rows of the window ever written */
 	uint64_t place;		/* return address of the call that is served, or of a crash */
 	uint64_t stack;		/* and the program's stack pointer there */

@@ -103,14 +103,22 @@ struct company_start {
 enum twin_word {
 	/* All threads of a leader's process stand: */
 	/* Each is answered when all processes have asked for it. */
-	TWIN_BEGIN,		/* the twin's number (<< 32: the realm), a socket (<< 32: it has a
-				   child that has ended): -> through that struct twin_start with
-				   enum twin_part's descriptors, then a twin_share with its file
-				   for each of start.shares */
-	TWIN_MADE,		/* the number, a process or -errno: it is the asker's copy */
+	TWIN_BEGIN,		/* the twin's number (<< 32: the realm), a socket (<< 32: a child
+				   that has ended; 0: none): -> through that struct twin_start
+				   with enum twin_part's descriptors, then a twin_share with its
+				   file for each of start.shares */
+	TWIN_MADE,		/* the number (<< 32: whom a refusal is about), a process, -errno or
+				   -enum twin_refusal: it is the asker's copy */
 	TWIN_IS,		/* the asker is one, and stands */
 	TWIN_ASLEEP,		/* the same, of one whose memory is to be written into a file: where
 				   its struct foam_point is -> -EAGAIN: not yet; else nothing */
+};
+
+/* Why a process has no copy now: it is asked again. */
+enum twin_refusal {
+	TWIN_WAS_QUIET = 4096,	/* it told nothing, and does from here on; errnos are less */
+	TWIN_IN_LOCK,		/* the thread is in a function of locks since before its hook */
+	TWIN_REFUSALS
 };
 
 /* What a twin has instead of its leader's, and what the leader has instead of the twin's. */

@@ -275,14 +275,14 @@ bool before_awaited(const struct thread *t)
 }
 
 /* All stand. */
-bool before_any(const struct thread *t)
+const struct thread *before_any(const struct thread *t)
 {
 	const struct thread *o;
 
 	for (uint32_t i = 0; (o = block_next(&i)); i++)
 		if (o->pid == t->pid && before_awaited(o))
-			return true;
-	return false;
+			return o;
+	return NULL;
 }
 
 uint64_t before_over(struct thread *t, struct late_return *r)

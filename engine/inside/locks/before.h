@@ -13,7 +13,7 @@ void before_note(struct thread *t, struct caller_place at, uint64_t futex);
 bool before_sleeps(const struct thread *t);
 /* There is no twin before it has looked, and is out; before all of the process are. */
 bool before_awaited(const struct thread *t);
-bool before_any(const struct thread *t);
+const struct thread *before_any(const struct thread *t);
 /*
  * The program is about to be left, and the thread stands at a place: it comes back from there as if
  * nothing had been hooked, or it is noted for the monitor that it does not (led_tids).

@@ -106,6 +106,14 @@ static void stand_step(struct thread *t, uint32_t image)
 		words_sleep(words, 1 + first, change, PAUSE_WOKEN_NS);
 }
 
+/* Of a leader, which parks, the monitor says who does not come to this. */
+static void stance_announce(struct thread *t, struct stance *s)
+{
+	if (t->slot->parked)
+		PUBLISH(slot_parked, &t->slot->parked, PARKED_WRITTEN);
+	ANNOUNCE(stance, &stances[t->index], s);
+}
+
 void stand(struct thread *t)
 {
 	uint32_t image = __atomic_load_n(&images()->stand, __ATOMIC_RELAXED);
@@ -118,7 +126,7 @@ void stand(struct thread *t)
 	if (context_save(&s.context))
 		thread_is_anew(thread_self());
 	else
-		ANNOUNCE(stance, &stances[t->index], &s);
+		stance_announce(t, &s);
 	stood_say(t);
 	while (__atomic_load_n(&images()->stand, __ATOMIC_RELAXED) == image && monitor_alive())
 		stand_step(t, image);

@@ -47,6 +47,7 @@
 
 static struct part { uint64_t to, len, at; } parts[TWIN_PARTS];
 static struct twin_start start;
+static int32_t refused_for;	/* a thread, where an enum twin_refusal says why */
 static bool is_new;		/* a twin, none of whose threads has been told to follow yet */
 
 bool twin_is_new(void)
@@ -113,7 +114,7 @@ static bool parts_take(int socket)
 }
 
 /* Still to be waited for: the monitor has to find out who. */
-static bool has_ended_child(void)
+static int32_t ended_child(void)
 {
 	uint8_t info[SIGINFO_SIZE] = { 0 };
 
@@ -129,7 +130,7 @@ static long parts_ask_once(struct thread *t, uint64_t number)
 	if (result < 0)
 		return result;
 	result = request_ask(t, REQ_TWIN, TWIN_BEGIN, number | (uint64_t)boot.realm << 32,
-			     (uint64_t)pair[1] | (uint64_t)has_ended_child() << 32);
+			     (uint64_t)pair[1] | (uint64_t)(uint32_t)ended_child() << 32);
 	if (!result && (!parts_take(pair[0]) || !twin_shares_take(pair[0], start.shares)))
 		result = -ENOMEM;
 	OWN1(__NR_close, pair[0]);
@@ -279,15 +280,27 @@ static long process_fork(void)
 	return start.first ? process_copy(CLONE_FILES) : process_copy_away(CLONE_FILES);
 }
 
-static long copy_make(struct thread *t, uint32_t number)
+/* Those that stand in what was not told come out of it first. */
+static long told_begin(struct thread *t)
 {
-	long pid = quiet_is() || before_any(t) ? -EAGAIN : parts_ask(t, number);
+	const struct thread *late;
 
-	/* Those that stand in what was not told come out of it first. */
 	if (quiet_is()) {
 		quiet_end();
 		before_begin(t);
+		return -TWIN_WAS_QUIET;
 	}
+	late = before_any(t);
+	refused_for = late ? late->tid : 0;
+	return late ? -TWIN_IN_LOCK : 0;
+}
+
+static long copy_make(struct thread *t, uint32_t number)
+{
+	long pid = told_begin(t);
+
+	if (!pid)
+		pid = parts_ask(t, number);
 	if (!pid) {
 		modules_copy(t);
 		pid = process_fork();
@@ -308,7 +321,8 @@ bool twin_make(struct thread *t, uint32_t number)
 	if (!pid)
 		twin_begin(t, number, parent);
 	/* Without a monitor, or one that wants it no more, it is none. */
-	else if (request_ask(t, REQ_TWIN, TWIN_MADE, number, (uint64_t)pid) && pid > 0)
+	else if (request_ask(t, REQ_TWIN, TWIN_MADE, number | (uint64_t)refused_for << 32,
+			     (uint64_t)pid) && pid > 0)
 		OWN2(__NR_kill, pid, SIGKILL);
 	return true;
 }

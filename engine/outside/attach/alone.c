@@ -61,16 +61,19 @@ const char *alone_barred(struct monitor *m, const char **hint)
 bool alone_begin(struct monitor *m)
 {
 	struct version *leader = leading(m);
+	char why[WHY_MAX] = "its threads have stood";
+	struct straggler late;
 	bool stands;
 
 	leader->loud_ms = 0;
 	__atomic_store_n(&leader->brief->loud, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&leader->brief->leave, 1, __ATOMIC_RELAXED);
 	/* Who does not stand is seen where it is, and all of it is done again. */
-	stands = leader_stands(m, leader, STAND_US);
+	stands = leader_stands(m, leader, STAND_US, &late);
 	unpark(m, leader->index);
-	say_log("attach", "%s: %s to be alone", m->session.name,
-		stands ? "its threads have stood" : "its threads do not come to stand");
+	if (!stands)
+		straggler_say(&late, leader, why, sizeof(why));
+	say_log("attach", "%s: to be alone: %s", m->session.name, why);
 	return stands;
 }
 

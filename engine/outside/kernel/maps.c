@@ -250,6 +250,24 @@ void maps_free(struct maps *m)
 	*m = (struct maps){ 0 };
 }
 
+void maps_place(pid_t pid, uint64_t place, char *words, size_t size)
+{
+	struct maps maps;
+
+	snprintf(words, size, "at 0x%lx", place);
+	if (maps_read_part(pid, place, place + 1, &maps))
+		maps.n = 0;
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct map *at = &maps.map[i];
+		const char *base = strrchr(at->path, '/');
+
+		if (place >= at->start && place < at->end && base)
+			snprintf(words, size, "at %.80s+0x%lx", base + 1,
+				 at->offset + place - at->start);
+	}
+	maps_free(&maps);
+}
+
 bool map_is_insides(const struct map *m)
 {
 	return strstr(m->path, "memfd:mve-inside");

@@ -32,6 +32,8 @@ int maps_read_part(pid_t pid, uint64_t start, uint64_t end, struct maps *m);
 /* Those that are shared, and perhaps others, likewise. */
 int maps_read_shared(pid_t pid, struct maps *m);
 void maps_free(struct maps *m);
+/* What is at a place of the process, in words: "at libc.so.6+0x10", or "at 0x10". */
+void maps_place(pid_t pid, uint64_t place, char *words, size_t size);
 /* The inside's image, and what it has mapped for itself, far below its code (abi/boot.h). */
 bool map_is_insides(const struct map *m);
 bool maps_own(const struct maps *m, const struct map *at);

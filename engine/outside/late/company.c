@@ -54,6 +54,7 @@ static struct {
 	uint64_t taken;			/* processes that tell, as bits */
 	uint64_t rests_us;		/* the server is not made to stand again until then */
 	struct given given;		/* to the state */
+	char why[WHY_MAX];		/* of -EAGAIN: what it was */
 } making;
 
 void company_word_set(struct version *v, uint32_t word)
@@ -142,6 +143,8 @@ static int all_begin(struct monitor *m)
 	const struct rewind *rw = &leading(m)->rewind;
 	int result = copies_all(leading(m)) ? 0 : -EAGAIN;
 
+	if (result)
+		why_first(making.why, "a process of it has just begun, or ended");
 	if (!result) {
 		streams_show(m, making.streams);
 		making.streams = NULL;
@@ -176,6 +179,9 @@ static int64_t begin_serve(struct version *v, struct copy *c, const struct reque
 		return -EINVAL;
 	if (!making.error)
 		making.error = company_code(making.m, r, NULL);
+	if (making.error == -EAGAIN)
+		why_first(making.why, "a thread of process %d stands in code that is to be changed",
+			  r->pid);
 	return all_wait(v, c, r);
 }
 
@@ -187,6 +193,8 @@ static int64_t mapped_serve(struct version *v, struct copy *c, const struct requ
 		return -EINVAL;
 	if (!making.error && (result || making.state != MAKING_MAPS))
 		making.error = result > -4096 && result < 0 ? (int)result : -EAGAIN;
+	if (making.error == -EAGAIN)
+		why_first(making.why, "a thread of process %d is in a vfork", r->pid);
 	return all_wait(v, c, r);
 }
 
@@ -236,21 +244,46 @@ static bool all_taken(const struct version *v)
 	return true;
 }
 
+static void late_say(const struct rewind *rw)
+{
+	unsigned i = 0;
+
+	making.error = -EAGAIN;
+	while (i < rw->wanted_copies && rw->wanted[i].waits)
+		i++;
+	if (i < rw->wanted_copies)
+		why_first(making.why, "process %d %s", rw->wanted[i].of,
+			  process_over(rw->wanted[i].of) ? "has just ended" :
+			  "does not come to tell what it does in time");
+}
+
+/* What that takes us is not their time. */
+static void processes_serve(struct monitor *m)
+{
+	uint64_t now = now_us();
+
+	serve_all(m);
+	given_ours(&making.given, now);
+}
+
 static int take_wait(struct monitor *m)
 {
 	struct version *v = leading(m);
 
 	for (; making.state != MAKING_TAKES && !making.error; usleep(LOOK_US)) {
-		serve_all(m);
-		if (making.state != MAKING_TAKES && !making.error &&
-		    (given_over(&making.given) || any_lost(&v->rewind)))
-			making.error = -EAGAIN;
+		enum making_state was = making.state;
+		bool late = given_over(&making.given);
+
+		/* Who has asked by the end of that time is served. */
+		processes_serve(m);
+		if (making.state == was && !making.error && (late || any_lost(&v->rewind)))
+			late_say(&v->rewind);
 	}
 	copies_settle(&v->rewind);
 	copies_answer(v, making.error);
 	/* Who does not say so has not begun to tell, and never will: nobody follows that. */
 	for (; making.state == MAKING_TAKES && !all_taken(v); usleep(LOOK_US)) {
-		serve_all(m);
+		processes_serve(m);
 		m->failed |= given_over(&making.given);
 		if (m->failed)
 			return -ETIMEDOUT;
@@ -263,6 +296,8 @@ static int company_ask(struct monitor *m)
 	struct version *leader = leading(m);
 	int result = copies_begin(leader);
 
+	if (result == -EAGAIN)
+		why_first(making.why, "a process of it has just begun");
 	if (result)
 		return result;
 	making.m = m;
@@ -283,9 +318,13 @@ static int company_make(struct monitor *m, uint64_t *stood_us)
 {
 	struct version *leader = leading(m);
 	uint64_t begin = now_us();
-	int result = leader_stands(m, leader, STAND_US) ? company_ask(m) : -EAGAIN;
+	struct straggler late;
+	bool stands = leader_stands(m, leader, STAND_US, &late);
+	int result = stands ? company_ask(m) : -EAGAIN;
 
 	company_word_set(leader, COMPANY_NONE);
+	if (!stands)
+		straggler_say(&late, leader, making.why, sizeof(making.why));
 	*stood_us += now_us() - begin;
 	say_log("twin", "%s: the leader comes to have followers: %s, after %lu us",
 		m->session.name, strerror(-result), now_us() - begin);
@@ -323,7 +362,7 @@ static void streams_drop(struct monitor *m)
 static const char *company_why(int result)
 {
 	if (result == -EAGAIN)
-		return "its threads do not come to stand where they can be told of";
+		return making.why;
 	return result == -ENOMEM ? "there is no memory for it" : strerror(-result);
 }
 
@@ -335,6 +374,7 @@ static const char *company_begin(struct monitor *m, uint64_t *stood_us, bool *pa
 	MUST(!m->conduct && !making.streams && making.state == MAKING_NOT);
 	if (why)
 		return why;
+	making.why[0] = 0;
 	result = company_prepare(m);
 	if (result)
 		return company_why(result);

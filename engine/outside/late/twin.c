@@ -98,7 +98,7 @@ static const char *busy(struct monitor *m)
 static const char *copy_why(int result)
 {
 	if (result == -EAGAIN)
-		return "its threads do not come to stand, or it waits for no ended child";
+		return twin_copy_why();
 	if (result == -E2BIG)
 		return "its processes are too many, or share too much memory (docs/limits.md)";
 	if (result == -EBUSY)

@@ -216,6 +216,7 @@ struct move {
 	struct version *asked;	/* `to`, while who asked for it waits to hear how it ends */
 	char cause[64];
 	uint64_t began_us, stopped_us, taken_us, ready_us;
+	uint32_t late;		/* the first slot that did not stand at the last look, + 1 */
 	unsigned processes, taken, descriptors;
 	bool parted;		/* a twin has ended: there is no way back */
 	uint32_t leads;		/* of the successor's area, before */

@@ -254,10 +254,11 @@ static void end_cut(struct monitor *m)
 {
 	const struct section *s = streams_part(m, m->leader);
 	uint64_t begin = now_us();
+	struct straggler late;
 
 	if (recorder_cuts() || takeover_any(m))
 		return;
-	if (leader_stands(m, leading(m), END_STAND_US)) {
+	if (leader_stands(m, leading(m), END_STAND_US, &late)) {
 		ours.cut->image = CUT_ENDS;
 		for (uint32_t i = 0; i < LANES; i++) {
 			ours.cut->lane[i].life = s->lane[i].life;

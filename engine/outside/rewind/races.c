@@ -21,20 +21,10 @@ static const struct window_row *row_of(const struct version *v, const struct req
 /* What was at a place of the process: whose that is. */
 static void place_write(char *text, size_t size, const char *what, pid_t pid, uint64_t place)
 {
-	int n = snprintf(text, size, "%s at 0x%lx", what, place);
-	struct maps maps;
+	char words[128];
 
-	if (maps_read_part(pid, place, place + 1, &maps))
-		maps.n = 0;
-	for (size_t i = 0; i < maps.n && n > 0; i++) {
-		const struct map *at = &maps.map[i];
-		const char *base = strrchr(at->path, '/');
-
-		if (place >= at->start && place < at->end && base)
-			snprintf(text, size, "%s at %.80s+0x%lx", what, base + 1,
-				 at->offset + place - at->start);
-	}
-	maps_free(&maps);
+	maps_place(pid, place, words, sizeof(words));
+	snprintf(text, size, "%s %s", what, words);
 }
 
 static void why_count(struct rewind *rw)

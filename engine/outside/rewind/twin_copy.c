@@ -6,6 +6,7 @@
  * Whatever fails until then the copies end, and the leader goes on as if nothing had been asked.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,9 +48,66 @@ static struct {
 	uint64_t began;		/* of the leader's first process */
 	bool begun, made;
 	uint64_t went_us;	/* when the leader went on; 0: it stands */
-	bool ended;		/* one of them has a child that has ended, and waited for none */
+	pid_t child;		/* of one of them, that has ended and is not waited for; 0: none */
 	int error;
+	struct straggler late;	/* of -EAGAIN: who did not stand, if it has a thread; else */
+	char why[WHY_MAX];	/* what it was; "": nothing more is known than `error` says */
 } making;
+
+/* --- why there is none ----------------------------------------------------------------- */
+
+/* The thread of the process that is not where a copy can be made of it. */
+static void late_note(const struct version *leader, const struct copy *c)
+{
+	for (uint32_t i = 0; i < version_slots(leader); i++) {
+		const struct slot *s = &leader->area->slot[i];
+
+		if (s->owner && s->pid == c->of && s->parked != PARKED_WRITTEN) {
+			straggler_note(&making.late, leader, i);
+			return;
+		}
+	}
+	why_first(making.why, "process %d does not ask for a copy in time", c->of);
+}
+
+/* Their time is over. */
+static void copies_late(const struct version *leader)
+{
+	const struct rewind *rw = &leader->rewind;
+	unsigned i = 0;
+
+	making.error = -EAGAIN;
+	while (i < rw->wanted_copies && rw->wanted[i].waits)
+		i++;
+	if (takeover_any(leader->monitor)) {
+		why_first(making.why, "a takeover is under way");
+		return;
+	}
+	MUST(i < rw->wanted_copies);	/* who waits is answered when all do */
+	if (making.begun)
+		why_first(making.why, "process %d does not come to have a copy in time",
+			  rw->wanted[i].of);
+	else
+		late_note(leader, &rw->wanted[i]);
+}
+
+/* What the asker's process says; it is not copied now. */
+static int refusal_take(const struct request *r)
+{
+	int why = -(int)r->args[2], who = (int)(r->args[1] >> 32);
+
+	if (why == EAGAIN)
+		why_first(making.why, "the kernel makes no copy of process %d (ulimit -u, "
+			  "pids.max)", r->pid);
+	if (why < TWIN_WAS_QUIET || why >= TWIN_REFUSALS)
+		return 0;
+	if (why == TWIN_IN_LOCK)
+		why_first(making.why, "thread %d of process %d is in a lock since nobody followed",
+			  who, r->pid);
+	else
+		why_first(making.why, "process %d had told nothing, and does from now on", r->pid);
+	return -EAGAIN;
+}
 
 /* --- where it begins ------------------------------------------------------------------ */
 
@@ -222,10 +280,18 @@ static int process_begin(const struct version *leader, const struct copy *c)
 static int all_begin(struct version *leader)
 {
 	const struct rewind *rw = &leader->rewind;
-	int result = copies_all(leader) ? shares_make() : -EAGAIN;
+	int result = making.child ? copies_ended(leader) : 0;
 
-	if (making.ended && !result)
-		result = copies_ended(leader);
+	if (result == -EAGAIN)
+		why_first(making.why, "more than %u children have ended that it has not waited for",
+			  ENDED_MAX);
+	else if (result)
+		why_first(making.why, "it has not waited for its child %d, and the kernel does not "
+			  "tell all of those (CONFIG_PROC_CHILDREN)", making.child);
+	else if (!copies_all(leader))
+		why_first(making.why, "a process of it has just begun, or ended");
+	result = making.why[0] ? -EAGAIN : shares_make();
+
 	for (unsigned i = 0; i < rw->wanted_copies && !result; i++)
 		result = process_begin(leader, &rw->wanted[i]);
 	return result;
@@ -245,7 +311,7 @@ static int64_t begin_serve(struct version *leader, const struct request *r)
 		return -EPERM;
 	if (!making.error)
 		making.error = shares_look(r->pid);
-	making.ended |= r->args[2] >> 32;
+	making.child = r->args[2] >> 32 ? (pid_t)(r->args[2] >> 32) : making.child;
 	if (!copies_wait(&leader->rewind, c, r))
 		return REPLY_LATER;
 	making.begun = true;
@@ -335,6 +401,8 @@ static int64_t made_serve(struct version *leader, const struct request *r)
 		return -EINVAL;
 	if (c->waits)
 		return REPLY_LATER;
+	if (!making.error)
+		making.error = refusal_take(r);
 	if (!making.error && pid <= 0)
 		making.error = pid ? pid : -EINVAL;
 	if (making.error)
@@ -425,7 +493,7 @@ static int copy_wait(struct monitor *m)
 		copy_serve(m, &begins);
 	}
 	if (!making.made && !making.error)
-		making.error = -EAGAIN;
+		copies_late(leading(m));
 	return making.error;
 }
 
@@ -434,12 +502,15 @@ static int copy_ask(struct monitor *m, struct version *v)
 	struct version *leader = leading(m);
 	int result = copies_begin(leader);
 
+	if (result == -EAGAIN)
+		why_first(making.why, "a process of it has just begun");
 	if (result)
 		return result;
 	making.v = v;
 	making.number = ++leader->rewind.last;
 	making.began = leader->began;
-	making.made = making.begun = making.ended = false;
+	making.made = making.begun = false;
+	making.child = 0;
 	making.error = 0;
 	copies_lift(&leader->rewind);
 	cursors_begin(m, v->index);
@@ -480,9 +551,20 @@ int twin_copy(struct version *v, const struct follower_options *like, uint64_t *
 	MUST(v->state == VERSION_ENDED && !takeover_any(m));
 	making.like = like;
 	making.went_us = 0;
-	result = leader_stands(m, leader, STAND_US) ? copy_ask(m, v) : -EAGAIN;
+	making.why[0] = 0;
+	making.late = (struct straggler){ 0 };
+	result = leader_stands(m, leader, STAND_US, &making.late) ? copy_ask(m, v) : -EAGAIN;
+	if (takeover_any(m))
+		why_first(making.why, "a takeover is under way");
 	if (!making.went_us)
 		leader_unparks(leader);
 	*stood_us += making.went_us - begin;
+	if (result == -EAGAIN && !making.why[0])
+		straggler_say(&making.late, leader, making.why, sizeof(making.why));
 	return result;
+}
+
+const char *twin_copy_why(void)
+{
+	return making.why;
 }

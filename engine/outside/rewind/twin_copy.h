@@ -11,5 +11,7 @@ void twin_prepare(struct version *v, const struct follower_options *like);
  * 0; -EAGAIN: not now; -E2BIG: it shares too much memory; or another negative errno.
  */
 int twin_copy(struct version *v, const struct follower_options *like, uint64_t *stood_us);
+/* Of the last -EAGAIN. */
+const char *twin_copy_why(void);
 
 #endif

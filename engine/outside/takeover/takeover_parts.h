@@ -7,6 +7,7 @@
 
 #include "engine/outside/follow/given.h"
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/takeover/straggler.h"
 
 /* --- takeover_course.c ---------------------------------------------------------- */
 
@@ -47,9 +48,10 @@ bool successor_has_room(struct monitor *m, const struct version *v);
 bool thread_over(pid_t pid, pid_t tid);
 /*
  * Asks the leader's threads to stand where no call is half told, while nobody takes over: all
- * do.  False: one did not in this time of its own, or a takeover has been wanted meanwhile.
+ * do.  False: *late did not in this time of its own, or a takeover has been wanted meanwhile.
  */
-bool leader_stands(struct monitor *m, struct version *leader, uint64_t limit_us);
+bool leader_stands(struct monitor *m, struct version *leader, uint64_t limit_us,
+		   struct straggler *late);
 /* Lets the threads of a version that was to stand go on. */
 void unpark(struct monitor *m, uint32_t version);
 /* Forgets processes of the old leader that have ended: nobody will take from them. */

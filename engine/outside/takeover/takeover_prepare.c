@@ -154,11 +154,12 @@ static bool slot_stands(struct monitor *m, struct move *mv, uint32_t i, bool ask
 static bool slots_stand(struct monitor *m, struct move *mv, bool ask)
 {
 	uint32_t high = version_slots(mv->from);
-	bool all = true;
 
+	mv->late = 0;
 	for (uint32_t i = 0; i < high; i++)
-		all &= slot_stands(m, mv, i, ask);
-	return all;
+		if (!slot_stands(m, mv, i, ask) && !mv->late)
+			mv->late = i + 1;
+	return !mv->late;
 }
 
 /* Threads and processes that are made, and have no slot yet. */
@@ -264,13 +265,19 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 	}
 }
 
-bool leader_stands(struct monitor *m, struct version *leader, uint64_t limit_us)
+bool leader_stands(struct monitor *m, struct version *leader, uint64_t limit_us,
+		   struct straggler *late)
 {
 	static struct move mv;
 
 	MUST(!takeover_any(m));
 	mv = (struct move){ .from = leader };
-	return park(m, &mv, limit_us) && !takeover_any(m);
+	*late = (struct straggler){ 0 };
+	if (park(m, &mv, limit_us))
+		return !takeover_any(m);
+	if (mv.late)
+		straggler_note(late, leader, mv.late - 1);
+	return false;
 }
 
 void unpark(struct monitor *m, uint32_t version)
