@@ -11,6 +11,8 @@ images		another now and then: replayed through them, from each (--from, or where
 kept		where the oldest parts go by themselves (--keep last): what is left is replayed,
 		however much comes between two images
 forks		of a server with a process for each connection, and memory that all share
+apart		each of whose processes is begun long behind the one before: they go on together,
+		and nobody traces them any more
 nginx		of a master that is root, and workers that are not; reloaded
 rights		of one that has given up root
 saving		of Redis and the child that writes its memory down
@@ -312,6 +314,65 @@ def forks():
         fail(f"{files('one.log')}: fewer than processes")
     # A process' end may stand behind the event at which its parent has heard of it.
     images_of("forker", stands=False)
+
+
+# Each program that mve begins comes a while later than the one before.
+LATER = """#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+int execve(const char *path, char *const *argv, char *const *env)
+{
+	int (*real)(const char *, char *const *, char *const *) = dlsym(RTLD_NEXT, "execve");
+	int fd = open("later", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (write(fd, "", 1) == 1)
+		usleep(300000 * (lseek(fd, 0, SEEK_CUR) - 1));
+	return real(path, argv, env);
+}
+"""
+
+
+def untraced(server):
+    """All processes of its session, of which there are four."""
+    seen = 0
+    for one in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{one}/status") as f:
+                tracer = re.search(r"^TracerPid:\s*(\d+)", f.read(), re.M)[1]
+            if os.getsid(int(one)) != os.getsid(server):
+                continue
+            seen += 1
+            if tracer != "0":
+                fail(f"{one} is traced by {tracer}")
+        except OSError:
+            pass
+    if seen < 4:
+        fail(f"{seen} processes")
+
+
+def apart():
+    forker_build()
+    s = Session("forker")
+    more = [client_of("forker", s.port) for _ in range(2)]
+    for one in more:
+        one.put("any", "thing")
+    s.record("apart.log")
+    for i in range(20):
+        for one in more:
+            one.put("any", "thing")
+    well(s.end())
+    if len(files("apart.log")) != 4:
+        fail(f"{files('apart.log')}")
+    with open("later.c", "w") as f:
+        f.write(LATER)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "later.so", "later.c"], check=True)
+    later = {**os.environ, "LD_PRELOAD": f"{os.getcwd()}/later.so"}
+    p = mve("replay", "-n", f"{NAME}-r", "apart.log", env=later)
+    if not EQUAL.search(p.stdout) or os.path.getsize("later") < 4:
+        fail(f"{os.path.getsize('later')} programs: {p.stdout}{p.stderr}")
+    os.unlink("later")
+    stand("apart.log", 20, look=untraced)
 
 
 def nginx():
@@ -892,7 +953,7 @@ def changed(name, text, n):
 
 
 for case in sys.argv[1:]:
-    {"kv": kv, "beside": beside, "forks": forks, "nginx": nginx, "rights": rights, "saving": saving,
+    {"kv": kv, "beside": beside, "forks": forks, "apart": apart, "nginx": nginx, "rights": rights, "saving": saving,
      "killed_some": killed_some, "damaged_some": damaged_some,
      "damaged_later": damaged_later, "kept": kept, "redis": redis, "memcached": memcached, "refused": refused,
      "damaged": damaged, "packed": packed, "images": images, "gdb": gdb, "killed": killed}[case]()

@@ -111,6 +111,17 @@ static void all_begin(struct version *v, struct foam *first)
 	session_note(v->monitor);
 }
 
+/*
+ * It stands at the end of a call in its name (kernel/remote.c), a stop that nobody has collected:
+ * the loop would, and take it for a signal's, at which a process goes on, here without the others.
+ */
+static void stop_collect(pid_t pid)
+{
+	siginfo_t stop;
+
+	waitid(P_PID, (id_t)pid, &stop, WSTOPPED | WNOHANG | __WALL);
+}
+
 void foam_begin(struct version *v, pid_t pid)
 {
 	struct foam *first = foam_of(v), *its = NULL;
@@ -125,6 +136,7 @@ void foam_begin(struct version *v, pid_t pid)
 		lost(v, its && its->why[0] ? its->why : strerror(-result));
 		return;
 	}
+	stop_collect(pid);
 	FOAM_EACH(f, first)
 		all &= f->made;
 	if (all)
