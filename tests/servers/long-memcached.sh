@@ -2,7 +2,7 @@
 # memcached's own tests (perl): natively, and with every server that they start
 # held by mve, and with every one leading a follower: the same tests pass, and no
 # follower is lost but of those in `racing`.  Recorded (`record`) each server's replays are equal,
-# but of those, and of `racing_replayed`.  TESTS: some of t/*.t, instead of all.
+# but of those, and of `racing_replayed`.  UNITS: some of t/*.t, instead of all.
 . "$ROOT/tests/servers/lib.sh"
 need gcc make prove perl
 [ "$(id -u)" != 0 ] || need setpriv
@@ -100,8 +100,9 @@ suite()
 	# What counts is said of replays alone.
 	[ "$only.$mode" != record.native ] || return 0
 	mkdir status && chmod 777 status
-	( cd "$built" && STATUS=$folder/status MODE=$mode timeout 900 prove -j2 ${TESTS:-t/} ) >suite.log 2>&1
+	( cd "$built" && STATUS=$folder/status MODE=$mode timeout 900 prove -j2 ${UNITS:-t/} ) >suite.log 2>&1
 	prove=$?
+	grep -q '^Files=[1-9]' suite.log || fail "no test was run: $(tail -n 3 suite.log)"
 	# Of what is recorded it is the replays that count: the disk's speed is extstore's alone.
 	[ "$only" != record ] || return 0
 	echo "prove: $prove"

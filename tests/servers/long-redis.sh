@@ -2,7 +2,7 @@
 # Redis' own suite (Tcl) against a server held by mve, in both tiers, and against
 # a leader whose follower must be alive at the end: the tests
 # that fail are those that fail against a native one, at most.  The suite asks for INFO
-# all the time, whose figures of memory are each twin's own.  TESTS: some of its units (unit/scan,
+# all the time, whose figures of memory are each twin's own.  UNITS: some of its units (unit/scan,
 # say), instead of all.
 . "$ROOT/tests/servers/lib.sh"
 need redis-server tclsh
@@ -14,8 +14,8 @@ for tool in redis-server redis-cli redis-benchmark redis-check-aof redis-check-r
 done
 
 # With --single, which is each one's own.
-units=$(printf ' --single %s' $TESTS)
-[ -n "$TESTS" ] || units=
+units=$(printf ' --single %s' $UNITS)
+[ -n "$UNITS" ] || units=
 
 suite()
 {
@@ -25,8 +25,9 @@ suite()
 	( cd "$sources/redis-7.0.15" && timeout 1200 ./runtest --host 127.0.0.1 \
 		--port "$port" --tags '-slow -needs:debug' --timeout 300 $units ) >suite.log 2>&1
 	echo "suite: $?"
-	sed 's/\x1b\[[0-9;]*m//g' suite.log | grep -aE '^\[(err|exception)\]' |
-		sed 's/ in tests.*//' | sort -u
+	sed -i 's/\x1b\[[0-9;]*m//g' suite.log
+	grep -aq '^\[ok\]' suite.log || fail "no test of the suite was run: $(tail -n 3 suite.log)"
+	grep -aE '^\[(err|exception)\]' suite.log | sed 's/ in tests.*//' | sort -u
 	held_all
 	finish
 }
