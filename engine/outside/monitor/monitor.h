@@ -69,6 +69,7 @@ struct tracee {
 	uint32_t left;		/* the one that its execve was told in, if the program may have
 				   other rights; or LANES_ALL */
 	int32_t vpid;		/* the pid that the program believes to have */
+	bool failed;		/* its execve has, and it is asked to stop, to be let go */
 	bool waits;		/* it is executed, and stands until its files are planned, and
 				   there is a lane */
 	uint64_t until_ms;	/* for the plan, from when it waits; 0: it does not yet */

@@ -324,8 +324,12 @@ int64_t exec_serve(struct version *v, const struct request *r)
 /* The execve failed: the thread must stop to be let go. */
 void exec_failed(struct monitor *m, pid_t tid)
 {
-	if (tracee_find(m, tid))
-		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	struct tracee *row = tracee_find(m, tid);
+
+	if (!row)
+		return;
+	row->failed = true;
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
 }
 
 static void audit_image(const struct version *v, pid_t pid, uint64_t base)
@@ -566,6 +570,22 @@ static void exec_stopped(struct monitor *m, pid_t pid)
 	maps_free(&maps);
 }
 
+/*
+ * It stops as we have asked it to, and is let go; or as one that was stopped by a signal and is
+ * continued: its execve is still to come.
+ */
+static void asked_stopped(struct monitor *m, pid_t pid)
+{
+	const struct tracee *row = tracee_find(m, pid);
+
+	if (row && !row->failed) {
+		ptrace(PTRACE_CONT, pid, 0, 0);
+		return;
+	}
+	tracee_drop(m, pid);
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
 static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 {
 	int event = status >> 16, sig = WSTOPSIG(status);
@@ -573,8 +593,7 @@ static void tracee_stopped(struct monitor *m, pid_t pid, int status)
 	if (event == PTRACE_EVENT_EXEC) {
 		exec_stopped(m, pid);
 	} else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP) {
-		tracee_drop(m, pid);
-		ptrace(PTRACE_DETACH, pid, 0, 0);
+		asked_stopped(m, pid);
 	} else if (event == PTRACE_EVENT_STOP) {
 		ptrace(PTRACE_LISTEN, pid, 0, 0);
 	} else {
