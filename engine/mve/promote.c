@@ -144,12 +144,41 @@ static void coming_say(const struct session *s, const json_t *u)
 	wait_say(s, what);
 }
 
+/* No update is before its promotion: what became of the last one. */
+static int none_new(const struct session *s, const json_t *status)
+{
+	const json_t *u = json_object_get(status, "update");
+	const char *past = show_text(u, "past");
+
+	if (!status) {
+		say_error("try again; mve ps shows whether it is there",
+			  "cannot promote: %s: the monitor does not answer", s->name);
+		return EXIT_SYSTEM;
+	}
+	if (!strcmp(show_text(u, "stage"), "new leads")) {
+		say_error("mve commit ends the old version, mve abort goes back to it",
+			  "cannot promote: %s: %s, the new version, leads already", s->name,
+			  show_text(u, "new"));
+		return EXIT_NO;
+	}
+	if (*past) {
+		say_error("mve update begins another; mve promote NAME FOLLOWER is for others",
+			  "cannot promote: %s: there is no new version; the last update: %s: %s",
+			  s->name, past, show_text(u, "why"));
+		return EXIT_NO;
+	}
+	say_error("mve status NAME shows them, and the stage of an update",
+		  "mve promote: which follower? give its name");
+	return EXIT_USE;
+}
+
 /* Nobody was named: the new version of a live update, which the old one then follows. */
 static int updated_take(const struct session *s, struct look *l)
 {
 	static char name[FOLLOWER_NAME_MAX + 1];
 	json_t *status = control_ask(s, "status");
 	const json_t *u = json_object_get(status, "update");
+	int code = 0;
 
 	for (; json_is_true(json_object_get(u, "coming")); u = json_object_get(status, "update")) {
 		coming_say(s, u);
@@ -157,17 +186,13 @@ static int updated_take(const struct session *s, struct look *l)
 		json_decref(status);
 		status = control_ask(s, "status");
 	}
+	if (strcmp(show_text(u, "stage"), "old leads"))
+		code = none_new(s, status);
 	snprintf(name, sizeof(name), "%s", show_text(u, "new"));
-	if (*name && strcmp(show_text(u, "stage"), "old leads"))
-		name[0] = 0;
 	json_decref(status);
 	l->follower = name;
 	l->keep = l->wait = l->even = true;
-	if (*name)
-		return 0;
-	say_error("mve status NAME shows them, and the stage of an update",
-		  "mve promote: which follower? give its name");
-	return EXIT_USE;
+	return code;
 }
 
 int cmd_promote(int argc, char **argv)

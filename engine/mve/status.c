@@ -239,6 +239,7 @@ static void past_show(const json_t *j)
 static void update_show(const json_t *u)
 {
 	const char *stage = show_text(u, "stage"), *why = show_text(u, "why");
+	const char *past = show_text(u, "past");
 
 	if (!u)
 		return;
@@ -247,7 +248,9 @@ static void update_show(const json_t *u)
 		printf(", for %lld s, to %s", show_number(u, "seconds"), show_text(u, "to"));
 	if (show_number(u, "stood_us"))
 		printf("; the server stood for %.1f ms", (double)show_number(u, "stood_us") / 1000);
-	printf("%s%s\n\n", *why ? "; the last one: " : "", why);
+	if (*why)
+		printf("; the last one: %s%s%s", past, *past ? ": " : "", why);
+	printf("\n\n");
 }
 
 /* What goes to another machine, and what waits for that. */

@@ -94,6 +94,11 @@ def update(s, new, *words):
     return said
 
 
+def refused(s, verb, why):
+    status, said = s.mve(verb, ok=False)
+    assert status == 1 and why in said, said
+
+
 def entries_are(server, natively):
     a, b = server.client(), natively.client()
     for i in range(ENTRIES):
@@ -163,10 +168,12 @@ def back(old, new, *xform):
         s.mve("abort")
         s.until("alone")
         assert s.leader() == "v0"
+        refused(s, "promote", "there is no new version; the last update: ended: by mve abort")
         s.serves()
         update(s, new, *xform)
         s.mve("promote")
         s.until("new leads")
+        refused(s, "promote", "the new version, leads already")
         s.serves()
         s.mve("abort")
         s.until("alone")

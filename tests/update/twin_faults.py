@@ -64,6 +64,9 @@ def refused(s, new, text, *words, says=SAYS):
     status, said = s.mve("update", "--to", new, "--xform", says, *AGAIN, *words, ok=False)
     assert status == 1 and re.search(text, said, re.M), f"status {status}: {said}"
     assert s.stage() == "alone" and s.leader() == "v0", s.status()["update"]
+    code, why = s.mve("promote", ok=False)
+    assert code == 1 and re.search(f"no new version; the last update: failed: .*(?:{text})", why,
+                                   re.M), why
     s.serves()
 
 

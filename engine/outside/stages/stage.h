@@ -20,6 +20,11 @@ enum stage_event {
 	STAGE_EVENTS
 };
 
+enum stage_past {
+#define PAST(name, ...) STAGE_PAST_##name,
+#include "engine/outside/stages/stages.def"
+};
+
 struct version;
 struct rules_bank;
 
@@ -45,7 +50,8 @@ struct stages {
 	struct place_read *reading;	/* where it ended: `why` waits for it; or NULL */
 	struct version *old, *new;	/* once there is a twin */
 	uint64_t equal_ms;		/* since when it has read all, nearly */
-	char why[UPDATE_TEXT];		/* the last one failed, or ended; "" */
+	enum stage_past past;		/* what became of the last one */
+	char why[UPDATE_TEXT];		/* and why; "" */
 	char said[UPDATE_TEXT];		/* what became of the state */
 	char does[UPDATE_TEXT];		/* the twin's own word for what it is at; "" */
 };

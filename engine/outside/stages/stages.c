@@ -31,6 +31,11 @@ static const char *const titles[] = {
 #include "engine/outside/stages/stages.def"
 };
 
+static const char *const pasts[] = {
+#define PAST(name, title, ...) [STAGE_PAST_##name] = title,
+#include "engine/outside/stages/stages.def"
+};
+
 /* --- what is done at a change -------------------------------------------------------- */
 
 static void say(const struct monitor *m, const char *hint, const char *what, const char *why)
@@ -38,10 +43,23 @@ static void say(const struct monitor *m, const char *hint, const char *what, con
 	say_error(hint, "%s: update: %s%s%s", m->session.name, what, *why ? ": " : "", why);
 }
 
+/* It is over: what became of it is said now, and to who asks later. */
+static void over(struct monitor *m, struct stages *s, enum stage_past past, const char *hint)
+{
+	s->past = past;
+	say(m, hint, pasts[past], s->why);
+}
+
 static void say_aborted(struct monitor *m, struct stages *s)
 {
 	snprintf(s->why, sizeof(s->why), "by mve abort");
-	say(m, NULL, "ended", s->why);
+	over(m, s, STAGE_PAST_ended, NULL);
+}
+
+static void stops_abort(struct monitor *m, struct stages *s)
+{
+	stops_end(m, s);
+	say_aborted(m, s);
 }
 
 static void say_made(struct monitor *m, struct stages *s)
@@ -55,12 +73,12 @@ static void say_made(struct monitor *m, struct stages *s)
 
 static void say_failed(struct monitor *m, struct stages *s)
 {
-	say(m, "the old version serves on", "failed", s->why);
+	over(m, s, STAGE_PAST_failed, "the old version serves on");
 }
 
 static void say_rehearsed(struct monitor *m, struct stages *s)
 {
-	say(m, NULL, "rehearsed", s->why);
+	over(m, s, STAGE_PAST_rehearsed, NULL);
 }
 
 static void say_follows(struct monitor *m, struct stages *s)
@@ -79,15 +97,16 @@ static void say_led(struct monitor *m, struct stages *s)
 
 static void say_over(struct monitor *m, struct stages *s)
 {
-	snprintf(s->why, sizeof(s->why), "%s", s->old->why);
-	say(m, NULL, "done: the new version is alone; the old one ended", s->why);
+	snprintf(s->why, sizeof(s->why), "%s is alone; %s ended: %s", s->new->name, s->old->name,
+		 s->old->why);
+	over(m, s, STAGE_PAST_done, NULL);
 	s->old = s->new = NULL;
 }
 
 static void say_back(struct monitor *m, struct stages *s)
 {
 	snprintf(s->why, sizeof(s->why), "the old version leads again: %s", s->new->why);
-	say(m, NULL, "undone", s->why);
+	over(m, s, STAGE_PAST_undone, NULL);
 	s->old = s->new = NULL;
 }
 
@@ -368,13 +387,13 @@ json_t *stages_json(struct monitor *m)
 
 	if (!s->since && !leading(m)->prepared[0])
 		return NULL;
-	return json_pack("{s:s, s:s*, s:s*, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:b}",
+	return json_pack("{s:s, s:s*, s:s*, s:o, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:b, s:b}",
 			 "stage", titles[s->stage],
 			 "old", s->old ? s->old->name : NULL, "new", s->new ? s->new->name : NULL,
 			 "build", text_json(leading(m)->prepared), "to", s->words.to,
 			 "seconds", (json_int_t)(s->since ? time(NULL) - s->since : 0),
 			 "tried", (json_int_t)s->tried, "stood_us", (json_int_t)s->stood_us,
-			 "tries_left", (json_int_t)s->tries, "why", text_json(s->why), "said",
-			 text_json(s->said),
+			 "tries_left", (json_int_t)s->tries, "past", pasts[s->past], "why",
+			 text_json(s->why), "said", text_json(s->said),
 			 "busy", s->stage != STAGE_alone, "coming", is_coming(s));
 }

@@ -58,6 +58,7 @@ void stops_ask(struct monitor *m, struct stages *s)
 	s->asked_us = 0;
 	s->copies = 0;
 	s->late = false;
+	s->past = STAGE_PAST_none;
 	s->why[0] = s->said[0] = s->does[0] = 0;
 	s->limit_ms = now_ms() + READY_MS;
 	monitor_wake_after(m, 0);
@@ -71,8 +72,6 @@ void stops_end(struct monitor *m, struct stages *s)
 		s->stood_us = now_us() - s->asked_us;
 	s->asked_us = 0;
 	s->stand = false;
-	if (s->stage == STAGE_alone)
-		snprintf(s->why, sizeof(s->why), "by mve abort");
 }
 
 void stages_leader_goes(struct monitor *m)
