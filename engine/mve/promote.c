@@ -114,25 +114,48 @@ static int not_led(const json_t *status, const char *name)
 	return status ? EXIT_NO : EXIT_SYSTEM;
 }
 
+/* It leads, and the others are so, too. */
+static void led_say(const struct session *s, const json_t *status, const char *name)
+{
+	const json_t *v;
+	size_t i;
+
+	printf("%s: %s leads", s->name, name);
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, "role"), "follower"))
+			printf("; %s follows", show_text(v, "name"));
+	putchar('\n');
+}
+
+/* An update's next command is refused until its stage is the next one, too. */
+static bool is_over(const json_t *status, const char *name, bool leads)
+{
+	const json_t *u = json_object_get(status, "update");
+
+	return !json_object_get(status, "takeover") &&
+	       !(leads && !strcmp(show_text(u, "stage"), "old leads") &&
+		 !strcmp(show_text(u, "new"), name));
+}
+
 /* The takeover has begun; what comes of it. */
 static int outcome(const struct session *s, const char *name)
 {
 	json_t *status = NULL;
-	bool leads = false;
+	bool leads = false, over = false;
 
-	for (uint64_t end = now_ms() + OVER_MS; now_ms() < end; pause_ms(LOOK_MS)) {
+	for (uint64_t end = now_ms() + OVER_MS; !over && now_ms() < end;) {
 		json_decref(status);
 		status = control_ask(s, "status");
-		if (!status || !json_object_get(status, "takeover"))
-			break;
+		leads = !strcmp(show_text(version_row(status, "name", name), "role"), "leader");
+		over = !status || is_over(status, name, leads);
+		if (!over)
+			pause_ms(LOOK_MS);
 	}
-	leads = !json_object_get(status, "takeover") &&
-		!strcmp(show_text(version_row(status, "name", name), "role"), "leader");
-	if (leads) {
-		json_decref(status);
-		return EXIT_OK;
-	}
-	return not_led(status, name);
+	if (!over || !leads)
+		return not_led(status, name);
+	led_say(s, status, name);
+	json_decref(status);
+	return EXIT_OK;
 }
 
 static void coming_say(const struct session *s, const json_t *u)

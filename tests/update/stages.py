@@ -16,6 +16,7 @@ Numbered requests of several clients go on across all of it: none is lost or wro
 is closed, and new clients are served in each stage.
 """
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -113,11 +114,14 @@ def forth(old, new, *xform):
         said = update(s, new, *xform)
         assert f"struct entry: " in said and "made anew" in said, said
         s.serves()
-        s.mve("promote")
-        s.until("new leads")
+        said = s.mve("promote")[1]
+        assert re.search(r": new\d+ leads; v0 follows$", said, re.M), said
+        assert s.stage() == "new leads", s.status()["update"]
         s.serves()
-        s.mve("commit")
-        s.until("alone")
+        said = s.mve("commit")[1]
+        assert re.search(r": new\d+ leads; the update: done: v0 ended: by mve commit$", said,
+                         re.M), said
+        assert s.stage() == "alone", s.status()["update"]
         s.serves()
         listed = [one for one in json.loads(served.run(f"{served.BIN}/mve", "ps", "--json")[1])
                   if one["name"] == s.name]
@@ -165,9 +169,9 @@ def back(old, new, *xform):
     with Session(old) as s:
         update(s, new, *xform)
         s.serves()
-        s.mve("abort")
-        s.until("alone")
-        assert s.leader() == "v0"
+        said = s.mve("abort")[1]
+        assert ": v0 leads; the update: ended: by mve abort\n" in said, said
+        assert s.stage() == "alone" and s.leader() == "v0", s.status()["update"]
         refused(s, "promote", "there is no new version; the last update: ended: by mve abort")
         s.serves()
         update(s, new, *xform)
@@ -175,9 +179,9 @@ def back(old, new, *xform):
         s.until("new leads")
         refused(s, "promote", "the new version, leads already")
         s.serves()
-        s.mve("abort")
-        s.until("alone")
-        assert s.leader() == "v0"
+        said = s.mve("abort")[1]
+        assert re.search(r": v0 leads; the update: undone: new\d+ ended: ", said), said
+        assert s.stage() == "alone" and s.leader() == "v0", s.status()["update"]
         s.serves()
         s.first.expect("TYPE key-1", "ERROR unknown request")
         s.done()

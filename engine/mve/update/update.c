@@ -1,7 +1,7 @@
 /*
- * mve update: a twin of a prepared server becomes its next build and follows; and mve commit,
- * mve abort, which end that.  The monitor has the stages (outside/stages/); what takes time,
- * the transformation and rules, is made here before anything is asked of it.
+ * mve update: a twin of a prepared server becomes its next build and follows.  The monitor has
+ * the stages (outside/stages/); what takes time, the transformation and rules, is made here
+ * before anything is asked of it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -57,17 +57,6 @@ static const char help[] =
 	"  --dry-run       the copy is ended when it is the new version: says what became\n"
 	"                  of the state\n"
 	"  --no-wait       comes back at once; mve status shows the stage\n";
-
-static const char help_commit[] =
-	"usage: mve commit NAME\n"
-	"\n"
-	"Ends an update whose new version leads: the old one, which follows, is ended.\n";
-
-static const char help_abort[] =
-	"usage: mve abort NAME\n"
-	"\n"
-	"Ends an update: the new version is ended; if it leads the old one takes over\n"
-	"again, with its connections.\n";
 
 struct wish {
 	const char *to, *xform, *rules, *reverse;
@@ -359,23 +348,4 @@ int cmd_update(int argc, char **argv)
 	if (!code)
 		code = look_session(&l, &s);
 	return code ? code : update(&s, &w);
-}
-
-static int simple(int argc, char **argv, const char *text, const char *what)
-{
-	struct look l = look_take(argc, argv, "n", text);
-	struct session s;
-	int code = l.code ? l.code : look_session(&l, &s);
-
-	return code ? code : show_done(control_ask(&s, what), what, l.name);
-}
-
-int cmd_commit(int argc, char **argv)
-{
-	return simple(argc, argv, help_commit, "commit");
-}
-
-int cmd_abort(int argc, char **argv)
-{
-	return simple(argc, argv, help_abort, "abort");
 }

@@ -97,15 +97,14 @@ static void say_led(struct monitor *m, struct stages *s)
 
 static void say_over(struct monitor *m, struct stages *s)
 {
-	snprintf(s->why, sizeof(s->why), "%s is alone; %s ended: %s", s->new->name, s->old->name,
-		 s->old->why);
+	snprintf(s->why, sizeof(s->why), "%s ended: %s", s->old->name, s->old->why);
 	over(m, s, STAGE_PAST_done, NULL);
 	s->old = s->new = NULL;
 }
 
 static void say_back(struct monitor *m, struct stages *s)
 {
-	snprintf(s->why, sizeof(s->why), "the old version leads again: %s", s->new->why);
+	snprintf(s->why, sizeof(s->why), "%s ended: %s", s->new->name, s->new->why);
 	over(m, s, STAGE_PAST_undone, NULL);
 	s->old = s->new = NULL;
 }
@@ -245,7 +244,7 @@ static void auto_look(struct monitor *m, struct stages *s)
 		takeover_promote(m, s->new, PROMOTE_KEEP, why, sizeof(why));
 	} else if (s->stage == STAGE_new_leads && s->commit_ms &&
 		   is_equal_for(m, s, s->old, s->commit_ms)) {
-		follower_drop(s->old, VERDICT_MATCH, "the update is done");
+		follower_drop(s->old, VERDICT_MATCH, "by --auto");
 	}
 }
 

@@ -1,0 +1,114 @@
+/*
+ * mve commit, mve abort: an update is ended; back when status says so, too, and with a word of
+ * what is so.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/mve/commands.h"
+#include "engine/mve/show.h"
+#include "engine/outside/control/control.h"
+#include "engine/outside/monitor/say.h"
+#include "engine/outside/monitor/wakes.h"
+
+#define ENDS_MS		60000	/* a takeover ends before, one way or the other */
+#define LOOK_MS		10
+
+static const char help_commit[] =
+	"usage: mve commit NAME\n"
+	"\n"
+	"Ends an update whose new version leads: the old one, which follows, is ended.\n";
+
+static const char help_abort[] =
+	"usage: mve abort NAME\n"
+	"\n"
+	"Ends an update: the new version is ended; if it leads the old one takes over\n"
+	"again, with its connections.  Comes back when that is so.\n";
+
+static const char *leader_of(const json_t *status)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, "role"), "leader") ||
+		    !strcmp(show_text(v, "role"), "solo"))
+			return show_text(v, "name");
+	return "?";
+}
+
+/* Back when it is the end, or nothing leads there: the old version was to lead again. */
+static bool is_end(const json_t *status, bool commit)
+{
+	const json_t *u = json_object_get(status, "update");
+
+	if (!json_is_true(json_object_get(u, "busy")))
+		return true;
+	return !commit && !json_object_get(status, "takeover") &&
+	       strcmp(leader_of(status), show_text(u, "old"));
+}
+
+/* What is so now. */
+static int ended(const struct session *s, const char *what, const json_t *status)
+{
+	const json_t *u = json_object_get(status, "update");
+
+	if (!status)
+		say_error("mve ps shows whether the session is there",
+			  "no word of the update's end: %s: the monitor does not answer", s->name);
+	else if (json_is_true(json_object_get(u, "busy")))
+		say_error("mve status shows what it is at", "cannot %s: %s: %s leads", what,
+			  s->name, leader_of(status));
+	else
+		printf("%s: %s leads; the update: %s: %s\n", s->name, leader_of(status),
+		       show_text(u, "past"), show_text(u, "why"));
+	return !status ? EXIT_SYSTEM :
+	       json_is_true(json_object_get(u, "busy")) ? EXIT_NO : EXIT_OK;
+}
+
+/* It is asked for; back when status says it, too. */
+static int end_await(const struct session *s, const char *what)
+{
+	struct timespec look = { 0, LOOK_MS * 1000000L };
+	json_t *status = NULL;
+	bool over = false;
+	int code;
+
+	for (uint64_t end = now_ms() + ENDS_MS; !over && now_ms() < end;) {
+		json_decref(status);
+		status = control_ask(s, "status");
+		over = !status || is_end(status, !strcmp(what, "commit"));
+		if (!over)
+			nanosleep(&look, NULL);
+	}
+	code = ended(s, what, status);
+	json_decref(status);
+	return code;
+}
+
+static int update_end(int argc, char **argv, const char *text, const char *what)
+{
+	struct look l = look_take(argc, argv, "n", text);
+	struct session s;
+	json_t *reply;
+	bool done;
+	int code = l.code ? l.code : look_session(&l, &s);
+
+	if (code)
+		return code;
+	reply = control_ask(&s, what);
+	done = json_is_true(json_object_get(reply, "done"));
+	code = show_done(reply, what, l.name);
+	return done ? end_await(&s, what) : code;
+}
+
+int cmd_commit(int argc, char **argv)
+{
+	return update_end(argc, argv, help_commit, "commit");
+}
+
+int cmd_abort(int argc, char **argv)
+{
+	return update_end(argc, argv, help_abort, "abort");
+}
