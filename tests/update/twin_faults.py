@@ -481,6 +481,10 @@ def rules(b):
         s.first.expect("TYPE four", "TYPE number")
         s.until("alone")
         assert s.leader() != "v0"
+        said = s.mve("commit")[1]       # nothing is left to be given up
+        assert re.search(r"the update: done: v0 ended: .*diverged", said), said
+        assert s.mve("commit")[1] == said
+        assert s.mve("abort", ok=False)[0] == 1
         s.serves()
         s.done()
 

@@ -18,7 +18,8 @@
 static const char help_commit[] =
 	"usage: mve commit NAME\n"
 	"\n"
-	"Ends an update whose new version leads: the old one, which follows, is ended.\n";
+	"Ends an update whose new version leads: the old one, which follows, is ended.\n"
+	"If that was lost before, the update is done already: it says so.\n";
 
 static const char help_abort[] =
 	"usage: mve abort NAME\n"

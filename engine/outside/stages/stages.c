@@ -326,6 +326,8 @@ const char *stages_abort(struct monitor *m, bool *passes)
 	*passes = takeover_any(m);
 	if (*passes)
 		return "a takeover is under way";
+	if (s->stage == STAGE_alone && s->past == STAGE_PAST_done)
+		return "the update is done, its old version gone: mve update goes back to a build";
 	if (s->stage == STAGE_alone)
 		return "no update is under way";
 	if (s->stage == STAGE_new_leads)
@@ -341,8 +343,8 @@ const char *stages_commit(struct monitor *m)
 
 	if (s->stage == STAGE_old_leads)
 		return "the old version leads: mve promote comes before";
-	if (s->stage == STAGE_alone)
-		return "no update is under way";
+	if (s->stage == STAGE_alone)	/* the old one is gone, whoever ended it */
+		return s->past == STAGE_PAST_done ? NULL : "no update is under way";
 	if (s->stage != STAGE_new_leads)
 		return "the new version is not there yet: mve promote comes before";
 	MUST(s->old && s->old->index != m->leader);
