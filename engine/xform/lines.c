@@ -252,6 +252,32 @@ static void types_find(struct pairing *p, struct change *c)
 	type_missing(p, t->name_loc, t->kind, t->name, c->old, c->new);
 }
 
+static bool is_of_same(const struct change *a, const struct change *b)
+{
+	const char *kind = a->transform->kind, *other = b->transform->kind;
+
+	if (a->old || b->old)
+		return a->old == b->old && a->new == b->new;
+	return kind && other && !strcmp(kind, other) &&
+		!strcmp(a->transform->name, b->transform->name);
+}
+
+/* Only the first would be asked. */
+static void second_say(struct pairing *p, const struct change *c)
+{
+	for (const struct change *first = p->changes; first != c; first = first->next) {
+		struct diag *d;
+
+		if (!is_of_same(first, c))
+			continue;
+		d = diag_error(p->u, c->transform->name_loc, "`%s` has a transform already",
+			c->transform->name);
+		diag_second(p->u, d, first->transform->name_loc);
+		diag_hint(p->u, d, "put its lines there");
+		return;
+	}
+}
+
 void lines_read(struct pairing *p)
 {
 	struct change **end = &p->changes;
@@ -267,6 +293,8 @@ void lines_read(struct pairing *p)
 		}
 	for (struct change *c = p->changes; c; c = c->next)
 		types_find(p, c);
+	for (struct change *c = p->changes; c; c = c->next)
+		second_say(p, c);
 }
 
 struct line *line_find(struct change *c, const char *path, enum line_kind kind)

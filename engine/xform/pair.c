@@ -104,8 +104,9 @@ static struct pair *union_pair(struct pairing *p, const struct type *old, const 
 void type_missing(struct pairing *p, struct loc loc, const char *kind, const char *name,
 	const struct type *old, const struct type *new)
 {
-	struct diag *d = diag_error(p->u, loc, "`%s%s%s` is no type of the %s build",
-		kind ? kind : "", kind ? " " : "", name, old ? "new" : "old");
+	struct diag *d = diag_error(p->u, loc, "`%s%s%s` is no type of %s",
+		kind ? kind : "", kind ? " " : "", name,
+		old ? "the new build" : new ? "the old build" : "either build");
 	const char *near = type_nearest(old ? p->new : p->old, kind, name);
 
 	if (old || new)
@@ -113,8 +114,8 @@ void type_missing(struct pairing *p, struct loc loc, const char *kind, const cha
 	if (near)
 		diag_hint(p->u, d, "did you mean `%s%s%s`?", kind ? kind : "", kind ? " " : "",
 			near);
-	else
-		diag_hint(p->u, d, old || new ? "the other build has it" : "neither has the other");
+	else if (old || new)
+		diag_hint(p->u, d, "the other build has it");
 }
 
 struct pair *pair_said(struct pairing *p, struct line *l, uint64_t *inside)

@@ -54,7 +54,7 @@ def xform_refuses(work, old, new):
             (1, "is no pointer", "transform struct entry { typ = 1; key : opaque; }"
              "transform struct client { fd : opaque; }"
              "transform thread serve { : struct client; }"),
-            (1, "is no type of the", "transform thread serve { : struct nobody; }"),
+            (1, "is no type of either build", "transform thread serve { : struct nobody; }"),
             (1, "did you mean `struct client`?", "transform thread serve { : struct clint; }"),
             (1, "did you mean `struct entry`?", "transform struct entri { typ = 1; }"),
             (1, "bad.xf:1:32: error: incompatible types", "transform struct entry { typ = \"x\"; }"
@@ -62,6 +62,11 @@ def xform_refuses(work, old, new):
             (1, "bad.xf:2:25: error: control reaches end", "transform struct entry { typ = {\n"
              "if (old->key) return 1; } } transform thread serve { : struct client; }"),
             (1, "is out of place", "transform { }"),
+            (1, "bad.xf:2:18: error: `entry` has a transform already",
+             "transform struct entry { }\ntransform struct entry { typ = 1; }"),
+            (1, "bad.xf:2:18: error: `serve` has a transform already",
+             "transform thread serve { : struct client; }\n"
+             "transform thread serve { : struct entry; }"),
             (1, "nothing is done with `nobody`",
              "transform struct entry { typ = 1; } transform variable nobody { *new = 1; }")):
         xf = written(f"{work}/bad.xf", body)
