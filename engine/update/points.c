@@ -563,7 +563,9 @@ void points_fill(struct migration *m)
 	for (struct worker *w = workers; w; w = w->next) {
 		if (!w->function)
 			continue;
-		if (thread_said(m, function_name(m, (void *)w->function)))
+		/* What a variable is nobody has to say. */
+		if (thread_said(m, function_name(m, (void *)w->function)) ||
+		    (!m->x->code_only && image_holds(m->old, w->argument)))
 			w->argument = migrated(m, w->argument);
 		w->function = (void *(*)(void *))migrated_code(m, (void *)w->function);
 	}

@@ -393,11 +393,49 @@ const char *function_name(const struct migration *m, const void *at)
 	return "a function without a name";
 }
 
+/* One of the type is at the place. */
+static bool is_at(const struct xform_pair *pair, size_t at, const struct xform_pair *of)
+{
+	if (!at && begins_with(pair, of))
+		return true;
+	if (pair->kind == XFORM_ARRAY)
+		return pair->to->old_size && is_at(pair->to, at % pair->to->old_size, of);
+	for (unsigned long i = 0; pair->kind == XFORM_STRUCT && i < pair->nfields; i++) {
+		const struct xform_field *f = &pair->fields[i];
+
+		if (f->from <= at && at - f->from < f->pair->old_size &&
+		    is_at(f->pair, at - f->from, of))
+			return true;
+	}
+	return false;
+}
+
+/* What a variable is its type says: what a person says of it must be that. */
+static bool variable_argument(struct migration *m, const char *function,
+	const struct xform_variable *v, const struct xform_thread *t, const char *at)
+{
+	size_t place = (size_t)(at - m->old->base) - v->old_at;
+	const struct xform_pair *of = t ? t->pair->to : NULL;
+
+	if (!v->pair || v->pair->kind == XFORM_BYTES)
+		return true;
+	if (of && (place < t->pair->inside || !is_at(v->pair, place - t->pair->inside, of)))
+		return wrong(m, "the argument of thread %s() leads into the variable %s, where "
+			"no `%s` is", function, v->name, of->name);
+	return place_moved(v->pair, place) != XFORM_NONE ||
+		wrong(m, "the argument of thread %s() leads to a part of the variable %s that is "
+			"gone", function, v->name);
+}
+
 bool plan_argument(struct migration *m, const char *function, const void *argument)
 {
 	const struct xform_thread *t = thread_said(m, function);
+	const struct xform_variable *v = !m->x->code_only && image_holds(m->old, argument) ?
+		variable_at(m, argument) : NULL;
 	size_t size;
 
+	if (v)
+		return variable_argument(m, function, v, t, argument);
 	if (t)
 		return pointer_plan(m, t->pair, argument, function);
 	/* Where only code changed it is in the heap, and looked at there (words.c). */
