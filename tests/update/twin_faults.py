@@ -17,6 +17,7 @@ nothing, and when the reason is gone the same update succeeds.
   twin_faults.py begun      asked as soon as the server serves
   twin_faults.py reading    a build's debug information does not answer: all are served meanwhile
 """
+import json
 import os
 import re
 import shutil
@@ -160,6 +161,11 @@ def becoming(b):
                 r"new build: main at v2-\d+.c:\d+$")
         refused(s, after, r"killed by SIGSEGV at address 0x8, in a function of mve_update_after: "
                 r"wrong at v2-\d+.c:\d+$")
+        report = json.loads(s.mve("report", "--json")[1])
+        assert after in report["follower"]["command"] and old in report["leader"]["command"] and \
+            report["becoming"] == "in a function of mve_update_after" and \
+            report["follower"]["stack"][0]["function"] == "wrong", report
+        assert re.search(r"^  becomes +new\d+ (?s:.*)^  #0 +wrong ", s.mve("report")[1], re.M)
         refused(s, lost, "ended before it came to its point; refused there: recvfrom: ")
         assert s.status()["update"]["tried"] > 1, s.status()["update"]
         made = transformed(b, old, new)

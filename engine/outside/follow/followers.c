@@ -121,7 +121,8 @@ static void follower_lose(struct version *v, enum verdict verdict, const char *f
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	report_lost(v, verdict, why);
+	if (!v->crash_kept)
+		report_lost(v, verdict, why);
 	follower_drop(v, verdict, "%s", why);
 }
 

@@ -135,7 +135,7 @@ struct version {
 	struct retry retry;
 	bool partly;		/* it does not know all connections: it cannot lead */
 	bool parked;		/* stands still for a takeover: nobody may judge it */
-	bool crash_kept;	/* what it crashed of when it led is told, or will be */
+	bool crash_kept;	/* what it crashed of is told, or will be */
 	uint64_t dying_ms;	/* until then it may die of what it crashed of; or 0 */
 	int tell;		/* says why the first execve failed; or -1 */
 	enum version_state state;

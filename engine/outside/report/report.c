@@ -23,6 +23,8 @@
 #include "engine/outside/rewind/rewind.h"
 #include "engine/outside/stages/stages.h"
 
+#define BECOMING_MAX	128
+
 static const char *const verdict_names[VERDICTS] = {
 	[VERDICT_MATCH] = "match", [VERDICT_RULE] = "match by rule",
 	[VERDICT_TOLERATED] = "tolerated", [VERDICT_DIVERGED] = "diverged",
@@ -129,7 +131,7 @@ static unsigned report_finish(const struct report_want *w, char *path, size_t si
 	else
 		snprintf(hint, sizeof(hint), "mve report %s shows %s", w->session,
 			 w->finding ? "it, and the request" :
-			 w->led ? "its stack" : "both sides");
+			 w->led || w->becoming ? "its stack" : "both sides");
 	say_error(hint, "%s/%s: %s: %s", w->session, w->follower.name, verdict_name(w->verdict),
 		  report_summary(report));
 	itself_say(w);
@@ -206,7 +208,7 @@ unsigned report_found(struct version *v, uint32_t slot, json_t *finding,
 	return report_finish(&w, path, size);
 }
 
-/* --- a leader that crashed ------------------------------------------------------------ */
+/* --- a leader that crashed, a twin that dies ----------------------------------------- */
 
 /* What is known when it goes: its version's row may be another's when this is told. */
 struct crash {
@@ -214,6 +216,7 @@ struct crash {
 	struct report_want want;
 	struct slot slot;
 	char names[2][FOLLOWER_NAME_MAX + 1];
+	char becoming[BECOMING_MAX];
 };
 
 /* Where its end is told by a word, the place is added. */
@@ -256,9 +259,6 @@ static struct crash *crash_make(struct version *v, const struct request *r)
 	snprintf(c->names[1], sizeof(c->names[1]), "%s", c->want.follower.name);
 	c->want.leader.name = c->names[0];
 	c->want.follower.name = c->names[1];
-	c->want.what = r->args[0];
-	c->want.where = r->args[1];
-	c->want.led = true;
 	return c;
 }
 
@@ -272,9 +272,37 @@ void report_crash(struct version *v, const struct request *r)
 		return;
 	v->crash_kept = true;
 	c = crash_make(v, r);
+	if (!c)
+		return;
+	c->want.what = r->args[0];
+	c->want.where = r->args[1];
+	c->want.led = true;
 	start_fill(&start, &v->area->slot[r->slot], true);
-	if (c)
-		stack_read_beside(r->pid, &start, crash_tell, c);
+	stack_read_beside(r->pid, &start, crash_tell, c);
+}
+
+struct crash *report_dying(struct version *v, const struct request *r, const char *becoming)
+{
+	struct crash *c = crash_make(v, r);
+
+	MUST(r->kind == REQ_UPDATE);
+	if (!c)
+		return NULL;
+	v->crash_kept = true;
+	snprintf(c->becoming, sizeof(c->becoming), "%s", becoming);
+	c->want.becoming = c->becoming;
+	c->want.what = r->args[1];
+	c->want.where = r->args[2];
+	return c;
+}
+
+void report_dead(struct crash *c, json_t *frames)
+{
+	char path[REPORT_PATH];
+
+	c->want.frames = frames;
+	report_finish(&c->want, path, sizeof(path));
+	free(c);
 }
 
 /* --- one that it knows nothing of ----------------------------------------------------- */

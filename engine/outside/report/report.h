@@ -43,6 +43,7 @@ struct report_want {
 	const struct stack_start *stack;	/* NULL: it has none any more, */
 	json_t *frames;			/* or it has been read: these are it */
 	bool led;			/* it led when it crashed; `leader` came after it */
+	const char *becoming;		/* it was to be another build: what it was at; or NULL */
 	json_t *finding;		/* of VERDICT_FOUND; else NULL */
 	const struct finding_request *request;	/* and its bytes; or NULL */
 };

@@ -5,6 +5,8 @@
  *			differs from itself; or null), strict, policy
  *	led		the one in question, `follower`, led when it crashed: `leader` is who
  *			leads since, and nothing was compared
+ *	becoming	null, or of one that was to become another build, its command's, in a
+ *			live update: what it was at; nothing was compared
  *	tried		how often the follower has met the event at which it differs
  *	difference	null, or what differs: call, value, length, bytes, end, extra
  *	leader		name, command, pid, call (the one that was met; or null)
@@ -289,6 +291,8 @@ json_t *report_make(const struct report_want *w)
 			     verdict_name(w->verdict), "difference", difference_name(w), "why",
 			     w->why, "itself", w->itself, "strict", w->strict, "policy", w->policy);
 	json_object_set_new(k.report, "led", json_boolean(w->led));
+	json_object_set_new(k.report, "becoming",
+			    w->becoming ? json_string(w->becoming) : json_null());
 	json_object_set_new(k.report, "tried", json_integer((json_int_t)(w->tried ? w->tried : 1)));
 	json_object_set_new(k.report, "window", window_make(&k));
 	json_object_set_new(k.report, "next", next_make(&k));

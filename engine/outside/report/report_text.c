@@ -49,10 +49,16 @@ static bool led(const json_t *r)
 	return json_is_true(json_object_get(r, "led"));
 }
 
+/* It was to become another build. */
+static bool becoming(const json_t *r)
+{
+	return *text_of(r, "becoming");
+}
+
 /* Whom the report is about. */
 static const char *who(const json_t *r)
 {
-	return led(r) ? "led" : "follower";
+	return led(r) ? "led" : becoming(r) ? "becomes" : "follower";
 }
 
 static void head(FILE *to, const json_t *r)
@@ -78,6 +84,8 @@ static void head(FILE *to, const json_t *r)
 	fprintf(to, "  thread %lld", number_of(f, "thread"));
 	if (number_of(f, "lane") >= 0)
 		fprintf(to, ", lane %lld", number_of(f, "lane"));
+	if (becoming(r))
+		fprintf(to, ", %s", text_of(r, "becoming"));
 	fputs("\n\n", to);
 }
 
@@ -193,12 +201,12 @@ static void stack(FILE *to, const json_t *r)
 	const json_t *f, *frames = json_object_get(json_object_get(r, "follower"), "stack");
 	size_t i;
 
-	fprintf(to, "\n%s stack", led(r) ? "its" : "the follower's");
+	fprintf(to, "\n%s stack", led(r) || becoming(r) ? "its" : "the follower's");
 	if (!json_array_size(frames)) {
 		fputs(": not known\n", to);
 		return;
 	}
-	fputs(led(r) ? ":\n" : " (the leader has moved on):\n", to);
+	fputs(led(r) || becoming(r) ? ":\n" : " (the leader has moved on):\n", to);
 	json_array_foreach(frames, i, f)
 		frame(to, i, f);
 }
@@ -312,7 +320,7 @@ void report_text(FILE *to, const json_t *report)
 	if (json_is_object(f)) {
 		finding(to, f);
 		window(to, r);
-	} else if (led(r)) {
+	} else if (led(r) || becoming(r)) {
 		stack(to, r);
 	} else {
 		stack(to, r);

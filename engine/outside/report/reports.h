@@ -25,6 +25,12 @@ void report_lost(struct version *v, enum verdict verdict, const char *why);
  * told when it has been read beside the loop.
  */
 void report_crash(struct version *v, const struct request *r);
+/*
+ * A thread is about to die in a twin that becomes another build: what is needed of it is taken,
+ * and told with its stack, later.  NULL: there is no memory.
+ */
+struct crash *report_dying(struct version *v, const struct request *r, const char *becoming);
+void report_dead(struct crash *c, json_t *frames);
 /* A finding; the report's number, or 0. */
 struct finding_request;
 unsigned report_found(struct version *v, uint32_t slot, json_t *finding,

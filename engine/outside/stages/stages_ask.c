@@ -23,6 +23,7 @@
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/report/report.h"
+#include "engine/outside/report/reports.h"
 #include "engine/outside/report/stack.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/stages/stages_parts.h"
@@ -110,6 +111,19 @@ static void ready_look(struct monitor *m, struct stages *s)
 	order_set(m, leading(m), UPDATE_STAND);
 }
 
+/* Its command is its leader's but for the build. */
+static void word_set(struct version *v, const struct version *old, const char *to)
+{
+	char **words = v->argv, *word = old->build_word ? strdup(to) : NULL;
+
+	MUST(v->made);	/* its words are its own */
+	if (!word)
+		return;
+	v->build_word = old->build_word;
+	free(words[v->build_word]);
+	words[v->build_word] = word;
+}
+
 static void twin_look_for(struct monitor *m, struct stages *s)
 {
 	struct follower_options like = { .rules_bank = s->rules, .update = &s->words };
@@ -125,6 +139,7 @@ static void twin_look_for(struct monitor *m, struct stages *s)
 	if (v) {
 		s->old = old;
 		s->new = v;
+		word_set(v, old, s->words.to);
 		stage_event(m, STAGE_made_happens);
 	} else if (!passes || ++s->copies >= COPIES_TRIED) {
 		give_up(m, s, passes ? STAGE_not_now_happens : STAGE_refused_happens, why);
@@ -194,6 +209,7 @@ static struct stack_start start_here(const struct version *v, const struct reque
 /* One that is read; what is of a stage that is over by then is of no use. */
 struct place_read {
 	struct monitor *m;
+	struct crash *dying;	/* to be told with it; or NULL */
 };
 
 static void place_told(void *of, json_t *frames)
@@ -209,20 +225,25 @@ static void place_told(void *of, json_t *frames)
 		monitor_wake_after(m, 0);
 	}
 	json_decref(place);
+	if (p->dying)
+		report_dead(p->dying, frames);
 	free(p);
 }
 
 /* The place is added to what it ended for; until then that is not told. */
 static void place_read(struct version *v, const struct request *r, const struct stack_start *start)
 {
-	struct place_read *p = malloc(sizeof(*p));
+	struct place_read *p = calloc(1, sizeof(*p));
+	struct stages *s = &v->monitor->stages;
 
 	if (!p || !asker_waits(v, r)) {
 		free(p);
 		return;
 	}
 	p->m = v->monitor;
-	p->m->stages.reading = p;
+	if (r->args[0] == UPDATE_DIES)
+		p->dying = report_dying(v, r, *s->does ? s->does : "on its way");
+	s->reading = p;
 	stack_read_beside(r->pid, start, place_told, p);
 }
 
@@ -264,19 +285,6 @@ static int64_t leader_says(struct version *v, const struct request *r)
 	return 0;
 }
 
-/* Its command is its leader's but for the build. */
-static void word_set(struct version *v, const struct version *old, const char *to)
-{
-	char **words = v->argv, *word = old->build_word ? strdup(to) : NULL;
-
-	MUST(v->made);	/* its words are its own */
-	if (!word)
-		return;
-	v->build_word = old->build_word;
-	free(words[v->build_word]);
-	words[v->build_word] = word;
-}
-
 static int64_t is_new(struct version *v)
 {
 	struct monitor *m = v->monitor;
@@ -291,7 +299,6 @@ static int64_t is_new(struct version *v)
 	}
 	snprintf(v->prepared, sizeof(v->prepared), "%s", s->words.to);
 	v->prepared_by = s->old->prepared_by;
-	word_set(v, s->old, s->words.to);
 	order_set(m, v, UPDATE_NONE);
 	stage_event(m, STAGE_is_new_happens);
 	return 0;
