@@ -117,7 +117,10 @@ enum company {
 #define UPDATE_PATH	1024
 #define UPDATE_TEXT	1024	/* of a reason, or of what is said */
 
+#define UPDATE_NAME	32	/* of a call */
+
 #define UPDATE_HERE	1	/* the place: where the thread is that asks */
+#define UPDATE_THREAD	(1ul << 63)	/* or that whose id, as the program knows it, is the rest */
 
 /*
  * UPDATE_CALL's first argument; the second is a text's address.  Of a text that says why the third
@@ -139,6 +142,8 @@ enum update_ask {
 	UPDATE_EPOLL_OWN,	/* `own` of a registration is asked for -> 0 */
 	UPDATE_EPOLL_IS,	/* a twin's: it is `own` from here on -> 0, or -errno */
 	UPDATE_POINT,	/* by any thread: it is about to stand at its point -> 0 */
+	UPDATE_REFUSED_IS,	/* a twin's: the call that was refused last, UPDATE_NAME bytes -> 0,
+				   or -errno: none was */
 	UPDATE_ASKS
 };
 

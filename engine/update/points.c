@@ -30,11 +30,12 @@
 #define KNOCK		SIGURG	/* ends a call that waits; the server does not use it */
 #define KNOCK_MS	5
 #define POINT_NAME	64
+#define PASSED_SIZE	160
 
 /* Limit (live update): callbacks that are kept. Beyond: the server is ended. */
 #define CALLS_MAX	64
 
-enum worker_state { WORKER_RUNS, WORKER_STANDS, WORKER_ARRIVED };
+enum worker_state { WORKER_RUNS, WORKER_STANDS, WORKER_ARRIVED, WORKER_ENDED };
 
 struct worker {
 	struct worker *next;
@@ -49,6 +50,7 @@ struct worker {
 	char *stack;		/* where it began */
 	char *here;		/* where it stands */
 	char point[POINT_NAME];
+	char passed[PASSED_SIZE];	/* in the new build: ", NAME," of each point */
 	pthread_cond_t *condition;	/* what it waits for, where that is a point */
 	/* When it is asked; or NULL.  A handler of its own reads them. */
 	void (*volatile called)(void *arg);
@@ -67,7 +69,7 @@ static uint32_t round_;	/* futex: who stands waits for the next one */
 static uint32_t stands;	/* futex: who waits for all looks again at each that has come to stand */
 static struct image *running;
 static __thread struct worker *self;
-static const void *late_at;
+static uint64_t late_at;
 
 static struct call {
 	enum point_when when;
@@ -146,10 +148,24 @@ static void locals_drop(struct worker *w, bool all)
 	}
 }
 
+/* On its way in a twin: the update is over, and so is the twin, once who waits has said so. */
+static void ended_early(struct worker *w)
+{
+	word_lock(&lock);
+	w->state = WORKER_ENDED;
+	stands++;
+	word_wake(&stands);
+	word_unlock(&lock);
+	for (;;)
+		word_wait(&stands, stands, WORD_OURS, 0);
+}
+
 static void worker_gone(void *arg)
 {
 	struct worker *w = arg, **at = &workers;
 
+	if (w->updating && session_is_twin())
+		ended_early(w);
 	word_lock(&lock);
 	while (*at != w)
 		at = &(*at)->next;
@@ -274,6 +290,17 @@ void points_wait(pthread_cond_t *condition)
 		__atomic_store_n(&self->condition, condition, __ATOMIC_RELAXED);
 }
 
+/* Each once, as far as there is room. */
+static void passed_note(struct worker *w, const char *name)
+{
+	char one[POINT_NAME + 3];
+	size_t n = strlen(w->passed);
+
+	snprintf(one, sizeof(one), ", %s,", name);
+	if (n + strlen(one) < sizeof(w->passed) && !strstr(w->passed, one))
+		snprintf(w->passed + n - !!n, sizeof(w->passed) - n, "%s", one);
+}
+
 void mve_update_point(const char *name)
 {
 	struct worker *w = self;
@@ -283,6 +310,8 @@ void mve_update_point(const char *name)
 	if (w->updating) {
 		if (!strcmp(w->point, name))
 			stand_new(w);
+		else
+			passed_note(w, name);
 		return;
 	}
 	snprintf(w->point, sizeof(w->point), "%s", name);
@@ -398,6 +427,16 @@ static struct worker *late(enum worker_state state)
 	return w;
 }
 
+/* It will never be there. */
+static struct worker *ended(void)
+{
+	struct worker *w = workers;
+
+	while (w && w->state != WORKER_ENDED)
+		w = w->next;
+	return w;
+}
+
 static bool later(const struct timespec *than)
 {
 	struct timespec now;
@@ -442,7 +481,7 @@ static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 	unsigned naps = (limit_ms + KNOCK_MS - 1) / KNOCK_MS;
 	bool again = true;
 
-	while (late(state) && (state == WORKER_STANDS ? !later(&end) : naps > 0)) {
+	while (!ended() && late(state) && (state == WORKER_STANDS ? !later(&end) : naps > 0)) {
 		uint32_t seen = stands;
 
 		for (struct worker *w = workers; w && again && state == WORKER_STANDS; w = w->next)
@@ -453,7 +492,7 @@ static struct worker *wait_for(enum worker_state state, unsigned limit_ms)
 		word_lock(&lock);
 		naps -= again;
 	}
-	return late(state);
+	return ended() ? ended() : late(state);
 }
 
 /* A compiler's part of a function, find.part.0, is that function's. */
@@ -462,20 +501,39 @@ static int name_length(const char *name)
 	return (int)strcspn(name, ".");
 }
 
+static const char *began_at(const struct worker *w)
+{
+	const char *name = w->function ? image_function(running, (void *)w->function) : "main";
+
+	return name ? name : "begun at a function without a name";
+}
+
 static void name_of(const struct worker *w, char *why, size_t size, const char *what)
 {
-	const char *at = __atomic_load_n(&w->at, __ATOMIC_RELAXED);
+	const char *at = __atomic_load_n(&w->at, __ATOMIC_RELAXED), *began = began_at(w);
 	const char *is = at && image_holds(running, at) ? image_function(running, at) : NULL;
-	const char *began = w->function ? image_function(running, (void *)w->function) : "main";
 
-	began = began ? began : "begun at a function without a name";
-	late_at = is ? at : NULL;
+	late_at = is ? (uint64_t)at : 0;
 	snprintf(why, size, "thread %d, %.*s, %s%s%s%s%.*s", (int)w->tid, name_length(began), began,
 		what, *w->point ? "; its last point was " : "", w->point, is ? "; it is in " : "",
 		is ? name_length(is) : 0, is ? is : "");
 }
 
-const void *points_late_at(void)
+/* In the new build: which point it was to come to, and what it did instead. */
+static void way_of(const struct worker *w, char *why, size_t size)
+{
+	const char *refused = session_refused(), *began = began_at(w);
+	bool over = w->state == WORKER_ENDED;
+
+	late_at = over ? 0 : session_place_of(w->tid);
+	snprintf(why, size, "thread %d, %.*s, %s its point, %s, in the new build; it passed %.*s"
+		"%s%s", (int)w->tid, name_length(began), began, over ? "ended before it came to" :
+		"did not come to", w->point, *w->passed ? (int)strlen(w->passed) - 3 : 8,
+		*w->passed ? w->passed + 2 : "no other", refused ? "; refused there: " : "",
+		refused ? refused : "");
+}
+
+uint64_t points_late_at(void)
 {
 	return late_at;
 }
@@ -485,6 +543,7 @@ bool points_stop(unsigned limit_ms, char *why, size_t size)
 	struct worker *w;
 
 	word_lock(&lock);
+	late_at = 0;
 	verdict = GO_WAIT;
 	__atomic_store_n(&asked, true, __ATOMIC_RELAXED);
 	w = wait_for(WORKER_STANDS, limit_ms);
@@ -500,6 +559,7 @@ static void release(int as)
 	for (struct worker *w = workers; w; w = w->next) {
 		w->state = WORKER_RUNS;
 		w->at = NULL;
+		w->passed[0] = 0;
 	}
 	verdict = as;
 	__atomic_store_n(&asked, false, __ATOMIC_RELAXED);
@@ -528,7 +588,7 @@ bool points_restart(struct image *new, unsigned limit_ms, char *why, size_t size
 	release(GO_ANEW);
 	w = wait_for(WORKER_ARRIVED, limit_ms);
 	if (w)
-		name_of(w, why, size, "is not at its point in the new build");
+		way_of(w, why, size);
 	word_unlock(&lock);
 	if (w)
 		return false;

@@ -14,8 +14,8 @@ enum point_when { POINT_BEFORE, POINT_AFTER, POINT_ABORT, POINT_WHENS };
 int points_run(struct image *image, int argc, char **argv);
 /* All threads stand at their points; false after `limit_ms`, with who does not in `why`. */
 bool points_stop(unsigned limit_ms, char *why, size_t size);
-/* Where the thread was that did not come, in its build's code; NULL: nobody knows. */
-const void *points_late_at(void);
+/* Where the thread was that did not come, as UPDATE_FAILS takes it; 0: nobody knows. */
+uint64_t points_late_at(void);
 /* ... and go on, in the old code. */
 void points_go_on(void);
 /* All begin anew in the new build, and stand there; false after `limit_ms`: who does not. */

@@ -36,20 +36,32 @@ static bool stands;	/* all threads do; a twin's copy of it says so, too */
 static bool twin;	/* this is one, and changes */
 static uint32_t silent;	/* a lock: our thread has yet to say that it is there */
 
-static long ask_at(enum update_ask what, const void *text, const void *at)
+static long ask_at(enum update_ask what, const void *text, uint64_t at)
 {
 	return syscall(UPDATE_CALL, (long)what, text, at);
 }
 
 static long ask(enum update_ask what, const void *text)
 {
-	return ask_at(what, text, NULL);
+	return ask_at(what, text, 0);
 }
 
 void session_does(const char *what)
 {
 	if (twin)
 		ask(UPDATE_DOES, what);
+}
+
+const char *session_refused(void)
+{
+	static char name[UPDATE_NAME];
+
+	return twin && ask(UPDATE_REFUSED_IS, name) == 0 ? name : NULL;
+}
+
+uint64_t session_place_of(int tid)
+{
+	return twin ? UPDATE_THREAD | (uint64_t)tid : 0;
 }
 
 bool session_is_twin(void)
@@ -85,7 +97,7 @@ static void stand(unsigned limit_ms)
 	stands = update_stop(limit_ms, why, sizeof(why));
 	if (!stands)
 		points_go_on();
-	ask_at(stands ? UPDATE_STANDS : UPDATE_LATE, why, stands ? NULL : points_late_at());
+	ask_at(stands ? UPDATE_STANDS : UPDATE_LATE, why, stands ? 0 : points_late_at());
 }
 
 /* The old build serves on: libraries' notes are as the new one's will be. */
@@ -113,7 +125,7 @@ static void change(void)
 	if (end == UPDATE_DONE && told)
 		ask(UPDATE_SAYS, told);
 	if (end != UPDATE_DONE || ask(UPDATE_IS_NEW, "")) {
-		ask(end == UPDATE_REFUSED ? UPDATE_NEVER : UPDATE_FAILS, why);
+		ask_at(end == UPDATE_REFUSED ? UPDATE_NEVER : UPDATE_FAILS, why, points_late_at());
 		_exit(1);
 	}
 	free(told);
@@ -143,7 +155,7 @@ static void *hear(void *arg)
 	uint32_t done = 0, word;
 
 	(void)arg;
-	words = (struct update_words *)ask_at(UPDATE_HELLO, path, given);
+	words = (struct update_words *)ask_at(UPDATE_HELLO, path, (uint64_t)given);
 	if ((long)words < 0 && (long)words > -4096)
 		words = NULL;
 	word_unlock(&silent);

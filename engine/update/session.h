@@ -11,6 +11,10 @@ void session_begin(const char *build);
 void session_point(void);
 /* What a twin is at from here on, for who asks why it went no further. */
 void session_does(const char *what);
+/* In a twin that changes: the call that was refused last; NULL: none. */
+const char *session_refused(void);
+/* Where mve finds a thread of it, for the word why it went no further; 0: nowhere. */
+uint64_t session_place_of(int tid);
 /* This is a twin that changes. */
 bool session_is_twin(void);
 /*

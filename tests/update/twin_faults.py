@@ -153,6 +153,9 @@ def becoming(b):
                      "int main("), ("	int listening;\n", "	int listening;\n\n"
                                     "	mve_update_after(wrong);\n"))
     lost = b.of(2, ("mve_update_point(\"client\")", "mve_update_point(\"elsewhere\")"))
+    spins = b.of(2, ("mve_update_point(\"client\");", "mve_update_point(\"elsewhere\");\n"
+                     "		while (mve_updating()) {\n			usleep(1000);\n"
+                     "			mve_update_point(\"third\");\n		}"))
     with Session(old) as s:
         refused(s, new, r"killed by SIGSEGV at address 0x8, in the transformation: "
                 r"value_\d+ at \d+.xf:1$", says=dies)
@@ -166,7 +169,11 @@ def becoming(b):
             report["becoming"] == "in a function of mve_update_after" and \
             report["follower"]["stack"][0]["function"] == "wrong", report
         assert re.search(r"^  becomes +new\d+ (?s:.*)^  #0 +wrong ", s.mve("report")[1], re.M)
-        refused(s, lost, "ended before it came to its point; refused there: recvfrom: ")
+        refused(s, lost, r"thread \d+, serve, ended before it came to its point, client, in the "
+                r"new build; it passed elsewhere; refused there: recvfrom$")
+        refused(s, spins, r"thread \d+, serve, did not come to its point, client, in the new "
+                r"build; it passed elsewhere, third; it is: serve at v2-\d+.c:\d+$", "--limit",
+                "500", "--retry", "1/1")
         assert s.status()["update"]["tried"] > 1, s.status()["update"]
         made = transformed(b, old, new)
         for to, text in ((text_file(b), "invalid ELF|file too short"),

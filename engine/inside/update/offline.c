@@ -134,6 +134,20 @@ static long registration(struct thread *t, uint64_t what)
 	return epoll_data_is(e.set, e.fd, e.kernels, e.own) ? 0 : -ENOMEM;
 }
 
+/* The last call that was, by its name: mostly why what comes next does. */
+static const struct call_desc *refused;
+
+static long refused_tell(uint64_t to)
+{
+	char name[UPDATE_NAME] = "";
+
+	if (!refused || !process_is_offline())
+		return -ENOENT;
+	_Static_assert(sizeof(refused->name) <= sizeof(name), "a name fits");
+	bytes_copy(name, refused->name, sizeof(refused->name));
+	return target_out(to, name, sizeof(name)) ? -EFAULT : 0;
+}
+
 static long asked(struct thread *t)
 {
 	uint64_t what = t->frame.rdi;
@@ -150,6 +164,8 @@ static long asked(struct thread *t)
 		return -EPERM;
 	if (what == UPDATE_EPOLL_OWN || what == UPDATE_EPOLL_IS)
 		return registration(t, what);
+	if (what == UPDATE_REFUSED_IS)
+		return refused_tell(t->frame.rsi);
 	return what == UPDATE_IS_NEW ? is_new(t)
 				     : request_ask(t, REQ_UPDATE, what, t->frame.rsi,
 						   t->frame.rdx);
@@ -171,9 +187,6 @@ static bool is_words(const struct call_desc *d, const uint64_t *args)
 	return call_has(d, TRAIT_WRITES) && d->args[2].kind == KIND_SIZE &&
 	       (args[0] == 1 || args[0] == 2);
 }
-
-/* The last call that was, by its name: mostly why what comes next does. */
-static const struct call_desc *refused;
 
 static long ended(struct thread *t, long nr)
 {
@@ -203,6 +216,7 @@ static long call_offline(struct thread *t, long nr)
 		return ended(t, nr);
 	if (is_words(w.desc, args))
 		return (long)args[2];
+	place_note_call(t);	/* where it is, if it comes to no point */
 	crash_offline(t, nr, args);
 	if (is_own(w.desc, args))
 		return ids_call(t, w.desc, nr);

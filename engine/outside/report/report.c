@@ -347,6 +347,17 @@ static bool start_catch(struct version *v, const struct slot *s, struct stack_st
 	       stack_catch((pid_t)s->owner, im->inside, im->inside_len, start);
 }
 
+bool report_catch(struct version *v, pid_t tid, struct stack_start *start)
+{
+	for (uint32_t i = 0; i < version_slots(v); i++) {
+		const struct slot *s = &v->area->slot[i];
+
+		if (s->owner && s->vtid == tid)
+			return start_catch(v, s, start);
+	}
+	return false;
+}
+
 void report_lost(struct version *v, enum verdict verdict, const char *why)
 {
 	struct slot copy = v->area->slot[thread_choose(v)];

@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "engine/outside/monitor/monitor.h"
+#include "engine/outside/report/stack.h"
 
 #define REPORT_PATH	(PATH_MAX + 32)		/* a folder's, and a name in it */
 
@@ -18,6 +19,8 @@ void report_write(struct version *v, enum verdict verdict, const struct request 
  */
 void report_failed(struct version *v, struct version *witness, const struct request *r,
 		   const char *why, char *path, size_t size);
+/* Where a thread is that nobody has stopped, by the id that its program knows. */
+bool report_catch(struct version *v, pid_t tid, struct stack_start *start);
 /* The same of a follower that asks for nothing: it lags, or is gone. */
 void report_lost(struct version *v, enum verdict verdict, const char *why);
 /*

@@ -210,6 +210,7 @@ static struct stack_start start_here(const struct version *v, const struct reque
 struct place_read {
 	struct monitor *m;
 	struct crash *dying;	/* to be told with it; or NULL */
+	bool apart;		/* it is not where what was said happened */
 };
 
 static void place_told(void *of, json_t *frames)
@@ -221,6 +222,8 @@ static void place_told(void *of, json_t *frames)
 
 	if (s->reading == p) {
 		s->reading = NULL;
+		if (p->apart && *json_string_value(place))
+			strncat(s->why, "; it is", sizeof(s->why) - strlen(s->why) - 1);
 		strncat(s->why, json_string_value(place), sizeof(s->why) - strlen(s->why) - 1);
 		monitor_wake_after(m, 0);
 	}
@@ -241,6 +244,7 @@ static void place_read(struct version *v, const struct request *r, const struct 
 		return;
 	}
 	p->m = v->monitor;
+	p->apart = r->args[0] == UPDATE_FAILS && r->args[2] & UPDATE_THREAD;
 	if (r->args[0] == UPDATE_DIES)
 		p->dying = report_dying(v, r, *s->does ? s->does : "on its way");
 	s->reading = p;
@@ -257,6 +261,9 @@ static void why_read(struct version *v, const struct request *r)
 		return;
 	if (r->args[2] == UPDATE_HERE)
 		start = start_here(v, r);
+	if (r->args[2] & UPDATE_THREAD &&
+	    !report_catch(v, (pid_t)(r->args[2] & ~UPDATE_THREAD), &start))
+		return;
 	place_read(v, r, &start);
 }
 
