@@ -8,13 +8,19 @@
 #include "engine/core/must.h"
 #include "engine/xform/pairs.h"
 
-static void unlike(struct pairing *p, const char *what, struct place_in old, struct place_in new)
+/* `type` can be said not to be in use; NULL: what differs cannot. */
+static void unlike(struct pairing *p, const char *what, struct place_in old, struct place_in new,
+	const struct type *type)
 {
 	struct diag *d = diag_error(p->u, place_loc(p->u, new), "%s is another in the new build: "
 		"not only code changed", what);
 
 	diag_second(p->u, d, place_loc(p->u, old));
-	diag_hint(p->u, d, "make the transformation without -c");
+	if (type)
+		diag_hint(p->u, d, "without -c (mve update: --code) it is brought along; if "
+			"nothing of it is in use, say so: transform %s { }", type_text(p->u, type));
+	else
+		diag_hint(p->u, d, "without -c (mve update: --code) it is brought along");
 }
 
 static bool has_layout(const struct type *t)
@@ -50,7 +56,7 @@ static void types_compare(struct pairing *p)
 		new = has_layout(old) ? type_partner(p->new, at) : NULL;
 		if (new && !type_same(old, new) && !is_unused(p, old))
 			unlike(p, arena_format(p->u->arena, "`%s`", type_text(p->u, old)),
-				old->place, new->place);
+				old->place, new->place, old);
 	}
 }
 
@@ -76,7 +82,7 @@ static void local_take(struct pairing *p, const struct local *new)
 		return;
 	if (!type_same(old->type, new->type)) {
 		unlike(p, arena_format(p->u->arena, "the local `%s`", new->name), old->place,
-			new->place);
+			new->place, NULL);
 		return;
 	}
 	l = arena_alloc(p->u->arena, sizeof(*l));

@@ -157,20 +157,26 @@ static void name_emit(const struct build *b, const struct type *t, struct buffer
 		buffer_print(to, "typedef %s %s%s;\n", tag_c(b, t), prefix(b), t->name);
 }
 
+/* It is that type, or leads to it, or is an array of them. */
+static bool is_of(const struct type *of, const struct type *t)
+{
+	while (of->kind == TYPE_ARRAY || of->kind == TYPE_POINTER)
+		of = of->to;
+	return of == t;
+}
+
 /* Members without a name are written where they stand; so are those of enumerations once. */
 static bool stands_alone(const struct build *b, const struct type *t)
 {
 	if (t->name)
 		return true;
 	for (const struct type *o = b->types; o; o = o->next)
-		for (const struct field *f = o->fields; f; f = f->next) {
-			const struct type *of = f->type;
-
-			while (of->kind == TYPE_ARRAY || of->kind == TYPE_POINTER)
-				of = of->to;
-			if (of == t && *f->name)
+		for (const struct field *f = o->fields; f; f = f->next)
+			if (*f->name && is_of(f->type, t))
 				return true;
-		}
+	for (const struct variable *v = b->variables; v; v = v->next)
+		if (is_of(v->type, t))
+			return true;
 	return t->kind == TYPE_ENUM;
 }
 

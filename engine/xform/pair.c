@@ -271,8 +271,8 @@ struct pair *pair_of(struct pairing *p, const struct type *old, const struct typ
 	return pair_made(p, old, new);
 }
 
-struct pair *pair_unlike(struct pairing *p, const char *what, struct place_in old,
-	struct place_in new, const struct type *a, const struct type *b)
+struct pair *pair_unlike(struct pairing *p, const char *what, const char *how,
+	struct place_in old, struct place_in new, const struct type *a, const struct type *b)
 {
 	struct diag *d;
 
@@ -281,6 +281,6 @@ struct pair *pair_unlike(struct pairing *p, const char *what, struct place_in ol
 	d = diag_error(p->u, place_loc(p->u, new), "%s is `%s` (%lu bytes) now, and was `%s` "
 		"(%lu bytes)", what, type_text(p->u, b), b->size, type_text(p->u, a), a->size);
 	diag_second(p->u, d, place_loc(p->u, old));
-	diag_hint(p->u, d, "give its value in a transform: FIELD = C; old-> is the old structure");
+	diag_hint(p->u, d, "%s", how);
 	return NULL;
 }

@@ -189,7 +189,8 @@ static void both_add(struct pairing *p, struct pair *pair, const struct flat *ol
 	of = pair_of(p, old->type, new->type);
 	if (!of)
 		of = pair_unlike(p, arena_format(p->u->arena, "`%s` of `%s`", new->name,
-			type_text(p->u, pair->new)), old->field->place, new->field->place,
+			type_text(p->u, pair->new)), "give its value in a transform: FIELD = C; "
+			"old-> is the old structure", old->field->place, new->field->place,
 			old->type, new->type);
 	if (!of)
 		return;

@@ -105,9 +105,9 @@ void pairs_make(struct pairing *p);
 /* alike.c: the same where nothing but code changed; what did is an error. */
 void alike_make(struct pairing *p);
 struct pair *pair_of(struct pairing *p, const struct type *old, const struct type *new);
-/* Fields and variables that differ so that only a person can say what becomes of them. */
-struct pair *pair_unlike(struct pairing *p, const char *what, struct place_in old,
-	struct place_in new, const struct type *a, const struct type *b);
+/* Fields and variables that differ so that only a person can say what becomes of them; `how`. */
+struct pair *pair_unlike(struct pairing *p, const char *what, const char *how,
+	struct place_in old, struct place_in new, const struct type *a, const struct type *b);
 /* roots.c: the old variable of this one; NULL: there is none. */
 const struct variable *variable_partner(const struct build *old, const struct variable *new);
 const struct local *local_partner(const struct build *old, const struct local *new);

@@ -88,6 +88,8 @@ static void variable_pair(struct pairing *p, const struct variable *new)
 			pair = pair_of(p, old->type, new->type);
 		if (!pair && !(old->constant && new->constant))
 			pair = pair_unlike(p, arena_format(p->u->arena, "`%s`", new->name),
+				arena_format(p->u->arena, "say what it is: transform variable %s "
+				"{ *new = C; }, where *old is the old one", new->name),
 				old->place, new->place, old->type, new->type);
 		ask_target(p, pair, "say so: transform variable %s { : struct NAME; }", new->name,
 			old->place, new->place);
@@ -120,6 +122,7 @@ static void local_pair(struct pairing *p, const struct local *new)
 	pair = pair_of(p, old->type, new->type);
 	if (!pair)
 		pair = pair_unlike(p, arena_format(p->u->arena, "the local `%s`", new->name),
+			"leave it its type, or keep it in a variable of the program",
 			old->place, new->place, old->type, new->type);
 	ask_target(p, pair, "give the local `%s` a type that is known", new->name, old->place,
 		new->place);

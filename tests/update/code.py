@@ -78,6 +78,7 @@ def main():
             code, said = served.run(f"{served.BIN}/mve-xform", "-c", old, new, ok=False)
             assert code == 1 and said.count("code.c:") == 1, (code, said)
             assert "`struct unlike` is another in the new build" in said, said
+            assert "say so: transform struct unlike { }" in said, said
             says = f"{work}/says.xf"
             for body, text in (("", ""), ("b = 1;", "nothing becomes of `unlike`")):
                 with open(says, "w") as f:

@@ -438,10 +438,13 @@ bool plan_argument(struct migration *m, const char *function, const void *argume
 		return variable_argument(m, function, v, t, argument);
 	if (t)
 		return pointer_plan(m, t->pair, argument, function);
+	if (m->is_stack(argument))
+		return wrong(m, "the argument of thread %s() leads to the stack of a thread, which "
+			"begins anew", function);
 	/* Where only code changed it is in the heap, and looked at there (words.c). */
-	if (m->x->code_only && !m->is_stack(argument))
+	if (m->x->code_only)
 		return true;
-	if (!image_holds(m->old, argument) && !m->is_stack(argument) &&
+	if (!image_holds(m->old, argument) &&
 	    ((uintptr_t)argument < LEAST_ADDRESS || !heap_base(argument, &size)))
 		return true;
 	return wrong(m, "nobody knows what the argument of thread %s() leads to: say "

@@ -155,8 +155,9 @@ bool words_plan(struct migration *m)
 		return false;
 	for (unsigned long i = 0; i < m->x->nvariables; i++)
 		if (m->x->variables[i].unlike && variable_goes(m, &m->x->variables[i]))
-			return wrong(m, "`%s` is of another type in the new build, and is used: "
-				"not only code changed", m->x->variables[i].name);
+			return wrong(m, "`%s` is of another type in the new build, and the old one "
+				"has changed it: make the transformation without -c (mve update: "
+				"--code)", m->x->variables[i].name);
 	for (struct kept_local *l = m->locals; l; l = l->next)
 		if (!local_said(m, l))
 			return wrong(m, "%s() of the new build has no local %s", l->function,
