@@ -112,7 +112,8 @@ def entries_are(server, natively):
 def forth(old, new, *xform):
     with Session(old) as s, served.Server(new) as natively:
         said = update(s, new, *xform)
-        assert f"struct entry: " in said and "made anew" in said, said
+        assert "struct entry: " in said and "made anew" in said, said
+        assert re.search(r"^char: \d+ bytes, as they are$", said, re.M), said
         s.serves()
         said = s.mve("promote")[1]
         assert re.search(r": new\d+ leads; v0 follows$", said, re.M), said

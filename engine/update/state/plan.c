@@ -509,8 +509,9 @@ void migration_tell(const struct migration *m, FILE *to)
 			counts[k] += m->objects[i].count;
 	}
 	for (k = 0; k < n; k++)
-		fprintf(to, "%s: %zu, %s\n", pairs[k]->name, counts[k], pairs[k]->moves ?
-			"made anew" : pairs[k]->still ? "as they are" : "changed in place");
+		fprintf(to, "%s: %zu%s, %s\n", pairs[k]->name, counts[k],
+			is_bytes(pairs[k]) ? " bytes" : "", pairs[k]->moves ? "made anew" :
+			pairs[k]->still ? "as they are" : "changed in place");
 	for (unsigned long i = 0; !m->x->code_only && i < m->x->nvariables; i++)
 		if (variable_goes(m, &m->x->variables[i]))
 			fprintf(to, "variable %s: taken over\n", m->x->variables[i].name);

@@ -201,6 +201,7 @@ void words_tell(const struct migration *m, FILE *to)
 
 	for (unsigned long i = 0; i < m->x->nvariables; i++)
 		n += variable_goes(m, &m->x->variables[i]);
-	fprintf(to, "only code is new: %zu variables taken over; of %zu bytes looked at %zu words "
-		"lead into the new build\n", n, m->nlooked, m->nled);
+	fprintf(to, "only code is new: %zu variables taken over; %zu words that led into the old "
+		"build lead into the new one, in %zu bytes of heap and libraries\n", n, m->nled,
+		m->nlooked);
 }
