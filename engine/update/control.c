@@ -5,6 +5,7 @@
 #include "engine/update/control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "engine/update/session.h"
 
 #define LATER		"refused for now: "
 #define LINE_SIZE	8200
@@ -137,6 +140,58 @@ static int place_take(int fd, const struct sockaddr_un *a)
 	return err;
 }
 
+/* --- its end: the socket goes with the server that it leads to --------------------------- */
+
+static struct {
+	char path[PATH_MAX];
+	pid_t of;
+	dev_t device;
+	ino_t inode;
+} place;
+
+/* Never another's: a child's end is none, nor a twin's, and who took the name has it. */
+static void place_leave(void)
+{
+	struct stat st;
+
+	if (place.of != getpid() || session_is_twin())
+		return;
+	if (lstat(place.path, &st) == 0 && st.st_dev == place.device && st.st_ino == place.inode)
+		unlink(place.path);
+}
+
+/* By its default action: SA_RESETHAND has put that back. */
+static void ended_by(int signal)
+{
+	place_leave();
+	raise(signal);
+}
+
+/* What the server itself does of a signal is its own: then it ends by exit(), or does not. */
+static void place_keep(const char *path)
+{
+	static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
+	const struct sigaction ours = { .sa_handler = ended_by,
+		.sa_flags = (int)SA_RESETHAND | SA_NODEFER };
+	struct sigaction is;
+	struct stat st;
+	char *full = realpath(path, NULL);
+
+	if (!full || lstat(full, &st) < 0 || strlen(full) >= sizeof(place.path)) {
+		free(full);
+		return;
+	}
+	strcpy(place.path, full);
+	free(full);
+	place.device = st.st_dev;
+	place.inode = st.st_ino;
+	place.of = getpid();
+	atexit(place_leave);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &is) == 0 && is.sa_handler == SIG_DFL)
+			sigaction(ends[i], &ours, NULL);
+}
+
 bool control_open(const char *path)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
@@ -149,6 +204,8 @@ bool control_open(const char *path)
 	err = place_clear(path, &a);
 	if (!err)
 		err = place_take(fd, &a);
+	if (!err)
+		place_keep(path);
 	if (!err)
 		err = thread_begin(fd);
 	if (!err)

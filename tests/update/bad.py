@@ -6,6 +6,7 @@ transforms that are none.  Each ends with its status and a word, and nothing is 
 """
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -130,6 +131,12 @@ def socket_is_kept(work, old):
     with served.Server(old, control=left) as server:
         says(1, "not from the build that runs", *[DRIVER, "-a", left, "dry"], f"{work}/2.so",
              f"{work}/back.so")
+    assert server.process.returncode == -signal.SIGTERM, server.process.returncode
+    assert not os.path.lexists(left), "the socket stays behind the server"
+    with served.Server(old, control=left) as server:
+        os.unlink(left)
+        written(left, "another's")
+    assert os.path.exists(left), "what is another's went with the server"
 
 
 def damaged(work, old, new, times):
