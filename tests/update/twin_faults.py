@@ -112,6 +112,7 @@ def moment(b):
             status, said = s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200",
                                  ok=False)
             assert status == 1 and re.search(text, said, re.M), said
+            assert s.status()["update"]["stood_us"], "those that came have stood"
             s.mve("update", "--to", new, "--xform", SAYS, "--limit", "200", "--retry",
                   "10000/20", "--no-wait")
             load.until(lambda: s.status()["update"]["tried"] > 1, s.status)

@@ -69,7 +69,8 @@ void stops_end(struct monitor *m, struct stages *s)
 {
 	if (s->asked_us)
 		order_set(m, leading(m), UPDATE_NONE);
-	if (s->asked_us && s->stand)
+	/* Those that came stood, and clients waited for them, whether all did or not. */
+	if (s->asked_us)
 		s->stood_us = now_us() - s->asked_us;
 	s->asked_us = 0;
 	s->stand = false;
