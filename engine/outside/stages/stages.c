@@ -73,7 +73,9 @@ static void say_made(struct monitor *m, struct stages *s)
 
 static void say_failed(struct monitor *m, struct stages *s)
 {
-	over(m, s, STAGE_PAST_failed, "the old version serves on");
+	bool serves = version_alive(leading(m)) && !leading(m)->gone;
+
+	over(m, s, STAGE_PAST_failed, serves ? "the old version serves on" : NULL);
 }
 
 static void say_rehearsed(struct monitor *m, struct stages *s)
@@ -127,6 +129,7 @@ static void new_end(struct monitor *m, struct stages *s)
 {
 	MUST(s->new && s->new->index != m->leader);
 	follower_drop(s->new, VERDICT_MATCH, "by mve abort");
+	s->old = s->new = NULL;
 	say_aborted(m, s);
 }
 
