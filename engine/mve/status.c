@@ -246,6 +246,8 @@ static void update_show(const json_t *u)
 	printf("  update: %s", stage);
 	if (json_is_true(json_object_get(u, "busy")))
 		printf(", for %lld s, to %s", show_number(u, "seconds"), show_text(u, "to"));
+	else
+		printf(", %s runs", show_text(u, "build"));
 	if (show_number(u, "stood_us"))
 		printf("; the server stood for %.1f ms", (double)show_number(u, "stood_us") / 1000);
 	if (*why)

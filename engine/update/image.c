@@ -152,7 +152,8 @@ bool image_load(struct image *image, const char *path, char *why, size_t size)
 	*image = (struct image){ 0 };
 	if (loaded) {
 		dlclose(loaded);
-		snprintf(why, size, "%s runs already: give the new build a name of its own", path);
+		snprintf(why, size, "%s runs already, or did before: give the new build a file of "
+			"its own", path);
 		return false;
 	}
 	image->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -95,8 +95,8 @@ def update(s, new, *words):
     return said
 
 
-def refused(s, verb, why):
-    status, said = s.mve(verb, ok=False)
+def refused(s, verb, why, *words):
+    status, said = s.mve(verb, *words, ok=False)
     assert status == 1 and why in said, said
 
 
@@ -127,6 +127,12 @@ def forth(old, new, *xform):
         listed = [one for one in json.loads(served.run(f"{served.BIN}/mve", "ps", "--json")[1])
                   if one["name"] == s.name]
         assert new in listed[0]["argv"] and old not in listed[0]["argv"], listed
+        assert f"update: alone, {new} runs; " in s.mve("status")[1], s.mve("status")
+        made = len(s.status()["versions"])
+        for build in (old, new):        # the one before is mapped yet
+            refused(s, "update", "it is in the server already: it runs, or did before", "--to",
+                    build, "--code")
+        assert len(s.status()["versions"]) == made
         entries_are(s.server, natively)
         s.first.expect("PUT-date day today", "OK")
         s.first.expect("TYPE day", "TYPE date")

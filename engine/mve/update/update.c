@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/control/control.h"
+#include "engine/outside/kernel/maps.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/wakes.h"
 #include "engine/outside/print/plain.h"
@@ -229,6 +231,30 @@ static int path_find(const char *path, char *full)
 	return EXIT_NO;
 }
 
+/*
+ * The loader would give the server what it has: a build is mapped as long as its process lives,
+ * also when another runs.  Known here it costs no twin.
+ */
+static int not_mapped(const struct session *s, const char *to)
+{
+	json_t *status = control_ask(s, "status");
+	struct maps maps = { 0 };
+	struct stat st;
+	bool is = false;
+
+	if (stat(to, &st) < 0 || maps_read((pid_t)show_number(status, "server"), &maps))
+		maps.n = 0;
+	for (size_t i = 0; i < maps.n; i++)
+		is |= maps.map[i].inode == st.st_ino && maps.map[i].dev == st.st_dev;
+	maps_free(&maps);
+	json_decref(status);
+	if (is)
+		say_error("give the new build a file of its own, a copy of it, say",
+			  "cannot update: %s: it is in the server already: it runs, or did before: "
+			  "%s", s->name, to);
+	return is ? EXIT_NO : 0;
+}
+
 /* --- asked for, and waited for ------------------------------------------------------- */
 
 /* 0; or its error is said. */
@@ -269,13 +295,27 @@ static void pause_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-static int outcome(const struct session *s, const struct wish *w, const json_t *u)
+/* There is a process of it. */
+static bool leader_is(const json_t *status)
 {
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, "role"), "leader") && show_number(v, "pid"))
+			return true;
+	return false;
+}
+
+static int outcome(const struct session *s, const struct wish *w, const json_t *status)
+{
+	const json_t *u = json_object_get(status, "update");
 	const char *why = show_text(u, "why");
 
 	fputs(show_text(u, "said"), stdout);
 	if (!strcmp(show_text(u, "stage"), "alone") && !w->dry) {
-		say_error("the old version serves on", "cannot update: %s: %s", s->name, why);
+		say_error(leader_is(status) ? "the old version serves on" : NULL,
+			  "cannot update: %s: %s", s->name, why);
 		return EXIT_NO;
 	}
 	if (w->dry) {
@@ -305,7 +345,7 @@ static int wait_for(const struct session *s, const struct wish *w)
 		if (!status)
 			say_error(NULL, "the session is gone: %s", s->name);
 		else if (over)
-			code = outcome(s, w, u);
+			code = outcome(s, w, status);
 		json_decref(status);
 		if (over)
 			return code;
@@ -318,6 +358,8 @@ static int update(const struct session *s, const struct wish *w)
 	bool made = !w->xform || !is_object(w->xform);
 	int code = path_find(w->to, to);
 
+	if (!code)
+		code = not_mapped(s, to);
 	if (!code)
 		code = made ? xform_make(s, w, to, xform, sizeof(xform)) :
 			      path_find(w->xform, xform);
