@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIEF_MAGIC	0x6d766542u	/* "Bevm" */
-#define BRIEF_VERSION	16
+#define BRIEF_VERSION	17
 #define BRIEF_SLOTS	2048		/* AREA_THREADS */
 
 /*
@@ -46,9 +46,10 @@ struct rules_bank {
 };
 
 /*
- * Limit (followers): processes of a follower. Beyond: it keeps no image of itself.
+ * Limit (followers): processes of a follower. Beyond: it keeps no image of itself; a leader has no
+ * twin, which is said before it stands.
  */
-#define COPIES_MAX	64
+#define COPIES_MAX	512
 
 /*
  * Limit (followers): children of a leader that have ended, and that it has not waited for.

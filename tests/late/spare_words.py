@@ -11,8 +11,8 @@ from load import Wrong                                  # noqa: E402
 from session import MVE, Session, free_port, kv_build   # noqa: E402
 
 
-PROCESSES = 63     # beside the shell and the server
-CROWD = "it has more than 64 processes"
+PROCESSES = 511    # beside the shell and the server
+CROWD = "it has more than 512 processes"
 
 
 def refused(words, *options):

@@ -51,7 +51,6 @@ static struct {
 	struct monitor *m;
 	int error;
 	struct conduct *streams;	/* until the first process is to take them */
-	uint64_t taken;			/* processes that tell, as bits */
 	uint64_t rests_us;		/* the server is not made to stand again until then */
 	struct given given;		/* to the state */
 	char why[WHY_MAX];		/* of -EAGAIN: what it was */
@@ -75,7 +74,7 @@ static const char *processes_barred(struct version *v, bool *passes)
 	*passes = result == -EAGAIN;
 	if (result)
 		return *passes ? "a process of it has just begun" :
-				 "it has more than 64 processes";
+				 COPIES_TOO_MANY;
 	if (copies_confined(rw)) {
 		*passes = true;		/* such a one mostly ends soon */
 		return COPIES_CONFINED;
@@ -198,12 +197,6 @@ static int64_t mapped_serve(struct version *v, struct copy *c, const struct requ
 	return all_wait(v, c, r);
 }
 
-static uint64_t taken_bit(const struct version *v, const struct copy *c)
-{
-	_Static_assert(COPIES_MAX <= 64, "a bit for each");
-	return 1ull << (c - v->rewind.wanted);
-}
-
 int64_t company_serve(struct version *v, const struct request *r)
 {
 	struct copy *c = copy_of(&v->rewind, r->pid);
@@ -219,7 +212,7 @@ int64_t company_serve(struct version *v, const struct request *r)
 		return mapped_serve(v, c, r);
 	if (r->args[0] != COMPANY_DONE || making.state != MAKING_TAKES)
 		return -EINVAL;
-	making.taken |= taken_bit(v, c);
+	c->tells = true;
 	return 0;
 }
 
@@ -239,7 +232,7 @@ static bool all_taken(const struct version *v)
 	const struct copy *c = v->rewind.wanted;
 
 	for (unsigned i = 0; i < v->rewind.wanted_copies; i++)
-		if (!(making.taken & taken_bit(v, &c[i])) && !process_over(c[i].of))
+		if (!c[i].tells && !process_over(c[i].of))
 			return false;
 	return true;
 }
@@ -302,7 +295,6 @@ static int company_ask(struct monitor *m)
 		return result;
 	making.m = m;
 	making.error = 0;
-	making.taken = 0;
 	state_begin(MAKING_ASKED, BEGIN_US);
 	copies_lift(&leader->rewind);
 	company_word_set(leader, COMPANY_TAKE);

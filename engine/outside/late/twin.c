@@ -117,7 +117,7 @@ static const char *crowd(struct monitor *m, bool *passes)
 		return COPIES_CONFINED;
 	*passes = result == -EAGAIN;
 	if (result == -E2BIG)
-		return "it has more than 64 processes";
+		return COPIES_TOO_MANY;
 	return result ? "a process of it has just begun" : NULL;
 }
 

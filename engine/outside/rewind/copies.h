@@ -31,6 +31,9 @@ void copies_settle(const struct rewind *rw);
 void copies_made_settle(const struct rewind *rw);
 #define COPIES_CONFINED	"a process of it has forbidden itself descriptors or children " \
 			"(setrlimit), and mve lacks CAP_SYS_RESOURCE"
+#define COPIES_NUMBER(n)	#n
+#define COPIES_OVER(n)	"it has more than " COPIES_NUMBER(n) " processes"
+#define COPIES_TOO_MANY	COPIES_OVER(COPIES_MAX)
 /* One has, and only who has CAP_SYS_RESOURCE could let it. */
 bool copies_confined(const struct rewind *rw);
 /* What was wanted is not to be, or is the image. */

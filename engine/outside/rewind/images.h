@@ -43,6 +43,7 @@ struct copy {
 	uint64_t began;		/* the copy */
 	pid_t parent, group;	/* of the one that it is of, as the kernel says */
 	bool waits;		/* who asks waits for the others' */
+	bool tells;		/* on the way to company: from here on */
 	bool lifted[COPY_LIMITS];	/* it may have more than these of it: */
 	struct rlimit limit[COPY_LIMITS];
 	struct request request;
