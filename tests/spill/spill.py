@@ -107,6 +107,7 @@ class Redis:
 
 
 def stop(r):
+    waited(lambda: r.follower()["role"] == "follower", "the follower comes")
     pid = r.follower()["pid"]
     os.kill(pid, signal.SIGSTOP)
     return pid
