@@ -288,6 +288,20 @@ uid_t process_user(pid_t pid)
 	return at ? (uid_t)strtoul(at, NULL, 10) : USER_NOBODY;
 }
 
+static bool has_signal(const char *set, int sig)
+{
+	return set && strtoul(set, NULL, 16) >> (sig - 1) & 1;
+}
+
+bool process_awaits(pid_t pid, int sig)
+{
+	char text[STATUS_TEXT];
+
+	MUST(sig > 0 && sig <= 64);
+	return has_signal(status_read(pid, "\nSigPnd:", text), sig) ||
+	       has_signal(status_read(pid, "\nShdPnd:", text), sig);
+}
+
 bool process_like_us(pid_t pid)
 {
 	char text[STATUS_TEXT];

@@ -31,6 +31,8 @@ uint32_t process_mask(pid_t pid);
 bool process_filtered(pid_t pid);
 /* Its real user; of one that has ended, the overflow one. */
 uid_t process_user(pid_t pid);
+/* Whether this signal is on its way to it, to whichever thread. */
+bool process_awaits(pid_t pid, int sig);
 /* All its user ids are ours, and we are not root. */
 bool process_like_us(pid_t pid);
 /* A signal to that process and no other: 0, or a negative errno. */

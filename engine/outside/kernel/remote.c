@@ -2,7 +2,8 @@
  * Remote calls.  The tracee stands at the first instruction of a new program,
  * before any of its code has run; `syscall; int3` is put into that page for a while, at its
  * start: the instruction itself may be the last of what is mapped.
- * All its signals wait meanwhile, except the SIGTRAP that ends a call.
+ * All its signals wait meanwhile, except the SIGTRAP that ends a call, and a SIGSTOP, which no
+ * mask holds back: that one is sent again at the end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,27 +13,47 @@
 #include <unistd.h>
 
 #include "engine/core/must.h"
+#include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 
 #define CALL_BYTES	2	/* of `syscall`; the trap stands behind it */
 
 static const uint8_t call_code[8] = { 0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc };
 
+/* Stopped by somebody, or continued: neither is where the call ends. */
+static bool is_others(const siginfo_t *stop)
+{
+	return stop->si_code == CLD_TRAPPED &&
+	       (stop->si_status == SIGSTOP ||
+		stop->si_status == (SIGTRAP | PTRACE_EVENT_STOP << 8));
+}
+
 /*
  * Lets the tracee run until it stops again; *sig is what stopped it.  Its stop and its end
  * are only looked at: the one is over when it goes on, the other is the monitor's to collect.
  */
-static int run_until_stop(pid_t pid, int *sig)
+static int run_until_stop(struct remote *r, int *sig)
 {
 	siginfo_t stop;
 
-	if (ptrace(PTRACE_CONT, pid, 0, 0) < 0)
-		return -errno;
-	while (waitid(P_PID, (id_t)pid, &stop, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
-		if (errno != EINTR)
+	do {
+		if (ptrace(PTRACE_CONT, r->pid, 0, 0) < 0)
 			return -errno;
-	*sig = stop.si_status;
+		while (waitid(P_PID, (id_t)r->pid, &stop,
+			      WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+			if (errno != EINTR)
+				return -errno;
+		*sig = stop.si_status;
+		r->stops |= *sig == SIGSTOP;
+	} while (is_others(&stop));
 	return stop.si_code == CLD_TRAPPED || stop.si_code == CLD_STOPPED ? 0 : -ESRCH;
+}
+
+/* Of a stop and a SIGCONT the kernel keeps the one that came last. */
+static void stop_again(const struct remote *r)
+{
+	if (r->stops && !process_awaits(r->pid, SIGCONT))
+		kill(r->pid, SIGSTOP);
 }
 
 static int signals_hold(struct remote *r)
@@ -102,6 +123,7 @@ int remote_end(struct remote *r, const struct user_regs_struct *regs)
 {
 	int result = r->paused ? 0 : memory_write(r->memory, r->at, r->saved, sizeof(r->saved));
 
+	stop_again(r);
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, regs) < 0 ||
 	    ptrace(PTRACE_SETSIGMASK, r->pid, 8, &r->mask) < 0)
 		result = -errno;
@@ -119,7 +141,7 @@ int remote_run(struct remote *r, uint64_t at)
 	if (at && ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
 	r->begun = true;
-	result = run_until_stop(r->pid, &sig);
+	result = run_until_stop(r, &sig);
 	return result ? result : sig == SIGTRAP ? 0 : -EIO;
 }
 
@@ -146,7 +168,7 @@ long remote_call(struct remote *r, long nr, const uint64_t args[6])
 	regs.r9 = args[5];
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	result = run_until_stop(r->pid, &sig);
+	result = run_until_stop(r, &sig);
 	if (result)
 		return result;
 	if (sig != SIGTRAP)

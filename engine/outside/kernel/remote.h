@@ -20,6 +20,7 @@ struct remote {
 	uint64_t at;			/* where calls are made: the start of the page at its rip */
 	uint8_t saved[8];		/* the bytes there */
 	bool begun;			/* it has left its execve */
+	bool stops;			/* somebody has stopped it meanwhile (SIGSTOP) */
 	bool paused;			/* the bytes there are the program's: no call can be made */
 	/* Of a program that runs already: how a call is made instead, and where what it points
 	   to may be written (attach/stub.h); or NULL. */
