@@ -7,13 +7,41 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/core/must.h"
 #include "engine/outside/kernel/shared.h"
+
+/* What was made, by the kernel's numbers: a name like its names anybody may give. */
+static struct made { dev_t dev; ino_t inode; } *made;
+static size_t mades;
+
+static bool made_note(int fd)
+{
+	struct made *more = realloc(made, (mades + 1) * sizeof(*more));
+	struct stat st;
+
+	if (!more)
+		return false;
+	made = more;
+	if (fstat(fd, &st) < 0)
+		return false;
+	made[mades++] = (struct made){ st.st_dev, st.st_ino };
+	return true;
+}
+
+bool shared_is_ours(dev_t dev, ino_t inode)
+{
+	for (size_t i = 0; i < mades; i++)
+		if (made[i].inode == inode && made[i].dev == dev)
+			return true;
+	return false;
+}
 
 void *shared_make(const char *name, size_t size, void *at, int seals, int *fd)
 {
@@ -21,7 +49,7 @@ void *shared_make(const char *name, size_t size, void *at, int seals, int *fd)
 
 	MUST(size && !((uintptr_t)at % 4096));
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0 || ftruncate(*fd, (off_t)size) < 0)
+	if (*fd < 0 || !made_note(*fd) || ftruncate(*fd, (off_t)size) < 0)
 		return NULL;
 	at = mmap(at, size, PROT_READ | PROT_WRITE, flags, *fd, 0);
 	if (at == MAP_FAILED)

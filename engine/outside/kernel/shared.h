@@ -4,7 +4,9 @@
 #ifndef MVE_OUTSIDE_SHARED_H
 #define MVE_OUTSIDE_SHARED_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * A memfd, mapped for us to write; `at`: where, over what is mapped there, or NULL.
@@ -12,6 +14,8 @@
  * can ever write there.  NULL, and errno.
  */
 void *shared_make(const char *name, size_t size, void *at, int seals, int *fd);
+/* The file is one that was made by it, whatever its name is. */
+bool shared_is_ours(dev_t dev, ino_t inode);
 /* The same file for reading: what is mapped by it cannot be made writable.  Or -errno. */
 int shared_reader(int fd);
 /* Sends `n` descriptors with some bytes, at once, or a negative errno: one message. */

@@ -44,12 +44,6 @@ static unsigned objects;
 static struct share { pid_t pid; struct object *of; struct twin_share to; } share[SHARES_MOST];
 static unsigned shares;
 
-/* The session's own is what all versions share. */
-static bool is_sessions(const struct map *m)
-{
-	return !strncmp(m->path, "/memfd:mve-", 11);
-}
-
 /* All of the kernel's own rings have one inode. */
 static bool is_one(const struct object *o, const struct map *m)
 {
@@ -94,8 +88,9 @@ int shares_look(pid_t pid)
 	struct maps maps;
 	int result = maps_read_shared(pid, &maps);
 
+	/* The session's own is what all versions share. */
 	for (size_t i = 0; i < maps.n && !result; i++)
-		if (maps.map[i].shared && !is_sessions(&maps.map[i]))
+		if (maps.map[i].shared && !shared_is_ours(maps.map[i].dev, maps.map[i].inode))
 			result = map_add(pid, &maps.map[i]);
 	maps_free(&maps);
 	return result;
