@@ -11,6 +11,7 @@
 #include "engine/outside/control/control.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/wakes.h"
+#include "engine/outside/print/plain.h"
 
 #define ENDS_MS		60000	/* a takeover ends before, one way or the other */
 #define LOOK_MS		10
@@ -78,7 +79,7 @@ static int end_await(const struct session *s, const char *what)
 
 	for (uint64_t end = now_ms() + ENDS_MS; !over && now_ms() < end;) {
 		json_decref(status);
-		status = control_ask(s, "status");
+		status = plain_json(control_ask(s, "status"), false);
 		over = !status || is_end(status, !strcmp(what, "commit"));
 		if (!over)
 			nanosleep(&look, NULL);

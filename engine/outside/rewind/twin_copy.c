@@ -330,6 +330,10 @@ static int copy_check(const struct version *leader, struct copy *c)
 	for (unsigned i = 0; i < rw->wanted_copies; i++)
 		if (rw->wanted[i].of == pid || rw->wanted[i].pid == pid)
 			return -EPERM;
+	if (process_over(pid)) {
+		why_first(making.why, "the copy of process %d has ended", c->of);
+		return -EAGAIN;
+	}
 	if (process_began(pid) < making.began ||
 	    (!version_owns(leader, pid, pid) && !version_owns(making.v, pid, pid)))
 		return -EPERM;
