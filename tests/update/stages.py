@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import load
 import served
@@ -191,6 +192,28 @@ def back(old, new, *xform):
         assert s.stage() == "alone" and s.leader() == "v0", s.status()["update"]
         s.serves()
         s.first.expect("TYPE key-1", "ERROR unknown request")
+        s.done()
+    for n in range(AT_ONCE):
+        at_once(n * AT_ONCE_S, old, new, *xform)
+
+
+# A takeover has steps of some milliseconds; the end is told in several.
+AT_ONCE, AT_ONCE_S = 6, 0.002
+
+
+def at_once(after_s, old, new, *xform):
+    """Ended while the old version comes to lead by name: one of the two is refused."""
+    with Session(old, clients=1) as s:
+        update(s, new, *xform)
+        s.mve("promote")
+        s.until("new leads")
+        words = [f"{served.BIN}/mve", "promote", s.name, "v0", "--keep"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+            time.sleep(after_s)
+            while p.poll() is None:
+                s.mve("commit", ok=False)
+        s.until("alone")
+        s.serves()
         s.done()
 
 

@@ -300,7 +300,7 @@ static json_t *update(struct monitor *m, const json_t *ask)
 static json_t *update_end(struct monitor *m, bool commit)
 {
 	bool passes = false;
-	const char *no = commit ? stages_commit(m) : stages_abort(m, &passes);
+	const char *no = commit ? stages_commit(m, &passes) : stages_abort(m, &passes);
 
 	return no ? refusal(no, passes) : json_pack("{s:b}", "done", 1);
 }

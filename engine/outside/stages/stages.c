@@ -321,14 +321,25 @@ const char *stages_update(struct monitor *m, const struct update_wish *w, bool *
 	return NULL;
 }
 
+/* Who leads, and its stage, are of the same time; NULL: or why not. */
+static const char *settled(struct monitor *m, bool *passes)
+{
+	*passes = takeover_any(m);
+	if (m->finishing || m->stopping)
+		return "the session ends";
+	if (!*passes)
+		stages_look(m);
+	*passes = takeover_any(m);
+	return *passes ? "a takeover is under way" : NULL;
+}
+
 const char *stages_abort(struct monitor *m, bool *passes)
 {
 	struct stages *s = &m->stages;
-	const char *no = NULL;
+	const char *no = settled(m, passes);
 
-	*passes = takeover_any(m);
-	if (*passes)
-		return "a takeover is under way";
+	if (no)
+		return no;
 	if (s->stage == STAGE_alone && s->past == STAGE_PAST_done)
 		return "the update is done, its old version gone: mve update goes back to a build";
 	if (s->stage == STAGE_alone)
@@ -340,10 +351,13 @@ const char *stages_abort(struct monitor *m, bool *passes)
 	return no;
 }
 
-const char *stages_commit(struct monitor *m)
+const char *stages_commit(struct monitor *m, bool *passes)
 {
 	struct stages *s = &m->stages;
+	const char *no = settled(m, passes);
 
+	if (no)
+		return no;
 	if (s->stage == STAGE_old_leads)
 		return "the old version leads: mve promote comes before";
 	if (s->stage == STAGE_alone)	/* the old one is gone, whoever ended it */

@@ -20,7 +20,7 @@ struct update_wish {
 
 const char *stages_update(struct monitor *m, const struct update_wish *w, bool *passes);
 const char *stages_abort(struct monitor *m, bool *passes);
-const char *stages_commit(struct monitor *m);
+const char *stages_commit(struct monitor *m, bool *passes);
 /* Who would lead next, by mve promote; NULL: nobody. */
 struct version *stages_next(struct monitor *m);
 /* The rules by which the old version follows; NULL: those of the new one. */
