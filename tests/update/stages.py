@@ -4,7 +4,7 @@
   stages.py forth [TIMES]   to version 2: promoted, committed; its state is a native server's
   stages.py early           told to lead before it is there: it leads as soon as it is
   stages.py back            aborted in each stage: while the old one leads, and while the new one
-  stages.py same            a build in which nothing but code changed
+  stages.py same            a build in which nothing but code changed, of a server that is a twin
   stages.py even            told to lead while it is behind: it leads once it has read all, and
                             clients are served meanwhile
   stages.py auto            by itself: promoted and committed when it has kept up
@@ -219,6 +219,10 @@ def at_once(after_s, old, new, *xform):
 
 def same(old, new, *xform):
     with Session(old) as s:
+        # A twin that has come to lead is prepared as its leader was.
+        s.mve("follow", "--name", "twin")
+        s.mve("promote", "twin", "--wait")
+        s.serves()
         update(s, new, *xform)
         s.mve("promote")
         s.serves()

@@ -195,6 +195,10 @@ static void row_fill(struct version *v)
 	if (making.like->update) {
 		v->age = leader->age + 1;
 		rules_releases(v->monitor);
+	} else {
+		memcpy(v->prepared, leader->prepared, sizeof(v->prepared));
+		v->prepared_by = leader->prepared_by;
+		v->build_word = leader->build_word;
 	}
 	v->server = copies->wanted[0].pid;
 	v->began = copies->wanted[0].began;
