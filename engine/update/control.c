@@ -167,6 +167,23 @@ static void ended_by(int signal)
 	raise(signal);
 }
 
+/* Its folder's links are followed; what is at the name may be one by now, of who has the folder. */
+static bool place_find(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char folder[PATH_MAX], *full;
+	int n = -1;
+
+	snprintf(folder, sizeof(folder), "./");
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
+	full = realpath(folder, NULL);
+	if (full)
+		n = snprintf(place.path, sizeof(place.path), "%s/%s", full, name);
+	free(full);
+	return n > 0 && n < (int)sizeof(place.path);
+}
+
 /* What the server itself does of a signal is its own: then it ends by exit(), or does not. */
 static void place_keep(const char *path)
 {
@@ -175,14 +192,9 @@ static void place_keep(const char *path)
 		.sa_flags = (int)SA_RESETHAND | SA_NODEFER };
 	struct sigaction is;
 	struct stat st;
-	char *full = realpath(path, NULL);
 
-	if (!full || lstat(full, &st) < 0 || strlen(full) >= sizeof(place.path)) {
-		free(full);
+	if (!place_find(path) || lstat(place.path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return;
-	}
-	strcpy(place.path, full);
-	free(full);
 	place.device = st.st_dev;
 	place.inode = st.st_ino;
 	place.of = getpid();
