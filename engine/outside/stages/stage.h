@@ -43,6 +43,7 @@ struct stages {
 	uint64_t stood_us;		/* they stood for so long, the last time */
 	uint64_t limit_ms;		/* until then they come, or are given up */
 	bool stand;			/* they do */
+	bool copying;			/* a twin is being made of them */
 	bool late;			/* one does not, and all go on */
 	enum stage_event end;		/* what the new version's end means before it is new */
 	bool dry;			/* once it is new it is ended */

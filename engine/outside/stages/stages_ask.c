@@ -136,7 +136,9 @@ static void twin_look_for(struct monitor *m, struct stages *s)
 
 	MUST(s->stage == STAGE_stops && s->asked_us && s->stand);
 	s->words.order = ((was >> UPDATE_BITS) + 1) << UPDATE_BITS | UPDATE_CHANGE;
+	s->copying = true;
 	v = twin_begin(m, &like, &stood_us, why, sizeof(why), &passes);
+	s->copying = false;
 	if (v) {
 		s->old = old;
 		s->new = v;
@@ -274,7 +276,8 @@ static int64_t leader_says(struct version *v, const struct request *r)
 	struct stages *s = &m->stages;
 	const char *why = "its threads stood, and mve was not in time";
 
-	if (s->stage != STAGE_stops || !s->asked_us || v != leading(m))
+	/* One that says something while it is copied does not stand: its twin will find that. */
+	if (s->stage != STAGE_stops || !s->asked_us || s->copying || v != leading(m))
 		return -EINVAL;
 	if (r->args[0] == UPDATE_STANDS) {
 		s->stand = true;
