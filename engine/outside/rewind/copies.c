@@ -32,9 +32,9 @@ struct copy *copy_of(struct rewind *rw, pid_t pid)
 	return find(rw->wanted, rw->wanted_copies, pid);
 }
 
-static bool is_alive(const struct slot *s)
+static bool is_alive(pid_t pid, pid_t tid)
 {
-	char state = s->owner && s->pid > 0 ? thread_state(s->pid, (pid_t)s->owner) : 0;
+	char state = tid > 0 && pid > 0 ? thread_state(pid, tid) : 0;
 
 	return state && state != 'Z' && state != 'X';
 }
@@ -49,14 +49,17 @@ static int processes_list(const struct version *v, struct copy *copy)
 		copy[n++] = (struct copy){ .of = v->server };
 	for (uint32_t i = 0; i < version_slots(v); i++) {
 		const struct slot *s = &v->area->slot[i];
+		/* Read once: the process that is asked about is the one that is taken. */
+		pid_t pid = __atomic_load_n(&s->pid, __ATOMIC_RELAXED);
+		pid_t tid = (pid_t)__atomic_load_n(&s->owner, __ATOMIC_RELAXED);
 
-		if (!is_alive(s) || find(copy, n, s->pid))
+		if (!is_alive(pid, tid) || find(copy, n, pid))
 			continue;
-		if (s->unheld || !version_owns(v, s->pid, (pid_t)s->owner))
+		if (s->unheld || !version_owns(v, pid, tid))
 			return -EAGAIN;
 		if (n == COPIES_MAX)
 			return -E2BIG;
-		copy[n++] = (struct copy){ .of = s->pid };
+		copy[n++] = (struct copy){ .of = pid };
 	}
 	return version_births(v) || !n ? -EAGAIN : (int)n;
 }
