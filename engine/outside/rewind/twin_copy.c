@@ -94,7 +94,8 @@ static void copies_late(const struct version *leader)
 /* What the asker's process says; it is not copied now. */
 static int refusal_take(const struct request *r)
 {
-	int why = -(int)r->args[2], who = (int)(r->args[1] >> 32);
+	int64_t why = -(int64_t)(int32_t)r->args[2];
+	int who = (int)(r->args[1] >> 32);
 
 	if (why == EAGAIN)
 		why_first(making.why, "the kernel makes no copy of process %d (ulimit -u, "
