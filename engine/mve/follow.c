@@ -57,17 +57,6 @@ struct wanted {
 	long wait_s;
 };
 
-static json_t *version_row(const json_t *status, const char *name)
-{
-	json_t *v;
-	size_t i;
-
-	json_array_foreach(json_object_get(status, "versions"), i, v)
-		if (!strcmp(show_text(v, "name"), name))
-			return v;
-	return NULL;
-}
-
 /* Another follows already: what it knows, the newcomer does not. */
 static bool is_beside(const json_t *status)
 {
@@ -117,7 +106,8 @@ static int wait_for(const struct session *s, const char *name)
 	char why[WHY_MAX];
 
 	for (now = begin; now < begin + WAIT_MS; now = now_ms()) {
-		json_t *status = control_ask(s, "status"), *v = version_row(status, name);
+		json_t *status = control_ask(s, "status");
+		const json_t *v = show_version(status, "name", name);
 		uint64_t idle_ms = ready_ms ? now - ready_ms : 0;
 		int way = status ? progress(v, idle_ms, why, sizeof(why)) : -1;
 		bool ready = v && !strcmp(show_text(v, "role"), "joining");

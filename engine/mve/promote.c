@@ -16,7 +16,6 @@
 #include "engine/outside/monitor/wakes.h"
 
 #define WAIT_S		60	/* --wait without a number */
-#define OVER_MS		60000	/* a takeover ends before, one way or the other */
 #define LOOK_MS		20
 
 static const char help[] =
@@ -87,20 +86,9 @@ static json_t *asked(const struct session *s, const struct look *l, uint64_t wai
 	}
 }
 
-static const json_t *version_row(const json_t *status, const char *key, const char *text)
-{
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(json_object_get(status, "versions"), i, v)
-		if (!strcmp(show_text(v, key), text))
-			return v;
-	return NULL;
-}
-
 static int not_led(const json_t *status, const char *name)
 {
-	const json_t *v = version_row(status, "name", name);
+	const json_t *v = show_version(status, "name", name);
 	const char *why = v ? show_text(v, "why") : "";
 
 	if (!status)
@@ -110,7 +98,7 @@ static int not_led(const json_t *status, const char *name)
 		say_error("mve report shows why a follower was dropped",
 			  "cannot promote: %s: %s; %s leads", name,
 			  *why ? why : "it did not come to lead",
-			  show_text(version_row(status, "role", "leader"), "name"));
+			  show_text(show_version(status, "role", "leader"), "name"));
 	return status ? EXIT_NO : EXIT_SYSTEM;
 }
 
@@ -127,31 +115,27 @@ static void led_say(const struct session *s, const json_t *status, const char *n
 	putchar('\n');
 }
 
+static bool leads(const json_t *status, const char *name)
+{
+	return !strcmp(show_text(show_version(status, "name", name), "role"), "leader");
+}
+
 /* An update's next command is refused until its stage is the next one, too. */
-static bool is_over(const json_t *status, const char *name, bool leads)
+static bool is_over(const json_t *status, const void *name)
 {
 	const json_t *u = json_object_get(status, "update");
 
 	return !json_object_get(status, "takeover") &&
-	       !(leads && !strcmp(show_text(u, "stage"), "old leads") &&
+	       !(leads(status, name) && !strcmp(show_text(u, "stage"), "old leads") &&
 		 !strcmp(show_text(u, "new"), name));
 }
 
 /* The takeover has begun; what comes of it. */
 static int outcome(const struct session *s, const char *name)
 {
-	json_t *status = NULL;
-	bool leads = false, over = false;
+	json_t *status = show_until(s, is_over, name);
 
-	for (uint64_t end = now_ms() + OVER_MS; !over && now_ms() < end;) {
-		json_decref(status);
-		status = control_ask(s, "status");
-		leads = !strcmp(show_text(version_row(status, "name", name), "role"), "leader");
-		over = !status || is_over(status, name, leads);
-		if (!over)
-			pause_ms(LOOK_MS);
-	}
-	if (!over || !leads)
+	if (!is_over(status, name) || !leads(status, name))
 		return not_led(status, name);
 	led_say(s, status, name);
 	json_decref(status);

@@ -15,6 +15,8 @@
 
 #define ASK_MS		50
 #define ASK_MOST_MS	800
+#define UNTIL_MS	60000	/* a takeover ends before, one way or the other */
+#define UNTIL_LOOK_MS	10
 
 /* A seconds' value in ms; false: not one from 100 to 3600000. */
 static bool interval_take(struct look *l, const char *text)
@@ -241,6 +243,38 @@ const char *show_text(const json_t *j, const char *key)
 	const char *text = json_string_value(json_object_get(j, key));
 
 	return text ? text : "";
+}
+
+const json_t *show_version(const json_t *status, const char *key, const char *text)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "versions"), i, v)
+		if (!strcmp(show_text(v, key), text))
+			return v;
+	return NULL;
+}
+
+const json_t *show_leader(const json_t *status)
+{
+	const json_t *v = show_version(status, "role", "leader");
+
+	return v ? v : show_version(status, "role", "solo");
+}
+
+json_t *show_until(const struct session *s, bool (*over)(const json_t *status, const void *of),
+		   const void *of)
+{
+	const struct timespec look = { 0, UNTIL_LOOK_MS * 1000000L };
+	uint64_t end = now_ms() + UNTIL_MS;
+	json_t *status = control_ask(s, "status");
+
+	for (; status && !over(status, of) && now_ms() < end; nanosleep(&look, NULL)) {
+		json_decref(status);
+		status = control_ask(s, "status");
+	}
+	return status;
 }
 
 /* What does not pass at once is asked for less and less often: the server may stand for it. */

@@ -61,6 +61,14 @@ int show_done(json_t *reply, const char *what, const char *whom);
  */
 void show_add_own(json_t *status);
 
+/* The version of which this is so, in a status; NULL: none. */
+const json_t *show_version(const json_t *status, const char *key, const char *text);
+/* Who leads, or is alone. */
+const json_t *show_leader(const json_t *status);
+/* The status once it is over, or a minute later; NULL: the monitor does not answer. */
+json_t *show_until(const struct session *s, bool (*over)(const json_t *status, const void *of),
+		   const void *of);
+
 json_int_t show_number(const json_t *j, const char *key);
 const char *show_text(const json_t *j, const char *key);
 

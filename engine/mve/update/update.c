@@ -295,18 +295,6 @@ static void pause_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-/* There is a process of it. */
-static bool leader_is(const json_t *status)
-{
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(json_object_get(status, "versions"), i, v)
-		if (!strcmp(show_text(v, "role"), "leader") && show_number(v, "pid"))
-			return true;
-	return false;
-}
-
 static int outcome(const struct session *s, const struct wish *w, const json_t *status)
 {
 	const json_t *u = json_object_get(status, "update");
@@ -314,7 +302,8 @@ static int outcome(const struct session *s, const struct wish *w, const json_t *
 
 	fputs(show_text(u, "said"), stdout);
 	if (!strcmp(show_text(u, "stage"), "alone") && !w->dry) {
-		say_error(leader_is(status) ? "the old version serves on" : NULL,
+		say_error(show_number(show_leader(status), "pid") ?
+			  "the old version serves on" : NULL,
 			  "cannot update: %s: %s", s->name, why);
 		return EXIT_NO;
 	}

@@ -4,17 +4,12 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/mve/commands.h"
 #include "engine/mve/show.h"
 #include "engine/outside/control/control.h"
 #include "engine/outside/monitor/say.h"
-#include "engine/outside/monitor/wakes.h"
 #include "engine/outside/print/plain.h"
-
-#define ENDS_MS		60000	/* a takeover ends before, one way or the other */
-#define LOOK_MS		10
 
 static const char help_commit[] =
 	"usage: mve commit NAME\n"
@@ -30,24 +25,17 @@ static const char help_abort[] =
 
 static const char *leader_of(const json_t *status)
 {
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(json_object_get(status, "versions"), i, v)
-		if (!strcmp(show_text(v, "role"), "leader") ||
-		    !strcmp(show_text(v, "role"), "solo"))
-			return show_text(v, "name");
-	return "?";
+	return show_text(show_leader(status), "name");
 }
 
 /* Back when it is the end, or nothing leads there: the old version was to lead again. */
-static bool is_end(const json_t *status, bool commit)
+static bool is_end(const json_t *status, const void *what)
 {
 	const json_t *u = json_object_get(status, "update");
 
 	if (!json_is_true(json_object_get(u, "busy")))
 		return true;
-	return !commit && !json_object_get(status, "takeover") &&
+	return strcmp(what, "commit") && !json_object_get(status, "takeover") &&
 	       strcmp(leader_of(status), show_text(u, "old"));
 }
 
@@ -72,18 +60,9 @@ static int ended(const struct session *s, const char *what, const json_t *status
 /* It is asked for; back when status says it, too. */
 static int end_await(const struct session *s, const char *what)
 {
-	struct timespec look = { 0, LOOK_MS * 1000000L };
-	json_t *status = NULL;
-	bool over = false;
+	json_t *status = plain_json(show_until(s, is_end, what), false);
 	int code;
 
-	for (uint64_t end = now_ms() + ENDS_MS; !over && now_ms() < end;) {
-		json_decref(status);
-		status = plain_json(control_ask(s, "status"), false);
-		over = !status || is_end(status, !strcmp(what, "commit"));
-		if (!over)
-			nanosleep(&look, NULL);
-	}
 	code = ended(s, what, status);
 	json_decref(status);
 	return code;
