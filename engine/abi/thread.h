@@ -31,6 +31,7 @@
 #define T_LOCK_GATE	0xd8	/* where the board of a hooked function jumps */
 #define T_ONCE		0xe0	/* what pthread_once is to run: see lock_gate.S */
 #define T_MADE		0xe8	/* the kernel's answer to the call that is served */
+#define T_BEGAN		0xf0	/* when the last call came that time ends: rest.c */
 
 /* Offsets inside struct frame. */
 #define F_RAX		0x00

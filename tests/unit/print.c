@@ -111,6 +111,16 @@ static bool has_pair(const struct call_desc *d)
 }
 
 /* What a trait says of a row that class, result and arguments must bear out. */
+static bool has_time(const struct call_desc *d)
+{
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].kind == KIND_WAIT ||
+		    (d->args[i].dir & DIR_IN && (d->args[i].what == LAYOUT_timespec ||
+						 d->args[i].what == LAYOUT_timeval)))
+			return true;
+	return false;
+}
+
 static void check_traits(const struct call_desc *d)
 {
 	bool by_fd = d->nargs && d->args[0].kind == KIND_FD;
@@ -149,7 +159,8 @@ static void check_traits(const struct call_desc *d)
 	cr_expect(!call_has(d, TRAIT_HOT) || !call_has(d, TRAIT_SPECIAL | TRAIT_SIGNALS),
 		  "%s: has more to it than its event", d->name);
 	cr_expect(!call_has(d, TRAIT_CLOCK) || d->class == CLASS_SOFT, "%s: no clock", d->name);
-	cr_expect(d->class != CLASS_LOCAL || !(d->traits & ~TRAIT_SPECIAL),
+	cr_expect(!call_has(d, TRAIT_LASTS) || has_time(d), "%s: how long?", d->name);
+	cr_expect(d->class != CLASS_LOCAL || !(d->traits & ~(TRAIT_SPECIAL | TRAIT_LASTS)),
 		  "%s: nobody asks what a local call is like", d->name);
 }
 

@@ -26,6 +26,8 @@
  * The asked way (`ask`) is the told way of calls that C looks at beforehand, too: of rows that
  * want it, if only where there are threads, and of all while tell_off says more than that.
  *
+ * Calls that time ends pass `time` first, whichever way they take: it notes when they came.
+ *
  * What the gate calls stands above it, and is known by address alone (above.h).
  *
  * Calls of a version leave from three places that the kernel's witness can
@@ -34,7 +36,7 @@
 #include "engine/abi/thread.h"
 #include "engine/inside/gate/above.h"
 
-	.hidden slot_map, above, tell_off, row_calls, told_calls
+	.hidden slot_map, above, tell_off, row_calls, told_calls, way_handlers
 
 #define FRAME(f)	%gs:(T_FRAME + f)
 /* Between the top of our stack and the frame, for unwinders. */
@@ -192,8 +194,9 @@
  * Those of struct gate_labels (signal/leave.c) stand in its order; the told and the asked way
  * are between.
  */
-.macro gate name, pass_to, slow_name, tell_name, ask_name, offset, site_end
-	.globl \name, \pass_to, \slow_name, \tell_name, \ask_name
+.macro gate name, pass_to, slow_name, tell_name, ask_name, time_name, offset, site_end
+	.globl \name, \pass_to, \slow_name, \tell_name, \ask_name, \time_name
+	.globl \name\()_counter, \name\()_counter_end
 	.globl \name\()_busy, \name\()_saved, \name\()_call, \name\()_after
 	.globl \name\()_restored, \name\()_counted, \name\()_end
 	.balign 16
@@ -213,6 +216,19 @@
 \name\()_busy:
 	frame_save \offset / 4096
 	jmp	slow
+	.balign 16
+\time_name:
+	mov	%rax, FRAME(F_RAX)
+	mov	%rdx, FRAME(F_RDX)
+\name\()_counter:
+	rdtsc
+	mov	%eax, %gs:T_BEGAN
+	mov	%edx, %gs:(T_BEGAN + 4)
+	mov	FRAME(F_RAX), %rax
+	mov	FRAME(F_RDX), %rdx
+\name\()_counter_end:
+	lea	way_handlers(%rip), %rcx
+	jmp	*\offset(%rcx,%r11,8)
 	.balign 16
 	.cfi_remember_state
 \tell_name:
@@ -298,12 +314,12 @@
 
 	.section .gate.patch, "ax"
 	/* Before the call: the return address is at BOARD_SITE_END(%rcx). */
-	gate gate_patch, pass_patch, slow_patch, tell_patch, ask_patch, 0, \
+	gate gate_patch, pass_patch, slow_patch, tell_patch, ask_patch, time_patch, 0, \
 		".cfi_escape 0x10, 16, 2, 0x72, 0x78"
 	call_kernel call_kernel_patch
 
 	.section .gate.net, "ax"
-	gate gate_net, pass_net, slow_net, tell_net, ask_net, 4096, \
+	gate gate_net, pass_net, slow_net, tell_net, ask_net, time_net, 4096, \
 		".cfi_register rip, rcx"
 	call_kernel call_kernel_net
 

@@ -31,10 +31,18 @@ bool call_aside(void (*work)(void *what), void *what);
 #define OWN6(nr, a, b, c, d, e, f) \
 	own_call(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-static inline long call_kernel(struct thread *t)
+/* With what is left of its time; or a call that time does not end: see lanes/rest.c. */
+long call_kernel_timed(struct thread *t);
+
+static inline long call_gate(struct thread *t)
 {
 	return t->frame.tier == TIER_PATCH ? call_kernel_patch(&t->frame)
 					   : call_kernel_net(&t->frame);
+}
+
+static inline long call_kernel(struct thread *t)
+{
+	return __builtin_expect(t->began != 0, 0) ? call_kernel_timed(t) : call_gate(t);
 }
 
 #endif

@@ -108,11 +108,13 @@ struct thread {
 	};
 	uint64_t lock_gate, once;	/* see lock_gate.S */
 	int64_t made;		/* what the kernel answered; CALL_RESTART: not yet */
+	uint64_t began;		/* by the processor's counter; or 0: see lanes/rest.c */
 
 	struct slot *slot;
 	struct sighand *sig;	/* own_sig for a child that shares memory only */
 	int32_t pid, tid;
 	int32_t creator;	/* the thread that made it */
+	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	union {
 		uint64_t call_state;	/* 0 when a call begins */
 		struct {
@@ -219,9 +221,9 @@ struct thread {
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */
 	uint64_t edge;		/* a leader's: to be told with its next event; see edge.c */
 	uint64_t fork_seq;	/* a leader's fork, which is to be told: its number; see lead.c */
-	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
 	uint32_t waits_made;	/* for connections, or for what they bring */
-	long due_nr, due_result;
+	int32_t due_nr;
+	long due_result;
 	union {
 		uint64_t due_args[CALL_ARGS];	/* in a stateless session only */
 		struct {
@@ -286,6 +288,7 @@ _Static_assert(T_FAULTING == T_HAS_LANE + 3 && T_FOLLOWING == T_HAS_LANE + 1 &&
 ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
 ASSERT_OFFSET(once, T_ONCE);
 ASSERT_OFFSET(made, T_MADE);
+ASSERT_OFFSET(began, T_BEGAN);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
 _Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
 _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");

@@ -18,6 +18,8 @@
 /* Index: the low 16 bits of a call's number; 0 is "unknown". */
 uint16_t slot_map[65536];
 void *role_handlers[TIER_COUNT][SLOT_CALLS];
+void *way_handlers[TIER_COUNT][SLOT_CALLS];	/* behind the note of when it came (gate.S) */
+static bool lasting[SLOT_CALLS];
 static uint8_t ways[SLOT_CALLS];	/* enum way: those that each takes, unless it is hushed */
 static bool hushable[SLOT_CALLS], hushed;
 uint8_t quiet_on;
@@ -33,7 +35,8 @@ static const uint16_t known_calls[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-_Static_assert(sizeof(role_handlers[0]) == 4096, "gate.S: the net's table stands behind");
+_Static_assert(sizeof(role_handlers[0]) == 4096 && sizeof(way_handlers[0]) == 4096,
+	       "gate.S: the net's table stands behind");
 _Static_assert(offsetof(struct row_calls, ask) == 8192, "gate.S: ROW_ASK");
 _Static_assert(COUNT(known_calls) < SLOT_CALLS, "each call has a slot");
 _Static_assert(SLOT_CALLS <= UINT16_MAX, "slots fit slot_map");
@@ -50,35 +53,47 @@ void slots_fill(void)
 	}
 }
 
-static void handlers_set(unsigned slot, enum way way)
+void way_lasting(unsigned slot)
+{
+	MUST(slot < SLOT_CALLS);
+	lasting[slot] = true;
+}
+
+static void handlers_set(unsigned slot, char *patch, char *net)
+{
+	extern char time_patch[], time_net[];
+
+	MUST(slot < SLOT_CALLS);
+	way_handlers[TIER_PATCH][slot] = patch;
+	way_handlers[TIER_NET][slot] = net;
+	role_handlers[TIER_PATCH][slot] = lasting[slot] ? time_patch : patch;
+	role_handlers[TIER_NET][slot] = lasting[slot] ? time_net : net;
+}
+
+static void handlers_choose(unsigned slot, enum way way)
 {
 	extern char pass_patch[], pass_net[], slow_patch[], slow_net[], tell_patch[], tell_net[];
 	extern char ask_patch[], ask_net[];
 
-	MUST(slot < SLOT_CALLS);
 	switch (way) {
 	case WAY_SHORT:
-		role_handlers[TIER_PATCH][slot] = pass_patch;
-		role_handlers[TIER_NET][slot] = pass_net;
+		handlers_set(slot, pass_patch, pass_net);
 		break;
 	case WAY_LONG:
-		role_handlers[TIER_PATCH][slot] = slow_patch;
-		role_handlers[TIER_NET][slot] = slow_net;
+		handlers_set(slot, slow_patch, slow_net);
 		break;
 	case WAY_TOLD:
-		role_handlers[TIER_PATCH][slot] = tell_patch;
-		role_handlers[TIER_NET][slot] = tell_net;
+		handlers_set(slot, tell_patch, tell_net);
 		break;
 	case WAY_ASKED:
-		role_handlers[TIER_PATCH][slot] = ask_patch;
-		role_handlers[TIER_NET][slot] = ask_net;
+		handlers_set(slot, ask_patch, ask_net);
 		break;
 	}
 }
 
 static void way_take(unsigned slot)
 {
-	handlers_set(slot, hushed && hushable[slot] ? WAY_SHORT : (enum way)ways[slot]);
+	handlers_choose(slot, hushed && hushable[slot] ? WAY_SHORT : (enum way)ways[slot]);
 }
 
 void way_set(unsigned slot, enum way way)

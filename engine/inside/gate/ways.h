@@ -13,6 +13,8 @@ enum way {
 	WAY_ASKED,	/* the same, but looked at beforehand, too */
 };
 void way_set(unsigned slot, enum way way);
+/* Time ends its calls: the gate notes when they come. */
+void way_lasting(unsigned slot);
 /*
  * Where nobody follows, calls that are nothing to the leader itself take the short way, whatever
  * theirs is: which may; and that they do from here on, or no longer.

@@ -19,6 +19,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/rest.h"
 #include "engine/inside/order/follow_signal.h"
 #include "engine/inside/order/wait.h"
 #include "engine/inside/replay/follow_futex.h"
@@ -36,8 +37,9 @@ struct sleep {
 };
 
 /* False: it does not wait, or the kernel will refuse it. */
-static bool sleep_asked(const struct frame *f, struct sleep *s)
+static bool sleep_asked(const struct thread *t, struct sleep *s)
 {
+	const struct frame *f = &t->frame;
 	struct __kernel_timespec ts;
 	uint32_t command = (uint32_t)f->rsi & FUTEX_CMD_MASK;
 
@@ -55,7 +57,7 @@ static bool sleep_asked(const struct frame *f, struct sleep *s)
 		return false;
 	s->until = (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 	if (command == FUTEX_WAIT)
-		s->until += clock_ns(s->clock);
+		s->until += clock_ns(s->clock) - (uint64_t)rest_gone(t);
 	return true;
 }
 
@@ -133,7 +135,7 @@ long follow_futex(struct thread *t)
 
 	PUBLISH(thread_waits, &t->waits, WAITS_ASLEEP);
 	__atomic_store_n(&t->slot->asleep, 1, __ATOMIC_RELAXED);
-	result = sleep_asked(&t->frame, &s) ? sleep_sliced(t, &s) : call_serve(t, __NR_futex);
+	result = sleep_asked(t, &s) ? sleep_sliced(t, &s) : call_serve(t, __NR_futex);
 	__atomic_store_n(&t->slot->asleep, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->waits, 0, __ATOMIC_RELAXED);
 	return result;

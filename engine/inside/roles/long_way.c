@@ -9,6 +9,7 @@
 #include "engine/inside/calls/special.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/gate/ways.h"
+#include "engine/inside/lanes/rest.h"
 #include "engine/inside/roles/long_way.h"
 
 /* A follower is to know who sleeps for another thread (follow_futex.c). */
@@ -36,6 +37,10 @@ void ways_fill(void)
 
 void ways_begin(void)
 {
+	rest_begin();
 	slots_fill();
+	for (unsigned s = 1; s < SLOT_CALLS; s++)
+		if (call_traits(s - 1) & TRAIT_LASTS)
+			way_lasting(s);
 	ways_fill();
 }

@@ -25,6 +25,7 @@
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/rest.h"
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/locks/before.h"
 #include "engine/inside/locks/conditions.h"
@@ -216,6 +217,18 @@ static void late_note(struct thread *t, struct caller_place at, uint64_t futex)
 		before_note(t, at, futex);
 }
 
+/* A call that time ends, on the short way: the rest of its time is due to it. */
+static bool call_is_timed(struct thread *t, const struct gregs *r)
+{
+	const uint64_t args[CALL_ARGS] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
+	long nr = call_pending(t, r);
+
+	if (nr < 0 || !rest_is(nr, args))
+		return false;
+	rest_cut(t, nr, args);
+	return true;
+}
+
 /*
  * A thread that waits for a condition may follow when it goes on: then nobody will
  * wake it, since followers do not wait for conditions (lock_gate.S).  It is found in
@@ -229,6 +242,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	bool waits = call_pending(t, &uc->regs) == __NR_futex && is_wait(uc->regs.rsi);
 	bool sleeps = waits && is_of_condition(uc->regs.rdi, wait);
 	bool earnest = wait && !t->following;
+	bool timed;
 
 	if (wait && !sleeps && t->put_off < PUT_OFF_MAX) {
 		t->put_off++;
@@ -238,6 +252,7 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	if (loader_reads(t))
 		return;
 	company_note(t, uc->regs.rip, caller_at(t, &uc->regs));
+	timed = call_is_timed(t, &uc->regs);
 	/* Before any of the others goes on, and may wake this one; a follower has its mark. */
 	if (earnest)
 		lock_wait_goes_on(t, wait, !sleeps);
@@ -254,6 +269,8 @@ static void park_in_program(struct thread *t, struct ucontext_raw *uc)
 	/* Locks sleep by FUTEX_WAIT, and bear no time-out. */
 	if (wait_ends(t, sleeps) || (waits && before_sleeps(t) && is_until(uc->regs.rsi))) {
 		call_end(&uc->regs, -ETIMEDOUT);
+	} else if (timed && !brief()->leave) {
+		call_again_timed(t, &uc->regs);
 	} else {
 		call_again(t, &uc->regs);
 		/* It sleeps as followers do; or is told of, and was on a way that tells nothing. */

@@ -13,12 +13,14 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/rest.h"
 #include "engine/inside/signal/leave.h"
 #include "engine/inside/signal/sigcalls.h"
 #include "engine/inside/signal/ucontext.h"
 
 #define SYSCALL_BYTES	0x050f	/* the instruction, as it is read */
 #define SYSCALL_LEN	2
+#define RDTSC_LEN	2
 
 extern char gate_net[], held_exit[], call_interrupted[], slow_interrupted[];
 
@@ -108,15 +110,17 @@ const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK])
 
 /* The gate's labels, in the order of their addresses. */
 struct gate_labels {
-	const char *entry, *busy, *saved, *call, *after, *restored, *counted, *end;
+	const char *entry, *busy, *counter, *counter_end;
+	const char *saved, *call, *after, *restored, *counted, *end;
 	enum tier tier;
 };
 
 #define GATE_LABELS(n, t) \
-	{ n, n##_busy, n##_saved, n##_call, n##_after, n##_restored, n##_counted, n##_end, t }
+	{ n, n##_busy, n##_counter, n##_counter_end, n##_saved, n##_call, n##_after,		\
+	  n##_restored, n##_counted, n##_end, t }
 #define GATE_EXTERN(n) \
-	extern char n[], n##_busy[], n##_saved[], n##_call[], n##_after[], \
-		n##_restored[], n##_counted[], n##_end[]
+	extern char n[], n##_busy[], n##_counter[], n##_counter_end[], n##_saved[],		\
+		n##_call[], n##_after[], n##_restored[], n##_counted[], n##_end[]
 
 static bool gate_left_by(const struct thread *t, struct gregs *r, const struct gate_labels *g)
 {
@@ -129,6 +133,10 @@ static bool gate_left_by(const struct thread *t, struct gregs *r, const struct g
 		r->r15 = t->r15;
 	if (at > g->restored)
 		r->r11 = t->flags;
+	if (at >= g->counter && at < g->counter_end) {
+		r->rax = t->frame.rax;
+		r->rdx = t->frame.rdx;
+	}
 	call_context(r, resume, g->tier, at >= g->after);
 	return true;
 }
@@ -289,9 +297,10 @@ bool call_begins(const struct gregs *r)
 /* The same for a thread in C code: the call will be made again from the start. */
 void call_interrupt(struct thread *t, struct gregs *r)
 {
-	(void)t;
-	if (is_call_end(r->rip) && r->rax == (uint64_t)-EINTR)
+	if (is_call_end(r->rip) && r->rax == (uint64_t)-EINTR) {
+		rest_cut(t, (int32_t)t->frame.rax, t->frame.arg);
 		r->rip--;	/* the last byte of its syscall: in the window */
+	}
 	window_leave(&r->rip);
 }
 
@@ -312,6 +321,19 @@ bool copy_failed_at(struct gregs *r)
 
 	return range_redirect(&r->rip, &(struct code_range){ copy_try, copy_try_end,
 							     copy_failed });
+}
+
+/* A program may have it fault (PR_SET_TSC): then it is not known when the call came. */
+bool counter_failed_at(struct gregs *r)
+{
+	GATE_EXTERN(gate_patch);
+	GATE_EXTERN(gate_net);
+
+	if (r->rip != (uint64_t)gate_patch_counter && r->rip != (uint64_t)gate_net_counter)
+		return false;
+	r->rax = r->rdx = 0;
+	r->rip += RDTSC_LEN;
+	return true;
 }
 
 /* The thread stands behind such a call, cut short; its number, or -1. */
@@ -363,4 +385,18 @@ void call_again(struct thread *t, struct gregs *r)
 		return;
 	r->rax = gate ? t->frame.slot - 1 : t->frame.rax;
 	r->rip -= 2;
+}
+
+/*
+ * The same by the long way: what is left of its time is made out there.  The gate has noted
+ * where the call came from.
+ */
+void call_again_timed(const struct thread *t, struct gregs *r)
+{
+	extern char slow_patch[], slow_net[], gate_patch[], gate_patch_end[];
+	bool patch = r->rip >= (uint64_t)gate_patch && r->rip < (uint64_t)gate_patch_end;
+
+	r->rax = t->frame.slot - 1;
+	r->r15 = t->r15;
+	r->rip = patch ? (uint64_t)slow_patch : (uint64_t)slow_net;
 }

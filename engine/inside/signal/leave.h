@@ -13,6 +13,7 @@ void sigreturn_leave(struct thread *t, struct gregs *r);
 void gate_leave(struct thread *t, struct gregs *r);
 uint64_t gate_place(const struct thread *t, const struct gregs *r);
 void call_again(struct thread *t, struct gregs *r);
+void call_again_timed(const struct thread *t, struct gregs *r);
 long call_cut(const struct thread *t, const struct gregs *r);
 /* The same, or of one that is about to begin: whether it was cut is then not to be seen. */
 long call_pending(const struct thread *t, const struct gregs *r);
@@ -33,5 +34,7 @@ void call_interrupt(struct thread *t, struct gregs *r);
 #define CODE_LOOK	8
 const uint8_t *code_at(uint64_t rip, uint8_t to[CODE_LOOK]);
 bool copy_failed_at(struct gregs *r);
+/* The same of the gate's look at the processor's counter. */
+bool counter_failed_at(struct gregs *r);
 
 #endif

@@ -458,7 +458,7 @@ void signal_handle(int sig, uint8_t *info, struct ucontext_raw *uc)
 		held_come(t, uc);
 		return;
 	}
-	if (is_fault(sig, info) && copy_failed_at(&uc->regs))
+	if (is_fault(sig, info) && (copy_failed_at(&uc->regs) || counter_failed_at(&uc->regs)))
 		return;
 	if ((is_fault(sig, info) || sig == SIGSYS) && rules_left(t, &uc->regs, sig))
 		return;
