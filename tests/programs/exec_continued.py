@@ -12,6 +12,7 @@ import sys
 import time
 
 MVE, NAME = os.environ["MVE"], os.environ["MVE_SESSION"]
+READ, FUTEX = 0, 202
 
 
 def status():
@@ -37,9 +38,9 @@ def child(pid):
         return int((f.read().split() or [0])[0])
 
 
-def in_futex(pid):
+def is_in(pid, call):
     with open(f"/proc/{pid}/syscall") as f:
-        return f.read().startswith("202 ")
+        return f.read().startswith(f"{call} ")
 
 
 def stop(pid):
@@ -52,13 +53,14 @@ def main():
     mve = subprocess.Popen([MVE, "run", "-n", NAME, "--", "sh", "-c",
                             "read go; sleep 1000; exit 0"], stdin=ready)
     until(lambda: status().get("server"), "it does not begin")
+    until(lambda: is_in(status()["server"], READ), "it does not read")
     before = status()
     monitor, server = before["monitor"], before["server"]
     stop(monitor)
     os.write(go, b"go\n")
     until(lambda: child(server), "it has no child")
     pid = child(server)
-    until(lambda: in_futex(pid), "it does not ask")
+    until(lambda: is_in(pid, FUTEX), "it does not ask")
     stop(pid)
     os.kill(monitor, signal.SIGCONT)    # which gives it to the server: that one is not stopped
     until(lambda: word(pid, "TracerPid") != "0", "it is not seen through its execve")
