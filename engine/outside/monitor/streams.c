@@ -218,14 +218,18 @@ void streams_changed(struct monitor *m)
 	syscall(SYS_futex, &m->conduct->change, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Whether the leader must not overtake this version. */
-void streams_follow(struct monitor *m, uint32_t version, bool follows)
+void streams_mark(struct monitor *m, uint32_t version, bool follows)
 {
 	MUST(version < VERSIONS && (!follows || version != m->leader || version == ROW_START));
 	if (follows)
 		BOTH_BY(conduct_bits, fetch_or, &m->conduct->following, 1u << version);
 	else
 		BOTH_BY(conduct_bits, fetch_and, &m->conduct->following, ~(1u << version));
+}
+
+void streams_follow(struct monitor *m, uint32_t version, bool follows)
+{
+	streams_mark(m, version, follows);
 	streams_changed(m);
 }
 

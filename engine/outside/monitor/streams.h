@@ -30,6 +30,8 @@ uint32_t streams_dropped(const struct monitor *m, uint32_t version);
 uint32_t streams_strayed(const struct monitor *m, uint32_t version);
 uint64_t streams_waited_ns(const struct monitor *m, uint32_t version);
 void streams_follow(struct monitor *m, uint32_t version, bool follows);
+/* The same, which is seen with the next change. */
+void streams_mark(struct monitor *m, uint32_t version, bool follows);
 /* Tells every process that waits that the monitor's page has changed. */
 void streams_changed(struct monitor *m);
 bool streams_lag(const struct monitor *m, uint32_t version, uint64_t *cells);

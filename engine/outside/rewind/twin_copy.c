@@ -31,6 +31,7 @@
 #include "engine/outside/rewind/shares.h"
 #include "engine/outside/rewind/twin_copy.h"
 #include "engine/outside/rules/rules_at_work.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/takeover/takeover.h"
 #include "engine/outside/takeover/takeover_parts.h"
@@ -364,11 +365,16 @@ static void leader_unparks(struct version *leader)
 	making.went_us = now_us();
 }
 
-/* Its threads have a processor before ours goes on. */
+/*
+ * Who made copies goes first: where processors are few the copies, and all who sleep for a change
+ * of the streams, would have them before the answer is written, and ours behind that.
+ */
 static void leader_goes(struct version *leader, int result)
 {
 	copies_settle(&leader->rewind);
+	conduct_bit(&leader->monitor->conduct->park, leader->index, false);
 	copies_answer(leader, result);
+	reach_settle();
 	rewind_word_set(&leader->brief->images.stand, 0);
 	leader_unparks(leader);
 	usleep(SOON_US);
@@ -380,7 +386,7 @@ static void copies_read(struct monitor *m, bool reads)
 	if (making.like->asleep)
 		foam_task_reads(making.v, reads);
 	else
-		streams_follow(m, making.v->index, reads);
+		streams_mark(m, making.v->index, reads);
 }
 
 /* What is still to be done for a twin is its own time. */
@@ -394,6 +400,7 @@ static void all_made(struct version *leader)
 	making.error = copies_check(leader);
 	if (making.error) {
 		copies_read(leader->monitor, false);
+		streams_changed(leader->monitor);
 		return;
 	}
 	row_fill(making.v);

@@ -226,7 +226,7 @@ static void rows_look(void)
  * What comes next finds it done, or its process left alone: a request that seems to have no
  * answer yet would be served twice, and the second answer be the next request's.
  */
-static void posted_look(void)
+void reach_settle(void)
 {
 	for (struct row *row = rows; posted && row < rows + ROWS; row++)
 		if (row->posted)
@@ -252,7 +252,7 @@ bool reach_may(pid_t pid)
 
 	if (is_direct())
 		return true;
-	posted_look();
+	reach_settle();
 	rows_look();
 	owing = owing && !owes_none();
 	if (!stuck && !owing)
