@@ -1,4 +1,4 @@
-"""Ten more servers for the tests of twins: how each is begun, and numbered requests to it.
+"""More servers for the tests of twins: how each is begun, and numbered requests to it.
 
 A talk is what load.py asks of one: request(n), reply(n, data), and open(port), which gives a
 socket that is past all greetings.
@@ -366,6 +366,35 @@ zone:
     return [found("nsd"), "-d", "-c", conf]
 
 
+def knotd(port, folder):
+    zone = written(folder + "/zone", """$TTL 60
+@ SOA a.test. b.test. 1 60 60 60 60
+@ NS a.test.
+a A 10.1.2.3
+* A 10.1.2.3
+""")
+    conf = written(folder + "/conf", f"""server:
+  listen: 127.0.0.1@{port}
+  rundir: "{folder}"
+  udp-workers: 1
+  tcp-workers: 4
+  background-workers: 1
+  tcp-max-clients: 1000
+  tcp-idle-timeout: 100000
+  tcp-io-timeout: 0
+log:
+  - target: "{folder}/log"
+    any: info
+database:
+  storage: "{folder}"
+zone:
+  - domain: test.
+    storage: "{folder}"
+    file: "{zone}"
+""")
+    return [found("knotd"), "-c", conf]
+
+
 class Beanstalk(Talk):
     """A job with the number is put into a tube of its own, taken out and deleted."""
     DEPTH = 1       # the server says which number the job has
@@ -407,6 +436,6 @@ class Gunicorn(Http):
 
 TALKS = {"lighttpd": Redirected, "apache2": Redirected, "haproxy": Http, "gunicorn": Gunicorn,
          "mosquitto": Mqtt, "vsftpd": Ftp, "dropbear": Ssh, "unbound": Dns, "nsd": Dns,
-         "beanstalkd": Beanstalk}
+         "knotd": Dns, "beanstalkd": Beanstalk}
 COMMANDS = {f.__name__: f for f in (lighttpd, apache2, haproxy, gunicorn, mosquitto, vsftpd,
-                                    dropbear, unbound, nsd, beanstalkd)}
+                                    dropbear, unbound, nsd, knotd, beanstalkd)}
