@@ -1,6 +1,6 @@
 /*
  * forker PORT: a process for each connection.  It counts its requests in memory that all share,
- * whose name begins as mve's own do, in a row of its own; when it has been waited for its parent
+ * whose name is one of mve's own, in a row of its own; when it has been waited for its parent
  * adds that to what the next ones begin with.  A request is a line; the answer is its number, and
  * what others had at first.  It hears of an end only while it waits, so
  * that none stays unheard until the next connection.
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct sigaction act = { .sa_handler = ended };
-	int s = socket(AF_INET, SOCK_STREAM, 0), on = 1, memory = memfd_create("mve-mine", 0);
+	int s = socket(AF_INET, SOCK_STREAM, 0), on = 1, memory = memfd_create("mve-area", 0);
 	struct pollfd comes = { .fd = s, .events = POLLIN };
 	sigset_t child, none;
 

@@ -14,6 +14,7 @@
 #include "engine/core/must.h"
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/memory.h"
+#include "engine/inside/lanes/host.h"
 #include "engine/inside/rewind/shared.h"
 
 /*
@@ -64,17 +65,24 @@ static int number_read(struct maps_text *m, uint64_t *to)
 	return c;
 }
 
-/* The rest of the line; true: it names memory of the session. */
-static bool is_sessions(struct maps_text *m)
+static void line_end(struct maps_text *m)
 {
-	static const char name[] = "memfd:mve-";
-	uint32_t met = 0;
 	int c;
 
 	while ((c = next_char(m)) >= 0 && c != '\n')
-		if (met < sizeof(name) - 1)
-			met = c == name[met] ? met + 1 : c == name[0];
-	return met == sizeof(name) - 1;
+		;
+}
+
+static bool is_within(uint64_t at, uint64_t from, uint64_t len)
+{
+	return at - from < len;
+}
+
+/* By where it lies: a name like its files' names anybody may give. */
+static bool is_sessions(uint64_t at)
+{
+	return is_within(at, boot.area, AREA_ROOM) || is_within(at, boot.brief, BRIEF_ROOM) ||
+	       is_within(at, boot.streams, streams_size(streams.conduct->chunks));
 }
 
 static bool row_add(uint64_t at, uint64_t len)
@@ -89,13 +97,14 @@ static bool row_add(uint64_t at, uint64_t len)
 /* False: there is too much; *more: another line may follow. */
 static bool line_take(struct maps_text *m, bool *more)
 {
-	uint64_t from, to;
+	uint64_t from, to = 0;
 	char perm[4];
 
 	*more = number_read(m, &from) == '-' && number_read(m, &to) == ' ';
 	for (uint32_t i = 0; *more && i < sizeof(perm); i++)
 		perm[i] = (char)next_char(m);
-	if (!*more || is_sessions(m) || perm[PERM_WRITE] != 'w' || perm[PERM_SHARED] != 's')
+	line_end(m);
+	if (!*more || perm[PERM_WRITE] != 'w' || perm[PERM_SHARED] != 's' || is_sessions(from))
 		return true;
 	MUST(to > from);
 	return row_add(from, to - from);

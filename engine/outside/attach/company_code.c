@@ -17,6 +17,7 @@
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/shared.h"
 #include "engine/outside/monitor/serve.h"
 #include "engine/outside/patch/board.h"
 #include "engine/outside/patch/hook.h"
@@ -98,7 +99,7 @@ static enum hook_file hooks_of(const struct maps *maps)
 /* Not ours: the inside, and what still lies on the shelf. */
 static bool is_of_file(const struct map *m)
 {
-	return m->exec && m->inode && !m->shared && strncmp(m->path, "/memfd:mve-", 11);
+	return m->exec && m->inode && !m->shared && !shared_is_ours(m->dev, m->inode);
 }
 
 /* What is in its files is known; else somebody is finding it out. */

@@ -29,6 +29,7 @@
 #include "engine/outside/attach/attach.h"
 #include "engine/outside/attach/attach_parts.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/shared.h"
 #include "engine/outside/late/past.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/serve.h"
@@ -79,10 +80,15 @@ static int ours_add(struct guests *g)
 	return result ? result : g->n ? 0 : -ESRCH;
 }
 
+static bool is_made(const struct map *m)
+{
+	return shared_is_ours(m->dev, m->inode);
+}
+
 static uint64_t image_find(const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)
-		if (!maps->map[i].offset && strstr(maps->map[i].path, "memfd:mve-inside"))
+		if (!maps->map[i].offset && map_is_insides(&maps->map[i]) && is_made(&maps->map[i]))
 			return maps->map[i].start;
 	return 0;
 }
@@ -321,7 +327,7 @@ static int stander_leave(struct guest *g, const struct host *h, unsigned who)
 /* It may have been changed. */
 static bool is_programs(const struct map *m)
 {
-	return m->exec && !strstr(m->path, "memfd:mve-");
+	return m->exec && !is_made(m);
 }
 
 /* Their plans say where; one that is no longer kept is made again, while the server serves. */
@@ -470,7 +476,7 @@ static int maps_drop(struct guest *g)
 	int result = maps_read(g->pid, &maps);
 
 	for (size_t i = 0; i < maps.n; i++)
-		if (strstr(maps.map[i].path, "memfd:mve-"))
+		if (is_made(&maps.map[i]))
 			unmap(g, maps.map[i].start, maps.map[i].end - maps.map[i].start);
 	maps_free(&maps);
 	return result;

@@ -161,11 +161,8 @@ static bool is_32bit(pid_t pid)
 bool attach_is_held(pid_t pid)
 {
 	struct maps maps = { 0 };
-	bool held = false;
+	bool held = !maps_read(pid, &maps) && maps_held(&maps);
 
-	if (!maps_read(pid, &maps))
-		for (size_t i = 0; i < maps.n && !held; i++)
-			held = maps.map[i].shared && strstr(maps.map[i].path, "memfd:mve-area");
 	maps_free(&maps);
 	return held;
 }

@@ -9,6 +9,7 @@
 #include "engine/core/must.h"
 #include "engine/outside/kernel/maps.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/kernel/shared.h"
 #include "engine/outside/log/head.h"
 #include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/monitor.h"
@@ -60,10 +61,10 @@ bool itself_is(const struct version *v)
 	return !v->argv[i] && !leader->argv[i] && !is_other_build(v, leader);
 }
 
-/* Ours are memfds, too, or lie where the inside's lie; the program's have names of its own. */
+/* Ours, or where the inside's lie; what the program has made may have any name. */
 static bool is_own(const struct maps *maps, const struct map *at)
 {
-	return !strncmp(at->path, "/memfd:mve", 10) || at->shelved || maps_own(maps, at);
+	return shared_is_ours(at->dev, at->inode) || at->shelved || maps_own(maps, at);
 }
 
 static const struct map *shared_find(const struct maps *maps)

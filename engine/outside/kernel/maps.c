@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -267,9 +269,43 @@ void maps_place(pid_t pid, uint64_t place, char *words, size_t size)
 	maps_free(&maps);
 }
 
+static dev_t memory_device(void)
+{
+	static dev_t device;
+	struct stat st;
+	int fd = device ? -1 : memfd_create("mve-device", MFD_CLOEXEC);
+
+	if (fd >= 0 && !fstat(fd, &st))
+		device = st.st_dev;
+	if (fd >= 0)
+		close(fd);
+	return device;
+}
+
+bool map_is_memory(const struct map *m, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/memfd:%s (deleted)", name);
+	return m->inode && !strcmp(m->path, path) && m->dev == memory_device();
+}
+
 bool map_is_insides(const struct map *m)
 {
-	return strstr(m->path, "memfd:mve-inside");
+	return map_is_memory(m, MAP_INSIDE);
+}
+
+bool maps_held(const struct maps *m)
+{
+	bool code = false, area = false;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct map *at = &m->map[i];
+
+		code |= at->exec && !at->shared && map_is_insides(at);
+		area |= at->shared && map_is_memory(at, MAP_AREA);
+	}
+	return code && area;
 }
 
 bool maps_own(const struct maps *m, const struct map *at)

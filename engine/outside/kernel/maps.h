@@ -34,6 +34,16 @@ int maps_read_shared(pid_t pid, struct maps *m);
 void maps_free(struct maps *m);
 /* What is at a place of the process, in words: "at libc.so.6+0x10", or "at 0x10". */
 void maps_place(pid_t pid, uint64_t place, char *words, size_t size);
+/*
+ * A memfd of that name: no other file is on their device.  The name is whoever made it's: of
+ * what this session has made shared_is_ours() knows the numbers.
+ */
+#define MAP_INSIDE	"mve-inside"
+#define MAP_AREA	"mve-area"
+#define MAP_CONDUCT	"mve-conduct"
+bool map_is_memory(const struct map *m, const char *name);
+/* A session holds the process: it has the inside's code and an area, not one of them by chance. */
+bool maps_held(const struct maps *m);
 /* The inside's image, and what it has mapped for itself, far below its code (abi/boot.h). */
 bool map_is_insides(const struct map *m);
 bool maps_own(const struct maps *m, const struct map *at);

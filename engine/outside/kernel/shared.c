@@ -21,7 +21,7 @@
 static struct made { dev_t dev; ino_t inode; } *made;
 static size_t mades;
 
-static bool made_note(int fd)
+bool shared_note(int fd)
 {
 	struct made *more = realloc(made, (mades + 1) * sizeof(*more));
 	struct stat st;
@@ -49,7 +49,7 @@ void *shared_make(const char *name, size_t size, void *at, int seals, int *fd)
 
 	MUST(size && !((uintptr_t)at % 4096));
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0 || !made_note(*fd) || ftruncate(*fd, (off_t)size) < 0)
+	if (*fd < 0 || !shared_note(*fd) || ftruncate(*fd, (off_t)size) < 0)
 		return NULL;
 	at = mmap(at, size, PROT_READ | PROT_WRITE, flags, *fd, 0);
 	if (at == MAP_FAILED)

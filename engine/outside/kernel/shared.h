@@ -14,7 +14,9 @@
  * can ever write there.  NULL, and errno.
  */
 void *shared_make(const char *name, size_t size, void *at, int seals, int *fd);
-/* The file is one that was made by it, whatever its name is. */
+/* A memfd that is made in another way is one of these, too; false: there is no memory. */
+bool shared_note(int fd);
+/* The file is one of these, whatever its name is. */
 bool shared_is_ours(dev_t dev, ino_t inode);
 /* The same file for reading: what is mapped by it cannot be made writable.  Or -errno. */
 int shared_reader(int fd);

@@ -446,7 +446,7 @@ static const struct map *area_in(const struct maps *maps, const struct stat *are
 {
 	for (size_t i = 0; i < maps->n; i++)
 		if (maps->map[i].shared && maps->map[i].inode == area->st_ino &&
-		    strstr(maps->map[i].path, "memfd:mve-area"))
+		    maps->map[i].dev == area->st_dev)
 			return &maps->map[i];
 	return NULL;
 }

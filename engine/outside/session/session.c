@@ -250,18 +250,17 @@ int session_load(struct session *s, const char *name)
 /* --- its server ----------------------------------------------------------------------- */
 
 /*
- * It has an area mapped, which only processes of sessions have.  One that is closed to us
- * is believed to: the session's own file names it, with the time that it began.
+ * What only processes of sessions have is in it.  One that is closed to us is believed to have
+ * it: the session's own file names it, with the time that it began.
  */
 static bool is_held(pid_t pid)
 {
 	struct maps maps;
-	bool held = false;
+	bool held;
 
 	if (maps_read(pid, &maps))
 		return process_like_us(pid) && process_closed(pid);
-	for (size_t i = 0; i < maps.n && !held; i++)
-		held = maps.map[i].shared && strstr(maps.map[i].path, "memfd:mve-area");
+	held = maps_held(&maps);
 	maps_free(&maps);
 	return held;
 }

@@ -13,8 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,11 +27,9 @@
 #define WAIT_MS		10000
 #define MARKS		2
 
-/* What its processes have mapped, by number. */
+/* What its processes have mapped, by number: no two memfds have one. */
 struct marks {
-	unsigned n;
-	dev_t dev;		/* of all memfds; a file of another has any number that one likes */
-	ino_t inode[MARKS];
+	ino_t inode[MARKS];	/* 0: there is none */
 };
 
 struct ending {
@@ -43,54 +39,44 @@ struct ending {
 	struct pollfd handle[HANDLES];
 };
 
-static const char *const mark_paths[MARKS] = { "memfd:mve-area", "memfd:mve-conduct" };
+static const char *const mark_names[MARKS] = { MAP_AREA, MAP_CONDUCT };
 
-static dev_t memory_device(void)
+static ino_t mark_in(const struct maps *maps, const char *name)
 {
-	struct stat st = { .st_dev = 0 };
-	int fd = memfd_create("mve-device", MFD_CLOEXEC);
-
-	if (fd >= 0 && fstat(fd, &st) < 0)
-		st.st_dev = 0;
-	if (fd >= 0)
-		close(fd);
-	return st.st_dev;
-}
-
-static bool is_marked(const struct marks *marks, const struct map *map, const char *path)
-{
-	return map->shared && map->inode && map->dev == marks->dev && strstr(map->path, path);
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->map[i].shared && map_is_memory(&maps->map[i], name))
+			return maps->map[i].inode;
+	return 0;
 }
 
 static void marks_read(struct marks *marks, pid_t pid)
 {
-	struct maps maps;
+	struct maps maps = { 0 };
+	bool held = !maps_read(pid, &maps) && maps_held(&maps);
 
-	marks->n = 0;
-	marks->dev = memory_device();
-	if (maps_read(pid, &maps))
-		return;
 	for (unsigned k = 0; k < MARKS; k++)
-		for (size_t i = 0; i < maps.n; i++)
-			if (is_marked(marks, &maps.map[i], mark_paths[k])) {
-				MUST(marks->n < MARKS);
-				marks->inode[marks->n++] = maps.map[i].inode;
-				break;
-			}
+		marks->inode[k] = held ? mark_in(&maps, mark_names[k]) : 0;
 	maps_free(&maps);
+}
+
+static bool is_marked(const struct marks *marks, const struct map *map)
+{
+	bool is = false;
+
+	for (unsigned k = 0; k < MARKS; k++)
+		is |= map->inode && map->inode == marks->inode[k] &&
+		      map_is_memory(map, mark_names[k]);
+	return is;
 }
 
 static bool has_mark(const struct marks *marks, pid_t pid)
 {
-	struct maps maps;
+	struct maps maps = { 0 };
 	bool has = false;
 
-	if (maps_read(pid, &maps))
-		return false;
+	maps_read(pid, &maps);
 	for (size_t i = 0; i < maps.n && !has; i++)
-		for (unsigned k = 0; k < marks->n && !has; k++)
-			has = maps.map[i].inode == marks->inode[k] &&
-			      is_marked(marks, &maps.map[i], "memfd:mve-");
+		has = is_marked(marks, &maps.map[i]);
 	maps_free(&maps);
 	return has;
 }
@@ -161,7 +147,7 @@ int session_kill(const struct session *s)
 	marks_read(&e->marks, s->server);
 	group = watched ? -1 : cgroup_of(s->server, s->name);
 	result = session_signal(s, SIGKILL);
-	for (int i = 0; !result && e->marks.n && i < ROUNDS && round_kill(e); i++)
+	for (int i = 0; !result && e->marks.inode[0] && i < ROUNDS && round_kill(e); i++)
 		all_wait(e);
 	if (!result && group >= 0)
 		cgroup_kill(group, ".");

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/outside/kernel/shared.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/start/vdso.h"
@@ -169,7 +170,8 @@ static int file_make(const struct inside_image *im)
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, im->bytes, im->file_len) != (ssize_t)im->file_len ||
+	if (!shared_note(fd) ||
+	    write(fd, im->bytes, im->file_len) != (ssize_t)im->file_len ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
 		close(fd);
 		return -EIO;
