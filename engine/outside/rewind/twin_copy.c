@@ -49,6 +49,9 @@ static struct {
 	uint64_t began;		/* of the leader's first process */
 	bool begun, made;
 	uint64_t went_us;	/* when the leader went on; 0: it stands */
+	uint64_t looked_us;	/* when who is missing was looked at last, */
+	pid_t rests;		/* and that this one sleeps, since: */
+	uint64_t rests_us;
 	pid_t child;		/* of one of them, that has ended and is not waited for; 0: none */
 	int error;
 	struct straggler late;	/* of -EAGAIN: who did not stand, if it has a thread; else */
@@ -71,25 +74,50 @@ static void late_note(const struct version *leader, const struct copy *c)
 	why_first(making.why, "process %d does not ask for a copy in time", c->of);
 }
 
-/* Their time is over. */
-static void copies_late(const struct version *leader)
+/* The first for which the others wait: who waits is answered when all do. */
+static const struct copy *missing(const struct version *leader)
 {
 	const struct rewind *rw = &leader->rewind;
 	unsigned i = 0;
 
-	making.error = -EAGAIN;
 	while (i < rw->wanted_copies && rw->wanted[i].waits)
 		i++;
-	if (takeover_any(leader->monitor)) {
+	MUST(i < rw->wanted_copies);
+	return &rw->wanted[i];
+}
+
+/* Their time is over. */
+static void copies_late(const struct version *leader)
+{
+	making.error = -EAGAIN;
+	if (takeover_any(leader->monitor))
 		why_first(making.why, "a takeover is under way");
-		return;
-	}
-	MUST(i < rw->wanted_copies);	/* who waits is answered when all do */
-	if (making.begun)
+	else if (making.begun)
 		why_first(making.why, "process %d does not come to have a copy in time",
-			  rw->wanted[i].of);
+			  missing(leader)->of);
 	else
-		late_note(leader, &rw->wanted[i]);
+		late_note(leader, missing(leader));
+}
+
+/*
+ * A thread that makes a copy computes, or waits in the kernel as nobody can disturb it.  Who
+ * sleeps otherwise, or has been stopped, has no copy for as long as that lasts.
+ */
+static bool missing_rests(const struct version *leader)
+{
+	const struct copy *c = missing(leader);
+	char state = thread_state(c->of, c->request.tid);
+	uint64_t now = now_us();
+
+	if (!state || strchr("ZX", state)) {
+		why_first(making.why, "process %d has ended", c->of);
+		return true;
+	}
+	if (!strchr("STt", state) || making.rests != c->of)
+		making.rests_us = now;
+	making.rests = c->of;
+	making.looked_us = now;
+	return now - making.rests_us > BEGIN_US;
 }
 
 /* What the asker's process says; it is not copied now. */
@@ -321,6 +349,8 @@ static int64_t begin_serve(struct version *leader, const struct request *r)
 	if (!copies_wait(&leader->rewind, c, r))
 		return REPLY_LATER;
 	making.begun = true;
+	making.looked_us = now_us();
+	making.rests = 0;
 	if (!making.error)
 		making.error = all_begin(leader);
 	copies_answer(leader, making.error);
@@ -477,7 +507,10 @@ int64_t twin_serve(struct version *v, const struct request *r)
 /* Its threads are where copies can be made of them, or have had their time for that. */
 static bool copy_late(struct given *begins, uint64_t begun_us)
 {
-	return making.begun ? now_us() - begun_us > COPY_US : given_over(begins);
+	if (!making.begun)
+		return given_over(begins);
+	return now_us() - begun_us > COPY_US ||
+	       (now_us() - making.looked_us > LOOK_US && missing_rests(leading(making.v->monitor)));
 }
 
 /* For who asks next; by the bell, for the leader stands. */

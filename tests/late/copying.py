@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The server's process sleeps, or is killed, between being asked for its copy and having it: mve
+follow says so, and a server that lives goes on as soon as that is known, with its next twin.
+strace holds its thread, or kills it, where it is handed what the copy is to have."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../takeover"))
+from load import Wrong                                  # noqa: E402
+from session import MVE, Session                        # noqa: E402
+
+
+def follow(session, *more):
+    return subprocess.run([MVE, "follow", session.name, *more], capture_output=True, text=True,
+                          timeout=120)
+
+
+def traced(pid, inject):
+    tracer = subprocess.Popen(["strace", "-f", "-o", "trace", "-e", "trace=recvmsg", "-e",
+                               f"inject=recvmsg:{inject}", "-p", str(pid)],
+                              stderr=subprocess.PIPE, text=True)
+    while "attached" not in (line := tracer.stderr.readline()):
+        if not line:
+            raise Wrong("strace does not attach")
+    return tracer
+
+
+def refused(session, inject, words):
+    tracer = traced(session.leader()["pid"], inject)
+    done = follow(session, "--wait", "0")
+    tracer.terminate()
+    tracer.wait(20)
+    if done.returncode != 1 or not re.search(words, done.stderr):
+        raise Wrong(f"{inject}: {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def main():
+    session = Session("kv", 1)
+    try:
+        load = session.load(pause=0.001)
+        refused(session, "delay_enter=1000000", "does not come to have a copy in time")
+        load.more(40)
+        done = follow(session)
+        if done.returncode:
+            raise Wrong(f"{done.stdout}{done.stderr}")
+        load.stop()
+        refused(session, "signal=KILL", "process \\d+ has ended")
+    finally:
+        session.clean()
+    print("copying: ok")
+
+
+main()
