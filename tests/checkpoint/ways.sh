@@ -18,6 +18,32 @@ way undo undo 4 alone
 way scan pages 4
 GLIBC_TUNABLES=glibc.pthread.rseq=0 way mprotect pages 1
 way fork pages 1
+
+# More than are opened until memory is looked for anew, each dropped, with pages that it left as
+# they were.
+cat >drops.c <<'END'
+#include <stdio.h>
+#include <mve/checkpoint.h>
+static char pages[64 * 4096];
+int main(void)
+{
+	for (int n = 0; n < 600; n++) {
+		if (mve_checkpoint_open())
+			return puts(mve_checkpoint_why());
+		pages[n % 64 * 4096]++;
+		mve_checkpoint_drop();
+	}
+	if (mve_checkpoint_open() == 1)
+		return puts(pages[63 * 4096] == 9 ? "ok" : "another value");
+	pages[63 * 4096] = 0;
+	mve_checkpoint_restore();
+}
+END
+"$cc" -O2 -mve-no-checks drops.c -o drops
+for name in scan mprotect; do
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 MVE_CHECKPOINT_WAY=$name ./drops >out || true
+	grep -q '^ok$' out || { echo "$name, dropped:"; cat out; exit 1; }
+done
 ! MVE_CHECKPOINT_WAY=none ./pages 1 >out 2>&1 || { echo "a way that there is not"; exit 1; }
 grep -q "no such way" out
 echo "ways: ok"

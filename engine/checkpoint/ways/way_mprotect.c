@@ -76,6 +76,7 @@ int protect_open(struct level *level)
 	if (state->depth)
 		return fail(EMFILE, "the way of mprotect has one checkpoint at a time");
 	if (state->counts.opened % 256 == 0) {	/* what was mapped meanwhile */
+		all_protect(PROT_READ | PROT_WRITE);	/* or what is read-only were not found */
 		if (ranges_read(ranges, 1))
 			return fail(E2BIG, "the program's memory is not known");
 	}
