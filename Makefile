@@ -203,7 +203,7 @@ $(B)/$(CHECK)/runtime-$(1)/%.o: $(CHECK)/runtime/%.S
 
 $(B)/$(CHECK)/runtime-$(1)/heap.o: $(CHECK)/runtime/heap.c $(B)/checkpoint/mve-checkpoint.so
 	@mkdir -p $$(@D)
-	$$(call say,cc $$< $(1)) MVE_CHECKPOINT_FLAGS=region=$(1),unmarked $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) \
+	$$(call say,cc $$< $(1)) CCACHE_DISABLE=1 MVE_CHECKPOINT_FLAGS=region=$(1),unmarked $(CLANG) $(CPPFLAGS) $(RUNTIME_CFLAGS) \
 		-fpass-plugin=$(B)/checkpoint/mve-checkpoint.so -DREGION_BYTES=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach n,32 64 128 256 512,$(eval $(call runtime_of,$(n))))
