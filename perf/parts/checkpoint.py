@@ -44,8 +44,8 @@ def _memcached(binary, folder, port):
     return [*servers._memcached(binary, folder, port), "-t", "1"]
 
 
-def _specs():
-    for spec in servers.SERVERS:
+def _specs(options):
+    for spec in servers.chosen(servers.SERVERS, options):
         start = _memcached if spec[0] == "memcached" else spec[2]
         loads = dict(list(spec[4].items())[:1])
         yield (spec[0], spec[1], start, spec[3], loads, spec[5])
@@ -106,7 +106,7 @@ def measure(ways, options, progress):
     rounds = options.rounds or (3 if options.quick else 9)
     turns = 4 if options.quick else 6
     rows = []
-    for spec in _specs():
+    for spec in _specs(options):
         rows += _measure(ways, spec, options, rounds, turns, progress)
     return {"rounds": rounds, "turns": turns, "connections": servers.CONNECTIONS, "rows": rows,
             "means": _means(rows)}
