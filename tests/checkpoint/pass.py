@@ -95,8 +95,31 @@ CASES = {
 }
 
 
+# Of a program, where a function may have two bodies: how many entries there are.
+PIE = '!llvm.module.flags = !{!0, !1}\n!0 = !{i32 8, !"PIC Level", i32 2}\n' \
+      '!1 = !{i32 7, !"PIE Level", i32 2}\n'
+KEEPS = "store i64 %n, ptr %p\n ret void\n}\n"
+ENTRIES = {
+    "two bodies": ("define void @f(ptr %p, i64 %n) {\n" + KEEPS, "1"),
+    "which nobody else calls": ("define internal void @g(ptr %p, i64 %n) {\n" + KEEPS +
+                                "define void @f(ptr %p, i64 %n) {\n"
+                                " call void @g(ptr %p, i64 %n)\n ret void\n}\n", "1"),
+    "arguments on the stack": ("define void @f(ptr %p, i64 %n, i64 %a, i64 %b, i64 %c, i64 %d,"
+                               " i64 %e) {\n" + KEEPS, ""),
+    "by value": ("define void @f(ptr %p, i64 %n, ptr byval(i64) %a) {\n" + KEEPS, ""),
+    "as many as there are": ("define void @f(ptr %p, i64 %n, ...) {\n" + KEEPS, ""),
+    "another may take its place": ("define weak void @f(ptr %p, i64 %n) {\n" + KEEPS, ""),
+    "a label": ("define void @f(ptr %p, i64 %n) {\n call void asm sideeffect \"here:\", \"\"()\n" +
+                KEEPS, ""),
+}
+
+
 def counted(body, flags):
     text = f"{DECLARED}\ndefine void @f(ptr %p, ptr %s, i64 %n) {{\n{body}\n}}\n"
+    return made(text, flags)
+
+
+def made(text, flags):
     env = dict(os.environ, MVE_CHECKPOINT_FLAGS="count=-" + flags)
     done = subprocess.run(["opt-19", "-load-pass-plugin", PLUGIN, "-passes=mve-checkpoint",
                            "-disable-output"], input=text, env=env, text=True,
@@ -124,6 +147,11 @@ def main():
         stores = expected.split()[0].split("=")[1]
         if got != [f"stores={stores}", f"checks={stores}", f"gates={stores}"]:
             print(f"{name}, without analyses: {' '.join(got)}")
+            wrong += 1
+    for name, (text, expected) in ENTRIES.items():
+        got = dict(w.split("=") for w in made(DECLARED + text + PIE, "").split() if "=" in w)
+        if got.get("entries", "") != expected:
+            print(f"{name}: {got}, expected entries={expected}")
             wrong += 1
     if wrong:
         sys.exit(1)

@@ -35,6 +35,21 @@ if ./one >said; then cat said; exit 1; fi
 at=${cc%/*}
 "${MVE_CLANG:-clang-19}" -fPIE -pie -I"$at/include" one.c "$at/libmve-checkpoint-128.a" -o not
 says "not built by mve-cc" ./not
+cat >hidden.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <mve/checkpoint.h>
+int main(void)
+{
+	int (*open)(void) = dlsym(RTLD_DEFAULT, "mve_checkpoint_" "open");
+	int got = open ? open() : 0;
+
+	printf("%d: %s\n", got, mve_checkpoint_why());
+	return got >= 0;
+}
+END
+"$cc" -O2 hidden.c -o hidden
+says "nothing that mve-cc has built here opens one" ./hidden
 says "do not fit" sh -c 'ulimit -v 4000000; ./one'
 says "no tags" sh -c 'ulimit -s unlimited; ./one'
 says "position independent" sh -c "! '$cc' -static one.c -o static"

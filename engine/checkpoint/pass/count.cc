@@ -14,7 +14,7 @@ static std::string line(const Count &c, const Module &m)
 	out << "stores=" << c.stores << " stack=" << c.stack
 	    << " dominated=" << c.dominated << " loop=" << c.loop << " joined=" << c.joined
 	    << " checks=" << c.checks << " gates=" << c.gates << " editions=" << c.editions
-	    << " frames=" << c.frames << " unseen=" << c.unseen
+	    << " frames=" << c.frames << " entries=" << c.entries << " unseen=" << c.unseen
 	    << " file=" << m.getSourceFileName();
 	if (!c.unknown.empty())
 		out << " unknown=";

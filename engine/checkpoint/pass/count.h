@@ -16,6 +16,7 @@ struct Count {
 	unsigned checks = 0;	// ranges that are checked
 	unsigned gates = 0;	// places where an open checkpoint is asked for
 	unsigned editions = 0;	// gates that need not ask: in blocks for who knows
+	unsigned entries = 0;	// functions in two bodies that others may call
 	unsigned unseen = 0;	// what may write memory in a way that is not known
 	std::set<std::string> unknown;	// functions of others that are given pointers
 

@@ -215,3 +215,19 @@ void known_rename(Module &m)
 		f->replaceAllUsesWith(own.getCallee());
 	}
 }
+
+std::map<const Function *, Function *> known_plain(Module &m)
+{
+	std::map<const Function *, Function *> plain;
+
+	for (auto &row : renamed) {
+		Function *own = m.getFunction(row.own);
+		if (!own || !own->isDeclaration() || !StringRef(row.own).starts_with("mve_seam_"))
+			continue;
+		FunctionCallee f = m.getOrInsertFunction(row.name, own->getFunctionType(),
+							 own->getAttributes());
+		if (auto *libc = dyn_cast<Function>(f.getCallee()))
+			plain[own] = libc;
+	}
+	return plain;
+}

@@ -4,6 +4,7 @@
 #define MVE_CHECKPOINT_KNOWN_H
 
 #include "llvm/IR/InstrTypes.h"
+#include <map>
 #include <vector>
 
 struct Range {
@@ -26,5 +27,8 @@ bool known_quiet(const llvm::Function &f);
 
 // The program's calls of malloc, mmap and the like are made the runtime's.
 void known_rename(llvm::Module &m);
+
+// Those of them that a program which opens no checkpoint does without: to libc's again.
+std::map<const llvm::Function *, llvm::Function *> known_plain(llvm::Module &m);
 
 #endif

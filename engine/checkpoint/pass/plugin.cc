@@ -1,5 +1,6 @@
 // The pass: runs last on each module, and puts a check before each store that needs one.
 // mve-cc loads it into clang; for opt it is called mve-checkpoint.
+#include "engine/checkpoint/pass/bodies.h"
 #include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/frames.h"
 #include "engine/checkpoint/pass/known.h"
@@ -49,8 +50,16 @@ static void function(Function &f, const Quiet &quiet, Count &count)
 		report_fatal_error(Twine("mve-checkpoint: broken: ") + f.getName());
 }
 
+static bool is_named(const Module &m, StringRef name)
+{
+	const Function *f = m.getFunction(name);
+
+	return f && !f->use_empty();
+}
+
 // The runtime tells by the first whether anything was built, and the linker by the second
-// whether it was built with regions of the runtime's size.
+// whether it was built with regions of the runtime's size; and by a third the runtime whether
+// the program opens checkpoints of its own.
 static void mark(Module &m)
 {
 	Type *byte = Type::getInt8Ty(m.getContext());
@@ -60,6 +69,10 @@ static void mark(Module &m)
 					 ConstantInt::get(byte, 1), "mve_checkpoint_built");
 
 	built->setVisibility(GlobalValue::HiddenVisibility);
+	if (is_named(m, "mve_checkpoint_open"))
+		appendToUsed(m, {new GlobalVariable(m, byte, true, GlobalValue::WeakODRLinkage,
+						    ConstantInt::get(byte, 1),
+						    "mve_checkpoint_opens")});
 	auto *use = new GlobalVariable(m, region->getType(), false, GlobalValue::PrivateLinkage,
 				       region, "mve_checkpoint_use");
 	appendToUsed(m, {built, use});
@@ -73,9 +86,14 @@ struct Checkpoint : PassInfoMixin<Checkpoint> {
 
 		known_rename(m);
 		Quiet quiet = quiet_find(m);
+		std::vector<Function *> functions;
 		for (Function &f : m)
 			if (wants(f))
-				function(f, quiet, count);
+				functions.push_back(&f);
+		std::vector<Bodies> bodies = bodies_make(m, functions);
+		for (Function *f : functions)
+			function(*f, quiet, count);
+		bodies_lead(m, bodies, count);
 		if (options().marked)
 			mark(m);
 		count.print(m);

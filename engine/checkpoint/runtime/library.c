@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/bodies.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/library.h"
 #include "engine/checkpoint/runtime/stacks.h"
@@ -203,6 +204,10 @@ __attribute__((constructor(101))) static void library_begin(void)
 	size_t sealed;
 
 	own_first();
+	if (!bodies_begin()) {
+		mve_checkpoint_text[1] = ~0ul;	/* all of it */
+		return;
+	}
 	segments_read(&t);
 	dynamic_read(&t);
 	sealed = t.sealed_end - t.sealed;

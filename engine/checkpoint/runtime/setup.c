@@ -83,6 +83,8 @@ static int setup_first(void)
 
 	if (!&mve_checkpoint_built)
 		return fail(ENOEXEC, "this program was not built by mve-cc");
+	if (state->plain)
+		return fail(state->plain, state->plain_why);
 	if (!places_known())
 		return fail(ERANGE, "the program's memory lies where it has no tags "
 			    "(a stack without limit moves it: ulimit -s)");

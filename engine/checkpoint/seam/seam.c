@@ -90,11 +90,23 @@ static void in_child(void)
 	back->owner = 0;
 }
 
-__attribute__((constructor)) static void seam_begin(void)
+static long wanted(void)
 {
 	const char *each = getenv("MVE_CHECKPOINT_SEAM");
 
-	seam->each = each ? atol(each) : back->held;
+	return each ? atol(each) : back->held;
+}
+
+int seam_wanted(void)
+{
+	return wanted() > 0;
+}
+
+__attribute__((constructor)) static void seam_begin(void)
+{
+	seam->each = wanted();
+	if (seam->each > 0 && state->plain)
+		no_more(state->plain_why);
 	seam->left = 1;
 	seam_ended("no request had begun");
 	if (seam->each <= 0)

@@ -76,6 +76,9 @@ int seam_came(int fd, const struct iovec *parts, size_t size, int more);
 /* What cannot be taken back is about to be done.  The request is over. */
 void seam_end(const char *why);
 
+/* Whether requests are to have checkpoints, as the program begins. */
+int seam_wanted(void);
+
 /* This thread's request is open. */
 int seam_is_open(void);
 
