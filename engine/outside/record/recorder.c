@@ -194,8 +194,7 @@ static bool is_reached(const struct recorder *r, const struct told *lane)
 /* How far each lane is told. */
 static bool heads_see(struct recorder *r)
 {
-	const struct conduct *c = r->streams.conduct;
-	uint64_t cells = (uint64_t)c->chunks * CHUNK_CELLS, filled = 0;
+	uint64_t cells = (uint64_t)r->streams.conduct->chunks * CHUNK_CELLS;
 	uint32_t high = section_lanes(r->from);
 
 	for (uint32_t i = 0; i < high; i++) {
@@ -211,16 +210,34 @@ static bool heads_see(struct recorder *r)
 		p->giving = CONSUME(lane_giving, &l->giving);
 		if (p->head < p->at || p->head - p->at > cells)
 			return ends(r, "what stands in the ring makes no sense (lane %u)", i);
-		filled += p->head - r->own->cursor[i].at;
 	}
-	r->writer.hurry = filled > (uint64_t)chunks_in_memory(c) * CHUNK_CELLS / HURRY_PART;
-	/* Behind the heads: what was told behind the cut shows that there is one. */
+	return true;
+}
+
+/* How much of the ring is not given back. */
+static void hurry_see(struct recorder *r)
+{
+	uint32_t high = section_lanes(r->from);
+	uint64_t filled = 0;
+
+	for (uint32_t i = 0; i < high; i++)
+		if (r->place[i].life && !r->place[i].ended && !r->place[i].begins)
+			filled += CONSUME(lane_head, &r->from->lane[i].head) -
+				  r->own->cursor[i].at;
+	r->writer.hurry = filled > (uint64_t)chunks_in_memory(r->streams.conduct) * CHUNK_CELLS /
+				   HURRY_PART;
+}
+
+/* Behind the heads: what was told behind the cut shows that there is one. */
+static void ends_see(struct recorder *r)
+{
+	uint32_t high = section_lanes(r->from);
+
 	r->cutting = CONSUME(recorder_cut, &r->cut->number) != r->cuts;
 	for (uint32_t i = 0; i < high && r->cutting; i++)
 		head_clip(&r->place[i], &r->cut->lane[i]);
 	for (uint32_t i = 0; i < high && r->asked[0]; i++)
 		head_clip(&r->place[i], &r->last[i]);
-	return true;
 }
 
 /*
@@ -255,11 +272,17 @@ static void lives_see(struct recorder *r, struct gathered *g)
 	}
 }
 
-static bool lanes_gather(struct recorder *r, struct gathered *g)
+/*
+ * `begins`: a round, which comes to where the lanes are by now and no further.  So none of them is
+ * left out while another is told faster than it can be written, and it is no more than the ring.
+ */
+static bool lanes_gather(struct recorder *r, struct gathered *g, bool begins)
 {
-	bool sane = heads_see(r);
+	bool sane = !begins || heads_see(r);
 	uint32_t high;
 
+	hurry_see(r);
+	ends_see(r);
 	lives_see(r, g);
 	high = section_lanes(r->from);
 	for (uint32_t i = 0; sane && i < high && !r->full; i++) {
@@ -286,12 +309,13 @@ static const char too_slow[] = "a whole ring behind: the disk is slower than the
 static bool gather(struct recorder *r, struct gathered *g)
 {
 	uint64_t number = r->writer.number;
-	bool sane;
+	bool begins = !r->full, sane;
 
 	batch_empty(&g->batch);
 	r->full = false;
-	g->look = ++r->looks;
-	sane = lanes_gather(r, g);
+	r->looks += begins;
+	g->look = r->looks;
+	sane = lanes_gather(r, g, begins);
 	/* What makes no sense was written over, then. */
 	if (is_dropped(r)) {
 		r->why[0] = 0;

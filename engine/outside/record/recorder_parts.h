@@ -30,8 +30,8 @@ struct reached {
 /* What one look found. */
 struct gathered {
 	struct batch batch;
-	uint64_t look;
-	bool whole;		/* of all lanes */
+	uint64_t look;		/* with which its round began */
+	bool whole;		/* all lanes have come to where they were then */
 	struct reached reached[BATCH_FRAMES];
 };
 
@@ -70,7 +70,7 @@ struct recorder {
 	int socket;
 	uint32_t leader;	/* the version that is read */
 	uint32_t lane;		/* where the next look begins */
-	uint64_t looks;
+	uint64_t looks;		/* that began a round */
 	uint64_t synced_ms;	/* when that was last asked for */
 	uint64_t most;		/* bytes that may wait to be shipped; 0: nobody ships */
 	uint32_t rounds;	/* whole ones */
