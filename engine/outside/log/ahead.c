@@ -11,12 +11,17 @@
 
 /* --- rows ---------------------------------------------------------------------------- */
 
+bool ahead_room(const struct ahead *a, const struct log_frame *frame)
+{
+	return a->bytes + frame->size <= AHEAD_BYTES;
+}
+
 bool ahead_add(struct ahead *a, const struct log_frame *frame)
 {
 	struct ahead_frame *new;
 
 	MUST(frame->lane < LANES);
-	if (a->bytes + frame->size > AHEAD_BYTES)
+	if (!ahead_room(a, frame))
 		return false;
 	new = malloc(sizeof(*new) + frame->size);
 	MUST(new);

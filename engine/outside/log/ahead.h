@@ -8,8 +8,9 @@
 #include "engine/outside/log/frames.h"
 
 /*
- * Limit (recordings): bytes that a replay reads ahead, where a lane waits for its next life.
- * Beyond: it waits with the rest, until there is room.
+ * Limit (recordings): bytes that a replay reads ahead, where a lane waits for its next life, or
+ * for what others did before. Beyond: it waits with the rest, until there is room; what is not
+ * seen by then others did not do before.
  */
 #define AHEAD_BYTES	(256u << 20)
 
@@ -29,6 +30,7 @@ struct ahead {
 
 /* A copy of it, behind what its lane has; false: there is no room. */
 bool ahead_add(struct ahead *a, const struct log_frame *frame);
+bool ahead_room(const struct ahead *a, const struct log_frame *frame);
 /* The lane's first, or NULL. */
 const struct log_frame *ahead_first(const struct ahead *a, uint32_t lane);
 void ahead_take(struct ahead *a, uint32_t lane);

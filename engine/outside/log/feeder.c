@@ -323,12 +323,19 @@ static bool frame_before(const struct feeder *f, const struct log_frame *frame, 
 	return false;
 }
 
+/* Of the recording more is to be read than what is there of the frame's round and the next. */
+static bool round_ends_ahead(const struct feeder *f, const struct log_frame *frame)
+{
+	return !f->read && !f->stand.is_held && (int32_t)(f->round - frame->round) < 2 &&
+	       (!f->now || ahead_room(&f->ahead, f->now));
+}
+
 /* What other threads of the process had told or begun by then, as far as the recorder saw it. */
 static bool others_before(const struct feeder *f, const struct log_frame *frame, uint64_t seq)
 {
 	const struct log_frame *other;
 
-	if (!f->read && !f->stand.is_held && (int32_t)(f->round - frame->round) < 2)
+	if (round_ends_ahead(f, frame))
 		return true;
 	for (uint32_t i = 0; i < LANES && f->ahead.frames; i++) {
 		other = ahead_first(&f->ahead, i);
