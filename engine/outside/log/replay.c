@@ -430,7 +430,7 @@ static bool was_ended(const struct monitor *m)
 }
 
 /* Why it has not come to the end; of what was not looked at nothing is known. */
-static int not_read_say(const struct monitor *m)
+static void not_read_say(const struct monitor *m)
 {
 	const struct replay *r = m->options->replay;
 
@@ -439,7 +439,6 @@ static int not_read_say(const struct monitor *m)
 	say_error(NULL, "%s: not %s to the end: %s", r->path, r->tail ? "followed" : "replayed",
 		  r->fed->rests ? "nobody comes to take what is left" :
 		  was_ended(m) ? "it was ended before that" : m->version[REPLAYED].why);
-	return EXIT_SYSTEM;
 }
 
 int replay_result(struct monitor *m)
@@ -455,8 +454,11 @@ int replay_result(struct monitor *m)
 		build_say(r, v);
 		return EXIT_NO;
 	}
-	if (version_judged(v) || !is_read(r, v, &left))
-		return not_read_say(m);
+	if (version_judged(v) || !is_read(r, v, &left)) {
+		not_read_say(m);
+		/* Its sanitizer may have ended it there. */
+		return v->findings ? EXIT_NO : EXIT_SYSTEM;
+	}
 	missed = until_missed(r);
 	if (v->findings) {
 		say_error("mve report shows it, and the request: mve report NAME",
