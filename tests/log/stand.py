@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from kv import MVE, build, fail, mve, record
+from kv import MVE, build, connect, fail, free_port, mve, record
 
 LOG = "stand.log"
 NAME = f"stand-{os.getpid()}"
@@ -216,6 +216,51 @@ def died():
             said = mve("replay", "-n", NAME, "died.log", *build_of).stdout
             if not re.fullmatch(rf"replayed \d+ calls, equal\n.* ended there: {what}\n", said):
                 fail(said)
+
+
+def last_words(text):
+    """A handler that is there for one time says something, and the signal is sent again."""
+    text = text.replace("int main(int argc, char **argv)\n{\n", """static void dies(int sig)
+{
+	(void)!write(1, "last words\\n", 11);
+	signal(sig, SIG_DFL);
+	kill(getpid(), sig);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = dies, .sa_flags = SA_RESETHAND | SA_NODEFER };
+
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGABRT, &action, NULL);
+""")
+    return text.replace("if (!value || strlen(key)", "if (strlen(key)")
+
+
+def sent():
+    """It is recorded until somebody sends it SIGABRT."""
+    shutil.rmtree("handled.log", ignore_errors=True)
+    port = free_port()
+    with subprocess.Popen([MVE, "run", "-n", NAME, "--record", "handled.log", "--", "./kvh",
+                           str(port)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as session:
+        connect(port).close()
+        os.kill(json.loads(mve("status", NAME, "--json").stdout)["server"], signal.SIGABRT)
+        session.wait(60)
+
+
+def handled():
+    """What a server says in its handler, before it dies, is replayed as all else."""
+    build("kvh", last_words)
+    for recorded, what in ((lambda: record("handled.log", "kvh", (("PUT a", None),)), "SIGSEGV"),
+                           (sent, "SIGABRT")):
+        recorded()
+        if '"last words' not in mve("log", "handled.log", "show", "--call", "write").stdout:
+            fail(f"{what}: its last words are not recorded")
+        said = mve("replay", "-n", NAME, "handled.log").stdout
+        if not re.fullmatch(r"replayed \d+ calls, equal\n.* ended there: "
+                            rf"killed by {what}; the session has ended\n", said):
+            fail(said)
 
 
 def crash():

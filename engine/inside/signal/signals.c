@@ -277,7 +277,8 @@ static void deliver(struct thread *t, int sig, const uint8_t *info,
 	if (is_forced(sig, info) &&
 	    (t->hidden_blocked & SIG_BIT(sig) || a.handler == (uint64_t)SIG_IGN))
 		a.handler = (uint64_t)SIG_DFL;
-	if (crash && crash_is_last(sig, &a))
+	/* What else than a fault comes to a follower its leader went on with: the stream has it. */
+	if (crash && crash_is_last(sig, &a) && (!t->following || is_fault(sig, info)))
 		crash_tell(t, sig, fault_address(sig, info), &uc->regs);
 	if (is_handler(a.handler) && boot.role == ROLE_TRACE)
 		signal_trace(t, info);

@@ -17,6 +17,7 @@
 #include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/asker.h"
 #include "engine/outside/kernel/process.h"
+#include "engine/outside/log/replay.h"
 #include "engine/outside/monitor/monitor.h"
 #include "engine/outside/monitor/say.h"
 #include "engine/outside/monitor/streams.h"
@@ -306,12 +307,20 @@ static bool twin_died(const struct version *v, const struct request *r)
 	       !streams_lane_unread(m, v->index, m->leader, (uint32_t)lane);
 }
 
+/* It was killed by the same signal, behind what its handler did, which is compared. */
+static bool twin_was_killed(const struct version *v, const struct request *r)
+{
+	const struct replay *replay = v->monitor->options->replay;
+
+	return replay && replay_killed_by(replay, r->args[1]);
+}
+
 /* The time is over, and the leader has not crashed. */
 static void verdict_act(struct version *v, const struct request *r)
 {
 	enum verdict verdict = verdict_of(v, r);
 
-	if (verdict == VERDICT_CRASHED && twin_died(v, r))
+	if (verdict == VERDICT_CRASHED && (twin_died(v, r) || twin_was_killed(v, r)))
 		asker_answer(v, r, ANSWER_IGNORE);
 	else if (version_lives(v) && !rewind_try(v, r))
 		verdict_stop(v, verdict, r);
@@ -475,6 +484,15 @@ static bool leader_had_time(struct monitor *m, struct held *h)
 	return h->leader.v != leading(m) || given_over(&h->leader);
 }
 
+/* It is in a handler that it may die of; what a recorded one died of stands at its end. */
+static bool leader_may_die(const struct monitor *m, const struct request *r)
+{
+	const struct replay *replay = m->options->replay;
+
+	return version_faults(&m->version[m->leader]) ||
+	       (replay && r->args[0] == VERDICT_CRASHED && !replay->fed->read);
+}
+
 /* Answers what has waited long enough. */
 void held_look(struct monitor *m)
 {
@@ -498,7 +516,7 @@ void held_look(struct monitor *m)
 		}
 		if (follower_reports(h.version))
 			continue;
-		if (version_faults(leading(m)) && now < h.since_ms + HANDLER_MS) {
+		if (leader_may_die(m, &h.request) && now < h.since_ms + HANDLER_MS) {
 			m->held[i].until_ms = now + m->options->verdict_ms;
 			monitor_wake_after(m, HANDLER_LOOK_MS);
 			continue;

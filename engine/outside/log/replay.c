@@ -22,6 +22,7 @@
 #include "engine/outside/monitor/streams.h"
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/print/plain.h"
+#include "engine/outside/report/reports.h"
 
 #define RECORDED	0	/* the version that was */
 #define REPLAYED	1
@@ -370,6 +371,15 @@ static bool program_judged(const struct version *v)
 bool replay_missing(const struct replay *r)
 {
 	return r->fed->torn || r->fed->early || !r->fed->ended;
+}
+
+bool replay_killed_by(const struct replay *r, uint64_t sig)
+{
+	char what[32];
+	int n = snprintf(what, sizeof(what), "killed by %s;", signal_word(sig));
+
+	MUST(n > 0 && (size_t)n < sizeof(what));
+	return r->fed->read && !strncmp(r->fed->died, what, (size_t)n);
 }
 
 /* It may be over before all is fed: what its processes were killed at is not read. */

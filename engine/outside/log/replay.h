@@ -19,6 +19,8 @@ void replay_inherit_last(const struct replay *r);
 bool replay_first_over(const struct monitor *m);
 /* The session had more than the recording has: of its last events some may be missing. */
 bool replay_missing(const struct replay *r);
+/* Of the recorded server, if its end was read: this signal has killed it. */
+bool replay_killed_by(const struct replay *r, uint64_t sig);
 /* The follower is about to be read for no more: what it has not read is noted. */
 void replay_closes(struct monitor *m);
 /* The session is over: says how it ended; the exit status. */
