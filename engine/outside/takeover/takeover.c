@@ -128,17 +128,26 @@ bool takeover_keeps(const struct monitor *m, const struct version *v)
 	return (takeover_wanted(m) || takeover_switched(m)) && v->state == VERSION_LEAVES;
 }
 
+/* Why one that lives does not go on in the leader's place; NULL: it follows, or is none. */
+static const char *missed_why(const struct monitor *m, const struct version *v)
+{
+	if (v->index == m->leader || !version_lives(v))
+		return NULL;
+	if (v->state == VERSION_STARTING)
+		return "it has not begun to follow";
+	return m->conduct->following >> v->index & 1 ? successor_barred(m, v) : NULL;
+}
+
 void takeover_missed(const struct version *from, const char *cause)
 {
 	const struct monitor *m = from->monitor;
 
 	for (unsigned i = 0; i < m->versions; i++) {
-		const struct version *v = &m->version[i];
+		const char *why = missed_why(m, &m->version[i]);
 
-		if (m->conduct->following >> i & 1 && successor_barred(m, v))
+		if (why)
 			say_error(NULL, "%s: %s %s; %s does not go on in its place: %s",
-				  m->session.name, from->name, cause, v->name,
-				  successor_barred(m, v));
+				  m->session.name, from->name, cause, m->version[i].name, why);
 	}
 }
 
