@@ -11,8 +11,6 @@
  */
 #include "engine/update/state/epoll.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +18,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/update/heap.h"
@@ -47,16 +44,32 @@ static size_t nwatches;
 
 /* --- what there is ------------------------------------------------------------ */
 
+/* The number behind a word, from where the last one was found on. */
+static bool number_after(const char **at, const char *word, int base, uint64_t *number)
+{
+	const char *found = strstr(*at, word);
+	char *end;
+
+	if (!found)
+		return false;
+	found += strlen(word);
+	*number = strtoull(found, &end, base);
+	*at = end;
+	return end != found;
+}
+
 /* `tfd: 7 events: 19 data: 55d0c0de pos:0 ino:61 sdev:9`, numbers but the first in hexadecimal. */
 static bool watch_parse(const char *line, struct watch *w)
 {
-	unsigned long data, inode;
+	uint64_t fd, events;
 
-	if (sscanf(line, "tfd: %d events: %x data: %lx pos:%*s ino:%lx", &w->fd, &w->events, &data,
-			&inode) != 4)
+	if (!number_after(&line, "tfd:", 10, &fd) || !number_after(&line, "events:", 16, &events) ||
+	    !number_after(&line, "data:", 16, &w->kernels) ||
+	    !number_after(&line, "ino:", 16, &w->inode))
 		return false;
-	w->kernels = w->own = data;
-	w->inode = inode;
+	w->fd = (int)fd;
+	w->events = (uint32_t)events;
+	w->own = w->kernels;
 	return true;
 }
 
@@ -102,36 +115,59 @@ static bool set_read(int set)
 	return ok && n >= 0;
 }
 
-static bool is_set(int folder, const char *name)
+/* What has no file of its own shares one, which the kernel tells faster than a name. */
+static bool is_set(int fd, const struct stat *shared)
 {
 	static const char what[] = "anon_inode:[eventpoll]";
-	char is[sizeof(what)];
+	char path[32], is[sizeof(what)];
+	struct stat s;
 
-	return isdigit((unsigned char)*name) &&
-		readlinkat(folder, name, is, sizeof(is)) == sizeof(what) - 1 &&
+	if (fstat(fd, &s) || s.st_ino != shared->st_ino || s.st_dev != shared->st_dev)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, is, sizeof(is)) == sizeof(what) - 1 &&
 		!memcmp(is, what, sizeof(what) - 1);
 }
 
-/* Not by opendir(): the heap is the server's. */
-static bool sets_read(int folder)
+static bool shared_find(struct stat *shared)
 {
-	_Alignas(struct dirent64) char part[PART_SIZE];
-	long n;
+	int set = epoll_create1(EPOLL_CLOEXEC);
+	bool ok = set >= 0 && !fstat(set, shared);
 
-	while ((n = syscall(SYS_getdents64, folder, part, sizeof(part))) > 0)
-		for (long i = 0; i < n; ) {
-			const struct dirent64 *d = (const struct dirent64 *)(part + i);
+	if (set >= 0)
+		close(set);
+	return ok;
+}
 
-			if (is_set(folder, d->d_name) && !set_read(atoi(d->d_name)))
-				return false;
-			i += d->d_reclen;
-		}
-	return n == 0;
+/* All numbers of descriptors are below; 0: it cannot be known. */
+static int numbers_end(void)
+{
+	char part[PART_SIZE];
+	const char *at = part;
+	uint64_t end = 0;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, part, sizeof(part) - 1) : -1;
+
+	part[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+	return number_after(&at, "FDSize:", 10, &end) ? (int)end : 0;
+}
+
+/* By their numbers: a list of names costs more than a look at each of them. */
+static bool sets_read(void)
+{
+	int end = numbers_end();
+	struct stat shared;
+	bool ok = end > 0 && shared_find(&shared);
+
+	for (int fd = 0; ok && fd < end; fd++)
+		ok = !is_set(fd, &shared) || set_read(fd);
+	return ok;
 }
 
 bool epoll_read(char *why, size_t size)
 {
-	int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool ok;
 
 	epoll_forget();
@@ -139,12 +175,10 @@ bool epoll_read(char *why, size_t size)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (watches == MAP_FAILED)
 		watches = NULL;
-	ok = folder >= 0 && watches && sets_read(folder);
+	ok = watches && sets_read();
 	if (!ok)
 		snprintf(why, size, "the registrations of epoll sets cannot be read: %s",
 			strerror(errno));
-	if (folder >= 0)
-		close(folder);
 	return ok;
 }
 
