@@ -9,6 +9,7 @@
 #define GIVEN_MOST_US	5000000	/* by the clock: clients wait, and the monitor's other users */
 #define GIVEN_ENDING_US	60000000 /* the same where nobody waits but for the session's end */
 
+struct monitor;
 struct version;
 
 /* What a version had of the time that it is given. */
@@ -20,8 +21,13 @@ struct given {
 void given_begin(struct given *p, const struct version *v, uint64_t limit_us);
 /* The same at the end of all. */
 void given_begin_ending(struct given *p, const struct version *v, uint64_t limit_us);
-/* The monitor has looked at it, or served it, since then: that was none of its time. */
+/* The monitor has looked at it since then: that was none of its time. */
 void given_ours(struct given *p, uint64_t since_us);
+/*
+ * Serves all that ask.  That is none of its time, but for looks at slots that say so, and whose
+ * threads do not ask.
+ */
+void given_serve(struct given *p, struct monitor *m);
 /* It has had its time; or nobody waits any longer. */
 bool given_over(struct given *p);
 

@@ -250,15 +250,6 @@ static void late_say(const struct rewind *rw)
 			  "does not come to tell what it does in time");
 }
 
-/* What that takes us is not their time. */
-static void processes_serve(struct monitor *m)
-{
-	uint64_t now = now_us();
-
-	serve_all(m);
-	given_ours(&making.given, now);
-}
-
 static int take_wait(struct monitor *m)
 {
 	struct version *v = leading(m);
@@ -268,7 +259,7 @@ static int take_wait(struct monitor *m)
 		bool late = given_over(&making.given);
 
 		/* Who has asked by the end of that time is served. */
-		processes_serve(m);
+		given_serve(&making.given, m);
 		if (making.state == was && !making.error && (late || any_lost(&v->rewind)))
 			late_say(&v->rewind);
 	}
@@ -276,7 +267,7 @@ static int take_wait(struct monitor *m)
 	copies_answer(v, making.error);
 	/* Who does not say so has not begun to tell, and never will: nobody follows that. */
 	for (; making.state == MAKING_TAKES && !all_taken(v); usleep(LOOK_US)) {
-		processes_serve(m);
+		given_serve(&making.given, m);
 		m->failed |= given_over(&making.given);
 		if (m->failed)
 			return -ETIMEDOUT;

@@ -336,6 +336,7 @@ struct monitor {
 	struct held held[HELD_MAX];
 	unsigned held_high;	/* rows ever used */
 	bool held_again;	/* one of them is to be served anew */
+	uint64_t vain_us;	/* spent on slots that said that they ask, and did not */
 	bool asked_soon;	/* somebody asks who has yet to sleep: it rings no second time */
 	struct move move;	/* the takeover that is wanted, or under way */
 	struct start_record start;

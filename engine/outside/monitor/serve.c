@@ -448,14 +448,18 @@ static bool slot_asks(struct version *v, uint32_t slot)
 static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 {
 	struct monitor *m = v->monitor;
+	uint64_t began = now_us();
 	struct request r;
 	int64_t reply;
+	enum asker is;
 
 	MUST(slot < AREA_THREADS);
 
 	if (held_is(m, v, slot) || taker_waits(&m->move, v, slot))
 		return;
-	switch (asker_find(v, slot, &r, looks)) {
+	is = asker_find(v, slot, &r, looks);
+	m->vain_us += is != ASKER_IS ? now_us() - began : 0;
+	switch (is) {
 	case ASKER_IS:
 		reply = m->conduct ? versions_serve(v, &r) : request_serve(v, &r);
 		if (reply != REPLY_LATER)

@@ -518,11 +518,9 @@ static void copy_serve(struct monitor *m, struct given *begins)
 {
 	uint32_t heard[VERSIONS];
 	unsigned n = versions_heard(m, heard);
-	uint64_t now = now_us();
 
 	m->asked_soon = false;
-	serve_all(m);
-	given_ours(begins, now);
+	given_serve(begins, m);
 	if (!making.made && !making.error &&
 	    !versions_ring(m, heard, n, m->asked_soon ? SOON_US : LOOK_US))
 		usleep(SOON_US);

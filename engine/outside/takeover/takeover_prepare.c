@@ -258,8 +258,7 @@ static bool park(struct monitor *m, struct move *mv, uint64_t limit_us)
 			return false;
 		}
 		/* A thread may stand in a question that has nothing to do with this. */
-		serve_all(m);
-		given_ours(&given, now);
+		given_serve(&given, m);
 		pause_for(now - begin);
 		late = given_over(&given);
 	}
