@@ -115,6 +115,20 @@ replayed()
 if os.path.exists(f"{PLACE}/lib/libtripled.so.1"):
     fail("something is left in a folder of the machine")
 
+# Where a link is to be there is a file, or a folder with something in it, which stay what they are.
+made(2)
+LINK = f"{PLACE}/lib/libtripled.so.1"
+os.unlink(LINK)
+write(LINK, "no library")
+if "its own" not in replayed() or open(LINK).read() != "no library":
+    fail("a file in a link's place")
+os.unlink(LINK)
+os.mkdir(LINK)
+write(f"{LINK}/more", "")
+if "its own" not in replayed() or os.listdir(LINK) != ["more"]:
+    fail("a folder in a link's place")
+shutil.rmtree(LINK)
+
 # Packed again, what is missing here, or another, stays as it is packed.
 for place in (lambda: None, lambda: made(2), lambda: shutil.rmtree(PLACE)):
     place()

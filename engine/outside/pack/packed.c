@@ -32,6 +32,7 @@
 
 struct place {
 	int from;		/* the recording's folder of files */
+	const json_t *rows;
 	char top[PATH_MAX];	/* where the tmpfs is */
 	dev_t dev;		/* its */
 	unsigned dirs, files;
@@ -148,16 +149,38 @@ static bool top_make(struct place *p)
 
 /* --- folders --------------------------------------------------------------------------- */
 
+/* A copy is mounted over it: it stays where it is. */
+static bool is_over(const json_t *row)
+{
+	struct stat is;
+
+	return !word(row, "link")[0] && !stat(word(row, "path"), &is) && S_ISREG(is.st_mode);
+}
+
+/* Something else comes there, which can be put in no place that something is mounted in. */
+static bool is_replaced(const struct place *p, const char *path)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(p->rows, i, row)
+		if (!strcmp(word(row, "path"), path))
+			return !is_here(row) && !is_over(row);
+	return false;
+}
+
 /* What is in a folder of the machine, in one of ours; what cannot be had is missing there. */
-static void entry_bind(int from, int to, const char *old, const char *new, const char *name)
+static void entry_bind(const struct place *p, int from, int to, const char *old, const char *new,
+		       const char *name)
 {
 	char source[PATH_MAX], target[PATH_MAX], text[PATH_MAX] = "";
+	const char *above = old[1] ? old : "";
 	struct stat is;
 	int fd;
 
-	if (snprintf(source, sizeof(source), "%s/%s", old, name) >= (int)sizeof(source) ||
+	if (snprintf(source, sizeof(source), "%s/%s", above, name) >= (int)sizeof(source) ||
 	    snprintf(target, sizeof(target), "%s/%s", new, name) >= (int)sizeof(target) ||
-	    fstatat(from, name, &is, AT_SYMLINK_NOFOLLOW))
+	    fstatat(from, name, &is, AT_SYMLINK_NOFOLLOW) || is_replaced(p, source))
 		return;
 	if (S_ISLNK(is.st_mode)) {
 		if (readlinkat(from, name, text, sizeof(text) - 1) > 0)
@@ -174,14 +197,14 @@ static void entry_bind(int from, int to, const char *old, const char *new, const
 	mount(source, target, NULL, MS_BIND | MS_REC, NULL);
 }
 
-static void entries_bind(const char *old, const char *new)
+static void entries_bind(const struct place *p, const char *old, const char *new)
 {
 	DIR *dir = opendir(old);
 	int to = open(new, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (struct dirent *d; dir && to >= 0 && (d = readdir(dir));)
 		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
-			entry_bind(dirfd(dir), to, old, new, d->d_name);
+			entry_bind(p, dirfd(dir), to, old, new, d->d_name);
 	if (dir)
 		closedir(dir);
 	if (to >= 0)
@@ -201,7 +224,7 @@ static bool folder_open_up(struct place *p, const char *path)
 	if (snprintf(new, sizeof(new), "%s/d%u", p->top, p->dirs++) >= (int)sizeof(new) ||
 	    mkdir(new, 0700) || chmod(new, is.st_mode & 0777))
 		return fails(p, "%s: %s", new, strerror(errno));
-	entries_bind(path, new);
+	entries_bind(p, path, new);
 	if (!strcmp(path, "/") ? chroot(new) : mount(new, path, NULL, MS_BIND | MS_REC, NULL))
 		return fails(p, "%s cannot be another: %s", path, strerror(errno));
 	return true;
@@ -267,12 +290,11 @@ static bool row_place(struct place *p, const json_t *row)
 {
 	const char *path = word(row, "path"), *link = word(row, "link");
 	char copy[PATH_MAX];
-	struct stat is;
 
 	if (is_here(row))
 		return true;
 	p->files++;
-	if (!link[0] && !stat(path, &is) && S_ISREG(is.st_mode)) {
+	if (is_over(row)) {
 		snprintf(copy, sizeof(copy), "%.4000s/f%u", p->top, p->files);
 		return file_copy(p, row, copy) &&
 		       (!mount(copy, path, NULL, MS_BIND, NULL) ||
@@ -295,6 +317,7 @@ static bool all_place(struct place *p, const json_t *list, const char *folder)
 
 	if (!getcwd(at, sizeof(at)))
 		strcpy(at, "/");
+	p->rows = list;
 	json_array_foreach(list, i, row)
 		done = done && row_place(p, row);
 	if (snprintf(below, sizeof(below), "%s/.", folder) >= (int)sizeof(below))
