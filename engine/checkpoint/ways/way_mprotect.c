@@ -43,11 +43,9 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		signal(sig, SIG_DFL);
 		return;
 	}
-	if (state->depth) {
-		LOG[n].at = at;
-		memcpy(LOG[n].bytes, (void *)at, PAGE);
-		state->head = n + 1;
-	}
+	LOG[n].at = at;
+	memcpy(LOG[n].bytes, (void *)at, PAGE);
+	state->head = n + 1;
 	mprotect((void *)at, PAGE, PROT_READ | PROT_WRITE);
 }
 
@@ -76,7 +74,6 @@ int protect_open(struct level *level)
 	if (state->depth)
 		return fail(EMFILE, "the way of mprotect has one checkpoint at a time");
 	if (state->counts.opened % 256 == 0) {	/* what was mapped meanwhile */
-		all_protect(PROT_READ | PROT_WRITE);	/* or what is read-only were not found */
 		if (ranges_read(ranges, 1))
 			return fail(E2BIG, "the program's memory is not known");
 	}
@@ -93,6 +90,13 @@ void protect_restore(const struct level *level)
 
 		memcpy((void *)page->at, page->bytes, PAGE);
 	}
+}
+
+/* The kernel writes without a handler, and is not waited for when none is open. */
+void protect_drop(const struct level *level)
+{
+	(void)level;
+	all_protect(PROT_READ | PROT_WRITE);
 }
 
 /* Writes to a range what it holds: before the kernel writes there, which has no handler. */

@@ -21,7 +21,7 @@ static const struct way ways[] = {
 	{ "tags", pages_begin, tags_open, tags_restore, nothing, 0, LOG_UNIT, 1 },
 	{ "undo", undo_begin, undo_open, undo_restore, nothing, 0, 1, 0 },
 	{ "scan", pages_begin, pages_open, pages_restore, nothing, 1, 1, 0 },
-	{ "mprotect", protect_begin, protect_open, protect_restore, nothing, 1, PAGE_UNIT, 0 },
+	{ "mprotect", protect_begin, protect_open, protect_restore, protect_drop, 1, PAGE_UNIT, 0 },
 	{ "fork", ready, fork_open, fork_restore, fork_drop, 1, 1, 0 },
 };
 

@@ -41,6 +41,7 @@ void tags_restore(const struct level *level);
 int protect_begin(void);
 int protect_open(struct level *level);
 void protect_restore(const struct level *level);
+void protect_drop(const struct level *level);
 
 /* way_fork.c */
 int fork_open(struct level *level);
