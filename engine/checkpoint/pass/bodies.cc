@@ -6,10 +6,11 @@
 //
 // and a row (f, f.checked) in a table of the program's.  In a program in which checkpoints may be
 // opened the runtime makes each entry lead to the other body before anything of the program runs
-// (runtime/bodies.c); in one that takes none nothing is done, and a checkpoint costs a jump
+// (seam/bodies.c); in one that takes none nothing is done, and a checkpoint costs a jump
 // for a call from another module.  Within a module a body calls the bodies of its kind.
 //
-// Entries lie together, so that few pages are written.
+// Entries lie together, so that few pages are written; and so do checked bodies, so that a process
+// has little of what does not run in its memory.
 #include "engine/checkpoint/pass/bodies.h"
 #include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/options.h"
@@ -23,7 +24,7 @@
 
 using namespace llvm;
 
-static const char entries[] = ".mve_entry";
+static const char entries[] = ".mve_entry", checks[] = ".mve_text";
 static const char table[] = "mve_checked";
 
 // A label in assembly may be there once.
@@ -77,8 +78,9 @@ static bool in_registers(const Function &f)
 
 static bool can(const Function &f)
 {
-	return is_own(f) && in_registers(f) && !f.isVarArg() && !f.hasOptNone() && !f.hasSection() &&
-	       !f.hasPrologueData() && !f.hasPrefixData() && !has_addresses(f) && !has_label(f);
+	return is_own(f) && in_registers(f) && !f.isVarArg() && !f.hasOptNone() &&
+	       !f.hasSection() && !f.hasPrologueData() && !f.hasPrefixData() &&
+	       !has_addresses(f) && !has_label(f);
 }
 
 // Its own code only: arguments stay as they are passed.
@@ -140,6 +142,7 @@ std::vector<Bodies> bodies_make(Module &m, std::vector<Function *> &functions)
 		if (with == all.end())
 			continue;
 		with->checked = body(*f, ".checked");
+		with->checked->setSection(checks);
 		entry_make(*f, *with->plain);
 		f = with->checked;
 	}
@@ -169,14 +172,15 @@ static Constant *from(GlobalVariable *row, unsigned field, Function *to)
 	return ConstantExpr::getTrunc(way, half);
 }
 
-// As in runtime/bodies.c.  It goes where its function goes.
+// As in seam/bodies.c.  It goes where its function goes.
 static GlobalVariable *row_make(Module &m, const Bodies &b)
 {
 	auto *type = ArrayType::get(Type::getInt32Ty(m.getContext()), 2);
 	auto *row = new GlobalVariable(m, type, true, GlobalValue::PrivateLinkage, nullptr,
 				       "mve_checked_row");
 
-	row->setInitializer(ConstantArray::get(type, {from(row, 0, b.entry), from(row, 1, b.checked)}));
+	row->setInitializer(ConstantArray::get(type, {from(row, 0, b.entry),
+						      from(row, 1, b.checked)}));
 	row->setSection(table);
 	row->setAlignment(Align(4));
 	row->setComdat(b.entry->getComdat());

@@ -19,4 +19,10 @@ bool editions_can(const llvm::Function &f);
 // Blocks in editions for who knows whether one is open: gates whose answer is known are gone.
 void editions(llvm::Function &f, const Gates &gates, const Quiet &quiet, Count &count);
 
+// Calls by pointers that may lead out of the program (outside.cc).
+void outside_thunks(llvm::Function &f);
+
+// Large arrays of the frame to the second stack (frames.cc).
+void frames_move(llvm::Function &f, Count &count);
+
 #endif

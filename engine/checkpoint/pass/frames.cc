@@ -8,7 +8,7 @@
 //
 // and stores to them are checked as those to any memory.  A function that is left by a jump or an
 // exception ends nothing: the runtime finds that out.
-#include "engine/checkpoint/pass/frames.h"
+#include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/options.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"

@@ -4,7 +4,7 @@
 //	if (function - text >= size of text)
 //		function = mve_checkpoint_callee(function)
 //	function(...)
-#include "engine/checkpoint/pass/outside.h"
+#include "engine/checkpoint/pass/emit.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/MDBuilder.h"

@@ -2,12 +2,10 @@
 // mve-cc loads it into clang; for opt it is called mve-checkpoint.
 #include "engine/checkpoint/pass/bodies.h"
 #include "engine/checkpoint/pass/emit.h"
-#include "engine/checkpoint/pass/frames.h"
 #include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/leave.h"
 #include "engine/checkpoint/pass/loops.h"
 #include "engine/checkpoint/pass/options.h"
-#include "engine/checkpoint/pass/outside.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"

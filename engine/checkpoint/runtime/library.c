@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "engine/checkpoint/runtime/bodies.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/library.h"
+#include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/core/pairs.h"

@@ -8,4 +8,7 @@
 /* All tags are of no epoch. */
 void tags_wipe(void);
 
+/* seam/bodies.c, before anything of the program runs: whether checked bodies of functions run. */
+int bodies_begin(void);
+
 #endif

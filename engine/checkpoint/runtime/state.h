@@ -66,7 +66,7 @@ struct state {
 	uint8_t strange;	/* libraries may write without a call that is known */
 	uint8_t called;		/* library.h: since the seam has put it out */
 	uint8_t forgets;	/* what is hot: it cannot be read, or its tags are wiped */
-	uint8_t plain;		/* bodies.c: why functions' plain bodies run: an errno */
+	uint8_t plain;		/* seam/bodies.c: why functions' plain bodies run: an errno */
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
 	size_t head;		/* entries of the log; past its end when it is full */

@@ -6,7 +6,6 @@
  * The kernel writes what we may only execute, by /proc/self/mem: code is never writable, and mve,
  * which would have to look at code that may have been written, has nothing to look at.
  */
-#include "engine/checkpoint/runtime/bodies.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
