@@ -23,11 +23,13 @@ way fork pages 1
 # they were; the kernel writes to some, between.
 cat >drops.c <<'END'
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <mve/checkpoint.h>
 static char pages[64 * 4096];
 int main(void)
 {
+	clearenv();
 	for (int n = 0; n < 600; n++) {
 		if (mve_checkpoint_open())
 			return puts(mve_checkpoint_why());
@@ -42,7 +44,7 @@ int main(void)
 	mve_checkpoint_restore();
 }
 END
-"$cc" -O2 -mve-no-checks drops.c -o drops
+"$cc" -D_GNU_SOURCE -O2 -mve-no-checks drops.c -o drops
 for name in scan mprotect; do
 	GLIBC_TUNABLES=glibc.pthread.rseq=0 MVE_CHECKPOINT_WAY=$name ./drops >out || true
 	grep -q '^ok$' out || { echo "$name, dropped:"; cat out; exit 1; }

@@ -27,12 +27,20 @@ static const struct way ways[] = {
 
 const struct way *way;
 
-int way_choose(void)
+static const struct way *named;
+
+/* As the program begins: nginx' workers have no environment. */
+__attribute__((constructor(101))) static void way_find(void)
 {
 	const char *name = getenv("MVE_CHECKPOINT_WAY");
 
 	for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]); n++)
 		if (!strcmp(ways[n].name, name ? name : "tags"))
-			way = &ways[n];
+			named = &ways[n];
+}
+
+int way_choose(void)
+{
+	way = named;
 	return way ? way->begin() : fail(EINVAL, "MVE_CHECKPOINT_WAY: no such way");
 }

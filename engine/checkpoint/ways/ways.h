@@ -1,6 +1,6 @@
 /*
  * The ways of keeping memory.  Tags and the log are ours; the others are there to be compared with
- * it, behind the same header.  MVE_CHECKPOINT_WAY chooses when the first checkpoint is opened:
+ * it, behind the same header.  MVE_CHECKPOINT_WAY, as the program begins, chooses:
  *
  *	tags		checks, tags and the log; libraries' memory by pages
  *	undo		each store is logged: the program was built with -mve-undo
