@@ -70,13 +70,20 @@ static bool is_until(const struct arg_desc *a, uint64_t value)
 	return a->kind == KIND_FLAGS && a->what == XLAT_timer_flags && value & TIMER_ABSTIME;
 }
 
-/* Which of its arguments says how long; -1: none, it ends by no time, or at one. */
+/* Of what a process computes; ours is not that. */
+static bool is_processors(const struct arg_desc *a, uint64_t value)
+{
+	return a->kind == KIND_ENUM && a->what == XLAT_clockids &&
+	       ((int32_t)value < 0 || (int32_t)value == CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* Which of its arguments says how long; -1: none, it ends by no such time, or at one. */
 static int time_arg(const struct call_desc *d, const uint64_t args[])
 {
 	if (!call_has(d, TRAIT_LASTS))
 		return -1;
 	for (int i = 0; i < d->nargs; i++) {
-		if (is_until(&d->args[i], args[i]))
+		if (is_until(&d->args[i], args[i]) || is_processors(&d->args[i], args[i]))
 			return -1;
 		if (d->args[i].kind == KIND_WAIT)
 			return (int32_t)args[i] > 0 ? i : -1;
