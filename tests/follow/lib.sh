@@ -57,12 +57,13 @@ launch()
 	echo $server >>"$folder/started"
 }
 
+# trouble WORDS: a report of failures may be cut short from above: what it is comes last.
 trouble()
 {
-	echo "$*" >&2
 	tail -5 "$folder/server.log" >&2
 	"$MVE" status "$name" | sed -n 3,6p >&2
 	"$MVE" report "$name" >&2
+	echo "$*" >&2
 	exit 1
 }
 
