@@ -246,11 +246,15 @@ void stack_read_beside(pid_t pid, const struct stack_start *s,
 
 /* --- threads that nobody has stopped ---------------------------------------------- */
 
-static bool stopped_within(pid_t tid, int ms, int *status)
+/* One that only lacks a processor stops as soon as it has one; what counts is the time for which
+ * the kernel keeps it: for a file, say, that does not come. */
+static bool comes_to_stop(pid_t tid, int *status)
 {
 	struct timespec look = { 0, 1000000 };
+	int64_t end = ms_now() + LIMIT_MS;
+	int kept = 0;
 
-	for (; ms > 0; ms--) {
+	for (; kept < CATCH_MS && ms_now() < end; kept += thread_state(tid, tid) != 'R') {
 		pid_t got = waitpid(tid, status, __WALL | WNOHANG);
 
 		if (got == tid)
@@ -279,7 +283,7 @@ bool stack_catch(pid_t tid, uint64_t inside, uint64_t inside_len, struct stack_s
 
 	if (thread_seize(tid, 0))
 		return false;
-	if (!ptrace(PTRACE_INTERRUPT, tid, 0, 0) && stopped_within(tid, CATCH_MS, &status))
+	if (!ptrace(PTRACE_INTERRUPT, tid, 0, 0) && comes_to_stop(tid, &status))
 		got = !ptrace(PTRACE_GETREGS, tid, 0, &r);
 	if (got && r.rip - inside >= inside_len)
 		start_from(s, &r);
