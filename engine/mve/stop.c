@@ -14,7 +14,7 @@
 #include "engine/outside/monitor/say.h"
 
 #define SERVER_MS	10000	/* for the server's end */
-#define SESSION_MS	30000	/* for the session's behind it; the monitor has shorter limits */
+#define SESSION_MS	30000	/* for the session's behind it, while its monitor answers nobody */
 #define LOOK_MS		20
 
 static const char help[] =
@@ -62,6 +62,25 @@ static bool within(int ms, bool (*is)(struct session *), struct session *s)
 	return true;
 }
 
+/* The monitor's loop goes on, which gives followers their time to come to their ends. */
+static bool monitor_answers(const struct session *s)
+{
+	json_t *answer = control_ask(s, "stop");
+
+	json_decref(answer);
+	return answer;
+}
+
+static bool session_moves(struct session *s)
+{
+	bool moves;
+
+	do
+		moves = within(SESSION_MS, session_moved, s);
+	while (!moves && monitor_answers(s));
+	return moves || session_moved(s);
+}
+
 /* False: it was not sent, which is said. */
 static bool server_signal(const struct session *s, int sig)
 {
@@ -93,7 +112,7 @@ static int servers_end(struct session *s, int sig)
 				  s->name, s->server);
 			return EXIT_NO;
 		}
-		if (!within(SESSION_MS, session_moved, s)) {
+		if (!session_moves(s)) {
 			say_error("mve status shows what is left of it",
 				  "the server has ended, the session has not: %s", s->name);
 			return EXIT_NO;
