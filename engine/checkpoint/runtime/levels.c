@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/maps.h"
-#include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ways.h"
 
@@ -90,7 +89,7 @@ int checkpoint_open(const struct jump *jump)
 	level->epoch = epoch_next();
 	state->epoch = level->epoch;
 	if (state->depth++ == 0)
-		log_ahead();
+		ahead_save();
 	log_stack(state->stack_low, level->stack, level->stack + level->stack_size);
 	state->counts.opened++;
 	state->why = "";

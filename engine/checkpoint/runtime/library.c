@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/library.h"
-#include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/core/pairs.h"

@@ -15,31 +15,17 @@
  *
  * An entry is valid whose serial is that of the log's contents.  Written by all threads, read
  * when the others stand.
- *
- * What one request has written the next one mostly writes, too, and to save it as the checkpoint
- * is opened costs a quarter.  So a region that is saved, and whose tag is the epoch before, was
- * saved twice running: it is hot, and is saved ahead from then on, until the tags are wiped.
- * Only memory that is always there can be: the program's data, and its heap.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/ways/undo.h"
 #include "engine/checkpoint/ways/ways.h"
 
-struct entry {
-	uintptr_t at;		/* in its low bits: HOT */
-	uint64_t serial;
-	unsigned char bytes[REGION];
-};
-
 #define PAGE		4096ul
-#define LOG		((struct entry *)LOG_AT)
-#define LOG_ENTRIES	(LOG_MAX / sizeof(struct entry))
 
 /* Entries that a thread has taken at once: threads meet seldom then, and nobody waits for what
  * each wrote before. */
@@ -53,11 +39,6 @@ static __thread struct {
 } ours;
 
 #define BATCH_END	32
-
-#define HOT		1ul
-
-extern char __data_start __attribute__((visibility("hidden")));
-extern char _end __attribute__((visibility("hidden")));
 
 _Static_assert(LOG_ENTRIES < 1ul << 31, "a batch is one word");
 
@@ -97,22 +78,6 @@ static inline size_t take(void)
 	return n < batch >> BATCH_END ? n : take_more();
 }
 
-/* By two registers, for a SAVES function has to keep each that it uses; and all that a callee may
- * use, where it calls one that is no such function. */
-#define IN_LINE		__attribute__((always_inline)) static inline
-
-IN_LINE void copy(struct entry *entry, uintptr_t region)
-{
-	for (size_t n = 0; n < REGION; n += 32)
-		__asm__ volatile("movups %2, %%xmm0\n\tmovups %3, %%xmm1\n\t"
-				 "movups %%xmm0, %0\n\tmovups %%xmm1, %1"
-				 : "=m"(*(__int128 *)(entry->bytes + n)),
-				   "=m"(*(__int128 *)(entry->bytes + n + 16))
-				 : "m"(*(const __int128 *)(region + n)),
-				   "m"(*(const __int128 *)(region + n + 16))
-				 : "xmm0", "xmm1", "memory");
-}
-
 static inline int tag_put(uintptr_t page, uintptr_t place)
 {
 	uintptr_t was = 0;
@@ -129,31 +94,6 @@ static inline void tag_noted(uintptr_t tag)
 	if (*(volatile uintptr_t *)&state->tag_page[page % TAG_PAGES] != page &&
 	    !tag_put(page, page) && !tag_put(page, page * 0x9E3779B97F4A7C15ul >> 48))
 		state->tag_pages_more = 1;
-}
-
-/* Whether it meets memory that can be read at any time. */
-static int stays(uintptr_t at, size_t size)
-{
-	uintptr_t begin, top, end;
-
-	heap_bounds(&begin, &top, &end);
-	return (at < top && at + size > begin) ||
-	       (at < (uintptr_t)&_end && at + size > (uintptr_t)&__data_start);
-}
-
-/* With its tag as it is, which was found old, and its bytes.  Nothing where somebody else was
- * first. */
-IN_LINE int fill(struct entry *entry, uintptr_t region, uint8_t epoch, uint64_t serial)
-{
-	if (*(volatile uint8_t *)tag_of(region) >= epoch)
-		return 0;
-	*(volatile uint64_t *)&entry->serial = serial;
-	return 1;
-}
-
-SAVES __attribute__((noinline)) static uintptr_t hot_of(uintptr_t region)
-{
-	return stays(region, REGION) ? HOT : 0;
 }
 
 SAVES __attribute__((noinline)) static void log_full(void)
@@ -187,9 +127,9 @@ SAVES void mve_checkpoint_save(const void *pointer)
 			return;
 		}
 		LOG[n].serial = 0;
-		LOG[n].at = region | (was && was == epoch - 1 ? hot_of(region) : 0);
-		copy(LOG + n, region);
-		if (!fill(LOG + n, region, epoch, state->serial))
+		LOG[n].at = region | (was == epoch - 1 ? ahead_hot(region) : 0);
+		entry_copy(LOG + n, region);
+		if (!entry_fill(LOG + n, region, epoch, state->serial))
 			return;
 	}
 	tag_noted((uintptr_t)tag);
@@ -207,56 +147,6 @@ SAVES void mve_checkpoint_save_range(const void *at, size_t size)
 			mve_checkpoint_save((const void *)region);
 }
 
-/* Those that have become hot are put behind those that were. */
-static size_t hot_gather(void)
-{
-	size_t all = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES, to = state->hot;
-
-	for (size_t n = to; n < all && to < HOT_MAX; n++)
-		if (LOG[n].at & HOT && LOG[n].serial == state->serial)
-			LOG[to++].at = LOG[n].at;
-	return to;
-}
-
-IN_LINE void copy_wide(struct entry *entry, uintptr_t region)
-{
-	for (size_t n = 0; n < REGION; n += 32)
-		__asm__ volatile("vmovups %1, %%ymm0\n\tvmovups %%ymm0, %0"
-				 : "=m"(*(char (*)[32])(entry->bytes + n))
-				 : "m"(*(const char (*)[32])(region + n)) : "xmm0", "memory");
-}
-
-IN_LINE void ahead(void (*copies)(struct entry *entry, uintptr_t region))
-{
-	const uint8_t epoch = state->epoch;
-	const uint64_t serial = state->serial;
-	struct entry *const end = LOG + state->hot;
-
-	for (struct entry *entry = LOG; entry < end; entry++) {
-		uintptr_t region = entry->at - HOT;
-
-		copies(entry, region);
-		if (fill(entry, region, epoch, serial))
-			*(volatile uint8_t *)tag_of(region) = epoch;
-	}
-}
-
-__attribute__((target("avx"))) static void ahead_wide(void)
-{
-	ahead(copy_wide);
-	__asm__ volatile("vzeroupper");
-}
-
-/* The checkpoint is open: whoever comes in between saves by himself, behind these. */
-void log_ahead(void)
-{
-	if (__builtin_cpu_supports("avx"))
-		ahead_wide();
-	else
-		ahead(copy);
-	state->counts.ahead += state->hot;
-}
-
 /* What lies in the stack that is saved as it stands, or will come below it, needs no entry. */
 void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end)
 {
@@ -268,13 +158,7 @@ void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end)
 	memset(first + 1, state->epoch, last - first - 1);
 }
 
-void log_forget(const void *at, size_t size)
-{
-	if (stays((uintptr_t)at, size))
-		state->forgets = 1;
-}
-
-/* The outermost checkpoint begins: the log is empty, but for room for what is hot. */
+/* The outermost checkpoint begins: the log is empty, but for room for what is saved ahead. */
 void log_begin(void)
 {
 	size_t used = state->head * way->unit < LOG_MAX ? state->head * way->unit : LOG_MAX;
@@ -285,9 +169,8 @@ void log_begin(void)
 		state->counts.log_most = used;
 	if (used > LOG_KEPT)
 		KERNEL_3(SYS_madvise, LOG_AT + LOG_KEPT, LOG_MAX - LOG_KEPT, MADV_DONTNEED);
-	state->hot = way->hot && !state->forgets && state->last < EPOCH_LAST ? hot_gather() : 0;
-	state->head = state->hot;
-	state->forgets = 0;
+	state->head = way->hot ? ahead_choose() : 0;
+	state->ahead = state->head;
 	state->serial++;
 	state->turn++;
 }
@@ -314,8 +197,6 @@ void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes))
 		entry->serial = 0;
 	}
 	state->counts.regions += state->head - mark;
-	if (mark < state->hot)
-		state->hot = mark;
 	state->head = mark;
 	state->turn++;
 }

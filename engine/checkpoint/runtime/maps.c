@@ -49,7 +49,7 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 
 	if (flags & MAP_FIXED) {
 		lose("something was mapped at a fixed place");
-		log_forget(at, size);
+		ahead_forget(at, size);
 	}
 	got = mmap(at, size, prot, flags, fd, offset);
 	if (got != MAP_FAILED && noted())
@@ -59,7 +59,7 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 
 int mve_map_munmap(void *at, size_t size)
 {
-	log_forget(at, size);
+	ahead_forget(at, size);
 	if (!noted())
 		return munmap(at, size);
 	if ((uintptr_t)at % 4096 || !size) {
@@ -79,14 +79,14 @@ void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...)
 	place = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
 	va_end(more);
 	lose("a mapping was moved");
-	log_forget(at, old);
+	ahead_forget(at, old);
 	return mremap(at, old, size, flags, place);
 }
 
 int mve_map_mprotect(void *at, size_t size, int prot)
 {
 	if (!(prot & PROT_READ))
-		log_forget(at, size);
+		ahead_forget(at, size);
 	return mprotect(at, size, prot);
 }
 

@@ -17,6 +17,9 @@ extern uint8_t mve_checkpoint_epoch;
 SAVES void mve_checkpoint_save(const void *at);
 SAVES void mve_checkpoint_save_range(const void *at, size_t size);
 
+/* A region was saved whose tag is of the epoch before: HOT, if it is hot (ahead.c). */
+SAVES uintptr_t ahead_hot(uintptr_t region);
+
 /* For comparison: -mve-undo, and what -mve-no-checks leaves of the known functions. */
 SAVES void mve_checkpoint_log(const void *at, size_t size);
 SAVES void mve_checkpoint_touch(const void *at, size_t size);

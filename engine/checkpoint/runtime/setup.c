@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/kernel.h"
-#include "engine/checkpoint/runtime/setup.h"
+#include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ways.h"
 
@@ -55,6 +55,8 @@ static int reserve_all(void)
 		error = reserve(STACKS_AT, STACKS_AT + STACKS_MAX);
 	if (!error)
 		error = reserve(PAGES_AT, KEPT_END);
+	if (!error)
+		error = reserve(HABITS_AT, HABITS_AT + HABITS_BYTES);
 	return error;
 }
 
@@ -128,7 +130,7 @@ static void given_back(void)
 
 void tags_wipe(void)
 {
-	state->forgets = 1;
+	state->doubts = state->depth > 0;
 	if (!wiped_in_place())
 		given_back();
 }

@@ -39,6 +39,15 @@ struct change {
 
 #define EPOCH_LAST	255
 
+/* Places for how many checkpoints running have saved a region (ahead.c); a power of two. */
+#define RUNS		1024
+
+struct run {
+	uint32_t name;
+	uint8_t epoch, number;
+	uint16_t pad;
+};
+
 struct level {
 	struct jump jump;
 	size_t mark;		/* the log's head when it was opened */
@@ -65,12 +74,18 @@ struct state {
 	uint8_t watch;		/* thunks.S: the newest checkpoint has not looked */
 	uint8_t strange;	/* libraries may write without a call that is known */
 	uint8_t called;		/* library.h: since the seam has put it out */
-	uint8_t forgets;	/* what is hot: it cannot be read, or its tags are wiped */
+	uint8_t forgets;	/* what is saved ahead: it cannot be read */
+	uint8_t doubts;		/* what is hot: the tags were wiped under the last checkpoint */
 	uint8_t plain;		/* seam/bodies.c: why functions' plain bodies run: an errno */
 	int depth;
 	uint64_t serial;	/* of what the log holds now: older entries are none */
 	size_t head;		/* entries of the log; past its end when it is full */
-	size_t hot;		/* entries of it that are saved ahead, the first ones */
+	size_t ahead;		/* entries of it that are saved ahead, the first ones; */
+	size_t hot;		/* of these, the first ones, what is hot */
+	uint32_t whose;		/* the next checkpoint is opened for: a connection, and 1; */
+	uint32_t whose_last;	/* and the last one was */
+	uint32_t forgotten;	/* ahead.c: how often */
+	struct run run[RUNS];
 	uint64_t turn;		/* of the log: how often a mark was set in it, or gone back to */
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
@@ -130,11 +145,20 @@ void stack_restore(const struct level *level);
 
 /* log.c */
 void log_begin(void);
-void log_ahead(void);
 void log_stack(uintptr_t low, uintptr_t sp, uintptr_t end);
-/* This can no longer be read. */
-void log_forget(const void *at, size_t size);
 void log_undo(size_t mark, void (*also)(uintptr_t at, const void *bytes));
+
+/* ahead.c: how many entries are to be saved ahead, whose addresses it writes into the log; they are
+ * saved; this can no longer be read. */
+size_t ahead_choose(void);
+void ahead_save(void);
+void ahead_forget(const void *at, size_t size);
+
+/* All tags are of no epoch. */
+void tags_wipe(void);
+
+/* seam/bodies.c, before anything of the program runs: whether checked bodies of functions run. */
+int bodies_begin(void);
 
 /* levels.c, for jump.S */
 __attribute__((visibility("hidden"))) int checkpoint_open(const struct jump *jump);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <string.h>
 #include "engine/checkpoint/runtime/kernel.h"
-#include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/seam/seam.h"
 

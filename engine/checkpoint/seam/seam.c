@@ -190,6 +190,7 @@ static int request(int fd, const struct iovec *parts, size_t size)
 	if (back->held && !seam->begun)
 		held_say(ROLLBACK_BEGUN, NULL);
 	seam->begun = 1;
+	state->whose = (uint32_t)fd + 1;
 	opened = mve_checkpoint_open();
 	if (opened == 1)
 		return taken_back();

@@ -20,7 +20,7 @@ struct page {
 	unsigned char bytes[PAGE];
 };
 
-#define LOG		((struct page *)LOG_AT)
+#define COPIES		((struct page *)LOG_AT)
 #define LOG_PAGES	(LOG_MAX / sizeof(struct page))
 
 static struct ranges *const ranges = (void *)PAGES_AT;
@@ -43,8 +43,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		signal(sig, SIG_DFL);
 		return;
 	}
-	LOG[n].at = at;
-	memcpy(LOG[n].bytes, (void *)at, PAGE);
+	COPIES[n].at = at;
+	memcpy(COPIES[n].bytes, (void *)at, PAGE);
 	state->head = n + 1;
 	mprotect((void *)at, PAGE, PROT_READ | PROT_WRITE);
 }
@@ -86,7 +86,7 @@ void protect_restore(const struct level *level)
 	(void)level;
 	all_protect(PROT_READ | PROT_WRITE);
 	while (state->head > 0) {
-		struct page *page = &LOG[--state->head];
+		struct page *page = &COPIES[--state->head];
 
 		memcpy((void *)page->at, page->bytes, PAGE);
 	}

@@ -1,0 +1,229 @@
+/*
+ * What is saved as a checkpoint is opened.  What one request has written the next one mostly
+ * writes, too, and to save it then costs a sixth of what a check that fails and its call take.
+ * There are two lists of it:
+ *
+ *	hot	what HOT_RUN checkpoints running have saved, whomever they were opened for: the
+ *		log's first entries
+ *	habit	of each connection, what two running that were opened for it have saved: what it
+ *		has of its own, and shares with few
+ *
+ * Nothing says whether a region that is saved ahead is written, too.  So hot ones must be saved by
+ * a check again as the tags are wiped, and habits are formed anew each HABIT_USES checkpoints.
+ *
+ * Only memory that is always there can be saved ahead: the program's data, and its heap.  Where the
+ * program shuts a page of these, or unmaps it, all is forgotten.
+ */
+#include <string.h>
+#include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/runtime/save.h"
+#include "engine/checkpoint/runtime/state.h"
+
+#define HOT_RUN		8
+#define HABIT_USES	64
+
+struct habit {
+	uint32_t whose, forgotten;	/* of another, or older than what was forgotten: none */
+	uint32_t uses;
+	uint16_t number, candidates;
+	uintptr_t region[HABIT_MAX];
+	uintptr_t candidate[HABIT_MAX];	/* what the last one has saved besides */
+};
+
+_Static_assert(HABITS * sizeof(struct habit) <= HABITS_BYTES, "their place");
+
+extern char __data_start __attribute__((visibility("hidden")));
+extern char _end __attribute__((visibility("hidden")));
+
+/* --- what is hot -------------------------------------------------------------------------- */
+
+/* Of several regions that have one place here only the last is known: it does no harm. */
+static inline struct run *run_of(uintptr_t region)
+{
+	return &state->run[(uint32_t)(region / REGION) * 0x9E3779B1u / (~0u / RUNS + 1)];
+}
+
+SAVES uintptr_t ahead_hot(uintptr_t region)
+{
+	struct run *run = run_of(region), now = *run;
+	uint32_t name = (uint32_t)(region / REGION);
+
+	if (now.name != name || now.epoch != state->epoch - 1)
+		now = (struct run){ .name = name, .number = state->epoch > 1 };
+	now.epoch = state->epoch;
+	now.number += now.number < HOT_RUN;
+	*run = now;
+	return now.number == HOT_RUN ? HOT : 0;
+}
+
+/* They have to show it again: the next checkpoint saves none of them ahead. */
+static void hot_doubt(void)
+{
+	for (size_t n = 0; n < state->hot; n++)
+		*run_of(LOG[n].at) = (struct run){
+			.name = (uint32_t)(LOG[n].at / REGION), .number = HOT_RUN,
+			.epoch = state->last == EPOCH_LAST ? 0 : state->last };
+	state->hot = 0;
+}
+
+/* --- habits ------------------------------------------------------------------------------- */
+
+static struct habit *habit_of(uint32_t whose)
+{
+	struct habit *habit = (struct habit *)HABITS_AT + whose % HABITS;
+
+	if (habit->whose != whose || habit->forgotten != state->forgotten)
+		*habit = (struct habit){ .whose = whose, .forgotten = state->forgotten };
+	return habit;
+}
+
+/* Requests write in much the same order: it is looked for from where the last one was found. */
+static int is_candidate(const struct habit *habit, uintptr_t region, unsigned *from)
+{
+	for (unsigned n = 0; n < habit->candidates; n++) {
+		unsigned at = *from;
+
+		*from = at + 1 < habit->candidates ? at + 1 : 0;
+		if (habit->candidate[at] == region)
+			return 1;
+	}
+	return 0;
+}
+
+static void put(uintptr_t *list, uint16_t *number, uintptr_t region)
+{
+	if (*number < HABIT_MAX)
+		list[(*number)++] = region;
+}
+
+/* --- both --------------------------------------------------------------------------------- */
+
+/* Where a region can be read at any time. */
+struct there {
+	uintptr_t begin, end;
+};
+
+static int is_there(const struct there *there, uintptr_t at, size_t size)
+{
+	return (at < there[0].end && at + size > there[0].begin) ||
+	       (at < there[1].end && at + size > there[1].begin);
+}
+
+static void there_find(struct there *there)
+{
+	uintptr_t rest;
+
+	heap_bounds(&there[0].begin, &there[0].end, &rest);
+	there[1].begin = (uintptr_t)&__data_start;
+	there[1].end = (uintptr_t)&_end;
+}
+
+/* From what the last checkpoint has saved besides. */
+static void learn(struct habit *habit)
+{
+	size_t all = state->head < LOG_ENTRIES ? state->head : LOG_ENTRIES;
+	uintptr_t other[HABIT_MAX];
+	uint16_t others = 0;
+	struct there there[2];
+	unsigned from = 0;
+
+	there_find(there);
+	for (size_t n = state->ahead; n < all; n++) {
+		uintptr_t at = LOG[n].at, region = at & -REGION;
+
+		if (LOG[n].serial != state->serial || !is_there(there, region, REGION))
+			continue;
+		if (at & HOT && state->hot < HOT_MAX)
+			LOG[state->hot++].at = region;
+		else if (is_candidate(habit, region, &from))
+			put(habit->region, &habit->number, region);
+		else
+			put(other, &others, region);
+	}
+	memcpy(habit->candidate, other, others * sizeof(other[0]));
+	habit->candidates = others;
+}
+
+/* Before it says otherwise there may be some that cannot be read. */
+static void forget(void)
+{
+	state->forgets = 0;
+	state->hot = 0;
+	state->forgotten++;
+}
+
+size_t ahead_choose(void)
+{
+	struct habit *habit;
+
+	if (state->forgets)
+		forget();
+	else
+		learn(habit_of(state->whose_last));
+	if (state->doubts || state->last == EPOCH_LAST)
+		hot_doubt();
+	state->doubts = 0;
+	state->whose_last = state->whose;
+	habit = habit_of(state->whose);
+	if (++habit->uses % HABIT_USES == 0)
+		habit->number = 0;
+	return state->hot + habit->number;
+}
+
+IN_LINE void copy_wide(struct entry *entry, uintptr_t region)
+{
+	for (size_t n = 0; n < REGION; n += 32)
+		__asm__ volatile("vmovups %1, %%ymm0\n\tvmovups %%ymm0, %0"
+				 : "=m"(*(char (*)[32])(entry->bytes + n))
+				 : "m"(*(const char (*)[32])(region + n)) : "xmm0", "memory");
+}
+
+typedef void copies(struct entry *entry, uintptr_t region);
+
+IN_LINE void save_one(copies *copy, struct entry *entry, uintptr_t region, uint8_t epoch,
+		      uint64_t serial)
+{
+	copy(entry, region);
+	if (entry_fill(entry, region, epoch, serial))
+		*(volatile uint8_t *)tag_of(region) = epoch;
+}
+
+IN_LINE void save(copies *copy)
+{
+	const uint8_t epoch = state->epoch;
+	const uint64_t serial = state->serial;
+	struct entry *const end = LOG + state->hot;
+	const struct habit *habit = habit_of(state->whose);
+
+	for (struct entry *entry = LOG; entry < end; entry++)
+		save_one(copy, entry, entry->at, epoch, serial);
+	for (size_t n = 0; n < habit->number; n++) {
+		end[n].at = habit->region[n];
+		save_one(copy, end + n, end[n].at, epoch, serial);
+	}
+}
+
+__attribute__((target("avx"))) static void save_wide(void)
+{
+	save(copy_wide);
+	__asm__ volatile("vzeroupper");
+}
+
+/* The checkpoint is open: whoever comes in between saves by himself, behind these. */
+void ahead_save(void)
+{
+	if (__builtin_cpu_supports("avx"))
+		save_wide();
+	else
+		save(entry_copy);
+	state->counts.ahead += state->ahead;
+}
+
+void ahead_forget(const void *at, size_t size)
+{
+	struct there there[2];
+
+	there_find(there);
+	if (is_there(there, (uintptr_t)at, size))
+		state->forgets = 1;
+}
