@@ -5,13 +5,19 @@
 //			save(...)	for each range; it looks again
 //
 // and a range whose length is not known here is looked at in the same way where it turns out to be
-// no longer than a region; else the runtime looks, behind the gate.
+// no longer than a region; else the runtime looks.  A word's last byte is looked at by its address:
+// one that is aligned as its size is lies in one region.
+//
+// A body that runs only where checkpoints may be open has no gates (bodies.cc): no tag is less than
+// an epoch of 0.
 #include "engine/checkpoint/pass/emit.h"
 #include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/options.h"
 #include "engine/checkpoint/runtime/tags.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -20,6 +26,8 @@ using namespace llvm;
 
 // So many regions' tags are looked at in line.
 static const unsigned inline_regions = 3;
+
+static const uint64_t word_most = 8;
 
 static Value *emit_epoch(IRBuilder<> &b)
 {
@@ -51,12 +59,19 @@ static void call_save(IRBuilder<> &b, StringRef name, ArrayRef<Value *> args)
 
 // A store's own alignment is only what its type promises: programs for x86 break that promise,
 // and it works.  So it is believed when asked for; what is known of the object always is.
-static uint64_t align_of(const Site &s)
+static bool in_one_region(const Site &s)
 {
 	const DataLayout &dl = s.at->getModule()->getDataLayout();
-	uint64_t known = s.pointer == s.base ? getKnownAlignment(s.base, dl).value() : 1;
+	uint64_t known = std::min(getKnownAlignment(s.base, dl).value(), options().region());
 
-	return options().aligned ? std::max(s.align, known) : known;
+	return (s.offset & (known - 1)) + s.size <= known ||
+	       (options().aligned && s.align >= s.size && s.size <= options().region());
+}
+
+// It lies in one region if its base is aligned so.
+static bool is_word(const Site &s)
+{
+	return isPowerOf2_64(s.size) && s.size <= word_most && s.offset % (int64_t)s.size == 0;
 }
 
 // Without them each range is left to the runtime.
@@ -70,11 +85,23 @@ static bool in_line(const Site &s)
 	return !s.length && s.size <= inline_regions * options().region();
 }
 
-static Value *address(IRBuilder<> &b, const Site &s)
+static Value *address(IRBuilder<> &b, const Site &s, Value *base)
 {
 	if (s.length)
 		return s.pointer;
-	return s.offset ? b.CreatePtrAdd(s.base, b.getInt64(s.offset)) : s.base;
+	return s.offset ? b.CreatePtrAdd(base, b.getInt64(s.offset)) : base;
+}
+
+// The same value, and nobody knows: what is made from it is made where it is used, and not kept in
+// a register from where it was made before.
+static Value *unknown(IRBuilder<> &b, Value *v)
+{
+	auto *type = FunctionType::get(v->getType(), v->getType(), false);
+	CallInst *call = b.CreateCall(type, InlineAsm::get(type, "", "=r,0", false), v);
+
+	call->setDoesNotAccessMemory();
+	call->setDoesNotThrow();
+	return call;
 }
 
 // Whether the tag of a byte is older than the epoch.
@@ -91,12 +118,12 @@ static Value *old(IRBuilder<> &b, Value *pointer, uint64_t more, Value *epoch)
 
 static Value *range_old(IRBuilder<> &b, const Site &s, Value *epoch)
 {
-	Value *pointer = address(b, s);
+	Value *pointer = address(b, s, s.base);
 	Value *any = old(b, pointer, 0, epoch);
 	uint64_t region = options().region();
 
-	if (s.size <= region && align_of(s) >= s.size)
-		return any;		// it does not reach into the next region
+	if (in_one_region(s) || is_word(s))
+		return any;
 	for (uint64_t more = region; more < s.size - 1; more += region)
 		any = b.CreateOr(any, old(b, pointer, more, epoch));
 	return s.size > 1 ? b.CreateOr(any, old(b, pointer, s.size - 1, epoch)) : any;
@@ -104,14 +131,14 @@ static Value *range_old(IRBuilder<> &b, const Site &s, Value *epoch)
 
 static void range_save(IRBuilder<> &b, const Site &s)
 {
-	Value *pointer = address(b, s);
+	Value *pointer = address(b, s, s.length || !s.offset ? s.base : unknown(b, s.base));
 	Value *size = s.length ? b.CreateZExtOrTrunc(s.length, b.getInt64Ty()) : b.getInt64(s.size);
 
 	if (options().log)
 		call_save(b, "mve_checkpoint_log", {pointer, size});
 	else if (!options().checks)
 		call_save(b, "mve_checkpoint_touch", {pointer, size});
-	else if (in_line(s) && s.size <= options().region() && align_of(s) >= s.size)
+	else if (in_line(s) && in_one_region(s))
 		call_save(b, "mve_checkpoint_save", {pointer});
 	else
 		call_save(b, "mve_checkpoint_save_range", {pointer, size});
@@ -137,36 +164,60 @@ void emit_gate(Instruction *at, Gates &gates)
 	before->back().eraseFromParent();
 }
 
-// Of a length of 1 to a region's the first and last byte say all; nothing is read for one of 0.
-static Value *length_old(IRBuilder<> &b, const Site &s, Instruction *at, Value *epoch)
+// A block before an instruction, for where the first holds, or, if not, what the second makes, if
+// that makes anything.
+static Instruction *if_either(Value *first, Instruction *at,
+			      function_ref<Value *(IRBuilder<> &)> second)
 {
-	Type *word = b.getInt64Ty();
-	Value *more = b.CreateSub(b.CreateZExtOrTrunc(s.length, word), b.getInt64(1));
-	Value *is_short = b.CreateICmpULT(more, b.getInt64(options().region()));
-	BasicBlock *before = b.GetInsertBlock();
-	Instruction *in = SplitBlockAndInsertIfThen(is_short, at, false);
-	IRBuilder<> look(in), after(at);
-	Value *last = look.CreatePtrAdd(s.pointer, more);
-	Value *any = look.CreateOr(old(look, s.pointer, 0, epoch), old(look, last, 0, epoch));
-	PHINode *either = after.CreatePHI(b.getInt1Ty(), 2);
+	MDNode *seldom = MDBuilder(at->getContext()).createBranchWeights(1, 1000);
+	Instruction *in = SplitBlockAndInsertIfThen(first, at, false, seldom);
+	BasicBlock *block = in->getParent(), *behind = at->getParent();
+	BasicBlock *other = BasicBlock::Create(at->getContext(), "", at->getFunction(), behind);
+	IRBuilder<> b(other);
 
-	either->addIncoming(b.getTrue(), before);
-	either->addIncoming(any, in->getParent());
-	return either;
+	if (Value *also = second(b)) {
+		block->getSinglePredecessor()->getTerminator()->setSuccessor(1, other);
+		b.CreateCondBr(also, block, behind, seldom);
+	} else {
+		other->eraseFromParent();
+	}
+	return in;
 }
 
+// Of a length of 1 to a region's the first and last byte say all; nothing is read for one of 0.
 static void emit_length(const Site &s, Instruction *at, Value *epoch)
 {
 	IRBuilder<> b(at);
-	Value *any = length_old(b, s, at, epoch);
-	MDNode *seldom = MDBuilder(at->getContext()).createBranchWeights(1, 1000);
-	IRBuilder<> save(SplitBlockAndInsertIfThen(any, at, false, seldom));
+	Value *length = b.CreateZExtOrTrunc(s.length, b.getInt64Ty());
+	Value *more = b.CreateSub(length, b.getInt64(1));
+	Value *is_long = b.CreateICmpUGE(more, b.getInt64(options().region()));
+	IRBuilder<> save(if_either(is_long, at, [&](IRBuilder<> &look) {
+		Value *last = look.CreatePtrAdd(s.pointer, more);
+		return look.CreateOr(old(look, s.pointer, 0, epoch), old(look, last, 0, epoch));
+	}));
 
 	save.SetCurrentDebugLocation(s.at->getDebugLoc());
 	range_save(save, s);
 }
 
-// The ranges whose tags are looked at in line, in one branch.
+// Of those whose last byte is not looked at: whether any is not aligned.  Null: there are none.
+static Value *misaligned(IRBuilder<> &b, const Sites &sites)
+{
+	MapVector<Value *, uint64_t> bits;
+	Value *any = nullptr;
+
+	for (const Site &s : sites)
+		if (in_line(s) && is_word(s) && !in_one_region(s))
+			bits[s.base] |= s.size - 1;
+	for (auto [base, mask] : bits) {
+		Value *low = b.CreateTrunc(b.CreatePtrToInt(base, b.getInt64Ty()), b.getInt8Ty());
+		Value *is = b.CreateIsNotNull(b.CreateAnd(low, mask));
+		any = any ? b.CreateOr(any, is) : is;
+	}
+	return any;
+}
+
+// The ranges whose tags are looked at in line.
 static void emit_tags(const Cluster &cluster, Instruction *at, Value *epoch)
 {
 	IRBuilder<> b(at);
@@ -179,44 +230,62 @@ static void emit_tags(const Cluster &cluster, Instruction *at, Value *epoch)
 		}
 	if (!any)
 		return;
-	MDNode *seldom = MDBuilder(at->getContext()).createBranchWeights(1, 1000);
-	IRBuilder<> save(SplitBlockAndInsertIfThen(any, at, false, seldom));
+	IRBuilder<> save(if_either(any, at, [&](IRBuilder<> &look) {
+		return misaligned(look, cluster.sites); }));
 	save.SetCurrentDebugLocation(cluster.at->getDebugLoc());
 	for (const Site &s : cluster.sites)
 		if (in_line(s))
 			range_save(save, s);
 }
 
-// A length that the runtime is asked for is of use only here, where a checkpoint is open.
-static void ask_here(const Site &s, Instruction *at)
+// A length that the runtime is asked for.
+static bool asks(const Site &s)
 {
 	auto *pick = dyn_cast_or_null<SelectInst>(s.length);
 	auto *call = dyn_cast_or_null<CallInst>(pick ? pick->getFalseValue() : s.length);
 
-	if (!call || !call->getCalledFunction() || !known_asked(*call->getCalledFunction()) ||
-	    call->getNumUses() != (pick ? 1 : 0) || (pick && !pick->use_empty()))
+	return call && call->getCalledFunction() && known_asked(*call->getCalledFunction());
+}
+
+// It is of use only where a checkpoint is open.
+static void ask_here(const Site &s, Instruction *at)
+{
+	auto *pick = dyn_cast<SelectInst>(s.length);
+	auto *call = cast<CallInst>(pick ? pick->getFalseValue() : s.length);
+
+	if (call->getNumUses() != (pick ? 1 : 0) || (pick && !pick->use_empty()))
 		return;
 	call->moveBefore(at);
 	if (pick)
 		pick->moveBefore(at);
 }
 
-void emit(const Cluster &cluster, Gates &gates, Count &count)
+// What is to be asked of the runtime, or left to it, is only where a checkpoint is open.
+static bool wants_gate(const Cluster &cluster)
 {
-	Instruction *at = gate(cluster.at, gates);
+	return !tags() || any_of(cluster.sites, asks);
+}
+
+void emit(const Cluster &cluster, bool gated, Gates &gates, Count &count)
+{
+	Instruction *at = gated || wants_gate(cluster) ? gate(cluster.at, gates) : cluster.at;
 
 	for (const Site &s : cluster.sites)
-		ask_here(s, at);
+		if (asks(s))
+			ask_here(s, at);
 	IRBuilder<> b(at);
+	b.SetCurrentDebugLocation(cluster.at->getDebugLoc());
 	Value *epoch = emit_epoch(b);
 
 	count.checks += cluster.sites.size();
-	b.SetCurrentDebugLocation(cluster.at->getDebugLoc());
 	for (const Site &s : cluster.sites)
 		if (s.length && tags())
 			emit_length(s, at, epoch);
-		else if (!in_line(s) || !tags())
-			range_save(b, s);
+		else if (!in_line(s) || !tags()) {
+			IRBuilder<> save(at);
+			save.SetCurrentDebugLocation(cluster.at->getDebugLoc());
+			range_save(save, s);
+		}
 	if (tags())
 		emit_tags(cluster, at, epoch);
 }

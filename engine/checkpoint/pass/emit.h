@@ -8,7 +8,8 @@
 // The branches by which a checkpoint is asked for, taken where one is open; null: gone.
 using Gates = std::vector<llvm::WeakVH>;
 
-void emit(const Cluster &cluster, Gates &gates, Count &count);
+// `gated`: the function may run where no checkpoint can be open, and there are no tags.
+void emit(const Cluster &cluster, bool gated, Gates &gates, Count &count);
 
 // A gate that leads to the same place both ways: what comes behind it is in two editions.
 void emit_gate(llvm::Instruction *at, Gates &gates);

@@ -22,7 +22,7 @@ static bool wants(const Function &f)
 	       !f.hasAvailableExternallyLinkage();
 }
 
-static void function(Function &f, const Quiet &quiet, Count &count)
+static void function(Function &f, bool gated, const Quiet &quiet, Count &count)
 {
 	Gates gates;
 
@@ -38,9 +38,10 @@ static void function(Function &f, const Quiet &quiet, Count &count)
 		loops_range(f, sites, quiet, count);
 		leave_checked(f, sites, quiet, count);
 	}
-	loops_gates(f, sites, quiet, gates);
+	if (gated)
+		loops_gates(f, sites, quiet, gates);
 	for (const Cluster &c : join(f, sites, quiet, count))
-		emit(c, gates, count);
+		emit(c, gated, gates, count);
 	editions(f, gates, quiet, count);
 	if (options().checks && !options().log)
 		outside_thunks(f);
@@ -89,8 +90,11 @@ struct Checkpoint : PassInfoMixin<Checkpoint> {
 			if (wants(f))
 				functions.push_back(&f);
 		std::vector<Bodies> bodies = bodies_make(m, functions);
+		DenseSet<const Function *> checked;
+		for (const Bodies &b : bodies)
+			checked.insert(b.checked);
 		for (Function *f : functions)
-			function(*f, quiet, count);
+			function(*f, !checked.count(f), quiet, count);
 		bodies_lead(m, bodies, count);
 		if (options().marked)
 			mark(m);

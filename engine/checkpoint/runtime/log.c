@@ -136,15 +136,20 @@ SAVES void mve_checkpoint_save(const void *pointer)
 	*(volatile uint8_t *)tag = epoch;
 }
 
-SAVES void mve_checkpoint_save_range(const void *at, size_t size)
+SAVES __attribute__((noinline)) static void save_regions(const void *at, size_t size)
 {
 	uintptr_t region = (uintptr_t)at & -REGION, end = (uintptr_t)at + size;
 
-	if (size == 0 || state->epoch == 0)
-		return;
 	for (; region < end; region += REGION)
 		if (*(volatile uint8_t *)tag_of(region) < state->epoch)
 			mve_checkpoint_save((const void *)region);
+}
+
+/* Where none is open no register has to be kept. */
+SAVES void mve_checkpoint_save_range(const void *at, size_t size)
+{
+	if (size && state->epoch)
+		save_regions(at, size);
 }
 
 /* What lies in the stack that is saved as it stands, or will come below it, needs no entry. */

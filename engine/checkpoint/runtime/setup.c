@@ -1,7 +1,7 @@
 /*
- * Reserves what layout.h says.  Everything is refused before a checkpoint is open: where the
- * program was not built with the pass, where its memory lies elsewhere, or where the tags do
- * not fit.
+ * Reserves what layout.h says, as the program begins.  Everything is refused before a checkpoint
+ * is open: where the program was not built with the pass, where its memory lies elsewhere, or where
+ * the tags do not fit.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -79,6 +79,21 @@ static int places_known(void)
 	       known_place(__builtin_frame_address(0));
 }
 
+/* Checked bodies look at tags whether or not a checkpoint is open. */
+int tags_begin(void)
+{
+	int error;
+
+	if (!places_known())
+		return fail(ERANGE, "the program's memory lies where it has no tags "
+			    "(a stack without limit moves it: ulimit -s)");
+	error = reserve_all();
+	if (error)
+		return fail(-error, "the tags do not fit into the address space "
+			    "(ulimit -v, vm.overcommit_memory=2)");
+	return 0;
+}
+
 static int setup_first(void)
 {
 	int error;
@@ -87,13 +102,6 @@ static int setup_first(void)
 		return fail(ENOEXEC, "this program was not built by mve-cc");
 	if (state->plain)
 		return fail(state->plain, state->plain_why);
-	if (!places_known())
-		return fail(ERANGE, "the program's memory lies where it has no tags "
-			    "(a stack without limit moves it: ulimit -s)");
-	error = reserve_all();
-	if (error)
-		return fail(-error, "the tags do not fit into the address space "
-			    "(ulimit -v, vm.overcommit_memory=2)");
 	error = way_choose();
 	state->ready = error == 0;
 	return error;

@@ -135,7 +135,9 @@ static inline void lost(int error, const char *why)
 	state->watch = 0;
 }
 
-/* setup.c: maps tags and log, once.  A negative errno where they do not fit. */
+/* setup.c: maps tags and log as the program begins, and once chooses the way.  A negative errno
+ * where they do not fit, or it cannot be had. */
+int tags_begin(void);
 int setup(void);
 
 /* stack.c: the calling thread's stack: its upper end.  0: this is not a stack it knows. */

@@ -1,7 +1,8 @@
 /*
  * Functions in two bodies (pass/bodies.cc): in a program in which checkpoints may be opened each
- * entry is made to lead to the checked one, before anything of the program runs.  In one that
- * takes none nothing is written, and libraries' functions have no thunks.
+ * entry is made to lead to the checked one, before anything of the program runs, once there are
+ * tags for it to look at.  In one that takes none nothing is written, and libraries' functions have
+ * no thunks.
  *
  * The kernel writes what we may only execute, by /proc/self/mem: code is never writable, and mve,
  * which would have to look at code that may have been written, has nothing to look at.
@@ -73,6 +74,10 @@ int bodies_begin(void)
 				   "begun without MVE_CHECKPOINT_SEAM";
 		return 0;
 	}
+	state->plain = (uint8_t)-tags_begin();
+	state->plain_why = state->why;
+	if (state->plain)
+		return 0;
 	state->plain = (uint8_t)-lead_all();
 	state->plain_why = "its functions cannot be made to check (/proc/self/mem)";
 	return !state->plain;
