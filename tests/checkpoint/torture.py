@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""torture.py MVE_CC ROOT [FLAGS...]: gcc's c-torture programs, built by mve-cc.
+"""torture.py MVE_CC ROOT PART/PARTS [FLAGS...]: gcc's c-torture programs, built by mve-cc.
 
 Each program of gcc.c-torture/execute that passes when plain clang builds it must pass when mve-cc
 does, and must pass twice in one process whose first run was taken back (twice.c). The sources are
-Debian's gcc-12 (servers/fetch).
+Debian's gcc-12 (servers/fetch).  Of these each PARTS-th is tried, from the PART-th on.
 """
 import concurrent.futures
 import glob
@@ -12,7 +12,8 @@ import subprocess
 import sys
 
 CC, ROOT = sys.argv[1:3]
-LEVELS = sys.argv[3:] or ["-O0", "-O2", "-O3"]
+PART, PARTS = map(int, sys.argv[3].split("/"))
+LEVELS = sys.argv[4:] or ["-O0", "-O2", "-O3"]
 QUIET = ["-w", "-std=gnu89", "-fno-strict-aliasing"]
 FOLDER = "gcc/testsuite/gcc.c-torture/execute"
 
@@ -27,7 +28,7 @@ def sources():
     if not os.path.exists("gcc"):
         subprocess.run(["tar", "xf", tar, "--strip-components=1", "--wildcards", f"*/{FOLDER}/*"],
                        check=True)
-    return sorted(glob.glob(FOLDER + "/*.c") + glob.glob(FOLDER + "/ieee/*.c"))
+    return sorted(glob.glob(FOLDER + "/*.c") + glob.glob(FOLDER + "/ieee/*.c"))[PART - 1::PARTS]
 
 
 def passes(words):
