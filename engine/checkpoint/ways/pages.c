@@ -248,9 +248,17 @@ static int protect(struct range r)
 }
 
 #define ENTRIES		512
-#define ENTRY_IS_THERE	(3ull << 62)	/* present, or swapped */
+#define ENTRY_IS_THERE	(3ull << 62)	/* present, or swapped, or never there and protected */
 
-/* Only pages that are there are copied: of others the copy is zero as they are. */
+static int is_zero(const void *page)
+{
+	const uint64_t *word = page;
+
+	return word[0] == 0 && !memcmp(word, word + 1, PAGE - sizeof(*word));
+}
+
+/* The copy of what is zero is zero already, and to write it would take a page: of a library's heap
+ * most was never there. */
 static int copy_range(struct range r, unsigned char *copy)
 {
 	uint64_t entries[ENTRIES];
@@ -262,7 +270,7 @@ static int copy_range(struct range r, unsigned char *copy)
 		    (long)most * 8)
 			return -EIO;
 		for (n = 0; n < most; n++)
-			if (entries[n] & ENTRY_IS_THERE)
+			if (entries[n] & ENTRY_IS_THERE && !is_zero((void *)(p + n * PAGE)))
 				memcpy(copy + n * PAGE, (void *)(p + n * PAGE), PAGE);
 	}
 	return 0;
