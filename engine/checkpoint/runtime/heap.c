@@ -3,7 +3,8 @@
  * one reservation; a span's head says what it holds: blocks of one size, or the first part of
  * one large block, which then goes over as many spans as it needs.
  *
- * A free block's first word leads to the next one.
+ * A free block's first word leads to the next one.  Free spans that lie together are one run, in a
+ * list of runs of about its length; what is free at the end belongs to no list.
  *
  * This file is built with the pass: its stores are checked.  One lock for all threads.
  */
@@ -14,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "engine/checkpoint/runtime/heap.h"
+#include "engine/checkpoint/mve/checkpoint.h"
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/layout.h"
 
 #define SPAN		(64ul << 10)
@@ -35,21 +38,36 @@ struct span {
 	size_t size;		/* of each block; of a large one: its spans' bytes */
 	uint32_t large;
 	uint32_t class;
-	struct span *next;	/* free ones of as many bytes */
+	struct span *next, *before;	/* free runs of about as many bytes */
 	size_t room;		/* of a large block: with the head, what was asked for */
 };
 
 #define HEAD	64ul
 
+#define SPANS_MAX	(HEAP_MAX / SPAN)
+#define LISTS		21	/* of runs of 1, 2, 4, ... spans, and more */
+#define LOOKED_AT	8	/* of a list, whose runs may be shorter, before longer ones are */
+
+_Static_assert(1ul << (LISTS - 1) == SPANS_MAX, "a list for each run");
+
+/* Limit (Checkpoints): bytes that stay behind the last block of a program's heap, when it was
+ * larger.  Beyond: all of them are given back to the kernel. */
+#define HEAP_KEPT	(4ul << 20)
+
 _Static_assert(sizeof(struct span) <= HEAD, "the first block comes after the head");
 
 static struct {
 	char *begin, *top, *end;
+	char *used;		/* the top has been here; beyond are no pages */
 	int refused;		/* no room (ulimit -v), for tags neither: libc's heap serves */
 	struct block *free[CLASSES];
 	char *fresh[CLASSES], *fresh_end[CLASSES];
-	struct span *spans;	/* free ones, of any size */
+	struct span *lists[LISTS];
+	uint32_t runs[SPANS_MAX + 1];	/* of a free run's first and last span: its spans */
 } heap;
+
+static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
+extern char __libc_single_threaded;
 
 /* What a thread has freed it takes again, without the latch.  This is memory as the rest is, and
  * goes back; a thread's own would not. */
@@ -60,8 +78,6 @@ static struct kept {
 	size_t number;
 } kept[HEAP_PLACES][CLASSES];
 
-static pthread_mutex_t latch = PTHREAD_MUTEX_INITIALIZER;
-extern char __libc_single_threaded;
 
 static void enter(void)
 {
@@ -109,7 +125,7 @@ static int reserved(void)
 		return 0;
 	}
 	heap.begin = (char *)(((uintptr_t)got + SPAN - 1) & -SPAN);
-	heap.top = heap.begin;
+	heap.top = heap.used = heap.begin;
 	heap.end = heap.begin + HEAP_MAX;
 	if (heap.begin > got)
 		munmap(got, heap.begin - got);
@@ -117,21 +133,124 @@ static int reserved(void)
 	return 1;
 }
 
-/* A free run of spans that is just as large, or new ones. */
-static struct span *spans_get(size_t bytes)
+static size_t place_of(const struct span *span)
 {
-	struct span **from, *span;
+	return ((const char *)span - heap.begin) / SPAN;
+}
 
-	for (from = &heap.spans; (span = *from); from = &span->next)
-		if (span->size == bytes) {
-			*from = span->next;
-			return span;
-		}
+static unsigned list_of(size_t spans)
+{
+	return 63 - __builtin_clzl(spans);
+}
+
+static void run_put(struct span *span, size_t spans)
+{
+	struct span **list = &heap.lists[list_of(spans)];
+
+	span->size = spans * SPAN;
+	span->before = NULL;
+	span->next = *list;
+	if (*list)
+		(*list)->before = span;
+	*list = span;
+	heap.runs[place_of(span)] = heap.runs[place_of(span) + spans - 1] = spans;
+}
+
+static void run_take(struct span *span)
+{
+	size_t spans = span->size / SPAN;
+
+	if (span->before)
+		span->before->next = span->next;
+	else
+		heap.lists[list_of(spans)] = span->next;
+	if (span->next)
+		span->next->before = span->before;
+	heap.runs[place_of(span)] = heap.runs[place_of(span) + spans - 1] = 0;
+}
+
+static struct span *run_find(size_t bytes)
+{
+	struct span *span = heap.lists[list_of(bytes / SPAN)];
+
+	for (int n = 0; span && span->size < bytes; span = span->next)
+		if (++n == LOOKED_AT)
+			span = NULL;
+	for (unsigned n = list_of(bytes / SPAN) + 1; !span && n < LISTS; n++)
+		span = heap.lists[n];
+	return span;
+}
+
+static struct span *spans_new(size_t bytes)
+{
+	struct span *span;
+
 	if (!reserved() || bytes > (size_t)(heap.end - heap.top))
 		return NULL;
 	span = (struct span *)heap.top;
 	heap.top += bytes;
+	if (heap.used < heap.top)
+		heap.used = heap.top;
 	return span;
+}
+
+/* The first ones of a free run, or new ones. */
+static struct span *spans_get(size_t bytes)
+{
+	struct span *span = run_find(bytes);
+
+	if (!span)
+		return spans_new(bytes);
+	run_take(span);
+	if (span->size > bytes)
+		run_put((struct span *)((char *)span + bytes), (span->size - bytes) / SPAN);
+	return span;
+}
+
+/* With a checkpoint open what was in them may be wanted again. */
+static void trim(void)
+{
+	if (heap.used - heap.top <= (long)HEAP_KEPT || mve_checkpoint_depth())
+		return;
+	KERNEL_3(SYS_madvise, heap.top, heap.used - heap.top, MADV_DONTNEED);
+	heap.used = heap.top;
+}
+
+static void spans_give(struct span *span)
+{
+	size_t place = place_of(span), spans = span->size / SPAN;
+	uint32_t before = place ? heap.runs[place - 1] : 0, after = heap.runs[place + spans];
+
+	if (after)
+		run_take((struct span *)((char *)span + span->size));
+	if (before) {
+		span = (struct span *)((char *)span - before * SPAN);
+		run_take(span);
+	}
+	spans += before + after;
+	if ((char *)span + spans * SPAN != heap.top) {
+		run_put(span, spans);
+		return;
+	}
+	heap.top = (char *)span;
+	trim();
+}
+
+/* A thread that stands in the heap has it as it was. */
+void heap_trim(uintptr_t used)
+{
+	if (!heap.begin)
+		return;
+	if ((char *)used > heap.used)
+		heap.used = (char *)used;
+	if (heap.used - heap.top <= (long)HEAP_KEPT)
+		return;
+	if (__libc_single_threaded) {
+		trim();
+	} else if (pthread_mutex_trylock(&latch) == 0) {
+		trim();
+		pthread_mutex_unlock(&latch);
+	}
 }
 
 static int refill(unsigned class)
@@ -244,8 +363,7 @@ static void give(void *at)
 	struct block *block;
 
 	if (span->large) {
-		span->next = heap.spans;
-		heap.spans = span;
+		spans_give(span);
 		return;
 	}
 	block = block_of(span, at);
@@ -298,11 +416,21 @@ uint64_t heap_rest(const void *at)
 	return ours(at) ? rest(at) : 0;
 }
 
-void heap_bounds(uintptr_t *begin, uintptr_t *top, uintptr_t *end)
+void heap_bounds(uintptr_t *begin, uintptr_t *used, uintptr_t *end)
 {
 	*begin = (uintptr_t)heap.begin;
-	*top = (uintptr_t)heap.top;
+	*used = (uintptr_t)heap.used;
 	*end = (uintptr_t)heap.end;
+}
+
+uintptr_t heap_used(void)
+{
+	return (uintptr_t)heap.used;
+}
+
+size_t heap_room(void)
+{
+	return heap.end - heap.used;
 }
 
 size_t malloc_usable_size(void *at);

@@ -26,8 +26,14 @@ size_t mve_heap_usable_size(void *at);
 extern __thread unsigned heap_place
 	__attribute__((tls_model("local-exec"), visibility("hidden")));
 
-/* What is in use of the reservation, or, of all, the rest of it. */
-void heap_bounds(uintptr_t *begin, uintptr_t *top, uintptr_t *end);
+/* The reservation, and up to where there may be anything in it. */
+void heap_bounds(uintptr_t *begin, uintptr_t *used, uintptr_t *end);
+uintptr_t heap_used(void);
+size_t heap_room(void);
+
+/* No checkpoint is open: what is free at the heap's end, of what was used up to here as well, is
+ * given back to the kernel. */
+void heap_trim(uintptr_t used);
 
 /* From a pointer to the end of its block; 0: not of this heap. */
 uint64_t heap_rest(const void *at);

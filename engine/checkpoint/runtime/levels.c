@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/ways/pages.h"
@@ -65,6 +66,14 @@ static void outermost(const struct jump *jump)
 	log_begin();
 }
 
+/* It is the newest: nobody needs what is in memory that has come since. */
+static void newest(const struct level *level)
+{
+	state->changed_old = level->changed;
+	state->heap_new = level->heap_new;
+	state->heap_room = level->heap_room;
+}
+
 int checkpoint_open(const struct jump *jump)
 {
 	struct level *level = &state->levels[state->depth];
@@ -78,6 +87,8 @@ int checkpoint_open(const struct jump *jump)
 	level->mark = state->depth ? state->head : 0;
 	state->turn++;
 	level->changed = state->changed;
+	level->heap_new = heap_used();
+	level->heap_room = heap_room();
 	level->error = errno;
 	level->looked = 1;
 	frames_save(level);
@@ -87,6 +98,7 @@ int checkpoint_open(const struct jump *jump)
 	if (error)
 		return error;
 	level->epoch = epoch_next();
+	newest(level);
 	state->epoch = level->epoch;
 	if (state->depth++ == 0)
 		ahead_save();
@@ -108,16 +120,26 @@ static struct level *level_pop(void)
 	state->watch = state->epoch && !level[-1].looked;
 	if (state->depth == 0)
 		state->lost = 0;
+	else
+		newest(level - 1);
 	return level;
+}
+
+/* The newest is not restored; with the outermost, what was put off is done. */
+static void level_end(void)
+{
+	way->drop(level_pop());
+	if (state->depth)
+		return;
+	maps_commit();
+	heap_trim(0);
 }
 
 int mve_checkpoint_drop(void)
 {
 	if (state->depth == 0)
 		return fail(ENOENT, "no checkpoint is open");
-	way->drop(level_pop());
-	if (state->depth == 0)
-		maps_commit();
+	level_end();
 	state->counts.dropped++;
 	return 0;
 }
@@ -132,9 +154,7 @@ static int may_restore(void)
 	error = state->lost;
 	if (error == 0)
 		return 0;
-	way->drop(level_pop());
-	if (state->depth == 0)
-		maps_commit();
+	level_end();
 	state->counts.lost++;
 	return fail(error, state->lost_why);
 }
@@ -143,12 +163,15 @@ static int may_restore(void)
 int checkpoint_restore(void)
 {
 	struct level *level;
+	uintptr_t used = heap_used();
 	int error = may_restore();
 
 	if (error)
 		return error;
 	level = level_pop();
 	way->restore(level);
+	if (state->depth == 0)
+		heap_trim(used);
 	maps_undo(level->changed);
 	stack_restore(level);
 	frames_restore(level);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "engine/checkpoint/runtime/kernel.h"
+#include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/save.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/ways/undo.h"
@@ -107,6 +108,12 @@ SAVES __attribute__((noinline)) static void undo_save(uintptr_t region)
 		__builtin_memcpy_inline(undo_put(region, REGION), (void *)region, REGION);
 }
 
+/* Memory that was not there, or in no use, as the newest checkpoint was opened. */
+static inline int is_new(uintptr_t at)
+{
+	return at - state->heap_new < state->heap_room || (state->changed && maps_new(at, 1));
+}
+
 SAVES void mve_checkpoint_save(const void *pointer)
 {
 	uintptr_t at = (uintptr_t)pointer, region = at & -REGION;
@@ -120,7 +127,7 @@ SAVES void mve_checkpoint_save(const void *pointer)
 		return;
 	}
 	if (at - state->stack_low >= state->stack_room && at - own_stack.low >= own_stack.room &&
-	    !(frames_have(at) && frames_dead(at))) {
+	    !(frames_have(at) && frames_dead(at)) && !is_new(at)) {
 		n = take();
 		if (n >= LOG_ENTRIES) {
 			log_full();

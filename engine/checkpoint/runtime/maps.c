@@ -1,6 +1,7 @@
 /*
  * While a checkpoint is open what is mapped is noted, to be unmapped if it is restored, and what
- * is unmapped stays, to be unmapped once the outermost one is dropped.  What cannot be undone
+ * is unmapped stays, to be unmapped once the outermost one is dropped (but what was in it, where
+ * no checkpoint has seen it).  What cannot be undone
  * (a mapping laid over another, mremap, a smaller break, another thread's) is done, and the
  * checkpoints are lost.
  *
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/state.h"
 
@@ -53,8 +55,20 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 	}
 	got = mmap(at, size, prot, flags, fd, offset);
 	if (got != MAP_FAILED && noted())
-		note(CHANGE_MAPPED, got, size);
+		note((flags & MAP_TYPE) == MAP_PRIVATE ? CHANGE_MAPPED : CHANGE_SHARED, got, size);
 	return got;
+}
+
+SAVES int maps_new(uintptr_t at, size_t size)
+{
+	for (size_t n = state->changed; n-- > state->changed_old;) {
+		const struct change *c = &state->changes[n];
+
+		if (c->kind == CHANGE_MAPPED && at >= (uintptr_t)c->at && size <= c->size &&
+		    at - (uintptr_t)c->at <= c->size - size)
+			return 1;
+	}
+	return 0;
 }
 
 int mve_map_munmap(void *at, size_t size)
@@ -66,6 +80,8 @@ int mve_map_munmap(void *at, size_t size)
 		errno = EINVAL;
 		return -1;
 	}
+	if (maps_new((uintptr_t)at, size))
+		KERNEL_3(SYS_madvise, at, size, MADV_DONTNEED);
 	note(CHANGE_UNMAPPED, at, size);
 	return is_open() ? 0 : munmap(at, size);
 }
@@ -112,7 +128,7 @@ void maps_undo(size_t mark)
 	while (state->changed > mark) {
 		struct change *c = &state->changes[--state->changed];
 
-		if (c->kind == CHANGE_MAPPED)
+		if (c->kind == CHANGE_MAPPED || c->kind == CHANGE_SHARED)
 			munmap(c->at, c->size);
 		else if (c->kind == CHANGE_BREAK)
 			brk(c->at);

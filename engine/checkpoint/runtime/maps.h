@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "engine/checkpoint/runtime/save.h"
 
 /* What the program calls in the place of mmap and the like (pass/known.def). */
 void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
@@ -15,6 +16,9 @@ void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...);
 int mve_map_mprotect(void *at, size_t size, int prot);
 void *mve_map_sbrk(intptr_t more);
 int mve_map_brk(void *end);
+
+/* Whether it was mapped, as private memory, since the newest checkpoint was opened. */
+SAVES int maps_new(uintptr_t at, size_t size);
 
 /* Takes back all since a number of changes. */
 void maps_undo(size_t mark);

@@ -21,7 +21,7 @@ struct jump {
 
 _Static_assert(offsetof(struct jump, rip) == 56 && sizeof(struct jump) == 72, "jump.S");
 
-enum change_kind { CHANGE_MAPPED, CHANGE_UNMAPPED, CHANGE_BREAK };
+enum change_kind { CHANGE_MAPPED, CHANGE_SHARED, CHANGE_UNMAPPED, CHANGE_BREAK };
 
 struct change {
 	void *at;
@@ -52,6 +52,8 @@ struct level {
 	struct jump jump;
 	size_t mark;		/* the log's head when it was opened */
 	size_t changed;		/* the number of changes of mappings then */
+	uintptr_t heap_new;	/* of the heap what was not used yet */
+	size_t heap_room;
 	uintptr_t stack;	/* the standing stack: from here */
 	size_t stack_size;
 	size_t stack_mark;	/* its copy among the stacks */
@@ -90,6 +92,8 @@ struct state {
 	uintptr_t stack_low;	/* the stack of who opened the outermost one */
 	size_t stack_room;
 	size_t stacks;		/* bytes of the stacks' copies */
+	uintptr_t heap_new;	/* the newest one's */
+	size_t heap_room;
 	uintptr_t frames_place;	/* frames.c: of who opened the outermost one; */
 	uintptr_t frames_live;	/* what is below stood at none of those that are open */
 	const char *why, *lost_why, *plain_why;
@@ -102,6 +106,7 @@ struct state {
 	uintptr_t tag_page[TAG_PAGES];	/* with tags: each in its place; 0: none */
 	int tag_pages_more;		/* and one more in a place that was taken */
 	size_t changed;
+	size_t changed_old;	/* before the newest was opened */
 	struct change changes[CHANGES_MAX];
 	struct mve_checkpoint_counts counts;
 	struct level levels[MVE_CHECKPOINT_DEPTH];
