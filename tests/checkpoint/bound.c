@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,30 @@ static void fresh(void)
 	bounded("new blocks that were taken back", SLACK);
 }
 
+/* Small blocks that are free, and all round the one that is not. */
+static void trimmed(void)
+{
+	enum { BLOCKS = BLOCK * MIB / 1000 };
+	static char *at[BLOCKS];
+
+	begun = taken() + begun;
+	for (int n = 0; n < BLOCKS; n++)
+		at[n] = filled(1000);
+	for (int n = 0; n < BLOCKS; n++)
+		if (n != BLOCKS / 2)
+			free(at[n]);
+	malloc_trim(0);
+	bounded("small blocks, trimmed", 2);
+	must(all_are(at[BLOCKS / 2], 1000, 1), "a block that was not free");
+	for (int n = 0; n < BLOCKS; n++)
+		if (n != BLOCKS / 2)
+			at[n] = filled(n % 7 * 300 + 1);
+	for (int n = 0; n < BLOCKS; n++)
+		free(at[n]);
+	malloc_trim(0);
+	bounded("small blocks, again", 2);
+}
+
 /* More than the log can hold. */
 static void beyond(void)
 {
@@ -180,6 +205,7 @@ int main(void)
 	mapped();
 	blocks();
 	fresh();
+	trimmed();
 	beyond();
 	puts("bound: ok");
 	return 0;

@@ -118,6 +118,30 @@ static void neighbours(void)
 		memset(strdup("twenty of them"), 'x', 14);
 }
 
+/* So large that libc would unmap it. */
+#define LARGE	(4ul << 20)
+
+static char *large;
+
+static void large_goes(void)
+{
+	memset(large, 'x', LARGE);
+	free(large);
+}
+
+static void large_block(void)
+{
+	char *words = malloc(LARGE + 1);
+
+	memset(words, 'a', LARGE);
+	words[LARGE] = '\0';
+	large = strdup(words);
+	taken_back(large_goes);
+	CHECK(!strcmp(large, words));
+	free(large);
+	free(words);
+}
+
 static void libc_blocks(void)
 {
 	for (int n = 0; n < 8; n++)
@@ -217,6 +241,7 @@ int main(void)
 	CHECK(looks() == before);
 	pointers();
 	libc_blocks();
+	large_block();
 	called_back();
 	other_thread();
 	puts("library: ok");

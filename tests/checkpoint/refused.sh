@@ -50,6 +50,15 @@ int main(void)
 END
 "$cc" -O2 hidden.c -o hidden
 says "nothing that mve-cc has built here opens one" ./hidden
+cat >early.c <<"END"
+#include <stdlib.h>
+int main(void)
+{
+	abort();
+}
+END
+"$cc" -O2 early.c -o early
+says "or before the first" sh -c "! MVE_CHECKPOINT_SEAM=1 ./early"
 says "do not fit" sh -c 'ulimit -v 4000000; ./one'
 says "no tags" sh -c 'ulimit -s unlimited; ./one'
 says "position independent" sh -c "! '$cc' -static one.c -o static"

@@ -39,7 +39,8 @@ struct span {
 	uint32_t large;
 	uint32_t class;
 	struct span *next, *before;	/* free runs of about as many bytes */
-	size_t room;		/* of a large block: with the head, what was asked for */
+	size_t room;		/* of a large block: with the head, what was asked for; of small
+				 * ones: how many are free, while all are counted */
 };
 
 #define HEAD	64ul
@@ -310,8 +311,6 @@ static void *large_get(size_t size)
 
 void *__libc_malloc(size_t size);
 void *__libc_memalign(size_t align, size_t size);
-void *__libc_realloc(void *at, size_t size);
-void __libc_free(void *at);
 
 static void *kept_get(size_t size)
 {
@@ -391,13 +390,62 @@ void mve_heap_free(void *at)
 	if (!at)
 		return;
 	if (!ours(at)) {
-		__libc_free(at);
+		libc_free(at);
 		return;
 	}
 	if (kept_put(at))
 		return;
 	enter();
 	give(at);
+	leave();
+}
+
+#define ALL_FREE	(1ul << 32)
+
+/* Counts the free blocks of each span, and gives up spans that hold no other. */
+static void class_trim(unsigned class)
+{
+	struct block **from = &heap.free[class], *block;
+	size_t all = (SPAN - HEAD) / class_size(class);
+
+	for (block = *from; block; block = block->next)
+		span_of(block)->room = 0;
+	for (block = *from; block; block = block->next)
+		span_of(block)->room++;
+	while ((block = *from)) {
+		struct span *span = span_of(block);
+
+		if (span->room == all)
+			span->room |= ALL_FREE;
+		if (!(span->room & ALL_FREE)) {
+			from = &block->next;
+			continue;
+		}
+		*from = block->next;
+		if (--span->room == ALL_FREE) {
+			span->size = SPAN;
+			spans_give(span);
+		}
+	}
+}
+
+static void give_back(char *from, char *to)
+{
+	KERNEL_3(SYS_madvise, from, to - from, MADV_DONTNEED);
+}
+
+void mve_heap_trim(void)
+{
+	enter();
+	if (!mve_checkpoint_depth() && heap.begin) {
+		for (unsigned n = 0; n < CLASSES; n++)
+			class_trim(n);
+		for (unsigned n = 0; n < LISTS; n++)
+			for (struct span *run = heap.lists[n]; run; run = run->next)
+				give_back((char *)run + PAGE, (char *)run + run->size);
+		give_back(heap.top, heap.used);
+		heap.used = heap.top;
+	}
 	leave();
 }
 
@@ -474,7 +522,7 @@ void *mve_heap_realloc(void *at, size_t size)
 	if (!at)
 		return mve_heap_malloc(size);
 	if (!ours(at))
-		return __libc_realloc(at, size);
+		return libc_realloc(at, size);
 	had = rest(at);
 	if (size <= had && (size >= had / 2 || had <= 64))
 		return at;

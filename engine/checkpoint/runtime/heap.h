@@ -21,6 +21,14 @@ void *mve_heap_aligned_alloc(size_t align, size_t size);
 int mve_heap_posix_memalign(void **at, size_t align, size_t size);
 size_t mve_heap_usable_size(void *at);
 
+/* interpose.c: of libc's heap. */
+void libc_keeps(void);
+void libc_free(void *at);
+void *libc_realloc(void *at, size_t size);
+
+/* malloc_trim: all that is free, in whole pages, is given back to the kernel. */
+void mve_heap_trim(void);
+
 /* Which of the threads this is, for what each has of its own; 0: none that is known. */
 #define HEAP_PLACES	(THREADS_MAX + 2)
 extern __thread unsigned heap_place

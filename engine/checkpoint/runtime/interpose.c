@@ -4,18 +4,49 @@
  * The program's own calls do not come here: the pass has named them otherwise.  Functions of libc
  * that write nothing else of their own (library.h) do.
  *
+ * libc's heap must not unmap what it is given back under a checkpoint: going back writes there.  So
+ * its large blocks lie among the others, and what is free at its end stays.
+ *
  * A thread that a library has begun is in libraries without a call of the program's.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
+#include "engine/checkpoint/mve/checkpoint.h"
 #include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/library.h"
+#include "engine/checkpoint/runtime/maps.h"
 #include "engine/checkpoint/runtime/stacks.h"
 #include "engine/checkpoint/ways/pages.h"
 
 void *__libc_calloc(size_t number, size_t size);
 void *__libc_realloc(void *at, size_t size);
+
+void libc_keeps(void)
+{
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, -1);
+}
+
+/* One from before that (glibc's malloc.c has it in the word before a block). */
+static void unmaps(const void *at)
+{
+	if (at && ((const size_t *)at)[-1] & 2)
+		maps_lose("libc unmapped a block");
+}
+
+void libc_free(void *at)
+{
+	unmaps(at);
+	__libc_free(at);
+}
+
+void *libc_realloc(void *at, size_t size)
+{
+	unmaps(at);
+	return __libc_realloc(at, size);
+}
 
 /* Where libc's heap lies must be known. */
 static void *look(void *got)
@@ -45,14 +76,25 @@ void free(void *at)
 	if (heap_rest(at))
 		mve_heap_free(at);
 	else
-		__libc_free(at);
+		libc_free(at);
 	errno = error;
+}
+
+/* By whatever name the program has it, dlsym()'s too. */
+int malloc_trim(size_t pad)
+{
+	int (*libc)(size_t) = dlsym(RTLD_NEXT, "malloc_trim");
+
+	if (mve_checkpoint_depth())
+		return 0;
+	mve_heap_trim();
+	return libc(pad);
 }
 
 void *realloc(void *at, size_t size)
 {
 	library_called();
-	return at && heap_rest(at) ? mve_heap_realloc(at, size) : look(__libc_realloc(at, size));
+	return at && heap_rest(at) ? mve_heap_realloc(at, size) : look(libc_realloc(at, size));
 }
 
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),

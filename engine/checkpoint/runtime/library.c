@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "engine/checkpoint/runtime/heap.h"
 #include "engine/checkpoint/runtime/kernel.h"
 #include "engine/checkpoint/runtime/library.h"
 #include "engine/checkpoint/runtime/stacks.h"
@@ -207,6 +208,7 @@ __attribute__((constructor(101))) static void library_begin(void)
 		mve_checkpoint_text[1] = ~0ul;	/* all of it */
 		return;
 	}
+	libc_keeps();
 	segments_read(&t);
 	dynamic_read(&t);
 	sealed = t.sealed_end - t.sealed;

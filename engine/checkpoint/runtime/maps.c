@@ -21,7 +21,7 @@ static int is_open(void)
 	return state->depth && !state->lost;
 }
 
-static void lose(const char *why)
+void maps_lose(const char *why)
 {
 	if (is_open())
 		lost(ENOTSUP, why);
@@ -31,7 +31,7 @@ static void lose(const char *why)
 static int noted(void)
 {
 	if ((uintptr_t)__builtin_frame_address(0) - state->stack_low >= state->stack_room)
-		lose("another thread changed the mappings");
+		maps_lose("another thread changed the mappings");
 	return is_open();
 }
 
@@ -40,7 +40,7 @@ static void note(enum change_kind kind, void *at, size_t size)
 	size_t n = state->changed;
 
 	if (n >= CHANGES_MAX)
-		lose("it mapped and unmapped too often");
+		maps_lose("it mapped and unmapped too often");
 	else
 		state->changes[state->changed++] = (struct change){ at, size, kind };
 }
@@ -50,7 +50,7 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 	void *got;
 
 	if (flags & MAP_FIXED) {
-		lose("something was mapped at a fixed place");
+		maps_lose("something was mapped at a fixed place");
 		ahead_forget(at, size);
 	}
 	got = mmap(at, size, prot, flags, fd, offset);
@@ -94,7 +94,7 @@ void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...)
 	va_start(more, flags);
 	place = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
 	va_end(more);
-	lose("a mapping was moved");
+	maps_lose("a mapping was moved");
 	ahead_forget(at, old);
 	return mremap(at, old, size, flags, place);
 }
@@ -111,7 +111,7 @@ void *mve_map_sbrk(intptr_t more)
 	void *old = sbrk(0);
 
 	if (more < 0)
-		lose("the break was made smaller");
+		maps_lose("the break was made smaller");
 	else if (more && noted())
 		note(CHANGE_BREAK, old, 0);
 	return sbrk(more);

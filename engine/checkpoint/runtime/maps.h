@@ -17,6 +17,9 @@ int mve_map_mprotect(void *at, size_t size, int prot);
 void *mve_map_sbrk(intptr_t more);
 int mve_map_brk(void *end);
 
+/* What cannot be undone is about to be done. */
+void maps_lose(const char *why);
+
 /* Whether it was mapped, as private memory, since the newest checkpoint was opened. */
 SAVES int maps_new(uintptr_t at, size_t size);
 

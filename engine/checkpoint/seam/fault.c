@@ -4,7 +4,7 @@
  *
  *	a request that is over (seam_end()), or a checkpoint that was lost
  *	a signal that another process has sent
- *	a fault in another thread, or in a child
+ *	a fault in another thread, in a child, or before the first request
  *	a fault in a handler, whose signal would be forgotten: signals are blocked that were not
  *	where another thread has run since the request began, or runs now: its stack does not go
  *	back.  That is looked at once more when memory is back.  The server's loop is what is
@@ -138,7 +138,7 @@ static const char *refused(const siginfo_t *info, const ucontext_t *at)
 	if (info->si_code <= 0 && info->si_pid != getpid())
 		return "another process has sent it";
 	if (gettid() != back->owner)
-		return "it came in another thread, or in a child";
+		return "it came in another thread than requests, in a child, or before the first";
 	if (!back->open)
 		return (const char *)back->ended;
 	if (memcmp(&at->uc_sigmask, &seam->mask, MASK_BYTES))
