@@ -6,6 +6,11 @@ run="$MVE run -n $MVE_SESSION"
 refused 2 "cannot read the rules: ./none.rules: No such file" \
 	$run -f same --rules ./none.rules -- true
 refused 2 "cannot read the rules: $PWD: it is no file" $run -f same --rules "$PWD" -- true
+mkfifo pipe
+for what in "$PWD" ./pipe /dev/zero; do
+	refused 2 "cannot read the reply: $what: it is no file" \
+		timeout 20 $run --rollback --reply "$what" -- true
+done
 
 printf '#!/none/such\n' >script
 chmod 755 script

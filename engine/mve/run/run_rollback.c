@@ -2,31 +2,47 @@
  * --rollback, --reply and --refuse-known on the command line of mve run.
  */
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/abi/rollback.h"
 #include "engine/abi/table.h"
 #include "engine/mve/run/run_rollback.h"
 #include "engine/outside/monitor/say.h"
 
+#define REPLY_HINT	"give a file with the bytes of an answer"
+
+/* Below 0: errno says why.  It may be a link, but nothing that waits: ENODATA, it is no file. */
+static ssize_t reply_read(const char *path, char *to, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && !S_ISREG(st.st_mode))
+		errno = ENODATA;
+	else
+		n = read(fd, to, size);
+	close(fd);
+	return n;
+}
+
 int reply_take(struct run_options *o, const char *path)
 {
 	static char reply[REPLY_MAX + 1];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(reply, 1, sizeof(reply), f) : 0;
+	ssize_t n = reply_read(path, reply, sizeof(reply));
 
-	if (!f || ferror(f)) {
-		say_error("give a file with the bytes of an answer",
-			  "cannot read the reply: %s: %s", path, strerror(errno));
-		if (f)
-			fclose(f);
+	if (n < 0) {
+		say_error(REPLY_HINT, "cannot read the reply: %s: %s", path,
+			  errno == ENODATA ? "it is no file" : strerror(errno));
 		return EXIT_USE;
 	}
-	fclose(f);
-	if (!n || n > REPLY_MAX) {
-		say_error("give a file with the bytes of an answer",
-			  "not a reply: %s (1 to %u bytes)", path, REPLY_MAX);
+	if (!n || (size_t)n > REPLY_MAX) {
+		say_error(REPLY_HINT, "not a reply: %s (1 to %u bytes)", path, REPLY_MAX);
 		return EXIT_USE;
 	}
 	o->reply = reply;
