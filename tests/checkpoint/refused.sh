@@ -61,7 +61,9 @@ END
 says "or before the first" sh -c "! MVE_CHECKPOINT_SEAM=1 ./early"
 says "do not fit" sh -c 'ulimit -v 4000000; ./one'
 says "no tags" sh -c 'ulimit -s unlimited; ./one'
-says "position independent" sh -c "! '$cc' -static one.c -o static"
+for how in -static -static-pie -no-pie -fno-pie; do
+	says "position independent" sh -c "! '$cc' $how one.c -o other"
+done
 says "no such flag" sh -c "! '$cc' -mve-nonsense one.c"
 says "undefined reference to .mve_checkpoint_region_64" sh -c "'$cc' -mve-region=64 -c one.c &&
 	! '$cc' one.o -o other"

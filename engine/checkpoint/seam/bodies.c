@@ -79,6 +79,8 @@ int bodies_begin(void)
 	if (state->plain)
 		return 0;
 	state->plain = (uint8_t)-lead_all();
-	state->plain_why = "its functions cannot be made to check (/proc/self/mem)";
+	state->plain_why = state->plain == EEXIST ?
+			   "its functions do not begin as mve-cc has made them" :
+			   "its functions cannot be made to check (/proc/self/mem)";
 	return !state->plain;
 }
