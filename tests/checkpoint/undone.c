@@ -284,6 +284,26 @@ static void lost(void)
 	munmap(at, 8192);
 }
 
+/* So are rights and contents of what was there before; of what is new both go. */
+static void lost_in_part(int (*change)(void *, size_t, int), int how, const char *words)
+{
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(at, 'k', 8192);
+	CHECK(mve_checkpoint_open() == 0);
+	CHECK(change(at + 4096, 4096, how) == 0);
+	CHECK(mve_checkpoint_restore() == -ENOTSUP && strstr(mve_checkpoint_why(), words));
+	munmap(at, 8192);
+}
+
+static void change_new(void)
+{
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(mprotect(at, 4096, PROT_NONE) == 0);
+	CHECK(madvise(at + 4096, 4096, MADV_DONTNEED) == 0);
+}
+
 int main(void)
 {
 	heap();
@@ -296,5 +316,8 @@ int main(void)
 	standing_stack();
 	depth();
 	lost();
+	lost_in_part(mprotect, PROT_READ, "rights");
+	lost_in_part(madvise, MADV_DONTNEED, "thrown away");
+	taken_back(change_new);
 	puts("undone: ok");
 }

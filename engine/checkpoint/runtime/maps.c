@@ -1,9 +1,9 @@
 /*
  * While a checkpoint is open what is mapped is noted, to be unmapped if it is restored, and what
  * is unmapped stays, to be unmapped once the outermost one is dropped (but what was in it, where
- * no checkpoint has seen it).  What cannot be undone
- * (a mapping laid over another, mremap, a smaller break, another thread's) is done, and the
- * checkpoints are lost.
+ * no checkpoint has seen it).  What cannot be undone (a mapping laid over another, mremap, a
+ * smaller break, other rights or what is thrown away of a mapping that was there before, another
+ * thread's) is done, and the checkpoints are lost.
  *
  * Written by the thread that has opened them.
  */
@@ -43,6 +43,12 @@ static void note(enum change_kind kind, void *at, size_t size)
 		maps_lose("it mapped and unmapped too often");
 	else
 		state->changes[state->changed++] = (struct change){ at, size, kind };
+}
+
+static void changes(const void *at, size_t size, const char *why)
+{
+	if (noted() && !maps_new((uintptr_t)at, size))
+		maps_lose(why);
 }
 
 void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
@@ -101,9 +107,22 @@ void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...)
 
 int mve_map_mprotect(void *at, size_t size, int prot)
 {
+	changes(at, size, "the rights of memory were changed");
 	if (!(prot & PROT_READ))
 		ahead_forget(at, size);
 	return mprotect(at, size, prot);
+}
+
+int mve_map_madvise(void *at, size_t size, int advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+		changes(at, size, "memory was thrown away");
+	}
+	return madvise(at, size, advice);
 }
 
 void *mve_map_sbrk(intptr_t more)

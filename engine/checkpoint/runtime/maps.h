@@ -14,6 +14,7 @@ void *mve_map_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off
 int mve_map_munmap(void *at, size_t size);
 void *mve_map_mremap(void *at, size_t old, size_t size, int flags, ...);
 int mve_map_mprotect(void *at, size_t size, int prot);
+int mve_map_madvise(void *at, size_t size, int advice);
 void *mve_map_sbrk(intptr_t more);
 int mve_map_brk(void *end);
 
