@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/../takeover")
-from rollback_session import Session, Wrong, build  # noqa: E402
+from rollback_session import Session, Wrong, build, states  # noqa: E402
 
 MVE, CC, ROOT = sys.argv[1:4]
 CRASHES = int(sys.argv[4]) if len(sys.argv) > 4 else 100
@@ -220,7 +220,9 @@ def datagrams_lost(more, back):
 
 # Who dies, and what is said.
 REFUSED = [("sent", "it had sent something"), ("library", "it had sent something"),
+           ("spliced", "it had sent something"),
            ("closed", "it had closed a descriptor"), ("waited", "it had gone on to wait"),
+           ("selected", "it had gone on to wait"),
            ("handler", "it came in a handler"), ("sealed", "mapped at a fixed place"),
            ("thread", "in another thread"), ("spawned", "it had made a process")]
 
@@ -234,6 +236,16 @@ def refused():
         got = s.process.wait(60)
         if got != -signal.SIGSEGV or "not taken back: " not in s.said() or words not in s.said():
             raise Wrong(f"{bug}: ended with {got}, said {s.said()!r}; not {words!r}")
+
+
+def idle():
+    """Between requests it is not said how the last one ended."""
+    s = Session(MVE, ["--rollback"], ["./kv", "0"])
+    s.ask(s.connect(), "PUT a b", "OK")
+    s.until("it waits", lambda now: states(s.server()) == ["S"])
+    os.kill(s.server(), signal.SIGSEGV)
+    if s.process.wait(60) != -signal.SIGSEGV or "no request had begun since" not in s.said():
+        raise Wrong(f"idle: said {s.said()!r}")
 
 
 def aged(program, name):
@@ -275,7 +287,8 @@ def main():
     build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
     build(CC, HERE + "/datagram.c", "datagram")
     for name in sys.argv[5:] or ("alone", "followed", "other_builds", "spares", "lost", "amends",
-                                 "opened", "threads", "datagrams", "refused", "never"):
+                                 "opened", "threads", "datagrams", "refused", "idle",
+                                 "never"):
         globals()[name]()
         print(name + ": ok", flush=True)
 

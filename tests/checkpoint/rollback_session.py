@@ -21,12 +21,18 @@ def family(pid):
         return [pid] + [int(child) for child in f.read().split()]
 
 
-def asleep(pid):
-    states = []
+def states(pid):
+    """A letter for each of its threads; S: it sleeps."""
+    letters = []
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/stat") as f:
-            states.append(f.read().rpartition(") ")[2][0])
-    return len(states) > 1 and set(states) == {"S"}
+            letters.append(f.read().rpartition(") ")[2][0])
+    return letters
+
+
+def asleep(pid):
+    letters = states(pid)
+    return len(letters) > 1 and set(letters) == {"S"}
 
 
 def own_memory(pid):

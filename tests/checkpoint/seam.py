@@ -17,8 +17,10 @@ SAID = "a request was taken back"
 TAKEN_BACK = ["null", "abort", "overflow", "libc"]
 
 # Who dies, and what is said.
-REFUSED = [("sent", "it had sent something"), ("closed", "it had closed a descriptor"),
-           ("waited", "it had gone on to wait"), ("handler", "it came in a handler"),
+REFUSED = [("sent", "it had sent something"), ("file", "it had sent something"),
+           ("spliced", "it had sent something"), ("closed", "it had closed a descriptor"),
+           ("waited", "it had gone on to wait"), ("selected", "it had gone on to wait"),
+           ("polled", "it had gone on to wait"), ("handler", "it came in a handler"),
            ("sealed", "mapped at a fixed place"), ("thread", "in another thread")]
 
 
@@ -146,7 +148,7 @@ def main():
     if not os.access(cc, os.X_OK):
         print("mve-cc is not built")
         sys.exit(77)
-    subprocess.run([cc, "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion",
+    subprocess.run([cc, "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion",
                     HERE + "/seam_server.c", "-o", "seam_server"], check=True)
     mixed("first", TAKEN_BACK + ["deep"])
     mixed("second", TAKEN_BACK)

@@ -151,6 +151,26 @@ static void sent(struct peer *peer)
 		*nowhere = 1;
 }
 
+/* As programs call it that can read large files. */
+ssize_t sendfile64(int fd, int from, off_t *at, size_t size);
+
+static void file(struct peer *peer)
+{
+	int self = open("/proc/self/exe", O_RDONLY);
+
+	if (sendfile64(peer->fd, self, NULL, 6) == 6)
+		*nowhere = 1;
+}
+
+static void spliced(struct peer *peer)
+{
+	int pair[2];
+
+	if (!pipe(pair) && write(pair[1], "0 0 0\n", 6) == 6)
+		splice(pair[0], NULL, peer->fd, NULL, 6, 0);
+	*nowhere = 1;
+}
+
 static void closed(struct peer *peer)
 {
 	(void)peer;
@@ -164,6 +184,25 @@ static void waited(struct peer *peer)
 
 	(void)peer;
 	epoll_wait(loop, &event, 1, 0);
+	*nowhere = 1;
+}
+
+static void selected(struct peer *peer)
+{
+	struct timespec now = { 0 };
+
+	(void)peer;
+	pselect(0, NULL, NULL, NULL, &now, NULL);
+	*nowhere = 1;
+}
+
+static void polled(struct peer *peer)
+{
+	struct epoll_event event;
+	struct timespec now = { 0 };
+
+	(void)peer;
+	epoll_pwait2(loop, &event, 1, &now, NULL);
 	*nowhere = 1;
 }
 
@@ -245,7 +284,8 @@ static const struct {
 	{ "null", null, 1 }, { "abort", stop, 1 }, { "overflow", overflow, 1 },
 	{ "libc", in_libc, 1 }, { "deep", deep, 1 }, { "sent", sent, 1 }, { "closed", closed, 1 },
 	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
-	{ "thread", thread, 1 }, { "opened", opened, 1 },
+	{ "thread", thread, 1 }, { "opened", opened, 1 }, { "file", file, 1 },
+	{ "spliced", spliced, 1 }, { "selected", selected, 1 }, { "polled", polled, 1 },
 	{ "library", library, 1 }, { "spawned", spawned, 1 }, { "child", child, 0 },
 };
 

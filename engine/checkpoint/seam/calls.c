@@ -5,6 +5,7 @@
  * What a call is to write is saved here, and not by the pass: mostly the request is over by then,
  * and nothing need be saved.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -21,7 +22,6 @@
 #include "engine/checkpoint/ways/ways.h"
 
 static const char sent[] = "it had sent something";
-static const char waited[] = "it had gone on to wait";
 static const char accepts[] = "it had gone on to accept";
 static const char closed[] = "it had closed a descriptor";
 static const char changed[] = "it had changed what is waited for";
@@ -115,13 +115,6 @@ ssize_t seam_brought(int fd, const void *bytes, ssize_t got)
 static int is_next(int fd, enum rollback_brings call)
 {
 	return state->depth == 1 && seam_is_open() && begins(fd, call);
-}
-
-/* From here on others may run. */
-static void waits(void)
-{
-	seam_end(waited);
-	seam->stood = 0;
 }
 
 static int accepted(int fd)
@@ -289,9 +282,18 @@ ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size)
 	return sendfile(fd, from, at, size);
 }
 
+ssize_t mve_seam_splice(int from, off64_t *from_at, int fd, off64_t *at, size_t size,
+			unsigned flags)
+{
+	going(fd);
+	seam_written(from_at, sizeof(*from_at));
+	seam_written(at, sizeof(*at));
+	return splice(from, from_at, fd, at, size, flags);
+}
+
 int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
 {
-	waits();
+	seam_waits();
 	seam_written(events, most > 0 ? most * sizeof(*events) : 0);
 	return epoll_wait(fd, events, most, timeout);
 }
@@ -299,9 +301,17 @@ int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeou
 int mve_seam_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
 			 const sigset_t *mask)
 {
-	waits();
+	seam_waits();
 	seam_written(events, most > 0 ? most * sizeof(*events) : 0);
 	return epoll_pwait(fd, events, most, timeout, mask);
+}
+
+int mve_seam_epoll_pwait2(int fd, struct epoll_event *events, int most,
+			  const struct timespec *timeout, const sigset_t *mask)
+{
+	seam_waits();
+	seam_written(events, most > 0 ? most * sizeof(*events) : 0);
+	return epoll_pwait2(fd, events, most, timeout, mask);
 }
 
 int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
@@ -312,7 +322,7 @@ int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event)
 
 int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
-	waits();
+	seam_waits();
 	seam_written(fds, number * sizeof(*fds));
 	return poll(fds, number, timeout);
 }
@@ -320,19 +330,32 @@ int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout)
 int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
 		   const sigset_t *mask)
 {
-	waits();
+	seam_waits();
 	seam_written(fds, number * sizeof(*fds));
 	return ppoll(fds, number, timeout, mask);
 }
 
-int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout)
+static void written_sets(fd_set *in, fd_set *out, fd_set *other)
 {
-	waits();
 	seam_written(in, sizeof(*in));
 	seam_written(out, sizeof(*out));
 	seam_written(other, sizeof(*other));
+}
+
+int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout)
+{
+	seam_waits();
+	written_sets(in, out, other);
 	seam_written(timeout, sizeof(*timeout));
 	return select(most, in, out, other, timeout);
+}
+
+int mve_seam_pselect(int most, fd_set *in, fd_set *out, fd_set *other,
+		     const struct timespec *timeout, const sigset_t *mask)
+{
+	seam_waits();
+	written_sets(in, out, other);
+	return pselect(most, in, out, other, timeout, mask);
 }
 
 /* The mask that a request begins with is another. */

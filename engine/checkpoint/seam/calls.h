@@ -43,9 +43,13 @@ ssize_t mve_seam_sendto(int fd, const void *from, size_t size, int flags,
 ssize_t mve_seam_sendmsg(int fd, const struct msghdr *message, int flags);
 int mve_seam_sendmmsg(int fd, struct mmsghdr *messages, unsigned number, int flags);
 ssize_t mve_seam_sendfile(int fd, int from, off_t *at, size_t size);
+ssize_t mve_seam_splice(int from, off64_t *from_at, int fd, off64_t *at, size_t size,
+			unsigned flags);
 int mve_seam_epoll_wait(int fd, struct epoll_event *events, int most, int timeout);
 int mve_seam_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
 			 const sigset_t *mask);
+int mve_seam_epoll_pwait2(int fd, struct epoll_event *events, int most,
+			  const struct timespec *timeout, const sigset_t *mask);
 int mve_seam_epoll_ctl(int fd, int what, int which, struct epoll_event *event);
 int mve_seam_poll(struct pollfd *fds, nfds_t number, int timeout);
 int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *timeout,
@@ -53,5 +57,7 @@ int mve_seam_ppoll(struct pollfd *fds, nfds_t number, const struct timespec *tim
 int mve_seam_sigprocmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);
+int mve_seam_pselect(int most, fd_set *in, fd_set *out, fd_set *other,
+		     const struct timespec *timeout, const sigset_t *mask);
 
 #endif

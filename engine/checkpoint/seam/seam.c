@@ -77,6 +77,15 @@ void seam_end(const char *why)
 	over(why);
 }
 
+void seam_waits(void)
+{
+	if (seam_is_open())
+		seam_end("it had gone on to wait");
+	else if (mine)
+		seam_ended("no request had begun since it last waited");
+	seam->stood = 0;
+}
+
 /* Before: a child would hold the parent's checkpoint. */
 static void at_fork(void)
 {

@@ -76,6 +76,9 @@ int seam_came(int fd, const struct iovec *parts, size_t size, int more);
 /* What cannot be taken back is about to be done.  The request is over. */
 void seam_end(const char *why);
 
+/* The thread is about to wait for events: from here on others may run. */
+void seam_waits(void);
+
 /* Whether requests are to have checkpoints, as the program begins. */
 int seam_wanted(void);
 
