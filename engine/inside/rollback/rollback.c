@@ -30,6 +30,7 @@ static struct {
 	int sig;
 	uint64_t at;
 	bool told;	/* by the leader's event */
+	bool deadly;	/* it was tried, and the program dies of it */
 } failure;
 
 void rollback_begin(void)
@@ -101,6 +102,11 @@ bool rollback_keeps(int32_t fd)
 	const struct rollback *r = rollback_of();
 
 	return r && fd > 0 && (r->kernel[0] == fd || r->kernel[1] == fd);
+}
+
+void rollback_given_up(void)
+{
+	failure.deadly = true;
 }
 
 bool rollback_failed(int *sig, uint64_t *at)
@@ -178,7 +184,7 @@ bool rollback_fault(struct thread *t, int sig, uint64_t at, struct gregs *r)
 {
 	const char *why;
 
-	if (!rollback_of() || !rollback_of()->go)
+	if (!rollback_of() || !rollback_of()->go || failure.deadly)
 		return false;
 	why = refusal(t);
 	place_note(t, r->rip, r->rsp,
