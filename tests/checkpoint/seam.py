@@ -21,7 +21,9 @@ REFUSED = [("sent", "it had sent something"), ("file", "it had sent something"),
            ("spliced", "it had sent something"), ("closed", "it had closed a descriptor"),
            ("waited", "it had gone on to wait"), ("selected", "it had gone on to wait"),
            ("polled", "it had gone on to wait"), ("handler", "it came in a handler"),
-           ("sealed", "mapped at a fixed place"), ("thread", "in another thread")]
+           ("sealed", "mapped at a fixed place"), ("thread", "in another thread"),
+           ("spawned", "it had made a process"), ("vforked", "it had made a process"),
+           ("system", "it had made a process"), ("piped", "it had made a process")]
 
 
 class Server:

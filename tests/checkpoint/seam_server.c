@@ -263,6 +263,28 @@ static void spawned(struct peer *peer)
 	*nowhere = 1;
 }
 
+static void vforked(struct peer *peer)
+{
+	(void)peer;
+	if (vfork() == 0)
+		_exit(0);
+	*nowhere = 1;
+}
+
+static void system_made(struct peer *peer)
+{
+	(void)peer;
+	if (system("true") == 0)
+		*nowhere = 1;
+}
+
+static void piped(struct peer *peer)
+{
+	(void)peer;
+	if (popen("true", "r"))
+		*nowhere = 1;
+}
+
 /* The parent goes on: what the child did is the child's. */
 static void child(struct peer *peer)
 {
@@ -286,7 +308,9 @@ static const struct {
 	{ "waited", waited, 1 }, { "handler", handler, 1 }, { "sealed", sealed, 1 },
 	{ "thread", thread, 1 }, { "opened", opened, 1 }, { "file", file, 1 },
 	{ "spliced", spliced, 1 }, { "selected", selected, 1 }, { "polled", polled, 1 },
-	{ "library", library, 1 }, { "spawned", spawned, 1 }, { "child", child, 0 },
+	{ "library", library, 1 }, { "spawned", spawned, 1 },
+	{ "vforked", vforked, 1 }, { "system", system_made, 1 }, { "piped", piped, 1 },
+	{ "child", child, 0 },
 };
 
 static void serve(struct peer *peer)

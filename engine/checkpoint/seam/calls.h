@@ -4,6 +4,8 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -59,5 +61,13 @@ int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);
 int mve_seam_pselect(int most, fd_set *in, fd_set *out, fd_set *other,
 		     const struct timespec *timeout, const sigset_t *mask);
+pid_t mve_seam_vfork(void);
+int mve_seam_system(const char *command);
+FILE *mve_seam_popen(const char *command, const char *how);
+int mve_seam_posix_spawn(pid_t *made, const char *path, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const *argv, char *const *envp);
+int mve_seam_posix_spawnp(pid_t *made, const char *file, const posix_spawn_file_actions_t *actions,
+			  const posix_spawnattr_t *attributes, char *const *argv,
+			  char *const *envp);
 
 #endif

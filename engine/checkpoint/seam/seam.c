@@ -89,7 +89,7 @@ void seam_waits(void)
 /* Before: a child would hold the parent's checkpoint. */
 static void at_fork(void)
 {
-	seam_end("it had made a process");
+	seam_process();
 }
 
 /* A child has requests of its own. */

@@ -76,6 +76,9 @@ int seam_came(int fd, const struct iovec *parts, size_t size, int more);
 /* What cannot be taken back is about to be done.  The request is over. */
 void seam_end(const char *why);
 
+/* A process is about to be made (process.c). */
+void seam_process(void);
+
 /* The thread is about to wait for events: from here on others may run. */
 void seam_waits(void);
 
