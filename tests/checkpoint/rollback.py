@@ -224,7 +224,8 @@ REFUSED = [("sent", "it had sent something"), ("library", "it had sent something
            ("closed", "it had closed a descriptor"), ("waited", "it had gone on to wait"),
            ("selected", "it had gone on to wait"),
            ("handler", "it came in a handler"), ("sealed", "mapped at a fixed place"),
-           ("thread", "in another thread"), ("spawned", "it had made a process")]
+           ("thread", "in another thread"), ("spawned", "it had made a process"),
+           ("shut", "it failed again while it was taken back")]
 
 
 def refused():

@@ -23,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,6 +207,16 @@ static void polled(struct peer *peer)
 	*nowhere = 1;
 }
 
+/* Unseen by the runtime, which faults itself then. */
+static void shut(struct peer *peer)
+{
+	static char page[4096] __attribute__((aligned(4096)));
+
+	memset(page, *peer->line, sizeof(page));
+	syscall(SYS_mprotect, page, sizeof(page), PROT_READ);
+	*nowhere = 1;
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -310,6 +321,7 @@ static const struct {
 	{ "spliced", spliced, 1 }, { "selected", selected, 1 }, { "polled", polled, 1 },
 	{ "library", library, 1 }, { "spawned", spawned, 1 },
 	{ "vforked", vforked, 1 }, { "system", system_made, 1 }, { "piped", piped, 1 },
+	{ "shut", shut, 1 },
 	{ "child", child, 0 },
 };
 

@@ -244,8 +244,8 @@ long back_asked(struct thread *t)
 	const struct frame *f = &t->frame;
 
 	t->answered = 1;
-	if (f->rdi == ROLLBACK_NOT)
-		rollback_given_up();
+	if (f->rdi == ROLLBACK_DONE || f->rdi == ROLLBACK_NOT)
+		rollback_over(f->rdi == ROLLBACK_DONE);
 	if (f->rdi == ROLLBACK_ASK)
 		return asked(t);
 	if (f->rdi == ROLLBACK_OTHERS)

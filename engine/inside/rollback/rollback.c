@@ -30,7 +30,8 @@ static struct {
 	int sig;
 	uint64_t at;
 	bool told;	/* by the leader's event */
-	bool deadly;	/* it was tried, and the program dies of it */
+	bool under_way;	/* until it is taken back */
+	bool given_up;	/* it was tried, and the program dies of it */
 } failure;
 
 void rollback_begin(void)
@@ -104,9 +105,10 @@ bool rollback_keeps(int32_t fd)
 	return r && fd > 0 && (r->kernel[0] == fd || r->kernel[1] == fd);
 }
 
-void rollback_given_up(void)
+void rollback_over(bool taken_back)
 {
-	failure.deadly = true;
+	failure.under_way = false;
+	failure.given_up = !taken_back;
 }
 
 bool rollback_failed(int *sig, uint64_t *at)
@@ -150,6 +152,14 @@ long rollback_others(const struct thread *t, bool begins)
 	return read;
 }
 
+/* It is the program's memory: what failed may have written there. */
+static bool is_ready(void)
+{
+	const struct rollback *r = rollback_of();
+
+	return r && r->go && r->stack;
+}
+
 /* Words; NULL: it may be tried. */
 static const char *refusal(const struct thread *t)
 {
@@ -157,6 +167,8 @@ static const char *refusal(const struct thread *t)
 
 	if (!is_owner(t))
 		return "it came in another thread than requests, or before the first";
+	if (failure.under_way)
+		return "it failed again while it was taken back";
 	if (!r->open)
 		return r->ended ? (const char *)r->ended : "no request had begun";
 	if (r->spoilt)
@@ -171,10 +183,8 @@ static uint64_t runtime_stack(void)
 
 static void goes_back(struct gregs *regs)
 {
-	const struct rollback *r = rollback_of();
-
-	MUST(r->go && r->stack);
-	regs->rip = r->go;
+	failure.under_way = true;
+	regs->rip = rollback_of()->go;
 	regs->rsp = runtime_stack();
 	regs->rdi = (uint64_t)failure.sig;
 	regs->flags &= ~FLAGS_CLEARED;
@@ -184,7 +194,7 @@ bool rollback_fault(struct thread *t, int sig, uint64_t at, struct gregs *r)
 {
 	const char *why;
 
-	if (!rollback_of() || !rollback_of()->go || failure.deadly)
+	if (!is_ready() || failure.given_up)
 		return false;
 	why = refusal(t);
 	place_note(t, r->rip, r->rsp,
@@ -206,6 +216,7 @@ static void call_goes_back(struct thread *t)
 {
 	struct frame *f = &t->frame;
 
+	failure.under_way = true;
 	f->resume = rollback_of()->go;
 	f->rsp = runtime_stack();
 	f->rdi = (uint64_t)failure.sig;
@@ -216,7 +227,7 @@ bool rollback_call(struct thread *t, int sig)
 {
 	const struct frame *f = &t->frame;
 
-	if (!rollback_of()->go || refusal(t))
+	if (!is_ready() || refusal(t))
 		return false;
 	place_note(t, f->site_end, f->rsp,
 		   (uint64_t[SAVED]){ f->rbx, f->rbp, f->r12, f->r13, f->r14, f->r15 });
@@ -229,7 +240,7 @@ bool rollback_call(struct thread *t, int sig)
 
 bool rollback_told(struct thread *t)
 {
-	if (!rollback_of() || !rollback_of()->go || refusal(t))
+	if (!is_ready() || refusal(t))
 		return false;
 	failure.sig = SIGKILL;
 	failure.told = true;

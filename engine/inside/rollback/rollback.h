@@ -38,7 +38,7 @@ long rollback_others(const struct thread *t, bool begins);
 void rollback_handler(struct thread *t, bool begins);
 /* What failed last, as rollback_fault was told; true: a follower's leader has said so before. */
 bool rollback_failed(int *sig, uint64_t *at);
-/* It was not taken back after all, and that is told: the program dies of it now. */
-void rollback_given_up(void);
+/* It is taken back; or it is not after all, that is told, and the program dies of it now. */
+void rollback_over(bool taken_back);
 
 #endif
