@@ -91,6 +91,7 @@ static ssize_t came(int fd, enum rollback_brings call, const struct iovec *parts
 		room += parts[n].iov_len;
 	if (room > (size_t)got)
 		room = got;
+	seam->secret = 0;
 	return room && seam_came(fd, parts, room, is_connection(fd)) ? -1 : got;
 }
 
@@ -108,6 +109,7 @@ ssize_t seam_brought(int fd, const void *bytes, ssize_t got)
 
 	if (got <= 0 || seam->each <= 0 || back->brings || !is_connection(fd))
 		return got;
+	seam->secret = 1;
 	return seam_came(fd, &part, got, 1) ? -1 : got;
 }
 

@@ -50,7 +50,7 @@ void held_go(int sig)
 /* Whoever reads slowly gets what there is room for: nobody waits. */
 static void answer(int fd)
 {
-	if (back->reply_size)
+	if (back->reply_size && !seam->secret)
 		send(fd, (const void *)back->reply, back->reply_size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

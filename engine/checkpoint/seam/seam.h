@@ -37,6 +37,7 @@ struct seam {
 	int alone;		/* there was no other thread then */
 	long others;		/* how often the others had stopped */
 	int sig;		/* what took it back */
+	int secret;		/* the request came by a TLS library: no plain answer to it */
 	uint64_t accepted[SEAM_FDS / 64];
 	unsigned knows;		/* requests that were taken back: the next is knows % KNOWN_MAX */
 	uint64_t key;		/* of sums; nobody outside can make two requests with one sum */
