@@ -45,6 +45,7 @@ static void no_more(const char *why)
 {
 	if (!__atomic_exchange_n(&seam->each, 0, __ATOMIC_RELAXED))
 		return;
+	back->ended = (uintptr_t)why;
 	if (back->held)
 		held_say(ROLLBACK_NEVER, why);
 	else
@@ -81,7 +82,7 @@ void seam_waits(void)
 {
 	if (seam_is_open())
 		seam_end("it had gone on to wait");
-	else if (mine)
+	else if (mine && seam->each > 0)
 		seam_ended("no request had begun since it last waited");
 	seam->stood = 0;
 }
