@@ -157,6 +157,8 @@ def main():
     mixed("standing", TAKEN_BACK + ["deep"])
     for bug in TAKEN_BACK:
         refused(bug, "", seam="")
+    refused("null", "only each Nth request has a checkpoint", seam="2")
+    refused("null", "MVE_CHECKPOINT_SEAM is not a number of requests", seam="yes")
     for bug, words in REFUSED:
         refused(bug, words)
     refused("null", "another thread has run meanwhile", "running")

@@ -100,11 +100,19 @@ static void in_child(void)
 	back->owner = 0;
 }
 
+#define VARIABLE	"MVE_CHECKPOINT_SEAM"
+
+/* Below 0: it is no number. */
 static long wanted(void)
 {
-	const char *each = getenv("MVE_CHECKPOINT_SEAM");
+	const char *each = getenv(VARIABLE);
+	char *end;
+	long n;
 
-	return each ? atol(each) : back->held;
+	if (!each)
+		return back->held;
+	n = strtol(each, &end, 10);
+	return *end || n < 0 ? -1 : n;
 }
 
 int seam_wanted(void)
@@ -119,6 +127,8 @@ __attribute__((constructor)) static void seam_begin(void)
 		no_more(state->plain_why);
 	seam->left = 1;
 	seam_ended("no request had begun");
+	if (seam->each < 0)
+		no_more(VARIABLE " is not a number of requests");
 	if (seam->each <= 0)
 		return;
 	pthread_atfork(at_fork, NULL, in_child);
@@ -224,8 +234,10 @@ int seam_came(int fd, const struct iovec *parts, size_t size, int more)
 		errno = ECONNRESET;
 		return -1;
 	}
-	if (--seam->left > 0)
+	if (--seam->left > 0) {
+		seam_ended("only each Nth request has a checkpoint (" VARIABLE ")");
 		return 0;
+	}
 	seam->left = seam->each;
 	return request(fd, parts, size);
 }
