@@ -240,6 +240,18 @@ def refused():
             raise Wrong(f"{bug}: ended with {got}, said {s.said()!r}; not {words!r}, once")
 
 
+def bare():
+    """What is sent to a connection that is descriptor 1 is an answer, by whom it is."""
+    s = Session(MVE, ["--rollback"], ["./seam_server", "bare"])
+    peers = [s.connect() for _ in range(2)]
+    for peer in peers:
+        peer.sendall(b"add 1\n")
+        peer.recv(100)
+    peers[1].sendall(b"library\n")
+    if s.process.wait(60) != -signal.SIGSEGV or "it had sent something" not in s.said():
+        raise Wrong(f"bare: said {s.said()!r}")
+
+
 def idle():
     """Between requests it is not said how the last one ended."""
     s = Session(MVE, ["--rollback"], ["./kv", "0"])
@@ -289,7 +301,7 @@ def main():
     build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
     build(CC, HERE + "/datagram.c", "datagram")
     for name in sys.argv[5:] or ("alone", "followed", "other_builds", "spares", "lost", "amends",
-                                 "opened", "threads", "datagrams", "refused", "idle",
+                                 "opened", "threads", "datagrams", "refused", "bare", "idle",
                                  "never"):
         globals()[name]()
         print(name + ": ok", flush=True)

@@ -134,6 +134,21 @@ def sent_by_another():
     server.died(signal.SIGSEGV, "another process has sent it")
 
 
+def bare():
+    """A server without standard error says nothing, least of all to a connection; and what it
+    writes to descriptor 1 is an answer."""
+    server = Server("bare")
+    peers = [server.connect() for _ in range(3)]
+    for peer in peers:
+        server.add(peer, 1)
+    peers[2].sendall(b"null\n")
+    got = peers[2].recv(100)
+    if got:
+        raise SystemExit(f"bare: it was said to a connection: {got!r}")
+    peers[1].sendall(b"sent\n")
+    server.died(signal.SIGSEGV, "")
+
+
 def in_a_child():
     server = Server()
     peer = server.connect()
@@ -164,6 +179,7 @@ def main():
     refused("null", "another thread has run meanwhile", "running")
     sent_by_another()
     in_a_child()
+    bare()
     print("seam: ok")
 
 

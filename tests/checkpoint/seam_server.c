@@ -10,6 +10,7 @@
  *	second		it is a second one's
  *	standing	another thread waits for work that never comes
  *	running		another thread never stops
+ *	bare		it has closed what it was given: connections are descriptors 0, 1, 2
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -439,6 +440,9 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "running"))
 		pthread_create(&made, NULL, runs, NULL);
 	listens();
+	if (!strcmp(how, "bare"))
+		for (int fd = 0; fd < 3; fd++)
+			close(fd);
 	if (!strcmp(how, "second")) {
 		pthread_create(&made, NULL, go_round, NULL);
 		pthread_join(made, NULL);

@@ -61,11 +61,6 @@ static void written_name(const struct sockaddr *at, const socklen_t *size)
 	seam_written(size, sizeof(*size));
 }
 
-static int is_connection(int fd)
-{
-	return fd >= 0 && fd < SEAM_FDS && seam->accepted[fd / 64] >> fd % 64 & 1;
-}
-
 /* The user has named the call; a file of the server's own is no request all the same. */
 static int brings(int fd, enum rollback_brings call)
 {
@@ -147,7 +142,7 @@ static void going(int fd)
 	struct stat what;
 
 	held_answered(fd);
-	if (!back->open || fd == 1 || fd == 2)
+	if (!back->open || ((fd == 1 || fd == 2) && !is_connection(fd)))
 		return;
 	if (is_connection(fd) || fstat(fd, &what) ||
 	    !(S_ISREG(what.st_mode) || S_ISCHR(what.st_mode)))

@@ -36,6 +36,8 @@ void seam_say(const char *what, const char *why)
 	strncat(line, what, 60);
 	strncat(line, why, 100);
 	strcat(line, "\n");
+	if (is_connection(2))	/* of a server that has no standard error */
+		return;
 	if (write(2, line, strlen(line)) < 0)
 		return;
 }

@@ -59,6 +59,12 @@ _Static_assert(sizeof(struct seam) <= sizeof(union seam_pages) &&
 
 #define seam	(&checkpoint_seam.s)
 
+/* The program has accepted it. */
+static inline int is_connection(int fd)
+{
+	return fd >= 0 && fd < SEAM_FDS && checkpoint_seam.s.accepted[fd / 64] >> fd % 64 & 1;
+}
+
 /* What mve and we tell each other (engine/abi/rollback.h), whether or not it holds the program:
  * which checkpoint is open, and whose. */
 extern union rollback_pages {
