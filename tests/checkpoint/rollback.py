@@ -240,6 +240,25 @@ def refused():
             raise Wrong(f"{bug}: ended with {got}, said {s.said()!r}; not {words!r}, once")
 
 
+def recorded():
+    """What was taken back is taken back in a replay."""
+    with open("reply", "w") as f:
+        f.write("SORRY\n")
+    options = ["--rollback", "--reply", "reply", "--refuse-known"]
+    s = Session(MVE, [*options, "--record", "log"], ["./kv", "0"])
+    peer = s.connect()
+    for n in range(5):
+        s.ask(peer, f"PUT a {n}", "OK")
+        for bug in "CRASH", "ABORT", f"CRASH {n}":
+            s.bad(bug, b"SORRY\n")
+    s.counted(7, 8)
+    s.end()
+    got = subprocess.run([MVE, "replay", *options, "log"], capture_output=True, text=True,
+                         timeout=100)
+    if got.returncode or ", equal" not in got.stdout or got.stderr:
+        raise Wrong(f"replayed: {got}")
+
+
 def bare():
     """What is sent to a connection that is descriptor 1 is an answer, by whom it is."""
     s = Session(MVE, ["--rollback"], ["./seam_server", "bare"])
@@ -301,8 +320,8 @@ def main():
     build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
     build(CC, HERE + "/datagram.c", "datagram")
     for name in sys.argv[5:] or ("alone", "followed", "other_builds", "spares", "lost", "amends",
-                                 "opened", "threads", "datagrams", "refused", "bare", "idle",
-                                 "never"):
+                                 "opened", "threads", "datagrams", "refused", "recorded",
+                                 "bare", "idle", "never"):
         globals()[name]()
         print(name + ": ok", flush=True)
 

@@ -252,7 +252,7 @@ long back_asked(struct thread *t)
 		return rollback_others(t, f->rsi == 1);
 	if (f->rdi == ROLLBACK_ENDS)
 		ends(t);
-	else if (!t->following || f->rdi == ROLLBACK_NOT)
+	else if (!t->following || f->rdi == ROLLBACK_NOT || f->rdi == ROLLBACK_BEGUN)
 		request_ask(t, REQ_ROLLBACK, f->rdi, boot.rollback, f->rsi);
 	/* Its leader went back, and it cannot: it is no follower any more. */
 	if (t->following && f->rdi == ROLLBACK_NOT)

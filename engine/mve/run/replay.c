@@ -7,6 +7,7 @@
 #include "engine/mve/commands.h"
 #include "engine/mve/log/log.h"
 #include "engine/mve/run/run.h"
+#include "engine/mve/run/run_rollback.h"
 #include "engine/mve/run/replay_gdb.h"
 #include "engine/mve/run/run_followers.h"
 #include "engine/mve/show.h"
@@ -38,6 +39,8 @@ static const char replay_help[] =
 	"  --partial           0 also where it is equal up to where it is cut\n"
 	"  --status FILE       write the final status there, as JSON\n"
 	"  --used FILE         write the paths of files there that it has mapped\n"
+	"  --rollback, --reply FILE, --refuse-known\n"
+	"                      as mve run --record had them\n"
 	COMPARED_HELP
 	"                      as in mve run\n";
 
@@ -48,6 +51,9 @@ static const struct option replay_options[] = {
 	{ "until", required_argument, NULL, OPT_UNTIL },
 	{ "gdb", no_argument, NULL, OPT_GDB },
 	{ "partial", no_argument, NULL, OPT_PARTIAL },
+	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
+	{ "reply", required_argument, NULL, OPT_REPLY },
+	{ "refuse-known", no_argument, NULL, OPT_REFUSE },
 	{ 0 },
 };
 
@@ -138,6 +144,8 @@ int cmd_replay(int argc, char **argv)
 
 	if (!result)
 		result = options_take(&o, argc, argv, ":hn:", replay_options, replay_help);
+	if (!result)
+		result = rollback_complete(&o);
 	if (result)
 		return result == HELPED ? EXIT_OK : result;
 	if (o.used && (result = used_open(o.used)))
