@@ -49,6 +49,36 @@ for name in scan mprotect; do
 	GLIBC_TUNABLES=glibc.pthread.rseq=0 MVE_CHECKPOINT_WAY=$name ./drops >out || true
 	grep -q '^ok$' out || { echo "$name, dropped:"; cat out; exit 1; }
 done
+
+# A request that comes in two pieces, with nothing between them that ends one.
+cat >pieces.c <<'END'
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+static char pages[4 * 4096];
+int main(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(at);
+	int listens = socket(AF_INET, SOCK_STREAM, 0), to = socket(AF_INET, SOCK_STREAM, 0), fd;
+
+	if (bind(listens, (void *)&at, size) || listen(listens, 1) ||
+	    getsockname(listens, (void *)&at, &size) || connect(to, (void *)&at, size) ||
+	    write(to, "ab", 2) != 2 || (fd = accept(listens, NULL, NULL)) < 0)
+		return 1;
+	for (int n = 1; n < 3; n++)
+		if (read(fd, pages + n * 4096 + 100, 1) != 1)
+			return puts("a piece is not read");
+	return puts("ok") < 0;
+}
+END
+"$cc" -D_GNU_SOURCE -O2 -mve-no-checks pieces.c -o pieces
+for name in scan mprotect fork; do
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 MVE_CHECKPOINT_SEAM=1 MVE_CHECKPOINT_WAY=$name ./pieces |
+		cat >out
+	grep -q '^ok$' out || { echo "$name, in pieces:"; cat out; exit 1; }
+done
 ! MVE_CHECKPOINT_WAY=none ./pages 1 >out 2>&1 || { echo "a way that there is not"; exit 1; }
 grep -q "no such way" out
 echo "ways: ok"

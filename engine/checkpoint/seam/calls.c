@@ -108,10 +108,11 @@ ssize_t seam_brought(int fd, const void *bytes, ssize_t got)
 	return seam_came(fd, &part, got, 1) ? -1 : got;
 }
 
-/* If something comes, a request that is open is over; if not, nothing is written. */
+/* If something comes, a request that is open is over; if not, nothing is written.  (By mprotect
+ * nothing could be.) */
 static int is_next(int fd, enum rollback_brings call)
 {
-	return state->depth == 1 && seam_is_open() && begins(fd, call);
+	return state->depth == 1 && !way->all && seam_is_open() && begins(fd, call);
 }
 
 static int accepted(int fd)
