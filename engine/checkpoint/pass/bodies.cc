@@ -9,8 +9,8 @@
 // (seam/bodies.c); in one that takes none nothing is done, and a checkpoint costs a jump
 // for a call from another module.  Within a module a body calls the bodies of its kind.
 //
-// Entries lie together, so that few pages are written; and so do checked bodies, so that a process
-// has little of what does not run in its memory.
+// Entries lie together, so that few pages are written; and so do checked bodies, and plain ones, so
+// that a process has little of what does not run in its memory.
 #include "engine/checkpoint/pass/bodies.h"
 #include "engine/checkpoint/pass/known.h"
 #include "engine/checkpoint/pass/options.h"
@@ -24,7 +24,8 @@
 
 using namespace llvm;
 
-static const char entries[] = ".mve_entry", checks[] = ".mve_text";
+static const char entries[] = ".mve_entry";
+static const char checks[] = ".mve_text", plains[] = ".mve_plain";
 static const char table[] = "mve_checked";
 
 // A label in assembly may be there once.
@@ -114,7 +115,7 @@ static void entry_make(Function &f, Function &plain)
 		b.CreateRet(call);
 }
 
-static Function *body(Function &f, const char *kind)
+static Function *body(Function &f, const char *kind, const char *section)
 {
 	ValueToValueMapTy values;
 	Function *made = CloneFunction(&f, values);
@@ -124,6 +125,7 @@ static Function *body(Function &f, const char *kind)
 	made->setVisibility(GlobalValue::DefaultVisibility);
 	made->setDLLStorageClass(GlobalValue::DefaultStorageClass);
 	made->setComdat(f.getComdat());
+	made->setSection(section);
 	return made;
 }
 
@@ -136,13 +138,12 @@ std::vector<Bodies> bodies_make(Module &m, std::vector<Function *> &functions)
 		return all;
 	for (Function *f : functions)
 		if (can(*f))
-			all.push_back({f, body(*f, ".plain"), nullptr});
+			all.push_back({f, body(*f, ".plain", plains), nullptr});
 	for (Function *&f : functions) {
 		auto with = find_if(all, [&](const Bodies &b) { return b.entry == f; });
 		if (with == all.end())
 			continue;
-		with->checked = body(*f, ".checked");
-		with->checked->setSection(checks);
+		with->checked = body(*f, ".checked", checks);
 		entry_make(*f, *with->plain);
 		f = with->checked;
 	}
