@@ -2,8 +2,13 @@
 
 Each server is built by servers/build: by clang alone, and by mve-cc with checks, with an undo log,
 and without checks.  All of them take turns, as in servers.py, which says how; "closed" is the
-program with checks that opens none.  Memory is what the server's processes have for
-themselves and their share of the rest (PSS), once all has been measured.
+program with checks that opens none; "native 2" is plain clang's a second time: what is noise.
+A server is filled first, with some megabytes where it keeps any.
+
+Memory is what the server's processes have for themselves and their share of the rest (PSS), but for
+the program's own files: these count whole, and once, for it depends on what else is measured how
+many processes share them.  Each edition's are read anew before, so that as much of each is in the
+page cache.  "Own" is memory that is no file's.
 
 A server that cannot be built here is left out, with a word.
 """
@@ -23,6 +28,7 @@ WAY = "MVE_CHECKPOINT_WAY="
 # mode: edition, environment
 MODES = {
     "native": (PLAIN, ()),
+    "native 2": (PLAIN, ()),
     "closed": ("checkpoint", ()),
     "pass": ("checkpoint", (SEAM + "1",)),
     "pass/10": ("checkpoint", (SEAM + "10",)),
@@ -35,20 +41,35 @@ MODES = {
                                       "GLIBC_TUNABLES=glibc.pthread.rseq=0")),
     "fork": ("checkpoint-pages", (SEAM + "1", WAY + "fork")),
 }
-EACH = ("closed", "pass", "undo", "scan", "mprotect", "fork")
+EACH = ("native 2", "closed", "pass", "undo", "scan", "mprotect", "fork")
 servers.SHARES.update({"fork": 20, "mprotect": 8, "scan": 4})
-WIDTHS = (-12, -10, 9, 8, 14, 9, 9)
+WIDTHS = (-12, -10, 9, 8, 14, 9, 8, 8)
+BUILDS = "/mve/servers/builds/"
+FILES = (".so", "nginx", "redis-server", "memcached", "lighttpd")
 
 
 def _memcached(binary, folder, port):
     return [*servers._memcached(binary, folder, port), "-t", "1"]
 
 
+def _more(ask, *words):
+    return lambda ways, port, requests: [*ask(ways, port, requests), *words]
+
+
+# What fills a server: so many requests, with values, or of many connections.
+FILLS = {
+    "redis": (3000, "-r", "100000", "-d", "4000"),
+    "memcached": (30000, "--keys=30000"),
+    "nginx": (3000, "--connections=300"),
+    "lighttpd": (3000, "--connections=300"),
+}
+
+
 def _specs(options):
     for spec in servers.chosen(servers.SERVERS, options):
         start = _memcached if spec[0] == "memcached" else spec[2]
         loads = dict(list(spec[4].items())[:1])
-        yield (spec[0], spec[1], start, spec[3], loads, spec[5])
+        yield (spec[0], spec[1], start, _more(spec[3], *FILLS[spec[0]][1:]), loads, spec[5])
 
 
 def _built(name, edition):
@@ -61,25 +82,50 @@ def _built(name, edition):
     return done.stdout.strip(), ""
 
 
-def _pss_kib(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/smaps_rollup") as f:
-            total += sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
-    return total
+def _read_anew(program):
+    """Its files: as much of each edition's is in the page cache then."""
+    top, _, rest = program.partition(BUILDS)
+    for folder, _, names in os.walk(top + BUILDS + rest.split("/")[0]):
+        for name in names:
+            if not name.endswith(FILES) or not os.access(os.path.join(folder, name), os.X_OK):
+                continue
+            with open(os.path.join(folder, name), "rb") as f:
+                os.fsync(f.fileno())
+                os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                while f.read(1 << 20):
+                    pass
+
+
+def _kib(pid):
+    """(share of others' pages and of its own, its own files' pages, pages that are no file's)"""
+    share = own = anonymous = 0
+    with open(f"/proc/{pid}/smaps") as f:
+        for line in f:
+            words = line.split()
+            if "-" in words[0] and words[0][-1] != ":":
+                code = "w" not in words[1] and BUILDS in line
+            elif words[0] == ("Rss:" if code else "Pss:"):
+                own += int(words[1]) * code
+                share += int(words[1]) * (not code)
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        anonymous = sum(int(line.split()[1]) for line in f if line.startswith("Pss_Anon:"))
+    return share, own, anonymous
+
+
+def _memory(pids):
+    shares, owns, anonymous = zip(*map(_kib, pids))
+    return {"pss_kib": sum(shares) + max(owns), "own_kib": sum(anonymous)}
 
 
 class Server(servers.Server):
     programs = {}
-
     def command(self, spec, mode, words, folder):
         binary = self.programs[MODES[mode][0]]
         return [*words, *spec[2](binary, folder, self.port)]
 
     def slice(self, ask, requests):
         got = super().slice(ask, requests)
-        got["pss_kib"] = _pss_kib(self.members[0])
-        return got
+        return {**got, **_memory(self.members[0])}
 
     def check(self):
         """With fork another process goes on where a request was taken back; none is here."""
@@ -96,7 +142,9 @@ def _measure(ways, spec, options, rounds, turns, progress):
     for edition in dict.fromkeys(e for e, _ in MODES.values()):
         progress(f"{spec[0]}: building {edition}")
         programs[edition], trouble[edition] = _built(spec[0], edition)
-    Server.programs = programs
+        if programs[edition]:
+            _read_anew(programs[edition])
+    Server.programs, Server.FILL = programs, FILLS[spec[0]][0]
     modes = {m: (_words(m), trouble[MODES[m][0]] or None) for m in MODES}
     spec = (spec[0], programs[PLAIN] or spec[1], *spec[2:])
     return servers.measure_server(ways, spec, options, rounds, turns, progress, modes, Server)
@@ -112,9 +160,9 @@ def measure(ways, options, progress):
             "means": _means(rows)}
 
 
-def _pss_ratio(rows, row):
+def _ratio(rows, row, key="pss_kib"):
     native = next(r for r in rows if r["load"] == row["load"] and r["mode"] == "native")
-    return row["pss_kib"]["median"] / native["pss_kib"]["median"]
+    return row[key]["median"] / native[key]["median"]
 
 
 def _mean(values):
@@ -122,7 +170,7 @@ def _mean(values):
 
 
 def _means(rows):
-    """{mode: {throughput, cpu, pss}}: geometric means of the ratios to native."""
+    """{mode: {throughput, cpu, pss, own}}: geometric means of the ratios to native."""
     out = {}
     for mode in MODES:
         done = [r for r in rows if r["mode"] == mode and "pss_kib" in r]
@@ -130,7 +178,9 @@ def _means(rows):
             continue
         out[mode] = {"throughput": _mean([r["per_second_ratio"]["median"] for r in done]),
                      "cpu": _mean([r["cpu_us_ratio"]["median"] for r in done]),
-                     "pss": _mean([_pss_ratio(rows, r) for r in done]), "servers": len(done)}
+                     "pss": _mean([_ratio(rows, r) for r in done]),
+                     "own": _mean([_ratio(rows, r, "own_kib") for r in done]),
+                     "servers": len(done)}
     return out
 
 
@@ -143,7 +193,7 @@ def _line(rows, row):
         label, row["mode"], figures.number(row["per_second"]["median"], 0),
         figures.number(ratio["median"], 3), figures.span(ratio["q1"], ratio["q3"], 3),
         figures.number(row["cpu_us_ratio"]["median"], 3),
-        figures.number(_pss_ratio(rows, row), 2)))
+        figures.number(_ratio(rows, row), 2), figures.number(_ratio(rows, row, "own_kib"), 2)))
 
 
 def show(result, options):
@@ -151,7 +201,7 @@ def show(result, options):
     yield (f"CHECKPOINTS at each request (median of {result['rounds']} rounds, "
            f"{result['connections']} connections)")
     yield ""
-    yield figures.columns(WIDTHS, ("load", "way", "req/s", "ratio", "q1..q3", "CPU", "PSS"))
+    yield figures.columns(WIDTHS, ("load", "way", "req/s", "ratio", "q1..q3", "CPU", "PSS", "own"))
     yield figures.rule()
     for row in rows:
         yield _line(rows, row)
@@ -160,7 +210,7 @@ def show(result, options):
     for mode, m in result["means"].items():
         yield figures.columns(WIDTHS, (
             "mean of " + str(m["servers"]), mode, "", figures.number(m["throughput"], 3), "",
-            figures.number(m["cpu"], 3), figures.number(m["pss"], 2)))
+            figures.number(m["cpu"], 3), figures.number(m["pss"], 2), figures.number(m["own"], 2)))
 
 
 def targets(result):
@@ -185,7 +235,7 @@ def drawings(result):
         row = next(r for r in rows if r["load"] == load and r["mode"] == mode)
         if "pss_kib" not in row:
             return None
-        return _pss_ratio(rows, row) if key == "pss" else row[key]
+        return _ratio(rows, row) if key == "pss" else row[key]
 
     if not result["means"]:
         return
