@@ -18,7 +18,7 @@
 #define ROLLBACK_KERNEL		"mve_checkpoint_kernel"
 
 #define ROLLBACK_SIGN		0x6b63616265766dull	/* "mveback" */
-#define ROLLBACK_VERSION	3u
+#define ROLLBACK_VERSION	4u
 
 /* A number that no kernel has; its first argument is one of the words below. */
 #define ROLLBACK_CALL		0x6d76
@@ -63,8 +63,7 @@ struct rollback {
 	uint32_t refuse;	/* and whether one that is known is refused */
 	uint32_t follows;	/* the inside: the request's end is the leader's affair */
 	uint32_t brings;	/* and by which calls requests come; 0: on connections, by all */
-	uint32_t unused;
-	int32_t kernel[2];	/* the runtime's own descriptors, each version's; 0: none */
+	int32_t kernel[3];	/* the runtime's own descriptors, each version's; 0: none */
 	struct { uint64_t from, to; } own[2];	/* the inside's memory, which stays as it is */
 };
 

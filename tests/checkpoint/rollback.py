@@ -176,6 +176,17 @@ def opened():
     s.end()
 
 
+def humble():
+    """Of a server that has given up its rights."""
+    s = Session(MVE, ["--rollback", "-f", "same"], ["./seam_server", "humble"])
+    for n in range(10):
+        s.bad("null")
+    s.follows()
+    subprocess.run([MVE, "promote", s.name, "f1"], check=True, timeout=60)
+    s.bad("null")
+    s.end()
+
+
 def threads():
     """Another thread that waits does no harm, in a follower and in one that leads at last."""
     s = Session(MVE, ["--rollback", "-f", "same"], ["./seam_server", "standing"])
@@ -320,7 +331,7 @@ def main():
     build(CC, HERE + "/seam_server.c", "seam_server", "-Wno-infinite-recursion")
     build(CC, HERE + "/datagram.c", "datagram")
     for name in sys.argv[5:] or ("alone", "followed", "other_builds", "spares", "lost", "amends",
-                                 "opened", "threads", "datagrams", "refused", "recorded",
+                                 "opened", "humble", "threads", "datagrams", "refused", "recorded",
                                  "bare", "idle", "never"):
         globals()[name]()
         print(name + ": ok", flush=True)

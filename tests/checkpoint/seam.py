@@ -170,6 +170,7 @@ def main():
     mixed("first", TAKEN_BACK + ["deep"])
     mixed("second", TAKEN_BACK)
     mixed("standing", TAKEN_BACK + ["deep"])
+    mixed("humble", TAKEN_BACK + ["deep"])
     for bug in TAKEN_BACK:
         refused(bug, "", seam="")
     refused("null", "only each Nth request has a checkpoint", seam="2")

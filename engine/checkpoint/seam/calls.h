@@ -61,6 +61,11 @@ int mve_seam_pthread_sigmask(int how, const sigset_t *set, sigset_t *old);
 int mve_seam_select(int most, fd_set *in, fd_set *out, fd_set *other, struct timeval *timeout);
 int mve_seam_pselect(int most, fd_set *in, fd_set *out, fd_set *other,
 		     const struct timespec *timeout, const sigset_t *mask);
+int mve_seam_setuid(uid_t user);
+int mve_seam_seteuid(uid_t user);
+int mve_seam_setreuid(uid_t real, uid_t effective);
+int mve_seam_setresuid(uid_t real, uid_t effective, uid_t saved);
+int mve_seam_chroot(const char *root);
 pid_t mve_seam_vfork(void);
 int mve_seam_system(const char *command);
 FILE *mve_seam_popen(const char *command, const char *how);

@@ -66,7 +66,7 @@ struct aside {
 };
 
 static struct {
-	int uffd, pagemap;
+	int uffd, pagemap, maps;
 	unsigned wipes;
 	const void *brk;
 	uintptr_t top;		/* of the program's heap, where all is kept */
@@ -100,9 +100,11 @@ static int kernel_begin(void)
 		return -1;
 	pages->pagemap = number_high((int)KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/pagemap",
 						   O_RDONLY | O_CLOEXEC));
+	pages->maps = number_high(ranges_open());
 	mve_checkpoint_rollback.s.kernel[0] = pages->uffd;
 	mve_checkpoint_rollback.s.kernel[1] = pages->pagemap;
-	return pages->pagemap;
+	mve_checkpoint_rollback.s.kernel[2] = pages->maps;
+	return pages->pagemap < 0 ? pages->pagemap : pages->maps;
 }
 
 static void begin_anew(void)
@@ -117,11 +119,12 @@ static void in_child(void)
 {
 	KERNEL_1(SYS_close, pages->uffd);
 	KERNEL_1(SYS_close, pages->pagemap);
+	KERNEL_1(SYS_close, pages->maps);
 	library_child();
 	begin_anew();
 }
 
-/* A twin has been given neither descriptor.  (Its process' number is its leader's.) */
+/* A twin has been given none of the descriptors.  (Its process' number is its leader's.) */
 void pages_own(void)
 {
 	if (way->begin != pages_begin || pages->uffd < 0 ||
@@ -294,7 +297,7 @@ static int is_stale(void)
 static int renew(void)
 {
 	size_t at = 0;
-	int error = ranges_read(&pages->now, way->all);
+	int error = ranges_read(&pages->now, pages->maps, way->all);
 
 	KERNEL_3(SYS_madvise, COPIES_AT, COPIES_MAX, MADV_DONTNEED);
 	for (int n = 0; n < pages->now.number && !error; n++) {

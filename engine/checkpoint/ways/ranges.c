@@ -90,24 +90,25 @@ static int line_read(struct ranges *to, char *line, const struct range *holes)
 	return is_wanted(r, at + 1, at + 5) ? add(to, r, holes, HOLES) : 0;
 }
 
-static int text_read(void)
+static int text_read(int maps)
 {
-	long fd = KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	long had = 0, n;
 
-	if (fd < 0)
-		return (int)fd;
-	while ((n = KERNEL_3(SYS_read, fd, text + had, sizeof(text) - 1 - had)) > 0)
+	while ((n = KERNEL_4(SYS_pread64, maps, text + had, sizeof(text) - 1 - had, had)) > 0)
 		had += n;
-	KERNEL_1(SYS_close, fd);
 	text[had] = '\0';
 	return n < 0 || had == sizeof(text) - 1 ? -E2BIG : 0;
 }
 
-int ranges_read(struct ranges *to, int all)
+int ranges_open(void)
+{
+	return (int)KERNEL_3(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+}
+
+int ranges_read(struct ranges *to, int maps, int all)
 {
 	struct range holes[HOLES];
-	int error = text_read();
+	int error = text_read(maps);
 	char *line = text, *end;
 
 	holes_find(holes, all);

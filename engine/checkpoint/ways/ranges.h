@@ -21,7 +21,10 @@ struct ranges {
 	struct range r[RANGES_MAX];
 };
 
-/* Reads /proc/self/maps.  A negative errno. */
-int ranges_read(struct ranges *to, int all);
+/* /proc/self/maps: a descriptor, that can be read again and again; or a negative errno. */
+int ranges_open(void);
+
+/* Reads it.  A negative errno. */
+int ranges_read(struct ranges *to, int maps, int all);
 
 #endif

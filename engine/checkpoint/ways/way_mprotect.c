@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/rseq.h>
+#include <unistd.h>
 #include "engine/checkpoint/ways/pages.h"
 #include "engine/checkpoint/ways/ranges.h"
 #include "engine/checkpoint/runtime/save.h"
@@ -68,13 +69,21 @@ static void all_protect(int prot)
 	}
 }
 
+static int read_anew(void)
+{
+	int maps = ranges_open(), error = maps < 0 ? maps : ranges_read(ranges, maps, 1);
+
+	close(maps);
+	return error;
+}
+
 int protect_open(struct level *level)
 {
 	(void)level;
 	if (state->depth)
 		return fail(EMFILE, "the way of mprotect has one checkpoint at a time");
 	if (state->counts.opened % 256 == 0) {	/* what was mapped meanwhile */
-		if (ranges_read(ranges, 1))
+		if (read_anew())
 			return fail(E2BIG, "the program's memory is not known");
 	}
 	all_protect(PROT_READ);

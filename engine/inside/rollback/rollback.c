@@ -102,7 +102,10 @@ bool rollback_keeps(int32_t fd)
 {
 	const struct rollback *r = rollback_of();
 
-	return r && fd > 0 && (r->kernel[0] == fd || r->kernel[1] == fd);
+	for (unsigned i = 0; r && fd > 0 && i < sizeof(r->kernel) / sizeof(r->kernel[0]); i++)
+		if (r->kernel[i] == fd)
+			return true;
+	return false;
 }
 
 void rollback_over(bool taken_back)
