@@ -61,12 +61,14 @@ static void written_name(const struct sockaddr *at, const socklen_t *size)
 	seam_written(size, sizeof(*size));
 }
 
-/* The user has named the call; a file of the server's own is no request all the same. */
+/* The user has named the call; a file of the server's own, or a device, is no request all the
+ * same. */
 static int brings(int fd, enum rollback_brings call)
 {
 	struct stat what;
 
-	return back->brings & call && !fstat(fd, &what) && !S_ISREG(what.st_mode);
+	return back->brings & call && !fstat(fd, &what) && !S_ISREG(what.st_mode) &&
+	       !S_ISCHR(what.st_mode);
 }
 
 static int begins(int fd, enum rollback_brings call)

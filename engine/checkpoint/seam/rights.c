@@ -4,15 +4,16 @@
  * /proc/self/pagemap is root's).  So what checkpoints want of the kernel is had before.
  */
 #include <unistd.h>
-#include "engine/checkpoint/runtime/setup.h"
 #include "engine/checkpoint/runtime/state.h"
 #include "engine/checkpoint/seam/calls.h"
+#include "engine/checkpoint/ways/pages.h"
 
-/* If it cannot be had, that is said where a checkpoint is opened. */
+/* If it cannot be had, that is said where a checkpoint is opened.  A daemon may have closed, with
+ * all that it had, what a first request wanted. */
 static void before(void)
 {
-	if (!state->plain)
-		setup();
+	if (!state->plain && !setup())
+		pages_own();
 }
 
 int mve_seam_setuid(uid_t user)

@@ -124,7 +124,8 @@ static void in_child(void)
 	begin_anew();
 }
 
-/* A twin has been given none of the descriptors.  (Its process' number is its leader's.) */
+/* A twin has been given none of the descriptors (and its process' number is its leader's); others
+ * have closed them. */
 void pages_own(void)
 {
 	if (way->begin != pages_begin || pages->uffd < 0 ||

@@ -26,7 +26,8 @@
  * A negative errno. */
 int pages_catch_up(int depth);
 
-/* Before what was looked at is used: this may be a copy of the process that did. */
+/* Before what was looked at is used: this may be a copy of the process that did, or one that has
+ * closed all its descriptors. */
 void pages_own(void);
 
 /* libc's heap has given a block: is it where its memory was? */
