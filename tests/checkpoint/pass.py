@@ -17,6 +17,7 @@ declare void @llvm.lifetime.start.p0(i64, ptr)
 declare ptr @malloc(i64)
 declare i64 @strlen(ptr)
 declare ptr @memcpy(ptr, ptr, i64)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 LOOP = """entry:
@@ -87,6 +88,12 @@ CASES = {
                           "stores=4 joined=1 checks=3 gates=3"),
     "by libc": ("%r = call ptr @memcpy(ptr %p, ptr %s, i64 %n)\n ret void",
                 "stores=1 checks=1 gates=1"),
+    "a string's end": ("%e = getelementptr i8, ptr %p, i64 %n\n store i8 0, ptr %e\n"
+                       " call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %s, i64 %n, i1 0)\n ret void",
+                       "stores=2 joined=1 checks=1 gates=1"),
+    "and behind it": ("call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %s, i64 %n, i1 0)\n"
+                      " %e = getelementptr i8, ptr %p, i64 %n\n store i8 0, ptr %e\n ret void",
+                      "stores=2 joined=1 checks=1 gates=1"),
     "large arrays": ("%a = alloca [8192 x i8]\n%b = alloca [8192 x i8]\n"
                      " call void @llvm.lifetime.start.p0(i64 8192, ptr %a)\n"
                      " call void @llvm.lifetime.start.p0(i64 8192, ptr %b)\n"

@@ -129,10 +129,17 @@ static Value *range_old(IRBuilder<> &b, const Site &s, Value *epoch)
 	return s.size > 1 ? b.CreateOr(any, old(b, pointer, s.size - 1, epoch)) : any;
 }
 
+static Value *length(IRBuilder<> &b, const Site &s)
+{
+	Value *bytes = b.CreateZExtOrTrunc(s.length, b.getInt64Ty());
+
+	return s.more ? b.CreateAdd(bytes, b.getInt64(s.more)) : bytes;
+}
+
 static void range_save(IRBuilder<> &b, const Site &s)
 {
 	Value *pointer = address(b, s, s.length || !s.offset ? s.base : unknown(b, s.base));
-	Value *size = s.length ? b.CreateZExtOrTrunc(s.length, b.getInt64Ty()) : b.getInt64(s.size);
+	Value *size = s.length ? length(b, s) : b.getInt64(s.size);
 
 	if (options().log)
 		call_save(b, "mve_checkpoint_log", {pointer, size});
@@ -188,8 +195,7 @@ static Instruction *if_either(Value *first, Instruction *at,
 static void emit_length(const Site &s, Instruction *at, Value *epoch)
 {
 	IRBuilder<> b(at);
-	Value *length = b.CreateZExtOrTrunc(s.length, b.getInt64Ty());
-	Value *more = b.CreateSub(length, b.getInt64(1));
+	Value *more = b.CreateSub(length(b, s), b.getInt64(1));
 	Value *is_long = b.CreateICmpUGE(more, b.getInt64(options().region()));
 	IRBuilder<> save(if_either(is_long, at, [&](IRBuilder<> &look) {
 		Value *last = look.CreatePtrAdd(s.pointer, more);

@@ -16,6 +16,7 @@ struct Site {
 	uint64_t size;		// 0: as many as length says, in bytes
 	llvm::Value *length = nullptr;
 	uint64_t align = 1;
+	uint64_t more = 0;	// and so many behind those of the length
 };
 
 using Sites = std::vector<Site>;
