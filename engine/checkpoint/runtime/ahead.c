@@ -26,6 +26,7 @@ struct habit {
 	uint32_t whose, forgotten;	/* of another, or older than what was forgotten: none */
 	uint32_t uses;
 	uint16_t number, candidates;
+	uint64_t some;			/* a bit for each candidate: most others have another */
 	uintptr_t region[HABIT_MAX];
 	uintptr_t candidate[HABIT_MAX];	/* what the last one has saved besides */
 };
@@ -77,9 +78,16 @@ static struct habit *habit_of(uint32_t whose)
 	return habit;
 }
 
+static uint64_t bit_of(uintptr_t region)
+{
+	return 1ul << region / REGION % 64;
+}
+
 /* Requests write in much the same order: it is looked for from where the last one was found. */
 static int is_candidate(const struct habit *habit, uintptr_t region, unsigned *from)
 {
+	if (!(habit->some & bit_of(region)))
+		return 0;
 	for (unsigned n = 0; n < habit->candidates; n++) {
 		unsigned at = *from;
 
@@ -142,6 +150,9 @@ static void learn(struct habit *habit)
 	}
 	memcpy(habit->candidate, other, others * sizeof(other[0]));
 	habit->candidates = others;
+	habit->some = 0;
+	for (unsigned n = 0; n < others; n++)
+		habit->some |= bit_of(other[n]);
 }
 
 /* Before it says otherwise there may be some that cannot be read. */
