@@ -84,9 +84,10 @@ def held_in_the_middle(leader):
 
 
 def main():
-    # A megabyte is told by each of its calls, in many pieces.
-    server = subprocess.Popen([MVE, "run", "-n", NAME, "--still", str(STILL_MS), "-f", "same", "--",
-                               "dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "status=none"])
+    # A megabyte is told by each of its calls, in many pieces: more than a disk may take.
+    server = subprocess.Popen([MVE, "run", "-n", NAME, "--still", str(STILL_MS), "--when-full",
+                               "block", "-f", "same", "--", "dd", "if=/dev/zero", "of=/dev/null",
+                               "bs=1M", "status=none"])
     try:
         wait_for(begun, "it follows")
         leader = versions()[0]["pid"]
