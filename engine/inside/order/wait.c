@@ -50,9 +50,16 @@ void follow_ended(struct thread *t)
 		above.ended(t);
 }
 
+/* It stays so, but it may lead by now, and is judged as a leader then. */
 void follow_broken(struct thread *t)
 {
-	request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
+	long answer;
+
+	do
+		answer = request_ask(t, REQ_VERDICT, VERDICT_BROKEN, 0, 0);
+	while (answer == ANSWER_RETRY);
+	if (answer == ANSWER_STOP)
+		OWN1(__NR_exit_group, 1);
 	for (;;)
 		change_wait(change_now(), PAUSE_WOKEN_NS);
 }
