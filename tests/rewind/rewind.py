@@ -94,6 +94,10 @@ class Session:
             if time.monotonic() > end:
                 fail(f"left behind: {left}")
             time.sleep(0.02)
+        while not subprocess.run([MVE, "status", self.name], capture_output=True).returncode:
+            if time.monotonic() > end:
+                fail("the session stays")
+            time.sleep(0.02)
 
 
 def is_ending(pid):
