@@ -81,10 +81,15 @@ enum event_flags {
 };
 
 struct event {
-	uint32_t size;		/* bytes of payload in this event */
-	uint16_t call;		/* number in the table */
-	uint8_t kind;
-	uint8_t flags;
+	union {
+		struct {
+			uint32_t size;	/* bytes of payload in this event */
+			uint16_t call;	/* number in the table */
+			uint8_t kind;
+			uint8_t flags;
+		};
+		uint64_t head;		/* all of them: EVENT_HEAD */
+	};
 	union {
 		uint64_t seq;	/* order across the lanes of one process: ORDER_BITS
 				   of it; above them how often it has forked */
@@ -95,6 +100,9 @@ struct event {
 	int64_t result;
 	uint64_t arg[EVENT_ARGS];	/* the values among the arguments, in order */
 };
+
+/* Of one without payload and flags. */
+#define EVENT_HEAD(kind, call)	(((uint64_t)(kind) << 16 | (call)) << 32)
 
 _Static_assert(sizeof(struct event) == CELL_SIZE, "an event's header is a cell");
 _Static_assert(ORDER_BITS == 8 * sizeof(((struct event *)0)->number), "forks are above it");

@@ -15,7 +15,11 @@
 
 /* What copies the program's bytes: the host may have a target_in() of less registers. */
 #ifndef RECORD_COPY
-#define RECORD_COPY target_in
+#define RECORD_COPY record_copy
+static INLINE uint8_t *record_copy(uint8_t *to, uint64_t from, size_t len)
+{
+	return target_in(to, from, len) ? NULL : to + len;
+}
 #endif
 
 _Static_assert(sizeof(struct packed_u32) == sizeof(uint32_t), "a section's length");
@@ -111,10 +115,8 @@ static INLINE void record_brief_memory(unsigned i, uint8_t **at, const uint8_t *
 		*at = record_brief_text(*at, end, call->args[i]);
 	} else if (record_brief_length(call, i, r.fixed >> i & 1, &len)) {
 		*at = record_brief_head(*at, end, len);
-		if (!*at || __builtin_expect(RECORD_COPY(*at, call->args[i], len), 0))
-			*at = NULL;
-		else
-			*at += len;
+		if (*at)
+			*at = RECORD_COPY(*at, call->args[i], len);
 	}
 }
 

@@ -17,7 +17,6 @@
 
 _Static_assert(VERSIONS <= 32, "versions are bits of a word");
 _Static_assert(CHUNK_SIZE % CELL_SIZE == 0 && CHUNK_CELLS > 2, "a turn, and room before it");
-_Static_assert(CELLS_AHEAD < CHUNK_CELLS, "what is asked for early lies in the chunk");
 _Static_assert(LANES + 1 < CHUNK_LEAVES && CHUNKS_MAX < CHUNK_NONE, "none is named so");
 
 static uint8_t *chunk_at(const struct section *sec, uint32_t chunk)
@@ -370,10 +369,10 @@ void writer_attach(struct writer *w, struct streams *s, uint32_t index)
 	w->index = index;
 	w->lane = &w->section->lane[index];
 	w->number = chunk_sane(s, w->lane->now) ? w->lane->now : 0;
-	w->chunk = chunk_at(w->section, w->number);
 	w->head = w->lane->head;
-	w->open = NULL;
 	w->owes = false;
+	writer_enter(w, (struct event *)chunk_at(w->section, w->number));
+	w->open = NULL;
 }
 
 /* Where there is none it may be an image that is in the way. */
@@ -392,7 +391,7 @@ bool writer_settle(struct writer *w)
 		return false;
 	/* Nobody looks at it any more. */
 	PUBLISH(chunk_owner, &w->section->chunk_owner[c], CHUNK_SPARE);
-	w->owes = false;
+	writer_owe(w, false);
 	return true;
 }
 
@@ -418,8 +417,7 @@ bool writer_turn(struct writer *w)
 		return false;
 	/* Ours, whatever stands in the section: the turn fits, and leads into it. */
 	MUST(chunk_sane(w->streams, chunk) && chunk != w->number);
-	((struct event *)w->chunk)[writer_at(w)] =
-		(struct event){ .kind = EVENT_TURN, .arg = { chunk } };
+	*w->cell = (struct event){ .kind = EVENT_TURN, .arg = { chunk } };
 	__atomic_store_n(&w->section->chunk_next[w->number], chunk, __ATOMIC_RELAXED);
 	/* The chunk before is full, and has its next. */
 	PUBLISH(lane_now, &l->now, chunk);
@@ -427,8 +425,8 @@ bool writer_turn(struct writer *w)
 	/* The turn is read after the head. */
 	PUBLISH(lane_head, &l->head, w->head);
 	w->number = chunk;
-	w->chunk = chunk_at(w->section, chunk);
-	cells_fetch(w->chunk, w->chunk + CELLS_AHEAD * CELL_SIZE);
+	writer_enter(w, (struct event *)chunk_at(w->section, w->number));
+	cells_fetch(w, w->cell);
 	return true;
 }
 

@@ -23,7 +23,10 @@ struct writer {
 	struct streams *streams;
 	struct section *section;
 	struct lane *lane;
-	uint8_t *chunk;		/* that is written */
+	struct event *cell;	/* the next one, in the chunk that is written, */
+	struct event *last;	/* and the chunk's last one, which is for the turn; */
+	struct event *stop;	/* the same, or NULL while it owes */
+	const struct event *ask;	/* behind this one more of that chunk are asked for */
 	uint64_t head;		/* as published: nobody else writes it */
 	uint32_t index;
 	struct event *open;
@@ -117,6 +120,13 @@ static INLINE void writer_commit(struct writer *w);
 bool writer_turn(struct writer *w);
 /* Gives a chunk for the spare one that it owes; false: there is none yet. */
 bool writer_settle(struct writer *w);
+/* Whether it owes one, as lane_reopen() has said. */
+static inline void writer_owe(struct writer *w, bool owes)
+{
+	w->owes = owes;
+	w->stop = owes ? NULL : w->last;
+}
+
 /* Followers that must read on, or be dropped, before a full ring has room, as bits. */
 uint32_t writer_held_by(const struct writer *w);
 /* The same, before a lane can be opened. */
@@ -184,22 +194,37 @@ static inline uint32_t streams_followers(const struct streams *s, const struct s
 }
 
 #define CELLS_AHEAD	32	/* how long before its use the writer asks for a cell, */
-#define FETCHED		4	/* and for how many at once */
-_Static_assert(CELLS_AHEAD + FETCHED <= CHUNK_CELLS, "a new chunk's first ones lie in it");
+#define FETCHED		8	/* and for how many at once */
+_Static_assert(CHUNK_CELLS % FETCHED == 0 && CELLS_AHEAD + FETCHED <= CHUNK_CELLS,
+	       "what is asked for at once lies in one chunk");
+
+static INLINE void cells_ask(const struct event *e)
+{
+	__asm__ volatile("prefetchw %0\n\tprefetchw %1\n\tprefetchw %2\n\tprefetchw %3\n\t"
+			 "prefetchw %4\n\tprefetchw %5\n\tprefetchw %6\n\tprefetchw %7"
+			 : : "m"(e[0]), "m"(e[1]), "m"(e[2]), "m"(e[3]), "m"(e[4]), "m"(e[5]),
+			     "m"(e[6]), "m"(e[7]));
+}
 
 /*
- * A follower has read what the next cells hold, so they are not ours to write:
- * asked for early, they are there when their time comes.  Behind the chunk's end
- * they are another lane's.
+ * A follower has read what the next cells hold, so they are not ours to write: asked for
+ * early, they are there when their time comes.  Behind the chunk's end they are another lane's:
+ * the writer is never behind `ask` then.
  */
-static INLINE void cells_fetch(const void *from, const void *to)
+static INLINE void cells_fetch(struct writer *w, const struct event *next)
 {
-	const struct event *e = from;
+	const struct event *ask;
 
-	__asm__ volatile("prefetchw %0" : : "m"(*e));
-	for (e++; (const void *)e < to; e += FETCHED)
-		__asm__ volatile("prefetchw %0\n\tprefetchw %1\n\tprefetchw %2\n\tprefetchw %3"
-				 : : "m"(e[0]), "m"(e[1]), "m"(e[2]), "m"(e[3]));
+	if (__builtin_expect((uint64_t)next <= (uint64_t)w->ask, 1))
+		return;
+	ask = w->ask;
+	do {
+		cells_ask(ask + CELLS_AHEAD);
+		ask += FETCHED;
+		if (ask + CELLS_AHEAD > w->last)
+			ask = (const struct event *)UINT64_MAX;
+	} while (__builtin_expect((uint64_t)next > (uint64_t)ask, 0));
+	w->ask = ask;
 }
 
 /* Where the open event begins, in the chunk. */
@@ -208,17 +233,32 @@ static INLINE uint32_t writer_at(const struct writer *w)
 	return (uint32_t)(w->head % CHUNK_CELLS);
 }
 
+/* Its chunk is another, or its head. */
+static inline void writer_enter(struct writer *w, struct event *chunk)
+{
+	w->cell = chunk + writer_at(w);
+	w->last = chunk + CHUNK_CELLS - 1;
+	w->ask = chunk + writer_at(w) / FETCHED * FETCHED - CELLS_AHEAD;
+	writer_owe(w, w->owes);
+}
+
 /* There is a cell in its chunk: the last one is kept for the turn. */
 static INLINE bool writer_has_cell(const struct writer *w)
 {
-	return __builtin_expect(writer_at(w) < CHUNK_CELLS - 1, 1);
+	return __builtin_expect(w->cell != w->last, 1);
+}
+
+/* The same, and nothing is to be settled before. */
+static INLINE bool writer_is_free(const struct writer *w)
+{
+	return __builtin_expect(w->cell < w->stop, 1);
 }
 
 /* The cell, as writer_begin() has it, for who keeps the event and its place in registers. */
 static INLINE struct event *writer_cell(struct writer *w, uint8_t kind, uint16_t call,
 					uint8_t flags)
 {
-	struct event *e = (struct event *)w->chunk + writer_at(w);
+	struct event *e = w->cell;
 
 	e->kind = kind;
 	e->call = call;
@@ -238,7 +278,7 @@ static INLINE struct event *writer_begin(struct writer *w, uint8_t kind, uint16_
 /* Where the payload of an event in this chunk ends at the latest. */
 static INLINE const uint8_t *writer_end(const struct writer *w)
 {
-	return w->chunk + (CHUNK_CELLS - 1) * CELL_SIZE;
+	return (const uint8_t *)w->last;
 }
 
 static inline size_t writer_room(const struct writer *w)
@@ -246,18 +286,31 @@ static inline size_t writer_room(const struct writer *w)
 	return (size_t)(writer_end(w) - w->at);
 }
 
+/* What is told ends before this cell. */
+static INLINE void writer_move(struct writer *w, struct event *e, struct event *next)
+{
+	w->cell = next;
+	w->head += (uint64_t)(next - e);
+	/* A reader that sees the head sees the cells. */
+	PUBLISH(lane_head, &w->lane->head, w->head);
+}
+
+static INLINE void writer_told(struct writer *w, struct event *e, struct event *next)
+{
+	writer_move(w, e, next);
+	cells_fetch(w, next);
+}
+
 /* Publishes the event, whose payload ends there. */
 static INLINE void writer_publish(struct writer *w, struct event *e, const uint8_t *end)
 {
-	uint32_t size = (uint32_t)(end - (const uint8_t *)(e + 1));
-	uint64_t cells = event_cells(size);
+	const uint64_t size = (uint64_t)(end - (const uint8_t *)(e + 1));
+	/* As event_cells() has it, in bytes. */
+	const uint64_t rest = (size + CELL_SIZE - 1) & ~(uint64_t)(CELL_SIZE - 1);
+	struct event *next = (struct event *)((uint8_t *)(e + 1) + rest);
 
-	e->size = size;
-	if (e + cells + (CELLS_AHEAD + FETCHED) <= (struct event *)w->chunk + CHUNK_CELLS)
-		cells_fetch(e + CELLS_AHEAD, e + CELLS_AHEAD + cells);
-	w->head += cells;
-	/* A reader that sees the head sees the event. */
-	PUBLISH(lane_head, &w->lane->head, w->head);
+	e->size = (uint32_t)size;
+	writer_told(w, e, next);
 }
 
 static INLINE void writer_commit(struct writer *w)

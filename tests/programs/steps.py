@@ -22,9 +22,9 @@ LIMIT_S = 60    # for what hangs
 
 # Of 512 bytes; a copy of so many is one instruction here.  The follower is asleep, and has been
 # woken: two instructions look at that.  At last in a process that has a second thread.
-LIMITS = {"getppid": 107, "read": 180, "write": 180, "close": 128, "open+close": 430,
-          "clock_gettime": 280}
-LIMITS_THREADS = {"getppid": 128, "read": 212, "close": 368, "lock": 123}
+LIMITS = {"getppid": 83, "read": 130, "write": 130, "close": 109, "open+close": 382,
+          "clock_gettime": 258}
+LIMITS_THREADS = {"getppid": 98, "read": 164, "close": 356, "lock": 90}
 
 
 def status():

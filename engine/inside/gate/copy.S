@@ -6,22 +6,33 @@
  * long target_swap(uint64_t at, int32_t was, int32_t now): the same; puts `now` where
  * `was` stands, and changes nothing else.
  * The fault handler knows the range of addresses and sends the thread to copy_failed
- * (caught.c).  No vector register, no flag beyond DF.  target_in and target_out change rax, rcx
- * and what they are given, and no other register: target_copy() says so to the compiler.
+ * (caught.c).  No vector register, no flag beyond DF.
+ *
+ * target_bytes is target_in for who tells the compiler which registers change (target_copy): rdi
+ * is where the copy ends, and CF is set when a side was bad.  It is given the length in rcx, and
+ * changes rax, rcx, rdx, rsi and r9.
  */
 /* From here on `rep movsb`, which begins slowly, is the quicker one (Zen 4). */
 	.set	REP_FROM, 384
 
 	.text
-	.globl target_in, target_out, copy_try, copy_try_end, copy_failed
+	.globl target_in, target_out, target_bytes, copy_try, copy_try_end, copy_failed
 	.type target_in, @function
 	.type target_out, @function
+	.type target_bytes, @function
 target_in:
 target_out:
 copy_try:
 	.cfi_startproc
-	cmp	$REP_FROM, %rdx
-	jae	long
+	mov	%rdx, %rcx
+	xor	%eax, %eax
+target_bytes:
+	cmp	$REP_FROM, %rcx
+	jb	short			/* else CF is not set, as by xor */
+	rep movsb
+	ret
+short:	lea	(%rdi,%rcx), %r9
+	mov	%rcx, %rdx
 	cmp	$16, %rdx
 	jb	under16
 	sub	$32, %rdx		/* what is before the last 32 */
@@ -52,7 +63,8 @@ copy_try:
 	mov	24(%rsi,%rdx), %rcx
 	mov	%rax, 16(%rdi,%rdx)
 	mov	%rcx, 24(%rdi,%rdx)
-done:	xor	%eax, %eax
+done:	mov	%r9, %rdi
+	xor	%eax, %eax
 	ret
 under16:
 	cmp	$8, %edx
@@ -79,9 +91,6 @@ under4:	test	%edx, %edx
 	jne	done
 	movzbl	1(%rsi), %eax
 	mov	%al, 1(%rdi)
-	jmp	done
-long:	mov	%rdx, %rcx
-	rep movsb
 	jmp	done
 	.cfi_endproc
 
@@ -145,6 +154,7 @@ target_swap:
 copy_try_end:
 copy_failed:
 	mov	$-14, %rax
+	stc
 	ret
 	.cfi_endproc
 	.section .note.GNU-stack, "", @progbits

@@ -20,8 +20,7 @@
  *
  * The told way (`tell`) is a leader's: the call is made in place, with the program's
  * registers, and C only writes down what came of it.  Where there is more to do, for the
- * thread (the word at T_HAS_LANE), and where a signal comes before the call is made, it turns
- * into the long way.
+ * thread, or a signal has come (both by the word at T_TELLS), it turns into the long way.
  *
  * The asked way (`ask`) is the told way of calls that C looks at beforehand, too: of rows that
  * want it, if only where there are threads, and of all while tell_off says more than that.
@@ -44,7 +43,9 @@
 
 /* The registers of a call on its way into C code, but those that the gate has put there. */
 .macro frame_save tier
-	movq	$\tier, FRAME(F_TIER)
+	.if \tier
+	movb	$\tier, FRAME(F_TIER)
+	.endif
 	mov	%rax, FRAME(F_RAX)
 	mov	%rdi, FRAME(F_RDI)
 	mov	%rsi, FRAME(F_RSI)
@@ -78,12 +79,11 @@
 .endm
 
 /* Goes on if a leader's call may be made in place; else the long way. */
-.macro if_tells name
-	movb	$1, %gs:T_BUSY
-	mov	%gs:T_HAS_LANE, %ecx
+.macro if_tells else
+	mov	%gs:T_TELLS, %rcx
 	lea	-LANE_TELLS(%rcx), %rcx
 	jrcxz	1f
-	jmp	\name\()_busy
+	jmp	\else
 1:
 .endm
 
@@ -148,19 +148,16 @@
 	mov	%gs:T_STACK_TOP, %rsp
 	in_frame
 \name\()_window:
-	movzbl	%gs:T_PENDING, %ecx
-	jrcxz	3f
-	jmp	slow_interrupted
-3:	syscall
+	if_tells slow_interrupted
+	syscall
 \name\()_window_end:
 	mov	%r11, FRAME(F_FLAGS)
 	mov	%rax, %gs:T_MADE
 	cld
-	mov	FRAME(F_SLOT), %rcx
+	movzwl	FRAME(F_SLOT), %ecx
 	call_count \offset
 	mov	told_calls(%rip), %rdx
-	mov	%gs:T_SELF, %rdi
-	mov	%rax, %rsi
+	mov	%rax, %rdi
 	call	*(%rdx,%rcx,8)
 	jmp	dispatched
 .endm
@@ -175,10 +172,9 @@
 	syscall
 \name\()_window_end:
 1:	mov	%rax, %gs:T_MADE
-	mov	FRAME(F_SLOT), %rcx
+	movzwl	FRAME(F_SLOT), %ecx
 	call_count \offset
-	mov	%gs:T_SELF, %rdi
-	mov	%rax, %rsi
+	mov	%rax, %rdi
 	mov	told_calls(%rip), %rdx
 	call	*(%rdx,%rcx,8)
 	jmp	dispatched
@@ -208,7 +204,7 @@
 	movzwl	%ax, %r11d
 	lea	slot_map(%rip), %rcx
 	movzwl	(%rcx,%r11,2), %r11d
-	mov	%r11, FRAME(F_SLOT)
+	mov	%r11, FRAME(F_SLOT)		/* and what else begins as 0 */
 	mov	%gs:T_HANDLERS, %rcx
 	jmp	*\offset(%rcx,%r11,8)
 \slow_name:
@@ -232,12 +228,12 @@
 	.balign 16
 	.cfi_remember_state
 \tell_name:
-	if_tells \name
+	movb	$1, %gs:T_BUSY
 	mov	tell_off(%rip), %ecx
 	jrcxz	2f
 	lea	-TELLS_THREADS(%rcx), %rcx
 	jrcxz	1f
-	jmp	4f
+	jmp	\ask_name
 1:	movb	$1, %gs:T_AWAY		/* others may see to it that it shows a tick */
 	movq	$0, %gs:T_ASKED_SEQ
 2:	frame_save \offset / 4096
@@ -246,11 +242,12 @@
 	.balign 16
 	.cfi_remember_state
 \ask_name:
-	if_tells \name
-4:	frame_save \offset / 4096
+	movb	$1, %gs:T_BUSY
+	if_tells \name\()_busy
+	frame_save \offset / 4096
 	stack_begin
 	movq	$-512, %gs:T_MADE
-	mov	FRAME(F_SLOT), %rcx
+	movzwl	FRAME(F_SLOT), %ecx
 	lea	row_calls + ROW_ASK(%rip), %rdx
 	mov	%gs:T_SELF, %rdi
 	call	*(%rdx,%rcx,8)
@@ -275,7 +272,7 @@
 	mov	%gs:T_R15, %r15
 \name\()_restored:
 	mov	%r11, %gs:T_FLAGS
-	mov	FRAME(F_SLOT), %r11
+	movzwl	FRAME(F_SLOT), %r11d
 	mov	%gs:T_COUNTS, %rcx
 	lea	\offset(%rcx,%r11,8), %rcx
 	mov	(%rcx), %r11
@@ -419,7 +416,7 @@ sigreturn_window:
 	jne	held_exit
 	mov	FRAME(F_RSP), %rsp
 	mov	$NR_RT_SIGRETURN, %eax
-	cmpq	$0, FRAME(F_TIER)
+	cmpb	$0, FRAME(F_TIER)
 	movb	$0, %gs:T_BUSY
 sigreturn_window_end:
 	je	sigreturn_patch
@@ -460,7 +457,7 @@ clone_kernel:
 	push	%r12
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset r12, 0
-	cmpq	$0, F_TIER(%rdi)
+	cmpb	$0, F_TIER(%rdi)
 	jne	clone_net
 	jmp	clone_patch
 clone_after:
@@ -490,7 +487,7 @@ clone_child:
 /* void thread_exit(bitmap, bit, status): give the block back, then end. */
 	.globl thread_exit
 thread_exit:
-	mov	FRAME(F_TIER), %rcx	/* the block is not ours after btr */
+	movzbl	FRAME(F_TIER), %ecx	/* the block is not ours after btr */
 	lock btrq %rsi, (%rdi)
 	mov	%edx, %edi
 	mov	$NR_EXIT, %eax

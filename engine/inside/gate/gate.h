@@ -36,7 +36,7 @@ long call_kernel_timed(struct thread *t);
 
 static inline long call_gate(struct thread *t)
 {
-	return t->frame.tier == TIER_PATCH ? call_kernel_patch(&t->frame)
+	return t->tier == TIER_PATCH ? call_kernel_patch(&t->frame)
 					   : call_kernel_net(&t->frame);
 }
 

@@ -53,16 +53,18 @@ void rows_clear(struct rows *r);
 
 /*
  * target_in() where few registers change, and the compiler knows which: what a call is told by
- * need keep nothing from it.
+ * need keep nothing from it.  Where the copy ends; NULL: a side was bad.
  */
-static INLINE long target_copy(void *to, uint64_t from, size_t len)
+static INLINE uint8_t *target_copy(uint8_t *to, uint64_t from, size_t len)
 {
-	long result;
-
-	__asm__ volatile("call target_in"
-			 : "=a"(result), "+D"(to), "+S"(from), "+d"(len)
-			 : : "rcx", "memory", "cc");
-	return result;
+	__asm__ goto("call target_bytes\n\tjc %l[bad]"
+		     : "+D"(to), "+S"(from), "+c"(len)
+		     : : "rax", "rdx", "r9", "memory", "cc" : bad);
+	if (!to)
+		__builtin_unreachable();
+	return to;
+bad:
+	return NULL;
 }
 #define RECORD_COPY target_copy
 

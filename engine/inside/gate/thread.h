@@ -35,7 +35,12 @@
 
 /* The registers of the call that the gate holds; on the short way, of resume and slot. */
 struct frame {
-	uint64_t rax;
+	union {
+		uint64_t rax;
+		struct {
+			uint16_t number_low, number_high;	/* where it is a call's number */
+		};
+	};
 	union {
 		struct {
 			uint64_t rdi, rsi, rdx, r10, r8, r9;
@@ -44,7 +49,7 @@ struct frame {
 	};
 	uint64_t rbx, rbp, r12, r13, r14, r15;
 	uint64_t rsp, flags;
-	uint64_t resume, site_end, slot, tier;
+	uint64_t resume, site_end;
 };
 
 /* The kernel's struct sigaction. */
@@ -78,6 +83,21 @@ struct altstack {
 #define AWAY_NUMBERED	2
 #define AWAY_UNTOLD	3	/* in a call that is not told: it is back without having seen one */
 
+/* A leader's: who may sleep for its lane, as of so many changes of the conduct (sleep.h). */
+struct twins {
+	uint64_t of;		/* or TWINS_UNKNOWN */
+	/* Where one may sleep, as below; of more SEEN_NEVER: each is looked at. */
+	const uint32_t *asleep;
+	uint64_t seen;
+	uint64_t count;		/* 1 at least, where they are known */
+	struct twin {
+		const uint32_t *asleep;	/* in its section; of nobody, a word of ours, */
+		uint64_t seen;		/* as it was when there was last something to be done */
+	} twin[VERSIONS];
+};
+#define TWINS_UNKNOWN	UINT64_MAX
+#define SEEN_NEVER	UINT64_MAX
+
 struct thread;
 /*
  * For whom the thread must still wait, with its event of this number: one of them, or NULL
@@ -91,13 +111,33 @@ struct thread {
 	void **handlers;
 	uint64_t *counts;
 	uint64_t stack_top;
-	uint8_t busy, pending;
-	uint8_t has_lane, following;	/* in company: with other versions */
-	uint8_t deferred;	/* a signal waits for the next boundary */
-	uint8_t faulting;	/* enum faulting: see crash.c */
-	uint8_t away;		/* a leader's: AWAY, ... */
-	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
+	union {
+		uint64_t tells;	/* LANE_TELLS, or something else is to be seen to */
+		struct {
+			uint8_t pending;
+			uint8_t has_lane, following;	/* in company: with other versions */
+			uint8_t deferred;	/* a signal waits for the next boundary */
+			uint8_t faulting;	/* enum faulting: see crash.c */
+			uint8_t kept;	/* what it does is about a connection that is not told */
+			uint8_t holds;	/* a leader's: others, by a clock (tick.c) */
+			uint8_t unheard;	/* a leader's: nobody followed when it told last */
+		};
+	};
 	struct frame frame;
+	union {
+		uint64_t call;		/* as the gate writes it when one begins: with state 0 */
+		struct {
+			uint16_t call_slot;
+			uint8_t tier;
+			uint8_t returning;	/* it is an rt_sigreturn on its way out, or */
+#define RETURNS		1
+#define RETURNS_TO_SIGNAL 2		/* one whose frame a signal comes to (sigcalls.c) */
+			uint8_t has_temp_mask;
+			uint8_t answered;	/* without a call from the gate */
+			uint8_t announced; /* the stream knows that a signal comes here */
+			uint8_t restart;	/* the held call is to be made again */
+		};
+	};
 	union {
 		struct {
 			uint64_t r15, flags;	/* of the short way */
@@ -109,24 +149,15 @@ struct thread {
 	uint64_t lock_gate, once;	/* see lock_gate.S */
 	int64_t made;		/* what the kernel answered; CALL_RESTART: not yet */
 	uint64_t began;		/* by the processor's counter; or 0: see lanes/rest.c */
+	uint8_t busy;
+	uint8_t away;		/* a leader's: AWAY, ... */
+	uint8_t shows;		/* a leader's: EVENT_TICK, of an event that has its number */
 
 	struct slot *slot;
-	struct sighand *sig;	/* own_sig for a child that shares memory only */
+	struct sighand *sig;	/* own_sig() for a child that shares memory only */
 	int32_t pid, tid;
 	int32_t creator;	/* the thread that made it */
 	uint32_t lock_at;	/* the lock that is asked for: how many events ahead */
-	union {
-		uint64_t call_state;	/* 0 when a call begins */
-		struct {
-			uint8_t returning;	/* it is an rt_sigreturn on its way out, or */
-#define RETURNS		1
-#define RETURNS_TO_SIGNAL 2		/* one whose frame a signal comes to (sigcalls.c) */
-			uint8_t has_temp_mask;
-			uint8_t answered;	/* without a call from the gate */
-			uint8_t announced; /* the stream knows that a signal comes here */
-			uint8_t restart;	/* the held call is to be made again */
-		};
-	};
 	uint32_t index;		/* in the table of blocks */
 	uint8_t at_boundary;	/* the held signal comes with the next instructions */
 	uint8_t arm_wanted;	/* another thread has broken the seal */
@@ -208,7 +239,6 @@ struct thread {
 	uint64_t rest;		/* a follower's: the call, + 1, that it waited for long in; or 0 */
 	uint8_t waits;		/* for an event or its turn; WAITS_ASLEEP */
 	uint8_t ticking;	/* a follower's: it works on what the clock said at tick_at */
-	uint8_t kept;		/* what it does is about a connection that is not told */
 	uint8_t seam_due;	/* a seam is told before the next call that is */
 	uint8_t wait_due;	/* so is a wait, enum due, and the clocks read behind it */
 	uint8_t clocks_due;
@@ -241,9 +271,9 @@ struct thread {
 	uint64_t fault_sp;	/* the frame of the handler that it is faulting in */
 	uint64_t ahead;		/* events that were answered before their turn, as bits */
 	struct writer writer;
+	struct twins twins;
 	struct reader reader;
 	struct rules_thread *rules;	/* see follow_rules.c */
-	struct sighand own_sig;
 };
 
 #define WAITS_ASLEEP	2	/* in a futex of its own */
@@ -265,6 +295,12 @@ static inline void turn_end(struct thread *t)
 	__atomic_store_n(&t->turns, 0, __ATOMIC_RELAXED);
 }
 
+/* As the gate has left it, when it began. */
+static inline void call_begins_again(struct thread *t)
+{
+	t->returning = t->has_temp_mask = t->answered = t->announced = t->restart = 0;
+}
+
 #define ASSERT_OFFSET(field, off) \
 	_Static_assert(offsetof(struct thread, field) == (off), #field)
 ASSERT_OFFSET(self, T_SELF);
@@ -283,8 +319,13 @@ ASSERT_OFFSET(following, T_FOLLOWING);
 ASSERT_OFFSET(deferred, T_DEFERRED);
 ASSERT_OFFSET(away, T_AWAY);
 ASSERT_OFFSET(faulting, T_FAULTING);
-_Static_assert(T_FAULTING == T_HAS_LANE + 3 && T_FOLLOWING == T_HAS_LANE + 1 &&
-	       T_DEFERRED == T_HAS_LANE + 2, "the word that is LANE_TELLS");
+ASSERT_OFFSET(kept, T_KEPT);
+ASSERT_OFFSET(holds, T_HOLDS);
+ASSERT_OFFSET(unheard, T_UNHEARD);
+ASSERT_OFFSET(tells, T_TELLS);
+_Static_assert(LANE_TELLS == 1ull << 8 * (T_HAS_LANE - T_TELLS) && T_UNHEARD < T_TELLS + 8,
+	       "the word has a lane, and is nothing else");
+_Static_assert(T_AWAY == T_BUSY + 1, "BUSY_NOT_AWAY");
 ASSERT_OFFSET(lock_gate, T_LOCK_GATE);
 ASSERT_OFFSET(once, T_ONCE);
 ASSERT_OFFSET(made, T_MADE);
@@ -292,41 +333,30 @@ ASSERT_OFFSET(began, T_BEGAN);
 _Static_assert(offsetof(struct frame, r15) == F_R15, "frame");
 _Static_assert(offsetof(struct frame, rsp) == F_RSP, "frame");
 _Static_assert(offsetof(struct frame, resume) == F_RESUME, "frame");
-_Static_assert(offsetof(struct frame, tier) == F_TIER, "frame");
 _Static_assert(sizeof(struct thread) <= 4096, "the block's first page");
-_Static_assert(sizeof(struct frame) == F_TIER + 8, "gate.S fills all of it");
+_Static_assert(sizeof(struct frame) == F_SLOT, "gate.S fills all of it");
+_Static_assert(offsetof(struct thread, call_slot) == T_FRAME + F_SLOT &&
+	       offsetof(struct thread, call) == T_FRAME + F_SLOT &&
+	       offsetof(struct thread, tier) == T_FRAME + F_TIER, "it stands behind the frame");
 _Static_assert(offsetof(struct frame, arg) == F_RDI, "arguments in the kernel's order");
-_Static_assert(offsetof(struct frame, slot) == F_SLOT && offsetof(struct frame, flags) == F_FLAGS,
-	       "frame");
+_Static_assert(offsetof(struct frame, flags) == F_FLAGS, "frame");
 _Static_assert(sizeof(struct action) == 32 && sizeof(struct altstack) == 24, "the kernel's");
 _Static_assert(sizeof(uint64_t[SLOT_CALLS]) == 4096, "gate.S: counts of the net stand behind");
 _Static_assert(VERSIONS <= 8 * sizeof(uint32_t), "versions are bits");
 _Static_assert(SIGINFO_USED >= 32, "all of an info's words that ucontext.h names");
 
-/* A leader's: who may sleep for its lane, as of so many changes of the conduct (sleep.h). */
-struct twins {
-	uint64_t of;		/* or TWINS_UNKNOWN */
-	uint64_t count;		/* 1 at least, where they are known */
-	struct twin {
-		const uint32_t *asleep;	/* in its section; of nobody, a word of ours, */
-		uint64_t seen;		/* as it was when there was last something to be done */
-	} twin[VERSIONS];
-};
-#define TWINS_UNKNOWN	UINT64_MAX
-
 #define KNOWN_EDGES	32	/* lanes, by their low bits, with edges that were told: edge.c */
 
-/* The block: a page of structure, stack, signal stack, edges, twins, the thread's request. */
+/* The block: a page of structure, stack, signal stack, dispositions, edges, request. */
 #define BLOCK_SIZE	0x10000
 #define BLOCK_STACK_TOP	T_STACK
 #define BLOCK_SIGSTACK	0x7000
 #define BLOCK_REQUEST	(BLOCK_SIZE - 256)
-#define BLOCK_TWINS	(BLOCK_REQUEST - 256)
-#define BLOCK_EDGES	(BLOCK_TWINS - 8 * KNOWN_EDGES)
-#define BLOCK_SIGSTACK_SIZE (BLOCK_EDGES - BLOCK_SIGSTACK)
+#define BLOCK_EDGES	(BLOCK_REQUEST - 8 * KNOWN_EDGES)
+#define BLOCK_SIGHAND	(BLOCK_EDGES - (sizeof(struct sighand) + 15) / 16 * 16)
+#define BLOCK_SIGSTACK_SIZE (BLOCK_SIGHAND - BLOCK_SIGSTACK)
 
 _Static_assert(sizeof(struct request) <= BLOCK_SIZE - BLOCK_REQUEST, "the request fits");
-_Static_assert(sizeof(struct twins) <= BLOCK_REQUEST - BLOCK_TWINS, "they fit");
 _Static_assert(BLOCK_SIGSTACK >= BLOCK_STACK_TOP && BLOCK_SIGSTACK_SIZE >= 0x8000, "the stacks");
 _Static_assert(BLOCK_SIZE % 4096 == 0 && BLOCK_REQUEST % 16 == 0, "its parts are aligned");
 
@@ -335,9 +365,9 @@ static inline struct request *request_of(const struct thread *t)
 	return (struct request *)((uint64_t)t + BLOCK_REQUEST);
 }
 
-static inline struct twins *twins_of(const struct thread *t)
+static inline struct sighand *own_sig(struct thread *t)
 {
-	return (struct twins *)((uint64_t)t + BLOCK_TWINS);
+	return (struct sighand *)((uint64_t)t + BLOCK_SIGHAND);
 }
 
 static inline uint64_t *known_edges(struct thread *t)

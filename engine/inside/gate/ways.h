@@ -32,7 +32,7 @@ void ways_untold(void);
  * frame's call was made in place, in a process with one thread; the same where there may be
  * others, or was a version before (tell_off); and the asking.
  */
-typedef void row_told(struct thread *t, long result);
+typedef void row_told(long result);
 typedef int row_ask(struct thread *t);
 struct row_calls {
 	row_told *told[SLOT_CALLS], *asked[SLOT_CALLS];
@@ -56,9 +56,8 @@ enum tell_off {
 	/* and why none of them goes it. */
 	TELL_PRIVATE = 4,	/* it has a private file open */
 	TELL_RUNTIME = 8,	/* a sanitizer's, whose calls are its own */
-	TELL_NOBODY = 16,	/* nobody follows */
 };
-#define TELL_NONE	(TELL_PRIVATE | TELL_RUNTIME | TELL_NOBODY)
+#define TELL_NONE	(TELL_PRIVATE | TELL_RUNTIME)
 extern uint32_t tell_off;
 /* The rows have their calls. */
 void tell_begin(void);

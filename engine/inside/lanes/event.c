@@ -17,7 +17,6 @@
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/signal/ucontext.h"
 
-uint32_t forks;
 uint64_t lead_seq_now;
 uint8_t locks_on, locks_led;
 

@@ -11,19 +11,17 @@
 #include "engine/inside/lanes/sleep.h"
 #include "engine/inside/lanes/tick.h"
 
-extern uint32_t forks;		/* of this process, modulo 2^16 */
+/*
+ * A leader's: the last number of its process's events.  How often the process has forked, modulo
+ * 2^16, is above it, in followers, too: what is drawn is a number of the stream.
+ */
+extern uint64_t lead_seq_now;
 
-/* A number of the stream: how often the process has forked is above it. */
+/* One that was drawn before, as a number of the stream: the process may have forked since. */
 static inline uint64_t order_now(uint64_t seq)
 {
-	return (uint64_t)(uint16_t)forks << ORDER_BITS | (seq & ORDER_MASK);
-}
-
-/* The event has the number, in the process' own count of forks. */
-static INLINE void order_put(struct event *e, uint64_t seq)
-{
-	e->seq = seq;
-	e->forks = (uint16_t)forks;
+	return (__atomic_load_n(&lead_seq_now, __ATOMIC_RELAXED) & ~ORDER_MASK) |
+	       (seq & ORDER_MASK);
 }
 
 /* The process has a second thread: what it tells has an order. */
@@ -36,9 +34,6 @@ static inline void locks_led_set(void)
 {
 	__atomic_store_n(&locks_led, locks_on && !quiet_on, __ATOMIC_RELAXED);
 }
-
-/* A leader's: the last number of its process's events. */
-extern uint64_t lead_seq_now;
 
 static inline uint64_t seq_draw(void)
 {

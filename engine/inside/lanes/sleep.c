@@ -164,14 +164,14 @@ static const uint32_t nobody;
 
 static void sleepers_find(struct thread *t)
 {
-	struct twins *s = twins_of(t);
+	struct twins *s = &t->twins;
 	uint32_t bits;
 
 	s->of = change_now();
 	s->count = 0;
 	bits = streams_followers(&streams, t->writer.section);
+	t->unheard = !bits;
 	if (!bits) {
-		tell_stop(TELL_NOBODY);
 		s->twin[s->count++] = (struct twin){ &nobody, 0 };
 	}
 	for (; bits; bits &= bits - 1) {
@@ -199,7 +199,7 @@ static bool sleeper_wakes(struct twin *twin, uint64_t head)
 
 void sleepers_meet(struct thread *t)
 {
-	struct twins *s = twins_of(t);
+	struct twins *s = &t->twins;
 	bool wake = false;
 
 	if (s->of != change_now())
@@ -207,6 +207,8 @@ void sleepers_meet(struct thread *t)
 	MUST(s->count && s->count <= VERSIONS);
 	for (uint64_t i = 0; i < s->count; i++)
 		wake |= sleeper_wakes(&s->twin[i], t->writer.head);
+	s->asleep = s->twin[0].asleep;
+	s->seen = s->count > 1 ? SEEN_NEVER : s->twin[0].seen;
 	if (!wake)
 		return;
 	__atomic_fetch_add(&t->writer.section->wakes, 1, __ATOMIC_RELAXED);

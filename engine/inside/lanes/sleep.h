@@ -54,11 +54,11 @@ void sleepers_meet(struct thread *t);
 /* Behind each event: mostly there is one reader, who is as it was at the last event. */
 static INLINE bool sleepers_differ(const struct thread *t)
 {
-	const struct twins *s = twins_of(t);
+	const struct twins *s = &t->twins;
 
 	/* Who follows is read after the count. */
-	return s->of != CONSUME(conduct_change, &streams.conduct->change) ||
-	       s->twin[0].seen != LIGHT(sleeper, s->twin[0].asleep) || s->count > 1;
+	return CONSUME(conduct_change, &streams.conduct->change) != s->of ||
+	       LIGHT(sleeper, s->asleep) != s->seen;
 }
 
 /* Wakes the lane's readers, if one sleeps. */
@@ -79,7 +79,8 @@ static INLINE void lane_commit(struct thread *t)
 static inline void lane_attach(struct thread *t, struct streams *s)
 {
 	writer_attach(&t->writer, s, t->lane);
-	twins_of(t)->of = TWINS_UNKNOWN;
+	t->twins.of = TWINS_UNKNOWN;
+	t->unheard = 0;
 	t->edge = 0;
 	for (uint32_t i = 0; i < KNOWN_EDGES; i++)
 		known_edges(t)[i] = 0;

@@ -177,6 +177,7 @@ void tick_stand(const struct thread *t)
 /* The holder is about to tell of something. */
 void tick_end(struct thread *t)
 {
+	t->holds = 0;
 	hold_release(t);
 }
 
@@ -222,6 +223,7 @@ static void hold_take(struct thread *t)
 		tick_stand(t);
 		nobody = NULL;
 	}
+	t->holds = 1;
 	holder_waits = true;
 }
 
@@ -333,12 +335,13 @@ bool tick_begins(struct thread *t, const struct walk *w, long nr)
 void ticks_lead(struct thread *t)
 {
 	t->ticks = (struct ticks){ .second = { SECOND_UNKNOWN, SECOND_UNKNOWN } };
+	t->holds = 0;
 }
 
 /* A copy of the process: one thread. */
 void ticks_fork(struct thread *t)
 {
-	(void)t;
+	t->holds = 0;
 	if (!tick_holder && !holder_waits)
 		return;
 	tick_holder = NULL;

@@ -19,14 +19,14 @@ void ticks_fork(struct thread *t);
 /* What the thread was told by a clock it has written down. */
 static inline void tick_over(struct thread *t)
 {
-	if (__atomic_load_n(&tick_holder, __ATOMIC_RELAXED) == t)
+	if (t->holds)
 		tick_end(t);
 }
 
-/* The thread's next event says something of a clock: one has ticked, or it holds others. */
+/* The next event of the thread, which holds nobody, says that a clock has ticked. */
 static INLINE bool tick_shows(const struct thread *t, uint32_t now)
 {
-	return now != t->ticks.shown || __atomic_load_n(&tick_holder, __ATOMIC_RELAXED) == t;
+	return now != t->ticks.shown;
 }
 
 /* Since the last event of this thread a clock has ticked in another: its next one's flag. */

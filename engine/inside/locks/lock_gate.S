@@ -42,15 +42,20 @@
 	call	quick
 .endm
 
-.macro frame_open
+/* Of kinds that are given three arguments at most, and have not failed yet. */
+.macro frame_take
 	sub	$L_SIZE, %rsp
 	.cfi_adjust_cfa_offset L_SIZE
 	mov	%rdi, ARG(0)
 	mov	%rsi, ARG(1)
 	mov	%rdx, ARG(2)
-	mov	%rcx, ARG(3)
 	mov	%r11, L_BOARD(%rsp)
 	mov	%rax, L_KIND(%rsp)	/* no state yet */
+.endm
+
+.macro frame_open
+	frame_take
+	mov	%rcx, ARG(3)
 	movq	$0, L_ERROR(%rsp)
 .endm
 
@@ -88,7 +93,7 @@ alone:	jmp	*%r11
 lock_gate:
 	cmpb	$0, locks_led(%rip)
 	je	alone
-	cmpl	$LANE_TELLS, %gs:T_HAS_LANE
+	cmpq	$LANE_TELLS, %gs:T_TELLS
 	jne	lock_other
 	local_pass
 	lea	-LOCK_TAKE_FIRST(%rax), %r10d
@@ -98,20 +103,16 @@ lock_gate:
 	 * A leader takes a lock: mostly it has it then, and nothing else is to be said.  That
 	 * needs no stack of ours.
 	 */
-	frame_open
+	frame_take
 	.cfi_remember_state
 	movb	$1, %gs:T_AWAY
 	call	*%r11
 	.globl lock_led_taken
 lock_led_taken:			/* see call_within */
 	test	%eax, %eax
-	jne	lock_led
-	cmpl	$LANE_TELLS, %gs:T_HAS_LANE
-	jne	lock_led
-	movb	$1, %gs:T_BUSY
-	movb	$0, %gs:T_AWAY
-	mov	%gs:T_SELF, %rdi
-	mov	%rsp, %rsi
+	jne	taken_not
+	movw	$BUSY_NOT_AWAY, %gs:T_BUSY
+	mov	%rsp, %rdi
 	call	lock_told
 	test	%rax, %rax
 	jne	told_rest
@@ -136,8 +137,17 @@ told_held:
 
 	.cfi_restore_state
 	.cfi_remember_state
+taken_not:
+	movq	$0, L_ERROR(%rsp)
+	jmp	lock_led
+
+	.cfi_restore_state
+	.cfi_remember_state
 told_rest:
 	movq	$0, L_RESULT(%rsp)
+	movq	$0, L_ERROR(%rsp)
+	cmpb	$0, %gs:T_DEFERRED
+	jne	told_slow
 	call	quick
 	jmp	told_how
 

@@ -151,37 +151,47 @@ static long lock_told_sleepers(struct thread *t, struct lock_call *c)
 /* It is more than an event that stands in one cell, or none. */
 static INLINE bool is_odd(const struct thread *t, uint32_t now)
 {
-	return tell_off & TELL_NOBODY || t->kept ||
-	       t->writer.owes | t->pending || !writer_has_cell(&t->writer) ||
-	       tick_shows(t, now);
+	return t->tells != LANE_TELLS || !writer_is_free(&t->writer) || tick_shows(t, now);
+}
+
+static INLINE void lock_put(struct thread *t, struct event *e, const struct lock_call *c,
+			    uint64_t seq)
+{
+	e->head = EVENT_HEAD(EVENT_LOCK, c->kind);
+	e->seq = seq;
+	e->result = 0;
+	e->arg[3] = e->arg[4] = 0;
+	writer_told(&t->writer, e, e + 1);
 }
 
 /* This runs on the program's stack, and takes nothing of it. */
-lock_rest *lock_told(struct thread *t, struct lock_call *c)
+lock_rest *lock_told(struct lock_call *c)
 {
+	struct thread *t = thread_self();
 	const uint32_t now = CONSUME(ticks, &ticks);
-	uint64_t bucket, turn, seq;
-	struct event *e;
+	struct event *e = t->writer.cell;
+	const uint64_t lock = c->arg[0], bucket = lock_bucket_at(lock);
+	lock_rest *rest;
+	uint64_t seq;
 
 	if (__builtin_expect(is_odd(t, now), 0))
-		return lock_took;
-	bucket = lock_bucket_at(c->arg[0]);
-	turn = turn_draw(bucket);
+		goto odd;
+	e->arg[0] = bucket;
+	e->arg[1] = turn_draw(bucket);
+	e->arg[2] = lock;
 	seq = CONSUME(lead_seq, &lead_seq_now);
 	if (__builtin_expect(now != CONSUME(ticks, &ticks), 0)) {
 		c->bucket = bucket;
-		c->turn = turn;
+		c->turn = e->arg[1];
 		return lock_told_ticked;
 	}
-	e = writer_cell(&t->writer, EVENT_LOCK, (uint16_t)c->kind, 0);
-	order_put(e, seq);
-	e->result = 0;
-	e->arg[0] = bucket;
-	e->arg[1] = turn;
-	e->arg[2] = c->arg[0];
-	e->arg[3] = e->arg[4] = 0;
-	writer_publish(&t->writer, e, (uint8_t *)(e + 1));
+	lock_put(t, e, c, seq);
 	return __builtin_expect(sleepers_differ(t), 0) ? lock_told_sleepers : NULL;
+odd:
+	rest = lock_took;
+	/* Mostly not: not before it is. */
+	__asm__ volatile("" : "+r"(rest));
+	return rest;
 }
 
 /*

@@ -25,7 +25,7 @@ bool lock_is_led(uint64_t rsp);
 long lock_took(struct thread *t, struct lock_call *c);
 /* A leader's function has returned 0: NULL where that is told, else what is still to be called. */
 typedef long lock_rest(struct thread *t, struct lock_call *c);
-lock_rest *lock_told(struct thread *t, struct lock_call *c);
+lock_rest *lock_told(struct lock_call *c);
 long lock_ask_now(struct thread *t, struct lock_call *c);
 
 #endif

@@ -32,6 +32,7 @@
 #include "engine/inside/gate/gate.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/gate/thread.h"
+#include "engine/inside/lanes/event.h"
 #include "engine/inside/lanes/host.h"
 #include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
@@ -68,7 +69,7 @@ bool order_works_since(const struct thread *o, const struct thread *t)
 /* The process makes a copy of itself, or has made it, or failed to: what comes is after it. */
 void order_forked(void)
 {
-	PUBLISH_BY(forks, fetch_add, &forks, 1);
+	PUBLISH_BY(forks, fetch_add, &lead_seq_now, 1ull << ORDER_BITS);
 }
 
 
@@ -294,8 +295,10 @@ static void step_to(const struct thread *t, uint64_t seq)
 void order_fork(struct thread *t)
 {
 	(void)t;
-	if (forks | step_waiters)
-		forks = step_waiters = 0;
+	if (lead_seq_now & ~ORDER_MASK || step_waiters) {
+		lead_seq_now &= ORDER_MASK;
+		step_waiters = 0;
+	}
 }
 
 void order_rests(void)
@@ -372,8 +375,7 @@ bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wai
 
 static bool is_before_fork(uint64_t seq)
 {
-	return (uint16_t)(seq >> ORDER_BITS) !=
-	       (uint16_t)CONSUME(forks, &forks);
+	return seq >> ORDER_BITS != CONSUME(forks, &lead_seq_now) >> ORDER_BITS;
 }
 
 /* Whose event is the oldest: so far the process has come. */

@@ -18,7 +18,7 @@ void locks_fork(struct thread *t);
 void locks_renew(void);
 static inline uint64_t lock_bucket_at(uint64_t address)
 {
-	return (address >> 2) * 0x9e3779b97f4a7c15ull >> 32 & (LOCK_BUCKETS - 1);
+	return address * 0x9e3779b97f4a7c15ull >> (64 - __builtin_ctz(LOCK_BUCKETS));
 }
 /* The last turn of the lock at this address. */
 uint64_t lock_turn_last(uint64_t address);

@@ -347,8 +347,7 @@ long lead_call(struct thread *t, long nr)
 
 	if (p->plain && !private_count && !(t->writer.owes | t->faulting) && !boot.runtimes &&
 	    ids_are_ours() && !local_site(t) && stream_followed(t)) {
-		if (tell_off & TELL_NOBODY)
-			tell_go(TELL_NOBODY);
+		t->unheard = 0;
 		return lead_bare(t, nr, p);
 	}
 	return lead_other(t, nr, p);
@@ -370,7 +369,7 @@ void lead_resume(struct thread *t)
 	}
 	fault_lead(t);
 	lane_attach(t, &streams);
-	t->writer.owes = owes;
+	writer_owe(&t->writer, owes);
 	t->writer.lane->pid = t->pid;
 	/* Other followers of the old leader begin the lane when it has one. */
 	PUBLISH(lane_owner, &t->writer.lane->owner, t->tid);

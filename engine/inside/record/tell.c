@@ -52,7 +52,7 @@ static INLINE void told(struct thread *t, long result)
 static void untold(struct thread *t)
 {
 	t->restart = 1;
-	t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]--;
+	t->counts[t->tier * SLOT_CALLS + t->call_slot]--;
 }
 
 /* A site of a loader's or an allocator's; or no call: its low 16 bits alone gave it the slot. */
@@ -63,7 +63,7 @@ static INLINE bool is_foreign(const struct thread *t, const struct call_desc *d)
 
 static __attribute__((noinline)) void tell_foreign(struct thread *t, long result)
 {
-	own_files_count(t, plan_of((long)t->frame.slot - 1)->desc, result);
+	own_files_count(t, plan_of((long)t->call_slot - 1)->desc, result);
 	told(t, result);
 }
 
@@ -74,7 +74,6 @@ static INLINE void tell_row(struct thread *t, const struct call_desc *d, long re
 
 	if (recipe_room_arg(d) >= 0)
 		w.room = t->asked_room;
-	t->call_state = 0;
 	if (__builtin_expect(is_foreign(t, d), 0)) {
 		tell_foreign(t, result);
 		return;
@@ -95,7 +94,6 @@ static INLINE void asked_row(struct thread *t, const struct call_desc *d, long r
 
 	if (recipe_room_arg(d) >= 0)
 		w.room = t->asked_room;
-	t->call_state = 0;
 	if (__builtin_expect(is_foreign(t, d), 0)) {
 		t->away = 0;
 		tell_foreign(t, result);
@@ -117,16 +115,16 @@ static __attribute__((noinline)) void tell_else(void)
 {
 	struct thread *t = thread_self();
 
-	MUST(t->has_lane && !t->following && t->frame.slot < SLOT_CALLS);
-	tell_row(t, plan_of((long)t->frame.slot - 1)->desc, t->made);
+	MUST(t->has_lane && !t->following && t->call_slot < SLOT_CALLS);
+	tell_row(t, plan_of((long)t->call_slot - 1)->desc, t->made);
 }
 
 static __attribute__((noinline)) void asked_else(void)
 {
 	struct thread *t = thread_self();
 
-	MUST(t->has_lane && !t->following && t->frame.slot < SLOT_CALLS);
-	asked_row(t, plan_of((long)t->frame.slot - 1)->desc, t->made);
+	MUST(t->has_lane && !t->following && t->call_slot < SLOT_CALLS);
+	asked_row(t, plan_of((long)t->call_slot - 1)->desc, t->made);
 }
 
 /* Nothing is done around its calls. */
@@ -143,40 +141,61 @@ static INLINE bool row_is_quick_asked(const struct call_desc *d)
 	       !(care_of_row(d) & (CARE_NUMBER | TRAIT_SLEEPS | TRAIT_SIGNALS | TRAIT_CLOCK));
 }
 
-/* It changes no register, so that who asks need keep none. */
-static __attribute__((noinline, no_caller_saved_registers)) bool is_local(const struct thread *t)
+/* Whether the site is: it changes no register, so that who asks need keep none. */
+__attribute__((no_caller_saved_registers)) bool tell_local(void);
+__attribute__((no_caller_saved_registers)) bool tell_local(void)
 {
-	return local_code_in(t->frame.site_end);
+	return local_site(thread_self());
 }
 
-static INLINE bool is_odd(struct thread *t, const struct call_desc *d, long result)
+/* The compiler is not told of the call: it would see to a stack for it, where there is none. */
+static INLINE bool is_local(const struct thread *t)
 {
-	return (uint32_t)t->frame.rax != (uint32_t)d->nr ||
-	       (local_spanned(t->frame.site_end) && is_local(t)) ||
+	bool local;
+
+	if (__builtin_expect(!local_spanned(t->frame.site_end), 1))
+		return false;
+	__asm__ volatile("call tell_local" : "=a"(local) : : "memory", "cc");
+	return local;
+}
+
+/* The call has another number than its slot's row, which its low 16 bits alone have chosen. */
+static INLINE bool slot_is_others(const struct thread *t)
+{
+	return t->frame.number_high != 0;
+}
+
+static INLINE bool is_odd(const struct thread *t, long result)
+{
+	return slot_is_others(t) || is_local(t) ||
 	       (result < 0 && (result == CALL_RESTART || result == -EINTR)) ||
-	       t->writer.owes | t->pending || !writer_has_cell(&t->writer);
+	       t->tells != LANE_TELLS || !writer_is_free(&t->writer);
 }
 
-/* It is told; what is left may be a call. */
-static INLINE void quick_end(struct thread *t)
+/* It is, after all: as when it was made. */
+static INLINE void untold_yet(const struct call_desc *d)
 {
-	told(t, t->made);
-	sleepers_look(t);
+	thread_self()->frame.rax = (uint64_t)d->nr;
 }
 
-static INLINE void tell_quick(struct thread *t, const struct call_desc *d, long result)
+static INLINE void tell_quick(const struct call_desc *d, long result)
 {
+	struct thread *t = thread_self();
 	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
 
-	t->call_state = 0;
-	t = __builtin_expect(is_odd(t, d, result), 0) ? NULL :
-							 cell_write(t, &w, lead_seq_now + 1, 0, d);
-	if (__builtin_expect(!t, 0)) {
+	if (__builtin_expect(is_odd(t, result), 0)) {
+		tell_else();
+		return;
+	}
+	told(t, result);
+	if (__builtin_expect(!cell_write(&t, &w, lead_seq_now + 1, 0, d), 0)) {
+		untold_yet(d);
 		tell_else();
 		return;
 	}
 	lead_seq_now++;
-	quick_end(t);
+	/* What is left may be a call. */
+	sleepers_look(t);
 }
 
 /* What threads have given each other, and this one begun to give. */
@@ -189,30 +208,30 @@ static INLINE bool is_meeting(struct thread *t, const struct call_desc *d)
 	       (care & TRAIT_READS && fd_is((int32_t)t->frame.arg[0], FD_INNER));
 }
 
-static INLINE void asked_quick(struct thread *t, const struct call_desc *d, long result)
+static INLINE void asked_quick(const struct call_desc *d, long result)
 {
+	struct thread *t = thread_self();
 	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
 	const uint32_t now = CONSUME(ticks, &ticks);
 	uint64_t seq;
 
-	t->call_state = 0;
 	t->away = 0;
 	t->ticks.goes_on = 0;
-	if (__builtin_expect(is_odd(t, d, result) || tick_shows(t, now) || is_meeting(t, d), 0)) {
+	if (__builtin_expect(is_odd(t, result) || tick_shows(t, now) || is_meeting(t, d), 0)) {
 		asked_else();
 		return;
 	}
 	seq = care_of_row(d) & CARE_BEFORE ? t->asked_seq : 0;
-	if (!seq)
-		seq = seq_draw();
+	seq = seq ? order_now(seq) : seq_draw();
+	told(t, result);
 	/* A number too many is in nobody's way. */
-	t = __builtin_expect(now != CONSUME(ticks, &ticks), 0) ? NULL :
-								  cell_write(t, &w, seq, 0, d);
-	if (__builtin_expect(!t, 0)) {
+	if (__builtin_expect(now != CONSUME(ticks, &ticks), 0) ||
+	    __builtin_expect(!cell_write(&t, &w, seq, 0, d), 0)) {
+		untold_yet(d);
 		asked_else();
 		return;
 	}
-	quick_end(t);
+	sleepers_look(t);
 }
 
 /* The call in the frame is about to be made: enum asked. */
@@ -222,7 +241,6 @@ static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 	struct walk w = { .desc = d, .args = t->frame.arg, .recipe = &p->recipe };
 	unsigned care = care_if_alone(care_of_row(d)), off = tell_off;
 
-	t->call_state = 0;
 	if (is_foreign(t, d) || off & TELL_NONE ||
 	    (d->traits & TRAIT_OPENS && private_path(t->frame.arg[call_path_arg(d)])) ||
 	    (p->care & CARE_ALIAS && step_aliases(&w)))
@@ -241,12 +259,11 @@ static INLINE int clock_row(struct thread *t, const struct call_desc *d)
 {
 	long result;
 
-	t->call_state = 0;
 	if (tell_off & TELL_NONE)
 		return ASKED_LONG;
 	result = clock_call(t, d->nr);
-	t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot]++;
-	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot] += t->answered;
+	t->counts[t->tier * SLOT_CALLS + t->call_slot]++;
+	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->call_slot] += t->answered;
 	t->asked_seq = 0;
 	if (tell_off)
 		asked_row(t, d, result);
@@ -266,19 +283,19 @@ static INLINE int clock_row(struct thread *t, const struct call_desc *d)
 #define ROW_0(...)
 
 #define ROW_1(nr, name) \
-	static void tell_##name(struct thread *t, long result) \
+	static void tell_##name(long result) \
 	{ \
 		if (row_is_quick(&row_##name)) \
-			tell_quick(t, &row_##name, result); \
+			tell_quick(&row_##name, result); \
 		else \
-			tell_row(t, &row_##name, result); \
+			tell_row(thread_self(), &row_##name, result); \
 	} \
-	static void asked_##name(struct thread *t, long result) \
+	static void asked_##name(long result) \
 	{ \
 		if (row_is_quick_asked(&row_##name)) \
-			asked_quick(t, &row_##name, result); \
+			asked_quick(&row_##name, result); \
 		else \
-			asked_row(t, &row_##name, result); \
+			asked_row(thread_self(), &row_##name, result); \
 	} \
 	static int ask_##name(struct thread *t) \
 	{ \

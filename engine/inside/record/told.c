@@ -87,7 +87,7 @@ struct event *cell_wait(struct thread *t, long nr)
 
 void call_write_else(struct thread *t, int64_t result, uint64_t seq, uint8_t flags)
 {
-	const struct plan *p = &row_plans[t->frame.slot];
+	const struct plan *p = &row_plans[t->call_slot];
 	struct walk w = { .desc = p->desc, .args = t->frame.arg, .recipe = &p->recipe,
 			  .result = result, .room = t->asked_room };
 

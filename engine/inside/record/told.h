@@ -69,7 +69,7 @@ static inline void call_write(struct thread *t, const struct walk *w, long nr, u
 	MUST(seq);
 	if (__builtin_expect(!e, 0))
 		e = cell_wait(t, nr);
-	order_put(e, seq);
+	e->seq = order_now(seq);
 	e->result = w->result;
 	e->flags = flags;
 	record_call(&t->writer, w);
@@ -89,28 +89,30 @@ static INLINE struct event *cell_begin(struct writer *to, int64_t result, uint64
 	struct event *e = writer_cell(to, EVENT_CALL, (uint16_t)d->nr,
 				      row_looks(d) ? flags | EVENT_LOOK : flags);
 
-	order_put(e, seq);
+	e->seq = seq;
 	e->result = result;
 	return e;
 }
 
-/* An event of a brief row, where there is a cell, by `t`; NULL: not so, and nothing is told. */
-static INLINE struct thread *cell_write(struct thread *t, const struct walk *w, uint64_t seq,
-					uint8_t flags, const struct call_desc *d)
+/* An event of a brief row by the thread, where there is a cell; false: not so, nothing is told. */
+static INLINE bool cell_write(struct thread **t, const struct walk *w, uint64_t seq, uint8_t flags,
+			      const struct call_desc *d)
 {
-	struct writer *to = &t->writer;
+	struct writer *to = &(*t)->writer;
 	struct event *e = cell_begin(to, w->result, seq, flags, d);
 	uint8_t *end = record_brief(e, writer_end(to), w, d);
 
 	if (__builtin_expect(!end, 0))
-		return NULL;
-	/* So it need not be kept where the copy leaves it alone. */
-	if (recipe_of(d).memory)
-		t = thread_self();
+		return false;
+	/* Where memory is copied: no register need keep the thread, nor the ways that lead here. */
+	if (recipe_of(d).memory) {
+		__asm__("" : "+r"(end));
+		*t = thread_self();
+	}
 	if (flags & EVENT_AFTER)
-		edge_write(t, e);
-	writer_publish(&t->writer, e, end);
-	return t;
+		edge_write(*t, e);
+	writer_publish(&(*t)->writer, e, end);
+	return true;
 }
 
 static INLINE void cells_write(struct thread *t, const struct walk *w, uint64_t seq, uint8_t flags,
@@ -131,13 +133,13 @@ static INLINE void cells_write(struct thread *t, const struct walk *w, uint64_t 
 static INLINE void call_write_row(struct thread *t, const struct walk *w, uint64_t seq,
 				  uint8_t flags, const struct call_desc *d)
 {
-	if (__builtin_expect(t->writer.owes | t->pending, 0) || !writer_has_cell(&t->writer)) {
+	if (__builtin_expect(t->pending, 0) || !writer_is_free(&t->writer)) {
 		call_write_else(t, w->result, seq, flags);
 		return;
 	}
 	if (!row_is_brief(d)) {
 		cells_write(t, w, seq, flags, d);
-	} else if (__builtin_expect(!cell_write(t, w, seq, flags, d), 0)) {
+	} else if (__builtin_expect(!cell_write(&t, w, seq, flags, d), 0)) {
 		call_write_else(t, w->result, seq, flags);
 		return;
 	}
@@ -166,6 +168,7 @@ static INLINE void call_told(struct thread *t, struct walk *w, long nr, unsigned
 			seq = tick_number(t, locks_on && !stateless);
 		else if (!seq)
 			seq = tick ? seq_draw() : seq_shown(t, true, &flags);
+		seq = order_now(seq);
 		if (care & CARE_EDGES && locks_on)
 			flags |= after_others(t, w, care);
 		if (row)

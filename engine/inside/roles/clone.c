@@ -74,18 +74,20 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 	if (!c)
 		return NULL;
 	c->frame = t->frame;
+	c->call = t->call;
+	call_begins_again(c);
 	c->sig = t->sig;
 	c->lock_gate = t->lock_gate;
 	c->slot = NULL;
 	c->pid = t->pid;
 	c->held_mask = 0;
-	c->pending = c->at_boundary = c->restart = c->has_temp_mask = 0;
+	c->pending = c->at_boundary = 0;
 	c->hidden_blocked = t->hidden_blocked;
 	c->hidden_waits = 0;
 	c->once_turn = c->condition = c->want_turn = c->want_mutex = 0;
 	c->made = c->failing = 0;
 	c->arm_wanted = c->in_vfork = c->in_exec = c->taking = c->turning = c->timer = 0;
-	c->deferred = c->announced = c->park = c->put_off = c->kept = 0;
+	c->deferred = c->park = c->put_off = c->kept = c->holds = c->unheard = 0;
 	c->own_files = c->files_waited = c->update = 0;
 	c->latches = 0;
 	c->stands = NULL;
@@ -111,10 +113,10 @@ static struct thread *child_block(struct thread *t, const struct clone_want *w)
 		c->alt = t->alt;
 	if (!(w->flags & CLONE_SIGHAND)) {
 		sighand_take(t->sig);
-		bytes_copy(c->own_sig.action, t->sig->action, sizeof(t->sig->action));
+		bytes_copy(own_sig(c)->action, t->sig->action, sizeof(t->sig->action));
 		sighand_give(t->sig);
-		c->own_sig.latch = LATCH_FREE;
-		c->sig = &c->own_sig;
+		own_sig(c)->latch = LATCH_FREE;
+		c->sig = own_sig(c);
 	}
 	return c;
 }

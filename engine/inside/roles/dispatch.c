@@ -165,11 +165,11 @@ void dispatch(struct thread *t)
 {
 	bool lock = lock_asked(t);
 	uint64_t *count = lock ? &t->lock_calls :
-			  &t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];
+			  &t->counts[t->tier * SLOT_CALLS + t->call_slot];
 	long result;
 
 	++*count;
-	t->call_state = 0;
+	call_begins_again(t);
 	t->made = CALL_RESTART;
 	t->child_lane = CHUNK_NONE;
 	result = rollback_of() && !lock ? serve_request(t)
@@ -180,7 +180,7 @@ void dispatch(struct thread *t)
 	else
 		t->frame.rax = (uint64_t)result;
 	if (t->answered)
-		t->counts[COUNT_ANSWERED * SLOT_CALLS + t->frame.slot]++;
+		t->counts[COUNT_ANSWERED * SLOT_CALLS + t->call_slot]++;
 }
 
 /* The call is served, and something waits: to stand still comes before a signal. */

@@ -312,13 +312,13 @@ static void park_led(struct thread *t, struct caller_place at)
 {
 	struct frame *f = &t->frame;
 	uint64_t wait = lock_wait_within(f->rsp);
-	bool waits = f->slot == __NR_futex + 1 && (t->restart || f->rax == (uint64_t)-EINTR) &&
+	bool waits = t->call_slot == __NR_futex + 1 && (t->restart || f->rax == (uint64_t)-EINTR) &&
 		     is_wait(f->rsi);
 	bool sleeps = waits && is_of_condition(f->rdi, wait);
 
 	if (wait)
 		lock_wait_goes_on(t, wait, !sleeps);
-	park(t, t->restart ? f->slot : 0);
+	park(t, t->restart ? t->call_slot : 0);
 	leave_begin(t, at);
 	late_note(t, at, waits ? f->rdi : 0);
 	if (t->following)
@@ -351,7 +351,7 @@ bool park_at_exit(struct thread *t)
 		if (led)
 			park_led(t, at);
 		else
-			park(t, t->restart ? t->frame.slot : 0);
+			park(t, t->restart ? t->call_slot : 0);
 	}
 	if (info_int(t->held_info, INFO_SIGNO))
 		return false;

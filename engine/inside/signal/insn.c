@@ -180,7 +180,7 @@ bool insn_caught(struct thread *t, struct ucontext_raw *uc)
 		return false;
 	t->frame.rsp = r->rsp;
 	t->frame.site_end = r->rip + i.len;
-	t->frame.slot = (i.what <= COUNTER_CPU ? CALL_rdtsc : CALL_rdrand) + 1;
+	t->call_slot = (i.what <= COUNTER_CPU ? CALL_rdtsc : CALL_rdrand) + 1;
 	value = answer(t, i.what);
 	if (i.what <= COUNTER_CPU)
 		give_counter(r, &i, value);

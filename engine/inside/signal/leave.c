@@ -234,7 +234,7 @@ void sigreturn_leave(struct thread *t, struct gregs *r)
 	    (r->rip < (uint64_t)sigreturn_patch || r->rip >= (uint64_t)sigreturn_patch_end) &&
 	    (r->rip < (uint64_t)sigreturn_net || r->rip >= (uint64_t)sigreturn_net_end))
 		return;
-	call_context(r, t->frame.resume, t->frame.tier, false);
+	call_context(r, t->frame.resume, t->tier, false);
 	sigreturn_undo(t);
 	t->restart = 0;
 }
@@ -256,9 +256,9 @@ static void call_count(struct thread *t, uint64_t rip)
 	GATE_EXTERN(gate_net);
 
 	if (rip - (uint64_t)gate_patch_after < (uint64_t)(gate_patch_counted - gate_patch_after))
-		t->counts[TIER_PATCH * SLOT_CALLS + t->frame.slot]++;
+		t->counts[TIER_PATCH * SLOT_CALLS + t->call_slot]++;
 	if (rip - (uint64_t)gate_net_after < (uint64_t)(gate_net_counted - gate_net_after))
-		t->counts[TIER_NET * SLOT_CALLS + t->frame.slot]++;
+		t->counts[TIER_NET * SLOT_CALLS + t->call_slot]++;
 }
 
 void gate_leave(struct thread *t, struct gregs *r)
@@ -343,7 +343,7 @@ long call_cut(const struct thread *t, const struct gregs *r)
 	GATE_EXTERN(gate_net);
 	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
 
-	return gate && r->rax == (uint64_t)-EINTR ? (long)t->frame.slot - 1 : -1;
+	return gate && r->rax == (uint64_t)-EINTR ? (long)t->call_slot - 1 : -1;
 }
 
 /* The kernel has taken it back there, to make the call again; or it was never made. */
@@ -358,7 +358,7 @@ static const char *call_ahead(const struct gregs *r)
 
 long call_pending(const struct thread *t, const struct gregs *r)
 {
-	return call_ahead(r) ? (long)t->frame.slot - 1 : call_cut(t, r);
+	return call_ahead(r) ? (long)t->call_slot - 1 : call_cut(t, r);
 }
 
 void call_end(struct gregs *r, long result)
@@ -381,9 +381,9 @@ void call_again(struct thread *t, struct gregs *r)
 	bool gate = r->rip == (uint64_t)gate_patch_after || r->rip == (uint64_t)gate_net_after;
 	bool busy = is_call_end(r->rip);
 
-	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->frame.slot))
+	if (r->rax != (uint64_t)-EINTR || (!gate && !busy) || (gate && !t->call_slot))
 		return;
-	r->rax = gate ? t->frame.slot - 1 : t->frame.rax;
+	r->rax = gate ? (uint64_t)t->call_slot - 1 : t->frame.rax;
 	r->rip -= 2;
 }
 
@@ -396,7 +396,7 @@ void call_again_timed(const struct thread *t, struct gregs *r)
 	extern char slow_patch[], slow_net[], gate_patch[], gate_patch_end[];
 	bool patch = r->rip >= (uint64_t)gate_patch && r->rip < (uint64_t)gate_patch_end;
 
-	r->rax = t->frame.slot - 1;
+	r->rax = (uint64_t)t->call_slot - 1;
 	r->r15 = t->r15;
 	r->rip = patch ? (uint64_t)slow_patch : (uint64_t)slow_net;
 }

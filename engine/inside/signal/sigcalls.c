@@ -346,7 +346,7 @@ void sigreturn_undo(struct thread *t)
 		target_out(at + offsetof(struct ucontext_raw, stack), &t->alt, sizeof(t->alt));
 		target_out(mask_at, &mask, sizeof(mask));
 	}
-	--t->counts[t->frame.tier * SLOT_CALLS + t->frame.slot];	/* it comes again */
+	--t->counts[t->tier * SLOT_CALLS + t->call_slot];	/* it comes again */
 	t->returning = 0;
 }
 

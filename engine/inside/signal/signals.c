@@ -362,7 +362,7 @@ static void boundary_context(struct thread *t, struct ucontext_raw *uc)
 	MUST(t->at_boundary && t->busy);
 	if (t->returning != RETURNS_TO_SIGNAL || !returned_context(t, uc)) {
 		registers_from_frame(&uc->regs, &t->frame);
-		call_context(&uc->regs, t->frame.resume, t->frame.tier, !t->restart);
+		call_context(&uc->regs, t->frame.resume, t->tier, !t->restart);
 		uc->mask = t->held_mask;
 	}
 	t->returning = 0;

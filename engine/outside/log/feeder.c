@@ -372,10 +372,8 @@ static uint32_t cells_free(struct feeder *f, const struct log_frame *frame, uint
 static void cells_put(struct writer *w, const void *cells, uint32_t n)
 {
 	MUST(n && writer_at(w) + n < CHUNK_CELLS);
-	memcpy(w->chunk + writer_at(w) * CELL_SIZE, cells, (size_t)n * CELL_SIZE);
-	w->head += n;
-	/* A reader that sees the head sees the cells. */
-	PUBLISH(lane_head, &w->lane->head, w->head);
+	memcpy(w->cell, cells, (size_t)n * CELL_SIZE);
+	writer_move(w, w->cell, w->cell + n);
 }
 
 /* The lane is in the life of the frame, and comes to its first cell, or is among its cells. */
