@@ -33,7 +33,7 @@
  */
 #define HIDDEN_SIGNALS	(SIG_BIT(4) | SIG_BIT(7) | SIG_BIT(11) | SIG_BIT(31))
 
-/* The registers of the call that the gate holds; on the short way, of resume and slot. */
+/* The registers of the call that the gate holds; on the short way, resume alone. */
 struct frame {
 	union {
 		uint64_t rax;
