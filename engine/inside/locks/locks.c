@@ -60,7 +60,7 @@
 #define MUTEX_PRIO_INHERIT 0x20
 #define WAIT_STACK	1024	/* what a wait's own functions take of the stack */
 _Static_assert(!(LOCK_BUCKETS & (LOCK_BUCKETS - 1)) && LOCK_ONCE_BUCKET == LOCK_BUCKETS,
-	       "buckets by a hash's low bits, and one behind them");
+	       "buckets by a hash's highest bits, and one behind them");
 _Static_assert(LOCK_ONCE_LAST < LOCK_COND_WAIT && LOCK_MUTEX_CLOCKLOCK < LOCK_RWLOCK_RDLOCK,
 	       "kinds are told apart by where their group ends: lock_is_once, is_mutex");
 _Static_assert(sizeof(struct bucket) == 64, "a line for each");
