@@ -133,13 +133,17 @@ static INLINE void cells_write(struct thread *t, const struct walk *w, uint64_t 
 static INLINE void call_write_row(struct thread *t, const struct walk *w, uint64_t seq,
 				  uint8_t flags, const struct call_desc *d)
 {
+	/* Of `w` the address was given away: the compiler does not know its row any more. */
+	const struct walk known = { .desc = d, .args = w->args, .result = w->result,
+				    .room = w->room };
+
 	if (__builtin_expect(t->pending, 0) || !writer_is_free(&t->writer)) {
 		call_write_else(t, w->result, seq, flags);
 		return;
 	}
 	if (!row_is_brief(d)) {
-		cells_write(t, w, seq, flags, d);
-	} else if (__builtin_expect(!cell_write(&t, w, seq, flags, d), 0)) {
+		cells_write(t, &known, seq, flags, d);
+	} else if (__builtin_expect(!cell_write(&t, &known, seq, flags, d), 0)) {
 		call_write_else(t, w->result, seq, flags);
 		return;
 	}
