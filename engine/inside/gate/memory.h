@@ -57,9 +57,15 @@ void rows_clear(struct rows *r);
  */
 static INLINE uint8_t *target_copy(uint8_t *to, uint64_t from, size_t len)
 {
-	__asm__ goto("call target_bytes\n\tjc %l[bad]"
-		     : "+D"(to), "+S"(from), "+c"(len)
-		     : : "rax", "rdx", "r9", "memory", "cc" : bad);
+	/* With a result it is volatile only if it says so. */
+	if (__builtin_constant_p(len) && len == 16)
+		__asm__ volatile goto("call target_16\n\tjc %l[bad]"
+				      : "+D"(to)
+				      : "S"(from) : "rax", "rdx", "memory", "cc" : bad);
+	else
+		__asm__ volatile goto("call target_bytes\n\tjc %l[bad]"
+				      : "+D"(to), "+S"(from), "+c"(len)
+				      : : "rax", "rdx", "r9", "memory", "cc" : bad);
 	if (!to)
 		__builtin_unreachable();
 	return to;

@@ -267,28 +267,22 @@ void tick_told(struct thread *t)
 /* The second that the call has read, of which clock; 0: none that ticks. */
 static uint32_t clock_second(const struct walk *w, long nr, uint32_t *clock)
 {
-	uint32_t which = nr == __NR_clock_gettime ? (uint32_t)w->args[0] : CLOCK_REALTIME;
+	const int which = tick_clock(w);
 	int64_t second = w->result;
 
-	*clock = which == CLOCK_MONOTONIC || which == CLOCK_MONOTONIC_COARSE;
-	if (!*clock && which != CLOCK_REALTIME && which != CLOCK_REALTIME_COARSE)
+	if (which < 0)
 		return 0;
+	*clock = (uint32_t)which;
 	if (nr != __NR_time &&
 	    (w->result || target_in(&second, w->args[nr == __NR_clock_gettime], sizeof(second))))
 		return 0;
 	return (uint32_t)second;
 }
 
-static uint32_t place_key(const struct walk *w, long nr)
-{
-	return (uint32_t)nr << 24 ^ (uint32_t)w->args[0] ^ (uint32_t)w->args[1];
-}
-
 /* Where it is kept what the place has read; of another the row has another key. */
 static struct tick_place *place_of(struct thread *t, uint32_t key)
 {
-	struct tick_place *set = &t->ticks.place[(key ^ key >> 4 ^ key >> 8) % TICK_PLACES &
-						 ~(TICK_WAYS - 1u)];
+	struct tick_place *set = &t->ticks.place[tick_set(key)];
 
 	for (uint32_t i = 0; i < TICK_WAYS; i++)
 		if (set[i].key == key)
@@ -298,7 +292,7 @@ static struct tick_place *place_of(struct thread *t, uint32_t key)
 
 /*
  * Whether the second is new to the place that reads it.  A library may have read it before:
- * it keeps its own.  Places are told apart by where they want it.  One that is not known is
+ * it keeps its own.  One that is not known is
  * believed to have read none of this second: it is so where a program's loop comes to its
  * first one, here or behind a takeover.  A thread whose places are another each time is not
  * held for each.
@@ -306,7 +300,7 @@ static struct tick_place *place_of(struct thread *t, uint32_t key)
 static bool second_is_new(struct thread *t, const struct walk *w, long nr, uint32_t clock,
 			  uint32_t second)
 {
-	uint32_t key = place_key(w, nr), before = t->ticks.second[clock];
+	uint32_t key = tick_key(w, nr), before = t->ticks.second[clock];
 	struct tick_place *p = place_of(t, key);
 	bool known = p->key == key, seen = known && p->second == second;
 

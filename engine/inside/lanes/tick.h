@@ -2,6 +2,8 @@
 #ifndef MVE_INSIDE_TICK_H
 #define MVE_INSIDE_TICK_H
 
+#include <linux/time.h>
+
 #include "engine/core/pairs.h"
 #include "engine/core/walk.h"
 #include "engine/inside/gate/thread.h"
@@ -37,6 +39,48 @@ static inline uint8_t tick_shown(struct thread *t, uint32_t now)
 		return 0;
 	PUBLISH(ticks_shown, &t->ticks.shown, now);
 	return EVENT_TICK;
+}
+
+/* Which of the clocks that tick the call reads: the monotonic one is 1; -1: none of them. */
+static INLINE int tick_clock(const struct walk *w)
+{
+	const bool says = w->desc->args[0].kind == KIND_ENUM;
+	const uint32_t which = says ? (uint32_t)w->args[0] : CLOCK_REALTIME;
+
+	if (which == CLOCK_MONOTONIC || which == CLOCK_MONOTONIC_COARSE)
+		return 1;
+	return which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE ? 0 : -1;
+}
+
+/* Places that read clocks are told apart by where they want them. */
+static INLINE uint32_t tick_key(const struct walk *w, long nr)
+{
+	return (uint32_t)nr << 24 ^ (uint32_t)w->args[0] ^ (uint32_t)w->args[1];
+}
+
+/* The first of the ways where it is kept what the place has read. */
+static INLINE uint32_t tick_set(uint32_t key)
+{
+	return (key ^ key >> 4 ^ key >> 8) % TICK_PLACES & ~(TICK_WAYS - 1u);
+}
+
+/*
+ * The place, and the thread, have read this very second before, and no clock has ticked: so
+ * it is with nearly all that read one.  Else tick_begins() says what has.
+ */
+static INLINE bool tick_is_none(const struct thread *t, const struct walk *w, long nr,
+				uint32_t second)
+{
+	const uint32_t key = tick_key(w, nr);
+	const struct tick_place *set = &t->ticks.place[tick_set(key)];
+	const int clock = tick_clock(w);
+
+	if (clock < 0 || t->ticks.goes_on || t->ticks.second[clock] != second)
+		return false;
+	for (uint32_t i = 0; i < TICK_WAYS; i++)
+		if (set[i].key == key && set[i].second == second)
+			return true;
+	return false;
 }
 
 #endif

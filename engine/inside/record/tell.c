@@ -254,21 +254,36 @@ static INLINE int ask_row(struct thread *t, const struct call_desc *d)
 	return ASKED_MAKE;
 }
 
+/* What a clock has said is told; most have not ticked, and are an event and nothing else. */
+static INLINE void clock_tell(struct thread *t, const struct call_desc *d, long result,
+			      const struct clock_room *room)
+{
+	const struct walk w = { .desc = d, .args = t->frame.arg, .result = result };
+	const uint32_t second = clock_said(d->nr, result, room);
+
+	t->made = result;
+	if (!tell_off)
+		tell_quick(d, result);
+	else if (__builtin_expect(tick_is_none(t, &w, d->nr, second), 1))
+		asked_quick(d, result);
+	else
+		asked_else();
+}
+
 /* A clock of the vDSO is read: there is no call. */
 static INLINE int clock_row(struct thread *t, const struct call_desc *d)
 {
+	struct clock_room room = { 0 };
 	long result;
 
+	MUST(row_is_quick(d));
 	if (tell_off & TELL_NONE)
 		return ASKED_LONG;
-	result = clock_call(t, d->nr);
+	result = clock_read(t, d->nr, &room);
 	t->counts[t->tier * SLOT_CALLS + t->call_slot]++;
 	t->counts[COUNT_ANSWERED * SLOT_CALLS + t->call_slot] += t->answered;
 	t->asked_seq = 0;
-	if (tell_off)
-		asked_row(t, d, result);
-	else
-		tell_row(t, d, result);
+	clock_tell(t, d, result, &room);
 	return ASKED_DONE;
 }
 
