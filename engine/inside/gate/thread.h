@@ -246,6 +246,7 @@ struct thread {
 	uint8_t polls;		/* it does not wait in accept alone */
 	order_test *stands;	/* until others have caught up; NULL */
 	uint64_t stands_seq;
+	const struct thread *stands_for;	/* whom it saw behind, or a step of theirs */
 	uint32_t stood;		/* what `works` was as it began to stand, */
 	uint32_t worked;	/* and as it last went from the gate to its work (order_works) */
 	uint64_t tick_at;	/* a follower's: where its last tick was in the lane, + 1 */

@@ -33,6 +33,25 @@ void wait_note(enum wait_kind kind, uint64_t ns, bool met)
 		__atomic_store_n(&c->longest_ns, ns, __ATOMIC_RELAXED);
 }
 
+#define VAIN_MOST	10
+static int32_t vain_more[WAITS + 1];	/* than were of use */
+
+void wait_vain(enum wait_kind kind, bool vain)
+{
+	int32_t *more = &vain_more[kind];
+
+	MUST(kind <= WAITS);
+	if (vain)
+		__atomic_fetch_add(more, 1, __ATOMIC_RELAXED);
+	else if (__atomic_load_n(more, __ATOMIC_RELAXED) > 0)
+		__atomic_fetch_sub(more, 1, __ATOMIC_RELAXED);
+}
+
+bool wait_given_up(enum wait_kind kind)
+{
+	return __atomic_load_n(&vain_more[kind], __ATOMIC_RELAXED) >= VAIN_MOST;
+}
+
 bool patience_step(struct patience *p)
 {
 	uint32_t seen = change_now();

@@ -11,6 +11,13 @@ uint64_t wait_limit(enum wait_kind kind);
 /* A wait of the kind is over: so long it was, and whether its limit was met. */
 void wait_note(enum wait_kind kind, uint64_t ns, bool met);
 
+/*
+ * Whether a wait was in vain.  Ten of a kind more than were of use: there are to be no more of
+ * them.  WAITS: of none of the kinds (order_wait_for_awake).
+ */
+void wait_vain(enum wait_kind kind, bool vain);
+bool wait_given_up(enum wait_kind kind);
+
 /* The next sleep between two looks. */
 static inline uint64_t pause_longer(uint64_t ns)
 {

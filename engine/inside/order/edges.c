@@ -12,6 +12,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/request.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/edges.h"
 #include "engine/inside/order/order.h"
 
@@ -75,22 +76,18 @@ static const struct thread *edge_open_awake(const struct thread *t, uint64_t edg
 
 void edge_wait(struct thread *t, uint64_t edge)
 {
-	static uint32_t missed;
 	uint8_t waits = t->waits;
 	bool met;
 
 	MUST(t->following);
-	if (missed >= ORDER_GIVE_UP || !is_open(t, edge))
+	if (wait_given_up(WAIT_edge) || !is_open(t, edge))
 		return;
 	/* The event is not taken yet. */
 	PUBLISH(thread_waits, &t->waits, 1);
 	met = order_wait_for_awake(t, edge, edge_open, edge_open_awake, WAIT_edge);
 	__atomic_store_n(&t->waits, waits, __ATOMIC_RELAXED);
-	if (met)
-		return;
-	request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, edge_lane(edge), 0);
-	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
+	if (!met)
+		request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, edge_lane(edge), 0);
 }
 
 void edge_meet(struct thread *t, const struct event *e)

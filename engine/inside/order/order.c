@@ -15,8 +15,8 @@
  * as in all that follow it.
  *
  * All of it is a wait with a limit.  A program that is not ordered by its calls
- * at all must not be slowed down for nothing: after some waits that came to
- * nothing the order is given up.
+ * at all must not be slowed down for nothing: after some waits of a kind that came
+ * to nothing there are no more of them.
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
@@ -49,8 +49,6 @@
 #define CPU_SHARE	4	/* as much of a processor, for one that others may have had */
 _Static_assert(ORDER_BITS + 16 == 64 && ORDER_MASK == (1ull << ORDER_BITS) - 1,
 	       "forks are counted above the number, modulo 2^16");
-
-int32_t order_limits_met;	/* that many more than waits that were of use */
 
 static uint32_t works;		/* counts waits: a stretch of work is before one, or behind it */
 
@@ -276,19 +274,31 @@ static void step_tell(void)
 	OWN3(__NR_futex, &steps, FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
 
-/* The thread has come to its event of this number: who waits for it is as good as free. */
-static void step_to(const struct thread *t, uint64_t seq)
+/* Whom the thread waits for: NULL, for nobody any more. */
+static const struct thread *stands_for(const struct thread *o)
 {
-	const struct thread *o;
+	order_test *what = CONSUME(thread_stands, &o->stands);
+
+	return what ? what(o, o->stands_seq) : NULL;
+}
+
+/* The thread has gone a step: who waited for it goes on, or waits for another from here on. */
+void order_step(const struct thread *t)
+{
+	struct thread *o;
 
 	if (!__atomic_load_n(&step_waiters, __ATOMIC_RELAXED))
 		return;
-	for (uint32_t i = 0; (o = block_next(&i)); i++)
-		if (o != t && __atomic_load_n(&o->stands, __ATOMIC_RELAXED) &&
-		    !order_is_behind(seq, o->stands_seq, 2 * SLACK_EVENTS)) {
+	for (uint32_t i = 0; (o = block_next(&i)); i++) {
+		const struct thread *who;
+
+		if (__atomic_load_n(&o->stands_for, __ATOMIC_RELAXED) != t)
+			continue;
+		who = stands_for(o);
+		__atomic_store_n(&o->stands_for, who, __ATOMIC_RELAXED);
+		if (!who)
 			step_tell();
-			return;
-		}
+	}
 }
 
 /* In the copy, where nobody waits. */
@@ -341,6 +351,7 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 		if (stand_look(t))
 			since = awaited.since = 0;
 		who = what(t, seq);
+		__atomic_store_n(&t->stands_for, who, __ATOMIC_RELAXED);
 		if (!who)
 			break;
 		now = clock_ns(CLOCK_MONOTONIC);
@@ -359,18 +370,17 @@ static bool wait_while(struct thread *t, uint64_t seq, order_test *what, enum wa
 			sleep *= 2;
 	}
 	PUBLISH(thread_stands, &t->stands, NULL);
+	__atomic_store_n(&t->stands_for, NULL, __ATOMIC_RELAXED);
 	if (since && kind < WAITS)
 		wait_note(kind, now - since, who);
-	if (who)
-		__atomic_fetch_add(&order_limits_met, 1, __ATOMIC_RELAXED);
-	else if (since && __atomic_load_n(&order_limits_met, __ATOMIC_RELAXED) > 0)
-		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
+	if (since)
+		wait_vain(kind, who);
 	return !who;
 }
 
 bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind)
 {
-	return wait_while(t, seq, what, kind, wait_limit(kind));
+	return !wait_given_up(kind) && wait_while(t, seq, what, kind, wait_limit(kind));
 }
 
 static bool is_before_fork(uint64_t seq)
@@ -407,7 +417,7 @@ static const struct thread *far_ahead(const struct thread *t, uint64_t seq)
 }
 
 /* Threads that still work on what they took: the copy would hold half of it. */
-static const struct thread *others_busy(const struct thread *t, uint64_t seq)
+const struct thread *order_others_busy(const struct thread *t, uint64_t seq)
 {
 	const struct thread *o;
 
@@ -428,10 +438,8 @@ static const struct thread *others_busy(const struct thread *t, uint64_t seq)
  */
 bool order_stands_till(const struct thread *o)
 {
-	order_test *what = CONSUME(thread_stands, &o->stands);
-
-	if (what)
-		return what(o, o->stands_seq);
+	if (CONSUME(thread_stands, &o->stands))
+		return stands_for(o);
 	if (lock_stands(o))
 		return true;
 	/* Its cursor is where it stays. */
@@ -491,11 +499,10 @@ void order_wait(struct thread *t, uint64_t seq)
 
 	if (t->ticking)
 		return;
-	if (!seq || order_limits_met >= ORDER_GIVE_UP || (seq & ORDER_MASK) < t->ordered)
+	if (!seq || wait_given_up(WAIT_far) || (seq & ORDER_MASK) < t->ordered)
 		return;
 	/* Looked at once for as many events as the slack has. */
 	t->ordered = (seq & ORDER_MASK) + SLACK_EVENTS;
-	step_to(t, seq);
 	if (block_next(&i) == t && (i++, !block_next(&i)))
 		return;		/* it is alone */
 	order_wait_while(t, seq, far_ahead, WAIT_far);
@@ -535,17 +542,8 @@ const struct thread *order_awake_behind(const struct thread *t, uint64_t seq)
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what, order_test *awake,
 			   enum wait_kind kind)
 {
-	static int32_t futile;
-
-	if (__atomic_load_n(&futile, __ATOMIC_RELAXED) < ORDER_GIVE_UP) {
-		if (wait_while(t, seq, what, WAITS, WAIT_SHORT_NS)) {
-			__atomic_store_n(&futile, 0, __ATOMIC_RELAXED);
-			return true;
-		}
-		__atomic_fetch_add(&futile, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
-	}
-	return order_wait_while(t, seq, awake, kind);
+	return (!wait_given_up(WAITS) && wait_while(t, seq, what, WAITS, WAIT_SHORT_NS)) ||
+	       order_wait_while(t, seq, awake, kind);
 }
 
 /* It has the fork, or something that is before it; or its leader is about to tell of it. */
@@ -571,7 +569,7 @@ static const struct thread *before_fork_awake(const struct thread *t, uint64_t s
 /* An event of another epoch than ours: a fork is to come first. */
 void order_wait_fork(struct thread *t, uint64_t seq)
 {
-	if (!is_before_fork(seq) || !seq || order_limits_met >= ORDER_GIVE_UP)
+	if (!is_before_fork(seq) || !seq || wait_given_up(WAIT_forked))
 		return;
 	/* Who forks may stand for this one's clock: in the leader it did not any more. */
 	order_tick_over(t);
@@ -585,21 +583,17 @@ void order_wait_fork(struct thread *t, uint64_t seq)
  */
 void order_wait_all_told(struct thread *t, uint64_t seq)
 {
-	static uint32_t missed;
 	bool met;
 
-	if (!seq || missed >= ORDER_GIVE_UP || !order_is_thread_behind(t, seq))
+	if (!seq || wait_given_up(WAIT_told) || !order_is_thread_behind(t, seq))
 		return;
 	/* The event is not taken yet. */
 	PUBLISH(thread_waits, &t->waits, 1);
 	met = order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
 				   WAIT_told);
 	order_works(t);
-	if (met)
-		return;
-	request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);
-	__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
+	if (!met)
+		request_ask(t, REQ_NOTE, NOTE_TOLD_BEFORE, seq & ORDER_MASK, 0);
 }
 
 /*
@@ -609,9 +603,8 @@ void order_wait_all_told(struct thread *t, uint64_t seq)
 void order_wait_all(struct thread *t, uint64_t seq)
 {
 	order_wait_all_told(t, seq);
-	if (seq && order_limits_met < ORDER_GIVE_UP &&
-	    !order_wait_while(t, seq, others_busy, WAIT_busy))
-		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
+	if (seq)
+		order_wait_while(t, seq, order_others_busy, WAIT_busy);
 }
 
 /*

@@ -21,6 +21,8 @@ void order_wait(struct thread *t, uint64_t seq);
 void order_wait_fork(struct thread *t, uint64_t seq);
 /* Neither would wait. */
 bool order_is_clear(const struct thread *t, uint64_t seq);
+/* The thread has come to an event, or taken one: others may wait for that. */
+void order_step(const struct thread *t);
 void order_wait_all(struct thread *t, uint64_t seq);
 /* All that the leader told before has been taken, by whichever thread. */
 void order_wait_all_told(struct thread *t, uint64_t seq);
@@ -33,9 +35,6 @@ bool order_only_looks(const struct thread *o);
 /* All threads of the process have read the thread's stream to its end. */
 void order_wait_ended(struct thread *t);
 
-#define ORDER_GIVE_UP		10	/* waits that reached the limit for nothing */
-
-extern int32_t order_limits_met;	/* that many more than waits that were of use */
 bool order_is_behind(uint64_t seq, uint64_t than, uint64_t slack);
 bool order_wait_while(struct thread *t, uint64_t seq, order_test *what, enum wait_kind kind);
 /* Whether a stream goes on, sooner or later, in another. */
@@ -49,6 +48,7 @@ void order_works(struct thread *t);
 bool order_works_since(const struct thread *o, const struct thread *t);
 const struct thread *order_is_thread_behind(const struct thread *t, uint64_t seq);
 const struct thread *order_awake_behind(const struct thread *t, uint64_t seq);
+const struct thread *order_others_busy(const struct thread *t, uint64_t seq);
 bool order_wait_for_awake(struct thread *t, uint64_t seq, order_test *what,
 			  order_test *awake, enum wait_kind kind);
 

@@ -13,6 +13,7 @@
 #include "engine/inside/gate/block.h"
 #include "engine/inside/gate/thread.h"
 #include "engine/inside/lanes/host.h"
+#include "engine/inside/lanes/patience.h"
 #include "engine/inside/order/order.h"
 #include "engine/inside/order/order_tick.h"
 #include "engine/inside/replay/follow.h"
@@ -87,26 +88,20 @@ static const struct thread *others_tick(const struct thread *t, uint64_t seq)
  */
 void order_tick(struct thread *t, const struct event *e)
 {
-	static uint32_t missed;		/* in a row */
 	uint64_t seq = e->seq, at = t->reader.pos + 1;
 	bool clock = e->flags & EVENT_CLOCK;
 
 	MUST(t->following);
 
-	if (t->tick_at == at || __atomic_load_n(&missed, __ATOMIC_RELAXED) >= ORDER_GIVE_UP)
+	if (t->tick_at == at || wait_given_up(WAIT_second))
 		return;
 	t->tick_at = at;
 	if (clock && t->ticking)
 		return;		/* it goes on, and the others stand */
 	if (order_wait_for_awake(t, seq, order_is_thread_behind, order_awake_behind,
 				 WAIT_second) &&
-	    order_wait_while(t, seq, others_to_tick, WAIT_second) &&
-	    order_wait_while(t, seq, clock ? others_at_work : others_tick, WAIT_busy)) {
-		__atomic_store_n(&missed, 0, __ATOMIC_RELAXED);
-	} else {
-		__atomic_fetch_add(&missed, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_sub(&order_limits_met, 1, __ATOMIC_RELAXED);
-	}
+	    order_wait_while(t, seq, others_to_tick, WAIT_second))
+		order_wait_while(t, seq, clock ? others_at_work : others_tick, WAIT_busy);
 	t->ticking = clock;
 }
 

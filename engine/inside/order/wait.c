@@ -29,7 +29,7 @@
 #include "engine/inside/order/passable.h"
 #include "engine/inside/order/turns.h"
 #include "engine/inside/order/wait.h"
-#include "engine/inside/rewind/image.h"
+#include "engine/inside/order/again.h"
 #include "engine/inside/rewind/stand.h"
 #include "engine/inside/takeover/heir.h"
 #include "engine/inside/takeover/takers.h"
@@ -232,6 +232,17 @@ static bool fault_passed(struct thread *t)
 	return false;
 }
 
+/* What other threads of the process are to do before the thread takes the event. */
+static void others_first(struct thread *t, const struct event *e)
+{
+	order_wait_fork(t, e->seq);
+	order_step(t);
+	order_wait(t, e->seq);
+	if (e->flags & EVENT_TICK)
+		order_tick(t, e);
+	again_meet(t, e->seq);
+}
+
 static const struct event *event_wait(struct thread *t, over_test *test, void *what)
 {
 	struct sleep sleep = sleep_begin(t);
@@ -268,11 +279,7 @@ static const struct event *event_wait(struct thread *t, over_test *test, void *w
 		if (e && e->kind != EVENT_SEAM && asks_aside(t, e))
 			return e;
 		if (e && e->kind != EVENT_SEAM) {
-			order_wait_fork(t, e->seq);
-			order_wait(t, e->seq);
-			if (e->flags & EVENT_TICK)
-				order_tick(t, e);
-			image_shake(t, e->seq);
+			others_first(t, e);
 			return e;
 		}
 		if (e) {
@@ -349,6 +356,9 @@ bool follow_behind(struct thread *t, unsigned n, over_test *test, void *what)
 
 uint8_t follow_take(struct thread *t)
 {
+	uint8_t flags = event_take(t);
+
 	t->slot->taken++;
-	return event_take(t);
+	order_step(t);
+	return flags;
 }

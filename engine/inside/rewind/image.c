@@ -157,16 +157,7 @@ static void image_sleep(struct thread *t, uint32_t image)
 	}
 }
 
-/* --- met again ------------------------------------------------------------------------ */
-
-#define SHAKEN		16	/* one event in so many is put off, */
-#define SHAKE		2	/* by at most so many first pauses */
-
-/* Each time it is met another way. */
-static uint64_t dice_of(uint32_t who, uint64_t seq, uint32_t tries)
-{
-	return ((uint64_t)who << 32 ^ seq ^ tries) * 0x9e3779b97f4a7c15ull;
-}
+/* --- is lost -------------------------------------------------------------------------- */
 
 void image_lost(struct thread *t, enum image_loss loss, uint64_t lock)
 {
@@ -177,17 +168,6 @@ void image_lost(struct thread *t, enum image_loss loss, uint64_t lock)
 		return;
 	if (request_ask(t, REQ_IMAGE, IMAGE_LOST, lock, loss) == -EPERM)
 		__atomic_store_n(&refused[loss], true, __ATOMIC_RELAXED);
-}
-
-void image_shaken(const struct thread *t, uint64_t seq)
-{
-	uint32_t tries = image_tries();
-	uint64_t dice = dice_of((uint32_t)t->tid, seq, tries);
-	struct __kernel_timespec sleep = { 0, (long long)(dice >> 32) % (SHAKE * PAUSE_FIRST_NS) };
-
-	if (dice >> 60 != tries % SHAKEN)
-		return;
-	OWN4(__NR_clock_nanosleep, CLOCK_MONOTONIC, 0, &sleep, 0);
 }
 
 /* --- taking it ----------------------------------------------------------------------- */

@@ -23,19 +23,10 @@ void image_moved(struct thread *t, int32_t was);
 void images_lead(struct thread *t);
 void images_fork(struct thread *t);
 
-void image_shaken(const struct thread *t, uint64_t seq);
-
 /* How often it has gone on: events are met again. */
 static inline uint32_t image_tries(void)
 {
 	return __atomic_load_n(&images()->tries, __ATOMIC_RELAXED);
-}
-
-/* The event may be met again: it is at another time than the last one. */
-static inline void image_shake(const struct thread *t, uint64_t seq)
-{
-	if (__builtin_expect(image_tries(), 0))
-		image_shaken(t, seq);
 }
 
 /*

@@ -319,8 +319,8 @@ static bool may_go_on(const struct monitor *m, struct version *v)
 	MUST(m->finishing);
 	if (!follows(m, v) || given_over(&v->finish_all))
 		return false;
-	/* What it did is being judged: that will be said. */
-	if (v->judge_ms || held_any(m, v, REQ_VERDICT))
+	/* What it did is being judged: that will be said, or is tried again. */
+	if (v->judge_ms || held_any(m, v, REQ_VERDICT) || rewind_is_on(v))
 		return true;
 	if (!still_reads(m, v) || has_read_all(m, v))
 		return false;

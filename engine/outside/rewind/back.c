@@ -48,7 +48,7 @@ static bool may_go_back(const struct version *v)
 	const struct monitor *m = v->monitor;
 	const struct rewind *rw = &v->rewind;
 
-	return rw->image && rw->state <= REWIND_STANDS && !takeover_any(m) && !m->finishing &&
+	return rw->image && rw->state <= REWIND_STANDS && !takeover_any(m) &&
 	       version_lives(v) && copies_live(rw);
 }
 

@@ -1,0 +1,50 @@
+/*
+ * What has differed is met again, each time in another way (docs/design/rewind.md).  Threads that
+ * agree by plain memory did so in the order in which the leader's ran, and of that the numbers of
+ * its events tell most: a follower's threads run by edges and locks alone, each as soon as it
+ * can, and one that sleeps until it looks again is a while behind.  So they take their events in
+ * the order of the numbers first; then each when the others have done what they took before,
+ * too; then some of them are put off, for what differs so as well.
+ */
+#include <asm/unistd.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+
+#include "engine/abi/waits.h"
+#include "engine/inside/gate/block.h"
+#include "engine/inside/gate/gate.h"
+#include "engine/inside/order/again.h"
+#include "engine/inside/order/order.h"
+
+enum again { AGAIN_PUT_OFF, AGAIN_NUMBERS, AGAIN_STEPS, AGAIN_WAYS };
+
+#define PUT_OFF		16	/* one event in so many is, */
+#define PUT_OFF_MOST	2	/* by at most so many first pauses */
+
+/* Each time it is met another way. */
+static uint64_t dice_of(uint32_t who, uint64_t seq, uint32_t tries)
+{
+	return ((uint64_t)who << 32 ^ seq ^ tries) * 0x9e3779b97f4a7c15ull;
+}
+
+static void put_off(const struct thread *t, uint64_t seq, uint32_t tries)
+{
+	uint64_t dice = dice_of((uint32_t)t->tid, seq, tries);
+	struct __kernel_timespec sleep = {
+		0, (long long)(dice >> 32) % (PUT_OFF_MOST * PAUSE_FIRST_NS)
+	};
+
+	if (dice >> 60 == tries % PUT_OFF)
+		OWN4(__NR_clock_nanosleep, CLOCK_MONOTONIC, 0, &sleep, 0);
+}
+
+void again_met(struct thread *t, uint64_t seq)
+{
+	uint32_t tries = image_tries();
+
+	if (tries % AGAIN_WAYS == AGAIN_PUT_OFF)
+		put_off(t, seq, tries);
+	else if (!t->ticking && order_wait_while(t, seq, order_awake_behind, WAIT_again) &&
+		 tries % AGAIN_WAYS == AGAIN_STEPS)
+		order_wait_while(t, seq, order_others_busy, WAIT_again);
+}
