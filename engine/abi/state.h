@@ -23,6 +23,7 @@ enum state_kind {
 };
 
 #define TAKEN_END	STATE_KINDS	/* that was all */
+#define TAKEN_LEAD	(STATE_KINDS + 1)	/* the same, and the answer: who has all leads */
 #define TAKEN_ROWS	200		/* descriptors in a message */
 #define TAKEN_SIGNALS	16
 #define TAKEN_LOCKS	64
@@ -63,7 +64,7 @@ struct taken_lock {
 #define TAKEN_LOCK_END	INT64_MAX	/* `to`: the file's end, wherever that is */
 
 struct taken_message {
-	uint32_t kind;		/* enum state_kind; TAKEN_END */
+	uint32_t kind;		/* enum state_kind; TAKEN_END, TAKEN_LEAD */
 	uint32_t n;		/* rows */
 	union {
 		struct taken_descriptor descriptor[TAKEN_ROWS];
@@ -75,7 +76,10 @@ struct taken_message {
 
 #define TAKEN_HEAD	8	/* bytes before the rows */
 
-/* What the successor's process answers to TAKEN_END, whose `n` says how many there were. */
+/*
+ * What the successor's process answers to TAKEN_END, whose `n` says how many there were; to
+ * TAKEN_LEAD only where it lacks some.
+ */
 struct taken_reply {
 	int32_t error;		/* 0: all are under their numbers; or -errno */
 	uint32_t n;		/* descriptors that are */

@@ -123,15 +123,21 @@ static bool request_wait(struct thread *t)
 	}
 }
 
-/* After request_post: waits for the answer. */
-long request_end(struct thread *t)
+void request_drop(struct thread *t)
 {
 	struct request *r = request_of(t);
-	long reply = request_wait(t) ? r->reply : -ENOSYS;
 
 	MUST(r->state != RS_IDLE);
 	r->state = RS_IDLE;
 	__atomic_store_n(&t->slot->asked, RS_IDLE, __ATOMIC_RELAXED);
+}
+
+/* After request_post: waits for the answer. */
+long request_end(struct thread *t)
+{
+	long reply = request_wait(t) ? request_of(t)->reply : -ENOSYS;
+
+	request_drop(t);
 	return reply;
 }
 

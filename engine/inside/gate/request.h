@@ -11,6 +11,8 @@ long request_ask(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 void request_post(struct thread *t, uint32_t kind, uint64_t a, uint64_t b,
 		  uint64_t c);
 long request_end(struct thread *t);
+/* It has been answered another way, and the monitor knows: nothing comes of it any more. */
+void request_drop(struct thread *t);
 /* Has the monitor look, without a question. */
 void request_ring(void);
 void request_tell(struct thread *t, uint32_t kind, uint64_t a, uint64_t b);

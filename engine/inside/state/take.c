@@ -10,7 +10,8 @@
  * It is done in two steps.  What comes is put under its number, and counted: that is this
  * process's own affair, and goes with it.  Then the monitor is told how many have come, and
  * answers when all processes have said so: from there on there is no way back, and what others
- * can see of it is done (epoll sets are the old leader's, too).
+ * can see of it is done (epoll sets are the old leader's, too).  Where nobody is waited for the
+ * answer comes with the last message (TAKEN_LEAD), and the monitor is told no number.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -184,6 +185,7 @@ static int32_t moved_up(int32_t fd)
 /* --- what each message has ----------------------------------------------------------------- */
 
 static uint32_t came;		/* descriptors that are under their numbers */
+static long lacking;		/* why some are not; 0: all that came are */
 
 static void numbers_receive(struct thread *t, uint32_t n)
 {
@@ -304,7 +306,16 @@ static bool message_whole(uint64_t got, uint64_t control_len)
 	       (size != sizeof(message.descriptor[0]) || message.n <= fds);
 }
 
-/* One message; 0 after the last, by which all are there, or -errno. */
+/* That was all: 0, or what is lacking. */
+static long all_came(void)
+{
+	return lacking ? lacking : came == message.n ? 0 : -ENFILE;
+}
+
+/*
+ * One message; 0 after the last, by which all are there, or -errno.  Where one lacks something
+ * the last is read all the same, for it says whether another one is waited for.
+ */
 static long message_receive(struct thread *t, int socket)
 {
 	struct span iov = { (uint64_t)&message, sizeof(message) };
@@ -315,10 +326,12 @@ static long message_receive(struct thread *t, int socket)
 	MUST(latch_is_held(LATCH_take));
 	if (got < (long)TAKEN_HEAD)
 		return got < 0 ? got : -EPIPE;
-	if (message.kind == TAKEN_END)
-		return came == message.n ? 0 : -ENFILE;
-	if (!message_whole((uint64_t)got, m.control_len))
-		return -EMFILE;		/* the kernel had no number for one that came */
+	if (message.kind == TAKEN_END || message.kind == TAKEN_LEAD)
+		return all_came();
+	if (!message_whole((uint64_t)got, m.control_len)) {
+		lacking = -EMFILE;	/* the kernel had no number for one that came */
+		return 1;
+	}
 	switch (message.kind) {
 #define SENT(name, rows, send, receive, ...) \
 	case STATE_##name: \
@@ -326,13 +339,16 @@ static long message_receive(struct thread *t, int socket)
 		return 1;
 #include "engine/abi/state.def"
 	}
-	return -EPROTO;
+	lacking = -EPROTO;
+	return 1;
 }
 
 /* 0: all has come; -EAGAIN: it will not, for nobody is there to send it; or what fails. */
 static long all_receive(struct thread *t, int socket)
 {
 	came = 0;
+	lacking = 0;
+	message.kind = 0;
 	for (;;) {
 		struct __kernel_timespec look = { 0, 5000000 };		/* ppoll changes it */
 		struct pollfd p = { socket, POLLIN, 0 };
@@ -448,6 +464,13 @@ static bool pair_make(int32_t *pair)
 	return true;
 }
 
+static long answer_wait(struct thread *t)
+{
+	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
+		__builtin_ia32_pause();
+	return request_end(t);
+}
+
 /*
  * 0: all have come, and the monitor wants it so, or is gone.  Else what is missing the twin
  * still has, and uses if it has to.
@@ -455,7 +478,8 @@ static bool pair_make(int32_t *pair)
 static long descriptors_take(struct thread *t, struct later *ours)
 {
 	int32_t pair[2];
-	long error, answer;
+	long error, answer = 0;
+	bool told;
 
 	if (!request_may(t))
 		return -ENOSYS;
@@ -469,13 +493,15 @@ static long descriptors_take(struct thread *t, struct later *ours)
 	}
 	request_post(t, REQ_TAKE, (uint64_t)pair[1], take_is_guest(t), 0);
 	error = all_receive(t, pair[0]);
-	if (!request_over(t))
+	told = message.kind == TAKEN_LEAD;
+	if (told)
+		request_drop(t);
+	if (told ? error : !request_over(t))
 		ready_say(pair[0], error);
 	/* Another process with this memory may have to come here before we are answered. */
 	latch_give(LATCH_take);
-	for (int i = 0; i < ANSWER_SPINS && !request_over(t); i++)
-		__builtin_ia32_pause();
-	answer = request_end(t);
+	if (!told)
+		answer = answer_wait(t);
 	OWN1(__NR_close, pair[0]);
 	OWN1(__NR_close, pair[1]);
 	return answer < 0 && monitor_alive() ? answer : error;

@@ -186,6 +186,7 @@ struct taker {
 	int socket;		/* by which it says how much has come; -1: it has, or will not */
 	int64_t n;		/* descriptors that were sent; or -errno */
 	bool ready;		/* all have come */
+	bool told;		/* with the last of them: it leads when it has all */
 	bool answered;		/* it leads, or is about to; its twin stands until that is so */
 	bool guest;		/* the memory is another process's, which may wait for it */
 	struct request request;

@@ -296,10 +296,11 @@ void kind_look(struct monitor *m, struct taking *k, const struct taken_descripto
 			handed[i].look(m, k, row, info);
 }
 
-/* That was all, and so many descriptors. */
+/* That was all, and so many descriptors; and that it leads, where nobody is waited for. */
 static int end_send(struct taking *k)
 {
-	struct taken_message end = { .kind = TAKEN_END, .n = (uint32_t)fetched() };
+	struct taken_message end = { .kind = k->leads ? TAKEN_LEAD : TAKEN_END,
+				     .n = (uint32_t)fetched() };
 	struct iovec iov = { &end, TAKEN_HEAD };
 
 	MUST(fetched() >= 0);

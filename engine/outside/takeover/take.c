@@ -29,6 +29,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/takeover/take.h"
 #include "engine/outside/takeover/takeover.h"
+#include "engine/outside/takeover/takeover_parts.h"
 #include "engine/outside/takeover/taking.h"
 
 #define SEND_WAIT_US	1000000
@@ -112,21 +113,23 @@ void take_over(void)
 	fetch_end();
 }
 
-/* How many descriptors it was, or -errno; `socket`: ours, on which it answers. */
-static int64_t take(struct monitor *m, pid_t asker, int theirs, pid_t twin, int *socket)
+/* How many descriptors it was, or -errno. */
+static int64_t take(struct monitor *m, struct taker *to)
 {
-	struct taking *k = fetch_begin(m, twin);
+	const struct request *r = &to->request;
+	struct taking *k = fetch_begin(m, to->twin);
 	int64_t n;
 
-	MUST(asker > 0 && twin > 0 && asker != twin);
+	MUST(r->pid > 0 && to->twin > 0 && r->pid != to->twin);
 
-	k->pid = asker;
-	k->socket = asker_socket(asker, theirs);
+	k->pid = r->pid;
+	k->socket = asker_socket(r->pid, (int)r->args[0]);
 	k->wait_us = SEND_WAIT_US;
+	k->leads = to->told;
 	n = k->socket;
 	if (k->socket >= 0)
 		n = kinds_send(m, k);
-	*socket = k->socket;
+	to->socket = k->socket;
 	n = n < 0 ? n : fetched();
 	fetch_end();
 	return n;
@@ -168,6 +171,19 @@ static int64_t take_refuse(struct version *v, const struct request *r, int why, 
 	return version_kill_one(v, r->pid) ? REPLY_LATER : why;
 }
 
+/*
+ * Nobody is waited for, and nothing could be undone: it leads when it has all, and asks no more.
+ * What it asked has its answer with the last message, so it is looked at no more either.
+ */
+static bool leads_at_once(struct version *v, const struct request *r, struct move *mv)
+{
+	bool at_once = (move_is_last(mv) || mv->state == MOVE_IS_takes) && takers_room(mv);
+
+	if (at_once)
+		__atomic_store_n(&v->area->slot[r->slot].asked, RS_IDLE, __ATOMIC_RELAXED);
+	return at_once;
+}
+
 /* REQ_TAKE: all that its twin has is sent; it is answered when all processes have theirs. */
 int64_t take_serve(struct version *v, const struct request *r)
 {
@@ -176,6 +192,7 @@ int64_t take_serve(struct version *v, const struct request *r)
 	uint32_t lane = lane_is(m, r->args[5]) ? (uint32_t)r->args[5] : LANES_ALL;
 	struct taker k = { .version = v, .socket = -1, .guest = r->args[1] != 0, .request = *r };
 	uint64_t begin = now_us();
+	int64_t reply;
 
 	/* Its version has failed, and is replaced: it stands here until it ends. */
 	if (is_replaced(m, v) && takeover_switched(m))
@@ -197,14 +214,19 @@ int64_t take_serve(struct version *v, const struct request *r)
 		say_log("take", "%ld descriptors sent after %lu us", k.n, now_us() - begin);
 		return take_refuse(v, r, (int)k.n, k.holder != NULL);
 	}
-	k.n = take(m, r->pid, (int)r->args[0], k.twin, &k.socket);
+	k.told = k.ready = leads_at_once(v, r, mv);
+	k.n = take(m, &k);
 	say_log("take", "%ld descriptors sent after %lu us, %u by their fdinfo", k.n,
 		now_us() - begin, fetch_asked());
 	sent_note(mv, k.n, begin);
 	if (k.n < 0) {
 		takers_close(&k);
+		k.told = k.ready = false;
 		snprintf(mv->lacks, sizeof(mv->lacks), "what process %d of the leader has: %s",
 			 k.twin, strerror((int)-k.n));
 	}
-	return takers_add(mv, &k);
+	reply = takers_add(mv, &k);
+	if (k.told)
+		takers_lead(m, mv);
+	return reply;
 }

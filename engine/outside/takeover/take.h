@@ -15,6 +15,7 @@ int64_t take_serve(struct version *v, const struct request *r);
 /* --- takers.c ------------------------------------------------------------------- */
 
 /* It is answered later; without memory now, by -errno.  And: no more is heard of it. */
+bool takers_room(struct move *mv);
 int64_t takers_add(struct move *mv, struct taker *k);
 void takers_close(struct taker *k);
 /*

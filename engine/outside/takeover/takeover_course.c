@@ -186,6 +186,11 @@ static bool all_lead(struct monitor *m, struct move *mv)
 	return lead >= mv->taken || takers_led(m, mv);
 }
 
+bool move_is_last(const struct move *mv)
+{
+	return mv->state == MOVE_IS_receives && mv->forced && !mv->others;
+}
+
 /*
  * Whether they lead from now on.  All together, for there is no way back from there; but at
  * once where that leads nowhere: the old leader cannot go on, and nobody else could lead.
@@ -195,10 +200,11 @@ enum move_event move_look_ready(struct monitor *m, struct move *mv)
 	unsigned ready = takers_hear(mv);
 
 	MUST(mv->to == leading(m) && mv->due);
+	if (mv->taken)
+		return MOVE_ready;
 	if (mv->lacks[0])
 		return MOVE_lacks;
-	if (mv->taken || ready >= mv->due || taker_is_guest(mv) ||
-	    (ready && mv->forced && !mv->others))
+	if (ready >= mv->due || taker_is_guest(mv) || (ready && move_is_last(mv)))
 		return MOVE_ready;
 	if (move_is_late(m, mv))
 		return MOVE_late;
@@ -221,7 +227,8 @@ static void move_hasten(struct monitor *m, struct move *mv)
 		n = versions_heard(m, heard);
 		m->asked_soon = false;
 		serve_all(m);
-		if (mv->state != MOVE_IS_receives || mv->lacks[0] || takers_hear(mv) >= mv->due)
+		if (mv->state != MOVE_IS_receives || mv->lacks[0] || mv->taken ||
+		    takers_hear(mv) >= mv->due)
 			return;
 		if (!versions_ring(m, heard, n, m->asked_soon ? SOON_US : HASTEN_US))
 			return;

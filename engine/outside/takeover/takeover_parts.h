@@ -25,6 +25,8 @@ enum move_event {
 void takeover_event(struct monitor *m, enum move_event event);
 /* Who is to lead, and since when; nothing of the move before is left but what is yet to take. */
 void move_clear(struct monitor *m, struct version *to, const char *cause, uint64_t began_us);
+/* Nothing could be undone: the old leader cannot go on, and nobody else could lead. */
+bool move_is_last(const struct move *mv);
 /* The version cannot go on: MOVE_fails, or MOVE_nothing where none could take over. */
 enum move_event move_failure(const struct version *from, const char *cause);
 

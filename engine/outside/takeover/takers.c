@@ -45,7 +45,7 @@ static struct taker *taker_at(const struct move *mv, const struct version *v, ui
 	return NULL;
 }
 
-static bool room_make(struct move *mv)
+bool takers_room(struct move *mv)
 {
 	unsigned room = mv->taker_room ? mv->taker_room * 2 : 16;
 	struct taker *more;
@@ -76,7 +76,7 @@ int64_t takers_add(struct move *mv, struct taker *k)
 		*before = *k;
 		return REPLY_LATER;
 	}
-	if (room_make(mv)) {
+	if (takers_room(mv)) {
 		mv->taker[mv->takers++] = *k;
 		return REPLY_LATER;
 	}
@@ -107,6 +107,10 @@ static void taker_hear(struct move *mv, struct taker *k)
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (k->told && got != sizeof(reply)) {	/* it leads, or has ended: that is seen as ever */
+		takers_close(k);
+		return;
+	}
 	if (!k->ready && got == sizeof(reply) && !reply.error && reply.n == k->n) {
 		k->ready = true;
 		return;
@@ -128,11 +132,11 @@ unsigned takers_hear(struct move *mv)
 	for (unsigned i = 0; i < mv->takers; i++) {
 		struct taker *k = &mv->taker[i];
 
-		if (k->version != mv->to || k->answered)
+		if (k->version != mv->to || (k->answered && !k->told))
 			continue;
 		if (k->socket >= 0)
 			taker_hear(mv, k);
-		ready += k->ready;
+		ready += k->ready && !k->answered;
 	}
 	return ready;
 }
@@ -187,7 +191,8 @@ static void taker_lead(struct move *mv, struct taker *k)
 	mv->taken_ms = now_ms();
 	mv->until_ms = mv->taken_ms + TAKE_MS;
 	k->answered = true;
-	asker_answer_late(k->version, &k->request, k->n);
+	if (!k->told)
+		asker_answer_late(k->version, &k->request, k->n);
 }
 
 void takers_lead(struct monitor *m, struct move *mv)

@@ -15,6 +15,7 @@ struct taking {
 	pid_t pid;		/* of the successor */
 	int socket;
 	uint64_t wait_us;	/* for room in it, in all */
+	bool leads;		/* it is told so with the last message */
 	struct taken_message message;	/* descriptors that are fetched, and yet to be sent */
 	int fd[TAKEN_ROWS];
 	unsigned epolls, moved;		/* epoll sets; descriptors that they must be given anew */
