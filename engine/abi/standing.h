@@ -10,12 +10,15 @@
 #include <stdint.h>
 
 #define STANDING_FDS	65536	/* whoever has more is asked of the kernel */
+#define STANDING_VALID	0x53544644
 
 struct standing_fds {
-	uint32_t valid;		/* all threads stand, and this is how it is */
+	uint32_t valid;		/* STANDING_VALID: all threads stand, and this is how it is */
 	uint32_t looked;	/* at so many numbers, from 0 on */
-	uint64_t open[STANDING_FDS / 64];
-	uint64_t cloexec[STANDING_FDS / 64];
+	/* Those behind are as they were: few are read where there are few. */
+	struct standing_word {
+		uint64_t open, cloexec;
+	} word[STANDING_FDS / 64];
 };
 
 #endif

@@ -46,9 +46,9 @@ static void number_look(uint32_t fd)
 	MUST(fd < STANDING_FDS);
 	if (flags < 0)
 		return;
-	s->open[fd / 64] |= bit;
+	s->word[fd / 64].open |= bit;
 	if (flags & FD_CLOEXEC)
-		s->cloexec[fd / 64] |= bit;
+		s->word[fd / 64].cloexec |= bit;
 }
 
 /*
@@ -59,10 +59,12 @@ static void numbers_look(void)
 {
 	struct standing_fds *s = &standing_fds;
 
-	bytes_zero(s, sizeof(*s));
+	s->looked = 0;
 	for (uint32_t end = LEAST; s->looked < end;) {
+		if (s->looked % 64 == 0)
+			s->word[s->looked / 64] = (struct standing_word){ 0, 0 };
 		number_look(s->looked++);
-		if (s->looked == end && s->open[(end - 1) / 64] && end < STANDING_FDS)
+		if (s->looked == end && s->word[(end - 1) / 64].open && end < STANDING_FDS)
 			end *= 2;
 	}
 }
@@ -91,7 +93,7 @@ void standing_begin(struct thread *t)
 		return;
 	numbers_look();
 	/* The monitor, which reads this when the thread stands, finds the rest written. */
-	PUBLISH(standing_valid, &standing_fds.valid, 1);
+	PUBLISH(standing_valid, &standing_fds.valid, STANDING_VALID);
 }
 
 void standing_end(struct thread *t)

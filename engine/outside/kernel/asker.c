@@ -196,10 +196,24 @@ static bool forks_elsewhere(pid_t pid)
 	return !stat("/proc/self/ns/pid", &ours) && ours.st_ino != theirs.st_ino;
 }
 
+/* A process stays in its namespace: of a version's first one the kernel is asked once. */
+static bool server_elsewhere(const struct version *v)
+{
+	static struct { uint64_t began; pid_t pid; bool is; } known[VERSIONS];
+
+	MUST(v->index < VERSIONS);
+	if (known[v->index].pid != v->server || known[v->index].began != v->began) {
+		known[v->index].pid = v->server;
+		known[v->index].began = v->began;
+		known[v->index].is = is_elsewhere(v->server);
+	}
+	return known[v->index].is;
+}
+
 bool version_elsewhere(const struct version *v)
 {
 	const struct dirent *d;
-	bool found = is_elsewhere(v->server);
+	bool found = server_elsewhere(v);
 	DIR *proc = v->monitor->pids_apart && !found ? opendir("/proc") : NULL;
 
 	while (!found && proc && (d = readdir(proc))) {

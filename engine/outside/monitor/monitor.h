@@ -236,6 +236,7 @@ struct move {
 	unsigned takers, taker_room;
 	struct taker *taker;	/* those that wait until all are ready */
 	bool others;		/* another follower could lead, too */
+	struct version *found;	/* who may lead, as the leader failed; NULL: not looked for */
 	char lacks[64];		/* why the successor cannot lead; "": nothing is known */
 	unsigned untolds, untold_room, untold_lost;
 	struct untold *untold;	/* as many as wait, SIGNALS_WAIT at most */

@@ -323,6 +323,7 @@ void copies_kill(struct rewind *rw)
 	some_kill(rw->copy, rw->copies);
 	rw->copies = 0;
 	rw->image = 0;
+	rw->over = false;
 }
 
 bool copies_live(const struct rewind *rw)

@@ -62,6 +62,7 @@ struct rewind {
 	uint32_t image;		/* of the one that is kept; 0: none */
 	struct copy copy[COPIES_MAX];	/* its processes; the first is the version's first */
 	unsigned copies;
+	bool over;		/* it is no image any more, and they have yet to be ended */
 	struct copy wanted[COPIES_MAX];	/* of those that are being made */
 	unsigned wanted_copies;
 	uint64_t oldest;	/* when the version began, where its first process is a copy */

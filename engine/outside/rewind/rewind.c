@@ -24,6 +24,7 @@
 #include "engine/outside/monitor/versions.h"
 #include "engine/outside/rewind/rewind_parts.h"
 #include "engine/outside/stages/stages.h"
+#include "engine/outside/takeover/takeover.h"
 
 #define LOOK_MS		1
 
@@ -71,12 +72,22 @@ static void state_look(struct version *v)
 		monitor_wake_after(v->monitor, LOOK_MS);
 }
 
+/* A process that ends wants a processor: not while another is about to lead. */
+static void over_look(struct version *v)
+{
+	if (v->rewind.over && !takeover_any(v->monitor))
+		copies_kill(&v->rewind);
+	if (v->rewind.over)
+		monitor_wake_after(v->monitor, LOOK_MS);
+}
+
 void rewind_look(struct monitor *m)
 {
 	for (unsigned i = 1; m->options->rewind && i < m->versions; i++) {
 		struct version *v = &m->version[i];
 		bool keeps = i != m->leader && v->state == VERSION_FOLLOWS;
 
+		over_look(v);
 		/* One that becomes another build reads nothing: there is nothing to go back to. */
 		if (!v->brief || stages_is_changing(m, v))
 			continue;
@@ -98,7 +109,8 @@ bool rewind_busy(const struct monitor *m)
 	return false;
 }
 
-void rewind_end(struct version *v)
+/* Nothing goes back to its image any more, whose processes may be there for a while yet. */
+static void image_forget(struct version *v)
 {
 	struct rewind *rw = &v->rewind;
 
@@ -108,17 +120,24 @@ void rewind_end(struct version *v)
 		return;
 	MUST(v->monitor->conduct);
 	/* One that goes on is the follower itself. */
-	if (rw->state == REWIND_NONE)
-		copies_kill(rw);
+	rw->over = rw->state == REWIND_NONE;
 	cursors_forget(v);
 	rw->image = 0;
 	rw->mets = 0;
 }
 
-void rewind_end_all(struct monitor *m)
+void rewind_end(struct version *v)
+{
+	image_forget(v);
+	if (v->rewind.over)
+		copies_kill(&v->rewind);
+}
+
+void rewind_forget_all(struct monitor *m)
 {
 	for (unsigned i = 0; i < m->versions; i++)
-		rewind_end(&m->version[i]);
+		image_forget(&m->version[i]);
+	monitor_wake_after(m, LOOK_MS);
 }
 
 bool rewind_ended(struct monitor *m, pid_t pid)

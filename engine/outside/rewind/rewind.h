@@ -27,7 +27,8 @@ static inline bool rewind_is_on(const struct version *v)
 }
 /* It follows no more, or another is about to lead: nothing is kept of it. */
 void rewind_end(struct version *v);
-void rewind_end_all(struct monitor *m);
+/* The same of all, while clients wait: nothing goes back to an image, which ends behind that. */
+void rewind_forget_all(struct monitor *m);
 /* A child has ended: true: it was an image. */
 bool rewind_ended(struct monitor *m, pid_t pid);
 /* For status. */

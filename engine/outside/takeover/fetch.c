@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/abi/boot.h"
 #include "engine/abi/standing.h"
 #include "engine/core/must.h"
 #include "engine/outside/kernel/process.h"
@@ -22,6 +22,8 @@
 #include "engine/outside/start/auxv.h"
 #include "engine/outside/start/image.h"
 #include "engine/outside/takeover/taking.h"
+
+#define KNOWN_MOST	4096	/* descriptors: a kilobyte of what is known of them */
 
 /*
  * One twin at a time.  The first batch is fetched before anybody asks for it: while the
@@ -84,16 +86,22 @@ static uint16_t info_read(int info, int number, char *text, size_t size)
 	return at && strtoul(at + 7, NULL, 8) & O_CLOEXEC ? TAKEN_CLOEXEC : 0;
 }
 
-static bool bit_of(const uint64_t *bits, int number)
+static bool is_open(const struct fetch *f, int number)
 {
 	MUST((unsigned)number < STANDING_FDS);
-	return bits[number / 64] >> number % 64 & 1;
+	return f->known.word[number / 64].open >> number % 64 & 1;
+}
+
+static bool closes_on_exec(const struct fetch *f, int number)
+{
+	MUST((unsigned)number < STANDING_FDS);
+	return f->known.word[number / 64].cloexec >> number % 64 & 1;
 }
 
 /* 1: there it is; 0: there is none; or -errno. */
 static int fetch_one(struct monitor *m, struct fetch *f, int number)
 {
-	bool known = (uint32_t)number < f->known.looked && bit_of(f->known.open, number);
+	bool known = (uint32_t)number < f->known.looked && is_open(f, number);
 	struct taken_message *to = &f->k.message;
 	struct taken_descriptor *row = &to->descriptor[to->n];
 	int fd = (int)syscall(SYS_pidfd_getfd, f->pidfd, number, 0);
@@ -109,7 +117,7 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 	f->asked += !known;
 	if (!known)
 		row->flags = info_read(f->info, number, info, sizeof(info));
-	else if (bit_of(f->known.cloexec, number))
+	else if (closes_on_exec(f, number))
 		row->flags = TAKEN_CLOEXEC;
 	f->k.fd[to->n] = fd;
 	kind_look(m, &f->k, row, info);
@@ -148,7 +156,7 @@ static int number_next(struct fetch *f)
 	const struct dirent *d;
 
 	while (!f->list && f->next < f->known.looked)
-		if (bit_of(f->known.open, (int)f->next++))
+		if (is_open(f, (int)f->next++))
 			return (int)f->next - 1;
 	while (f->list && (d = readdir(f->list)))
 		if (d->d_name[0] != '.')
@@ -174,18 +182,28 @@ static void fetch_more(struct monitor *m, struct fetch *f)
 		batch_drop(&f->k);
 }
 
-/* What the twin has found of its own descriptors; nothing, if it is not all there. */
+/* The words of so many descriptors, and what stands before them. */
+static size_t known_size(uint32_t fds)
+{
+	return offsetof(struct standing_fds, word) + (fds + 63) / 64 * sizeof(struct standing_word);
+}
+
+/*
+ * What the twin has found of its own descriptors; nothing, if it is not all there.  A thread
+ * reads it for us, which takes longer than all that most have: so it is read once, and again
+ * where there is more.
+ */
 static void known_read(struct fetch *f)
 {
-	const struct inside_image *im = inside_image();
-	uint64_t base = process_vdso(f->k.twin);
-	uint32_t magic = 0;
+	uint64_t base = process_vdso(f->k.twin), at = base + inside_image()->standing;
+	size_t size = known_size(KNOWN_MOST), more;
 
-	if (!base || memory_peek(f->k.twin, base + im->boot, &magic, sizeof(magic)) < 0 ||
-	    magic != BOOT_MAGIC ||
-	    memory_peek(f->k.twin, base + im->standing, &f->known, sizeof(f->known)) !=
-		    sizeof(f->known) ||
-	    !f->known.valid || f->known.looked > STANDING_FDS)
+	if (!base || memory_peek(f->k.twin, at, &f->known, size) != (long)size)
+		f->known.looked = 0;
+	more = f->known.looked <= STANDING_FDS ? known_size(f->known.looked) : 0;
+	if (f->known.valid != STANDING_VALID || !more ||
+	    (more > size && memory_peek(f->k.twin, at, &f->known, more) != (long)more) ||
+	    f->known.looked > STANDING_FDS)
 		f->known.looked = 0;
 }
 
@@ -228,18 +246,17 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 	return &f->k;
 }
 
-static int batch_flush(struct taking *k)
+static int batch_send(struct taking *k)
 {
-	int result = 0;
-
 	k->message.kind = STATE_numbers;
-	if (k->message.n)
-		result = message_send(k, &k->message, sizeof(k->message.descriptor[0]), k->fd);
-	batch_drop(k);
-	return result;
+	return k->message.n ? message_send(k, &k->message, sizeof(k->message.descriptor[0]), k->fd)
+			    : 0;
 }
 
-/* All of the twin's, as many messages as it takes. */
+/*
+ * All of the twin's, as many messages as it takes.  Ours of the last are closed when all else has
+ * been sent: a thread does it, and clients wait.
+ */
 int numbers_send(struct monitor *m, struct taking *k)
 {
 	struct fetch *f = &fetch;
@@ -248,10 +265,11 @@ int numbers_send(struct monitor *m, struct taking *k)
 	int result = f->n < 0 ? (int)f->n : 0;
 
 	while (f->n >= 0 && !result && !f->all) {
-		result = batch_flush(k);
+		result = batch_send(k);
+		batch_drop(k);
 		fetch_more(m, f);
 	}
-	return result ? result : f->n < 0 ? (int)f->n : batch_flush(k);
+	return result ? result : f->n < 0 ? (int)f->n : batch_send(k);
 }
 
 int64_t fetched(void)

@@ -37,7 +37,23 @@ static bool done_by_all(struct monitor *m, const struct move *mv, uint32_t lane)
 	return true;
 }
 
-/* The successor's section as the beginning of a stream: no chunk, the same lanes. */
+/* It has been a stream's before, of as many lanes: those and their chunks are as new. */
+static void section_clear(struct monitor *m, const struct move *mv, uint32_t realm, uint32_t lanes)
+{
+	struct section *to = realm_part(m, realm, mv->to->index);
+
+	MUST(lanes <= LANES);
+	chunks_begin(to, m->conduct);
+	spill_forget(m, realm, mv->to->index);
+	to->chunk_hint = to->dropped = to->strayed = 0;
+	memset(to->faulted, 0, lanes * sizeof(to->faulted[0]));
+	memset(to->left, 0, lanes * sizeof(to->left[0]));
+}
+
+/*
+ * The successor's section as the beginning of a stream: no chunk, the same lanes.  One that has
+ * never led has all of that already, and clients wait.
+ */
 static void section_begin(struct monitor *m, const struct move *mv, uint32_t realm)
 {
 	const struct section *from = realm_part(m, realm, mv->from->index);
@@ -47,11 +63,8 @@ static void section_begin(struct monitor *m, const struct move *mv, uint32_t rea
 
 	MUST(lanes <= LANES && ours <= LANES && from != to);
 
-	chunks_begin(to, m->conduct);
-	spill_forget(m, realm, mv->to->index);
-	to->chunk_hint = to->dropped = to->strayed = 0;
-	memset(to->faulted, 0, sizeof(to->faulted));
-	memset(to->left, 0, sizeof(to->left));
+	if (ours)
+		section_clear(m, mv, realm, ours);
 	to->lanes_high = lanes;
 	for (uint32_t i = 0; i < lanes || i < ours; i++) {
 		const struct lane *was = &from->lane[i];

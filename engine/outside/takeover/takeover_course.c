@@ -89,7 +89,8 @@ enum move_event move_failure(const struct version *from, const char *cause)
 	struct move *mv = &from->monitor->move;
 
 	MUST(from->monitor->conduct);
-	if (!successor(from->monitor) && !rewind_busy(from->monitor))
+	mv->found = successor(from->monitor);
+	if (!mv->found && !rewind_busy(from->monitor))
 		return MOVE_nothing;
 	mv->next_us = crash_us(from);
 	mv->report_ms = now_ms() + REPORT_MS;
@@ -104,7 +105,7 @@ void move_clear(struct monitor *m, struct version *to, const char *cause, uint64
 
 	/* What one that failed had yet to take is to be taken all the same. */
 	MUST(to->index != m->leader);
-	rewind_end_all(m);
+	rewind_forget_all(m);
 	mv->due = goes_on ? mv->due : 1;
 	mv->untolds = goes_on ? mv->untolds : 0;
 	mv->from = leading(m);
@@ -134,7 +135,7 @@ static enum move_event chosen(struct monitor *m, struct move *mv, struct version
 
 enum move_event move_choose(struct monitor *m, struct move *mv)
 {
-	struct version *to = successor(m);
+	struct version *to = successor_found(m, mv);
 
 	MUST(takeover_wanted(m));
 	/* One that goes back to its image is there in a moment, or it is not. */

@@ -62,12 +62,16 @@ const char *successor_barred(const struct monitor *m, const struct version *v)
 	return NULL;
 }
 
-/* Clients wait: what costs no call comes first. */
-static bool may_lead(const struct monitor *m, const struct version *v)
+/* What costs no call. */
+static bool could_lead(const struct monitor *m, const struct version *v)
 {
 	return v->index != m->leader && v->state == VERSION_FOLLOWS && !v->crash[0] &&
-	       m->conduct->following >> v->index & 1 && !held_crash(m, v) &&
-	       !rewind_is_on(v) && version_alive(v) && !successor_barred(m, v);
+	       m->conduct->following >> v->index & 1 && !held_crash(m, v) && !rewind_is_on(v);
+}
+
+static bool may_lead(const struct monitor *m, const struct version *v)
+{
+	return could_lead(m, v) && version_alive(v) && !successor_barred(m, v);
 }
 
 /*
@@ -98,6 +102,14 @@ struct version *successor(struct monitor *m)
 		best = v;
 	}
 	return best;
+}
+
+struct version *successor_found(struct monitor *m, struct move *mv)
+{
+	struct version *v = mv->found;
+
+	mv->found = NULL;
+	return v && could_lead(m, v) && !held_any(m, v, REQ_VERDICT) ? v : successor(m);
 }
 
 static bool lane_has_twin(const struct monitor *m, const struct version *from,

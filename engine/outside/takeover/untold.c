@@ -103,7 +103,7 @@ static bool pending_read(pid_t pid, pid_t tid, uint64_t *own, uint64_t *shared)
 	if (!f)
 		return false;
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "SigPnd: %lx", own) != 1 &&
+		if (*line == 'S' && sscanf(line, "SigPnd: %lx", own) != 1 &&
 		    sscanf(line, "ShdPnd: %lx", shared) == 1)
 			break;
 	fclose(f);
