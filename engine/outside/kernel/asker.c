@@ -117,10 +117,44 @@ static struct ahead {
 	char bytes[AHEAD];
 } ahead;	/* of the last request that was found */
 
+/*
+ * SO_PEERCRED names who made a pair, or who listened.  It stays so when a datagram socket is
+ * connected elsewhere, to a service that would take us for its client: so no such one.
+ */
+static bool pair_is_of(int fd, pid_t pid)
+{
+	struct ucred peer;
+	int domain = 0, type = 0;
+	socklen_t size = sizeof(int), peer_size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
+	       !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) && peer.pid == pid;
+}
+
+static long pair_fetch(pid_t pid, int number)
+{
+	int fd = descriptor_fetch(pid, number);
+
+	if (fd < 0 || pair_is_of(fd, pid))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* The socket of a process that asks for what its twin has is fetched with its question. */
+static struct {
+	pid_t pid;		/* 0: none */
+	int number, fd;
+} brought;
+
 struct looking {
 	pid_t pid, tid;
+	uint32_t slot;
+	uint64_t key;
 	struct request r;
 	struct ahead ahead;
+	int socket;		/* or -1 */
 };
 
 static void ahead_read(struct looking *l)
@@ -132,6 +166,11 @@ static void ahead_read(struct looking *l)
 	l->ahead.tid = l->tid;
 	l->ahead.at = at;
 	l->ahead.len = process_vm_readv(l->tid, &here, 1, &there, 1, 0);
+}
+
+static bool is_asked(const struct looking *l)
+{
+	return l->r.state == RS_ASKED && l->r.key == l->key && l->r.slot == l->slot;
 }
 
 static long look_do(void *room)
@@ -148,7 +187,30 @@ static long look_do(void *room)
 	l->ahead.tid = 0;
 	if (is == ASKER_IS && l->r.kind == REQ_EXEC)
 		ahead_read(l);
+	l->socket = -1;
+	if (is == ASKER_IS && l->r.kind == REQ_TAKE && is_asked(l))
+		l->socket = (int)pair_fetch(l->pid, (int)l->r.args[0]);
 	return is;
+}
+
+static void look_late(void *room, long result)
+{
+	const struct looking *l = room;
+
+	if (result == ASKER_IS && l->socket >= 0)
+		descriptors_close(l->pid, &l->socket, 1);
+}
+
+static void bring(pid_t pid, int number, int fd)
+{
+	if (brought.pid)
+		descriptors_close(brought.pid, &brought.fd, 1);
+	brought.pid = 0;
+	if (fd < 0)
+		return;
+	brought.pid = pid;
+	brought.number = number;
+	brought.fd = fd;
 }
 
 /* Who is asked again does it again, so nothing is lost where it waits. */
@@ -162,14 +224,19 @@ static enum asker look(const struct version *v, uint32_t slot, pid_t pid, pid_t 
 		return tid > 0 && pid > 0 ? ASKER_MIRED : ASKER_NONE;
 	l->pid = pid;
 	l->tid = tid;
-	is = reach_try(look_do, NULL);
+	l->slot = slot;
+	l->key = v->key;
+	is = reach_try(look_do, look_late);
 	if (is != ASKER_IS)
 		return is < 0 ? ASKER_MIRED : (enum asker)is;
 	*r = l->r;
 	ahead.tid = 0;
 	if (l->ahead.tid)
 		ahead = l->ahead;
-	return r->state == RS_ASKED && r->key == v->key && r->slot == slot ? ASKER_IS : ASKER_NONE;
+	is = is_asked(l) ? ASKER_IS : ASKER_NONE;
+	if (l->socket >= 0)
+		bring(pid, (int)r->args[0], l->socket);
+	return (enum asker)is;
 }
 
 /* --- in another pid namespace: the slot's numbers are none of ours -------------------- */
@@ -196,8 +263,7 @@ static bool forks_elsewhere(pid_t pid)
 	return !stat("/proc/self/ns/pid", &ours) && ours.st_ino != theirs.st_ino;
 }
 
-/* A process stays in its namespace: of a version's first one the kernel is asked once. */
-static bool server_elsewhere(const struct version *v)
+bool server_elsewhere(const struct version *v)
 {
 	static struct { uint64_t began; pid_t pid; bool is; } known[VERSIONS];
 
@@ -432,21 +498,6 @@ void asker_refuse(struct version *v, uint32_t slot)
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/*
- * SO_PEERCRED names who made a pair, or who listened.  It stays so when a datagram socket is
- * connected elsewhere, to a service that would take us for its client: so no such one.
- */
-static bool pair_is_of(int fd, pid_t pid)
-{
-	struct ucred peer;
-	int domain = 0, type = 0;
-	socklen_t size = sizeof(int), peer_size = sizeof(peer);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_UNIX &&
-	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
-	       !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) && peer.pid == pid;
-}
-
 struct named {
 	pid_t pid;
 	int number;
@@ -455,12 +506,8 @@ struct named {
 static long socket_fetch(void *room)
 {
 	const struct named *its = room;
-	int fd = descriptor_fetch(its->pid, its->number);
 
-	if (fd < 0 || pair_is_of(fd, its->pid))
-		return fd;
-	close(fd);
-	return -EPERM;
+	return pair_fetch(its->pid, its->number);
 }
 
 static void socket_late(void *room, long result)
@@ -473,9 +520,14 @@ static void socket_late(void *room, long result)
 
 int asker_socket(pid_t pid, int number)
 {
-	struct named *its = reach_room(pid, sizeof(*its));
+	struct named *its;
 
 	MUST(pid > 0);
+	if (brought.pid == pid && brought.number == number) {
+		brought.pid = 0;
+		return brought.fd;
+	}
+	its = reach_room(pid, sizeof(*its));
 	if (!its)
 		return -ETIME;
 	*its = (struct named){ pid, number };

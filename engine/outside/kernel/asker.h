@@ -30,6 +30,8 @@ enum asker asker_find(const struct version *v, uint32_t slot, struct request *r,
 		      unsigned *looks);
 /* A process of it has ids of another pid namespace: those that it writes down are none of ours. */
 bool version_elsewhere(const struct version *v);
+/* The same of its first process, which stays where it is: the kernel is asked once. */
+bool server_elsewhere(const struct version *v);
 /* The thread still waits for the answer to this very request. */
 bool asker_waits(const struct version *v, const struct request *r);
 void asker_answer(struct version *v, const struct request *r, int64_t reply);

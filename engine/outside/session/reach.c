@@ -84,6 +84,11 @@ static enum state state_of(const struct row *row)
 	return CONSUME(reach_state, &row->state);
 }
 
+static void state_sleep(struct row *row, enum state is, const struct timespec *limit)
+{
+	syscall(SYS_futex, &row->state, FUTEX_WAIT_PRIVATE, is, limit, NULL, 0);
+}
+
 static void state_wait(struct row *row, enum state is, const struct timespec *limit)
 {
 	for (unsigned i = 0; i < SPINS; i++) {
@@ -91,7 +96,7 @@ static void state_wait(struct row *row, enum state is, const struct timespec *li
 			return;
 		__builtin_ia32_pause();
 	}
-	syscall(SYS_futex, &row->state, FUTEX_WAIT_PRIVATE, is, limit, NULL, 0);
+	state_sleep(row, is, limit);
 }
 
 static void state_set(struct row *row, enum state state)
@@ -121,8 +126,9 @@ static void *row_run(void *arg)
 		uint64_t since;
 		long before;
 
+		/* Not a look more: it may be that who waits for us has no other processor. */
 		while ((is = state_of(row)) != ROW_GIVEN)
-			state_wait(row, is, NULL);
+			state_sleep(row, is, NULL);
 		since = clock_ms();
 		before = sleeps();
 		row->result = row->work(row->room);

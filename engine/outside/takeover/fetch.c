@@ -31,7 +31,7 @@
  */
 static struct fetch {
 	struct taking k;
-	int pidfd, info;
+	int pidfd, info;	/* of pidfds alone it is opened when one comes; or -1 */
 	dev_t pidfds;		/* the file system of pidfds; 0: they have none of their own */
 	struct standing_fds known;
 	uint32_t next;		/* number of `known`, where it knows all */
@@ -67,16 +67,26 @@ static bool is_plain(const struct fetch *f, int fd, int number)
 	return true;
 }
 
+static int folder_open(pid_t pid, const char *what)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* Whether an execve closes it, by what fdinfo says, whose text is wanted of a pidfd. */
-static uint16_t info_read(int info, int number, char *text, size_t size)
+static uint16_t info_read(struct fetch *f, int number, char *text, size_t size)
 {
 	char name[16];
 	const char *at;
 	ssize_t n;
 	int fd;
 
+	if (f->info < 0)
+		f->info = folder_open(f->k.twin, "fdinfo");
 	snprintf(name, sizeof(name), "%d", number);
-	fd = openat(info, name, O_RDONLY | O_CLOEXEC);
+	fd = openat(f->info, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, size - 1);
@@ -116,21 +126,13 @@ static int fetch_one(struct monitor *m, struct fetch *f, int number)
 	known = known && row->kind != STATE_pidfd;
 	f->asked += !known;
 	if (!known)
-		row->flags = info_read(f->info, number, info, sizeof(info));
+		row->flags = info_read(f, number, info, sizeof(info));
 	else if (closes_on_exec(f, number))
 		row->flags = TAKEN_CLOEXEC;
 	f->k.fd[to->n] = fd;
 	kind_look(m, &f->k, row, info);
 	to->n++;
 	return 1;
-}
-
-static int folder_open(pid_t pid, const char *what)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 void fetch_end(void)
@@ -235,9 +237,13 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 	f->k.twin = twin;
 	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
 	f->pidfds = fstat(f->pidfd, &st) || !(st.st_mode & S_IFMT) ? 0 : st.st_dev;
-	f->info = folder_open(twin, "fdinfo");
+	f->info = -1;
 	known_read(f);
-	f->n = !list_open(f) || f->pidfd < 0 || f->info < 0 ? -ESRCH : 0;
+	f->n = !list_open(f) || f->pidfd < 0 ? -ESRCH : 0;
+	if (f->list)
+		f->info = folder_open(twin, "fdinfo");
+	if (f->list && f->info < 0)
+		f->n = -ESRCH;
 	f->all = false;
 	f->asked = 0;
 	f->k.message.n = f->k.epolls = f->k.moved = f->k.pidfds = 0;

@@ -171,6 +171,15 @@ static int64_t take_refuse(struct version *v, const struct request *r, int why, 
 	return version_kill_one(v, r->pid) ? REPLY_LATER : why;
 }
 
+/* That of one which stands has been asked when it was found. */
+static uint64_t twin_began(const struct move *mv, pid_t twin)
+{
+	for (unsigned i = 0; i < mv->processes; i++)
+		if (mv->process[i] == twin)
+			return mv->process_began[i];
+	return process_began(twin);
+}
+
 /*
  * Nobody is waited for, and nothing could be undone: it leads when it has all, and asks no more.
  * What it asked has its answer with the last message, so it is looked at no more either.
@@ -206,7 +215,7 @@ int64_t take_serve(struct version *v, const struct request *r)
 	k.holder = holder(m, v, r->pid, lane, &k.twin);
 	say_log("take", "%d asks %lu us after the beginning; its twin found in %lu us", r->pid,
 		begin - mv->began_us, now_us() - begin);
-	k.twin_began = k.holder ? process_began(k.twin) : 0;
+	k.twin_began = k.holder ? twin_began(mv, k.twin) : 0;
 	/* A process of the old leader's may ask as one of its successor's that helps it. */
 	k.n = !k.holder || k.twin == r->pid ? -ESRCH : !rights_cover(r->pid, k.twin) ? -EPERM :
 	      !twin_note(mv, k.twin) ? -EALREADY : 0;
