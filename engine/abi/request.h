@@ -30,7 +30,8 @@ enum request_kind {
 	REQ_REFUSED,		/* reason, address: say a clear word; -> 0 */
 	REQ_VERDICT,		/* enum verdict, what, where: slot.last tells the rest; the
 				   follower is ended, or -> enum verdict_answer */
-	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now */
+	REQ_CRASHED,		/* signal, address: -> 0 die of it; a follower leads now; in call[]
+				   what standing_fds has, where that is STANDING_TOLD words */
 	REQ_EXIT,		/* status: the leader is about to exit with an error; -> 0 */
 	REQ_TAKE,		/* socket, whether the memory is another's: -> descriptors that have
 				   come through it, when all processes have theirs; or -errno */

@@ -14,6 +14,8 @@ static inline bool company_wanted(void)
 }
 /* The thread comes to stand, and goes on. */
 void standing_begin(struct thread *t);
+/* What it has of them then, in 2 * STANDING_TOLD words; 0: that is not all, or not known. */
+void standing_tell(uint64_t *words);
 void standing_end(struct thread *t);
 
 #endif

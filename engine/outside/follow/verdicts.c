@@ -201,6 +201,15 @@ bool held_any(const struct monitor *m, const struct version *v, uint32_t kind)
 	return false;
 }
 
+const struct request *held_crashed(const struct monitor *m, pid_t pid)
+{
+	for (unsigned i = 0; i < m->held_high; i++)
+		if (m->held[i].version && m->held[i].request.kind == REQ_CRASHED &&
+		    m->held[i].request.pid == pid)
+			return &m->held[i].request;
+	return NULL;
+}
+
 /* A thread of it has crashed, and waits to hear what that means. */
 bool held_crash(const struct monitor *m, const struct version *v)
 {

@@ -194,11 +194,14 @@ static const char *status_read(pid_t pid, const char *word, char *text)
 	return at ? at + strlen(word) : NULL;
 }
 
-uint32_t process_table(pid_t pid)
+uint32_t process_table(pid_t pid, uint32_t *threads)
 {
 	char text[STATUS_TEXT];
 	const char *at = status_read(pid, "\nFDSize:", text);
+	const char *many = at ? strstr(at, "\nThreads:") : NULL;
 
+	if (threads)
+		*threads = many ? (uint32_t)strtoul(many + 9, NULL, 10) : 0;
 	return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
 }
 

@@ -19,8 +19,11 @@ pid_t process_parent(pid_t pid);
 bool process_descends(pid_t pid, pid_t of);
 /* Who traces it, or 0. */
 pid_t process_tracer(pid_t pid);
-/* How many numbers its table of descriptors has room for; 0: unknown. */
-uint32_t process_table(pid_t pid);
+/*
+ * How many numbers its table of descriptors has room for, and how many threads it has, unless
+ * NULL; 0: unknown.
+ */
+uint32_t process_table(pid_t pid, uint32_t *threads);
 /* It lives, and the kernel does not let us look into it: it is not dumpable, say. */
 bool process_closed(pid_t pid);
 /* Its RLIM_NLIMITS limits, now and at most, as who may not ask the kernel for them has them. */

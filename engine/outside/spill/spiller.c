@@ -494,7 +494,9 @@ static void leader_see(struct work *w)
 	if (leader == w->streams.self)
 		return;
 	w->streams.self = leader;
-	w->memory = 0;		/* it is not counted yet */
+	/* Where all is as it was at first its chunks are as new; else it is not counted yet. */
+	if (w->fd >= 0 || w->memory != chunks_in_memory(w->s->m->conduct))
+		w->memory = 0;
 	memset(w->place, 0, sizeof(w->place));
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine/abi/standing.h"
 #include "engine/core/must.h"
+#include "engine/outside/follow/verdicts.h"
 #include "engine/outside/kernel/process.h"
 #include "engine/outside/kernel/remote.h"
 #include "engine/outside/session/descriptors.h"
@@ -209,16 +210,37 @@ static void known_read(struct fetch *f)
 		f->known.looked = 0;
 }
 
-/* Where it may have more than it has looked at, the kernel lists them. */
-static bool list_open(struct fetch *f)
+/*
+ * Its only thread has crashed, and told it with that.  Of several another may have stood before
+ * that one did, and gone on.
+ */
+static bool known_told(const struct monitor *m, struct fetch *f, uint32_t threads)
 {
+	const struct request *r = threads == 1 ? held_crashed(m, f->k.twin) : NULL;
+	uint64_t any = 0;
+
+	for (unsigned i = 0; r && i < STANDING_TOLD; i++) {
+		f->known.word[i].open = r->call[2 * i];
+		f->known.word[i].cloexec = r->call[2 * i + 1];
+		any |= r->call[2 * i];
+	}
+	f->known.looked = any ? STANDING_TOLD * 64 : 0;
+	return any;
+}
+
+/* Where it may have more than it has looked at, the kernel lists them. */
+static bool list_open(const struct monitor *m, struct fetch *f)
+{
+	uint32_t threads, table = process_table(f->k.twin, &threads);
 	int fds;
 
+	if (!known_told(m, f, threads))
+		known_read(f);
 	MUST(f->known.looked <= STANDING_FDS);
 
 	f->next = 0;
 	f->list = NULL;
-	if (f->known.looked && process_table(f->k.twin) - 1 < f->known.looked)
+	if (f->known.looked && table - 1 < f->known.looked)
 		return true;
 	fds = folder_open(f->k.twin, "fd");
 	f->list = fds < 0 ? NULL : fdopendir(fds);
@@ -238,8 +260,7 @@ struct taking *fetch_begin(struct monitor *m, pid_t twin)
 	f->pidfd = (int)syscall(SYS_pidfd_open, twin, 0);
 	f->pidfds = fstat(f->pidfd, &st) || !(st.st_mode & S_IFMT) ? 0 : st.st_dev;
 	f->info = -1;
-	known_read(f);
-	f->n = !list_open(f) || f->pidfd < 0 ? -ESRCH : 0;
+	f->n = !list_open(m, f) || f->pidfd < 0 ? -ESRCH : 0;
 	if (f->list)
 		f->info = folder_open(twin, "fdinfo");
 	if (f->list && f->info < 0)
