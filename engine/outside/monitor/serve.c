@@ -32,6 +32,7 @@
 #include "engine/outside/report/findings.h"
 #include "engine/outside/rollback/rollbacks.h"
 #include "engine/outside/rewind/rewind.h"
+#include "engine/outside/session/reach.h"
 #include "engine/outside/stages/stages.h"
 #include "engine/outside/start/exec.h"
 #include "engine/outside/start/inject.h"
@@ -457,7 +458,10 @@ static void slot_serve(struct version *v, uint32_t slot, unsigned *looks)
 
 	if (held_is(m, v, slot) || taker_waits(&m->move, v, slot))
 		return;
+	/* Of one that says that it has crashed, too, which is a hint and no more. */
+	reach_hasten(takeover_any(m) || v->area->crash_ns);
 	is = asker_find(v, slot, &r, looks);
+	reach_hasten(false);
 	m->vain_us += is != ASKER_IS ? now_us() - began : 0;
 	switch (is) {
 	case ASKER_IS:

@@ -30,6 +30,7 @@
 #define TRY_MS		100
 #define LOOK_MS		20	/* at a thread that is not done: it may want a processor only */
 #define SPINS		500	/* looks before it sleeps: most is done sooner than one is woken */
+#define SPINS_URGENT	4000	/* where clients wait: until a thread has been woken, and does it */
 #define STARVED_MS	10000	/* which is the machine's, up to then */
 
 /* Limit (reaching into processes): at a time that do not answer. Beyond: none that may not. */
@@ -62,6 +63,7 @@ static struct row {
 static struct { uint64_t ms, at_ms; } debts[DEBTS];
 static struct row *row_now;	/* whose room was given */
 static unsigned stuck, posted;
+static unsigned spins = SPINS;
 static bool owing;
 static pid_t ours;	/* in a child of it nobody else is served */
 static pid_t stands;
@@ -91,7 +93,7 @@ static void state_sleep(struct row *row, enum state is, const struct timespec *l
 
 static void state_wait(struct row *row, enum state is, const struct timespec *limit)
 {
-	for (unsigned i = 0; i < SPINS; i++) {
+	for (unsigned i = 0; i < spins; i++) {
 		if (state_of(row) != is)
 			return;
 		__builtin_ia32_pause();
@@ -294,6 +296,11 @@ static struct row *row_free(void)
 		row++;
 	MUST(row < rows + ROWS);	/* one more than can be stuck */
 	return row;
+}
+
+void reach_hasten(bool urgent)
+{
+	spins = urgent ? SPINS_URGENT : SPINS;
 }
 
 void reach_waited(pid_t pid, unsigned ms)

@@ -28,6 +28,9 @@ bool reach_in_place(pid_t pid);
  */
 void *reach_room(pid_t pid, size_t size);
 
+/* Clients wait: the loop looks for longer before it sleeps, for that costs a wake-up more. */
+void reach_hasten(bool urgent);
+
 /* What the loop itself has waited for, of a process that might be reached, is counted, too. */
 bool reach_may(pid_t pid);
 void reach_waited(pid_t pid, unsigned ms);

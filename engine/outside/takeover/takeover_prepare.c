@@ -85,7 +85,9 @@ static bool process_note(struct move *mv, pid_t pid)
 	if (mv->processes == MOVE_PROCESSES ||
 	    ((pid != mv->from->server || mv->from->gone) && !version_owns(mv->from, pid, pid)))
 		return false;
-	mv->process_began[mv->processes] = process_began(pid);
+	/* Of its first one that is known. */
+	mv->process_began[mv->processes] = pid == mv->from->server && !mv->from->gone ?
+					   mv->from->began : process_began(pid);
 	mv->process[mv->processes++] = pid;
 	return true;
 }
